@@ -1,0 +1,24 @@
+# Libraries from outside. Optional ones leave their target undefined.
+
+find_program(AX_LLVM_CONFIG NAMES llvm-config-22)
+if(AX_LLVM_CONFIG)
+  execute_process(COMMAND "${AX_LLVM_CONFIG}" --prefix
+                  OUTPUT_VARIABLE prefix OUTPUT_STRIP_TRAILING_WHITESPACE)
+endif()
+find_package(MLIR REQUIRED CONFIG HINTS "${prefix}/lib/cmake/mlir")
+if(NOT LLVM_VERSION_MAJOR EQUAL 22)
+  message(FATAL_ERROR "LLVM/MLIR 22 is needed, found ${LLVM_VERSION}: "
+          "install libmlir-22-dev, or set MLIR_DIR")
+endif()
+list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
+include(TableGen)
+include(AddLLVM)
+include(AddMLIR)
+set(LLVM_RUNTIME_OUTPUT_INTDIR "${CMAKE_RUNTIME_OUTPUT_DIRECTORY}")
+set(LLVM_LIBRARY_OUTPUT_INTDIR "${CMAKE_LIBRARY_OUTPUT_DIRECTORY}")
+separate_arguments(definitions NATIVE_COMMAND "${LLVM_DEFINITIONS}")
+add_definitions(${definitions})
+include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+
+find_package(Threads REQUIRED)
+find_package(GTest QUIET)

@@ -1,0 +1,96 @@
+# What rooms use in their CMakeLists.txt.
+
+# ax_add_subdirectories(PATTERN...): every folder that matches and has a
+# CMakeLists.txt. New ones are noticed without configuring by hand.
+function(ax_add_subdirectories)
+  foreach(pattern ${ARGN})
+    file(GLOB lists CONFIGURE_DEPENDS
+         "${CMAKE_CURRENT_SOURCE_DIR}/${pattern}/CMakeLists.txt")
+    foreach(list ${lists})
+      get_filename_component(folder "${list}" DIRECTORY)
+      add_subdirectory("${folder}")
+    endforeach()
+  endforeach()
+endfunction()
+
+# Links DEPENDS (targets of ours) and LIBS (others); MLIR adds the shared
+# libraries MLIR and LLVM. TABLEGEN names targets made by ax_add_tablegen.
+macro(_ax_target_common name scope)
+  target_link_libraries(${name} ${scope} ${ARG_DEPENDS} ${ARG_LIBS})
+  if(ARG_MLIR)
+    target_link_libraries(${name} ${scope} MLIR LLVM)
+  endif()
+  if(ARG_TABLEGEN)
+    add_dependencies(${name} ${ARG_TABLEGEN})
+  endif()
+endmacro()
+
+# ax_add_library(AxFoo [SHARED] SOURCES a.cpp ... [DEPENDS AxBar ...] [MLIR]
+#                [LIBS ...] [TABLEGEN ...])
+function(ax_add_library name)
+  cmake_parse_arguments(ARG "MLIR;SHARED" "" "SOURCES;DEPENDS;LIBS;TABLEGEN"
+                        ${ARGN})
+  if(NOT ARG_SOURCES)
+    add_library(${name} INTERFACE)
+    _ax_target_common(${name} INTERFACE)
+    return()
+  endif()
+  if(ARG_SHARED)
+    add_library(${name} SHARED ${ARG_SOURCES})
+  else()
+    add_library(${name} STATIC ${ARG_SOURCES})
+  endif()
+  _ax_target_common(${name} PUBLIC)
+endfunction()
+
+# ax_add_tool(name SOURCES main.cpp ... [DEPENDS ...] [MLIR] [LIBS ...]):
+# a program in bin/.
+function(ax_add_tool name)
+  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;DEPENDS;LIBS;TABLEGEN" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  _ax_target_common(${name} PRIVATE)
+endfunction()
+
+# Everything the tests need is a dependency of this target.
+add_custom_target(tests)
+
+# ax_add_unittest(AxFooTests SOURCES ... [DEPENDS ...] [MLIR] [LIBS ...]):
+# GoogleTest program that the test runner finds by its name, *Tests. Not part
+# of `all`: build it by name, or all of them by `tests`.
+function(ax_add_unittest name)
+  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;DEPENDS;LIBS;TABLEGEN" ${ARGN})
+  if(NOT name MATCHES "Tests$")
+    message(FATAL_ERROR "${name}: the test runner looks for names in *Tests")
+  endif()
+  if(NOT TARGET GTest::gtest_main)
+    return()
+  endif()
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SOURCES})
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/test/unit")
+  target_compile_definitions(${name} PRIVATE
+    AX_TEST_DIR="${CMAKE_SOURCE_DIR}/test")
+  _ax_target_common(${name} PRIVATE)
+  target_link_libraries(${name} PRIVATE GTest::gtest_main)
+  add_dependencies(tests ${name})
+endfunction()
+
+# ax_add_tablegen(AxFooIncGen TD Foo.td OUTPUTS Foo.h.inc -gen-op-decls
+#                 Foo.cpp.inc -gen-op-defs ...): files generated into the
+# build's mirror of the current source folder, so a .td in include/ax/Dialect
+# gives #include "ax/Dialect/Foo.h.inc". An option may be a list in quotes:
+# "-gen-dialect-decls;-dialect=ax".
+function(ax_add_tablegen name)
+  if(ARGC LESS 6 OR NOT ARGV1 STREQUAL TD OR NOT ARGV3 STREQUAL OUTPUTS)
+    message(FATAL_ERROR "${name}: expected TD FILE OUTPUTS (FILE OPTION)...")
+  endif()
+  set(LLVM_TARGET_DEFINITIONS ${ARGV2})
+  set(TABLEGEN_OUTPUT)
+  set(file 4)
+  while(file LESS ARGC)
+    math(EXPR option "${file} + 1")
+    mlir_tablegen(${ARGV${file}} ${ARGV${option}})
+    math(EXPR file "${file} + 2")
+  endwhile()
+  add_public_tablegen_target(${name})
+endfunction()
