@@ -1,0 +1,67 @@
+//===- Ax.h - The ax dialect ------------------------------------*- C++ -*-===//
+//
+// Everything of the dialect: attributes, enums, interfaces, operations.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_DIALECT_AX_H
+#define AX_DIALECT_AX_H
+
+#include "ax/Sharding/Reshard.h"
+#include "ax/Sharding/Rule.h"
+#include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Dialect.h"
+#include "mlir/IR/OpDefinition.h"
+#include "mlir/IR/OpImplementation.h"
+#include "mlir/IR/RegionKindInterface.h"
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Interfaces/ControlFlowInterfaces.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+#include "ax/Dialect/AxDialect.h.inc"
+#include "ax/Dialect/AxEnums.h.inc"
+
+#define GET_ATTRDEF_CLASSES
+#include "ax/Dialect/AxAttrs.h.inc"
+
+#include "ax/Dialect/AxInterfaces.h.inc"
+
+namespace ax {
+
+/// Shapes and element types agree; layouts may differ.
+bool sameWithoutLayout(mlir::TypeRange lhs, mlir::TypeRange rhs);
+
+inline mlir::RankedTensorType tensorType(mlir::Value value) {
+  return llvm::cast<mlir::RankedTensorType>(value.getType());
+}
+
+/// The type without its layout.
+mlir::RankedTensorType withoutLayout(mlir::RankedTensorType type);
+
+/// The mesh of the plan that `op` is in; one without axes when there is none.
+sharding::Mesh getMesh(mlir::Operation *op);
+
+/// The layout in the type's encoding, replicated when it has none.
+sharding::Layout getLayout(mlir::RankedTensorType type,
+                           const sharding::Mesh &mesh);
+/// `type` with `layout` as its encoding.
+mlir::RankedTensorType withLayout(mlir::RankedTensorType type,
+                                  const sharding::Layout &layout,
+                                  const sharding::Mesh &mesh);
+
+/// The shape of NumPy broadcasting; failure when the shapes do not fit.
+mlir::FailureOr<llvm::SmallVector<int64_t>>
+broadcastShapes(llvm::ArrayRef<int64_t> lhs, llvm::ArrayRef<int64_t> rhs);
+
+/// Name of the ONNX node (or output) that `op` came from, from its location;
+/// empty when unknown.
+llvm::StringRef getNodeName(mlir::Operation *op);
+
+} // namespace ax
+
+#define GET_OP_CLASSES
+#include "ax/Dialect/AxOps.h.inc"
+
+#endif // AX_DIALECT_AX_H

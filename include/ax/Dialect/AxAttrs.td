@@ -1,0 +1,108 @@
+//===- AxAttrs.td - Attributes and enums of ax ------------------*- tablegen -*-===//
+#ifndef AX_ATTRS_TD
+#define AX_ATTRS_TD
+
+include "ax/Dialect/AxDialect.td"
+
+class Ax_Attr<string name, string attrMnemonic, list<Trait> traits = []>
+    : AttrDef<Ax_Dialect, name, traits> {
+  let mnemonic = attrMnemonic;
+}
+
+def Ax_LayoutAttr : Ax_Attr<"Layout", "layout"> {
+  let summary = "How a tensor is spread over the mesh";
+  let description = [{
+    For each dimension its split, and the axes over which each rank holds only
+    an addend:
+
+    ```
+    #ax.layout<[{data, micro}, {}, 3 * 8{col} * 64], partial sum {row}>
+    ```
+
+    A dimension is a list of axes (`{data, micro}`, first axis slowest), or a
+    product of factors, each with an optional list of axes. `col:(1)2` is the
+    digit of size 2 with 1 part before it inside the axis `col`. The attribute
+    does not know the mesh: a plain axis name is the whole axis, whatever its
+    size; `resolve` gives the sizes.
+  }];
+  // Flat encoding, see LayoutAttr.cpp. Axes are names, sizes of whole axes and
+  // of dimensions with one factor are 0: nothing here repeats the mesh or the
+  // shape.
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axisNames,
+                        ArrayRefParameter<"int64_t">:$encoding);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    /// Canonical attribute of a layout that is legal on `mesh`.
+    static LayoutAttr get(::mlir::MLIRContext *context,
+                          const ::ax::sharding::Layout &layout,
+                          const ::ax::sharding::Mesh &mesh);
+    /// The layout of a tensor of `shape`. Sizes come from shape and mesh; an
+    /// axis that the mesh lacks has size 1. Call `sharding::findFault` on what
+    /// a user may have written.
+    ::ax::sharding::Layout resolve(::llvm::ArrayRef<int64_t> shape,
+                                   const ::ax::sharding::Mesh &mesh) const;
+    int64_t getNumDims() const { return getEncoding()[0]; }
+  }];
+}
+
+def Ax_AxesAttr : Ax_Attr<"Axes", "axes"> {
+  let summary = "An ordered list of (sub-)axes, first slowest: `{data, col:(1)2}`";
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr">:$axisNames,
+                        ArrayRefParameter<"int64_t">:$encoding);
+  let hasCustomAssemblyFormat = 1;
+  let extraClassDeclaration = [{
+    static AxesAttr get(::mlir::MLIRContext *context,
+                        const ::ax::sharding::SubAxes &axes,
+                        const ::ax::sharding::Mesh &mesh);
+    ::ax::sharding::SubAxes resolve(const ::ax::sharding::Mesh &mesh) const;
+  }];
+}
+
+class Ax_Enum<string name, string doc, list<I32EnumAttrCase> cases>
+    : I32EnumAttr<name, doc, cases> {
+  let cppNamespace = "::ax";
+  let genSpecializedAttr = 0;
+}
+
+class Ax_Cases<list<string> names> {
+  list<I32EnumAttrCase> cases =
+      !foreach(i, !range(!size(names)),
+               I32EnumAttrCase<names[i], i, names[i]>);
+}
+
+def Ax_UnaryKind : Ax_Enum<"UnaryKind", "element-wise function of one operand",
+  Ax_Cases<["neg", "abs", "sign", "exp", "log", "log1p", "expm1", "sqrt",
+            "rsqrt", "reciprocal", "sin", "cos", "tan", "asin", "acos", "atan",
+            "sinh", "cosh", "tanh", "asinh", "acosh", "atanh", "erf",
+            "sigmoid", "relu", "gelu", "gelu_tanh", "silu", "softplus",
+            "ceil", "floor", "round", "trunc", "logical_not", "bit_not",
+            "is_nan", "is_pos_inf", "is_neg_inf"]>.cases>;
+def Ax_UnaryKindAttr : EnumAttr<Ax_Dialect, Ax_UnaryKind, "unary_kind">;
+
+def Ax_BinaryKind : Ax_Enum<"BinaryKind", "element-wise function of two operands",
+  Ax_Cases<["add", "sub", "mul", "div", "pow", "max", "min", "floor_mod",
+            "trunc_mod", "logical_and", "logical_or", "logical_xor", "bit_and",
+            "bit_or", "bit_xor", "shl", "shr"]>.cases>;
+def Ax_BinaryKindAttr : EnumAttr<Ax_Dialect, Ax_BinaryKind, "binary_kind">;
+
+def Ax_CompareKind : Ax_Enum<"CompareKind", "comparison",
+  Ax_Cases<["eq", "ne", "lt", "le", "gt", "ge"]>.cases>;
+def Ax_CompareKindAttr : EnumAttr<Ax_Dialect, Ax_CompareKind, "compare_kind">;
+
+def Ax_ReduceOpKind : Ax_Enum<"ReduceOpKind", "how elements combine",
+  Ax_Cases<["sum", "prod", "max", "min"]>.cases>;
+def Ax_ReduceOpKindAttr : EnumAttr<Ax_Dialect, Ax_ReduceOpKind, "reduce_kind">;
+
+def Ax_PoolKind : Ax_Enum<"PoolKind", "what a window becomes",
+  Ax_Cases<["max", "avg", "sum"]>.cases>;
+def Ax_PoolKindAttr : EnumAttr<Ax_Dialect, Ax_PoolKind, "pool_kind">;
+
+def Ax_PadMode : Ax_Enum<"PadMode", "what padding holds",
+  Ax_Cases<["constant", "reflect", "edge", "wrap"]>.cases>;
+def Ax_PadModeAttr : EnumAttr<Ax_Dialect, Ax_PadMode, "pad_mode">;
+
+def Ax_ScatterKind : Ax_Enum<"ScatterKind", "how an update meets what is there",
+  Ax_Cases<["set", "add", "mul", "max", "min"]>.cases>;
+def Ax_ScatterKindAttr : EnumAttr<Ax_Dialect, Ax_ScatterKind, "scatter_kind">;
+
+#endif // AX_ATTRS_TD

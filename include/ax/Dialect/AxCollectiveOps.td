@@ -1,0 +1,43 @@
+//===- AxCollectiveOps.td - Changes of layout -------------------*- tablegen -*-===//
+#ifndef AX_COLLECTIVE_OPS_TD
+#define AX_COLLECTIVE_OPS_TD
+
+include "ax/Dialect/AxOpBase.td"
+
+/// A change of layout and nothing else: operand and result have the same shape
+/// and element type. `axes` move; the verifier checks that the two layouts
+/// differ exactly as the op says. `because` is its cause, for the reader.
+class Ax_CollectiveOp<string mnemonic> : Ax_Op<mnemonic, [Pure,
+    DeclareOpInterfaceMethods<Ax_CollectiveOpInterface>]> {
+  let arguments = (ins Ax_Tensor:$operand, Ax_AxesAttr:$axes,
+                       OptionalAttr<StrAttr>:$because);
+  let results = (outs Ax_Tensor:$result);
+  let assemblyFormat = [{
+    $operand `over` custom<Axes>($axes) (`because` $because^)? attr-dict
+    `:` type($operand) `->` type($result) }];
+  let hasVerifier = 1;
+}
+
+def Ax_AllReduceOp : Ax_CollectiveOp<"all_reduce"> {
+  let summary = "Partial over `axes` becomes replicated over them";
+}
+def Ax_ReduceScatterOp : Ax_CollectiveOp<"reduce_scatter"> {
+  let summary = "Partial over `axes` becomes split over them, one dimension";
+}
+def Ax_AllGatherOp : Ax_CollectiveOp<"all_gather"> {
+  let summary = "Split over `axes` (of one dimension) becomes replicated over them";
+}
+def Ax_AllSliceOp : Ax_CollectiveOp<"all_slice"> {
+  let summary = "Replicated over `axes` becomes split over them; nothing is sent";
+}
+def Ax_AllToAllOp : Ax_CollectiveOp<"all_to_all"> {
+  let summary = "`axes` move from splitting one dimension to splitting another";
+}
+def Ax_CollectivePermuteOp : Ax_CollectiveOp<"collective_permute"> {
+  let summary = "Same local shape, parts dealt to other ranks of the group `axes`";
+}
+def Ax_ToPartialOp : Ax_CollectiveOp<"to_partial"> {
+  let summary = "Replicated over `axes` becomes partial sum: zero but on one rank";
+}
+
+#endif // AX_COLLECTIVE_OPS_TD

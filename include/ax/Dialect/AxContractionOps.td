@@ -1,0 +1,128 @@
+//===- AxContractionOps.td - Sums of products -------------------*- tablegen -*-===//
+#ifndef AX_CONTRACTION_OPS_TD
+#define AX_CONTRACTION_OPS_TD
+
+include "ax/Dialect/AxOpBase.td"
+
+def Ax_DotOp : Ax_InferredOp<"dot"> {
+  let summary = "General contraction of two tensors";
+  let description = [{
+    Result dimensions: batch (in the order of `lhs_batch`), the other dimensions
+    of lhs, those of rhs. Created by Import for MatMul, Gemm, Einsum; Raise turns
+    those with a weight into `ax.linear`.
+  }];
+  let arguments = (ins Ax_Tensor:$lhs, Ax_Tensor:$rhs,
+    DenseI64ArrayAttr:$lhs_batch, DenseI64ArrayAttr:$rhs_batch,
+    DenseI64ArrayAttr:$lhs_contract, DenseI64ArrayAttr:$rhs_contract);
+  let results = (outs Ax_Tensor:$result);
+  let assemblyFormat = [{
+    $lhs `,` $rhs `batch` $lhs_batch `x` $rhs_batch `contract` $lhs_contract
+    `x` $rhs_contract attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
+  }];
+}
+
+def Ax_LinearOp : Ax_InferredOp<"linear", [AttrSizedOperandSegments]> {
+  let summary = "act(x W + bias) + residual";
+  let description = [{
+    x: [..., k]; W: [k, n], or [n, k] with `transpose_w`; bias: [n]; residual and
+    result: [..., n]. Created by Raise from a dot with a two-dimensional weight;
+    `activation` and `residual` are set by Optimize, after sharding.
+  }];
+  let arguments = (ins Ax_FloatTensor:$x, Ax_FloatTensor:$w,
+    Optional<Ax_FloatTensor>:$bias, Optional<Ax_FloatTensor>:$residual,
+    UnitAttr:$transpose_w, OptionalAttr<Ax_UnaryKindAttr>:$activation);
+  let results = (outs Ax_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $w (`bias` $bias^ `:` type($bias))?
+    (`residual` $residual^ `:` type($residual))? attr-dict
+    `:` type($x) `,` type($w) `->` type($result)
+  }];
+  let extraClassDeclaration = inferredDeclaration # [{
+    int64_t getK(); int64_t getN();
+  }];
+}
+
+def Ax_ConvOp : Ax_InferredOp<"conv", [AttrSizedOperandSegments]> {
+  let summary = "act(conv(x, w) + bias) + residual in 1, 2 or 3 dimensions";
+  let description = [{
+    x: [batch, channels, spatial...]; w: [out channels, channels / groups,
+    kernel...]; bias: [out channels]. `pads`: low of each spatial dimension, then
+    high of each.
+  }];
+  let arguments = (ins Ax_FloatTensor:$x, Ax_FloatTensor:$w,
+    Optional<Ax_FloatTensor>:$bias, Optional<Ax_FloatTensor>:$residual,
+    DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads,
+    DenseI64ArrayAttr:$dilations, DefaultValuedAttr<I64Attr, "1">:$groups,
+    OptionalAttr<Ax_UnaryKindAttr>:$activation);
+  let results = (outs Ax_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $w (`bias` $bias^ `:` type($bias))?
+    (`residual` $residual^ `:` type($residual))?
+    `strides` $strides `pads` $pads `dilations` $dilations attr-dict
+    `:` type($x) `,` type($w) `->` type($result)
+  }];
+}
+
+def Ax_ConvTransposeOp : Ax_InferredOp<"conv_transpose", [AttrSizedOperandSegments]> {
+  let summary = "Transposed convolution (the gradient of conv in its input)";
+  let description = [{
+    x: [batch, channels, spatial...]; w: [channels, out channels / groups,
+    kernel...]. Output extent: stride (in - 1) + output_pad +
+    (kernel - 1) dilation + 1 - pad_low - pad_high.
+  }];
+  let arguments = (ins Ax_FloatTensor:$x, Ax_FloatTensor:$w,
+    Optional<Ax_FloatTensor>:$bias,
+    DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads,
+    DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$output_pads,
+    DefaultValuedAttr<I64Attr, "1">:$groups);
+  let results = (outs Ax_FloatTensor:$result);
+  let extraClassDeclaration = inferredDeclaration;
+  let assemblyFormat = [{
+    $x `,` $w (`bias` $bias^ `:` type($bias))?
+    `strides` $strides `pads` $pads `dilations` $dilations `output_pads`
+    $output_pads attr-dict `:` type($x) `,` type($w) `->` type($result)
+  }];
+}
+
+def Ax_PoolOp : Ax_InferredOp<"pool"> {
+  let summary = "Sliding-window maximum, mean or sum over spatial dimensions";
+  let description = [{
+    x: [batch, channels, spatial...]. Padding never wins a maximum, adds nothing
+    to a sum, and counts in a mean only with `count_include_pad`. `ceil_extra`:
+    elements past the high padding that the last window reaches (ceil mode);
+    these never count in a mean.
+  }];
+  let arguments = (ins Ax_PoolKindAttr:$kind, Ax_Tensor:$x,
+    DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides,
+    DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$dilations,
+    DenseI64ArrayAttr:$ceil_extra, UnitAttr:$count_include_pad);
+  let results = (outs Ax_Tensor:$result);
+  let assemblyFormat = [{
+    $kind $x `kernel` $kernel `strides` $strides `pads` $pads `dilations`
+    $dilations `ceil_extra` $ceil_extra attr-dict `:` type($x) `->` type($result)
+  }];
+}
+
+def Ax_AttentionOp : Ax_InferredOp<"attention"> {
+  let summary = "softmax(scale q k^T + mask) v by heads";
+  let description = [{
+    q: [batch, heads, S, d]; k: [batch, kv heads, T, d]; v: [batch, kv heads, T,
+    dv]; result: [batch, heads, S, dv]. heads is a multiple of kv heads: query
+    head h uses kv head h / (heads / kv heads). mask broadcasts to [batch, heads,
+    S, T] and has four dimensions: i1 (true = attend) or float (added). `causal`:
+    query i attends to keys <= i + T - S. `softcap` c: scores become
+    c tanh(scores / c) before the mask. A row with nothing to attend to gives 0
+    with `empty_rows_zero`, NaN otherwise.
+    Created by Raise and by Import (opset 23 Attention).
+  }];
+  let arguments = (ins Ax_FloatTensor:$q, Ax_FloatTensor:$k, Ax_FloatTensor:$v,
+    Optional<Ax_Tensor>:$mask, F64Attr:$scale, UnitAttr:$causal,
+    OptionalAttr<F64Attr>:$softcap, UnitAttr:$empty_rows_zero);
+  let results = (outs Ax_FloatTensor:$result);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v (`mask` $mask^ `:` type($mask))? `scale` $scale attr-dict
+    `:` type($q) `,` type($k) `,` type($v) `->` type($result)
+  }];
+}
+
+#endif // AX_CONTRACTION_OPS_TD

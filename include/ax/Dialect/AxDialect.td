@@ -1,0 +1,21 @@
+//===- AxDialect.td - The ax dialect ---------------------------*- tablegen -*-===//
+#ifndef AX_DIALECT_TD
+#define AX_DIALECT_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def Ax_Dialect : Dialect {
+  let name = "ax";
+  let cppNamespace = "::ax";
+  let summary = "Tensor programs spread over a mesh of ranks";
+  let description = [{
+    Tensor-valued operations with static shapes. A value's type is the *global*
+    shape; after the Shard phase its encoding is an `#ax.layout`, from which the
+    shape each rank holds is derived.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+}
+
+#endif // AX_DIALECT_TD

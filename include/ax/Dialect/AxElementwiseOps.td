@@ -1,0 +1,66 @@
+//===- AxElementwiseOps.td - One element at a time --------------*- tablegen -*-===//
+#ifndef AX_ELEMENTWISE_OPS_TD
+#define AX_ELEMENTWISE_OPS_TD
+
+include "ax/Dialect/AxOpBase.td"
+
+def Ax_UnaryOp : Ax_InferredOp<"unary"> {
+  let summary = "Element-wise function of one operand";
+  let description = [{
+    `is_*` give i1; all others the operand's type. `gelu` is the exact (erf)
+    form, `gelu_tanh` its tanh approximation, `round` rounds half to even.
+    Integer operands: neg, abs, sign, relu, bit_not; i1: logical_not.
+  }];
+  let arguments = (ins Ax_UnaryKindAttr:$kind, Ax_Tensor:$operand);
+  let results = (outs Ax_Tensor:$result);
+  let assemblyFormat = [{
+    $kind $operand attr-dict `:` type($operand) `->` type($result) }];
+}
+
+def Ax_BinaryOp : Ax_InferredOp<"binary"> {
+  let summary = "Element-wise function of two operands, with NumPy broadcasting";
+  let description = [{
+    Both operands have the same element type; the result has it too. Integer
+    division truncates; `floor_mod` has the divisor's sign (Python),
+    `trunc_mod` the dividend's (C fmod). `pow` computes in the element type.
+  }];
+  let arguments = (ins Ax_BinaryKindAttr:$kind, Ax_Tensor:$lhs, Ax_Tensor:$rhs);
+  let results = (outs Ax_Tensor:$result);
+  let assemblyFormat = [{
+    $kind $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
+  }];
+}
+
+def Ax_CompareOp : Ax_InferredOp<"compare"> {
+  let summary = "Element-wise comparison, with NumPy broadcasting; gives i1";
+  let arguments = (ins Ax_CompareKindAttr:$kind, Ax_Tensor:$lhs, Ax_Tensor:$rhs);
+  let results = (outs Ax_BoolTensor:$result);
+  let assemblyFormat = [{
+    $kind $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
+  }];
+}
+
+def Ax_SelectOp : Ax_InferredOp<"select"> {
+  let summary = "Element-wise choice, with NumPy broadcasting of all three";
+  let arguments = (ins Ax_BoolTensor:$condition, Ax_Tensor:$onTrue,
+                       Ax_Tensor:$onFalse);
+  let results = (outs Ax_Tensor:$result);
+  let assemblyFormat = [{
+    $condition `,` $onTrue `,` $onFalse attr-dict `:` type($condition) `,`
+    type($onTrue) `,` type($onFalse) `->` type($result)
+  }];
+}
+
+def Ax_CastOp : Ax_ComputeOp<"cast"> {
+  let summary = "Conversion to another element type";
+  let description = [{
+    Float to integer truncates towards zero; to i1: not equal to zero; wider
+    float to narrower rounds to nearest even. Integers wrap.
+  }];
+  let arguments = (ins Ax_Tensor:$operand);
+  let results = (outs Ax_Tensor:$result);
+  let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif // AX_ELEMENTWISE_OPS_TD

@@ -1,0 +1,39 @@
+//===- AxInterfaces.td - What every ax operation declares -------*- tablegen -*-===//
+#ifndef AX_INTERFACES_TD
+#define AX_INTERFACES_TD
+
+include "mlir/IR/OpBase.td"
+
+def Ax_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
+  let cppNamespace = "::ax";
+  let description = [{
+    How the dimensions of the operands and results relate. It depends on global
+    shapes and attributes only. An operation without a rule does not build.
+  }];
+  let methods = [
+    InterfaceMethod<"The rule of this operation.",
+                    "::ax::sharding::Rule", "getShardingRule">
+  ];
+}
+
+def Ax_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
+  let cppNamespace = "::ax";
+  let description = [{
+    A change of layout: one operand, one result, of the same global type.
+  }];
+  let methods = [
+    InterfaceMethod<"The step of the resharding engine that this op performs.",
+                    "::ax::sharding::StepKind", "getStepKind">
+  ];
+  let extraSharedClassDeclaration = [{
+    ::mlir::Value getTensor() { return $_op->getOperand(0); }
+    ::ax::AxesAttr getMovedAxes() {
+      return $_op->template getAttrOfType<::ax::AxesAttr>("axes");
+    }
+    ::mlir::StringAttr getCause() {
+      return $_op->template getAttrOfType<::mlir::StringAttr>("because");
+    }
+  }];
+}
+
+#endif // AX_INTERFACES_TD

@@ -1,0 +1,171 @@
+//===- AxPlanOps.td - Plans, programs, stages, state ------------*- tablegen -*-===//
+#ifndef AX_PLAN_OPS_TD
+#define AX_PLAN_OPS_TD
+
+include "ax/Dialect/AxOpBase.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/Interfaces/FunctionInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+def Ax_PlanOp : Ax_Op<"plan", [IsolatedFromAbove, SymbolTable, Symbol,
+    NoTerminator, SingleBlock, NoRegionArguments]> {
+  let summary = "What one file holds: mesh, state, programs over the same state";
+  let description = "Created by Import, with neither mesh nor stages.";
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$version);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name `version` $version attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    static constexpr int64_t currentVersion = 1;
+    /// The plan's mesh; one without axes before the Shard phase.
+    ::ax::sharding::Mesh getMesh();
+  }];
+}
+
+def Ax_MeshOp : Ax_Op<"mesh", [HasParent<"PlanOp">]> {
+  let summary = "Axes, outermost first: `[pipe = 2, col = 4] in time [micro = 2]`";
+  let arguments = (ins StrArrayAttr:$names, DenseI64ArrayAttr:$sizes,
+                       I64Attr:$num_space);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = "::ax::sharding::Mesh getMesh();";
+  let builders = [OpBuilder<(ins "const ::ax::sharding::Mesh &":$mesh)>];
+}
+
+def Ax_StateOp : Ax_Op<"state", [HasParent<"PlanOp">, Symbol]> {
+  let summary = "A tensor that lives across steps";
+  let description = [{
+    `type` has the *stored* layout. `file` is relative to the folder of the model
+    (`ax.model_dir` of the plan unless the runtime is told otherwise); bytes
+    `offset` .. `offset + length` hold the global tensor, row-major, little
+    endian. `stages`: those that hold it.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, StrAttr:$file,
+    I64Attr:$offset, I64Attr:$length, OptionalAttr<DenseI64ArrayAttr>:$stages,
+    UnitAttr:$trainable);
+  let assemblyFormat = [{
+    $sym_name `:` $type (`stages` $stages^)? `from` $file `offset` $offset
+    `length` $length attr-dict }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::RankedTensorType getTensorType() {
+      return ::llvm::cast<::mlir::RankedTensorType>(getType());
+    }
+  }];
+}
+
+def Ax_LoadOp : Ax_Op<"load", [Pure,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>,
+    DeclareOpInterfaceMethods<Ax_ShardingRuleOpInterface>]> {
+  let summary = "The value of a state, in its stored layout";
+  let arguments = (ins FlatSymbolRefAttr:$state);
+  let results = (outs Ax_Tensor:$result);
+  let assemblyFormat = "$state attr-dict `:` type($result)";
+}
+
+def Ax_ProgramOp : Ax_Op<"program", [HasParent<"PlanOp">, IsolatedFromAbove,
+    FunctionOpInterface, Symbol]> {
+  let summary = "What runs in one step, from global inputs to global outputs";
+  let description = [{
+    Arguments and results carry `ax.name` (their ONNX names). Before the Pipeline
+    phase the body is operations and `ax.return`; after it `ax.stage`,
+    `ax.transfer`, one `ax.schedule` and `ax.return`.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name,
+    TypeAttrOf<FunctionType>:$function_type,
+    OptionalAttr<DictArrayAttr>:$arg_attrs, OptionalAttr<DictArrayAttr>:$res_attrs);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let skipDefaultBuilders = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
+      "::mlir::FunctionType":$type,
+      CArg<"::llvm::ArrayRef<::mlir::StringAttr>", "{}">:$argNames,
+      CArg<"::llvm::ArrayRef<::mlir::StringAttr>", "{}">:$resultNames)>];
+  let extraClassDeclaration = [{
+    ::llvm::ArrayRef<::mlir::Type> getArgumentTypes() {
+      return getFunctionType().getInputs();
+    }
+    ::llvm::ArrayRef<::mlir::Type> getResultTypes() {
+      return getFunctionType().getResults();
+    }
+    ::mlir::Region *getCallableRegion() { return &getBody(); }
+    /// ONNX name of an argument or result; empty when it has none.
+    ::llvm::StringRef getArgName(unsigned i);
+    ::llvm::StringRef getResultName(unsigned i);
+  }];
+  let hasVerifier = 1;
+}
+
+def Ax_ReturnOp : Ax_Op<"return", [Pure, ReturnLike, Terminator,
+    HasParent<"ProgramOp">]> {
+  let summary = "Outputs of a program";
+  let arguments = (ins Variadic<Ax_Tensor>:$operands);
+  let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";
+  let hasVerifier = 1;
+}
+
+def Ax_StageOp : Ax_Op<"stage", [HasParent<"ProgramOp">, IsolatedFromAbove,
+    SingleBlock]> {
+  let summary = "What the ranks of one pipeline stage do for one micro-batch";
+  let description = [{
+    ```
+    %r = ax.stage @forward0 on 0 (%a = %x : tensor<...>) -> (tensor<...>) { ... }
+    ```
+    `on` is the coordinate on the axis `pipe`. Operands and results have global
+    types; each run handles one slice of the axes in time.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, I64Attr:$on,
+                       Variadic<Ax_Tensor>:$operands);
+  let results = (outs Variadic<Ax_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Ax_YieldOp : Ax_Op<"yield", [Pure, ReturnLike, Terminator,
+    HasParent<"StageOp">]> {
+  let summary = "Results of a stage";
+  let arguments = (ins Variadic<Ax_Tensor>:$operands);
+  let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";
+}
+
+def Ax_TransferOp : Ax_Op<"transfer", [HasParent<"ProgramOp">, Pure,
+    AllTypesMatch<["operand", "result"]>]> {
+  let summary = "Send and receive between the same coordinates of two stages";
+  let description = [{
+    `slots`: how many micro-batches' values the receiver can hold at a time.
+  }];
+  let arguments = (ins Ax_Tensor:$operand, I64Attr:$from, I64Attr:$to,
+                       I64Attr:$slots);
+  let results = (outs Ax_Tensor:$result);
+  let assemblyFormat = [{
+    $operand `from` $from `to` $to `slots` $slots attr-dict `:` type($result) }];
+  let hasVerifier = 1;
+}
+
+def Ax_ScheduleOp : Ax_Op<"schedule", [HasParent<"ProgramOp">]> {
+  let summary = "For each stage the order of its actions";
+  let description = [{
+    ```
+    ax.schedule "gpipe" { stage 0: "F0 F1", stage 1: "F0 F1" }
+    ```
+    `F`n: forward of micro-batch n.
+  }];
+  let arguments = (ins StrAttr:$policy, StrArrayAttr:$orders);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Ax_AxisIndexOp : Ax_Op<"axis_index", [Pure]> {
+  let summary = "This rank's number along the given axes (scalar i64)";
+  let description = [{
+    Exists only inside Codegen: created by localisation, becomes a scalar
+    argument of kernels.
+  }];
+  let arguments = (ins Ax_AxesAttr:$axes);
+  let results = (outs Ax_IndexTensor:$result);
+  let assemblyFormat = "custom<Axes>($axes) attr-dict `:` type($result)";
+}
+
+#endif // AX_PLAN_OPS_TD

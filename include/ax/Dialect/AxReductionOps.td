@@ -1,0 +1,81 @@
+//===- AxReductionOps.td - Reductions, norms, scans -------------*- tablegen -*-===//
+#ifndef AX_REDUCTION_OPS_TD
+#define AX_REDUCTION_OPS_TD
+
+include "ax/Dialect/AxOpBase.td"
+
+def Ax_ReduceOp : Ax_InferredOp<"reduce"> {
+  let summary = "Sum, product, maximum or minimum over dimensions";
+  let description = [{
+    `dims` are sorted and unique. Without elements the result is the neutral
+    element. Means, norms and log-sum-exp are compositions. i1: max is any, min
+    is all.
+  }];
+  let arguments = (ins Ax_ReduceOpKindAttr:$kind, Ax_Tensor:$operand,
+    DenseI64ArrayAttr:$dims, UnitAttr:$keep_dims);
+  let results = (outs Ax_Tensor:$result);
+  let assemblyFormat = [{
+    $kind $operand `dims` $dims (`keep_dims` $keep_dims^)? attr-dict
+    `:` type($operand) `->` type($result) }];
+}
+
+def Ax_ArgReduceOp : Ax_InferredOp<"arg_reduce"> {
+  let summary = "Index (i64) of the largest or smallest element; dim is kept as 1";
+  let arguments = (ins Ax_Tensor:$operand, I64Attr:$dim, UnitAttr:$min,
+    UnitAttr:$last);
+  let results = (outs Ax_IndexTensor:$result);
+  let assemblyFormat = [{
+    $operand `dim` $dim attr-dict `:` type($operand) `->` type($result) }];
+}
+
+def Ax_CumulativeOp : Ax_InferredOp<"cumulative"> {
+  let summary = "Running sum, product, maximum or minimum along a dimension";
+  let arguments = (ins Ax_ReduceOpKindAttr:$kind, Ax_Tensor:$operand,
+    I64Attr:$dim, UnitAttr:$exclusive, UnitAttr:$reverse);
+  let results = (outs Ax_Tensor:$result);
+  let assemblyFormat = [{
+    $kind $operand `dim` $dim attr-dict `:` type($operand) `->` type($result) }];
+}
+
+def Ax_TopKOp : Ax_InferredOp<"top_k"> {
+  let summary = "The k largest (or smallest) elements along a dimension, in order";
+  let description = "Equal elements keep the order of their indices.";
+  let arguments = (ins Ax_Tensor:$operand, I64Attr:$k, I64Attr:$dim,
+    UnitAttr:$smallest);
+  let results = (outs Ax_Tensor:$values, Ax_IndexTensor:$indices);
+  let assemblyFormat = [{
+    $operand `k` $k `dim` $dim attr-dict `:` type($operand) `->` type($values)
+    `,` type($indices) }];
+}
+
+def Ax_SoftmaxOp : Ax_InferredOp<"softmax"> {
+  let summary = "exp(x - max) / sum along a dimension, or its logarithm";
+  let arguments = (ins Ax_FloatTensor:$operand, I64Attr:$dim, UnitAttr:$log);
+  let results = (outs Ax_FloatTensor:$result);
+  let assemblyFormat = [{
+    $operand `dim` $dim attr-dict `:` type($operand) `->` type($result) }];
+}
+
+class Ax_NormOp<string mnemonic> : Ax_InferredOp<mnemonic, [AttrSizedOperandSegments]> {
+  let arguments = (ins Ax_FloatTensor:$x, Optional<Ax_FloatTensor>:$scale,
+    Optional<Ax_FloatTensor>:$bias, I64Attr:$axis, F64Attr:$epsilon);
+  let results = (outs Ax_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x (`scale` $scale^ `:` type($scale))? (`bias` $bias^ `:` type($bias))?
+    `axis` $axis `epsilon` $epsilon attr-dict `:` type($x) `->` type($result) }];
+}
+
+def Ax_LayerNormOp : Ax_NormOp<"layer_norm"> {
+  let summary = "(x - mean) / sqrt(variance + epsilon) scale + bias";
+  let description = [{
+    Mean and variance over the dimensions axis .. rank - 1 together; scale and
+    bias have exactly these dimensions. Computed in f32 for narrower types.
+  }];
+}
+
+def Ax_RMSNormOp : Ax_NormOp<"rms_norm"> {
+  let summary = "x / sqrt(mean(x^2) + epsilon) scale + bias";
+  let description = "As layer_norm, without subtracting the mean.";
+}
+
+#endif // AX_REDUCTION_OPS_TD
