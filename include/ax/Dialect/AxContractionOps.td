@@ -63,7 +63,7 @@ def Ax_ConvOp : Ax_InferredOp<"conv", [AttrSizedOperandSegments]> {
   }];
 }
 
-def Ax_ConvTransposeOp : Ax_InferredOp<"conv_transpose", [AttrSizedOperandSegments]> {
+def Ax_ConvTransposeOp : Ax_InferredOp<"conv_transpose"> {
   let summary = "Transposed convolution (the gradient of conv in its input)";
   let description = [{
     x: [batch, channels, spatial...]; w: [channels, out channels / groups,

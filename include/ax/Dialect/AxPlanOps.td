@@ -124,8 +124,8 @@ def Ax_StageOp : Ax_Op<"stage", [HasParent<"ProgramOp">, IsolatedFromAbove,
 }
 
 def Ax_YieldOp : Ax_Op<"yield", [Pure, ReturnLike, Terminator,
-    HasParent<"StageOp">]> {
-  let summary = "Results of a stage";
+    ParentOneOf<["StageOp", "FusionOp"]>]> {
+  let summary = "Results of a stage or a fusion";
   let arguments = (ins Variadic<Ax_Tensor>:$operands);
   let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";
 }
@@ -155,6 +155,20 @@ def Ax_ScheduleOp : Ax_Op<"schedule", [HasParent<"ProgramOp">]> {
   let arguments = (ins StrAttr:$policy, StrArrayAttr:$orders);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
+}
+
+def Ax_FusionOp : Ax_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock]> {
+  let summary = "Operations that become one kernel";
+  let description = [{
+    Exists only inside Codegen: made by fusion, on local shapes; read by the
+    kernel compiler. The region's arguments are the operands.
+  }];
+  let arguments = (ins Variadic<Ax_Tensor>:$operands);
+  let results = (outs Variadic<Ax_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `(` $operands `)` attr-dict-with-keyword $body `:`
+    functional-type($operands, $results) }];
 }
 
 def Ax_AxisIndexOp : Ax_Op<"axis_index", [Pure]> {
