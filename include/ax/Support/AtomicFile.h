@@ -1,0 +1,47 @@
+//===- AtomicFile.h - Files that appear whole or not at all -----*- C++ -*-===//
+#ifndef AX_SUPPORT_ATOMICFILE_H
+#define AX_SUPPORT_ATOMICFILE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace ax {
+
+/// Writes beside the destination; `commit` syncs and renames over it. Without
+/// commit the destination stays as it was and nothing is left behind.
+class AtomicFile {
+public:
+  static llvm::Expected<AtomicFile> create(const std::string &path);
+  AtomicFile(AtomicFile &&other);
+  AtomicFile &operator=(AtomicFile &&) = delete;
+  ~AtomicFile();
+
+  llvm::Error write(llvm::ArrayRef<uint8_t> bytes);
+  llvm::Error write(llvm::StringRef text);
+  /// Bytes written so far.
+  int64_t getPosition() const { return position; }
+  llvm::Error commit();
+
+private:
+  AtomicFile(std::string path, std::string temporary, int fd)
+      : path(std::move(path)), temporary(std::move(temporary)), fd(fd) {}
+
+  std::string path;
+  std::string temporary;
+  int fd = -1;
+  int64_t position = 0;
+};
+
+/// The whole file in one go.
+llvm::Error writeFileAtomically(const std::string &path,
+                                llvm::ArrayRef<uint8_t> bytes);
+llvm::Error writeFileAtomically(const std::string &path, llvm::StringRef text);
+
+} // namespace ax
+
+#endif // AX_SUPPORT_ATOMICFILE_H

@@ -1,0 +1,52 @@
+//===- MappedFile.h - Read-only memory-mapped file --------------*- C++ -*-===//
+#ifndef AX_SUPPORT_MAPPEDFILE_H
+#define AX_SUPPORT_MAPPEDFILE_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace ax {
+
+/// A regular file, mapped read-only; pages are read when first touched. The
+/// file must not shrink while it is mapped (as for every mapped file).
+class MappedFile {
+public:
+  /// An InputOutput error when `path` cannot be opened or is not a regular
+  /// file.
+  static llvm::Expected<std::shared_ptr<MappedFile>>
+  open(const std::string &path);
+  ~MappedFile();
+  MappedFile(const MappedFile &) = delete;
+  MappedFile &operator=(const MappedFile &) = delete;
+
+  const std::string &getPath() const { return path; }
+  int64_t getSize() const { return size; }
+  llvm::ArrayRef<uint8_t> bytes() const {
+    return {base, static_cast<size_t>(size)};
+  }
+
+  /// `length` bytes from `offset`; a BadModel error naming the file when they
+  /// are not all inside it (negative and wrapping values included).
+  llvm::Expected<llvm::ArrayRef<uint8_t>> range(int64_t offset,
+                                                int64_t length) const;
+
+  /// Drops the pages that lie wholly inside the range from this process's
+  /// memory; reading them again reads the file again.
+  void release(int64_t offset, int64_t length) const;
+
+private:
+  MappedFile(std::string path, const uint8_t *base, int64_t size)
+      : path(std::move(path)), base(base), size(size) {}
+
+  std::string path;
+  const uint8_t *base;
+  int64_t size;
+};
+
+} // namespace ax
+
+#endif // AX_SUPPORT_MAPPEDFILE_H

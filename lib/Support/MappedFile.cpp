@@ -1,0 +1,67 @@
+//===- MappedFile.cpp - Read-only memory-mapped file ----------------------===//
+
+#include "ax/Support/MappedFile.h"
+
+#include "ax/Support/Error.h"
+
+#include <cerrno>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace ax {
+
+llvm::Expected<std::shared_ptr<MappedFile>>
+MappedFile::open(const std::string &path) {
+  // Non-blocking, or opening a pipe would wait for its writer.
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd < 0)
+    return makeErrnoError("cannot open '" + path + "'", errno);
+  struct stat info;
+  if (fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+    ::close(fd);
+    return makeError(ExitCode::InputOutput,
+                     "cannot read '" + path + "': not a regular file");
+  }
+  const uint8_t *base = nullptr;
+  if (info.st_size > 0) {
+    void *address = mmap(nullptr, static_cast<size_t>(info.st_size), PROT_READ,
+                         MAP_PRIVATE, fd, 0);
+    int error = errno;
+    ::close(fd);
+    if (address == MAP_FAILED)
+      return makeErrnoError("cannot map '" + path + "'", error);
+    base = static_cast<const uint8_t *>(address);
+  } else {
+    ::close(fd);
+  }
+  return std::shared_ptr<MappedFile>(new MappedFile(path, base, info.st_size));
+}
+
+MappedFile::~MappedFile() {
+  if (base)
+    munmap(const_cast<uint8_t *>(base), static_cast<size_t>(size));
+}
+
+llvm::Expected<llvm::ArrayRef<uint8_t>>
+MappedFile::range(int64_t offset, int64_t length) const {
+  if (offset < 0 || length < 0 || offset > size || length > size - offset)
+    return makeErrorf(ExitCode::BadModel,
+                      "bytes {0} to {0} + {1} are not inside '{2}', which has "
+                      "{3} bytes",
+                      offset, length, path, size);
+  return bytes().slice(static_cast<size_t>(offset),
+                       static_cast<size_t>(length));
+}
+
+void MappedFile::release(int64_t offset, int64_t length) const {
+  int64_t page = sysconf(_SC_PAGESIZE);
+  int64_t begin = (offset + page - 1) / page * page;
+  int64_t end = (offset + length) / page * page;
+  if (offset >= 0 && end > begin && end <= size)
+    madvise(const_cast<uint8_t *>(base) + begin,
+            static_cast<size_t>(end - begin), MADV_DONTNEED);
+}
+
+} // namespace ax
