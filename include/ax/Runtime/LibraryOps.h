@@ -1,0 +1,150 @@
+//===- LibraryOps.h - What a library is asked to compute --------*- C++ -*-===//
+//
+// Plain descriptions of the operations that a device's libraries do. A device
+// prepares one (chooses a kernel, packs weights) and then executes it any
+// number of times; see Device.h. Equal descriptions share what was prepared.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_RUNTIME_LIBRARYOPS_H
+#define AX_RUNTIME_LIBRARYOPS_H
+
+#include "ax/Support/DType.h"
+
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ax::rt {
+
+/// A strided view: the element at index i lies at sum(i * strides) elements
+/// from the start of its buffer argument. Strides are >= 0; 0 broadcasts.
+/// Results never have a stride of 0 in a dimension larger than 1.
+struct TensorDesc {
+  DType dtype = DType::F32;
+  std::vector<int64_t> sizes;
+  std::vector<int64_t> strides;
+
+  /// Row-major strides.
+  static TensorDesc dense(DType dtype, std::vector<int64_t> sizes);
+  int64_t getRank() const { return static_cast<int64_t>(sizes.size()); }
+  int64_t numElements() const;
+  /// Bytes from the first to the end of the last element; 0 when empty.
+  int64_t spanBytes() const;
+  bool isDense() const;
+
+  bool operator==(const TensorDesc &o) const {
+    return dtype == o.dtype && sizes == o.sizes && strides == o.strides;
+  }
+};
+
+/// Applied to the sum with the bias, in at least f32, before the residual.
+enum class Activation { None, Relu, GeluErf, GeluTanh, Silu, Tanh, Sigmoid };
+
+/// c = act(a b + bias) + residual.
+/// Arguments: a, b, [bias], [residual], c. The residual may be c itself (same
+/// buffer, offset and strides).
+struct MatmulDesc {
+  /// All of the same rank >= 2: [batch..., m, k], [batch..., k, n],
+  /// [batch..., m, n]. A batch dimension of a or b may be 1. All of one element
+  /// type. A transposed operand is one whose last two strides are swapped.
+  TensorDesc a, b, c;
+  /// [n], dense, of c's type.
+  bool hasBias = false;
+  /// Sizes of c. Strides need not be c's.
+  bool hasResidual = false;
+  TensorDesc residual;
+  Activation activation = Activation::None;
+  /// b never changes between executions, so it may be packed: a State buffer.
+  bool constantB = false;
+
+  bool operator==(const MatmulDesc &o) const;
+};
+
+/// Convolution, or with `transposed` its gradient in x ("deconvolution").
+/// Arguments: x, w, [bias], [residual], y; y = act(conv + bias) + residual.
+/// Strides of x and y choose NCHW, NHWC or any other order.
+struct ConvDesc {
+  /// x: [batch, channels, spatial...], 1 to 3 spatial dimensions;
+  /// w: [out channels, channels / groups, kernel...], transposed:
+  /// [channels, out channels / groups, kernel...]; y as x.
+  TensorDesc x, w, y;
+  std::vector<int64_t> strides, dilations, padsLow, padsHigh;
+  int64_t groups = 1;
+  bool transposed = false;
+  /// [out channels], dense, of y's type.
+  bool hasBias = false;
+  /// Sizes and strides of y.
+  bool hasResidual = false;
+  Activation activation = Activation::None;
+  bool constantW = false;
+
+  bool operator==(const ConvDesc &o) const;
+};
+
+enum class PoolKind { Max, Avg, Sum };
+
+/// Arguments: x, y, both [batch, channels, spatial...]. Padding never wins a
+/// maximum, adds nothing to a sum, and counts in a mean only with
+/// countIncludePad; elements that a window reaches past padsHigh (ceil mode)
+/// never count. Any element type for Max and Sum; Avg: floats.
+struct PoolDesc {
+  PoolKind kind = PoolKind::Max;
+  TensorDesc x, y;
+  std::vector<int64_t> kernel, strides, dilations, padsLow, padsHigh;
+  bool countIncludePad = false;
+
+  bool operator==(const PoolDesc &o) const;
+};
+
+/// softmax(scale q k^T + mask) v by heads.
+/// Arguments: q, k, v, [mask], out. Query head h uses key/value head
+/// h / (heads / kv heads).
+struct AttentionDesc {
+  /// q: [batch, heads, S, d]; k: [batch, kv heads, T, d]; v: [batch, kv heads,
+  /// T, dv]; out: [batch, heads, S, dv]. All of one floating type.
+  TensorDesc q, k, v, out;
+  /// [batch, heads, S, T] with strides of 0 where it broadcasts: Bool
+  /// (true = attend), or q's type (added to the scaled scores).
+  bool hasMask = false;
+  TensorDesc mask;
+  double scale = 1;
+  /// Query i attends to keys <= i + T - S.
+  bool causal = false;
+  /// When > 0, scores become softcap tanh(scores / softcap) before the mask.
+  double softcap = 0;
+  /// A row with nothing to attend to gives 0 instead of NaN.
+  bool emptyRowsZero = false;
+
+  bool operator==(const AttentionDesc &o) const;
+};
+
+/// The k largest (smallest) elements along `dim`, in order; equal ones in order
+/// of their indices; NaN counts as the largest. Arguments: x, values, indices
+/// (i64). All dense.
+struct TopKDesc {
+  TensorDesc x;
+  int64_t dim = 0;
+  int64_t k = 1;
+  bool smallest = false;
+
+  bool operator==(const TopKDesc &o) const;
+};
+
+using LibraryDesc =
+    std::variant<MatmulDesc, ConvDesc, PoolDesc, AttentionDesc, TopKDesc>;
+
+/// `matmul 128x512 x 512x2048 f32 bias gelu_erf`: for traces and errors.
+std::string toString(const LibraryDesc &desc);
+/// Number of arguments that an execution takes.
+int numArguments(const LibraryDesc &desc);
+/// The view of argument `index`.
+TensorDesc argumentDesc(const LibraryDesc &desc, int index);
+/// Index of the argument that preparation may pack, -1 when there is none.
+int packedArgument(const LibraryDesc &desc);
+/// Multiplications and additions of one execution (0 for pool and top-k).
+int64_t countFlops(const LibraryDesc &desc);
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_LIBRARYOPS_H

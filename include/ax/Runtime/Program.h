@@ -1,0 +1,267 @@
+//===- Program.h - Command lists: what the executor runs --------*- C++ -*-===//
+//
+// The contract between Codegen, which makes a Program, and the executor, which
+// runs it. Plain data, no MLIR. One command list per pipeline stage, the same
+// for all its ranks; what depends on the rank or the micro-batch is worked out
+// here from mesh coordinates.
+//
+// All sizes are local (per rank) unless they say global. A dimension that does
+// not divide has local extent ceil(n / p); the elements of the last parts that
+// do not exist (padding) are zero in inputs and state, anything elsewhere.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_RUNTIME_PROGRAM_H
+#define AX_RUNTIME_PROGRAM_H
+
+#include "ax/Runtime/LibraryOps.h"
+#include "ax/Sharding/Layout.h"
+#include "ax/Support/HostTensor.h"
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace ax::rt {
+
+//===----------------------------------------------------------------------===//
+// Data
+//===----------------------------------------------------------------------===//
+
+/// A global tensor given to, or made by, one run. Each rank of every stage that
+/// names it holds its part for the current micro-batch.
+struct Port {
+  std::string name;
+  DType dtype = DType::F32;
+  Shape shape;
+  /// Axes in time choose the micro-batch's slice. Never partial.
+  sharding::Layout layout;
+};
+
+/// A tensor that lives across runs: a weight, or a constant of the plan.
+struct State {
+  std::string name;
+  DType dtype = DType::F32;
+  Shape shape;
+  /// As stored by the ranks; never partial, no axes in time.
+  sharding::Layout layout;
+  /// Where the global tensor comes from, row-major and little endian: bytes
+  /// [offset, offset + its size) of `file` (relative to the folder given when
+  /// the program is loaded), or `value` when `file` is empty.
+  std::string file;
+  int64_t offset = 0;
+  HostTensor value;
+  /// Commands write to it: every rank keeps a copy of its own.
+  bool isMutable = false;
+};
+
+/// A value sent from the ranks of one stage to those of another: i-th to i-th.
+struct Transfer {
+  std::string name;
+  int32_t fromStage = 0;
+  int32_t toStage = 0;
+  int64_t bytes = 0;
+  /// How many micro-batches' values the receiver can hold at a time.
+  int32_t slots = 2;
+};
+
+enum class Space {
+  Arena,  ///< `offset` in the rank's arena; contents last for one command list
+  State,  ///< Program::states[index], the rank's part
+  Input,  ///< Program::inputs[index], the rank's part for this micro-batch
+  Output, ///< Program::outputs[index], likewise; every rank writes its part
+  Received, ///< Program::transfers[index], after its Recv
+};
+
+/// A contiguous piece of memory of one rank; starts are aligned to 64 bytes.
+struct Buffer {
+  Space space = Space::Arena;
+  int64_t offset = 0;
+  int32_t index = 0;
+  int64_t bytes = 0;
+  /// The plan's name of the value, for traces and messages.
+  std::string name;
+};
+
+/// A place in StageProgram::buffers[buffer].
+struct BufferRef {
+  int32_t buffer = -1;
+  int64_t byteOffset = 0;
+};
+
+/// constant + scale * (the rank's number along `axes` at the current
+/// micro-batch), see sharding::Mesh::index.
+struct Scalar {
+  int64_t constant = 0;
+  int64_t scale = 0;
+  sharding::SubAxes axes;
+};
+
+//===----------------------------------------------------------------------===//
+// Commands
+//===----------------------------------------------------------------------===//
+
+/// A compiled kernel does iterations begin <= i < end of its outermost loop;
+/// different iterations may run at the same time on different threads.
+/// `buffers`: one address per argument, offsets added.
+using NativeKernel = void (*)(void *const *buffers, const int64_t *scalars,
+                              int64_t begin, int64_t end);
+
+struct Kernel {
+  /// Names it in traces.
+  std::string name;
+  NativeKernel function = nullptr;
+};
+
+struct KernelCommand {
+  int32_t kernel = 0;
+  std::vector<BufferRef> buffers;
+  std::vector<Scalar> scalars;
+  int64_t iterations = 1;
+};
+
+struct LibraryCommand {
+  LibraryDesc desc;
+  /// In the order that the description documents.
+  std::vector<BufferRef> arguments;
+};
+
+enum class CollectiveKind {
+  AllReduce,     ///< element-wise over the group; same shape
+  ReduceScatter, ///< reduced, then each member keeps its part of scatterDim
+  AllGather,     ///< parts of gatherDim one after another, in group order
+  AllToAll,      ///< gatherDim becomes whole while scatterDim is split
+  Permute,       ///< member i receives what member source[i] holds
+  Broadcast,     ///< every member receives what member root holds
+};
+
+/// One collective of each group of a group set. Members are numbered in group
+/// order; member i holds (or gets) indices [i * part, min((i+1) * part, size))
+/// of a split dimension: its local extent is `part`, valid perhaps less.
+struct CollectiveCommand {
+  CollectiveKind kind = CollectiveKind::AllReduce;
+  sharding::ReduceKind reduce = sharding::ReduceKind::Sum;
+  DType dtype = DType::F32;
+  /// Into StageProgram::groups.
+  int32_t groupSet = 0;
+  /// Dense, row-major; must not overlap, except that AllReduce may have
+  /// destination == source.
+  BufferRef source, destination;
+  /// The source's local shape. Factors of compound dimensions are dimensions
+  /// of their own here; neighbours that stay whole may be merged.
+  std::vector<int64_t> shape;
+  /// AllGather, AllToAll: shape[gatherDim] is the part; the destination has
+  /// extent gatherSize there.
+  int32_t gatherDim = -1;
+  int64_t gatherSize = 0;
+  /// ReduceScatter, AllToAll: shape[scatterDim] is the whole size; the
+  /// destination has extent scatterPart there, padding zero.
+  int32_t scatterDim = -1;
+  int64_t scatterPart = 0;
+  /// Permute: for each member; -1: receives zeros.
+  std::vector<int32_t> permutation;
+  int32_t root = 0;
+  /// >= 0: only started here; a WaitCommand of that number, in the same list,
+  /// comes before the destination is read or the source is overwritten.
+  int32_t request = -1;
+};
+
+struct WaitCommand {
+  int32_t request = 0;
+};
+
+/// Element-wise copy of a strided box.
+struct CopyCommand {
+  BufferRef source, destination;
+  int64_t elementBytes = 4;
+  std::vector<int64_t> sizes;
+  /// In elements.
+  std::vector<int64_t> sourceStrides, destinationStrides;
+};
+
+/// Sends `source` (transfer.bytes long) for the current micro-batch. The source
+/// may be overwritten afterwards.
+struct SendCommand {
+  int32_t transfer = 0;
+  BufferRef source;
+};
+
+/// Waits for the transfer's value of the current micro-batch; Received buffers
+/// of it are valid until the end of the command list.
+struct RecvCommand {
+  int32_t transfer = 0;
+};
+
+struct Command {
+  std::variant<KernelCommand, LibraryCommand, CollectiveCommand, WaitCommand,
+               CopyCommand, SendCommand, RecvCommand>
+      body;
+  /// The plan's name: ONNX node or value, with its cause; in traces, timings
+  /// and error messages.
+  std::string name;
+  /// Bytes read and written, for reports; 0 when unknown.
+  int64_t bytes = 0;
+};
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+/// A partition of (some of) a stage's ranks into groups of equal size that do
+/// the same collectives.
+struct GroupSet {
+  /// `{col}`: for messages.
+  std::string name;
+  std::vector<std::vector<int32_t>> groups;
+};
+
+/// One entry of a schedule: the stage's command list for one micro-batch.
+struct Action {
+  int32_t microBatch = 0;
+};
+
+struct StageProgram {
+  std::string name;
+  /// In increasing order. Stages have the same number of ranks, none in common.
+  std::vector<int32_t> ranks;
+  std::vector<Buffer> buffers;
+  int64_t arenaBytes = 0;
+  std::vector<GroupSet> groups;
+  std::vector<Command> commands;
+  std::vector<Action> schedule;
+};
+
+struct Program {
+  std::string name;
+  /// Ranks are 0 .. mesh.numRanks() - 1, all of them in some stage.
+  sharding::Mesh mesh;
+  std::vector<Port> inputs;
+  std::vector<Port> outputs;
+  std::vector<State> states;
+  std::vector<Transfer> transfers;
+  std::vector<Kernel> kernels;
+  std::vector<StageProgram> stages;
+  /// Keeps the kernels' code loaded.
+  std::shared_ptr<void> code;
+};
+
+/// The group of every rank of `ranks` over `axes`, each group once.
+GroupSet makeGroupSet(const sharding::Mesh &mesh, const sharding::SubAxes &axes,
+                      const std::vector<int32_t> &ranks);
+
+/// Shape of `collective`'s destination.
+std::vector<int64_t> destinationShape(const CollectiveCommand &collective);
+
+/// `kernel`, `matmul 128x512 x ...`, `all_reduce {col}`: what a command does.
+std::string describe(const Program &program, const StageProgram &stage,
+                     const Command &command);
+
+/// A fault that would make the executor read or write outside buffers, hang or
+/// mix up ranks: ids out of range, arguments larger than their buffers, groups
+/// with foreign ranks, requests without wait, transfers without both ends. A
+/// BadPlan error naming stage and command.
+llvm::Error checkProgram(const Program &program);
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_PROGRAM_H
