@@ -22,3 +22,4 @@ include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 
 find_package(Threads REQUIRED)
 find_package(GTest QUIET)
+include(AxOnnx)

@@ -1,0 +1,103 @@
+"""A lit format for Python files that list cases.
+
+A file NAME.py has
+
+    def cases(every):
+        yield "name of the case", function, argument, ...
+
+and each case is one test, NAME/name of the case: it passes when
+function(argument, ...) returns. `every` is true for `tools/dev test --all`;
+without it, files leave out what takes long. Files whose names begin with _ are
+only imported by others. Cases run in lit's worker processes, side by side, in
+no order: what they write goes to a temporary folder of their own.
+"""
+import functools
+import importlib.util
+import os
+import pathlib
+import subprocess
+import tempfile
+import traceback
+
+import lit.formats
+import lit.Test
+
+
+class Unsupported(Exception):
+    """Raised by a case that cannot run here; it is not counted."""
+
+
+class Failed(Exception):
+    """A failure whose message says all; other exceptions show their stack."""
+
+
+@functools.lru_cache(maxsize=None)
+def _load(path):
+    spec = importlib.util.spec_from_file_location(pathlib.Path(path).stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    table = {}
+    for name, *call in module.cases(bool(os.environ.get("AX_TEST_ALL"))):
+        if name in table:
+            raise ValueError(f"{path}: two cases are called {name}")
+        table[name] = call
+    return table
+
+
+class Cases(lit.formats.TestFormat):
+    def getTestsInDirectory(self, suite, path, litConfig, config):
+        folder = pathlib.Path(suite.getSourcePath(path))
+        for file in sorted(folder.glob("[!_]*.py")):
+            for name in _load(str(file)):
+                yield lit.Test.Test(suite, path + (file.name, name), config)
+
+    def execute(self, test, litConfig):
+        *folder, file, name = test.path_in_suite
+        path = test.suite.getSourcePath(tuple(folder) + (file,))
+        function, *arguments = _load(path)[name]
+        try:
+            function(*arguments)
+        except Unsupported as reason:
+            return lit.Test.UNSUPPORTED, str(reason)
+        except Failed as failure:
+            return lit.Test.FAIL, str(failure)
+        except Exception:
+            return lit.Test.FAIL, traceback.format_exc(limit=-4)
+        return lit.Test.PASS, ""
+
+
+def scratch():
+    """A temporary folder, for `with`."""
+    return tempfile.TemporaryDirectory(prefix="axopt-test-")
+
+
+def tool(name):
+    """Path of a tool that was built."""
+    return os.path.join(os.environ["AX_BIN"], name)
+
+
+def run(*command, expect=0, timeout=300, **options):
+    """Runs a command, checks its exit code, gives its CompletedProcess.
+
+    `expect` is the code, or a collection of allowed ones.
+    """
+    command = [str(word) for word in command]
+    shown = " ".join(command)
+    try:
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=timeout, **options
+        )
+    except subprocess.TimeoutExpired as error:
+        raise Failed(f"$ {shown}\nstill running after {timeout} s") from error
+    allowed = [expect] if isinstance(expect, int) else expect
+    if done.returncode not in allowed:
+        raise Failed(
+            f"$ {shown}\nexit code {done.returncode}, expected {expect}\n"
+            + _tail(done.stdout)
+            + _tail(done.stderr)
+        )
+    return done
+
+
+def _tail(text, lines=40):
+    return "".join(text.splitlines(keepends=True)[-lines:])

@@ -1,0 +1,70 @@
+"""What holds for every source file."""
+import re
+import subprocess
+from pathlib import Path
+
+from cases import Failed
+
+ROOT = Path(__file__).parents[2]
+CODE = {".h", ".cpp", ".td", ".py", ".cmake", ".bash", ".txt"}
+
+# A longer file does two things. Exceptions, with the reason:
+LONGEST = 500
+LONG = {
+}
+
+# Folders of one machine that have no business in the tree.
+MACHINE = re.compile(r"(?<![\w.$}~])/(?:home|root|work|Users|mnt|tmp)/[\w.]")
+
+
+def sources():
+    names = subprocess.run(
+        ["git", "-C", ROOT, "ls-files", "-co", "--exclude-standard", "-z"],
+        check=True, capture_output=True, text=True).stdout
+    for name in filter(None, names.split("\0")):
+        path = ROOT / name
+        if path.is_file() and not name.startswith("test/models/"):
+            yield name, path
+
+
+def readText(path):
+    try:
+        return path.read_text()
+    except UnicodeDecodeError:
+        return ""
+
+
+def lengths():
+    long = [f"{name}: {lines} lines" for name, path in sources()
+            if path.suffix in CODE and name not in LONG
+            and (lines := readText(path).count("\n")) > LONGEST]
+    if long:
+        raise Failed(f"over {LONGEST} lines, split these:\n" + "\n".join(long))
+
+
+def machinePaths():
+    found = [f"{name}:{number}: {line.strip()[:120]}"
+             for name, path in sources()
+             for number, line in enumerate(readText(path).splitlines(), 1)
+             if MACHINE.search(line)]
+    if found:
+        raise Failed("paths of one machine:\n" + "\n".join(found[:20]))
+
+
+def headerGuards():
+    wrong = []
+    for name, path in sources():
+        if not name.startswith("include/ax/") or path.suffix != ".h":
+            continue
+        parts = name[len("include/"):-len(".h")].replace("-", "_").split("/")
+        guard = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|\W", "", "_".join(parts)).upper()
+        if f"#ifndef {guard}_H\n" not in path.read_text():
+            wrong.append(f"{name}: {guard}_H")
+    if wrong:
+        raise Failed("headers without their guard:\n" + "\n".join(wrong))
+
+
+def cases(every):
+    yield "no file is too long", lengths
+    yield "no paths of one machine", machinePaths
+    yield "header guards are named after the file", headerGuards

@@ -1,0 +1,24 @@
+"""Suites: test/lit (RUN lines), and folders whose Python files list cases.
+
+Their lit.local.cfg choose the format; GoogleTest programs are a suite of
+their own, in the build folder.
+"""
+import os
+import sys
+
+import lit.formats
+
+config.name = "axopt"
+config.test_source_root = config.source_root + "/test"
+config.test_exec_root = config.build_root + "/test"
+config.test_format = lit.formats.ShTest(execute_external=False)
+config.suffixes = []
+config.environment.update(os.environ)
+config.environment["PATH"] = os.pathsep.join(
+    [config.build_root + "/bin", config.llvm_tools, os.environ["PATH"]]
+)
+config.environment["AX_BIN"] = config.build_root + "/bin"
+os.environ.update(config.environment)
+config.substitutions.append(("%models", config.test_source_root + "/models"))
+
+sys.path.insert(0, config.test_source_root)
