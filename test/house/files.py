@@ -14,7 +14,7 @@ LONG = {
 }
 
 # Folders of one machine that have no business in the tree.
-MACHINE = re.compile(r"(?<![\w.$}~])/(?:home|root|work|Users|mnt|tmp)/[\w.]")
+MACHINE = re.compile(r"(?<![\w.$}~])/(?:home|root|work|Users)/[\w.]")
 
 
 def sources():
