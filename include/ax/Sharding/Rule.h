@@ -83,6 +83,27 @@ InferredAssignment inferAssignment(const Rule &rule,
                                    const std::vector<Layout> &operands,
                                    const Mesh &mesh);
 
+/// The same, with factors that no operand has (iota, broadcast) taken from the
+/// results. The caller compares resultLayout() with what the results have.
+InferredAssignment inferAssignment(const Rule &rule,
+                                   const std::vector<Layout> &operands,
+                                   const std::vector<Layout> &results,
+                                   const Mesh &mesh);
+
+/// Why `assignment` is not legal for `rule`: sizes, a whole or permutation
+/// factor split, an uneven split where padding is not allowed or inside a
+/// compound dimension, an axis used twice, partial sums that do not pass, two
+/// kinds of partial at once. Nothing when it is legal.
+std::optional<std::string> findFault(const Rule &rule,
+                                     const Assignment &assignment,
+                                     const Mesh &mesh);
+
+/// Why `rule` does not describe an op on tensors of these shapes. Nothing when
+/// it does. For tests of rules.
+std::optional<std::string>
+findFault(const Rule &rule, const std::vector<std::vector<int64_t>> &operands,
+          const std::vector<std::vector<int64_t>> &results);
+
 } // namespace ax::sharding
 
 #endif // AX_SHARDING_RULE_H

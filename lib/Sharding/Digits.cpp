@@ -1,0 +1,261 @@
+//===- Digits.cpp - A dimension's index as a string of digits -------------===//
+
+#include "ax/Sharding/Digits.h"
+
+#include <algorithm>
+#include <cassert>
+#include <numeric>
+
+namespace ax::sharding {
+
+namespace {
+
+/// Appends a digit, joining it with the last where the two are one.
+void append(Digits &digits, Digit digit) {
+  if (digit.size == 1)
+    return;
+  if (!digits.empty() && digits.back().isSplit() == digit.isSplit()) {
+    Digit &last = digits.back();
+    if (!digit.isSplit()) {
+      last.size *= digit.size;
+      return;
+    }
+    if (last.axis.axis == digit.axis.axis &&
+        last.axis.pre * last.axis.size == digit.axis.pre) {
+      last.size *= digit.size;
+      last.axis.size *= digit.size;
+      return;
+    }
+  }
+  digits.push_back(std::move(digit));
+}
+
+Digit splitDigit(const SubAxis &axis) { return {axis.size, axis}; }
+
+/// Pieces of `axis` cut at the boundaries of `by`, major first.
+std::optional<SubAxes> cutAxis(const SubAxis &axis, const SubAxes &by) {
+  std::vector<int64_t> bounds = {axis.pre, axis.pre * axis.size};
+  for (const SubAxis &other : by) {
+    if (!overlap(axis, other))
+      continue;
+    for (int64_t bound : {other.pre, other.pre * other.size})
+      if (bound > axis.pre && bound < axis.pre * axis.size)
+        bounds.push_back(bound);
+  }
+  std::sort(bounds.begin(), bounds.end());
+  bounds.erase(std::unique(bounds.begin(), bounds.end()), bounds.end());
+  SubAxes pieces;
+  for (size_t i = 0; i + 1 < bounds.size(); ++i) {
+    if (bounds[i + 1] % bounds[i] != 0)
+      return std::nullopt;
+    pieces.push_back({axis.axis, bounds[i], bounds[i + 1] / bounds[i]});
+  }
+  if (axis.size == 1)
+    pieces = {axis};
+  return pieces;
+}
+
+} // namespace
+
+std::optional<Digits> digitsOf(const DimLayout &dim) {
+  Digits digits;
+  for (const Factor &factor : dim.factors) {
+    int64_t parts = numParts(factor.axes);
+    if (factor.size % parts != 0)
+      return std::nullopt;
+    for (const SubAxis &axis : factor.axes)
+      append(digits, splitDigit(axis));
+    append(digits, {factor.size / parts, {}});
+  }
+  return digits;
+}
+
+DimLayout dimOf(const Digits &digits) {
+  DimLayout dim;
+  for (const Digit &digit : digits) {
+    bool opens = dim.factors.empty() ||
+                 (digit.isSplit() &&
+                  dim.factors.back().size != numParts(dim.factors.back().axes));
+    if (opens)
+      dim.factors.push_back({});
+    Factor &factor = dim.factors.back();
+    factor.size *= digit.size;
+    if (digit.isSplit())
+      factor.axes.push_back(digit.axis);
+  }
+  if (dim.factors.empty())
+    dim.factors.push_back({});
+  return dim;
+}
+
+SubAxes joinAxes(const SubAxes &axes) {
+  SubAxes joined;
+  for (const SubAxis &axis : axes) {
+    if (axis.size == 1)
+      continue;
+    if (!joined.empty() && joined.back().axis == axis.axis &&
+        joined.back().pre * joined.back().size == axis.pre)
+      joined.back().size *= axis.size;
+    else
+      joined.push_back(axis);
+  }
+  return joined;
+}
+
+SubAxes sortAxes(SubAxes axes) {
+  std::sort(axes.begin(), axes.end());
+  return joinAxes(axes);
+}
+
+bool overlap(const SubAxes &a, const SubAxes &b) {
+  for (const SubAxis &x : a)
+    for (const SubAxis &y : b)
+      if (overlap(x, y))
+        return true;
+  return false;
+}
+
+std::optional<SubAxes> cutAxes(const SubAxes &axes, const SubAxes &by) {
+  SubAxes cut;
+  for (const SubAxis &axis : axes) {
+    std::optional<SubAxes> pieces = cutAxis(axis, by);
+    if (!pieces)
+      return std::nullopt;
+    cut.insert(cut.end(), pieces->begin(), pieces->end());
+  }
+  return cut;
+}
+
+SubAxes withoutAxes(const SubAxes &axes, const SubAxes &remove) {
+  SubAxes rest;
+  for (const SubAxis &axis : axes) {
+    // A digit that cannot be cut at the boundary goes as a whole.
+    std::optional<SubAxes> pieces = cutAxis(axis, remove);
+    if (!pieces)
+      continue;
+    for (const SubAxis &piece : *pieces)
+      if (!overlap({piece}, remove))
+        rest.push_back(piece);
+  }
+  return joinAxes(rest);
+}
+
+std::optional<std::vector<DimLayout>>
+divide(const DimLayout &dim, const std::vector<int64_t> &sizes) {
+  std::vector<DimLayout> parts;
+  if (!dim.isSplit()) {
+    for (int64_t size : sizes)
+      parts.push_back(DimLayout::whole(size));
+    return parts;
+  }
+  std::optional<Digits> digits = digitsOf(dim);
+  if (!digits) {
+    // Uneven: one part takes it all.
+    bool taken = false;
+    for (int64_t size : sizes) {
+      bool takes = !taken && size == dim.size();
+      parts.push_back(takes ? canonicalize(dim) : DimLayout::whole(size));
+      taken |= takes;
+    }
+    return taken ? std::optional(parts) : std::nullopt;
+  }
+  size_t next = 0;
+  for (int64_t size : sizes) {
+    Digits part;
+    int64_t rest = size;
+    while (rest > 1) {
+      if (next == digits->size())
+        return std::nullopt;
+      Digit &digit = (*digits)[next];
+      if (rest % digit.size == 0) {
+        append(part, digit);
+        rest /= digit.size;
+        ++next;
+        continue;
+      }
+      if (digit.size % rest != 0)
+        return std::nullopt;
+      Digit major = {rest, digit.axis};
+      if (digit.isSplit()) {
+        major.axis.size = rest;
+        digit.axis.pre *= rest;
+        digit.axis.size /= rest;
+      }
+      digit.size /= rest;
+      append(part, major);
+      rest = 1;
+    }
+    parts.push_back(dimOf(part));
+  }
+  return next == digits->size() ? std::optional(parts) : std::nullopt;
+}
+
+DimLayout compose(const std::vector<DimLayout> &parts) {
+  DimLayout dim;
+  for (const DimLayout &part : parts)
+    dim.factors.insert(dim.factors.end(), part.factors.begin(),
+                       part.factors.end());
+  return canonicalize(std::move(dim));
+}
+
+std::vector<DimLayout> splitParts(const std::vector<int64_t> &sizes,
+                                  const SubAxes &axes) {
+  SubAxes rest = axes;
+  std::vector<DimLayout> parts;
+  for (int64_t size : sizes) {
+    SubAxes taken;
+    int64_t left = size;
+    while (!rest.empty()) {
+      SubAxis &axis = rest.front();
+      int64_t common = std::gcd(left, axis.size);
+      if (common > 1) {
+        taken.push_back({axis.axis, axis.pre, common});
+        left /= common;
+        axis.pre *= common;
+        axis.size /= common;
+      }
+      if (axis.size > 1)
+        break;
+      rest.erase(rest.begin());
+    }
+    parts.push_back(canonicalize(DimLayout::split(size, taken)));
+  }
+  return parts;
+}
+
+std::optional<DimLayout> unsplit(const DimLayout &dim, const SubAxes &axes) {
+  std::optional<SubAxes> mine = cutAxes(dim.axes(), axes);
+  if (!mine)
+    return std::nullopt;
+  SubAxes rest, gone;
+  for (const SubAxis &piece : *mine)
+    (overlap({piece}, axes) ? gone : rest).push_back(piece);
+  if (numParts(gone) != numParts(axes))
+    return std::nullopt;
+  std::optional<Digits> digits = digitsOf(dim);
+  if (!digits) {
+    // Parts of an uneven split join into larger ones only when the larger
+    // split's parts are unions of them.
+    DimLayout result = canonicalize(DimLayout::split(dim.size(), rest));
+    for (size_t i = 0; i < rest.size(); ++i)
+      if ((*mine)[i] != rest[i])
+        return std::nullopt;
+    int64_t merged = numParts(gone) * dim.localSize();
+    bool nests = result.localSize() == merged || rest.empty();
+    return nests ? std::optional(result) : std::nullopt;
+  }
+  Digits result;
+  for (const Digit &digit : *digits) {
+    if (!digit.isSplit()) {
+      append(result, digit);
+      continue;
+    }
+    const SubAxes pieces = cutAxis(digit.axis, axes).value();
+    for (const SubAxis &piece : pieces)
+      append(result, overlap({piece}, axes) ? Digit{piece.size, {}}
+                                            : splitDigit(piece));
+  }
+  return dimOf(result);
+}
+
+} // namespace ax::sharding

@@ -1,0 +1,356 @@
+//===- Rule.cpp - How the dimensions of an operation relate ---------------===//
+
+#include "ax/Sharding/Rule.h"
+
+#include "ax/Sharding/Digits.h"
+
+#include <algorithm>
+#include <cassert>
+
+namespace ax::sharding {
+
+int Rule::addFactor(int64_t size, FactorKind kind, ReduceKind reduce) {
+  factors.push_back({size, kind, reduce, true});
+  return static_cast<int>(factors.size()) - 1;
+}
+
+Assignment Assignment::unsplit(const Rule &rule) {
+  Assignment assignment;
+  for (const RuleFactor &factor : rule.factors)
+    assignment.factors.push_back(DimLayout::whole(factor.size));
+  return assignment;
+}
+
+namespace {
+
+std::vector<DimLayout> dimsOf(const TensorMap &map,
+                              const Assignment &assignment) {
+  std::vector<DimLayout> dims;
+  for (const std::vector<int> &factors : map) {
+    std::vector<DimLayout> parts;
+    for (int factor : factors)
+      parts.push_back(assignment.factors[factor]);
+    dims.push_back(compose(parts));
+  }
+  return dims;
+}
+
+bool hasFactor(const TensorMap &map, int factor) {
+  for (const std::vector<int> &dim : map)
+    for (int f : dim)
+      if (f == factor)
+        return true;
+  return false;
+}
+
+/// True when `operand` must be partial for `assignment`'s sums to pass.
+bool carriesPartial(const Rule &rule, const Assignment &assignment,
+                    int operand) {
+  if (assignment.passedPartial.empty())
+    return false;
+  if (assignment.passedKind != ReduceKind::Sum)
+    return true;
+  const std::vector<int> &set = rule.linear[assignment.linearSet];
+  return std::find(set.begin(), set.end(), operand) != set.end();
+}
+
+std::string operandName(size_t operand) {
+  return "operand " + std::to_string(operand);
+}
+
+} // namespace
+
+Layout operandLayout(const Rule &rule, const Assignment &assignment,
+                     int operand) {
+  Layout layout;
+  layout.dims = dimsOf(rule.operands[operand], assignment);
+  if (carriesPartial(rule, assignment, operand)) {
+    layout.partial = assignment.passedPartial;
+    layout.partialKind = assignment.passedKind;
+  }
+  return canonicalize(std::move(layout));
+}
+
+Layout resultLayout(const Rule &rule, const Assignment &assignment,
+                    int result) {
+  Layout layout;
+  layout.dims = dimsOf(rule.results[result], assignment);
+  layout.partial = assignment.passedPartial;
+  layout.partialKind = assignment.passedKind;
+  for (size_t f = 0; f < rule.factors.size(); ++f) {
+    if (rule.factors[f].kind != FactorKind::Reduction ||
+        hasFactor(rule.results[result], static_cast<int>(f)))
+      continue;
+    SubAxes axes = assignment.factors[f].axes();
+    if (axes.empty())
+      continue;
+    layout.partialKind = rule.factors[f].reduce;
+    layout.partial.insert(layout.partial.end(), axes.begin(), axes.end());
+  }
+  return canonicalize(std::move(layout));
+}
+
+std::optional<std::string>
+findFault(const Rule &rule, const Assignment &assignment, const Mesh &mesh) {
+  if (assignment.factors.size() != rule.factors.size())
+    return std::string("wrong number of factors");
+  SubAxes used = assignment.passedPartial;
+  std::optional<ReduceKind> kind;
+  if (!used.empty())
+    kind = assignment.passedKind;
+  for (size_t f = 0; f < rule.factors.size(); ++f) {
+    const DimLayout &split = assignment.factors[f];
+    const RuleFactor &factor = rule.factors[f];
+    std::string name = "factor " + std::to_string(f) + " of size " +
+                       std::to_string(factor.size);
+    Layout alone;
+    alone.dims = {split};
+    if (auto fault = findFault(alone, {factor.size}, mesh))
+      return name + ": " + *fault;
+    if (!split.isSplit())
+      continue;
+    if (factor.kind == FactorKind::Whole ||
+        factor.kind == FactorKind::Permutation)
+      return name + " cannot be split";
+    if (!factor.mayPad && !digitsOf(split))
+      return name + " does not divide over " +
+             std::to_string(numParts(split.axes())) + " parts";
+    SubAxes axes = split.axes();
+    for (const SubAxis &axis : axes)
+      if (overlap({axis}, used))
+        return "axis '" + toString(axis, mesh) + "' is used twice";
+    used.insert(used.end(), axes.begin(), axes.end());
+    if (factor.kind == FactorKind::Reduction) {
+      if (kind && *kind != factor.reduce)
+        return std::string("the results would be partial in two ways (") +
+               toString(*kind) + " and " + toString(factor.reduce) + ")";
+      kind = factor.reduce;
+    }
+  }
+  auto tensorFault = [&](const TensorMap &map) -> std::optional<std::string> {
+    Layout layout;
+    layout.dims = dimsOf(map, assignment);
+    return findFault(layout, layout.globalShape(), mesh);
+  };
+  for (const TensorMap &map : rule.operands)
+    if (auto fault = tensorFault(map))
+      return fault;
+  for (const TensorMap &map : rule.results)
+    if (auto fault = tensorFault(map))
+      return fault;
+  if (assignment.passedPartial.empty())
+    return std::nullopt;
+  if (assignment.passedKind != ReduceKind::Sum) {
+    if (!rule.passesMaxMin)
+      return std::string("partial ") + toString(assignment.passedKind) +
+             " does not pass through this operation";
+  } else if (assignment.linearSet < 0 ||
+             assignment.linearSet >= static_cast<int>(rule.linear.size())) {
+    return std::string("the operation is not linear in the operands that are "
+                       "partial sums");
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+/// Collects the splits of factors that tensors' layouts imply.
+class Inference {
+public:
+  Inference(const Rule &rule, const Mesh &mesh) : rule(rule), mesh(mesh) {
+    known.resize(rule.factors.size());
+  }
+
+  /// False, with `fault` set, when `layout` cannot be read through `map`.
+  /// With `onlyUnknown`, factors known from other tensors are not compared.
+  bool read(const TensorMap &map, const Layout &layout, const std::string &name,
+            bool onlyUnknown) {
+    if (map.size() != layout.dims.size())
+      return fail(name + ": the layout has " +
+                  std::to_string(layout.dims.size()) + " dimensions, not " +
+                  std::to_string(map.size()));
+    std::vector<std::optional<DimLayout>> seen(rule.factors.size());
+    for (size_t d = 0; d < map.size(); ++d) {
+      std::vector<int64_t> sizes;
+      for (int factor : map[d])
+        sizes.push_back(rule.factors[factor].size);
+      auto parts = divide(layout.dims[d], sizes);
+      if (!parts || (map[d].empty() && layout.dims[d].isSplit())) {
+        Layout alone;
+        alone.dims = {layout.dims[d]};
+        return fail(name + ", dimension " + std::to_string(d) + ": split " +
+                    toString(alone, mesh) + " does not fall on its parts " +
+                    sizesText(sizes));
+      }
+      for (size_t i = 0; i < map[d].size(); ++i)
+        seen[map[d][i]] = (*parts)[i];
+    }
+    for (size_t f = 0; f < seen.size(); ++f) {
+      if (!seen[f] || (onlyUnknown && known[f]))
+        continue;
+      if (known[f] && !(*known[f] == *seen[f]))
+        return fail(name + " splits factor " + std::to_string(f) + " as " +
+                    splitText(*seen[f]) + ", " + source[f] + " as " +
+                    splitText(*known[f]));
+      known[f] = seen[f];
+      source.resize(seen.size());
+      source[f] = name;
+    }
+    return true;
+  }
+
+  std::vector<std::optional<DimLayout>> known;
+  std::string fault;
+
+private:
+  bool fail(std::string message) {
+    fault = std::move(message);
+    return false;
+  }
+  std::string splitText(const DimLayout &dim) {
+    Layout alone;
+    alone.dims = {dim};
+    return toString(alone, mesh);
+  }
+  static std::string sizesText(const std::vector<int64_t> &sizes) {
+    std::string text;
+    for (int64_t size : sizes)
+      text += (text.empty() ? "" : " x ") + std::to_string(size);
+    return text.empty() ? "1" : text;
+  }
+
+  const Rule &rule;
+  const Mesh &mesh;
+  std::vector<std::string> source;
+};
+
+/// Fills the partial sums that pass; a fault when they do not.
+std::optional<std::string> inferPassed(const Rule &rule,
+                                       const std::vector<Layout> &operands,
+                                       Assignment &assignment) {
+  std::vector<int> partial;
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (!operands[i].partial.empty())
+      partial.push_back(static_cast<int>(i));
+  if (partial.empty())
+    return std::nullopt;
+  const Layout &first = operands[partial[0]];
+  for (int i : partial)
+    if (sortAxes(operands[i].partial) != sortAxes(first.partial) ||
+        operands[i].partialKind != first.partialKind)
+      return operandName(partial[0]) + " and " + operandName(i) +
+             " are partial over different axes";
+  assignment.passedPartial = sortAxes(first.partial);
+  assignment.passedKind = first.partialKind;
+  if (first.partialKind != ReduceKind::Sum) {
+    if (partial.size() != operands.size())
+      return operandName(partial[0]) + " is partial " +
+             toString(first.partialKind) + ", but not every operand is";
+    return std::nullopt;
+  }
+  for (size_t s = 0; s < rule.linear.size(); ++s) {
+    std::vector<int> set = rule.linear[s];
+    std::sort(set.begin(), set.end());
+    if (set == partial) {
+      assignment.linearSet = static_cast<int>(s);
+      return std::nullopt;
+    }
+  }
+  return operandName(partial[0]) +
+         " is a partial sum, in which the operation is not linear";
+}
+
+InferredAssignment infer(const Rule &rule, const std::vector<Layout> &operands,
+                         const std::vector<Layout> *results, const Mesh &mesh) {
+  if (operands.size() != rule.operands.size() ||
+      (results && results->size() != rule.results.size()))
+    return {std::nullopt, "wrong number of layouts"};
+  Inference inference(rule, mesh);
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (!inference.read(rule.operands[i], canonicalize(operands[i]),
+                        operandName(i), false))
+      return {std::nullopt, inference.fault};
+  if (results) {
+    // A factor that some operand has is what the operands say; the caller
+    // compares. A result may still not be readable through its map.
+    for (size_t i = 0; i < results->size(); ++i)
+      if (!inference.read(rule.results[i], canonicalize((*results)[i]),
+                          "result " + std::to_string(i), true))
+        return {std::nullopt, inference.fault};
+  }
+  Assignment assignment = Assignment::unsplit(rule);
+  for (size_t f = 0; f < rule.factors.size(); ++f)
+    if (inference.known[f])
+      assignment.factors[f] = *inference.known[f];
+  if (auto fault = inferPassed(rule, operands, assignment))
+    return {std::nullopt, *fault};
+  if (auto fault = findFault(rule, assignment, mesh))
+    return {std::nullopt, *fault};
+  return {assignment, ""};
+}
+
+} // namespace
+
+InferredAssignment inferAssignment(const Rule &rule,
+                                   const std::vector<Layout> &operands,
+                                   const Mesh &mesh) {
+  return infer(rule, operands, nullptr, mesh);
+}
+
+InferredAssignment inferAssignment(const Rule &rule,
+                                   const std::vector<Layout> &operands,
+                                   const std::vector<Layout> &results,
+                                   const Mesh &mesh) {
+  return infer(rule, operands, &results, mesh);
+}
+
+std::optional<std::string>
+findFault(const Rule &rule, const std::vector<std::vector<int64_t>> &operands,
+          const std::vector<std::vector<int64_t>> &results) {
+  if (rule.operands.size() != operands.size() ||
+      rule.results.size() != results.size())
+    return std::string("the rule has another number of operands or results");
+  std::vector<int> operandUses(rule.factors.size());
+  auto check = [&](const TensorMap &map, const std::vector<int64_t> &shape,
+                   const std::string &name) -> std::optional<std::string> {
+    if (map.size() != shape.size())
+      return name + " has another rank";
+    for (size_t d = 0; d < map.size(); ++d) {
+      int64_t product = 1;
+      for (int f : map[d]) {
+        if (f < 0 || f >= static_cast<int>(rule.factors.size()))
+          return name + " names an unknown factor";
+        product *= rule.factors[f].size;
+      }
+      if (product != shape[d])
+        return name + ", dimension " + std::to_string(d) +
+               ": factors multiply to " + std::to_string(product) + ", not " +
+               std::to_string(shape[d]);
+    }
+    return std::nullopt;
+  };
+  for (size_t i = 0; i < operands.size(); ++i)
+    if (auto fault = check(rule.operands[i], operands[i], operandName(i)))
+      return fault;
+  for (size_t i = 0; i < results.size(); ++i) {
+    if (auto fault =
+            check(rule.results[i], results[i], "result " + std::to_string(i)))
+      return fault;
+    for (size_t f = 0; f < rule.factors.size(); ++f) {
+      bool present = hasFactor(rule.results[i], static_cast<int>(f));
+      if (rule.factors[f].kind == FactorKind::Parallel && !present)
+        return "parallel factor " + std::to_string(f) + " is not in result " +
+               std::to_string(i);
+      if (rule.factors[f].kind == FactorKind::Reduction && present)
+        return "reduction factor " + std::to_string(f) + " is in result " +
+               std::to_string(i);
+    }
+  }
+  for (const std::vector<int> &set : rule.linear)
+    for (int operand : set)
+      if (operand < 0 || operand >= static_cast<int>(operands.size()))
+        return std::string("a linear set names an unknown operand");
+  return std::nullopt;
+}
+
+} // namespace ax::sharding
