@@ -1,0 +1,168 @@
+//===- ShardingRulesContraction.cpp - Rules of sums of products -----------===//
+
+#include "RuleBuilder.h"
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::sharding;
+
+Rule DotOp::getShardingRule() {
+  RuleBuilder builder;
+  llvm::ArrayRef<int64_t> lhsShape = shapeOf(getLhs());
+  llvm::ArrayRef<int64_t> rhsShape = shapeOf(getRhs());
+  TensorMap lhs(lhsShape.size()), rhs(rhsShape.size()), result;
+  for (auto [l, r] : llvm::zip_equal(getLhsBatch(), getRhsBatch())) {
+    lhs[l] = rhs[r] = {builder.parallel(lhsShape[l])};
+    result.push_back(lhs[l]);
+  }
+  for (auto [l, r] : llvm::zip_equal(getLhsContract(), getRhsContract()))
+    lhs[l] = rhs[r] = {builder.reduction(lhsShape[l])};
+  auto addFree = [&](TensorMap &map, llvm::ArrayRef<int64_t> shape) {
+    for (size_t dim = 0; dim < shape.size(); ++dim) {
+      if (!map[dim].empty())
+        continue;
+      map[dim] = {builder.parallel(shape[dim])};
+      result.push_back(map[dim]);
+    }
+  };
+  addFree(lhs, lhsShape);
+  addFree(rhs, rhsShape);
+  builder.operand(std::move(lhs));
+  builder.operand(std::move(rhs));
+  builder.result(std::move(result));
+  builder.linearIn({0});
+  builder.linearIn({1});
+  return builder.take();
+}
+
+/// The summed dimension of a contraction with an epilogue: bias, residual and
+/// activation come after the sum is complete.
+static int contracted(RuleBuilder &builder, int64_t size, bool hasEpilogue) {
+  return hasEpilogue ? builder.whole(size) : builder.reduction(size);
+}
+
+/// Operands 0 and 1 multiply, the other `numAdded` are added.
+static void linearInFactors(RuleBuilder &builder, int numAdded) {
+  for (int factor : {0, 1}) {
+    std::vector<int> set = {factor};
+    for (int i = 0; i < numAdded; ++i)
+      set.push_back(2 + i);
+    builder.linearIn(std::move(set));
+  }
+}
+
+Rule LinearOp::getShardingRule() {
+  RuleBuilder builder;
+  llvm::ArrayRef<int64_t> xShape = shapeOf(getX());
+  bool hasEpilogue = getBias() || getResidual() || getActivation();
+  TensorMap x = builder.allParallel(xShape.drop_back());
+  TensorMap result = x;
+  int k = contracted(builder, xShape.back(), hasEpilogue);
+  int n = builder.parallel(shapeOf(getResult()).back());
+  x.push_back({k});
+  result.push_back({n});
+  builder.operand(std::move(x));
+  builder.operand(getTransposeW() ? TensorMap{{n}, {k}} : TensorMap{{k}, {n}});
+  if (getBias())
+    builder.operand({{n}});
+  if (getResidual())
+    builder.operand(result);
+  builder.result(std::move(result));
+  if (!getActivation())
+    linearInFactors(builder, !!getBias() + !!getResidual());
+  return builder.take();
+}
+
+Rule ConvOp::getShardingRule() {
+  RuleBuilder builder;
+  llvm::ArrayRef<int64_t> wShape = shapeOf(getW());
+  bool hasEpilogue = getBias() || getResidual() || getActivation();
+  int64_t numGroups = getGroups();
+  int batch = builder.parallel(shapeOf(getX())[0]);
+  int groups = builder.parallel(numGroups);
+  int out = builder.parallel(wShape[0] / numGroups);
+  int in = contracted(builder, wShape[1], hasEpilogue);
+  TensorMap x = {{batch}, {groups, in}};
+  TensorMap w = {{groups, out}, {in}};
+  TensorMap result = {{batch}, {groups, out}};
+  for (size_t dim = 2; dim < wShape.size(); ++dim) {
+    x.push_back({builder.whole(shapeOf(getX())[dim])});
+    w.push_back({builder.whole(wShape[dim])});
+    result.push_back({builder.whole(shapeOf(getResult())[dim])});
+  }
+  builder.operand(std::move(x));
+  builder.operand(std::move(w));
+  if (getBias())
+    builder.operand({{groups, out}});
+  if (getResidual())
+    builder.operand(result);
+  builder.result(std::move(result));
+  if (!getActivation())
+    linearInFactors(builder, !!getBias() + !!getResidual());
+  return builder.take();
+}
+
+Rule ConvTransposeOp::getShardingRule() {
+  RuleBuilder builder;
+  llvm::ArrayRef<int64_t> wShape = shapeOf(getW());
+  int64_t numGroups = getGroups();
+  int batch = builder.parallel(shapeOf(getX())[0]);
+  int groups = builder.parallel(numGroups);
+  int in = contracted(builder, wShape[0] / numGroups, !!getBias());
+  int out = builder.parallel(wShape[1]);
+  TensorMap x = {{batch}, {groups, in}};
+  TensorMap w = {{groups, in}, {out}};
+  TensorMap result = {{batch}, {groups, out}};
+  for (size_t dim = 2; dim < wShape.size(); ++dim) {
+    x.push_back({builder.whole(shapeOf(getX())[dim])});
+    w.push_back({builder.whole(wShape[dim])});
+    result.push_back({builder.whole(shapeOf(getResult())[dim])});
+  }
+  builder.operand(std::move(x));
+  builder.operand(std::move(w));
+  if (getBias())
+    builder.operand({{groups, out}});
+  builder.result(std::move(result));
+  linearInFactors(builder, !!getBias());
+  return builder.take();
+}
+
+Rule PoolOp::getShardingRule() {
+  RuleBuilder builder;
+  llvm::ArrayRef<int64_t> xShape = shapeOf(getX());
+  TensorMap x = builder.allParallel(xShape.take_front(2));
+  TensorMap result = x;
+  for (size_t dim = 2; dim < xShape.size(); ++dim) {
+    x.push_back({builder.whole(xShape[dim])});
+    result.push_back({builder.whole(shapeOf(getResult())[dim])});
+  }
+  builder.operand(std::move(x));
+  builder.result(std::move(result));
+  if (getKind() != PoolKind::max)
+    builder.linearIn({0});
+  return builder.take();
+}
+
+Rule AttentionOp::getShardingRule() {
+  RuleBuilder builder;
+  llvm::ArrayRef<int64_t> qShape = shapeOf(getQ());
+  llvm::ArrayRef<int64_t> vShape = shapeOf(getV());
+  int batch = builder.parallel(qShape[0]);
+  int kvHeads = builder.parallel(vShape[1]);
+  int group = builder.parallel(qShape[1] / vShape[1]);
+  // A causal row's number decides which keys it sees.
+  int s = getCausal() ? builder.whole(qShape[2]) : builder.parallel(qShape[2]);
+  int t = builder.whole(vShape[2]);
+  int d = builder.whole(qShape[3]);
+  int dv = builder.parallel(vShape[3]);
+  builder.operand({{batch}, {kvHeads, group}, {s}, {d}});
+  builder.operand({{batch}, {kvHeads}, {t}, {d}});
+  builder.operand({{batch}, {kvHeads}, {t}, {dv}});
+  if (getMask())
+    builder.operand(broadcastMap({{batch}, {kvHeads, group}, {s}, {t}},
+                                 shapeOf(getMask()),
+                                 {qShape[0], qShape[1], qShape[2], vShape[2]}));
+  builder.result({{batch}, {kvHeads, group}, {s}, {dv}});
+  builder.linearIn({2});
+  return builder.take();
+}

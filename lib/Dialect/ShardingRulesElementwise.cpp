@@ -1,0 +1,93 @@
+//===- ShardingRulesElementwise.cpp - Rules of element-wise ops -----------===//
+
+#include "RuleBuilder.h"
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::sharding;
+
+/// Operands broadcast to the one result; every dimension is parallel.
+static RuleBuilder elementwise(Operation *op) {
+  RuleBuilder builder;
+  llvm::ArrayRef<int64_t> shape = shapeOf(op->getResult(0));
+  TensorMap result = builder.allParallel(shape);
+  for (Value operand : op->getOperands())
+    builder.operand(broadcastMap(result, shapeOf(operand), shape));
+  builder.result(std::move(result));
+  return builder;
+}
+
+static bool isNonDecreasing(UnaryKind kind) {
+  switch (kind) {
+  case UnaryKind::sign:
+  case UnaryKind::exp:
+  case UnaryKind::log:
+  case UnaryKind::log1p:
+  case UnaryKind::expm1:
+  case UnaryKind::sqrt:
+  case UnaryKind::sinh:
+  case UnaryKind::asinh:
+  case UnaryKind::atan:
+  case UnaryKind::tanh:
+  case UnaryKind::erf:
+  case UnaryKind::sigmoid:
+  case UnaryKind::relu:
+  case UnaryKind::softplus:
+  case UnaryKind::ceil:
+  case UnaryKind::floor:
+  case UnaryKind::round:
+  case UnaryKind::trunc:
+    return true;
+  default:
+    return false;
+  }
+}
+
+Rule UnaryOp::getShardingRule() {
+  RuleBuilder builder = elementwise(*this);
+  if (getKind() == UnaryKind::neg)
+    builder.linearIn({0});
+  if (isNonDecreasing(getKind()))
+    builder.passMaxMin();
+  return builder.take();
+}
+
+Rule BinaryOp::getShardingRule() {
+  RuleBuilder builder = elementwise(*this);
+  switch (getKind()) {
+  case BinaryKind::add:
+  case BinaryKind::sub:
+    builder.linearIn({0, 1});
+    break;
+  case BinaryKind::mul:
+    builder.linearIn({0});
+    builder.linearIn({1});
+    break;
+  case BinaryKind::div:
+    // Integer division truncates each addend.
+    if (isa<FloatType>(tensorType(getResult()).getElementType()))
+      builder.linearIn({0});
+    break;
+  default:
+    break;
+  }
+  return builder.take();
+}
+
+Rule CompareOp::getShardingRule() { return elementwise(*this).take(); }
+
+Rule SelectOp::getShardingRule() {
+  RuleBuilder builder = elementwise(*this);
+  builder.linearIn({1, 2});
+  return builder.take();
+}
+
+Rule CastOp::getShardingRule() {
+  RuleBuilder builder = elementwise(*this);
+  if (isa<FloatType>(tensorType(getOperand()).getElementType()) &&
+      isa<FloatType>(tensorType(getResult()).getElementType())) {
+    builder.linearIn({0});
+    builder.passMaxMin();
+  }
+  return builder.take();
+}
