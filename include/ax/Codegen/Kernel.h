@@ -1,0 +1,123 @@
+//===- Kernel.h - From ax.fusion to native code -----------------*- C++ -*-===//
+//
+// The kernel compiler: one `ax.fusion` on local shapes becomes one function.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_CODEGEN_KERNEL_H
+#define AX_CODEGEN_KERNEL_H
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace mlir {
+class Operation;
+} // namespace mlir
+
+namespace ax {
+class AxesAttr;
+class FusionOp;
+} // namespace ax
+
+namespace ax::codegen {
+
+/// Does outer iterations begin .. end - 1. `buffers`: operands, then results,
+/// then scratch when the signature asks for it. Tensors are contiguous and
+/// row-major, 64-byte aligned, i1 is one byte (0 or 1); no result overlaps
+/// another buffer. `scalars`: KernelSignature::scalars. Thread-safe, as long as
+/// each thread has scratch of its own and outer iterations of its own.
+using KernelFn = void (*)(void *const *buffers, const int64_t *scalars,
+                          int64_t begin, int64_t end);
+
+struct KernelSignature {
+  int64_t numOperands = 0;
+  int64_t numResults = 0;
+  /// The axes of the `ax.axis_index` ops, each once, in order of appearance:
+  /// argument i is this rank's number along axes i.
+  llvm::SmallVector<AxesAttr, 2> scalars;
+  /// Independent outer iterations; a caller may deal them out to threads in
+  /// any pieces. All of [0, outerCount) must be done.
+  int64_t outerCount = 1;
+  /// When > 0: buffer number numOperands + numResults, one per thread, 64-byte
+  /// aligned; its content before and after does not matter.
+  int64_t scratchBytes = 0;
+  /// Content hash (hexadecimal) of the fusion, the CPU, and the version of the
+  /// compiler: equal keys are the same function.
+  std::string key;
+
+  int64_t numBuffers() const {
+    return numOperands + numResults + (scratchBytes > 0);
+  }
+};
+
+struct CompiledKernel {
+  KernelSignature signature;
+  KernelFn fn = nullptr;
+  /// Keeps the code in memory.
+  std::shared_ptr<const void> code;
+};
+
+/// How an operation behaves inside a fusion. A fusion may hold any mix; this is
+/// what makes a mix fast.
+enum class FusionKind {
+  /// Not for the kernel compiler (contractions, collectives, ...).
+  None,
+  /// An element of the result is a function of a few elements of the operands:
+  /// costs nothing to fuse into its consumers when it has one use or is cheap
+  /// to repeat.
+  Pull,
+  /// Needs whole rows of its operand: reductions, softmax, norms, arg_reduce,
+  /// cumulative, top_k. Fast with others that keep the same leading dimensions;
+  /// its result is computed once per row.
+  Row,
+  /// Reads its operand many times or at random (pool, scatter): producers are
+  /// best left outside. Scatter makes the fusion one outer iteration.
+  Window,
+};
+FusionKind fusionKind(mlir::Operation *op);
+/// Whether `op` may be inside a fusion, with the element types it has.
+inline bool canFuse(mlir::Operation *op) {
+  return fusionKind(op) != FusionKind::None;
+}
+
+struct KernelOptions {
+  /// Folder of compiled objects; created when missing, empty: no cache. A file
+  /// that is damaged or of another version is compiled again and replaced.
+  std::string cacheDir;
+  /// Threads that `compileAll` may use.
+  int64_t numThreads = 1;
+};
+
+/// Compiles for the machine it runs on. Thread-safe.
+class KernelCompiler {
+public:
+  static llvm::Expected<std::unique_ptr<KernelCompiler>>
+  create(KernelOptions options = {});
+  ~KernelCompiler();
+
+  /// Operands, results and values inside must have plain types (no layout).
+  llvm::Expected<CompiledKernel> compile(FusionOp fusion);
+  /// One kernel for each fusion, in order; equal fusions share theirs.
+  llvm::Expected<std::vector<CompiledKernel>>
+  compileAll(llvm::ArrayRef<FusionOp> fusions);
+
+  struct Statistics {
+    int64_t compiled = 0, fromDisk = 0, shared = 0;
+    double seconds = 0;
+  };
+  Statistics getStatistics() const;
+
+private:
+  struct Impl;
+  explicit KernelCompiler(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace ax::codegen
+
+#endif // AX_CODEGEN_KERNEL_H
