@@ -1,0 +1,172 @@
+//===- Propagate.h - From pins to assignments and reshardings ---*- C++ -*-===//
+//
+// A graph of operations with rules, and pins: what the strategy asks of some
+// factors and tensors. Propagation finds an assignment for every operation, the
+// layout of every tensor as produced, and which reshardings stand between.
+//
+// The result does not depend on the order of Graph::ops or of the pins. Ties
+// are broken, in this order, by: level of the pin, fewer seconds, fewer
+// collectives, mesh axis order, tensor number (program order).
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_SHARDING_PROPAGATE_H
+#define AX_SHARDING_PROPAGATE_H
+
+#include "ax/Sharding/Reshard.h"
+#include "ax/Sharding/Rule.h"
+
+namespace ax::sharding {
+
+enum class TensorRole {
+  /// Result of an op.
+  Value,
+  /// Given from outside (inputs), stored (state), or known (constants): any
+  /// rank can have any part of it for nothing, so it is laid out as its
+  /// consumers want, unless pinned.
+  Input,
+  State,
+  Constant,
+};
+
+struct GraphTensor {
+  /// For causes.
+  std::string name;
+  std::vector<int64_t> shape;
+  int64_t elementBytes = 4;
+  TensorRole role = TensorRole::Value;
+  /// Leaves the program: never partial there.
+  bool isOutput = false;
+};
+
+/// In which turn splits spread through an op.
+enum class OpClass {
+  /// Element-wise, transpose, reshape, slice, ...: first.
+  Elementwise,
+  /// Contractions, reductions, normalisations, gathers.
+  Reduction,
+  /// Results with dimensions that no operand has.
+  Broadcast,
+};
+
+struct GraphOp {
+  /// For causes.
+  std::string name;
+  OpClass opClass = OpClass::Elementwise;
+  Rule rule;
+  /// Tensor numbers, as many as the rule has operands and results.
+  std::vector<int> operands;
+  std::vector<int> results;
+  /// Of the whole op; element-wise ones may leave it 0.
+  double flops = 0;
+  /// For causes: names of factors ("k"); may be empty.
+  std::vector<std::string> factorNames;
+};
+
+struct Graph {
+  std::vector<GraphTensor> tensors;
+  std::vector<GraphOp> ops;
+};
+
+enum class PinLevel { Recipe, User };
+
+/// Splits a factor exactly so (an unsplit one: never splits it). With `open`,
+/// propagation may split it further. Of two pins of one factor the stronger
+/// holds; of two equal ones the last.
+struct FactorPin {
+  int op = 0;
+  int factor = 0;
+  DimLayout split;
+  PinLevel level = PinLevel::Recipe;
+  /// Where it comes from, as the user reads it: "--tp=4".
+  std::string cause;
+  bool open = false;
+};
+
+/// The same for one dimension of a tensor: every consumer finds it so, if need
+/// be after a resharding. Of a state: its stored layout. Of an input or output:
+/// as it is given or taken. A pinned value is never partial for its consumers.
+struct TensorPin {
+  int tensor = 0;
+  int dim = 0;
+  DimLayout split;
+  PinLevel level = PinLevel::Recipe;
+  std::string cause;
+  bool open = false;
+};
+
+struct Pins {
+  std::vector<FactorPin> factors;
+  std::vector<TensorPin> tensors;
+};
+
+/// Pins of the factors that dimension `dim` of an operand (or result) is made
+/// of, so that together they are split by as much of `axes` as divides evenly,
+/// major factor first; whole factors are skipped. Heads of grouped queries:
+/// {kv heads, group} by col. Of a dimension made of one factor all of `axes`,
+/// even when it does not divide, if that factor may be padded.
+std::vector<FactorPin> pinOperandDim(const Graph &graph, int op, int operand,
+                                     int dim, const SubAxes &axes,
+                                     PinLevel level, const std::string &cause);
+std::vector<FactorPin> pinResultDim(const Graph &graph, int op, int result,
+                                    int dim, const SubAxes &axes,
+                                    PinLevel level, const std::string &cause);
+
+struct PropagateOptions {
+  /// Seconds of collectives. Required.
+  CostFn cost;
+  /// What one rank does.
+  double flopsPerSecond = 5e10;
+  /// Element-wise work: bytes of results and operands through memory.
+  double bytesPerSecond = 1e10;
+};
+
+/// Operand `operand` of op `op`; op = -1: the program's output.
+struct Use {
+  int op = -1;
+  int operand = 0;
+};
+
+/// One resharding, shared by all uses that want its result.
+struct Reshard {
+  int tensor = 0;
+  /// Starts from the result of this earlier entry of Propagation::reshards, or
+  /// from the tensor as produced (-1).
+  int source = -1;
+  Layout from;
+  Layout to;
+  /// At least one; the last one's result is `to`.
+  std::vector<Step> steps;
+  double seconds = 0;
+  std::vector<Use> uses;
+  /// What made it necessary: "k of h.0.mlp.c_proj is split (--tp=4)".
+  std::string cause;
+};
+
+struct AssignedOp {
+  Assignment assignment;
+  /// For each factor that is split, the cause of the pin that led there;
+  /// empty for others.
+  std::vector<std::string> causes;
+};
+
+struct Propagation {
+  /// As Graph::ops. Layouts wanted of operands: operandLayout().
+  std::vector<AssignedOp> ops;
+  /// As Graph::tensors: layout as produced, given (Input) or stored (State).
+  std::vector<Layout> tensors;
+  /// Sources come before what starts from them; by tensor.
+  std::vector<Reshard> reshards;
+  /// Pins that could not be followed, and why.
+  std::vector<std::string> warnings;
+  /// Predicted seconds of all reshardings.
+  double reshardSeconds = 0;
+};
+
+/// Rules, tensor numbers and pins fit the graph (asserted); the graph has no
+/// cycle.
+Propagation propagate(const Graph &graph, const Mesh &mesh, const Pins &pins,
+                      const PropagateOptions &options);
+
+} // namespace ax::sharding
+
+#endif // AX_SHARDING_PROPAGATE_H
