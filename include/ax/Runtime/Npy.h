@@ -1,0 +1,38 @@
+//===- Npy.h - NumPy's .npy and .npz files ----------------------*- C++ -*-===//
+//
+// Reading accepts what numpy.save, savez and savez_compressed write for our
+// element types, either byte order, C or Fortran order (transposed to C).
+// bf16, which NumPy lacks, is a two-byte void (`V2`), as ml_dtypes writes it.
+// Malformed files are BadInput errors that name the file (and member).
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_RUNTIME_NPY_H
+#define AX_RUNTIME_NPY_H
+
+#include "ax/Support/HostTensor.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ax::rt {
+
+using NamedTensors = std::vector<std::pair<std::string, HostTensor>>;
+
+llvm::Expected<HostTensor> readNpy(const std::string &path);
+llvm::Error writeNpy(const std::string &path, const HostTensor &tensor);
+
+/// The content of an .npy file.
+llvm::Expected<HostTensor> parseNpy(llvm::ArrayRef<uint8_t> bytes);
+/// What comes before the tensor's bytes in an .npy file.
+std::string npyHeader(const HostTensor &tensor);
+
+/// Every member `NAME.npy` as (NAME, tensor), in the archive's order. Stored
+/// and deflated members; other members are ignored.
+llvm::Expected<NamedTensors> readNpz(const std::string &path);
+/// Stored members, so that they can be mapped.
+llvm::Error writeNpz(const std::string &path, const NamedTensors &tensors);
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_NPY_H

@@ -1,0 +1,219 @@
+//===- LibraryOps.cpp - What a library is asked to compute ----------------===//
+
+#include "ax/Runtime/LibraryOps.h"
+
+#include "ax/Support/HostTensor.h"
+
+#include <algorithm>
+
+namespace ax::rt {
+
+TensorDesc TensorDesc::dense(DType dtype, std::vector<int64_t> sizes) {
+  std::vector<int64_t> strides = rowMajorStrides(sizes);
+  return {dtype, std::move(sizes), std::move(strides)};
+}
+
+int64_t TensorDesc::numElements() const {
+  int64_t count = 1;
+  for (int64_t size : sizes)
+    count *= size;
+  return count;
+}
+
+int64_t TensorDesc::spanBytes() const {
+  int64_t last = 0;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    if (sizes[i] == 0)
+      return 0;
+    last += (sizes[i] - 1) * strides[i];
+  }
+  return (last + 1) * byteSize(dtype);
+}
+
+bool TensorDesc::isDense() const {
+  int64_t stride = 1;
+  for (size_t i = sizes.size(); i-- > 0;) {
+    if (sizes[i] != 1 && strides[i] != stride)
+      return false;
+    stride *= sizes[i];
+  }
+  return true;
+}
+
+bool MatmulDesc::operator==(const MatmulDesc &o) const {
+  return a == o.a && b == o.b && c == o.c && hasBias == o.hasBias &&
+         hasResidual == o.hasResidual &&
+         (!hasResidual || residual == o.residual) &&
+         activation == o.activation && constantB == o.constantB;
+}
+
+bool ConvDesc::operator==(const ConvDesc &o) const {
+  return x == o.x && w == o.w && y == o.y && strides == o.strides &&
+         dilations == o.dilations && padsLow == o.padsLow &&
+         padsHigh == o.padsHigh && groups == o.groups &&
+         transposed == o.transposed && hasBias == o.hasBias &&
+         hasResidual == o.hasResidual && activation == o.activation &&
+         constantW == o.constantW;
+}
+
+bool PoolDesc::operator==(const PoolDesc &o) const {
+  return kind == o.kind && x == o.x && y == o.y && kernel == o.kernel &&
+         strides == o.strides && dilations == o.dilations &&
+         padsLow == o.padsLow && padsHigh == o.padsHigh &&
+         countIncludePad == o.countIncludePad;
+}
+
+bool AttentionDesc::operator==(const AttentionDesc &o) const {
+  return q == o.q && k == o.k && v == o.v && out == o.out &&
+         hasMask == o.hasMask && (!hasMask || mask == o.mask) &&
+         scale == o.scale && causal == o.causal && softcap == o.softcap &&
+         emptyRowsZero == o.emptyRowsZero;
+}
+
+bool TopKDesc::operator==(const TopKDesc &o) const {
+  return x == o.x && dim == o.dim && k == o.k && smallest == o.smallest;
+}
+
+namespace {
+
+const char *toString(Activation activation) {
+  switch (activation) {
+  case Activation::None:
+    return "";
+  case Activation::Relu:
+    return " relu";
+  case Activation::GeluErf:
+    return " gelu_erf";
+  case Activation::GeluTanh:
+    return " gelu_tanh";
+  case Activation::Silu:
+    return " silu";
+  case Activation::Tanh:
+    return " tanh";
+  case Activation::Sigmoid:
+    return " sigmoid";
+  }
+  __builtin_unreachable();
+}
+
+std::string typed(const TensorDesc &desc) {
+  return shapeToString(desc.sizes) + " " + ax::toString(desc.dtype);
+}
+
+std::string epilogue(bool hasBias, Activation activation, bool hasResidual) {
+  return std::string(hasBias ? " bias" : "") + toString(activation) +
+         (hasResidual ? " residual" : "");
+}
+
+TensorDesc topKResult(const TopKDesc &desc, DType dtype) {
+  std::vector<int64_t> sizes = desc.x.sizes;
+  sizes[static_cast<size_t>(desc.dim)] = desc.k;
+  return TensorDesc::dense(dtype, std::move(sizes));
+}
+
+std::vector<TensorDesc> argumentsOf(const MatmulDesc &desc) {
+  std::vector<TensorDesc> result{desc.a, desc.b};
+  if (desc.hasBias)
+    result.push_back(TensorDesc::dense(desc.c.dtype, {desc.c.sizes.back()}));
+  if (desc.hasResidual)
+    result.push_back(desc.residual);
+  result.push_back(desc.c);
+  return result;
+}
+std::vector<TensorDesc> argumentsOf(const ConvDesc &desc) {
+  std::vector<TensorDesc> result{desc.x, desc.w};
+  if (desc.hasBias)
+    result.push_back(TensorDesc::dense(desc.y.dtype, {desc.y.sizes[1]}));
+  if (desc.hasResidual)
+    result.push_back(desc.y);
+  result.push_back(desc.y);
+  return result;
+}
+std::vector<TensorDesc> argumentsOf(const PoolDesc &desc) {
+  return {desc.x, desc.y};
+}
+std::vector<TensorDesc> argumentsOf(const AttentionDesc &desc) {
+  std::vector<TensorDesc> result{desc.q, desc.k, desc.v};
+  if (desc.hasMask)
+    result.push_back(desc.mask);
+  result.push_back(desc.out);
+  return result;
+}
+std::vector<TensorDesc> argumentsOf(const TopKDesc &desc) {
+  return {desc.x, topKResult(desc, desc.x.dtype), topKResult(desc, DType::I64)};
+}
+
+struct Describe {
+  std::string operator()(const MatmulDesc &d) const {
+    return "matmul " + shapeToString(d.a.sizes) + " x " + typed(d.b) +
+           epilogue(d.hasBias, d.activation, d.hasResidual);
+  }
+  std::string operator()(const ConvDesc &d) const {
+    return std::string(d.transposed ? "conv_transpose " : "conv ") +
+           shapeToString(d.x.sizes) + " * " + typed(d.w) +
+           epilogue(d.hasBias, d.activation, d.hasResidual);
+  }
+  std::string operator()(const PoolDesc &d) const {
+    const char *kinds[] = {"max", "avg", "sum"};
+    return std::string(kinds[static_cast<int>(d.kind)]) + "_pool " +
+           typed(d.x) + " by " + shapeToString(d.kernel);
+  }
+  std::string operator()(const AttentionDesc &d) const {
+    return "attention " + shapeToString(d.q.sizes) + " over " + typed(d.k) +
+           (d.causal ? " causal" : "") + (d.hasMask ? " masked" : "");
+  }
+  std::string operator()(const TopKDesc &d) const {
+    return "top_k " + std::to_string(d.k) + " of " + typed(d.x);
+  }
+};
+
+struct Flops {
+  int64_t operator()(const MatmulDesc &d) const {
+    return 2 * d.c.numElements() * d.a.sizes.back();
+  }
+  int64_t operator()(const ConvDesc &d) const {
+    const TensorDesc &weights = d.w;
+    int64_t perChannel =
+        weights.numElements() / std::max<int64_t>(1, weights.sizes[0]);
+    const TensorDesc &places = d.transposed ? d.x : d.y;
+    return 2 * places.numElements() * perChannel;
+  }
+  int64_t operator()(const PoolDesc &) const { return 0; }
+  int64_t operator()(const AttentionDesc &d) const {
+    int64_t scores = d.q.sizes[0] * d.q.sizes[1] * d.q.sizes[2] * d.k.sizes[2];
+    return 2 * scores * (d.q.sizes[3] + d.v.sizes[3]);
+  }
+  int64_t operator()(const TopKDesc &) const { return 0; }
+};
+
+} // namespace
+
+std::string toString(const LibraryDesc &desc) {
+  return std::visit(Describe(), desc);
+}
+
+int numArguments(const LibraryDesc &desc) {
+  return std::visit(
+      [](const auto &d) { return static_cast<int>(argumentsOf(d).size()); },
+      desc);
+}
+
+TensorDesc argumentDesc(const LibraryDesc &desc, int index) {
+  return std::visit(
+      [&](const auto &d) { return argumentsOf(d)[static_cast<size_t>(index)]; },
+      desc);
+}
+
+int packedArgument(const LibraryDesc &desc) {
+  if (const auto *matmul = std::get_if<MatmulDesc>(&desc))
+    return matmul->constantB ? 1 : -1;
+  if (const auto *conv = std::get_if<ConvDesc>(&desc))
+    return conv->constantW ? 1 : -1;
+  return -1;
+}
+
+int64_t countFlops(const LibraryDesc &desc) {
+  return std::visit(Flops(), desc);
+}
+
+} // namespace ax::rt

@@ -1,0 +1,91 @@
+//===- Program.cpp - Command lists: what the executor runs ----------------===//
+
+#include "ax/Runtime/Program.h"
+
+namespace ax::rt {
+
+namespace {
+
+const char *toString(CollectiveKind kind) {
+  switch (kind) {
+  case CollectiveKind::AllReduce:
+    return "all_reduce";
+  case CollectiveKind::ReduceScatter:
+    return "reduce_scatter";
+  case CollectiveKind::AllGather:
+    return "all_gather";
+  case CollectiveKind::AllToAll:
+    return "all_to_all";
+  case CollectiveKind::Permute:
+    return "permute";
+  case CollectiveKind::Broadcast:
+    return "broadcast";
+  }
+  __builtin_unreachable();
+}
+
+struct Describe {
+  const Program &program;
+  const StageProgram &stage;
+
+  std::string operator()(const KernelCommand &c) const {
+    return "kernel " + program.kernels[static_cast<size_t>(c.kernel)].name;
+  }
+  std::string operator()(const LibraryCommand &c) const {
+    return ax::rt::toString(c.desc);
+  }
+  std::string operator()(const CollectiveCommand &c) const {
+    return std::string(toString(c.kind)) + " " + shapeToString(c.shape) + " " +
+           ax::toString(c.dtype) + " over " +
+           stage.groups[static_cast<size_t>(c.groupSet)].name;
+  }
+  std::string operator()(const WaitCommand &c) const {
+    return "wait " + std::to_string(c.request);
+  }
+  std::string operator()(const CopyCommand &c) const {
+    return "copy " + shapeToString(c.sizes);
+  }
+  std::string operator()(const SendCommand &c) const {
+    const Transfer &t = program.transfers[static_cast<size_t>(c.transfer)];
+    return "send " + t.name + " to stage " + std::to_string(t.toStage);
+  }
+  std::string operator()(const RecvCommand &c) const {
+    const Transfer &t = program.transfers[static_cast<size_t>(c.transfer)];
+    return "recv " + t.name + " from stage " + std::to_string(t.fromStage);
+  }
+};
+
+} // namespace
+
+GroupSet makeGroupSet(const sharding::Mesh &mesh, const sharding::SubAxes &axes,
+                      const std::vector<int32_t> &ranks) {
+  GroupSet set;
+  set.name = "{";
+  for (const sharding::SubAxis &axis : axes)
+    set.name +=
+        (set.name.size() > 1 ? ", " : "") + sharding::toString(axis, mesh);
+  set.name += "}";
+  for (int32_t rank : ranks) {
+    std::vector<int64_t> members = mesh.group(axes, rank);
+    // Each group is made by its first member.
+    if (members.front() == rank)
+      set.groups.emplace_back(members.begin(), members.end());
+  }
+  return set;
+}
+
+std::vector<int64_t> destinationShape(const CollectiveCommand &collective) {
+  std::vector<int64_t> shape = collective.shape;
+  if (collective.gatherDim >= 0)
+    shape[static_cast<size_t>(collective.gatherDim)] = collective.gatherSize;
+  if (collective.scatterDim >= 0)
+    shape[static_cast<size_t>(collective.scatterDim)] = collective.scatterPart;
+  return shape;
+}
+
+std::string describe(const Program &program, const StageProgram &stage,
+                     const Command &command) {
+  return std::visit(Describe{program, stage}, command.body);
+}
+
+} // namespace ax::rt

@@ -1,0 +1,40 @@
+//===- ZipFile.h - Members of a .zip archive --------------------*- C++ -*-===//
+#ifndef AX_RUNTIME_ZIPFILE_H
+#define AX_RUNTIME_ZIPFILE_H
+
+#include "ax/Support/AtomicFile.h"
+
+#include <string>
+#include <vector>
+
+namespace ax::rt {
+
+struct ZipMember {
+  std::string name;
+  std::vector<uint8_t> content;
+};
+
+/// All members, checksums verified, in the order of the central directory.
+/// Stored and deflated members of one archive without encryption, ZIP64
+/// included; anything else is a BadInput error.
+llvm::Expected<std::vector<ZipMember>> readZip(llvm::ArrayRef<uint8_t> archive);
+
+/// Writes an archive of stored members.
+class ZipWriter {
+public:
+  explicit ZipWriter(AtomicFile file) : file(std::move(file)) {}
+  /// The member's content is the concatenation of `parts`.
+  llvm::Error add(const std::string &name,
+                  llvm::ArrayRef<llvm::ArrayRef<uint8_t>> parts);
+  /// Writes the directory and makes the file appear.
+  llvm::Error finish();
+
+private:
+  AtomicFile file;
+  std::string directory;
+  uint64_t numMembers = 0;
+};
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_ZIPFILE_H
