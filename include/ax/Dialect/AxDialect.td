@@ -16,6 +16,7 @@ def Ax_Dialect : Dialect {
     shape each rank holds is derived.
   }];
   let useDefaultAttributePrinterParser = 1;
+  let hasConstantMaterializer = 1;
 }
 
 #endif // AX_DIALECT_TD

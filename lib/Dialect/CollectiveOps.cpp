@@ -1,0 +1,42 @@
+//===- CollectiveOps.cpp - Verifying changes of layout --------------------===//
+#include "ax/Dialect/Ax.h"
+
+using namespace mlir;
+using namespace ax;
+
+static LogicalResult verifyStep(CollectiveOpInterface op) {
+  Operation *raw = op;
+  RankedTensorType from = tensorType(op.getTensor());
+  auto to = cast<RankedTensorType>(raw->getResult(0).getType());
+  if (!sameWithoutLayout(TypeRange(from), TypeRange(to)))
+    return raw->emitOpError("changes more than the layout: ")
+           << from << " to " << to;
+  // Inside Codegen types are local and layouts gone.
+  if (!from.getEncoding() && !to.getEncoding())
+    return success();
+  sharding::Mesh mesh = getMesh(raw);
+  sharding::SubAxes axes = op.getMovedAxes().resolve(mesh);
+  for (const sharding::SubAxis &sub : axes) {
+    int64_t size = mesh.axisSize(sub.axis);
+    if (!mesh.find(sub.axis) || size % (sub.pre * sub.size))
+      return raw->emitOpError("names an axis that the mesh lacks: ")
+             << sharding::toString(sub, mesh);
+  }
+  if (auto fault = sharding::findStepFault(op.getStepKind(),
+                                           getLayout(from, mesh),
+                                           getLayout(to, mesh), axes, mesh))
+    return raw->emitOpError() << *fault;
+  return success();
+}
+
+#define AX_COLLECTIVE(OP, KIND)                                                \
+  sharding::StepKind OP::getStepKind() { return sharding::StepKind::KIND; }    \
+  LogicalResult OP::verify() { return verifyStep(*this); }
+
+AX_COLLECTIVE(AllReduceOp, AllReduce)
+AX_COLLECTIVE(ReduceScatterOp, ReduceScatter)
+AX_COLLECTIVE(AllGatherOp, AllGather)
+AX_COLLECTIVE(AllSliceOp, AllSlice)
+AX_COLLECTIVE(AllToAllOp, AllToAll)
+AX_COLLECTIVE(CollectivePermuteOp, CollectivePermute)
+AX_COLLECTIVE(ToPartialOp, ToPartial)

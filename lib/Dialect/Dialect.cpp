@@ -1,0 +1,104 @@
+//===- Dialect.cpp - Registration and helpers on types --------------------===//
+#include "ax/Dialect/Ax.h"
+#include "mlir/IR/DialectImplementation.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace ax;
+
+#include "ax/Dialect/AxDialect.cpp.inc"
+#include "ax/Dialect/AxEnums.cpp.inc"
+#include "ax/Dialect/AxInterfaces.cpp.inc"
+#define GET_ATTRDEF_CLASSES
+#include "ax/Dialect/AxAttrs.cpp.inc"
+
+void AxDialect::initialize() {
+  addAttributes<
+#define GET_ATTRDEF_LIST
+#include "ax/Dialect/AxAttrs.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "ax/Dialect/AxOps.cpp.inc"
+      >();
+}
+
+Operation *AxDialect::materializeConstant(OpBuilder &builder, Attribute value,
+                                          Type type, Location loc) {
+  auto elements = dyn_cast<ElementsAttr>(value);
+  if (!elements || !sameWithoutLayout(elements.getShapedType(), type))
+    return nullptr;
+  return ConstantOp::create(builder, loc, type, elements);
+}
+
+RankedTensorType ax::withoutLayout(RankedTensorType type) {
+  return RankedTensorType::get(type.getShape(), type.getElementType());
+}
+
+bool ax::sameWithoutLayout(TypeRange lhs, TypeRange rhs) {
+  return lhs.size() == rhs.size() &&
+         llvm::all_of(llvm::zip(lhs, rhs), [](auto pair) {
+           auto a = dyn_cast<RankedTensorType>(std::get<0>(pair));
+           auto b = dyn_cast<RankedTensorType>(std::get<1>(pair));
+           return a && b && withoutLayout(a) == withoutLayout(b);
+         });
+}
+
+sharding::Mesh ax::getMesh(Operation *op) {
+  if (auto plan = isa<PlanOp>(op) ? cast<PlanOp>(op)
+                                  : op->getParentOfType<PlanOp>())
+    return plan.getMesh();
+  return {};
+}
+
+sharding::Layout ax::getLayout(RankedTensorType type,
+                               const sharding::Mesh &mesh) {
+  if (auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding()))
+    return sharding::canonicalize(layout.resolve(type.getShape(), mesh));
+  return sharding::Layout::replicated(type.getShape().vec());
+}
+
+RankedTensorType ax::withLayout(RankedTensorType type,
+                                const sharding::Layout &layout,
+                                const sharding::Mesh &mesh) {
+  return RankedTensorType::get(
+      type.getShape(), type.getElementType(),
+      LayoutAttr::get(type.getContext(), layout, mesh));
+}
+
+FailureOr<SmallVector<int64_t>> ax::broadcastShapes(ArrayRef<int64_t> lhs,
+                                                    ArrayRef<int64_t> rhs) {
+  if (lhs.size() < rhs.size())
+    std::swap(lhs, rhs);
+  SmallVector<int64_t> result(lhs);
+  size_t shift = lhs.size() - rhs.size();
+  for (auto [i, size] : llvm::enumerate(rhs)) {
+    int64_t &other = result[shift + i];
+    if (other == 1)
+      other = size;
+    else if (size != 1 && size != other)
+      return failure();
+  }
+  return result;
+}
+
+static StringRef nameOf(Location loc) {
+  return llvm::TypeSwitch<LocationAttr, StringRef>(loc)
+      .Case<NameLoc>([](NameLoc name) { return name.getName().getValue(); })
+      .Case<FusedLoc>([](FusedLoc fused) {
+        for (Location inner : fused.getLocations())
+          if (StringRef name = nameOf(inner); !name.empty())
+            return name;
+        return StringRef();
+      })
+      .Case<CallSiteLoc>([](CallSiteLoc call) {
+        return nameOf(call.getCallee());
+      })
+      .Default([](auto) { return StringRef(); });
+}
+
+StringRef ax::getNodeName(Operation *op) {
+  if (auto node = op->getAttrOfType<StringAttr>("node"))
+    return node.getValue();
+  return nameOf(op->getLoc());
+}

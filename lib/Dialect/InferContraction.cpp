@@ -1,0 +1,204 @@
+//===- InferContraction.cpp - Result types of contractions ----------------===//
+#include "InferTypes.h"
+
+using namespace mlir;
+using namespace ax;
+
+AX_INFER(DotOp) {
+  ArrayRef<int64_t> lhs = shapeOf(op.getLhs()), rhs = shapeOf(op.getRhs());
+  if (elementOf(op.getLhs()) != elementOf(op.getRhs()))
+    return emitOptionalError(location, "element types differ: ",
+                             elementOf(op.getLhs()), " and ",
+                             elementOf(op.getRhs()));
+  SmallVector<int64_t> shape;
+  SmallVector<bool> lhsUsed(lhs.size()), rhsUsed(rhs.size());
+  auto pair = [&](ArrayRef<int64_t> a, ArrayRef<int64_t> b,
+                  bool keep) -> LogicalResult {
+    if (a.size() != b.size())
+      return emitOptionalError(location, "as many lhs as rhs dimensions must be ",
+                               keep ? "batch" : "contracted");
+    for (auto [i, j] : llvm::zip(a, b)) {
+      if (!inRange(i, lhs.size()) || !inRange(j, rhs.size()) || lhsUsed[i] ||
+          rhsUsed[j])
+        return emitOptionalError(location, "dimension pair ", i, " x ", j,
+                                 " is out of range or used twice");
+      if (lhs[i] != rhs[j])
+        return emitOptionalError(location, "sizes of dimension pair ", i, " x ",
+                                 j, " differ: ", lhs[i], " and ", rhs[j]);
+      lhsUsed[i] = rhsUsed[j] = true;
+      if (keep)
+        shape.push_back(lhs[i]);
+    }
+    return success();
+  };
+  if (failed(pair(op.getLhsBatch(), op.getRhsBatch(), true)) ||
+      failed(pair(op.getLhsContract(), op.getRhsContract(), false)))
+    return failure();
+  for (auto [i, size] : llvm::enumerate(lhs))
+    if (!lhsUsed[i])
+      shape.push_back(size);
+  for (auto [i, size] : llvm::enumerate(rhs))
+    if (!rhsUsed[i])
+      shape.push_back(size);
+  return checkedGive(location, types, shape, elementOf(op.getLhs()));
+}
+
+int64_t LinearOp::getK() {
+  return shapeOf(getW())[getTransposeW() ? 1 : 0];
+}
+int64_t LinearOp::getN() {
+  return shapeOf(getW())[getTransposeW() ? 0 : 1];
+}
+
+AX_INFER(LinearOp) {
+  ArrayRef<int64_t> x = shapeOf(op.getX()), w = shapeOf(op.getW());
+  if (x.empty() || w.size() != 2)
+    return emitOptionalError(location, "needs x of rank >= 1 and w of rank 2");
+  int64_t k = w[op.getTransposeW() ? 1 : 0], n = w[op.getTransposeW() ? 0 : 1];
+  if (x.back() != k)
+    return emitOptionalError(location, "x has ", x.back(),
+                             " features, the weight takes ", k);
+  if (op.getBias() && shapeOf(op.getBias()) != ArrayRef<int64_t>(n))
+    return emitOptionalError(location, "bias must have ", n, " elements");
+  SmallVector<int64_t> shape(x);
+  shape.back() = n;
+  if (op.getResidual() && shapeOf(op.getResidual()) != ArrayRef<int64_t>(shape))
+    return emitOptionalError(location, "residual must have the result's shape");
+  return checkedGive(location, types, shape, elementOf(op.getX()));
+}
+
+/// Attribute lengths of a windowed op with `spatial` dimensions.
+static LogicalResult checkWindow(std::optional<Location> location,
+                                 size_t spatial, ArrayRef<int64_t> strides,
+                                 ArrayRef<int64_t> pads,
+                                 ArrayRef<int64_t> dilations) {
+  auto positive = [](int64_t n) { return n >= 1 && n < maxSize; };
+  if (strides.size() != spatial || dilations.size() != spatial ||
+      pads.size() != 2 * spatial)
+    return emitOptionalError(
+        location, "needs ", spatial, " strides and dilations and ", 2 * spatial,
+        " pads, got ", strides.size(), ", ", dilations.size(), ", ",
+        pads.size());
+  if (!llvm::all_of(strides, positive) || !llvm::all_of(dilations, positive))
+    return emitOptionalError(location, "strides and dilations are at least 1");
+  if (llvm::any_of(pads, [](int64_t n) { return n < -maxSize || n > maxSize; }))
+    return emitOptionalError(location, "pads are out of range");
+  return success();
+}
+
+AX_INFER(ConvOp) {
+  ArrayRef<int64_t> x = shapeOf(op.getX()), w = shapeOf(op.getW());
+  if (x.size() < 3 || w.size() != x.size())
+    return emitOptionalError(location,
+                             "needs x and w of the same rank >= 3, got ",
+                             op.getX().getType(), " and ", op.getW().getType());
+  size_t spatial = x.size() - 2;
+  if (failed(checkWindow(location, spatial, op.getStrides(), op.getPads(),
+                         op.getDilations())))
+    return failure();
+  int64_t groups = op.getGroups();
+  if (groups < 1 || x[1] % groups || w[0] % groups || w[1] != x[1] / groups)
+    return emitOptionalError(location, "channels do not fit: x has ", x[1],
+                             ", w takes ", w[1], " in ", groups,
+                             " groups and gives ", w[0]);
+  if (op.getBias() && shapeOf(op.getBias()) != ArrayRef<int64_t>(w[0]))
+    return emitOptionalError(location, "bias must have ", w[0], " elements");
+  SmallVector<int64_t> shape{x[0], w[0]};
+  for (size_t i = 0; i < spatial; ++i) {
+    int64_t window = (w[i + 2] - 1) * op.getDilations()[i] + 1;
+    int64_t room =
+        x[i + 2] + op.getPads()[i] + op.getPads()[i + spatial] - window;
+    if (room < 0)
+      return emitOptionalError(location, "the kernel of ", window,
+                               " is larger than the padded dimension ", i + 2,
+                               " of ", x[i + 2]);
+    shape.push_back(room / op.getStrides()[i] + 1);
+  }
+  if (op.getResidual() && shapeOf(op.getResidual()) != ArrayRef<int64_t>(shape))
+    return emitOptionalError(location, "residual must have the result's shape");
+  return checkedGive(location, types, shape, elementOf(op.getX()));
+}
+
+AX_INFER(ConvTransposeOp) {
+  ArrayRef<int64_t> x = shapeOf(op.getX()), w = shapeOf(op.getW());
+  if (x.size() < 3 || w.size() != x.size())
+    return emitOptionalError(location,
+                             "needs x and w of the same rank >= 3, got ",
+                             op.getX().getType(), " and ", op.getW().getType());
+  size_t spatial = x.size() - 2;
+  if (failed(checkWindow(location, spatial, op.getStrides(), op.getPads(),
+                         op.getDilations())))
+    return failure();
+  int64_t groups = op.getGroups();
+  if (op.getOutputPads().size() != spatial)
+    return emitOptionalError(location, "needs ", spatial, " output pads");
+  if (groups < 1 || x[1] % groups || w[0] != x[1])
+    return emitOptionalError(location, "channels do not fit: x has ", x[1],
+                             ", w takes ", w[0], " in ", groups, " groups");
+  SmallVector<int64_t> shape{x[0], w[1] * groups};
+  if (op.getBias() && shapeOf(op.getBias()) != ArrayRef<int64_t>(shape[1]))
+    return emitOptionalError(location, "bias must have ", shape[1],
+                             " elements");
+  for (size_t i = 0; i < spatial; ++i)
+    shape.push_back(op.getStrides()[i] * (x[i + 2] - 1) +
+                    op.getOutputPads()[i] +
+                    (w[i + 2] - 1) * op.getDilations()[i] + 1 -
+                    op.getPads()[i] - op.getPads()[i + spatial]);
+  return checkedGive(location, types, shape, elementOf(op.getX()));
+}
+
+AX_INFER(PoolOp) {
+  ArrayRef<int64_t> x = shapeOf(op.getX()), kernel = op.getKernel();
+  if (x.size() < 3)
+    return emitOptionalError(location, "needs a tensor of rank >= 3, got ",
+                             op.getX().getType());
+  size_t spatial = x.size() - 2;
+  if (failed(checkWindow(location, spatial, op.getStrides(), op.getPads(),
+                         op.getDilations())))
+    return failure();
+  if (kernel.size() != spatial || op.getCeilExtra().size() != spatial)
+    return emitOptionalError(location, "needs ", spatial,
+                             " kernel and ceil_extra sizes");
+  SmallVector<int64_t> shape{x[0], x[1]};
+  for (size_t i = 0; i < spatial; ++i) {
+    if (kernel[i] < 1 || kernel[i] > maxSize)
+      return emitOptionalError(location, "kernel sizes are at least 1");
+    int64_t window = (kernel[i] - 1) * op.getDilations()[i] + 1;
+    int64_t room = x[i + 2] + op.getPads()[i] + op.getPads()[i + spatial] +
+                   op.getCeilExtra()[i] - window;
+    if (room < 0)
+      return emitOptionalError(location, "the window of ", window,
+                               " is larger than the padded dimension ", i + 2,
+                               " of ", x[i + 2]);
+    shape.push_back(room / op.getStrides()[i] + 1);
+  }
+  return checkedGive(location, types, shape, elementOf(op.getX()));
+}
+
+AX_INFER(AttentionOp) {
+  ArrayRef<int64_t> q = shapeOf(op.getQ()), k = shapeOf(op.getK()),
+                    v = shapeOf(op.getV());
+  if (q.size() != 4 || k.size() != 4 || v.size() != 4)
+    return emitOptionalError(location, "needs q, k, v of rank 4");
+  if (q[0] != k[0] || k[0] != v[0] || k[1] != v[1] || k[2] != v[2] ||
+      q[3] != k[3])
+    return emitOptionalError(location, "q, k, v do not fit: ",
+                             op.getQ().getType(), ", ", op.getK().getType(),
+                             ", ", op.getV().getType());
+  if (k[1] < 1 || q[1] % k[1])
+    return emitOptionalError(location, q[1], " heads are no multiple of ", k[1],
+                             " key/value heads");
+  if (op.getMask()) {
+    ArrayRef<int64_t> mask = shapeOf(op.getMask());
+    int64_t full[] = {q[0], q[1], q[2], k[2]};
+    auto fits = [](auto pair) {
+      return std::get<0>(pair) == 1 || std::get<0>(pair) == std::get<1>(pair);
+    };
+    if (mask.size() != 4 || !llvm::all_of(llvm::zip(mask, full), fits))
+      return emitOptionalError(location, "mask ", op.getMask().getType(),
+                               " does not broadcast to [", q[0], ", ", q[1],
+                               ", ", q[2], ", ", k[2], "]");
+  }
+  return checkedGive(location, types, {q[0], q[1], q[2], v[3]},
+                     elementOf(op.getQ()));
+}

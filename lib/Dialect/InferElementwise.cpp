@@ -1,0 +1,100 @@
+//===- InferElementwise.cpp - Result types of element-wise ops ------------===//
+#include "InferTypes.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace ax;
+
+LogicalResult ax::checkedGive(std::optional<Location> location,
+                              SmallVectorImpl<Type> &types,
+                              ArrayRef<int64_t> shape, Type element) {
+  int64_t count = 1;
+  for (int64_t size : shape) {
+    if (size < 0)
+      return emitOptionalError(location, "result would have a dimension of ",
+                               size, " elements");
+    if (size && count > maxSize / size)
+      return emitOptionalError(location, "result would have too many elements");
+    count *= std::max<int64_t>(size, 1);
+  }
+  return give(types, shape, element);
+}
+
+static bool isPredicate(UnaryKind kind) {
+  return kind == UnaryKind::is_nan || kind == UnaryKind::is_pos_inf ||
+         kind == UnaryKind::is_neg_inf;
+}
+
+AX_INFER(UnaryOp) {
+  Type element = elementOf(op.getOperand());
+  bool isFloat = isa<FloatType>(element);
+  bool isBool = element.isInteger(1);
+  switch (op.getKind()) {
+  case UnaryKind::logical_not:
+    if (!isBool)
+      return emitOptionalError(location, "logical_not needs i1, got ", element);
+    break;
+  case UnaryKind::bit_not:
+    if (isFloat)
+      return emitOptionalError(location, "bit_not needs integers, got ",
+                               element);
+    break;
+  case UnaryKind::neg:
+  case UnaryKind::abs:
+  case UnaryKind::sign:
+  case UnaryKind::relu:
+    if (isBool)
+      return emitOptionalError(location, stringifyUnaryKind(op.getKind()),
+                               " needs numbers, got ", element);
+    break;
+  default:
+    if (!isFloat)
+      return emitOptionalError(location, stringifyUnaryKind(op.getKind()),
+                               " needs floating point, got ", element);
+  }
+  return give(types, shapeOf(op.getOperand()),
+              isPredicate(op.getKind()) ? IntegerType::get(context, 1)
+                                        : element);
+}
+
+static LogicalResult inferBroadcast(std::optional<Location> location, Value lhs,
+                                    Value rhs, Type element,
+                                    SmallVectorImpl<Type> &types) {
+  if (elementOf(lhs) != elementOf(rhs))
+    return emitOptionalError(location, "element types differ: ", elementOf(lhs),
+                             " and ", elementOf(rhs));
+  auto shape = broadcastShapes(shapeOf(lhs), shapeOf(rhs));
+  if (failed(shape))
+    return emitOptionalError(location, "shapes do not broadcast: ",
+                             lhs.getType(), " and ", rhs.getType());
+  return checkedGive(location, types, *shape, element);
+}
+
+AX_INFER(BinaryOp) {
+  return inferBroadcast(location, op.getLhs(), op.getRhs(),
+                        elementOf(op.getLhs()), types);
+}
+
+AX_INFER(CompareOp) {
+  return inferBroadcast(location, op.getLhs(), op.getRhs(),
+                        IntegerType::get(context, 1), types);
+}
+
+AX_INFER(SelectOp) {
+  if (failed(inferBroadcast(location, op.getOnTrue(), op.getOnFalse(),
+                            elementOf(op.getOnTrue()), types)))
+    return failure();
+  auto chosen = cast<RankedTensorType>(types.pop_back_val());
+  auto shape =
+      broadcastShapes(shapeOf(op.getCondition()), chosen.getShape());
+  if (failed(shape))
+    return emitOptionalError(location, "condition ", op.getCondition().getType(),
+                             " does not broadcast with ", chosen);
+  return checkedGive(location, types, *shape, chosen.getElementType());
+}
+
+LogicalResult CastOp::verify() {
+  if (shapeOf(getOperand()) != shapeOf(getResult()))
+    return emitOpError("operand and result differ in shape");
+  return success();
+}

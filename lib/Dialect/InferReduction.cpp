@@ -1,0 +1,82 @@
+//===- InferReduction.cpp - Result types of reductions, norms, scans ------===//
+#include "InferTypes.h"
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace ax;
+
+static LogicalResult checkDim(std::optional<Location> location, int64_t dim,
+                              ArrayRef<int64_t> shape) {
+  if (inRange(dim, shape.size()))
+    return success();
+  return emitOptionalError(location, "dim ", dim, " is out of range of rank ",
+                           shape.size());
+}
+
+AX_INFER(ReduceOp) {
+  ArrayRef<int64_t> shape = shapeOf(op.getOperand()), dims = op.getDims();
+  for (auto [i, dim] : llvm::enumerate(dims))
+    if (!inRange(dim, shape.size()) || (i && dims[i - 1] >= dim))
+      return emitOptionalError(
+          location, "dims must be sorted, unique and below rank ",
+          shape.size());
+  SmallVector<int64_t> result;
+  for (auto [i, size] : llvm::enumerate(shape)) {
+    if (!llvm::is_contained(dims, static_cast<int64_t>(i)))
+      result.push_back(size);
+    else if (op.getKeepDims())
+      result.push_back(1);
+  }
+  return give(types, result, elementOf(op.getOperand()));
+}
+
+AX_INFER(ArgReduceOp) {
+  SmallVector<int64_t> shape(shapeOf(op.getOperand()));
+  if (failed(checkDim(location, op.getDim(), shape)))
+    return failure();
+  shape[op.getDim()] = 1;
+  return give(types, shape, IntegerType::get(context, 64));
+}
+
+AX_INFER(CumulativeOp) {
+  if (failed(checkDim(location, op.getDim(), shapeOf(op.getOperand()))))
+    return failure();
+  return give(types, shapeOf(op.getOperand()), elementOf(op.getOperand()));
+}
+
+AX_INFER(TopKOp) {
+  SmallVector<int64_t> shape(shapeOf(op.getOperand()));
+  if (failed(checkDim(location, op.getDim(), shape)))
+    return failure();
+  int64_t k = op.getK();
+  if (k < 0 || k > shape[op.getDim()])
+    return emitOptionalError(location, "k = ", k, " of a dimension of ",
+                             shape[op.getDim()]);
+  shape[op.getDim()] = k;
+  (void)give(types, shape, elementOf(op.getOperand()));
+  return give(types, shape, IntegerType::get(context, 64));
+}
+
+AX_INFER(SoftmaxOp) {
+  if (failed(checkDim(location, op.getDim(), shapeOf(op.getOperand()))))
+    return failure();
+  return give(types, shapeOf(op.getOperand()), elementOf(op.getOperand()));
+}
+
+template <typename Adaptor>
+static LogicalResult inferNorm(std::optional<Location> location, Adaptor op,
+                               SmallVectorImpl<Type> &types) {
+  ArrayRef<int64_t> shape = shapeOf(op.getX());
+  if (failed(checkDim(location, op.getAxis(), shape)))
+    return failure();
+  ArrayRef<int64_t> row = shape.drop_front(op.getAxis());
+  for (Value parameter : {op.getScale(), op.getBias()})
+    if (parameter && shapeOf(parameter) != row)
+      return emitOptionalError(location, "scale and bias must have the shape "
+                                         "of the normalised dimensions, got ",
+                               parameter.getType());
+  return give(types, shape, elementOf(op.getX()));
+}
+
+AX_INFER(LayerNormOp) { return inferNorm(location, op, types); }
+AX_INFER(RMSNormOp) { return inferNorm(location, op, types); }

@@ -1,0 +1,55 @@
+//===- InferTypes.h - Shared by the type inference files --------*- C++ -*-===//
+#ifndef AX_LIB_DIALECT_INFERTYPES_H
+#define AX_LIB_DIALECT_INFERTYPES_H
+
+#include "ax/Dialect/Ax.h"
+#include "mlir/IR/Diagnostics.h"
+
+#define AX_INFER(OP)                                                           \
+  mlir::LogicalResult ax::OP::inferReturnTypes(                                \
+      mlir::MLIRContext *context, std::optional<mlir::Location> location,      \
+      OP::Adaptor op, llvm::SmallVectorImpl<mlir::Type> &types)
+
+namespace ax {
+
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
+  return tensorType(value).getShape();
+}
+inline mlir::Type elementOf(mlir::Value value) {
+  return tensorType(value).getElementType();
+}
+
+inline mlir::LogicalResult give(llvm::SmallVectorImpl<mlir::Type> &types,
+                                llvm::ArrayRef<int64_t> shape,
+                                mlir::Type element) {
+  types.push_back(mlir::RankedTensorType::get(shape, element));
+  return mlir::success();
+}
+
+/// Sizes multiply and add without wrapping well below this.
+constexpr int64_t maxSize = int64_t(1) << 48;
+
+/// Tensors whose element counts would overflow are refused here, so that no
+/// later product can wrap.
+mlir::LogicalResult checkedGive(std::optional<mlir::Location> location,
+                                llvm::SmallVectorImpl<mlir::Type> &types,
+                                llvm::ArrayRef<int64_t> shape,
+                                mlir::Type element);
+
+inline bool isPermutation(llvm::ArrayRef<int64_t> dims, int64_t rank) {
+  llvm::SmallVector<bool> seen(rank);
+  for (int64_t dim : dims) {
+    if (dim < 0 || dim >= rank || seen[dim])
+      return false;
+    seen[dim] = true;
+  }
+  return static_cast<int64_t>(dims.size()) == rank;
+}
+
+inline bool inRange(int64_t dim, int64_t rank) {
+  return dim >= 0 && dim < rank;
+}
+
+} // namespace ax
+
+#endif // AX_LIB_DIALECT_INFERTYPES_H

@@ -1,0 +1,266 @@
+//===- PlanOps.cpp - Plans, meshes, state, programs -----------------------===//
+#include "ax/Dialect/Ax.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/Interfaces/FunctionImplementation.h"
+
+using namespace mlir;
+using namespace ax;
+
+/// What is wrong with the layout in `type`, on the mesh of `op`'s plan.
+static LogicalResult checkLayout(Operation *op, Type type, StringRef what) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor || !tensor.getEncoding())
+    return success();
+  auto layout = dyn_cast<LayoutAttr>(tensor.getEncoding());
+  if (!layout)
+    return op->emitOpError() << what << " has an encoding that is no layout: "
+                             << tensor.getEncoding();
+  sharding::Mesh mesh = getMesh(op);
+  if (auto fault = sharding::findFault(
+          layout.resolve(tensor.getShape(), mesh), tensor.getShape().vec(),
+          mesh))
+    return op->emitOpError() << what << " " << tensor << ": " << *fault;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// PlanOp
+//===----------------------------------------------------------------------===//
+
+sharding::Mesh PlanOp::getMesh() {
+  auto meshes = getBody().getOps<MeshOp>();
+  return meshes.empty() ? sharding::Mesh() : (*meshes.begin()).getMesh();
+}
+
+LogicalResult PlanOp::verify() {
+  if (getVersion() != currentVersion)
+    return emitOpError("has version ")
+           << getVersion() << "; this build reads version " << currentVersion;
+  bool seenMesh = false;
+  for (Operation &op : getBody().front()) {
+    if (!isa<MeshOp, StateOp, ProgramOp>(op))
+      return op.emitOpError("does not belong directly into a plan");
+    if (isa<MeshOp>(op) && std::exchange(seenMesh, true))
+      return op.emitOpError("is the plan's second mesh");
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// MeshOp
+//===----------------------------------------------------------------------===//
+
+void MeshOp::build(OpBuilder &builder, OperationState &state,
+                   const sharding::Mesh &mesh) {
+  SmallVector<StringRef> names;
+  SmallVector<int64_t> sizes;
+  int64_t space = 0;
+  for (bool inTime : {false, true})
+    for (const sharding::Axis &axis : mesh.getAxes())
+      if (axis.inTime == inTime) {
+        names.push_back(axis.name);
+        sizes.push_back(axis.size);
+        space += !inTime;
+      }
+  build(builder, state, builder.getStrArrayAttr(names),
+        builder.getDenseI64ArrayAttr(sizes), builder.getI64IntegerAttr(space));
+}
+
+sharding::Mesh MeshOp::getMesh() {
+  std::vector<sharding::Axis> axes;
+  for (auto [i, name] : llvm::enumerate(getNames().getAsValueRange<StringAttr>()))
+    axes.push_back({name.str(), getSizes()[i],
+                    static_cast<int64_t>(i) >= getNumSpace()});
+  return sharding::Mesh(std::move(axes));
+}
+
+ParseResult MeshOp::parse(OpAsmParser &parser, OperationState &result) {
+  SmallVector<StringRef> names;
+  SmallVector<int64_t> sizes;
+  auto parseAxes = [&] {
+    return parser.parseCommaSeparatedList(
+        OpAsmParser::Delimiter::Square, [&]() -> ParseResult {
+          return failure(parser.parseKeyword(&names.emplace_back()) ||
+                         parser.parseEqual() ||
+                         parser.parseInteger(sizes.emplace_back()));
+        });
+  };
+  if (parseAxes())
+    return failure();
+  int64_t space = names.size();
+  if (succeeded(parser.parseOptionalKeyword("in")) &&
+      (parser.parseKeyword("time") || parseAxes()))
+    return failure();
+  Builder &builder = parser.getBuilder();
+  result.addAttribute("names", builder.getStrArrayAttr(names));
+  result.addAttribute("sizes", builder.getDenseI64ArrayAttr(sizes));
+  result.addAttribute("num_space", builder.getI64IntegerAttr(space));
+  return parser.parseOptionalAttrDict(result.attributes);
+}
+
+void MeshOp::print(OpAsmPrinter &printer) {
+  sharding::Mesh mesh = getMesh();
+  ArrayRef<sharding::Axis> axes(mesh.getAxes());
+  auto printAxes = [&](ArrayRef<sharding::Axis> part) {
+    printer << '[';
+    llvm::interleaveComma(part, printer, [&](const sharding::Axis &axis) {
+      printer << axis.name << " = " << axis.size;
+    });
+    printer << ']';
+  };
+  printer << ' ';
+  printAxes(axes.take_front(getNumSpace()));
+  if (static_cast<int64_t>(axes.size()) > getNumSpace()) {
+    printer << " in time ";
+    printAxes(axes.drop_front(getNumSpace()));
+  }
+  printer.printOptionalAttrDict((*this)->getAttrs(),
+                                {"names", "sizes", "num_space"});
+}
+
+LogicalResult MeshOp::verify() {
+  constexpr int64_t maxRanks = int64_t(1) << 24;
+  if (getNames().size() != getSizes().size() || getNumSpace() < 0 ||
+      getNumSpace() > static_cast<int64_t>(getSizes().size()))
+    return emitOpError("needs one size per axis");
+  llvm::StringSet<> seen;
+  int64_t total = 1;
+  for (const sharding::Axis &axis : getMesh().getAxes()) {
+    if (!seen.insert(axis.name).second)
+      return emitOpError("has two axes named '") << axis.name << "'";
+    if (axis.size < 1 || axis.size > maxRanks)
+      return emitOpError("axis '")
+             << axis.name << "' has size " << axis.size << "; 1 .. " << maxRanks
+             << " is possible";
+    total *= axis.size;
+    if (total > maxRanks)
+      return emitOpError("has more than ") << maxRanks << " ranks and slices";
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// StateOp, LoadOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult StateOp::verify() {
+  auto type = dyn_cast<RankedTensorType>(getType());
+  if (!type || !type.hasStaticShape())
+    return emitOpError("must be a tensor of static shape, got ") << getType();
+  unsigned bits = type.getElementType().isInteger(1)
+                      ? 8
+                      : type.getElementType().isIntOrFloat()
+                            ? type.getElementTypeBitWidth()
+                            : 0;
+  llvm::APInt bytes(128, bits / 8);
+  for (int64_t size : type.getShape())
+    bytes *= llvm::APInt(128, size);
+  if (bits == 0 || getOffset() < 0 || getLength() < 0 ||
+      bytes != llvm::APInt(128, getLength()))
+    return emitOpError("of type ")
+           << type << " does not have " << getLength() << " bytes at offset "
+           << getOffset();
+  return checkLayout(*this, type, "state");
+}
+
+LogicalResult LoadOp::verifySymbolUses(SymbolTableCollection &tables) {
+  auto state = tables.lookupNearestSymbolFrom<StateOp>(*this, getStateAttr());
+  if (!state)
+    return emitOpError("there is no state ") << getStateAttr();
+  if (state.getType() != getType())
+    return emitOpError("gives ")
+           << getType() << ", the state " << getStateAttr() << " is "
+           << state.getType();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// ProgramOp
+//===----------------------------------------------------------------------===//
+
+void ProgramOp::build(OpBuilder &builder, OperationState &state,
+                      StringRef name, FunctionType type,
+                      ArrayRef<StringAttr> argNames,
+                      ArrayRef<StringAttr> resultNames) {
+  auto namesToAttrs = [&](ArrayRef<StringAttr> names) -> ArrayAttr {
+    if (names.empty())
+      return nullptr;
+    return builder.getArrayAttr(llvm::map_to_vector(names, [&](StringAttr n) {
+      return cast<Attribute>(
+          builder.getDictionaryAttr(builder.getNamedAttr("ax.name", n)));
+    }));
+  };
+  state.addAttribute(getSymNameAttrName(state.name),
+                     builder.getStringAttr(name));
+  state.addAttribute(getFunctionTypeAttrName(state.name), TypeAttr::get(type));
+  if (ArrayAttr attrs = namesToAttrs(argNames))
+    state.addAttribute(getArgAttrsAttrName(state.name), attrs);
+  if (ArrayAttr attrs = namesToAttrs(resultNames))
+    state.addAttribute(getResAttrsAttrName(state.name), attrs);
+  Block &block = state.addRegion()->emplaceBlock();
+  for (Type input : type.getInputs())
+    block.addArgument(input, state.location);
+}
+
+ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
+  auto buildType = [](Builder &builder, ArrayRef<Type> inputs,
+                      ArrayRef<Type> results,
+                      function_interface_impl::VariadicFlag,
+                      std::string &) -> Type {
+    return builder.getFunctionType(inputs, results);
+  };
+  return function_interface_impl::parseFunctionOp(
+      parser, result, /*allowVariadic=*/false,
+      getFunctionTypeAttrName(result.name), buildType,
+      getArgAttrsAttrName(result.name), getResAttrsAttrName(result.name));
+}
+
+void ProgramOp::print(OpAsmPrinter &printer) {
+  function_interface_impl::printFunctionOp(
+      printer, *this, /*isVariadic=*/false, getFunctionTypeAttrName(),
+      getArgAttrsAttrName(), getResAttrsAttrName());
+}
+
+static StringRef nameIn(Attribute dictionary) {
+  if (auto attrs = dyn_cast_or_null<DictionaryAttr>(dictionary))
+    if (auto name = attrs.getAs<StringAttr>("ax.name"))
+      return name.getValue();
+  return {};
+}
+
+StringRef ProgramOp::getArgName(unsigned i) { return nameIn(getArgAttrDict(i)); }
+
+StringRef ProgramOp::getResultName(unsigned i) {
+  return nameIn(getResultAttrDict(i));
+}
+
+LogicalResult ProgramOp::verify() {
+  if (getBody().empty())
+    return emitOpError("has no body");
+  for (auto types : {getArgumentTypes(), getResultTypes()})
+    for (Type type : types) {
+      auto tensor = dyn_cast<RankedTensorType>(type);
+      if (!tensor || !tensor.hasStaticShape())
+        return emitOpError("inputs and outputs must be tensors of static "
+                           "shape, got ")
+               << type;
+    }
+  for (Type type : getArgumentTypes())
+    if (failed(checkLayout(*this, type, "input")))
+      return failure();
+  // Every layout in the body, once, here: ops need not ask.
+  WalkResult result = walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (failed(checkLayout(op, type, "result")))
+        return WalkResult::interrupt();
+    return WalkResult::advance();
+  });
+  return failure(result.wasInterrupted());
+}
+
+LogicalResult ReturnOp::verify() {
+  auto program = cast<ProgramOp>((*this)->getParentOp());
+  if (getOperandTypes() != TypeRange(program.getResultTypes()))
+    return emitOpError("operands do not have the program's result types");
+  return success();
+}
