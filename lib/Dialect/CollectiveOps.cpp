@@ -22,9 +22,9 @@ static LogicalResult verifyStep(CollectiveOpInterface op) {
       return raw->emitOpError("names an axis that the mesh lacks: ")
              << sharding::toString(sub, mesh);
   }
-  if (auto fault = sharding::findStepFault(op.getStepKind(),
+  if (auto fault = sharding::findStepFault(op.getStepKind(), axes,
                                            getLayout(from, mesh),
-                                           getLayout(to, mesh), axes, mesh))
+                                           getLayout(to, mesh), mesh))
     return raw->emitOpError() << *fault;
   return success();
 }

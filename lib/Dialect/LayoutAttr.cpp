@@ -169,7 +169,7 @@ LayoutAttr LayoutAttr::get(MLIRContext *context, const sharding::Layout &layout,
                      ? 0
                      : static_cast<int64_t>(canonical.partialKind));
   encoder.axes(canonical.partial, mesh);
-  return Base::get(context, encoder.names, encoder.encoding);
+  return get(context, encoder.names, encoder.encoding);
 }
 
 sharding::Layout LayoutAttr::resolve(ArrayRef<int64_t> shape,
@@ -253,7 +253,7 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
   }
   if (parser.parseGreater())
     return {};
-  return Base::get(parser.getContext(), encoder.names, encoder.encoding);
+  return get(parser.getContext(), encoder.names, encoder.encoding);
 }
 
 //===----------------------------------------------------------------------===//
@@ -264,7 +264,7 @@ AxesAttr AxesAttr::get(MLIRContext *context, const sharding::SubAxes &axes,
                        const sharding::Mesh &mesh) {
   Encoder encoder(context);
   encoder.axes(axes, mesh);
-  return Base::get(context, encoder.names, encoder.encoding);
+  return get(context, encoder.names, encoder.encoding);
 }
 
 sharding::SubAxes AxesAttr::resolve(const sharding::Mesh &mesh) const {
@@ -282,7 +282,7 @@ Attribute AxesAttr::parse(AsmParser &parser, Type) {
   Encoder encoder(parser.getContext());
   if (parser.parseLess() || parseAxes(parser, encoder) || parser.parseGreater())
     return {};
-  return Base::get(parser.getContext(), encoder.names, encoder.encoding);
+  return get(parser.getContext(), encoder.names, encoder.encoding);
 }
 
 namespace ax {

@@ -3,6 +3,8 @@
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace ax;
 
@@ -123,7 +125,7 @@ LogicalResult MeshOp::verify() {
   if (getNames().size() != getSizes().size() || getNumSpace() < 0 ||
       getNumSpace() > static_cast<int64_t>(getSizes().size()))
     return emitOpError("needs one size per axis");
-  llvm::StringSet<> seen;
+  std::set<std::string> seen;
   int64_t total = 1;
   for (const sharding::Axis &axis : getMesh().getAxes()) {
     if (!seen.insert(axis.name).second)

@@ -6,7 +6,7 @@
 #ifndef AX_DIALECT_AX_H
 #define AX_DIALECT_AX_H
 
-#include "ax/Sharding/Step.h"
+#include "ax/Sharding/Reshard.h"
 #include "ax/Sharding/Rule.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/BuiltinTypes.h"
