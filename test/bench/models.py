@@ -1,0 +1,156 @@
+"""The models that are measured, written with onnx.helper as PyTorch exports
+them, with random weights from a fixed seed."""
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import TensorProto, helper
+
+
+class Graph:
+    """Appends nodes; values are names."""
+
+    def __init__(self, name):
+        self.name, self.nodes, self.weights, self.count = name, [], [], 0
+        self.random = np.random.default_rng(0)
+
+    def op(self, kind, *inputs, outputs=1, **attributes):
+        self.count += 1
+        names = [f"{kind}_{self.count}_{i}" for i in range(outputs)]
+        self.nodes.append(helper.make_node(
+            kind, inputs, names, name=f"{kind}_{self.count}", **attributes))
+        return names[0] if outputs == 1 else names
+
+    def constant(self, values, dtype=np.float32):
+        self.count += 1
+        self.weights.append(onnx.numpy_helper.from_array(
+            np.asarray(values, dtype), f"constant_{self.count}"))
+        return self.weights[-1].name
+
+    def weight(self, *shape, scale=0.02):
+        return self.constant(
+            self.random.standard_normal(shape, np.float32) * scale)
+
+    def linear(self, x, inputs, outputs, bias=True):
+        y = self.op("MatMul", x, self.weight(inputs, outputs))
+        return self.op("Add", y, self.weight(outputs)) if bias else y
+
+    def save(self, path, inputs, output):
+        """inputs: name -> (type, shape)."""
+        graph = helper.make_graph(
+            self.nodes, self.name,
+            [helper.make_tensor_value_info(n, *i) for n, i in inputs.items()],
+            [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)],
+            self.weights)
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        onnx.save(model, path, save_as_external_data=True,
+                  location=Path(path).name + ".data")
+
+
+def layerNorm(g, x, width):
+    return g.op("LayerNormalization", x, g.constant(np.ones(width)),
+                g.constant(np.zeros(width)), axis=-1, epsilon=1e-5)
+
+
+def geluTanh(g, x):
+    cube = g.op("Mul", g.op("Pow", x, g.constant(3.0)), g.constant(0.044715))
+    inner = g.op("Mul", g.op("Add", x, cube),
+                 g.constant(np.sqrt(2 / np.pi)))
+    one = g.op("Add", g.op("Tanh", inner), g.constant(1.0))
+    return g.op("Mul", g.op("Mul", x, g.constant(0.5)), one)
+
+
+def gptBlock(g, x, tokens, width, heads):
+    size = width // heads
+    qkv = g.linear(layerNorm(g, x, width), width, 3 * width)
+    parts = g.op("Split", qkv, outputs=3, axis=-1)
+    split = g.constant([1, tokens, heads, size], np.int64)
+    q, k, v = (g.op("Reshape", part, split) for part in parts)
+    q = g.op("Transpose", q, perm=[0, 2, 1, 3])
+    k = g.op("Transpose", k, perm=[0, 2, 3, 1])
+    v = g.op("Transpose", v, perm=[0, 2, 1, 3])
+    scores = g.op("Div", g.op("MatMul", q, k), g.constant(np.sqrt(size)))
+    causal = g.constant(np.tri(tokens)[None, None], bool)
+    scores = g.op("Where", causal, scores,
+                  g.constant(np.finfo(np.float32).min))
+    mixed = g.op("MatMul", g.op("Softmax", scores, axis=-1), v)
+    mixed = g.op("Reshape", g.op("Transpose", mixed, perm=[0, 2, 1, 3]),
+                 g.constant([1, tokens, width], np.int64))
+    x = g.op("Add", x, g.linear(mixed, width, width))
+    hidden = geluTanh(g, g.linear(layerNorm(g, x, width), width, 4 * width))
+    return g.op("Add", x, g.linear(hidden, 4 * width, width))
+
+
+def gpt(path, layers, width, heads, vocabulary, tokens=128, tied=False):
+    g = Graph("gpt")
+    table = g.weight(vocabulary, width)
+    x = g.op("Add", g.op("Gather", table, "input_ids"),
+             g.weight(1, tokens, width))
+    for _ in range(layers):
+        x = gptBlock(g, x, tokens, width, heads)
+    x = layerNorm(g, x, width)
+    head = (g.op("Transpose", table, perm=[1, 0]) if tied
+            else g.weight(width, vocabulary))
+    g.save(path, {"input_ids": (TensorProto.INT64, [1, tokens])},
+           g.op("MatMul", x, head))
+
+
+def mlp(path):
+    g = Graph("mlp")
+    hidden = g.op("Relu", g.linear("x", 1024, 4096))
+    g.save(path, {"x": (TensorProto.FLOAT, [128, 1024])},
+           g.linear(hidden, 4096, 1024))
+
+
+def resnet50(path):
+    """BatchNormalization already folded into the convolutions."""
+    g = Graph("resnet50")
+
+    def conv(x, inputs, outputs, kernel, stride=1):
+        pad = kernel // 2
+        scale = np.sqrt(2 / (inputs * kernel * kernel))
+        return g.op("Conv", x,
+                    g.weight(outputs, inputs, kernel, kernel, scale=scale),
+                    g.weight(outputs), kernel_shape=[kernel] * 2,
+                    strides=[stride] * 2, pads=[pad] * 4)
+
+    x = g.op("Relu", conv("x", 3, 64, 7, 2))
+    x = g.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
+    channels = 64
+    for width, blocks, stride in (64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2):
+        for block in range(blocks):
+            step = 1 if block else stride
+            y = g.op("Relu", conv(x, channels, width, 1))
+            y = g.op("Relu", conv(y, width, width, 3, step))
+            y = conv(y, width, 4 * width, 1)
+            if not block:
+                x = conv(x, channels, 4 * width, 1, step)
+            x = g.op("Relu", g.op("Add", x, y))
+            channels = 4 * width
+    x = g.op("Flatten", g.op("GlobalAveragePool", x))
+    g.save(path, {"x": (TensorProto.FLOAT, [1, 3, 224, 224])},
+           g.linear(x, channels, 1000))
+
+
+MODELS = {
+    "gpt2-like": lambda path: gpt(path, 4, 512, 8, 8192),
+    "mlp": mlp,
+    "resnet50": resnet50,
+    "gpt2-small": lambda path: gpt(path, 12, 768, 12, 50257, tied=True),
+}
+
+
+def build(name, folder):
+    """The model's path; made when it is not there."""
+    path = Path(folder) / name / "model.onnx"
+    if not path.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        MODELS[name](path)
+    return path
+
+
+if __name__ == "__main__":
+    for model in sys.argv[2:]:
+        print(build(model, sys.argv[1]))
