@@ -1,0 +1,115 @@
+//===- Localize.cpp - What one rank of a stage computes -------------------===//
+#include "Localizer.h"
+
+#include "ax/Support/Error.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+llvm::Error Localizer::fault(Operation *op, const llvm::Twine &message) {
+  llvm::StringRef node = getNodeName(op);
+  return makeError(ExitCode::BadPlan,
+                   op->getName().getStringRef() +
+                       (node.empty() ? llvm::Twine("") : " of node '" + node + "'") +
+                       ": " + message);
+}
+
+Operation *Localizer::cloneLocal(Operation *op) {
+  Operation *clone = builder.clone(*op, mapping);
+  for (auto [result, local] :
+       llvm::zip_equal(op->getResults(), clone->getResults())) {
+    local.setType(localType(result.getType()));
+    mapping.map(result, local);
+  }
+  return clone;
+}
+
+llvm::Error Localizer::localizeOp(Operation *op) {
+  builder.setLoc(op->getLoc());
+  if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+    return localizeCollective(collective);
+  if (auto reshape = dyn_cast<ReshapeOp>(op))
+    return localizeReshape(reshape);
+  if (auto slice = dyn_cast<SliceOp>(op))
+    return localizeSlice(slice);
+  if (auto pad = dyn_cast<PadOp>(op))
+    return localizePad(pad);
+  if (auto constant = dyn_cast<ConstantOp>(op))
+    return localizeConstant(constant);
+  if (auto gather = dyn_cast<GatherOp>(op))
+    return localizeGather(gather);
+  if (auto iota = dyn_cast<IotaOp>(op)) {
+    localizeIota(iota);
+    return llvm::Error::success();
+  }
+  if (auto attention = dyn_cast<AttentionOp>(op)) {
+    localizeAttention(attention);
+    return llvm::Error::success();
+  }
+  if (llvm::Error error = maskReduced(op))
+    return error;
+  Operation *local = cloneLocal(op);
+  // A rank's groups: its channels over those that one filter reads.
+  if (auto conv = dyn_cast<ConvOp>(local))
+    conv.setGroups(tensorType(conv.getX()).getDimSize(1) /
+                   tensorType(conv.getW()).getDimSize(1));
+  else if (auto conv = dyn_cast<ConvTransposeOp>(local))
+    conv.setGroups(tensorType(conv.getResult()).getDimSize(1) /
+                   tensorType(conv.getW()).getDimSize(1));
+  return llvm::Error::success();
+}
+
+llvm::Expected<LocalStage> Localizer::run(StageOp stage) {
+  Block &body = stage.getBody().front();
+  LocalStage result;
+  result.numInputs = body.getNumArguments();
+
+  SmallVector<Type> arguments, results;
+  for (BlockArgument argument : body.getArguments())
+    arguments.push_back(localType(argument.getType()));
+  llvm::StringMap<unsigned> stateIndex;
+  for (auto load : body.getOps<LoadOp>())
+    if (stateIndex.try_emplace(load.getState(), arguments.size()).second) {
+      arguments.push_back(localType(load.getType()));
+      result.states.push_back(load.getState().str());
+    }
+  for (Type type : body.getTerminator()->getOperandTypes())
+    results.push_back(localType(type));
+
+  builder.setLoc(stage.getLoc());
+  result.program = ProgramOp::create(
+      builder, stage.getSymName(), builder.getFunctionType(arguments, results));
+  Region &region = result.program->getBody();
+  if (region.empty())
+    region.emplaceBlock();
+  Block &block = region.front();
+  if (block.getNumArguments() == 0)
+    block.addArguments(arguments, SmallVector<Location>(arguments.size(),
+                                                        stage.getLoc()));
+  builder.setInsertionPointToStart(&block);
+  for (BlockArgument argument : body.getArguments())
+    mapping.map(argument, block.getArgument(argument.getArgNumber()));
+
+  for (Operation &op : body.without_terminator()) {
+    if (auto load = dyn_cast<LoadOp>(op)) {
+      mapping.map(load.getResult(),
+                  block.getArgument(stateIndex.lookup(load.getState())));
+      continue;
+    }
+    if (llvm::Error error = localizeOp(&op))
+      return error;
+  }
+  SmallVector<Value> returned;
+  for (Value value : body.getTerminator()->getOperands())
+    returned.push_back(mapping.lookup(value));
+  builder.setLoc(stage.getLoc());
+  ReturnOp::create(builder, returned);
+  return result;
+}
+
+llvm::Expected<LocalStage> localize(StageOp stage, const sharding::Mesh &mesh) {
+  return Localizer(stage.getContext(), mesh).run(stage);
+}
+
+} // namespace ax::codegen

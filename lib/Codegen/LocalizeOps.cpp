@@ -1,0 +1,184 @@
+//===- LocalizeOps.cpp - Ops whose attributes depend on the part ----------===//
+#include "Localizer.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+using sharding::DimLayout;
+
+llvm::Error Localizer::localizeReshape(ReshapeOp op) {
+  Value operand = mapping.lookup(op.getOperand());
+  RankedTensorType type = localType(op.getType());
+  if (tensorType(operand).getNumElements() != type.getNumElements())
+    return fault(op, "the parts before and after differ in size");
+  mapping.map(op.getResult(), reshape(operand, type.getShape()));
+  return llvm::Error::success();
+}
+
+/// Elements of `dim` that stand behind one step of its leading, unsplit
+/// factor: globally and on a rank. The whole dimension when it is split.
+static std::pair<int64_t, int64_t> minorSizes(const DimLayout &dim) {
+  const sharding::Factor &major = dim.factors.front();
+  if (!major.axes.empty())
+    return {dim.size(), dim.localSize()};
+  return {dim.size() / major.size, dim.localSize() / major.size};
+}
+
+llvm::Error Localizer::localizeSlice(SliceOp op) {
+  sharding::Layout from = layoutOf(op.getOperand());
+  sharding::Layout to = layoutOf(op.getResult());
+  SmallVector<int64_t> starts(op.getStarts());
+  for (size_t dim = 0; dim < from.dims.size(); ++dim) {
+    if (from.dims[dim] == to.dims[dim] && starts[dim] == 0 &&
+        op.getSteps()[dim] == 1)
+      continue;
+    if (!from.dims[dim].isSplit() && !to.dims[dim].isSplit())
+      continue;
+    // A part of the leading factor: whole runs of what is split behind it.
+    auto [minor, localMinor] = minorSizes(from.dims[dim]);
+    if (op.getSteps()[dim] != 1 || starts[dim] % minor != 0 ||
+        to.dims[dim].size() % minor != 0 ||
+        to.dims[dim].size() / minor * localMinor != to.dims[dim].localSize())
+      return fault(op, "dimension " + llvm::Twine(dim) +
+                           " is split and sliced across its parts");
+    starts[dim] = starts[dim] / minor * localMinor;
+  }
+  cast<SliceOp>(cloneLocal(op)).setStarts(starts);
+  return llvm::Error::success();
+}
+
+llvm::Error Localizer::localizePad(PadOp op) {
+  sharding::Layout layout = layoutOf(op.getOperand());
+  for (auto [dim, low, high] :
+       llvm::zip_equal(layout.dims, op.getLow(), op.getHigh()))
+    if (dim.isSplit() && (low != 0 || high != 0))
+      return fault(op, "a split dimension is padded");
+  cloneLocal(op);
+  return llvm::Error::success();
+}
+
+llvm::Error Localizer::localizeConstant(ConstantOp op) {
+  sharding::Layout layout = layoutOf(op.getResult());
+  RankedTensorType type = localType(op.getType());
+  if (auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
+      dense && dense.isSplat()) {
+    mapping.map(op.getResult(),
+                ConstantOp::create(builder, dense.resizeSplat(type)));
+    return llvm::Error::success();
+  }
+  auto whole = cast<RankedTensorType>(op.getValue().getType());
+  Value part = ConstantOp::create(
+      builder, RankedTensorType::get(whole.getShape(), whole.getElementType()),
+      op.getValue());
+  if (layout.partial.empty()) {
+    for (auto [dim, dimLayout] : llvm::enumerate(layout.dims)) {
+      if (!dimLayout.isSplit())
+        continue;
+      auto sliced = slicePart(op, part, dim, dimLayout, dimLayout.axes());
+      if (!sliced)
+        return sliced.takeError();
+      part = *sliced;
+    }
+    mapping.map(op.getResult(), part);
+    return llvm::Error::success();
+  }
+  return fault(op, "a constant cannot be a partial sum");
+}
+
+void Localizer::localizeIota(IotaOp op) {
+  RankedTensorType type = localType(op.getType());
+  int64_t dim = op.getDim();
+  const DimLayout layout = layoutOf(op.getResult()).dims[dim];
+  if (!layout.isSplit()) {
+    cloneLocal(op);
+    return;
+  }
+  Value index = globalIndex(layout, dim, type.getRank());
+  RankedTensorType indexType = tensorType(index);
+  if (indexType.getElementType() != type.getElementType())
+    index = CastOp::create(builder, indexType.clone(type.getElementType()),
+                           index);
+  if (tensorType(index) != type)
+    index = BroadcastOp::create(builder, type, index);
+  mapping.map(op.getResult(), index);
+}
+
+/// Vocabulary-parallel: indices outside this rank's part give zero, so that the
+/// sum over ranks is the element.
+llvm::Error Localizer::localizeGather(GatherOp op) {
+  int64_t axis = op.getAxis();
+  DimLayout dim = layoutOf(op.getOperand()).dims[axis];
+  if (!dim.isSplit()) {
+    cloneLocal(op);
+    return llvm::Error::success();
+  }
+  if (dim.factors.size() != 1)
+    return fault(op, "the indexed dimension is a split compound");
+  Value indices = mapping.lookup(op.getIndices());
+  Type indexElement = tensorType(indices).getElementType();
+  if (!indexElement.isInteger(64))
+    indices = CastOp::create(
+        builder, tensorType(indices).clone(builder.getI64Type()), indices);
+  Value zero = constantInt(0), size = constantInt(dim.size());
+  Value fromEnd = binary(BinaryKind::add, indices, size);
+  indices = select(compare(CompareKind::lt, indices, zero), fromEnd, indices);
+
+  int64_t localSize = dim.localSize();
+  Value start = binary(BinaryKind::mul, axisIndex(dim.axes()),
+                       constantInt(localSize));
+  Value inside = binary(BinaryKind::sub, indices, start);
+  Value last = binary(
+      BinaryKind::min, constantInt(localSize - 1),
+      binary(BinaryKind::sub, binary(BinaryKind::sub, size, constantInt(1)),
+             start));
+  Value valid =
+      BinaryOp::create(builder, boolType(tensorType(inside).getShape()),
+                       BinaryKind::logical_and,
+                       compare(CompareKind::ge, inside, zero),
+                       compare(CompareKind::le, inside, last));
+  Value clamped = binary(BinaryKind::max, zero,
+                         binary(BinaryKind::min, inside,
+                                constantInt(localSize - 1)));
+  Value table = mapping.lookup(op.getOperand());
+  RankedTensorType type = localType(op.getType());
+  Value rows = GatherOp::create(builder, type, table, clamped, axis);
+
+  ArrayRef<int64_t> indexShape = tensorType(valid).getShape();
+  SmallVector<int64_t> shape(type.getRank(), 1);
+  std::copy(indexShape.begin(), indexShape.end(), shape.begin() + axis);
+  Value none = constant(builder.getZeroAttr(type.getElementType()));
+  mapping.map(op.getResult(), select(reshape(valid, shape), rows, none));
+  return llvm::Error::success();
+}
+
+/// A causal mask counts positions from the global start.
+void Localizer::localizeAttention(AttentionOp op) {
+  DimLayout queries = layoutOf(op.getQ()).dims[2];
+  auto local = cast<AttentionOp>(cloneLocal(op));
+  if (!op.getCausal() || !queries.isSplit())
+    return;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(local);
+  int64_t numQueries = queries.size();
+  int64_t numKeys = tensorType(op.getK()).getDimSize(2);
+  Value last = binary(BinaryKind::add, globalIndex(queries, 2, 4),
+                      constantInt(numKeys - numQueries));
+  Value key = IotaOp::create(builder, i64Type({1, 1, 1, numKeys}), 3);
+  Value attended = compare(CompareKind::le, key, last);
+  Value mask = local.getMask();
+  if (!mask) {
+    mask = attended;
+  } else if (tensorType(mask).getElementType().isInteger(1)) {
+    mask = binary(BinaryKind::logical_and, mask, attended);
+  } else {
+    Value never = constant(FloatAttr::get(
+        tensorType(mask).getElementType(),
+        -std::numeric_limits<double>::infinity()));
+    mask = select(attended, mask, never);
+  }
+  local.getMaskMutable().assign(mask);
+  local.setCausal(false);
+}
+
+} // namespace ax::codegen

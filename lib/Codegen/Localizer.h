@@ -1,0 +1,113 @@
+//===- Localizer.h - State of one localisation ------------------*- C++ -*-===//
+#ifndef AX_LIB_CODEGEN_LOCALIZER_H
+#define AX_LIB_CODEGEN_LOCALIZER_H
+
+#include "ax/Codegen/Localize.h"
+#include "ax/Dialect/Ax.h"
+#include "ax/Sharding/Digits.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace ax::codegen {
+
+class Localizer {
+public:
+  Localizer(mlir::MLIRContext *context, const sharding::Mesh &mesh)
+      : mesh(mesh), builder(mlir::UnknownLoc::get(context), context) {}
+
+  llvm::Expected<LocalStage> run(StageOp stage);
+
+private:
+  // Localize.cpp
+  llvm::Error localizeOp(mlir::Operation *op);
+  /// Same op on the parts of its operands.
+  mlir::Operation *cloneLocal(mlir::Operation *op);
+  llvm::Error fault(mlir::Operation *op, const llvm::Twine &message);
+
+  // LocalizeOps.cpp
+  llvm::Error localizeReshape(ReshapeOp op);
+  llvm::Error localizeSlice(SliceOp op);
+  llvm::Error localizePad(PadOp op);
+  llvm::Error localizeConstant(ConstantOp op);
+  void localizeIota(IotaOp op);
+  llvm::Error localizeGather(GatherOp op);
+  void localizeAttention(AttentionOp op);
+
+  // LocalizeMask.cpp
+  /// Replaces operands by ones whose padding cannot change the result: those
+  /// that have a factor which `op` sums over and which is split unevenly.
+  llvm::Error maskReduced(mlir::Operation *op);
+  /// `value`, with `neutral` where its index along `dim` is padding.
+  mlir::Value maskDim(mlir::Value value, int64_t dim,
+                      const sharding::DimLayout &layout, mlir::Value neutral);
+
+  // LocalizeCollectives.cpp
+  /// Neighbouring digits of one dimension, moved by one exchange.
+  struct Run {
+    sharding::SubAxes axes;
+    /// Local extent of the digits before them; of those behind them, with the
+    /// moved ones; and that times the moved digits themselves. Exchanged in
+    /// order when local digits become told, in reverse order otherwise, the
+    /// dimension is `major x whole` on the local side and `major x minor` on
+    /// the other.
+    int64_t major = 1, minor = 1, whole = 1;
+  };
+  llvm::Error localizeCollective(CollectiveOpInterface op);
+  llvm::Expected<mlir::Value> moveParts(mlir::Operation *op, mlir::Value value,
+                                        const sharding::Layout &from,
+                                        const sharding::Layout &to,
+                                        const sharding::SubAxes &axes);
+  /// This rank's part of `value`, whose dimension `dim` becomes `layout` by
+  /// splitting over `axes`.
+  llvm::Expected<mlir::Value> slicePart(mlir::Operation *op, mlir::Value value,
+                                        int64_t dim,
+                                        const sharding::DimLayout &layout,
+                                        const sharding::SubAxes &axes);
+  llvm::Expected<llvm::SmallVector<Run>>
+  runsOf(mlir::Operation *op, const sharding::DimLayout &layout,
+         const sharding::SubAxes &axes, int64_t wholeSize);
+  mlir::Value exchange(mlir::Operation *op, mlir::Value value,
+                       const sharding::SubAxes &axes,
+                       llvm::ArrayRef<int64_t> shape);
+  mlir::Value gatherRun(mlir::Operation *op, mlir::Value value, int64_t dim,
+                        const Run &run);
+  mlir::Value scatterRun(mlir::Operation *op, mlir::Value value, int64_t dim,
+                         const Run &run);
+  mlir::Value swapRuns(mlir::Operation *op, mlir::Value value,
+                       int64_t gatherDim, const Run &gather,
+                       int64_t scatterDim, const Run &scatter);
+  mlir::Value sliceRun(mlir::Value value, int64_t dim, const Run &run);
+
+  // LocalizeBuild.cpp
+  sharding::Layout layoutOf(mlir::Value value) {
+    return getLayout(tensorType(value), mesh);
+  }
+  mlir::RankedTensorType localType(mlir::Type type);
+  mlir::RankedTensorType i64Type(llvm::ArrayRef<int64_t> shape = {});
+  mlir::RankedTensorType boolType(llvm::ArrayRef<int64_t> shape);
+  /// A scalar.
+  mlir::Value constant(mlir::Attribute value);
+  mlir::Value constantInt(int64_t value);
+  mlir::Value axisIndex(const sharding::SubAxes &axes);
+  mlir::Value binary(BinaryKind kind, mlir::Value lhs, mlir::Value rhs);
+  mlir::Value compare(CompareKind kind, mlir::Value lhs, mlir::Value rhs);
+  mlir::Value select(mlir::Value condition, mlir::Value onTrue,
+                     mlir::Value onFalse);
+  mlir::Value reshape(mlir::Value value, llvm::ArrayRef<int64_t> shape);
+  mlir::Value dynamicSlice(mlir::Value value, mlir::ValueRange starts,
+                           llvm::ArrayRef<int64_t> shape);
+  /// Global index along a dimension of each local one: i64, `rank`
+  /// dimensions, all of extent 1 but `dim`.
+  mlir::Value globalIndex(const sharding::DimLayout &layout, int64_t dim,
+                          int64_t rank);
+
+  const sharding::Mesh &mesh;
+  mlir::ImplicitLocOpBuilder builder;
+  mlir::IRMapping mapping;
+  llvm::DenseMap<AxesAttr, mlir::Value> axisIndices;
+};
+
+} // namespace ax::codegen
+
+#endif // AX_LIB_CODEGEN_LOCALIZER_H
