@@ -75,6 +75,29 @@ function(ax_add_unittest name)
   add_dependencies(tests ${name})
 endfunction()
 
+# ax_add_fuzzer(FooFuzzer SOURCES ... [DEPENDS ...] [MLIR] [LIBS ...]): a
+# program around LLVMFuzzerTestOneInput. It runs with
+# our test/fuzz/Driver.cpp, or libFuzzer's own where that is linked.
+function(ax_add_fuzzer name)
+  cmake_parse_arguments(ARG "MLIR" "" "SOURCES;DEPENDS;LIBS;TABLEGEN" ${ARGN})
+  if(NOT name MATCHES "Fuzzer$")
+    message(FATAL_ERROR "${name}: the test runner looks for names in *Fuzzer")
+  endif()
+  if(AX_SANITIZE MATCHES fuzzer)
+    set(driver)
+  else()
+    set(driver "${CMAKE_SOURCE_DIR}/test/fuzz/Driver.cpp")
+  endif()
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SOURCES} ${driver})
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/test/fuzz")
+  _ax_target_common(${name} PRIVATE)
+  if(AX_SANITIZE MATCHES fuzzer)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  endif()
+  add_dependencies(tests ${name})
+endfunction()
+
 # ax_add_tablegen(AxFooIncGen TD Foo.td OUTPUTS Foo.h.inc -gen-op-decls
 #                 Foo.cpp.inc -gen-op-defs ...): files generated into the
 # build's mirror of the current source folder, so a .td in include/ax/Dialect
