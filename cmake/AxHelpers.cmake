@@ -56,7 +56,9 @@ add_custom_target(tests)
 
 # ax_add_unittest(AxFooTests SOURCES ... [DEPENDS ...] [MLIR] [LIBS ...]):
 # GoogleTest program that the test runner finds by its name, *Tests. Not part
-# of `all`: build it by name, or all of them by `tests`.
+# of `all`: build it by name, or all of them by `tests`. The runner gives the
+# path of test/ in the environment, AX_TEST_DIR (a macro would end the sharing
+# of objects between clones).
 function(ax_add_unittest name)
   cmake_parse_arguments(ARG "MLIR" "" "SOURCES;DEPENDS;LIBS;TABLEGEN" ${ARGN})
   if(NOT name MATCHES "Tests$")
@@ -68,8 +70,6 @@ function(ax_add_unittest name)
   add_executable(${name} EXCLUDE_FROM_ALL ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/test/unit")
-  target_compile_definitions(${name} PRIVATE
-    AX_TEST_DIR="${CMAKE_SOURCE_DIR}/test")
   _ax_target_common(${name} PRIVATE)
   target_link_libraries(${name} PRIVATE GTest::gtest_main)
   add_dependencies(tests ${name})
