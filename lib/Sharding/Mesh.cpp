@@ -79,24 +79,28 @@ int64_t Mesh::index(const SubAxes &subs,
   return value;
 }
 
+void Mesh::setIndex(const SubAxes &subs, int64_t value,
+                    std::vector<int64_t> &coordinates) const {
+  for (size_t s = subs.size(); s-- > 0;) {
+    const SubAxis &sub = subs[s];
+    int64_t wanted = value % sub.size;
+    value /= sub.size;
+    for (size_t i = 0; i < axes.size(); ++i) {
+      if (axes[i].name != sub.axis)
+        continue;
+      int64_t weight = axes[i].size / (sub.pre * sub.size);
+      int64_t digit = coordinates[i] / weight % sub.size;
+      coordinates[i] += (wanted - digit) * weight;
+    }
+  }
+}
+
 std::vector<int64_t> Mesh::group(const SubAxes &subs, int64_t rank) const {
   std::vector<int64_t> members(numParts(subs));
   const std::vector<int64_t> self = coordinates(rank);
   for (size_t member = 0; member < members.size(); ++member) {
     std::vector<int64_t> place = self;
-    int64_t rest = static_cast<int64_t>(member);
-    for (size_t s = subs.size(); s-- > 0;) {
-      const SubAxis &sub = subs[s];
-      int64_t wanted = rest % sub.size;
-      rest /= sub.size;
-      for (size_t i = 0; i < axes.size(); ++i) {
-        if (axes[i].name != sub.axis)
-          continue;
-        int64_t weight = axes[i].size / (sub.pre * sub.size);
-        int64_t digit = place[i] / weight % sub.size;
-        place[i] += (wanted - digit) * weight;
-      }
-    }
+    setIndex(subs, static_cast<int64_t>(member), place);
     members[member] = rankOf(place);
   }
   return members;

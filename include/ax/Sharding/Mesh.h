@@ -74,6 +74,10 @@ public:
   int64_t index(const SubAxes &subs,
                 const std::vector<int64_t> &coordinates) const;
 
+  /// Changes `coordinates` so that index(subs, coordinates) is `value`.
+  void setIndex(const SubAxes &subs, int64_t value,
+                std::vector<int64_t> &coordinates) const;
+
   /// The ranks that differ from `rank` only in the digits `subs` (all in
   /// space), ordered by index(subs): the group of a collective over `subs`.
   std::vector<int64_t> group(const SubAxes &subs, int64_t rank) const;

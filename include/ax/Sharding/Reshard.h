@@ -98,10 +98,12 @@ int64_t payloadBytes(StepKind kind, const Layout &from, const Layout &to,
                      int64_t elementBytes);
 
 /// Seconds of a step of this kind over these axes with this payload. Only
-/// asked for steps that communicate. Must grow with the payload.
+/// asked for steps that communicate. Must grow with the payload, and one
+/// collective over several axes should not be dearer than several over one each
+/// (how it is done inside is the communicator's).
 using CostFn =
     std::function<double(StepKind kind, const SubAxes &axes, int64_t payload)>;
-/// Rings with one latency and one bandwidth for all axes.
+/// One bandwidth for all axes, ring payloads; latency times log2 of the ranks.
 CostFn ringCost(double latencySeconds, double bytesPerSecond);
 
 struct ReshardPlan {
@@ -118,10 +120,12 @@ public:
   Resharder(const Mesh &mesh, CostFn cost);
   ~Resharder();
 
-  /// Cheapest path of steps; of equally dear ones the shortest, and one found
-  /// in a fixed order. Empty when the layouts are equal. Both layouts are
-  /// legal, canonical, and of the same global shape. Never dearer than
-  /// reducing and gathering everything that differs, then slicing.
+  /// A single step where one does (a permute only if nothing is cheaper), else
+  /// the cheapest path; of equally dear ones the one with the fewest
+  /// collectives, then steps, and one found in a fixed order. Empty when the
+  /// layouts are equal. Both layouts are legal, canonical, and of the same
+  /// global shape. Never dearer than reducing and gathering everything that
+  /// differs, then slicing.
   const ReshardPlan &plan(const Layout &from, const Layout &to,
                           int64_t elementBytes);
 

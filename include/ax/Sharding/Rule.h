@@ -70,8 +70,7 @@ struct Assignment {
 Layout operandLayout(const Rule &rule, const Assignment &assignment,
                      int operand);
 /// Layout that `assignment` gives to result `result`.
-Layout resultLayout(const Rule &rule, const Assignment &assignment,
-                    int result);
+Layout resultLayout(const Rule &rule, const Assignment &assignment, int result);
 
 /// The assignment under which every operand has exactly the given layout, or
 /// why there is none. This is the check that `--verify` makes for every op.
@@ -94,9 +93,8 @@ InferredAssignment inferAssignment(const Rule &rule,
 /// factor split, an uneven split where padding is not allowed or inside a
 /// compound dimension, an axis used twice, partial sums that do not pass, two
 /// kinds of partial at once. Nothing when it is legal.
-std::optional<std::string> findFault(const Rule &rule,
-                                     const Assignment &assignment,
-                                     const Mesh &mesh);
+std::optional<std::string>
+findFault(const Rule &rule, const Assignment &assignment, const Mesh &mesh);
 
 /// Why `rule` does not describe an op on tensors of these shapes. Nothing when
 /// it does. For tests of rules.

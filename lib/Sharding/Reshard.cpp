@@ -1,0 +1,409 @@
+//===- Reshard.cpp - Single steps between layouts -------------------------===//
+
+#include "ax/Sharding/Reshard.h"
+
+#include "ax/Sharding/Digits.h"
+
+#include <algorithm>
+#include <cassert>
+#include <cmath>
+
+namespace ax::sharding {
+
+const char *toString(StepKind kind) {
+  switch (kind) {
+  case StepKind::AllSlice:
+    return "all_slice";
+  case StepKind::AllGather:
+    return "all_gather";
+  case StepKind::AllToAll:
+    return "all_to_all";
+  case StepKind::ReduceScatter:
+    return "reduce_scatter";
+  case StepKind::AllReduce:
+    return "all_reduce";
+  case StepKind::CollectivePermute:
+    return "collective_permute";
+  case StepKind::ToPartial:
+    return "to_partial";
+  }
+  return "";
+}
+
+bool communicates(StepKind kind) {
+  return kind != StepKind::AllSlice && kind != StepKind::ToPartial;
+}
+
+namespace {
+
+/// Elements of `a` that lie in `b`, as a sorted set.
+SubAxes common(const SubAxes &a, const SubAxes &b) {
+  return sortAxes(withoutAxes(a, withoutAxes(a, b)));
+}
+
+bool contains(const SubAxes &set, const SubAxes &axes) {
+  return withoutAxes(axes, set).empty();
+}
+
+SubAxes splitAxes(const Layout &layout) {
+  SubAxes axes;
+  for (const DimLayout &dim : layout.dims) {
+    SubAxes more = dim.axes();
+    axes.insert(axes.end(), more.begin(), more.end());
+  }
+  return axes;
+}
+
+std::vector<int> differingDims(const Layout &from, const Layout &to) {
+  std::vector<int> dims;
+  for (size_t d = 0; d < from.dims.size(); ++d)
+    if (!(from.dims[d] == to.dims[d]))
+      dims.push_back(static_cast<int>(d));
+  return dims;
+}
+
+bool samePartial(const Layout &a, const Layout &b) {
+  return a.partial == b.partial &&
+         (a.partial.empty() || a.partialKind == b.partialKind);
+}
+
+/// True when `less`'s partial sums are `more`'s without `axes`.
+bool partialIsWithout(const Layout &more, const Layout &less,
+                      const SubAxes &axes) {
+  return contains(more.partial, axes) &&
+         sortAxes(withoutAxes(more.partial, axes)) == less.partial &&
+         (less.partial.empty() || less.partialKind == more.partialKind);
+}
+
+/// How a dimension falls into pieces, whoever holds them: sizes of the digits
+/// in turn, negative for digits counted locally.
+std::vector<int64_t> piecesOf(const DimLayout &dim) {
+  std::optional<Digits> digits = digitsOf(dim);
+  if (!digits)
+    return {dim.size(), 0, numParts(dim.axes())};
+  std::vector<int64_t> pieces;
+  for (const Digit &digit : *digits) {
+    if (digit.isSplit() && !pieces.empty() && pieces.back() > 0)
+      pieces.back() *= digit.size;
+    else
+      pieces.push_back(digit.isSplit() ? digit.size : -digit.size);
+  }
+  return pieces;
+}
+
+/// The axes that name the pieces of one dimension before and after, without
+/// those that name the same digit in both.
+struct Renaming {
+  SubAxes before, after;
+};
+
+std::optional<Renaming> renamingOf(const DimLayout &from, const DimLayout &to) {
+  if (piecesOf(from) != piecesOf(to))
+    return std::nullopt;
+  auto before = cutAxes(from.axes(), to.axes());
+  auto after = cutAxes(to.axes(), from.axes());
+  if (!before || !after)
+    return std::nullopt;
+  while (!before->empty() && !after->empty() &&
+         before->front() == after->front()) {
+    before->erase(before->begin());
+    after->erase(after->begin());
+  }
+  while (!before->empty() && !after->empty() &&
+         before->back() == after->back()) {
+    before->pop_back();
+    after->pop_back();
+  }
+  return Renaming{*before, *after};
+}
+
+/// The axes of a collective permute; nothing when it is none.
+std::optional<SubAxes> permuteAxes(const Layout &from, const Layout &to) {
+  if (!samePartial(from, to))
+    return std::nullopt;
+  SubAxes axes;
+  for (size_t d = 0; d < from.dims.size(); ++d) {
+    auto renaming = renamingOf(from.dims[d], to.dims[d]);
+    if (!renaming)
+      return std::nullopt;
+    for (const SubAxes &side : {renaming->before, renaming->after}) {
+      SubAxes more = withoutAxes(side, axes);
+      axes.insert(axes.end(), more.begin(), more.end());
+    }
+  }
+  return sortAxes(axes);
+}
+
+bool gathersTo(const DimLayout &split, const SubAxes &axes,
+               const DimLayout &whole) {
+  std::optional<DimLayout> gathered = unsplit(split, axes);
+  return gathered && *gathered == whole;
+}
+
+/// Checks the layouts against one kind of step; fills dim and toDim.
+bool matches(StepKind kind, const SubAxes &axes, const Layout &from,
+             const Layout &to, Step &step) {
+  std::vector<int> dims = differingDims(from, to);
+  auto dimBefore = [&](int d) -> const DimLayout & { return from.dims[d]; };
+  auto dimAfter = [&](int d) -> const DimLayout & { return to.dims[d]; };
+  switch (kind) {
+  case StepKind::AllSlice: {
+    if (!samePartial(from, to) || dims.empty() ||
+        overlap(from.usedAxes(), axes) || !contains(splitAxes(to), axes))
+      return false;
+    for (int d : dims)
+      if (!gathersTo(dimAfter(d), common(dimAfter(d).axes(), axes),
+                     dimBefore(d)))
+        return false;
+    step.toDim = dims[0];
+    return true;
+  }
+  case StepKind::AllGather:
+    step.dim = dims.size() == 1 ? dims[0] : -1;
+    return dims.size() == 1 && samePartial(from, to) &&
+           gathersTo(dimBefore(dims[0]), axes, dimAfter(dims[0]));
+  case StepKind::AllReduce:
+    return dims.empty() && partialIsWithout(from, to, axes);
+  case StepKind::ReduceScatter:
+    step.toDim = dims.size() == 1 ? dims[0] : -1;
+    return dims.size() == 1 && partialIsWithout(from, to, axes) &&
+           gathersTo(dimAfter(dims[0]), axes, dimBefore(dims[0]));
+  case StepKind::ToPartial:
+    return dims.empty() && partialIsWithout(to, from, axes) &&
+           !overlap(splitAxes(from), axes);
+  case StepKind::CollectivePermute:
+    return !dims.empty() && permuteAxes(from, to) == axes;
+  case StepKind::AllToAll: {
+    if (!samePartial(from, to) || dims.empty() || dims.size() > 2)
+      return false;
+    for (bool swapped : {false, true}) {
+      step.dim = swapped ? dims.back() : dims.front();
+      step.toDim = swapped ? dims.front() : dims.back();
+      if (step.dim == step.toDim) {
+        auto without = unsplit(dimBefore(step.dim), axes);
+        return without && gathersTo(dimAfter(step.dim), axes, *without);
+      }
+      if (gathersTo(dimBefore(step.dim), axes, dimAfter(step.dim)) &&
+          gathersTo(dimAfter(step.toDim), axes, dimBefore(step.toDim)))
+        return true;
+    }
+    return false;
+  }
+  }
+  return false;
+}
+
+std::optional<Step> tryStep(StepKind kind, const SubAxes &axes,
+                            const Layout &from, const Layout &to) {
+  Step step;
+  step.kind = kind;
+  step.axes = sortAxes(axes);
+  step.result = to;
+  if (step.axes.empty() || !matches(kind, step.axes, from, to, step))
+    return std::nullopt;
+  return step;
+}
+
+/// An all-to-all that moves digits inside one dimension: the fewest that do.
+std::optional<Step> moveInside(int dim, const Layout &from, const Layout &to) {
+  auto pieces = cutAxes(from.dims[dim].axes(), to.dims[dim].axes());
+  if (!pieces || pieces->size() > 8)
+    return std::nullopt;
+  std::optional<Step> best;
+  for (unsigned mask = 1; mask < 1u << pieces->size(); ++mask) {
+    SubAxes axes;
+    for (size_t i = 0; i < pieces->size(); ++i)
+      if (mask >> i & 1)
+        axes.push_back((*pieces)[i]);
+    if (best && numParts(axes) >= numParts(best->axes))
+      continue;
+    if (auto step = tryStep(StepKind::AllToAll, axes, from, to))
+      best = step;
+  }
+  return best;
+}
+
+std::optional<Layout> withDim(Layout layout, int dim, const DimLayout &split) {
+  layout.dims[dim] = split;
+  return canonicalize(std::move(layout));
+}
+
+/// `axes` put at the minor end of what splits `dim`; nothing when the parts
+/// do not nest.
+std::optional<DimLayout> splitFurther(const DimLayout &dim,
+                                      const SubAxes &axes) {
+  if (overlap(dim.axes(), axes))
+    return std::nullopt;
+  DimLayout result = dim;
+  SubAxes &last = result.factors.back().axes;
+  last.insert(last.end(), axes.begin(), axes.end());
+  bool legal = result.factors.size() == 1 ||
+               result.factors.back().size % numParts(last) == 0;
+  result = canonicalize(std::move(result));
+  return legal && gathersTo(result, axes, canonicalize(dim))
+             ? std::optional(result)
+             : std::nullopt;
+}
+
+} // namespace
+
+std::optional<Layout> allGather(const Layout &from, int dim,
+                                const SubAxes &axes) {
+  auto gathered = unsplit(from.dims[dim], axes);
+  return gathered ? withDim(from, dim, *gathered) : std::nullopt;
+}
+
+std::optional<Layout> allSlice(const Layout &from, int dim,
+                               const SubAxes &axes) {
+  auto split = splitFurther(from.dims[dim], axes);
+  if (!split || overlap(from.usedAxes(), axes))
+    return std::nullopt;
+  return withDim(from, dim, *split);
+}
+
+std::optional<Layout> allToAll(const Layout &from, int dim, int toDim,
+                               const SubAxes &axes) {
+  auto gathered = allGather(from, dim, axes);
+  return gathered ? allSlice(*gathered, toDim, axes) : std::nullopt;
+}
+
+std::optional<Layout> reduceScatter(const Layout &from, int toDim,
+                                    const SubAxes &axes) {
+  auto reduced = allReduce(from, axes);
+  return reduced ? allSlice(*reduced, toDim, axes) : std::nullopt;
+}
+
+std::optional<Layout> allReduce(const Layout &from, const SubAxes &axes) {
+  if (!contains(from.partial, axes))
+    return std::nullopt;
+  Layout to = from;
+  to.partial = withoutAxes(from.partial, axes);
+  return canonicalize(std::move(to));
+}
+
+std::optional<Layout> toPartial(const Layout &from, const SubAxes &axes,
+                                ReduceKind kind) {
+  if (overlap(from.usedAxes(), axes) ||
+      (!from.partial.empty() && from.partialKind != kind))
+    return std::nullopt;
+  Layout to = from;
+  to.partial.insert(to.partial.end(), axes.begin(), axes.end());
+  to.partialKind = kind;
+  return canonicalize(std::move(to));
+}
+
+std::optional<Step> identifyStep(const Layout &from, const Layout &to) {
+  if (from.dims.size() != to.dims.size() || from == to)
+    return std::nullopt;
+  SubAxes before = splitAxes(from), after = splitAxes(to);
+  SubAxes reduced = withoutAxes(from.partial, to.partial);
+  SubAxes madePartial = withoutAxes(to.partial, from.partial);
+  SubAxes opened = withoutAxes(before, after);
+  SubAxes closed = withoutAxes(after, before);
+  if (auto step = tryStep(StepKind::AllSlice, closed, from, to))
+    return step;
+  if (auto step = tryStep(StepKind::AllGather, opened, from, to))
+    return step;
+  if (auto step = tryStep(StepKind::AllReduce, reduced, from, to))
+    return step;
+  if (auto step = tryStep(StepKind::ReduceScatter, reduced, from, to))
+    return step;
+  if (auto step = tryStep(StepKind::ToPartial, madePartial, from, to))
+    return step;
+  if (auto axes = permuteAxes(from, to))
+    if (auto step = tryStep(StepKind::CollectivePermute, *axes, from, to))
+      return step;
+  std::vector<int> dims = differingDims(from, to);
+  if (dims.size() == 1)
+    return moveInside(dims[0], from, to);
+  if (dims.size() == 2)
+    for (int d : dims) {
+      SubAxes moved = withoutAxes(from.dims[d].axes(), to.dims[d].axes());
+      if (auto step = tryStep(StepKind::AllToAll, moved, from, to))
+        return step;
+    }
+  return std::nullopt;
+}
+
+std::optional<std::string> findStepFault(StepKind kind, const SubAxes &axes,
+                                         const Layout &from, const Layout &to,
+                                         const Mesh &mesh) {
+  if (from.globalShape() != to.globalShape())
+    return std::string("operand and result differ in shape");
+  Layout before = canonicalize(from), after = canonicalize(to);
+  if (tryStep(kind, axes, before, after))
+    return std::nullopt;
+  std::string text;
+  for (const SubAxis &axis : axes)
+    text += (text.empty() ? "" : ", ") + toString(axis, mesh);
+  text = std::string("no ") + toString(kind) + " over {" + text +
+         "} leads from " + toString(before, mesh) + " to " +
+         toString(after, mesh);
+  if (before == after)
+    return text + ": they are the same layout";
+  if (auto step = identifyStep(before, after)) {
+    std::string right;
+    for (const SubAxis &axis : step->axes)
+      right += (right.empty() ? "" : ", ") + toString(axis, mesh);
+    text +=
+        std::string("; ") + toString(step->kind) + " over {" + right + "} does";
+  }
+  return text;
+}
+
+std::vector<int64_t> permuteSources(const Layout &from, const Layout &to,
+                                    const Mesh &mesh) {
+  assert(permuteAxes(from, to) && "not a collective permute");
+  std::vector<Renaming> renamings;
+  SubAxes before, after;
+  for (size_t d = 0; d < from.dims.size(); ++d) {
+    renamings.push_back(*renamingOf(from.dims[d], to.dims[d]));
+    const Renaming &last = renamings.back();
+    before.insert(before.end(), last.before.begin(), last.before.end());
+    after.insert(after.end(), last.after.begin(), last.after.end());
+  }
+  // What only one side uses is dealt in order: with it the map is one to one.
+  SubAxes onlyBefore = sortAxes(withoutAxes(before, after));
+  SubAxes onlyAfter = sortAxes(withoutAxes(after, before));
+  std::vector<int64_t> sources;
+  for (int64_t rank = 0; rank < mesh.numRanks(); ++rank) {
+    std::vector<int64_t> self = mesh.coordinates(rank), source = self;
+    mesh.setIndex(onlyAfter, mesh.index(onlyBefore, self), source);
+    for (const Renaming &renaming : renamings)
+      mesh.setIndex(renaming.before, mesh.index(renaming.after, self), source);
+    sources.push_back(mesh.rankOf(source));
+  }
+  return sources;
+}
+
+int64_t localBytes(const Layout &layout, int64_t elementBytes) {
+  int64_t bytes = elementBytes;
+  for (const DimLayout &dim : layout.dims)
+    bytes *= dim.localSize();
+  return bytes;
+}
+
+int64_t payloadBytes(StepKind kind, const Layout &from, const Layout &to,
+                     int64_t elementBytes) {
+  if (!communicates(kind))
+    return 0;
+  return std::max(localBytes(from, elementBytes), localBytes(to, elementBytes));
+}
+
+CostFn ringCost(double latencySeconds, double bytesPerSecond) {
+  return [=](StepKind kind, const SubAxes &axes, int64_t payload) {
+    double ranks = static_cast<double>(numParts(axes));
+    double bytes = static_cast<double>(payload);
+    double hops = std::log2(ranks), moved = bytes * (ranks - 1) / ranks;
+    if (kind == StepKind::AllReduce) {
+      hops *= 2;
+      moved *= 2;
+    } else if (kind == StepKind::CollectivePermute) {
+      hops = 1;
+      moved = bytes;
+    }
+    return latencySeconds * hops + moved / bytesPerSecond;
+  };
+}
+
+} // namespace ax::sharding
