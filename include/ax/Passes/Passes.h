@@ -1,0 +1,29 @@
+//===- Passes.h - The passes of axopt ---------------------------*- C++ -*-===//
+#ifndef AX_PASSES_PASSES_H
+#define AX_PASSES_PASSES_H
+
+#include "mlir/Pass/Pass.h"
+
+#include <memory>
+
+namespace ax {
+
+class AxDialect;
+
+#define GEN_PASS_DECL
+#include "ax/Passes/Passes.h.inc"
+
+/// Phases, in their order. Each is to run on a module or a plan.
+void addNormalizePhase(mlir::OpPassManager &manager);
+void addRaisePhase(mlir::OpPassManager &manager);
+void addOptimizePhase(mlir::OpPassManager &manager);
+
+/// The phases as pipelines of axopt-opt: `ax-phase-normalize` and so on.
+void registerPhases();
+
+#define GEN_PASS_REGISTRATION
+#include "ax/Passes/Passes.h.inc"
+
+} // namespace ax
+
+#endif // AX_PASSES_PASSES_H

@@ -1,0 +1,241 @@
+//===- Match.cpp - What patterns ask about values ---------------*- C++ -*-===//
+
+#include "Match.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallPtrSet.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace ax;
+
+DenseElementsAttr ax::constantElements(Value value) {
+  auto constant = value.getDefiningOp<ConstantOp>();
+  return constant ? dyn_cast<DenseElementsAttr>(constant.getValue())
+                  : DenseElementsAttr();
+}
+
+static std::optional<double> splatOf(DenseElementsAttr elements) {
+  if (!elements || !elements.isSplat())
+    return std::nullopt;
+  Type type = elements.getElementType();
+  if (isa<FloatType>(type))
+    return elements.getSplatValue<APFloat>().convertToDouble();
+  if (auto integer = dyn_cast<IntegerType>(type)) {
+    APInt number = elements.getSplatValue<APInt>();
+    bool isSigned = !integer.isUnsigned() && integer.getWidth() > 1;
+    return isSigned ? static_cast<double>(number.getSExtValue())
+                    : static_cast<double>(number.getZExtValue());
+  }
+  return std::nullopt;
+}
+
+/// Whether `number` of type `from` is the same number in `to`.
+static bool survivesCast(double number, Type to) {
+  if (auto type = dyn_cast<FloatType>(to)) {
+    APFloat value(number);
+    bool loses = false;
+    value.convert(type.getFloatSemantics(), APFloat::rmNearestTiesToEven,
+                  &loses);
+    return !loses;
+  }
+  if (auto type = dyn_cast<IntegerType>(to)) {
+    if (number != std::trunc(number) || std::abs(number) > 1e15)
+      return false;
+    if (type.getWidth() == 1)
+      return number == 0 || number == 1;
+    double range = std::ldexp(1.0, static_cast<int>(type.getWidth()) -
+                                       (type.isUnsigned() ? 0 : 1));
+    return number < range && number >= (type.isUnsigned() ? 0.0 : -range);
+  }
+  return false;
+}
+
+std::optional<double> ax::splatNumber(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (isa<ReshapeOp, TransposeOp, SliceOp, BroadcastOp>(op)) {
+      value = op->getOperand(0);
+      continue;
+    }
+    if (isa<CastOp>(op)) {
+      std::optional<double> number = splatNumber(op->getOperand(0));
+      if (number && survivesCast(*number, elementType(value)))
+        return number;
+      return std::nullopt;
+    }
+    return splatOf(constantElements(value));
+  }
+  return std::nullopt;
+}
+
+bool ax::isSplat(Value value, double number) {
+  std::optional<double> found = splatNumber(value);
+  if (!found)
+    return false;
+  auto type = dyn_cast<FloatType>(elementType(value));
+  double tolerance = type && type.getWidth() < 32 ? 1e-2 : 1e-6;
+  return std::abs(*found - number) <= tolerance * std::abs(number);
+}
+
+bool ax::isExactSplat(Value value, double number) {
+  std::optional<double> found = splatNumber(value);
+  return found && *found == number;
+}
+
+Value ax::createSplat(OpBuilder &builder, Location loc, RankedTensorType type,
+                      double number) {
+  Attribute element;
+  if (auto floatType = dyn_cast<FloatType>(type.getElementType()))
+    element = builder.getFloatAttr(floatType, number);
+  else
+    element = builder.getIntegerAttr(type.getElementType(),
+                                     static_cast<int64_t>(number));
+  return ConstantOp::create(builder, loc,
+                            DenseElementsAttr::get(type, element));
+}
+
+bool ax::isWeight(Value value) {
+  // Weights come out of few operations; what needs more is no weight.
+  constexpr size_t limit = 64;
+  llvm::SmallPtrSet<Operation *, 16> seen;
+  SmallVector<Value> open = {value};
+  while (!open.empty()) {
+    Operation *op = open.pop_back_val().getDefiningOp();
+    if (!op || seen.size() > limit)
+      return false;
+    if (!seen.insert(op).second || isa<LoadOp, ConstantOp, IotaOp>(op))
+      continue;
+    if (op->getNumOperands() == 0 || op->getNumRegions() != 0)
+      return false;
+    llvm::append_range(open, op->getOperands());
+  }
+  return true;
+}
+
+UnaryOp ax::unaryOf(Value value, UnaryKind kind) {
+  auto op = value.getDefiningOp<UnaryOp>();
+  return op && op.getKind() == kind ? op : UnaryOp();
+}
+
+BinaryOp ax::binaryOf(Value value, BinaryKind kind) {
+  auto op = value.getDefiningOp<BinaryOp>();
+  return op && op.getKind() == kind ? op : BinaryOp();
+}
+
+std::optional<WithNumber> ax::matchScaled(Value value) {
+  auto op = value.getDefiningOp<BinaryOp>();
+  if (!op ||
+      (op.getKind() != BinaryKind::mul && op.getKind() != BinaryKind::div))
+    return std::nullopt;
+  // A constant that makes the value larger does more than scale it.
+  if (std::optional<double> number = splatNumber(op.getRhs());
+      number && shapeOf(op.getLhs()) == shapeOf(value)) {
+    if (op.getKind() == BinaryKind::mul)
+      return WithNumber{op.getLhs(), *number};
+    if (*number != 0)
+      return WithNumber{op.getLhs(), 1 / *number};
+  }
+  if (std::optional<double> number = splatNumber(op.getLhs());
+      number && op.getKind() == BinaryKind::mul &&
+      shapeOf(op.getRhs()) == shapeOf(value))
+    return WithNumber{op.getRhs(), *number};
+  return std::nullopt;
+}
+
+std::optional<WithNumber> ax::matchShifted(Value value) {
+  auto op = value.getDefiningOp<BinaryOp>();
+  if (!op ||
+      (op.getKind() != BinaryKind::add && op.getKind() != BinaryKind::sub))
+    return std::nullopt;
+  bool isAdd = op.getKind() == BinaryKind::add;
+  if (std::optional<double> number = splatNumber(op.getRhs());
+      number && shapeOf(op.getLhs()) == shapeOf(value))
+    return WithNumber{op.getLhs(), isAdd ? *number : -*number};
+  if (std::optional<double> number = splatNumber(op.getLhs());
+      number && isAdd && shapeOf(op.getRhs()) == shapeOf(value))
+    return WithNumber{op.getRhs(), *number};
+  return std::nullopt;
+}
+
+Value ax::matchSquare(Value value) {
+  if (BinaryOp product = binaryOf(value, BinaryKind::mul))
+    return product.getLhs() == product.getRhs() ? product.getLhs() : Value();
+  BinaryOp power = binaryOf(value, BinaryKind::pow);
+  if (power && isExactSplat(power.getRhs(), 2) &&
+      shapeOf(power.getLhs()) == shapeOf(value))
+    return power.getLhs();
+  return Value();
+}
+
+std::optional<Mean> ax::matchMean(Value value) {
+  std::optional<WithNumber> scaled = matchScaled(value);
+  if (!scaled)
+    return std::nullopt;
+  auto sum = scaled->value.getDefiningOp<ReduceOp>();
+  if (!sum || sum.getKind() != ReduceOpKind::sum)
+    return std::nullopt;
+  double count = 1;
+  for (int64_t dim : sum.getDims())
+    count *= static_cast<double>(shapeOf(sum.getOperand())[dim]);
+  if (std::abs(scaled->number * count - 1) > 1e-6)
+    return std::nullopt;
+  return Mean{sum.getOperand(), sum.getDims(), sum.getKeepDims()};
+}
+
+Value ax::reshapeTo(OpBuilder &builder, Location loc, Value value,
+                    ArrayRef<int64_t> shape) {
+  if (shapeOf(value) == shape)
+    return value;
+  auto type = RankedTensorType::get(shape, elementType(value));
+  return ReshapeOp::create(builder, loc, type, value);
+}
+
+bool ax::isIdentity(ArrayRef<int64_t> permutation) {
+  for (auto [i, dim] : llvm::enumerate(permutation))
+    if (dim != static_cast<int64_t>(i))
+      return false;
+  return true;
+}
+
+Value ax::transposeTo(OpBuilder &builder, Location loc, Value value,
+                      ArrayRef<int64_t> permutation) {
+  if (isIdentity(permutation))
+    return value;
+  return TransposeOp::create(builder, loc, value, permutation);
+}
+
+std::optional<DimGroups> ax::matchDims(ArrayRef<int64_t> lhs,
+                                       ArrayRef<int64_t> rhs) {
+  DimGroups groups;
+  int64_t i = 0, j = 0;
+  int64_t lhsRank = lhs.size(), rhsRank = rhs.size();
+  while (i < lhsRank && j < rhsRank) {
+    int64_t lhsSize = lhs[i++], rhsSize = rhs[j++];
+    while (lhsSize != rhsSize) {
+      if (lhsSize == 0 || rhsSize == 0)
+        return std::nullopt;
+      if (lhsSize < rhsSize) {
+        if (i == lhsRank)
+          return std::nullopt;
+        lhsSize *= lhs[i++];
+      } else {
+        if (j == rhsRank)
+          return std::nullopt;
+        rhsSize *= rhs[j++];
+      }
+    }
+    groups.emplace_back(i, j);
+  }
+  // What is left are dimensions of size 1.
+  while (i < lhsRank)
+    if (lhs[i++] != 1)
+      return std::nullopt;
+  while (j < rhsRank)
+    if (rhs[j++] != 1)
+      return std::nullopt;
+  if (groups.empty())
+    groups.emplace_back(lhsRank, rhsRank);
+  groups.back() = {lhsRank, rhsRank};
+  return groups;
+}

@@ -1,0 +1,100 @@
+//===- Match.h - What patterns ask about values -----------------*- C++ -*-===//
+//
+// Shared by the passes; all questions are cheap and look only upwards.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_PASSES_MATCH_H
+#define AX_PASSES_MATCH_H
+
+#include "ax/Dialect/Ax.h"
+
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/PatternMatch.h"
+
+#include <optional>
+
+namespace ax {
+
+/// The elements of a constant that stands in the IR; null otherwise.
+mlir::DenseElementsAttr constantElements(mlir::Value value);
+
+/// The number that every element of `value` has, seen through reshapes,
+/// transposes, slices, broadcasts and casts that keep it exact.
+std::optional<double> splatNumber(mlir::Value value);
+
+/// Whether every element of `value` is `number`, but for the rounding of a
+/// float (relative 1e-6 in f32, 1e-3 in narrower types).
+bool isSplat(mlir::Value value, double number);
+bool isExactSplat(mlir::Value value, double number);
+
+/// A constant of `type` filled with `number`.
+mlir::Value createSplat(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::RankedTensorType type, double number);
+
+/// Computed from states and constants only: known before any input.
+bool isWeight(mlir::Value value);
+
+/// The operation that gives `value` when it has the kind.
+UnaryOp unaryOf(mlir::Value value, UnaryKind kind);
+BinaryOp binaryOf(mlir::Value value, BinaryKind kind);
+
+/// The two operands of a commutative `kind`, the one `first` accepts in front;
+/// nothing when `value` is something else or neither is accepted.
+template <typename Accept>
+std::optional<std::pair<mlir::Value, mlir::Value>>
+matchCommutative(mlir::Value value, BinaryKind kind, Accept &&first) {
+  BinaryOp op = binaryOf(value, kind);
+  if (!op)
+    return std::nullopt;
+  if (first(op.getLhs()))
+    return std::make_pair(op.getLhs(), op.getRhs());
+  if (first(op.getRhs()))
+    return std::make_pair(op.getRhs(), op.getLhs());
+  return std::nullopt;
+}
+
+/// The other operand of a product (quotient, sum) with a constant, and the
+/// constant: x c, c x, x / c give {x, c or 1 / c}; x + c, c + x, x - c give
+/// {x, c or -c}.
+struct WithNumber {
+  mlir::Value value;
+  double number;
+};
+std::optional<WithNumber> matchScaled(mlir::Value value);
+std::optional<WithNumber> matchShifted(mlir::Value value);
+
+/// x x, or x to the power 2: x.
+mlir::Value matchSquare(mlir::Value value);
+
+/// The mean of `operand` over `dims` (sorted).
+struct Mean {
+  mlir::Value operand;
+  llvm::ArrayRef<int64_t> dims;
+  bool keepDims;
+};
+std::optional<Mean> matchMean(mlir::Value value);
+
+inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
+  return tensorType(value).getShape();
+}
+inline mlir::Type elementType(mlir::Value value) {
+  return tensorType(value).getElementType();
+}
+/// `value` under another shape; itself when it has the shape.
+mlir::Value reshapeTo(mlir::OpBuilder &builder, mlir::Location loc,
+                      mlir::Value value, llvm::ArrayRef<int64_t> shape);
+/// `value` transposed; itself when the permutation does nothing.
+mlir::Value transposeTo(mlir::OpBuilder &builder, mlir::Location loc,
+                        mlir::Value value, llvm::ArrayRef<int64_t> permutation);
+bool isIdentity(llvm::ArrayRef<int64_t> permutation);
+
+/// Groups of consecutive dimensions of two shapes that hold the same elements,
+/// as fine as possible: {lhs end, rhs end} of each group; nothing when the
+/// shapes have elements of different number or none.
+using DimGroups = llvm::SmallVector<std::pair<int64_t, int64_t>>;
+std::optional<DimGroups> matchDims(llvm::ArrayRef<int64_t> lhs,
+                                   llvm::ArrayRef<int64_t> rhs);
+
+} // namespace ax
+
+#endif // AX_PASSES_MATCH_H

@@ -1,0 +1,118 @@
+//===- Lookup.cpp - Lookups with known indices ------------------*- C++ -*-===//
+
+#include "../Match.h"
+#include "Patterns.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir;
+using namespace ax;
+
+namespace {
+
+/// The elements of an integer constant, negative ones counted from `extent`;
+/// nothing when one is out of range.
+std::optional<SmallVector<int64_t>> knownIndices(Value indices,
+                                                 int64_t extent) {
+  DenseElementsAttr elements = constantElements(indices);
+  if (!elements)
+    return std::nullopt;
+  SmallVector<int64_t> result;
+  for (APInt element : elements.getValues<APInt>()) {
+    int64_t index = element.getSExtValue();
+    if (index < 0)
+      index += extent;
+    if (index < 0 || index >= extent)
+      return std::nullopt;
+    result.push_back(index);
+  }
+  return result;
+}
+
+/// Indices a, a + step, a + 2 step, ... take a slice; indices all equal a
+/// slice of one, broadcast.
+struct GatherToSlice : OpRewritePattern<GatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherOp op,
+                                PatternRewriter &rewriter) const final {
+    int64_t axis = op.getAxis();
+    ArrayRef<int64_t> shape = shapeOf(op.getOperand());
+    std::optional<SmallVector<int64_t>> indices =
+        knownIndices(op.getIndices(), shape[axis]);
+    if (!indices || indices->empty())
+      return failure();
+    int64_t first = indices->front();
+    int64_t step = indices->size() > 1 ? (*indices)[1] - first : 0;
+    for (auto [i, index] : llvm::enumerate(*indices))
+      if (index != first + static_cast<int64_t>(i) * step)
+        return failure();
+
+    SmallVector<int64_t> starts(shape.size(), 0), steps(shape.size(), 1);
+    SmallVector<int64_t> sizes(shape);
+    starts[axis] = first;
+    steps[axis] = step == 0 ? 1 : step;
+    sizes[axis] = step == 0 ? 1 : static_cast<int64_t>(indices->size());
+    Type element = elementType(op);
+    Location loc = op.getLoc();
+    Value result =
+        SliceOp::create(rewriter, loc, RankedTensorType::get(sizes, element),
+                        op.getOperand(), starts, steps);
+
+    ArrayRef<int64_t> wanted = shapeOf(op);
+    SmallVector<int64_t> unbroadcast(wanted);
+    if (step == 0)
+      for (int64_t i = 0, e = shapeOf(op.getIndices()).size(); i < e; ++i)
+        unbroadcast[axis + i] = 1;
+    result = reshapeTo(rewriter, loc, result, unbroadcast);
+    if (result.getType() != op.getType())
+      result = BroadcastOp::create(rewriter, loc, op.getType(), result);
+    rewriter.replaceOp(op, result);
+    return success();
+  }
+};
+
+/// Indices that name every element in its place: what is left of
+/// `mask[batch_index, position_index]`.
+struct GatherNDIdentity : OpRewritePattern<GatherNDOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherNDOp op,
+                                PatternRewriter &rewriter) const final {
+    ArrayRef<int64_t> shape = shapeOf(op.getOperand());
+    if (op.getBatchDims() != 0 || shapeOf(op) != shape)
+      return failure();
+    DenseElementsAttr elements = constantElements(op.getIndices());
+    if (!elements || elements.getType().getRank() == 0)
+      return failure();
+    int64_t depth = elements.getType().getShape().back();
+    int64_t count = 1;
+    for (int64_t size : shape.take_front(depth))
+      count *= size;
+    if (depth == 0 || elements.getNumElements() != count * depth)
+      return failure();
+    SmallVector<int64_t> expected(depth, 0);
+    int64_t i = 0;
+    for (APInt element : elements.getValues<APInt>()) {
+      int64_t dim = i++ % depth;
+      int64_t index = element.getSExtValue();
+      if (index < 0)
+        index += shape[dim];
+      if (index != expected[dim])
+        return failure();
+      if (dim != depth - 1)
+        continue;
+      for (int64_t digit = depth; digit-- > 0;) {
+        if (++expected[digit] < shape[digit])
+          break;
+        expected[digit] = 0;
+      }
+    }
+    rewriter.replaceOp(op, op.getOperand());
+    return success();
+  }
+};
+
+} // namespace
+
+void ax::addLookupPatterns(RewritePatternSet &patterns) {
+  patterns.add<GatherToSlice, GatherNDIdentity>(patterns.getContext());
+}

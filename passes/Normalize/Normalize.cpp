@@ -1,0 +1,44 @@
+//===- Normalize.cpp - One form for what is written in many -----*- C++ -*-===//
+
+#include "ax/Passes/Passes.h"
+
+#include "Patterns.h"
+#include "ax/Dialect/Ax.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+
+namespace ax {
+#define GEN_PASS_DEF_NORMALIZE
+#include "ax/Passes/Passes.h.inc"
+} // namespace ax
+
+using namespace mlir;
+
+namespace {
+
+struct Normalize : ax::impl::NormalizeBase<Normalize> {
+  using NormalizeBase::NormalizeBase;
+
+  LogicalResult initialize(MLIRContext *context) final {
+    RewritePatternSet set(context);
+    ax::addMovementPatterns(set);
+    ax::addArithmeticPatterns(set);
+    ax::addBroadcastPatterns(set);
+    ax::addSinkReshapePatterns(set);
+    ax::addContractionPatterns(set);
+    ax::addLookupPatterns(set);
+    patterns = std::move(set);
+    return success();
+  }
+
+  void runOnOperation() final {
+    GreedyRewriteConfig config;
+    config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
+    if (failed(applyPatternsGreedily(getOperation(), patterns, config)))
+      signalPassFailure();
+  }
+
+  FrozenRewritePatternSet patterns;
+};
+
+} // namespace

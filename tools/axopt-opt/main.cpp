@@ -1,0 +1,19 @@
+//===- main.cpp - axopt-opt: passes on IR, for tests ------------*- C++ -*-===//
+
+#include "ax/Dialect/Ax.h"
+#include "ax/Passes/Passes.h"
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "mlir/Transforms/Passes.h"
+
+int main(int argc, char **argv) {
+  mlir::DialectRegistry registry;
+  registry.insert<ax::AxDialect>();
+  ax::registerAxPasses();
+  ax::registerPhases();
+  mlir::registerCSEPass();
+  mlir::registerCanonicalizerPass();
+  return mlir::asMainReturnCode(
+      mlir::MlirOptMain(argc, argv, "axopt's passes, one by one\n", registry));
+}
