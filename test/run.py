@@ -19,6 +19,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("build", type=pathlib.Path)
     parser.add_argument("--filter", default=".", help="regular expression")
+    parser.add_argument("--all", action="store_true", help="long ones too")
     parser.add_argument("-j", type=int, default=os.cpu_count())
     options = parser.parse_args()
 
@@ -28,7 +29,10 @@ def main():
            "--no-progress-bar", "--order=smart", f"-j{options.j}",
            f"--filter={options.filter}", f"--output={results}",
            options.build / "test"]
-    done = subprocess.run(lit, env=os.environ | {"PYTHONDONTWRITEBYTECODE": "1"})
+    environment = os.environ | {"PYTHONDONTWRITEBYTECODE": "1"}
+    if options.all:
+        environment["AX_TEST_ALL"] = "1"
+    done = subprocess.run(lit, env=environment)
     if not results.exists():
         print("the tests did not run", file=sys.stderr)
         return done.returncode or 1
