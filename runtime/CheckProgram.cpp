@@ -259,41 +259,10 @@ void Checker::operator()(const CollectiveCommand &c) {
     return;
   auto members = static_cast<int64_t>(
       stage->groups[static_cast<size_t>(c.groupSet)].groups.front().size());
-  bool gathers =
-      c.kind == CollectiveKind::AllGather || c.kind == CollectiveKind::AllToAll;
-  bool scatters = c.kind == CollectiveKind::ReduceScatter ||
-                  c.kind == CollectiveKind::AllToAll;
-  require(gathers == isIndex(c.gatherDim, c.shape) &&
-              scatters == isIndex(c.scatterDim, c.shape) &&
-              (!gathers || c.gatherDim != c.scatterDim),
-          "its dimensions do not fit its kind");
-  if (!fault.empty())
+  if (std::string why = findFault(c, members); !require(why.empty(), why))
     return;
-  // Every element comes from somewhere: parts times members cover the whole.
-  if (gathers)
-    require(c.gatherSize >= 0 &&
-                c.shape[static_cast<size_t>(c.gatherDim)] * members >=
-                    c.gatherSize,
-            "parts do not cover the gathered dimension");
-  if (scatters)
-    require(c.scatterPart >= 0 &&
-                c.scatterPart * members >=
-                    c.shape[static_cast<size_t>(c.scatterDim)],
-            "parts do not cover the scattered dimension");
-  if (c.kind == CollectiveKind::Permute) {
-    require(static_cast<int64_t>(c.permutation.size()) == members,
-            "the permutation does not fit the group");
-    for (int32_t from : c.permutation)
-      require(from >= -1 && from < members, "no such group member");
-  }
-  if (c.kind == CollectiveKind::Broadcast)
-    require(c.root >= 0 && c.root < members, "no such group member");
-  if (c.kind == CollectiveKind::AllReduce ||
-      c.kind == CollectiveKind::ReduceScatter)
-    require(c.dtype != DType::Bool || c.reduce != sharding::ReduceKind::Sum,
-            "booleans have no sum");
-  checkRef(c.source, bytesOf(c.dtype, c.shape));
-  checkRef(c.destination, bytesOf(c.dtype, destinationShape(c)));
+  checkRef(c.source, sourceBytes(c));
+  checkRef(c.destination, destinationBytes(c));
   if (c.request >= 0)
     require(pending.insert(c.request).second, "its request is in use");
 }

@@ -6,24 +6,6 @@ namespace ax::rt {
 
 namespace {
 
-const char *toString(CollectiveKind kind) {
-  switch (kind) {
-  case CollectiveKind::AllReduce:
-    return "all_reduce";
-  case CollectiveKind::ReduceScatter:
-    return "reduce_scatter";
-  case CollectiveKind::AllGather:
-    return "all_gather";
-  case CollectiveKind::AllToAll:
-    return "all_to_all";
-  case CollectiveKind::Permute:
-    return "permute";
-  case CollectiveKind::Broadcast:
-    return "broadcast";
-  }
-  __builtin_unreachable();
-}
-
 struct Describe {
   const Program &program;
   const StageProgram &stage;
@@ -35,8 +17,7 @@ struct Describe {
     return ax::rt::toString(c.desc);
   }
   std::string operator()(const CollectiveCommand &c) const {
-    return std::string(toString(c.kind)) + " " + shapeToString(c.shape) + " " +
-           ax::toString(c.dtype) + " over " +
+    return toString(static_cast<const CollectiveSpec &>(c)) + " over " +
            stage.groups[static_cast<size_t>(c.groupSet)].name;
   }
   std::string operator()(const WaitCommand &c) const {
@@ -72,15 +53,6 @@ GroupSet makeGroupSet(const sharding::Mesh &mesh, const sharding::SubAxes &axes,
       set.groups.emplace_back(members.begin(), members.end());
   }
   return set;
-}
-
-std::vector<int64_t> destinationShape(const CollectiveCommand &collective) {
-  std::vector<int64_t> shape = collective.shape;
-  if (collective.gatherDim >= 0)
-    shape[static_cast<size_t>(collective.gatherDim)] = collective.gatherSize;
-  if (collective.scatterDim >= 0)
-    shape[static_cast<size_t>(collective.scatterDim)] = collective.scatterPart;
-  return shape;
 }
 
 std::string describe(const Program &program, const StageProgram &stage,

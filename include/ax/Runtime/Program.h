@@ -13,6 +13,7 @@
 #ifndef AX_RUNTIME_PROGRAM_H
 #define AX_RUNTIME_PROGRAM_H
 
+#include "ax/Runtime/Collective.h"
 #include "ax/Runtime/LibraryOps.h"
 #include "ax/Sharding/Layout.h"
 #include "ax/Support/HostTensor.h"
@@ -126,41 +127,14 @@ struct LibraryCommand {
   std::vector<BufferRef> arguments;
 };
 
-enum class CollectiveKind {
-  AllReduce,     ///< element-wise over the group; same shape
-  ReduceScatter, ///< reduced, then each member keeps its part of scatterDim
-  AllGather,     ///< parts of gatherDim one after another, in group order
-  AllToAll,      ///< gatherDim becomes whole while scatterDim is split
-  Permute,       ///< member i receives what member source[i] holds
-  Broadcast,     ///< every member receives what member root holds
-};
-
-/// One collective of each group of a group set. Members are numbered in group
-/// order; member i holds (or gets) indices [i * part, min((i+1) * part, size))
-/// of a split dimension: its local extent is `part`, valid perhaps less.
-struct CollectiveCommand {
-  CollectiveKind kind = CollectiveKind::AllReduce;
-  sharding::ReduceKind reduce = sharding::ReduceKind::Sum;
-  DType dtype = DType::F32;
+/// One collective in each group of a group set; see CollectiveSpec for the
+/// shapes.
+struct CollectiveCommand : CollectiveSpec {
   /// Into StageProgram::groups.
   int32_t groupSet = 0;
-  /// Dense, row-major; must not overlap, except that AllReduce may have
+  /// They must not overlap, except that AllReduce may have
   /// destination == source.
   BufferRef source, destination;
-  /// The source's local shape. Factors of compound dimensions are dimensions
-  /// of their own here; neighbours that stay whole may be merged.
-  std::vector<int64_t> shape;
-  /// AllGather, AllToAll: shape[gatherDim] is the part; the destination has
-  /// extent gatherSize there.
-  int32_t gatherDim = -1;
-  int64_t gatherSize = 0;
-  /// ReduceScatter, AllToAll: shape[scatterDim] is the whole size; the
-  /// destination has extent scatterPart there, padding zero.
-  int32_t scatterDim = -1;
-  int64_t scatterPart = 0;
-  /// Permute: for each member; -1: receives zeros.
-  std::vector<int32_t> permutation;
-  int32_t root = 0;
   /// >= 0: only started here; a WaitCommand of that number, in the same list,
   /// comes before the destination is read or the source is overwritten.
   int32_t request = -1;
@@ -248,9 +222,6 @@ struct Program {
 /// The group of every rank of `ranks` over `axes`, each group once.
 GroupSet makeGroupSet(const sharding::Mesh &mesh, const sharding::SubAxes &axes,
                       const std::vector<int32_t> &ranks);
-
-/// Shape of `collective`'s destination.
-std::vector<int64_t> destinationShape(const CollectiveCommand &collective);
 
 /// `kernel`, `matmul 128x512 x ...`, `all_reduce {col}`: what a command does.
 std::string describe(const Program &program, const StageProgram &stage,

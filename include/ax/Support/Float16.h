@@ -12,28 +12,32 @@
 
 namespace ax {
 
-inline uint32_t floatBits(float value) {
+// Always inline: files compiled for newer processors use them too, and must
+// not leave a copy that others would be linked to.
+#define AX_ALWAYS_INLINE [[gnu::always_inline]] inline
+
+AX_ALWAYS_INLINE uint32_t floatBits(float value) {
   uint32_t bits;
   std::memcpy(&bits, &value, sizeof(bits));
   return bits;
 }
-inline float floatFromBits(uint32_t bits) {
+AX_ALWAYS_INLINE float floatFromBits(uint32_t bits) {
   float value;
   std::memcpy(&value, &bits, sizeof(value));
   return value;
 }
 
-inline uint16_t floatToBF16Bits(float value) {
+AX_ALWAYS_INLINE uint16_t floatToBF16Bits(float value) {
   uint32_t bits = floatBits(value);
   if ((bits & 0x7fffffffu) > 0x7f800000u)
     return static_cast<uint16_t>((bits >> 16) | 0x40u);
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
 }
-inline float bf16BitsToFloat(uint16_t bits) {
+AX_ALWAYS_INLINE float bf16BitsToFloat(uint16_t bits) {
   return floatFromBits(static_cast<uint32_t>(bits) << 16);
 }
 
-inline uint16_t floatToF16Bits(float value) {
+AX_ALWAYS_INLINE uint16_t floatToF16Bits(float value) {
   uint32_t bits = floatBits(value);
   uint32_t sign = (bits >> 16) & 0x8000u;
   uint32_t magnitude = bits & 0x7fffffffu;
@@ -52,7 +56,7 @@ inline uint16_t floatToF16Bits(float value) {
   return static_cast<uint16_t>(
       sign | ((rebased + 0xfffu + ((rebased >> 13) & 1u)) >> 13));
 }
-inline float f16BitsToFloat(uint16_t bits) {
+AX_ALWAYS_INLINE float f16BitsToFloat(uint16_t bits) {
   uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
   uint32_t magnitude = bits & 0x7fffu;
   if (magnitude >= 0x7c00u)
@@ -66,7 +70,7 @@ inline float f16BitsToFloat(uint16_t bits) {
 
 /// `value` as a float whose last bit is sticky: rounding the result to fewer
 /// than 23 bits is as if `value` itself had been rounded.
-inline float roundToOdd(double value) {
+AX_ALWAYS_INLINE float roundToOdd(double value) {
   float nearest = static_cast<float>(value);
   double back = nearest;
   if (back == value || back != back)

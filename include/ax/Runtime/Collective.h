@@ -1,0 +1,63 @@
+//===- Collective.h - What a group of ranks does together -------*- C++ -*-===//
+#ifndef AX_RUNTIME_COLLECTIVE_H
+#define AX_RUNTIME_COLLECTIVE_H
+
+#include "ax/Sharding/Layout.h"
+#include "ax/Support/DType.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ax::rt {
+
+enum class CollectiveKind {
+  AllReduce,     ///< element-wise over the group; same shape
+  ReduceScatter, ///< reduced, then each member keeps its part of scatterDim
+  AllGather,     ///< parts of gatherDim one after another, in group order
+  AllToAll,      ///< gatherDim becomes whole while scatterDim is split
+  Permute,       ///< member i receives what member permutation[i] holds
+  Broadcast,     ///< every member receives what member root holds
+};
+
+/// A collective without its addresses. Members are numbered in group order;
+/// member i holds (or gets) indices [i * part, min((i+1) * part, size)) of a
+/// split dimension: its local extent is `part`, valid perhaps less, even none.
+/// Source and destination are dense and row-major.
+struct CollectiveSpec {
+  CollectiveKind kind = CollectiveKind::AllReduce;
+  /// AllReduce, ReduceScatter. Narrow floats are summed in f32 and rounded
+  /// once. Bool: max is any, min is all; no sum.
+  sharding::ReduceKind reduce = sharding::ReduceKind::Sum;
+  DType dtype = DType::F32;
+  /// The source's local shape. Factors of compound dimensions are dimensions
+  /// of their own here; neighbours that stay whole may be merged.
+  std::vector<int64_t> shape;
+  /// AllGather, AllToAll: shape[gatherDim] is the part; the destination has
+  /// extent gatherSize there.
+  int32_t gatherDim = -1;
+  int64_t gatherSize = 0;
+  /// ReduceScatter, AllToAll: shape[scatterDim] is the whole size; the
+  /// destination has extent scatterPart there, padding zero.
+  int32_t scatterDim = -1;
+  int64_t scatterPart = 0;
+  /// Permute: for each member; -1: receives zeros.
+  std::vector<int32_t> permutation;
+  /// Broadcast: its source only is read.
+  int32_t root = 0;
+
+  bool operator==(const CollectiveSpec &o) const;
+};
+
+/// Shape of the destination.
+std::vector<int64_t> destinationShape(const CollectiveSpec &spec);
+int64_t sourceBytes(const CollectiveSpec &spec);
+int64_t destinationBytes(const CollectiveSpec &spec);
+/// Why the spec makes no sense for a group of `members`; empty when it does.
+std::string findFault(const CollectiveSpec &spec, int64_t members);
+/// `all_reduce 128x512 f32`.
+std::string toString(const CollectiveSpec &spec);
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_COLLECTIVE_H

@@ -1,0 +1,108 @@
+//===- Communicator.h - Ranks that work together ----------------*- C++ -*-===//
+//
+// What the executor needs of a network: groups, collectives, messages, and a
+// bounded end when something fails. Backends: `local` (LocalCommunicator.h).
+//
+// Operations are prepared once and then started and waited for any number of
+// times, so that nothing is allocated while running. Every member of a group
+// prepares the same operations of it in the same order, and starts them in the
+// same order. One Communicator is used by one thread at a time.
+//
+// Errors of start and wait are RunFailed: they name the rank, the operation and
+// what it waited for. After one, or after `abort`, the ranks cannot communicate
+// any more; every wait returns an error within a bounded time.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_RUNTIME_COMMUNICATOR_H
+#define AX_RUNTIME_COMMUNICATOR_H
+
+#include "ax/Runtime/Collective.h"
+
+#include "llvm/ADT/ArrayRef.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace ax::rt {
+
+/// A prepared collective, send or receive. Destroy it only when it is not
+/// started, or after a failure.
+class Operation {
+public:
+  virtual ~Operation();
+
+  /// Addresses of this run (a send has no destination, a receive no source).
+  /// Until `wait` returns, the source must not change and the destination is
+  /// undefined. They must not overlap, except that an AllReduce may have
+  /// destination == source.
+  virtual llvm::Error start(const void *source, void *destination) = 0;
+  virtual llvm::Error wait() = 0;
+  llvm::Error run(const void *source, void *destination) {
+    if (llvm::Error error = start(source, destination))
+      return error;
+    return wait();
+  }
+};
+
+/// Some of the ranks, in an order that numbers them.
+class Group {
+public:
+  explicit Group(std::vector<int32_t> ranks, int32_t index)
+      : ranks(std::move(ranks)), index(index) {}
+  virtual ~Group();
+  const std::vector<int32_t> &getRanks() const { return ranks; }
+  int32_t getSize() const { return static_cast<int32_t>(ranks.size()); }
+  /// This rank's number in the group.
+  int32_t getIndex() const { return index; }
+
+private:
+  std::vector<int32_t> ranks;
+  int32_t index;
+};
+
+class Communicator {
+public:
+  virtual ~Communicator();
+
+  virtual int32_t getRank() const = 0;
+  virtual int32_t getSize() const = 0;
+
+  /// `ranks` are distinct and include this one. Every one of them makes the
+  /// call; two ranks make those of the groups they share in the same order.
+  virtual llvm::Expected<std::shared_ptr<Group>>
+  createGroup(llvm::ArrayRef<int32_t> ranks) = 0;
+
+  /// `name` is for error messages and the same on every member.
+  virtual llvm::Expected<std::unique_ptr<Operation>>
+  prepare(const CollectiveSpec &spec, const std::shared_ptr<Group> &group,
+          const std::string &name) = 0;
+
+  /// Messages of `bytes` bytes to (from) `peer`. Those of one tag arrive in the
+  /// order of their starts; several receives of one tag may be started ahead.
+  /// A send may wait for its receive to be started.
+  virtual llvm::Expected<std::unique_ptr<Operation>>
+  prepareSend(int32_t peer, int64_t tag, int64_t bytes,
+              const std::string &name) = 0;
+  virtual llvm::Expected<std::unique_ptr<Operation>>
+  prepareReceive(int32_t peer, int64_t tag, int64_t bytes,
+                 const std::string &name) = 0;
+
+  /// Returns when every member has called it.
+  virtual llvm::Error barrier(Group &group) = 0;
+
+  /// Memory that operations will often use; a hint. It is forgotten with the
+  /// communicator.
+  virtual llvm::Error registerMemory(void *address, int64_t bytes);
+
+  /// Makes every rank's waits fail with `reason`. The first call decides. May
+  /// be called from any thread.
+  virtual void abort(const std::string &reason) = 0;
+  /// Why ranks were told to stop; empty as long as they were not.
+  virtual std::string getAbortReason() const = 0;
+};
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_COMMUNICATOR_H

@@ -1,0 +1,31 @@
+//===- LocalCommunicator.h - Ranks that are threads -------------*- C++ -*-===//
+//
+// Threads of one process read each other's buffers directly. An all-reduce
+// gives the same bits on every rank and from run to run: every element is
+// reduced once, in the order of the group, by one rank.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_RUNTIME_LOCALCOMMUNICATOR_H
+#define AX_RUNTIME_LOCALCOMMUNICATOR_H
+
+#include "ax/Runtime/Communicator.h"
+
+#include <chrono>
+
+namespace ax::rt {
+
+struct LocalOptions {
+  /// How long an operation waits for other ranks; 0: for ever.
+  std::chrono::milliseconds timeout{0};
+  /// Threads that work at the same time in the whole process; 0: one per rank.
+  /// With fewer cores, waiting ranks give up their core at once.
+  int32_t numThreads = 0;
+};
+
+/// One communicator per rank. They share state and may outlive each other.
+std::vector<std::unique_ptr<Communicator>>
+createLocalCommunicators(int32_t numRanks, const LocalOptions &options = {});
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_LOCALCOMMUNICATOR_H

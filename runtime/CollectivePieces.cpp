@@ -1,0 +1,75 @@
+//===- CollectivePieces.cpp - Which elements go where ---------------------===//
+
+#include "CollectivePieces.h"
+
+#include "ax/Support/HostTensor.h"
+
+#include <algorithm>
+
+namespace ax::rt {
+
+namespace {
+
+int64_t validPart(int64_t part, int64_t size, int64_t index) {
+  return std::clamp<int64_t>(size - index * part, 0, part);
+}
+
+StridedBox makeBox(const CollectiveSpec &spec, int32_t peer, int32_t me) {
+  std::vector<int64_t> to = destinationShape(spec);
+  std::vector<int64_t> fromStrides = rowMajorStrides(spec.shape);
+  std::vector<int64_t> toStrides = rowMajorStrides(to);
+  int64_t bytes = byteSize(spec.dtype);
+  StridedBox box(bytes);
+  for (size_t d = 0; d < spec.shape.size(); ++d) {
+    int64_t size = spec.shape[d];
+    if (static_cast<int32_t>(d) == spec.gatherDim) {
+      box.destinationOffset += peer * size * toStrides[d] * bytes;
+      size = validPart(size, spec.gatherSize, peer);
+    } else if (static_cast<int32_t>(d) == spec.scatterDim) {
+      box.sourceOffset += me * spec.scatterPart * fromStrides[d] * bytes;
+      size = validPart(spec.scatterPart, size, me);
+    }
+    box.addDim(size, fromStrides[d] * bytes, toStrides[d] * bytes);
+  }
+  box.finish();
+  return box;
+}
+
+} // namespace
+
+CollectivePlan planCollective(const CollectiveSpec &spec, int32_t members,
+                              int32_t me) {
+  CollectivePlan plan;
+  auto add = [&](int32_t peer) {
+    StridedBox box = makeBox(spec, peer, me);
+    if (!box.isEmpty())
+      plan.pieces.push_back({peer, std::move(box)});
+  };
+  switch (spec.kind) {
+  case CollectiveKind::AllReduce:
+    return plan;
+  case CollectiveKind::ReduceScatter:
+    add(me);
+    break;
+  case CollectiveKind::AllGather:
+  case CollectiveKind::AllToAll:
+    // Each member starts with itself, so that not all read the same one.
+    for (int32_t i = 0; i < members; ++i)
+      add((me + i) % members);
+    break;
+  case CollectiveKind::Permute:
+    if (int32_t from = spec.permutation[static_cast<size_t>(me)]; from >= 0)
+      add(from);
+    break;
+  case CollectiveKind::Broadcast:
+    add(spec.root);
+    break;
+  }
+  int64_t covered = 0;
+  for (const CollectivePiece &piece : plan.pieces)
+    covered += piece.box.numBytes();
+  plan.zeroFirst = covered < destinationBytes(spec);
+  return plan;
+}
+
+} // namespace ax::rt

@@ -1,0 +1,32 @@
+//===- CollectivePieces.h - Which elements go where -------------*- C++ -*-===//
+#ifndef AX_RUNTIME_COLLECTIVEPIECES_H
+#define AX_RUNTIME_COLLECTIVEPIECES_H
+
+#include "StridedCopy.h"
+
+#include "ax/Runtime/Collective.h"
+
+namespace ax::rt {
+
+/// What one member reads of another's source, and where it goes in its own
+/// destination.
+struct CollectivePiece {
+  int32_t peer = 0;
+  StridedBox box;
+};
+
+struct CollectivePlan {
+  /// For ReduceScatter one piece: the box is the same in every member's source.
+  /// Empty for AllReduce.
+  std::vector<CollectivePiece> pieces;
+  /// Parts of the destination are in no piece and must become zero.
+  bool zeroFirst = false;
+};
+
+/// The plan of member `me` of `members`.
+CollectivePlan planCollective(const CollectiveSpec &spec, int32_t members,
+                              int32_t me);
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_COLLECTIVEPIECES_H

@@ -1,0 +1,176 @@
+//===- LocalCommunicator.cpp - Ranks that are threads ---------------------===//
+
+#include "ax/Runtime/LocalCommunicator.h"
+
+#include "LocalWorld.h"
+
+#include "ax/Support/Error.h"
+
+#include <algorithm>
+#include <cstring>
+#include <set>
+
+namespace ax::rt {
+
+namespace {
+
+/// The receiver says where a message goes; the sender writes it there.
+class LocalMessage : public Operation {
+public:
+  LocalMessage(std::shared_ptr<LocalWorld> world, int32_t rank, int32_t peer,
+               std::shared_ptr<LocalChannel> channel, std::string name)
+      : world(std::move(world)), rank(rank), peer(peer),
+        channel(std::move(channel)), name(std::move(name)) {}
+
+protected:
+  llvm::Error waitFor(WaitWord &word, uint32_t target, const char *what) {
+    WaitResult result = word.waitFor(target, world->getPolicy());
+    if (result == WaitResult::Reached)
+      return llvm::Error::success();
+    return world->waitError(result, rank, peer,
+                            std::string(what) + " '" + name + "'");
+  }
+
+  std::shared_ptr<LocalWorld> world;
+  int32_t rank, peer;
+  std::shared_ptr<LocalChannel> channel;
+  std::string name;
+  uint32_t number = 0;
+};
+
+class LocalSend : public LocalMessage {
+public:
+  using LocalMessage::LocalMessage;
+  llvm::Error start(const void *from, void *) override {
+    source = from;
+    number = channel->numSent++;
+    return llvm::Error::success();
+  }
+  llvm::Error wait() override {
+    if (llvm::Error error = waitFor(channel->posted, number + 1, "send"))
+      return error;
+    if (channel->bytes)
+      std::memcpy(channel->destinations[number % LocalChannel::capacity],
+                  source, static_cast<size_t>(channel->bytes));
+    channel->delivered.set(number + 1);
+    return llvm::Error::success();
+  }
+
+private:
+  const void *source = nullptr;
+};
+
+class LocalReceive : public LocalMessage {
+public:
+  using LocalMessage::LocalMessage;
+  llvm::Error start(const void *, void *to) override {
+    number = channel->numPosted++;
+    if (number - channel->delivered.get() >= LocalChannel::capacity)
+      return makeErrorf(ExitCode::RunFailed,
+                        "rank {0}: receive '{1}': more than {2} are started",
+                        rank, name, LocalChannel::capacity);
+    channel->destinations[number % LocalChannel::capacity] = to;
+    channel->posted.set(number + 1);
+    return llvm::Error::success();
+  }
+  llvm::Error wait() override {
+    return waitFor(channel->delivered, number + 1, "receive");
+  }
+};
+
+class LocalCommunicator : public Communicator {
+public:
+  LocalCommunicator(std::shared_ptr<LocalWorld> world, int32_t rank)
+      : world(std::move(world)), rank(rank) {}
+
+  int32_t getRank() const override { return rank; }
+  int32_t getSize() const override { return world->getSize(); }
+
+  llvm::Expected<std::shared_ptr<Group>>
+  createGroup(llvm::ArrayRef<int32_t> ranks) override {
+    std::set<int32_t> distinct(ranks.begin(), ranks.end());
+    const auto *mine = std::find(ranks.begin(), ranks.end(), rank);
+    if (mine == ranks.end() || distinct.size() != ranks.size() ||
+        *distinct.begin() < 0 || *distinct.rbegin() >= getSize())
+      return makeErrorf(ExitCode::RunFailed, "rank {0}: impossible group",
+                        rank);
+    return std::make_shared<LocalGroup>(
+        ranks.vec(), static_cast<int32_t>(mine - ranks.begin()),
+        world->getGroup(ranks.vec()));
+  }
+
+  llvm::Expected<std::unique_ptr<Operation>>
+  prepare(const CollectiveSpec &spec, const std::shared_ptr<Group> &group,
+          const std::string &name) override {
+    auto &local = static_cast<LocalGroup &>(*group);
+    if (std::string fault = findFault(spec, group->getSize()); !fault.empty())
+      return makeErrorf(ExitCode::RunFailed, "rank {0}: '{1}' ({2}): {3}", rank,
+                        name, toString(spec), fault);
+    auto state =
+        world->joinCollective(*local.state, local.getIndex(), spec, name);
+    if (!state)
+      return addContext(state.takeError(), "rank " + llvm::Twine(rank));
+    return makeLocalCollective(world, rank, group, std::move(*state));
+  }
+
+  llvm::Expected<std::unique_ptr<Operation>>
+  prepareSend(int32_t peer, int64_t tag, int64_t bytes,
+              const std::string &name) override {
+    return prepareMessage<LocalSend>(rank, peer, peer, tag, bytes, name);
+  }
+  llvm::Expected<std::unique_ptr<Operation>>
+  prepareReceive(int32_t peer, int64_t tag, int64_t bytes,
+                 const std::string &name) override {
+    return prepareMessage<LocalReceive>(peer, rank, peer, tag, bytes, name);
+  }
+
+  llvm::Error barrier(Group &group) override {
+    auto &local = static_cast<LocalGroup &>(group);
+    std::vector<WaitWord> &words = local.state->barriers;
+    uint32_t target = words[static_cast<size_t>(group.getIndex())].get() + 1;
+    words[static_cast<size_t>(group.getIndex())].set(target);
+    for (size_t i = 0; i < words.size(); ++i) {
+      WaitResult result = words[i].waitFor(target, world->getPolicy());
+      if (result != WaitResult::Reached)
+        return world->waitError(result, rank, group.getRanks()[i], "barrier");
+    }
+    return llvm::Error::success();
+  }
+
+  void abort(const std::string &reason) override { world->abort(reason); }
+  std::string getAbortReason() const override {
+    return world->getAbortReason();
+  }
+
+private:
+  template <typename Message>
+  llvm::Expected<std::unique_ptr<Operation>>
+  prepareMessage(int32_t from, int32_t to, int32_t peer, int64_t tag,
+                 int64_t bytes, const std::string &name) {
+    if (peer < 0 || peer >= getSize() || bytes < 0)
+      return makeErrorf(ExitCode::RunFailed,
+                        "rank {0}: '{1}': no messages with rank {2}", rank,
+                        name, peer);
+    auto channel = world->getChannel(from, to, tag, bytes);
+    if (!channel)
+      return channel.takeError();
+    return std::make_unique<Message>(world, rank, peer, std::move(*channel),
+                                     name);
+  }
+
+  std::shared_ptr<LocalWorld> world;
+  int32_t rank;
+};
+
+} // namespace
+
+std::vector<std::unique_ptr<Communicator>>
+createLocalCommunicators(int32_t numRanks, const LocalOptions &options) {
+  auto world = std::make_shared<LocalWorld>(numRanks, options);
+  std::vector<std::unique_ptr<Communicator>> result;
+  for (int32_t rank = 0; rank < numRanks; ++rank)
+    result.push_back(std::make_unique<LocalCommunicator>(world, rank));
+  return result;
+}
+
+} // namespace ax::rt

@@ -1,0 +1,109 @@
+//===- LocalWorld.h - What the local ranks share ----------------*- C++ -*-===//
+#ifndef AX_RUNTIME_LOCALWORLD_H
+#define AX_RUNTIME_LOCALWORLD_H
+
+#include "WaitWord.h"
+
+#include "ax/Runtime/LocalCommunicator.h"
+
+#include <deque>
+#include <map>
+#include <mutex>
+#include <tuple>
+
+namespace ax::rt {
+
+/// Memory for one member's part in a collective.
+struct alignas(64) LocalMember {
+  /// Runs whose source is published.
+  WaitWord ready;
+  /// Runs of which this member has done its first step; see LocalCollective.
+  WaitWord done;
+  /// Of run n: sources[n % 2]; a slow member may still look at the last one.
+  const void *sources[2] = {};
+  /// Owned; sized by the member when it prepares.
+  std::vector<uint8_t> scratch;
+  uint8_t *alignedScratch = nullptr;
+};
+
+/// What the members of one prepared collective share.
+struct LocalCollectiveState {
+  LocalCollectiveState(CollectiveSpec spec, std::string name, size_t members)
+      : spec(std::move(spec)), name(std::move(name)), members(members) {}
+  CollectiveSpec spec;
+  std::string name;
+  std::vector<LocalMember> members;
+};
+
+struct LocalGroupState {
+  explicit LocalGroupState(size_t size) : barriers(size), prepared(size, 0) {}
+  std::vector<WaitWord> barriers;
+  /// Guarded by the world's mutex: operations in the order of preparation, and
+  /// how many each member has prepared. Forgotten once all have.
+  std::deque<std::shared_ptr<LocalCollectiveState>> collectives;
+  size_t forgotten = 0;
+  std::vector<size_t> prepared;
+};
+
+/// Messages of one (sender, receiver, tag), received in order. One thread on
+/// each side.
+struct LocalChannel {
+  static constexpr uint32_t capacity = 64;
+  int64_t bytes = -1;
+  WaitWord posted;
+  WaitWord delivered;
+  void *destinations[capacity] = {};
+  /// Sends started, receives started: used by one side each.
+  uint32_t numSent = 0;
+  uint32_t numPosted = 0;
+};
+
+class LocalWorld {
+public:
+  LocalWorld(int32_t numRanks, const LocalOptions &options);
+
+  int32_t getSize() const { return numRanks; }
+  const WaitPolicy &getPolicy() const { return policy; }
+
+  std::shared_ptr<LocalGroupState> getGroup(const std::vector<int32_t> &ranks);
+  llvm::Expected<std::shared_ptr<LocalCollectiveState>>
+  joinCollective(LocalGroupState &group, int32_t member,
+                 const CollectiveSpec &spec, const std::string &name);
+  llvm::Expected<std::shared_ptr<LocalChannel>>
+  getChannel(int32_t from, int32_t to, int64_t tag, int64_t bytes);
+
+  void abort(const std::string &reason);
+  std::string getAbortReason() const;
+
+  /// The error of rank `rank`, whose wait for `peer` in `operation` ended so.
+  llvm::Error waitError(WaitResult result, int32_t rank, int32_t peer,
+                        const std::string &operation) const;
+
+private:
+  int32_t numRanks;
+  WaitPolicy policy;
+  std::atomic<bool> aborted{false};
+  mutable std::mutex mutex;
+  std::string reason;
+  std::map<std::vector<int32_t>, std::shared_ptr<LocalGroupState>> groups;
+  std::map<std::tuple<int32_t, int32_t, int64_t>, std::shared_ptr<LocalChannel>>
+      channels;
+};
+
+class LocalGroup : public Group {
+public:
+  LocalGroup(std::vector<int32_t> ranks, int32_t index,
+             std::shared_ptr<LocalGroupState> state)
+      : Group(std::move(ranks), index), state(std::move(state)) {}
+  std::shared_ptr<LocalGroupState> state;
+};
+
+/// Member `group->getIndex()` of the collective.
+std::unique_ptr<Operation>
+makeLocalCollective(std::shared_ptr<LocalWorld> world, int32_t rank,
+                    std::shared_ptr<Group> group,
+                    std::shared_ptr<LocalCollectiveState> state);
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_LOCALWORLD_H

@@ -1,0 +1,61 @@
+//===- StridedCopy.h - Copies of strided boxes ------------------*- C++ -*-===//
+#ifndef AX_RUNTIME_STRIDEDCOPY_H
+#define AX_RUNTIME_STRIDEDCOPY_H
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+#include <cstring>
+
+namespace ax::rt {
+
+/// A box of elements that lies strided at both ends. Neighbouring dimensions
+/// are merged where both ends allow it, so that few long runs are left. Offsets
+/// and strides are in bytes.
+class StridedBox {
+public:
+  struct Dim {
+    int64_t size, sourceStride, destinationStride;
+  };
+
+  StridedBox() = default;
+  explicit StridedBox(int64_t elementBytes) : runBytes(elementBytes) {}
+  /// Starts of the box at both ends.
+  int64_t sourceOffset = 0, destinationOffset = 0;
+
+  /// Adds a dimension, outermost first.
+  void addDim(int64_t size, int64_t sourceStride, int64_t destinationStride);
+  /// Call once, after the last addDim.
+  void finish();
+
+  bool isEmpty() const { return empty; }
+  int64_t numBytes() const;
+
+  /// Calls fn(source offset, destination offset, bytes) for each run.
+  template <typename Fn>
+  void forEachRun(Fn &&fn) const {
+    if (!empty)
+      visit(0, sourceOffset, destinationOffset, fn);
+  }
+  void copy(const void *source, void *destination) const;
+
+private:
+  template <typename Fn>
+  void visit(size_t d, int64_t source, int64_t destination, Fn &fn) const {
+    if (d == dims.size()) {
+      fn(source, destination, runBytes);
+      return;
+    }
+    for (int64_t i = 0; i < dims[d].size; ++i)
+      visit(d + 1, source + i * dims[d].sourceStride,
+            destination + i * dims[d].destinationStride, fn);
+  }
+
+  llvm::SmallVector<Dim, 4> dims;
+  int64_t runBytes = 1;
+  bool empty = false;
+};
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_STRIDEDCOPY_H

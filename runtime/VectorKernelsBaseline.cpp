@@ -1,0 +1,5 @@
+//===- VectorKernelsBaseline.cpp
+//-------------------------------------------===//
+
+#define AX_VECTOR_NAME vectorKernelsBaseline
+#include "VectorKernels.inc"

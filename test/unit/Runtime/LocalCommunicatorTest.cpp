@@ -1,0 +1,62 @@
+//===- LocalCommunicatorTest.cpp ------------------------------------------===//
+
+#include "CommunicatorSuite.h"
+
+#include "ax/Runtime/LocalCommunicator.h"
+#include "ax/Support/Error.h"
+
+#include <thread>
+
+using namespace ax;
+using namespace ax::rt;
+
+namespace {
+
+class LocalBackend : public CommunicatorBackend {
+public:
+  const char *getName() const override { return "Local"; }
+  void run(int32_t numRanks, std::chrono::milliseconds timeout,
+           const std::function<void(Communicator &)> &body) override {
+    LocalOptions options;
+    options.timeout = timeout;
+    auto communicators = createLocalCommunicators(numRanks, options);
+    std::vector<std::thread> threads;
+    for (auto &communicator : communicators)
+      threads.emplace_back([&] { body(*communicator); });
+    for (std::thread &thread : threads)
+      thread.join();
+  }
+};
+
+LocalBackend localBackend;
+
+INSTANTIATE_TEST_SUITE_P(
+    Local, CommunicatorSuite,
+    ::testing::Values(static_cast<CommunicatorBackend *>(&localBackend)),
+    [](const auto &info) { return info.param->getName(); });
+
+// Ranks that prepare different things are told, not left hanging.
+TEST(LocalCommunicatorTest, RanksThatDisagreeAreToldApart) {
+  auto communicators = createLocalCommunicators(2);
+  CollectiveSpec spec;
+  spec.shape = {4};
+  std::shared_ptr<Group> groups[2];
+  for (int i = 0; i < 2; ++i)
+    groups[i] = llvm::cantFail(communicators[i]->createGroup({0, 1}));
+  auto first = communicators[0]->prepare(spec, groups[0], "sum of x");
+  ASSERT_TRUE(bool(first));
+  spec.shape = {5};
+  auto second = communicators[1]->prepare(spec, groups[1], "sum of y");
+  ASSERT_FALSE(bool(second));
+  std::string message = describeError(second.takeError()).message;
+  EXPECT_NE(message.find("sum of x"), std::string::npos);
+  EXPECT_NE(message.find("sum of y"), std::string::npos);
+
+  auto send = communicators[0]->prepareSend(1, 0, 8, "m");
+  ASSERT_TRUE(bool(send));
+  auto receive = communicators[1]->prepareReceive(0, 0, 16, "m");
+  ASSERT_FALSE(bool(receive));
+  llvm::consumeError(receive.takeError());
+}
+
+} // namespace
