@@ -1,0 +1,34 @@
+//===- Elements.h - MLIR attributes and host tensors ------------*- C++ -*-===//
+//
+// Element types and constants in both worlds. i1 is Bool; signless integers
+// are signed, `ui` ones unsigned.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_EVAL_ELEMENTS_H
+#define AX_EVAL_ELEMENTS_H
+
+#include "ax/Support/HostTensor.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+namespace ax::eval {
+
+/// Nothing for an element type that tensors at run time cannot have.
+std::optional<DType> toDType(mlir::Type elementType);
+mlir::Type toElementType(DType type, mlir::MLIRContext *context);
+
+/// The plain tensor type of `tensor`.
+mlir::RankedTensorType toTensorType(const HostTensor &tensor,
+                                    mlir::MLIRContext *context);
+
+/// The values of dense, splat or resource elements. Fails for other
+/// attributes, element types, or a resource without its bytes.
+llvm::Expected<HostTensor> toHostTensor(mlir::ElementsAttr elements);
+
+/// `dense<...>`; one value when all are the same bits.
+mlir::DenseElementsAttr toElementsAttr(const HostTensor &tensor,
+                                       mlir::MLIRContext *context);
+
+} // namespace ax::eval
+
+#endif // AX_EVAL_ELEMENTS_H

@@ -1,0 +1,54 @@
+//===- Evaluate.h - Reference evaluation of ax operations -------*- C++ -*-===//
+//
+// Every compute operation on host tensors, slowly and exactly: floats in
+// double, rounded once to the result's type; integers wrap.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_EVAL_EVALUATE_H
+#define AX_EVAL_EVALUATE_H
+
+#include "ax/Dialect/Ax.h"
+#include "ax/Support/HostTensor.h"
+
+namespace ax::eval {
+
+/// Where on the mesh an operation runs: one coordinate for each axis.
+struct Place {
+  const sharding::Mesh *mesh = nullptr;
+  std::vector<int64_t> coordinates;
+};
+
+/// The results of one operation without side effects, except collectives and
+/// `ax.load`. Operands must have the operand types' shapes and element types
+/// (layouts do not matter). `ax.axis_index` needs a place. Fails for
+/// operations that it does not know.
+llvm::Expected<llvm::SmallVector<HostTensor>>
+evaluate(mlir::Operation *op, llvm::ArrayRef<HostTensor> operands,
+         const Place *place = nullptr);
+
+/// Gives the value of the state that an `ax.load` reads.
+using StateReader = llvm::function_ref<llvm::Expected<HostTensor>(LoadOp load)>;
+
+/// A whole program, before or after the Pipeline phase, on global tensors: a
+/// collective changes nothing.
+llvm::Expected<llvm::SmallVector<HostTensor>>
+evaluateProgram(ProgramOp program, llvm::ArrayRef<HostTensor> inputs,
+                StateReader readState);
+
+/// For every rank of a mesh its tensors.
+using PerRank = std::vector<llvm::SmallVector<HostTensor>>;
+
+/// A program of local shapes (see codegen::localize) on all ranks of `mesh` in
+/// lockstep, in slice `slice` of the axes in time.
+llvm::Expected<PerRank> evaluateRanks(ProgramOp local,
+                                      const sharding::Mesh &mesh,
+                                      PerRank inputs, int64_t slice = 0);
+
+/// One localised collective: operand of every rank to result of every rank.
+llvm::Expected<std::vector<HostTensor>>
+evaluateCollective(CollectiveOpInterface op, const sharding::Mesh &mesh,
+                   llvm::ArrayRef<HostTensor> operands);
+
+} // namespace ax::eval
+
+#endif // AX_EVAL_EVALUATE_H

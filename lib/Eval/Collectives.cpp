@@ -1,0 +1,154 @@
+//===- Collectives.cpp - Simulation of localised collectives --------------===//
+
+#include "Kernels.h"
+
+#include "ax/Eval/Evaluate.h"
+#include "ax/Support/Error.h"
+
+using namespace mlir;
+
+namespace ax::eval {
+
+using sharding::StepKind;
+
+/// Elements start .. start + shape[dim] along `dim`; zero past the end.
+static HostTensor window(const HostTensor &x, int64_t dim, int64_t start,
+                         ArrayRef<int64_t> shape) {
+  HostTensor to(x.getType(), toShape(shape));
+  std::vector<int64_t> strides = rowMajorStrides(x.getShape());
+  SmallVector<Table> tables;
+  for (int64_t d = 0; d < to.getRank(); ++d) {
+    Table table = linearTable(shape[d], 0, strides[d]);
+    if (d == dim)
+      for (int64_t i = 0, e = table.size(); i < e; ++i)
+        table[i] =
+            start + i < x.getShape()[d] ? (start + i) * strides[d] : outside;
+    tables.push_back(std::move(table));
+  }
+  copyByTables(x, tables, to);
+  return to;
+}
+
+/// The parts one after another along `dim`, cut to `shape`.
+static HostTensor join(ArrayRef<HostTensor> parts, int64_t dim,
+                       ArrayRef<int64_t> shape) {
+  Shape joined = parts.front().getShape();
+  int64_t extent = joined[dim];
+  joined[dim] *= parts.size();
+  // As a sum of windows: every element comes from exactly one part.
+  HostTensor to(parts.front().getType(), joined);
+  int64_t inner = byteSize(to.getType()), outer = 1;
+  for (int64_t d = 0; d < to.getRank(); ++d)
+    (d < dim ? outer : inner) *= d == dim ? extent : joined[d];
+  uint8_t *out = to.mutableData();
+  for (int64_t i = 0; i < outer; ++i)
+    for (const HostTensor &part : parts) {
+      std::memcpy(out, part.data() + i * inner, inner);
+      out += inner;
+    }
+  return window(to, dim, 0, shape);
+}
+
+static std::optional<ReduceOpKind> reduction(Operation *op) {
+  auto name = op->getAttrOfType<StringAttr>("ax.reduce");
+  return name ? symbolizeReduceOpKind(name.getValue()) : std::nullopt;
+}
+
+static int64_t dimension(Operation *op, StringRef name) {
+  auto attr = op->getAttrOfType<IntegerAttr>(name);
+  return attr ? attr.getInt() : -1;
+}
+
+namespace {
+/// One collective, seen from one rank.
+struct Exchange {
+  Operation *op;
+  ArrayRef<HostTensor> operands;
+  /// Ranks in order, and this rank's place among them.
+  std::vector<int64_t> group;
+  int64_t number;
+  ArrayRef<int64_t> resultShape;
+
+  HostTensor reduced(ReduceOpKind kind) const {
+    HostTensor total = operands[group[0]];
+    for (int64_t peer : ArrayRef<int64_t>(group).drop_front())
+      combineInto(kind, total, operands[peer]);
+    return total;
+  }
+  HostTensor gathered(int64_t dim) const {
+    SmallVector<HostTensor> parts;
+    for (int64_t peer : group)
+      parts.push_back(operands[peer]);
+    return join(parts, dim, resultShape);
+  }
+  HostTensor scattered(const HostTensor &whole, int64_t dim) const {
+    return window(whole, dim, number * resultShape[dim], resultShape);
+  }
+  HostTensor swapped(int64_t gatherDim, int64_t scatterDim) const {
+    SmallVector<HostTensor> parts;
+    for (int64_t peer : group) {
+      Shape shape = operands[peer].getShape();
+      shape[scatterDim] = resultShape[scatterDim];
+      parts.push_back(window(operands[peer], scatterDim,
+                             number * shape[scatterDim], shape));
+    }
+    return join(parts, gatherDim, resultShape);
+  }
+};
+} // namespace
+
+static std::optional<HostTensor> run(const Exchange &exchange, StepKind kind,
+                                     int64_t rank) {
+  Operation *op = exchange.op;
+  int64_t gatherDim = dimension(op, "ax.gather_dim");
+  int64_t scatterDim = dimension(op, "ax.scatter_dim");
+  std::optional<ReduceOpKind> reduce = reduction(op);
+  switch (kind) {
+  case StepKind::AllReduce:
+    if (reduce)
+      return exchange.reduced(*reduce);
+    break;
+  case StepKind::ReduceScatter:
+    if (reduce && scatterDim >= 0)
+      return exchange.scattered(exchange.reduced(*reduce), scatterDim);
+    break;
+  case StepKind::AllGather:
+    if (gatherDim >= 0)
+      return exchange.gathered(gatherDim);
+    break;
+  case StepKind::AllToAll:
+    if (gatherDim >= 0 && scatterDim >= 0)
+      return exchange.swapped(gatherDim, scatterDim);
+    break;
+  case StepKind::CollectivePermute:
+    if (auto sources = op->getAttrOfType<DenseI64ArrayAttr>("ax.sources"))
+      return exchange.operands[sources[rank]];
+    break;
+  case StepKind::AllSlice:
+  case StepKind::ToPartial:
+    break;
+  }
+  return std::nullopt;
+}
+
+llvm::Expected<std::vector<HostTensor>>
+evaluateCollective(CollectiveOpInterface collective, const sharding::Mesh &mesh,
+                   ArrayRef<HostTensor> operands) {
+  Operation *op = collective;
+  sharding::SubAxes axes = collective.getMovedAxes().resolve(mesh);
+  ArrayRef<int64_t> shape = tensorType(op->getResult(0)).getShape();
+  std::vector<HostTensor> results;
+  for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
+    Exchange exchange{op, operands, mesh.group(axes, rank),
+                      mesh.index(axes, mesh.coordinates(rank)), shape};
+    std::optional<HostTensor> result =
+        run(exchange, collective.getStepKind(), rank);
+    if (!result || ArrayRef<int64_t>(result->getShape()) != shape)
+      return makeErrorf(ExitCode::Internal, "{0} is not localised",
+                        op->getName().getStringRef());
+    results.push_back(std::move(*result));
+  }
+  return results;
+}
+
+} // namespace ax::eval

@@ -1,0 +1,222 @@
+//===- Evaluate.cpp - Reference evaluation of ax operations ---------------===//
+
+#include "ax/Eval/Evaluate.h"
+
+#include "Kernels.h"
+
+#include "ax/Support/Error.h"
+
+using namespace mlir;
+
+namespace ax::eval {
+
+static llvm::Error fault(Operation *op, const llvm::Twine &message) {
+  llvm::StringRef node = getNodeName(op);
+  return makeError(
+      ExitCode::Unsupported,
+      op->getName().getStringRef() +
+          (node.empty() ? llvm::Twine("") : " of node '" + node + "'") + ": " +
+          message);
+}
+
+static bool hasType(const HostTensor &tensor, Value value) {
+  RankedTensorType type = tensorType(value);
+  return toDType(type.getElementType()) == tensor.getType() &&
+         type.getShape() == ArrayRef<int64_t>(tensor.getShape());
+}
+
+/// Operands have the op's types, and the results can be held.
+static llvm::Error check(Operation *op, Operands operands) {
+  if (operands.size() != op->getNumOperands())
+    return fault(op, "wrong number of operands");
+  for (auto [i, value] : llvm::enumerate(op->getOperands()))
+    if (!hasType(operands[i], value))
+      return fault(op, "operand " + llvm::Twine(i) + " is " +
+                           operands[i].typeToString() +
+                           ", which is not what the operation says");
+  for (Value result : op->getResults()) {
+    std::optional<DType> type = toDType(tensorType(result).getElementType());
+    if (!type)
+      return fault(op, "a result has a type without values at run time");
+    if (!checkedNumElements(tensorType(result).getShape(), byteSize(*type)))
+      return fault(op, "a result is too large");
+  }
+  return llvm::Error::success();
+}
+
+using StepFn = llvm::function_ref<llvm::Expected<PerRank>(Operation *op,
+                                                          PerRank operands)>;
+
+/// Does the operations of `block` in order, each for all ranks, and returns
+/// the operands of its terminator. Values are dropped after their last use.
+static llvm::Expected<PerRank> walk(Block &block, PerRank arguments,
+                                    StepFn step) {
+  struct Held {
+    std::vector<HostTensor> ranks;
+    unsigned uses;
+  };
+  llvm::DenseMap<Value, Held> held;
+  size_t numRanks = arguments.size();
+  auto hold = [&](ValueRange values, PerRank tensors) {
+    for (auto [i, value] : llvm::enumerate(values)) {
+      auto uses = static_cast<unsigned>(
+          std::distance(value.use_begin(), value.use_end()));
+      if (uses == 0)
+        continue;
+      Held &entry = held[value];
+      entry.uses = uses;
+      for (auto &ofRank : tensors)
+        entry.ranks.push_back(std::move(ofRank[i]));
+    }
+  };
+  hold(block.getArguments(), std::move(arguments));
+  for (Operation &op : block) {
+    PerRank operands(numRanks);
+    for (Value value : op.getOperands()) {
+      Held &entry = held.find(value)->second;
+      for (size_t rank = 0; rank < numRanks; ++rank)
+        operands[rank].push_back(entry.ranks[rank]);
+      if (--entry.uses == 0)
+        held.erase(value);
+    }
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      return operands;
+    llvm::Expected<PerRank> results = step(&op, std::move(operands));
+    if (!results)
+      return results.takeError();
+    hold(op.getResults(), std::move(*results));
+  }
+  return PerRank(numRanks);
+}
+
+static llvm::Expected<Results> evaluateFusion(FusionOp op, Operands operands,
+                                              const Place *place) {
+  PerRank arguments = {Results(operands)};
+  llvm::Expected<PerRank> results =
+      walk(op.getBody().front(), std::move(arguments),
+           [&](Operation *inner, PerRank in) -> llvm::Expected<PerRank> {
+             llvm::Expected<Results> out = evaluate(inner, in[0], place);
+             if (!out)
+               return out.takeError();
+             return PerRank{std::move(*out)};
+           });
+  if (!results)
+    return results.takeError();
+  return std::move(results->front());
+}
+
+llvm::Expected<Results> evaluate(Operation *op, Operands operands,
+                                 const Place *place) {
+  if (llvm::Error error = check(op, operands))
+    return error;
+  if (auto constant = dyn_cast<ConstantOp>(op)) {
+    llvm::Expected<HostTensor> value = toHostTensor(constant.getValue());
+    if (!value)
+      return value.takeError();
+    return Results{std::move(*value)};
+  }
+  if (auto fusion = dyn_cast<FusionOp>(op))
+    return evaluateFusion(fusion, operands, place);
+  if (auto index = dyn_cast<AxisIndexOp>(op)) {
+    if (!place)
+      return fault(op, "no place on a mesh is known");
+    HostTensor number = emptyLike(index.getResult());
+    number.setInt(0, place->mesh->index(index.getAxes().resolve(*place->mesh),
+                                        place->coordinates));
+    return Results{number};
+  }
+  for (auto group : {evaluateElementwise, evaluateShape, evaluateGather,
+                     evaluateReduction, evaluateContraction, evaluateWindow})
+    if (std::optional<Results> results = group(op, operands))
+      return std::move(*results);
+  return fault(op, "cannot be evaluated");
+}
+
+static llvm::Expected<PerRank> evaluateGlobally(Operation *op, PerRank operands,
+                                                StateReader readState) {
+  if (isa<CollectiveOpInterface, TransferOp>(op))
+    return operands;
+  if (auto load = dyn_cast<LoadOp>(op)) {
+    llvm::Expected<HostTensor> value = readState(load);
+    if (!value)
+      return value.takeError();
+    if (!hasType(*value, load.getResult()))
+      return fault(op,
+                   "state " + load.getState() + " is " + value->typeToString());
+    return PerRank{{std::move(*value)}};
+  }
+  auto step = [&](Operation *inner, PerRank in) {
+    return evaluateGlobally(inner, std::move(in), readState);
+  };
+  if (auto stage = dyn_cast<StageOp>(op))
+    return walk(stage.getBody().front(), std::move(operands), step);
+  if (isa<ScheduleOp>(op))
+    return PerRank(1);
+  llvm::Expected<Results> results = evaluate(op, operands[0]);
+  if (!results)
+    return results.takeError();
+  return PerRank{std::move(*results)};
+}
+
+static llvm::Error checkArguments(ProgramOp program, Operands inputs) {
+  if (inputs.size() != program.getArgumentTypes().size())
+    return makeErrorf(ExitCode::BadInput, "{0} inputs given, {1} needed",
+                      inputs.size(), program.getArgumentTypes().size());
+  for (auto [i, argument] :
+       llvm::enumerate(program.getBody().front().getArguments()))
+    if (!hasType(inputs[i], argument))
+      return makeErrorf(ExitCode::BadInput, "input {0} '{1}' is {2}", i,
+                        program.getArgName(i), inputs[i].typeToString());
+  return llvm::Error::success();
+}
+
+llvm::Expected<Results> evaluateProgram(ProgramOp program, Operands inputs,
+                                        StateReader readState) {
+  if (llvm::Error error = checkArguments(program, inputs))
+    return error;
+  llvm::Expected<PerRank> results =
+      walk(program.getBody().front(), {Results(inputs)},
+           [&](Operation *op, PerRank operands) {
+             return evaluateGlobally(op, std::move(operands), readState);
+           });
+  if (!results)
+    return results.takeError();
+  return std::move(results->front());
+}
+
+llvm::Expected<PerRank> evaluateRanks(ProgramOp local,
+                                      const sharding::Mesh &mesh,
+                                      PerRank inputs, int64_t slice) {
+  assert(static_cast<int64_t>(inputs.size()) == mesh.numRanks());
+  for (const Results &ofRank : inputs)
+    if (llvm::Error error = checkArguments(local, ofRank))
+      return error;
+  std::vector<Place> places;
+  for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank)
+    places.push_back({&mesh, mesh.coordinates(rank, slice)});
+  auto step = [&](Operation *op, PerRank operands) -> llvm::Expected<PerRank> {
+    PerRank results(operands.size());
+    if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
+      std::vector<HostTensor> tensors;
+      for (const Results &ofRank : operands)
+        tensors.push_back(ofRank[0]);
+      auto moved = evaluateCollective(collective, mesh, tensors);
+      if (!moved)
+        return moved.takeError();
+      for (auto [ofRank, tensor] : llvm::zip_equal(results, *moved))
+        ofRank.push_back(tensor);
+      return results;
+    }
+    for (size_t rank = 0; rank < operands.size(); ++rank) {
+      llvm::Expected<Results> ofRank =
+          evaluate(op, operands[rank], &places[rank]);
+      if (!ofRank)
+        return ofRank.takeError();
+      results[rank] = std::move(*ofRank);
+    }
+    return results;
+  };
+  return walk(local.getBody().front(), std::move(inputs), step);
+}
+
+} // namespace ax::eval

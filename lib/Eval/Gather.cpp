@@ -1,0 +1,191 @@
+//===- Gather.cpp - Evaluation of gather and scatter ----------------------===//
+
+#include "Kernels.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <numeric>
+
+using namespace mlir;
+
+namespace ax::eval {
+
+static int64_t product(ArrayRef<int64_t> sizes) {
+  return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
+                         std::multiplies<>());
+}
+
+/// Negative indices count from the end.
+static int64_t fromEnd(int64_t index, int64_t size) {
+  return index < 0 ? index + size : index;
+}
+
+static int64_t clamped(int64_t index, int64_t size) {
+  return std::clamp<int64_t>(fromEnd(index, size), 0,
+                             std::max<int64_t>(size - 1, 0));
+}
+
+static HostTensor gather(GatherOp op, Operands in) {
+  const HostTensor &x = in[0];
+  HostTensor to = emptyLike(op.getResult());
+  if (to.numElements() == 0 || x.numElements() == 0)
+    return to;
+  ArrayRef<int64_t> shape = x.getShape();
+  int64_t axis = op.getAxis(), size = shape[axis];
+  int64_t count = product(shape.take_front(axis));
+  size_t bytes = product(shape.drop_front(axis + 1)) * byteSize(x.getType());
+  std::vector<int64_t> indices = in[1].toInts();
+  uint8_t *out = to.mutableData();
+  for (int64_t i = 0; i < count; ++i)
+    for (int64_t index : indices) {
+      std::memcpy(out, x.data() + (i * size + clamped(index, size)) * bytes,
+                  bytes);
+      out += bytes;
+    }
+  return to;
+}
+
+/// Calls fn(position in `indices`, position of the first element along `axis`
+/// in a tensor of strides `strides`) for every element of `indices`.
+template <typename Fn>
+static void forEachElement(ArrayRef<int64_t> indicesShape,
+                           ArrayRef<int64_t> strides, int64_t axis, Fn fn) {
+  std::vector<int64_t> at(indicesShape.size());
+  for (int64_t i = 0, e = product(indicesShape); i < e; ++i) {
+    int64_t base = 0;
+    for (int64_t dim = 0, rank = at.size(); dim < rank; ++dim)
+      base += dim == axis ? 0 : at[dim] * strides[dim];
+    fn(i, base);
+    for (size_t dim = at.size(); dim-- > 0;) {
+      if (++at[dim] < indicesShape[dim])
+        break;
+      at[dim] = 0;
+    }
+  }
+}
+
+static HostTensor gatherElements(GatherElementsOp op, Operands in) {
+  const HostTensor &x = in[0];
+  HostTensor to = emptyLike(op.getResult());
+  if (to.numElements() == 0 || x.numElements() == 0)
+    return to;
+  int64_t axis = op.getAxis();
+  std::vector<int64_t> strides = rowMajorStrides(x.getShape());
+  std::vector<int64_t> indices = in[1].toInts();
+  int64_t bytes = byteSize(x.getType());
+  uint8_t *out = to.mutableData();
+  forEachElement(in[1].getShape(), strides, axis, [&](int64_t i, int64_t base) {
+    base += clamped(indices[i], x.getShape()[axis]) * strides[axis];
+    std::memcpy(out + i * bytes, x.data() + base * bytes, bytes);
+  });
+  return to;
+}
+
+static HostTensor gatherND(GatherNDOp op, Operands in) {
+  const HostTensor &x = in[0];
+  HostTensor to = emptyLike(op.getResult());
+  if (to.numElements() == 0 || x.numElements() == 0)
+    return to;
+  ArrayRef<int64_t> shape = x.getShape(), indicesShape = in[1].getShape();
+  int64_t numBatch = op.getBatchDims(), depth = indicesShape.back();
+  int64_t batches = product(shape.take_front(numBatch));
+  int64_t perBatch = product(indicesShape.drop_back().drop_front(numBatch));
+  int64_t batchSize = product(shape.drop_front(numBatch));
+  int64_t length = product(shape.drop_front(numBatch + depth));
+  std::vector<int64_t> strides = rowMajorStrides(shape);
+  std::vector<int64_t> indices = in[1].toInts();
+  int64_t bytes = byteSize(x.getType());
+  uint8_t *out = to.mutableData();
+  for (int64_t row = 0; row < batches * perBatch; ++row) {
+    int64_t base = row / perBatch * batchSize;
+    for (int64_t i = 0; i < depth; ++i)
+      base += clamped(indices[row * depth + i], shape[numBatch + i]) *
+              strides[numBatch + i];
+    std::memcpy(out + row * length * bytes, x.data() + base * bytes,
+                length * bytes);
+  }
+  return to;
+}
+
+/// Integers wrap.
+template <typename T>
+static void scatterOne(ScatterKind kind, T &to, T update) {
+  auto meet = [&](ReduceOpKind how) {
+    to = store<T>(combine(how, load(to), load(update)));
+  };
+  switch (kind) {
+  case ScatterKind::set:
+    to = update;
+    return;
+  case ScatterKind::add:
+    return meet(ReduceOpKind::sum);
+  case ScatterKind::mul:
+    return meet(ReduceOpKind::prod);
+  case ScatterKind::max:
+    return meet(ReduceOpKind::max);
+  case ScatterKind::min:
+    return meet(ReduceOpKind::min);
+  }
+}
+
+/// Updates outside the operand are dropped.
+static HostTensor scatterElements(ScatterElementsOp op, Operands in) {
+  HostTensor to = in[0];
+  int64_t axis = op.getAxis();
+  int64_t size = to.getShape()[axis];
+  std::vector<int64_t> strides = rowMajorStrides(to.getShape());
+  std::vector<int64_t> indices = in[1].toInts();
+  visitDType(to.getType(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    MutableArrayRef<T> out = to.mutableValues<T>();
+    ArrayRef<T> updates = in[2].values<T>();
+    forEachElement(
+        in[1].getShape(), strides, axis, [&](int64_t i, int64_t base) {
+          int64_t index = fromEnd(indices[i], size);
+          if (index >= 0 && index < size)
+            scatterOne(op.getKind(), out[base + index * strides[axis]],
+                       updates[i]);
+        });
+  });
+  return to;
+}
+
+static HostTensor scatterND(ScatterNDOp op, Operands in) {
+  HostTensor to = in[0];
+  Shape shape = to.getShape();
+  int64_t depth = in[1].getShape().back();
+  int64_t length = product(ArrayRef<int64_t>(shape).drop_front(depth));
+  int64_t rows = product(ArrayRef<int64_t>(in[1].getShape()).drop_back());
+  std::vector<int64_t> strides = rowMajorStrides(shape);
+  std::vector<int64_t> indices = in[1].toInts();
+  visitDType(to.getType(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    MutableArrayRef<T> out = to.mutableValues<T>();
+    ArrayRef<T> updates = in[2].values<T>();
+    for (int64_t row = 0; row < rows; ++row) {
+      int64_t base = 0;
+      bool inside = true;
+      for (int64_t i = 0; i < depth; ++i) {
+        int64_t index = fromEnd(indices[row * depth + i], shape[i]);
+        inside &= index >= 0 && index < shape[i];
+        base += inside ? index * strides[i] : 0;
+      }
+      for (int64_t i = 0; inside && i < length; ++i)
+        scatterOne(op.getKind(), out[base + i], updates[row * length + i]);
+    }
+  });
+  return to;
+}
+
+std::optional<Results> evaluateGather(Operation *op, Operands in) {
+  return llvm::TypeSwitch<Operation *, std::optional<Results>>(op)
+      .Case([&](GatherOp o) { return Results{gather(o, in)}; })
+      .Case([&](GatherElementsOp o) { return Results{gatherElements(o, in)}; })
+      .Case([&](GatherNDOp o) { return Results{gatherND(o, in)}; })
+      .Case(
+          [&](ScatterElementsOp o) { return Results{scatterElements(o, in)}; })
+      .Case([&](ScatterNDOp o) { return Results{scatterND(o, in)}; })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+} // namespace ax::eval
