@@ -127,7 +127,8 @@ LogicalResult MeshOp::verify() {
     return emitOpError("needs one size per axis");
   std::set<std::string> seen;
   int64_t total = 1;
-  for (const sharding::Axis &axis : getMesh().getAxes()) {
+  sharding::Mesh mesh = getMesh();
+  for (const sharding::Axis &axis : mesh.getAxes()) {
     if (!seen.insert(axis.name).second)
       return emitOpError("has two axes named '") << axis.name << "'";
     if (axis.size < 1 || axis.size > maxRanks)
