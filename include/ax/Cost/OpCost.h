@@ -1,0 +1,41 @@
+//===- OpCost.h - What one operation costs one rank -------------*- C++ -*-===//
+#ifndef AX_COST_OPCOST_H
+#define AX_COST_OPCOST_H
+
+#include "ax/Dialect/Ax.h"
+
+namespace ax::cost {
+
+/// Of the machine that a rank runs on; what `axrun --calibrate` would measure.
+struct Machine {
+  double flopsPerSecond = 5e10;
+  double bytesPerSecond = 1e10;
+  double collectiveLatency = 5e-6;
+  double collectiveBytesPerSecond = 5e9;
+};
+
+/// Shape of the part that one rank holds (one micro-batch of it), by the
+/// layout in the type; the global shape without one.
+std::vector<int64_t> localShape(mlir::RankedTensorType type,
+                                const sharding::Mesh &mesh);
+/// Bytes of an element in memory: i1 takes one.
+int64_t elementBytes(mlir::Type element);
+/// Bytes of the part that one rank holds.
+int64_t localBytes(mlir::RankedTensorType type, const sharding::Mesh &mesh);
+
+/// Multiplications and additions of a contraction (linear, dot, conv,
+/// attention) on one rank for one micro-batch, by the layouts in its types; 0
+/// for other ops.
+double contractionFlops(mlir::Operation *op, const sharding::Mesh &mesh);
+
+/// Roofline estimate of one rank's time for one micro-batch. Collectives are
+/// not priced here. 0 for ops that only rename (reshape, constant, load).
+double seconds(mlir::Operation *op, const sharding::Mesh &mesh,
+               const Machine &machine);
+
+/// Price of collectives: rings with one latency and bandwidth.
+sharding::CostFn collectiveCost(const Machine &machine);
+
+} // namespace ax::cost
+
+#endif // AX_COST_OPCOST_H

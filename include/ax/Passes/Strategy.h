@@ -1,0 +1,49 @@
+//===- Strategy.h - What the user asks of the mesh --------------*- C++ -*-===//
+#ifndef AX_PASSES_STRATEGY_H
+#define AX_PASSES_STRATEGY_H
+
+#include "ax/Sharding/Mesh.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+#include <vector>
+
+namespace ax {
+
+/// A layer's or tensor's layout: `PATTERN=colwise|rowwise|replicate|LAYOUT`.
+/// PATTERN is a glob over node, scope, state, input and output names.
+struct ShardPin {
+  std::string pattern;
+  std::string layout;
+};
+
+/// A list of pins on the layout of everything; propagation makes the rest.
+struct Strategy {
+  int64_t data = 1, depth = 1, row = 1, col = 1, pipe = 1, micro = 1;
+  /// Space axes, outermost first; a permutation of pipe, data, depth, row, col.
+  std::vector<std::string> order = {"pipe", "data", "depth", "row", "col"};
+  bool sequenceParallel = false;
+  std::vector<ShardPin> shard;
+  /// Names of nodes after which a stage ends; empty: balanced cuts.
+  std::vector<std::string> cuts;
+
+  /// Space axes in order, then `micro`. Fails when a size is not positive, the
+  /// ranks are too many, or the order is no permutation of the axes.
+  llvm::Expected<sharding::Mesh> mesh() const;
+  /// `--tp=T` or `--tp=RxCxZ` (rows x columns x depth).
+  llvm::Error setTensorParallel(llvm::StringRef text);
+  /// `data,depth,row,col,pipe`.
+  llvm::Error setOrder(llvm::StringRef text);
+  /// `PATTERN=LAYOUT`.
+  llvm::Error addShard(llvm::StringRef text);
+
+  /// The YAML file of --strategy; writing and reading again gives the same.
+  static llvm::Expected<Strategy> fromYAML(llvm::StringRef text,
+                                           llvm::StringRef fileName);
+  std::string toYAML() const;
+};
+
+} // namespace ax
+
+#endif // AX_PASSES_STRATEGY_H

@@ -1,0 +1,121 @@
+//===- Apply.cpp - Layouts and collectives into the program ---------------===//
+#include "Apply.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::sharding;
+
+static Value createStep(OpBuilder &builder, Location loc, const Step &step,
+                        Value operand, const Mesh &mesh, StringAttr because) {
+  Type type = withLayout(tensorType(operand), step.result, mesh);
+  AxesAttr axes = AxesAttr::get(builder.getContext(), step.axes, mesh);
+  auto create = [&](auto tag) -> Value {
+    return decltype(tag)::create(builder, loc, type, operand, axes,
+                                 communicates(step.kind) ? because : nullptr);
+  };
+  switch (step.kind) {
+  case StepKind::AllSlice:
+    return create(AllSliceOp());
+  case StepKind::AllGather:
+    return create(AllGatherOp());
+  case StepKind::AllToAll:
+    return create(AllToAllOp());
+  case StepKind::ReduceScatter:
+    return create(ReduceScatterOp());
+  case StepKind::AllReduce:
+    return create(AllReduceOp());
+  case StepKind::CollectivePermute:
+    return create(CollectivePermuteOp());
+  case StepKind::ToPartial:
+    return create(ToPartialOp());
+  }
+  llvm_unreachable("unknown step");
+}
+
+/// Reductions belong to the stage that made the addends, so that whole values
+/// travel; the rest to the stage that uses the result.
+static Attribute stageOf(const Step &step, Operation *producer,
+                         Operation *user) {
+  bool early = step.kind == StepKind::AllReduce ||
+               step.kind == StepKind::ReduceScatter;
+  Operation *op = early && producer ? producer : user;
+  if (Attribute stage = op ? op->getAttr("stage") : Attribute())
+    return stage;
+  return producer ? producer->getAttr("stage") : Attribute();
+}
+
+LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
+                               const Propagation &found, const Mesh &mesh) {
+  MLIRContext *context = program.getContext();
+  Block &body = program.getBody().front();
+  auto output = cast<ReturnOp>(body.getTerminator());
+
+  for (auto [i, value] : llvm::enumerate(graph.values)) {
+    Value v = value;
+    RankedTensorType type = withLayout(tensorType(v), found.tensors[i], mesh);
+    v.setType(type);
+    if (auto load = v.getDefiningOp<LoadOp>()) {
+      auto state = SymbolTable::lookupNearestSymbolFrom<StateOp>(
+          load, load.getStateAttr());
+      state.setTypeAttr(TypeAttr::get(type));
+    }
+  }
+
+  std::vector<Value> results;
+  for (const Reshard &reshard : found.reshards) {
+    Value value = reshard.source < 0 ? graph.values[reshard.tensor]
+                                     : results[reshard.source];
+    Operation *producer = graph.values[reshard.tensor].getDefiningOp();
+    // Shared results start others, so the place is before whatever uses come.
+    Operation *first = output;
+    auto consider = [&](const Use &use) {
+      Operation *user = use.op < 0 ? output.getOperation() : graph.ops[use.op];
+      if (user->isBeforeInBlock(first))
+        first = user;
+    };
+    for (const Use &use : reshard.uses)
+      consider(use);
+    size_t self = results.size();
+    std::vector<size_t> chain{self};
+    for (size_t i = self + 1; i < found.reshards.size(); ++i)
+      if (llvm::is_contained(chain, size_t(found.reshards[i].source)) &&
+          found.reshards[i].source >= 0) {
+        chain.push_back(i);
+        for (const Use &use : found.reshards[i].uses)
+          consider(use);
+      }
+    OpBuilder builder(first);
+    Location loc = producer ? producer->getLoc() : first->getLoc();
+    StringAttr because = reshard.cause.empty()
+                             ? StringAttr()
+                             : StringAttr::get(context, reshard.cause);
+    for (const Step &step : reshard.steps) {
+      bool inTime = llvm::any_of(
+          step.axes, [&](const SubAxis &axis) { return mesh.isInTime(axis); });
+      if (inTime && step.kind != StepKind::AllSlice)
+        return first->emitError()
+               << "needs all of the batch at once ("
+               << toString(step.kind)
+               << " in time): run this model with --micro-batches=1";
+      value = createStep(builder, loc, step, value, mesh, because);
+      Operation *made = value.getDefiningOp();
+      Operation *user = reshard.uses.empty() || reshard.uses[0].op < 0
+                            ? nullptr
+                            : graph.ops[reshard.uses[0].op];
+      if (Attribute stage = stageOf(step, producer, user))
+        made->setAttr("stage", stage);
+    }
+    results.push_back(value);
+    for (const Use &use : reshard.uses) {
+      Operation *user = use.op < 0 ? output.getOperation() : graph.ops[use.op];
+      user->setOperand(use.operand, value);
+    }
+  }
+
+  SmallVector<Type> outputs(output.getOperandTypes());
+  SmallVector<Type> inputs(body.getArgumentTypes());
+  program.setFunctionType(FunctionType::get(context, inputs, outputs));
+  return success();
+}

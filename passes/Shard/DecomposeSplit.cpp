@@ -1,0 +1,200 @@
+//===- DecomposeSplit.cpp - Rows that are split, as small exchanges -------===//
+//
+// Softmax: maximum, then sum. RMS norm: sum of squares. Layer norm: each part's
+// (mean, M2), gathered and combined by Chan's formula
+//   M2 = sum M2_i + n_i sum (mean_i - mean)^2
+// (Chan, Golub, LeVeque 1979), since E[x^2] - E[x]^2 cancels.
+//
+//===----------------------------------------------------------------------===//
+#include "Recipe.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::sharding;
+
+namespace {
+
+/// Short names for the ops that rows are made of.
+class RowBuilder {
+public:
+  explicit RowBuilder(Operation *op) : builder(op), loc(op->getLoc()) {}
+
+  Value binary(BinaryKind kind, Value lhs, Value rhs) {
+    return BinaryOp::create(builder, loc, kind, lhs, rhs);
+  }
+  Value unary(UnaryKind kind, Value operand) {
+    return UnaryOp::create(builder, loc, kind, operand);
+  }
+  Value reduce(ReduceOpKind kind, Value operand, int64_t dim) {
+    return ReduceOp::create(builder, loc, kind, operand,
+                            llvm::ArrayRef<int64_t>{dim}, /*keep_dims=*/true);
+  }
+  Value constant(double value, Value like) {
+    auto type = RankedTensorType::get({}, tensorType(like).getElementType());
+    return ConstantOp::create(
+        builder, loc,
+        DenseElementsAttr::get(
+            type, builder.getFloatAttr(type.getElementType(), value)));
+  }
+  Value scale(Value operand, double by) {
+    return binary(BinaryKind::mul, operand, constant(by, operand));
+  }
+  Value reshape(Value operand, ArrayRef<int64_t> shape) {
+    return ReshapeOp::create(
+        builder, loc,
+        RankedTensorType::get(shape, tensorType(operand).getElementType()),
+        operand);
+  }
+  Value concat(ValueRange operands, int64_t dim) {
+    return ConcatOp::create(builder, loc, operands, dim);
+  }
+  Value slice(Value operand, int64_t dim, int64_t start, int64_t size) {
+    SmallVector<int64_t> shape(tensorType(operand).getShape());
+    SmallVector<int64_t> starts(shape.size(), 0), steps(shape.size(), 1);
+    starts[dim] = start;
+    shape[dim] = size;
+    return SliceOp::create(
+        builder, loc,
+        RankedTensorType::get(shape, tensorType(operand).getElementType()),
+        operand, starts, steps);
+  }
+  /// `x * scale + bias`, either may be absent.
+  Value affine(Value x, Value scale, Value bias) {
+    if (scale)
+      x = binary(BinaryKind::mul, x, scale);
+    return bias ? binary(BinaryKind::add, x, bias) : x;
+  }
+
+private:
+  OpBuilder builder;
+  Location loc;
+};
+
+} // namespace
+
+static Value decompose(SoftmaxOp op) {
+  RowBuilder row(op);
+  Value x = op.getOperand();
+  int64_t dim = op.getDim();
+  Value shifted =
+      row.binary(BinaryKind::sub, x, row.reduce(ReduceOpKind::max, x, dim));
+  Value exp = row.unary(UnaryKind::exp, shifted);
+  Value sum = row.reduce(ReduceOpKind::sum, exp, dim);
+  if (op.getLog())
+    return row.binary(BinaryKind::sub, shifted,
+                      row.unary(UnaryKind::log, sum));
+  return row.binary(BinaryKind::div, exp, sum);
+}
+
+static Value decompose(RMSNormOp op) {
+  RowBuilder row(op);
+  Value x = op.getX();
+  int64_t dim = op.getAxis(), n = tensorType(x).getDimSize(dim);
+  Value sum =
+      row.reduce(ReduceOpKind::sum, row.binary(BinaryKind::mul, x, x), dim);
+  Value mean = row.scale(sum, 1.0 / n);
+  Value inverse = row.unary(
+      UnaryKind::rsqrt,
+      row.binary(BinaryKind::add, mean,
+                 row.constant(op.getEpsilon().convertToDouble(), mean)));
+  return row.affine(row.binary(BinaryKind::mul, x, inverse), op.getScale(),
+                    op.getBias());
+}
+
+static Value decompose(LayerNormOp op, int64_t parts) {
+  RowBuilder row(op);
+  Value x = op.getX();
+  int64_t dim = op.getAxis(), n = tensorType(x).getDimSize(dim);
+  int64_t part = n / parts;
+  SmallVector<int64_t> shape(tensorType(x).getShape());
+  shape.back() = parts;
+  shape.push_back(part);
+  Value split = row.reshape(x, shape);
+  Value means = row.scale(row.reduce(ReduceOpKind::sum, split, dim + 1),
+                          1.0 / part);
+  Value from = row.binary(BinaryKind::sub, split, means);
+  Value m2s = row.reduce(ReduceOpKind::sum,
+                         row.binary(BinaryKind::mul, from, from), dim + 1);
+  // One exchange for both numbers.
+  Value both = row.concat({means, m2s}, dim + 1);
+  auto combine = [&](Value parts) {
+    Value sum = row.reduce(ReduceOpKind::sum, parts, dim);
+    sum.getDefiningOp()->setAttr(gatheredAttr,
+                                 UnitAttr::get(op.getContext()));
+    return sum;
+  };
+  Value totals = combine(both);
+  Value mean = row.scale(row.slice(totals, dim + 1, 0, 1), 1.0 / parts);
+  Value apart = row.binary(BinaryKind::sub, row.slice(both, dim + 1, 0, 1),
+                           mean);
+  Value between = combine(row.binary(BinaryKind::mul, apart, apart));
+  Value m2 = row.binary(BinaryKind::add, row.slice(totals, dim + 1, 1, 1),
+                        row.scale(between, part));
+  Value variance = row.scale(m2, 1.0 / n);
+  Value inverse = row.unary(
+      UnaryKind::rsqrt,
+      row.binary(BinaryKind::add, variance,
+                 row.constant(op.getEpsilon().convertToDouble(), variance)));
+  shape.pop_back();
+  shape.back() = 1;
+  Value centred =
+      row.binary(BinaryKind::sub, x, row.reshape(mean, shape));
+  return row.affine(
+      row.binary(BinaryKind::mul, centred, row.reshape(inverse, shape)),
+      op.getScale(), op.getBias());
+}
+
+bool ax::decomposeSplitRows(const ShardGraph &graph, const Mesh &mesh) {
+  std::vector<WeightOp> weightOps = findWeightOps(graph);
+  Roles roles(graph, weightOps);
+  // Only feature dimensions: those that some weight sums over or gives.
+  llvm::DenseSet<int> features;
+  for (const WeightOp &weight : weightOps) {
+    const GraphOp &op = graph.graph.ops[weight.op];
+    features.insert(roles.segment(op.results[0],
+                                  dimOfFactor(op.rule.results[0], weight.n)));
+    if (weight.x >= 0)
+      features.insert(
+          roles.segment(op.operands[weight.x],
+                        dimOfFactor(op.rule.operands[weight.x], weight.k)));
+  }
+  bool changed = false;
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    Operation *op = graph.ops[i];
+    auto parts = [&](int64_t dim) -> int64_t {
+      int tensor = graph.graph.ops[i].results[0];
+      if (!features.contains(roles.segment(tensor, dim)))
+        return 1;
+      return numParts(axesOf(roles.role(tensor, dim), mesh));
+    };
+    Value result;
+    if (auto softmax = dyn_cast<SoftmaxOp>(op)) {
+      if (parts(softmax.getDim()) > 1)
+        result = decompose(softmax);
+    } else if (auto norm = dyn_cast<RMSNormOp>(op)) {
+      if (norm.getAxis() + 1 == tensorType(norm.getX()).getRank() &&
+          parts(norm.getAxis()) > 1)
+        result = decompose(norm);
+    } else if (auto norm = dyn_cast<LayerNormOp>(op)) {
+      int64_t rank = tensorType(norm.getX()).getRank();
+      if (norm.getAxis() + 1 != rank)
+        continue;
+      int64_t p = parts(norm.getAxis());
+      if (p > 1 && tensorType(norm.getX()).getDimSize(rank - 1) % p == 0)
+        result = decompose(norm, p);
+    }
+    if (!result)
+      continue;
+    if (Attribute stage = op->getAttr("stage"))
+      for (Operation *made = result.getDefiningOp();
+           made && !made->hasAttr("stage") && made != op;
+           made = made->getPrevNode())
+        made->setAttr("stage", stage);
+    op->getResult(0).replaceAllUsesWith(result);
+    op->erase();
+    changed = true;
+  }
+  return changed;
+}

@@ -1,0 +1,285 @@
+//===- Recipe.cpp - Pins from a strategy ----------------------------------===//
+#include "Recipe.h"
+
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/Twine.h"
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::sharding;
+
+SubAxes ax::axesOf(Role role, const Mesh &mesh) {
+  const char *name = role == Role::Row ? "row" : "col";
+  return mesh.axisSize(name) > 1 ? SubAxes{mesh.whole(name)} : SubAxes{};
+}
+
+bool ax::splitsWell(int64_t size, const SubAxes &axes) {
+  int64_t parts = numParts(axes);
+  int64_t padded = (size + parts - 1) / parts * parts;
+  return padded * 10 <= size * 11;
+}
+
+namespace {
+
+class RecipeMaker {
+public:
+  RecipeMaker(const ShardGraph &graph, const Mesh &mesh,
+              const RecipeOptions &options)
+      : graph(graph), mesh(mesh), options(options),
+        weightOps(findWeightOps(graph)), roles(graph, weightOps) {
+    cause = "--tp=" + std::to_string(mesh.axisSize("row")) + "x" +
+            std::to_string(mesh.axisSize("col")) + "x" +
+            std::to_string(mesh.axisSize("depth"));
+  }
+
+  Recipe make() {
+    pinBatch();
+    pinGathered();
+    pinHeads();
+    for (const WeightOp &weight : weightOps)
+      pinWeight(weight);
+    if (options.sequenceParallel)
+      pinSequence();
+    return std::move(recipe);
+  }
+
+private:
+  void pinBatch();
+  void pinGathered();
+  void pinHeads();
+  void pinWeight(const WeightOp &weight);
+  void pinDepth(const WeightOp &weight, int kDim, int nDim,
+                const SubAxes &kAxes, const SubAxes &nAxes);
+  void pinSequence();
+
+  SubAxes axes(std::initializer_list<const char *> names) const {
+    SubAxes result;
+    for (const char *name : names)
+      if (mesh.axisSize(name) > 1)
+        result.push_back(mesh.whole(name));
+    return result;
+  }
+  void pinFactor(int op, int factor, const SubAxes &axes) {
+    int64_t size = graph.rule(op).factors[factor].size;
+    recipe.pins.factors.push_back({op, factor, DimLayout::split(size, axes),
+                                   PinLevel::Recipe, cause});
+  }
+  void pinTensor(int tensor, int dim, const SubAxes &axes, std::string cause,
+                 bool open = false) {
+    int64_t size = graph.graph.tensors[tensor].shape[dim];
+    recipe.pins.tensors.push_back({tensor, dim, DimLayout::split(size, axes),
+                                   PinLevel::Recipe, std::move(cause), open});
+  }
+  void warn(int op, const Twine &text) {
+    recipe.warnings.push_back({graph.ops[op], text.str()});
+  }
+  /// Where the features of `weight`'s input and output live.
+  int inputNode(const WeightOp &weight, int &dim) const {
+    const GraphOp &op = graph.graph.ops[weight.op];
+    dim = dimOfFactor(op.rule.operands[weight.x], weight.k);
+    return op.operands[weight.x];
+  }
+  int outputNode(const WeightOp &weight, int &dim) const {
+    const GraphOp &op = graph.graph.ops[weight.op];
+    dim = dimOfFactor(op.rule.results[0], weight.n);
+    return op.results[0];
+  }
+
+  const ShardGraph &graph;
+  const Mesh &mesh;
+  const RecipeOptions &options;
+  std::vector<WeightOp> weightOps;
+  Roles roles;
+  std::string cause;
+  Recipe recipe;
+  /// Segments whose split heads or a summed factor decide.
+  llvm::DenseSet<int> decided;
+  llvm::DenseSet<int> withHeads;
+};
+
+} // namespace
+
+/// The batch is the first dimension of the first input; other inputs take part
+/// where theirs is as large.
+void RecipeMaker::pinBatch() {
+  int64_t batch = -1;
+  SubAxes split;
+  for (size_t t = 0; t < graph.graph.tensors.size(); ++t) {
+    const GraphTensor &tensor = graph.graph.tensors[t];
+    if (tensor.role != TensorRole::Input || tensor.shape.empty())
+      continue;
+    if (batch < 0) {
+      batch = tensor.shape[0];
+      // As many of the axes as divide it, outermost first.
+      int64_t rest = batch;
+      for (const char *name : {"data", "depth", "micro"}) {
+        int64_t size = mesh.axisSize(name);
+        if (size > 1 && rest % size == 0) {
+          split.push_back(mesh.whole(name));
+          rest /= size;
+        } else if (size > 1 && !graph.ops.empty()) {
+          warn(0, Twine("the batch of ") + Twine(batch) +
+                      " (input '" + tensor.name + "') is not divided by " +
+                      name + " = " + Twine(size) +
+                      ": its ranks compute the same; choose a batch that " +
+                      Twine(size) + " divides");
+        }
+      }
+    }
+    if (tensor.shape[0] == batch && !split.empty())
+      pinTensor(t, 0, split, "the batch is split", /*open=*/true);
+  }
+}
+
+void RecipeMaker::pinGathered() {
+  for (size_t i = 0; i < graph.ops.size(); ++i)
+    if (graph.ops[i]->hasAttr(gatheredAttr))
+      for (size_t f = 0; f < graph.rule(i).factors.size(); ++f)
+        if (graph.rule(i).factors[f].kind == FactorKind::Reduction)
+          pinFactor(i, f, {});
+}
+
+void RecipeMaker::pinHeads() {
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    auto attention = dyn_cast<AttentionOp>(graph.ops[i]);
+    if (!attention)
+      continue;
+    int q = graph.graph.ops[i].operands[0];
+    withHeads.insert(roles.segment(q, 1));
+    SubAxes split = axesOf(roles.role(q, 1), mesh);
+    if (split.empty())
+      continue;
+    std::vector<FactorPin> pins = pinOperandDim(graph.graph, i, 0, 1, split,
+                                                PinLevel::Recipe, cause);
+    int64_t parts = 1;
+    for (const FactorPin &pin : pins)
+      parts *= numParts(pin.split.axes());
+    int64_t heads = tensorType(attention.getQ()).getDimSize(1);
+    if (parts < numParts(split))
+      warn(i, Twine(heads) + " attention heads are not divided by " +
+                  Twine(numParts(split)) + ": split " + Twine(parts) +
+                  " ways, the rest is replicated");
+    llvm::append_range(recipe.pins.factors, pins);
+  }
+}
+
+void RecipeMaker::pinWeight(const WeightOp &weight) {
+  const GraphOp &op = graph.graph.ops[weight.op];
+  int nDim, kDim = -1;
+  int output = outputNode(weight, nDim);
+  int input = weight.x < 0 ? -1 : inputNode(weight, kDim);
+  Role nRole = roles.role(output, nDim);
+  Role kRole = input < 0 ? opposite(nRole) : roles.role(input, kDim);
+  SubAxes kAxes = axesOf(kRole, mesh), nAxes = axesOf(nRole, mesh);
+  // An odd cycle: both sides ask for the same axes. The sum keeps them, and
+  // what it gives is resharded.
+  if (!kAxes.empty() && kAxes == nAxes)
+    nAxes = axesOf(opposite(nRole), mesh);
+  int64_t k = op.rule.factors[weight.k].size;
+  int64_t n = op.rule.factors[weight.n].size;
+  bool kFollowsHeads =
+      input >= 0 && withHeads.contains(roles.segment(input, kDim));
+  bool nFollowsHeads = withHeads.contains(roles.segment(output, nDim));
+
+  bool kFits = kAxes.empty() || kFollowsHeads || splitsWell(k, kAxes);
+  bool nFits = nAxes.empty() || nFollowsHeads || splitsWell(n, nAxes);
+  // What one dimension cannot take, the other may.
+  if (!kFits && !nFollowsHeads) {
+    SubAxes both = nAxes;
+    llvm::append_range(both, kAxes);
+    if (nFits && n % numParts(both) == 0) {
+      pinFactor(weight.op, weight.k, {});
+      pinFactor(weight.op, weight.n, both);
+      return;
+    }
+  } else if (!nFits && !kFollowsHeads) {
+    SubAxes both = kAxes;
+    llvm::append_range(both, nAxes);
+    if (kFits && k % numParts(both) == 0) {
+      pinFactor(weight.op, weight.k, both);
+      pinFactor(weight.op, weight.n, {});
+      return;
+    }
+  }
+  for (auto [fits, name, size, axes] :
+       {std::tuple(kFits, "input", k, kAxes), {nFits, "output", n, nAxes}})
+    if (!fits)
+      warn(weight.op, Twine("its ") + Twine(size) + " " + name +
+                          " features are not divided by " +
+                          Twine(numParts(axes)) + ": replicated instead");
+  if (!kFits)
+    kAxes.clear();
+  if (!nFits)
+    nAxes.clear();
+  if (!kFollowsHeads && (!kFits || !kAxes.empty()))
+    pinFactor(weight.op, weight.k, kAxes);
+  if (input >= 0 && !kAxes.empty())
+    decided.insert(roles.segment(input, kDim));
+  bool free = !nFollowsHeads && !decided.contains(roles.segment(output, nDim));
+  for (const WeightOp &other : weightOps)
+    if (int dim; free && other.x >= 0)
+      if (int tensor = inputNode(other, dim);
+          roles.segment(tensor, dim) == roles.segment(output, nDim) &&
+          splitsWell(graph.rule(other.op).factors[other.k].size, nAxes))
+        free = false;
+  if (!nFits || (free && !nAxes.empty()))
+    pinFactor(weight.op, weight.n, nAxes);
+  pinDepth(weight, kDim, nDim, kAxes, nAxes);
+}
+
+/// The weight is stored split over depth too, and gathered before use.
+void RecipeMaker::pinDepth(const WeightOp &weight, int, int,
+                           const SubAxes &kAxes, const SubAxes &nAxes) {
+  SubAxes depth = axes({"depth"});
+  const GraphOp &op = graph.graph.ops[weight.op];
+  int tensor = op.operands[weight.weight];
+  if (depth.empty() ||
+      graph.graph.tensors[tensor].role != TensorRole::State)
+    return;
+  const TensorMap &map = op.rule.operands[weight.weight];
+  // Along k: the layout of n may be compound, and only propagation knows it.
+  for (auto [factor, used] :
+       {std::pair(weight.k, kAxes), std::pair(weight.n, nAxes)}) {
+    int dim = dimOfFactor(map, factor);
+    SubAxes stored = used;
+    llvm::append_range(stored, depth);
+    bool isN = factor == weight.n;
+    if (dim < 0 || map[dim].size() != 1 ||
+        op.rule.factors[factor].size % numParts(stored) != 0)
+      continue;
+    if (isN && used.empty() && !axesOf(Role::Col, mesh).empty())
+      continue;
+    pinTensor(tensor, dim, stored, "weights are stored split over depth");
+    return;
+  }
+}
+
+/// What lies between tensor-parallel pairs is split along the sequence.
+void RecipeMaker::pinSequence() {
+  SubAxes col = axes({"col"});
+  if (col.empty() || mesh.axisSize("row") > 1)
+    return;
+  llvm::DenseSet<int> residual;
+  for (const WeightOp &weight : weightOps)
+    if (int dim; weight.x >= 0)
+      if (int tensor = inputNode(weight, dim);
+          roles.role(tensor, dim) == Role::Row)
+        residual.insert(roles.segment(tensor, dim));
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    if (!isa<BinaryOp, LayerNormOp, RMSNormOp>(graph.ops[i]))
+      continue;
+    int tensor = graph.graph.ops[i].results[0];
+    const GraphTensor &value = graph.graph.tensors[tensor];
+    int last = value.shape.size() - 1;
+    if (last < 2 || !residual.contains(roles.segment(tensor, last)))
+      continue;
+    int64_t sequence = value.shape[last - 1];
+    if (sequence > 1 && splitsWell(sequence, col))
+      pinTensor(tensor, last - 1, col, "--sequence-parallel");
+  }
+}
+
+Recipe ax::makeRecipe(const ShardGraph &graph, const Mesh &mesh,
+                      const RecipeOptions &options) {
+  return RecipeMaker(graph, mesh, options).make();
+}

@@ -1,0 +1,111 @@
+//===- Shard.cpp - Layouts for everything, collectives where they differ --===//
+#include "Apply.h"
+#include "Recipe.h"
+#include "ax/Cost/OpCost.h"
+#include "ax/Passes/Passes.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace ax {
+#define GEN_PASS_DEF_SHARD
+#include "ax/Passes/Passes.h.inc"
+} // namespace ax
+
+using namespace mlir;
+using namespace ax;
+
+/// Biases are added after the sum is complete, so they stand alone until
+/// Optimize fuses what can be.
+template <typename OpT>
+static void splitBias(OpT op, int64_t channelDim) {
+  Value bias = op.getBias();
+  if (!bias)
+    return;
+  OpBuilder builder(op);
+  builder.setInsertionPointAfter(op);
+  RankedTensorType type = tensorType(op.getResult());
+  Value shaped = bias;
+  if (channelDim + 1 != type.getRank()) {
+    SmallVector<int64_t> shape(type.getRank() - channelDim, 1);
+    shape[0] = type.getDimSize(channelDim);
+    shaped = ReshapeOp::create(
+        builder, op.getLoc(),
+        RankedTensorType::get(shape, type.getElementType()), bias);
+  }
+  op.getBiasMutable().clear();
+  auto sum = BinaryOp::create(builder, op.getLoc(), BinaryKind::add,
+                              op.getResult(), shaped);
+  if (Attribute stage = op->getAttr("stage"))
+    for (Operation *made = op->getNextNode(); made != sum->getNextNode();
+         made = made->getNextNode())
+      made->setAttr("stage", stage);
+  op.getResult().replaceAllUsesExcept(sum.getResult(), sum);
+}
+
+static void splitBiases(ProgramOp program) {
+  program.walk([](Operation *op) {
+    if (auto linear = dyn_cast<LinearOp>(op))
+      splitBias(linear, tensorType(linear.getResult()).getRank() - 1);
+    else if (auto conv = dyn_cast<ConvOp>(op))
+      splitBias(conv, 1);
+    else if (auto conv = dyn_cast<ConvTransposeOp>(op))
+      splitBias(conv, 1);
+  });
+}
+
+namespace {
+struct Shard : impl::ShardBase<Shard> {
+  using ShardBase::ShardBase;
+
+  void runOnOperation() override {
+    for (ProgramOp program :
+         llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
+      if (failed(shard(program)))
+        return signalPassFailure();
+  }
+
+  LogicalResult shard(ProgramOp program) {
+    sharding::Mesh mesh = getOperation().getMesh();
+    splitBiases(program);
+    FailureOr<ShardGraph> graph = ShardGraph::build(program);
+    if (failed(graph))
+      return failure();
+    if (decomposeSplitRows(*graph, mesh)) {
+      graph = ShardGraph::build(program);
+      if (failed(graph))
+        return failure();
+    }
+    Recipe recipe = makeRecipe(*graph, mesh, {sequenceParallel});
+    for (const RecipeWarning &warning : recipe.warnings)
+      if (failed(complain(warning.op, warning.text)))
+        return failure();
+    cost::Machine machine;
+    sharding::PropagateOptions options;
+    options.cost = cost::collectiveCost(machine);
+    options.flopsPerSecond = machine.flopsPerSecond;
+    options.bytesPerSecond = machine.bytesPerSecond;
+    sharding::Propagation found =
+        sharding::propagate(graph->graph, mesh, recipe.pins, options);
+    for (const std::string &warning : found.warnings)
+      if (failed(complain(program, warning)))
+        return failure();
+    program.walk([](Operation *op) { op->removeAttr(gatheredAttr); });
+    return applyLayouts(program, *graph, found, mesh);
+  }
+
+  /// A layer that cannot be split as asked.
+  LogicalResult complain(Operation *op, StringRef text) {
+    StringRef name = getNodeName(op);
+    auto say = [&](InFlightDiagnostic diagnostic) {
+      if (!name.empty())
+        diagnostic << "'" << name << "': ";
+      diagnostic << text;
+      return diagnostic;
+    };
+    if (strict)
+      return say(op->emitError());
+    say(op->emitWarning());
+    return success();
+  }
+};
+} // namespace

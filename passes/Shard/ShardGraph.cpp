@@ -1,0 +1,146 @@
+//===- ShardGraph.cpp - A program as the sharding engine sees it ----------===//
+#include "ShardGraph.h"
+
+#include "ax/Cost/OpCost.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::sharding;
+
+static OpClass classOf(Operation *op) {
+  if (isa<BroadcastOp, IotaOp>(op))
+    return OpClass::Broadcast;
+  if (isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, PoolOp, AttentionOp,
+          ReduceOp, ArgReduceOp, CumulativeOp, TopKOp, SoftmaxOp, LayerNormOp,
+          RMSNormOp, GatherOp, GatherElementsOp, GatherNDOp, ScatterElementsOp,
+          ScatterNDOp>(op))
+    return OpClass::Reduction;
+  return OpClass::Elementwise;
+}
+
+static TensorRole roleOf(Operation *op) {
+  if (isa<LoadOp>(op))
+    return TensorRole::State;
+  return isa<ConstantOp>(op) ? TensorRole::Constant : TensorRole::Value;
+}
+
+/// Names that causes use; others stay empty.
+static std::vector<std::string> factorNames(Operation *op, const Rule &rule) {
+  std::vector<std::string> names(rule.factors.size());
+  auto name = [&](const TensorMap &map, int dim, const char *text) {
+    for (int factor : map[dim])
+      names[factor] = text;
+  };
+  llvm::TypeSwitch<Operation *>(op)
+      .Case<LinearOp>([&](LinearOp) {
+        name(rule.operands[0], rule.operands[0].size() - 1, "k");
+        name(rule.results[0], rule.results[0].size() - 1, "n");
+      })
+      .Case<ConvOp, ConvTransposeOp>([&](auto) {
+        name(rule.operands[0], 1, "input channels");
+        name(rule.results[0], 1, "output channels");
+      })
+      .Case<AttentionOp>([&](auto) { name(rule.operands[0], 1, "heads"); })
+      .Case<GatherOp>([&](GatherOp gather) {
+        name(rule.operands[0], gather.getAxis(), "vocabulary");
+      });
+  return names;
+}
+
+FailureOr<ShardGraph> ShardGraph::build(ProgramOp program) {
+  ShardGraph result;
+  Mesh noMesh;
+  auto addTensor = [&](Value value, TensorRole role, std::string name) {
+    RankedTensorType type = tensorType(value);
+    GraphTensor tensor;
+    tensor.name = std::move(name);
+    tensor.shape = type.getShape().vec();
+    tensor.elementBytes = cost::elementBytes(type.getElementType());
+    tensor.role = role;
+    result.tensorOf[value] = result.values.size();
+    result.values.push_back(value);
+    result.graph.tensors.push_back(std::move(tensor));
+  };
+  for (auto [i, argument] : llvm::enumerate(program.getBody().getArguments()))
+    addTensor(argument, TensorRole::Input, program.getArgName(i).str());
+  for (Operation &op : program.getBody().front()) {
+    if (auto output = dyn_cast<ReturnOp>(op)) {
+      for (Value value : output.getOperands())
+        result.graph.tensors[result.tensorOf[value]].isOutput = true;
+      continue;
+    }
+    TensorRole role = roleOf(&op);
+    auto load = dyn_cast<LoadOp>(op);
+    for (Value value : op.getResults())
+      addTensor(value, role,
+                load ? load.getState().str() : getNodeName(&op).str());
+    if (role != TensorRole::Value)
+      continue;
+    auto ruled = dyn_cast<ShardingRuleOpInterface>(op);
+    if (!ruled)
+      return op.emitOpError("cannot be sharded: it has no sharding rule");
+    GraphOp node;
+    node.name = getNodeName(&op).str();
+    if (node.name.empty())
+      node.name = op.getName().getStringRef().str();
+    node.opClass = classOf(&op);
+    node.rule = ruled.getShardingRule();
+    for (Value value : op.getOperands())
+      node.operands.push_back(result.tensorOf.lookup(value));
+    for (Value value : op.getResults())
+      node.results.push_back(result.tensorOf.lookup(value));
+    node.flops = cost::contractionFlops(&op, noMesh);
+    node.factorNames = factorNames(&op, node.rule);
+    result.graph.ops.push_back(std::move(node));
+    result.ops.push_back(&op);
+  }
+  return result;
+}
+
+int ax::dimOfFactor(const TensorMap &map, int factor) {
+  for (size_t dim = 0; dim < map.size(); ++dim)
+    if (llvm::is_contained(map[dim], factor))
+      return dim;
+  return -1;
+}
+
+/// The only factor of a dimension; -1 when it has none or several.
+static int onlyFactor(const std::vector<int> &factors) {
+  return factors.size() == 1 ? factors[0] : -1;
+}
+
+std::vector<WeightOp> ax::findWeightOps(const ShardGraph &graph) {
+  std::vector<WeightOp> result;
+  auto isState = [](Value value) {
+    return value.getDefiningOp() && isa<LoadOp>(value.getDefiningOp());
+  };
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const Rule &rule = graph.rule(i);
+    WeightOp found;
+    found.op = i;
+    llvm::TypeSwitch<Operation *>(graph.ops[i])
+        .Case<LinearOp>([&](LinearOp) {
+          found.k = onlyFactor(rule.operands[0].back());
+          found.n = onlyFactor(rule.results[0].back());
+        })
+        .Case<ConvOp, ConvTransposeOp>([&](auto conv) {
+          if (conv.getGroups() != 1)
+            return;
+          found.k = onlyFactor(rule.operands[0][1]);
+          found.n = onlyFactor(rule.results[0][1]);
+        })
+        .Case<GatherOp>([&](GatherOp gather) {
+          if (gather.getAxis() != 0 || !isState(gather.getOperand()) ||
+              tensorType(gather.getOperand()).getRank() != 2)
+            return;
+          found.x = -1;
+          found.weight = 0;
+          found.k = onlyFactor(rule.operands[0][0]);
+          found.n = onlyFactor(rule.operands[0][1]);
+        });
+    if (found.k >= 0 && found.n >= 0)
+      result.push_back(found);
+  }
+  return result;
+}

@@ -1,0 +1,49 @@
+//===- ShardGraph.h - A program as the sharding engine sees it --*- C++ -*-===//
+#ifndef AX_PASSES_SHARD_SHARDGRAPH_H
+#define AX_PASSES_SHARD_SHARDGRAPH_H
+
+#include "ax/Dialect/Ax.h"
+#include "ax/Sharding/Propagate.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace ax {
+
+/// One program's operations with rules, and its values, numbered in program
+/// order. Loads and constants are no ops here: their results are tensors of
+/// role State and Constant, program arguments of role Input.
+struct ShardGraph {
+  sharding::Graph graph;
+  /// As graph.ops.
+  std::vector<mlir::Operation *> ops;
+  /// As graph.tensors.
+  std::vector<mlir::Value> values;
+  llvm::DenseMap<mlir::Value, int> tensorOf;
+
+  /// Fails with an error at an op that has no rule.
+  static mlir::FailureOr<ShardGraph> build(ProgramOp program);
+
+  const sharding::Rule &rule(int op) const { return graph.ops[op].rule; }
+};
+
+/// A contraction of activations with a weight: what tensor parallelism splits.
+struct WeightOp {
+  int op = 0;
+  /// Operand numbers. `x` is -1 for an embedding, whose indices carry no
+  /// features.
+  int x = 0;
+  int weight = 1;
+  /// Rule factors: summed over, and given to the result.
+  int k = -1;
+  int n = -1;
+};
+
+/// The weight contractions among the ops: linear, conv and conv_transpose in
+/// one group, a gather of whole rows of a state.
+std::vector<WeightOp> findWeightOps(const ShardGraph &graph);
+
+/// The dimension of a tensor map that holds `factor`; -1 when none does.
+int dimOfFactor(const sharding::TensorMap &map, int factor);
+
+} // namespace ax
+
+#endif // AX_PASSES_SHARD_SHARDGRAPH_H
