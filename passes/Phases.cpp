@@ -5,12 +5,44 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace ax;
 
 void ax::addNormalizePhase(mlir::OpPassManager &manager) {
   manager.addPass(createNormalize());
   manager.addPass(mlir::createCSEPass());
+}
+
+void ax::addStagePhase(mlir::OpPassManager &manager,
+                       const Strategy &strategy) {
+  mlir::OpPassManager &plan = manager.nest<PlanOp>();
+  SetMeshOptions mesh;
+  mesh.tensor = std::to_string(strategy.row) + "x" +
+                std::to_string(strategy.col) + "x" +
+                std::to_string(strategy.depth);
+  mesh.data = strategy.data;
+  mesh.pipe = strategy.pipe;
+  mesh.micro = strategy.micro;
+  mesh.order = llvm::join(strategy.order, ",");
+  plan.addPass(createSetMesh(mesh));
+  AssignStagesOptions stages;
+  stages.cut.assign(strategy.cuts.begin(), strategy.cuts.end());
+  plan.addPass(createAssignStages(stages));
+}
+
+void ax::addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
+                       bool strict) {
+  ShardOptions options;
+  options.sequenceParallel = strategy.sequenceParallel;
+  options.strict = strict;
+  manager.nest<PlanOp>().addPass(createShard(options));
+}
+
+void ax::addPipelinePhase(mlir::OpPassManager &manager) {
+  mlir::OpPassManager &plan = manager.nest<PlanOp>();
+  plan.addPass(createOutlineStages());
+  plan.addPass(createSchedule());
 }
 
 void ax::registerPhases() {

@@ -54,7 +54,7 @@ static void splitBiases(ProgramOp program) {
 }
 
 namespace {
-struct Shard : impl::ShardBase<Shard> {
+struct Shard : ax::impl::ShardBase<Shard> {
   using ShardBase::ShardBase;
 
   void runOnOperation() override {

@@ -2,13 +2,13 @@
 #ifndef AX_PASSES_PASSES_H
 #define AX_PASSES_PASSES_H
 
+#include "ax/Dialect/Ax.h"
+#include "ax/Passes/Strategy.h"
 #include "mlir/Pass/Pass.h"
 
 #include <memory>
 
 namespace ax {
-
-class AxDialect;
 
 #define GEN_PASS_DECL
 #include "ax/Passes/Passes.h.inc"
@@ -16,7 +16,11 @@ class AxDialect;
 /// Phases, in their order. Each is to run on a module or a plan.
 void addNormalizePhase(mlir::OpPassManager &manager);
 void addRaisePhase(mlir::OpPassManager &manager);
+void addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy);
+void addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
+                   bool strict);
 void addOptimizePhase(mlir::OpPassManager &manager);
+void addPipelinePhase(mlir::OpPassManager &manager);
 
 /// The phases as pipelines of axopt-opt: `ax-phase-normalize` and so on.
 void registerPhases();

@@ -26,4 +26,68 @@ def Normalize : Pass<"ax-normalize"> {
   let dependentDialects = ["ax::AxDialect"];
 }
 
+//===----------------------------------------------------------------------===//
+// Stage
+//===----------------------------------------------------------------------===//
+
+def SetMesh : Pass<"ax-set-mesh", "::ax::PlanOp"> {
+  let summary = "The plan's mesh, with the axes that the recipes know";
+  let options = [
+    Option<"tensor", "tp", "std::string", "\"1\"", "T, or ROWSxCOLUMNSxDEPTH">,
+    Option<"data", "dp", "int64_t", "1", "Size of data">,
+    Option<"pipe", "pp", "int64_t", "1", "Size of pipe">,
+    Option<"micro", "micro-batches", "int64_t", "1", "Size of micro, in time">,
+    Option<"order", "order", "std::string", "\"\"", "Space axes, outermost first">
+  ];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
+def AssignStages : Pass<"ax-assign-stages", "::ax::PlanOp"> {
+  let summary = "Gives each operation its pipeline stage, as an attribute";
+  let description = [{
+    Stages are runs of the program's operations, cut so that the dearest is as
+    cheap as can be, or after the nodes that `cut` names. Loads and constants
+    belong to every stage that uses them.
+  }];
+  let options = [
+    ListOption<"cut", "cut", "std::string", "Node after which a stage ends">
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// Shard
+//===----------------------------------------------------------------------===//
+
+def Shard : Pass<"ax-shard", "::ax::PlanOp"> {
+  let summary = "Layouts for every tensor, collectives where they differ";
+  let description = [{
+    The recipe pins the factors of weight contractions, attention heads, batch
+    and sequence for the plan's mesh; propagation finds the layout of the rest.
+    Afterwards every tensor type of the plan has a layout, and every operation
+    obeys its rule.
+  }];
+  let options = [
+    Option<"sequenceParallel", "sequence-parallel", "bool", "false",
+           "Split what lies between tensor-parallel pairs along the sequence">,
+    Option<"strict", "strict", "bool", "false",
+           "What cannot be split as asked is an error, not a warning">
+  ];
+}
+
+//===----------------------------------------------------------------------===//
+// Pipeline
+//===----------------------------------------------------------------------===//
+
+def OutlineStages : Pass<"ax-outline-stages", "::ax::PlanOp"> {
+  let summary = "Operations into ax.stage, values between stages into transfers";
+  let description = [{
+    A value that crosses several stages is forwarded through each. State lists
+    the stages that load it; state that nothing loads is dropped.
+  }];
+}
+
+def Schedule : Pass<"ax-schedule", "::ax::PlanOp"> {
+  let summary = "The order in which each stage takes the micro-batches";
+}
+
 #endif // AX_PASSES_PASSES_TD

@@ -1,0 +1,160 @@
+//===- AssignStages.cpp - Which pipeline stage does which operation -------===//
+//
+// Operations keep their program order; a stage is a run of them. Cuts are
+// chosen by dynamic programming: the dearest stage, with the values it must
+// send, is as cheap as can be, and of equal choices the one that sends least.
+//
+//===----------------------------------------------------------------------===//
+#include "ax/Cost/OpCost.h"
+#include "ax/Passes/Passes.h"
+
+
+#include <limits>
+
+namespace ax {
+#define GEN_PASS_DEF_ASSIGNSTAGES
+#include "ax/Passes/Passes.h.inc"
+} // namespace ax
+
+using namespace mlir;
+using namespace ax;
+
+namespace {
+
+struct AssignStages : ax::impl::AssignStagesBase<AssignStages> {
+  using AssignStagesBase::AssignStagesBase;
+
+  void runOnOperation() override {
+    PlanOp plan = getOperation();
+    int64_t stages = plan.getMesh().axisSize("pipe");
+    for (ProgramOp program : plan.getBody().getOps<ProgramOp>())
+      if (failed(assign(program, stages)))
+        return signalPassFailure();
+  }
+
+  LogicalResult assign(ProgramOp program, int64_t stages);
+  FailureOr<SmallVector<size_t>> namedCuts(ProgramOp program, int64_t stages);
+  SmallVector<size_t> balancedCuts(int64_t stages);
+
+  /// Operations that stand in one place; loads and constants are everywhere.
+  SmallVector<Operation *> ops;
+  /// Seconds of ops[0 .. i).
+  SmallVector<double> before;
+  /// Bytes that cross a cut before ops[i].
+  SmallVector<int64_t> crossing;
+};
+
+} // namespace
+
+LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
+  ops.clear();
+  llvm::DenseMap<Operation *, size_t> position;
+  for (Operation &op : program.getBody().front().without_terminator())
+    if (!isa<LoadOp, ConstantOp>(op)) {
+      position[&op] = ops.size();
+      ops.push_back(&op);
+    }
+  if (static_cast<int64_t>(ops.size()) < stages)
+    return program.emitError("has ")
+           << ops.size() << " operations, too few for " << stages
+           << " pipeline stages: use a smaller --pp";
+
+  cost::Machine machine;
+  sharding::Mesh noMesh;
+  before.assign(1, 0);
+  crossing.assign(ops.size() + 1, 0);
+  for (auto [i, op] : llvm::enumerate(ops)) {
+    before.push_back(before.back() + cost::seconds(op, noMesh, machine));
+    for (Value value : op->getResults()) {
+      size_t last = i;
+      for (Operation *user : value.getUsers()) {
+        auto it = position.find(user);
+        last = std::max(last, it == position.end() ? i : it->second);
+      }
+      for (size_t cut = i + 1; cut <= last; ++cut)
+        crossing[cut] += cost::localBytes(tensorType(value), noMesh);
+    }
+  }
+
+  SmallVector<size_t> cuts;
+  if (cut.empty()) {
+    cuts = balancedCuts(stages);
+  } else {
+    FailureOr<SmallVector<size_t>> named = namedCuts(program, stages);
+    if (failed(named))
+      return failure();
+    cuts = *named;
+  }
+  Builder builder(program.getContext());
+  int64_t stage = 0;
+  for (auto [i, op] : llvm::enumerate(ops)) {
+    while (stage < static_cast<int64_t>(cuts.size()) && i >= cuts[stage])
+      ++stage;
+    op->setAttr("stage", builder.getI64IntegerAttr(stage));
+  }
+  return success();
+}
+
+FailureOr<SmallVector<size_t>> AssignStages::namedCuts(ProgramOp program,
+                                                       int64_t stages) {
+  if (static_cast<int64_t>(cut.size()) != stages - 1)
+    return program.emitError("is cut at ")
+           << cut.size() << " places, but " << stages << " stages need "
+           << stages - 1;
+  SmallVector<size_t> cuts;
+  for (const std::string &name : cut) {
+    size_t end = 0;
+    for (auto [i, op] : llvm::enumerate(ops))
+      if (getNodeName(op) == name)
+        end = i + 1;
+    if (end == 0)
+      return program.emitError("has no node named '")
+             << name << "' to cut after";
+    if (!cuts.empty() && end <= cuts.back())
+      return program.emitError("cut after '")
+             << name << "' does not come after the cut before it";
+    if (end >= ops.size())
+      return program.emitError("cut after '")
+             << name << "' leaves the last stage empty";
+    cuts.push_back(end);
+  }
+  return cuts;
+}
+
+SmallVector<size_t> AssignStages::balancedCuts(int64_t stages) {
+  size_t n = ops.size();
+  cost::Machine machine;
+  auto send = [&](size_t cut) {
+    return cut == 0 || cut == n
+               ? 0.0
+               : machine.collectiveLatency +
+                     crossing[cut] / machine.collectiveBytesPerSecond;
+  };
+  struct Choice {
+    double worst = std::numeric_limits<double>::infinity();
+    double sent = 0;
+    size_t cut = 0;
+  };
+  // best[s][i]: ops[0 .. i) in s + 1 stages.
+  std::vector<std::vector<Choice>> best(stages, std::vector<Choice>(n + 1));
+  for (size_t i = 1; i <= n; ++i)
+    best[0][i] = {before[i] + send(i), send(i), 0};
+  for (int64_t s = 1; s < stages; ++s)
+    for (size_t i = s + 1; i <= n; ++i)
+      for (size_t cut = s; cut < i; ++cut) {
+        const Choice &left = best[s - 1][cut];
+        Choice choice{std::max(left.worst, before[i] - before[cut] + send(i)),
+                      left.sent + send(i), cut};
+        if (choice.worst < best[s][i].worst ||
+            (choice.worst == best[s][i].worst &&
+             choice.sent < best[s][i].sent))
+          best[s][i] = choice;
+      }
+  SmallVector<size_t> cuts;
+  size_t end = n;
+  for (int64_t s = stages - 1; s > 0; --s) {
+    end = best[s][end].cut;
+    cuts.push_back(end);
+  }
+  return SmallVector<size_t>(llvm::reverse(cuts));
+}

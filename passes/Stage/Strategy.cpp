@@ -1,0 +1,151 @@
+//===- Strategy.cpp - Strategies from flags and files ---------------------===//
+#include "ax/Passes/Strategy.h"
+#include "ax/Support/Error.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/YAMLTraits.h"
+
+#include <algorithm>
+
+using namespace ax;
+
+static constexpr int64_t maxRanks = int64_t(1) << 20;
+
+static llvm::Error usage(const llvm::Twine &message) {
+  return makeError(ExitCode::Usage, message);
+}
+
+static int64_t &sizeOf(Strategy &strategy, llvm::StringRef axis) {
+  if (axis == "pipe")
+    return strategy.pipe;
+  if (axis == "data")
+    return strategy.data;
+  if (axis == "depth")
+    return strategy.depth;
+  return axis == "row" ? strategy.row : strategy.col;
+}
+
+llvm::Expected<sharding::Mesh> Strategy::mesh() const {
+  std::vector<std::string> sorted = order;
+  std::sort(sorted.begin(), sorted.end());
+  if (sorted != std::vector<std::string>{"col", "data", "depth", "pipe", "row"})
+    return usage("the order of axes must name pipe, data, depth, row and col, "
+                 "each once");
+  std::vector<sharding::Axis> axes;
+  int64_t ranks = 1;
+  for (const std::string &name : order) {
+    int64_t size = sizeOf(const_cast<Strategy &>(*this), name);
+    if (size < 1 || size > maxRanks || (ranks *= size) > maxRanks)
+      return usage("axis " + name + " = " + llvm::Twine(size) +
+                   ": sizes are at least 1, and there are at most " +
+                   llvm::Twine(maxRanks) + " ranks");
+    axes.push_back({name, size, false});
+  }
+  if (micro < 1 || micro > maxRanks)
+    return usage("--micro-batches=" + llvm::Twine(micro) + ": at least 1");
+  axes.push_back({"micro", micro, true});
+  return sharding::Mesh(std::move(axes));
+}
+
+llvm::Error Strategy::setTensorParallel(llvm::StringRef text) {
+  llvm::SmallVector<llvm::StringRef> parts;
+  text.split(parts, 'x');
+  llvm::SmallVector<int64_t> sizes;
+  for (llvm::StringRef part : parts)
+    if (int64_t size; !part.getAsInteger(10, size) && size >= 1)
+      sizes.push_back(size);
+  if (sizes.size() == parts.size() && sizes.size() == 1) {
+    col = sizes[0];
+    row = depth = 1;
+    return llvm::Error::success();
+  }
+  if (sizes.size() == parts.size() && sizes.size() == 3) {
+    row = sizes[0];
+    col = sizes[1];
+    depth = sizes[2];
+    return llvm::Error::success();
+  }
+  return usage("--tp=" + text +
+               ": expected T, or ROWSxCOLUMNSxDEPTH, sizes at least 1");
+}
+
+llvm::Error Strategy::setOrder(llvm::StringRef text) {
+  llvm::SmallVector<llvm::StringRef> parts;
+  text.split(parts, ',');
+  order.assign(parts.begin(), parts.end());
+  for (std::string &name : order)
+    name = llvm::StringRef(name).trim().str();
+  llvm::Expected<sharding::Mesh> checked = mesh();
+  return checked ? llvm::Error::success()
+                 : addContext(checked.takeError(), "--order=" + text);
+}
+
+llvm::Error Strategy::addShard(llvm::StringRef text) {
+  auto [pattern, layout] = text.rsplit('=');
+  if (pattern.empty() || layout.empty())
+    return usage("--shard=" + text +
+                 ": expected PATTERN=colwise|rowwise|replicate|LAYOUT");
+  shard.push_back({pattern.str(), layout.str()});
+  return llvm::Error::success();
+}
+
+//===----------------------------------------------------------------------===//
+// YAML
+//===----------------------------------------------------------------------===//
+
+LLVM_YAML_IS_SEQUENCE_VECTOR(ax::ShardPin)
+
+namespace llvm::yaml {
+template <>
+struct MappingTraits<ax::ShardPin> {
+  static void mapping(IO &io, ax::ShardPin &pin) {
+    io.mapRequired("pattern", pin.pattern);
+    io.mapRequired("layout", pin.layout);
+  }
+};
+template <>
+struct MappingTraits<ax::Strategy> {
+  static void mapping(IO &io, ax::Strategy &s) {
+    io.mapOptional("data", s.data, int64_t(1));
+    io.mapOptional("depth", s.depth, int64_t(1));
+    io.mapOptional("row", s.row, int64_t(1));
+    io.mapOptional("col", s.col, int64_t(1));
+    io.mapOptional("pipe", s.pipe, int64_t(1));
+    io.mapOptional("micro-batches", s.micro, int64_t(1));
+    io.mapOptional("order", s.order);
+    io.mapOptional("sequence-parallel", s.sequenceParallel, false);
+    io.mapOptional("shard", s.shard);
+    io.mapOptional("cut", s.cuts);
+  }
+};
+} // namespace llvm::yaml
+
+llvm::Expected<Strategy> Strategy::fromYAML(llvm::StringRef text,
+                                            llvm::StringRef fileName) {
+  std::string message;
+  auto collect = [](const llvm::SMDiagnostic &diagnostic, void *out) {
+    auto &to = *static_cast<std::string *>(out);
+    if (to.empty())
+      to = (llvm::Twine(diagnostic.getLineNo()) + ": " +
+            diagnostic.getMessage())
+               .str();
+  };
+  Strategy strategy;
+  llvm::yaml::Input input(text, nullptr, collect, &message);
+  input >> strategy;
+  if (input.error())
+    return usage(fileName + ":" + message);
+  llvm::Expected<sharding::Mesh> checked = strategy.mesh();
+  if (!checked)
+    return addContext(checked.takeError(), fileName);
+  return strategy;
+}
+
+std::string Strategy::toYAML() const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::yaml::Output output(os);
+  Strategy copy = *this;
+  output << copy;
+  return text;
+}
