@@ -1,0 +1,39 @@
+//===- Plan.h - Plans as files: read, check, tell about ---------*- C++ -*-===//
+#ifndef AX_PLAN_PLAN_H
+#define AX_PLAN_PLAN_H
+
+#include "ax/Dialect/Ax.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace ax::plan {
+
+/// Parses a plan. The file is untrusted: BadPlan with file, line and what is
+/// wrong, InputOutput when it cannot be read. Not yet verified as a plan.
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+readPlan(llvm::StringRef path, mlir::MLIRContext &context);
+
+/// Writes the plan aside and renames it; `-` is standard output. Reading it
+/// again gives the same plan.
+llvm::Error writePlan(mlir::ModuleOp module, llvm::StringRef path);
+
+/// Proves what docs/plan-format.md lists, without running anything; BadPlan
+/// with every fault found.
+llvm::Error verifyPlan(mlir::ModuleOp module);
+
+/// Mesh and groups, stages, state and peak memory per rank, FLOPs, number and
+/// bytes of collectives per axis.
+void summarise(mlir::ModuleOp module, llvm::raw_ostream &os);
+
+/// How each Linear, Conv and attention is split or why not; for each collective
+/// its node, cause and bytes.
+void explain(mlir::ModuleOp module, llvm::raw_ostream &os);
+std::string explainJSON(mlir::ModuleOp module);
+
+/// What every rank holds and does, beside the whole: bytes of weights, FLOPs of
+/// contractions, collectives by axis, seconds of stages.
+std::string reportJSON(mlir::ModuleOp module);
+
+} // namespace ax::plan
+
+#endif // AX_PLAN_PLAN_H

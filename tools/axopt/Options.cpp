@@ -1,0 +1,248 @@
+//===- Options.cpp - The command line of axopt ----------------------------===//
+#include "Options.h"
+#include "ax/Runtime/Npy.h"
+#include "ax/Support/Error.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/Support/CommandLine.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+using namespace ax;
+namespace cl = llvm::cl;
+
+llvm::ArrayRef<llvm::StringRef> ax::phaseNames() {
+  static const llvm::StringRef names[] = {"import", "normalize", "raise",
+                                          "stage",  "shard",     "optimize",
+                                          "pipeline"};
+  return names;
+}
+
+namespace {
+cl::OptionCategory category("axopt options");
+
+struct Flags {
+  cl::opt<std::string> input{cl::Positional, cl::Required,
+                             cl::desc("MODEL.onnx | PLAN.mlir"),
+                             cl::cat(category)};
+  cl::opt<std::string> output{"o", cl::desc("Where the plan goes (- : standard output)"),
+                              cl::value_desc("FILE"), cl::init("-"),
+                              cl::cat(category)};
+  cl::opt<std::string> tp{
+      "tp", cl::desc("Tensor parallel: T, or ROWSxCOLUMNSxDEPTH"),
+      cl::value_desc("T|RxCxZ"), cl::cat(category)};
+  cl::opt<int64_t> dp{"dp", cl::desc("Data parallel: batch split D ways"),
+                      cl::value_desc("D"), cl::cat(category)};
+  cl::opt<int64_t> pp{"pp", cl::desc("Pipeline stages"), cl::value_desc("P"),
+                      cl::cat(category)};
+  cl::opt<int64_t> micro{"micro-batches",
+                         cl::desc("Slices of the batch, one after another"),
+                         cl::value_desc("M"), cl::cat(category)};
+  cl::alias tpLong{"tensor-parallel-size", cl::aliasopt(tp),
+                   cl::desc("Alias of --tp"), cl::cat(category)};
+  cl::alias dpLong{"data-parallel-size", cl::aliasopt(dp),
+                   cl::desc("Alias of --dp"), cl::cat(category)};
+  cl::alias ppLong{"pipeline-parallel-size", cl::aliasopt(pp),
+                   cl::desc("Alias of --pp"), cl::cat(category)};
+  cl::opt<std::string> order{
+      "order",
+      cl::desc("Axes of the mesh, outermost first (pipe,data,depth,row,col)"),
+      cl::value_desc("AXES"), cl::cat(category)};
+  cl::opt<bool> sequenceParallel{
+      "sequence-parallel",
+      cl::desc("Split what lies between tensor-parallel pairs by sequence"),
+      cl::cat(category)};
+  cl::list<std::string> shard{
+      "shard",
+      cl::desc("Layout of a layer or tensor: colwise, rowwise, replicate, or "
+               "the text of a layout"),
+      cl::value_desc("PATTERN=LAYOUT"), cl::cat(category)};
+  cl::list<std::string> cut{"cut",
+                            cl::desc("End a pipeline stage after this node"),
+                            cl::value_desc("NODE"), cl::cat(category)};
+  cl::opt<std::string> strategy{"strategy",
+                                cl::desc("Read all the above from a YAML file; "
+                                         "flags beside it win"),
+                                cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> saveStrategy{
+      "save-strategy", cl::desc("Write all the above to a YAML file"),
+      cl::value_desc("FILE"), cl::cat(category)};
+  cl::list<std::string> dim{"dim", cl::desc("Size of a symbolic dimension"),
+                            cl::value_desc("NAME=N"), cl::cat(category)};
+  cl::list<std::string> shape{"shape", cl::desc("Shape of an input: x=8x128"),
+                              cl::value_desc("INPUT=SHAPE"), cl::cat(category)};
+  cl::list<std::string> constant{"const",
+                                 cl::desc("An input with a fixed value"),
+                                 cl::value_desc("INPUT=FILE.npy"),
+                                 cl::cat(category)};
+  cl::opt<std::string> testData{
+      "test-data",
+      cl::desc("Take the shapes of inputs from an ONNX test-case folder"),
+      cl::value_desc("DIR"), cl::cat(category)};
+  cl::opt<bool> strict{"strict",
+                       cl::desc("What cannot be split as asked is an error"),
+                       cl::cat(category)};
+  cl::opt<bool> verify{"verify", cl::desc("Only check the plan"),
+                       cl::cat(category)};
+  cl::opt<bool> quiet{"quiet", cl::desc("No summary"), cl::cat(category)};
+  cl::opt<Explain> explain{
+      "explain",
+      cl::desc("How each layer is split and why each collective is there"),
+      cl::values(clEnumValN(Explain::Text, "", "as text"),
+                 clEnumValN(Explain::Text, "text", "as text"),
+                 clEnumValN(Explain::JSON, "json", "as JSON")),
+      cl::init(Explain::No), cl::ValueOptional, cl::cat(category)};
+  cl::opt<std::string> report{
+      "report", cl::desc("JSON of what every rank holds and does"),
+      cl::value_desc("FILE"), cl::cat(category)};
+  cl::list<std::string> dumpAfter{
+      "dump-after",
+      cl::desc("Print the IR after a phase: import, normalize, raise, stage, "
+               "shard, optimize, pipeline"),
+      cl::value_desc("PHASE"), cl::CommaSeparated, cl::cat(category)};
+};
+
+llvm::Error usage(const llvm::Twine &message) {
+  return makeError(ExitCode::Usage, message);
+}
+
+/// `NAME=VALUE`.
+llvm::Expected<std::pair<llvm::StringRef, llvm::StringRef>>
+splitPair(llvm::StringRef flag, llvm::StringRef text) {
+  auto [name, value] = text.rsplit('=');
+  if (name.empty() || value.empty())
+    return usage("--" + flag + "=" + text + ": expected NAME=VALUE");
+  return std::pair(name, value);
+}
+
+llvm::Error readDims(const Flags &flags, import::ImportOptions &options) {
+  for (llvm::StringRef text : flags.dim) {
+    auto pair = splitPair("dim", text);
+    if (!pair)
+      return pair.takeError();
+    int64_t size;
+    if (pair->second.getAsInteger(10, size) || size < 1)
+      return usage("--dim=" + text + ": the size must be a positive number");
+    options.dims[pair->first.str()] = size;
+  }
+  for (llvm::StringRef text : flags.shape) {
+    auto pair = splitPair("shape", text);
+    if (!pair)
+      return pair.takeError();
+    llvm::SmallVector<llvm::StringRef> parts;
+    pair->second.split(parts, 'x');
+    Shape shape;
+    for (llvm::StringRef part : parts)
+      if (int64_t size; !part.getAsInteger(10, size) && size >= 0)
+        shape.push_back(size);
+    if (shape.size() != parts.size())
+      return usage("--shape=" + text + ": expected sizes like 8x128");
+    options.shapes[pair->first.str()] = shape;
+  }
+  for (llvm::StringRef text : flags.constant) {
+    auto pair = splitPair("const", text);
+    if (!pair)
+      return pair.takeError();
+    llvm::Expected<HostTensor> tensor = rt::readNpy(pair->second.str());
+    if (!tensor)
+      return tensor.takeError();
+    options.constants.emplace(pair->first.str(), std::move(*tensor));
+  }
+  return llvm::Error::success();
+}
+
+/// Shapes of `input_*.pb` of a test-case folder, or of the `test_data_set_0`
+/// in it. Shapes given by --shape win.
+llvm::Error readTestData(llvm::StringRef folder,
+                         import::ImportOptions &options) {
+  llvm::SmallString<128> at(folder);
+  llvm::sys::path::append(at, "test_data_set_0");
+  if (!llvm::sys::fs::is_directory(at))
+    at = folder;
+  for (int i = 0;; ++i) {
+    llvm::SmallString<128> file(at);
+    llvm::sys::path::append(file, "input_" + llvm::Twine(i) + ".pb");
+    if (!llvm::sys::fs::exists(file)) {
+      if (i == 0)
+        return makeError(ExitCode::InputOutput,
+                         "--test-data=" + folder + ": there is no " + file);
+      return llvm::Error::success();
+    }
+    auto tensor = import::readTensorProto(file);
+    if (!tensor)
+      return tensor.takeError();
+    options.shapes.try_emplace(tensor->name, tensor->tensor.getShape());
+  }
+}
+
+llvm::Error readStrategy(const Flags &flags, Strategy &strategy) {
+  if (!flags.strategy.empty()) {
+    auto buffer = llvm::MemoryBuffer::getFile(flags.strategy);
+    if (!buffer)
+      return makeError(ExitCode::InputOutput,
+                       "cannot read '" + flags.strategy +
+                           "': " + buffer.getError().message());
+    auto read = Strategy::fromYAML((*buffer)->getBuffer(), flags.strategy);
+    if (!read)
+      return read.takeError();
+    strategy = *read;
+  }
+  if (flags.dp.getNumOccurrences())
+    strategy.data = flags.dp;
+  if (flags.pp.getNumOccurrences())
+    strategy.pipe = flags.pp;
+  if (flags.micro.getNumOccurrences())
+    strategy.micro = flags.micro;
+  if (flags.sequenceParallel.getNumOccurrences())
+    strategy.sequenceParallel = flags.sequenceParallel;
+  if (!flags.cut.empty())
+    strategy.cuts.assign(flags.cut.begin(), flags.cut.end());
+  if (flags.tp.getNumOccurrences())
+    if (llvm::Error error = strategy.setTensorParallel(flags.tp))
+      return error;
+  if (flags.order.getNumOccurrences())
+    if (llvm::Error error = strategy.setOrder(flags.order))
+      return error;
+  for (const std::string &text : flags.shard)
+    if (llvm::Error error = strategy.addShard(text))
+      return error;
+  auto mesh = strategy.mesh();
+  return mesh ? llvm::Error::success() : mesh.takeError();
+}
+} // namespace
+
+llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
+  static Flags flags;
+  mlir::registerPassManagerCLOptions();
+  mlir::registerDefaultTimingManagerCLOptions();
+  std::string errors;
+  llvm::raw_string_ostream os(errors);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv, "axopt: an ONNX model as a plan that many ranks run\n",
+          &os))
+    return usage(llvm::StringRef(errors).trim());
+
+  Options options;
+  options.input = flags.input;
+  options.output = flags.output;
+  options.saveStrategy = flags.saveStrategy;
+  options.strict = flags.strict;
+  options.verifyOnly = flags.verify;
+  options.quiet = flags.quiet;
+  options.explain = flags.explain;
+  options.report = flags.report;
+  options.dumpAfter.assign(flags.dumpAfter.begin(), flags.dumpAfter.end());
+  for (const std::string &phase : options.dumpAfter)
+    if (!llvm::is_contained(phaseNames(), phase))
+      return usage("--dump-after=" + phase + ": there is no such phase");
+  if (llvm::Error error = readStrategy(flags, options.strategy))
+    return std::move(error);
+  if (llvm::Error error = readDims(flags, options.import))
+    return std::move(error);
+  if (!flags.testData.empty())
+    if (llvm::Error error = readTestData(flags.testData, options.import))
+      return std::move(error);
+  return options;
+}

@@ -1,0 +1,37 @@
+//===- Options.h - The command line of axopt --------------------*- C++ -*-===//
+#ifndef AX_TOOLS_AXOPT_OPTIONS_H
+#define AX_TOOLS_AXOPT_OPTIONS_H
+
+#include "ax/Import/Import.h"
+#include "ax/Passes/Strategy.h"
+
+namespace ax {
+
+enum class Explain { No, Text, JSON };
+
+struct Options {
+  std::string input;
+  std::string output = "-";
+  import::ImportOptions import;
+  Strategy strategy;
+  std::string saveStrategy;
+  bool strict = false;
+  bool verifyOnly = false;
+  bool quiet = false;
+  Explain explain = Explain::No;
+  /// JSON of what every rank holds and does, to this file.
+  std::string report;
+  /// Phases after which the IR goes to standard error.
+  std::vector<std::string> dumpAfter;
+};
+
+/// The names that --dump-after takes, in order.
+llvm::ArrayRef<llvm::StringRef> phaseNames();
+
+/// Parses the command line; fails with code Usage. `--help` and `--version`
+/// end the process.
+llvm::Expected<Options> parseOptions(int argc, char **argv);
+
+} // namespace ax
+
+#endif // AX_TOOLS_AXOPT_OPTIONS_H

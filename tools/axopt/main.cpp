@@ -1,0 +1,150 @@
+//===- main.cpp - axopt: ONNX in, plan out --------------------------------===//
+#include "Options.h"
+#include "ax/Dialect/Ax.h"
+#include "ax/Passes/Passes.h"
+#include "ax/Plan/Plan.h"
+#include "ax/Support/AtomicFile.h"
+#include "ax/Support/Error.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/Path.h"
+
+using namespace ax;
+using mlir::ModuleOp;
+using mlir::OwningOpRef;
+
+namespace {
+
+/// Diagnostics of passes as the tool's own messages; the text of errors is
+/// kept for the error that ends the tool.
+class Diagnostics {
+public:
+  explicit Diagnostics(mlir::MLIRContext &context)
+      : handler(&context, [this](mlir::Diagnostic &diagnostic) {
+          std::string text = diagnostic.str();
+          switch (diagnostic.getSeverity()) {
+          case mlir::DiagnosticSeverity::Error:
+            errors += (errors.empty() ? "" : "\n") + text;
+            break;
+          case mlir::DiagnosticSeverity::Warning:
+            llvm::errs() << "axopt: warning: " << text << '\n';
+            break;
+          default:
+            llvm::errs() << "axopt: note: " << text << '\n';
+          }
+          return mlir::success();
+        }) {}
+
+  llvm::Error take(ExitCode code) {
+    return makeError(code, errors.empty() ? "failed without saying why"
+                                          : std::exchange(errors, {}));
+  }
+
+private:
+  std::string errors;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+struct Phase {
+  llvm::StringRef name;
+  /// Of a failure: the strategy does not fit, or a fault of ours.
+  ExitCode code;
+  std::function<void(mlir::OpPassManager &)> add;
+};
+
+llvm::Error compile(ModuleOp module, const Options &options,
+                    Diagnostics &diagnostics) {
+  const Strategy &strategy = options.strategy;
+  const Phase phases[] = {
+      {"normalize", ExitCode::Internal, addNormalizePhase},
+      {"raise", ExitCode::Internal, addRaisePhase},
+      {"stage", ExitCode::Usage,
+       [&](auto &manager) { addStagePhase(manager, strategy); }},
+      {"shard", ExitCode::Usage,
+       [&](auto &manager) { addShardPhase(manager, strategy, options.strict); }},
+      {"optimize", ExitCode::Internal, addOptimizePhase},
+      {"pipeline", ExitCode::Internal, addPipelinePhase},
+  };
+  auto dump = [&](llvm::StringRef phase) {
+    if (llvm::is_contained(options.dumpAfter, phase))
+      llvm::errs() << "// after " << phase << '\n' << module << '\n';
+  };
+  dump("import");
+  mlir::DefaultTimingManager timing;
+  mlir::applyDefaultTimingManagerCLOptions(timing);
+  mlir::TimingScope scope = timing.getRootScope();
+  for (const Phase &phase : phases) {
+    mlir::PassManager manager(module.getContext());
+    if (failed(mlir::applyPassManagerCLOptions(manager)))
+      return diagnostics.take(ExitCode::Usage);
+    mlir::TimingScope phaseScope = scope.nest(phase.name);
+    manager.enableTiming(phaseScope);
+    phase.add(manager);
+    if (failed(manager.run(module)))
+      return diagnostics.take(phase.code);
+    dump(phase.name);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<OwningOpRef<ModuleOp>>
+load(const Options &options, mlir::MLIRContext &context,
+     Diagnostics &diagnostics) {
+  if (llvm::sys::path::extension(options.input) == ".mlir")
+    return plan::readPlan(options.input, context);
+  if (options.verifyOnly)
+    return makeError(ExitCode::Usage,
+                     "--verify checks a plan (.mlir), not a model: '" +
+                         options.input + "'");
+  auto module = import::importModel(options.input, options.import, context);
+  if (!module)
+    return module.takeError();
+  if (llvm::Error error = compile(**module, options, diagnostics))
+    return addContext(std::move(error), options.input);
+  return std::move(*module);
+}
+
+llvm::Error run(const Options &options) {
+  mlir::MLIRContext context;
+  context.loadDialect<AxDialect>();
+  Diagnostics diagnostics(context);
+  if (!options.saveStrategy.empty())
+    if (llvm::Error error = writeFileAtomically(options.saveStrategy,
+                                                options.strategy.toYAML()))
+      return error;
+  auto module = load(options, context, diagnostics);
+  if (!module)
+    return module.takeError();
+  // What comes out is checked like what comes in.
+  if (llvm::Error error = plan::verifyPlan(**module))
+    return error;
+  if (options.verifyOnly) {
+    llvm::outs() << options.input << ": verified\n";
+    return llvm::Error::success();
+  }
+  if (!options.quiet)
+    plan::summarise(**module, llvm::errs());
+  if (!options.report.empty())
+    if (llvm::Error error = writeFileAtomically(options.report,
+                                                plan::reportJSON(**module)))
+      return error;
+  if (options.explain == Explain::Text)
+    plan::explain(**module, llvm::outs());
+  else if (options.explain == Explain::JSON)
+    llvm::outs() << plan::explainJSON(**module) << '\n';
+  if (options.explain != Explain::No && options.output == "-")
+    return llvm::Error::success();
+  return plan::writePlan(**module, options.output);
+}
+
+} // namespace
+
+int main(int argc, char **argv) {
+  llvm::Expected<Options> options = parseOptions(argc, argv);
+  if (!options)
+    return reportError("axopt", options.takeError());
+  if (llvm::Error error = run(*options))
+    return reportError("axopt", std::move(error));
+  return static_cast<int>(ExitCode::Success);
+}
