@@ -9,10 +9,11 @@ namespace ax::codegen {
 
 llvm::Error Localizer::fault(Operation *op, const llvm::Twine &message) {
   llvm::StringRef node = getNodeName(op);
-  return makeError(ExitCode::BadPlan,
-                   op->getName().getStringRef() +
-                       (node.empty() ? llvm::Twine("") : " of node '" + node + "'") +
-                       ": " + message);
+  return makeError(
+      ExitCode::BadPlan,
+      op->getName().getStringRef() +
+          (node.empty() ? llvm::Twine("") : " of node '" + node + "'") + ": " +
+          message);
 }
 
 Operation *Localizer::cloneLocal(Operation *op) {
@@ -85,8 +86,8 @@ llvm::Expected<LocalStage> Localizer::run(StageOp stage) {
     region.emplaceBlock();
   Block &block = region.front();
   if (block.getNumArguments() == 0)
-    block.addArguments(arguments, SmallVector<Location>(arguments.size(),
-                                                        stage.getLoc()));
+    block.addArguments(arguments,
+                       SmallVector<Location>(arguments.size(), stage.getLoc()));
   builder.setInsertionPointToStart(&block);
   for (BlockArgument argument : body.getArguments())
     mapping.map(argument, block.getArgument(argument.getArgNumber()));

@@ -58,7 +58,8 @@ Value Localizer::compare(CompareKind kind, Value lhs, Value rhs) {
 }
 
 Value Localizer::select(Value condition, Value onTrue, Value onFalse) {
-  auto type = broadcastType(onTrue, onFalse, tensorType(onTrue).getElementType());
+  auto type =
+      broadcastType(onTrue, onFalse, tensorType(onTrue).getElementType());
   auto shape =
       broadcastShapes(type.getShape(), tensorType(condition).getShape());
   assert(succeeded(shape) && "shapes made by localisation fit");
@@ -110,8 +111,8 @@ Value Localizer::globalIndex(const sharding::DimLayout &layout, int64_t dim,
     localWeight *= factor.localSize();
   }
   Value index = ConstantOp::create(
-      builder, DenseElementsAttr::get(i64Type(shape),
-                                      ArrayRef<int64_t>(fromLocal)));
+      builder,
+      DenseElementsAttr::get(i64Type(shape), ArrayRef<int64_t>(fromLocal)));
   return fromRank ? binary(BinaryKind::add, index, fromRank) : index;
 }
 

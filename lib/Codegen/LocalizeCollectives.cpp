@@ -13,8 +13,8 @@ using namespace mlir;
 namespace ax::codegen {
 
 using sharding::Digit;
-using sharding::DimLayout;
 using sharding::Digits;
+using sharding::DimLayout;
 using sharding::SubAxes;
 
 /// The runs of digits that `axes` tell. `wholeSize`: local extent of the
@@ -138,9 +138,9 @@ Value Localizer::swapRuns(Operation *op, Value value, int64_t gatherDim,
   result[scatterDim] = scatter.major * scatter.minor;
   int64_t moved = gatherDim, split = scatterDim;
   bool gatherLater = gatherDim > scatterDim;
-  SmallVector<int64_t> shape =
-      gatherLater ? divided(value, moved, gather.major)
-                  : divided(value, split, scatter.major);
+  SmallVector<int64_t> shape = gatherLater
+                                   ? divided(value, moved, gather.major)
+                                   : divided(value, split, scatter.major);
   Value operand = reshape(value, shape);
   // Dividing the earlier dimension shifts the later one.
   int64_t &later = gatherLater ? moved : split;
@@ -165,8 +165,8 @@ Value Localizer::sliceRun(Value value, int64_t dim, const Run &run) {
   SmallVector<int64_t> shape = divided(value, dim, run.major);
   Value whole = reshape(value, shape);
   SmallVector<Value> starts(shape.size(), constantInt(0));
-  starts[dim] = binary(BinaryKind::mul, axisIndex(run.axes),
-                       constantInt(run.minor));
+  starts[dim] =
+      binary(BinaryKind::mul, axisIndex(run.axes), constantInt(run.minor));
   shape[dim] = run.minor;
   return reshape(dynamicSlice(whole, starts, shape), result);
 }
@@ -229,15 +229,15 @@ llvm::Expected<Value> Localizer::moveParts(Operation *op, Value value,
 
   SmallVector<Run> gathered, scattered;
   if (gathers) {
-    auto runs = runsOf(op, from.dims[source], axes,
-                       to.dims[source].localSize());
+    auto runs =
+        runsOf(op, from.dims[source], axes, to.dims[source].localSize());
     if (!runs)
       return runs.takeError();
     gathered = *runs;
   }
   if (target >= 0) {
-    auto runs = runsOf(op, to.dims[target], axes,
-                       from.dims[target].localSize());
+    auto runs =
+        runsOf(op, to.dims[target], axes, from.dims[target].localSize());
     if (!runs)
       return runs.takeError();
     scattered = *runs;

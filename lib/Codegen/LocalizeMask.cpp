@@ -24,12 +24,12 @@ static Attribute neutralOf(Operation *op, Type element) {
   bool largest = kind == ReduceOpKind::min;
   double one = kind == ReduceOpKind::prod ? 1 : 0;
   if (auto integer = dyn_cast<IntegerType>(element))
-    return IntegerAttr::get(integer,
-                            isExtreme ? extremeInt(integer, largest)
-                                      : APInt(integer.getWidth(), one != 0));
+    return IntegerAttr::get(integer, isExtreme
+                                         ? extremeInt(integer, largest)
+                                         : APInt(integer.getWidth(), one != 0));
   double infinity = std::numeric_limits<double>::infinity();
-  return FloatAttr::get(element, isExtreme ? (largest ? infinity : -infinity)
-                                           : one);
+  return FloatAttr::get(element,
+                        isExtreme ? (largest ? infinity : -infinity) : one);
 }
 
 Value Localizer::maskDim(Value value, int64_t dim,

@@ -97,8 +97,8 @@ void Localizer::localizeIota(IotaOp op) {
   Value index = globalIndex(layout, dim, type.getRank());
   RankedTensorType indexType = tensorType(index);
   if (indexType.getElementType() != type.getElementType())
-    index = CastOp::create(builder, indexType.clone(type.getElementType()),
-                           index);
+    index =
+        CastOp::create(builder, indexType.clone(type.getElementType()), index);
   if (tensorType(index) != type)
     index = BroadcastOp::create(builder, type, index);
   mapping.map(op.getResult(), index);
@@ -125,21 +125,20 @@ llvm::Error Localizer::localizeGather(GatherOp op) {
   indices = select(compare(CompareKind::lt, indices, zero), fromEnd, indices);
 
   int64_t localSize = dim.localSize();
-  Value start = binary(BinaryKind::mul, axisIndex(dim.axes()),
-                       constantInt(localSize));
+  Value start =
+      binary(BinaryKind::mul, axisIndex(dim.axes()), constantInt(localSize));
   Value inside = binary(BinaryKind::sub, indices, start);
-  Value last = binary(
-      BinaryKind::min, constantInt(localSize - 1),
-      binary(BinaryKind::sub, binary(BinaryKind::sub, size, constantInt(1)),
-             start));
-  Value valid =
-      BinaryOp::create(builder, boolType(tensorType(inside).getShape()),
-                       BinaryKind::logical_and,
-                       compare(CompareKind::ge, inside, zero),
-                       compare(CompareKind::le, inside, last));
-  Value clamped = binary(BinaryKind::max, zero,
-                         binary(BinaryKind::min, inside,
-                                constantInt(localSize - 1)));
+  Value last =
+      binary(BinaryKind::min, constantInt(localSize - 1),
+             binary(BinaryKind::sub,
+                    binary(BinaryKind::sub, size, constantInt(1)), start));
+  Value valid = BinaryOp::create(
+      builder, boolType(tensorType(inside).getShape()), BinaryKind::logical_and,
+      compare(CompareKind::ge, inside, zero),
+      compare(CompareKind::le, inside, last));
+  Value clamped =
+      binary(BinaryKind::max, zero,
+             binary(BinaryKind::min, inside, constantInt(localSize - 1)));
   Value table = mapping.lookup(op.getOperand());
   RankedTensorType type = localType(op.getType());
   Value rows = GatherOp::create(builder, type, table, clamped, axis);
@@ -172,9 +171,9 @@ void Localizer::localizeAttention(AttentionOp op) {
   } else if (tensorType(mask).getElementType().isInteger(1)) {
     mask = binary(BinaryKind::logical_and, mask, attended);
   } else {
-    Value never = constant(FloatAttr::get(
-        tensorType(mask).getElementType(),
-        -std::numeric_limits<double>::infinity()));
+    Value never =
+        constant(FloatAttr::get(tensorType(mask).getElementType(),
+                                -std::numeric_limits<double>::infinity()));
     mask = select(attended, mask, never);
   }
   local.getMaskMutable().assign(mask);

@@ -75,8 +75,8 @@ private:
   mlir::Value scatterRun(mlir::Operation *op, mlir::Value value, int64_t dim,
                          const Run &run);
   mlir::Value swapRuns(mlir::Operation *op, mlir::Value value,
-                       int64_t gatherDim, const Run &gather,
-                       int64_t scatterDim, const Run &scatter);
+                       int64_t gatherDim, const Run &gather, int64_t scatterDim,
+                       const Run &scatter);
   mlir::Value sliceRun(mlir::Value value, int64_t dim, const Run &run);
 
   // LocalizeBuild.cpp

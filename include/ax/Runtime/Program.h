@@ -112,6 +112,9 @@ struct Kernel {
   /// Names it in traces.
   std::string name;
   NativeKernel function = nullptr;
+  /// When > 0: one more buffer after the command's, private to each thread that
+  /// calls it and aligned to 64 bytes; its content does not matter.
+  int64_t scratchBytes = 0;
 };
 
 struct KernelCommand {

@@ -1,0 +1,33 @@
+//===- Codegen.h - From a plan's program to commands ------------*- C++ -*-===//
+#ifndef AX_CODEGEN_CODEGEN_H
+#define AX_CODEGEN_CODEGEN_H
+
+#include "ax/Runtime/Program.h"
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+namespace ax {
+class PlanOp;
+class ProgramOp;
+} // namespace ax
+
+namespace ax::codegen {
+
+struct Options {
+  /// Folder of compiled kernels; empty: none are kept.
+  std::string cacheDir;
+  /// Threads that compile kernels.
+  int64_t numThreads = 1;
+  /// Every operation is a kernel of its own; for finding faults.
+  bool separateKernels = false;
+};
+
+/// Commands, kernels and memory of all stages of `program`, which must be part
+/// of a verified plan. BadPlan errors name the stage and node that cannot be
+/// localised, Unsupported ones what has no kernel.
+llvm::Expected<rt::Program> generate(ProgramOp program,
+                                     const Options &options = {});
+
+} // namespace ax::codegen
+
+#endif // AX_CODEGEN_CODEGEN_H

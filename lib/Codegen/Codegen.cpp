@@ -1,0 +1,245 @@
+//===- Codegen.cpp - From a plan's program to commands --------------------===//
+#include "ax/Codegen/Codegen.h"
+
+#include "StageBuilder.h"
+#include "ax/Codegen/Fusion.h"
+#include "ax/Eval/Elements.h"
+#include "ax/Support/Error.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+static std::vector<int64_t> toVector(ArrayRef<int64_t> values) {
+  return {values.begin(), values.end()};
+}
+
+static std::string nameOr(StringRef name, const char *kind, size_t number) {
+  return name.empty() ? kind + std::to_string(number) : name.str();
+}
+
+namespace {
+
+class ProgramBuilder {
+public:
+  ProgramBuilder(ProgramOp program, const Options &options)
+      : program(program), options(options), tables(result) {}
+
+  llvm::Expected<rt::Program> build() {
+    result.name = program.getSymName().str();
+    result.mesh = getMesh(program);
+    if (llvm::Error error = addPorts())
+      return error;
+    if (llvm::Error error = addStages())
+      return error;
+    addTransfers();
+    for (auto [number, stage] : llvm::enumerate(stages)) {
+      auto source = prepare(stage);
+      if (!source)
+        return addContext(source.takeError(), "stage " + stage.getSymName());
+      sources.push_back(std::move(*source));
+    }
+    if (llvm::Error error = compileKernels())
+      return error;
+    for (auto [source, stage] : llvm::zip_equal(sources, result.stages))
+      if (llvm::Error error = buildStage(source, tables, stage))
+        return addContext(std::move(error), "stage " + stage.name);
+    if (llvm::Error error = addSchedule())
+      return error;
+    return std::move(result);
+  }
+
+private:
+  rt::Port portOf(Type type, std::string name) {
+    auto tensor = cast<RankedTensorType>(type);
+    rt::Port port;
+    port.name = std::move(name);
+    port.dtype = *eval::toDType(tensor.getElementType());
+    port.shape = toVector(tensor.getShape());
+    port.layout = getLayout(tensor, result.mesh);
+    return port;
+  }
+
+  llvm::Error addPorts() {
+    for (auto [number, type] : llvm::enumerate(program.getArgumentTypes()))
+      result.inputs.push_back(
+          portOf(type, nameOr(program.getArgName(number), "input", number)));
+    for (auto [number, type] : llvm::enumerate(program.getResultTypes()))
+      result.outputs.push_back(portOf(
+          type, nameOr(program.getResultName(number), "output", number)));
+    for (const std::vector<rt::Port> *ports : {&result.inputs, &result.outputs})
+      for (const rt::Port &port : *ports)
+        if (!port.layout.partial.empty())
+          return makeError(ExitCode::BadPlan,
+                           "'" + port.name + "' is a partial sum");
+    return llvm::Error::success();
+  }
+
+  llvm::Error addStages() {
+    Block &body = program.getBody().front();
+    int64_t numStages = result.mesh.axisSize("pipe");
+    stages.resize(numStages);
+    for (auto stage : body.getOps<StageOp>()) {
+      if (stages[stage.getOn()])
+        return makeError(ExitCode::Unsupported,
+                         "two stages on the same ranks: '" +
+                             stages[stage.getOn()].getSymName() + "' and '" +
+                             stage.getSymName() + "'");
+      stages[stage.getOn()] = stage;
+    }
+    result.stages.resize(numStages);
+    for (int64_t number = 0; number < numStages; ++number) {
+      if (!stages[number])
+        return makeError(ExitCode::BadPlan, "no ax.stage on pipe coordinate " +
+                                                llvm::Twine(number));
+      result.stages[number].name = stages[number].getSymName().str();
+    }
+    sharding::SubAxes pipe;
+    if (result.mesh.find("pipe"))
+      pipe.push_back(result.mesh.whole("pipe"));
+    for (int64_t rank = 0, e = result.mesh.numRanks(); rank < e; ++rank)
+      result.stages[result.mesh.index(pipe, result.mesh.coordinates(rank))]
+          .ranks.push_back(rank);
+    return llvm::Error::success();
+  }
+
+  void addTransfers() {
+    for (auto transfer : program.getBody().front().getOps<TransferOp>()) {
+      rt::Transfer made;
+      RankedTensorType type = tensorType(transfer.getResult());
+      StringRef node = getNodeName(transfer);
+      made.name = nameOr(node, "transfer", result.transfers.size());
+      made.fromStage = transfer.getFrom();
+      made.toStage = transfer.getTo();
+      made.slots = transfer.getSlots();
+      made.bytes = byteSize(*eval::toDType(type.getElementType()));
+      for (int64_t extent : getLayout(type, result.mesh).localShape())
+        made.bytes *= extent;
+      transfers[transfer] = result.transfers.size();
+      result.transfers.push_back(std::move(made));
+    }
+  }
+
+  int32_t stateOf(StringRef name) {
+    auto [it, isNew] = tables.states.try_emplace(name, 0);
+    if (!isNew)
+      return it->second;
+    auto op = SymbolTable::lookupNearestSymbolFrom<StateOp>(
+        program, StringAttr::get(program.getContext(), name));
+    rt::Port port = portOf(op.getTensorType(), name.str());
+    rt::State state;
+    state.name = port.name;
+    state.dtype = port.dtype;
+    state.shape = port.shape;
+    state.layout = port.layout;
+    state.file = op.getFile().str();
+    state.offset = op.getOffset();
+    it->second = result.states.size();
+    result.states.push_back(std::move(state));
+    return it->second;
+  }
+
+  llvm::Expected<StageSource> prepare(StageOp stage) {
+    StageSource source;
+    auto local = localize(stage, result.mesh);
+    if (!local)
+      return local.takeError();
+    source.local = std::move(*local);
+    for (const std::string &state : source.local.states)
+      stateOf(state);
+    for (Value operand : stage.getOperands()) {
+      if (auto argument = dyn_cast<BlockArgument>(operand)) {
+        source.inputs.push_back(
+            {rt::Space::Input, static_cast<int32_t>(argument.getArgNumber())});
+        continue;
+      }
+      auto transfer = operand.getDefiningOp<TransferOp>();
+      if (!transfer)
+        return makeError(ExitCode::BadPlan,
+                         "an operand comes neither from the program's inputs "
+                         "nor through ax.transfer");
+      source.inputs.push_back(
+          {rt::Space::Received, transfers.lookup(transfer)});
+    }
+    for (Value value : stage.getResults()) {
+      StageOutput &output = source.outputs.emplace_back();
+      for (OpOperand &use : value.getUses()) {
+        if (isa<ReturnOp>(use.getOwner()))
+          output.outputs.push_back(use.getOperandNumber());
+        else if (auto transfer = dyn_cast<TransferOp>(use.getOwner()))
+          output.transfers.push_back(transfers.lookup(transfer));
+        else
+          return makeError(ExitCode::BadPlan,
+                           "a result is used without ax.transfer");
+      }
+    }
+    fuse(*source.local.program, options.separateKernels);
+    return source;
+  }
+
+  llvm::Error compileKernels() {
+    KernelOptions kernelOptions;
+    kernelOptions.cacheDir = options.cacheDir;
+    kernelOptions.numThreads = options.numThreads;
+    auto compiler = KernelCompiler::create(kernelOptions);
+    if (!compiler)
+      return compiler.takeError();
+    SmallVector<FusionOp> fusions;
+    for (StageSource &source : sources)
+      llvm::append_range(
+          fusions, source.local.program->getBody().front().getOps<FusionOp>());
+    auto compiled = (*compiler)->compileAll(fusions);
+    if (!compiled)
+      return compiled.takeError();
+    auto code = std::make_shared<std::vector<std::shared_ptr<const void>>>();
+    size_t next = 0;
+    for (StageSource &source : sources)
+      for (auto fusion :
+           source.local.program->getBody().front().getOps<FusionOp>()) {
+        code->push_back((*compiled)[next].code);
+        source.kernels[fusion] = (*compiled)[next++];
+      }
+    result.code = code;
+    return llvm::Error::success();
+  }
+
+  llvm::Error addSchedule() {
+    auto schedules = program.getBody().front().getOps<ScheduleOp>();
+    if (schedules.empty())
+      return makeError(ExitCode::BadPlan, "the program has no ax.schedule");
+    ScheduleOp schedule = *schedules.begin();
+    for (auto [stage, order] :
+         llvm::zip_equal(result.stages,
+                         schedule.getOrders().getAsValueRange<StringAttr>())) {
+      SmallVector<StringRef> actions;
+      order.split(actions, ' ', -1, /*KeepEmpty=*/false);
+      for (StringRef action : actions) {
+        int32_t microBatch = 0;
+        if (!action.consume_front("F") || action.getAsInteger(10, microBatch) ||
+            microBatch < 0 || microBatch >= result.mesh.numTimeSlices())
+          return makeError(ExitCode::BadPlan,
+                           "stage " + stage.name +
+                               ": the schedule has an unknown action");
+        stage.schedule.push_back({microBatch});
+      }
+    }
+    return llvm::Error::success();
+  }
+
+  ProgramOp program;
+  const Options &options;
+  rt::Program result;
+  ProgramTables tables;
+  std::vector<StageOp> stages;
+  std::vector<StageSource> sources;
+  llvm::DenseMap<Operation *, int32_t> transfers;
+};
+
+} // namespace
+
+llvm::Expected<rt::Program> generate(ProgramOp program,
+                                     const Options &options) {
+  return ProgramBuilder(program, options).build();
+}
+
+} // namespace ax::codegen

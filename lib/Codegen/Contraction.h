@@ -1,0 +1,37 @@
+//===- Contraction.h - Contractions as strided matrix products --*- C++ -*-===//
+#ifndef AX_LIB_CODEGEN_CONTRACTION_H
+#define AX_LIB_CODEGEN_CONTRACTION_H
+
+#include "ax/Runtime/LibraryOps.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <optional>
+
+namespace ax::codegen {
+
+/// One loop of a contraction: its extent, and its stride in a, b, c and the
+/// residual; -1 in a tensor that does not have it.
+struct ContractionDim {
+  int64_t size = 1;
+  int64_t a = -1, b = -1, c = -1, residual = -1;
+};
+
+struct Contraction {
+  llvm::SmallVector<ContractionDim> batch, m, n, k;
+  DType dtype = DType::F32;
+  bool hasResidual = false;
+};
+
+/// Which operand stands in the way.
+struct ContractionFault {
+  bool a = false, b = false;
+};
+
+/// The contraction as one batched matrix product. Loops that are one loop in
+/// memory are joined; more loops of m or n become batch dimensions.
+std::optional<rt::MatmulDesc> toMatmul(const Contraction &contraction,
+                                       ContractionFault &fault);
+
+} // namespace ax::codegen
+
+#endif // AX_LIB_CODEGEN_CONTRACTION_H

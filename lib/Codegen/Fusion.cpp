@@ -1,0 +1,231 @@
+//===- Fusion.cpp - What is computed together -----------------------------===//
+#include "ax/Codegen/Fusion.h"
+
+#include "FusionGroups.h"
+#include "Library.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+static void removeUnused(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (op.use_empty() && isPure(&op) && !op.hasTrait<OpTrait::IsTerminator>())
+      op.erase();
+}
+
+/// Activations that no library has become operations of their own.
+static void splitActivations(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    auto split = [&](auto contraction) {
+      auto kind = contraction.getActivation();
+      if (!kind || libraryActivation(*kind))
+        return;
+      ImplicitLocOpBuilder builder(op.getLoc(), &op);
+      builder.setInsertionPointAfter(&op);
+      Value result = contraction.getResult();
+      Operation *last =
+          UnaryOp::create(builder, result.getType(), *kind, result);
+      Operation *first = last;
+      if (Value residual = contraction.getResidual())
+        last = BinaryOp::create(builder, result.getType(), BinaryKind::add,
+                                last->getResult(0), residual);
+      contraction.getResidualMutable().clear();
+      contraction.removeActivationAttr();
+      result.replaceAllUsesExcept(last->getResult(0), first);
+    };
+    if (auto linear = dyn_cast<LinearOp>(op))
+      split(linear);
+    else if (auto conv = dyn_cast<ConvOp>(op))
+      split(conv);
+  }
+}
+
+/// A result that is only wanted transposed is written so.
+static void absorbTransposes(Block &block) {
+  for (Operation &op : block) {
+    if (!canPermuteResult(&op) || !op.hasOneUse())
+      continue;
+    auto linear = dyn_cast<LinearOp>(op);
+    auto transpose = dyn_cast<TransposeOp>(*op.user_begin());
+    if (!transpose || (linear && linear.getResidual()))
+      continue;
+    op.setAttr(kResultPermutation, transpose.getPermutationAttr());
+    op.getResult(0).setType(cast<RankedTensorType>(transpose.getType()));
+    transpose.getResult().replaceAllUsesWith(op.getResult(0));
+    // Its operand has another type now; it is unused and goes with the others.
+  }
+}
+
+/// What something other than a kernel reads.
+static MemoryValues findMemoryValues(Block &block) {
+  MemoryValues inMemory;
+  auto isConstant = [](Value) { return false; };
+  for (Operation &op : block) {
+    if (isLibraryOp(&op)) {
+      LibraryCall call = makeLibraryCall(&op, isConstant, inMemory);
+      while (!call.wantsDense.empty()) {
+        for (OpOperand *operand : call.wantsDense)
+          inMemory.insert(operand->get());
+        call = makeLibraryCall(&op, isConstant, inMemory);
+      }
+      for (const LibraryCall::Argument &argument : call.arguments)
+        inMemory.insert(argument.base);
+    } else if (isa<CollectiveOpInterface, ReturnOp>(op)) {
+      for (Value operand : op.getOperands()) {
+        View view = viewOf(operand, inMemory);
+        inMemory.insert(view.isDense() ? view.base : operand);
+      }
+    }
+  }
+  return inMemory;
+}
+
+namespace {
+
+/// Puts the groups into `ax.fusion` operations, everything in an order in which
+/// operands come first.
+class Rewriter {
+public:
+  Rewriter(Block &block, const FusionGroups &groups,
+           const MemoryValues &inMemory)
+      : block(block), groups(groups), inMemory(inMemory) {
+    for (auto [i, op] : llvm::enumerate(block))
+      order[&op] = i;
+    // The first group of a value that is in memory makes it.
+    for (auto [i, group] : llvm::enumerate(groups.getGroups()))
+      for (Operation *member : group.members)
+        if (inMemory.contains(member->getResult(0)) &&
+            (!isFree(member) || group.members.front() == member))
+          maker[member] = i;
+    built.resize(groups.getGroups().size());
+  }
+
+  void run() {
+    SmallVector<Operation *> ops;
+    for (Operation &op : block)
+      ops.push_back(&op);
+    for (Operation *op : ops)
+      place(op);
+    for (Operation *op : llvm::reverse(ops))
+      if (groups.groupsOf(op).size() && op->use_empty())
+        op->erase();
+  }
+
+private:
+  /// What `op` needs at the top level, then `op` itself, at the end.
+  void place(Operation *op) {
+    if (auto it = maker.find(op); it != maker.end()) {
+      build(it->second);
+      return;
+    }
+    bool isInside = !groups.groupsOf(op).empty() && !isFree(op);
+    if (isInside || !placed.insert(op).second)
+      return;
+    for (Value operand : op->getOperands())
+      if (Operation *source = operand.getDefiningOp())
+        if (isNeeded(source))
+          place(source);
+    op->moveBefore(&block, block.end());
+  }
+  bool isNeeded(Operation *source) {
+    return source->getBlock() == &block && order.contains(source);
+  }
+
+  void build(unsigned number) {
+    if (built[number])
+      return;
+    built[number] = true;
+    const FusionGroup &group = groups.getGroups()[number];
+    SmallVector<Operation *> members(group.members.begin(),
+                                     group.members.end());
+    llvm::sort(members, [&](Operation *a, Operation *b) {
+      return order.lookup(a) < order.lookup(b);
+    });
+    SetVector<Value> operands;
+    SmallVector<Value> results;
+    for (Operation *member : members) {
+      for (Value operand : member->getOperands())
+        if (Operation *source = operand.getDefiningOp();
+            !source || !group.members.contains(source))
+          operands.insert(operand);
+      auto it = maker.find(member);
+      if (it != maker.end() && it->second == number)
+        llvm::append_range(results, member->getResults());
+    }
+    for (Value operand : operands)
+      if (Operation *source = operand.getDefiningOp())
+        if (isNeeded(source))
+          place(source);
+
+    // Placing may have replaced values by results of other kernels.
+    OpBuilder builder(block.getParentOp()->getContext());
+    builder.setInsertionPointToEnd(&block);
+    SmallVector<Location> locations;
+    SmallVector<Value> current;
+    IRMapping mapping;
+    for (Value operand : operands) {
+      current.push_back(replaced.lookup_or(operand, operand));
+      locations.push_back(operand.getLoc());
+    }
+    Operation *last = members.back();
+    for (Operation *member : members)
+      if (!isFree(member))
+        last = member;
+    auto fusion = FusionOp::create(builder, last->getLoc(),
+                                   TypeRange(ValueRange(results)), current);
+    Block &body = fusion.getBody().empty() ? fusion.getBody().emplaceBlock()
+                                           : fusion.getBody().front();
+    for (auto [operand, now, location] :
+         llvm::zip_equal(operands, current, locations))
+      mapping.map(operand, body.addArgument(now.getType(), location));
+    builder.setInsertionPointToEnd(&body);
+    for (Operation *member : members)
+      builder.clone(*member, mapping);
+    SmallVector<Value> yielded;
+    for (Value result : results)
+      yielded.push_back(mapping.lookup(result));
+    YieldOp::create(builder, last->getLoc(), yielded);
+    for (auto [from, to] : llvm::zip_equal(results, fusion.getResults())) {
+      replaced[from] = to;
+      // Members of kernels not yet built still look for the old value.
+      from.replaceUsesWithIf(to, [&](OpOperand &use) {
+        return groups.groupsOf(use.getOwner()).empty() ||
+               isViewOp(use.getOwner());
+      });
+    }
+  }
+
+  Block &block;
+  const FusionGroups &groups;
+  const MemoryValues &inMemory;
+  llvm::DenseMap<Operation *, unsigned> order;
+  llvm::DenseMap<Operation *, unsigned> maker;
+  llvm::DenseMap<Value, Value> replaced;
+  llvm::DenseSet<Operation *> placed;
+  std::vector<bool> built;
+};
+
+} // namespace
+
+void fuse(ProgramOp program, bool separately) {
+  Block &block = program.getBody().front();
+  removeUnused(block);
+  splitActivations(block);
+  absorbTransposes(block);
+  removeUnused(block);
+  IRRewriter rewriter(program.getContext());
+  DominanceInfo dominance(program);
+  eliminateCommonSubExpressions(rewriter, dominance, program);
+
+  MemoryValues inMemory = findMemoryValues(block);
+  FusionGroups groups(block, inMemory, separately);
+  Rewriter(block, groups, inMemory).run();
+  removeUnused(block);
+}
+
+} // namespace ax::codegen

@@ -1,0 +1,301 @@
+//===- FusionGroups.cpp - Which operations share a kernel -----------------===//
+//
+// From the last operation to the first, each joins the kernel of its users if
+// it may, or starts one. What leaves a kernel is written to memory once.
+//
+//===----------------------------------------------------------------------===//
+#include "FusionGroups.h"
+
+#include "ax/Codegen/Kernel.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+static constexpr int64_t maxInlineElements = 64;
+/// Longer kernels gain little and compile slowly.
+static constexpr size_t maxMembers = 96;
+/// A row is kept in cache while a kernel works on it.
+static constexpr int64_t maxRowElements = 1 << 16;
+
+bool isInlineConstant(Operation *op) {
+  auto constant = dyn_cast_or_null<ConstantOp>(op);
+  if (!constant)
+    return false;
+  auto dense = dyn_cast<DenseElementsAttr>(constant.getValue());
+  return dense &&
+         (dense.isSplat() || dense.getNumElements() <= maxInlineElements);
+}
+
+bool isFree(Operation *op) {
+  return isViewOp(op) || isInlineConstant(op) || isa<IotaOp, AxisIndexOp>(op);
+}
+
+/// In a kernel if anybody wants it there.
+static bool isFusable(Operation *op) {
+  if (isa<ConstantOp>(op))
+    return isInlineConstant(op);
+  return isa<AxisIndexOp>(op) || (!isa<PoolOp, TopKOp>(op) && canFuse(op));
+}
+
+/// Some tens of instructions per element.
+static bool isCostly(Operation *op) {
+  auto unary = dyn_cast<UnaryOp>(op);
+  if (!unary) {
+    auto binary = dyn_cast<BinaryOp>(op);
+    return binary && binary.getKind() == BinaryKind::pow;
+  }
+  switch (unary.getKind()) {
+  case UnaryKind::neg:
+  case UnaryKind::abs:
+  case UnaryKind::sign:
+  case UnaryKind::sqrt:
+  case UnaryKind::rsqrt:
+  case UnaryKind::reciprocal:
+  case UnaryKind::relu:
+  case UnaryKind::ceil:
+  case UnaryKind::floor:
+  case UnaryKind::round:
+  case UnaryKind::trunc:
+  case UnaryKind::logical_not:
+  case UnaryKind::bit_not:
+  case UnaryKind::is_nan:
+  case UnaryKind::is_pos_inf:
+  case UnaryKind::is_neg_inf:
+    return false;
+  default:
+    return true;
+  }
+}
+
+static int64_t numElements(Operation *op) {
+  return tensorType(op->getResult(0)).getNumElements();
+}
+
+/// Dimensions in front of the rows that a row operation works on; nothing when
+/// its rows are not contiguous.
+static std::optional<ArrayRef<int64_t>> rowPrefix(Operation *op) {
+  ArrayRef<int64_t> shape = tensorType(op->getOperand(0)).getShape();
+  int64_t rank = shape.size(), first = rank;
+  if (auto reduce = dyn_cast<ReduceOp>(op)) {
+    first = rank - static_cast<int64_t>(reduce.getDims().size());
+    if (!reduce.getDims().empty() && reduce.getDims().front() != first)
+      return std::nullopt;
+  } else if (auto norm = dyn_cast<LayerNormOp>(op)) {
+    first = norm.getAxis();
+  } else if (auto norm = dyn_cast<RMSNormOp>(op)) {
+    first = norm.getAxis();
+  } else if (auto softmax = dyn_cast<SoftmaxOp>(op)) {
+    if ((first = softmax.getDim()) != rank - 1)
+      return std::nullopt;
+  } else {
+    return std::nullopt;
+  }
+  return shape.take_front(first);
+}
+
+/// Element-wise along leading dimensions: row by row, nothing moves.
+static bool keepsRows(Operation *op) {
+  return isa<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp>(op);
+}
+
+FusionGroups::FusionGroups(Block &block, MemoryValues &inMemory,
+                           bool separately)
+    : inMemory(inMemory), separately(separately) {
+  for (Operation &op : llvm::reverse(block))
+    if (isFusable(&op))
+      place(&op);
+}
+
+ArrayRef<unsigned> FusionGroups::groupsOf(Operation *op) const {
+  auto it = memberOf.find(op);
+  return it == memberOf.end() ? ArrayRef<unsigned>() : it->second;
+}
+
+void FusionGroups::join(Operation *op, unsigned group) {
+  groups[group].demand[op] = demandOf(op, group);
+  groups[group].members.insert(op);
+  memberOf[op].push_back(group);
+}
+
+void FusionGroups::place(Operation *op) {
+  llvm::SmallSetVector<unsigned, 4> wanting;
+  for (Operation *user : op->getUsers())
+    for (unsigned group : groupsOf(user))
+      wanting.insert(group);
+  bool wanted = llvm::any_of(op->getResults(),
+                             [&](Value v) { return inMemory.contains(v); });
+
+  if (isFree(op)) {
+    for (unsigned group : wanting)
+      join(op, group);
+    wanting.clear();
+    if (!wanted || isa<ConstantOp>(op))
+      return;
+  } else if (!separately) {
+    bool alone = wanting.size() == 1 && !wanted;
+    for (unsigned group : wanting) {
+      if (!mayJoin(op, group) || (!alone && usersReach(op, group)))
+        continue;
+      if (!alone &&
+          numElements(op) != numElements(groups[group].members.front()))
+        continue;
+      join(op, group);
+      if (!alone)
+        inMemory.insert(op->result_begin(), op->result_end());
+      return;
+    }
+  }
+  if (wanting.empty() && !wanted)
+    return;
+  groups.emplace_back();
+  inMemory.insert(op->result_begin(), op->result_end());
+  join(op, groups.size() - 1);
+}
+
+int64_t FusionGroups::demandOf(Operation *op, unsigned group) const {
+  const FusionGroup &kernel = groups[group];
+  int64_t demand = 0;
+  for (OpOperand &use : op->getUses()) {
+    Operation *user = use.getOwner();
+    auto it = kernel.demand.find(user);
+    if (it == kernel.demand.end())
+      continue;
+    int64_t wanted = it->second;
+    if (isa<ConcatOp, PadOp>(user)) // Each operand where it is, not elsewhere.
+      wanted = std::min(wanted, numElements(op));
+    else if (fusionKind(user) == FusionKind::Row)
+      wanted = numElements(op);
+    demand = std::max(demand, wanted);
+  }
+  return demand ? demand : numElements(op);
+}
+
+bool FusionGroups::mayJoin(Operation *op, unsigned group) const {
+  const FusionGroup &kernel = groups[group];
+  if (kernel.members.size() >= maxMembers || op->getNumResults() != 1)
+    return false;
+  for (Operation *member : kernel.members)
+    if (fusionKind(member) == FusionKind::Window)
+      return false;
+  switch (fusionKind(op)) {
+  case FusionKind::Pull:
+    return mayPull(op, group);
+  case FusionKind::Row:
+    return mayKeepRows(op, group);
+  default:
+    return false;
+  }
+}
+
+/// Working an element out at each use must not cost more than reading it.
+bool FusionGroups::mayPull(Operation *op, unsigned group) const {
+  int64_t elements = std::max<int64_t>(numElements(op), 1);
+  int64_t demand = demandOf(op, group);
+  if (demand <= elements)
+    return true;
+  if (isCostly(op))
+    return false;
+  if (elements == 1 || demand <= 2 * elements)
+    return true;
+  // The same for a whole row: worked out once for it.
+  for (Operation *user : op->getUsers()) {
+    if (!llvm::is_contained(groups[group].members, user))
+      continue;
+    ArrayRef<int64_t> wide = tensorType(user->getResult(0)).getShape();
+    ArrayRef<int64_t> narrow = tensorType(op->getResult(0)).getShape();
+    bool isGatherIndex = isa<GatherOp>(user) &&
+                         user->getOperand(1) == op->getResult(0) &&
+                         wide.size() > narrow.size();
+    bool isPerRow = !wide.empty() && !narrow.empty() && narrow.back() == 1 &&
+                    wide.back() >= 16 &&
+                    numElements(user) <= elements * wide.back();
+    if (!isGatherIndex && !isPerRow)
+      return false;
+  }
+  return true;
+}
+
+/// The kernel must go on row by row with what `op` makes of each row.
+bool FusionGroups::mayKeepRows(Operation *op, unsigned group) const {
+  std::optional<ArrayRef<int64_t>> prefix = rowPrefix(op);
+  if (!prefix)
+    return false;
+  int64_t rows = 1;
+  for (int64_t extent : *prefix)
+    rows *= extent;
+  if (rows == 0 ||
+      tensorType(op->getOperand(0)).getNumElements() / rows > maxRowElements)
+    return false;
+  auto keepsPrefix = [&](Value value) {
+    ArrayRef<int64_t> shape = tensorType(value).getShape();
+    return shape.size() >= prefix->size() &&
+           shape.take_front(prefix->size()) == *prefix;
+  };
+  const FusionGroup &kernel = groups[group];
+  for (Operation *member : kernel.members)
+    if (fusionKind(member) == FusionKind::Row && rowPrefix(member) != prefix)
+      return false;
+  llvm::SmallSetVector<Operation *, 16> dependents;
+  dependents.insert(op);
+  for (size_t i = 0; i < dependents.size(); ++i) {
+    Operation *source = dependents[i];
+    for (Operation *user : source->getUsers()) {
+      if (!kernel.members.contains(user))
+        continue;
+      bool moves = !keepsRows(user) && fusionKind(user) != FusionKind::Row &&
+                   !isa<ReshapeOp, BroadcastOp>(user);
+      if (moves || !keepsPrefix(user->getResult(0)) ||
+          !keepsPrefix(source->getResult(0)))
+        return false;
+      dependents.insert(user);
+    }
+  }
+  return true;
+}
+
+bool FusionGroups::usersReach(Operation *op, unsigned group) const {
+  bool reached = false;
+  SmallVector<Operation *> worklist;
+  SmallPtrSet<Operation *, 32> visited;
+  llvm::SmallDenseSet<unsigned> expanded;
+  // A kernel is done before anything it makes is used.
+  auto expand = [&](unsigned next) {
+    reached |= next == group;
+    if (!expanded.insert(next).second)
+      return;
+    for (Operation *member : groups[next].members)
+      for (Value result : member->getResults())
+        if (inMemory.contains(result))
+          for (Operation *user : result.getUsers())
+            if (visited.insert(user).second)
+              worklist.push_back(user);
+  };
+  auto visit = [&](Operation *user) {
+    if (visited.insert(user).second)
+      worklist.push_back(user);
+  };
+  // Out of the group, through copies of free operations too.
+  SmallVector<Operation *> leaving{op};
+  while (!leaving.empty())
+    for (Operation *user : leaving.pop_back_val()->getUsers()) {
+      for (unsigned next : groupsOf(user))
+        if (next != group)
+          expand(next);
+      if (groupsOf(user).empty())
+        visit(user);
+      else if (isFree(user))
+        leaving.push_back(user);
+    }
+  while (!worklist.empty() && !reached) {
+    Operation *current = worklist.pop_back_val();
+    for (unsigned next : groupsOf(current))
+      expand(next);
+    if (groupsOf(current).empty() || isFree(current))
+      for (Operation *user : current->getUsers())
+        visit(user);
+  }
+  return reached;
+}
+
+} // namespace ax::codegen

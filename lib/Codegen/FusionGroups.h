@@ -1,0 +1,53 @@
+//===- FusionGroups.h - Which operations share a kernel ---------*- C++ -*-===//
+#ifndef AX_LIB_CODEGEN_FUSIONGROUPS_H
+#define AX_LIB_CODEGEN_FUSIONGROUPS_H
+
+#include "Views.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace ax::codegen {
+
+/// Operations of one kernel. Cheap ones may be in several.
+struct FusionGroup {
+  llvm::SmallSetVector<mlir::Operation *, 8> members;
+  /// Elements of each member's result that the kernel works out, roughly.
+  llvm::SmallDenseMap<mlir::Operation *, int64_t> demand;
+};
+
+class FusionGroups {
+public:
+  /// `inMemory`: values that something other than a kernel reads. More are
+  /// added: those that one kernel makes for another.
+  FusionGroups(mlir::Block &block, MemoryValues &inMemory, bool separately);
+
+  llvm::ArrayRef<FusionGroup> getGroups() const { return groups; }
+  /// Groups that `op` is in.
+  llvm::ArrayRef<unsigned> groupsOf(mlir::Operation *op) const;
+
+private:
+  void place(mlir::Operation *op);
+  void join(mlir::Operation *op, unsigned group);
+  bool mayJoin(mlir::Operation *op, unsigned group) const;
+  bool mayPull(mlir::Operation *op, unsigned group) const;
+  bool mayKeepRows(mlir::Operation *op, unsigned group) const;
+  int64_t demandOf(mlir::Operation *op, unsigned group) const;
+  /// Whether `group` needs, directly or not, something that a user of `op`
+  /// outside the group makes.
+  bool usersReach(mlir::Operation *op, unsigned group) const;
+
+  MemoryValues &inMemory;
+  bool separately;
+  std::vector<FusionGroup> groups;
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned, 2>> memberOf;
+};
+
+/// Costs nothing to repeat in every kernel that wants it: constants, indices,
+/// other views of elements.
+bool isFree(mlir::Operation *op);
+/// A constant that is a part of kernels, not memory.
+bool isInlineConstant(mlir::Operation *op);
+
+} // namespace ax::codegen
+
+#endif // AX_LIB_CODEGEN_FUSIONGROUPS_H

@@ -1,0 +1,287 @@
+//===- Library.cpp - Operations that a device's library does --------------===//
+#include "Library.h"
+
+#include "Contraction.h"
+#include "ax/Eval/Elements.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+bool isLibraryOp(Operation *op) {
+  return isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, AttentionOp, PoolOp,
+             TopKOp>(op);
+}
+
+bool canPermuteResult(Operation *op) {
+  return isa<LinearOp, DotOp, AttentionOp>(op);
+}
+
+std::optional<rt::Activation> libraryActivation(UnaryKind kind) {
+  switch (kind) {
+  case UnaryKind::relu:
+    return rt::Activation::Relu;
+  case UnaryKind::gelu:
+    return rt::Activation::GeluErf;
+  case UnaryKind::gelu_tanh:
+    return rt::Activation::GeluTanh;
+  case UnaryKind::silu:
+    return rt::Activation::Silu;
+  case UnaryKind::tanh:
+    return rt::Activation::Tanh;
+  case UnaryKind::sigmoid:
+    return rt::Activation::Sigmoid;
+  default:
+    return std::nullopt;
+  }
+}
+
+namespace {
+
+DType dtypeOf(Value value) {
+  std::optional<DType> type = eval::toDType(tensorType(value).getElementType());
+  assert(type && "tensors have element types of ours");
+  return *type;
+}
+
+std::vector<int64_t> toVector(ArrayRef<int64_t> values) {
+  return {values.begin(), values.end()};
+}
+
+class CallBuilder {
+public:
+  CallBuilder(Operation *op, llvm::function_ref<bool(Value)> isConstant,
+              const MemoryValues &inMemory)
+      : op(op), isConstant(isConstant), inMemory(inMemory) {}
+
+  LibraryCall build() {
+    llvm::TypeSwitch<Operation *>(op)
+        .Case<LinearOp, DotOp, ConvOp, ConvTransposeOp, AttentionOp, PoolOp,
+              TopKOp>([&](auto concrete) { buildFor(concrete); });
+    for (Value result : op->getResults())
+      call.arguments.push_back({result, 0});
+    return std::move(call);
+  }
+
+private:
+  /// The view of an operand, which is also an argument.
+  View argument(OpOperand &operand) {
+    View view = viewOf(operand.get(), inMemory);
+    call.arguments.push_back(
+        {view.base, view.offset * byteSize(dtypeOf(view.base))});
+    return view;
+  }
+  rt::TensorDesc desc(const View &view) {
+    return {dtypeOf(view.base), toVector(view.sizes), toVector(view.strides)};
+  }
+  rt::TensorDesc denseArgument(OpOperand &operand) {
+    View view = argument(operand);
+    if (!view.isDense())
+      call.wantsDense.push_back(&operand);
+    return rt::TensorDesc::dense(dtypeOf(view.base), toVector(view.sizes));
+  }
+  /// An operand whose innermost dimension is contiguous.
+  rt::TensorDesc rowArgument(OpOperand &operand) {
+    View view = argument(operand);
+    if (view.sizes.back() != 1 && view.strides.back() != 1)
+      call.wantsDense.push_back(&operand);
+    return desc(view);
+  }
+  rt::TensorDesc result(Value value) {
+    ArrayRef<int64_t> shape = tensorType(value).getShape();
+    rt::TensorDesc dense =
+        rt::TensorDesc::dense(dtypeOf(value), toVector(shape));
+    auto permutation = op->getAttrOfType<DenseI64ArrayAttr>(kResultPermutation);
+    if (!permutation)
+      return dense;
+    rt::TensorDesc computed = dense;
+    for (auto [i, from] : llvm::enumerate(permutation.asArrayRef())) {
+      computed.sizes[from] = dense.sizes[i];
+      computed.strides[from] = dense.strides[i];
+    }
+    return computed;
+  }
+
+  void finish(Contraction &contraction, OpOperand &a, OpOperand &b,
+              rt::MatmulDesc &matmul) {
+    ContractionFault fault;
+    auto made = toMatmul(contraction, fault);
+    if (made) {
+      matmul.a = made->a;
+      matmul.b = made->b;
+      matmul.c = made->c;
+      matmul.residual = made->residual;
+    }
+    if (fault.a)
+      call.wantsDense.push_back(&a);
+    if (fault.b)
+      call.wantsDense.push_back(&b);
+    assert((made || !call.wantsDense.empty()) && "dense operands always fit");
+    matmul.constantB = isConstant(call.arguments[1].base);
+    call.desc = matmul;
+  }
+
+  void buildFor(LinearOp linear) {
+    Contraction contraction;
+    View x = argument(linear.getXMutable());
+    View w = argument(linear.getWMutable());
+    contraction.dtype = dtypeOf(linear.getX());
+    rt::TensorDesc c = result(linear.getResult());
+    rt::MatmulDesc matmul;
+    if (linear.getBias()) {
+      matmul.hasBias = true;
+      denseArgument(linear.getBiasMutable()[0]);
+    }
+    View residual;
+    if (linear.getResidual()) {
+      matmul.hasResidual = contraction.hasResidual = true;
+      residual = argument(linear.getResidualMutable()[0]);
+    }
+    auto residualStride = [&](int64_t dim) {
+      return matmul.hasResidual ? residual.strides[dim] : -1;
+    };
+    int64_t last = x.sizes.size() - 1;
+    int64_t wk = linear.getTransposeW() ? 1 : 0;
+    for (int64_t i = 0; i < last; ++i)
+      contraction.m.push_back(
+          {x.sizes[i], x.strides[i], -1, c.strides[i], residualStride(i)});
+    contraction.k.push_back({x.sizes[last], x.strides[last], w.strides[wk]});
+    contraction.n.push_back({w.sizes[1 - wk], -1, w.strides[1 - wk],
+                             c.strides[last], residualStride(last)});
+    if (auto kind = linear.getActivation())
+      matmul.activation = *libraryActivation(*kind);
+    finish(contraction, linear.getXMutable(), linear.getWMutable(), matmul);
+  }
+
+  void buildFor(DotOp dot) {
+    Contraction contraction;
+    View a = argument(dot.getLhsMutable());
+    View b = argument(dot.getRhsMutable());
+    contraction.dtype = dtypeOf(dot.getLhs());
+    rt::TensorDesc c = result(dot.getResult());
+    int64_t next = 0;
+    for (auto [l, r] : llvm::zip_equal(dot.getLhsBatch(), dot.getRhsBatch()))
+      contraction.batch.push_back(
+          {a.sizes[l], a.strides[l], b.strides[r], c.strides[next++]});
+    for (int64_t i = 0, e = a.sizes.size(); i < e; ++i)
+      if (!llvm::is_contained(dot.getLhsBatch(), i) &&
+          !llvm::is_contained(dot.getLhsContract(), i))
+        contraction.m.push_back(
+            {a.sizes[i], a.strides[i], -1, c.strides[next++]});
+    for (int64_t i = 0, e = b.sizes.size(); i < e; ++i)
+      if (!llvm::is_contained(dot.getRhsBatch(), i) &&
+          !llvm::is_contained(dot.getRhsContract(), i))
+        contraction.n.push_back(
+            {b.sizes[i], -1, b.strides[i], c.strides[next++]});
+    for (auto [l, r] :
+         llvm::zip_equal(dot.getLhsContract(), dot.getRhsContract()))
+      contraction.k.push_back({a.sizes[l], a.strides[l], b.strides[r]});
+    rt::MatmulDesc matmul;
+    finish(contraction, dot.getLhsMutable(), dot.getRhsMutable(), matmul);
+  }
+
+  template <typename Op>
+  rt::ConvDesc convolution(Op conv) {
+    rt::ConvDesc out;
+    out.x = denseArgument(conv.getXMutable());
+    out.w = denseArgument(conv.getWMutable());
+    out.constantW = isConstant(call.arguments[1].base);
+    if (conv.getBias()) {
+      out.hasBias = true;
+      denseArgument(conv.getBiasMutable()[0]);
+    }
+    out.y = result(conv.getResult());
+    out.strides = toVector(conv.getStrides());
+    out.dilations = toVector(conv.getDilations());
+    ArrayRef<int64_t> pads = conv.getPads();
+    out.padsLow = toVector(pads.take_front(pads.size() / 2));
+    out.padsHigh = toVector(pads.drop_front(pads.size() / 2));
+    out.groups = conv.getGroups();
+    return out;
+  }
+  void buildFor(ConvOp conv) {
+    rt::ConvDesc out = convolution(conv);
+    if (conv.getResidual()) {
+      out.hasResidual = true;
+      denseArgument(conv.getResidualMutable()[0]);
+    }
+    if (auto kind = conv.getActivation())
+      out.activation = *libraryActivation(*kind);
+    call.desc = out;
+  }
+  void buildFor(ConvTransposeOp conv) {
+    rt::ConvDesc out = convolution(conv);
+    out.transposed = true;
+    call.desc = out;
+  }
+
+  void buildFor(PoolOp pool) {
+    rt::PoolDesc out;
+    out.kind = pool.getKind() == PoolKind::max   ? rt::PoolKind::Max
+               : pool.getKind() == PoolKind::avg ? rt::PoolKind::Avg
+                                                 : rt::PoolKind::Sum;
+    out.x = denseArgument(pool.getXMutable());
+    out.y = result(pool.getResult());
+    out.kernel = toVector(pool.getKernel());
+    out.strides = toVector(pool.getStrides());
+    out.dilations = toVector(pool.getDilations());
+    ArrayRef<int64_t> pads = pool.getPads();
+    out.padsLow = toVector(pads.take_front(pads.size() / 2));
+    out.padsHigh = toVector(pads.drop_front(pads.size() / 2));
+    out.countIncludePad = pool.getCountIncludePad();
+    call.desc = out;
+  }
+
+  void buildFor(AttentionOp attention) {
+    rt::AttentionDesc out;
+    out.q = rowArgument(attention.getQMutable());
+    out.k = rowArgument(attention.getKMutable());
+    out.v = rowArgument(attention.getVMutable());
+    out.out = result(attention.getResult());
+    if (attention.getMask()) {
+      out.hasMask = true;
+      View mask = argument(attention.getMaskMutable()[0]);
+      // Broadcast to [batch, heads, S, T].
+      int64_t target[4] = {out.q.sizes[0], out.q.sizes[1], out.q.sizes[2],
+                           out.k.sizes[2]};
+      for (int64_t i = 0; i < 4; ++i)
+        if (mask.sizes[i] != target[i]) {
+          mask.sizes[i] = target[i];
+          mask.strides[i] = 0;
+        }
+      out.mask = desc(mask);
+    }
+    out.scale = attention.getScale().convertToDouble();
+    out.causal = attention.getCausal();
+    if (auto softcap = attention.getSoftcap())
+      out.softcap = softcap->convertToDouble();
+    out.emptyRowsZero = attention.getEmptyRowsZero();
+    call.desc = out;
+  }
+
+  void buildFor(TopKOp topK) {
+    rt::TopKDesc out;
+    out.x = denseArgument(topK.getOperandMutable());
+    out.dim = topK.getDim();
+    out.k = topK.getK();
+    out.smallest = topK.getSmallest();
+    call.desc = out;
+  }
+
+  Operation *op;
+  llvm::function_ref<bool(Value)> isConstant;
+  const MemoryValues &inMemory;
+  LibraryCall call;
+};
+
+} // namespace
+
+LibraryCall makeLibraryCall(Operation *op,
+                            llvm::function_ref<bool(Value)> isConstant,
+                            const MemoryValues &inMemory) {
+  return CallBuilder(op, isConstant, inMemory).build();
+}
+
+} // namespace ax::codegen

@@ -1,0 +1,405 @@
+//===- StageBuilder.cpp - Commands of one stage ---------------------------===//
+#include "StageBuilder.h"
+
+#include "Arena.h"
+#include "ax/Eval/Elements.h"
+#include "ax/Support/Error.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+static int64_t byteSizeOf(Value value) {
+  RankedTensorType type = tensorType(value);
+  return type.getNumElements() *
+         byteSize(*eval::toDType(type.getElementType()));
+}
+
+namespace {
+
+class StageBuilder {
+public:
+  StageBuilder(const StageSource &source, ProgramTables &tables,
+               rt::StageProgram &stage)
+      : source(source), tables(tables), stage(stage),
+        program(source.local.program.get()), block(program.getBody().front()) {}
+
+  llvm::Error build() {
+    bindArguments();
+    bindOutputs();
+    for (Operation &op : block) {
+      if (llvm::Error error = emit(&op))
+        return error;
+    }
+    finishArena();
+    return llvm::Error::success();
+  }
+
+private:
+  //===--- Buffers --------------------------------------------------------===//
+
+  int32_t addBuffer(rt::Space space, int32_t index, int64_t bytes,
+                    StringRef name) {
+    rt::Buffer buffer;
+    buffer.space = space;
+    buffer.index = index;
+    buffer.bytes = bytes;
+    buffer.name = name.str();
+    stage.buffers.push_back(std::move(buffer));
+    return stage.buffers.size() - 1;
+  }
+
+  void bindArguments() {
+    for (BlockArgument argument : block.getArguments()) {
+      unsigned number = argument.getArgNumber();
+      int64_t bytes = byteSizeOf(argument);
+      if (number < source.local.numInputs) {
+        StageInput input = source.inputs[number];
+        buffers[argument] =
+            addBuffer(input.space, input.index, bytes,
+                      input.space == rt::Space::Input
+                          ? tables.program.inputs[input.index].name
+                          : tables.program.transfers[input.index].name);
+        continue;
+      }
+      StringRef name = source.local.states[number - source.local.numInputs];
+      buffers[argument] =
+          addBuffer(rt::Space::State, tables.states.lookup(name), bytes, name);
+    }
+    llvm::SmallDenseSet<int32_t> received;
+    for (const StageInput &input : source.inputs)
+      if (input.space == rt::Space::Received &&
+          received.insert(input.index).second)
+        add(rt::RecvCommand{input.index},
+            tables.program.transfers[input.index].name, 0);
+  }
+
+  /// Values that can be made right where a program output is.
+  void bindOutputs() {
+    Operation *terminator = block.getTerminator();
+    for (auto [number, sinks] : llvm::enumerate(source.outputs)) {
+      if (sinks.outputs.empty())
+        continue;
+      View view = viewOf(terminator->getOperand(number));
+      Operation *maker = view.base.getDefiningOp();
+      if (!maker || isa<ConstantOp>(maker) || buffers.contains(view.base) ||
+          view.offset != 0 || !view.isDense() ||
+          byteSizeOf(view.base) != byteSizeOf(terminator->getOperand(number)))
+        continue;
+      int32_t output = sinks.outputs.front();
+      buffers[view.base] =
+          addBuffer(rt::Space::Output, output, byteSizeOf(view.base),
+                    tables.program.outputs[output].name);
+    }
+  }
+
+  llvm::Expected<int32_t> constantState(ConstantOp constant) {
+    auto [it, isNew] = tables.constants.try_emplace(constant.getValue(), 0);
+    if (isNew) {
+      auto value = eval::toHostTensor(constant.getValue());
+      if (!value)
+        return value.takeError();
+      rt::State state;
+      state.name = "constant" + std::to_string(tables.constants.size() - 1);
+      state.dtype = value->getType();
+      state.shape = value->getShape();
+      state.layout = sharding::Layout::replicated(state.shape);
+      state.value = std::move(*value);
+      it->second = tables.program.states.size();
+      tables.program.states.push_back(std::move(state));
+    }
+    return it->second;
+  }
+
+  /// The buffer of a value that is in memory; a new one in the arena for a
+  /// result that has none yet.
+  llvm::Expected<int32_t> bufferOf(Value value) {
+    if (auto it = buffers.find(value); it != buffers.end())
+      return touch(it->second);
+    int32_t buffer;
+    if (auto constant = value.getDefiningOp<ConstantOp>()) {
+      auto state = constantState(constant);
+      if (!state)
+        return state.takeError();
+      buffer = addBuffer(rt::Space::State, *state, byteSizeOf(value),
+                         tables.program.states[*state].name);
+    } else {
+      buffer = addBuffer(rt::Space::Arena, 0, byteSizeOf(value),
+                         getNodeName(value.getDefiningOp()));
+      lifetimes[buffer] = {byteSizeOf(value), now(), now(), 0};
+    }
+    buffers[value] = buffer;
+    return buffer;
+  }
+  int32_t touch(int32_t buffer) {
+    if (auto it = lifetimes.find(buffer); it != lifetimes.end())
+      it->second.last = now();
+    return buffer;
+  }
+  int64_t now() const { return stage.commands.size(); }
+
+  llvm::Expected<rt::BufferRef> refOf(Value value, int64_t byteOffset = 0) {
+    auto buffer = bufferOf(value);
+    if (!buffer)
+      return buffer.takeError();
+    return rt::BufferRef{*buffer, byteOffset};
+  }
+  /// Where a dense view starts.
+  llvm::Expected<rt::BufferRef> denseRefOf(Value value) {
+    View view = viewOf(value);
+    assert(view.isDense() && "fusion puts other views into memory");
+    int64_t elementBytes =
+        byteSize(*eval::toDType(tensorType(value).getElementType()));
+    return refOf(view.base, view.offset * elementBytes);
+  }
+
+  void finishArena() {
+    std::vector<Lifetime> pieces;
+    for (auto &[buffer, lifetime] : lifetimes)
+      pieces.push_back(lifetime);
+    stage.arenaBytes = planArena(pieces);
+    for (auto [piece, entry] : llvm::zip_equal(pieces, lifetimes))
+      stage.buffers[entry.first].offset = piece.offset;
+  }
+
+  //===--- Commands -------------------------------------------------------===//
+
+  template <typename Body>
+  void add(Body body, StringRef name, int64_t bytes) {
+    rt::Command command;
+    command.body = std::move(body);
+    command.name = name.str();
+    command.bytes = bytes;
+    stage.commands.push_back(std::move(command));
+  }
+
+  static std::string nameOf(Operation *op) {
+    StringRef node = getNodeName(op);
+    return (node.empty() ? op->getName().stripDialect() : node).str();
+  }
+
+  static int64_t bytesMoved(Operation *op) {
+    int64_t bytes = 0;
+    for (Value operand : op->getOperands())
+      bytes += byteSizeOf(operand);
+    for (Value result : op->getResults())
+      bytes += byteSizeOf(result);
+    return bytes;
+  }
+
+  llvm::Error emit(Operation *op) {
+    if (isViewOp(op) || isa<ConstantOp>(op))
+      return llvm::Error::success();
+    if (auto fusion = dyn_cast<FusionOp>(op))
+      return emitKernel(fusion);
+    if (isLibraryOp(op))
+      return emitLibrary(op);
+    if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+      return emitCollective(collective);
+    if (auto terminator = dyn_cast<ReturnOp>(op))
+      return emitReturn(terminator);
+    return makeError(ExitCode::Unsupported, op->getName().getStringRef() +
+                                                " of node '" + nameOf(op) +
+                                                "' has no kernel");
+  }
+
+  llvm::Error emitKernel(FusionOp fusion) {
+    const CompiledKernel &compiled = source.kernels.at(fusion);
+    rt::KernelCommand command;
+    auto [it, isNew] =
+        tables.kernels.try_emplace(reinterpret_cast<void *>(compiled.fn), 0);
+    if (isNew) {
+      it->second = tables.program.kernels.size();
+      tables.program.kernels.push_back(
+          {nameOf(fusion), compiled.fn, compiled.signature.scratchBytes});
+    }
+    command.kernel = it->second;
+    for (ValueRange values :
+         {ValueRange(fusion.getOperands()), ValueRange(fusion.getResults())})
+      for (Value value : values) {
+        auto ref = denseRefOf(value);
+        if (!ref)
+          return ref.takeError();
+        command.buffers.push_back(*ref);
+      }
+    for (AxesAttr axes : compiled.signature.scalars)
+      command.scalars.push_back({0, 1, axes.resolve(tables.program.mesh)});
+    command.iterations = compiled.signature.outerCount;
+    add(std::move(command), nameOf(fusion), bytesMoved(fusion));
+    return llvm::Error::success();
+  }
+
+  llvm::Error emitLibrary(Operation *op) {
+    LibraryCall call = makeLibraryCall(op, [&](Value value) {
+      auto argument = dyn_cast<BlockArgument>(value);
+      return argument ? argument.getArgNumber() >= source.local.numInputs
+                      : static_cast<bool>(value.getDefiningOp<ConstantOp>());
+    });
+    assert(call.wantsDense.empty() && "fusion makes operands dense");
+    rt::LibraryCommand command;
+    command.desc = call.desc;
+    for (const LibraryCall::Argument &argument : call.arguments) {
+      auto ref = refOf(argument.base, argument.byteOffset);
+      if (!ref)
+        return ref.takeError();
+      command.arguments.push_back(*ref);
+    }
+    add(std::move(command), nameOf(op), bytesMoved(op));
+    return llvm::Error::success();
+  }
+
+  int32_t groupSetOf(const sharding::SubAxes &axes) {
+    auto it = llvm::find_if(groupAxes, [&](const sharding::SubAxes &known) {
+      return known == axes;
+    });
+    if (it != groupAxes.end())
+      return it - groupAxes.begin();
+    groupAxes.push_back(axes);
+    stage.groups.push_back(
+        rt::makeGroupSet(tables.program.mesh, axes, stage.ranks));
+    return groupAxes.size() - 1;
+  }
+
+  llvm::Error emitCollective(CollectiveOpInterface collective) {
+    Operation *op = collective;
+    Value operand = op->getOperand(0), result = op->getResult(0);
+    RankedTensorType from = tensorType(operand), to = tensorType(result);
+    rt::CollectiveCommand command;
+    command.dtype = *eval::toDType(from.getElementType());
+    command.groupSet = groupSetOf(
+        op->getAttrOfType<AxesAttr>("axes").resolve(tables.program.mesh));
+    command.shape.assign(from.getShape().begin(), from.getShape().end());
+    if (auto reduce = op->getAttrOfType<StringAttr>("ax.reduce"))
+      command.reduce = reduce == "max"   ? sharding::ReduceKind::Max
+                       : reduce == "min" ? sharding::ReduceKind::Min
+                                         : sharding::ReduceKind::Sum;
+    if (auto dim = op->getAttrOfType<IntegerAttr>("ax.gather_dim")) {
+      command.gatherDim = dim.getInt();
+      command.gatherSize = to.getDimSize(command.gatherDim);
+    }
+    if (auto dim = op->getAttrOfType<IntegerAttr>("ax.scatter_dim")) {
+      command.scatterDim = dim.getInt();
+      command.scatterPart = to.getDimSize(command.scatterDim);
+    }
+    if (isa<AllReduceOp>(op))
+      command.kind = rt::CollectiveKind::AllReduce;
+    else if (isa<ReduceScatterOp>(op))
+      command.kind = rt::CollectiveKind::ReduceScatter;
+    else if (isa<AllGatherOp>(op))
+      command.kind = rt::CollectiveKind::AllGather;
+    else if (isa<AllToAllOp>(op))
+      command.kind = rt::CollectiveKind::AllToAll;
+    else
+      command.kind = rt::CollectiveKind::Permute;
+    if (auto sources = op->getAttrOfType<DenseI64ArrayAttr>("ax.sources"))
+      if (llvm::Error error = permutationOf(op, sources, command))
+        return error;
+
+    auto source = denseRefOf(operand);
+    if (!source)
+      return source.takeError();
+    command.source = *source;
+    if (isa<AllReduceOp>(op) && canReplace(operand, result))
+      buffers[result] = source->buffer;
+    auto destination = refOf(result);
+    if (!destination)
+      return destination.takeError();
+    command.destination = *destination;
+    std::string name = nameOf(op);
+    if (StringAttr cause = collective.getCause())
+      name += " (" + cause.str() + ")";
+    add(std::move(command), name, bytesMoved(op));
+    return llvm::Error::success();
+  }
+
+  /// Whether `result` may be made in `operand`'s memory: nobody needs that
+  /// afterwards, and the result has no place yet.
+  bool canReplace(Value operand, Value result) {
+    View view = viewOf(operand);
+    auto it = buffers.find(view.base);
+    if (buffers.contains(result) || view.offset != 0 ||
+        byteSizeOf(view.base) != byteSizeOf(result) || it == buffers.end() ||
+        !lifetimes.contains(it->second))
+      return false;
+    SmallVector<Value> seen{view.base};
+    Operation *maker = result.getDefiningOp();
+    while (!seen.empty())
+      for (Operation *user : seen.pop_back_val().getUsers()) {
+        if (isViewOp(user))
+          seen.push_back(user->getResult(0));
+        else if (!user->isBeforeInBlock(maker) && user != maker)
+          return false;
+      }
+    return true;
+  }
+
+  /// The same for every group, as members.
+  llvm::Error permutationOf(Operation *op, DenseI64ArrayAttr sources,
+                            rt::CollectiveCommand &command) {
+    bool isFirst = true;
+    for (const std::vector<int32_t> &group :
+         stage.groups[command.groupSet].groups) {
+      std::vector<int32_t> members;
+      for (int32_t rank : group)
+        members.push_back(llvm::find(group, sources[rank]) - group.begin());
+      if (!isFirst && members != command.permutation)
+        return makeError(ExitCode::BadPlan, "collective_permute of node '" +
+                                                nameOf(op) +
+                                                "' differs between its groups");
+      command.permutation = members;
+      isFirst = false;
+    }
+    return llvm::Error::success();
+  }
+
+  llvm::Error emitReturn(ReturnOp terminator) {
+    for (auto [number, sinks] : llvm::enumerate(source.outputs)) {
+      Value value = terminator->getOperand(number);
+      auto ref = denseRefOf(value);
+      if (!ref)
+        return ref.takeError();
+      int64_t bytes = byteSizeOf(value);
+      for (int32_t output : sinks.outputs) {
+        const rt::Buffer &from = stage.buffers[ref->buffer];
+        if (from.space == rt::Space::Output && from.index == output)
+          continue;
+        StringRef name = tables.program.outputs[output].name;
+        rt::CopyCommand copy;
+        copy.source = *ref;
+        touch(ref->buffer);
+        copy.destination = {addBuffer(rt::Space::Output, output, bytes, name),
+                            0};
+        copy.elementBytes =
+            byteSize(*eval::toDType(tensorType(value).getElementType()));
+        copy.sizes = {tensorType(value).getNumElements()};
+        copy.sourceStrides = copy.destinationStrides = {1};
+        add(std::move(copy), name, 2 * bytes);
+      }
+      for (int32_t transfer : sinks.transfers) {
+        touch(ref->buffer);
+        add(rt::SendCommand{transfer, *ref},
+            tables.program.transfers[transfer].name, bytes);
+      }
+    }
+    return llvm::Error::success();
+  }
+
+  const StageSource &source;
+  ProgramTables &tables;
+  rt::StageProgram &stage;
+  ProgramOp program;
+  Block &block;
+  llvm::DenseMap<Value, int32_t> buffers;
+  /// Of the buffers in the arena.
+  llvm::MapVector<int32_t, Lifetime> lifetimes;
+  std::vector<sharding::SubAxes> groupAxes;
+};
+
+} // namespace
+
+llvm::Error buildStage(const StageSource &source, ProgramTables &tables,
+                       rt::StageProgram &stage) {
+  return StageBuilder(source, tables, stage).build();
+}
+
+} // namespace ax::codegen

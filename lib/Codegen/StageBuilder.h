@@ -1,0 +1,48 @@
+//===- StageBuilder.h - Commands of one stage -------------------*- C++ -*-===//
+#ifndef AX_LIB_CODEGEN_STAGEBUILDER_H
+#define AX_LIB_CODEGEN_STAGEBUILDER_H
+
+#include "Library.h"
+#include "ax/Codegen/Kernel.h"
+#include "ax/Codegen/Localize.h"
+#include "ax/Runtime/Program.h"
+
+namespace ax::codegen {
+
+/// Where a stage's operand comes from.
+struct StageInput {
+  rt::Space space = rt::Space::Input;
+  int32_t index = 0;
+};
+
+/// Where a stage's result goes: into program outputs, to other stages.
+struct StageOutput {
+  llvm::SmallVector<int32_t, 1> outputs;
+  llvm::SmallVector<int32_t, 1> transfers;
+};
+
+/// What the stages of a program share.
+struct ProgramTables {
+  explicit ProgramTables(rt::Program &program) : program(program) {}
+
+  rt::Program &program;
+  llvm::StringMap<int32_t> states;
+  llvm::DenseMap<mlir::Attribute, int32_t> constants;
+  llvm::DenseMap<const void *, int32_t> kernels;
+};
+
+/// A localised, fused stage with its kernels and connections.
+struct StageSource {
+  LocalStage local;
+  std::vector<StageInput> inputs;
+  std::vector<StageOutput> outputs;
+  llvm::DenseMap<mlir::Operation *, CompiledKernel> kernels;
+};
+
+/// Adds commands, buffers and groups to `stage`, whose name and ranks are set.
+llvm::Error buildStage(const StageSource &source, ProgramTables &tables,
+                       rt::StageProgram &stage);
+
+} // namespace ax::codegen
+
+#endif // AX_LIB_CODEGEN_STAGEBUILDER_H

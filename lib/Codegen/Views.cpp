@@ -1,0 +1,111 @@
+//===- Views.cpp - Values that are other values seen differently ----------===//
+#include "Views.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+bool isViewOp(Operation *op) {
+  return isa_and_nonnull<ReshapeOp, TransposeOp, SliceOp, BroadcastOp>(op);
+}
+
+static SmallVector<int64_t> denseStrides(ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t> strides(sizes.size(), 1);
+  for (int64_t i = static_cast<int64_t>(sizes.size()) - 2; i >= 0; --i)
+    strides[i] = strides[i + 1] * sizes[i + 1];
+  return strides;
+}
+
+bool View::isDense() const {
+  int64_t expected = 1;
+  for (auto [size, stride] :
+       llvm::zip_equal(llvm::reverse(sizes), llvm::reverse(strides))) {
+    if (size != 1 && stride != expected)
+      return false;
+    expected *= size;
+  }
+  return true;
+}
+
+std::optional<SmallVector<int64_t>> reshapeStrides(ArrayRef<int64_t> sizes,
+                                                   ArrayRef<int64_t> strides,
+                                                   ArrayRef<int64_t> newSizes) {
+  if (llvm::is_contained(sizes, 0))
+    return denseStrides(newSizes);
+  // Runs of dimensions that are one dimension in memory, minor first.
+  struct Run {
+    int64_t size, stride;
+  };
+  SmallVector<Run> runs;
+  for (int64_t i = static_cast<int64_t>(sizes.size()) - 1; i >= 0; --i) {
+    if (sizes[i] == 1)
+      continue;
+    if (!runs.empty() && strides[i] == runs.back().stride * runs.back().size)
+      runs.back().size *= sizes[i];
+    else
+      runs.push_back({sizes[i], strides[i]});
+  }
+  SmallVector<int64_t> result(newSizes.size(), 1);
+  size_t run = 0;
+  int64_t taken = 1;
+  for (int64_t i = static_cast<int64_t>(newSizes.size()) - 1; i >= 0; --i) {
+    if (newSizes[i] == 1)
+      continue;
+    if (run < runs.size() && taken == runs[run].size) {
+      ++run;
+      taken = 1;
+    }
+    if (run == runs.size() || runs[run].size % (taken * newSizes[i]) != 0)
+      return std::nullopt;
+    result[i] = runs[run].stride * taken;
+    taken *= newSizes[i];
+  }
+  return result;
+}
+
+static View whole(Value value) {
+  ArrayRef<int64_t> shape = tensorType(value).getShape();
+  return {value, 0, SmallVector<int64_t>(shape), denseStrides(shape)};
+}
+
+/// The result of the view op `op`, given its operand; nothing when strides
+/// cannot express it.
+static std::optional<View> through(Operation *op, View in) {
+  ArrayRef<int64_t> shape = tensorType(op->getResult(0)).getShape();
+  View out{in.base, in.offset, SmallVector<int64_t>(shape), {}};
+  if (isa<ReshapeOp>(op)) {
+    auto strides = reshapeStrides(in.sizes, in.strides, shape);
+    if (!strides)
+      return std::nullopt;
+    out.strides = *strides;
+  } else if (auto transpose = dyn_cast<TransposeOp>(op)) {
+    for (int64_t from : transpose.getPermutation())
+      out.strides.push_back(in.strides[from]);
+  } else if (auto slice = dyn_cast<SliceOp>(op)) {
+    for (auto [i, start] : llvm::enumerate(slice.getStarts())) {
+      int64_t step = slice.getSteps()[i];
+      if (step < 0 && shape[i] > 1)
+        return std::nullopt;
+      out.offset += start * in.strides[i];
+      out.strides.push_back(in.strides[i] * (shape[i] > 1 ? step : 1));
+    }
+  } else {
+    size_t added = shape.size() - in.sizes.size();
+    out.strides.assign(shape.size(), 0);
+    for (auto [i, size] : llvm::enumerate(in.sizes))
+      if (size == shape[added + i])
+        out.strides[added + i] = in.strides[i];
+  }
+  return out;
+}
+
+View viewOf(Value value, const MemoryValues &inMemory) {
+  Operation *op = value.getDefiningOp();
+  if (!isViewOp(op) || inMemory.contains(value))
+    return whole(value);
+  if (auto view = through(op, viewOf(op->getOperand(0), inMemory)))
+    return *view;
+  return whole(value);
+}
+
+} // namespace ax::codegen

@@ -1,0 +1,41 @@
+//===- Views.h - Values that are other values seen differently --*- C++ -*-===//
+#ifndef AX_LIB_CODEGEN_VIEWS_H
+#define AX_LIB_CODEGEN_VIEWS_H
+
+#include "ax/Dialect/Ax.h"
+#include "llvm/ADT/DenseSet.h"
+
+#include <optional>
+
+namespace ax::codegen {
+
+/// reshape, transpose, slice, broadcast: elements of the operand at other
+/// indices.
+bool isViewOp(mlir::Operation *op);
+
+/// Element (i...) of the value is element offset + sum(i * strides) of the
+/// dense row-major `base`. Strides are >= 0.
+struct View {
+  mlir::Value base;
+  int64_t offset = 0;
+  llvm::SmallVector<int64_t> sizes, strides;
+
+  bool isDense() const;
+};
+
+/// Values known to be in memory, whatever makes them.
+using MemoryValues = llvm::SmallDenseSet<mlir::Value>;
+
+/// `value` seen through as many view ops as strides can express, up to one
+/// that is in memory. `base` is `value` itself when there are none.
+View viewOf(mlir::Value value, const MemoryValues &inMemory = {});
+
+/// Strides under which `sizes` have the same elements in the same order as
+/// `newSizes`; nothing when there are none.
+std::optional<llvm::SmallVector<int64_t>>
+reshapeStrides(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides,
+               llvm::ArrayRef<int64_t> newSizes);
+
+} // namespace ax::codegen
+
+#endif // AX_LIB_CODEGEN_VIEWS_H
