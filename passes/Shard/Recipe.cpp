@@ -79,6 +79,27 @@ private:
     dim = dimOfFactor(op.rule.operands[weight.x], weight.k);
     return op.operands[weight.x];
   }
+  /// False when what is given is cut or joined on its way to where it is summed
+  /// (fused gate and up): then the summed side decides, and the split of n,
+  /// which may be compound, follows from it.
+  bool decidesOwnSplit(const WeightOp &weight) {
+    int nDim;
+    int output = outputNode(weight, nDim);
+    bool decides = true;
+    for (const WeightOp &other : weightOps) {
+      int kDim;
+      if (other.x < 0)
+        continue;
+      int input = inputNode(other, kDim);
+      if (roles.segment(input, kDim) != roles.segment(output, nDim))
+        continue;
+      if (graph.rule(other.op).factors[other.k].size ==
+          graph.rule(weight.op).factors[weight.n].size)
+        return true;
+      decides = false;
+    }
+    return decides;
+  }
   int outputNode(const WeightOp &weight, int &dim) const {
     const GraphOp &op = graph.graph.ops[weight.op];
     dim = dimOfFactor(op.rule.results[0], weight.n);
@@ -92,8 +113,7 @@ private:
   Roles roles;
   std::string cause;
   Recipe recipe;
-  /// Segments whose split heads or a summed factor decide.
-  llvm::DenseSet<int> decided;
+  /// Segments whose split the attention heads in them decide.
   llvm::DenseSet<int> withHeads;
 };
 
@@ -213,16 +233,7 @@ void RecipeMaker::pinWeight(const WeightOp &weight) {
     nAxes.clear();
   if (!kFollowsHeads && (!kFits || !kAxes.empty()))
     pinFactor(weight.op, weight.k, kAxes);
-  if (input >= 0 && !kAxes.empty())
-    decided.insert(roles.segment(input, kDim));
-  bool free = !nFollowsHeads && !decided.contains(roles.segment(output, nDim));
-  for (const WeightOp &other : weightOps)
-    if (int dim; free && other.x >= 0)
-      if (int tensor = inputNode(other, dim);
-          roles.segment(tensor, dim) == roles.segment(output, nDim) &&
-          splitsWell(graph.rule(other.op).factors[other.k].size, nAxes))
-        free = false;
-  if (!nFits || (free && !nAxes.empty()))
+  if (!nFits || (!nAxes.empty() && !nFollowsHeads && decidesOwnSplit(weight)))
     pinFactor(weight.op, weight.n, nAxes);
   pinDepth(weight, kDim, nDim, kAxes, nAxes);
 }

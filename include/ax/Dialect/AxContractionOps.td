@@ -98,7 +98,7 @@ def Ax_PoolOp : Ax_InferredOp<"pool"> {
     DenseI64ArrayAttr:$ceil_extra, UnitAttr:$count_include_pad);
   let results = (outs Ax_Tensor:$result);
   let assemblyFormat = [{
-    $kind $x `kernel` $kernel `strides` $strides `pads` $pads `dilations`
+    `` $kind $x `kernel` $kernel `strides` $strides `pads` $pads `dilations`
     $dilations `ceil_extra` $ceil_extra attr-dict `:` type($x) `->` type($result)
   }];
 }

@@ -14,7 +14,7 @@ def Ax_UnaryOp : Ax_InferredOp<"unary"> {
   let arguments = (ins Ax_UnaryKindAttr:$kind, Ax_Tensor:$operand);
   let results = (outs Ax_Tensor:$result);
   let assemblyFormat = [{
-    $kind $operand attr-dict `:` type($operand) `->` type($result) }];
+    `` $kind $operand attr-dict `:` type($operand) `->` type($result) }];
 }
 
 def Ax_BinaryOp : Ax_InferredOp<"binary"> {
@@ -27,7 +27,7 @@ def Ax_BinaryOp : Ax_InferredOp<"binary"> {
   let arguments = (ins Ax_BinaryKindAttr:$kind, Ax_Tensor:$lhs, Ax_Tensor:$rhs);
   let results = (outs Ax_Tensor:$result);
   let assemblyFormat = [{
-    $kind $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
+    `` $kind $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
   }];
 }
 
@@ -36,7 +36,7 @@ def Ax_CompareOp : Ax_InferredOp<"compare"> {
   let arguments = (ins Ax_CompareKindAttr:$kind, Ax_Tensor:$lhs, Ax_Tensor:$rhs);
   let results = (outs Ax_BoolTensor:$result);
   let assemblyFormat = [{
-    $kind $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
+    `` $kind $lhs `,` $rhs attr-dict `:` type($lhs) `,` type($rhs) `->` type($result)
   }];
 }
 

@@ -15,7 +15,7 @@ def Ax_ReduceOp : Ax_InferredOp<"reduce"> {
     DenseI64ArrayAttr:$dims, UnitAttr:$keep_dims);
   let results = (outs Ax_Tensor:$result);
   let assemblyFormat = [{
-    $kind $operand `dims` $dims (`keep_dims` $keep_dims^)? attr-dict
+    `` $kind $operand `dims` $dims (`keep_dims` $keep_dims^)? attr-dict
     `:` type($operand) `->` type($result) }];
 }
 
@@ -34,7 +34,7 @@ def Ax_CumulativeOp : Ax_InferredOp<"cumulative"> {
     I64Attr:$dim, UnitAttr:$exclusive, UnitAttr:$reverse);
   let results = (outs Ax_Tensor:$result);
   let assemblyFormat = [{
-    $kind $operand `dim` $dim attr-dict `:` type($operand) `->` type($result) }];
+    `` $kind $operand `dim` $dim attr-dict `:` type($operand) `->` type($result) }];
 }
 
 def Ax_TopKOp : Ax_InferredOp<"top_k"> {

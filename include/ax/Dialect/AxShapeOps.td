@@ -136,7 +136,7 @@ def Ax_ScatterElementsOp : Ax_InferredOp<"scatter_elements"> {
     Ax_IndexTensor:$indices, Ax_Tensor:$updates, I64Attr:$axis);
   let results = (outs Ax_Tensor:$result);
   let assemblyFormat = [{
-    $kind $operand `[` $indices `]` `,` $updates `axis` $axis attr-dict `:`
+    `` $kind $operand `[` $indices `]` `,` $updates `axis` $axis attr-dict `:`
     type($operand) `,` type($indices) `,` type($updates) `->` type($result) }];
 }
 
@@ -146,7 +146,7 @@ def Ax_ScatterNDOp : Ax_InferredOp<"scatter_nd"> {
     Ax_IndexTensor:$indices, Ax_Tensor:$updates);
   let results = (outs Ax_Tensor:$result);
   let assemblyFormat = [{
-    $kind $operand `[` $indices `]` `,` $updates attr-dict `:` type($operand)
+    `` $kind $operand `[` $indices `]` `,` $updates attr-dict `:` type($operand)
     `,` type($indices) `,` type($updates) `->` type($result) }];
 }
 
