@@ -4,9 +4,9 @@
 // factors and tensors. Propagation finds an assignment for every operation, the
 // layout of every tensor as produced, and which reshardings stand between.
 //
-// The result does not depend on the order of Graph::ops or of the pins. Ties
-// are broken, in this order, by: level of the pin, fewer seconds, fewer
-// collectives, mesh axis order, tensor number (program order).
+// The result does not depend on the order of Graph::ops. Ties are broken, in
+// this order, by: level of the pin, fewer seconds, fewer collectives, mesh axis
+// order, tensor number (program order).
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_SHARDING_PROPAGATE_H
@@ -70,8 +70,11 @@ struct Graph {
 enum class PinLevel { Recipe, User };
 
 /// Splits a factor exactly so (an unsplit one: never splits it). With `open`,
-/// propagation may split it further. Of two pins of one factor the stronger
-/// holds; of two equal ones the last.
+/// propagation may split it further. With `anyPlace`, only the axes count: they
+/// are reserved for this factor, and where they split it is what its neighbours
+/// say (a fused qkv weight: by heads, 3 * 512{col}); neighbours may use fewer
+/// of them (grouped queries); when no neighbour says anything, `split` holds.
+/// Of two pins of one factor the stronger holds; of two equal ones the last.
 struct FactorPin {
   int op = 0;
   int factor = 0;
@@ -80,6 +83,7 @@ struct FactorPin {
   /// Where it comes from, as the user reads it: "--tp=4".
   std::string cause;
   bool open = false;
+  bool anyPlace = false;
 };
 
 /// The same for one dimension of a tensor: every consumer finds it so, if need

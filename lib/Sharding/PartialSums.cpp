@@ -1,0 +1,225 @@
+//===- PartialSums.cpp - Where partial sums are not reduced at once -------===//
+//
+// An op passes a partial sum on when it is linear in all operands that carry
+// it, nobody else needs these operands reduced, and the result is not larger.
+// Where two sums meet in an addition only after other linear ops (a bias, a
+// residual), they are passed on up to there and reduced once.
+//
+//===----------------------------------------------------------------------===//
+
+#include "PropagateState.h"
+
+#include <algorithm>
+#include <set>
+
+namespace ax::sharding::detail {
+
+namespace {
+
+struct Partial {
+  SubAxes axes;
+  ReduceKind kind = ReduceKind::Sum;
+
+  bool operator==(const Partial &o) const {
+    return axes == o.axes && (axes.empty() || kind == o.kind);
+  }
+};
+
+class PartialSums {
+public:
+  explicit PartialSums(State &state)
+      : state(state), graph(state.graph), blocked(graph.ops.size(), false),
+        partial(graph.tensors.size()) {}
+
+  void run() {
+    for (int op : state.order)
+      setPassing(op, {});
+    for (;;) {
+      for (int op : state.order)
+        setPassing(op, blocked[op] ? Passing() : findPassing(op));
+      if (!block())
+        break;
+    }
+    meetLater();
+  }
+
+private:
+  struct Lazy {
+    SubAxes axes;
+    /// Ops, with their linear sets, that would have to pass it on.
+    std::vector<std::pair<int, int>> chain;
+  };
+
+  void setPassing(int op, Passing passing) {
+    state.passing[op] = std::move(passing);
+    state.updateLayouts(op);
+    const std::vector<int> &results = graph.ops[op].results;
+    for (size_t r = 0; r < results.size(); ++r) {
+      const Layout &layout = state.given({op, static_cast<int>(r)});
+      partial[results[r]] = {layout.partial, layout.partialKind};
+    }
+  }
+
+  /// Sub-axes that split any factor of the op.
+  SubAxes factorAxes(int op) const {
+    SubAxes axes;
+    for (const Split &split : state.factors[op])
+      for (const SubAxis &axis : split.dim.axes())
+        axes.push_back(axis);
+    return axes;
+  }
+
+  bool reducesItself(int op, ReduceKind &kind) const {
+    const Rule &rule = graph.ops[op].rule;
+    for (size_t f = 0; f < rule.factors.size(); ++f)
+      if (rule.factors[f].kind == FactorKind::Reduction &&
+          state.factors[op][f].dim.isSplit()) {
+        kind = rule.factors[f].reduce;
+        return true;
+      }
+    return false;
+  }
+
+  int64_t bytesOf(const Use &use, bool isResult) const {
+    const GraphOp &op = graph.ops[use.op];
+    int tensor = isResult ? op.results[use.operand] : op.operands[use.operand];
+    return localBytes(isResult ? state.given(use) : state.wanted(use),
+                      graph.tensors[tensor].elementBytes);
+  }
+
+  /// True when passing on costs no more bytes than reducing the operands.
+  bool staysSmall(int op, const std::vector<int> &operands) const {
+    int64_t before = 0, after = 0;
+    std::set<int> seen;
+    for (int operand : operands)
+      if (seen.insert(graph.ops[op].operands[operand]).second)
+        before += bytesOf({op, operand}, false);
+    for (size_t r = 0; r < graph.ops[op].results.size(); ++r)
+      after += bytesOf({op, static_cast<int>(r)}, true);
+    return after <= before;
+  }
+
+  Passing findPassing(int op) const {
+    const GraphOp &graphOp = graph.ops[op];
+    auto of = [&](int operand) -> const Partial & {
+      return partial[graphOp.operands[operand]];
+    };
+    auto fits = [&](const Partial &sum) {
+      ReduceKind own = sum.kind;
+      return !sum.axes.empty() && !overlap(sum.axes, factorAxes(op)) &&
+             (!reducesItself(op, own) || own == sum.kind);
+    };
+    for (size_t s = 0; s < graphOp.rule.linear.size(); ++s) {
+      const std::vector<int> &set = graphOp.rule.linear[s];
+      const Partial &first = of(set[0]);
+      if (first.kind != ReduceKind::Sum || !fits(first) ||
+          !std::all_of(set.begin(), set.end(),
+                       [&](int i) { return of(i) == first; }) ||
+          !staysSmall(op, set))
+        continue;
+      return {first.axes, ReduceKind::Sum, static_cast<int>(s)};
+    }
+    if (!graphOp.rule.passesMaxMin || graphOp.operands.empty())
+      return {};
+    const Partial &first = of(0);
+    for (size_t i = 0; i < graphOp.operands.size(); ++i)
+      if (!(of(static_cast<int>(i)) == first))
+        return {};
+    if (first.kind == ReduceKind::Sum || !fits(first))
+      return {};
+    return {first.axes, first.kind, -1};
+  }
+
+  /// True when `use` takes the tensor partial.
+  bool takesPartial(const Use &use) const {
+    return use.op >= 0 && !state.wanted(use).partial.empty();
+  }
+
+  /// Blocks ops that pass on what somebody else needs reduced.
+  bool block() {
+    std::vector<int> found;
+    for (size_t t = 0; t < graph.tensors.size(); ++t) {
+      if (partial[t].axes.empty())
+        continue;
+      const std::vector<Use> &uses = state.uses[t];
+      bool reduced = state.isPinned(static_cast<int>(t)) ||
+                     !std::all_of(uses.begin(), uses.end(), [&](const Use &u) {
+                       return takesPartial(u);
+                     });
+      for (const Use &use : uses)
+        if (reduced && takesPartial(use))
+          found.push_back(use.op);
+    }
+    for (int op : found)
+      blocked[op] = true;
+    return !found.empty();
+  }
+
+  bool singleUse(int tensor) const {
+    return state.uses[tensor].size() == 1 && state.uses[tensor][0].op >= 0 &&
+           !state.isPinned(tensor);
+  }
+
+  /// Passes sums on to where they meet others.
+  void meetLater() {
+    std::vector<std::optional<Lazy>> lazy(graph.tensors.size());
+    auto setLazy = [&](int op) {
+      for (int result : graph.ops[op].results)
+        if (!partial[result].axes.empty() &&
+            partial[result].kind == ReduceKind::Sum && singleUse(result))
+          lazy[result] = Lazy{partial[result].axes, {}};
+    };
+    for (int op : state.order) {
+      const GraphOp &graphOp = graph.ops[op];
+      setLazy(op);
+      ReduceKind kind;
+      if (!state.passing[op].axes.empty() || reducesItself(op, kind) ||
+          graphOp.results.size() != 1)
+        continue;
+      for (size_t s = 0; s < graphOp.rule.linear.size(); ++s) {
+        const std::vector<int> &set = graphOp.rule.linear[s];
+        std::vector<int> carriers;
+        for (int operand : set)
+          if (lazy[graphOp.operands[operand]])
+            carriers.push_back(operand);
+        if (carriers.empty())
+          continue;
+        const SubAxes axes = lazy[graphOp.operands[carriers[0]]]->axes;
+        auto joins = [&](int operand) {
+          int tensor = graphOp.operands[operand];
+          if (lazy[tensor])
+            return lazy[tensor]->axes == axes;
+          // Reduced for others, it can still be added as it came.
+          return partial[tensor].axes.empty() ||
+                 partial[tensor] == Partial{axes, ReduceKind::Sum};
+        };
+        if (overlap(axes, factorAxes(op)) ||
+            !std::all_of(set.begin(), set.end(), joins) ||
+            !staysSmall(op, carriers))
+          continue;
+        if (carriers.size() > 1) {
+          for (int operand : carriers)
+            for (auto [link, linkSet] : lazy[graphOp.operands[operand]]->chain)
+              setPassing(link, {axes, ReduceKind::Sum, linkSet});
+          setPassing(op, {axes, ReduceKind::Sum, static_cast<int>(s)});
+          setLazy(op);
+        } else if (int result = graphOp.results[0]; singleUse(result)) {
+          lazy[result] = lazy[graphOp.operands[carriers[0]]];
+          lazy[result]->chain.push_back({op, static_cast<int>(s)});
+        }
+        break;
+      }
+    }
+  }
+
+  State &state;
+  const Graph &graph;
+  std::vector<bool> blocked;
+  std::vector<Partial> partial;
+};
+
+} // namespace
+
+void passPartialSums(State &state) { PartialSums(state).run(); }
+
+} // namespace ax::sharding::detail

@@ -1,0 +1,90 @@
+//===- Propagate.cpp - From pins to assignments and reshardings -----------===//
+
+#include "ax/Sharding/Propagate.h"
+
+#include "PropagateState.h"
+
+#include <algorithm>
+#include <map>
+
+namespace ax::sharding {
+
+namespace {
+
+std::vector<FactorPin> pinDim(const Graph &graph, int op,
+                              const std::vector<int> &factors,
+                              const SubAxes &axes, PinLevel level,
+                              const std::string &cause) {
+  const Rule &rule = graph.ops[op].rule;
+  std::vector<int> splittable;
+  std::vector<int64_t> sizes;
+  for (int factor : factors) {
+    FactorKind kind = rule.factors[factor].kind;
+    if (kind == FactorKind::Whole || kind == FactorKind::Permutation)
+      continue;
+    splittable.push_back(factor);
+    sizes.push_back(rule.factors[factor].size);
+  }
+  std::vector<DimLayout> parts = splitParts(sizes, axes);
+  if (factors.size() == 1 && splittable.size() == 1 &&
+      rule.factors[factors[0]].mayPad)
+    parts = {canonicalize(DimLayout::split(sizes[0], axes))};
+  std::vector<FactorPin> pins;
+  for (size_t i = 0; i < splittable.size(); ++i)
+    if (parts[i].isSplit())
+      pins.push_back({op, splittable[i], parts[i], level, cause, false});
+  return pins;
+}
+
+} // namespace
+
+std::vector<FactorPin> pinOperandDim(const Graph &graph, int op, int operand,
+                                     int dim, const SubAxes &axes,
+                                     PinLevel level, const std::string &cause) {
+  return pinDim(graph, op, graph.ops[op].rule.operands[operand][dim], axes,
+                level, cause);
+}
+
+std::vector<FactorPin> pinResultDim(const Graph &graph, int op, int result,
+                                    int dim, const SubAxes &axes,
+                                    PinLevel level, const std::string &cause) {
+  return pinDim(graph, op, graph.ops[op].rule.results[result][dim], axes, level,
+                cause);
+}
+
+Propagation propagate(const Graph &graph, const Mesh &mesh, const Pins &pins,
+                      const PropagateOptions &options) {
+  detail::State state(graph, mesh, options);
+  state.applyPins(pins);
+  detail::spread(state);
+  detail::passPartialSums(state);
+  detail::refine(state);
+  detail::passPartialSums(state);
+
+  Propagation result;
+  for (size_t op = 0; op < graph.ops.size(); ++op) {
+    AssignedOp assigned;
+    assigned.assignment = state.assignmentOf(static_cast<int>(op));
+    for (const detail::Split &split : state.factors[op])
+      assigned.causes.push_back(split.dim.isSplit() && split.cause >= 0
+                                    ? state.causes[split.cause]
+                                    : std::string());
+    result.ops.push_back(std::move(assigned));
+  }
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    detail::Tree tree = detail::buildTree(state, static_cast<int>(t));
+    int offset = static_cast<int>(result.reshards.size());
+    for (Reshard &reshard : tree.reshards) {
+      reshard.cause = detail::causeOf(state, reshard);
+      if (reshard.source >= 0)
+        reshard.source += offset;
+      result.reshards.push_back(std::move(reshard));
+    }
+    result.reshardSeconds += tree.seconds;
+    result.tensors.push_back(std::move(tree.produced));
+  }
+  result.warnings = std::move(state.warnings);
+  return result;
+}
+
+} // namespace ax::sharding

@@ -1,0 +1,240 @@
+//===- PropagateState.cpp - What propagation works on ---------------------===//
+
+#include "PropagateState.h"
+
+#include <algorithm>
+#include <cassert>
+#include <queue>
+
+namespace ax::sharding::detail {
+
+State::State(const Graph &graph, const Mesh &mesh,
+             const PropagateOptions &options)
+    : graph(graph), mesh(mesh), options(options),
+      resharder(mesh, options.cost) {
+  size_t numTensors = graph.tensors.size(), numOps = graph.ops.size();
+  producers.resize(numTensors);
+  uses.resize(numTensors);
+  for (size_t i = 0; i < numOps; ++i) {
+    const GraphOp &op = graph.ops[i];
+    assert(op.operands.size() == op.rule.operands.size() &&
+           op.results.size() == op.rule.results.size() && !op.results.empty());
+    for (size_t r = 0; r < op.results.size(); ++r)
+      producers[op.results[r]] = {static_cast<int>(i), static_cast<int>(r)};
+    for (size_t o = 0; o < op.operands.size(); ++o)
+      uses[op.operands[o]].push_back(
+          {static_cast<int>(i), static_cast<int>(o)});
+  }
+  auto numberOf = [&](int op) { return graph.ops[op].results[0]; };
+  for (size_t t = 0; t < numTensors; ++t) {
+    std::sort(uses[t].begin(), uses[t].end(), [&](const Use &a, const Use &b) {
+      return std::pair(numberOf(a.op), a.operand) <
+             std::pair(numberOf(b.op), b.operand);
+    });
+    if (graph.tensors[t].isOutput)
+      uses[t].push_back({-1, 0});
+  }
+
+  std::vector<int> waiting(numOps);
+  using Ready = std::pair<int, int>;
+  std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
+  for (size_t i = 0; i < numOps; ++i) {
+    for (int operand : graph.ops[i].operands)
+      waiting[i] += producers[operand].op >= 0;
+    if (waiting[i] == 0)
+      ready.push({numberOf(static_cast<int>(i)), static_cast<int>(i)});
+  }
+  while (!ready.empty()) {
+    int op = ready.top().second;
+    ready.pop();
+    order.push_back(op);
+    for (int result : graph.ops[op].results)
+      for (const Use &use : uses[result])
+        if (use.op >= 0 && --waiting[use.op] == 0)
+          ready.push({numberOf(use.op), use.op});
+  }
+  assert(order.size() == numOps && "the graph has a cycle");
+
+  passing.resize(numOps);
+  operandLayouts.resize(numOps);
+  resultLayouts.resize(numOps);
+  for (const GraphOp &op : graph.ops) {
+    factors.emplace_back();
+    for (const RuleFactor &factor : op.rule.factors)
+      factors.back().push_back({DimLayout::whole(factor.size)});
+  }
+  for (const GraphTensor &tensor : graph.tensors) {
+    dims.emplace_back();
+    for (int64_t size : tensor.shape)
+      dims.back().push_back({DimLayout::whole(size)});
+  }
+}
+
+namespace {
+
+std::string factorName(const GraphOp &op, size_t factor) {
+  if (factor < op.factorNames.size() && !op.factorNames[factor].empty())
+    return op.factorNames[factor];
+  return "factor " + std::to_string(factor);
+}
+
+/// Puts a pin where no stronger one is; false when one is.
+bool place(Split &split, const DimLayout &dim, PinLevel level, int cause,
+           bool open) {
+  if (split.pinned && split.level > level)
+    return false;
+  split = {canonicalize(dim), level, cause, true, !open};
+  return true;
+}
+
+} // namespace
+
+void State::applyPins(const Pins &pins) {
+  // Stronger pins first: a weaker one that does not fit beside them gives way.
+  for (PinLevel level : {PinLevel::User, PinLevel::Recipe}) {
+    for (const FactorPin &pin : pins.factors) {
+      if (pin.level != level)
+        continue;
+      causes.push_back(pin.cause);
+      std::vector<Split> changed = factors[pin.op];
+      if (!place(changed[pin.factor], pin.split, level,
+                 static_cast<int>(causes.size()) - 1, pin.open))
+        continue;
+      std::optional<std::string> fault;
+      for (const SubAxis &axis : pin.split.axes())
+        if (overlap({axis}, axesOfOthers(pin.op, pin.factor)))
+          fault = "axis '" + toString(axis, mesh) + "' is used twice";
+      if (!fault)
+        fault = findFactorsFault(*this, pin.op, changed);
+      if (pin.anyPlace && pin.split.isSplit()) {
+        Split &split = changed[pin.factor];
+        split.ifUntold = split.dim;
+        split.dim = DimLayout::whole(split.dim.size());
+        split.closed = false;
+      }
+      if (fault)
+        warnings.push_back(graph.ops[pin.op].name + ": " +
+                           factorName(graph.ops[pin.op], pin.factor) +
+                           " is not split as " + pin.cause +
+                           " asks: " + *fault);
+      else
+        factors[pin.op] = std::move(changed);
+    }
+    for (const TensorPin &pin : pins.tensors) {
+      if (pin.level != level)
+        continue;
+      causes.push_back(pin.cause);
+      std::vector<Split> changed = dims[pin.tensor];
+      if (!place(changed[pin.dim], pin.split, level,
+                 static_cast<int>(causes.size()) - 1, pin.open))
+        continue;
+      Layout layout;
+      for (const Split &split : changed)
+        layout.dims.push_back(split.dim);
+      const GraphTensor &tensor = graph.tensors[pin.tensor];
+      if (auto fault = findFault(layout, tensor.shape, mesh))
+        warnings.push_back(tensor.name + ": dimension " +
+                           std::to_string(pin.dim) + " is not split as " +
+                           pin.cause + " asks: " + *fault);
+      else
+        dims[pin.tensor] = std::move(changed);
+    }
+  }
+}
+
+Assignment State::assignmentOf(int op) const {
+  Assignment assignment;
+  for (const Split &split : factors[op])
+    assignment.factors.push_back(split.dim);
+  assignment.passedPartial = passing[op].axes;
+  assignment.passedKind = passing[op].kind;
+  assignment.linearSet = passing[op].linearSet;
+  return assignment;
+}
+
+SubAxes State::axesOfOthers(int op, int factor) const {
+  SubAxes axes;
+  for (size_t f = 0; f < factors[op].size(); ++f) {
+    if (static_cast<int>(f) == factor)
+      continue;
+    const Split &split = factors[op][f];
+    for (const SubAxis &axis :
+         (split.waits() ? split.ifUntold : split.dim).axes())
+      axes.push_back(axis);
+  }
+  return axes;
+}
+
+void State::updateLayouts(int op) {
+  const Rule &rule = graph.ops[op].rule;
+  Assignment assignment = assignmentOf(op);
+  operandLayouts[op].clear();
+  resultLayouts[op].clear();
+  for (size_t i = 0; i < rule.operands.size(); ++i)
+    operandLayouts[op].push_back(
+        operandLayout(rule, assignment, static_cast<int>(i)));
+  for (size_t i = 0; i < rule.results.size(); ++i)
+    resultLayouts[op].push_back(
+        resultLayout(rule, assignment, static_cast<int>(i)));
+}
+
+bool State::isPinned(int tensor) const {
+  for (const Split &split : dims[tensor])
+    if (split.pinned)
+      return true;
+  return false;
+}
+
+Layout State::delivered(int tensor, const Layout &produced) const {
+  Layout layout = produced;
+  layout.partial.clear();
+  SubAxes pinnedAxes;
+  for (const Split &split : dims[tensor])
+    if (split.pinned)
+      for (const SubAxis &axis : split.dim.axes())
+        pinnedAxes.push_back(axis);
+  for (size_t d = 0; d < layout.dims.size(); ++d) {
+    const Split &split = dims[tensor][d];
+    DimLayout &dim = layout.dims[d];
+    if (split.pinned) {
+      // An open pin lets the producer split further.
+      if (split.closed || !refines(dim, split.dim))
+        dim = split.dim;
+      continue;
+    }
+    SubAxes clash =
+        withoutAxes(dim.axes(), withoutAxes(dim.axes(), pinnedAxes));
+    if (!clash.empty())
+      dim = unsplit(dim, clash).value_or(DimLayout::whole(dim.size()));
+  }
+  return canonicalize(std::move(layout));
+}
+
+double State::opSeconds(int op) const {
+  const GraphOp &graphOp = graph.ops[op];
+  double parts = 1;
+  for (const Split &split : factors[op])
+    for (const SubAxis &axis : split.dim.axes())
+      if (!mesh.isInTime(axis))
+        parts *= static_cast<double>(axis.size);
+  double bytes = 0;
+  for (size_t i = 0; i < graphOp.operands.size(); ++i)
+    bytes += static_cast<double>(
+        localBytes(operandLayouts[op][i],
+                   graph.tensors[graphOp.operands[i]].elementBytes));
+  for (size_t i = 0; i < graphOp.results.size(); ++i)
+    bytes += static_cast<double>(localBytes(
+        resultLayouts[op][i], graph.tensors[graphOp.results[i]].elementBytes));
+  return graphOp.flops / parts / options.flopsPerSecond +
+         bytes / options.bytesPerSecond;
+}
+
+std::optional<std::string> findFactorsFault(const State &state, int op,
+                                            const std::vector<Split> &factors) {
+  Assignment assignment;
+  for (const Split &split : factors)
+    assignment.factors.push_back(split.dim);
+  return findFault(state.graph.ops[op].rule, assignment, state.mesh);
+}
+
+} // namespace ax::sharding::detail
