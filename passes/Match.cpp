@@ -113,6 +113,21 @@ bool ax::isWeight(Value value) {
   return true;
 }
 
+Value ax::weightOfShape(OpBuilder &builder, Location loc, Value value,
+                        ArrayRef<int64_t> shape) {
+  if (constantElements(value) && tensorType(value).getRank() == 0)
+    if (std::optional<double> number = splatNumber(value))
+      return createSplat(builder, loc,
+                         RankedTensorType::get(shape, elementType(value)),
+                         *number);
+  ArrayRef<int64_t> stripped = shapeOf(value);
+  while (stripped.size() > shape.size() && stripped.front() == 1)
+    stripped = stripped.drop_front();
+  if (stripped != shape || !isWeight(value))
+    return {};
+  return reshapeTo(builder, loc, value, shape);
+}
+
 UnaryOp ax::unaryOf(Value value, UnaryKind kind) {
   auto op = value.getDefiningOp<UnaryOp>();
   return op && op.getKind() == kind ? op : UnaryOp();
@@ -168,7 +183,23 @@ Value ax::matchSquare(Value value) {
   return Value();
 }
 
+SmallVector<int64_t> ax::keptShape(const Mean &mean) {
+  SmallVector<int64_t> shape(shapeOf(mean.operand));
+  for (int64_t dim : mean.dims)
+    shape[dim] = 1;
+  return shape;
+}
+
 std::optional<Mean> ax::matchMean(Value value) {
+  // The reduced dimensions may have been put back by a reshape.
+  if (auto reshape = value.getDefiningOp<ReshapeOp>()) {
+    std::optional<Mean> mean = matchMean(reshape.getOperand());
+    if (!mean || mean->keepDims)
+      return std::nullopt;
+    mean->keepDims = true;
+    bool restores = shapeOf(reshape) == ArrayRef<int64_t>(keptShape(*mean));
+    return restores ? mean : std::nullopt;
+  }
   std::optional<WithNumber> scaled = matchScaled(value);
   if (!scaled)
     return std::nullopt;

@@ -34,6 +34,11 @@ mlir::Value createSplat(mlir::OpBuilder &builder, mlir::Location loc,
 /// Computed from states and constants only: known before any input.
 bool isWeight(mlir::Value value);
 
+/// A weight that means the same under `shape`: leading dimensions of size 1
+/// are dropped, a single number fills it. Null for all else.
+mlir::Value weightOfShape(mlir::OpBuilder &builder, mlir::Location loc,
+                          mlir::Value value, llvm::ArrayRef<int64_t> shape);
+
 /// The operation that gives `value` when it has the kind.
 UnaryOp unaryOf(mlir::Value value, UnaryKind kind);
 BinaryOp binaryOf(mlir::Value value, BinaryKind kind);
@@ -73,6 +78,8 @@ struct Mean {
   bool keepDims;
 };
 std::optional<Mean> matchMean(mlir::Value value);
+/// The operand's shape with 1 for the reduced dimensions.
+llvm::SmallVector<int64_t> keptShape(const Mean &mean);
 
 inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
   return tensorType(value).getShape();

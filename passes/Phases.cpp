@@ -14,6 +14,15 @@ void ax::addNormalizePhase(mlir::OpPassManager &manager) {
   manager.addPass(mlir::createCSEPass());
 }
 
+void ax::addRaisePhase(mlir::OpPassManager &manager) {
+  manager.addPass(createRaiseActivation());
+  manager.addPass(createRaiseNorm());
+  manager.addPass(createRaiseLinear());
+  // Linears keep dimensions apart that the exporter had merged: what was
+  // between them is normal again only now.
+  addNormalizePhase(manager);
+}
+
 void ax::addStagePhase(mlir::OpPassManager &manager,
                        const Strategy &strategy) {
   mlir::OpPassManager &plan = manager.nest<PlanOp>();
@@ -39,6 +48,10 @@ void ax::addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
   manager.nest<PlanOp>().addPass(createShard(options));
 }
 
+void ax::addOptimizePhase(mlir::OpPassManager &manager) {
+  manager.addPass(createFuseEpilogue());
+}
+
 void ax::addPipelinePhase(mlir::OpPassManager &manager) {
   mlir::OpPassManager &plan = manager.nest<PlanOp>();
   plan.addPass(createOutlineStages());
@@ -48,4 +61,7 @@ void ax::addPipelinePhase(mlir::OpPassManager &manager) {
 void ax::registerPhases() {
   mlir::PassPipelineRegistration<>("ax-phase-normalize", "Normalize",
                                    addNormalizePhase);
+  mlir::PassPipelineRegistration<>("ax-phase-raise", "Raise", addRaisePhase);
+  mlir::PassPipelineRegistration<>("ax-phase-optimize", "Optimize",
+                                   addOptimizePhase);
 }

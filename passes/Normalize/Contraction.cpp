@@ -1,4 +1,4 @@
-//===- Contraction.cpp - Dots that transpose by themselves ------*- C++ -*-===//
+//===- Contraction.cpp - Dimensions of contractions -------------*- C++ -*-===//
 
 #include "../Match.h"
 #include "Patterns.h"
@@ -33,6 +33,46 @@ bool keepsFreeOrder(ArrayRef<int64_t> permutation, ArrayRef<int64_t> batch,
   }
   return true;
 }
+
+/// `x` of shape [..., k], its leading dimensions taken apart again where a
+/// reshape has merged them.
+Value unmergeLeading(PatternRewriter &rewriter, Location loc, Value x) {
+  auto reshape = x.getDefiningOp<ReshapeOp>();
+  if (!reshape)
+    return x;
+  ArrayRef<int64_t> source = shapeOf(reshape.getOperand()), merged = shapeOf(x);
+  std::optional<DimGroups> groups = matchDims(source, merged);
+  int64_t lastDim = static_cast<int64_t>(merged.size()) - 1;
+  if (!groups || groups->size() < 2 ||
+      (*groups)[groups->size() - 2].second != lastDim)
+    return x;
+  ArrayRef<int64_t> leading =
+      source.take_front((*groups)[groups->size() - 2].first);
+  if (leading.size() <= merged.size() - 1)
+    return x;
+  SmallVector<int64_t> shape(leading);
+  shape.push_back(merged.back());
+  return reshapeTo(rewriter, loc, reshape.getOperand(), shape);
+}
+
+/// A linear on rows that a reshape has merged: exporters flatten batch and
+/// sequence around every Gemm. Apart, each can be split by itself.
+struct UnmergeLinear : OpRewritePattern<LinearOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(LinearOp op,
+                                PatternRewriter &rewriter) const final {
+    if (op.getResidual())
+      return failure();
+    Value x = unmergeLeading(rewriter, op.getLoc(), op.getX());
+    if (x == op.getX())
+      return failure();
+    Value result =
+        LinearOp::create(rewriter, op.getLoc(), x, op.getW(), op.getBias(),
+                         Value(), op.getTransposeW(), op.getActivationAttr());
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), result);
+    return success();
+  }
+};
 
 struct FoldTranspose : OpRewritePattern<DotOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -73,5 +113,5 @@ struct FoldTranspose : OpRewritePattern<DotOp> {
 } // namespace
 
 void ax::addContractionPatterns(RewritePatternSet &patterns) {
-  patterns.add<FoldTranspose>(patterns.getContext());
+  patterns.add<FoldTranspose, UnmergeLinear>(patterns.getContext());
 }

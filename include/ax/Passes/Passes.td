@@ -27,6 +27,31 @@ def Normalize : Pass<"ax-normalize"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Raise
+//===----------------------------------------------------------------------===//
+
+def RaiseActivation : Pass<"ax-raise-activation"> {
+  let summary = "GELU, SiLU, sigmoid, softplus, softmax from primitives";
+  let dependentDialects = ["ax::AxDialect"];
+}
+
+def RaiseNorm : Pass<"ax-raise-norm"> {
+  let summary = "Layer and RMS normalisation from primitives";
+  let dependentDialects = ["ax::AxDialect"];
+}
+
+def RaiseLinear : Pass<"ax-raise-linear"> {
+  let summary = "Contractions with a weight become `ax.linear`";
+  let description = [{
+    A weight is anything computed from states and constants alone. Dimensions
+    that a reshape had merged in front of the contraction stay separate, so that
+    batch and sequence can be split each by itself. A bias that is added to the
+    result, directly or after a reshape, becomes an operand.
+  }];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
+//===----------------------------------------------------------------------===//
 // Stage
 //===----------------------------------------------------------------------===//
 
@@ -72,6 +97,19 @@ def Shard : Pass<"ax-shard", "::ax::PlanOp"> {
     Option<"strict", "strict", "bool", "false",
            "What cannot be split as asked is an error, not a warning">
   ];
+}
+
+//===----------------------------------------------------------------------===//
+// Optimize
+//===----------------------------------------------------------------------===//
+
+def FuseEpilogue : Pass<"ax-fuse-epilogue"> {
+  let summary = "Bias, activation, residual become part of linear and conv";
+  let description = [{
+    After Shard: a result that is a partial sum keeps its epilogue outside, for
+    it is to be applied once, after the reduction.
+  }];
+  let dependentDialects = ["ax::AxDialect"];
 }
 
 //===----------------------------------------------------------------------===//
