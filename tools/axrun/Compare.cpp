@@ -1,0 +1,75 @@
+//===- Compare.cpp - Outputs beside the expected ones ---------------------===//
+#include "Compare.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace ax;
+
+double Difference::relative() const {
+  if (largest == 0)
+    return 0;
+  return magnitude > 0 ? largest / magnitude
+                       : std::numeric_limits<double>::infinity();
+}
+
+static double distance(double got, double wanted) {
+  if (got == wanted || (std::isnan(got) && std::isnan(wanted)))
+    return 0;
+  double difference = std::abs(got - wanted);
+  return std::isnan(difference) ? std::numeric_limits<double>::infinity()
+                                : difference;
+}
+
+Difference ax::compare(const HostTensor &got, const HostTensor &wanted,
+                       double rtol, double atol) {
+  Difference result;
+  bool isWhole = !isFloat(got.getType()) && !isFloat(wanted.getType());
+  for (int64_t i = 0, e = wanted.numElements(); i < e; ++i) {
+    double a = got.getDouble(i), b = wanted.getDouble(i);
+    double apart = distance(a, b);
+    // Integers beyond 2^53 look alike as doubles.
+    if (isWhole && apart == 0 && got.getInt(i) != wanted.getInt(i))
+      apart = 1;
+    if (!(apart <= atol + rtol * std::abs(b)) ||
+        (std::isinf(apart) && !std::isinf(a - b)))
+      ++result.numDiffering;
+    if (apart > result.largest) {
+      result.largest = apart;
+      result.worst = i;
+    }
+    if (std::isfinite(b))
+      result.magnitude = std::max(result.magnitude, std::abs(b));
+  }
+  return result;
+}
+
+std::string ax::describe(llvm::StringRef name, const Difference &difference,
+                         const HostTensor &got, const HostTensor &wanted) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << name << ": max |difference| "
+     << llvm::format("%.3g", difference.largest);
+  if (difference.largest > 0) {
+    std::vector<std::string> index;
+    int64_t rest = difference.worst;
+    for (int64_t stride : rowMajorStrides(wanted.getShape())) {
+      index.push_back(std::to_string(stride ? rest / stride : 0));
+      rest = stride ? rest % stride : 0;
+    }
+    os << " at [" << llvm::join(index, ", ") << "], "
+       << llvm::format("%.8g instead of %.8g",
+                       got.getDouble(difference.worst),
+                       wanted.getDouble(difference.worst));
+  }
+  os << " (" << llvm::format("%.3g", difference.relative())
+     << " of the largest magnitude "
+     << llvm::format("%.4g", difference.magnitude) << "), "
+     << difference.numDiffering << " of " << wanted.numElements()
+     << " elements differ";
+  return text;
+}

@@ -1,0 +1,34 @@
+//===- Compare.h - Outputs beside the expected ones -------------*- C++ -*-===//
+#ifndef AX_TOOLS_AXRUN_COMPARE_H
+#define AX_TOOLS_AXRUN_COMPARE_H
+
+#include "ax/Support/HostTensor.h"
+
+namespace ax {
+
+struct Difference {
+  /// Elements for which not |got - wanted| <= atol + rtol |wanted|. Equal
+  /// infinities and two NaNs agree.
+  int64_t numDiffering = 0;
+  /// Of all elements; infinite where one is NaN and the other is not.
+  double largest = 0;
+  /// Where that is, row-major.
+  int64_t worst = 0;
+  /// Largest magnitude of a finite expected element.
+  double magnitude = 0;
+
+  double relative() const;
+};
+
+/// Both of one shape.
+Difference compare(const HostTensor &got, const HostTensor &wanted, double rtol,
+                   double atol);
+
+/// `logits: max |difference| 3.1e-06 at [0, 5, 17] (2.1e-07 of the largest
+/// magnitude 14.6), 0 of 4096 elements differ`.
+std::string describe(llvm::StringRef name, const Difference &difference,
+                     const HostTensor &got, const HostTensor &wanted);
+
+} // namespace ax
+
+#endif // AX_TOOLS_AXRUN_COMPARE_H

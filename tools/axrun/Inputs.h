@@ -1,0 +1,26 @@
+//===- Inputs.h - Tensors given to a run, and those it makes ----*- C++ -*-===//
+#ifndef AX_TOOLS_AXRUN_INPUTS_H
+#define AX_TOOLS_AXRUN_INPUTS_H
+
+#include "Options.h"
+#include "ax/Runtime/Npy.h"
+
+namespace ax {
+
+/// A value for every input, from all the places that the options name. An
+/// error lists what is missing, and what does not fit its input.
+llvm::Expected<std::vector<HostTensor>>
+readInputs(const RunOptions &options, const std::vector<rt::Port> &inputs);
+
+/// Outputs to compare with, by name; none when the options ask for none.
+llvm::Expected<rt::NamedTensors>
+readExpected(const RunOptions &options, const std::vector<rt::Port> &outputs);
+
+/// An archive when `path` ends in .npz, else a folder of .npy files.
+llvm::Error writeOutputs(const std::string &path,
+                         const std::vector<rt::Port> &ports,
+                         const std::vector<HostTensor> &tensors);
+
+} // namespace ax
+
+#endif // AX_TOOLS_AXRUN_INPUTS_H

@@ -1,0 +1,128 @@
+//===- Options.cpp - The command line of axrun ----------------------------===//
+#include "Options.h"
+
+#include "ax/Support/Error.h"
+#include "llvm/Support/CommandLine.h"
+
+using namespace ax;
+namespace cl = llvm::cl;
+
+namespace {
+cl::OptionCategory category("axrun options");
+
+struct Flags {
+  cl::opt<std::string> plan{cl::Positional, cl::Required, cl::desc("PLAN.mlir"),
+                            cl::cat(category)};
+  cl::list<std::string> input{"input", cl::desc("Value of an input"),
+                              cl::value_desc("NAME=FILE.npy"),
+                              cl::cat(category)};
+  cl::opt<std::string> inputs{"inputs", cl::desc("Values of inputs by name"),
+                              cl::value_desc("FILE.npz"), cl::cat(category)};
+  cl::opt<std::string> testData{
+      "test-data",
+      cl::desc("ONNX test-case folder: inputs, and outputs to compare with"),
+      cl::value_desc("DIR"), cl::cat(category)};
+  cl::opt<uint64_t> randomInputs{
+      "random-inputs", cl::desc("Make up inputs that are not given"),
+      cl::value_desc("SEED"), cl::cat(category)};
+  cl::opt<std::string> output{"output",
+                              cl::desc("Where outputs go: an archive, or a "
+                                       "folder of one .npy each"),
+                              cl::value_desc("FILE.npz|DIR"),
+                              cl::cat(category)};
+  cl::opt<std::string> expect{
+      "expect", cl::desc("Outputs to compare with; exit code 1 if they differ"),
+      cl::value_desc("FILE.npz"), cl::cat(category)};
+  cl::opt<double> rtol{"rtol", cl::desc("Relative tolerance (1e-3)"),
+                       cl::init(1e-3), cl::cat(category)};
+  cl::opt<double> atol{"atol", cl::desc("Absolute tolerance (1e-5)"),
+                       cl::init(1e-5), cl::cat(category)};
+  cl::opt<std::string> weights{
+      "weights", cl::desc("Other weights of the same names and shapes"),
+      cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> modelDir{
+      "model-dir", cl::desc("Folder of the plan's weight files"),
+      cl::value_desc("DIR"), cl::cat(category)};
+  cl::opt<std::string> program{
+      "program", cl::desc("Which program of the plan to run (the first)"),
+      cl::value_desc("NAME"), cl::cat(category)};
+  cl::opt<int64_t> warmup{"warmup", cl::desc("Runs before those measured"),
+                          cl::value_desc("N"), cl::cat(category)};
+  cl::opt<int64_t> iterations{"iterations", cl::desc("Runs to measure"),
+                              cl::value_desc("N"), cl::cat(category)};
+  cl::opt<std::string> json{"json", cl::desc("Measurements as JSON"),
+                            cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<int32_t> threads{"threads-per-rank",
+                           cl::desc("Threads that one rank computes with (1)"),
+                           cl::value_desc("N"), cl::init(1), cl::cat(category)};
+  cl::opt<std::string> trace{
+      "trace", cl::desc("What each rank did when, for chrome://tracing"),
+      cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<double> timeout{
+      "timeout", cl::desc("Seconds that a rank may wait for another (60)"),
+      cl::value_desc("SECONDS"), cl::init(60), cl::cat(category)};
+  cl::opt<std::string> cache{"cache-dir", cl::desc("Folder of compiled kernels"),
+                             cl::value_desc("DIR"), cl::cat(category)};
+  cl::opt<bool> separate{"separate-kernels",
+                         cl::desc("No fusion: every operation is a kernel"),
+                         cl::cat(category)};
+};
+
+llvm::Error usage(const llvm::Twine &message) {
+  return makeError(ExitCode::Usage, message);
+}
+
+llvm::Error check(const RunOptions &options) {
+  if (options.warmup < 0 || options.iterations < 0)
+    return usage("--warmup and --iterations must not be negative");
+  if (options.session.threadsPerRank < 1)
+    return usage("--threads-per-rank must be at least 1");
+  if (!(options.rtol >= 0) || !(options.atol >= 0))
+    return usage("--rtol and --atol must not be negative");
+  if (!(options.session.timeoutSeconds >= 0))
+    return usage("--timeout must not be negative");
+  return llvm::Error::success();
+}
+} // namespace
+
+llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
+  static Flags flags;
+  cl::HideUnrelatedOptions(category);
+  std::string errors;
+  llvm::raw_string_ostream os(errors);
+  if (!cl::ParseCommandLineOptions(
+          argc, argv, "axrun: all ranks of a plan, in this process\n", &os))
+    return usage(llvm::StringRef(errors).trim());
+
+  RunOptions options;
+  options.plan = flags.plan;
+  for (llvm::StringRef text : flags.input) {
+    auto [name, file] = text.rsplit('=');
+    if (name.empty() || file.empty())
+      return usage("--input=" + text + ": expected NAME=FILE.npy");
+    options.inputs.emplace_back(name, file);
+  }
+  options.inputArchive = flags.inputs;
+  options.testData = flags.testData;
+  if (flags.randomInputs.getNumOccurrences())
+    options.randomSeed = flags.randomInputs;
+  options.output = flags.output;
+  options.expect = flags.expect;
+  options.rtol = flags.rtol;
+  options.atol = flags.atol;
+  options.warmup = flags.warmup;
+  options.iterations = flags.iterations;
+  options.json = flags.json;
+  options.trace = flags.trace;
+  options.session.weights = flags.weights;
+  options.session.modelDir = flags.modelDir;
+  options.session.program = flags.program;
+  options.session.threadsPerRank = flags.threads;
+  options.session.timeoutSeconds = flags.timeout;
+  options.session.cacheDir = flags.cache;
+  options.session.separateKernels = flags.separate;
+  options.session.trace = !flags.trace.empty();
+  if (llvm::Error error = check(options))
+    return std::move(error);
+  return options;
+}

@@ -1,0 +1,35 @@
+//===- Options.h - The command line of axrun --------------------*- C++ -*-===//
+#ifndef AX_TOOLS_AXRUN_OPTIONS_H
+#define AX_TOOLS_AXRUN_OPTIONS_H
+
+#include "ax/Session/Session.h"
+
+#include <optional>
+
+namespace ax {
+
+struct RunOptions {
+  std::string plan;
+  SessionOptions session;
+  /// (name, file.npy)
+  std::vector<std::pair<std::string, std::string>> inputs;
+  std::string inputArchive;
+  std::string testData;
+  std::optional<uint64_t> randomSeed;
+  std::string output;
+  std::string expect;
+  double rtol = 1e-3;
+  double atol = 1e-5;
+  int64_t warmup = 0;
+  int64_t iterations = 0;
+  std::string json;
+  std::string trace;
+};
+
+/// Parses the command line; fails with code Usage. `--help` and `--version`
+/// end the process.
+llvm::Expected<RunOptions> parseOptions(int argc, char **argv);
+
+} // namespace ax
+
+#endif // AX_TOOLS_AXRUN_OPTIONS_H

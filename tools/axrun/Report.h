@@ -1,0 +1,23 @@
+//===- Report.h - How long runs took ----------------------------*- C++ -*-===//
+#ifndef AX_TOOLS_AXRUN_REPORT_H
+#define AX_TOOLS_AXRUN_REPORT_H
+
+#include "ax/Session/Session.h"
+
+namespace ax {
+
+struct Measurement {
+  /// Of each run, in order.
+  std::vector<double> seconds;
+  /// From the first run's start to the last one's end.
+  double totalSeconds = 0;
+  int64_t flops = 0;
+  double loadSeconds = 0;
+};
+
+std::string describe(const Measurement &measurement);
+std::string toJSON(const Measurement &measurement, const rt::Program &program);
+
+} // namespace ax
+
+#endif // AX_TOOLS_AXRUN_REPORT_H
