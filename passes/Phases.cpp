@@ -45,6 +45,8 @@ void ax::addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
   ShardOptions options;
   options.sequenceParallel = strategy.sequenceParallel;
   options.strict = strict;
+  for (const ShardPin &pin : strategy.shard)
+    options.pins.push_back(pin.pattern + "=" + pin.layout);
   manager.nest<PlanOp>().addPass(createShard(options));
 }
 

@@ -1,8 +1,10 @@
 //===- Shard.cpp - Layouts for everything, collectives where they differ --===//
 #include "Apply.h"
 #include "Recipe.h"
+#include "UserPins.h"
 #include "ax/Cost/OpCost.h"
 #include "ax/Passes/Passes.h"
+#include "ax/Support/Error.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -79,6 +81,13 @@ struct Shard : ax::impl::ShardBase<Shard> {
     for (const RecipeWarning &warning : recipe.warnings)
       if (failed(complain(warning.op, warning.text)))
         return failure();
+    Strategy asked;
+    for (const std::string &text : pins)
+      if (llvm::Error error = asked.addShard(text))
+        return program.emitError(describeError(std::move(error)).message);
+    if (llvm::Error error =
+            addUserPins(*graph, program, asked.shard, mesh, recipe.pins))
+      return program.emitError(describeError(std::move(error)).message);
     cost::Machine machine;
     sharding::PropagateOptions options;
     options.cost = cost::collectiveCost(machine);

@@ -94,6 +94,8 @@ def Shard : Pass<"ax-shard", "::ax::PlanOp"> {
   let options = [
     Option<"sequenceParallel", "sequence-parallel", "bool", "false",
            "Split what lies between tensor-parallel pairs along the sequence">,
+    ListOption<"pins", "shard", "std::string",
+               "Layout of a layer or tensor: PATTERN=LAYOUT">,
     Option<"strict", "strict", "bool", "false",
            "What cannot be split as asked is an error, not a warning">
   ];

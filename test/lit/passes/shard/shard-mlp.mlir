@@ -19,11 +19,11 @@
 // The 3-D algorithm: weights gathered over depth, sums over row, then col.
 // CUBE: ax.state @w1 : tensor<64x256xf32, #ax.layout<[{row, depth}, {col}]>>
 // CUBE: ax.state @w2 : tensor<256x64xf32, #ax.layout<[{col, depth}, {row}]>>
-// CUBE: ax.all_gather {{.*}} over {depth}
-// CUBE-NEXT: ax.linear
+// CUBE: = ax.all_gather {{.*}} over {depth}
+// CUBE-NEXT: {{%.*}} = ax.linear
 // CUBE-NEXT: ax.all_reduce {{.*}} over {row}
-// CUBE: ax.all_gather {{.*}} over {depth}
-// CUBE-NEXT: ax.linear
+// CUBE: = ax.all_gather {{.*}} over {depth}
+// CUBE-NEXT: {{%.*}} = ax.linear
 // CUBE-NEXT: ax.all_reduce {{.*}} over {col}
 // CUBE-NOT: ax.all_
 

@@ -1,0 +1,145 @@
+//===- UserPins.cpp - Pins that the user wrote ----------------------------===//
+#include "UserPins.h"
+#include "ax/Sharding/LayoutText.h"
+#include "ax/Support/Error.h"
+
+#include "llvm/Support/GlobPattern.h"
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::sharding;
+
+/// Every name in a location: node, scope, what it was inlined from.
+static void namesIn(Location loc, SmallVectorImpl<StringRef> &names) {
+  loc->walk([&](Location inner) {
+    if (auto name = dyn_cast<NameLoc>(inner))
+      names.push_back(name.getName().getValue());
+    return WalkResult::advance();
+  });
+}
+
+namespace {
+
+class UserPinAdder {
+public:
+  UserPinAdder(const ShardGraph &graph, ProgramOp program, const Mesh &mesh,
+               Pins &pins)
+      : graph(graph), program(program), mesh(mesh), pins(pins),
+        weightOps(findWeightOps(graph)) {
+    for (const char *axis : {"row", "col"})
+      if (mesh.axisSize(axis) > 1)
+        split.push_back(mesh.whole(axis));
+  }
+
+  llvm::Error add(const ShardPin &asked);
+
+private:
+  llvm::Error pinContraction(const WeightOp &weight, StringRef layout);
+  llvm::Error pinTensor(int tensor, StringRef layout);
+  void pinFactor(int op, int factor, const SubAxes &axes) {
+    pins.factors.push_back(
+        {op, factor,
+         DimLayout::split(graph.rule(op).factors[factor].size, axes),
+         PinLevel::User, cause});
+  }
+
+  const ShardGraph &graph;
+  ProgramOp program;
+  const Mesh &mesh;
+  Pins &pins;
+  std::vector<WeightOp> weightOps;
+  SubAxes split;
+  std::string cause;
+};
+
+} // namespace
+
+llvm::Error UserPinAdder::pinContraction(const WeightOp &weight,
+                                         StringRef layout) {
+  if (layout != "colwise" && layout != "rowwise" && layout != "replicate")
+    return makeError(ExitCode::Usage,
+                     cause + ": a layer is colwise, rowwise or replicate");
+  int asked = layout == "colwise" ? weight.n : weight.k;
+  const RuleFactor &factor = graph.rule(weight.op).factors[asked];
+  if (layout != "replicate" && factor.size < numParts(split))
+    return makeError(ExitCode::Usage,
+                     cause + ": " + Twine(factor.size) +
+                         " features cannot be split " +
+                         Twine(numParts(split)) + " ways");
+  for (int f : {weight.k, weight.n})
+    pinFactor(weight.op, f,
+              layout != "replicate" && f == asked ? split : SubAxes());
+  return llvm::Error::success();
+}
+
+llvm::Error UserPinAdder::pinTensor(int tensor, StringRef text) {
+  const GraphTensor &value = graph.graph.tensors[tensor];
+  Layout layout = Layout::replicated(value.shape);
+  if (text != "replicate") {
+    ParsedLayout parsed =
+        parseLayout(std::string_view(text.data(), text.size()), value.shape,
+                    mesh);
+    if (!parsed.layout)
+      return makeError(ExitCode::Usage, cause + ": " + parsed.fault);
+    layout = *parsed.layout;
+  }
+  if (!layout.partial.empty())
+    return makeError(ExitCode::Usage,
+                     cause + ": a stored tensor cannot be a partial sum");
+  for (size_t dim = 0; dim < layout.dims.size(); ++dim)
+    pins.tensors.push_back({tensor, static_cast<int>(dim), layout.dims[dim],
+                            PinLevel::User, cause});
+  return llvm::Error::success();
+}
+
+llvm::Error UserPinAdder::add(const ShardPin &asked) {
+  cause = "--shard=" + asked.pattern + "=" + asked.layout;
+  llvm::Expected<llvm::GlobPattern> glob =
+      llvm::GlobPattern::create(asked.pattern);
+  if (!glob)
+    return makeError(ExitCode::Usage,
+                     cause + ": " + llvm::toString(glob.takeError()));
+  bool found = false;
+  for (const WeightOp &weight : weightOps) {
+    SmallVector<StringRef> names;
+    Operation *op = graph.ops[weight.op];
+    names.push_back(getNodeName(op));
+    namesIn(op->getLoc(), names);
+    if (llvm::none_of(names, [&](StringRef n) { return glob->match(n); }))
+      continue;
+    found = true;
+    if (llvm::Error error = pinContraction(weight, asked.layout))
+      return error;
+  }
+  auto tryTensor = [&](Value value, StringRef name) -> llvm::Error {
+    if (name.empty() || !glob->match(name))
+      return llvm::Error::success();
+    found = true;
+    return pinTensor(graph.tensorOf.lookup(value), asked.layout);
+  };
+  for (auto [i, argument] : llvm::enumerate(program.getBody().getArguments()))
+    if (llvm::Error error = tryTensor(argument, program.getArgName(i)))
+      return error;
+  Operation *output = program.getBody().front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(output->getOperands()))
+    if (llvm::Error error = tryTensor(value, program.getResultName(i)))
+      return error;
+  for (Value value : graph.values)
+    if (auto load = value.getDefiningOp<LoadOp>())
+      if (llvm::Error error = tryTensor(value, load.getState()))
+        return error;
+  if (!found)
+    return makeError(ExitCode::Usage,
+                     cause + ": no layer, weight, input or output is named so");
+  return llvm::Error::success();
+}
+
+llvm::Error ax::addUserPins(const ShardGraph &graph, ProgramOp program,
+                            ArrayRef<ShardPin> asked, const Mesh &mesh,
+                            Pins &pins) {
+  UserPinAdder adder(graph, program, mesh, pins);
+  for (const ShardPin &pin : asked)
+    if (llvm::Error error = adder.add(pin))
+      return error;
+  return llvm::Error::success();
+}
