@@ -1,16 +1,16 @@
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=up=replicate,down=replicate}))' | FileCheck %s --check-prefix=REPLICATE
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=*p=rowwise}))' | FileCheck %s --check-prefix=ROW
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=y="[{}, {col}]"}))' | FileCheck %s --check-prefix=OUT
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=y=[{}, {col}]}))' | FileCheck %s --check-prefix=OUT
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=nobody=replicate}))' 2>&1 | FileCheck %s --check-prefix=NOBODY
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=up=sideways}))' 2>&1 | FileCheck %s --check-prefix=SIDEWAYS
-// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=y="[{}, {rows}]"}))' 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=y=[{}, {rows}]}))' 2>&1 | FileCheck %s --check-prefix=AXIS
 
 // REPLICATE: ax.state @w1 : tensor<64x256xf32, #ax.layout<[{}, {}]>>
 // REPLICATE: ax.state @w2 : tensor<256x64xf32, #ax.layout<[{}, {}]>>
 // REPLICATE-NOT: ax.all_
 // ROW: ax.state @w1 : tensor<64x256xf32, #ax.layout<[{col}, {}]>>
 // ROW: ax.linear
-// ROW-NEXT: ax.all_reduce {{.*}}--shard=*p=rowwise
+// ROW-NEXT: ax.reduce_scatter {{.*}}--shard=*p=rowwise
 // OUT: -> (tensor<4x64xf32, #ax.layout<[{}, {col}]>>
 // NOBODY: error: {{.*}}--shard=nobody=replicate: no layer, weight, input or output is named so
 // SIDEWAYS: error: {{.*}}--shard=up=sideways: a layer is colwise, rowwise or replicate
