@@ -204,7 +204,7 @@ void RecipeMaker::pinWeight(const WeightOp &weight) {
   bool kFits = kAxes.empty() || kFollowsHeads || splitsWell(k, kAxes);
   bool nFits = nAxes.empty() || nFollowsHeads || splitsWell(n, nAxes);
   // What one dimension cannot take, the other may.
-  if (!kFits && !nFollowsHeads) {
+  if (!kFits && input >= 0 && !nFollowsHeads) {
     SubAxes both = nAxes;
     llvm::append_range(both, kAxes);
     if (nFits && n % numParts(both) == 0) {
@@ -212,7 +212,7 @@ void RecipeMaker::pinWeight(const WeightOp &weight) {
       pinFactor(weight.op, weight.n, both);
       return;
     }
-  } else if (!nFits && !kFollowsHeads) {
+  } else if (!nFits && input >= 0 && !kFollowsHeads) {
     SubAxes both = kAxes;
     llvm::append_range(both, nAxes);
     if (kFits && k % numParts(both) == 0) {
@@ -223,7 +223,8 @@ void RecipeMaker::pinWeight(const WeightOp &weight) {
   }
   for (auto [fits, name, size, axes] :
        {std::tuple(kFits, "input", k, kAxes), {nFits, "output", n, nAxes}})
-    if (!fits)
+    // A table of a few rows is no layer that anybody asks to split.
+    if (!fits && input >= 0)
       warn(weight.op, Twine("its ") + Twine(size) + " " + name +
                           " features are not divided by " +
                           Twine(numParts(axes)) + ": replicated instead");

@@ -1,9 +1,9 @@
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=up=replicate,down=replicate}))' | FileCheck %s --check-prefix=REPLICATE
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=*p=rowwise}))' | FileCheck %s --check-prefix=ROW
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=y=[{}, {col}]}))' | FileCheck %s --check-prefix=OUT
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="y=[{}, {col}]"}))' | FileCheck %s --check-prefix=OUT
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=nobody=replicate}))' 2>&1 | FileCheck %s --check-prefix=NOBODY
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=up=sideways}))' 2>&1 | FileCheck %s --check-prefix=SIDEWAYS
-// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=y=[{}, {rows}]}))' 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="y=[{}, {rows}]"}))' 2>&1 | FileCheck %s --check-prefix=AXIS
 
 // REPLICATE: ax.state @w1 : tensor<64x256xf32, #ax.layout<[{}, {}]>>
 // REPLICATE: ax.state @w2 : tensor<256x64xf32, #ax.layout<[{}, {}]>>
