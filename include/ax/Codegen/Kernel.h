@@ -6,6 +6,8 @@
 #ifndef AX_CODEGEN_KERNEL_H
 #define AX_CODEGEN_KERNEL_H
 
+#include "ax/Dialect/Ax.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
@@ -14,15 +16,6 @@
 #include <memory>
 #include <string>
 #include <vector>
-
-namespace mlir {
-class Operation;
-} // namespace mlir
-
-namespace ax {
-class AxesAttr;
-class FusionOp;
-} // namespace ax
 
 namespace ax::codegen {
 

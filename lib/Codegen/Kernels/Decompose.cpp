@@ -1,0 +1,220 @@
+//===- Decompose.cpp - Softmax and norms as reductions --------------------===//
+
+#include "Emitter.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+namespace {
+
+/// Builds element-wise ops and reductions on f32 (or f64) tensors.
+struct Builder {
+  Builder(Operation *op, Type narrow)
+      : b(op), loc(op->getLoc()),
+        element(narrow.isF64() ? Type(b.getF64Type()) : b.getF32Type()) {}
+
+  RankedTensorType type(ArrayRef<int64_t> shape) {
+    return RankedTensorType::get(shape, element);
+  }
+  Value cast(Value x, Type to) {
+    RankedTensorType from = tensorType(x);
+    if (from.getElementType() == to)
+      return x;
+    return CastOp::create(b, loc, RankedTensorType::get(from.getShape(), to),
+                          x);
+  }
+  Value wide(Value x) { return cast(x, element); }
+  Value binary(BinaryKind kind, Value x, Value y) {
+    // The first operand has the result's shape.
+    return BinaryOp::create(b, loc, type(tensorType(x).getShape()), kind, x, y);
+  }
+  Value sub(Value x, Value y) { return binary(BinaryKind::sub, x, y); }
+  Value mul(Value x, Value y) { return binary(BinaryKind::mul, x, y); }
+  Value add(Value x, Value y) { return binary(BinaryKind::add, x, y); }
+  Value unary(UnaryKind kind, Value x) {
+    return UnaryOp::create(b, loc, x.getType(), kind, x);
+  }
+  Value number(double value) {
+    auto scalar = type({});
+    return ConstantOp::create(
+        b, loc, DenseElementsAttr::get(scalar, b.getFloatAttr(element, value)));
+  }
+  Value reduce(ReduceOpKind kind, Value x, ArrayRef<int64_t> dims) {
+    SmallVector<int64_t> shape(tensorType(x).getShape());
+    for (int64_t dim : dims)
+      shape[dim] = 1;
+    return ReduceOp::create(b, loc, type(shape), kind, x, dims,
+                            /*keep_dims=*/true);
+  }
+
+  OpBuilder b;
+  Location loc;
+  Type element;
+};
+
+void replace(Operation *op, Builder &builder, Value result) {
+  Value old = op->getResult(0);
+  old.replaceAllUsesWith(
+      builder.cast(result, tensorType(old).getElementType()));
+  op->erase();
+}
+
+void decomposeSoftmax(SoftmaxOp op) {
+  Builder f(op, tensorType(op.getOperand()).getElementType());
+  Value x = f.wide(op.getOperand());
+  int64_t dim = op.getDim();
+  Value shifted = f.sub(x, f.reduce(ReduceOpKind::max, x, dim));
+  Value e = f.unary(UnaryKind::exp, shifted);
+  Value sum = f.reduce(ReduceOpKind::sum, e, dim);
+  Value y = op.getLog()
+                ? f.sub(shifted, f.unary(UnaryKind::log, sum))
+                : f.mul(e, f.unary(UnaryKind::reciprocal, sum));
+  replace(op, f, y);
+}
+
+template <typename NormOp> void decomposeNorm(NormOp op, bool subtractMean) {
+  Builder f(op, tensorType(op.getX()).getElementType());
+  Value x = f.wide(op.getX());
+  SmallVector<int64_t> dims;
+  int64_t count = 1;
+  for (int64_t d = op.getAxis(); d != tensorType(x).getRank(); ++d) {
+    dims.push_back(d);
+    count *= tensorType(x).getDimSize(d);
+  }
+  Value factor = f.number(1.0 / std::max<int64_t>(count, 1));
+  auto mean = [&](Value v) {
+    return f.mul(f.reduce(ReduceOpKind::sum, v, dims), factor);
+  };
+  if (subtractMean)
+    x = f.sub(x, mean(x));
+  Value variance = mean(f.mul(x, x));
+  Value epsilon = f.number(op.getEpsilon().convertToDouble());
+  Value y = f.mul(x, f.unary(UnaryKind::rsqrt, f.add(variance, epsilon)));
+  if (op.getScale())
+    y = f.mul(y, f.wide(op.getScale()));
+  if (op.getBias())
+    y = f.add(y, f.wide(op.getBias()));
+  replace(op, f, y);
+}
+
+/// f16 and bf16 are too coarse to accumulate in.
+void widenAccumulation(Operation *op) {
+  Type element = tensorType(op->getOperand(0)).getElementType();
+  if (!element.isF16() && !element.isBF16())
+    return;
+  Builder f(op, element);
+  op->setOperand(0, f.wide(op->getOperand(0)));
+  Value result = op->getResult(0);
+  result.setType(f.type(tensorType(result).getShape()));
+  f.b.setInsertionPointAfter(op);
+  Value narrow = f.cast(result, element);
+  result.replaceAllUsesExcept(narrow, narrow.getDefiningOp());
+}
+
+} // namespace
+
+void decompose(FusionOp fusion) {
+  for (Operation &op :
+       llvm::make_early_inc_range(fusion.getBody().front())) {
+    if (auto softmax = dyn_cast<SoftmaxOp>(op))
+      decomposeSoftmax(softmax);
+    else if (auto norm = dyn_cast<LayerNormOp>(op))
+      decomposeNorm(norm, true);
+    else if (auto rms = dyn_cast<RMSNormOp>(op))
+      decomposeNorm(rms, false);
+    else if (isa<ReduceOp, CumulativeOp>(op))
+      widenAccumulation(&op);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// What to compute once
+//===----------------------------------------------------------------------===//
+
+/// About how many instructions an element of the op costs, operands aside.
+static int64_t ownCost(Operation *op) {
+  if (auto unary = dyn_cast<UnaryOp>(op)) {
+    switch (unary.getKind()) {
+    case UnaryKind::neg:
+    case UnaryKind::abs:
+    case UnaryKind::sign:
+    case UnaryKind::relu:
+    case UnaryKind::ceil:
+    case UnaryKind::floor:
+    case UnaryKind::round:
+    case UnaryKind::trunc:
+    case UnaryKind::logical_not:
+    case UnaryKind::bit_not:
+    case UnaryKind::is_nan:
+    case UnaryKind::is_pos_inf:
+    case UnaryKind::is_neg_inf:
+      return 1;
+    case UnaryKind::sqrt:
+    case UnaryKind::rsqrt:
+    case UnaryKind::reciprocal:
+      return 6;
+    default:
+      return 16;
+    }
+  }
+  if (auto binary = dyn_cast<BinaryOp>(op)) {
+    switch (binary.getKind()) {
+    case BinaryKind::div:
+    case BinaryKind::floor_mod:
+    case BinaryKind::trunc_mod:
+      return 6;
+    case BinaryKind::pow:
+      return 16;
+    default:
+      return 1;
+    }
+  }
+  if (isa<GatherOp, GatherElementsOp, GatherNDOp>(op))
+    return 6;
+  if (isa<PoolOp>(op))
+    return 32;
+  if (isa<ReshapeOp, TransposeOp, BroadcastOp, SliceOp, ConstantOp>(op))
+    return 0;
+  return 1;
+}
+
+llvm::DenseSet<Operation *> chooseKept(FusionOp fusion) {
+  // An extra pass over a row costs about as much as this many instructions.
+  constexpr int64_t worthKeeping = 8;
+  llvm::DenseSet<Operation *> kept;
+  Block &block = fusion.getBody().front();
+  if (llvm::none_of(block, [](Operation &op) { return isRowOp(&op); }))
+    return kept;
+
+  llvm::DenseMap<Operation *, int64_t> cost;
+  int64_t largest = 0;
+  for (Operation &op : block) {
+    int64_t sum = ownCost(&op);
+    for (Value operand : op.getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      sum += producer && !isRowOp(producer) ? cost[producer] : 1;
+    }
+    cost[&op] = std::min<int64_t>(sum, 1 << 20);
+    for (Value operand : op.getOperands())
+      largest = std::max(largest, tensorType(operand).getNumElements());
+  }
+  // Which nests pull each value: row ops, kept values, the results' one.
+  llvm::DenseMap<Operation *, llvm::DenseSet<Operation *>> nests;
+  for (Operation &op : llvm::reverse(block)) {
+    for (Operation *user : op.getUsers()) {
+      bool ownNest = isRowOp(user) || kept.contains(user) ||
+                     user == block.getTerminator();
+      if (ownNest)
+        nests[&op].insert(user);
+      else
+        nests[&op].insert(nests[user].begin(), nests[user].end());
+    }
+    if (op.getNumResults() == 1 && !isRowOp(&op) && nests[&op].size() > 1 &&
+        cost[&op] >= worthKeeping &&
+        tensorType(op.getResult(0)).getNumElements() == largest)
+      kept.insert(&op);
+  }
+  return kept;
+}
+
+} // namespace ax::codegen

@@ -1,0 +1,472 @@
+//===- ElementOps.cpp - Element-wise operations on scalars ----------------===//
+
+#include "ElementOps.h"
+#include "ScalarMath.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+
+#include <limits>
+
+using namespace mlir;
+
+namespace ax::codegen {
+namespace {
+
+/// Builds scalar operations of one ax element type.
+struct Ops {
+  Ops(OpBuilder &b, Type type)
+      : b(b), loc(b.getUnknownLoc()), axType(type), type(scalarType(type)),
+        isFloat(isa<FloatType>(type)),
+        isUnsigned(type.isUnsignedInteger() || type.isInteger(1)) {}
+
+  template <typename Op> Value make(Value x, Value y) {
+    return Op::create(b, loc, x, y);
+  }
+  template <typename FloatOp, typename IntOp> Value either(Value x, Value y) {
+    return isFloat ? make<FloatOp>(x, y) : make<IntOp>(x, y);
+  }
+  template <typename SignedOp, typename UnsignedOp>
+  Value bySign(Value x, Value y) {
+    return isUnsigned ? make<UnsignedOp>(x, y) : make<SignedOp>(x, y);
+  }
+  Value num(double v) {
+    return arith::ConstantOp::create(
+        b, loc, FloatAttr::get(type, v));
+  }
+  Value integer(int64_t v) {
+    return arith::ConstantOp::create(b, loc, IntegerAttr::get(type, v));
+  }
+  Value zero() {
+    return arith::ConstantOp::create(b, loc, b.getZeroAttr(type));
+  }
+  Value one() { return isFloat ? num(1.0) : integer(1); }
+  Value select(Value c, Value x, Value y) {
+    return arith::SelectOp::create(b, loc, c, x, y);
+  }
+  Value cmp(arith::CmpFPredicate p, Value x, Value y) {
+    return arith::CmpFOp::create(b, loc, p, x, y);
+  }
+  Value cmp(arith::CmpIPredicate p, Value x, Value y) {
+    return arith::CmpIOp::create(b, loc, p, x, y);
+  }
+  Value less(Value x, Value y) {
+    return isFloat ? cmp(arith::CmpFPredicate::OLT, x, y)
+                   : cmp(isUnsigned ? arith::CmpIPredicate::ult
+                                    : arith::CmpIPredicate::slt,
+                         x, y);
+  }
+  Value isZero(Value x) {
+    return isFloat ? cmp(arith::CmpFPredicate::OEQ, x, zero())
+                   : cmp(arith::CmpIPredicate::eq, x, zero());
+  }
+
+  Value unary(UnaryKind kind, Value x);
+  Value binary(BinaryKind kind, Value x, Value y);
+  Value divide(Value x, Value y);
+  Value remainder(Value x, Value y, bool floored);
+  Value shift(Value x, Value y, bool left);
+  Value integerPow(Value x, Value y);
+
+  OpBuilder &b;
+  Location loc;
+  Type axType, type;
+  bool isFloat, isUnsigned;
+};
+
+Value Ops::unary(UnaryKind kind, Value x) {
+  switch (kind) {
+  case UnaryKind::neg:
+    return isFloat ? Value(arith::NegFOp::create(b, loc, x))
+                   : make<arith::SubIOp>(zero(), x);
+  case UnaryKind::abs:
+    if (isFloat)
+      return math::AbsFOp::create(b, loc, x);
+    if (isUnsigned)
+      return x;
+    return select(less(x, zero()), make<arith::SubIOp>(zero(), x), x);
+  case UnaryKind::sign: {
+    // x itself where it is neither above nor below: zeros and NaN.
+    Value minusOne = isFloat ? num(-1.0) : integer(-1);
+    Value y = select(less(zero(), x), one(), x);
+    return isUnsigned ? y : select(less(x, zero()), minusOne, y);
+  }
+  case UnaryKind::relu:
+    return isUnsigned ? x : select(less(x, zero()), zero(), x);
+  case UnaryKind::logical_not:
+  case UnaryKind::bit_not:
+    return make<arith::XOrIOp>(x, integer(-1));
+  case UnaryKind::ceil:
+    return isFloat ? Value(math::CeilOp::create(b, loc, x)) : x;
+  case UnaryKind::floor:
+    return isFloat ? Value(math::FloorOp::create(b, loc, x)) : x;
+  case UnaryKind::round:
+    return isFloat ? Value(math::RoundEvenOp::create(b, loc, x)) : x;
+  case UnaryKind::trunc:
+    return isFloat ? Value(math::TruncOp::create(b, loc, x)) : x;
+  case UnaryKind::is_nan:
+    return cmp(arith::CmpFPredicate::UNO, x, x);
+  case UnaryKind::is_pos_inf:
+    return cmp(arith::CmpFPredicate::OEQ, x,
+               num(std::numeric_limits<double>::infinity()));
+  case UnaryKind::is_neg_inf:
+    return cmp(arith::CmpFPredicate::OEQ, x,
+               num(-std::numeric_limits<double>::infinity()));
+  default:
+    return emitFloatFunction(b, kind, x);
+  }
+}
+
+/// Truncating; by zero, or the least number by -1, a value rather than a trap.
+Value Ops::divide(Value x, Value y) {
+  if (isFloat)
+    return make<arith::DivFOp>(x, y);
+  Value safe = select(isZero(y), one(), y);
+  if (isUnsigned)
+    return select(isZero(y), zero(), make<arith::DivUIOp>(x, safe));
+  Value minusOne = cmp(arith::CmpIPredicate::eq, y, integer(-1));
+  safe = select(minusOne, one(), safe);
+  Value q = select(isZero(y), zero(), make<arith::DivSIOp>(x, safe));
+  return select(minusOne, make<arith::SubIOp>(zero(), x), q);
+}
+
+Value Ops::remainder(Value x, Value y, bool floored) {
+  if (isFloat) {
+    Value r = make<arith::RemFOp>(x, y);
+    if (!floored)
+      return r;
+    // The divisor's sign, also on a zero.
+    Value wrong = make<arith::XOrIOp>(less(r, zero()), less(y, zero()));
+    Value moved = select(wrong, make<arith::AddFOp>(r, y), r);
+    return select(isZero(r), math::CopySignOp::create(b, loc, r, y), moved);
+  }
+  Value safe = select(isZero(y), one(), y);
+  if (isUnsigned)
+    return select(isZero(y), zero(), make<arith::RemUIOp>(x, safe));
+  safe = select(cmp(arith::CmpIPredicate::eq, y, integer(-1)), one(), safe);
+  Value r = make<arith::RemSIOp>(x, safe);
+  if (!floored)
+    return r;
+  Value wrong = make<arith::AndIOp>(
+      cmp(arith::CmpIPredicate::ne, r, zero()),
+      make<arith::XOrIOp>(less(r, zero()), less(y, zero())));
+  return select(wrong, make<arith::AddIOp>(r, y), r);
+}
+
+/// Bits shifted out are gone, also when the distance is the width or more.
+Value Ops::shift(Value x, Value y, bool left) {
+  unsigned width = type.getIntOrFloatBitWidth();
+  Value within = cmp(arith::CmpIPredicate::ult, y, integer(width));
+  Value distance = select(within, y, zero());
+  if (left)
+    return select(within, make<arith::ShLIOp>(x, distance), zero());
+  if (isUnsigned)
+    return select(within, make<arith::ShRUIOp>(x, distance), zero());
+  distance = select(within, y, integer(width - 1));
+  return make<arith::ShRSIOp>(x, distance);
+}
+
+/// Repeated squaring, wrapping; a negative exponent leaves 0 but for 1 and -1.
+Value Ops::integerPow(Value x, Value y) {
+  Value power = one(), square = x, rest = y;
+  Value negative = isUnsigned ? Value() : less(y, zero());
+  for (unsigned bit = 0; bit < type.getIntOrFloatBitWidth(); ++bit) {
+    Value odd = cmp(arith::CmpIPredicate::ne,
+                    make<arith::AndIOp>(rest, one()), zero());
+    power = select(odd, make<arith::MulIOp>(power, square), power);
+    square = make<arith::MulIOp>(square, square);
+    rest = make<arith::ShRUIOp>(rest, one());
+  }
+  if (!negative)
+    return power;
+  Value odd =
+      cmp(arith::CmpIPredicate::ne, make<arith::AndIOp>(y, one()), zero());
+  Value isOne = cmp(arith::CmpIPredicate::eq, x, one());
+  Value isMinusOne = cmp(arith::CmpIPredicate::eq, x, integer(-1));
+  Value inverse = select(isMinusOne, select(odd, integer(-1), one()), zero());
+  return select(negative, select(isOne, one(), inverse), power);
+}
+
+Value Ops::binary(BinaryKind kind, Value x, Value y) {
+  switch (kind) {
+  case BinaryKind::add:
+    return either<arith::AddFOp, arith::AddIOp>(x, y);
+  case BinaryKind::sub:
+    return either<arith::SubFOp, arith::SubIOp>(x, y);
+  case BinaryKind::mul:
+    return either<arith::MulFOp, arith::MulIOp>(x, y);
+  case BinaryKind::div:
+    return divide(x, y);
+  case BinaryKind::pow:
+    return isFloat ? emitPow(b, x, y) : integerPow(x, y);
+  case BinaryKind::max:
+    return isFloat ? make<arith::MaximumFOp>(x, y)
+                   : bySign<arith::MaxSIOp, arith::MaxUIOp>(x, y);
+  case BinaryKind::min:
+    return isFloat ? make<arith::MinimumFOp>(x, y)
+                   : bySign<arith::MinSIOp, arith::MinUIOp>(x, y);
+  case BinaryKind::floor_mod:
+    return remainder(x, y, true);
+  case BinaryKind::trunc_mod:
+    return remainder(x, y, false);
+  case BinaryKind::logical_and:
+  case BinaryKind::bit_and:
+    return make<arith::AndIOp>(x, y);
+  case BinaryKind::logical_or:
+  case BinaryKind::bit_or:
+    return make<arith::OrIOp>(x, y);
+  case BinaryKind::logical_xor:
+  case BinaryKind::bit_xor:
+    return make<arith::XOrIOp>(x, y);
+  case BinaryKind::shl:
+    return shift(x, y, true);
+  case BinaryKind::shr:
+    return shift(x, y, false);
+  }
+  llvm_unreachable("unknown BinaryKind");
+}
+
+bool isNarrowFloat(Type type) { return type.isF16() || type.isBF16(); }
+
+Value widen(OpBuilder &b, Value x) {
+  return arith::ExtFOp::create(b, b.getUnknownLoc(), b.getF32Type(), x);
+}
+
+/// f32 to f16 or bf16, to nearest even.
+Value narrow(OpBuilder &b, Value x, Type type) {
+  Location loc = b.getUnknownLoc();
+  if (!type.isBF16())
+    return arith::TruncFOp::create(b, loc, type, x);
+  // In integers: few machines have the instruction, and it loses subnormals.
+  Ops f(b, b.getF32Type()), i(b, b.getI32Type());
+  Value bits = arith::BitcastOp::create(b, loc, b.getI32Type(), x);
+  Value high = i.make<arith::ShRUIOp>(bits, i.integer(16));
+  Value last = i.make<arith::AndIOp>(high, i.integer(1));
+  Value bias = i.make<arith::AddIOp>(last, i.integer(0x7fff));
+  Value rounded = i.make<arith::ShRUIOp>(i.make<arith::AddIOp>(bits, bias),
+                                         i.integer(16));
+  Value quiet = i.make<arith::OrIOp>(high, i.integer(0x40));
+  Value chosen =
+      i.select(f.cmp(arith::CmpFPredicate::UNO, x, x), quiet, rounded);
+  Value half = arith::TruncIOp::create(b, loc, b.getI16Type(), chosen);
+  return arith::BitcastOp::create(b, loc, type, half);
+}
+
+} // namespace
+
+bool isKernelType(Type type) {
+  if (type.isF32() || type.isF64() || isNarrowFloat(type))
+    return true;
+  auto integer = dyn_cast<IntegerType>(type);
+  return integer && llvm::is_contained({1u, 8u, 16u, 32u, 64u},
+                                       integer.getWidth());
+}
+
+Type scalarType(Type type) {
+  if (auto integer = dyn_cast<IntegerType>(type))
+    return IntegerType::get(type.getContext(), integer.getWidth());
+  return type;
+}
+
+Type storageType(Type type) {
+  return type.isInteger(1) ? IntegerType::get(type.getContext(), 8)
+                           : scalarType(type);
+}
+
+int64_t storageBytes(Type type) {
+  return storageType(type).getIntOrFloatBitWidth() / 8;
+}
+
+Value emitUnary(OpBuilder &b, UnaryKind kind, Value x, Type type) {
+  if (!isNarrowFloat(type))
+    return Ops(b, type).unary(kind, x);
+  Value y = Ops(b, b.getF32Type()).unary(kind, widen(b, x));
+  return y.getType().isF32() ? narrow(b, y, type) : y;
+}
+
+Value emitBinary(OpBuilder &b, BinaryKind kind, Value x, Value y, Type type) {
+  if (!isNarrowFloat(type))
+    return Ops(b, type).binary(kind, x, y);
+  return narrow(b,
+                Ops(b, b.getF32Type()).binary(kind, widen(b, x), widen(b, y)),
+                type);
+}
+
+Value emitCompare(OpBuilder &b, CompareKind kind, Value x, Value y,
+                  Type type) {
+  if (isNarrowFloat(type))
+    return emitCompare(b, kind, widen(b, x), widen(b, y), b.getF32Type());
+  Ops ops(b, type);
+  using F = arith::CmpFPredicate;
+  using I = arith::CmpIPredicate;
+  auto pick = [&](F f, I s, I u) {
+    return ops.isFloat ? ops.cmp(f, x, y) : ops.cmp(ops.isUnsigned ? u : s, x, y);
+  };
+  switch (kind) {
+  case CompareKind::eq:
+    return pick(F::OEQ, I::eq, I::eq);
+  case CompareKind::ne:
+    return pick(F::UNE, I::ne, I::ne);
+  case CompareKind::lt:
+    return pick(F::OLT, I::slt, I::ult);
+  case CompareKind::le:
+    return pick(F::OLE, I::sle, I::ule);
+  case CompareKind::gt:
+    return pick(F::OGT, I::sgt, I::ugt);
+  case CompareKind::ge:
+    return pick(F::OGE, I::sge, I::uge);
+  }
+  llvm_unreachable("unknown CompareKind");
+}
+
+/// Towards zero; out of range saturates, NaN gives 0 (plain conversion would
+/// be undefined), then wraps to narrow types through 64 bits.
+static Value floatToInteger(OpBuilder &b, Value x, Type to) {
+  Location loc = b.getUnknownLoc();
+  Type result = scalarType(to);
+  unsigned width = result.getIntOrFloatBitWidth();
+  bool isUnsigned = to.isUnsignedInteger();
+  // 32 bits suffice for what fits them, and vectorise better.
+  Type wide = b.getIntegerType(width == 64 || (isUnsigned && width == 32) ? 64
+                                                                          : 32);
+  bool unsignedConversion = isUnsigned && width == 64;
+  Ops f(b, x.getType());
+  int64_t bits = wide.getIntOrFloatBitWidth() - (unsignedConversion ? 0 : 1);
+  double limit = std::ldexp(1.0, bits);
+  Value low = f.num(unsignedConversion ? 0.0 : -limit), high = f.num(limit);
+  Value inside = arith::AndIOp::create(
+      b, loc, f.cmp(arith::CmpFPredicate::OGE, x, low),
+      f.cmp(arith::CmpFPredicate::OLT, x, high));
+  Value safe = f.select(inside, x, f.zero());
+  Value y = unsignedConversion
+                ? Value(arith::FPToUIOp::create(b, loc, wide, safe))
+                : Value(arith::FPToSIOp::create(b, loc, wide, safe));
+  auto num = [&](APInt v) -> Value {
+    return arith::ConstantOp::create(b, loc, IntegerAttr::get(wide, v));
+  };
+  unsigned wideWidth = wide.getIntOrFloatBitWidth();
+  APInt most = unsignedConversion ? APInt::getMaxValue(wideWidth)
+                                  : APInt::getSignedMaxValue(wideWidth);
+  APInt least = unsignedConversion ? APInt::getMinValue(wideWidth)
+                                   : APInt::getSignedMinValue(wideWidth);
+  y = f.select(f.cmp(arith::CmpFPredicate::OGE, x, high), num(most), y);
+  y = f.select(f.cmp(arith::CmpFPredicate::OLT, x, low), num(least), y);
+  return width < wideWidth ? Value(arith::TruncIOp::create(b, loc, result, y))
+                           : y;
+}
+
+Value emitCast(OpBuilder &b, Value x, Type from, Type to) {
+  Location loc = b.getUnknownLoc();
+  Type source = scalarType(from), target = scalarType(to);
+  Ops ops(b, from);
+  if (to.isInteger(1)) {
+    if (from.isInteger(1))
+      return x;
+    return ops.isFloat ? ops.cmp(arith::CmpFPredicate::UNE, x, ops.zero())
+                       : ops.cmp(arith::CmpIPredicate::ne, x, ops.zero());
+  }
+  if (ops.isFloat && isa<FloatType>(target)) {
+    if (source == target)
+      return x;
+    unsigned a = source.getIntOrFloatBitWidth();
+    unsigned c = target.getIntOrFloatBitWidth();
+    // f16 to bf16 and back goes through f32.
+    if (a == c)
+      return narrow(b, widen(b, x), target);
+    if (a < c)
+      return arith::ExtFOp::create(b, loc, target, x);
+    if (target.isBF16() && source.isF64())
+      x = arith::TruncFOp::create(b, loc, b.getF32Type(), x);
+    return target.isBF16() ? narrow(b, x, target)
+                           : Value(arith::TruncFOp::create(b, loc, target, x));
+  }
+  if (ops.isFloat)
+    return floatToInteger(b, isNarrowFloat(source) ? widen(b, x) : x, to);
+  if (auto floatTarget = dyn_cast<FloatType>(target)) {
+    // Narrow integers are exact in f32, from where rounding happens once.
+    Type wide = isNarrowFloat(target) && source.getIntOrFloatBitWidth() <= 16
+                    ? b.getF32Type()
+                    : target;
+    Value y = ops.isUnsigned ? Value(arith::UIToFPOp::create(b, loc, wide, x))
+                             : Value(arith::SIToFPOp::create(b, loc, wide, x));
+    return wide == target ? y : narrow(b, y, target);
+  }
+  unsigned a = source.getIntOrFloatBitWidth();
+  unsigned c = target.getIntOrFloatBitWidth();
+  if (a == c)
+    return x;
+  if (a > c)
+    return arith::TruncIOp::create(b, loc, target, x);
+  return ops.isUnsigned ? Value(arith::ExtUIOp::create(b, loc, target, x))
+                        : Value(arith::ExtSIOp::create(b, loc, target, x));
+}
+
+Value emitCombine(OpBuilder &b, ReduceOpKind kind, Value acc, Value x,
+                  Type type) {
+  Location loc = b.getUnknownLoc();
+  Ops ops(b, type);
+  if (!ops.isFloat) {
+    bool isBool = type.isInteger(1);
+    switch (kind) {
+    case ReduceOpKind::sum:
+      return isBool ? ops.make<arith::OrIOp>(acc, x)
+                    : ops.make<arith::AddIOp>(acc, x);
+    case ReduceOpKind::prod:
+      return isBool ? ops.make<arith::AndIOp>(acc, x)
+                    : ops.make<arith::MulIOp>(acc, x);
+    case ReduceOpKind::max:
+      return ops.bySign<arith::MaxSIOp, arith::MaxUIOp>(acc, x);
+    case ReduceOpKind::min:
+      return ops.bySign<arith::MinSIOp, arith::MinUIOp>(acc, x);
+    }
+  }
+  auto anyOrder =
+      arith::FastMathFlags::reassoc | arith::FastMathFlags::contract;
+  switch (kind) {
+  case ReduceOpKind::sum:
+    return arith::AddFOp::create(b, loc, acc, x, anyOrder);
+  case ReduceOpKind::prod:
+    return arith::MulFOp::create(b, loc, acc, x, anyOrder);
+  case ReduceOpKind::max:
+    return arith::MaximumFOp::create(b, loc, acc, x,
+                                     arith::FastMathFlags::nsz);
+  case ReduceOpKind::min:
+    return arith::MinimumFOp::create(b, loc, acc, x,
+                                     arith::FastMathFlags::nsz);
+  }
+  llvm_unreachable("unknown ReduceOpKind");
+}
+
+Value emitNeutral(OpBuilder &b, ReduceOpKind kind, Type type) {
+  Ops ops(b, type);
+  if (kind == ReduceOpKind::sum)
+    return ops.zero();
+  if (kind == ReduceOpKind::prod)
+    return ops.one();
+  bool isMax = kind == ReduceOpKind::max;
+  if (ops.isFloat) {
+    double inf = std::numeric_limits<double>::infinity();
+    return ops.num(isMax ? -inf : inf);
+  }
+  unsigned width = ops.type.getIntOrFloatBitWidth();
+  APInt value = ops.isUnsigned ? (isMax ? APInt::getMinValue(width)
+                                        : APInt::getMaxValue(width))
+                               : (isMax ? APInt::getSignedMinValue(width)
+                                        : APInt::getSignedMaxValue(width));
+  return arith::ConstantOp::create(b, ops.loc,
+                                   IntegerAttr::get(ops.type, value));
+}
+
+Value emitZero(OpBuilder &b, Type type) { return Ops(b, type).zero(); }
+
+Value emitConstant(OpBuilder &b, Attribute element, Type type) {
+  Type scalar = scalarType(type);
+  TypedAttr value;
+  if (auto number = dyn_cast<FloatAttr>(element))
+    value = FloatAttr::get(scalar, number.getValue());
+  else
+    value = IntegerAttr::get(scalar, cast<IntegerAttr>(element).getValue());
+  return arith::ConstantOp::create(b, b.getUnknownLoc(), value);
+}
+
+} // namespace ax::codegen

@@ -1,0 +1,46 @@
+//===- ElementOps.h - Element-wise operations on scalars --------*- C++ -*-===//
+//
+// Scalars in kernels have signless types: what ax calls ui8 is an i8 that the
+// operation reads as unsigned. f16 and bf16 are computed in f32 and rounded
+// after each operation, as separate kernels would.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_CODEGEN_KERNELS_ELEMENTOPS_H
+#define AX_CODEGEN_KERNELS_ELEMENTOPS_H
+
+#include "ax/Dialect/Ax.h"
+#include "mlir/IR/Builders.h"
+
+namespace ax::codegen {
+
+/// Whether kernels handle tensors of this element type.
+bool isKernelType(mlir::Type elementType);
+/// Type of the scalar for an element type of ax.
+mlir::Type scalarType(mlir::Type elementType);
+/// i1 is a byte in memory.
+mlir::Type storageType(mlir::Type elementType);
+int64_t storageBytes(mlir::Type elementType);
+
+/// `type` is the operands' element type in ax.
+mlir::Value emitUnary(mlir::OpBuilder &builder, ax::UnaryKind kind,
+                      mlir::Value x, mlir::Type type);
+mlir::Value emitBinary(mlir::OpBuilder &builder, ax::BinaryKind kind,
+                       mlir::Value x, mlir::Value y, mlir::Type type);
+mlir::Value emitCompare(mlir::OpBuilder &builder, ax::CompareKind kind,
+                        mlir::Value x, mlir::Value y, mlir::Type type);
+mlir::Value emitCast(mlir::OpBuilder &builder, mlir::Value x, mlir::Type from,
+                     mlir::Type to);
+/// acc and x combined; sums and products may be done in any order.
+mlir::Value emitCombine(mlir::OpBuilder &builder, ax::ReduceOpKind kind,
+                        mlir::Value acc, mlir::Value x, mlir::Type type);
+/// What combining starts from.
+mlir::Value emitNeutral(mlir::OpBuilder &builder, ax::ReduceOpKind kind,
+                        mlir::Type type);
+mlir::Value emitZero(mlir::OpBuilder &builder, mlir::Type type);
+/// Element of an attribute, as a constant of the scalar type.
+mlir::Value emitConstant(mlir::OpBuilder &builder, mlir::Attribute element,
+                         mlir::Type type);
+
+} // namespace ax::codegen
+
+#endif // AX_CODEGEN_KERNELS_ELEMENTOPS_H

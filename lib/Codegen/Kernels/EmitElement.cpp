@@ -1,0 +1,436 @@
+//===- EmitElement.cpp - The element of a value at some indices -----------===//
+
+#include "ElementOps.h"
+#include "Emitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+static Type elementType(Value value) {
+  return tensorType(value).getElementType();
+}
+
+Value Emitter::pull(Value value, ArrayRef<IndexExpr> indices) {
+  std::pair<void *, Indices> key{value.getAsOpaquePointer(),
+                                 Indices(indices.begin(), indices.end())};
+  for (const Memo &memo : memos)
+    if (auto it = memo.find(key); it != memo.end())
+      return it->second;
+  Value element;
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    element = loadElement(
+        buffers[argument.getArgNumber()],
+        space->linearize(indices, tensorType(value).getShape()),
+        elementType(value));
+  } else {
+    auto result = cast<OpResult>(value);
+    Operation *op = result.getOwner();
+    bool isRow = isRowOp(op) || (kept.contains(op) && inKept != op);
+    element = isRow ? pullRow(result, indices) : pullOp(result, indices);
+  }
+  memos.back()[key] = element;
+  return element;
+}
+
+/// Operand of an op with NumPy broadcasting, at the result's indices.
+Value Emitter::pullBroadcast(Value operand, ArrayRef<IndexExpr> indices) {
+  ArrayRef<int64_t> shape = tensorType(operand).getShape();
+  Indices own(indices.take_back(shape.size()));
+  for (auto [d, size] : llvm::enumerate(shape))
+    if (size == 1)
+      own[d] = IndexExpr();
+  return pull(operand, own);
+}
+
+Value Emitter::pullOp(OpResult value, ArrayRef<IndexExpr> indices) {
+  Operation *op = value.getOwner();
+  Type type = elementType(value);
+  return TypeSwitch<Operation *, Value>(op)
+      .Case<UnaryOp>([&](UnaryOp o) {
+        return emitUnary(b, o.getKind(), pull(o.getOperand(), indices),
+                         elementType(o.getOperand()));
+      })
+      .Case<BinaryOp>([&](BinaryOp o) {
+        Value x = pullBroadcast(o.getLhs(), indices);
+        Value y = pullBroadcast(o.getRhs(), indices);
+        return emitBinary(b, o.getKind(), x, y, type);
+      })
+      .Case<CompareOp>([&](CompareOp o) {
+        Value x = pullBroadcast(o.getLhs(), indices);
+        Value y = pullBroadcast(o.getRhs(), indices);
+        return emitCompare(b, o.getKind(), x, y, elementType(o.getLhs()));
+      })
+      .Case<SelectOp>([&](SelectOp o) -> Value {
+        Value c = pullBroadcast(o.getCondition(), indices);
+        Value x = pullBroadcast(o.getOnTrue(), indices);
+        Value y = pullBroadcast(o.getOnFalse(), indices);
+        return arith::SelectOp::create(b, loc, c, x, y);
+      })
+      .Case<CastOp>([&](CastOp o) {
+        return emitCast(b, pull(o.getOperand(), indices),
+                        elementType(o.getOperand()), type);
+      })
+      .Case<ConstantOp>([&](ConstantOp o) { return pullConstant(o, indices); })
+      .Case<IotaOp>([&](IotaOp o) {
+        return emitCast(b, space->materialize(indices[o.getDim()]),
+                        b.getI64Type(), type);
+      })
+      .Case<AxisIndexOp>([&](AxisIndexOp o) -> Value {
+        auto it = llvm::find(scalars, o.getAxes());
+        return emitCast(b, scalarArgs[it - scalars.begin()], b.getI64Type(),
+                        type);
+      })
+      .Case<ReshapeOp>([&](ReshapeOp o) {
+        RankedTensorType from = tensorType(o.getOperand());
+        IndexExpr linear =
+            space->linearize(indices, tensorType(value).getShape());
+        return pull(o.getOperand(),
+                    space->delinearize(linear, from.getShape()));
+      })
+      .Case<TransposeOp>([&](TransposeOp o) {
+        Indices own(indices.size());
+        for (auto [i, d] : llvm::enumerate(o.getPermutation()))
+          own[d] = indices[i];
+        return pull(o.getOperand(), own);
+      })
+      .Case<BroadcastOp>(
+          [&](BroadcastOp o) { return pullBroadcast(o.getOperand(), indices); })
+      .Case<SliceOp>([&](SliceOp o) {
+        Indices own;
+        for (auto [index, start, step] :
+             llvm::zip(indices, o.getStarts(), o.getSteps()))
+          own.push_back(index * step + IndexExpr(start));
+        return pull(o.getOperand(), own);
+      })
+      .Case<DynamicSliceOp>(
+          [&](DynamicSliceOp o) { return pullDynamicSlice(o, indices); })
+      .Case<ConcatOp>([&](ConcatOp o) { return pullConcat(o, indices); })
+      .Case<PadOp>([&](PadOp o) { return pullPad(o, indices); })
+      .Case<GatherOp>([&](GatherOp o) { return pullGather(o, indices); })
+      .Case<GatherElementsOp>(
+          [&](GatherElementsOp o) { return pullGatherElements(o, indices); })
+      .Case<GatherNDOp>([&](GatherNDOp o) { return pullGatherND(o, indices); })
+      .Case<PoolOp>([&](PoolOp o) { return pullPool(o, indices); })
+      .Default([](Operation *) -> Value {
+        llvm_unreachable("operation that canFuse refuses");
+      });
+}
+
+/// A splat is a number; anything else lies in the module.
+Value Emitter::pullConstant(ConstantOp op, ArrayRef<IndexExpr> indices) {
+  RankedTensorType type = tensorType(op.getResult());
+  Type element = type.getElementType();
+  auto values = cast<DenseElementsAttr>(op.getValue());
+  if (values.isSplat())
+    return emitConstant(b, values.getSplatValue<Attribute>(), element);
+  Type stored = storageType(element);
+  auto arrayType = LLVM::LLVMArrayType::get(stored, type.getNumElements());
+  std::string name =
+      "constant" +
+      std::to_string(std::distance(op->getBlock()->begin(), op->getIterator()));
+  if (!module.lookupSymbol(name)) {
+    // The same bits under a signless type; i1 as bytes.
+    auto plain = RankedTensorType::get({type.getNumElements()}, stored);
+    DenseElementsAttr data;
+    if (element.isInteger(1)) {
+      SmallVector<int8_t> bytes;
+      for (bool value : values.getValues<bool>())
+        bytes.push_back(value);
+      data = DenseElementsAttr::get(plain, ArrayRef<int8_t>(bytes));
+    } else {
+      data = DenseElementsAttr::getFromRawBuffer(plain, values.getRawData());
+    }
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    LLVM::GlobalOp::create(b, loc, arrayType, /*isConstant=*/true,
+                           LLVM::Linkage::Internal, name, data,
+                           /*alignment=*/64);
+  }
+  Value base = LLVM::AddressOfOp::create(
+      b, loc, LLVM::LLVMPointerType::get(b.getContext()), name);
+  return loadElement(base, space->linearize(indices, type.getShape()), element);
+}
+
+/// `inside` where all bounds hold, `outside` elsewhere; the choice is made at
+/// compile time where the ranges of the loops tell.
+Value Emitter::guarded(ArrayRef<Bound> bounds, function_ref<Value()> inside,
+                       function_ref<Value()> outside) {
+  Value condition;
+  auto require = [&](Value c) {
+    condition = condition ? arith::AndIOp::create(b, loc, condition, c) : c;
+  };
+  for (const Bound &bound : bounds) {
+    std::optional<bool> below = space->isLess(bound.index, bound.lo);
+    std::optional<bool> belowEnd = space->isLess(bound.index, bound.hi);
+    if ((below && *below) || (belowEnd && !*belowEnd))
+      return outside();
+    if (below && belowEnd)
+      continue;
+    Value index = space->materialize(bound.index);
+    if (!below)
+      require(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, index,
+                                    number(bound.lo)));
+    if (!belowEnd)
+      require(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index,
+                                    number(bound.hi)));
+  }
+  if (!condition)
+    return inside();
+  auto branch = [&](function_ref<Value()> body) {
+    return [this, body](OpBuilder &nested, Location) {
+      OpBuilder::InsertionGuard guard(b);
+      b.restoreInsertionPoint(nested.saveInsertionPoint());
+      memos.emplace_back();
+      Value value = body();
+      memos.pop_back();
+      scf::YieldOp::create(b, loc, value);
+    };
+  };
+  auto choice =
+      scf::IfOp::create(b, loc, condition, branch(inside), branch(outside));
+  return choice.getResult(0);
+}
+
+IndexExpr Emitter::chooseIndex(const IndexExpr &index, int64_t bound,
+                               const IndexExpr &below,
+                               const IndexExpr &notBelow) {
+  if (std::optional<bool> isLess = space->isLess(index, bound))
+    return *isLess ? below : notBelow;
+  Value condition = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                                          space->materialize(index),
+                                          number(bound));
+  Value chosen =
+      arith::SelectOp::create(b, loc, condition, space->materialize(below),
+                              space->materialize(notBelow));
+  auto [lo1, hi1] = space->range(below);
+  auto [lo2, hi2] = space->range(notBelow);
+  return space->addOpaque(chosen, std::min(lo1, lo2), std::max(hi1, hi2));
+}
+
+Value Emitter::pullConcat(ConcatOp op, ArrayRef<IndexExpr> indices) {
+  uint64_t dim = op.getDim();
+  // Part i, given that the element is not in one before it.
+  std::function<Value(unsigned, int64_t)> from = [&](unsigned i,
+                                                     int64_t offset) {
+    Value operand = op.getOperands()[i];
+    int64_t end = offset + tensorType(operand).getDimSize(dim);
+    auto own = [&] {
+      Indices shifted(indices);
+      shifted[dim] = shifted[dim] + IndexExpr(-offset);
+      return pull(operand, shifted);
+    };
+    if (i + 1 == op.getOperands().size())
+      return own();
+    return guarded({{indices[dim], std::numeric_limits<int64_t>::min(), end}},
+                   own, [&] { return from(i + 1, end); });
+  };
+  return from(0, 0);
+}
+
+Value Emitter::pullPad(PadOp op, ArrayRef<IndexExpr> indices) {
+  ArrayRef<int64_t> shape = tensorType(op.getOperand()).getShape();
+  Indices own;
+  SmallVector<Bound> bounds;
+  for (auto [d, size] : llvm::enumerate(shape)) {
+    int64_t low = op.getLow()[d], high = op.getHigh()[d];
+    IndexExpr index = indices[d] + IndexExpr(-low);
+    if (low == 0 && high == 0) {
+      own.push_back(index);
+      continue;
+    }
+    switch (op.getMode()) {
+    case PadMode::constant:
+      bounds.push_back({index, 0, size});
+      own.push_back(index);
+      break;
+    case PadMode::edge:
+      index = chooseIndex(index, size, index, IndexExpr(size - 1));
+      own.push_back(chooseIndex(index, 0, IndexExpr(0), index));
+      break;
+    case PadMode::wrap:
+      // Not negative before the remainder is taken.
+      own.push_back(
+          space->divMod(index + IndexExpr((low + size - 1) / size * size), size)
+              .second);
+      break;
+    case PadMode::reflect: {
+      int64_t period = std::max<int64_t>(2 * (size - 1), 1);
+      if (low < size && high < size) {
+        IndexExpr mirrored = index * -1 + IndexExpr(2 * (size - 1));
+        index = chooseIndex(index, size, index, mirrored);
+        own.push_back(chooseIndex(index, 0, index * -1, index));
+        break;
+      }
+      index = space->divMod(
+          index + IndexExpr((low + period - 1) / period * period), period)
+                  .second;
+      own.push_back(chooseIndex(index, size, index,
+                                index * -1 + IndexExpr(period)));
+      break;
+    }
+    }
+  }
+  return guarded(
+      bounds, [&] { return pull(op.getOperand(), own); },
+      [&] { return pull(op.getValue(), {}); });
+}
+
+/// A number from memory as an index into `size` elements: negative ones count
+/// from the end, and none leaves the tensor.
+IndexExpr Emitter::dynamicIndex(Value number, Type type, int64_t size) {
+  Value i = emitCast(b, number, type, b.getI64Type());
+  Value n = this->number(size), zero = this->number(0);
+  Value negative =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, i, zero);
+  Value moved = arith::AddIOp::create(b, loc, i, n);
+  i = arith::SelectOp::create(b, loc, negative, moved, i);
+  i = arith::MaxSIOp::create(b, loc, i, zero);
+  i = arith::MinSIOp::create(b, loc, i, this->number(size - 1));
+  return space->addOpaque(i, 0, size - 1);
+}
+
+Value Emitter::pullDynamicSlice(DynamicSliceOp op,
+                                ArrayRef<IndexExpr> indices) {
+  ArrayRef<int64_t> shape = tensorType(op.getOperand()).getShape();
+  Indices own;
+  SmallVector<Bound> bounds;
+  // Far beyond any tensor, and sums with it do not wrap.
+  constexpr int64_t far = int64_t(1) << 56;
+  for (auto [d, start] : llvm::enumerate(op.getStarts())) {
+    Value first = emitCast(b, pull(start, {}), elementType(start),
+                           b.getI64Type());
+    first = arith::MaxSIOp::create(b, loc, first, number(-far));
+    first = arith::MinSIOp::create(b, loc, first, number(far));
+    IndexExpr index = indices[d] + space->addOpaque(first, -far, far);
+    bounds.push_back({index, 0, shape[d]});
+    own.push_back(index);
+  }
+  return guarded(
+      bounds, [&] { return pull(op.getOperand(), own); },
+      [&] { return emitZero(b, elementType(op.getResult())); });
+}
+
+Value Emitter::pullGather(GatherOp op, ArrayRef<IndexExpr> indices) {
+  ArrayRef<int64_t> shape = tensorType(op.getOperand()).getShape();
+  unsigned axis = op.getAxis(), rank = tensorType(op.getIndices()).getRank();
+  Value which = pull(op.getIndices(), indices.slice(axis, rank));
+  Indices own(indices.take_front(axis));
+  own.push_back(
+      dynamicIndex(which, elementType(op.getIndices()), shape[axis]));
+  own.append(indices.begin() + axis + rank, indices.end());
+  return pull(op.getOperand(), own);
+}
+
+Value Emitter::pullGatherElements(GatherElementsOp op,
+                                  ArrayRef<IndexExpr> indices) {
+  int64_t size = tensorType(op.getOperand()).getDimSize(op.getAxis());
+  Value which = pull(op.getIndices(), indices);
+  Indices own(indices);
+  own[op.getAxis()] =
+      dynamicIndex(which, elementType(op.getIndices()), size);
+  return pull(op.getOperand(), own);
+}
+
+Value Emitter::pullGatherND(GatherNDOp op, ArrayRef<IndexExpr> indices) {
+  ArrayRef<int64_t> shape = tensorType(op.getOperand()).getShape();
+  RankedTensorType type = tensorType(op.getIndices());
+  unsigned rank = type.getRank() - 1, batch = op.getBatchDims();
+  int64_t depth = type.getShape().back();
+  Indices own(indices.take_front(batch));
+  Indices at(indices.take_front(rank));
+  at.push_back(IndexExpr());
+  for (int64_t k = 0; k != depth; ++k) {
+    at.back() = IndexExpr(k);
+    own.push_back(dynamicIndex(pull(op.getIndices(), at), type.getElementType(),
+                               shape[batch + k]));
+  }
+  own.append(indices.begin() + rank, indices.end());
+  return pull(op.getOperand(), own);
+}
+
+/// Small windows are written out, so that the loop over the result vectorises.
+Value Emitter::pullPool(PoolOp op, ArrayRef<IndexExpr> indices) {
+  constexpr int64_t maxUnrolled = 32;
+  RankedTensorType type = tensorType(op.getX());
+  ArrayRef<int64_t> kernel = op.getKernel(), pads = op.getPads();
+  unsigned spatial = kernel.size();
+  Type axType = type.getElementType(), accType = axType;
+  if (axType.isF16() || axType.isBF16())
+    accType = b.getF32Type();
+  ReduceOpKind combine = op.getKind() == PoolKind::max ? ReduceOpKind::max
+                                                       : ReduceOpKind::sum;
+  auto tap = [&](ArrayRef<IndexExpr> offsets, Value acc) {
+    Indices own(indices.take_front(2));
+    SmallVector<Bound> bounds;
+    for (unsigned s = 0; s != spatial; ++s) {
+      own.push_back(indices[2 + s] * op.getStrides()[s] +
+                    offsets[s] * op.getDilations()[s] + IndexExpr(-pads[s]));
+      bounds.push_back({own.back(), 0, type.getDimSize(2 + s)});
+    }
+    return guarded(
+        bounds,
+        [&] {
+          Value x = emitCast(b, pull(op.getX(), own), axType, accType);
+          return emitCombine(b, combine, acc, x, accType);
+        },
+        [&] { return acc; });
+  };
+  Value acc = emitNeutral(b, combine, accType);
+  LoopPlan window(kernel);
+  int64_t taps = window.numPoints();
+  if (taps <= maxUnrolled) {
+    for (int64_t t = 0; t != taps; ++t)
+      acc = tap(space->delinearize(IndexExpr(t), kernel), acc);
+  } else {
+    acc = emitNest(
+              op, 0, kernel, {acc},
+              [&](ArrayRef<IndexExpr> offsets,
+                  ValueRange carried) -> SmallVector<Value> {
+                return {tap(offsets, carried.front())};
+              },
+              /*canCut=*/false)
+              .front();
+  }
+  if (op.getKind() != PoolKind::avg)
+    return emitCast(b, acc, accType, axType);
+
+  // How many taps of each dimension count.
+  Value count = number(1);
+  for (unsigned s = 0; s != spatial; ++s) {
+    IndexExpr start =
+        indices[2 + s] * op.getStrides()[s] + IndexExpr(-pads[s]);
+    bool padding = op.getCountIncludePad();
+    int64_t lo = padding ? -pads[s] : 0;
+    int64_t hi = type.getDimSize(2 + s) + (padding ? pads[spatial + s] : 0);
+    int64_t step = op.getDilations()[s];
+    auto [first, last] = space->range(start);
+    Value n;
+    if (first >= lo && last + (kernel[s] - 1) * step < hi) {
+      n = number(kernel[s]);
+    } else {
+      // Taps k with lo <= start + k step < hi.
+      Value at = space->materialize(start);
+      auto tapsUpTo = [&](int64_t bound) -> Value {
+        Value room = arith::SubIOp::create(b, loc, number(bound), at);
+        room = arith::MaxSIOp::create(b, loc, room, number(0));
+        room = arith::AddIOp::create(b, loc, room, number(step - 1));
+        room = arith::DivUIOp::create(b, loc, room, number(step));
+        return arith::MinSIOp::create(b, loc, room, number(kernel[s]));
+      };
+      Value low = tapsUpTo(lo), high = tapsUpTo(hi);
+      n = arith::SubIOp::create(b, loc, high, low);
+    }
+    count = arith::MulIOp::create(b, loc, count, n);
+  }
+  Value divisor = emitCast(b, count, b.getI64Type(), accType);
+  Value mean = emitBinary(b, BinaryKind::div, acc, divisor, accType);
+  return emitCast(b, mean, accType, axType);
+}
+
+} // namespace ax::codegen

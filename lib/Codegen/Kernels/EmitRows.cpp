@@ -1,0 +1,291 @@
+//===- EmitRows.cpp - Values computed once per outer iteration ------------===//
+
+#include "ElementOps.h"
+#include "Emitter.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+static Type elementType(Value value) {
+  return tensorType(value).getElementType();
+}
+
+bool isRowOp(Operation *op) {
+  return isa<ReduceOp, ArgReduceOp, CumulativeOp, TopKOp, ScatterElementsOp,
+             ScatterNDOp>(op);
+}
+
+/// How many leading dimensions of the results are independent of each other,
+/// and lie before all that the op runs along.
+static unsigned numIndependent(Operation *op) {
+  return TypeSwitch<Operation *, unsigned>(op)
+      .Case<ReduceOp>([](ReduceOp o) -> unsigned {
+        // Dimensions before the first reduced one have the same number in the
+        // result.
+        return o.getDims().empty() ? tensorType(o.getOperand()).getRank()
+                                   : o.getDims().front();
+      })
+      .Case<ArgReduceOp, CumulativeOp, TopKOp>(
+          [](auto o) -> unsigned { return o.getDim(); })
+      .Case<ScatterElementsOp, ScatterNDOp>([](auto) { return 0u; })
+      .Default([](Operation *o) -> unsigned {
+        return tensorType(o->getResult(0)).getRank();
+      });
+}
+
+Value Emitter::pullRow(OpResult value, ArrayRef<IndexExpr> indices) {
+  const RowArray &row =
+      getRowValue(value.getOwner(), indices)[value.getResultNumber()];
+  if (row.scalar)
+    return row.scalar;
+  return loadElement(row.base, rowOffset(row, indices), elementType(value));
+}
+
+IndexExpr Emitter::rowOffset(const RowArray &row,
+                             ArrayRef<IndexExpr> indices) {
+  IndexExpr offset;
+  for (auto [index, stride] : llvm::zip(indices, row.strides))
+    offset = offset + index * stride;
+  return offset;
+}
+
+/// Leading dimensions whose index is that of the row (`fixed`) are left out of
+/// the array; it holds all elements along the others.
+Emitter::RowValue &Emitter::getRowValue(Operation *op,
+                                        ArrayRef<IndexExpr> indices) {
+  ArrayRef<int64_t> shape = tensorType(op->getResult(0)).getShape();
+  unsigned independent = numIndependent(op);
+  Indices fixed;
+  while (fixed.size() < std::min<size_t>(independent, shape.size()) &&
+         space->dependsOnlyOn(indices[fixed.size()], outer))
+    fixed.push_back(indices[fixed.size()]);
+  if (outerTotal > 1) {
+    // Otherwise each outer iteration would do the same again.
+    for (auto [k, var] : llvm::enumerate(outer.vars))
+      wantsSmallerOuter |=
+          var >= 0 && llvm::none_of(fixed, [&](const IndexExpr &index) {
+            return index.coefficient(var) != 0;
+          });
+    for (size_t d = fixed.size(); d != shape.size(); ++d)
+      wantsSmallerOuter |= space->dependsOn(indices[d], outer);
+  }
+  RowKey key{op, fixed};
+  auto it = rowValues.find(key);
+  if (it == rowValues.end()) {
+    RowValue value;
+    atRowLevel([&] { value = emitRowValue(op, fixed); });
+    it = rowValues.emplace(key, std::move(value)).first;
+  }
+  return it->second;
+}
+
+Emitter::RowValue Emitter::emitRowValue(Operation *op,
+                                        ArrayRef<IndexExpr> fixed) {
+  return TypeSwitch<Operation *, RowValue>(op)
+      .Case<ReduceOp>([&](ReduceOp o) { return emitReduce(o, fixed); })
+      .Case<ArgReduceOp>([&](ArgReduceOp o) { return emitArgReduce(o, fixed); })
+      .Case<CumulativeOp>(
+          [&](CumulativeOp o) { return emitCumulative(o, fixed); })
+      .Case<TopKOp>([&](TopKOp o) { return emitTopK(o, fixed); })
+      .Case<ScatterElementsOp>(
+          [&](ScatterElementsOp o) { return emitScatterElements(o); })
+      .Case<ScatterNDOp>([&](ScatterNDOp o) { return emitScatterND(o); })
+      .Default([&](Operation *o) { return emitKept(o, fixed); });
+}
+
+/// In the result that this value is, when the row lies there in one piece; in
+/// scratch otherwise.
+Emitter::RowArray Emitter::allocateRow(OpResult value,
+                                       ArrayRef<IndexExpr> fixed) {
+  RankedTensorType type = tensorType(value);
+  RowArray row;
+  row.strides.assign(type.getRank(), 0);
+  int64_t count = 1;
+  for (int64_t d = type.getRank() - 1; d >= int64_t(fixed.size()); --d) {
+    row.strides[d] = count;
+    count *= type.getDimSize(d);
+  }
+  IndexExpr start;
+  int64_t stride = count;
+  for (int64_t d = int64_t(fixed.size()) - 1; d >= 0; --d) {
+    start = start + fixed[d] * stride;
+    stride *= type.getDimSize(d);
+  }
+  Type stored = storageType(type.getElementType());
+  for (auto [i, result] : llvm::enumerate(yield->getOperands())) {
+    if (result != value || resultDone[i] ||
+        type.getNumElements() != count * outerTotal ||
+        !(start == space->linear(outer) * count))
+      continue;
+    resultDone[i] = 1;
+    row.base = LLVM::GEPOp::create(
+        b, loc, scratch.getType(), stored, buffers[numOperands + i],
+        ArrayRef<LLVM::GEPArg>{space->materialize(start)},
+        LLVM::GEPNoWrapFlags::inbounds);
+    return row;
+  }
+  row.base = LLVM::GEPOp::create(b, loc, scratch.getType(), b.getI8Type(),
+                                 scratch,
+                                 ArrayRef<LLVM::GEPArg>{number(scratchBytes)},
+                                 LLVM::GEPNoWrapFlags::inbounds);
+  int64_t bytes = count * storageBytes(type.getElementType());
+  scratchBytes += (bytes + 63) / 64 * 64;
+  return row;
+}
+
+Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
+  RankedTensorType type = tensorType(op.getOperand());
+  Type element = type.getElementType();
+  ReduceOpKind kind = op.getKind();
+  unsigned rank = type.getRank(), first = fixed.size();
+  auto isReduced = [&](unsigned d) {
+    return llvm::is_contained(op.getDims(), int64_t(d));
+  };
+  // The last reduced dimensions run in a register; reduced dimensions before a
+  // kept one in memory, so that the loop over the kept one vectorises.
+  unsigned inner = rank;
+  while (inner > first &&
+         (isReduced(inner - 1) || type.getDimSize(inner - 1) == 1))
+    --inner;
+  SmallVector<int64_t> outerSizes(type.getShape().slice(first, inner - first));
+  SmallVector<int64_t> innerSizes(type.getShape().drop_front(inner));
+  SmallVector<int64_t> freeSizes;
+  bool inMemory = false;
+  for (unsigned d = first; d != inner; ++d) {
+    inMemory |= isReduced(d);
+    if (!isReduced(d))
+      freeSizes.push_back(type.getDimSize(d));
+  }
+
+  auto reduceInner = [&](ArrayRef<IndexExpr> outerIndices, Value acc) {
+    return emitNest(op, 1, innerSizes, {acc},
+                    [&](ArrayRef<IndexExpr> innerIndices,
+                        ValueRange carried) -> SmallVector<Value> {
+                      Indices all(fixed);
+                      llvm::append_range(all, outerIndices);
+                      llvm::append_range(all, innerIndices);
+                      Value x = pull(op.getOperand(), all);
+                      return {emitCombine(b, kind, carried[0], x, element)};
+                    })
+        .front();
+  };
+  RowArray row;
+  if (outerSizes.empty()) {
+    row.scalar = reduceInner({}, emitNeutral(b, kind, element));
+    return {row};
+  }
+
+  row = allocateRow(op->getResult(0), fixed);
+  // Offset in the array of the kept ones among these dimensions.
+  auto offsetOf = [&](ArrayRef<IndexExpr> outerIndices) {
+    Indices keptIndices;
+    for (unsigned d = first; d != inner; ++d)
+      if (!isReduced(d))
+        keptIndices.push_back(outerIndices[d - first]);
+    return space->linearize(keptIndices, freeSizes);
+  };
+  if (inMemory)
+    emitNest(op, 2, freeSizes, {},
+             [&](ArrayRef<IndexExpr> indices,
+                 ValueRange) -> SmallVector<Value> {
+               storeElement(emitNeutral(b, kind, element), row.base,
+                            space->linearize(indices, freeSizes), element);
+               return {};
+             });
+  emitNest(op, 0, outerSizes, {},
+           [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
+             IndexExpr offset = offsetOf(indices);
+             Value acc = inMemory ? loadElement(row.base, offset, element)
+                                  : emitNeutral(b, kind, element);
+             storeElement(reduceInner(indices, acc), row.base, offset, element);
+             return {};
+           });
+  return {row};
+}
+
+Emitter::RowValue Emitter::emitArgReduce(ArgReduceOp op,
+                                         ArrayRef<IndexExpr> fixed) {
+  RankedTensorType type = tensorType(op.getOperand());
+  Type element = type.getElementType();
+  int64_t dim = op.getDim(), size = type.getDimSize(dim);
+  SmallVector<int64_t> freeSizes(type.getShape().drop_front(fixed.size()));
+  freeSizes[dim - fixed.size()] = 1;
+
+  auto better = [&](Value x, Value best) -> Value {
+    CompareKind kind = op.getMin() ? (op.getLast() ? CompareKind::le
+                                                   : CompareKind::lt)
+                                   : (op.getLast() ? CompareKind::ge
+                                                   : CompareKind::gt);
+    Value wins = emitCompare(b, kind, x, best, element);
+    if (!isa<FloatType>(element))
+      return wins;
+    // A NaN beats every number.
+    Value isNaN = emitUnary(b, UnaryKind::is_nan, x, element);
+    Value bestIsNaN = emitUnary(b, UnaryKind::is_nan, best, element);
+    Value other = emitUnary(b, UnaryKind::logical_not, bestIsNaN, b.getI1Type());
+    if (op.getLast())
+      return arith::OrIOp::create(
+          b, loc, isNaN, arith::AndIOp::create(b, loc, wins, other));
+    return arith::OrIOp::create(
+        b, loc, wins, arith::AndIOp::create(b, loc, isNaN, other));
+  };
+  auto bestOf = [&](ArrayRef<IndexExpr> freeIndices) {
+    Indices all(fixed);
+    llvm::append_range(all, freeIndices);
+    Value start = pull(op.getOperand(), all);
+    return emitNest(op, 1, {size}, {start, number(0)},
+                    [&](ArrayRef<IndexExpr> along,
+                        ValueRange carried) -> SmallVector<Value> {
+                      Indices at(all);
+                      at[dim] = along[0];
+                      Value x = pull(op.getOperand(), at);
+                      Value wins = better(x, carried[0]);
+                      Value best = arith::SelectOp::create(b, loc, wins, x,
+                                                           carried[0]);
+                      Value index = arith::SelectOp::create(
+                          b, loc, wins, space->materialize(along[0]),
+                          carried[1]);
+                      return {best, index};
+                    })[1];
+  };
+  RowArray row;
+  if (llvm::all_of(freeSizes, [](int64_t n) { return n == 1; })) {
+    Indices zeros(freeSizes.size());
+    row.scalar = bestOf(zeros);
+    return {row};
+  }
+  row = allocateRow(op->getResult(0), fixed);
+  emitNest(op, 0, freeSizes, {},
+           [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
+             storeElement(bestOf(indices), row.base,
+                          space->linearize(indices, freeSizes), b.getI64Type());
+             return {};
+           });
+  return {row};
+}
+
+Emitter::RowValue Emitter::emitKept(Operation *op, ArrayRef<IndexExpr> fixed) {
+  auto value = op->getResult(0);
+  RankedTensorType type = tensorType(value);
+  RowArray row = allocateRow(value, fixed);
+  SmallVector<int64_t> sizes(type.getShape().drop_front(fixed.size()));
+  Operation *previous = std::exchange(inKept, op);
+  emitNest(op, 0, sizes, {},
+           [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
+             Indices all(fixed);
+             llvm::append_range(all, indices);
+             storeElement(pull(value, all), row.base,
+                          space->linearize(indices, sizes),
+                          type.getElementType());
+             return {};
+           });
+  inKept = previous;
+  return {row};
+}
+
+} // namespace ax::codegen

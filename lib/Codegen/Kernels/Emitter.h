@@ -1,0 +1,180 @@
+//===- Emitter.h - One fusion becomes loops over scalars --------*- C++ -*-===//
+//
+// Elements are *pulled*: the element of a value at some indices is asked of its
+// operands, down to loads, so nothing inside a fusion needs a buffer; except
+// *row values* (reductions, scans, and expensive values that several nests
+// read), computed once per outer iteration before the nest that asks for them.
+//
+// The kernel: for each outer iteration, nests of row values, then nests that
+// store the results. It is emitted several times, until no index expression
+// asks for a better iteration space (IndexSpace.h).
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_CODEGEN_KERNELS_EMITTER_H
+#define AX_CODEGEN_KERNELS_EMITTER_H
+
+#include "IndexSpace.h"
+
+#include "ax/Dialect/Ax.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <map>
+
+namespace ax::codegen {
+
+struct EmittedKernel {
+  int64_t outerCount = 1;
+  int64_t scratchBytes = 0;
+};
+
+/// Axes of the axis_index ops, each once, in order of appearance.
+llvm::SmallVector<AxesAttr, 2> collectScalars(FusionOp fusion);
+
+/// Writes the function `symbol` (a KernelFn) into `module`. The fusion holds
+/// only operations that `canFuse`, softmax and norms decomposed.
+EmittedKernel emitKernel(FusionOp fusion, llvm::StringRef symbol,
+                         mlir::ModuleOp module);
+
+/// Softmax and norms become reductions and element-wise ops; reductions and
+/// scans of f16 and bf16 are done in f32.
+void decompose(FusionOp fusion);
+
+/// Values that are computed once per outer iteration, though elements of them
+/// could be pulled: expensive, and read by several nests.
+llvm::DenseSet<mlir::Operation *> chooseKept(FusionOp fusion);
+/// Reductions and the like; not values that are kept.
+bool isRowOp(mlir::Operation *op);
+
+class Emitter {
+public:
+  Emitter(FusionOp fusion, llvm::StringRef symbol, mlir::ModuleOp module);
+  EmittedKernel run();
+
+private:
+  using Value = mlir::Value;
+  using Body =
+      llvm::function_ref<llvm::SmallVector<Value>(mlir::ValueRange carried)>;
+
+  /// Where a row value's elements are.
+  struct RowArray {
+    Value scalar; // instead of an array, when there is one element
+    Value base;
+    llvm::SmallVector<int64_t, 4> strides; // in elements, 0: fixed dimension
+  };
+  using RowKey = std::pair<mlir::Operation *, Indices>;
+  using RowValue = llvm::SmallVector<RowArray, 2>;
+  struct Bound {
+    IndexExpr index;
+    int64_t lo, hi; // lo <= index < hi
+  };
+
+  // Emitter.cpp
+  bool attempt();
+  void beginFunction();
+  Value loadWord(Value base, mlir::Type type, unsigned index);
+  void emitOuterLoop(llvm::function_ref<void()> body);
+  void emitResults();
+  bool shrinkOuter();
+  bool chooseFlatOuter();
+  LoopPlan &getPlan(mlir::Operation *op, int which,
+                    llvm::ArrayRef<int64_t> sizes);
+  llvm::SmallVector<Value> emitLoops(const IndexSpace::Nest &nest,
+                                     mlir::ValueRange carried, Body body);
+  llvm::SmallVector<Value> emitLoops(const IndexSpace::Nest &nest,
+                                     unsigned group, mlir::ValueRange carried,
+                                     Body body);
+  /// A nest over all points of `sizes`; the body gets the index of each
+  /// dimension.
+  llvm::SmallVector<Value> emitNest(
+      mlir::Operation *op, int which, llvm::ArrayRef<int64_t> sizes,
+      mlir::ValueRange carried,
+      llvm::function_ref<llvm::SmallVector<Value>(llvm::ArrayRef<IndexExpr>,
+                                                  mlir::ValueRange)>
+          body,
+      bool canCut = true);
+  void atRowLevel(llvm::function_ref<void()> body);
+  Value loadElement(Value base, const IndexExpr &offset, mlir::Type type);
+  void storeElement(Value value, Value base, const IndexExpr &offset,
+                    mlir::Type type);
+  Value number(int64_t value);
+
+  // EmitElement.cpp
+  Value pull(Value value, llvm::ArrayRef<IndexExpr> indices);
+  Value pullOp(mlir::OpResult value, llvm::ArrayRef<IndexExpr> indices);
+  Value pullBroadcast(Value operand, llvm::ArrayRef<IndexExpr> indices);
+  Value pullConstant(ConstantOp op, llvm::ArrayRef<IndexExpr> indices);
+  Value pullConcat(ConcatOp op, llvm::ArrayRef<IndexExpr> indices);
+  Value pullPad(PadOp op, llvm::ArrayRef<IndexExpr> indices);
+  Value pullDynamicSlice(DynamicSliceOp op, llvm::ArrayRef<IndexExpr> indices);
+  Value pullGather(GatherOp op, llvm::ArrayRef<IndexExpr> indices);
+  Value pullGatherElements(GatherElementsOp op,
+                           llvm::ArrayRef<IndexExpr> indices);
+  Value pullGatherND(GatherNDOp op, llvm::ArrayRef<IndexExpr> indices);
+  Value pullPool(PoolOp op, llvm::ArrayRef<IndexExpr> indices);
+  IndexExpr dynamicIndex(Value number, mlir::Type type, int64_t size);
+  IndexExpr chooseIndex(const IndexExpr &index, int64_t bound,
+                        const IndexExpr &below, const IndexExpr &notBelow);
+  Value guarded(llvm::ArrayRef<Bound> bounds,
+                llvm::function_ref<Value()> inside,
+                llvm::function_ref<Value()> outside);
+
+  // EmitRows.cpp
+  Value pullRow(mlir::OpResult value, llvm::ArrayRef<IndexExpr> indices);
+  RowValue &getRowValue(mlir::Operation *op, llvm::ArrayRef<IndexExpr> indices);
+  RowValue emitRowValue(mlir::Operation *op, llvm::ArrayRef<IndexExpr> fixed);
+  RowArray allocateRow(mlir::OpResult value,
+                       llvm::ArrayRef<IndexExpr> fixed);
+  IndexExpr rowOffset(const RowArray &row, llvm::ArrayRef<IndexExpr> indices);
+  RowValue emitReduce(ReduceOp op, llvm::ArrayRef<IndexExpr> fixed);
+  RowValue emitArgReduce(ArgReduceOp op, llvm::ArrayRef<IndexExpr> fixed);
+  RowValue emitKept(mlir::Operation *op, llvm::ArrayRef<IndexExpr> fixed);
+
+  // EmitScans.cpp
+  RowValue emitCumulative(CumulativeOp op, llvm::ArrayRef<IndexExpr> fixed);
+  RowValue emitTopK(TopKOp op, llvm::ArrayRef<IndexExpr> fixed);
+  RowValue emitScatterElements(ScatterElementsOp op);
+  RowValue emitScatterND(ScatterNDOp op);
+  void emitUpdate(ScatterKind kind, const RowArray &row,
+                  const IndexExpr &offset, Value update, mlir::Type type);
+
+  FusionOp fusion;
+  std::string symbol;
+  mlir::ModuleOp module;
+  mlir::Operation *yield;
+  unsigned numOperands;
+  llvm::DenseSet<mlir::Operation *> kept;
+  bool hasRows;
+
+  // What is learned from attempt to attempt.
+  int64_t outerTotal = 1;
+  bool outerChosen = false;
+  LoopPlan outerPlan;
+  std::map<std::pair<mlir::Operation *, int>, LoopPlan> plans;
+
+  // One attempt.
+  mlir::OpBuilder b;
+  mlir::Location loc;
+  std::unique_ptr<IndexSpace> space;
+  IndexSpace::Nest outer;
+  bool wantsSmallerOuter = false;
+  int64_t scratchBytes = 0;
+  Value scratch;
+  llvm::SmallVector<Value> buffers, scalarArgs;
+  llvm::SmallVector<AxesAttr, 2> scalars;
+  llvm::SmallVector<char> resultDone;
+  mlir::Operation *scratchOfEntry = nullptr;
+  /// Where the row-level nests being emitted begin, innermost last.
+  llvm::SmallVector<mlir::Operation *> anchors;
+  int nestDepth = 0;
+  using Memo = std::map<std::pair<void *, Indices>, Value>;
+  llvm::SmallVector<Memo> memos;
+  std::map<RowKey, RowValue> rowValues;
+  mlir::Operation *inKept = nullptr;
+};
+
+} // namespace ax::codegen
+
+#endif // AX_CODEGEN_KERNELS_EMITTER_H

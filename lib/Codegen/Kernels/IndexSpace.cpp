@@ -1,0 +1,409 @@
+//===- IndexSpace.cpp - Loops and what is computed from their counters ----===//
+
+#include "IndexSpace.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+/// More pieces than this of one nest would cost more than they save.
+static constexpr int64_t maxPieces = 9;
+
+int64_t IndexExpr::coefficient(int var) const {
+  for (const Term &term : terms)
+    if (term.var == var)
+      return term.coef;
+  return 0;
+}
+
+bool IndexExpr::operator<(const IndexExpr &o) const {
+  if (constant != o.constant)
+    return constant < o.constant;
+  return std::lexicographical_compare(terms.begin(), terms.end(),
+                                      o.terms.begin(), o.terms.end());
+}
+
+IndexExpr operator+(const IndexExpr &a, const IndexExpr &b) {
+  IndexExpr sum(a.constant + b.constant);
+  auto i = a.terms.begin(), j = b.terms.begin();
+  while (i != a.terms.end() || j != b.terms.end()) {
+    if (j == b.terms.end() || (i != a.terms.end() && i->var < j->var)) {
+      sum.terms.push_back(*i++);
+    } else if (i == a.terms.end() || j->var < i->var) {
+      sum.terms.push_back(*j++);
+    } else {
+      if (int64_t coef = i->coef + j->coef)
+        sum.terms.push_back({i->var, coef});
+      ++i, ++j;
+    }
+  }
+  return sum;
+}
+
+IndexExpr operator*(const IndexExpr &a, int64_t factor) {
+  IndexExpr product(a.constant * factor);
+  if (factor != 0)
+    for (const IndexExpr::Term &term : a.terms)
+      product.terms.push_back({term.var, term.coef * factor});
+  return product;
+}
+
+//===----------------------------------------------------------------------===//
+// LoopPlan
+//===----------------------------------------------------------------------===//
+
+LoopPlan::LoopPlan(ArrayRef<int64_t> sizes) {
+  for (int64_t size : sizes)
+    atoms.push_back({size, {}, false});
+}
+
+int64_t LoopPlan::numPoints() const {
+  int64_t product = 1;
+  for (const Atom &atom : atoms)
+    product *= atom.size;
+  return product;
+}
+
+int64_t LoopPlan::numPieces() const {
+  int64_t product = 1;
+  for (const Atom &atom : atoms)
+    product *= atom.cuts.size() + 1;
+  return product;
+}
+
+SmallVector<std::pair<int, int>, 4> LoopPlan::groups() const {
+  SmallVector<std::pair<int, int>, 4> groups;
+  for (int k = 0, e = atoms.size(); k != e; ++k) {
+    if (k > 0 && !atoms[k].separate)
+      groups.back().second = k + 1;
+    else
+      groups.push_back({k, k + 1});
+  }
+  return groups;
+}
+
+//===----------------------------------------------------------------------===//
+// IndexSpace
+//===----------------------------------------------------------------------===//
+
+IndexSpace::Nest IndexSpace::addNest(LoopPlan &plan, bool canCut) {
+  Nest nest{&plan, {}, canCut};
+  for (auto [k, atom] : llvm::enumerate(plan.atoms)) {
+    if (atom.size == 1) {
+      nest.vars.push_back(-1);
+      continue;
+    }
+    nest.vars.push_back(vars.size());
+    vars.push_back({0, std::max<int64_t>(atom.size - 1, 0), Value(), &plan,
+                    int(k), canCut});
+  }
+  return nest;
+}
+
+IndexExpr IndexSpace::addOpaque(Value value, int64_t lo, int64_t hi) {
+  if (lo == hi)
+    return IndexExpr(lo);
+  IndexExpr expr;
+  expr.terms.push_back({int(vars.size()), 1});
+  vars.push_back({lo, hi, value, nullptr, 0, false});
+  return expr;
+}
+
+void IndexSpace::bindGroup(const Nest &nest, int first, Value counter) {
+  // All atoms of the group; materialize scales by the last one's coefficient.
+  for (int k = first, e = nest.vars.size(); k != e; ++k) {
+    if (k > first && nest.plan->atoms[k].separate)
+      break;
+    if (nest.vars[k] >= 0)
+      vars[nest.vars[k]].value = counter;
+  }
+}
+
+void IndexSpace::setRange(const Nest &nest, int atom, int64_t lo, int64_t hi) {
+  if (nest.vars[atom] >= 0) {
+    vars[nest.vars[atom]].lo = lo;
+    vars[nest.vars[atom]].hi = hi;
+  }
+}
+
+IndexExpr IndexSpace::atom(const Nest &nest, int index) const {
+  IndexExpr expr;
+  if (nest.vars[index] >= 0)
+    expr.terms.push_back({nest.vars[index], 1});
+  return expr;
+}
+
+IndexExpr IndexSpace::linear(const Nest &nest) const {
+  IndexExpr sum;
+  int64_t stride = 1;
+  for (int k = nest.vars.size() - 1; k >= 0; --k) {
+    sum = sum + atom(nest, k) * stride;
+    stride *= nest.plan->atoms[k].size;
+  }
+  return sum;
+}
+
+std::pair<int64_t, int64_t> IndexSpace::range(const IndexExpr &expr) const {
+  int64_t lo = expr.constant, hi = expr.constant;
+  for (const IndexExpr::Term &term : expr.terms) {
+    const Var &var = vars[term.var];
+    lo += term.coef * (term.coef > 0 ? var.lo : var.hi);
+    hi += term.coef * (term.coef > 0 ? var.hi : var.lo);
+  }
+  return {lo, hi};
+}
+
+bool IndexSpace::requestSplit(const IndexExpr &rest, int64_t divisor) {
+  for (const IndexExpr::Term &term : rest.terms) {
+    const Var &var = vars[term.var];
+    if (!var.plan || term.coef <= 0 || divisor % term.coef != 0)
+      continue;
+    int64_t inner = divisor / term.coef;
+    int64_t size = var.plan->atoms[var.atom].size;
+    if (inner <= 1 || inner >= size || size % inner != 0 ||
+        !var.plan->atoms[var.atom].cuts.empty())
+      continue;
+    IndexExpr others = rest;
+    llvm::erase_if(others.terms, [&](auto &t) { return t.var == term.var; });
+    auto [lo, hi] = range(others);
+    if (lo < 0 || hi + term.coef * (inner - 1) >= divisor)
+      continue;
+    splits.push_back({var.plan, var.atom, inner});
+    return true;
+  }
+  return false;
+}
+
+std::pair<IndexExpr, IndexExpr> IndexSpace::divMod(const IndexExpr &expr,
+                                                   int64_t divisor) {
+  if (divisor == 1)
+    return {expr, IndexExpr()};
+  int64_t whole = llvm::divideFloorSigned(expr.constant, divisor);
+  IndexExpr quotient(whole), rest(expr.constant - whole * divisor);
+  for (const IndexExpr::Term &term : expr.terms) {
+    if (term.coef % divisor == 0)
+      quotient.terms.push_back({term.var, term.coef / divisor});
+    else
+      rest.terms.push_back(term);
+  }
+  auto [lo, hi] = range(rest);
+  int64_t first = llvm::divideFloorSigned(lo, divisor);
+  if (first == llvm::divideFloorSigned(hi, divisor)) {
+    rest.constant -= first * divisor;
+    quotient.constant += first;
+    return {quotient, rest};
+  }
+  if (requestSplit(rest, divisor))
+    return {IndexExpr(), IndexExpr()};
+  // Not negative, so that the unsigned division is the right one.
+  rest.constant -= first * divisor;
+  quotient.constant += first;
+  Value value = materialize(rest), by = constant(divisor);
+  Location loc = builder.getUnknownLoc();
+  Value q = arith::DivUIOp::create(builder, loc, value, by);
+  Value r = arith::RemUIOp::create(builder, loc, value, by);
+  int64_t most = (hi - first * divisor) / divisor;
+  return {quotient + addOpaque(q, 0, most), addOpaque(r, 0, divisor - 1)};
+}
+
+Indices IndexSpace::delinearize(IndexExpr linear, ArrayRef<int64_t> shape) {
+  Indices indices(shape.size());
+  for (int d = int(shape.size()) - 1; d >= 0; --d) {
+    if (shape[d] <= 1)
+      continue;
+    if (std::all_of(shape.begin(), shape.begin() + d,
+                    [](int64_t size) { return size == 1; })) {
+      indices[d] = linear;
+      break;
+    }
+    std::tie(linear, indices[d]) = divMod(linear, shape[d]);
+  }
+  return indices;
+}
+
+IndexExpr IndexSpace::linearize(ArrayRef<IndexExpr> indices,
+                                ArrayRef<int64_t> shape) {
+  IndexExpr sum;
+  int64_t stride = 1;
+  for (int d = int(shape.size()) - 1; d >= 0; --d) {
+    if (shape[d] > 1)
+      sum = sum + indices[d] * stride;
+    stride *= shape[d];
+  }
+  return sum;
+}
+
+std::optional<bool> IndexSpace::isLess(const IndexExpr &expr, int64_t bound) {
+  auto [lo, hi] = range(expr);
+  if (hi < bound)
+    return true;
+  if (lo >= bound)
+    return false;
+  // The term that counts most decides, if the others stay below its step.
+  const IndexExpr::Term *main = nullptr;
+  for (const IndexExpr::Term &term : expr.terms)
+    if (!main || std::abs(term.coef) > std::abs(main->coef))
+      main = &term;
+  const Var &var = vars[main->var];
+  if (!var.plan || !var.canCut || var.plan->numPieces() >= maxPieces)
+    return std::nullopt;
+  IndexExpr others = expr;
+  llvm::erase_if(others.terms, [&](auto &t) { return t.var == main->var; });
+  auto [restLo, restHi] = range(others);
+  int64_t step = std::abs(main->coef);
+  if (restHi - restLo >= step)
+    return std::nullopt;
+  int64_t at;
+  if (main->coef > 0) {
+    // First value for which some point is not less; all are to be so there.
+    at = llvm::divideCeilSigned(bound - restHi, step);
+    if (step * at + restLo < bound)
+      return std::nullopt;
+  } else {
+    // First value for which all points are less; none is to be so before.
+    at = llvm::divideFloorSigned(restHi - bound, step) + 1;
+    if (restLo - step * (at - 1) < bound)
+      return std::nullopt;
+  }
+  if (at <= var.lo || at > var.hi)
+    return std::nullopt;
+  cuts.push_back({var.plan, var.atom, at});
+  return std::nullopt;
+}
+
+Value IndexSpace::constant(int64_t value) {
+  return arith::ConstantIntOp::create(builder, builder.getUnknownLoc(), value,
+                                      64);
+}
+
+Value IndexSpace::materialize(const IndexExpr &expr) {
+  Location loc = builder.getUnknownLoc();
+  auto flags = arith::IntegerOverflowFlags::nsw;
+  Value sum;
+  auto add = [&](Value value, int64_t coef) {
+    if (coef != 1)
+      value = arith::MulIOp::create(builder, loc, value, constant(coef), flags);
+    sum = sum ? arith::AddIOp::create(builder, loc, sum, value, flags) : value;
+  };
+  SmallVector<char, 16> done(expr.terms.size(), 0);
+  for (int i = int(expr.terms.size()) - 1; i >= 0; --i) {
+    if (done[i])
+      continue;
+    const IndexExpr::Term &term = expr.terms[i];
+    const Var &var = vars[term.var];
+    if (!var.plan) {
+      add(var.value, term.coef);
+      continue;
+    }
+    // The whole group that the atom is in, from its end.
+    int first = var.atom, last = var.atom + 1, numAtoms = var.plan->atoms.size();
+    while (!var.plan->atoms[first].separate && first > 0)
+      --first;
+    while (last < numAtoms && !var.plan->atoms[last].separate)
+      ++last;
+    if (last - first == 1) {
+      add(var.value, term.coef);
+      continue;
+    }
+    // Every atom's coefficient is to be the number of points after it, times
+    // that of the last one.
+    int64_t unit = 0, points = 1;
+    bool isLast = true;
+    // Terms of this group are neighbours: the nest's variables are.
+    int j = i;
+    for (int k = last - 1; k >= first; --k) {
+      int64_t size = var.plan->atoms[k].size;
+      if (size == 1)
+        continue;
+      int64_t coef = 0;
+      if (j >= 0 && vars[expr.terms[j].var].plan == var.plan &&
+          vars[expr.terms[j].var].atom == k) {
+        coef = expr.terms[j].coef;
+        done[j] = 1;
+        --j;
+      }
+      if (isLast) {
+        unit = coef;
+        isLast = false;
+      } else if (coef != unit * points) {
+        separations.push_back({var.plan, k + 1});
+        unit = coef, points = 1;
+      }
+      points *= size;
+    }
+    add(var.value, unit);
+  }
+  if (expr.constant != 0 || !sum) {
+    Value value = constant(expr.constant);
+    sum = sum ? arith::AddIOp::create(builder, loc, sum, value, flags) : value;
+  }
+  return sum;
+}
+
+bool IndexSpace::dependsOnlyOn(const IndexExpr &expr, const Nest &nest) const {
+  return llvm::all_of(expr.terms, [&](const IndexExpr::Term &term) {
+    return llvm::is_contained(nest.vars, term.var);
+  });
+}
+
+bool IndexSpace::dependsOn(const IndexExpr &expr, const Nest &nest) const {
+  return llvm::any_of(expr.terms, [&](const IndexExpr::Term &term) {
+    return llvm::is_contained(nest.vars, term.var);
+  });
+}
+
+bool IndexSpace::isDraft() const {
+  return !splits.empty() || !cuts.empty() || !separations.empty();
+}
+
+bool IndexSpace::applyRequests() {
+  // After a split was asked for, expressions are placeholders: what else was
+  // asked for means nothing.
+  if (!splits.empty()) {
+    cuts.clear();
+    separations.clear();
+  }
+  bool changed = false;
+  for (auto [plan, atom] : separations) {
+    changed |= !plan->atoms[atom].separate;
+    plan->atoms[atom].separate = true;
+  }
+  for (const Cut &cut : cuts) {
+    LoopPlan::Atom &atom = cut.plan->atoms[cut.atom];
+    if (llvm::is_contained(atom.cuts, cut.at) ||
+        cut.plan->numPieces() >= maxPieces)
+      continue;
+    atom.cuts.insert(llvm::lower_bound(atom.cuts, cut.at), cut.at);
+    atom.separate = true;
+    if (size_t(cut.atom) + 1 < cut.plan->atoms.size())
+      cut.plan->atoms[cut.atom + 1].separate = true;
+    changed = true;
+  }
+  // Last atoms first, and one split of an atom at a time: positions stay valid.
+  llvm::stable_sort(splits, [](const Split &a, const Split &b) {
+    return a.plan != b.plan ? a.plan < b.plan : a.atom > b.atom;
+  });
+  const Split *previous = nullptr;
+  for (const Split &split : splits) {
+    if (previous && previous->plan == split.plan &&
+        previous->atom == split.atom)
+      continue;
+    previous = &split;
+    LoopPlan::Atom &atom = split.plan->atoms[split.atom];
+    if (!atom.cuts.empty())
+      continue;
+    int64_t inner = split.inner;
+    atom.size /= inner;
+    split.plan->atoms.insert(split.plan->atoms.begin() + split.atom + 1,
+                             {inner, {}, false});
+    changed = true;
+  }
+  return changed;
+}
+
+} // namespace ax::codegen

@@ -1,0 +1,146 @@
+//===- IndexSpace.h - Loops and what is computed from their counters -*- C++ -*-===//
+//
+// A loop nest is a list of atoms: counters 0 .. size - 1, first slowest. The
+// index of a dimension is an affine expression in atoms, so a reshape is
+// arithmetic on expressions, and mostly costs nothing at run time. Where a
+// quotient or a comparison does not simplify, the nest is refined (an atom
+// split in two, or its range cut in pieces) and the kernel is emitted anew.
+// Adjacent atoms that are always used as one number become one loop.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_CODEGEN_KERNELS_INDEXSPACE_H
+#define AX_CODEGEN_KERNELS_INDEXSPACE_H
+
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <optional>
+
+namespace ax::codegen {
+
+/// constant + sum of coefficient * variable. Terms are sorted by variable, no
+/// coefficient is 0.
+struct IndexExpr {
+  struct Term {
+    int var;
+    int64_t coef;
+    bool operator==(const Term &o) const {
+      return var == o.var && coef == o.coef;
+    }
+    bool operator<(const Term &o) const {
+      return var != o.var ? var < o.var : coef < o.coef;
+    }
+  };
+  int64_t constant = 0;
+  llvm::SmallVector<Term, 4> terms;
+
+  IndexExpr() = default;
+  IndexExpr(int64_t constant) : constant(constant) {}
+
+  bool isConstant() const { return terms.empty(); }
+  int64_t coefficient(int var) const;
+  bool operator==(const IndexExpr &o) const {
+    return constant == o.constant && terms == o.terms;
+  }
+  bool operator<(const IndexExpr &o) const;
+};
+
+IndexExpr operator+(const IndexExpr &a, const IndexExpr &b);
+IndexExpr operator*(const IndexExpr &a, int64_t factor);
+using Indices = llvm::SmallVector<IndexExpr, 4>;
+
+/// The atoms of one nest, refined from attempt to attempt.
+struct LoopPlan {
+  struct Atom {
+    int64_t size;
+    /// Sorted; the loop is emitted once for each piece between them.
+    llvm::SmallVector<int64_t, 2> cuts;
+    /// Not one loop with the atom before.
+    bool separate = false;
+  };
+  llvm::SmallVector<Atom, 4> atoms;
+
+  explicit LoopPlan(llvm::ArrayRef<int64_t> sizes = {});
+  int64_t numPoints() const;
+  int64_t numPieces() const;
+  /// [first, last) of each run of atoms that is one loop.
+  llvm::SmallVector<std::pair<int, int>, 4> groups() const;
+};
+
+/// Variables of one attempt to emit a kernel, and what it wants refined.
+class IndexSpace {
+public:
+  explicit IndexSpace(mlir::OpBuilder &builder) : builder(builder) {}
+
+  /// Variables for the atoms of a plan, which must outlive the attempt.
+  struct Nest {
+    LoopPlan *plan;
+    llvm::SmallVector<int, 4> vars; // -1 for atoms of size 1
+    bool canCut = true;
+  };
+  Nest addNest(LoopPlan &plan, bool canCut);
+  /// A number known only at run time, lo <= value <= hi.
+  IndexExpr addOpaque(mlir::Value value, int64_t lo, int64_t hi);
+
+  /// The loop counter of atoms [first, last) of the nest.
+  void bindGroup(const Nest &nest, int first, mlir::Value counter);
+  /// The atom lies in [lo, hi] in what is emitted now.
+  void setRange(const Nest &nest, int atom, int64_t lo, int64_t hi);
+
+  IndexExpr atom(const Nest &nest, int index) const;
+  /// The row-major number of the nest's point.
+  IndexExpr linear(const Nest &nest) const;
+
+  std::pair<int64_t, int64_t> range(const IndexExpr &expr) const;
+  /// Quotient (rounded down) and remainder by a constant > 0.
+  std::pair<IndexExpr, IndexExpr> divMod(const IndexExpr &expr,
+                                         int64_t divisor);
+  Indices delinearize(IndexExpr linear, llvm::ArrayRef<int64_t> shape);
+  IndexExpr linearize(llvm::ArrayRef<IndexExpr> indices,
+                      llvm::ArrayRef<int64_t> shape);
+  /// expr < bound when known; asks for a cut when that would make it known.
+  std::optional<bool> isLess(const IndexExpr &expr, int64_t bound);
+
+  /// The number as an i64.
+  mlir::Value materialize(const IndexExpr &expr);
+  /// True when the expression has no variable but those of `nest`.
+  bool dependsOnlyOn(const IndexExpr &expr, const Nest &nest) const;
+  bool dependsOn(const IndexExpr &expr, const Nest &nest) const;
+
+  /// Something is to be refined: what is emitted now will be thrown away.
+  bool isDraft() const;
+  /// Refines the plans as was asked for; true when something was.
+  bool applyRequests();
+
+private:
+  struct Var {
+    int64_t lo, hi;
+    mlir::Value value; // counter of its loop; null until bound
+    LoopPlan *plan = nullptr;
+    int atom = 0;
+    bool canCut = false;
+  };
+  struct Split {
+    LoopPlan *plan;
+    int atom;
+    int64_t inner;
+  };
+  struct Cut {
+    LoopPlan *plan;
+    int atom;
+    int64_t at;
+  };
+
+  bool requestSplit(const IndexExpr &rest, int64_t divisor);
+  mlir::Value constant(int64_t value);
+
+  mlir::OpBuilder &builder;
+  llvm::SmallVector<Var, 16> vars;
+  llvm::SmallVector<Split, 4> splits;
+  llvm::SmallVector<Cut, 4> cuts;
+  llvm::SmallVector<std::pair<LoopPlan *, int>, 4> separations;
+};
+
+} // namespace ax::codegen
+
+#endif // AX_CODEGEN_KERNELS_INDEXSPACE_H

@@ -1,0 +1,247 @@
+//===- KernelCompiler.cpp - Fusions to functions, each once ---------------===//
+
+#include "ax/Codegen/Kernel.h"
+
+#include "Emitter.h"
+#include "NativeCode.h"
+#include "ObjectCache.h"
+#include "ax/Support/Error.h"
+
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/BLAKE3.h"
+
+#include <atomic>
+#include <chrono>
+#include <mutex>
+#include <thread>
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+/// Part of every key: raise it when the code for a fusion changes.
+static constexpr const char *codeVersion = "ax-kernel-1";
+
+namespace {
+
+struct Code {
+  KernelFn fn = nullptr;
+  EmittedKernel shape;
+};
+
+std::string hashOf(FusionOp fusion) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << codeVersion << "\n" << hostDescription() << "\n";
+  // Operand values have no part in it; types do.
+  for (Type type : fusion.getBody().getArgumentTypes())
+    os << type << ",";
+  OpPrintingFlags flags;
+  flags.printGenericOpForm().elideLargeElementsAttrs(
+      std::numeric_limits<int64_t>::max());
+  flags.useLocalScope();
+  for (Operation &op : fusion.getBody().front()) {
+    op.print(os, flags);
+    os << "\n";
+  }
+  llvm::BLAKE3 hasher;
+  hasher.update(text);
+  return llvm::toHex(hasher.final<16>(), /*LowerCase=*/true);
+}
+
+/// A fusion of its own, without operands: adding uses of shared values would
+/// not be thread-safe.
+OwningOpRef<FusionOp> cloneBody(FusionOp fusion) {
+  OperationState state(fusion.getLoc(), FusionOp::getOperationName());
+  Region *region = state.addRegion();
+  IRMapping mapping;
+  fusion.getBody().cloneInto(region, mapping);
+  return cast<FusionOp>(Operation::create(state));
+}
+
+llvm::Error checkFusion(FusionOp fusion) {
+  for (Operation &op : fusion.getBody().front().without_terminator())
+    if (!canFuse(&op))
+      return makeErrorf(ExitCode::Internal,
+                        "{0} ({1}) cannot be part of a kernel",
+                        op.getName().getStringRef(), getNodeName(&op));
+  return llvm::Error::success();
+}
+
+} // namespace
+
+struct KernelCompiler::Impl {
+  KernelOptions options;
+  std::shared_ptr<CodeLoader> loader;
+  std::unique_ptr<ObjectCache> cache;
+  mutable std::mutex mutex;
+  llvm::StringMap<Code> known;
+  Statistics statistics;
+
+  llvm::Expected<Code> build(FusionOp fusion, const std::string &key);
+  llvm::Expected<Code> find(FusionOp fusion, const std::string &key);
+};
+
+KernelCompiler::KernelCompiler(std::unique_ptr<Impl> impl)
+    : impl(std::move(impl)) {}
+KernelCompiler::~KernelCompiler() = default;
+
+llvm::Expected<std::unique_ptr<KernelCompiler>>
+KernelCompiler::create(KernelOptions options) {
+  auto impl = std::make_unique<Impl>();
+  auto loader = CodeLoader::create();
+  if (!loader)
+    return loader.takeError();
+  impl->loader = std::move(*loader);
+  if (!options.cacheDir.empty()) {
+    auto cache = ObjectCache::create(options.cacheDir);
+    if (!cache)
+      return cache.takeError();
+    impl->cache = std::move(*cache);
+  }
+  impl->options = std::move(options);
+  return std::unique_ptr<KernelCompiler>(new KernelCompiler(std::move(impl)));
+}
+
+llvm::Expected<Code> KernelCompiler::Impl::build(FusionOp fusion,
+                                                 const std::string &key) {
+  std::string symbol = "ax_kernel_" + key;
+  auto load = [&](const CachedObject &object) -> llvm::Expected<Code> {
+    auto address = loader->load(object.code, symbol);
+    if (!address)
+      return address.takeError();
+    return Code{reinterpret_cast<KernelFn>(*address),
+                {object.outerCount, object.scratchBytes}};
+  };
+  if (cache)
+    if (std::optional<CachedObject> object = cache->find(key)) {
+      std::lock_guard<std::mutex> lock(mutex);
+      ++statistics.fromDisk;
+      return load(*object);
+    }
+
+  OwningOpRef<FusionOp> copy = cloneBody(fusion);
+  decompose(*copy);
+  OwningOpRef<ModuleOp> module(
+      ModuleOp::create(UnknownLoc::get(fusion.getContext())));
+  EmittedKernel emitted = emitKernel(*copy, symbol, *module);
+  if (getenv("AX_DUMP_MLIR"))
+    module->dump();
+  auto object = generateObject(*module);
+  if (!object)
+    return object.takeError();
+  CachedObject entry{emitted.outerCount, emitted.scratchBytes,
+                     std::move(*object)};
+  // A cache that cannot be written to costs time, not results.
+  if (cache)
+    cache->store(key, entry);
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    ++statistics.compiled;
+  }
+  return load(entry);
+}
+
+llvm::Expected<Code> KernelCompiler::Impl::find(FusionOp fusion,
+                                                const std::string &key) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    auto it = known.find(key);
+    if (it != known.end()) {
+      ++statistics.shared;
+      return it->second;
+    }
+  }
+  auto code = build(fusion, key);
+  if (!code)
+    return code.takeError();
+  std::lock_guard<std::mutex> lock(mutex);
+  return known.try_emplace(key, *code).first->second;
+}
+
+llvm::Expected<CompiledKernel> KernelCompiler::compile(FusionOp fusion) {
+  auto kernels = compileAll(fusion);
+  if (!kernels)
+    return kernels.takeError();
+  return std::move(kernels->front());
+}
+
+llvm::Expected<std::vector<CompiledKernel>>
+KernelCompiler::compileAll(llvm::ArrayRef<FusionOp> fusions) {
+  auto start = std::chrono::steady_clock::now();
+  std::vector<std::string> keys;
+  // The first fusion of each key is compiled, and only once.
+  std::vector<size_t> first;
+  llvm::StringMap<size_t> seen;
+  for (FusionOp fusion : fusions) {
+    if (llvm::Error error = checkFusion(fusion))
+      return error;
+    keys.push_back(hashOf(fusion));
+    if (seen.try_emplace(keys.back(), keys.size() - 1).second)
+      first.push_back(keys.size() - 1);
+    loadLoweringDialects(*fusion.getContext());
+  }
+
+  std::vector<llvm::Error> errors;
+  std::mutex errorMutex;
+  std::atomic<size_t> next{0};
+  auto work = [&] {
+    for (size_t i; (i = next++) < first.size();) {
+      size_t index = first[i];
+      auto code = impl->find(fusions[index], keys[index]);
+      if (!code) {
+        std::lock_guard<std::mutex> lock(errorMutex);
+        errors.push_back(code.takeError());
+      }
+    }
+  };
+  std::vector<std::thread> threads;
+  bool parallel = !fusions.empty() &&
+                  FusionOp(fusions.front())
+                      .getContext()
+                      ->isMultithreadingEnabled();
+  for (int64_t i = 1; parallel && i < impl->options.numThreads &&
+                      i < int64_t(first.size());
+       ++i)
+    threads.emplace_back(work);
+  work();
+  for (std::thread &thread : threads)
+    thread.join();
+  llvm::Error error = llvm::Error::success();
+  for (llvm::Error &e : errors)
+    error = llvm::joinErrors(std::move(error), std::move(e));
+  if (error)
+    return error;
+
+  std::vector<CompiledKernel> kernels;
+  std::lock_guard<std::mutex> lock(impl->mutex);
+  for (auto [i, fusion] : llvm::enumerate(fusions)) {
+    const Code &code = impl->known.find(keys[i])->second;
+    CompiledKernel kernel;
+    kernel.fn = code.fn;
+    kernel.code = impl->loader;
+    FusionOp op = fusion;
+    kernel.signature.numOperands = op->getNumOperands();
+    kernel.signature.numResults = op->getNumResults();
+    kernel.signature.scalars = collectScalars(op);
+    kernel.signature.outerCount = code.shape.outerCount;
+    kernel.signature.scratchBytes = code.shape.scratchBytes;
+    kernel.signature.key = keys[i];
+    kernels.push_back(std::move(kernel));
+  }
+  impl->statistics.shared += fusions.size() - first.size();
+  impl->statistics.seconds +=
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start)
+          .count();
+  return kernels;
+}
+
+KernelCompiler::Statistics KernelCompiler::getStatistics() const {
+  std::lock_guard<std::mutex> lock(impl->mutex);
+  return impl->statistics;
+}
+
+} // namespace ax::codegen

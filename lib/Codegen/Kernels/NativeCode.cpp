@@ -1,0 +1,169 @@
+//===- NativeCode.cpp - From scalar loops to an object file ---------------===//
+
+#include "NativeCode.h"
+
+#include "ax/Support/Error.h"
+
+#include "mlir/Conversion/ArithToLLVM/ArithToLLVM.h"
+#include "mlir/Conversion/ControlFlowToLLVM/ControlFlowToLLVM.h"
+#include "mlir/Conversion/LLVMCommon/ConversionTarget.h"
+#include "mlir/Conversion/LLVMCommon/TypeConverter.h"
+#include "mlir/Conversion/MathToLLVM/MathToLLVM.h"
+#include "mlir/Conversion/SCFToControlFlow/SCFToControlFlow.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/ControlFlow/IR/ControlFlow.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/Math/IR/Math.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Target/LLVMIR/Dialect/Builtin/BuiltinToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Dialect/LLVMIR/LLVMToLLVMIRTranslation.h"
+#include "mlir/Target/LLVMIR/Export.h"
+#include "mlir/Transforms/DialectConversion.h"
+#include "llvm/IR/LLVMContext.h"
+#include "llvm/IR/LegacyPassManager.h"
+#include "llvm/IR/Module.h"
+#include "llvm/MC/TargetRegistry.h"
+#include "llvm/Passes/PassBuilder.h"
+#include "llvm/Support/TargetSelect.h"
+#include "llvm/Target/TargetMachine.h"
+#include "llvm/TargetParser/Host.h"
+
+#include <mutex>
+
+using namespace mlir;
+
+namespace ax::codegen {
+namespace {
+
+struct Host {
+  std::string triple, cpu, features, description;
+  unsigned vectorBits = 128;
+  const llvm::Target *target = nullptr;
+};
+
+const Host &host() {
+  static const Host host = [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+    Host h;
+    h.triple = llvm::sys::getProcessTriple();
+    h.cpu = llvm::sys::getHostCPUName().str();
+    for (auto &feature : llvm::sys::getHostCPUFeatures()) {
+      h.features += (h.features.empty() ? "" : ",");
+      h.features += (feature.second ? "+" : "-") + feature.first().str();
+      if (feature.second && feature.first() == "avx512f")
+        h.vectorBits = 512;
+      if (feature.second && feature.first() == "avx2")
+        h.vectorBits = std::max(h.vectorBits, 256u);
+    }
+    h.description = h.triple + " " + h.cpu + " " + h.features;
+    std::string error;
+    h.target = llvm::TargetRegistry::lookupTarget(llvm::Triple(h.triple), error);
+    return h;
+  }();
+  return host;
+}
+
+/// What O3 does for one such function, in its order, less what finds nothing
+/// here: no calls to inline, no memory to promote, no unrolling before the
+/// vectoriser has seen the loops.
+constexpr const char *pipeline =
+    "function(early-cse,simplifycfg,instcombine<max-iterations=1;"
+    "no-verify-fixpoint>,"
+    "loop-mssa(loop-rotate<header-duplication>,licm<allowspeculation>,"
+    "simple-loop-unswitch<nontrivial;trivial>),"
+    "simplifycfg,instcombine<max-iterations=1;no-verify-fixpoint>,"
+    "loop(indvars,loop-deletion),early-cse<memssa>,"
+    "loop-mssa(licm<allowspeculation>),"
+    "loop-vectorize<no-interleave-forced-only;no-vectorize-forced-only>,"
+    "instcombine<max-iterations=1;no-verify-fixpoint>,simplifycfg,"
+    "slp-vectorizer,vector-combine,loop-unroll<O2>,"
+    "instcombine<max-iterations=1;no-verify-fixpoint>,early-cse<memssa>,"
+    "loop-mssa(licm<allowspeculation>),simplifycfg)";
+
+llvm::Error lowerToLLVM(ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  LLVMTypeConverter converter(context);
+  RewritePatternSet patterns(context);
+  populateSCFToControlFlowConversionPatterns(patterns);
+  cf::populateControlFlowToLLVMConversionPatterns(converter, patterns);
+  arith::populateArithToLLVMConversionPatterns(converter, patterns);
+  populateMathToLLVMConversionPatterns(converter, patterns);
+  LLVMConversionTarget target(*context);
+  target.addLegalOp<ModuleOp>();
+  if (failed(applyFullConversion(module, target, std::move(patterns))))
+    return makeError(ExitCode::Internal, "kernel: lowering to LLVM failed");
+  return llvm::Error::success();
+}
+
+} // namespace
+
+const std::string &hostDescription() { return host().description; }
+
+void loadLoweringDialects(MLIRContext &context) {
+  DialectRegistry registry;
+  registerBuiltinDialectTranslation(registry);
+  registerLLVMDialectTranslation(registry);
+  context.appendDialectRegistry(registry);
+  context.loadDialect<arith::ArithDialect, cf::ControlFlowDialect,
+                      LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect>();
+}
+
+llvm::Expected<llvm::SmallVector<char, 0>> generateObject(ModuleOp module) {
+  if (llvm::Error error = lowerToLLVM(module))
+    return error;
+  llvm::LLVMContext context;
+  std::unique_ptr<llvm::Module> code = translateModuleToLLVMIR(module, context);
+  if (!code)
+    return makeError(ExitCode::Internal, "kernel: translation to LLVM failed");
+
+  const Host &h = host();
+  if (!h.target)
+    return makeErrorf(ExitCode::Internal, "no code generator for {0}",
+                      h.triple);
+  llvm::TargetOptions options;
+  std::unique_ptr<llvm::TargetMachine> machine(h.target->createTargetMachine(
+      llvm::Triple(h.triple), h.cpu, h.features, options, llvm::Reloc::PIC_,
+      std::nullopt, llvm::CodeGenOptLevel::Default));
+  code->setTargetTriple(llvm::Triple(h.triple));
+  code->setDataLayout(machine->createDataLayout());
+  for (llvm::Function &function : *code) {
+    if (function.isDeclaration())
+      continue;
+    function.addFnAttr("target-cpu", h.cpu);
+    function.addFnAttr("target-features", h.features);
+    function.addFnAttr("prefer-vector-width", std::to_string(h.vectorBits));
+    function.addFnAttr("no-trapping-math", "true");
+  }
+
+  llvm::PipelineTuningOptions tuning;
+  llvm::PassBuilder builder(machine.get(), tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager calls;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(calls);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, calls, modules);
+  llvm::ModulePassManager passes;
+  if (const char *o3 = getenv("AX_O3"))
+    passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3);
+  else
+  if (llvm::Error error = builder.parsePassPipeline(passes, pipeline))
+    return error;
+  passes.run(*code, modules);
+  if (getenv("AX_DUMP")) code->print(llvm::errs(), nullptr);
+
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager emit;
+  if (machine->addPassesToEmitFile(emit, stream, nullptr,
+                                   llvm::CodeGenFileType::ObjectFile))
+    return makeError(ExitCode::Internal, "kernel: no object files here");
+  emit.run(*code);
+  return object;
+}
+
+} // namespace ax::codegen

@@ -1,0 +1,37 @@
+//===- ObjectCache.h - Compiled kernels on disk -----------------*- C++ -*-===//
+#ifndef AX_CODEGEN_KERNELS_OBJECTCACHE_H
+#define AX_CODEGEN_KERNELS_OBJECTCACHE_H
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/Error.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+
+namespace ax::codegen {
+
+struct CachedObject {
+  int64_t outerCount = 1;
+  int64_t scratchBytes = 0;
+  llvm::SmallVector<char, 0> code;
+};
+
+/// One file for each key. Processes may share the folder: files appear whole.
+class ObjectCache {
+public:
+  static llvm::Expected<std::unique_ptr<ObjectCache>>
+  create(const std::string &folder);
+  /// Nothing when there is no file, or one that is damaged.
+  std::optional<CachedObject> find(const std::string &key) const;
+  void store(const std::string &key, const CachedObject &object) const;
+
+private:
+  explicit ObjectCache(std::string folder) : folder(std::move(folder)) {}
+  std::string pathOf(const std::string &key) const;
+  std::string folder;
+};
+
+} // namespace ax::codegen
+
+#endif // AX_CODEGEN_KERNELS_OBJECTCACHE_H
