@@ -1,0 +1,264 @@
+//===- FusionTest.cpp - What shares a kernel, and that it is right --------===//
+//
+// Programs are evaluated as written, and fused: kernels natively, everything
+// else by the reference evaluator.
+//
+//===----------------------------------------------------------------------===//
+#include "PlanText.h"
+
+#include "ax/Codegen/Fusion.h"
+#include "ax/Codegen/Kernel.h"
+#include "ax/Codegen/Localize.h"
+#include "ax/Eval/Evaluate.h"
+#include "ax/Support/Error.h"
+
+using namespace ax;
+using namespace ax::codegen;
+using namespace mlir;
+
+namespace {
+
+KernelCompiler &compiler() {
+  static std::unique_ptr<KernelCompiler> made =
+      llvm::cantFail(KernelCompiler::create());
+  return *made;
+}
+
+llvm::SmallVector<HostTensor> runKernel(FusionOp fusion,
+                                        llvm::ArrayRef<HostTensor> operands) {
+  auto compiled = compiler().compile(fusion);
+  if (!compiled) {
+    ADD_FAILURE() << describeError(compiled.takeError()).message;
+    return {};
+  }
+  // Kernels may count on alignment that host tensors need not have.
+  std::vector<std::unique_ptr<uint8_t, decltype(&free)>> memory;
+  std::vector<void *> buffers;
+  auto add = [&](int64_t bytes) {
+    memory.emplace_back(
+        static_cast<uint8_t *>(aligned_alloc(64, (bytes + 127) / 64 * 64)),
+        &free);
+    buffers.push_back(memory.back().get());
+    return memory.back().get();
+  };
+  for (const HostTensor &operand : operands)
+    std::memcpy(add(operand.numBytes()), operand.data(), operand.numBytes());
+  llvm::SmallVector<HostTensor> results;
+  for (Value result : fusion.getResults()) {
+    RankedTensorType type = tensorType(result);
+    results.emplace_back(*eval::toDType(type.getElementType()),
+                         Shape(type.getShape()));
+    add(results.back().numBytes());
+  }
+  if (compiled->signature.scratchBytes)
+    add(compiled->signature.scratchBytes);
+  std::vector<int64_t> scalars(compiled->signature.scalars.size(), 0);
+  compiled->fn(buffers.data(), scalars.data(), 0,
+               compiled->signature.outerCount);
+  for (auto [i, result] : llvm::enumerate(results))
+    std::memcpy(result.mutableData(), buffers[operands.size() + i],
+                result.numBytes());
+  return results;
+}
+
+/// A library operation may write its result transposed, which the evaluator
+/// does not know.
+llvm::Expected<llvm::SmallVector<HostTensor>>
+evaluatePermuted(Operation *op, llvm::ArrayRef<HostTensor> operands) {
+  auto permutation =
+      op->getAttrOfType<DenseI64ArrayAttr>("ax.result_permutation");
+  if (!permutation)
+    return eval::evaluate(op, operands);
+  Value result = op->getResult(0);
+  RankedTensorType type = tensorType(result);
+  SmallVector<int64_t> before(type.getRank());
+  for (auto [i, from] : llvm::enumerate(permutation.asArrayRef()))
+    before[from] = type.getDimSize(i);
+  result.setType(type.clone(before));
+  auto computed = eval::evaluate(op, operands);
+  if (computed) {
+    OpBuilder builder(op->getContext());
+    OwningOpRef<TransposeOp> transpose = TransposeOp::create(
+        builder, op->getLoc(), type, result, permutation);
+    computed = eval::evaluate(*transpose, *computed);
+  }
+  result.setType(type);
+  return computed;
+}
+
+struct Fused {
+  unsigned kernels = 0;
+  /// Top-level operations that are neither kernels nor views.
+  std::vector<std::string> others;
+};
+
+/// Fuses `body` (of one rank), compares its result with the evaluator's, and
+/// tells what became of it.
+Fused fuseAndRun(const std::vector<std::string> &inputs,
+                 const std::string &body, const std::string &result) {
+  Fused fused;
+  auto module = parsePlan(planText("[col = 1]", inputs, body, result));
+  if (!module)
+    return fused;
+  auto local = llvm::cantFail(
+      localize(findOp<StageOp>(*module), getMesh(findOp<ProgramOp>(*module))));
+  llvm::SmallVector<HostTensor> globals;
+  for (auto [i, type] :
+       llvm::enumerate(local.program->getArgumentTypes()))
+    globals.push_back(randomTensor(type, i + 1));
+  auto noState = [](LoadOp) -> llvm::Expected<HostTensor> {
+    return makeError(ExitCode::Internal, "no states");
+  };
+  auto wanted = eval::evaluateProgram(*local.program, globals, noState);
+  if (!wanted) {
+    ADD_FAILURE() << describeError(wanted.takeError()).message;
+    return fused;
+  }
+
+  fuse(*local.program);
+  std::string text;
+  llvm::raw_string_ostream(text) << *local.program;
+  SCOPED_TRACE(text);
+  llvm::DenseMap<Value, HostTensor> values;
+  Block &block = local.program->getBody().front();
+  for (BlockArgument argument : block.getArguments())
+    values[argument] = globals[argument.getArgNumber()];
+  for (Operation &op : block) {
+    llvm::SmallVector<HostTensor> operands;
+    for (Value operand : op.getOperands())
+      operands.push_back(values.at(operand));
+    if (isa<ReturnOp>(op)) {
+      for (auto [got, want] : llvm::zip_equal(operands, *wanted))
+        expectClose(got, want, 1e-5);
+      break;
+    }
+    llvm::SmallVector<HostTensor> results;
+    if (auto fusion = dyn_cast<FusionOp>(op)) {
+      ++fused.kernels;
+      results = runKernel(fusion, operands);
+    } else {
+      if (!isa<ReshapeOp, TransposeOp, SliceOp, BroadcastOp, ConstantOp>(op))
+        fused.others.push_back(op.getName().stripDialect().str());
+      auto made = evaluatePermuted(&op, operands);
+      if (!made) {
+        ADD_FAILURE() << describeError(made.takeError()).message;
+        return fused;
+      }
+      results = *made;
+    }
+    if (results.size() != op.getNumResults())
+      return fused;
+    for (auto [value, tensor] : llvm::zip_equal(op.getResults(), results))
+      values[value] = tensor;
+  }
+  return fused;
+}
+
+std::string f32(const std::string &shape) { return "tensor<" + shape + "xf32>"; }
+
+} // namespace
+
+TEST(Fusion, AChainIsOneKernel) {
+  std::string t = f32("4x40");
+  Fused fused = fuseAndRun(
+      {t, t},
+      "%a = ax.binary add %x0, %x1 : " + t + ", " + t + " -> " + t +
+          "\n%b = ax.unary gelu %a : " + t + " -> " + t +
+          "\n%r = ax.binary mul %b, %x0 : " + t + ", " + t + " -> " + t,
+      t);
+  EXPECT_EQ(fused.kernels, 1u);
+}
+
+TEST(Fusion, ResidualIsWrittenByTheNormThatReadsIt) {
+  std::string t = f32("4x40"), w = f32("40x40"), s = f32("40");
+  Fused fused = fuseAndRun(
+      {t, t, s, w},
+      "%a = ax.binary add %x0, %x1 : " + t + ", " + t + " -> " + t +
+          "\n%n = ax.layer_norm %a scale %x2 : " + s + " bias %x2 : " + s +
+          " axis 1 epsilon 1.0e-5 : " + t + " -> " + t +
+          "\n%l = ax.linear %n, %x3 : " + t + ", " + w + " -> " + t +
+          "\n%r = ax.binary add %l, %a : " + t + ", " + t + " -> " + t,
+      t);
+  EXPECT_EQ(fused.kernels, 2u);
+  EXPECT_EQ(fused.others, std::vector<std::string>{"linear"});
+}
+
+TEST(Fusion, DecomposedSoftmaxIsOneKernel) {
+  std::string t = f32("2x3x40"), m = f32("2x3x1");
+  Fused fused = fuseAndRun(
+      {t},
+      "%m = ax.reduce max %x0 dims [2] keep_dims : " + t + " -> " + m +
+          "\n%d = ax.binary sub %x0, %m : " + t + ", " + m + " -> " + t +
+          "\n%e = ax.unary exp %d : " + t + " -> " + t +
+          "\n%s = ax.reduce sum %e dims [2] keep_dims : " + t + " -> " + m +
+          "\n%r = ax.binary div %e, %s : " + t + ", " + m + " -> " + t,
+      t);
+  EXPECT_EQ(fused.kernels, 1u);
+}
+
+TEST(Fusion, HeadsNeedNoCopies) {
+  std::string x = f32("1x5x24"), h = f32("1x5x2x4"), q = f32("1x2x5x4"),
+              o = f32("1x5x8"), third = f32("1x5x8");
+  std::string body;
+  for (int i = 0; i < 3; ++i) {
+    std::string n = std::to_string(i);
+    body += "%s" + n + " = ax.slice %x0 starts [0, 0, " +
+            std::to_string(8 * i) + "] steps [1, 1, 1] : " + x + " -> " +
+            third + "\n%h" + n + " = ax.reshape %s" + n + " : " + third +
+            " -> " + h + "\n%q" + n + " = ax.transpose %h" + n +
+            " [0, 2, 1, 3] : " + h + " -> " + q + "\n";
+  }
+  body += "%a = ax.attention %q0, %q1, %q2 scale 0.5 {causal} : " + q + ", " +
+          q + ", " + q + " -> " + q +
+          "\n%t = ax.transpose %a [0, 2, 1, 3] : " + q + " -> " + h +
+          "\n%o = ax.reshape %t : " + h + " -> " + o +
+          "\n%r = ax.linear %o, %x1 : " + o + ", " + f32("8x8") + " -> " + o;
+  Fused fused = fuseAndRun({x, f32("8x8")}, body, o);
+  EXPECT_EQ(fused.kernels, 0u);
+  EXPECT_EQ(fused.others, (std::vector<std::string>{"attention", "linear"}));
+}
+
+TEST(Fusion, NoCycleThroughWhatLeavesAKernel) {
+  // a goes to the last addition both directly and through a linear: a kernel
+  // with a and the addition would wait for itself.
+  std::string t = f32("4x8"), w = f32("8x8");
+  Fused fused = fuseAndRun(
+      {t, w},
+      "%a = ax.unary exp %x0 : " + t + " -> " + t +
+          "\n%l = ax.linear %a, %x1 : " + t + ", " + w + " -> " + t +
+          "\n%r = ax.binary add %a, %l : " + t + ", " + t + " -> " + t,
+      t);
+  EXPECT_EQ(fused.kernels, 2u);
+}
+
+TEST(Fusion, CostlyValuesAreNotRepeated) {
+  std::string small = f32("1x64"), t = f32("64x64");
+  Fused fused = fuseAndRun(
+      {small, t},
+      "%e = ax.unary erf %x0 : " + small + " -> " + small +
+          "\n%r = ax.binary mul %e, %x1 : " + small + ", " + t + " -> " + t,
+      t);
+  EXPECT_EQ(fused.kernels, 2u);
+}
+
+TEST(Fusion, ActivationThatNoLibraryHas) {
+  std::string t = f32("4x8"), w = f32("8x8");
+  Fused fused = fuseAndRun(
+      {t, w},
+      "%r = ax.linear %x0, %x1 residual %x0 : " + t +
+          " {activation = #ax<unary_kind sin>} : " + t + ", " + w + " -> " + t,
+      t);
+  EXPECT_EQ(fused.kernels, 1u);
+  EXPECT_EQ(fused.others, std::vector<std::string>{"linear"});
+}
+
+TEST(Fusion, TransposedWeightLikeOperandIsReadInPlace) {
+  std::string a = f32("4x8"), b = f32("6x8"), bt = f32("8x6"), r = f32("4x6");
+  Fused fused = fuseAndRun(
+      {a, b},
+      "%t = ax.transpose %x1 [1, 0] : " + b + " -> " + bt +
+          "\n%r = ax.dot %x0, %t batch [] x [] contract [1] x [0] : " + a +
+          ", " + bt + " -> " + r,
+      r);
+  EXPECT_EQ(fused.kernels, 0u);
+}
