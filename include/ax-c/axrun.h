@@ -1,0 +1,79 @@
+/*===- axrun.h - Running plans from C ----------------------------*- C -*-===*\
+|*                                                                            *|
+|* Load a plan, run it, free it. All ranks are threads of this process.       *|
+|* A session is used by one thread at a time; several sessions are            *|
+|* independent. Functions return 0, or one of axrun's exit codes; then        *|
+|* axLastError() tells what was wrong.                                        *|
+|*                                                                            *|
+\*===----------------------------------------------------------------------===*/
+#ifndef AX_C_AXRUN_H
+#define AX_C_AXRUN_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct AxSession AxSession;
+
+typedef enum AxDType {
+  AX_F32,
+  AX_F64,
+  AX_F16,
+  AX_BF16,
+  AX_I8,
+  AX_I16,
+  AX_I32,
+  AX_I64,
+  AX_U8,
+  AX_U16,
+  AX_U32,
+  AX_U64,
+  AX_BOOL /* one byte, 0 or 1 */
+} AxDType;
+
+/* Name, type and global shape of an input or output. Owned by the session. */
+typedef struct AxPort {
+  const char *name;
+  AxDType type;
+  int32_t rank;
+  const int64_t *shape;
+  size_t bytes;
+} AxPort;
+
+typedef struct AxOptions {
+  /* Null: as the plan says; see axrun's flags of the same names. */
+  const char *weights;
+  const char *modelDir;
+  const char *cacheDir;
+  /* 0: 1. */
+  int32_t threadsPerRank;
+  /* 0: 60. */
+  double timeoutSeconds;
+} AxOptions;
+
+/* `options` may be null. On failure *session is null. */
+int axLoad(const char *planPath, const AxOptions *options, AxSession **session);
+
+int32_t axNumInputs(const AxSession *session);
+int32_t axNumOutputs(const AxSession *session);
+/* Null when there is no such input or output. */
+const AxPort *axInput(const AxSession *session, int32_t index);
+const AxPort *axOutput(const AxSession *session, int32_t index);
+
+/* One step. inputs[i] holds axInput(session, i)->bytes bytes, row-major;
+   outputs[i] receives axOutput(session, i)->bytes bytes. */
+int axRun(AxSession *session, const void *const *inputs, void *const *outputs);
+
+void axFree(AxSession *session);
+
+/* Of the last call that failed on this thread. */
+const char *axLastError(void);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* AX_C_AXRUN_H */
