@@ -23,10 +23,6 @@ static double product(ArrayRef<int64_t> sizes) {
   return result;
 }
 
-static double localElements(Value value, const sharding::Mesh &mesh) {
-  return product(cost::localShape(tensorType(value), mesh));
-}
-
 int64_t cost::localBytes(RankedTensorType type, const sharding::Mesh &mesh) {
   int64_t bytes = elementBytes(type.getElementType());
   for (int64_t size : localShape(type, mesh))
@@ -34,36 +30,46 @@ int64_t cost::localBytes(RankedTensorType type, const sharding::Mesh &mesh) {
   return bytes;
 }
 
-double cost::contractionFlops(Operation *op, const sharding::Mesh &mesh) {
+using ShapeOf = llvm::function_ref<std::vector<int64_t>(Value)>;
+
+static double flops(Operation *op, ShapeOf shape) {
   return llvm::TypeSwitch<Operation *, double>(op)
       .Case<LinearOp>([&](LinearOp linear) {
-        return 2 * localElements(linear.getResult(), mesh) *
-               localShape(tensorType(linear.getX()), mesh).back();
+        return 2 * product(shape(linear.getResult())) *
+               shape(linear.getX()).back();
       })
       .Case<DotOp>([&](DotOp dot) {
-        std::vector<int64_t> lhs = localShape(tensorType(dot.getLhs()), mesh);
+        std::vector<int64_t> lhs = shape(dot.getLhs());
         double k = 1;
         for (int64_t dim : dot.getLhsContract())
           k *= lhs[dim];
-        return 2 * localElements(dot.getResult(), mesh) * k;
+        return 2 * product(shape(dot.getResult())) * k;
       })
       .Case<ConvOp>([&](ConvOp conv) {
-        std::vector<int64_t> w = localShape(tensorType(conv.getW()), mesh);
-        return 2 * localElements(conv.getResult(), mesh) *
-               product(ArrayRef<int64_t>(w).drop_front());
+        return 2 * product(shape(conv.getResult())) *
+               product(ArrayRef<int64_t>(shape(conv.getW())).drop_front());
       })
       .Case<ConvTransposeOp>([&](ConvTransposeOp conv) {
-        std::vector<int64_t> w = localShape(tensorType(conv.getW()), mesh);
-        return 2 * localElements(conv.getX(), mesh) *
-               product(ArrayRef<int64_t>(w).drop_front());
+        return 2 * product(shape(conv.getX())) *
+               product(ArrayRef<int64_t>(shape(conv.getW())).drop_front());
       })
       .Case<AttentionOp>([&](AttentionOp attention) {
-        std::vector<int64_t> q = localShape(tensorType(attention.getQ()), mesh),
-                             v = localShape(tensorType(attention.getV()), mesh);
+        std::vector<int64_t> q = shape(attention.getQ()),
+                             v = shape(attention.getV());
         double pairs = double(q[0]) * q[1] * q[2] * v[2];
         return 2 * pairs * (q[3] + v[3]) * (attention.getCausal() ? 0.5 : 1);
       })
       .Default([](Operation *) { return 0.0; });
+}
+
+double cost::contractionFlops(Operation *op, const sharding::Mesh &mesh) {
+  return flops(
+      op, [&](Value value) { return localShape(tensorType(value), mesh); });
+}
+
+double cost::wholeFlops(Operation *op) {
+  return flops(op,
+               [](Value value) { return tensorType(value).getShape().vec(); });
 }
 
 double cost::seconds(Operation *op, const sharding::Mesh &mesh,

@@ -27,6 +27,8 @@ int64_t localBytes(mlir::RankedTensorType type, const sharding::Mesh &mesh);
 /// attention) on one rank for one micro-batch, by the layouts in its types; 0
 /// for other ops.
 double contractionFlops(mlir::Operation *op, const sharding::Mesh &mesh);
+/// The same of the whole tensors, whatever their layouts.
+double wholeFlops(mlir::Operation *op);
 
 /// Roofline estimate of one rank's time for one micro-batch. Collectives are
 /// not priced here. 0 for ops that only rename (reshape, constant, load).

@@ -12,6 +12,10 @@ namespace ax::plan {
 /// wrong, InputOutput when it cannot be read. Not yet verified as a plan.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 readPlan(llvm::StringRef path, mlir::MLIRContext &context);
+/// The same from text; `name` stands for the file in messages.
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+parsePlan(llvm::StringRef text, llvm::StringRef name,
+          mlir::MLIRContext &context);
 
 /// Writes the plan aside and renames it; `-` is standard output. Reading it
 /// again gives the same plan.

@@ -1,0 +1,46 @@
+//===- Simulate.h - Running a schedule without running it -------*- C++ -*-===//
+//
+// Stages take their actions in order. An action receives what the stage needs,
+// computes, and sends; a receive waits for its send, a send for a free slot.
+// Waiting never undoes anything, so whether a schedule ends does not depend on
+// timing: this simulation finds every deadlock.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_COST_SIMULATE_H
+#define AX_COST_SIMULATE_H
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace ax::cost {
+
+/// What one stage does for one micro-batch, and how long that takes.
+struct SimulatedStage {
+  double seconds = 0;
+  /// Micro-batches in the order in which the stage takes them.
+  std::vector<int64_t> order;
+};
+
+/// A value sent for every micro-batch. Slots are used round robin: the n-th
+/// value sent goes to slot n mod slots, which must have been read before.
+struct SimulatedTransfer {
+  int64_t from = 0, to = 0, slots = 1;
+  double seconds = 0;
+};
+
+struct Simulation {
+  /// When the last stage is done; of the part that ran, after a deadlock.
+  double seconds = 0;
+  /// Time that each stage computes.
+  std::vector<double> busy;
+  /// Of every stage that never ends, what it waits for; empty when all do.
+  std::vector<std::string> stuck;
+};
+
+Simulation simulate(const std::vector<SimulatedStage> &stages,
+                    const std::vector<SimulatedTransfer> &transfers);
+
+} // namespace ax::cost
+
+#endif // AX_COST_SIMULATE_H

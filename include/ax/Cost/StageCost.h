@@ -1,0 +1,33 @@
+//===- StageCost.h - Memory and time of a pipeline stage --------*- C++ -*-===//
+#ifndef AX_COST_STAGECOST_H
+#define AX_COST_STAGECOST_H
+
+#include "ax/Cost/OpCost.h"
+
+namespace ax::cost {
+
+/// Of one rank of a stage. `seconds` and `arena` are of one micro-batch.
+struct StageCost {
+  double seconds = 0;
+  /// States and constants that the stage reads.
+  int64_t stateBytes = 0;
+  /// Values made on the way, placed by when they live; without fusion, which
+  /// only lowers it.
+  int64_t arenaBytes = 0;
+  /// Its slots of transfers, and its parts of the program's inputs and outputs.
+  int64_t slotBytes = 0, portBytes = 0;
+
+  int64_t peakBytes() const {
+    return stateBytes + arenaBytes + slotBytes + portBytes;
+  }
+};
+
+StageCost stageCost(StageOp stage, const sharding::Mesh &mesh,
+                    const Machine &machine);
+
+/// Payload per rank of a collective, one micro-batch.
+int64_t payloadBytes(CollectiveOpInterface op, const sharding::Mesh &mesh);
+
+} // namespace ax::cost
+
+#endif // AX_COST_STAGECOST_H

@@ -1,0 +1,132 @@
+//===- Simulate.cpp - Running a schedule without running it ---------------===//
+#include "ax/Cost/Simulate.h"
+
+#include <algorithm>
+
+namespace ax::cost {
+
+namespace {
+
+/// Values of one transfer, in the order sent.
+struct Channel {
+  struct Value {
+    int64_t microBatch;
+    double arrives;
+    /// When its slot is free again; negative before it is read.
+    double released = -1;
+  };
+  std::vector<Value> sent;
+  /// Values are read in the order sent; those before this one were.
+  size_t read = 0;
+};
+
+class Simulator {
+public:
+  Simulator(const std::vector<SimulatedStage> &stages,
+            const std::vector<SimulatedTransfer> &transfers)
+      : stages(stages), transfers(transfers), channels(transfers.size()),
+        next(stages.size()), clock(stages.size()) {}
+
+  Simulation run() {
+    Simulation result;
+    result.busy.resize(stages.size());
+    for (bool moved = true; moved;) {
+      moved = false;
+      for (size_t s = 0; s < stages.size(); ++s)
+        while (step(s)) {
+          moved = true;
+          result.busy[s] += stages[s].seconds;
+        }
+    }
+    for (size_t s = 0; s < stages.size(); ++s) {
+      result.seconds = std::max(result.seconds, clock[s]);
+      if (next[s] < stages[s].order.size())
+        result.stuck.push_back("stage " + std::to_string(s) + " at F" +
+                               std::to_string(stages[s].order[next[s]]) +
+                               " waits for " + waitsFor(s));
+    }
+    return result;
+  }
+
+private:
+  /// The value to be read next on channel `c`; null when it is not that of
+  /// `microBatch` or has not been sent.
+  Channel::Value *incoming(size_t c, int64_t microBatch) {
+    Channel &channel = channels[c];
+    if (channel.read == channel.sent.size() ||
+        channel.sent[channel.read].microBatch != microBatch)
+      return nullptr;
+    return &channel.sent[channel.read];
+  }
+
+  /// Whether a value can be sent on channel `c`, and from when on.
+  bool canSend(size_t c, double &from) const {
+    const std::vector<Channel::Value> &sent = channels[c].sent;
+    size_t slots = static_cast<size_t>(transfers[c].slots);
+    if (sent.size() < slots)
+      return true;
+    double released = sent[sent.size() - slots].released;
+    from = std::max(from, released);
+    return released >= 0;
+  }
+
+  /// One action of stage `s`; false when it has to wait or is done.
+  bool step(size_t s) {
+    if (next[s] == stages[s].order.size())
+      return false;
+    int64_t microBatch = stages[s].order[next[s]];
+    double start = clock[s];
+    for (size_t c = 0; c < transfers.size(); ++c)
+      if (transfers[c].to == static_cast<int64_t>(s)) {
+        Channel::Value *value = incoming(c, microBatch);
+        if (!value)
+          return false;
+        start = std::max(start, value->arrives);
+      }
+    double end = start + stages[s].seconds;
+    for (size_t c = 0; c < transfers.size(); ++c)
+      if (transfers[c].from == static_cast<int64_t>(s) && !canSend(c, end))
+        return false;
+    for (size_t c = 0; c < transfers.size(); ++c) {
+      if (transfers[c].to == static_cast<int64_t>(s)) {
+        incoming(c, microBatch)->released = end;
+        ++channels[c].read;
+      }
+      if (transfers[c].from == static_cast<int64_t>(s))
+        channels[c].sent.push_back({microBatch, end + transfers[c].seconds});
+    }
+    clock[s] = end;
+    ++next[s];
+    return true;
+  }
+
+  std::string waitsFor(size_t s) {
+    int64_t microBatch = stages[s].order[next[s]];
+    double unused = 0;
+    for (size_t c = 0; c < transfers.size(); ++c)
+      if (transfers[c].to == static_cast<int64_t>(s) &&
+          !incoming(c, microBatch))
+        return "micro-batch " + std::to_string(microBatch) + " of stage " +
+               std::to_string(transfers[c].from);
+    for (size_t c = 0; c < transfers.size(); ++c)
+      if (transfers[c].from == static_cast<int64_t>(s) && !canSend(c, unused))
+        return "a free one of the " + std::to_string(transfers[c].slots) +
+               " slots of stage " + std::to_string(transfers[c].to);
+    return "nothing";
+  }
+
+  const std::vector<SimulatedStage> &stages;
+  const std::vector<SimulatedTransfer> &transfers;
+  std::vector<Channel> channels;
+  std::vector<size_t> next;
+  std::vector<double> clock;
+};
+
+} // namespace
+
+Simulation simulate(const std::vector<SimulatedStage> &stages,
+                    const std::vector<SimulatedTransfer> &transfers) {
+  return Simulator(stages, transfers).run();
+}
+
+} // namespace ax::cost

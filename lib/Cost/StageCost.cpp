@@ -1,0 +1,91 @@
+//===- StageCost.cpp - Memory and time of a pipeline stage ----------------===//
+#include "ax/Cost/StageCost.h"
+
+#include "ax/Cost/Arena.h"
+
+using namespace mlir;
+using namespace ax;
+
+int64_t cost::payloadBytes(CollectiveOpInterface op,
+                           const sharding::Mesh &mesh) {
+  RankedTensorType from = tensorType(op.getTensor()),
+                   to = tensorType(op->getResult(0));
+  return sharding::payloadBytes(op.getStepKind(), getLayout(from, mesh),
+                                getLayout(to, mesh),
+                                elementBytes(from.getElementType()));
+}
+
+/// The value in whose memory `value` lies: reshapes only rename.
+static Value storageOf(Value value) {
+  while (auto reshape = value.getDefiningOp<ReshapeOp>())
+    value = reshape.getOperand();
+  return value;
+}
+
+/// Memory for what the stage makes on the way. What it loads, takes in or gives
+/// to the program's outputs has its place elsewhere.
+static int64_t arenaBytes(StageOp stage, const sharding::Mesh &mesh) {
+  Block &body = stage.getBody().front();
+  llvm::DenseMap<Operation *, int64_t> step;
+  for (auto [i, op] : llvm::enumerate(body))
+    step[&op] = i;
+  llvm::DenseMap<Value, size_t> pieceOf;
+  std::vector<cost::Lifetime> pieces;
+  for (Operation &op : body) {
+    if (isa<LoadOp, ConstantOp, ReshapeOp>(op))
+      continue;
+    for (Value result : op.getResults()) {
+      pieceOf[result] = pieces.size();
+      pieces.push_back(
+          {cost::localBytes(tensorType(result), mesh), step[&op], step[&op]});
+    }
+  }
+  for (Operation &op : body)
+    for (Value operand : op.getOperands())
+      if (auto it = pieceOf.find(storageOf(operand)); it != pieceOf.end())
+        pieces[it->second].last = std::max(pieces[it->second].last, step[&op]);
+  return cost::planArena(pieces);
+}
+
+/// A rank's part of a program's input or output, of all micro-batches.
+static int64_t portBytes(Value value, const sharding::Mesh &mesh) {
+  int64_t slices = 1;
+  for (const sharding::SubAxis &axis :
+       getLayout(tensorType(value), mesh).usedAxes())
+    if (mesh.isInTime(axis))
+      slices *= axis.size;
+  return cost::localBytes(tensorType(value), mesh) * slices;
+}
+
+cost::StageCost cost::stageCost(StageOp stage, const sharding::Mesh &mesh,
+                                const Machine &machine) {
+  StageCost cost;
+  sharding::CostFn price = collectiveCost(machine);
+  llvm::DenseSet<Attribute> held;
+  for (Operation &op : stage.getBody().front()) {
+    cost.seconds += seconds(&op, mesh, machine);
+    if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
+      if (sharding::communicates(collective.getStepKind()))
+        cost.seconds += price(collective.getStepKind(),
+                              collective.getMovedAxes().resolve(mesh),
+                              payloadBytes(collective, mesh));
+    } else if (auto load = dyn_cast<LoadOp>(op)) {
+      if (held.insert(load.getStateAttr()).second)
+        cost.stateBytes += localBytes(tensorType(load.getResult()), mesh);
+    } else if (auto constant = dyn_cast<ConstantOp>(op)) {
+      cost.stateBytes += localBytes(tensorType(constant.getResult()), mesh);
+    }
+  }
+  cost.arenaBytes = arenaBytes(stage, mesh);
+  for (Value operand : stage.getOperands()) {
+    if (auto transfer = operand.getDefiningOp<TransferOp>())
+      cost.slotBytes +=
+          localBytes(tensorType(operand), mesh) * transfer.getSlots();
+    else
+      cost.portBytes += portBytes(operand, mesh);
+  }
+  for (OpResult result : stage.getResults())
+    if (llvm::any_of(result.getUsers(), llvm::IsaPred<ReturnOp>))
+      cost.portBytes += portBytes(result, mesh);
+  return cost;
+}

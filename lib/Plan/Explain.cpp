@@ -1,0 +1,232 @@
+//===- Explain.cpp - How layers are split, why collectives are there ------===//
+#include "Report.h"
+
+#include "ax/Plan/Plan.h"
+#include "ax/Sharding/Digits.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::plan;
+using llvm::json::OStream;
+using sharding::Mesh;
+
+/// Why `layer` is computed again by every rank along some axes.
+static std::string whyReplicated(const Layer &layer, const Mesh &mesh) {
+  if (layer.replicated.empty())
+    return "";
+  std::string text = "replicated over " + axesText(layer.replicated, mesh);
+  int64_t parts = sharding::numParts(layer.replicated);
+  std::string uneven;
+  bool divides = false;
+  for (const NamedSplit &split : layer.splits) {
+    if (split.name == "rows" || split.name == "queries")
+      continue;
+    int64_t rest = split.size;
+    for (const sharding::SubAxis &axis : split.axes)
+      rest = (rest + axis.size - 1) / axis.size;
+    if (rest % parts == 0)
+      divides = true;
+    else
+      uneven += (uneven.empty() ? "" : ", ") + split.name + " = " +
+                std::to_string(split.size);
+  }
+  if (!divides)
+    return text + ": " + std::to_string(parts) + " does not divide " + uneven;
+  return text + ": the strategy asks for nothing else";
+}
+
+static std::string partsText(const Layer &layer, const Mesh &mesh) {
+  std::string text = splitsText(layer, mesh);
+  std::string why = whyReplicated(layer, mesh);
+  if (text.empty() && why.empty())
+    return "whole";
+  if (text.empty() || why.empty())
+    return text + why;
+  return text + "; " + why;
+}
+
+void plan::explain(ModuleOp module, llvm::raw_ostream &os) {
+  Report report = makeReport(module);
+  for (const ProgramReport &program : report.programs)
+    for (const StageReport &stage : program.stages) {
+      os << "program @" << ProgramOp(program.op).getSymName() << ", stage "
+         << StageOp(stage.op).getOn() << '\n';
+      for (const Layer &layer : stage.layers) {
+        os << "  " << layer.kind << " '" << layer.node
+           << "': " << partsText(layer, report.mesh);
+        if (layer.wholeFlops > 0)
+          os << llvm::formatv(" ({0:P1} of its FLOPs on a rank)",
+                              layer.rankFlops / layer.wholeFlops);
+        os << '\n';
+      }
+      for (const Collective &collective : stage.collectives) {
+        os << "  " << toString(collective.kind) << " over "
+           << axesText(collective.axes, report.mesh) << " at '"
+           << collective.node << "', " << bytesText(collective.bytes)
+           << " a rank";
+        if (!collective.because.empty())
+          os << ": " << collective.because;
+        os << '\n';
+      }
+    }
+}
+
+//===----------------------------------------------------------------------===//
+// JSON
+//===----------------------------------------------------------------------===//
+
+static void writeLayer(OStream &json, const Layer &layer, const Mesh &mesh) {
+  json.object([&] {
+    json.attribute("kind", layer.kind);
+    json.attribute("node", llvm::json::fixUTF8(layer.node));
+    json.attributeObject("split", [&] {
+      for (const NamedSplit &split : layer.splits)
+        json.attributeObject(split.name, [&] {
+          json.attribute("size", split.size);
+          json.attribute("axes", axesText(split.axes, mesh));
+          json.attribute("parts", sharding::numParts(split.axes));
+        });
+    });
+    if (std::string why = whyReplicated(layer, mesh); !why.empty())
+      json.attribute("why", why);
+    json.attribute("flops", layer.wholeFlops);
+    json.attribute("rank_flops", layer.rankFlops);
+  });
+}
+
+static void writeCollective(OStream &json, const Collective &collective,
+                            const Mesh &mesh) {
+  json.object([&] {
+    json.attribute("kind", toString(collective.kind));
+    json.attribute("axes", axesText(collective.axes, mesh));
+    json.attribute("node", llvm::json::fixUTF8(collective.node));
+    json.attribute("because", llvm::json::fixUTF8(collective.because));
+    json.attribute("bytes", collective.bytes);
+    auto type = tensorType(collective.op->getResult(0));
+    json.attributeArray("shape", [&] {
+      for (int64_t size : type.getShape())
+        json.value(size);
+    });
+  });
+}
+
+static void writeMesh(OStream &json, const Mesh &mesh) {
+  json.attributeObject("mesh", [&] {
+    for (const sharding::Axis &axis : mesh.getAxes())
+      json.attribute(axis.name, axis.size);
+  });
+  json.attribute("ranks", mesh.numRanks());
+  json.attribute("micro_batches", mesh.numTimeSlices());
+}
+
+/// Calls `writeStage` for every stage, inside an object with mesh and programs.
+template <typename Fn>
+static std::string toJSON(ModuleOp module, Fn writeStage) {
+  Report report = makeReport(module);
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  OStream json(os, 1);
+  json.object([&] {
+    writeMesh(json, report.mesh);
+    json.attributeArray("programs", [&] {
+      for (const ProgramReport &program : report.programs)
+        json.object([&] {
+          json.attribute("name", ProgramOp(program.op).getSymName());
+          json.attribute("seconds", program.seconds);
+          json.attributeArray("stages", [&] {
+            for (const StageReport &stage : program.stages)
+              json.object([&] {
+                json.attribute("stage", StageOp(stage.op).getOn());
+                writeStage(json, stage, report.mesh);
+              });
+          });
+          json.attributeArray("transfers", [&] {
+            for (const TransferReport &transfer : program.transfers)
+              json.object([&] {
+                TransferOp op = transfer.op;
+                json.attribute("from", op.getFrom());
+                json.attribute("to", op.getTo());
+                json.attribute("slots", op.getSlots());
+                json.attribute("bytes", transfer.bytes);
+              });
+          });
+        });
+    });
+  });
+  return text;
+}
+
+std::string plan::explainJSON(ModuleOp module) {
+  return toJSON(module,
+                [](OStream &json, const StageReport &stage, const Mesh &mesh) {
+                  json.attributeArray("layers", [&] {
+                    for (const Layer &layer : stage.layers)
+                      writeLayer(json, layer, mesh);
+                  });
+                  json.attributeArray("collectives", [&] {
+                    for (const Collective &collective : stage.collectives)
+                      writeCollective(json, collective, mesh);
+                  });
+                });
+}
+
+std::string plan::reportJSON(ModuleOp module) {
+  return toJSON(module, [](OStream &json, const StageReport &stage,
+                           const Mesh &mesh) {
+    const cost::StageCost &cost = stage.cost;
+    json.attribute("ops", stage.numOps);
+    json.attribute("seconds", cost.seconds * mesh.numTimeSlices());
+    json.attributeObject("weight_bytes", [&] {
+      json.attribute("whole", stage.wholeWeightBytes);
+      json.attribute("rank", stage.rankWeightBytes);
+    });
+    json.attributeObject("memory_bytes", [&] {
+      json.attribute("state", cost.stateBytes);
+      json.attribute("arena", cost.arenaBytes);
+      json.attribute("slots", cost.slotBytes);
+      json.attribute("ports", cost.portBytes);
+      json.attribute("peak", cost.peakBytes());
+    });
+    struct Flops {
+      double whole = 0, rank = 0;
+    };
+    std::map<std::string, Flops> flops;
+    for (const Layer &layer : stage.layers) {
+      flops[layer.kind].whole += layer.wholeFlops;
+      flops[layer.kind].rank += layer.rankFlops;
+    }
+    json.attributeObject("flops", [&] {
+      for (const auto &[kind, sum] : flops)
+        if (sum.whole > 0)
+          json.attributeObject(kind, [&, &sum = sum] {
+            json.attribute("whole", sum.whole);
+            json.attribute("rank", sum.rank);
+          });
+    });
+    struct Traffic {
+      int64_t count = 0, bytes = 0;
+    };
+    std::map<std::pair<std::string, std::string>, Traffic> traffic;
+    for (const Collective &collective : stage.collectives) {
+      Traffic &entry =
+          traffic[{toString(collective.kind), axesText(collective.axes, mesh)}];
+      ++entry.count;
+      entry.bytes += collective.bytes;
+    }
+    json.attributeArray("collectives", [&] {
+      for (const auto &[what, sum] : traffic)
+        json.object([&, &what = what, &sum = sum] {
+          json.attribute("kind", what.first);
+          json.attribute("axes", what.second);
+          json.attribute("count", sum.count);
+          json.attribute("bytes", sum.bytes);
+        });
+    });
+  });
+}

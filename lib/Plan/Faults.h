@@ -1,0 +1,29 @@
+//===- Faults.h - Diagnostics as one error ----------------------*- C++ -*-===//
+#ifndef AX_LIB_PLAN_FAULTS_H
+#define AX_LIB_PLAN_FAULTS_H
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+
+namespace ax::plan {
+
+/// Takes all errors that are reported while it lives. Warnings pass.
+class Faults {
+public:
+  explicit Faults(mlir::MLIRContext *context);
+
+  bool any() const { return count > 0; }
+  /// BadPlan with `FILE:LINE:COLUMN: message` of each; success without faults.
+  llvm::Error take();
+
+private:
+  std::string text;
+  unsigned count = 0;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+} // namespace ax::plan
+
+#endif // AX_LIB_PLAN_FAULTS_H

@@ -1,0 +1,66 @@
+//===- ReadWrite.cpp - Plans from and to text -----------------------------===//
+#include "Faults.h"
+#include "Screen.h"
+
+#include "ax/Plan/Plan.h"
+#include "ax/Support/AtomicFile.h"
+#include "ax/Support/Error.h"
+#include "ax/Support/MappedFile.h"
+
+#include "mlir/IR/Verifier.h"
+#include "mlir/Parser/Parser.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/SourceMgr.h"
+
+using namespace mlir;
+
+namespace ax::plan {
+
+static constexpr size_t maxFileBytes = size_t(64) << 20;
+
+llvm::Expected<OwningOpRef<ModuleOp>>
+parsePlan(llvm::StringRef text, llvm::StringRef name, MLIRContext &context) {
+  if (text.size() > maxFileBytes)
+    return makeErrorf(ExitCode::BadPlan,
+                      "{0}: {1} bytes; plans have at most {2}", name,
+                      text.size(), maxFileBytes);
+  if (llvm::Error error = screenText(text, name))
+    return error;
+  Faults faults(&context);
+  llvm::SourceMgr sources;
+  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, name),
+                             llvm::SMLoc());
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(
+      sources, ParserConfig(&context, /*verifyAfterParse=*/false));
+  if (module && succeeded(screenModule(*module)) && succeeded(verify(*module)))
+    return module;
+  if (llvm::Error error = faults.take())
+    return error;
+  return makeError(ExitCode::BadPlan, name + ": is no plan");
+}
+
+llvm::Expected<OwningOpRef<ModuleOp>> readPlan(llvm::StringRef path,
+                                               MLIRContext &context) {
+  auto file = MappedFile::open(path.str());
+  if (!file)
+    return file.takeError();
+  return parsePlan(llvm::toStringRef((*file)->bytes()), path, context);
+}
+
+llvm::Error writePlan(ModuleOp module, llvm::StringRef path) {
+  if (path == "-") {
+    llvm::outs() << module << '\n';
+    llvm::outs().flush();
+    if (llvm::outs().has_error())
+      return makeError(ExitCode::InputOutput,
+                       "cannot write standard output: " +
+                           llvm::outs().error().message());
+    return llvm::Error::success();
+  }
+  std::string text;
+  llvm::raw_string_ostream(text) << module << '\n';
+  return writeFileAtomically(path.str(), llvm::StringRef(text));
+}
+
+} // namespace ax::plan

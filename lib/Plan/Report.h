@@ -1,0 +1,82 @@
+//===- Report.h - What a plan makes every rank hold and do ------*- C++ -*-===//
+#ifndef AX_LIB_PLAN_REPORT_H
+#define AX_LIB_PLAN_REPORT_H
+
+#include "ax/Cost/StageCost.h"
+
+namespace ax::plan {
+
+/// How one named dimension of an op is split: `k`, 2048 over `{col}`.
+struct NamedSplit {
+  std::string name;
+  int64_t size = 1;
+  sharding::SubAxes axes;
+};
+
+/// A contraction or a lookup in a table of weights.
+struct Layer {
+  mlir::Operation *op = nullptr;
+  std::string node;
+  /// `linear`, `convolution`, `attention`, `dot`, `embedding`.
+  std::string kind;
+  std::vector<NamedSplit> splits;
+  /// Axes of the stage, with more than one rank, that split nothing of it.
+  sharding::SubAxes replicated;
+  /// Of one step (all micro-batches): of the whole op, and of one rank.
+  double wholeFlops = 0, rankFlops = 0;
+};
+
+struct Collective {
+  mlir::Operation *op = nullptr;
+  sharding::StepKind kind = sharding::StepKind::AllReduce;
+  sharding::SubAxes axes;
+  /// The layer whose result (or whose operand) it is.
+  std::string node;
+  std::string because;
+  /// Payload per rank of one micro-batch.
+  int64_t bytes = 0;
+};
+
+struct StageReport {
+  StageOp op;
+  cost::StageCost cost;
+  std::vector<Layer> layers;
+  std::vector<Collective> collectives;
+  /// Weights read by the stage: as a whole, and a rank's part.
+  int64_t wholeWeightBytes = 0, rankWeightBytes = 0;
+  int64_t numOps = 0;
+};
+
+struct TransferReport {
+  TransferOp op;
+  /// Per rank and micro-batch.
+  int64_t bytes = 0;
+};
+
+struct ProgramReport {
+  ProgramOp op;
+  std::vector<StageReport> stages;
+  std::vector<TransferReport> transfers;
+  /// Predicted time of one step, all micro-batches.
+  double seconds = 0;
+};
+
+struct Report {
+  PlanOp plan;
+  sharding::Mesh mesh;
+  std::vector<ProgramReport> programs;
+};
+
+/// Of a verified plan.
+Report makeReport(mlir::ModuleOp module);
+
+/// `{row, col}`.
+std::string axesText(const sharding::SubAxes &axes, const sharding::Mesh &mesh);
+/// `k over {col}, rows over {data}`.
+std::string splitsText(const Layer &layer, const sharding::Mesh &mesh);
+/// `1.5 MiB`.
+std::string bytesText(int64_t bytes);
+
+} // namespace ax::plan
+
+#endif // AX_LIB_PLAN_REPORT_H

@@ -1,0 +1,111 @@
+//===- Summary.cpp - A plan in a few lines --------------------------------===//
+#include "Report.h"
+
+#include "ax/Plan/Plan.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::plan;
+
+static std::string countText(double n, const char *unit) {
+  const char *prefixes[] = {"", "k", "M", "G", "T", "P"};
+  size_t p = 0;
+  for (; n >= 1000 && p + 1 < std::size(prefixes); ++p)
+    n /= 1000;
+  return llvm::formatv(p == 0 ? "{0:F0} {1}{2}" : "{0:F2} {1}{2}", n,
+                       prefixes[p], unit);
+}
+
+static std::string timeText(double seconds) {
+  if (seconds >= 1)
+    return llvm::formatv("{0:F2} s", seconds);
+  if (seconds >= 1e-3)
+    return llvm::formatv("{0:F2} ms", seconds * 1e3);
+  return llvm::formatv("{0:F0} us", seconds * 1e6);
+}
+
+static void printMesh(const Report &report, llvm::raw_ostream &os) {
+  const sharding::Mesh &mesh = report.mesh;
+  os << "plan @" << PlanOp(report.plan).getSymName() << ": " << mesh.numRanks()
+     << (mesh.numRanks() == 1 ? " rank" : " ranks");
+  std::string axes;
+  for (const sharding::Axis &axis : mesh.getAxes())
+    if (axis.size > 1 && !axis.inTime)
+      axes += (axes.empty() ? "" : " x ") + axis.name + " " +
+              std::to_string(axis.size);
+  if (!axes.empty())
+    os << " = " << axes;
+  if (mesh.numTimeSlices() > 1)
+    os << ", " << mesh.numTimeSlices() << " micro-batches";
+  os << '\n';
+  for (const sharding::Axis &axis : mesh.getAxes()) {
+    if (axis.size == 1 || axis.inTime)
+      continue;
+    os << "  " << axis.name << ": " << mesh.numRanks() / axis.size
+       << (mesh.numRanks() == axis.size ? " group of " : " groups of ")
+       << axis.size << ", the first ranks";
+    for (int64_t rank : mesh.group({mesh.whole(axis.name)}, 0)) {
+      os << ' ' << rank;
+      if (axis.size > 8 && rank > 0) {
+        os << " ...";
+        break;
+      }
+    }
+    os << '\n';
+  }
+}
+
+namespace {
+/// Collectives of one kind over the same axes.
+struct Traffic {
+  int64_t count = 0, bytes = 0;
+};
+} // namespace
+
+static void printStage(const StageReport &stage, const sharding::Mesh &mesh,
+                       llvm::raw_ostream &os) {
+  const cost::StageCost &cost = stage.cost;
+  double whole = 0, part = 0;
+  for (const Layer &layer : stage.layers) {
+    whole += layer.wholeFlops;
+    part += layer.rankFlops;
+  }
+  os << "    stage " << StageOp(stage.op).getOn() << ": " << stage.numOps
+     << " ops, about " << timeText(cost.seconds * mesh.numTimeSlices())
+     << "; weights " << bytesText(stage.rankWeightBytes) << " of "
+     << bytesText(stage.wholeWeightBytes) << ", peak memory "
+     << bytesText(cost.peakBytes()) << ", " << countText(part, "FLOP") << " of "
+     << countText(whole, "FLOP") << " a rank\n";
+  std::map<std::string, Traffic> traffic;
+  for (const Collective &collective : stage.collectives) {
+    Traffic &entry = traffic[std::string(toString(collective.kind)) + " over " +
+                             axesText(collective.axes, mesh)];
+    ++entry.count;
+    entry.bytes += collective.bytes;
+  }
+  for (const auto &[what, entry] : traffic)
+    os << "      " << entry.count * mesh.numTimeSlices() << " x " << what
+       << ", " << bytesText(entry.bytes * mesh.numTimeSlices()) << " a rank\n";
+}
+
+void plan::summarise(ModuleOp module, llvm::raw_ostream &os) {
+  Report report = makeReport(module);
+  printMesh(report, os);
+  for (const ProgramReport &program : report.programs) {
+    os << "  program @" << ProgramOp(program.op).getSymName() << ", about "
+       << timeText(program.seconds) << " a step\n";
+    for (const StageReport &stage : program.stages)
+      printStage(stage, report.mesh, os);
+    for (const TransferReport &transfer : program.transfers) {
+      TransferOp op = transfer.op;
+      os << "    stage " << op.getFrom() << " to " << op.getTo() << ": "
+         << bytesText(transfer.bytes) << " a rank and micro-batch, "
+         << op.getSlots() << " slots\n";
+    }
+  }
+}

@@ -1,0 +1,33 @@
+//===- Verifier.h - The parts of the proof ----------------------*- C++ -*-===//
+//
+// Each reports errors at the operations and goes on; the plan is sound when
+// none did.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_LIB_PLAN_VERIFIER_H
+#define AX_LIB_PLAN_VERIFIER_H
+
+#include "ax/Dialect/Ax.h"
+
+namespace ax::plan {
+
+/// Axis whose coordinate is the pipeline stage.
+inline constexpr const char *pipeAxis = "pipe";
+
+/// Operations of a stage: their layouts obey their rules, collectives stay
+/// inside the stage and the micro-batch.
+void verifyOps(StageOp stage, const sharding::Mesh &mesh);
+
+/// One schedule, in which every stage takes every micro-batch once, all in the
+/// same order, and nobody waits for ever.
+void verifySchedule(ProgramOp program, const sharding::Mesh &mesh);
+
+/// Why ranks cannot hold a value with this layout as a whole: it is partial, or
+/// split over `pipe` (or, unless `inTime`, over axes in time).
+std::optional<std::string> findHoldingFault(mlir::RankedTensorType type,
+                                            const sharding::Mesh &mesh,
+                                            bool inTime);
+
+} // namespace ax::plan
+
+#endif // AX_LIB_PLAN_VERIFIER_H

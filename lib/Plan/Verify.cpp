@@ -1,0 +1,195 @@
+//===- Verify.cpp - Proving a plan without running it ---------------------===//
+#include "Faults.h"
+#include "Verifier.h"
+
+#include "ax/Plan/Plan.h"
+
+#include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
+
+#include <set>
+
+using namespace mlir;
+using namespace ax;
+
+namespace {
+
+/// More slots than this are a slip of the pen.
+constexpr int64_t maxSlots = 1024;
+
+/// Values between the stages of one program.
+class ProgramVerifier {
+public:
+  ProgramVerifier(ProgramOp program, const sharding::Mesh &mesh)
+      : program(program), mesh(mesh) {}
+
+  void verify();
+
+private:
+  /// Which stage has `value`; nothing for the program's inputs, which all have.
+  std::optional<int64_t> holderOf(Value value) const {
+    Operation *producer = value.getDefiningOp();
+    if (auto stage = dyn_cast_or_null<StageOp>(producer))
+      return stage.getOn();
+    if (auto transfer = dyn_cast_or_null<TransferOp>(producer))
+      return transfer.getTo();
+    return std::nullopt;
+  }
+  void verifyPorts();
+  void verifyStages();
+  void verifyTransfer(TransferOp transfer);
+  void verifyReturn(ReturnOp output);
+
+  ProgramOp program;
+  const sharding::Mesh &mesh;
+};
+
+} // namespace
+
+void ProgramVerifier::verifyPorts() {
+  auto check = [&](auto types, StringRef what, auto nameOf) {
+    std::set<StringRef> names;
+    for (auto [i, type] : llvm::enumerate(types)) {
+      StringRef name = nameOf(i);
+      if (!name.empty() && !names.insert(name).second)
+        program.emitOpError()
+            << "has two " << what << "s named '" << name << "'";
+      if (auto fault = plan::findHoldingFault(cast<RankedTensorType>(type),
+                                              mesh, /*inTime=*/true))
+        program.emitOpError() << what << " '" << name << "' " << *fault;
+    }
+  };
+  check(program.getArgumentTypes(), "input",
+        [&](unsigned i) { return program.getArgName(i); });
+  check(program.getResultTypes(), "output",
+        [&](unsigned i) { return program.getResultName(i); });
+}
+
+void ProgramVerifier::verifyStages() {
+  int64_t stages = mesh.axisSize(plan::pipeAxis);
+  std::vector<bool> seen(stages);
+  for (StageOp stage : program.getBody().getOps<StageOp>()) {
+    int64_t on = stage.getOn();
+    if (seen[on])
+      stage.emitOpError() << "is a second stage on " << on;
+    seen[on] = true;
+    for (auto [i, operand] : llvm::enumerate(stage.getOperands()))
+      if (auto holder = holderOf(operand); holder && *holder != on)
+        stage.emitOpError()
+            << "on " << on << " takes operand " << i << ", which stage "
+            << *holder << " has: there is no ax.transfer from " << *holder
+            << " to " << on;
+    plan::verifyOps(stage, mesh);
+  }
+  for (int64_t on = 0; on < stages; ++on)
+    if (!seen[on])
+      program.emitOpError() << "has no stage on " << on;
+}
+
+void ProgramVerifier::verifyTransfer(TransferOp transfer) {
+  auto fault = [&] {
+    return transfer.emitOpError() << "from " << transfer.getFrom() << " to "
+                                  << transfer.getTo() << ": ";
+  };
+  auto producer = transfer.getOperand().getDefiningOp<StageOp>();
+  if (!producer)
+    fault() << "sends what no stage has made";
+  else if (producer.getOn() != transfer.getFrom())
+    fault() << "sends what stage " << producer.getOn() << " has made";
+  if (transfer.getResult().use_empty())
+    fault() << "is never received: no stage takes its result";
+  for (Operation *user : transfer.getResult().getUsers()) {
+    auto stage = dyn_cast<StageOp>(user);
+    if (!stage)
+      fault() << "is used by " << user->getName()
+              << "; only a stage can receive";
+    else if (stage.getOn() != transfer.getTo())
+      fault() << "is used by stage " << stage.getOn();
+  }
+  if (transfer.getSlots() > maxSlots)
+    fault() << transfer.getSlots() << " slots; at most " << maxSlots
+            << " make sense";
+}
+
+void ProgramVerifier::verifyReturn(ReturnOp output) {
+  for (auto [i, value] : llvm::enumerate(output.getOperands()))
+    if (!value.getDefiningOp<StageOp>())
+      output.emitOpError() << "gives output " << i
+                           << ", which is not the result of a stage";
+}
+
+void ProgramVerifier::verify() {
+  verifyPorts();
+  for (Operation &op : program.getBody().front()) {
+    if (auto transfer = dyn_cast<TransferOp>(op))
+      verifyTransfer(transfer);
+    else if (auto output = dyn_cast<ReturnOp>(op))
+      verifyReturn(output);
+    else if (!isa<StageOp, ScheduleOp>(op))
+      op.emitOpError("stands outside of the program's stages");
+  }
+  verifyStages();
+  plan::verifySchedule(program, mesh);
+}
+
+/// Its file lies in the model's folder, its layout can be stored, and it names
+/// the stages that load it.
+static void verifyState(StateOp state, const std::set<int64_t> &loadedBy,
+                        const sharding::Mesh &mesh) {
+  StringRef file = state.getFile();
+  if (file.empty() || llvm::sys::path::is_absolute(file) ||
+      llvm::is_contained(llvm::make_range(llvm::sys::path::begin(file),
+                                          llvm::sys::path::end(file)),
+                         ".."))
+    state.emitOpError() << "is in '" << file
+                        << "', which is no path inside the model's folder";
+  int64_t offset = state.getOffset(), length = state.getLength();
+  if (offset > std::numeric_limits<int64_t>::max() - length)
+    state.emitOpError() << "ends behind every file";
+  if (auto fault = plan::findHoldingFault(state.getTensorType(), mesh,
+                                          /*inTime=*/false))
+    state.emitOpError() << *fault;
+  std::set<int64_t> listed;
+  if (auto stages = state.getStages())
+    listed.insert(stages->begin(), stages->end());
+  if (listed == loadedBy)
+    return;
+  auto text = [](const std::set<int64_t> &stages) {
+    return "[" +
+           llvm::join(llvm::map_range(
+                          stages, [](int64_t s) { return std::to_string(s); }),
+                      ", ") +
+           "]";
+  };
+  state.emitOpError() << "is held by stages " << text(listed)
+                      << ", and loaded by " << text(loadedBy);
+}
+
+llvm::Error plan::verifyPlan(ModuleOp module) {
+  Faults faults(module.getContext());
+  auto plans = module.getOps<PlanOp>();
+  if (!llvm::hasSingleElement(plans)) {
+    module.emitError("expected one ax.plan");
+    return faults.take();
+  }
+  if (failed(mlir::verify(module)))
+    return faults.take();
+  PlanOp plan = *plans.begin();
+  sharding::Mesh mesh = plan.getMesh();
+  if (!llvm::hasSingleElement(plan.getBody().getOps<MeshOp>()))
+    plan.emitOpError("has no ax.mesh");
+  if (plan.getBody().getOps<ProgramOp>().empty())
+    plan.emitOpError("has no ax.program");
+  llvm::DenseMap<StringAttr, std::set<int64_t>> loadedBy;
+  for (ProgramOp program : plan.getBody().getOps<ProgramOp>()) {
+    ProgramVerifier(program, mesh).verify();
+    program.walk([&](LoadOp load) {
+      if (auto stage = load->getParentOfType<StageOp>())
+        loadedBy[load.getStateAttr().getAttr()].insert(stage.getOn());
+    });
+  }
+  for (StateOp state : plan.getBody().getOps<StateOp>())
+    verifyState(state, loadedBy[state.getSymNameAttr()], mesh);
+  return faults.take();
+}

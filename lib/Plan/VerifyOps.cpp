@@ -1,0 +1,166 @@
+//===- VerifyOps.cpp - Layouts of a stage obey rules ----------------------===//
+//
+// A collective changes nothing but the layout, and an op whose layouts obey its
+// rule computes the same whatever they are. So a stage in which all do computes
+// what it would without any layout: removing, moving or changing a collective
+// either breaks a rule or does no harm.
+//
+//===----------------------------------------------------------------------===//
+#include "Verifier.h"
+
+#include "ax/Sharding/Digits.h"
+
+using namespace mlir;
+using namespace ax;
+using sharding::Layout;
+using sharding::Mesh;
+
+namespace {
+
+class OpVerifier {
+public:
+  OpVerifier(Operation *op, const Mesh &mesh) : op(op), mesh(mesh) {}
+
+  void verifyRule(ShardingRuleOpInterface ruled);
+  void verifyCollective(CollectiveOpInterface collective);
+  /// Stages are other ranks: no value of a stage is spread over them.
+  void verifyNoPipe();
+
+  InFlightDiagnostic fault() {
+    InFlightDiagnostic diagnostic = op->emitOpError();
+    if (StringRef node = getNodeName(op); !node.empty())
+      diagnostic << "of node '" << node << "' ";
+    return diagnostic;
+  }
+
+private:
+  std::string text(const Layout &layout) const {
+    return sharding::toString(layout, mesh);
+  }
+  std::vector<Layout> layoutsOf(ValueRange values) const {
+    std::vector<Layout> layouts;
+    for (Value value : values)
+      layouts.push_back(getLayout(tensorType(value), mesh));
+    return layouts;
+  }
+  void suggest(InFlightDiagnostic &diagnostic, const sharding::Rule &rule,
+               const std::vector<Layout> &operands,
+               const std::vector<Layout> &results);
+
+  Operation *op;
+  const Mesh &mesh;
+};
+
+} // namespace
+
+/// The rule without one operand.
+static sharding::Rule withoutOperand(sharding::Rule rule, int removed) {
+  rule.operands.erase(rule.operands.begin() + removed);
+  for (std::vector<int> &set : rule.linear) {
+    set.erase(std::remove(set.begin(), set.end(), removed), set.end());
+    for (int &operand : set)
+      operand -= operand > removed;
+  }
+  return rule;
+}
+
+/// Which one operand, with which layout, would make the op right.
+void OpVerifier::suggest(InFlightDiagnostic &diagnostic,
+                         const sharding::Rule &rule,
+                         const std::vector<Layout> &operands,
+                         const std::vector<Layout> &results) {
+  for (size_t i = 0; i < operands.size() && operands.size() > 1; ++i) {
+    std::vector<Layout> others = operands;
+    others.erase(others.begin() + i);
+    auto inferred = sharding::inferAssignment(withoutOperand(rule, i), others,
+                                              results, mesh);
+    if (!inferred.assignment)
+      continue;
+    Layout wanted = sharding::operandLayout(rule, *inferred.assignment, i);
+    std::vector<Layout> all = operands;
+    all[i] = wanted;
+    auto whole = sharding::inferAssignment(rule, all, results, mesh);
+    if (!whole.assignment)
+      continue;
+    bool fits = true;
+    for (size_t r = 0; r < results.size(); ++r)
+      fits &= sharding::resultLayout(rule, *whole.assignment, r) == results[r];
+    if (fits)
+      diagnostic << "; operand " << i << " is " << text(operands[i])
+                 << " and would have to be " << text(wanted);
+  }
+}
+
+void OpVerifier::verifyRule(ShardingRuleOpInterface ruled) {
+  sharding::Rule rule = ruled.getShardingRule();
+  std::vector<Layout> operands = layoutsOf(op->getOperands());
+  std::vector<Layout> results = layoutsOf(op->getResults());
+  auto inferred = sharding::inferAssignment(rule, operands, results, mesh);
+  if (!inferred.assignment) {
+    InFlightDiagnostic diagnostic = fault();
+    diagnostic << "has layouts that do not fit together: " << inferred.fault;
+    suggest(diagnostic, rule, operands, results);
+    return;
+  }
+  for (size_t i = 0; i < results.size(); ++i) {
+    Layout right = sharding::resultLayout(rule, *inferred.assignment, i);
+    if (right == results[i])
+      continue;
+    InFlightDiagnostic diagnostic = fault();
+    diagnostic << "has result " << i << " of layout " << text(results[i])
+               << "; its operands give " << text(right);
+    suggest(diagnostic, rule, operands, results);
+  }
+}
+
+void OpVerifier::verifyCollective(CollectiveOpInterface collective) {
+  if (!sharding::communicates(collective.getStepKind()))
+    return;
+  for (const sharding::SubAxis &axis : collective.getMovedAxes().resolve(mesh))
+    if (mesh.isInTime(axis))
+      fault() << "exchanges over '" << axis.axis
+              << "', which is in time: micro-batches are not there at once";
+}
+
+void OpVerifier::verifyNoPipe() {
+  for (Value value : op->getResults())
+    for (const sharding::SubAxis &axis :
+         getLayout(tensorType(value), mesh).usedAxes())
+      if (axis.axis == plan::pipeAxis) {
+        fault() << "has a result spread over '" << plan::pipeAxis
+                << "'; values go between stages by ax.transfer only";
+        return;
+      }
+}
+
+std::optional<std::string>
+plan::findHoldingFault(RankedTensorType type, const Mesh &mesh, bool inTime) {
+  Layout layout = getLayout(type, mesh);
+  if (!layout.partial.empty())
+    return "is a partial " + std::string(toString(layout.partialKind)) +
+           ": reduce it first";
+  for (const sharding::SubAxis &axis : layout.usedAxes()) {
+    if (axis.axis == pipeAxis)
+      return "is split over '" + axis.axis + "', whose ranks are other stages";
+    if (!inTime && mesh.isInTime(axis))
+      return "is split over '" + axis.axis +
+             "', but is the same for every micro-batch";
+  }
+  return std::nullopt;
+}
+
+void plan::verifyOps(StageOp stage, const Mesh &mesh) {
+  for (Operation &op : stage.getBody().front()) {
+    OpVerifier verifier(&op, mesh);
+    // A load equals its state by ax.load's own check.
+    if (isa<YieldOp, LoadOp>(op))
+      continue;
+    verifier.verifyNoPipe();
+    if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+      verifier.verifyCollective(collective);
+    else if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
+      verifier.verifyRule(ruled);
+    else
+      verifier.fault() << "does not belong in a stage";
+  }
+}
