@@ -208,6 +208,17 @@ static SmallVector<int64_t> sourcesOf(const sharding::Layout &from,
   return sources;
 }
 
+/// Those of `axes` that split `dim`, in its order.
+static SubAxes axesWithin(const DimLayout &dim, const SubAxes &axes) {
+  SubAxes within;
+  if (auto pieces = sharding::cutAxes(dim.axes(), axes))
+    llvm::copy_if(*pieces, std::back_inserter(within),
+                  [&](const sharding::SubAxis &piece) {
+                    return sharding::overlap(axes, {piece});
+                  });
+  return within;
+}
+
 llvm::Expected<Value> Localizer::moveParts(Operation *op, Value value,
                                            const sharding::Layout &from,
                                            const sharding::Layout &to,
@@ -224,9 +235,23 @@ llvm::Expected<Value> Localizer::moveParts(Operation *op, Value value,
   bool gathers = isa<AllGatherOp, AllToAllOp>(op);
   if ((gathers && source < 0) || (!isa<AllGatherOp>(op) && target < 0))
     return fault(op, "its layouts do not differ as it says");
-  if (isa<AllSliceOp>(op))
-    return slicePart(op, value, target, to.dims[target], axes);
+  if (isa<AllSliceOp>(op)) {
+    for (int64_t dim = 0, e = from.dims.size(); dim < e; ++dim) {
+      if (from.dims[dim] == to.dims[dim])
+        continue;
+      auto sliced = slicePart(op, value, dim, to.dims[dim],
+                              axesWithin(to.dims[dim], axes));
+      if (!sliced)
+        return sliced.takeError();
+      value = *sliced;
+    }
+    return value;
+  }
 
+  // Between two places of one dimension it is whole.
+  std::optional<DimLayout> between;
+  if (source == target)
+    between = sharding::unsplit(from.dims[source], axes);
   SmallVector<Run> gathered, scattered;
   if (gathers) {
     auto runs =
@@ -243,7 +268,7 @@ llvm::Expected<Value> Localizer::moveParts(Operation *op, Value value,
     scattered = *runs;
   }
   if (isa<AllToAllOp>(op)) {
-    if (gathered.size() == 1 && scattered.size() == 1 &&
+    if (source != target && gathered.size() == 1 && scattered.size() == 1 &&
         gathered[0].axes == scattered[0].axes)
       return swapRuns(op, value, source, gathered[0], target, scattered[0]);
     // Digits in another order than they were: no single exchange.
@@ -273,7 +298,9 @@ llvm::Error Localizer::localizeCollective(CollectiveOpInterface collective) {
   SubAxes axes = collective.getMovedAxes().resolve(mesh);
   RankedTensorType type = localType(op->getResult(0).getType());
 
-  if (isa<ToPartialOp>(op)) {
+  if (isa<ToPartialOp>(op) && to.partialKind != sharding::ReduceKind::Sum) {
+    result = local;
+  } else if (isa<ToPartialOp>(op)) {
     Value isFirst = compare(CompareKind::eq, axisIndex(axes), constantInt(0));
     Value zero = constant(builder.getZeroAttr(type.getElementType()));
     result = select(isFirst, local, zero);

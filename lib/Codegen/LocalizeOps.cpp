@@ -113,8 +113,6 @@ llvm::Error Localizer::localizeGather(GatherOp op) {
     cloneLocal(op);
     return llvm::Error::success();
   }
-  if (dim.factors.size() != 1)
-    return fault(op, "the indexed dimension is a split compound");
   Value indices = mapping.lookup(op.getIndices());
   Type indexElement = tensorType(indices).getElementType();
   if (!indexElement.isInteger(64))
@@ -124,24 +122,42 @@ llvm::Error Localizer::localizeGather(GatherOp op) {
   Value fromEnd = binary(BinaryKind::add, indices, size);
   indices = select(compare(CompareKind::lt, indices, zero), fromEnd, indices);
 
-  int64_t localSize = dim.localSize();
-  Value start =
-      binary(BinaryKind::mul, axisIndex(dim.axes()), constantInt(localSize));
-  Value inside = binary(BinaryKind::sub, indices, start);
-  Value last =
-      binary(BinaryKind::min, constantInt(localSize - 1),
-             binary(BinaryKind::sub,
-                    binary(BinaryKind::sub, size, constantInt(1)), start));
-  Value valid = BinaryOp::create(
-      builder, boolType(tensorType(inside).getShape()), BinaryKind::logical_and,
-      compare(CompareKind::ge, inside, zero),
-      compare(CompareKind::le, inside, last));
-  Value clamped =
-      binary(BinaryKind::max, zero,
-             binary(BinaryKind::min, inside, constantInt(localSize - 1)));
+  // Each digit of the index: inside this rank's part, and where in it.
+  Value valid, local;
+  auto require = [&](Value holds) {
+    valid = valid ? binary(BinaryKind::logical_and, valid, holds) : holds;
+  };
+  int64_t weight = dim.size();
+  for (const sharding::Factor &factor : dim.factors) {
+    weight /= factor.size;
+    int64_t localSize = factor.localSize();
+    Value digit = indices;
+    if (dim.factors.size() > 1)
+      digit = binary(BinaryKind::trunc_mod,
+                     binary(BinaryKind::div, digit, constantInt(weight)),
+                     constantInt(factor.size));
+    if (!factor.axes.empty()) {
+      // The last parts of an uneven split are cut short.
+      if (factor.size % sharding::numParts(factor.axes) != 0)
+        require(compare(CompareKind::lt, digit, constantInt(factor.size)));
+      Value start = binary(BinaryKind::mul, axisIndex(factor.axes),
+                           constantInt(localSize));
+      digit = binary(BinaryKind::sub, digit, start);
+      require(compare(CompareKind::ge, digit, zero));
+      require(compare(CompareKind::lt, digit, constantInt(localSize)));
+      digit =
+          binary(BinaryKind::max, zero,
+                 binary(BinaryKind::min, digit, constantInt(localSize - 1)));
+    }
+    local = local
+                ? binary(BinaryKind::add,
+                         binary(BinaryKind::mul, local, constantInt(localSize)),
+                         digit)
+                : digit;
+  }
   Value table = mapping.lookup(op.getOperand());
   RankedTensorType type = localType(op.getType());
-  Value rows = GatherOp::create(builder, type, table, clamped, axis);
+  Value rows = GatherOp::create(builder, type, table, local, axis);
 
   ArrayRef<int64_t> indexShape = tensorType(valid).getShape();
   SmallVector<int64_t> shape(type.getRank(), 1);

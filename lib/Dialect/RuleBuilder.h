@@ -24,9 +24,9 @@ public:
   void linearIn(std::vector<int> operands);
   void passMaxMin() { rule.passesMaxMin = true; }
 
-  /// The rule. A factor of size 1 is dropped from dimensions that have others;
-  /// a factor that shares a dimension with others may not be padded; factors
-  /// that no dimension has vanish.
+  /// The rule. A factor of size 1 that shares a dimension with others is
+  /// dropped everywhere; other factors that share a dimension may not be
+  /// padded; factors that no dimension has vanish.
   sharding::Rule take();
 
 private:

@@ -44,10 +44,14 @@ void RuleBuilder::linearIn(std::vector<int> operands) {
 }
 
 Rule RuleBuilder::take() {
-  std::vector<bool> used(rule.factors.size());
+  std::vector<bool> used(rule.factors.size()), dropped(rule.factors.size());
   forEachDim([&](std::vector<int> &dim) {
-    if (dim.size() > 1)
-      llvm::erase_if(dim, [&](int f) { return rule.factors[f].size == 1; });
+    for (int f : dim)
+      if (dim.size() > 1 && rule.factors[f].size == 1)
+        dropped[f] = true;
+  });
+  forEachDim([&](std::vector<int> &dim) {
+    llvm::erase_if(dim, [&](int f) { return dropped[f]; });
     for (int f : dim) {
       used[f] = true;
       if (dim.size() > 1)

@@ -69,8 +69,7 @@ Rule SliceOp::getShardingRule() {
   llvm::ArrayRef<int64_t> to = shapeOf(getResult());
   TensorMap operand, result;
   for (size_t dim = 0; dim < from.size(); ++dim) {
-    // The step of a single element means nothing.
-    if (getSteps()[dim] == 1 || to[dim] == 1) {
+    if (getSteps()[dim] == 1) {
       auto [whole, part] =
           partOfDim(builder, from[dim], getStarts()[dim], to[dim]);
       operand.push_back(whole);
