@@ -1,0 +1,75 @@
+//===- Listing.cpp - A program's commands as text -------------------------===//
+#include "Listing.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace ax;
+using namespace ax::rt;
+
+static const char *toString(Space space) {
+  switch (space) {
+  case Space::Arena:
+    return "arena";
+  case Space::State:
+    return "state";
+  case Space::Input:
+    return "input";
+  case Space::Output:
+    return "output";
+  case Space::Received:
+    return "received";
+  }
+  return "";
+}
+
+static void print(const BufferRef &ref, llvm::raw_ostream &os) {
+  os << 'b' << ref.buffer;
+  if (ref.byteOffset)
+    os << '+' << ref.byteOffset;
+}
+
+static void printAll(const std::vector<BufferRef> &refs,
+                     llvm::raw_ostream &os) {
+  llvm::interleaveComma(refs, os,
+                        [&](const BufferRef &ref) { print(ref, os); });
+}
+
+namespace {
+struct Operands {
+  llvm::raw_ostream &os;
+
+  void operator()(const KernelCommand &c) const {
+    printAll(c.buffers, os);
+    os << " x " << c.iterations;
+  }
+  void operator()(const LibraryCommand &c) const { printAll(c.arguments, os); }
+  void operator()(const CollectiveCommand &c) const {
+    printAll({c.source, c.destination}, os);
+  }
+  void operator()(const CopyCommand &c) const {
+    printAll({c.source, c.destination}, os);
+  }
+  void operator()(const SendCommand &c) const { print(c.source, os); }
+  void operator()(const RecvCommand &c) const { os << 't' << c.transfer; }
+  void operator()(const WaitCommand &c) const { os << 'r' << c.request; }
+};
+} // namespace
+
+void ax::printListing(const Program &program, llvm::raw_ostream &os) {
+  for (const StageProgram &stage : program.stages) {
+    os << "stage " << stage.name << ": arena " << stage.arenaBytes
+       << " bytes\n";
+    for (auto [number, buffer] : llvm::enumerate(stage.buffers))
+      os << llvm::formatv("  b{0} = {1} {2}, {3} bytes, {4}\n", number,
+                          toString(buffer.space),
+                          buffer.space == Space::Arena ? buffer.offset
+                                                       : buffer.index,
+                          buffer.bytes, buffer.name);
+    for (auto [number, command] : llvm::enumerate(stage.commands)) {
+      os << "  " << number << ": " << describe(program, stage, command) << " (";
+      std::visit(Operands{os}, command.body);
+      os << ") " << command.name << '\n';
+    }
+  }
+}

@@ -1,0 +1,115 @@
+//===- GenerateTest.cpp - Whole programs as commands ----------------------===//
+#include "PlanText.h"
+
+#include "ax/Codegen/Codegen.h"
+#include "ax/Support/Error.h"
+
+using namespace ax;
+using namespace ax::codegen;
+
+static std::optional<rt::Program> generated(const std::string &text) {
+  auto module = parsePlan(text);
+  if (!module)
+    return std::nullopt;
+  auto program = generate(findOp<ProgramOp>(*module));
+  if (!program) {
+    ADD_FAILURE() << describeError(program.takeError()).message;
+    return std::nullopt;
+  }
+  if (llvm::Error error = rt::checkProgram(*program))
+    ADD_FAILURE() << describeError(std::move(error)).message;
+  return std::move(*program);
+}
+
+static std::vector<std::string> commandsOf(const rt::Program &program,
+                                           size_t stage = 0) {
+  std::vector<std::string> names;
+  for (const rt::Command &command : program.stages[stage].commands)
+    names.push_back(llvm::StringRef(rt::describe(
+                        program, program.stages[stage], command))
+                        .split(' ')
+                        .first.str());
+  return names;
+}
+
+using Names = std::vector<std::string>;
+
+TEST(Generate, MLPOnTwoRanks) {
+  std::string x = "tensor<4x6xf32>";
+  std::string h = "tensor<4x8xf32, #ax.layout<[{}, {col}]>>";
+  std::string w1 = "tensor<6x8xf32, #ax.layout<[{}, {col}]>>";
+  std::string w2 = "tensor<8x6xf32, #ax.layout<[{col}, {}]>>";
+  std::string p =
+      "tensor<4x6xf32, #ax.layout<[{}, {}], partial sum {col}>>";
+  auto program = generated(planText(
+      "[col = 2]", {x},
+      "%w1 = ax.load @w1 : " + w1 + "\n%w2 = ax.load @w2 : " + w2 +
+          "\n%h = ax.linear %x0, %w1 {activation = #ax<unary_kind gelu>} : " +
+          x + ", " + w1 + " -> " + h + "\n%p = ax.linear %h, %w2 : " + h +
+          ", " + w2 + " -> " + p + "\n%r = ax.all_reduce %p over {col} : " + p +
+          " -> " + x,
+      x,
+      "ax.state @w1 : " + w1 + " from \"w\" offset 0 length 192\n" +
+          "ax.state @w2 : " + w2 + " from \"w\" offset 192 length 192\n"));
+  ASSERT_TRUE(program);
+  EXPECT_EQ(commandsOf(*program), Names({"matmul", "matmul", "all_reduce"}));
+  EXPECT_EQ(program->stages[0].ranks, (std::vector<int32_t>{0, 1}));
+  ASSERT_EQ(program->states.size(), 2u);
+  EXPECT_EQ(program->states[1].offset, 192);
+  // The hidden activation and the partial sum; the result is the output.
+  EXPECT_EQ(program->stages[0].arenaBytes, 64 + 128);
+}
+
+TEST(Generate, StagesSendWhatOthersNeed) {
+  std::string t = "tensor<6xf32, #ax.layout<[{micro}]>>";
+  auto program = generated(
+      "ax.plan @p version 1 {\nax.mesh [pipe = 2] in time [micro = 3]\n"
+      "ax.program @main(%a: " + t + ") -> " + t + " {\n"
+      "%0 = ax.stage @f0 on 0 (%x = %a : " + t + ") -> (" + t + ") {\n"
+      "%e = ax.unary exp %x : " + t + " -> " + t + "\nax.yield %e : " + t +
+      "\n}\n%1 = ax.transfer %0 from 0 to 1 slots 2 : " + t + "\n"
+      "%2 = ax.stage @f1 on 1 (%x = %1 : " + t + ", %y = %a : " + t +
+      ") -> (" + t + ") {\n%e = ax.binary add %x, %y : " + t + ", " + t +
+      " -> " + t + "\nax.yield %e : " + t + "\n}\n"
+      "ax.schedule \"forward\" { stage 0: \"F0 F1 F2\", stage 1: \"F0 F1 F2\" "
+      "}\nax.return %2 : " + t + "\n}\n}");
+  ASSERT_TRUE(program);
+  EXPECT_EQ(commandsOf(*program, 0), Names({"kernel", "send"}));
+  EXPECT_EQ(commandsOf(*program, 1), Names({"recv", "kernel"}));
+  ASSERT_EQ(program->transfers.size(), 1u);
+  EXPECT_EQ(program->transfers[0].bytes, 8);
+  EXPECT_EQ(program->stages[1].schedule.size(), 3u);
+}
+
+TEST(Generate, OutputsThatAreInputsOrTheSameValueAreCopied) {
+  std::string t = "tensor<4xf32>";
+  auto program = generated(
+      "ax.plan @p version 1 {\nax.mesh [col = 1]\nax.program @main(%a: " + t +
+      ") -> (" + t + ", " + t + ", " + t + ") {\n"
+      "%0:2 = ax.stage @f on 0 (%x = %a : " + t + ") -> (" + t + ", " + t +
+      ") {\n%e = ax.unary exp %x : " + t + " -> " + t + "\nax.yield %e, %x : " +
+      t + ", " + t + "\n}\nax.schedule \"forward\" { stage 0: \"F0\" }\n"
+      "ax.return %0#0, %0#0, %0#1 : " + t + ", " + t + ", " + t + "\n}\n}");
+  ASSERT_TRUE(program);
+  EXPECT_EQ(commandsOf(*program), Names({"kernel", "copy", "copy"}));
+}
+
+TEST(Generate, EqualKernelsAndConstantsAreShared) {
+  std::string t = "tensor<128xf32>";
+  std::string values;
+  for (int i = 0; i < 128; ++i)
+    values += (i ? ", " : "") + std::to_string(i) + ".0";
+  std::string c = "ax.constant dense<[" + values + "]> : " + t + " -> " + t;
+  std::string w = "tensor<128x128xf32>", m = "tensor<1x128xf32>";
+  auto program = generated(planText(
+      "[col = 1]", {m, w},
+      "%c = " + c + "\n%r0 = ax.reshape %c : " + t + " -> " + m +
+          "\n%a = ax.binary add %x0, %r0 : " + m + ", " + m + " -> " + m +
+          "\n%l = ax.linear %a, %x1 : " + m + ", " + w + " -> " + m +
+          "\n%d = " + c + "\n%r1 = ax.reshape %d : " + t + " -> " + m +
+          "\n%r = ax.binary add %l, %r1 : " + m + ", " + m + " -> " + m,
+      m));
+  ASSERT_TRUE(program);
+  EXPECT_EQ(program->kernels.size(), 1u);
+  EXPECT_EQ(program->states.size(), 1u);
+}
