@@ -66,13 +66,13 @@ void decomposeSoftmax(SoftmaxOp op) {
   Value shifted = f.sub(x, f.reduce(ReduceOpKind::max, x, dim));
   Value e = f.unary(UnaryKind::exp, shifted);
   Value sum = f.reduce(ReduceOpKind::sum, e, dim);
-  Value y = op.getLog()
-                ? f.sub(shifted, f.unary(UnaryKind::log, sum))
-                : f.mul(e, f.unary(UnaryKind::reciprocal, sum));
+  Value y = op.getLog() ? f.sub(shifted, f.unary(UnaryKind::log, sum))
+                        : f.mul(e, f.unary(UnaryKind::reciprocal, sum));
   replace(op, f, y);
 }
 
-template <typename NormOp> void decomposeNorm(NormOp op, bool subtractMean) {
+template <typename NormOp>
+void decomposeNorm(NormOp op, bool subtractMean) {
   Builder f(op, tensorType(op.getX()).getElementType());
   Value x = f.wide(op.getX());
   SmallVector<int64_t> dims;
@@ -114,8 +114,7 @@ void widenAccumulation(Operation *op) {
 } // namespace
 
 void decompose(FusionOp fusion) {
-  for (Operation &op :
-       llvm::make_early_inc_range(fusion.getBody().front())) {
+  for (Operation &op : llvm::make_early_inc_range(fusion.getBody().front())) {
     if (auto softmax = dyn_cast<SoftmaxOp>(op))
       decomposeSoftmax(softmax);
     else if (auto norm = dyn_cast<LayerNormOp>(op))
@@ -202,8 +201,8 @@ llvm::DenseSet<Operation *> chooseKept(FusionOp fusion) {
   llvm::DenseMap<Operation *, llvm::DenseSet<Operation *>> nests;
   for (Operation &op : llvm::reverse(block)) {
     for (Operation *user : op.getUsers()) {
-      bool ownNest = isRowOp(user) || kept.contains(user) ||
-                     user == block.getTerminator();
+      bool ownNest =
+          isRowOp(user) || kept.contains(user) || user == block.getTerminator();
       if (ownNest)
         nests[&op].insert(user);
       else

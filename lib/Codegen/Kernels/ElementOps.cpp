@@ -20,10 +20,12 @@ struct Ops {
         isFloat(isa<FloatType>(type)),
         isUnsigned(type.isUnsignedInteger() || type.isInteger(1)) {}
 
-  template <typename Op> Value make(Value x, Value y) {
+  template <typename Op>
+  Value make(Value x, Value y) {
     return Op::create(b, loc, x, y);
   }
-  template <typename FloatOp, typename IntOp> Value either(Value x, Value y) {
+  template <typename FloatOp, typename IntOp>
+  Value either(Value x, Value y) {
     return isFloat ? make<FloatOp>(x, y) : make<IntOp>(x, y);
   }
   template <typename SignedOp, typename UnsignedOp>
@@ -31,8 +33,7 @@ struct Ops {
     return isUnsigned ? make<UnsignedOp>(x, y) : make<SignedOp>(x, y);
   }
   Value num(double v) {
-    return arith::ConstantOp::create(
-        b, loc, FloatAttr::get(type, v));
+    return arith::ConstantOp::create(b, loc, FloatAttr::get(type, v));
   }
   Value integer(int64_t v) {
     return arith::ConstantOp::create(b, loc, IntegerAttr::get(type, v));
@@ -171,8 +172,8 @@ Value Ops::integerPow(Value x, Value y) {
   Value power = one(), square = x, rest = y;
   Value negative = isUnsigned ? Value() : less(y, zero());
   for (unsigned bit = 0; bit < type.getIntOrFloatBitWidth(); ++bit) {
-    Value odd = cmp(arith::CmpIPredicate::ne,
-                    make<arith::AndIOp>(rest, one()), zero());
+    Value odd =
+        cmp(arith::CmpIPredicate::ne, make<arith::AndIOp>(rest, one()), zero());
     power = select(odd, make<arith::MulIOp>(power, square), power);
     square = make<arith::MulIOp>(square, square);
     rest = make<arith::ShRUIOp>(rest, one());
@@ -228,8 +229,16 @@ Value Ops::binary(BinaryKind kind, Value x, Value y) {
 
 bool isNarrowFloat(Type type) { return type.isF16() || type.isBF16(); }
 
+/// f16 or bf16 to f32.
 Value widen(OpBuilder &b, Value x) {
-  return arith::ExtFOp::create(b, b.getUnknownLoc(), b.getF32Type(), x);
+  Location loc = b.getUnknownLoc();
+  if (!x.getType().isBF16())
+    return arith::ExtFOp::create(b, loc, b.getF32Type(), x);
+  Ops i(b, b.getI32Type());
+  Value half = arith::BitcastOp::create(b, loc, b.getI16Type(), x);
+  Value bits = i.make<arith::ShLIOp>(
+      arith::ExtUIOp::create(b, loc, b.getI32Type(), half), i.integer(16));
+  return arith::BitcastOp::create(b, loc, b.getF32Type(), bits);
 }
 
 /// f32 to f16 or bf16, to nearest even.
@@ -243,8 +252,8 @@ Value narrow(OpBuilder &b, Value x, Type type) {
   Value high = i.make<arith::ShRUIOp>(bits, i.integer(16));
   Value last = i.make<arith::AndIOp>(high, i.integer(1));
   Value bias = i.make<arith::AddIOp>(last, i.integer(0x7fff));
-  Value rounded = i.make<arith::ShRUIOp>(i.make<arith::AddIOp>(bits, bias),
-                                         i.integer(16));
+  Value rounded =
+      i.make<arith::ShRUIOp>(i.make<arith::AddIOp>(bits, bias), i.integer(16));
   Value quiet = i.make<arith::OrIOp>(high, i.integer(0x40));
   Value chosen =
       i.select(f.cmp(arith::CmpFPredicate::UNO, x, x), quiet, rounded);
@@ -258,8 +267,8 @@ bool isKernelType(Type type) {
   if (type.isF32() || type.isF64() || isNarrowFloat(type))
     return true;
   auto integer = dyn_cast<IntegerType>(type);
-  return integer && llvm::is_contained({1u, 8u, 16u, 32u, 64u},
-                                       integer.getWidth());
+  return integer &&
+         llvm::is_contained({1u, 8u, 16u, 32u, 64u}, integer.getWidth());
 }
 
 Type scalarType(Type type) {
@@ -269,12 +278,30 @@ Type scalarType(Type type) {
 }
 
 Type storageType(Type type) {
-  return type.isInteger(1) ? IntegerType::get(type.getContext(), 8)
-                           : scalarType(type);
+  // LLVM 22 stores too much in masked stores of bf16 vectors.
+  unsigned width = type.isInteger(1) ? 8 : type.isBF16() ? 16 : 0;
+  return width ? IntegerType::get(type.getContext(), width) : scalarType(type);
 }
 
 int64_t storageBytes(Type type) {
   return storageType(type).getIntOrFloatBitWidth() / 8;
+}
+
+Value fromStorage(OpBuilder &b, Value stored, Type type) {
+  if (type.isInteger(1))
+    return arith::CmpIOp::create(b, b.getUnknownLoc(), arith::CmpIPredicate::ne,
+                                 stored, emitZero(b, stored.getType()));
+  if (type.isBF16())
+    return arith::BitcastOp::create(b, b.getUnknownLoc(), type, stored);
+  return stored;
+}
+
+Value toStorage(OpBuilder &b, Value x, Type type) {
+  if (type.isInteger(1))
+    return arith::ExtUIOp::create(b, b.getUnknownLoc(), storageType(type), x);
+  if (type.isBF16())
+    return arith::BitcastOp::create(b, b.getUnknownLoc(), storageType(type), x);
+  return x;
 }
 
 Value emitUnary(OpBuilder &b, UnaryKind kind, Value x, Type type) {
@@ -287,20 +314,19 @@ Value emitUnary(OpBuilder &b, UnaryKind kind, Value x, Type type) {
 Value emitBinary(OpBuilder &b, BinaryKind kind, Value x, Value y, Type type) {
   if (!isNarrowFloat(type))
     return Ops(b, type).binary(kind, x, y);
-  return narrow(b,
-                Ops(b, b.getF32Type()).binary(kind, widen(b, x), widen(b, y)),
-                type);
+  return narrow(
+      b, Ops(b, b.getF32Type()).binary(kind, widen(b, x), widen(b, y)), type);
 }
 
-Value emitCompare(OpBuilder &b, CompareKind kind, Value x, Value y,
-                  Type type) {
+Value emitCompare(OpBuilder &b, CompareKind kind, Value x, Value y, Type type) {
   if (isNarrowFloat(type))
     return emitCompare(b, kind, widen(b, x), widen(b, y), b.getF32Type());
   Ops ops(b, type);
   using F = arith::CmpFPredicate;
   using I = arith::CmpIPredicate;
   auto pick = [&](F f, I s, I u) {
-    return ops.isFloat ? ops.cmp(f, x, y) : ops.cmp(ops.isUnsigned ? u : s, x, y);
+    return ops.isFloat ? ops.cmp(f, x, y)
+                       : ops.cmp(ops.isUnsigned ? u : s, x, y);
   };
   switch (kind) {
   case CompareKind::eq:
@@ -320,39 +346,37 @@ Value emitCompare(OpBuilder &b, CompareKind kind, Value x, Value y,
 }
 
 /// Towards zero; out of range saturates, NaN gives 0 (plain conversion would
-/// be undefined), then wraps to narrow types through 64 bits.
+/// be undefined). Narrow and negative-to-unsigned results wrap.
 static Value floatToInteger(OpBuilder &b, Value x, Type to) {
   Location loc = b.getUnknownLoc();
   Type result = scalarType(to);
   unsigned width = result.getIntOrFloatBitWidth();
   bool isUnsigned = to.isUnsignedInteger();
   // 32 bits suffice for what fits them, and vectorise better.
-  Type wide = b.getIntegerType(width == 64 || (isUnsigned && width == 32) ? 64
-                                                                          : 32);
-  bool unsignedConversion = isUnsigned && width == 64;
-  Ops f(b, x.getType());
-  int64_t bits = wide.getIntOrFloatBitWidth() - (unsignedConversion ? 0 : 1);
-  double limit = std::ldexp(1.0, bits);
-  Value low = f.num(unsignedConversion ? 0.0 : -limit), high = f.num(limit);
-  Value inside = arith::AndIOp::create(
-      b, loc, f.cmp(arith::CmpFPredicate::OGE, x, low),
-      f.cmp(arith::CmpFPredicate::OLT, x, high));
-  Value safe = f.select(inside, x, f.zero());
-  Value y = unsignedConversion
-                ? Value(arith::FPToUIOp::create(b, loc, wide, safe))
-                : Value(arith::FPToSIOp::create(b, loc, wide, safe));
-  auto num = [&](APInt v) -> Value {
-    return arith::ConstantOp::create(b, loc, IntegerAttr::get(wide, v));
+  unsigned wide = width == 64 || (isUnsigned && width == 32) ? 64 : 32;
+  Ops f(b, x.getType()), i(b, b.getIntegerType(wide));
+  double limit = std::ldexp(1.0, wide - 1);
+  Value low = f.num(-limit), high = f.num(limit);
+  auto within = [&](Value lo, Value hi) {
+    Value inside =
+        f.make<arith::AndIOp>(f.cmp(arith::CmpFPredicate::OGE, x, lo),
+                              f.cmp(arith::CmpFPredicate::OLT, x, hi));
+    return std::pair(inside, f.select(inside, x, f.zero()));
   };
-  unsigned wideWidth = wide.getIntOrFloatBitWidth();
-  APInt most = unsignedConversion ? APInt::getMaxValue(wideWidth)
-                                  : APInt::getSignedMaxValue(wideWidth);
-  APInt least = unsignedConversion ? APInt::getMinValue(wideWidth)
-                                   : APInt::getSignedMinValue(wideWidth);
-  y = f.select(f.cmp(arith::CmpFPredicate::OGE, x, high), num(most), y);
-  y = f.select(f.cmp(arith::CmpFPredicate::OLT, x, low), num(least), y);
-  return width < wideWidth ? Value(arith::TruncIOp::create(b, loc, result, y))
-                           : y;
+  Value y = arith::FPToSIOp::create(b, loc, i.type, within(low, high).second);
+  Value above = f.cmp(arith::CmpFPredicate::OGE, x, high);
+  Value most = arith::ConstantOp::create(
+      b, loc, IntegerAttr::get(i.type, APInt::getSignedMaxValue(wide)));
+  if (isUnsigned && width == 64) {
+    auto [inside, safe] = within(high, f.num(2 * limit));
+    Value large = arith::FPToUIOp::create(b, loc, i.type, safe);
+    most = i.select(inside, large, i.integer(-1));
+  }
+  y = i.select(above, most, y);
+  Value least = arith::ConstantOp::create(
+      b, loc, IntegerAttr::get(i.type, APInt::getSignedMinValue(wide)));
+  y = i.select(f.cmp(arith::CmpFPredicate::OLT, x, low), least, y);
+  return width < wide ? Value(arith::TruncIOp::create(b, loc, result, y)) : y;
 }
 
 Value emitCast(OpBuilder &b, Value x, Type from, Type to) {
@@ -373,8 +397,13 @@ Value emitCast(OpBuilder &b, Value x, Type from, Type to) {
     // f16 to bf16 and back goes through f32.
     if (a == c)
       return narrow(b, widen(b, x), target);
-    if (a < c)
-      return arith::ExtFOp::create(b, loc, target, x);
+    if (a < c) {
+      if (source.isBF16())
+        x = widen(b, x);
+      return x.getType() == target
+                 ? x
+                 : Value(arith::ExtFOp::create(b, loc, target, x));
+    }
     if (target.isBF16() && source.isF64())
       x = arith::TruncFOp::create(b, loc, b.getF32Type(), x);
     return target.isBF16() ? narrow(b, x, target)
@@ -428,11 +457,9 @@ Value emitCombine(OpBuilder &b, ReduceOpKind kind, Value acc, Value x,
   case ReduceOpKind::prod:
     return arith::MulFOp::create(b, loc, acc, x, anyOrder);
   case ReduceOpKind::max:
-    return arith::MaximumFOp::create(b, loc, acc, x,
-                                     arith::FastMathFlags::nsz);
+    return arith::MaximumFOp::create(b, loc, acc, x, arith::FastMathFlags::nsz);
   case ReduceOpKind::min:
-    return arith::MinimumFOp::create(b, loc, acc, x,
-                                     arith::FastMathFlags::nsz);
+    return arith::MinimumFOp::create(b, loc, acc, x, arith::FastMathFlags::nsz);
   }
   llvm_unreachable("unknown ReduceOpKind");
 }

@@ -17,9 +17,14 @@ namespace ax::codegen {
 bool isKernelType(mlir::Type elementType);
 /// Type of the scalar for an element type of ax.
 mlir::Type scalarType(mlir::Type elementType);
-/// i1 is a byte in memory.
+/// In memory: i1 is a byte, bf16 is moved as an integer.
 mlir::Type storageType(mlir::Type elementType);
 int64_t storageBytes(mlir::Type elementType);
+/// Between the two.
+mlir::Value fromStorage(mlir::OpBuilder &builder, mlir::Value stored,
+                        mlir::Type elementType);
+mlir::Value toStorage(mlir::OpBuilder &builder, mlir::Value x,
+                      mlir::Type elementType);
 
 /// `type` is the operands' element type in ax.
 mlir::Value emitUnary(mlir::OpBuilder &builder, ax::UnaryKind kind,

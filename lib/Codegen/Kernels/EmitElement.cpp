@@ -24,10 +24,10 @@ Value Emitter::pull(Value value, ArrayRef<IndexExpr> indices) {
       return it->second;
   Value element;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
-    element = loadElement(
-        buffers[argument.getArgNumber()],
-        space->linearize(indices, tensorType(value).getShape()),
-        elementType(value));
+    element =
+        loadElement(buffers[argument.getArgNumber()],
+                    space->linearize(indices, tensorType(value).getShape()),
+                    elementType(value));
   } else {
     auto result = cast<OpResult>(value);
     Operation *op = result.getOwner();
@@ -202,9 +202,9 @@ IndexExpr Emitter::chooseIndex(const IndexExpr &index, int64_t bound,
                                const IndexExpr &notBelow) {
   if (std::optional<bool> isLess = space->isLess(index, bound))
     return *isLess ? below : notBelow;
-  Value condition = arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                                          space->materialize(index),
-                                          number(bound));
+  Value condition =
+      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
+                            space->materialize(index), number(bound));
   Value chosen =
       arith::SelectOp::create(b, loc, condition, space->materialize(below),
                               space->materialize(notBelow));
@@ -267,11 +267,13 @@ Value Emitter::pullPad(PadOp op, ArrayRef<IndexExpr> indices) {
         own.push_back(chooseIndex(index, 0, index * -1, index));
         break;
       }
-      index = space->divMod(
-          index + IndexExpr((low + period - 1) / period * period), period)
-                  .second;
-      own.push_back(chooseIndex(index, size, index,
-                                index * -1 + IndexExpr(period)));
+      index =
+          space
+              ->divMod(index + IndexExpr((low + period - 1) / period * period),
+                       period)
+              .second;
+      own.push_back(
+          chooseIndex(index, size, index, index * -1 + IndexExpr(period)));
       break;
     }
     }
@@ -303,8 +305,8 @@ Value Emitter::pullDynamicSlice(DynamicSliceOp op,
   // Far beyond any tensor, and sums with it do not wrap.
   constexpr int64_t far = int64_t(1) << 56;
   for (auto [d, start] : llvm::enumerate(op.getStarts())) {
-    Value first = emitCast(b, pull(start, {}), elementType(start),
-                           b.getI64Type());
+    Value first =
+        emitCast(b, pull(start, {}), elementType(start), b.getI64Type());
     first = arith::MaxSIOp::create(b, loc, first, number(-far));
     first = arith::MinSIOp::create(b, loc, first, number(far));
     IndexExpr index = indices[d] + space->addOpaque(first, -far, far);
@@ -321,8 +323,7 @@ Value Emitter::pullGather(GatherOp op, ArrayRef<IndexExpr> indices) {
   unsigned axis = op.getAxis(), rank = tensorType(op.getIndices()).getRank();
   Value which = pull(op.getIndices(), indices.slice(axis, rank));
   Indices own(indices.take_front(axis));
-  own.push_back(
-      dynamicIndex(which, elementType(op.getIndices()), shape[axis]));
+  own.push_back(dynamicIndex(which, elementType(op.getIndices()), shape[axis]));
   own.append(indices.begin() + axis + rank, indices.end());
   return pull(op.getOperand(), own);
 }
@@ -332,8 +333,7 @@ Value Emitter::pullGatherElements(GatherElementsOp op,
   int64_t size = tensorType(op.getOperand()).getDimSize(op.getAxis());
   Value which = pull(op.getIndices(), indices);
   Indices own(indices);
-  own[op.getAxis()] =
-      dynamicIndex(which, elementType(op.getIndices()), size);
+  own[op.getAxis()] = dynamicIndex(which, elementType(op.getIndices()), size);
   return pull(op.getOperand(), own);
 }
 
@@ -363,8 +363,8 @@ Value Emitter::pullPool(PoolOp op, ArrayRef<IndexExpr> indices) {
   Type axType = type.getElementType(), accType = axType;
   if (axType.isF16() || axType.isBF16())
     accType = b.getF32Type();
-  ReduceOpKind combine = op.getKind() == PoolKind::max ? ReduceOpKind::max
-                                                       : ReduceOpKind::sum;
+  ReduceOpKind combine =
+      op.getKind() == PoolKind::max ? ReduceOpKind::max : ReduceOpKind::sum;
   auto tap = [&](ArrayRef<IndexExpr> offsets, Value acc) {
     Indices own(indices.take_front(2));
     SmallVector<Bound> bounds;
@@ -403,8 +403,7 @@ Value Emitter::pullPool(PoolOp op, ArrayRef<IndexExpr> indices) {
   // How many taps of each dimension count.
   Value count = number(1);
   for (unsigned s = 0; s != spatial; ++s) {
-    IndexExpr start =
-        indices[2 + s] * op.getStrides()[s] + IndexExpr(-pads[s]);
+    IndexExpr start = indices[2 + s] * op.getStrides()[s] + IndexExpr(-pads[s]);
     bool padding = op.getCountIncludePad();
     int64_t lo = padding ? -pads[s] : 0;
     int64_t hi = type.getDimSize(2 + s) + (padding ? pads[spatial + s] : 0);

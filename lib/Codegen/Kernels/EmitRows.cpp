@@ -46,8 +46,7 @@ Value Emitter::pullRow(OpResult value, ArrayRef<IndexExpr> indices) {
   return loadElement(row.base, rowOffset(row, indices), elementType(value));
 }
 
-IndexExpr Emitter::rowOffset(const RowArray &row,
-                             ArrayRef<IndexExpr> indices) {
+IndexExpr Emitter::rowOffset(const RowArray &row, ArrayRef<IndexExpr> indices) {
   IndexExpr offset;
   for (auto [index, stride] : llvm::zip(indices, row.strides))
     offset = offset + index * stride;
@@ -129,10 +128,10 @@ Emitter::RowArray Emitter::allocateRow(OpResult value,
         LLVM::GEPNoWrapFlags::inbounds);
     return row;
   }
-  row.base = LLVM::GEPOp::create(b, loc, scratch.getType(), b.getI8Type(),
-                                 scratch,
-                                 ArrayRef<LLVM::GEPArg>{number(scratchBytes)},
-                                 LLVM::GEPNoWrapFlags::inbounds);
+  row.base =
+      LLVM::GEPOp::create(b, loc, scratch.getType(), b.getI8Type(), scratch,
+                          ArrayRef<LLVM::GEPArg>{number(scratchBytes)},
+                          LLVM::GEPNoWrapFlags::inbounds);
   int64_t bytes = count * storageBytes(type.getElementType());
   scratchBytes += (bytes + 63) / 64 * 64;
   return row;
@@ -190,13 +189,13 @@ Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
     return space->linearize(keptIndices, freeSizes);
   };
   if (inMemory)
-    emitNest(op, 2, freeSizes, {},
-             [&](ArrayRef<IndexExpr> indices,
-                 ValueRange) -> SmallVector<Value> {
-               storeElement(emitNeutral(b, kind, element), row.base,
-                            space->linearize(indices, freeSizes), element);
-               return {};
-             });
+    emitNest(
+        op, 2, freeSizes, {},
+        [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
+          storeElement(emitNeutral(b, kind, element), row.base,
+                       space->linearize(indices, freeSizes), element);
+          return {};
+        });
   emitNest(op, 0, outerSizes, {},
            [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
              IndexExpr offset = offsetOf(indices);
@@ -217,41 +216,40 @@ Emitter::RowValue Emitter::emitArgReduce(ArgReduceOp op,
   freeSizes[dim - fixed.size()] = 1;
 
   auto better = [&](Value x, Value best) -> Value {
-    CompareKind kind = op.getMin() ? (op.getLast() ? CompareKind::le
-                                                   : CompareKind::lt)
-                                   : (op.getLast() ? CompareKind::ge
-                                                   : CompareKind::gt);
+    CompareKind kind = op.getMin()
+                           ? (op.getLast() ? CompareKind::le : CompareKind::lt)
+                           : (op.getLast() ? CompareKind::ge : CompareKind::gt);
     Value wins = emitCompare(b, kind, x, best, element);
     if (!isa<FloatType>(element))
       return wins;
     // A NaN beats every number.
     Value isNaN = emitUnary(b, UnaryKind::is_nan, x, element);
     Value bestIsNaN = emitUnary(b, UnaryKind::is_nan, best, element);
-    Value other = emitUnary(b, UnaryKind::logical_not, bestIsNaN, b.getI1Type());
+    Value other =
+        emitUnary(b, UnaryKind::logical_not, bestIsNaN, b.getI1Type());
     if (op.getLast())
-      return arith::OrIOp::create(
-          b, loc, isNaN, arith::AndIOp::create(b, loc, wins, other));
-    return arith::OrIOp::create(
-        b, loc, wins, arith::AndIOp::create(b, loc, isNaN, other));
+      return arith::OrIOp::create(b, loc, isNaN,
+                                  arith::AndIOp::create(b, loc, wins, other));
+    return arith::OrIOp::create(b, loc, wins,
+                                arith::AndIOp::create(b, loc, isNaN, other));
   };
   auto bestOf = [&](ArrayRef<IndexExpr> freeIndices) {
     Indices all(fixed);
     llvm::append_range(all, freeIndices);
     Value start = pull(op.getOperand(), all);
-    return emitNest(op, 1, {size}, {start, number(0)},
-                    [&](ArrayRef<IndexExpr> along,
-                        ValueRange carried) -> SmallVector<Value> {
-                      Indices at(all);
-                      at[dim] = along[0];
-                      Value x = pull(op.getOperand(), at);
-                      Value wins = better(x, carried[0]);
-                      Value best = arith::SelectOp::create(b, loc, wins, x,
-                                                           carried[0]);
-                      Value index = arith::SelectOp::create(
-                          b, loc, wins, space->materialize(along[0]),
-                          carried[1]);
-                      return {best, index};
-                    })[1];
+    return emitNest(
+        op, 1, {size}, {start, number(0)},
+        [&](ArrayRef<IndexExpr> along,
+            ValueRange carried) -> SmallVector<Value> {
+          Indices at(all);
+          at[dim] = along[0];
+          Value x = pull(op.getOperand(), at);
+          Value wins = better(x, carried[0]);
+          Value best = arith::SelectOp::create(b, loc, wins, x, carried[0]);
+          Value index = arith::SelectOp::create(
+              b, loc, wins, space->materialize(along[0]), carried[1]);
+          return {best, index};
+        })[1];
   };
   RowArray row;
   if (llvm::all_of(freeSizes, [](int64_t n) { return n == 1; })) {

@@ -74,10 +74,9 @@ Emitter::RowValue Emitter::emitTopK(TopKOp op, ArrayRef<IndexExpr> fixed) {
   RowArray indices = allocateRow(op->getResult(1), fixed);
   Type pointer = scratch.getType();
   auto room = [&](int64_t bytes) -> Value {
-    Value at = LLVM::GEPOp::create(
-        b, loc, pointer, b.getI8Type(), scratch,
-        ArrayRef<LLVM::GEPArg>{number(scratchBytes)},
-        LLVM::GEPNoWrapFlags::inbounds);
+    Value at = LLVM::GEPOp::create(b, loc, pointer, b.getI8Type(), scratch,
+                                   ArrayRef<LLVM::GEPArg>{number(scratchBytes)},
+                                   LLVM::GEPNoWrapFlags::inbounds);
     scratchBytes += (bytes + 63) / 64 * 64;
     return at;
   };
@@ -110,11 +109,11 @@ Emitter::RowValue Emitter::emitTopK(TopKOp op, ArrayRef<IndexExpr> fixed) {
                                 element);
                    return {};
                  });
-        LLVM::CallOp::create(
-            b, loc, TypeRange(), topKSymbol,
-            ValueRange{number(int64_t(hostTypeOf(element))), input,
-                       number(size), number(k), number(op.getSmallest()),
-                       bestValues, bestIndices});
+        LLVM::CallOp::create(b, loc, TypeRange(), topKSymbol,
+                             ValueRange{number(int64_t(hostTypeOf(element))),
+                                        input, number(size), number(k),
+                                        number(op.getSmallest()), bestValues,
+                                        bestIndices});
         emitNest(op, 2, {k}, {},
                  [&](ArrayRef<IndexExpr> at, ValueRange) -> SmallVector<Value> {
                    Indices own(lane);
@@ -159,10 +158,9 @@ Emitter::RowValue Emitter::emitScatterElements(ScatterElementsOp op) {
   emitNest(op, 1, updates.getShape(), {},
            [&](ArrayRef<IndexExpr> at, ValueRange) -> SmallVector<Value> {
              Indices own(at);
-             own[op.getAxis()] =
-                 dynamicIndex(pull(op.getIndices(), at),
-                              elementType(op.getIndices()),
-                              shape[op.getAxis()]);
+             own[op.getAxis()] = dynamicIndex(pull(op.getIndices(), at),
+                                              elementType(op.getIndices()),
+                                              shape[op.getAxis()]);
              emitUpdate(op.getKind(), row, space->linearize(own, shape),
                         pull(op.getUpdates(), at), element);
              return {};

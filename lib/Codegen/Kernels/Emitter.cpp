@@ -30,9 +30,9 @@ EmittedKernel emitKernel(FusionOp fusion, StringRef symbol, ModuleOp module) {
 Emitter::Emitter(FusionOp fusion, StringRef symbol, ModuleOp module)
     : fusion(fusion), symbol(symbol), module(module),
       yield(fusion.getBody().front().getTerminator()),
-      numOperands(fusion.getBody().getNumArguments()),
-      kept(chooseKept(fusion)), b(fusion.getContext()),
-      loc(b.getUnknownLoc()), scalars(collectScalars(fusion)) {
+      numOperands(fusion.getBody().getNumArguments()), kept(chooseKept(fusion)),
+      b(fusion.getContext()), loc(b.getUnknownLoc()),
+      scalars(collectScalars(fusion)) {
   hasRows = llvm::any_of(fusion.getBody().front(),
                          [](Operation &op) { return isRowOp(&op); });
   if (hasRows) {
@@ -158,8 +158,7 @@ bool Emitter::attempt() {
 
   if (space->applyRequests())
     return false;
-  if (wantsSmallerOuter ? shrinkOuter()
-                        : !outerChosen && chooseFlatOuter()) {
+  if (wantsSmallerOuter ? shrinkOuter() : !outerChosen && chooseFlatOuter()) {
     outerPlan = LoopPlan();
     plans.clear();
     return false;
@@ -183,9 +182,9 @@ void Emitter::beginFunction() {
   SmallVector<Type> types(numBuffers, pointer);
   types.append(scalars.size() + 2, i64);
   b.setInsertionPointToEnd(module.getBody());
-  auto body = LLVM::LLVMFuncOp::create(
-      b, loc, symbol + "_body", LLVM::LLVMFunctionType::get(none, types),
-      LLVM::Linkage::Internal);
+  auto body = LLVM::LLVMFuncOp::create(b, loc, symbol + "_body",
+                                       LLVM::LLVMFunctionType::get(none, types),
+                                       LLVM::Linkage::Internal);
   body.setNoInline(true);
   SmallVector<Type> tensors(fusion.getBody().getArgumentTypes());
   llvm::append_range(tensors, yield->getOperandTypes());
@@ -288,7 +287,8 @@ void Emitter::emitResults() {
       space->bindGroup(probe, first, number(0));
     for (unsigned i : members) {
       auto value = dyn_cast<OpResult>(yield->getOperand(i));
-      if (value && (isRowOp(value.getOwner()) || kept.contains(value.getOwner())))
+      if (value &&
+          (isRowOp(value.getOwner()) || kept.contains(value.getOwner())))
         getRowValue(value.getOwner(), indicesOf(i, space->linear(probe)));
     }
     llvm::erase_if(members, [&](unsigned i) { return resultDone[i] != 0; });
@@ -301,8 +301,7 @@ void Emitter::emitResults() {
         Value value = yield->getOperand(i);
         Type element = tensorType(value).getElementType();
         int64_t perRow = tensorType(value).getNumElements() / outerTotal;
-        storeElement(pull(value, indicesOf(i, inner)),
-                     buffers[numOperands + i],
+        storeElement(pull(value, indicesOf(i, inner)), buffers[numOperands + i],
                      row * perRow + inner, element);
       }
       return {};
@@ -403,26 +402,22 @@ void Emitter::atRowLevel(function_ref<void()> body) {
 
 Value Emitter::loadElement(Value base, const IndexExpr &offset, Type type) {
   Type stored = storageType(type);
-  Value at = LLVM::GEPOp::create(
-      b, loc, base.getType(), stored, base,
-      ArrayRef<LLVM::GEPArg>{space->materialize(offset)},
-      LLVM::GEPNoWrapFlags::inbounds);
+  Value at =
+      LLVM::GEPOp::create(b, loc, base.getType(), stored, base,
+                          ArrayRef<LLVM::GEPArg>{space->materialize(offset)},
+                          LLVM::GEPNoWrapFlags::inbounds);
   Value value = LLVM::LoadOp::create(b, loc, stored, at, storageBytes(type));
-  if (!type.isInteger(1))
-    return value;
-  return arith::CmpIOp::create(b, loc, arith::CmpIPredicate::ne, value,
-                               emitZero(b, stored));
+  return fromStorage(b, value, type);
 }
 
 void Emitter::storeElement(Value value, Value base, const IndexExpr &offset,
                            Type type) {
   Type stored = storageType(type);
-  if (type.isInteger(1))
-    value = arith::ExtUIOp::create(b, loc, stored, value);
-  Value at = LLVM::GEPOp::create(
-      b, loc, base.getType(), stored, base,
-      ArrayRef<LLVM::GEPArg>{space->materialize(offset)},
-      LLVM::GEPNoWrapFlags::inbounds);
+  value = toStorage(b, value, type);
+  Value at =
+      LLVM::GEPOp::create(b, loc, base.getType(), stored, base,
+                          ArrayRef<LLVM::GEPArg>{space->materialize(offset)},
+                          LLVM::GEPNoWrapFlags::inbounds);
   LLVM::StoreOp::create(b, loc, value, at, storageBytes(type));
 }
 

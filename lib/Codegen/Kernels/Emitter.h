@@ -125,8 +125,7 @@ private:
   Value pullRow(mlir::OpResult value, llvm::ArrayRef<IndexExpr> indices);
   RowValue &getRowValue(mlir::Operation *op, llvm::ArrayRef<IndexExpr> indices);
   RowValue emitRowValue(mlir::Operation *op, llvm::ArrayRef<IndexExpr> fixed);
-  RowArray allocateRow(mlir::OpResult value,
-                       llvm::ArrayRef<IndexExpr> fixed);
+  RowArray allocateRow(mlir::OpResult value, llvm::ArrayRef<IndexExpr> fixed);
   IndexExpr rowOffset(const RowArray &row, llvm::ArrayRef<IndexExpr> indices);
   RowValue emitReduce(ReduceOp op, llvm::ArrayRef<IndexExpr> fixed);
   RowValue emitArgReduce(ArgReduceOp op, llvm::ArrayRef<IndexExpr> fixed);

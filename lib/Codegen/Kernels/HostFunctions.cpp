@@ -36,8 +36,8 @@ DType hostTypeOf(mlir::Type type) {
 }
 
 template <typename T>
-static void topK(const T *input, int64_t n, int64_t k, bool smallest,
-                 T *values, int64_t *indices) {
+static void topK(const T *input, int64_t n, int64_t k, bool smallest, T *values,
+                 int64_t *indices) {
   // Total order: NaN above everything.
   auto less = [](T a, T b) {
     if constexpr (std::is_integral_v<T>) {

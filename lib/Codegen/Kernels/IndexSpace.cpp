@@ -301,7 +301,8 @@ Value IndexSpace::materialize(const IndexExpr &expr) {
       continue;
     }
     // The whole group that the atom is in, from its end.
-    int first = var.atom, last = var.atom + 1, numAtoms = var.plan->atoms.size();
+    int first = var.atom, last = var.atom + 1,
+        numAtoms = var.plan->atoms.size();
     while (!var.plan->atoms[first].separate && first > 0)
       --first;
     while (last < numAtoms && !var.plan->atoms[last].separate)

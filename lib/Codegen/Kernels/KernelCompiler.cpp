@@ -199,12 +199,11 @@ KernelCompiler::compileAll(llvm::ArrayRef<FusionOp> fusions) {
     }
   };
   std::vector<std::thread> threads;
-  bool parallel = !fusions.empty() &&
-                  FusionOp(fusions.front())
-                      .getContext()
-                      ->isMultithreadingEnabled();
-  for (int64_t i = 1; parallel && i < impl->options.numThreads &&
-                      i < int64_t(first.size());
+  bool parallel =
+      !fusions.empty() &&
+      FusionOp(fusions.front()).getContext()->isMultithreadingEnabled();
+  for (int64_t i = 1;
+       parallel && i < impl->options.numThreads && i < int64_t(first.size());
        ++i)
     threads.emplace_back(work);
   work();

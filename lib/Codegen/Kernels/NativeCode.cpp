@@ -58,7 +58,8 @@ const Host &host() {
     }
     h.description = h.triple + " " + h.cpu + " " + h.features;
     std::string error;
-    h.target = llvm::TargetRegistry::lookupTarget(llvm::Triple(h.triple), error);
+    h.target =
+        llvm::TargetRegistry::lookupTarget(llvm::Triple(h.triple), error);
     return h;
   }();
   return host;
@@ -150,11 +151,11 @@ llvm::Expected<llvm::SmallVector<char, 0>> generateObject(ModuleOp module) {
   llvm::ModulePassManager passes;
   if (const char *o3 = getenv("AX_O3"))
     passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3);
-  else
-  if (llvm::Error error = builder.parsePassPipeline(passes, pipeline))
+  else if (llvm::Error error = builder.parsePassPipeline(passes, pipeline))
     return error;
   passes.run(*code, modules);
-  if (getenv("AX_DUMP")) code->print(llvm::errs(), nullptr);
+  if (getenv("AX_DUMP"))
+    code->print(llvm::errs(), nullptr);
 
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);

@@ -15,8 +15,8 @@ namespace ax::codegen {
 void loadLoweringDialects(mlir::MLIRContext &context);
 
 /// `module`: llvm.func of scf, arith, math and llvm; consumed.
-llvm::Expected<llvm::SmallVector<char, 0>> generateObject(
-    mlir::ModuleOp module);
+llvm::Expected<llvm::SmallVector<char, 0>>
+generateObject(mlir::ModuleOp module);
 
 /// Name and features of this machine's CPU.
 const std::string &hostDescription();

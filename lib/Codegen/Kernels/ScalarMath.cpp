@@ -24,8 +24,7 @@ public:
       : b(b), loc(b.getUnknownLoc()), type(cast<FloatType>(type)) {}
 
   Value num(double v) {
-    return arith::ConstantOp::create(
-        b, loc, b.getFloatAttr(type, v));
+    return arith::ConstantOp::create(b, loc, b.getFloatAttr(type, v));
   }
   Value bits(int64_t v) {
     return arith::ConstantIntOp::create(b, loc, v, type.getWidth());
@@ -88,7 +87,8 @@ public:
   FloatType type;
 
 private:
-  template <typename Op> Value op(Value x, Value y) {
+  template <typename Op>
+  Value op(Value x, Value y) {
     return Op::create(b, loc, x, y);
   }
   struct Reduced {
@@ -201,18 +201,18 @@ Value Float::erf(Value x) {
 Value Float::sine(Value x, bool cosine) {
   Float d(b, b.getF64Type());
   Value wide = arith::ExtFOp::create(b, loc, d.type, x);
-  Value n = math::RoundEvenOp::create(
-      b, loc, d.mul(wide, d.num(0.636619772367581343)));
+  Value n = math::RoundEvenOp::create(b, loc,
+                                      d.mul(wide, d.num(0.636619772367581343)));
   Value r = d.fma(n, d.num(-1.57079632679489655800), wide);
   r = d.fma(n, d.num(-6.12323399573676603587e-17), r);
   Value t = d.mul(r, r);
-  Value s = d.polynomial(t, {-1.66666666416070808e-01, 8.33332938359164326e-03,
-                             -1.98393340856952739e-04,
-                             2.71830425160036271e-06});
+  Value s =
+      d.polynomial(t, {-1.66666666416070808e-01, 8.33332938359164326e-03,
+                       -1.98393340856952739e-04, 2.71830425160036271e-06});
   s = d.fma(d.mul(t, r), s, r);
-  Value c = d.polynomial(t, {4.16666666194551588e-02, -1.38888834969647882e-03,
-                             2.47994593347259635e-05,
-                             -2.72056864946143394e-07});
+  Value c =
+      d.polynomial(t, {4.16666666194551588e-02, -1.38888834969647882e-03,
+                       2.47994593347259635e-05, -2.72056864946143394e-07});
   c = d.fma(d.mul(t, t), c, d.fma(t, d.num(-0.5), d.num(1.0)));
   // n mod 4 without an integer conversion, which infinities would break.
   Value quarter = d.mul(cosine ? d.add(n, d.num(1.0)) : n, d.num(0.25));
@@ -321,8 +321,7 @@ Value emitFloatFunction(OpBuilder &b, UnaryKind kind, Value x) {
     return f.fma(half, t, half);
   }
   case UnaryKind::softplus: {
-    Value tail = call(UnaryKind::log1p,
-                      call(UnaryKind::exp, f.neg(f.abs(x))));
+    Value tail = call(UnaryKind::log1p, call(UnaryKind::exp, f.neg(f.abs(x))));
     return f.add(f.atLeast(x, 0.0), tail);
   }
   default:
