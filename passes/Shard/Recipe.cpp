@@ -59,10 +59,15 @@ private:
         result.push_back(mesh.whole(name));
     return result;
   }
-  void pinFactor(int op, int factor, const SubAxes &axes) {
-    int64_t size = graph.rule(op).factors[factor].size;
-    recipe.pins.factors.push_back({op, factor, DimLayout::split(size, axes),
-                                   PinLevel::Recipe, cause});
+  /// With `anyPlace`, neighbours say where the axes split: a fused gate and up
+  /// as 2 * n{col}.
+  void pinFactor(int op, int factor, const SubAxes &axes,
+                 bool anyPlace = false) {
+    FactorPin pin{op, factor,
+                  DimLayout::split(graph.rule(op).factors[factor].size, axes),
+                  PinLevel::Recipe, cause};
+    pin.anyPlace = anyPlace && !axes.empty();
+    recipe.pins.factors.push_back(std::move(pin));
   }
   void pinTensor(int tensor, int dim, const SubAxes &axes, std::string cause,
                  bool open = false) {
@@ -78,27 +83,6 @@ private:
     const GraphOp &op = graph.graph.ops[weight.op];
     dim = dimOfFactor(op.rule.operands[weight.x], weight.k);
     return op.operands[weight.x];
-  }
-  /// False when what is given is cut or joined on its way to where it is summed
-  /// (fused gate and up): then the summed side decides, and the split of n,
-  /// which may be compound, follows from it.
-  bool decidesOwnSplit(const WeightOp &weight) {
-    int nDim;
-    int output = outputNode(weight, nDim);
-    bool decides = true;
-    for (const WeightOp &other : weightOps) {
-      int kDim;
-      if (other.x < 0)
-        continue;
-      int input = inputNode(other, kDim);
-      if (roles.segment(input, kDim) != roles.segment(output, nDim))
-        continue;
-      if (graph.rule(other.op).factors[other.k].size ==
-          graph.rule(weight.op).factors[weight.n].size)
-        return true;
-      decides = false;
-    }
-    return decides;
   }
   int outputNode(const WeightOp &weight, int &dim) const {
     const GraphOp &op = graph.graph.ops[weight.op];
@@ -233,9 +217,9 @@ void RecipeMaker::pinWeight(const WeightOp &weight) {
   if (!nFits)
     nAxes.clear();
   if (!kFollowsHeads && (!kFits || !kAxes.empty()))
-    pinFactor(weight.op, weight.k, kAxes);
-  if (!nFits || (!nAxes.empty() && !nFollowsHeads && decidesOwnSplit(weight)))
-    pinFactor(weight.op, weight.n, nAxes);
+    pinFactor(weight.op, weight.k, kAxes, /*anyPlace=*/true);
+  if (!nFits || (!nFollowsHeads && !nAxes.empty()))
+    pinFactor(weight.op, weight.n, nAxes, /*anyPlace=*/true);
   pinDepth(weight, kDim, nDim, kAxes, nAxes);
 }
 
