@@ -22,9 +22,25 @@ enum class ReduceOp { Sum, Max, Min };
 constexpr int numReduceOps = 3;
 constexpr int numDTypes = 13;
 
+/// c = a b, row-major: a has rows x k, b has k x n, c has rows x n elements. a
+/// and c are dense; b's rows are `bStride` elements apart.
+template <typename T>
+using MultiplyFn = void (*)(const T *a, const T *b, int64_t bStride, T *c,
+                            int64_t rows, int64_t k, int64_t n);
+
 struct VectorKernels {
   /// Null: Bool sums.
   ReduceFn reduce[numReduceOps][numDTypes];
+  MultiplyFn<float> multiplyF32;
+  MultiplyFn<double> multiplyF64;
+  /// Two's complement: overflow wraps.
+  MultiplyFn<uint32_t> multiplyI32;
+  MultiplyFn<uint64_t> multiplyI64;
+  /// x[i] = exp(scale x[i] - shift), and their sum. Results below the range of
+  /// normal numbers become 0.
+  float (*expSum)(float *x, int64_t count, float scale, float shift);
+  float (*maximum)(const float *x, int64_t count);
+  void (*scaleBy)(float *x, int64_t count, float factor);
   void (*f16ToF32)(const uint16_t *from, float *to, int64_t count);
   void (*f32ToF16)(const float *from, uint16_t *to, int64_t count);
   void (*bf16ToF32)(const uint16_t *from, float *to, int64_t count);

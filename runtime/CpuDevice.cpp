@@ -1,0 +1,162 @@
+//===- CpuDevice.cpp - Ranks that compute on CPU threads ------------------===//
+
+#include "ax/Runtime/CpuDevice.h"
+
+#include "CpuLibrary.h"
+#include "CpuMemory.h"
+#include "StridedCopy.h"
+#include "Threads.h"
+
+#include "ax/Runtime/Program.h"
+#include "ax/Support/Error.h"
+
+namespace ax::rt {
+
+namespace {
+
+class CpuKernel : public DeviceKernel {
+public:
+  explicit CpuKernel(NativeKernel function) : function(function) {}
+  NativeKernel function;
+};
+
+class CpuEvent : public Event {};
+
+/// Does everything at once, on the calling thread and its team.
+class CpuStream : public Stream {
+public:
+  llvm::Error launch(const DeviceKernel &kernel, void *const *buffers,
+                     const int64_t *scalars, int64_t iterations) override {
+    NativeKernel function = static_cast<const CpuKernel &>(kernel).function;
+    parallelFor(iterations, 1, [&](int64_t begin, int64_t end) {
+      function(buffers, scalars, begin, end);
+    });
+    return llvm::Error::success();
+  }
+  llvm::Error execute(LibraryOp &op, void *const *arguments,
+                      void *workspace) override {
+    return static_cast<CpuOp &>(op).execute(arguments, workspace);
+  }
+  llvm::Error copy(const void *source, void *destination,
+                   int64_t bytes) override {
+    if (bytes)
+      std::memcpy(destination, source, static_cast<size_t>(bytes));
+    return llvm::Error::success();
+  }
+  llvm::Error copyStrided(const CopyCommand &command, const void *source,
+                          void *destination) override {
+    StridedBox box(command.elementBytes);
+    for (size_t d = 0; d < command.sizes.size(); ++d)
+      box.addDim(command.sizes[d],
+                 command.sourceStrides[d] * command.elementBytes,
+                 command.destinationStrides[d] * command.elementBytes);
+    box.finish();
+    box.copy(source, destination);
+    return llvm::Error::success();
+  }
+  llvm::Error record(Event &) override { return llvm::Error::success(); }
+  llvm::Error wait(Event &) override { return llvm::Error::success(); }
+  llvm::Error synchronize() override { return llvm::Error::success(); }
+};
+
+class CpuDevice : public Device {
+public:
+  CpuDevice(std::shared_ptr<PackedWeights> packed, const CpuOptions &options)
+      : packed(std::move(packed)), options(options) {}
+
+  const char *getName() const override { return "cpu"; }
+  void attachThread() override { setNumThreads(options.threadsPerRank); }
+
+  llvm::Expected<std::unique_ptr<DeviceMemory>>
+  allocate(int64_t bytes) override {
+    return allocateCpuMemory(bytes);
+  }
+  llvm::Expected<std::unique_ptr<Stream>> createStream() override {
+    return std::make_unique<CpuStream>();
+  }
+  llvm::Expected<std::unique_ptr<Event>> createEvent() override {
+    return std::make_unique<CpuEvent>();
+  }
+  llvm::Expected<std::unique_ptr<DeviceKernel>>
+  loadKernel(const Kernel &kernel) override {
+    if (!kernel.function)
+      return makeErrorf(ExitCode::Internal, "kernel '{0}' has no native code",
+                        kernel.name);
+    return std::make_unique<CpuKernel>(kernel.function);
+  }
+  llvm::Expected<std::unique_ptr<LibraryOp>>
+  prepare(const LibraryDesc &desc, const ConstantOperand &constant) override {
+    return std::visit(
+        [&](const auto &d) -> llvm::Expected<std::unique_ptr<LibraryOp>> {
+          ExpectedCpuOp op = prepareOp(d, constant);
+          if (!op)
+            return addContext(op.takeError(), toString(desc));
+          return std::move(*op);
+        },
+        desc);
+  }
+
+private:
+  ExpectedCpuOp prepareOp(const MatmulDesc &desc,
+                          const ConstantOperand &constant) {
+    ExpectedCpuOp op = prepareDnnlMatmul(desc, constant, *packed);
+    return op && !*op ? preparePlainMatmul(desc) : std::move(op);
+  }
+  ExpectedCpuOp prepareOp(const ConvDesc &desc,
+                          const ConstantOperand &constant) {
+    ExpectedCpuOp op = prepareDnnlConv(desc, constant, *packed);
+    return op && !*op ? preparePlainConv(desc) : std::move(op);
+  }
+  ExpectedCpuOp prepareOp(const PoolDesc &desc, const ConstantOperand &) {
+    return preparePool(desc);
+  }
+  ExpectedCpuOp prepareOp(const AttentionDesc &desc, const ConstantOperand &) {
+    return prepareAttention(desc);
+  }
+  ExpectedCpuOp prepareOp(const TopKDesc &desc, const ConstantOperand &) {
+    return prepareTopK(desc);
+  }
+
+  std::shared_ptr<PackedWeights> packed;
+  CpuOptions options;
+};
+
+} // namespace
+
+llvm::Expected<std::shared_ptr<DeviceMemory>>
+PackedWeights::get(uint64_t identity, const std::string &format, int64_t bytes,
+                   llvm::function_ref<llvm::Error(void *)> pack) {
+  std::shared_ptr<Entry> entry;
+  if (identity) {
+    std::lock_guard<std::mutex> lock(mutex);
+    std::shared_ptr<Entry> &known = entries[{identity, format}];
+    if (!known)
+      known = std::make_shared<Entry>();
+    entry = known;
+  } else {
+    entry = std::make_shared<Entry>();
+  }
+  std::lock_guard<std::mutex> lock(entry->mutex);
+  if (std::shared_ptr<DeviceMemory> memory = entry->memory.lock())
+    return memory;
+  llvm::Expected<std::unique_ptr<DeviceMemory>> fresh =
+      allocateCpuMemory(bytes);
+  if (!fresh)
+    return fresh.takeError();
+  std::shared_ptr<DeviceMemory> memory = std::move(*fresh);
+  if (llvm::Error error = pack(memory->getAddress()))
+    return error;
+  entry->memory = memory;
+  return memory;
+}
+
+std::vector<std::unique_ptr<Device>>
+createCpuDevices(int32_t numRanks, const CpuOptions &options) {
+  auto packed = std::make_shared<PackedWeights>();
+  std::vector<std::unique_ptr<Device>> devices;
+  for (int32_t i = 0; i < numRanks; ++i)
+    devices.push_back(std::make_unique<CpuDevice>(packed, options));
+  return devices;
+}
+
+} // namespace ax::rt

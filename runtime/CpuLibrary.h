@@ -1,0 +1,57 @@
+//===- CpuLibrary.h - Library operations on the CPU -------------*- C++ -*-===//
+#ifndef AX_RUNTIME_CPULIBRARY_H
+#define AX_RUNTIME_CPULIBRARY_H
+
+#include "ax/Runtime/Device.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <map>
+#include <mutex>
+#include <string>
+
+namespace ax::rt {
+
+class CpuOp : public LibraryOp {
+public:
+  virtual llvm::Error execute(void *const *arguments, void *workspace) = 0;
+};
+
+/// Packed weights by what they were packed from and how, as long as somebody
+/// uses them.
+class PackedWeights {
+public:
+  /// `pack` fills the memory; it runs once for equal keys of identity != 0.
+  llvm::Expected<std::shared_ptr<DeviceMemory>>
+  get(uint64_t identity, const std::string &format, int64_t bytes,
+      llvm::function_ref<llvm::Error(void *)> pack);
+
+private:
+  struct Entry {
+    std::mutex mutex;
+    std::weak_ptr<DeviceMemory> memory;
+  };
+  std::mutex mutex;
+  std::map<std::pair<uint64_t, std::string>, std::shared_ptr<Entry>> entries;
+};
+
+using ExpectedCpuOp = llvm::Expected<std::unique_ptr<CpuOp>>;
+
+/// By oneDNN. A null pointer: oneDNN cannot do it.
+ExpectedCpuOp prepareDnnlMatmul(const MatmulDesc &desc,
+                                const ConstantOperand &constant,
+                                PackedWeights &packed);
+ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc,
+                              const ConstantOperand &constant,
+                              PackedWeights &packed);
+
+/// Ours: any element type.
+ExpectedCpuOp preparePlainMatmul(const MatmulDesc &desc);
+ExpectedCpuOp preparePlainConv(const ConvDesc &desc);
+ExpectedCpuOp preparePool(const PoolDesc &desc);
+ExpectedCpuOp prepareAttention(const AttentionDesc &desc);
+ExpectedCpuOp prepareTopK(const TopKDesc &desc);
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_CPULIBRARY_H

@@ -1,0 +1,169 @@
+//===- PlainConv.cpp - Convolutions of any element type -------------------===//
+//
+// For a few output places at a time, the elements of x that they see are
+// gathered into rows, which are multiplied by the weights.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CpuLibrary.h"
+#include "PlainMath.h"
+#include "Threads.h"
+
+#include "ax/Support/Error.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace ax::rt {
+
+namespace {
+
+/// Output places that one thread makes at a time.
+constexpr int64_t blockRows = 16;
+
+template <typename T>
+class PlainConv : public CpuOp {
+public:
+  using S = SumType<T>;
+
+  explicit PlainConv(ConvDesc descIn)
+      : desc(std::move(descIn)), spatial(desc.strides.size()) {
+    inChannels = desc.x.sizes[1] / desc.groups;
+    outChannels = desc.y.sizes[1] / desc.groups;
+    for (size_t d = 0; d < spatial; ++d) {
+      kernelPlaces *= desc.w.sizes[d + 2];
+      outPlaces *= desc.y.sizes[d + 2];
+    }
+    k = inChannels * kernelPlaces;
+    threads = getNumThreads();
+    threadElements = blockRows * (k + outChannels);
+    workspaceBytes = static_cast<int64_t>(sizeof(S)) *
+                     (k * outChannels + threadElements * threads);
+  }
+
+  llvm::Error execute(void *const *arguments, void *workspace) override {
+    const T *x = static_cast<const T *>(arguments[0]);
+    const T *w = static_cast<const T *>(arguments[1]);
+    int next = 2;
+    const T *bias =
+        desc.hasBias ? static_cast<const T *>(arguments[next++]) : nullptr;
+    const T *residual =
+        desc.hasResidual ? static_cast<const T *>(arguments[next++]) : nullptr;
+    T *y = static_cast<T *>(arguments[next]);
+    S *weights = static_cast<S *>(workspace);
+    int64_t blocks = llvm::divideCeil(outPlaces, blockRows);
+    int64_t perRange = std::max<int64_t>(1, llvm::divideCeil(blocks, threads));
+    for (int64_t group = 0; group < desc.groups; ++group) {
+      packWeights(w, group, weights);
+      for (int64_t batch = 0; batch < desc.y.sizes[0]; ++batch)
+        parallelFor(
+            llvm::divideCeil(blocks, perRange), 1,
+            [&](int64_t begin, int64_t end) {
+              for (int64_t r = begin; r < end; ++r)
+                for (int64_t block = r * perRange;
+                     block < std::min(blocks, (r + 1) * perRange); ++block)
+                  runPlaces(block * blockRows, batch, group, x, weights, bias,
+                            residual, y,
+                            weights + k * outChannels + r * threadElements);
+            });
+    }
+    return llvm::Error::success();
+  }
+
+private:
+  /// [channel, kernel place] x [out channel] of one group.
+  void packWeights(const T *w, int64_t group, S *to) const {
+    const std::vector<int64_t> &strides = desc.w.strides;
+    for (int64_t c = 0; c < inChannels; ++c)
+      for (int64_t o = 0; o < outChannels; ++o) {
+        int64_t from =
+            desc.transposed
+                ? (group * inChannels + c) * strides[0] + o * strides[1]
+                : (group * outChannels + o) * strides[0] + c * strides[1];
+        for (int64_t p = 0; p < kernelPlaces; ++p)
+          to[(c * kernelPlaces + p) * outChannels + o] =
+              widen<S>(w[from + placeOffset(desc.w, p)]);
+      }
+  }
+  /// Offset of the p-th spatial place of `view`, in row-major order.
+  int64_t placeOffset(const TensorDesc &view, int64_t p) const {
+    int64_t offset = 0;
+    for (size_t d = spatial; d-- > 0;) {
+      offset += p % view.sizes[d + 2] * view.strides[d + 2];
+      p /= view.sizes[d + 2];
+    }
+    return offset;
+  }
+  /// Offset in x of what kernel place `p` sees from output place `out`, -1 in
+  /// the padding (or between the elements, when transposed).
+  int64_t sourceOffset(int64_t out, int64_t p) const {
+    int64_t offset = 0;
+    for (size_t d = spatial; d-- > 0;) {
+      int64_t o = out % desc.y.sizes[d + 2];
+      out /= desc.y.sizes[d + 2];
+      int64_t kernel = p % desc.w.sizes[d + 2] * desc.dilations[d];
+      p /= desc.w.sizes[d + 2];
+      int64_t in = o * desc.strides[d] - desc.padsLow[d] + kernel;
+      if (desc.transposed) {
+        in = o + desc.padsLow[d] - kernel;
+        if (in % desc.strides[d] != 0)
+          return -1;
+        in /= desc.strides[d];
+      }
+      if (in < 0 || in >= desc.x.sizes[d + 2])
+        return -1;
+      offset += in * desc.x.strides[d + 2];
+    }
+    return offset;
+  }
+
+  void runPlaces(int64_t first, int64_t batch, int64_t group, const T *x,
+                 const S *weights, const T *bias, const T *residual, T *y,
+                 S *scratch) const {
+    int64_t rows = std::min(blockRows, outPlaces - first);
+    S *seen = scratch, *sums = scratch + blockRows * k;
+    const T *source =
+        x + batch * desc.x.strides[0] + group * inChannels * desc.x.strides[1];
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t p = 0; p < kernelPlaces; ++p) {
+        int64_t from = sourceOffset(first + r, p);
+        for (int64_t c = 0; c < inChannels; ++c)
+          seen[r * k + c * kernelPlaces + p] =
+              from < 0 ? S(0) : widen<S>(source[from + c * desc.x.strides[1]]);
+      }
+    multiply(seen, weights, outChannels, sums, rows, k, outChannels);
+    for (int64_t r = 0; r < rows; ++r)
+      for (int64_t o = 0; o < outChannels; ++o) {
+        int64_t channel = group * outChannels + o;
+        int64_t at = batch * desc.y.strides[0] + channel * desc.y.strides[1] +
+                     placeOffset(desc.y, first + r);
+        S sum = sums[r * outChannels + o];
+        if (bias)
+          sum += widen<S>(bias[channel]);
+        sum = applyActivation(desc.activation, sum);
+        if (residual)
+          sum += widen<S>(residual[at]);
+        y[at] = narrow<T>(sum);
+      }
+  }
+
+  ConvDesc desc;
+  size_t spatial;
+  int64_t inChannels, outChannels, kernelPlaces = 1, outPlaces = 1, k;
+  int64_t threads, threadElements;
+};
+
+} // namespace
+
+ExpectedCpuOp preparePlainConv(const ConvDesc &desc) {
+  if (!isSupported(desc.y.dtype, desc.activation))
+    return makeError(ExitCode::Unsupported, "no such convolution");
+  return visitDType(desc.y.dtype, [&](auto tag) -> ExpectedCpuOp {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, bool>)
+      return makeError(ExitCode::Unsupported, "no products of booleans");
+    else
+      return std::make_unique<PlainConv<T>>(desc);
+  });
+}
+
+} // namespace ax::rt

@@ -1,0 +1,95 @@
+//===- PlainMath.h - Contractions of any element type -----------*- C++ -*-===//
+//
+// For the types that libraries lack. Operands are widened to the type in which
+// sums are made, multiplied by a vectorised kernel, and narrowed again.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_RUNTIME_PLAINMATH_H
+#define AX_RUNTIME_PLAINMATH_H
+
+#include "VectorKernels.h"
+
+#include "ax/Runtime/LibraryOps.h"
+
+#include <cmath>
+#include <type_traits>
+
+namespace ax::rt {
+
+/// The type in which sums of products of T are made. Integers wrap, so unsigned
+/// ones do for both.
+template <typename T>
+using SumType = std::conditional_t<
+    std::is_same_v<T, double>, double,
+    std::conditional_t<!std::is_integral_v<T>, float,
+                       std::conditional_t<sizeof(T) == 8, uint64_t, uint32_t>>>;
+
+/// See MultiplyFn.
+template <typename S>
+void multiply(const S *a, const S *b, int64_t bStride, S *c, int64_t rows,
+              int64_t k, int64_t n) {
+  const VectorKernels &kernels = vectorKernels();
+  if constexpr (std::is_same_v<S, float>)
+    kernels.multiplyF32(a, b, bStride, c, rows, k, n);
+  else if constexpr (std::is_same_v<S, double>)
+    kernels.multiplyF64(a, b, bStride, c, rows, k, n);
+  else if constexpr (std::is_same_v<S, uint32_t>)
+    kernels.multiplyI32(a, b, bStride, c, rows, k, n);
+  else
+    kernels.multiplyI64(a, b, bStride, c, rows, k, n);
+}
+
+template <typename S>
+S applyActivation(Activation activation, S x) {
+  if constexpr (std::is_integral_v<S>) {
+    return activation == Activation::Relu &&
+                   static_cast<std::make_signed_t<S>>(x) < 0
+               ? S(0)
+               : x;
+  } else {
+    switch (activation) {
+    case Activation::None:
+      return x;
+    case Activation::Relu:
+      return x < 0 ? S(0) : x;
+    case Activation::GeluErf:
+      return S(0.5) * x * (1 + std::erf(x * S(0.70710678118654752440)));
+    case Activation::GeluTanh:
+      return S(0.5) * x *
+             (1 + std::tanh(S(0.79788456080286535588) *
+                            (x + S(0.044715) * x * x * x)));
+    case Activation::Silu:
+      return x / (1 + std::exp(-x));
+    case Activation::Tanh:
+      return std::tanh(x);
+    case Activation::Sigmoid:
+      return 1 / (1 + std::exp(-x));
+    }
+    __builtin_unreachable();
+  }
+}
+
+/// Element of a strided view, widened; sign extension makes wrapping sums
+/// right.
+template <typename S, typename T>
+S widen(T value) {
+  if constexpr (std::is_integral_v<T>)
+    return static_cast<S>(static_cast<int64_t>(value));
+  else
+    return static_cast<S>(value);
+}
+template <typename T, typename S>
+T narrow(S value) {
+  return static_cast<T>(value);
+}
+
+/// Integer activations other than relu mean nothing.
+inline bool isSupported(DType dtype, Activation activation) {
+  return dtype != DType::Bool &&
+         (isFloat(dtype) || activation == Activation::None ||
+          activation == Activation::Relu);
+}
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_PLAINMATH_H

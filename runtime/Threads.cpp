@@ -1,0 +1,54 @@
+//===- Threads.cpp - The threads of one rank ------------------------------===//
+
+#include "Threads.h"
+
+#include <algorithm>
+
+extern "C" {
+void GOMP_parallel(void (*fn)(void *), void *data, unsigned numThreads,
+                   unsigned flags);
+int omp_get_thread_num();
+int omp_get_num_threads();
+int omp_get_max_threads();
+void omp_set_num_threads(int count);
+}
+
+namespace ax::rt {
+
+void setNumThreads(int32_t count) { omp_set_num_threads(count); }
+
+int32_t getNumThreads() { return omp_get_max_threads(); }
+
+namespace {
+
+struct Ranges {
+  int64_t count;
+  detail::RangeFn fn;
+  void *context;
+};
+
+void runRange(void *data) {
+  const Ranges &ranges = *static_cast<Ranges *>(data);
+  int64_t index = omp_get_thread_num(), parts = omp_get_num_threads();
+  int64_t begin = ranges.count * index / parts;
+  int64_t end = ranges.count * (index + 1) / parts;
+  if (begin < end)
+    ranges.fn(ranges.context, begin, end);
+}
+
+} // namespace
+
+void detail::parallelRanges(int64_t count, int64_t grain, RangeFn fn,
+                            void *context) {
+  int64_t most = std::max<int64_t>(1, count / std::max<int64_t>(1, grain));
+  int64_t threads = std::min<int64_t>(getNumThreads(), most);
+  if (threads <= 1) {
+    if (count > 0)
+      fn(context, 0, count);
+    return;
+  }
+  Ranges ranges{count, fn, context};
+  GOMP_parallel(runRange, &ranges, static_cast<unsigned>(threads), 0);
+}
+
+} // namespace ax::rt

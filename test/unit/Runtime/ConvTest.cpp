@@ -1,0 +1,247 @@
+//===- ConvTest.cpp - Convolutions and windows on the CPU -----------------===//
+
+#include "LibraryRunner.h"
+
+using namespace ax;
+using namespace ax::rt;
+
+namespace {
+
+struct Case {
+  std::vector<int64_t> x, w, strides, dilations, padsLow, padsHigh;
+  int64_t groups = 1;
+  std::vector<int64_t> outputPads;
+};
+
+/// NCHW, or NHWC in memory.
+TensorDesc image(DType dtype, const std::vector<int64_t> &sizes, bool last) {
+  TensorDesc view = TensorDesc::dense(dtype, sizes);
+  if (!last)
+    return view;
+  int64_t stride = sizes[1];
+  view.strides[1] = 1;
+  for (size_t d = sizes.size(); d-- > 2;) {
+    view.strides[d] = stride;
+    stride *= sizes[d];
+  }
+  view.strides[0] = stride;
+  return view;
+}
+
+ConvDesc makeDesc(const Case &c, DType dtype, bool transposed, bool last) {
+  ConvDesc desc;
+  desc.strides = c.strides;
+  desc.dilations = c.dilations;
+  desc.padsLow = c.padsLow;
+  desc.padsHigh = c.padsHigh;
+  desc.groups = c.groups;
+  desc.transposed = transposed;
+  std::vector<int64_t> w = c.w, y = c.x;
+  if (transposed)
+    std::swap(w[0], w[1]);
+  y[1] = c.w[0];
+  if (transposed) {
+    // w is [channels, out channels / groups]
+    w[0] = c.x[1];
+    w[1] = c.w[0] / c.groups;
+  }
+  for (size_t d = 0; d < c.strides.size(); ++d) {
+    int64_t reach = (c.w[d + 2] - 1) * c.dilations[d] + 1;
+    y[d + 2] = transposed
+                   ? (c.x[d + 2] - 1) * c.strides[d] + reach - c.padsLow[d] -
+                         c.padsHigh[d] +
+                         (c.outputPads.empty() ? 0 : c.outputPads[d])
+                   : (c.x[d + 2] + c.padsLow[d] + c.padsHigh[d] - reach) /
+                             c.strides[d] +
+                         1;
+  }
+  desc.x = image(dtype, c.x, last);
+  desc.w = TensorDesc::dense(dtype, w);
+  desc.y = image(dtype, y, last);
+  return desc;
+}
+
+/// Adds every product to where it belongs.
+std::vector<double> reference(const ConvDesc &desc,
+                              const std::vector<ViewData> &data) {
+  size_t spatial = desc.strides.size();
+  TensorDesc dense = TensorDesc::dense(DType::F64, desc.y.sizes);
+  std::vector<double> sums(static_cast<size_t>(dense.numElements()), 0);
+  int64_t inPerGroup = desc.x.sizes[1] / desc.groups;
+  int64_t outPerGroup = desc.y.sizes[1] / desc.groups;
+  // Index over [batch, in channel of group, out channel of group, group,
+  // places of the operand whose places are walked, kernel].
+  const TensorDesc &walked = desc.transposed ? desc.x : desc.y;
+  std::vector<int64_t> sizes{desc.x.sizes[0], inPerGroup, outPerGroup,
+                             desc.groups};
+  for (size_t d = 0; d < spatial; ++d)
+    sizes.push_back(walked.sizes[d + 2]);
+  for (size_t d = 0; d < spatial; ++d)
+    sizes.push_back(desc.w.sizes[d + 2]);
+  forEachIndex(sizes, [&](const std::vector<int64_t> &i) {
+    std::vector<int64_t> x{i[0], i[3] * inPerGroup + i[1]};
+    std::vector<int64_t> y{i[0], i[3] * outPerGroup + i[2]};
+    std::vector<int64_t> w{desc.transposed ? x[1] : y[1],
+                           desc.transposed ? i[2] : i[1]};
+    for (size_t d = 0; d < spatial; ++d) {
+      int64_t place = i[4 + d], kernel = i[4 + spatial + d];
+      int64_t other = place * desc.strides[d] + kernel * desc.dilations[d] -
+                      desc.padsLow[d];
+      const TensorDesc &otherView = desc.transposed ? desc.y : desc.x;
+      if (other < 0 || other >= otherView.sizes[d + 2])
+        return;
+      x.push_back(desc.transposed ? place : other);
+      y.push_back(desc.transposed ? other : place);
+      w.push_back(kernel);
+    }
+    int64_t at = 0;
+    for (size_t d = 0; d < y.size(); ++d)
+      at += y[d] * dense.strides[d];
+    sums[static_cast<size_t>(at)] += data[0].get(x) * data[1].get(w);
+  });
+  return sums;
+}
+
+void check(const ConvDesc &desc, int32_t threads = 1) {
+  std::vector<ViewData> data;
+  runLibrary(desc, data, threads);
+  if (testing::Test::HasFatalFailure())
+    return;
+  std::vector<double> sums = reference(desc, data);
+  size_t at = 0;
+  double largest = 0;
+  forEachIndex(desc.y.sizes, [&](const std::vector<int64_t> &index) {
+    double sum = sums[at++];
+    if (desc.hasBias)
+      sum += data[2].get({index[1]});
+    sum = activate(desc.activation, sum);
+    if (desc.hasResidual)
+      sum += data[desc.hasBias ? 3 : 2].get(index);
+    largest = std::max(largest, std::abs(sum - data.back().get(index)));
+  });
+  EXPECT_LE(largest, 8 * tolerance(desc.y.dtype)) << toString(desc);
+}
+
+const Case cases[] = {
+    {{2, 3, 9}, {4, 3, 3}, {2}, {1}, {1}, {1}, 1, {}},
+    {{1, 4, 8, 7}, {6, 4, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 1, {}},
+    {{2, 16, 5, 4}, {32, 16, 1, 1}, {2, 1}, {1, 1}, {0, 0}, {0, 0}, 1, {}},
+    {{1, 8, 9, 9}, {8, 1, 3, 3}, {1, 2}, {1, 1}, {1, 0}, {1, 2}, 8, {}},
+    {{1, 8, 9, 9}, {4, 2, 3, 2}, {1, 1}, {2, 3}, {2, 1}, {2, 0}, 4, {}},
+    {{1, 2, 5, 6, 7},
+     {3, 2, 2, 3, 3},
+     {1, 2, 1},
+     {1, 1, 2},
+     {0, 1, 2},
+     {1, 1, 2},
+     1,
+     {}},
+    {{1, 3, 9, 9}, {16, 3, 7, 7}, {2, 2}, {1, 1}, {3, 3}, {3, 3}, 1, {}},
+};
+
+TEST(ConvTest, EveryForm) {
+  for (const Case &c : cases)
+    for (DType type : {DType::F32, DType::BF16, DType::F16, DType::F64})
+      for (bool last : {false, true}) {
+        ConvDesc desc = makeDesc(c, type, false, last);
+        check(desc);
+        desc.hasBias = true;
+        desc.constantW = true;
+        desc.activation = Activation::Relu;
+        check(desc);
+        desc.hasResidual = true;
+        desc.activation = Activation::Silu;
+        check(desc, 2);
+      }
+}
+
+TEST(ConvTest, Transposed) {
+  for (Case c : cases)
+    for (bool padded : {false, true})
+      for (DType type : {DType::F32, DType::F64})
+        for (bool last : {false, true}) {
+          if (padded)
+            for (int64_t stride : c.strides)
+              c.outputPads.push_back(stride - 1);
+          ConvDesc desc = makeDesc(c, type, true, last);
+          check(desc);
+          desc.hasBias = true;
+          desc.constantW = true;
+          check(desc);
+        }
+}
+
+/// Windows, by definition.
+void checkPool(const PoolDesc &desc, int32_t threads = 1) {
+  std::vector<ViewData> data;
+  runLibrary(desc, data, threads);
+  if (testing::Test::HasFatalFailure())
+    return;
+  double largest = 0;
+  forEachIndex(desc.y.sizes, [&](const std::vector<int64_t> &y) {
+    double max = -INFINITY, sum = 0, count = 0;
+    forEachIndex(desc.kernel, [&](const std::vector<int64_t> &kernel) {
+      std::vector<int64_t> x{y[0], y[1]};
+      bool inside = true, padded = true;
+      for (size_t d = 0; d < kernel.size(); ++d) {
+        int64_t at = y[d + 2] * desc.strides[d] +
+                     kernel[d] * desc.dilations[d] - desc.padsLow[d];
+        x.push_back(at);
+        inside &= at >= 0 && at < desc.x.sizes[d + 2];
+        padded &= at >= -desc.padsLow[d] &&
+                  at < desc.x.sizes[d + 2] + desc.padsHigh[d];
+      }
+      if (inside) {
+        max = std::max(max, data[0].get(x));
+        sum += data[0].get(x);
+      }
+      count += inside || (padded && desc.countIncludePad);
+    });
+    double want = desc.kind == PoolKind::Max   ? max
+                  : desc.kind == PoolKind::Sum ? sum
+                                               : sum / count;
+    largest = std::max(largest, std::abs(want - data[1].get(y)));
+  });
+  EXPECT_LE(largest, 4 * tolerance(desc.y.dtype)) << toString(desc);
+}
+
+TEST(PoolTest, EveryForm) {
+  for (const Case &c : cases)
+    for (DType type : {DType::F32, DType::F16, DType::F64, DType::I8})
+      for (PoolKind kind : {PoolKind::Max, PoolKind::Avg, PoolKind::Sum})
+        for (bool last : {false, true})
+          for (bool includePad : {false, true}) {
+            if (kind == PoolKind::Avg && !isFloat(type))
+              continue;
+            PoolDesc desc;
+            desc.kind = kind;
+            desc.kernel.assign(c.w.begin() + 2, c.w.end());
+            desc.strides = c.strides;
+            desc.dilations = c.dilations;
+            desc.padsLow = c.padsLow;
+            desc.padsHigh = c.padsHigh;
+            // Padding must be smaller than the window.
+            for (size_t d = 0; d < desc.kernel.size(); ++d) {
+              int64_t most = desc.kernel[d] - 1;
+              desc.padsLow[d] = std::min(desc.padsLow[d], most);
+              desc.padsHigh[d] = std::min(desc.padsHigh[d], most);
+            }
+            desc.countIncludePad = includePad;
+            std::vector<int64_t> y = c.x;
+            // Rounded up: the last window may reach past the padding.
+            for (size_t d = 0; d < desc.kernel.size(); ++d) {
+              int64_t reach = (desc.kernel[d] - 1) * c.dilations[d] + 1;
+              int64_t room =
+                  c.x[d + 2] + desc.padsLow[d] + desc.padsHigh[d] - reach;
+              y[d + 2] = (room + c.strides[d] - 1) / c.strides[d] + 1;
+              while ((y[d + 2] - 1) * c.strides[d] >=
+                     c.x[d + 2] + desc.padsLow[d])
+                --y[d + 2];
+            }
+            desc.x = image(type, c.x, last);
+            desc.y = image(type, y, last);
+            checkPool(desc, last ? 2 : 1);
+          }
+}
+
+} // namespace

@@ -1,0 +1,227 @@
+//===- MatmulTest.cpp - Matrix products on the CPU ------------------------===//
+
+#include "LibraryRunner.h"
+
+using namespace ax;
+using namespace ax::rt;
+
+namespace {
+
+TensorDesc transposed(TensorDesc view) {
+  // The same sizes, stored with the last two dimensions swapped.
+  std::swap(view.sizes[view.sizes.size() - 1],
+            view.sizes[view.sizes.size() - 2]);
+  view = TensorDesc::dense(view.dtype, view.sizes);
+  std::swap(view.sizes[view.sizes.size() - 1],
+            view.sizes[view.sizes.size() - 2]);
+  std::swap(view.strides[view.sizes.size() - 1],
+            view.strides[view.sizes.size() - 2]);
+  return view;
+}
+
+void check(const MatmulDesc &desc, int32_t threads = 1, bool constants = true) {
+  std::vector<ViewData> data;
+  runLibrary(desc, data, threads, constants);
+  if (testing::Test::HasFatalFailure())
+    return;
+  // In-place residuals are overwritten: make the inputs again.
+  std::vector<ViewData> inputs;
+  std::mt19937 random(7);
+  for (int i = 0; i < numArguments(desc); ++i) {
+    inputs.emplace_back(argumentDesc(desc, i));
+    inputs.back().fillRandom(random);
+  }
+  size_t rank = desc.c.sizes.size();
+  int64_t k = desc.a.sizes[rank - 1];
+  const ViewData &c = data.back();
+  double largest = 0;
+  forEachIndex(desc.c.sizes, [&](std::vector<int64_t> index) {
+    std::vector<int64_t> ia = index, ib = index;
+    double sum = 0;
+    for (int64_t i = 0; i < k; ++i) {
+      ia[rank - 1] = i;
+      ib[rank - 2] = i;
+      sum += inputs[0].get(ia) * inputs[1].get(ib);
+    }
+    if (desc.hasBias)
+      sum += inputs[2].get({index[rank - 1]});
+    sum = activate(desc.activation, sum);
+    if (desc.hasResidual)
+      sum += inputs[desc.hasBias ? 3 : 2].get(index);
+    largest = std::max(largest, std::abs(c.get(index) - sum));
+  });
+  EXPECT_LE(largest, tolerance(desc.c.dtype) * std::sqrt(double(k) + 1))
+      << toString(desc);
+}
+
+MatmulDesc makeDesc(DType dtype, std::vector<int64_t> batch, int64_t m,
+                    int64_t k, int64_t n) {
+  auto sizes = [&](int64_t rows, int64_t columns) {
+    std::vector<int64_t> result = batch;
+    result.push_back(rows);
+    result.push_back(columns);
+    return result;
+  };
+  MatmulDesc desc;
+  desc.a = TensorDesc::dense(dtype, sizes(m, k));
+  desc.b = TensorDesc::dense(dtype, sizes(k, n));
+  desc.c = TensorDesc::dense(dtype, sizes(m, n));
+  return desc;
+}
+
+const DType types[] = {DType::F32,  DType::F64, DType::F16,
+                       DType::BF16, DType::I8,  DType::I32,
+                       DType::I64,  DType::U8,  DType::U32};
+
+TEST(MatmulTest, EveryTypeAndEpilogue) {
+  for (DType type : types)
+    for (Activation activation : allActivations)
+      for (int flags = 0; flags < 8; ++flags) {
+        if (!isFloat(type) && (activation != Activation::None))
+          continue;
+        MatmulDesc desc = makeDesc(type, {}, 5, 19, 35);
+        desc.activation = activation;
+        desc.hasBias = flags & 1;
+        desc.hasResidual = flags & 2;
+        desc.residual = desc.c;
+        desc.constantB = flags & 4;
+        check(desc);
+      }
+}
+
+TEST(MatmulTest, Transposes) {
+  for (DType type : {DType::F32, DType::F64, DType::BF16})
+    for (int flags = 0; flags < 8; ++flags) {
+      MatmulDesc desc = makeDesc(type, {}, 33, 20, 48);
+      if (flags & 1)
+        desc.a = transposed(desc.a);
+      if (flags & 2)
+        desc.b = transposed(desc.b);
+      desc.constantB = flags & 4;
+      check(desc);
+    }
+}
+
+TEST(MatmulTest, Batches) {
+  for (DType type : {DType::F32, DType::I32}) {
+    check(makeDesc(type, {3}, 4, 5, 6));
+    check(makeDesc(type, {2, 3}, 4, 5, 6));
+    // Weights without a batch: the batch becomes rows.
+    MatmulDesc desc = makeDesc(type, {2, 3}, 4, 5, 6);
+    desc.b = TensorDesc::dense(type, {1, 1, 5, 6});
+    desc.constantB = true;
+    desc.hasResidual = true;
+    desc.residual = desc.c;
+    check(desc);
+    // Broadcast by a stride of 0, on either side.
+    desc = makeDesc(type, {2, 3}, 4, 5, 6);
+    desc.a.strides = {20, 0, 5, 1};
+    check(desc);
+    desc = makeDesc(type, {2, 3}, 4, 5, 6);
+    desc.b.strides = {0, 30, 6, 1};
+    check(desc);
+    desc.a.strides = {0, 20, 5, 1};
+    check(desc);
+    // Heads: [batch, rows, head, k] seen as [batch, head, rows, k].
+    desc = makeDesc(type, {2, 3}, 4, 5, 6);
+    desc.a.strides = {60, 5, 15, 1};
+    desc.c.strides = {72, 6, 18, 1};
+    check(desc);
+    // Rows that are broadcast.
+    desc = makeDesc(type, {}, 4, 5, 6);
+    desc.a.strides = {0, 1};
+    check(desc);
+    desc.hasResidual = true;
+    desc.residual = desc.c;
+    desc.residual.strides = {0, 1};
+    check(desc);
+  }
+}
+
+TEST(MatmulTest, OddSizes) {
+  for (DType type : {DType::F32, DType::F64})
+    for (auto [m, k, n] : {std::tuple<int64_t, int64_t, int64_t>{1, 1, 1},
+                           {1, 64, 1},
+                           {7, 1, 9},
+                           {1, 300, 257},
+                           {130, 70, 1},
+                           {3, 0, 4},
+                           {0, 5, 4},
+                           {64, 512, 100}}) {
+      MatmulDesc desc = makeDesc(type, {}, m, k, n);
+      desc.hasBias = true;
+      check(desc);
+      desc.constantB = k > 0;
+      check(desc);
+      desc.b = transposed(desc.b);
+      check(desc);
+    }
+}
+
+TEST(MatmulTest, StridedViews) {
+  MatmulDesc desc = makeDesc(DType::F32, {}, 6, 7, 8);
+  desc.a.strides = {20, 2};
+  check(desc);
+  desc = makeDesc(DType::F32, {}, 6, 7, 8);
+  desc.b.strides = {3, 30};
+  check(desc);
+  desc = makeDesc(DType::F32, {}, 6, 7, 8);
+  desc.c.strides = {40, 3};
+  check(desc);
+  desc = makeDesc(DType::F32, {}, 6, 7, 8);
+  desc.a.strides = {24, 1};
+  desc.c.strides = {40, 1};
+  check(desc);
+}
+
+TEST(MatmulTest, Threads) {
+  for (DType type : {DType::F32, DType::F64, DType::F16}) {
+    MatmulDesc desc = makeDesc(type, {2}, 67, 65, 43);
+    desc.hasBias = true;
+    check(desc, 3);
+  }
+}
+
+TEST(MatmulTest, ResidualInPlace) {
+  MatmulDesc desc = makeDesc(DType::F32, {}, 17, 33, 40);
+  desc.hasResidual = true;
+  desc.residual = desc.c;
+  desc.activation = Activation::Relu;
+  desc.constantB = true;
+  std::vector<ViewData> data, separate;
+  runLibrary(desc, separate);
+  std::mt19937 random(7);
+  for (int i = 0; i < 4; ++i) {
+    data.emplace_back(argumentDesc(desc, i));
+    data.back().fillRandom(random);
+  }
+  auto devices = createCpuDevices(1);
+  devices[0]->attachThread();
+  auto op =
+      llvm::cantFail(devices[0]->prepare(desc, {data[1].memory.data(), 0}));
+  auto stream = llvm::cantFail(devices[0]->createStream());
+  auto workspace =
+      llvm::cantFail(devices[0]->allocate(op->getWorkspaceBytes() + 64));
+  void *c = data[2].memory.mutableData();
+  void *addresses[] = {data[0].memory.mutableData(),
+                       data[1].memory.mutableData(), c, c};
+  llvm::cantFail(stream->execute(*op, addresses, workspace->getAddress()));
+  EXPECT_TRUE(data[2].memory.isIdentical(separate[3].memory));
+}
+
+// Ranks that pack the same weights in the same way share the copy.
+TEST(MatmulTest, PackedWeightsAreShared) {
+  MatmulDesc desc = makeDesc(DType::F32, {}, 64, 256, 256);
+  desc.constantB = true;
+  auto devices = createCpuDevices(2);
+  std::vector<float> weights(256 * 256, 1.0f);
+  auto first = llvm::cantFail(devices[0]->prepare(desc, {weights.data(), 17}));
+  if (first->readsConstant())
+    GTEST_SKIP() << "this processor's matmul takes plain weights";
+  // The same identity: nothing is read.
+  auto second = llvm::cantFail(
+      devices[1]->prepare(desc, {reinterpret_cast<void *>(64), 17}));
+  EXPECT_FALSE(second->readsConstant());
+}
+
+} // namespace
