@@ -1,6 +1,7 @@
 //===- Fusion.cpp - What is computed together -----------------------------===//
 #include "ax/Codegen/Fusion.h"
 
+#include "ChannelsLast.h"
 #include "FusionGroups.h"
 #include "Library.h"
 #include "mlir/IR/Dominance.h"
@@ -69,8 +70,7 @@ static MemoryValues findMemoryValues(Block &block) {
     if (isLibraryOp(&op)) {
       LibraryCall call = makeLibraryCall(&op, isConstant, inMemory);
       while (!call.wantsDense.empty()) {
-        for (OpOperand *operand : call.wantsDense)
-          inMemory.insert(operand->get());
+        inMemory.insert(call.wantsDense.begin(), call.wantsDense.end());
         call = makeLibraryCall(&op, isConstant, inMemory);
       }
       for (const LibraryCall::Argument &argument : call.arguments)
@@ -216,6 +216,7 @@ void fuse(ProgramOp program, bool separately) {
   Block &block = program.getBody().front();
   removeUnused(block);
   splitActivations(block);
+  putChannelsLast(block);
   absorbTransposes(block);
   removeUnused(block);
   IRRewriter rewriter(program.getContext());

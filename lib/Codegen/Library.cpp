@@ -79,14 +79,45 @@ private:
   rt::TensorDesc denseArgument(OpOperand &operand) {
     View view = argument(operand);
     if (!view.isDense())
-      call.wantsDense.push_back(&operand);
+      call.wantsDense.push_back(operand.get());
     return rt::TensorDesc::dense(dtypeOf(view.base), toVector(view.sizes));
+  }
+  /// An operand without gaps, its dimensions in any order.
+  rt::TensorDesc packedArgument(OpOperand &operand) {
+    View view = argument(operand);
+    auto dims = llvm::to_vector(llvm::seq<int64_t>(0, view.sizes.size()));
+    llvm::stable_sort(dims, [&](int64_t a, int64_t b) {
+      return view.strides[a] > view.strides[b];
+    });
+    View ordered{view.base, view.offset, {}, {}};
+    for (int64_t dim : dims) {
+      ordered.sizes.push_back(view.sizes[dim]);
+      ordered.strides.push_back(view.strides[dim]);
+    }
+    if (!ordered.isDense())
+      call.wantsDense.push_back(operand.get());
+    return desc(view);
+  }
+  /// An operand in memory as the result is: seen through the same transpose.
+  void residualArgument(OpOperand &operand, const rt::TensorDesc &result) {
+    View view = argument(operand);
+    for (auto [size, stride, wanted] :
+         llvm::zip_equal(view.sizes, view.strides, result.strides)) {
+      if (size == 1 || stride == wanted)
+        continue;
+      auto transpose = operand.get().getDefiningOp<TransposeOp>();
+      bool isPermuted = op->hasAttr(kResultPermutation);
+      assert((!isPermuted || transpose) && "made together with the result");
+      call.wantsDense.push_back(isPermuted ? transpose.getOperand()
+                                           : operand.get());
+      return;
+    }
   }
   /// An operand whose innermost dimension is contiguous.
   rt::TensorDesc rowArgument(OpOperand &operand) {
     View view = argument(operand);
     if (view.sizes.back() != 1 && view.strides.back() != 1)
-      call.wantsDense.push_back(&operand);
+      call.wantsDense.push_back(operand.get());
     return desc(view);
   }
   rt::TensorDesc result(Value value) {
@@ -115,9 +146,9 @@ private:
       matmul.residual = made->residual;
     }
     if (fault.a)
-      call.wantsDense.push_back(&a);
+      call.wantsDense.push_back(a.get());
     if (fault.b)
-      call.wantsDense.push_back(&b);
+      call.wantsDense.push_back(b.get());
     assert((made || !call.wantsDense.empty()) && "dense operands always fit");
     matmul.constantB = isConstant(call.arguments[1].base);
     call.desc = matmul;
@@ -185,7 +216,7 @@ private:
   template <typename Op>
   rt::ConvDesc convolution(Op conv) {
     rt::ConvDesc out;
-    out.x = denseArgument(conv.getXMutable());
+    out.x = packedArgument(conv.getXMutable());
     out.w = denseArgument(conv.getWMutable());
     out.constantW = isConstant(call.arguments[1].base);
     if (conv.getBias()) {
@@ -205,7 +236,7 @@ private:
     rt::ConvDesc out = convolution(conv);
     if (conv.getResidual()) {
       out.hasResidual = true;
-      denseArgument(conv.getResidualMutable()[0]);
+      residualArgument(conv.getResidualMutable()[0], out.y);
     }
     if (auto kind = conv.getActivation())
       out.activation = *libraryActivation(*kind);
@@ -222,7 +253,7 @@ private:
     out.kind = pool.getKind() == PoolKind::max   ? rt::PoolKind::Max
                : pool.getKind() == PoolKind::avg ? rt::PoolKind::Avg
                                                  : rt::PoolKind::Sum;
-    out.x = denseArgument(pool.getXMutable());
+    out.x = packedArgument(pool.getXMutable());
     out.y = result(pool.getResult());
     out.kernel = toVector(pool.getKernel());
     out.strides = toVector(pool.getStrides());

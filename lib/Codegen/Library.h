@@ -19,9 +19,9 @@ struct LibraryCall {
     int64_t byteOffset = 0;
   };
   llvm::SmallVector<Argument> arguments;
-  /// Operands that no description can take as they are (a view whose strides
-  /// do not fit): they want to be in memory, dense. The rest is not valid then.
-  llvm::SmallVector<mlir::OpOperand *> wantsDense;
+  /// Not empty: values that must be in memory, dense, before a description
+  /// can take the operands (their strides do not fit). The rest is not valid.
+  llvm::SmallVector<mlir::Value> wantsDense;
 };
 
 /// `isConstant` tells which values never change between runs.

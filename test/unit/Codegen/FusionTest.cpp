@@ -262,3 +262,26 @@ TEST(Fusion, TransposedWeightLikeOperandIsReadInPlace) {
       r);
   EXPECT_EQ(fused.kernels, 0u);
 }
+
+TEST(Fusion, ImagesKeepTheirChannelsLast) {
+  std::string x = f32("2x3x6x6"), w = f32("4x3x3x3"), y = f32("2x4x6x6"),
+              v = f32("4x4x3x3"), s = f32("4x1x1"), p = f32("2x4x3x3"),
+              r = f32("2x4");
+  std::string conv = " strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] : ";
+  Fused fused = fuseAndRun(
+      {x, w, v, s},
+      "%a = ax.conv %x0, %x1" + conv + x + ", " + w + " -> " + y +
+          "\n%m = ax.binary mul %a, %x3 : " + y + ", " + s + " -> " + y +
+          "\n%b = ax.conv %m, %x2 residual %m : " + y + conv + y + ", " + v +
+          " -> " + y + "\n%c = ax.binary add %b, %a : " + y + ", " + y +
+          " -> " + y + "\n%d = ax.concat %c, %a dim 0 : " + y + ", " + y +
+          " -> " + f32("4x4x6x6") + "\n%e = ax.slice %d starts [1, 0, 0, 0] "
+          "steps [1, 1, 1, 1] : " + f32("4x4x6x6") + " -> " + y +
+          "\n%f = ax.pool max %e kernel [2, 2] strides [2, 2] pads "
+          "[0, 0, 0, 0] dilations [1, 1] ceil_extra [0, 0] : " +
+          y + " -> " + p + "\n%r = ax.reduce sum %f dims [2, 3] : " + p +
+          " -> " + r,
+      r);
+  EXPECT_EQ(fused.others, (std::vector<std::string>{"conv", "conv", "pool"}));
+  EXPECT_EQ(fused.kernels, 3u);
+}

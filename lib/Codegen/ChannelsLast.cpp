@@ -1,0 +1,176 @@
+//===- ChannelsLast.cpp - Images with their channels innermost ------------===//
+#include "ChannelsLast.h"
+
+#include "Library.h"
+#include "mlir/IR/ImplicitLocOpBuilder.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+namespace {
+
+using Permutation = SmallVector<int64_t>;
+
+/// Result dimension i is operand dimension channelsLast(rank)[i].
+Permutation channelsLast(int64_t rank) {
+  Permutation permutation{0};
+  for (int64_t i = 2; i < rank; ++i)
+    permutation.push_back(i);
+  permutation.push_back(1);
+  return permutation;
+}
+
+Permutation inverse(ArrayRef<int64_t> permutation) {
+  Permutation result(permutation.size());
+  for (auto [i, from] : llvm::enumerate(permutation))
+    result[from] = i;
+  return result;
+}
+
+template <typename T>
+SmallVector<T> permuted(ArrayRef<T> values, ArrayRef<int64_t> permutation) {
+  SmallVector<T> result;
+  for (int64_t from : permutation)
+    result.push_back(values[from]);
+  return result;
+}
+
+class ChannelsLast {
+public:
+  explicit ChannelsLast(Block &block)
+      : block(block), builder(UnknownLoc::get(block.front().getContext()),
+                              block.front().getContext()) {}
+
+  void run() {
+    bool any = false;
+    for (Operation &op : llvm::make_early_inc_range(block)) {
+      builder.setLoc(op.getLoc());
+      if (isa<ConvOp, PoolOp>(op)) {
+        convert(&op);
+        any = true;
+      } else if (any) {
+        if (auto reduce = dyn_cast<ReduceOp>(op))
+          sinkReduce(reduce);
+        else
+          sink(&op);
+      }
+    }
+  }
+
+private:
+  /// `value` transposed; looks through a transpose that makes it.
+  Value transpose(Value value, ArrayRef<int64_t> permutation) {
+    Permutation whole(permutation);
+    if (auto made = value.getDefiningOp<TransposeOp>()) {
+      value = made.getOperand();
+      whole = permuted(made.getPermutation(), permutation);
+    }
+    if (llvm::equal(whole, llvm::seq<int64_t>(0, whole.size())))
+      return value;
+    RankedTensorType type = tensorType(value);
+    return TransposeOp::create(
+        builder, type.clone(permuted(type.getShape(), whole)), value, whole);
+  }
+
+  void convert(Operation *op) {
+    RankedTensorType type = tensorType(op->getResult(0));
+    if (type.getRank() < 3)
+      return;
+    Permutation last = channelsLast(type.getRank()), back = inverse(last);
+    builder.setInsertionPoint(op);
+    auto relay = [&](OpOperand &operand) {
+      Value inMemory = transpose(operand.get(), last);
+      RankedTensorType from = tensorType(operand.get());
+      operand.set(TransposeOp::create(builder, from, inMemory, back));
+    };
+    relay(op->getOpOperand(0));
+    if (auto conv = dyn_cast<ConvOp>(op); conv && conv.getResidual())
+      relay(conv.getResidualMutable()[0]);
+    op->setAttr(kResultPermutation, builder.getDenseI64ArrayAttr(last));
+    op->getResult(0).setType(type.clone(permuted(type.getShape(), last)));
+    replaceByTransposed(op, type, back);
+  }
+
+  /// Users of `op` see its result through a transpose to `type`.
+  void replaceByTransposed(Operation *op, RankedTensorType type,
+                           ArrayRef<int64_t> permutation) {
+    builder.setInsertionPointAfter(op);
+    Value result = op->getResult(0);
+    auto back = TransposeOp::create(builder, type, result, permutation);
+    result.replaceAllUsesExcept(back, back);
+  }
+
+  /// The transpose that makes the largest operand; null when there is none.
+  TransposeOp sunkTranspose(Operation *op) {
+    TransposeOp found;
+    int64_t elements = tensorType(op->getResult(0)).getNumElements();
+    for (Value operand : op->getOperands()) {
+      RankedTensorType type = tensorType(operand);
+      if (!isa<ConcatOp>(op) && type.getNumElements() != elements)
+        continue; // Broadcast: small.
+      auto made = operand.getDefiningOp<TransposeOp>();
+      if (!made || (found && found.getPermutation() != made.getPermutation()))
+        return {};
+      found = made;
+    }
+    return found;
+  }
+
+  void sink(Operation *op) {
+    bool isElementwise =
+        isa<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp>(op);
+    if (!isElementwise && !isa<ConcatOp>(op))
+      return;
+    TransposeOp above = sunkTranspose(op);
+    RankedTensorType type = tensorType(op->getResult(0));
+    if (!above || tensorType(above).getRank() != type.getRank())
+      return;
+    Permutation down(above.getPermutation()), up = inverse(down);
+    builder.setInsertionPoint(op);
+    for (OpOperand &operand : op->getOpOperands()) {
+      RankedTensorType from = tensorType(operand.get());
+      if (from.getRank() == 0)
+        continue;
+      Value value = operand.get();
+      if (from.getRank() < type.getRank()) {
+        SmallVector<int64_t> shape(type.getRank() - from.getRank(), 1);
+        llvm::append_range(shape, from.getShape());
+        value = ReshapeOp::create(builder, from.clone(shape), value);
+      }
+      operand.set(transpose(value, up));
+    }
+    if (auto concat = dyn_cast<ConcatOp>(op))
+      concat.setDim(down[concat.getDim()]);
+    op->getResult(0).setType(type.clone(permuted(type.getShape(), up)));
+    replaceByTransposed(op, type, down);
+  }
+
+  /// Over the same elements where they are, if what remains keeps its order.
+  void sinkReduce(ReduceOp reduce) {
+    auto above = reduce.getOperand().getDefiningOp<TransposeOp>();
+    if (!above)
+      return;
+    ArrayRef<int64_t> down = above.getPermutation();
+    SmallVector<int64_t> dims, kept;
+    for (auto [i, from] : llvm::enumerate(down)) {
+      bool isReduced =
+          llvm::is_contained(reduce.getDims(), static_cast<int64_t>(i));
+      (isReduced ? dims : kept).push_back(from);
+    }
+    if (reduce.getKeepDims() || !llvm::is_sorted(kept))
+      return;
+    llvm::sort(dims);
+    reduce.setOperand(above.getOperand());
+    reduce.setDims(dims);
+  }
+
+  Block &block;
+  ImplicitLocOpBuilder builder;
+};
+
+} // namespace
+
+void putChannelsLast(Block &block) { ChannelsLast(block).run(); }
+
+} // namespace ax::codegen
