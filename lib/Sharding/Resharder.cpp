@@ -114,8 +114,8 @@ public:
   Search(const Layout &from, const Layout &to, const Pricer &priceOf)
       : from(from), to(to), priceOf(priceOf) {}
 
-  /// The cheapest path not dearer than `bound`; nothing when there is none or
-  /// the layouts are too many.
+  /// The cheapest path not dearer than `bound`; with very many layouts the
+  /// cheapest of those seen. Nothing when there is none.
   std::optional<std::vector<Step>> run(Price bound);
 
 private:
@@ -130,7 +130,7 @@ private:
   void offer(const Layout &layout, StepKind kind, SubAxes axes, int dim,
              int toDim, Layout result);
 
-  static constexpr size_t maxVisited = 4000;
+  static constexpr size_t maxVisited = 500;
 
   struct Node {
     Price price;
@@ -372,30 +372,31 @@ std::optional<std::vector<Step>> Search::run(Price limit) {
   bound = limit;
   if (!findAtoms())
     return std::nullopt;
-  const std::string goal = keyOf(to);
-  std::string start = keyOf(from);
+  const std::string goal = keyOf(to), start = keyOf(from);
   nodes[start].layout = from;
   queue.push({Price(), 0, start});
-  size_t visited = 0;
-  while (!queue.empty() && visited < maxVisited) {
+  for (size_t visited = 0; !queue.empty() && visited < maxVisited;) {
     current = std::get<2>(queue.top());
     queue.pop();
     Node &node = nodes[current];
     if (node.done)
       continue;
+    if (current == goal)
+      break;
     node.done = true;
     ++visited;
-    if (current == goal) {
-      std::vector<Step> steps;
-      for (std::string at = goal; at != start; at = nodes[at].parent)
-        steps.push_back(nodes[at].step);
-      std::reverse(steps.begin(), steps.end());
-      return steps;
-    }
     const Layout layout = node.layout;
     expand(layout);
+    if (auto reached = nodes.find(goal); reached != nodes.end())
+      bound = std::min(bound, reached->second.price);
   }
-  return std::nullopt;
+  if (!nodes.count(goal))
+    return std::nullopt;
+  std::vector<Step> steps;
+  for (std::string at = goal; at != start; at = nodes[at].parent)
+    steps.push_back(nodes[at].step);
+  std::reverse(steps.begin(), steps.end());
+  return steps;
 }
 
 /// Reduces and gathers all that differs, then slices.

@@ -431,7 +431,7 @@ TEST_F(PropagateTest, PartialMaximumPassesReshape) {
 TEST_F(PropagateTest, OrderOfOpsDoesNotMatter) {
   Mesh mesh({{"data", 2}, {"row", 2}, {"col", 4}});
   std::mt19937 random(3);
-  for (int round = 0; round < 16; ++round) {
+  for (int round = 0; round < 8; ++round) {
     Transformer t;
     t.fusedQkv = round & 1;
     t.gated = round & 2;
@@ -440,7 +440,7 @@ TEST_F(PropagateTest, OrderOfOpsDoesNotMatter) {
     t.build();
     t.megatron(axes(mesh, {"col"}));
     t.dataParallel(axes(mesh, {"data"}));
-    if (round & 16)
+    if (round >= 4)
       for (int residual : t.residuals)
         t.b.pinDim(residual, 1, axes(mesh, {"col"}));
     // Some strange pins: conflicts everywhere.

@@ -142,7 +142,7 @@ std::vector<int64_t> randomShape(Random &random) {
 TEST(ReshardRandom, PathsMapLayouts) {
   Random random(7);
   int collectives = 0;
-  for (int round = 0; round < 2000; ++round) {
+  for (int round = 0; round < 1000; ++round) {
     Mesh mesh = randomMesh(random);
     std::vector<int64_t> shape = randomShape(random);
     Layout from = randomLayout(random, shape, mesh);
@@ -193,7 +193,7 @@ TEST(ReshardRandom, PathsMapLayouts) {
     if (::testing::Test::HasFailure())
       return;
   }
-  EXPECT_GT(collectives, 1500);
+  EXPECT_GT(collectives, 700);
 }
 
 /// Every layout of `shape` in which each axis splits some dimension's last
