@@ -21,7 +21,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "ax/Dialect/AxDialect.h.inc"
-#include "ax/Dialect/AxEnums.h.inc"
+#include "ax/Dialect/AxEnums.h"
 
 #define GET_ATTRDEF_CLASSES
 #include "ax/Dialect/AxAttrs.h.inc"

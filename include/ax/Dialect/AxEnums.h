@@ -1,0 +1,13 @@
+//===- AxEnums.h - Kinds of operations --------------------------*- C++ -*-===//
+//
+// The enums alone, for code that does not need the operation classes.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_DIALECT_AXENUMS_H
+#define AX_DIALECT_AXENUMS_H
+
+#include "mlir/IR/OpImplementation.h"
+
+#include "ax/Dialect/AxEnums.h.inc"
+
+#endif // AX_DIALECT_AXENUMS_H

@@ -1,0 +1,52 @@
+//===- Import.h - ONNX model to ax IR ---------------------------*- C++ -*-===//
+//
+// A model file is untrusted: whatever it holds, the functions here return a
+// module or an AxError (BadModel, Unsupported, InputOutput, Usage), and never
+// read outside the model's folder.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_IMPORT_IMPORT_H
+#define AX_IMPORT_IMPORT_H
+
+#include "ax/Support/HostTensor.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+#include <map>
+#include <string>
+
+namespace ax::import {
+
+struct ImportOptions {
+  /// Size of each symbolic dimension: `--dim batch=8`.
+  std::map<std::string, int64_t> dims;
+  /// Whole shape of an input: `--shape input_ids=8x128`.
+  std::map<std::string, Shape> shapes;
+  /// Inputs that become constants: `--const INPUT=FILE.npy`.
+  std::map<std::string, HostTensor> constants;
+  /// Compute at compile time what depends only on (small) weights. Off where
+  /// weights change from step to step.
+  bool foldWeights = true;
+};
+
+/// The module `ax.plan @model { ax.state...; ax.program @main }`: plain tensor
+/// types, static shapes, no mesh. Operations carry the name of their ONNX node
+/// (and the exporter's scope) as location. Weights are `ax.state`s that refer
+/// to files in the model's folder, which the plan's attribute `ax.model_dir`
+/// names; they are not read.
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+importModel(llvm::StringRef path, const ImportOptions &options,
+            mlir::MLIRContext &context);
+
+struct NamedTensor {
+  std::string name;
+  HostTensor tensor;
+};
+
+/// A serialised TensorProto: `test_data_set_0/input_0.pb`.
+llvm::Expected<NamedTensor> readTensorProto(llvm::StringRef path);
+
+} // namespace ax::import
+
+#endif // AX_IMPORT_IMPORT_H

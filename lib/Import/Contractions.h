@@ -1,0 +1,26 @@
+//===- Contractions.h - Contractions that several operators use -*- C++ -*-===//
+#ifndef AX_LIB_IMPORT_CONTRACTIONS_H
+#define AX_LIB_IMPORT_CONTRACTIONS_H
+
+#include "Node.h"
+
+namespace ax::import {
+
+/// NumPy's matmul.
+Value matmul(Emitter &b, Value lhs, Value rhs);
+
+/// The window that a convolution's or pool's attributes describe for `x`
+/// [batch, channels, spatial...]. `kernel` is the default of `kernel_shape`.
+/// Fails unless every attribute has one entry (pads: two) a dimension.
+std::optional<Window> readWindow(Node &n, Value x, ArrayRef<int64_t> kernel);
+
+/// A convolution with the node's attributes; `bias` may be null.
+Value importConvolution(Node &n, Value x, Value w, Value bias);
+
+/// Completes a pool's window: pads of `auto_pad`, and how far the last window
+/// reaches beyond them in ceil mode.
+bool finishPoolWindow(Node &n, Value x, Window &window);
+
+} // namespace ax::import
+
+#endif // AX_LIB_IMPORT_CONTRACTIONS_H

@@ -1,0 +1,420 @@
+//===- Emitter.cpp - Emission, constants, folding -------------------------===//
+
+#include "Emitter.h"
+
+#include "ax/Dialect/Ax.h"
+
+#include "mlir/IR/Verifier.h"
+
+using namespace ax;
+using namespace ax::import;
+using mlir::RankedTensorType;
+
+/// Constants of more elements than this are not made by folding.
+static constexpr int64_t maxFoldElements = int64_t(1) << 25;
+/// Above this, constants whose elements are all the same stay one number.
+static constexpr int64_t minUniformElements = 256;
+/// Weights up to this size are read and folded like constants.
+static constexpr int64_t maxFoldWeightBytes = 64 << 10;
+
+mlir::Type ax::import::toElementType(mlir::MLIRContext *context, DType type) {
+  switch (type) {
+  case DType::F32:
+    return mlir::Float32Type::get(context);
+  case DType::F64:
+    return mlir::Float64Type::get(context);
+  case DType::F16:
+    return mlir::Float16Type::get(context);
+  case DType::BF16:
+    return mlir::BFloat16Type::get(context);
+  case DType::Bool:
+    return mlir::IntegerType::get(context, 1);
+  default:
+    return mlir::IntegerType::get(context, 8 * byteSize(type),
+                                  isUnsigned(type)
+                                      ? mlir::IntegerType::Unsigned
+                                      : mlir::IntegerType::Signless);
+  }
+}
+
+DType ax::import::toDType(mlir::Type type) {
+  if (type.isF32())
+    return DType::F32;
+  if (type.isF64())
+    return DType::F64;
+  if (type.isF16())
+    return DType::F16;
+  if (type.isBF16())
+    return DType::BF16;
+  auto integer = llvm::cast<mlir::IntegerType>(type);
+  bool isUnsigned = integer.isUnsigned();
+  switch (integer.getWidth()) {
+  case 1:
+    return DType::Bool;
+  case 8:
+    return isUnsigned ? DType::U8 : DType::I8;
+  case 16:
+    return isUnsigned ? DType::U16 : DType::I16;
+  case 32:
+    return isUnsigned ? DType::U32 : DType::I32;
+  default:
+    return isUnsigned ? DType::U64 : DType::I64;
+  }
+}
+
+Emitter::Emitter(mlir::MLIRContext *context, ModelFolder &folder,
+                 bool foldWeights)
+    : builder(context), location(mlir::UnknownLoc::get(context)),
+      folder(folder), foldWeights(foldWeights),
+      diagnostics(context, [this](mlir::Diagnostic &diagnostic) {
+        fail(ExitCode::BadModel, diagnostic.str());
+        return mlir::success();
+      }) {}
+
+ArrayRef<int64_t> Emitter::shapeOf(Value value) {
+  return ax::tensorType(value).getShape();
+}
+
+DType Emitter::typeOf(Value value) {
+  return toDType(ax::tensorType(value).getElementType());
+}
+
+int64_t Emitter::numElementsOf(Value value) {
+  return ax::tensorType(value).getNumElements();
+}
+
+RankedTensorType Emitter::tensorType(DType type, ArrayRef<int64_t> shape) {
+  return RankedTensorType::get(shape,
+                               toElementType(builder.getContext(), type));
+}
+
+Value Emitter::fail(ExitCode code, const llvm::Twine &message) {
+  if (!failed) {
+    failed = true;
+    failureCode = code;
+    failure = message.str();
+  }
+  return {};
+}
+
+void Emitter::addContext(const llvm::Twine &context) {
+  if (failed && !hasContext)
+    failure = (context + ": " + failure).str();
+  hasContext = failed;
+}
+
+llvm::Error Emitter::takeFailure() {
+  if (!failed)
+    return llvm::Error::success();
+  failed = hasContext = false;
+  return makeError(failureCode, failure);
+}
+
+//===----------------------------------------------------------------------===//
+// Constants
+//===----------------------------------------------------------------------===//
+
+static mlir::DenseElementsAttr toAttribute(RankedTensorType type,
+                                           const HostTensor &tensor) {
+  if (tensor.getType() == DType::Bool)
+    return mlir::DenseElementsAttr::get(type, tensor.values<bool>());
+  auto bytes = tensor.rawBytes();
+  return mlir::DenseElementsAttr::getFromRawBuffer(
+      type, {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+}
+
+static bool isUniform(const HostTensor &tensor) {
+  int64_t size = byteSize(tensor.getType());
+  auto bytes = tensor.rawBytes();
+  return bytes.empty() ||
+         bytes.drop_back(size) == bytes.drop_front(size);
+}
+
+/// A splat of `type` with the element of the scalar `element`.
+static mlir::DenseElementsAttr toSplat(RankedTensorType type,
+                                       const HostTensor &element) {
+  auto scalar = mlir::cast<mlir::DenseElementsAttr>(
+      toAttribute(RankedTensorType::get({}, type.getElementType()), element));
+  return mlir::DenseElementsAttr::get(
+      type, scalar.getSplatValue<mlir::Attribute>());
+}
+
+Value Emitter::constantOp(RankedTensorType type, mlir::DenseElementsAttr value) {
+  return ax::ConstantOp::create(builder, location, type, value).getResult();
+}
+
+Value Emitter::constant(HostTensor tensor) {
+  if (failed)
+    return {};
+  RankedTensorType type = tensorType(tensor.getType(), tensor.getShape());
+  int64_t count = tensor.numElements();
+  if (count > 0 && isUniform(tensor)) {
+    HostTensor element(tensor.getType(), {});
+    std::copy_n(tensor.data(), byteSize(tensor.getType()),
+                element.mutableData());
+    Value result = constantOp(type, toSplat(type, element));
+    if (count < minUniformElements)
+      contents[result] = std::move(tensor);
+    return result;
+  }
+  // A stand-in; `finish` writes the elements of those that are still used.
+  mlir::DenseElementsAttr placeholder =
+      count == 0 ? toAttribute(type, tensor)
+                 : toSplat(type, HostTensor(tensor.getType(), {}));
+  Value result = constantOp(type, placeholder);
+  contents[result] = std::move(tensor);
+  return result;
+}
+
+Value Emitter::scalar(DType type, double value) {
+  HostTensor tensor(type, {});
+  tensor.setDouble(0, value);
+  return constant(std::move(tensor));
+}
+
+Value Emitter::splat(DType type, ArrayRef<int64_t> shape, double value) {
+  return broadcast(scalar(type, value), shape);
+}
+
+Value Emitter::ints(ArrayRef<int64_t> values) {
+  return constant(HostTensor::fromValues<int64_t>(
+      {static_cast<int64_t>(values.size())}, values));
+}
+
+Value Emitter::like(Value value, double number) {
+  return value ? scalar(typeOf(value), number) : Value();
+}
+
+Value Emitter::load(const std::string &name, const Weight &weight) {
+  Value &value = loads[name];
+  if (value)
+    return value;
+  value = ax::LoadOp::create(
+      builder, 
+      location, tensorType(weight.type, weight.shape),
+      mlir::FlatSymbolRefAttr::get(builder.getContext(), name));
+  states[value] = {name, weight, std::nullopt};
+  return value;
+}
+
+static bool isMoving(mlir::Operation *op) {
+  return mlir::isa<ax::ReshapeOp, ax::TransposeOp, ax::BroadcastOp, ax::SliceOp,
+                   ax::ConcatOp, ax::CastOp>(op);
+}
+
+std::optional<HostTensor> Emitter::uniformValue(Value value) const {
+  auto op = value.getDefiningOp<ax::ConstantOp>();
+  if (!op)
+    return std::nullopt;
+  if (auto known = contents.find(value); known != contents.end()) {
+    if (known->second.numElements() != 1)
+      return std::nullopt;
+    return known->second.reshaped({});
+  }
+  auto splat = mlir::dyn_cast<mlir::SplatElementsAttr>(op.getValue());
+  if (!splat)
+    return std::nullopt;
+  HostTensor element(typeOf(value), {});
+  if (typeOf(value) == DType::Bool)
+    element.setInt(0, splat.getSplatValue<bool>());
+  else
+    std::copy_n(splat.getRawData().data(), splat.getRawData().size(),
+                reinterpret_cast<char *>(element.mutableData()));
+  return element;
+}
+
+bool Emitter::isKnown(Value value) const {
+  mlir::Operation *op = value.getDefiningOp();
+  if (!op)
+    return false;
+  if (mlir::isa<ax::ConstantOp>(op))
+    return true;
+  if (auto state = states.find(value); state != states.end())
+    return foldWeights && state->second.weight.length <= maxFoldWeightBytes;
+  return isMoving(op) &&
+         ax::tensorType(value).getNumElements() <= maxFoldWeightBytes &&
+         llvm::all_of(op->getOperands(),
+                      [this](Value operand) { return isKnown(operand); });
+}
+
+std::optional<HostTensor> Emitter::knownValue(Value value) {
+  mlir::Operation *op = value ? value.getDefiningOp() : nullptr;
+  if (failed || !op || numElementsOf(value) > maxFoldElements)
+    return std::nullopt;
+  if (auto known = contents.find(value); known != contents.end())
+    return known->second;
+  if (auto state = states.find(value); state != states.end()) {
+    if (!state->second.contents) {
+      llvm::Expected<HostTensor> tensor = folder.read(state->second.weight);
+      if (!tensor) {
+        ErrorDescription why = describeError(tensor.takeError());
+        fail(why.code, why.message);
+        return std::nullopt;
+      }
+      state->second.contents = std::move(*tensor);
+    }
+    return state->second.contents;
+  }
+  if (std::optional<HostTensor> element = uniformValue(value)) {
+    llvm::Expected<HostTensor> tensor =
+        HostTensor::allocate(typeOf(value), Shape(shapeOf(value)));
+    if (!tensor) {
+      llvm::consumeError(tensor.takeError());
+      return std::nullopt;
+    }
+    int64_t size = byteSize(element->getType());
+    uint8_t *to = tensor->mutableData();
+    for (int64_t i = 0, n = tensor->numElements(); i < n; ++i)
+      std::copy_n(element->data(), size, to + i * size);
+    return std::move(*tensor);
+  }
+  if (!isMoving(op))
+    return std::nullopt;
+  std::vector<HostTensor> operands;
+  for (Value operand : op->getOperands()) {
+    std::optional<HostTensor> tensor = knownValue(operand);
+    if (!tensor)
+      return std::nullopt;
+    operands.push_back(std::move(*tensor));
+  }
+  std::optional<std::vector<HostTensor>> results = evaluate(op, operands);
+  if (!results)
+    return std::nullopt;
+  return results->front();
+}
+
+//===----------------------------------------------------------------------===//
+// Folding
+//===----------------------------------------------------------------------===//
+
+std::optional<std::vector<HostTensor>>
+Emitter::evaluate(mlir::Operation *op, ArrayRef<HostTensor> operands) {
+  return std::nullopt;
+}
+
+/// Products of a contraction; folding does none that takes long.
+static bool isCheap(mlir::Operation *op) {
+  if (!mlir::isa<ax::DotOp, ax::ConvOp, ax::ConvTransposeOp, ax::AttentionOp,
+                 ax::PoolOp>(op))
+    return true;
+  int64_t work = ax::tensorType(op->getResult(0)).getNumElements();
+  for (Value operand : op->getOperands())
+    work = std::max(work, ax::tensorType(operand).getNumElements());
+  return work <= int64_t(1) << 16;
+}
+
+bool Emitter::fold(OpClass opClass, mlir::Operation *op,
+                   llvm::SmallVectorImpl<Value> &results) {
+  if (!llvm::all_of(op->getOperands(),
+                    [this](Value operand) { return isKnown(operand); }))
+    return false;
+  int64_t elements = 0, bytes = 0;
+  for (Value result : op->getResults()) {
+    elements += ax::tensorType(result).getNumElements();
+    bytes += ax::tensorType(result).getNumElements() * byteSize(typeOf(result));
+  }
+
+  // Large and uniform: compute one element.
+  if (opClass != OpClass::Other && elements >= minUniformElements) {
+    std::vector<HostTensor> scalars;
+    for (Value operand : op->getOperands())
+      if (std::optional<HostTensor> element = uniformValue(operand))
+        scalars.push_back(std::move(*element));
+    bool uniform = scalars.size() == op->getNumOperands() && !scalars.empty();
+    if (uniform && opClass == OpClass::Moving)
+      uniform = llvm::all_of(scalars, [&](const HostTensor &scalar) {
+        return scalar.isIdentical(scalars.front());
+      });
+    if (uniform) {
+      auto type = mlir::cast<RankedTensorType>(op->getResult(0).getType());
+      HostTensor element = scalars.front();
+      if (opClass == OpClass::Elementwise) {
+        mlir::OperationState state(location, op->getName());
+        mlir::OpBuilder::InsertionGuard guard(builder);
+        for (const HostTensor &scalar : scalars)
+          state.operands.push_back(constant(scalar));
+        mlir::Operation *one = op->clone();
+        one->setOperands(state.operands);
+        one->getResult(0).setType(
+            RankedTensorType::get({}, type.getElementType()));
+        auto folded = evaluate(one, scalars);
+        one->destroy();
+        if (!folded)
+          return false;
+        element = folded->front();
+      }
+      results.push_back(constantOp(type, toSplat(type, element)));
+      return true;
+    }
+  }
+
+  bool fromWeights = false;
+  int64_t operandBytes = 0;
+  for (Value operand : op->getOperands()) {
+    fromWeights |= !mlir::isa<ax::ConstantOp>(operand.getDefiningOp());
+    operandBytes += numElementsOf(operand) * byteSize(typeOf(operand));
+  }
+  // A weight that is only moved keeps its name and is not copied.
+  if (fromWeights && (isMoving(op) ||
+                      bytes > std::max(operandBytes, maxFoldWeightBytes)))
+    return false;
+  if (elements > maxFoldElements || !isCheap(op))
+    return false;
+  std::vector<HostTensor> operands;
+  for (Value operand : op->getOperands()) {
+    std::optional<HostTensor> tensor = knownValue(operand);
+    if (!tensor)
+      return false;
+    operands.push_back(std::move(*tensor));
+  }
+  std::optional<std::vector<HostTensor>> values = evaluate(op, operands);
+  if (!values)
+    return false;
+  for (HostTensor &value : *values)
+    results.push_back(constant(std::move(value)));
+  return true;
+}
+
+llvm::SmallVector<Value> Emitter::finishEmit(OpClass opClass,
+                                             mlir::Operation *op) {
+  llvm::SmallVector<Value> results;
+  if (failed || mlir::failed(op->getName().verifyInvariants(op))) {
+    fail(ExitCode::BadModel, "malformed operation");
+    op->erase();
+    return results;
+  }
+  if (fold(opClass, op, results)) {
+    op->erase();
+    return results;
+  }
+  results.append(op->result_begin(), op->result_end());
+  return results;
+}
+
+void Emitter::finish(mlir::Block &body, mlir::OpBuilder &stateBuilder) {
+  for (mlir::Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(body.without_terminator())))
+    if (op.use_empty()) {
+      for (Value result : op.getResults()) {
+        contents.erase(result);
+        states.erase(result);
+      }
+      op.erase();
+    }
+  for (mlir::Operation &op : body) {
+    if (auto constant = mlir::dyn_cast<ax::ConstantOp>(op)) {
+      auto known = contents.find(constant.getResult());
+      if (known != contents.end())
+        constant.setValueAttr(toAttribute(
+            mlir::cast<RankedTensorType>(constant.getType()), known->second));
+    } else if (auto load = mlir::dyn_cast<ax::LoadOp>(op)) {
+      const LoadedState &state = states.at(load.getResult());
+      ax::StateOp::create(
+          stateBuilder, 
+          load.getLoc(), state.name,
+          load.getResult().getType(),
+          state.weight.file, state.weight.offset, state.weight.length,
+          mlir::DenseI64ArrayAttr(), false);
+    }
+  }
+}

@@ -1,0 +1,190 @@
+//===- Emitter.h - ax operations with folding -------------------*- C++ -*-===//
+//
+// Every importer is a composition of these functions. Each emits one ax
+// operation, or a constant when everything it needs is known. A null value
+// stands for a failure that is already recorded: functions given one return
+// null, so that importers need not look at each step. Once something failed,
+// nothing is emitted, so optional operands are plain null too.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_LIB_IMPORT_EMITTER_H
+#define AX_LIB_IMPORT_EMITTER_H
+
+#include "Weights.h"
+
+#include "ax/Support/Error.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinTypes.h"
+#include "mlir/IR/Diagnostics.h"
+
+#include "ax/Dialect/AxEnums.h"
+
+namespace ax::import {
+
+using mlir::Value;
+using llvm::ArrayRef;
+
+mlir::Type toElementType(mlir::MLIRContext *context, DType type);
+DType toDType(mlir::Type elementType);
+
+/// Windows of convolutions and pools, one entry a spatial dimension.
+struct Window {
+  std::vector<int64_t> kernel, strides, dilations;
+  /// Low of every dimension, then high of every dimension.
+  std::vector<int64_t> pads;
+  /// Pool: elements past the high padding. Transposed convolution: extra
+  /// elements of the result.
+  std::vector<int64_t> extra;
+};
+
+struct DotDims {
+  std::vector<int64_t> lhsBatch, rhsBatch, lhsContract, rhsContract;
+};
+
+struct AttentionOptions {
+  double scale = 1;
+  bool causal = false;
+  double softcap = 0; // 0: none
+  bool emptyRowsZero = false;
+};
+
+class Emitter {
+public:
+  Emitter(mlir::MLIRContext *context, ModelFolder &folder, bool foldWeights);
+
+  mlir::OpBuilder &getOpBuilder() { return builder; }
+  mlir::Location getLocation() const { return location; }
+  void setLocation(mlir::Location newLocation) { location = newLocation; }
+
+  // Types. The value must not be null.
+  static ArrayRef<int64_t> shapeOf(Value value);
+  static DType typeOf(Value value);
+  static int64_t rankOf(Value value) { return shapeOf(value).size(); }
+  static int64_t numElementsOf(Value value);
+
+  // Constants.
+  Value constant(HostTensor tensor);
+  Value scalar(DType type, double value);
+  Value splat(DType type, ArrayRef<int64_t> shape, double value);
+  Value ints(ArrayRef<int64_t> values);
+  /// A scalar of `value`'s element type.
+  Value like(Value value, double number);
+  /// The value of a state.
+  Value load(const std::string &name, const Weight &weight);
+  /// The contents of a value that does not depend on inputs, up to a size;
+  /// nothing otherwise.
+  std::optional<HostTensor> knownValue(Value value);
+
+  // Element-wise; operands broadcast.
+  Value unary(UnaryKind kind, Value x);
+  Value binary(BinaryKind kind, Value lhs, Value rhs);
+  Value compare(CompareKind kind, Value lhs, Value rhs);
+  Value select(Value condition, Value onTrue, Value onFalse);
+  Value cast(Value x, DType type);
+  Value add(Value a, Value b) { return binary(BinaryKind::add, a, b); }
+  Value sub(Value a, Value b) { return binary(BinaryKind::sub, a, b); }
+  Value mul(Value a, Value b) { return binary(BinaryKind::mul, a, b); }
+  Value div(Value a, Value b) { return binary(BinaryKind::div, a, b); }
+  Value max(Value a, Value b) { return binary(BinaryKind::max, a, b); }
+  Value min(Value a, Value b) { return binary(BinaryKind::min, a, b); }
+  Value add(Value a, double b) { return add(a, like(a, b)); }
+  Value mul(Value a, double b) { return mul(a, like(a, b)); }
+
+  // Moving elements.
+  Value reshape(Value x, ArrayRef<int64_t> shape);
+  Value transpose(Value x, ArrayRef<int64_t> permutation);
+  Value broadcast(Value x, ArrayRef<int64_t> shape);
+  Value slice(Value x, ArrayRef<int64_t> starts, ArrayRef<int64_t> sizes,
+              ArrayRef<int64_t> steps = {});
+  Value sliceDim(Value x, int64_t dim, int64_t start, int64_t size,
+                 int64_t step = 1);
+  Value concat(ArrayRef<Value> values, int64_t dim);
+  Value pad(Value x, ArrayRef<int64_t> low, ArrayRef<int64_t> high,
+            PadMode mode, Value value);
+  Value iota(DType type, ArrayRef<int64_t> shape, int64_t dim);
+  Value gather(Value x, Value indices, int64_t axis);
+  Value gatherElements(Value x, Value indices, int64_t axis);
+  Value gatherND(Value x, Value indices, int64_t batchDims);
+  Value scatterElements(ScatterKind kind, Value x, Value indices, Value updates,
+                        int64_t axis);
+  Value scatterND(ScatterKind kind, Value x, Value indices, Value updates);
+
+  // Reductions and norms.
+  Value reduce(ReduceOpKind kind, Value x, ArrayRef<int64_t> dims,
+               bool keepDims);
+  Value argReduce(Value x, int64_t dim, bool min, bool last);
+  Value cumulative(ReduceOpKind kind, Value x, int64_t dim, bool exclusive,
+                   bool reverse);
+  std::pair<Value, Value> topK(Value x, int64_t k, int64_t dim, bool smallest);
+  Value softmax(Value x, int64_t dim, bool log);
+  Value layerNorm(Value x, Value scale, Value bias, int64_t axis,
+                  double epsilon);
+  Value rmsNorm(Value x, Value scale, Value bias, int64_t axis, double epsilon);
+
+  // Contractions. `bias` and `mask` may be null.
+  Value dot(Value lhs, Value rhs, const DotDims &dims);
+  Value conv(Value x, Value w, Value bias, const Window &window,
+             int64_t groups);
+  Value convTranspose(Value x, Value w, Value bias, const Window &window,
+                      int64_t groups);
+  Value pool(PoolKind kind, Value x, const Window &window,
+             bool countIncludePad);
+  Value attention(Value q, Value k, Value v, Value mask,
+                  const AttentionOptions &options);
+
+  // Failures.
+  Value fail(ExitCode code, const llvm::Twine &message);
+  bool hasFailed() const { return failed; }
+  /// Puts `context: ` before the message, unless that was done before.
+  void addContext(const llvm::Twine &context);
+  /// The recorded failure, which is forgotten.
+  llvm::Error takeFailure();
+
+  /// Erases what nothing uses and writes constants into the IR. `states` gets
+  /// those that are still loaded.
+  void finish(mlir::Block &body, mlir::OpBuilder &states);
+
+private:
+  enum class OpClass { Elementwise, Moving, Other };
+  /// Emits an operation whose result type follows from the rest, or is `type`.
+  template <typename OpTy, typename SetProperties>
+  llvm::SmallVector<Value> emit(OpClass opClass, ArrayRef<Value> operands,
+                                SetProperties setProperties,
+                                mlir::RankedTensorType type = {});
+  template <typename OpTy>
+  Value norm(Value x, Value scale, Value bias, int64_t axis, double epsilon);
+  llvm::SmallVector<Value> finishEmit(OpClass opClass, mlir::Operation *op);
+  std::optional<std::vector<HostTensor>>
+  evaluate(mlir::Operation *op, ArrayRef<HostTensor> operands);
+  bool fold(OpClass opClass, mlir::Operation *op,
+            llvm::SmallVectorImpl<Value> &results);
+  Value constantOp(mlir::RankedTensorType type, mlir::DenseElementsAttr value);
+  bool isKnown(Value value) const;
+  /// The value of each element when all are the same and this is a constant.
+  std::optional<HostTensor> uniformValue(Value value) const;
+  mlir::RankedTensorType tensorType(DType type, ArrayRef<int64_t> shape);
+
+  struct LoadedState {
+    std::string name;
+    Weight weight;
+    std::optional<HostTensor> contents;
+  };
+
+  mlir::OpBuilder builder;
+  mlir::Location location;
+  ModelFolder &folder;
+  bool foldWeights;
+  /// Contents of constants that are not uniform.
+  llvm::DenseMap<Value, HostTensor> contents;
+  llvm::DenseMap<Value, LoadedState> states;
+  llvm::StringMap<Value> loads;
+  bool failed = false, hasContext = false;
+  ExitCode failureCode = ExitCode::BadModel;
+  std::string failure;
+  mlir::ScopedDiagnosticHandler diagnostics;
+};
+
+} // namespace ax::import
+
+#endif // AX_LIB_IMPORT_EMITTER_H

@@ -1,0 +1,367 @@
+//===- GraphImporter.cpp - Walks graphs, node by node ---------------------===//
+
+#include "GraphImporter.h"
+
+#include "Types.h"
+
+#include "mlir/IR/Location.h"
+
+#include <onnx/defs/schema.h>
+
+#include <map>
+#include <set>
+
+using namespace ax;
+using namespace ax::import;
+using onnx::AttributeProto;
+using onnx::NodeProto;
+template <typename T>
+using Repeated = google::protobuf::RepeatedPtrField<T>;
+
+/// Nodes imported in all, unrolled loops included.
+static constexpr int64_t maxNodes = 1000000;
+/// Functions and subgraphs inside each other.
+static constexpr int maxDepth = 32;
+
+static const onnx::OpSchema *findSchema(const NodeProto &node) {
+  std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
+  return onnx::OpSchemaRegistry::Schema(node.op_type(), newestOpset(), domain);
+}
+
+static bool hasFunction(const NodeProto &node) {
+  if (!node.domain().empty() && node.domain() != "ai.onnx")
+    return false;
+  const onnx::OpSchema *schema = findSchema(node);
+  return schema &&
+         (schema->HasFunction() || schema->HasContextDependentFunction());
+}
+
+//===----------------------------------------------------------------------===//
+// Unknown operators
+//===----------------------------------------------------------------------===//
+
+/// Operators of old sets that conversion replaces.
+static bool isConverted(llvm::StringRef opType) {
+  return opType == "Upsample" || opType == "Scatter";
+}
+
+static std::string describe(const NodeProto &node) {
+  if (!node.name().empty())
+    return "'" + node.name() + "'";
+  return node.output_size() ? "of output '" + node.output(0) + "'" : "unnamed";
+}
+
+static std::string describeType(const Entry &entry) {
+  if (entry.isEmpty())
+    return "nothing";
+  if (entry.sequence)
+    return "sequence of " + std::to_string(entry.sequence->size());
+  std::string text = shapeToString(Emitter::shapeOf(entry.tensor));
+  return text + (text.empty() ? "" : "x") +
+         toString(Emitter::typeOf(entry.tensor));
+}
+
+namespace {
+using UnknownMap = std::map<std::string, std::vector<std::string>>;
+} // namespace
+
+static void
+collectUnknown(const Repeated<NodeProto> &nodes,
+               const std::set<std::pair<std::string, std::string>> &functions,
+               UnknownMap &unknown) {
+  for (const NodeProto &node : nodes) {
+    if (!findImporter(node.domain(), node.op_type()) && !hasFunction(node) &&
+        !isConverted(node.op_type()) &&
+        !functions.count({node.domain(), node.op_type()})) {
+      std::string name = node.domain().empty()
+                             ? node.op_type()
+                             : node.domain() + "." + node.op_type();
+      unknown[name].push_back(describe(node));
+    }
+    for (const AttributeProto &attribute : node.attribute()) {
+      if (attribute.has_g())
+        collectUnknown(attribute.g().node(), functions, unknown);
+      for (const onnx::GraphProto &graph : attribute.graphs())
+        collectUnknown(graph.node(), functions, unknown);
+    }
+  }
+}
+
+llvm::Error ax::import::checkOperators(const onnx::ModelProto &model) {
+  std::set<std::pair<std::string, std::string>> functions;
+  for (const onnx::FunctionProto &function : model.functions())
+    functions.emplace(function.domain(), function.name());
+  UnknownMap unknown;
+  collectUnknown(model.graph().node(), functions, unknown);
+  for (const onnx::FunctionProto &function : model.functions())
+    collectUnknown(function.node(), functions, unknown);
+  if (unknown.empty())
+    return llvm::Error::success();
+  std::string message = "these operators are not supported:";
+  for (const auto &[name, nodes] : unknown) {
+    message += "\n  " + name + ": node ";
+    for (size_t i = 0; i < nodes.size(); ++i)
+      message += (i ? ", " : "") + nodes[i];
+  }
+  return makeError(ExitCode::Unsupported, message);
+}
+
+//===----------------------------------------------------------------------===//
+// Subgraphs
+//===----------------------------------------------------------------------===//
+
+class GraphImporter::Subgraphs : public SubgraphRunner {
+public:
+  Subgraphs(GraphImporter &importer, const Scope &around)
+      : importer(importer), around(around) {}
+
+  std::vector<Entry> run(const onnx::GraphProto &graph,
+                         ArrayRef<Entry> inputs) override {
+    Emitter &b = importer.b;
+    std::vector<Entry> outputs;
+    if (b.hasFailed())
+      return outputs;
+    if (static_cast<int>(inputs.size()) != graph.input_size()) {
+      b.fail(ExitCode::BadModel,
+             llvm::formatv("its graph takes {0} inputs and is given {1}",
+                           graph.input_size(), inputs.size()));
+      return outputs;
+    }
+    Scope scope;
+    scope.parent = &around;
+    for (int i = 0; i < graph.input_size(); ++i)
+      scope.entries[graph.input(i).name()] = inputs[i];
+    mlir::Location outer = b.getLocation();
+    if (importer.importInitializers(graph, scope) &&
+        importer.importNodes(graph.node(), scope))
+      importer.collectOutputs(graph.output(), scope, outputs);
+    b.setLocation(outer);
+    return outputs;
+  }
+
+private:
+  GraphImporter &importer;
+  const Scope &around;
+};
+
+//===----------------------------------------------------------------------===//
+// Graphs and nodes
+//===----------------------------------------------------------------------===//
+
+bool GraphImporter::importInitializers(const onnx::GraphProto &graph,
+                                       Scope &scope) {
+  for (const onnx::TensorProto &proto : graph.initializer()) {
+    bool isMain = &graph == &model.proto.graph();
+    auto weight = model.weights.find(proto.name());
+    if (isMain && weight != model.weights.end()) {
+      scope.entries[proto.name()] = Entry(b.load(proto.name(), weight->second));
+      continue;
+    }
+    llvm::Expected<HostTensor> tensor = toHostTensor(proto);
+    if (!tensor) {
+      ErrorDescription why = describeError(tensor.takeError());
+      b.fail(why.code, why.message);
+      return false;
+    }
+    scope.entries[proto.name()] = Entry(b.constant(std::move(*tensor)));
+  }
+  if (graph.sparse_initializer_size()) {
+    b.fail(ExitCode::Unsupported, "sparse initializers are not supported");
+    return false;
+  }
+  return true;
+}
+
+bool GraphImporter::importNodes(const Repeated<NodeProto> &nodes,
+                                Scope &scope) {
+  if (++depth > maxDepth)
+    b.fail(ExitCode::Unsupported, "subgraphs or functions are nested too deep");
+  for (const NodeProto &node : nodes)
+    if (b.hasFailed() || !importNode(node, scope))
+      break;
+  --depth;
+  return !b.hasFailed();
+}
+
+bool GraphImporter::collectOutputs(
+    const Repeated<onnx::ValueInfoProto> &outputs, const Scope &scope,
+    std::vector<Entry> &entries) {
+  for (const onnx::ValueInfoProto &output : outputs) {
+    const Entry *entry = scope.find(output.name());
+    if (!entry) {
+      b.fail(ExitCode::BadModel,
+             "output '" + output.name() + "' is made by no node");
+      return false;
+    }
+    entries.push_back(*entry);
+  }
+  return true;
+}
+
+mlir::Location GraphImporter::locationOf(const NodeProto &proto) {
+  if (outerLocation)
+    return *outerLocation;
+  mlir::MLIRContext *context = b.getOpBuilder().getContext();
+  std::string name = proto.name();
+  if (name.empty() && proto.output_size())
+    name = proto.output(0);
+  if (name.empty())
+    name = proto.op_type();
+  auto nameAttr = mlir::StringAttr::get(context, name);
+  if (proto.output_size())
+    if (auto scope = model.scopes.find(proto.output(0));
+        scope != model.scopes.end())
+      return mlir::NameLoc::get(
+          nameAttr, mlir::NameLoc::get(
+                        mlir::StringAttr::get(context, scope->second)));
+  return mlir::NameLoc::get(nameAttr);
+}
+
+bool GraphImporter::importNode(const NodeProto &proto, Scope &scope) {
+  if (++numNodes > maxNodes) {
+    b.fail(ExitCode::Unsupported, "the model has too many nodes, loops "
+                                  "unrolled");
+    return false;
+  }
+  std::vector<Entry> inputs;
+  for (const std::string &name : proto.input()) {
+    const Entry *entry = name.empty() ? nullptr : scope.find(name);
+    if (!name.empty() && !entry) {
+      b.fail(ExitCode::BadModel, "node " + describe(proto) + " (" +
+                                     proto.op_type() + ") reads '" + name +
+                                     "', which nothing before it makes");
+      return false;
+    }
+    inputs.push_back(entry ? *entry : Entry());
+  }
+  b.setLocation(locationOf(proto));
+  std::vector<Entry> outputs;
+  if (OpImporter importer = findImporter(proto.domain(), proto.op_type())) {
+    Subgraphs subgraphs(*this, scope);
+    Node node(b, proto, inputs, subgraphs);
+    importer(node);
+    outputs = node.takeOutputs();
+  } else if (auto expanded = expandFunction(proto, inputs)) {
+    outputs = std::move(*expanded);
+  }
+  for (int i = 0; i < proto.output_size() && !b.hasFailed(); ++i) {
+    if (proto.output(i).empty())
+      continue;
+    bool missing = i >= static_cast<int>(outputs.size());
+    if (missing || (outputs[i].isEmpty() && proto.op_type() != "Optional" &&
+                    proto.op_type() != "Identity"))
+      b.fail(ExitCode::Unsupported,
+             llvm::formatv("output {0} is not supported", i));
+    else
+      scope.entries[proto.output(i)] = std::move(outputs[i]);
+  }
+  if (b.hasFailed()) {
+    std::string types;
+    for (const Entry &entry : inputs)
+      types += (types.empty() ? "" : ", ") + describeType(entry);
+    b.addContext("node " + describe(proto) + " (" + proto.op_type() + " of " +
+                 types + ")");
+    return false;
+  }
+  return true;
+}
+
+//===----------------------------------------------------------------------===//
+// Functions
+//===----------------------------------------------------------------------===//
+
+static onnx::TypeProto toTypeProto(const Entry &entry) {
+  onnx::TypeProto type;
+  if (entry.isEmpty())
+    return type;
+  onnx::TypeProto::Tensor *tensor = type.mutable_tensor_type();
+  Value value = entry.tensor;
+  if (entry.sequence) {
+    tensor = type.mutable_sequence_type()
+                 ->mutable_elem_type()
+                 ->mutable_tensor_type();
+    if (entry.sequence->empty())
+      return type;
+    value = entry.sequence->front();
+  }
+  tensor->set_elem_type(toOnnxType(Emitter::typeOf(value)));
+  if (!entry.sequence) {
+    tensor->mutable_shape();
+    for (int64_t size : Emitter::shapeOf(value))
+      tensor->mutable_shape()->add_dim()->set_dim_value(size);
+  }
+  return type;
+}
+
+/// Replaces references to the function's attributes by those of the call.
+static void
+bindAttributes(NodeProto &node,
+               const std::map<std::string, AttributeProto> &values) {
+  Repeated<AttributeProto> bound;
+  for (const AttributeProto &attribute : node.attribute()) {
+    if (attribute.ref_attr_name().empty()) {
+      AttributeProto *copy = bound.Add();
+      *copy = attribute;
+      if (copy->has_g())
+        for (NodeProto &inner : *copy->mutable_g()->mutable_node())
+          bindAttributes(inner, values);
+    } else if (auto value = values.find(attribute.ref_attr_name());
+               value != values.end()) {
+      AttributeProto *copy = bound.Add();
+      *copy = value->second;
+      copy->set_name(attribute.name());
+    }
+  }
+  *node.mutable_attribute() = std::move(bound);
+}
+
+std::optional<std::vector<Entry>>
+GraphImporter::expandFunction(const NodeProto &proto, ArrayRef<Entry> inputs) {
+  const onnx::OpSchema *schema = hasFunction(proto) ? findSchema(proto)
+                                                    : nullptr;
+  onnx::FunctionProto function;
+  bool built = false;
+  if (schema && schema->HasFunction()) {
+    if (const onnx::FunctionProto *body = schema->GetFunction(newestOpset())) {
+      function = *body;
+      built = true;
+    }
+  } else if (schema) {
+    std::vector<onnx::TypeProto> types;
+    for (const Entry &entry : inputs)
+      types.push_back(toTypeProto(entry));
+    onnx::FunctionBodyBuildContextImpl context(proto, types);
+    built = schema->BuildContextDependentFunction(context, function,
+                                                  newestOpset());
+  }
+  if (!built) {
+    b.fail(ExitCode::Unsupported, "this operator is not supported");
+    return std::nullopt;
+  }
+
+  std::map<std::string, AttributeProto> attributes;
+  for (const auto &[name, attribute] : schema->attributes())
+    if (attribute.default_value.has_name())
+      attributes[name] = attribute.default_value;
+  for (const AttributeProto &attribute : proto.attribute())
+    attributes[attribute.name()] = attribute;
+  for (NodeProto &node : *function.mutable_node())
+    bindAttributes(node, attributes);
+
+  Scope scope;
+  for (int i = 0; i < function.input_size(); ++i)
+    scope.entries[function.input(i)] =
+        i < static_cast<int>(inputs.size()) ? inputs[i] : Entry();
+  std::optional<mlir::Location> outer = outerLocation;
+  outerLocation = b.getLocation();
+  bool done = importNodes(function.node(), scope);
+  outerLocation = outer;
+  if (!done)
+    return std::nullopt;
+  std::vector<Entry> outputs;
+  for (const std::string &name : function.output()) {
+    const Entry *entry = scope.find(name);
+    outputs.push_back(entry ? *entry : Entry());
+  }
+  return outputs;
+}

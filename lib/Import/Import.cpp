@@ -1,0 +1,293 @@
+//===- Import.cpp - ONNX model to ax IR -----------------------------------===//
+
+#include "ax/Import/Import.h"
+
+#include "GraphImporter.h"
+#include "Types.h"
+
+#include "ax/Dialect/Ax.h"
+
+#include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace ax;
+using namespace ax::import;
+
+namespace {
+
+struct ModelInput {
+  std::string name;
+  DType type = DType::F32;
+  Shape shape;
+};
+
+/// Gives every input its static shape.
+class InputBinder {
+public:
+  InputBinder(const ImportOptions &options) : dims(options.dims), options(options) {}
+
+  llvm::Error run(const PreparedModel &model);
+  std::vector<ModelInput> inputs;
+
+private:
+  llvm::Error bindShape(const onnx::ValueInfoProto &input);
+  llvm::Error bindSymbol(const std::string &symbol, int64_t size,
+                         llvm::StringRef input);
+  llvm::Error checkNames();
+
+  std::map<std::string, int64_t> dims;
+  const ImportOptions &options;
+  std::vector<const onnx::ValueInfoProto *> protos;
+  llvm::StringSet<> names, symbols;
+  /// Symbols without size, and the inputs that have them.
+  std::map<std::string, std::string> unboundSymbols;
+  std::vector<std::string> unboundShapes;
+};
+
+} // namespace
+
+llvm::Error InputBinder::bindSymbol(const std::string &symbol, int64_t size,
+                                    llvm::StringRef input) {
+  auto [bound, isNew] = dims.emplace(symbol, size);
+  if (isNew || bound->second == size)
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::Usage,
+                    "dimension '{0}' is {1}, but the shape given for input "
+                    "'{2}' says {3}",
+                    symbol, bound->second, input, size);
+}
+
+/// Shapes that the user gives bind the symbols in them.
+llvm::Error InputBinder::bindShape(const onnx::ValueInfoProto &input) {
+  const std::string &name = input.name();
+  std::optional<Shape> given;
+  if (auto shape = options.shapes.find(name); shape != options.shapes.end())
+    given = shape->second;
+  if (auto value = options.constants.find(name);
+      value != options.constants.end())
+    given = value->second.getShape();
+  const onnx::TypeProto::Tensor &type = input.type().tensor_type();
+  if (!given || !type.has_shape())
+    return llvm::Error::success();
+  const auto &shape = type.shape();
+  bool fits = static_cast<int>(given->size()) == shape.dim_size();
+  for (int i = 0; fits && i < shape.dim_size(); ++i)
+    fits = !shape.dim(i).has_dim_value() || shape.dim(i).dim_value() < 0 ||
+           shape.dim(i).dim_value() == (*given)[i];
+  if (!fits) {
+    std::string wanted;
+    for (const auto &dim : shape.dim())
+      wanted += (wanted.empty() ? "" : "x") +
+                (dim.has_dim_value() ? std::to_string(dim.dim_value())
+                 : dim.dim_param().empty() ? "?"
+                                           : dim.dim_param());
+    return makeErrorf(ExitCode::Usage,
+                      "input '{0}' has shape [{1}], the shape given is [{2}]",
+                      name, wanted, shapeToString(*given));
+  }
+  for (int i = 0; i < shape.dim_size(); ++i)
+    if (!shape.dim(i).dim_param().empty())
+      if (llvm::Error error =
+              bindSymbol(shape.dim(i).dim_param(), (*given)[i], name))
+        return error;
+  return llvm::Error::success();
+}
+
+llvm::Error InputBinder::checkNames() {
+  auto unknown = [](llvm::StringRef flag, llvm::StringRef name,
+                    llvm::StringRef what, const llvm::StringSet<> &known) {
+    std::string list;
+    std::vector<llvm::StringRef> sorted(known.keys().begin(),
+                                        known.keys().end());
+    llvm::sort(sorted);
+    for (llvm::StringRef key : sorted)
+      list += (list.empty() ? "" : ", ") + key.str();
+    return makeErrorf(ExitCode::Usage,
+                      "{0} {1}: the model has no such {2}; it has {3}", flag,
+                      name, what, list.empty() ? "none" : list);
+  };
+  for (const auto &[name, size] : options.dims) {
+    if (!symbols.contains(name))
+      return unknown("--dim", name, "symbolic dimension", symbols);
+    if (size < 0)
+      return makeErrorf(ExitCode::Usage, "--dim {0}={1}: a size is at least 0",
+                        name, size);
+  }
+  for (const auto &[name, shape] : options.shapes)
+    if (!names.contains(name))
+      return unknown("--shape", name, "input", names);
+  for (const auto &[name, value] : options.constants)
+    if (!names.contains(name))
+      return unknown("--const", name, "input", names);
+  return llvm::Error::success();
+}
+
+llvm::Error InputBinder::run(const PreparedModel &model) {
+  llvm::StringSet<> initializers;
+  for (const onnx::TensorProto &tensor : model.proto.graph().initializer())
+    initializers.insert(tensor.name());
+  for (const onnx::ValueInfoProto &input : model.proto.graph().input()) {
+    if (initializers.contains(input.name()) ||
+        model.weights.count(input.name()))
+      continue;
+    if (!input.type().has_tensor_type())
+      return makeErrorf(ExitCode::Unsupported, "input '{0}' is no tensor",
+                        input.name());
+    if (!names.insert(input.name()).second)
+      return makeErrorf(ExitCode::BadModel, "there are two inputs named '{0}'",
+                        input.name());
+    protos.push_back(&input);
+    for (const auto &dim : input.type().tensor_type().shape().dim())
+      if (!dim.dim_param().empty())
+        symbols.insert(dim.dim_param());
+  }
+  if (llvm::Error error = checkNames())
+    return error;
+  for (const onnx::ValueInfoProto *input : protos)
+    if (llvm::Error error = bindShape(*input))
+      return error;
+
+  for (const onnx::ValueInfoProto *input : protos) {
+    const onnx::TypeProto::Tensor &type = input->type().tensor_type();
+    std::optional<DType> dtype = fromOnnxType(type.elem_type());
+    if (!dtype)
+      return makeErrorf(ExitCode::Unsupported,
+                        "input '{0}' has element type {1}, which is not "
+                        "supported",
+                        input->name(), onnxTypeName(type.elem_type()));
+    ModelInput bound{input->name(), *dtype, {}};
+    auto given = options.shapes.find(input->name());
+    auto value = options.constants.find(input->name());
+    if (value != options.constants.end()) {
+      if (value->second.getType() != *dtype)
+        return makeErrorf(ExitCode::Usage,
+                          "--const {0}: the input is {1}, the file has {2}",
+                          input->name(), toString(*dtype),
+                          toString(value->second.getType()));
+      bound.shape = value->second.getShape();
+    } else if (given != options.shapes.end()) {
+      bound.shape = given->second;
+    } else if (!type.has_shape()) {
+      unboundShapes.push_back(input->name());
+    } else {
+      for (const auto &dim : type.shape().dim()) {
+        auto size = dims.find(dim.dim_param());
+        if (dim.has_dim_value() && dim.dim_value() >= 0)
+          bound.shape.push_back(dim.dim_value());
+        else if (size != dims.end())
+          bound.shape.push_back(size->second);
+        else if (!dim.dim_param().empty())
+          unboundSymbols.emplace(dim.dim_param(), input->name());
+        else if (unboundShapes.empty() || unboundShapes.back() != input->name())
+          unboundShapes.push_back(input->name());
+      }
+    }
+    if (!checkedNumElements(bound.shape, byteSize(*dtype)))
+      return makeErrorf(ExitCode::BadModel, "input '{0}' has impossible shape "
+                        "[{1}]", bound.name, shapeToString(bound.shape));
+    inputs.push_back(std::move(bound));
+  }
+  if (unboundSymbols.empty() && unboundShapes.empty())
+    return llvm::Error::success();
+  std::string message = "the sizes of some dimensions are not known:";
+  for (const auto &[symbol, input] : unboundSymbols)
+    message += "\n  '" + symbol + "' of input '" + input + "': give --dim " +
+               symbol + "=SIZE";
+  for (const std::string &input : unboundShapes)
+    message += "\n  input '" + input + "': give --shape " + input + "=AxBxC";
+  return makeError(ExitCode::Usage, message);
+}
+
+static std::string planName(llvm::StringRef path) {
+  std::string name;
+  for (char c : llvm::sys::path::stem(path))
+    name += std::isalnum(static_cast<unsigned char>(c)) ? c : '_';
+  return name.empty() ? "model" : name;
+}
+
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
+                        mlir::MLIRContext &context) {
+  context.getOrLoadDialect<AxDialect>();
+  ModelFolder folder(path);
+  llvm::Expected<PreparedModel> model = prepareModel(folder);
+  if (!model)
+    return model.takeError();
+  auto withPath = [&](llvm::Error error) {
+    return addContext(std::move(error), "'" + path + "'");
+  };
+  InputBinder binder(options);
+  if (llvm::Error error = binder.run(*model))
+    return withPath(std::move(error));
+
+  auto unknown = mlir::UnknownLoc::get(&context);
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(unknown);
+  mlir::OpBuilder builder = mlir::OpBuilder::atBlockEnd(module->getBody());
+  auto plan = PlanOp::create(builder, unknown, planName(path),
+                             PlanOp::currentVersion);
+  llvm::SmallString<128> absolute(folder.getPath());
+  llvm::sys::fs::make_absolute(absolute);
+  llvm::sys::path::remove_dots(absolute, /*remove_dot_dot=*/true);
+  plan->setAttr("ax.model_dir", builder.getStringAttr(absolute));
+  builder.createBlock(&plan.getBody());
+
+  // The body is made first: the program's type follows from it.
+  mlir::Region region;
+  mlir::Block &body = region.emplaceBlock();
+  Emitter b(&context, folder, options.foldWeights);
+  b.getOpBuilder().setInsertionPointToEnd(&body);
+  GraphImporter importer(b, *model);
+  Scope scope;
+  llvm::SmallVector<mlir::StringAttr> argNames, resultNames;
+  for (const ModelInput &input : binder.inputs) {
+    auto value = options.constants.find(input.name);
+    if (value != options.constants.end()) {
+      scope.entries[input.name] = Entry(b.constant(value->second));
+      continue;
+    }
+    auto name = builder.getStringAttr(input.name);
+    argNames.push_back(name);
+    scope.entries[input.name] = Entry(body.addArgument(
+        mlir::RankedTensorType::get(input.shape,
+                                    toElementType(&context, input.type)),
+        mlir::NameLoc::get(name)));
+  }
+  for (const auto &[name, weight] : model->weights)
+    scope.entries[name] = Entry(b.load(name, weight));
+
+  const onnx::GraphProto &graph = model->proto.graph();
+  std::vector<Entry> outputs;
+  if (importer.importInitializers(graph, scope) &&
+      importer.importNodes(graph.node(), scope))
+    importer.collectOutputs(graph.output(), scope, outputs);
+  llvm::SmallVector<Value> results;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const std::string &name = graph.output(static_cast<int>(i)).name();
+    if (!outputs[i].tensor)
+      b.fail(ExitCode::Unsupported, "output '" + name + "' is no tensor");
+    results.push_back(outputs[i].tensor);
+    resultNames.push_back(builder.getStringAttr(name));
+  }
+  if (llvm::Error error = b.takeFailure()) {
+    // Later operations use earlier ones: drop all uses before the block goes.
+    body.dropAllReferences();
+    body.dropAllDefinedValueUses();
+    return withPath(std::move(error));
+  }
+
+  b.getOpBuilder().setInsertionPointToEnd(&body);
+  ReturnOp::create(b.getOpBuilder(), unknown, results);
+  b.finish(body, builder);
+  auto type = builder.getFunctionType(body.getArgumentTypes(),
+                                      mlir::ValueRange(results).getTypes());
+  auto program = ProgramOp::create(builder, unknown, "main", type, argNames,
+                                   resultNames);
+  program.getBody().takeBody(region);
+  if (mlir::failed(mlir::verify(*module)))
+    return withPath(makeError(ExitCode::Internal,
+                              "the imported program does not verify: " +
+                                  describeError(b.takeFailure()).message));
+  return module;
+}

@@ -1,0 +1,145 @@
+//===- Node.cpp - One ONNX node while it is imported ----------------------===//
+
+#include "Node.h"
+
+#include "Types.h"
+
+using namespace ax;
+using namespace ax::import;
+using onnx::AttributeProto;
+
+Value Node::in(int i) {
+  if (failed())
+    return {};
+  if (!has(i))
+    return fail("input " + llvm::Twine(i) + " is missing");
+  if (!inputs[i].tensor)
+    return unsupported("input " + llvm::Twine(i) + " is no tensor");
+  return inputs[i].tensor;
+}
+
+std::vector<Value> Node::allInputs() {
+  std::vector<Value> values;
+  for (int i = 0; i < numInputs(); ++i)
+    values.push_back(in(i));
+  return values;
+}
+
+ArrayRef<Value> Node::sequence(int i) {
+  if (failed())
+    return {};
+  if (i < numInputs() && inputs[i].sequence)
+    return *inputs[i].sequence;
+  fail("input " + llvm::Twine(i) + " is no sequence");
+  return {};
+}
+
+std::optional<HostTensor> Node::known(int i, llvm::StringRef what) {
+  Value value = in(i);
+  if (!value)
+    return std::nullopt;
+  if (std::optional<HostTensor> tensor = b.knownValue(value))
+    return tensor;
+  unsupported("input '" + what + "' (" + proto.input(i) +
+              ") decides shapes, so it must be known when compiling; if it is "
+              "an input of the model give --const " +
+              proto.input(i) + "=FILE.npy");
+  return std::nullopt;
+}
+
+std::optional<std::vector<int64_t>> Node::knownInts(int i,
+                                                    llvm::StringRef what) {
+  std::optional<HostTensor> tensor = known(i, what);
+  if (!tensor)
+    return std::nullopt;
+  return tensor->toInts();
+}
+
+std::optional<int64_t> Node::knownInt(int i, llvm::StringRef what) {
+  std::optional<std::vector<int64_t>> values = knownInts(i, what);
+  if (!values)
+    return std::nullopt;
+  if (values->size() != 1) {
+    fail("input '" + what + "' must be one number");
+    return std::nullopt;
+  }
+  return values->front();
+}
+
+const AttributeProto *Node::attribute(llvm::StringRef name) const {
+  for (const AttributeProto &attribute : proto.attribute())
+    if (attribute.name() == name)
+      return &attribute;
+  return nullptr;
+}
+
+int64_t Node::intAttr(llvm::StringRef name, int64_t otherwise) const {
+  const AttributeProto *found = attribute(name);
+  return found ? found->i() : otherwise;
+}
+
+double Node::floatAttr(llvm::StringRef name, double otherwise) const {
+  const AttributeProto *found = attribute(name);
+  return found ? found->f() : otherwise;
+}
+
+std::string Node::stringAttr(llvm::StringRef name,
+                             llvm::StringRef otherwise) const {
+  const AttributeProto *found = attribute(name);
+  return found ? found->s() : otherwise.str();
+}
+
+std::vector<int64_t> Node::intsAttr(llvm::StringRef name,
+                                    std::vector<int64_t> otherwise) const {
+  const AttributeProto *found = attribute(name);
+  if (!found)
+    return otherwise;
+  return {found->ints().begin(), found->ints().end()};
+}
+
+std::optional<std::vector<int64_t>>
+Node::intsOf(int i, llvm::StringRef name, std::vector<int64_t> otherwise) {
+  if (has(i))
+    return knownInts(i, name);
+  return intsAttr(name, std::move(otherwise));
+}
+
+const onnx::GraphProto *Node::graphAttr(llvm::StringRef name) {
+  const AttributeProto *found = attribute(name);
+  if (found && found->has_g())
+    return &found->g();
+  fail("attribute '" + name + "' is missing");
+  return nullptr;
+}
+
+DType Node::typeAttr(llvm::StringRef name, DType otherwise) {
+  const AttributeProto *found = attribute(name);
+  if (!found)
+    return otherwise;
+  std::optional<DType> type = fromOnnxType(static_cast<int32_t>(found->i()));
+  if (!type) {
+    unsupported("element type " +
+                onnxTypeName(static_cast<int32_t>(found->i())) +
+                " is not supported");
+    return otherwise;
+  }
+  return *type;
+}
+
+int64_t Node::dim(int64_t value, int64_t rank) {
+  if (value < -rank || value >= rank) {
+    fail("axis " + llvm::Twine(value) + " is out of range of rank " +
+         llvm::Twine(rank));
+    return 0;
+  }
+  return value < 0 ? value + rank : value;
+}
+
+std::vector<int64_t> Node::dims(std::vector<int64_t> values, int64_t rank) {
+  for (int64_t &value : values)
+    value = dim(value, rank);
+  llvm::sort(values);
+  if (std::adjacent_find(values.begin(), values.end()) != values.end())
+    fail("an axis occurs twice");
+  return values;
+}

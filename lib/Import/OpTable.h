@@ -1,0 +1,36 @@
+//===- OpTable.h - Operators and their importers ----------------*- C++ -*-===//
+//
+// Each file of Ops/ ends with its table: one line an operator.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_LIB_IMPORT_OPTABLE_H
+#define AX_LIB_IMPORT_OPTABLE_H
+
+#include "Node.h"
+
+namespace ax::import {
+
+struct OpEntry {
+  llvm::StringLiteral name;
+  OpImporter importer;
+};
+using OpTable = ArrayRef<OpEntry>;
+
+OpTable activationOps();
+OpTable attentionOps();
+OpTable constantOps();
+OpTable contractionOps();
+OpTable controlOps();
+OpTable convolutionOps();
+OpTable elementwiseOps();
+OpTable gatherOps();
+OpTable normOps();
+OpTable poolOps();
+OpTable reduceOps();
+OpTable sequenceOps();
+OpTable shapeOps();
+OpTable sliceOps();
+
+} // namespace ax::import
+
+#endif // AX_LIB_IMPORT_OPTABLE_H

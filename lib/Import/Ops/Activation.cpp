@@ -1,0 +1,199 @@
+//===- Activation.cpp - Activations and softmax ---------------------------===//
+
+#include "../OpTable.h"
+
+using namespace ax;
+using namespace ax::import;
+
+/// x where x > 0, else `negative`.
+static Value positiveOr(Node &n, Value x, Value negative) {
+  Value isPositive = n.b.compare(CompareKind::gt, x, n.b.like(x, 0));
+  return n.b.select(isPositive, x, negative);
+}
+
+static void importRelu(Node &n) {
+  Value x = n.in(0);
+  n.out(n.b.unary(UnaryKind::relu, x));
+}
+
+static void importLeakyRelu(Node &n) {
+  Value x = n.in(0);
+  n.out(positiveOr(n, x, n.b.mul(x, n.floatAttr("alpha", 0.01))));
+}
+
+static void importThresholdedRelu(Node &n) {
+  Value x = n.in(0);
+  Value above =
+      n.b.compare(CompareKind::gt, x, n.b.like(x, n.floatAttr("alpha", 1)));
+  n.out(n.b.select(above, x, n.b.like(x, 0)));
+}
+
+static void importPRelu(Node &n) {
+  Value x = n.in(0);
+  n.out(positiveOr(n, x, n.b.mul(x, n.in(1))));
+}
+
+/// alpha (exp(x / scale) - 1)
+static Value scaledExpm1(Node &n, Value x, double alpha, double scale = 1) {
+  Value inner = scale == 1 ? x : n.b.div(x, n.b.like(x, scale));
+  Value y = n.b.unary(UnaryKind::expm1, inner);
+  return alpha == 1 ? y : n.b.mul(y, alpha);
+}
+
+static void importElu(Node &n) {
+  Value x = n.in(0);
+  n.out(positiveOr(n, x, scaledExpm1(n, x, n.floatAttr("alpha", 1))));
+}
+
+static void importSelu(Node &n) {
+  Value x = n.in(0);
+  double alpha = n.floatAttr("alpha", 1.67326319217681884765625);
+  double gamma = n.floatAttr("gamma", 1.05070102214813232421875);
+  n.out(n.b.mul(positiveOr(n, x, scaledExpm1(n, x, alpha)), gamma));
+}
+
+static void importCelu(Node &n) {
+  Value x = n.in(0);
+  double alpha = n.floatAttr("alpha", 1);
+  n.out(positiveOr(n, x, scaledExpm1(n, x, alpha, alpha)));
+}
+
+static Value clamp(Node &n, Value x, double low, double high) {
+  return n.b.min(n.b.max(x, n.b.like(x, low)), n.b.like(x, high));
+}
+
+static Value hardSigmoid(Node &n, Value x, double alpha, double beta) {
+  return clamp(n, n.b.add(n.b.mul(x, alpha), beta), 0, 1);
+}
+
+static void importHardSigmoid(Node &n) {
+  n.out(hardSigmoid(n, n.in(0), n.floatAttr("alpha", 0.2f),
+                    n.floatAttr("beta", 0.5)));
+}
+
+static void importHardSwish(Node &n) {
+  Value x = n.in(0);
+  n.out(n.b.mul(x, hardSigmoid(n, x, 1.0 / 6, 0.5)));
+}
+
+static void importClip(Node &n) {
+  Value x = n.in(0);
+  if (n.has(1))
+    x = n.b.max(x, n.in(1));
+  if (n.has(2))
+    x = n.b.min(x, n.in(2));
+  n.out(x);
+}
+
+static void importGelu(Node &n) {
+  std::string approximate = n.stringAttr("approximate", "none");
+  if (approximate != "none" && approximate != "tanh") {
+    n.unsupported("approximate is '" + approximate + "'");
+    return;
+  }
+  n.out(n.b.unary(approximate == "tanh" ? UnaryKind::gelu_tanh
+                                        : UnaryKind::gelu,
+                  n.in(0)));
+}
+
+static void importSwish(Node &n) {
+  Value x = n.in(0);
+  double alpha = n.floatAttr("alpha", 1);
+  if (alpha == 1)
+    return n.out(n.b.unary(UnaryKind::silu, x));
+  n.out(n.b.mul(x, n.b.unary(UnaryKind::sigmoid, n.b.mul(x, alpha))));
+}
+
+static void importMish(Node &n) {
+  Value x = n.in(0);
+  n.out(n.b.mul(
+      x, n.b.unary(UnaryKind::tanh, n.b.unary(UnaryKind::softplus, x))));
+}
+
+static void importSoftsign(Node &n) {
+  Value x = n.in(0);
+  n.out(n.b.div(x, n.b.add(n.b.unary(UnaryKind::abs, x), 1.0)));
+}
+
+static void importShrink(Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return;
+  double lambd = n.floatAttr("lambd", 0.5), bias = n.floatAttr("bias", 0);
+  Value above = n.b.compare(CompareKind::gt, x, n.b.like(x, lambd));
+  Value below = n.b.compare(CompareKind::lt, x, n.b.like(x, -lambd));
+  Value zero = n.b.like(x, 0);
+  Value lower = n.b.select(below, n.b.add(x, bias), zero);
+  n.out(n.b.select(above, n.b.sub(x, n.b.like(x, bias)), lower));
+}
+
+template <bool log>
+static void importSoftmax(Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return;
+  int64_t dim = n.dim(n.intAttr("axis", -1), Emitter::rankOf(x));
+  n.out(n.b.softmax(x, dim, log));
+}
+
+static void importHardmax(Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return;
+  int64_t rank = Emitter::rankOf(x);
+  int64_t dim = n.dim(n.intAttr("axis", -1), rank);
+  if (n.failed())
+    return;
+  Value best = n.b.argReduce(x, dim, /*min=*/false, /*last=*/false);
+  Shape line(rank, 1);
+  line[dim] = Emitter::shapeOf(x)[dim];
+  Value isBest =
+      n.b.compare(CompareKind::eq, n.b.iota(DType::I64, line, dim), best);
+  n.out(n.b.cast(isBest, Emitter::typeOf(x)));
+}
+
+static void importDropout(Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return;
+  if (n.has(2)) {
+    std::optional<int64_t> training = n.knownInt(2, "training_mode");
+    std::optional<HostTensor> ratio;
+    if (n.has(1))
+      ratio = n.known(1, "ratio");
+    if (training && *training && !(ratio && ratio->getDouble(0) == 0)) {
+      n.unsupported("Dropout in training mode is not supported");
+      return;
+    }
+  }
+  n.out(0, x);
+  if (n.wants(1))
+    n.out(1, n.b.splat(DType::Bool, Emitter::shapeOf(x), 1));
+}
+
+static const OpEntry entries[] = {
+    {"Celu", importCelu},
+    {"Clip", importClip},
+    {"Dropout", importDropout},
+    {"Elu", importElu},
+    {"Gelu", importGelu},
+    {"HardSigmoid", importHardSigmoid},
+    {"HardSwish", importHardSwish},
+    {"Hardmax", importHardmax},
+    {"LeakyRelu", importLeakyRelu},
+    {"LogSoftmax", importSoftmax<true>},
+    {"Mish", importMish},
+    {"PRelu", importPRelu},
+    {"Relu", importRelu},
+    {"Selu", importSelu},
+    {"Shrink", importShrink},
+    {"Softmax", importSoftmax<false>},
+    {"Softplus", [](Node &n) {
+       n.out(n.b.unary(UnaryKind::softplus, n.in(0)));
+     }},
+    {"Softsign", importSoftsign},
+    {"Swish", importSwish},
+    {"ThresholdedRelu", importThresholdedRelu},
+};
+
+OpTable ax::import::activationOps() { return entries; }

@@ -1,0 +1,254 @@
+//===- Norm.cpp - Normalisations ------------------------------------------===//
+
+#include "../OpTable.h"
+
+using namespace ax;
+using namespace ax::import;
+
+/// Sums and quotients of f16 and bf16 are computed in f32.
+static DType computeType(DType type) {
+  return type == DType::F64 ? DType::F64 : DType::F32;
+}
+
+/// A vector over the channels, shaped to broadcast with `x` [batch, channels,
+/// spatial...].
+static Value perChannel(Node &n, Value vector, Value x) {
+  if (!vector || !x)
+    return {};
+  Shape shape(std::max<int64_t>(Emitter::rankOf(x), 2) - 1, 1);
+  shape[0] = Emitter::numElementsOf(vector);
+  return n.b.reshape(vector, shape);
+}
+
+namespace {
+struct Moments {
+  Value mean, variance;
+};
+} // namespace
+
+/// Mean and (biased) variance over `dims`, which are kept as 1.
+static Moments moments(Node &n, Value x, ArrayRef<int64_t> dims) {
+  if (!x)
+    return {};
+  double count = 1;
+  for (int64_t dim : dims)
+    count *= static_cast<double>(Emitter::shapeOf(x)[dim]);
+  auto mean = [&](Value v) {
+    return n.b.mul(n.b.reduce(ReduceOpKind::sum, v, dims, true), 1 / count);
+  };
+  Value average = mean(x);
+  Value centred = n.b.sub(x, average);
+  return {average, mean(n.b.mul(centred, centred))};
+}
+
+static Value inverseDeviation(Node &n, Value variance, double epsilon) {
+  return n.b.unary(UnaryKind::rsqrt, n.b.add(variance, epsilon));
+}
+
+static void importBatchNormalization(Node &n) {
+  Value x = n.in(0), scale = n.in(1), bias = n.in(2), mean = n.in(3),
+        variance = n.in(4);
+  if (n.failed())
+    return;
+  if (Emitter::rankOf(x) < 2) {
+    n.fail("needs batch and channels");
+    return;
+  }
+  double epsilon = n.floatAttr("epsilon", 1e-5f);
+  DType type = Emitter::typeOf(x);
+  if (n.intAttr("training_mode", 0)) {
+    std::vector<int64_t> dims;
+    for (int64_t i = 0; i < Emitter::rankOf(x); ++i)
+      if (i != 1)
+        dims.push_back(i);
+    Moments batch = moments(n, x, dims);
+    if (n.failed())
+      return;
+    double momentum = n.floatAttr("momentum", 0.9f);
+    auto running = [&](Value old, Value fresh) {
+      DType target = Emitter::typeOf(old);
+      fresh = n.b.cast(n.b.reshape(fresh, Emitter::shapeOf(old)), target);
+      return n.b.add(n.b.mul(old, momentum), n.b.mul(fresh, 1 - momentum));
+    };
+    n.out(1, running(mean, batch.mean));
+    n.out(2, running(variance, batch.variance));
+    Shape channels = {Emitter::shapeOf(x)[1]};
+    mean = n.b.reshape(batch.mean, channels);
+    variance = n.b.reshape(batch.variance, channels);
+  }
+  // y = x factor + (bias - mean factor)
+  DType compute = computeType(type);
+  Value factor = n.b.mul(n.b.cast(scale, compute),
+                         inverseDeviation(n, n.b.cast(variance, compute),
+                                          epsilon));
+  Value shift = n.b.sub(n.b.cast(bias, compute),
+                        n.b.mul(n.b.cast(mean, compute), factor));
+  Value y = n.b.mul(x, n.b.cast(perChannel(n, factor, x), type));
+  n.out(0, n.b.add(y, n.b.cast(perChannel(n, shift, x), type)));
+}
+
+static void importInstanceNormalization(Node &n) {
+  Value x = n.in(0), scale = n.in(1), bias = n.in(2);
+  if (!x)
+    return;
+  DType type = Emitter::typeOf(x), compute = computeType(type);
+  std::vector<int64_t> dims;
+  for (int64_t i = 2; i < Emitter::rankOf(x); ++i)
+    dims.push_back(i);
+  if (dims.empty()) {
+    n.fail("needs at least one spatial dimension");
+    return;
+  }
+  Value wide = n.b.cast(x, compute);
+  Moments m = moments(n, wide, dims);
+  Value y = n.b.mul(
+      n.b.sub(wide, m.mean),
+      inverseDeviation(n, m.variance, n.floatAttr("epsilon", 1e-5f)));
+  y = n.b.mul(y, n.b.cast(perChannel(n, scale, x), compute));
+  y = n.b.add(y, n.b.cast(perChannel(n, bias, x), compute));
+  n.out(n.b.cast(y, type));
+}
+
+static void importGroupNormalization(Node &n) {
+  Value x = n.in(0), scale = n.in(1), bias = n.in(2);
+  int64_t groups = n.intAttr("num_groups", 1);
+  if (!x)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  if (shape.size() < 2 || groups < 1 || shape[1] % groups || shape[1] == 0) {
+    n.fail("channels do not divide into groups");
+    return;
+  }
+  DType type = Emitter::typeOf(x), compute = computeType(type);
+  int64_t perGroup = Emitter::numElementsOf(x);
+  perGroup = perGroup ? perGroup / (shape[0] * groups) : 0;
+  Value wide =
+      n.b.reshape(n.b.cast(x, compute), {shape[0], groups, perGroup});
+  Value y = n.b.layerNorm(wide, {}, {}, 2, n.floatAttr("epsilon", 1e-5f));
+  y = n.b.reshape(y, shape);
+  y = n.b.mul(y, n.b.cast(perChannel(n, scale, x), compute));
+  y = n.b.add(y, n.b.cast(perChannel(n, bias, x), compute));
+  n.out(n.b.cast(y, type));
+}
+
+/// Scale or bias with exactly the normalised dimensions of `x`, or null when
+/// it broadcasts along others.
+static Value exactly(Node &n, Value v, Value x, int64_t axis) {
+  if (!v)
+    return {};
+  ArrayRef<int64_t> tail = Emitter::shapeOf(x).drop_front(axis);
+  ArrayRef<int64_t> shape = Emitter::shapeOf(v);
+  while (!shape.empty() && shape.size() > tail.size() && shape.front() == 1)
+    shape = shape.drop_front();
+  if (shape.size() > tail.size())
+    return {};
+  return n.b.broadcast(n.b.reshape(v, shape), tail);
+}
+
+template <bool centre>
+static void importLayerNorm(Node &n) {
+  Value x = n.in(0), scale = n.optional(1);
+  Value bias = centre ? n.optional(2) : Value();
+  if (!x || n.failed())
+    return;
+  int64_t rank = Emitter::rankOf(x);
+  int64_t axis = n.dim(n.intAttr("axis", -1), rank);
+  double epsilon = n.floatAttr("epsilon", 1e-5f);
+  if (n.failed())
+    return;
+  Value exactScale = exactly(n, scale, x, axis);
+  Value exactBias = exactly(n, bias, x, axis);
+  bool isExact = (!scale || exactScale) && (!bias || exactBias);
+  DType type = Emitter::typeOf(x);
+  auto normalise = [&](Value s, Value shift) {
+    return centre ? n.b.layerNorm(x, s, shift, axis, epsilon)
+                  : n.b.rmsNorm(x, s, shift, axis, epsilon);
+  };
+  bool sameTypes = (!scale || Emitter::typeOf(scale) == type) &&
+                   (!bias || Emitter::typeOf(bias) == type);
+  Value y;
+  if (isExact && sameTypes) {
+    y = normalise(exactScale, exactBias);
+  } else {
+    y = normalise({}, {});
+    DType out = scale ? Emitter::typeOf(scale) : type;
+    y = n.b.cast(y, out);
+    if (scale)
+      y = n.b.mul(y, scale);
+    if (bias)
+      y = n.b.add(y, bias);
+  }
+  n.out(0, y);
+  if (!centre || (!n.wants(1) && !n.wants(2)))
+    return;
+  DType compute = computeType(type);
+  std::vector<int64_t> dims;
+  for (int64_t i = axis; i < rank; ++i)
+    dims.push_back(i);
+  Moments m = moments(n, n.b.cast(x, compute), dims);
+  n.out(1, m.mean);
+  n.out(2, inverseDeviation(n, m.variance, epsilon));
+}
+
+static void importLRN(Node &n) {
+  Value x = n.in(0);
+  int64_t size = n.intAttr("size", 1);
+  double alpha = n.floatAttr("alpha", 1e-4f), beta = n.floatAttr("beta", 0.75),
+         bias = n.floatAttr("bias", 1);
+  if (!x)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  if (shape.size() < 2 || size < 1 || size > (1 << 20)) {
+    n.fail("needs channels and a size of at least 1");
+    return;
+  }
+  // Sums over neighbouring channels: a pool over [channels, places].
+  int64_t places = 1;
+  for (int64_t extent : shape.drop_front(2))
+    places *= extent;
+  Window window;
+  window.kernel = {size, 1};
+  window.strides = window.dilations = {1, 1};
+  window.pads = {(size - 1) / 2, 0, size / 2, 0};
+  window.extra = {0, 0};
+  Value square = n.b.reshape(n.b.mul(x, x), {shape[0], 1, shape[1], places});
+  Value sum = n.b.reshape(n.b.pool(PoolKind::sum, square, window, false), shape);
+  Value base =
+      n.b.add(n.b.mul(sum, alpha / static_cast<double>(size)), bias);
+  n.out(n.b.div(x, n.b.binary(BinaryKind::pow, base, n.b.like(base, beta))));
+}
+
+static void importLpNormalization(Node &n) {
+  Value x = n.in(0);
+  int64_t p = n.intAttr("p", 2);
+  if (!x)
+    return;
+  int64_t axis = n.dim(n.intAttr("axis", -1), Emitter::rankOf(x));
+  if (n.failed())
+    return;
+  if (p != 1 && p != 2) {
+    n.unsupported("p is " + llvm::Twine(p) + ", not 1 or 2");
+    return;
+  }
+  Value norm =
+      p == 1 ? n.b.reduce(ReduceOpKind::sum, n.b.unary(UnaryKind::abs, x),
+                          {axis}, true)
+             : n.b.unary(UnaryKind::sqrt,
+                         n.b.reduce(ReduceOpKind::sum, n.b.mul(x, x), {axis},
+                                    true));
+  // A vector of zeros stays one.
+  Value isZero = n.b.compare(CompareKind::eq, norm, n.b.like(norm, 0));
+  n.out(n.b.div(x, n.b.select(isZero, n.b.like(norm, 1), norm)));
+}
+
+static const OpEntry entries[] = {
+    {"BatchNormalization", importBatchNormalization},
+    {"GroupNormalization", importGroupNormalization},
+    {"InstanceNormalization", importInstanceNormalization},
+    {"LRN", importLRN},
+    {"LayerNormalization", importLayerNorm<true>},
+    {"LpNormalization", importLpNormalization},
+    {"RMSNormalization", importLayerNorm<false>},
+};
+
+OpTable ax::import::normOps() { return entries; }

@@ -1,0 +1,178 @@
+//===- Reduce.cpp - Reductions and scans ----------------------------------===//
+
+#include "../OpTable.h"
+
+using namespace ax;
+using namespace ax::import;
+
+namespace {
+struct Reduction {
+  Value x;
+  std::vector<int64_t> dims;
+  bool keepDims = true;
+  /// The operator leaves its input as it is.
+  bool isIdentity = false;
+};
+} // namespace
+
+static std::optional<Reduction> readReduction(Node &n) {
+  Reduction result;
+  result.x = n.in(0);
+  std::optional<std::vector<int64_t>> axes = n.intsOf(1, "axes");
+  if (!result.x || !axes)
+    return std::nullopt;
+  int64_t rank = Emitter::rankOf(result.x);
+  result.keepDims = n.intAttr("keepdims", 1);
+  result.dims = n.dims(*axes, rank);
+  if (axes->empty()) {
+    result.isIdentity = n.intAttr("noop_with_empty_axes", 0);
+    for (int64_t i = 0; i < rank && !result.isIdentity; ++i)
+      result.dims.push_back(i);
+  }
+  if (n.failed())
+    return std::nullopt;
+  return result;
+}
+
+static Value sum(Node &n, const Reduction &r, Value x) {
+  return n.b.reduce(ReduceOpKind::sum, x, r.dims, r.keepDims);
+}
+
+template <ReduceOpKind kind>
+static void importPlain(Node &n) {
+  if (auto r = readReduction(n))
+    n.out(n.b.reduce(kind, r->x, r->dims, r->keepDims));
+}
+
+static void importReduceMean(Node &n) {
+  auto r = readReduction(n);
+  if (!r)
+    return;
+  double count = 1;
+  for (int64_t dim : r->dims)
+    count *= static_cast<double>(Emitter::shapeOf(r->x)[dim]);
+  Value total = sum(n, *r, r->x);
+  if (!total)
+    return;
+  n.out(isFloat(Emitter::typeOf(total)) && count != 0
+            ? n.b.mul(total, 1 / count)
+            : n.b.div(total, n.b.like(total, count)));
+}
+
+static void importReduceL1(Node &n) {
+  if (auto r = readReduction(n)) {
+    bool noSign = isUnsigned(Emitter::typeOf(r->x));
+    n.out(sum(n, *r, noSign ? r->x : n.b.unary(UnaryKind::abs, r->x)));
+  }
+}
+
+static void importReduceSumSquare(Node &n) {
+  if (auto r = readReduction(n))
+    n.out(sum(n, *r, n.b.mul(r->x, r->x)));
+}
+
+/// `kind` of a tensor of any numbers: integers go by way of f64.
+static Value floatUnary(Node &n, UnaryKind kind, Value x) {
+  if (!x)
+    return {};
+  DType type = Emitter::typeOf(x);
+  if (isFloat(type))
+    return n.b.unary(kind, x);
+  return n.b.cast(n.b.unary(kind, n.b.cast(x, DType::F64)), type);
+}
+
+static void importReduceL2(Node &n) {
+  if (auto r = readReduction(n))
+    n.out(floatUnary(n, UnaryKind::sqrt, sum(n, *r, n.b.mul(r->x, r->x))));
+}
+
+static void importReduceLogSum(Node &n) {
+  if (auto r = readReduction(n))
+    n.out(floatUnary(n, UnaryKind::log, sum(n, *r, r->x)));
+}
+
+static void importReduceLogSumExp(Node &n) {
+  auto r = readReduction(n);
+  if (!r)
+    return;
+  if (!isFloat(Emitter::typeOf(r->x))) {
+    n.unsupported("integers are not supported");
+    return;
+  }
+  if (r->dims.empty())
+    return n.out(r->x);
+  // Shifted by the maximum, where that is finite.
+  Value top = n.b.reduce(ReduceOpKind::max, r->x, r->dims, true);
+  Value isFinite = n.b.compare(CompareKind::lt, n.b.unary(UnaryKind::abs, top),
+                               n.b.like(top, INFINITY));
+  Value shift = n.b.select(isFinite, top, n.b.like(top, 0));
+  Value total =
+      sum(n, *r, n.b.unary(UnaryKind::exp, n.b.sub(r->x, shift)));
+  if (!total)
+    return;
+  Value shiftOut = n.b.reshape(shift, Emitter::shapeOf(total));
+  n.out(n.b.add(n.b.unary(UnaryKind::log, total), shiftOut));
+}
+
+template <bool min>
+static void importArg(Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return;
+  int64_t dim = n.dim(n.intAttr("axis", 0), Emitter::rankOf(x));
+  if (n.failed())
+    return;
+  Value index =
+      n.b.argReduce(x, dim, min, n.intAttr("select_last_index", 0));
+  if (index && !n.intAttr("keepdims", 1)) {
+    Shape shape(Emitter::shapeOf(index));
+    shape.erase(shape.begin() + dim);
+    index = n.b.reshape(index, shape);
+  }
+  n.out(index);
+}
+
+template <ReduceOpKind kind>
+static void importCumulative(Node &n) {
+  Value x = n.in(0);
+  std::optional<int64_t> axis = n.knownInt(1, "axis");
+  if (!x || !axis)
+    return;
+  int64_t dim = n.dim(*axis, Emitter::rankOf(x));
+  if (!n.failed())
+    n.out(n.b.cumulative(kind, x, dim, n.intAttr("exclusive", 0),
+                         n.intAttr("reverse", 0)));
+}
+
+static void importTopK(Node &n) {
+  Value x = n.in(0);
+  std::optional<int64_t> k = n.knownInt(1, "K");
+  if (!x || !k)
+    return;
+  int64_t dim = n.dim(n.intAttr("axis", -1), Emitter::rankOf(x));
+  if (n.failed())
+    return;
+  auto [values, indices] = n.b.topK(x, *k, dim, !n.intAttr("largest", 1));
+  n.out(0, values);
+  n.out(1, indices);
+}
+
+static const OpEntry entries[] = {
+    {"ArgMax", importArg<false>},
+    {"ArgMin", importArg<true>},
+    {"CumProd", importCumulative<ReduceOpKind::prod>},
+    {"CumSum", importCumulative<ReduceOpKind::sum>},
+    {"ReduceL1", importReduceL1},
+    {"ReduceL2", importReduceL2},
+    {"ReduceLogSum", importReduceLogSum},
+    {"ReduceLogSumExp", importReduceLogSumExp},
+    {"ReduceMax", importPlain<ReduceOpKind::max>},
+    {"ReduceMean", importReduceMean},
+    {"ReduceMin", importPlain<ReduceOpKind::min>},
+    {"ReduceProd", importPlain<ReduceOpKind::prod>},
+    {"ReduceSum", importPlain<ReduceOpKind::sum>},
+    {"ReduceSumSquare", importReduceSumSquare},
+    {"TopK", importTopK},
+};
+
+OpTable ax::import::reduceOps() { return entries; }

@@ -1,0 +1,264 @@
+//===- Shape.cpp - Shapes and orders of dimensions ------------------------===//
+
+#include "../OpTable.h"
+
+using namespace ax;
+using namespace ax::import;
+
+static void importIdentity(Node &n) {
+  if (n.numInputs() == 1)
+    n.out(n.entry(0));
+}
+
+static void importShape(Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  int64_t rank = shape.size();
+  auto clampIndex = [&](int64_t i) {
+    return std::clamp<int64_t>(i < 0 ? i + rank : i, 0, rank);
+  };
+  int64_t start = clampIndex(n.intAttr("start", 0));
+  int64_t end = std::max(start, clampIndex(n.intAttr("end", rank)));
+  n.out(n.b.ints(shape.slice(start, end - start)));
+}
+
+static void importSize(Node &n) {
+  if (Value x = n.in(0))
+    n.out(n.b.constant(HostTensor::scalar(Emitter::numElementsOf(x))));
+}
+
+static void importReshape(Node &n) {
+  Value x = n.in(0);
+  std::optional<Shape> target = n.intsOf(1, "shape");
+  if (!x || !target)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  bool allowZero = n.intAttr("allowzero", 0);
+  int64_t known = 1;
+  std::optional<size_t> open;
+  for (size_t i = 0; i < target->size(); ++i) {
+    int64_t &size = (*target)[i];
+    if (size == 0 && !allowZero) {
+      if (i >= shape.size()) {
+        n.fail(llvm::formatv("shape[{0}] is 0 (keep), but the input has rank "
+                             "{1}", i, shape.size()));
+        return;
+      }
+      size = shape[i];
+    }
+    if (size == -1 && !open) {
+      open = i;
+      continue;
+    }
+    if (size < 0 || llvm::MulOverflow(known, size, known)) {
+      n.fail("impossible shape [" + shapeToString(*target) + "]");
+      return;
+    }
+  }
+  if (open) {
+    int64_t count = Emitter::numElementsOf(x);
+    if (known == 0 || count % known) {
+      n.fail(llvm::formatv("{0} elements do not divide into [{1}]", count,
+                           shapeToString(*target)));
+      return;
+    }
+    (*target)[*open] = count / known;
+  }
+  n.out(n.b.reshape(x, *target));
+}
+
+static void importFlatten(Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  int64_t rank = shape.size(), axis = n.intAttr("axis", 1);
+  if (axis != rank)
+    axis = n.dim(axis, rank);
+  if (n.failed())
+    return;
+  int64_t rows = 1, columns = 1;
+  for (int64_t i = 0; i < rank; ++i)
+    (i < axis ? rows : columns) *= shape[i];
+  n.out(n.b.reshape(x, {rows, columns}));
+}
+
+static void importSqueeze(Node &n) {
+  Value x = n.in(0);
+  std::optional<std::vector<int64_t>> axes = n.intsOf(1, "axes");
+  if (!x || !axes)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  bool all = !n.has(1) && !n.hasAttribute("axes");
+  std::vector<int64_t> dims = n.dims(*axes, shape.size());
+  if (n.failed())
+    return;
+  Shape result;
+  for (auto [i, size] : llvm::enumerate(shape)) {
+    bool named = llvm::is_contained(dims, static_cast<int64_t>(i));
+    if (named && size != 1) {
+      n.fail(llvm::formatv("dimension {0} of {1} elements cannot be dropped",
+                           i, size));
+      return;
+    }
+    if (!named && !(all && size == 1))
+      result.push_back(size);
+  }
+  n.out(n.b.reshape(x, result));
+}
+
+static void importUnsqueeze(Node &n) {
+  Value x = n.in(0);
+  std::optional<std::vector<int64_t>> axes = n.intsOf(1, "axes");
+  if (!x || !axes)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  std::vector<int64_t> dims = n.dims(*axes, shape.size() + axes->size());
+  if (n.failed())
+    return;
+  Shape result(shape);
+  for (int64_t dim : dims)
+    result.insert(result.begin() + dim, 1);
+  n.out(n.b.reshape(x, result));
+}
+
+static void importTranspose(Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return;
+  int64_t rank = Emitter::rankOf(x);
+  std::vector<int64_t> permutation = n.intsAttr("perm");
+  if (!n.hasAttribute("perm"))
+    for (int64_t i = rank - 1; i >= 0; --i)
+      permutation.push_back(i);
+  for (int64_t &dim : permutation)
+    dim = n.dim(dim, rank);
+  std::vector<int64_t> sorted = permutation;
+  llvm::sort(sorted);
+  for (int64_t i = 0; i < rank && !n.failed(); ++i)
+    if (static_cast<int64_t>(sorted.size()) != rank || sorted[i] != i)
+      n.fail("perm is no permutation of the dimensions");
+  n.out(n.b.transpose(x, permutation));
+}
+
+static void importExpand(Node &n) {
+  Value x = n.in(0);
+  std::optional<Shape> target = n.knownInts(1, "shape");
+  if (!x || !target)
+    return;
+  // Both ways: sizes 1 of the target keep the input's.
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  if (target->size() < shape.size())
+    target->insert(target->begin(), shape.size() - target->size(), 1);
+  size_t shift = target->size() - shape.size();
+  for (size_t i = 0; i < shape.size(); ++i)
+    if ((*target)[i + shift] == 1)
+      (*target)[i + shift] = shape[i];
+  n.out(n.b.broadcast(x, *target));
+}
+
+static void importConcat(Node &n) {
+  std::vector<Value> values = n.allInputs();
+  if (n.failed() || values.empty())
+    return;
+  int64_t axis = n.dim(n.intAttr("axis", 0), Emitter::rankOf(values[0]));
+  if (!n.failed())
+    n.out(n.b.concat(values, axis));
+}
+
+/// A dimension of `size` in pieces; `sizes` when the node says them.
+static void importSplit(Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  int64_t axis = n.dim(n.intAttr("axis", 0), shape.size());
+  std::optional<std::vector<int64_t>> sizes = n.intsOf(1, "split");
+  if (n.failed() || !sizes)
+    return;
+  int64_t count = n.intAttr("num_outputs", n.numOutputs());
+  if (sizes->empty()) {
+    if (count < 1 || count > n.numOutputs()) {
+      n.fail("num_outputs does not fit the outputs");
+      return;
+    }
+    int64_t size = (shape[axis] + count - 1) / count, left = shape[axis];
+    for (int64_t i = 0; i < count; ++i, left -= sizes->back())
+      sizes->push_back(std::min(size, left));
+  }
+  int64_t start = 0;
+  for (size_t i = 0; i < sizes->size(); ++i) {
+    int64_t size = (*sizes)[i];
+    if (size < 0 || size > shape[axis] - start) {
+      n.fail("the pieces do not fit dimension " + llvm::Twine(axis) + " of " +
+             llvm::Twine(shape[axis]));
+      return;
+    }
+    n.out(static_cast<int>(i), n.b.sliceDim(x, axis, start, size));
+    start += size;
+  }
+  if (start != shape[axis])
+    n.fail("the pieces leave a rest of dimension " + llvm::Twine(axis));
+}
+
+static void importDepthToSpace(Node &n) {
+  Value x = n.in(0);
+  int64_t block = n.intAttr("blocksize", 0);
+  if (!x)
+    return;
+  ArrayRef<int64_t> s = Emitter::shapeOf(x);
+  if (s.size() != 4 || block < 1 || block > (1 << 15) ||
+      s[1] % (block * block)) {
+    n.fail("channels do not divide into blocks");
+    return;
+  }
+  int64_t channels = s[1] / (block * block);
+  std::string mode = n.stringAttr("mode", "DCR");
+  if (mode == "DCR")
+    x = n.b.transpose(
+        n.b.reshape(x, {s[0], block, block, channels, s[2], s[3]}),
+        {0, 3, 4, 1, 5, 2});
+  else
+    x = n.b.transpose(
+        n.b.reshape(x, {s[0], channels, block, block, s[2], s[3]}),
+        {0, 1, 4, 2, 5, 3});
+  n.out(n.b.reshape(x, {s[0], channels, s[2] * block, s[3] * block}));
+}
+
+static void importSpaceToDepth(Node &n) {
+  Value x = n.in(0);
+  int64_t block = n.intAttr("blocksize", 0);
+  if (!x)
+    return;
+  ArrayRef<int64_t> s = Emitter::shapeOf(x);
+  if (s.size() != 4 || block < 1 || s[2] % block || s[3] % block) {
+    n.fail("height and width do not divide into blocks");
+    return;
+  }
+  int64_t h = s[2] / block, w = s[3] / block;
+  x = n.b.reshape(x, {s[0], s[1], h, block, w, block});
+  x = n.stringAttr("mode", "DCR") == "DCR"
+          ? n.b.transpose(x, {0, 3, 5, 1, 2, 4})
+          : n.b.transpose(x, {0, 1, 3, 5, 2, 4});
+  n.out(n.b.reshape(x, {s[0], s[1] * block * block, h, w}));
+}
+
+static const OpEntry entries[] = {
+    {"Concat", importConcat},
+    {"DepthToSpace", importDepthToSpace},
+    {"Expand", importExpand},
+    {"Flatten", importFlatten},
+    {"Identity", importIdentity},
+    {"Reshape", importReshape},
+    {"Shape", importShape},
+    {"Size", importSize},
+    {"SpaceToDepth", importSpaceToDepth},
+    {"Split", importSplit},
+    {"Squeeze", importSqueeze},
+    {"Transpose", importTranspose},
+    {"Unsqueeze", importUnsqueeze},
+};
+
+OpTable ax::import::shapeOps() { return entries; }

@@ -1,0 +1,195 @@
+//===- Slice.cpp - Parts of tensors, padding, repetition ------------------===//
+
+#include "../OpTable.h"
+
+using namespace ax;
+using namespace ax::import;
+
+static void importSlice(Node &n) {
+  Value x = n.in(0);
+  std::optional<std::vector<int64_t>> starts = n.intsOf(1, "starts");
+  std::optional<std::vector<int64_t>> ends = n.intsOf(2, "ends");
+  std::optional<std::vector<int64_t>> axes = n.intsOf(3, "axes");
+  std::optional<std::vector<int64_t>> steps = n.intsOf(4, "steps");
+  if (!x || !starts || !ends || !axes || !steps)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  if (axes->empty())
+    for (size_t i = 0; i < starts->size(); ++i)
+      axes->push_back(static_cast<int64_t>(i));
+  if (steps->empty())
+    steps->assign(starts->size(), 1);
+  if (ends->size() != starts->size() || axes->size() != starts->size() ||
+      steps->size() != starts->size()) {
+    n.fail("starts, ends, axes and steps differ in length");
+    return;
+  }
+  Shape from(shape.size(), 0), sizes(shape), by(shape.size(), 1);
+  for (size_t i = 0; i < starts->size(); ++i) {
+    int64_t dim = n.dim((*axes)[i], shape.size());
+    if (n.failed())
+      return;
+    int64_t size = shape[dim], step = (*steps)[i];
+    // Far beyond any dimension, and safe to negate and add.
+    constexpr int64_t far = int64_t(1) << 62;
+    step = std::clamp(step, -far, far);
+    int64_t start = std::clamp((*starts)[i], -far, far);
+    int64_t end = std::clamp((*ends)[i], -far, far);
+    if (step == 0) {
+      n.fail("a step is 0");
+      return;
+    }
+    start += start < 0 ? size : 0;
+    end += end < 0 ? size : 0;
+    if (step > 0) {
+      start = std::clamp<int64_t>(start, 0, size);
+      end = std::clamp<int64_t>(end, 0, size);
+    } else {
+      start = std::clamp<int64_t>(start, -1, size - 1);
+      end = std::clamp<int64_t>(end, -1, size - 1);
+    }
+    int64_t span = step > 0 ? end - start : start - end;
+    int64_t stride = step > 0 ? step : -step;
+    sizes[dim] = span > 0 ? (span - 1) / stride + 1 : 0;
+    from[dim] = sizes[dim] ? start : 0;
+    by[dim] = sizes[dim] > 1 ? step : 1;
+  }
+  n.out(n.b.slice(x, from, sizes, by));
+}
+
+static void importPad(Node &n) {
+  Value x = n.in(0);
+  std::optional<std::vector<int64_t>> pads = n.intsOf(1, "pads");
+  std::optional<std::vector<int64_t>> axes;
+  if (n.has(3))
+    axes = n.knownInts(3, "axes");
+  if (!x || !pads || n.failed())
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  int64_t rank = shape.size();
+  if (!axes) {
+    axes.emplace();
+    for (int64_t i = 0; i < rank; ++i)
+      axes->push_back(i);
+  }
+  if (pads->size() != 2 * axes->size()) {
+    n.fail("pads has not two numbers an axis");
+    return;
+  }
+  constexpr int64_t maxPad = int64_t(1) << 40;
+  Shape low(rank, 0), high(rank, 0), starts(rank, 0), sizes(shape);
+  for (size_t i = 0; i < axes->size(); ++i) {
+    int64_t dim = n.dim((*axes)[i], rank);
+    if (n.failed())
+      return;
+    low[dim] = (*pads)[i];
+    high[dim] = (*pads)[i + axes->size()];
+  }
+  // Negative pads cut.
+  for (int64_t i = 0; i < rank; ++i) {
+    if (std::abs(low[i]) > maxPad || std::abs(high[i]) > maxPad) {
+      n.fail("pads are out of range");
+      return;
+    }
+    starts[i] = std::max<int64_t>(0, -low[i]);
+    sizes[i] -= starts[i] + std::max<int64_t>(0, -high[i]);
+    low[i] = std::max<int64_t>(0, low[i]);
+    high[i] = std::max<int64_t>(0, high[i]);
+    if (sizes[i] < 0) {
+      n.fail("negative pads cut more than dimension " + llvm::Twine(i) +
+             " has");
+      return;
+    }
+  }
+  std::string modeName = n.stringAttr("mode", "constant");
+  std::optional<PadMode> mode = symbolizePadMode(modeName);
+  if (!mode) {
+    n.unsupported("pad mode '" + modeName + "'");
+    return;
+  }
+  Value value;
+  if (*mode == PadMode::constant) {
+    value = n.has(2) ? n.b.reshape(n.in(2), {})
+                     : n.b.like(x, n.floatAttr("value", 0));
+  }
+  n.out(n.b.pad(n.b.slice(x, starts, sizes), low, high, *mode, value));
+}
+
+static void importTile(Node &n) {
+  Value x = n.in(0);
+  std::optional<std::vector<int64_t>> repeats = n.knownInts(1, "repeats");
+  if (!x || !repeats)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  if (repeats->size() != shape.size()) {
+    n.fail("repeats has not one number a dimension");
+    return;
+  }
+  // [a, b] -> [1, a, 1, b] -> [r0, a, r1, b] -> [r0 a, r1 b]
+  Shape open, wide, result;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    int64_t size;
+    if ((*repeats)[i] < 0 || llvm::MulOverflow((*repeats)[i], shape[i], size)) {
+      n.fail("repeats are out of range");
+      return;
+    }
+    open.insert(open.end(), {1, shape[i]});
+    wide.insert(wide.end(), {(*repeats)[i], shape[i]});
+    result.push_back(size);
+  }
+  n.out(n.b.reshape(n.b.broadcast(n.b.reshape(x, open), wide), result));
+}
+
+static void importTrilu(Node &n) {
+  Value x = n.in(0);
+  int64_t k = 0;
+  if (n.has(1))
+    k = n.knownInt(1, "k").value_or(0);
+  if (!x || n.failed())
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  if (shape.size() < 2) {
+    n.fail("needs at least two dimensions");
+    return;
+  }
+  Shape line = {shape[shape.size() - 2], shape.back()};
+  Value row = n.b.iota(DType::I64, {line[0], 1}, 0);
+  Value column = n.b.iota(DType::I64, {1, line[1]}, 1);
+  Value diagonal = n.b.add(row, n.b.like(row, static_cast<double>(k)));
+  Value kept = n.b.compare(n.intAttr("upper", 1) ? CompareKind::ge
+                                                 : CompareKind::le,
+                           column, diagonal);
+  n.out(n.b.select(kept, x, n.b.like(x, 0)));
+}
+
+static void importReverseSequence(Node &n) {
+  Value x = n.in(0), lengths = n.in(1);
+  if (!x || !lengths)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  int64_t rank = shape.size();
+  int64_t time = n.dim(n.intAttr("time_axis", 0), rank);
+  int64_t batch = n.dim(n.intAttr("batch_axis", 1), rank);
+  if (n.failed())
+    return;
+  // Index along time: length - 1 - i below the length, i from there.
+  Shape timeLine(rank, 1), batchLine(rank, 1);
+  timeLine[time] = shape[time];
+  batchLine[batch] = shape[batch];
+  Value i = n.b.iota(DType::I64, timeLine, time);
+  Value length = n.b.reshape(n.b.cast(lengths, DType::I64), batchLine);
+  Value mirrored = n.b.sub(n.b.sub(length, n.b.like(length, 1)), i);
+  Value index =
+      n.b.select(n.b.compare(CompareKind::lt, i, length), mirrored, i);
+  n.out(n.b.gatherElements(x, n.b.broadcast(index, shape), time));
+}
+
+static const OpEntry entries[] = {
+    {"Pad", importPad},
+    {"ReverseSequence", importReverseSequence},
+    {"Slice", importSlice},
+    {"Tile", importTile},
+    {"Trilu", importTrilu},
+};
+
+OpTable ax::import::sliceOps() { return entries; }

@@ -1,0 +1,120 @@
+//===- Prepare.cpp - A model ready to be walked ---------------------------===//
+
+#include "Prepare.h"
+
+#include "SlimModel.h"
+#include "Types.h"
+
+#include "ax/Support/Error.h"
+
+#include "llvm/ADT/StringSet.h"
+
+#include <onnx/checker.h>
+#include <onnx/inliner/inliner.h>
+#include <onnx/version_converter/convert.h>
+
+#include <limits>
+
+using namespace ax;
+using namespace ax::import;
+
+int ax::import::newestOpset() {
+  return onnx::OpSchemaRegistry::DomainToVersionRange::Instance()
+      .Map()
+      .at("")
+      .second;
+}
+
+/// The module that a node belongs to, from the list `['', 'm', 'm.encoder',
+/// 'linear']` that torch.onnx leaves: all but the last are modules.
+static std::string moduleOf(llvm::StringRef scopes) {
+  llvm::SmallVector<llvm::StringRef, 8> parts;
+  scopes.trim("[] ").split(parts, ',');
+  if (parts.size() < 2)
+    return "";
+  return parts[parts.size() - 2].trim(" '\"").str();
+}
+
+static void collectScopes(const onnx::GraphProto &graph,
+                          std::map<std::string, std::string> &scopes) {
+  for (const onnx::NodeProto &node : graph.node())
+    for (const onnx::StringStringEntryProto &entry : node.metadata_props())
+      if (entry.key() == "pkg.torch.onnx.name_scopes" && node.output_size())
+        if (std::string scope = moduleOf(entry.value()); !scope.empty())
+          scopes[node.output(0)] = scope;
+}
+
+/// Inputs stand for the initializers that were taken out.
+static void declareRemoved(const SlimModel &slim, onnx::GraphProto &graph) {
+  llvm::StringSet<> inputs;
+  for (const onnx::ValueInfoProto &input : graph.input())
+    inputs.insert(input.name());
+  for (const std::string &name : slim.removed) {
+    if (inputs.contains(name))
+      continue;
+    const Weight &weight = slim.weights.at(name);
+    onnx::ValueInfoProto *input = graph.add_input();
+    input->set_name(name);
+    onnx::TypeProto::Tensor *type = input->mutable_type()->mutable_tensor_type();
+    type->set_elem_type(toOnnxType(weight.type));
+    type->mutable_shape();
+    for (int64_t size : weight.shape)
+      type->mutable_shape()->add_dim()->set_dim_value(size);
+  }
+}
+
+/// Opset of the default domain.
+static llvm::Expected<int64_t> findOpset(const onnx::ModelProto &model) {
+  for (const onnx::OperatorSetIdProto &opset : model.opset_import())
+    if (opset.domain().empty() || opset.domain() == "ai.onnx") {
+      if (opset.version() < 1 || opset.version() > newestOpset())
+        return makeErrorf(ExitCode::Unsupported,
+                          "the model uses operator set {0}; 1 to {1} are known",
+                          opset.version(), newestOpset());
+      return opset.version();
+    }
+  return newestOpset();
+}
+
+static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
+  onnx::ModelProto &model = result.proto;
+  if (slim.bytes.size() > std::numeric_limits<int>::max() ||
+      !model.ParseFromArray(slim.bytes.data(),
+                            static_cast<int>(slim.bytes.size())))
+    return makeErrorf(ExitCode::BadModel, "protobuf cannot parse it");
+  declareRemoved(slim, *model.mutable_graph());
+  onnx::checker::check_model(model);
+  if (model.functions_size())
+    onnx::inliner::InlineLocalFunctions(model, /*convert_version=*/true);
+  collectScopes(model.graph(), result.scopes);
+  llvm::Expected<int64_t> opset = findOpset(model);
+  if (!opset)
+    return opset.takeError();
+  if (*opset != newestOpset())
+    model = onnx::version_conversion::ConvertVersion(model, newestOpset());
+  return llvm::Error::success();
+}
+
+llvm::Expected<PreparedModel> ax::import::prepareModel(ModelFolder &folder) {
+  llvm::Expected<SlimModel> slim = slimModel(folder);
+  if (!slim)
+    return slim.takeError();
+  PreparedModel result;
+  llvm::Error error = llvm::Error::success();
+  std::string problem;
+  // The onnx library reports by exceptions; none goes further.
+  try {
+    error = prepare(*slim, result);
+  } catch (const std::exception &exception) {
+    problem = exception.what();
+  }
+  if (!problem.empty()) {
+    llvm::consumeError(std::move(error));
+    error = makeError(ExitCode::BadModel, problem);
+  }
+  if (error)
+    return addContext(std::move(error), "'" + folder.getPath() + "/" +
+                                            folder.getModelFile() + "'");
+  result.weights = std::move(slim->weights);
+  return result;
+}

@@ -1,0 +1,32 @@
+//===- Prepare.h - A model ready to be walked -------------------*- C++ -*-===//
+//
+// What the onnx library does for us: check, inline model-local functions,
+// convert to the newest operator set.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_LIB_IMPORT_PREPARE_H
+#define AX_LIB_IMPORT_PREPARE_H
+
+#include "Weights.h"
+
+#include <onnx/onnx_pb.h>
+
+namespace ax::import {
+
+struct PreparedModel {
+  /// Checked, without local functions, at operator set `opset`. Initializers
+  /// that are only in `weights` are graph inputs in it.
+  onnx::ModelProto proto;
+  WeightMap weights;
+  /// Exporter's scope (`encoder.layer.0.attention`) by a node's first output.
+  std::map<std::string, std::string> scopes;
+};
+
+/// The operator set that everything is converted to.
+int newestOpset();
+
+llvm::Expected<PreparedModel> prepareModel(ModelFolder &folder);
+
+} // namespace ax::import
+
+#endif // AX_LIB_IMPORT_PREPARE_H

@@ -1,0 +1,27 @@
+//===- SlimModel.h - A model's bytes without its weights --------*- C++ -*-===//
+#ifndef AX_LIB_IMPORT_SLIMMODEL_H
+#define AX_LIB_IMPORT_SLIMMODEL_H
+
+#include "Weights.h"
+
+namespace ax::import {
+
+struct SlimModel {
+  /// A serialised ModelProto in which no tensor is external: initializers of
+  /// more than `maxInlineBytes` are gone, smaller ones hold their data.
+  std::string bytes;
+  /// Where the data of every external or float initializer lies, by name; those
+  /// that are gone, and the small ones that are in `bytes` too.
+  WeightMap weights;
+  /// Initializers that are in `weights` and no longer in `bytes`, in order.
+  std::vector<std::string> removed;
+};
+
+/// Initializers above this become references before protobuf sees them.
+constexpr int64_t maxInlineBytes = 1024;
+
+llvm::Expected<SlimModel> slimModel(ModelFolder &folder);
+
+} // namespace ax::import
+
+#endif // AX_LIB_IMPORT_SLIMMODEL_H

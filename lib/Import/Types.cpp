@@ -1,0 +1,173 @@
+//===- Types.cpp - ONNX tensors as ours -----------------------------------===//
+
+#include "Types.h"
+
+#include "ax/Import/Import.h"
+#include "ax/Support/Error.h"
+#include "ax/Support/MappedFile.h"
+
+#include <limits>
+
+using namespace ax;
+using namespace ax::import;
+using onnx::TensorProto;
+
+namespace {
+struct TypePair {
+  int32_t onnxType;
+  DType type;
+};
+} // namespace
+
+static constexpr TypePair typePairs[] = {
+    {TensorProto::FLOAT, DType::F32},     {TensorProto::DOUBLE, DType::F64},
+    {TensorProto::FLOAT16, DType::F16},   {TensorProto::BFLOAT16, DType::BF16},
+    {TensorProto::INT8, DType::I8},       {TensorProto::INT16, DType::I16},
+    {TensorProto::INT32, DType::I32},     {TensorProto::INT64, DType::I64},
+    {TensorProto::UINT8, DType::U8},      {TensorProto::UINT16, DType::U16},
+    {TensorProto::UINT32, DType::U32},    {TensorProto::UINT64, DType::U64},
+    {TensorProto::BOOL, DType::Bool},
+};
+
+std::optional<DType> ax::import::fromOnnxType(int32_t onnxType) {
+  for (const TypePair &pair : typePairs)
+    if (pair.onnxType == onnxType)
+      return pair.type;
+  return std::nullopt;
+}
+
+int32_t ax::import::toOnnxType(DType type) {
+  for (const TypePair &pair : typePairs)
+    if (pair.type == type)
+      return pair.onnxType;
+  return TensorProto::UNDEFINED;
+}
+
+std::string ax::import::onnxTypeName(int32_t onnxType) {
+  if (!TensorProto::DataType_IsValid(onnxType))
+    return std::to_string(onnxType);
+  return TensorProto::DataType_Name(
+      static_cast<TensorProto::DataType>(onnxType));
+}
+
+/// Data of the repeated field that `proto`'s type uses, one entry an element.
+template <typename Field>
+static llvm::Error copyField(const Field &field, HostTensor &tensor,
+                             const std::string &name) {
+  if (field.size() != tensor.numElements())
+    return makeErrorf(ExitCode::BadModel, "tensor '{0}' of {1} has {2} elements",
+                      name, tensor.typeToString(), field.size());
+  for (int i = 0; i < field.size(); ++i) {
+    switch (tensor.getType()) {
+    case DType::F16:
+      tensor.mutableValues<Float16>()[i] =
+          Float16::fromBits(static_cast<uint16_t>(field[i]));
+      break;
+    case DType::BF16:
+      tensor.mutableValues<BFloat16>()[i] =
+          BFloat16::fromBits(static_cast<uint16_t>(field[i]));
+      break;
+    case DType::F32:
+    case DType::F64:
+      tensor.setDouble(i, static_cast<double>(field[i]));
+      break;
+    default:
+      tensor.setInt(i, static_cast<int64_t>(field[i]));
+    }
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<HostTensor>
+ax::import::toHostTensor(const TensorProto &proto) {
+  const std::string &name = proto.name();
+  std::optional<DType> type = fromOnnxType(proto.data_type());
+  if (!type)
+    return makeErrorf(ExitCode::Unsupported,
+                      "tensor '{0}' has element type {1}, which is not supported",
+                      name, onnxTypeName(proto.data_type()));
+  if (proto.has_segment() || proto.data_location() == TensorProto::EXTERNAL)
+    return makeErrorf(ExitCode::Unsupported,
+                      "tensor '{0}' lies outside the place where it is used "
+                      "(external data of an attribute or subgraph)",
+                      name);
+  Shape shape(proto.dims().begin(), proto.dims().end());
+  if (!checkedNumElements(shape, byteSize(*type)))
+    return makeErrorf(ExitCode::BadModel, "tensor '{0}' has impossible shape {1}",
+                      name, shapeToString(shape));
+  if (proto.has_raw_data()) {
+    const std::string &raw = proto.raw_data();
+    auto tensor = HostTensor::fromBytes(
+        *type, std::move(shape),
+        {reinterpret_cast<const uint8_t *>(raw.data()), raw.size()});
+    if (!tensor) {
+      ErrorDescription why = describeError(tensor.takeError());
+      return makeErrorf(ExitCode::BadModel, "tensor '{0}': {1}", name,
+                        why.message);
+    }
+    return tensor;
+  }
+
+  int64_t available =
+      std::max({proto.float_data_size(), proto.double_data_size(),
+                proto.int32_data_size(), proto.int64_data_size(),
+                proto.uint64_data_size()});
+  // Checked before allocating, for the shape may claim anything.
+  if (*checkedNumElements(shape) != available)
+    return makeErrorf(ExitCode::BadModel,
+                      "tensor '{0}' of {1}x{2} has {3} elements", name,
+                      shapeToString(shape), toString(*type), available);
+  llvm::Expected<HostTensor> tensor =
+      HostTensor::allocate(*type, std::move(shape));
+  if (!tensor)
+    return tensor.takeError();
+  llvm::Error error = llvm::Error::success();
+  switch (*type) {
+  case DType::F32:
+    error = copyField(proto.float_data(), *tensor, name);
+    break;
+  case DType::F64:
+    error = copyField(proto.double_data(), *tensor, name);
+    break;
+  case DType::I64:
+    error = copyField(proto.int64_data(), *tensor, name);
+    break;
+  case DType::U32:
+  case DType::U64:
+    error = copyField(proto.uint64_data(), *tensor, name);
+    break;
+  default:
+    error = copyField(proto.int32_data(), *tensor, name);
+  }
+  if (error)
+    return error;
+  return tensor;
+}
+
+TensorProto ax::import::toTensorProto(const HostTensor &tensor,
+                                      const std::string &name) {
+  TensorProto proto;
+  proto.set_name(name);
+  proto.set_data_type(toOnnxType(tensor.getType()));
+  for (int64_t size : tensor.getShape())
+    proto.add_dims(size);
+  proto.set_raw_data(tensor.data(), static_cast<size_t>(tensor.numBytes()));
+  return proto;
+}
+
+llvm::Expected<NamedTensor> ax::import::readTensorProto(llvm::StringRef path) {
+  auto file = MappedFile::open(path.str());
+  if (!file)
+    return file.takeError();
+  TensorProto proto;
+  if ((*file)->getSize() > std::numeric_limits<int>::max() ||
+      !proto.ParseFromArray((*file)->bytes().data(),
+                            static_cast<int>((*file)->getSize())))
+    return makeErrorf(ExitCode::BadInput, "'{0}' is not a serialised tensor",
+                      path);
+  llvm::Expected<HostTensor> tensor = toHostTensor(proto);
+  if (!tensor)
+    return makeErrorf(ExitCode::BadInput, "'{0}': {1}", path,
+                      describeError(tensor.takeError()).message);
+  return NamedTensor{proto.name(), std::move(*tensor)};
+}

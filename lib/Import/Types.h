@@ -1,0 +1,28 @@
+//===- Types.h - ONNX tensors as ours ---------------------------*- C++ -*-===//
+#ifndef AX_LIB_IMPORT_TYPES_H
+#define AX_LIB_IMPORT_TYPES_H
+
+#include "ax/Support/HostTensor.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <optional>
+#include <string>
+
+namespace ax::import {
+
+/// Element type for a TensorProto::DataType; nothing for those that we lack.
+std::optional<DType> fromOnnxType(int32_t onnxType);
+int32_t toOnnxType(DType type);
+/// `FLOAT8E5M2`, or the number when ONNX knows none.
+std::string onnxTypeName(int32_t onnxType);
+
+/// Contents of a tensor that holds its own data; an error when it is
+/// malformed, external, or of a type that we lack.
+llvm::Expected<HostTensor> toHostTensor(const onnx::TensorProto &proto);
+onnx::TensorProto toTensorProto(const HostTensor &tensor,
+                                const std::string &name);
+
+} // namespace ax::import
+
+#endif // AX_LIB_IMPORT_TYPES_H

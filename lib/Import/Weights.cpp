@@ -1,0 +1,91 @@
+//===- Weights.cpp - Where the tensors of a model lie ---------------------===//
+
+#include "Weights.h"
+
+#include "ax/Support/Error.h"
+
+#include "llvm/Support/Path.h"
+
+#include <cerrno>
+#include <sys/stat.h>
+
+using namespace ax;
+using namespace ax::import;
+
+ModelFolder::ModelFolder(llvm::StringRef modelPath)
+    : path(llvm::sys::path::parent_path(modelPath)),
+      modelFile(llvm::sys::path::filename(modelPath)) {
+  if (path.empty())
+    path = ".";
+}
+
+llvm::Expected<std::shared_ptr<MappedFile>> ModelFolder::openModel() {
+  std::shared_ptr<MappedFile> &file = files[modelFile];
+  if (!file) {
+    auto opened = MappedFile::open(path + "/" + modelFile);
+    if (!opened)
+      return opened.takeError();
+    file = std::move(*opened);
+  }
+  return file;
+}
+
+static llvm::Error refuse(llvm::StringRef location, const llvm::Twine &why) {
+  return makeErrorf(ExitCode::BadModel,
+                    "external data '{0}' {1}: it must be a file inside the "
+                    "model's folder",
+                    location, why.str());
+}
+
+/// No component of `location` below `folder` may lead elsewhere.
+static llvm::Error checkLocation(const std::string &folder,
+                                 llvm::StringRef location) {
+  if (location.empty() || location.contains('\0'))
+    return refuse(location.take_until([](char c) { return c == '\0'; }),
+                  "is not a file name");
+  if (llvm::sys::path::is_absolute(location))
+    return refuse(location, "is an absolute path");
+  std::string current = folder;
+  struct stat status = {};
+  llvm::SmallVector<llvm::StringRef, 4> parts;
+  location.split(parts, '/', -1, /*KeepEmpty=*/false);
+  for (llvm::StringRef part : parts) {
+    if (part == ".")
+      continue;
+    if (part == "..")
+      return refuse(location, "leaves the folder by '..'");
+    current += "/" + part.str();
+    if (lstat(current.c_str(), &status) != 0)
+      return makeErrnoError("cannot open external data '" + current + "'",
+                            errno);
+    if (S_ISLNK(status.st_mode))
+      return refuse(location, "is a symbolic link, or reached by one");
+  }
+  if (!S_ISREG(status.st_mode))
+    return refuse(location, "is not a regular file");
+  if (status.st_nlink > 1)
+    return refuse(location, "is a hard link to a file with other names");
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::shared_ptr<MappedFile>>
+ModelFolder::open(llvm::StringRef location) {
+  if (auto known = files.find(location); known != files.end())
+    return known->second;
+  if (llvm::Error error = checkLocation(path, location))
+    return error;
+  auto opened = MappedFile::open(path + "/" + location.str());
+  if (!opened)
+    return opened.takeError();
+  return files[location] = std::move(*opened);
+}
+
+llvm::Expected<HostTensor> ModelFolder::read(const Weight &weight) {
+  auto file = weight.file == modelFile ? openModel() : open(weight.file);
+  if (!file)
+    return file.takeError();
+  auto bytes = (*file)->range(weight.offset, weight.length);
+  if (!bytes)
+    return bytes.takeError();
+  return HostTensor::fromBytes(weight.type, weight.shape, *bytes);
+}

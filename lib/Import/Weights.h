@@ -1,0 +1,58 @@
+//===- Weights.h - Where the tensors of a model lie -------------*- C++ -*-===//
+//
+// References to tensor data in the model's file and its external data files,
+// and the checks that these files are allowed and long enough.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_LIB_IMPORT_WEIGHTS_H
+#define AX_LIB_IMPORT_WEIGHTS_H
+
+#include "ax/Support/HostTensor.h"
+#include "ax/Support/MappedFile.h"
+
+#include "llvm/ADT/StringMap.h"
+
+#include <map>
+#include <string>
+
+namespace ax::import {
+
+/// Bytes of a tensor: row-major, little endian, `shape` whole.
+struct Weight {
+  DType type = DType::F32;
+  Shape shape;
+  /// Relative to the model's folder.
+  std::string file;
+  int64_t offset = 0;
+  int64_t length = 0;
+};
+
+/// The model's folder: files in it by their relative path, opened once.
+class ModelFolder {
+public:
+  /// `modelPath` names the model's file.
+  explicit ModelFolder(llvm::StringRef modelPath);
+
+  const std::string &getPath() const { return path; }
+  /// The model file's own name, relative to the folder.
+  const std::string &getModelFile() const { return modelFile; }
+
+  llvm::Expected<std::shared_ptr<MappedFile>> openModel();
+  /// `location` is what a tensor of the model says: an error unless it is a
+  /// relative path to a regular file that stays in the folder, without `..`,
+  /// symbolic links, or further hard links.
+  llvm::Expected<std::shared_ptr<MappedFile>> open(llvm::StringRef location);
+
+  llvm::Expected<HostTensor> read(const Weight &weight);
+
+private:
+  std::string path;
+  std::string modelFile;
+  llvm::StringMap<std::shared_ptr<MappedFile>> files;
+};
+
+using WeightMap = std::map<std::string, Weight>;
+
+} // namespace ax::import
+
+#endif // AX_LIB_IMPORT_WEIGHTS_H
