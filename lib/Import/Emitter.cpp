@@ -3,6 +3,8 @@
 #include "Emitter.h"
 
 #include "ax/Dialect/Ax.h"
+#include "ax/Eval/Elements.h"
+#include "ax/Eval/Evaluate.h"
 
 #include "mlir/IR/Verifier.h"
 
@@ -16,51 +18,6 @@ static constexpr int64_t maxFoldElements = int64_t(1) << 25;
 static constexpr int64_t minUniformElements = 256;
 /// Weights up to this size are read and folded like constants.
 static constexpr int64_t maxFoldWeightBytes = 64 << 10;
-
-mlir::Type ax::import::toElementType(mlir::MLIRContext *context, DType type) {
-  switch (type) {
-  case DType::F32:
-    return mlir::Float32Type::get(context);
-  case DType::F64:
-    return mlir::Float64Type::get(context);
-  case DType::F16:
-    return mlir::Float16Type::get(context);
-  case DType::BF16:
-    return mlir::BFloat16Type::get(context);
-  case DType::Bool:
-    return mlir::IntegerType::get(context, 1);
-  default:
-    return mlir::IntegerType::get(context, 8 * byteSize(type),
-                                  isUnsigned(type)
-                                      ? mlir::IntegerType::Unsigned
-                                      : mlir::IntegerType::Signless);
-  }
-}
-
-DType ax::import::toDType(mlir::Type type) {
-  if (type.isF32())
-    return DType::F32;
-  if (type.isF64())
-    return DType::F64;
-  if (type.isF16())
-    return DType::F16;
-  if (type.isBF16())
-    return DType::BF16;
-  auto integer = llvm::cast<mlir::IntegerType>(type);
-  bool isUnsigned = integer.isUnsigned();
-  switch (integer.getWidth()) {
-  case 1:
-    return DType::Bool;
-  case 8:
-    return isUnsigned ? DType::U8 : DType::I8;
-  case 16:
-    return isUnsigned ? DType::U16 : DType::I16;
-  case 32:
-    return isUnsigned ? DType::U32 : DType::I32;
-  default:
-    return isUnsigned ? DType::U64 : DType::I64;
-  }
-}
 
 Emitter::Emitter(mlir::MLIRContext *context, ModelFolder &folder,
                  bool foldWeights)
@@ -76,7 +33,7 @@ ArrayRef<int64_t> Emitter::shapeOf(Value value) {
 }
 
 DType Emitter::typeOf(Value value) {
-  return toDType(ax::tensorType(value).getElementType());
+  return *eval::toDType(ax::tensorType(value).getElementType());
 }
 
 int64_t Emitter::numElementsOf(Value value) {
@@ -85,7 +42,7 @@ int64_t Emitter::numElementsOf(Value value) {
 
 RankedTensorType Emitter::tensorType(DType type, ArrayRef<int64_t> shape) {
   return RankedTensorType::get(shape,
-                               toElementType(builder.getContext(), type));
+                               eval::toElementType(type, builder.getContext()));
 }
 
 Value Emitter::fail(ExitCode code, const llvm::Twine &message) {
@@ -114,32 +71,22 @@ llvm::Error Emitter::takeFailure() {
 // Constants
 //===----------------------------------------------------------------------===//
 
-static mlir::DenseElementsAttr toAttribute(RankedTensorType type,
-                                           const HostTensor &tensor) {
-  if (tensor.getType() == DType::Bool)
-    return mlir::DenseElementsAttr::get(type, tensor.values<bool>());
-  auto bytes = tensor.rawBytes();
-  return mlir::DenseElementsAttr::getFromRawBuffer(
-      type, {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
-}
-
 static bool isUniform(const HostTensor &tensor) {
   int64_t size = byteSize(tensor.getType());
   auto bytes = tensor.rawBytes();
-  return bytes.empty() ||
-         bytes.drop_back(size) == bytes.drop_front(size);
+  return bytes.empty() || bytes.drop_back(size) == bytes.drop_front(size);
 }
 
 /// A splat of `type` with the element of the scalar `element`.
 static mlir::DenseElementsAttr toSplat(RankedTensorType type,
                                        const HostTensor &element) {
-  auto scalar = mlir::cast<mlir::DenseElementsAttr>(
-      toAttribute(RankedTensorType::get({}, type.getElementType()), element));
   return mlir::DenseElementsAttr::get(
-      type, scalar.getSplatValue<mlir::Attribute>());
+      type, eval::toElementsAttr(element, type.getContext())
+                .getSplatValue<mlir::Attribute>());
 }
 
-Value Emitter::constantOp(RankedTensorType type, mlir::DenseElementsAttr value) {
+Value Emitter::constantOp(RankedTensorType type,
+                          mlir::DenseElementsAttr value) {
   return ax::ConstantOp::create(builder, location, type, value).getResult();
 }
 
@@ -159,7 +106,7 @@ Value Emitter::constant(HostTensor tensor) {
   }
   // A stand-in; `finish` writes the elements of those that are still used.
   mlir::DenseElementsAttr placeholder =
-      count == 0 ? toAttribute(type, tensor)
+      count == 0 ? eval::toElementsAttr(tensor, builder.getContext())
                  : toSplat(type, HostTensor(tensor.getType(), {}));
   Value result = constantOp(type, placeholder);
   contents[result] = std::move(tensor);
@@ -190,8 +137,7 @@ Value Emitter::load(const std::string &name, const Weight &weight) {
   if (value)
     return value;
   value = ax::LoadOp::create(
-      builder, 
-      location, tensorType(weight.type, weight.shape),
+      builder, location, tensorType(weight.type, weight.shape),
       mlir::FlatSymbolRefAttr::get(builder.getContext(), name));
   states[value] = {name, weight, std::nullopt};
   return value;
@@ -214,13 +160,14 @@ std::optional<HostTensor> Emitter::uniformValue(Value value) const {
   auto splat = mlir::dyn_cast<mlir::SplatElementsAttr>(op.getValue());
   if (!splat)
     return std::nullopt;
-  HostTensor element(typeOf(value), {});
-  if (typeOf(value) == DType::Bool)
-    element.setInt(0, splat.getSplatValue<bool>());
-  else
-    std::copy_n(splat.getRawData().data(), splat.getRawData().size(),
-                reinterpret_cast<char *>(element.mutableData()));
-  return element;
+  auto type = RankedTensorType::get({}, splat.getElementType());
+  llvm::Expected<HostTensor> element =
+      eval::toHostTensor(splat.resizeSplat(type));
+  if (!element) {
+    llvm::consumeError(element.takeError());
+    return std::nullopt;
+  }
+  return *element;
 }
 
 bool Emitter::isKnown(Value value) const {
@@ -289,6 +236,11 @@ std::optional<HostTensor> Emitter::knownValue(Value value) {
 
 std::optional<std::vector<HostTensor>>
 Emitter::evaluate(mlir::Operation *op, ArrayRef<HostTensor> operands) {
+  auto results = eval::evaluate(op, operands);
+  if (results)
+    return std::vector<HostTensor>(results->begin(), results->end());
+  // It is left to the program, which may never get there.
+  llvm::consumeError(results.takeError());
   return std::nullopt;
 }
 
@@ -355,8 +307,8 @@ bool Emitter::fold(OpClass opClass, mlir::Operation *op,
     operandBytes += numElementsOf(operand) * byteSize(typeOf(operand));
   }
   // A weight that is only moved keeps its name and is not copied.
-  if (fromWeights && (isMoving(op) ||
-                      bytes > std::max(operandBytes, maxFoldWeightBytes)))
+  if (fromWeights &&
+      (isMoving(op) || bytes > std::max(operandBytes, maxFoldWeightBytes)))
     return false;
   if (elements > maxFoldElements || !isCheap(op))
     return false;
@@ -401,20 +353,30 @@ void Emitter::finish(mlir::Block &body, mlir::OpBuilder &stateBuilder) {
       }
       op.erase();
     }
-  for (mlir::Operation &op : body) {
-    if (auto constant = mlir::dyn_cast<ax::ConstantOp>(op)) {
-      auto known = contents.find(constant.getResult());
-      if (known != contents.end())
-        constant.setValueAttr(toAttribute(
-            mlir::cast<RankedTensorType>(constant.getType()), known->second));
-    } else if (auto load = mlir::dyn_cast<ax::LoadOp>(op)) {
-      const LoadedState &state = states.at(load.getResult());
-      ax::StateOp::create(
-          stateBuilder, 
-          load.getLoc(), state.name,
-          load.getResult().getType(),
-          state.weight.file, state.weight.offset, state.weight.length,
-          mlir::DenseI64ArrayAttr(), false);
+  // Constants and weights next to their first use.
+  std::vector<mlir::Operation *> order;
+  for (mlir::Operation &op : body)
+    if (!mlir::isa<ax::ConstantOp, ax::LoadOp>(op))
+      order.push_back(&op);
+  llvm::DenseSet<mlir::Operation *> placed;
+  for (mlir::Operation *user : order)
+    for (Value operand : user->getOperands()) {
+      mlir::Operation *op = operand.getDefiningOp();
+      if (!op || !mlir::isa<ax::ConstantOp, ax::LoadOp>(op) ||
+          !placed.insert(op).second)
+        continue;
+      op->moveBefore(user);
+      if (auto constant = mlir::dyn_cast<ax::ConstantOp>(op)) {
+        auto known = contents.find(constant.getResult());
+        if (known != contents.end())
+          constant.setValueAttr(
+              eval::toElementsAttr(known->second, constant.getContext()));
+        continue;
+      }
+      const LoadedState &state = states.at(operand);
+      ax::StateOp::create(stateBuilder, op->getLoc(), state.name,
+                          operand.getType(), state.weight.file,
+                          state.weight.offset, state.weight.length,
+                          mlir::DenseI64ArrayAttr(), false);
     }
-  }
 }

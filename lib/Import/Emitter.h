@@ -22,11 +22,8 @@
 
 namespace ax::import {
 
-using mlir::Value;
 using llvm::ArrayRef;
-
-mlir::Type toElementType(mlir::MLIRContext *context, DType type);
-DType toDType(mlir::Type elementType);
+using mlir::Value;
 
 /// Windows of convolutions and pools, one entry a spatial dimension.
 struct Window {

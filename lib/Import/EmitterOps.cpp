@@ -16,8 +16,7 @@ Emitter::emit(OpClass opClass, ArrayRef<Value> operands,
     return {};
   mlir::OperationState state(location, OpTy::getOperationName());
   state.addOperands(operands);
-  auto &properties =
-      state.getOrAddProperties<typename OpTy::Properties>();
+  auto &properties = state.getOrAddProperties<typename OpTy::Properties>();
   setProperties(properties);
   if (type) {
     state.addTypes(type);
@@ -78,8 +77,8 @@ Value Emitter::select(Value condition, Value onTrue, Value onFalse) {
 Value Emitter::cast(Value x, DType type) {
   if (!x || typeOf(x) == type)
     return x;
-  return first(emit<CastOp>(OpClass::Elementwise, {x}, [](auto &) {},
-                            tensorType(type, shapeOf(x))));
+  return first(emit<CastOp>(
+      OpClass::Elementwise, {x}, [](auto &) {}, tensorType(type, shapeOf(x))));
 }
 
 //===----------------------------------------------------------------------===//
@@ -96,8 +95,8 @@ Value Emitter::reshape(Value x, ArrayRef<int64_t> shape) {
                               shapeToString(shapeOf(x)), shapeToString(shape)));
   if (auto previous = x.getDefiningOp<ReshapeOp>())
     return reshape(previous.getOperand(), shape);
-  return first(emit<ReshapeOp>(OpClass::Moving, {x}, [](auto &) {},
-                               tensorType(typeOf(x), shape)));
+  return first(emit<ReshapeOp>(
+      OpClass::Moving, {x}, [](auto &) {}, tensorType(typeOf(x), shape)));
 }
 
 Value Emitter::transpose(Value x, ArrayRef<int64_t> permutation) {
@@ -114,8 +113,8 @@ Value Emitter::broadcast(Value x, ArrayRef<int64_t> shape) {
   if (!checkedNumElements(shape, 8))
     return fail(ExitCode::BadModel,
                 "impossible shape [" + shapeToString(shape) + "]");
-  return first(emit<BroadcastOp>(OpClass::Moving, {x}, [](auto &) {},
-                                 tensorType(typeOf(x), shape)));
+  return first(emit<BroadcastOp>(
+      OpClass::Moving, {x}, [](auto &) {}, tensorType(typeOf(x), shape)));
 }
 
 Value Emitter::slice(Value x, ArrayRef<int64_t> starts, ArrayRef<int64_t> sizes,
@@ -181,9 +180,10 @@ Value Emitter::gather(Value x, Value indices, int64_t axis) {
 }
 
 Value Emitter::gatherElements(Value x, Value indices, int64_t axis) {
-  return first(emit<GatherElementsOp>(
-      OpClass::Other, {x, indices},
-      [&](auto &p) { p.axis = builder.getI64IntegerAttr(axis); }));
+  return first(
+      emit<GatherElementsOp>(OpClass::Other, {x, indices}, [&](auto &p) {
+        p.axis = builder.getI64IntegerAttr(axis);
+      }));
 }
 
 Value Emitter::gatherND(Value x, Value indices, int64_t batchDims) {
@@ -203,8 +203,8 @@ Value Emitter::scatterElements(ScatterKind kind, Value x, Value indices,
 
 Value Emitter::scatterND(ScatterKind kind, Value x, Value indices,
                          Value updates) {
-  return first(emit<ScatterNDOp>(
-      OpClass::Other, {x, indices, updates}, [&](auto &p) {
+  return first(
+      emit<ScatterNDOp>(OpClass::Other, {x, indices, updates}, [&](auto &p) {
         p.kind = ScatterKindAttr::get(builder.getContext(), kind);
       }));
 }

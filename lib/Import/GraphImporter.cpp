@@ -212,8 +212,8 @@ mlir::Location GraphImporter::locationOf(const NodeProto &proto) {
     if (auto scope = model.scopes.find(proto.output(0));
         scope != model.scopes.end())
       return mlir::NameLoc::get(
-          nameAttr, mlir::NameLoc::get(
-                        mlir::StringAttr::get(context, scope->second)));
+          nameAttr,
+          mlir::NameLoc::get(mlir::StringAttr::get(context, scope->second)));
   return mlir::NameLoc::get(nameAttr);
 }
 
@@ -317,8 +317,8 @@ bindAttributes(NodeProto &node,
 
 std::optional<std::vector<Entry>>
 GraphImporter::expandFunction(const NodeProto &proto, ArrayRef<Entry> inputs) {
-  const onnx::OpSchema *schema = hasFunction(proto) ? findSchema(proto)
-                                                    : nullptr;
+  const onnx::OpSchema *schema =
+      hasFunction(proto) ? findSchema(proto) : nullptr;
   onnx::FunctionProto function;
   bool built = false;
   if (schema && schema->HasFunction()) {
@@ -331,8 +331,8 @@ GraphImporter::expandFunction(const NodeProto &proto, ArrayRef<Entry> inputs) {
     for (const Entry &entry : inputs)
       types.push_back(toTypeProto(entry));
     onnx::FunctionBodyBuildContextImpl context(proto, types);
-    built = schema->BuildContextDependentFunction(context, function,
-                                                  newestOpset());
+    built =
+        schema->BuildContextDependentFunction(context, function, newestOpset());
   }
   if (!built) {
     b.fail(ExitCode::Unsupported, "this operator is not supported");

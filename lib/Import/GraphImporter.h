@@ -31,9 +31,9 @@ public:
   /// Initializers of `graph` become entries of `scope`.
   bool importInitializers(const onnx::GraphProto &graph, Scope &scope);
   /// Nodes in their order; false after a failure, which names the node.
-  bool importNodes(
-      const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
-      Scope &scope);
+  bool
+  importNodes(const google::protobuf::RepeatedPtrField<onnx::NodeProto> &nodes,
+              Scope &scope);
   /// Values of a graph's outputs; false when one is missing.
   bool collectOutputs(
       const google::protobuf::RepeatedPtrField<onnx::ValueInfoProto> &outputs,
@@ -42,8 +42,8 @@ public:
 private:
   class Subgraphs;
   bool importNode(const onnx::NodeProto &proto, Scope &scope);
-  std::optional<std::vector<Entry>>
-  expandFunction(const onnx::NodeProto &proto, ArrayRef<Entry> inputs);
+  std::optional<std::vector<Entry>> expandFunction(const onnx::NodeProto &proto,
+                                                   ArrayRef<Entry> inputs);
   mlir::Location locationOf(const onnx::NodeProto &proto);
 
   Emitter &b;

@@ -6,6 +6,7 @@
 #include "Types.h"
 
 #include "ax/Dialect/Ax.h"
+#include "ax/Eval/Elements.h"
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringSet.h"
@@ -26,7 +27,8 @@ struct ModelInput {
 /// Gives every input its static shape.
 class InputBinder {
 public:
-  InputBinder(const ImportOptions &options) : dims(options.dims), options(options) {}
+  InputBinder(const ImportOptions &options)
+      : dims(options.dims), options(options) {}
 
   llvm::Error run(const PreparedModel &model);
   std::vector<ModelInput> inputs;
@@ -80,7 +82,7 @@ llvm::Error InputBinder::bindShape(const onnx::ValueInfoProto &input) {
     std::string wanted;
     for (const auto &dim : shape.dim())
       wanted += (wanted.empty() ? "" : "x") +
-                (dim.has_dim_value() ? std::to_string(dim.dim_value())
+                (dim.has_dim_value()       ? std::to_string(dim.dim_value())
                  : dim.dim_param().empty() ? "?"
                                            : dim.dim_param());
     return makeErrorf(ExitCode::Usage,
@@ -162,10 +164,9 @@ llvm::Error InputBinder::run(const PreparedModel &model) {
     auto value = options.constants.find(input->name());
     if (value != options.constants.end()) {
       if (value->second.getType() != *dtype)
-        return makeErrorf(ExitCode::Usage,
-                          "--const {0}: the input is {1}, the file has {2}",
-                          input->name(), toString(*dtype),
-                          toString(value->second.getType()));
+        return makeErrorf(
+            ExitCode::Usage, "--const {0}: the input is {1}, the file has {2}",
+            input->name(), toString(*dtype), toString(value->second.getType()));
       bound.shape = value->second.getShape();
     } else if (given != options.shapes.end()) {
       bound.shape = given->second;
@@ -185,8 +186,10 @@ llvm::Error InputBinder::run(const PreparedModel &model) {
       }
     }
     if (!checkedNumElements(bound.shape, byteSize(*dtype)))
-      return makeErrorf(ExitCode::BadModel, "input '{0}' has impossible shape "
-                        "[{1}]", bound.name, shapeToString(bound.shape));
+      return makeErrorf(ExitCode::BadModel,
+                        "input '{0}' has impossible shape "
+                        "[{1}]",
+                        bound.name, shapeToString(bound.shape));
     inputs.push_back(std::move(bound));
   }
   if (unboundSymbols.empty() && unboundShapes.empty())
@@ -225,8 +228,8 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
   auto unknown = mlir::UnknownLoc::get(&context);
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(unknown);
   mlir::OpBuilder builder = mlir::OpBuilder::atBlockEnd(module->getBody());
-  auto plan = PlanOp::create(builder, unknown, planName(path),
-                             PlanOp::currentVersion);
+  auto plan =
+      PlanOp::create(builder, unknown, planName(path), PlanOp::currentVersion);
   llvm::SmallString<128> absolute(folder.getPath());
   llvm::sys::fs::make_absolute(absolute);
   llvm::sys::path::remove_dots(absolute, /*remove_dot_dot=*/true);
@@ -251,7 +254,7 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
     argNames.push_back(name);
     scope.entries[input.name] = Entry(body.addArgument(
         mlir::RankedTensorType::get(input.shape,
-                                    toElementType(&context, input.type)),
+                                    eval::toElementType(input.type, &context)),
         mlir::NameLoc::get(name)));
   }
   for (const auto &[name, weight] : model->weights)
@@ -282,8 +285,8 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
   b.finish(body, builder);
   auto type = builder.getFunctionType(body.getArgumentTypes(),
                                       mlir::ValueRange(results).getTypes());
-  auto program = ProgramOp::create(builder, unknown, "main", type, argNames,
-                                   resultNames);
+  auto program =
+      ProgramOp::create(builder, unknown, "main", type, argNames, resultNames);
   program.getBody().takeBody(region);
   if (mlir::failed(mlir::verify(*module)))
     return withPath(makeError(ExitCode::Internal,

@@ -55,7 +55,8 @@ static void declareRemoved(const SlimModel &slim, onnx::GraphProto &graph) {
     const Weight &weight = slim.weights.at(name);
     onnx::ValueInfoProto *input = graph.add_input();
     input->set_name(name);
-    onnx::TypeProto::Tensor *type = input->mutable_type()->mutable_tensor_type();
+    onnx::TypeProto::Tensor *type =
+        input->mutable_type()->mutable_tensor_type();
     type->set_elem_type(toOnnxType(weight.type));
     type->mutable_shape();
     for (int64_t size : weight.shape)

@@ -7,7 +7,6 @@
 
 #include "ax/Support/Error.h"
 
-
 #include <onnx/onnx_pb.h>
 
 using namespace ax;
@@ -176,17 +175,17 @@ bool Slimmer::readHeader(llvm::ArrayRef<uint8_t> tensor, TensorHeader &header) {
 }
 
 /// Where the data of `header` lies; checks it against the file's size.
-llvm::Expected<Weight> Slimmer::locate(const TensorHeader &header,
-                                       DType type) {
-  std::optional<int64_t> bytes =
+llvm::Expected<Weight> Slimmer::locate(const TensorHeader &header, DType type) {
+  std::optional<int64_t> count =
       checkedNumElements(header.dims, byteSize(type));
-  if (!bytes)
-    return makeErrorf(ExitCode::BadModel, "tensor '{0}' has impossible shape {1}",
-                      header.name, shapeToString(header.dims));
+  if (!count)
+    return makeErrorf(ExitCode::BadModel,
+                      "tensor '{0}' has impossible shape {1}", header.name,
+                      shapeToString(header.dims));
   Weight weight;
   weight.type = type;
   weight.shape = header.dims;
-  weight.length = *bytes;
+  weight.length = *count * byteSize(type);
   if (!header.external) {
     weight.file = folder.getModelFile();
     weight.offset = header.data.data() - model.data();
@@ -241,9 +240,10 @@ llvm::Error Slimmer::visitInitializer(const WireField &field,
     return llvm::Error::success();
   }
   if (header.external && !type)
-    return makeErrorf(ExitCode::Unsupported,
-                      "tensor '{0}' has element type {1}, which is not supported",
-                      header.name, onnxTypeName(header.type));
+    return makeErrorf(
+        ExitCode::Unsupported,
+        "tensor '{0}' has element type {1}, which is not supported",
+        header.name, onnxTypeName(header.type));
 
   llvm::Expected<Weight> weight = locate(header, *type);
   if (!weight)
@@ -264,13 +264,14 @@ llvm::Error Slimmer::visitInitializer(const WireField &field,
   if (!isState)
     return llvm::Error::success();
   if (header.name.empty())
-    return makeErrorf(ExitCode::BadModel, "an initializer of {0}x{1} has no name",
+    return makeErrorf(ExitCode::BadModel,
+                      "an initializer of {0}x{1} has no name",
                       shapeToString(header.dims), toString(*type));
   if (large)
     result.removed.push_back(header.name);
   if (!result.weights.emplace(header.name, std::move(*weight)).second)
-    return makeErrorf(ExitCode::BadModel, "there are two initializers named '{0}'",
-                      header.name);
+    return makeErrorf(ExitCode::BadModel,
+                      "there are two initializers named '{0}'", header.name);
   return llvm::Error::success();
 }
 

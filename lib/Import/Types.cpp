@@ -20,12 +20,12 @@ struct TypePair {
 } // namespace
 
 static constexpr TypePair typePairs[] = {
-    {TensorProto::FLOAT, DType::F32},     {TensorProto::DOUBLE, DType::F64},
-    {TensorProto::FLOAT16, DType::F16},   {TensorProto::BFLOAT16, DType::BF16},
-    {TensorProto::INT8, DType::I8},       {TensorProto::INT16, DType::I16},
-    {TensorProto::INT32, DType::I32},     {TensorProto::INT64, DType::I64},
-    {TensorProto::UINT8, DType::U8},      {TensorProto::UINT16, DType::U16},
-    {TensorProto::UINT32, DType::U32},    {TensorProto::UINT64, DType::U64},
+    {TensorProto::FLOAT, DType::F32},   {TensorProto::DOUBLE, DType::F64},
+    {TensorProto::FLOAT16, DType::F16}, {TensorProto::BFLOAT16, DType::BF16},
+    {TensorProto::INT8, DType::I8},     {TensorProto::INT16, DType::I16},
+    {TensorProto::INT32, DType::I32},   {TensorProto::INT64, DType::I64},
+    {TensorProto::UINT8, DType::U8},    {TensorProto::UINT16, DType::U16},
+    {TensorProto::UINT32, DType::U32},  {TensorProto::UINT64, DType::U64},
     {TensorProto::BOOL, DType::Bool},
 };
 
@@ -55,8 +55,9 @@ template <typename Field>
 static llvm::Error copyField(const Field &field, HostTensor &tensor,
                              const std::string &name) {
   if (field.size() != tensor.numElements())
-    return makeErrorf(ExitCode::BadModel, "tensor '{0}' of {1} has {2} elements",
-                      name, tensor.typeToString(), field.size());
+    return makeErrorf(ExitCode::BadModel,
+                      "tensor '{0}' of {1} has {2} elements", name,
+                      tensor.typeToString(), field.size());
   for (int i = 0; i < field.size(); ++i) {
     switch (tensor.getType()) {
     case DType::F16:
@@ -78,14 +79,14 @@ static llvm::Error copyField(const Field &field, HostTensor &tensor,
   return llvm::Error::success();
 }
 
-llvm::Expected<HostTensor>
-ax::import::toHostTensor(const TensorProto &proto) {
+llvm::Expected<HostTensor> ax::import::toHostTensor(const TensorProto &proto) {
   const std::string &name = proto.name();
   std::optional<DType> type = fromOnnxType(proto.data_type());
   if (!type)
-    return makeErrorf(ExitCode::Unsupported,
-                      "tensor '{0}' has element type {1}, which is not supported",
-                      name, onnxTypeName(proto.data_type()));
+    return makeErrorf(
+        ExitCode::Unsupported,
+        "tensor '{0}' has element type {1}, which is not supported", name,
+        onnxTypeName(proto.data_type()));
   if (proto.has_segment() || proto.data_location() == TensorProto::EXTERNAL)
     return makeErrorf(ExitCode::Unsupported,
                       "tensor '{0}' lies outside the place where it is used "
@@ -93,8 +94,9 @@ ax::import::toHostTensor(const TensorProto &proto) {
                       name);
   Shape shape(proto.dims().begin(), proto.dims().end());
   if (!checkedNumElements(shape, byteSize(*type)))
-    return makeErrorf(ExitCode::BadModel, "tensor '{0}' has impossible shape {1}",
-                      name, shapeToString(shape));
+    return makeErrorf(ExitCode::BadModel,
+                      "tensor '{0}' has impossible shape {1}", name,
+                      shapeToString(shape));
   if (proto.has_raw_data()) {
     const std::string &raw = proto.raw_data();
     auto tensor = HostTensor::fromBytes(

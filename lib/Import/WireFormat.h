@@ -15,7 +15,12 @@
 
 namespace ax::import {
 
-enum class WireType : uint8_t { Varint = 0, Fixed64 = 1, Bytes = 2, Fixed32 = 5 };
+enum class WireType : uint8_t {
+  Varint = 0,
+  Fixed64 = 1,
+  Bytes = 2,
+  Fixed32 = 5
+};
 
 struct WireField {
   uint32_t number = 0;

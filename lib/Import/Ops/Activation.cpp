@@ -91,9 +91,8 @@ static void importGelu(Node &n) {
     n.unsupported("approximate is '" + approximate + "'");
     return;
   }
-  n.out(n.b.unary(approximate == "tanh" ? UnaryKind::gelu_tanh
-                                        : UnaryKind::gelu,
-                  n.in(0)));
+  n.out(n.b.unary(
+      approximate == "tanh" ? UnaryKind::gelu_tanh : UnaryKind::gelu, n.in(0)));
 }
 
 static void importSwish(Node &n) {
@@ -106,8 +105,8 @@ static void importSwish(Node &n) {
 
 static void importMish(Node &n) {
   Value x = n.in(0);
-  n.out(n.b.mul(
-      x, n.b.unary(UnaryKind::tanh, n.b.unary(UnaryKind::softplus, x))));
+  n.out(n.b.mul(x,
+                n.b.unary(UnaryKind::tanh, n.b.unary(UnaryKind::softplus, x))));
 }
 
 static void importSoftsign(Node &n) {
@@ -188,9 +187,8 @@ static const OpEntry entries[] = {
     {"Selu", importSelu},
     {"Shrink", importShrink},
     {"Softmax", importSoftmax<false>},
-    {"Softplus", [](Node &n) {
-       n.out(n.b.unary(UnaryKind::softplus, n.in(0)));
-     }},
+    {"Softplus",
+     [](Node &n) { n.out(n.b.unary(UnaryKind::softplus, n.in(0))); }},
     {"Softsign", importSoftsign},
     {"Swish", importSwish},
     {"ThresholdedRelu", importThresholdedRelu},

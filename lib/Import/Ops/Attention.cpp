@@ -122,8 +122,8 @@ Value AttentionImporter::fullMask() {
     Value length = b.reshape(b.cast(lengths, DType::I64),
                              {Emitter::numElementsOf(lengths), 1, 1, 1});
     Value valid = b.compare(CompareKind::lt, column, length);
-    allowed = allowed ? b.binary(BinaryKind::logical_and, allowed, valid)
-                      : valid;
+    allowed =
+        allowed ? b.binary(BinaryKind::logical_and, allowed, valid) : valid;
   }
   if (!allowed)
     return mask;

@@ -175,16 +175,16 @@ static void importOneHot(Node &n) {
   Value fromEnd = n.b.add(index, n.b.constant(HostTensor::scalar(*depth)));
   index = n.b.select(n.b.compare(CompareKind::lt, index, n.b.like(index, 0)),
                      fromEnd, index);
-  Value isHot = n.b.compare(CompareKind::eq,
-                            n.b.iota(DType::I64, line, axis), index);
+  Value isHot =
+      n.b.compare(CompareKind::eq, n.b.iota(DType::I64, line, axis), index);
   Value off = n.b.reshape(n.b.sliceDim(values, 0, 0, 1), {});
   Value on = n.b.reshape(n.b.sliceDim(values, 0, 1, 1), {});
   n.out(n.b.select(isHot, on, off));
 }
 
 static const OpEntry entries[] = {
-    {"Constant", importConstant},     {"ConstantOfShape", importConstantOfShape},
-    {"EyeLike", importEyeLike},       {"OneHot", importOneHot},
+    {"Constant", importConstant}, {"ConstantOfShape", importConstantOfShape},
+    {"EyeLike", importEyeLike},   {"OneHot", importOneHot},
     {"Range", importRange},
 };
 

@@ -42,8 +42,7 @@ Value ax::import::matmul(Emitter &b, Value lhs, Value rhs) {
   ArrayRef<int64_t> rhsBatch = Emitter::shapeOf(rhs).drop_back(2);
   if (llvm::all_of(rhsBatch, [](int64_t size) { return size == 1; }) &&
       rhsBatch.size() <= lhsBatch.size())
-    return matmul(b, lhs,
-                  b.reshape(rhs, Emitter::shapeOf(rhs).take_back(2)));
+    return matmul(b, lhs, b.reshape(rhs, Emitter::shapeOf(rhs).take_back(2)));
   Shape batch(std::max(lhsBatch.size(), rhsBatch.size()), 1);
   for (ArrayRef<int64_t> side : {lhsBatch, rhsBatch})
     for (size_t i = 0; i < side.size(); ++i) {
@@ -64,9 +63,7 @@ Value ax::import::matmul(Emitter &b, Value lhs, Value rhs) {
   return b.dot(lhs, rhs, dims);
 }
 
-static void importMatMul(Node &n) {
-  n.out(matmul(n.b, n.in(0), n.in(1)));
-}
+static void importMatMul(Node &n) { n.out(matmul(n.b, n.in(0), n.in(1))); }
 
 static void importGemm(Node &n) {
   Value a = n.in(0), b = n.in(1);
@@ -125,9 +122,9 @@ static Labeled takeDiagonals(Emitter &b, Labeled x) {
     second[j] = Emitter::shapeOf(x.value)[j];
     Value same = b.compare(CompareKind::eq, b.iota(DType::I64, first, i),
                            b.iota(DType::I64, second, j));
-    x.value = b.reduce(ReduceOpKind::sum,
-                       b.select(same, x.value, b.like(x.value, 0)),
-                       {static_cast<int64_t>(j)}, false);
+    x.value =
+        b.reduce(ReduceOpKind::sum, b.select(same, x.value, b.like(x.value, 0)),
+                 {static_cast<int64_t>(j)}, false);
     x.labels.erase(j, 1);
     --i;
   }
@@ -229,8 +226,8 @@ static void importEinsum(Node &n) {
     ellipsis += ellipsisLabel(d);
   if (explicitOutput) {
     auto [before, after] = right.split("...");
-    output = before.str() + (right.contains("...") ? ellipsis : "") +
-             after.str();
+    output =
+        before.str() + (right.contains("...") ? ellipsis : "") + after.str();
   } else {
     output = ellipsis;
     for (auto [label, count] : uses)
@@ -253,8 +250,7 @@ static void importEinsum(Node &n) {
   result = sumOthers(n.b, result, output);
   std::vector<int64_t> permutation;
   for (char label : output)
-    permutation.push_back(
-        static_cast<int64_t>(result.labels.find(label)));
+    permutation.push_back(static_cast<int64_t>(result.labels.find(label)));
   n.out(n.b.transpose(result.value, permutation));
 }
 

@@ -55,8 +55,8 @@ static void importLoop(Node &n) {
   std::vector<Entry> carried;
   for (int i = 2; i < n.numInputs(); ++i)
     carried.push_back(n.entry(i));
-  int numCarried = carried.size(), numScans = body->output_size() - 1 -
-                                              numCarried;
+  int numCarried = carried.size(),
+      numScans = body->output_size() - 1 - numCarried;
   if (numScans < 0 || body->input_size() != numCarried + 2) {
     n.fail("the body does not fit the loop's inputs");
     return;

@@ -27,8 +27,7 @@ std::optional<Window> ax::import::readWindow(Node &n, Value x,
   window.extra.assign(spatial, 0);
   auto isSane = [](int64_t size) { return size >= 1 && size <= maxExtent; };
   if (window.kernel.size() != spatial || window.strides.size() != spatial ||
-      window.dilations.size() != spatial ||
-      window.pads.size() != 2 * spatial ||
+      window.dilations.size() != spatial || window.pads.size() != 2 * spatial ||
       !llvm::all_of(window.kernel, isSane) ||
       !llvm::all_of(window.strides, isSane) ||
       !llvm::all_of(window.dilations, isSane) ||

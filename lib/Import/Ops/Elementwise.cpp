@@ -30,8 +30,7 @@ static void importIsInf(Node &n) {
   Value isPositive = positive ? n.b.unary(UnaryKind::is_pos_inf, x) : Value();
   Value isNegative = negative ? n.b.unary(UnaryKind::is_neg_inf, x) : Value();
   if (positive && negative)
-    return n.out(
-        n.b.binary(BinaryKind::logical_or, isPositive, isNegative));
+    return n.out(n.b.binary(BinaryKind::logical_or, isPositive, isNegative));
   n.out(positive ? isPositive : isNegative);
 }
 
@@ -67,9 +66,8 @@ static void importPow(Node &n) {
     return;
   DType type = Emitter::typeOf(base);
   // An integer to a fractional power is computed in floating point.
-  DType wide = isFloat(type) || !isFloat(Emitter::typeOf(exponent))
-                   ? type
-                   : DType::F64;
+  DType wide =
+      isFloat(type) || !isFloat(Emitter::typeOf(exponent)) ? type : DType::F64;
   Value power = n.b.binary(BinaryKind::pow, n.b.cast(base, wide),
                            n.b.cast(exponent, wide));
   n.out(n.b.cast(power, type));

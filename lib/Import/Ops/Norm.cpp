@@ -78,9 +78,9 @@ static void importBatchNormalization(Node &n) {
   }
   // y = x factor + (bias - mean factor)
   DType compute = computeType(type);
-  Value factor = n.b.mul(n.b.cast(scale, compute),
-                         inverseDeviation(n, n.b.cast(variance, compute),
-                                          epsilon));
+  Value factor =
+      n.b.mul(n.b.cast(scale, compute),
+              inverseDeviation(n, n.b.cast(variance, compute), epsilon));
   Value shift = n.b.sub(n.b.cast(bias, compute),
                         n.b.mul(n.b.cast(mean, compute), factor));
   Value y = n.b.mul(x, n.b.cast(perChannel(n, factor, x), type));
@@ -101,9 +101,9 @@ static void importInstanceNormalization(Node &n) {
   }
   Value wide = n.b.cast(x, compute);
   Moments m = moments(n, wide, dims);
-  Value y = n.b.mul(
-      n.b.sub(wide, m.mean),
-      inverseDeviation(n, m.variance, n.floatAttr("epsilon", 1e-5f)));
+  Value y =
+      n.b.mul(n.b.sub(wide, m.mean),
+              inverseDeviation(n, m.variance, n.floatAttr("epsilon", 1e-5f)));
   y = n.b.mul(y, n.b.cast(perChannel(n, scale, x), compute));
   y = n.b.add(y, n.b.cast(perChannel(n, bias, x), compute));
   n.out(n.b.cast(y, type));
@@ -122,8 +122,7 @@ static void importGroupNormalization(Node &n) {
   DType type = Emitter::typeOf(x), compute = computeType(type);
   int64_t perGroup = Emitter::numElementsOf(x);
   perGroup = perGroup ? perGroup / (shape[0] * groups) : 0;
-  Value wide =
-      n.b.reshape(n.b.cast(x, compute), {shape[0], groups, perGroup});
+  Value wide = n.b.reshape(n.b.cast(x, compute), {shape[0], groups, perGroup});
   Value y = n.b.layerNorm(wide, {}, {}, 2, n.floatAttr("epsilon", 1e-5f));
   y = n.b.reshape(y, shape);
   y = n.b.mul(y, n.b.cast(perChannel(n, scale, x), compute));
@@ -212,9 +211,9 @@ static void importLRN(Node &n) {
   window.pads = {(size - 1) / 2, 0, size / 2, 0};
   window.extra = {0, 0};
   Value square = n.b.reshape(n.b.mul(x, x), {shape[0], 1, shape[1], places});
-  Value sum = n.b.reshape(n.b.pool(PoolKind::sum, square, window, false), shape);
-  Value base =
-      n.b.add(n.b.mul(sum, alpha / static_cast<double>(size)), bias);
+  Value sum =
+      n.b.reshape(n.b.pool(PoolKind::sum, square, window, false), shape);
+  Value base = n.b.add(n.b.mul(sum, alpha / static_cast<double>(size)), bias);
   n.out(n.b.div(x, n.b.binary(BinaryKind::pow, base, n.b.like(base, beta))));
 }
 
@@ -230,12 +229,11 @@ static void importLpNormalization(Node &n) {
     n.unsupported("p is " + llvm::Twine(p) + ", not 1 or 2");
     return;
   }
-  Value norm =
-      p == 1 ? n.b.reduce(ReduceOpKind::sum, n.b.unary(UnaryKind::abs, x),
-                          {axis}, true)
-             : n.b.unary(UnaryKind::sqrt,
-                         n.b.reduce(ReduceOpKind::sum, n.b.mul(x, x), {axis},
-                                    true));
+  Value norm = p == 1 ? n.b.reduce(ReduceOpKind::sum,
+                                   n.b.unary(UnaryKind::abs, x), {axis}, true)
+                      : n.b.unary(UnaryKind::sqrt,
+                                  n.b.reduce(ReduceOpKind::sum, n.b.mul(x, x),
+                                             {axis}, true));
   // A vector of zeros stays one.
   Value isZero = n.b.compare(CompareKind::eq, norm, n.b.like(norm, 0));
   n.out(n.b.div(x, n.b.select(isZero, n.b.like(norm, 1), norm)));

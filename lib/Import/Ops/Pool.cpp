@@ -27,14 +27,14 @@ static Value maxIndices(Node &n, Value x, const Window &window,
     int64_t dim = columnMajor ? 2 + i : rank - 1 - i;
     Shape line(rank, 1);
     line[dim] = shape[dim];
-    Value term = n.b.mul(n.b.iota(DType::I64, line, dim),
-                         static_cast<double>(stride));
+    Value term =
+        n.b.mul(n.b.iota(DType::I64, line, dim), static_cast<double>(stride));
     index = index ? n.b.add(index, term) : term;
     stride *= shape[dim];
   }
   int64_t images = shape[0] * shape[1];
-  Value image = n.b.reshape(n.b.iota(DType::I64, {images}, 0),
-                            {shape[0], shape[1]});
+  Value image =
+      n.b.reshape(n.b.iota(DType::I64, {images}, 0), {shape[0], shape[1]});
   Shape perImage(rank, 1);
   perImage[0] = shape[0];
   perImage[1] = shape[1];
@@ -106,8 +106,8 @@ static void importMaxPool(Node &n) {
 static void importAveragePool(Node &n) {
   Value x = n.in(0);
   if (std::optional<Window> window = poolWindow(n, x))
-    n.out(n.b.pool(PoolKind::avg, x, *window,
-                   n.intAttr("count_include_pad", 0)));
+    n.out(
+        n.b.pool(PoolKind::avg, x, *window, n.intAttr("count_include_pad", 0)));
 }
 
 /// (sum |x|^p)^(1/p), given how to sum.
@@ -118,8 +118,7 @@ static Value powerMean(Node &n, Value x, double p,
     return sum(magnitude);
   if (p == 2)
     return n.b.unary(UnaryKind::sqrt, sum(n.b.mul(x, x)));
-  Value powers =
-      n.b.binary(BinaryKind::pow, magnitude, n.b.like(x, p));
+  Value powers = n.b.binary(BinaryKind::pow, magnitude, n.b.like(x, p));
   return n.b.binary(BinaryKind::pow, sum(powers), n.b.like(x, 1 / p));
 }
 

@@ -106,8 +106,7 @@ static void importReduceLogSumExp(Node &n) {
   Value isFinite = n.b.compare(CompareKind::lt, n.b.unary(UnaryKind::abs, top),
                                n.b.like(top, INFINITY));
   Value shift = n.b.select(isFinite, top, n.b.like(top, 0));
-  Value total =
-      sum(n, *r, n.b.unary(UnaryKind::exp, n.b.sub(r->x, shift)));
+  Value total = sum(n, *r, n.b.unary(UnaryKind::exp, n.b.sub(r->x, shift)));
   if (!total)
     return;
   Value shiftOut = n.b.reshape(shift, Emitter::shapeOf(total));
@@ -122,8 +121,7 @@ static void importArg(Node &n) {
   int64_t dim = n.dim(n.intAttr("axis", 0), Emitter::rankOf(x));
   if (n.failed())
     return;
-  Value index =
-      n.b.argReduce(x, dim, min, n.intAttr("select_last_index", 0));
+  Value index = n.b.argReduce(x, dim, min, n.intAttr("select_last_index", 0));
   if (index && !n.intAttr("keepdims", 1)) {
     Shape shape(Emitter::shapeOf(index));
     shape.erase(shape.begin() + dim);

@@ -14,9 +14,7 @@ static void importSequenceConstruct(Node &n) {
   n.out(Entry::makeSequence(n.allInputs()));
 }
 
-static void importSequenceEmpty(Node &n) {
-  n.out(Entry::makeSequence({}));
-}
+static void importSequenceEmpty(Node &n) { n.out(Entry::makeSequence({})); }
 
 /// Position in a sequence of `length`, negative from the end.
 static std::optional<size_t> position(Node &n, int input, int64_t length) {
@@ -24,8 +22,10 @@ static std::optional<size_t> position(Node &n, int input, int64_t length) {
   if (!at)
     return std::nullopt;
   if (*at < -length || *at >= length) {
-    n.fail("position " + llvm::Twine(*at) + " is out of range of a sequence "
-           "of " + llvm::Twine(length));
+    n.fail("position " + llvm::Twine(*at) +
+           " is out of range of a sequence "
+           "of " +
+           llvm::Twine(length));
     return std::nullopt;
   }
   return *at < 0 ? *at + length : *at;

@@ -43,7 +43,8 @@ static void importReshape(Node &n) {
     if (size == 0 && !allowZero) {
       if (i >= shape.size()) {
         n.fail(llvm::formatv("shape[{0}] is 0 (keep), but the input has rank "
-                             "{1}", i, shape.size()));
+                             "{1}",
+                             i, shape.size()));
         return;
       }
       size = shape[i];
@@ -99,8 +100,8 @@ static void importSqueeze(Node &n) {
   for (auto [i, size] : llvm::enumerate(shape)) {
     bool named = llvm::is_contained(dims, static_cast<int64_t>(i));
     if (named && size != 1) {
-      n.fail(llvm::formatv("dimension {0} of {1} elements cannot be dropped",
-                           i, size));
+      n.fail(llvm::formatv("dimension {0} of {1} elements cannot be dropped", i,
+                           size));
       return;
     }
     if (!named && !(all && size == 1))

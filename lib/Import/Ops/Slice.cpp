@@ -156,9 +156,9 @@ static void importTrilu(Node &n) {
   Value row = n.b.iota(DType::I64, {line[0], 1}, 0);
   Value column = n.b.iota(DType::I64, {1, line[1]}, 1);
   Value diagonal = n.b.add(row, n.b.like(row, static_cast<double>(k)));
-  Value kept = n.b.compare(n.intAttr("upper", 1) ? CompareKind::ge
-                                                 : CompareKind::le,
-                           column, diagonal);
+  Value kept =
+      n.b.compare(n.intAttr("upper", 1) ? CompareKind::ge : CompareKind::le,
+                  column, diagonal);
   n.out(n.b.select(kept, x, n.b.like(x, 0)));
 }
 
@@ -185,10 +185,8 @@ static void importReverseSequence(Node &n) {
 }
 
 static const OpEntry entries[] = {
-    {"Pad", importPad},
-    {"ReverseSequence", importReverseSequence},
-    {"Slice", importSlice},
-    {"Tile", importTile},
+    {"Pad", importPad},     {"ReverseSequence", importReverseSequence},
+    {"Slice", importSlice}, {"Tile", importTile},
     {"Trilu", importTrilu},
 };
 
