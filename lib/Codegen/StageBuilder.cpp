@@ -1,7 +1,7 @@
 //===- StageBuilder.cpp - Commands of one stage ---------------------------===//
 #include "StageBuilder.h"
 
-#include "Arena.h"
+#include "ax/Cost/Arena.h"
 #include "ax/Eval/Elements.h"
 #include "ax/Support/Error.h"
 
@@ -154,10 +154,10 @@ private:
   }
 
   void finishArena() {
-    std::vector<Lifetime> pieces;
+    std::vector<cost::Lifetime> pieces;
     for (auto &[buffer, lifetime] : lifetimes)
       pieces.push_back(lifetime);
-    stage.arenaBytes = planArena(pieces);
+    stage.arenaBytes = cost::planArena(pieces);
     for (auto [piece, entry] : llvm::zip_equal(pieces, lifetimes))
       stage.buffers[entry.first].offset = piece.offset;
   }
@@ -391,7 +391,7 @@ private:
   Block &block;
   llvm::DenseMap<Value, int32_t> buffers;
   /// Of the buffers in the arena.
-  llvm::MapVector<int32_t, Lifetime> lifetimes;
+  llvm::MapVector<int32_t, cost::Lifetime> lifetimes;
   std::vector<sharding::SubAxes> groupAxes;
 };
 

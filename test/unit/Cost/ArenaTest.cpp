@@ -1,10 +1,10 @@
 //===- ArenaTest.cpp - Memory planned by when values live -----------------===//
-#include "../../../lib/Codegen/Arena.h"
+#include "ax/Cost/Arena.h"
 
 #include <gtest/gtest.h>
 #include <random>
 
-using namespace ax::codegen;
+using namespace ax::cost;
 
 TEST(Arena, ValuesThatDoNotMeetShareMemory) {
   std::vector<Lifetime> pieces = {{100, 0, 1}, {100, 2, 3}, {50, 1, 2}};

@@ -1,0 +1,48 @@
+"""Every model on every layout: compiled, verified, run by all ranks, and its
+outputs beside those of the framework that it came from."""
+import re
+
+from cases import MODELS, Failed, minilm, run, scratch, tool
+
+# Of the largest magnitude of an output; all models compute in fp32.
+LARGEST_DIFFERENCE = 2e-5
+LAYOUTS = [
+    "--tp=1",
+    "--tp=2",
+    "--tp=4",
+    "--tp=2x2x1",
+    "--tp=1x2x2",
+    "--tp=2x2x2",
+    "--dp=2",
+    "--pp=2",
+    "--pp=4",
+    "--tp=2 --pp=2",
+    "--dp=2 --tp=2 --pp=2",
+    "--tp=2 --sequence-parallel",
+    "--pp=2 --micro-batches=2",
+]
+REPORT = re.compile(r"^axrun: (.*): max \|difference\| (\S+) .*?"
+                    r"\((\S+) of the largest magnitude", re.M)
+
+
+def agrees(model, layout):
+    graph = (minilm() if model.name == "minilm" else model) / "model.onnx"
+    data = model / "test_data_set_0"
+    with scratch() as folder:
+        plan = f"{folder}/plan.mlir"
+        run(tool("axopt"), graph, "--test-data", data, *layout.split(),
+            "-o", plan)
+        run(tool("axopt"), plan, "--verify")
+        done = run(tool("axrun"), plan, "--test-data", data, "--timeout", 30)
+    report = REPORT.findall(done.stderr)
+    if len(report) != len(list(data.glob("output_*.pb"))):
+        raise Failed(f"not every output was compared:\n{done.stderr}")
+    for name, largest, relative in report:
+        if not float(relative) <= LARGEST_DIFFERENCE:
+            raise Failed(f"{name}: {relative} of its largest magnitude")
+
+
+def cases(every):
+    for model in sorted(MODELS.iterdir()):
+        for layout in LAYOUTS:
+            yield f"{model.name} {layout}", agrees, model, layout
