@@ -1,0 +1,226 @@
+//===- KernelRowTest.cpp - Reductions, norms, scans, scatter --------------===//
+
+#include "KernelTestSupport.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace ax::codegen {
+namespace {
+
+const std::vector<std::string> floats = {"f32", "f64", "f16", "bf16"};
+
+TEST(KernelRow, ReduceEveryDim) {
+  struct Case {
+    const char *dims, *result;
+  };
+  for (const std::string &type :
+       {"f32", "f64", "f16", "bf16", "i32", "i64", "ui8", "i8"})
+    for (const char *kind : {"sum", "max", "min", "prod"})
+      for (Case c :
+           {Case{"[2]", "3x5x"}, Case{"[1]", "3x7x"}, Case{"[0]", "5x7x"},
+            Case{"[0, 2]", "5x"}, Case{"[1, 2]", "3x"}, Case{"[0, 1, 2]", ""},
+            Case{"[]", "3x5x7x"}}) {
+        if (std::string(kind) == "prod" && type != "f64" && type != "i32")
+          continue;
+        check({{"3x5x7x" + type},
+               std::string("%r = ax.reduce ") + kind + " %a dims " + c.dims +
+                   " : tensor<3x5x7x" + type + "> -> tensor<" + c.result +
+                   type + ">",
+               {{"%r", c.result + type}}},
+              {},
+              type == "f32"   ? 1e-5
+              : type == "f16" ? 4e-3
+                              : 0);
+      }
+  for (const char *kind : {"max", "min"})
+    for (const char *dims : {"[1]", "[0]"})
+      check({{"9x9xi1"},
+             std::string("%r = ax.reduce ") + kind + " %a dims " + dims +
+                 " : tensor<9x9xi1> -> tensor<9xi1>",
+             {{"%r", "9xi1"}}});
+}
+
+TEST(KernelRow, ReduceKeepsDims) {
+  check(
+      {{"4x6x33xf32"},
+       R"(%s = ax.reduce sum %a dims [2] keep_dims : tensor<4x6x33xf32> -> tensor<4x6x1xf32>
+            %r = ax.binary sub %a, %s : tensor<4x6x33xf32>, tensor<4x6x1xf32> -> tensor<4x6x33xf32>)",
+       {{"%r", "4x6x33xf32"}, {"%s", "4x6x1xf32"}}},
+      {}, 1e-5);
+  // Over the middle: accumulators in memory, used along the kept dimension.
+  check(
+      {{"4x6x33xf32"},
+       R"(%s = ax.reduce max %a dims [1] keep_dims : tensor<4x6x33xf32> -> tensor<4x1x33xf32>
+            %r = ax.binary sub %a, %s : tensor<4x6x33xf32>, tensor<4x1x33xf32> -> tensor<4x6x33xf32>)",
+       {{"%r", "4x6x33xf32"}}});
+}
+
+TEST(KernelRow, Softmax) {
+  for (const std::string &type : floats)
+    for (const char *dim : {"2", "1", "0"})
+      for (const char *log : {"", " {log}"})
+        check({{"3x5x19x" + type},
+               std::string("%r = ax.softmax %a dim ") + dim + log +
+                   " : tensor<3x5x19x" + type + "> -> tensor<3x5x19x" + type +
+                   ">",
+               {{"%r", "3x5x19x" + type}}},
+              {}, type == "f32" ? 5e-6 : 0);
+}
+
+TEST(KernelRow, SoftmaxOfMaskedScores) {
+  check({{"2x3x8x17xf32", "8x17xi1"},
+         R"(%c = ax.constant dense<0.25> : tensor<f32> -> tensor<f32>
+            %n = ax.constant dense<-1.0e9> : tensor<f32> -> tensor<f32>
+            %s = ax.binary mul %a, %c : tensor<2x3x8x17xf32>, tensor<f32> -> tensor<2x3x8x17xf32>
+            %m = ax.select %b, %s, %n : tensor<8x17xi1>, tensor<2x3x8x17xf32>, tensor<f32> -> tensor<2x3x8x17xf32>
+            %r = ax.softmax %m dim 3 : tensor<2x3x8x17xf32> -> tensor<2x3x8x17xf32>
+            %t = ax.transpose %r [0, 2, 1, 3] : tensor<2x3x8x17xf32> -> tensor<2x8x3x17xf32>)",
+         {{"%t", "2x8x3x17xf32"}}},
+        {}, 5e-6);
+  // A row with nothing but -inf is NaN, and so is its softmax.
+  std::vector<float> values(8, -INFINITY);
+  values[0] = 1;
+  check({{"2x4xf32"},
+         "%r = ax.softmax %a dim 1 : tensor<2x4xf32> -> tensor<2x4xf32>",
+         {{"%r", "2x4xf32"}}},
+        {{0, HostTensor::fromValues<float>({2, 4}, values)}});
+}
+
+TEST(KernelRow, Norms) {
+  for (const std::string &type : floats)
+    for (const char *op : {"layer_norm", "rms_norm"}) {
+      check({{"2x9x70x" + type, "70x" + type, "70x" + type},
+             std::string("%r = ax.") + op + " %a scale %b : tensor<70x" + type +
+                 "> bias %c : tensor<70x" + type +
+                 "> axis 2 epsilon 1.0e-5 : tensor<2x9x70x" + type +
+                 "> -> tensor<2x9x70x" + type + ">",
+             {{"%r", "2x9x70x" + type}}},
+            {},
+            type == "f32"   ? 1e-5
+            : type == "f64" ? 1e-11
+                            : 0);
+      check({{"4x3x5x" + type},
+             std::string("%r = ax.") + op +
+                 " %a axis 1 epsilon 1.0e-5 : tensor<4x3x5x" + type +
+                 "> -> tensor<4x3x5x" + type + ">",
+             {{"%r", "4x3x5x" + type}}},
+            {},
+            type == "f32"   ? 1e-5
+            : type == "f64" ? 1e-11
+                            : 0);
+    }
+}
+
+TEST(KernelRow, NormOfSumAndWhatLeavesBefore) {
+  check(
+      {{"6x48xf32", "6x48xf32", "48xf32"},
+       R"(%x = ax.binary add %a, %b : tensor<6x48xf32>, tensor<6x48xf32> -> tensor<6x48xf32>
+            %g = ax.unary gelu %x : tensor<6x48xf32> -> tensor<6x48xf32>
+            %n = ax.layer_norm %g scale %c : tensor<48xf32> axis 1 epsilon 1.0e-5 : tensor<6x48xf32> -> tensor<6x48xf32>)",
+       {{"%x", "6x48xf32"}, {"%n", "6x48xf32"}}},
+      {}, 1e-5);
+}
+
+TEST(KernelRow, ArgReduce) {
+  for (const std::string &type : {"f32", "f16", "i64", "ui8"})
+    for (const char *dim : {"0", "1", "2"})
+      for (const char *flags : {"", " {min}", " {last}", " {last, min}"}) {
+        std::string shape = dim[0] == '0'   ? "1x5x7x"
+                            : dim[0] == '1' ? "3x1x7x"
+                                            : "3x5x1x";
+        check({{"3x5x7x" + type},
+               std::string("%m = ax.unary sign %a : tensor<3x5x7x") + type +
+                   "> -> tensor<3x5x7x" + type + ">\n%r = ax.arg_reduce %m" +
+                   " dim " + dim + flags + " : tensor<3x5x7x" + type +
+                   "> -> tensor<" + shape + "i64>",
+               {{"%r", shape + "i64"}}});
+      }
+}
+
+TEST(KernelRow, Cumulative) {
+  for (const std::string &type : {"f32", "f64", "f16", "i32", "i64"})
+    for (const char *dim : {"0", "1", "2"})
+      for (const char *flags :
+           {"", " {exclusive}", " {reverse}", " {exclusive, reverse}"})
+        check({{"3x5x4x" + type},
+               std::string("%r = ax.cumulative sum %a dim ") + dim + flags +
+                   " : tensor<3x5x4x" + type + "> -> tensor<3x5x4x" + type +
+                   ">",
+               {{"%r", "3x5x4x" + type}}},
+              {}, type == "f32" ? 1e-5 : 0);
+  for (const char *kind : {"prod", "max", "min"})
+    check({{"6x9xf64"},
+           std::string("%r = ax.cumulative ") + kind +
+               " %a dim 1 : tensor<6x9xf64> -> tensor<6x9xf64>",
+           {{"%r", "6x9xf64"}}});
+  // Inside a larger fusion.
+  check({{"6x9xi1"},
+         R"(%c = ax.cast %a : tensor<6x9xi1> -> tensor<6x9xi64>
+            %s = ax.cumulative sum %c dim 1 : tensor<6x9xi64> -> tensor<6x9xi64>
+            %r = ax.binary mul %s, %c : tensor<6x9xi64>, tensor<6x9xi64> -> tensor<6x9xi64>)",
+         {{"%r", "6x9xi64"}}});
+}
+
+TEST(KernelRow, TopK) {
+  for (const std::string &type : {"f32", "f16", "i64", "ui8"})
+    for (const char *flags : {"", " {smallest}"}) {
+      check({{"4x13x" + type},
+             std::string("%v, %i = ax.top_k %a k 5 dim 1") + flags +
+                 " : tensor<4x13x" + type + "> -> tensor<4x5x" + type +
+                 ">, tensor<4x5xi64>",
+             {{"%v", "4x5x" + type}, {"%i", "4x5xi64"}}});
+      check({{"3x6x2x" + type},
+             std::string("%s = ax.unary sign %a : tensor<3x6x2x") + type +
+                 "> -> tensor<3x6x2x" + type +
+                 ">\n%v, %i = ax.top_k %s k 4 dim 1" + flags +
+                 " : tensor<3x6x2x" + type + "> -> tensor<3x4x2x" + type +
+                 ">, tensor<3x4x2xi64>",
+             {{"%i", "3x4x2xi64"}}});
+    }
+}
+
+TEST(KernelRow, Scatter) {
+  std::mt19937 random(5);
+  auto type = [](llvm::ArrayRef<int64_t> shape) {
+    return mlir::RankedTensorType::get(
+        shape, mlir::IntegerType::get(&testContext(), 64));
+  };
+  for (const char *kind : {"set", "add", "mul", "max", "min"}) {
+    // `set` with equal indices is whatever came last.
+    check({{"5x7xf64", "3x4xi64", "3x4xf64"},
+           std::string("%r = ax.scatter_elements ") + kind +
+               " %a[%b], %c axis 1 : tensor<5x7xf64>, tensor<3x4xi64>, "
+               "tensor<3x4xf64> -> tensor<5x7xf64>",
+           {{"%r", "5x7xf64"}}},
+          {{1, randomIndices(type({3, 4}), 7, random)}});
+    check({{"5x6x3xf32", "4x2xi64", "4x3xf32"},
+           std::string("%r = ax.scatter_nd ") + kind +
+               " %a[%b], %c : tensor<5x6x3xf32>, tensor<4x2xi64>, "
+               "tensor<4x3xf32> -> tensor<5x6x3xf32>",
+           {{"%r", "5x6x3xf32"}}},
+          {{1, randomIndices(type({4, 2}), 5, random)}});
+  }
+}
+
+TEST(KernelRow, RowsAreDealtOut) {
+  auto module = parse({{"12x40xf32"},
+                       "%r = ax.softmax %a dim 1 : tensor<12x40xf32> -> "
+                       "tensor<12x40xf32>",
+                       {{"%r", "12x40xf32"}}});
+  CompiledKernel kernel =
+      llvm::cantFail(testCompiler().compile(fusionOf(*module)));
+  EXPECT_EQ(kernel.signature.outerCount, 12);
+  // exp is kept for the row, not for the tensor.
+  EXPECT_LE(kernel.signature.scratchBytes, 40 * 4 + 63);
+  module = parse({{"64x40xf32"},
+                  "%r = ax.unary gelu %a : tensor<64x40xf32> -> "
+                  "tensor<64x40xf32>",
+                  {{"%r", "64x40xf32"}}});
+  kernel = llvm::cantFail(testCompiler().compile(fusionOf(*module)));
+  EXPECT_EQ(kernel.signature.outerCount, 64 * 40);
+  EXPECT_EQ(kernel.signature.scratchBytes, 0);
+}
+
+} // namespace
+} // namespace ax::codegen
