@@ -21,10 +21,11 @@ void ax::addRaisePhase(mlir::OpPassManager &manager) {
   // Linears keep dimensions apart that the exporter had merged: what was
   // between them is normal again only now.
   addNormalizePhase(manager);
+  manager.addPass(createRaiseAttention());
+  addNormalizePhase(manager);
 }
 
-void ax::addStagePhase(mlir::OpPassManager &manager,
-                       const Strategy &strategy) {
+void ax::addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy) {
   mlir::OpPassManager &plan = manager.nest<PlanOp>();
   SetMeshOptions mesh;
   mesh.tensor = std::to_string(strategy.row) + "x" +

@@ -1,5 +1,6 @@
 //===- Lookup.cpp - Lookups with known indices ------------------*- C++ -*-===//
 
+#include "../KnownValue.h"
 #include "../Match.h"
 #include "Patterns.h"
 
@@ -10,21 +11,19 @@ using namespace ax;
 
 namespace {
 
-/// The elements of an integer constant, negative ones counted from `extent`;
-/// nothing when one is out of range.
-std::optional<SmallVector<int64_t>> knownIndices(Value indices,
+/// Indices that are known, negative ones counted from `extent`; nothing when
+/// one is out of range.
+std::optional<std::vector<int64_t>> knownIndices(Value indices,
                                                  int64_t extent) {
-  DenseElementsAttr elements = constantElements(indices);
-  if (!elements)
+  std::optional<HostTensor> tensor = knownValue(indices);
+  if (!tensor)
     return std::nullopt;
-  SmallVector<int64_t> result;
-  for (APInt element : elements.getValues<APInt>()) {
-    int64_t index = element.getSExtValue();
+  std::vector<int64_t> result = tensor->toInts();
+  for (int64_t &index : result) {
     if (index < 0)
       index += extent;
     if (index < 0 || index >= extent)
       return std::nullopt;
-    result.push_back(index);
   }
   return result;
 }
@@ -37,7 +36,7 @@ struct GatherToSlice : OpRewritePattern<GatherOp> {
                                 PatternRewriter &rewriter) const final {
     int64_t axis = op.getAxis();
     ArrayRef<int64_t> shape = shapeOf(op.getOperand());
-    std::optional<SmallVector<int64_t>> indices =
+    std::optional<std::vector<int64_t>> indices =
         knownIndices(op.getIndices(), shape[axis]);
     if (!indices || indices->empty())
       return failure();
@@ -80,20 +79,13 @@ struct GatherNDIdentity : OpRewritePattern<GatherNDOp> {
     ArrayRef<int64_t> shape = shapeOf(op.getOperand());
     if (op.getBatchDims() != 0 || shapeOf(op) != shape)
       return failure();
-    DenseElementsAttr elements = constantElements(op.getIndices());
-    if (!elements || elements.getType().getRank() == 0)
-      return failure();
-    int64_t depth = elements.getType().getShape().back();
-    int64_t count = 1;
-    for (int64_t size : shape.take_front(depth))
-      count *= size;
-    if (depth == 0 || elements.getNumElements() != count * depth)
+    int64_t depth = shapeOf(op.getIndices()).back();
+    std::optional<HostTensor> indices = knownValue(op.getIndices());
+    if (!indices || depth == 0)
       return failure();
     SmallVector<int64_t> expected(depth, 0);
-    int64_t i = 0;
-    for (APInt element : elements.getValues<APInt>()) {
-      int64_t dim = i++ % depth;
-      int64_t index = element.getSExtValue();
+    for (auto [i, index] : llvm::enumerate(indices->toInts())) {
+      int64_t dim = static_cast<int64_t>(i) % depth;
       if (index < 0)
         index += shape[dim];
       if (index != expected[dim])

@@ -23,6 +23,7 @@ struct Normalize : ax::impl::NormalizeBase<Normalize> {
     RewritePatternSet set(context);
     ax::addMovementPatterns(set);
     ax::addArithmeticPatterns(set);
+    ax::addConstantPatterns(set);
     ax::addBroadcastPatterns(set);
     ax::addSinkReshapePatterns(set);
     ax::addContractionPatterns(set);
@@ -33,6 +34,9 @@ struct Normalize : ax::impl::NormalizeBase<Normalize> {
 
   void runOnOperation() final {
     GreedyRewriteConfig config;
+    // What comes first in the program is in its form before its users are: a
+    // chain of movements is one before anything is moved across it.
+    config.setUseTopDownTraversal(true);
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
     if (failed(applyPatternsGreedily(getOperation(), patterns, config)))
       signalPassFailure();

@@ -11,6 +11,8 @@ namespace ax {
 void addMovementPatterns(mlir::RewritePatternSet &patterns);
 /// Numbers: neutral elements, powers, constants to the right.
 void addArithmeticPatterns(mlir::RewritePatternSet &patterns);
+/// Operations on constants.
+void addConstantPatterns(mlir::RewritePatternSet &patterns);
 /// Element-wise operations broadcast by themselves.
 void addBroadcastPatterns(mlir::RewritePatternSet &patterns);
 /// Reshapes go below element-wise operations.

@@ -51,6 +51,19 @@ def RaiseLinear : Pass<"ax-raise-linear"> {
   let dependentDialects = ["ax::AxDialect"];
 }
 
+def RaiseAttention : Pass<"ax-raise-attention"> {
+  let summary = "softmax(q k^T) v becomes `ax.attention`";
+  let description = [{
+    Scales (before or after the scores, one or split over q and k), additive and
+    selecting masks, soft caps, rows without anything to attend to, heads merged
+    into the batch, and key/value heads repeated for groups of query heads are
+    taken in. A mask that is known and exactly causal becomes `causal`; one that
+    holds more stays a mask: finite mask values mean something in rows that are
+    masked as a whole.
+  }];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
 //===----------------------------------------------------------------------===//
 // Stage
 //===----------------------------------------------------------------------===//
@@ -106,7 +119,7 @@ def Shard : Pass<"ax-shard", "::ax::PlanOp"> {
 //===----------------------------------------------------------------------===//
 
 def FuseEpilogue : Pass<"ax-fuse-epilogue"> {
-  let summary = "Bias, activation, residual become part of linear and conv";
+  let summary = "Activation and residual become part of linear and conv";
   let description = [{
     After Shard: a result that is a partial sum keeps its epilogue outside, for
     it is to be applied once, after the reduction.

@@ -1,0 +1,88 @@
+//===- KnownValue.cpp - Values that are known before any input --*- C++ -*-===//
+
+#include "KnownValue.h"
+
+#include "Match.h"
+
+#include "ax/Eval/Elements.h"
+#include "ax/Eval/Evaluate.h"
+#include "ax/Support/MappedFile.h"
+
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace ax;
+
+namespace {
+
+template <typename T>
+std::optional<T> orNothing(llvm::Expected<T> value) {
+  if (value)
+    return std::move(*value);
+  llvm::consumeError(value.takeError());
+  return std::nullopt;
+}
+
+std::optional<HostTensor> readState(LoadOp load) {
+  auto plan = load->getParentOfType<PlanOp>();
+  auto folder =
+      plan ? plan->getAttrOfType<StringAttr>("ax.model_dir") : StringAttr();
+  auto state = plan ? plan.lookupSymbol<StateOp>(load.getState()) : StateOp();
+  if (!folder || !state)
+    return std::nullopt;
+  llvm::SmallString<256> path(folder.getValue());
+  llvm::sys::path::append(path, state.getFile());
+  auto file = orNothing(MappedFile::open(path.str().str()));
+  if (!file)
+    return std::nullopt;
+  auto bytes = orNothing((*file)->range(state.getOffset(), state.getLength()));
+  RankedTensorType type = state.getTensorType();
+  std::optional<DType> element = eval::toDType(type.getElementType());
+  if (!bytes || !element)
+    return std::nullopt;
+  return orNothing(
+      HostTensor::fromBytes(*element, Shape(type.getShape()), *bytes));
+}
+
+using Known = llvm::DenseMap<Value, std::optional<HostTensor>>;
+
+std::optional<HostTensor> compute(Value value, int64_t maxElements,
+                                  Known &known);
+
+std::optional<HostTensor> computeOnce(Value value, int64_t maxElements,
+                                      Known &known) {
+  Operation *op = value.getDefiningOp();
+  if (tensorType(value).getNumElements() > maxElements)
+    return std::nullopt;
+  if (auto load = dyn_cast<LoadOp>(op))
+    return readState(load);
+  std::vector<HostTensor> operands;
+  for (Value operand : op->getOperands()) {
+    std::optional<HostTensor> tensor = compute(operand, maxElements, known);
+    if (!tensor)
+      return std::nullopt;
+    operands.push_back(std::move(*tensor));
+  }
+  auto results = orNothing(eval::evaluate(op, operands));
+  if (!results)
+    return std::nullopt;
+  return (*results)[cast<OpResult>(value).getResultNumber()];
+}
+
+std::optional<HostTensor> compute(Value value, int64_t maxElements,
+                                  Known &known) {
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  std::optional<HostTensor> tensor = computeOnce(value, maxElements, known);
+  known[value] = tensor;
+  return tensor;
+}
+
+} // namespace
+
+std::optional<HostTensor> ax::knownValue(Value value, int64_t maxElements) {
+  if (!isWeight(value))
+    return std::nullopt;
+  Known known;
+  return compute(value, maxElements, known);
+}

@@ -1,0 +1,304 @@
+//===- AttentionMask.cpp - Masks of attention -------------------*- C++ -*-===//
+
+#include "AttentionMask.h"
+
+#include "../KnownValue.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace ax;
+
+namespace {
+
+/// Whether adding `number` to any sensible score gives `number` again, within
+/// rounding: then adding it and putting it in place are the same.
+bool swallowsScores(double number, Type type) {
+  auto floatType = cast<FloatType>(type);
+  double digits = floatType.getFPMantissaWidth();
+  return number <= -std::ldexp(16.0, static_cast<int>(digits));
+}
+
+/// The mask so far: scores that stay, or an addend, or nothing.
+class MaskBuilder {
+public:
+  MaskBuilder(RewriterBase &rewriter, Location loc, const AttentionMatch &match,
+              int64_t batch, int64_t heads)
+      : rewriter(rewriter), loc(loc), match(match), heads{batch, heads} {}
+
+  LogicalResult take(const MaskStep &step) {
+    switch (step.kind) {
+    case MaskStep::Add:
+    case MaskStep::Subtract:
+      return takeAddend(step);
+    case MaskStep::Select:
+      return takeSelect(step);
+    case MaskStep::ClampBelow:
+      return takeClamp(step);
+    }
+    return failure();
+  }
+
+  Value result() const { return keep ? keep : addend; }
+
+private:
+  LogicalResult takeAddend(const MaskStep &step) {
+    Value tensor = toFourDims(step.tensor, step.shape);
+    if (!tensor)
+      return failure();
+    if (step.kind == MaskStep::Subtract)
+      tensor = UnaryOp::create(rewriter, loc, UnaryKind::neg, tensor);
+    if (step.factor != 1)
+      tensor = BinaryOp::create(rewriter, loc, BinaryKind::mul, tensor,
+                                scalar(elementType(tensor), step.factor));
+    if (keep)
+      toAddend(elementType(tensor));
+    if (!addend) {
+      addend = tensor;
+      return success();
+    }
+    if (elementType(addend) != elementType(tensor))
+      return failure();
+    addend = BinaryOp::create(rewriter, loc, BinaryKind::add, addend, tensor);
+    return success();
+  }
+
+  LogicalResult takeSelect(const MaskStep &step) {
+    Value stays = toFourDims(step.tensor, step.shape);
+    if (!stays || step.factor <= 0)
+      return failure();
+    if (!step.staysWhere)
+      stays = UnaryOp::create(rewriter, loc, UnaryKind::logical_not, stays);
+    double fill = step.number * step.factor;
+    Type type = elementType(match.q.value);
+    bool alone = match.masks.size() == 1;
+    if (fill == -INFINITY || (alone && fill < -1e3 && keepsEveryRow(stays))) {
+      if (addend)
+        addend = SelectOp::create(rewriter, loc, stays, addend,
+                                  scalar(elementType(addend), -INFINITY));
+      else
+        keep = keep ? Value(BinaryOp::create(
+                          rewriter, loc, BinaryKind::logical_and, keep, stays))
+                    : stays;
+      return success();
+    }
+    if (!swallowsScores(fill, type))
+      return failure();
+    if (keep)
+      toAddend(type);
+    Value inside = addend ? addend : scalar(type, 0);
+    addend = SelectOp::create(rewriter, loc, stays, inside,
+                              scalar(elementType(inside), fill));
+    return success();
+  }
+
+  LogicalResult takeClamp(const MaskStep &step) {
+    double bound = step.number * step.factor;
+    if (step.factor <= 0 || !swallowsScores(bound, elementType(match.q.value)))
+      return failure();
+    if (keep)
+      toAddend(elementType(match.q.value));
+    if (addend)
+      addend = BinaryOp::create(rewriter, loc, BinaryKind::max, addend,
+                                scalar(elementType(addend), bound));
+    return success();
+  }
+
+  Value scalar(Type type, double number) {
+    return createSplat(rewriter, loc, RankedTensorType::get({}, type), number);
+  }
+
+  void toAddend(Type type) {
+    addend = SelectOp::create(rewriter, loc, keep, scalar(type, 0),
+                              scalar(type, -INFINITY));
+    keep = {};
+  }
+
+  /// Whether every row of a known condition has a true element.
+  static bool keepsEveryRow(Value condition) {
+    std::optional<HostTensor> known = knownValue(condition);
+    if (!known)
+      return false;
+    int64_t width = known->getShape().back();
+    for (int64_t i = 0, n = known->numElements(); i < n; i += width) {
+      bool any = false;
+      for (int64_t j = 0; j < width; ++j)
+        any |= known->getInt(i + j) != 0;
+      if (!any)
+        return false;
+    }
+    return true;
+  }
+
+  /// `tensor`, which broadcasts to scores of `shape`, for scores of [batch,
+  /// heads, S, T]; null when the leading dimensions do not correspond.
+  Value toFourDims(Value tensor, ArrayRef<int64_t> shape) {
+    SmallVector<int64_t> own(shapeOf(tensor));
+    if (own.size() > shape.size())
+      return {};
+    own.insert(own.begin(), shape.size() - own.size(), 1);
+    ArrayRef<int64_t> leading = shape.drop_back(2);
+    std::optional<DimGroups> groups = matchDims(leading, heads);
+    if (!groups)
+      return {};
+    SmallVector<int64_t> full(own), result;
+    int64_t begin = 0, heads_ = 0;
+    for (auto [end, headsEnd] : *groups) {
+      bool varies = false;
+      for (int64_t dim = begin; dim < end; ++dim)
+        varies |= own[dim] != 1;
+      for (int64_t dim = begin; dim < end && varies; ++dim)
+        full[dim] = leading[dim];
+      for (; heads_ < headsEnd; ++heads_)
+        result.push_back(varies ? heads[heads_] : 1);
+      begin = end;
+    }
+    result.append(own.end() - 2, own.end());
+    tensor = reshapeTo(rewriter, loc, tensor, own);
+    if (own != full)
+      tensor = BroadcastOp::create(
+          rewriter, loc, RankedTensorType::get(full, elementType(tensor)),
+          tensor);
+    return reshapeTo(rewriter, loc, tensor, result);
+  }
+
+  RewriterBase &rewriter;
+  Location loc;
+  const AttentionMatch &match;
+  SmallVector<int64_t> heads;
+  Value keep, addend;
+};
+
+//===----------------------------------------------------------------------===//
+// Known masks
+//===----------------------------------------------------------------------===//
+
+/// A mask as what may be attended to, when every element says yes or no and
+/// every row has a yes.
+std::optional<std::vector<bool>> attendable(const HostTensor &mask) {
+  bool isBool = mask.getType() == DType::Bool;
+  std::vector<bool> result;
+  int64_t width = mask.getShape().back();
+  for (int64_t row = 0, n = mask.numElements(); row < n; row += width) {
+    bool any = false;
+    for (int64_t i = row; i < row + width; ++i) {
+      double element = mask.getDouble(i);
+      bool yes = isBool ? element != 0 : element == 0;
+      if (!isBool && !yes && !(element < -1e3))
+        return std::nullopt;
+      result.push_back(yes);
+      any |= yes;
+    }
+    if (!any)
+      return std::nullopt;
+  }
+  return result;
+}
+
+AttentionOp createLike(PatternRewriter &rewriter, AttentionOp op, Value mask,
+                       bool causal) {
+  return AttentionOp::create(rewriter, op.getLoc(), op.getQ(), op.getK(),
+                             op.getV(), mask, op.getScaleAttr(),
+                             causal ? rewriter.getUnitAttr() : UnitAttr(),
+                             op.getSoftcapAttr(), op.getEmptyRowsZeroAttr());
+}
+
+struct DropKnownMask : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AttentionOp op,
+                                PatternRewriter &rewriter) const final {
+    if (!op.getMask())
+      return failure();
+    int64_t queries = shapeOf(op.getQ())[2], keys = shapeOf(op.getK())[2];
+    std::optional<HostTensor> mask = knownValue(op.getMask());
+    std::optional<std::vector<bool>> allowed =
+        mask ? attendable(*mask) : std::nullopt;
+    if (!allowed)
+      return failure();
+    if (llvm::all_of(*allowed, [](bool yes) { return yes; })) {
+      rewriter.replaceOp(op, createLike(rewriter, op, Value(), op.getCausal()));
+      return success();
+    }
+    if (mask->getShape()[2] != queries || mask->getShape()[3] != keys)
+      return failure();
+    for (auto [i, yes] : llvm::enumerate(*allowed)) {
+      int64_t query = static_cast<int64_t>(i) / keys % queries;
+      int64_t key = static_cast<int64_t>(i) % keys;
+      if (yes != (key <= query + keys - queries))
+        return failure();
+    }
+    rewriter.replaceOp(op, createLike(rewriter, op, Value(), true));
+    return success();
+  }
+};
+
+/// select(c, 0, -inf) added is c itself.
+struct MaskOfChoice : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AttentionOp op,
+                                PatternRewriter &rewriter) const final {
+    Value mask = op.getMask();
+    if (!mask)
+      return failure();
+    if (auto reshape = mask.getDefiningOp<ReshapeOp>())
+      mask = reshape.getOperand();
+    auto select = mask.getDefiningOp<SelectOp>();
+    if (!select || shapeOf(select.getCondition()) != shapeOf(select))
+      return failure();
+    Location loc = op.getLoc();
+    Value keep = select.getCondition();
+    Value yes = select.getOnTrue(), no = select.getOnFalse();
+    bool isSwapped = isExactSplat(yes, -INFINITY);
+    if (isSwapped)
+      std::swap(yes, no);
+    if (!isExactSplat(yes, 0) || !isExactSplat(no, -INFINITY))
+      return failure();
+    if (isSwapped)
+      keep = UnaryOp::create(rewriter, loc, UnaryKind::logical_not, keep);
+    keep = reshapeTo(rewriter, loc, keep, shapeOf(op.getMask()));
+    rewriter.replaceOp(op, createLike(rewriter, op, keep, op.getCausal()));
+    return success();
+  }
+};
+
+/// Attention broadcasts its mask by itself.
+struct SkipBroadcast : OpRewritePattern<AttentionOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(AttentionOp op,
+                                PatternRewriter &rewriter) const final {
+    auto broadcast = op.getMask() ? op.getMask().getDefiningOp<BroadcastOp>()
+                                  : BroadcastOp();
+    if (!broadcast)
+      return failure();
+    SmallVector<int64_t> shape(shapeOf(broadcast.getOperand()));
+    shape.insert(shape.begin(), 4 - shape.size(), 1);
+    Value mask =
+        reshapeTo(rewriter, op.getLoc(), broadcast.getOperand(), shape);
+    rewriter.replaceOp(op, createLike(rewriter, op, mask, op.getCausal()));
+    return success();
+  }
+};
+
+} // namespace
+
+FailureOr<Value> ax::buildMask(RewriterBase &rewriter, Location loc,
+                               const AttentionMatch &match, int64_t batch,
+                               int64_t heads) {
+  MaskBuilder builder(rewriter, loc, match, batch, heads);
+  for (const MaskStep &step : match.masks)
+    if (failed(builder.take(step)))
+      return failure();
+  Value mask = builder.result();
+  if (!mask)
+    return Value();
+  SmallVector<int64_t> shape(shapeOf(mask));
+  shape.insert(shape.begin(), 4 - shape.size(), 1);
+  return reshapeTo(rewriter, loc, mask, shape);
+}
+
+void ax::addAttentionMaskPatterns(RewritePatternSet &patterns) {
+  patterns.add<DropKnownMask, MaskOfChoice, SkipBroadcast>(
+      patterns.getContext());
+}

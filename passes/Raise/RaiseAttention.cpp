@@ -1,0 +1,227 @@
+//===- RaiseAttention.cpp - softmax(q k^T) v --------------------*- C++ -*-===//
+
+#include "ax/Passes/Passes.h"
+
+#include "AttentionMask.h"
+#include "AttentionMatch.h"
+
+#include "mlir/Transforms/GreedyPatternRewriteDriver.h"
+#include "llvm/ADT/STLExtras.h"
+
+namespace ax {
+#define GEN_PASS_DEF_RAISEATTENTION
+#include "ax/Passes/Passes.h.inc"
+} // namespace ax
+
+using namespace mlir;
+using namespace ax;
+
+namespace {
+
+struct Heads {
+  int64_t batch = 1;
+  int64_t heads = 1;
+};
+
+int64_t product(ArrayRef<int64_t> sizes) {
+  int64_t result = 1;
+  for (int64_t size : sizes)
+    result *= size;
+  return result;
+}
+
+/// Takes scales and transposes off; returns the product of the scales.
+double strip(RewriterBase &rewriter, AttentionOperand &side) {
+  double scale = 1;
+  while (true) {
+    if (std::optional<WithNumber> scaled = matchScaled(side.value)) {
+      scale *= scaled->number;
+      side.value = scaled->value;
+    } else if (auto op = side.value.getDefiningOp<TransposeOp>()) {
+      ArrayRef<int64_t> permutation = op.getPermutation();
+      for (int64_t &dim : side.leading)
+        dim = permutation[dim];
+      side.rows = permutation[side.rows];
+      side.columns = permutation[side.columns];
+      side.value = op.getOperand();
+    } else {
+      auto reshape = side.value.getDefiningOp<ReshapeOp>();
+      std::optional<WithNumber> scaled =
+          reshape ? matchScaled(reshape.getOperand()) : std::nullopt;
+      if (!scaled)
+        return scale;
+      scale *= scaled->number;
+      side.value = reshapeTo(rewriter, reshape.getLoc(), scaled->value,
+                             shapeOf(reshape));
+    }
+  }
+}
+
+/// Batch and heads from the leading dimensions: two where the program has two
+/// anywhere on the way, also before a reshape that merged them.
+Heads findHeads(const AttentionMatch &match) {
+  ArrayRef<int64_t> leading = ArrayRef(match.scoresShape).drop_back(2);
+  if (leading.size() == 2)
+    return {leading[0], leading[1]};
+  for (ArrayRef<int64_t> shape : match.shapes)
+    if (shape.size() == 4)
+      return {shape[0], shape[1]};
+  if (leading.size() == 1)
+    for (const AttentionOperand *side : {&match.q, &match.k, &match.v}) {
+      auto reshape = side->value.getDefiningOp<ReshapeOp>();
+      if (!reshape)
+        continue;
+      ArrayRef<int64_t> source = shapeOf(reshape.getOperand());
+      if (source.size() == 4 && source[0] * source[1] == leading[0] &&
+          source.take_back(2) == shapeOf(reshape).take_back(2))
+        return {source[0], source[1]};
+    }
+  if (leading.size() < 2)
+    return {product(leading), 1};
+  return {product(leading.drop_back()), leading.back()};
+}
+
+/// The operand as [batch, heads, rows, columns].
+Value toFourDims(RewriterBase &rewriter, Location loc,
+                 const AttentionOperand &side, Heads heads) {
+  SmallVector<int64_t> permutation = side.leading;
+  permutation.push_back(side.rows);
+  permutation.push_back(side.columns);
+  Value value = transposeTo(rewriter, loc, side.value, permutation);
+  ArrayRef<int64_t> last = shapeOf(value).take_back(2);
+  return reshapeTo(rewriter, loc, value,
+                   {heads.batch, heads.heads, last[0], last[1]});
+}
+
+/// A key or value operand whose heads are repeated for groups of query heads:
+/// reshape(broadcast([.., kv, 1, ..] -> [.., kv, group, ..])), or a broadcast
+/// of one head to all. Gives the operand with each head once, already as
+/// [batch, kv heads, rows, columns].
+Value withoutRepeats(RewriterBase &rewriter, Location loc,
+                     const AttentionOperand &side, Heads heads) {
+  SmallVector<int64_t> permutation = side.leading;
+  permutation.push_back(side.rows);
+  permutation.push_back(side.columns);
+  auto reshape = side.value.getDefiningOp<ReshapeOp>();
+  Value repeated = reshape ? reshape.getOperand() : side.value;
+  auto broadcast = repeated.getDefiningOp<BroadcastOp>();
+  if (!broadcast)
+    return {};
+
+  // The shape in which one dimension is the heads, and which one.
+  SmallVector<int64_t> shape(shapeOf(side.value));
+  int64_t headDim;
+  bool inOrder = isIdentity(permutation);
+  if (inOrder) {
+    shape = {heads.batch, heads.heads, shapeOf(side.value)[side.rows],
+             shapeOf(side.value)[side.columns]};
+    headDim = 1;
+  } else if (side.leading.size() == 2) {
+    headDim = side.leading[1];
+  } else {
+    return {};
+  }
+
+  ArrayRef<int64_t> full = shapeOf(broadcast);
+  SmallVector<int64_t> source(shapeOf(broadcast.getOperand()));
+  source.insert(source.begin(), full.size() - source.size(), 1);
+  std::optional<DimGroups> groups = matchDims(full, shape);
+  if (!groups)
+    return {};
+  // Only one dimension grows, and it is the last of those that make the heads.
+  std::optional<int64_t> grown;
+  for (int64_t dim = 0, rank = full.size(); dim < rank; ++dim) {
+    if (source[dim] == full[dim])
+      continue;
+    if (grown || source[dim] != 1)
+      return {};
+    grown = dim;
+  }
+  if (!grown)
+    return {};
+  int64_t begin = 0, shapeBegin = 0;
+  for (auto [end, shapeEnd] : *groups) {
+    if (*grown >= begin && *grown < end) {
+      // The other dimensions of the group are those of kv heads, in front.
+      bool onlyHeads =
+          shapeBegin <= headDim && shapeEnd > headDim &&
+          product(ArrayRef(shape).slice(shapeBegin, shapeEnd - shapeBegin)) ==
+              shape[headDim];
+      bool isLast = product(full.slice(*grown + 1, end - *grown - 1)) == 1;
+      if (!onlyHeads || !isLast)
+        return {};
+    }
+    begin = end;
+    shapeBegin = shapeEnd;
+  }
+  shape[headDim] /= full[*grown];
+  Value value = reshapeTo(rewriter, loc, broadcast.getOperand(), shape);
+  return inOrder ? value : transposeTo(rewriter, loc, value, permutation);
+}
+
+/// Replaces the product with v, when it is one. May leave unused operations.
+void raiseProduct(DotOp op, RewriterBase &rewriter) {
+  std::optional<AttentionMatch> match = matchAttention(op);
+  Type type = elementType(op);
+  if (!match || elementType(match->q.value) != type ||
+      elementType(match->k.value) != type ||
+      elementType(match->v.value) != type)
+    return;
+  rewriter.setInsertionPoint(op);
+  match->scale *= strip(rewriter, match->q);
+  match->scale *= strip(rewriter, match->k);
+  Heads heads = findHeads(*match);
+  Location loc = op.getLoc();
+  FailureOr<Value> mask =
+      buildMask(rewriter, loc, *match, heads.batch, heads.heads);
+  if (failed(mask))
+    return;
+
+  Value q = toFourDims(rewriter, loc, match->q, heads);
+  Value k = withoutRepeats(rewriter, loc, match->k, heads);
+  Value v = withoutRepeats(rewriter, loc, match->v, heads);
+  if (!k || !v || shapeOf(k)[1] != shapeOf(v)[1]) {
+    k = toFourDims(rewriter, loc, match->k, heads);
+    v = toFourDims(rewriter, loc, match->v, heads);
+  }
+  Value result = AttentionOp::create(
+      rewriter, loc, q, k, v, *mask, rewriter.getF64FloatAttr(match->scale),
+      UnitAttr(),
+      match->softcap ? rewriter.getF64FloatAttr(*match->softcap) : FloatAttr(),
+      match->emptyRowsZero ? rewriter.getUnitAttr() : UnitAttr());
+
+  // Back to the leading dimensions of the probabilities, then to the order in
+  // which the product has them.
+  SmallVector<int64_t> shape;
+  ArrayRef<int64_t> outShape = shapeOf(op);
+  int64_t numLeading = match->resultOrder.size();
+  shape.resize(numLeading);
+  for (auto [i, dim] : llvm::enumerate(match->resultOrder))
+    shape[dim] = outShape[i];
+  llvm::append_range(shape, outShape.take_back(2));
+  result = reshapeTo(rewriter, loc, result, shape);
+  SmallVector<int64_t> permutation = match->resultOrder;
+  permutation.push_back(numLeading);
+  permutation.push_back(numLeading + 1);
+  rewriter.replaceOp(op, transposeTo(rewriter, loc, result, permutation));
+}
+
+struct RaiseAttention : ax::impl::RaiseAttentionBase<RaiseAttention> {
+  using RaiseAttentionBase::RaiseAttentionBase;
+
+  void runOnOperation() final {
+    SmallVector<DotOp> products;
+    getOperation()->walk([&](DotOp op) { products.push_back(op); });
+    IRRewriter rewriter(&getContext());
+    // The product with v comes after that of q and k, which goes with it.
+    for (DotOp op : llvm::reverse(products))
+      raiseProduct(op, rewriter);
+
+    RewritePatternSet patterns(&getContext());
+    addAttentionMaskPatterns(patterns);
+    if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
+      signalPassFailure();
+  }
+};
+
+} // namespace
