@@ -1,0 +1,135 @@
+//===- PlanOnRanks.cpp - Evaluating a plan rank by rank -------------------===//
+
+#include "PlanOnRanks.h"
+
+#include "ax/Codegen/Localize.h"
+#include "ax/Eval/Distribute.h"
+#include "ax/Eval/Evaluate.h"
+#include "ax/Support/Error.h"
+
+using namespace mlir;
+
+namespace ax::test {
+
+namespace {
+/// A program on the ranks of one stage: all stages have as many, and a transfer
+/// joins equal coordinates, so that the axis `pipe` need not be looked at.
+class OnRanks {
+public:
+  OnRanks(ProgramOp program, StateValue readState)
+      : program(program), readState(readState), mesh(withoutPipe(program)) {}
+
+  llvm::Expected<std::vector<HostTensor>>
+  run(llvm::ArrayRef<HostTensor> inputs);
+
+private:
+  static sharding::Mesh withoutPipe(ProgramOp program) {
+    sharding::Mesh whole = getMesh(program);
+    std::vector<sharding::Axis> axes;
+    for (const sharding::Axis &axis : whole.getAxes())
+      if (axis.name != "pipe")
+        axes.push_back(axis);
+    return sharding::Mesh(axes);
+  }
+
+  llvm::Error runSlice(llvm::ArrayRef<HostTensor> inputs, int64_t slice);
+  llvm::Error runStage(StageOp stage, int64_t slice);
+  sharding::Layout layoutOf(Value value) {
+    return getLayout(tensorType(value), mesh);
+  }
+  /// Every rank's part of `global`.
+  std::vector<HostTensor> parts(const HostTensor &global, Type type,
+                                int64_t slice, eval::Padding padding) {
+    std::vector<HostTensor> result;
+    for (int64_t rank = 0; rank < mesh.numRanks(); ++rank)
+      result.push_back(
+          eval::localPart(global, getLayout(cast<RankedTensorType>(type), mesh),
+                          mesh, mesh.coordinates(rank, slice), padding));
+    return result;
+  }
+
+  ProgramOp program;
+  StateValue readState;
+  sharding::Mesh mesh;
+  /// Of the present slice, for every rank.
+  llvm::DenseMap<Value, std::vector<HostTensor>> held;
+  std::vector<std::vector<eval::Part>> outputs;
+};
+} // namespace
+
+llvm::Error OnRanks::runStage(StageOp stage, int64_t slice) {
+  auto local = codegen::localize(stage, mesh);
+  if (!local)
+    return local.takeError();
+  eval::PerRank arguments(mesh.numRanks());
+  auto give = [&](const std::vector<HostTensor> &tensors) {
+    for (auto [ofRank, tensor] : llvm::zip_equal(arguments, tensors))
+      ofRank.push_back(tensor);
+  };
+  for (Value operand : stage.getOperands())
+    give(held.find(operand)->second);
+  auto plan = program->getParentOfType<PlanOp>();
+  for (const std::string &name : local->states) {
+    auto state = cast<StateOp>(SymbolTable::lookupSymbolIn(plan, name));
+    auto value = readState(name);
+    if (!value)
+      return value.takeError();
+    give(parts(*value, state.getTensorType(), slice, eval::Padding::Zero));
+  }
+  auto results =
+      eval::evaluateRanks(*local->program, mesh, std::move(arguments), slice);
+  if (!results)
+    return results.takeError();
+  for (auto [i, result] : llvm::enumerate(stage.getResults()))
+    for (const auto &ofRank : *results)
+      held[result].push_back(ofRank[i]);
+  return llvm::Error::success();
+}
+
+llvm::Error OnRanks::runSlice(llvm::ArrayRef<HostTensor> inputs,
+                              int64_t slice) {
+  held.clear();
+  for (auto [argument, input] :
+       llvm::zip_equal(program.getBody().getArguments(), inputs))
+    held[argument] =
+        parts(input, argument.getType(), slice, eval::Padding::Poison);
+  for (Operation &op : program.getBody().front()) {
+    if (auto stage = dyn_cast<StageOp>(op)) {
+      if (llvm::Error error = runStage(stage, slice))
+        return error;
+    } else if (auto transfer = dyn_cast<TransferOp>(op)) {
+      std::vector<HostTensor> sent = held.find(transfer.getOperand())->second;
+      held[transfer.getResult()] = std::move(sent);
+    }
+  }
+  Operation *end = program.getBody().front().getTerminator();
+  for (auto [parts, value] : llvm::zip_equal(outputs, end->getOperands()))
+    for (auto [rank, tensor] : llvm::enumerate(held.find(value)->second))
+      parts.push_back({mesh.coordinates(rank, slice), tensor});
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::vector<HostTensor>>
+OnRanks::run(llvm::ArrayRef<HostTensor> inputs) {
+  Operation *end = program.getBody().front().getTerminator();
+  outputs.resize(end->getNumOperands());
+  for (int64_t slice = 0; slice < mesh.numTimeSlices(); ++slice)
+    if (llvm::Error error = runSlice(inputs, slice))
+      return error;
+  std::vector<HostTensor> results;
+  for (auto [parts, value] : llvm::zip_equal(outputs, end->getOperands())) {
+    auto whole = eval::assemble(parts, layoutOf(value), mesh);
+    if (!whole)
+      return whole.takeError();
+    results.push_back(std::move(*whole));
+  }
+  return results;
+}
+
+llvm::Expected<std::vector<HostTensor>>
+evaluateOnRanks(ProgramOp program, llvm::ArrayRef<HostTensor> inputs,
+                StateValue readState) {
+  return OnRanks(program, readState).run(inputs);
+}
+
+} // namespace ax::test
