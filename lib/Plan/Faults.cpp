@@ -5,6 +5,7 @@
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
+#include "mlir/IR/MLIRContext.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace mlir;
@@ -25,7 +26,8 @@ static std::string placeOf(Location location) {
 }
 
 Faults::Faults(MLIRContext *context)
-    : handler(context, [this](Diagnostic &diagnostic) {
+    : context(context), printedOp(context->shouldPrintOpOnDiagnostic()),
+      handler(context, [this](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
           return failure();
         if (++count > maxShown)
@@ -36,7 +38,12 @@ Faults::Faults(MLIRContext *context)
         for (Diagnostic &note : diagnostic.getNotes())
           text += "\n  " + note.str();
         return success();
-      }) {}
+      }) {
+  // The file and line say where it is.
+  context->printOpOnDiagnostic(false);
+}
+
+Faults::~Faults() { context->printOpOnDiagnostic(printedOp); }
 
 llvm::Error Faults::take() {
   if (!any())

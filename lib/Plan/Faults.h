@@ -13,12 +13,15 @@ namespace ax::plan {
 class Faults {
 public:
   explicit Faults(mlir::MLIRContext *context);
+  ~Faults();
 
   bool any() const { return count > 0; }
   /// BadPlan with `FILE:LINE:COLUMN: message` of each; success without faults.
   llvm::Error take();
 
 private:
+  mlir::MLIRContext *context;
+  bool printedOp;
   std::string text;
   unsigned count = 0;
   mlir::ScopedDiagnosticHandler handler;

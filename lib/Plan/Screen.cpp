@@ -139,8 +139,7 @@ LogicalResult screenModule(ModuleOp module) {
   WalkResult result = module.walk<WalkOrder::PreOrder>([&](Operation *op) {
     if (isa<MeshOp>(op) && failed(op->getName().verifyInvariants(op)))
       return WalkResult::interrupt();
-    bool wrong = walker.walk(op->getAttrDictionary()).wasInterrupted() ||
-                 walker.walk(op->getPropertiesAsAttribute()).wasInterrupted();
+    bool wrong = walker.walk(op->getAttrDictionary()).wasInterrupted();
     for (Type type : op->getResultTypes())
       wrong = wrong || walker.walk(type).wasInterrupted();
     for (Region &region : op->getRegions())

@@ -5,6 +5,7 @@
 #include "ax/Dialect/Ax.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/Error.h"
 
 namespace ax::plan {
 

@@ -1,0 +1,26 @@
+//===- PlanRunner.h - Plans on the reference evaluator ----------*- C++ -*-===//
+#ifndef AX_TEST_UNIT_PLAN_PLANRUNNER_H
+#define AX_TEST_UNIT_PLAN_PLANRUNNER_H
+
+#include "ax/Dialect/Ax.h"
+#include "ax/Support/HostTensor.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace ax::plan {
+
+mlir::MLIRContext &testContext();
+
+/// All ranks of the plan's first program, every micro-batch, with inputs and
+/// states that depend on their names only: the global outputs.
+llvm::Expected<llvm::SmallVector<HostTensor>> runPlan(mlir::ModuleOp module);
+
+/// The same as if there were no mesh.
+llvm::Expected<llvm::SmallVector<HostTensor>>
+runGlobally(mlir::ModuleOp module);
+
+/// Largest difference; infinite when types differ.
+double difference(llvm::ArrayRef<HostTensor> a, llvm::ArrayRef<HostTensor> b);
+
+} // namespace ax::plan
+
+#endif // AX_TEST_UNIT_PLAN_PLANRUNNER_H

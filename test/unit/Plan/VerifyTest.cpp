@@ -1,0 +1,97 @@
+//===- VerifyTest.cpp - What the verifier says ----------------------------===//
+#include "PlanRunner.h"
+#include "SamplePlans.h"
+
+#include "ax/Plan/Plan.h"
+#include "ax/Support/Error.h"
+
+#include <gtest/gtest.h>
+
+using namespace mlir;
+
+namespace ax::plan {
+
+/// The message about `text` with every `from` replaced by `to`.
+static std::string fault(std::string text, llvm::StringRef from,
+                         llvm::StringRef to) {
+  size_t at = text.find(from.str());
+  EXPECT_NE(at, std::string::npos) << from.str();
+  for (; at != std::string::npos; at = text.find(from.str(), at + to.size()))
+    text.replace(at, from.size(), to.str());
+  auto module = parsePlan(text, "p.mlir", testContext());
+  llvm::Error error = module ? verifyPlan(**module) : module.takeError();
+  ErrorDescription description = describeError(std::move(error));
+  EXPECT_EQ(description.code, ExitCode::BadPlan);
+  return description.message;
+}
+
+static void expectFault(const char *text, llvm::StringRef from,
+                        llvm::StringRef to, llvm::StringRef expected) {
+  std::string message = fault(text, from, to);
+  EXPECT_NE(message.find(expected.str()), std::string::npos)
+      << "expected: " << expected.str() << "\ngot: " << message;
+}
+
+TEST(Verify, WrongLayoutNamesNodeAndWhatIsRight) {
+  expectFault(
+      mlpPlan, "tensor<8x16xf32, #ax.layout<[{}, {col}]>>",
+      "tensor<8x16xf32, #ax.layout<[{}, {}]>>",
+      "p.mlir:12:12: 'ax.linear' op of node 'fc1' has result 0 of "
+      "layout [{data, micro}, {col}]; its operands give [{data, micro}, "
+      "{}]; operand 1 is [{}, {}] and would have to be [{}, {col}]");
+  expectFault(mlpPlan, "tensor<16x8xf32, #ax.layout<[{col}, {}]>>",
+              "tensor<16x8xf32, #ax.layout<[{}, {}]>>",
+              "'ax.linear' op of node 'fc2' has layouts that do not fit "
+              "together: operand 1 splits factor");
+}
+
+TEST(Verify, StagesShareOnlyTransfers) {
+  expectFault(pipelinePlan, "%c = %t", "%c = %s#0",
+              "there is no ax.transfer from 0 to 1");
+  expectFault(pipelinePlan, "from 0 to 1 slots 2", "from 1 to 0 slots 2",
+              "sends what stage 0 has made");
+  expectFault(pipelinePlan, "@forward1 on 1", "@forward1 on 0",
+              "is a second stage on 0");
+}
+
+TEST(Verify, EveryMicroBatchOnceInOneOrder) {
+  expectFault(pipelinePlan, "stage 0: \"F0 F1\"", "stage 0: \"F0\"",
+              "of stage 0: F1 is missing");
+  expectFault(pipelinePlan, "stage 0: \"F0 F1\"", "stage 0: \"F0 F0 F1\"",
+              "F0 stands there twice");
+  expectFault(pipelinePlan, "stage 1: \"F0 F1\"", "stage 1: \"F1 F0\"",
+              "in another order than stage 0");
+  expectFault(pipelinePlan, "stage 0: \"F0 F1\"", "stage 0: \"F0 W1\"",
+              "'W1' is no action");
+}
+
+TEST(Verify, StateIsInTheFolderAndHeldWhereLoaded) {
+  expectFault(mlpPlan, "\"w.bin\"", "\"../w.bin\"",
+              "no path inside the model's folder");
+  expectFault(mlpPlan, "\"w.bin\"", "\"/etc/passwd\"",
+              "no path inside the model's folder");
+  expectFault(mlpPlan, "offset 0", "offset 9223372036854775800",
+              "ends behind every file");
+  expectFault(mlpPlan, "stages [0]", "stages [0, 1]",
+              "is held by stages [0, 1], and loaded by [0]");
+  expectFault(mlpPlan, "length 512", "length 511", "does not have 511 bytes");
+}
+
+TEST(Verify, NothingIsExchangedInTime) {
+  std::string text = mlpPlan;
+  for (size_t at; (at = text.find("{data, micro}")) != std::string::npos;)
+    text.replace(at, 13, "{data}");
+  // The weight split over micro-batches would need all of them at once.
+  for (size_t at; (at = text.find("col}")) != std::string::npos;)
+    text.replace(at, 4, "micro}");
+  auto module = parsePlan(text, "p.mlir", testContext());
+  ASSERT_TRUE(bool(module)) << describeError(module.takeError()).message;
+  std::string message = describeError(verifyPlan(**module)).message;
+  EXPECT_NE(message.find("exchanges over 'micro', which is in time"),
+            std::string::npos)
+      << message;
+  EXPECT_NE(message.find("is the same for every micro-batch"),
+            std::string::npos);
+}
+
+} // namespace ax::plan
