@@ -30,21 +30,43 @@ int64_t StridedBox::numBytes() const {
   return bytes;
 }
 
+namespace {
+
+/// Constant sizes become single instructions.
+void copyRun(char *to, const char *from, int64_t bytes) {
+  switch (bytes) {
+  case 1:
+    *to = *from;
+    break;
+  case 2:
+    std::memcpy(to, from, 2);
+    break;
+  case 4:
+    std::memcpy(to, from, 4);
+    break;
+  case 8:
+    std::memcpy(to, from, 8);
+    break;
+  default:
+    std::memcpy(to, from, static_cast<size_t>(bytes));
+  }
+}
+
+} // namespace
+
 void StridedBox::copy(const void *source, void *destination) const {
   const char *from = static_cast<const char *>(source);
   char *to = static_cast<char *>(destination);
   forEachRun([&](int64_t sourceAt, int64_t destinationAt, int64_t bytes) {
-    switch (bytes) {
-    case 4:
-      std::memcpy(to + destinationAt, from + sourceAt, 4);
-      break;
-    case 8:
-      std::memcpy(to + destinationAt, from + sourceAt, 8);
-      break;
-    default:
-      std::memcpy(to + destinationAt, from + sourceAt,
-                  static_cast<size_t>(bytes));
-    }
+    copyRun(to + destinationAt, from + sourceAt, bytes);
+  });
+}
+
+void StridedBox::copyBack(void *source, const void *destination) const {
+  char *to = static_cast<char *>(source);
+  const char *from = static_cast<const char *>(destination);
+  forEachRun([&](int64_t sourceAt, int64_t destinationAt, int64_t bytes) {
+    copyRun(to + sourceAt, from + destinationAt, bytes);
   });
 }
 

@@ -29,6 +29,8 @@ public:
   void finish();
 
   bool isEmpty() const { return empty; }
+  /// After `finish`: one memcpy does it.
+  bool isSingleRun() const { return dims.empty() && !empty; }
   int64_t numBytes() const;
 
   /// Calls fn(source offset, destination offset, bytes) for each run.
@@ -38,6 +40,8 @@ public:
       visit(0, sourceOffset, destinationOffset, fn);
   }
   void copy(const void *source, void *destination) const;
+  /// From the destination's place to the source's.
+  void copyBack(void *source, const void *destination) const;
 
 private:
   template <typename Fn>

@@ -42,8 +42,11 @@ void WaitWord::set(uint32_t newValue) {
   // With waitFor: either it sees the value, or we see the sleeper.
   value.store(newValue, std::memory_order_seq_cst);
   if (sleepers.load(std::memory_order_seq_cst) != 0)
-    syscall(SYS_futex, &value, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr,
-            0);
+    wake();
+}
+
+void WaitWord::wake() {
+  syscall(SYS_futex, &value, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
 WaitResult WaitWord::waitFor(uint32_t target, const WaitPolicy &policy) {

@@ -37,6 +37,8 @@ public:
   }
   /// Everything written before is visible to who sees the value.
   void set(uint32_t newValue);
+  /// Makes waiters look again whether they were told to stop.
+  void wake();
   WaitResult waitFor(uint32_t target, const WaitPolicy &policy);
 
 private:

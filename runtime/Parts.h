@@ -1,0 +1,34 @@
+//===- Parts.h - A rank's part of a global tensor ---------------*- C++ -*-===//
+#ifndef AX_RUNTIME_PARTS_H
+#define AX_RUNTIME_PARTS_H
+
+#include "StridedCopy.h"
+
+#include "ax/Sharding/Layout.h"
+#include "ax/Support/DType.h"
+
+namespace ax::rt {
+
+/// Where the valid elements of one part lie in the global tensor (the box's
+/// source) and in the part (its destination), both dense and row-major.
+struct Part {
+  StridedBox box;
+  int64_t localBytes = 0;
+  /// The part has no padding.
+  bool isFull = false;
+  /// Nothing but one run of the global tensor's bytes, from this offset on; -1
+  /// for other parts.
+  int64_t contiguousOffset = -1;
+  /// Equal for the coordinates that hold the same part.
+  int64_t number = 0;
+
+  bool isContiguous() const { return contiguousOffset >= 0; }
+};
+
+Part makePart(const sharding::Layout &layout, DType dtype,
+              const sharding::Mesh &mesh,
+              const std::vector<int64_t> &coordinates);
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_PARTS_H

@@ -1,0 +1,318 @@
+//===- RankPrepare.cpp - Before a rank's first request --------------------===//
+
+#include "RankRunner.h"
+
+#include "ax/Support/Error.h"
+
+#include <algorithm>
+
+namespace ax::rt {
+
+namespace {
+
+/// What kernels may rely on.
+constexpr int64_t bufferAlignment = 64;
+
+std::vector<BufferRef> referencesOf(const Command &command) {
+  if (const auto *kernel = std::get_if<KernelCommand>(&command.body))
+    return kernel->buffers;
+  if (const auto *library = std::get_if<LibraryCommand>(&command.body))
+    return library->arguments;
+  if (const auto *collective = std::get_if<CollectiveCommand>(&command.body))
+    return {collective->source, collective->destination};
+  if (const auto *copy = std::get_if<CopyCommand>(&command.body))
+    return {copy->source, copy->destination};
+  if (const auto *send = std::get_if<SendCommand>(&command.body))
+    return {send->source};
+  return {};
+}
+
+} // namespace
+
+RankRunner::RankRunner(const Program &program, int32_t rank, Device &device,
+                       Communicator &communicator, StateStore &states,
+                       bool tracing)
+    : program(program), rank(rank), device(device), communicator(communicator),
+      states(states), tracing(tracing) {
+  for (size_t s = 0; s < program.stages.size(); ++s) {
+    const std::vector<int32_t> &ranks = program.stages[s].ranks;
+    auto found = std::find(ranks.begin(), ranks.end(), rank);
+    if (found == ranks.end())
+      continue;
+    stageIndex = static_cast<int32_t>(s);
+    stage = &program.stages[s];
+    position = static_cast<size_t>(found - ranks.begin());
+  }
+  trace.rank = rank;
+  trace.stage = stageIndex;
+}
+
+std::string RankRunner::describeCommand(int32_t index) const {
+  std::string text =
+      "rank " + std::to_string(rank) + ", stage '" + stage->name + "'";
+  if (index < 0)
+    return text;
+  const Command &command = stage->commands[static_cast<size_t>(index)];
+  return text + ", '" + command.name + "' (" +
+         describe(program, *stage, command) + ")";
+}
+
+llvm::Expected<std::unique_ptr<DeviceMemory>>
+RankRunner::allocate(int64_t bytes) {
+  llvm::Expected<std::unique_ptr<DeviceMemory>> result = device.allocate(bytes);
+  if (result && bytes)
+    if (llvm::Error error =
+            communicator.registerMemory((*result)->getAddress(), bytes))
+      return error;
+  return result;
+}
+
+llvm::Error RankRunner::prepare() {
+  device.attachThread();
+  llvm::Expected<std::unique_ptr<Stream>> newStream = device.createStream();
+  if (!newStream)
+    return newStream.takeError();
+  stream = std::move(*newStream);
+  llvm::Expected<std::unique_ptr<DeviceMemory>> newArena =
+      allocate(stage->arenaBytes);
+  if (!newArena)
+    return newArena.takeError();
+  arena = std::move(*newArena);
+  memory.arenaBytes = stage->arenaBytes;
+  bases.assign(stage->buffers.size(), nullptr);
+  needsState.assign(stage->buffers.size(), false);
+  for (size_t b = 0; b < stage->buffers.size(); ++b)
+    if (stage->buffers[b].space == Space::Arena)
+      bases[b] =
+          static_cast<char *>(arena->getAddress()) + stage->buffers[b].offset;
+  for (auto part : {&RankRunner::preparePorts, &RankRunner::prepareGroups,
+                    &RankRunner::prepareTransfers, &RankRunner::prepareSteps,
+                    &RankRunner::prepareState})
+    if (llvm::Error error = (this->*part)())
+      return error;
+  return llvm::Error::success();
+}
+
+llvm::Error RankRunner::preparePorts() {
+  auto microBatches = static_cast<int32_t>(program.mesh.numTimeSlices());
+  for (size_t b = 0; b < stage->buffers.size(); ++b) {
+    const Buffer &buffer = stage->buffers[b];
+    bool isInput = buffer.space == Space::Input;
+    if (!isInput && buffer.space != Space::Output)
+      continue;
+    const Port &port =
+        (isInput ? program.inputs
+                 : program.outputs)[static_cast<size_t>(buffer.index)];
+    PortPart part;
+    part.buffer = static_cast<int32_t>(b);
+    part.port = buffer.index;
+    bool needsMemory = false;
+    for (int32_t m = 0; m < microBatches; ++m) {
+      part.parts.push_back(
+          makePart(port.layout, port.dtype, program.mesh, coordinates(m)));
+      const Part &mine = part.parts.back();
+      // The first of the stage's ranks with this part hands it over.
+      bool isOwner = true;
+      for (size_t i = 0; i < position && isOwner; ++i)
+        isOwner = makePart(port.layout, port.dtype, program.mesh,
+                           program.mesh.coordinates(stage->ranks[i], m))
+                      .number != mine.number;
+      part.isOwner.push_back(isOwner);
+      needsMemory |= !mine.isContiguous() || (!isInput && !isOwner) ||
+                     mine.contiguousOffset % bufferAlignment != 0;
+    }
+    if (needsMemory) {
+      llvm::Expected<std::unique_ptr<DeviceMemory>> allocated =
+          allocate(part.parts.front().localBytes);
+      if (!allocated)
+        return allocated.takeError();
+      part.memory = std::move(*allocated);
+      memory.bufferBytes += part.memory->getSize();
+    }
+    (isInput ? inputs : outputs).push_back(std::move(part));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error RankRunner::prepareGroups() {
+  for (const GroupSet &set : stage->groups)
+    for (const std::vector<int32_t> &ranks : set.groups)
+      if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end()) {
+        llvm::Expected<std::shared_ptr<Group>> group =
+            communicator.createGroup(ranks);
+        if (!group)
+          return group.takeError();
+        groups.push_back(std::move(*group));
+      }
+  return llvm::Error::success();
+}
+
+llvm::Error RankRunner::prepareTransfers() {
+  for (size_t t = 0; t < program.transfers.size(); ++t) {
+    const Transfer &transfer = program.transfers[t];
+    if (transfer.toStage != stageIndex)
+      continue;
+    Incoming in;
+    in.transfer = static_cast<int32_t>(t);
+    int32_t peer =
+        program.stages[static_cast<size_t>(transfer.fromStage)].ranks[position];
+    for (int32_t slot = 0; slot < transfer.slots; ++slot) {
+      llvm::Expected<std::unique_ptr<DeviceMemory>> allocated =
+          allocate(transfer.bytes);
+      if (!allocated)
+        return allocated.takeError();
+      memory.bufferBytes += transfer.bytes;
+      llvm::Expected<std::unique_ptr<Operation>> receive =
+          communicator.prepareReceive(peer, static_cast<int64_t>(t),
+                                      transfer.bytes, transfer.name);
+      if (!receive)
+        return receive.takeError();
+      if (llvm::Error error =
+              (*receive)->start(nullptr, (*allocated)->getAddress()))
+        return error;
+      in.slots.push_back(std::move(*allocated));
+      in.receives.push_back(std::move(*receive));
+    }
+    for (size_t b = 0; b < stage->buffers.size(); ++b)
+      if (stage->buffers[b].space == Space::Received &&
+          stage->buffers[b].index == in.transfer)
+        in.buffers.push_back(static_cast<int32_t>(b));
+    incoming.push_back(std::move(in));
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error RankRunner::prepareSteps() {
+  steps.resize(stage->commands.size());
+  int64_t workspaceBytes = 0;
+  for (size_t i = 0; i < steps.size(); ++i) {
+    steps[i].command = &stage->commands[i];
+    steps[i].references = referencesOf(stage->commands[i]);
+    steps[i].addresses.resize(steps[i].references.size());
+    if (llvm::Error error = prepareStep(steps[i], i))
+      return addContext(std::move(error),
+                        describeCommand(static_cast<int32_t>(i)));
+    if (steps[i].op)
+      workspaceBytes =
+          std::max(workspaceBytes, steps[i].op->getWorkspaceBytes());
+  }
+  llvm::Expected<std::unique_ptr<DeviceMemory>> allocated =
+      allocate(workspaceBytes);
+  if (!allocated)
+    return allocated.takeError();
+  workspace = std::move(*allocated);
+  memory.bufferBytes += workspaceBytes;
+  return llvm::Error::success();
+}
+
+llvm::Error RankRunner::prepareStep(Step &step, size_t index) {
+  const auto &body = step.command->body;
+  if (const auto *library = std::get_if<LibraryCommand>(&body))
+    return prepareLibrary(step, *library);
+  for (const BufferRef &ref : step.references)
+    needsState[static_cast<size_t>(ref.buffer)] = true;
+  if (const auto *kernel = std::get_if<KernelCommand>(&body)) {
+    llvm::Expected<std::unique_ptr<DeviceKernel>> loaded =
+        device.loadKernel(program.kernels[static_cast<size_t>(kernel->kernel)]);
+    if (!loaded)
+      return loaded.takeError();
+    step.kernel = std::move(*loaded);
+    for (int64_t m = 0; m < program.mesh.numTimeSlices(); ++m)
+      for (const Scalar &scalar : kernel->scalars)
+        step.scalars.push_back(
+            scalar.constant +
+            scalar.scale *
+                program.mesh.index(scalar.axes,
+                                   coordinates(static_cast<int32_t>(m))));
+  } else if (const auto *collective = std::get_if<CollectiveCommand>(&body)) {
+    llvm::Expected<std::unique_ptr<Operation>> operation = communicator.prepare(
+        *collective, groups[static_cast<size_t>(collective->groupSet)],
+        step.command->name);
+    if (!operation)
+      return operation.takeError();
+    step.operation = std::move(*operation);
+  } else if (const auto *wait = std::get_if<WaitCommand>(&body)) {
+    for (size_t i = 0; i < index; ++i)
+      if (const auto *started =
+              std::get_if<CollectiveCommand>(&steps[i].command->body))
+        if (started->request == wait->request)
+          step.target = i;
+  } else if (const auto *send = std::get_if<SendCommand>(&body)) {
+    const Transfer &transfer =
+        program.transfers[static_cast<size_t>(send->transfer)];
+    int32_t peer =
+        program.stages[static_cast<size_t>(transfer.toStage)].ranks[position];
+    llvm::Expected<std::unique_ptr<Operation>> operation =
+        communicator.prepareSend(peer, send->transfer, transfer.bytes,
+                                 transfer.name);
+    if (!operation)
+      return operation.takeError();
+    step.operation = std::move(*operation);
+  } else if (const auto *recv = std::get_if<RecvCommand>(&body)) {
+    while (incoming[step.target].transfer != recv->transfer)
+      ++step.target;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Error RankRunner::prepareLibrary(Step &step,
+                                       const LibraryCommand &command) {
+  int packed = packedArgument(command.desc);
+  for (size_t i = 0; i < step.references.size(); ++i)
+    if (static_cast<int>(i) != packed)
+      needsState[static_cast<size_t>(step.references[i].buffer)] = true;
+  ConstantOperand constant;
+  std::shared_ptr<const StatePart> part;
+  if (packed >= 0) {
+    const BufferRef &ref = step.references[static_cast<size_t>(packed)];
+    const Buffer &buffer = stage->buffers[static_cast<size_t>(ref.buffer)];
+    const State &state = program.states[static_cast<size_t>(buffer.index)];
+    if (!state.isMutable) {
+      llvm::Expected<std::shared_ptr<const StatePart>> loaded =
+          states.get(buffer.index, rank, byteSize(state.dtype));
+      if (!loaded)
+        return loaded.takeError();
+      part = *loaded;
+      // Views into one state at different places are different contents.
+      constant = {static_cast<const char *>(part->getData()) + ref.byteOffset,
+                  ref.byteOffset == 0 ? part->getIdentity() : 0};
+    }
+  }
+  llvm::Expected<std::unique_ptr<LibraryOp>> op =
+      device.prepare(command.desc, constant);
+  if (!op)
+    return op.takeError();
+  step.op = std::move(*op);
+  if (packed >= 0 && step.op->readsConstant())
+    needsState[static_cast<size_t>(
+        step.references[static_cast<size_t>(packed)].buffer)] = true;
+  return llvm::Error::success();
+}
+
+llvm::Error RankRunner::prepareState() {
+  for (size_t b = 0; b < stage->buffers.size(); ++b) {
+    const Buffer &buffer = stage->buffers[b];
+    if (buffer.space != Space::State || !needsState[b])
+      continue;
+    if (program.states[static_cast<size_t>(buffer.index)].isMutable) {
+      llvm::Expected<std::unique_ptr<DeviceMemory>> own =
+          states.copy(buffer.index, rank);
+      if (!own)
+        return own.takeError();
+      bases[b] = (*own)->getAddress();
+      memory.stateBytes += (*own)->getSize();
+      ownState.push_back(std::move(*own));
+      continue;
+    }
+    llvm::Expected<std::shared_ptr<const StatePart>> part =
+        states.get(buffer.index, rank, bufferAlignment);
+    if (!part)
+      return part.takeError();
+    bases[b] = const_cast<void *>((*part)->getData());
+    memory.stateBytes += (*part)->getSize();
+    sharedState.push_back(std::move(*part));
+  }
+  return llvm::Error::success();
+}
+
+} // namespace ax::rt

@@ -1,0 +1,119 @@
+//===- RankRunner.cpp - One rank's memory and commands --------------------===//
+
+#include "RankRunner.h"
+
+#include "ax/Support/Error.h"
+
+#include <cstring>
+
+namespace ax::rt {
+
+llvm::Error RankRunner::run(Request &request, uint64_t number) {
+  uint64_t sequence = number * stage->schedule.size();
+  for (const Action &action : stage->schedule)
+    if (llvm::Error error = runAction(request, action.microBatch, sequence++))
+      return error;
+  return llvm::Error::success();
+}
+
+llvm::Error RankRunner::runAction(Request &request, int32_t microBatch,
+                                  uint64_t sequence) {
+  bindPorts(request, microBatch);
+  for (Incoming &in : incoming)
+    for (int32_t buffer : in.buffers)
+      bases[static_cast<size_t>(buffer)] =
+          in.slots[sequence % in.slots.size()]->getAddress();
+  for (size_t i = 0; i < steps.size(); ++i) {
+    auto index = static_cast<int32_t>(i);
+    currentCommand.store(index, std::memory_order_relaxed);
+    Clock::time_point begin;
+    if (tracing)
+      begin = Clock::now();
+    if (llvm::Error error = runStep(steps[i], microBatch, sequence))
+      return addContext(std::move(error), describeCommand(index));
+    numExecuted.store(numExecuted.load(std::memory_order_relaxed) + 1,
+                      std::memory_order_relaxed);
+    if (tracing)
+      trace.events.push_back({index, microBatch, begin, Clock::now()});
+  }
+  currentCommand.store(-1, std::memory_order_relaxed);
+  finishOutputs(request, microBatch);
+  // The slot is free again.
+  for (Incoming &in : incoming) {
+    size_t slot = sequence % in.slots.size();
+    if (llvm::Error error =
+            in.receives[slot]->start(nullptr, in.slots[slot]->getAddress()))
+      return error;
+  }
+  return llvm::Error::success();
+}
+
+void RankRunner::bindPorts(Request &request, int32_t microBatch) {
+  auto m = static_cast<size_t>(microBatch);
+  for (PortPart &input : inputs) {
+    const Part &part = input.parts[m];
+    const HostTensor &tensor = request.inputs[static_cast<size_t>(input.port)];
+    void *&base = bases[static_cast<size_t>(input.buffer)];
+    if (!input.memory) {
+      base = const_cast<uint8_t *>(tensor.data() + part.contiguousOffset);
+      continue;
+    }
+    base = input.memory->getAddress();
+    if (!part.isFull)
+      std::memset(base, 0, static_cast<size_t>(part.localBytes));
+    part.box.copy(tensor.data(), base);
+  }
+  for (PortPart &output : outputs)
+    bases[static_cast<size_t>(output.buffer)] =
+        output.memory
+            ? output.memory->getAddress()
+            : const_cast<uint8_t *>(
+                  request.outputs[static_cast<size_t>(output.port)].data() +
+                  output.parts[m].contiguousOffset);
+}
+
+void RankRunner::finishOutputs(Request &request, int32_t microBatch) {
+  auto m = static_cast<size_t>(microBatch);
+  for (PortPart &output : outputs)
+    if (output.memory && output.isOwner[m])
+      output.parts[m].box.copyBack(
+          const_cast<uint8_t *>(
+              request.outputs[static_cast<size_t>(output.port)].data()),
+          output.memory->getAddress());
+}
+
+llvm::Error RankRunner::runStep(Step &step, int32_t microBatch,
+                                uint64_t sequence) {
+  for (size_t i = 0; i < step.references.size(); ++i)
+    step.addresses[i] = resolve(step.references[i]);
+  const auto &body = step.command->body;
+  if (const auto *kernel = std::get_if<KernelCommand>(&body))
+    return stream->launch(*step.kernel, step.addresses.data(),
+                          step.scalars.data() +
+                              static_cast<size_t>(microBatch) *
+                                  kernel->scalars.size(),
+                          kernel->iterations);
+  if (std::holds_alternative<LibraryCommand>(body))
+    return stream->execute(*step.op, step.addresses.data(),
+                           workspace->getAddress());
+  if (const auto *copy = std::get_if<CopyCommand>(&body))
+    return stream->copyStrided(*copy, step.addresses[0], step.addresses[1]);
+  // What others will read must be there.
+  if (llvm::Error error = stream->synchronize())
+    return error;
+  if (const auto *collective = std::get_if<CollectiveCommand>(&body)) {
+    if (llvm::Error error =
+            step.operation->start(step.addresses[0], step.addresses[1]))
+      return error;
+    return collective->request >= 0 ? llvm::Error::success()
+                                    : step.operation->wait();
+  }
+  if (std::holds_alternative<WaitCommand>(body))
+    return steps[step.target].operation->wait();
+  if (std::holds_alternative<SendCommand>(body))
+    return step.operation->run(step.addresses[0], nullptr);
+  Incoming &in = incoming[step.target];
+  return in.receives[sequence % in.receives.size()]->wait();
+}
+
+} // namespace ax::rt

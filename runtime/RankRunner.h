@@ -1,0 +1,135 @@
+//===- RankRunner.h - One rank's memory and commands ------------*- C++ -*-===//
+#ifndef AX_RUNTIME_RANKRUNNER_H
+#define AX_RUNTIME_RANKRUNNER_H
+
+#include "Parts.h"
+#include "StateStore.h"
+#include "Trace.h"
+
+#include "ax/Runtime/Communicator.h"
+#include "ax/Runtime/Device.h"
+#include "ax/Runtime/Executor.h"
+
+#include <atomic>
+
+namespace ax::rt {
+
+/// Everything that one rank needs, prepared once; used by its thread only, but
+/// for what is said to be otherwise.
+class RankRunner {
+public:
+  RankRunner(const Program &program, int32_t rank, Device &device,
+             Communicator &communicator, StateStore &states, bool trace);
+
+  /// Allocates, loads, packs, joins groups. The other ranks of the stage and
+  /// those it exchanges values with do so at the same time.
+  llvm::Error prepare();
+
+  /// Does the whole schedule of the rank's stage for one request, the
+  /// `number`-th of this executor.
+  llvm::Error run(Request &request, uint64_t number);
+
+  int32_t getRank() const { return rank; }
+  const RankMemory &getMemory() const { return memory; }
+  RankTrace &getTrace() { return trace; }
+  const RankTrace &getTrace() const { return trace; }
+
+  /// What the rank is doing: index of a command, -1 between commands. Any
+  /// thread may ask.
+  int32_t getCurrentCommand() const {
+    return currentCommand.load(std::memory_order_relaxed);
+  }
+  /// Commands executed so far. Any thread may ask.
+  uint64_t getNumExecuted() const {
+    return numExecuted.load(std::memory_order_relaxed);
+  }
+  /// `rank 2, stage 'forward1', 'h.0.mlp' (all_reduce ...)`. Any thread.
+  std::string describeCommand(int32_t command) const;
+
+private:
+  /// A port's part for each micro-batch.
+  struct PortPart {
+    int32_t buffer = 0;
+    int32_t port = 0;
+    std::vector<Part> parts;
+    /// Outputs: this rank hands the micro-batch's part over.
+    std::vector<bool> isOwner;
+    std::unique_ptr<DeviceMemory> memory;
+  };
+  /// A transfer from another stage, with one receive for each slot.
+  struct Incoming {
+    int32_t transfer = 0;
+    std::vector<std::unique_ptr<DeviceMemory>> slots;
+    std::vector<std::unique_ptr<Operation>> receives;
+    std::vector<int32_t> buffers;
+  };
+  /// A command with what was prepared for it.
+  struct Step {
+    const Command *command = nullptr;
+    std::vector<BufferRef> references;
+    std::vector<void *> addresses;
+    std::unique_ptr<DeviceKernel> kernel;
+    /// One row for each micro-batch.
+    std::vector<int64_t> scalars;
+    std::unique_ptr<LibraryOp> op;
+    std::unique_ptr<Operation> operation;
+    /// Wait: index of the step that started it. Recv: index into `incoming`.
+    size_t target = 0;
+  };
+
+  llvm::Error preparePorts();
+  llvm::Error prepareGroups();
+  llvm::Error prepareTransfers();
+  llvm::Error prepareSteps();
+  llvm::Error prepareStep(Step &step, size_t index);
+  llvm::Error prepareLibrary(Step &step, const LibraryCommand &command);
+  llvm::Error prepareState();
+  llvm::Expected<std::unique_ptr<DeviceMemory>> allocate(int64_t bytes);
+
+  llvm::Error runAction(Request &request, int32_t microBatch,
+                        uint64_t sequence);
+  void bindPorts(Request &request, int32_t microBatch);
+  void finishOutputs(Request &request, int32_t microBatch);
+  llvm::Error runStep(Step &step, int32_t microBatch, uint64_t sequence);
+
+  void *resolve(const BufferRef &ref) const {
+    return static_cast<char *>(bases[static_cast<size_t>(ref.buffer)]) +
+           ref.byteOffset;
+  }
+  std::vector<int64_t> coordinates(int32_t microBatch) const {
+    return program.mesh.coordinates(rank, microBatch);
+  }
+
+  const Program &program;
+  int32_t rank;
+  int32_t stageIndex = 0;
+  /// Position among the ranks of the stage.
+  size_t position = 0;
+  const StageProgram *stage = nullptr;
+  Device &device;
+  Communicator &communicator;
+  StateStore &states;
+
+  std::unique_ptr<Stream> stream;
+  /// Address of each buffer of the stage; those of ports and received values
+  /// change from action to action.
+  std::vector<void *> bases;
+  std::unique_ptr<DeviceMemory> arena, workspace;
+  std::vector<PortPart> inputs, outputs;
+  std::vector<Incoming> incoming;
+  std::vector<std::shared_ptr<Group>> groups;
+  std::vector<Step> steps;
+  /// State buffers that something reads in their plain form.
+  std::vector<bool> needsState;
+  std::vector<std::shared_ptr<const StatePart>> sharedState;
+  std::vector<std::unique_ptr<DeviceMemory>> ownState;
+  RankMemory memory;
+  bool tracing;
+  RankTrace trace;
+  std::atomic<int32_t> currentCommand{-1};
+  std::atomic<uint64_t> numExecuted{0};
+};
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_RANKRUNNER_H

@@ -1,0 +1,132 @@
+//===- StateStore.cpp - Weights, read part by part ------------------------===//
+
+#include "StateStore.h"
+
+#include "CpuMemory.h"
+
+#include "ax/Support/Error.h"
+
+namespace ax::rt {
+
+StatePart::~StatePart() {
+  if (file)
+    file->release(fileOffset, size);
+}
+
+llvm::Expected<std::unique_ptr<StateStore>>
+StateStore::open(const Program &program, const std::string &folder) {
+  std::unique_ptr<StateStore> store(new StateStore(program));
+  std::map<std::string, std::shared_ptr<MappedFile>> files;
+  for (const State &state : program.states) {
+    std::optional<int64_t> count =
+        checkedNumElements(state.shape, byteSize(state.dtype));
+    int64_t bytes = count ? *count * byteSize(state.dtype) : -1;
+    Source source;
+    if (state.file.empty()) {
+      if (state.value.numBytes() != bytes)
+        return makeErrorf(ExitCode::BadPlan,
+                          "state '{0}': its value has the "
+                          "wrong size",
+                          state.name);
+      source.data = state.value.data();
+      store->sources.push_back(source);
+      continue;
+    }
+    bool absolute = state.file.front() == '/' || folder.empty();
+    std::string path = absolute ? state.file : folder + "/" + state.file;
+    std::shared_ptr<MappedFile> &file = files[path];
+    if (!file) {
+      llvm::Expected<std::shared_ptr<MappedFile>> opened =
+          MappedFile::open(path);
+      if (!opened)
+        return addContext(opened.takeError(), "state '" + state.name + "'");
+      file = std::move(*opened);
+    }
+    llvm::Expected<llvm::ArrayRef<uint8_t>> range =
+        file->range(state.offset, bytes);
+    if (!range)
+      return addContext(range.takeError(), "state '" + state.name + "'");
+    source.file = file;
+    source.data = range->data();
+    store->sources.push_back(source);
+  }
+  return store;
+}
+
+Part StateStore::partOf(int32_t state, int32_t rank) const {
+  const State &s = program.states[static_cast<size_t>(state)];
+  return makePart(s.layout, s.dtype, program.mesh,
+                  program.mesh.coordinates(rank));
+}
+
+llvm::Expected<std::unique_ptr<DeviceMemory>>
+StateStore::load(int32_t state, const Part &part) const {
+  const Source &source = sources[static_cast<size_t>(state)];
+  llvm::Expected<std::unique_ptr<DeviceMemory>> memory =
+      allocateCpuMemory(part.localBytes);
+  if (!memory)
+    return addContext(
+        memory.takeError(),
+        "state '" + program.states[static_cast<size_t>(state)].name + "'");
+  // Fresh memory is zero: so is the padding.
+  part.box.copy(source.data, (*memory)->getAddress());
+  if (source.file) {
+    const State &s = program.states[static_cast<size_t>(state)];
+    source.file->release(s.offset,
+                         *checkedNumElements(s.shape) * byteSize(s.dtype));
+  }
+  return memory;
+}
+
+llvm::Expected<std::shared_ptr<const StatePart>>
+StateStore::get(int32_t state, int32_t rank, int64_t alignment) {
+  Part part = partOf(state, rank);
+  const Source &source = sources[static_cast<size_t>(state)];
+  std::shared_ptr<Entry> entry;
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    // Contents do not depend on the alignment: neither does the identity.
+    std::shared_ptr<Entry> &identity = entries[{state, part.number, 0}];
+    if (!identity) {
+      identity = std::make_shared<Entry>();
+      identity->identity = entries.size();
+    }
+    std::shared_ptr<Entry> &wanted = entries[{state, part.number, alignment}];
+    if (!wanted) {
+      wanted = std::make_shared<Entry>();
+      wanted->identity = identity->identity;
+    }
+    entry = wanted;
+  }
+  std::lock_guard<std::mutex> lock(entry->mutex);
+  if (std::shared_ptr<const StatePart> known = entry->part.lock())
+    return known;
+  auto result = std::make_shared<StatePart>();
+  result->identity = entry->identity;
+  result->size = part.localBytes;
+  const uint8_t *inPlace =
+      part.isContiguous() ? source.data + part.contiguousOffset : nullptr;
+  if (inPlace && reinterpret_cast<uintptr_t>(inPlace) %
+                         static_cast<uintptr_t>(alignment) ==
+                     0) {
+    result->data = inPlace;
+    result->file = source.file;
+    result->fileOffset = program.states[static_cast<size_t>(state)].offset +
+                         part.contiguousOffset;
+  } else {
+    llvm::Expected<std::unique_ptr<DeviceMemory>> memory = load(state, part);
+    if (!memory)
+      return memory.takeError();
+    result->memory = std::move(*memory);
+    result->data = result->memory->getAddress();
+  }
+  entry->part = result;
+  return result;
+}
+
+llvm::Expected<std::unique_ptr<DeviceMemory>> StateStore::copy(int32_t state,
+                                                               int32_t rank) {
+  return load(state, partOf(state, rank));
+}
+
+} // namespace ax::rt

@@ -1,0 +1,113 @@
+//===- Trace.cpp - What each rank did when --------------------------------===//
+
+#include "Trace.h"
+
+#include "ax/Support/AtomicFile.h"
+
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+
+namespace ax::rt {
+
+std::vector<CommandTime>
+sumCommandTimes(const Program &program,
+                const std::vector<const RankTrace *> &traces) {
+  std::vector<CommandTime> times;
+  std::vector<size_t> first;
+  for (size_t s = 0; s < program.stages.size(); ++s) {
+    const StageProgram &stage = program.stages[s];
+    first.push_back(times.size());
+    for (const Command &command : stage.commands) {
+      CommandTime time;
+      time.stage = static_cast<int32_t>(s);
+      time.name = command.name;
+      time.what = describe(program, stage, command);
+      time.bytes = command.bytes;
+      if (const auto *library = std::get_if<LibraryCommand>(&command.body))
+        time.flops = countFlops(library->desc);
+      times.push_back(std::move(time));
+    }
+  }
+  for (const RankTrace *trace : traces)
+    for (const TraceEvent &event : trace->events) {
+      CommandTime &time = times[first[static_cast<size_t>(trace->stage)] +
+                                static_cast<size_t>(event.command)];
+      ++time.executions;
+      time.total += event.end - event.begin;
+    }
+  return times;
+}
+
+llvm::Error writeChromeTrace(const std::string &path, const Program &program,
+                             const std::vector<const RankTrace *> &traces) {
+  Clock::time_point origin = Clock::time_point::max();
+  for (const RankTrace *trace : traces)
+    if (!trace->events.empty())
+      origin = std::min(origin, trace->events.front().begin);
+  auto microseconds = [](Clock::duration d) {
+    return std::chrono::duration<double, std::micro>(d).count();
+  };
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::json::OStream json(os);
+  json.object([&] {
+    json.attribute("displayTimeUnit", "ms");
+    json.attributeArray("traceEvents", [&] {
+      for (const RankTrace *trace : traces) {
+        const StageProgram &stage =
+            program.stages[static_cast<size_t>(trace->stage)];
+        json.object([&] {
+          json.attribute("ph", "M");
+          json.attribute("name", "thread_name");
+          json.attribute("pid", 0);
+          json.attribute("tid", trace->rank);
+          json.attributeObject("args", [&] {
+            json.attribute("name", "rank " + std::to_string(trace->rank) +
+                                       ", stage " + stage.name);
+          });
+        });
+        for (const TraceEvent &event : trace->events) {
+          const Command &command =
+              stage.commands[static_cast<size_t>(event.command)];
+          json.object([&] {
+            json.attribute("ph", "X");
+            json.attribute("name", command.name);
+            json.attribute("pid", 0);
+            json.attribute("tid", trace->rank);
+            json.attribute("ts", microseconds(event.begin - origin));
+            json.attribute("dur", microseconds(event.end - event.begin));
+            json.attributeObject("args", [&] {
+              json.attribute("what", describe(program, stage, command));
+              json.attribute("micro-batch", event.microBatch);
+            });
+          });
+        }
+      }
+    });
+  });
+  return writeFileAtomically(path, llvm::StringRef(os.str()));
+}
+
+TimeSummary summarise(std::vector<std::chrono::nanoseconds> times) {
+  TimeSummary summary;
+  if (times.empty())
+    return summary;
+  std::sort(times.begin(), times.end());
+  auto quantile = [&](double q) {
+    auto last = static_cast<double>(times.size() - 1);
+    return times[static_cast<size_t>(q * last + 0.5)];
+  };
+  summary.least = times.front();
+  summary.median = quantile(0.5);
+  summary.p90 = quantile(0.9);
+  summary.p99 = quantile(0.99);
+  std::chrono::nanoseconds sum{0};
+  for (std::chrono::nanoseconds time : times)
+    sum += time;
+  summary.mean = sum / static_cast<int64_t>(times.size());
+  return summary;
+}
+
+} // namespace ax::rt

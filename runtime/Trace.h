@@ -1,0 +1,33 @@
+//===- Trace.h - What each rank did when ------------------------*- C++ -*-===//
+#ifndef AX_RUNTIME_TRACE_H
+#define AX_RUNTIME_TRACE_H
+
+#include "ax/Runtime/Executor.h"
+
+namespace ax::rt {
+
+using Clock = std::chrono::steady_clock;
+
+/// One executed command of a rank.
+struct TraceEvent {
+  int32_t command = 0;
+  int32_t microBatch = 0;
+  Clock::time_point begin, end;
+};
+
+struct RankTrace {
+  int32_t rank = 0;
+  int32_t stage = 0;
+  std::vector<TraceEvent> events;
+};
+
+std::vector<CommandTime>
+sumCommandTimes(const Program &program,
+                const std::vector<const RankTrace *> &traces);
+
+llvm::Error writeChromeTrace(const std::string &path, const Program &program,
+                             const std::vector<const RankTrace *> &traces);
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_TRACE_H

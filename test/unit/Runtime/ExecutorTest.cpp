@@ -1,0 +1,438 @@
+//===- ExecutorTest.cpp - Programs on ranks -------------------------------===//
+
+#include "ProgramBuilder.h"
+
+#include "ax/Runtime/Npy.h"
+#include "ax/Support/AtomicFile.h"
+#include "ax/Support/Error.h"
+
+#include "gtest/gtest.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <thread>
+
+using namespace ax;
+using namespace ax::rt;
+
+namespace {
+
+std::unique_ptr<Executor> create(const ProgramBuilder &builder,
+                                 ExecutorOptions options = {}) {
+  auto executor = Executor::create(builder.program, options);
+  if (!executor) {
+    ADD_FAILURE() << llvm::toString(executor.takeError());
+    return nullptr;
+  }
+  return std::move(*executor);
+}
+
+std::string failureOf(llvm::Error error, ExitCode code) {
+  ErrorDescription description = describeError(std::move(error));
+  EXPECT_EQ(description.code, code) << description.message;
+  return description.message;
+}
+
+/// One kernel between input and output of `shape`, both split the same way.
+void addMap(ProgramBuilder &b, const Shape &shape,
+            const std::vector<sharding::SubAxes> &axes) {
+  sharding::Layout layout = b.split(shape, axes);
+  int64_t count = 1;
+  for (int64_t size : layout.localShape())
+    count *= size;
+  b.stages(1);
+  int32_t in =
+      b.buffer(0, Space::Input, b.input("x", shape, layout), count * 4);
+  int32_t out =
+      b.buffer(0, Space::Output, b.output("y", shape, layout), count * 4);
+  b.kernel(0, "double", doublePlusOne, {in, out}, count);
+}
+
+void expectDoubled(Executor &executor, const Shape &shape, double start = 0) {
+  HostTensor x = countingTensor(shape, start);
+  auto outputs = executor.run({x});
+  ASSERT_TRUE(bool(outputs)) << llvm::toString(outputs.takeError());
+  ASSERT_EQ(outputs->front().getShape(), shape);
+  for (int64_t i = 0; i < x.numElements(); ++i)
+    ASSERT_EQ(outputs->front().getDouble(i), 2 * x.getDouble(i) + 1);
+}
+
+TEST(ExecutorTest, OneRank) {
+  ProgramBuilder b({});
+  addMap(b, {3, 5}, {});
+  auto executor = create(b);
+  ASSERT_TRUE(executor);
+  expectDoubled(*executor, {3, 5});
+  expectDoubled(*executor, {3, 5}, 7);
+}
+
+// Every way to split, even or not, in space and in time.
+TEST(ExecutorTest, InputsAndOutputsArePutTogether) {
+  for (int64_t size : {1, 2, 5, 6, 7})
+    for (int threads : {1, 3}) {
+      std::vector<sharding::Axis> axes{
+          {"data", 2, false}, {"col", 3, false}, {"micro", 2, true}};
+      ProgramBuilder plain(axes);
+      std::vector<std::vector<sharding::SubAxes>> splits{
+          {},
+          {plain.over("data")},
+          {{}, plain.over("col")},
+          {plain.over("micro")},
+          {{plain.over("data")[0], plain.over("micro")[0]}, plain.over("col")},
+          {plain.over("micro"), plain.over("data")},
+      };
+      for (const auto &split : splits) {
+        ProgramBuilder b(axes);
+        Shape shape{size, size + 1};
+        addMap(b, shape, split);
+        ExecutorOptions options;
+        options.threadsPerRank = threads;
+        auto executor = create(b, options);
+        ASSERT_TRUE(executor);
+        expectDoubled(*executor, shape);
+      }
+    }
+}
+
+TEST(ExecutorTest, UnalignedInputsAreCopied) {
+  ProgramBuilder b({});
+  addMap(b, {4}, {});
+  auto executor = create(b);
+  ASSERT_TRUE(executor);
+  auto storage = std::make_shared<std::vector<float>>(32, 1.0f);
+  HostTensor x =
+      HostTensor::borrow(DType::F32, {4}, storage->data() + 1, storage);
+  auto outputs = executor->run({x});
+  ASSERT_TRUE(bool(outputs));
+  EXPECT_EQ(outputs->front().getDouble(3), 3);
+}
+
+void addIndex(void *const *buffers, const int64_t *scalars, int64_t begin,
+              int64_t end) {
+  for (int64_t i = begin; i < end; ++i)
+    static_cast<float *>(buffers[0])[i] =
+        static_cast<float>(scalars[0] * 1000 + scalars[1]);
+}
+
+TEST(ExecutorTest, ScalarsKnowRankAndMicroBatch) {
+  ProgramBuilder b({{"data", 2, false}, {"col", 2, false}, {"micro", 3, true}});
+  sharding::Layout layout =
+      b.split({3, 4}, {b.over("micro"), {b.over("data")[0], b.over("col")[0]}});
+  b.stages(1);
+  int32_t out = b.buffer(0, Space::Output, b.output("y", {3, 4}, layout), 4);
+  Scalar rank{0, 1, {b.over("data")[0], b.over("col")[0]}};
+  Scalar micro{100, 10, b.over("micro")};
+  b.kernel(0, "index", addIndex, {out}, 1, {micro, rank});
+  auto executor = create(b);
+  ASSERT_TRUE(executor);
+  auto outputs = executor->run({});
+  ASSERT_TRUE(bool(outputs));
+  for (int64_t m = 0; m < 3; ++m)
+    for (int64_t r = 0; r < 4; ++r)
+      EXPECT_EQ(outputs->front().getDouble(m * 4 + r),
+                (100 + 10 * m) * 1000 + r);
+}
+
+/// y = x W + b with k or n split; W in a file.
+class LinearTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/axexecXXXXXX";
+    folder = mkdtemp(pattern);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder); }
+
+  static constexpr int64_t m = 4, k = 6, n = 10;
+  HostTensor weights = countingTensor({k, n}, 1);
+
+  ProgramBuilder makeProgram(int64_t ranks, bool splitK, int64_t fileOffset) {
+    std::string padding(static_cast<size_t>(fileOffset), '\0');
+    std::string bytes(reinterpret_cast<const char *>(weights.data()),
+                      static_cast<size_t>(weights.numBytes()));
+    llvm::cantFail(writeFileAtomically(folder + "/weights.bin",
+                                       llvm::StringRef(padding + bytes)));
+    ProgramBuilder b({{"col", ranks, false}});
+    sharding::SubAxes col = b.over("col"), none;
+    sharding::Layout xLayout = b.split({m, k}, {none, splitK ? col : none});
+    sharding::Layout wLayout =
+        splitK ? b.split({k, n}, {col}) : b.split({k, n}, {none, col});
+    sharding::Layout yLayout = b.split({m, n}, {none, splitK ? none : col});
+    State state;
+    state.name = "w";
+    state.shape = {k, n};
+    state.layout = wLayout;
+    state.file = "weights.bin";
+    state.offset = fileOffset;
+    b.program->states.push_back(state);
+    b.stages(1);
+    MatmulDesc desc;
+    desc.a = TensorDesc::dense(DType::F32, xLayout.localShape());
+    desc.b = TensorDesc::dense(DType::F32, wLayout.localShape());
+    desc.c = TensorDesc::dense(DType::F32, yLayout.localShape());
+    desc.constantB = true;
+    int32_t x = b.buffer(0, Space::Input, b.input("x", {m, k}, xLayout),
+                         desc.a.spanBytes());
+    int32_t w = b.buffer(0, Space::State, 0, desc.b.spanBytes());
+    int32_t y = b.buffer(0, Space::Output, b.output("y", {m, n}, yLayout),
+                         desc.c.spanBytes());
+    int32_t product = b.buffer(0, Space::Arena, 0, desc.c.spanBytes());
+    LibraryCommand matmul;
+    matmul.desc = desc;
+    matmul.arguments = {{x, 0}, {w, 0}, {splitK ? product : y, 0}};
+    b.add(0, matmul, "linear");
+    if (splitK)
+      b.allReduce(0, b.group(0, "col"), product, y, {m, n});
+    return b;
+  }
+
+  void check(Executor &executor) {
+    HostTensor x = countingTensor({m, k}, -3);
+    auto outputs = executor.run({x});
+    ASSERT_TRUE(bool(outputs)) << llvm::toString(outputs.takeError());
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (int64_t l = 0; l < k; ++l)
+          sum += x.getDouble(i * k + l) * weights.getDouble(l * n + j);
+        EXPECT_EQ(outputs->front().getDouble(i * n + j), sum);
+      }
+  }
+  std::string folder;
+};
+
+TEST_F(LinearTest, ColumnsAndRows) {
+  for (int64_t ranks : {1, 2, 3, 4})
+    for (bool splitK : {false, true})
+      for (int64_t offset : {0, 4, 64, 3}) {
+        ProgramBuilder b = makeProgram(ranks, splitK, offset);
+        ExecutorOptions options;
+        options.dataFolder = folder;
+        auto executor = create(b, options);
+        ASSERT_TRUE(executor);
+        check(*executor);
+      }
+}
+
+TEST_F(LinearTest, MissingAndShortFilesAreErrors) {
+  ProgramBuilder b = makeProgram(2, true, 0);
+  ExecutorOptions options;
+  options.dataFolder = folder;
+  b.program->states[0].offset = 8;
+  auto executor = Executor::create(b.program, options);
+  ASSERT_FALSE(bool(executor));
+  failureOf(executor.takeError(), ExitCode::BadModel);
+  b.program->states[0].file = "nowhere.bin";
+  executor = Executor::create(b.program, options);
+  ASSERT_FALSE(bool(executor));
+  EXPECT_NE(failureOf(executor.takeError(), ExitCode::InputOutput)
+                .find("nowhere.bin"),
+            std::string::npos);
+}
+
+/// Stages that each double, with `slots` per transfer.
+ProgramBuilder makePipeline(int32_t stages, int64_t microBatches, int32_t slots,
+                            int64_t ranksPerStage = 1) {
+  ProgramBuilder b({{"pipe", stages, false},
+                    {"data", ranksPerStage, false},
+                    {"micro", microBatches, true}});
+  Shape shape{12 * ranksPerStage, 3};
+  sharding::Layout layout =
+      b.split(shape, {{b.over("data")[0], b.over("micro")[0]}});
+  int64_t count = 1;
+  for (int64_t size : layout.localShape())
+    count *= size;
+  b.stages(stages);
+  int32_t in = b.input("x", shape, layout), out = b.output("y", shape, layout);
+  for (int32_t s = 0; s + 1 < stages; ++s)
+    b.transfer(s, count * 4, slots);
+  for (int32_t s = 0; s < stages; ++s) {
+    int32_t from = s == 0 ? b.buffer(s, Space::Input, in, count * 4)
+                          : b.buffer(s, Space::Received, s - 1, count * 4);
+    if (s > 0)
+      b.add(s, RecvCommand{s - 1}, "recv");
+    bool last = s + 1 == stages;
+    int32_t to = last ? b.buffer(s, Space::Output, out, count * 4)
+                      : b.buffer(s, Space::Arena, 0, count * 4);
+    b.kernel(s, "double", doublePlusOne, {from, to}, count);
+    if (!last)
+      b.add(s, SendCommand{s, {to, 0}}, "send");
+  }
+  return b;
+}
+
+TEST(ExecutorTest, PipelinesWithRequestsInFlight) {
+  for (int32_t stages : {2, 4})
+    for (int64_t microBatches : {1, 3})
+      for (int32_t slots : {1, 2})
+        for (int64_t ranksPerStage : {1, 2}) {
+          ProgramBuilder b =
+              makePipeline(stages, microBatches, slots, ranksPerStage);
+          ExecutorOptions options;
+          options.maxInFlight = 3;
+          auto executor = create(b, options);
+          ASSERT_TRUE(executor);
+          std::vector<std::unique_ptr<Request>> requests;
+          for (int i = 0; i < 20; ++i) {
+            requests.push_back(llvm::cantFail(executor->createRequest()));
+            requests.back()->inputs = {
+                countingTensor(b.program->inputs[0].shape, i * 100)};
+            llvm::cantFail(executor->submit(*requests.back()));
+          }
+          for (int i = 0; i < 20; ++i) {
+            llvm::cantFail(executor->wait(*requests[i]));
+            for (int64_t e = 0; e < requests[i]->inputs[0].numElements(); ++e) {
+              double want = requests[i]->inputs[0].getDouble(e);
+              for (int32_t s = 0; s < stages; ++s)
+                want = 2 * want + 1;
+              ASSERT_EQ(requests[i]->outputs[0].getDouble(e), want);
+            }
+          }
+        }
+}
+
+TEST(ExecutorTest, ARequestCanBeUsedAgain) {
+  ProgramBuilder b = makePipeline(2, 2, 2);
+  auto executor = create(b);
+  ASSERT_TRUE(executor);
+  auto request = llvm::cantFail(executor->createRequest());
+  for (int i = 0; i < 10; ++i) {
+    request->inputs = {countingTensor(b.program->inputs[0].shape, i)};
+    llvm::cantFail(executor->submit(*request));
+    llvm::cantFail(executor->wait(*request));
+    EXPECT_EQ(request->outputs[0].getDouble(1), 4 * (i + 1) + 3);
+    EXPECT_GT(request->duration.count(), 0);
+    // Taken away, or shared: the next run must not write to it.
+    std::vector<HostTensor> taken = std::move(request->outputs);
+    if (i % 2)
+      request->outputs = taken;
+    else
+      request->outputs.resize(1);
+  }
+}
+
+TEST(ExecutorTest, StartedCollectivesAreWaitedFor) {
+  ProgramBuilder b({{"col", 3, false}});
+  sharding::Layout layout = b.split({8}, {});
+  b.stages(1);
+  int32_t in = b.buffer(0, Space::Input, b.input("x", {8}, layout), 32);
+  int32_t out = b.buffer(0, Space::Output, b.output("y", {8}, layout), 32);
+  int32_t sums[2] = {b.buffer(0, Space::Arena, 0, 32),
+                     b.buffer(0, Space::Arena, 0, 32)};
+  int32_t group = b.group(0, "col");
+  b.allReduce(0, group, in, sums[0], {8}, 1);
+  b.allReduce(0, group, in, sums[1], {8}, 0);
+  b.add(0, WaitCommand{1}, "wait 1");
+  b.add(0, WaitCommand{0}, "wait 0");
+  CopyCommand copy;
+  copy.sizes = {4};
+  copy.sourceStrides = copy.destinationStrides = {1};
+  for (int32_t i = 0; i < 2; ++i) {
+    copy.source = {sums[i], i * 16};
+    copy.destination = {out, i * 16};
+    b.add(0, copy, "copy");
+  }
+  auto executor = create(b);
+  ASSERT_TRUE(executor);
+  auto outputs = executor->run({countingTensor({8})});
+  ASSERT_TRUE(bool(outputs));
+  for (int64_t i = 0; i < 8; ++i)
+    EXPECT_EQ(outputs->front().getDouble(i), 3.0 * static_cast<double>(i));
+}
+
+TEST(ExecutorTest, WrongInputsAreErrors) {
+  ProgramBuilder b({});
+  addMap(b, {2, 2}, {});
+  auto executor = create(b);
+  ASSERT_TRUE(executor);
+  auto none = executor->run({});
+  failureOf(none.takeError(), ExitCode::BadInput);
+  auto misshaped = executor->run({HostTensor(DType::F16, {2, 3})});
+  std::string message = failureOf(misshaped.takeError(), ExitCode::BadInput);
+  for (const char *part : {"'x'", "2x3xf16", "2x2xf32"})
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+  expectDoubled(*executor, {2, 2});
+}
+
+std::atomic<bool> stayAsleep{false};
+
+/// scalars[0]: the rank that hangs is the one with 1.
+void hang(void *const *, const int64_t *scalars, int64_t, int64_t) {
+  while (scalars[0] && stayAsleep)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+ProgramBuilder makeHanging(bool collective) {
+  ProgramBuilder b({{"col", 2, false}});
+  b.stages(1);
+  int32_t buffer = b.buffer(0, Space::Arena, 0, 64);
+  b.kernel(0, "slow.softmax", hang, {buffer}, 1, {Scalar{0, 1, b.over("col")}});
+  if (collective)
+    b.allReduce(0, b.group(0, "col"), buffer, buffer, {16});
+  return b;
+}
+
+// A hanging kernel cannot be ended, but the run ends, and names it.
+TEST(ExecutorTest, HangsEndInBoundedTime) {
+  for (bool collective : {false, true}) {
+    stayAsleep = true;
+    ProgramBuilder b = makeHanging(collective);
+    ExecutorOptions options;
+    options.timeout = std::chrono::milliseconds(100);
+    auto executor = create(b, options);
+    ASSERT_TRUE(executor);
+    auto begin = std::chrono::steady_clock::now();
+    auto outputs = executor->run({});
+    ASSERT_FALSE(bool(outputs));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin,
+              std::chrono::seconds(5));
+    std::string message = failureOf(outputs.takeError(), ExitCode::RunFailed);
+    for (const char *part : {"rank 1", "'forward0'", "slow.softmax"})
+      EXPECT_NE(message.find(part), std::string::npos) << message;
+    auto again = executor->run({});
+    failureOf(again.takeError(), ExitCode::RunFailed);
+    stayAsleep = false;
+  }
+}
+
+TEST(ExecutorTest, TracesNameEveryCommand) {
+  ProgramBuilder b = makePipeline(2, 2, 1);
+  ExecutorOptions options;
+  options.trace = true;
+  auto executor = create(b, options);
+  ASSERT_TRUE(executor);
+  for (int i = 0; i < 3; ++i)
+    llvm::consumeError(
+        executor->run({countingTensor(b.program->inputs[0].shape)})
+            .takeError());
+  std::vector<CommandTime> times = executor->getCommandTimes();
+  ASSERT_EQ(times.size(), 4u);
+  EXPECT_EQ(times[0].name, "double");
+  EXPECT_EQ(times[0].what, "kernel double");
+  EXPECT_EQ(times[1].what, "send value0 to stage 1");
+  EXPECT_EQ(times[3].stage, 1);
+  for (const CommandTime &time : times) {
+    EXPECT_EQ(time.executions, 6);
+    EXPECT_GT(time.total.count(), 0);
+  }
+  std::string path = "/tmp/axtrace" + std::to_string(getpid()) + ".json";
+  ASSERT_FALSE(bool(executor->writeTrace(path)));
+  EXPECT_GT(std::filesystem::file_size(path), 1000u);
+  std::filesystem::remove(path);
+  executor->clearTrace();
+  EXPECT_EQ(executor->getCommandTimes()[0].executions, 0);
+}
+
+TEST(TimeSummaryTest, Quantiles) {
+  std::vector<std::chrono::nanoseconds> times;
+  for (int i = 100; i >= 0; --i)
+    times.emplace_back(i);
+  TimeSummary summary = summarise(times);
+  EXPECT_EQ(summary.least.count(), 0);
+  EXPECT_EQ(summary.median.count(), 50);
+  EXPECT_EQ(summary.p90.count(), 90);
+  EXPECT_EQ(summary.p99.count(), 99);
+  EXPECT_EQ(summary.mean.count(), 50);
+}
+
+} // namespace
