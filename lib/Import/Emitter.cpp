@@ -344,9 +344,8 @@ llvm::SmallVector<Value> Emitter::finishEmit(OpClass opClass,
 }
 
 void Emitter::finish(mlir::Block &body, mlir::OpBuilder &stateBuilder) {
-  for (mlir::Operation &op :
-       llvm::make_early_inc_range(llvm::reverse(body.without_terminator())))
-    if (op.use_empty()) {
+  for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
+    if (op.use_empty() && !op.hasTrait<mlir::OpTrait::IsTerminator>()) {
       for (Value result : op.getResults()) {
         contents.erase(result);
         states.erase(result);
