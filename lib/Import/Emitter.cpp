@@ -18,6 +18,8 @@ static constexpr int64_t maxFoldElements = int64_t(1) << 25;
 static constexpr int64_t minUniformElements = 256;
 /// Weights up to this size are read and folded like constants.
 static constexpr int64_t maxFoldWeightBytes = 64 << 10;
+/// Integers and masks are no weights: indices that an exporter folded.
+static constexpr int64_t maxFoldIndexBytes = 16 << 20;
 
 Emitter::Emitter(mlir::MLIRContext *context, ModelFolder &folder,
                  bool foldWeights)
@@ -176,8 +178,12 @@ bool Emitter::isKnown(Value value) const {
     return false;
   if (mlir::isa<ax::ConstantOp>(op))
     return true;
-  if (auto state = states.find(value); state != states.end())
-    return foldWeights && state->second.weight.length <= maxFoldWeightBytes;
+  if (auto state = states.find(value); state != states.end()) {
+    const Weight &weight = state->second.weight;
+    return isFloat(weight.type)
+               ? foldWeights && weight.length <= maxFoldWeightBytes
+               : weight.length <= maxFoldIndexBytes;
+  }
   return isMoving(op) &&
          ax::tensorType(value).getNumElements() <= maxFoldWeightBytes &&
          llvm::all_of(op->getOperands(),
@@ -303,7 +309,8 @@ bool Emitter::fold(OpClass opClass, mlir::Operation *op,
   bool fromWeights = false;
   int64_t operandBytes = 0;
   for (Value operand : op->getOperands()) {
-    fromWeights |= !mlir::isa<ax::ConstantOp>(operand.getDefiningOp());
+    fromWeights |= !mlir::isa<ax::ConstantOp>(operand.getDefiningOp()) &&
+                   isFloat(typeOf(operand));
     operandBytes += numElementsOf(operand) * byteSize(typeOf(operand));
   }
   // A weight that is only moved keeps its name and is not copied.

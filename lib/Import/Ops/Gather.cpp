@@ -5,19 +5,106 @@
 using namespace ax;
 using namespace ax::import;
 
-template <Value (Emitter::*function)(Value, Value, int64_t)>
-static void importAlongAxis(Node &n) {
+namespace {
+struct Progression {
+  int64_t start = 0, step = 1;
+};
+} // namespace
+
+/// `indices` as start, start + step, ..., all within a dimension of `size`.
+static std::optional<Progression> progression(Emitter &b, Value indices,
+                                              int64_t size) {
+  // Nobody writes longer ones down, and reading them has a cost.
+  if (!indices || Emitter::numElementsOf(indices) > (1 << 20))
+    return std::nullopt;
+  std::optional<HostTensor> tensor = b.knownValue(indices);
+  if (!tensor || tensor->numElements() == 0)
+    return std::nullopt;
+  auto at = [&](int64_t i) {
+    int64_t index = tensor->getInt(i);
+    return index < 0 ? index + size : index;
+  };
+  int64_t count = tensor->numElements();
+  Progression result{at(0), count > 1 ? at(1) - at(0) : 1};
+  if (result.step == 0)
+    return std::nullopt;
+  for (int64_t i = 0; i < count; ++i)
+    if (at(i) != result.start + i * result.step || at(i) < 0 || at(i) >= size)
+      return std::nullopt;
+  return result;
+}
+
+static void importGather(Node &n) {
+  Value x = n.in(0), indices = n.in(1);
+  if (!x || !indices)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  int64_t axis = n.dim(n.intAttr("axis", 0), shape.size());
+  if (n.failed())
+    return;
+  // Evenly spaced known indices are a slice, which layouts understand.
+  if (auto even = progression(n.b, indices, shape[axis])) {
+    ArrayRef<int64_t> many = Emitter::shapeOf(indices);
+    Value y = n.b.sliceDim(x, axis, even->start,
+                           Emitter::numElementsOf(indices), even->step);
+    Shape result(shape.take_front(axis));
+    result.insert(result.end(), many.begin(), many.end());
+    result.insert(result.end(), shape.begin() + axis + 1, shape.end());
+    return n.out(n.b.reshape(y, result));
+  }
+  n.out(n.b.gather(x, indices, axis));
+}
+
+static void importGatherElements(Node &n) {
   Value x = n.in(0), indices = n.in(1);
   if (!x)
     return;
   int64_t axis = n.dim(n.intAttr("axis", 0), Emitter::rankOf(x));
   if (!n.failed())
-    n.out((n.b.*function)(x, indices, axis));
+    n.out(n.b.gatherElements(x, indices, axis));
+}
+
+/// Known index vectors [..., k] that visit the leading k dimensions of `shape`
+/// in order, each place once.
+static bool visitsAll(Emitter &b, Value indices, ArrayRef<int64_t> shape) {
+  if (!indices || Emitter::numElementsOf(indices) > (1 << 24) ||
+      Emitter::rankOf(indices) == 0)
+    return false;
+  int64_t width = Emitter::shapeOf(indices).back();
+  if (width < 1 || width > static_cast<int64_t>(shape.size()))
+    return false;
+  ArrayRef<int64_t> leading = shape.take_front(width);
+  std::optional<int64_t> places = checkedNumElements(leading);
+  if (!places || *places == 0 ||
+      *places != Emitter::numElementsOf(indices) / width)
+    return false;
+  std::optional<HostTensor> tensor = b.knownValue(indices);
+  if (!tensor)
+    return false;
+  std::vector<int64_t> strides = rowMajorStrides(leading);
+  for (int64_t i = 0; i < *places; ++i)
+    for (int64_t d = 0; d < width; ++d) {
+      int64_t index = tensor->getInt(i * width + d);
+      if ((index < 0 ? index + leading[d] : index) !=
+          i / strides[d] % leading[d])
+        return false;
+    }
+  return true;
 }
 
 static void importGatherND(Node &n) {
   Value x = n.in(0), indices = n.in(1);
-  n.out(n.b.gatherND(x, indices, n.intAttr("batch_dims", 0)));
+  int64_t batchDims = n.intAttr("batch_dims", 0);
+  if (!x || !indices)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  if (batchDims == 0 && visitsAll(n.b, indices, shape)) {
+    ArrayRef<int64_t> many = Emitter::shapeOf(indices);
+    Shape result(many.drop_back());
+    result.insert(result.end(), shape.begin() + many.back(), shape.end());
+    return n.out(n.b.reshape(x, result));
+  }
+  n.out(n.b.gatherND(x, indices, batchDims));
 }
 
 static std::optional<ScatterKind> scatterKind(Node &n) {
@@ -44,8 +131,14 @@ static void importScatterElements(Node &n) {
 
 static void importScatterND(Node &n) {
   Value x = n.in(0), indices = n.in(1), updates = n.in(2);
-  if (std::optional<ScatterKind> kind = scatterKind(n))
-    n.out(n.b.scatterND(*kind, x, indices, updates));
+  std::optional<ScatterKind> kind = scatterKind(n);
+  if (!kind || !x || !indices || !updates)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  if (*kind == ScatterKind::set && visitsAll(n.b, indices, shape) &&
+      Emitter::typeOf(updates) == Emitter::typeOf(x))
+    return n.out(n.b.reshape(updates, shape));
+  n.out(n.b.scatterND(*kind, x, indices, updates));
 }
 
 /// Elements (along an axis, or of all) where a known condition holds.
@@ -92,8 +185,8 @@ static void importNonZero(Node &n) {
 
 static const OpEntry entries[] = {
     {"Compress", importCompress},
-    {"Gather", importAlongAxis<&Emitter::gather>},
-    {"GatherElements", importAlongAxis<&Emitter::gatherElements>},
+    {"Gather", importGather},
+    {"GatherElements", importGatherElements},
     {"GatherND", importGatherND},
     {"NonZero", importNonZero},
     {"ScatterElements", importScatterElements},
