@@ -83,7 +83,12 @@ bool place(Split &split, const DimLayout &dim, PinLevel level, int cause,
            bool open) {
   if (split.pinned && split.level > level)
     return false;
-  split = {canonicalize(dim), level, cause, true, !open};
+  split = {};
+  split.dim = canonicalize(dim);
+  split.level = level;
+  split.cause = cause;
+  split.pinned = true;
+  split.closed = !open;
   return true;
 }
 
@@ -128,6 +133,8 @@ void State::applyPins(const Pins &pins) {
       if (!place(changed[pin.dim], pin.split, level,
                  static_cast<int>(causes.size()) - 1, pin.open))
         continue;
+      changed[pin.dim].spreads =
+          pin.spreads && graph.tensors[pin.tensor].role != TensorRole::State;
       Layout layout;
       for (const Split &split : changed)
         layout.dims.push_back(split.dim);
@@ -196,16 +203,17 @@ Layout State::delivered(int tensor, const Layout &produced) const {
   for (size_t d = 0; d < layout.dims.size(); ++d) {
     const Split &split = dims[tensor][d];
     DimLayout &dim = layout.dims[d];
-    if (split.pinned) {
-      // An open pin lets the producer split further.
-      if (split.closed || !refines(dim, split.dim))
-        dim = split.dim;
-      continue;
+    if (!split.closed) {
+      SubAxes others =
+          withoutAxes(pinnedAxes, split.pinned ? split.dim.axes() : SubAxes());
+      SubAxes all = dim.axes();
+      SubAxes clash = withoutAxes(all, withoutAxes(all, others));
+      if (!clash.empty())
+        dim = unsplit(dim, clash).value_or(DimLayout::whole(dim.size()));
     }
-    SubAxes clash =
-        withoutAxes(dim.axes(), withoutAxes(dim.axes(), pinnedAxes));
-    if (!clash.empty())
-      dim = unsplit(dim, clash).value_or(DimLayout::whole(dim.size()));
+    // An open pin lets the producer split further.
+    if (split.pinned && (split.closed || !refines(dim, split.dim)))
+      dim = split.dim;
   }
   return canonicalize(std::move(layout));
 }

@@ -23,6 +23,8 @@ struct Split {
   bool pinned = false;
   /// A pin that propagation may not split further.
   bool closed = false;
+  /// Of a tensor's pin: its ops learn of it.
+  bool spreads = true;
   /// Of a pin whose place neighbours decide: what splits the factor if none
   /// does. No factors: not such a pin.
   DimLayout ifUntold = {};

@@ -101,15 +101,12 @@ private:
 /// What a tensor's dimensions say about an op's factors.
 void Spreader::offerDims(int tensor, const TensorMap &map, const Rule &rule,
                          PinLevel least, std::vector<Offer> &offers) {
-  // What is stored split is gathered for use; only the use tells the op.
-  if (graph.tensors[tensor].role == TensorRole::State)
-    return;
   double bytes = static_cast<double>(graph.tensors[tensor].elementBytes);
   for (int64_t size : graph.tensors[tensor].shape)
     bytes *= static_cast<double>(size);
   for (size_t d = 0; d < map.size(); ++d) {
     const Split &split = state.dims[tensor][d];
-    if (!split.dim.isSplit() || split.level < least)
+    if (!split.dim.isSplit() || split.level < least || !split.spreads)
       continue;
     std::vector<int64_t> sizes;
     for (int factor : map[d])

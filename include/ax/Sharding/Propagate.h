@@ -96,6 +96,10 @@ struct TensorPin {
   PinLevel level = PinLevel::Recipe;
   std::string cause;
   bool open = false;
+  /// False: ops do not learn of it. Where it differs from what they make or
+  /// want there is a resharding: a gradient summed where it is stored. A
+  /// state's pins never spread.
+  bool spreads = true;
 };
 
 struct Pins {

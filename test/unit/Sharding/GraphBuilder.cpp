@@ -262,6 +262,55 @@ int GraphBuilder::attention(const std::string &name, int q, int k, int v,
   return addOp(std::move(op), {qs[0], qs[1], qs[2], vs[3]});
 }
 
+int GraphBuilder::weightGrad(const std::string &name, int x, int dy) {
+  std::vector<int64_t> shape = shapeOf(graph, x);
+  int64_t k = shape.back(), n = shapeOf(graph, dy).back();
+  GraphOp op;
+  op.name = name;
+  op.opClass = OpClass::Reduction;
+  op.operands = {x, dy};
+  TensorMap rows;
+  for (size_t d = 0; d + 1 < shape.size(); ++d) {
+    rows.push_back({op.rule.addFactor(shape[d], FactorKind::Reduction)});
+    op.factorNames.push_back("m");
+  }
+  TensorMap xMap = rows, dyMap = rows;
+  int fk = op.rule.addFactor(k), fn = op.rule.addFactor(n);
+  op.factorNames.insert(op.factorNames.end(), {"k", "n"});
+  xMap.push_back({fk});
+  dyMap.push_back({fn});
+  op.rule.operands = {xMap, dyMap};
+  op.rule.results = {{{fk}, {fn}}};
+  op.rule.linear = {{0}, {1}};
+  op.flops = 2.0 * static_cast<double>(n);
+  for (int64_t size : shape)
+    op.flops *= static_cast<double>(size);
+  return addOp(std::move(op), {k, n});
+}
+
+int GraphBuilder::conv(const std::string &name, int x, int64_t out) {
+  std::vector<int64_t> shape = shapeOf(graph, x);
+  int64_t in = shape[1];
+  GraphOp op;
+  op.name = name;
+  op.opClass = OpClass::Reduction;
+  op.operands = {x, state(name + ".weight", {out, in, 3, 3})};
+  Rule &rule = op.rule;
+  int b = rule.addFactor(shape[0]), n = rule.addFactor(out),
+      k = rule.addFactor(in, FactorKind::Reduction),
+      h = rule.addFactor(shape[2], FactorKind::Whole),
+      w = rule.addFactor(shape[3], FactorKind::Whole),
+      kernel = rule.addFactor(3, FactorKind::Whole);
+  op.factorNames = {"batch", "n", "k"};
+  rule.operands = {{{b}, {k}, {h}, {w}}, {{n}, {k}, {kernel}, {kernel}}};
+  rule.results = {{{b}, {n}, {h}, {w}}};
+  rule.linear = {{0}, {1}};
+  op.flops =
+      18.0 * static_cast<double>(shape[0] * in * out * shape[2] * shape[3]);
+  shape[1] = out;
+  return addOp(std::move(op), shape);
+}
+
 int GraphBuilder::reduceSum(const std::string &name, int a, size_t dim) {
   std::vector<int64_t> shape = shapeOf(graph, a);
   GraphOp op;
@@ -299,11 +348,12 @@ void GraphBuilder::pinHeads(const std::string &attention, SubAxes axes) {
     pins.factors.push_back(pin);
 }
 
-void GraphBuilder::pinDim(int tensor, int dim, SubAxes axes, bool open) {
+void GraphBuilder::pinDim(int tensor, int dim, SubAxes axes, bool open,
+                          bool spreads) {
   pins.tensors.push_back(
       {tensor, dim,
        DimLayout::split(graph.tensors[tensor].shape[dim], std::move(axes)),
-       PinLevel::Recipe, "recipe", open});
+       PinLevel::Recipe, "recipe", open, spreads});
 }
 
 Propagation GraphBuilder::run(const Mesh &mesh, int latencyMicros) const {
@@ -352,6 +402,18 @@ Propagation GraphBuilder::run(const Mesh &mesh, int latencyMicros) const {
                    mesh))
           << graph.ops[i].name << " operand " << o;
   return result;
+}
+
+SubAxes wholeAxes(const Mesh &mesh, const std::vector<std::string> &names) {
+  SubAxes axes;
+  for (const std::string &name : names)
+    axes.push_back(mesh.whole(name));
+  return axes;
+}
+
+std::string layoutText(const Propagation &result, int tensor,
+                       const Mesh &mesh) {
+  return toString(result.tensors[tensor], mesh);
 }
 
 std::string countCollectives(const Propagation &result, const Mesh &mesh) {

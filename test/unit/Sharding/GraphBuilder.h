@@ -57,12 +57,17 @@ public:
   int broadcast(const std::string &name, int a, std::vector<int64_t> shape);
   /// q [b, h, s, d], k and v [b, g, s, d], mask broadcasting or -1.
   int attention(const std::string &name, int q, int k, int v, int mask = -1);
+  /// Gradient of a weight [k, n]: sum over all rows of x [..., k], dy [..., n].
+  int weightGrad(const std::string &name, int x, int dy);
+  /// [b, in, h, w] -> [b, out, h, w] with a new weight [out, in, 3, 3].
+  int conv(const std::string &name, int x, int64_t out);
   int reduceSum(const std::string &name, int a, size_t dim);
 
   void pinFactor(const std::string &op, const std::string &factor, SubAxes axes,
                  const std::string &cause = "--tp");
   void pinHeads(const std::string &attention, SubAxes axes);
-  void pinDim(int tensor, int dim, SubAxes axes, bool open = true);
+  void pinDim(int tensor, int dim, SubAxes axes, bool open = true,
+              bool spreads = true);
 
   Propagation run(const Mesh &mesh, int latencyMicros = 1) const;
 
@@ -73,6 +78,9 @@ private:
   TensorMap parallelMap(GraphOp &op, const std::vector<int64_t> &shape);
 };
 
+/// Whole axes of these names.
+SubAxes wholeAxes(const Mesh &mesh, const std::vector<std::string> &names);
+std::string layoutText(const Propagation &result, int tensor, const Mesh &mesh);
 /// "all_reduce{col} x 2, all_gather{data}": the collectives, sorted by kind.
 std::string countCollectives(const Propagation &result, const Mesh &mesh);
 /// Sum of payload bytes of collectives of this kind.

@@ -12,18 +12,6 @@ using namespace ax::sharding::test;
 
 namespace {
 
-SubAxes axes(const Mesh &mesh, std::vector<std::string> names) {
-  SubAxes result;
-  for (const std::string &name : names)
-    result.push_back(mesh.whole(name));
-  return result;
-}
-
-std::string layoutText(const Propagation &result, int tensor,
-                       const Mesh &mesh) {
-  return toString(result.tensors[tensor], mesh);
-}
-
 /// How a transformer is built and split.
 struct Transformer {
   int64_t batch = 4, seq = 16, width = 64, heads = 8, kvHeads = 8, hidden = 256,
@@ -268,7 +256,7 @@ TEST_F(PropagateTest, DataParallelNeedsNothing) {
   Mesh mesh({{"data", 2}});
   Transformer t;
   t.build();
-  t.dataParallel(axes(mesh, {"data"}));
+  t.dataParallel(wholeAxes(mesh, {"data"}));
   Propagation result = t.b.run(mesh);
   EXPECT_EQ(countCollectives(result, mesh), "");
   EXPECT_EQ(layoutText(result, t.logits, mesh), "[{data}, {}, {}]");
@@ -283,8 +271,8 @@ TEST_F(PropagateTest, DataAndTensorParallel) {
   Transformer t;
   t.fusedQkv = true;
   t.build();
-  t.megatron(axes(mesh, {"col"}));
-  t.dataParallel(axes(mesh, {"data"}));
+  t.megatron(wholeAxes(mesh, {"col"}));
+  t.dataParallel(wholeAxes(mesh, {"data"}));
   Propagation result = t.b.run(mesh);
   EXPECT_EQ(countCollectives(result, mesh), "all_reduce{col} x 5");
   EXPECT_EQ(sumPayload(result, t.b.graph, StepKind::AllReduce),
@@ -299,8 +287,8 @@ TEST_F(PropagateTest, ThreeDimensional) {
   GraphBuilder b;
   int64_t m = 64, width = 32, hidden = 128;
   int x = b.input("x", {m, width});
-  b.pinDim(x, 0, axes(mesh, {"data", "depth"}));
-  b.pinDim(x, 1, axes(mesh, {"col"}));
+  b.pinDim(x, 0, wholeAxes(mesh, {"data", "depth"}));
+  b.pinDim(x, 1, wholeAxes(mesh, {"col"}));
   int at = x;
   for (int i = 0; i < 4; ++i) {
     std::string name = "fc" + std::to_string(i);
@@ -309,10 +297,10 @@ TEST_F(PropagateTest, ThreeDimensional) {
     const char *nAxis = i % 2 ? "col" : "row";
     int weight = b.state(name + ".weight", {k, n});
     at = b.linear(name, at, n, weight);
-    b.pinFactor(name, "k", axes(mesh, {kAxis}));
-    b.pinFactor(name, "n", axes(mesh, {nAxis}));
-    b.pinDim(weight, 0, axes(mesh, {kAxis, "depth"}), false);
-    b.pinDim(weight, 1, axes(mesh, {nAxis}), false);
+    b.pinFactor(name, "k", wholeAxes(mesh, {kAxis}));
+    b.pinFactor(name, "n", wholeAxes(mesh, {nAxis}));
+    b.pinDim(weight, 0, wholeAxes(mesh, {kAxis, "depth"}), false);
+    b.pinDim(weight, 1, wholeAxes(mesh, {nAxis}), false);
     at = b.unary(name + ".act", at);
   }
   b.output(at);
@@ -336,12 +324,12 @@ TEST_F(PropagateTest, OddChainNeedsOneReshard) {
   GraphBuilder b;
   int x = b.input("x", {64, 64});
   int at = x = b.linear("stem", x, 64);
-  b.pinFactor("stem", "n", axes(mesh, {"col"}));
+  b.pinFactor("stem", "n", wholeAxes(mesh, {"col"}));
   for (int i = 0; i < 3; ++i) {
     std::string name = "fc" + std::to_string(i);
     at = b.unary(name + ".act", b.linear(name, at, 64));
-    b.pinFactor(name, "k", axes(mesh, {i % 2 ? "row" : "col"}));
-    b.pinFactor(name, "n", axes(mesh, {i % 2 ? "col" : "row"}));
+    b.pinFactor(name, "k", wholeAxes(mesh, {i % 2 ? "row" : "col"}));
+    b.pinFactor(name, "n", wholeAxes(mesh, {i % 2 ? "col" : "row"}));
   }
   int sum = b.add("sum", x, at);
   b.output(sum);
@@ -438,11 +426,11 @@ TEST_F(PropagateTest, OrderOfOpsDoesNotMatter) {
     t.parallelBlocks = round & 4;
     t.kvHeads = t.fusedQkv || (round & 8) ? 8 : 2;
     t.build();
-    t.megatron(axes(mesh, {"col"}));
-    t.dataParallel(axes(mesh, {"data"}));
+    t.megatron(wholeAxes(mesh, {"col"}));
+    t.dataParallel(wholeAxes(mesh, {"data"}));
     if (round >= 4)
       for (int residual : t.residuals)
-        t.b.pinDim(residual, 1, axes(mesh, {"col"}));
+        t.b.pinDim(residual, 1, wholeAxes(mesh, {"col"}));
     // Some strange pins: conflicts everywhere.
     for (int i = 0; i < 6; ++i) {
       int op = static_cast<int>(random() % t.b.graph.ops.size());
@@ -451,7 +439,7 @@ TEST_F(PropagateTest, OrderOfOpsDoesNotMatter) {
       t.b.pins.factors.push_back(
           {op, factor,
            DimLayout::split(rule.factors[factor].size,
-                            axes(mesh, {random() % 2 ? "row" : "col"})),
+                            wholeAxes(mesh, {random() % 2 ? "row" : "col"})),
            PinLevel::User, "strange", false});
     }
     Propagation first = t.b.run(mesh);
