@@ -361,6 +361,10 @@ Propagation GraphBuilder::run(const Mesh &mesh, int latencyMicros) const {
   options.cost = ringCost(latencyMicros * 1e-6, 5e9);
   Propagation result = propagate(graph, mesh, pins, options);
   // What every result must satisfy, whatever was asked.
+  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+    auto fault = findFault(result.tensors[t], graph.tensors[t].shape, mesh);
+    EXPECT_FALSE(fault) << graph.tensors[t].name << ": " << *fault;
+  }
   std::vector<std::vector<Layout>> seen(graph.ops.size());
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     const GraphOp &op = graph.ops[i];

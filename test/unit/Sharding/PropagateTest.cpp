@@ -415,11 +415,31 @@ TEST_F(PropagateTest, PartialMaximumPassesReshape) {
             "[{}, {}], partial max {col}");
 }
 
+/// Conflicts everywhere.
+void addStrangePins(GraphBuilder &b, const Mesh &mesh, std::mt19937 &random) {
+  auto axis = [&] { return wholeAxes(mesh, {random() % 2 ? "row" : "col"}); };
+  for (int i = 0; i < 5; ++i) {
+    int op = static_cast<int>(random() % b.graph.ops.size());
+    const Rule &rule = b.graph.ops[op].rule;
+    int factor = static_cast<int>(random() % rule.factors.size());
+    b.pins.factors.push_back(
+        {op, factor, DimLayout::split(rule.factors[factor].size, axis()),
+         PinLevel::User, "strange", i % 2 == 0, i == 1});
+    int tensor = static_cast<int>(random() % b.graph.tensors.size());
+    const std::vector<int64_t> &shape = b.graph.tensors[tensor].shape;
+    if (shape.empty())
+      continue;
+    int dim = static_cast<int>(random() % shape.size());
+    b.pins.tensors.push_back({tensor, dim, DimLayout::split(shape[dim], axis()),
+                              PinLevel::User, "strange", i % 2 == 0, i != 3});
+  }
+}
+
 /// The result is the same however the ops are numbered.
 TEST_F(PropagateTest, OrderOfOpsDoesNotMatter) {
   Mesh mesh({{"data", 2}, {"row", 2}, {"col", 4}});
   std::mt19937 random(3);
-  for (int round = 0; round < 8; ++round) {
+  for (int round = 0; round < 24; ++round) {
     Transformer t;
     t.fusedQkv = round & 1;
     t.gated = round & 2;
@@ -428,20 +448,11 @@ TEST_F(PropagateTest, OrderOfOpsDoesNotMatter) {
     t.build();
     t.megatron(wholeAxes(mesh, {"col"}));
     t.dataParallel(wholeAxes(mesh, {"data"}));
-    if (round >= 4)
+    if (round & 16)
       for (int residual : t.residuals)
         t.b.pinDim(residual, 1, wholeAxes(mesh, {"col"}));
-    // Some strange pins: conflicts everywhere.
-    for (int i = 0; i < 6; ++i) {
-      int op = static_cast<int>(random() % t.b.graph.ops.size());
-      const Rule &rule = t.b.graph.ops[op].rule;
-      int factor = static_cast<int>(random() % rule.factors.size());
-      t.b.pins.factors.push_back(
-          {op, factor,
-           DimLayout::split(rule.factors[factor].size,
-                            wholeAxes(mesh, {random() % 2 ? "row" : "col"})),
-           PinLevel::User, "strange", false});
-    }
+    if (round % 4 == 3)
+      addStrangePins(t.b, mesh, random);
     Propagation first = t.b.run(mesh);
     std::vector<int> order(t.b.graph.ops.size());
     std::iota(order.begin(), order.end(), 0);
