@@ -23,6 +23,12 @@ public:
 
   llvm::Error run() {
     checkRanks();
+    for (const Port &port : program.inputs)
+      checkLayout("input", port.name, port.shape, port.layout, port.dtype);
+    for (const Port &port : program.outputs)
+      checkLayout("output", port.name, port.shape, port.layout, port.dtype);
+    for (const State &state : program.states)
+      checkLayout("state", state.name, state.shape, state.layout, state.dtype);
     for (size_t s = 0; s < program.stages.size() && fault.empty(); ++s)
       checkStage(static_cast<int32_t>(s));
     if (fault.empty())
@@ -111,6 +117,18 @@ private:
     return last + 1;
   }
   void checkRanks();
+  void checkLayout(const char *kind, const std::string &name,
+                   const Shape &shape, const sharding::Layout &layout,
+                   DType dtype) {
+    where = std::string(kind) + " '" + name + "': ";
+    if (std::optional<std::string> why =
+            sharding::findFault(layout, shape, program.mesh))
+      require(false, *why);
+    else if (require(layout.partial.empty(), "it is partial"))
+      require(bytesOf(dtype, shape) >= 0 &&
+                  bytesOf(dtype, layout.localShape()) >= 0,
+              "its size is impossible");
+  }
   void checkStage(int32_t index);
   void checkBuffers();
   void checkGroups();
