@@ -99,7 +99,8 @@ ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc,
     wanted.x = withAnyFormat(plain.x);
   if (!isChannelsLast(desc.y))
     wanted.y = withAnyFormat(plain.y);
-  DnnlAttr attr = makeDnnlAttr(desc.activation, nullptr, desc.hasResidual);
+  DnnlAttr attr = makeDnnlAttr(desc.activation, nullptr, desc.hasResidual,
+                               desc.activationLast);
   DnnlPrimitiveDesc primitive = makePrimitive(desc, wanted, attr.get());
   if (!primitive)
     return nullptr;

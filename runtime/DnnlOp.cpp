@@ -94,8 +94,30 @@ std::string dnnlFormatKey(const dnnl_memory_desc_t &desc) {
   return key;
 }
 
+static void appendActivation(dnnl_post_ops_t ops, Activation activation) {
+  auto eltwise = [&](dnnl_alg_kind_t kind, float alpha = 0) {
+    dnnl_post_ops_append_eltwise(ops, 1, kind, alpha, 0);
+  };
+  switch (activation) {
+  case Activation::None:
+    return;
+  case Activation::Relu:
+    return eltwise(dnnl_eltwise_relu);
+  case Activation::GeluErf:
+    return eltwise(dnnl_eltwise_gelu_erf);
+  case Activation::GeluTanh:
+    return eltwise(dnnl_eltwise_gelu_tanh);
+  case Activation::Silu:
+    return eltwise(dnnl_eltwise_swish, 1);
+  case Activation::Tanh:
+    return eltwise(dnnl_eltwise_tanh);
+  case Activation::Sigmoid:
+    return eltwise(dnnl_eltwise_logistic);
+  }
+}
+
 DnnlAttr makeDnnlAttr(Activation activation, const dnnl_memory_desc_t *residual,
-                      bool residualIsDestination) {
+                      bool residualIsDestination, bool activationLast) {
   dnnl_primitive_attr_t attr = nullptr;
   dnnl_primitive_attr_create(&attr);
   DnnlAttr result(attr);
@@ -103,35 +125,14 @@ DnnlAttr makeDnnlAttr(Activation activation, const dnnl_memory_desc_t *residual,
   dnnl_post_ops_t ops = nullptr;
   dnnl_post_ops_create(&ops);
   DnnlPostOps owner(ops);
-  auto eltwise = [&](dnnl_alg_kind_t kind, float alpha = 0) {
-    dnnl_post_ops_append_eltwise(ops, 1, kind, alpha, 0);
-  };
-  switch (activation) {
-  case Activation::None:
-    break;
-  case Activation::Relu:
-    eltwise(dnnl_eltwise_relu);
-    break;
-  case Activation::GeluErf:
-    eltwise(dnnl_eltwise_gelu_erf);
-    break;
-  case Activation::GeluTanh:
-    eltwise(dnnl_eltwise_gelu_tanh);
-    break;
-  case Activation::Silu:
-    eltwise(dnnl_eltwise_swish, 1);
-    break;
-  case Activation::Tanh:
-    eltwise(dnnl_eltwise_tanh);
-    break;
-  case Activation::Sigmoid:
-    eltwise(dnnl_eltwise_logistic);
-    break;
-  }
+  if (!activationLast)
+    appendActivation(ops, activation);
   if (residualIsDestination)
     dnnl_post_ops_append_sum(ops, 1);
   else if (residual)
     dnnl_post_ops_append_binary(ops, dnnl_binary_add, residual);
+  if (activationLast)
+    appendActivation(ops, activation);
   dnnl_primitive_attr_set_post_ops(attr, ops);
   return result;
 }
@@ -199,9 +200,12 @@ llvm::Error DnnlOp::addReorder(const dnnl_memory_desc_t &from, DnnlPlace source,
       &desc, &from, dnnlCpuEngine(), &to, dnnlCpuEngine(), attr.get());
   if (status != dnnl_success)
     return dnnlError(status, "creating a reorder");
-  return addPrimitive(
-      DnnlPrimitiveDesc(desc),
-      {{DNNL_ARG_FROM, from, source}, {DNNL_ARG_TO, to, destination}});
+  if (llvm::Error error = addPrimitive(
+          DnnlPrimitiveDesc(desc),
+          {{DNNL_ARG_FROM, from, source}, {DNNL_ARG_TO, to, destination}}))
+    return error;
+  steps.back().isCopy = dnnl_memory_desc_equal(&from, &to);
+  return llvm::Error::success();
 }
 
 llvm::Expected<DnnlPlace> DnnlOp::addConstant(const ConstantOperand &constant,
@@ -250,16 +254,18 @@ llvm::Error DnnlOp::finish() {
 
 llvm::Error DnnlOp::execute(void *const *arguments, void *workspace) {
   for (Step &step : steps) {
-    for (size_t i = 0; i < step.places.size(); ++i) {
-      const DnnlPlace &place = step.places[i];
-      void *address = place.address;
+    auto addressOf = [&](const DnnlPlace &place) -> void * {
       if (place.kind == DnnlPlace::Argument)
-        address = arguments[place.value];
-      else if (place.kind == DnnlPlace::Workspace)
-        address = static_cast<char *>(workspace) + place.value;
-      dnnl_memory_set_data_handle_v2(step.memories[i].get(), address,
-                                     stream.get());
-    }
+        return arguments[place.value];
+      if (place.kind == DnnlPlace::Workspace)
+        return static_cast<char *>(workspace) + place.value;
+      return place.address;
+    };
+    if (step.isCopy && addressOf(step.places[0]) == addressOf(step.places[1]))
+      continue;
+    for (size_t i = 0; i < step.places.size(); ++i)
+      dnnl_memory_set_data_handle_v2(step.memories[i].get(),
+                                     addressOf(step.places[i]), stream.get());
     dnnl_status_t status = dnnl_primitive_execute(
         step.primitive.get(), stream.get(),
         static_cast<int>(step.arguments.size()), step.arguments.data());

@@ -50,9 +50,9 @@ dnnl_memory_desc_t withAnyFormat(const dnnl_memory_desc_t &desc);
 /// The text that tells formats apart.
 std::string dnnlFormatKey(const dnnl_memory_desc_t &desc);
 /// Scratchpad in the caller's hands; post-operations activation, then addition
-/// of `residual` where it is not null.
+/// of `residual` where it is not null; the reverse with `activationLast`.
 DnnlAttr makeDnnlAttr(Activation activation, const dnnl_memory_desc_t *residual,
-                      bool residualIsDestination);
+                      bool residualIsDestination, bool activationLast = false);
 /// Null when oneDNN has no implementation, or only its slow reference.
 DnnlPrimitiveDesc makeDnnlPrimitiveDesc(const_dnnl_op_desc_t op,
                                         const dnnl_primitive_attr *attr);
@@ -101,6 +101,8 @@ private:
     std::vector<dnnl_exec_arg_t> arguments;
     std::vector<DnnlMemory> memories;
     std::vector<DnnlPlace> places;
+    /// Does nothing when its two operands are one.
+    bool isCopy = false;
   };
 
   std::vector<Step> steps;

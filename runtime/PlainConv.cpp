@@ -139,9 +139,12 @@ private:
         S sum = sums[r * outChannels + o];
         if (bias)
           sum += widen<S>(bias[channel]);
-        sum = applyActivation(desc.activation, sum);
+        if (!desc.activationLast)
+          sum = applyActivation(desc.activation, sum);
         if (residual)
           sum += widen<S>(residual[at]);
+        if (desc.activationLast)
+          sum = applyActivation(desc.activation, sum);
         y[at] = narrow<T>(sum);
       }
   }

@@ -46,6 +46,22 @@ static void splitActivations(Block &block) {
   }
 }
 
+/// The activation after a convolution and the sum with its residual.
+static void absorbActivations(Block &block) {
+  for (Operation &op : block) {
+    auto conv = dyn_cast<ConvOp>(op);
+    if (!conv || !conv.getResidual() || conv.getActivation() ||
+        !conv->hasOneUse())
+      continue;
+    auto unary = dyn_cast<UnaryOp>(*conv->user_begin());
+    if (!unary || !libraryActivation(unary.getKind()))
+      continue;
+    conv.setActivation(unary.getKind());
+    conv->setAttr(kActivationLast, UnitAttr::get(conv.getContext()));
+    unary.getResult().replaceAllUsesWith(conv.getResult());
+  }
+}
+
 /// A result that is only wanted transposed is written so.
 static void absorbTransposes(Block &block) {
   for (Operation &op : block) {
@@ -216,6 +232,7 @@ void fuse(ProgramOp program, bool separately) {
   Block &block = program.getBody().front();
   removeUnused(block);
   splitActivations(block);
+  absorbActivations(block);
   putChannelsLast(block);
   absorbTransposes(block);
   removeUnused(block);

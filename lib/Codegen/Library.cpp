@@ -240,6 +240,7 @@ private:
     }
     if (auto kind = conv.getActivation())
       out.activation = *libraryActivation(*kind);
+    out.activationLast = conv->hasAttr(kActivationLast);
     call.desc = out;
   }
   void buildFor(ConvTransposeOp conv) {

@@ -35,6 +35,9 @@ inline constexpr llvm::StringLiteral kResultPermutation =
     "ax.result_permutation";
 bool canPermuteResult(mlir::Operation *op);
 
+/// On a convolution: its activation comes after the residual.
+inline constexpr llvm::StringLiteral kActivationLast = "ax.activation_last";
+
 /// The activation as a library does it; nothing when it has none like it.
 std::optional<rt::Activation> libraryActivation(UnaryKind kind);
 

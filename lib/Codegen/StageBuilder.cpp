@@ -236,6 +236,7 @@ private:
                       : static_cast<bool>(value.getDefiningOp<ConstantOp>());
     });
     assert(call.wantsDense.empty() && "fusion makes operands dense");
+    reuseResidual(op, call);
     rt::LibraryCommand command;
     command.desc = call.desc;
     for (const LibraryCall::Argument &argument : call.arguments) {
@@ -246,6 +247,26 @@ private:
     }
     add(std::move(command), nameOf(op), bytesMoved(op));
     return llvm::Error::success();
+  }
+
+  /// The result goes where the residual was, if nothing else wants that.
+  void reuseResidual(Operation *op, const LibraryCall &call) {
+    Value residual, result = op->getResult(0);
+    if (auto linear = dyn_cast<LinearOp>(op)) {
+      const auto &matmul = std::get<rt::MatmulDesc>(call.desc);
+      if (matmul.hasResidual && matmul.residual == matmul.c)
+        residual = linear.getResidual();
+    } else if (auto conv = dyn_cast<ConvOp>(op)) {
+      residual = conv.getResidual();
+    }
+    if (!residual)
+      return;
+    Value base = viewOf(residual).base;
+    unsigned uses = 0;
+    for (const LibraryCall::Argument &argument : call.arguments)
+      uses += argument.base == base;
+    if (uses == 1 && canReplace(residual, result))
+      buffers[result] = buffers.lookup(base);
   }
 
   int32_t groupSetOf(const sharding::SubAxes &axes) {

@@ -62,7 +62,8 @@ struct MatmulDesc {
 };
 
 /// Convolution, or with `transposed` its gradient in x ("deconvolution").
-/// Arguments: x, w, [bias], [residual], y; y = act(conv + bias) + residual.
+/// Arguments: x, w, [bias], [residual], y; y = act(conv + bias) + residual, or
+/// with `activationLast` act(conv + bias + residual).
 /// Strides of x and y choose NCHW, NHWC or any other order.
 struct ConvDesc {
   /// x: [batch, channels, spatial...], 1 to 3 spatial dimensions;
@@ -74,9 +75,10 @@ struct ConvDesc {
   bool transposed = false;
   /// [out channels], dense, of y's type.
   bool hasBias = false;
-  /// Sizes and strides of y.
+  /// Sizes and strides of y; may be y itself (same buffer and offset).
   bool hasResidual = false;
   Activation activation = Activation::None;
+  bool activationLast = false;
   bool constantW = false;
 
   bool operator==(const ConvDesc &o) const;
