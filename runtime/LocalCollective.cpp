@@ -8,11 +8,10 @@
 // for even and odd runs: who publishes run n + 2 has finished run n + 1, for
 // which everybody had published, and so finished reading run n.
 //
-// Large ones are read in place. An all-reduce then has two steps: member i
-// reduces the i-th slice of all sources into its scratch memory (done), and
-// everybody copies the slices together. Scratch is overwritten in the next run,
-// after everybody has published, thus finished, too. The other collectives wait
-// at the end until every member has read (done).
+// Large ones are read in place, and all wait at the end until every member is
+// done. In an all-reduce member i reduces the i-th slice of all sources and
+// writes it to every destination, so that each element is moved once. (A source
+// that is a destination too is safe: nobody else reads its i-th slice.)
 //
 //===----------------------------------------------------------------------===//
 
@@ -58,9 +57,10 @@ private:
   void addScratch(int64_t bytes);
   void waitForAll(WaitWord LocalMember::*word, llvm::Error &error);
   void runPieces();
-  void reduceRange(int64_t begin, int64_t end, void *destination);
+  /// Elements begin .. end of all sources, to `destinations`.
+  void reduceRange(int64_t begin, int64_t end,
+                   llvm::MutableArrayRef<void *> destinations);
   void reduceSlice();
-  void copySlices();
   /// Element range that member `index` reduces.
   std::pair<int64_t, int64_t> slice(int32_t index) const;
 
@@ -77,6 +77,7 @@ private:
   /// One entry per member, filled in each run.
   std::vector<const uint8_t *> sources;
   std::vector<const void *> operands;
+  std::vector<void *> results;
 };
 
 LocalCollective::LocalCollective(std::shared_ptr<LocalWorld> worldIn,
@@ -86,18 +87,15 @@ LocalCollective::LocalCollective(std::shared_ptr<LocalWorld> worldIn,
       state(std::move(stateIn)),
       plan(planCollective(state->spec, group->getSize(), group->getIndex())),
       sources(static_cast<size_t>(group->getSize())),
-      operands(static_cast<size_t>(group->getSize())) {
+      operands(static_cast<size_t>(group->getSize())),
+      results(static_cast<size_t>(group->getSize())) {
   reduce = vectorKernels().reduce[static_cast<int>(spec().reduce)]
                                  [static_cast<int>(spec().dtype)];
   int64_t bytes = sourceBytes(spec());
   numElements = bytes / byteSize(spec().dtype);
   staged = bytes <= stagedBytes;
-  if (staged) {
+  if (staged)
     addScratch(2 * static_cast<int64_t>(llvm::alignTo(bytes, alignment)));
-  } else if (spec().kind == CollectiveKind::AllReduce) {
-    auto [begin, end] = slice(group->getIndex());
-    addScratch((end - begin) * byteSize(spec().dtype));
-  }
 }
 
 void LocalCollective::addScratch(int64_t bytes) {
@@ -130,6 +128,7 @@ llvm::Error LocalCollective::start(const void *source, void *to) {
     published = copy;
   }
   me.sources[runs % 2] = published;
+  me.destination = destination;
   me.ready.set(runs);
   return llvm::Error::success();
 }
@@ -153,22 +152,19 @@ llvm::Error LocalCollective::wait() {
   for (int32_t i = 0; i < numMembers(); ++i)
     sources[static_cast<size_t>(i)] =
         static_cast<const uint8_t *>(member(i).sources[runs % 2]);
-  bool allReduce = spec().kind == CollectiveKind::AllReduce;
-  if (!allReduce)
+  if (spec().kind != CollectiveKind::AllReduce) {
     runPieces();
-  else if (staged)
-    reduceRange(0, numElements, destination);
-  else
+  } else if (staged) {
+    void *to = destination;
+    reduceRange(0, numElements, to);
+  } else {
     reduceSlice();
+  }
   if (staged)
     return llvm::Error::success();
   self().done.set(runs);
   waitForAll(&LocalMember::done, error);
-  if (error)
-    return error;
-  if (allReduce)
-    copySlices();
-  return llvm::Error::success();
+  return error;
 }
 
 void LocalCollective::runPieces() {
@@ -181,32 +177,32 @@ void LocalCollective::runPieces() {
     }
     int64_t size = byteSize(spec().dtype);
     piece.box.forEachRun([&](int64_t from, int64_t to, int64_t bytes) {
-      reduceRange(from / size, (from + bytes) / size, destination + to);
+      void *address = destination + to;
+      reduceRange(from / size, (from + bytes) / size, address);
     });
   }
 }
 
-void LocalCollective::reduceRange(int64_t begin, int64_t end, void *to) {
+void LocalCollective::reduceRange(int64_t begin, int64_t end,
+                                  llvm::MutableArrayRef<void *> destinations) {
   int64_t size = byteSize(spec().dtype);
   for (size_t i = 0; i < sources.size(); ++i)
     operands[i] = sources[i] + begin * size;
-  reduce(operands.data(), numMembers(), to, end - begin);
+  reduce(operands.data(), numMembers(), destinations.data(),
+         static_cast<int32_t>(destinations.size()), end - begin);
 }
 
 void LocalCollective::reduceSlice() {
   auto [begin, end] = slice(group->getIndex());
-  reduceRange(begin, end, self().alignedScratch);
-}
-
-void LocalCollective::copySlices() {
-  int64_t size = byteSize(spec().dtype);
+  int64_t offset = begin * byteSize(spec().dtype);
+  // Each member starts with its own destination, so that they do not all write
+  // to the same one.
   for (int32_t i = 0; i < numMembers(); ++i) {
-    int32_t from = (group->getIndex() + i) % numMembers();
-    auto [begin, end] = slice(from);
-    if (begin < end)
-      std::memcpy(destination + begin * size, member(from).alignedScratch,
-                  static_cast<size_t>((end - begin) * size));
+    int32_t to = (group->getIndex() + i) % numMembers();
+    results[static_cast<size_t>(i)] =
+        static_cast<uint8_t *>(member(to).destination) + offset;
   }
+  reduceRange(begin, end, results);
 }
 
 } // namespace

@@ -21,6 +21,8 @@ struct alignas(64) LocalMember {
   WaitWord done;
   /// Of run n: sources[n % 2]; a slow member may still look at the last one.
   const void *sources[2] = {};
+  /// Where others write to, if they do.
+  void *destination = nullptr;
   /// Owned; sized by the member when it prepares.
   std::vector<uint8_t> scratch;
   uint8_t *alignedScratch = nullptr;

@@ -13,10 +13,11 @@
 
 namespace ax::rt {
 
-/// sources[0] op sources[1] op ...: always in this order, element by element.
-/// The destination may be one of the sources.
+/// sources[0] op sources[1] op ...: always in this order, element by element,
+/// to every destination. Destinations may be sources.
 using ReduceFn = void (*)(const void *const *sources, int32_t numSources,
-                          void *destination, int64_t count);
+                          void *const *destinations, int32_t numDestinations,
+                          int64_t count);
 
 enum class ReduceOp { Sum, Max, Min };
 constexpr int numReduceOps = 3;
