@@ -1,13 +1,14 @@
 //===- Listing.cpp - A program's commands as text -------------------------===//
-#include "Listing.h"
+#include "ax/Session/Session.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/raw_ostream.h"
 
 using namespace ax;
 using namespace ax::rt;
 
-static const char *toString(Space space) {
+static const char *spaceName(Space space) {
   switch (space) {
   case Space::Arena:
     return "arena";
@@ -62,7 +63,7 @@ void ax::printListing(const Program &program, llvm::raw_ostream &os) {
        << " bytes\n";
     for (auto [number, buffer] : llvm::enumerate(stage.buffers))
       os << llvm::formatv("  b{0} = {1} {2}, {3} bytes, {4}\n", number,
-                          toString(buffer.space),
+                          spaceName(buffer.space),
                           buffer.space == Space::Arena ? buffer.offset
                                                        : buffer.index,
                           buffer.bytes, buffer.name);
@@ -72,4 +73,17 @@ void ax::printListing(const Program &program, llvm::raw_ostream &os) {
       os << ") " << command.name << '\n';
     }
   }
+}
+
+int64_t ax::countFlops(const Program &program) {
+  int64_t flops = 0;
+  for (const StageProgram &stage : program.stages) {
+    int64_t once = 0;
+    for (const Command &command : stage.commands)
+      if (auto *library = std::get_if<LibraryCommand>(&command.body))
+        once += rt::countFlops(library->desc);
+    flops += once * static_cast<int64_t>(stage.ranks.size()) *
+             static_cast<int64_t>(stage.schedule.size());
+  }
+  return flops;
 }

@@ -50,6 +50,10 @@ struct Flags {
                           cl::value_desc("N"), cl::cat(category)};
   cl::opt<int64_t> iterations{"iterations", cl::desc("Runs to measure"),
                               cl::value_desc("N"), cl::cat(category)};
+  cl::opt<int64_t> inFlight{
+      "in-flight",
+      cl::desc("Runs at the same time, when measuring (one per stage)"),
+      cl::value_desc("N"), cl::cat(category)};
   cl::opt<std::string> json{"json", cl::desc("Measurements as JSON"),
                             cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<int32_t> threads{"threads-per-rank",
@@ -63,6 +67,9 @@ struct Flags {
       cl::value_desc("SECONDS"), cl::init(60), cl::cat(category)};
   cl::opt<std::string> cache{"cache-dir", cl::desc("Folder of compiled kernels"),
                              cl::value_desc("DIR"), cl::cat(category)};
+  cl::opt<bool> listing{"list-commands",
+                        cl::desc("Print what every stage does, and stop"),
+                        cl::cat(category)};
   cl::opt<bool> separate{"separate-kernels",
                          cl::desc("No fusion: every operation is a kernel"),
                          cl::cat(category)};
@@ -73,8 +80,8 @@ llvm::Error usage(const llvm::Twine &message) {
 }
 
 llvm::Error check(const RunOptions &options) {
-  if (options.warmup < 0 || options.iterations < 0)
-    return usage("--warmup and --iterations must not be negative");
+  if (options.warmup < 0 || options.iterations < 0 || options.inFlight < 0)
+    return usage("--warmup, --iterations and --in-flight must not be negative");
   if (options.session.threadsPerRank < 1)
     return usage("--threads-per-rank must be at least 1");
   if (!(options.rtol >= 0) || !(options.atol >= 0))
@@ -112,6 +119,8 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   options.atol = flags.atol;
   options.warmup = flags.warmup;
   options.iterations = flags.iterations;
+  options.inFlight = flags.inFlight;
+  options.listing = flags.listing;
   options.json = flags.json;
   options.trace = flags.trace;
   options.session.weights = flags.weights;
@@ -123,6 +132,6 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   options.session.separateKernels = flags.separate;
   options.session.trace = !flags.trace.empty();
   if (llvm::Error error = check(options))
-    return std::move(error);
+    return error;
   return options;
 }

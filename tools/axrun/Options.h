@@ -24,6 +24,9 @@ struct RunOptions {
   int64_t iterations = 0;
   std::string json;
   std::string trace;
+  /// Requests submitted before the first is waited for.
+  int64_t inFlight = 0;
+  bool listing = false;
 };
 
 /// Parses the command line; fails with code Usage. `--help` and `--version`

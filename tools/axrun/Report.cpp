@@ -51,7 +51,8 @@ std::string ax::describe(const Measurement &measurement) {
 }
 
 std::string ax::toJSON(const Measurement &measurement,
-                       const rt::Program &program) {
+                       const rt::Executor &executor) {
+  const rt::Program &program = executor.getProgram();
   std::vector<double> seconds = sorted(measurement);
   llvm::json::Array stages;
   for (const rt::StageProgram &stage : program.stages)
@@ -60,6 +61,21 @@ std::string ax::toJSON(const Measurement &measurement,
         {"ranks", static_cast<int64_t>(stage.ranks.size())},
         {"commands", static_cast<int64_t>(stage.commands.size())},
         {"arena_bytes", stage.arenaBytes}});
+  llvm::json::Array memory;
+  for (const rt::RankMemory &rank : executor.getMemory())
+    memory.push_back(llvm::json::Object{{"arena_bytes", rank.arenaBytes},
+                                        {"buffer_bytes", rank.bufferBytes},
+                                        {"state_bytes", rank.stateBytes}});
+  llvm::json::Array commands;
+  for (const rt::CommandTime &command : executor.getCommandTimes())
+    commands.push_back(llvm::json::Object{
+        {"stage", command.stage},
+        {"name", command.name},
+        {"what", command.what},
+        {"flops", command.flops},
+        {"bytes", command.bytes},
+        {"executions", command.executions},
+        {"seconds", std::chrono::duration<double>(command.total).count()}});
   llvm::json::Object report{
       {"iterations", static_cast<int64_t>(seconds.size())},
       {"median_ms", 1e3 * median(seconds)},
@@ -71,7 +87,9 @@ std::string ax::toJSON(const Measurement &measurement,
       {"flops_per_second", measurement.flops * perSecond(measurement)},
       {"load_seconds", measurement.loadSeconds},
       {"ranks", program.mesh.numRanks()},
-      {"stages", std::move(stages)}};
+      {"stages", std::move(stages)},
+      {"memory", std::move(memory)},
+      {"commands", std::move(commands)}};
   std::string text;
   llvm::raw_string_ostream(text)
       << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(report)));

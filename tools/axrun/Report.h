@@ -16,7 +16,8 @@ struct Measurement {
 };
 
 std::string describe(const Measurement &measurement);
-std::string toJSON(const Measurement &measurement, const rt::Program &program);
+std::string toJSON(const Measurement &measurement,
+                   const rt::Executor &executor);
 
 } // namespace ax
 

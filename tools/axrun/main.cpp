@@ -42,6 +42,43 @@ static llvm::Expected<bool> check(const RunOptions &options,
   return agrees;
 }
 
+/// Runs that are measured: several in flight, so that every stage of a pipeline
+/// has something to do.
+static llvm::Error measure(const RunOptions &options, rt::Executor &executor,
+                           const std::vector<HostTensor> &inputs,
+                           Measurement &measurement) {
+  int64_t inFlight =
+      options.inFlight
+          ? options.inFlight
+          : static_cast<int64_t>(executor.getProgram().stages.size());
+  std::vector<std::unique_ptr<rt::Request>> requests;
+  for (int64_t i = 0; i < std::min(inFlight, options.iterations); ++i) {
+    auto request = executor.createRequest();
+    if (!request)
+      return request.takeError();
+    (*request)->inputs = inputs;
+    requests.push_back(std::move(*request));
+  }
+  Clock::time_point start = Clock::now();
+  auto numRequests = static_cast<int64_t>(requests.size());
+  for (int64_t i = 0; i < options.iterations + numRequests; ++i) {
+    if (numRequests == 0)
+      break;
+    rt::Request &request = *requests[i % numRequests];
+    if (i >= numRequests) {
+      if (llvm::Error error = executor.wait(request))
+        return error;
+      measurement.seconds.push_back(
+          std::chrono::duration<double>(request.duration).count());
+    }
+    if (i < options.iterations)
+      if (llvm::Error error = executor.submit(request))
+        return error;
+  }
+  measurement.totalSeconds = secondsSince(start);
+  return llvm::Error::success();
+}
+
 static llvm::Expected<ExitCode> run(const RunOptions &options) {
   Clock::time_point start = Clock::now();
   auto session = Session::load(options.plan, options.session);
@@ -49,42 +86,41 @@ static llvm::Expected<ExitCode> run(const RunOptions &options) {
     return session.takeError();
   Measurement measurement;
   measurement.loadSeconds = secondsSince(start);
-  auto inputs = readInputs(options, (*session)->getInputs());
+  const rt::Program &program = (*session)->getProgram();
+  if (options.listing) {
+    printListing(program, llvm::outs());
+    return ExitCode::Success;
+  }
+  auto inputs = readInputs(options, program.inputs);
   if (!inputs)
     return inputs.takeError();
-  auto expected = readExpected(options, (*session)->getOutputs());
+  auto expected = readExpected(options, program.outputs);
   if (!expected)
     return expected.takeError();
 
-  llvm::Expected<std::vector<HostTensor>> outputs = (*session)->run(*inputs);
+  rt::Executor &executor = (*session)->getExecutor();
+  llvm::Expected<std::vector<HostTensor>> outputs = executor.run(*inputs);
   for (int64_t i = 0; outputs && i < options.warmup; ++i)
-    outputs = (*session)->run(*inputs);
-  start = Clock::now();
-  for (int64_t i = 0; outputs && i < options.iterations; ++i) {
-    Clock::time_point began = Clock::now();
-    outputs = (*session)->run(*inputs);
-    measurement.seconds.push_back(secondsSince(began));
-  }
-  measurement.totalSeconds = secondsSince(start);
-  if (!options.trace.empty())
-    if (llvm::Error error =
-            writeFileAtomically(options.trace, (*session)->takeTrace()))
-      return llvm::joinErrors(outputs.takeError(), std::move(error));
+    outputs = executor.run(*inputs);
   if (!outputs)
     return outputs.takeError();
-
-  measurement.flops = (*session)->countFlops();
+  if (llvm::Error error = measure(options, executor, *inputs, measurement))
+    return error;
+  measurement.flops = countFlops(program);
   if (options.iterations)
     llvm::errs() << "axrun: " << describe(measurement) << '\n';
+  if (!options.trace.empty())
+    if (llvm::Error error = executor.writeTrace(options.trace))
+      return error;
   if (!options.json.empty())
-    if (llvm::Error error = writeFileAtomically(
-            options.json, toJSON(measurement, (*session)->getProgram())))
-      return std::move(error);
+    if (llvm::Error error =
+            writeFileAtomically(options.json, toJSON(measurement, executor)))
+      return error;
   if (!options.output.empty())
     if (llvm::Error error =
-            writeOutputs(options.output, (*session)->getOutputs(), *outputs))
-      return std::move(error);
-  auto agrees = check(options, (*session)->getOutputs(), *outputs, *expected);
+            writeOutputs(options.output, program.outputs, *outputs))
+      return error;
+  auto agrees = check(options, program.outputs, *outputs, *expected);
   if (!agrees)
     return agrees.takeError();
   return *agrees ? ExitCode::Success : ExitCode::Differs;

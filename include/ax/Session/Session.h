@@ -7,19 +7,19 @@
 #ifndef AX_SESSION_SESSION_H
 #define AX_SESSION_SESSION_H
 
-#include "ax/Runtime/Program.h"
+#include "ax/Runtime/Executor.h"
 
-#include <memory>
-#include <string>
-#include <vector>
+namespace llvm {
+class raw_ostream;
+} // namespace llvm
 
 namespace ax {
 
 struct SessionOptions {
   /// Program of the plan to run; empty: the first.
   std::string program;
-  /// Other weights of the same names and shapes: a safetensors, npz or ONNX
-  /// external-data file; empty: those that the plan names.
+  /// Other weights, by the names and with the shapes of the plan's states: a
+  /// .safetensors or .npz file; empty: those that the plan names.
   std::string weights;
   /// Folder that the plan's weight files are relative to; empty: as the plan
   /// says.
@@ -40,26 +40,31 @@ public:
   load(const std::string &planPath, const SessionOptions &options = {});
   ~Session();
 
-  const std::vector<rt::Port> &getInputs() const;
-  const std::vector<rt::Port> &getOutputs() const;
-  /// Commands of all stages.
   const rt::Program &getProgram() const;
+  const std::vector<rt::Port> &getInputs() const {
+    return getProgram().inputs;
+  }
+  const std::vector<rt::Port> &getOutputs() const {
+    return getProgram().outputs;
+  }
+  /// For several requests in flight, traces and times.
+  rt::Executor &getExecutor();
 
   /// One step: global inputs in the order of getInputs(), with their types and
   /// shapes; global outputs.
   llvm::Expected<std::vector<HostTensor>>
   run(const std::vector<HostTensor> &inputs);
 
-  /// Floating-point operations of one step, all ranks together.
-  int64_t countFlops() const;
-  /// What ranks did since the trace was last taken, as Chrome's trace format.
-  std::string takeTrace();
-
 private:
   struct Impl;
   explicit Session(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl;
 };
+
+/// Floating-point operations of one step, all ranks together.
+int64_t countFlops(const rt::Program &program);
+/// Every stage's buffers and commands, one a line: for people.
+void printListing(const rt::Program &program, llvm::raw_ostream &os);
 
 } // namespace ax
 

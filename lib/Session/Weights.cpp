@@ -1,0 +1,147 @@
+//===- Weights.cpp - Other weights for a plan's states --------------------===//
+#include "Weights.h"
+
+#include "ax/Runtime/Npy.h"
+#include "ax/Support/Error.h"
+#include "ax/Support/MappedFile.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/JSON.h"
+
+using namespace ax;
+
+static llvm::Error badWeights(const llvm::Twine &path,
+                              const llvm::Twine &message) {
+  return makeError(ExitCode::BadInput, "weights '" + path + "': " + message);
+}
+
+static std::optional<DType> safetensorsType(llvm::StringRef name) {
+  return llvm::StringSwitch<std::optional<DType>>(name)
+      .Case("F64", DType::F64)
+      .Case("F32", DType::F32)
+      .Case("F16", DType::F16)
+      .Case("BF16", DType::BF16)
+      .Case("I64", DType::I64)
+      .Case("I32", DType::I32)
+      .Case("I16", DType::I16)
+      .Case("I8", DType::I8)
+      .Case("U64", DType::U64)
+      .Case("U32", DType::U32)
+      .Case("U16", DType::U16)
+      .Case("U8", DType::U8)
+      .Case("BOOL", DType::Bool)
+      .Default(std::nullopt);
+}
+
+/// One entry of the header; the tensor's bytes stay in the file.
+static llvm::Expected<HostTensor>
+readEntry(const llvm::json::Object &entry, const std::string &path,
+          llvm::StringRef name, const std::shared_ptr<MappedFile> &file,
+          int64_t dataStart) {
+  auto malformed = [&] {
+    return badWeights(path, "the entry of '" + name + "' is malformed");
+  };
+  std::optional<llvm::StringRef> typeName = entry.getString("dtype");
+  const llvm::json::Array *sizes = entry.getArray("shape");
+  const llvm::json::Array *offsets = entry.getArray("data_offsets");
+  if (!typeName || !sizes || !offsets || offsets->size() != 2)
+    return malformed();
+  std::optional<DType> type = safetensorsType(*typeName);
+  if (!type)
+    return badWeights(path, "'" + name + "' has the unknown element type " +
+                                *typeName);
+  Shape shape;
+  for (const llvm::json::Value &size : *sizes) {
+    if (!size.getAsInteger() || *size.getAsInteger() < 0)
+      return malformed();
+    shape.push_back(*size.getAsInteger());
+  }
+  auto begin = (*offsets)[0].getAsInteger(), end = (*offsets)[1].getAsInteger();
+  auto elements = checkedNumElements(shape, byteSize(*type));
+  if (!begin || !end || !elements || *begin < 0 || *end < *begin ||
+      *end - *begin != *elements * byteSize(*type) ||
+      *begin > file->getSize() - dataStart)
+    return malformed();
+  auto bytes = file->range(dataStart + *begin, *end - *begin);
+  if (!bytes) {
+    llvm::consumeError(bytes.takeError());
+    return malformed();
+  }
+  if (reinterpret_cast<uintptr_t>(bytes->data()) % byteSize(*type))
+    return HostTensor::fromBytes(*type, shape, *bytes);
+  return HostTensor::borrow(*type, shape, bytes->data(), file);
+}
+
+static llvm::Expected<rt::NamedTensors>
+readSafetensors(const std::string &path) {
+  auto file = MappedFile::open(path);
+  if (!file)
+    return file.takeError();
+  llvm::ArrayRef<uint8_t> bytes = (*file)->bytes();
+  uint64_t headerBytes = 0;
+  if (bytes.size() >= 8)
+    headerBytes = llvm::support::endian::read64le(bytes.data());
+  if (bytes.size() < 8 || headerBytes > bytes.size() - 8)
+    return badWeights(path, "no safetensors header");
+  auto header = llvm::json::parse(llvm::StringRef(
+      reinterpret_cast<const char *>(bytes.data()) + 8, headerBytes));
+  if (!header) {
+    llvm::consumeError(header.takeError());
+    return badWeights(path, "the header is no JSON");
+  }
+  const llvm::json::Object *entries = header->getAsObject();
+  if (!entries)
+    return badWeights(path, "the header is no JSON object");
+  rt::NamedTensors tensors;
+  for (const auto &[key, value] : *entries) {
+    llvm::StringRef name = key;
+    if (name == "__metadata__")
+      continue;
+    const llvm::json::Object *entry = value.getAsObject();
+    if (!entry)
+      return badWeights(path, "the entry of '" + name + "' is malformed");
+    auto tensor = readEntry(*entry, path, name, *file,
+                            static_cast<int64_t>(headerBytes) + 8);
+    if (!tensor)
+      return tensor.takeError();
+    tensors.emplace_back(name.str(), std::move(*tensor));
+  }
+  return tensors;
+}
+
+llvm::Error ax::useWeights(rt::Program &program, const std::string &path) {
+  llvm::StringRef name = path;
+  if (!name.ends_with(".npz") && !name.ends_with(".safetensors"))
+    return makeError(ExitCode::Usage,
+                     "--weights=" + path +
+                         ": expected a .safetensors or .npz file");
+  auto tensors =
+      name.ends_with(".npz") ? rt::readNpz(path) : readSafetensors(path);
+  if (!tensors)
+    return tensors.takeError();
+  llvm::StringMap<HostTensor *> byName;
+  for (auto &[tensorName, tensor] : *tensors)
+    byName[tensorName] = &tensor;
+  std::string faults;
+  for (rt::State &state : program.states) {
+    if (state.file.empty())
+      continue;
+    HostTensor *tensor = byName.lookup(state.name);
+    if (!tensor) {
+      faults += "\n  " + state.name + " is missing";
+      continue;
+    }
+    HostTensor wanted = HostTensor::borrow(state.dtype, state.shape, nullptr,
+                                           nullptr);
+    if (tensor->typeToString() != wanted.typeToString()) {
+      faults += "\n  " + state.name + " is " + tensor->typeToString() +
+                ", the plan has " + wanted.typeToString();
+      continue;
+    }
+    state.file.clear();
+    state.offset = 0;
+    state.value = *tensor;
+  }
+  return faults.empty() ? llvm::Error::success() : badWeights(path, faults);
+}
