@@ -93,6 +93,60 @@ struct ShrinkSplat : RewritePattern {
   }
 };
 
+/// A constant that is the same along its first dimensions, as masks expanded
+/// over the batch are, is held once where it broadcasts anyway.
+struct ShrinkRepeated : RewritePattern {
+  ShrinkRepeated(MLIRContext *context)
+      : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
+
+  static SmallVector<int64_t> distinctShape(DenseElementsAttr elements) {
+    ArrayRef<int64_t> shape = elements.getType().getShape();
+    SmallVector<int64_t> result(shape);
+    ArrayRef<char> bytes = elements.getRawData();
+    for (int64_t &size : result) {
+      // Equal to itself moved by one slice: all slices are alike.
+      size_t slice = size ? bytes.size() / size : 0;
+      if (slice == 0 || bytes.drop_front(slice) != bytes.drop_back(slice))
+        break;
+      bytes = bytes.take_front(slice);
+      size = 1;
+    }
+    return result;
+  }
+
+  LogicalResult matchAndRewrite(Operation *op,
+                                PatternRewriter &rewriter) const final {
+    if (!isElementwise(op) || op->getNumOperands() < 2)
+      return failure();
+    for (OpOperand &operand : op->getOpOperands()) {
+      DenseElementsAttr elements = constantElements(operand.get());
+      if (!elements || elements.isSplat() || elements.getNumElements() < 2 ||
+          elements.getElementType().isInteger(1))
+        continue;
+      SmallVector<int64_t> distinct = distinctShape(elements);
+      if (ArrayRef<int64_t>(distinct) == elements.getType().getShape())
+        continue;
+      FailureOr<SmallVector<int64_t>> shape = SmallVector<int64_t>(distinct);
+      for (OpOperand &other : op->getOpOperands())
+        if (&other != &operand && succeeded(shape))
+          shape = broadcastShapes(*shape, shapeOf(other.get()));
+      if (failed(shape) ||
+          ArrayRef<int64_t>(*shape) != shapeOf(op->getResult(0)))
+        continue;
+      auto type = RankedTensorType::get(distinct, elements.getElementType());
+      size_t size = elements.getRawData().size() / elements.getNumElements() *
+                    type.getNumElements();
+      auto once = DenseElementsAttr::getFromRawBuffer(
+          type, elements.getRawData().take_front(size));
+      Value constant =
+          ConstantOp::create(rewriter, operand.get().getLoc(), once);
+      rewriter.modifyOpInPlace(op, [&] { operand.set(constant); });
+      return success();
+    }
+    return failure();
+  }
+};
+
 /// A broadcast that only adds dimensions of size 1.
 struct BroadcastOfOnes : OpRewritePattern<BroadcastOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -109,6 +163,6 @@ struct BroadcastOfOnes : OpRewritePattern<BroadcastOp> {
 } // namespace
 
 void ax::addBroadcastPatterns(RewritePatternSet &patterns) {
-  patterns.add<SinkBroadcast, ShrinkSplat, BroadcastOfOnes>(
+  patterns.add<SinkBroadcast, ShrinkSplat, ShrinkRepeated, BroadcastOfOnes>(
       patterns.getContext());
 }

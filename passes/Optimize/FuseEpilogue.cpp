@@ -31,12 +31,13 @@ bool isActivation(UnaryKind kind) {
   }
 }
 
-/// The linear (conv) that computes `value` for one user, all of it: an addend
-/// of a sum over ranks is not to be touched.
+/// The linear (conv) that computes `value` for one user in the same stage, all
+/// of it: an addend of a sum over ranks is not to be touched.
 template <typename Op>
-Op matchWhole(Value value) {
+Op matchWhole(Value value, Operation *user) {
   auto op = value.getDefiningOp<Op>();
-  if (!op || !op->hasOneUse() || op.getResidual())
+  if (!op || !op->hasOneUse() || op.getResidual() ||
+      op->getDiscardableAttr("stage") != user->getDiscardableAttr("stage"))
     return {};
   sharding::Mesh mesh = getMesh(op);
   return getLayout(tensorType(value), mesh).partial.empty() ? op : Op();
@@ -47,7 +48,7 @@ struct TakeActivation : OpRewritePattern<UnaryOp> {
   using OpRewritePattern<UnaryOp>::OpRewritePattern;
   LogicalResult matchAndRewrite(UnaryOp op,
                                 PatternRewriter &rewriter) const final {
-    Op producer = matchWhole<Op>(op.getOperand());
+    Op producer = matchWhole<Op>(op.getOperand(), op);
     if (!producer || producer.getActivation() || !isActivation(op.getKind()) ||
         op.getOperand().getType() != op.getType())
       return failure();
@@ -63,13 +64,13 @@ struct TakeResidual : OpRewritePattern<BinaryOp> {
   using OpRewritePattern<BinaryOp>::OpRewritePattern;
   LogicalResult matchAndRewrite(BinaryOp op,
                                 PatternRewriter &rewriter) const final {
-    auto pair = matchCommutative(op, BinaryKind::add, [](Value value) {
-      return bool(matchWhole<Op>(value));
+    auto pair = matchCommutative(op, BinaryKind::add, [&](Value value) {
+      return bool(matchWhole<Op>(value, op));
     });
     if (!pair || pair->first.getType() != op.getType() ||
         pair->second.getType() != op.getType() || pair->first == pair->second)
       return failure();
-    Op producer = matchWhole<Op>(pair->first);
+    Op producer = matchWhole<Op>(pair->first, op);
     rewriter.modifyOpInPlace(producer, [&] {
       // The residual may be computed later than the linear was.
       producer->moveBefore(op);

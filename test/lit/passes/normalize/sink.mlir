@@ -38,6 +38,19 @@ ax.program @splats(%x: tensor<2x4xf32>) -> tensor<2x4xf32> {
   ax.return %0 : tensor<2x4xf32>
 }
 
+// The same for each of the batch, but not along the last dimension.
+// CHECK-LABEL: ax.program @repeated
+// CHECK: ax.constant {{.*}} : tensor<1x2xf32>
+// CHECK: ax.binary add %arg0, {{.*}} : tensor<2x2xf32>, tensor<1x2xf32> -> tensor<2x2xf32>
+// CHECK: ax.binary add %arg0, {{.*}} : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
+ax.program @repeated(%x: tensor<2x2xf32>) -> (tensor<2x2xf32>, tensor<2x2xf32>) {
+  %c = ax.constant dense<[[1.0, 2.0], [1.0, 2.0]]> : tensor<2x2xf32> -> tensor<2x2xf32>
+  %0 = ax.binary add %x, %c : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
+  %d = ax.constant dense<[[1.0, 1.0], [2.0, 2.0]]> : tensor<2x2xf32> -> tensor<2x2xf32>
+  %1 = ax.binary add %x, %d : tensor<2x2xf32>, tensor<2x2xf32> -> tensor<2x2xf32>
+  ax.return %0, %1 : tensor<2x2xf32>, tensor<2x2xf32>
+}
+
 // CHECK-LABEL: ax.program @reshape
 // CHECK-NEXT: %[[B:.*]] = ax.load
 // CHECK-NEXT: %[[S:.*]] = ax.binary add %arg0, %[[B]] : tensor<2x8x16xf32>, tensor<16xf32>
