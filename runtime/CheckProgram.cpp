@@ -45,6 +45,10 @@ public:
     require(program.kernels[static_cast<size_t>(c.kernel)].function,
             "the kernel has no code");
     require(c.iterations >= 0, "negative iterations");
+    require(program.kernels[static_cast<size_t>(c.kernel)].scratchBytes == 0 ||
+                program.kernels[static_cast<size_t>(c.kernel)].numBuffers ==
+                    static_cast<int32_t>(c.buffers.size()),
+            "a kernel with scratch memory and another number of buffers");
     for (const BufferRef &ref : c.buffers)
       checkRef(ref, 0);
   }

@@ -10,14 +10,47 @@
 #include "ax/Runtime/Program.h"
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/SmallVector.h"
+
+#include <atomic>
+
 namespace ax::rt {
 
 namespace {
 
 class CpuKernel : public DeviceKernel {
 public:
-  explicit CpuKernel(NativeKernel function) : function(function) {}
+  CpuKernel(const Kernel &kernel, std::unique_ptr<DeviceMemory> scratch)
+      : function(kernel.function), numBuffers(kernel.numBuffers),
+        scratchBytes(alignedScratch(kernel)), scratch(std::move(scratch)) {}
+
+  static int64_t alignedScratch(const Kernel &kernel) {
+    return (kernel.scratchBytes + 63) / 64 * 64;
+  }
+
+  void run(void *const *buffers, const int64_t *scalars,
+           int64_t iterations) const {
+    if (!scratch) {
+      parallelFor(iterations, 1, [&](int64_t begin, int64_t end) {
+        function(buffers, scalars, begin, end);
+      });
+      return;
+    }
+    // Every range is one thread's: it takes the next piece.
+    std::atomic<int64_t> next{0};
+    parallelFor(iterations, 1, [&](int64_t begin, int64_t end) {
+      llvm::SmallVector<void *, 16> all(buffers, buffers + numBuffers);
+      all.push_back(static_cast<char *>(scratch->getAddress()) +
+                    next++ * scratchBytes);
+      function(all.data(), scalars, begin, end);
+    });
+  }
+
+private:
   NativeKernel function;
+  int32_t numBuffers;
+  int64_t scratchBytes;
+  std::unique_ptr<DeviceMemory> scratch;
 };
 
 class CpuEvent : public Event {};
@@ -27,10 +60,7 @@ class CpuStream : public Stream {
 public:
   llvm::Error launch(const DeviceKernel &kernel, void *const *buffers,
                      const int64_t *scalars, int64_t iterations) override {
-    NativeKernel function = static_cast<const CpuKernel &>(kernel).function;
-    parallelFor(iterations, 1, [&](int64_t begin, int64_t end) {
-      function(buffers, scalars, begin, end);
-    });
+    static_cast<const CpuKernel &>(kernel).run(buffers, scalars, iterations);
     return llvm::Error::success();
   }
   llvm::Error execute(LibraryOp &op, void *const *arguments,
@@ -82,7 +112,15 @@ public:
     if (!kernel.function)
       return makeErrorf(ExitCode::Internal, "kernel '{0}' has no native code",
                         kernel.name);
-    return std::make_unique<CpuKernel>(kernel.function);
+    std::unique_ptr<DeviceMemory> scratch;
+    if (kernel.scratchBytes > 0) {
+      auto memory = allocateCpuMemory(CpuKernel::alignedScratch(kernel) *
+                                      options.threadsPerRank);
+      if (!memory)
+        return memory.takeError();
+      scratch = std::move(*memory);
+    }
+    return std::make_unique<CpuKernel>(kernel, std::move(scratch));
   }
   llvm::Expected<std::unique_ptr<LibraryOp>>
   prepare(const LibraryDesc &desc, const ConstantOperand &constant) override {

@@ -211,7 +211,9 @@ private:
     if (isNew) {
       it->second = tables.program.kernels.size();
       tables.program.kernels.push_back(
-          {nameOf(fusion), compiled.fn, compiled.signature.scratchBytes});
+          {nameOf(fusion), compiled.fn, compiled.signature.scratchBytes,
+           static_cast<int32_t>(compiled.signature.numOperands +
+                                compiled.signature.numResults)});
     }
     command.kernel = it->second;
     for (ValueRange values :

@@ -115,6 +115,8 @@ struct Kernel {
   /// When > 0: one more buffer after the command's, private to each thread that
   /// calls it and aligned to 64 bytes; its content does not matter.
   int64_t scratchBytes = 0;
+  /// Buffers of its commands.
+  int32_t numBuffers = 0;
 };
 
 struct KernelCommand {
