@@ -1,6 +1,8 @@
 //===- Apply.cpp - Layouts and collectives into the program ---------------===//
 #include "Apply.h"
 
+#include "ax/Sharding/Digits.h"
+
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -46,26 +48,54 @@ static Attribute stageOf(const Step &step, Operation *producer,
   return producer ? producer->getAttr("stage") : Attribute();
 }
 
+/// The layout before it is cut into slices done one after another: a state is
+/// the same for every micro-batch.
+static Layout withoutTime(Layout layout, const Mesh &mesh) {
+  for (DimLayout &dim : layout.dims) {
+    SubAxes inTime;
+    for (const SubAxis &axis : dim.axes())
+      if (mesh.isInTime(axis))
+        inTime.push_back(axis);
+    if (!inTime.empty())
+      dim = unsplit(dim, inTime).value_or(DimLayout::whole(dim.size()));
+  }
+  return canonicalize(layout);
+}
+
 LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
                                const Propagation &found, const Mesh &mesh) {
   MLIRContext *context = program.getContext();
   Block &body = program.getBody().front();
   auto output = cast<ReturnOp>(body.getTerminator());
 
-  for (auto [i, value] : llvm::enumerate(graph.values)) {
-    Value v = value;
-    RankedTensorType type = withLayout(tensorType(v), found.tensors[i], mesh);
-    v.setType(type);
-    if (auto load = v.getDefiningOp<LoadOp>()) {
-      auto state = SymbolTable::lookupNearestSymbolFrom<StateOp>(
-          load, load.getStateAttr());
-      state.setTypeAttr(TypeAttr::get(type));
+  // As ops find it, which is as produced but for state split in time.
+  std::vector<Value> produced(graph.values.begin(), graph.values.end());
+  for (auto [i, value] : llvm::enumerate(produced)) {
+    RankedTensorType type =
+        withLayout(tensorType(value), found.tensors[i], mesh);
+    auto load = value.getDefiningOp<LoadOp>();
+    if (!load) {
+      value.setType(type);
+      continue;
     }
+    Layout stored = withoutTime(found.tensors[i], mesh);
+    RankedTensorType storedType = withLayout(type, stored, mesh);
+    value.setType(storedType);
+    SymbolTable::lookupNearestSymbolFrom<StateOp>(load, load.getStateAttr())
+        .setTypeAttr(TypeAttr::get(storedType));
+    if (storedType == type)
+      continue;
+    OpBuilder builder(load->getBlock(), std::next(load->getIterator()));
+    std::optional<Step> slice = identifyStep(stored, found.tensors[i]);
+    Value part =
+        createStep(builder, load.getLoc(), *slice, value, mesh, nullptr);
+    value.replaceAllUsesExcept(part, part.getDefiningOp());
+    value = part;
   }
 
   std::vector<Value> results;
   for (const Reshard &reshard : found.reshards) {
-    Value value = reshard.source < 0 ? graph.values[reshard.tensor]
+    Value value = reshard.source < 0 ? produced[reshard.tensor]
                                      : results[reshard.source];
     Operation *producer = graph.values[reshard.tensor].getDefiningOp();
     // Shared results start others, so the place is before whatever uses come.
