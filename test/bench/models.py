@@ -45,6 +45,8 @@ class Graph:
             self.weights)
         model = helper.make_model(
             graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+        # An output must have a shape.
+        model = onnx.shape_inference.infer_shapes(model)
         onnx.save(model, path, save_as_external_data=True,
                   location=Path(path).name + ".data")
 
