@@ -5,7 +5,11 @@
 #include "ax/Codegen/Localize.h"
 #include "ax/Eval/Distribute.h"
 #include "ax/Eval/Evaluate.h"
+#include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
+#include "mlir/Pass/PassManager.h"
+
+#include <cmath>
 
 using namespace mlir;
 
@@ -130,6 +134,72 @@ llvm::Expected<std::vector<HostTensor>>
 evaluateOnRanks(ProgramOp program, llvm::ArrayRef<HostTensor> inputs,
                 StateValue readState) {
   return OnRanks(program, readState).run(inputs);
+}
+
+llvm::ArrayRef<NamedStrategy> strategies() {
+  static const NamedStrategy all[] = {
+      {"One", "1"},
+      {"Tensor2", "2"},
+      {"Tensor3", "3"},
+      {"Tensor4", "4"},
+      {"Tensor2x2x1", "2x2x1"},
+      {"Tensor1x2x2", "1x2x2"},
+      {"Tensor2x2x2", "2x2x2"},
+      {"Data2", "1", 2},
+      {"Sequence2", "2", 1, 1, 1, true},
+      {"Sequence4", "4", 1, 1, 1, true},
+      {"Pipe2", "1", 1, 2},
+      {"Pipe2Micro2", "1", 1, 2, 2},
+      {"Tensor2Pipe2", "2", 1, 2},
+      {"Data2Tensor2Pipe2Micro2", "2", 2, 2, 2},
+  };
+  return all;
+}
+
+LogicalResult runPhases(ModuleOp module, const NamedStrategy &named) {
+  Strategy strategy;
+  if (llvm::Error error = strategy.setTensorParallel(named.tensor)) {
+    llvm::consumeError(std::move(error));
+    return failure();
+  }
+  strategy.data = named.data;
+  strategy.pipe = named.pipe;
+  strategy.micro = named.micro;
+  strategy.sequenceParallel = named.sequenceParallel;
+  PassManager manager(module.getContext());
+  addNormalizePhase(manager);
+  addRaisePhase(manager);
+  addStagePhase(manager, strategy);
+  addShardPhase(manager, strategy, /*strict=*/false);
+  addOptimizePhase(manager);
+  addPipelinePhase(manager);
+  return manager.run(module);
+}
+
+ProgramOp firstProgram(ModuleOp module) {
+  ProgramOp found;
+  module.walk([&](ProgramOp program) {
+    found = program;
+    return WalkResult::interrupt();
+  });
+  return found;
+}
+
+double relativeDifference(const HostTensor &actual,
+                          const HostTensor &expected) {
+  if (actual.getType() != expected.getType() ||
+      actual.getShape() != expected.getShape())
+    return INFINITY;
+  double largest = 0, difference = 0;
+  for (int64_t i = 0; i < expected.numElements(); ++i) {
+    double value = expected.getDouble(i);
+    double here = std::fabs(value - actual.getDouble(i));
+    if (std::isnan(here))
+      return INFINITY;
+    largest = std::max(largest, std::fabs(value));
+    difference = std::max(difference, here);
+  }
+  return difference == 0 ? 0 : difference / largest;
 }
 
 } // namespace ax::test

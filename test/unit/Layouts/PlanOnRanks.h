@@ -4,6 +4,7 @@
 
 #include "ax/Dialect/Ax.h"
 #include "ax/Support/HostTensor.h"
+#include "mlir/IR/BuiltinOps.h"
 
 namespace ax::test {
 
@@ -16,6 +17,26 @@ using StateValue =
 llvm::Expected<std::vector<HostTensor>>
 evaluateOnRanks(ProgramOp program, llvm::ArrayRef<HostTensor> inputs,
                 StateValue readState);
+
+/// What a user asks for on the command line.
+struct NamedStrategy {
+  const char *name;
+  /// `--tp`.
+  const char *tensor = "1";
+  int64_t data = 1, pipe = 1, micro = 1;
+  bool sequenceParallel = false;
+};
+llvm::ArrayRef<NamedStrategy> strategies();
+
+/// All phases, from Normalize to Pipeline.
+mlir::LogicalResult runPhases(mlir::ModuleOp module,
+                              const NamedStrategy &strategy);
+
+ProgramOp firstProgram(mlir::ModuleOp module);
+
+/// Largest difference over the largest magnitude of `expected`; infinity when
+/// they do not compare.
+double relativeDifference(const HostTensor &actual, const HostTensor &expected);
 
 } // namespace ax::test
 
