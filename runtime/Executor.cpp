@@ -26,12 +26,49 @@ constexpr uintptr_t inputAlignment = 64;
 
 class ThreadRequest : public Request {
 public:
-  /// Ranks that have still to finish it.
-  std::atomic<int32_t> remaining{0};
-  std::atomic<Clock::rep> begin{0}, end{0};
   /// Of its newest submission.
   uint64_t number = 0;
 };
+
+/// A request in flight, as the ranks see it. They never touch the request
+/// itself: after a failure it may be gone while a rank still hangs.
+struct Slot : RunData {
+  uint64_t number = 0;
+  /// Ranks that have still to finish it.
+  std::atomic<int32_t> remaining{0};
+  std::atomic<Clock::rep> begin{0}, end{0};
+  /// Until its end was noticed. The caller's side only.
+  ThreadRequest *request = nullptr;
+  std::vector<std::shared_ptr<const void>> owners;
+
+  void fill(ThreadRequest &from, uint64_t newNumber, int32_t numRanks);
+  void release();
+};
+
+void Slot::fill(ThreadRequest &from, uint64_t newNumber, int32_t numRanks) {
+  inputs.clear();
+  outputs.clear();
+  for (HostTensor &input : from.inputs) {
+    inputs.push_back(input.data());
+    owners.push_back(input.getOwner());
+  }
+  for (HostTensor &output : from.outputs) {
+    outputs.push_back(output.mutableData());
+    owners.push_back(output.getOwner());
+  }
+  request = &from;
+  request->number = number = newNumber;
+  remaining.store(numRanks);
+  begin.store(0);
+}
+
+void Slot::release() {
+  if (!request)
+    return;
+  request->duration = Clock::duration(end.load() - begin.load());
+  request = nullptr;
+  owners.clear();
+}
 
 /// What the ranks' threads use. They own it together with the executor, so that
 /// a thread that hangs in foreign code can be left behind.
@@ -41,7 +78,7 @@ struct Shared {
   std::vector<std::unique_ptr<Communicator>> communicators;
   std::unique_ptr<StateStore> states;
   std::vector<std::unique_ptr<RankRunner>> runners;
-  std::vector<std::atomic<ThreadRequest *>> ring;
+  std::vector<Slot> ring;
   /// Requests submitted and finished so far. They finish in order, because
   /// every rank works in order.
   WaitWord submitted, finished;
@@ -94,11 +131,11 @@ void Shared::fail(llvm::Error error, int32_t rank) {
 }
 
 /// Called by every rank once for each request.
-void finishRank(Shared &shared, ThreadRequest &request) {
-  if (request.remaining.fetch_sub(1, std::memory_order_acq_rel) != 1)
+void finishRank(Shared &shared, Slot &slot) {
+  if (slot.remaining.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return;
-  request.end.store(Clock::now().time_since_epoch().count());
-  shared.finished.set(static_cast<uint32_t>(request.number + 1));
+  slot.end.store(Clock::now().time_since_epoch().count());
+  shared.finished.set(static_cast<uint32_t>(slot.number + 1));
 }
 
 void runRank(const std::shared_ptr<Shared> &shared, RankRunner &runner) {
@@ -112,13 +149,13 @@ void runRank(const std::shared_ptr<Shared> &shared, RankRunner &runner) {
     if (shared->submitted.waitFor(static_cast<uint32_t>(number + 1),
                                   shared->idle) != WaitResult::Reached)
       break;
-    ThreadRequest &request = *shared->ring[number % shared->ring.size()].load();
+    Slot &slot = shared->ring[number % shared->ring.size()];
     Clock::rep none = 0;
-    request.begin.compare_exchange_strong(
-        none, Clock::now().time_since_epoch().count());
-    error = runner.run(request, number);
+    slot.begin.compare_exchange_strong(none,
+                                       Clock::now().time_since_epoch().count());
+    error = runner.run(slot, number);
     if (!error)
-      finishRank(*shared, request);
+      finishRank(*shared, slot);
   }
   if (error)
     shared->fail(std::move(error), runner.getRank());
@@ -180,6 +217,11 @@ llvm::Error ThreadExecutor::start() {
         program, rank, *shared->devices[static_cast<size_t>(rank)],
         *shared->communicators[static_cast<size_t>(rank)], *shared->states,
         options.trace));
+  for (Slot &slot : shared->ring) {
+    slot.inputs.reserve(program.inputs.size());
+    slot.outputs.reserve(program.outputs.size());
+    slot.owners.reserve(program.inputs.size() + program.outputs.size());
+  }
   shared->running = shared->runners.size();
   for (std::unique_ptr<RankRunner> &runner : shared->runners)
     threads.emplace_back([shared = shared, &runner = *runner] {
@@ -321,7 +363,6 @@ llvm::Error ThreadExecutor::submit(Request &base) {
     HostTensor &output = request.outputs[i];
     if (output.getType() != port.dtype || output.getShape() != port.shape)
       output = HostTensor(port.dtype, port.shape);
-    output.mutableData();
   }
   size_t capacity = shared->ring.size();
   if (numSubmitted >= capacity)
@@ -329,10 +370,10 @@ llvm::Error ThreadExecutor::submit(Request &base) {
       return error;
   if (shared->stop.load())
     return shared->takeFailure();
-  request.number = numSubmitted;
-  request.remaining.store(static_cast<int32_t>(shared->runners.size()));
-  request.begin.store(0);
-  shared->ring[numSubmitted % capacity].store(&request);
+  Slot &slot = shared->ring[numSubmitted % capacity];
+  slot.release();
+  slot.fill(request, numSubmitted,
+            static_cast<int32_t>(shared->runners.size()));
   ++numSubmitted;
   shared->submitted.set(static_cast<uint32_t>(numSubmitted));
   return llvm::Error::success();
@@ -342,7 +383,9 @@ llvm::Error ThreadExecutor::wait(Request &base) {
   auto &request = static_cast<ThreadRequest &>(base);
   if (llvm::Error error = waitUntilFinished(request.number + 1))
     return error;
-  request.duration = Clock::duration(request.end.load() - request.begin.load());
+  Slot &slot = shared->ring[request.number % shared->ring.size()];
+  if (slot.request == &request)
+    slot.release();
   return llvm::Error::success();
 }
 

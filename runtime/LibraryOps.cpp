@@ -53,8 +53,7 @@ bool ConvDesc::operator==(const ConvDesc &o) const {
          padsHigh == o.padsHigh && groups == o.groups &&
          transposed == o.transposed && hasBias == o.hasBias &&
          hasResidual == o.hasResidual && activation == o.activation &&
-         activationLast == o.activationLast &&
-         constantW == o.constantW;
+         activationLast == o.activationLast && constantW == o.constantW;
 }
 
 bool PoolDesc::operator==(const PoolDesc &o) const {

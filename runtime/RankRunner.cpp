@@ -8,17 +8,17 @@
 
 namespace ax::rt {
 
-llvm::Error RankRunner::run(Request &request, uint64_t number) {
+llvm::Error RankRunner::run(const RunData &data, uint64_t number) {
   uint64_t sequence = number * stage->schedule.size();
   for (const Action &action : stage->schedule)
-    if (llvm::Error error = runAction(request, action.microBatch, sequence++))
+    if (llvm::Error error = runAction(data, action.microBatch, sequence++))
       return error;
   return llvm::Error::success();
 }
 
-llvm::Error RankRunner::runAction(Request &request, int32_t microBatch,
+llvm::Error RankRunner::runAction(const RunData &data, int32_t microBatch,
                                   uint64_t sequence) {
-  bindPorts(request, microBatch);
+  bindPorts(data, microBatch);
   for (Incoming &in : incoming)
     for (int32_t buffer : in.buffers)
       bases[static_cast<size_t>(buffer)] =
@@ -37,7 +37,7 @@ llvm::Error RankRunner::runAction(Request &request, int32_t microBatch,
       trace.events.push_back({index, microBatch, begin, Clock::now()});
   }
   currentCommand.store(-1, std::memory_order_relaxed);
-  finishOutputs(request, microBatch);
+  finishOutputs(data, microBatch);
   // The slot is free again.
   for (Incoming &in : incoming) {
     size_t slot = sequence % in.slots.size();
@@ -48,37 +48,34 @@ llvm::Error RankRunner::runAction(Request &request, int32_t microBatch,
   return llvm::Error::success();
 }
 
-void RankRunner::bindPorts(Request &request, int32_t microBatch) {
+void RankRunner::bindPorts(const RunData &data, int32_t microBatch) {
   auto m = static_cast<size_t>(microBatch);
   for (PortPart &input : inputs) {
     const Part &part = input.parts[m];
-    const HostTensor &tensor = request.inputs[static_cast<size_t>(input.port)];
+    const uint8_t *global = data.inputs[static_cast<size_t>(input.port)];
     void *&base = bases[static_cast<size_t>(input.buffer)];
     if (!input.memory) {
-      base = const_cast<uint8_t *>(tensor.data() + part.contiguousOffset);
+      base = const_cast<uint8_t *>(global + part.contiguousOffset);
       continue;
     }
     base = input.memory->getAddress();
     if (!part.isFull)
       std::memset(base, 0, static_cast<size_t>(part.localBytes));
-    part.box.copy(tensor.data(), base);
+    part.box.copy(global, base);
   }
   for (PortPart &output : outputs)
     bases[static_cast<size_t>(output.buffer)] =
-        output.memory
-            ? output.memory->getAddress()
-            : const_cast<uint8_t *>(
-                  request.outputs[static_cast<size_t>(output.port)].data() +
-                  output.parts[m].contiguousOffset);
+        output.memory ? output.memory->getAddress()
+                      : data.outputs[static_cast<size_t>(output.port)] +
+                            output.parts[m].contiguousOffset;
 }
 
-void RankRunner::finishOutputs(Request &request, int32_t microBatch) {
+void RankRunner::finishOutputs(const RunData &data, int32_t microBatch) {
   auto m = static_cast<size_t>(microBatch);
   for (PortPart &output : outputs)
     if (output.memory && output.isOwner[m])
       output.parts[m].box.copyBack(
-          const_cast<uint8_t *>(
-              request.outputs[static_cast<size_t>(output.port)].data()),
+          data.outputs[static_cast<size_t>(output.port)],
           output.memory->getAddress());
 }
 

@@ -14,6 +14,12 @@
 
 namespace ax::rt {
 
+/// The global tensors of one request.
+struct RunData {
+  std::vector<const uint8_t *> inputs;
+  std::vector<uint8_t *> outputs;
+};
+
 /// Everything that one rank needs, prepared once; used by its thread only, but
 /// for what is said to be otherwise.
 class RankRunner {
@@ -27,7 +33,7 @@ public:
 
   /// Does the whole schedule of the rank's stage for one request, the
   /// `number`-th of this executor.
-  llvm::Error run(Request &request, uint64_t number);
+  llvm::Error run(const RunData &data, uint64_t number);
 
   int32_t getRank() const { return rank; }
   const RankMemory &getMemory() const { return memory; }
@@ -86,10 +92,10 @@ private:
   llvm::Error prepareState();
   llvm::Expected<std::unique_ptr<DeviceMemory>> allocate(int64_t bytes);
 
-  llvm::Error runAction(Request &request, int32_t microBatch,
+  llvm::Error runAction(const RunData &data, int32_t microBatch,
                         uint64_t sequence);
-  void bindPorts(Request &request, int32_t microBatch);
-  void finishOutputs(Request &request, int32_t microBatch);
+  void bindPorts(const RunData &data, int32_t microBatch);
+  void finishOutputs(const RunData &data, int32_t microBatch);
   llvm::Error runStep(Step &step, int32_t microBatch, uint64_t sequence);
 
   void *resolve(const BufferRef &ref) const {

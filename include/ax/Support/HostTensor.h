@@ -72,6 +72,10 @@ public:
   llvm::ArrayRef<uint8_t> rawBytes() const {
     return {bytes, static_cast<size_t>(numBytes())};
   }
+  /// Keeps the bytes alive as long as it is held.
+  std::shared_ptr<const void> getOwner() const {
+    return owned ? std::shared_ptr<const void>(owned) : keptAlive;
+  }
   /// Bytes to write to; first makes them this tensor's own.
   uint8_t *mutableData();
 

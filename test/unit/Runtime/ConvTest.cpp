@@ -114,9 +114,12 @@ void check(const ConvDesc &desc, int32_t threads = 1) {
     double sum = sums[at++];
     if (desc.hasBias)
       sum += data[2].get({index[1]});
-    sum = activate(desc.activation, sum);
+    if (!desc.activationLast)
+      sum = activate(desc.activation, sum);
     if (desc.hasResidual)
       sum += data[desc.hasBias ? 3 : 2].get(index);
+    if (desc.activationLast)
+      sum = activate(desc.activation, sum);
     largest = std::max(largest, std::abs(sum - data.back().get(index)));
   });
   EXPECT_LE(largest, 8 * tolerance(desc.y.dtype)) << toString(desc);
@@ -152,6 +155,8 @@ TEST(ConvTest, EveryForm) {
         desc.hasResidual = true;
         desc.activation = Activation::Silu;
         check(desc, 2);
+        desc.activationLast = true;
+        check(desc);
       }
 }
 
