@@ -16,7 +16,7 @@ static HostTensor iota(IotaOp op) {
   visitDType(to.getType(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     for (auto [i, out] : llvm::enumerate(line.mutableValues<T>()))
-      out = static_cast<T>(static_cast<double>(i));
+      out = store<T>(static_cast<Wide<T>>(i));
   });
   SmallVector<Table> tables;
   for (int64_t dim = 0; dim < to.getRank(); ++dim)
