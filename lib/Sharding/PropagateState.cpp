@@ -109,13 +109,15 @@ void State::applyPins(const Pins &pins) {
       for (const SubAxis &axis : pin.split.axes())
         if (overlap({axis}, axesOfOthers(pin.op, pin.factor)))
           fault = "axis '" + toString(axis, mesh) + "' is used twice";
-      if (!fault)
+      // Of reserved axes the place need not be legal.
+      if (!fault && !(pin.anyPlace && pin.elseWhole))
         fault = findFactorsFault(*this, pin.op, changed);
       if (pin.anyPlace && pin.split.isSplit()) {
         Split &split = changed[pin.factor];
         split.ifUntold = split.dim;
         split.dim = DimLayout::whole(split.dim.size());
         split.closed = false;
+        split.elseWhole = pin.elseWhole;
       }
       if (fault)
         warnings.push_back(graph.ops[pin.op].name + ": " +

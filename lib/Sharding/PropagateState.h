@@ -25,9 +25,11 @@ struct Split {
   bool closed = false;
   /// Of a tensor's pin: its ops learn of it.
   bool spreads = true;
-  /// Of a pin whose place neighbours decide: what splits the factor if none
-  /// does. No factors: not such a pin.
+  /// Of a pin whose place neighbours decide: its axes, and what splits the
+  /// factor if no neighbour does. No factors: not such a pin.
   DimLayout ifUntold = {};
+  /// Nothing does.
+  bool elseWhole = false;
 
   bool waits() const { return !ifUntold.factors.empty(); }
 };

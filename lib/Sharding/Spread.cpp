@@ -260,7 +260,7 @@ bool Spreader::placeUntold() {
   bool changed = false;
   for (int op : state.order)
     for (Split &split : state.factors[op])
-      if (split.waits() && !split.dim.isSplit()) {
+      if (split.waits() && !split.elseWhole && !split.dim.isSplit()) {
         split.dim = split.ifUntold;
         changed = true;
       }

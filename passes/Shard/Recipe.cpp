@@ -60,13 +60,14 @@ private:
     return result;
   }
   /// With `anyPlace`, neighbours say where the axes split: a fused gate and up
-  /// as 2 * n{col}.
-  void pinFactor(int op, int factor, const SubAxes &axes,
-                 bool anyPlace = false) {
+  /// as 2 * n{col}. With `elseWhole`, nothing splits what they do not.
+  void pinFactor(int op, int factor, const SubAxes &axes, bool anyPlace = false,
+                 bool elseWhole = false) {
     FactorPin pin{op, factor,
                   DimLayout::split(graph.rule(op).factors[factor].size, axes),
                   PinLevel::Recipe, cause};
     pin.anyPlace = anyPlace && !axes.empty();
+    pin.elseWhole = elseWhole;
     recipe.pins.factors.push_back(std::move(pin));
   }
   void pinTensor(int tensor, int dim, const SubAxes &axes, std::string cause,
@@ -122,9 +123,9 @@ void RecipeMaker::pinBatch() {
           split.push_back(mesh.whole(name));
           rest /= size;
         } else if (size > 1 && !graph.ops.empty()) {
-          warn(0, Twine("the batch of ") + Twine(batch) +
-                      " (input '" + tensor.name + "') is not divided by " +
-                      name + " = " + Twine(size) +
+          warn(0, Twine("the batch of ") + Twine(batch) + " (input '" +
+                      tensor.name + "') is not divided by " + name + " = " +
+                      Twine(size) +
                       ": its ranks compute the same; choose a batch that " +
                       Twine(size) + " divides");
         }
@@ -153,8 +154,8 @@ void RecipeMaker::pinHeads() {
     SubAxes split = axesOf(roles.role(q, 1), mesh);
     if (split.empty())
       continue;
-    std::vector<FactorPin> pins = pinOperandDim(graph.graph, i, 0, 1, split,
-                                                PinLevel::Recipe, cause);
+    std::vector<FactorPin> pins =
+        pinOperandDim(graph.graph, i, 0, 1, split, PinLevel::Recipe, cause);
     int64_t parts = 1;
     for (const FactorPin &pin : pins)
       parts *= numParts(pin.split.axes());
@@ -216,10 +217,11 @@ void RecipeMaker::pinWeight(const WeightOp &weight) {
     kAxes.clear();
   if (!nFits)
     nAxes.clear();
-  if (!kFollowsHeads && (!kFits || !kAxes.empty()))
-    pinFactor(weight.op, weight.k, kAxes, /*anyPlace=*/true);
-  if (!nFits || (!nFollowsHeads && !nAxes.empty()))
-    pinFactor(weight.op, weight.n, nAxes, /*anyPlace=*/true);
+  // Beside heads, these say how far.
+  if (!kFits || !kAxes.empty())
+    pinFactor(weight.op, weight.k, kAxes, /*anyPlace=*/true, kFollowsHeads);
+  if (!nFits || !nAxes.empty())
+    pinFactor(weight.op, weight.n, nAxes, /*anyPlace=*/true, nFollowsHeads);
   pinDepth(weight, kDim, nDim, kAxes, nAxes);
 }
 
@@ -229,8 +231,7 @@ void RecipeMaker::pinDepth(const WeightOp &weight, int, int,
   SubAxes depth = axes({"depth"});
   const GraphOp &op = graph.graph.ops[weight.op];
   int tensor = op.operands[weight.weight];
-  if (depth.empty() ||
-      graph.graph.tensors[tensor].role != TensorRole::State)
+  if (depth.empty() || graph.graph.tensors[tensor].role != TensorRole::State)
     return;
   const TensorMap &map = op.rule.operands[weight.weight];
   // Along k: the layout of n may be compound, and only propagation knows it.

@@ -332,14 +332,15 @@ int GraphBuilder::reduceSum(const std::string &name, int a, size_t dim) {
 }
 
 void GraphBuilder::pinFactor(const std::string &op, const std::string &factor,
-                             SubAxes axes, const std::string &cause) {
+                             SubAxes axes, const std::string &cause,
+                             bool elseWhole) {
   const GraphOp &graphOp = graph.ops[ops.at(op)];
   for (size_t f = 0; f < graphOp.factorNames.size(); ++f)
     if (graphOp.factorNames[f] == factor)
       pins.factors.push_back(
           {ops.at(op), static_cast<int>(f),
            DimLayout::split(graphOp.rule.factors[f].size, axes),
-           PinLevel::Recipe, cause, false, true});
+           PinLevel::Recipe, cause, false, true, elseWhole});
 }
 
 void GraphBuilder::pinHeads(const std::string &attention, SubAxes axes) {

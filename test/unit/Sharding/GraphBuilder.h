@@ -64,7 +64,7 @@ public:
   int reduceSum(const std::string &name, int a, size_t dim);
 
   void pinFactor(const std::string &op, const std::string &factor, SubAxes axes,
-                 const std::string &cause = "--tp");
+                 const std::string &cause = "--tp", bool elseWhole = false);
   void pinHeads(const std::string &attention, SubAxes axes);
   void pinDim(int tensor, int dim, SubAxes axes, bool open = true,
               bool spreads = true);

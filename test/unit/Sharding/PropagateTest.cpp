@@ -100,7 +100,10 @@ struct Transformer {
     for (int layer = 0; layer < layers; ++layer) {
       std::string p = "h" + std::to_string(layer) + ".";
       b.pinHeads(p + "att", col);
-      b.pinFactor(p + (fusedQkv ? "qkv" : "q"), "n", col);
+      for (const char *name : {"qkv", "q", "k", "v"})
+        if (b.ops.count(p + name) &&
+            b.graph.ops[b.ops[p + name]].factorNames.size() > 0)
+          b.pinFactor(p + name, "n", col, "--tp", /*elseWhole=*/true);
       b.pinFactor(p + "up", "n", col);
       if (gated)
         b.pinFactor(p + "gate", "n", col);
