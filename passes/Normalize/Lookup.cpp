@@ -70,6 +70,33 @@ struct GatherToSlice : OpRewritePattern<GatherOp> {
   }
 };
 
+/// Indices 0, 0, 1, 1, 2, 2: every slice repeated, as keys are for groups of
+/// query heads.
+struct GatherToRepeat : OpRewritePattern<GatherOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(GatherOp op,
+                                PatternRewriter &rewriter) const final {
+    int64_t axis = op.getAxis();
+    SmallVector<int64_t> shape(shapeOf(op.getOperand()));
+    auto indices = knownIndices(op.getIndices(), shape[axis]);
+    if (!indices || shapeOf(op.getIndices()).size() != 1 || shape[axis] < 2 ||
+        indices->size() % shape[axis] != 0)
+      return failure();
+    int64_t times = indices->size() / shape[axis];
+    for (auto [i, index] : llvm::enumerate(*indices))
+      if (times < 2 || index != static_cast<int64_t>(i) / times)
+        return failure();
+    shape.insert(shape.begin() + axis + 1, 1);
+    Value apart = reshapeTo(rewriter, op.getLoc(), op.getOperand(), shape);
+    shape[axis + 1] = times;
+    Value repeated = BroadcastOp::create(
+        rewriter, op.getLoc(), RankedTensorType::get(shape, elementType(op)),
+        apart);
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), repeated);
+    return success();
+  }
+};
+
 /// Indices that name every element in its place: what is left of
 /// `mask[batch_index, position_index]`.
 struct GatherNDIdentity : OpRewritePattern<GatherNDOp> {
@@ -106,5 +133,6 @@ struct GatherNDIdentity : OpRewritePattern<GatherNDOp> {
 } // namespace
 
 void ax::addLookupPatterns(RewritePatternSet &patterns) {
-  patterns.add<GatherToSlice, GatherNDIdentity>(patterns.getContext());
+  patterns.add<GatherToSlice, GatherToRepeat, GatherNDIdentity>(
+      patterns.getContext());
 }

@@ -176,24 +176,37 @@ bool isEmptyRow(Value condition, Value scores) {
          isExactSplat(compare.getRhs(), -INFINITY);
 }
 
+/// Probabilities that a program sets to 0 where it has masked the scores.
+struct Zeroed {
+  Value condition;
+  bool where = true;
+};
+
 /// From the probabilities that multiply v up to the softmax.
-SoftmaxOp walkToSoftmax(Value value, bool &emptyRowsZero) {
+SoftmaxOp walkToSoftmax(Value value, bool &emptyRowsZero,
+                        std::optional<Zeroed> &zeroed) {
   while (true) {
     if (auto cast = value.getDefiningOp<CastOp>(); cast && isFloatCast(cast)) {
       value = cast.getOperand();
     } else if (auto reshape = value.getDefiningOp<ReshapeOp>();
                reshape && isLeadingReshape(reshape)) {
       value = reshape.getOperand();
-    } else if (auto select = value.getDefiningOp<SelectOp>();
-               select && isExactSplat(select.getOnTrue(), 0)) {
-      value = select.getOnFalse();
-      auto softmax = value.getDefiningOp<SoftmaxOp>();
-      UnaryOp isNan = unaryOf(select.getCondition(), UnaryKind::is_nan);
-      bool forNan = isNan && isNan.getOperand() == value;
-      if (!forNan &&
-          !(softmax && isEmptyRow(select.getCondition(), softmax.getOperand())))
+    } else if (auto select = value.getDefiningOp<SelectOp>()) {
+      bool zeroWhere = isExactSplat(select.getOnTrue(), 0);
+      if (!zeroWhere && !isExactSplat(select.getOnFalse(), 0))
         return {};
-      emptyRowsZero = true;
+      value = zeroWhere ? select.getOnFalse() : select.getOnTrue();
+      auto softmax = value.getDefiningOp<SoftmaxOp>();
+      Value condition = select.getCondition();
+      UnaryOp isNan = unaryOf(condition, UnaryKind::is_nan);
+      if (zeroWhere &&
+          ((isNan && isNan.getOperand() == value) ||
+           (softmax && isEmptyRow(condition, softmax.getOperand()))))
+        emptyRowsZero = true;
+      else if (!zeroed)
+        zeroed = Zeroed{condition, zeroWhere};
+      else
+        return {};
     } else {
       break;
     }
@@ -219,7 +232,8 @@ std::optional<AttentionMatch> ax::matchAttention(DotOp output) {
     return std::nullopt;
   auto v = matchSide(output.getRhs(), output.getRhsBatch(),
                      output.getRhsContract(), /*contractsRows=*/true);
-  SoftmaxOp softmax = walkToSoftmax(probabilities, match.emptyRowsZero);
+  std::optional<Zeroed> zeroed;
+  SoftmaxOp softmax = walkToSoftmax(probabilities, match.emptyRowsZero, zeroed);
   if (!v || !softmax)
     return std::nullopt;
   match.resultOrder = llvm::to_vector(batch);
@@ -229,6 +243,17 @@ std::optional<AttentionMatch> ax::matchAttention(DotOp output) {
 
   if (!ScoresWalk(match).walk(softmax.getOperand()))
     return std::nullopt;
+  if (zeroed) {
+    // The outermost mask, in full: nothing of a row is left where it masks all.
+    if (match.masks.empty())
+      return std::nullopt;
+    MaskStep &mask = match.masks.front();
+    if (mask.kind != MaskStep::Select || mask.tensor != zeroed->condition ||
+        mask.staysWhere == zeroed->where || !(mask.number < -1e3))
+      return std::nullopt;
+    mask.number = -INFINITY;
+    match.emptyRowsZero = true;
+  }
   std::reverse(match.masks.begin(), match.masks.end());
   return match;
 }

@@ -57,6 +57,27 @@ double strip(RewriterBase &rewriter, AttentionOperand &side) {
   }
 }
 
+/// Batch and heads that a reshape has merged into the one leading dimension of
+/// an operand: [b, h, ..] -> [b h, ..], or [b, h d] -> [b h, d].
+std::optional<Heads> findMerged(const AttentionOperand &side) {
+  auto reshape = side.value.getDefiningOp<ReshapeOp>();
+  if (!reshape)
+    return std::nullopt;
+  ArrayRef<int64_t> from = shapeOf(reshape.getOperand()), to = shapeOf(reshape);
+  std::optional<DimGroups> groups = matchDims(from, to);
+  if (!groups)
+    return std::nullopt;
+  int64_t merged = side.leading[0], begin = 0, toBegin = 0;
+  for (auto [end, toEnd] : *groups) {
+    if (toBegin == merged && end - begin > 1 && from[begin] > 0 &&
+        to[merged] % from[begin] == 0)
+      return Heads{from[begin], to[merged] / from[begin]};
+    begin = end;
+    toBegin = toEnd;
+  }
+  return std::nullopt;
+}
+
 /// Batch and heads from the leading dimensions: two where the program has two
 /// anywhere on the way, also before a reshape that merged them.
 Heads findHeads(const AttentionMatch &match) {
@@ -67,23 +88,28 @@ Heads findHeads(const AttentionMatch &match) {
     if (shape.size() == 4)
       return {shape[0], shape[1]};
   if (leading.size() == 1)
-    for (const AttentionOperand *side : {&match.q, &match.k, &match.v}) {
-      auto reshape = side->value.getDefiningOp<ReshapeOp>();
-      if (!reshape)
-        continue;
-      ArrayRef<int64_t> source = shapeOf(reshape.getOperand());
-      if (source.size() == 4 && source[0] * source[1] == leading[0] &&
-          source.take_back(2) == shapeOf(reshape).take_back(2))
-        return {source[0], source[1]};
-    }
+    for (const AttentionOperand *side : {&match.q, &match.k, &match.v})
+      if (std::optional<Heads> heads = findMerged(*side))
+        return *heads;
   if (leading.size() < 2)
     return {product(leading), 1};
   return {product(leading.drop_back()), leading.back()};
 }
 
 /// The operand as [batch, heads, rows, columns].
-Value toFourDims(RewriterBase &rewriter, Location loc,
-                 const AttentionOperand &side, Heads heads) {
+Value toFourDims(RewriterBase &rewriter, Location loc, AttentionOperand side,
+                 Heads heads) {
+  if (side.leading.size() == 1 && heads.heads > 1) {
+    // Apart where they are, so that a reshape that merged them goes.
+    int64_t merged = side.leading[0];
+    SmallVector<int64_t> shape(shapeOf(side.value));
+    shape[merged] = heads.heads;
+    shape.insert(shape.begin() + merged, heads.batch);
+    side.value = reshapeTo(rewriter, loc, side.value, shape);
+    side.leading.push_back(merged + 1);
+    side.rows += side.rows > merged;
+    side.columns += side.columns > merged;
+  }
   SmallVector<int64_t> permutation = side.leading;
   permutation.push_back(side.rows);
   permutation.push_back(side.columns);

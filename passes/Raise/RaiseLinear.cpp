@@ -154,12 +154,40 @@ struct TakeBias : OpRewritePattern<BinaryOp> {
   }
 };
 
+/// conv(x) + b, one number for each channel.
+struct TakeConvBias : OpRewritePattern<BinaryOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(BinaryOp op,
+                                PatternRewriter &rewriter) const final {
+    auto pair = matchCommutative(op, BinaryKind::add, [](Value value) {
+      auto conv = value.getDefiningOp<ConvOp>();
+      return conv && conv->hasOneUse() && !conv.getBias() &&
+             !conv.getResidual() && !conv.getActivation();
+    });
+    if (!pair || pair->first.getType() != op.getType())
+      return failure();
+    ArrayRef<int64_t> shape = shapeOf(op);
+    SmallVector<int64_t> channels(shape.size() - 1, 1);
+    channels[0] = shape[1];
+    Value bias = weightOfShape(rewriter, op.getLoc(), pair->second, channels);
+    if (!bias)
+      return failure();
+    auto conv = pair->first.getDefiningOp<ConvOp>();
+    bias = reshapeTo(rewriter, op.getLoc(), bias, {shape[1]});
+    rewriter.replaceOpWithNewOp<ConvOp>(
+        op, conv.getX(), conv.getW(), bias, Value(), conv.getStridesAttr(),
+        conv.getPadsAttr(), conv.getDilationsAttr(), conv.getGroupsAttr(),
+        UnaryKindAttr());
+    return success();
+  }
+};
+
 struct RaiseLinear : ax::impl::RaiseLinearBase<RaiseLinear> {
   using RaiseLinearBase::RaiseLinearBase;
 
   void runOnOperation() final {
     RewritePatternSet patterns(&getContext());
-    patterns.add<RaiseDot, TakeBias>(&getContext());
+    patterns.add<RaiseDot, TakeBias, TakeConvBias>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

@@ -38,6 +38,16 @@ ax.program @other(%t: tensor<8x4xf32>) -> tensor<3x4xf32> {
   ax.return %0 : tensor<3x4xf32>
 }
 
+// CHECK-LABEL: ax.program @repeated
+// CHECK-NEXT: ax.reshape %arg0 : tensor<2x4xf32> -> tensor<2x1x4xf32>
+// CHECK-NEXT: ax.broadcast {{.*}} -> tensor<2x3x4xf32>
+// CHECK-NEXT: ax.reshape {{.*}} -> tensor<6x4xf32>
+ax.program @repeated(%t: tensor<2x4xf32>) -> tensor<6x4xf32> {
+  %i = ax.constant dense<[0, 0, 0, 1, 1, 1]> : tensor<6xi64> -> tensor<6xi64>
+  %0 = ax.gather %t[%i] axis 0 : tensor<2x4xf32>, tensor<6xi64> -> tensor<6x4xf32>
+  ax.return %0 : tensor<6x4xf32>
+}
+
 // CHECK-LABEL: ax.program @every_element
 // CHECK-NEXT: ax.return %arg0
 ax.program @every_element(%m: tensor<2x2xi1>) -> tensor<2x2xi1> {

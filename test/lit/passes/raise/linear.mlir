@@ -4,6 +4,7 @@ ax.plan @linear version 1 {
 ax.state @w : tensor<16x32xf32> from "m" offset 0 length 2048
 ax.state @t : tensor<32x16xf32> from "m" offset 2048 length 2048
 ax.state @b : tensor<32xf32> from "m" offset 4096 length 128
+ax.state @c : tensor<4xf32> from "m" offset 6400 length 16
 ax.state @e : tensor<16x4x8xf32> from "m" offset 4224 length 2048
 ax.state @eb : tensor<4x8xf32> from "m" offset 6272 length 128
 
@@ -87,6 +88,23 @@ ax.program @weight_first(%x: tensor<16x5xf32>) -> tensor<32x5xf32> {
   %t = ax.load @t : tensor<32x16xf32>
   %0 = ax.dot %t, %x batch [] x [] contract [1] x [0] : tensor<32x16xf32>, tensor<16x5xf32> -> tensor<32x5xf32>
   ax.return %0 : tensor<32x5xf32>
+}
+
+// One number for each channel is a convolution's bias; one for each row is not.
+// CHECK-LABEL: ax.program @conv
+// CHECK: %[[C:.*]] = ax.conv %arg0, %arg1 bias %{{.*}} : tensor<4xf32>
+// CHECK: %[[D:.*]] = ax.conv %arg0, %arg1 strides
+// CHECK: %[[S:.*]] = ax.binary add %[[D]]
+// CHECK: ax.return %[[C]], %[[S]]
+ax.program @conv(%x: tensor<1x3x4x4xf32>, %k: tensor<4x3x1x1xf32>) -> (tensor<1x4x4x4xf32>, tensor<1x4x4x4xf32>) {
+  %b = ax.load @c : tensor<4xf32>
+  %0 = ax.reshape %b : tensor<4xf32> -> tensor<1x4x1x1xf32>
+  %1 = ax.conv %x, %k strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x3x4x4xf32>, tensor<4x3x1x1xf32> -> tensor<1x4x4x4xf32>
+  %2 = ax.binary add %1, %0 : tensor<1x4x4x4xf32>, tensor<1x4x1x1xf32> -> tensor<1x4x4x4xf32>
+  %3 = ax.reshape %b : tensor<4xf32> -> tensor<1x1x4x1xf32>
+  %4 = ax.conv %x, %k strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x3x4x4xf32>, tensor<4x3x1x1xf32> -> tensor<1x4x4x4xf32>
+  %5 = ax.binary add %4, %3 : tensor<1x4x4x4xf32>, tensor<1x1x4x1xf32> -> tensor<1x4x4x4xf32>
+  ax.return %2, %5 : tensor<1x4x4x4xf32>, tensor<1x4x4x4xf32>
 }
 
 // Near misses: no operand is a weight; a sum that others need, too; an addend
