@@ -20,5 +20,8 @@ config.environment["PATH"] = os.pathsep.join(
 config.environment["AX_BIN"] = config.build_root + "/bin"
 os.environ.update(config.environment)
 config.substitutions.append(("%models", config.test_source_root + "/models"))
+config.substitutions.append(
+    ("%exit", f"{sys.executable} {config.test_source_root}/expect_exit.py")
+)
 
 sys.path.insert(0, config.test_source_root)

@@ -27,9 +27,12 @@ public:
               const RecipeOptions &options)
       : graph(graph), mesh(mesh), options(options),
         weightOps(findWeightOps(graph)), roles(graph, weightOps) {
-    cause = "--tp=" + std::to_string(mesh.axisSize("row")) + "x" +
-            std::to_string(mesh.axisSize("col")) + "x" +
-            std::to_string(mesh.axisSize("depth"));
+    int64_t row = mesh.axisSize("row"), depth = mesh.axisSize("depth");
+    std::string col = std::to_string(mesh.axisSize("col"));
+    cause = row == 1 && depth == 1
+                ? "--tp=" + col
+                : "--tp=" + std::to_string(row) + "x" + col + "x" +
+                      std::to_string(depth);
   }
 
   Recipe make() {
