@@ -54,7 +54,21 @@ public:
   std::mt19937_64 random;
 };
 
+/// Builds an op at the generator's place.
+template <typename OpT, typename... Args>
+mlir::Operation *make(Gen &g, Args &&...args) {
+  return OpT::create(g.builder, g.builder.getUnknownLoc(),
+                     std::forward<Args>(args)...);
+}
+
 using Generator = std::function<mlir::Operation *(Gen &)>;
+
+/// One for each .td file, and one for its gathers and scatters.
+void addElementwiseGenerators(llvm::StringMap<Generator> &to);
+void addShapeGenerators(llvm::StringMap<Generator> &to);
+void addGatherGenerators(llvm::StringMap<Generator> &to);
+void addReductionGenerators(llvm::StringMap<Generator> &to);
+void addContractionGenerators(llvm::StringMap<Generator> &to);
 
 /// By operation name without `ax.`.
 const llvm::StringMap<Generator> &opGenerators();

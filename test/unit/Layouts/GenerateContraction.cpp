@@ -1,0 +1,160 @@
+//===- GenerateContraction.cpp - Random sums of products ----------------===//
+
+#include "OpGenerators.h"
+
+using namespace mlir;
+
+namespace ax::test {
+
+static Operation *dot(Gen &g) {
+  // 0: batch, 1: contracted, 2: free.
+  Shape lhs, rhs;
+  struct Dim {
+    int role;
+    int64_t size;
+    int64_t number;
+  };
+  std::vector<Dim> left, right;
+  for (int role : {0, 1, 2})
+    for (int64_t i = g.pick(0, 2); i > 0; --i) {
+      Dim dim{role, g.extent(), static_cast<int64_t>(left.size())};
+      left.push_back(dim);
+      if (role != 2)
+        right.push_back(dim);
+    }
+  for (int64_t i = g.pick(0, 1); i > 0; --i)
+    right.push_back({2, g.extent(), -1});
+  g.shuffle(left);
+  g.shuffle(right);
+  SmallVector<int64_t> lhsRoles[3], rhsRoles[3];
+  auto indexOf = [](const std::vector<Dim> &dims, int64_t number) {
+    return llvm::find_if(dims,
+                         [&](const Dim &d) { return d.number == number; }) -
+           dims.begin();
+  };
+  for (auto [i, dim] : llvm::enumerate(left)) {
+    lhs.push_back(dim.size);
+    if (dim.role == 2)
+      continue;
+    lhsRoles[dim.role].push_back(i);
+    rhsRoles[dim.role].push_back(indexOf(right, dim.number));
+  }
+  for (const Dim &dim : right)
+    rhs.push_back(dim.size);
+  DType type = g.number();
+  return make<DotOp>(g, g.operand(type, lhs), g.operand(type, rhs), lhsRoles[0],
+                     rhsRoles[0], lhsRoles[1], rhsRoles[1]);
+}
+
+static UnaryKindAttr activation(Gen &g) {
+  return g.chance(20)
+             ? UnaryKindAttr::get(g.builder.getContext(), UnaryKind::relu)
+             : UnaryKindAttr();
+}
+
+static Operation *linear(Gen &g) {
+  Shape xShape = g.shape(1, 3), result = xShape;
+  int64_t k = xShape.back(), n = g.extent();
+  result.back() = n;
+  bool transposed = g.chance(50);
+  Value x = g.operand(DType::F32, xShape);
+  Value w = g.operand(DType::F32, transposed ? Shape{n, k} : Shape{k, n});
+  Value bias = g.chance(30) ? g.operand(DType::F32, {n}) : Value();
+  Value residual = g.chance(20) ? g.operand(DType::F32, result) : Value();
+  return make<LinearOp>(g, x, w, bias, residual, transposed, activation(g));
+}
+
+namespace {
+/// Spatial attributes of a window op over `spatial` that leave at least one
+/// result element.
+struct Spatial {
+  Shape spatial, kernel;
+  SmallVector<int64_t> strides, pads, dilations;
+
+  Spatial(Gen &g, int64_t rank) {
+    SmallVector<int64_t> high;
+    for (int64_t i = 0; i < rank; ++i) {
+      kernel.push_back(g.pick(1, 3));
+      strides.push_back(g.pick(1, 2));
+      dilations.push_back(g.pick(1, 2));
+      pads.push_back(g.pick(0, kernel.back() - 1));
+      high.push_back(g.pick(0, kernel.back() - 1));
+      spatial.push_back((kernel.back() - 1) * dilations.back() + g.pick(1, 3));
+    }
+    pads.append(high);
+  }
+  Shape withLeading(int64_t a, int64_t b, const Shape &rest) const {
+    Shape shape = {a, b};
+    shape.insert(shape.end(), rest.begin(), rest.end());
+    return shape;
+  }
+};
+} // namespace
+
+static Operation *conv(Gen &g) {
+  Spatial s(g, g.pick(1, 2));
+  int64_t batch = g.pick(1, 4), groups = g.oneOf<int64_t>({1, 1, 2, 4, 6});
+  int64_t ins = g.pick(1, 4), outs = groups * g.pick(1, 4);
+  Value x =
+      g.operand(DType::F32, s.withLeading(batch, groups * ins, s.spatial));
+  Value w = g.operand(DType::F32, s.withLeading(outs, ins, s.kernel));
+  Value bias = g.chance(30) ? g.operand(DType::F32, {outs}) : Value();
+  return make<ConvOp>(g, x, w, bias, Value(), s.strides, s.pads, s.dilations,
+                      groups, activation(g));
+}
+
+static Operation *convTranspose(Gen &g) {
+  Spatial s(g, g.pick(1, 2));
+  int64_t batch = g.pick(1, 4), groups = g.oneOf<int64_t>({1, 1, 2, 4});
+  int64_t ins = groups * g.pick(1, 4), outs = g.pick(1, 4);
+  SmallVector<int64_t> outputPads(s.spatial.size(), 0);
+  Value x = g.operand(DType::F32, s.withLeading(batch, ins, s.spatial));
+  Value w = g.operand(DType::F32, s.withLeading(ins, outs, s.kernel));
+  Value bias = g.chance(30) ? g.operand(DType::F32, {outs * groups}) : Value();
+  return make<ConvTransposeOp>(g, x, w, bias, s.strides, s.pads, s.dilations,
+                               outputPads, groups);
+}
+
+static Operation *pool(Gen &g) {
+  Spatial s(g, g.pick(1, 2));
+  auto kind = static_cast<PoolKind>(g.pick(0, 2));
+  Value x =
+      g.operand(DType::F32, s.withLeading(g.pick(1, 4), g.extent(), s.spatial));
+  SmallVector<int64_t> extra(s.spatial.size(), 0);
+  return make<PoolOp>(g, kind, x, s.kernel, s.strides, s.pads, s.dilations,
+                      extra, g.chance(50));
+}
+
+static Operation *attention(Gen &g) {
+  int64_t batch = g.pick(1, 4), kvHeads = g.pick(1, 4);
+  int64_t heads = kvHeads * g.oneOf<int64_t>({1, 1, 2, 4});
+  int64_t s = g.pick(1, 5), t = g.pick(1, 5), d = g.pick(1, 3);
+  int64_t dv = g.pick(1, 4);
+  bool causal = g.chance(30);
+  Value q = g.operand(DType::F32, {batch, heads, s, d});
+  Value k = g.operand(DType::F32, {batch, kvHeads, t, d});
+  Value v = g.operand(DType::F32, {batch, kvHeads, t, dv});
+  Value mask;
+  if (g.chance(50)) {
+    Shape shape = {batch, heads, s, t};
+    for (int64_t &size : shape)
+      if (g.chance(40))
+        size = 1;
+    mask = g.operand(g.oneOf({DType::Bool, DType::F32}), shape);
+  }
+  FloatAttr softcap =
+      g.chance(20) ? g.builder.getF64FloatAttr(3.0) : FloatAttr();
+  return make<AttentionOp>(g, q, k, v, mask, llvm::APFloat(0.5), causal,
+                           softcap, g.chance(50));
+}
+
+void addContractionGenerators(llvm::StringMap<Generator> &to) {
+  to["dot"] = dot;
+  to["linear"] = linear;
+  to["conv"] = conv;
+  to["conv_transpose"] = convTranspose;
+  to["pool"] = pool;
+  to["attention"] = attention;
+}
+
+} // namespace ax::test
