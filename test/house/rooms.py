@@ -17,7 +17,7 @@ BELOW = {
     "Cost": ["Dialect", "Support"],
     "Passes": ["Dialect", "Cost", "Eval"],
     "Plan": ["Dialect", "Cost"],
-    "Codegen": ["Dialect", "Cost", "Runtime"],
+    "Codegen": ["Dialect", "Cost", "Eval", "Runtime"],
     "Runtime": ["Support", "Sharding"],
     "Session": ["Plan", "Codegen", "Runtime"],
 }
