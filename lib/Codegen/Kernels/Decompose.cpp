@@ -97,6 +97,53 @@ void decomposeNorm(NormOp op, bool subtractMean) {
   replace(op, f, y);
 }
 
+/// The best value, then the first (or last) place that holds it; a NaN is
+/// better than any number. Two loops that vectorise.
+void decomposeArgReduce(ArgReduceOp op) {
+  OpBuilder b(op);
+  Location loc = op.getLoc();
+  Value x = op.getOperand();
+  RankedTensorType type = tensorType(x);
+  auto with = [&](ArrayRef<int64_t> shape, Type element) {
+    return RankedTensorType::get(shape, element);
+  };
+  // Wider floats are as good to compare, and reductions are done in them.
+  Type element = type.getElementType();
+  if (element.isF16() || element.isBF16()) {
+    element = b.getF32Type();
+    x = CastOp::create(b, loc, with(type.getShape(), element), x);
+  }
+  int64_t dim = op.getDim(), size = type.getDimSize(dim);
+  ArrayRef<int64_t> reduced = tensorType(op.getResult()).getShape();
+  Value best = ReduceOp::create(
+      b, loc, with(reduced, element),
+      op.getMin() ? ReduceOpKind::min : ReduceOpKind::max, x, dim,
+      /*keep_dims=*/true);
+  auto bools = with(type.getShape(), b.getI1Type());
+  Value isBest = CompareOp::create(b, loc, bools, CompareKind::eq, x, best);
+  if (isa<FloatType>(element)) {
+    Value isNaN = UnaryOp::create(b, loc, bools, UnaryKind::is_nan, x);
+    isBest =
+        BinaryOp::create(b, loc, bools, BinaryKind::logical_or, isBest, isNaN);
+  }
+  Type index = b.getIntegerType(size < INT32_MAX ? 32 : 64);
+  auto indices = with(type.getShape(), index);
+  Value place = IotaOp::create(b, loc, indices, dim);
+  Value none = ConstantOp::create(
+      b, loc,
+      DenseElementsAttr::get(
+          with({}, index), b.getIntegerAttr(index, op.getLast() ? -1 : size)));
+  Value candidates = SelectOp::create(b, loc, indices, isBest, place, none);
+  Value found = ReduceOp::create(
+      b, loc, with(reduced, index),
+      op.getLast() ? ReduceOpKind::max : ReduceOpKind::min, candidates, dim,
+      /*keep_dims=*/true);
+  if (!index.isInteger(64))
+    found = CastOp::create(b, loc, op.getResult().getType(), found);
+  op.getResult().replaceAllUsesWith(found);
+  op.erase();
+}
+
 /// f16 and bf16 are too coarse to accumulate in.
 void widenAccumulation(Operation *op) {
   Type element = tensorType(op->getOperand(0)).getElementType();
@@ -121,6 +168,8 @@ void decompose(FusionOp fusion) {
       decomposeNorm(norm, true);
     else if (auto rms = dyn_cast<RMSNormOp>(op))
       decomposeNorm(rms, false);
+    else if (auto arg = dyn_cast<ArgReduceOp>(op))
+      decomposeArgReduce(arg);
     else if (isa<ReduceOp, CumulativeOp>(op))
       widenAccumulation(&op);
   }

@@ -159,7 +159,8 @@ Value Emitter::pullConstant(ConstantOp op, ArrayRef<IndexExpr> indices) {
 
 /// `inside` where all bounds hold, `outside` elsewhere; the choice is made at
 /// compile time where the ranges of the loops tell.
-Value Emitter::guarded(ArrayRef<Bound> bounds, function_ref<Value()> inside,
+Value Emitter::guarded(ArrayRef<Bound> bounds, Type type,
+                       function_ref<Value()> inside,
                        function_ref<Value()> outside) {
   Value condition;
   auto require = [&](Value c) {
@@ -182,18 +183,19 @@ Value Emitter::guarded(ArrayRef<Bound> bounds, function_ref<Value()> inside,
   }
   if (!condition)
     return inside();
-  auto branch = [&](function_ref<Value()> body) {
-    return [this, body](OpBuilder &nested, Location) {
-      OpBuilder::InsertionGuard guard(b);
-      b.restoreInsertionPoint(nested.saveInsertionPoint());
-      memos.emplace_back();
-      Value value = body();
-      memos.pop_back();
-      scf::YieldOp::create(b, loc, value);
-    };
+  auto choice = scf::IfOp::create(b, loc, TypeRange(scalarType(type)),
+                                  condition, /*addThenBlock=*/true,
+                                  /*addElseBlock=*/true);
+  auto fill = [&](Block *block, function_ref<Value()> body) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(block);
+    memos.emplace_back();
+    Value value = body();
+    memos.pop_back();
+    scf::YieldOp::create(b, loc, value);
   };
-  auto choice =
-      scf::IfOp::create(b, loc, condition, branch(inside), branch(outside));
+  fill(choice.thenBlock(), inside);
+  fill(choice.elseBlock(), outside);
   return choice.getResult(0);
 }
 
@@ -228,7 +230,7 @@ Value Emitter::pullConcat(ConcatOp op, ArrayRef<IndexExpr> indices) {
     if (i + 1 == op.getOperands().size())
       return own();
     return guarded({{indices[dim], std::numeric_limits<int64_t>::min(), end}},
-                   own, [&] { return from(i + 1, end); });
+                   elementType(operand), own, [&] { return from(i + 1, end); });
   };
   return from(0, 0);
 }
@@ -279,7 +281,8 @@ Value Emitter::pullPad(PadOp op, ArrayRef<IndexExpr> indices) {
     }
   }
   return guarded(
-      bounds, [&] { return pull(op.getOperand(), own); },
+      bounds, elementType(op.getOperand()),
+      [&] { return pull(op.getOperand(), own); },
       [&] { return pull(op.getValue(), {}); });
 }
 
@@ -314,7 +317,8 @@ Value Emitter::pullDynamicSlice(DynamicSliceOp op,
     own.push_back(index);
   }
   return guarded(
-      bounds, [&] { return pull(op.getOperand(), own); },
+      bounds, elementType(op.getOperand()),
+      [&] { return pull(op.getOperand(), own); },
       [&] { return emitZero(b, elementType(op.getResult())); });
 }
 
@@ -374,7 +378,7 @@ Value Emitter::pullPool(PoolOp op, ArrayRef<IndexExpr> indices) {
       bounds.push_back({own.back(), 0, type.getDimSize(2 + s)});
     }
     return guarded(
-        bounds,
+        bounds, accType,
         [&] {
           Value x = emitCast(b, pull(op.getX(), own), axType, accType);
           return emitCombine(b, combine, acc, x, accType);

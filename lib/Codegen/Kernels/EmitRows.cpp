@@ -16,8 +16,8 @@ static Type elementType(Value value) {
 }
 
 bool isRowOp(Operation *op) {
-  return isa<ReduceOp, ArgReduceOp, CumulativeOp, TopKOp, ScatterElementsOp,
-             ScatterNDOp>(op);
+  return isa<ReduceOp, CumulativeOp, TopKOp, ScatterElementsOp, ScatterNDOp>(
+      op);
 }
 
 /// How many leading dimensions of the results are independent of each other,
@@ -30,8 +30,7 @@ static unsigned numIndependent(Operation *op) {
         return o.getDims().empty() ? tensorType(o.getOperand()).getRank()
                                    : o.getDims().front();
       })
-      .Case<ArgReduceOp, CumulativeOp, TopKOp>(
-          [](auto o) -> unsigned { return o.getDim(); })
+      .Case<CumulativeOp, TopKOp>([](auto o) -> unsigned { return o.getDim(); })
       .Case<ScatterElementsOp, ScatterNDOp>([](auto) { return 0u; })
       .Default([](Operation *o) -> unsigned {
         return tensorType(o->getResult(0)).getRank();
@@ -87,7 +86,6 @@ Emitter::RowValue Emitter::emitRowValue(Operation *op,
                                         ArrayRef<IndexExpr> fixed) {
   return TypeSwitch<Operation *, RowValue>(op)
       .Case<ReduceOp>([&](ReduceOp o) { return emitReduce(o, fixed); })
-      .Case<ArgReduceOp>([&](ArgReduceOp o) { return emitArgReduce(o, fixed); })
       .Case<CumulativeOp>(
           [&](CumulativeOp o) { return emitCumulative(o, fixed); })
       .Case<TopKOp>([&](TopKOp o) { return emitTopK(o, fixed); })
@@ -202,66 +200,6 @@ Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
              Value acc = inMemory ? loadElement(row.base, offset, element)
                                   : emitNeutral(b, kind, element);
              storeElement(reduceInner(indices, acc), row.base, offset, element);
-             return {};
-           });
-  return {row};
-}
-
-Emitter::RowValue Emitter::emitArgReduce(ArgReduceOp op,
-                                         ArrayRef<IndexExpr> fixed) {
-  RankedTensorType type = tensorType(op.getOperand());
-  Type element = type.getElementType();
-  int64_t dim = op.getDim(), size = type.getDimSize(dim);
-  SmallVector<int64_t> freeSizes(type.getShape().drop_front(fixed.size()));
-  freeSizes[dim - fixed.size()] = 1;
-
-  auto better = [&](Value x, Value best) -> Value {
-    CompareKind kind = op.getMin()
-                           ? (op.getLast() ? CompareKind::le : CompareKind::lt)
-                           : (op.getLast() ? CompareKind::ge : CompareKind::gt);
-    Value wins = emitCompare(b, kind, x, best, element);
-    if (!isa<FloatType>(element))
-      return wins;
-    // A NaN beats every number.
-    Value isNaN = emitUnary(b, UnaryKind::is_nan, x, element);
-    Value bestIsNaN = emitUnary(b, UnaryKind::is_nan, best, element);
-    Value other =
-        emitUnary(b, UnaryKind::logical_not, bestIsNaN, b.getI1Type());
-    if (op.getLast())
-      return arith::OrIOp::create(b, loc, isNaN,
-                                  arith::AndIOp::create(b, loc, wins, other));
-    return arith::OrIOp::create(b, loc, wins,
-                                arith::AndIOp::create(b, loc, isNaN, other));
-  };
-  auto bestOf = [&](ArrayRef<IndexExpr> freeIndices) {
-    Indices all(fixed);
-    llvm::append_range(all, freeIndices);
-    Value start = pull(op.getOperand(), all);
-    return emitNest(
-        op, 1, {size}, {start, number(0)},
-        [&](ArrayRef<IndexExpr> along,
-            ValueRange carried) -> SmallVector<Value> {
-          Indices at(all);
-          at[dim] = along[0];
-          Value x = pull(op.getOperand(), at);
-          Value wins = better(x, carried[0]);
-          Value best = arith::SelectOp::create(b, loc, wins, x, carried[0]);
-          Value index = arith::SelectOp::create(
-              b, loc, wins, space->materialize(along[0]), carried[1]);
-          return {best, index};
-        })[1];
-  };
-  RowArray row;
-  if (llvm::all_of(freeSizes, [](int64_t n) { return n == 1; })) {
-    Indices zeros(freeSizes.size());
-    row.scalar = bestOf(zeros);
-    return {row};
-  }
-  row = allocateRow(op->getResult(0), fixed);
-  emitNest(op, 0, freeSizes, {},
-           [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
-             storeElement(bestOf(indices), row.base,
-                          space->linearize(indices, freeSizes), b.getI64Type());
              return {};
            });
   return {row};

@@ -106,7 +106,9 @@ bool Emitter::chooseFlatOuter() {
 }
 
 LoopPlan &Emitter::getPlan(Operation *op, int which, ArrayRef<int64_t> sizes) {
-  return plans.try_emplace({op, which}, sizes).first->second;
+  // The same operation may be computed over different dimensions.
+  PlanKey key{op, which, SmallVector<int64_t, 4>(sizes)};
+  return plans.try_emplace(key, sizes).first->second;
 }
 
 /// The dimensions that make up the first `total` iterations, and the rest.

@@ -34,12 +34,12 @@ struct EmittedKernel {
 llvm::SmallVector<AxesAttr, 2> collectScalars(FusionOp fusion);
 
 /// Writes the function `symbol` (a KernelFn) into `module`. The fusion holds
-/// only operations that `canFuse`, softmax and norms decomposed.
+/// only operations that `canFuse`, decomposed.
 EmittedKernel emitKernel(FusionOp fusion, llvm::StringRef symbol,
                          mlir::ModuleOp module);
 
-/// Softmax and norms become reductions and element-wise ops; reductions and
-/// scans of f16 and bf16 are done in f32.
+/// Softmax, norms and arg_reduce become reductions and element-wise ops;
+/// reductions and scans of f16 and bf16 are done in f32.
 void decompose(FusionOp fusion);
 
 /// Values that are computed once per outer iteration, though elements of them
@@ -117,7 +117,7 @@ private:
   IndexExpr dynamicIndex(Value number, mlir::Type type, int64_t size);
   IndexExpr chooseIndex(const IndexExpr &index, int64_t bound,
                         const IndexExpr &below, const IndexExpr &notBelow);
-  Value guarded(llvm::ArrayRef<Bound> bounds,
+  Value guarded(llvm::ArrayRef<Bound> bounds, mlir::Type type,
                 llvm::function_ref<Value()> inside,
                 llvm::function_ref<Value()> outside);
 
@@ -128,7 +128,6 @@ private:
   RowArray allocateRow(mlir::OpResult value, llvm::ArrayRef<IndexExpr> fixed);
   IndexExpr rowOffset(const RowArray &row, llvm::ArrayRef<IndexExpr> indices);
   RowValue emitReduce(ReduceOp op, llvm::ArrayRef<IndexExpr> fixed);
-  RowValue emitArgReduce(ArgReduceOp op, llvm::ArrayRef<IndexExpr> fixed);
   RowValue emitKept(mlir::Operation *op, llvm::ArrayRef<IndexExpr> fixed);
 
   // EmitScans.cpp
@@ -151,7 +150,9 @@ private:
   int64_t outerTotal = 1;
   bool outerChosen = false;
   LoopPlan outerPlan;
-  std::map<std::pair<mlir::Operation *, int>, LoopPlan> plans;
+  using PlanKey =
+      std::tuple<mlir::Operation *, int, llvm::SmallVector<int64_t, 4>>;
+  std::map<PlanKey, LoopPlan> plans;
 
   // One attempt.
   mlir::OpBuilder b;

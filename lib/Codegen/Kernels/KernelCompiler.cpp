@@ -23,7 +23,7 @@ using namespace mlir;
 namespace ax::codegen {
 
 /// Part of every key: raise it when the code for a fusion changes.
-static constexpr const char *codeVersion = "ax-kernel-1";
+static constexpr const char *codeVersion = "ax-kernel-2";
 
 namespace {
 
@@ -128,8 +128,6 @@ llvm::Expected<Code> KernelCompiler::Impl::build(FusionOp fusion,
   OwningOpRef<ModuleOp> module(
       ModuleOp::create(UnknownLoc::get(fusion.getContext())));
   EmittedKernel emitted = emitKernel(*copy, symbol, *module);
-  if (getenv("AX_DUMP_MLIR"))
-    module->dump();
   auto object = generateObject(*module);
   if (!object)
     return object.takeError();

@@ -149,13 +149,9 @@ llvm::Expected<llvm::SmallVector<char, 0>> generateObject(ModuleOp module) {
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, calls, modules);
   llvm::ModulePassManager passes;
-  if (const char *o3 = getenv("AX_O3"))
-    passes = builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3);
-  else if (llvm::Error error = builder.parsePassPipeline(passes, pipeline))
+  if (llvm::Error error = builder.parsePassPipeline(passes, pipeline))
     return error;
   passes.run(*code, modules);
-  if (getenv("AX_DUMP"))
-    code->print(llvm::errs(), nullptr);
 
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);

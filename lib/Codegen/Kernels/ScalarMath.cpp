@@ -100,7 +100,12 @@ private:
     Value biased = arith::AddIOp::create(b, loc, n, bits(127));
     return fromBits(arith::ShLIOp::create(b, loc, biased, bits(23)));
   }
-  Value logOfNormal(Value x, Value bias);
+  struct Scaled {
+    Value exponent, mantissa;
+  };
+  Scaled scaleForLog(Value x);
+  Value logOfScaled(Scaled s);
+  Value logOrSpecial(Value x, Value y);
   Value logPolynomial(Value f);
 };
 
@@ -119,12 +124,14 @@ Float::Reduced Float::reduceExp(Value x) {
 }
 
 Value Float::exp(Value x) {
-  Reduced e = reduceExp(atMost(atLeast(x, -104.0), 89.0));
-  Value mantissa = add(e.rest, num(1.0));
-  // In two steps: 2^n alone may be too large or too small.
-  Value half = arith::ShRSIOp::create(b, loc, e.n, bits(1));
-  Value otherHalf = arith::SubIOp::create(b, loc, e.n, half);
-  return mul(mul(mantissa, powerOfTwo(half)), powerOfTwo(otherHalf));
+  // 0 where it would be below 2^-125: subnormal numbers, which masked softmax
+  // is full of, are slow and of no use.
+  Value gone = less(x, num(-86.9));
+  Reduced e = reduceExp(atMost(select(gone, num(0.0), x), 89.0));
+  // 2^(n - 1) times two: 2^n may be too large.
+  Value n = arith::SubIOp::create(b, loc, e.n, bits(1));
+  Value mantissa = fma(e.rest, num(2.0), num(2.0));
+  return select(gone, num(0.0), mul(mantissa, powerOfTwo(n)));
 }
 
 Value Float::expm1(Value x) {
@@ -145,35 +152,48 @@ Value Float::logPolynomial(Value f) {
   return add(f, tail);
 }
 
-/// x normal and positive; `bias` is added to its exponent.
-Value Float::logOfNormal(Value x, Value bias) {
-  // Exponent such that the mantissa lies in [sqrt(1/2), sqrt(2)).
+/// x normal and positive: x = 2^exponent (1 + mantissa), as for logPolynomial.
+Float::Scaled Float::scaleForLog(Value x) {
   Value raw = arith::SubIOp::create(b, loc, toBits(x), bits(0x3f3504f3));
   Value exponent = arith::ShRSIOp::create(b, loc, raw, bits(23));
   Value mantissaBits = arith::SubIOp::create(
       b, loc, toBits(x), arith::ShLIOp::create(b, loc, exponent, bits(23)));
-  Value f = sub(fromBits(mantissaBits), num(1.0));
-  Value k = add(arith::SIToFPOp::create(b, loc, type, exponent), bias);
-  Value high = mul(k, num(0.693145751953125));
-  return add(fma(k, num(1.42860682030941723e-6), logPolynomial(f)), high);
+  return {arith::SIToFPOp::create(b, loc, type, exponent),
+          sub(fromBits(mantissaBits), num(1.0))};
 }
 
-Value Float::log(Value x) {
+Value Float::logOfScaled(Scaled s) {
+  Value high = mul(s.exponent, num(0.693145751953125));
+  Value low =
+      fma(s.exponent, num(1.42860682030941723e-6), logPolynomial(s.mantissa));
+  return add(low, high);
+}
+
+/// y, the logarithm of x, where x is finite and positive; the right thing
+/// elsewhere.
+Value Float::logOrSpecial(Value x, Value y) {
   const double inf = std::numeric_limits<double>::infinity();
-  Value tiny = less(x, num(1.17549435e-38));
-  Value scaled = select(tiny, mul(x, num(8388608.0)), x);
-  Value y = logOfNormal(scaled, select(tiny, num(-23.0), num(0.0)));
   // +inf and NaN are their own logarithms.
   y = select(less(x, num(inf)), y, x);
   y = select(cmp(arith::CmpFPredicate::OEQ, x, num(0.0)), num(-inf), y);
   return select(less(x, num(0.0)), num(std::nan("")), y);
 }
 
+Value Float::log(Value x) {
+  Value tiny = less(x, num(1.17549435e-38));
+  Scaled s = scaleForLog(select(tiny, mul(x, num(8388608.0)), x));
+  s.exponent = add(s.exponent, select(tiny, num(-23.0), num(0.0)));
+  return logOrSpecial(x, logOfScaled(s));
+}
+
 Value Float::log1p(Value x) {
-  Value direct = logPolynomial(x);
-  Value far = log(add(x, num(1.0)));
-  Value near = cmp(arith::CmpFPredicate::OLT, abs(x), num(0.29));
-  return select(near, direct, far);
+  // Near 0 the sum would lose what counts.
+  Value near = less(abs(x), num(0.29));
+  Value sum = add(x, num(1.0));
+  Scaled s = scaleForLog(sum);
+  s.exponent = select(near, num(0.0), s.exponent);
+  s.mantissa = select(near, x, s.mantissa);
+  return logOrSpecial(sum, logOfScaled(s));
 }
 
 Value Float::tanh(Value x) {

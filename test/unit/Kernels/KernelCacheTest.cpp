@@ -1,0 +1,158 @@
+//===- KernelCacheTest.cpp - Sharing, the cache on disk, refusals ---------===//
+
+#include "KernelTestSupport.h"
+
+#include "ax/Support/Error.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+#include <fstream>
+#include <gtest/gtest.h>
+
+namespace ax::codegen {
+namespace {
+
+FusionText scaled(const char *factor) {
+  return {{"16xf32"},
+          std::string("%c = ax.constant dense<") + factor +
+              "> : tensor<f32> -> tensor<f32>\n%r = ax.binary mul %a, %c : "
+              "tensor<16xf32>, tensor<f32> -> tensor<16xf32>",
+          {{"%r", "16xf32"}}};
+}
+
+class KernelCache : public testing::Test {
+protected:
+  void SetUp() override {
+    llvm::SmallString<128> path;
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("ax-kernels", path));
+    folder = path.str().str();
+  }
+  void TearDown() override { llvm::sys::fs::remove_directories(folder); }
+
+  std::unique_ptr<KernelCompiler> makeCompiler() {
+    return llvm::cantFail(KernelCompiler::create({folder, 2}));
+  }
+  /// The result of the kernel on 1, 1, ...
+  double run(KernelCompiler &compiler, const FusionText &text) {
+    auto module = parse(text);
+    FusionOp fusion = fusionOf(*module);
+    CompiledKernel kernel = llvm::cantFail(compiler.compile(fusion));
+    HostTensor ones(DType::F32, {16});
+    for (int64_t i = 0; i != 16; ++i)
+      ones.setDouble(i, 1);
+    return runKernel(kernel, fusion, {ones}).front().getDouble(7);
+  }
+  std::vector<std::string> files() {
+    std::vector<std::string> found;
+    std::error_code error;
+    for (llvm::sys::fs::directory_iterator it(folder, error), end;
+         !error && it != end; it.increment(error))
+      found.push_back(it->path());
+    return found;
+  }
+
+  std::string folder;
+};
+
+TEST_F(KernelCache, EqualFusionsAreCompiledOnce) {
+  auto a = parse(scaled("2.0")), b = parse(scaled("2.0")),
+       c = parse(scaled("3.0"));
+  auto compiler = llvm::cantFail(KernelCompiler::create());
+  auto kernels = llvm::cantFail(
+      compiler->compileAll({fusionOf(*a), fusionOf(*b), fusionOf(*c)}));
+  EXPECT_EQ(kernels[0].fn, kernels[1].fn);
+  EXPECT_NE(kernels[0].fn, kernels[2].fn);
+  EXPECT_EQ(kernels[0].signature.key, kernels[1].signature.key);
+  EXPECT_EQ(compiler->getStatistics().compiled, 2);
+  llvm::cantFail(compiler->compile(fusionOf(*b)));
+  EXPECT_EQ(compiler->getStatistics().compiled, 2);
+}
+
+TEST_F(KernelCache, NextProcessLoadsWhatThisOneCompiled) {
+  EXPECT_EQ(run(*makeCompiler(), scaled("2.0")), 2.0);
+  auto next = makeCompiler();
+  EXPECT_EQ(run(*next, scaled("2.0")), 2.0);
+  EXPECT_EQ(next->getStatistics().compiled, 0);
+  EXPECT_EQ(next->getStatistics().fromDisk, 1);
+  EXPECT_EQ(run(*next, scaled("3.0")), 3.0);
+  EXPECT_EQ(next->getStatistics().compiled, 1);
+}
+
+TEST_F(KernelCache, ScratchAndRowsComeFromDisk) {
+  FusionText softmax = {{"4x32xf32"},
+                        "%r = ax.softmax %a dim 1 : tensor<4x32xf32> -> "
+                        "tensor<4x32xf32>",
+                        {{"%r", "4x32xf32"}}};
+  auto module = parse(softmax);
+  KernelSignature first =
+      llvm::cantFail(makeCompiler()->compile(fusionOf(*module))).signature;
+  KernelSignature second =
+      llvm::cantFail(makeCompiler()->compile(fusionOf(*module))).signature;
+  EXPECT_EQ(first.outerCount, 4);
+  EXPECT_EQ(second.outerCount, first.outerCount);
+  EXPECT_GT(first.scratchBytes, 0);
+  EXPECT_EQ(second.scratchBytes, first.scratchBytes);
+}
+
+TEST_F(KernelCache, DamagedFilesAreReplaced) {
+  EXPECT_EQ(run(*makeCompiler(), scaled("2.0")), 2.0);
+  ASSERT_EQ(files().size(), 1u);
+  std::string path = files().front();
+  std::string whole =
+      llvm::MemoryBuffer::getFile(path).get()->getBuffer().str();
+  std::string flipped = whole;
+  flipped[flipped.size() / 2] ^= 1;
+  for (const std::string &damaged :
+       {std::string(), whole.substr(0, 20), whole.substr(0, whole.size() - 1),
+        flipped, std::string(100, 'x')}) {
+    std::ofstream(path, std::ios::binary) << damaged;
+    auto compiler = makeCompiler();
+    EXPECT_EQ(run(*compiler, scaled("2.0")), 2.0);
+    EXPECT_EQ(compiler->getStatistics().compiled, 1);
+    EXPECT_EQ(llvm::MemoryBuffer::getFile(path).get()->getBuffer().size(),
+              whole.size());
+  }
+}
+
+TEST_F(KernelCache, AxisIndicesAreScalars) {
+  auto module = parse({{"4xi64"},
+                       R"(%i = ax.axis_index {col} : tensor<i64>
+          %j = ax.axis_index {row, data} : tensor<i64>
+          %k = ax.axis_index {col} : tensor<i64>
+          %s = ax.binary sub %i, %j : tensor<i64>, tensor<i64> -> tensor<i64>
+          %t = ax.binary mul %s, %k : tensor<i64>, tensor<i64> -> tensor<i64>
+          %r = ax.binary add %a, %t : tensor<4xi64>, tensor<i64> -> tensor<4xi64>)",
+                       {{"%r", "4xi64"}}});
+  FusionOp fusion = fusionOf(*module);
+  CompiledKernel kernel = llvm::cantFail(testCompiler().compile(fusion));
+  ASSERT_EQ(kernel.signature.scalars.size(), 2u);
+  HostTensor zeros(DType::I64, {4});
+  EXPECT_EQ(runKernel(kernel, fusion, {zeros}, 1, {7, 2}).front().toInts(),
+            std::vector<int64_t>(4, 35));
+}
+
+TEST_F(KernelCache, RefusesWhatIsNotForKernels) {
+  auto module = parse({{"4x4xf32"},
+                       "%r = ax.dot %a, %a batch [] x [] contract [1] x [0] : "
+                       "tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>",
+                       {{"%r", "4x4xf32"}}});
+  auto kernel = testCompiler().compile(fusionOf(*module));
+  ASSERT_FALSE(kernel);
+  EXPECT_NE(describeError(kernel.takeError()).message.find("ax.dot"),
+            std::string::npos);
+}
+
+TEST_F(KernelCache, EmptyTensors) {
+  auto module = parse({{"0x4xf32"},
+                       "%n = ax.unary neg %a : tensor<0x4xf32> -> "
+                       "tensor<0x4xf32>\n%r = ax.reduce max %n dims [0] : "
+                       "tensor<0x4xf32> -> tensor<4xf32>",
+                       {{"%n", "0x4xf32"}, {"%r", "4xf32"}}});
+  FusionOp fusion = fusionOf(*module);
+  CompiledKernel kernel = llvm::cantFail(testCompiler().compile(fusion));
+  auto results = runKernel(kernel, fusion, {HostTensor(DType::F32, {0, 4})});
+  EXPECT_EQ(results[1].getDouble(3), -INFINITY);
+}
+
+} // namespace
+} // namespace ax::codegen
