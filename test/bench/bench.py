@@ -106,7 +106,7 @@ def main():
     parser.add_argument("--iterations", type=int, default=30)
     parser.add_argument("what", nargs="*",
                         help=f"{', '.join(LATENCY)}, start-up; default: all")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     options.bin = options.build / "bin"
     options.models = Path(os.environ["AXOPT_CACHE"]) / "bench-models"
     what = options.what or [*LATENCY, "start-up"]
