@@ -11,13 +11,15 @@
 
 #include <cmath>
 
+#include <map>
+
 using namespace mlir;
 
 namespace ax::test {
 
 namespace {
-/// A program on the ranks of one stage: all stages have as many, and a transfer
-/// joins equal coordinates, so that the axis `pipe` need not be looked at.
+/// A program on the ranks of its stages: all stages have as many, and a transfer
+/// joins equal coordinates, so that a stage's ranks need no axis `pipe`.
 class OnRanks {
 public:
   OnRanks(ProgramOp program, StateValue readState)
@@ -38,6 +40,8 @@ private:
 
   llvm::Error runSlice(llvm::ArrayRef<HostTensor> inputs, int64_t slice);
   llvm::Error runStage(StageOp stage, int64_t slice);
+  /// What the ranks of a stage hold of `value`.
+  llvm::Expected<std::vector<HostTensor>> heldBy(int64_t stage, Value value);
   sharding::Layout layoutOf(Value value) {
     return getLayout(tensorType(value), mesh);
   }
@@ -55,11 +59,21 @@ private:
   ProgramOp program;
   StateValue readState;
   sharding::Mesh mesh;
-  /// Of the present slice, for every rank.
-  llvm::DenseMap<Value, std::vector<HostTensor>> held;
+  /// Of the present slice, for every rank of a stage.
+  std::map<int64_t, llvm::DenseMap<Value, std::vector<HostTensor>>> held;
   std::vector<std::vector<eval::Part>> outputs;
 };
 } // namespace
+
+llvm::Expected<std::vector<HostTensor>> OnRanks::heldBy(int64_t stage,
+                                                        Value value) {
+  auto &values = held[stage];
+  auto it = values.find(value);
+  if (it == values.end())
+    return makeErrorf(ExitCode::BadPlan,
+                      "stage {0} needs a value that it does not have", stage);
+  return it->second;
+}
 
 llvm::Error OnRanks::runStage(StageOp stage, int64_t slice) {
   auto local = codegen::localize(stage, mesh);
@@ -70,8 +84,12 @@ llvm::Error OnRanks::runStage(StageOp stage, int64_t slice) {
     for (auto [ofRank, tensor] : llvm::zip_equal(arguments, tensors))
       ofRank.push_back(tensor);
   };
-  for (Value operand : stage.getOperands())
-    give(held.find(operand)->second);
+  for (Value operand : stage.getOperands()) {
+    auto tensors = heldBy(stage.getOn(), operand);
+    if (!tensors)
+      return tensors.takeError();
+    give(*tensors);
+  }
   auto plan = program->getParentOfType<PlanOp>();
   for (const std::string &name : local->states) {
     auto state = cast<StateOp>(SymbolTable::lookupSymbolIn(plan, name));
@@ -86,7 +104,7 @@ llvm::Error OnRanks::runStage(StageOp stage, int64_t slice) {
     return results.takeError();
   for (auto [i, result] : llvm::enumerate(stage.getResults()))
     for (const auto &ofRank : *results)
-      held[result].push_back(ofRank[i]);
+      held[stage.getOn()][result].push_back(ofRank[i]);
   return llvm::Error::success();
 }
 
@@ -95,21 +113,28 @@ llvm::Error OnRanks::runSlice(llvm::ArrayRef<HostTensor> inputs,
   held.clear();
   for (auto [argument, input] :
        llvm::zip_equal(program.getBody().getArguments(), inputs))
-    held[argument] =
-        parts(input, argument.getType(), slice, eval::Padding::Poison);
+    for (StageOp stage : program.getBody().getOps<StageOp>())
+      held[stage.getOn()][argument] =
+          parts(input, argument.getType(), slice, eval::Padding::Poison);
   for (Operation &op : program.getBody().front()) {
     if (auto stage = dyn_cast<StageOp>(op)) {
       if (llvm::Error error = runStage(stage, slice))
         return error;
     } else if (auto transfer = dyn_cast<TransferOp>(op)) {
-      std::vector<HostTensor> sent = held.find(transfer.getOperand())->second;
-      held[transfer.getResult()] = std::move(sent);
+      auto sent = heldBy(transfer.getFrom(), transfer.getOperand());
+      if (!sent)
+        return sent.takeError();
+      held[transfer.getTo()][transfer.getResult()] = std::move(*sent);
     }
   }
   Operation *end = program.getBody().front().getTerminator();
-  for (auto [parts, value] : llvm::zip_equal(outputs, end->getOperands()))
-    for (auto [rank, tensor] : llvm::enumerate(held.find(value)->second))
+  for (auto [parts, value] : llvm::zip_equal(outputs, end->getOperands())) {
+    auto tensors = heldBy(value.getDefiningOp<StageOp>().getOn(), value);
+    if (!tensors)
+      return tensors.takeError();
+    for (auto [rank, tensor] : llvm::enumerate(*tensors))
       parts.push_back({mesh.coordinates(rank, slice), tensor});
+  }
   return llvm::Error::success();
 }
 

@@ -12,11 +12,10 @@ mlir::MLIRContext &testContext();
 
 /// All ranks of the plan's first program, every micro-batch, with inputs and
 /// states that depend on their names only: the global outputs.
-llvm::Expected<llvm::SmallVector<HostTensor>> runPlan(mlir::ModuleOp module);
+llvm::Expected<std::vector<HostTensor>> runPlan(mlir::ModuleOp module);
 
 /// The same as if there were no mesh.
-llvm::Expected<llvm::SmallVector<HostTensor>>
-runGlobally(mlir::ModuleOp module);
+llvm::Expected<std::vector<HostTensor>> runGlobally(mlir::ModuleOp module);
 
 /// Largest difference; infinite when types differ.
 double difference(llvm::ArrayRef<HostTensor> a, llvm::ArrayRef<HostTensor> b);

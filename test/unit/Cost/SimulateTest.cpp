@@ -1,4 +1,4 @@
-//===- CostTest.cpp - Simulation of schedules -----------------------------===//
+//===- SimulateTest.cpp - Simulation of schedules -------------------------===//
 #include "ax/Cost/Simulate.h"
 
 #include <gtest/gtest.h>
