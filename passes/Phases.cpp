@@ -48,7 +48,11 @@ void ax::addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
   options.strict = strict;
   for (const ShardPin &pin : strategy.shard)
     options.pins.push_back(pin.pattern + "=" + pin.layout);
-  manager.nest<PlanOp>().addPass(createShard(options));
+  mlir::OpPassManager &plan = manager.nest<PlanOp>();
+  plan.addPass(createShard(options));
+  // Only now is known what a rank computes and what it waits for.
+  if (strategy.pipe > 1 && strategy.cuts.empty())
+    plan.addPass(createAssignStages());
 }
 
 void ax::addOptimizePhase(mlir::OpPassManager &manager) {

@@ -124,7 +124,7 @@ LogicalResult Outliner::createStage(int64_t stage) {
   auto fetch = [&](Value value) {
     Operation *producer = value.getDefiningOp();
     if (producer && isEverywhere(producer) && !mapping.contains(value))
-      builder.clone(*producer, mapping);
+      builder.clone(*producer, mapping)->removeAttr("stage");
   };
   for (Operation *old : opsOf[stage]) {
     for (Value operand : old->getOperands()) {

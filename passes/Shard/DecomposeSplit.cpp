@@ -119,16 +119,18 @@ static Value decompose(LayerNormOp op, int64_t parts) {
                          row.binary(BinaryKind::mul, from, from), dim + 1);
   // One exchange for both numbers.
   Value both = row.concat({means, m2s}, dim + 1);
+  auto gathered = [&](Value value) {
+    value.getDefiningOp()->setAttr(
+        gatheredAttr, Builder(op.getContext()).getI64IntegerAttr(dim));
+    return value;
+  };
   auto combine = [&](Value parts) {
-    Value sum = row.reduce(ReduceOpKind::sum, parts, dim);
-    sum.getDefiningOp()->setAttr(gatheredAttr,
-                                 UnitAttr::get(op.getContext()));
-    return sum;
+    return gathered(row.reduce(ReduceOpKind::sum, parts, dim));
   };
   Value totals = combine(both);
   Value mean = row.scale(row.slice(totals, dim + 1, 0, 1), 1.0 / parts);
-  Value apart = row.binary(BinaryKind::sub, row.slice(both, dim + 1, 0, 1),
-                           mean);
+  Value apart = row.binary(BinaryKind::sub,
+                           gathered(row.slice(both, dim + 1, 0, 1)), mean);
   Value between = combine(row.binary(BinaryKind::mul, apart, apart));
   Value m2 = row.binary(BinaryKind::add, row.slice(totals, dim + 1, 1, 1),
                         row.scale(between, part));

@@ -141,10 +141,9 @@ void RecipeMaker::pinBatch() {
 
 void RecipeMaker::pinGathered() {
   for (size_t i = 0; i < graph.ops.size(); ++i)
-    if (graph.ops[i]->hasAttr(gatheredAttr))
-      for (size_t f = 0; f < graph.rule(i).factors.size(); ++f)
-        if (graph.rule(i).factors[f].kind == FactorKind::Reduction)
-          pinFactor(i, f, {});
+    if (auto dim = graph.ops[i]->getAttrOfType<IntegerAttr>(gatheredAttr))
+      for (int factor : graph.rule(i).operands[0][dim.getInt()])
+        pinFactor(i, factor, {});
 }
 
 void RecipeMaker::pinHeads() {

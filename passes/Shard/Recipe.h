@@ -32,7 +32,8 @@ Recipe makeRecipe(const ShardGraph &graph, const sharding::Mesh &mesh,
 /// program; the graph must be built anew then.
 bool decomposeSplitRows(const ShardGraph &graph, const sharding::Mesh &mesh);
 
-/// Attribute of ops that must see whole dimensions (the exchanged numbers).
+/// Attribute of ops that must see a dimension of their operand as a whole (the
+/// exchanged numbers): its number.
 inline constexpr const char *gatheredAttr = "ax.gathered";
 
 /// Axes that the recipe puts on a role, without those of size 1.

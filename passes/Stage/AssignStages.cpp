@@ -5,7 +5,7 @@
 // send, is as cheap as can be, and of equal choices the one that sends least.
 //
 //===----------------------------------------------------------------------===//
-#include "ax/Cost/OpCost.h"
+#include "ax/Cost/StageCost.h"
 #include "ax/Passes/Passes.h"
 
 
@@ -46,6 +46,17 @@ struct AssignStages : ax::impl::AssignStagesBase<AssignStages> {
 
 } // namespace
 
+/// Of one micro-batch on one rank; of all of it before the Shard phase.
+static double secondsOf(Operation *op, const sharding::Mesh &mesh,
+                        const cost::Machine &machine) {
+  auto collective = dyn_cast<CollectiveOpInterface>(op);
+  if (!collective || !sharding::communicates(collective.getStepKind()))
+    return cost::seconds(op, mesh, machine);
+  return cost::collectiveCost(machine)(collective.getStepKind(),
+                                       collective.getMovedAxes().resolve(mesh),
+                                       cost::payloadBytes(collective, mesh));
+}
+
 LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
   ops.clear();
   llvm::DenseMap<Operation *, size_t> position;
@@ -60,11 +71,11 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
            << " pipeline stages: use a smaller --pp";
 
   cost::Machine machine;
-  sharding::Mesh noMesh;
+  sharding::Mesh mesh = getMesh(program);
   before.assign(1, 0);
   crossing.assign(ops.size() + 1, 0);
   for (auto [i, op] : llvm::enumerate(ops)) {
-    before.push_back(before.back() + cost::seconds(op, noMesh, machine));
+    before.push_back(before.back() + secondsOf(op, mesh, machine));
     for (Value value : op->getResults()) {
       size_t last = i;
       for (Operation *user : value.getUsers()) {
@@ -72,7 +83,7 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
         last = std::max(last, it == position.end() ? i : it->second);
       }
       for (size_t cut = i + 1; cut <= last; ++cut)
-        crossing[cut] += cost::localBytes(tensorType(value), noMesh);
+        crossing[cut] += cost::localBytes(tensorType(value), mesh);
     }
   }
 
