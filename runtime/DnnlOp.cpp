@@ -55,9 +55,14 @@ bool makeDnnlDesc(const TensorDesc &view, dnnl_memory_desc_t &desc) {
     strides[d] = view.strides[d];
     if (dims[d] == 0 || (strides[d] == 0 && dims[d] != 1))
       return false;
-    // Any stride is right for a single element; this one looks dense.
+    // Any stride is right for a single element; this one looks dense. A batch of
+    // one is outermost wherever the channels are.
     if (dims[d] == 1) {
-      if (d + 1 < rank)
+      if (d == 0 && rank > 2) {
+        strides[d] = 1;
+        for (size_t other = 1; other < rank; ++other)
+          strides[d] = std::max(strides[d], dims[other] * strides[other]);
+      } else if (d + 1 < rank)
         strides[d] = dims[d + 1] * strides[d + 1];
       else
         strides[d] =
