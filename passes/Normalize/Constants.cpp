@@ -11,7 +11,7 @@ using namespace ax;
 
 namespace {
 
-/// Small results of constants become constants.
+/// Small results of constants become constants; not copies of elements.
 struct FoldConstants : RewritePattern {
   FoldConstants(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}
@@ -21,7 +21,7 @@ struct FoldConstants : RewritePattern {
     constexpr int64_t maxElements = int64_t(1) << 16;
     if (!isa_and_nonnull<AxDialect>(op->getDialect()) ||
         op->getNumResults() != 1 || op->getNumOperands() == 0 ||
-        op->getNumRegions() != 0)
+        op->getNumRegions() != 0 || isa<BroadcastOp>(op))
       return failure();
     auto type = dyn_cast<RankedTensorType>(op->getResult(0).getType());
     if (!type || type.getEncoding() || type.getNumElements() > maxElements)

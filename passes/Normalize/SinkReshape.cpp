@@ -77,8 +77,46 @@ struct SinkReshape : RewritePattern {
   }
 };
 
+/// The same for operations along the last dimensions, which a reshape of the
+/// dimensions before them leaves alone. `firstDim` is where they begin.
+template <typename Op>
+struct SinkBelowRows : OpRewritePattern<Op> {
+  using OpRewritePattern<Op>::OpRewritePattern;
+
+  static int64_t firstDim(Op op) {
+    if constexpr (std::is_same_v<Op, SoftmaxOp>)
+      return op.getDim();
+    else
+      return op.getAxis();
+  }
+
+  LogicalResult matchAndRewrite(Op op, PatternRewriter &rewriter) const final {
+    auto reshape = op->getOperand(0).template getDefiningOp<ReshapeOp>();
+    if (!reshape || !reshape->hasOneUse())
+      return failure();
+    ArrayRef<int64_t> from = shapeOf(reshape.getOperand());
+    ArrayRef<int64_t> to = shapeOf(reshape);
+    int64_t rows = static_cast<int64_t>(to.size()) - firstDim(op);
+    if (commonSuffix(from, to) < rows)
+      return failure();
+    IntegerAttr first =
+        rewriter.getI64IntegerAttr(static_cast<int64_t>(from.size()) - rows);
+    Value inner = reshape.getOperand();
+    Value result;
+    if constexpr (std::is_same_v<Op, SoftmaxOp>)
+      result = Op::create(rewriter, op.getLoc(), inner, first, op.getLogAttr());
+    else
+      result = Op::create(rewriter, op.getLoc(), inner, op.getScale(),
+                          op.getBias(), first, op.getEpsilonAttr());
+    rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), result);
+    return success();
+  }
+};
+
 } // namespace
 
 void ax::addSinkReshapePatterns(RewritePatternSet &patterns) {
-  patterns.add<SinkReshape>(patterns.getContext());
+  patterns.add<SinkReshape, SinkBelowRows<SoftmaxOp>,
+               SinkBelowRows<LayerNormOp>, SinkBelowRows<RMSNormOp>>(
+      patterns.getContext());
 }

@@ -53,6 +53,17 @@ std::optional<Normalized> matchNormalized(BinaryOp op) {
   return result || isQuotient ? result : matchRoot(op.getRhs(), op.getLhs());
 }
 
+/// y, when `value` is y - mean(y).
+Value matchCentred(Value value, ArrayRef<int64_t> dims) {
+  BinaryOp difference = binaryOf(value, BinaryKind::sub);
+  if (!difference)
+    return {};
+  std::optional<Mean> mean = matchMean(difference.getRhs());
+  bool fits = mean && mean->keepDims && mean->dims == dims &&
+              mean->operand == difference.getLhs();
+  return fits ? mean->operand : Value();
+}
+
 /// x / sqrt(mean(x^2) + epsilon), where x may be y - mean(y).
 struct RaiseNormalized : OpRewritePattern<BinaryOp> {
   using OpRewritePattern::OpRewritePattern;
@@ -92,16 +103,68 @@ struct RaiseNormalized : OpRewritePattern<BinaryOp> {
                                              APFloat(epsilon));
     return success();
   }
+};
 
-  /// y, when `value` is y - mean(y).
-  static Value matchCentred(Value value, ArrayRef<int64_t> dims) {
-    BinaryOp difference = binaryOf(value, BinaryKind::sub);
-    if (!difference)
-      return {};
-    std::optional<Mean> mean = matchMean(difference.getRhs());
-    bool fits = mean && mean->keepDims && mean->dims == dims &&
-                mean->operand == difference.getLhs();
-    return fits ? mean->operand : Value();
+/// x r + (bias - mean(x) r) where r = scale / sqrt(variance + epsilon):
+/// TensorFlow's way to write it.
+struct RaiseScaledAndShifted : OpRewritePattern<BinaryOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(BinaryOp op,
+                                PatternRewriter &rewriter) const final {
+    auto pair = matchCommutative(op, BinaryKind::add, [](Value value) {
+      return bool(binaryOf(value, BinaryKind::mul));
+    });
+    BinaryOp offset =
+        pair ? binaryOf(pair->second, BinaryKind::sub) : BinaryOp();
+    BinaryOp scaled =
+        offset ? binaryOf(pair->first, BinaryKind::mul) : BinaryOp();
+    BinaryOp scaledMean =
+        offset ? binaryOf(offset.getRhs(), BinaryKind::mul) : BinaryOp();
+    if (!scaledMean)
+      return failure();
+    for (auto [x, factor] : {std::pair(scaled.getLhs(), scaled.getRhs()),
+                             std::pair(scaled.getRhs(), scaled.getLhs())}) {
+      if (x.getType() != op.getType())
+        continue;
+      Value meanValue = scaledMean.getLhs() == factor ? scaledMean.getRhs()
+                                                      : scaledMean.getLhs();
+      std::optional<Mean> mean = matchMean(meanValue);
+      if ((scaledMean.getLhs() != factor && scaledMean.getRhs() != factor) ||
+          !mean || mean->operand != x || !mean->keepDims)
+        continue;
+      if (succeeded(raise(op, x, *mean, factor, offset.getLhs(), rewriter)))
+        return success();
+    }
+    return failure();
+  }
+
+  static LogicalResult raise(BinaryOp op, Value x, const Mean &mean,
+                             Value factor, Value bias,
+                             PatternRewriter &rewriter) {
+    auto inverse = matchCommutative(factor, BinaryKind::mul, [](Value value) {
+      return bool(unaryOf(value, UnaryKind::rsqrt));
+    });
+    std::optional<int64_t> axis =
+        trailingAxis(mean.dims, static_cast<int64_t>(shapeOf(x).size()));
+    if (!inverse || !axis)
+      return failure();
+    Value radicand = unaryOf(inverse->first, UnaryKind::rsqrt).getOperand();
+    std::optional<WithNumber> shifted = matchShifted(radicand);
+    std::optional<Mean> variance =
+        matchMean(shifted ? shifted->value : radicand);
+    Value centred = variance ? matchSquare(variance->operand) : Value();
+    if (!centred || !variance->keepDims || variance->dims != mean.dims ||
+        matchCentred(centred, mean.dims) != x)
+      return failure();
+    ArrayRef<int64_t> normed = shapeOf(x).drop_front(*axis);
+    Location loc = op.getLoc();
+    Value scale = weightOfShape(rewriter, loc, inverse->second, normed);
+    Value shift = scale ? weightOfShape(rewriter, loc, bias, normed) : Value();
+    if (!shift)
+      return failure();
+    rewriter.replaceOpWithNewOp<LayerNormOp>(
+        op, x, scale, shift, *axis, APFloat(shifted ? shifted->number : 0.0));
+    return success();
   }
 };
 
@@ -161,9 +224,9 @@ struct RaiseNorm : ax::impl::RaiseNormBase<RaiseNorm> {
 
   void runOnOperation() final {
     RewritePatternSet patterns(&getContext());
-    patterns
-        .add<RaiseNormalized, TakeAffine<LayerNormOp>, TakeAffine<RMSNormOp>,
-             DropCasts<LayerNormOp>, DropCasts<RMSNormOp>>(&getContext());
+    patterns.add<RaiseNormalized, RaiseScaledAndShifted,
+                 TakeAffine<LayerNormOp>, TakeAffine<RMSNormOp>,
+                 DropCasts<LayerNormOp>, DropCasts<RMSNormOp>>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

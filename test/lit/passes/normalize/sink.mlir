@@ -68,6 +68,22 @@ ax.program @reshape(%x: tensor<2x8x16xf32>, %y: tensor<2x8x16xf32>) -> tensor<2x
   ax.return %5 : tensor<2x8x16xf32>
 }
 
+// CHECK-LABEL: ax.program @rows
+// CHECK-NEXT: %[[N:.*]] = ax.layer_norm %arg0 axis 2 epsilon 0.000000e+00 : tensor<2x8x16xf32>
+// CHECK-NEXT: %[[S:.*]] = ax.softmax %[[N]] dim 2 : tensor<2x8x16xf32>
+// CHECK-NEXT: %[[R:.*]] = ax.reshape %[[S]] : tensor<2x8x16xf32> -> tensor<2x128xf32>
+// CHECK-NEXT: %[[T:.*]] = ax.softmax %[[R]] dim 1
+// CHECK-NEXT: ax.return %[[T]]
+ax.program @rows(%x: tensor<2x8x16xf32>) -> tensor<2x128xf32> {
+  %0 = ax.reshape %x : tensor<2x8x16xf32> -> tensor<16x16xf32>
+  %1 = ax.layer_norm %0 axis 1 epsilon 0.0 : tensor<16x16xf32> -> tensor<16x16xf32>
+  %2 = ax.softmax %1 dim 1 : tensor<16x16xf32> -> tensor<16x16xf32>
+  %3 = ax.reshape %2 : tensor<16x16xf32> -> tensor<2x128xf32>
+  // Here the reshape is of the dimension itself.
+  %4 = ax.softmax %3 dim 1 : tensor<2x128xf32> -> tensor<2x128xf32>
+  ax.return %4 : tensor<2x128xf32>
+}
+
 // The other operand varies along a dimension that the reshape makes, and a
 // value used twice would be computed twice.
 // CHECK-LABEL: ax.program @reshape_stays

@@ -74,6 +74,31 @@ ax.program @half(%x: tensor<3x8xf16>) -> tensor<3x8xf16> {
   ax.return %7 : tensor<3x8xf16>
 }
 
+// Scale and shift that contain the mean, as TensorFlow has them.
+// CHECK-LABEL: ax.program @scaled_and_shifted
+// CHECK: %[[R:.*]] = ax.layer_norm %arg0 scale %{{.*}} : tensor<8xf32> bias %{{.*}} : tensor<8xf32> axis 1 epsilon
+// CHECK-NEXT: ax.return %[[R]]
+ax.program @scaled_and_shifted(%x: tensor<3x8xf32>) -> tensor<3x8xf32> {
+  %n = ax.constant dense<8.0> : tensor<f32> -> tensor<f32>
+  %eps = ax.constant dense<0.001> : tensor<f32> -> tensor<f32>
+  %g = ax.load @g : tensor<8xf32>
+  %b = ax.load @b : tensor<8xf32>
+  %0 = ax.reduce sum %x dims [1] keep_dims : tensor<3x8xf32> -> tensor<3x1xf32>
+  %1 = ax.binary div %0, %n : tensor<3x1xf32>, tensor<f32> -> tensor<3x1xf32>
+  %2 = ax.binary sub %x, %1 : tensor<3x8xf32>, tensor<3x1xf32> -> tensor<3x8xf32>
+  %3 = ax.binary mul %2, %2 : tensor<3x8xf32>, tensor<3x8xf32> -> tensor<3x8xf32>
+  %4 = ax.reduce sum %3 dims [1] keep_dims : tensor<3x8xf32> -> tensor<3x1xf32>
+  %5 = ax.binary div %4, %n : tensor<3x1xf32>, tensor<f32> -> tensor<3x1xf32>
+  %6 = ax.binary add %5, %eps : tensor<3x1xf32>, tensor<f32> -> tensor<3x1xf32>
+  %7 = ax.unary rsqrt %6 : tensor<3x1xf32> -> tensor<3x1xf32>
+  %8 = ax.binary mul %7, %g : tensor<3x1xf32>, tensor<8xf32> -> tensor<3x8xf32>
+  %9 = ax.binary mul %x, %8 : tensor<3x8xf32>, tensor<3x8xf32> -> tensor<3x8xf32>
+  %10 = ax.binary mul %1, %8 : tensor<3x1xf32>, tensor<3x8xf32> -> tensor<3x8xf32>
+  %11 = ax.binary sub %b, %10 : tensor<8xf32>, tensor<3x8xf32> -> tensor<3x8xf32>
+  %12 = ax.binary add %9, %11 : tensor<3x8xf32>, tensor<3x8xf32> -> tensor<3x8xf32>
+  ax.return %12 : tensor<3x8xf32>
+}
+
 // Near misses: a sum instead of a mean; a norm over the first dimension; the
 // mean of another tensor is another operand of an RMS norm.
 // CHECK-LABEL: ax.program @near_misses
