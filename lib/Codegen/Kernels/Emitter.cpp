@@ -2,6 +2,7 @@
 
 #include "Emitter.h"
 #include "ElementOps.h"
+#include "ax/Support/Error.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -23,7 +24,8 @@ SmallVector<AxesAttr, 2> collectScalars(FusionOp fusion) {
   return axes;
 }
 
-EmittedKernel emitKernel(FusionOp fusion, StringRef symbol, ModuleOp module) {
+llvm::Expected<EmittedKernel> emitKernel(FusionOp fusion, StringRef symbol,
+                                         ModuleOp module) {
   return Emitter(fusion, symbol, module).run();
 }
 
@@ -48,11 +50,12 @@ Emitter::Emitter(FusionOp fusion, StringRef symbol, ModuleOp module)
   outerTotal = std::max<int64_t>(outerTotal, 1);
 }
 
-EmittedKernel Emitter::run() {
-  if (yield->getNumOperands() > 0)
-    for (int i = 0; i != maxAttempts && !attempt(); ++i)
-      assert(i + 1 != maxAttempts && "iteration space does not settle");
-  return {outerTotal, scratchBytes};
+llvm::Expected<EmittedKernel> Emitter::run() {
+  for (int i = 0; i != maxAttempts; ++i)
+    if (yield->getNumOperands() == 0 || attempt())
+      return EmittedKernel{outerTotal, scratchBytes};
+  return makeErrorf(ExitCode::Internal, "the loops of kernel {0} do not settle",
+                    symbol);
 }
 
 /// The next shorter prefix of the first result's dimensions.

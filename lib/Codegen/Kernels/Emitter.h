@@ -20,6 +20,7 @@
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/Support/Error.h"
 
 #include <map>
 
@@ -35,8 +36,8 @@ llvm::SmallVector<AxesAttr, 2> collectScalars(FusionOp fusion);
 
 /// Writes the function `symbol` (a KernelFn) into `module`. The fusion holds
 /// only operations that `canFuse`, decomposed.
-EmittedKernel emitKernel(FusionOp fusion, llvm::StringRef symbol,
-                         mlir::ModuleOp module);
+llvm::Expected<EmittedKernel>
+emitKernel(FusionOp fusion, llvm::StringRef symbol, mlir::ModuleOp module);
 
 /// Softmax, norms and arg_reduce become reductions and element-wise ops;
 /// reductions and scans of f16 and bf16 are done in f32.
@@ -51,7 +52,7 @@ bool isRowOp(mlir::Operation *op);
 class Emitter {
 public:
   Emitter(FusionOp fusion, llvm::StringRef symbol, mlir::ModuleOp module);
-  EmittedKernel run();
+  llvm::Expected<EmittedKernel> run();
 
 private:
   using Value = mlir::Value;

@@ -127,11 +127,13 @@ llvm::Expected<Code> KernelCompiler::Impl::build(FusionOp fusion,
   decompose(*copy);
   OwningOpRef<ModuleOp> module(
       ModuleOp::create(UnknownLoc::get(fusion.getContext())));
-  EmittedKernel emitted = emitKernel(*copy, symbol, *module);
+  auto emitted = emitKernel(*copy, symbol, *module);
+  if (!emitted)
+    return emitted.takeError();
   auto object = generateObject(*module);
   if (!object)
     return object.takeError();
-  CachedObject entry{emitted.outerCount, emitted.scratchBytes,
+  CachedObject entry{emitted->outerCount, emitted->scratchBytes,
                      std::move(*object)};
   // A cache that cannot be written to costs time, not results.
   if (cache)
