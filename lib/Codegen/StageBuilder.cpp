@@ -177,6 +177,25 @@ private:
     StringRef node = getNodeName(op);
     return (node.empty() ? op->getName().stripDialect() : node).str();
   }
+  /// What it does, and the last node that it does it for.
+  static std::string nameOf(FusionOp fusion) {
+    std::string kinds;
+    StringRef node;
+    for (Operation &op : fusion.getBody().front().without_terminator()) {
+      if (isa<ConstantOp, ReshapeOp, BroadcastOp>(op))
+        continue;
+      StringRef kind = op.getName().stripDialect();
+      if (auto unary = dyn_cast<UnaryOp>(op))
+        kind = stringifyUnaryKind(unary.getKind());
+      else if (auto binary = dyn_cast<BinaryOp>(op))
+        kind = stringifyBinaryKind(binary.getKind());
+      if (kinds.size() < 40)
+        kinds += (kinds.empty() ? "" : "+") + kind.str();
+      if (!getNodeName(&op).empty())
+        node = getNodeName(&op);
+    }
+    return node.empty() ? kinds : node.str() + ": " + kinds;
+  }
 
   static int64_t bytesMoved(Operation *op) {
     int64_t bytes = 0;
@@ -251,24 +270,18 @@ private:
     return llvm::Error::success();
   }
 
-  /// The result goes where the residual was, if nothing else wants that.
+  /// A convolution's result goes where the residual was, if nothing else wants
+  /// that. (A matmul may put partial sums into its result first.)
   void reuseResidual(Operation *op, const LibraryCall &call) {
-    Value residual, result = op->getResult(0);
-    if (auto linear = dyn_cast<LinearOp>(op)) {
-      const auto &matmul = std::get<rt::MatmulDesc>(call.desc);
-      if (matmul.hasResidual && matmul.residual == matmul.c)
-        residual = linear.getResidual();
-    } else if (auto conv = dyn_cast<ConvOp>(op)) {
-      residual = conv.getResidual();
-    }
-    if (!residual)
+    auto conv = dyn_cast<ConvOp>(op);
+    if (!conv || !conv.getResidual())
       return;
-    Value base = viewOf(residual).base;
+    Value base = viewOf(conv.getResidual()).base;
     unsigned uses = 0;
     for (const LibraryCall::Argument &argument : call.arguments)
       uses += argument.base == base;
-    if (uses == 1 && canReplace(residual, result))
-      buffers[result] = buffers.lookup(base);
+    if (uses == 1 && canReplace(conv.getResidual(), op->getResult(0)))
+      buffers[op->getResult(0)] = buffers.lookup(base);
   }
 
   int32_t groupSetOf(const sharding::SubAxes &axes) {

@@ -9,6 +9,8 @@
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 
+#include <thread>
+
 using namespace ax;
 
 struct Session::Impl {
@@ -66,6 +68,8 @@ Session::load(const std::string &planPath, const SessionOptions &options) {
   codegen::Options codegenOptions;
   codegenOptions.cacheDir =
       options.cacheDir.empty() ? defaultCache() : options.cacheDir;
+  codegenOptions.numThreads =
+      std::max<int64_t>(1, std::thread::hardware_concurrency());
   codegenOptions.separateKernels = options.separateKernels;
   auto generated = codegen::generate(*program, codegenOptions);
   if (!generated)

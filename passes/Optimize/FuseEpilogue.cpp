@@ -43,6 +43,48 @@ Op matchWhole(Value value, Operation *user) {
   return getLayout(tensorType(value), mesh).partial.empty() ? op : Op();
 }
 
+/// Of a linear's columns, of a conv's channels.
+bool isBiasOf(LinearOp op, ArrayRef<int64_t> shape) {
+  return shape.size() == 1 && shape[0] == op.getN();
+}
+bool isBiasOf(ConvOp op, ArrayRef<int64_t> shape) {
+  RankedTensorType type = tensorType(op.getResult());
+  return static_cast<int64_t>(shape.size()) == type.getRank() - 1 &&
+         shape[0] == type.getDimSize(1) &&
+         llvm::all_of(shape.drop_front(), [](int64_t n) { return n == 1; });
+}
+
+/// The bias that Shard took off, where it need not stay apart.
+template <typename Op>
+struct TakeBias : OpRewritePattern<BinaryOp> {
+  using OpRewritePattern<BinaryOp>::OpRewritePattern;
+  LogicalResult matchAndRewrite(BinaryOp op,
+                                PatternRewriter &rewriter) const final {
+    auto pair = matchCommutative(op, BinaryKind::add, [&](Value value) {
+      return bool(matchWhole<Op>(value, op));
+    });
+    if (!pair || pair->first.getType() != op.getType())
+      return failure();
+    Op producer = matchWhole<Op>(pair->first, op);
+    Value bias = pair->second;
+    if (producer.getBias() || producer.getActivation() ||
+        !isBiasOf(producer, tensorType(bias).getShape()))
+      return failure();
+    if (tensorType(bias).getRank() != 1) {
+      auto reshape = bias.getDefiningOp<ReshapeOp>();
+      if (!reshape || tensorType(reshape.getOperand()).getRank() != 1)
+        return failure();
+      bias = reshape.getOperand();
+    }
+    rewriter.modifyOpInPlace(producer, [&] {
+      producer->moveBefore(op);
+      producer.getBiasMutable().assign(bias);
+    });
+    rewriter.replaceOp(op, producer.getResult());
+    return success();
+  }
+};
+
 template <typename Op>
 struct TakeActivation : OpRewritePattern<UnaryOp> {
   using OpRewritePattern<UnaryOp>::OpRewritePattern;
@@ -86,7 +128,8 @@ struct FuseEpilogue : ax::impl::FuseEpilogueBase<FuseEpilogue> {
 
   void runOnOperation() final {
     RewritePatternSet patterns(&getContext());
-    patterns.add<TakeActivation<LinearOp>, TakeActivation<ConvOp>,
+    patterns.add<TakeBias<LinearOp>, TakeBias<ConvOp>,
+                 TakeActivation<LinearOp>, TakeActivation<ConvOp>,
                  TakeResidual<LinearOp>, TakeResidual<ConvOp>>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();

@@ -42,8 +42,7 @@ struct TensorDesc {
 enum class Activation { None, Relu, GeluErf, GeluTanh, Silu, Tanh, Sigmoid };
 
 /// c = act(a b + bias) + residual.
-/// Arguments: a, b, [bias], [residual], c. The residual may be c itself (same
-/// buffer, offset and strides).
+/// Arguments: a, b, [bias], [residual], c. The residual must not overlap c.
 struct MatmulDesc {
   /// All of the same rank >= 2: [batch..., m, k], [batch..., k, n],
   /// [batch..., m, n]. A batch dimension of a or b may be 1. All of one element
