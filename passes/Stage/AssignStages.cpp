@@ -65,7 +65,8 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
       position[&op] = ops.size();
       ops.push_back(&op);
     }
-  if (static_cast<int64_t>(ops.size()) < stages)
+  // One stage may be empty: outputs that are constants.
+  if (stages > 1 && static_cast<int64_t>(ops.size()) < stages)
     return program.emitError("has ")
            << ops.size() << " operations, too few for " << stages
            << " pipeline stages: use a smaller --pp";

@@ -35,8 +35,9 @@ Difference ax::compare(const HostTensor &got, const HostTensor &wanted,
     // Integers beyond 2^53 look alike as doubles.
     if (isWhole && apart == 0 && got.getInt(i) != wanted.getInt(i))
       apart = 1;
-    if (!(apart <= atol + rtol * std::abs(b)) ||
-        (std::isinf(apart) && !std::isinf(a - b)))
+    // Equal ones first: a tolerance of NaN or infinity compares with nothing.
+    if (apart != 0 && (!(apart <= atol + rtol * std::abs(b)) ||
+                       (std::isinf(apart) && !std::isinf(a - b))))
       ++result.numDiffering;
     if (apart > result.largest) {
       result.largest = apart;
