@@ -37,6 +37,11 @@ private:
 
 using ExpectedCpuOp = llvm::Expected<std::unique_ptr<CpuOp>>;
 
+/// By our own packed kernels. A null pointer: not for these operands.
+ExpectedCpuOp preparePackedMatmul(const MatmulDesc &desc,
+                                  const ConstantOperand &constant,
+                                  PackedWeights &packed);
+
 /// By oneDNN. A null pointer: oneDNN cannot do it.
 ExpectedCpuOp prepareDnnlMatmul(const MatmulDesc &desc,
                                 const ConstantOperand &constant,

@@ -7,7 +7,7 @@
 #ifndef AX_RUNTIME_VECTORKERNELS_H
 #define AX_RUNTIME_VECTORKERNELS_H
 
-#include "ax/Support/DType.h"
+#include "ax/Runtime/LibraryOps.h"
 
 #include <cstdint>
 
@@ -29,7 +29,38 @@ template <typename T>
 using MultiplyFn = void (*)(const T *a, const T *b, int64_t bStride, T *c,
                             int64_t rows, int64_t k, int64_t n);
 
+/// Steps of k that lie together in a packed row.
+constexpr int64_t packedK = 16;
+
+/// A tile of c = act(a b + bias) + residual; rows x at most `panelWidth`.
+struct PackedTile {
+  /// [k / packedK][rows][packedK] and [k][panelWidth], dense.
+  const float *a;
+  const float *b;
+  int64_t k;
+  int32_t rows;
+  int32_t columns;
+  /// [rows][panelWidth]: added to the product; not in the first block of k.
+  const float *partialIn;
+  /// Where the sum goes without an epilogue; null in the last block of k.
+  float *partialOut;
+  float *c;
+  int64_t cStride;
+  /// Null where there is none.
+  const float *bias;
+  const float *residual;
+  int64_t residualStride;
+  Activation activation;
+  /// Cache lines to fetch meanwhile, at most one for each 4 steps of k.
+  const char *prefetch;
+  int64_t prefetchLines;
+};
+
 struct VectorKernels {
+  /// Null without AVX-512.
+  void (*packedTile)(const PackedTile &tile);
+  int32_t panelWidth;
+  int32_t maxTileRows;
   /// Null: Bool sums.
   ReduceFn reduce[numReduceOps][numDTypes];
   MultiplyFn<float> multiplyF32;

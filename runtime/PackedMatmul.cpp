@@ -1,0 +1,231 @@
+//===- PackedMatmul.cpp - Products with weights packed for our kernels ----===//
+//
+// c = act(a b + bias) + residual in f32, where b never changes. b is kept in
+// panels of a few columns, each [k][panel width], so that it streams through
+// the cache once for each block of rows, the next panel being fetched
+// meanwhile. a is packed too, in tiles of a few rows.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CpuLibrary.h"
+#include "MatmulView.h"
+#include "Threads.h"
+#include "VectorKernels.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ax::rt {
+
+namespace {
+
+/// A block of a panel, and the tiles of a that meet it, stay in the
+/// second-level cache.
+constexpr int64_t blockK = 512;
+/// Rows for which b is streamed once.
+constexpr int64_t blockRowTiles = 16;
+/// With fewer rows the product is limited by memory, and oneDNN is as good.
+constexpr int64_t leastRows = 8;
+constexpr int64_t cacheLine = 64;
+
+class PackedMatmul : public CpuOp {
+public:
+  PackedMatmul(MatmulDesc descIn, std::shared_ptr<DeviceMemory> weights)
+      : desc(std::move(descIn)), weights(std::move(weights)),
+        m(desc.c.sizes[0]), n(desc.c.sizes[1]), k(desc.a.sizes[1]),
+        panels(llvm::divideCeil(n, kernels.panelWidth)),
+        threads(getNumThreads()) {
+    readsConstantOperand = false;
+    int64_t rows = std::min(m, blockRowTiles * kernels.maxTileRows);
+    packedElements = rows * paddedK();
+    partialElements = rows * kernels.panelWidth;
+    workspaceBytes =
+        static_cast<int64_t>(sizeof(float)) *
+        (packedElements + (k > blockK ? threads * partialElements : 0));
+  }
+
+  llvm::Error execute(void *const *arguments, void *workspace) override {
+    Run run;
+    run.a = static_cast<const float *>(arguments[0]);
+    int next = 2;
+    run.bias = desc.hasBias ? static_cast<float *>(arguments[next++]) : nullptr;
+    run.residual =
+        desc.hasResidual ? static_cast<float *>(arguments[next++]) : nullptr;
+    run.c = static_cast<float *>(arguments[next]);
+    run.packed = static_cast<float *>(workspace);
+    int64_t tiles = llvm::divideCeil(m, kernels.maxTileRows);
+    for (int64_t first = 0; first < tiles; first += blockRowTiles) {
+      run.firstTile = first;
+      run.lastTile = std::min(tiles, first + blockRowTiles);
+      runBlock(run);
+    }
+    return llvm::Error::success();
+  }
+
+private:
+  struct Run {
+    const float *a, *bias, *residual;
+    float *c, *packed;
+    int64_t firstTile, lastTile;
+  };
+
+  /// Tiles of (nearly) equal size.
+  int64_t firstRow(int64_t tile) const {
+    return m * tile / llvm::divideCeil(m, kernels.maxTileRows);
+  }
+
+  void runBlock(const Run &run) {
+    parallelFor(run.lastTile - run.firstTile, 1,
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t t = begin; t < end; ++t)
+                    packTile(run, run.firstTile + t);
+                });
+    // At most one range per thread: each has partial sums of its own.
+    int64_t perRange = llvm::divideCeil(panels, threads);
+    parallelFor(llvm::divideCeil(panels, perRange), 1,
+                [&](int64_t begin, int64_t end) {
+                  for (int64_t r = begin; r < end; ++r)
+                    for (int64_t panel = r * perRange;
+                         panel < std::min(panels, (r + 1) * perRange); ++panel)
+                      runPanel(run, panel, r);
+                });
+  }
+
+  int64_t paddedK() const { return llvm::alignTo(k, packedK); }
+  /// [k / packedK][rows][packedK] of the tile, after those of the tiles before
+  /// it.
+  float *packedTile(const Run &run, int64_t tile) const {
+    return run.packed + (firstRow(tile) - firstRow(run.firstTile)) * paddedK();
+  }
+  void packTile(const Run &run, int64_t tile) const {
+    int64_t first = firstRow(tile), rows = firstRow(tile + 1) - first;
+    int64_t rowStride = desc.a.strides[0], step = desc.a.strides[1];
+    const float *from = run.a + first * rowStride;
+    float *to = packedTile(run, tile);
+    for (int64_t i = 0; i < k; i += packedK)
+      for (int64_t r = 0; r < rows; ++r, to += packedK) {
+        const float *row = from + r * rowStride + i * step;
+        if (step == 1 && i + packedK <= k)
+          std::memcpy(to, row, packedK * sizeof(float));
+        else
+          for (int64_t j = 0; j < std::min(packedK, k - i); ++j)
+            to[j] = row[j * step];
+      }
+  }
+
+  void runPanel(const Run &run, int64_t panel, int64_t range) const {
+    const auto *b = static_cast<const float *>(weights->getAddress()) +
+                    panel * k * kernels.panelWidth;
+    float *partial = run.packed + packedElements + range * partialElements;
+    int64_t tiles = run.lastTile - run.firstTile;
+    int64_t blocks = llvm::divideCeil(k, blockK);
+    for (int64_t block = 0; block < blocks; ++block) {
+      int64_t begin = block * blockK, end = std::min(k, begin + blockK);
+      PackedTile tile = {};
+      tile.k = end - begin;
+      tile.b = b + begin * kernels.panelWidth;
+      tile.columns = static_cast<int32_t>(std::min<int64_t>(
+          kernels.panelWidth, n - panel * kernels.panelWidth));
+      tile.cStride = desc.c.strides[0];
+      tile.activation = desc.activation;
+      tile.bias = run.bias ? run.bias + panel * kernels.panelWidth : nullptr;
+      // What follows this block in memory is what is needed next: a share for
+      // each tile.
+      const char *following =
+          reinterpret_cast<const char *>(b + end * kernels.panelWidth);
+      bool last = block + 1 == blocks;
+      int64_t left = static_cast<int64_t>(
+          reinterpret_cast<const char *>(weights->getAddress()) +
+          weights->getSize() - following);
+      int64_t ahead = std::clamp<int64_t>(
+          left, 0,
+          tile.k * kernels.panelWidth * static_cast<int64_t>(sizeof(float)));
+      int64_t share = llvm::divideCeil(ahead / cacheLine, tiles);
+      for (int64_t t = run.firstTile; t < run.lastTile; ++t) {
+        int64_t first = firstRow(t), rows = firstRow(t + 1) - first;
+        float *sums =
+            partial + (first - firstRow(run.firstTile)) * kernels.panelWidth;
+        tile.rows = static_cast<int32_t>(rows);
+        tile.a = packedTile(run, t) + begin * rows;
+        tile.partialIn = block > 0 ? sums : nullptr;
+        tile.partialOut = last ? nullptr : sums;
+        tile.c = run.c + first * desc.c.strides[0] + panel * kernels.panelWidth;
+        if (run.residual) {
+          tile.residualStride = desc.residual.strides[0];
+          tile.residual = run.residual + first * tile.residualStride +
+                          panel * kernels.panelWidth;
+        }
+        int64_t done = (t - run.firstTile) * share;
+        tile.prefetch = following + done * cacheLine;
+        tile.prefetchLines =
+            std::clamp<int64_t>(ahead / cacheLine - done, 0, share);
+        kernels.packedTile(tile);
+      }
+    }
+  }
+
+  const VectorKernels &kernels = vectorKernels();
+  MatmulDesc desc;
+  std::shared_ptr<DeviceMemory> weights;
+  int64_t m, n, k, panels, threads;
+  int64_t packedElements = 0, partialElements = 0;
+};
+
+/// Columns past the last one are zero.
+void packPanels(const MatmulDesc &desc, const float *from, float *to) {
+  int64_t k = desc.b.sizes[0], n = desc.b.sizes[1];
+  int64_t width = vectorKernels().panelWidth;
+  int64_t rowStride = desc.b.strides[0], columnStride = desc.b.strides[1];
+  parallelFor(llvm::divideCeil(n, width), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t panel = begin; panel < end; ++panel) {
+      float *panelTo = to + panel * k * width;
+      int64_t columns = std::min(width, n - panel * width);
+      const float *panelFrom = from + panel * width * columnStride;
+      // Along the memory of b, whichever way it lies.
+      if (columnStride == 1)
+        for (int64_t i = 0; i < k; ++i)
+          for (int64_t j = 0; j < columns; ++j)
+            panelTo[i * width + j] = panelFrom[i * rowStride + j];
+      else
+        for (int64_t j = 0; j < columns; ++j)
+          for (int64_t i = 0; i < k; ++i)
+            panelTo[i * width + j] =
+                panelFrom[i * rowStride + j * columnStride];
+    }
+  });
+}
+
+} // namespace
+
+ExpectedCpuOp preparePackedMatmul(const MatmulDesc &original,
+                                  const ConstantOperand &constant,
+                                  PackedWeights &packed) {
+  const VectorKernels &kernels = vectorKernels();
+  MatmulDesc desc = collapse(original);
+  if (!kernels.packedTile || !desc.constantB || !constant.data ||
+      desc.c.dtype != DType::F32 || desc.c.getRank() != 2 ||
+      desc.c.sizes[0] < leastRows || desc.a.sizes[1] == 0 ||
+      desc.c.sizes[1] == 0 || desc.c.strides[1] != 1 ||
+      (desc.hasResidual && desc.residual.strides[1] != 1))
+    return nullptr;
+  int64_t k = desc.b.sizes[0];
+  int64_t bytes = llvm::divideCeil(desc.b.sizes[1], kernels.panelWidth) * k *
+                  kernels.panelWidth * static_cast<int64_t>(sizeof(float));
+  std::string format = "panels " + std::to_string(kernels.panelWidth);
+  for (int d = 0; d < 2; ++d)
+    format += " " + std::to_string(desc.b.sizes[static_cast<size_t>(d)]) + ":" +
+              std::to_string(desc.b.strides[static_cast<size_t>(d)]);
+  llvm::Expected<std::shared_ptr<DeviceMemory>> weights =
+      packed.get(constant.identity, format, bytes, [&](void *to) {
+        packPanels(desc, static_cast<const float *>(constant.data),
+                   static_cast<float *>(to));
+        return llvm::Error::success();
+      });
+  if (!weights)
+    return weights.takeError();
+  return std::make_unique<PackedMatmul>(std::move(desc), std::move(*weights));
+}
+
+} // namespace ax::rt

@@ -1,0 +1,150 @@
+//===- PackedMatmulTest.cpp - Our packed kernels against oneDNN -----------===//
+//
+// Which of the two a device uses depends on the processor; this calls ours.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CpuLibrary.h"
+#include "CpuMemory.h"
+#include "LibraryRunner.h"
+#include "Threads.h"
+#include "VectorKernels.h"
+
+using namespace ax;
+using namespace ax::rt;
+
+namespace {
+
+void run(CpuOp &op, std::vector<ViewData> &data) {
+  std::vector<void *> addresses;
+  for (ViewData &d : data)
+    addresses.push_back(d.memory.mutableData());
+  addresses[1] = nullptr;
+  auto workspace = llvm::cantFail(allocateCpuMemory(op.getWorkspaceBytes()));
+  llvm::cantFail(op.execute(addresses.data(), workspace->getAddress()));
+}
+
+void check(const MatmulDesc &desc) {
+  std::vector<ViewData> data;
+  std::mt19937 random(11);
+  for (int i = 0; i < numArguments(desc); ++i) {
+    data.emplace_back(argumentDesc(desc, i));
+    data.back().fillRandom(random);
+  }
+  std::vector<ViewData> reference = data;
+  PackedWeights packed;
+  ConstantOperand constant{data[1].memory.data(), 0};
+  auto ours = llvm::cantFail(preparePackedMatmul(desc, constant, packed));
+  ASSERT_TRUE(ours) << toString(desc);
+  EXPECT_FALSE(ours->readsConstant());
+  run(*ours, data);
+  MatmulDesc plain = desc;
+  plain.constantB = false;
+  runLibrary(plain, reference);
+  double largest = 0;
+  forEachIndex(desc.c.sizes, [&](const std::vector<int64_t> &index) {
+    largest = std::max(largest, std::abs(data.back().get(index) -
+                                         reference.back().get(index)));
+  });
+  EXPECT_LE(largest, 2e-6 * std::sqrt(double(desc.a.sizes.back())))
+      << toString(desc);
+}
+
+MatmulDesc makeDesc(int64_t m, int64_t k, int64_t n) {
+  MatmulDesc desc;
+  desc.a = TensorDesc::dense(DType::F32, {m, k});
+  desc.b = TensorDesc::dense(DType::F32, {k, n});
+  desc.c = desc.residual = TensorDesc::dense(DType::F32, {m, n});
+  desc.constantB = true;
+  return desc;
+}
+
+class PackedMatmulTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    if (!vectorKernels().packedTile)
+      GTEST_SKIP() << "this processor has no AVX-512";
+  }
+  void TearDown() override { setNumThreads(1); }
+};
+
+// Every tile height, partial panels, several blocks of k and of rows.
+TEST_F(PackedMatmulTest, Sizes) {
+  for (int64_t m : {8, 9, 10, 11, 12, 13, 25, 128, 200})
+    for (auto [k, n] : {std::pair<int64_t, int64_t>{1, 1},
+                        {15, 31},
+                        {16, 32},
+                        {70, 100},
+                        {1100, 40}}) {
+      MatmulDesc desc = makeDesc(m, k, n);
+      desc.hasBias = desc.hasResidual = true;
+      check(desc);
+    }
+}
+
+TEST_F(PackedMatmulTest, Epilogues) {
+  for (Activation activation : allActivations)
+    for (int flags = 0; flags < 4; ++flags)
+      for (int64_t k : {33, 600}) {
+        MatmulDesc desc = makeDesc(30, k, 70);
+        desc.activation = activation;
+        desc.hasBias = flags & 1;
+        desc.hasResidual = flags & 2;
+        check(desc);
+      }
+}
+
+TEST_F(PackedMatmulTest, Strides) {
+  MatmulDesc desc = makeDesc(30, 40, 50);
+  desc.a.strides = {1, 30};
+  check(desc);
+  desc.a.strides = {100, 2};
+  desc.b.strides = {1, 40};
+  check(desc);
+  desc.b.strides = {120, 2};
+  desc.c.strides = {77, 1};
+  desc.hasResidual = true;
+  check(desc);
+  desc.residual.strides = {0, 1};
+  check(desc);
+}
+
+TEST_F(PackedMatmulTest, Threads) {
+  setNumThreads(3);
+  MatmulDesc desc = makeDesc(150, 700, 200);
+  desc.hasBias = true;
+  check(desc);
+  check(makeDesc(8, 20, 10));
+}
+
+TEST_F(PackedMatmulTest, ResidualInPlace) {
+  MatmulDesc desc = makeDesc(40, 1200, 50);
+  desc.hasResidual = true;
+  PackedWeights packed;
+  std::vector<float> a(40 * 1200, 0.5f), b(1200 * 50, 2.0f), c(40 * 50, 3.0f);
+  auto op = llvm::cantFail(preparePackedMatmul(desc, {b.data(), 0}, packed));
+  auto workspace = llvm::cantFail(allocateCpuMemory(op->getWorkspaceBytes()));
+  void *addresses[] = {a.data(), nullptr, c.data(), c.data()};
+  llvm::cantFail(op->execute(addresses, workspace->getAddress()));
+  for (float value : c)
+    EXPECT_EQ(value, 1203.0f);
+}
+
+TEST_F(PackedMatmulTest, OthersAreRefused) {
+  PackedWeights packed;
+  auto refused = [&](const MatmulDesc &desc, const void *data) {
+    return !llvm::cantFail(preparePackedMatmul(desc, {data, 0}, packed));
+  };
+  std::vector<double> b(64 * 64);
+  MatmulDesc desc = makeDesc(16, 16, 16);
+  EXPECT_FALSE(refused(desc, b.data()));
+  EXPECT_TRUE(refused(desc, nullptr));
+  EXPECT_TRUE(refused(makeDesc(2, 16, 16), b.data()));
+  desc.c.strides = {40, 2};
+  EXPECT_TRUE(refused(desc, b.data()));
+  desc = makeDesc(16, 16, 16);
+  desc.a.dtype = desc.b.dtype = desc.c.dtype = DType::F64;
+  EXPECT_TRUE(refused(desc, b.data()));
+}
+
+} // namespace
