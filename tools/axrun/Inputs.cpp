@@ -127,7 +127,7 @@ llvm::Expected<rt::NamedTensors>
 ax::readExpected(const RunOptions &options,
                  const std::vector<rt::Port> &outputs) {
   rt::NamedTensors expected;
-  if (!options.testData.empty()) {
+  if (!options.testData.empty() && options.expect.empty()) {
     auto read = readTestData(options.testData, "output", outputs);
     if (!read)
       return read.takeError();
