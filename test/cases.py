@@ -73,6 +73,23 @@ class Cases(lit.formats.TestFormat):
 
 MODELS = pathlib.Path(__file__).parent / "models"
 
+# What every model is compiled for.
+LAYOUTS = [
+    "--tp=1",
+    "--tp=2",
+    "--tp=4",
+    "--tp=2x2x1",
+    "--tp=1x2x2",
+    "--tp=2x2x2",
+    "--dp=2",
+    "--pp=2",
+    "--pp=4",
+    "--tp=2 --pp=2",
+    "--dp=2 --tp=2 --pp=2",
+    "--tp=2 --sequence-parallel",
+    "--pp=2 --micro-batches=2",
+]
+
 
 def minilm():
     """Folder of the sentence encoder, graph and weights and test data."""

@@ -181,7 +181,8 @@ std::string plan::reportJSON(ModuleOp module) {
                            const Mesh &mesh) {
     const cost::StageCost &cost = stage.cost;
     json.attribute("ops", stage.numOps);
-    json.attribute("seconds", cost.seconds * mesh.numTimeSlices());
+    json.attribute("seconds", stage.seconds);
+    json.attribute("send_seconds", stage.sendSeconds);
     json.attributeObject("weight_bytes", [&] {
       json.attribute("whole", stage.wholeWeightBytes);
       json.attribute("rank", stage.rankWeightBytes);

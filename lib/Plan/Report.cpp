@@ -205,6 +205,7 @@ StageReport Reporter::report(StageOp stage) {
   StageReport report;
   report.op = stage;
   report.cost = cost::stageCost(stage, mesh, cost::Machine());
+  report.seconds = report.cost.seconds * mesh.numTimeSlices();
   llvm::DenseSet<Attribute> held;
   for (Operation &op : stage.getBody().front()) {
     report.numOps += !isa<LoadOp, ConstantOp, YieldOp>(op);
@@ -242,12 +243,14 @@ ProgramReport Reporter::report(ProgramOp program) {
   }
   for (TransferOp transfer : program.getBody().getOps<TransferOp>()) {
     int64_t bytes = cost::localBytes(tensorType(transfer.getResult()), mesh);
+    double seconds =
+        machine.collectiveLatency + bytes / machine.collectiveBytesPerSecond;
     result.transfers.push_back({transfer, bytes});
-    transfers.push_back(
-        {static_cast<int64_t>(transfer.getFrom()),
-         static_cast<int64_t>(transfer.getTo()),
-         static_cast<int64_t>(transfer.getSlots()),
-         machine.collectiveLatency + bytes / machine.collectiveBytesPerSecond});
+    result.stages[transfer.getFrom()].sendSeconds +=
+        seconds * mesh.numTimeSlices();
+    transfers.push_back({static_cast<int64_t>(transfer.getFrom()),
+                         static_cast<int64_t>(transfer.getTo()),
+                         static_cast<int64_t>(transfer.getSlots()), seconds});
   }
   result.seconds = cost::simulate(stages, transfers).seconds;
   return result;

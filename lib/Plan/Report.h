@@ -45,6 +45,8 @@ struct StageReport {
   /// Weights read by the stage: as a whole, and a rank's part.
   int64_t wholeWeightBytes = 0, rankWeightBytes = 0;
   int64_t numOps = 0;
+  /// Of one step: computing and collectives, and sending to later stages.
+  double seconds = 0, sendSeconds = 0;
 };
 
 struct TransferReport {

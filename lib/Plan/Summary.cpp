@@ -76,7 +76,7 @@ static void printStage(const StageReport &stage, const sharding::Mesh &mesh,
     part += layer.rankFlops;
   }
   os << "    stage " << StageOp(stage.op).getOn() << ": " << stage.numOps
-     << " ops, about " << timeText(cost.seconds * mesh.numTimeSlices())
+     << " ops, about " << timeText(stage.seconds)
      << "; weights " << bytesText(stage.rankWeightBytes) << " of "
      << bytesText(stage.wholeWeightBytes) << ", peak memory "
      << bytesText(cost.peakBytes()) << ", " << countText(part, "FLOP") << " of "

@@ -2,25 +2,10 @@
 outputs beside those of the framework that it came from."""
 import re
 
-from cases import MODELS, Failed, minilm, run, scratch, tool
+from cases import LAYOUTS, MODELS, Failed, minilm, run, scratch, tool
 
 # Of the largest magnitude of an output; all models compute in fp32.
 LARGEST_DIFFERENCE = 2e-5
-LAYOUTS = [
-    "--tp=1",
-    "--tp=2",
-    "--tp=4",
-    "--tp=2x2x1",
-    "--tp=1x2x2",
-    "--tp=2x2x2",
-    "--dp=2",
-    "--pp=2",
-    "--pp=4",
-    "--tp=2 --pp=2",
-    "--dp=2 --tp=2 --pp=2",
-    "--tp=2 --sequence-parallel",
-    "--pp=2 --micro-batches=2",
-]
 REPORT = re.compile(r"^axrun: (.*): max \|difference\| (\S+) .*?"
                     r"\((\S+) of the largest magnitude", re.M)
 
