@@ -222,6 +222,16 @@ Value ax::reshapeTo(OpBuilder &builder, Location loc, Value value,
   return ReshapeOp::create(builder, loc, type, value);
 }
 
+Value ax::recreate(OpBuilder &builder, Operation *op, ArrayRef<Value> operands,
+                   ArrayRef<int64_t> shape) {
+  OperationState state(op->getLoc(), op->getName());
+  state.addOperands(operands);
+  state.addTypes(RankedTensorType::get(shape, elementType(op->getResult(0))));
+  state.addAttributes(op->getDiscardableAttrDictionary().getValue());
+  state.propertiesAttr = op->getPropertiesAsAttribute();
+  return builder.create(state)->getResult(0);
+}
+
 bool ax::isIdentity(ArrayRef<int64_t> permutation) {
   for (auto [i, dim] : llvm::enumerate(permutation))
     if (dim != static_cast<int64_t>(i))

@@ -93,6 +93,10 @@ mlir::Value reshapeTo(mlir::OpBuilder &builder, mlir::Location loc,
 /// `value` transposed; itself when the permutation does nothing.
 mlir::Value transposeTo(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::Value value, llvm::ArrayRef<int64_t> permutation);
+/// The one result of `op` (element-wise) on other operands, of another shape.
+mlir::Value recreate(mlir::OpBuilder &builder, mlir::Operation *op,
+                     llvm::ArrayRef<mlir::Value> operands,
+                     llvm::ArrayRef<int64_t> shape);
 bool isIdentity(llvm::ArrayRef<int64_t> permutation);
 
 /// Groups of consecutive dimensions of two shapes that hold the same elements,

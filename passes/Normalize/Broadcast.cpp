@@ -3,8 +3,6 @@
 #include "../Match.h"
 #include "Patterns.h"
 
-#include "mlir/IR/IRMapping.h"
-
 using namespace mlir;
 using namespace ax;
 
@@ -12,19 +10,6 @@ namespace {
 
 bool isElementwise(Operation *op) {
   return isa<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp>(op);
-}
-
-Operation *cloneWith(PatternRewriter &rewriter, Operation *op,
-                     ArrayRef<Value> operands, ArrayRef<int64_t> shape) {
-  auto type = RankedTensorType::get(
-      shape,
-      cast<RankedTensorType>(op->getResult(0).getType()).getElementType());
-  OperationState state(op->getLoc(), op->getName());
-  state.addOperands(operands);
-  state.addTypes(type);
-  state.addAttributes(op->getAttrs());
-  state.propertiesAttr = op->getPropertiesAsAttribute();
-  return rewriter.create(state);
 }
 
 /// f(broadcast(x), y) is f(x, y), broadcast only if y does not have the shape.
@@ -53,7 +38,7 @@ struct SinkBroadcast : RewritePattern {
     }
     if (!found)
       return failure();
-    Value result = cloneWith(rewriter, op, operands, shape)->getResult(0);
+    Value result = recreate(rewriter, op, operands, shape);
     Type type = op->getResult(0).getType();
     if (result.getType() != type)
       result = BroadcastOp::create(rewriter, op->getLoc(), type, result);

@@ -67,11 +67,7 @@ struct SinkReshape : RewritePattern {
           fits ? operand
                : reshapeTo(rewriter, op->getLoc(), operand, stripped));
     }
-    OperationState state(op->getLoc(), op->getName());
-    state.addOperands(operands);
-    state.addTypes(RankedTensorType::get(inner, type.getElementType()));
-    state.propertiesAttr = op->getPropertiesAsAttribute();
-    Value result = rewriter.create(state)->getResult(0);
+    Value result = recreate(rewriter, op, operands, inner);
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, type, result);
     return success();
   }

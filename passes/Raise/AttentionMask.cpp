@@ -25,8 +25,9 @@ bool swallowsScores(double number, Type type) {
 class MaskBuilder {
 public:
   MaskBuilder(RewriterBase &rewriter, Location loc, const AttentionMatch &match,
-              int64_t batch, int64_t heads)
-      : rewriter(rewriter), loc(loc), match(match), heads{batch, heads} {}
+              int64_t batch, int64_t heads, KnownMasks &known)
+      : rewriter(rewriter), loc(loc), match(match), heads{batch, heads},
+        known(known) {}
 
   LogicalResult take(const MaskStep &step) {
     switch (step.kind) {
@@ -74,7 +75,9 @@ private:
     double fill = step.number * step.factor;
     Type type = elementType(match.q.value);
     bool alone = match.masks.size() == 1;
-    if (fill == -INFINITY || (alone && fill < -1e3 && keepsEveryRow(stays))) {
+    if (fill == -INFINITY ||
+        (alone && fill < -1e3 &&
+         known.keepsEveryRow(step.tensor, step.staysWhere))) {
       if (addend)
         addend = SelectOp::create(rewriter, loc, stays, addend,
                                   scalar(elementType(addend), -INFINITY));
@@ -116,22 +119,6 @@ private:
     keep = {};
   }
 
-  /// Whether every row of a known condition has a true element.
-  static bool keepsEveryRow(Value condition) {
-    std::optional<HostTensor> known = knownValue(condition);
-    if (!known)
-      return false;
-    int64_t width = known->getShape().back();
-    for (int64_t i = 0, n = known->numElements(); i < n; i += width) {
-      bool any = false;
-      for (int64_t j = 0; j < width; ++j)
-        any |= known->getInt(i + j) != 0;
-      if (!any)
-        return false;
-    }
-    return true;
-  }
-
   /// `tensor`, which broadcasts to scores of `shape`, for scores of [batch,
   /// heads, S, T]; null when the leading dimensions do not correspond.
   Value toFourDims(Value tensor, ArrayRef<int64_t> shape) {
@@ -168,6 +155,7 @@ private:
   Location loc;
   const AttentionMatch &match;
   SmallVector<int64_t> heads;
+  KnownMasks &known;
   Value keep, addend;
 };
 
@@ -177,7 +165,8 @@ private:
 
 /// A mask as what may be attended to, when every element says yes or no and
 /// every row has a yes.
-std::optional<std::vector<bool>> attendable(const HostTensor &mask) {
+std::optional<std::vector<bool>> attendable(const HostTensor &mask,
+                                            bool kept = true) {
   bool isBool = mask.getType() == DType::Bool;
   std::vector<bool> result;
   int64_t width = mask.getShape().back();
@@ -185,7 +174,7 @@ std::optional<std::vector<bool>> attendable(const HostTensor &mask) {
     bool any = false;
     for (int64_t i = row; i < row + width; ++i) {
       double element = mask.getDouble(i);
-      bool yes = isBool ? element != 0 : element == 0;
+      bool yes = isBool ? (element != 0) == kept : element == 0;
       if (!isBool && !yes && !(element < -1e3))
         return std::nullopt;
       result.push_back(yes);
@@ -196,43 +185,6 @@ std::optional<std::vector<bool>> attendable(const HostTensor &mask) {
   }
   return result;
 }
-
-AttentionOp createLike(PatternRewriter &rewriter, AttentionOp op, Value mask,
-                       bool causal) {
-  return AttentionOp::create(rewriter, op.getLoc(), op.getQ(), op.getK(),
-                             op.getV(), mask, op.getScaleAttr(),
-                             causal ? rewriter.getUnitAttr() : UnitAttr(),
-                             op.getSoftcapAttr(), op.getEmptyRowsZeroAttr());
-}
-
-struct DropKnownMask : OpRewritePattern<AttentionOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(AttentionOp op,
-                                PatternRewriter &rewriter) const final {
-    if (!op.getMask())
-      return failure();
-    int64_t queries = shapeOf(op.getQ())[2], keys = shapeOf(op.getK())[2];
-    std::optional<HostTensor> mask = knownValue(op.getMask());
-    std::optional<std::vector<bool>> allowed =
-        mask ? attendable(*mask) : std::nullopt;
-    if (!allowed)
-      return failure();
-    if (llvm::all_of(*allowed, [](bool yes) { return yes; })) {
-      rewriter.replaceOp(op, createLike(rewriter, op, Value(), op.getCausal()));
-      return success();
-    }
-    if (mask->getShape()[2] != queries || mask->getShape()[3] != keys)
-      return failure();
-    for (auto [i, yes] : llvm::enumerate(*allowed)) {
-      int64_t query = static_cast<int64_t>(i) / keys % queries;
-      int64_t key = static_cast<int64_t>(i) % keys;
-      if (yes != (key <= query + keys - queries))
-        return failure();
-    }
-    rewriter.replaceOp(op, createLike(rewriter, op, Value(), true));
-    return success();
-  }
-};
 
 /// select(c, 0, -inf) added is c itself.
 struct MaskOfChoice : OpRewritePattern<AttentionOp> {
@@ -258,7 +210,7 @@ struct MaskOfChoice : OpRewritePattern<AttentionOp> {
     if (isSwapped)
       keep = UnaryOp::create(rewriter, loc, UnaryKind::logical_not, keep);
     keep = reshapeTo(rewriter, loc, keep, shapeOf(op.getMask()));
-    rewriter.replaceOp(op, createLike(rewriter, op, keep, op.getCausal()));
+    rewriter.modifyOpInPlace(op, [&] { op.getMaskMutable().assign(keep); });
     return success();
   }
 };
@@ -276,17 +228,63 @@ struct SkipBroadcast : OpRewritePattern<AttentionOp> {
     shape.insert(shape.begin(), 4 - shape.size(), 1);
     Value mask =
         reshapeTo(rewriter, op.getLoc(), broadcast.getOperand(), shape);
-    rewriter.replaceOp(op, createLike(rewriter, op, mask, op.getCausal()));
+    rewriter.modifyOpInPlace(op, [&] { op.getMaskMutable().assign(mask); });
     return success();
   }
 };
 
 } // namespace
 
+bool KnownMasks::keepsEveryRow(Value condition, bool kept) {
+  auto [entry, isNew] = everyRow.try_emplace({condition, kept}, false);
+  if (!isNew)
+    return entry->second;
+  std::optional<HostTensor> tensor = knownValue(condition);
+  return entry->second = tensor && tensor->getRank() > 0 &&
+                         attendable(*tensor, kept).has_value();
+}
+
+KnownMasks::Kind KnownMasks::getKind(Value mask, int64_t queries,
+                                     int64_t keys) {
+  auto [entry, isNew] = kinds.try_emplace(mask, Unknown);
+  if (!isNew)
+    return entry->second;
+  std::optional<HostTensor> tensor = knownValue(mask);
+  std::optional<std::vector<bool>> allowed =
+      tensor ? attendable(*tensor) : std::nullopt;
+  if (!allowed)
+    return Unknown;
+  if (llvm::all_of(*allowed, [](bool yes) { return yes; }))
+    return entry->second = Nothing;
+  if (tensor->getShape()[2] != queries || tensor->getShape()[3] != keys)
+    return Unknown;
+  for (size_t i = 0; i < allowed->size(); ++i) {
+    int64_t query = static_cast<int64_t>(i) / keys % queries;
+    int64_t key = static_cast<int64_t>(i) % keys;
+    if ((*allowed)[i] != (key <= query + keys - queries))
+      return Unknown;
+  }
+  return entry->second = Causal;
+}
+
+void ax::dropKnownMasks(Operation *root, KnownMasks &known) {
+  root->walk([&](AttentionOp op) {
+    if (!op.getMask())
+      return;
+    KnownMasks::Kind kind = known.getKind(op.getMask(), shapeOf(op.getQ())[2],
+                                          shapeOf(op.getK())[2]);
+    if (kind == KnownMasks::Unknown)
+      return;
+    op.getMaskMutable().clear();
+    if (kind == KnownMasks::Causal)
+      op.setCausal(true);
+  });
+}
+
 FailureOr<Value> ax::buildMask(RewriterBase &rewriter, Location loc,
                                const AttentionMatch &match, int64_t batch,
-                               int64_t heads) {
-  MaskBuilder builder(rewriter, loc, match, batch, heads);
+                               int64_t heads, KnownMasks &known) {
+  MaskBuilder builder(rewriter, loc, match, batch, heads, known);
   for (const MaskStep &step : match.masks)
     if (failed(builder.take(step)))
       return failure();
@@ -299,6 +297,5 @@ FailureOr<Value> ax::buildMask(RewriterBase &rewriter, Location loc,
 }
 
 void ax::addAttentionMaskPatterns(RewritePatternSet &patterns) {
-  patterns.add<DropKnownMask, MaskOfChoice, SkipBroadcast>(
-      patterns.getContext());
+  patterns.add<MaskOfChoice, SkipBroadcast>(patterns.getContext());
 }

@@ -4,7 +4,25 @@
 
 #include "AttentionMatch.h"
 
+#include "llvm/ADT/DenseMap.h"
+
 namespace ax {
+
+/// What is known of masks before any input. Layers share their masks: each is
+/// looked at once. Values asked about must not be erased in between.
+class KnownMasks {
+public:
+  /// Whether every row of a condition is known to have an element `kept`.
+  bool keepsEveryRow(mlir::Value condition, bool kept);
+
+  enum Kind { Unknown, Nothing, Causal };
+  /// What a mask of scores [.., queries, keys] is known to mask.
+  Kind getKind(mlir::Value mask, int64_t queries, int64_t keys);
+
+private:
+  llvm::DenseMap<std::pair<mlir::Value, int>, bool> everyRow;
+  llvm::DenseMap<mlir::Value, Kind> kinds;
+};
 
 /// The mask that means what the steps do, for scores [batch, heads, S, T]; null
 /// when there are none. Failure when no mask does: a step replaces scores by a
@@ -13,10 +31,14 @@ namespace ax {
 mlir::FailureOr<mlir::Value> buildMask(mlir::RewriterBase &rewriter,
                                        mlir::Location loc,
                                        const AttentionMatch &match,
-                                       int64_t batch, int64_t heads);
+                                       int64_t batch, int64_t heads,
+                                       KnownMasks &known);
 
-/// Patterns on `ax.attention`: masks known to be causal or to mask nothing, and
-/// additive masks of 0 and -inf.
+/// Masks known to be causal become the attribute, those known to mask nothing
+/// are dropped.
+void dropKnownMasks(mlir::Operation *root, KnownMasks &known);
+
+/// Patterns on `ax.attention`: additive masks of 0 and -inf, broadcast masks.
 void addAttentionMaskPatterns(mlir::RewritePatternSet &patterns);
 
 } // namespace ax

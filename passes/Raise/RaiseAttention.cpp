@@ -23,13 +23,6 @@ struct Heads {
   int64_t heads = 1;
 };
 
-int64_t product(ArrayRef<int64_t> sizes) {
-  int64_t result = 1;
-  for (int64_t size : sizes)
-    result *= size;
-  return result;
-}
-
 /// Takes scales and transposes off; returns the product of the scales.
 double strip(RewriterBase &rewriter, AttentionOperand &side) {
   double scale = 1;
@@ -92,8 +85,8 @@ Heads findHeads(const AttentionMatch &match) {
       if (std::optional<Heads> heads = findMerged(*side))
         return *heads;
   if (leading.size() < 2)
-    return {product(leading), 1};
-  return {product(leading.drop_back()), leading.back()};
+    return {ShapedType::getNumElements(leading), 1};
+  return {ShapedType::getNumElements(leading.drop_back()), leading.back()};
 }
 
 /// The operand as [batch, heads, rows, columns].
@@ -171,9 +164,10 @@ Value withoutRepeats(RewriterBase &rewriter, Location loc,
       // The other dimensions of the group are those of kv heads, in front.
       bool onlyHeads =
           shapeBegin <= headDim && shapeEnd > headDim &&
-          product(ArrayRef(shape).slice(shapeBegin, shapeEnd - shapeBegin)) ==
-              shape[headDim];
-      bool isLast = product(full.slice(*grown + 1, end - *grown - 1)) == 1;
+          ShapedType::getNumElements(ArrayRef(shape).slice(
+              shapeBegin, shapeEnd - shapeBegin)) == shape[headDim];
+      bool isLast = ShapedType::getNumElements(
+                        full.slice(*grown + 1, end - *grown - 1)) == 1;
       if (!onlyHeads || !isLast)
         return {};
     }
@@ -186,7 +180,7 @@ Value withoutRepeats(RewriterBase &rewriter, Location loc,
 }
 
 /// Replaces the product with v, when it is one. May leave unused operations.
-void raiseProduct(DotOp op, RewriterBase &rewriter) {
+void raiseProduct(DotOp op, KnownMasks &known, RewriterBase &rewriter) {
   std::optional<AttentionMatch> match = matchAttention(op);
   Type type = elementType(op);
   if (!match || elementType(match->q.value) != type ||
@@ -199,7 +193,7 @@ void raiseProduct(DotOp op, RewriterBase &rewriter) {
   Heads heads = findHeads(*match);
   Location loc = op.getLoc();
   FailureOr<Value> mask =
-      buildMask(rewriter, loc, *match, heads.batch, heads.heads);
+      buildMask(rewriter, loc, *match, heads.batch, heads.heads, known);
   if (failed(mask))
     return;
 
@@ -239,14 +233,17 @@ struct RaiseAttention : ax::impl::RaiseAttentionBase<RaiseAttention> {
     SmallVector<DotOp> products;
     getOperation()->walk([&](DotOp op) { products.push_back(op); });
     IRRewriter rewriter(&getContext());
+    KnownMasks known;
     // The product with v comes after that of q and k, which goes with it.
     for (DotOp op : llvm::reverse(products))
-      raiseProduct(op, rewriter);
+      raiseProduct(op, known, rewriter);
 
     RewritePatternSet patterns(&getContext());
     addAttentionMaskPatterns(patterns);
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+      return signalPassFailure();
+    KnownMasks simplified;
+    dropKnownMasks(getOperation(), simplified);
   }
 };
 

@@ -17,13 +17,6 @@ using namespace ax;
 
 namespace {
 
-int64_t product(ArrayRef<int64_t> sizes) {
-  int64_t result = 1;
-  for (int64_t size : sizes)
-    result *= size;
-  return result;
-}
-
 /// One side of a contraction.
 struct Side {
   Value value;
@@ -69,7 +62,8 @@ struct RaiseDot : OpRewritePattern<DotOp> {
       xPermutation.push_back(x.contract[i]);
       wContract.push_back(w.contract[i]);
     }
-    int64_t k = product(w.sizes(wContract)), n = product(w.sizes(w.free));
+    int64_t k = ShapedType::getNumElements(w.sizes(wContract)),
+            n = ShapedType::getNumElements(w.sizes(w.free));
 
     Location loc = op.getLoc();
     Value input = transposeTo(rewriter, loc, x.value, xPermutation);
@@ -139,7 +133,7 @@ struct TakeBias : OpRewritePattern<BinaryOp> {
       columns = columns.drop_front((*groups)[groups->size() - 2].second);
     while (!columns.empty() && columns.front() == 1)
       columns = columns.drop_front();
-    if (product(columns) != n)
+    if (ShapedType::getNumElements(columns) != n)
       return failure();
     Location loc = op.getLoc();
     Value bias = weightOfShape(rewriter, loc, pair->second, columns);

@@ -47,8 +47,8 @@ ax.program @scaled_dot_product(%q: tensor<2x4x8x16xf32>, %k: tensor<2x4x8x16xf32
 // keeps a score. Two queries of three keys. Both come to the same.
 // CHECK-LABEL: ax.program @causal
 // CHECK-NEXT: %[[R:.*]] = ax.attention %arg0, %arg1, %arg2 scale 1.000000e+00 {causal}
-// CHECK-NEXT: ax.return %[[R]], %[[R]]
-ax.program @causal(%q: tensor<2x4x2x16xf32>, %k: tensor<2x4x3x16xf32>, %v: tensor<2x4x3x16xf32>) -> (tensor<2x4x2x16xf32>, tensor<2x4x2x16xf32>) {
+// CHECK-NEXT: ax.return %[[R]], %[[R]], %[[R]]
+ax.program @causal(%q: tensor<2x4x2x16xf32>, %k: tensor<2x4x3x16xf32>, %v: tensor<2x4x3x16xf32>) -> (tensor<2x4x2x16xf32>, tensor<2x4x2x16xf32>, tensor<2x4x2x16xf32>) {
   %keep = ax.constant dense<[[[[true, true, false], [true, true, true]]]]> : tensor<1x1x2x3xi1> -> tensor<1x1x2x3xi1>
   %addend = ax.constant dense<[[0.0, 0.0, -1.0e30], [0.0, 0.0, 0.0]]> : tensor<2x3xf32> -> tensor<2x3xf32>
   %low = ax.constant dense<-1.0e4> : tensor<f32> -> tensor<f32>
@@ -59,7 +59,11 @@ ax.program @causal(%q: tensor<2x4x2x16xf32>, %k: tensor<2x4x3x16xf32>, %v: tenso
   %4 = ax.binary add %0, %addend : tensor<2x4x2x3xf32>, tensor<2x3xf32> -> tensor<2x4x2x3xf32>
   %5 = ax.softmax %4 dim 3 : tensor<2x4x2x3xf32> -> tensor<2x4x2x3xf32>
   %6 = ax.dot %5, %v batch [0, 1] x [0, 1] contract [3] x [2] : tensor<2x4x2x3xf32>, tensor<2x4x3x16xf32> -> tensor<2x4x2x16xf32>
-  ax.return %3, %6 : tensor<2x4x2x16xf32>, tensor<2x4x2x16xf32>
+  %masked = ax.constant dense<[[false, false, true], [false, false, false]]> : tensor<2x3xi1> -> tensor<2x3xi1>
+  %7 = ax.select %masked, %low, %0 : tensor<2x3xi1>, tensor<f32>, tensor<2x4x2x3xf32> -> tensor<2x4x2x3xf32>
+  %8 = ax.softmax %7 dim 3 : tensor<2x4x2x3xf32> -> tensor<2x4x2x3xf32>
+  %9 = ax.dot %8, %v batch [0, 1] x [0, 1] contract [3] x [2] : tensor<2x4x2x3xf32>, tensor<2x4x3x16xf32> -> tensor<2x4x2x16xf32>
+  ax.return %3, %6, %9 : tensor<2x4x2x16xf32>, tensor<2x4x2x16xf32>, tensor<2x4x2x16xf32>
 }
 
 // A window is no causal mask; nor is a causal mask with padding: where padding
