@@ -6,7 +6,7 @@
 #include "ax/Eval/Elements.h"
 #include "ax/Eval/Evaluate.h"
 
-#include "mlir/IR/Verifier.h"
+#include "llvm/ADT/SetVector.h"
 
 using namespace ax;
 using namespace ax::import;
@@ -138,10 +138,12 @@ Value Emitter::load(const std::string &name, const Weight &weight) {
   Value &value = loads[name];
   if (value)
     return value;
+  // The program has this name.
+  std::string symbol = name == "main" ? "main.weight" : name;
   value = ax::LoadOp::create(
       builder, location, tensorType(weight.type, weight.shape),
-      mlir::FlatSymbolRefAttr::get(builder.getContext(), name));
-  states[value] = {name, weight, std::nullopt};
+      mlir::FlatSymbolRefAttr::get(builder.getContext(), symbol));
+  states[value] = {symbol, weight, std::nullopt};
   return value;
 }
 
@@ -236,12 +238,33 @@ std::optional<HostTensor> Emitter::knownValue(Value value) {
   return results->front();
 }
 
+std::vector<std::string> Emitter::inputsBehind(Value value) const {
+  llvm::SetVector<Value> behind;
+  behind.insert(value);
+  std::vector<std::string> names;
+  for (size_t i = 0; i < behind.size(); ++i) {
+    if (mlir::Operation *op = behind[i].getDefiningOp()) {
+      behind.insert(op->operand_begin(), op->operand_end());
+      continue;
+    }
+    if (auto name = mlir::dyn_cast<mlir::NameLoc>(behind[i].getLoc()))
+      names.push_back(name.getName().str());
+  }
+  return names;
+}
+
 //===----------------------------------------------------------------------===//
 // Folding
 //===----------------------------------------------------------------------===//
 
 std::optional<std::vector<HostTensor>>
 Emitter::evaluate(mlir::Operation *op, ArrayRef<HostTensor> operands) {
+  for (Value result : op->getResults())
+    foldBudget -= numElementsOf(result);
+  for (const HostTensor &operand : operands)
+    foldBudget -= operand.numElements();
+  if (foldBudget < 0)
+    return std::nullopt;
   auto results = eval::evaluate(op, operands);
   if (results)
     return std::vector<HostTensor>(results->begin(), results->end());
@@ -273,7 +296,10 @@ bool Emitter::fold(OpClass opClass, mlir::Operation *op,
   }
 
   // Large and uniform: compute one element.
-  if (opClass != OpClass::Other && elements >= minUniformElements) {
+  int64_t largest = elements;
+  for (Value operand : op->getOperands())
+    largest = std::max(largest, numElementsOf(operand));
+  if (opClass != OpClass::Other && largest >= minUniformElements) {
     std::vector<HostTensor> scalars;
     for (Value operand : op->getOperands())
       if (std::optional<HostTensor> element = uniformValue(operand))

@@ -73,6 +73,9 @@ public:
   /// nothing otherwise.
   std::optional<HostTensor> knownValue(Value value);
 
+  /// Names of the program's inputs that a value depends on.
+  std::vector<std::string> inputsBehind(Value value) const;
+
   // Element-wise; operands broadcast.
   Value unary(UnaryKind kind, Value x);
   Value binary(BinaryKind kind, Value lhs, Value rhs);
@@ -176,6 +179,8 @@ private:
   llvm::DenseMap<Value, HostTensor> contents;
   llvm::DenseMap<Value, LoadedState> states;
   llvm::StringMap<Value> loads;
+  /// Elements that folding may still compute: no model keeps us for hours.
+  int64_t foldBudget = int64_t(1) << 28;
   bool failed = false, hasContext = false;
   ExitCode failureCode = ExitCode::BadModel;
   std::string failure;

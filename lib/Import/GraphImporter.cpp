@@ -119,7 +119,8 @@ public:
                          ArrayRef<Entry> inputs) override {
     Emitter &b = importer.b;
     std::vector<Entry> outputs;
-    if (b.hasFailed())
+    // Bodies without nodes count too, for a loop over one may have no end.
+    if (b.hasFailed() || !importer.countNode())
       return outputs;
     if (static_cast<int>(inputs.size()) != graph.input_size()) {
       b.fail(ExitCode::BadModel,
@@ -217,12 +218,17 @@ mlir::Location GraphImporter::locationOf(const NodeProto &proto) {
   return mlir::NameLoc::get(nameAttr);
 }
 
+bool GraphImporter::countNode() {
+  if (++numNodes <= maxNodes)
+    return true;
+  b.fail(ExitCode::Unsupported, "the model has too many nodes, its loops "
+                                "unrolled");
+  return false;
+}
+
 bool GraphImporter::importNode(const NodeProto &proto, Scope &scope) {
-  if (++numNodes > maxNodes) {
-    b.fail(ExitCode::Unsupported, "the model has too many nodes, loops "
-                                  "unrolled");
+  if (!countNode())
     return false;
-  }
   std::vector<Entry> inputs;
   for (const std::string &name : proto.input()) {
     const Entry *entry = name.empty() ? nullptr : scope.find(name);

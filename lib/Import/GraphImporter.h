@@ -41,6 +41,8 @@ public:
 
 private:
   class Subgraphs;
+  /// False, and a failure, when there are too many.
+  bool countNode();
   bool importNode(const onnx::NodeProto &proto, Scope &scope);
   std::optional<std::vector<Entry>> expandFunction(const onnx::NodeProto &proto,
                                                    ArrayRef<Entry> inputs);

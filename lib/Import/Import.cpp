@@ -34,7 +34,8 @@ public:
   std::vector<ModelInput> inputs;
 
 private:
-  llvm::Error bindShape(const onnx::ValueInfoProto &input);
+  llvm::Error bindShape(const PreparedModel &model,
+                        const onnx::ValueInfoProto &input);
   llvm::Error bindSymbol(const std::string &symbol, int64_t size,
                          llvm::StringRef input);
   llvm::Error checkNames();
@@ -62,7 +63,8 @@ llvm::Error InputBinder::bindSymbol(const std::string &symbol, int64_t size,
 }
 
 /// Shapes that the user gives bind the symbols in them.
-llvm::Error InputBinder::bindShape(const onnx::ValueInfoProto &input) {
+llvm::Error InputBinder::bindShape(const PreparedModel &model,
+                                   const onnx::ValueInfoProto &input) {
   const std::string &name = input.name();
   std::optional<Shape> given;
   if (auto shape = options.shapes.find(name); shape != options.shapes.end())
@@ -71,7 +73,7 @@ llvm::Error InputBinder::bindShape(const onnx::ValueInfoProto &input) {
       value != options.constants.end())
     given = value->second.getShape();
   const onnx::TypeProto::Tensor &type = input.type().tensor_type();
-  if (!given || !type.has_shape())
+  if (!given || model.unranked.count(name))
     return llvm::Error::success();
   const auto &shape = type.shape();
   bool fits = static_cast<int>(given->size()) == shape.dim_size();
@@ -148,7 +150,7 @@ llvm::Error InputBinder::run(const PreparedModel &model) {
   if (llvm::Error error = checkNames())
     return error;
   for (const onnx::ValueInfoProto *input : protos)
-    if (llvm::Error error = bindShape(*input))
+    if (llvm::Error error = bindShape(model, *input))
       return error;
 
   for (const onnx::ValueInfoProto *input : protos) {
@@ -170,7 +172,7 @@ llvm::Error InputBinder::run(const PreparedModel &model) {
       bound.shape = value->second.getShape();
     } else if (given != options.shapes.end()) {
       bound.shape = given->second;
-    } else if (!type.has_shape()) {
+    } else if (model.unranked.count(input->name())) {
       unboundShapes.push_back(input->name());
     } else {
       for (const auto &dim : type.shape().dim()) {

@@ -40,10 +40,12 @@ std::optional<HostTensor> Node::known(int i, llvm::StringRef what) {
     return std::nullopt;
   if (std::optional<HostTensor> tensor = b.knownValue(value))
     return tensor;
+  std::string flags;
+  for (const std::string &name : b.inputsBehind(value))
+    flags += " --const " + name + "=FILE.npy";
   unsupported("input '" + what + "' (" + proto.input(i) +
-              ") decides shapes, so it must be known when compiling; if it is "
-              "an input of the model give --const " +
-              proto.input(i) + "=FILE.npy");
+              ") decides shapes, so it must be known when compiling" +
+              (flags.empty() ? std::string() : "; give" + flags));
   return std::nullopt;
 }
 

@@ -8,10 +8,11 @@ using namespace ax::import;
 
 static llvm::StringMap<OpImporter> makeTable() {
   llvm::StringMap<OpImporter> table;
-  for (OpTable group : {activationOps(), attentionOps(), constantOps(),
-                        contractionOps(), controlOps(), convolutionOps(),
-                        elementwiseOps(), gatherOps(), normOps(), poolOps(),
-                        reduceOps(), sequenceOps(), shapeOps(), sliceOps()})
+  for (OpTable group :
+       {activationOps(), attentionOps(), constantOps(), contractionOps(),
+        controlOps(), convolutionOps(), elementwiseOps(), gatherOps(),
+        normOps(), poolOps(), reduceOps(), sequenceOps(), shapeOps(),
+        signalOps(), sliceOps()})
     for (const OpEntry &entry : group) {
       bool isNew = table.try_emplace(entry.name, entry.importer).second;
       assert(isNew && "operator in two tables");

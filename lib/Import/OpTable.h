@@ -26,9 +26,13 @@ OpTable elementwiseOps();
 OpTable gatherOps();
 OpTable normOps();
 OpTable poolOps();
+OpTable quantizeOps();
+OpTable recurrentOps();
 OpTable reduceOps();
+OpTable resizeOps();
 OpTable sequenceOps();
 OpTable shapeOps();
+OpTable signalOps();
 OpTable sliceOps();
 
 } // namespace ax::import

@@ -2,6 +2,8 @@
 
 #include "Prepare.h"
 
+#include "GraphImporter.h"
+
 #include "SlimModel.h"
 #include "Types.h"
 
@@ -77,13 +79,40 @@ static llvm::Expected<int64_t> findOpset(const onnx::ModelProto &model) {
   return newestOpset();
 }
 
+/// Gives a tensor without shape an empty one; false when it has one.
+static bool addShape(onnx::ValueInfoProto &value) {
+  if (!value.type().has_tensor_type() || value.type().tensor_type().has_shape())
+    return false;
+  value.mutable_type()->mutable_tensor_type()->mutable_shape();
+  return true;
+}
+
+static bool usesScan(const onnx::GraphProto &graph) {
+  for (const onnx::NodeProto &node : graph.node()) {
+    if (node.op_type() == "Scan")
+      return true;
+    for (const onnx::AttributeProto &attribute : node.attribute())
+      if (attribute.has_g() && usesScan(attribute.g()))
+        return true;
+  }
+  return false;
+}
+
 static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
   onnx::ModelProto &model = result.proto;
   if (slim.bytes.size() > std::numeric_limits<int>::max() ||
       !model.ParseFromArray(slim.bytes.data(),
                             static_cast<int>(slim.bytes.size())))
     return makeErrorf(ExitCode::BadModel, "protobuf cannot parse it");
+  if (llvm::Error error = checkOperators(model))
+    return error;
   declareRemoved(slim, *model.mutable_graph());
+  // The checker wants shapes, though unknown ones are common and harmless.
+  for (onnx::ValueInfoProto &input : *model.mutable_graph()->mutable_input())
+    if (addShape(input))
+      result.unranked.insert(input.name());
+  for (onnx::ValueInfoProto &output : *model.mutable_graph()->mutable_output())
+    addShape(output);
   onnx::checker::check_model(model);
   if (model.functions_size())
     onnx::inliner::InlineLocalFunctions(model, /*convert_version=*/true);
@@ -91,6 +120,10 @@ static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
   llvm::Expected<int64_t> opset = findOpset(model);
   if (!opset)
     return opset.takeError();
+  if (*opset == 8 && usesScan(model.graph()))
+    return makeError(ExitCode::Unsupported,
+                     "Scan of operator set 8 is not supported; its meaning "
+                     "changed in set 9");
   if (*opset != newestOpset())
     model = onnx::version_conversion::ConvertVersion(model, newestOpset());
   return llvm::Error::success();

@@ -11,6 +11,8 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <set>
+
 namespace ax::import {
 
 struct PreparedModel {
@@ -18,6 +20,8 @@ struct PreparedModel {
   /// that are only in `weights` are graph inputs in it.
   onnx::ModelProto proto;
   WeightMap weights;
+  /// Inputs of which not even the rank is known.
+  std::set<std::string> unranked;
   /// Exporter's scope (`encoder.layer.0.attention`) by a node's first output.
   std::map<std::string, std::string> scopes;
 };

@@ -116,13 +116,12 @@ static llvm::Error run() {
   import::ImportOptions options;
   if (llvm::Error error = parseFlags(options))
     return error;
-  std::vector<import::NamedTensor> given, expected;
-  if (!testData.empty()) {
-    auto inputs = readTensors("input_"), outputs = readTensors("output_");
-    if (!inputs || !outputs)
-      return llvm::joinErrors(inputs.takeError(), outputs.takeError());
+  std::vector<import::NamedTensor> given;
+  if (!constantInputs.empty()) {
+    auto inputs = readTensors("input_");
+    if (!inputs)
+      return inputs.takeError();
     given = std::move(*inputs);
-    expected = std::move(*outputs);
   }
   for (const std::string &name : constantInputs)
     for (const import::NamedTensor &tensor : given)
@@ -141,6 +140,10 @@ static llvm::Error run() {
   }
   if (testData.empty())
     return llvm::Error::success();
+  auto readInputs = readTensors("input_"), expected = readTensors("output_");
+  if (!readInputs || !expected)
+    return llvm::joinErrors(readInputs.takeError(), expected.takeError());
+  given = std::move(*readInputs);
   ProgramOp program;
   (*module)->walk([&](ProgramOp op) { program = op; });
   llvm::SmallVector<HostTensor> inputs;
@@ -160,10 +163,10 @@ static llvm::Error run() {
   if (!results)
     return results.takeError();
   llvm::Error differences = llvm::Error::success();
-  for (size_t i = 0; i < std::min(results->size(), expected.size()); ++i)
-    differences = llvm::joinErrors(std::move(differences),
-                                   compare(program.getResultName(i).str(),
-                                           (*results)[i], expected[i].tensor));
+  for (size_t i = 0; i < std::min(results->size(), expected->size()); ++i)
+    differences = llvm::joinErrors(
+        std::move(differences), compare(program.getResultName(i).str(),
+                                        (*results)[i], (*expected)[i].tensor));
   return differences;
 }
 

@@ -30,6 +30,10 @@ static Value sparseConstant(Node &n, const onnx::SparseTensorProto &proto) {
     return n.fail(message);
   }
   Shape shape(proto.dims().begin(), proto.dims().end());
+  if (std::optional<int64_t> size = checkedNumElements(shape);
+      !size || *size > (1 << 26))
+    return n.unsupported("a sparse constant of shape [" + shapeToString(shape) +
+                         "]");
   llvm::Expected<HostTensor> dense =
       HostTensor::allocate(values->getType(), shape);
   if (!dense)
@@ -118,7 +122,7 @@ static void importRange(Node &n) {
     count = std::ceil((limit->getDouble(0) - start->getDouble(0)) /
                       delta->getDouble(0));
   }
-  if (!(count < 1e9)) {
+  if (!(count <= 1 << 24)) {
     n.fail("the range has no end, or too many elements");
     return;
   }

@@ -116,6 +116,10 @@ static Labeled takeDiagonals(Emitter &b, Labeled x) {
     size_t j = x.labels.find(x.labels[i], i + 1);
     if (j == std::string::npos || !x.value)
       continue;
+    if (Emitter::shapeOf(x.value)[i] != Emitter::shapeOf(x.value)[j])
+      return {
+          b.fail(ExitCode::BadModel, "dimensions with the same label differ"),
+          x.labels};
     int64_t rank = x.labels.size();
     Shape first(rank, 1), second(rank, 1);
     first[i] = Emitter::shapeOf(x.value)[i];
@@ -211,7 +215,8 @@ static void importEinsum(Node &n) {
     labels += after.str();
     longest = std::max(longest, hidden);
     for (char label : labels) {
-      if (label > 30 && !std::isalpha(label)) {
+      if (label < 1 ||
+          (label > 30 && !std::isalpha(static_cast<unsigned char>(label)))) {
         n.fail("'" + term + "' holds more than letters and one ellipsis");
         return;
       }

@@ -6,8 +6,8 @@
 using namespace ax;
 using namespace ax::import;
 
-/// Beyond any sensible window; sums of a few stay far from overflow.
-static constexpr int64_t maxExtent = int64_t(1) << 40;
+/// Beyond any sensible window; products with a dimension do not overflow.
+static constexpr int64_t maxExtent = int64_t(1) << 20;
 
 std::optional<Window> ax::import::readWindow(Node &n, Value x,
                                              ArrayRef<int64_t> kernel) {

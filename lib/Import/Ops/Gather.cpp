@@ -183,6 +183,43 @@ static void importNonZero(Node &n) {
   n.out(n.b.constant(std::move(result)));
 }
 
+/// New keys or values written into a cache, each sequence at its own place.
+static void importTensorScatter(Node &n) {
+  Value cache = n.in(0), update = n.in(1), places = n.optional(2);
+  if (!cache || !update || n.failed())
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(cache);
+  int64_t rank = shape.size();
+  int64_t axis = n.dim(n.intAttr("axis", -2), rank);
+  std::string mode = n.stringAttr("mode", "linear");
+  if (n.failed())
+    return;
+  if (Emitter::rankOf(update) != rank || rank < 2 || axis == 0 ||
+      (mode != "linear" && mode != "circular")) {
+    n.fail("cache, update, axis and mode do not fit");
+    return;
+  }
+  int64_t size = shape[axis], added = Emitter::shapeOf(update)[axis];
+  Shape line(rank, 1), batch(rank, 1), wide(shape);
+  line[axis] = size;
+  batch[0] = shape[0];
+  wide[axis] = size;
+  // Which element of the update each place of the cache gets.
+  Value index = n.b.iota(DType::I64, line, axis);
+  if (places)
+    index = n.b.sub(index, n.b.reshape(n.b.cast(places, DType::I64), batch));
+  if (mode == "circular")
+    index = n.b.binary(BinaryKind::floor_mod, index,
+                       n.b.like(index, static_cast<double>(size)));
+  Value zero = n.b.like(index, 0);
+  Value isNew = n.b.binary(
+      BinaryKind::logical_and, n.b.compare(CompareKind::ge, index, zero),
+      n.b.compare(CompareKind::lt, index,
+                  n.b.like(index, static_cast<double>(added))));
+  Value from = n.b.broadcast(n.b.select(isNew, index, zero), wide);
+  n.out(n.b.select(isNew, n.b.gatherElements(update, from, axis), cache));
+}
+
 static const OpEntry entries[] = {
     {"Compress", importCompress},
     {"Gather", importGather},
@@ -191,6 +228,7 @@ static const OpEntry entries[] = {
     {"NonZero", importNonZero},
     {"ScatterElements", importScatterElements},
     {"ScatterND", importScatterND},
+    {"TensorScatter", importTensorScatter},
 };
 
 OpTable ax::import::gatherOps() { return entries; }

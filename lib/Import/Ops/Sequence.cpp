@@ -110,6 +110,10 @@ static void importSplitToSequence(Node &n) {
   if (n.failed())
     return;
   int64_t size = Emitter::shapeOf(x)[axis];
+  if (size > (1 << 20)) {
+    n.unsupported("a sequence of " + llvm::Twine(size) + " tensors");
+    return;
+  }
   bool keeps = n.has(1) || n.intAttr("keepdims", 1);
   std::vector<int64_t> sizes;
   if (n.has(1)) {

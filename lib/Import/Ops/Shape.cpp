@@ -234,7 +234,8 @@ static void importSpaceToDepth(Node &n) {
   if (!x)
     return;
   ArrayRef<int64_t> s = Emitter::shapeOf(x);
-  if (s.size() != 4 || block < 1 || s[2] % block || s[3] % block) {
+  if (s.size() != 4 || block < 1 || block > (1 << 15) || s[2] % block ||
+      s[3] % block) {
     n.fail("height and width do not divide into blocks");
     return;
   }

@@ -87,7 +87,8 @@ static void importPad(Node &n) {
   }
   // Negative pads cut.
   for (int64_t i = 0; i < rank; ++i) {
-    if (std::abs(low[i]) > maxPad || std::abs(high[i]) > maxPad) {
+    auto isSane = [](int64_t pad) { return pad >= -maxPad && pad <= maxPad; };
+    if (!isSane(low[i]) || !isSane(high[i])) {
       n.fail("pads are out of range");
       return;
     }

@@ -1,0 +1,168 @@
+//===- Quantize.cpp - Integers that stand for numbers ---------------------===//
+
+#include "../Contractions.h"
+#include "../OpTable.h"
+#include "../Types.h"
+
+using namespace ax;
+using namespace ax::import;
+
+/// A scale or zero point shaped to broadcast with `x`: a scalar as it is, a
+/// vector along `axis`, blocks repeated.
+static Value spread(Node &n, Value parameter, Value x, int64_t axis,
+                    int64_t block) {
+  if (!parameter || !x || Emitter::numElementsOf(parameter) == 1)
+    return parameter ? n.b.reshape(parameter, {}) : Value();
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  axis = n.dim(axis, shape.size());
+  if (n.failed())
+    return {};
+  if (block == 0) {
+    Shape line(shape.size(), 1);
+    line[axis] = shape[axis];
+    return n.b.reshape(parameter, line);
+  }
+  ArrayRef<int64_t> blocks = Emitter::shapeOf(parameter);
+  if (block < 1 || block > shape[axis] || blocks.size() != shape.size() ||
+      blocks[axis] != (shape[axis] + block - 1) / block)
+    return n.fail("block_size does not fit the shapes");
+  Shape open(blocks), wide(blocks), whole(blocks);
+  open.insert(open.begin() + axis + 1, 1);
+  wide.insert(wide.begin() + axis + 1, block);
+  whole[axis] *= block;
+  Value y =
+      n.b.reshape(n.b.broadcast(n.b.reshape(parameter, open), wide), whole);
+  return n.b.sliceDim(y, axis, 0, shape[axis]);
+}
+
+/// Rounded, shifted and cut to the range of `type`.
+static Value quantize(Node &n, Value x, Value scale, Value zero, DType type) {
+  double low = 0, high = 0;
+  switch (type) {
+  case DType::I8:
+    low = -128, high = 127;
+    break;
+  case DType::U8:
+    high = 255;
+    break;
+  case DType::I16:
+    low = -32768, high = 32767;
+    break;
+  case DType::U16:
+    high = 65535;
+    break;
+  default:
+    return n.unsupported("quantized elements of type " +
+                         llvm::Twine(toString(type)));
+  }
+  Value y = n.b.unary(UnaryKind::round, n.b.div(x, scale));
+  // The sum needs more digits than f16 has.
+  y = n.b.cast(y, DType::F32);
+  if (zero)
+    y = n.b.add(y, n.b.cast(zero, DType::F32));
+  y = n.b.min(n.b.max(y, n.b.like(y, low)), n.b.like(y, high));
+  return n.b.cast(y, type);
+}
+
+static Value dequantize(Node &n, Value x, Value scale, Value zero) {
+  // In i32, where differences of 8- and 16-bit numbers are exact.
+  Value y = n.b.cast(x, DType::I32);
+  if (zero)
+    y = n.b.sub(y, n.b.cast(zero, DType::I32));
+  return scale ? n.b.mul(n.b.cast(y, Emitter::typeOf(scale)), scale) : Value();
+}
+
+static void importQuantizeLinear(Node &n) {
+  Value x = n.in(0), scale = n.in(1), zero = n.optional(2);
+  if (!x || !scale || n.failed())
+    return;
+  DType type =
+      zero ? Emitter::typeOf(zero) : n.typeAttr("output_dtype", DType::U8);
+  int64_t axis = n.intAttr("axis", 1), block = n.intAttr("block_size", 0);
+  scale = n.b.cast(spread(n, scale, x, axis, block), Emitter::typeOf(x));
+  n.out(quantize(n, x, scale, spread(n, zero, x, axis, block), type));
+}
+
+static void importDequantizeLinear(Node &n) {
+  Value x = n.in(0), scale = n.in(1), zero = n.optional(2);
+  if (!x || !scale || n.failed())
+    return;
+  int64_t axis = n.intAttr("axis", 1), block = n.intAttr("block_size", 0);
+  Value y = dequantize(n, x, spread(n, scale, x, axis, block),
+                       spread(n, zero, x, axis, block));
+  n.out(n.b.cast(y, n.typeAttr("output_dtype", Emitter::typeOf(scale))));
+}
+
+/// An integer operand of a product, its zero point taken off, in i32. A vector
+/// of zero points belongs to dimension `dim`.
+static Value centred(Node &n, int input, int zeroInput, int64_t dim) {
+  Value x = n.in(input), zero = n.optional(zeroInput);
+  if (!x)
+    return {};
+  Value y = n.b.cast(x, DType::I32);
+  if (!zero)
+    return y;
+  if (Emitter::numElementsOf(zero) == 1)
+    zero = n.b.reshape(zero, {});
+  else if (Emitter::rankOf(zero) == 1)
+    zero = spread(n, zero, x, dim, 0);
+  return n.b.sub(y, n.b.cast(zero, DType::I32));
+}
+
+static void importMatMulInteger(Node &n) {
+  n.out(matmul(n.b, centred(n, 0, 2, -2), centred(n, 1, 3, -1)));
+}
+
+/// Integers as floating point, exact for these sizes, for operations that have
+/// no integer form.
+static Value asFloat(Node &n, Value x) { return n.b.cast(x, DType::F64); }
+
+static void importConvInteger(Node &n) {
+  Value y = importConvolution(n, asFloat(n, centred(n, 0, 2, 1)),
+                              asFloat(n, centred(n, 1, 3, 0)), {});
+  n.out(n.b.cast(y, DType::I32));
+}
+
+static void importQLinearMatMul(Node &n) {
+  Value a = n.in(0), b = n.in(3), zero = n.in(7), yScale = n.in(6);
+  if (n.failed())
+    return;
+  DType type = Emitter::typeOf(yScale);
+  Value product = matmul(n.b, centred(n, 0, 2, -2), centred(n, 3, 5, -1));
+  Value scaleA = spread(n, n.in(1), a, -2, 0);
+  Value scaleB = spread(n, n.in(4), b, -1, 0);
+  Value scaled = n.b.mul(n.b.mul(n.b.cast(product, type), scaleA), scaleB);
+  if (scaled)
+    n.out(quantize(n, scaled, spread(n, yScale, scaled, -2, 0),
+                   spread(n, zero, scaled, -2, 0), Emitter::typeOf(zero)));
+}
+
+static void importQLinearConv(Node &n) {
+  Value x = n.in(0), w = n.in(3), yScale = n.in(6), zero = n.in(7),
+        bias = n.optional(8);
+  if (n.failed())
+    return;
+  DType type = Emitter::typeOf(yScale);
+  Value wide = importConvolution(n, asFloat(n, centred(n, 0, 2, 1)),
+                                 asFloat(n, centred(n, 3, 5, 0)),
+                                 bias ? asFloat(n, bias) : Value());
+  Value scaleW = n.in(4);
+  if (!wide || !x || !w)
+    return;
+  Value scale = spread(n, n.in(1), wide, 1, 0);
+  scale = n.b.mul(scale, spread(n, scaleW, wide, 1, 0));
+  Value scaled = n.b.mul(n.b.cast(wide, type), scale);
+  n.out(quantize(n, scaled, n.b.reshape(yScale, {}), n.b.reshape(zero, {}),
+                 Emitter::typeOf(zero)));
+}
+
+static const OpEntry entries[] = {
+    {"ConvInteger", importConvInteger},
+    {"DequantizeLinear", importDequantizeLinear},
+    {"MatMulInteger", importMatMulInteger},
+    {"QLinearConv", importQLinearConv},
+    {"QLinearMatMul", importQLinearMatMul},
+    {"QuantizeLinear", importQuantizeLinear},
+};
+
+OpTable ax::import::quantizeOps() { return entries; }

@@ -1,0 +1,190 @@
+"""Runs the node tests of the onnx package through our tools.
+
+    run.py BUILD [--tool axrun|ax-eval] [--filter REGEX]
+           [--write docs/conformance.md]
+
+Each test is a model of (mostly) one operator with inputs and expected outputs.
+`passed`: the outputs agree within the test's tolerance. `unsupported`: our
+tools said so (exit code 4). Everything else is `failed`: a wrong number, a
+crash, a hang, or a good model called bad. An input that decides shapes is
+given as a constant when the error message asks for it.
+
+Ends with exit code 1 if a test failed, or fewer passed than --floor.
+"""
+import argparse
+import collections
+import concurrent.futures
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import numpy
+import onnx
+from onnx import numpy_helper
+from onnx.backend.test.loader import load_model_tests
+
+UNSUPPORTED = 4
+# Least relative tolerance: 4 units in the last place. The expected values of
+# these types were rounded after each step, ours were not.
+NARROW = {onnx.TensorProto.FLOAT16: 2.0 ** -9, onnx.TensorProto.BFLOAT16: 2.0 ** -6}
+ASKED = re.compile(r"--const (\S+)=FILE\.npy")
+
+
+def write_tensors(folder, prefix, infos, values):
+    """False for values that are no tensors."""
+    for i, (info, value) in enumerate(zip(infos, values)):
+        if isinstance(value, onnx.TensorProto):
+            proto = value
+        elif isinstance(value, (numpy.ndarray, numpy.generic)):
+            proto = numpy_helper.from_array(numpy.asarray(value), info.name)
+        else:
+            return False
+        proto.name = info.name
+        (folder / f"{prefix}_{i}.pb").write_bytes(proto.SerializeToString())
+        if prefix == "input":
+            array = numpy_helper.to_array(proto)
+            if array.dtype != object:
+                numpy.save(folder / f"{i}.npy", array)
+    return True
+
+
+def call(command):
+    try:
+        done = subprocess.run(command, capture_output=True, text=True,
+                              timeout=120, errors="replace")
+        return done.returncode, done.stderr.strip()
+    except subprocess.TimeoutExpired:
+        return -1, "took longer than 120 s"
+
+
+def run_case(case, build, tool):
+    """(status, message) of one test."""
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = pathlib.Path(scratch)
+        model = folder / "model.onnx"
+        onnx.save(case.model, model)
+        names = [info.name for info in case.model.graph.input]
+        constants = set()
+        for number, (inputs, outputs) in enumerate(case.data_sets):
+            data = folder / f"test_data_set_{number}"
+            data.mkdir()
+            if not (write_tensors(data, "input", case.model.graph.input, inputs)
+                    and write_tensors(data, "output", case.model.graph.output,
+                                      outputs)):
+                return "unsupported", "sequences and optionals as inputs or outputs"
+            rtol = max([case.rtol] + [
+                NARROW.get(info.type.tensor_type.elem_type, 0)
+                for info in case.model.graph.output])
+            tolerances = [f"--rtol={rtol}", f"--atol={case.atol}"]
+            while True:
+                if tool == "ax-eval":
+                    code, message = call(
+                        [build / "bin/ax-eval", model, f"--test-data={data}",
+                         *tolerances]
+                        + [f"--const-input={name}" for name in constants])
+                else:
+                    plan = folder / "plan.mlir"
+                    code, message = call(
+                        [build / "bin/axopt", model, "-o", plan]
+                        + [f"--const={name}={data}/{names.index(name)}.npy"
+                           for name in constants])
+                    if code == 0:
+                        code, message = call(
+                            [build / "bin/axrun", plan, f"--test-data={data}",
+                             *tolerances])
+                asked = set(ASKED.findall(message)) - constants
+                if code != UNSUPPORTED or not asked or not asked <= set(names):
+                    break
+                constants |= asked
+            if code != 0:
+                status = "unsupported" if code == UNSUPPORTED else "failed"
+                return status, f"exit code {code}: {message}"
+    return "passed", ""
+
+
+def operator_of(case):
+    """The operator a test is about: that of its first node."""
+    nodes = case.model.graph.node
+    named = [node.op_type for node in nodes
+             if node.op_type.lower() in case.name.replace("_", "")]
+    return (named or [node.op_type for node in nodes] or ["(none)"])[0]
+
+
+def table(results, tool):
+    counts = collections.defaultdict(collections.Counter)
+    reasons = {}
+    for operator, name, status, message in results:
+        counts[operator][status] += 1
+        if status == "unsupported":
+            reasons.setdefault(operator, message)
+    total = sum(counts.values(), collections.Counter())
+    lines = [
+        "# Conformance", "",
+        f"The {sum(total.values())} node tests of the onnx package "
+        f"{onnx.__version__}, run by `test/conformance/run.py` through "
+        + ("axopt and axrun." if tool == "axrun" else "import and evaluation."),
+        "Inputs that decide shapes are bound with `--const`. Tolerances are the "
+        "tests' own, but at least 4 units in the last place of f16 and bf16.", "",
+        f"**{total['passed']} passed, {total['failed']} failed, "
+        f"{total['unsupported']} unsupported.**", "",
+        "*Failed* would be a wrong result instead of an error.", "",
+        "| operator | passed | failed | unsupported | why unsupported |",
+        "|---|---|---|---|---|"]
+    for operator in sorted(counts):
+        c = counts[operator]
+        reason = " ".join(reasons.get(operator, "").splitlines()[:2])
+        reason = re.sub(r"/tmp/\S*/", "", reason)
+        reason = re.sub(r"exit code \d+: |ax\w+(-\w+)?: error: |'model.onnx': |"
+                        r"node \S+ (of output \S+ )?", "", reason)
+        reason = reason.replace("|", "\\|")
+        lines.append(f"| {operator} | {c['passed']} | {c['failed']} | "
+                     f"{c['unsupported']} | {reason[:160]} |")
+    return "\n".join(lines) + "\n"
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=pathlib.Path)
+    parser.add_argument("--tool", choices=["axrun", "ax-eval"], default="axrun")
+    parser.add_argument("--filter", default=".", help="regular expression")
+    parser.add_argument("--every", type=int, default=1,
+                        help="only each so-manieth test")
+    parser.add_argument("--write", type=pathlib.Path, help="table, in Markdown")
+    parser.add_argument("--log", type=pathlib.Path,
+                        help="a line for each test that did not pass")
+    parser.add_argument("--floor", type=int, default=0,
+                        help="fail if fewer pass")
+    parser.add_argument("-j", type=int, default=os.cpu_count())
+    options = parser.parse_args()
+
+    cases = [case for case in load_model_tests(kind="node")
+             if re.search(options.filter, case.name)][::options.every]
+    with concurrent.futures.ThreadPoolExecutor(options.j) as pool:
+        outcomes = list(pool.map(
+            lambda case: run_case(case, options.build, options.tool), cases))
+    results = [(operator_of(case), case.name, *outcome)
+               for case, outcome in zip(cases, outcomes)]
+
+    counts = collections.Counter(status for _, _, status, _ in results)
+    if options.log:
+        options.log.write_text("".join(
+            f"{status}\t{operator}\t{name}\t{' '.join(message.split())}\n"
+            for operator, name, status, message in results
+            if status != "passed"))
+    if options.write:
+        options.write.write_text(table(results, options.tool))
+    for operator, name, status, message in results:
+        if status == "failed":
+            print(f"FAILED {name}: {message}")
+    print(f"{counts['passed']} passed, {counts['failed']} failed, "
+          f"{counts['unsupported']} unsupported")
+    if counts["passed"] < options.floor:
+        print(f"fewer than {options.floor} passed")
+    return 1 if counts["failed"] or counts["passed"] < options.floor else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

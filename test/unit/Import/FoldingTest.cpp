@@ -1,0 +1,125 @@
+//===- FoldingTest.cpp - What is computed while importing -----------------===//
+
+#include "TestModel.h"
+
+#include <gtest/gtest.h>
+
+using namespace ax;
+using namespace ax::test;
+using onnx::TensorProto;
+
+static size_t numOps(mlir::ModuleOp module, const char *name) {
+  return findOps(module, name).size();
+}
+
+TEST(Folding, ShapesOfInputsVanish) {
+  // Flattens x the way TorchScript exports do.
+  TestModel model;
+  model.input("x", TensorProto::FLOAT, {"batch", "3", "4"});
+  model.ints("zero", {}, {0});
+  model.ints("axis", {1}, {0});
+  model.ints("rest", {1}, {-1});
+  model.node("Shape", {"x"}, {"shape"});
+  model.node("Gather", {"shape", "zero"}, {"b"});
+  model.node("Unsqueeze", {"b", "axis"}, {"b1"});
+  setInt(model.node("Concat", {"b1", "rest"}, {"target"}), "axis", 0);
+  model.node("Reshape", {"x", "target"}, {"y"});
+  model.output("y", TensorProto::FLOAT);
+  import::ImportOptions options;
+  options.dims["batch"] = 5;
+  auto module = model.import(options);
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  EXPECT_EQ(numOps(**module, "ax.reshape"), 1u);
+  EXPECT_EQ(numOps(**module, "ax.constant"), 0u);
+  EXPECT_EQ(numOps(**module, "ax.gather"), 0u);
+}
+
+TEST(Folding, HugeUniformConstantsStayOneNumber) {
+  TestModel model;
+  model.input("x", TensorProto::FLOAT, {"1"});
+  // 4 TiB, were it written down.
+  model.ints("shape", {3}, {1 << 14, 1 << 14, 1 << 12});
+  model.ints("one", {3}, {1, 1, 1});
+  model.ints("zero", {3}, {0, 0, 0});
+  model.ints("axes", {3}, {0, 1, 2});
+  model.node("ConstantOfShape", {"shape"}, {"c"});
+  model.node("Cos", {"c"}, {"d"});
+  model.node("Slice", {"d", "zero", "one", "axes"}, {"e"});
+  model.node("Add", {"x", "e"}, {"y"});
+  model.output("y", TensorProto::FLOAT);
+  auto module = model.import();
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  auto y =
+      evaluateModule(**module, {HostTensor::fromValues<float>({1}, {2.0f})});
+  ASSERT_TRUE(bool(y));
+  EXPECT_EQ((*y)[0].getDouble(0), 3);
+}
+
+TEST(Folding, WeightsKeepTheirNames) {
+  TestModel model;
+  model.input("x", TensorProto::FLOAT, {"2", "2"});
+  model.floats("w", {2, 2}, {1, 2, 3, 4});
+  setInts(model.node("Transpose", {"w"}, {"wt"}), "perm", {1, 0});
+  model.node("MatMul", {"x", "wt"}, {"y"});
+  model.output("y", TensorProto::FLOAT);
+  auto module = model.import();
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  auto states = findOps(**module, "ax.state");
+  ASSERT_EQ(states.size(), 1u);
+  EXPECT_EQ(mlir::cast<StateOp>(states[0]).getSymName(), "w");
+  EXPECT_EQ(numOps(**module, "ax.transpose"), 1u);
+}
+
+TEST(Folding, OfWeightsCanBeOff) {
+  TestModel model;
+  model.input("x", TensorProto::FLOAT, {"2"});
+  model.floats("w", {2}, {1, 2});
+  model.node("Exp", {"w"}, {"e"});
+  model.node("Mul", {"x", "e"}, {"y"});
+  model.output("y", TensorProto::FLOAT);
+  import::ImportOptions options;
+  options.foldWeights = false;
+  auto kept = model.import(options);
+  ASSERT_TRUE(bool(kept)) << llvm::toString(kept.takeError());
+  EXPECT_EQ(numOps(**kept, "ax.load"), 1u);
+  EXPECT_EQ(numOps(**kept, "ax.unary"), 1u);
+  auto folded = model.import();
+  ASSERT_TRUE(bool(folded)) << llvm::toString(folded.takeError());
+  EXPECT_EQ(numOps(**folded, "ax.load"), 0u);
+}
+
+TEST(Folding, KnownEvenIndicesAreSlices) {
+  TestModel model;
+  model.input("x", TensorProto::FLOAT, {"2", "6"});
+  model.ints("even", {2}, {-5, 3});
+  setInt(model.node("Gather", {"x", "even"}, {"y"}), "axis", 1);
+  model.output("y", TensorProto::FLOAT);
+  auto module = model.import();
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  EXPECT_EQ(numOps(**module, "ax.gather"), 0u);
+  std::vector<float> values;
+  for (int i = 0; i < 12; ++i)
+    values.push_back(static_cast<float>(i));
+  auto y =
+      evaluateModule(**module, {HostTensor::fromValues<float>({2, 6}, values)});
+  ASSERT_TRUE(bool(y));
+  EXPECT_EQ((*y)[0].getDouble(0), 1);
+  EXPECT_EQ((*y)[0].getDouble(1), 3);
+  EXPECT_EQ((*y)[0].getDouble(3), 9);
+}
+
+TEST(Folding, LocationsNameNodeAndScope) {
+  TestModel model;
+  model.input("x", TensorProto::FLOAT, {"2"});
+  auto *entry = model.node("Relu", {"x"}, {"y"}).add_metadata_props();
+  entry->set_key("pkg.torch.onnx.name_scopes");
+  entry->set_value("['', 'encoder', 'encoder.act', 'relu']");
+  model.output("y", TensorProto::FLOAT);
+  auto module = model.import();
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  mlir::Operation *relu = findOps(**module, "ax.unary")[0];
+  EXPECT_EQ(getNodeName(relu), "the Relu");
+  auto location = mlir::cast<mlir::NameLoc>(relu->getLoc());
+  EXPECT_EQ(mlir::cast<mlir::NameLoc>(location.getChildLoc()).getName(),
+            "encoder.act");
+}

@@ -1,0 +1,132 @@
+//===- ShapesTest.cpp - Symbols, constants, what is refused ---------------===//
+
+#include "TestModel.h"
+
+#include <gtest/gtest.h>
+
+using namespace ax;
+using namespace ax::test;
+using onnx::TensorProto;
+
+namespace {
+
+/// y = relu(x), w = relu(z), x [batch, 3], z [batch, rows].
+struct SymbolicModel : TestModel {
+  SymbolicModel() {
+    input("x", TensorProto::FLOAT, {"batch", "3"});
+    input("z", TensorProto::FLOAT, {"batch", "rows"});
+    node("Relu", {"x"}, {"y"});
+    node("Relu", {"z"}, {"w"});
+    output("y", TensorProto::FLOAT);
+    output("w", TensorProto::FLOAT);
+  }
+};
+
+void expectError(const ErrorDescription &error, ExitCode code,
+                 const char *text) {
+  EXPECT_EQ(error.code, code) << error.message;
+  EXPECT_NE(error.message.find(text), std::string::npos) << error.message;
+}
+
+} // namespace
+
+TEST(Shapes, AllUnboundSymbolsAreListed) {
+  SymbolicModel model;
+  ErrorDescription error = model.importError();
+  expectError(error, ExitCode::Usage, "give --dim batch=SIZE");
+  expectError(error, ExitCode::Usage, "give --dim rows=SIZE");
+}
+
+TEST(Shapes, DimsAndShapesBind) {
+  SymbolicModel model;
+  import::ImportOptions options;
+  options.dims["rows"] = 5;
+  // The shape of one input binds the symbols of others.
+  options.shapes["x"] = {4, 3};
+  auto module = model.import(options);
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  auto program = mlir::cast<ProgramOp>(findOps(**module, "ax.program")[0]);
+  auto type = mlir::cast<mlir::RankedTensorType>(program.getResultTypes()[1]);
+  EXPECT_EQ(type.getShape(), (llvm::ArrayRef<int64_t>{4, 5}));
+  EXPECT_EQ(program.getArgName(1), "z");
+  EXPECT_EQ(program.getResultName(1), "w");
+}
+
+TEST(Shapes, Contradictions) {
+  SymbolicModel model;
+  import::ImportOptions options;
+  options.dims = {{"batch", 2}, {"rows", 2}};
+  options.shapes["x"] = {4, 3};
+  expectError(model.importError(options), ExitCode::Usage, "'batch' is 2");
+  options.shapes["x"] = {2, 4};
+  expectError(model.importError(options), ExitCode::Usage, "[batchx3]");
+  options.shapes.clear();
+  options.dims["sequence"] = 1;
+  expectError(model.importError(options), ExitCode::Usage,
+              "it has batch, rows");
+}
+
+TEST(Shapes, ConstantsReplaceInputs) {
+  TestModel model;
+  model.input("x", TensorProto::FLOAT, {"6"});
+  model.input("shape", TensorProto::INT64, {"2"});
+  model.node("Reshape", {"x", "shape"}, {"y"});
+  model.output("y", TensorProto::FLOAT);
+  ErrorDescription error = model.importError();
+  expectError(error, ExitCode::Unsupported, "give --const shape=FILE.npy");
+  expectError(error, ExitCode::Unsupported, "'the Reshape'");
+  import::ImportOptions options;
+  options.constants["shape"] = HostTensor::fromValues<int64_t>({2}, {2, 3});
+  auto module = model.import(options);
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  auto program = mlir::cast<ProgramOp>(findOps(**module, "ax.program")[0]);
+  EXPECT_EQ(program.getArgumentTypes().size(), 1u);
+}
+
+TEST(Shapes, UnknownOperatorsAreAllListed) {
+  TestModel model;
+  model.input("x", TensorProto::FLOAT, {"2"});
+  model.node("Frobnicate", {"x"}, {"a"});
+  model.node("Relu", {"a"}, {"b"});
+  onnx::NodeProto &node = model.node("Twist", {"b"}, {"c"});
+  node.set_domain("com.example");
+  node.clear_name();
+  model.output("c", TensorProto::FLOAT);
+  ErrorDescription error = model.importError();
+  expectError(error, ExitCode::Unsupported,
+              "Frobnicate: node 'the Frobnicate'");
+  expectError(error, ExitCode::Unsupported,
+              "com.example.Twist: node of output 'c'");
+}
+
+TEST(Shapes, WrongTypesAreOneError) {
+  TestModel model;
+  model.input("x", TensorProto::FLOAT, {"2"});
+  model.input("y", TensorProto::INT64, {"2"});
+  model.node("Add", {"x", "y"}, {"z"});
+  model.output("z", TensorProto::FLOAT);
+  expectError(model.importError(), ExitCode::BadModel,
+              "node 'the Add' (Add of 2xf32, 2xi64)");
+}
+
+TEST(Shapes, CyclesAreRefused) {
+  TestModel model;
+  model.input("x", TensorProto::FLOAT, {"2"});
+  model.node("Add", {"x", "b"}, {"a"});
+  model.node("Neg", {"a"}, {"b"});
+  model.output("b", TensorProto::FLOAT);
+  expectError(model.importError(), ExitCode::BadModel, "b");
+}
+
+TEST(Shapes, DamagedFiles) {
+  SymbolicModel model;
+  std::string whole = model.proto.SerializeAsString();
+  for (size_t length :
+       {size_t(0), size_t(1), whole.size() / 2, whole.size() - 1}) {
+    model.writeFile("cut.onnx", whole.substr(0, length));
+    auto module =
+        import::importModel(model.folder() + "/cut.onnx", {}, model.context);
+    ASSERT_FALSE(bool(module));
+    EXPECT_EQ(describeError(module.takeError()).code, ExitCode::BadModel);
+  }
+}
