@@ -182,13 +182,29 @@ llvm::Error RankRunner::prepareTransfers() {
   return llvm::Error::success();
 }
 
+/// Bytes of the operand that a library operation packs.
+static int64_t packedBytes(const Command &command) {
+  const auto *library = std::get_if<LibraryCommand>(&command.body);
+  int packed = library ? packedArgument(library->desc) : -1;
+  return packed >= 0 ? argumentDesc(library->desc, packed).spanBytes() : 0;
+}
+
 llvm::Error RankRunner::prepareSteps() {
   steps.resize(stage->commands.size());
-  int64_t workspaceBytes = 0;
+  std::vector<size_t> order;
   for (size_t i = 0; i < steps.size(); ++i) {
     steps[i].command = &stage->commands[i];
     steps[i].references = referencesOf(stage->commands[i]);
     steps[i].addresses.resize(steps[i].references.size());
+    order.push_back(i);
+  }
+  // While a weight is packed it is in memory twice: the largest comes first,
+  // when little else is there. All others stay in order.
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    return packedBytes(*steps[a].command) > packedBytes(*steps[b].command);
+  });
+  int64_t workspaceBytes = 0;
+  for (size_t i : order) {
     if (llvm::Error error = prepareStep(steps[i], i))
       return addContext(std::move(error),
                         describeCommand(static_cast<int32_t>(i)));
