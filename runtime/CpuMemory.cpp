@@ -36,8 +36,11 @@ llvm::Expected<std::unique_ptr<DeviceMemory>> allocateCpuMemory(int64_t bytes) {
     return std::make_unique<CpuMemory>(nullptr, 0, nullptr, 0);
   auto size = static_cast<uint64_t>(bytes);
   bool huge = size >= hugePage;
-  // Room to start at a huge page's boundary.
-  uint64_t mapped = huge ? llvm::alignTo(size, hugePage) + hugePage : size;
+  // Room to start at a huge page's boundary; what is left over goes back, so
+  // that the last huge page is not one that is hardly used.
+  constexpr uint64_t page = 4096;
+  uint64_t needed = llvm::alignTo(size, page);
+  uint64_t mapped = huge ? needed + hugePage : needed;
   void *mapping = mmap(nullptr, mapped, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (mapping == MAP_FAILED)
@@ -45,13 +48,17 @@ llvm::Expected<std::unique_ptr<DeviceMemory>> allocateCpuMemory(int64_t bytes) {
                       "out of memory: {0} bytes are not "
                       "available",
                       bytes);
-  void *address = mapping;
-  if (huge) {
-    address = reinterpret_cast<void *>(
-        llvm::alignTo(reinterpret_cast<uintptr_t>(mapping), hugePage));
-    madvise(address, llvm::alignTo(size, hugePage), MADV_HUGEPAGE);
-  }
-  return std::make_unique<CpuMemory>(address, bytes, mapping, mapped);
+  if (!huge)
+    return std::make_unique<CpuMemory>(mapping, bytes, mapping, needed);
+  auto start = reinterpret_cast<uintptr_t>(mapping);
+  uintptr_t first = llvm::alignTo(start, hugePage), end = first + needed;
+  auto *address = reinterpret_cast<void *>(first);
+  if (first > start)
+    munmap(mapping, first - start);
+  if (start + mapped > end)
+    munmap(reinterpret_cast<void *>(end), start + mapped - end);
+  madvise(address, size / hugePage * hugePage, MADV_HUGEPAGE);
+  return std::make_unique<CpuMemory>(address, bytes, address, needed);
 }
 
 } // namespace ax::rt
