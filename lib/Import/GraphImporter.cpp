@@ -48,7 +48,10 @@ static bool isConverted(llvm::StringRef opType) {
 static std::string describe(const NodeProto &node) {
   if (!node.name().empty())
     return "'" + node.name() + "'";
-  return node.output_size() ? "of output '" + node.output(0) + "'" : "unnamed";
+  for (const std::string &output : node.output())
+    if (!output.empty())
+      return "of output '" + output + "'";
+  return "unnamed";
 }
 
 static std::string describeType(const Entry &entry) {
