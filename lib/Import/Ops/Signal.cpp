@@ -69,7 +69,9 @@ static void importDFT(Node &n) {
   }
   int64_t in = half ? length / 2 + 1 : length;
   int64_t out = oneSided && !inverse ? length / 2 + 1 : length;
-  x = resized(n, x, axis, in);
+  // Sums of waves cancel: in single precision little but noise is left.
+  DType type = Emitter::typeOf(x);
+  x = n.b.cast(resized(n, x, axis, in), DType::F64);
   auto factor = [&](int64_t i) {
     if (!inverse)
       return 1.0;
@@ -77,7 +79,7 @@ static void importDFT(Node &n) {
     bool twice = half && i != 0 && 2 * i != length;
     return (twice ? 2.0 : 1.0) / static_cast<double>(length);
   };
-  Waves w = waves(n, in, out, length, Emitter::typeOf(x), factor);
+  Waves w = waves(n, in, out, length, DType::F64, factor);
   // The transformed dimension comes last, then returns.
   std::vector<int64_t> back;
   for (int64_t i = 0; i < rank - 2; ++i)
@@ -108,8 +110,9 @@ static void importDFT(Node &n) {
     shape.push_back(1);
     return n.b.reshape(v, shape);
   };
-  n.out(half ? asPart(realOut)
-             : n.b.concat({asPart(realOut), asPart(imaginaryOut)}, rank - 1));
+  Value y = half ? asPart(realOut)
+                 : n.b.concat({asPart(realOut), asPart(imaginaryOut)}, rank - 1);
+  n.out(n.b.cast(y, type));
 }
 
 static const OpEntry entries[] = {
