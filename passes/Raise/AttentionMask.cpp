@@ -131,15 +131,15 @@ private:
     if (!groups)
       return {};
     SmallVector<int64_t> full(own), result;
-    int64_t begin = 0, heads_ = 0;
+    int64_t begin = 0, next = 0;
     for (auto [end, headsEnd] : *groups) {
       bool varies = false;
       for (int64_t dim = begin; dim < end; ++dim)
         varies |= own[dim] != 1;
       for (int64_t dim = begin; dim < end && varies; ++dim)
         full[dim] = leading[dim];
-      for (; heads_ < headsEnd; ++heads_)
-        result.push_back(varies ? heads[heads_] : 1);
+      for (; next < headsEnd; ++next)
+        result.push_back(varies ? heads[next] : 1);
       begin = end;
     }
     result.append(own.end() - 2, own.end());
