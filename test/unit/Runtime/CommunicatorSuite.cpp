@@ -5,7 +5,6 @@
 #include "ax/Support/Error.h"
 #include "ax/Support/HostTensor.h"
 
-#include <numeric>
 #include <random>
 
 namespace ax::rt {
@@ -13,23 +12,6 @@ namespace ax::rt {
 using sharding::ReduceKind;
 
 namespace {
-
-std::vector<int32_t> allRanks(const Communicator &comm) {
-  std::vector<int32_t> ranks(static_cast<size_t>(comm.getSize()));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  return ranks;
-}
-
-std::shared_ptr<Group> makeGroup(Communicator &comm,
-                                 std::vector<int32_t> ranks) {
-  return llvm::cantFail(comm.createGroup(ranks));
-}
-
-std::unique_ptr<Operation> prepare(Communicator &comm,
-                                   const std::shared_ptr<Group> &group,
-                                   const CollectiveSpec &spec) {
-  return llvm::cantFail(comm.prepare(spec, group, "op"));
-}
 
 /// Element `index` of the source of `rank`: small integers, so that sums of
 /// every type are exact in any order.
@@ -146,16 +128,6 @@ void check(Communicator &comm, const std::shared_ptr<Group> &group,
     if (!inPlace)
       std::fill_n(source.mutableData(), source.numBytes(), uint8_t(1));
   }
-}
-
-CollectiveSpec allReduce(DType type, Shape shape,
-                         ReduceKind kind = ReduceKind::Sum) {
-  CollectiveSpec spec;
-  spec.kind = CollectiveKind::AllReduce;
-  spec.dtype = type;
-  spec.shape = std::move(shape);
-  spec.reduce = kind;
-  return spec;
 }
 
 const DType allTypes[] = {DType::F32, DType::F64, DType::F16, DType::BF16,
@@ -442,68 +414,6 @@ TEST_P(CommunicatorSuite, ManyRanksShareFewCores) {
     }
   });
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
-}
-
-TEST_P(CommunicatorSuite, AMissingRankIsATimeout) {
-  GetParam()->run(3, std::chrono::milliseconds(100), [](Communicator &comm) {
-    std::shared_ptr<Group> group = makeGroup(comm, allRanks(comm));
-    std::unique_ptr<Operation> operation =
-        prepare(comm, group, allReduce(DType::F32, {4}));
-    if (comm.getRank() == 1)
-      return;
-    float source[4] = {}, result[4];
-    ErrorDescription text = describeError(operation->run(source, result));
-    EXPECT_EQ(text.code, ExitCode::RunFailed);
-    for (const char *part : {"all_reduce 4 f32", "'op'", "for rank 1"})
-      EXPECT_NE(text.message.find(part), std::string::npos) << text.message;
-  });
-}
-
-TEST_P(CommunicatorSuite, AbortEndsEveryWait) {
-  run(3, [](Communicator &comm) {
-    std::shared_ptr<Group> group = makeGroup(comm, allRanks(comm));
-    std::unique_ptr<Operation> operation =
-        prepare(comm, group, allReduce(DType::F32, {4}));
-    EXPECT_EQ(comm.getAbortReason(), "");
-    llvm::cantFail(comm.barrier(*group));
-    if (comm.getRank() == 1) {
-      comm.abort("rank 1 found NaN in 'x'");
-      return;
-    }
-    float source[4] = {}, result[4];
-    ErrorDescription text = describeError(
-        comm.getRank() == 0 ? operation->run(source, result)
-                            : llvm::cantFail(comm.prepareReceive(1, 0, 4, "r"))
-                                  ->run(nullptr, result));
-    EXPECT_EQ(text.code, ExitCode::RunFailed);
-    EXPECT_NE(text.message.find("rank 1 found NaN"), std::string::npos);
-    EXPECT_EQ(comm.getAbortReason(), "rank 1 found NaN in 'x'");
-  });
-}
-
-TEST_P(CommunicatorSuite, ImpossibleRequestsAreErrors) {
-  run(2, [](Communicator &comm) {
-    auto fails = [](auto result) {
-      if (result)
-        return false;
-      return describeError(result.takeError()).code == ExitCode::RunFailed;
-    };
-    EXPECT_TRUE(fails(comm.createGroup({0, 1, 2})));
-    EXPECT_TRUE(fails(comm.createGroup({0, 0, 1})));
-    EXPECT_TRUE(fails(comm.createGroup({1 - comm.getRank()})));
-    EXPECT_TRUE(fails(comm.prepareSend(2, 0, 8, "m")));
-    std::shared_ptr<Group> group = makeGroup(comm, allRanks(comm));
-    CollectiveSpec spec = allReduce(DType::Bool, {2});
-    EXPECT_TRUE(fails(comm.prepare(spec, group, "op")));
-    spec = allReduce(DType::F32, {2, -1});
-    EXPECT_TRUE(fails(comm.prepare(spec, group, "op")));
-    spec.kind = CollectiveKind::AllGather;
-    spec.shape = {2};
-    EXPECT_TRUE(fails(comm.prepare(spec, group, "op")));
-    spec.gatherDim = 0;
-    spec.gatherSize = 5;
-    EXPECT_TRUE(fails(comm.prepare(spec, group, "op")));
-  });
 }
 
 } // namespace

@@ -1,18 +1,22 @@
 //===- CommunicatorSuite.h - What every communicator must do ----*- C++ -*-===//
 //
-// A backend's test program links CommunicatorSuite.cpp and instantiates
-// CommunicatorSuite with itself.
+// A backend's test program links CommunicatorSuite.cpp and
+// CommunicatorFailures.cpp, and instantiates CommunicatorSuite with itself.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_TEST_COMMUNICATORSUITE_H
 #define AX_TEST_COMMUNICATORSUITE_H
 
 #include "ax/Runtime/Communicator.h"
+#include "ax/Support/HostTensor.h"
 
 #include "gtest/gtest.h"
 
 #include <chrono>
 #include <functional>
+#include <memory>
+#include <numeric>
+#include <vector>
 
 namespace ax::rt {
 
@@ -32,6 +36,33 @@ protected:
     GetParam()->run(numRanks, std::chrono::seconds(60), body);
   }
 };
+
+inline std::vector<int32_t> allRanks(const Communicator &comm) {
+  std::vector<int32_t> ranks(static_cast<size_t>(comm.getSize()));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  return ranks;
+}
+
+inline std::shared_ptr<Group> makeGroup(Communicator &comm,
+                                        std::vector<int32_t> ranks) {
+  return llvm::cantFail(comm.createGroup(ranks));
+}
+
+inline std::unique_ptr<Operation> prepare(Communicator &comm,
+                                          const std::shared_ptr<Group> &group,
+                                          const CollectiveSpec &spec) {
+  return llvm::cantFail(comm.prepare(spec, group, "op"));
+}
+
+inline CollectiveSpec allReduce(DType type, Shape shape,
+                                sharding::ReduceKind kind = sharding::ReduceKind::Sum) {
+  CollectiveSpec spec;
+  spec.kind = CollectiveKind::AllReduce;
+  spec.dtype = type;
+  spec.shape = std::move(shape);
+  spec.reduce = kind;
+  return spec;
+}
 
 } // namespace ax::rt
 

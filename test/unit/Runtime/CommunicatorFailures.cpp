@@ -1,0 +1,73 @@
+//===- CommunicatorFailures.cpp - What every communicator must refuse -----===//
+
+#include "CommunicatorSuite.h"
+
+#include "ax/Support/Error.h"
+
+namespace ax::rt {
+namespace {
+
+TEST_P(CommunicatorSuite, AMissingRankIsATimeout) {
+  GetParam()->run(3, std::chrono::milliseconds(100), [](Communicator &comm) {
+    std::shared_ptr<Group> group = makeGroup(comm, allRanks(comm));
+    std::unique_ptr<Operation> operation =
+        prepare(comm, group, allReduce(DType::F32, {4}));
+    if (comm.getRank() == 1)
+      return;
+    float source[4] = {}, result[4];
+    ErrorDescription text = describeError(operation->run(source, result));
+    EXPECT_EQ(text.code, ExitCode::RunFailed);
+    for (const char *part : {"all_reduce 4 f32", "'op'", "for rank 1"})
+      EXPECT_NE(text.message.find(part), std::string::npos) << text.message;
+  });
+}
+
+TEST_P(CommunicatorSuite, AbortEndsEveryWait) {
+  run(3, [](Communicator &comm) {
+    std::shared_ptr<Group> group = makeGroup(comm, allRanks(comm));
+    std::unique_ptr<Operation> operation =
+        prepare(comm, group, allReduce(DType::F32, {4}));
+    EXPECT_EQ(comm.getAbortReason(), "");
+    llvm::cantFail(comm.barrier(*group));
+    if (comm.getRank() == 1) {
+      comm.abort("rank 1 found NaN in 'x'");
+      return;
+    }
+    float source[4] = {}, result[4];
+    ErrorDescription text = describeError(
+        comm.getRank() == 0 ? operation->run(source, result)
+                            : llvm::cantFail(comm.prepareReceive(1, 0, 4, "r"))
+                                  ->run(nullptr, result));
+    EXPECT_EQ(text.code, ExitCode::RunFailed);
+    EXPECT_NE(text.message.find("rank 1 found NaN"), std::string::npos);
+    EXPECT_EQ(comm.getAbortReason(), "rank 1 found NaN in 'x'");
+  });
+}
+
+TEST_P(CommunicatorSuite, ImpossibleRequestsAreErrors) {
+  run(2, [](Communicator &comm) {
+    auto fails = [](auto result) {
+      if (result)
+        return false;
+      return describeError(result.takeError()).code == ExitCode::RunFailed;
+    };
+    EXPECT_TRUE(fails(comm.createGroup({0, 1, 2})));
+    EXPECT_TRUE(fails(comm.createGroup({0, 0, 1})));
+    EXPECT_TRUE(fails(comm.createGroup({1 - comm.getRank()})));
+    EXPECT_TRUE(fails(comm.prepareSend(2, 0, 8, "m")));
+    std::shared_ptr<Group> group = makeGroup(comm, allRanks(comm));
+    CollectiveSpec spec = allReduce(DType::Bool, {2});
+    EXPECT_TRUE(fails(comm.prepare(spec, group, "op")));
+    spec = allReduce(DType::F32, {2, -1});
+    EXPECT_TRUE(fails(comm.prepare(spec, group, "op")));
+    spec.kind = CollectiveKind::AllGather;
+    spec.shape = {2};
+    EXPECT_TRUE(fails(comm.prepare(spec, group, "op")));
+    spec.gatherDim = 0;
+    spec.gatherSize = 5;
+    EXPECT_TRUE(fails(comm.prepare(spec, group, "op")));
+  });
+}
+
+} // namespace
+} // namespace ax::rt
