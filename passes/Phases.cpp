@@ -48,19 +48,19 @@ void ax::addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
   options.strict = strict;
   for (const ShardPin &pin : strategy.shard)
     options.pins.push_back(pin.pattern + "=" + pin.layout);
-  mlir::OpPassManager &plan = manager.nest<PlanOp>();
-  plan.addPass(createShard(options));
-  // Only now is known what a rank computes and what it waits for.
-  if (strategy.pipe > 1 && strategy.cuts.empty())
-    plan.addPass(createAssignStages());
+  manager.nest<PlanOp>().addPass(createShard(options));
 }
 
 void ax::addOptimizePhase(mlir::OpPassManager &manager) {
   manager.addPass(createFuseEpilogue());
 }
 
-void ax::addPipelinePhase(mlir::OpPassManager &manager) {
+void ax::addPipelinePhase(mlir::OpPassManager &manager,
+                          const Strategy &strategy) {
   mlir::OpPassManager &plan = manager.nest<PlanOp>();
+  // Only now is known what a rank computes and what it waits for.
+  if (strategy.pipe > 1 && strategy.cuts.empty())
+    plan.addPass(createAssignStages());
   plan.addPass(createOutlineStages());
   plan.addPass(createSchedule());
 }

@@ -51,8 +51,8 @@ private:
   void pinGathered();
   void pinHeads();
   void pinWeight(const WeightOp &weight);
-  void pinDepth(const WeightOp &weight, int kDim, int nDim,
-                const SubAxes &kAxes, const SubAxes &nAxes);
+  void pinDepth(const WeightOp &weight, const SubAxes &kAxes,
+                const SubAxes &nAxes);
   void pinSequence();
 
   SubAxes axes(std::initializer_list<const char *> names) const {
@@ -197,6 +197,7 @@ void RecipeMaker::pinWeight(const WeightOp &weight) {
     if (nFits && n % numParts(both) == 0) {
       pinFactor(weight.op, weight.k, {});
       pinFactor(weight.op, weight.n, both);
+      pinDepth(weight, {}, both);
       return;
     }
   } else if (!nFits && input >= 0 && !kFollowsHeads) {
@@ -205,6 +206,7 @@ void RecipeMaker::pinWeight(const WeightOp &weight) {
     if (kFits && k % numParts(both) == 0) {
       pinFactor(weight.op, weight.k, both);
       pinFactor(weight.op, weight.n, {});
+      pinDepth(weight, both, {});
       return;
     }
   }
@@ -224,12 +226,12 @@ void RecipeMaker::pinWeight(const WeightOp &weight) {
     pinFactor(weight.op, weight.k, kAxes, /*anyPlace=*/true, kFollowsHeads);
   if (!nFits || !nAxes.empty())
     pinFactor(weight.op, weight.n, nAxes, /*anyPlace=*/true, nFollowsHeads);
-  pinDepth(weight, kDim, nDim, kAxes, nAxes);
+  pinDepth(weight, kAxes, nAxes);
 }
 
 /// The weight is stored split over depth too, and gathered before use.
-void RecipeMaker::pinDepth(const WeightOp &weight, int, int,
-                           const SubAxes &kAxes, const SubAxes &nAxes) {
+void RecipeMaker::pinDepth(const WeightOp &weight, const SubAxes &kAxes,
+                           const SubAxes &nAxes) {
   SubAxes depth = axes({"depth"});
   const GraphOp &op = graph.graph.ops[weight.op];
   int tensor = op.operands[weight.weight];
@@ -246,7 +248,8 @@ void RecipeMaker::pinDepth(const WeightOp &weight, int, int,
     if (dim < 0 || map[dim].size() != 1 ||
         op.rule.factors[factor].size % numParts(stored) != 0)
       continue;
-    if (isN && used.empty() && !axesOf(Role::Col, mesh).empty())
+    if (isN && weight.x >= 0 && used.empty() &&
+        !axesOf(Role::Col, mesh).empty())
       continue;
     pinTensor(tensor, dim, stored, "weights are stored split over depth");
     return;

@@ -2,7 +2,7 @@
 //
 // Operations keep their program order; a stage is a run of them. Cuts are
 // chosen by dynamic programming: the dearest stage, with the values it must
-// send, is as cheap as can be, and of equal choices the one that sends least.
+// send, is as cheap as can be, and of equal choices the most even one.
 //
 //===----------------------------------------------------------------------===//
 #include "ax/Cost/StageCost.h"
@@ -142,24 +142,27 @@ SmallVector<size_t> AssignStages::balancedCuts(int64_t stages) {
                : machine.collectiveLatency +
                      crossing[cut] / machine.collectiveBytesPerSecond;
   };
+  auto squared = [](double x) { return x * x; };
   struct Choice {
     double worst = std::numeric_limits<double>::infinity();
-    double sent = 0;
+    /// Sum of squares: of stages as dear as the dearest may be, even ones.
+    double squares = 0;
     size_t cut = 0;
   };
   // best[s][i]: ops[0 .. i) in s + 1 stages.
   std::vector<std::vector<Choice>> best(stages, std::vector<Choice>(n + 1));
   for (size_t i = 1; i <= n; ++i)
-    best[0][i] = {before[i] + send(i), send(i), 0};
+    best[0][i] = {before[i] + send(i), squared(before[i] + send(i)), 0};
   for (int64_t s = 1; s < stages; ++s)
     for (size_t i = s + 1; i <= n; ++i)
       for (size_t cut = s; cut < i; ++cut) {
         const Choice &left = best[s - 1][cut];
-        Choice choice{std::max(left.worst, before[i] - before[cut] + send(i)),
-                      left.sent + send(i), cut};
+        double stage = before[i] - before[cut] + send(i);
+        Choice choice{std::max(left.worst, stage),
+                      left.squares + squared(stage), cut};
         if (choice.worst < best[s][i].worst ||
             (choice.worst == best[s][i].worst &&
-             choice.sent < best[s][i].sent))
+             choice.squares < best[s][i].squares))
           best[s][i] = choice;
       }
   SmallVector<size_t> cuts;

@@ -45,7 +45,7 @@ def compiled(model, layout, *more):
 
 def allowed(model, layout, what):
     for models, layouts, things, limit, why in EXCEPTIONS:
-        if (re.match(models, model) and re.match(layouts, layout)
+        if (re.match(models, model) and re.search(layouts, layout)
                 and re.fullmatch(things, what)):
             return limit
     return LARGEST_RATIO
@@ -84,7 +84,9 @@ def isSplit(model):
                              f"the whole / ranks, allowed is {limit}")
         stages = report["programs"][0]["stages"]
         if len(stages) > 1 and blocks(explanation) >= 2 * len(stages):
-            times = [s["seconds"] + s["send_seconds"] for s in stages]
+            # One operation cannot be cut (a stem's convolution on the image).
+            times = [s["seconds"] + s["send_seconds"] for s in stages
+                     if s["ops"] > 1]
             if max(times) > LARGEST_IMBALANCE * min(times):
                 wrong.append(f"{layout}: stages take {times} s")
     if wrong:

@@ -64,7 +64,8 @@ llvm::Error compile(ModuleOp module, const Options &options,
       {"shard", ExitCode::Usage,
        [&](auto &manager) { addShardPhase(manager, strategy, options.strict); }},
       {"optimize", ExitCode::Internal, addOptimizePhase},
-      {"pipeline", ExitCode::Internal, addPipelinePhase},
+      {"pipeline", ExitCode::Internal,
+       [&](auto &manager) { addPipelinePhase(manager, strategy); }},
   };
   auto dump = [&](llvm::StringRef phase) {
     if (llvm::is_contained(options.dumpAfter, phase))

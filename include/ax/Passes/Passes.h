@@ -20,7 +20,7 @@ void addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy);
 void addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
                    bool strict);
 void addOptimizePhase(mlir::OpPassManager &manager);
-void addPipelinePhase(mlir::OpPassManager &manager);
+void addPipelinePhase(mlir::OpPassManager &manager, const Strategy &strategy);
 
 /// The phases as pipelines of axopt-opt: `ax-phase-normalize` and so on.
 void registerPhases();

@@ -197,7 +197,7 @@ LogicalResult runPhases(ModuleOp module, const NamedStrategy &named) {
   addStagePhase(manager, strategy);
   addShardPhase(manager, strategy, /*strict=*/false);
   addOptimizePhase(manager);
-  addPipelinePhase(manager);
+  addPipelinePhase(manager, strategy);
   return manager.run(module);
 }
 
