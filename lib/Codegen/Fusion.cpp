@@ -162,43 +162,52 @@ private:
     llvm::sort(members, [&](Operation *a, Operation *b) {
       return order.lookup(a) < order.lookup(b);
     });
-    SetVector<Value> operands;
-    SmallVector<Value> results;
+    auto isOutside = [&](Value operand) {
+      Operation *source = operand.getDefiningOp();
+      return !source || !group.members.contains(source);
+    };
+    SmallVector<Value> sources, results;
     for (Operation *member : members) {
-      for (Value operand : member->getOperands())
-        if (Operation *source = operand.getDefiningOp();
-            !source || !group.members.contains(source))
-          operands.insert(operand);
+      llvm::copy_if(member->getOperands(), std::back_inserter(sources),
+                    isOutside);
       auto it = maker.find(member);
       if (it != maker.end() && it->second == number)
         llvm::append_range(results, member->getResults());
     }
-    for (Value operand : operands)
+    for (Value operand : sources)
       if (Operation *source = operand.getDefiningOp())
         if (isNeeded(source))
           place(source);
 
-    // Placing may have replaced values by results of other kernels.
+    // Only now: placing replaces values by results of other kernels, in views
+    // that are members at once, in other members by way of `replaced`.
+    auto now = [&](Value operand) {
+      return replaced.lookup_or(operand, operand);
+    };
+    SetVector<Value> operands;
+    for (Operation *member : members)
+      for (Value operand :
+           llvm::make_filter_range(member->getOperands(), isOutside))
+        operands.insert(now(operand));
     OpBuilder builder(block.getParentOp()->getContext());
     builder.setInsertionPointToEnd(&block);
-    SmallVector<Location> locations;
-    SmallVector<Value> current;
-    IRMapping mapping;
-    for (Value operand : operands) {
-      current.push_back(replaced.lookup_or(operand, operand));
-      locations.push_back(operand.getLoc());
-    }
     Operation *last = members.back();
     for (Operation *member : members)
       if (!isFree(member))
         last = member;
     auto fusion = FusionOp::create(builder, last->getLoc(),
-                                   TypeRange(ValueRange(results)), current);
+                                   TypeRange(ValueRange(results)),
+                                   operands.getArrayRef());
     Block &body = fusion.getBody().empty() ? fusion.getBody().emplaceBlock()
                                            : fusion.getBody().front();
-    for (auto [operand, now, location] :
-         llvm::zip_equal(operands, current, locations))
-      mapping.map(operand, body.addArgument(now.getType(), location));
+    IRMapping mapping;
+    for (Value operand : operands)
+      mapping.map(operand,
+                  body.addArgument(operand.getType(), operand.getLoc()));
+    for (Operation *member : members)
+      for (Value operand :
+           llvm::make_filter_range(member->getOperands(), isOutside))
+        mapping.map(operand, mapping.lookup(now(operand)));
     builder.setInsertionPointToEnd(&body);
     for (Operation *member : members)
       builder.clone(*member, mapping);

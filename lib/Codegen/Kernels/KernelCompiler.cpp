@@ -23,7 +23,7 @@ using namespace mlir;
 namespace ax::codegen {
 
 /// Part of every key: raise it when the code for a fusion changes.
-static constexpr const char *codeVersion = "ax-kernel-2";
+static constexpr const char *codeVersion = "ax-kernel-3";
 
 namespace {
 
@@ -63,11 +63,20 @@ OwningOpRef<FusionOp> cloneBody(FusionOp fusion) {
 }
 
 llvm::Error checkFusion(FusionOp fusion) {
-  for (Operation &op : fusion.getBody().front().without_terminator())
-    if (!canFuse(&op))
+  Block &body = fusion.getBody().front();
+  for (Operation &op : body) {
+    if (!op.hasTrait<OpTrait::IsTerminator>() && !canFuse(&op))
       return makeErrorf(ExitCode::Internal,
                         "{0} ({1}) cannot be part of a kernel",
                         op.getName().getStringRef(), getNodeName(&op));
+    // A value from outside is not in the kernel's buffers.
+    if (llvm::any_of(op.getOperands(), [&](Value operand) {
+          return operand.getParentBlock() != &body;
+        }))
+      return makeErrorf(ExitCode::Internal,
+                        "{0} ({1}) in a kernel reads what is no operand of it",
+                        op.getName().getStringRef(), getNodeName(&op));
+  }
   return llvm::Error::success();
 }
 

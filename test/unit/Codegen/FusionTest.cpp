@@ -285,3 +285,100 @@ TEST(Fusion, ImagesKeepTheirChannelsLast) {
   EXPECT_EQ(fused.others, (std::vector<std::string>{"conv", "conv", "pool"}));
   EXPECT_EQ(fused.kernels, 3u);
 }
+
+TEST(Fusion, MemberViewOfWhatAnotherKernelMakes) {
+  // The kernel of s and m comes before e's, and builds that one first; then the
+  // reshape, a part of the kernel, reads e's result.
+  std::string t = f32("4x8x8"), small = f32("1x4x8"), v = f32("4x8x1"),
+              w = f32("8x8");
+  Fused fused = fuseAndRun(
+      {t, small, w},
+      "%s = ax.binary add %x0, %x0 : " + t + ", " + t + " -> " + t +
+          "\n%e = ax.unary exp %x1 : " + small + " -> " + small +
+          "\n%v = ax.reshape %e : " + small + " -> " + v +
+          "\n%m = ax.binary mul %s, %v : " + t + ", " + v + " -> " + t +
+          "\n%p = ax.linear %s, %x2 : " + t + ", " + w + " -> " + t +
+          "\n%q = ax.linear %m, %x2 : " + t + ", " + w + " -> " + t +
+          "\n%r = ax.binary sub %p, %q : " + t + ", " + t + " -> " + t,
+      t);
+  EXPECT_EQ(fused.kernels, 3u);
+}
+
+TEST(Fusion, RandomBroadcastsThroughReshapes) {
+  // Large values, and smaller ones in all shapes of as many elements; linears
+  // make kernels end, and have several results.
+  const std::string large = f32("4x8x8"), weight = f32("8x8");
+  const std::vector<std::string> shapes = {
+      f32("1x4x8"), f32("4x8x1"), f32("4x1x8"), f32("2x2x8"), f32("32")};
+  for (unsigned seed = 0; seed != 60; ++seed) {
+    std::mt19937 random(seed);
+    auto pick = [&](size_t n) { return random() % n; };
+    std::vector<std::string> larges = {"%x0"};
+    std::vector<std::pair<std::string, size_t>> smalls = {{"%x1", 0}};
+    std::string body;
+    auto add = [&](const std::string &op, const std::string &type) {
+      std::string name = "%v" + std::to_string(seed) + "_" +
+                         std::to_string(larges.size() + smalls.size());
+      body += name + " = ax." + op + " -> " + type + "\n";
+      return name;
+    };
+    for (int i = 0; i != 14; ++i) {
+      std::string x = larges[pick(larges.size())];
+      auto [s, shape] = smalls[pick(smalls.size())];
+      switch (pick(8)) {
+      case 0: {
+        std::string y = larges[pick(larges.size())];
+        larges.push_back(add("binary sub " + x + ", " + y + " : " + large +
+                                 ", " + large,
+                             large));
+        break;
+      }
+      case 1: {
+        std::string y = larges.emplace_back(add(
+            "linear " + x + ", %x2 : " + large + ", " + weight, large));
+        larges.push_back(add("unary tanh " + y + " : " + large, large));
+        break;
+      }
+      case 2:
+        smalls.push_back(
+            {add("unary erf " + s + " : " + shapes[shape], shapes[shape]),
+             shape});
+        break;
+      case 3: {
+        size_t to = pick(shapes.size());
+        smalls.push_back(
+            {add("reshape " + s + " : " + shapes[shape], shapes[to]), to});
+        break;
+      }
+      default: {
+        size_t to = 1 + pick(2);
+        smalls.push_back(
+            {add("unary erf " + s + " : " + shapes[shape], shapes[shape]),
+             shape});
+        std::string v = add("reshape " + smalls.back().first + " : " +
+                                shapes[shape],
+                            shapes[to]);
+        smalls.push_back({v, to});
+        larges.push_back(add("binary max " + x + ", " + v + " : " + large +
+                                 ", " + shapes[to],
+                             large));
+      }
+      }
+    }
+    std::string sum = larges.back();
+    // What a linear reads is in memory.
+    for (size_t i = 1, e = larges.size(); i < e; i += 2)
+      larges.push_back(add("linear " + larges[i] + ", %x2 : " + large + ", " +
+                               weight,
+                           large));
+    for (size_t i = larges.size() - 1; i-- > 0;)
+      larges.push_back(sum = add("binary add " + sum + ", " + larges[i] +
+                                     " : " + large + ", " + large,
+                                 large));
+    body += "%r = ax.unary tanh " + sum + " : " + large + " -> " + large;
+    SCOPED_TRACE(body);
+    fuseAndRun({large, shapes[0], weight}, body, large);
+    if (HasFailure())
+      return;
+  }
+}

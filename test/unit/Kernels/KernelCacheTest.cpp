@@ -68,6 +68,17 @@ TEST_F(KernelCache, EqualFusionsAreCompiledOnce) {
   EXPECT_EQ(compiler->getStatistics().compiled, 2);
 }
 
+TEST_F(KernelCache, ValueFromOutsideIsRefused) {
+  auto module = parse(scaled("2.0"));
+  FusionOp fusion = fusionOf(*module);
+  BinaryOp mul = *fusion.getBody().front().getOps<BinaryOp>().begin();
+  mul->setOperand(0, fusion->getOperand(0));
+  auto kernel = makeCompiler()->compile(fusion);
+  ASSERT_FALSE(kernel);
+  EXPECT_NE(describeError(kernel.takeError()).message.find("no operand of it"),
+            std::string::npos);
+}
+
 TEST_F(KernelCache, NextProcessLoadsWhatThisOneCompiled) {
   EXPECT_EQ(run(*makeCompiler(), scaled("2.0")), 2.0);
   auto next = makeCompiler();
