@@ -289,6 +289,13 @@ bool Emitter::fold(OpClass opClass, mlir::Operation *op,
   if (!llvm::all_of(op->getOperands(),
                     [this](Value operand) { return isKnown(operand); }))
     return false;
+  // Without elements, other dimensions may be of any size.
+  auto isHuge = [](Value value) {
+    return llvm::any_of(shapeOf(value),
+                        [](int64_t size) { return size > maxFoldElements; });
+  };
+  if (llvm::any_of(op->getResults(), isHuge))
+    return false;
   int64_t elements = 0, bytes = 0;
   for (Value result : op->getResults()) {
     elements += ax::tensorType(result).getNumElements();

@@ -55,6 +55,18 @@ TEST(Folding, HugeUniformConstantsStayOneNumber) {
   EXPECT_EQ((*y)[0].getDouble(0), 3);
 }
 
+TEST(Folding, NothingOfHugeExtentIsComputed) {
+  TestModel model;
+  model.input("x", TensorProto::FLOAT, {"1"});
+  model.ints("shape", {2}, {0, int64_t(1) << 45});
+  model.node("ConstantOfShape", {"shape"}, {"c"});
+  setInt(model.node("ReduceSum", {"c"}, {"s"}), "keepdims", 0);
+  model.node("Add", {"x", "s"}, {"y"});
+  model.output("y", TensorProto::FLOAT);
+  auto module = model.import();
+  EXPECT_TRUE(bool(module)) << llvm::toString(module.takeError());
+}
+
 TEST(Folding, WeightsKeepTheirNames) {
   TestModel model;
   model.input("x", TensorProto::FLOAT, {"2", "2"});
