@@ -14,6 +14,27 @@ static std::vector<int64_t> toVector(ArrayRef<int64_t> values) {
   return {values.begin(), values.end()};
 }
 
+/// Every tensor has an element type that memory can hold.
+static llvm::Error checkElementTypes(Operation *root) {
+  Operation *culprit = nullptr;
+  Type element;
+  root->walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      if (auto tensor = dyn_cast<RankedTensorType>(type);
+          tensor && !culprit && !eval::toDType(tensor.getElementType())) {
+        culprit = op;
+        element = tensor.getElementType();
+      }
+  });
+  if (!culprit)
+    return llvm::Error::success();
+  std::string text;
+  llvm::raw_string_ostream(text) << element;
+  return makeError(ExitCode::Unsupported,
+                   culprit->getName().getStringRef() + " of node '" +
+                       getNodeName(culprit) + "' has elements of type " + text);
+}
+
 static std::string nameOr(StringRef name, const char *kind, size_t number) {
   return name.empty() ? kind + std::to_string(number) : name.str();
 }
@@ -28,6 +49,12 @@ public:
   llvm::Expected<rt::Program> build() {
     result.name = program.getSymName().str();
     result.mesh = getMesh(program);
+    for (Type type : program.getArgumentTypes())
+      if (!eval::toDType(cast<RankedTensorType>(type).getElementType()))
+        return makeError(ExitCode::Unsupported,
+                         "an input has elements that no run can hold");
+    if (llvm::Error error = checkElementTypes(program))
+      return error;
     if (llvm::Error error = addPorts())
       return error;
     if (llvm::Error error = addStages())

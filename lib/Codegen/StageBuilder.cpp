@@ -147,7 +147,11 @@ private:
   /// Where a dense view starts.
   llvm::Expected<rt::BufferRef> denseRefOf(Value value) {
     View view = viewOf(value);
-    assert(view.isDense() && "fusion puts other views into memory");
+    if (!view.isDense()) // A view that no kernel can take in.
+      return makeError(ExitCode::Unsupported,
+                       value.getDefiningOp()->getName().getStringRef() +
+                           " of node '" + nameOf(value.getDefiningOp()) +
+                           "' has no kernel");
     int64_t elementBytes =
         byteSize(*eval::toDType(tensorType(value).getElementType()));
     return refOf(view.base, view.offset * elementBytes);

@@ -62,11 +62,10 @@ void ax::printListing(const Program &program, llvm::raw_ostream &os) {
     os << "stage " << stage.name << ": arena " << stage.arenaBytes
        << " bytes\n";
     for (auto [number, buffer] : llvm::enumerate(stage.buffers))
-      os << llvm::formatv("  b{0} = {1} {2}, {3} bytes, {4}\n", number,
-                          spaceName(buffer.space),
-                          buffer.space == Space::Arena ? buffer.offset
-                                                       : buffer.index,
-                          buffer.bytes, buffer.name);
+      os << llvm::formatv(
+          "  b{0} = {1} {2}, {3} bytes, {4}\n", number, spaceName(buffer.space),
+          buffer.space == Space::Arena ? buffer.offset : buffer.index,
+          buffer.bytes, buffer.name);
     for (auto [number, command] : llvm::enumerate(stage.commands)) {
       os << "  " << number << ": " << describe(program, stage, command) << " (";
       std::visit(Operands{os}, command.body);

@@ -48,8 +48,8 @@ static llvm::Expected<ProgramOp> findProgram(mlir::ModuleOp module,
     }
   if (known.empty())
     return makeError(ExitCode::BadPlan, "the plan has no program");
-  return makeError(ExitCode::Usage, "the plan has no program '" + name +
-                                        "', but:" + known);
+  return makeError(ExitCode::Usage,
+                   "the plan has no program '" + name + "', but:" + known);
 }
 
 llvm::Expected<std::unique_ptr<Session>>
@@ -83,8 +83,9 @@ Session::load(const std::string &planPath, const SessionOptions &options) {
   rt::ExecutorOptions executorOptions;
   executorOptions.dataFolder = options.modelDir;
   if (options.modelDir.empty())
-    if (auto folder = (*program)->getParentOp()->getAttrOfType<mlir::StringAttr>(
-            "ax.model_dir"))
+    if (auto folder =
+            (*program)->getParentOp()->getAttrOfType<mlir::StringAttr>(
+                "ax.model_dir"))
       executorOptions.dataFolder = folder.str();
   executorOptions.threadsPerRank = options.threadsPerRank;
   executorOptions.timeout = std::chrono::milliseconds(

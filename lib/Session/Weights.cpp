@@ -132,8 +132,8 @@ llvm::Error ax::useWeights(rt::Program &program, const std::string &path) {
       faults += "\n  " + state.name + " is missing";
       continue;
     }
-    HostTensor wanted = HostTensor::borrow(state.dtype, state.shape, nullptr,
-                                           nullptr);
+    HostTensor wanted =
+        HostTensor::borrow(state.dtype, state.shape, nullptr, nullptr);
     if (tensor->typeToString() != wanted.typeToString()) {
       faults += "\n  " + state.name + " is " + tensor->typeToString() +
                 ", the plan has " + wanted.typeToString();

@@ -63,8 +63,7 @@ std::string ax::describe(llvm::StringRef name, const Difference &difference,
       rest = stride ? rest % stride : 0;
     }
     os << " at [" << llvm::join(index, ", ") << "], "
-       << llvm::format("%.8g instead of %.8g",
-                       got.getDouble(difference.worst),
+       << llvm::format("%.8g instead of %.8g", got.getDouble(difference.worst),
                        wanted.getDouble(difference.worst));
   }
   os << " (" << llvm::format("%.3g", difference.relative())

@@ -22,9 +22,9 @@ struct Flags {
       "test-data",
       cl::desc("ONNX test-case folder: inputs, and outputs to compare with"),
       cl::value_desc("DIR"), cl::cat(category)};
-  cl::opt<uint64_t> randomInputs{
-      "random-inputs", cl::desc("Make up inputs that are not given"),
-      cl::value_desc("SEED"), cl::cat(category)};
+  cl::opt<uint64_t> randomInputs{"random-inputs",
+                                 cl::desc("Make up inputs that are not given"),
+                                 cl::value_desc("SEED"), cl::cat(category)};
   cl::opt<std::string> output{"output",
                               cl::desc("Where outputs go: an archive, or a "
                                        "folder of one .npy each"),
@@ -40,9 +40,9 @@ struct Flags {
   cl::opt<std::string> weights{
       "weights", cl::desc("Other weights of the same names and shapes"),
       cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> modelDir{
-      "model-dir", cl::desc("Folder of the plan's weight files"),
-      cl::value_desc("DIR"), cl::cat(category)};
+  cl::opt<std::string> modelDir{"model-dir",
+                                cl::desc("Folder of the plan's weight files"),
+                                cl::value_desc("DIR"), cl::cat(category)};
   cl::opt<std::string> program{
       "program", cl::desc("Which program of the plan to run (the first)"),
       cl::value_desc("NAME"), cl::cat(category)};
@@ -65,7 +65,8 @@ struct Flags {
   cl::opt<double> timeout{
       "timeout", cl::desc("Seconds that a rank may wait for another (60)"),
       cl::value_desc("SECONDS"), cl::init(60), cl::cat(category)};
-  cl::opt<std::string> cache{"cache-dir", cl::desc("Folder of compiled kernels"),
+  cl::opt<std::string> cache{"cache-dir",
+                             cl::desc("Folder of compiled kernels"),
                              cl::value_desc("DIR"), cl::cat(category)};
   cl::opt<bool> listing{"list-commands",
                         cl::desc("Print what every stage does, and stop"),

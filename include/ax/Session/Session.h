@@ -41,9 +41,7 @@ public:
   ~Session();
 
   const rt::Program &getProgram() const;
-  const std::vector<rt::Port> &getInputs() const {
-    return getProgram().inputs;
-  }
+  const std::vector<rt::Port> &getInputs() const { return getProgram().inputs; }
   const std::vector<rt::Port> &getOutputs() const {
     return getProgram().outputs;
   }
