@@ -259,6 +259,14 @@ std::vector<std::string> Emitter::inputsBehind(Value value) const {
 
 std::optional<std::vector<HostTensor>>
 Emitter::evaluate(mlir::Operation *op, ArrayRef<HostTensor> operands) {
+  // Without elements, other dimensions may be of any size.
+  auto isHuge = [](Value value) {
+    return llvm::any_of(shapeOf(value),
+                        [](int64_t size) { return size > maxFoldElements; });
+  };
+  if (llvm::any_of(op->getResults(), isHuge) ||
+      llvm::any_of(op->getOperands(), isHuge))
+    return std::nullopt;
   for (Value result : op->getResults())
     foldBudget -= numElementsOf(result);
   for (const HostTensor &operand : operands)
@@ -288,13 +296,6 @@ bool Emitter::fold(OpClass opClass, mlir::Operation *op,
                    llvm::SmallVectorImpl<Value> &results) {
   if (!llvm::all_of(op->getOperands(),
                     [this](Value operand) { return isKnown(operand); }))
-    return false;
-  // Without elements, other dimensions may be of any size.
-  auto isHuge = [](Value value) {
-    return llvm::any_of(shapeOf(value),
-                        [](int64_t size) { return size > maxFoldElements; });
-  };
-  if (llvm::any_of(op->getResults(), isHuge))
     return false;
   int64_t elements = 0, bytes = 0;
   for (Value result : op->getResults()) {
