@@ -52,21 +52,6 @@ std::vector<import::NamedTensor> readTensors(const std::string &prefix) {
   }
 }
 
-llvm::Expected<HostTensor> readState(PlanOp plan, llvm::StringRef name) {
-  auto state = cast<StateOp>(SymbolTable::lookupSymbolIn(plan, name));
-  auto folder = plan->getAttrOfType<StringAttr>("ax.model_dir");
-  auto file =
-      MappedFile::open((folder.getValue() + "/" + state.getFile()).str());
-  if (!file)
-    return file.takeError();
-  auto bytes = (*file)->range(state.getOffset(), state.getLength());
-  if (!bytes)
-    return bytes.takeError();
-  RankedTensorType type = state.getTensorType();
-  return HostTensor::fromBytes(*eval::toDType(type.getElementType()),
-                               Shape(type.getShape()), *bytes);
-}
-
 class Models
     : public testing::TestWithParam<std::tuple<std::string, NamedStrategy>> {};
 

@@ -4,9 +4,11 @@
 
 #include "ax/Codegen/Localize.h"
 #include "ax/Eval/Distribute.h"
+#include "ax/Eval/Elements.h"
 #include "ax/Eval/Evaluate.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/MappedFile.h"
 #include "mlir/Pass/PassManager.h"
 
 #include <cmath>
@@ -225,6 +227,21 @@ double relativeDifference(const HostTensor &actual,
     difference = std::max(difference, here);
   }
   return difference == 0 ? 0 : difference / largest;
+}
+
+llvm::Expected<HostTensor> readState(PlanOp plan, llvm::StringRef name) {
+  auto state = cast<StateOp>(SymbolTable::lookupSymbolIn(plan, name));
+  auto folder = plan->getAttrOfType<StringAttr>("ax.model_dir");
+  auto file =
+      MappedFile::open((folder.getValue() + "/" + state.getFile()).str());
+  if (!file)
+    return file.takeError();
+  auto bytes = (*file)->range(state.getOffset(), state.getLength());
+  if (!bytes)
+    return bytes.takeError();
+  RankedTensorType type = state.getTensorType();
+  return HostTensor::fromBytes(*eval::toDType(type.getElementType()),
+                               Shape(type.getShape()), *bytes);
 }
 
 } // namespace ax::test

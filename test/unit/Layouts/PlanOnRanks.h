@@ -32,6 +32,9 @@ llvm::ArrayRef<NamedStrategy> strategies();
 mlir::LogicalResult runPhases(mlir::ModuleOp module,
                               const NamedStrategy &strategy);
 
+/// The state's global value, from its file in the model's folder.
+llvm::Expected<HostTensor> readState(PlanOp plan, llvm::StringRef name);
+
 ProgramOp firstProgram(mlir::ModuleOp module);
 
 /// Largest difference over the largest magnitude of `expected`; infinity when

@@ -3,10 +3,16 @@
 #include "PlanRunner.h"
 #include "SamplePlans.h"
 
+#include "../Layouts/PlanOnRanks.h"
+#include "ax/Import/Import.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/Error.h"
 
 #include "mlir/IR/OwningOpRef.h"
+#include "llvm/Support/FileSystem.h"
+
+#include <limits>
+#include <map>
 
 #include <gtest/gtest.h>
 
@@ -22,50 +28,74 @@ static std::string textOf(ModuleOp module) {
   return text;
 }
 
-/// Tries every mutation of a plan; gives how many were found and how many are
-/// harmless.
-static std::pair<int, int> tryAll(const char *text) {
-  MLIRContext &context = testContext();
+namespace {
+struct Tally {
+  int caught = 0, harmless = 0;
+};
+
+/// Which mutations are tried, and how many of those that pass are run.
+struct Effort {
+  size_t first = 0, step = 1;
+  int runs = std::numeric_limits<int>::max();
+  /// As a user would, by the file.
+  bool byText = true;
+};
+} // namespace
+
+/// Tries mutations of a plan: each is refused, or gives the same results.
+static Tally tryMutations(ModuleOp plan, ArrayRef<HostTensor> inputs,
+                          const Effort &effort) {
+  MLIRContext &context = *plan.getContext();
   ScopedDiagnosticHandler quiet(&context,
                                 [](Diagnostic &) { return success(); });
-  auto plan = parsePlan(text, "p.mlir", context);
-  if (!plan) {
-    ADD_FAILURE() << describeError(plan.takeError()).message;
-    return {};
-  }
-  EXPECT_FALSE(errorToBool(verifyPlan(**plan)));
-  auto expected = runPlan(**plan);
+  llvm::Error fault = verifyPlan(plan);
+  EXPECT_FALSE(bool(fault)) << describeError(std::move(fault)).message;
+  auto expected = runPlan(plan, inputs);
   if (!expected) {
     ADD_FAILURE() << describeError(expected.takeError()).message;
     return {};
   }
-  int caught = 0, harmless = 0;
-  for (const Mutation &mutation : allMutations(**plan)) {
-    OwningOpRef<ModuleOp> mutant((*plan)->clone());
+  Tally tally;
+  std::vector<Mutation> mutations = allMutations(plan);
+  for (size_t i = effort.first; i < mutations.size(); i += effort.step) {
+    const Mutation &mutation = mutations[i];
+    OwningOpRef<ModuleOp> mutant(plan.clone());
     if (!mutation.apply(*mutant))
       continue;
-    // As a user would: by the file.
-    auto read = parsePlan(textOf(*mutant), "mutant.mlir", context);
-    if (!read) {
-      llvm::consumeError(read.takeError());
-      ++caught;
-      continue;
+    if (effort.byText) {
+      auto read = parsePlan(textOf(*mutant), "mutant.mlir", context);
+      if (!read) {
+        llvm::consumeError(read.takeError());
+        ++tally.caught;
+        continue;
+      }
+      mutant = std::move(*read);
     }
-    if (llvm::Error error = verifyPlan(**read)) {
+    if (llvm::Error error = verifyPlan(*mutant)) {
       llvm::consumeError(std::move(error));
-      ++caught;
+      ++tally.caught;
       continue;
     }
-    auto outputs = runPlan(**read);
+    if (++tally.harmless > effort.runs)
+      continue;
+    auto outputs = runPlan(*mutant, inputs);
     if (!outputs) {
       ADD_FAILURE() << mutation.name << " passes, but cannot be run: "
                     << describeError(outputs.takeError()).message;
       continue;
     }
     EXPECT_LT(difference(*expected, *outputs), 1e-5) << mutation.name;
-    ++harmless;
   }
-  return {caught, harmless};
+  return tally;
+}
+
+static Tally tryAll(const char *text) {
+  auto plan = parsePlan(text, "p.mlir", testContext());
+  if (!plan) {
+    ADD_FAILURE() << describeError(plan.takeError()).message;
+    return {};
+  }
+  return tryMutations(**plan, {}, {});
 }
 
 TEST(Mutations, SamplesRunAsWithoutAMesh) {
@@ -92,5 +122,80 @@ TEST(Mutations, PipelineWithUnevenSplit) {
   EXPECT_GT(caught, 700);
   EXPECT_GT(harmless, 0);
 }
+
+//===----------------------------------------------------------------------===//
+// Shared models
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct ModelCase {
+  const char *model;
+  test::NamedStrategy strategy;
+};
+class ModelMutations : public testing::TestWithParam<ModelCase> {};
+} // namespace
+
+/// The model with the shapes of its test data, through all phases.
+static OwningOpRef<ModuleOp> compile(const ModelCase &model,
+                                     std::vector<HostTensor> &inputs) {
+  const char *folder = std::getenv("AX_TEST_DIR");
+  std::string path =
+      std::string(folder ? folder : "test") + "/models/" + model.model;
+  import::ImportOptions options;
+  std::map<std::string, HostTensor> given;
+  for (int i = 0;; ++i) {
+    std::string file =
+        path + "/test_data_set_0/input_" + std::to_string(i) + ".pb";
+    if (!llvm::sys::fs::exists(file))
+      break;
+    auto input = import::readTensorProto(file);
+    if (!input) {
+      ADD_FAILURE() << describeError(input.takeError()).message;
+      return {};
+    }
+    options.shapes.try_emplace(input->name, input->tensor.getShape());
+    given.emplace(input->name, input->tensor);
+  }
+  auto module =
+      import::importModel(path + "/model.onnx", options, testContext());
+  if (!module) {
+    ADD_FAILURE() << describeError(module.takeError()).message;
+    return {};
+  }
+  EXPECT_TRUE(succeeded(test::runPhases(**module, model.strategy)));
+  ProgramOp program = test::firstProgram(**module);
+  for (unsigned i = 0; i < program.getArgumentTypes().size(); ++i)
+    inputs.push_back(given.at(program.getArgName(i).str()));
+  return std::move(*module);
+}
+
+TEST_P(ModelMutations, AreFoundOrHarmless) {
+  std::vector<HostTensor> inputs;
+  OwningOpRef<ModuleOp> plan = compile(GetParam(), inputs);
+  ASSERT_TRUE(plan);
+  // All of them with --all; else a part that depends on the model.
+  Effort effort;
+  effort.byText = false;
+  if (!std::getenv("AX_TEST_ALL")) {
+    effort.step = 23;
+    effort.first = std::hash<std::string>()(GetParam().model) % effort.step;
+    effort.runs = 4;
+  }
+  Tally tally = tryMutations(*plan, inputs, effort);
+  EXPECT_GT(tally.caught, 5);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Models, ModelMutations,
+    testing::Values(
+        ModelCase{"gpt2_eager_ts17_dyn", {"gpt2_tp4", "4"}},
+        ModelCase{"gpt2_sdpa_dynamo18_static",
+                  {"gpt2_pipeline", "2", 1, 2, 2, true}},
+        ModelCase{"llama_sdpa_ts17_dyn", {"llama_cube", "2x2x2"}},
+        ModelCase{"bert_eager_ts14_dyn", {"bert_data", "2", 2, 2}},
+        ModelCase{"vit_eager_ts17_dyn", {"vit_sequence", "2", 1, 1, 1, true}},
+        ModelCase{"resnet_eager_ts17_dyn", {"resnet_rows", "2x2x1"}},
+        ModelCase{"swiglu_eager_dynamo18_dyn", {"swiglu_depth", "1x2x2"}}),
+    [](const auto &info) { return std::string(info.param.strategy.name); });
 
 } // namespace ax::plan

@@ -50,14 +50,21 @@ static std::vector<HostTensor> namedInputs(ProgramOp program) {
   return inputs;
 }
 
-llvm::Expected<std::vector<HostTensor>> runPlan(ModuleOp module) {
+llvm::Expected<std::vector<HostTensor>> runPlan(ModuleOp module,
+                                                ArrayRef<HostTensor> inputs) {
   ProgramOp program = programOf(module);
   auto plan = program->getParentOfType<PlanOp>();
+  bool fromFiles = !inputs.empty();
   auto read = [&](llvm::StringRef name) -> llvm::Expected<HostTensor> {
+    if (fromFiles)
+      return test::readState(plan, name);
     auto state = cast<StateOp>(SymbolTable::lookupSymbolIn(plan, name));
     return namedTensor(name, state.getTensorType());
   };
-  return test::evaluateOnRanks(program, namedInputs(program), read);
+  std::vector<HostTensor> made;
+  if (inputs.empty())
+    inputs = made = namedInputs(program);
+  return test::evaluateOnRanks(program, inputs, read);
 }
 
 llvm::Expected<std::vector<HostTensor>> runGlobally(ModuleOp module) {

@@ -10,9 +10,11 @@ namespace ax::plan {
 
 mlir::MLIRContext &testContext();
 
-/// All ranks of the plan's first program, every micro-batch, with inputs and
-/// states that depend on their names only: the global outputs.
-llvm::Expected<std::vector<HostTensor>> runPlan(mlir::ModuleOp module);
+/// All ranks of the plan's first program, every micro-batch: the global
+/// outputs. With `inputs`, states come from the model's files; without, both
+/// are made up from their names.
+llvm::Expected<std::vector<HostTensor>>
+runPlan(mlir::ModuleOp module, llvm::ArrayRef<HostTensor> inputs = {});
 
 /// The same as if there were no mesh.
 llvm::Expected<std::vector<HostTensor>> runGlobally(mlir::ModuleOp module);
