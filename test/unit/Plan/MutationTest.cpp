@@ -177,7 +177,7 @@ TEST_P(ModelMutations, AreFoundOrHarmless) {
   Effort effort;
   effort.byText = false;
   if (!std::getenv("AX_TEST_ALL")) {
-    effort.step = 23;
+    effort.step = 7;
     effort.first = std::hash<std::string>()(GetParam().model) % effort.step;
     effort.runs = 4;
   }
