@@ -1,4 +1,4 @@
-"""The node tests of the onnx package: a sample, with --all every one."""
+"""The node tests of the onnx package: none wrong, and no fewer than were."""
 import os
 import pathlib
 import sys
@@ -15,11 +15,8 @@ def nodes(*options):
 
 
 def cases(every):
-    if every:
-        yield "node tests", nodes, f"--floor={FLOOR}"
-    else:
-        yield "sample of the node tests", nodes, "--every=40", "-j2"
+    yield "node tests", nodes, f"--floor={FLOOR}", "-j2"
 
 
 # Rises with what we support, never falls.
-FLOOR = 1500
+FLOOR = 1550
