@@ -6,8 +6,8 @@ export AXOPT_CACHE=$cache
 
 debianBuild=(
   cmake g++ ninja-build ccache git lld-22 llvm-22-dev libmlir-22-dev
-  mlir-22-tools libdnnl-dev libprotobuf-dev protobuf-compiler
-  nlohmann-json3-dev python3 python3-venv)
+  mlir-22-tools libdnnl-dev ocl-icd-opencl-dev zlib1g-dev libprotobuf-dev
+  protobuf-compiler nlohmann-json3-dev python3 python3-venv)
 debianTest=(llvm-22-tools libgtest-dev)
 debianBench=(libbenchmark-dev libopenmpi-dev)
 debianStyle=(clang-format-22 clang-tidy-22)
