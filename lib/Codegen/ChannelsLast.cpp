@@ -79,14 +79,11 @@ private:
       return;
     Permutation last = channelsLast(type.getRank()), back = inverse(last);
     builder.setInsertionPoint(op);
-    auto relay = [&](OpOperand &operand) {
-      Value inMemory = transpose(operand.get(), last);
-      RankedTensorType from = tensorType(operand.get());
-      operand.set(TransposeOp::create(builder, from, inMemory, back));
-    };
-    relay(op->getOpOperand(0));
+    OpOperand &x = op->getOpOperand(0);
+    Value inMemory = transpose(x.get(), last);
+    x.set(TransposeOp::create(builder, x.get().getType(), inMemory, back));
     if (auto conv = dyn_cast<ConvOp>(op); conv && conv.getResidual())
-      relay(conv.getResidualMutable()[0]);
+      conv.getResidualMutable().assign(transpose(conv.getResidual(), last));
     op->setAttr(kResultPermutation, builder.getDenseI64ArrayAttr(last));
     op->getResult(0).setType(type.clone(permuted(type.getShape(), last)));
     replaceByTransposed(op, type, back);
@@ -107,7 +104,8 @@ private:
     int64_t elements = tensorType(op->getResult(0)).getNumElements();
     for (Value operand : op->getOperands()) {
       RankedTensorType type = tensorType(operand);
-      if (!isa<ConcatOp>(op) && type.getNumElements() != elements)
+      if (!isa<ConcatOp, CollectiveOpInterface>(op) &&
+          type.getNumElements() != elements)
         continue; // Broadcast: small.
       auto made = operand.getDefiningOp<TransposeOp>();
       if (!made || (found && found.getPermutation() != made.getPermutation()))
@@ -120,7 +118,7 @@ private:
   void sink(Operation *op) {
     bool isElementwise =
         isa<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp>(op);
-    if (!isElementwise && !isa<ConcatOp>(op))
+    if (!isElementwise && !isa<ConcatOp, CollectiveOpInterface>(op))
       return;
     TransposeOp above = sunkTranspose(op);
     RankedTensorType type = tensorType(op->getResult(0));
@@ -142,6 +140,9 @@ private:
     }
     if (auto concat = dyn_cast<ConcatOp>(op))
       concat.setDim(down[concat.getDim()]);
+    for (StringRef name : {kGatherDim, kScatterDim})
+      if (auto dim = op->getAttrOfType<IntegerAttr>(name))
+        op->setAttr(name, builder.getI64IntegerAttr(down[dim.getInt()]));
     op->getResult(0).setType(type.clone(permuted(type.getShape(), up)));
     replaceByTransposed(op, type, down);
   }

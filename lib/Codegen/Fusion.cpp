@@ -86,7 +86,9 @@ static MemoryValues findMemoryValues(Block &block) {
     if (isLibraryOp(&op)) {
       LibraryCall call = makeLibraryCall(&op, isConstant, inMemory);
       while (!call.wantsDense.empty()) {
+        [[maybe_unused]] size_t before = inMemory.size();
         inMemory.insert(call.wantsDense.begin(), call.wantsDense.end());
+        assert(inMemory.size() > before && "what is in memory is dense");
         call = makeLibraryCall(&op, isConstant, inMemory);
       }
       for (const LibraryCall::Argument &argument : call.arguments)

@@ -98,21 +98,6 @@ private:
       call.wantsDense.push_back(operand.get());
     return desc(view);
   }
-  /// An operand in memory as the result is: seen through the same transpose.
-  void residualArgument(OpOperand &operand, const rt::TensorDesc &result) {
-    View view = argument(operand);
-    for (auto [size, stride, wanted] :
-         llvm::zip_equal(view.sizes, view.strides, result.strides)) {
-      if (size == 1 || stride == wanted)
-        continue;
-      auto transpose = operand.get().getDefiningOp<TransposeOp>();
-      bool isPermuted = op->hasAttr(kResultPermutation);
-      assert((!isPermuted || transpose) && "made together with the result");
-      call.wantsDense.push_back(isPermuted ? transpose.getOperand()
-                                           : operand.get());
-      return;
-    }
-  }
   /// An operand whose innermost dimension is contiguous.
   rt::TensorDesc rowArgument(OpOperand &operand) {
     View view = argument(operand);
@@ -236,7 +221,7 @@ private:
     rt::ConvDesc out = convolution(conv);
     if (conv.getResidual()) {
       out.hasResidual = true;
-      residualArgument(conv.getResidualMutable()[0], out.y);
+      denseArgument(conv.getResidualMutable()[0]);
     }
     if (auto kind = conv.getActivation())
       out.activation = *libraryActivation(*kind);

@@ -30,7 +30,8 @@ LibraryCall makeLibraryCall(mlir::Operation *op,
                             const MemoryValues &inMemory = {});
 
 /// Library ops may write their result transposed: result dimension i of the
-/// op is dimension `ax.result_permutation`[i] of what it computes.
+/// op is dimension `ax.result_permutation`[i] of what it computes. A residual
+/// is transposed as the result is.
 inline constexpr llvm::StringLiteral kResultPermutation =
     "ax.result_permutation";
 bool canPermuteResult(mlir::Operation *op);

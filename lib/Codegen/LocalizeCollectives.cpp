@@ -98,7 +98,7 @@ Value Localizer::exchange(Operation *op, Value value, const SubAxes &axes,
   made->getResult(0).setType(tensorType(value).clone(shape));
   made->setAttr("axes", AxesAttr::get(builder.getContext(), axes, mesh));
   if (isa<AllReduceOp, ReduceScatterOp>(op))
-    made->setAttr("ax.reduce", builder.getStringAttr(sharding::toString(
+    made->setAttr(kReduceKind, builder.getStringAttr(sharding::toString(
                                    layoutOf(op->getOperand(0)).partialKind)));
   return made->getResult(0);
 }
@@ -111,8 +111,7 @@ Value Localizer::gatherRun(Operation *op, Value value, int64_t dim,
   Value part = reshape(value, shape);
   shape[dim] = run.whole;
   Value whole = exchange(op, part, run.axes, shape);
-  whole.getDefiningOp()->setAttr("ax.gather_dim",
-                                 builder.getI64IntegerAttr(dim));
+  whole.getDefiningOp()->setAttr(kGatherDim, builder.getI64IntegerAttr(dim));
   return reshape(whole, result);
 }
 
@@ -124,8 +123,7 @@ Value Localizer::scatterRun(Operation *op, Value value, int64_t dim,
   Value whole = reshape(value, shape);
   shape[dim] = run.minor;
   Value part = exchange(op, whole, run.axes, shape);
-  part.getDefiningOp()->setAttr("ax.scatter_dim",
-                                builder.getI64IntegerAttr(dim));
+  part.getDefiningOp()->setAttr(kScatterDim, builder.getI64IntegerAttr(dim));
   return reshape(part, result);
 }
 
@@ -152,10 +150,8 @@ Value Localizer::swapRuns(Operation *op, Value value, int64_t gatherDim,
   shape[moved] = gather.whole;
   shape[split] = scatter.minor;
   Value made = exchange(op, operand, gather.axes, shape);
-  made.getDefiningOp()->setAttr("ax.gather_dim",
-                                builder.getI64IntegerAttr(moved));
-  made.getDefiningOp()->setAttr("ax.scatter_dim",
-                                builder.getI64IntegerAttr(split));
+  made.getDefiningOp()->setAttr(kGatherDim, builder.getI64IntegerAttr(moved));
+  made.getDefiningOp()->setAttr(kScatterDim, builder.getI64IntegerAttr(split));
   return reshape(made, result);
 }
 
@@ -311,7 +307,7 @@ llvm::Error Localizer::localizeCollective(CollectiveOpInterface collective) {
     if (llvm::is_contained(sources, -1))
       return fault(op, "a rank of the group has no source");
     result = exchange(op, local, axes, type.getShape());
-    result.getDefiningOp()->setAttr("ax.sources",
+    result.getDefiningOp()->setAttr(kSources,
                                     builder.getDenseI64ArrayAttr(sources));
   } else {
     auto moved = moveParts(op, local, from, to, axes);

@@ -309,15 +309,15 @@ private:
     command.groupSet = groupSetOf(
         op->getAttrOfType<AxesAttr>("axes").resolve(tables.program.mesh));
     command.shape.assign(from.getShape().begin(), from.getShape().end());
-    if (auto reduce = op->getAttrOfType<StringAttr>("ax.reduce"))
+    if (auto reduce = op->getAttrOfType<StringAttr>(kReduceKind))
       command.reduce = reduce == "max"   ? sharding::ReduceKind::Max
                        : reduce == "min" ? sharding::ReduceKind::Min
                                          : sharding::ReduceKind::Sum;
-    if (auto dim = op->getAttrOfType<IntegerAttr>("ax.gather_dim")) {
+    if (auto dim = op->getAttrOfType<IntegerAttr>(kGatherDim)) {
       command.gatherDim = dim.getInt();
       command.gatherSize = to.getDimSize(command.gatherDim);
     }
-    if (auto dim = op->getAttrOfType<IntegerAttr>("ax.scatter_dim")) {
+    if (auto dim = op->getAttrOfType<IntegerAttr>(kScatterDim)) {
       command.scatterDim = dim.getInt();
       command.scatterPart = to.getDimSize(command.scatterDim);
     }
@@ -331,7 +331,7 @@ private:
       command.kind = rt::CollectiveKind::AllToAll;
     else
       command.kind = rt::CollectiveKind::Permute;
-    if (auto sources = op->getAttrOfType<DenseI64ArrayAttr>("ax.sources"))
+    if (auto sources = op->getAttrOfType<DenseI64ArrayAttr>(kSources))
       if (llvm::Error error = permutationOf(op, sources, command))
         return error;
 

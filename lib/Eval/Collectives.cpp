@@ -50,7 +50,7 @@ static HostTensor join(ArrayRef<HostTensor> parts, int64_t dim,
 }
 
 static std::optional<ReduceOpKind> reduction(Operation *op) {
-  auto name = op->getAttrOfType<StringAttr>("ax.reduce");
+  auto name = op->getAttrOfType<StringAttr>(kReduceKind);
   return name ? symbolizeReduceOpKind(name.getValue()) : std::nullopt;
 }
 
@@ -100,8 +100,8 @@ struct Exchange {
 static std::optional<HostTensor> run(const Exchange &exchange, StepKind kind,
                                      int64_t rank) {
   Operation *op = exchange.op;
-  int64_t gatherDim = dimension(op, "ax.gather_dim");
-  int64_t scatterDim = dimension(op, "ax.scatter_dim");
+  int64_t gatherDim = dimension(op, kGatherDim);
+  int64_t scatterDim = dimension(op, kScatterDim);
   std::optional<ReduceOpKind> reduce = reduction(op);
   switch (kind) {
   case StepKind::AllReduce:
@@ -121,7 +121,7 @@ static std::optional<HostTensor> run(const Exchange &exchange, StepKind kind,
       return exchange.swapped(gatherDim, scatterDim);
     break;
   case StepKind::CollectivePermute:
-    if (auto sources = op->getAttrOfType<DenseI64ArrayAttr>("ax.sources"))
+    if (auto sources = op->getAttrOfType<DenseI64ArrayAttr>(kSources))
       return exchange.operands[sources[rank]];
     break;
   case StepKind::AllSlice:

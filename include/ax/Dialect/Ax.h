@@ -30,6 +30,12 @@
 
 namespace ax {
 
+/// Attributes of collectives on local parts, see codegen::LocalStage.
+inline constexpr llvm::StringLiteral kGatherDim = "ax.gather_dim",
+                                     kScatterDim = "ax.scatter_dim",
+                                     kReduceKind = "ax.reduce",
+                                     kSources = "ax.sources";
+
 /// Shapes and element types agree; layouts may differ.
 bool sameWithoutLayout(mlir::TypeRange lhs, mlir::TypeRange rhs);
 
@@ -58,6 +64,10 @@ broadcastShapes(llvm::ArrayRef<int64_t> lhs, llvm::ArrayRef<int64_t> rhs);
 /// Name of the ONNX node (or output) that `op` came from, from its location;
 /// empty when unknown.
 llvm::StringRef getNodeName(mlir::Operation *op);
+
+/// All names that users may know `op` by: its node's, that of the exporter's
+/// module around it, those of what it was inlined or merged from.
+llvm::SmallVector<llvm::StringRef> getNodeNames(mlir::Operation *op);
 
 } // namespace ax
 

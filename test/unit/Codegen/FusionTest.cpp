@@ -61,29 +61,40 @@ llvm::SmallVector<HostTensor> runKernel(FusionOp fusion,
   return results;
 }
 
-/// A library operation may write its result transposed, which the evaluator
-/// does not know.
+/// A library operation may write its result transposed, and read its residual
+/// so, which the evaluator does not know.
 llvm::Expected<llvm::SmallVector<HostTensor>>
-evaluatePermuted(Operation *op, llvm::ArrayRef<HostTensor> operands) {
+evaluatePermuted(Operation *op, llvm::SmallVector<HostTensor> operands) {
   auto permutation =
       op->getAttrOfType<DenseI64ArrayAttr>("ax.result_permutation");
   if (!permutation)
     return eval::evaluate(op, operands);
-  Value result = op->getResult(0);
-  RankedTensorType type = tensorType(result);
-  SmallVector<int64_t> before(type.getRank());
-  for (auto [i, from] : llvm::enumerate(permutation.asArrayRef()))
-    before[from] = type.getDimSize(i);
-  result.setType(type.clone(before));
-  auto computed = eval::evaluate(op, operands);
-  if (computed) {
-    OpBuilder builder(op->getContext());
-    OwningOpRef<TransposeOp> transpose = TransposeOp::create(
-        builder, op->getLoc(), type, result, permutation);
-    computed = eval::evaluate(*transpose, *computed);
+  RankedTensorType type = tensorType(op->getResult(0));
+  SmallVector<int64_t> inverse(permutation.size()), shape(inverse);
+  for (auto [i, from] : llvm::enumerate(permutation.asArrayRef())) {
+    inverse[from] = i;
+    shape[from] = type.getDimSize(i);
   }
-  result.setType(type);
-  return computed;
+  RankedTensorType plainType = type.clone(shape);
+  OpBuilder builder(op->getContext());
+  OwningOpRef<TransposeOp> back;
+  OwningOpRef<Operation *> plain = op->clone();
+  plain->getResult(0).setType(plainType);
+  if (auto conv = dyn_cast<ConvOp>(*plain); conv && conv.getResidual()) {
+    back = TransposeOp::create(builder, op->getLoc(), plainType,
+                               conv.getResidual(), inverse);
+    auto residual = eval::evaluate(*back, operands.back());
+    if (!residual)
+      return residual.takeError();
+    operands.back() = residual->front();
+    conv.getResidualMutable().assign(*back);
+  }
+  auto computed = eval::evaluate(*plain, operands);
+  if (!computed)
+    return computed.takeError();
+  OwningOpRef<TransposeOp> transpose = TransposeOp::create(
+      builder, op->getLoc(), type, plain->getResult(0), permutation);
+  return eval::evaluate(*transpose, *computed);
 }
 
 struct Fused {
@@ -103,8 +114,7 @@ Fused fuseAndRun(const std::vector<std::string> &inputs,
   auto local = llvm::cantFail(
       localize(findOp<StageOp>(*module), getMesh(findOp<ProgramOp>(*module))));
   llvm::SmallVector<HostTensor> globals;
-  for (auto [i, type] :
-       llvm::enumerate(local.program->getArgumentTypes()))
+  for (auto [i, type] : llvm::enumerate(local.program->getArgumentTypes()))
     globals.push_back(randomTensor(type, i + 1));
   auto noState = [](LoadOp) -> llvm::Expected<HostTensor> {
     return makeError(ExitCode::Internal, "no states");
@@ -154,7 +164,9 @@ Fused fuseAndRun(const std::vector<std::string> &inputs,
   return fused;
 }
 
-std::string f32(const std::string &shape) { return "tensor<" + shape + "xf32>"; }
+std::string f32(const std::string &shape) {
+  return "tensor<" + shape + "xf32>";
+}
 
 } // namespace
 
@@ -233,21 +245,21 @@ TEST(Fusion, NoCycleThroughWhatLeavesAKernel) {
 
 TEST(Fusion, CostlyValuesAreNotRepeated) {
   std::string small = f32("1x64"), t = f32("64x64");
-  Fused fused = fuseAndRun(
-      {small, t},
-      "%e = ax.unary erf %x0 : " + small + " -> " + small +
-          "\n%r = ax.binary mul %e, %x1 : " + small + ", " + t + " -> " + t,
-      t);
+  Fused fused = fuseAndRun({small, t},
+                           "%e = ax.unary erf %x0 : " + small + " -> " + small +
+                               "\n%r = ax.binary mul %e, %x1 : " + small +
+                               ", " + t + " -> " + t,
+                           t);
   EXPECT_EQ(fused.kernels, 2u);
 }
 
 TEST(Fusion, ActivationThatNoLibraryHas) {
   std::string t = f32("4x8"), w = f32("8x8");
-  Fused fused = fuseAndRun(
-      {t, w},
-      "%r = ax.linear %x0, %x1 residual %x0 : " + t +
-          " {activation = #ax<unary_kind sin>} : " + t + ", " + w + " -> " + t,
-      t);
+  Fused fused = fuseAndRun({t, w},
+                           "%r = ax.linear %x0, %x1 residual %x0 : " + t +
+                               " {activation = #ax<unary_kind sin>} : " + t +
+                               ", " + w + " -> " + t,
+                           t);
   EXPECT_EQ(fused.kernels, 1u);
   EXPECT_EQ(fused.others, std::vector<std::string>{"linear"});
 }
@@ -275,8 +287,10 @@ TEST(Fusion, ImagesKeepTheirChannelsLast) {
           "\n%b = ax.conv %m, %x2 residual %m : " + y + conv + y + ", " + v +
           " -> " + y + "\n%c = ax.binary add %b, %a : " + y + ", " + y +
           " -> " + y + "\n%d = ax.concat %c, %a dim 0 : " + y + ", " + y +
-          " -> " + f32("4x4x6x6") + "\n%e = ax.slice %d starts [1, 0, 0, 0] "
-          "steps [1, 1, 1, 1] : " + f32("4x4x6x6") + " -> " + y +
+          " -> " + f32("4x4x6x6") +
+          "\n%e = ax.slice %d starts [1, 0, 0, 0] "
+          "steps [1, 1, 1, 1] : " +
+          f32("4x4x6x6") + " -> " + y +
           "\n%f = ax.pool max %e kernel [2, 2] strides [2, 2] pads "
           "[0, 0, 0, 0] dilations [1, 1] ceil_extra [0, 0] : " +
           y + " -> " + p + "\n%r = ax.reduce sum %f dims [2, 3] : " + p +
@@ -328,14 +342,14 @@ TEST(Fusion, RandomBroadcastsThroughReshapes) {
       switch (pick(8)) {
       case 0: {
         std::string y = larges[pick(larges.size())];
-        larges.push_back(add("binary sub " + x + ", " + y + " : " + large +
-                                 ", " + large,
-                             large));
+        larges.push_back(
+            add("binary sub " + x + ", " + y + " : " + large + ", " + large,
+                large));
         break;
       }
       case 1: {
-        std::string y = larges.emplace_back(add(
-            "linear " + x + ", %x2 : " + large + ", " + weight, large));
+        std::string y = larges.emplace_back(
+            add("linear " + x + ", %x2 : " + large + ", " + weight, large));
         larges.push_back(add("unary tanh " + y + " : " + large, large));
         break;
       }
@@ -355,9 +369,9 @@ TEST(Fusion, RandomBroadcastsThroughReshapes) {
         smalls.push_back(
             {add("unary erf " + s + " : " + shapes[shape], shapes[shape]),
              shape});
-        std::string v = add("reshape " + smalls.back().first + " : " +
-                                shapes[shape],
-                            shapes[to]);
+        std::string v =
+            add("reshape " + smalls.back().first + " : " + shapes[shape],
+                shapes[to]);
         smalls.push_back({v, to});
         larges.push_back(add("binary max " + x + ", " + v + " : " + large +
                                  ", " + shapes[to],
@@ -368,9 +382,8 @@ TEST(Fusion, RandomBroadcastsThroughReshapes) {
     std::string sum = larges.back();
     // What a linear reads is in memory.
     for (size_t i = 1, e = larges.size(); i < e; i += 2)
-      larges.push_back(add("linear " + larges[i] + ", %x2 : " + large + ", " +
-                               weight,
-                           large));
+      larges.push_back(add(
+          "linear " + larges[i] + ", %x2 : " + large + ", " + weight, large));
     for (size_t i = larges.size() - 1; i-- > 0;)
       larges.push_back(sum = add("binary add " + sum + ", " + larges[i] +
                                      " : " + large + ", " + large,

@@ -25,10 +25,10 @@ static std::vector<std::string> commandsOf(const rt::Program &program,
                                            size_t stage = 0) {
   std::vector<std::string> names;
   for (const rt::Command &command : program.stages[stage].commands)
-    names.push_back(llvm::StringRef(rt::describe(
-                        program, program.stages[stage], command))
-                        .split(' ')
-                        .first.str());
+    names.push_back(
+        llvm::StringRef(rt::describe(program, program.stages[stage], command))
+            .split(' ')
+            .first.str());
   return names;
 }
 
@@ -39,8 +39,7 @@ TEST(Generate, MLPOnTwoRanks) {
   std::string h = "tensor<4x8xf32, #ax.layout<[{}, {col}]>>";
   std::string w1 = "tensor<6x8xf32, #ax.layout<[{}, {col}]>>";
   std::string w2 = "tensor<8x6xf32, #ax.layout<[{col}, {}]>>";
-  std::string p =
-      "tensor<4x6xf32, #ax.layout<[{}, {}], partial sum {col}>>";
+  std::string p = "tensor<4x6xf32, #ax.layout<[{}, {}], partial sum {col}>>";
   auto program = generated(planText(
       "[col = 2]", {x},
       "%w1 = ax.load @w1 : " + w1 + "\n%w2 = ax.load @w2 : " + w2 +
@@ -60,19 +59,48 @@ TEST(Generate, MLPOnTwoRanks) {
   EXPECT_EQ(program->stages[0].arenaBytes, 64 + 128);
 }
 
+TEST(Generate, ImagesKeepTheirChannelsLastThroughCollectives) {
+  // %a is gathered, and also the residual of a convolution. The kernel is for
+  // the result, which has its channels first.
+  std::string x = "tensor<1x8x4x4xf32>";
+  std::string y = "tensor<1x8x4x4xf32, #ax.layout<[{}, {col}, {}, {}]>>";
+  std::string w = "tensor<8x8x3x3xf32, #ax.layout<[{col}, {}, {}, {}]>>";
+  std::string state = w + " from \"w\" offset 0 length 2304\n";
+  std::string window = " strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] : ";
+  auto program = generated(planText(
+      "[col = 2]", {x},
+      "%w = ax.load @w : " + w + "\n%a = ax.conv %x0, %w" + window + x + ", " +
+          w + " -> " + y + "\n%g = ax.all_gather %a over {col} : " + y +
+          " -> " + x + "\n%r = ax.conv %g, %w residual %a : " + y + window + x +
+          ", " + w + " -> " + y,
+      y, "ax.state @w : " + state));
+  ASSERT_TRUE(program);
+  EXPECT_EQ(commandsOf(*program),
+            Names({"conv", "all_gather", "conv", "kernel"}));
+}
+
 TEST(Generate, StagesSendWhatOthersNeed) {
   std::string t = "tensor<6xf32, #ax.layout<[{micro}]>>";
   auto program = generated(
       "ax.plan @p version 1 {\nax.mesh [pipe = 2] in time [micro = 3]\n"
-      "ax.program @main(%a: " + t + ") -> " + t + " {\n"
-      "%0 = ax.stage @f0 on 0 (%x = %a : " + t + ") -> (" + t + ") {\n"
-      "%e = ax.unary exp %x : " + t + " -> " + t + "\nax.yield %e : " + t +
-      "\n}\n%1 = ax.transfer %0 from 0 to 1 slots 2 : " + t + "\n"
-      "%2 = ax.stage @f1 on 1 (%x = %1 : " + t + ", %y = %a : " + t +
-      ") -> (" + t + ") {\n%e = ax.binary add %x, %y : " + t + ", " + t +
-      " -> " + t + "\nax.yield %e : " + t + "\n}\n"
+      "ax.program @main(%a: " +
+      t + ") -> " + t +
+      " {\n"
+      "%0 = ax.stage @f0 on 0 (%x = %a : " +
+      t + ") -> (" + t +
+      ") {\n"
+      "%e = ax.unary exp %x : " +
+      t + " -> " + t + "\nax.yield %e : " + t +
+      "\n}\n%1 = ax.transfer %0 from 0 to 1 slots 2 : " + t +
+      "\n"
+      "%2 = ax.stage @f1 on 1 (%x = %1 : " +
+      t + ", %y = %a : " + t + ") -> (" + t +
+      ") {\n%e = ax.binary add %x, %y : " + t + ", " + t + " -> " + t +
+      "\nax.yield %e : " + t +
+      "\n}\n"
       "ax.schedule \"forward\" { stage 0: \"F0 F1 F2\", stage 1: \"F0 F1 F2\" "
-      "}\nax.return %2 : " + t + "\n}\n}");
+      "}\nax.return %2 : " +
+      t + "\n}\n}");
   ASSERT_TRUE(program);
   EXPECT_EQ(commandsOf(*program, 0), Names({"kernel", "send"}));
   EXPECT_EQ(commandsOf(*program, 1), Names({"recv", "kernel"}));
@@ -85,11 +113,14 @@ TEST(Generate, OutputsThatAreInputsOrTheSameValueAreCopied) {
   std::string t = "tensor<4xf32>";
   auto program = generated(
       "ax.plan @p version 1 {\nax.mesh [col = 1]\nax.program @main(%a: " + t +
-      ") -> (" + t + ", " + t + ", " + t + ") {\n"
-      "%0:2 = ax.stage @f on 0 (%x = %a : " + t + ") -> (" + t + ", " + t +
-      ") {\n%e = ax.unary exp %x : " + t + " -> " + t + "\nax.yield %e, %x : " +
-      t + ", " + t + "\n}\nax.schedule \"forward\" { stage 0: \"F0\" }\n"
-      "ax.return %0#0, %0#0, %0#1 : " + t + ", " + t + ", " + t + "\n}\n}");
+      ") -> (" + t + ", " + t + ", " + t +
+      ") {\n"
+      "%0:2 = ax.stage @f on 0 (%x = %a : " +
+      t + ") -> (" + t + ", " + t + ") {\n%e = ax.unary exp %x : " + t +
+      " -> " + t + "\nax.yield %e, %x : " + t + ", " + t +
+      "\n}\nax.schedule \"forward\" { stage 0: \"F0\" }\n"
+      "ax.return %0#0, %0#0, %0#1 : " +
+      t + ", " + t + ", " + t + "\n}\n}");
   ASSERT_TRUE(program);
   EXPECT_EQ(commandsOf(*program), Names({"kernel", "copy", "copy"}));
 }
