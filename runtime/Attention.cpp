@@ -73,10 +73,7 @@ private:
     const S *kTransposed, *values;
     int64_t kStride = keys, vStride = valueDepth;
     if (packKeys) {
-      for (int64_t t = 0; t < keys; ++t)
-        for (int64_t d = 0; d < depth; ++d)
-          scratch[d * keys + t] =
-              widen<S>(kSource[t * desc.k.strides[2] + d * desc.k.strides[3]]);
+      packTransposed(kSource, scratch);
       kTransposed = scratch;
       scratch += depth * keys;
     } else {
@@ -101,6 +98,16 @@ private:
                  scratch);
   }
 
+  void packTransposed(const T *source, S *to) const {
+    int64_t row = desc.k.strides[2], column = desc.k.strides[3];
+    if constexpr (std::is_same_v<T, float>)
+      if (column == 1)
+        return vectorKernels().transpose(source, row, to, keys, depth);
+    for (int64_t d = 0; d < depth; ++d)
+      for (int64_t t = 0; t < keys; ++t)
+        to[d * keys + t] = widen<S>(source[t * row + d * column]);
+  }
+
   /// Number of keys that query `row` may see.
   int64_t limit(int64_t row) const {
     if (!desc.causal)
@@ -115,10 +122,11 @@ private:
     S *query = scratch, *scores = query + blockRows * depth,
       *sums = scores + blockRows * keys;
     const T *source = at(q, desc.q, batch, head);
-    for (int64_t r = 0; r < rows; ++r)
+    for (int64_t r = 0; r < rows; ++r) {
+      const T *from = source + (first + r) * desc.q.strides[2];
       for (int64_t d = 0; d < depth; ++d)
-        query[r * depth + d] = widen<S>(
-            source[(first + r) * desc.q.strides[2] + d * desc.q.strides[3]]);
+        query[r * depth + d] = widen<S>(from[d * desc.q.strides[3]]);
+    }
     int64_t seen = limit(first + rows - 1);
     seen = std::min(keys, (seen + keyUnit - 1) / keyUnit * keyUnit);
     multiply(query, kTransposed, kStride, scores, rows, depth, seen);
@@ -128,9 +136,17 @@ private:
     multiply(scores, values, vStride, sums, rows, seen, valueDepth);
     T *to = at(out, desc.out, batch, head);
     for (int64_t r = 0; r < rows; ++r)
-      for (int64_t d = 0; d < valueDepth; ++d)
-        to[(first + r) * desc.out.strides[2] + d * desc.out.strides[3]] =
-            narrow<T>(sums[r * valueDepth + d] * factors[r]);
+      finishRow(sums + r * valueDepth, factors[r],
+                to + (first + r) * desc.out.strides[2]);
+  }
+
+  void finishRow(const S *sums, S factor, T *to) const {
+    int64_t step = desc.out.strides[3];
+    if constexpr (std::is_same_v<T, float>)
+      if (step == 1)
+        return vectorKernels().scaled(sums, to, valueDepth, factor);
+    for (int64_t d = 0; d < valueDepth; ++d)
+      to[d * step] = narrow<T>(sums[d] * factor);
   }
 
   /// Scores become exp(score - max); returns what the weighted sum of values is
@@ -146,8 +162,12 @@ private:
     S largest = maximum(row, count) * scale;
     std::fill(row + count, row + seen, S(0));
     if (count == 0 || largest == -std::numeric_limits<S>::infinity()) {
+      bool isEmpty = std::none_of(row, row + count,
+                                  [](S score) { return std::isnan(score); });
       std::fill_n(row, count, S(0));
-      return desc.emptyRowsZero ? S(0) : std::numeric_limits<S>::quiet_NaN();
+      return isEmpty && desc.emptyRowsZero
+                 ? S(0)
+                 : std::numeric_limits<S>::quiet_NaN();
     }
     return 1 / expSum(row, count, scale, largest);
   }
@@ -155,26 +175,39 @@ private:
   void prepareScores(S *row, int64_t count, int64_t batch, int64_t head,
                      int64_t query) const {
     S scale = static_cast<S>(desc.scale), cap = static_cast<S>(desc.softcap);
-    for (int64_t t = 0; t < count; ++t) {
-      row[t] *= scale;
-      if (cap > 0)
-        row[t] = cap * std::tanh(row[t] / cap);
+    if (cap > 0) {
+      for (int64_t t = 0; t < count; ++t)
+        row[t] = cap * std::tanh(row[t] * scale / cap);
+      scale = 1;
     }
-    if (!mask)
+    if (!mask) {
+      for (int64_t t = 0; t < count; ++t)
+        row[t] *= scale;
       return;
+    }
     int64_t offset = batch * desc.mask.strides[0] +
                      head * desc.mask.strides[1] + query * desc.mask.strides[2];
+    if (desc.mask.dtype == DType::Bool)
+      hide(row, count, scale, static_cast<const bool *>(mask) + offset);
+    else
+      add(row, count, scale, static_cast<const T *>(mask) + offset);
+  }
+  void hide(S *row, int64_t count, S scale, const bool *attend) const {
     int64_t step = desc.mask.strides[3];
-    if (desc.mask.dtype == DType::Bool) {
-      const auto *attend = static_cast<const bool *>(mask) + offset;
-      for (int64_t t = 0; t < count; ++t)
-        if (!attend[t * step])
-          row[t] = -std::numeric_limits<S>::infinity();
-    } else {
-      const T *added = static_cast<const T *>(mask) + offset;
-      for (int64_t t = 0; t < count; ++t)
-        row[t] += widen<S>(added[t * step]);
-    }
+    if constexpr (std::is_same_v<S, float>)
+      if (step == 1)
+        return vectorKernels().scaleWhere(row, count, scale, attend);
+    for (int64_t t = 0; t < count; ++t)
+      row[t] = attend[t * step] ? row[t] * scale
+                                : -std::numeric_limits<S>::infinity();
+  }
+  void add(S *row, int64_t count, S scale, const T *added) const {
+    int64_t step = desc.mask.strides[3];
+    if constexpr (std::is_same_v<T, float>)
+      if (step == 1)
+        return vectorKernels().scaleAdd(row, count, scale, added);
+    for (int64_t t = 0; t < count; ++t)
+      row[t] = row[t] * scale + widen<S>(added[t * step]);
   }
 
   static S maximum(const S *row, int64_t count) {

@@ -71,8 +71,17 @@ struct VectorKernels {
   /// x[i] = exp(scale x[i] - shift), and their sum. Results below the range of
   /// normal numbers become 0.
   float (*expSum)(float *x, int64_t count, float scale, float shift);
+  /// Of what is not NaN; NaN if nothing else is there.
   float (*maximum)(const float *x, int64_t count);
-  void (*scaleBy)(float *x, int64_t count, float factor);
+  /// to[i] = factor from[i]
+  void (*scaled)(const float *from, float *to, int64_t count, float factor);
+  /// x[i] = factor x[i] + added[i]
+  void (*scaleAdd)(float *x, int64_t count, float factor, const float *added);
+  /// x[i] = attend[i] ? factor x[i] : -infinity
+  void (*scaleWhere)(float *x, int64_t count, float factor, const bool *attend);
+  /// to[j rows + i] = from[i stride + j] for i < rows, j < columns
+  void (*transpose)(const float *from, int64_t stride, float *to, int64_t rows,
+                    int64_t columns);
   void (*f16ToF32)(const uint16_t *from, float *to, int64_t count);
   void (*f32ToF16)(const float *from, uint16_t *to, int64_t count);
   void (*bf16ToF32)(const uint16_t *from, float *to, int64_t count);
