@@ -45,8 +45,8 @@ bool ax::sameWithoutLayout(TypeRange lhs, TypeRange rhs) {
 }
 
 sharding::Mesh ax::getMesh(Operation *op) {
-  if (auto plan = isa<PlanOp>(op) ? cast<PlanOp>(op)
-                                  : op->getParentOfType<PlanOp>())
+  if (auto plan =
+          isa<PlanOp>(op) ? cast<PlanOp>(op) : op->getParentOfType<PlanOp>())
     return plan.getMesh();
   return {};
 }
@@ -91,9 +91,8 @@ static StringRef nameOf(Location loc) {
             return name;
         return StringRef();
       })
-      .Case<CallSiteLoc>([](CallSiteLoc call) {
-        return nameOf(call.getCallee());
-      })
+      .Case<CallSiteLoc>(
+          [](CallSiteLoc call) { return nameOf(call.getCallee()); })
       .Default([](auto) { return StringRef(); });
 }
 
@@ -101,4 +100,14 @@ StringRef ax::getNodeName(Operation *op) {
   if (auto node = op->getAttrOfType<StringAttr>("node"))
     return node.getValue();
   return nameOf(op->getLoc());
+}
+
+SmallVector<StringRef> ax::getNodeNames(Operation *op) {
+  SmallVector<StringRef> names{getNodeName(op)};
+  op->getLoc()->walk([&](Location inner) {
+    if (auto name = dyn_cast<NameLoc>(inner))
+      names.push_back(name.getName().getValue());
+    return WalkResult::advance();
+  });
+  return names;
 }

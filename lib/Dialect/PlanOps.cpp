@@ -15,12 +15,12 @@ static LogicalResult checkLayout(Operation *op, Type type, StringRef what) {
     return success();
   auto layout = dyn_cast<LayoutAttr>(tensor.getEncoding());
   if (!layout)
-    return op->emitOpError() << what << " has an encoding that is no layout: "
-                             << tensor.getEncoding();
+    return op->emitOpError()
+           << what
+           << " has an encoding that is no layout: " << tensor.getEncoding();
   sharding::Mesh mesh = getMesh(op);
-  if (auto fault = sharding::findFault(
-          layout.resolve(tensor.getShape(), mesh), tensor.getShape().vec(),
-          mesh))
+  if (auto fault = sharding::findFault(layout.resolve(tensor.getShape(), mesh),
+                                       tensor.getShape().vec(), mesh))
     return op->emitOpError() << what << " " << tensor << ": " << *fault;
   return success();
 }
@@ -70,9 +70,10 @@ void MeshOp::build(OpBuilder &builder, OperationState &state,
 
 sharding::Mesh MeshOp::getMesh() {
   std::vector<sharding::Axis> axes;
-  for (auto [i, name] : llvm::enumerate(getNames().getAsValueRange<StringAttr>()))
-    axes.push_back({name.str(), getSizes()[i],
-                    static_cast<int64_t>(i) >= getNumSpace()});
+  for (auto [i, name] :
+       llvm::enumerate(getNames().getAsValueRange<StringAttr>()))
+    axes.push_back(
+        {name.str(), getSizes()[i], static_cast<int64_t>(i) >= getNumSpace()});
   return sharding::Mesh(std::move(axes));
 }
 
@@ -112,7 +113,7 @@ void MeshOp::print(OpAsmPrinter &printer) {
   };
   printer << ' ';
   printAxes(axes.take_front(getNumSpace()));
-  if (static_cast<int64_t>(axes.size()) > getNumSpace()) {
+  if (axes.size() > getNumSpace()) {
     printer << " in time ";
     printAxes(axes.drop_front(getNumSpace()));
   }
@@ -122,8 +123,8 @@ void MeshOp::print(OpAsmPrinter &printer) {
 
 LogicalResult MeshOp::verify() {
   constexpr int64_t maxRanks = int64_t(1) << 24;
-  if (getNames().size() != getSizes().size() || getNumSpace() < 0 ||
-      getNumSpace() > static_cast<int64_t>(getSizes().size()))
+  if (getNames().size() != getSizes().size() ||
+      getNumSpace() > getSizes().size())
     return emitOpError("needs one size per axis");
   std::set<std::string> seen;
   int64_t total = 1;
@@ -132,9 +133,8 @@ LogicalResult MeshOp::verify() {
     if (!seen.insert(axis.name).second)
       return emitOpError("has two axes named '") << axis.name << "'";
     if (axis.size < 1 || axis.size > maxRanks)
-      return emitOpError("axis '")
-             << axis.name << "' has size " << axis.size << "; 1 .. " << maxRanks
-             << " is possible";
+      return emitOpError("axis '") << axis.name << "' has size " << axis.size
+                                   << "; 1 .. " << maxRanks << " is possible";
     total *= axis.size;
     if (total > maxRanks)
       return emitOpError("has more than ") << maxRanks << " ranks and slices";
@@ -150,19 +150,18 @@ LogicalResult StateOp::verify() {
   auto type = dyn_cast<RankedTensorType>(getType());
   if (!type || !type.hasStaticShape())
     return emitOpError("must be a tensor of static shape, got ") << getType();
-  unsigned bits = type.getElementType().isInteger(1)
-                      ? 8
-                      : type.getElementType().isIntOrFloat()
-                            ? type.getElementTypeBitWidth()
-                            : 0;
+  unsigned bits = type.getElementType().isInteger(1) ? 8
+                  : type.getElementType().isIntOrFloat()
+                      ? type.getElementTypeBitWidth()
+                      : 0;
   llvm::APInt bytes(128, bits / 8);
   for (int64_t size : type.getShape())
     bytes *= llvm::APInt(128, size);
-  if (bits == 0 || getOffset() < 0 || getLength() < 0 ||
-      bytes != llvm::APInt(128, getLength()))
-    return emitOpError("of type ")
-           << type << " does not have " << getLength() << " bytes at offset "
-           << getOffset();
+  int64_t offset = getOffset(), length = getLength();
+  if (bits == 0 || offset < 0 || length < 0 ||
+      bytes != llvm::APInt(128, length))
+    return emitOpError("of type ") << type << " does not have " << length
+                                   << " bytes at offset " << offset;
   return checkLayout(*this, type, "state");
 }
 
@@ -171,9 +170,8 @@ LogicalResult LoadOp::verifySymbolUses(SymbolTableCollection &tables) {
   if (!state)
     return emitOpError("there is no state ") << getStateAttr();
   if (state.getType() != getType())
-    return emitOpError("gives ")
-           << getType() << ", the state " << getStateAttr() << " is "
-           << state.getType();
+    return emitOpError("gives ") << getType() << ", the state "
+                                 << getStateAttr() << " is " << state.getType();
   return success();
 }
 
@@ -181,9 +179,8 @@ LogicalResult LoadOp::verifySymbolUses(SymbolTableCollection &tables) {
 // ProgramOp
 //===----------------------------------------------------------------------===//
 
-void ProgramOp::build(OpBuilder &builder, OperationState &state,
-                      StringRef name, FunctionType type,
-                      ArrayRef<StringAttr> argNames,
+void ProgramOp::build(OpBuilder &builder, OperationState &state, StringRef name,
+                      FunctionType type, ArrayRef<StringAttr> argNames,
                       ArrayRef<StringAttr> resultNames) {
   auto namesToAttrs = [&](ArrayRef<StringAttr> names) -> ArrayAttr {
     if (names.empty())
@@ -206,10 +203,9 @@ void ProgramOp::build(OpBuilder &builder, OperationState &state,
 }
 
 ParseResult ProgramOp::parse(OpAsmParser &parser, OperationState &result) {
-  auto buildType = [](Builder &builder, ArrayRef<Type> inputs,
-                      ArrayRef<Type> results,
-                      function_interface_impl::VariadicFlag,
-                      std::string &) -> Type {
+  auto buildType =
+      [](Builder &builder, ArrayRef<Type> inputs, ArrayRef<Type> results,
+         function_interface_impl::VariadicFlag, std::string &) -> Type {
     return builder.getFunctionType(inputs, results);
   };
   return function_interface_impl::parseFunctionOp(
@@ -231,7 +227,9 @@ static StringRef nameIn(Attribute dictionary) {
   return {};
 }
 
-StringRef ProgramOp::getArgName(unsigned i) { return nameIn(getArgAttrDict(i)); }
+StringRef ProgramOp::getArgName(unsigned i) {
+  return nameIn(getArgAttrDict(i));
+}
 
 StringRef ProgramOp::getResultName(unsigned i) {
   return nameIn(getResultAttrDict(i));

@@ -211,14 +211,18 @@ mlir::Location GraphImporter::locationOf(const NodeProto &proto) {
     name = proto.output(0);
   if (name.empty())
     name = proto.op_type();
-  auto nameAttr = mlir::StringAttr::get(context, name);
-  if (proto.output_size())
-    if (auto scope = model.scopes.find(proto.output(0));
-        scope != model.scopes.end())
-      return mlir::NameLoc::get(
-          nameAttr,
-          mlir::NameLoc::get(mlir::StringAttr::get(context, scope->second)));
-  return mlir::NameLoc::get(nameAttr);
+  auto named = [&](const llvm::Twine &text, auto... child) {
+    return mlir::NameLoc::get(mlir::StringAttr::get(context, text), child...);
+  };
+  mlir::Location node = named(name);
+  if (!proto.output_size())
+    return node;
+  auto scope = model.scopes.find(proto.output(0));
+  if (scope == model.scopes.end())
+    return node;
+  // `encoder.fc1/node_linear_3`: users know the module, viewers show the node.
+  return named(scope->second + "/" + name,
+               mlir::Location(named(scope->second, node)));
 }
 
 bool GraphImporter::countNode() {

@@ -9,15 +9,6 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::sharding;
 
-/// Every name in a location: node, scope, what it was inlined from.
-static void namesIn(Location loc, SmallVectorImpl<StringRef> &names) {
-  loc->walk([&](Location inner) {
-    if (auto name = dyn_cast<NameLoc>(inner))
-      names.push_back(name.getName().getValue());
-    return WalkResult::advance();
-  });
-}
-
 namespace {
 
 class UserPinAdder {
@@ -62,10 +53,9 @@ llvm::Error UserPinAdder::pinContraction(const WeightOp &weight,
   int asked = layout == "colwise" ? weight.n : weight.k;
   const RuleFactor &factor = graph.rule(weight.op).factors[asked];
   if (layout != "replicate" && factor.size < numParts(split))
-    return makeError(ExitCode::Usage,
-                     cause + ": " + Twine(factor.size) +
-                         " features cannot be split " +
-                         Twine(numParts(split)) + " ways");
+    return makeError(ExitCode::Usage, cause + ": " + Twine(factor.size) +
+                                          " features cannot be split " +
+                                          Twine(numParts(split)) + " ways");
   for (int f : {weight.k, weight.n})
     pinFactor(weight.op, f,
               layout != "replicate" && f == asked ? split : SubAxes());
@@ -76,9 +66,8 @@ llvm::Error UserPinAdder::pinTensor(int tensor, StringRef text) {
   const GraphTensor &value = graph.graph.tensors[tensor];
   Layout layout = Layout::replicated(value.shape);
   if (text != "replicate") {
-    ParsedLayout parsed =
-        parseLayout(std::string_view(text.data(), text.size()), value.shape,
-                    mesh);
+    ParsedLayout parsed = parseLayout(
+        std::string_view(text.data(), text.size()), value.shape, mesh);
     if (!parsed.layout)
       return makeError(ExitCode::Usage, cause + ": " + parsed.fault);
     layout = *parsed.layout;
@@ -101,11 +90,8 @@ llvm::Error UserPinAdder::add(const ShardPin &asked) {
                      cause + ": " + llvm::toString(glob.takeError()));
   bool found = false;
   for (const WeightOp &weight : weightOps) {
-    SmallVector<StringRef> names;
-    Operation *op = graph.ops[weight.op];
-    names.push_back(getNodeName(op));
-    namesIn(op->getLoc(), names);
-    if (llvm::none_of(names, [&](StringRef n) { return glob->match(n); }))
+    if (llvm::none_of(getNodeNames(graph.ops[weight.op]),
+                      [&](StringRef name) { return glob->match(name); }))
       continue;
     found = true;
     if (llvm::Error error = pinContraction(weight, asked.layout))

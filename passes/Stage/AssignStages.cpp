@@ -8,7 +8,6 @@
 #include "ax/Cost/StageCost.h"
 #include "ax/Passes/Passes.h"
 
-
 #include <limits>
 
 namespace ax {
@@ -117,7 +116,7 @@ FailureOr<SmallVector<size_t>> AssignStages::namedCuts(ProgramOp program,
   for (const std::string &name : cut) {
     size_t end = 0;
     for (auto [i, op] : llvm::enumerate(ops))
-      if (getNodeName(op) == name)
+      if (llvm::is_contained(getNodeNames(op), name))
         end = i + 1;
     if (end == 0)
       return program.emitError("has no node named '")

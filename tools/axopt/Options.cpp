@@ -14,9 +14,8 @@ using namespace ax;
 namespace cl = llvm::cl;
 
 llvm::ArrayRef<llvm::StringRef> ax::phaseNames() {
-  static const llvm::StringRef names[] = {"import", "normalize", "raise",
-                                          "stage",  "shard",     "optimize",
-                                          "pipeline"};
+  static const llvm::StringRef names[] = {
+      "import", "normalize", "raise", "stage", "shard", "optimize", "pipeline"};
   return names;
 }
 
@@ -27,12 +26,12 @@ struct Flags {
   cl::opt<std::string> input{cl::Positional, cl::Required,
                              cl::desc("MODEL.onnx | PLAN.mlir"),
                              cl::cat(category)};
-  cl::opt<std::string> output{"o", cl::desc("Where the plan goes (- : standard output)"),
-                              cl::value_desc("FILE"), cl::init("-"),
-                              cl::cat(category)};
-  cl::opt<std::string> tp{
-      "tp", cl::desc("Tensor parallel: T, or ROWSxCOLUMNSxDEPTH"),
-      cl::value_desc("T|RxCxZ"), cl::cat(category)};
+  cl::opt<std::string> output{
+      "o", cl::desc("Where the plan goes (- : standard output)"),
+      cl::value_desc("FILE"), cl::init("-"), cl::cat(category)};
+  cl::opt<std::string> tp{"tp",
+                          cl::desc("Tensor parallel: T, or ROWSxCOLUMNSxDEPTH"),
+                          cl::value_desc("T|RxCxZ"), cl::cat(category)};
   cl::opt<int64_t> dp{"dp", cl::desc("Data parallel: batch split D ways"),
                       cl::value_desc("D"), cl::cat(category)};
   cl::opt<int64_t> pp{"pp", cl::desc("Pipeline stages"), cl::value_desc("P"),
@@ -59,9 +58,9 @@ struct Flags {
       cl::desc("Layout of a layer or tensor: colwise, rowwise, replicate, or "
                "the text of a layout"),
       cl::value_desc("PATTERN=LAYOUT"), cl::cat(category)};
-  cl::list<std::string> cut{"cut",
-                            cl::desc("End a pipeline stage after this node"),
-                            cl::value_desc("NODE"), cl::cat(category)};
+  cl::list<std::string> cut{
+      "cut", cl::desc("End a pipeline stage after this node or module"),
+      cl::value_desc("NODE"), cl::cat(category)};
   cl::opt<std::string> strategy{"strategy",
                                 cl::desc("Read all the above from a YAML file; "
                                          "flags beside it win"),
@@ -73,10 +72,9 @@ struct Flags {
                             cl::value_desc("NAME=N"), cl::cat(category)};
   cl::list<std::string> shape{"shape", cl::desc("Shape of an input: x=8x128"),
                               cl::value_desc("INPUT=SHAPE"), cl::cat(category)};
-  cl::list<std::string> constant{"const",
-                                 cl::desc("An input with a fixed value"),
-                                 cl::value_desc("INPUT=FILE.npy"),
-                                 cl::cat(category)};
+  cl::list<std::string> constant{
+      "const", cl::desc("An input with a fixed value"),
+      cl::value_desc("INPUT=FILE.npy"), cl::cat(category)};
   cl::opt<std::string> testData{
       "test-data",
       cl::desc("Take the shapes of inputs from an ONNX test-case folder"),
@@ -93,7 +91,9 @@ struct Flags {
       cl::values(clEnumValN(Explain::Text, "", "as text"),
                  clEnumValN(Explain::Text, "text", "as text"),
                  clEnumValN(Explain::JSON, "json", "as JSON")),
-      cl::init(Explain::No), cl::ValueOptional, cl::cat(category)};
+      cl::init(Explain::No),
+      cl::ValueOptional,
+      cl::cat(category)};
   cl::opt<std::string> report{
       "report", cl::desc("JSON of what every rank holds and does"),
       cl::value_desc("FILE"), cl::cat(category)};
