@@ -305,14 +305,16 @@ Value Emitter::pullDynamicSlice(DynamicSliceOp op,
   ArrayRef<int64_t> shape = tensorType(op.getOperand()).getShape();
   Indices own;
   SmallVector<Bound> bounds;
-  // Far beyond any tensor, and sums with it do not wrap.
-  constexpr int64_t far = int64_t(1) << 56;
+  ArrayRef<int64_t> window = tensorType(op.getResult()).getShape();
   for (auto [d, start] : llvm::enumerate(op.getStarts())) {
+    // A window beyond either end holds nothing, however far. A tight range:
+    // index arithmetic multiplies it by strides, which must not wrap.
+    int64_t low = -window[d], high = shape[d];
     Value first =
         emitCast(b, pull(start, {}), elementType(start), b.getI64Type());
-    first = arith::MaxSIOp::create(b, loc, first, number(-far));
-    first = arith::MinSIOp::create(b, loc, first, number(far));
-    IndexExpr index = indices[d] + space->addOpaque(first, -far, far);
+    first = arith::MaxSIOp::create(b, loc, first, number(low));
+    first = arith::MinSIOp::create(b, loc, first, number(high));
+    IndexExpr index = indices[d] + space->addOpaque(first, low, high);
     bounds.push_back({index, 0, shape[d]});
     own.push_back(index);
   }

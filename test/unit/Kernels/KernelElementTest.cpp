@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <gtest/gtest.h>
+#include <limits>
 
 namespace ax::codegen {
 namespace {
@@ -237,6 +238,20 @@ TEST(KernelElement, DynamicSlice) {
          {{"%r", "4x5xf32"}}},
         {{1, HostTensor::scalar<int64_t>(start)},
          {2, HostTensor::scalar<int64_t>(0)}});
+}
+
+/// A bias is found through the window's start, a reshape and a remainder.
+TEST(KernelElement, DynamicSliceOfSum) {
+  for (int64_t start : {std::numeric_limits<int64_t>::min(), int64_t(0),
+                        int64_t(2), std::numeric_limits<int64_t>::max()})
+    check(
+        {{"2x4x288xf32", "288xf32", "i64", "i64"},
+         R"(%s = ax.binary add %a, %b : tensor<2x4x288xf32>, tensor<288xf32> -> tensor<2x4x288xf32>
+%h = ax.reshape %s : tensor<2x4x288xf32> -> tensor<2x4x3x3x32xf32>
+%r = ax.dynamic_slice %h[%d, %d, %d, %c, %d] : tensor<2x4x3x3x32xf32>, tensor<i64>, tensor<i64>, tensor<i64>, tensor<i64>, tensor<i64> -> tensor<2x4x3x2x32xf32>)",
+         {{"%r", "2x4x3x2x32xf32"}}},
+        {{2, HostTensor::scalar<int64_t>(start)},
+         {3, HostTensor::scalar<int64_t>(0)}});
 }
 
 TEST(KernelElement, Pool) {
