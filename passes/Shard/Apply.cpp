@@ -40,8 +40,8 @@ static Value createStep(OpBuilder &builder, Location loc, const Step &step,
 /// travel; the rest to the stage that uses the result.
 static Attribute stageOf(const Step &step, Operation *producer,
                          Operation *user) {
-  bool early = step.kind == StepKind::AllReduce ||
-               step.kind == StepKind::ReduceScatter;
+  bool early =
+      step.kind == StepKind::AllReduce || step.kind == StepKind::ReduceScatter;
   Operation *op = early && producer ? producer : user;
   if (Attribute stage = op ? op->getAttr("stage") : Attribute())
     return stage;
@@ -93,10 +93,11 @@ LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
     value = part;
   }
 
+  const SmallVector<Value> returned(output.getOperands());
   std::vector<Value> results;
   for (const Reshard &reshard : found.reshards) {
-    Value value = reshard.source < 0 ? produced[reshard.tensor]
-                                     : results[reshard.source];
+    Value value =
+        reshard.source < 0 ? produced[reshard.tensor] : results[reshard.source];
     Operation *producer = graph.values[reshard.tensor].getDefiningOp();
     // Shared results start others, so the place is before whatever uses come.
     Operation *first = output;
@@ -126,8 +127,7 @@ LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
           step.axes, [&](const SubAxis &axis) { return mesh.isInTime(axis); });
       if (inTime && step.kind != StepKind::AllSlice)
         return first->emitError()
-               << "needs all of the batch at once ("
-               << toString(step.kind)
+               << "needs all of the batch at once (" << toString(step.kind)
                << " in time): run this model with --micro-batches=1";
       value = createStep(builder, loc, step, value, mesh, because);
       Operation *made = value.getDefiningOp();
@@ -139,8 +139,12 @@ LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
     }
     results.push_back(value);
     for (const Use &use : reshard.uses) {
-      Operation *user = use.op < 0 ? output.getOperation() : graph.ops[use.op];
-      user->setOperand(use.operand, value);
+      if (use.op >= 0)
+        graph.ops[use.op]->setOperand(use.operand, value);
+      else
+        for (auto [i, operand] : llvm::enumerate(returned))
+          if (operand == produced[reshard.tensor])
+            output.setOperand(i, value);
     }
   }
 
