@@ -71,7 +71,7 @@ public:
 
   void run() {
     runStages();
-    if (placeUntold())
+    while (placeUntold())
       runStages();
   }
 
@@ -255,16 +255,27 @@ bool Spreader::tensorHalf(PinLevel least) {
   return changed;
 }
 
-/// Pins whose place no neighbour told take their own.
+/// Of the pins whose place no neighbour told, those of the smallest factors
+/// take their own: what a slice or concat connects them with is a multiple of
+/// them, and follows (a fused gate and up the layer after them: 2 * n{col}).
 bool Spreader::placeUntold() {
-  bool changed = false;
+  int64_t smallest = 0;
+  std::vector<Split *> untold;
   for (int op : state.order)
-    for (Split &split : state.factors[op])
-      if (split.waits() && !split.elseWhole && !split.dim.isSplit()) {
-        split.dim = split.ifUntold;
-        changed = true;
+    for (Split &split : state.factors[op]) {
+      if (!split.waits() || split.elseWhole || split.dim.isSplit())
+        continue;
+      int64_t size = split.ifUntold.size();
+      if (untold.empty() || size < smallest) {
+        smallest = size;
+        untold.clear();
       }
-  return changed;
+      if (size == smallest)
+        untold.push_back(&split);
+    }
+  for (Split *split : untold)
+    split->dim = split->ifUntold;
+  return !untold.empty();
 }
 
 void Spreader::toFixedPoint(PinLevel least, OpClass upTo) {
