@@ -44,6 +44,46 @@ public:
 
   Value result() const { return keep ? keep : addend; }
 
+  /// `tensor`, which broadcasts to scores of `scoresShape`, for scores of
+  /// [batch, heads, S, T]; null when the leading dimensions do not correspond.
+  Value toFourDims(Value tensor, ArrayRef<int64_t> scoresShape) {
+    SmallVector<int64_t> own(shapeOf(tensor)), shape(scoresShape);
+    if (own.size() > shape.size())
+      return {};
+    own.insert(own.begin(), shape.size() - own.size(), 1);
+    tensor = reshapeTo(rewriter, loc, tensor, own);
+    if (match.groupIsMinor) {
+      SmallVector<int64_t> permutation = llvm::to_vector(
+          llvm::seq<int64_t>(static_cast<int64_t>(shape.size())));
+      size_t rows = shape.size() - 3;
+      for (auto *list : {&permutation, &own, &shape})
+        std::swap((*list)[rows], (*list)[rows + 1]);
+      tensor = transposeTo(rewriter, loc, tensor, permutation);
+    }
+    ArrayRef<int64_t> leading = ArrayRef(shape).drop_back(2);
+    std::optional<DimGroups> groups = matchDims(leading, heads);
+    if (!groups)
+      return {};
+    SmallVector<int64_t> full(own), result;
+    int64_t begin = 0, next = 0;
+    for (auto [end, headsEnd] : *groups) {
+      bool varies = false;
+      for (int64_t dim = begin; dim < end; ++dim)
+        varies |= own[dim] != 1;
+      for (int64_t dim = begin; dim < end && varies; ++dim)
+        full[dim] = leading[dim];
+      for (; next < headsEnd; ++next)
+        result.push_back(varies ? heads[next] : 1);
+      begin = end;
+    }
+    result.append(own.end() - 2, own.end());
+    if (own != full)
+      tensor = BroadcastOp::create(
+          rewriter, loc, RankedTensorType::get(full, elementType(tensor)),
+          tensor);
+    return reshapeTo(rewriter, loc, tensor, result);
+  }
+
 private:
   LogicalResult takeAddend(const MaskStep &step) {
     Value tensor = toFourDims(step.tensor, step.shape);
@@ -67,7 +107,13 @@ private:
   }
 
   LogicalResult takeSelect(const MaskStep &step) {
-    Value stays = toFourDims(step.tensor, step.shape);
+    Value condition = step.tensor;
+    if (!elementType(condition).isInteger(1))
+      condition = CastOp::create(
+          rewriter, loc,
+          RankedTensorType::get(shapeOf(condition), rewriter.getI1Type()),
+          condition);
+    Value stays = toFourDims(condition, step.shape);
     if (!stays || step.factor <= 0)
       return failure();
     if (!step.staysWhere)
@@ -77,7 +123,7 @@ private:
     bool alone = match.masks.size() == 1;
     if (fill == -INFINITY ||
         (alone && fill < -1e3 &&
-         known.keepsEveryRow(step.tensor, step.staysWhere))) {
+         known.keepsEveryRow(condition, step.staysWhere))) {
       if (addend)
         addend = SelectOp::create(rewriter, loc, stays, addend,
                                   scalar(elementType(addend), -INFINITY));
@@ -117,38 +163,6 @@ private:
     addend = SelectOp::create(rewriter, loc, keep, scalar(type, 0),
                               scalar(type, -INFINITY));
     keep = {};
-  }
-
-  /// `tensor`, which broadcasts to scores of `shape`, for scores of [batch,
-  /// heads, S, T]; null when the leading dimensions do not correspond.
-  Value toFourDims(Value tensor, ArrayRef<int64_t> shape) {
-    SmallVector<int64_t> own(shapeOf(tensor));
-    if (own.size() > shape.size())
-      return {};
-    own.insert(own.begin(), shape.size() - own.size(), 1);
-    ArrayRef<int64_t> leading = shape.drop_back(2);
-    std::optional<DimGroups> groups = matchDims(leading, heads);
-    if (!groups)
-      return {};
-    SmallVector<int64_t> full(own), result;
-    int64_t begin = 0, next = 0;
-    for (auto [end, headsEnd] : *groups) {
-      bool varies = false;
-      for (int64_t dim = begin; dim < end; ++dim)
-        varies |= own[dim] != 1;
-      for (int64_t dim = begin; dim < end && varies; ++dim)
-        full[dim] = leading[dim];
-      for (; next < headsEnd; ++next)
-        result.push_back(varies ? heads[next] : 1);
-      begin = end;
-    }
-    result.append(own.end() - 2, own.end());
-    tensor = reshapeTo(rewriter, loc, tensor, own);
-    if (own != full)
-      tensor = BroadcastOp::create(
-          rewriter, loc, RankedTensorType::get(full, elementType(tensor)),
-          tensor);
-    return reshapeTo(rewriter, loc, tensor, result);
   }
 
   RewriterBase &rewriter;
@@ -279,6 +293,13 @@ void ax::dropKnownMasks(Operation *root, KnownMasks &known) {
     if (kind == KnownMasks::Causal)
       op.setCausal(true);
   });
+}
+
+Value ax::buildRowScale(RewriterBase &rewriter, Location loc,
+                        const AttentionMatch &match, int64_t batch,
+                        int64_t heads, KnownMasks &known) {
+  return MaskBuilder(rewriter, loc, match, batch, heads, known)
+      .toFourDims(match.rowScale, match.rowScaleShape);
 }
 
 FailureOr<Value> ax::buildMask(RewriterBase &rewriter, Location loc,

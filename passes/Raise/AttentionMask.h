@@ -34,6 +34,12 @@ mlir::FailureOr<mlir::Value> buildMask(mlir::RewriterBase &rewriter,
                                        int64_t batch, int64_t heads,
                                        KnownMasks &known);
 
+/// The scale of rows, for scores [batch, heads, S, T]; null when its leading
+/// dimensions do not correspond.
+mlir::Value buildRowScale(mlir::RewriterBase &rewriter, mlir::Location loc,
+                          const AttentionMatch &match, int64_t batch,
+                          int64_t heads, KnownMasks &known);
+
 /// Masks known to be causal become the attribute, those known to mask nothing
 /// are dropped.
 void dropKnownMasks(mlir::Operation *root, KnownMasks &known);

@@ -19,7 +19,7 @@ struct AttentionOperand {
 struct MaskStep {
   enum Kind { Add, Subtract, Select, ClampBelow };
   Kind kind;
-  /// Addend, or condition; null for ClampBelow.
+  /// Addend, or condition (of a type where 0 is false); null for ClampBelow.
   mlir::Value tensor;
   /// Select: scores stay where the condition is this, and are `number`
   /// elsewhere. ClampBelow: the bound.
@@ -33,11 +33,24 @@ struct MaskStep {
 
 struct AttentionMatch {
   AttentionOperand q, k, v;
-  /// Shape of the product q k^T: leading..., S, T.
+  /// How many query heads share a key/value head that is not repeated for them:
+  /// the last of the leading dimensions of q and of the scores, but not of k
+  /// and v.
+  std::optional<int64_t> group;
+  /// Rows of q and of the product q k^T that the program takes apart only for
+  /// the scores: the sizes of both parts.
+  llvm::SmallVector<int64_t> rowParts;
+  /// The scores are [leading..., S, group, T] where they are masked.
+  bool groupIsMinor = false;
+  /// Shape of the product q k^T.
   llvm::SmallVector<int64_t> scoresShape;
   /// Every shape that the scores have on the way, from the last to the first.
   llvm::SmallVector<llvm::SmallVector<int64_t>> shapes;
   double scale = 1;
+  /// A factor of the scores that differs between heads or rows; it broadcasts
+  /// to `rowScaleShape`: leading..., S, 1.
+  mlir::Value rowScale;
+  llvm::SmallVector<int64_t> rowScaleShape;
   std::optional<double> softcap;
   /// From the scores outwards.
   llvm::SmallVector<MaskStep> masks;

@@ -74,6 +74,14 @@ std::optional<Heads> findMerged(const AttentionOperand &side) {
 /// Batch and heads from the leading dimensions: two where the program has two
 /// anywhere on the way, also before a reshape that merged them.
 Heads findHeads(const AttentionMatch &match) {
+  if (match.group) {
+    ArrayRef<int64_t> shared =
+        ArrayRef(match.scoresShape).take_front(match.k.leading.size());
+    if (shared.size() < 2)
+      return {ShapedType::getNumElements(shared), *match.group};
+    return {ShapedType::getNumElements(shared.drop_back()),
+            shared.back() * *match.group};
+  }
   ArrayRef<int64_t> leading = ArrayRef(match.scoresShape).drop_back(2);
   if (leading.size() == 2)
     return {leading[0], leading[1]};
@@ -87,6 +95,21 @@ Heads findHeads(const AttentionMatch &match) {
   if (leading.size() < 2)
     return {ShapedType::getNumElements(leading), 1};
   return {ShapedType::getNumElements(leading.drop_back()), leading.back()};
+}
+
+/// Takes the rows apart into positions and heads that share keys.
+void splitRows(RewriterBase &rewriter, AttentionMatch &match) {
+  AttentionOperand &q = match.q;
+  SmallVector<int64_t> shape(shapeOf(q.value));
+  int64_t rows = q.rows;
+  shape[rows] = match.rowParts[0];
+  shape.insert(shape.begin() + rows + 1, match.rowParts[1]);
+  q.value = reshapeTo(rewriter, q.value.getLoc(), q.value, shape);
+  for (int64_t &dim : q.leading)
+    dim += dim > rows;
+  q.columns += q.columns > rows;
+  q.rows = rows + !match.groupIsMinor;
+  q.leading.push_back(rows + match.groupIsMinor);
 }
 
 /// The operand as [batch, heads, rows, columns].
@@ -188,6 +211,8 @@ void raiseProduct(DotOp op, KnownMasks &known, RewriterBase &rewriter) {
       elementType(match->v.value) != type)
     return;
   rewriter.setInsertionPoint(op);
+  if (!match->rowParts.empty())
+    splitRows(rewriter, *match);
   match->scale *= strip(rewriter, match->q);
   match->scale *= strip(rewriter, match->k);
   Heads heads = findHeads(*match);
@@ -198,11 +223,22 @@ void raiseProduct(DotOp op, KnownMasks &known, RewriterBase &rewriter) {
     return;
 
   Value q = toFourDims(rewriter, loc, match->q, heads);
-  Value k = withoutRepeats(rewriter, loc, match->k, heads);
-  Value v = withoutRepeats(rewriter, loc, match->v, heads);
+  if (match->rowScale) {
+    Value scale =
+        buildRowScale(rewriter, loc, *match, heads.batch, heads.heads, known);
+    if (!scale || elementType(scale) != type)
+      return;
+    q = BinaryOp::create(rewriter, loc, BinaryKind::mul, q, scale);
+  }
+  Value k, v;
+  if (!match->group) {
+    k = withoutRepeats(rewriter, loc, match->k, heads);
+    v = withoutRepeats(rewriter, loc, match->v, heads);
+  }
   if (!k || !v || shapeOf(k)[1] != shapeOf(v)[1]) {
-    k = toFourDims(rewriter, loc, match->k, heads);
-    v = toFourDims(rewriter, loc, match->v, heads);
+    Heads shared = {heads.batch, heads.heads / match->group.value_or(1)};
+    k = toFourDims(rewriter, loc, match->k, shared);
+    v = toFourDims(rewriter, loc, match->v, shared);
   }
   Value result = AttentionOp::create(
       rewriter, loc, q, k, v, *mask, rewriter.getF64FloatAttr(match->scale),
@@ -218,12 +254,19 @@ void raiseProduct(DotOp op, KnownMasks &known, RewriterBase &rewriter) {
   shape.resize(numLeading);
   for (auto [i, dim] : llvm::enumerate(match->resultOrder))
     shape[dim] = outShape[i];
-  llvm::append_range(shape, outShape.take_back(2));
-  result = reshapeTo(rewriter, loc, result, shape);
   SmallVector<int64_t> permutation = match->resultOrder;
+  if (match->group) {
+    shape.push_back(*match->group);
+    permutation.push_back(numLeading++);
+  }
+  llvm::append_range(shape, shapeOf(result).take_back(2));
+  result = reshapeTo(rewriter, loc, result, shape);
   permutation.push_back(numLeading);
   permutation.push_back(numLeading + 1);
-  rewriter.replaceOp(op, transposeTo(rewriter, loc, result, permutation));
+  if (match->groupIsMinor)
+    std::swap(permutation[numLeading - 1], permutation[numLeading]);
+  result = transposeTo(rewriter, loc, result, permutation);
+  rewriter.replaceOp(op, reshapeTo(rewriter, loc, result, outShape));
 }
 
 struct RaiseAttention : ax::impl::RaiseAttentionBase<RaiseAttention> {

@@ -127,4 +127,76 @@ ax.program @half(%q: tensor<2x2x3x4xf16>, %k: tensor<2x2x3x4xf16>, %v: tensor<2x
   %6 = ax.dot %5, %v batch [0, 1] x [0, 1] contract [3] x [2] : tensor<2x2x3x3xf16>, tensor<2x2x3x4xf16> -> tensor<2x2x3x4xf16>
   ax.return %6 : tensor<2x2x3x4xf16>
 }
+
+// Queries in groups that share a key, as einsum writes them: positions outside
+// the group in q, inside it in the scores.
+// CHECK-LABEL: ax.program @grouped
+// CHECK: %[[Q:.*]] = ax.transpose %arg0 [0, 2, 3, 1, 4] : tensor<2x3x2x5x4xf32>
+// CHECK: %[[H:.*]] = ax.reshape %[[Q]] : tensor<2x2x5x3x4xf32> -> tensor<2x10x3x4xf32>
+// CHECK: ax.attention %[[H]], %{{.*}}, %{{.*}} scale 5.000000e-01 {causal} : tensor<2x10x3x4xf32>, tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32>
+// CHECK-NOT: ax.dot
+ax.program @grouped(%q: tensor<2x3x2x5x4xf32>, %k: tensor<2x3x2x4xf32>, %v: tensor<2x3x2x4xf32>) -> tensor<2x3x2x5x4xf32> {
+  %half = ax.constant dense<0.5> : tensor<f32> -> tensor<f32>
+  %low = ax.constant dense<0xFF800000> : tensor<f32> -> tensor<f32>
+  %later = ax.constant dense<[[false, true, true], [false, false, true], [false, false, false]]> : tensor<3x3xi1> -> tensor<3x3xi1>
+  %0 = ax.dot %q, %k batch [0, 2] x [0, 2] contract [4] x [3] : tensor<2x3x2x5x4xf32>, tensor<2x3x2x4xf32> -> tensor<2x2x3x5x3xf32>
+  %1 = ax.transpose %0 [0, 1, 3, 2, 4] : tensor<2x2x3x5x3xf32> -> tensor<2x2x5x3x3xf32>
+  %2 = ax.binary mul %1, %half : tensor<2x2x5x3x3xf32>, tensor<f32> -> tensor<2x2x5x3x3xf32>
+  %3 = ax.select %later, %low, %2 : tensor<3x3xi1>, tensor<f32>, tensor<2x2x5x3x3xf32> -> tensor<2x2x5x3x3xf32>
+  %4 = ax.softmax %3 dim 4 : tensor<2x2x5x3x3xf32> -> tensor<2x2x5x3x3xf32>
+  %5 = ax.dot %4, %v batch [0, 1] x [0, 2] contract [4] x [1] : tensor<2x2x5x3x3xf32>, tensor<2x3x2x4xf32> -> tensor<2x2x5x3x4xf32>
+  %6 = ax.transpose %5 [0, 3, 1, 2, 4] : tensor<2x2x5x3x4xf32> -> tensor<2x3x2x5x4xf32>
+  ax.return %6 : tensor<2x3x2x5x4xf32>
+}
+
+// GPTBigCode: one key head, positions and heads are the rows of one product.
+// CHECK-LABEL: ax.program @multiquery
+// CHECK-DAG: %[[Q:.*]] = ax.reshape %arg0 : tensor<2x3x20xf32> -> tensor<2x3x5x4xf32>
+// CHECK-DAG: %[[T:.*]] = ax.transpose %[[Q]] [0, 2, 1, 3]
+// CHECK-DAG: %[[M:.*]] = ax.reshape %arg3 : tensor<2x3x1x3xi1> -> tensor<2x1x3x3xi1>
+// CHECK: %[[R:.*]] = ax.attention %[[T]], %{{.*}}, %{{.*}} mask %[[M]] : tensor<2x1x3x3xi1> scale 1.000000e+00 : tensor<2x5x3x4xf32>, tensor<2x1x3x4xf32>, tensor<2x1x3x4xf32>
+// CHECK-NEXT: %[[B:.*]] = ax.transpose %[[R]] [0, 2, 1, 3]
+// CHECK-NEXT: ax.reshape %[[B]] : tensor<2x3x5x4xf32> -> tensor<2x3x20xf32>
+ax.program @multiquery(%q: tensor<2x3x20xf32>, %k: tensor<2x3x4xf32>, %v: tensor<2x3x4xf32>, %mask: tensor<2x3x1x3xi1>) -> tensor<2x3x20xf32> {
+  %low = ax.constant dense<0xFF800000> : tensor<f32> -> tensor<f32>
+  %rows = ax.reshape %q : tensor<2x3x20xf32> -> tensor<2x15x4xf32>
+  %0 = ax.dot %rows, %k batch [0] x [0] contract [2] x [2] : tensor<2x15x4xf32>, tensor<2x3x4xf32> -> tensor<2x15x3xf32>
+  %1 = ax.reshape %0 : tensor<2x15x3xf32> -> tensor<2x3x5x3xf32>
+  %2 = ax.select %mask, %1, %low : tensor<2x3x1x3xi1>, tensor<2x3x5x3xf32>, tensor<f32> -> tensor<2x3x5x3xf32>
+  %3 = ax.softmax %2 dim 3 : tensor<2x3x5x3xf32> -> tensor<2x3x5x3xf32>
+  %4 = ax.reshape %3 : tensor<2x3x5x3xf32> -> tensor<2x15x3xf32>
+  %5 = ax.dot %4, %v batch [0] x [0] contract [2] x [1] : tensor<2x15x3xf32>, tensor<2x3x4xf32> -> tensor<2x15x4xf32>
+  %6 = ax.reshape %5 : tensor<2x15x4xf32> -> tensor<2x3x20xf32>
+  ax.return %6 : tensor<2x3x20xf32>
+}
+
+// Swin 2: each head has a scale of its own.
+// CHECK-LABEL: ax.program @headscale
+// CHECK: %[[S:.*]] = ax.reshape %arg3 : tensor<2x1x1xf32> -> tensor<1x2x1x1xf32>
+// CHECK: %[[Q:.*]] = ax.binary mul %arg0, %[[S]]
+// CHECK: ax.attention %[[Q]], %arg1, %arg2 mask %{{.*}} scale 1.000000e+00
+ax.program @headscale(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>, %scale: tensor<2x1x1xf32>, %bias: tensor<2x3x3xf32>) -> tensor<2x2x3x4xf32> {
+  %0 = ax.dot %q, %k batch [0, 1] x [0, 1] contract [3] x [3] : tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32> -> tensor<2x2x3x3xf32>
+  %1 = ax.binary mul %0, %scale : tensor<2x2x3x3xf32>, tensor<2x1x1xf32> -> tensor<2x2x3x3xf32>
+  %2 = ax.binary add %1, %bias : tensor<2x2x3x3xf32>, tensor<2x3x3xf32> -> tensor<2x2x3x3xf32>
+  %3 = ax.softmax %2 dim 3 : tensor<2x2x3x3xf32> -> tensor<2x2x3x3xf32>
+  %4 = ax.dot %3, %v batch [0, 1] x [0, 1] contract [3] x [2] : tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32> -> tensor<2x2x3x4xf32>
+  ax.return %4 : tensor<2x2x3x4xf32>
+}
+
+// The first GPT-2: scores times what may be attended to, minus a large number
+// elsewhere.
+// CHECK-LABEL: ax.program @product
+// CHECK-NEXT: %[[R:.*]] = ax.attention %arg0, %arg1, %arg2 scale 1.000000e+00 {causal}
+// CHECK-NEXT: ax.return %[[R]]
+ax.program @product(%q: tensor<2x2x3x4xf32>, %k: tensor<2x2x3x4xf32>, %v: tensor<2x2x3x4xf32>) -> tensor<2x2x3x4xf32> {
+  %keep = ax.constant dense<[[1.0, 0.0, 0.0], [1.0, 1.0, 0.0], [1.0, 1.0, 1.0]]> : tensor<3x3xf32> -> tensor<3x3xf32>
+  %drop = ax.constant dense<[[0.0, 1.0e4, 1.0e4], [0.0, 0.0, 1.0e4], [0.0, 0.0, 0.0]]> : tensor<3x3xf32> -> tensor<3x3xf32>
+  %0 = ax.dot %q, %k batch [0, 1] x [0, 1] contract [3] x [3] : tensor<2x2x3x4xf32>, tensor<2x2x3x4xf32> -> tensor<2x2x3x3xf32>
+  %1 = ax.binary mul %0, %keep : tensor<2x2x3x3xf32>, tensor<3x3xf32> -> tensor<2x2x3x3xf32>
+  %2 = ax.binary sub %1, %drop : tensor<2x2x3x3xf32>, tensor<3x3xf32> -> tensor<2x2x3x3xf32>
+  %3 = ax.softmax %2 dim 3 : tensor<2x2x3x3xf32> -> tensor<2x2x3x3xf32>
+  %4 = ax.dot %3, %v batch [0, 1] x [0, 1] contract [3] x [2] : tensor<2x2x3x3xf32>, tensor<2x2x3x4xf32> -> tensor<2x2x3x4xf32>
+  ax.return %4 : tensor<2x2x3x4xf32>
+}
 }
