@@ -50,6 +50,16 @@ llvm::Error Localizer::localizeOp(Operation *op) {
   }
   if (llvm::Error error = maskReduced(op))
     return error;
+  if (auto gradient = dyn_cast<GatherGradientOp>(op)) {
+    localizeGatherGradient(gradient);
+    return llvm::Error::success();
+  }
+  if (auto gradient = dyn_cast<ConvWeightGradientOp>(op)) {
+    localizeConvWeightGradient(gradient);
+    return llvm::Error::success();
+  }
+  if (auto gradient = dyn_cast<MaxPoolGradientOp>(op))
+    return localizeMaxPoolGradient(gradient);
   Operation *local = cloneLocal(op);
   // A rank's groups: its channels over those that one filter reads.
   if (auto conv = dyn_cast<ConvOp>(local))

@@ -104,16 +104,9 @@ void Localizer::localizeIota(IotaOp op) {
   mapping.map(op.getResult(), index);
 }
 
-/// Vocabulary-parallel: indices outside this rank's part give zero, so that the
-/// sum over ranks is the element.
-llvm::Error Localizer::localizeGather(GatherOp op) {
-  int64_t axis = op.getAxis();
-  DimLayout dim = layoutOf(op.getOperand()).dims[axis];
-  if (!dim.isSplit()) {
-    cloneLocal(op);
-    return llvm::Error::success();
-  }
-  Value indices = mapping.lookup(op.getIndices());
+/// Each digit of the index: inside this rank's part of `dim`, and where in it.
+std::pair<Value, Value> Localizer::localIndex(Value indices,
+                                              const DimLayout &dim) {
   Type indexElement = tensorType(indices).getElementType();
   if (!indexElement.isInteger(64))
     indices = CastOp::create(
@@ -122,7 +115,6 @@ llvm::Error Localizer::localizeGather(GatherOp op) {
   Value fromEnd = binary(BinaryKind::add, indices, size);
   indices = select(compare(CompareKind::lt, indices, zero), fromEnd, indices);
 
-  // Each digit of the index: inside this rank's part, and where in it.
   Value valid, local;
   auto require = [&](Value holds) {
     valid = valid ? binary(BinaryKind::logical_and, valid, holds) : holds;
@@ -155,6 +147,19 @@ llvm::Error Localizer::localizeGather(GatherOp op) {
                          digit)
                 : digit;
   }
+  return {valid, local};
+}
+
+/// Vocabulary-parallel: indices outside this rank's part give zero, so that the
+/// sum over ranks is the element.
+llvm::Error Localizer::localizeGather(GatherOp op) {
+  int64_t axis = op.getAxis();
+  DimLayout dim = layoutOf(op.getOperand()).dims[axis];
+  if (!dim.isSplit()) {
+    cloneLocal(op);
+    return llvm::Error::success();
+  }
+  auto [valid, local] = localIndex(mapping.lookup(op.getIndices()), dim);
   Value table = mapping.lookup(op.getOperand());
   RankedTensorType type = localType(op.getType());
   Value rows = GatherOp::create(builder, type, table, local, axis);

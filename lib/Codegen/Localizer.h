@@ -31,8 +31,15 @@ private:
   llvm::Error localizePad(PadOp op);
   llvm::Error localizeConstant(ConstantOp op);
   void localizeIota(IotaOp op);
+  std::pair<mlir::Value, mlir::Value>
+  localIndex(mlir::Value indices, const sharding::DimLayout &dim);
   llvm::Error localizeGather(GatherOp op);
   void localizeAttention(AttentionOp op);
+
+  // LocalizeGradients.cpp
+  void localizeGatherGradient(GatherGradientOp op);
+  void localizeConvWeightGradient(ConvWeightGradientOp op);
+  llvm::Error localizeMaxPoolGradient(MaxPoolGradientOp op);
 
   // LocalizeMask.cpp
   /// Replaces operands by ones whose padding cannot change the result: those

@@ -53,6 +53,10 @@ static double flops(Operation *op, ShapeOf shape) {
         return 2 * product(shape(conv.getX())) *
                product(ArrayRef<int64_t>(shape(conv.getW())).drop_front());
       })
+      .Case<ConvWeightGradientOp>([&](ConvWeightGradientOp conv) {
+        return 2 * product(shape(conv.getGradient())) *
+               product(ArrayRef<int64_t>(shape(conv.getResult())).drop_front());
+      })
       .Case<AttentionOp>([&](AttentionOp attention) {
         std::vector<int64_t> q = shape(attention.getQ()),
                              v = shape(attention.getV());

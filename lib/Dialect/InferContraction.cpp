@@ -7,15 +7,16 @@ using namespace ax;
 AX_INFER(DotOp) {
   ArrayRef<int64_t> lhs = shapeOf(op.getLhs()), rhs = shapeOf(op.getRhs());
   if (elementOf(op.getLhs()) != elementOf(op.getRhs()))
-    return emitOptionalError(location, "element types differ: ",
-                             elementOf(op.getLhs()), " and ",
-                             elementOf(op.getRhs()));
+    return emitOptionalError(location,
+                             "element types differ: ", elementOf(op.getLhs()),
+                             " and ", elementOf(op.getRhs()));
   SmallVector<int64_t> shape;
   SmallVector<bool> lhsUsed(lhs.size()), rhsUsed(rhs.size());
   auto pair = [&](ArrayRef<int64_t> a, ArrayRef<int64_t> b,
                   bool keep) -> LogicalResult {
     if (a.size() != b.size())
-      return emitOptionalError(location, "as many lhs as rhs dimensions must be ",
+      return emitOptionalError(location,
+                               "as many lhs as rhs dimensions must be ",
                                keep ? "batch" : "contracted");
     for (auto [i, j] : llvm::zip(a, b)) {
       if (!inRange(i, lhs.size()) || !inRange(j, rhs.size()) || lhsUsed[i] ||
@@ -43,12 +44,8 @@ AX_INFER(DotOp) {
   return checkedGive(location, types, shape, elementOf(op.getLhs()));
 }
 
-int64_t LinearOp::getK() {
-  return shapeOf(getW())[getTransposeW() ? 1 : 0];
-}
-int64_t LinearOp::getN() {
-  return shapeOf(getW())[getTransposeW() ? 0 : 1];
-}
+int64_t LinearOp::getK() { return shapeOf(getW())[getTransposeW() ? 1 : 0]; }
+int64_t LinearOp::getN() { return shapeOf(getW())[getTransposeW() ? 0 : 1]; }
 
 AX_INFER(LinearOp) {
   ArrayRef<int64_t> x = shapeOf(op.getX()), w = shapeOf(op.getW());
@@ -75,10 +72,10 @@ static LogicalResult checkWindow(std::optional<Location> location,
   auto positive = [](int64_t n) { return n >= 1 && n < maxSize; };
   if (strides.size() != spatial || dilations.size() != spatial ||
       pads.size() != 2 * spatial)
-    return emitOptionalError(
-        location, "needs ", spatial, " strides and dilations and ", 2 * spatial,
-        " pads, got ", strides.size(), ", ", dilations.size(), ", ",
-        pads.size());
+    return emitOptionalError(location, "needs ", spatial,
+                             " strides and dilations and ", 2 * spatial,
+                             " pads, got ", strides.size(), ", ",
+                             dilations.size(), ", ", pads.size());
   if (!llvm::all_of(strides, positive) || !llvm::all_of(dilations, positive))
     return emitOptionalError(location, "strides and dilations are at least 1");
   if (llvm::any_of(pads, [](int64_t n) { return n < -maxSize || n > maxSize; }))
@@ -147,6 +144,82 @@ AX_INFER(ConvTransposeOp) {
   return checkedGive(location, types, shape, elementOf(op.getX()));
 }
 
+/// The spatial extents of a window op's result, appended to `shape`.
+static LogicalResult
+appendExtents(std::optional<Location> location, ArrayRef<int64_t> spatial,
+              ArrayRef<int64_t> kernel, ArrayRef<int64_t> strides,
+              ArrayRef<int64_t> pads, ArrayRef<int64_t> dilations,
+              ArrayRef<int64_t> extra, SmallVectorImpl<int64_t> &shape) {
+  for (size_t i = 0; i < spatial.size(); ++i) {
+    if (kernel[i] < 1 || kernel[i] > maxSize)
+      return emitOptionalError(location, "kernel sizes are at least 1");
+    int64_t window = (kernel[i] - 1) * dilations[i] + 1;
+    int64_t room = spatial[i] + pads[i] + pads[i + spatial.size()] - window +
+                   (extra.empty() ? 0 : extra[i]);
+    if (room < 0)
+      return emitOptionalError(location, "the window of ", window,
+                               " is larger than the padded dimension ", i + 2,
+                               " of ", spatial[i]);
+    shape.push_back(room / strides[i] + 1);
+  }
+  return success();
+}
+
+AX_INFER(ConvWeightGradientOp) {
+  ArrayRef<int64_t> x = shapeOf(op.getX()), dy = shapeOf(op.getGradient());
+  if (x.size() < 3 || dy.size() != x.size())
+    return emitOptionalError(
+        location, "needs x and gradient of the same rank >= 3, got ",
+        op.getX().getType(), " and ", op.getGradient().getType());
+  size_t spatial = x.size() - 2;
+  if (failed(checkWindow(location, spatial, op.getStrides(), op.getPads(),
+                         op.getDilations())))
+    return failure();
+  int64_t groups = op.getGroups();
+  if (op.getKernel().size() != spatial)
+    return emitOptionalError(location, "needs ", spatial, " kernel sizes");
+  if (groups < 1 || x[1] % groups || dy[1] % groups || x[0] != dy[0])
+    return emitOptionalError(
+        location, "batch or channels do not fit: x is ", op.getX().getType(),
+        ", gradient ", op.getGradient().getType(), " in ", groups, " groups");
+  SmallVector<int64_t> result{x[0], dy[1]};
+  if (failed(appendExtents(location, x.drop_front(2), op.getKernel(),
+                           op.getStrides(), op.getPads(), op.getDilations(), {},
+                           result)))
+    return failure();
+  if (ArrayRef<int64_t>(result) != dy)
+    return emitOptionalError(location, "gradient ", op.getGradient().getType(),
+                             " is not of a convolution of ",
+                             op.getX().getType());
+  SmallVector<int64_t> shape{dy[1], x[1] / groups};
+  llvm::append_range(shape, op.getKernel());
+  return checkedGive(location, types, shape, elementOf(op.getX()));
+}
+
+AX_INFER(MaxPoolGradientOp) {
+  ArrayRef<int64_t> x = shapeOf(op.getX());
+  if (x.size() < 3)
+    return emitOptionalError(location, "needs a tensor of rank >= 3, got ",
+                             op.getX().getType());
+  size_t spatial = x.size() - 2;
+  if (failed(checkWindow(location, spatial, op.getStrides(), op.getPads(),
+                         op.getDilations())))
+    return failure();
+  if (op.getKernel().size() != spatial || op.getCeilExtra().size() != spatial)
+    return emitOptionalError(location, "needs ", spatial,
+                             " kernel and ceil_extra sizes");
+  SmallVector<int64_t> result{x[0], x[1]};
+  if (failed(appendExtents(location, x.drop_front(2), op.getKernel(),
+                           op.getStrides(), op.getPads(), op.getDilations(),
+                           op.getCeilExtra(), result)))
+    return failure();
+  if (ArrayRef<int64_t>(result) != shapeOf(op.getGradient()) ||
+      elementOf(op.getX()) != elementOf(op.getGradient()))
+    return emitOptionalError(location, "gradient ", op.getGradient().getType(),
+                             " is not of a pool of ", op.getX().getType());
+  return give(types, x, elementOf(op.getX()));
+}
+
 AX_INFER(PoolOp) {
   ArrayRef<int64_t> x = shapeOf(op.getX()), kernel = op.getKernel();
   if (x.size() < 3)
@@ -160,18 +233,10 @@ AX_INFER(PoolOp) {
     return emitOptionalError(location, "needs ", spatial,
                              " kernel and ceil_extra sizes");
   SmallVector<int64_t> shape{x[0], x[1]};
-  for (size_t i = 0; i < spatial; ++i) {
-    if (kernel[i] < 1 || kernel[i] > maxSize)
-      return emitOptionalError(location, "kernel sizes are at least 1");
-    int64_t window = (kernel[i] - 1) * op.getDilations()[i] + 1;
-    int64_t room = x[i + 2] + op.getPads()[i] + op.getPads()[i + spatial] +
-                   op.getCeilExtra()[i] - window;
-    if (room < 0)
-      return emitOptionalError(location, "the window of ", window,
-                               " is larger than the padded dimension ", i + 2,
-                               " of ", x[i + 2]);
-    shape.push_back(room / op.getStrides()[i] + 1);
-  }
+  if (failed(appendExtents(location, x.drop_front(2), kernel, op.getStrides(),
+                           op.getPads(), op.getDilations(), op.getCeilExtra(),
+                           shape)))
+    return failure();
   return checkedGive(location, types, shape, elementOf(op.getX()));
 }
 
@@ -182,9 +247,9 @@ AX_INFER(AttentionOp) {
     return emitOptionalError(location, "needs q, k, v of rank 4");
   if (q[0] != k[0] || k[0] != v[0] || k[1] != v[1] || k[2] != v[2] ||
       q[3] != k[3])
-    return emitOptionalError(location, "q, k, v do not fit: ",
-                             op.getQ().getType(), ", ", op.getK().getType(),
-                             ", ", op.getV().getType());
+    return emitOptionalError(location,
+                             "q, k, v do not fit: ", op.getQ().getType(), ", ",
+                             op.getK().getType(), ", ", op.getV().getType());
   if (k[1] < 1 || q[1] % k[1])
     return emitOptionalError(location, q[1], " heads are no multiple of ", k[1],
                              " key/value heads");

@@ -32,12 +32,14 @@ AX_INFER(ConcatOp) {
   for (Value operand : op.getOperands()) {
     SmallVector<int64_t> other(shapeOf(operand));
     if (elementOf(operand) != elementOf(first) || other.size() != shape.size())
-      return emitOptionalError(location, "operands do not fit: ",
-                               first.getType(), " and ", operand.getType());
+      return emitOptionalError(location,
+                               "operands do not fit: ", first.getType(),
+                               " and ", operand.getType());
     int64_t size = std::exchange(other[dim], shape[dim]);
     if (other != shape)
-      return emitOptionalError(location, "operands do not fit: ",
-                               first.getType(), " and ", operand.getType());
+      return emitOptionalError(location,
+                               "operands do not fit: ", first.getType(),
+                               " and ", operand.getType());
     shape[dim] += size;
   }
   return checkedGive(location, types, shape, elementOf(first));
@@ -49,7 +51,8 @@ AX_INFER(PadOp) {
     return emitOptionalError(location, "needs one low and high per dimension");
   bool constant = op.getMode() == PadMode::constant;
   if (constant != static_cast<bool>(op.getValue()))
-    return emitOptionalError(location, "mode constant, and only it, has a value");
+    return emitOptionalError(location,
+                             "mode constant, and only it, has a value");
   if (op.getValue() && (!shapeOf(op.getValue()).empty() ||
                         elementOf(op.getValue()) != elementOf(op.getOperand())))
     return emitOptionalError(location, "value must be a scalar of the "
@@ -77,6 +80,23 @@ AX_INFER(GatherOp) {
   llvm::append_range(result, shapeOf(op.getIndices()));
   llvm::append_range(result, shape.drop_front(op.getAxis() + 1));
   return checkedGive(location, types, result, elementOf(op.getOperand()));
+}
+
+AX_INFER(GatherGradientOp) {
+  ArrayRef<int64_t> updates = shapeOf(op.getUpdates()),
+                    at = shapeOf(op.getIndices());
+  int64_t axis = op.getAxis(), rank = updates.size(), depth = at.size();
+  if (axis < 0 || axis + depth > rank || updates.slice(axis, depth) != at)
+    return emitOptionalError(location, "indices ", op.getIndices().getType(),
+                             " do not fit updates ", op.getUpdates().getType(),
+                             " at axis ", axis);
+  if (op.getSize() < 0 || op.getSize() > maxSize)
+    return emitOptionalError(location, "size ", op.getSize(),
+                             " is out of range");
+  SmallVector<int64_t> shape(updates.take_front(axis));
+  shape.push_back(op.getSize());
+  llvm::append_range(shape, updates.drop_front(axis + depth));
+  return checkedGive(location, types, shape, elementOf(op.getUpdates()));
 }
 
 static LogicalResult checkElementsIndices(std::optional<Location> location,

@@ -127,6 +127,45 @@ Rule ConvTransposeOp::getShardingRule() {
   return builder.take();
 }
 
+Rule ConvWeightGradientOp::getShardingRule() {
+  RuleBuilder builder;
+  llvm::ArrayRef<int64_t> wShape = shapeOf(getResult());
+  int64_t numGroups = getGroups();
+  int batch = builder.reduction(shapeOf(getX())[0]);
+  int groups = builder.parallel(numGroups);
+  int out = builder.parallel(wShape[0] / numGroups);
+  int in = builder.parallel(wShape[1]);
+  TensorMap x = {{batch}, {groups, in}};
+  TensorMap gradient = {{batch}, {groups, out}};
+  TensorMap result = {{groups, out}, {in}};
+  for (size_t dim = 2; dim < wShape.size(); ++dim) {
+    x.push_back({builder.whole(shapeOf(getX())[dim])});
+    gradient.push_back({builder.whole(shapeOf(getGradient())[dim])});
+    result.push_back({builder.whole(wShape[dim])});
+  }
+  builder.operand(std::move(x));
+  builder.operand(std::move(gradient));
+  builder.result(std::move(result));
+  linearInFactors(builder, 0);
+  return builder.take();
+}
+
+Rule MaxPoolGradientOp::getShardingRule() {
+  RuleBuilder builder;
+  llvm::ArrayRef<int64_t> xShape = shapeOf(getX());
+  TensorMap x = builder.allParallel(xShape.take_front(2));
+  TensorMap gradient = x;
+  for (size_t dim = 2; dim < xShape.size(); ++dim) {
+    x.push_back({builder.whole(xShape[dim])});
+    gradient.push_back({builder.whole(shapeOf(getGradient())[dim])});
+  }
+  builder.operand(x);
+  builder.operand(std::move(gradient));
+  builder.result(std::move(x));
+  builder.linearIn({1});
+  return builder.take();
+}
+
 Rule PoolOp::getShardingRule() {
   RuleBuilder builder;
   llvm::ArrayRef<int64_t> xShape = shapeOf(getX());

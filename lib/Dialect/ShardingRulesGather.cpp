@@ -30,6 +30,31 @@ Rule GatherOp::getShardingRule() {
   return builder.take();
 }
 
+Rule GatherGradientOp::getShardingRule() {
+  RuleBuilder builder;
+  llvm::ArrayRef<int64_t> updatesShape = shapeOf(getUpdates());
+  size_t axis = getAxis(), depth = shapeOf(getIndices()).size();
+  // Ranks that hold some of the slices hold an addend each. A rank that holds
+  // a part of the result drops what belongs to others.
+  TensorMap indices,
+      result = builder.allParallel(updatesShape.take_front(axis));
+  TensorMap updates = result;
+  for (int64_t size : shapeOf(getIndices())) {
+    indices.push_back({builder.reduction(size)});
+    updates.push_back(indices.back());
+  }
+  result.push_back({builder.parallel(getSize())});
+  for (int64_t size : updatesShape.drop_front(axis + depth)) {
+    updates.push_back({builder.parallel(size)});
+    result.push_back(updates.back());
+  }
+  builder.operand(std::move(updates));
+  builder.operand(std::move(indices));
+  builder.result(std::move(result));
+  builder.linearIn({0});
+  return builder.take();
+}
+
 /// The maps of gather_elements and scatter_elements: one for `operand`, one
 /// for the tensors of the shape of `indices`. Dimensions other than `axis` go
 /// together where their sizes agree.

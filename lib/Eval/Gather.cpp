@@ -107,6 +107,31 @@ static HostTensor gatherND(GatherNDOp op, Operands in) {
   return to;
 }
 
+/// Sums are rounded once.
+static HostTensor gatherGradient(GatherGradientOp op, Operands in) {
+  HostTensor to = emptyLike(op.getResult());
+  if (to.numElements() == 0)
+    return to;
+  ArrayRef<int64_t> shape = to.getShape();
+  int64_t axis = op.getAxis(), size = shape[axis];
+  int64_t count = product(shape.take_front(axis));
+  int64_t length = product(shape.drop_front(axis + 1));
+  std::vector<int64_t> indices = in[1].toInts();
+  visitDType(to.getType(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    std::vector<Wide<T>> sums(to.numElements());
+    ArrayRef<T> updates = in[0].values<T>();
+    for (int64_t i = 0, from = 0; i < count; ++i)
+      for (int64_t index : indices)
+        for (int64_t j = 0; j < length; ++j, ++from) {
+          Wide<T> &sum = sums[(i * size + clamped(index, size)) * length + j];
+          sum = combine(ReduceOpKind::sum, sum, load(updates[from]));
+        }
+    llvm::transform(sums, to.mutableValues<T>().begin(), store<T>);
+  });
+  return to;
+}
+
 /// Integers wrap.
 template <typename T>
 static void scatterOne(ScatterKind kind, T &to, T update) {
@@ -180,6 +205,7 @@ static HostTensor scatterND(ScatterNDOp op, Operands in) {
 std::optional<Results> evaluateGather(Operation *op, Operands in) {
   return llvm::TypeSwitch<Operation *, std::optional<Results>>(op)
       .Case([&](GatherOp o) { return Results{gather(o, in)}; })
+      .Case([&](GatherGradientOp o) { return Results{gatherGradient(o, in)}; })
       .Case([&](GatherElementsOp o) { return Results{gatherElements(o, in)}; })
       .Case([&](GatherNDOp o) { return Results{gatherND(o, in)}; })
       .Case(

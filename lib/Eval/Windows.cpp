@@ -143,6 +143,56 @@ static HostTensor convTranspose(ConvTransposeOp op, Operands in) {
   return to;
 }
 
+static HostTensor convWeightGradient(ConvWeightGradientOp op, Operands in) {
+  HostTensor to = emptyLike(op.getResult());
+  ArrayRef<int64_t> xShape = in[0].getShape(), dyShape = in[1].getShape();
+  Window window(xShape, dyShape, op.getKernel(), op.getStrides(), op.getPads(),
+                op.getDilations());
+  std::vector<double> x = toDoubles(in[0]), dy = toDoubles(in[1]);
+  std::vector<double> out(to.numElements());
+  int64_t outs = dyShape[1], ins = to.getShape()[1];
+  int64_t points = volume(window.small), area = volume(window.large);
+  int64_t taps = volume(window.kernel);
+  for (int64_t b = 0; b < xShape[0]; ++b)
+    for (int64_t point = 0; point < points; ++point)
+      window.forEach(point, [&](int64_t tap, int64_t position) {
+        if (position < 0)
+          return;
+        for (int64_t o = 0; o < outs; ++o) {
+          int64_t firstIn = o / (outs / op.getGroups()) * ins;
+          double value = dy[(b * outs + o) * points + point];
+          for (int64_t c = 0; c < ins; ++c)
+            out[(o * ins + c) * taps + tap] +=
+                value * x[(b * xShape[1] + firstIn + c) * area + position];
+        }
+      });
+  storeDoubles(out, to);
+  return to;
+}
+
+static HostTensor maxPoolGradient(MaxPoolGradientOp op, Operands in) {
+  HostTensor to = emptyLike(op.getResult());
+  Window window(to.getShape(), in[1].getShape(), op.getKernel(),
+                op.getStrides(), op.getPads(), op.getDilations());
+  std::vector<double> x = toDoubles(in[0]), dy = toDoubles(in[1]);
+  std::vector<double> out(to.numElements());
+  int64_t points = volume(window.small), area = volume(window.large);
+  for (size_t i = 0; i < dy.size(); ++i) {
+    int64_t first = static_cast<int64_t>(i) / points * area, best = -1;
+    window.forEach(i % points, [&](int64_t, int64_t position) {
+      if (position < 0)
+        return;
+      double value = x[first + position];
+      if (best < 0 || value > x[first + best] || std::isnan(value))
+        best = position;
+    });
+    if (best >= 0)
+      out[first + best] += dy[i];
+  }
+  storeDoubles(out, to);
+  return to;
+}
+
 static HostTensor pool(PoolOp op, const HostTensor &x) {
   HostTensor to = emptyLike(op.getResult());
   ArrayRef<int64_t> xShape = x.getShape();
@@ -182,6 +232,11 @@ std::optional<Results> evaluateWindow(Operation *op, Operands in) {
   return llvm::TypeSwitch<Operation *, std::optional<Results>>(op)
       .Case([&](ConvOp o) { return Results{conv(o, in)}; })
       .Case([&](ConvTransposeOp o) { return Results{convTranspose(o, in)}; })
+      .Case([&](ConvWeightGradientOp o) {
+        return Results{convWeightGradient(o, in)};
+      })
+      .Case(
+          [&](MaxPoolGradientOp o) { return Results{maxPoolGradient(o, in)}; })
       .Case([&](PoolOp o) { return Results{pool(o, in[0])}; })
       .Default([](Operation *) { return std::nullopt; });
 }

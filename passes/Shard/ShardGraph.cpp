@@ -11,9 +11,10 @@ using namespace ax::sharding;
 static OpClass classOf(Operation *op) {
   if (isa<BroadcastOp, IotaOp>(op))
     return OpClass::Broadcast;
-  if (isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, PoolOp, AttentionOp,
-          ReduceOp, ArgReduceOp, CumulativeOp, TopKOp, SoftmaxOp, LayerNormOp,
-          RMSNormOp, GatherOp, GatherElementsOp, GatherNDOp, ScatterElementsOp,
+  if (isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
+          PoolOp, MaxPoolGradientOp, AttentionOp, ReduceOp, ArgReduceOp,
+          CumulativeOp, TopKOp, SoftmaxOp, LayerNormOp, RMSNormOp, GatherOp,
+          GatherElementsOp, GatherGradientOp, GatherNDOp, ScatterElementsOp,
           ScatterNDOp>(op))
     return OpClass::Reduction;
   return OpClass::Elementwise;

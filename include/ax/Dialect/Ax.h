@@ -26,6 +26,10 @@
 #define GET_ATTRDEF_CLASSES
 #include "ax/Dialect/AxAttrs.h.inc"
 
+namespace ax {
+class GradientBuilder;
+} // namespace ax
+
 #include "ax/Dialect/AxInterfaces.h.inc"
 
 namespace ax {

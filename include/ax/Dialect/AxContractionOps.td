@@ -84,6 +84,27 @@ def Ax_ConvTransposeOp : Ax_InferredOp<"conv_transpose"> {
   }];
 }
 
+def Ax_ConvWeightGradientOp : Ax_InferredOp<"conv_weight_gradient"> {
+  let summary = "The gradient of conv in its weight";
+  let description = [{
+    x: [batch, channels, spatial...], the convolution's operand; gradient: that
+    of its result, [batch, out channels, spatial...]; result: [out channels,
+    channels / groups, kernel...]. The other attributes are the convolution's.
+    With the two operands exchanged it is the gradient of conv_transpose in its
+    weight. Created by Train.
+  }];
+  let arguments = (ins Ax_FloatTensor:$x, Ax_FloatTensor:$gradient,
+    DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides,
+    DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$dilations,
+    DefaultValuedAttr<I64Attr, "1">:$groups);
+  let results = (outs Ax_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $gradient `kernel` $kernel `strides` $strides `pads` $pads
+    `dilations` $dilations attr-dict `:` type($x) `,` type($gradient) `->`
+    type($result)
+  }];
+}
+
 def Ax_PoolOp : Ax_InferredOp<"pool"> {
   let summary = "Sliding-window maximum, mean or sum over spatial dimensions";
   let description = [{
@@ -100,6 +121,25 @@ def Ax_PoolOp : Ax_InferredOp<"pool"> {
   let assemblyFormat = [{
     `` $kind $x `kernel` $kernel `strides` $strides `pads` $pads `dilations`
     $dilations `ceil_extra` $ceil_extra attr-dict `:` type($x) `->` type($result)
+  }];
+}
+
+def Ax_MaxPoolGradientOp : Ax_InferredOp<"max_pool_gradient"> {
+  let summary = "The gradient of a maximum pool in its operand";
+  let description = [{
+    x: the pool's operand; gradient: that of its result; result: as x. Each
+    window gives its gradient to the first, in row-major order, of its largest
+    elements. The attributes are the pool's. Created by Train.
+  }];
+  let arguments = (ins Ax_FloatTensor:$x, Ax_FloatTensor:$gradient,
+    DenseI64ArrayAttr:$kernel, DenseI64ArrayAttr:$strides,
+    DenseI64ArrayAttr:$pads, DenseI64ArrayAttr:$dilations,
+    DenseI64ArrayAttr:$ceil_extra);
+  let results = (outs Ax_FloatTensor:$result);
+  let assemblyFormat = [{
+    $x `,` $gradient `kernel` $kernel `strides` $strides `pads` $pads
+    `dilations` $dilations `ceil_extra` $ceil_extra attr-dict `:` type($x) `,`
+    type($gradient) `->` type($result)
   }];
 }
 

@@ -36,4 +36,23 @@ def Ax_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   }];
 }
 
+def Ax_DifferentiableOpInterface : OpInterface<"DifferentiableOpInterface"> {
+  let cppNamespace = "::ax";
+  let description = [{
+    Reverse-mode gradients, attached by the Train phase (registerGradients). An
+    operation without it ends differentiation with an error when it lies between
+    a trainable state and the loss.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Builds the gradients of the operands that are wanted from those of the
+        results. Operands that get none are ones through which nothing flows.
+        Failure with a message at the builder when the operation, as it is, has
+        no gradient.
+      }],
+      "::mlir::LogicalResult", "buildGradient",
+      (ins "::ax::GradientBuilder &":$builder)>
+  ];
+}
+
 #endif // AX_INTERFACES_TD

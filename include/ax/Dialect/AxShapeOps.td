@@ -150,4 +150,21 @@ def Ax_ScatterNDOp : Ax_InferredOp<"scatter_nd"> {
     `,` type($indices) `,` type($updates) `->` type($result) }];
 }
 
+def Ax_GatherGradientOp : Ax_InferredOp<"gather_gradient"> {
+  let summary = "Slices added up at the places that a gather took them from";
+  let description = [{
+    updates: operand[:axis] + indices + operand[axis+1:], where operand is the
+    result: zeros of `size` along `axis`, to which each slice is added at its
+    index. Indices are as in gather: negative ones count from the end; a slice
+    whose index is out of range is dropped in a vocabulary-parallel part, and
+    the index is clamped otherwise. Created by Train.
+  }];
+  let arguments = (ins Ax_Tensor:$updates, Ax_IndexTensor:$indices,
+    I64Attr:$axis, I64Attr:$size);
+  let results = (outs Ax_Tensor:$result);
+  let assemblyFormat = [{
+    $updates `[` $indices `]` `axis` $axis `size` $size attr-dict `:`
+    type($updates) `,` type($indices) `->` type($result) }];
+}
+
 #endif // AX_SHAPE_OPS_TD

@@ -211,6 +211,14 @@ TEST(Gather, Scatter) {
                {1, 2, 2, 3, 4, 5});
 }
 
+TEST(Gather, Gradient) {
+  expectValues(run("%r = ax.gather_gradient %x0[%x1] axis 1 size 2 : "
+                   "tensor<2x3xi64>, tensor<3xi64> -> tensor<2x2xi64>",
+                   {i64({2, 3}, {1, 2, 3, 4, 5, 6}), i64({3}, {1, 0, -1})},
+                   "tensor<2x2xi64>"),
+               {2, 4, 5, 10});
+}
+
 TEST(Reduction, Kinds) {
   HostTensor x = f32({2, 3}, {1, 2, 3, 4, 5, 6});
   expectValues(run("%r = ax.reduce sum %x0 dims [1] : tensor<2x3xf32> -> "
@@ -338,6 +346,21 @@ TEST(Window, ConvAndTranspose) {
                    {f32({1, 1, 2}, {1, 2}), f32({1, 1, 3}, {1, 10, 100})},
                    "tensor<1x1x4xf32>"),
                {1, 10, 102, 20});
+}
+
+TEST(Window, Gradients) {
+  HostTensor x = f32({1, 1, 4}, {1, 3, 3, 2});
+  // Windows [pad, 1, 3] and [3, 3, 2]; 2 is read by the second alone.
+  expectValues(run("%r = ax.conv_weight_gradient %x0, %x1 kernel [3] strides "
+                   "[2] pads [1, 0] dilations [1] : tensor<1x1x4xf32>, "
+                   "tensor<1x1x2xf32> -> tensor<1x1x3xf32>",
+                   {x, f32({1, 1, 2}, {1, 10})}, "tensor<1x1x3xf32>"),
+               {30, 31, 23});
+  expectValues(run("%r = ax.max_pool_gradient %x0, %x1 kernel [3] strides [2] "
+                   "pads [1, 0] dilations [1] ceil_extra [0] : "
+                   "tensor<1x1x4xf32>, tensor<1x1x2xf32> -> tensor<1x1x4xf32>",
+                   {x, f32({1, 1, 2}, {1, 10})}, "tensor<1x1x4xf32>"),
+               {0, 11, 0, 0});
 }
 
 TEST(Window, Pool) {

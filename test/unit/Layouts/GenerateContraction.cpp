@@ -83,6 +83,16 @@ struct Spatial {
     }
     pads.append(high);
   }
+  /// How many windows there are.
+  Shape windows() const {
+    Shape counts;
+    for (size_t i = 0; i < spatial.size(); ++i)
+      counts.push_back((spatial[i] + pads[i] + pads[i + spatial.size()] -
+                        (kernel[i] - 1) * dilations[i] - 1) /
+                           strides[i] +
+                       1);
+    return counts;
+  }
   Shape withLeading(int64_t a, int64_t b, const Shape &rest) const {
     Shape shape = {a, b};
     shape.insert(shape.end(), rest.begin(), rest.end());
@@ -113,6 +123,28 @@ static Operation *convTranspose(Gen &g) {
   Value bias = g.chance(30) ? g.operand(DType::F32, {outs * groups}) : Value();
   return make<ConvTransposeOp>(g, x, w, bias, s.strides, s.pads, s.dilations,
                                outputPads, groups);
+}
+
+static Operation *convWeightGradient(Gen &g) {
+  Spatial s(g, g.pick(1, 2));
+  int64_t batch = g.pick(1, 4), groups = g.oneOf<int64_t>({1, 1, 2, 4, 6});
+  int64_t ins = groups * g.pick(1, 4), outs = groups * g.pick(1, 4);
+  Shape windows = s.windows();
+  Value x = g.operand(DType::F32, s.withLeading(batch, ins, s.spatial));
+  Value gradient = g.operand(DType::F32, s.withLeading(batch, outs, windows));
+  return make<ConvWeightGradientOp>(g, x, gradient, s.kernel, s.strides, s.pads,
+                                    s.dilations, groups);
+}
+
+static Operation *maxPoolGradient(Gen &g) {
+  Spatial s(g, g.pick(1, 2));
+  int64_t batch = g.pick(1, 4), channels = g.extent();
+  Value x = g.operand(DType::F32, s.withLeading(batch, channels, s.spatial));
+  Value gradient =
+      g.operand(DType::F32, s.withLeading(batch, channels, s.windows()));
+  SmallVector<int64_t> extra(s.spatial.size(), 0);
+  return make<MaxPoolGradientOp>(g, x, gradient, s.kernel, s.strides, s.pads,
+                                 s.dilations, extra);
 }
 
 static Operation *pool(Gen &g) {
@@ -153,6 +185,8 @@ void addContractionGenerators(llvm::StringMap<Generator> &to) {
   to["linear"] = linear;
   to["conv"] = conv;
   to["conv_transpose"] = convTranspose;
+  to["conv_weight_gradient"] = convWeightGradient;
+  to["max_pool_gradient"] = maxPoolGradient;
   to["pool"] = pool;
   to["attention"] = attention;
 }

@@ -146,6 +146,19 @@ static Operation *gather(Gen &g) {
   return make<GatherOp>(g, operand, indices, axis);
 }
 
+static Operation *gatherGradient(Gen &g) {
+  Shape leading = g.shape(0, 1), indices = g.shape(0, 2),
+        trailing = g.shape(0, 1);
+  int64_t size = g.extent();
+  Shape updates = leading;
+  updates.insert(updates.end(), indices.begin(), indices.end());
+  updates.insert(updates.end(), trailing.begin(), trailing.end());
+  Value operand = g.operand(g.oneOf({DType::F32, DType::I64}), updates);
+  Value at =
+      g.operand(g.oneOf({DType::I32, DType::I64}), indices, -size, size - 1);
+  return make<GatherGradientOp>(g, operand, at, leading.size(), size);
+}
+
 /// A shape that fits into `shape`.
 static Shape smaller(Gen &g, const Shape &shape, int64_t axis) {
   Shape result = shape;
@@ -231,6 +244,7 @@ void addShapeGenerators(llvm::StringMap<Generator> &to) {
 void addGatherGenerators(llvm::StringMap<Generator> &to) {
   to["gather"] = gather;
   to["gather_elements"] = gatherElements;
+  to["gather_gradient"] = gatherGradient;
   to["gather_nd"] = gatherND;
   to["scatter_elements"] = scatterElements;
   to["scatter_nd"] = scatterND;
