@@ -22,6 +22,10 @@ void addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
 void addOptimizePhase(mlir::OpPassManager &manager);
 void addPipelinePhase(mlir::OpPassManager &manager, const Strategy &strategy);
 
+/// Attaches the gradients of the ax operations; the passes that need them do
+/// so by themselves.
+void registerGradients(mlir::DialectRegistry &registry);
+
 /// The phases as pipelines of axopt-opt: `ax-phase-normalize` and so on.
 void registerPhases();
 

@@ -94,6 +94,48 @@ def AssignStages : Pass<"ax-assign-stages", "::ax::PlanOp"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Train
+//===----------------------------------------------------------------------===//
+
+def AddLoss : Pass<"ax-add-loss"> {
+  let summary = "The loss behind the model's outputs";
+  let description = [{
+    Adds the results `loss_sum` and `loss_count`, both f32 scalars: the loss is
+    their quotient, and the sum is what is differentiated. `OUTPUT` is an output
+    of the model (`logits`: its only one), `LABELS` or `TARGET` a new input, or
+    one that has the type which the loss needs.
+
+    - `cross_entropy(OUTPUT,LABELS,ignore_index=-100,label_smoothing=0,shift=0,
+      class_dim=-1)`: labels are i64, of the output's shape without the classes.
+      Position i of the last dimension is compared with label i + `shift`.
+    - `mse(OUTPUT,TARGET)`, `l1(OUTPUT,TARGET)`, `bce_with_logits(OUTPUT,TARGET)`:
+      every element counts.
+    - `graph(OUTPUT,mean|sum)`: a loss that the model computes, taken as it is.
+  }];
+  let options = [
+    Option<"loss", "loss", "std::string", "\"\"", "cross_entropy(logits,labels)">
+  ];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
+def Differentiate : Pass<"ax-differentiate"> {
+  let summary = "The gradient of the loss in every state that is trained";
+  let description = [{
+    Reverse mode over the program. Beside its results the program then returns,
+    in the order of the plan's states, the gradient of each trainable state that
+    the loss depends on, named `gradient of STATE`. Integers, booleans and
+    operations marked `ax.no_gradient` carry no gradient, and nothing is computed
+    for states that are not trainable. New
+    operations have `ax.action = "B"`, and stage and name of the operation that
+    they go through.
+  }];
+  let options = [
+    Option<"loss", "loss", "std::string", "\"\"",
+           "Result to differentiate; the only scalar float one by default">
+  ];
+}
+
+//===----------------------------------------------------------------------===//
 // Shard
 //===----------------------------------------------------------------------===//
 

@@ -1,0 +1,300 @@
+//===- AddLoss.cpp - The loss behind the model's outputs ------------------===//
+//
+// As a sum over what counts, and how much that is: micro-batches and shards
+// give partial sums of both.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Call.h"
+#include "TensorBuilder.h"
+#include "ax/Passes/Passes.h"
+#include "ax/Support/Error.h"
+
+namespace ax {
+#define GEN_PASS_DEF_ADDLOSS
+#include "ax/Passes/Passes.h.inc"
+} // namespace ax
+
+using namespace mlir;
+using namespace ax;
+
+namespace {
+
+struct LossValues {
+  Value sum, count;
+};
+
+std::string typeText(Type type) {
+  std::string text;
+  llvm::raw_string_ostream(text) << type;
+  return text;
+}
+
+class LossAdder {
+public:
+  LossAdder(ProgramOp program, Call call)
+      : program(program), call(std::move(call)),
+        output(cast<ReturnOp>(program.getBody().front().getTerminator())),
+        builder(output),
+        t(NameLoc::get(StringAttr::get(program.getContext(), "loss")),
+          builder) {}
+
+  llvm::Error run() {
+    Operation *last = output->getPrevNode();
+    llvm::Expected<LossValues> made = make();
+    if (!made)
+      return made.takeError();
+    Type f32 = t.b.getF32Type();
+    if (llvm::Error error = addResult("loss_sum", t.cast(made->sum, f32)))
+      return error;
+    if (llvm::Error error = addResult("loss_count", t.cast(made->count, f32)))
+      return error;
+    // The loss is computed where the output is.
+    Operation *producer = of ? of.getDefiningOp() : nullptr;
+    if (Attribute stage = producer ? producer->getAttr("stage") : Attribute())
+      for (Operation *op = last ? last->getNextNode() : nullptr;
+           op && op != output; op = op->getNextNode())
+        op->setAttr("stage", stage);
+    return llvm::Error::success();
+  }
+
+private:
+  llvm::Expected<LossValues> make() {
+    if (call.name == "cross_entropy")
+      return crossEntropy();
+    if (call.name == "graph")
+      return inGraph();
+    for (auto [name, fn] : {std::pair("mse", &LossAdder::squared),
+                            std::pair("l1", &LossAdder::absolute),
+                            std::pair("bce_with_logits", &LossAdder::logistic)})
+      if (call.name == name)
+        return elementwise(fn);
+    return makeErrorf(ExitCode::Usage,
+                      "there is no loss '{0}'; there are cross_entropy, mse, "
+                      "l1, bce_with_logits and graph",
+                      call.name);
+  }
+
+  llvm::Error fault(const Twine &message) {
+    return makeError(ExitCode::Usage, "loss " + call.name + ": " + message);
+  }
+
+  /// The output of this name; `logits` is any model's only one.
+  llvm::Expected<Value> findOutput(StringRef name) {
+    std::string names;
+    for (auto [i, value] : llvm::enumerate(output.getOperands())) {
+      if (program.getResultName(i) == name)
+        return of = value;
+      names +=
+          (names.empty() ? "'" : ", '") + program.getResultName(i).str() + "'";
+    }
+    if (name == "logits" && output.getNumOperands() == 1)
+      return of = output.getOperand(0);
+    return fault("the model has no output '" + name + "'; it has " +
+                 (names.empty() ? "none" : names));
+  }
+
+  llvm::Expected<Value> findFloatOutput(StringRef name) {
+    llvm::Expected<Value> found = findOutput(name);
+    if (found && !isa<FloatType>(elementType(*found)))
+      return fault("the output '" + name + "' is " +
+                   typeText(found->getType()) + ", not of floats");
+    return found;
+  }
+
+  /// The input of this name: one that is there if it fits, or a new one.
+  llvm::Expected<Value> findInput(StringRef name, ArrayRef<int64_t> shape,
+                                  Type element) {
+    auto type = RankedTensorType::get(shape, element);
+    unsigned count = program.getNumArguments();
+    for (unsigned i = 0; i < count; ++i) {
+      if (program.getArgName(i) != name)
+        continue;
+      Value given = program.getArgument(i);
+      if (given.getType() == type)
+        return given;
+      return fault("the input '" + name + "' must be " + typeText(type) +
+                   ", the model's is " + typeText(given.getType()));
+    }
+    Location loc = NameLoc::get(t.b.getStringAttr(name));
+    if (failed(program.insertArgument(count, type, nameAttr(name), loc)))
+      return fault("the program cannot take the input '" + name + "'");
+    return program.getArgument(count);
+  }
+
+  DictionaryAttr nameAttr(StringRef name) {
+    return t.b.getDictionaryAttr(
+        t.b.getNamedAttr("ax.name", t.b.getStringAttr(name)));
+  }
+
+  llvm::Error addResult(StringRef name, Value value) {
+    unsigned count = program.getNumResults();
+    for (unsigned i = 0; i < count; ++i)
+      if (program.getResultName(i) == name)
+        return fault("the program has a result '" + name + "' already");
+    if (failed(program.insertResult(count, value.getType(), nameAttr(name))))
+      return fault("the program cannot give the result '" + name + "'");
+    output.getOperandsMutable().append(value);
+    return llvm::Error::success();
+  }
+
+  Value sumAll(Value x) {
+    return t.sum(x, dimsFrom(0, shapeOf(x).size()), /*keepDims=*/false);
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Of labels
+  //===--------------------------------------------------------------------===//
+
+  /// Labels moved `shift` to the left along their last dimension, so that the
+  /// logits stay whole; what comes in from the right is ignored.
+  Value shifted(Value labels, int64_t shift, Value ignored) {
+    int64_t dim = shapeOf(labels).size() - 1, size = shapeOf(labels)[dim];
+    if (shift == 0)
+      return labels;
+    SmallVector<int64_t> low(dim + 1, 0), high(dim + 1, 0);
+    high[dim] = shift;
+    return PadOp::create(t.b, t.slice(labels, dim, shift, size - shift),
+                         ignored, low, high, PadMode::constant);
+  }
+
+  llvm::Expected<LossValues> crossEntropy() {
+    auto ignoreIndex = call.takeInt("ignore_index", -100);
+    auto shift = call.takeInt("shift", 0);
+    auto classDim = call.takeInt("class_dim", -1);
+    auto smoothing = call.takeNumber("label_smoothing", 0);
+    llvm::Error wrong = llvm::joinErrors(
+        llvm::joinErrors(ignoreIndex.takeError(), shift.takeError()),
+        llvm::joinErrors(classDim.takeError(), smoothing.takeError()));
+    if (!wrong)
+      wrong = call.finish({"OUTPUT", "LABELS"});
+    if (wrong)
+      return wrong;
+    auto found = findFloatOutput(call.arguments[0]);
+    if (!found)
+      return found.takeError();
+    SmallVector<int64_t> shape(shapeOf(*found));
+    int64_t rank = shape.size();
+    int64_t dim = *classDim < 0 ? *classDim + rank : *classDim;
+    if (rank < 1 || dim < 0 || dim >= rank)
+      return fault("the output " + typeText(found->getType()) +
+                   " has no dimension " + Twine(*classDim) + " of classes");
+    if (*smoothing < 0 || *smoothing > 1)
+      return fault("label_smoothing is between 0 and 1");
+    double classes = shape[dim];
+    if (shape[dim] < 1)
+      return fault("the output " + typeText(found->getType()) +
+                   " has no classes");
+    SmallVector<int64_t> labelShape(shape);
+    labelShape.erase(labelShape.begin() + dim);
+    if (*shift < 0 ||
+        (*shift > 0 && (labelShape.empty() || *shift >= labelShape.back())))
+      return fault(
+          "shift=" + Twine(*shift) + " of labels " +
+          typeText(RankedTensorType::get(labelShape, t.b.getI64Type())));
+    auto given = findInput(call.arguments[1], labelShape, t.b.getI64Type());
+    if (!given)
+      return given.takeError();
+
+    SmallVector<int64_t> kept(shape);
+    kept[dim] = 1;
+    Value ignored = t.splat({}, t.b.getI64Type(), *ignoreIndex);
+    Value labels = t.reshape(shifted(*given, *shift, ignored), kept);
+    Value valid = t.compare(CompareKind::ne, labels, ignored);
+    // Reductions and a comparison with the class's number: all of it can be
+    // split along the classes.
+    Value x = t.wide(*found);
+    Value largest = t.reduce(ReduceOpKind::max, x, dim);
+    // Adding it back again, its gradient would be 0.
+    largest.getDefiningOp()->setAttr("ax.no_gradient", t.b.getUnitAttr());
+    Value exps = t.unary(UnaryKind::exp, t.sub(x, largest));
+    Value logSum = t.add(t.unary(UnaryKind::log, t.sum(exps, dim)), largest);
+    Value isLabel =
+        t.compare(CompareKind::eq, t.indexAlong(dim, shape[dim], rank), labels);
+    Value target = t.sum(t.select(isLabel, x, 0), dim);
+    if (*smoothing > 0)
+      target = t.add(t.mul(target, 1 - *smoothing),
+                     t.mul(t.sum(x, dim), *smoothing / classes));
+    Value losses = t.select(valid, t.sub(logSum, target), 0);
+    return LossValues{sumAll(losses),
+                      sumAll(t.indicator(valid, t.b.getF32Type()))};
+  }
+
+  //===--------------------------------------------------------------------===//
+  // Of targets
+  //===--------------------------------------------------------------------===//
+
+  Value squared(Value x, Value target) {
+    Value difference = t.sub(x, target);
+    return t.mul(difference, difference);
+  }
+  Value absolute(Value x, Value target) {
+    return t.unary(UnaryKind::abs, t.sub(x, target));
+  }
+  /// -z log sigmoid(x) - (1 - z) log sigmoid(-x), without overflow.
+  Value logistic(Value x, Value target) {
+    return t.sub(t.unary(UnaryKind::softplus, x), t.mul(x, target));
+  }
+
+  llvm::Expected<LossValues> elementwise(Value (LossAdder::*fn)(Value, Value)) {
+    if (llvm::Error error = call.finish({"OUTPUT", "TARGET"}))
+      return error;
+    auto found = findFloatOutput(call.arguments[0]);
+    if (!found)
+      return found.takeError();
+    auto target =
+        findInput(call.arguments[1], shapeOf(*found), elementType(*found));
+    if (!target)
+      return target.takeError();
+    Value losses = (this->*fn)(t.wide(*found), t.wide(*target));
+    double count = tensorType(*found).getNumElements();
+    return LossValues{sumAll(losses), t.splat({}, t.b.getF32Type(), count)};
+  }
+
+  llvm::Expected<LossValues> inGraph() {
+    if (llvm::Error error = call.finish({"OUTPUT", "mean|sum"}))
+      return error;
+    if (call.arguments[1] != "mean" && call.arguments[1] != "sum")
+      return fault("'" + call.arguments[1] + "' is neither mean nor sum");
+    auto found = findFloatOutput(call.arguments[0]);
+    if (!found)
+      return found.takeError();
+    if (tensorType(*found).getNumElements() != 1)
+      return fault("the output '" + call.arguments[0] + "' is " +
+                   typeText(found->getType()) + ", not one number");
+    return LossValues{t.reshape(*found, {}), t.splat({}, t.b.getF32Type(), 1)};
+  }
+
+  ProgramOp program;
+  Call call;
+  ReturnOp output;
+  OpBuilder builder;
+  TensorBuilder t;
+  /// The output that the loss is of.
+  Value of;
+};
+
+struct AddLoss : ax::impl::AddLossBase<AddLoss> {
+  using AddLossBase::AddLossBase;
+
+  void runOnOperation() final {
+    WalkResult result = getOperation()->walk([&](ProgramOp program) {
+      llvm::Error error = add(program);
+      if (!error)
+        return WalkResult::skip();
+      program.emitError(describeError(std::move(error)).message);
+      return WalkResult::interrupt();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+
+  llvm::Error add(ProgramOp program) {
+    llvm::Expected<Call> call = Call::parse(loss);
+    if (!call)
+      return call.takeError();
+    return LossAdder(program, std::move(*call)).run();
+  }
+};
+
+} // namespace

@@ -1,0 +1,88 @@
+//===- Call.cpp - `name(first,second,key=value)` --------------------------===//
+
+#include "Call.h"
+
+#include "ax/Support/Error.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <cmath>
+
+using namespace ax;
+
+llvm::Expected<Call> Call::parse(llvm::StringRef text) {
+  Call call;
+  auto [name, rest] = text.split('(');
+  call.name = name.trim().str();
+  bool hasParentheses = text.contains('(');
+  rest = rest.rtrim();
+  if (call.name.empty() || (hasParentheses && !rest.consume_back(")")) ||
+      rest.contains('(') || rest.contains(')'))
+    return makeErrorf(ExitCode::Usage, "'{0}': give NAME(A,B,KEY=VALUE,...)",
+                      text);
+  if (rest.trim().empty())
+    return call;
+  for (llvm::StringRef part : llvm::split(rest, ',')) {
+    auto [key, value] = part.split('=');
+    key = key.trim();
+    value = value.trim();
+    bool isOption = part.contains('=');
+    if (key.empty() || (isOption && value.empty()) ||
+        (!isOption && !call.options.empty()))
+      return makeErrorf(ExitCode::Usage,
+                        "'{0}': '{1}' is neither KEY=VALUE nor a name in front "
+                        "of those",
+                        text, part.trim());
+    if (!isOption) {
+      call.arguments.push_back(key.str());
+      continue;
+    }
+    if (llvm::any_of(call.options,
+                     [&](const auto &other) { return other.first == key; }))
+      return makeErrorf(ExitCode::Usage, "'{0}': {1} is given twice", text,
+                        key);
+    call.options.emplace_back(key, value);
+  }
+  return call;
+}
+
+std::string Call::take(llvm::StringRef key) {
+  auto found = llvm::find_if(
+      options, [&](const auto &option) { return option.first == key; });
+  if (found == options.end())
+    return "";
+  std::string value = found->second;
+  options.erase(found);
+  return value;
+}
+
+llvm::Expected<double> Call::takeNumber(llvm::StringRef key, double otherwise) {
+  std::string text = take(key);
+  if (text.empty())
+    return otherwise;
+  double value = 0;
+  if (!llvm::to_float(text, value) || !std::isfinite(value))
+    return makeErrorf(ExitCode::Usage, "{0}: {1}={2}: give a number", name, key,
+                      text);
+  return value;
+}
+
+llvm::Expected<int64_t> Call::takeInt(llvm::StringRef key, int64_t otherwise) {
+  std::string text = take(key);
+  int64_t value = otherwise;
+  if (!text.empty() && !llvm::to_integer(text, value, 10))
+    return makeErrorf(ExitCode::Usage, "{0}: {1}={2}: give a whole number",
+                      name, key, text);
+  return value;
+}
+
+llvm::Error Call::finish(llvm::ArrayRef<llvm::StringRef> names) const {
+  if (arguments.size() != names.size())
+    return makeErrorf(ExitCode::Usage, "{0}({1}) has {2} arguments, not {3}",
+                      name, llvm::join(names, ","), names.size(),
+                      arguments.size());
+  if (!options.empty())
+    return makeErrorf(ExitCode::Usage, "{0}: there is no option '{1}'", name,
+                      options.front().first);
+  return llvm::Error::success();
+}

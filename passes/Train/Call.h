@@ -1,0 +1,40 @@
+//===- Call.h - `name(first,second,key=value)` ------------------*- C++ -*-===//
+//
+// How losses and optimizers are written on the command line.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_PASSES_TRAIN_CALL_H
+#define AX_PASSES_TRAIN_CALL_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace ax {
+
+struct Call {
+  std::string name;
+  std::vector<std::string> arguments;
+  /// Those not taken yet, in the order given.
+  std::vector<std::pair<std::string, std::string>> options;
+
+  static llvm::Expected<Call> parse(llvm::StringRef text);
+
+  /// The option's value, which is taken out; `otherwise` when it is not given.
+  llvm::Expected<double> takeNumber(llvm::StringRef key, double otherwise);
+  llvm::Expected<int64_t> takeInt(llvm::StringRef key, int64_t otherwise);
+
+  /// An error unless there are as many arguments as `names` and no option is
+  /// left.
+  llvm::Error finish(llvm::ArrayRef<llvm::StringRef> names) const;
+
+private:
+  std::string take(llvm::StringRef key);
+};
+
+} // namespace ax
+
+#endif // AX_PASSES_TRAIN_CALL_H

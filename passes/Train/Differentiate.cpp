@@ -1,0 +1,231 @@
+//===- Differentiate.cpp - Reverse mode over a program --------------------===//
+
+#include "Differentiate.h"
+
+#include "GradientBuilder.h"
+#include "ax/Passes/Passes.h"
+
+#include "llvm/ADT/MapVector.h"
+
+namespace ax {
+#define GEN_PASS_DEF_DIFFERENTIATE
+#include "ax/Passes/Passes.h.inc"
+} // namespace ax
+
+using namespace mlir;
+using namespace ax;
+
+void ax::registerGradients(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, AxDialect *) {
+    attachElementwiseGradients(*context);
+    attachReductionGradients(*context);
+    attachScanGradients(*context);
+    attachNormGradients(*context);
+    attachContractionGradients(*context);
+    attachWindowGradients(*context);
+    attachAttentionGradients(*context);
+    attachShapeGradients(*context);
+    attachGatherGradients(*context);
+  });
+}
+
+namespace {
+
+/// Marks what is made for the backward pass of one operation.
+struct MarkBackward : OpBuilder::Listener {
+  void notifyOperationInserted(Operation *made, OpBuilder::InsertPoint) final {
+    made->setAttr("ax.action", StringAttr::get(made->getContext(), "B"));
+    if (stage)
+      made->setAttr("stage", stage);
+  }
+  Attribute stage;
+};
+
+class Differentiator {
+public:
+  Differentiator(ProgramOp program, Value loss)
+      : block(program.getBody().front()), loss(loss),
+        plan(program->getParentOfType<PlanOp>()),
+        builder(block.getTerminator(), &mark) {}
+
+  FailureOr<SmallVector<StateGradient>> run() {
+    findActive();
+    if (!active.contains(loss))
+      return emitError(loss.getLoc())
+             << "the loss does not depend on a trainable state";
+    if (Operation *producer = loss.getDefiningOp())
+      mark.stage = producer->getAttr("stage");
+    gradients[loss] =
+        createSplat(builder, loc(), withoutLayout(tensorType(loss)), 1);
+    for (Operation *op : llvm::reverse(forward))
+      if (failed(goThrough(op)))
+        return failure();
+    SmallVector<StateGradient> result;
+    for (auto state : plan.getBody().getOps<StateOp>())
+      if (Value gradient = ofStates.lookup(state))
+        result.push_back({state, gradient});
+    return result;
+  }
+
+private:
+  Location loc() {
+    Operation *op = loss.getDefiningOp();
+    return op ? op->getLoc() : loss.getLoc();
+  }
+
+  StateOp stateOf(LoadOp load) {
+    return plan.lookupSymbol<StateOp>(load.getState());
+  }
+
+  /// Floats behind which there is a trainable state.
+  void findActive() {
+    for (Operation &op : block.without_terminator()) {
+      forward.push_back(&op);
+      auto load = dyn_cast<LoadOp>(op);
+      if (op.hasAttr("ax.no_gradient"))
+        continue;
+      if (load ? !stateOf(load).getTrainable()
+               : llvm::none_of(op.getOperands(), [&](Value operand) {
+                   return active.contains(operand);
+                 }))
+        continue;
+      for (Value result : op.getResults())
+        if (auto type = dyn_cast<RankedTensorType>(result.getType());
+            type && isa<FloatType>(type.getElementType()))
+          active.insert(result);
+    }
+  }
+
+  /// A trainable state that `op` depends on.
+  LoadOp stateBehind(Operation *op) {
+    while (!isa<LoadOp>(op))
+      for (Value operand : op->getOperands())
+        if (active.contains(operand)) {
+          op = operand.getDefiningOp();
+          break;
+        }
+    return cast<LoadOp>(op);
+  }
+
+  LogicalResult complain(Operation *op, const Twine &why) {
+    StringRef node = getNodeName(op);
+    InFlightDiagnostic error = op->emitError() << op->getName();
+    if (!node.empty())
+      error << " of node '" << node << "'";
+    return error << " " << why << "; it lies between the trainable state '"
+                 << stateBehind(op).getState() << "' and the loss";
+  }
+
+  void accumulate(Value &into, Value gradient) {
+    into = into ? BinaryOp::create(builder, gradient.getLoc(), BinaryKind::add,
+                                   into, gradient)
+                      .getResult()
+                : gradient;
+  }
+
+  LogicalResult goThrough(Operation *op) {
+    SmallVector<Value> ofResults = llvm::map_to_vector(
+        op->getResults(), [&](Value v) { return gradients.lookup(v); });
+    if (llvm::none_of(ofResults, [](Value v) { return bool(v); }))
+      return success();
+    mark.stage = op->getAttr("stage");
+    if (auto load = dyn_cast<LoadOp>(op)) {
+      accumulate(ofStates[stateOf(load)], ofResults[0]);
+      return success();
+    }
+    auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
+    if (!differentiable)
+      return complain(op, "has no gradient");
+    auto isWanted = [&](Value value) { return active.contains(value); };
+    GradientBuilder g(builder, op, ofResults, isWanted);
+    if (failed(differentiable.buildGradient(g)))
+      return complain(op, g.getFailure());
+    for (auto [operand, gradient] :
+         llvm::zip_equal(op->getOperands(), g.getOperandGradients()))
+      if (gradient)
+        accumulate(gradients[operand], gradient);
+    return success();
+  }
+
+  Block &block;
+  Value loss;
+  PlanOp plan;
+  MarkBackward mark;
+  OpBuilder builder;
+  SmallVector<Operation *> forward;
+  DenseSet<Value> active;
+  DenseMap<Value, Value> gradients;
+  DenseMap<Operation *, Value> ofStates;
+};
+
+struct Differentiate : ax::impl::DifferentiateBase<Differentiate> {
+  using DifferentiateBase::DifferentiateBase;
+
+  void getDependentDialects(DialectRegistry &registry) const final {
+    registry.insert<AxDialect>();
+    registerGradients(registry);
+  }
+
+  void runOnOperation() final {
+    WalkResult result = getOperation()->walk([&](ProgramOp program) {
+      return failed(run(program)) ? WalkResult::interrupt()
+                                  : WalkResult::skip();
+    });
+    if (result.wasInterrupted())
+      signalPassFailure();
+  }
+
+  static bool canBeLoss(Type type) {
+    auto tensor = cast<RankedTensorType>(type);
+    return tensor.getRank() == 0 && isa<FloatType>(tensor.getElementType());
+  }
+
+  /// The result that option `loss` names, or the only one that can be meant.
+  FailureOr<unsigned> findLoss(ProgramOp program) {
+    ArrayRef<Type> types = program.getResultTypes();
+    SmallVector<unsigned> found;
+    for (unsigned i = 0; i < types.size(); ++i)
+      if (loss.empty() ? canBeLoss(types[i]) : program.getResultName(i) == loss)
+        found.push_back(i);
+    if (!loss.empty() && found.empty())
+      return program.emitError()
+             << "there is no result '" << loss << "' to take as the loss";
+    if (found.size() != 1)
+      return program.emitError()
+             << "has " << found.size()
+             << " scalar float results; name the one that is the loss";
+    if (!canBeLoss(types[found[0]]))
+      return program.emitError() << "the loss '" << loss << "' is "
+                                 << types[found[0]] << ", not a scalar float";
+    return found[0];
+  }
+
+  LogicalResult run(ProgramOp program) {
+    FailureOr<unsigned> number = findLoss(program);
+    if (failed(number))
+      return failure();
+    auto output = cast<ReturnOp>(program.getBody().front().getTerminator());
+    auto gradients = differentiate(program, output.getOperand(*number));
+    if (failed(gradients))
+      return failure();
+    Builder builder(&getContext());
+    for (const StateGradient &found : *gradients) {
+      auto name = builder.getStringAttr("gradient of " +
+                                        StateOp(found.state).getSymName());
+      if (failed(program.insertResult(
+              program.getNumResults(), found.gradient.getType(),
+              builder.getDictionaryAttr(
+                  builder.getNamedAttr("ax.name", name)))))
+        return failure();
+      output.getOperandsMutable().append(found.gradient);
+    }
+    return success();
+  }
+};
+
+} // namespace
+
+FailureOr<SmallVector<StateGradient>> ax::differentiate(ProgramOp program,
+                                                        Value loss) {
+  return Differentiator(program, loss).run();
+}

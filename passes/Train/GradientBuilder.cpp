@@ -1,0 +1,23 @@
+//===- GradientBuilder.cpp - What gradients are built with ----------------===//
+
+#include "GradientBuilder.h"
+
+using namespace mlir;
+using namespace ax;
+
+void GradientBuilder::give(OpOperand &operand, Make make) {
+  if (!isWanted(operand))
+    return;
+  Value gradient = make();
+  assert((!gradient ||
+          sameWithoutLayout(gradient.getType(), operand.get().getType())) &&
+         "a gradient has its operand's type");
+  operandGradients[operand.getOperandNumber()] = gradient;
+}
+
+void GradientBuilder::giveSummed(OpOperand &operand, Make make) {
+  give(operand, [&]() -> Value {
+    Value gradient = make();
+    return gradient ? sumTo(gradient, shapeOf(operand.get())) : Value();
+  });
+}

@@ -1,0 +1,236 @@
+//===- GradientElementwise.cpp - Gradients of element-wise ops ------------===//
+//
+// Where a function has a corner, its gradient there is PyTorch's.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GradientBuilder.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace ax;
+
+/// The normal density and distribution: gelu is x times the latter.
+static Value geluGradient(TensorBuilder &g, Value x, Value dy) {
+  Value erf = g.unary(UnaryKind::erf, g.mul(x, M_SQRT1_2));
+  Value distribution = g.mul(g.add(erf, 1), 0.5);
+  Value density = g.mul(g.unary(UnaryKind::exp, g.mul(g.mul(x, x), -0.5)),
+                        0.5 * M_SQRT1_2 * M_2_SQRTPI);
+  return g.mul(dy, g.add(distribution, g.mul(x, density)));
+}
+
+static Value geluTanhGradient(TensorBuilder &g, Value x, Value dy) {
+  constexpr double scale = M_SQRT1_2 * M_2_SQRTPI, cubic = 0.044715;
+  Value square = g.mul(x, x);
+  Value t = g.unary(UnaryKind::tanh,
+                    g.mul(g.mul(x, g.add(g.mul(square, cubic), 1)), scale));
+  Value slope = g.mul(g.add(g.mul(square, 3 * cubic), 1), 0.5 * scale);
+  Value rest = g.add(g.neg(g.mul(t, t)), 1);
+  return g.mul(dy,
+               g.add(g.mul(g.add(t, 1), 0.5), g.mul(g.mul(x, rest), slope)));
+}
+
+Value ax::unaryGradient(TensorBuilder &g, UnaryKind kind, Value x, Value y,
+                        Value dy) {
+  auto square = [&](Value v) { return g.mul(v, v); };
+  auto oneMinus = [&](Value v) { return g.add(g.neg(v), 1); };
+  auto of = [&](UnaryKind inner, Value v) { return g.unary(inner, v); };
+  switch (kind) {
+  case UnaryKind::neg:
+    return g.neg(dy);
+  case UnaryKind::abs:
+    return g.mul(dy, of(UnaryKind::sign, x));
+  case UnaryKind::exp:
+    return g.mul(dy, y);
+  case UnaryKind::log:
+    return g.div(dy, x);
+  case UnaryKind::log1p:
+    return g.div(dy, g.add(x, 1));
+  case UnaryKind::expm1:
+    return g.mul(dy, g.add(y, 1));
+  case UnaryKind::sqrt:
+    return g.div(dy, g.mul(y, 2));
+  case UnaryKind::rsqrt:
+    return g.mul(dy, g.mul(g.mul(square(y), y), -0.5));
+  case UnaryKind::reciprocal:
+    return g.mul(dy, g.neg(square(y)));
+  case UnaryKind::sin:
+    return g.mul(dy, of(UnaryKind::cos, x));
+  case UnaryKind::cos:
+    return g.neg(g.mul(dy, of(UnaryKind::sin, x)));
+  case UnaryKind::tan:
+    return g.mul(dy, g.add(square(y), 1));
+  case UnaryKind::asin:
+    return g.mul(dy, of(UnaryKind::rsqrt, oneMinus(square(x))));
+  case UnaryKind::acos:
+    return g.neg(g.mul(dy, of(UnaryKind::rsqrt, oneMinus(square(x)))));
+  case UnaryKind::atan:
+    return g.div(dy, g.add(square(x), 1));
+  case UnaryKind::sinh:
+    return g.mul(dy, of(UnaryKind::cosh, x));
+  case UnaryKind::cosh:
+    return g.mul(dy, of(UnaryKind::sinh, x));
+  case UnaryKind::tanh:
+    return g.mul(dy, oneMinus(square(y)));
+  case UnaryKind::asinh:
+    return g.mul(dy, of(UnaryKind::rsqrt, g.add(square(x), 1)));
+  case UnaryKind::acosh:
+    return g.mul(dy, of(UnaryKind::rsqrt, g.add(square(x), -1)));
+  case UnaryKind::atanh:
+    return g.div(dy, oneMinus(square(x)));
+  case UnaryKind::erf:
+    return g.mul(dy, g.mul(of(UnaryKind::exp, g.neg(square(x))), M_2_SQRTPI));
+  case UnaryKind::sigmoid:
+    return g.mul(dy, g.mul(y, oneMinus(y)));
+  case UnaryKind::relu:
+    return g.select(g.compare(CompareKind::gt, y, 0), dy, 0);
+  case UnaryKind::gelu:
+    return geluGradient(g, x, dy);
+  case UnaryKind::gelu_tanh:
+    return geluTanhGradient(g, x, dy);
+  case UnaryKind::silu: {
+    Value s = of(UnaryKind::sigmoid, x);
+    return g.mul(dy, g.mul(s, g.add(g.mul(x, oneMinus(s)), 1)));
+  }
+  case UnaryKind::softplus:
+    return g.mul(dy, of(UnaryKind::sigmoid, x));
+  case UnaryKind::sign:
+  case UnaryKind::ceil:
+  case UnaryKind::floor:
+  case UnaryKind::round:
+  case UnaryKind::trunc:
+  case UnaryKind::logical_not:
+  case UnaryKind::bit_not:
+  case UnaryKind::is_nan:
+  case UnaryKind::is_pos_inf:
+  case UnaryKind::is_neg_inf:
+    return {};
+  }
+  llvm_unreachable("unary kind");
+}
+
+static LogicalResult unary(UnaryOp op, GradientBuilder &g) {
+  g.give(op.getOperandMutable(), [&] {
+    return unaryGradient(g, op.getKind(), op.getOperand(), op.getResult(),
+                         g.ofResult());
+  });
+  return success();
+}
+
+/// x^y: y x^(y - 1), and x^y log x; 0 where y is, and where x is and y not
+/// negative.
+static void power(BinaryOp op, GradientBuilder &g) {
+  Value x = op.getLhs(), y = op.getRhs(), dy = g.ofResult();
+  std::optional<double> known = splatNumber(y);
+  g.giveSummed(op.getLhsMutable(), [&]() -> Value {
+    if (known && *known == 0)
+      return {};
+    if (known && *known == 2)
+      return g.mul(g.mul(dy, x), 2);
+    Value slope = g.mul(y, g.binary(BinaryKind::pow, x, g.add(y, -1)));
+    if (!known)
+      slope = g.select(g.compare(CompareKind::eq, y, 0), g.number(y, 0), slope);
+    return g.mul(dy, slope);
+  });
+  g.giveSummed(op.getRhsMutable(), [&] {
+    Value slope = g.mul(op.getResult(), g.unary(UnaryKind::log, x));
+    Value isZero =
+        g.binary(BinaryKind::logical_and, g.compare(CompareKind::eq, x, 0),
+                 g.compare(CompareKind::ge, y, 0));
+    return g.mul(dy, g.select(isZero, g.number(x, 0), slope));
+  });
+}
+
+/// The larger (smaller) one gets all, equal ones a half each.
+static void extreme(BinaryOp op, GradientBuilder &g, CompareKind wins) {
+  Value x = op.getLhs(), y = op.getRhs(), dy = g.ofResult();
+  auto share = [&](Value mine, Value other) {
+    Value half =
+        g.select(g.compare(CompareKind::eq, mine, other), g.mul(dy, 0.5), 0);
+    return g.select(g.compare(wins, mine, other), dy, half);
+  };
+  g.giveSummed(op.getLhsMutable(), [&] { return share(x, y); });
+  g.giveSummed(op.getRhsMutable(), [&] { return share(y, x); });
+}
+
+/// x - y q for the whole number q of times that y goes into x.
+static void remainder(BinaryOp op, GradientBuilder &g, UnaryKind rounding) {
+  Value dy = g.ofResult();
+  g.giveSummed(op.getLhsMutable(), [&] { return dy; });
+  g.giveSummed(op.getRhsMutable(), [&] {
+    Value times = g.unary(rounding, g.div(op.getLhs(), op.getRhs()));
+    return g.neg(g.mul(dy, times));
+  });
+}
+
+static LogicalResult binary(BinaryOp op, GradientBuilder &g) {
+  Value x = op.getLhs(), y = op.getRhs(), dy = g.ofResult();
+  OpOperand &lhs = op.getLhsMutable(), &rhs = op.getRhsMutable();
+  switch (op.getKind()) {
+  case BinaryKind::add:
+    g.giveSummed(lhs, [&] { return dy; });
+    g.giveSummed(rhs, [&] { return dy; });
+    return success();
+  case BinaryKind::sub:
+    g.giveSummed(lhs, [&] { return dy; });
+    g.giveSummed(rhs, [&] { return g.neg(dy); });
+    return success();
+  case BinaryKind::mul:
+    g.giveSummed(lhs, [&] { return g.mul(dy, y); });
+    g.giveSummed(rhs, [&] { return g.mul(dy, x); });
+    return success();
+  case BinaryKind::div:
+    g.giveSummed(lhs, [&] { return g.div(dy, y); });
+    g.giveSummed(rhs,
+                 [&] { return g.neg(g.div(g.mul(dy, op.getResult()), y)); });
+    return success();
+  case BinaryKind::pow:
+    power(op, g);
+    return success();
+  case BinaryKind::max:
+    extreme(op, g, CompareKind::gt);
+    return success();
+  case BinaryKind::min:
+    extreme(op, g, CompareKind::lt);
+    return success();
+  case BinaryKind::floor_mod:
+    remainder(op, g, UnaryKind::floor);
+    return success();
+  case BinaryKind::trunc_mod:
+    remainder(op, g, UnaryKind::trunc);
+    return success();
+  case BinaryKind::logical_and:
+  case BinaryKind::logical_or:
+  case BinaryKind::logical_xor:
+  case BinaryKind::bit_and:
+  case BinaryKind::bit_or:
+  case BinaryKind::bit_xor:
+  case BinaryKind::shl:
+  case BinaryKind::shr:
+    return g.fail("is of bits and has no gradient");
+  }
+  llvm_unreachable("binary kind");
+}
+
+static LogicalResult select(SelectOp op, GradientBuilder &g) {
+  Value condition = op.getCondition(), dy = g.ofResult();
+  g.giveSummed(op.getOnTrueMutable(),
+               [&] { return g.select(condition, dy, 0); });
+  g.giveSummed(op.getOnFalseMutable(),
+               [&] { return g.select(condition, g.number(dy, 0), dy); });
+  return success();
+}
+
+static LogicalResult cast(CastOp op, GradientBuilder &g) {
+  g.give(op.getOperandMutable(),
+         [&] { return g.cast(g.ofResult(), elementType(op.getOperand())); });
+  return success();
+}
+
+void ax::attachElementwiseGradients(MLIRContext &context) {
+  attachGradient<UnaryOp, unary>(context);
+  attachGradient<BinaryOp, binary>(context);
+  attachGradient<SelectOp, select>(context);
+  attachGradient<CastOp, ::cast>(context);
+}

@@ -1,0 +1,161 @@
+//===- GradientWindow.cpp - Gradients of convolutions and pooling ---------===//
+
+#include "GradientBuilder.h"
+
+using namespace mlir;
+using namespace ax;
+
+/// Pads of a transposed convolution over `small` that fills `large` exactly.
+namespace {
+struct TransposedPads {
+  SmallVector<int64_t> pads, output;
+
+  TransposedPads(ArrayRef<int64_t> large, ArrayRef<int64_t> small,
+                 ArrayRef<int64_t> kernel, ArrayRef<int64_t> strides,
+                 ArrayRef<int64_t> convPads, ArrayRef<int64_t> dilations)
+      : pads(convPads.take_front(large.size())) {
+    for (size_t i = 0; i < large.size(); ++i) {
+      int64_t reached = strides[i] * (small[i] - 1) +
+                        (kernel[i] - 1) * dilations[i] + 1 - convPads[i];
+      pads.push_back(std::max<int64_t>(reached - large[i], 0));
+      output.push_back(std::max<int64_t>(large[i] - reached, 0));
+    }
+  }
+};
+} // namespace
+
+static SmallVector<int64_t> allButChannels(Value value) {
+  SmallVector<int64_t> dims = dimsFrom(2, shapeOf(value).size());
+  dims.insert(dims.begin(), 0);
+  return dims;
+}
+
+static LogicalResult conv(ConvOp op, GradientBuilder &g) {
+  Value x = op.getX(), w = op.getW(), dy = g.ofResult();
+  g.give(op.getResidualMutable(), [&] { return dy; });
+  if (op.getActivation()) {
+    Value sum = ConvOp::create(g.b, x, w, op.getBias(), Value(),
+                               op.getStrides(), op.getPads(), op.getDilations(),
+                               op.getGroups(), UnaryKindAttr());
+    dy = unaryGradient(g, *op.getActivation(), sum,
+                       g.unary(*op.getActivation(), sum), dy);
+    if (!dy)
+      return success();
+  }
+  ArrayRef<int64_t> kernel = shapeOf(w).drop_front(2);
+  g.give(op.getBiasMutable(),
+         [&] { return g.sum(dy, allButChannels(dy), /*keepDims=*/false); });
+  g.give(op.getXMutable(), [&]() -> Value {
+    TransposedPads fit(shapeOf(x).drop_front(2), shapeOf(dy).drop_front(2),
+                       kernel, op.getStrides(), op.getPads(),
+                       op.getDilations());
+    return ConvTransposeOp::create(g.b, dy, w, Value(), op.getStrides(),
+                                   fit.pads, op.getDilations(), fit.output,
+                                   op.getGroups());
+  });
+  g.give(op.getWMutable(), [&]() -> Value {
+    return ConvWeightGradientOp::create(g.b, x, dy, kernel, op.getStrides(),
+                                        op.getPads(), op.getDilations(),
+                                        op.getGroups());
+  });
+  return success();
+}
+
+static LogicalResult convTranspose(ConvTransposeOp op, GradientBuilder &g) {
+  Value x = op.getX(), w = op.getW(), dy = g.ofResult();
+  g.give(op.getBiasMutable(),
+         [&] { return g.sum(dy, allButChannels(dy), /*keepDims=*/false); });
+  // What the output pads add is read by no window of the convolution.
+  size_t spatial = op.getStrides().size();
+  SmallVector<int64_t> pads(op.getPads());
+  for (size_t i = 0; i < spatial; ++i)
+    if (op.getOutputPads()[i] >= op.getStrides()[i])
+      pads[spatial + i] -= op.getOutputPads()[i];
+  g.give(op.getXMutable(), [&]() -> Value {
+    return ConvOp::create(g.b, dy, w, Value(), Value(), op.getStrides(), pads,
+                          op.getDilations(), op.getGroups(), UnaryKindAttr());
+  });
+  g.give(op.getWMutable(), [&]() -> Value {
+    return ConvWeightGradientOp::create(g.b, dy, x, shapeOf(w).drop_front(2),
+                                        op.getStrides(), pads,
+                                        op.getDilations(), op.getGroups());
+  });
+  return success();
+}
+
+/// How many elements each window's mean is of: by dimensions, for whatever
+/// counts does so in each of them.
+static Value windowSizes(PoolOp op, GradientBuilder &g) {
+  ArrayRef<int64_t> x = shapeOf(op.getX()), y = shapeOf(op.getResult());
+  size_t spatial = op.getKernel().size();
+  SmallVector<int64_t> shape(spatial, 1);
+  SmallVector<double> sizes = {1};
+  for (size_t i = 0; i < spatial; ++i) {
+    int64_t low = op.getPads()[i];
+    int64_t first = op.getCountIncludePad() ? -low : 0;
+    int64_t last =
+        x[i + 2] + (op.getCountIncludePad() ? op.getPads()[i + spatial] : 0);
+    SmallVector<double> product;
+    shape[i] = y[i + 2];
+    for (double outer : sizes)
+      for (int64_t at = 0; at < shape[i]; ++at) {
+        double count = 0;
+        for (int64_t k = 0; k < op.getKernel()[i]; ++k) {
+          int64_t position =
+              at * op.getStrides()[i] - low + k * op.getDilations()[i];
+          count += position >= first && position < last;
+        }
+        product.push_back(outer * count);
+      }
+    sizes = std::move(product);
+  }
+  Type element = elementType(op.getResult());
+  if (llvm::all_equal(sizes))
+    return g.splat({}, element, sizes[0]);
+  SmallVector<Attribute> values =
+      llvm::map_to_vector(sizes, [&](double n) -> Attribute {
+        // A window of nothing has mean 0, whatever it is of.
+        return g.b.getFloatAttr(element, std::max(n, 1.0));
+      });
+  return ConstantOp::create(
+      g.b,
+      DenseElementsAttr::get(RankedTensorType::get(shape, element), values));
+}
+
+/// Each element gets the sum of the gradients of the windows that it is in: a
+/// transposed convolution of every channel by itself with ones.
+static Value spread(PoolOp op, GradientBuilder &g, Value dy) {
+  ArrayRef<int64_t> shape = shapeOf(op.getX());
+  TransposedPads fit(shape.drop_front(2), shapeOf(dy).drop_front(2),
+                     op.getKernel(), op.getStrides(), op.getPads(),
+                     op.getDilations());
+  SmallVector<int64_t> ones = {shape[1], 1};
+  llvm::append_range(ones, op.getKernel());
+  return ConvTransposeOp::create(
+      g.b, dy, g.splat(ones, elementType(dy), 1), Value(), op.getStrides(),
+      fit.pads, op.getDilations(), fit.output, /*groups=*/shape[1]);
+}
+
+static LogicalResult pool(PoolOp op, GradientBuilder &g) {
+  Value dy = g.ofResult();
+  g.give(op.getXMutable(), [&]() -> Value {
+    switch (op.getKind()) {
+    case PoolKind::max:
+      return MaxPoolGradientOp::create(g.b, op.getX(), dy, op.getKernel(),
+                                       op.getStrides(), op.getPads(),
+                                       op.getDilations(), op.getCeilExtra());
+    case PoolKind::avg:
+      return spread(op, g, g.div(dy, windowSizes(op, g)));
+    case PoolKind::sum:
+      return spread(op, g, dy);
+    }
+    llvm_unreachable("pool kind");
+  });
+  return success();
+}
+
+void ax::attachWindowGradients(MLIRContext &context) {
+  attachGradient<ConvOp, conv>(context);
+  attachGradient<ConvTransposeOp, convTranspose>(context);
+  attachGradient<PoolOp, pool>(context);
+}

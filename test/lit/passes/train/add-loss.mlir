@@ -1,0 +1,25 @@
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-add-loss{loss=cross_entropy(logits,labels,shift=1)})' | FileCheck %s
+
+// The logits stay whole: no gather, no slice, and every reduction over the
+// classes can be split. The maximum has no gradient. All is in the stage of the
+// output.
+// CHECK: ax.program @main(%{{.*}}: tensor<2x8x16xf32> {ax.name = "x"}, %[[LABELS:.*]]: tensor<2x8xi64> {ax.name = "labels"})
+// CHECK-SAME: -> (tensor<2x8x16xf32> {ax.name = "y"}, tensor<f32> {ax.name = "loss_sum"}, tensor<f32> {ax.name = "loss_count"})
+ax.plan @p version 1 {
+  ax.program @main(%x: tensor<2x8x16xf32> {ax.name = "x"}) -> (tensor<2x8x16xf32> {ax.name = "y"}) {
+    // CHECK: %[[Y:.*]] = ax.unary neg
+    %y = ax.unary neg %x {stage = 3 : i64} : tensor<2x8x16xf32> -> tensor<2x8x16xf32>
+    // CHECK: ax.slice %[[LABELS]] starts [0, 1]
+    // CHECK: ax.pad {{.*}} low [0, 0] high [0, 1] {stage = 3 : i64}
+    // CHECK: %[[MAX:.*]] = ax.reduce max %[[Y]] dims [2] keep_dims {ax.no_gradient, stage = 3 : i64}
+    // CHECK: ax.binary sub %[[Y]], %[[MAX]] {stage = 3 : i64}
+    // CHECK: ax.unary exp
+    // CHECK: ax.reduce sum {{.*}} dims [2]
+    // CHECK: ax.iota dim 2 {stage = 3 : i64} : tensor<1x1x16xi64>
+    // CHECK: ax.compare eq
+    // CHECK: ax.select {{.*}} %[[Y]]
+    // CHECK-NOT: ax.gather
+    // CHECK: ax.return %[[Y]]
+    ax.return %y : tensor<2x8x16xf32>
+  }
+}

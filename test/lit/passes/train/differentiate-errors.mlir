@@ -1,0 +1,53 @@
+// RUN: axopt-opt %s --split-input-file --verify-diagnostics --pass-pipeline='builtin.module(ax-differentiate)'
+
+ax.plan @frozen version 1 {
+  ax.state @w : tensor<4xf32> from "w" offset 0 length 16
+  ax.program @main() -> tensor<f32> {
+    %w = ax.load @w : tensor<4xf32>
+    // expected-error @below {{the loss does not depend on a trainable state}}
+    %loss = ax.reduce sum %w dims [0] : tensor<4xf32> -> tensor<f32>
+    ax.return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// Integers are no way.
+ax.plan @cut version 1 {
+  ax.state @w : tensor<4xf32> from "w" offset 0 length 16 {trainable}
+  ax.program @main() -> tensor<f32> {
+    %w = ax.load @w : tensor<4xf32>
+    %i = ax.cast %w : tensor<4xf32> -> tensor<4xi32>
+    %f = ax.cast %i : tensor<4xi32> -> tensor<4xf32>
+    // expected-error @below {{the loss does not depend on a trainable state}}
+    %loss = ax.reduce sum %f dims [0] : tensor<4xf32> -> tensor<f32>
+    ax.return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+ax.plan @without version 1 {
+  ax.state @w : tensor<1x1x4xf32> from "w" offset 0 length 16 {trainable}
+  ax.program @main(%x: tensor<1x1x2xf32>) -> tensor<f32> {
+    %w = ax.load @w : tensor<1x1x4xf32>
+    %n = ax.unary neg %w : tensor<1x1x4xf32> -> tensor<1x1x4xf32>
+    // expected-error @below {{ax.max_pool_gradient of node 'pool' has no gradient; it lies between the trainable state 'w' and the loss}}
+    %g = ax.max_pool_gradient %n, %x kernel [2] strides [2] pads [0, 0] dilations [1] ceil_extra [0] {node = "pool"} : tensor<1x1x4xf32>, tensor<1x1x2xf32> -> tensor<1x1x4xf32>
+    %loss = ax.reduce sum %g dims [0, 1, 2] : tensor<1x1x4xf32> -> tensor<f32>
+    ax.return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+// What no gradient flows into needs none.
+ax.plan @beside version 1 {
+  ax.state @w : tensor<1x1x4xf32> from "w" offset 0 length 16 {trainable}
+  ax.program @main(%x: tensor<1x1x2xf32>) -> (tensor<f32>, tensor<1x1x4xf32>) {
+    %w = ax.load @w : tensor<1x1x4xf32>
+    %g = ax.max_pool_gradient %w, %x kernel [2] strides [2] pads [0, 0] dilations [1] ceil_extra [0] : tensor<1x1x4xf32>, tensor<1x1x2xf32> -> tensor<1x1x4xf32>
+    %loss = ax.reduce sum %w dims [0, 1, 2] : tensor<1x1x4xf32> -> tensor<f32>
+    ax.return %loss, %g : tensor<f32>, tensor<1x1x4xf32>
+  }
+}
