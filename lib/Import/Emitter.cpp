@@ -147,6 +147,11 @@ Value Emitter::load(const std::string &name, const Weight &weight) {
   return value;
 }
 
+void Emitter::updateState(Value old, Value updated) {
+  if (auto state = states.find(old); state != states.end() && updated)
+    updates.emplace_back(state->second.name, updated);
+}
+
 static bool isMoving(mlir::Operation *op) {
   return mlir::isa<ax::ReshapeOp, ax::TransposeOp, ax::BroadcastOp, ax::SliceOp,
                    ax::ConcatOp, ax::CastOp>(op);

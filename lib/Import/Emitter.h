@@ -69,6 +69,11 @@ public:
   Value like(Value value, double number);
   /// The value of a state.
   Value load(const std::string &name, const Weight &weight);
+  /// What the model makes of the state that `old` is; nothing when it is none.
+  void updateState(Value old, Value updated);
+  llvm::ArrayRef<std::pair<std::string, Value>> getUpdates() const {
+    return updates;
+  }
   /// The contents of a value that does not depend on inputs, up to a size;
   /// nothing otherwise.
   std::optional<HostTensor> knownValue(Value value);
@@ -179,6 +184,7 @@ private:
   llvm::DenseMap<Value, HostTensor> contents;
   llvm::DenseMap<Value, LoadedState> states;
   llvm::StringMap<Value> loads;
+  std::vector<std::pair<std::string, Value>> updates;
   /// Elements that folding may still compute: no model keeps us for hours.
   int64_t foldBudget = int64_t(1) << 28;
   bool failed = false, hasContext = false;

@@ -275,6 +275,11 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
     results.push_back(outputs[i].tensor);
     resultNames.push_back(builder.getStringAttr(name));
   }
+  if (options.stateUpdates)
+    for (const auto &[state, value] : b.getUpdates()) {
+      results.push_back(value);
+      resultNames.push_back(builder.getStringAttr(state));
+    }
   if (llvm::Error error = b.takeFailure()) {
     // Later operations use earlier ones: drop all uses before the block goes.
     body.dropAllReferences();

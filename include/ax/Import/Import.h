@@ -28,6 +28,9 @@ struct ImportOptions {
   /// Compute at compile time what depends only on (small) weights. Off where
   /// weights change from step to step.
   bool foldWeights = true;
+  /// What the model makes of its states (the running statistics of a
+  /// BatchNormalization in training mode) become results of the states' names.
+  bool stateUpdates = false;
 };
 
 /// The module `ax.plan @model { ax.state...; ax.program @main }`: plain tensor

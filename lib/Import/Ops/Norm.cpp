@@ -68,7 +68,10 @@ static void importBatchNormalization(Node &n) {
     auto running = [&](Value old, Value fresh) {
       DType target = Emitter::typeOf(old);
       fresh = n.b.cast(n.b.reshape(fresh, Emitter::shapeOf(old)), target);
-      return n.b.add(n.b.mul(old, momentum), n.b.mul(fresh, 1 - momentum));
+      Value updated =
+          n.b.add(n.b.mul(old, momentum), n.b.mul(fresh, 1 - momentum));
+      n.b.updateState(old, updated);
+      return updated;
     };
     n.out(1, running(mean, batch.mean));
     n.out(2, running(variance, batch.variance));
