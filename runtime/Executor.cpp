@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <condition_variable>
 #include <mutex>
+#include <set>
 #include <thread>
 
 namespace ax::rt {
@@ -177,6 +178,7 @@ public:
   llvm::Expected<std::unique_ptr<Request>> createRequest() override;
   llvm::Error submit(Request &request) override;
   llvm::Error wait(Request &request) override;
+  llvm::Expected<HostTensor> readState(int32_t state) const override;
   std::vector<RankMemory> getMemory() const override;
   void clearTrace() override;
   std::vector<CommandTime> getCommandTimes() const override;
@@ -387,6 +389,28 @@ llvm::Error ThreadExecutor::wait(Request &base) {
   if (slot.request == &request)
     slot.release();
   return llvm::Error::success();
+}
+
+llvm::Expected<HostTensor> ThreadExecutor::readState(int32_t number) const {
+  const Program &program = *shared->program;
+  const State &state = program.states[static_cast<size_t>(number)];
+  llvm::Expected<HostTensor> tensor =
+      HostTensor::allocate(state.dtype, state.shape);
+  if (!tensor)
+    return addContext(tensor.takeError(), "state '" + state.name + "'");
+  if (!state.isMutable) {
+    shared->states->readWhole(number, tensor->mutableData());
+    return tensor;
+  }
+  std::set<int64_t> seen;
+  for (const std::unique_ptr<RankRunner> &runner : shared->runners)
+    if (const void *own = runner->getOwnState(number)) {
+      Part part = makePart(state.layout, state.dtype, program.mesh,
+                           program.mesh.coordinates(runner->getRank()));
+      if (seen.insert(part.number).second)
+        part.box.copyBack(tensor->mutableData(), own);
+    }
+  return tensor;
 }
 
 std::vector<RankMemory> ThreadExecutor::getMemory() const {

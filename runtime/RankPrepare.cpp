@@ -311,13 +311,16 @@ llvm::Error RankRunner::prepareState() {
     if (buffer.space != Space::State || !needsState[b])
       continue;
     if (program.states[static_cast<size_t>(buffer.index)].isMutable) {
-      llvm::Expected<std::unique_ptr<DeviceMemory>> own =
-          states.copy(buffer.index, rank);
-      if (!own)
-        return own.takeError();
-      bases[b] = (*own)->getAddress();
-      memory.stateBytes += (*own)->getSize();
-      ownState.push_back(std::move(*own));
+      std::unique_ptr<DeviceMemory> &own = ownState[buffer.index];
+      if (!own) {
+        llvm::Expected<std::unique_ptr<DeviceMemory>> copied =
+            states.copy(buffer.index, rank);
+        if (!copied)
+          return copied.takeError();
+        own = std::move(*copied);
+        memory.stateBytes += own->getSize();
+      }
+      bases[b] = own->getAddress();
       continue;
     }
     llvm::Expected<std::shared_ptr<const StatePart>> part =

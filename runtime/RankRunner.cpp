@@ -48,6 +48,11 @@ llvm::Error RankRunner::runAction(const RunData &data, int32_t microBatch,
   return llvm::Error::success();
 }
 
+const void *RankRunner::getOwnState(int32_t state) const {
+  auto it = ownState.find(state);
+  return it == ownState.end() ? nullptr : it->second->getAddress();
+}
+
 void RankRunner::bindPorts(const RunData &data, int32_t microBatch) {
   auto m = static_cast<size_t>(microBatch);
   for (PortPart &input : inputs) {

@@ -11,6 +11,7 @@
 #include "ax/Runtime/Executor.h"
 
 #include <atomic>
+#include <map>
 
 namespace ax::rt {
 
@@ -36,6 +37,8 @@ public:
   llvm::Error run(const RunData &data, uint64_t number);
 
   int32_t getRank() const { return rank; }
+  /// The rank's copy of a mutable state; null when it has none.
+  const void *getOwnState(int32_t state) const;
   const RankMemory &getMemory() const { return memory; }
   RankTrace &getTrace() { return trace; }
   const RankTrace &getTrace() const { return trace; }
@@ -128,7 +131,7 @@ private:
   /// State buffers that something reads in their plain form.
   std::vector<bool> needsState;
   std::vector<std::shared_ptr<const StatePart>> sharedState;
-  std::vector<std::unique_ptr<DeviceMemory>> ownState;
+  std::map<int32_t, std::unique_ptr<DeviceMemory>> ownState;
   RankMemory memory;
   bool tracing;
   RankTrace trace;

@@ -6,6 +6,8 @@
 
 #include "ax/Support/Error.h"
 
+#include <cstring>
+
 namespace ax::rt {
 
 StatePart::~StatePart() {
@@ -22,6 +24,10 @@ StateStore::open(const Program &program, const std::string &folder) {
         checkedNumElements(state.shape, byteSize(state.dtype));
     int64_t bytes = count ? *count * byteSize(state.dtype) : -1;
     Source source;
+    if (state.isZeroAtFirst) {
+      store->sources.push_back(source);
+      continue;
+    }
     if (state.file.empty()) {
       if (state.value.numBytes() != bytes)
         return makeErrorf(ExitCode::BadPlan,
@@ -69,7 +75,8 @@ StateStore::load(int32_t state, const Part &part) const {
         memory.takeError(),
         "state '" + program.states[static_cast<size_t>(state)].name + "'");
   // Fresh memory is zero: so is the padding.
-  part.box.copy(source.data, (*memory)->getAddress());
+  if (source.data)
+    part.box.copy(source.data, (*memory)->getAddress());
   if (source.file) {
     const State &s = program.states[static_cast<size_t>(state)];
     source.file->release(s.offset,
@@ -104,8 +111,9 @@ StateStore::get(int32_t state, int32_t rank, int64_t alignment) {
   auto result = std::make_shared<StatePart>();
   result->identity = entry->identity;
   result->size = part.localBytes;
-  const uint8_t *inPlace =
-      part.isContiguous() ? source.data + part.contiguousOffset : nullptr;
+  const uint8_t *inPlace = source.data && part.isContiguous()
+                               ? source.data + part.contiguousOffset
+                               : nullptr;
   if (inPlace && reinterpret_cast<uintptr_t>(inPlace) %
                          static_cast<uintptr_t>(alignment) ==
                      0) {
@@ -122,6 +130,16 @@ StateStore::get(int32_t state, int32_t rank, int64_t alignment) {
   }
   entry->part = result;
   return result;
+}
+
+void StateStore::readWhole(int32_t state, void *to) const {
+  const State &s = program.states[static_cast<size_t>(state)];
+  auto bytes =
+      static_cast<size_t>(*checkedNumElements(s.shape) * byteSize(s.dtype));
+  if (const uint8_t *data = sources[static_cast<size_t>(state)].data)
+    std::memcpy(to, data, bytes);
+  else
+    std::memset(to, 0, bytes);
 }
 
 llvm::Expected<std::unique_ptr<DeviceMemory>> StateStore::copy(int32_t state,

@@ -47,6 +47,8 @@ public:
   /// The part of `rank`, aligned to `alignment` bytes. Thread-safe.
   llvm::Expected<std::shared_ptr<const StatePart>>
   get(int32_t state, int32_t rank, int64_t alignment);
+  /// The global tensor as it was at first.
+  void readWhole(int32_t state, void *to) const;
   /// A copy of the rank's own, to write to.
   llvm::Expected<std::unique_ptr<DeviceMemory>> copy(int32_t state,
                                                      int32_t rank);

@@ -161,6 +161,7 @@ private:
     state.layout = port.layout;
     state.file = op.getFile().str();
     state.offset = op.getOffset();
+    state.isZeroAtFirst = op.isZeroAtFirst();
     it->second = result.states.size();
     result.states.push_back(std::move(state));
     return it->second;
@@ -174,6 +175,8 @@ private:
     source.local = std::move(*local);
     for (const std::string &state : source.local.states)
       stateOf(state);
+    for (const std::string &state : source.local.stored)
+      result.states[stateOf(state)].isMutable = true;
     for (Value operand : stage.getOperands()) {
       if (auto argument = dyn_cast<BlockArgument>(operand)) {
         source.inputs.push_back(
@@ -200,6 +203,8 @@ private:
                            "a result is used without ax.transfer");
       }
     }
+    for (const std::string &state : source.local.stored)
+      source.outputs.emplace_back().states.push_back(stateOf(state));
     fuse(*source.local.program, options.separateKernels);
     return source;
   }

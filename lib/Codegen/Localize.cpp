@@ -71,6 +71,19 @@ llvm::Error Localizer::localizeOp(Operation *op) {
   return llvm::Error::success();
 }
 
+/// The padding of a state is zero.
+Value Localizer::stored(StoreOp store) {
+  builder.setLoc(store.getLoc());
+  Value local = mapping.lookup(store.getOperand());
+  sharding::Layout layout = layoutOf(store.getOperand());
+  Type element = tensorType(local).getElementType();
+  for (auto [dim, split] : llvm::enumerate(layout.dims))
+    if (!sharding::digitsOf(split))
+      local =
+          maskDim(local, dim, split, constant(builder.getZeroAttr(element)));
+  return local;
+}
+
 llvm::Expected<LocalStage> Localizer::run(StageOp stage) {
   Block &body = stage.getBody().front();
   LocalStage result;
@@ -87,6 +100,10 @@ llvm::Expected<LocalStage> Localizer::run(StageOp stage) {
     }
   for (Type type : body.getTerminator()->getOperandTypes())
     results.push_back(localType(type));
+  for (auto store : body.getOps<StoreOp>()) {
+    results.push_back(localType(store.getOperand().getType()));
+    result.stored.push_back(store.getState().str());
+  }
 
   builder.setLoc(stage.getLoc());
   result.program = ProgramOp::create(
@@ -108,12 +125,16 @@ llvm::Expected<LocalStage> Localizer::run(StageOp stage) {
                   block.getArgument(stateIndex.lookup(load.getState())));
       continue;
     }
+    if (isa<StoreOp>(op))
+      continue;
     if (llvm::Error error = localizeOp(&op))
       return error;
   }
   SmallVector<Value> returned;
   for (Value value : body.getTerminator()->getOperands())
     returned.push_back(mapping.lookup(value));
+  for (auto store : body.getOps<StoreOp>())
+    returned.push_back(stored(store));
   builder.setLoc(stage.getLoc());
   ReturnOp::create(builder, returned);
   return result;

@@ -23,6 +23,7 @@ private:
   llvm::Error localizeOp(mlir::Operation *op);
   /// Same op on the parts of its operands.
   mlir::Operation *cloneLocal(mlir::Operation *op);
+  mlir::Value stored(StoreOp store);
   llvm::Error fault(mlir::Operation *op, const llvm::Twine &message);
 
   // LocalizeOps.cpp

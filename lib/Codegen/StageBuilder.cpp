@@ -63,8 +63,9 @@ private:
         continue;
       }
       StringRef name = source.local.states[number - source.local.numInputs];
-      buffers[argument] =
-          addBuffer(rt::Space::State, tables.states.lookup(name), bytes, name);
+      int32_t state = tables.states.lookup(name);
+      buffers[argument] = stateBuffers[state] =
+          addBuffer(rt::Space::State, state, bytes, name);
     }
     llvm::SmallDenseSet<int32_t> received;
     for (const StageInput &input : source.inputs)
@@ -254,12 +255,18 @@ private:
     return llvm::Error::success();
   }
 
+  bool isConstant(Value value) const {
+    auto argument = dyn_cast<BlockArgument>(value);
+    if (!argument)
+      return static_cast<bool>(value.getDefiningOp<ConstantOp>());
+    const rt::Buffer &buffer = stage.buffers[buffers.lookup(argument)];
+    return buffer.space == rt::Space::State &&
+           !tables.program.states[buffer.index].isMutable;
+  }
+
   llvm::Error emitLibrary(Operation *op) {
-    LibraryCall call = makeLibraryCall(op, [&](Value value) {
-      auto argument = dyn_cast<BlockArgument>(value);
-      return argument ? argument.getArgNumber() >= source.local.numInputs
-                      : static_cast<bool>(value.getDefiningOp<ConstantOp>());
-    });
+    LibraryCall call =
+        makeLibraryCall(op, [&](Value value) { return isConstant(value); });
     assert(call.wantsDense.empty() && "fusion makes operands dense");
     reuseResidual(op, call);
     rt::LibraryCommand command;
@@ -392,6 +399,18 @@ private:
     return llvm::Error::success();
   }
 
+  void emitCopy(Value value, rt::BufferRef from, int32_t to, StringRef name) {
+    rt::CopyCommand copy;
+    copy.source = from;
+    touch(from.buffer);
+    copy.destination = {to, 0};
+    copy.elementBytes =
+        byteSize(*eval::toDType(tensorType(value).getElementType()));
+    copy.sizes = {tensorType(value).getNumElements()};
+    copy.sourceStrides = copy.destinationStrides = {1};
+    add(std::move(copy), name, 2 * byteSizeOf(value));
+  }
+
   llvm::Error emitReturn(ReturnOp terminator) {
     for (auto [number, sinks] : llvm::enumerate(source.outputs)) {
       Value value = terminator->getOperand(number);
@@ -404,16 +423,20 @@ private:
         if (from.space == rt::Space::Output && from.index == output)
           continue;
         StringRef name = tables.program.outputs[output].name;
-        rt::CopyCommand copy;
-        copy.source = *ref;
-        touch(ref->buffer);
-        copy.destination = {addBuffer(rt::Space::Output, output, bytes, name),
-                            0};
-        copy.elementBytes =
-            byteSize(*eval::toDType(tensorType(value).getElementType()));
-        copy.sizes = {tensorType(value).getNumElements()};
-        copy.sourceStrides = copy.destinationStrides = {1};
-        add(std::move(copy), name, 2 * bytes);
+        emitCopy(value, *ref, addBuffer(rt::Space::Output, output, bytes, name),
+                 name);
+      }
+      for (int32_t state : sinks.states) {
+        StringRef name = tables.program.states[state].name;
+        const rt::Buffer &from = stage.buffers[ref->buffer];
+        if (from.space == rt::Space::State)
+          return makeError(ExitCode::Unsupported,
+                           "state '" + name + "' is to become a copy of '" +
+                               from.name + "'");
+        auto [it, isNew] = stateBuffers.try_emplace(state, 0);
+        if (isNew)
+          it->second = addBuffer(rt::Space::State, state, bytes, name);
+        emitCopy(value, *ref, it->second, name);
       }
       for (int32_t transfer : sinks.transfers) {
         touch(ref->buffer);
@@ -430,6 +453,8 @@ private:
   ProgramOp program;
   Block &block;
   llvm::DenseMap<Value, int32_t> buffers;
+  /// State -> its buffer.
+  llvm::DenseMap<int32_t, int32_t> stateBuffers;
   /// Of the buffers in the arena.
   llvm::MapVector<int32_t, cost::Lifetime> lifetimes;
   std::vector<sharding::SubAxes> groupAxes;

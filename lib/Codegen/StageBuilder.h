@@ -15,10 +15,12 @@ struct StageInput {
   int32_t index = 0;
 };
 
-/// Where a stage's result goes: into program outputs, to other stages.
+/// Where a stage's result goes: into program outputs, to other stages, into a
+/// state.
 struct StageOutput {
   llvm::SmallVector<int32_t, 1> outputs;
   llvm::SmallVector<int32_t, 1> transfers;
+  llvm::SmallVector<int32_t, 1> states;
 };
 
 /// What the stages of a program share.

@@ -79,7 +79,7 @@ double cost::wholeFlops(Operation *op) {
 double cost::seconds(Operation *op, const sharding::Mesh &mesh,
                      const Machine &machine) {
   if (isa<CollectiveOpInterface, ConstantOp, LoadOp, ReshapeOp, ReturnOp,
-          YieldOp, StageOp, TransferOp, ScheduleOp>(op))
+          StoreOp, YieldOp, StageOp, TransferOp, ScheduleOp>(op))
     return 0;
   double bytes = 0;
   for (Value value : op->getOperands())

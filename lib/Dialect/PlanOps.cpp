@@ -158,6 +158,11 @@ LogicalResult StateOp::verify() {
   for (int64_t size : type.getShape())
     bytes *= llvm::APInt(128, size);
   int64_t offset = getOffset(), length = getLength();
+  if (isZeroAtFirst()) {
+    if (offset != 0 || length != 0)
+      return emitOpError("has an offset or a length, but no file");
+    bytes = llvm::APInt(128, 0);
+  }
   if (bits == 0 || offset < 0 || length < 0 ||
       bytes != llvm::APInt(128, length))
     return emitOpError("of type ") << type << " does not have " << length
@@ -165,14 +170,26 @@ LogicalResult StateOp::verify() {
   return checkLayout(*this, type, "state");
 }
 
-LogicalResult LoadOp::verifySymbolUses(SymbolTableCollection &tables) {
-  auto state = tables.lookupNearestSymbolFrom<StateOp>(*this, getStateAttr());
+/// `op` gives or takes `type` where the state of that name holds it.
+static LogicalResult checkState(Operation *op, SymbolTableCollection &tables,
+                                FlatSymbolRefAttr name, Type type,
+                                StringRef verb) {
+  auto state = tables.lookupNearestSymbolFrom<StateOp>(op, name);
   if (!state)
-    return emitOpError("there is no state ") << getStateAttr();
-  if (state.getType() != getType())
-    return emitOpError("gives ") << getType() << ", the state "
-                                 << getStateAttr() << " is " << state.getType();
+    return op->emitOpError("there is no state ") << name;
+  if (state.getType() != type)
+    return op->emitOpError() << verb << ' ' << type << ", the state " << name
+                             << " is " << state.getType();
   return success();
+}
+
+LogicalResult LoadOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return checkState(*this, tables, getStateAttr(), getType(), "gives");
+}
+
+LogicalResult StoreOp::verifySymbolUses(SymbolTableCollection &tables) {
+  return checkState(*this, tables, getStateAttr(), getOperand().getType(),
+                    "stores");
 }
 
 //===----------------------------------------------------------------------===//

@@ -133,7 +133,8 @@ llvm::Expected<Results> evaluate(Operation *op, Operands operands,
 }
 
 static llvm::Expected<PerRank> evaluateGlobally(Operation *op, PerRank operands,
-                                                StateReader readState) {
+                                                StateReader readState,
+                                                StateWriter writeState) {
   if (isa<CollectiveOpInterface, TransferOp>(op))
     return operands;
   if (auto load = dyn_cast<LoadOp>(op)) {
@@ -145,8 +146,13 @@ static llvm::Expected<PerRank> evaluateGlobally(Operation *op, PerRank operands,
                    "state " + load.getState() + " is " + value->typeToString());
     return PerRank{{std::move(*value)}};
   }
+  if (auto store = dyn_cast<StoreOp>(op)) {
+    if (writeState)
+      writeState(store, std::move(operands[0][0]));
+    return PerRank(1);
+  }
   auto step = [&](Operation *inner, PerRank in) {
-    return evaluateGlobally(inner, std::move(in), readState);
+    return evaluateGlobally(inner, std::move(in), readState, writeState);
   };
   if (auto stage = dyn_cast<StageOp>(op))
     return walk(stage.getBody().front(), std::move(operands), step);
@@ -171,14 +177,15 @@ static llvm::Error checkArguments(ProgramOp program, Operands inputs) {
 }
 
 llvm::Expected<Results> evaluateProgram(ProgramOp program, Operands inputs,
-                                        StateReader readState) {
+                                        StateReader readState,
+                                        StateWriter writeState) {
   if (llvm::Error error = checkArguments(program, inputs))
     return error;
-  llvm::Expected<PerRank> results =
-      walk(program.getBody().front(), {Results(inputs)},
-           [&](Operation *op, PerRank operands) {
-             return evaluateGlobally(op, std::move(operands), readState);
-           });
+  llvm::Expected<PerRank> results = walk(
+      program.getBody().front(), {Results(inputs)},
+      [&](Operation *op, PerRank operands) {
+        return evaluateGlobally(op, std::move(operands), readState, writeState);
+      });
   if (!results)
     return results.takeError();
   return std::move(results->front());

@@ -133,12 +133,48 @@ void ProgramVerifier::verify() {
   plan::verifySchedule(program, mesh);
 }
 
-/// Its file lies in the model's folder, its layout can be stored, and it names
-/// the stages that load it.
-static void verifyState(StateOp state, const std::set<int64_t> &loadedBy,
+namespace {
+/// Stages that load or store a state.
+struct StateUses {
+  std::set<int64_t> stages, storing;
+};
+} // namespace
+
+static std::string text(const std::set<int64_t> &stages) {
+  return "[" +
+         llvm::join(llvm::map_range(
+                        stages, [](int64_t s) { return std::to_string(s); }),
+                    ", ") +
+         "]";
+}
+
+static void collectUses(ProgramOp program, const sharding::Mesh &mesh,
+                        llvm::DenseMap<StringAttr, StateUses> &uses) {
+  llvm::DenseMap<StringAttr, std::set<int64_t>> storing;
+  for (StageOp stage : program.getBody().getOps<StageOp>()) {
+    for (auto load : stage.getBody().getOps<LoadOp>())
+      uses[load.getStateAttr().getAttr()].stages.insert(stage.getOn());
+    for (auto store : stage.getBody().getOps<StoreOp>()) {
+      uses[store.getStateAttr().getAttr()].stages.insert(stage.getOn());
+      if (!storing[store.getStateAttr().getAttr()].insert(stage.getOn()).second)
+        store.emitOpError()
+            << "stores @" << store.getState() << " a second time in one step";
+      if (mesh.numTimeSlices() > 1)
+        store.emitOpError() << "stores @" << store.getState()
+                            << " once a step, but its stage runs for each of "
+                            << mesh.numTimeSlices() << " micro-batches";
+    }
+  }
+  for (auto &[state, stages] : storing)
+    uses[state].storing.insert(stages.begin(), stages.end());
+}
+
+/// Its file lies in the model's folder, its layout can be stored, it names the
+/// stages that use it, and these agree on its value.
+static void verifyState(StateOp state, const StateUses &uses,
                         const sharding::Mesh &mesh) {
   StringRef file = state.getFile();
-  if (file.empty() || llvm::sys::path::is_absolute(file) ||
+  if (llvm::sys::path::is_absolute(file) ||
       llvm::is_contained(llvm::make_range(llvm::sys::path::begin(file),
                                           llvm::sys::path::end(file)),
                          ".."))
@@ -153,17 +189,13 @@ static void verifyState(StateOp state, const std::set<int64_t> &loadedBy,
   std::set<int64_t> listed;
   if (auto stages = state.getStages())
     listed.insert(stages->begin(), stages->end());
-  if (listed == loadedBy)
-    return;
-  auto text = [](const std::set<int64_t> &stages) {
-    return "[" +
-           llvm::join(llvm::map_range(
-                          stages, [](int64_t s) { return std::to_string(s); }),
-                      ", ") +
-           "]";
-  };
-  state.emitOpError() << "is held by stages " << text(listed)
-                      << ", and loaded by " << text(loadedBy);
+  if (listed != uses.stages)
+    state.emitOpError() << "is held by stages " << text(listed)
+                        << ", and loaded by " << text(uses.stages);
+  if (!uses.storing.empty() && uses.storing != uses.stages)
+    state.emitOpError() << "is held by stages " << text(listed)
+                        << ", but stored by " << text(uses.storing)
+                        << " only: the others would go on with the old value";
 }
 
 llvm::Error plan::verifyPlan(ModuleOp module) {
@@ -181,15 +213,12 @@ llvm::Error plan::verifyPlan(ModuleOp module) {
     plan.emitOpError("has no ax.mesh");
   if (plan.getBody().getOps<ProgramOp>().empty())
     plan.emitOpError("has no ax.program");
-  llvm::DenseMap<StringAttr, std::set<int64_t>> loadedBy;
+  llvm::DenseMap<StringAttr, StateUses> uses;
   for (ProgramOp program : plan.getBody().getOps<ProgramOp>()) {
     ProgramVerifier(program, mesh).verify();
-    program.walk([&](LoadOp load) {
-      if (auto stage = load->getParentOfType<StageOp>())
-        loadedBy[load.getStateAttr().getAttr()].insert(stage.getOn());
-    });
+    collectUses(program, mesh, uses);
   }
   for (StateOp state : plan.getBody().getOps<StateOp>())
-    verifyState(state, loadedBy[state.getSymNameAttr()], mesh);
+    verifyState(state, uses[state.getSymNameAttr()], mesh);
   return faults.take();
 }

@@ -152,8 +152,8 @@ plan::findHoldingFault(RankedTensorType type, const Mesh &mesh, bool inTime) {
 void plan::verifyOps(StageOp stage, const Mesh &mesh) {
   for (Operation &op : stage.getBody().front()) {
     OpVerifier verifier(&op, mesh);
-    // A load equals its state by ax.load's own check.
-    if (isa<YieldOp, LoadOp>(op))
+    // Loads and stores equal their state by their own check.
+    if (isa<YieldOp, LoadOp, StoreOp>(op))
       continue;
     verifier.verifyNoPipe();
     if (auto collective = dyn_cast<CollectiveOpInterface>(op))

@@ -1,6 +1,6 @@
 //===- OutlineStages.cpp - Operations into stages, values into transfers --===//
-#include "ax/Passes/Passes.h"
 #include "ax/Dialect/Ax.h"
+#include "ax/Passes/Passes.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -109,8 +109,8 @@ LogicalResult Outliner::createStage(int64_t stage) {
       continue;
     }
     Value held = heldBy[stage - 1].lookup(value);
-    operands.push_back(TransferOp::create(
-        builder, value.getLoc(), held, stage - 1, stage, /*slots=*/2));
+    operands.push_back(TransferOp::create(builder, value.getLoc(), held,
+                                          stage - 1, stage, /*slots=*/2));
   }
   SmallVector<Type> results =
       llvm::map_to_vector(gives[stage], [](Value v) { return v.getType(); });
@@ -136,8 +136,9 @@ LogicalResult Outliner::createStage(int64_t stage) {
     Operation *made = builder.clone(*old, mapping);
     made->removeAttr("stage");
     if (StringRef node = getNodeName(old);
-        !node.empty() && isa<LinearOp, DotOp, ConvOp, ConvTransposeOp,
-                             AttentionOp, GatherOp>(made))
+        !node.empty() &&
+        isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, AttentionOp, GatherOp>(
+            made))
       made->setAttr("node", builder.getStringAttr(node));
   }
   SmallVector<Value> yielded;
@@ -189,6 +190,9 @@ struct OutlineStages : ax::impl::OutlineStagesBase<OutlineStages> {
     plan.walk([&](StageOp stage) {
       stage.walk([&](LoadOp load) {
         holders[load.getStateAttr().getAttr()].insert(stage.getOn());
+      });
+      stage.walk([&](StoreOp store) {
+        holders[store.getStateAttr().getAttr()].insert(stage.getOn());
       });
     });
     Builder builder(plan.getContext());

@@ -1,6 +1,7 @@
 //===- Apply.cpp - Layouts and collectives into the program ---------------===//
 #include "Apply.h"
 
+#include "ax/Cost/OpCost.h"
 #include "ax/Sharding/Digits.h"
 
 #include "mlir/IR/Builders.h"
@@ -62,8 +63,33 @@ static Layout withoutTime(Layout layout, const Mesh &mesh) {
   return canonicalize(layout);
 }
 
+/// What is stored gets the layout of its state.
+static void applyToStores(ProgramOp program, const Mesh &mesh,
+                          Resharder &resharder) {
+  for (auto store : program.getBody().getOps<StoreOp>()) {
+    auto state = SymbolTable::lookupNearestSymbolFrom<StateOp>(
+        store, store.getStateAttr());
+    Layout wanted = getLayout(state.getTensorType(), mesh);
+    Value value = store.getOperand();
+    RankedTensorType type = tensorType(value);
+    OpBuilder builder(store);
+    auto because = builder.getStringAttr("it is stored as " +
+                                         store.getState().str() + " is");
+    for (const Step &step : resharder
+                                .plan(getLayout(type, mesh), wanted,
+                                      cost::elementBytes(type.getElementType()))
+                                .steps) {
+      value = createStep(builder, store.getLoc(), step, value, mesh, because);
+      if (Attribute stage = store->getAttr("stage"))
+        value.getDefiningOp()->setAttr("stage", stage);
+    }
+    store.getOperandMutable().assign(value);
+  }
+}
+
 LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
-                               const Propagation &found, const Mesh &mesh) {
+                               const Propagation &found, const Mesh &mesh,
+                               const CostFn &cost) {
   MLIRContext *context = program.getContext();
   Block &body = program.getBody().front();
   auto output = cast<ReturnOp>(body.getTerminator());
@@ -147,6 +173,9 @@ LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
             output.setOperand(i, value);
     }
   }
+
+  Resharder resharder(mesh, cost);
+  applyToStores(program, mesh, resharder);
 
   SmallVector<Type> outputs(output.getOperandTypes());
   SmallVector<Type> inputs(body.getArgumentTypes());

@@ -99,7 +99,7 @@ struct Shard : ax::impl::ShardBase<Shard> {
       if (failed(complain(program, warning)))
         return failure();
     program.walk([](Operation *op) { op->removeAttr(gatheredAttr); });
-    return applyLayouts(program, *graph, found, mesh);
+    return applyLayouts(program, *graph, found, mesh, options.cost);
   }
 
   /// A layer that cannot be split as asked.

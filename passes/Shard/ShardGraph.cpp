@@ -71,6 +71,10 @@ FailureOr<ShardGraph> ShardGraph::build(ProgramOp program) {
         result.graph.tensors[result.tensorOf[value]].isOutput = true;
       continue;
     }
+    if (auto store = dyn_cast<StoreOp>(op)) {
+      result.graph.tensors[result.tensorOf[store.getOperand()]].isOutput = true;
+      continue;
+    }
     TensorRole role = roleOf(&op);
     auto load = dyn_cast<LoadOp>(op);
     for (Value value : op.getResults())

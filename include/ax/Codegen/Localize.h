@@ -19,8 +19,9 @@ namespace ax::codegen {
 
 /// The part of a stage that a rank computes, as a detached `ax.program` whose
 /// types have no layouts. Arguments: the stage's operands in order, then the
-/// states it loads (zero where a rank's part is padding). Padding elsewhere
-/// may hold anything and never reaches a valid element.
+/// states it loads (zero where a rank's part is padding). Results: the stage's,
+/// then the new values of the states it stores. Padding elsewhere may hold
+/// anything and never reaches a valid element.
 ///
 /// Collectives are in a form that needs no layouts: one exchange over `axes`
 /// of parts along one dimension, part after part in group order, where
@@ -34,6 +35,8 @@ struct LocalStage {
   mlir::OwningOpRef<ProgramOp> program;
   unsigned numInputs = 0;
   std::vector<std::string> states;
+  /// In the order of their results.
+  std::vector<std::string> stored;
 };
 
 /// Localises `stage`, which must be part of a verified plan with `mesh`. A

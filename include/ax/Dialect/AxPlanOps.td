@@ -39,29 +39,44 @@ def Ax_StateOp : Ax_Op<"state", [HasParent<"PlanOp">, Symbol]> {
     `type` has the *stored* layout. `file` is relative to the folder of the model
     (`ax.model_dir` of the plan unless the runtime is told otherwise); bytes
     `offset` .. `offset + length` hold the global tensor, row-major, little
-    endian. `stages`: those that hold it.
+    endian. Without a file it is zero at first: an optimizer's moments. `stages`:
+    those that hold it.
   }];
-  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type, StrAttr:$file,
-    I64Attr:$offset, I64Attr:$length, OptionalAttr<DenseI64ArrayAttr>:$stages,
-    UnitAttr:$trainable);
+  let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type,
+    DefaultValuedAttr<StrAttr, "\"\"">:$file,
+    DefaultValuedAttr<I64Attr, "0">:$offset,
+    DefaultValuedAttr<I64Attr, "0">:$length,
+    OptionalAttr<DenseI64ArrayAttr>:$stages, UnitAttr:$trainable);
   let assemblyFormat = [{
-    $sym_name `:` $type (`stages` $stages^)? `from` $file `offset` $offset
-    `length` $length attr-dict }];
+    $sym_name `:` $type (`stages` $stages^)?
+    (`from` $file^ `offset` $offset `length` $length)? attr-dict }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getType());
     }
+    bool isZeroAtFirst() { return getFile().empty(); }
   }];
 }
 
 def Ax_LoadOp : Ax_Op<"load", [Pure,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>,
     DeclareOpInterfaceMethods<Ax_ShardingRuleOpInterface>]> {
-  let summary = "The value of a state, in its stored layout";
+  let summary = "The value of a state at the start of the step, as stored";
   let arguments = (ins FlatSymbolRefAttr:$state);
   let results = (outs Ax_Tensor:$result);
   let assemblyFormat = "$state attr-dict `:` type($result)";
+}
+
+def Ax_StoreOp : Ax_Op<"store", [
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "The value of a state from the next step on";
+  let description = [{
+    Created by Train. The operand has the state's stored layout. All loads of
+    the step come before it.
+  }];
+  let arguments = (ins FlatSymbolRefAttr:$state, Ax_Tensor:$operand);
+  let assemblyFormat = "$state `,` $operand attr-dict `:` type($operand)";
 }
 
 def Ax_ProgramOp : Ax_Op<"program", [HasParent<"PlanOp">, IsolatedFromAbove,

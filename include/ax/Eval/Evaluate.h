@@ -29,11 +29,14 @@ evaluate(mlir::Operation *op, llvm::ArrayRef<HostTensor> operands,
 /// Gives the value of the state that an `ax.load` reads.
 using StateReader = llvm::function_ref<llvm::Expected<HostTensor>(LoadOp load)>;
 
+/// Takes what an `ax.store` writes.
+using StateWriter = llvm::function_ref<void(StoreOp store, HostTensor value)>;
+
 /// A whole program, before or after the Pipeline phase, on global tensors: a
-/// collective changes nothing.
+/// collective changes nothing. Without `writeState` nothing is stored.
 llvm::Expected<llvm::SmallVector<HostTensor>>
 evaluateProgram(ProgramOp program, llvm::ArrayRef<HostTensor> inputs,
-                StateReader readState);
+                StateReader readState, StateWriter writeState = nullptr);
 
 /// For every rank of a mesh its tensors.
 using PerRank = std::vector<llvm::SmallVector<HostTensor>>;

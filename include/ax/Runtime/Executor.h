@@ -84,6 +84,10 @@ public:
   /// After an error the executor runs nothing any more.
   virtual llvm::Error wait(Request &request) = 0;
 
+  /// The global tensor of Program::states[state] as it is now. Call it while
+  /// nothing is in flight.
+  virtual llvm::Expected<HostTensor> readState(int32_t state) const = 0;
+
   /// Submits one request and waits for it.
   llvm::Expected<std::vector<HostTensor>>
   run(const std::vector<HostTensor> &inputs);

@@ -48,10 +48,11 @@ struct State {
   sharding::Layout layout;
   /// Where the global tensor comes from, row-major and little endian: bytes
   /// [offset, offset + its size) of `file` (relative to the folder given when
-  /// the program is loaded), or `value` when `file` is empty.
+  /// the program is loaded); without a file `value`, or zero.
   std::string file;
   int64_t offset = 0;
   HostTensor value;
+  bool isZeroAtFirst = false;
   /// Commands write to it: every rank keeps a copy of its own.
   bool isMutable = false;
 };
