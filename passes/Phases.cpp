@@ -41,6 +41,23 @@ void ax::addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy) {
   plan.addPass(createAssignStages(stages));
 }
 
+void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training) {
+  mlir::OpPassManager &plan = manager.nest<PlanOp>();
+  SelectTrainableOptions select;
+  select.trainable.assign(training.trainable.begin(), training.trainable.end());
+  select.frozen.assign(training.frozen.begin(), training.frozen.end());
+  plan.addPass(createSelectTrainable(select));
+  plan.addPass(createAddLoss({training.loss}));
+  plan.addPass(createDifferentiate({"loss_sum"}));
+  AddOptimizerOptions optimizer;
+  optimizer.optimizer = training.optimizer;
+  optimizer.schedule = training.schedule;
+  optimizer.groups.assign(training.groups.begin(), training.groups.end());
+  optimizer.clipNorm = training.clipNorm;
+  plan.addPass(createAddOptimizer(optimizer));
+  addNormalizePhase(manager);
+}
+
 void ax::addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
                        bool strict) {
   ShardOptions options;

@@ -20,7 +20,7 @@ using sharding::DimLayout;
 /// ranks becomes 0.
 void Localizer::localizeGatherGradient(GatherGradientOp op) {
   int64_t axis = op.getAxis();
-  DimLayout dim = layoutOf(op.getResult()).dims[axis];
+  sharding::DimLayout dim = layoutOf(op.getResult()).dims[axis];
   Value indices = mapping.lookup(op.getIndices());
   Value updates = mapping.lookup(op.getUpdates());
   Type element = tensorType(updates).getElementType();

@@ -31,7 +31,7 @@ struct Call {
   /// left.
   llvm::Error finish(llvm::ArrayRef<llvm::StringRef> names) const;
 
-private:
+  /// The option's text, which is taken out; empty when it is not given.
   std::string take(llvm::StringRef key);
 };
 

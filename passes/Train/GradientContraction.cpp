@@ -1,5 +1,6 @@
 //===- GradientContraction.cpp - Gradients of linear and dot --------------===//
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "GradientBuilder.h"
 
 using namespace mlir;

@@ -1,5 +1,6 @@
 //===- GradientReduction.cpp - Gradients of reductions --------------------===//
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "GradientBuilder.h"
 
 using namespace mlir;

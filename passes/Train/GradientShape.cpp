@@ -1,5 +1,6 @@
 //===- GradientShape.cpp - Gradients of what moves elements ---------------===//
 
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "GradientBuilder.h"
 
 using namespace mlir;

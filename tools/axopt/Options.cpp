@@ -14,8 +14,9 @@ using namespace ax;
 namespace cl = llvm::cl;
 
 llvm::ArrayRef<llvm::StringRef> ax::phaseNames() {
-  static const llvm::StringRef names[] = {
-      "import", "normalize", "raise", "stage", "shard", "optimize", "pipeline"};
+  static const llvm::StringRef names[] = {"import",   "normalize", "raise",
+                                          "stage",    "train",     "shard",
+                                          "optimize", "pipeline"};
   return names;
 }
 
@@ -61,6 +62,30 @@ struct Flags {
   cl::list<std::string> cut{
       "cut", cl::desc("End a pipeline stage after this node or module"),
       cl::value_desc("NODE"), cl::cat(category)};
+  cl::opt<bool> train{"train", cl::desc("A plan that trains the model"),
+                      cl::cat(category)};
+  cl::opt<std::string> loss{
+      "loss", cl::desc("cross_entropy(logits,labels), mse(OUTPUT,TARGET), ..."),
+      cl::value_desc("LOSS"), cl::cat(category)};
+  cl::opt<std::string> optimizer{
+      "optimizer", cl::desc("sgd(...), adam(...) or adamw(lr=1e-3,...)"),
+      cl::value_desc("OPTIMIZER"), cl::init("adamw"), cl::cat(category)};
+  cl::opt<std::string> schedule{
+      "lr-schedule",
+      cl::desc("constant, linear(...) or cosine(warmup=W,steps=N,final=F)"),
+      cl::value_desc("SCHEDULE"), cl::init("constant"), cl::cat(category)};
+  cl::list<std::string> paramGroup{
+      "param-group",
+      cl::desc("Other options of the optimizer for some weights"),
+      cl::value_desc("PATTERN|rank<N:lr=..,weight_decay=.."),
+      cl::cat(category)};
+  cl::opt<double> clipNorm{"clip-norm",
+                           cl::desc("Largest global norm of the gradient"),
+                           cl::value_desc("NORM"), cl::cat(category)};
+  cl::list<std::string> trainable{"trainable", cl::desc("Weights to train"),
+                                  cl::value_desc("PATTERN"), cl::cat(category)};
+  cl::list<std::string> frozen{"frozen", cl::desc("Weights not to train"),
+                               cl::value_desc("PATTERN"), cl::cat(category)};
   cl::opt<std::string> strategy{"strategy",
                                 cl::desc("Read all the above from a YAML file; "
                                          "flags beside it win"),
@@ -177,6 +202,31 @@ llvm::Error readTestData(llvm::StringRef folder,
   }
 }
 
+llvm::Error readTraining(const Flags &flags, Options &options) {
+  if (!flags.train) {
+    for (const cl::Option &option :
+         std::initializer_list<std::reference_wrapper<const cl::Option>>{
+             flags.loss, flags.optimizer, flags.schedule, flags.paramGroup,
+             flags.clipNorm, flags.trainable, flags.frozen})
+      if (option.getNumOccurrences())
+        return usage("--" + option.ArgStr + " is for training: add --train");
+    return llvm::Error::success();
+  }
+  if (flags.loss.empty())
+    return usage("--train needs a loss: --loss='cross_entropy(logits,labels)'");
+  if (!(flags.clipNorm >= 0))
+    return usage("--clip-norm must not be negative");
+  Training &training = options.training.emplace();
+  training.loss = flags.loss;
+  training.optimizer = flags.optimizer;
+  training.schedule = flags.schedule;
+  training.groups.assign(flags.paramGroup.begin(), flags.paramGroup.end());
+  training.clipNorm = flags.clipNorm;
+  training.trainable.assign(flags.trainable.begin(), flags.trainable.end());
+  training.frozen.assign(flags.frozen.begin(), flags.frozen.end());
+  return llvm::Error::success();
+}
+
 llvm::Error readStrategy(const Flags &flags, Strategy &strategy) {
   if (!flags.strategy.empty()) {
     auto buffer = llvm::MemoryBuffer::getFile(flags.strategy);
@@ -238,11 +288,13 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
     if (!llvm::is_contained(phaseNames(), phase))
       return usage("--dump-after=" + phase + ": there is no such phase");
   if (llvm::Error error = readStrategy(flags, options.strategy))
-    return std::move(error);
+    return error;
+  if (llvm::Error error = readTraining(flags, options))
+    return error;
   if (llvm::Error error = readDims(flags, options.import))
-    return std::move(error);
+    return error;
   if (!flags.testData.empty())
     if (llvm::Error error = readTestData(flags.testData, options.import))
-      return std::move(error);
+      return error;
   return options;
 }

@@ -4,6 +4,9 @@
 
 #include "ax/Import/Import.h"
 #include "ax/Passes/Strategy.h"
+#include "ax/Passes/Training.h"
+
+#include <optional>
 
 namespace ax {
 
@@ -14,6 +17,7 @@ struct Options {
   std::string output = "-";
   import::ImportOptions import;
   Strategy strategy;
+  std::optional<Training> training;
   std::string saveStrategy;
   bool strict = false;
   bool verifyOnly = false;

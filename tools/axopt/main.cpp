@@ -61,8 +61,15 @@ llvm::Error compile(ModuleOp module, const Options &options,
       {"raise", ExitCode::Internal, addRaisePhase},
       {"stage", ExitCode::Usage,
        [&](auto &manager) { addStagePhase(manager, strategy); }},
+      {"train", ExitCode::Usage,
+       [&](auto &manager) {
+         if (options.training)
+           addTrainPhase(manager, *options.training);
+       }},
       {"shard", ExitCode::Usage,
-       [&](auto &manager) { addShardPhase(manager, strategy, options.strict); }},
+       [&](auto &manager) {
+         addShardPhase(manager, strategy, options.strict);
+       }},
       {"optimize", ExitCode::Internal, addOptimizePhase},
       {"pipeline", ExitCode::Internal,
        [&](auto &manager) { addPipelinePhase(manager, strategy); }},
@@ -89,9 +96,9 @@ llvm::Error compile(ModuleOp module, const Options &options,
   return llvm::Error::success();
 }
 
-llvm::Expected<OwningOpRef<ModuleOp>>
-load(const Options &options, mlir::MLIRContext &context,
-     Diagnostics &diagnostics) {
+llvm::Expected<OwningOpRef<ModuleOp>> load(const Options &options,
+                                           mlir::MLIRContext &context,
+                                           Diagnostics &diagnostics) {
   if (llvm::sys::path::extension(options.input) == ".mlir")
     return plan::readPlan(options.input, context);
   if (options.verifyOnly)
@@ -127,8 +134,8 @@ llvm::Error run(const Options &options) {
   if (!options.quiet)
     plan::summarise(**module, llvm::errs());
   if (!options.report.empty())
-    if (llvm::Error error = writeFileAtomically(options.report,
-                                                plan::reportJSON(**module)))
+    if (llvm::Error error =
+            writeFileAtomically(options.report, plan::reportJSON(**module)))
       return error;
   if (options.explain == Explain::Text)
     plan::explain(**module, llvm::outs());

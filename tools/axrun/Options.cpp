@@ -68,6 +68,19 @@ struct Flags {
   cl::opt<std::string> cache{"cache-dir",
                              cl::desc("Folder of compiled kernels"),
                              cl::value_desc("DIR"), cl::cat(category)};
+  cl::opt<std::string> data{"data", cl::desc("Samples to train with, by input"),
+                            cl::value_desc("FILE.npz"), cl::cat(category)};
+  cl::opt<int64_t> steps{"steps", cl::desc("Steps to train"),
+                         cl::value_desc("N"), cl::cat(category)};
+  cl::opt<bool> noShuffle{"no-shuffle",
+                          cl::desc("Samples in the order of the file"),
+                          cl::cat(category)};
+  cl::opt<uint64_t> seed{"seed", cl::desc("Decides the order of samples (0)"),
+                         cl::value_desc("SEED"), cl::cat(category)};
+  cl::opt<std::string> log{"log", cl::desc("A line of JSON for each step"),
+                           cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> save{"save", cl::desc("Where trained weights go"),
+                            cl::value_desc("DIR"), cl::cat(category)};
   cl::opt<bool> listing{"list-commands",
                         cl::desc("Print what every stage does, and stop"),
                         cl::cat(category)};
@@ -78,6 +91,27 @@ struct Flags {
 
 llvm::Error usage(const llvm::Twine &message) {
   return makeError(ExitCode::Usage, message);
+}
+
+llvm::Error readTraining(const Flags &flags, RunOptions &options) {
+  if (flags.data.empty()) {
+    for (const cl::Option &option :
+         std::initializer_list<std::reference_wrapper<const cl::Option>>{
+             flags.steps, flags.noShuffle, flags.seed, flags.log, flags.save})
+      if (option.getNumOccurrences())
+        return usage("--" + option.ArgStr + " is for training: give --data");
+    return llvm::Error::success();
+  }
+  if (flags.steps < 1)
+    return usage("--data needs --steps=N, at least 1");
+  TrainOptions &training = options.training.emplace();
+  training.data = flags.data;
+  training.steps = flags.steps;
+  training.shuffle = !flags.noShuffle;
+  training.seed = flags.seed;
+  training.log = flags.log;
+  training.save = flags.save;
+  return llvm::Error::success();
 }
 
 llvm::Error check(const RunOptions &options) {
@@ -132,6 +166,8 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   options.session.cacheDir = flags.cache;
   options.session.separateKernels = flags.separate;
   options.session.trace = !flags.trace.empty();
+  if (llvm::Error error = readTraining(flags, options))
+    return error;
   if (llvm::Error error = check(options))
     return error;
   return options;

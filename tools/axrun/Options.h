@@ -3,6 +3,7 @@
 #define AX_TOOLS_AXRUN_OPTIONS_H
 
 #include "ax/Session/Session.h"
+#include "ax/Session/Train.h"
 
 #include <optional>
 
@@ -27,6 +28,8 @@ struct RunOptions {
   /// Requests submitted before the first is waited for.
   int64_t inFlight = 0;
   bool listing = false;
+  /// Given when the program is to be trained.
+  std::optional<TrainOptions> training;
 };
 
 /// Parses the command line; fails with code Usage. `--help` and `--version`

@@ -91,6 +91,11 @@ static llvm::Expected<ExitCode> run(const RunOptions &options) {
     printListing(program, llvm::outs());
     return ExitCode::Success;
   }
+  if (options.training) {
+    if (llvm::Error error = train(**session, *options.training, llvm::errs()))
+      return error;
+    return ExitCode::Success;
+  }
   auto inputs = readInputs(options, program.inputs);
   if (!inputs)
     return inputs.takeError();

@@ -51,6 +51,10 @@ def Ax_StateOp : Ax_Op<"state", [HasParent<"PlanOp">, Symbol]> {
     $sym_name `:` $type (`stages` $stages^)?
     (`from` $file^ `offset` $offset `length` $length)? attr-dict }];
   let hasVerifier = 1;
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
+                                 "::mlir::RankedTensorType":$type), [{
+    build($_builder, $_state, name, type, "", 0, 0, nullptr);
+  }]>];
   let extraClassDeclaration = [{
     ::mlir::RankedTensorType getTensorType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getType());

@@ -4,6 +4,7 @@
 
 #include "ax/Dialect/Ax.h"
 #include "ax/Passes/Strategy.h"
+#include "ax/Passes/Training.h"
 #include "mlir/Pass/Pass.h"
 
 #include <memory>
@@ -17,6 +18,7 @@ namespace ax {
 void addNormalizePhase(mlir::OpPassManager &manager);
 void addRaisePhase(mlir::OpPassManager &manager);
 void addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy);
+void addTrainPhase(mlir::OpPassManager &manager, const Training &training);
 void addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
                    bool strict);
 void addOptimizePhase(mlir::OpPassManager &manager);

@@ -97,6 +97,20 @@ def AssignStages : Pass<"ax-assign-stages", "::ax::PlanOp"> {
 // Train
 //===----------------------------------------------------------------------===//
 
+def SelectTrainable : Pass<"ax-select-trainable", "::ax::PlanOp"> {
+  let summary = "Marks the states that are trained";
+  let description = [{
+    By role: weights and biases of Linears and convolutions, scales and biases of
+    norms, embedding tables, and what is added to or multiplied with something
+    that these made. `trainable` names them instead, `frozen` takes some away;
+    both are globs over names of states.
+  }];
+  let options = [
+    ListOption<"trainable", "trainable", "std::string", "States to train">,
+    ListOption<"frozen", "frozen", "std::string", "States that stay as they are">
+  ];
+}
+
 def AddLoss : Pass<"ax-add-loss"> {
   let summary = "The loss behind the model's outputs";
   let description = [{
@@ -133,6 +147,33 @@ def Differentiate : Pass<"ax-differentiate"> {
     Option<"loss", "loss", "std::string", "\"\"",
            "Result to differentiate; the only scalar float one by default">
   ];
+}
+
+def AddOptimizer : Pass<"ax-add-optimizer", "::ax::PlanOp"> {
+  let summary = "From gradients to new values of the states";
+  let description = [{
+    Takes the results `gradient of STATE`, `loss_sum` and `loss_count`, drops the
+    model's outputs, and returns `loss`, `gradient_norm` (before clipping) and
+    `learning_rate`. Gradients are divided by the count once. Moments and the
+    number of steps are new states, `STATE.exp_avg` and so on. New operations
+    have `ax.action = "U"`.
+
+    Optimizers: `sgd(lr,momentum,nesterov,weight_decay)`,
+    `adam(lr,betas=B1:B2,eps,weight_decay)`, `adamw(...)`. Schedules: `constant`,
+    `linear(warmup=W,steps=N,final=F)`, `cosine(...)`. Groups: `PATTERN|rank<N:`
+    `lr=...,weight_decay=...`; the last that matches a state counts.
+  }];
+  let options = [
+    Option<"optimizer", "optimizer", "std::string", "\"adamw\"",
+           "adamw(lr=1e-3,weight_decay=0.01)">,
+    Option<"schedule", "lr-schedule", "std::string", "\"constant\"",
+           "cosine(warmup=100,steps=1000)">,
+    ListOption<"groups", "param-group", "std::string",
+               "Other options for some states">,
+    Option<"clipNorm", "clip-norm", "double", "0",
+           "Largest global norm of the gradient; 0: any">
+  ];
+  let dependentDialects = ["ax::AxDialect"];
 }
 
 //===----------------------------------------------------------------------===//

@@ -1,0 +1,25 @@
+//===- Training.h - What the user asks of training --------------*- C++ -*-===//
+#ifndef AX_PASSES_TRAINING_H
+#define AX_PASSES_TRAINING_H
+
+#include <string>
+#include <vector>
+
+namespace ax {
+
+/// As written on the command line; the passes of the Train phase say what each
+/// may be.
+struct Training {
+  std::string loss;
+  std::string optimizer = "adamw";
+  std::string schedule = "constant";
+  std::vector<std::string> groups;
+  /// Of the gradient's global norm; 0: any.
+  double clipNorm = 0;
+  /// Globs over names of states.
+  std::vector<std::string> trainable, frozen;
+};
+
+} // namespace ax
+
+#endif // AX_PASSES_TRAINING_H

@@ -1,0 +1,335 @@
+//===- AddOptimizer.cpp - From gradients to new states --------------------===//
+//
+// The gradients are of a sum over samples; here they are divided by their
+// number, clipped by their global norm, and used. Sources of the formulas:
+// Kingma and Ba, arXiv 1412.6980 (Adam); Loshchilov and Hutter, arXiv
+// 1711.05101 (AdamW); Sutskever et al., ICML 2013 (momentum).
+//
+//===----------------------------------------------------------------------===//
+#include "Optimizer.h"
+#include "TensorBuilder.h"
+#include "ax/Passes/Passes.h"
+#include "ax/Support/Error.h"
+
+#include <cmath>
+
+namespace ax {
+#define GEN_PASS_DEF_ADDOPTIMIZER
+#include "ax/Passes/Passes.h.inc"
+} // namespace ax
+
+using namespace mlir;
+using namespace ax;
+
+namespace {
+
+constexpr llvm::StringLiteral gradientPrefix = "gradient of ";
+
+struct MarkUpdate : OpBuilder::Listener {
+  void notifyOperationInserted(Operation *made, OpBuilder::InsertPoint) final {
+    made->setAttr("ax.action", StringAttr::get(made->getContext(), "U"));
+  }
+};
+
+/// The options of one parameter.
+struct Rates {
+  double learningRate, weightDecay;
+};
+
+class OptimizerAdder {
+public:
+  OptimizerAdder(ProgramOp program, const Optimizer &optimizer,
+                 const LearningRateSchedule &schedule,
+                 ArrayRef<ParameterGroup> groups, double clipNorm)
+      : program(program), plan(program->getParentOfType<PlanOp>()),
+        optimizer(optimizer), schedule(schedule), groups(groups),
+        clipNorm(clipNorm),
+        output(cast<ReturnOp>(program.getBody().front().getTerminator())),
+        builder(output, &mark), t(output.getLoc(), builder) {}
+
+  LogicalResult run();
+
+private:
+  struct Parameter {
+    StateOp state;
+    Value gradient;
+  };
+
+  /// The program's result of that name, which is taken away.
+  Value takeResult(StringRef name);
+  LogicalResult collect();
+  void addResult(StringRef name, Value value);
+  void removeOtherResults();
+
+  /// One load of a state in the program: it has one layout.
+  Value load(StateOp state) {
+    for (auto known : output->getBlock()->getOps<LoadOp>())
+      if (known.getState() == state.getSymName())
+        return known;
+    return LoadOp::create(t.b, state.getTensorType(), state.getSymName());
+  }
+  void store(StateOp state, Value value) {
+    StoreOp::create(t.b, state.getSymName(), value);
+  }
+  /// A new state, zero at first.
+  StateOp createState(const Twine &name, RankedTensorType type);
+  Value scalar(double value, Type element) {
+    return t.splat({}, element, value);
+  }
+  Value globalNorm(Value count);
+  void countStep();
+  Value learningRate();
+  Rates ratesOf(StateOp state) const;
+  void update(Parameter &parameter, Value scale);
+  Value updateSGD(Parameter &parameter, Value gradient, Rates rates);
+  Value updateAdam(Parameter &parameter, Value gradient, Rates rates);
+
+  ProgramOp program;
+  PlanOp plan;
+  const Optimizer &optimizer;
+  const LearningRateSchedule &schedule;
+  ArrayRef<ParameterGroup> groups;
+  double clipNorm;
+  ReturnOp output;
+  MarkUpdate mark;
+  OpBuilder builder;
+  TensorBuilder t;
+  std::vector<Parameter> parameters;
+  /// f64 scalars: the number of this step, from 1, and the schedule's factor.
+  Value step, factor;
+  /// f32 scalars: 1 / (1 - beta1^step), 1 / sqrt(1 - beta2^step).
+  Value correction1, correction2;
+};
+
+} // namespace
+
+Value OptimizerAdder::takeResult(StringRef name) {
+  for (unsigned i = 0, e = program.getNumResults(); i < e; ++i)
+    if (program.getResultName(i) == name) {
+      Value value = output.getOperand(i);
+      output.getOperandsMutable().erase(i);
+      (void)program.eraseResult(i);
+      return value;
+    }
+  return {};
+}
+
+LogicalResult OptimizerAdder::collect() {
+  for (StateOp state : plan.getBody().getOps<StateOp>())
+    if (Value gradient =
+            takeResult((gradientPrefix + state.getSymName()).str()))
+      parameters.push_back({state, gradient});
+  if (parameters.empty())
+    return program.emitError("has no gradients: differentiate it first");
+  return success();
+}
+
+void OptimizerAdder::addResult(StringRef name, Value value) {
+  auto attributes = builder.getDictionaryAttr(
+      builder.getNamedAttr("ax.name", builder.getStringAttr(name)));
+  (void)program.insertResult(program.getNumResults(), value.getType(),
+                             attributes);
+  output.getOperandsMutable().append(value);
+}
+
+StateOp OptimizerAdder::createState(const Twine &name, RankedTensorType type) {
+  OpBuilder atStates(parameters.back().state->getContext());
+  atStates.setInsertionPointAfter(parameters.back().state);
+  auto state = StateOp::create(atStates, t.b.getLoc(), name.str(), type);
+  return state;
+}
+
+/// Of the mean gradient: what PyTorch's clip_grad_norm_ gives.
+Value OptimizerAdder::globalNorm(Value count) {
+  Type f32 = t.b.getF32Type();
+  Value sum;
+  for (Parameter &parameter : parameters) {
+    Value g = t.cast(parameter.gradient, f32);
+    Value squares =
+        t.sum(t.mul(g, g), dimsFrom(0, tensorType(g).getRank()), false);
+    sum = sum ? t.add(sum, squares) : squares;
+  }
+  return t.div(t.unary(UnaryKind::sqrt, sum), count);
+}
+
+void OptimizerAdder::countStep() {
+  auto i64 = RankedTensorType::get({}, t.b.getI64Type());
+  StateOp counter = createState("optimizer.step", i64);
+  Value next = t.add(load(counter), 1);
+  store(counter, next);
+  step = t.cast(next, t.b.getF64Type());
+}
+
+/// What the learning rate is multiplied with in this step.
+Value OptimizerAdder::learningRate() {
+  Type f64 = t.b.getF64Type();
+  // PyTorch's schedulers count steps from 0.
+  Value done = t.add(step, -1);
+  Value result = scalar(1, f64);
+  auto limited = [&](Value x) {
+    return t.binary(BinaryKind::max,
+                    t.binary(BinaryKind::min, x, scalar(1, f64)),
+                    scalar(0, f64));
+  };
+  if (schedule.decay != LearningRateSchedule::Decay::None) {
+    Value part = limited(
+        t.mul(t.add(done, -static_cast<double>(schedule.warmup)),
+              1.0 / static_cast<double>(schedule.steps - schedule.warmup)));
+    Value remaining =
+        schedule.decay == LearningRateSchedule::Decay::Linear
+            ? t.sub(scalar(1, f64), part)
+            : t.mul(t.add(t.unary(UnaryKind::cos, t.mul(part, M_PI)), 1), 0.5);
+    result = t.add(t.mul(remaining, 1 - schedule.final), schedule.final);
+  }
+  if (schedule.warmup > 0)
+    result =
+        t.mul(result,
+              limited(t.mul(step, 1.0 / static_cast<double>(schedule.warmup))));
+  return result;
+}
+
+Rates OptimizerAdder::ratesOf(StateOp state) const {
+  Rates rates{optimizer.learningRate, optimizer.weightDecay};
+  for (const ParameterGroup &group : groups)
+    if (group.contains(state.getSymName(), state.getTensorType().getRank())) {
+      rates.learningRate = group.learningRate.value_or(rates.learningRate);
+      rates.weightDecay = group.weightDecay.value_or(rates.weightDecay);
+    }
+  return rates;
+}
+
+Value OptimizerAdder::updateSGD(Parameter &parameter, Value gradient,
+                                Rates rates) {
+  Value w = load(parameter.state);
+  Type element = t.b.getF32Type();
+  if (rates.weightDecay != 0)
+    gradient = t.add(gradient, t.mul(w, rates.weightDecay));
+  if (optimizer.momentum != 0) {
+    StateOp state = createState(parameter.state.getSymName() + ".momentum",
+                                parameter.state.getTensorType());
+    Value momentum = t.add(t.mul(load(state), optimizer.momentum), gradient);
+    store(state, momentum);
+    gradient = optimizer.nesterov
+                   ? t.add(gradient, t.mul(momentum, optimizer.momentum))
+                   : momentum;
+  }
+  Value rate = t.cast(t.mul(factor, rates.learningRate), element);
+  return t.sub(w, t.mul(gradient, rate));
+}
+
+Value OptimizerAdder::updateAdam(Parameter &parameter, Value gradient,
+                                 Rates rates) {
+  RankedTensorType type = parameter.state.getTensorType();
+  StringRef name = parameter.state.getSymName();
+  Value w = load(parameter.state);
+  bool isDecoupled = optimizer.kind == OptimizerKind::AdamW;
+  if (!isDecoupled && rates.weightDecay != 0)
+    gradient = t.add(gradient, t.mul(w, rates.weightDecay));
+  StateOp first = createState(name + ".exp_avg", type);
+  StateOp second = createState(name + ".exp_avg_sq", type);
+  Value mean = t.add(t.mul(load(first), optimizer.beta1),
+                     t.mul(gradient, 1 - optimizer.beta1));
+  Value square = t.add(t.mul(load(second), optimizer.beta2),
+                       t.mul(t.mul(gradient, gradient), 1 - optimizer.beta2));
+  store(first, mean);
+  store(second, square);
+  Value rate = t.mul(factor, rates.learningRate);
+  Type f32 = t.b.getF32Type();
+  if (isDecoupled && rates.weightDecay != 0)
+    w = t.mul(w, t.cast(t.sub(scalar(1, t.b.getF64Type()),
+                              t.mul(rate, rates.weightDecay)),
+                        f32));
+  Value stride = t.mul(t.cast(rate, f32), correction1);
+  Value root = t.add(t.mul(t.unary(UnaryKind::sqrt, square), correction2),
+                     optimizer.epsilon);
+  return t.sub(w, t.mul(t.div(mean, root), stride));
+}
+
+void OptimizerAdder::update(Parameter &parameter, Value scale) {
+  Type f32 = t.b.getF32Type();
+  Value gradient = t.mul(t.cast(parameter.gradient, f32), scale);
+  Rates rates = ratesOf(parameter.state);
+  Value next = optimizer.kind == OptimizerKind::SGD
+                   ? updateSGD(parameter, gradient, rates)
+                   : updateAdam(parameter, gradient, rates);
+  store(parameter.state, next);
+}
+
+LogicalResult OptimizerAdder::run() {
+  if (failed(collect()))
+    return failure();
+  for (Parameter &parameter : parameters)
+    if (!parameter.state.getTensorType().getElementType().isF32())
+      return parameter.state.emitError()
+             << "is trained, but is " << parameter.state.getType()
+             << ": only f32 states can be";
+  Value sum = takeResult("loss_sum"), count = takeResult("loss_count");
+  if (!sum || !count)
+    return program.emitError("has no loss: add one first");
+  removeOtherResults();
+  Value norm = globalNorm(count);
+  addResult("loss", t.div(sum, count));
+  addResult("gradient_norm", norm);
+  Value scale = t.div(scalar(1, t.b.getF32Type()), count);
+  if (clipNorm > 0) {
+    Value allowed =
+        t.div(scalar(clipNorm, t.b.getF32Type()), t.add(norm, 1e-6));
+    scale = t.mul(
+        scale, t.binary(BinaryKind::min, allowed, scalar(1, t.b.getF32Type())));
+  }
+  countStep();
+  factor = learningRate();
+  addResult("learning_rate",
+            t.cast(t.mul(factor, optimizer.learningRate), t.b.getF32Type()));
+  if (optimizer.kind != OptimizerKind::SGD) {
+    Type f64 = t.b.getF64Type();
+    auto rest = [&](double beta) {
+      return t.sub(scalar(1, f64),
+                   t.binary(BinaryKind::pow, scalar(beta, f64), step));
+    };
+    correction1 =
+        t.cast(t.div(scalar(1, f64), rest(optimizer.beta1)), t.b.getF32Type());
+    correction2 = t.cast(
+        t.div(scalar(1, f64), t.unary(UnaryKind::sqrt, rest(optimizer.beta2))),
+        t.b.getF32Type());
+  }
+  for (Parameter &parameter : parameters)
+    update(parameter, scale);
+  return success();
+}
+
+/// What the model gives is not wanted while it is trained.
+void OptimizerAdder::removeOtherResults() {
+  output.getOperandsMutable().clear();
+  (void)program.eraseResults(llvm::BitVector(program.getNumResults(), true));
+}
+
+namespace {
+struct AddOptimizer : ax::impl::AddOptimizerBase<AddOptimizer> {
+  using AddOptimizerBase::AddOptimizerBase;
+
+  void runOnOperation() final {
+    auto spec = Optimizer::parse(optimizer);
+    auto rate = LearningRateSchedule::parse(schedule);
+    std::vector<ParameterGroup> parsed;
+    llvm::Error error =
+        llvm::joinErrors(spec ? llvm::Error::success() : spec.takeError(),
+                         rate ? llvm::Error::success() : rate.takeError());
+    for (const std::string &text : groups) {
+      auto group = ParameterGroup::parse(text);
+      if (group)
+        parsed.push_back(std::move(*group));
+      else
+        error = llvm::joinErrors(std::move(error), group.takeError());
+    }
+    if (error) {
+      getOperation()->emitError(describeError(std::move(error)).message);
+      return signalPassFailure();
+    }
+    for (ProgramOp program :
+         llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
+      if (failed(OptimizerAdder(program, *spec, *rate, parsed, clipNorm).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace

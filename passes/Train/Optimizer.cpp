@@ -1,0 +1,188 @@
+//===- Optimizer.cpp - What the user asks of the optimizer ----------------===//
+#include "Optimizer.h"
+
+#include "Call.h"
+#include "ax/Support/Error.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/GlobPattern.h"
+
+using namespace ax;
+
+namespace {
+
+/// Takes numbers out of a call, and remembers the first that is none or lies
+/// outside of its range.
+class NumberTaker {
+public:
+  explicit NumberTaker(Call &call) : call(call) {}
+
+  void take(llvm::StringRef key, double &value, double least = 0,
+            double largest = 1e30) {
+    llvm::Expected<double> taken = call.takeNumber(key, value);
+    if (!taken)
+      return keep(taken.takeError());
+    if (*taken < least || *taken > largest)
+      return keep(makeErrorf(ExitCode::Usage,
+                             "{0}: {1}={2} is not between {3} and {4}",
+                             call.name, key, *taken, least, largest));
+    value = *taken;
+  }
+  void take(llvm::StringRef key, int64_t &value) {
+    llvm::Expected<int64_t> taken = call.takeInt(key, value);
+    if (!taken)
+      return keep(taken.takeError());
+    if (*taken < 0)
+      return keep(makeErrorf(ExitCode::Usage, "{0}: {1}={2} is negative",
+                             call.name, key, *taken));
+    value = *taken;
+  }
+  void takeBetas(double &beta1, double &beta2) {
+    std::string text = call.take("betas");
+    if (text.empty())
+      return;
+    auto [first, second] = llvm::StringRef(text).split(':');
+    double a = 0, b = 0;
+    if (!llvm::to_float(first.str(), a) || !llvm::to_float(second.str(), b) ||
+        a < 0 || a >= 1 || b < 0 || b >= 1)
+      return keep(makeErrorf(ExitCode::Usage,
+                             "{0}: betas={1}: give two numbers below 1, as "
+                             "0.9:0.999",
+                             call.name, text));
+    beta1 = a;
+    beta2 = b;
+  }
+  llvm::Error finish(llvm::ArrayRef<llvm::StringRef> arguments) {
+    if (fault)
+      return std::move(fault);
+    return call.finish(arguments);
+  }
+
+private:
+  void keep(llvm::Error error) {
+    if (fault)
+      llvm::consumeError(std::move(error));
+    else
+      fault = std::move(error);
+  }
+
+  Call &call;
+  llvm::Error fault = llvm::Error::success();
+};
+
+} // namespace
+
+llvm::Expected<Optimizer> Optimizer::parse(llvm::StringRef text) {
+  llvm::Expected<Call> call = Call::parse(text);
+  if (!call)
+    return call.takeError();
+  Optimizer result;
+  NumberTaker number(*call);
+  auto kind = llvm::StringSwitch<std::optional<OptimizerKind>>(call->name)
+                  .Case("sgd", OptimizerKind::SGD)
+                  .Case("adam", OptimizerKind::Adam)
+                  .Case("adamw", OptimizerKind::AdamW)
+                  .Default(std::nullopt);
+  result.kind = kind.value_or(OptimizerKind::AdamW);
+  if (kind == OptimizerKind::AdamW)
+    result.weightDecay = 0.01;
+  number.take("lr", result.learningRate);
+  number.take("weight_decay", result.weightDecay);
+  double nesterov = 0;
+  if (kind == OptimizerKind::SGD) {
+    number.take("momentum", result.momentum);
+    number.take("nesterov", nesterov, 0, 1);
+  } else {
+    number.takeBetas(result.beta1, result.beta2);
+    number.take("eps", result.epsilon);
+  }
+  result.nesterov = nesterov != 0;
+  llvm::Error error = number.finish({});
+  if (!kind) {
+    llvm::consumeError(std::move(error));
+    return makeErrorf(ExitCode::Usage,
+                      "there is no optimizer '{0}', but sgd, adam, adamw",
+                      call->name);
+  }
+  if (error)
+    return std::move(error);
+  if (result.nesterov && result.momentum == 0)
+    return makeError(ExitCode::Usage, "sgd: nesterov needs a momentum");
+  return result;
+}
+
+llvm::Expected<ParameterGroup> ParameterGroup::parse(llvm::StringRef text) {
+  ParameterGroup result;
+  auto [names, options] = text.rsplit(':');
+  if (names.empty() || options.empty())
+    return makeErrorf(ExitCode::Usage,
+                      "parameter group '{0}': give PATTERN|rank<N:lr=...,"
+                      "weight_decay=...",
+                      text);
+  for (llvm::StringRef name : llvm::split(names, '|')) {
+    if (name.consume_front("rank<")) {
+      if (!llvm::to_integer(name, result.belowRank, 10) || result.belowRank < 1)
+        return makeErrorf(ExitCode::Usage,
+                          "parameter group '{0}': rank< needs a number", text);
+      continue;
+    }
+    if (llvm::Expected<llvm::GlobPattern> glob =
+            llvm::GlobPattern::create(name);
+        !glob)
+      return makeErrorf(ExitCode::Usage, "parameter group '{0}': {1}", text,
+                        llvm::toString(glob.takeError()));
+    result.patterns.push_back(name.str());
+  }
+  llvm::Expected<Call> call = Call::parse(("group(" + options + ")").str());
+  if (!call)
+    return call.takeError();
+  NumberTaker number(*call);
+  double lr = -1, decay = -1;
+  number.take("lr", lr, -1);
+  number.take("weight_decay", decay, -1);
+  if (llvm::Error error = number.finish({}))
+    return std::move(error);
+  if (lr >= 0)
+    result.learningRate = lr;
+  if (decay >= 0)
+    result.weightDecay = decay;
+  return result;
+}
+
+bool ParameterGroup::contains(llvm::StringRef name, int64_t rank) const {
+  if (rank < belowRank)
+    return true;
+  return llvm::any_of(patterns, [&](const std::string &pattern) {
+    return llvm::cantFail(llvm::GlobPattern::create(pattern)).match(name);
+  });
+}
+
+llvm::Expected<LearningRateSchedule>
+LearningRateSchedule::parse(llvm::StringRef text) {
+  llvm::Expected<Call> call = Call::parse(text);
+  if (!call)
+    return call.takeError();
+  LearningRateSchedule result;
+  NumberTaker number(*call);
+  if (call->name == "linear")
+    result.decay = Decay::Linear;
+  else if (call->name == "cosine")
+    result.decay = Decay::Cosine;
+  else if (call->name != "constant")
+    return makeErrorf(ExitCode::Usage,
+                      "there is no learning-rate schedule '{0}', but constant, "
+                      "linear, cosine",
+                      call->name);
+  number.take("warmup", result.warmup);
+  if (result.decay != Decay::None) {
+    number.take("steps", result.steps);
+    number.take("final", result.final, 0, 1);
+  }
+  if (llvm::Error error = number.finish({}))
+    return std::move(error);
+  if (result.decay != Decay::None && result.steps <= result.warmup)
+    return makeErrorf(ExitCode::Usage,
+                      "{0}: steps={1} is not more than warmup={2}", call->name,
+                      result.steps, result.warmup);
+  return result;
+}
