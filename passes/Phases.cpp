@@ -49,19 +49,21 @@ void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training) {
   plan.addPass(createSelectTrainable(select));
   plan.addPass(createAddLoss({training.loss}));
   plan.addPass(createDifferentiate({"loss_sum"}));
+  addNormalizePhase(manager);
   AddOptimizerOptions optimizer;
   optimizer.optimizer = training.optimizer;
   optimizer.schedule = training.schedule;
   optimizer.groups.assign(training.groups.begin(), training.groups.end());
   optimizer.clipNorm = training.clipNorm;
-  plan.addPass(createAddOptimizer(optimizer));
-  addNormalizePhase(manager);
+  manager.nest<PlanOp>().addPass(createAddOptimizer(optimizer));
+  manager.addPass(mlir::createCSEPass());
 }
 
 void ax::addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
                        bool strict) {
   ShardOptions options;
   options.sequenceParallel = strategy.sequenceParallel;
+  options.zero = strategy.zero;
   options.strict = strict;
   for (const ShardPin &pin : strategy.shard)
     options.pins.push_back(pin.pattern + "=" + pin.layout);

@@ -225,6 +225,55 @@ bool holdsAll(Type from, Type to) {
 }
 
 /// cast(cast(x)) where the inner one loses nothing.
+/// Neighbours, each with zeros where the other is, added: a concatenation. So
+/// look the gradients of slices, brought together.
+struct ConcatOfPads : OpRewritePattern<BinaryOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(BinaryOp op,
+                                PatternRewriter &rewriter) const final {
+    auto first = op.getLhs().getDefiningOp<PadOp>();
+    auto second = op.getRhs().getDefiningOp<PadOp>();
+    if (op.getKind() != BinaryKind::add || !isZeros(first) ||
+        !isZeros(second) || first.getType() != second.getType())
+      return failure();
+    std::optional<int64_t> dim = onlyDim(first);
+    if (!dim || dim != onlyDim(second))
+      return failure();
+    auto end = [&](PadOp pad) {
+      return pad.getLow()[*dim] + shapeOf(pad.getOperand())[*dim];
+    };
+    if (end(second) == first.getLow()[*dim])
+      std::swap(first, second);
+    if (end(first) != second.getLow()[*dim])
+      return failure();
+    Value whole = ConcatOp::create(
+        rewriter, op.getLoc(),
+        ValueRange{first.getOperand(), second.getOperand()}, *dim);
+    rewriter.replaceOpWithNewOp<PadOp>(op, op.getType(), whole,
+                                       first.getValue(), first.getLow(),
+                                       second.getHigh(), PadMode::constant);
+    return success();
+  }
+
+private:
+  static bool isZeros(PadOp pad) {
+    return pad && pad.getMode() == PadMode::constant &&
+           isExactSplat(pad.getValue(), 0);
+  }
+  /// The dimension that alone is padded.
+  static std::optional<int64_t> onlyDim(PadOp pad) {
+    std::optional<int64_t> found;
+    for (auto [dim, low] : llvm::enumerate(pad.getLow())) {
+      if (low == 0 && pad.getHigh()[dim] == 0)
+        continue;
+      if (found)
+        return std::nullopt;
+      found = dim;
+    }
+    return found;
+  }
+};
+
 struct MergeCasts : OpRewritePattern<CastOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(CastOp op,
@@ -257,5 +306,5 @@ void ax::addMovementPatterns(RewritePatternSet &patterns) {
            MoveSplat<TransposeOp>, MoveSplat<SliceOp>, MoveSplat<CastOp>,
            ReshapeConstant, DropIdentityTranspose, MergeTransposes,
            TransposeOfOnes, TransposeUnmerged, MergeSlices, DropTrivialConcat,
-           DropEmptyPad, MergeCasts>(context);
+           DropEmptyPad, ConcatOfPads, MergeCasts>(context);
 }

@@ -83,8 +83,7 @@ static Value decompose(SoftmaxOp op) {
   Value exp = row.unary(UnaryKind::exp, shifted);
   Value sum = row.reduce(ReduceOpKind::sum, exp, dim);
   if (op.getLog())
-    return row.binary(BinaryKind::sub, shifted,
-                      row.unary(UnaryKind::log, sum));
+    return row.binary(BinaryKind::sub, shifted, row.unary(UnaryKind::log, sum));
   return row.binary(BinaryKind::div, exp, sum);
 }
 
@@ -112,8 +111,8 @@ static Value decompose(LayerNormOp op, int64_t parts) {
   shape.back() = parts;
   shape.push_back(part);
   Value split = row.reshape(x, shape);
-  Value means = row.scale(row.reduce(ReduceOpKind::sum, split, dim + 1),
-                          1.0 / part);
+  Value means =
+      row.scale(row.reduce(ReduceOpKind::sum, split, dim + 1), 1.0 / part);
   Value from = row.binary(BinaryKind::sub, split, means);
   Value m2s = row.reduce(ReduceOpKind::sum,
                          row.binary(BinaryKind::mul, from, from), dim + 1);
@@ -141,8 +140,7 @@ static Value decompose(LayerNormOp op, int64_t parts) {
                  row.constant(op.getEpsilon().convertToDouble(), variance)));
   shape.pop_back();
   shape.back() = 1;
-  Value centred =
-      row.binary(BinaryKind::sub, x, row.reshape(mean, shape));
+  Value centred = row.binary(BinaryKind::sub, x, row.reshape(mean, shape));
   return row.affine(
       row.binary(BinaryKind::mul, centred, row.reshape(inverse, shape)),
       op.getScale(), op.getBias());

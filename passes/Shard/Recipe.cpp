@@ -29,10 +29,9 @@ public:
         weightOps(findWeightOps(graph)), roles(graph, weightOps) {
     int64_t row = mesh.axisSize("row"), depth = mesh.axisSize("depth");
     std::string col = std::to_string(mesh.axisSize("col"));
-    cause = row == 1 && depth == 1
-                ? "--tp=" + col
-                : "--tp=" + std::to_string(row) + "x" + col + "x" +
-                      std::to_string(depth);
+    cause = row == 1 && depth == 1 ? "--tp=" + col
+                                   : "--tp=" + std::to_string(row) + "x" + col +
+                                         "x" + std::to_string(depth);
   }
 
   Recipe make() {

@@ -55,8 +55,8 @@ Roles::Roles(const ShardGraph &graph, ArrayRef<WeightOp> weightOps) {
     if (isa<SliceOp, PadOp, ConcatOp>(graph.ops[i]))
       for (size_t dim = 0; dim < op.rule.results[0].size(); ++dim)
         for (int operand : op.operands)
-          if (isValue(operand) && op.rule.operands[0].size() ==
-                                      op.rule.results[0].size() &&
+          if (isValue(operand) &&
+              op.rule.operands[0].size() == op.rule.results[0].size() &&
               graph.graph.tensors[operand].shape.size() ==
                   op.rule.results[0].size())
             if (relate(node(operand, dim), node(op.results[0], dim), false))

@@ -2,6 +2,7 @@
 #include "Apply.h"
 #include "Recipe.h"
 #include "UserPins.h"
+#include "Zero.h"
 #include "ax/Cost/OpCost.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
@@ -95,6 +96,11 @@ struct Shard : ax::impl::ShardBase<Shard> {
     options.bytesPerSecond = machine.bytesPerSecond;
     sharding::Propagation found =
         sharding::propagate(graph->graph, mesh, recipe.pins, options);
+    if (zero > 0) {
+      // Beside what splits them already, which is known only now.
+      pinZero(*graph, program, found, mesh, zero, recipe.pins);
+      found = sharding::propagate(graph->graph, mesh, recipe.pins, options);
+    }
     for (const std::string &warning : found.warnings)
       if (failed(complain(program, warning)))
         return failure();

@@ -114,6 +114,7 @@ struct MappingTraits<ax::Strategy> {
     io.mapOptional("micro-batches", s.micro, int64_t(1));
     io.mapOptional("order", s.order);
     io.mapOptional("sequence-parallel", s.sequenceParallel, false);
+    io.mapOptional("zero", s.zero, int64_t(0));
     io.mapOptional("shard", s.shard);
     io.mapOptional("cut", s.cuts);
   }

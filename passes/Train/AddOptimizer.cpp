@@ -59,6 +59,7 @@ private:
   Value takeResult(StringRef name);
   LogicalResult collect();
   void addResult(StringRef name, Value value);
+  void storeUpdates();
   void removeOtherResults();
 
   /// One load of a state in the program: it has one layout.
@@ -266,6 +267,7 @@ LogicalResult OptimizerAdder::run() {
   Value sum = takeResult("loss_sum"), count = takeResult("loss_count");
   if (!sum || !count)
     return program.emitError("has no loss: add one first");
+  storeUpdates();
   removeOtherResults();
   Value norm = globalNorm(count);
   addResult("loss", t.div(sum, count));
@@ -296,6 +298,13 @@ LogicalResult OptimizerAdder::run() {
   for (Parameter &parameter : parameters)
     update(parameter, scale);
   return success();
+}
+
+/// Results called as states are what the model itself makes of them.
+void OptimizerAdder::storeUpdates() {
+  for (StateOp state : plan.getBody().getOps<StateOp>())
+    if (Value update = takeResult(state.getSymName()))
+      store(state, update);
 }
 
 /// What the model gives is not wanted while it is trained.

@@ -19,7 +19,7 @@ bool isFloatTensor(Value value) {
 }
 
 /// States by what is done with them. A parameter is what layers use as such, or
-/// what is added to or multiplied with something that parameters made: so a
+/// what meets, in element-wise arithmetic, something that parameters made: so a
 /// learned position counts, a table of frequencies does not.
 class RoleFinder {
 public:
@@ -67,9 +67,7 @@ private:
       use(norm.getBias());
     } else if (auto gather = dyn_cast<GatherOp>(op)) {
       use(gather.getOperand());
-    } else if (auto binary = dyn_cast<BinaryOp>(op);
-               binary && (binary.getKind() == BinaryKind::add ||
-                          binary.getKind() == BinaryKind::mul)) {
+    } else if (auto binary = dyn_cast<BinaryOp>(op)) {
       if (active.contains(binary.getLhs()))
         use(binary.getRhs());
       else if (active.contains(binary.getRhs()))

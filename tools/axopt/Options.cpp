@@ -54,6 +54,11 @@ struct Flags {
       "sequence-parallel",
       cl::desc("Split what lies between tensor-parallel pairs by sequence"),
       cl::cat(category)};
+  cl::opt<int64_t> zero{
+      "zero",
+      cl::desc("Split over data: optimizer state and gradients (1, 2), and "
+               "weights (3)"),
+      cl::value_desc("1|2|3"), cl::cat(category)};
   cl::list<std::string> shard{
       "shard",
       cl::desc("Layout of a layer or tensor: colwise, rowwise, replicate, or "
@@ -216,6 +221,9 @@ llvm::Error readTraining(const Flags &flags, Options &options) {
     return usage("--train needs a loss: --loss='cross_entropy(logits,labels)'");
   if (!(flags.clipNorm >= 0))
     return usage("--clip-norm must not be negative");
+  // Weights do not stay what they are.
+  options.import.foldWeights = false;
+  options.import.stateUpdates = true;
   Training &training = options.training.emplace();
   training.loss = flags.loss;
   training.optimizer = flags.optimizer;
@@ -247,6 +255,10 @@ llvm::Error readStrategy(const Flags &flags, Strategy &strategy) {
     strategy.micro = flags.micro;
   if (flags.sequenceParallel.getNumOccurrences())
     strategy.sequenceParallel = flags.sequenceParallel;
+  if (flags.zero.getNumOccurrences())
+    strategy.zero = flags.zero;
+  if (strategy.zero < 0 || strategy.zero > 3)
+    return usage("--zero is 1, 2 or 3");
   if (!flags.cut.empty())
     strategy.cuts.assign(flags.cut.begin(), flags.cut.end());
   if (flags.tp.getNumOccurrences())

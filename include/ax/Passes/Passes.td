@@ -101,8 +101,8 @@ def SelectTrainable : Pass<"ax-select-trainable", "::ax::PlanOp"> {
   let summary = "Marks the states that are trained";
   let description = [{
     By role: weights and biases of Linears and convolutions, scales and biases of
-    norms, embedding tables, and what is added to or multiplied with something
-    that these made. `trainable` names them instead, `frozen` takes some away;
+    norms, embedding tables, and what meets, in element-wise arithmetic,
+    something that these made. `trainable` names them instead, `frozen` takes some away;
     both are globs over names of states.
   }];
   let options = [
@@ -152,8 +152,8 @@ def Differentiate : Pass<"ax-differentiate"> {
 def AddOptimizer : Pass<"ax-add-optimizer", "::ax::PlanOp"> {
   let summary = "From gradients to new values of the states";
   let description = [{
-    Takes the results `gradient of STATE`, `loss_sum` and `loss_count`, drops the
-    model's outputs, and returns `loss`, `gradient_norm` (before clipping) and
+    Takes the results `gradient of STATE`, `loss_sum` and `loss_count`, stores
+    those that are called as states, drops the model's outputs, and returns `loss`, `gradient_norm` (before clipping) and
     `learning_rate`. Gradients are divided by the count once. Moments and the
     number of steps are new states, `STATE.exp_avg` and so on. New operations
     have `ax.action = "U"`.
@@ -191,6 +191,8 @@ def Shard : Pass<"ax-shard", "::ax::PlanOp"> {
   let options = [
     Option<"sequenceParallel", "sequence-parallel", "bool", "false",
            "Split what lies between tensor-parallel pairs along the sequence">,
+    Option<"zero", "zero", "int64_t", "0",
+           "Split over data: optimizer state and gradients (1, 2), weights (3)">,
     ListOption<"pins", "shard", "std::string",
                "Layout of a layer or tensor: PATTERN=LAYOUT">,
     Option<"strict", "strict", "bool", "false",

@@ -24,6 +24,9 @@ struct Strategy {
   /// Space axes, outermost first; a permutation of pipe, data, depth, row, col.
   std::vector<std::string> order = {"pipe", "data", "depth", "row", "col"};
   bool sequenceParallel = false;
+  /// What training splits over data: 1, 2: optimizer state and gradients; 3:
+  /// weights too.
+  int64_t zero = 0;
   std::vector<ShardPin> shard;
   /// Names of nodes after which a stage ends; empty: balanced cuts.
   std::vector<std::string> cuts;

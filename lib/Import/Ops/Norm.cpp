@@ -68,13 +68,21 @@ static void importBatchNormalization(Node &n) {
     auto running = [&](Value old, Value fresh) {
       DType target = Emitter::typeOf(old);
       fresh = n.b.cast(n.b.reshape(fresh, Emitter::shapeOf(old)), target);
-      Value updated =
-          n.b.add(n.b.mul(old, momentum), n.b.mul(fresh, 1 - momentum));
-      n.b.updateState(old, updated);
-      return updated;
+      return n.b.add(n.b.mul(old, momentum), n.b.mul(fresh, 1 - momentum));
     };
-    n.out(1, running(mean, batch.mean));
+    Value newMean = running(mean, batch.mean);
+    n.out(1, newMean);
     n.out(2, running(variance, batch.variance));
+    // ONNX's running variance is that of the batch; frameworks keep the
+    // unbiased estimate.
+    double samples = 1;
+    for (int64_t dim : dims)
+      samples *= static_cast<double>(Emitter::shapeOf(x)[dim]);
+    Value unbiased =
+        samples > 1 ? n.b.mul(batch.variance, samples / (samples - 1))
+                    : batch.variance;
+    n.b.updateState(mean, newMean);
+    n.b.updateState(variance, running(variance, unbiased));
     Shape channels = {Emitter::shapeOf(x)[1]};
     mean = n.b.reshape(batch.mean, channels);
     variance = n.b.reshape(batch.variance, channels);
