@@ -2,8 +2,10 @@
 //
 // An op passes a partial sum on when it is linear in all operands that carry
 // it, nobody else needs these operands reduced, and the result is not larger.
-// Where two sums meet in an addition only after other linear ops (a bias, a
-// residual), they are passed on up to there and reduced once.
+// Where that would end in several reductions that cost more than one at once
+// (the gradient behind a norm, which scale and bias want too), it is not
+// passed. Where two sums meet in an addition only after other linear ops (a
+// bias, a residual), they are passed on up to there and reduced once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -34,12 +36,9 @@ public:
   void run() {
     for (int op : state.order)
       setPassing(op, {});
-    for (;;) {
-      for (int op : state.order)
-        setPassing(op, blocked[op] ? Passing() : findPassing(op));
-      if (!block())
-        break;
-    }
+    settle();
+    if (blockFanOuts())
+      settle();
     meetLater();
   }
 
@@ -49,6 +48,13 @@ private:
     /// Ops, with their linear sets, that would have to pass it on.
     std::vector<std::pair<int, int>> chain;
   };
+
+  void settle() {
+    do
+      for (int op : state.order)
+        setPassing(op, blocked[op] ? Passing() : findPassing(op));
+    while (block());
+  }
 
   void setPassing(int op, Passing passing) {
     state.passing[op] = std::move(passing);
@@ -153,6 +159,74 @@ private:
     for (int op : found)
       blocked[op] = true;
     return !found.empty();
+  }
+
+  /// What a partial tensor becomes as long as it is passed on.
+  struct Reach {
+    /// In topological order.
+    std::vector<int> ops;
+    /// Everything that these ops read or make.
+    std::set<int> tensors;
+  };
+  Reach reachOf(int tensor) const {
+    Reach reach;
+    std::set<int> found;
+    std::vector<int> open{tensor};
+    while (!open.empty()) {
+      int from = open.back();
+      open.pop_back();
+      for (const Use &use : state.uses[from])
+        if (takesPartial(use) && found.insert(use.op).second)
+          for (int result : graph.ops[use.op].results)
+            if (!partial[result].axes.empty())
+              open.push_back(result);
+    }
+    for (int op : state.order)
+      if (found.count(op)) {
+        reach.ops.push_back(op);
+        for (auto *tensors : {&graph.ops[op].operands, &graph.ops[op].results})
+          reach.tensors.insert(tensors->begin(), tensors->end());
+      }
+    return reach;
+  }
+  double secondsOf(const Reach &reach) {
+    double seconds = 0;
+    for (int tensor : reach.tensors)
+      seconds += buildTree(state, tensor).seconds;
+    return seconds;
+  }
+
+  /// Blocks the users of what is passed on several ways, where that is cheaper.
+  bool blockFanOuts() {
+    bool any = false;
+    for (int maker : state.order)
+      for (int tensor : graph.ops[maker].results) {
+        const std::vector<Use> &uses = state.uses[tensor];
+        if (partial[tensor].axes.empty() || uses.size() < 2 ||
+            !takesPartial(uses.front()))
+          continue;
+        Reach reach = reachOf(tensor);
+        double before = secondsOf(reach);
+        std::vector<int> added;
+        for (const Use &use : uses)
+          if (use.op >= 0 && !blocked[use.op]) {
+            blocked[use.op] = true;
+            added.push_back(use.op);
+          }
+        auto update = [&] {
+          for (int op : reach.ops)
+            setPassing(op, blocked[op] ? Passing() : findPassing(op));
+        };
+        update();
+        if (secondsOf(reach) < before) {
+          any = true;
+          continue;
+        }
+        for (int op : added)
+          blocked[op] = false;
+        update();
+      }
+    return any;
   }
 
   bool singleUse(int tensor) const {

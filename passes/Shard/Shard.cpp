@@ -1,8 +1,8 @@
 //===- Shard.cpp - Layouts for everything, collectives where they differ --===//
 #include "Apply.h"
 #include "Recipe.h"
+#include "UpdatePins.h"
 #include "UserPins.h"
-#include "Zero.h"
 #include "ax/Cost/OpCost.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
@@ -96,11 +96,9 @@ struct Shard : ax::impl::ShardBase<Shard> {
     options.bytesPerSecond = machine.bytesPerSecond;
     sharding::Propagation found =
         sharding::propagate(graph->graph, mesh, recipe.pins, options);
-    if (zero > 0) {
-      // Beside what splits them already, which is known only now.
-      pinZero(*graph, program, found, mesh, zero, recipe.pins);
+    // Where weights are is known only now.
+    if (pinUpdates(*graph, program, found, mesh, zero, recipe.pins))
       found = sharding::propagate(graph->graph, mesh, recipe.pins, options);
-    }
     for (const std::string &warning : found.warnings)
       if (failed(complain(program, warning)))
         return failure();

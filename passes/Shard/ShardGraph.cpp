@@ -121,6 +121,9 @@ std::vector<WeightOp> ax::findWeightOps(const ShardGraph &graph) {
     return value.getDefiningOp() && isa<LoadOp>(value.getDefiningOp());
   };
   for (size_t i = 0; i < graph.ops.size(); ++i) {
+    // The backward pass follows the forward one.
+    if (graph.ops[i]->hasAttr("ax.action"))
+      continue;
     const Rule &rule = graph.rule(i);
     WeightOp found;
     found.op = i;

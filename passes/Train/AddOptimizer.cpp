@@ -11,6 +11,8 @@
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/SetVector.h"
+
 #include <cmath>
 
 namespace ax {
@@ -59,6 +61,7 @@ private:
   Value takeResult(StringRef name);
   LogicalResult collect();
   void addResult(StringRef name, Value value);
+  void markBackward(ArrayRef<Value> ofForward);
   void storeUpdates();
   void removeOtherResults();
 
@@ -267,6 +270,7 @@ LogicalResult OptimizerAdder::run() {
   Value sum = takeResult("loss_sum"), count = takeResult("loss_count");
   if (!sum || !count)
     return program.emitError("has no loss: add one first");
+  markBackward({sum, count});
   storeUpdates();
   removeOtherResults();
   Value norm = globalNorm(count);
@@ -298,6 +302,23 @@ LogicalResult OptimizerAdder::run() {
   for (Parameter &parameter : parameters)
     update(parameter, scale);
   return success();
+}
+
+/// Forward is what the loss and the states' updates depend on; the rest is
+/// there for the gradients. (Rewriting does not keep marks.)
+void OptimizerAdder::markBackward(ArrayRef<Value> ofForward) {
+  llvm::SetVector<Value> forward(ofForward.begin(), ofForward.end());
+  for (auto [i, value] : llvm::enumerate(output.getOperands()))
+    if (!program.getResultName(i).starts_with(gradientPrefix))
+      forward.insert(value);
+  for (size_t i = 0; i < forward.size(); ++i)
+    if (Operation *op = forward[i].getDefiningOp())
+      forward.insert(op->operand_begin(), op->operand_end());
+  for (Operation &op : *output->getBlock())
+    if (!isa<LoadOp, ConstantOp, ReturnOp>(op) &&
+        llvm::none_of(op.getResults(),
+                      [&](Value result) { return forward.contains(result); }))
+      op.setAttr("ax.action", builder.getStringAttr("B"));
 }
 
 /// Results called as states are what the model itself makes of them.

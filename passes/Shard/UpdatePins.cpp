@@ -1,0 +1,106 @@
+//===- UpdatePins.cpp - Where the optimizer works -------------------------===//
+#include "UpdatePins.h"
+
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::sharding;
+
+static bool isUpdate(Operation *op) {
+  auto action = op->getAttrOfType<StringAttr>("ax.action");
+  return action && action == "U";
+}
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return tensorType(value).getShape();
+}
+
+/// What the backward pass gives to the update that makes `value`, and has its
+/// shape: the gradient.
+static Value gradientBehind(Value value) {
+  llvm::SetVector<Value> seen;
+  seen.insert(value);
+  for (size_t i = 0; i < seen.size(); ++i) {
+    Operation *op = seen[i].getDefiningOp();
+    if (!op || isa<LoadOp, ConstantOp>(op) ||
+        shapeOf(seen[i]) != shapeOf(value))
+      continue;
+    if (!isUpdate(op))
+      return seen[i];
+    seen.insert(op->operand_begin(), op->operand_end());
+  }
+  return {};
+}
+
+/// All of its shape that the update makes of `gradient`, element by element,
+/// and the states that it reads for that.
+static llvm::SetVector<Value> updatesOf(Value gradient) {
+  llvm::SetVector<Value> found;
+  SmallVector<Value> open{gradient};
+  while (!open.empty())
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      if (!isUpdate(user))
+        continue;
+      for (Value operand : user->getOperands())
+        if (auto load = operand.getDefiningOp<LoadOp>();
+            load && shapeOf(operand) == shapeOf(gradient) &&
+            llvm::all_of(load->getUsers(), isUpdate))
+          found.insert(operand);
+      for (Value result : user->getResults())
+        if (shapeOf(result) == shapeOf(gradient) && found.insert(result))
+          open.push_back(result);
+    }
+  return found;
+}
+
+/// `layout` with one dimension split over `data` too, the outermost that it
+/// divides.
+static std::optional<Layout> splitOverData(const Layout &layout,
+                                           const SubAxes &data) {
+  for (size_t dim = 0; dim < layout.dims.size(); ++dim)
+    if (layout.dims[dim].localSize() % numParts(data) == 0)
+      if (std::optional<Layout> split = allSlice(layout, dim, data))
+        return split;
+  return std::nullopt;
+}
+
+bool ax::pinUpdates(const ShardGraph &graph, ProgramOp program,
+                    const Propagation &found, const Mesh &mesh, int64_t zero,
+                    Pins &pins) {
+  SubAxes data;
+  if (zero > 0 && mesh.axisSize("data") > 1)
+    data.push_back(mesh.whole("data"));
+  std::string cause =
+      zero > 0 ? "--zero=" + std::to_string(zero) : "weights are updated there";
+  auto pin = [&](int tensor, const Layout &layout, bool spreads) {
+    for (auto [dim, split] : llvm::enumerate(layout.dims))
+      pins.tensors.push_back({tensor, static_cast<int>(dim), split,
+                              PinLevel::Recipe, cause, /*open=*/false,
+                              spreads});
+  };
+  auto loads = program.getBody().getOps<LoadOp>();
+  bool any = false;
+  for (auto store : program.getBody().getOps<StoreOp>()) {
+    auto load = llvm::find_if(
+        loads, [&](LoadOp l) { return l.getState() == store.getState(); });
+    Value gradient = gradientBehind(store.getOperand());
+    // Moments come with their weight.
+    if (!gradient || load == loads.end() ||
+        llvm::all_of((*load)->getUsers(), isUpdate))
+      continue;
+    any = true;
+    int state = graph.tensorOf.lookup((*load).getResult());
+    const Layout &stored = found.tensors[state];
+    Layout updated = stored;
+    if (!data.empty())
+      updated = splitOverData(stored, data).value_or(stored);
+    pin(state, zero == 3 ? updated : stored, /*spreads=*/false);
+    // The backward pass computes it as before; it is summed to where it is
+    // needed.
+    pin(graph.tensorOf.lookup(gradient), updated, /*spreads=*/false);
+    for (Value update : updatesOf(gradient))
+      pin(graph.tensorOf.lookup(update), updated, /*spreads=*/true);
+  }
+  return any;
+}
