@@ -73,6 +73,9 @@ class Cases(lit.formats.TestFormat):
 
 MODELS = pathlib.Path(__file__).parent / "models"
 
+# Training runs of PyTorch, see test/e2e/train.py.
+TRAINING = pathlib.Path(__file__).parent / "data" / "training"
+
 # What every model is compiled for.
 LAYOUTS = [
     "--tp=1",

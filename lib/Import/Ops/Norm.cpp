@@ -61,7 +61,9 @@ static void importBatchNormalization(Node &n) {
     for (int64_t i = 0; i < Emitter::rankOf(x); ++i)
       if (i != 1)
         dims.push_back(i);
-    Moments batch = moments(n, x, dims);
+    DType compute = computeType(type);
+    Value wide = n.b.cast(x, compute);
+    Moments batch = moments(n, wide, dims);
     if (n.failed())
       return;
     double momentum = n.floatAttr("momentum", 0.9f);
@@ -78,14 +80,20 @@ static void importBatchNormalization(Node &n) {
     double samples = 1;
     for (int64_t dim : dims)
       samples *= static_cast<double>(Emitter::shapeOf(x)[dim]);
-    Value unbiased =
-        samples > 1 ? n.b.mul(batch.variance, samples / (samples - 1))
-                    : batch.variance;
+    Value unbiased = samples > 1
+                         ? n.b.mul(batch.variance, samples / (samples - 1))
+                         : batch.variance;
     n.b.updateState(mean, newMean);
     n.b.updateState(variance, running(variance, unbiased));
     Shape channels = {Emitter::shapeOf(x)[1]};
-    mean = n.b.reshape(batch.mean, channels);
     variance = n.b.reshape(batch.variance, channels);
+    // Nothing cancels, which x factor + (bias - mean factor) would risk.
+    Value factor = n.b.mul(n.b.cast(scale, compute),
+                           inverseDeviation(n, variance, epsilon));
+    Value y = n.b.mul(n.b.sub(wide, batch.mean), perChannel(n, factor, x));
+    y = n.b.add(y, perChannel(n, n.b.cast(bias, compute), x));
+    n.out(0, n.b.cast(y, type));
+    return;
   }
   // y = x factor + (bias - mean factor)
   DType compute = computeType(type);

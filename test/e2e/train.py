@@ -1,0 +1,92 @@
+"""Training runs of another framework, step by step, on every layout: the same
+losses, gradient norms and weights."""
+import json
+import struct
+
+import numpy as np
+
+from cases import Failed, run, scratch, tool, TRAINING
+
+LAYOUTS = ["", "--dp=2", "--dp=4", "--tp=2", "--tp=4", "--tp=2x2x1",
+           "--tp=1x2x2", "--tp=2x2x2", "--dp=2 --tp=2", "--dp=2 --zero=1",
+           "--dp=2 --zero=2", "--dp=4 --zero=3", "--dp=2 --tp=2 --zero=3",
+           "--tp=2 --sequence-parallel"]
+OPTIMIZERS = ["adamw", "sgd", "adamw_groups"]
+# Each on these with every optimizer, on the others with the first.
+OFTEN = ["", "--dp=2 --tp=2"]
+
+
+def options(text):
+    """`adamw(...), weight_decay=0 for tensors of rank 0 or 1` as flags."""
+    optimizer, _, rest = text.partition("), ")
+    flags = ["--optimizer=" + optimizer.rstrip(")") + ")"]
+    if rest:
+        if not rest.endswith("for tensors of rank 0 or 1"):
+            raise Failed(f"options that this test does not know: {text}")
+        flags += ["--param-group", "rank<2:" + rest.split(" ")[0]]
+    return flags
+
+
+def states(path):
+    with open(path, "rb") as file:
+        data = file.read()
+    size, = struct.unpack("<Q", data[:8])
+    for name, entry in json.loads(data[8:8 + size]).items():
+        begin, end = (8 + size + at for at in entry["data_offsets"])
+        if entry["dtype"] == "F32":
+            yield name, np.frombuffer(data[begin:end], np.float32).reshape(
+                entry["shape"])
+
+
+def checkSteps(steps, wanted):
+    if len(steps) != len(wanted["steps"]):
+        raise Failed(f"{len(steps)} steps were logged")
+    tolerance = max(1e-4, 5 * wanted["spread"])
+    for got, reference in zip(steps, wanted["steps"]):
+        for key, value in zip(("loss", "gradient_norm"), reference):
+            if not abs(got[key] - value) <= tolerance * abs(value):
+                raise Failed(f"step {got['step']}: {key} is {got[key]}, "
+                             f"the reference's {value}")
+
+
+def checkWeights(trained, final, spreads):
+    for name in final.files:
+        if name not in trained:
+            raise Failed(f"{name} was not trained")
+        difference = np.abs(trained[name] - final[name]).max()
+        largest = np.abs(final[name]).max()
+        if not difference <= max(1e-4 * largest, 5 * spreads[name], 1e-5):
+            raise Failed(f"{name} differs by {difference} of {largest}")
+
+
+def follows(model, layout, optimizer):
+    wanted = json.loads((model / "reference.json").read_text())
+    wanted = wanted["optimizers"][optimizer]
+    with np.load(model / "data.npz") as data, scratch() as folder:
+        # Stored as steps x batch x ...: samples in their order.
+        samples = {name: array.reshape((-1, *array.shape[2:]))
+                   for name, array in data.items()}
+        shape = "x".join(map(str, data["input"].shape[1:]))
+        np.savez(f"{folder}/data.npz", **samples)
+        run(tool("axopt"), model / "model.onnx", "--train",
+            "--loss=cross_entropy(logits,labels)", "--clip-norm=1",
+            "--shape", "input=" + shape, *options(wanted["options"]),
+            *layout.split(), "-o", f"{folder}/plan.mlir")
+        run(tool("axrun"), f"{folder}/plan.mlir", "--data",
+            f"{folder}/data.npz", "--steps", len(wanted["steps"]),
+            "--no-shuffle", "--log", f"{folder}/log", "--save", folder)
+        with open(f"{folder}/log") as log:
+            checkSteps([json.loads(line) for line in log], wanted)
+        final = model / f"final_{optimizer}.npz"
+        if final.exists():
+            checkWeights(dict(states(f"{folder}/model.safetensors")),
+                         np.load(final), wanted["final_spread"])
+
+
+def cases(every):
+    for model in sorted(TRAINING.iterdir()):
+        for layout in LAYOUTS:
+            for number, optimizer in enumerate(OPTIMIZERS):
+                if every or number == 0 or layout in OFTEN:
+                    yield (f"{model.name} {optimizer} {layout}", follows,
+                           model, layout, optimizer)
