@@ -134,6 +134,7 @@ class Log {
 public:
   static llvm::Expected<Log> create(const std::string &path) {
     Log log;
+    log.path = path;
     if (path.empty())
       return log;
     std::error_code fault;
@@ -144,10 +145,10 @@ public:
                        "cannot write '" + path + "': " + fault.message());
     return log;
   }
-  void write(int64_t step, const rt::Program &program,
-             const std::vector<HostTensor> &outputs, double seconds) {
+  llvm::Error write(int64_t step, const rt::Program &program,
+                    const std::vector<HostTensor> &outputs, double seconds) {
     if (!os)
-      return;
+      return llvm::Error::success();
     llvm::json::OStream json(*os);
     json.object([&] {
       json.attribute("step", step);
@@ -158,6 +159,12 @@ public:
     });
     *os << '\n';
     os->flush();
+    if (!os->has_error())
+      return llvm::Error::success();
+    std::string fault = os->error().message();
+    os->clear_error();
+    return makeError(ExitCode::InputOutput,
+                     "cannot write '" + path + "': " + fault);
   }
 
 private:
@@ -167,6 +174,7 @@ private:
       return value;
     return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
   }
+  std::string path;
   std::unique_ptr<llvm::raw_fd_ostream> os;
 };
 
@@ -211,7 +219,9 @@ llvm::Error ax::train(Session &session, const TrainOptions &options,
       return error;
     double seconds =
         std::chrono::duration<double>(Clock::now() - start).count();
-    log->write(step + 1, program, (*request)->outputs, seconds);
+    if (llvm::Error error =
+            log->write(step + 1, program, (*request)->outputs, seconds))
+      return error;
     double value = (*request)->outputs[*loss].getDouble(0);
     progress << "axrun: step " << step + 1 << " of " << options.steps
              << ": loss " << llvm::format("%.6f", value)

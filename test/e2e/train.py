@@ -84,7 +84,7 @@ def follows(model, layout, optimizer):
 
 
 def cases(every):
-    for model in sorted(TRAINING.iterdir()):
+    for model in sorted(path.parent for path in TRAINING.glob("*/model.onnx")):
         for layout in LAYOUTS:
             for number, optimizer in enumerate(OPTIMIZERS):
                 if every or number == 0 or layout in OFTEN:

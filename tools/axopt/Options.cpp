@@ -303,6 +303,10 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
     return error;
   if (llvm::Error error = readTraining(flags, options))
     return error;
+  if (options.training &&
+      (options.strategy.pipe > 1 || options.strategy.micro > 1))
+    return usage("--train with --pp or --micro-batches is not there yet: use "
+                 "--dp, --tp, --zero");
   if (llvm::Error error = readDims(flags, options.import))
     return error;
   if (!flags.testData.empty())

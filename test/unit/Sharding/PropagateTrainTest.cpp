@@ -67,6 +67,23 @@ struct ThreeDimensional {
   }
 };
 
+TEST(PropagateTrain, WhatScaleAndBiasWantTooIsReducedOnce) {
+  // The gradient in front of a norm is a partial sum. It goes on to the norm's
+  // input, and, summed over rows, to scale and bias.
+  Mesh mesh({{"col", 2}});
+  GraphBuilder b;
+  int dy = b.input("dy", {rows, hidden});
+  int dh = b.linear("fc.dx", dy, width);
+  b.pinFactor("fc.dx", "k", {mesh.whole("col")});
+  int ones = b.constant("ones", {rows, 1});
+  int x = b.input("x", {rows, width});
+  b.output(b.unary("next", b.mul("dx", dh, x)));
+  b.output(b.unary("scale", b.weightGrad("dscale", ones, b.mul("dyx", dh, x))));
+  b.output(b.unary("bias", b.weightGrad("dbias", ones, dh)));
+  Propagation result = b.run(mesh);
+  EXPECT_EQ(countCollectives(result, mesh), "all_reduce{col} x 1");
+}
+
 TEST(PropagateTrain, ThreeDimensionalForwardAndBackward) {
   const int64_t D = 2, Z = 2, R = 2, C = 4;
   Mesh mesh({{"data", D}, {"depth", Z}, {"row", R}, {"col", C}});

@@ -81,4 +81,19 @@ ax.program @casts(%m: tensor<4xi1>, %x: tensor<4xf32>) -> (tensor<4xf32>, tensor
   %3 = ax.cast %2 : tensor<4xf16> -> tensor<4xf32>
   ax.return %1, %3 : tensor<4xf32>, tensor<4xf32>
 }
+
+// The gradients of three slices of one tensor, brought together.
+// CHECK-LABEL: ax.program @sum_of_padded_neighbours
+// CHECK: %[[C:.*]] = ax.concat %arg1, %arg2 dim 1
+// CHECK: %[[R:.*]] = ax.concat %arg0, %[[C]] dim 1 : tensor<2x4xf32>, tensor<2x8xf32> -> tensor<2x12xf32>
+// CHECK-NEXT: ax.return %[[R]]
+ax.program @sum_of_padded_neighbours(%a: tensor<2x4xf32>, %b: tensor<2x4xf32>, %c: tensor<2x4xf32>) -> tensor<2x12xf32> {
+  %z = ax.constant dense<0.0> : tensor<f32> -> tensor<f32>
+  %0 = ax.pad %a value %z : tensor<f32> low [0, 0] high [0, 8] : tensor<2x4xf32> -> tensor<2x12xf32>
+  %1 = ax.pad %b value %z : tensor<f32> low [0, 4] high [0, 4] : tensor<2x4xf32> -> tensor<2x12xf32>
+  %2 = ax.pad %c value %z : tensor<f32> low [0, 8] high [0, 0] : tensor<2x4xf32> -> tensor<2x12xf32>
+  %3 = ax.binary add %2, %1 : tensor<2x12xf32>, tensor<2x12xf32> -> tensor<2x12xf32>
+  %4 = ax.binary add %0, %3 : tensor<2x12xf32>, tensor<2x12xf32> -> tensor<2x12xf32>
+  ax.return %4 : tensor<2x12xf32>
+}
 }

@@ -1,0 +1,61 @@
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(lr=0.5,momentum=0.9) clip-norm=2}))' | FileCheck %s
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=adamw param-group=rank<2:weight_decay=0}))' | FileCheck %s --check-prefix=ADAM
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=lion}))' 2>&1 | FileCheck %s --check-prefix=KIND
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(lr=-1)}))' 2>&1 | FileCheck %s --check-prefix=RANGE
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=adam(betas=0.9:1)}))' 2>&1 | FileCheck %s --check-prefix=BETAS
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(nesterov=1)}))' 2>&1 | FileCheck %s --check-prefix=NESTEROV
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{param-group=fc.weight}))' 2>&1 | FileCheck %s --check-prefix=GROUP
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{param-group=rank<x:lr=1}))' 2>&1 | FileCheck %s --check-prefix=RANK
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{lr-schedule=cosine(warmup=5,steps=5)}))' 2>&1 | FileCheck %s --check-prefix=STEPS
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{lr-schedule=step}))' 2>&1 | FileCheck %s --check-prefix=SCHEDULE
+
+// KIND: error: there is no optimizer 'lion', but sgd, adam, adamw
+// RANGE: error: sgd: lr=-1{{.*}} is not between 0
+// BETAS: error: adam: betas=0.9:1: give two numbers below 1, as 0.9:0.999
+// NESTEROV: error: sgd: nesterov needs a momentum
+// GROUP: error: parameter group 'fc.weight': give PATTERN|rank<N:lr=...,weight_decay=...
+// RANK: error: parameter group 'rank<x:lr=1': rank< needs a number
+// STEPS: error: cosine: steps=5 is not more than warmup=5
+// SCHEDULE: error: there is no learning-rate schedule 'step', but constant, linear, cosine
+
+// ADAM-DAG: ax.state @w.exp_avg : tensor<4x2xf32>
+// ADAM-DAG: ax.state @w.exp_avg_sq : tensor<4x2xf32>
+// ADAM-DAG: ax.state @b.exp_avg : tensor<2xf32>
+// ADAM-DAG: ax.state @optimizer.step : tensor<i64>
+// ADAM: ax.program
+
+// The model's output goes; its own update of a state is stored.
+// CHECK: ax.state @w.momentum : tensor<4x2xf32>
+// CHECK: ax.program @main
+// CHECK-SAME: -> (tensor<f32> {ax.name = "loss"}, tensor<f32> {ax.name = "gradient_norm"}, tensor<f32> {ax.name = "learning_rate"})
+ax.plan @p version 1 {
+  ax.state @w : tensor<4x2xf32> from "w" offset 0 length 32 {trainable}
+  ax.state @b : tensor<2xf32> from "w" offset 0 length 8 {trainable}
+  ax.state @mean : tensor<2xf32> from "w" offset 0 length 8
+  ax.program @main(%x: tensor<3x4xf32> {ax.name = "x"}) -> (
+      tensor<3x2xf32> {ax.name = "y"}, tensor<2xf32> {ax.name = "mean"},
+      tensor<f32> {ax.name = "loss_sum"}, tensor<f32> {ax.name = "loss_count"},
+      tensor<4x2xf32> {ax.name = "gradient of w"},
+      tensor<2xf32> {ax.name = "gradient of b"}) {
+    // CHECK: ax.load @w : tensor<4x2xf32>
+    %w = ax.load @w : tensor<4x2xf32>
+    %b = ax.load @b : tensor<2xf32>
+    %y = ax.linear %x, %w bias %b : tensor<2xf32> : tensor<3x4xf32>, tensor<4x2xf32> -> tensor<3x2xf32>
+    %mean = ax.reduce sum %y dims [0] : tensor<3x2xf32> -> tensor<2xf32>
+    // CHECK: %[[SUM:.*]] = ax.reduce sum %{{.*}} dims [0, 1] : tensor<3x2xf32> -> tensor<f32>
+    %sum = ax.reduce sum %y dims [0, 1] : tensor<3x2xf32> -> tensor<f32>
+    %count = ax.constant dense<3.0> : tensor<f32> -> tensor<f32>
+    // CHECK: %[[GW:.*]] = ax.unary exp {{.*}} {ax.action = "B"}
+    %gw = ax.unary exp %w : tensor<4x2xf32> -> tensor<4x2xf32>
+    %gb = ax.unary exp %b : tensor<2xf32> -> tensor<2xf32>
+    // CHECK: ax.store @mean, %{{.*}} {ax.action = "U"}
+    // CHECK: ax.binary mul %[[GW]], %[[GW]] {ax.action = "U"}
+    // CHECK: ax.binary min {{.*}} {ax.action = "U"} : tensor<f32>
+    // CHECK: ax.store @optimizer.step
+    // CHECK: ax.store @w.momentum
+    // CHECK: ax.store @w,
+    // CHECK: ax.store @b.momentum
+    // CHECK: ax.store @b,
+    ax.return %y, %mean, %sum, %count, %gw, %gb : tensor<3x2xf32>, tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<4x2xf32>, tensor<2xf32>
+  }
+}

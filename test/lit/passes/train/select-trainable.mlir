@@ -1,0 +1,45 @@
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-select-trainable))' | FileCheck %s
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-select-trainable{trainable=fc*,table frozen=fc.bias}))' | FileCheck %s --check-prefix=NAMED
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-select-trainable{frozen=nothing*}))' 2>&1 | FileCheck %s --check-prefix=NONE
+
+// By role: an embedding, what is added to it, weight and bias. Frequencies meet
+// only positions, which no parameter made.
+// CHECK: ax.state @table {{.*}} {trainable}
+// CHECK: ax.state @position {{.*}} {trainable}
+// CHECK: ax.state @frequencies
+// CHECK-NOT: trainable
+// CHECK: ax.state @fc.weight {{.*}} {trainable}
+// CHECK: ax.state @fc.bias {{.*}} {trainable}
+
+// NAMED: ax.state @table {{.*}} {trainable}
+// NAMED: ax.state @position
+// NAMED-NOT: trainable
+// NAMED: ax.state @fc.weight {{.*}} {trainable}
+// NAMED: ax.state @fc.bias
+// NAMED-NOT: trainable
+// NAMED: ax.program
+
+// NONE: error: no weight is called 'nothing*'
+ax.plan @p version 1 {
+  ax.state @table : tensor<8x4xf32> from "w" offset 0 length 128
+  ax.state @position : tensor<2x4xf32> from "w" offset 0 length 32
+  ax.state @frequencies : tensor<4xf32> from "w" offset 0 length 16
+  ax.state @fc.weight : tensor<4x4xf32> from "w" offset 0 length 64
+  ax.state @fc.bias : tensor<4xf32> from "w" offset 0 length 16
+  ax.program @main(%x: tensor<2xi64>) -> tensor<2x4xf32> {
+    %t = ax.load @table : tensor<8x4xf32>
+    %p = ax.load @position : tensor<2x4xf32>
+    %f = ax.load @frequencies : tensor<4xf32>
+    %w = ax.load @fc.weight : tensor<4x4xf32>
+    %b = ax.load @fc.bias : tensor<4xf32>
+    %e = ax.gather %t[%x] axis 0 : tensor<8x4xf32>, tensor<2xi64> -> tensor<2x4xf32>
+    %s = ax.binary add %e, %p : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
+    %n = ax.cast %x : tensor<2xi64> -> tensor<2xf32>
+    %c = ax.reshape %n : tensor<2xf32> -> tensor<2x1xf32>
+    %a = ax.binary mul %c, %f : tensor<2x1xf32>, tensor<4xf32> -> tensor<2x4xf32>
+    %r = ax.unary cos %a : tensor<2x4xf32> -> tensor<2x4xf32>
+    %m = ax.binary mul %s, %r : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
+    %y = ax.linear %m, %w bias %b : tensor<4xf32> : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
+    ax.return %y : tensor<2x4xf32>
+  }
+}
