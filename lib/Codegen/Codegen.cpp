@@ -1,6 +1,7 @@
 //===- Codegen.cpp - From a plan's program to commands --------------------===//
 #include "ax/Codegen/Codegen.h"
 
+#include "InPlace.h"
 #include "StageBuilder.h"
 #include "ax/Codegen/Fusion.h"
 #include "ax/Eval/Elements.h"
@@ -206,6 +207,7 @@ private:
     for (const std::string &state : source.local.stored)
       source.outputs.emplace_back().states.push_back(stateOf(state));
     fuse(*source.local.program, options.separateKernels);
+    markInPlace(source.local);
     return source;
   }
 

@@ -1,6 +1,7 @@
 //===- StageBuilder.cpp - Commands of one stage ---------------------------===//
 #include "StageBuilder.h"
 
+#include "InPlace.h"
 #include "ax/Cost/Arena.h"
 #include "ax/Eval/Elements.h"
 #include "ax/Support/Error.h"
@@ -240,6 +241,9 @@ private:
                                 compiled.signature.numResults)});
     }
     command.kernel = it->second;
+    for (OpResult result : fusion->getResults())
+      if (Value operand = inPlaceOperand(result))
+        buffers[result] = buffers.lookup(operand);
     for (ValueRange values :
          {ValueRange(fusion.getOperands()), ValueRange(fusion.getResults())})
       for (Value value : values) {
@@ -429,6 +433,8 @@ private:
       for (int32_t state : sinks.states) {
         StringRef name = tables.program.states[state].name;
         const rt::Buffer &from = stage.buffers[ref->buffer];
+        if (from.space == rt::Space::State && from.index == state)
+          continue;
         if (from.space == rt::Space::State)
           return makeError(ExitCode::Unsupported,
                            "state '" + name + "' is to become a copy of '" +

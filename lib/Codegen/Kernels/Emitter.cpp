@@ -2,6 +2,7 @@
 
 #include "Emitter.h"
 #include "ElementOps.h"
+#include "ax/Codegen/Kernel.h"
 #include "ax/Support/Error.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -228,6 +229,11 @@ void Emitter::beginFunction() {
   Block *start = body.addEntryBlock(b);
   b.setInsertionPointToStart(start);
   buffers.assign(start->args_begin(), start->args_begin() + numTensors);
+  // One name for one piece of memory: so none is said not to alias the other.
+  if (auto places = fusion->getAttrOfType<DenseI64ArrayAttr>(kInPlace))
+    for (auto [result, operand] : llvm::enumerate(places.asArrayRef()))
+      if (operand >= 0)
+        buffers[numOperands + result] = buffers[operand];
   scratch = start->getArgument(numTensors);
   scalarArgs.assign(start->args_begin() + numBuffers, start->args_end());
 }

@@ -39,6 +39,8 @@ std::string hashOf(FusionOp fusion) {
   // Operand values have no part in it; types do.
   for (Type type : fusion.getBody().getArgumentTypes())
     os << type << ",";
+  if (Attribute places = fusion->getAttr(kInPlace))
+    os << places;
   OpPrintingFlags flags;
   flags.printGenericOpForm().elideLargeElementsAttrs(
       std::numeric_limits<int64_t>::max());
@@ -57,6 +59,8 @@ std::string hashOf(FusionOp fusion) {
 OwningOpRef<FusionOp> cloneBody(FusionOp fusion) {
   OperationState state(fusion.getLoc(), FusionOp::getOperationName());
   Region *region = state.addRegion();
+  if (Attribute places = fusion->getAttr(kInPlace))
+    state.addAttribute(kInPlace, places);
   IRMapping mapping;
   fusion.getBody().cloneInto(region, mapping);
   return cast<FusionOp>(Operation::create(state));

@@ -79,6 +79,44 @@ TEST(Generate, ImagesKeepTheirChannelsLastThroughCollectives) {
             Names({"conv", "all_gather", "conv", "kernel"}));
 }
 
+TEST(Generate, StatesAreUpdatedInPlace) {
+  // Both moments and the weight in one kernel, over what they replace; what
+  // something reads later, or reads elsewhere, is made aside and copied.
+  std::string t = "tensor<64xf32>", s = "tensor<8x8xf32>";
+  auto binary = [&](const char *name, const char *kind, const char *x,
+                    const char *y) {
+    return std::string("%") + name + " = ax.binary " + kind + " %" + x + ", %" +
+           y + " : " + t + ", " + t + " -> " + t + "\n";
+  };
+  std::string states;
+  for (const char *name : {"w", "m", "late", "moved"})
+    states += std::string("ax.state @") + name + " : " + t + "\n";
+  auto program = generated(planText(
+      "[col = 1]", {t},
+      "%w = ax.load @w : " + t + "\n%m = ax.load @m : " + t +
+          "\n%late = ax.load @late : " + t +
+          "\n%moved = ax.load @moved : " + t + "\n" +
+          binary("m1", "add", "m", "x0") + binary("w1", "sub", "w", "m1") +
+          "ax.store @m, %m1 : " + t + "\nax.store @w, %w1 : " + t + "\n" +
+          binary("l1", "mul", "late", "x0") + "ax.store @late, %l1 : " + t +
+          "\n%f = ax.reshape %l1 : " + t + " -> " + s +
+          "\n%g = ax.reshape %late : " + t + " -> " + s +
+          "\n%d = ax.dot %f, %g batch [] x [] contract [1] x [0] : " + s +
+          ", " + s + " -> " + s +
+          "\n%v = ax.slice %moved starts [63] steps [-1] : " + t + " -> " + t +
+          "\n" + binary("v1", "add", "v", "x0") + "ax.store @moved, %v1 : " +
+          t + "\n%r = ax.reshape %d : " + s + " -> " + t,
+      t, states));
+  ASSERT_TRUE(program);
+  std::vector<std::string> copied;
+  for (const rt::Command &command : program->stages[0].commands)
+    if (std::holds_alternative<rt::CopyCommand>(command.body))
+      copied.push_back(command.name);
+  EXPECT_EQ(copied, Names({"late", "moved"}));
+  for (const rt::State &state : program->states)
+    EXPECT_TRUE(state.isMutable && state.isZeroAtFirst);
+}
+
 TEST(Generate, StagesSendWhatOthersNeed) {
   std::string t = "tensor<6xf32, #ax.layout<[{micro}]>>";
   auto program = generated(

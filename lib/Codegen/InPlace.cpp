@@ -1,0 +1,83 @@
+//===- InPlace.cpp - Results that replace states where they are -----------===//
+#include "InPlace.h"
+
+#include "Views.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+/// Whether everything that reads `value` comes before `op`, which does too.
+static bool isLastReader(Operation *op, Value value) {
+  SmallVector<Value> seen{value};
+  while (!seen.empty())
+    for (Operation *user : seen.pop_back_val().getUsers()) {
+      if (isViewOp(user))
+        seen.push_back(user->getResult(0));
+      else if (user != op && !user->isBeforeInBlock(op))
+        return false;
+    }
+  return true;
+}
+
+/// Whether the element of a result is made from that element of `argument`
+/// alone, which is read once.
+static bool isElementwiseIn(FusionOp fusion, BlockArgument argument) {
+  auto hasShape = [&](Value value) {
+    return tensorType(value).getShape() == tensorType(argument).getShape();
+  };
+  if (!argument.hasOneUse() || !llvm::all_of(fusion.getResults(), hasShape))
+    return false;
+  SmallVector<Value> open{argument};
+  llvm::SmallDenseSet<Value> seen;
+  while (!open.empty())
+    for (Operation *user : open.pop_back_val().getUsers()) {
+      if (isa<YieldOp>(user))
+        continue;
+      if (!isa<UnaryOp, BinaryOp, SelectOp, CompareOp, CastOp>(user) ||
+          !llvm::all_of(user->getResults(), hasShape))
+        return false;
+      for (Value result : user->getResults())
+        if (seen.insert(result).second)
+          open.push_back(result);
+    }
+  return true;
+}
+
+void markInPlace(LocalStage &stage) {
+  Block &block = stage.program->getBody().front();
+  OperandRange returned = block.getTerminator()->getOperands();
+  size_t firstStored = returned.size() - stage.stored.size();
+  for (auto [i, name] : llvm::enumerate(stage.stored)) {
+    auto result = dyn_cast<OpResult>(returned[firstStored + i]);
+    auto fusion = result ? dyn_cast<FusionOp>(result.getOwner()) : FusionOp();
+    auto state = llvm::find(stage.states, name);
+    if (!fusion || !result.hasOneUse() || state == stage.states.end())
+      continue;
+    Value old =
+        block.getArgument(stage.numInputs + (state - stage.states.begin()));
+    if (old.getType() != result.getType() ||
+        llvm::count(fusion.getOperands(), old) != 1 ||
+        !isLastReader(fusion, old))
+      continue;
+    auto operand =
+        llvm::find(fusion.getOperands(), old) - fusion.getOperands().begin();
+    if (!isElementwiseIn(fusion, fusion.getBody().getArgument(operand)))
+      continue;
+    SmallVector<int64_t> places(fusion.getNumResults(), -1);
+    if (auto marked = fusion->getAttrOfType<DenseI64ArrayAttr>(kInPlace))
+      places.assign(marked.asArrayRef().begin(), marked.asArrayRef().end());
+    places[result.getResultNumber()] = operand;
+    fusion->setAttr(kInPlace,
+                    DenseI64ArrayAttr::get(fusion.getContext(), places));
+  }
+}
+
+Value inPlaceOperand(OpResult result) {
+  auto marked = result.getOwner()->getAttrOfType<DenseI64ArrayAttr>(kInPlace);
+  if (!marked || marked[result.getResultNumber()] < 0)
+    return {};
+  return result.getOwner()->getOperand(marked[result.getResultNumber()]);
+}
+
+} // namespace ax::codegen
