@@ -20,7 +20,8 @@ bool isFloatTensor(Value value) {
 
 /// States by what is done with them. A parameter is what layers use as such, or
 /// what meets, in element-wise arithmetic, something that parameters made: so a
-/// learned position counts, a table of frequencies does not.
+/// learned position counts, a table of frequencies does not, nor does a single
+/// number, which exporters write as a weight, too.
 class RoleFinder {
 public:
   llvm::DenseSet<StringAttr> find(ProgramOp program) {
@@ -39,9 +40,10 @@ private:
       op = op->getOperand(0).getDefiningOp();
     return dyn_cast_or_null<LoadOp>(op);
   }
-  bool addParameter(Value value) {
+  bool addParameter(Value value, int64_t leastElements = 1) {
     LoadOp load = value ? loadBehind(value) : LoadOp();
-    if (!load || !isFloatTensor(load.getResult()))
+    if (!load || !isFloatTensor(load.getResult()) ||
+        tensorType(load.getResult()).getNumElements() < leastElements)
       return false;
     parameters.insert(load.getStateAttr().getAttr());
     return true;
@@ -69,9 +71,9 @@ private:
       use(gather.getOperand());
     } else if (auto binary = dyn_cast<BinaryOp>(op)) {
       if (active.contains(binary.getLhs()))
-        use(binary.getRhs());
+        made |= addParameter(binary.getRhs(), 2);
       else if (active.contains(binary.getRhs()))
-        use(binary.getLhs());
+        made |= addParameter(binary.getLhs(), 2);
     }
     made |= llvm::any_of(op->getOperands(),
                          [&](Value v) { return active.contains(v); });

@@ -102,8 +102,8 @@ def SelectTrainable : Pass<"ax-select-trainable", "::ax::PlanOp"> {
   let description = [{
     By role: weights and biases of Linears and convolutions, scales and biases of
     norms, embedding tables, and what meets, in element-wise arithmetic,
-    something that these made. `trainable` names them instead, `frozen` takes some away;
-    both are globs over names of states.
+    something that these made and has more than one element. `trainable` names
+    them instead, `frozen` takes some away; both are globs over names of states.
   }];
   let options = [
     ListOption<"trainable", "trainable", "std::string", "States to train">,

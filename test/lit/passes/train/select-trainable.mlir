@@ -3,13 +3,16 @@
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-select-trainable{frozen=nothing*}))' 2>&1 | FileCheck %s --check-prefix=NONE
 
 // By role: an embedding, what is added to it, weight and bias. Frequencies meet
-// only positions, which no parameter made.
+// only positions, which no parameter made; a single number is no parameter.
 // CHECK: ax.state @table {{.*}} {trainable}
 // CHECK: ax.state @position {{.*}} {trainable}
 // CHECK: ax.state @frequencies
 // CHECK-NOT: trainable
 // CHECK: ax.state @fc.weight {{.*}} {trainable}
 // CHECK: ax.state @fc.bias {{.*}} {trainable}
+// CHECK: ax.state @factor
+// CHECK-NOT: trainable
+// CHECK: ax.program
 
 // NAMED: ax.state @table {{.*}} {trainable}
 // NAMED: ax.state @position
@@ -26,6 +29,7 @@ ax.plan @p version 1 {
   ax.state @frequencies : tensor<4xf32> from "w" offset 0 length 16
   ax.state @fc.weight : tensor<4x4xf32> from "w" offset 0 length 64
   ax.state @fc.bias : tensor<4xf32> from "w" offset 0 length 16
+  ax.state @factor : tensor<f32> from "w" offset 0 length 4
   ax.program @main(%x: tensor<2xi64>) -> tensor<2x4xf32> {
     %t = ax.load @table : tensor<8x4xf32>
     %p = ax.load @position : tensor<2x4xf32>
@@ -38,7 +42,9 @@ ax.plan @p version 1 {
     %c = ax.reshape %n : tensor<2xf32> -> tensor<2x1xf32>
     %a = ax.binary mul %c, %f : tensor<2x1xf32>, tensor<4xf32> -> tensor<2x4xf32>
     %r = ax.unary cos %a : tensor<2x4xf32> -> tensor<2x4xf32>
-    %m = ax.binary mul %s, %r : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
+    %k = ax.load @factor : tensor<f32>
+    %h = ax.binary mul %s, %k : tensor<2x4xf32>, tensor<f32> -> tensor<2x4xf32>
+    %m = ax.binary mul %h, %r : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
     %y = ax.linear %m, %w bias %b : tensor<4xf32> : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
     ax.return %y : tensor<2x4xf32>
   }
