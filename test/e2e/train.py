@@ -1,11 +1,11 @@
 """Training runs of another framework, step by step, on every layout: the same
-losses, gradient norms and weights."""
+losses, gradient norms and weights. And every model trains alike on some."""
 import json
 import struct
 
 import numpy as np
 
-from cases import Failed, run, scratch, tool, TRAINING
+from cases import MODELS, TRAINING, Failed, minilm, run, scratch, tool
 
 LAYOUTS = ["", "--dp=2", "--dp=4", "--tp=2", "--tp=4", "--tp=2x2x1",
            "--tp=1x2x2", "--tp=2x2x2", "--dp=2 --tp=2", "--dp=2 --zero=1",
@@ -14,6 +14,7 @@ LAYOUTS = ["", "--dp=2", "--dp=4", "--tp=2", "--tp=4", "--tp=2x2x1",
 OPTIMIZERS = ["adamw", "sgd", "adamw_groups"]
 # Each on these with every optimizer, on the others with the first.
 OFTEN = ["", "--dp=2 --tp=2"]
+ALIKE = ["--tp=2", "--dp=2 --zero=3", "--tp=2x2x2"]
 
 
 def options(text):
@@ -83,7 +84,25 @@ def follows(model, layout, optimizer):
                          np.load(final), wanted["final_spread"])
 
 
+def alike(model, layout):
+    """A model exported for inference: its first two steps on one rank, and on
+    others."""
+    graph = (minilm() if model.name == "minilm" else model) / "model.onnx"
+    with scratch() as folder:
+        for flags, outputs in (("", "--output"), (layout, "--expect")):
+            run(tool("axopt"), graph, "--test-data", model, "--train",
+                "--loss=mse(logits,target)", "--clip-norm=1", *flags.split(),
+                "-o", f"{folder}/plan.mlir")
+            # The loss before any step, and after one.
+            for warmup in 0, 1:
+                run(tool("axrun"), f"{folder}/plan.mlir", "--random-inputs", 1,
+                    "--warmup", warmup, outputs, f"{folder}/{warmup}.npz")
+
+
 def cases(every):
+    for model in sorted(MODELS.iterdir()):
+        for layout in ALIKE:
+            yield f"{model.name} {layout}", alike, model, layout
     for model in sorted(path.parent for path in TRAINING.glob("*/model.onnx")):
         for layout in LAYOUTS:
             for number, optimizer in enumerate(OPTIMIZERS):
