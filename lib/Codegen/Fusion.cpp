@@ -78,6 +78,57 @@ static void absorbTransposes(Block &block) {
   }
 }
 
+/// Whether a matrix product can read the operand as it is when it is dense: its
+/// last dimension is no batch, what is summed over is one run.
+static bool suitsProduct(Value operand, ArrayRef<int64_t> batch,
+                         ArrayRef<int64_t> contract) {
+  ArrayRef<int64_t> shape = tensorType(operand).getShape();
+  for (size_t i = 1; i < contract.size(); ++i)
+    if (contract[i] != contract[i - 1] + 1)
+      return false;
+  int64_t last = static_cast<int64_t>(shape.size()) - 1;
+  while (last > 0 && shape[last] == 1)
+    --last;
+  return !llvm::is_contained(batch, last);
+}
+
+/// Puts a transpose before operands that no dense tensor would make fit: views
+/// are read through it, all else is written so.
+static void orderProducts(Block &block) {
+  for (DotOp dot : llvm::make_early_inc_range(block.getOps<DotOp>())) {
+    OpBuilder builder(dot);
+    auto order = [&](OpOperand &operand, ArrayRef<int64_t> batch,
+                     ArrayRef<int64_t> contract, auto setBatch,
+                     auto setContract) {
+      if (suitsProduct(operand.get(), batch, contract))
+        return;
+      RankedTensorType type = tensorType(operand.get());
+      SmallVector<int64_t> permutation(batch), sizes;
+      for (int64_t dim = 0; dim < type.getRank(); ++dim)
+        if (!llvm::is_contained(batch, dim) &&
+            !llvm::is_contained(contract, dim))
+          permutation.push_back(dim);
+      int64_t firstContract = permutation.size();
+      llvm::append_range(permutation, contract);
+      for (int64_t dim : permutation)
+        sizes.push_back(type.getDimSize(dim));
+      operand.set(TransposeOp::create(builder, dot.getLoc(), type.clone(sizes),
+                                      operand.get(), permutation));
+      setBatch(llvm::to_vector(llvm::seq<int64_t>(batch.size())));
+      setContract(
+          llvm::to_vector(llvm::seq<int64_t>(firstContract, type.getRank())));
+    };
+    order(
+        dot.getLhsMutable(), dot.getLhsBatch(), dot.getLhsContract(),
+        [&](ArrayRef<int64_t> dims) { dot.setLhsBatch(dims); },
+        [&](ArrayRef<int64_t> dims) { dot.setLhsContract(dims); });
+    order(
+        dot.getRhsMutable(), dot.getRhsBatch(), dot.getRhsContract(),
+        [&](ArrayRef<int64_t> dims) { dot.setRhsBatch(dims); },
+        [&](ArrayRef<int64_t> dims) { dot.setRhsContract(dims); });
+  }
+}
+
 /// What something other than a kernel reads.
 static MemoryValues findMemoryValues(Block &block) {
   MemoryValues inMemory;
@@ -246,6 +297,7 @@ void fuse(ProgramOp program, bool separately) {
   absorbActivations(block);
   putChannelsLast(block);
   absorbTransposes(block);
+  orderProducts(block);
   removeUnused(block);
   IRRewriter rewriter(program.getContext());
   DominanceInfo dominance(program);

@@ -59,6 +59,26 @@ TEST(Generate, MLPOnTwoRanks) {
   EXPECT_EQ(program->stages[0].arenaBytes, 64 + 128);
 }
 
+TEST(Generate, ProductsWhoseOperandsEndInBatches) {
+  // Written to memory, neither operand would be a matrix.
+  std::string a = "tensor<2x3x4x5xf32>", b = "tensor<2x6x4x5xf32>";
+  std::string c = "tensor<2x5x3x6xf32>", d = "tensor<3x6xf32>";
+  auto program = generated(planText(
+      "[col = 1]", {a, b},
+      "%a = ax.unary exp %x0 : " + a + " -> " + a +
+          "\n%c = ax.dot %a, %x1 batch [0, 3] x [0, 3] contract [2] x [2] : " +
+          a + ", " + b + " -> " + c +
+          "\n%p = ax.dot %a, %x1 batch [] x [] contract [3, 0, 2] x "
+          "[3, 0, 2] : " +
+          a + ", " + b + " -> " + d +
+          "\n%t = ax.reduce sum %c dims [0, 1] : " + c + " -> " + d +
+          "\n%r = ax.binary add %p, %t : " + d + ", " + d + " -> " + d,
+      d));
+  ASSERT_TRUE(program);
+  std::vector<std::string> names = commandsOf(*program);
+  EXPECT_EQ(llvm::count(names, "matmul"), 2);
+}
+
 TEST(Generate, ImagesKeepTheirChannelsLastThroughCollectives) {
   // %a is gathered, and also the residual of a convolution. The kernel is for
   // the result, which has its channels first.
