@@ -5,6 +5,7 @@
 #include "CpuMemory.h"
 
 #include "ax/Support/Error.h"
+#include "ax/Support/Escape.h"
 
 #include <cstring>
 
@@ -38,8 +39,16 @@ StateStore::open(const Program &program, const std::string &folder) {
       store->sources.push_back(source);
       continue;
     }
-    bool absolute = state.file.front() == '/' || folder.empty();
-    std::string path = absolute ? state.file : folder + "/" + state.file;
+    // Plans name relative ones only.
+    bool absolute = state.file.front() == '/';
+    std::string inside = folder.empty() ? "." : folder;
+    if (!absolute)
+      if (std::string why = findEscape(inside, state.file); !why.empty())
+        return makeErrorf(ExitCode::BadPlan,
+                          "state '{0}': '{1}' {2}: it must be a file inside "
+                          "the model's folder '{3}'",
+                          state.name, state.file, why, inside);
+    std::string path = absolute ? state.file : inside + "/" + state.file;
     std::shared_ptr<MappedFile> &file = files[path];
     if (!file) {
       llvm::Expected<std::shared_ptr<MappedFile>> opened =

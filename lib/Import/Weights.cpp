@@ -3,7 +3,10 @@
 #include "Weights.h"
 
 #include "ax/Support/Error.h"
+#include "ax/Support/Escape.h"
 
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 #include <cerrno>
@@ -12,9 +15,14 @@
 using namespace ax;
 using namespace ax::import;
 
-ModelFolder::ModelFolder(llvm::StringRef modelPath)
-    : path(llvm::sys::path::parent_path(modelPath)),
-      modelFile(llvm::sys::path::filename(modelPath)) {
+/// The model may be reached by symbolic links; what it names may not.
+ModelFolder::ModelFolder(llvm::StringRef modelPath) {
+  llvm::SmallString<128> file;
+  if (llvm::sys::fs::is_symlink_file(modelPath) &&
+      !llvm::sys::fs::real_path(modelPath, file))
+    modelPath = file;
+  path = llvm::sys::path::parent_path(modelPath);
+  modelFile = llvm::sys::path::filename(modelPath);
   if (path.empty())
     path = ".";
 }
@@ -37,30 +45,14 @@ static llvm::Error refuse(llvm::StringRef location, const llvm::Twine &why) {
                     location, why.str());
 }
 
-/// No component of `location` below `folder` may lead elsewhere.
 static llvm::Error checkLocation(const std::string &folder,
                                  llvm::StringRef location) {
-  if (location.empty() || location.contains('\0'))
-    return refuse(location.take_until([](char c) { return c == '\0'; }),
-                  "is not a file name");
-  if (llvm::sys::path::is_absolute(location))
-    return refuse(location, "is an absolute path");
-  std::string current = folder;
-  struct stat status = {};
-  llvm::SmallVector<llvm::StringRef, 4> parts;
-  location.split(parts, '/', -1, /*KeepEmpty=*/false);
-  for (llvm::StringRef part : parts) {
-    if (part == ".")
-      continue;
-    if (part == "..")
-      return refuse(location, "leaves the folder by '..'");
-    current += "/" + part.str();
-    if (lstat(current.c_str(), &status) != 0)
-      return makeErrnoError("cannot open external data '" + current + "'",
-                            errno);
-    if (S_ISLNK(status.st_mode))
-      return refuse(location, "is a symbolic link, or reached by one");
-  }
+  if (std::string why = findEscape(folder, location); !why.empty())
+    return refuse(location.take_until([](char c) { return c == '\0'; }), why);
+  std::string file = folder + "/" + location.str();
+  struct stat status;
+  if (lstat(file.c_str(), &status) != 0)
+    return makeErrnoError("cannot open external data '" + file + "'", errno);
   if (!S_ISREG(status.st_mode))
     return refuse(location, "is not a regular file");
   if (status.st_nlink > 1)

@@ -7,24 +7,94 @@
 #include "llvm/Support/Path.h"
 
 #include <cerrno>
+#include <climits>
 #include <cstdio>
 #include <cstdlib>
 #include <fcntl.h>
+#include <linux/magic.h>
+#include <optional>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
+#include <utility>
 
 namespace ax {
 
+namespace {
+
+struct Destination {
+  /// Behind all symbolic links.
+  std::string path;
+  /// Replaced by a new file; else it is written to: a device, a pipe.
+  bool isReplaced = true;
+  /// Of the file that is replaced, if there is one.
+  std::optional<mode_t> mode;
+};
+
+llvm::Error cannotWrite(const std::string &path, int error) {
+  return makeErrnoError("cannot write '" + path + "'", error);
+}
+
+std::string folderOf(const std::string &path) {
+  llvm::StringRef folder = llvm::sys::path::parent_path(path);
+  return folder.empty() ? "." : folder.str();
+}
+
+llvm::Expected<Destination> findDestination(const std::string &path) {
+  constexpr int mostLinks = 40;
+  Destination to;
+  to.path = path;
+  for (int i = 0; i < mostLinks; ++i) {
+    struct stat info;
+    if (lstat(to.path.c_str(), &info) != 0)
+      return to;
+    if (S_ISDIR(info.st_mode))
+      return cannotWrite(path, EISDIR);
+    if (!S_ISLNK(info.st_mode)) {
+      to.isReplaced = S_ISREG(info.st_mode);
+      to.mode = info.st_mode & 07777;
+      return to;
+    }
+    // /dev/stdout and the like stand for what is open, not for a name.
+    struct statfs system;
+    if (statfs(folderOf(to.path).c_str(), &system) == 0 &&
+        system.f_type == PROC_SUPER_MAGIC) {
+      to.isReplaced = false;
+      return to;
+    }
+    char target[PATH_MAX];
+    ssize_t length = readlink(to.path.c_str(), target, sizeof(target));
+    if (length < 0)
+      return cannotWrite(path, errno);
+    llvm::StringRef next(target, static_cast<size_t>(length));
+    to.path = llvm::sys::path::is_absolute(next)
+                  ? next.str()
+                  : folderOf(to.path) + "/" + next.str();
+  }
+  return cannotWrite(path, ELOOP);
+}
+
+} // namespace
+
 llvm::Expected<AtomicFile> AtomicFile::create(const std::string &path) {
-  std::string temporary = path + ".XXXXXX";
+  llvm::Expected<Destination> to = findDestination(path);
+  if (!to)
+    return to.takeError();
+  if (!to->isReplaced) {
+    int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CLOEXEC);
+    if (fd < 0)
+      return cannotWrite(path, errno);
+    return AtomicFile(path, "", fd);
+  }
+  std::string temporary = to->path + ".XXXXXX";
   int fd = mkostemp(temporary.data(), O_CLOEXEC);
   if (fd < 0)
-    return makeErrnoError("cannot write '" + path + "'", errno);
+    return cannotWrite(path, errno);
   // mkostemp makes the file private; give it what a plain open would have.
   mode_t mask = umask(0);
   umask(mask);
-  fchmod(fd, 0666 & ~mask);
-  return AtomicFile(path, std::move(temporary), fd);
+  fchmod(fd, to->mode.value_or(0666 & ~mask));
+  return AtomicFile(to->path, std::move(temporary), fd);
 }
 
 AtomicFile::AtomicFile(AtomicFile &&other)
@@ -37,7 +107,8 @@ AtomicFile::~AtomicFile() {
   if (fd < 0)
     return;
   ::close(fd);
-  ::unlink(temporary.c_str());
+  if (!temporary.empty())
+    ::unlink(temporary.c_str());
 }
 
 llvm::Error AtomicFile::write(llvm::ArrayRef<uint8_t> bytes) {
@@ -49,7 +120,7 @@ llvm::Error AtomicFile::write(llvm::ArrayRef<uint8_t> bytes) {
     if (written < 0 && errno == EINTR)
       continue;
     if (written < 0)
-      return makeErrnoError("cannot write '" + path + "'", errno);
+      return cannotWrite(path, errno);
     from += written;
     left -= static_cast<size_t>(written);
   }
@@ -63,15 +134,18 @@ llvm::Error AtomicFile::write(llvm::StringRef text) {
 
 llvm::Error AtomicFile::commit() {
   assert(fd >= 0 && "already committed");
+  if (temporary.empty()) {
+    int result = ::close(std::exchange(fd, -1));
+    return result == 0 ? llvm::Error::success() : cannotWrite(path, errno);
+  }
   // Renamed only when all of it is on disk; the destructor cleans up after a
   // failure.
   if (fsync(fd) != 0 || rename(temporary.c_str(), path.c_str()) != 0)
-    return makeErrnoError("cannot write '" + path + "'", errno);
+    return cannotWrite(path, errno);
   ::close(fd);
   fd = -1;
-  std::string folder = llvm::sys::path::parent_path(path).str();
-  int folderFd = ::open(folder.empty() ? "." : folder.c_str(),
-                        O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  int folderFd =
+      ::open(folderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folderFd >= 0) {
     fsync(folderFd);
     ::close(folderFd);

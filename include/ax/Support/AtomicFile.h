@@ -13,7 +13,9 @@
 namespace ax {
 
 /// Writes beside the destination; `commit` syncs and renames over it. Without
-/// commit the destination stays as it was and nothing is left behind.
+/// commit the destination stays as it was and nothing is left behind. A
+/// symbolic link stays one: what it names is replaced. What is no regular file
+/// (a device, a pipe, /dev/stdout) is written to directly.
 class AtomicFile {
 public:
   static llvm::Expected<AtomicFile> create(const std::string &path);

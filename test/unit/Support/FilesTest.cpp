@@ -2,13 +2,17 @@
 
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/Escape.h"
 #include "ax/Support/MappedFile.h"
 
 #include "gtest/gtest.h"
 
 #include <cstdlib>
+#include <fcntl.h>
 #include <filesystem>
 #include <limits>
+#include <sys/stat.h>
+#include <unistd.h>
 
 using namespace ax;
 namespace fs = std::filesystem;
@@ -117,6 +121,70 @@ TEST_F(FilesTest, UncommittedFilesVanish) {
   auto file = MappedFile::open(path("a"));
   ASSERT_TRUE(bool(file));
   EXPECT_EQ((*file)->bytes()[0], 'o');
+}
+
+std::string contents(const std::string &path) {
+  auto file = llvm::cantFail(MappedFile::open(path));
+  return std::string((*file).bytes().begin(), (*file).bytes().end());
+}
+
+TEST_F(FilesTest, PathsThatLeaveTheFolder) {
+  fs::create_directory(path("sub"));
+  fs::create_symlink("/etc", path("sub/out"));
+  fs::create_symlink("a", path("b"));
+  for (const char *inside : {"a", "sub/a", "./sub//a", "none/of/these"})
+    EXPECT_EQ(findEscape(folder, inside), "") << inside;
+  const char *outside[][2] = {{"", "is not a file name"},
+                              {"/etc/passwd", "is an absolute path"},
+                              {"sub/../a", "leaves the folder by '..'"},
+                              {"b", "is a symbolic link"},
+                              {"sub/out/passwd", "is a symbolic link"}};
+  for (auto [location, why] : outside)
+    EXPECT_EQ(findEscape(folder, location).rfind(why, 0), 0u) << location;
+  EXPECT_NE(findEscape(folder, llvm::StringRef("a\0b", 3)), "");
+}
+
+TEST_F(FilesTest, LinksStayLinks) {
+  fs::create_directory(path("other"));
+  ASSERT_FALSE(
+      bool(writeFileAtomically(path("other/a"), llvm::StringRef("old"))));
+  fs::permissions(path("other/a"), fs::perms::owner_read);
+  fs::create_symlink("other/a", path("b"));
+  fs::create_symlink(path("b"), path("c"));
+  ASSERT_FALSE(bool(writeFileAtomically(path("c"), llvm::StringRef("new"))));
+  EXPECT_TRUE(fs::is_symlink(path("b")) && fs::is_symlink(path("c")));
+  EXPECT_EQ(contents(path("other/a")), "new");
+  EXPECT_EQ(fs::status(path("other/a")).permissions(), fs::perms::owner_read);
+  // To nothing yet.
+  fs::create_symlink("other/d", path("d"));
+  ASSERT_FALSE(bool(writeFileAtomically(path("d"), llvm::StringRef("made"))));
+  EXPECT_EQ(contents(path("other/d")), "made");
+  fs::create_symlink("e", path("e"));
+  EXPECT_EQ(failure(writeFileAtomically(path("e"), llvm::StringRef("x"))).code,
+            ExitCode::InputOutput);
+  EXPECT_EQ(
+      failure(writeFileAtomically(path("other"), llvm::StringRef("x"))).code,
+      ExitCode::InputOutput);
+}
+
+TEST_F(FilesTest, WhatIsNoRegularFileIsWrittenTo) {
+  ASSERT_EQ(mkfifo(path("pipe").c_str(), 0600), 0);
+  int reader = ::open(path("pipe").c_str(), O_RDONLY | O_NONBLOCK);
+  ASSERT_FALSE(
+      bool(writeFileAtomically(path("pipe"), llvm::StringRef("hello"))));
+  char text[8] = {};
+  EXPECT_EQ(::read(reader, text, sizeof(text)), 5);
+  EXPECT_STREQ(text, "hello");
+  EXPECT_TRUE(fs::is_fifo(path("pipe")));
+  ::close(reader);
+  // A descriptor goes on where it is.
+  int file = ::open(path("log").c_str(), O_CREAT | O_WRONLY, 0600);
+  ASSERT_EQ(::write(file, "one ", 4), 4);
+  std::string name = "/proc/self/fd/" + std::to_string(file);
+  ASSERT_FALSE(bool(writeFileAtomically(name, llvm::StringRef("two"))));
+  ::close(file);
+  EXPECT_EQ(contents(path("log")), "one two");
+  EXPECT_EQ(countFiles(), 2u);
 }
 
 TEST_F(FilesTest, MissingFolderIsAnError) {
