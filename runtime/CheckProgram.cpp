@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ax/Runtime/LocalCommunicator.h"
 #include "ax/Runtime/Program.h"
 #include "ax/Support/Error.h"
 
@@ -298,6 +299,7 @@ void Checker::checkTransfers() {
                 transfer.fromStage < transfer.toStage,
             "it must go to a later stage");
     require(transfer.slots >= 1 && transfer.bytes >= 0, "it has no room");
+    require(transfer.slots <= mostReceivesAhead, "it has too many slots");
     require(sent.count(static_cast<int32_t>(t)), "it is never sent");
     require(received.count(static_cast<int32_t>(t)), "it is never received");
   }

@@ -2,17 +2,16 @@
 
 #include "ax/Runtime/Executor.h"
 
-#include "RankRunner.h"
-#include "WaitWord.h"
+#include "RankThreads.h"
+#include "Watchdog.h"
 
 #include "ax/Runtime/CpuDevice.h"
 #include "ax/Runtime/LocalCommunicator.h"
 #include "ax/Support/Error.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <set>
+#include <system_error>
 #include <thread>
 
 namespace ax::rt {
@@ -25,149 +24,13 @@ namespace {
 /// What kernels may rely on.
 constexpr uintptr_t inputAlignment = 64;
 
-class ThreadRequest : public Request {
-public:
-  /// Of its newest submission.
-  uint64_t number = 0;
-};
-
-/// A request in flight, as the ranks see it. They never touch the request
-/// itself: after a failure it may be gone while a rank still hangs.
-struct Slot : RunData {
-  uint64_t number = 0;
-  /// Ranks that have still to finish it.
-  std::atomic<int32_t> remaining{0};
-  std::atomic<Clock::rep> begin{0}, end{0};
-  /// Until its end was noticed. The caller's side only.
-  ThreadRequest *request = nullptr;
-  std::vector<std::shared_ptr<const void>> owners;
-
-  void fill(ThreadRequest &from, uint64_t newNumber, int32_t numRanks);
-  void release();
-};
-
-void Slot::fill(ThreadRequest &from, uint64_t newNumber, int32_t numRanks) {
-  inputs.clear();
-  outputs.clear();
-  for (HostTensor &input : from.inputs) {
-    inputs.push_back(input.data());
-    owners.push_back(input.getOwner());
-  }
-  for (HostTensor &output : from.outputs) {
-    outputs.push_back(output.mutableData());
-    owners.push_back(output.getOwner());
-  }
-  request = &from;
-  request->number = number = newNumber;
-  remaining.store(numRanks);
-  begin.store(0);
-}
-
-void Slot::release() {
-  if (!request)
-    return;
-  request->duration = Clock::duration(end.load() - begin.load());
-  request = nullptr;
-  owners.clear();
-}
-
-/// What the ranks' threads use. They own it together with the executor, so that
-/// a thread that hangs in foreign code can be left behind.
-struct Shared {
-  std::shared_ptr<const Program> program;
-  std::vector<std::unique_ptr<Device>> devices;
-  std::vector<std::unique_ptr<Communicator>> communicators;
-  std::unique_ptr<StateStore> states;
-  std::vector<std::unique_ptr<RankRunner>> runners;
-  std::vector<Slot> ring;
-  /// Requests submitted and finished so far. They finish in order, because
-  /// every rank works in order.
-  WaitWord submitted, finished;
-  std::atomic<bool> stop{false};
-  WaitPolicy idle;
-  /// Threads that have not ended; guarded by mutex.
-  size_t running = 0;
-  size_t prepared = 0;
-  std::mutex mutex;
-  std::condition_variable changed;
-  /// The first failure of a rank; guarded by mutex.
-  std::string failure;
-  ExitCode failureCode = ExitCode::Success;
-
-  explicit Shared(size_t ringSize) : ring(ringSize) {}
-
-  /// `rank`: the one that failed, or -1.
-  void fail(llvm::Error error, int32_t rank = -1);
-  llvm::Error takeFailure() {
-    std::lock_guard<std::mutex> lock(mutex);
-    if (failureCode == ExitCode::Success)
-      return makeError(ExitCode::RunFailed, "the executor was stopped");
-    return makeError(failureCode, failure);
-  }
-  bool failed() {
-    std::lock_guard<std::mutex> lock(mutex);
-    return failureCode != ExitCode::Success;
-  }
-};
-
-void Shared::fail(llvm::Error error, int32_t rank) {
-  ErrorDescription description = describeError(std::move(error));
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    if (failureCode == ExitCode::Success) {
-      failure = description.message;
-      failureCode = description.code;
-      // Who is waited for is often the one at fault.
-      for (const std::unique_ptr<RankRunner> &runner : runners) {
-        int32_t command = runner->getCurrentCommand();
-        if (runner->getRank() != rank && rank >= 0 && command >= 0)
-          failure += "; meanwhile " + runner->describeCommand(command);
-      }
-    }
-  }
-  communicators.front()->abort(description.message);
-  stop.store(true);
-  finished.wake();
-  changed.notify_all();
-}
-
-/// Called by every rank once for each request.
-void finishRank(Shared &shared, Slot &slot) {
-  if (slot.remaining.fetch_sub(1, std::memory_order_acq_rel) != 1)
-    return;
-  slot.end.store(Clock::now().time_since_epoch().count());
-  shared.finished.set(static_cast<uint32_t>(slot.number + 1));
-}
-
-void runRank(const std::shared_ptr<Shared> &shared, RankRunner &runner) {
-  llvm::Error error = runner.prepare();
-  {
-    std::lock_guard<std::mutex> lock(shared->mutex);
-    ++shared->prepared;
-  }
-  shared->changed.notify_all();
-  for (uint64_t number = 0; !error; ++number) {
-    if (shared->submitted.waitFor(static_cast<uint32_t>(number + 1),
-                                  shared->idle) != WaitResult::Reached)
-      break;
-    Slot &slot = shared->ring[number % shared->ring.size()];
-    Clock::rep none = 0;
-    slot.begin.compare_exchange_strong(none,
-                                       Clock::now().time_since_epoch().count());
-    error = runner.run(slot, number);
-    if (!error)
-      finishRank(*shared, slot);
-  }
-  if (error)
-    shared->fail(std::move(error), runner.getRank());
-}
-
 class ThreadExecutor : public Executor {
 public:
   ThreadExecutor(std::shared_ptr<const Program> program,
                  const ExecutorOptions &options)
-      : options(options), shared(std::make_shared<Shared>(static_cast<size_t>(
-                              std::max(1, options.maxInFlight)))) {
+      : options(options),
+        shared(std::make_shared<SharedRanks>(
+            static_cast<size_t>(std::max(1, options.maxInFlight)))) {
     shared->program = std::move(program);
   }
   ~ThreadExecutor() override;
@@ -185,13 +48,14 @@ public:
   llvm::Error writeTrace(const std::string &path) const override;
 
 private:
+  llvm::Error startThreads();
   llvm::Error checkInputs(const Request &request) const;
   llvm::Error waitUntilFinished(uint64_t count);
   void watch();
   std::vector<const RankTrace *> getTraces() const;
 
   ExecutorOptions options;
-  std::shared_ptr<Shared> shared;
+  std::shared_ptr<SharedRanks> shared;
   std::vector<std::thread> threads;
   std::thread watchdog;
   uint64_t numSubmitted = 0;
@@ -199,6 +63,9 @@ private:
 
 llvm::Error ThreadExecutor::start() {
   const Program &program = *shared->program;
+  if (llvm::Error error =
+          checkThreads(program.mesh.numRanks(), options.threadsPerRank))
+    return error;
   if (llvm::Error error = checkProgram(program))
     return error;
   llvm::Expected<std::unique_ptr<StateStore>> states =
@@ -207,11 +74,11 @@ llvm::Error ThreadExecutor::start() {
     return states.takeError();
   shared->states = std::move(*states);
   auto numRanks = static_cast<int32_t>(program.mesh.numRanks());
-  int32_t numThreads = numRanks * std::max(1, options.threadsPerRank);
-  shared->devices =
-      createCpuDevices(numRanks, {std::max(1, options.threadsPerRank)});
-  shared->communicators =
-      createLocalCommunicators(numRanks, {options.timeout, numThreads});
+  int32_t numThreads = numRanks * options.threadsPerRank;
+  shared->devices = createCpuDevices(numRanks, {options.threadsPerRank});
+  // Waits have no timeouts of their own: a long one may be no fault.
+  shared->communicators = createLocalCommunicators(
+      numRanks, {std::chrono::milliseconds(0), numThreads});
   shared->idle.spins = WaitPolicy::spinsFor(numThreads);
   shared->idle.aborted = &shared->stop;
   for (int32_t rank = 0; rank < numRanks; ++rank)
@@ -219,21 +86,13 @@ llvm::Error ThreadExecutor::start() {
         program, rank, *shared->devices[static_cast<size_t>(rank)],
         *shared->communicators[static_cast<size_t>(rank)], *shared->states,
         options.trace));
-  for (Slot &slot : shared->ring) {
+  for (RequestSlot &slot : shared->ring) {
     slot.inputs.reserve(program.inputs.size());
     slot.outputs.reserve(program.outputs.size());
     slot.owners.reserve(program.inputs.size() + program.outputs.size());
   }
-  shared->running = shared->runners.size();
-  for (std::unique_ptr<RankRunner> &runner : shared->runners)
-    threads.emplace_back([shared = shared, &runner = *runner] {
-      runRank(shared, runner);
-      {
-        std::lock_guard<std::mutex> lock(shared->mutex);
-        --shared->running;
-      }
-      shared->changed.notify_all();
-    });
+  if (llvm::Error error = startThreads())
+    shared->fail(std::move(error));
   {
     std::unique_lock<std::mutex> lock(shared->mutex);
     shared->changed.wait(lock, [&] {
@@ -243,8 +102,36 @@ llvm::Error ThreadExecutor::start() {
   }
   if (shared->failed())
     return shared->takeFailure();
-  if (options.timeout.count() > 0)
-    watchdog = std::thread([this] { watch(); });
+  return llvm::Error::success();
+}
+
+llvm::Error ThreadExecutor::startThreads() {
+  try {
+    if (options.timeout.count() > 0)
+      watchdog = std::thread([this] { watch(); });
+    for (std::unique_ptr<RankRunner> &runner : shared->runners) {
+      threads.emplace_back([shared = shared, &runner = *runner] {
+        runRank(shared, runner);
+        {
+          std::lock_guard<std::mutex> lock(shared->mutex);
+          --shared->running;
+        }
+        shared->changed.notify_all();
+      });
+      std::lock_guard<std::mutex> lock(shared->mutex);
+      ++shared->running;
+    }
+    {
+      std::lock_guard<std::mutex> lock(shared->mutex);
+      shared->launched = true;
+    }
+    shared->changed.notify_all();
+  } catch (const std::system_error &error) {
+    return makeErrorf(ExitCode::RunFailed,
+                      "threads for {0} of {1} ranks could be started: {2}",
+                      threads.size(), shared->runners.size(),
+                      error.code().message());
+  }
   return llvm::Error::success();
 }
 
@@ -270,40 +157,25 @@ ThreadExecutor::~ThreadExecutor() {
   }
   for (std::thread &thread : threads)
     ended ? thread.join() : thread.detach();
+  for (RequestSlot &slot : shared->ring)
+    if (slot.request)
+      slot.request->slot = nullptr;
 }
 
-/// Ranks that wait for others have timeouts of their own. This finds the one
-/// that they wait for.
 void ThreadExecutor::watch() {
-  struct Progress {
-    int32_t command = -1;
-    uint64_t rounds = 0;
-  };
-  const auto interval = std::chrono::milliseconds(
-      std::clamp<int64_t>(options.timeout.count() / 8, 1, 200));
-  const auto limit = static_cast<uint64_t>(options.timeout / interval + 4);
-  std::vector<Progress> progress(shared->runners.size());
-  std::vector<uint64_t> counts(shared->runners.size());
+  Watchdog dog(shared->runners, options.timeout);
   std::unique_lock<std::mutex> lock(shared->mutex);
-  while (!shared->changed.wait_for(lock, interval,
+  while (!shared->changed.wait_for(lock, dog.getInterval(),
                                    [&] { return shared->stop.load(); })) {
-    for (size_t i = 0; i < progress.size(); ++i) {
-      const RankRunner &runner = *shared->runners[i];
-      uint64_t count = runner.getNumExecuted();
-      int32_t command = runner.getCurrentCommand();
-      if (command < 0 || count != counts[i]) {
-        counts[i] = count;
-        progress[i] = {command, 0};
-        continue;
-      }
-      if (++progress[i].rounds < limit)
-        continue;
-      lock.unlock();
-      shared->fail(makeErrorf(ExitCode::RunFailed, "{0}: no end after {1} ms",
-                              runner.describeCommand(command),
-                              options.timeout.count()));
-      return;
-    }
+    const RankRunner *stuck = dog.findStuck();
+    if (!stuck)
+      continue;
+    lock.unlock();
+    shared->fail(makeErrorf(ExitCode::RunFailed,
+                            "{0}: no rank got on for {1} ms", stuck->describe(),
+                            options.timeout.count()),
+                 stuck->getRank());
+    return;
   }
 }
 
@@ -357,14 +229,24 @@ llvm::Error ThreadExecutor::submit(Request &base) {
     return error;
   // Ranks use the inputs' memory as it is.
   for (HostTensor &input : request.inputs)
-    if (reinterpret_cast<uintptr_t>(input.data()) % inputAlignment != 0)
-      input.mutableData();
+    if (reinterpret_cast<uintptr_t>(input.data()) % inputAlignment != 0) {
+      llvm::Expected<HostTensor> aligned = HostTensor::fromBytes(
+          input.getType(), input.getShape(), input.rawBytes());
+      if (!aligned)
+        return aligned.takeError();
+      input = std::move(*aligned);
+    }
   // Outputs may have been moved away, or be shared with copies.
   for (size_t i = 0; i < request.outputs.size(); ++i) {
     const Port &port = shared->program->outputs[i];
     HostTensor &output = request.outputs[i];
-    if (output.getType() != port.dtype || output.getShape() != port.shape)
-      output = HostTensor(port.dtype, port.shape);
+    if (output.getType() == port.dtype && output.getShape() == port.shape)
+      continue;
+    llvm::Expected<HostTensor> made =
+        HostTensor::allocate(port.dtype, port.shape);
+    if (!made)
+      return addContext(made.takeError(), "output '" + port.name + "'");
+    output = std::move(*made);
   }
   size_t capacity = shared->ring.size();
   if (numSubmitted >= capacity)
@@ -372,7 +254,7 @@ llvm::Error ThreadExecutor::submit(Request &base) {
       return error;
   if (shared->stop.load())
     return shared->takeFailure();
-  Slot &slot = shared->ring[numSubmitted % capacity];
+  RequestSlot &slot = shared->ring[numSubmitted % capacity];
   slot.release();
   slot.fill(request, numSubmitted,
             static_cast<int32_t>(shared->runners.size()));
@@ -383,11 +265,12 @@ llvm::Error ThreadExecutor::submit(Request &base) {
 
 llvm::Error ThreadExecutor::wait(Request &base) {
   auto &request = static_cast<ThreadRequest &>(base);
+  if (!request.isSubmitted)
+    return makeError(ExitCode::Internal, "the request was never submitted");
   if (llvm::Error error = waitUntilFinished(request.number + 1))
     return error;
-  Slot &slot = shared->ring[request.number % shared->ring.size()];
-  if (slot.request == &request)
-    slot.release();
+  if (request.slot)
+    request.slot->release();
   return llvm::Error::success();
 }
 
@@ -443,6 +326,15 @@ llvm::Error ThreadExecutor::writeTrace(const std::string &path) const {
 }
 
 } // namespace
+
+llvm::Error checkThreads(int64_t numRanks, int64_t threadsPerRank) {
+  if (threadsPerRank >= 1 && numRanks <= mostThreads / threadsPerRank)
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::Usage,
+                    "{0} ranks with {1} threads each: one process runs 1 to "
+                    "{2} threads",
+                    numRanks, threadsPerRank, mostThreads);
+}
 
 llvm::Expected<std::unique_ptr<Executor>>
 Executor::create(std::shared_ptr<const Program> program,

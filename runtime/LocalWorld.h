@@ -50,7 +50,7 @@ struct LocalGroupState {
 /// Messages of one (sender, receiver, tag), received in order. One thread on
 /// each side.
 struct LocalChannel {
-  static constexpr uint32_t capacity = 64;
+  static constexpr uint32_t capacity = mostReceivesAhead;
   int64_t bytes = -1;
   WaitWord posted;
   WaitWord delivered;

@@ -6,6 +6,8 @@
 
 #include "ax/Support/Error.h"
 
+#include "llvm/Support/MathExtras.h"
+
 #include <algorithm>
 #include <limits>
 
@@ -71,19 +73,21 @@ private:
   Span makeSpan(size_t d, int64_t o) const {
     int64_t start = o * desc.strides[d] - desc.padsLow[d];
     int64_t step = desc.dilations[d], size = desc.x.sizes[d + 2];
-    Span span{-1, 0, step, 0};
-    for (int64_t i = 0; i < desc.kernel[d]; ++i) {
-      int64_t at = start + i * step;
-      bool inside = at >= 0 && at < size;
-      if (inside && span.begin < 0)
-        span.begin = at;
-      if (inside)
-        span.end = at + 1;
-      if (inside || (desc.countIncludePad && at >= -desc.padsLow[d] &&
-                     at < size + desc.padsHigh[d]))
-        ++span.divisor;
+    /// The first place of the window that is not before `bound`.
+    auto firstFrom = [&](int64_t bound) {
+      int64_t steps =
+          start >= bound ? 0 : llvm::divideCeil(bound - start, step);
+      return std::min(steps, desc.kernel[d]);
+    };
+    int64_t first = firstFrom(0), end = firstFrom(size);
+    Span span{0, 0, step, end - first};
+    if (first < end) {
+      span.begin = start + first * step;
+      span.end = start + (end - 1) * step + 1;
     }
-    span.begin = std::max<int64_t>(span.begin, 0);
+    if (desc.countIncludePad)
+      span.divisor =
+          firstFrom(size + desc.padsHigh[d]) - firstFrom(-desc.padsLow[d]);
     return span;
   }
 

@@ -50,11 +50,23 @@ RankRunner::RankRunner(const Program &program, int32_t rank, Device &device,
 std::string RankRunner::describeCommand(int32_t index) const {
   std::string text =
       "rank " + std::to_string(rank) + ", stage '" + stage->name + "'";
+  if (index == preparing)
+    return text + ", preparing";
   if (index < 0)
     return text;
   const Command &command = stage->commands[static_cast<size_t>(index)];
   return text + ", '" + command.name + "' (" +
-         describe(program, *stage, command) + ")";
+         rt::describe(program, *stage, command) + ")";
+}
+
+bool RankRunner::isWaiting() const {
+  int32_t command = currentCommand.load(std::memory_order_relaxed);
+  if (command < 0)
+    return false;
+  const auto &body = stage->commands[static_cast<size_t>(command)].body;
+  return !std::holds_alternative<KernelCommand>(body) &&
+         !std::holds_alternative<LibraryCommand>(body) &&
+         !std::holds_alternative<CopyCommand>(body);
 }
 
 llvm::Expected<std::unique_ptr<DeviceMemory>>
@@ -68,6 +80,7 @@ RankRunner::allocate(int64_t bytes) {
 }
 
 llvm::Error RankRunner::prepare() {
+  beginCommand(preparing);
   device.attachThread();
   llvm::Expected<std::unique_ptr<Stream>> newStream = device.createStream();
   if (!newStream)
@@ -90,6 +103,7 @@ llvm::Error RankRunner::prepare() {
                     &RankRunner::prepareState})
     if (llvm::Error error = (this->*part)())
       return error;
+  beginCommand(idle);
   return llvm::Error::success();
 }
 
@@ -205,13 +219,16 @@ llvm::Error RankRunner::prepareSteps() {
   });
   int64_t workspaceBytes = 0;
   for (size_t i : order) {
+    beginCommand(static_cast<int32_t>(i));
     if (llvm::Error error = prepareStep(steps[i], i))
       return addContext(std::move(error),
                         describeCommand(static_cast<int32_t>(i)));
     if (steps[i].op)
       workspaceBytes =
           std::max(workspaceBytes, steps[i].op->getWorkspaceBytes());
+    countCommand();
   }
+  beginCommand(preparing);
   llvm::Expected<std::unique_ptr<DeviceMemory>> allocated =
       allocate(workspaceBytes);
   if (!allocated)
@@ -310,6 +327,7 @@ llvm::Error RankRunner::prepareState() {
     const Buffer &buffer = stage->buffers[b];
     if (buffer.space != Space::State || !needsState[b])
       continue;
+    countCommand();
     if (program.states[static_cast<size_t>(buffer.index)].isMutable) {
       std::unique_ptr<DeviceMemory> &own = ownState[buffer.index];
       if (!own) {

@@ -25,18 +25,17 @@ llvm::Error RankRunner::runAction(const RunData &data, int32_t microBatch,
           in.slots[sequence % in.slots.size()]->getAddress();
   for (size_t i = 0; i < steps.size(); ++i) {
     auto index = static_cast<int32_t>(i);
-    currentCommand.store(index, std::memory_order_relaxed);
+    beginCommand(index);
     Clock::time_point begin;
     if (tracing)
       begin = Clock::now();
     if (llvm::Error error = runStep(steps[i], microBatch, sequence))
       return addContext(std::move(error), describeCommand(index));
-    numExecuted.store(numExecuted.load(std::memory_order_relaxed) + 1,
-                      std::memory_order_relaxed);
+    countCommand();
     if (tracing)
       trace.events.push_back({index, microBatch, begin, Clock::now()});
   }
-  currentCommand.store(-1, std::memory_order_relaxed);
+  beginCommand(idle);
   finishOutputs(data, microBatch);
   // The slot is free again.
   for (Incoming &in : incoming) {

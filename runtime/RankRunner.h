@@ -43,17 +43,17 @@ public:
   RankTrace &getTrace() { return trace; }
   const RankTrace &getTrace() const { return trace; }
 
-  /// What the rank is doing: index of a command, -1 between commands. Any
-  /// thread may ask.
-  int32_t getCurrentCommand() const {
-    return currentCommand.load(std::memory_order_relaxed);
-  }
-  /// Commands executed so far. Any thread may ask.
+  // Any thread may ask these.
+  /// Commands executed, and prepared, so far.
   uint64_t getNumExecuted() const {
     return numExecuted.load(std::memory_order_relaxed);
   }
-  /// `rank 2, stage 'forward1', 'h.0.mlp' (all_reduce ...)`. Any thread.
-  std::string describeCommand(int32_t command) const;
+  /// It has nothing to do, or is between commands.
+  bool isIdle() const { return currentCommand.load() == idle; }
+  /// It does what cannot end without other ranks.
+  bool isWaiting() const;
+  /// What it does now: `rank 2, stage 'forward1', 'h.0.mlp' (all_reduce ...)`.
+  std::string describe() const { return describeCommand(currentCommand); }
 
 private:
   /// A port's part for each micro-batch.
@@ -85,6 +85,18 @@ private:
     /// Wait: index of the step that started it. Recv: index into `incoming`.
     size_t target = 0;
   };
+
+  /// In place of a command's index.
+  static constexpr int32_t idle = -1, preparing = -2;
+
+  std::string describeCommand(int32_t command) const;
+  void beginCommand(int32_t command) {
+    currentCommand.store(command, std::memory_order_relaxed);
+  }
+  void countCommand() {
+    numExecuted.store(numExecuted.load(std::memory_order_relaxed) + 1,
+                      std::memory_order_relaxed);
+  }
 
   llvm::Error preparePorts();
   llvm::Error prepareGroups();
@@ -135,7 +147,7 @@ private:
   RankMemory memory;
   bool tracing;
   RankTrace trace;
-  std::atomic<int32_t> currentCommand{-1};
+  std::atomic<int32_t> currentCommand{idle};
   std::atomic<uint64_t> numExecuted{0};
 };
 

@@ -8,6 +8,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace ax::rt {
 
@@ -95,12 +96,15 @@ TimeSummary summarise(std::vector<std::chrono::nanoseconds> times) {
   if (times.empty())
     return summary;
   std::sort(times.begin(), times.end());
-  auto quantile = [&](double q) {
-    auto last = static_cast<double>(times.size() - 1);
-    return times[static_cast<size_t>(q * last + 0.5)];
+  // The smallest that at least so many do not exceed.
+  auto quantile = [&](double share) {
+    double rank = std::ceil(share * static_cast<double>(times.size()));
+    return times[static_cast<size_t>(std::max(rank, 1.0)) - 1];
   };
+  size_t middle = times.size() / 2;
   summary.least = times.front();
-  summary.median = quantile(0.5);
+  summary.median = times.size() % 2 ? times[middle]
+                                    : (times[middle - 1] + times[middle]) / 2;
   summary.p90 = quantile(0.9);
   summary.p99 = quantile(0.99);
   std::chrono::nanoseconds sum{0};

@@ -20,14 +20,19 @@ struct ExecutorOptions {
   /// State files are relative to this folder.
   std::string dataFolder;
   int32_t threadsPerRank = 1;
-  /// How long one command may take, waiting for other ranks included; 0: for
-  /// ever.
+  /// The run ends when no rank has finished a command for so long, or has
+  /// prepared one; 0: never.
   std::chrono::milliseconds timeout{0};
   /// Requests that can be submitted before the first has been waited for.
   int32_t maxInFlight = 4;
   /// Record every command; see writeTrace.
   bool trace = false;
 };
+
+/// What one process may have; more would starve each other.
+constexpr int64_t mostThreads = 4096;
+/// A Usage error when they are too many, or none.
+llvm::Error checkThreads(int64_t numRanks, int64_t threadsPerRank);
 
 /// The data of one run. May be used again after it was waited for.
 class Request {

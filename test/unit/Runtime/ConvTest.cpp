@@ -249,4 +249,25 @@ TEST(PoolTest, EveryForm) {
           }
 }
 
+// Mostly padding: the time does not depend on the window.
+TEST(PoolTest, HugeWindows) {
+  constexpr int64_t width = int64_t(1) << 40;
+  PoolDesc desc;
+  desc.kind = PoolKind::Max;
+  desc.kernel = {width};
+  desc.strides = desc.dilations = {1};
+  desc.padsLow = {width - 1};
+  desc.padsHigh = {0};
+  desc.x = desc.y = image(DType::F32, {1, 1, 4}, false);
+  std::vector<ViewData> data;
+  runLibrary(desc, data, 1);
+  if (testing::Test::HasFatalFailure())
+    return;
+  double max = -INFINITY;
+  for (int64_t i = 0; i < 4; ++i) {
+    max = std::max(max, data[0].get({0, 0, i}));
+    EXPECT_EQ(data[1].get({0, 0, i}), max);
+  }
+}
+
 } // namespace

@@ -1,38 +1,19 @@
 //===- ExecutorTest.cpp - Programs on ranks -------------------------------===//
 
-#include "ProgramBuilder.h"
+#include "ExecutorTestSupport.h"
 
 #include "ax/Runtime/Npy.h"
 #include "ax/Support/AtomicFile.h"
-#include "ax/Support/Error.h"
 
 #include "gtest/gtest.h"
 
-#include <atomic>
 #include <cstdlib>
 #include <filesystem>
-#include <thread>
 
 using namespace ax;
 using namespace ax::rt;
 
 namespace {
-
-std::unique_ptr<Executor> create(const ProgramBuilder &builder,
-                                 ExecutorOptions options = {}) {
-  auto executor = Executor::create(builder.program, options);
-  if (!executor) {
-    ADD_FAILURE() << llvm::toString(executor.takeError());
-    return nullptr;
-  }
-  return std::move(*executor);
-}
-
-std::string failureOf(llvm::Error error, ExitCode code) {
-  ErrorDescription description = describeError(std::move(error));
-  EXPECT_EQ(description.code, code) << description.message;
-  return description.message;
-}
 
 /// One kernel between input and output of `shape`, both split the same way.
 void addMap(ProgramBuilder &b, const Shape &shape,
@@ -228,6 +209,15 @@ TEST_F(LinearTest, MissingAndShortFilesAreErrors) {
   EXPECT_NE(failureOf(executor.takeError(), ExitCode::InputOutput)
                 .find("nowhere.bin"),
             std::string::npos);
+  std::filesystem::create_symlink("weights.bin", folder + "/link.bin");
+  for (const char *outside : {"link.bin", "../weights.bin"}) {
+    b.program->states[0].file = outside;
+    executor = Executor::create(b.program, options);
+    ASSERT_FALSE(bool(executor));
+    EXPECT_NE(failureOf(executor.takeError(), ExitCode::BadPlan)
+                  .find("it must be a file inside the model's folder"),
+              std::string::npos);
+  }
 }
 
 /// Stages that each double, with `slots` per transfer.
@@ -354,45 +344,25 @@ TEST(ExecutorTest, WrongInputsAreErrors) {
   expectDoubled(*executor, {2, 2});
 }
 
-std::atomic<bool> stayAsleep{false};
-
-/// scalars[0]: the rank that hangs is the one with 1.
-void hang(void *const *, const int64_t *scalars, int64_t, int64_t) {
-  while (scalars[0] && stayAsleep)
-    std::this_thread::sleep_for(std::chrono::milliseconds(1));
-}
-
-ProgramBuilder makeHanging(bool collective) {
-  ProgramBuilder b({{"col", 2, false}});
-  b.stages(1);
-  int32_t buffer = b.buffer(0, Space::Arena, 0, 64);
-  b.kernel(0, "slow.softmax", hang, {buffer}, 1, {Scalar{0, 1, b.over("col")}});
-  if (collective)
-    b.allReduce(0, b.group(0, "col"), buffer, buffer, {16});
-  return b;
-}
-
-// A hanging kernel cannot be ended, but the run ends, and names it.
-TEST(ExecutorTest, HangsEndInBoundedTime) {
-  for (bool collective : {false, true}) {
-    stayAsleep = true;
-    ProgramBuilder b = makeHanging(collective);
-    ExecutorOptions options;
-    options.timeout = std::chrono::milliseconds(100);
-    auto executor = create(b, options);
-    ASSERT_TRUE(executor);
-    auto begin = std::chrono::steady_clock::now();
-    auto outputs = executor->run({});
-    ASSERT_FALSE(bool(outputs));
-    EXPECT_LT(std::chrono::steady_clock::now() - begin,
-              std::chrono::seconds(5));
-    std::string message = failureOf(outputs.takeError(), ExitCode::RunFailed);
-    for (const char *part : {"rank 1", "'forward0'", "slow.softmax"})
-      EXPECT_NE(message.find(part), std::string::npos) << message;
-    auto again = executor->run({});
-    failureOf(again.takeError(), ExitCode::RunFailed);
-    stayAsleep = false;
+TEST(ExecutorTest, RequestsMayGoBeforeTheirEnd) {
+  ProgramBuilder b = makePipeline(2, 2, 2);
+  ExecutorOptions options;
+  options.maxInFlight = 2;
+  auto executor = create(b, options);
+  ASSERT_TRUE(executor);
+  for (int i = 0; i < 10; ++i) {
+    auto request = llvm::cantFail(executor->createRequest());
+    std::string message =
+        failureOf(executor->wait(*request), ExitCode::Internal);
+    EXPECT_NE(message.find("never submitted"), std::string::npos);
+    request->inputs = {countingTensor(b.program->inputs[0].shape, i)};
+    llvm::cantFail(executor->submit(*request));
   }
+  auto last = llvm::cantFail(executor->createRequest());
+  last->inputs = {countingTensor(b.program->inputs[0].shape)};
+  llvm::cantFail(executor->submit(*last));
+  executor.reset();
+  last.reset();
 }
 
 TEST(ExecutorTest, TracesNameEveryCommand) {

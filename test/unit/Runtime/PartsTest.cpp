@@ -3,6 +3,7 @@
 #include "Parts.h"
 #include "ProgramBuilder.h"
 
+#include "ax/Runtime/LocalCommunicator.h"
 #include "ax/Support/Error.h"
 
 #include "gtest/gtest.h"
@@ -237,6 +238,7 @@ TEST(CheckProgramTest, EveryFaultIsFound) {
         std::swap(p.stages[1].schedule[0], p.stages[1].schedule[1]);
       },
       [](Program &p) { p.transfers[0].slots = 0; },
+      [](Program &p) { p.transfers[0].slots = mostReceivesAhead + 1; },
       [](Program &p) { p.inputs[0].shape = {4, 7}; },
       [](Program &p) { p.outputs[0].layout.dims.pop_back(); },
       [](Program &p) { p.outputs[0].layout.partial = {{"row", 1, 2}}; },

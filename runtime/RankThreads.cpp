@@ -1,0 +1,124 @@
+//===- RankThreads.cpp - The ranks of one executor ------------------------===//
+
+#include "RankThreads.h"
+
+#include "ax/Support/Error.h"
+
+namespace ax::rt {
+
+ThreadRequest::~ThreadRequest() {
+  if (slot)
+    slot->request = nullptr;
+}
+
+void RequestSlot::fill(ThreadRequest &from, uint64_t newNumber,
+                       int32_t numRanks) {
+  inputs.clear();
+  outputs.clear();
+  for (HostTensor &input : from.inputs) {
+    inputs.push_back(input.data());
+    owners.push_back(input.getOwner());
+  }
+  for (HostTensor &output : from.outputs) {
+    outputs.push_back(output.mutableData());
+    owners.push_back(output.getOwner());
+  }
+  request = &from;
+  request->number = number = newNumber;
+  request->isSubmitted = true;
+  request->slot = this;
+  remaining.store(numRanks);
+  begin.store(0);
+}
+
+void RequestSlot::release() {
+  owners.clear();
+  if (!request)
+    return;
+  request->duration = Clock::duration(end.load() - begin.load());
+  request->slot = nullptr;
+  request = nullptr;
+}
+
+llvm::Error SharedRanks::takeFailure() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (failureCode == ExitCode::Success)
+    return makeError(ExitCode::RunFailed, "the executor was stopped");
+  return makeError(failureCode, failure);
+}
+
+bool SharedRanks::failed() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return failureCode != ExitCode::Success;
+}
+
+/// Who is waited for is often the one at fault.
+std::string SharedRanks::describeOthers(int32_t rank) const {
+  constexpr int most = 8;
+  std::string text;
+  int count = 0;
+  for (const std::unique_ptr<RankRunner> &runner : runners)
+    if (runner->getRank() != rank && !runner->isIdle() && ++count <= most)
+      text += "; meanwhile " + runner->describe();
+  if (count > most)
+    text += "; and " + std::to_string(count - most) + " more ranks";
+  return text;
+}
+
+void SharedRanks::fail(llvm::Error error, int32_t rank) {
+  ErrorDescription description = describeError(std::move(error));
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (failureCode == ExitCode::Success) {
+      failure = description.message;
+      failureCode = description.code;
+      if (rank >= 0)
+        failure += describeOthers(rank);
+    }
+  }
+  communicators.front()->abort(description.message);
+  stop.store(true);
+  finished.wake();
+  changed.notify_all();
+}
+
+/// Called by every rank once for each request.
+static void finishRank(SharedRanks &shared, RequestSlot &slot) {
+  if (slot.remaining.fetch_sub(1, std::memory_order_acq_rel) != 1)
+    return;
+  slot.end.store(Clock::now().time_since_epoch().count());
+  shared.finished.set(static_cast<uint32_t>(slot.number + 1));
+}
+
+void runRank(const std::shared_ptr<SharedRanks> &shared, RankRunner &runner) {
+  {
+    std::unique_lock<std::mutex> lock(shared->mutex);
+    shared->changed.wait(lock, [&] {
+      return shared->launched || shared->failureCode != ExitCode::Success;
+    });
+    if (!shared->launched)
+      return;
+  }
+  llvm::Error error = runner.prepare();
+  {
+    std::lock_guard<std::mutex> lock(shared->mutex);
+    ++shared->prepared;
+  }
+  shared->changed.notify_all();
+  for (uint64_t number = 0; !error; ++number) {
+    if (shared->submitted.waitFor(static_cast<uint32_t>(number + 1),
+                                  shared->idle) != WaitResult::Reached)
+      break;
+    RequestSlot &slot = shared->ring[number % shared->ring.size()];
+    Clock::rep none = 0;
+    slot.begin.compare_exchange_strong(none,
+                                       Clock::now().time_since_epoch().count());
+    error = runner.run(slot, number);
+    if (!error)
+      finishRank(*shared, slot);
+  }
+  if (error)
+    shared->fail(std::move(error), runner.getRank());
+}
+
+} // namespace ax::rt

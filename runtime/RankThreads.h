@@ -1,0 +1,82 @@
+//===- RankThreads.h - The ranks of one executor ----------------*- C++ -*-===//
+#ifndef AX_RUNTIME_RANKTHREADS_H
+#define AX_RUNTIME_RANKTHREADS_H
+
+#include "RankRunner.h"
+#include "WaitWord.h"
+
+#include "ax/Support/ExitCode.h"
+
+#include <condition_variable>
+#include <mutex>
+
+namespace ax::rt {
+
+struct RequestSlot;
+
+class ThreadRequest : public Request {
+public:
+  ~ThreadRequest() override;
+  /// Of its newest submission.
+  uint64_t number = 0;
+  bool isSubmitted = false;
+  /// From its submission until its end was noticed.
+  RequestSlot *slot = nullptr;
+};
+
+/// A request in flight, as the ranks see it. They never touch the request
+/// itself: after a failure it may be gone while a rank still hangs.
+struct RequestSlot : RunData {
+  uint64_t number = 0;
+  /// Ranks that have still to finish it.
+  std::atomic<int32_t> remaining{0};
+  std::atomic<Clock::rep> begin{0}, end{0};
+  /// Until its end was noticed. The caller's side only.
+  ThreadRequest *request = nullptr;
+  std::vector<std::shared_ptr<const void>> owners;
+
+  void fill(ThreadRequest &from, uint64_t newNumber, int32_t numRanks);
+  void release();
+};
+
+/// What the ranks' threads use. They own it together with the executor, so that
+/// a thread that hangs in foreign code can be left behind.
+struct SharedRanks {
+  std::shared_ptr<const Program> program;
+  std::vector<std::unique_ptr<Device>> devices;
+  std::vector<std::unique_ptr<Communicator>> communicators;
+  std::unique_ptr<StateStore> states;
+  std::vector<std::unique_ptr<RankRunner>> runners;
+  std::vector<RequestSlot> ring;
+  /// Requests submitted and finished so far. They finish in order, because
+  /// every rank works in order.
+  WaitWord submitted, finished;
+  std::atomic<bool> stop{false};
+  WaitPolicy idle;
+  /// Threads started that have not ended; guarded by mutex.
+  int64_t running = 0;
+  size_t prepared = 0;
+  /// All threads are there. None begins before: what one takes of memory, the
+  /// next may lack for its stack.
+  bool launched = false;
+  std::mutex mutex;
+  std::condition_variable changed;
+  /// The first failure of a rank; guarded by mutex.
+  std::string failure;
+  ExitCode failureCode = ExitCode::Success;
+
+  explicit SharedRanks(size_t ringSize) : ring(ringSize) {}
+
+  /// `rank`: the one that failed, or -1.
+  void fail(llvm::Error error, int32_t rank = -1);
+  std::string describeOthers(int32_t rank) const;
+  llvm::Error takeFailure();
+  bool failed();
+};
+
+/// What a rank's thread does: prepares, and works through the requests.
+void runRank(const std::shared_ptr<SharedRanks> &shared, RankRunner &runner);
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_RANKTHREADS_H

@@ -1,0 +1,33 @@
+//===- Watchdog.h - Notices when no rank gets on ----------------*- C++ -*-===//
+#ifndef AX_RUNTIME_WATCHDOG_H
+#define AX_RUNTIME_WATCHDOG_H
+
+#include "RankRunner.h"
+
+namespace ax::rt {
+
+/// Looks at the ranks from time to time. As long as any of them finishes
+/// commands, the others may wait: for a stage before them, or for a core.
+class Watchdog {
+public:
+  Watchdog(const std::vector<std::unique_ptr<RankRunner>> &runners,
+           std::chrono::milliseconds timeout);
+
+  /// How often to look.
+  std::chrono::milliseconds getInterval() const { return interval; }
+
+  /// When nothing has happened for the timeout, the rank at fault as far as can
+  /// be seen: one that does not itself wait for others. Else null.
+  const RankRunner *findStuck();
+
+private:
+  const std::vector<std::unique_ptr<RankRunner>> &runners;
+  std::chrono::milliseconds interval;
+  /// Rounds without progress; a process that was stopped has none.
+  uint64_t rounds = 0, limit;
+  uint64_t lastCount = 0;
+};
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_WATCHDOG_H

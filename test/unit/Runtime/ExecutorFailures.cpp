@@ -1,0 +1,121 @@
+//===- ExecutorFailures.cpp - Runs that end with an error, or must not ----===//
+
+#include "ExecutorTestSupport.h"
+
+#include <atomic>
+#include <thread>
+
+using namespace ax;
+using namespace ax::rt;
+
+namespace {
+
+std::atomic<bool> stayAsleep{false};
+
+/// scalars[0]: the rank that hangs is the one with 1.
+void hang(void *const *, const int64_t *scalars, int64_t, int64_t) {
+  while (scalars[0] && stayAsleep)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
+ProgramBuilder makeHanging(bool collective) {
+  ProgramBuilder b({{"col", 2, false}});
+  b.stages(1);
+  int32_t buffer = b.buffer(0, Space::Arena, 0, 64);
+  b.kernel(0, "slow.softmax", hang, {buffer}, 1, {Scalar{0, 1, b.over("col")}});
+  if (collective)
+    b.allReduce(0, b.group(0, "col"), buffer, buffer, {16});
+  return b;
+}
+
+// A hanging kernel cannot be ended, but the run ends, and names it.
+TEST(ExecutorFailures, HangsEndInBoundedTime) {
+  for (bool collective : {false, true}) {
+    stayAsleep = true;
+    ProgramBuilder b = makeHanging(collective);
+    ExecutorOptions options;
+    options.timeout = std::chrono::milliseconds(100);
+    auto executor = create(b, options);
+    ASSERT_TRUE(executor);
+    auto begin = std::chrono::steady_clock::now();
+    auto outputs = executor->run({});
+    ASSERT_FALSE(bool(outputs));
+    EXPECT_LT(std::chrono::steady_clock::now() - begin,
+              std::chrono::seconds(5));
+    std::string message = failureOf(outputs.takeError(), ExitCode::RunFailed);
+    for (const char *part : {"rank 1", "'forward0'", "slow.softmax"})
+      EXPECT_NE(message.find(part), std::string::npos) << message;
+    auto again = executor->run({});
+    failureOf(again.takeError(), ExitCode::RunFailed);
+    stayAsleep = false;
+  }
+}
+
+void sleepALittle(void *const *, const int64_t *, int64_t, int64_t) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(60));
+}
+
+// The second stage waits longer than the timeout, but not for nothing.
+TEST(ExecutorFailures, LongWaitsAreNoHangs) {
+  ProgramBuilder b({{"pipe", 2, false}});
+  b.stages(2);
+  b.transfer(0, 64, 1);
+  int32_t value = b.buffer(0, Space::Arena, 0, 64);
+  for (int i = 0; i < 10; ++i)
+    b.kernel(0, "slow", sleepALittle, {value}, 1);
+  b.add(0, SendCommand{0, {value, 0}}, "send");
+  b.buffer(1, Space::Received, 0, 64);
+  b.add(1, RecvCommand{0}, "recv");
+  ExecutorOptions options;
+  options.timeout = std::chrono::milliseconds(200);
+  auto executor = create(b, options);
+  ASSERT_TRUE(executor);
+  auto outputs = executor->run({});
+  EXPECT_TRUE(bool(outputs)) << llvm::toString(outputs.takeError());
+}
+
+// Packing so large a weight takes longer than the timeout.
+TEST(ExecutorFailures, PreparingEndsInBoundedTime) {
+  ProgramBuilder b({});
+  b.stages(1);
+  constexpr int64_t n = 6144;
+  Shape shape{n, n};
+  MatmulDesc desc;
+  desc.a = desc.c = TensorDesc::dense(DType::F32, {1, n});
+  desc.b = TensorDesc::dense(DType::F32, shape);
+  desc.constantB = true;
+  b.state("w", HostTensor(DType::F32, shape), b.split(shape, {}));
+  LibraryCommand matmul;
+  matmul.desc = desc;
+  matmul.arguments = {{b.buffer(0, Space::Arena, 0, n * 4), 0},
+                      {b.buffer(0, Space::State, 0, desc.b.spanBytes()), 0},
+                      {b.buffer(0, Space::Arena, 0, n * 4), 0}};
+  b.add(0, matmul, "linear");
+  ExecutorOptions options;
+  options.timeout = std::chrono::milliseconds(1);
+  auto executor = Executor::create(b.program, options);
+  ASSERT_FALSE(bool(executor));
+  std::string message = failureOf(executor.takeError(), ExitCode::RunFailed);
+  for (const char *part :
+       {"rank 0, stage 'forward0'", "no rank got on for 1 ms"})
+    EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+TEST(ExecutorFailures, TooManyThreadsAreRefused) {
+  for (auto [ranks, threads] :
+       {std::pair(mostThreads + 1, 1), std::pair(int64_t(2), 1 << 30),
+        std::pair(int64_t(1), 0), std::pair(int64_t(1), -1)}) {
+    ProgramBuilder b({{"data", ranks, false}});
+    b.stages(1);
+    ExecutorOptions options;
+    options.threadsPerRank = threads;
+    auto executor = Executor::create(b.program, options);
+    ASSERT_FALSE(bool(executor));
+    std::string message = failureOf(executor.takeError(), ExitCode::Usage);
+    EXPECT_NE(message.find("one process runs 1 to 4096 threads"),
+              std::string::npos)
+        << message;
+  }
+}
+
+} // namespace
