@@ -3,7 +3,9 @@
 |* Load a plan, run it, free it. All ranks are threads of this process.       *|
 |* A session is used by one thread at a time; several sessions are            *|
 |* independent. Functions return 0, or one of axrun's exit codes; then        *|
-|* axLastError() tells what was wrong.                                        *|
+|* axLastError() tells what was wrong. Pointers must not be null where        *|
+|* nothing else is said. After the first, runs allocate no memory but what    *|
+|* oneDNN takes for each of its calls.                                        *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 #ifndef AX_C_AXRUN_H
@@ -43,18 +45,24 @@ typedef struct AxPort {
   size_t bytes;
 } AxPort;
 
+/* Start with AX_OPTIONS_INIT: `AxOptions options = AX_OPTIONS_INIT;`. */
 typedef struct AxOptions {
+  /* sizeof(AxOptions): fields will be added at the end. */
+  size_t size;
   /* Null: as the plan says; see axrun's flags of the same names. */
   const char *weights;
   const char *modelDir;
   const char *cacheDir;
-  /* 0: 1. */
+  /* Null: the first. */
+  const char *program;
   int32_t threadsPerRank;
-  /* 0: 60. */
+  /* 0: for ever. */
   double timeoutSeconds;
 } AxOptions;
 
-/* `options` may be null. On failure *session is null. */
+#define AX_OPTIONS_INIT {sizeof(AxOptions), NULL, NULL, NULL, NULL, 1, 60}
+
+/* `options` may be null: AX_OPTIONS_INIT. On failure *session is null. */
 int axLoad(const char *planPath, const AxOptions *options, AxSession **session);
 
 int32_t axNumInputs(const AxSession *session);
@@ -64,9 +72,11 @@ const AxPort *axInput(const AxSession *session, int32_t index);
 const AxPort *axOutput(const AxSession *session, int32_t index);
 
 /* One step. inputs[i] holds axInput(session, i)->bytes bytes, row-major;
-   outputs[i] receives axOutput(session, i)->bytes bytes. */
+   outputs[i] receives axOutput(session, i)->bytes bytes. After a failure with
+   code 8 (a rank failed or hung) every further run fails: free the session. */
 int axRun(AxSession *session, const void *const *inputs, void *const *outputs);
 
+/* `session` may be null. */
 void axFree(AxSession *session);
 
 /* Of the last call that failed on this thread. */

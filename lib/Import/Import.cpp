@@ -28,7 +28,7 @@ struct ModelInput {
 class InputBinder {
 public:
   InputBinder(const ImportOptions &options)
-      : dims(options.dims), options(options) {}
+      : dims(options.dims), shapes(options.shapes), options(options) {}
 
   llvm::Error run(const PreparedModel &model);
   std::vector<ModelInput> inputs;
@@ -39,8 +39,10 @@ private:
   llvm::Error bindSymbol(const std::string &symbol, int64_t size,
                          llvm::StringRef input);
   llvm::Error checkNames();
+  void takeExamples();
 
   std::map<std::string, int64_t> dims;
+  std::map<std::string, Shape> shapes;
   const ImportOptions &options;
   std::vector<const onnx::ValueInfoProto *> protos;
   llvm::StringSet<> names, symbols;
@@ -67,7 +69,7 @@ llvm::Error InputBinder::bindShape(const PreparedModel &model,
                                    const onnx::ValueInfoProto &input) {
   const std::string &name = input.name();
   std::optional<Shape> given;
-  if (auto shape = options.shapes.find(name); shape != options.shapes.end())
+  if (auto shape = shapes.find(name); shape != shapes.end())
     given = shape->second;
   if (auto value = options.constants.find(name);
       value != options.constants.end())
@@ -128,6 +130,17 @@ llvm::Error InputBinder::checkNames() {
   return llvm::Error::success();
 }
 
+void InputBinder::takeExamples() {
+  std::vector<std::string> order;
+  for (const onnx::ValueInfoProto *input : protos)
+    order.push_back(input->name());
+  std::vector<NamedTensor> examples = options.examples;
+  nameByPosition(examples, order);
+  for (const NamedTensor &example : examples)
+    if (names.contains(example.name))
+      shapes.try_emplace(example.name, example.tensor.getShape());
+}
+
 llvm::Error InputBinder::run(const PreparedModel &model) {
   llvm::StringSet<> initializers;
   for (const onnx::TensorProto &tensor : model.proto.graph().initializer())
@@ -149,6 +162,7 @@ llvm::Error InputBinder::run(const PreparedModel &model) {
   }
   if (llvm::Error error = checkNames())
     return error;
+  takeExamples();
   for (const onnx::ValueInfoProto *input : protos)
     if (llvm::Error error = bindShape(model, *input))
       return error;
@@ -162,7 +176,7 @@ llvm::Error InputBinder::run(const PreparedModel &model) {
                         "supported",
                         input->name(), onnxTypeName(type.elem_type()));
     ModelInput bound{input->name(), *dtype, {}};
-    auto given = options.shapes.find(input->name());
+    auto given = shapes.find(input->name());
     auto value = options.constants.find(input->name());
     if (value != options.constants.end()) {
       if (value->second.getType() != *dtype)
@@ -170,7 +184,7 @@ llvm::Error InputBinder::run(const PreparedModel &model) {
             ExitCode::Usage, "--const {0}: the input is {1}, the file has {2}",
             input->name(), toString(*dtype), toString(value->second.getType()));
       bound.shape = value->second.getShape();
-    } else if (given != options.shapes.end()) {
+    } else if (given != shapes.end()) {
       bound.shape = given->second;
     } else if (model.unranked.count(input->name())) {
       unboundShapes.push_back(input->name());

@@ -3,12 +3,17 @@
 #include "ax/Session/Session.h"
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
 #include <cstring>
 
 using namespace ax;
 
 struct AxSession {
   std::unique_ptr<Session> session;
+  /// Used for every run, so that none allocates.
+  std::unique_ptr<rt::Request> request;
   std::vector<AxPort> inputs, outputs;
 };
 
@@ -38,30 +43,60 @@ static std::vector<AxPort> portsOf(const std::vector<rt::Port> &ports) {
   return result;
 }
 
+static llvm::Expected<SessionOptions> optionsFrom(const AxOptions *options) {
+  SessionOptions made;
+  if (!options)
+    return made;
+  if (options->size != sizeof(AxOptions))
+    return makeErrorf(ExitCode::Usage,
+                      "AxOptions of size {0}: start with AX_OPTIONS_INIT",
+                      options->size);
+  if (options->weights)
+    made.weights = options->weights;
+  if (options->modelDir)
+    made.modelDir = options->modelDir;
+  if (options->cacheDir)
+    made.cacheDir = options->cacheDir;
+  if (options->program)
+    made.program = options->program;
+  made.threadsPerRank = options->threadsPerRank;
+  made.timeoutSeconds = options->timeoutSeconds;
+  return made;
+}
+
+static llvm::Error load(const char *planPath, const AxOptions *options,
+                        AxSession &result) {
+  if (!planPath)
+    return makeError(ExitCode::Usage, "the plan's path is null");
+  auto made = optionsFrom(options);
+  if (!made)
+    return made.takeError();
+  auto loaded = Session::load(planPath, *made);
+  if (!loaded)
+    return loaded.takeError();
+  result.session = std::move(*loaded);
+  auto request = result.session->getExecutor().createRequest();
+  if (!request)
+    return request.takeError();
+  result.request = std::move(*request);
+  for (auto [i, port] : llvm::enumerate(result.session->getInputs())) {
+    auto tensor = HostTensor::allocate(port.dtype, port.shape);
+    if (!tensor)
+      return addContext(tensor.takeError(), "input '" + port.name + "'");
+    result.request->inputs[i] = std::move(*tensor);
+  }
+  result.inputs = portsOf(result.session->getInputs());
+  result.outputs = portsOf(result.session->getOutputs());
+  return llvm::Error::success();
+}
+
 int axLoad(const char *planPath, const AxOptions *options,
            AxSession **session) {
   *session = nullptr;
-  SessionOptions made;
-  if (options) {
-    if (options->weights)
-      made.weights = options->weights;
-    if (options->modelDir)
-      made.modelDir = options->modelDir;
-    if (options->cacheDir)
-      made.cacheDir = options->cacheDir;
-    if (options->threadsPerRank > 0)
-      made.threadsPerRank = options->threadsPerRank;
-    if (options->timeoutSeconds > 0)
-      made.timeoutSeconds = options->timeoutSeconds;
-  }
-  auto loaded = Session::load(planPath, made);
-  if (!loaded)
-    return fail(loaded.takeError());
-  auto *result = new AxSession;
-  result->session = std::move(*loaded);
-  result->inputs = portsOf(result->session->getInputs());
-  result->outputs = portsOf(result->session->getOutputs());
-  *session = result;
+  auto result = std::make_unique<AxSession>();
+  if (llvm::Error error = load(planPath, options, *result))
+    return fail(std::move(error));
+  *session = result.release();
   return 0;
 }
 
@@ -86,23 +121,41 @@ const AxPort *axOutput(const AxSession *session, int32_t index) {
   return at(session->outputs, index);
 }
 
-int axRun(AxSession *session, const void *const *inputs, void *const *outputs) {
-  std::vector<HostTensor> tensors;
-  const std::vector<rt::Port> &ports = session->session->getInputs();
-  for (size_t i = 0; i < ports.size(); ++i) {
-    auto tensor = HostTensor::fromBytes(
-        ports[i].dtype, ports[i].shape,
-        {static_cast<const uint8_t *>(inputs[i]), session->inputs[i].bytes});
-    if (!tensor)
-      return fail(tensor.takeError());
-    tensors.push_back(std::move(*tensor));
+static llvm::Error run(AxSession &session, const void *const *inputs,
+                       void *const *outputs) {
+  rt::Request &request = *session.request;
+  for (auto [i, port] : llvm::enumerate(session.inputs)) {
+    if (!inputs[i])
+      return makeErrorf(ExitCode::BadInput, "the data of input '{0}' is null",
+                        port.name);
+    uint8_t *to = request.inputs[i].mutableData();
+    const auto *from = static_cast<const uint8_t *>(inputs[i]);
+    if (port.type == AX_BOOL)
+      std::transform(from, from + port.bytes, to,
+                     [](uint8_t value) { return value != 0; });
+    else if (port.bytes)
+      std::memcpy(to, from, port.bytes);
   }
-  auto results = session->session->run(tensors);
-  if (!results)
-    return fail(results.takeError());
-  for (size_t i = 0; i < results->size(); ++i)
-    std::memcpy(outputs[i], (*results)[i].data(), (*results)[i].numBytes());
-  return 0;
+  for (auto [i, port] : llvm::enumerate(session.outputs))
+    if (!outputs[i])
+      return makeErrorf(ExitCode::BadInput,
+                        "the memory for output '{0}' is "
+                        "null",
+                        port.name);
+  rt::Executor &executor = session.session->getExecutor();
+  if (llvm::Error error = executor.submit(request))
+    return error;
+  if (llvm::Error error = executor.wait(request))
+    return error;
+  for (auto [i, port] : llvm::enumerate(session.outputs))
+    if (port.bytes)
+      std::memcpy(outputs[i], request.outputs[i].data(), port.bytes);
+  return llvm::Error::success();
+}
+
+int axRun(AxSession *session, const void *const *inputs, void *const *outputs) {
+  llvm::Error error = run(*session, inputs, outputs);
+  return error ? fail(std::move(error)) : 0;
 }
 
 void axFree(AxSession *session) { delete session; }

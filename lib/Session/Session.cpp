@@ -6,6 +6,8 @@
 #include "ax/Plan/Plan.h"
 #include "ax/Support/Error.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 
@@ -15,6 +17,7 @@ using namespace ax;
 
 struct Session::Impl {
   std::shared_ptr<rt::Program> program;
+  rt::ExecutorOptions options;
   std::unique_ptr<rt::Executor> executor;
 };
 
@@ -52,13 +55,62 @@ static llvm::Expected<ProgramOp> findProgram(mlir::ModuleOp module,
                    "the plan has no program '" + name + "', but:" + known);
 }
 
+/// 0: for ever.
+static llvm::Expected<std::chrono::milliseconds> toTimeout(double seconds) {
+  constexpr double least = 1e-3, most = 1e9;
+  if (seconds == 0 || (seconds >= least && seconds <= most))
+    return std::chrono::milliseconds(static_cast<int64_t>(1000 * seconds));
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << llvm::format("a timeout of %g seconds: expected 0 (for ever), or %g "
+                      "to %g",
+                      seconds, least, most);
+  return makeError(ExitCode::Usage, text);
+}
+
+/// A cache that cannot be had costs time, not results.
+static std::string usableCache(const SessionOptions &options) {
+  std::string folder =
+      options.cacheDir.empty() ? defaultCache() : options.cacheDir;
+  if (folder.empty())
+    return folder;
+  std::error_code code = llvm::sys::fs::create_directories(folder);
+  if (!code)
+    return folder;
+  if (options.warn)
+    options.warn("kernels are not cached: cannot make folder '" + folder +
+                 "': " + code.message());
+  return "";
+}
+
 llvm::Expected<std::unique_ptr<Session>>
 Session::load(const std::string &planPath, const SessionOptions &options) {
+  auto session = compile(planPath, options);
+  if (session)
+    if (llvm::Error error = (*session)->start())
+      return error;
+  return session;
+}
+
+llvm::Expected<std::unique_ptr<Session>>
+Session::compile(const std::string &planPath, const SessionOptions &options) {
+  auto impl = std::make_unique<Impl>();
+  auto timeout = toTimeout(options.timeoutSeconds);
+  if (!timeout)
+    return timeout.takeError();
+  if (llvm::Error error = rt::checkThreads(1, options.threadsPerRank))
+    return error;
+
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<AxDialect>();
   auto module = plan::readPlan(planPath, context);
   if (!module)
     return module.takeError();
+  // Before any work is done for each rank.
+  for (auto plan : (*module)->getOps<PlanOp>())
+    if (llvm::Error error =
+            rt::checkThreads(plan.getMesh().numRanks(), options.threadsPerRank))
+      return addContext(std::move(error), planPath);
   if (llvm::Error error = plan::verifyPlan(**module))
     return addContext(std::move(error), planPath);
   auto program = findProgram(**module, options.program);
@@ -66,39 +118,39 @@ Session::load(const std::string &planPath, const SessionOptions &options) {
     return program.takeError();
 
   codegen::Options codegenOptions;
-  codegenOptions.cacheDir =
-      options.cacheDir.empty() ? defaultCache() : options.cacheDir;
+  codegenOptions.cacheDir = usableCache(options);
   codegenOptions.numThreads =
       std::max<int64_t>(1, std::thread::hardware_concurrency());
   codegenOptions.separateKernels = options.separateKernels;
   auto generated = codegen::generate(*program, codegenOptions);
   if (!generated)
     return addContext(generated.takeError(), planPath);
-  auto impl = std::make_unique<Impl>();
   impl->program = std::make_shared<rt::Program>(std::move(*generated));
   if (!options.weights.empty())
     if (llvm::Error error = useWeights(*impl->program, options.weights))
       return error;
 
-  rt::ExecutorOptions executorOptions;
-  executorOptions.dataFolder = options.modelDir;
+  impl->options.dataFolder = options.modelDir;
   if (options.modelDir.empty())
     if (auto folder =
             (*program)->getParentOp()->getAttrOfType<mlir::StringAttr>(
                 "ax.model_dir"))
-      executorOptions.dataFolder = folder.str();
-  executorOptions.threadsPerRank = options.threadsPerRank;
-  executorOptions.timeout = std::chrono::milliseconds(
-      static_cast<int64_t>(1000 * options.timeoutSeconds));
-  executorOptions.trace = options.trace;
+      impl->options.dataFolder = folder.str();
+  impl->options.threadsPerRank = options.threadsPerRank;
+  impl->options.timeout = *timeout;
+  impl->options.trace = options.trace;
   // A stage more than there are requests would have nothing to do.
-  executorOptions.maxInFlight =
+  impl->options.maxInFlight =
       static_cast<int32_t>(impl->program->stages.size()) + 1;
-  auto executor = rt::Executor::create(impl->program, executorOptions);
+  return std::unique_ptr<Session>(new Session(std::move(impl)));
+}
+
+llvm::Error Session::start() {
+  auto executor = rt::Executor::create(impl->program, impl->options);
   if (!executor)
     return executor.takeError();
   impl->executor = std::move(*executor);
-  return std::unique_ptr<Session>(new Session(std::move(impl)));
+  return llvm::Error::success();
 }
 
 llvm::Expected<std::vector<HostTensor>>

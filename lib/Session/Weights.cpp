@@ -3,6 +3,7 @@
 
 #include "ax/Runtime/Npy.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/Flags.h"
 #include "ax/Support/MappedFile.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -84,8 +85,14 @@ readSafetensors(const std::string &path) {
     headerBytes = llvm::support::endian::read64le(bytes.data());
   if (bytes.size() < 8 || headerBytes > bytes.size() - 8)
     return badWeights(path, "no safetensors header");
-  auto header = llvm::json::parse(llvm::StringRef(
-      reinterpret_cast<const char *>(bytes.data()) + 8, headerBytes));
+  llvm::StringRef text(reinterpret_cast<const char *>(bytes.data()) + 8,
+                       headerBytes);
+  // As the format says; and entries have lists, and nothing deeper.
+  constexpr uint64_t longestHeader = 100'000'000;
+  constexpr int deepest = 3;
+  if (headerBytes > longestHeader || nestsDeeper(text, deepest))
+    return badWeights(path, "the header is too long or nested too deeply");
+  auto header = llvm::json::parse(text);
   if (!header) {
     llvm::consumeError(header.takeError());
     return badWeights(path, "the header is no JSON");

@@ -1,10 +1,11 @@
-"""Commands in fenced blocks marked `sh run` of README.md and docs/ work."""
+"""Commands in fenced blocks marked `sh run` of README.md and docs/ work; every
+flag is on a page."""
 import os
 import re
 import subprocess
 from pathlib import Path
 
-from cases import Failed, scratch
+from cases import Failed, run, scratch, tool
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```sh run\n(.*?)^```", re.M | re.S)
@@ -21,7 +22,23 @@ def runBlock(text):
         raise Failed(f"exit code {done.returncode} of\n{text}\n{done.stdout}")
 
 
+def flags(name, *pages):
+    text = "".join((ROOT / "docs" / page).read_text() for page in pages)
+    shown = re.findall(r"^ +--?([a-z][\w-]*)", run(tool(name), "--help").stdout,
+                       re.M)
+    known = set(shown) - {"help", "help-hidden", "help-list", "version",
+                          "help-list-hidden", "print-options",
+                          "print-all-options"}
+    assert len(known) > 10, shown
+    wrong = [flag for flag in sorted(known)
+             if not re.search(rf"(?<![\w-])--?{flag}(?![\w-])", text)]
+    if wrong:
+        raise Failed(f"not on {pages}: {wrong}")
+
+
 def cases(every):
+    yield "flags of axopt", flags, "axopt", "user-guide.md", "training.md"
+    yield "flags of axrun", flags, "axrun", "axrun.md", "training.md"
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
         for i, block in enumerate(BLOCK.findall(page.read_text())):
             yield f"{page.relative_to(ROOT)}, block {i + 1}", runBlock, block

@@ -13,7 +13,6 @@
 
 #include "mlir/IR/AsmState.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
 
 #include <cmath>
 
@@ -50,21 +49,6 @@ static llvm::Error parseFlags(import::ImportOptions &options) {
                           flag);
   }
   return llvm::Error::success();
-}
-
-static llvm::Expected<std::vector<import::NamedTensor>>
-readTensors(llvm::StringRef prefix) {
-  std::vector<import::NamedTensor> tensors;
-  for (int i = 0;; ++i) {
-    std::string path =
-        testData + "/" + prefix.str() + std::to_string(i) + ".pb";
-    if (!llvm::sys::fs::exists(path))
-      return tensors;
-    auto tensor = import::readTensorProto(path);
-    if (!tensor)
-      return tensor.takeError();
-    tensors.push_back(std::move(*tensor));
-  }
 }
 
 /// An error that says where two tensors differ most.
@@ -118,7 +102,7 @@ static llvm::Error run() {
     return error;
   std::vector<import::NamedTensor> given;
   if (!constantInputs.empty()) {
-    auto inputs = readTensors("input_");
+    auto inputs = import::readTestData(testData, "input");
     if (!inputs)
       return inputs.takeError();
     given = std::move(*inputs);
@@ -140,21 +124,23 @@ static llvm::Error run() {
   }
   if (testData.empty())
     return llvm::Error::success();
-  auto readInputs = readTensors("input_"), expected = readTensors("output_");
+  auto readInputs = import::readTestData(testData, "input"),
+       expected = import::readTestData(testData, "output");
   if (!readInputs || !expected)
     return llvm::joinErrors(readInputs.takeError(), expected.takeError());
   given = std::move(*readInputs);
   ProgramOp program;
   (*module)->walk([&](ProgramOp op) { program = op; });
+  std::vector<std::string> names;
+  for (unsigned i = 0; i < program.getArgumentTypes().size(); ++i)
+    names.push_back(program.getArgName(i).str());
+  import::nameByPosition(given, names);
   llvm::SmallVector<HostTensor> inputs;
   for (unsigned i = 0; i < program.getArgumentTypes().size(); ++i) {
-    llvm::StringRef name = program.getArgName(i);
+    llvm::StringRef name = names[i];
     auto found = llvm::find_if(given, [&](const import::NamedTensor &tensor) {
       return tensor.name == name;
     });
-    // Some test cases leave the names out.
-    if (found == given.end() && i < given.size() && given[i].name.empty())
-      found = given.begin() + i;
     if (found == given.end())
       return makeErrorf(ExitCode::BadInput, "input '{0}' is missing", name);
     inputs.push_back(found->tensor);

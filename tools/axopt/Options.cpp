@@ -2,13 +2,14 @@
 #include "Options.h"
 #include "ax/Runtime/Npy.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/Flags.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
-#include "llvm/Support/CommandLine.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+
+#include <functional>
 
 using namespace ax;
 namespace cl = llvm::cl;
@@ -33,13 +34,13 @@ struct Flags {
   cl::opt<std::string> tp{"tp",
                           cl::desc("Tensor parallel: T, or ROWSxCOLUMNSxDEPTH"),
                           cl::value_desc("T|RxCxZ"), cl::cat(category)};
-  cl::opt<int64_t> dp{"dp", cl::desc("Data parallel: batch split D ways"),
-                      cl::value_desc("D"), cl::cat(category)};
-  cl::opt<int64_t> pp{"pp", cl::desc("Pipeline stages"), cl::value_desc("P"),
-                      cl::cat(category)};
-  cl::opt<int64_t> micro{"micro-batches",
-                         cl::desc("Slices of the batch, one after another"),
-                         cl::value_desc("M"), cl::cat(category)};
+  Flag<int64_t> dp{"dp", cl::desc("Data parallel: batch split D ways"),
+                   cl::value_desc("D"), cl::cat(category)};
+  Flag<int64_t> pp{"pp", cl::desc("Pipeline stages"), cl::value_desc("P"),
+                   cl::cat(category)};
+  Flag<int64_t> micro{"micro-batches",
+                      cl::desc("Slices of the batch, one after another"),
+                      cl::value_desc("M"), cl::cat(category)};
   cl::alias tpLong{"tensor-parallel-size", cl::aliasopt(tp),
                    cl::desc("Alias of --tp"), cl::cat(category)};
   cl::alias dpLong{"data-parallel-size", cl::aliasopt(dp),
@@ -50,11 +51,11 @@ struct Flags {
       "order",
       cl::desc("Axes of the mesh, outermost first (pipe,data,depth,row,col)"),
       cl::value_desc("AXES"), cl::cat(category)};
-  cl::opt<bool> sequenceParallel{
+  Flag<bool> sequenceParallel{
       "sequence-parallel",
       cl::desc("Split what lies between tensor-parallel pairs by sequence"),
       cl::cat(category)};
-  cl::opt<int64_t> zero{
+  Flag<int64_t> zero{
       "zero",
       cl::desc("Split over data: optimizer state and gradients (1, 2), and "
                "weights (3)"),
@@ -67,8 +68,8 @@ struct Flags {
   cl::list<std::string> cut{
       "cut", cl::desc("End a pipeline stage after this node or module"),
       cl::value_desc("NODE"), cl::cat(category)};
-  cl::opt<bool> train{"train", cl::desc("A plan that trains the model"),
-                      cl::cat(category)};
+  Flag<bool> train{"train", cl::desc("A plan that trains the model"),
+                   cl::cat(category)};
   cl::opt<std::string> loss{
       "loss", cl::desc("cross_entropy(logits,labels), mse(OUTPUT,TARGET), ..."),
       cl::value_desc("LOSS"), cl::cat(category)};
@@ -84,9 +85,9 @@ struct Flags {
       cl::desc("Other options of the optimizer for some weights"),
       cl::value_desc("PATTERN|rank<N:lr=..,weight_decay=.."),
       cl::cat(category)};
-  cl::opt<double> clipNorm{"clip-norm",
-                           cl::desc("Largest global norm of the gradient"),
-                           cl::value_desc("NORM"), cl::cat(category)};
+  Flag<double> clipNorm{"clip-norm",
+                        cl::desc("Largest global norm of the gradient"),
+                        cl::value_desc("NORM"), cl::cat(category)};
   cl::list<std::string> trainable{"trainable", cl::desc("Weights to train"),
                                   cl::value_desc("PATTERN"), cl::cat(category)};
   cl::list<std::string> frozen{"frozen", cl::desc("Weights not to train"),
@@ -109,21 +110,17 @@ struct Flags {
       "test-data",
       cl::desc("Take the shapes of inputs from an ONNX test-case folder"),
       cl::value_desc("DIR"), cl::cat(category)};
-  cl::opt<bool> strict{"strict",
-                       cl::desc("What cannot be split as asked is an error"),
-                       cl::cat(category)};
-  cl::opt<bool> verify{"verify", cl::desc("Only check the plan"),
-                       cl::cat(category)};
-  cl::opt<bool> quiet{"quiet", cl::desc("No summary"), cl::cat(category)};
-  cl::opt<Explain> explain{
+  Flag<bool> strict{"strict",
+                    cl::desc("What cannot be split as asked is an error"),
+                    cl::cat(category)};
+  Flag<bool> verify{"verify", cl::desc("Only check the plan"),
+                    cl::cat(category)};
+  Flag<bool> quiet{"quiet", cl::desc("No summary"), cl::cat(category)};
+  cl::opt<std::string> explain{
       "explain",
-      cl::desc("How each layer is split and why each collective is there"),
-      cl::values(clEnumValN(Explain::Text, "", "as text"),
-                 clEnumValN(Explain::Text, "text", "as text"),
-                 clEnumValN(Explain::JSON, "json", "as JSON")),
-      cl::init(Explain::No),
-      cl::ValueOptional,
-      cl::cat(category)};
+      cl::desc("How each layer is split and why each collective is there: "
+               "text (default) or json"),
+      cl::value_desc("text|json"), cl::ValueOptional, cl::cat(category)};
   cl::opt<std::string> report{
       "report", cl::desc("JSON of what every rank holds and does"),
       cl::value_desc("FILE"), cl::cat(category)};
@@ -172,39 +169,24 @@ llvm::Error readDims(const Flags &flags, import::ImportOptions &options) {
     options.shapes[pair->first.str()] = shape;
   }
   for (llvm::StringRef text : flags.constant) {
-    auto pair = splitPair("const", text);
-    if (!pair)
-      return pair.takeError();
-    llvm::Expected<HostTensor> tensor = rt::readNpy(pair->second.str());
+    auto [name, file] = splitAtFile(text);
+    if (name.empty() || file.empty())
+      return usage("--const=" + text + ": expected INPUT=FILE.npy");
+    llvm::Expected<HostTensor> tensor = rt::readNpy(file.str());
     if (!tensor)
       return tensor.takeError();
-    options.constants.emplace(pair->first.str(), std::move(*tensor));
+    options.constants.emplace(name.str(), std::move(*tensor));
   }
+  if (flags.testData.empty())
+    return llvm::Error::success();
+  auto examples = import::readTestData(flags.testData, "input");
+  if (!examples)
+    return examples.takeError();
+  if (examples->empty())
+    return makeError(ExitCode::InputOutput, "--test-data=" + flags.testData +
+                                                ": there is no input_0.pb");
+  options.examples = std::move(*examples);
   return llvm::Error::success();
-}
-
-/// Shapes of `input_*.pb` of a test-case folder, or of the `test_data_set_0`
-/// in it. Shapes given by --shape win.
-llvm::Error readTestData(llvm::StringRef folder,
-                         import::ImportOptions &options) {
-  llvm::SmallString<128> at(folder);
-  llvm::sys::path::append(at, "test_data_set_0");
-  if (!llvm::sys::fs::is_directory(at))
-    at = folder;
-  for (int i = 0;; ++i) {
-    llvm::SmallString<128> file(at);
-    llvm::sys::path::append(file, "input_" + llvm::Twine(i) + ".pb");
-    if (!llvm::sys::fs::exists(file)) {
-      if (i == 0)
-        return makeError(ExitCode::InputOutput,
-                         "--test-data=" + folder + ": there is no " + file);
-      return llvm::Error::success();
-    }
-    auto tensor = import::readTensorProto(file);
-    if (!tensor)
-      return tensor.takeError();
-    options.shapes.try_emplace(tensor->name, tensor->tensor.getShape());
-  }
 }
 
 llvm::Error readTraining(const Flags &flags, Options &options) {
@@ -273,27 +255,61 @@ llvm::Error readStrategy(const Flags &flags, Strategy &strategy) {
   auto mesh = strategy.mesh();
   return mesh ? llvm::Error::success() : mesh.takeError();
 }
+/// A flag that would do nothing is an error.
+llvm::Error checkUse(const Flags &flags, bool isPlan) {
+  if (flags.verify && !isPlan)
+    return usage("--verify checks a plan (.mlir), not a model: '" +
+                 flags.input + "'");
+  using AnyFlag = std::reference_wrapper<const cl::Option>;
+  const AnyFlag ofModels[] = {flags.train,    flags.zero,
+                              flags.tp,       flags.dp,
+                              flags.pp,       flags.micro,
+                              flags.order,    flags.shard,
+                              flags.cut,      flags.sequenceParallel,
+                              flags.strategy, flags.saveStrategy,
+                              flags.strict,   flags.dim,
+                              flags.shape,    flags.constant,
+                              flags.testData, flags.dumpAfter};
+  const AnyFlag ofResults[] = {flags.output, flags.quiet, flags.explain,
+                               flags.report};
+  for (const cl::Option &option : ofModels)
+    if (isPlan && option.getNumOccurrences())
+      return usage("--" + option.ArgStr + " is for models: '" + flags.input +
+                   "' is a plan already");
+  for (const cl::Option &option : ofResults)
+    if (flags.verify && option.getNumOccurrences())
+      return usage("--verify only checks: " +
+                   llvm::Twine(option.ArgStr.size() > 1 ? "--" : "-") +
+                   option.ArgStr + " has no use beside it");
+  return llvm::Error::success();
+}
 } // namespace
 
 llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
   static Flags flags;
   mlir::registerPassManagerCLOptions();
   mlir::registerDefaultTimingManagerCLOptions();
-  std::string errors;
-  llvm::raw_string_ostream os(errors);
-  if (!cl::ParseCommandLineOptions(
-          argc, argv, "axopt: an ONNX model as a plan that many ranks run\n",
-          &os))
-    return usage(llvm::StringRef(errors).trim());
+  if (llvm::Error error =
+          parseFlags(argc, argv, category,
+                     "axopt: an ONNX model as a plan that many ranks run\n"))
+    return error;
 
   Options options;
   options.input = flags.input;
+  options.isPlan = llvm::sys::path::extension(flags.input) == ".mlir";
+  if (llvm::Error error = checkUse(flags, options.isPlan))
+    return error;
   options.output = flags.output;
   options.saveStrategy = flags.saveStrategy;
   options.strict = flags.strict;
   options.verifyOnly = flags.verify;
   options.quiet = flags.quiet;
-  options.explain = flags.explain;
+  if (flags.explain.getNumOccurrences()) {
+    if (flags.explain != "" && flags.explain != "text" &&
+        flags.explain != "json")
+      return usage("--explain=" + flags.explain + ": expected text or json");
+    options.explain = flags.explain == "json" ? Explain::JSON : Explain::Text;
+  }
   options.report = flags.report;
   options.dumpAfter.assign(flags.dumpAfter.begin(), flags.dumpAfter.end());
   for (const std::string &phase : options.dumpAfter)
@@ -309,8 +325,5 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
                  "--dp, --tp, --zero");
   if (llvm::Error error = readDims(flags, options.import))
     return error;
-  if (!flags.testData.empty())
-    if (llvm::Error error = readTestData(flags.testData, options.import))
-      return error;
   return options;
 }

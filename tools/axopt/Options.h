@@ -14,6 +14,8 @@ enum class Explain { No, Text, JSON };
 
 struct Options {
   std::string input;
+  /// Else it is a model.
+  bool isPlan = false;
   std::string output = "-";
   import::ImportOptions import;
   Strategy strategy;

@@ -8,7 +8,6 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
-#include "llvm/Support/Path.h"
 
 using namespace ax;
 using mlir::ModuleOp;
@@ -99,12 +98,8 @@ llvm::Error compile(ModuleOp module, const Options &options,
 llvm::Expected<OwningOpRef<ModuleOp>> load(const Options &options,
                                            mlir::MLIRContext &context,
                                            Diagnostics &diagnostics) {
-  if (llvm::sys::path::extension(options.input) == ".mlir")
+  if (options.isPlan)
     return plan::readPlan(options.input, context);
-  if (options.verifyOnly)
-    return makeError(ExitCode::Usage,
-                     "--verify checks a plan (.mlir), not a model: '" +
-                         options.input + "'");
   auto module = import::importModel(options.input, options.import, context);
   if (!module)
     return module.takeError();

@@ -20,37 +20,29 @@ static std::string typeOf(const rt::Port &port) {
   return (shape.empty() ? "" : shape + "x") + toString(port.dtype);
 }
 
-/// `prefix`_0.pb, _1.pb, ... of the folder, or of the test_data_set_0 in it.
-/// A tensor without a name, or with one that no port has, is meant by position.
 static llvm::Expected<rt::NamedTensors>
 readTestData(llvm::StringRef folder, llvm::StringRef prefix,
              const std::vector<rt::Port> &ports) {
-  llvm::SmallString<128> at(folder);
-  llvm::sys::path::append(at, "test_data_set_0");
-  if (!llvm::sys::fs::is_directory(at))
-    at = folder;
-  if (!llvm::sys::fs::is_directory(at))
-    return makeError(ExitCode::InputOutput, folder + ": no such folder");
+  auto read = import::readTestData(folder, prefix);
+  if (!read)
+    return read.takeError();
+  std::vector<std::string> names;
+  for (const rt::Port &port : ports)
+    names.push_back(port.name);
+  import::nameByPosition(*read, names);
   rt::NamedTensors tensors;
-  for (size_t number = 0;; ++number) {
-    llvm::SmallString<128> file(at);
-    llvm::sys::path::append(file, prefix + "_" + llvm::Twine(number) + ".pb");
-    if (!llvm::sys::fs::exists(file))
-      return tensors;
-    auto read = import::readTensorProto(file);
-    if (!read)
-      return read.takeError();
-    bool isKnown = llvm::any_of(
-        ports, [&](const rt::Port &port) { return port.name == read->name; });
-    if (!isKnown && number < ports.size())
-      read->name = ports[number].name;
-    tensors.emplace_back(read->name, std::move(read->tensor));
-  }
+  for (import::NamedTensor &tensor : *read)
+    tensors.emplace_back(tensor.name, std::move(tensor.tensor));
+  return tensors;
 }
 
 /// Integers are small and not negative: indices into anything.
-static HostTensor randomTensor(const rt::Port &port, uint64_t seed) {
-  HostTensor tensor(port.dtype, port.shape);
+static llvm::Expected<HostTensor> randomTensor(const rt::Port &port,
+                                               uint64_t seed) {
+  auto made = HostTensor::allocate(port.dtype, port.shape);
+  if (!made)
+    return addContext(made.takeError(), "input '" + port.name + "'");
+  HostTensor tensor = std::move(*made);
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
   for (int64_t i = 0, e = tensor.numElements(); i < e; ++i)
@@ -97,11 +89,14 @@ ax::readInputs(const RunOptions &options, const std::vector<rt::Port> &inputs) {
     const HostTensor *tensor = byName.lookup(port.name);
     byName.erase(port.name);
     if (!tensor) {
-      if (options.randomSeed)
-        tensors.push_back(
-            randomTensor(port, *options.randomSeed + tensors.size()));
-      else
+      if (!options.randomSeed) {
         missing += "\n  " + port.name + ": " + typeOf(port);
+        continue;
+      }
+      auto made = randomTensor(port, *options.randomSeed + tensors.size());
+      if (!made)
+        return made.takeError();
+      tensors.push_back(std::move(*made));
       continue;
     }
     if (tensor->getType() != port.dtype || tensor->getShape() != port.shape)
@@ -131,12 +126,19 @@ ax::readExpected(const RunOptions &options,
     auto read = readTestData(options.testData, "output", outputs);
     if (!read)
       return read.takeError();
+    // Outputs that are kept are reason enough for a run.
+    if (read->empty() && options.output.empty())
+      return badInput("--test-data=" + options.testData +
+                      ": there is no output_0.pb to compare with");
     expected = std::move(*read);
   }
   if (!options.expect.empty()) {
     auto read = rt::readNpz(options.expect);
     if (!read)
       return read.takeError();
+    if (read->empty())
+      return badInput("--expect=" + options.expect +
+                      ": there is nothing in it to compare with");
     expected.insert(expected.end(), read->begin(), read->end());
   }
   for (const auto &[name, tensor] : expected)
@@ -156,10 +158,54 @@ static std::string fileNameOf(const std::string &name) {
   return (file.empty() || file[0] == '.' ? "_" + file : file) + ".npy";
 }
 
+static bool isArchive(const std::string &path) {
+  return llvm::sys::path::extension(path) == ".npz";
+}
+
+/// The nearest folder above that is there must take new files.
+static llvm::Error checkDestination(const std::string &path, bool isFolder) {
+  llvm::StringRef folder =
+      isFolder ? llvm::StringRef(path) : llvm::sys::path::parent_path(path);
+  while (isFolder && !folder.empty() && !llvm::sys::fs::exists(folder))
+    folder = llvm::sys::path::parent_path(folder);
+  llvm::SmallString<128> at(folder.empty() ? "." : folder);
+  std::error_code code =
+      llvm::sys::fs::exists(at) && !llvm::sys::fs::is_directory(at)
+          ? std::make_error_code(std::errc::not_a_directory)
+          : llvm::sys::fs::access(at, llvm::sys::fs::AccessMode::Write);
+  // What is there may be a device, in a folder that takes no files.
+  if (!code || (!isFolder && llvm::sys::fs::can_write(path)))
+    return llvm::Error::success();
+  return makeError(ExitCode::InputOutput,
+                   "cannot write '" + path + "': " + code.message());
+}
+
+llvm::Error ax::checkDestinations(const RunOptions &options,
+                                  const std::vector<rt::Port> &outputs) {
+  for (const std::string *path :
+       {&options.output, &options.json, &options.trace})
+    if (!path->empty())
+      if (llvm::Error error = checkDestination(*path, path == &options.output &&
+                                                          !isArchive(*path)))
+        return error;
+  if (options.output.empty() || isArchive(options.output))
+    return llvm::Error::success();
+  llvm::StringMap<std::string> files;
+  for (const rt::Port &port : outputs) {
+    auto [known, isNew] = files.try_emplace(fileNameOf(port.name), port.name);
+    if (!isNew)
+      return makeError(ExitCode::Usage,
+                       "outputs '" + known->second + "' and '" + port.name +
+                           "' would both be " + known->first() +
+                           ": give --output FILE.npz");
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error ax::writeOutputs(const std::string &path,
                              const std::vector<rt::Port> &ports,
                              const std::vector<HostTensor> &tensors) {
-  if (llvm::sys::path::extension(path) == ".npz") {
+  if (isArchive(path)) {
     rt::NamedTensors named;
     for (size_t i = 0; i < ports.size(); ++i)
       named.emplace_back(ports[i].name, tensors[i]);

@@ -12,9 +12,14 @@ namespace ax {
 llvm::Expected<std::vector<HostTensor>>
 readInputs(const RunOptions &options, const std::vector<rt::Port> &inputs);
 
-/// Outputs to compare with, by name; none when the options ask for none.
+/// Outputs to compare with, by name; none only when the options ask for none.
 llvm::Expected<rt::NamedTensors>
 readExpected(const RunOptions &options, const std::vector<rt::Port> &outputs);
+
+/// Whether the files that the options ask for can be made, as far as this can
+/// be known before there is anything to write.
+llvm::Error checkDestinations(const RunOptions &options,
+                              const std::vector<rt::Port> &outputs);
 
 /// An archive when `path` ends in .npz, else a folder of .npy files.
 llvm::Error writeOutputs(const std::string &path,

@@ -2,7 +2,7 @@
 #include "Options.h"
 
 #include "ax/Support/Error.h"
-#include "llvm/Support/CommandLine.h"
+#include "ax/Support/Flags.h"
 
 using namespace ax;
 namespace cl = llvm::cl;
@@ -22,9 +22,9 @@ struct Flags {
       "test-data",
       cl::desc("ONNX test-case folder: inputs, and outputs to compare with"),
       cl::value_desc("DIR"), cl::cat(category)};
-  cl::opt<uint64_t> randomInputs{"random-inputs",
-                                 cl::desc("Make up inputs that are not given"),
-                                 cl::value_desc("SEED"), cl::cat(category)};
+  Flag<uint64_t> randomInputs{"random-inputs",
+                              cl::desc("Make up inputs that are not given"),
+                              cl::value_desc("SEED"), cl::cat(category)};
   cl::opt<std::string> output{"output",
                               cl::desc("Where outputs go: an archive, or a "
                                        "folder of one .npy each"),
@@ -33,10 +33,10 @@ struct Flags {
   cl::opt<std::string> expect{
       "expect", cl::desc("Outputs to compare with; exit code 1 if they differ"),
       cl::value_desc("FILE.npz"), cl::cat(category)};
-  cl::opt<double> rtol{"rtol", cl::desc("Relative tolerance (1e-3)"),
-                       cl::init(1e-3), cl::cat(category)};
-  cl::opt<double> atol{"atol", cl::desc("Absolute tolerance (1e-5)"),
-                       cl::init(1e-5), cl::cat(category)};
+  Flag<double> rtol{"rtol", cl::desc("Relative tolerance (1e-3)"),
+                    cl::init(1e-3), cl::cat(category)};
+  Flag<double> atol{"atol", cl::desc("Absolute tolerance (1e-5)"),
+                    cl::init(1e-5), cl::cat(category)};
   cl::opt<std::string> weights{
       "weights", cl::desc("Other weights of the same names and shapes"),
       cl::value_desc("FILE"), cl::cat(category)};
@@ -46,47 +46,48 @@ struct Flags {
   cl::opt<std::string> program{
       "program", cl::desc("Which program of the plan to run (the first)"),
       cl::value_desc("NAME"), cl::cat(category)};
-  cl::opt<int64_t> warmup{"warmup", cl::desc("Runs before those measured"),
-                          cl::value_desc("N"), cl::cat(category)};
-  cl::opt<int64_t> iterations{"iterations", cl::desc("Runs to measure"),
-                              cl::value_desc("N"), cl::cat(category)};
-  cl::opt<int64_t> inFlight{
+  Flag<int64_t> warmup{"warmup", cl::desc("Runs before those measured"),
+                       cl::value_desc("N"), cl::cat(category)};
+  Flag<int64_t> iterations{"iterations", cl::desc("Runs to measure"),
+                           cl::value_desc("N"), cl::cat(category)};
+  Flag<int64_t> inFlight{
       "in-flight",
       cl::desc("Runs at the same time, when measuring (one per stage)"),
       cl::value_desc("N"), cl::cat(category)};
   cl::opt<std::string> json{"json", cl::desc("Measurements as JSON"),
                             cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<int32_t> threads{"threads-per-rank",
-                           cl::desc("Threads that one rank computes with (1)"),
-                           cl::value_desc("N"), cl::init(1), cl::cat(category)};
+  Flag<int32_t> threads{"threads-per-rank",
+                        cl::desc("Threads that one rank computes with (1)"),
+                        cl::value_desc("N"), cl::init(1), cl::cat(category)};
   cl::opt<std::string> trace{
       "trace", cl::desc("What each rank did when, for chrome://tracing"),
       cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<double> timeout{
-      "timeout", cl::desc("Seconds that a rank may wait for another (60)"),
+  Flag<double> timeout{
+      "timeout",
+      cl::desc("Seconds without progress of any rank that end the run (60)"),
       cl::value_desc("SECONDS"), cl::init(60), cl::cat(category)};
   cl::opt<std::string> cache{"cache-dir",
                              cl::desc("Folder of compiled kernels"),
                              cl::value_desc("DIR"), cl::cat(category)};
   cl::opt<std::string> data{"data", cl::desc("Samples to train with, by input"),
                             cl::value_desc("FILE.npz"), cl::cat(category)};
-  cl::opt<int64_t> steps{"steps", cl::desc("Steps to train"),
-                         cl::value_desc("N"), cl::cat(category)};
-  cl::opt<bool> noShuffle{"no-shuffle",
-                          cl::desc("Samples in the order of the file"),
-                          cl::cat(category)};
-  cl::opt<uint64_t> seed{"seed", cl::desc("Decides the order of samples (0)"),
-                         cl::value_desc("SEED"), cl::cat(category)};
+  Flag<int64_t> steps{"steps", cl::desc("Steps to train"), cl::value_desc("N"),
+                      cl::cat(category)};
+  Flag<bool> noShuffle{"no-shuffle",
+                       cl::desc("Samples in the order of the file"),
+                       cl::cat(category)};
+  Flag<uint64_t> seed{"seed", cl::desc("Decides the order of samples (0)"),
+                      cl::value_desc("SEED"), cl::cat(category)};
   cl::opt<std::string> log{"log", cl::desc("A line of JSON for each step"),
                            cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<std::string> save{"save", cl::desc("Where trained weights go"),
                             cl::value_desc("DIR"), cl::cat(category)};
-  cl::opt<bool> listing{"list-commands",
-                        cl::desc("Print what every stage does, and stop"),
-                        cl::cat(category)};
-  cl::opt<bool> separate{"separate-kernels",
-                         cl::desc("No fusion: every operation is a kernel"),
-                         cl::cat(category)};
+  Flag<bool> listing{"list-commands",
+                     cl::desc("Print what every stage does, and stop"),
+                     cl::cat(category)};
+  Flag<bool> separate{"separate-kernels",
+                      cl::desc("No fusion: every operation is a kernel"),
+                      cl::cat(category)};
 };
 
 llvm::Error usage(const llvm::Twine &message) {
@@ -102,6 +103,13 @@ llvm::Error readTraining(const Flags &flags, RunOptions &options) {
         return usage("--" + option.ArgStr + " is for training: give --data");
     return llvm::Error::success();
   }
+  for (const cl::Option &option :
+       std::initializer_list<std::reference_wrapper<const cl::Option>>{
+           flags.input, flags.inputs, flags.testData, flags.randomInputs,
+           flags.output, flags.expect, flags.rtol, flags.atol, flags.warmup,
+           flags.iterations, flags.inFlight, flags.json, flags.trace})
+    if (option.getNumOccurrences())
+      return usage("--" + option.ArgStr + " has no use in training (--data)");
   if (flags.steps < 1)
     return usage("--data needs --steps=N, at least 1");
   TrainOptions &training = options.training.emplace();
@@ -117,29 +125,23 @@ llvm::Error readTraining(const Flags &flags, RunOptions &options) {
 llvm::Error check(const RunOptions &options) {
   if (options.warmup < 0 || options.iterations < 0 || options.inFlight < 0)
     return usage("--warmup, --iterations and --in-flight must not be negative");
-  if (options.session.threadsPerRank < 1)
-    return usage("--threads-per-rank must be at least 1");
   if (!(options.rtol >= 0) || !(options.atol >= 0))
     return usage("--rtol and --atol must not be negative");
-  if (!(options.session.timeoutSeconds >= 0))
-    return usage("--timeout must not be negative");
   return llvm::Error::success();
 }
 } // namespace
 
 llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   static Flags flags;
-  cl::HideUnrelatedOptions(category);
-  std::string errors;
-  llvm::raw_string_ostream os(errors);
-  if (!cl::ParseCommandLineOptions(
-          argc, argv, "axrun: all ranks of a plan, in this process\n", &os))
-    return usage(llvm::StringRef(errors).trim());
+  if (llvm::Error error =
+          parseFlags(argc, argv, category,
+                     "axrun: all ranks of a plan, in this process\n"))
+    return error;
 
   RunOptions options;
   options.plan = flags.plan;
   for (llvm::StringRef text : flags.input) {
-    auto [name, file] = text.rsplit('=');
+    auto [name, file] = splitAtFile(text);
     if (name.empty() || file.empty())
       return usage("--input=" + text + ": expected NAME=FILE.npy");
     options.inputs.emplace_back(name, file);
@@ -168,6 +170,9 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   options.session.trace = !flags.trace.empty();
   if (llvm::Error error = readTraining(flags, options))
     return error;
+  options.session.warn = [](const std::string &text) {
+    llvm::errs() << "axrun: warning: " << text << '\n';
+  };
   if (llvm::Error error = check(options))
     return error;
   return options;

@@ -4,48 +4,27 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 
-#include <algorithm>
-#include <cmath>
-
 using namespace ax;
 
-/// The smallest value that at least `share` of all do not exceed.
-static double quantile(std::vector<double> sorted, double share) {
-  if (sorted.empty())
-    return 0;
-  size_t rank = std::ceil(share * sorted.size());
-  return sorted[std::min(std::max<size_t>(rank, 1), sorted.size()) - 1];
-}
-
-static double median(const std::vector<double> &sorted) {
-  if (sorted.empty())
-    return 0;
-  size_t middle = sorted.size() / 2;
-  return sorted.size() % 2 ? sorted[middle]
-                           : (sorted[middle - 1] + sorted[middle]) / 2;
-}
-
-static std::vector<double> sorted(const Measurement &measurement) {
-  std::vector<double> seconds = measurement.seconds;
-  std::sort(seconds.begin(), seconds.end());
-  return seconds;
+static double milliseconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double, std::milli>(time).count();
 }
 
 static double perSecond(const Measurement &measurement) {
   return measurement.totalSeconds > 0
-             ? measurement.seconds.size() / measurement.totalSeconds
+             ? measurement.times.size() / measurement.totalSeconds
              : 0;
 }
 
 std::string ax::describe(const Measurement &measurement) {
-  std::vector<double> seconds = sorted(measurement);
+  rt::TimeSummary summary = rt::summarise(measurement.times);
   std::string text;
   llvm::raw_string_ostream(text)
-      << seconds.size() << " runs: median "
+      << measurement.times.size() << " runs: median "
       << llvm::format("%.3f ms, p90 %.3f ms, p99 %.3f ms, %.1f runs/s, "
                       "%.1f GFLOP/s",
-                      1e3 * median(seconds), 1e3 * quantile(seconds, 0.9),
-                      1e3 * quantile(seconds, 0.99), perSecond(measurement),
+                      milliseconds(summary.median), milliseconds(summary.p90),
+                      milliseconds(summary.p99), perSecond(measurement),
                       1e-9 * measurement.flops * perSecond(measurement));
   return text;
 }
@@ -53,7 +32,7 @@ std::string ax::describe(const Measurement &measurement) {
 std::string ax::toJSON(const Measurement &measurement,
                        const rt::Executor &executor) {
   const rt::Program &program = executor.getProgram();
-  std::vector<double> seconds = sorted(measurement);
+  rt::TimeSummary summary = rt::summarise(measurement.times);
   llvm::json::Array stages;
   for (const rt::StageProgram &stage : program.stages)
     stages.push_back(llvm::json::Object{
@@ -77,11 +56,11 @@ std::string ax::toJSON(const Measurement &measurement,
         {"executions", command.executions},
         {"seconds", std::chrono::duration<double>(command.total).count()}});
   llvm::json::Object report{
-      {"iterations", static_cast<int64_t>(seconds.size())},
-      {"median_ms", 1e3 * median(seconds)},
-      {"p90_ms", 1e3 * quantile(seconds, 0.9)},
-      {"p99_ms", 1e3 * quantile(seconds, 0.99)},
-      {"min_ms", seconds.empty() ? 0 : 1e3 * seconds.front()},
+      {"iterations", static_cast<int64_t>(measurement.times.size())},
+      {"median_ms", milliseconds(summary.median)},
+      {"p90_ms", milliseconds(summary.p90)},
+      {"p99_ms", milliseconds(summary.p99)},
+      {"min_ms", milliseconds(summary.least)},
       {"runs_per_second", perSecond(measurement)},
       {"flops", measurement.flops},
       {"flops_per_second", measurement.flops * perSecond(measurement)},

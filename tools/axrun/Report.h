@@ -8,7 +8,7 @@ namespace ax {
 
 struct Measurement {
   /// Of each run, in order.
-  std::vector<double> seconds;
+  std::vector<std::chrono::nanoseconds> times;
   /// From the first run's start to the last one's end.
   double totalSeconds = 0;
   int64_t flops = 0;

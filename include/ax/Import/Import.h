@@ -18,11 +18,19 @@
 
 namespace ax::import {
 
+struct NamedTensor {
+  std::string name;
+  HostTensor tensor;
+};
+
 struct ImportOptions {
   /// Size of each symbolic dimension: `--dim batch=8`.
   std::map<std::string, int64_t> dims;
   /// Whole shape of an input: `--shape input_ids=8x128`.
   std::map<std::string, Shape> shapes;
+  /// Values that inputs may have, by name or, where no input has the name, in
+  /// order: they give the shapes that `shapes` does not.
+  std::vector<NamedTensor> examples;
   /// Inputs that become constants: `--const INPUT=FILE.npy`.
   std::map<std::string, HostTensor> constants;
   /// Compute at compile time what depends only on (small) weights. Off where
@@ -42,13 +50,18 @@ llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importModel(llvm::StringRef path, const ImportOptions &options,
             mlir::MLIRContext &context);
 
-struct NamedTensor {
-  std::string name;
-  HostTensor tensor;
-};
-
 /// A serialised TensorProto: `test_data_set_0/input_0.pb`.
 llvm::Expected<NamedTensor> readTensorProto(llvm::StringRef path);
+
+/// `PREFIX_0.pb`, `PREFIX_1.pb`, ... of an ONNX test-case folder, or of the
+/// `test_data_set_0` in it; there may be none.
+llvm::Expected<std::vector<NamedTensor>> readTestData(llvm::StringRef folder,
+                                                      llvm::StringRef prefix);
+
+/// Test data often has no names: who has none of `names` gets that at its
+/// place, unless another tensor has it.
+void nameByPosition(std::vector<NamedTensor> &tensors,
+                    llvm::ArrayRef<std::string> names);
 
 } // namespace ax::import
 

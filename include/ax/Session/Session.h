@@ -9,6 +9,8 @@
 
 #include "ax/Runtime/Executor.h"
 
+#include <functional>
+
 namespace llvm {
 class raw_ostream;
 } // namespace llvm
@@ -24,20 +26,29 @@ struct SessionOptions {
   /// Folder that the plan's weight files are relative to; empty: as the plan
   /// says.
   std::string modelDir;
-  /// Folder of compiled kernels; empty: `$AXOPT_CACHE` or `~/.cache/axopt`.
+  /// Folder of compiled kernels; empty: `kernels` in `$AXOPT_CACHE` or
+  /// `~/.cache/axopt`. Where it cannot be made, kernels are not kept.
   std::string cacheDir;
   int32_t threadsPerRank = 1;
-  /// A rank that makes no progress for so long ends the run; 0: never.
+  /// The run ends when no rank has finished a command for so long, or has
+  /// prepared one; 0: never.
   double timeoutSeconds = 60;
   bool trace = false;
   /// Every operation is a kernel of its own; for finding faults.
   bool separateKernels = false;
+  /// Told what the run can do without; may be left empty.
+  std::function<void(const std::string &)> warn;
 };
 
 class Session {
 public:
   static llvm::Expected<std::unique_ptr<Session>>
   load(const std::string &planPath, const SessionOptions &options = {});
+  /// `load` in two steps: the program is known after the first, and ranks run
+  /// and have their weights after the second.
+  static llvm::Expected<std::unique_ptr<Session>>
+  compile(const std::string &planPath, const SessionOptions &options);
+  llvm::Error start();
   ~Session();
 
   const rt::Program &getProgram() const;

@@ -52,6 +52,26 @@ TEST(Shapes, DimsAndShapesBind) {
   EXPECT_EQ(program.getResultName(1), "w");
 }
 
+// As in test cases: with names, or in order.
+TEST(Shapes, ExamplesGiveShapes) {
+  HostTensor wide(DType::F32, {4, 3}), tall(DType::F32, {4, 5});
+  std::vector<import::NamedTensor> examples[] = {
+      {{"", wide}, {"", tall}},
+      {{"z", tall}, {"x", wide}},
+      {{"other", wide}, {"z", tall}},
+      {{"z", tall}, {"x", wide}, {"w", wide}}};
+  for (const auto &example : examples) {
+    SymbolicModel model;
+    import::ImportOptions options;
+    options.examples = example;
+    auto module = model.import(options);
+    ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+    auto program = mlir::cast<ProgramOp>(findOps(**module, "ax.program")[0]);
+    auto type = mlir::cast<mlir::RankedTensorType>(program.getResultTypes()[1]);
+    EXPECT_EQ(type.getShape(), (llvm::ArrayRef<int64_t>{4, 5}));
+  }
+}
+
 TEST(Shapes, Contradictions) {
   SymbolicModel model;
   import::ImportOptions options;

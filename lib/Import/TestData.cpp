@@ -1,0 +1,46 @@
+//===- TestData.cpp - Tensors of an ONNX test case ------------------------===//
+
+#include "ax/Import/Import.h"
+
+#include "ax/Support/Error.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringSet.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace ax;
+
+llvm::Expected<std::vector<import::NamedTensor>>
+ax::import::readTestData(llvm::StringRef folder, llvm::StringRef prefix) {
+  llvm::SmallString<128> at(folder);
+  llvm::sys::path::append(at, "test_data_set_0");
+  if (!llvm::sys::fs::is_directory(at))
+    at = folder;
+  if (!llvm::sys::fs::is_directory(at))
+    return makeErrorf(ExitCode::InputOutput, "'{0}' is no folder of test data",
+                      folder);
+  std::vector<NamedTensor> tensors;
+  while (true) {
+    llvm::SmallString<128> file(at);
+    llvm::sys::path::append(file,
+                            prefix + "_" + llvm::Twine(tensors.size()) + ".pb");
+    if (!llvm::sys::fs::exists(file))
+      return tensors;
+    auto tensor = readTensorProto(file);
+    if (!tensor)
+      return tensor.takeError();
+    tensors.push_back(std::move(*tensor));
+  }
+}
+
+void ax::import::nameByPosition(std::vector<NamedTensor> &tensors,
+                                llvm::ArrayRef<std::string> names) {
+  llvm::StringSet<> taken;
+  for (const NamedTensor &tensor : tensors)
+    taken.insert(tensor.name);
+  for (size_t i = 0; i < std::min(tensors.size(), names.size()); ++i)
+    if (!llvm::is_contained(names, tensors[i].name) &&
+        !taken.contains(names[i]))
+      tensors[i].name = names[i];
+}

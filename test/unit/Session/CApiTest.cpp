@@ -1,0 +1,126 @@
+//===- CApiTest.cpp - Running plans from C --------------------------------===//
+
+#include "ax-c/axrun.h"
+
+#include "ax/Support/AtomicFile.h"
+
+#include "gtest/gtest.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <filesystem>
+#include <new>
+
+// Sanitizers bring their own.
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+#define AX_COUNTS_ALLOCATIONS
+static std::atomic<int64_t> numAllocations{0};
+
+[[gnu::noinline]] void *operator new(size_t size) {
+  ++numAllocations;
+  if (void *result = std::malloc(size ? size : 1))
+    return result;
+  std::abort();
+}
+[[gnu::noinline]] void operator delete(void *address) noexcept {
+  std::free(address);
+}
+[[gnu::noinline]] void operator delete(void *address, size_t) noexcept {
+  std::free(address);
+}
+#endif
+
+namespace {
+
+// y = w - x. (oneDNN allocates in each call: no contraction here.)
+constexpr llvm::StringLiteral plan = R"(
+ax.plan @m version 1 {
+  ax.mesh [pipe = 1, data = 1, depth = 1, row = 1, col = 2] in time [micro = 1]
+  ax.program @main(%x: tensor<2x3xf32> {ax.name = "x"},
+                   %w: tensor<2x3xf32> {ax.name = "w"})
+      -> (tensor<2x3xf32> {ax.name = "y"}) {
+    %0 = ax.stage @stage0 on 0 (%a = %x : tensor<2x3xf32>,
+                                %b = %w : tensor<2x3xf32>)
+        -> (tensor<2x3xf32>) {
+      %1 = ax.binary sub %b, %a
+        : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+      ax.yield %1 : tensor<2x3xf32>
+    }
+    ax.schedule "forward" {
+      stage 0: "F0"
+    }
+    ax.return %0 : tensor<2x3xf32>
+  }
+}
+)";
+
+class CApiTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    char pattern[] = "/tmp/axcapiXXXXXX";
+    folder = mkdtemp(pattern);
+    path = folder + "/plan.mlir";
+    ASSERT_FALSE(bool(ax::writeFileAtomically(path, plan)));
+  }
+  void TearDown() override {
+    axFree(session);
+    std::filesystem::remove_all(folder);
+  }
+  void expectFailure(int code, int wanted, const char *text) {
+    EXPECT_EQ(code, wanted);
+    EXPECT_NE(std::string(axLastError()).find(text), std::string::npos)
+        << axLastError();
+  }
+  std::string folder, path;
+  AxSession *session = nullptr;
+};
+
+TEST_F(CApiTest, RunsAllocateNothing) {
+  AxOptions options = AX_OPTIONS_INIT;
+  ASSERT_EQ(axLoad(path.c_str(), &options, &session), 0) << axLastError();
+  ASSERT_EQ(axNumInputs(session), 2);
+  ASSERT_EQ(axNumOutputs(session), 1);
+  EXPECT_EQ(axInput(session, 2), nullptr);
+  EXPECT_EQ(axOutput(session, 0)->bytes, 24u);
+  float x[] = {1, 2, 3, 4, 5, 6}, w[] = {1, 0, 0, 1, 1, 1}, y[6];
+  const void *inputs[] = {x, w};
+  void *outputs[] = {y};
+  ASSERT_EQ(axRun(session, inputs, outputs), 0) << axLastError();
+#ifdef AX_COUNTS_ALLOCATIONS
+  int64_t before = numAllocations;
+#endif
+  for (int i = 0; i < 20; ++i) {
+    x[0] = static_cast<float>(i);
+    ASSERT_EQ(axRun(session, inputs, outputs), 0);
+    EXPECT_EQ(y[0], 1 - static_cast<float>(i));
+    EXPECT_EQ(y[3], -3);
+  }
+#ifdef AX_COUNTS_ALLOCATIONS
+  EXPECT_EQ(numAllocations, before);
+#endif
+}
+
+TEST_F(CApiTest, MistakesAreErrors) {
+  expectFailure(axLoad(nullptr, nullptr, &session), 2, "path is null");
+  AxOptions options = {};
+  expectFailure(axLoad(path.c_str(), &options, &session), 2,
+                "start with AX_OPTIONS_INIT");
+  options = AX_OPTIONS_INIT;
+  options.threadsPerRank = 0;
+  expectFailure(axLoad(path.c_str(), &options, &session), 2, "0 threads");
+  options = AX_OPTIONS_INIT;
+  options.program = "other";
+  expectFailure(axLoad(path.c_str(), &options, &session), 2,
+                "no program 'other'");
+  EXPECT_EQ(session, nullptr);
+  ASSERT_EQ(axLoad(path.c_str(), nullptr, &session), 0) << axLastError();
+  float data[6] = {};
+  const void *inputs[] = {data, nullptr};
+  void *outputs[] = {data};
+  expectFailure(axRun(session, inputs, outputs), 6, "input 'w' is null");
+  inputs[1] = data;
+  outputs[0] = nullptr;
+  expectFailure(axRun(session, inputs, outputs), 6, "output 'y' is null");
+}
+
+} // namespace
