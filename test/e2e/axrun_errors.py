@@ -76,6 +76,8 @@ def numbersOutOfRange():
                      "--threads-per-rank=99999999999"):
             refused(2, plan, flag, says=f"the {flag.split('=')[0]} option")
         run(tool("axrun"), plan, "--random-inputs=1", "--timeout=0")
+        refused(2, plan, "--data=x.npz", "--steps=1", "--warmup=1",
+                says="--warmup has no use in training (--data)")
 
 
 def manyRanks():
