@@ -6,10 +6,8 @@ using namespace ax;
 
 AX_INFER(DotOp) {
   ArrayRef<int64_t> lhs = shapeOf(op.getLhs()), rhs = shapeOf(op.getRhs());
-  if (elementOf(op.getLhs()) != elementOf(op.getRhs()))
-    return emitOptionalError(location,
-                             "element types differ: ", elementOf(op.getLhs()),
-                             " and ", elementOf(op.getRhs()));
+  if (failed(checkElements(location, {op.getLhs(), op.getRhs()})))
+    return failure();
   SmallVector<int64_t> shape;
   SmallVector<bool> lhsUsed(lhs.size()), rhsUsed(rhs.size());
   auto pair = [&](ArrayRef<int64_t> a, ArrayRef<int64_t> b,
@@ -44,13 +42,35 @@ AX_INFER(DotOp) {
   return checkedGive(location, types, shape, elementOf(op.getLhs()));
 }
 
+/// What Optimize may put behind a layer: floating point to floating point.
+static LogicalResult checkActivation(std::optional<Location> location,
+                                     std::optional<UnaryKind> kind) {
+  switch (kind.value_or(UnaryKind::relu)) {
+  case UnaryKind::logical_not:
+  case UnaryKind::bit_not:
+  case UnaryKind::is_nan:
+  case UnaryKind::is_pos_inf:
+  case UnaryKind::is_neg_inf:
+    return emitOptionalError(location, stringifyUnaryKind(*kind),
+                             " is no activation");
+  default:
+    return success();
+  }
+}
+
 int64_t LinearOp::getK() { return shapeOf(getW())[getTransposeW() ? 1 : 0]; }
 int64_t LinearOp::getN() { return shapeOf(getW())[getTransposeW() ? 0 : 1]; }
 
 AX_INFER(LinearOp) {
   ArrayRef<int64_t> x = shapeOf(op.getX()), w = shapeOf(op.getW());
   if (x.empty() || w.size() != 2)
-    return emitOptionalError(location, "needs x of rank >= 1 and w of rank 2");
+    return emitOptionalError(location,
+                             "needs x of rank >= 1 and w of rank 2, got ",
+                             op.getX().getType(), " and ", op.getW().getType());
+  if (failed(checkElements(
+          location, {op.getX(), op.getW(), op.getBias(), op.getResidual()})) ||
+      failed(checkActivation(location, op.getActivation())))
+    return failure();
   int64_t k = w[op.getTransposeW() ? 1 : 0], n = w[op.getTransposeW() ? 0 : 1];
   if (x.back() != k)
     return emitOptionalError(location, "x has ", x.back(),
@@ -63,6 +83,8 @@ AX_INFER(LinearOp) {
     return emitOptionalError(location, "residual must have the result's shape");
   return checkedGive(location, types, shape, elementOf(op.getX()));
 }
+
+static bool isPad(int64_t size) { return size >= -maxPad && size <= maxPad; }
 
 /// Attribute lengths of a windowed op with `spatial` dimensions.
 static LogicalResult checkWindow(std::optional<Location> location,
@@ -78,9 +100,14 @@ static LogicalResult checkWindow(std::optional<Location> location,
                              dilations.size(), ", ", pads.size());
   if (!llvm::all_of(strides, positive) || !llvm::all_of(dilations, positive))
     return emitOptionalError(location, "strides and dilations are at least 1");
-  if (llvm::any_of(pads, [](int64_t n) { return n < -maxSize || n > maxSize; }))
+  if (!llvm::all_of(pads, isPad))
     return emitOptionalError(location, "pads are out of range");
   return success();
+}
+
+/// Elements from the first that a window touches to the last.
+static int64_t windowOf(int64_t kernel, int64_t dilation) {
+  return cappedProduct(kernel - 1, dilation) + 1;
 }
 
 AX_INFER(ConvOp) {
@@ -90,7 +117,10 @@ AX_INFER(ConvOp) {
                              "needs x and w of the same rank >= 3, got ",
                              op.getX().getType(), " and ", op.getW().getType());
   size_t spatial = x.size() - 2;
-  if (failed(checkWindow(location, spatial, op.getStrides(), op.getPads(),
+  if (failed(checkElements(
+          location, {op.getX(), op.getW(), op.getBias(), op.getResidual()})) ||
+      failed(checkActivation(location, op.getActivation())) ||
+      failed(checkWindow(location, spatial, op.getStrides(), op.getPads(),
                          op.getDilations())))
     return failure();
   int64_t groups = op.getGroups();
@@ -102,7 +132,7 @@ AX_INFER(ConvOp) {
     return emitOptionalError(location, "bias must have ", w[0], " elements");
   SmallVector<int64_t> shape{x[0], w[0]};
   for (size_t i = 0; i < spatial; ++i) {
-    int64_t window = (w[i + 2] - 1) * op.getDilations()[i] + 1;
+    int64_t window = windowOf(w[i + 2], op.getDilations()[i]);
     int64_t room =
         x[i + 2] + op.getPads()[i] + op.getPads()[i + spatial] - window;
     if (room < 0)
@@ -123,24 +153,27 @@ AX_INFER(ConvTransposeOp) {
                              "needs x and w of the same rank >= 3, got ",
                              op.getX().getType(), " and ", op.getW().getType());
   size_t spatial = x.size() - 2;
-  if (failed(checkWindow(location, spatial, op.getStrides(), op.getPads(),
+  if (failed(checkElements(location, {op.getX(), op.getW(), op.getBias()})) ||
+      failed(checkWindow(location, spatial, op.getStrides(), op.getPads(),
                          op.getDilations())))
     return failure();
   int64_t groups = op.getGroups();
-  if (op.getOutputPads().size() != spatial)
-    return emitOptionalError(location, "needs ", spatial, " output pads");
+  if (op.getOutputPads().size() != spatial ||
+      !llvm::all_of(op.getOutputPads(), isPad))
+    return emitOptionalError(location, "needs ", spatial,
+                             " output pads in range");
   if (groups < 1 || x[1] % groups || w[0] != x[1])
     return emitOptionalError(location, "channels do not fit: x has ", x[1],
                              ", w takes ", w[0], " in ", groups, " groups");
-  SmallVector<int64_t> shape{x[0], w[1] * groups};
+  SmallVector<int64_t> shape{x[0], cappedProduct(w[1], groups)};
   if (op.getBias() && shapeOf(op.getBias()) != ArrayRef<int64_t>(shape[1]))
     return emitOptionalError(location, "bias must have ", shape[1],
                              " elements");
   for (size_t i = 0; i < spatial; ++i)
-    shape.push_back(op.getStrides()[i] * (x[i + 2] - 1) +
+    shape.push_back(cappedProduct(x[i + 2] - 1, op.getStrides()[i]) +
                     op.getOutputPads()[i] +
-                    (w[i + 2] - 1) * op.getDilations()[i] + 1 -
-                    op.getPads()[i] - op.getPads()[i + spatial]);
+                    windowOf(w[i + 2], op.getDilations()[i]) - op.getPads()[i] -
+                    op.getPads()[i + spatial]);
   return checkedGive(location, types, shape, elementOf(op.getX()));
 }
 
@@ -151,11 +184,13 @@ appendExtents(std::optional<Location> location, ArrayRef<int64_t> spatial,
               ArrayRef<int64_t> pads, ArrayRef<int64_t> dilations,
               ArrayRef<int64_t> extra, SmallVectorImpl<int64_t> &shape) {
   for (size_t i = 0; i < spatial.size(); ++i) {
-    if (kernel[i] < 1 || kernel[i] > maxSize)
-      return emitOptionalError(location, "kernel sizes are at least 1");
-    int64_t window = (kernel[i] - 1) * dilations[i] + 1;
-    int64_t room = spatial[i] + pads[i] + pads[i + spatial.size()] - window +
-                   (extra.empty() ? 0 : extra[i]);
+    int64_t more = extra.empty() ? 0 : extra[i];
+    if (kernel[i] < 1 || more < 0 || !isPad(more))
+      return emitOptionalError(location, "kernel sizes are at least 1, "
+                                         "ceil_extra sizes at least 0");
+    int64_t window = windowOf(kernel[i], dilations[i]);
+    int64_t room =
+        spatial[i] + pads[i] + pads[i + spatial.size()] + more - window;
     if (room < 0)
       return emitOptionalError(location, "the window of ", window,
                                " is larger than the padded dimension ", i + 2,
@@ -172,7 +207,8 @@ AX_INFER(ConvWeightGradientOp) {
         location, "needs x and gradient of the same rank >= 3, got ",
         op.getX().getType(), " and ", op.getGradient().getType());
   size_t spatial = x.size() - 2;
-  if (failed(checkWindow(location, spatial, op.getStrides(), op.getPads(),
+  if (failed(checkElements(location, {op.getX(), op.getGradient()})) ||
+      failed(checkWindow(location, spatial, op.getStrides(), op.getPads(),
                          op.getDilations())))
     return failure();
   int64_t groups = op.getGroups();
@@ -245,6 +281,8 @@ AX_INFER(AttentionOp) {
                     v = shapeOf(op.getV());
   if (q.size() != 4 || k.size() != 4 || v.size() != 4)
     return emitOptionalError(location, "needs q, k, v of rank 4");
+  if (failed(checkElements(location, {op.getQ(), op.getK(), op.getV()})))
+    return failure();
   if (q[0] != k[0] || k[0] != v[0] || k[1] != v[1] || k[2] != v[2] ||
       q[3] != k[3])
     return emitOptionalError(location,
@@ -263,6 +301,10 @@ AX_INFER(AttentionOp) {
       return emitOptionalError(location, "mask ", op.getMask().getType(),
                                " does not broadcast to [", q[0], ", ", q[1],
                                ", ", q[2], ", ", k[2], "]");
+    Type element = elementOf(op.getMask());
+    if (!element.isInteger(1) && element != elementOf(op.getQ()))
+      return emitOptionalError(location, "mask ", op.getMask().getType(),
+                               " is neither i1 nor ", elementOf(op.getQ()));
   }
   return checkedGive(location, types, {q[0], q[1], q[2], v[3]},
                      elementOf(op.getQ()));

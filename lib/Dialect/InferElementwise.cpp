@@ -20,6 +20,16 @@ LogicalResult ax::checkedGive(std::optional<Location> location,
   return give(types, shape, element);
 }
 
+LogicalResult ax::checkElements(std::optional<Location> location,
+                                ArrayRef<Value> values) {
+  for (Value value : values.drop_front())
+    if (value && elementOf(value) != elementOf(values.front()))
+      return emitOptionalError(
+          location, "element types differ: ", elementOf(values.front()),
+          " and ", elementOf(value));
+  return success();
+}
+
 static bool isPredicate(UnaryKind kind) {
   return kind == UnaryKind::is_nan || kind == UnaryKind::is_pos_inf ||
          kind == UnaryKind::is_neg_inf;
@@ -32,12 +42,13 @@ AX_INFER(UnaryOp) {
   switch (op.getKind()) {
   case UnaryKind::logical_not:
     if (!isBool)
-      return emitOptionalError(location, "logical_not needs i1, got ", element);
+      return emitOptionalError(location, stringifyUnaryKind(op.getKind()),
+                               " needs i1, got ", element);
     break;
   case UnaryKind::bit_not:
     if (isFloat)
-      return emitOptionalError(location, "bit_not needs integers, got ",
-                               element);
+      return emitOptionalError(location, stringifyUnaryKind(op.getKind()),
+                               " needs integers, got ", element);
     break;
   case UnaryKind::neg:
   case UnaryKind::abs:
@@ -60,19 +71,39 @@ AX_INFER(UnaryOp) {
 static LogicalResult inferBroadcast(std::optional<Location> location, Value lhs,
                                     Value rhs, Type element,
                                     SmallVectorImpl<Type> &types) {
-  if (elementOf(lhs) != elementOf(rhs))
-    return emitOptionalError(location, "element types differ: ", elementOf(lhs),
-                             " and ", elementOf(rhs));
+  if (failed(checkElements(location, {lhs, rhs})))
+    return failure();
   auto shape = broadcastShapes(shapeOf(lhs), shapeOf(rhs));
   if (failed(shape))
-    return emitOptionalError(location, "shapes do not broadcast: ",
-                             lhs.getType(), " and ", rhs.getType());
+    return emitOptionalError(location,
+                             "shapes do not broadcast: ", lhs.getType(),
+                             " and ", rhs.getType());
   return checkedGive(location, types, *shape, element);
 }
 
 AX_INFER(BinaryOp) {
-  return inferBroadcast(location, op.getLhs(), op.getRhs(),
-                        elementOf(op.getLhs()), types);
+  Type element = elementOf(op.getLhs());
+  switch (op.getKind()) {
+  case BinaryKind::logical_and:
+  case BinaryKind::logical_or:
+  case BinaryKind::logical_xor:
+    if (!element.isInteger(1))
+      return emitOptionalError(location, stringifyBinaryKind(op.getKind()),
+                               " needs i1, got ", element);
+    break;
+  case BinaryKind::bit_and:
+  case BinaryKind::bit_or:
+  case BinaryKind::bit_xor:
+  case BinaryKind::shl:
+  case BinaryKind::shr:
+    if (!isa<IntegerType>(element))
+      return emitOptionalError(location, stringifyBinaryKind(op.getKind()),
+                               " needs integers, got ", element);
+    break;
+  default:
+    break;
+  }
+  return inferBroadcast(location, op.getLhs(), op.getRhs(), element, types);
 }
 
 AX_INFER(CompareOp) {
@@ -85,10 +116,10 @@ AX_INFER(SelectOp) {
                             elementOf(op.getOnTrue()), types)))
     return failure();
   auto chosen = cast<RankedTensorType>(types.pop_back_val());
-  auto shape =
-      broadcastShapes(shapeOf(op.getCondition()), chosen.getShape());
+  auto shape = broadcastShapes(shapeOf(op.getCondition()), chosen.getShape());
   if (failed(shape))
-    return emitOptionalError(location, "condition ", op.getCondition().getType(),
+    return emitOptionalError(location, "condition ",
+                             op.getCondition().getType(),
                              " does not broadcast with ", chosen);
   return checkedGive(location, types, *shape, chosen.getElementType());
 }

@@ -17,9 +17,9 @@ AX_INFER(ReduceOp) {
   ArrayRef<int64_t> shape = shapeOf(op.getOperand()), dims = op.getDims();
   for (auto [i, dim] : llvm::enumerate(dims))
     if (!inRange(dim, shape.size()) || (i && dims[i - 1] >= dim))
-      return emitOptionalError(
-          location, "dims must be sorted, unique and below rank ",
-          shape.size());
+      return emitOptionalError(location,
+                               "dims must be sorted, unique and below rank ",
+                               shape.size());
   SmallVector<int64_t> result;
   for (auto [i, size] : llvm::enumerate(shape)) {
     if (!llvm::is_contained(dims, static_cast<int64_t>(i)))
@@ -34,7 +34,11 @@ AX_INFER(ArgReduceOp) {
   SmallVector<int64_t> shape(shapeOf(op.getOperand()));
   if (failed(checkDim(location, op.getDim(), shape)))
     return failure();
+  bool isEmpty = shape[op.getDim()] == 0;
   shape[op.getDim()] = 1;
+  if (isEmpty && !llvm::is_contained(shape, 0))
+    return emitOptionalError(location, "dim ", op.getDim(),
+                             " is empty: nothing is largest or smallest");
   return give(types, shape, IntegerType::get(context, 64));
 }
 
@@ -69,11 +73,14 @@ static LogicalResult inferNorm(std::optional<Location> location, Adaptor op,
   ArrayRef<int64_t> shape = shapeOf(op.getX());
   if (failed(checkDim(location, op.getAxis(), shape)))
     return failure();
+  if (failed(checkElements(location, {op.getX(), op.getScale(), op.getBias()})))
+    return failure();
   ArrayRef<int64_t> row = shape.drop_front(op.getAxis());
   for (Value parameter : {op.getScale(), op.getBias()})
     if (parameter && shapeOf(parameter) != row)
-      return emitOptionalError(location, "scale and bias must have the shape "
-                                         "of the normalised dimensions, got ",
+      return emitOptionalError(location,
+                               "scale and bias must have the shape "
+                               "of the normalised dimensions, got ",
                                parameter.getType());
   return give(types, shape, elementOf(op.getX()));
 }

@@ -12,7 +12,8 @@ using namespace ax;
 AX_INFER(TransposeOp) {
   ArrayRef<int64_t> shape = shapeOf(op.getOperand());
   if (!isPermutation(op.getPermutation(), shape.size()))
-    return emitOptionalError(location, "not a permutation of ", shape.size(),
+    return emitOptionalError(location, "[", op.getPermutation(),
+                             "] is not a permutation of ", shape.size(),
                              " dimensions");
   SmallVector<int64_t> result;
   for (int64_t dim : op.getPermutation())
@@ -27,7 +28,8 @@ AX_INFER(ConcatOp) {
   SmallVector<int64_t> shape(shapeOf(first));
   int64_t dim = op.getDim();
   if (!inRange(dim, shape.size()))
-    return emitOptionalError(location, "dim ", dim, " is out of range");
+    return emitOptionalError(location, "dim ", dim, " is out of range of rank ",
+                             shape.size());
   shape[dim] = 0;
   for (Value operand : op.getOperands()) {
     SmallVector<int64_t> other(shapeOf(operand));
@@ -60,10 +62,13 @@ AX_INFER(PadOp) {
   for (auto [i, size] : llvm::enumerate(shape)) {
     int64_t low = op.getLow()[i], high = op.getHigh()[i];
     if (low < 0 || high < 0 || low > maxSize || high > maxSize)
-      return emitOptionalError(location, "low and high are at least 0");
+      return emitOptionalError(location, "dimension ", i, ": low ", low,
+                               " and high ", high, " are not at least 0");
     if (!constant && size == 0 && low + high > 0)
-      return emitOptionalError(location, "nothing to repeat in an empty "
-                                         "dimension");
+      return emitOptionalError(location,
+                               "nothing to repeat in the empty "
+                               "dimension ",
+                               i);
     if (op.getMode() == PadMode::reflect && size == 1 && low + high > 0)
       return emitOptionalError(location, "nothing to reflect in dimension ", i);
     size += low + high;
@@ -71,14 +76,26 @@ AX_INFER(PadOp) {
   return checkedGive(location, types, shape, elementOf(op.getOperand()));
 }
 
+/// Indices are clamped to what is there, so something must be.
+static LogicalResult checkChoice(std::optional<Location> location,
+                                 ArrayRef<int64_t> from,
+                                 ArrayRef<int64_t> result) {
+  if (!llvm::is_contained(from, 0) || llvm::is_contained(result, 0))
+    return success();
+  return emitOptionalError(location,
+                           "nothing to choose from in an empty dimension");
+}
+
 AX_INFER(GatherOp) {
   ArrayRef<int64_t> shape = shapeOf(op.getOperand());
   if (!inRange(op.getAxis(), shape.size()))
-    return emitOptionalError(location, "axis ", op.getAxis(),
+    return emitOptionalError(location, "axis ", int64_t(op.getAxis()),
                              " is out of range of rank ", shape.size());
   SmallVector<int64_t> result(shape.take_front(op.getAxis()));
   llvm::append_range(result, shapeOf(op.getIndices()));
   llvm::append_range(result, shape.drop_front(op.getAxis() + 1));
+  if (failed(checkChoice(location, shape.slice(op.getAxis(), 1), result)))
+    return failure();
   return checkedGive(location, types, result, elementOf(op.getOperand()));
 }
 
@@ -117,6 +134,9 @@ AX_INFER(GatherElementsOp) {
   if (failed(checkElementsIndices(location, op.getOperand(), op.getIndices(),
                                   op.getAxis())))
     return failure();
+  if (failed(checkChoice(location, shapeOf(op.getOperand()),
+                         shapeOf(op.getIndices()))))
+    return failure();
   return give(types, shapeOf(op.getIndices()), elementOf(op.getOperand()));
 }
 
@@ -132,6 +152,8 @@ AX_INFER(GatherNDOp) {
                              " with ", batch, " batch dimensions");
   SmallVector<int64_t> result(at.drop_back());
   llvm::append_range(result, shape.drop_front(batch + depth));
+  if (failed(checkChoice(location, shape.slice(batch, depth), result)))
+    return failure();
   return checkedGive(location, types, result, elementOf(op.getOperand()));
 }
 
@@ -142,7 +164,8 @@ AX_INFER(ScatterElementsOp) {
   if (shapeOf(op.getIndices()) != shapeOf(op.getUpdates()) ||
       elementOf(op.getUpdates()) != elementOf(op.getOperand()))
     return emitOptionalError(location, "updates ", op.getUpdates().getType(),
-                             " do not fit indices and operand");
+                             " do not fit indices ", op.getIndices().getType(),
+                             " and operand ", op.getOperand().getType());
   return give(types, shapeOf(op.getOperand()), elementOf(op.getOperand()));
 }
 
@@ -158,7 +181,8 @@ AX_INFER(ScatterNDOp) {
   if (shapeOf(op.getUpdates()) != ArrayRef<int64_t>(updates) ||
       elementOf(op.getUpdates()) != elementOf(op.getOperand()))
     return emitOptionalError(location, "updates ", op.getUpdates().getType(),
-                             " do not fit indices and operand");
+                             " do not fit indices ", op.getIndices().getType(),
+                             " and operand ", op.getOperand().getType());
   return give(types, shape, elementOf(op.getOperand()));
 }
 
@@ -178,7 +202,9 @@ LogicalResult ConstantOp::verify() {
 
 LogicalResult IotaOp::verify() {
   if (!inRange(getDim(), shapeOf(getResult()).size()))
-    return emitOpError("dim ") << getDim() << " is out of range";
+    return emitOpError("dim ")
+           << int64_t(getDim()) << " is out of range of rank "
+           << shapeOf(getResult()).size();
   if (elementOf(getResult()).isInteger(1))
     return emitOpError("cannot count in i1");
   return success();
@@ -214,10 +240,14 @@ LogicalResult SliceOp::verify() {
     int64_t start = getStarts()[i], step = getSteps()[i];
     if (step == 0 || step < -maxSize || step > maxSize)
       return emitOpError("step of dimension ") << i << " is " << step;
-    int64_t last = start + (to[i] - 1) * step;
-    if (to[i] && (!inRange(start, from[i]) || !inRange(last, from[i])))
+    if (to[i] == 0)
+      continue;
+    int64_t way = cappedProduct(to[i] - 1, std::abs(step));
+    if (!inRange(start, from[i]) || way >= from[i] ||
+        !inRange(step < 0 ? start - way : start + way, from[i]))
       return emitOpError("dimension ")
-             << i << " reads " << start << " .. " << last << " of " << from[i];
+             << i << " reads " << to[i] << " elements from " << start
+             << " in steps of " << step << ", but has " << from[i];
   }
   return success();
 }

@@ -28,6 +28,8 @@ inline mlir::LogicalResult give(llvm::SmallVectorImpl<mlir::Type> &types,
 
 /// Sizes multiply and add without wrapping well below this.
 constexpr int64_t maxSize = int64_t(1) << 48;
+/// Pads may cut too: maxSize, which stands for more, stays far out of range.
+constexpr int64_t maxPad = int64_t(1) << 40;
 
 /// Tensors whose element counts would overflow are refused here, so that no
 /// later product can wrap.
@@ -35,6 +37,15 @@ mlir::LogicalResult checkedGive(std::optional<mlir::Location> location,
                                 llvm::SmallVectorImpl<mlir::Type> &types,
                                 llvm::ArrayRef<int64_t> shape,
                                 mlir::Type element);
+
+/// All of `values` that are there have the first one's element type.
+mlir::LogicalResult checkElements(std::optional<mlir::Location> location,
+                                  llvm::ArrayRef<mlir::Value> values);
+
+/// a * b, at most maxSize.
+inline int64_t cappedProduct(int64_t a, int64_t b) {
+  return a > 0 && b > maxSize / a ? maxSize : a * b;
+}
 
 inline bool isPermutation(llvm::ArrayRef<int64_t> dims, int64_t rank) {
   llvm::SmallVector<bool> seen(rank);

@@ -37,7 +37,8 @@ sharding::Mesh PlanOp::getMesh() {
 LogicalResult PlanOp::verify() {
   if (getVersion() != currentVersion)
     return emitOpError("has version ")
-           << getVersion() << "; this build reads version " << currentVersion;
+           << int64_t(getVersion()) << "; this build reads version "
+           << currentVersion;
   bool seenMesh = false;
   for (Operation &op : getBody().front()) {
     if (!isa<MeshOp, StateOp, ProgramOp>(op))
@@ -253,8 +254,6 @@ StringRef ProgramOp::getResultName(unsigned i) {
 }
 
 LogicalResult ProgramOp::verify() {
-  if (getBody().empty())
-    return emitOpError("has no body");
   for (auto types : {getArgumentTypes(), getResultTypes()})
     for (Type type : types) {
       auto tensor = dyn_cast<RankedTensorType>(type);

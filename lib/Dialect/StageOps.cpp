@@ -6,9 +6,7 @@ using namespace mlir;
 using namespace ax;
 
 /// Ranks of one stage share a coordinate on this axis.
-static int64_t numStages(Operation *op) {
-  return getMesh(op).axisSize("pipe");
-}
+static int64_t numStages(Operation *op) { return getMesh(op).axisSize("pipe"); }
 
 static LogicalResult checkStage(Operation *op, int64_t stage) {
   int64_t stages = numStages(op);
@@ -56,12 +54,12 @@ void StageOp::print(OpAsmPrinter &printer) {
   printer << ' ';
   printer.printSymbolName(getSymName());
   printer << " on " << getOn() << " (";
-  llvm::interleaveComma(
-      llvm::zip(getBody().getArguments(), getOperands()), printer,
-      [&](auto pair) {
-        printer << std::get<0>(pair) << " = " << std::get<1>(pair) << " : "
-                << std::get<1>(pair).getType();
-      });
+  llvm::interleaveComma(llvm::zip(getBody().getArguments(), getOperands()),
+                        printer, [&](auto pair) {
+                          printer << std::get<0>(pair) << " = "
+                                  << std::get<1>(pair) << " : "
+                                  << std::get<1>(pair).getType();
+                        });
   printer << ')';
   if (getNumResults()) {
     printer << " -> (";
@@ -80,8 +78,7 @@ LogicalResult StageOp::verify() {
   Block &body = getBody().front();
   if (body.getArgumentTypes() != getOperandTypes())
     return emitOpError("operands and region arguments differ in type");
-  auto yield = dyn_cast_or_null<YieldOp>(
-      body.empty() ? nullptr : &body.back());
+  auto yield = dyn_cast<YieldOp>(&body.back());
   if (!yield)
     return emitOpError("must end with ax.yield");
   if (yield.getOperandTypes() != getResultTypes())
@@ -94,12 +91,13 @@ LogicalResult StageOp::verify() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult TransferOp::verify() {
-  if (failed(checkStage(*this, getFrom())) || failed(checkStage(*this, getTo())))
+  if (failed(checkStage(*this, getFrom())) ||
+      failed(checkStage(*this, getTo())))
     return failure();
   if (getFrom() == getTo())
     return emitOpError("is from stage ") << getFrom() << " to itself";
-  if (getSlots() < 1)
-    return emitOpError("needs at least one slot");
+  if (int64_t slots = getSlots(); slots < 1)
+    return emitOpError("has ") << slots << " slots; at least one is needed";
   return success();
 }
 
@@ -120,7 +118,8 @@ ParseResult ScheduleOp::parse(OpAsmParser &parser, OperationState &result) {
       return parser.emitError(loc, "expected stage ") << storage.size();
     return parser.parseString(&storage.emplace_back());
   };
-  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Braces, parseOrder))
+  if (parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Braces,
+                                     parseOrder))
     return failure();
   orders.assign(storage.begin(), storage.end());
   result.addAttribute(getOrdersAttrName(result.name),

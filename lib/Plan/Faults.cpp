@@ -6,6 +6,7 @@
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/Location.h"
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/Twine.h"
 
 using namespace mlir;
@@ -30,17 +31,28 @@ Faults::Faults(MLIRContext *context)
       handler(context, [this](Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() != DiagnosticSeverity::Error)
           return failure();
-        if (++count > maxShown)
-          return success();
-        if (!text.empty())
-          text += '\n';
-        text += placeOf(diagnostic.getLocation()) + diagnostic.str();
-        for (Diagnostic &note : diagnostic.getNotes())
-          text += "\n  " + note.str();
+        add(diagnostic);
         return success();
       }) {
   // The file and line say where it is.
   context->printOpOnDiagnostic(false);
+}
+
+void Faults::add(Diagnostic &diagnostic) {
+  std::string place = placeOf(diagnostic.getLocation());
+  std::string message = diagnostic.str();
+  // MLIR says which op has failed after the op has said why.
+  StringRef op = message;
+  if (op.consume_back("op failed to infer returned types") && !texts.empty() &&
+      StringRef(texts.back()).starts_with(place)) {
+    texts.back().insert(place.size(), op.str() + "op ");
+    return;
+  }
+  if (++count > maxShown)
+    return;
+  texts.push_back(place + message);
+  for (Diagnostic &note : diagnostic.getNotes())
+    texts.back() += "\n  " + note.str();
 }
 
 Faults::~Faults() { context->printOpOnDiagnostic(printedOp); }
@@ -49,8 +61,8 @@ llvm::Error Faults::take() {
   if (!any())
     return llvm::Error::success();
   if (count > maxShown)
-    text += "\n(" + std::to_string(count - maxShown) + " more)";
-  return makeError(ExitCode::BadPlan, text);
+    texts.push_back("(" + std::to_string(count - maxShown) + " more)");
+  return makeError(ExitCode::BadPlan, llvm::join(texts, "\n"));
 }
 
 } // namespace ax::plan

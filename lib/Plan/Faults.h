@@ -6,6 +6,7 @@
 #include "llvm/Support/Error.h"
 
 #include <string>
+#include <vector>
 
 namespace ax::plan {
 
@@ -20,9 +21,11 @@ public:
   llvm::Error take();
 
 private:
+  void add(mlir::Diagnostic &diagnostic);
+
   mlir::MLIRContext *context;
   bool printedOp;
-  std::string text;
+  std::vector<std::string> texts;
   unsigned count = 0;
   mlir::ScopedDiagnosticHandler handler;
 };

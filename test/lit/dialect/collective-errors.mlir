@@ -1,0 +1,109 @@
+// RUN: axopt-opt %s -split-input-file -verify-diagnostics
+
+ax.plan @p version 1 {
+  ax.mesh [row = 2, col = 4]
+  ax.program @main(%x: tensor<8x8xf32, #ax.layout<[{}, {}], partial sum {col}>>) {
+    // expected-error @+1 {{changes more than the layout:}}
+    %0 = ax.all_reduce %x over {col} : tensor<8x8xf32, #ax.layout<[{}, {}], partial sum {col}>> -> tensor<8x4xf32, #ax.layout<[{}, {}]>>
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [row = 2, col = 4]
+  ax.program @main(%x: tensor<8x8xf32, #ax.layout<[{}, {}], partial sum {col}>>) {
+    // expected-error @+1 {{names an axis that the mesh lacks: line}}
+    %0 = ax.all_reduce %x over {line} : tensor<8x8xf32, #ax.layout<[{}, {}], partial sum {col}>> -> tensor<8x8xf32, #ax.layout<[{}, {}]>>
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [row = 2, col = 4]
+  ax.program @main(%x: tensor<8x8xf32, #ax.layout<[{}, {}], partial sum {col}>>) {
+    // expected-error @+1 {{names an axis that the mesh lacks: col:(1)3}}
+    %0 = ax.all_reduce %x over {col:(1)3} : tensor<8x8xf32, #ax.layout<[{}, {}], partial sum {col}>> -> tensor<8x8xf32, #ax.layout<[{}, {}]>>
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [row = 2, col = 4]
+  ax.program @main(%x: tensor<8x8xf32, #ax.layout<[{}, {}], partial sum {col}>>) {
+    // expected-error @+1 {{no all_reduce over {row} leads from [{}, {}], partial sum {col} to [{}, {}]; all_reduce over {col} does}}
+    %0 = ax.all_reduce %x over {row} : tensor<8x8xf32, #ax.layout<[{}, {}], partial sum {col}>> -> tensor<8x8xf32, #ax.layout<[{}, {}]>>
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [row = 2, col = 4]
+  ax.program @main(%x: tensor<8x8xf32, #ax.layout<[{}, {}], partial sum {col}>>) {
+    // expected-error @+1 {{no reduce_scatter over {col} leads from [{}, {}], partial sum {col} to [{}, {}]; all_reduce over {col} does}}
+    %0 = ax.reduce_scatter %x over {col} : tensor<8x8xf32, #ax.layout<[{}, {}], partial sum {col}>> -> tensor<8x8xf32, #ax.layout<[{}, {}]>>
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [row = 2, col = 4]
+  ax.program @main(%x: tensor<8x8xf32, #ax.layout<[{col}, {}]>>) {
+    // expected-error @+1 {{no all_gather over {col} leads from [{col}, {}] to [{col}, {}]: they are the same layout}}
+    %0 = ax.all_gather %x over {col} : tensor<8x8xf32, #ax.layout<[{col}, {}]>> -> tensor<8x8xf32, #ax.layout<[{col}, {}]>>
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [row = 2, col = 4]
+  ax.program @main(%x: tensor<8x8xf32, #ax.layout<[{col}, {}]>>) {
+    // expected-error @+1 {{no all_slice over {col} leads from [{col}, {}] to [{}, {}]; all_gather over {col} does}}
+    %0 = ax.all_slice %x over {col} : tensor<8x8xf32, #ax.layout<[{col}, {}]>> -> tensor<8x8xf32, #ax.layout<[{}, {}]>>
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [row = 2, col = 4]
+  ax.program @main(%x: tensor<8x8xf32, #ax.layout<[{col}, {}]>>) {
+    // expected-error @+1 {{no all_to_all over {row} leads from [{col}, {}] to [{}, {col}]; all_to_all over {col} does}}
+    %0 = ax.all_to_all %x over {row} : tensor<8x8xf32, #ax.layout<[{col}, {}]>> -> tensor<8x8xf32, #ax.layout<[{}, {col}]>>
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [row = 2, col = 4]
+  ax.program @main(%x: tensor<8x8xf32, #ax.layout<[{col}, {}]>>) {
+    // expected-error @+1 {{no collective_permute over {col} leads from [{col}, {}] to [{row}, {}]}}
+    %0 = ax.collective_permute %x over {col} : tensor<8x8xf32, #ax.layout<[{col}, {}]>> -> tensor<8x8xf32, #ax.layout<[{row}, {}]>>
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [row = 2, col = 4]
+  ax.program @main(%x: tensor<8x8xf32, #ax.layout<[{}, {}]>>) {
+    // expected-error @+1 {{no to_partial over {col} leads from [{}, {}] to [{}, {}]: they are the same layout}}
+    %0 = ax.to_partial %x over {col} : tensor<8x8xf32, #ax.layout<[{}, {}]>> -> tensor<8x8xf32, #ax.layout<[{}, {}]>>
+    ax.return
+  }
+}

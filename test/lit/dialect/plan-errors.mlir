@@ -1,0 +1,190 @@
+// RUN: axopt-opt %s -split-input-file -verify-diagnostics
+
+// expected-error @+1 {{has version 7; this build reads version 1}}
+ax.plan @p version 7 {
+}
+
+// -----
+
+// expected-error @+1 {{has version -1; this build reads version 1}}
+ax.plan @p version -1 {
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{'ax.iota' op does not belong directly into a plan}}
+  %0 = ax.iota dim 0 : tensor<4xf32>
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 2]
+  // expected-error @+1 {{is the plan's second mesh}}
+  ax.mesh [col = 2]
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{'ax.mesh' op needs one size per axis}}
+  "ax.mesh"() <{names = ["col"], num_space = 1 : i64, sizes = array<i64: 2, 2>}> : () -> ()
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{'ax.mesh' op needs one size per axis}}
+  "ax.mesh"() <{names = ["col"], num_space = 2 : i64, sizes = array<i64: 2>}> : () -> ()
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{'ax.mesh' op needs one size per axis}}
+  "ax.mesh"() <{names = ["col"], num_space = -1 : i64, sizes = array<i64: 2>}> : () -> ()
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{has two axes named 'col'}}
+  ax.mesh [col = 2, col = 2]
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{axis 'col' has size 0; 1 .. 16777216 is possible}}
+  ax.mesh [col = 0]
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{axis 'micro' has size -1; 1 .. 16777216 is possible}}
+  ax.mesh [col = 1] in time [micro = -1]
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{has more than 16777216 ranks and slices}}
+  ax.mesh [row = 8192] in time [micro = 8192]
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{must be a tensor of static shape, got 'tensor<?xf32>'}}
+  ax.state @w : tensor<?xf32> from "w" offset 0 length 16
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{must be a tensor of static shape, got 'f32'}}
+  ax.state @w : f32 from "w" offset 0 length 4
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{of type 'tensor<4xf32>' does not have 12 bytes at offset 0}}
+  ax.state @w : tensor<4xf32> from "w" offset 0 length 12
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{of type 'tensor<4xf32>' does not have 16 bytes at offset -8}}
+  ax.state @w : tensor<4xf32> from "w" offset -8 length 16
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{of type 'tensor<0xf32>' does not have -16 bytes at offset 0}}
+  ax.state @w : tensor<0xf32> from "w" offset 0 length -16
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // 2^64 elements are not 0 bytes.
+  // expected-error @+1 {{does not have 0 bytes at offset 0}}
+  ax.state @w : tensor<4294967296x4294967296xi8> from "w" offset 0 length 0
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{state has an encoding that is no layout: "columns"}}
+  ax.state @w : tensor<4xf32, "columns"> from "w" offset 0 length 16
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.program @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    // expected-error @+1 {{there is no state @w}}
+    %w = ax.load @w : tensor<4xf32>
+    ax.return %w : tensor<4xf32>
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.state @w : tensor<4xf32> from "w" offset 0 length 16
+  ax.program @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+    // expected-error @+1 {{gives 'tensor<8xf32>', the state @w is 'tensor<4xf32>'}}
+    %w = ax.load @w : tensor<8xf32>
+    ax.return %w : tensor<8xf32>
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{region #0 ('body') failed to verify constraint: region with 1 blocks}}
+  ax.program @main(tensor<4xf32>) -> tensor<4xf32>
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{inputs and outputs must be tensors of static shape, got 'tensor<?xf32>'}}
+  ax.program @main(%x: tensor<?xf32>) {
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{inputs and outputs must be tensors of static shape, got 'i32'}}
+  ax.program @main() -> i32 {
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.program @main(%x: tensor<4xf32>) -> tensor<8xf32> {
+    // expected-error @+1 {{operands do not have the program's result types}}
+    ax.return %x : tensor<4xf32>
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 2]
+  // expected-error @+1 {{input 'tensor<4xf32, #ax.layout<[{row}]>>': the mesh has no axis 'row'}}
+  ax.program @main(%x: tensor<4xf32, #ax.layout<[{row}]>>) {
+    ax.return
+  }
+}
