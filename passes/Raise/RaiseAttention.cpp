@@ -240,11 +240,27 @@ void raiseProduct(DotOp op, KnownMasks &known, RewriterBase &rewriter) {
     k = toFourDims(rewriter, loc, match->k, shared);
     v = toFourDims(rewriter, loc, match->v, shared);
   }
-  Value result = AttentionOp::create(
-      rewriter, loc, q, k, v, *mask, rewriter.getF64FloatAttr(match->scale),
-      UnitAttr(),
-      match->softcap ? rewriter.getF64FloatAttr(*match->softcap) : FloatAttr(),
-      match->emptyRowsZero ? rewriter.getUnitAttr() : UnitAttr());
+  // In the wider type of scores and mask: a finite f32 mask is no f16.
+  Type wide = elementType(q);
+  if (Value added = *mask;
+      added && isa<FloatType>(elementType(added)) &&
+      elementType(added).getIntOrFloatBitWidth() > wide.getIntOrFloatBitWidth())
+    wide = elementType(added);
+  auto cast = [&](Value value, Type element) -> Value {
+    if (!value || elementType(value) == element ||
+        !isa<FloatType>(elementType(value)))
+      return value;
+    return CastOp::create(rewriter, loc, tensorType(value).clone(element),
+                          value);
+  };
+  Value result = cast(
+      AttentionOp::create(
+          rewriter, loc, cast(q, wide), cast(k, wide), cast(v, wide),
+          cast(*mask, wide), rewriter.getF64FloatAttr(match->scale), UnitAttr(),
+          match->softcap ? rewriter.getF64FloatAttr(*match->softcap)
+                         : FloatAttr(),
+          match->emptyRowsZero ? rewriter.getUnitAttr() : UnitAttr()),
+      type);
 
   // Back to the leading dimensions of the probabilities, then to the order in
   // which the product has them.

@@ -74,12 +74,12 @@
 // STAGES-DAG: 'ax.stage' op is a second stage on 0
 // STAGES-DAG: 'ax.program' op has no stage on 1
 
-// RUN: sed 's/%c = %t/%c = %s/' %s > %t.direct.mlir
+// RUN: sed 's/%c = %%t/%c = %%s/' %s > %t.direct.mlir
 // RUN: not axopt %t.direct.mlir --verify 2>&1 | FileCheck %s --check-prefix=DIRECT
 // DIRECT-DAG: 'ax.stage' op on 1 takes operand 0, which stage 0 has: there is no ax.transfer from 0 to 1
 // DIRECT-DAG: 'ax.transfer' op from 0 to 1: is never received: no stage takes its result
 
-// RUN: sed 's/ax.transfer %s/ax.transfer %x/' %s > %t.input.mlir
+// RUN: sed 's/ax.transfer %%s/ax.transfer %x/' %s > %t.input.mlir
 // RUN: not axopt %t.input.mlir --verify 2>&1 | FileCheck %s --check-prefix=INPUT
 // INPUT: 'ax.transfer' op from 0 to 1: sends what no stage has made
 
@@ -88,7 +88,7 @@
 // BACK-DAG: from 1 to 0: sends what stage 0 has made
 // BACK-DAG: from 1 to 0: is used by stage 1
 
-// RUN: sed 's/return %u/return %t/' %s > %t.return.mlir
+// RUN: sed 's/return %u/return %%t/' %s > %t.return.mlir
 // RUN: not axopt %t.return.mlir --verify 2>&1 | FileCheck %s --check-prefix=RETURN
 // RETURN-DAG: is used by ax.return; only a stage can receive
 // RETURN-DAG: 'ax.return' op gives output 0, which is not the result of a stage
@@ -97,7 +97,7 @@
 // RUN: not axopt %t.slots.mlir --verify 2>&1 | FileCheck %s --check-prefix=SLOTS
 // SLOTS: from 0 to 1: 2000 slots; at most 1024 make sense
 
-// RUN: sed 's/%t = ax.transfer/%o = ax.unary exp %x : !t -> !t %t = ax.transfer/' %s > %t.outside.mlir
+// RUN: sed 's/%%t = ax.transfer/%o = ax.unary exp %x : !t -> !t %%t = ax.transfer/' %s > %t.outside.mlir
 // RUN: not axopt %t.outside.mlir --verify 2>&1 | FileCheck %s --check-prefix=OUTSIDE
 // OUTSIDE: 'ax.unary' op stands outside of the program's stages
 
@@ -147,7 +147,7 @@
 // RUN: not axopt %t.order.mlir --verify 2>&1 | FileCheck %s --check-prefix=ORDER
 // ORDER: of stage 1: takes micro-batches in another order than stage 0, so it would read slots that hold others
 
-// RUN: sed 's/%t = ax.transfer/%v = ax.transfer %x from 1 to 0 slots 1 : !t %t = ax.transfer/' %s > %t.cycle.mlir
+// RUN: sed 's/%%t = ax.transfer/%v = ax.transfer %x from 1 to 0 slots 1 : !t %%t = ax.transfer/' %s > %t.cycle.mlir
 // RUN: not axopt %t.cycle.mlir --verify 2>&1 | FileCheck %s --check-prefix=CYCLE
 // CYCLE: 'ax.schedule' op never ends: {{.*}}stage
 

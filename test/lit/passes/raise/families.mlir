@@ -115,7 +115,8 @@ ax.program @windows(%q: tensor<4x2x3x4xf32>, %k: tensor<4x2x3x4xf32>, %v: tensor
 
 // Half precision, softmax in single; scores held above the lowest number.
 // CHECK-LABEL: ax.program @half
-// CHECK: ax.attention %arg0, %arg1, %arg2 mask %{{.*}} : tensor<2x1x1x3xf32> scale 1.000000e+00 : tensor<2x2x3x4xf16>
+// CHECK: %[[A:.*]] = ax.attention %{{.*}}, %{{.*}}, %{{.*}} mask %{{.*}} : tensor<2x1x1x3xf32> scale 1.000000e+00 : tensor<2x2x3x4xf32>
+// CHECK: ax.cast %[[A]] : tensor<2x2x3x4xf32> -> tensor<2x2x3x4xf16>
 ax.program @half(%q: tensor<2x2x3x4xf16>, %k: tensor<2x2x3x4xf16>, %v: tensor<2x2x3x4xf16>, %pad: tensor<2x1x1x3xf32>) -> tensor<2x2x3x4xf16> {
   %low = ax.constant dense<-3.40282347E+38> : tensor<f32> -> tensor<f32>
   %0 = ax.dot %q, %k batch [0, 1] x [0, 1] contract [3] x [3] : tensor<2x2x3x4xf16>, tensor<2x2x3x4xf16> -> tensor<2x2x3x3xf16>
