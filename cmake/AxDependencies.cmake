@@ -1,5 +1,12 @@
 # Libraries from outside. Optional ones leave their target undefined.
 
+# What tools/dev builds outside the tree.
+if(DEFINED ENV{AXOPT_CACHE})
+  set(AX_CACHE "$ENV{AXOPT_CACHE}")
+else()
+  set(AX_CACHE "$ENV{HOME}/.cache/axopt")
+endif()
+
 find_program(AX_LLVM_CONFIG NAMES llvm-config-22)
 if(AX_LLVM_CONFIG)
   execute_process(COMMAND "${AX_LLVM_CONFIG}" --prefix
@@ -23,3 +30,4 @@ include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 find_package(Threads REQUIRED)
 find_package(GTest QUIET)
 include(AxOnnx)
+include(AxPrecompile)

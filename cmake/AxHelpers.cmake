@@ -19,6 +19,11 @@ macro(_ax_target_common name scope)
   target_link_libraries(${name} ${scope} ${ARG_DEPENDS} ${ARG_LIBS})
   if(ARG_MLIR)
     target_link_libraries(${name} ${scope} MLIR LLVM)
+    if(AX_PRECOMPILED_HEADER AND ARG_SOURCES)
+      # -fpch-preprocess is what ccache asks for.
+      target_compile_options(${name} PRIVATE -fpch-preprocess
+                             "SHELL:-include ${AX_PRECOMPILED_HEADER}")
+    endif()
   endif()
   if(ARG_TABLEGEN)
     add_dependencies(${name} ${ARG_TABLEGEN})

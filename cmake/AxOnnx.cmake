@@ -4,12 +4,7 @@
 # Package version, then our recipe's (tools/setup.bash reads this line).
 set(AX_ONNX_VERSION 1.23.2-1)
 
-if(DEFINED ENV{AXOPT_CACHE})
-  set(cache "$ENV{AXOPT_CACHE}")
-else()
-  set(cache "$ENV{HOME}/.cache/axopt")
-endif()
-set(AX_ONNX_ROOT "${cache}/onnx-${AX_ONNX_VERSION}" CACHE PATH
+set(AX_ONNX_ROOT "${AX_CACHE}/onnx-${AX_ONNX_VERSION}" CACHE PATH
     "Prefix of the onnx C++ library")
 if(NOT EXISTS "${AX_ONNX_ROOT}/lib/libonnx.a")
   message(FATAL_ERROR "the onnx C++ library is not in ${AX_ONNX_ROOT}: run "
