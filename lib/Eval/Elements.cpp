@@ -104,9 +104,14 @@ llvm::Expected<HostTensor> toHostTensor(ElementsAttr elements) {
       return makeErrorf(ExitCode::BadPlan, "resource '{0}' has no bytes",
                         resource.getRawHandle().getKey());
     ArrayRef<char> data = blob->getData();
-    return HostTensor::fromBytes(
+    auto tensor = HostTensor::fromBytes(
         *dtype, std::move(shape),
         {reinterpret_cast<const uint8_t *>(data.data()), data.size()});
+    if (!tensor)
+      return makeErrorf(ExitCode::BadPlan, "resource '{0}': {1}",
+                        resource.getRawHandle().getKey(),
+                        describeError(tensor.takeError()).message);
+    return tensor;
   }
   auto dense = dyn_cast<DenseElementsAttr>(elements);
   if (!dense || isa<DenseStringElementsAttr>(elements))

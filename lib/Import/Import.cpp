@@ -114,13 +114,9 @@ llvm::Error InputBinder::checkNames() {
                       "{0} {1}: the model has no such {2}; it has {3}", flag,
                       name, what, list.empty() ? "none" : list);
   };
-  for (const auto &[name, size] : options.dims) {
+  for (const auto &[name, size] : options.dims)
     if (!symbols.contains(name))
       return unknown("--dim", name, "symbolic dimension", symbols);
-    if (size < 0)
-      return makeErrorf(ExitCode::Usage, "--dim {0}={1}: a size is at least 0",
-                        name, size);
-  }
   for (const auto &[name, shape] : options.shapes)
     if (!names.contains(name))
       return unknown("--shape", name, "input", names);
@@ -152,9 +148,7 @@ llvm::Error InputBinder::run(const PreparedModel &model) {
     if (!input.type().has_tensor_type())
       return makeErrorf(ExitCode::Unsupported, "input '{0}' is no tensor",
                         input.name());
-    if (!names.insert(input.name()).second)
-      return makeErrorf(ExitCode::BadModel, "there are two inputs named '{0}'",
-                        input.name());
+    names.insert(input.name());
     protos.push_back(&input);
     for (const auto &dim : input.type().tensor_type().shape().dim())
       if (!dim.dim_param().empty())

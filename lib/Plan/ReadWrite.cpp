@@ -52,11 +52,12 @@ llvm::Error writePlan(ModuleOp module, llvm::StringRef path) {
   if (path == "-") {
     llvm::outs() << module << '\n';
     llvm::outs().flush();
-    if (llvm::outs().has_error())
-      return makeError(ExitCode::InputOutput,
-                       "cannot write standard output: " +
-                           llvm::outs().error().message());
-    return llvm::Error::success();
+    std::error_code error = llvm::outs().error();
+    if (!error)
+      return llvm::Error::success();
+    llvm::outs().clear_error(); // Or the stream ends the process.
+    return makeError(ExitCode::InputOutput,
+                     "cannot write standard output: " + error.message());
   }
   std::string text;
   llvm::raw_string_ostream(text) << module << '\n';

@@ -49,8 +49,6 @@ static llvm::Expected<ProgramOp> findProgram(mlir::ModuleOp module,
         return program;
       known += " " + program.getSymName().str();
     }
-  if (known.empty())
-    return makeError(ExitCode::BadPlan, "the plan has no program");
   return makeError(ExitCode::Usage,
                    "the plan has no program '" + name + "', but:" + known);
 }
