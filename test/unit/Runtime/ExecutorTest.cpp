@@ -336,7 +336,8 @@ TEST(ExecutorTest, WrongInputsAreErrors) {
   auto executor = create(b);
   ASSERT_TRUE(executor);
   auto none = executor->run({});
-  failureOf(none.takeError(), ExitCode::BadInput);
+  EXPECT_EQ(failureOf(none.takeError(), ExitCode::BadInput),
+            "0 inputs given, 1 needed");
   auto misshaped = executor->run({HostTensor(DType::F16, {2, 3})});
   std::string message = failureOf(misshaped.takeError(), ExitCode::BadInput);
   for (const char *part : {"'x'", "2x3xf16", "2x2xf32"})

@@ -4,6 +4,15 @@
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=nobody=replicate}))' 2>&1 | FileCheck %s --check-prefix=NOBODY
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=up=sideways}))' 2>&1 | FileCheck %s --check-prefix=SIDEWAYS
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="y=[{}, {rows}]"}))' 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=128},ax-shard{shard=up=rowwise}))' 2>&1 | FileCheck %s --check-prefix=WAYS
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=up}))' 2>&1 | FileCheck %s --check-prefix=NOPAIR
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="y=[{}, {}, {}]"}))' 2>&1 | FileCheck %s --check-prefix=DIMS
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="y=[{}, {}] more"}))' 2>&1 | FileCheck %s --check-prefix=MORE
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="y={}"}))' 2>&1 | FileCheck %s --check-prefix=BRACKET
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="y=[99999999999999999999, {}]"}))' 2>&1 | FileCheck %s --check-prefix=LARGE
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="y=[2 * , {}]"}))' 2>&1 | FileCheck %s --check-prefix=NUMBER
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="y=[{*}, {}]"}))' 2>&1 | FileCheck %s --check-prefix=NAME
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="[a=replicate"}))' 2>&1 | FileCheck %s --check-prefix=GLOB
 
 // REPLICATE: ax.state @w1 : tensor<64x256xf32, #ax.layout<[{}, {}]>>
 // REPLICATE: ax.state @w2 : tensor<256x64xf32, #ax.layout<[{}, {}]>>
@@ -15,6 +24,15 @@
 // NOBODY: error: {{.*}}--shard=nobody=replicate: no layer, weight, input or output is named so
 // SIDEWAYS: error: {{.*}}--shard=up=sideways: a layer is colwise, rowwise or replicate
 // AXIS: error: {{.*}}--shard=y=[{}, {rows}]:
+// NOPAIR: error: --shard=up: expected PATTERN=colwise|rowwise|replicate|LAYOUT
+// WAYS: error: --shard=up=rowwise: 64 features cannot be split 128 ways
+// DIMS: error: --shard=y=[{}, {}, {}]: more dimensions than the tensor's 2 at offset 8
+// MORE: error: --shard=y=[{}, {}] more: unexpected text after the layout at offset 9
+// BRACKET: error: --shard=y={}: expected '[' at offset 0
+// LARGE: error: --shard={{.*}}: number too large at offset 19
+// NUMBER: error: --shard={{.*}}: expected a number at offset 5
+// NAME: error: --shard={{.*}}: expected an axis at offset 2
+// GLOB: error: --shard=[a=replicate: invalid glob pattern, unmatched '['
 ax.plan @p version 1 {
   ax.state @w1 : tensor<64x256xf32> from "w" offset 0 length 65536
   ax.state @w2 : tensor<256x64xf32> from "w" offset 66560 length 65536

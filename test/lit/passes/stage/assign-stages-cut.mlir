@@ -2,12 +2,14 @@
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{pp=2},ax-assign-stages{cut=nowhere}))' 2>&1 | FileCheck %s --check-prefix=NOWHERE
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{pp=2},ax-assign-stages{cut=first,third}))' 2>&1 | FileCheck %s --check-prefix=MANY
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{pp=2},ax-assign-stages{cut=third}))' 2>&1 | FileCheck %s --check-prefix=LAST
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{pp=3},ax-assign-stages{cut=second,first}))' 2>&1 | FileCheck %s --check-prefix=ORDER
 
 // CHECK: ax.unary exp {{.*}}stage = 0 : i64
 // CHECK: ax.unary exp {{.*}}stage = 1 : i64
 // CHECK: ax.unary exp {{.*}}stage = 1 : i64
 // NOWHERE: error: {{.*}}has no node named 'nowhere' to cut after
 // MANY: error: {{.*}}is cut at 2 places, but 2 stages need 1
+// ORDER: error: {{.*}}cut after 'first' does not come after the cut before it
 // LAST: error: {{.*}}cut after 'third' leaves the last stage empty
 ax.plan @p version 1 {
   ax.program @main(%x: tensor<64x64xf32>) -> tensor<64x64xf32> {

@@ -1,0 +1,192 @@
+//===- CheckProgramTest.cpp - Every fault of a program is named -----------===//
+
+#include "ProgramBuilder.h"
+
+#include "ax/Support/Error.h"
+
+#include <functional>
+#include <gtest/gtest.h>
+
+namespace ax::rt {
+namespace {
+
+/// Two stages of two ranks, two micro-batches; one command of each kind. The
+/// commands of stage 0 are kernel, sum, wait, copy, send.
+ProgramBuilder makeProgram() {
+  ProgramBuilder b({{"pipe", 2, false}, {"col", 2, false}, {"micro", 2, true}});
+  sharding::Layout layout = b.split({8}, {b.over("micro")});
+  b.stages(2);
+  int32_t in = b.buffer(0, Space::Input, b.input("x", {8}, layout), 16);
+  int32_t sum = b.buffer(0, Space::Arena, 0, 16);
+  int32_t copied = b.buffer(0, Space::Arena, 0, 16);
+  b.kernel(0, "double", doublePlusOne, {in, sum}, 4);
+  b.allReduce(0, b.group(0, "col"), sum, sum, {4}, 0);
+  b.add(0, WaitCommand{0}, "wait");
+  CopyCommand copy;
+  copy.sizes = {4};
+  copy.sourceStrides = copy.destinationStrides = {1};
+  copy.source = {sum, 0};
+  copy.destination = {copied, 0};
+  b.add(0, copy, "copy");
+  b.transfer(0, 16, 2);
+  b.add(0, SendCommand{0, {copied, 0}}, "send");
+  b.add(1, RecvCommand{0}, "recv");
+  int32_t received = b.buffer(1, Space::Received, 0, 16);
+  int32_t w =
+      b.buffer(1, Space::State,
+               b.state("w", countingTensor({4, 4}), b.split({4, 4}, {})), 64);
+  int32_t out = b.buffer(1, Space::Output, b.output("y", {8}, layout), 16);
+  LibraryCommand matmul;
+  MatmulDesc desc;
+  desc.a = TensorDesc{DType::F32, {1, 4}, {4, 1}};
+  desc.b = TensorDesc{DType::F32, {4, 4}, {4, 1}};
+  desc.c = TensorDesc{DType::F32, {1, 4}, {4, 1}};
+  desc.constantB = true;
+  matmul.desc = desc;
+  matmul.arguments = {{received, 0}, {w, 0}, {out, 0}};
+  b.add(1, matmul, "matmul");
+  return b;
+}
+
+template <typename C>
+C &command(Program &program, size_t stage, size_t number) {
+  return std::get<C>(program.stages[stage].commands[number].body);
+}
+
+struct Fault {
+  const char *message;
+  std::function<void(Program &)> make;
+};
+
+const Fault faults[] = {
+    // Ranks and schedules
+    {"stages have different numbers of ranks",
+     [](Program &p) { p.stages[0].ranks.pop_back(); }},
+    {"rank 9 is impossible", [](Program &p) { p.stages[1].ranks[1] = 9; }},
+    {"rank 0 is impossible", [](Program &p) { p.stages[1].ranks[1] = 0; }},
+    {"a rank of the mesh is in no stage",
+     [](Program &p) { p.stages.pop_back(); }},
+    {"micro-batch 0 is scheduled twice or does not exist",
+     [](Program &p) { p.stages[0].schedule[1].microBatch = 0; }},
+    {"a micro-batch is not scheduled",
+     [](Program &p) { p.stages[0].schedule.pop_back(); }},
+    {"its micro-batches are in another order than those of stage 'forward0'",
+     [](Program &p) {
+       std::swap(p.stages[1].schedule[0], p.stages[1].schedule[1]);
+     }},
+    // Ports and states
+    {"input 'x': it is partial",
+     [](Program &p) { p.inputs[0].layout.partial = {p.mesh.whole("col")}; }},
+    {"output 'y': its size is impossible",
+     [](Program &p) {
+       p.outputs[0].shape = {int64_t(1) << 62, 4};
+       p.outputs[0].layout = sharding::Layout::replicated(p.outputs[0].shape);
+     }},
+    // Buffers
+    {"its offset is not a multiple of 64",
+     [](Program &p) { p.stages[0].buffers[1].offset = 8; }},
+    {"buffer 'b1': its 200 bytes do not fit",
+     [](Program &p) { p.stages[0].buffers[1].bytes = 200; }},
+    {"no such state", [](Program &p) { p.stages[1].buffers[1].index = 1; }},
+    {"no such input or output",
+     [](Program &p) { p.stages[0].buffers[0].index = -1; }},
+    {"buffer 'b0': no such transfer",
+     [](Program &p) { p.stages[1].buffers[0].index = 7; }},
+    {"a transfer to another stage",
+     [](Program &p) { p.stages[0].buffers[0] = p.stages[1].buffers[0]; }},
+    // Groups
+    {"groups have different sizes",
+     [](Program &p) { p.stages[0].groups[0].groups.push_back({0}); }},
+    {"rank 2 is foreign or repeated",
+     [](Program &p) { p.stages[0].groups[0].groups[0][1] = 2; }},
+    {"a rank is in no group",
+     [](Program &p) { p.stages[0].groups[0].groups[0].pop_back(); }},
+    // Commands
+    {"'double': no such kernel",
+     [](Program &p) { command<KernelCommand>(p, 0, 0).kernel = 5; }},
+    {"the kernel has no code",
+     [](Program &p) { p.kernels[0].function = nullptr; }},
+    {"negative iterations",
+     [](Program &p) { command<KernelCommand>(p, 0, 0).iterations = -1; }},
+    {"a kernel with scratch memory and another number of buffers",
+     [](Program &p) { p.kernels[0].scratchBytes = 64; }},
+    {"'double': no such buffer",
+     [](Program &p) {
+       command<KernelCommand>(p, 0, 0).buffers[0].buffer = 17;
+     }},
+    {"0 bytes at -4 are not inside buffer 'b0' of 16",
+     [](Program &p) {
+       command<KernelCommand>(p, 0, 0).buffers[0].byteOffset = -4;
+     }},
+    {"no such group set",
+     [](Program &p) { command<CollectiveCommand>(p, 0, 1).groupSet = 1; }},
+    {"its request is in use",
+     [](Program &p) { p.stages[0].commands[2] = p.stages[0].commands[1]; }},
+    {"nothing to wait for",
+     [](Program &p) { command<WaitCommand>(p, 0, 2).request = 3; }},
+    {"a collective is never waited for",
+     [](Program &p) {
+       p.stages[0].commands.erase(p.stages[0].commands.begin() + 2);
+     }},
+    {"'copy': sizes and strides do not match",
+     [](Program &p) { command<CopyCommand>(p, 0, 3).sizes.push_back(1); }},
+    {"'copy': 20 bytes at 0 are not inside buffer 'b1' of 16",
+     [](Program &p) { command<CopyCommand>(p, 0, 3).sizes[0] = 5; }},
+    {"'send': no such transfer",
+     [](Program &p) { command<SendCommand>(p, 0, 4).transfer = 1; }},
+    {"sent from a foreign stage",
+     [](Program &p) { p.transfers[0].fromStage = 1; }},
+    {"sent twice",
+     [](Program &p) {
+       p.stages[0].commands.push_back(p.stages[0].commands[4]);
+     }},
+    {"'recv': no such transfer",
+     [](Program &p) { command<RecvCommand>(p, 1, 0).transfer = -1; }},
+    {"received by a foreign stage",
+     [](Program &p) {
+       p.stages[0].commands.push_back(p.stages[1].commands[0]);
+     }},
+    {"received twice",
+     [](Program &p) {
+       p.stages[1].commands.push_back(p.stages[1].commands[0]);
+     }},
+    {"'matmul': wrong number of arguments",
+     [](Program &p) { command<LibraryCommand>(p, 1, 1).arguments.pop_back(); }},
+    {"'matmul': sizes and strides do not match",
+     [](Program &p) {
+       std::get<MatmulDesc>(command<LibraryCommand>(p, 1, 1).desc)
+           .a.strides.pop_back();
+     }},
+    {"a constant operand that is not state",
+     [](Program &p) {
+       std::get<MatmulDesc>(command<LibraryCommand>(p, 1, 1).desc).b.sizes = {
+           1, 4};
+       command<LibraryCommand>(p, 1, 1).arguments[1] = {0, 0};
+     }},
+    // Transfers
+    {"it has no room", [](Program &p) { p.transfers[0].slots = 0; }},
+    {"it is never sent", [](Program &p) { p.stages[0].commands.pop_back(); }},
+    {"it is never received",
+     [](Program &p) {
+       p.stages[1].commands.erase(p.stages[1].commands.begin());
+     }},
+    {"transfer 'back': it must go to a later stage",
+     [](Program &p) { p.transfers.push_back({"back", 1, 0, 16, 2}); }},
+};
+
+TEST(CheckProgramTest, FaultsAreNamed) {
+  ProgramBuilder good = makeProgram();
+  llvm::Error none = checkProgram(*good.program);
+  ASSERT_FALSE(bool(none)) << describeError(std::move(none)).message;
+  for (const Fault &fault : faults) {
+    ProgramBuilder b = makeProgram();
+    fault.make(*b.program);
+    ErrorDescription error = describeError(checkProgram(*b.program));
+    EXPECT_EQ(error.code, ExitCode::BadPlan) << fault.message;
+    EXPECT_NE(error.message.find(fault.message), std::string::npos)
+        << "expected: " << fault.message << "\ngot: " << error.message;
+  }
+}
+
+} // namespace
+} // namespace ax::rt
