@@ -107,11 +107,13 @@ AX_INFER(GatherGradientOp) {
     return emitOptionalError(location, "indices ", op.getIndices().getType(),
                              " do not fit updates ", op.getUpdates().getType(),
                              " at axis ", axis);
-  if (op.getSize() < 0 || op.getSize() > maxSize)
-    return emitOptionalError(location, "size ", op.getSize(),
-                             " is out of range");
+  int64_t size = op.getSize();
+  if (size < 0 || size > maxSize)
+    return emitOptionalError(location, "size ", size, " is out of range");
+  if (failed(checkChoice(location, size, updates)))
+    return failure();
   SmallVector<int64_t> shape(updates.take_front(axis));
-  shape.push_back(op.getSize());
+  shape.push_back(size);
   llvm::append_range(shape, updates.drop_front(axis + depth));
   return checkedGive(location, types, shape, elementOf(op.getUpdates()));
 }

@@ -56,6 +56,8 @@ def flags():
     yield "--rtol=-1", "--rtol and --atol must not be negative"
     yield "--atol=nan", "--rtol and --atol must not be negative"
     yield "--timeout=-1", "--timeout must not be negative"
+    yield "--steps=3", "--steps is for training: give --data"
+    yield "--data=x.npz", "--data needs --steps=N, at least 1"
     yield "--input=x", "--input=x: expected NAME=FILE.npy"
     yield "--program=other", "the plan has no program 'other', but: main"
     yield "--weights=w.bin", \
@@ -239,6 +241,10 @@ def operations():
     yield "pool rank", single(["1x1x4x4x4x4xf32"], "1x1x3x3x3x3xf32",
                               f"ax.pool max %a kernel [2, 2, 2, 2] {cube}"), \
         "windows of 1, 2 or 3 dimensions only", 4
+    yield "pool gradient", single(
+        ["1x1x9xf32", "1x1x6xf32"], "1x1x9xf32", "ax.max_pool_gradient %a, %b "
+        "kernel [2] strides [1] pads [-2, 0] dilations [1] ceil_extra [0]"), \
+        "has a negative pad", 5
     # Each of these crashed, or was wrong without a word.
     yield "slice", single(["4xf32"], "65537xf32", "ax.slice %a starts [0] "
                           "steps [281474976710656]"), \
@@ -280,6 +286,10 @@ def plans():
     yield "program's element type", replaced(("xf32", "xf8E4M3FN"),
                                              ("length 16", "length 4")), \
         "ax.load has elements of type f8E4M3FN", 4
+    yield "copy of a state", replaced(
+        (STATE, STATE + "  ax.state @v : tensor<4xf32> stages [0]\n"),
+        (ADD, "ax.store @v, %w : tensor<4xf32>\n" + ADD)), \
+        "state 'v' is to become a copy of 'w'", 4
     yield "memory", replaced(
         (STATE, ""), (LOAD, ""), (TYPES, "tensor<4xf32> -> tensor<4xf32>"),
         (ADD, "%r = ax.unary exp %a"),

@@ -18,7 +18,7 @@ SITES = [
     "emitOpError", "emitOptionalError", "emitError", "emitWarning",
     "makeError", "makeErrorf", "makeErrnoError", "addContext",
     # What passes its text on to these.
-    "badInput", "badWeights", "complain", "dnnlError", "fail", "fault",
+    "bad", "badInput", "badWeights", "complain", "dnnlError", "fail", "fault",
     "malformed", "refuse", "require", "unsupported", "usage",
 ]
 
@@ -44,6 +44,9 @@ UNTESTED = {
         "impossible tensor shape",
         "no such convolution",
         "no products of booleans",
+        "the program cannot take the input",
+        "the program cannot give the result",
+        "is of bits and has no gradient",
     ],
     "an op without kernel and library call; today there is none": [
         "has no kernel",

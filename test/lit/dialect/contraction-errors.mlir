@@ -320,3 +320,67 @@
 // expected-error @+2 {{element types differ: 'f32' and 'f16'}}
 // expected-error @+1 {{failed to infer returned types}}
 %0 = ax.attention %q, %k, %v scale 1.0 : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf16>, tensor<1x4x8x8xf32> -> tensor<1x4x8x8xf32>
+
+// -----
+
+%x = ax.iota dim 0 : tensor<1x4x9xf32>
+%g = ax.iota dim 0 : tensor<1x6xf32>
+// expected-error @+2 {{needs x and gradient of the same rank >= 3, got 'tensor<1x4x9xf32>' and 'tensor<1x6xf32>'}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.conv_weight_gradient %x, %g kernel [3] strides [1] pads [0, 0] dilations [1] : tensor<1x4x9xf32>, tensor<1x6xf32> -> tensor<6x4x3xf32>
+
+// -----
+
+%x = ax.iota dim 0 : tensor<1x4x9xf32>
+%g = ax.iota dim 0 : tensor<1x6x7xf32>
+// expected-error @+2 {{needs 1 kernel sizes}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.conv_weight_gradient %x, %g kernel [3, 3] strides [1] pads [0, 0] dilations [1] : tensor<1x4x9xf32>, tensor<1x6x7xf32> -> tensor<6x4x3xf32>
+
+// -----
+
+%x = ax.iota dim 0 : tensor<1x4x9xf32>
+%g = ax.iota dim 0 : tensor<2x6x7xf32>
+// expected-error @+2 {{batch or channels do not fit: x is 'tensor<1x4x9xf32>', gradient 'tensor<2x6x7xf32>' in 1 groups}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.conv_weight_gradient %x, %g kernel [3] strides [1] pads [0, 0] dilations [1] : tensor<1x4x9xf32>, tensor<2x6x7xf32> -> tensor<6x4x3xf32>
+
+// -----
+
+%x = ax.iota dim 0 : tensor<1x4x9xf32>
+%g = ax.iota dim 0 : tensor<1x6x8xf32>
+// expected-error @+2 {{gradient 'tensor<1x6x8xf32>' is not of a convolution of 'tensor<1x4x9xf32>'}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.conv_weight_gradient %x, %g kernel [3] strides [1] pads [0, 0] dilations [1] : tensor<1x4x9xf32>, tensor<1x6x8xf32> -> tensor<6x4x3xf32>
+
+// -----
+
+%x = ax.iota dim 0 : tensor<1x4x9xf32>
+%g = ax.iota dim 0 : tensor<1x6x7xf64>
+// expected-error @+2 {{element types differ: 'f32' and 'f64'}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.conv_weight_gradient %x, %g kernel [3] strides [1] pads [0, 0] dilations [1] : tensor<1x4x9xf32>, tensor<1x6x7xf64> -> tensor<6x4x3xf32>
+
+// -----
+
+%x = ax.iota dim 0 : tensor<4x9xf32>
+%g = ax.iota dim 0 : tensor<4x8xf32>
+// expected-error @+2 {{needs a tensor of rank >= 3, got 'tensor<4x9xf32>'}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.max_pool_gradient %x, %g kernel [2] strides [1] pads [0, 0] dilations [1] ceil_extra [0] : tensor<4x9xf32>, tensor<4x8xf32> -> tensor<4x9xf32>
+
+// -----
+
+%x = ax.iota dim 0 : tensor<1x4x9xf32>
+%g = ax.iota dim 0 : tensor<1x4x8xf32>
+// expected-error @+2 {{needs 1 kernel and ceil_extra sizes}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.max_pool_gradient %x, %g kernel [2, 2] strides [1] pads [0, 0] dilations [1] ceil_extra [0] : tensor<1x4x9xf32>, tensor<1x4x8xf32> -> tensor<1x4x9xf32>
+
+// -----
+
+%x = ax.iota dim 0 : tensor<1x4x9xf32>
+%g = ax.iota dim 0 : tensor<1x4x7xf32>
+// expected-error @+2 {{gradient 'tensor<1x4x7xf32>' is not of a pool of 'tensor<1x4x9xf32>'}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.max_pool_gradient %x, %g kernel [2] strides [1] pads [0, 0] dilations [1] ceil_extra [0] : tensor<1x4x9xf32>, tensor<1x4x7xf32> -> tensor<1x4x9xf32>

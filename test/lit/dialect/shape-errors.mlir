@@ -215,6 +215,30 @@
 
 // -----
 
+%u = ax.iota dim 0 : tensor<3x4xf32>
+%i = ax.iota dim 0 : tensor<2xi64>
+// expected-error @+2 {{indices 'tensor<2xi64>' do not fit updates 'tensor<3x4xf32>' at axis 0}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.gather_gradient %u[%i] axis 0 size 8 : tensor<3x4xf32>, tensor<2xi64> -> tensor<8x4xf32>
+
+// -----
+
+%u = ax.iota dim 0 : tensor<2x4xf32>
+%i = ax.iota dim 0 : tensor<2xi64>
+// expected-error @+2 {{size -1 is out of range}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.gather_gradient %u[%i] axis 0 size -1 : tensor<2x4xf32>, tensor<2xi64> -> tensor<8x4xf32>
+
+// -----
+
+%u = ax.iota dim 0 : tensor<2x4xf32>
+%i = ax.iota dim 0 : tensor<2xi64>
+// expected-error @+2 {{nothing to choose from in an empty dimension}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.gather_gradient %u[%i] axis 0 size 0 : tensor<2x4xf32>, tensor<2xi64> -> tensor<0x4xf32>
+
+// -----
+
 %x = ax.iota dim 0 : tensor<4xf32>
 %i = ax.iota dim 0 : tensor<2xi64>
 %u = ax.iota dim 0 : tensor<3xf32>

@@ -8,7 +8,15 @@
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{param-group=rank<x:lr=1}))' 2>&1 | FileCheck %s --check-prefix=RANK
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{lr-schedule=cosine(warmup=5,steps=5)}))' 2>&1 | FileCheck %s --check-prefix=STEPS
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{lr-schedule=step}))' 2>&1 | FileCheck %s --check-prefix=SCHEDULE
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(lr}))' 2>&1 | FileCheck %s --check-prefix=CALL
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(lr=1,lr=2)}))' 2>&1 | FileCheck %s --check-prefix=TWICE
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(lr=much)}))' 2>&1 | FileCheck %s --check-prefix=NUMBER
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{lr-schedule=constant(warmup=-1)}))' 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 
+// CALL: error: 'sgd(lr': give NAME(A,B,KEY=VALUE,...)
+// TWICE: error: 'sgd(lr=1,lr=2)': lr is given twice
+// NUMBER: error: sgd: lr=much: give a number
+// NEGATIVE: error: constant: warmup=-1 is negative
 // KIND: error: there is no optimizer 'lion', but sgd, adam, adamw
 // RANGE: error: sgd: lr=-1{{.*}} is not between 0
 // BETAS: error: adam: betas=0.9:1: give two numbers below 1, as 0.9:0.999

@@ -1,0 +1,235 @@
+"""What axopt says about models and their data that cannot be."""
+import onnx
+from onnx import TensorProto, helper
+
+from _onnx_text import model, refuse
+
+from cases import scratch
+
+
+def _values(*names):
+    return [helper.make_tensor_value_info(n, TensorProto.FLOAT, [2]) for n in names]
+
+
+def ifs(node, count, prefix):
+    """`node`, which gives PREFIX0, in If in If in If ...; gives PREFIXcount."""
+    for i in range(count):
+        then = helper.make_graph([node], "then", [], _values(f"{prefix}{i}"))
+        other = helper.make_graph([helper.make_node("Relu", ["x"], ["u"])],
+                                  "else", [], _values("u"))
+        node = helper.make_node("If", ["c"], [f"{prefix}{i + 1}"],
+                                then_branch=then, else_branch=other)
+    return node
+
+
+def nested(count, functionCount=0):
+    """Ifs around a function of Ifs."""
+    inner = helper.make_node("f", ["x", "c"], ["t0"], domain="l")
+    graph = helper.make_graph(
+        [ifs(inner, count, "t")], "g", _values("x"), _values(f"t{count}"),
+        [helper.make_tensor("c", TensorProto.BOOL, [], [1])])
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("l", 1)]
+    function = helper.make_function(
+        "l", "f", ["x", "c"], [f"s{functionCount}"],
+        [ifs(helper.make_node("Relu", ["x"], ["s0"]), functionCount, "s")],
+        opsets)
+    return helper.make_model(graph, opset_imports=opsets,
+                             functions=[function])
+
+
+def tensor(name="w", type=TensorProto.FLOAT, dims=(4,), **fields):
+    """An initializer or attribute, with any field as given."""
+    made = TensorProto(name=name, data_type=type, dims=dims)
+    for field, value in fields.items():
+        if isinstance(value, (list, tuple)):
+            getattr(made, field).extend(value)
+        else:
+            setattr(made, field, value)
+    return made
+
+
+def external(location="w.bin", name="w", dims=(4,), type=TensorProto.FLOAT,
+             **entries):
+    made = tensor(name, type, dims, data_location=TensorProto.EXTERNAL)
+    for key, value in {"location": location, **entries}.items():
+        made.external_data.add(key=key, value=value)
+    return made
+
+
+def withWeights(*weights, nodes="y = Relu(x)", inputs="float[4] x", **parts):
+    made = model(inputs, "float y", nodes, **parts)
+    made.graph.initializer.extend(weights)
+    return made
+
+
+def constant(value, name="value"):
+    made = model("float[4] x", "float y", "y = Constant<value_int=1>()")
+    made.graph.node[0].ClearField("attribute")
+    made.graph.node[0].attribute.append(helper.make_attribute(name, value))
+    return made
+
+
+def sparse(values, indices, dims):
+    return constant(onnx.SparseTensorProto(values=values, indices=indices,
+                                           dims=dims), "sparse_value")
+
+
+def i64s(name, *values):
+    return tensor(name, TensorProto.INT64, (len(values),), int64_data=values)
+
+
+def floats(name, *values):
+    return tensor(name, dims=(len(values),), float_data=values)
+
+
+def twoGraphs():
+    made = model("float[4] x", "float y", "y = Relu(x)").SerializeToString()
+    return made + made
+
+
+def wholeModels():
+    """Name, model or bytes, message, exit code, flags."""
+    relu = model("float[N,4] x, float[N] z", "float y", "y = Relu(x)")
+    yield "--shape symbols", relu, ("dimension 'N' is 2, but the shape given "
+                                    "for input 'z' says 3"), 2, [
+        "--shape=x=2x4", "--shape=z=3"]
+    yield "--shape", relu, ("input 'x' has shape [Nx4], the shape given is "
+                            "[2x5]"), 2, ["--shape=x=2x5"]
+    yield "--dim name", relu, ("--dim M: the model has no such symbolic "
+                               "dimension; it has N"), 2, ["--dim=M=3"]
+    yield "--shape name", relu, ("--shape v: the model has no such input; it "
+                                 "has x, z"), 2, ["--shape=v=3"]
+    yield "--const", model("float[4] x", "float y", "y = Relu(x)"), \
+        "--const x: the input is f32, the file has i64", 2, [
+            "--const=x=i.npy"]
+    yield "sequence", model("seq(float[4]) x", "float y", "y = Relu(x)"), \
+        "input 'x' is no tensor", 4, []
+    yield "string", model("string[4] x", "float y", "y = Identity(x)"), \
+        "input 'x' has element type STRING, which is not supported", 4, []
+    yield "large", model("float[4611686018427387904,4] x", "float y",
+                         "y = Relu(x)"), \
+        "input 'x' has impossible shape [4611686018427387904x4]", 3, []
+    made = model("float[2] x", "float y", "y = If(c) <then_branch = t () => "
+                 "(float[2] u) { u = Relu(v) }, else_branch = e () => "
+                 "(float[2] w) { w = Relu(x) }>", "bool c = {1}")
+    yield "no branch", _without(made, "else_branch"), "else_branch", 3, []
+    made = model("float[4] x", "float y", "y = Relu(x)", opset=21)
+    made.opset_import[0].version = 999
+    yield "opset", made, "the model uses operator set 999; 1 to", 4, []
+    yield "operators", model("float[4] x", "float y", "y = Unheard(x)"), \
+        "these operators are not supported:\n  Unheard: node of output 'y'", \
+        4, []
+    yield "deep", nested(20, 20), "subgraphs or functions are nested too deep", \
+        4, []
+    yield "protobuf", nested(32), "protobuf cannot parse it", 3, []
+
+    # The file
+    text = relu.SerializeToString()
+    where = "is not an ONNX model: "
+    yield "empty", b"", where + "the file is empty", 3, []
+    yield "cut", text[:-3], where + "its bytes are damaged or cut off", 3, []
+    yield "graphs", twoGraphs(), where + "it has more than one graph", 3, []
+    yield "graph", b"\x08\x0a", where + "it has no graph", 3, []
+    yield "graph bytes", b"\x3a\x02\x0a\x05", \
+        where + "its graph is damaged or cut off", 3, []
+    yield "initializer bytes", b"\x3a\x04\x2a\x02\x0a\x05", \
+        where + "an initializer is damaged", 3, []
+
+    # Tensors
+    raw = {"raw_data": b"0123"}
+    yield "negative", withWeights(tensor(dims=(-4,), **raw)), \
+        "tensor 'w' has impossible shape -4", 3, []
+    yield "short", withWeights(tensor(**raw)), \
+        "tensor 'w' of 4xf32 needs 16 bytes and has 4", 3, []
+    yield "nameless", withWeights(tensor("", raw_data=b"0" * 16)), \
+        "an initializer of 4xf32 has no name", 3, []
+    yield "twice", withWeights(*[tensor(raw_data=b"0" * 16)] * 2), \
+        "there are two initializers named 'w'", 3, []
+    yield "constant type", constant(tensor(type=TensorProto.FLOAT4E2M1, **raw)), \
+        "tensor 'w' has element type FLOAT4E2M1, which is not supported", 4, []
+    yield "sparse shape", sparse(floats("v", 1), i64s("i", 0), [1 << 40]), \
+        "a sparse constant of shape [1099511627776]", 4, []
+    made = model("float[4] x", "float y", "y = Relu(x)")
+    made.graph.sparse_initializer.append(
+        onnx.SparseTensorProto(values=floats("v", 1), indices=i64s("i", 0),
+                               dims=[4]))
+    yield "sparse weight", made, "sparse initializers are not supported", 4, []
+
+    # External data; the folder has a file w.bin of 8 bytes.
+    inside = "it must be a file inside the model's folder"
+    for name, weight, message, code in (
+            ("offset", external(offset="x"),
+             "external tensor 'w' has offset 'x', not a number", 3),
+            ("length", external(length="x"),
+             "external tensor 'w' has length 'x', not a number", 3),
+            ("other length", external(length="8"),
+             "external tensor 'w' of 4xf32 needs 16 bytes, its length says 8",
+             3),
+            ("short", external(),
+             "external tensor 'w' needs 16 bytes at offset 0 of 'w.bin', which "
+             "has 8 bytes", 3),
+            ("far", external(dims=(1,), offset="9223372036854775807"),
+             "external tensor 'w' needs 4 bytes at offset 9223372036854775807",
+             3),
+            ("type", external(type=TensorProto.FLOAT4E2M1),
+             "tensor 'w' has element type FLOAT4E2M1, which is not supported",
+             4),
+            ("name", external(""), "is not a file name: " + inside, 3),
+            ("absolute", external("/etc/passwd"),
+             "external data '/etc/passwd' is an absolute path: " + inside, 3),
+            ("above", external("../w.bin"),
+             "leaves the folder by '..': " + inside, 3),
+            ("link", external("link"),
+             "is a symbolic link, or reached by one: " + inside, 3),
+            ("hard link", external("hard"),
+             "is a hard link to a file with other names: " + inside, 3),
+            ("folder", external("folder"),
+             "is not a regular file: " + inside, 3),
+            ("missing", external("nowhere"),
+             "cannot open external data '", 7)):
+        yield "external " + name, withWeights(weight), message, code, []
+
+
+def dataSets():
+    """Name, bytes of input_0.pb, message."""
+    raw = {"raw_data": b"0123"}
+    for name, made, message in (
+            ("bytes", b"\x0a\x05", "is not a serialised tensor"),
+            ("type", tensor(type=TensorProto.FLOAT4E2M1, **raw),
+             "tensor 'w' has element type FLOAT4E2M1, which is not supported"),
+            ("external", external(),
+             "tensor 'w' lies outside the place where it is used (external "
+             "data of an attribute or subgraph)"),
+            ("shape", tensor(dims=(-1,), **raw),
+             "tensor 'w' has impossible shape -1"),
+            ("raw", tensor(**raw), "tensor 'w': 4 bytes given for a tensor of "
+             "shape [4] and type f32"),
+            ("elements", tensor(float_data=[1]),
+             "tensor 'w' of 4xf32 has 1 elements"),
+            ("field", tensor(int32_data=[1, 2, 3, 4]),
+             "tensor 'w' of 4xf32 has 0 elements")):
+        yield name, made, message
+
+
+def refuseData(made, message):
+    with scratch() as folder:
+        with open(f"{folder}/input_0.pb", "wb") as file:
+            file.write(made if isinstance(made, bytes)
+                       else made.SerializeToString())
+        refuse(model("float[4] x", "float y", "y = Relu(x)"), message, 6,
+               "--test-data", folder)
+
+
+def _without(made, name):
+    attributes = made.graph.node[0].attribute
+    kept = [a for a in attributes if a.name != name]
+    made.graph.node[0].ClearField("attribute")
+    attributes.extend(kept)
+    return made
+
+
+def cases(every):
+    for name, made, message, code, flags in wholeModels():
+        yield f"model: {name}", refuse, made, message, code, *flags
+    for name, made, message in dataSets():
+        yield f"data: {name}", refuseData, made, message

@@ -1,0 +1,61 @@
+"""What axrun says of training that cannot be."""
+import numpy as np
+
+from _onnx_text import model
+
+from cases import Failed, run, scratch, tool, TRAINING
+
+MODEL = TRAINING / "fc_net" / "model.onnx"
+
+
+def samples(count=8):
+    return {"input": np.zeros((count, 64), np.float32),
+            "target": np.zeros((count, 10), np.float32)}
+
+
+def train(flags, data, message, code, made=None):
+    """`data`: arrays, of which a batch takes 4 samples."""
+    with scratch() as folder:
+        np.savez(f"{folder}/data.npz", **data)
+        path = MODEL
+        if made:
+            path = f"{folder}/model.onnx"
+            with open(path, "wb") as file:
+                file.write(made.SerializeToString())
+        shape = [] if made else ["--shape", "input=4x64"]
+        run(tool("axopt"), path, *shape, *flags, "--quiet", "-o",
+            f"{folder}/plan.mlir")
+        done = run(tool("axrun"), f"{folder}/plan.mlir", "--data", "data.npz",
+                   "--steps", 4, expect=code, cwd=folder)
+    if message not in done.stderr:
+        raise Failed(f"expected: {message}\ngot: {done.stderr}")
+
+
+TRAIN = ["--train", "--loss=mse(logits,target)"]
+
+
+def cases(every):
+    where = "--data=data.npz: "
+    yield "no training", train, [], samples(), \
+        "program 'main' does not train: compile it with axopt --train", 2
+    infinite = samples()
+    infinite["input"][:] = np.inf
+    yield "infinite loss", train, TRAIN, infinite, \
+        ("the loss of step 1 is no finite number: lower the learning rate, or "
+         "clip gradients (axopt --clip-norm)"), 8
+    for name, data, message in (
+            ("array", {"input": samples()["input"]},
+             "there is no array 'target'"),
+            ("shape", samples() | {"input": np.zeros((8, 63), np.float32)},
+             "'input' is 8x63xf32; a batch of it is to be 4x64xf32"),
+            ("count", samples() | {"target": np.zeros((7, 10), np.float32)},
+             "'target' has 7 samples in batches of 4, other inputs 8 in "
+             "batches of 4"),
+            ("few", samples(3), "3 samples are less than one batch of 4")):
+        yield f"data: {name}", train, TRAIN, data, where + message, 6
+    scaled = model("float[4,3] x, float s", "float[4,2] y",
+                   "h = MatMul(x, w)\ny = Mul(h, s)",
+                   "float[3,2] w = {1, 2, 3, 4, 5, 6}")
+    yield "data: scalar", train, TRAIN, {"x": np.zeros((8, 3), np.float32),
+                                         "s": np.float32(1)}, \
+        where + "input 's' has no dimension for samples", 6, scaled
