@@ -208,9 +208,9 @@ def replaced(*pairs, end=""):
 def single(inputs, result, op):
     """A plan of one operation, `%r = OP`, on inputs %a, %b, ..."""
     names = "abcd"[:len(inputs)]
-    ports = ", ".join(f'%{n}: tensor<{t}> {{ax.name = "{n}"}}'
+    ports = ", ".join(f'%x{n}: tensor<{t}> {{ax.name = "{n}"}}'
                       for n, t in zip(names, inputs))
-    operands = ", ".join(f"%{n} = %{n} : tensor<{t}>"
+    operands = ", ".join(f"%{n} = %x{n} : tensor<{t}>"
                          for n, t in zip(names, inputs))
     types = ", ".join(f"tensor<{t}>" for t in inputs)
     return lambda folder: f"""ax.plan @p version 1 {{

@@ -71,13 +71,13 @@ TEST_F(RuleFaultTest, Layouts) {
   expectMisfit(mapRule(1), {layout("[{}, {}]", {8, 1})},
                "operand 0: the layout has 2 dimensions, not 1");
   Rule merged;
-  merged.addFactor(2);
+  merged.addFactor(3);
   merged.addFactor(4);
   merged.operands = {{{0, 1}}};
   merged.results = {{{0}, {1}}};
-  expectMisfit(merged, {layout("[{col}]", {8})},
+  expectMisfit(merged, {layout("[{col}]", {12})},
                "operand 0, dimension 0: split [{col}] does not fall on its "
-               "parts 2 * 4");
+               "parts 3");
   Assignment wrong = Assignment::unsplit(merged);
   wrong.factors.pop_back();
   expectFault(findFault(merged, wrong, mesh), "wrong number of factors");
