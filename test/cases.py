@@ -16,6 +16,7 @@ import importlib.util
 import os
 import pathlib
 import subprocess
+import sys
 import tempfile
 import traceback
 
@@ -33,6 +34,9 @@ class Failed(Exception):
 
 @functools.lru_cache(maxsize=None)
 def _load(path):
+    folder = str(pathlib.Path(path).parent)
+    if folder not in sys.path:  # For files whose names begin with _.
+        sys.path.append(folder)
     spec = importlib.util.spec_from_file_location(pathlib.Path(path).stem, path)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
