@@ -71,7 +71,8 @@ def numbersOutOfRange():
         for threads in (0, -1, 100000, 2**31 - 1):
             refused(2, plan, "--random-inputs=1",
                     f"--threads-per-rank={threads}",
-                    says="one process runs 1 to 4096 threads")
+                    says=f"2 ranks with {threads} threads each: one process "
+                         "runs 1 to 4096 threads")
         for flag in ("--random-inputs=abc", "--warmup=1e3", "--rtol=little",
                      "--threads-per-rank=99999999999"):
             refused(2, plan, flag, says=f"the {flag.split('=')[0]} option")
@@ -116,7 +117,7 @@ def comparisonsWithNothing():
         plan = compiled(folder)
         np.savez(f"{folder}/empty.npz")
         refused(6, plan, "--random-inputs=1", "--expect",
-                f"{folder}/empty.npz", says="nothing in it to compare with")
+                f"{folder}/empty.npz", says="there is nothing in it to compare with")
         (case := Path(folder) / "case").mkdir()
         refused(6, plan, "--random-inputs=1", "--test-data", case,
                 says="there is no output_0.pb to compare with")
@@ -136,7 +137,8 @@ def namesAndFiles():
     with scratch() as folder:
         (plan := Path(folder) / "two.mlir").write_text(TWO_OUTPUTS)
         refused(2, plan, "--random-inputs=1", "--output", f"{folder}/out",
-                says="outputs 'a/b' and 'a_b' would both be a_b.npy")
+                says="outputs 'a/b' and 'a_b' would both be a_b.npy: "
+                     "give --output FILE.npz")
         (inside := Path(folder) / "k=v").mkdir()
         np.save(inside / "x.npy", np.ones(4, np.float32))
         run(tool("axrun"), plan, "--input", f"x={inside}/x.npy")
@@ -187,7 +189,7 @@ def weightsNestedDeeply():
             (weights := Path(folder) / "w.safetensors").write_bytes(
                 len(header).to_bytes(8, "little") + header)
             refused(6, plan, "--random-inputs=1", "--weights", weights,
-                    says="nested too deeply")
+                    says="the header is too long or nested too deeply")
 
 
 def weightsBehindLinks():

@@ -52,12 +52,9 @@ def flags():
     negative = "--warmup, --iterations and --in-flight must not be negative"
     for flag in "warmup", "iterations", "in-flight":
         yield f"--{flag}=-1", negative
-    yield "--threads-per-rank=0", "--threads-per-rank must be at least 1"
     yield "--rtol=-1", "--rtol and --atol must not be negative"
     yield "--atol=nan", "--rtol and --atol must not be negative"
-    yield "--timeout=-1", "--timeout must not be negative"
     yield "--steps=3", "--steps is for training: give --data"
-    yield "--data=x.npz", "--data needs --steps=N, at least 1"
     yield "--input=x", "--input=x: expected NAME=FILE.npy"
     yield "--program=other", "the plan has no program 'other', but: main"
     yield "--weights=w.bin", \
@@ -310,13 +307,18 @@ def others():
     yield "no inputs", nothing, ("no value for these inputs (--input, "
                                  "--inputs, --test-data or --random-inputs):"
                                  "\n  x: 4xf32"), 6, []
-    yield "no folder", nothing, "nowhere: no such folder", 7, [
+    yield "no steps", nothing, "--data needs --steps=N, at least 1", 2, [
+        "--data", "x.npz"]
+    yield "no folder", nothing, "'nowhere' is no folder of test data", 7, [
         "--test-data", "nowhere"]
     yield "no output", lambda folder: np.savez(
         folder / "z.npz", z=np.zeros(4)), \
         "the plan has no output 'z' to compare", 6, [
             "--random-inputs", 1, "--expect", "z.npz"]
-    yield "output folder", nothing, "cannot make folder 'w.bin/out'", 7, [
+    long = "o" * 300
+    yield "output folder", nothing, f"cannot make folder '{long}'", 7, [
+        "--random-inputs", 1, "--output", long]
+    yield "below a file", nothing, "cannot write 'w.bin/out': Not a dir", 7, [
         "--random-inputs", 1, "--output", "w.bin/out"]
     yield "output name", replaced(
         ('ax.name = "y"', f'ax.name = "{"y" * 70000}"')), \
@@ -324,8 +326,6 @@ def others():
             "--random-inputs", 1, "--output", "out.npz"]
     yield "output file", nothing, "cannot write 'nowhere/out.npz'", 7, [
         "--random-inputs", 1, "--output", "nowhere/out.npz"]
-    yield "cache", nothing, "cannot create the kernel cache 'w.bin/cache'", 7, [
-        "--random-inputs", 1, "--cache-dir", "w.bin/cache"]
 
 
 def cases(every):

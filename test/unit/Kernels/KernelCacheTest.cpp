@@ -153,6 +153,16 @@ TEST_F(KernelCache, RefusesWhatIsNotForKernels) {
             std::string::npos);
 }
 
+TEST_F(KernelCache, FoldersThatCannotBeAreErrors) {
+  std::ofstream(folder + "/file") << "no folder";
+  auto compiler = KernelCompiler::create({folder + "/file/cache", 2});
+  ASSERT_FALSE(compiler);
+  ErrorDescription error = describeError(compiler.takeError());
+  EXPECT_EQ(error.code, ExitCode::InputOutput);
+  EXPECT_NE(error.message.find("cannot create the kernel cache"),
+            std::string::npos);
+}
+
 TEST_F(KernelCache, EmptyTensors) {
   auto module = parse({{"0x4xf32"},
                        "%n = ax.unary neg %a : tensor<0x4xf32> -> "

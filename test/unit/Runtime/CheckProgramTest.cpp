@@ -165,6 +165,8 @@ const Fault faults[] = {
      }},
     // Transfers
     {"it has no room", [](Program &p) { p.transfers[0].slots = 0; }},
+    {"it has too many slots",
+     [](Program &p) { p.transfers[0].slots = 1 << 20; }},
     {"it is never sent", [](Program &p) { p.stages[0].commands.pop_back(); }},
     {"it is never received",
      [](Program &p) {

@@ -101,7 +101,8 @@ TEST_F(CApiTest, RunsAllocateNothing) {
 }
 
 TEST_F(CApiTest, MistakesAreErrors) {
-  expectFailure(axLoad(nullptr, nullptr, &session), 2, "path is null");
+  expectFailure(axLoad(nullptr, nullptr, &session), 2,
+                "the plan's path is null");
   AxOptions options = {};
   expectFailure(axLoad(path.c_str(), &options, &session), 2,
                 "start with AX_OPTIONS_INIT");
@@ -117,10 +118,12 @@ TEST_F(CApiTest, MistakesAreErrors) {
   float data[6] = {};
   const void *inputs[] = {data, nullptr};
   void *outputs[] = {data};
-  expectFailure(axRun(session, inputs, outputs), 6, "input 'w' is null");
+  expectFailure(axRun(session, inputs, outputs), 6,
+                "the data of input 'w' is null");
   inputs[1] = data;
   outputs[0] = nullptr;
-  expectFailure(axRun(session, inputs, outputs), 6, "output 'y' is null");
+  expectFailure(axRun(session, inputs, outputs), 6,
+                "the memory for output 'y' is null");
 }
 
 } // namespace
