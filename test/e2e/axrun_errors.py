@@ -71,7 +71,7 @@ def numbersOutOfRange():
         for threads in (0, -1, 100000, 2**31 - 1):
             refused(2, plan, "--random-inputs=1",
                     f"--threads-per-rank={threads}",
-                    says=f"2 ranks with {threads} threads each: one process "
+                    says=f"ranks with {threads} threads each: one process "
                          "runs 1 to 4096 threads")
         for flag in ("--random-inputs=abc", "--warmup=1e3", "--rtol=little",
                      "--threads-per-rank=99999999999"):
