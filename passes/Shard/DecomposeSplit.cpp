@@ -148,7 +148,7 @@ static Value decompose(LayerNormOp op, int64_t parts) {
 
 bool ax::decomposeSplitRows(const ShardGraph &graph, const Mesh &mesh) {
   std::vector<WeightOp> weightOps = findWeightOps(graph);
-  Roles roles(graph, weightOps);
+  Roles roles(graph, weightOps, mesh);
   // Only feature dimensions: those that some weight sums over or gives.
   llvm::DenseSet<int> features;
   for (const WeightOp &weight : weightOps) {

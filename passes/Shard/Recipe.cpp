@@ -26,7 +26,7 @@ public:
   RecipeMaker(const ShardGraph &graph, const Mesh &mesh,
               const RecipeOptions &options)
       : graph(graph), mesh(mesh), options(options),
-        weightOps(findWeightOps(graph)), roles(graph, weightOps) {
+        weightOps(findWeightOps(graph)), roles(graph, weightOps, mesh) {
     int64_t row = mesh.axisSize("row"), depth = mesh.axisSize("depth");
     std::string col = std::to_string(mesh.axisSize("col"));
     cause = row == 1 && depth == 1 ? "--tp=" + col
@@ -174,13 +174,8 @@ void RecipeMaker::pinWeight(const WeightOp &weight) {
   int nDim, kDim = -1;
   int output = outputNode(weight, nDim);
   int input = weight.x < 0 ? -1 : inputNode(weight, kDim);
-  Role nRole = roles.role(output, nDim);
-  Role kRole = input < 0 ? opposite(nRole) : roles.role(input, kDim);
-  SubAxes kAxes = axesOf(kRole, mesh), nAxes = axesOf(nRole, mesh);
-  // An odd cycle: both sides ask for the same axes. The sum keeps them, and
-  // what it gives is resharded.
-  if (!kAxes.empty() && kAxes == nAxes)
-    nAxes = axesOf(opposite(nRole), mesh);
+  WeightSides sides = roles.sides(weight);
+  SubAxes kAxes = axesOf(sides.k, mesh), nAxes = axesOf(sides.n, mesh);
   int64_t k = op.rule.factors[weight.k].size;
   int64_t n = op.rule.factors[weight.n].size;
   bool kFollowsHeads =

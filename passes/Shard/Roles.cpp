@@ -1,13 +1,24 @@
 //===- Roles.cpp - Two-colouring of feature dimensions --------------------===//
 #include "Roles.h"
 
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
 #include <numeric>
 
 using namespace mlir;
 using namespace ax;
 using namespace ax::sharding;
 
-Roles::Roles(const ShardGraph &graph, ArrayRef<WeightOp> weightOps) {
+namespace {
+/// An exchange takes as long as one of so many elements more.
+constexpr double latencyElements = 4096;
+} // namespace
+
+Roles::Roles(const ShardGraph &graph, ArrayRef<WeightOp> weightOps,
+             const Mesh &mesh)
+    : graph(graph), rowParts(mesh.axisSize("row")),
+      colParts(mesh.axisSize("col")) {
   int nodes = 0;
   for (const GraphTensor &tensor : graph.graph.tensors) {
     firstNode.push_back(nodes);
@@ -21,62 +32,173 @@ Roles::Roles(const ShardGraph &graph, ArrayRef<WeightOp> weightOps) {
   llvm::DenseMap<int, const WeightOp *> weightOf;
   for (const WeightOp &weight : weightOps)
     weightOf[weight.op] = &weight;
-
-  auto isValue = [&](int tensor) {
-    TensorRole role = graph.graph.tensors[tensor].role;
-    return role == TensorRole::Value || role == TensorRole::Input;
-  };
-  for (size_t i = 0; i < graph.ops.size(); ++i) {
-    const GraphOp &op = graph.graph.ops[i];
-    const WeightOp *weight = weightOf.lookup(i);
-    // For each factor, one dimension seen so far that has it.
-    std::vector<int> seen(op.rule.factors.size(), -1);
-    auto visit = [&](int tensor, const TensorMap &map) {
-      if (!isValue(tensor))
-        return;
-      for (size_t dim = 0; dim < map.size(); ++dim)
-        for (int factor : map[dim]) {
-          int at = node(tensor, dim);
-          if (seen[factor] < 0)
-            seen[factor] = at;
-          else if (relate(seen[factor], at, false))
-            segmentParent[findSegment(at)] = findSegment(seen[factor]);
-        }
-    };
-    for (size_t o = 0; o < op.operands.size(); ++o)
-      if (!weight || static_cast<int>(o) != weight->weight)
-        visit(op.operands[o], op.rule.operands[o]);
-    for (size_t r = 0; r < op.results.size(); ++r)
-      visit(op.results[r], op.rule.results[r]);
-    if (weight && seen[weight->k] >= 0 && seen[weight->n] >= 0)
-      relate(seen[weight->k], seen[weight->n], true);
-    // A dimension cut or joined where no factor fits is still the same kind of
-    // dimension.
-    if (isa<SliceOp, PadOp, ConcatOp>(graph.ops[i]))
-      for (size_t dim = 0; dim < op.rule.results[0].size(); ++dim)
-        for (int operand : op.operands)
-          if (isValue(operand) &&
-              op.rule.operands[0].size() == op.rule.results[0].size() &&
-              graph.graph.tensors[operand].shape.size() ==
-                  op.rule.results[0].size())
-            if (relate(node(operand, dim), node(op.results[0], dim), false))
-              segmentParent[findSegment(node(operand, dim))] =
-                  findSegment(node(op.results[0], dim));
-  }
+  // Weights flip what the rest of the forward pass has joined; the backward
+  // pass follows.
+  auto isForward = [&](int op) { return !graph.ops[op]->hasAttr("ax.action"); };
+  int numOps = graph.ops.size();
+  for (int op = 0; op < numOps; ++op)
+    if (isForward(op))
+      joinDims(op, weightOf.lookup(op));
+  llvm::DenseSet<int> odd;
+  for (const WeightOp &weight : weightOps)
+    if (weight.x >= 0 &&
+        !relate(inputNode(weight), outputNode(weight), /*flipped=*/true))
+      odd.insert(outputNode(weight));
+  for (int op = 0; op < numOps; ++op)
+    if (!isForward(op))
+      joinDims(op, nullptr);
 
   // Anchors: attention heads go over col, what embeddings give over row, and
   // else the first contraction sums over row.
+  llvm::DenseSet<int> fixed;
+  auto anchor = [&](int n, Role role) {
+    setRole(n, role);
+    fixed.insert(findSegment(n));
+  };
   for (size_t i = 0; i < graph.ops.size(); ++i)
     if (isa<AttentionOp>(graph.ops[i]))
-      setRole(node(graph.graph.ops[i].results[0], 1), Role::Col);
+      anchor(node(graph.graph.ops[i].results[0], 1), Role::Col);
   for (bool embeddings : {true, false})
     for (const WeightOp &weight : weightOps) {
       if (embeddings != (weight.x < 0))
         continue;
-      const GraphOp &op = graph.graph.ops[weight.op];
-      int dim = dimOfFactor(op.rule.results[0], weight.n);
-      setRole(node(op.results[0], dim), embeddings ? Role::Row : Role::Col);
+      if (embeddings)
+        anchor(outputNode(weight), Role::Row);
+      else
+        setRole(outputNode(weight), Role::Col);
     }
+  improve(weightOps, odd, fixed);
+}
+
+/// Dimensions that an op, beside its weight, relates.
+void Roles::joinDims(int i, const WeightOp *weight) {
+  const GraphOp &op = graph.graph.ops[i];
+  auto isValue = [&](int tensor) {
+    TensorRole role = graph.graph.tensors[tensor].role;
+    return role == TensorRole::Value || role == TensorRole::Input;
+  };
+  auto join = [&](int a, int b) {
+    if (relate(a, b, /*flipped=*/false))
+      segmentParent[findSegment(b)] = findSegment(a);
+  };
+  // For each factor, one dimension seen so far that has it.
+  std::vector<int> seen(op.rule.factors.size(), -1);
+  auto visit = [&](int tensor, const TensorMap &map) {
+    if (!isValue(tensor))
+      return;
+    for (size_t dim = 0; dim < map.size(); ++dim)
+      for (int factor : map[dim]) {
+        int at = node(tensor, dim);
+        if (seen[factor] < 0)
+          seen[factor] = at;
+        else
+          join(seen[factor], at);
+      }
+  };
+  for (size_t o = 0; o < op.operands.size(); ++o)
+    if (!weight || static_cast<int>(o) != weight->weight)
+      visit(op.operands[o], op.rule.operands[o]);
+  for (size_t r = 0; r < op.results.size(); ++r)
+    visit(op.results[r], op.rule.results[r]);
+  // A dimension cut or joined where no factor fits is still the same kind of
+  // dimension.
+  size_t rank = op.rule.results.empty() ? 0 : op.rule.results[0].size();
+  if (isa<SliceOp, PadOp, ConcatOp>(graph.ops[i]) &&
+      op.rule.operands[0].size() == rank)
+    for (size_t dim = 0; dim < rank; ++dim)
+      for (int operand : op.operands)
+        if (isValue(operand) &&
+            graph.graph.tensors[operand].shape.size() == rank)
+          join(node(op.results[0], dim), node(operand, dim));
+}
+
+double Roles::elements(int tensor) const {
+  double result = 1;
+  for (int64_t size : graph.graph.tensors[tensor].shape)
+    result *= size;
+  return result;
+}
+
+int Roles::inputNode(const WeightOp &weight) const {
+  const GraphOp &op = graph.graph.ops[weight.op];
+  return node(op.operands[weight.x],
+              dimOfFactor(op.rule.operands[weight.x], weight.k));
+}
+
+int Roles::outputNode(const WeightOp &weight) const {
+  const GraphOp &op = graph.graph.ops[weight.op];
+  return node(op.results[0], dimOfFactor(op.rule.results[0], weight.n));
+}
+
+/// Turns segments of the components where some relation in `odd` is broken, as
+/// long as that makes the exchanges cheaper (iterated conditional modes, Besag
+/// 1986). Those of `fixed` stay.
+void Roles::improve(ArrayRef<WeightOp> weightOps,
+                    const llvm::DenseSet<int> &odd,
+                    const llvm::DenseSet<int> &fixed) {
+  auto colour = [&](int n) {
+    bool flips = false;
+    return findColour(n, flips);
+  };
+  llvm::DenseSet<int> components;
+  for (int n : odd)
+    components.insert(colour(n));
+  llvm::MapVector<int, llvm::SetVector<const WeightOp *>> weightsOf;
+  for (const WeightOp &weight : weightOps)
+    if (weight.x >= 0 && components.contains(colour(outputNode(weight))))
+      for (int n : {inputNode(weight), outputNode(weight)})
+        if (int segment = findSegment(n); !fixed.contains(segment))
+          weightsOf[segment].insert(&weight);
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (auto &[segment, weights] : weightsOf) {
+      auto cost = [&, &weights = weights] {
+        double result = 0;
+        for (const WeightOp *weight : weights)
+          result += sides(*weight).elements;
+        return result;
+      };
+      double before = cost();
+      turn(segment);
+      if (cost() < before)
+        changed = true;
+      else
+        turn(segment);
+    }
+  }
+}
+
+void Roles::turn(int segment) {
+  if (!turned.erase(segment))
+    turned.insert(segment);
+}
+
+/// What reduce-scatter or all-gather of `elements` over `parts` exchanges; an
+/// all-reduce is two.
+double Roles::exchange(double parts, double elements) {
+  return parts > 1 ? (parts - 1) / parts * elements + latencyElements : 0;
+}
+
+WeightSides Roles::sides(const WeightOp &weight) {
+  Role n = roleOfNode(outputNode(weight));
+  if (weight.x < 0)
+    return {opposite(n), n, 0};
+  Role k = roleOfNode(inputNode(weight));
+  const GraphOp &op = graph.graph.ops[weight.op];
+  double input = elements(op.operands[weight.x]);
+  double output = elements(op.results[0]);
+  auto parts = [&](Role role) {
+    return role == Role::Row ? rowParts : colParts;
+  };
+  double p = parts(k), q = parts(opposite(k));
+  if (k != n)
+    return {k, n, 2 * exchange(p, output / q)};
+  // Both ask for the same axes. Either the output is resharded, or the input.
+  WeightSides sum{k, opposite(n),
+                  exchange(p, output / q) + exchange(q, output / p)};
+  WeightSides gathered{opposite(k), n,
+                       exchange(p, input / q) + 2 * exchange(q, output / p)};
+  return gathered.elements < sum.elements ? gathered : sum;
 }
 
 int Roles::findColour(int n, bool &flips) {
@@ -112,13 +234,15 @@ void Roles::setRole(int n, Role role) {
   rootRole.try_emplace(root, flips ? opposite(role) : role);
 }
 
-Role Roles::role(int tensor, int dim) {
-  bool flips = false;
-  int root = findColour(node(tensor, dim), flips);
+Role Roles::roleOfNode(int n) {
+  bool flips = turned.contains(findSegment(n));
+  int root = findColour(n, flips);
   auto it = rootRole.find(root);
   Role role = it == rootRole.end() ? Role::Row : it->second;
   return flips ? opposite(role) : role;
 }
+
+Role Roles::role(int tensor, int dim) { return roleOfNode(node(tensor, dim)); }
 
 int Roles::segment(int tensor, int dim) {
   return findSegment(node(tensor, dim));
