@@ -64,11 +64,11 @@ def geluTanh(g, x):
     return g.op("Mul", g.op("Mul", x, g.constant(0.5)), one)
 
 
-def gptBlock(g, x, tokens, width, heads):
+def gptBlock(g, x, batch, tokens, width, heads):
     size = width // heads
     qkv = g.linear(layerNorm(g, x, width), width, 3 * width)
     parts = g.op("Split", qkv, outputs=3, axis=-1)
-    split = g.constant([1, tokens, heads, size], np.int64)
+    split = g.constant([batch, tokens, heads, size], np.int64)
     q, k, v = (g.op("Reshape", part, split) for part in parts)
     q = g.op("Transpose", q, perm=[0, 2, 1, 3])
     k = g.op("Transpose", k, perm=[0, 2, 3, 1])
@@ -79,23 +79,24 @@ def gptBlock(g, x, tokens, width, heads):
                   g.constant(np.finfo(np.float32).min))
     mixed = g.op("MatMul", g.op("Softmax", scores, axis=-1), v)
     mixed = g.op("Reshape", g.op("Transpose", mixed, perm=[0, 2, 1, 3]),
-                 g.constant([1, tokens, width], np.int64))
+                 g.constant([batch, tokens, width], np.int64))
     x = g.op("Add", x, g.linear(mixed, width, width))
     hidden = geluTanh(g, g.linear(layerNorm(g, x, width), width, 4 * width))
     return g.op("Add", x, g.linear(hidden, 4 * width, width))
 
 
-def gpt(path, layers, width, heads, vocabulary, tokens=128, tied=False):
+def gpt(path, layers, width, heads, vocabulary, tokens=128, batch=1,
+        tied=False):
     g = Graph("gpt")
     table = g.weight(vocabulary, width)
     x = g.op("Add", g.op("Gather", table, "input_ids"),
              g.weight(1, tokens, width))
     for _ in range(layers):
-        x = gptBlock(g, x, tokens, width, heads)
+        x = gptBlock(g, x, batch, tokens, width, heads)
     x = layerNorm(g, x, width)
     head = (g.op("Transpose", table, perm=[1, 0]) if tied
             else g.weight(width, vocabulary))
-    g.save(path, {"input_ids": (TensorProto.INT64, [1, tokens])},
+    g.save(path, {"input_ids": (TensorProto.INT64, [batch, tokens])},
            g.op("MatMul", x, head))
 
 

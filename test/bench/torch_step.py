@@ -1,6 +1,6 @@
 """One training step of the GPT-2-like model in PyTorch: median milliseconds.
 
-usage: torch_step.py THREADS BATCH (needs torch, which is no requirement here)
+usage: torch_step.py eager|compile THREADS BATCH
 """
 import statistics
 import sys
@@ -44,15 +44,16 @@ class Model(nn.Module):
         return self.head(self.norm(self.blocks(self.table(ids) + self.place)))
 
 
-def main(threads, batch):
+def main(mode, threads, batch):
     torch.set_num_threads(threads)
     model = Model()
+    forward = torch.compile(model) if mode == "compile" else model
     optimizer = torch.optim.AdamW(model.parameters())
     ids = torch.randint(VOCABULARY, (batch, TOKENS))
     times = []
     for _ in range(12):
         start = time.perf_counter()
-        loss = F.cross_entropy(model(ids).flatten(0, 1), ids.flatten())
+        loss = F.cross_entropy(forward(ids).flatten(0, 1), ids.flatten())
         loss.backward()
         nn.utils.clip_grad_norm_(model.parameters(), 1)
         optimizer.step()
@@ -62,4 +63,4 @@ def main(threads, batch):
 
 
 if __name__ == "__main__":
-    main(*map(int, sys.argv[1:]))
+    main(sys.argv[1], *map(int, sys.argv[2:]))
