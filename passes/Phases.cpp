@@ -70,6 +70,12 @@ void ax::addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
   manager.nest<PlanOp>().addPass(createShard(options));
 }
 
+void ax::addCheckpointPhase(mlir::OpPassManager &manager,
+                            const Training &training, PredictPeak predict) {
+  manager.nest<PlanOp>().addPass(
+      createCheckpoint({training.checkpoint}, std::move(predict)));
+}
+
 void ax::addOptimizePhase(mlir::OpPassManager &manager) {
   manager.addPass(createFuseEpilogue());
 }

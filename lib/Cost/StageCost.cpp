@@ -22,10 +22,9 @@ static Value storageOf(Value value) {
   return value;
 }
 
-/// Memory for what the stage makes on the way. What it loads, takes in or gives
+/// Memory for what a stage makes on the way. What it loads, takes in or gives
 /// to the program's outputs has its place elsewhere.
-static int64_t arenaBytes(StageOp stage, const sharding::Mesh &mesh) {
-  Block &body = stage.getBody().front();
+static int64_t arenaBytes(Block &body, const sharding::Mesh &mesh) {
   llvm::DenseMap<Operation *, int64_t> step;
   for (auto [i, op] : llvm::enumerate(body))
     step[&op] = i;
@@ -47,6 +46,25 @@ static int64_t arenaBytes(StageOp stage, const sharding::Mesh &mesh) {
   return cost::planArena(pieces);
 }
 
+/// What is there all the time.
+static int64_t stateBytes(Block &body, const sharding::Mesh &mesh) {
+  int64_t bytes = 0;
+  llvm::DenseSet<Attribute> held;
+  for (Operation &op : body)
+    if (auto load = dyn_cast<LoadOp>(op)) {
+      if (held.insert(load.getStateAttr()).second)
+        bytes += cost::localBytes(tensorType(load.getResult()), mesh);
+    } else if (auto constant = dyn_cast<ConstantOp>(op)) {
+      bytes += cost::localBytes(tensorType(constant.getResult()), mesh);
+    }
+  return bytes;
+}
+
+int64_t cost::programBytes(ProgramOp program, const sharding::Mesh &mesh) {
+  Block &body = program.getBody().front();
+  return stateBytes(body, mesh) + arenaBytes(body, mesh);
+}
+
 /// A rank's part of a program's input or output, of all micro-batches.
 static int64_t portBytes(Value value, const sharding::Mesh &mesh) {
   int64_t slices = 1;
@@ -61,7 +79,6 @@ cost::StageCost cost::stageCost(StageOp stage, const sharding::Mesh &mesh,
                                 const Machine &machine) {
   StageCost cost;
   sharding::CostFn price = collectiveCost(machine);
-  llvm::DenseSet<Attribute> held;
   for (Operation &op : stage.getBody().front()) {
     cost.seconds += seconds(&op, mesh, machine);
     if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
@@ -69,14 +86,10 @@ cost::StageCost cost::stageCost(StageOp stage, const sharding::Mesh &mesh,
         cost.seconds += price(collective.getStepKind(),
                               collective.getMovedAxes().resolve(mesh),
                               payloadBytes(collective, mesh));
-    } else if (auto load = dyn_cast<LoadOp>(op)) {
-      if (held.insert(load.getStateAttr()).second)
-        cost.stateBytes += localBytes(tensorType(load.getResult()), mesh);
-    } else if (auto constant = dyn_cast<ConstantOp>(op)) {
-      cost.stateBytes += localBytes(tensorType(constant.getResult()), mesh);
     }
   }
-  cost.arenaBytes = arenaBytes(stage, mesh);
+  cost.stateBytes = stateBytes(stage.getBody().front(), mesh);
+  cost.arenaBytes = arenaBytes(stage.getBody().front(), mesh);
   for (Value operand : stage.getOperands()) {
     if (auto transfer = operand.getDefiningOp<TransferOp>())
       cost.slotBytes +=

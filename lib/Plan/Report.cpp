@@ -209,6 +209,11 @@ StageReport Reporter::report(StageOp stage) {
   llvm::DenseSet<Attribute> held;
   for (Operation &op : stage.getBody().front()) {
     report.numOps += !isa<LoadOp, ConstantOp, YieldOp>(op);
+    if (op.hasAttr("recomputed")) {
+      ++report.numRecomputed;
+      report.recomputedFlops += cost::contractionFlops(&op, mesh) *
+                                static_cast<double>(mesh.numTimeSlices());
+    }
     if (auto load = dyn_cast<LoadOp>(op)) {
       if (!held.insert(load.getStateAttr()).second)
         continue;

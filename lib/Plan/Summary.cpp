@@ -76,11 +76,14 @@ static void printStage(const StageReport &stage, const sharding::Mesh &mesh,
     part += layer.rankFlops;
   }
   os << "    stage " << StageOp(stage.op).getOn() << ": " << stage.numOps
-     << " ops, about " << timeText(stage.seconds)
-     << "; weights " << bytesText(stage.rankWeightBytes) << " of "
+     << " ops, about " << timeText(stage.seconds) << "; weights "
+     << bytesText(stage.rankWeightBytes) << " of "
      << bytesText(stage.wholeWeightBytes) << ", peak memory "
      << bytesText(cost.peakBytes()) << ", " << countText(part, "FLOP") << " of "
      << countText(whole, "FLOP") << " a rank\n";
+  if (stage.numRecomputed)
+    os << "      " << stage.numRecomputed << " ops computed again, "
+       << countText(stage.recomputedFlops, "FLOP") << " a rank\n";
   std::map<std::string, Traffic> traffic;
   for (const Collective &collective : stage.collectives) {
     Traffic &entry = traffic[std::string(toString(collective.kind)) + " over " +

@@ -31,13 +31,15 @@ bool isActivation(UnaryKind kind) {
   }
 }
 
-/// The linear (conv) that computes `value` for one user in the same stage, all
-/// of it: an addend of a sum over ranks is not to be touched.
+/// The linear (conv) that computes `value` for one user in the same stage and
+/// pass, all of it: an addend of a sum over ranks is not to be touched.
 template <typename Op>
 Op matchWhole(Value value, Operation *user) {
   auto op = value.getDefiningOp<Op>();
   if (!op || !op->hasOneUse() || op.getResidual() ||
-      op->getDiscardableAttr("stage") != user->getDiscardableAttr("stage"))
+      op->getDiscardableAttr("stage") != user->getDiscardableAttr("stage") ||
+      op->getDiscardableAttr("ax.action") !=
+          user->getDiscardableAttr("ax.action"))
     return {};
   sharding::Mesh mesh = getMesh(op);
   return getLayout(tensorType(value), mesh).partial.empty() ? op : Op();
@@ -128,9 +130,9 @@ struct FuseEpilogue : ax::impl::FuseEpilogueBase<FuseEpilogue> {
 
   void runOnOperation() final {
     RewritePatternSet patterns(&getContext());
-    patterns.add<TakeBias<LinearOp>, TakeBias<ConvOp>,
-                 TakeActivation<LinearOp>, TakeActivation<ConvOp>,
-                 TakeResidual<LinearOp>, TakeResidual<ConvOp>>(&getContext());
+    patterns.add<TakeBias<LinearOp>, TakeBias<ConvOp>, TakeActivation<LinearOp>,
+                 TakeActivation<ConvOp>, TakeResidual<LinearOp>,
+                 TakeResidual<ConvOp>>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
       signalPassFailure();
   }

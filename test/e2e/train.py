@@ -10,7 +10,10 @@ from cases import MODELS, TRAINING, Failed, minilm, run, scratch, tool
 LAYOUTS = ["", "--dp=2", "--dp=4", "--tp=2", "--tp=4", "--tp=2x2x1",
            "--tp=1x2x2", "--tp=2x2x2", "--dp=2 --tp=2", "--dp=2 --zero=1",
            "--dp=2 --zero=2", "--dp=4 --zero=3", "--dp=2 --tp=2 --zero=3",
-           "--tp=2 --sequence-parallel"]
+           "--tp=2 --sequence-parallel", "--checkpoint=selective",
+           "--dp=2 --tp=2 --checkpoint=full",
+           "--dp=2 --zero=3 --checkpoint=full",
+           "--tp=2x2x1 --checkpoint=budget:1GB"]
 OPTIMIZERS = ["adamw", "sgd", "adamw_groups"]
 # Each on these with every optimizer, on the others with the first.
 OFTEN = ["", "--dp=2 --tp=2"]

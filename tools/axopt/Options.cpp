@@ -15,9 +15,9 @@ using namespace ax;
 namespace cl = llvm::cl;
 
 llvm::ArrayRef<llvm::StringRef> ax::phaseNames() {
-  static const llvm::StringRef names[] = {"import",   "normalize", "raise",
-                                          "stage",    "train",     "shard",
-                                          "optimize", "pipeline"};
+  static const llvm::StringRef names[] = {
+      "import", "normalize",  "raise",    "stage",   "train",
+      "shard",  "checkpoint", "optimize", "pipeline"};
   return names;
 }
 
@@ -88,6 +88,12 @@ struct Flags {
   Flag<double> clipNorm{"clip-norm",
                         cl::desc("Largest global norm of the gradient"),
                         cl::value_desc("NORM"), cl::cat(category)};
+  cl::opt<std::string> checkpoint{
+      "checkpoint",
+      cl::desc("What the backward pass computes again instead of keeping it: "
+               "none, selective, full, a glob over names of nodes, or "
+               "budget:2GiB (as much as makes a rank fit)"),
+      cl::value_desc("MODE"), cl::init("none"), cl::cat(category)};
   cl::list<std::string> trainable{"trainable", cl::desc("Weights to train"),
                                   cl::value_desc("PATTERN"), cl::cat(category)};
   cl::list<std::string> frozen{"frozen", cl::desc("Weights not to train"),
@@ -127,7 +133,7 @@ struct Flags {
   cl::list<std::string> dumpAfter{
       "dump-after",
       cl::desc("Print the IR after a phase: import, normalize, raise, stage, "
-               "shard, optimize, pipeline"),
+               "train, shard, checkpoint, optimize, pipeline"),
       cl::value_desc("PHASE"), cl::CommaSeparated, cl::cat(category)};
 };
 
@@ -194,7 +200,7 @@ llvm::Error readTraining(const Flags &flags, Options &options) {
     for (const cl::Option &option :
          std::initializer_list<std::reference_wrapper<const cl::Option>>{
              flags.loss, flags.optimizer, flags.schedule, flags.paramGroup,
-             flags.clipNorm, flags.trainable, flags.frozen})
+             flags.clipNorm, flags.trainable, flags.frozen, flags.checkpoint})
       if (option.getNumOccurrences())
         return usage("--" + option.ArgStr + " is for training: add --train");
     return llvm::Error::success();
@@ -212,6 +218,7 @@ llvm::Error readTraining(const Flags &flags, Options &options) {
   training.schedule = flags.schedule;
   training.groups.assign(flags.paramGroup.begin(), flags.paramGroup.end());
   training.clipNorm = flags.clipNorm;
+  training.checkpoint = flags.checkpoint;
   training.trainable.assign(flags.trainable.begin(), flags.trainable.end());
   training.frozen.assign(flags.frozen.begin(), flags.frozen.end());
   return llvm::Error::success();

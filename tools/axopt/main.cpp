@@ -69,6 +69,11 @@ llvm::Error compile(ModuleOp module, const Options &options,
        [&](auto &manager) {
          addShardPhase(manager, strategy, options.strict);
        }},
+      {"checkpoint", ExitCode::Usage,
+       [&](auto &manager) {
+         if (options.training)
+           addCheckpointPhase(manager, *options.training);
+       }},
       {"optimize", ExitCode::Internal, addOptimizePhase},
       {"pipeline", ExitCode::Internal,
        [&](auto &manager) { addPipelinePhase(manager, strategy); }},

@@ -25,6 +25,10 @@ struct StageCost {
 StageCost stageCost(StageOp stage, const sharding::Mesh &mesh,
                     const Machine &machine);
 
+/// Of a program that is not cut into stages yet: states, constants, and values
+/// made on the way, without fusion.
+int64_t programBytes(ProgramOp program, const sharding::Mesh &mesh);
+
 /// Payload per rank of a collective, one micro-batch.
 int64_t payloadBytes(CollectiveOpInterface op, const sharding::Mesh &mesh);
 

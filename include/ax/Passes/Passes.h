@@ -7,6 +7,7 @@
 #include "ax/Passes/Training.h"
 #include "mlir/Pass/Pass.h"
 
+#include <functional>
 #include <memory>
 
 namespace ax {
@@ -21,8 +22,17 @@ void addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy);
 void addTrainPhase(mlir::OpPassManager &manager, const Training &training);
 void addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
                    bool strict);
+/// Of a plan after Shard.
+using PredictPeak = std::function<llvm::Expected<int64_t>(PlanOp)>;
+/// `predict`: bytes of the rank that needs most, for `budget:SIZE`; nothing:
+/// an estimate that knows no fusion.
+void addCheckpointPhase(mlir::OpPassManager &manager, const Training &training,
+                        PredictPeak predict = nullptr);
 void addOptimizePhase(mlir::OpPassManager &manager);
 void addPipelinePhase(mlir::OpPassManager &manager, const Strategy &strategy);
+
+std::unique_ptr<mlir::Pass> createCheckpoint(CheckpointOptions options,
+                                             PredictPeak predict);
 
 /// Attaches the gradients of the ax operations; the passes that need them do
 /// so by themselves.

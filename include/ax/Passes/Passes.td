@@ -201,6 +201,31 @@ def Shard : Pass<"ax-shard", "::ax::PlanOp"> {
 }
 
 //===----------------------------------------------------------------------===//
+// Checkpoint
+//===----------------------------------------------------------------------===//
+
+def Checkpoint : Pass<"ax-checkpoint", "::ax::PlanOp"> {
+  let summary = "What the backward pass computes again instead of keeping it";
+  let description = [{
+    Copies forward operations, as `ax.action = "B"` and `recomputed`, right
+    before the first backward operation that needs them. The forward pass is cut
+    where little crosses; what crosses is kept, and so are results of reductions
+    between ranks. After Shard: copies have the layouts of what they copy.
+
+    - `none`: everything is kept that the backward pass needs.
+    - `selective`: what is cheap per byte is computed again: norms, activations,
+      all that is no contraction and does not sum much up.
+    - `full`: everything between cuts. Gathers are done again, too.
+    - `budget:SIZE` (`2GiB`, `500MB`): as much, by bytes per time, as makes the
+      memory of a rank fit.
+    - anything else: a glob over names of nodes and modules.
+  }];
+  let options = [
+    Option<"mode", "mode", "std::string", "\"none\"", "selective">
+  ];
+}
+
+//===----------------------------------------------------------------------===//
 // Optimize
 //===----------------------------------------------------------------------===//
 

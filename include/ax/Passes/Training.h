@@ -18,6 +18,9 @@ struct Training {
   double clipNorm = 0;
   /// Globs over names of states.
   std::vector<std::string> trainable, frozen;
+  /// What the backward pass computes again: none, selective, full, a glob over
+  /// names of nodes, `budget:SIZE`.
+  std::string checkpoint = "none";
 };
 
 } // namespace ax

@@ -1,0 +1,196 @@
+//===- Recompute.cpp - Forward operations done again ----------------------===//
+#include "Recompute.h"
+
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace ax;
+
+/// A segment holds at least and, if it can, at most so many layers.
+static constexpr int64_t minLayers = 2, maxLayers = 8;
+
+static bool isSource(Operation *op) { return isa<LoadOp, ConstantOp>(op); }
+
+static bool isLayer(Operation *op) {
+  return isa<LinearOp, ConvOp, ConvTransposeOp>(op);
+}
+
+Recompute::Recompute(ProgramOp program) : mesh(getMesh(program)) {
+  // What Shard adds belongs to the latest that it works on.
+  enum Action { Forward, Backward, Update };
+  llvm::DenseMap<Operation *, Action> actions;
+  for (Operation &op : program.getBody().front().without_terminator()) {
+    if (isSource(&op)) {
+      weights.insert(op.result_begin(), op.result_end());
+      continue;
+    }
+    Action action = Forward;
+    if (auto given = op.getAttrOfType<StringAttr>("ax.action"))
+      action = given == "B" ? Backward : Update;
+    else
+      for (Value operand : op.getOperands())
+        if (Operation *producer = operand.getDefiningOp())
+          action = std::max(action, actions.lookup(producer));
+    actions[&op] = action;
+    if (action == Backward)
+      backward.push_back(&op);
+    if (action != Forward)
+      continue;
+    position[&op] = forward.size();
+    forward.push_back(&op);
+    if (llvm::all_of(op.getOperands(),
+                     [&](Value v) { return weights.contains(v); }))
+      weights.insert(op.result_begin(), op.result_end());
+  }
+  cut();
+}
+
+bool Recompute::isExchange(Operation *op) {
+  auto collective = dyn_cast<CollectiveOpInterface>(op);
+  return collective && sharding::communicates(collective.getStepKind()) &&
+         !isa<AllGatherOp>(op);
+}
+
+bool Recompute::isCheap(Operation *op) const {
+  auto collective = dyn_cast<CollectiveOpInterface>(op);
+  if (collective && sharding::communicates(collective.getStepKind()))
+    return false;
+  int64_t made = 0;
+  for (Value result : op->getResults())
+    made += bytes(result);
+  return cost::contractionFlops(op, mesh) == 0 &&
+         cost::seconds(op, mesh, machine) * machine.bytesPerSecond <=
+             8 * static_cast<double>(made);
+}
+
+/// From each cut, the next is where the least has to be kept that is not kept
+/// already, some layers further on.
+void Recompute::cut() {
+  size_t n = forward.size();
+  // Until when the forward pass uses what an operation makes.
+  SmallVector<size_t> lastUse(n, 0);
+  SmallVector<int64_t> layers(n + 1, 0);
+  for (auto [i, op] : llvm::enumerate(forward)) {
+    layers[i + 1] = layers[i] + isLayer(op);
+    for (Value operand : op->getOperands())
+      if (auto it = position.find(operand.getDefiningOp());
+          it != position.end() && !weights.contains(operand))
+        lastUse[it->second] = i;
+  }
+  size_t begin = 0;
+  while (true) {
+    size_t best = 0;
+    int64_t least = std::numeric_limits<int64_t>::max();
+    int64_t alive = 0;
+    llvm::SmallVector<SmallVector<size_t>> endsAt(n + 1);
+    for (size_t i = 0; i < n && layers[i] - layers[begin] <= maxLayers; ++i) {
+      for (size_t gone : endsAt[i])
+        for (Value result : forward[gone]->getResults())
+          alive -= bytes(result);
+      if (i > begin && layers[i] - layers[begin] >= minLayers &&
+          layers[i] < layers[n] && alive < least) {
+        least = alive;
+        best = i;
+      }
+      if (lastUse[i] > i && !crosses(forward[i])) {
+        endsAt[lastUse[i] + 1].push_back(i);
+        for (Value result : forward[i]->getResults())
+          alive += bytes(result);
+      }
+    }
+    if (best == 0)
+      return;
+    for (size_t i = 0; i < best; ++i)
+      if (lastUse[i] >= best)
+        crossing.insert(forward[i]);
+    cuts.push_back(best);
+    begin = best;
+  }
+}
+
+size_t Recompute::segmentOf(Operation *op) const {
+  return llvm::upper_bound(cuts, position.lookup(op)) - cuts.begin();
+}
+
+Recompute::Needs Recompute::needs(const Ops &again) const {
+  Needs result;
+  auto read = [&](Value value, Operation *user) {
+    Operation *producer = value.getDefiningOp();
+    if (!producer || !isForward(producer))
+      return;
+    if (again.contains(producer))
+      result.copies.insert(producer);
+    else
+      result.kept[value].insert(user);
+  };
+  for (Operation *op : backward)
+    for (Value operand : op->getOperands())
+      read(operand, op);
+  for (size_t i = 0; i < result.copies.size(); ++i)
+    for (Value operand : result.copies[i]->getOperands())
+      read(operand, result.copies[i]);
+  return result;
+}
+
+Recompute::Price Recompute::price(const Ops &again) const {
+  Price result;
+  Needs all = needs(again);
+  llvm::DenseSet<Value> counted;
+  for (auto &[value, users] : all.kept) {
+    // Reshapes only rename.
+    Value stored = value;
+    while (auto reshape = stored.getDefiningOp<ReshapeOp>())
+      stored = reshape.getOperand();
+    if (stored.getDefiningOp() && isForward(stored.getDefiningOp()) &&
+        counted.insert(stored).second)
+      result.keptBytes += bytes(stored);
+  }
+  for (Operation *op : all.copies)
+    result.seconds += cost::seconds(op, mesh, machine);
+  return result;
+}
+
+void Recompute::keepLater(Ops &again) const {
+  while (true) {
+    Operation *later = nullptr;
+    for (auto &[value, users] : needs(again).kept) {
+      Operation *user = users.front();
+      if (users.size() == 1 && isForward(user) && user->getNumResults() == 1 &&
+          bytes(user->getResult(0)) <= bytes(value))
+        later = user;
+    }
+    if (!later)
+      return;
+    again.erase(later);
+  }
+}
+
+void Recompute::apply(const Ops &again) {
+  IRMapping copies;
+  // Operands first, each right before the first who needs it.
+  std::function<void(Operation *, Operation *)> copy = [&](Operation *op,
+                                                           Operation *user) {
+    for (Value operand : op->getOperands())
+      if (Operation *producer = operand.getDefiningOp();
+          producer && again.contains(producer) && !copies.contains(operand))
+        copy(producer, user);
+    OpBuilder builder(user);
+    Operation *made = builder.clone(*op, copies);
+    made->setAttr("ax.action", builder.getStringAttr("B"));
+    made->setAttr("recomputed", builder.getUnitAttr());
+  };
+  for (Operation *op : backward)
+    for (OpOperand &operand : op->getOpOperands()) {
+      Operation *producer = operand.get().getDefiningOp();
+      if (!producer || !again.contains(producer))
+        continue;
+      if (!copies.contains(operand.get()))
+        copy(producer, op);
+      operand.set(copies.lookup(operand.get()));
+    }
+  // What was there for the backward pass only.
+  for (Operation *op : llvm::reverse(forward))
+    if (isOpTriviallyDead(op))
+      op->erase();
+}
