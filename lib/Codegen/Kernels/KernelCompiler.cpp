@@ -2,6 +2,7 @@
 
 #include "ax/Codegen/Kernel.h"
 
+#include "CodeVersion.h"
 #include "Emitter.h"
 #include "NativeCode.h"
 #include "ObjectCache.h"
@@ -22,9 +23,6 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-/// Part of every key: raise it when the code for a fusion changes.
-static constexpr const char *codeVersion = "ax-kernel-4";
-
 namespace {
 
 struct Code {
@@ -35,7 +33,7 @@ struct Code {
 std::string hashOf(FusionOp fusion) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << codeVersion << "\n" << hostDescription() << "\n";
+  os << AX_CODE_VERSION << "\n" << hostDescription() << "\n";
   // Operand values have no part in it; types do.
   for (Type type : fusion.getBody().getArgumentTypes())
     os << type << ",";
