@@ -127,8 +127,9 @@ static void writeMesh(OStream &json, const Mesh &mesh) {
 
 /// Calls `writeStage` for every stage, inside an object with mesh and programs.
 template <typename Fn>
-static std::string toJSON(ModuleOp module, Fn writeStage) {
-  Report report = makeReport(module);
+static std::string toJSON(ModuleOp module, Fn writeStage,
+                          const StageMemory &memory = {}) {
+  Report report = makeReport(module, memory);
   std::string text;
   llvm::raw_string_ostream os(text);
   OStream json(os, 1);
@@ -176,9 +177,9 @@ std::string plan::explainJSON(ModuleOp module) {
                 });
 }
 
-std::string plan::reportJSON(ModuleOp module) {
-  return toJSON(module, [](OStream &json, const StageReport &stage,
-                           const Mesh &mesh) {
+std::string plan::reportJSON(ModuleOp module, const StageMemory &memory) {
+  auto writeStage = [](OStream &json, const StageReport &stage,
+                       const Mesh &mesh) {
     const cost::StageCost &cost = stage.cost;
     json.attribute("ops", stage.numOps);
     json.attribute("seconds", stage.seconds);
@@ -188,11 +189,21 @@ std::string plan::reportJSON(ModuleOp module) {
       json.attribute("rank", stage.rankWeightBytes);
     });
     json.attributeObject("memory_bytes", [&] {
+      if (stage.memory) {
+        const cost::RankMemory &planned = *stage.memory;
+        json.attribute("weights", planned.weights);
+        json.attribute("gradients", planned.gradients);
+        json.attribute("optimizer", planned.optimizer);
+        json.attribute("activations", planned.activations);
+        json.attribute("constants", planned.constants);
+      }
       json.attribute("state", cost.stateBytes);
-      json.attribute("arena", cost.arenaBytes);
+      json.attribute("arena", stage.memory ? stage.memory->gradients +
+                                                 stage.memory->activations
+                                           : cost.arenaBytes);
       json.attribute("slots", cost.slotBytes);
       json.attribute("ports", cost.portBytes);
-      json.attribute("peak", cost.peakBytes());
+      json.attribute("peak", stage.peakBytes());
     });
     struct Flops {
       double whole = 0, rank = 0;
@@ -229,5 +240,6 @@ std::string plan::reportJSON(ModuleOp module) {
           json.attribute("bytes", sum.bytes);
         });
     });
-  });
+  };
+  return toJSON(module, writeStage, memory);
 }

@@ -47,7 +47,8 @@ namespace {
 
 class Reporter {
 public:
-  explicit Reporter(const Mesh &mesh) : mesh(mesh) {}
+  Reporter(const Mesh &mesh, const StageMemory &memory)
+      : mesh(mesh), memory(memory) {}
 
   ProgramReport report(ProgramOp program);
 
@@ -72,6 +73,7 @@ private:
   }
 
   const Mesh &mesh;
+  const StageMemory &memory;
 };
 
 } // namespace
@@ -206,6 +208,8 @@ StageReport Reporter::report(StageOp stage) {
   report.op = stage;
   report.cost = cost::stageCost(stage, mesh, cost::Machine());
   report.seconds = report.cost.seconds * mesh.numTimeSlices();
+  if (auto it = memory.find(stage); it != memory.end())
+    report.memory = it->second;
   llvm::DenseSet<Attribute> held;
   for (Operation &op : stage.getBody().front()) {
     report.numOps += !isa<LoadOp, ConstantOp, YieldOp>(op);
@@ -261,11 +265,11 @@ ProgramReport Reporter::report(ProgramOp program) {
   return result;
 }
 
-Report plan::makeReport(ModuleOp module) {
+Report plan::makeReport(ModuleOp module, const StageMemory &memory) {
   Report report;
   report.plan = *module.getOps<PlanOp>().begin();
   report.mesh = report.plan.getMesh();
   for (ProgramOp program : report.plan.getBody().getOps<ProgramOp>())
-    report.programs.push_back(Reporter(report.mesh).report(program));
+    report.programs.push_back(Reporter(report.mesh, memory).report(program));
   return report;
 }

@@ -2,7 +2,7 @@
 #ifndef AX_LIB_PLAN_REPORT_H
 #define AX_LIB_PLAN_REPORT_H
 
-#include "ax/Cost/StageCost.h"
+#include "ax/Plan/Plan.h"
 
 namespace ax::plan {
 
@@ -40,6 +40,11 @@ struct Collective {
 struct StageReport {
   StageOp op;
   cost::StageCost cost;
+  /// Instead of the estimate in `cost`.
+  std::optional<cost::RankMemory> memory;
+  int64_t peakBytes() const {
+    return memory ? memory->total() : cost.peakBytes();
+  }
   std::vector<Layer> layers;
   std::vector<Collective> collectives;
   /// Weights read by the stage: as a whole, and a rank's part.
@@ -74,7 +79,7 @@ struct Report {
 };
 
 /// Of a verified plan.
-Report makeReport(mlir::ModuleOp module);
+Report makeReport(mlir::ModuleOp module, const StageMemory &memory = {});
 
 /// `{row, col}`.
 std::string axesText(const sharding::SubAxes &axes, const sharding::Mesh &mesh);

@@ -69,7 +69,6 @@ struct Traffic {
 
 static void printStage(const StageReport &stage, const sharding::Mesh &mesh,
                        llvm::raw_ostream &os) {
-  const cost::StageCost &cost = stage.cost;
   double whole = 0, part = 0;
   for (const Layer &layer : stage.layers) {
     whole += layer.wholeFlops;
@@ -79,8 +78,23 @@ static void printStage(const StageReport &stage, const sharding::Mesh &mesh,
      << " ops, about " << timeText(stage.seconds) << "; weights "
      << bytesText(stage.rankWeightBytes) << " of "
      << bytesText(stage.wholeWeightBytes) << ", peak memory "
-     << bytesText(cost.peakBytes()) << ", " << countText(part, "FLOP") << " of "
-     << countText(whole, "FLOP") << " a rank\n";
+     << bytesText(stage.peakBytes()) << ", " << countText(part, "FLOP")
+     << " of " << countText(whole, "FLOP") << " a rank\n";
+  if (stage.memory) {
+    const cost::RankMemory &memory = *stage.memory;
+    os << "      memory of a rank: weights " << bytesText(memory.weights);
+    auto part = [&](const char *name, int64_t bytes) {
+      if (bytes)
+        os << ", " << name << ' ' << bytesText(bytes);
+    };
+    part("gradients", memory.gradients);
+    part("optimizer", memory.optimizer);
+    part("activations", memory.activations);
+    part("constants", memory.constants);
+    part("transfers", memory.slots);
+    part("inputs and outputs", memory.ports);
+    os << '\n';
+  }
   if (stage.numRecomputed)
     os << "      " << stage.numRecomputed << " ops computed again, "
        << countText(stage.recomputedFlops, "FLOP") << " a rank\n";
@@ -96,8 +110,9 @@ static void printStage(const StageReport &stage, const sharding::Mesh &mesh,
        << ", " << bytesText(entry.bytes * mesh.numTimeSlices()) << " a rank\n";
 }
 
-void plan::summarise(ModuleOp module, llvm::raw_ostream &os) {
-  Report report = makeReport(module);
+void plan::summarise(ModuleOp module, llvm::raw_ostream &os,
+                     const StageMemory &memory) {
+  Report report = makeReport(module, memory);
   printMesh(report, os);
   for (const ProgramReport &program : report.programs) {
     os << "  program @" << ProgramOp(program.op).getSymName() << ", about "

@@ -7,7 +7,6 @@
 #include "Recompute.h"
 #include "ax/Cost/StageCost.h"
 #include "ax/Passes/Passes.h"
-#include "ax/Support/Error.h"
 
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/GlobPattern.h"
@@ -116,10 +115,7 @@ struct Checkpoint : ax::impl::CheckpointBase<Checkpoint> {
   FailureOr<int64_t> peakOf(ProgramOp program) {
     if (!predict)
       return cost::programBytes(program, getMesh(program));
-    llvm::Expected<int64_t> bytes = predict(getOperation());
-    if (!bytes)
-      return program.emitError(describeError(bytes.takeError()).message);
-    return *bytes;
+    return predict(getOperation());
   }
 
   /// Bytes of the whole plan with the first `count` steps taken.

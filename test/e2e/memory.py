@@ -1,13 +1,71 @@
-"""What training needs of memory."""
-import re
+"""What training needs of memory: predicted, and measured."""
+import json
+import os
+import subprocess
 
-from _gpt import gpt
+from _gpt import gpt, swiglu
 from cases import Failed, run, scratch, tool
 
+TRAIN = ["--train", "--loss=mse(logits,target)"]
 
-def arena(plan):
-    text = run(tool("axrun"), plan, "--list-commands").stdout
-    return sum(map(int, re.findall(r"arena (\d+) bytes", text)))
+
+def predicted(model, folder, *flags):
+    """Bytes of a rank, by what they are for."""
+    run(tool("axopt"), model, *flags, "--report", f"{folder}/report.json",
+        "-o", f"{folder}/plan.mlir")
+    with open(f"{folder}/report.json") as file:
+        stage, = json.load(file)["programs"][0]["stages"]
+    return stage["memory_bytes"]
+
+
+def measured(plan):
+    """The most that a process has in memory while it trains."""
+    process = subprocess.Popen(
+        [tool("axrun"), plan, "--random-inputs", "1", "--iterations", "2"],
+        stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    if status:
+        raise Failed(f"axrun gives {status}")
+    return 1024 * usage.ru_maxrss
+
+
+def ranks():
+    """Weights, gradients and two moments, all split."""
+    with scratch() as folder:
+        model = f"{folder}/model.onnx"
+        swiglu(model, width=512, hidden=512, batch=8)
+        weights = 4 * 3 * 512 * 512
+        for count in 1, 2, 4, 8:
+            memory = predicted(model, folder, *TRAIN, f"--tp={count}")
+            if not 4 * weights <= count * memory["peak"] <= 4.3 * weights:
+                raise Failed(f"{count} ranks: {memory}")
+        # What each stage of ZeRO splits.
+        swiglu(model, width=512, hidden=512, batch=2048)
+        for zero, parts in (1, (1, 4, 4)), (2, (1, 4, 4)), (3, (4, 4, 4)):
+            memory = predicted(model, folder, *TRAIN, "--dp=4",
+                               f"--zero={zero}")
+            wanted = (weights // parts[0], weights // parts[1],
+                      2 * weights // parts[2] + 8)
+            if (memory["weights"], memory["gradients"],
+                    memory["optimizer"]) != wanted:
+                raise Failed(f"--zero={zero}: {memory}")
+
+
+def agrees():
+    with scratch() as folder:
+        os.mkdir(f"{folder}/small")
+        small, large = f"{folder}/small/model.onnx", f"{folder}/model.onnx"
+        swiglu(small, width=8, hidden=8, batch=8)
+        predicted(small, folder, *TRAIN)
+        os.rename(f"{folder}/plan.mlir", f"{folder}/small/plan.mlir")
+        empty = measured(f"{folder}/small/plan.mlir")
+        swiglu(large, width=2048, hidden=2048, batch=8)
+        for flags in [], ["--tp=2"], ["--dp=2", "--zero=3"]:
+            memory = predicted(large, folder, *TRAIN, *flags)
+            wanted = memory["peak"] * (2 if flags else 1)
+            got = measured(f"{folder}/plan.mlir") - empty
+            if abs(got - wanted) > 0.1 * wanted:
+                raise Failed(f"{flags}: {got} bytes, predicted {wanted}")
 
 
 def checkpoint():
@@ -16,29 +74,31 @@ def checkpoint():
     with scratch() as folder:
         gpt(f"{folder}/model.onnx", layers=6, width=64, heads=4,
             vocabulary=128, batch=8, tokens=64)
-        weights = 4 * (6 * 12 * 64 * 64 + (128 + 64) * 64)
+        loss = ["--train", "--loss=cross_entropy(logits,labels)"]
+        model, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
         bytes, reductions = {}, {}
         for mode in "none", "selective", "full":
-            plan = f"{folder}/plan.mlir"
-            run(tool("axopt"), f"{folder}/model.onnx", "--train",
-                "--loss=cross_entropy(logits,labels)", "--checkpoint=" + mode,
-                "-o", plan)
-            bytes[mode] = arena(plan) - weights
+            flags = [*loss, "--checkpoint=" + mode]
+            memory = predicted(model, folder, *flags)
+            bytes[mode] = memory["activations"]
             run(tool("axrun"), plan, "--random-inputs", 1,
                 "--output" if mode == "none" else "--expect",
                 f"{folder}/expected.npz")
-            run(tool("axopt"), f"{folder}/model.onnx", "--train", "--tp=2",
-                "--loss=cross_entropy(logits,labels)", "--checkpoint=" + mode,
-                "-o", plan)
+            run(tool("axopt"), model, *flags, "--tp=2", "-o", plan)
             with open(plan) as file:
                 reductions[mode] = file.read().count("ax.all_reduce")
         if not bytes["full"] < bytes["selective"] < bytes["none"]:
             raise Failed(f"activations of {bytes}")
         if bytes["full"] * 3 > bytes["none"]:
             raise Failed(f"activations of {bytes}")
+        memory = predicted(model, folder, *loss, "--checkpoint=budget:10MB")
+        if not 9e6 < memory["peak"] <= 10e6:
+            raise Failed(f"for 10 MB: {memory}")
         if len(set(reductions.values())) != 1:
             raise Failed(f"reductions: {reductions}")
 
 
 def cases(every):
     yield "checkpoint", checkpoint
+    yield "ranks", ranks
+    yield "agrees with a run", agrees

@@ -1,5 +1,6 @@
 //===- main.cpp - axopt: ONNX in, plan out --------------------------------===//
 #include "Options.h"
+#include "ax/Codegen/Codegen.h"
 #include "ax/Dialect/Ax.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Plan/Plan.h"
@@ -45,6 +46,45 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
+/// Of a whole plan. A plan that cannot run has no memory to tell of: axrun says
+/// why.
+plan::StageMemory predictMemory(ModuleOp module) {
+  plan::StageMemory memory;
+  for (auto plan : module.getOps<PlanOp>())
+    for (auto program : plan.getBody().getOps<ProgramOp>()) {
+      auto ranks = codegen::predictMemory(program);
+      if (!ranks) {
+        llvm::consumeError(ranks.takeError());
+        continue;
+      }
+      for (auto stage : program.getBody().front().getOps<StageOp>())
+        memory[stage] = (*ranks)[stage.getOn()];
+    }
+  return memory;
+}
+
+/// Bytes of the rank that needs most, of a plan that is to go through the
+/// phases after Checkpoint.
+mlir::FailureOr<int64_t> predictPeak(PlanOp plan, const Strategy &strategy) {
+  OwningOpRef<ModuleOp> module = ModuleOp::create(plan.getLoc());
+  module->push_back(plan.clone());
+  mlir::PassManager manager(plan.getContext());
+  addOptimizePhase(manager);
+  addPipelinePhase(manager, strategy);
+  if (failed(manager.run(*module)))
+    return mlir::failure();
+  int64_t peak = 0;
+  for (auto trial : module->getOps<PlanOp>())
+    for (auto program : trial.getBody().getOps<ProgramOp>()) {
+      auto ranks = codegen::predictMemory(program);
+      if (!ranks)
+        return program.emitError(describeError(ranks.takeError()).message);
+      for (const cost::RankMemory &memory : *ranks)
+        peak = std::max(peak, memory.total());
+    }
+  return peak;
+}
+
 struct Phase {
   llvm::StringRef name;
   /// Of a failure: the strategy does not fit, or a fault of ours.
@@ -72,7 +112,9 @@ llvm::Error compile(ModuleOp module, const Options &options,
       {"checkpoint", ExitCode::Usage,
        [&](auto &manager) {
          if (options.training)
-           addCheckpointPhase(manager, *options.training);
+           addCheckpointPhase(manager, *options.training, [&](PlanOp plan) {
+             return predictPeak(plan, strategy);
+           });
        }},
       {"optimize", ExitCode::Internal, addOptimizePhase},
       {"pipeline", ExitCode::Internal,
@@ -131,11 +173,14 @@ llvm::Error run(const Options &options) {
     llvm::outs() << options.input << ": verified\n";
     return llvm::Error::success();
   }
+  plan::StageMemory memory;
+  if (!options.quiet || !options.report.empty())
+    memory = predictMemory(**module);
   if (!options.quiet)
-    plan::summarise(**module, llvm::errs());
+    plan::summarise(**module, llvm::errs(), memory);
   if (!options.report.empty())
-    if (llvm::Error error =
-            writeFileAtomically(options.report, plan::reportJSON(**module)))
+    if (llvm::Error error = writeFileAtomically(
+            options.report, plan::reportJSON(**module, memory)))
       return error;
   if (options.explain == Explain::Text)
     plan::explain(**module, llvm::outs());

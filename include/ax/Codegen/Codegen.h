@@ -2,14 +2,10 @@
 #ifndef AX_CODEGEN_CODEGEN_H
 #define AX_CODEGEN_CODEGEN_H
 
+#include "ax/Cost/StageCost.h"
 #include "ax/Runtime/Program.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
-
-namespace ax {
-class PlanOp;
-class ProgramOp;
-} // namespace ax
 
 namespace ax::codegen {
 
@@ -20,6 +16,9 @@ struct Options {
   int64_t numThreads = 1;
   /// Every operation is a kernel of its own; for finding faults.
   bool separateKernels = false;
+  /// Kernels are left out: only what memory is needed can be asked of the
+  /// result.
+  bool withoutKernels = false;
 };
 
 /// Commands, kernels and memory of all stages of `program`, which must be part
@@ -27,6 +26,9 @@ struct Options {
 /// localised, Unsupported ones what has no kernel.
 llvm::Expected<rt::Program> generate(ProgramOp program,
                                      const Options &options = {});
+
+/// What a rank of each stage allocates to run `program`, in the stages' order.
+llvm::Expected<std::vector<cost::RankMemory>> predictMemory(ProgramOp program);
 
 } // namespace ax::codegen
 

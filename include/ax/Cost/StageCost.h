@@ -6,6 +6,21 @@
 
 namespace ax::cost {
 
+/// What a rank of a stage allocates for a program, as codegen plans it.
+struct RankMemory {
+  /// States from files; other states that change; constants.
+  int64_t weights = 0, optimizer = 0, constants = 0;
+  /// Of the arena: what the backward pass leaves for the update, and the rest.
+  int64_t gradients = 0, activations = 0;
+  /// Slots of transfers, and parts of the program's inputs and outputs.
+  int64_t slots = 0, ports = 0;
+
+  int64_t total() const {
+    return weights + optimizer + constants + gradients + activations + slots +
+           ports;
+  }
+};
+
 /// Of one rank of a stage. `seconds` and `arena` are of one micro-batch.
 struct StageCost {
   double seconds = 0;

@@ -22,8 +22,8 @@ void addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy);
 void addTrainPhase(mlir::OpPassManager &manager, const Training &training);
 void addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
                    bool strict);
-/// Of a plan after Shard.
-using PredictPeak = std::function<llvm::Expected<int64_t>(PlanOp)>;
+/// Of a plan after Shard; failures are diagnostics.
+using PredictPeak = std::function<mlir::FailureOr<int64_t>(PlanOp)>;
 /// `predict`: bytes of the rank that needs most, for `budget:SIZE`; nothing:
 /// an estimate that knows no fusion.
 void addCheckpointPhase(mlir::OpPassManager &manager, const Training &training,

@@ -2,7 +2,7 @@
 #ifndef AX_PLAN_PLAN_H
 #define AX_PLAN_PLAN_H
 
-#include "ax/Dialect/Ax.h"
+#include "ax/Cost/StageCost.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/Error.h"
@@ -26,9 +26,13 @@ llvm::Error writePlan(mlir::ModuleOp module, llvm::StringRef path);
 /// with every fault found.
 llvm::Error verifyPlan(mlir::ModuleOp module);
 
+/// What a rank of a stage allocates, where that is known.
+using StageMemory = llvm::DenseMap<mlir::Operation *, cost::RankMemory>;
+
 /// Mesh and groups, stages, state and peak memory per rank, FLOPs, number and
 /// bytes of collectives per axis.
-void summarise(mlir::ModuleOp module, llvm::raw_ostream &os);
+void summarise(mlir::ModuleOp module, llvm::raw_ostream &os,
+               const StageMemory &memory = {});
 
 /// How each Linear, Conv and attention is split or why not; for each collective
 /// its node, cause and bytes.
@@ -37,7 +41,7 @@ std::string explainJSON(mlir::ModuleOp module);
 
 /// What every rank holds and does, beside the whole: bytes of weights, FLOPs of
 /// contractions, collectives by axis, seconds of stages.
-std::string reportJSON(mlir::ModuleOp module);
+std::string reportJSON(mlir::ModuleOp module, const StageMemory &memory = {});
 
 } // namespace ax::plan
 
