@@ -133,7 +133,7 @@ static void orderProducts(Block &block) {
 static MemoryValues findMemoryValues(Block &block) {
   MemoryValues inMemory;
   auto isConstant = [](Value) { return false; };
-  for (Operation &op : block) {
+  auto visit = [&](Operation &op) {
     if (isLibraryOp(&op)) {
       LibraryCall call = makeLibraryCall(&op, isConstant, inMemory);
       while (!call.wantsDense.empty()) {
@@ -150,7 +150,14 @@ static MemoryValues findMemoryValues(Block &block) {
         inMemory.insert(view.isDense() ? view.base : operand);
       }
     }
-  }
+  };
+  // What an operation puts in memory may be what another's view goes through,
+  // and end it there.
+  size_t before;
+  do {
+    before = inMemory.size();
+    llvm::for_each(block, visit);
+  } while (inMemory.size() > before);
   return inMemory;
 }
 

@@ -1,6 +1,7 @@
 //===- Emitter.cpp - Emission, constants, folding -------------------------===//
 
 #include "Emitter.h"
+#include "ax/Dialect/TrainingAttrs.h"
 
 #include "ax/Dialect/Ax.h"
 #include "ax/Eval/Elements.h"
@@ -145,6 +146,11 @@ Value Emitter::load(const std::string &name, const Weight &weight) {
       mlir::FlatSymbolRefAttr::get(builder.getContext(), symbol));
   states[value] = {symbol, weight, std::nullopt};
   return value;
+}
+
+void Emitter::markStatistic(Value state) {
+  if (auto found = states.find(state); found != states.end())
+    found->second.isStatistic = true;
 }
 
 void Emitter::updateState(Value old, Value updated) {
@@ -419,9 +425,11 @@ void Emitter::finish(mlir::Block &body, mlir::OpBuilder &stateBuilder) {
         continue;
       }
       const LoadedState &state = states.at(operand);
-      ax::StateOp::create(stateBuilder, op->getLoc(), state.name,
-                          operand.getType(), state.weight.file,
-                          state.weight.offset, state.weight.length,
-                          mlir::DenseI64ArrayAttr(), false);
+      auto made = ax::StateOp::create(stateBuilder, op->getLoc(), state.name,
+                                      operand.getType(), state.weight.file,
+                                      state.weight.offset, state.weight.length,
+                                      mlir::DenseI64ArrayAttr(), false);
+      if (state.isStatistic && !foldWeights)
+        made->setAttr(ax::kStatistic, builder.getUnitAttr());
     }
 }

@@ -69,6 +69,8 @@ public:
   Value like(Value value, double number);
   /// The value of a state.
   Value load(const std::string &name, const Weight &weight);
+  /// No layer's parameter: what a state holds was observed.
+  void markStatistic(Value state);
   /// What the model makes of the state that `old` is; nothing when it is none.
   void updateState(Value old, Value updated);
   llvm::ArrayRef<std::pair<std::string, Value>> getUpdates() const {
@@ -174,6 +176,7 @@ private:
     std::string name;
     Weight weight;
     std::optional<HostTensor> contents;
+    bool isStatistic = false;
   };
 
   mlir::OpBuilder builder;

@@ -1,4 +1,5 @@
 //===- SelectTrainable.cpp - Which states the optimizer changes -----------===//
+#include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Passes/Passes.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -19,13 +20,16 @@ bool isFloatTensor(Value value) {
   return isa<FloatType>(tensorType(value).getElementType());
 }
 
-/// States by what is done with them. A parameter is what layers use, as such or
-/// after arithmetic between weights (1 + scale), or what meets, in element-wise
-/// arithmetic, something that parameters made: so a learned position counts, a
-/// table of frequencies does not, nor does a single number, which exporters
-/// write as a weight, too.
+/// States by what is done with them. A parameter is what layers use, or what
+/// meets, element by element or put beside, something that parameters made; as
+/// such or after arithmetic between weights (1 + scale). So a learned position
+/// counts, a table of frequencies does not, nor do statistics, nor does a
+/// single number, which exporters write as a weight, too.
 class RoleFinder {
 public:
+  explicit RoleFinder(const llvm::DenseSet<StringAttr> &statistics)
+      : statistics(statistics) {}
+
   llvm::DenseSet<StringAttr> find(ProgramOp program) {
     for (BlockArgument input : program.getBody().getArguments())
       if (isFloatTensor(input))
@@ -36,54 +40,43 @@ public:
   }
 
 private:
-  static bool isView(Operation *op) {
-    return isa<ReshapeOp, TransposeOp, BroadcastOp, SliceOp, CastOp>(op);
-  }
-  static bool isConstant(Value value) {
-    return value.getDefiningOp() && isa<ConstantOp>(value.getDefiningOp());
-  }
-  /// The load that `value` is a view of, shifted or scaled by constants.
-  static LoadOp loadBehind(Value value) {
-    Operation *op = value.getDefiningOp();
-    while (op) {
-      if (isView(op))
-        op = op->getOperand(0).getDefiningOp();
-      else if (isa<BinaryOp>(op) && isConstant(op->getOperand(1)))
-        op = op->getOperand(0).getDefiningOp();
-      else if (isa<BinaryOp>(op) && isConstant(op->getOperand(0)))
-        op = op->getOperand(1).getDefiningOp();
-      else
-        break;
-    }
-    return dyn_cast_or_null<LoadOp>(op);
-  }
-  bool addParameter(LoadOp load, int64_t leastElements) {
-    if (!load || !isFloatTensor(load.getResult()) ||
-        tensorType(load.getResult()).getNumElements() < leastElements)
-      return false;
-    parameters.insert(load.getStateAttr().getAttr());
-    return true;
-  }
-  /// All that a layer's weight is made of, if only of weights and constants.
-  bool addLayerWeight(Value weight) {
+  /// Adds what `value` is made of, if only of weights and constants; tables of
+  /// frequencies are not taken apart. Of at least so many elements.
+  bool addWeights(Value value, int64_t leastElements) {
     bool any = false;
     llvm::SetVector<Value> values;
-    if (weight && ofWeights.contains(weight))
-      values.insert(weight);
+    if (value && ofWeights.contains(value))
+      values.insert(value);
     for (size_t i = 0; i < values.size(); ++i) {
       Operation *op = values[i].getDefiningOp();
       if (auto load = dyn_cast<LoadOp>(op))
-        any |= addParameter(load, 1);
+        any |= addParameter(load, leastElements);
+      if (auto unary = dyn_cast<UnaryOp>(op);
+          unary &&
+          llvm::is_contained({UnaryKind::sin, UnaryKind::cos}, unary.getKind()))
+        continue;
       for (Value operand : op->getOperands())
         if (isFloatTensor(operand))
           values.insert(operand);
     }
     return any;
   }
+  bool addParameter(LoadOp load, int64_t leastElements) {
+    if (!isFloatTensor(load.getResult()) ||
+        tensorType(load.getResult()).getNumElements() < leastElements)
+      return false;
+    StringAttr name = load.getStateAttr().getAttr();
+    if (statistics.contains(name))
+      return false;
+    parameters.insert(name);
+    return true;
+  }
 
   void visit(Operation *op) {
     bool made = false;
-    auto use = [&](Value value) { made |= addLayerWeight(value); };
+    auto use = [&](Value value) { made |= addWeights(value, 1); };
+    // A single number is no parameter there.
+    auto meet = [&](Value value) { made |= addWeights(value, 2); };
     if (auto linear = dyn_cast<LinearOp>(op)) {
       use(linear.getW());
       use(linear.getBias());
@@ -100,7 +93,7 @@ private:
       use(norm.getScale());
       use(norm.getBias());
     } else if (auto gather = dyn_cast<GatherOp>(op)) {
-      made |= addParameter(loadBehind(gather.getOperand()), 1);
+      use(gather.getOperand());
     } else if (auto dot = dyn_cast<DotOp>(op)) {
       auto isData = [&](Value value) {
         return active.contains(value) || fromInput.contains(value);
@@ -109,11 +102,10 @@ private:
         use(dot.getRhs());
       else if (isData(dot.getRhs()))
         use(dot.getLhs());
-    } else if (auto binary = dyn_cast<BinaryOp>(op)) {
-      if (active.contains(binary.getLhs()))
-        made |= addParameter(loadBehind(binary.getRhs()), 2);
-      else if (active.contains(binary.getRhs()))
-        made |= addParameter(loadBehind(binary.getLhs()), 2);
+    } else if (isa<BinaryOp, SelectOp, ConcatOp>(op) &&
+               llvm::any_of(op->getOperands(),
+                            [&](Value v) { return active.contains(v); })) {
+      llvm::for_each(op->getOperands(), meet);
     }
     auto spread = [&](llvm::DenseSet<Value> &set, bool starts) {
       starts |= llvm::any_of(op->getOperands(),
@@ -132,6 +124,7 @@ private:
       ofWeights.insert(op->result_begin(), op->result_end());
   }
 
+  const llvm::DenseSet<StringAttr> &statistics;
   llvm::DenseSet<StringAttr> parameters;
   /// Float values that parameters had a part in, or inputs; values that only
   /// weights and constants make.
@@ -142,9 +135,12 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
   using SelectTrainableBase::SelectTrainableBase;
 
   void runOnOperation() final {
-    llvm::DenseSet<StringAttr> parameters;
+    llvm::DenseSet<StringAttr> statistics, parameters;
+    for (StateOp state : getOperation().getBody().getOps<StateOp>())
+      if (state->removeAttr(kStatistic))
+        statistics.insert(state.getSymNameAttr());
     for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>())
-      for (StringAttr name : RoleFinder().find(program))
+      for (StringAttr name : RoleFinder(statistics).find(program))
         parameters.insert(name);
     llvm::DenseSet<StringRef> matched;
     for (StateOp state : getOperation().getBody().getOps<StateOp>()) {

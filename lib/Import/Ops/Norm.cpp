@@ -54,6 +54,8 @@ static void importBatchNormalization(Node &n) {
     n.fail("needs batch and channels");
     return;
   }
+  n.b.markStatistic(mean);
+  n.b.markStatistic(variance);
   double epsilon = n.floatAttr("epsilon", 1e-5f);
   DType type = Emitter::typeOf(x);
   if (n.intAttr("training_mode", 0)) {

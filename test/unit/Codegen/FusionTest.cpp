@@ -101,6 +101,8 @@ struct Fused {
   unsigned kernels = 0;
   /// Top-level operations that are neither kernels nor views.
   std::vector<std::string> others;
+  /// Transposes that are left at the top level, as views.
+  unsigned views = 0;
 };
 
 /// Fuses `body` (of one rank), compares its result with the evaluator's, and
@@ -147,6 +149,7 @@ Fused fuseAndRun(const std::vector<std::string> &inputs,
       ++fused.kernels;
       results = runKernel(fusion, operands);
     } else {
+      fused.views += isa<TransposeOp>(op);
       if (!isa<ReshapeOp, TransposeOp, SliceOp, BroadcastOp, ConstantOp>(op))
         fused.others.push_back(op.getName().stripDialect().str());
       auto made = evaluatePermuted(&op, operands);
@@ -298,6 +301,24 @@ TEST(Fusion, ImagesKeepTheirChannelsLast) {
       r);
   EXPECT_EQ(fused.others, (std::vector<std::string>{"conv", "conv", "pool"}));
   EXPECT_EQ(fused.kernels, 3u);
+}
+
+TEST(Fusion, ViewsEndAtWhatLaterOpsPutInMemory) {
+  // Turned twice, u is a in its own order; but the first top_k must not see it
+  // through t, which stands in memory for the second, and so in t's order.
+  std::string x = f32("4x6"), t = f32("6x4"), p = f32("4x2"), q = f32("6x2");
+  Fused fused = fuseAndRun(
+      {x},
+      "%a = ax.unary exp %x0 : " + x + " -> " + x +
+          "\n%t = ax.transpose %a [1, 0] : " + x + " -> " + t +
+          "\n%u = ax.transpose %t [1, 0] : " + t + " -> " + x +
+          "\n%p, %i = ax.top_k %u k 2 dim 1 : " + x + " -> " + p +
+          ", tensor<4x2xi64>" + "\n%q, %j = ax.top_k %t k 2 dim 1 : " + t +
+          " -> " + q + ", tensor<6x2xi64>" +
+          "\n%r = ax.dot %p, %q batch [] x [] contract [1] x [1] : " + p +
+          ", " + q + " -> " + x,
+      x);
+  EXPECT_EQ(fused.views, 0u);
 }
 
 TEST(Fusion, MemberViewOfWhatAnotherKernelMakes) {

@@ -5,7 +5,7 @@
 // By role: an embedding, what is added to it, weight and bias. Frequencies meet
 // only positions, which no parameter made; a single number is no parameter. A
 // scale counts if a constant is added to it, too, and a weight that is computed
-// from weights, or multiplied in batches.
+// from weights, or multiplied in batches, and what is put beside; statistics do not.
 // CHECK: ax.state @table {{.*}} {trainable}
 // CHECK: ax.state @position {{.*}} {trainable}
 // CHECK: ax.state @frequencies
@@ -18,6 +18,10 @@
 // CHECK: ax.state @direction {{.*}} {trainable}
 // CHECK: ax.state @length {{.*}} {trainable}
 // CHECK: ax.state @experts {{.*}} {trainable}
+// CHECK: ax.state @class {{.*}} {trainable}
+// CHECK: ax.state @mean :
+// CHECK-NOT: trainable
+// CHECK-NOT: ax.statistic
 // CHECK: ax.program
 
 // NAMED: ax.state @table {{.*}} {trainable}
@@ -40,7 +44,9 @@ ax.plan @p version 1 {
   ax.state @direction : tensor<4x4xf32> from "w" offset 0 length 64
   ax.state @length : tensor<4xf32> from "w" offset 0 length 16
   ax.state @experts : tensor<2x4x4xf32> from "w" offset 0 length 128
-  ax.program @main(%x: tensor<2xi64>) -> tensor<2x4xf32> {
+  ax.state @class : tensor<1x4xf32> from "w" offset 0 length 16
+  ax.state @mean : tensor<4xf32> from "w" offset 0 length 16 {ax.statistic}
+  ax.program @main(%x: tensor<2xi64>) -> tensor<3x4xf32> {
     %t = ax.load @table : tensor<8x4xf32>
     %p = ax.load @position : tensor<2x4xf32>
     %f = ax.load @frequencies : tensor<4xf32>
@@ -70,6 +76,10 @@ ax.plan @p version 1 {
     %cut = ax.reshape %z : tensor<2x4xf32> -> tensor<2x1x4xf32>
     %dot = ax.dot %cut, %experts batch [0] x [0] contract [2] x [1] : tensor<2x1x4xf32>, tensor<2x4x4xf32> -> tensor<2x1x4xf32>
     %out = ax.reshape %dot : tensor<2x1x4xf32> -> tensor<2x4xf32>
-    ax.return %out : tensor<2x4xf32>
+    %mean = ax.load @mean : tensor<4xf32>
+    %away = ax.binary sub %out, %mean : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>
+    %class = ax.load @class : tensor<1x4xf32>
+    %all = ax.concat %away, %class dim 0 : tensor<2x4xf32>, tensor<1x4xf32> -> tensor<3x4xf32>
+    ax.return %all : tensor<3x4xf32>
   }
 }
