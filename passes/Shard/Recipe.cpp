@@ -47,6 +47,7 @@ public:
 
 private:
   void pinBatch();
+  void pinBatchSums(const SubAxes &split);
   void pinGathered();
   void pinHeads();
   void pinWeight(const WeightOp &weight);
@@ -102,6 +103,8 @@ private:
   Recipe recipe;
   /// Segments whose split the attention heads in them decide.
   llvm::DenseSet<int> withHeads;
+  /// Tensor and dimension: those that the batch comes first in.
+  llvm::DenseSet<std::pair<int, int>> batched;
 };
 
 } // namespace
@@ -133,8 +136,39 @@ void RecipeMaker::pinBatch() {
         }
       }
     }
-    if (tensor.shape[0] == batch && !split.empty())
+    if (tensor.shape[0] == batch && !split.empty()) {
       pinTensor(t, 0, split, "the batch is split", /*open=*/true);
+      batched.insert({t, 0});
+    }
+  }
+  if (!split.empty())
+    pinBatchSums(split);
+}
+
+/// The backward pass sums over the batch where the batch is: a weight's
+/// gradient is reduced, never are activations gathered for it, however small
+/// the model.
+void RecipeMaker::pinBatchSums(const SubAxes &split) {
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    const GraphOp &op = graph.graph.ops[i];
+    llvm::SmallDenseSet<int> ofBatch;
+    for (auto [tensor, map] : llvm::zip_equal(op.operands, op.rule.operands))
+      for (auto [dim, factors] : llvm::enumerate(map))
+        if (!factors.empty() && batched.contains({tensor, dim}))
+          ofBatch.insert(factors.front());
+    for (auto [tensor, map] : llvm::zip_equal(op.results, op.rule.results))
+      for (auto [dim, factors] : llvm::enumerate(map))
+        if (!factors.empty() && ofBatch.contains(factors.front()))
+          batched.insert({tensor, dim});
+    auto action = graph.ops[i]->getAttrOfType<StringAttr>("ax.action");
+    if (!action || action != "B")
+      continue;
+    for (int factor : ofBatch)
+      if (const RuleFactor &f = op.rule.factors[factor];
+          f.kind == FactorKind::Reduction && f.size % numParts(split) == 0) {
+        pinFactor(i, factor, split);
+        recipe.pins.factors.back().cause = "the batch is split";
+      }
   }
 }
 

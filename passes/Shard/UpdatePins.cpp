@@ -79,6 +79,17 @@ bool ax::pinUpdates(const ShardGraph &graph, ProgramOp program,
                               PinLevel::Recipe, cause, /*open=*/false,
                               spreads});
   };
+  llvm::DenseMap<Operation *, int> numbers;
+  for (auto [i, op] : llvm::enumerate(graph.ops))
+    numbers[op] = i;
+  auto pinSums = [&](ReduceOp reduce, const Layout &layout) {
+    int op = numbers.lookup(reduce);
+    const TensorMap &map = graph.rule(op).operands[0];
+    for (auto [dim, split] : llvm::enumerate(layout.dims))
+      if (map[dim].size() == 1)
+        pins.factors.push_back(
+            {op, map[dim].front(), split, PinLevel::Recipe, cause});
+  };
   auto loads = program.getBody().getOps<LoadOp>();
   bool any = false;
   for (auto store : program.getBody().getOps<StoreOp>()) {
@@ -99,8 +110,13 @@ bool ax::pinUpdates(const ShardGraph &graph, ProgramOp program,
     // The backward pass computes it as before; it is summed to where it is
     // needed.
     pin(graph.tensorOf.lookup(gradient), updated, /*spreads=*/false);
-    for (Value update : updatesOf(gradient))
+    for (Value update : updatesOf(gradient)) {
       pin(graph.tensorOf.lookup(update), updated, /*spreads=*/true);
+      // A norm is summed up where its parts are, however small they are.
+      for (Operation *user : update.getUsers())
+        if (auto reduce = dyn_cast<ReduceOp>(user); reduce && isUpdate(user))
+          pinSums(reduce, updated);
+    }
   }
   return any;
 }
