@@ -103,6 +103,8 @@ private:
   Recipe recipe;
   /// Segments whose split the attention heads in them decide.
   llvm::DenseSet<int> withHeads;
+  /// Weights that are stored split over depth.
+  llvm::DenseSet<int> overDepth;
   /// Tensor and dimension: those that the batch comes first in.
   llvm::DenseSet<std::pair<int, int>> batched;
 };
@@ -263,7 +265,9 @@ void RecipeMaker::pinDepth(const WeightOp &weight, const SubAxes &kAxes,
   SubAxes depth = axes({"depth"});
   const GraphOp &op = graph.graph.ops[weight.op];
   int tensor = op.operands[weight.weight];
-  if (depth.empty() || graph.graph.tensors[tensor].role != TensorRole::State)
+  // A tied weight is stored in one way.
+  if (depth.empty() || graph.graph.tensors[tensor].role != TensorRole::State ||
+      !overDepth.insert(tensor).second)
     return;
   const TensorMap &map = op.rule.operands[weight.weight];
   // Along k: the layout of n may be compound, and only propagation knows it.

@@ -65,6 +65,13 @@ static std::optional<Layout> splitOverData(const Layout &layout,
   return std::nullopt;
 }
 
+static int64_t partsOf(const Layout &layout) {
+  int64_t parts = 1;
+  for (const DimLayout &dim : layout.dims)
+    parts *= numParts(dim.axes());
+  return parts;
+}
+
 bool ax::pinUpdates(const ShardGraph &graph, ProgramOp program,
                     const Propagation &found, const Mesh &mesh, int64_t zero,
                     Pins &pins) {
@@ -82,9 +89,9 @@ bool ax::pinUpdates(const ShardGraph &graph, ProgramOp program,
   llvm::DenseMap<Operation *, int> numbers;
   for (auto [i, op] : llvm::enumerate(graph.ops))
     numbers[op] = i;
-  auto pinSums = [&](ReduceOp reduce, const Layout &layout) {
-    int op = numbers.lookup(reduce);
-    const TensorMap &map = graph.rule(op).operands[0];
+  auto pinOperand = [&](OpOperand &operand, const Layout &layout) {
+    int op = numbers.lookup(operand.getOwner());
+    const TensorMap &map = graph.rule(op).operands[operand.getOperandNumber()];
     for (auto [dim, split] : llvm::enumerate(layout.dims))
       if (map[dim].size() == 1)
         pins.factors.push_back(
@@ -102,7 +109,28 @@ bool ax::pinUpdates(const ShardGraph &graph, ProgramOp program,
       continue;
     any = true;
     int state = graph.tensorOf.lookup((*load).getResult());
-    const Layout &stored = found.tensors[state];
+    // As the forward pass has it, not as some update would like it; and so the
+    // backward pass finds it.
+    std::optional<Layout> used;
+    SmallVector<OpOperand *> backward;
+    for (OpOperand &use : (*load).getResult().getUses()) {
+      if (use.getOwner()->hasAttr("ax.action")) {
+        if (!isUpdate(use.getOwner()))
+          backward.push_back(&use);
+        continue;
+      }
+      int op = numbers.lookup(use.getOwner());
+      Layout wanted = operandLayout(graph.rule(op), found.ops[op].assignment,
+                                    use.getOperandNumber());
+      if (!used || partsOf(wanted) > partsOf(*used))
+        used = wanted;
+    }
+    Layout stored = found.tensors[state];
+    if (used && partsOf(*used) > partsOf(stored))
+      stored = *used;
+    if (used)
+      for (OpOperand *use : backward)
+        pinOperand(*use, *used);
     Layout updated = stored;
     if (!data.empty())
       updated = splitOverData(stored, data).value_or(stored);
@@ -115,7 +143,7 @@ bool ax::pinUpdates(const ShardGraph &graph, ProgramOp program,
       // A norm is summed up where its parts are, however small they are.
       for (Operation *user : update.getUsers())
         if (auto reduce = dyn_cast<ReduceOp>(user); reduce && isUpdate(user))
-          pinSums(reduce, updated);
+          pinOperand(reduce->getOpOperand(0), updated);
     }
   }
   return any;
