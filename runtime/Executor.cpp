@@ -10,6 +10,7 @@
 #include "ax/Support/Error.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 #include <system_error>
 #include <thread>
@@ -41,7 +42,11 @@ public:
   llvm::Expected<std::unique_ptr<Request>> createRequest() override;
   llvm::Error submit(Request &request) override;
   llvm::Error wait(Request &request) override;
+  bool hasFailed() const override { return shared->stop.load(); }
   llvm::Expected<HostTensor> readState(int32_t state) const override;
+  std::vector<HeldPart> getParts(int32_t state) const override;
+  llvm::Expected<HostTensor> readPart(int32_t state,
+                                      const HeldPart &part) const override;
   std::vector<RankMemory> getMemory() const override;
   void clearTrace() override;
   std::vector<CommandTime> getCommandTimes() const override;
@@ -52,6 +57,7 @@ private:
   llvm::Error checkInputs(const Request &request) const;
   llvm::Error waitUntilFinished(uint64_t count);
   void watch();
+  Part partOf(const State &state, int32_t rank) const;
   std::vector<const RankTrace *> getTraces() const;
 
   ExecutorOptions options;
@@ -81,10 +87,13 @@ llvm::Error ThreadExecutor::start() {
       numRanks, {std::chrono::milliseconds(0), numThreads});
   shared->idle.spins = WaitPolicy::spinsFor(numThreads);
   shared->idle.aborted = &shared->stop;
+  const auto *owner = static_cast<const ThreadExecutor *>(options.owner);
   for (int32_t rank = 0; rank < numRanks; ++rank)
     shared->runners.push_back(std::make_unique<RankRunner>(
         program, rank, *shared->devices[static_cast<size_t>(rank)],
         *shared->communicators[static_cast<size_t>(rank)], *shared->states,
+        owner ? owner->shared->runners[static_cast<size_t>(rank)].get()
+              : nullptr,
         options.trace));
   for (RequestSlot &slot : shared->ring) {
     slot.inputs.reserve(program.inputs.size());
@@ -288,11 +297,58 @@ llvm::Expected<HostTensor> ThreadExecutor::readState(int32_t number) const {
   std::set<int64_t> seen;
   for (const std::unique_ptr<RankRunner> &runner : shared->runners)
     if (const void *own = runner->getOwnState(number)) {
-      Part part = makePart(state.layout, state.dtype, program.mesh,
-                           program.mesh.coordinates(runner->getRank()));
+      Part part = partOf(state, runner->getRank());
       if (seen.insert(part.number).second)
         part.box.copyBack(tensor->mutableData(), own);
     }
+  return tensor;
+}
+
+Part ThreadExecutor::partOf(const State &state, int32_t rank) const {
+  const sharding::Mesh &mesh = shared->program->mesh;
+  return makePart(state.layout, state.dtype, mesh, mesh.coordinates(rank));
+}
+
+std::vector<HeldPart> ThreadExecutor::getParts(int32_t number) const {
+  const State &state = shared->program->states[static_cast<size_t>(number)];
+  int64_t elementBytes = byteSize(state.dtype);
+  std::vector<HeldPart> result;
+  std::set<int64_t> seen;
+  for (const std::unique_ptr<RankRunner> &runner : shared->runners) {
+    if (!runner->getOwnState(number))
+      continue;
+    Part part = partOf(state, runner->getRank());
+    // Some are nothing but padding.
+    if (!seen.insert(part.number).second || part.box.isEmpty())
+      continue;
+    HeldPart &held = result.emplace_back();
+    held.rank = runner->getRank();
+    held.offset = part.box.sourceOffset / elementBytes;
+    for (const StridedBox::Dim &dim : part.box.getDims()) {
+      held.sizes.push_back(dim.size);
+      held.strides.push_back(dim.sourceStride / elementBytes);
+    }
+    held.sizes.push_back(part.box.getRunBytes() / elementBytes);
+    held.strides.push_back(1);
+  }
+  return result;
+}
+
+llvm::Expected<HostTensor>
+ThreadExecutor::readPart(int32_t number, const HeldPart &held) const {
+  const State &state = shared->program->states[static_cast<size_t>(number)];
+  llvm::Expected<HostTensor> tensor =
+      HostTensor::allocate(state.dtype, held.sizes);
+  if (!tensor)
+    return addContext(tensor.takeError(), "state '" + state.name + "'");
+  const auto *own = static_cast<const uint8_t *>(
+      shared->runners[static_cast<size_t>(held.rank)]->getOwnState(number));
+  uint8_t *to = tensor->mutableData();
+  partOf(state, held.rank)
+      .box.forEachRun([&](int64_t, int64_t at, int64_t bytes) {
+        std::memcpy(to, own + at, static_cast<size_t>(bytes));
+        to += bytes;
+      });
   return tensor;
 }
 

@@ -164,7 +164,8 @@ llvm::ArrayRef<uint8_t> asBytes(llvm::StringRef text) {
 
 } // namespace
 
-llvm::Expected<HostTensor> parseNpy(llvm::ArrayRef<uint8_t> bytes) {
+llvm::Expected<HostTensor> parseNpy(llvm::ArrayRef<uint8_t> bytes,
+                                    std::shared_ptr<const void> owner) {
   if (bytes.size() < 10 || !bytes.take_front(6).equals(asBytes(magic)))
     return malformed("it does not start with \\x93NUMPY");
   int version = bytes[6];
@@ -202,6 +203,12 @@ llvm::Expected<HostTensor> parseNpy(llvm::ArrayRef<uint8_t> bytes) {
                      "] of " + toString(known->type) + " needs " +
                      llvm::Twine(needed) + " bytes, there are " +
                      llvm::Twine(data.size()));
+  bool isAligned =
+      reinterpret_cast<uintptr_t>(data.data()) % byteSize(known->type) == 0;
+  if (owner && isAligned && !bigEndian && !header->fortranOrder &&
+      known->type != DType::Bool)
+    return HostTensor::borrow(known->type, header->shape, data.data(),
+                              std::move(owner));
   llvm::Expected<HostTensor> tensor = HostTensor::fromBytes(
       known->type, header->shape, data.take_front(needed));
   if (!tensor)
@@ -241,7 +248,7 @@ llvm::Expected<HostTensor> readNpy(const std::string &path) {
   llvm::Expected<std::shared_ptr<MappedFile>> file = MappedFile::open(path);
   if (!file)
     return file.takeError();
-  llvm::Expected<HostTensor> tensor = parseNpy((*file)->bytes());
+  llvm::Expected<HostTensor> tensor = parseNpy((*file)->bytes(), *file);
   if (!tensor)
     return addContext(tensor.takeError(), path);
   return tensor;
@@ -266,11 +273,13 @@ llvm::Expected<NamedTensors> readNpz(const std::string &path) {
   if (!members)
     return addContext(members.takeError(), path);
   NamedTensors tensors;
-  for (const ZipMember &member : *members) {
+  for (ZipMember &member : *members) {
     llvm::StringRef name = member.name;
     if (!name.consume_back(".npy"))
       continue;
-    llvm::Expected<HostTensor> tensor = parseNpy(member.content);
+    auto content =
+        std::make_shared<std::vector<uint8_t>>(std::move(member.content));
+    llvm::Expected<HostTensor> tensor = parseNpy(*content, content);
     if (!tensor)
       return addContext(tensor.takeError(), path + ": " + name);
     tensors.emplace_back(name.str(), std::move(*tensor));

@@ -31,9 +31,9 @@ std::vector<BufferRef> referencesOf(const Command &command) {
 
 RankRunner::RankRunner(const Program &program, int32_t rank, Device &device,
                        Communicator &communicator, StateStore &states,
-                       bool tracing)
+                       const RankRunner *owner, bool tracing)
     : program(program), rank(rank), device(device), communicator(communicator),
-      states(states), tracing(tracing) {
+      states(states), owner(owner), tracing(tracing) {
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const std::vector<int32_t> &ranks = program.stages[s].ranks;
     auto found = std::find(ranks.begin(), ranks.end(), rank);
@@ -322,6 +322,25 @@ llvm::Error RankRunner::prepareLibrary(Step &step,
   return llvm::Error::success();
 }
 
+llvm::Expected<std::shared_ptr<DeviceMemory>>
+RankRunner::makeOwnState(int32_t number) {
+  if (!owner) {
+    llvm::Expected<std::unique_ptr<DeviceMemory>> copied =
+        states.copy(number, rank);
+    if (!copied)
+      return copied.takeError();
+    memory.stateBytes += (*copied)->getSize();
+    return std::move(*copied);
+  }
+  const std::string &name = program.states[static_cast<size_t>(number)].name;
+  if (std::shared_ptr<DeviceMemory> shared = owner->shareOwnState(name))
+    return shared;
+  return makeErrorf(ExitCode::BadPlan,
+                    "program '{0}' uses state '{1}' on rank {2}, where program "
+                    "'{3}' does not hold it",
+                    program.name, name, rank, owner->program.name);
+}
+
 llvm::Error RankRunner::prepareState() {
   for (size_t b = 0; b < stage->buffers.size(); ++b) {
     const Buffer &buffer = stage->buffers[b];
@@ -329,14 +348,13 @@ llvm::Error RankRunner::prepareState() {
       continue;
     countCommand();
     if (program.states[static_cast<size_t>(buffer.index)].isMutable) {
-      std::unique_ptr<DeviceMemory> &own = ownState[buffer.index];
+      std::shared_ptr<DeviceMemory> &own = ownState[buffer.index];
       if (!own) {
-        llvm::Expected<std::unique_ptr<DeviceMemory>> copied =
-            states.copy(buffer.index, rank);
-        if (!copied)
-          return copied.takeError();
-        own = std::move(*copied);
-        memory.stateBytes += own->getSize();
+        llvm::Expected<std::shared_ptr<DeviceMemory>> made =
+            makeOwnState(buffer.index);
+        if (!made)
+          return made.takeError();
+        own = std::move(*made);
       }
       bases[b] = own->getAddress();
       continue;

@@ -52,6 +52,14 @@ const void *RankRunner::getOwnState(int32_t state) const {
   return it == ownState.end() ? nullptr : it->second->getAddress();
 }
 
+std::shared_ptr<DeviceMemory>
+RankRunner::shareOwnState(const std::string &name) const {
+  for (const auto &[number, own] : ownState)
+    if (program.states[static_cast<size_t>(number)].name == name)
+      return own;
+  return nullptr;
+}
+
 void RankRunner::bindPorts(const RunData &data, int32_t microBatch) {
   auto m = static_cast<size_t>(microBatch);
   for (PortPart &input : inputs) {

@@ -26,7 +26,8 @@ struct RunData {
 class RankRunner {
 public:
   RankRunner(const Program &program, int32_t rank, Device &device,
-             Communicator &communicator, StateStore &states, bool trace);
+             Communicator &communicator, StateStore &states,
+             const RankRunner *owner, bool trace);
 
   /// Allocates, loads, packs, joins groups. The other ranks of the stage and
   /// those it exchanges values with do so at the same time.
@@ -39,6 +40,8 @@ public:
   int32_t getRank() const { return rank; }
   /// The rank's copy of a mutable state; null when it has none.
   const void *getOwnState(int32_t state) const;
+  /// The same, with all that have to do with it.
+  std::shared_ptr<DeviceMemory> shareOwnState(const std::string &name) const;
   const RankMemory &getMemory() const { return memory; }
   RankTrace &getTrace() { return trace; }
   const RankTrace &getTrace() const { return trace; }
@@ -105,6 +108,7 @@ private:
   llvm::Error prepareStep(Step &step, size_t index);
   llvm::Error prepareLibrary(Step &step, const LibraryCommand &command);
   llvm::Error prepareState();
+  llvm::Expected<std::shared_ptr<DeviceMemory>> makeOwnState(int32_t state);
   llvm::Expected<std::unique_ptr<DeviceMemory>> allocate(int64_t bytes);
 
   llvm::Error runAction(const RunData &data, int32_t microBatch,
@@ -130,6 +134,8 @@ private:
   Device &device;
   Communicator &communicator;
   StateStore &states;
+  /// The same rank of the executor whose mutable states are used; or null.
+  const RankRunner *owner;
 
   std::unique_ptr<Stream> stream;
   /// Address of each buffer of the stage; those of ports and received values
@@ -143,7 +149,7 @@ private:
   /// State buffers that something reads in their plain form.
   std::vector<bool> needsState;
   std::vector<std::shared_ptr<const StatePart>> sharedState;
-  std::map<int32_t, std::unique_ptr<DeviceMemory>> ownState;
+  std::map<int32_t, std::shared_ptr<DeviceMemory>> ownState;
   RankMemory memory;
   bool tracing;
   RankTrace trace;

@@ -25,7 +25,7 @@ StateStore::open(const Program &program, const std::string &folder) {
         checkedNumElements(state.shape, byteSize(state.dtype));
     int64_t bytes = count ? *count * byteSize(state.dtype) : -1;
     Source source;
-    if (state.isZeroAtFirst) {
+    if (state.isZeroAtFirst && state.value.numBytes() == 0) {
       store->sources.push_back(source);
       continue;
     }

@@ -2,6 +2,7 @@
 #ifndef AX_RUNTIME_STRIDEDCOPY_H
 #define AX_RUNTIME_STRIDEDCOPY_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
@@ -32,6 +33,9 @@ public:
   /// After `finish`: one memcpy does it.
   bool isSingleRun() const { return dims.empty() && !empty; }
   int64_t numBytes() const;
+  /// After `finish`: what there is around the runs, outermost first.
+  llvm::ArrayRef<Dim> getDims() const { return dims; }
+  int64_t getRunBytes() const { return runBytes; }
 
   /// Calls fn(source offset, destination offset, bytes) for each run.
   template <typename Fn>

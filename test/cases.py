@@ -75,6 +75,8 @@ class Cases(lit.formats.TestFormat):
         return lit.Test.PASS, ""
 
 
+ROOT = pathlib.Path(__file__).parents[1]
+
 MODELS = pathlib.Path(__file__).parent / "models"
 
 # Training runs of PyTorch, see test/e2e/train.py.

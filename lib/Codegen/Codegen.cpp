@@ -4,6 +4,7 @@
 #include "InPlace.h"
 #include "StageBuilder.h"
 #include "ax/Codegen/Fusion.h"
+#include "ax/Dialect/Evaluation.h"
 #include "ax/Eval/Elements.h"
 #include "ax/Support/Error.h"
 
@@ -49,7 +50,10 @@ namespace {
 class ProgramBuilder {
 public:
   ProgramBuilder(ProgramOp program, const Options &options)
-      : program(program), options(options), tables(result) {}
+      : program(program), options(options), tables(result) {
+    program->getParentOfType<PlanOp>().walk(
+        [&](StoreOp store) { stored.insert(store.getStateAttr().getAttr()); });
+  }
 
   llvm::Expected<rt::Program> build() {
     result.name = program.getSymName().str();
@@ -85,10 +89,23 @@ private:
     return port;
   }
 
+  std::optional<rt::Labels> labelsOf(unsigned input) {
+    auto attr = program.getArgAttrOfType<DictionaryAttr>(input, kLabels);
+    if (!attr)
+      return std::nullopt;
+    auto number = [&](StringRef name) {
+      return attr.getAs<IntegerAttr>(name).getInt();
+    };
+    return rt::Labels{number("classes"), number("ignore_index"),
+                      number("shift")};
+  }
+
   void addPorts() {
-    for (auto [number, type] : llvm::enumerate(program.getArgumentTypes()))
+    for (auto [number, type] : llvm::enumerate(program.getArgumentTypes())) {
       result.inputs.push_back(
           portOf(type, nameOr(program.getArgName(number), "input", number)));
+      result.inputs.back().labels = labelsOf(number);
+    }
     for (auto [number, type] : llvm::enumerate(program.getResultTypes()))
       result.outputs.push_back(portOf(
           type, nameOr(program.getResultName(number), "output", number)));
@@ -143,6 +160,8 @@ private:
     state.file = op.getFile().str();
     state.offset = op.getOffset();
     state.isZeroAtFirst = op.isZeroAtFirst();
+    state.isWeight = !op.getFile().empty();
+    state.isMutable = stored.contains(op.getSymNameAttr());
     it->second = result.states.size();
     result.states.push_back(std::move(state));
     return it->second;
@@ -156,8 +175,6 @@ private:
     source.local = std::move(*local);
     for (const std::string &state : source.local.states)
       stateOf(state);
-    for (const std::string &state : source.local.stored)
-      result.states[stateOf(state)].isMutable = true;
     for (Value operand : stage.getOperands()) {
       if (auto argument = dyn_cast<BlockArgument>(operand)) {
         source.inputs.push_back(
@@ -237,6 +254,8 @@ private:
   const Options &options;
   rt::Program result;
   ProgramTables tables;
+  /// States that some program of the plan changes.
+  llvm::DenseSet<StringAttr> stored;
   std::vector<StageOp> stages;
   std::vector<StageSource> sources;
   llvm::DenseMap<Operation *, int32_t> transfers;

@@ -1,5 +1,6 @@
 //===- PlanOps.cpp - Plans, meshes, state, programs -----------------------===//
 #include "ax/Dialect/Ax.h"
+#include "ax/Dialect/Evaluation.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 
@@ -253,6 +254,23 @@ StringRef ProgramOp::getResultName(unsigned i) {
   return nameIn(getResultAttrDict(i));
 }
 
+static LogicalResult verifyLabels(ProgramOp program, Type type,
+                                  Attribute attr) {
+  auto labels = dyn_cast<DictionaryAttr>(attr);
+  bool isWhole = labels && labels.size() == 3 &&
+                 cast<RankedTensorType>(type).getElementType().isInteger(64);
+  for (StringRef name : {"classes", "ignore_index", "shift"}) {
+    auto number = isWhole ? labels.getAs<IntegerAttr>(name) : IntegerAttr();
+    isWhole = number && number.getType().isInteger(64) &&
+              (name == "ignore_index" || number.getInt() >= 0);
+  }
+  if (isWhole)
+    return success();
+  return program.emitOpError()
+         << kLabels << " of an input of i64 needs the i64 numbers classes, "
+         << "ignore_index and shift, got " << attr << " of " << type;
+}
+
 LogicalResult ProgramOp::verify() {
   for (auto types : {getArgumentTypes(), getResultTypes()})
     for (Type type : types) {
@@ -265,6 +283,10 @@ LogicalResult ProgramOp::verify() {
   for (Type type : getArgumentTypes())
     if (failed(checkLayout(*this, type, "input")))
       return failure();
+  for (unsigned i = 0; i < getNumArguments(); ++i)
+    if (Attribute labels = getArgAttr(i, kLabels))
+      if (failed(verifyLabels(*this, getArgument(i).getType(), labels)))
+        return failure();
   // Every layout in the body, once, here: ops need not ask.
   WalkResult result = walk([&](Operation *op) {
     for (Type type : op->getResultTypes())

@@ -4,6 +4,7 @@
 #include "ax/Dialect/TrainingAttrs.h"
 
 #include "ax/Dialect/Ax.h"
+#include "ax/Dialect/Evaluation.h"
 #include "ax/Eval/Elements.h"
 #include "ax/Eval/Evaluate.h"
 
@@ -23,9 +24,9 @@ static constexpr int64_t maxFoldWeightBytes = 64 << 10;
 static constexpr int64_t maxFoldIndexBytes = 16 << 20;
 
 Emitter::Emitter(mlir::MLIRContext *context, ModelFolder &folder,
-                 bool foldWeights)
+                 bool foldWeights, bool evaluation)
     : builder(context), location(mlir::UnknownLoc::get(context)),
-      folder(folder), foldWeights(foldWeights),
+      folder(folder), foldWeights(foldWeights), evaluation(evaluation),
       diagnostics(context, [this](mlir::Diagnostic &diagnostic) {
         fail(ExitCode::BadModel, diagnostic.str());
         return mlir::success();
@@ -135,12 +136,17 @@ Value Emitter::like(Value value, double number) {
   return value ? scalar(typeOf(value), number) : Value();
 }
 
+std::string ax::import::stateName(const std::string &name) {
+  // Programs have these names.
+  bool isTaken = name == "main" || name == evaluationProgram;
+  return isTaken ? name + ".weight" : name;
+}
+
 Value Emitter::load(const std::string &name, const Weight &weight) {
   Value &value = loads[name];
   if (value)
     return value;
-  // The program has this name.
-  std::string symbol = name == "main" ? "main.weight" : name;
+  std::string symbol = stateName(name);
   value = ax::LoadOp::create(
       builder, location, tensorType(weight.type, weight.shape),
       mlir::FlatSymbolRefAttr::get(builder.getContext(), symbol));
@@ -425,6 +431,9 @@ void Emitter::finish(mlir::Block &body, mlir::OpBuilder &stateBuilder) {
         continue;
       }
       const LoadedState &state = states.at(operand);
+      if (mlir::SymbolTable::lookupSymbolIn(
+              stateBuilder.getBlock()->getParentOp(), state.name))
+        continue;
       auto made = ax::StateOp::create(stateBuilder, op->getLoc(), state.name,
                                       operand.getType(), state.weight.file,
                                       state.weight.offset, state.weight.length,

@@ -48,9 +48,12 @@ struct AttentionOptions {
 
 class Emitter {
 public:
-  Emitter(mlir::MLIRContext *context, ModelFolder &folder, bool foldWeights);
+  Emitter(mlir::MLIRContext *context, ModelFolder &folder, bool foldWeights,
+          bool evaluation);
 
   mlir::OpBuilder &getOpBuilder() { return builder; }
+  /// Training modes of nodes do not count.
+  bool isEvaluation() const { return evaluation; }
   mlir::Location getLocation() const { return location; }
   void setLocation(mlir::Location newLocation) { location = newLocation; }
 
@@ -182,7 +185,7 @@ private:
   mlir::OpBuilder builder;
   mlir::Location location;
   ModelFolder &folder;
-  bool foldWeights;
+  bool foldWeights, evaluation;
   /// Contents of constants that are not uniform.
   llvm::DenseMap<Value, HostTensor> contents;
   llvm::DenseMap<Value, LoadedState> states;

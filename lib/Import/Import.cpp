@@ -6,6 +6,7 @@
 #include "Types.h"
 
 #include "ax/Dialect/Ax.h"
+#include "ax/Dialect/Evaluation.h"
 #include "ax/Eval/Elements.h"
 
 #include "mlir/IR/Verifier.h"
@@ -220,38 +221,30 @@ static std::string planName(llvm::StringRef path) {
   return name.empty() ? "model" : name;
 }
 
-llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
-                        mlir::MLIRContext &context) {
-  context.getOrLoadDialect<AxDialect>();
-  ModelFolder folder(path);
-  llvm::Expected<PreparedModel> model = prepareModel(folder);
-  if (!model)
-    return model.takeError();
-  auto withPath = [&](llvm::Error error) {
-    return addContext(std::move(error), "'" + path + "'");
-  };
-  InputBinder binder(options);
-  if (llvm::Error error = binder.run(*model))
-    return withPath(std::move(error));
+namespace {
+/// The model as a program at the end of a plan, with the states that the plan
+/// does not have yet.
+struct ProgramEmitter {
+  mlir::MLIRContext &context;
+  ModelFolder &folder;
+  const PreparedModel &model;
+  const InputBinder &binder;
+  const ImportOptions &options;
 
+  llvm::Error emit(llvm::StringRef programName, bool evaluation,
+                   mlir::OpBuilder &builder);
+};
+} // namespace
+
+llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
+                                 mlir::OpBuilder &builder) {
   auto unknown = mlir::UnknownLoc::get(&context);
-  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(unknown);
-  mlir::OpBuilder builder = mlir::OpBuilder::atBlockEnd(module->getBody());
-  auto plan =
-      PlanOp::create(builder, unknown, planName(path), PlanOp::currentVersion);
-  llvm::SmallString<128> absolute(folder.getPath());
-  llvm::sys::fs::make_absolute(absolute);
-  llvm::sys::path::remove_dots(absolute, /*remove_dot_dot=*/true);
-  plan->setAttr("ax.model_dir", builder.getStringAttr(absolute));
-  builder.createBlock(&plan.getBody());
-
   // The body is made first: the program's type follows from it.
   mlir::Region region;
   mlir::Block &body = region.emplaceBlock();
-  Emitter b(&context, folder, options.foldWeights);
+  Emitter b(&context, folder, options.foldWeights, evaluation);
   b.getOpBuilder().setInsertionPointToEnd(&body);
-  GraphImporter importer(b, *model);
+  GraphImporter importer(b, model);
   Scope scope;
   llvm::SmallVector<mlir::StringAttr> argNames, resultNames;
   for (const ModelInput &input : binder.inputs) {
@@ -267,10 +260,10 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
                                     eval::toElementType(input.type, &context)),
         mlir::NameLoc::get(name)));
   }
-  for (const auto &[name, weight] : model->weights)
+  for (const auto &[name, weight] : model.weights)
     scope.entries[name] = Entry(b.load(name, weight));
 
-  const onnx::GraphProto &graph = model->proto.graph();
+  const onnx::GraphProto &graph = model.proto.graph();
   std::vector<Entry> outputs;
   if (importer.importInitializers(graph, scope) &&
       importer.importNodes(graph.node(), scope))
@@ -283,7 +276,7 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
     results.push_back(outputs[i].tensor);
     resultNames.push_back(builder.getStringAttr(name));
   }
-  if (options.stateUpdates)
+  if (options.training && !evaluation)
     for (const auto &[state, value] : b.getUpdates()) {
       results.push_back(value);
       resultNames.push_back(builder.getStringAttr(state));
@@ -292,7 +285,7 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
     // Later operations use earlier ones: drop all uses before the block goes.
     body.dropAllReferences();
     body.dropAllDefinedValueUses();
-    return withPath(std::move(error));
+    return error;
   }
 
   b.getOpBuilder().setInsertionPointToEnd(&body);
@@ -300,12 +293,49 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
   b.finish(body, builder);
   auto type = builder.getFunctionType(body.getArgumentTypes(),
                                       mlir::ValueRange(results).getTypes());
-  auto program =
-      ProgramOp::create(builder, unknown, "main", type, argNames, resultNames);
+  auto program = ProgramOp::create(builder, unknown, programName, type,
+                                   argNames, resultNames);
   program.getBody().takeBody(region);
-  if (mlir::failed(mlir::verify(*module)))
-    return withPath(makeError(ExitCode::Internal,
-                              "the imported program does not verify: " +
-                                  describeError(b.takeFailure()).message));
+  if (mlir::failed(mlir::verify(program)))
+    return makeError(ExitCode::Internal,
+                     "the imported program does not verify: " +
+                         describeError(b.takeFailure()).message);
+  return llvm::Error::success();
+}
+
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
+                        mlir::MLIRContext &context) {
+  context.getOrLoadDialect<AxDialect>();
+  ModelFolder folder(path);
+  llvm::Expected<PreparedModel> model = prepareModel(folder);
+  if (!model)
+    return model.takeError();
+  auto withPath = [&](llvm::Error error) {
+    return addContext(std::move(error), "'" + path + "'");
+  };
+  if (options.training)
+    takeSingleBiases(*model);
+  InputBinder binder(options);
+  if (llvm::Error error = binder.run(*model))
+    return withPath(std::move(error));
+
+  auto unknown = mlir::UnknownLoc::get(&context);
+  mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(unknown);
+  mlir::OpBuilder builder = mlir::OpBuilder::atBlockEnd(module->getBody());
+  auto plan =
+      PlanOp::create(builder, unknown, planName(path), PlanOp::currentVersion);
+  llvm::SmallString<128> absolute(folder.getPath());
+  llvm::sys::fs::make_absolute(absolute);
+  llvm::sys::path::remove_dots(absolute, /*remove_dot_dot=*/true);
+  plan->setAttr("ax.model_dir", builder.getStringAttr(absolute));
+  builder.createBlock(&plan.getBody());
+
+  ProgramEmitter emitter{context, folder, *model, binder, options};
+  llvm::Error error = emitter.emit("main", /*evaluation=*/false, builder);
+  if (!error && options.training)
+    error = emitter.emit(evaluationProgram, /*evaluation=*/true, builder);
+  if (error)
+    return withPath(std::move(error));
   return module;
 }

@@ -150,5 +150,6 @@ llvm::Expected<PreparedModel> ax::import::prepareModel(ModelFolder &folder) {
     return addContext(std::move(error), "'" + folder.getPath() + "/" +
                                             folder.getModelFile() + "'");
   result.weights = std::move(slim->weights);
+  result.numbers = std::move(slim->numbers);
   return result;
 }

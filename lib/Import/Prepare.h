@@ -20,6 +20,9 @@ struct PreparedModel {
   /// that are only in `weights` are graph inputs in it.
   onnx::ModelProto proto;
   WeightMap weights;
+  /// Single floats, in a list. They are constants, but for the biases of
+  /// layers with one feature, if these are to be trained.
+  WeightMap numbers;
   /// Inputs of which not even the rank is known.
   std::set<std::string> unranked;
   /// Exporter's scope (`encoder.layer.0.attention`) by a node's first output.
@@ -28,6 +31,9 @@ struct PreparedModel {
 
 /// The operator set that everything is converted to.
 int newestOpset();
+
+/// Makes weights of `numbers` that are biases.
+void takeSingleBiases(PreparedModel &model);
 
 llvm::Expected<PreparedModel> prepareModel(ModelFolder &folder);
 

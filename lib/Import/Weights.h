@@ -51,6 +51,9 @@ private:
   llvm::StringMap<std::shared_ptr<MappedFile>> files;
 };
 
+/// Of an initializer.
+std::string stateName(const std::string &name);
+
 using WeightMap = std::map<std::string, Weight>;
 
 } // namespace ax::import

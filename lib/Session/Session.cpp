@@ -3,6 +3,7 @@
 
 #include "Weights.h"
 #include "ax/Codegen/Codegen.h"
+#include "ax/Dialect/Evaluation.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/Error.h"
 #include "mlir/IR/MLIRContext.h"
@@ -16,9 +17,11 @@
 using namespace ax;
 
 struct Session::Impl {
-  std::shared_ptr<rt::Program> program;
+  std::shared_ptr<rt::Program> program, evaluationProgram;
   rt::ExecutorOptions options;
-  std::unique_ptr<rt::Executor> executor;
+  std::optional<Resumed> resumed;
+  /// The second uses the states of the first.
+  std::unique_ptr<rt::Executor> executor, evaluation;
 };
 
 Session::Session(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
@@ -26,6 +29,10 @@ Session::~Session() = default;
 
 const rt::Program &Session::getProgram() const { return *impl->program; }
 rt::Executor &Session::getExecutor() { return *impl->executor; }
+rt::Executor *Session::getEvaluation() { return impl->evaluation.get(); }
+const Resumed *Session::getResumed() const {
+  return impl->resumed ? &*impl->resumed : nullptr;
+}
 
 static std::string defaultCache() {
   llvm::SmallString<128> folder;
@@ -120,13 +127,33 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   codegenOptions.numThreads =
       std::max<int64_t>(1, std::thread::hardware_concurrency());
   codegenOptions.separateKernels = options.separateKernels;
-  auto generated = codegen::generate(*program, codegenOptions);
-  if (!generated)
-    return addContext(generated.takeError(), planPath);
-  impl->program = std::make_shared<rt::Program>(std::move(*generated));
-  if (!options.weights.empty())
-    if (llvm::Error error = useWeights(*impl->program, options.weights))
+  auto generate = [&](ProgramOp from,
+                      std::shared_ptr<rt::Program> &to) -> llvm::Error {
+    auto generated = codegen::generate(from, codegenOptions);
+    if (!generated)
+      return addContext(generated.takeError(), planPath);
+    to = std::make_shared<rt::Program>(std::move(*generated));
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = generate(*program, impl->program))
+    return error;
+  std::vector<rt::Program *> programs{impl->program.get()};
+  auto plan = (*program)->getParentOfType<PlanOp>();
+  if (auto evaluation = plan.lookupSymbol<ProgramOp>(evaluationProgram);
+      evaluation && evaluation != *program && options.evaluation) {
+    if (llvm::Error error = generate(evaluation, impl->evaluationProgram))
       return error;
+    programs.push_back(impl->evaluationProgram.get());
+  }
+  if (!options.weights.empty())
+    if (llvm::Error error = useWeights(programs, options.weights, options.warn))
+      return error;
+  if (!options.resume.empty()) {
+    auto resumed = resumeFrom(*impl->program, options.resume, options.warn);
+    if (!resumed)
+      return resumed.takeError();
+    impl->resumed = std::move(*resumed);
+  }
 
   impl->options.dataFolder = options.modelDir;
   if (options.modelDir.empty())
@@ -148,6 +175,14 @@ llvm::Error Session::start() {
   if (!executor)
     return executor.takeError();
   impl->executor = std::move(*executor);
+  if (!impl->evaluationProgram)
+    return llvm::Error::success();
+  rt::ExecutorOptions options = impl->options;
+  options.owner = impl->executor.get();
+  auto evaluation = rt::Executor::create(impl->evaluationProgram, options);
+  if (!evaluation)
+    return evaluation.takeError();
+  impl->evaluation = std::move(*evaluation);
   return llvm::Error::success();
 }
 

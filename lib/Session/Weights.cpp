@@ -1,154 +1,117 @@
 //===- Weights.cpp - Other weights for a plan's states --------------------===//
 #include "Weights.h"
 
-#include "ax/Runtime/Npy.h"
+#include "ax/Runtime/Checkpoint.h"
 #include "ax/Support/Error.h"
-#include "ax/Support/Flags.h"
-#include "ax/Support/MappedFile.h"
 #include "llvm/ADT/StringMap.h"
-#include "llvm/ADT/StringSwitch.h"
-#include "llvm/Support/Endian.h"
-#include "llvm/Support/JSON.h"
+#include "llvm/ADT/StringSet.h"
 
 using namespace ax;
 
-static llvm::Error badWeights(const llvm::Twine &path,
-                              const llvm::Twine &message) {
-  return makeError(ExitCode::BadInput, "weights '" + path + "': " + message);
+namespace {
+
+/// A line for each fault; long lists are cut.
+class Faults {
+public:
+  void add(const llvm::Twine &text) {
+    constexpr int most = 20;
+    if (++count <= most)
+      lines += "\n  " + text.str();
+  }
+  llvm::Error take(const llvm::Twine &what) {
+    if (count == 0)
+      return llvm::Error::success();
+    std::string rest = lines;
+    if (int64_t more = count - llvm::count(lines, '\n'); more > 0)
+      rest += "\n  and " + std::to_string(more) + " more";
+    return makeError(ExitCode::BadInput, what + rest);
+  }
+
+private:
+  int64_t count = 0;
+  std::string lines;
+};
+
+/// True when `state` got the tensor; a fault otherwise.
+bool assign(rt::State &state, const HostTensor &tensor, llvm::StringRef who,
+            Faults &faults) {
+  HostTensor wanted =
+      HostTensor::borrow(state.dtype, state.shape, nullptr, nullptr);
+  if (tensor.typeToString() != wanted.typeToString()) {
+    faults.add(state.name + " is " + tensor.typeToString() + ", " + who +
+               " has " + wanted.typeToString());
+    return false;
+  }
+  state.file.clear();
+  state.offset = 0;
+  state.value = tensor;
+  return true;
 }
 
-static std::optional<DType> safetensorsType(llvm::StringRef name) {
-  return llvm::StringSwitch<std::optional<DType>>(name)
-      .Case("F64", DType::F64)
-      .Case("F32", DType::F32)
-      .Case("F16", DType::F16)
-      .Case("BF16", DType::BF16)
-      .Case("I64", DType::I64)
-      .Case("I32", DType::I32)
-      .Case("I16", DType::I16)
-      .Case("I8", DType::I8)
-      .Case("U64", DType::U64)
-      .Case("U32", DType::U32)
-      .Case("U16", DType::U16)
-      .Case("U8", DType::U8)
-      .Case("BOOL", DType::Bool)
-      .Default(std::nullopt);
-}
+} // namespace
 
-/// One entry of the header; the tensor's bytes stay in the file.
-static llvm::Expected<HostTensor>
-readEntry(const llvm::json::Object &entry, const std::string &path,
-          llvm::StringRef name, const std::shared_ptr<MappedFile> &file,
-          int64_t dataStart) {
-  auto malformed = [&] {
-    return badWeights(path, "the entry of '" + name + "' is malformed");
-  };
-  std::optional<llvm::StringRef> typeName = entry.getString("dtype");
-  const llvm::json::Array *sizes = entry.getArray("shape");
-  const llvm::json::Array *offsets = entry.getArray("data_offsets");
-  if (!typeName || !sizes || !offsets || offsets->size() != 2)
-    return malformed();
-  std::optional<DType> type = safetensorsType(*typeName);
-  if (!type)
-    return badWeights(path, "'" + name + "' has the unknown element type " +
-                                *typeName);
-  Shape shape;
-  for (const llvm::json::Value &size : *sizes) {
-    if (!size.getAsInteger() || *size.getAsInteger() < 0)
-      return malformed();
-    shape.push_back(*size.getAsInteger());
-  }
-  auto begin = (*offsets)[0].getAsInteger(), end = (*offsets)[1].getAsInteger();
-  auto elements = checkedNumElements(shape, byteSize(*type));
-  if (!begin || !end || !elements || *begin < 0 || *end < *begin ||
-      *end - *begin != *elements * byteSize(*type) ||
-      *begin > file->getSize() - dataStart)
-    return malformed();
-  auto bytes = file->range(dataStart + *begin, *end - *begin);
-  if (!bytes) {
-    llvm::consumeError(bytes.takeError());
-    return malformed();
-  }
-  if (reinterpret_cast<uintptr_t>(bytes->data()) % byteSize(*type))
-    return HostTensor::fromBytes(*type, shape, *bytes);
-  return HostTensor::borrow(*type, shape, bytes->data(), file);
-}
-
-static llvm::Expected<rt::NamedTensors>
-readSafetensors(const std::string &path) {
-  auto file = MappedFile::open(path);
-  if (!file)
-    return file.takeError();
-  llvm::ArrayRef<uint8_t> bytes = (*file)->bytes();
-  uint64_t headerBytes = 0;
-  if (bytes.size() >= 8)
-    headerBytes = llvm::support::endian::read64le(bytes.data());
-  if (bytes.size() < 8 || headerBytes > bytes.size() - 8)
-    return badWeights(path, "no safetensors header");
-  llvm::StringRef text(reinterpret_cast<const char *>(bytes.data()) + 8,
-                       headerBytes);
-  // As the format says; and entries have lists, and nothing deeper.
-  constexpr uint64_t longestHeader = 100'000'000;
-  constexpr int deepest = 3;
-  if (headerBytes > longestHeader || nestsDeeper(text, deepest))
-    return badWeights(path, "the header is too long or nested too deeply");
-  auto header = llvm::json::parse(text);
-  if (!header) {
-    llvm::consumeError(header.takeError());
-    return badWeights(path, "the header is no JSON");
-  }
-  const llvm::json::Object *entries = header->getAsObject();
-  if (!entries)
-    return badWeights(path, "the header is no JSON object");
-  rt::NamedTensors tensors;
-  for (const auto &[key, value] : *entries) {
-    llvm::StringRef name = key;
-    if (name == "__metadata__")
-      continue;
-    const llvm::json::Object *entry = value.getAsObject();
-    if (!entry)
-      return badWeights(path, "the entry of '" + name + "' is malformed");
-    auto tensor = readEntry(*entry, path, name, *file,
-                            static_cast<int64_t>(headerBytes) + 8);
-    if (!tensor)
-      return tensor.takeError();
-    tensors.emplace_back(name.str(), std::move(*tensor));
-  }
-  return tensors;
-}
-
-llvm::Error ax::useWeights(rt::Program &program, const std::string &path) {
-  llvm::StringRef name = path;
-  if (!name.ends_with(".npz") && !name.ends_with(".safetensors"))
-    return makeError(ExitCode::Usage,
-                     "--weights=" + path +
-                         ": expected a .safetensors or .npz file");
-  auto tensors =
-      name.ends_with(".npz") ? rt::readNpz(path) : readSafetensors(path);
-  if (!tensors)
-    return tensors.takeError();
+llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
+                           const std::string &path, const Warn &warn) {
+  auto source = rt::readWeights(path, warn);
+  if (!source)
+    return source.takeError();
+  llvm::StringSet<> frozen;
+  frozen.insert_range(source->frozen);
   llvm::StringMap<HostTensor *> byName;
-  for (auto &[tensorName, tensor] : *tensors)
-    byName[tensorName] = &tensor;
-  std::string faults;
+  for (auto &[name, tensor] : source->tensors)
+    byName[name] = &tensor;
+  Faults faults;
+  llvm::StringSet<> used;
+  for (rt::Program *program : programs)
+    for (rt::State &state : program->states) {
+      used.insert(state.name);
+      HostTensor *tensor = byName.lookup(state.name);
+      if (!tensor) {
+        if (state.isWeight && !frozen.contains(state.name))
+          faults.add(state.name + " is missing");
+        continue;
+      }
+      // Moments and the like go on when they are there.
+      if (state.isWeight || state.isZeroAtFirst)
+        assign(state, *tensor, "the plan", faults);
+    }
+  for (const std::string &weight : source->weights)
+    if (!used.contains(weight))
+      faults.add(weight + " was trained, but the plan has it as constants: "
+                          "write the weights into the model (axopt "
+                          "--export-onnx) and compile that");
+  return faults.take("weights '" + path + "':");
+}
+
+llvm::Expected<Resumed> ax::resumeFrom(rt::Program &program,
+                                       const std::string &path,
+                                       const Warn &warn) {
+  auto checkpoint = rt::readCheckpoint(path, warn);
+  if (!checkpoint)
+    return checkpoint.takeError();
+  llvm::StringMap<HostTensor *> byName;
+  for (auto &[name, tensor] : checkpoint->tensors)
+    byName[name] = &tensor;
+  Faults faults;
   for (rt::State &state : program.states) {
-    if (state.file.empty())
+    if (!state.isMutable)
       continue;
-    HostTensor *tensor = byName.lookup(state.name);
-    if (!tensor) {
-      faults += "\n  " + state.name + " is missing";
-      continue;
-    }
-    HostTensor wanted =
-        HostTensor::borrow(state.dtype, state.shape, nullptr, nullptr);
-    if (tensor->typeToString() != wanted.typeToString()) {
-      faults += "\n  " + state.name + " is " + tensor->typeToString() +
-                ", the plan has " + wanted.typeToString();
-      continue;
-    }
-    state.file.clear();
-    state.offset = 0;
-    state.value = *tensor;
+    if (HostTensor *tensor = byName.lookup(state.name))
+      assign(state, *tensor, "the plan", faults);
+    else
+      faults.add(state.name + " is not in the checkpoint");
+    byName.erase(state.name);
   }
-  return faults.empty() ? llvm::Error::success() : badWeights(path, faults);
+  for (auto &[name, tensor] : checkpoint->tensors)
+    if (byName.contains(name))
+      faults.add(name + " is in the checkpoint, but the plan does not train "
+                        "it");
+  if (llvm::Error error = faults.take("checkpoint '" + checkpoint->path +
+                                      "' is of another model or optimizer:"))
+    return error;
+  Resumed resumed;
+  resumed.path = checkpoint->path;
+  resumed.step = checkpoint->step;
+  resumed.progress = std::move(checkpoint->progress);
+  return resumed;
 }

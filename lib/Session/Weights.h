@@ -3,13 +3,24 @@
 #define AX_LIB_SESSION_WEIGHTS_H
 
 #include "ax/Runtime/Program.h"
+#include "ax/Session/Session.h"
 
 namespace ax {
 
-/// Replaces the files of `program`'s states by the tensors of `path`
-/// (.safetensors or .npz). A BadInput error lists states that it lacks or has
-/// with another type or shape. The plan's own constants stay.
-llvm::Error useWeights(rt::Program &program, const std::string &path);
+using Warn = std::function<void(const std::string &)>;
+
+/// Replaces the files of the programs' states by the tensors of `path`
+/// (.safetensors, .npz, or a checkpoint). A BadInput error lists states that it
+/// lacks or has with another type or shape, and trained weights that no program
+/// has. The plan's own constants stay.
+llvm::Error useWeights(llvm::ArrayRef<rt::Program *> programs,
+                       const std::string &path, const Warn &warn);
+
+/// Every state that `program` changes as it is in the checkpoint, which must be
+/// of the same model and optimizer: otherwise a BadInput error lists what is
+/// different.
+llvm::Expected<Resumed> resumeFrom(rt::Program &program,
+                                   const std::string &path, const Warn &warn);
 
 } // namespace ax
 

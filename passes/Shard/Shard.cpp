@@ -79,15 +79,17 @@ struct Shard : ax::impl::ShardBase<Shard> {
         return failure();
     }
     Recipe recipe = makeRecipe(*graph, mesh, {sequenceParallel});
+    // What is said of one program is true of the other.
+    bool isSecond = pinStates(*graph, mesh, recipe.pins);
     for (const RecipeWarning &warning : recipe.warnings)
-      if (failed(complain(warning.op, warning.text)))
+      if (!isSecond && failed(complain(warning.op, warning.text)))
         return failure();
     Strategy asked;
     for (const std::string &text : pins)
       if (llvm::Error error = asked.addShard(text))
         return program.emitError(describeError(std::move(error)).message);
-    if (llvm::Error error =
-            addUserPins(*graph, program, asked.shard, mesh, recipe.pins))
+    if (llvm::Error error = addUserPins(*graph, program, asked.shard, mesh,
+                                        isSecond, recipe.pins))
       return program.emitError(describeError(std::move(error)).message);
     cost::Machine machine;
     sharding::PropagateOptions options;
@@ -100,10 +102,34 @@ struct Shard : ax::impl::ShardBase<Shard> {
     if (pinUpdates(*graph, program, found, mesh, zero, recipe.pins))
       found = sharding::propagate(graph->graph, mesh, recipe.pins, options);
     for (const std::string &warning : found.warnings)
-      if (failed(complain(program, warning)))
+      if (!isSecond && failed(complain(program, warning)))
         return failure();
     program.walk([](Operation *op) { op->removeAttr(gatheredAttr); });
     return applyLayouts(program, *graph, found, mesh, options.cost);
+  }
+
+  /// A state is stored as the program before this one has it. Whether there
+  /// was one.
+  static bool pinStates(const ShardGraph &graph, const sharding::Mesh &mesh,
+                        sharding::Pins &pins) {
+    bool any = false;
+    for (auto [tensor, value] : llvm::enumerate(graph.values)) {
+      auto load = value.getDefiningOp<LoadOp>();
+      if (!load)
+        continue;
+      RankedTensorType type = SymbolTable::lookupNearestSymbolFrom<StateOp>(
+                                  load, load.getStateAttr())
+                                  .getTensorType();
+      if (!type.getEncoding())
+        continue;
+      any = true;
+      for (auto [dim, split] : llvm::enumerate(getLayout(type, mesh).dims))
+        pins.tensors.push_back({static_cast<int>(tensor), static_cast<int>(dim),
+                                split, sharding::PinLevel::Recipe,
+                                "it is stored so",
+                                /*open=*/false, /*spreads=*/false});
+    }
+    return any;
   }
 
   /// A layer that cannot be split as asked.

@@ -14,9 +14,9 @@ namespace {
 class UserPinAdder {
 public:
   UserPinAdder(const ShardGraph &graph, ProgramOp program, const Mesh &mesh,
-               Pins &pins)
-      : graph(graph), program(program), mesh(mesh), pins(pins),
-        weightOps(findWeightOps(graph)) {
+               bool mayBeAbsent, Pins &pins)
+      : graph(graph), program(program), mesh(mesh), mayBeAbsent(mayBeAbsent),
+        pins(pins), weightOps(findWeightOps(graph)) {
     for (const char *axis : {"row", "col"})
       if (mesh.axisSize(axis) > 1)
         split.push_back(mesh.whole(axis));
@@ -37,6 +37,7 @@ private:
   const ShardGraph &graph;
   ProgramOp program;
   const Mesh &mesh;
+  bool mayBeAbsent;
   Pins &pins;
   std::vector<WeightOp> weightOps;
   SubAxes split;
@@ -114,7 +115,7 @@ llvm::Error UserPinAdder::add(const ShardPin &asked) {
     if (auto load = value.getDefiningOp<LoadOp>())
       if (llvm::Error error = tryTensor(value, load.getState()))
         return error;
-  if (!found)
+  if (!found && !mayBeAbsent)
     return makeError(ExitCode::Usage,
                      cause + ": no layer, weight, input or output is named so");
   return llvm::Error::success();
@@ -122,8 +123,8 @@ llvm::Error UserPinAdder::add(const ShardPin &asked) {
 
 llvm::Error ax::addUserPins(const ShardGraph &graph, ProgramOp program,
                             ArrayRef<ShardPin> asked, const Mesh &mesh,
-                            Pins &pins) {
-  UserPinAdder adder(graph, program, mesh, pins);
+                            bool mayBeAbsent, Pins &pins) {
+  UserPinAdder adder(graph, program, mesh, mayBeAbsent, pins);
   for (const ShardPin &pin : asked)
     if (llvm::Error error = adder.add(pin))
       return error;

@@ -9,13 +9,15 @@ namespace ax {
 
 /// Pins of `--shard PATTERN=LAYOUT`, stronger than the recipe's. PATTERN is a
 /// glob over the names of weight contractions (ONNX node and exporter scope),
-/// states, inputs and outputs. `colwise` splits what a contraction gives over
+/// states, inputs and outputs; `mayBeAbsent`: where there are none, nothing is
+/// said. `colwise` splits what a contraction gives over
 /// row and col, `rowwise` what it sums, `replicate` neither; a layout's text
 /// is for states, inputs and outputs. Fails when the pattern is malformed, when
 /// it matches nothing, or when the layout does not fit.
 llvm::Error addUserPins(const ShardGraph &graph, ProgramOp program,
                         llvm::ArrayRef<ShardPin> asked,
-                        const sharding::Mesh &mesh, sharding::Pins &pins);
+                        const sharding::Mesh &mesh, bool mayBeAbsent,
+                        sharding::Pins &pins);
 
 } // namespace ax
 

@@ -7,6 +7,7 @@
 
 #include "Call.h"
 #include "TensorBuilder.h"
+#include "ax/Dialect/Evaluation.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 
@@ -20,8 +21,11 @@ using namespace ax;
 
 namespace {
 
+/// By element of what is summed.
 struct LossValues {
-  Value sum, count;
+  Value losses, counts;
+  /// 1 where the prediction is right, if there is such a thing; null else.
+  Value correct;
 };
 
 std::string typeText(Type type) {
@@ -44,11 +48,17 @@ public:
     llvm::Expected<LossValues> made = make();
     if (!made)
       return made.takeError();
-    Type f32 = t.b.getF32Type();
-    if (llvm::Error error = addResult("loss_sum", t.cast(made->sum, f32)))
-      return error;
-    if (llvm::Error error = addResult("loss_count", t.cast(made->count, f32)))
-      return error;
+    if (isEvaluation) {
+      output.getOperandsMutable().clear();
+      (void)program.eraseResults(
+          llvm::BitVector(program.getNumResults(), true));
+    }
+    for (auto [name, value] : {std::pair("loss_sum", made->losses),
+                               std::pair("loss_count", made->counts),
+                               std::pair("correct", made->correct)})
+      if (value)
+        if (llvm::Error error = addResult(name, sum(value)))
+          return error;
     // The loss is computed where the output is.
     Operation *producer = of ? of.getDefiningOp() : nullptr;
     if (Attribute stage = producer ? producer->getAttr("stage") : Attribute())
@@ -138,8 +148,13 @@ private:
     return llvm::Error::success();
   }
 
-  Value sumAll(Value x) {
-    return t.sum(x, dimsFrom(0, shapeOf(x).size()), /*keepDims=*/false);
+  /// Of all; in evaluation of each sample, so that who runs it can leave some
+  /// out.
+  Value sum(Value x) {
+    int64_t first = isEvaluation && !shapeOf(x).empty() ? 1 : 0;
+    return t.cast(t.sum(x, dimsFrom(first, shapeOf(x).size()),
+                        /*keepDims=*/false),
+                  t.b.getF32Type());
   }
 
   //===--------------------------------------------------------------------===//
@@ -156,6 +171,19 @@ private:
     high[dim] = shift;
     return PadOp::create(t.b, t.slice(labels, dim, shift, size - shift),
                          ignored, low, high, PadMode::constant);
+  }
+
+  /// So that who gives them can check them.
+  void describeLabels(Value given, int64_t classes, int64_t ignoreIndex,
+                      int64_t shift) {
+    auto number = [&](StringRef name, int64_t value) {
+      return t.b.getNamedAttr(name, t.b.getI64IntegerAttr(value));
+    };
+    program.setArgAttr(
+        cast<BlockArgument>(given).getArgNumber(), kLabels,
+        t.b.getDictionaryAttr({number("classes", classes),
+                               number("ignore_index", ignoreIndex),
+                               number("shift", shift)}));
   }
 
   llvm::Expected<LossValues> crossEntropy() {
@@ -196,6 +224,7 @@ private:
     if (!given)
       return given.takeError();
 
+    describeLabels(*given, shape[dim], *ignoreIndex, *shift);
     SmallVector<int64_t> kept(shape);
     kept[dim] = 1;
     Value ignored = t.splat({}, t.b.getI64Type(), *ignoreIndex);
@@ -215,9 +244,20 @@ private:
     if (*smoothing > 0)
       target = t.add(t.mul(target, 1 - *smoothing),
                      t.mul(t.sum(x, dim), *smoothing / classes));
-    Value losses = t.select(valid, t.sub(logSum, target), 0);
-    return LossValues{sumAll(losses),
-                      sumAll(t.indicator(valid, t.b.getF32Type()))};
+    LossValues result;
+    result.losses = t.select(valid, t.sub(logSum, target), 0);
+    result.counts = t.indicator(valid, t.b.getF32Type());
+    if (isEvaluation) {
+      // Of equal logits the first counts.
+      Value none = t.splat({}, t.b.getI64Type(), shape[dim]);
+      Value index = t.indexAlong(dim, shape[dim], rank);
+      Value first = t.reduce(
+          ReduceOpKind::min,
+          t.select(t.compare(CompareKind::eq, x, largest), index, none), dim);
+      Value isRight = t.compare(CompareKind::eq, first, labels);
+      result.correct = t.select(isRight, result.counts, 0);
+    }
+    return result;
   }
 
   //===--------------------------------------------------------------------===//
@@ -247,8 +287,23 @@ private:
     if (!target)
       return target.takeError();
     Value losses = (this->*fn)(t.wide(*found), t.wide(*target));
-    double count = tensorType(*found).getNumElements();
-    return LossValues{sumAll(losses), t.splat({}, t.b.getF32Type(), count)};
+    LossValues result;
+    result.losses = losses;
+    SmallVector<int64_t> counted;
+    if (isEvaluation && !shapeOf(losses).empty())
+      counted.push_back(shapeOf(losses)[0]);
+    double count = tensorType(losses).getNumElements();
+    result.counts = t.splat(counted, t.b.getF32Type(),
+                            counted.empty() ? count : count / counted[0]);
+    if (isEvaluation && call.name == "bce_with_logits") {
+      Value isRight = t.compare(
+          CompareKind::eq,
+          t.indicator(t.compare(CompareKind::gt, *found, 0), t.b.getF32Type()),
+          t.indicator(t.compare(CompareKind::gt, *target, 0.5),
+                      t.b.getF32Type()));
+      result.correct = t.indicator(isRight, t.b.getF32Type());
+    }
+    return result;
   }
 
   llvm::Expected<LossValues> inGraph() {
@@ -262,11 +317,13 @@ private:
     if (tensorType(*found).getNumElements() != 1)
       return fault("the output '" + call.arguments[0] + "' is " +
                    typeText(found->getType()) + ", not one number");
-    return LossValues{t.reshape(*found, {}), t.splat({}, t.b.getF32Type(), 1)};
+    return LossValues{
+        t.reshape(*found, {}), t.splat({}, t.b.getF32Type(), 1), {}};
   }
 
   ProgramOp program;
   Call call;
+  bool isEvaluation = program.getSymName() == evaluationProgram;
   ReturnOp output;
   OpBuilder builder;
   TensorBuilder t;

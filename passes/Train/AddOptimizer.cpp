@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Optimizer.h"
 #include "TensorBuilder.h"
+#include "ax/Dialect/Evaluation.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 
@@ -72,8 +73,10 @@ private:
         return known;
     return LoadOp::create(t.b, state.getTensorType(), state.getSymName());
   }
+  /// A step without a finite gradient changes nothing.
   void store(StateOp state, Value value) {
-    StoreOp::create(t.b, state.getSymName(), value);
+    StoreOp::create(t.b, state.getSymName(),
+                    t.select(isFinite, value, load(state)));
   }
   /// A new state, zero at first.
   StateOp createState(const Twine &name, RankedTensorType type);
@@ -99,6 +102,8 @@ private:
   OpBuilder builder;
   TensorBuilder t;
   std::vector<Parameter> parameters;
+  /// Loss and gradient norm are finite numbers: one decision for all ranks.
+  Value isFinite;
   /// f64 scalars: the number of this step, from 1, and the schedule's factor.
   Value step, factor;
   /// f32 scalars: 1 / (1 - beta1^step), 1 / sqrt(1 - beta2^step).
@@ -271,10 +276,15 @@ LogicalResult OptimizerAdder::run() {
   if (!sum || !count)
     return program.emitError("has no loss: add one first");
   markBackward({sum, count});
+  Value norm = globalNorm(count), loss = t.div(sum, count);
+  auto finite = [&](Value x) {
+    return t.compare(CompareKind::lt, t.unary(UnaryKind::abs, x),
+                     std::numeric_limits<double>::infinity());
+  };
+  isFinite = t.binary(BinaryKind::logical_and, finite(loss), finite(norm));
   storeUpdates();
   removeOtherResults();
-  Value norm = globalNorm(count);
-  addResult("loss", t.div(sum, count));
+  addResult("loss", loss);
   addResult("gradient_norm", norm);
   Value scale = t.div(scalar(1, t.b.getF32Type()), count);
   if (clipNorm > 0) {
@@ -358,7 +368,8 @@ struct AddOptimizer : ax::impl::AddOptimizerBase<AddOptimizer> {
     }
     for (ProgramOp program :
          llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
-      if (failed(OptimizerAdder(program, *spec, *rate, parsed, clipNorm).run()))
+      if (program.getSymName() != evaluationProgram &&
+          failed(OptimizerAdder(program, *spec, *rate, parsed, clipNorm).run()))
         return signalPassFailure();
   }
 };

@@ -3,6 +3,7 @@
 #include "Differentiate.h"
 
 #include "GradientBuilder.h"
+#include "ax/Dialect/Evaluation.h"
 #include "ax/Passes/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -168,6 +169,8 @@ struct Differentiate : ax::impl::DifferentiateBase<Differentiate> {
 
   void runOnOperation() final {
     WalkResult result = getOperation()->walk([&](ProgramOp program) {
+      if (program.getSymName() == evaluationProgram)
+        return WalkResult::skip();
       return failed(run(program)) ? WalkResult::interrupt()
                                   : WalkResult::skip();
     });

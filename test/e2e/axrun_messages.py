@@ -58,7 +58,8 @@ def flags():
     yield "--input=x", "--input=x: expected NAME=FILE.npy"
     yield "--program=other", "the plan has no program 'other', but: main"
     yield "--weights=w.bin", \
-        "--weights=w.bin: expected a .safetensors or .npz file"
+        "--weights=w.bin: expected a .safetensors or .npz file, or a " \
+        "checkpoint's folder"
 
 
 def npy(header, data=b"\0" * 16, version=1, start=b"\x93NUMPY"):

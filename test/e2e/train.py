@@ -78,7 +78,8 @@ def follows(model, layout, optimizer):
             *layout.split(), "-o", f"{folder}/plan.mlir")
         run(tool("axrun"), f"{folder}/plan.mlir", "--data",
             f"{folder}/data.npz", "--steps", len(wanted["steps"]),
-            "--no-shuffle", "--log", f"{folder}/log", "--save", folder)
+            "--no-shuffle", "--log", f"{folder}/log", "--save-weights",
+            f"{folder}/model.safetensors")
         with open(f"{folder}/log") as log:
             checkSteps([json.loads(line) for line in log], wanted)
         final = model / f"final_{optimizer}.npz"

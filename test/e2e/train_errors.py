@@ -49,10 +49,15 @@ def cases(every):
             ("shape", samples() | {"input": np.zeros((8, 63), np.float32)},
              "'input' is 8x63xf32; a batch of it is to be 4x64xf32"),
             ("count", samples() | {"target": np.zeros((7, 10), np.float32)},
-             "'target' has 7 samples in batches of 4, other inputs 8 in "
-             "batches of 4"),
+             "'target' has 7 samples, other inputs 8"),
             ("few", samples(3), "3 samples are less than one batch of 4")):
         yield f"data: {name}", train, TRAIN, data, where + message, 6
+    uneven = model("float[4,3] x, float[2,3] z", "float[4,2] y",
+                   "h = MatMul(x, w)\nk = MatMul(z, w)\ns = ReduceSum(k)\n"
+                   "y = Add(h, s)", "float[3,2] w = {1, 2, 3, 4, 5, 6}")
+    yield "data: uneven batches", train, \
+        ["--train", "--loss=mse(y,target)"], {}, where + \
+        "input 'z' takes batches of 2, other inputs of 4", 6, uneven
     scaled = model("float[4,3] x, float s", "float[4,2] y",
                    "h = MatMul(x, w)\ny = Mul(h, s)",
                    "float[3,2] w = {1, 2, 3, 4, 5, 6}")

@@ -64,6 +64,10 @@ UNTESTED = {
         "a constant cannot be a partial sum",
         "collective_permute of node",
     ],
+    "the verifier has proved that who changes a state is on the same stages as "
+    "who loads it": [
+        "does not hold it",
+    ],
     "only tests evaluate on several ranks": [
         "is not localised",
         "a part is",

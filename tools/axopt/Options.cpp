@@ -130,6 +130,12 @@ struct Flags {
   cl::opt<std::string> report{
       "report", cl::desc("JSON of what every rank holds and does"),
       cl::value_desc("FILE"), cl::cat(category)};
+  cl::opt<std::string> exportOnnx{
+      "export-onnx", cl::desc("Only write the model again, with --weights"),
+      cl::value_desc("FILE.onnx"), cl::cat(category)};
+  cl::opt<std::string> weights{"weights",
+                               cl::desc("Trained weights for --export-onnx"),
+                               cl::value_desc("FILE|DIR"), cl::cat(category)};
   cl::list<std::string> dumpAfter{
       "dump-after",
       cl::desc("Print the IR after a phase: import, normalize, raise, stage, "
@@ -211,7 +217,7 @@ llvm::Error readTraining(const Flags &flags, Options &options) {
     return usage("--clip-norm must not be negative");
   // Weights do not stay what they are.
   options.import.foldWeights = false;
-  options.import.stateUpdates = true;
+  options.import.training = true;
   Training &training = options.training.emplace();
   training.loss = flags.loss;
   training.optimizer = flags.optimizer;
@@ -268,21 +274,42 @@ llvm::Error checkUse(const Flags &flags, bool isPlan) {
     return usage("--verify checks a plan (.mlir), not a model: '" +
                  flags.input + "'");
   using AnyFlag = std::reference_wrapper<const cl::Option>;
-  const AnyFlag ofModels[] = {flags.train,    flags.zero,
-                              flags.tp,       flags.dp,
-                              flags.pp,       flags.micro,
-                              flags.order,    flags.shard,
-                              flags.cut,      flags.sequenceParallel,
-                              flags.strategy, flags.saveStrategy,
-                              flags.strict,   flags.dim,
-                              flags.shape,    flags.constant,
-                              flags.testData, flags.dumpAfter};
+  const AnyFlag ofModels[] = {flags.exportOnnx,
+                              flags.train,
+                              flags.zero,
+                              flags.tp,
+                              flags.dp,
+                              flags.pp,
+                              flags.micro,
+                              flags.order,
+                              flags.shard,
+                              flags.cut,
+                              flags.sequenceParallel,
+                              flags.strategy,
+                              flags.saveStrategy,
+                              flags.strict,
+                              flags.dim,
+                              flags.shape,
+                              flags.constant,
+                              flags.testData,
+                              flags.dumpAfter};
+  if (flags.exportOnnx.empty() && flags.weights.getNumOccurrences())
+    return usage("--weights is for --export-onnx: axrun has its own");
+  if (!flags.exportOnnx.empty() && flags.weights.empty())
+    return usage("--export-onnx needs --weights=FILE: what is to be written "
+                 "into the model");
   const AnyFlag ofResults[] = {flags.output, flags.quiet, flags.explain,
                                flags.report};
   for (const cl::Option &option : ofModels)
     if (isPlan && option.getNumOccurrences())
       return usage("--" + option.ArgStr + " is for models: '" + flags.input +
                    "' is a plan already");
+  for (llvm::ArrayRef<AnyFlag> others :
+       {llvm::ArrayRef(ofModels), llvm::ArrayRef(ofResults)})
+    for (const cl::Option &option : others)
+      if (!flags.exportOnnx.empty() && &option != &flags.exportOnnx &&
+          option.getNumOccurrences())
+        return usage("--" + option.ArgStr + " has no use beside --export-onnx");
   for (const cl::Option &option : ofResults)
     if (flags.verify && option.getNumOccurrences())
       return usage("--verify only checks: " +
@@ -307,6 +334,8 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
   if (llvm::Error error = checkUse(flags, options.isPlan))
     return error;
   options.output = flags.output;
+  options.exportOnnx = flags.exportOnnx;
+  options.weights = flags.weights;
   options.saveStrategy = flags.saveStrategy;
   options.strict = flags.strict;
   options.verifyOnly = flags.verify;

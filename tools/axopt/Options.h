@@ -25,6 +25,8 @@ struct Options {
   bool verifyOnly = false;
   bool quiet = false;
   Explain explain = Explain::No;
+  /// The model with these weights goes here, and nothing is compiled.
+  std::string exportOnnx, weights;
   /// JSON of what every rank holds and does, to this file.
   std::string report;
   /// Phases after which the IR goes to standard error.

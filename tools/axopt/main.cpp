@@ -2,8 +2,10 @@
 #include "Options.h"
 #include "ax/Codegen/Codegen.h"
 #include "ax/Dialect/Ax.h"
+#include "ax/Import/Export.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Plan/Plan.h"
+#include "ax/Runtime/Checkpoint.h"
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
 
@@ -155,6 +157,19 @@ llvm::Expected<OwningOpRef<ModuleOp>> load(const Options &options,
   return std::move(*module);
 }
 
+llvm::Error exportOnnx(const Options &options) {
+  auto source = rt::readWeights(options.weights, [](const std::string &text) {
+    llvm::errs() << "axopt: warning: " << text << '\n';
+  });
+  if (!source)
+    return source.takeError();
+  std::map<std::string, HostTensor> weights;
+  for (auto &[name, tensor] : source->tensors)
+    weights.emplace(name, std::move(tensor));
+  return import::exportModel(options.input, options.exportOnnx, weights,
+                             source->weights);
+}
+
 llvm::Error run(const Options &options) {
   mlir::MLIRContext context;
   context.loadDialect<AxDialect>();
@@ -163,6 +178,8 @@ llvm::Error run(const Options &options) {
     if (llvm::Error error = writeFileAtomically(options.saveStrategy,
                                                 options.strategy.toYAML()))
       return error;
+  if (!options.exportOnnx.empty())
+    return exportOnnx(options);
   auto module = load(options, context, diagnostics);
   if (!module)
     return module.takeError();

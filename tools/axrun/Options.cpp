@@ -69,8 +69,14 @@ struct Flags {
   cl::opt<std::string> cache{"cache-dir",
                              cl::desc("Folder of compiled kernels"),
                              cl::value_desc("DIR"), cl::cat(category)};
-  cl::opt<std::string> data{"data", cl::desc("Samples to train with, by input"),
-                            cl::value_desc("FILE.npz"), cl::cat(category)};
+  cl::opt<std::string> data{
+      "data", cl::desc("Samples to train with, by input; or a file of tokens"),
+      cl::value_desc("FILE.npz|DIR|TOKENS"), cl::cat(category)};
+  cl::opt<Tokens> tokens{
+      "tokens", cl::desc("--data and --eval are files of nothing but tokens"),
+      cl::values(clEnumValN(Tokens::U16, "uint16", "two bytes each"),
+                 clEnumValN(Tokens::U32, "uint32", "four bytes each")),
+      cl::init(Tokens::No), cl::cat(category)};
   Flag<int64_t> steps{"steps", cl::desc("Steps to train"), cl::value_desc("N"),
                       cl::cat(category)};
   Flag<bool> noShuffle{"no-shuffle",
@@ -80,8 +86,51 @@ struct Flags {
                       cl::value_desc("SEED"), cl::cat(category)};
   cl::opt<std::string> log{"log", cl::desc("A line of JSON for each step"),
                            cl::value_desc("FILE"), cl::cat(category)};
-  cl::opt<std::string> save{"save", cl::desc("Where trained weights go"),
+  cl::opt<LastBatch> last{
+      "last",
+      cl::desc("Samples that make no whole batch at the end of an epoch"),
+      cl::values(clEnumValN(LastBatch::Drop, "drop", "are left out (default)"),
+                 clEnumValN(LastBatch::Pad, "pad",
+                            "come with ignored ones beside them")),
+      cl::init(LastBatch::Drop), cl::cat(category)};
+  cl::opt<OnNonfinite> onNonfinite{
+      "on-nonfinite",
+      cl::desc("Steps whose loss or gradient is no finite number"),
+      cl::values(clEnumValN(OnNonfinite::Stop, "stop", "end the run (default)"),
+                 clEnumValN(OnNonfinite::Skip, "skip", "change nothing")),
+      cl::init(OnNonfinite::Stop), cl::cat(category)};
+  cl::opt<std::string> save{"save", cl::desc("Folder for checkpoints"),
                             cl::value_desc("DIR"), cl::cat(category)};
+  Flag<int64_t> saveEvery{"save-every",
+                          cl::desc("Steps between checkpoints (none before "
+                                   "the end)"),
+                          cl::value_desc("N"), cl::cat(category)};
+  Flag<int64_t> saveKeep{"save-keep",
+                         cl::desc("Newest checkpoints that stay (2; 0: all)"),
+                         cl::value_desc("N"), cl::init(2), cl::cat(category)};
+  cl::opt<std::string> saveWeights{
+      "save-weights", cl::desc("The states afterwards, in one file"),
+      cl::value_desc("FILE.safetensors"), cl::cat(category)};
+  cl::opt<std::string> resume{
+      "resume", cl::desc("Checkpoint, or folder of them, to go on from"),
+      cl::value_desc("DIR"), cl::cat(category)};
+  cl::opt<std::string> eval{
+      "eval", cl::desc("Samples to measure with; without --data that is all"),
+      cl::value_desc("FILE.npz|DIR|TOKENS"), cl::cat(category)};
+  Flag<int64_t> evalEvery{"eval-every",
+                          cl::desc("Steps between measurements (none before "
+                                   "the end)"),
+                          cl::value_desc("N"), cl::cat(category)};
+  cl::list<Metric> metric{
+      "metric", cl::desc("What --eval measures beside the loss"),
+      cl::values(clEnumValN(Metric::Loss, "loss", "mean over all that counts"),
+                 clEnumValN(Metric::Accuracy, "accuracy",
+                            "part of the labels that are predicted"),
+                 clEnumValN(Metric::Perplexity, "perplexity",
+                            "exponential of the loss")),
+      cl::CommaSeparated, cl::cat(category)};
+  Flag<bool> quiet{"quiet", cl::desc("No lines about steps"),
+                   cl::cat(category)};
   Flag<bool> listing{"list-commands",
                      cl::desc("Print what every stage does, and stop"),
                      cl::cat(category)};
@@ -95,14 +144,24 @@ llvm::Error usage(const llvm::Twine &message) {
 }
 
 llvm::Error readTraining(const Flags &flags, RunOptions &options) {
-  if (flags.data.empty()) {
+  if (flags.eval.empty())
     for (const cl::Option &option :
          std::initializer_list<std::reference_wrapper<const cl::Option>>{
-             flags.steps, flags.noShuffle, flags.seed, flags.log, flags.save})
+             flags.evalEvery, flags.metric})
+      if (option.getNumOccurrences())
+        return usage("--" + option.ArgStr + " is for measuring: give --eval");
+  if (flags.data.empty())
+    for (const cl::Option &option :
+         std::initializer_list<std::reference_wrapper<const cl::Option>>{
+             flags.steps, flags.noShuffle, flags.seed, flags.log, flags.save,
+             flags.saveEvery, flags.saveKeep, flags.saveWeights, flags.resume,
+             flags.evalEvery, flags.last, flags.onNonfinite, flags.quiet})
       if (option.getNumOccurrences())
         return usage("--" + option.ArgStr + " is for training: give --data");
-    return llvm::Error::success();
-  }
+  if (flags.data.empty() && flags.eval.empty())
+    return flags.tokens.getNumOccurrences()
+               ? usage("--tokens says what --data and --eval are: give one")
+               : llvm::Error::success();
   for (const cl::Option &option :
        std::initializer_list<std::reference_wrapper<const cl::Option>>{
            flags.input, flags.inputs, flags.testData, flags.randomInputs,
@@ -110,15 +169,49 @@ llvm::Error readTraining(const Flags &flags, RunOptions &options) {
            flags.iterations, flags.inFlight, flags.json, flags.trace})
     if (option.getNumOccurrences())
       return usage("--" + option.ArgStr + " has no use in training (--data)");
+  std::optional<EvalOptions> eval;
+  if (!flags.eval.empty())
+    eval = {flags.eval, {flags.metric.begin(), flags.metric.end()}};
+  options.tokens = flags.tokens;
+  if (flags.data.empty()) {
+    if (flags.program.empty())
+      options.session.program = "eval";
+    options.eval = std::move(eval);
+    return llvm::Error::success();
+  }
   if (flags.steps < 1)
     return usage("--data needs --steps=N, at least 1");
+  for (const Flag<int64_t> *flag :
+       {&flags.saveEvery, &flags.saveKeep, &flags.evalEvery})
+    if (*flag < 0)
+      return usage("--" + flag->ArgStr + " must not be negative");
+  if (flags.save.empty())
+    for (const cl::Option &option :
+         std::initializer_list<std::reference_wrapper<const cl::Option>>{
+             flags.saveEvery, flags.saveKeep})
+      if (option.getNumOccurrences())
+        return usage("--" + option.ArgStr + " needs --save=DIR");
   TrainOptions &training = options.training.emplace();
   training.data = flags.data;
   training.steps = flags.steps;
-  training.shuffle = !flags.noShuffle;
-  training.seed = flags.seed;
+  training.tokens = flags.tokens;
+  if (flags.noShuffle.getNumOccurrences())
+    training.shuffle = !flags.noShuffle;
+  if (flags.seed.getNumOccurrences())
+    training.seed = flags.seed;
+  training.last = flags.last;
+  training.onNonfinite = flags.onNonfinite;
   training.log = flags.log;
   training.save = flags.save;
+  training.saveEvery = flags.saveEvery;
+  training.saveKeep = flags.saveKeep;
+  training.saveWeights = flags.saveWeights;
+  training.evalEvery = flags.evalEvery;
+  training.eval = std::move(eval);
+  training.quiet = flags.quiet;
+  training.warn = options.session.warn;
+  options.session.resume = flags.resume;
+  options.session.evaluation = training.eval.has_value();
   return llvm::Error::success();
 }
 
@@ -168,11 +261,11 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   options.session.cacheDir = flags.cache;
   options.session.separateKernels = flags.separate;
   options.session.trace = !flags.trace.empty();
-  if (llvm::Error error = readTraining(flags, options))
-    return error;
   options.session.warn = [](const std::string &text) {
     llvm::errs() << "axrun: warning: " << text << '\n';
   };
+  if (llvm::Error error = readTraining(flags, options))
+    return error;
   if (llvm::Error error = check(options))
     return error;
   return options;

@@ -30,6 +30,9 @@ struct RunOptions {
   bool listing = false;
   /// Given when the program is to be trained.
   std::optional<TrainOptions> training;
+  /// Given when it is only to be measured.
+  std::optional<EvalOptions> eval;
+  Tokens tokens = Tokens::No;
 };
 
 /// Parses the command line; fails with code Usage. `--help` and `--version`

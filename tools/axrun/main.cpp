@@ -9,6 +9,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <chrono>
+#include <csignal>
 
 using namespace ax;
 using Clock = std::chrono::steady_clock;
@@ -86,7 +87,10 @@ static llvm::Error measure(const RunOptions &options, rt::Executor &executor,
   return llvm::Error::success();
 }
 
-static llvm::Expected<ExitCode> run(const RunOptions &options) {
+/// What shells give for a process that SIGINT has ended.
+constexpr int interruptedCode = 128 + SIGINT;
+
+static llvm::Expected<int> run(const RunOptions &options) {
   Clock::time_point start = Clock::now();
   auto session = Session::compile(options.plan, options.session);
   if (!session)
@@ -94,14 +98,24 @@ static llvm::Expected<ExitCode> run(const RunOptions &options) {
   const rt::Program &program = (*session)->getProgram();
   if (options.listing) {
     printListing(program, llvm::outs());
-    return ExitCode::Success;
+    return static_cast<int>(ExitCode::Success);
   }
   if (options.training) {
     if (llvm::Error error = (*session)->start())
       return error;
-    if (llvm::Error error = train(**session, *options.training, llvm::errs()))
+    auto end = train(**session, *options.training, llvm::errs());
+    if (!end)
+      return end.takeError();
+    return *end == TrainEnd::Done ? static_cast<int>(ExitCode::Success)
+                                  : interruptedCode;
+  }
+  if (options.eval) {
+    if (llvm::Error error = (*session)->start())
       return error;
-    return ExitCode::Success;
+    if (llvm::Error error =
+            evaluate(**session, *options.eval, options.tokens, llvm::outs()))
+      return error;
+    return static_cast<int>(ExitCode::Success);
   }
   auto inputs = readInputs(options, program.inputs);
   if (!inputs)
@@ -141,17 +155,18 @@ static llvm::Expected<ExitCode> run(const RunOptions &options) {
     if (llvm::Error error =
             writeOutputs(options.output, program.outputs, *outputs))
       return error;
-  return check(options, program.outputs, *outputs, *expected)
-             ? ExitCode::Success
-             : ExitCode::Differs;
+  bool agrees = check(options, program.outputs, *outputs, *expected);
+  return static_cast<int>(agrees ? ExitCode::Success : ExitCode::Differs);
 }
 
 int main(int argc, char **argv) {
+  // A file that may not grow any more is an error like a full disk.
+  std::signal(SIGXFSZ, SIG_IGN);
   llvm::Expected<RunOptions> options = parseOptions(argc, argv);
   if (!options)
     return reportError("axrun", options.takeError());
-  llvm::Expected<ExitCode> code = run(*options);
+  llvm::Expected<int> code = run(*options);
   if (!code)
     return reportError("axrun", code.takeError());
-  return static_cast<int>(*code);
+  return *code;
 }

@@ -37,8 +37,9 @@ struct ImportOptions {
   /// weights change from step to step.
   bool foldWeights = true;
   /// What the model makes of its states (the running statistics of a
-  /// BatchNormalization in training mode) become results of the states' names.
-  bool stateUpdates = false;
+  /// BatchNormalization in training mode) become results of the states' names;
+  /// and there is a second program, `eval`: the model in evaluation mode.
+  bool training = false;
 };
 
 /// The module `ax.plan @model { ax.state...; ax.program @main }`: plain tensor

@@ -16,6 +16,8 @@
 
 namespace ax::rt {
 
+class Executor;
+
 struct ExecutorOptions {
   /// State files are relative to this folder.
   std::string dataFolder;
@@ -27,6 +29,9 @@ struct ExecutorOptions {
   int32_t maxInFlight = 4;
   /// Record every command; see writeTrace.
   bool trace = false;
+  /// Mutable states are those of this executor, rank by rank and by name; it
+  /// must live longer. Only one of the two may have requests in flight.
+  const Executor *owner = nullptr;
 };
 
 /// What one process may have; more would starve each other.
@@ -68,6 +73,14 @@ struct CommandTime {
   std::chrono::nanoseconds total{0};
 };
 
+/// One part of a state, and the first of the ranks that hold it. Where it lies
+/// in the global tensor is in elements; in itself it is dense.
+struct HeldPart {
+  int32_t rank = 0;
+  int64_t offset = 0;
+  std::vector<int64_t> sizes, strides;
+};
+
 class Executor {
 public:
   /// Loads state, packs weights and starts the ranks as threads of this process
@@ -88,10 +101,15 @@ public:
   virtual llvm::Error submit(Request &request) = 0;
   /// After an error the executor runs nothing any more.
   virtual llvm::Error wait(Request &request) = 0;
+  virtual bool hasFailed() const = 0;
 
   /// The global tensor of Program::states[state] as it is now. Call it while
   /// nothing is in flight.
   virtual llvm::Expected<HostTensor> readState(int32_t state) const = 0;
+  /// All parts of a mutable state, and one of them as it is now. Likewise.
+  virtual std::vector<HeldPart> getParts(int32_t state) const = 0;
+  virtual llvm::Expected<HostTensor> readPart(int32_t state,
+                                              const HeldPart &part) const = 0;
 
   /// Submits one request and waits for it.
   llvm::Expected<std::vector<HostTensor>>

@@ -3,6 +3,7 @@
 // Reading accepts what numpy.save, savez and savez_compressed write for our
 // element types, either byte order, C or Fortran order (transposed to C).
 // bf16, which NumPy lacks, is a two-byte void (`V2`), as ml_dtypes writes it.
+// Elements of an .npy file stay there, mapped, where they are as we need them.
 // Malformed files are BadInput errors that name the file (and member).
 //
 //===----------------------------------------------------------------------===//
@@ -22,8 +23,11 @@ using NamedTensors = std::vector<std::pair<std::string, HostTensor>>;
 llvm::Expected<HostTensor> readNpy(const std::string &path);
 llvm::Error writeNpy(const std::string &path, const HostTensor &tensor);
 
-/// The content of an .npy file.
-llvm::Expected<HostTensor> parseNpy(llvm::ArrayRef<uint8_t> bytes);
+/// The content of an .npy file. With an owner, who keeps `bytes` alive, they
+/// are used where they are if they can be.
+llvm::Expected<HostTensor>
+parseNpy(llvm::ArrayRef<uint8_t> bytes,
+         std::shared_ptr<const void> owner = nullptr);
 /// What comes before the tensor's bytes in an .npy file.
 std::string npyHeader(const HostTensor &tensor);
 

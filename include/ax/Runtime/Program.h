@@ -19,6 +19,7 @@
 #include "ax/Support/HostTensor.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -29,6 +30,16 @@ namespace ax::rt {
 // Data
 //===----------------------------------------------------------------------===//
 
+/// What an input that holds labels may hold.
+struct Labels {
+  /// 0 .. classes - 1, and `ignored`.
+  int64_t classes = 0;
+  int64_t ignored = 0;
+  /// So many places does the program itself move them to the left along their
+  /// last dimension.
+  int64_t shift = 0;
+};
+
 /// A global tensor given to, or made by, one run. Each rank of every stage that
 /// names it holds its part for the current micro-batch.
 struct Port {
@@ -37,6 +48,7 @@ struct Port {
   Shape shape;
   /// Axes in time choose the micro-batch's slice. Never partial.
   sharding::Layout layout;
+  std::optional<Labels> labels;
 };
 
 /// A tensor that lives across runs: a weight, or a constant of the plan.
@@ -52,8 +64,12 @@ struct State {
   std::string file;
   int64_t offset = 0;
   HostTensor value;
+  /// Zero unless there is a value.
   bool isZeroAtFirst = false;
-  /// Commands write to it: every rank keeps a copy of its own.
+  /// The plan has it from a file.
+  bool isWeight = false;
+  /// Commands write to it, in this program or in another over the same states:
+  /// every rank keeps a copy of its own.
   bool isMutable = false;
 };
 

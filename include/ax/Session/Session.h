@@ -9,6 +9,8 @@
 
 #include "ax/Runtime/Executor.h"
 
+#include "llvm/Support/JSON.h"
+
 #include <functional>
 
 namespace llvm {
@@ -21,8 +23,13 @@ struct SessionOptions {
   /// Program of the plan to run; empty: the first.
   std::string program;
   /// Other weights, by the names and with the shapes of the plan's states: a
-  /// .safetensors or .npz file; empty: those that the plan names.
+  /// .safetensors or .npz file, or a checkpoint; empty: those that the plan
+  /// names.
   std::string weights;
+  /// Checkpoint, or folder of them, that training goes on from.
+  std::string resume;
+  /// Prepares the plan's evaluation program too; both have the same states.
+  bool evaluation = false;
   /// Folder that the plan's weight files are relative to; empty: as the plan
   /// says.
   std::string modelDir;
@@ -38,6 +45,13 @@ struct SessionOptions {
   bool separateKernels = false;
   /// Told what the run can do without; may be left empty.
   std::function<void(const std::string &)> warn;
+};
+
+/// Where training was.
+struct Resumed {
+  std::string path;
+  int64_t step = 0;
+  llvm::json::Object progress;
 };
 
 class Session {
@@ -58,6 +72,10 @@ public:
   }
   /// For several requests in flight, traces and times.
   rt::Executor &getExecutor();
+  /// Null when it was not asked for, or the plan has no such program.
+  rt::Executor *getEvaluation();
+  /// Null when nothing is resumed.
+  const Resumed *getResumed() const;
 
   /// One step: global inputs in the order of getInputs(), with their types and
   /// shapes; global outputs.

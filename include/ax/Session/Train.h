@@ -8,35 +8,73 @@
 
 #include "ax/Session/Session.h"
 
+#include <optional>
+
 namespace ax {
 
-struct TrainOptions {
-  /// An .npz archive with an array for each input of the program: the samples,
-  /// [samples, ...], of which a step takes as many as the input's first
-  /// dimension says.
+/// What a file of samples holds: arrays, or nothing but tokens.
+enum class Tokens { No, U16, U32 };
+/// What becomes of samples that make no whole batch at the end of an epoch.
+enum class LastBatch { Drop, Pad };
+/// What becomes of a step whose loss or gradient is no finite number. In either
+/// case it changes nothing.
+enum class OnNonfinite { Stop, Skip };
+enum class Metric { Loss, Accuracy, Perplexity };
+
+struct EvalOptions {
+  /// Like TrainOptions::data.
   std::string data;
+  /// Loss comes always.
+  std::vector<Metric> metrics;
+};
+
+struct TrainOptions {
+  /// An .npz archive or a folder of .npy files with an array for each input of
+  /// the program: the samples, [samples, ...], of which a step takes as many as
+  /// the input's first dimension says. Or a file of tokens.
+  std::string data;
+  Tokens tokens = Tokens::No;
+  /// In all, those before a checkpoint that is resumed included.
   int64_t steps = 0;
   /// In the order of a permutation that depends on `seed` and the epoch alone;
-  /// otherwise as they are in the file.
-  bool shuffle = true;
-  uint64_t seed = 0;
+  /// otherwise as they are in the file. As the checkpoint says when resuming.
+  std::optional<bool> shuffle;
+  std::optional<uint64_t> seed;
+  LastBatch last = LastBatch::Drop;
+  OnNonfinite onNonfinite = OnNonfinite::Stop;
   /// A line of JSON for each step: step, its scalar outputs, seconds.
   std::string log;
-  /// The states afterwards, in this folder.
+  /// Folder of checkpoints; one at the end, and every so many steps.
   std::string save;
+  int64_t saveEvery = 0;
+  int64_t saveKeep = 2;
+  /// The states afterwards, in one .safetensors file.
+  std::string saveWeights;
+  /// Measured at the end, and every so many steps.
+  std::optional<EvalOptions> eval;
+  int64_t evalEvery = 0;
+  /// Only what goes wrong is told.
+  bool quiet = false;
+  std::function<void(const std::string &)> warn;
 };
 
 bool isTraining(const rt::Program &program);
 
-/// Runs `steps` steps. What is left of the data at the end of an epoch and
-/// makes no whole batch is left out. BadInput errors when arrays are missing,
-/// do not fit the inputs, or hold less than one batch; RunFailed when the loss
-/// is no finite number: the log and the states of the steps before are kept.
-llvm::Error train(Session &session, const TrainOptions &options,
-                  llvm::raw_ostream &progress);
+enum class TrainEnd { Done, Interrupted };
+
+/// Trains until so many steps are done, or until SIGINT or SIGTERM, after which
+/// it saves, too; a second one ends the process. BadInput errors when data does
+/// not fit the program, or the checkpoint that is resumed is of another model;
+/// RunFailed when the loss is no finite number.
+llvm::Expected<TrainEnd> train(Session &session, const TrainOptions &options,
+                               llvm::raw_ostream &progress);
+
+/// Measures the states as they are; the session runs an evaluation program.
+llvm::Error evaluate(Session &session, const EvalOptions &options,
+                     Tokens tokens, llvm::raw_ostream &progress);
 
 /// Every state that training changes, into one .safetensors file.
-llvm::Error saveStates(rt::Executor &executor, const std::string &path);
+llvm::Error saveStates(const rt::Executor &executor, const std::string &path);
 
 } // namespace ax
 

@@ -58,7 +58,11 @@ static void importBatchNormalization(Node &n) {
   n.b.markStatistic(variance);
   double epsilon = n.floatAttr("epsilon", 1e-5f);
   DType type = Emitter::typeOf(x);
-  if (n.intAttr("training_mode", 0)) {
+  bool isTraining = n.intAttr("training_mode", 0);
+  if (isTraining && n.b.isEvaluation()) {
+    n.out(1, mean);
+    n.out(2, variance);
+  } else if (isTraining) {
     std::vector<int64_t> dims;
     for (int64_t i = 0; i < Emitter::rankOf(x); ++i)
       if (i != 1)

@@ -188,3 +188,30 @@ ax.plan @p version 1 {
     ax.return
   }
 }
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{ax.labels of an input of i64 needs the i64 numbers classes, ignore_index and shift, got {classes = 3 : i64} of 'tensor<4xi64>'}}
+  ax.program @main(%x: tensor<4xi64> {ax.labels = {classes = 3}}) {
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{ax.labels of an input of i64 needs}}
+  ax.program @main(%x: tensor<4xf32> {ax.labels = {classes = 3, ignore_index = 0, shift = 0}}) {
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{ax.labels of an input of i64 needs}}
+  ax.program @main(%x: tensor<4xi64> {ax.labels = {classes = -3, ignore_index = 0, shift = 0}}) {
+    ax.return
+  }
+}

@@ -3,7 +3,7 @@
 // The logits stay whole: no gather, no slice, and every reduction over the
 // classes can be split. The maximum has no gradient. All is in the stage of the
 // output.
-// CHECK: ax.program @main(%{{.*}}: tensor<2x8x16xf32> {ax.name = "x"}, %[[LABELS:.*]]: tensor<2x8xi64> {ax.name = "labels"})
+// CHECK: ax.program @main(%{{.*}}: tensor<2x8x16xf32> {ax.name = "x"}, %[[LABELS:.*]]: tensor<2x8xi64> {ax.labels = {classes = 16 : i64, ignore_index = -100 : i64, shift = 1 : i64}, ax.name = "labels"})
 // CHECK-SAME: -> (tensor<2x8x16xf32> {ax.name = "y"}, tensor<f32> {ax.name = "loss_sum"}, tensor<f32> {ax.name = "loss_count"})
 ax.plan @p version 1 {
   ax.program @main(%x: tensor<2x8x16xf32> {ax.name = "x"}) -> (tensor<2x8x16xf32> {ax.name = "y"}) {
@@ -21,5 +21,17 @@ ax.plan @p version 1 {
     // CHECK-NOT: ax.gather
     // CHECK: ax.return %[[Y]]
     ax.return %y : tensor<2x8x16xf32>
+  }
+
+  // Evaluation gives sums for each sample, and nothing else.
+  // CHECK: ax.program @eval
+  // CHECK-SAME: -> (tensor<2xf32> {ax.name = "loss_sum"}, tensor<2xf32> {ax.name = "loss_count"}, tensor<2xf32> {ax.name = "correct"})
+  ax.program @eval(%x: tensor<2x8x16xf32> {ax.name = "x"}) -> (tensor<2x8x16xf32> {ax.name = "y"}) {
+    // CHECK: %[[MAX:.*]] = ax.reduce max
+    // CHECK: %[[BEST:.*]] = ax.compare eq %{{.*}}, %[[MAX]]
+    // CHECK: %[[INDEX:.*]] = ax.select %[[BEST]]
+    // CHECK: ax.reduce min %[[INDEX]] dims [2]
+    // CHECK: ax.reduce sum {{.*}} dims [1, 2]
+    ax.return %x : tensor<2x8x16xf32>
   }
 }

@@ -56,11 +56,15 @@ ax.plan @p version 1 {
     // CHECK: %[[GW:.*]] = ax.unary exp {{.*}} {ax.action = "B"}
     %gw = ax.unary exp %w : tensor<4x2xf32> -> tensor<4x2xf32>
     %gb = ax.unary exp %b : tensor<2xf32> -> tensor<2xf32>
-    // CHECK: ax.store @mean, %{{.*}} {ax.action = "U"}
     // CHECK: ax.binary mul %[[GW]], %[[GW]] {ax.action = "U"}
+    // CHECK: %[[OK:.*]] = ax.binary logical_and {{.*}} {ax.action = "U"}
+    // CHECK: %[[MEAN:.*]] = ax.select %[[OK]]
+    // CHECK: ax.store @mean, %[[MEAN]] {ax.action = "U"}
     // CHECK: ax.binary min {{.*}} {ax.action = "U"} : tensor<f32>
-    // CHECK: ax.store @optimizer.step
-    // CHECK: ax.store @w.momentum
+    // CHECK: %[[STEP:.*]] = ax.select %[[OK]]
+    // CHECK: ax.store @optimizer.step, %[[STEP]]
+    // CHECK: %[[MOMENTUM:.*]] = ax.select %[[OK]]
+    // CHECK: ax.store @w.momentum, %[[MOMENTUM]]
     // CHECK: ax.store @w,
     // CHECK: ax.store @b.momentum
     // CHECK: ax.store @b,

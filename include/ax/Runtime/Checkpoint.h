@@ -1,0 +1,76 @@
+//===- Checkpoint.h - The states of a run, in a folder ----------*- C++ -*-===//
+//
+// FOLDER/step-N holds a .safetensors file for each rank that is the first to
+// have a part of some state, and manifest.json: what the parts are of which
+// tensor, and checksums of everything. So any layout can be loaded from any
+// other. FOLDER/latest names the one that was written last. A checkpoint is
+// written beside its place, synced and renamed: it is there as a whole or not
+// at all.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_RUNTIME_CHECKPOINT_H
+#define AX_RUNTIME_CHECKPOINT_H
+
+#include "ax/Runtime/Executor.h"
+#include "ax/Runtime/Npy.h"
+
+#include "llvm/Support/JSON.h"
+
+#include <functional>
+
+namespace ax::rt {
+
+struct CheckpointOptions {
+  /// Steps done: the checkpoint's name.
+  int64_t step = 0;
+  /// What else is to be found again.
+  llvm::json::Object progress;
+  /// Newest checkpoints that stay in the folder; 0: all.
+  int64_t keep = 2;
+};
+
+/// Nothing may be in flight. Gives the checkpoint's path. InputOutput errors,
+/// after which the folder is as it was.
+llvm::Expected<std::string> writeCheckpoint(const Executor &executor,
+                                            const std::string &folder,
+                                            const CheckpointOptions &options);
+
+struct Checkpoint {
+  std::string path;
+  int64_t step = 0;
+  llvm::json::Object progress;
+  /// Global tensors.
+  NamedTensors tensors;
+  /// Those of them that came from a file at first: weights, not moments.
+  std::vector<std::string> weights;
+  /// Weights that the run never changes; they are not in the checkpoint.
+  std::vector<std::string> frozen;
+};
+
+/// A checkpoint, or the newest one in a folder. One that is damaged is a
+/// BadInput error that names it and the file; in a folder the one before is
+/// taken, and `warn` is told.
+llvm::Expected<Checkpoint>
+readCheckpoint(const std::string &path,
+               const std::function<void(const std::string &)> &warn);
+
+/// A checkpoint, or nothing but the tensors of a .safetensors or .npz file.
+llvm::Expected<Checkpoint>
+readWeights(const std::string &path,
+            const std::function<void(const std::string &)> &warn);
+
+namespace checkpoint {
+/// Shared by writing and reading.
+inline constexpr llvm::StringLiteral manifestName = "manifest.json";
+inline constexpr llvm::StringLiteral latestName = "latest";
+inline constexpr llvm::StringLiteral format = "axopt checkpoint";
+inline constexpr int64_t version = 1;
+std::string checksumOf(llvm::ArrayRef<uint8_t> bytes);
+std::string checksumOf(const llvm::json::Value &value);
+/// (step, path) of every checkpoint of a folder, oldest first.
+std::vector<std::pair<int64_t, std::string>> list(const std::string &folder);
+} // namespace checkpoint
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_CHECKPOINT_H

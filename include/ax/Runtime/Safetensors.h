@@ -1,0 +1,44 @@
+//===- Safetensors.h - Tensors in one file ----------------------*- C++ -*-===//
+//
+// Eight bytes with the length of a JSON header, which gives each tensor's type,
+// shape and place; then the tensors, little endian and row-major.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_RUNTIME_SAFETENSORS_H
+#define AX_RUNTIME_SAFETENSORS_H
+
+#include "ax/Runtime/Npy.h"
+#include "ax/Support/AtomicFile.h"
+
+namespace ax::rt {
+
+/// The tensors stay in the file, which is mapped. BadInput errors name it.
+llvm::Expected<NamedTensors> readSafetensors(const std::string &path);
+
+/// `F32`, as the header writes it.
+std::string safetensorsName(DType type);
+
+/// A file whose tensors come one after another.
+class SafetensorsWriter {
+public:
+  struct Entry {
+    std::string name;
+    DType type = DType::F32;
+    Shape shape;
+  };
+  /// Writes the header; the tensors follow in the order of `entries`.
+  static llvm::Expected<SafetensorsWriter>
+  create(const std::string &path, const std::vector<Entry> &entries);
+  llvm::Error write(const HostTensor &tensor);
+  /// Until then there is no such file, or the one before.
+  llvm::Error commit() { return file.commit(); }
+  int64_t getPosition() const { return file.getPosition(); }
+
+private:
+  explicit SafetensorsWriter(AtomicFile file) : file(std::move(file)) {}
+  AtomicFile file;
+};
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_SAFETENSORS_H

@@ -1,0 +1,261 @@
+//===- Export.cpp - Other weights in a user's model -----------------------===//
+//
+// The bytes of the file are copied field by field, so that nothing of it is
+// lost but the data that is replaced.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ax/Import/Export.h"
+
+#include "TensorHeader.h"
+#include "Types.h"
+#include "WireFormat.h"
+
+#include "ax/Support/AtomicFile.h"
+#include "ax/Support/Error.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <set>
+
+using namespace ax;
+using namespace ax::import;
+using onnx::GraphProto;
+using onnx::ModelProto;
+using onnx::TensorProto;
+
+/// A message of protobuf holds less than 2 GiB.
+constexpr int64_t mostInlineBytes = int64_t(1) << 30;
+/// Smaller tensors stay in the model's file in any case.
+constexpr int64_t leastExternalBytes = 1024;
+
+namespace {
+
+class Exporter {
+public:
+  Exporter(llvm::StringRef model, const std::string &output,
+           const std::map<std::string, HostTensor> &weights)
+      : folder(model), output(output), weights(weights) {}
+
+  llvm::Error run(const std::vector<std::string> &required);
+
+private:
+  llvm::Error fault(const llvm::Twine &what) {
+    return makeErrorf(ExitCode::BadModel, "'{0}/{1}' is not an ONNX model: {2}",
+                      folder.getPath(), folder.getModelFile(), what.str());
+  }
+  llvm::Error decide(llvm::ArrayRef<uint8_t> graph);
+  llvm::Error copyGraph(llvm::ArrayRef<uint8_t> graph, std::string &out);
+  llvm::Error copyInitializer(const WireField &field, std::string &out);
+  /// What replaces the data; null when it stays.
+  llvm::Expected<const HostTensor *> findWeight(const TensorHeader &header);
+
+  ModelFolder folder;
+  const std::string &output;
+  const std::map<std::string, HostTensor> &weights;
+  llvm::ArrayRef<uint8_t> model;
+  std::set<std::string> replaced;
+  /// With external data.
+  std::optional<AtomicFile> data;
+};
+
+void append(std::string &out, llvm::ArrayRef<uint8_t> bytes) {
+  out.append(reinterpret_cast<const char *>(bytes.data()), bytes.size());
+}
+
+bool isData(const WireField &field) {
+  switch (field.number) {
+  case TensorProto::kRawDataFieldNumber:
+  case TensorProto::kFloatDataFieldNumber:
+  case TensorProto::kDoubleDataFieldNumber:
+  case TensorProto::kInt32DataFieldNumber:
+  case TensorProto::kInt64DataFieldNumber:
+  case TensorProto::kUint64DataFieldNumber:
+  case TensorProto::kDataLocationFieldNumber:
+  case TensorProto::kExternalDataFieldNumber:
+    return true;
+  default:
+    return false;
+  }
+}
+
+} // namespace
+
+llvm::Error Exporter::decide(llvm::ArrayRef<uint8_t> graph) {
+  WireReader reader(graph);
+  WireField field;
+  bool isExternal = graph.size() > mostInlineBytes;
+  while (reader.read(field)) {
+    TensorHeader header;
+    if (field.number == GraphProto::kInitializerFieldNumber &&
+        field.type == WireType::Bytes && readTensorHeader(field.bytes, header))
+      isExternal |= header.external;
+  }
+  if (!isExternal)
+    return llvm::Error::success();
+  auto file = AtomicFile::create(output + ".data");
+  if (!file)
+    return file.takeError();
+  data.emplace(std::move(*file));
+  return llvm::Error::success();
+}
+
+llvm::Expected<const HostTensor *>
+Exporter::findWeight(const TensorHeader &header) {
+  std::string name = stateName(header.name);
+  auto found = weights.find(name);
+  if (found == weights.end())
+    return nullptr;
+  const HostTensor &tensor = found->second;
+  std::optional<DType> type = fromOnnxType(header.type);
+  if (type != tensor.getType() || header.dims != tensor.getShape())
+    return makeErrorf(ExitCode::BadInput,
+                      "weight '{0}' is {1}, in the model {2}x{3}", name,
+                      tensor.typeToString(), shapeToString(header.dims),
+                      onnxTypeName(header.type));
+  replaced.insert(name);
+  return &tensor;
+}
+
+llvm::Error Exporter::copyInitializer(const WireField &field,
+                                      std::string &out) {
+  TensorHeader header;
+  if (!readTensorHeader(field.bytes, header))
+    return fault("an initializer is damaged");
+  auto weight = findWeight(header);
+  if (!weight)
+    return weight.takeError();
+  llvm::ArrayRef<uint8_t> bytes;
+  std::shared_ptr<MappedFile> file;
+  if (*weight) {
+    bytes = (*weight)->rawBytes();
+  } else {
+    std::optional<DType> type = fromOnnxType(header.type);
+    bool isLarge =
+        static_cast<int64_t>(field.bytes.size()) > leastExternalBytes;
+    bool isMovable = type && header.numDataFields == 1 && header.data.data();
+    if (!header.external && !(data && isLarge && isMovable)) {
+      append(out, field.whole);
+      return llvm::Error::success();
+    }
+    if (!type)
+      return makeErrorf(
+          ExitCode::Unsupported,
+          "tensor '{0}' has element type {1}, which is not supported",
+          header.name, onnxTypeName(header.type));
+    auto place = locateTensor(folder, model, header, *type);
+    if (!place)
+      return place.takeError();
+    auto opened =
+        header.external ? folder.open(place->file) : folder.openModel();
+    if (!opened)
+      return opened.takeError();
+    file = *opened;
+    auto range = file->range(place->offset, place->length);
+    if (!range)
+      return range.takeError();
+    bytes = *range;
+  }
+  std::string tensor;
+  WireReader reader(field.bytes);
+  WireField part;
+  while (reader.read(part))
+    if (!isData(part))
+      append(tensor, part.whole);
+  auto length = static_cast<int64_t>(bytes.size());
+  if (!data || length <= leastExternalBytes) {
+    appendBytesField(
+        tensor, TensorProto::kRawDataFieldNumber,
+        {reinterpret_cast<const char *>(bytes.data()), bytes.size()});
+  } else {
+    TensorProto reference;
+    reference.set_data_location(TensorProto::EXTERNAL);
+    auto add = [&](const char *key, std::string value) {
+      auto *entry = reference.add_external_data();
+      entry->set_key(key);
+      entry->set_value(std::move(value));
+    };
+    // So that it can be mapped.
+    constexpr int64_t alignment = 4096;
+    int64_t padding = (alignment - data->getPosition() % alignment) % alignment;
+    if (llvm::Error error = data->write(std::string(padding, '\0')))
+      return error;
+    add("location", (llvm::sys::path::filename(output) + ".data").str());
+    add("offset", std::to_string(data->getPosition()));
+    add("length", std::to_string(length));
+    tensor += reference.SerializeAsString();
+    if (llvm::Error error = data->write(bytes))
+      return error;
+    // What was read is not needed in memory any more.
+    if (file)
+      file->release(bytes.data() - file->bytes().data(), length);
+  }
+  appendBytesField(out, GraphProto::kInitializerFieldNumber, tensor);
+  return llvm::Error::success();
+}
+
+llvm::Error Exporter::copyGraph(llvm::ArrayRef<uint8_t> graph,
+                                std::string &out) {
+  WireReader reader(graph);
+  WireField field;
+  while (reader.read(field)) {
+    if (field.number != GraphProto::kInitializerFieldNumber ||
+        field.type != WireType::Bytes)
+      append(out, field.whole);
+    else if (llvm::Error error = copyInitializer(field, out))
+      return error;
+  }
+  return reader.isMalformed() ? fault("its graph is damaged or cut off")
+                              : llvm::Error::success();
+}
+
+llvm::Error Exporter::run(const std::vector<std::string> &required) {
+  if (llvm::sys::fs::equivalent(folder.getPath() + "/" + folder.getModelFile(),
+                                output))
+    return makeError(ExitCode::Usage, "'" + output +
+                                          "' is the model itself: give the "
+                                          "trained one another name");
+  auto file = folder.openModel();
+  if (!file)
+    return file.takeError();
+  model = (*file)->bytes();
+  std::string out;
+  WireReader reader(model);
+  WireField field;
+  while (reader.read(field)) {
+    if (field.number != ModelProto::kGraphFieldNumber ||
+        field.type != WireType::Bytes) {
+      append(out, field.whole);
+      continue;
+    }
+    if (llvm::Error error = decide(field.bytes))
+      return error;
+    std::string graph;
+    if (llvm::Error error = copyGraph(field.bytes, graph))
+      return error;
+    appendBytesField(out, ModelProto::kGraphFieldNumber, graph);
+  }
+  if (reader.isMalformed())
+    return fault("its bytes are damaged or cut off");
+  for (const std::string &name : required)
+    if (!replaced.count(name))
+      return makeError(ExitCode::BadInput,
+                       "the model has no weight '" + name + "'");
+  if (replaced.empty())
+    return makeError(ExitCode::BadInput,
+                     "none of the weights is one of the model's");
+  if (data)
+    if (llvm::Error error = data->commit())
+      return error;
+  return writeFileAtomically(output, llvm::StringRef(out));
+}
+
+llvm::Error
+ax::import::exportModel(llvm::StringRef model, const std::string &output,
+                        const std::map<std::string, HostTensor> &weights,
+                        const std::vector<std::string> &required) {
+  return Exporter(model, output, weights).run(required);
+}

@@ -1,0 +1,47 @@
+//===- Batches.h - Samples in the order of training -------------*- C++ -*-===//
+#ifndef AX_LIB_SESSION_BATCHES_H
+#define AX_LIB_SESSION_BATCHES_H
+
+#include "Samples.h"
+
+#include "llvm/Support/JSON.h"
+
+namespace ax {
+
+/// Goes through the samples again and again. What comes next depends on seed,
+/// epoch and position alone, so that it can be gone on with elsewhere.
+class Batches {
+public:
+  /// Usage errors when there are too few samples, or --last=pad has nothing to
+  /// pad with.
+  static llvm::Expected<Batches> create(Samples samples, bool shuffle,
+                                        uint64_t seed, LastBatch last);
+
+  /// The next batch. A BadInput error when it has a label that is no class.
+  llvm::Error next(std::vector<HostTensor> &inputs);
+  /// Whether the batch given last has a label that counts.
+  bool anyCounts(const std::vector<HostTensor> &inputs) const {
+    return samples.anyCounts(inputs, samples.getBatch());
+  }
+  const Samples &getSamples() const { return samples; }
+
+  llvm::json::Object getPosition() const;
+  /// Goes on there; an error when it is the position of other data.
+  llvm::Error setPosition(const llvm::json::Object &position);
+
+private:
+  explicit Batches(Samples samples) : samples(std::move(samples)) {}
+  void beginEpoch();
+
+  Samples samples;
+  bool shuffle = false;
+  uint64_t seed = 0;
+  LastBatch last = LastBatch::Drop;
+  /// Samples of the epoch given so far.
+  int64_t epoch = 0, position = 0;
+  std::vector<int64_t> order;
+};
+
+} // namespace ax
+
+#endif // AX_LIB_SESSION_BATCHES_H

@@ -1,0 +1,151 @@
+//===- Evaluate.cpp - How good states are ---------------------------------===//
+#include "Evaluate.h"
+
+#include "Interrupt.h"
+#include "ax/Support/Error.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+
+using namespace ax;
+
+llvm::StringRef ax::toString(Metric metric) {
+  switch (metric) {
+  case Metric::Loss:
+    return "loss";
+  case Metric::Accuracy:
+    return "accuracy";
+  case Metric::Perplexity:
+    return "perplexity";
+  }
+  return "";
+}
+
+double Measured::get(Metric metric) const {
+  switch (metric) {
+  case Metric::Loss:
+    return loss;
+  case Metric::Accuracy:
+    return accuracy.value_or(0);
+  case Metric::Perplexity:
+    return std::exp(loss);
+  }
+  return 0;
+}
+
+std::optional<size_t> Evaluator::findOutput(llvm::StringRef name) const {
+  const std::vector<rt::Port> &outputs = executor.getProgram().outputs;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (outputs[i].name == name && outputs[i].dtype == DType::F32 &&
+        outputs[i].shape.size() <= 1)
+      return i;
+  return std::nullopt;
+}
+
+llvm::Expected<Evaluator> Evaluator::create(rt::Executor &executor,
+                                            const EvalOptions &options,
+                                            Tokens tokens) {
+  const rt::Program &program = executor.getProgram();
+  auto samples = Samples::open(program.inputs, options.data, tokens, "eval");
+  if (!samples)
+    return samples.takeError();
+  Evaluator made(executor, std::move(*samples));
+  auto sum = made.findOutput("loss_sum"), count = made.findOutput("loss_count");
+  if (!sum || !count)
+    return makeError(ExitCode::Usage,
+                     "program '" + program.name +
+                         "' does not measure a loss: compile the plan with "
+                         "axopt --train");
+  made.lossSum = *sum;
+  made.lossCount = *count;
+  made.correct = made.findOutput("correct");
+  made.metrics.push_back(Metric::Loss);
+  for (Metric metric : options.metrics) {
+    if (metric != Metric::Loss && !made.correct)
+      return makeError(ExitCode::Usage,
+                       "--metric=" + toString(metric) +
+                           " needs a loss over classes: cross_entropy, or "
+                           "bce_with_logits");
+    if (!llvm::is_contained(made.metrics, metric))
+      made.metrics.push_back(metric);
+  }
+  auto request = executor.createRequest();
+  if (!request)
+    return request.takeError();
+  made.request = std::move(*request);
+  for (size_t i = 0; i < program.inputs.size(); ++i)
+    made.request->inputs[i] =
+        HostTensor(program.inputs[i].dtype, program.inputs[i].shape);
+  return made;
+}
+
+double Evaluator::sum(const HostTensor &output, int64_t count) const {
+  double total = 0;
+  int64_t size = output.numElements();
+  // Some losses are of a batch as a whole.
+  for (int64_t i = 0, e = std::min(size, size == 1 ? 1 : count); i < e; ++i)
+    total += output.getDouble(i);
+  return total;
+}
+
+llvm::Expected<Measured> Evaluator::run() {
+  int64_t batch = samples.getBatch();
+  const HostTensor &sums = request->outputs[lossSum];
+  bool isBySample = sums.numElements() == batch;
+  Measured result;
+  double loss = 0, count = 0, right = 0;
+  int64_t end = isBySample ? samples.size() : samples.size() / batch * batch;
+  for (int64_t first = 0; first < end; first += batch) {
+    int64_t valid = std::min(batch, end - first);
+    for (int64_t at = 0; at < batch; ++at) {
+      if (at < valid)
+        if (llvm::Error error = samples.checkLabels(first + at))
+          return error;
+      samples.copy(first + at % valid, at, request->inputs);
+    }
+    if (llvm::Error error = executor.submit(*request))
+      return error;
+    if (llvm::Error error = executor.wait(*request))
+      return error;
+    loss += sum(request->outputs[lossSum], valid);
+    count += sum(request->outputs[lossCount], valid);
+    if (correct)
+      right += sum(request->outputs[*correct], valid);
+    result.samples += valid;
+    if (Interrupt::isRequested())
+      break;
+  }
+  if (!(count > 0))
+    return samples.fault(
+        result.samples ? "every label is ignored: there is no loss"
+                       : llvm::Twine(samples.size()) +
+                             " samples are less than one batch of " +
+                             llvm::Twine(batch) + ", of which the loss is");
+  result.loss = loss / count;
+  if (correct)
+    result.accuracy = right / count;
+  return result;
+}
+
+std::string Evaluator::describe(const Measured &measured) const {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  for (Metric metric : metrics)
+    os << toString(metric) << ' ' << llvm::format("%.6g", measured.get(metric))
+       << ", ";
+  os << measured.samples << " samples";
+  return text;
+}
+
+llvm::Error ax::evaluate(Session &session, const EvalOptions &options,
+                         Tokens tokens, llvm::raw_ostream &progress) {
+  auto evaluator = Evaluator::create(session.getExecutor(), options, tokens);
+  if (!evaluator)
+    return evaluator.takeError();
+  auto measured = evaluator->run();
+  if (!measured)
+    return measured.takeError();
+  progress << "axrun: evaluation: " << evaluator->describe(*measured) << '\n';
+  return llvm::Error::success();
+}

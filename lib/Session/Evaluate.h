@@ -1,0 +1,52 @@
+//===- Evaluate.h - How good states are -------------------------*- C++ -*-===//
+#ifndef AX_LIB_SESSION_EVALUATE_H
+#define AX_LIB_SESSION_EVALUATE_H
+
+#include "Samples.h"
+
+#include "ax/Runtime/Executor.h"
+
+namespace ax {
+
+/// Over all samples together.
+struct Measured {
+  int64_t samples = 0;
+  double loss = 0;
+  /// Where the program has it.
+  std::optional<double> accuracy;
+
+  double get(Metric metric) const;
+};
+
+/// `loss`, `accuracy`, `perplexity`.
+llvm::StringRef toString(Metric metric);
+
+class Evaluator {
+public:
+  /// BadInput errors when the data does not fit, Usage when the program does
+  /// not give what a metric needs.
+  static llvm::Expected<Evaluator>
+  create(rt::Executor &executor, const EvalOptions &options, Tokens tokens);
+  llvm::Expected<Measured> run();
+  /// `loss 0.1234, accuracy 0.9722 (360 samples)`.
+  std::string describe(const Measured &measured) const;
+  llvm::ArrayRef<Metric> getMetrics() const { return metrics; }
+
+private:
+  Evaluator(rt::Executor &executor, Samples samples)
+      : executor(executor), samples(std::move(samples)) {}
+  std::optional<size_t> findOutput(llvm::StringRef name) const;
+  /// Its result for the first `count` samples of a batch.
+  double sum(const HostTensor &output, int64_t count) const;
+
+  rt::Executor &executor;
+  Samples samples;
+  std::unique_ptr<rt::Request> request;
+  std::vector<Metric> metrics;
+  size_t lossSum = 0, lossCount = 0;
+  std::optional<size_t> correct;
+};
+
+} // namespace ax
+
+#endif // AX_LIB_SESSION_EVALUATE_H

@@ -1,0 +1,34 @@
+//===- Interrupt.cpp - Ctrl-C while training ------------------------------===//
+#include "Interrupt.h"
+
+#include <atomic>
+#include <unistd.h>
+
+using namespace ax;
+
+static std::atomic<bool> requested{false};
+constexpr int handledSignals[] = {SIGINT, SIGTERM};
+
+static void note(int) {
+  requested.store(true);
+  constexpr char text[] =
+      "\naxrun: stopping after this step; once more stops at once\n";
+  // There is nobody to tell when it fails.
+  [[maybe_unused]] ssize_t written = ::write(2, text, sizeof(text) - 1);
+}
+
+Interrupt::Interrupt() {
+  requested.store(false);
+  struct sigaction action = {};
+  action.sa_handler = note;
+  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  for (int i = 0; i < 2; ++i)
+    sigaction(handledSignals[i], &action, &before[i]);
+}
+
+Interrupt::~Interrupt() {
+  for (int i = 0; i < 2; ++i)
+    sigaction(handledSignals[i], &before[i], nullptr);
+}
+
+bool Interrupt::isRequested() { return requested.load(); }

@@ -1,0 +1,26 @@
+//===- Interrupt.h - Ctrl-C while training ----------------------*- C++ -*-===//
+#ifndef AX_LIB_SESSION_INTERRUPT_H
+#define AX_LIB_SESSION_INTERRUPT_H
+
+#include <csignal>
+
+namespace ax {
+
+/// While there is one, a first SIGINT or SIGTERM is only noted, and a second
+/// one ends the process.
+class Interrupt {
+public:
+  Interrupt();
+  ~Interrupt();
+  Interrupt(const Interrupt &) = delete;
+  Interrupt &operator=(const Interrupt &) = delete;
+
+  static bool isRequested();
+
+private:
+  struct sigaction before[2];
+};
+
+} // namespace ax
+
+#endif // AX_LIB_SESSION_INTERRUPT_H

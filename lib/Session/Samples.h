@@ -1,0 +1,66 @@
+//===- Samples.h - What a program is trained or measured with ---*- C++ -*-===//
+#ifndef AX_LIB_SESSION_SAMPLES_H
+#define AX_LIB_SESSION_SAMPLES_H
+
+#include "ax/Runtime/Program.h"
+#include "ax/Session/Train.h"
+
+namespace ax {
+
+/// An array for each input of a program, samples first: from an .npz archive, a
+/// folder of .npy files, or a file of tokens.
+class Samples {
+public:
+  /// `flag` names the option in messages. BadInput errors when arrays are
+  /// missing or do not fit the inputs.
+  static llvm::Expected<Samples> open(const std::vector<rt::Port> &ports,
+                                      const std::string &path, Tokens tokens,
+                                      llvm::StringRef flag);
+
+  /// Samples of a batch, and in all.
+  int64_t getBatch() const { return batch; }
+  int64_t size() const { return numSamples; }
+
+  /// Sample `sample` becomes the `at`-th of a batch.
+  void copy(int64_t sample, int64_t at, std::vector<HostTensor> &inputs) const;
+  /// The labels of the `at`-th of a batch are ignored from now on.
+  void ignore(int64_t at, std::vector<HostTensor> &inputs) const;
+  /// Whether it can be ignored.
+  bool hasLabels() const;
+  /// A BadInput error when the sample has a label that is no class.
+  llvm::Error checkLabels(int64_t sample) const;
+  /// Whether the first `count` of a batch have a label that counts; true where
+  /// there are no labels.
+  bool anyCounts(const std::vector<HostTensor> &inputs, int64_t count) const;
+
+  llvm::Error fault(const llvm::Twine &message) const {
+    return makeFault(name, message);
+  }
+
+private:
+  /// Of one input.
+  struct Source {
+    rt::Port port;
+    /// Samples, one after another; or all tokens.
+    HostTensor array;
+    bool isTokens = false;
+    /// A sample of tokens begins so many places later.
+    int64_t shift = 0;
+  };
+
+  static llvm::Error makeFault(const std::string &name,
+                               const llvm::Twine &message);
+  llvm::Error readArrays(const std::vector<rt::Port> &ports,
+                         const std::string &path);
+  llvm::Error readTokens(const std::vector<rt::Port> &ports,
+                         const std::string &path, Tokens tokens);
+
+  /// `--data=train.npz`.
+  std::string name;
+  std::vector<Source> sources;
+  int64_t batch = 0, numSamples = 0;
+};
+
+} // namespace ax
+
+#endif // AX_LIB_SESSION_SAMPLES_H

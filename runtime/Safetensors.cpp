@@ -1,0 +1,171 @@
+//===- Safetensors.cpp - Tensors in one file ------------------------------===//
+
+#include "ax/Runtime/Safetensors.h"
+
+#include "ax/Support/Error.h"
+#include "ax/Support/Flags.h"
+#include "ax/Support/MappedFile.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Endian.h"
+#include "llvm/Support/JSON.h"
+
+namespace ax::rt {
+
+static llvm::Error badFile(const llvm::Twine &path,
+                           const llvm::Twine &message) {
+  return makeError(ExitCode::BadInput, "weights '" + path + "': " + message);
+}
+
+static std::optional<DType> safetensorsType(llvm::StringRef name) {
+  return llvm::StringSwitch<std::optional<DType>>(name)
+      .Case("F64", DType::F64)
+      .Case("F32", DType::F32)
+      .Case("F16", DType::F16)
+      .Case("BF16", DType::BF16)
+      .Case("I64", DType::I64)
+      .Case("I32", DType::I32)
+      .Case("I16", DType::I16)
+      .Case("I8", DType::I8)
+      .Case("U64", DType::U64)
+      .Case("U32", DType::U32)
+      .Case("U16", DType::U16)
+      .Case("U8", DType::U8)
+      .Case("BOOL", DType::Bool)
+      .Default(std::nullopt);
+}
+
+std::string safetensorsName(DType type) {
+  return llvm::StringRef(toString(type)).upper();
+}
+
+/// One entry of the header; the tensor's bytes stay in the file.
+static llvm::Expected<HostTensor>
+readEntry(const llvm::json::Object &entry, const std::string &path,
+          llvm::StringRef name, const std::shared_ptr<MappedFile> &file,
+          int64_t dataStart) {
+  auto malformed = [&] {
+    return badFile(path, "the entry of '" + name + "' is malformed");
+  };
+  std::optional<llvm::StringRef> typeName = entry.getString("dtype");
+  const llvm::json::Array *sizes = entry.getArray("shape");
+  const llvm::json::Array *offsets = entry.getArray("data_offsets");
+  if (!typeName || !sizes || !offsets || offsets->size() != 2)
+    return malformed();
+  std::optional<DType> type = safetensorsType(*typeName);
+  if (!type)
+    return badFile(path, "'" + name + "' has the unknown element type " +
+                             *typeName);
+  Shape shape;
+  for (const llvm::json::Value &size : *sizes) {
+    if (!size.getAsInteger() || *size.getAsInteger() < 0)
+      return malformed();
+    shape.push_back(*size.getAsInteger());
+  }
+  auto begin = (*offsets)[0].getAsInteger(), end = (*offsets)[1].getAsInteger();
+  auto elements = checkedNumElements(shape, byteSize(*type));
+  if (!begin || !end || !elements || *begin < 0 || *end < *begin ||
+      *end - *begin != *elements * byteSize(*type) ||
+      *begin > file->getSize() - dataStart)
+    return malformed();
+  auto bytes = file->range(dataStart + *begin, *end - *begin);
+  if (!bytes) {
+    llvm::consumeError(bytes.takeError());
+    return malformed();
+  }
+  if (reinterpret_cast<uintptr_t>(bytes->data()) % byteSize(*type))
+    return HostTensor::fromBytes(*type, shape, *bytes);
+  return HostTensor::borrow(*type, shape, bytes->data(), file);
+}
+
+llvm::Expected<NamedTensors> readSafetensors(const std::string &path) {
+  auto file = MappedFile::open(path);
+  if (!file)
+    return file.takeError();
+  llvm::ArrayRef<uint8_t> bytes = (*file)->bytes();
+  uint64_t headerBytes = 0;
+  if (bytes.size() >= 8)
+    headerBytes = llvm::support::endian::read64le(bytes.data());
+  if (bytes.size() < 8 || headerBytes > bytes.size() - 8)
+    return badFile(path, "no safetensors header");
+  llvm::StringRef text(reinterpret_cast<const char *>(bytes.data()) + 8,
+                       headerBytes);
+  // As the format says; and entries have lists, and nothing deeper.
+  constexpr uint64_t longestHeader = 100'000'000;
+  constexpr int deepest = 3;
+  if (headerBytes > longestHeader || nestsDeeper(text, deepest))
+    return badFile(path, "the header is too long or nested too deeply");
+  auto header = llvm::json::parse(text);
+  if (!header) {
+    llvm::consumeError(header.takeError());
+    return badFile(path, "the header is no JSON");
+  }
+  const llvm::json::Object *entries = header->getAsObject();
+  if (!entries)
+    return badFile(path, "the header is no JSON object");
+  NamedTensors tensors;
+  for (const auto &[key, value] : *entries) {
+    llvm::StringRef name = key;
+    if (name == "__metadata__")
+      continue;
+    const llvm::json::Object *entry = value.getAsObject();
+    if (!entry)
+      return badFile(path, "the entry of '" + name + "' is malformed");
+    auto tensor = readEntry(*entry, path, name, *file,
+                            static_cast<int64_t>(headerBytes) + 8);
+    if (!tensor)
+      return tensor.takeError();
+    tensors.emplace_back(name.str(), std::move(*tensor));
+  }
+  return tensors;
+}
+
+static std::string
+headerOf(const std::vector<SafetensorsWriter::Entry> &entries) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  llvm::json::OStream json(os);
+  int64_t at = 0;
+  json.object([&] {
+    for (const SafetensorsWriter::Entry &entry : entries)
+      json.attributeObject(entry.name, [&] {
+        int64_t bytes = *checkedNumElements(entry.shape) * byteSize(entry.type);
+        json.attribute("dtype", safetensorsName(entry.type));
+        json.attributeArray("shape", [&] {
+          for (int64_t size : entry.shape)
+            json.value(size);
+        });
+        json.attributeArray("data_offsets", [&] {
+          json.value(at);
+          json.value(at + bytes);
+        });
+        at += bytes;
+      });
+  });
+  // Tensors start at multiples of 8.
+  text.resize((text.size() + 7) / 8 * 8, ' ');
+  return text;
+}
+
+llvm::Expected<SafetensorsWriter>
+SafetensorsWriter::create(const std::string &path,
+                          const std::vector<Entry> &entries) {
+  auto file = AtomicFile::create(path);
+  if (!file)
+    return file.takeError();
+  std::string header = headerOf(entries);
+  uint8_t length[8];
+  llvm::support::endian::write64le(length, header.size());
+  if (llvm::Error error = file->write(llvm::ArrayRef<uint8_t>(length)))
+    return error;
+  if (llvm::Error error = file->write(llvm::StringRef(header)))
+    return error;
+  return SafetensorsWriter(std::move(*file));
+}
+
+llvm::Error SafetensorsWriter::write(const HostTensor &tensor) {
+  return file.write(tensor.rawBytes());
+}
+
+} // namespace ax::rt

@@ -1,0 +1,246 @@
+//===- WriteCheckpoint.cpp - States into a folder -------------------------===//
+
+#include "ax/Runtime/Checkpoint.h"
+
+#include "ax/Runtime/Safetensors.h"
+#include "ax/Support/Error.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+#include "llvm/Support/xxhash.h"
+
+#include <algorithm>
+#include <fcntl.h>
+#include <map>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace ax::rt {
+
+namespace json = llvm::json;
+namespace fs = llvm::sys::fs;
+
+constexpr llvm::StringLiteral stepPrefix = "step-";
+/// Of folders that are being written, or were when a run died.
+constexpr llvm::StringLiteral unfinishedPrefix = ".unfinished-";
+
+std::string checkpoint::checksumOf(llvm::ArrayRef<uint8_t> bytes) {
+  return llvm::utohexstr(llvm::xxh3_64bits(bytes), /*LowerCase=*/true, 16);
+}
+
+std::string checkpoint::checksumOf(const json::Value &value) {
+  // Keys are sorted.
+  std::string text = llvm::formatv("{0}", value);
+  return checksumOf(llvm::ArrayRef(
+      reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+}
+
+std::vector<std::pair<int64_t, std::string>>
+checkpoint::list(const std::string &folder) {
+  std::vector<std::pair<int64_t, std::string>> found;
+  std::error_code code;
+  for (fs::directory_iterator it(folder, code), end; !code && it != end;
+       it.increment(code)) {
+    llvm::StringRef name = llvm::sys::path::filename(it->path());
+    int64_t step;
+    if (name.consume_front(stepPrefix) && !name.getAsInteger(10, step))
+      found.emplace_back(step, it->path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+namespace {
+
+std::string inFolder(llvm::StringRef folder, const llvm::Twine &name) {
+  llvm::SmallString<256> path(folder);
+  llvm::sys::path::append(path, name);
+  return path.str().str();
+}
+
+llvm::Error cannotWrite(llvm::StringRef path, std::error_code code) {
+  return makeError(ExitCode::InputOutput,
+                   "cannot write '" + path + "': " + code.message());
+}
+
+llvm::Error syncFolder(const std::string &path) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  bool done = fd >= 0 && ::fsync(fd) == 0;
+  int fault = errno;
+  if (fd >= 0)
+    ::close(fd);
+  return done ? llvm::Error::success()
+              : makeErrnoError("cannot write '" + path + "'", fault);
+}
+
+class Writer {
+public:
+  Writer(const Executor &executor, const CheckpointOptions &options)
+      : executor(executor), program(executor.getProgram()), options(options) {}
+
+  /// Into an empty folder.
+  llvm::Error write(const std::string &folder);
+
+private:
+  struct Piece {
+    int32_t state;
+    HeldPart part;
+  };
+  void collect();
+  llvm::Error writeFile(const std::string &folder, int32_t rank,
+                        const std::vector<Piece> &pieces);
+  llvm::Error writeManifest(const std::string &folder);
+
+  const Executor &executor;
+  const Program &program;
+  const CheckpointOptions &options;
+  std::map<int32_t, std::vector<Piece>> byRank;
+  json::Object states;
+  json::Array frozen;
+};
+
+json::Array toArray(llvm::ArrayRef<int64_t> values) {
+  return json::Array(values);
+}
+
+void Writer::collect() {
+  for (size_t i = 0; i < program.states.size(); ++i) {
+    const State &state = program.states[i];
+    if (!state.isMutable) {
+      if (state.isWeight)
+        frozen.push_back(state.name);
+      continue;
+    }
+    states[state.name] =
+        json::Object{{"dtype", safetensorsName(state.dtype)},
+                     {"shape", toArray(state.shape)},
+                     {"role", state.isWeight ? "weight" : "optimizer"},
+                     {"parts", json::Array()}};
+    for (HeldPart &part : executor.getParts(static_cast<int32_t>(i)))
+      byRank[part.rank].push_back({static_cast<int32_t>(i), std::move(part)});
+  }
+}
+
+llvm::Error Writer::writeFile(const std::string &folder, int32_t rank,
+                              const std::vector<Piece> &pieces) {
+  std::string name = "rank-" + std::to_string(rank) + ".safetensors";
+  std::vector<SafetensorsWriter::Entry> entries;
+  for (const Piece &piece : pieces) {
+    const State &state = program.states[static_cast<size_t>(piece.state)];
+    bool isWhole =
+        checkedNumElements(piece.part.sizes) == checkedNumElements(state.shape);
+    entries.push_back(
+        {state.name, state.dtype, isWhole ? state.shape : piece.part.sizes});
+  }
+  auto file = SafetensorsWriter::create(inFolder(folder, name), entries);
+  if (!file)
+    return file.takeError();
+  for (const Piece &piece : pieces) {
+    auto tensor = executor.readPart(piece.state, piece.part);
+    if (!tensor)
+      return tensor.takeError();
+    if (llvm::Error error = file->write(*tensor))
+      return error;
+    const State &state = program.states[static_cast<size_t>(piece.state)];
+    states.getObject(state.name)
+        ->getArray("parts")
+        ->push_back(json::Object{
+            {"file", name},
+            {"offset", piece.part.offset},
+            {"sizes", toArray(piece.part.sizes)},
+            {"strides", toArray(piece.part.strides)},
+            {"checksum", checkpoint::checksumOf(tensor->rawBytes())}});
+  }
+  return file->commit();
+}
+
+llvm::Error Writer::writeManifest(const std::string &folder) {
+  json::Value content =
+      json::Object{{"format", checkpoint::format},
+                   {"version", checkpoint::version},
+                   {"step", options.step},
+                   {"program", program.name},
+                   {"progress", json::Object(options.progress)},
+                   {"frozen", std::move(frozen)},
+                   {"states", std::move(states)}};
+  std::string checksum = checkpoint::checksumOf(content);
+  json::Value manifest =
+      json::Object{{"checksum", checksum}, {"content", std::move(content)}};
+  return writeFileAtomically(
+      inFolder(folder, checkpoint::manifestName),
+      llvm::StringRef(llvm::formatv("{0:2}\n", manifest).str()));
+}
+
+llvm::Error Writer::write(const std::string &folder) {
+  collect();
+  for (const auto &[rank, pieces] : byRank)
+    if (llvm::Error error = writeFile(folder, rank, pieces))
+      return error;
+  if (llvm::Error error = writeManifest(folder))
+    return error;
+  return syncFolder(folder);
+}
+
+/// What runs that died have left.
+void removeUnfinished(const std::string &folder) {
+  std::vector<std::string> found;
+  std::error_code code;
+  for (fs::directory_iterator it(folder, code), end; !code && it != end;
+       it.increment(code))
+    if (llvm::sys::path::filename(it->path()).starts_with(unfinishedPrefix))
+      found.push_back(it->path());
+  for (const std::string &path : found)
+    fs::remove_directories(path);
+}
+
+} // namespace
+
+llvm::Expected<std::string> writeCheckpoint(const Executor &executor,
+                                            const std::string &folder,
+                                            const CheckpointOptions &options) {
+  if (std::error_code code = fs::create_directories(folder))
+    return cannotWrite(folder, code);
+  removeUnfinished(folder);
+  std::string unfinished = inFolder(folder, unfinishedPrefix + "XXXXXX");
+  if (!mkdtemp(unfinished.data()))
+    return makeErrnoError("cannot write '" + folder + "'", errno);
+  // As any other folder would be.
+  mode_t mask = ::umask(0);
+  ::umask(mask);
+  ::chmod(unfinished.c_str(), 0777 & ~mask);
+  std::string path = inFolder(folder, stepPrefix + llvm::Twine(options.step));
+  std::string before = inFolder(folder, unfinishedPrefix + "replaced");
+  llvm::Error error = Writer(executor, options).write(unfinished);
+  // Of a run that went this way before.
+  bool isReplaced = !error && fs::exists(path);
+  if (isReplaced)
+    if (std::error_code code = fs::rename(path, before))
+      error = cannotWrite(path, code);
+  if (!error)
+    if (std::error_code code = fs::rename(unfinished, path))
+      error = cannotWrite(path, code);
+  if (!error)
+    error = syncFolder(folder);
+  if (error) {
+    fs::remove_directories(unfinished);
+    if (isReplaced && !fs::exists(path))
+      fs::rename(before, path);
+    return error;
+  }
+  if (llvm::Error failed =
+          writeFileAtomically(inFolder(folder, checkpoint::latestName),
+                              (llvm::sys::path::filename(path) + "\n").str()))
+    return failed;
+  removeUnfinished(folder);
+  auto all = checkpoint::list(folder);
+  // Those of later steps are of a run that was given up.
+  while (!all.empty() && all.back().first > options.step)
+    all.pop_back();
+  for (int64_t i = 0, e = static_cast<int64_t>(all.size()) - options.keep;
+       options.keep > 0 && i < e; ++i)
+    fs::remove_directories(all[static_cast<size_t>(i)].second);
+  return path;
+}
+
+} // namespace ax::rt

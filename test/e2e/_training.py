@@ -1,0 +1,54 @@
+"""What tests of training have in common."""
+import json
+from pathlib import Path
+
+import numpy as np
+
+from cases import ROOT, TRAINING, Failed, run, tool
+
+FC_NET = TRAINING / "fc_net" / "model.onnx"
+GPT = TRAINING / "gpt2_tied" / "model.onnx"
+DIGITS = ROOT / "examples" / "digits"
+LOSS = "--loss=cross_entropy(logits,labels)"
+
+
+def compiled(folder, *flags, model=FC_NET, shape="input=32x64", name="plan"):
+    plan = Path(folder) / f"{name}.mlir"
+    run(tool("axopt"), model, "--shape", shape, "--train", LOSS, "--quiet",
+        *flags, "-o", plan)
+    return plan
+
+
+def axrun(*command, expect=0, says=None, **options):
+    done = run(tool("axrun"), *command, expect=expect, **options)
+    if says and says not in done.stdout + done.stderr:
+        raise Failed(f"expected: {says}\ngot: {done.stdout}{done.stderr}")
+    return done
+
+
+def logged(path):
+    with open(path) as file:
+        return [json.loads(line) for line in file]
+
+
+def losses(path):
+    return [line["loss"] for line in logged(path) if "loss" in line]
+
+
+def close(got, wanted, tolerance, what):
+    got, wanted = np.asarray(got), np.asarray(wanted)
+    if got.shape != wanted.shape or \
+            not np.abs(got - wanted).max() <= tolerance * np.abs(wanted).max():
+        raise Failed(f"{what}: {got}, expected {wanted}")
+
+
+def crossEntropy(logits, labels):
+    shifted = logits - logits.max(-1, keepdims=True)
+    logProbabilities = shifted - np.log(np.exp(shifted).sum(-1, keepdims=True))
+    return -logProbabilities[np.arange(len(labels)), labels].mean()
+
+
+def part(name, *ranges):
+    data = np.load(DIGITS / f"{name}.npz")
+    return {key: np.concatenate([array[r] for r in ranges])
+            for key, array in data.items()}

@@ -1,0 +1,207 @@
+"""Training that is saved, interrupted, and gone on with elsewhere."""
+import json
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import time
+from pathlib import Path
+
+import numpy as np
+
+from _training import DIGITS, axrun, close, compiled, losses
+
+from cases import Failed, scratch, tool
+
+
+def resumes(first, second):
+    """Where it was: the same bits on the same layout, the same losses on
+    others."""
+    with scratch() as folder:
+        plan, other = compiled(folder, *first.split()), \
+            compiled(folder, *second.split(), name="other")
+        train = ["--data", DIGITS / "train.npz", "--seed=7"]
+        # 44 batches an epoch.
+        axrun(plan, *train, "--steps=50", "--save", f"{folder}/whole",
+              "--log", f"{folder}/whole.log")
+        axrun(plan, *train, "--steps=41", "--save", f"{folder}/run",
+              "--save-every=20", "--log", f"{folder}/run.log")
+        assert sorted(os.listdir(f"{folder}/run")) == ["latest", "step-40",
+                                                       "step-41"]
+        shutil.copy(f"{folder}/run.log", f"{folder}/other.log")
+        shutil.copytree(f"{folder}/run", f"{folder}/elsewhere")
+        rest = ["--data", DIGITS / "train.npz", "--steps=50"]
+        axrun(plan, *rest, "--save", f"{folder}/run", "--resume",
+              f"{folder}/run", "--log", f"{folder}/run.log",
+              says="resumed after step 41 from")
+        whole, again = (Path(folder) / name / "step-50"
+                        for name in ("whole", "run"))
+        names = sorted(os.listdir(whole))
+        assert names == sorted(os.listdir(again))
+        for name in names:
+            if (whole / name).read_bytes() != (again / name).read_bytes():
+                raise Failed(f"{name} is another")
+        wanted = losses(f"{folder}/whole.log")
+        assert losses(f"{folder}/run.log") == wanted
+        axrun(other, *rest, "--resume", f"{folder}/elsewhere/step-41",
+              "--log", f"{folder}/other.log")
+        close(losses(f"{folder}/other.log"), wanted, 1e-4, "losses")
+
+
+def flip(path, place):
+    data = bytearray(path.read_bytes())
+    data[place] ^= 1
+    path.write_bytes(data)
+
+
+def refusesDamage():
+    with scratch() as folder:
+        plan = compiled(folder, "--tp=2")
+        train = ["--data", DIGITS / "train.npz", "--quiet"]
+        saved = Path(folder) / "saved"
+        axrun(plan, *train, "--steps=4", "--save-every=2", "--save", saved)
+        step = saved / "step-4"
+
+        def refused(change, *says):
+            shutil.rmtree(f"{folder}/run", ignore_errors=True)
+            shutil.copytree(saved, f"{folder}/run")
+            change(Path(folder) / "run" / "step-4")
+            name = f"checkpoint '{folder}/run/step-4': "
+            for text in says:
+                axrun(plan, *train, "--steps=5", "--resume",
+                      f"{folder}/run/step-4", expect=6, says=text)
+            axrun(plan, *train[:2], "--steps=5", "--resume", f"{folder}/run",
+                  says="resumed after step 2 from")
+            axrun(plan, *train, "--steps=5", "--resume", f"{folder}/run",
+                  says=name)
+
+        def edited(change):
+            def edit(path):
+                manifest = json.loads((path / "manifest.json").read_text())
+                change(manifest["content"])
+                (path / "manifest.json").write_text(json.dumps(manifest))
+            return edit
+
+        refused(lambda path: flip(path / "rank-1.safetensors", -5),
+                "rank-1.safetensors is damaged: the checksum of '")
+        refused(lambda path: os.truncate(path / "rank-0.safetensors", 5000),
+                "rank-0.safetensors': ")
+        refused(lambda path: (path / "rank-1.safetensors").unlink(),
+                "rank-1.safetensors': No such file or directory")
+        refused(lambda path: (path / "manifest.json").write_text("{"),
+                "manifest.json is malformed")
+        refused(lambda path: (path / "manifest.json").write_text("[" * 99),
+                "manifest.json is malformed")
+        refused(edited(lambda content: content.update(step=5)),
+                "manifest.json is damaged: its checksum is another")
+        refused(edited(lambda content: content.update(version=2)),
+                "manifest.json has a version other than 1")
+        (Path(folder) / "run" / "step-4" / "manifest.json").unlink()
+        (Path(folder) / "run" / "step-2" / "manifest.json").unlink()
+        axrun(plan, *train, "--steps=5", "--resume", f"{folder}/run", expect=6,
+              says="manifest.json': No such file or directory")
+        axrun(plan, *train, "--steps=5", "--resume", folder, expect=6,
+              says=f"there is no checkpoint in '{folder}'")
+
+
+def refusesOthers():
+    with scratch() as folder:
+        plan = compiled(folder, "--optimizer=sgd(lr=0.1,momentum=0.9)")
+        train = ["--data", DIGITS / "train.npz", "--quiet"]
+        axrun(plan, *train, "--steps=2", "--save", f"{folder}/run")
+        resume = ["--steps=3", "--resume", f"{folder}/run"]
+        done = axrun(compiled(folder, name="adam"), *train, *resume, expect=6,
+                     says="is of another model or optimizer:")
+        for text in ("embed.weight.exp_avg is not in the checkpoint",
+                     "  and ",
+                     " more"):
+            assert text in done.stderr, done.stderr
+        axrun(compiled(folder, "--optimizer=sgd(lr=1)", name="sgd"), *train,
+              *resume, expect=6,
+              says="embed.weight.momentum is in the checkpoint, but the plan "
+              "does not train it")
+        data = np.load(DIGITS / "train.npz")
+        np.savez(f"{folder}/fewer.npz", input=data["input"][:99],
+                 labels=data["labels"][:99])
+        axrun(plan, "--data", f"{folder}/fewer.npz", *resume, expect=6,
+              says="there are 99 samples; the checkpoint was made with 1437")
+
+
+def limited(numBytes):
+    return {"preexec_fn": lambda: resource.setrlimit(
+        resource.RLIMIT_FSIZE, (numBytes, numBytes))}
+
+
+def fullDisk():
+    """As a limit of a file's size, which fails like a disk without space."""
+    with scratch() as folder:
+        plan = compiled(folder)
+        command = [plan, "--data", DIGITS / "train.npz", "--save",
+                   f"{folder}/run"]
+        axrun(*command, "--steps=2")
+        before = sorted(Path(folder).rglob("run/**"))
+        axrun(*command, "--steps=6", "--save-every=2", expect=7,
+              says="cannot write '", **limited(10**5))
+        done = axrun(*command, "--steps=6", "--save-every=4", "--resume",
+                     f"{folder}/run", expect=7,
+                     says="File too large", **limited(10**5))
+        text = "training goes on without this checkpoint"
+        assert done.stderr.count(text) == 1, done.stderr
+        assert "step 6 of 6" in done.stderr
+        assert sorted(Path(folder).rglob("run/**")) == before
+        axrun(*command, "--steps=3", "--resume", f"{folder}/run",
+              says="resumed after step 2")
+        (Path(folder) / "file").write_text("")
+        axrun(plan, "--data", DIGITS / "train.npz", "--steps=1", "--save",
+              f"{folder}/file/run", expect=7, says="cannot write '")
+
+
+def interrupted(signals):
+    with scratch() as folder:
+        plan = compiled(folder)
+        command = [tool("axrun"), plan, "--data", DIGITS / "train.npz",
+                   "--log", f"{folder}/log", "--save", f"{folder}/run"]
+        process = subprocess.Popen(
+            [str(word) for word in (*command, "--steps=1000000")],
+            stderr=subprocess.PIPE, text=True)
+        try:
+            while process.poll() is None and (
+                    not os.path.exists(f"{folder}/log") or
+                    len(losses(f"{folder}/log")) < 3):
+                time.sleep(0.05)
+            # Stopped, so that it cannot end between two of them.
+            process.send_signal(signal.SIGSTOP)
+            for number in signals:
+                process.send_signal(number)
+                time.sleep(0.1)
+                if len(signals) > 1:
+                    process.send_signal(signal.SIGCONT)
+            process.send_signal(signal.SIGCONT)
+            text = process.communicate(timeout=120)[1]
+        finally:
+            process.kill()
+        if len(signals) > 1:
+            if process.returncode not in (-signals[0], 130):
+                raise Failed(f"exit code {process.returncode}\n{text[-999:]}")
+            return
+        steps = len(losses(f"{folder}/log"))
+        for part in ("stopping after this step; once more stops at once",
+                     f"interrupted after step {steps} of 1000000: go on with "
+                     f"--resume={folder}/run"):
+            if process.returncode != 130 or part not in text:
+                raise Failed(f"exit code {process.returncode}\n{text[-999:]}")
+        axrun(*command[1:], "--steps", steps + 1, "--resume", f"{folder}/run",
+              says=f"resumed after step {steps} from")
+
+
+def cases(every):
+    for first, second in (("", "--dp=2"), ("--dp=2 --zero=2", "--tp=2x2x2"),
+                          ("--tp=4", "--dp=2 --tp=2 --zero=3")):
+        yield f"resumes {first} as {second}", resumes, first, second
+    yield "refuses damage", refusesDamage
+    yield "refuses other models", refusesOthers
+    yield "full disk", fullDisk
+    yield "interrupt", interrupted, [signal.SIGINT]
+    yield "terminate", interrupted, [signal.SIGTERM]
+    yield "interrupt twice", interrupted, [signal.SIGINT, signal.SIGINT]

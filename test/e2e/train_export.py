@@ -1,0 +1,87 @@
+"""Trained weights in the user's model, for other runtimes."""
+import os
+import shutil
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+
+from _training import DIGITS, FC_NET, GPT, axrun, close, compiled
+
+from cases import Failed, run, scratch, tool
+
+
+def exported(layout, external):
+    """The user's model with other weights, for another runtime."""
+    with scratch() as folder:
+        source = Path(folder) / "source" / "model.onnx"
+        source.parent.mkdir()
+        onnx.save(onnx.load(FC_NET), source, save_as_external_data=external,
+                  location="weights.bin", size_threshold=2000)
+        plan = compiled(folder, *layout.split(), "--frozen=layers.0.*",
+                        model=source)
+        axrun(plan, "--data", DIGITS / "train.npz", "--steps=20", "--save",
+              f"{folder}/run", "--save-weights", f"{folder}/w.safetensors")
+        np.save(f"{folder}/input.npy", np.load(DIGITS / "test.npz")["input"])
+        run(tool("axopt"), source, "--shape=input=360x64", "--quiet", "-o",
+            f"{folder}/infer.mlir")
+        axrun(f"{folder}/infer.mlir", "--input",
+              f"input={folder}/input.npy", "--weights", f"{folder}/run", "--output", f"{folder}/out.npz")
+        wanted = np.load(f"{folder}/out.npz")["logits"]
+        for weights in ("run", "run/step-20", "w.safetensors"):
+            (target := Path(folder) / "exported").mkdir()
+            run(tool("axopt"), source, "--export-onnx", target / "m.onnx",
+                "--weights", f"{folder}/{weights}")
+            assert (target / "m.onnx.data").exists() == external
+            session = onnxruntime.InferenceSession(target / "m.onnx")
+            got = session.run(["logits"],
+                              {"input": np.load(DIGITS / "test.npz")["input"]})
+            close(got[0], wanted, 1e-4, weights)
+            before, after = (onnx.load(path, load_external_data=False).graph
+                             for path in (source, target / "m.onnx"))
+            assert before.node == after.node and before.input == after.input
+            shutil.rmtree(target)
+
+
+def refusesExports():
+    def refused(*command, code, says):
+        done = run(tool("axopt"), *command, expect=code, cwd=folder)
+        if says not in done.stderr:
+            raise Failed(f"expected: {says}\ngot: {done.stderr}")
+
+    with scratch() as folder:
+        shutil.copy(FC_NET, f"{folder}/m.onnx")
+        np.savez(f"{folder}/none.npz", other=np.zeros(3))
+        np.savez(f"{folder}/shape.npz", **{"clf.bias": np.zeros(3, np.float32)})
+        export = ["m.onnx", "--export-onnx"]
+        refused(*export, "out.onnx", code=2, says="--export-onnx needs "
+                "--weights=FILE: what is to be written into the model")
+        refused("m.onnx", "--weights=none.npz", code=2,
+                says="--weights is for --export-onnx: axrun has its own")
+        refused(*export, "m.onnx", "--weights=none.npz", code=2,
+                says="'m.onnx' is the model itself: give the trained one "
+                "another name")
+        refused(*export, "out.onnx", "--weights=none.npz", code=6,
+                says="none of the weights is one of the model's")
+        refused(*export, "out.onnx", "--weights=shape.npz", code=6,
+                says="weight 'clf.bias' is 3xf32, in the model 10xFLOAT")
+        refused(*export, "out.onnx", "--weights=none.npz", "--tp=2", code=2,
+                says="--tp has no use beside --export-onnx")
+        (Path(folder) / "bad.onnx").write_bytes(FC_NET.read_bytes()[:-9])
+        refused("bad.onnx", "--export-onnx", "out.onnx", "--weights=none.npz",
+                code=3, says="is not an ONNX model: ")
+        plan = compiled(folder, model=GPT, shape="input=4x32")
+        both = np.zeros(200, np.uint16)
+        both.tofile(f"{folder}/t.bin")
+        axrun(plan, "--data", f"{folder}/t.bin", "--tokens=uint16",
+              "--steps=1", "--save", f"{folder}/gpt")
+        refused(*export, "out.onnx", "--weights=gpt", code=6,
+                says="the model has no weight '")
+        assert not os.path.exists(f"{folder}/out.onnx")
+
+
+def cases(every):
+    yield "exports", exported, "--tp=2", False
+    yield "exports external data", exported, "", True
+    yield "refuses", refusesExports

@@ -1,0 +1,109 @@
+//===- CheckpointTest.cpp - Checkpoints that contradict themselves --------===//
+//
+// Their checksums are right.
+//
+//===----------------------------------------------------------------------===//
+#include "ax/Runtime/Checkpoint.h"
+
+#include "ax/Runtime/Safetensors.h"
+#include "ax/Support/Error.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "gtest/gtest.h"
+
+using namespace ax;
+using namespace ax::rt;
+namespace json = llvm::json;
+
+namespace {
+
+class CheckpointTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("checkpoint", folder));
+    auto file = SafetensorsWriter::create(
+        (folder + "/rank-0.safetensors").str(),
+        {{"w", DType::F32, {2, 2}}, {"s", DType::I64, {}}});
+    ASSERT_TRUE(static_cast<bool>(file));
+    for (const HostTensor &tensor : {w, s})
+      ASSERT_FALSE(static_cast<bool>(file->write(tensor)));
+    ASSERT_FALSE(static_cast<bool>(file->commit()));
+  }
+  void TearDown() override { llvm::sys::fs::remove_directories(folder); }
+
+  static json::Object part(const HostTensor &tensor, int64_t offset,
+                           std::vector<int64_t> sizes,
+                           std::vector<int64_t> strides) {
+    return json::Object{
+        {"file", "rank-0.safetensors"},
+        {"offset", offset},
+        {"sizes", json::Array(sizes)},
+        {"strides", json::Array(strides)},
+        {"checksum", checkpoint::checksumOf(tensor.rawBytes())}};
+  }
+  static json::Object state(const char *type, std::vector<int64_t> shape,
+                            json::Object part) {
+    return json::Object{{"dtype", type},
+                        {"shape", json::Array(shape)},
+                        {"role", "weight"},
+                        {"parts", json::Array{std::move(part)}}};
+  }
+  /// The message, or the shape and second element of `w`.
+  std::string read(json::Object states) {
+    json::Value content = json::Object{{"format", checkpoint::format},
+                                       {"version", checkpoint::version},
+                                       {"step", 3},
+                                       {"progress", json::Object()},
+                                       {"frozen", json::Array()},
+                                       {"states", std::move(states)}};
+    std::string checksum = checkpoint::checksumOf(content);
+    json::Value manifest =
+        json::Object{{"checksum", checksum}, {"content", std::move(content)}};
+    std::string text = llvm::formatv("{0}", manifest);
+    EXPECT_FALSE(static_cast<bool>(writeFileAtomically(
+        (folder + "/manifest.json").str(), llvm::StringRef(text))));
+    auto found = readCheckpoint(folder.str().str(), nullptr);
+    if (!found)
+      return describeError(found.takeError()).message;
+    const HostTensor &tensor = found->tensors.front().second;
+    return tensor.typeToString() + " " +
+           std::to_string(tensor.getDouble(tensor.numElements() - 1));
+  }
+  void expect(const char *name, json::Object state,
+              const std::string &message) {
+    std::string text = read(json::Object{{name, std::move(state)}});
+    EXPECT_NE(text.find(message), std::string::npos) << text;
+  }
+
+  llvm::SmallString<128> folder;
+  HostTensor w = HostTensor::fromValues<float>({2, 2}, {1, 2, 3, 4});
+  HostTensor s = HostTensor::scalar<int64_t>(7);
+};
+
+TEST_F(CheckpointTest, Reads) {
+  expect("w", state("F32", {2, 2}, part(w, 0, {4}, {1})), "2x2xf32 4.0");
+  expect("w", state("F32", {2, 2}, part(w, 0, {2, 2}, {1, 2})), "2x2xf32 4.0");
+  expect("s", state("I64", {}, part(s, 0, {1}, {1})), "i64 7.0");
+}
+
+TEST_F(CheckpointTest, Contradictions) {
+  expect("w", state("F64", {2, 2}, part(w, 0, {4}, {1})),
+         "rank-0.safetensors: 'w' is 2x2xf32, but not in manifest.json");
+  expect("w", state("F32", {2, 3}, part(w, 0, {4}, {1})),
+         "parts of 'w' are missing");
+  expect("w", state("F32", {0}, part(w, 0, {4}, {1})),
+         "manifest.json is malformed");
+  expect("v", state("F32", {2, 2}, part(w, 0, {4}, {1})),
+         "rank-0.safetensors does not have 'v'");
+  for (json::Object &bad : std::vector<json::Object>{
+           part(w, 1, {4}, {1}), part(w, -1, {4}, {1}),
+           part(w, 0, {2, 2}, {3, 1}), part(w, 0, {2, 2}, {1}),
+           part(w, 0, {1ll << 62, 4}, {0, 1})})
+    expect("w", state("F32", {2, 2}, std::move(bad)),
+           "manifest.json is malformed");
+  json::Object outside = part(w, 0, {4}, {1});
+  outside["file"] = "../rank-0.safetensors";
+  expect("w", state("F32", {2, 2}, std::move(outside)), "'../rank-0");
+}
+
+} // namespace
