@@ -12,7 +12,9 @@ BLOCK = re.compile(r"^```sh run\n(.*?)^```", re.M | re.S)
 
 
 def runBlock(text):
-    environment = os.environ | {"models": str(ROOT / "test/models")}
+    environment = os.environ | {"models": str(ROOT / "test/models"),
+                                "training": str(ROOT / "test/data/training"),
+                                "examples": str(ROOT / "examples")}
     environment["PATH"] = environment["AX_BIN"] + os.pathsep + environment["PATH"]
     with scratch() as folder:
         done = subprocess.run(["bash", "-eu", "-o", "pipefail", "-c", text],
