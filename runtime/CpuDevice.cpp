@@ -168,6 +168,9 @@ private:
   ExpectedCpuOp prepareOp(const TopKDesc &desc, const ConstantOperand &) {
     return prepareTopK(desc);
   }
+  ExpectedCpuOp prepareOp(const IndexCheckDesc &desc, const ConstantOperand &) {
+    return prepareIndexCheck(desc);
+  }
 
   std::shared_ptr<PackedWeights> packed;
   CpuOptions options;

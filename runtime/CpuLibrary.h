@@ -56,6 +56,7 @@ ExpectedCpuOp preparePlainConv(const ConvDesc &desc);
 ExpectedCpuOp preparePool(const PoolDesc &desc);
 ExpectedCpuOp prepareAttention(const AttentionDesc &desc);
 ExpectedCpuOp prepareTopK(const TopKDesc &desc);
+ExpectedCpuOp prepareIndexCheck(const IndexCheckDesc &desc);
 
 } // namespace ax::rt
 

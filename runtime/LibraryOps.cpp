@@ -74,6 +74,10 @@ bool TopKDesc::operator==(const TopKDesc &o) const {
   return x == o.x && dim == o.dim && k == o.k && smallest == o.smallest;
 }
 
+bool IndexCheckDesc::operator==(const IndexCheckDesc &o) const {
+  return indices == o.indices && sizes == o.sizes;
+}
+
 namespace {
 
 const char *toString(Activation activation) {
@@ -142,6 +146,9 @@ std::vector<TensorDesc> argumentsOf(const AttentionDesc &desc) {
 std::vector<TensorDesc> argumentsOf(const TopKDesc &desc) {
   return {desc.x, topKResult(desc, desc.x.dtype), topKResult(desc, DType::I64)};
 }
+std::vector<TensorDesc> argumentsOf(const IndexCheckDesc &desc) {
+  return {desc.indices, desc.indices};
+}
 
 struct Describe {
   std::string operator()(const MatmulDesc &d) const {
@@ -165,6 +172,10 @@ struct Describe {
   std::string operator()(const TopKDesc &d) const {
     return "top_k " + std::to_string(d.k) + " of " + typed(d.x);
   }
+  std::string operator()(const IndexCheckDesc &d) const {
+    return "check_indices " + typed(d.indices) + " below " +
+           shapeToString(d.sizes);
+  }
 };
 
 struct Flops {
@@ -184,6 +195,7 @@ struct Flops {
     return 2 * scores * (d.q.sizes[3] + d.v.sizes[3]);
   }
   int64_t operator()(const TopKDesc &) const { return 0; }
+  int64_t operator()(const IndexCheckDesc &) const { return 0; }
 };
 
 } // namespace

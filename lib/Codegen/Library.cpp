@@ -2,6 +2,7 @@
 #include "Library.h"
 
 #include "Contraction.h"
+#include "ax/Dialect/LocalOps.h"
 #include "ax/Eval/Elements.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -12,7 +13,7 @@ namespace ax::codegen {
 
 bool isLibraryOp(Operation *op) {
   return isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, AttentionOp, PoolOp,
-             TopKOp>(op);
+             TopKOp, CheckIndicesOp>(op);
 }
 
 bool canPermuteResult(Operation *op) {
@@ -59,7 +60,8 @@ public:
   LibraryCall build() {
     llvm::TypeSwitch<Operation *>(op)
         .Case<LinearOp, DotOp, ConvOp, ConvTransposeOp, AttentionOp, PoolOp,
-              TopKOp>([&](auto concrete) { buildFor(concrete); });
+              TopKOp, CheckIndicesOp>(
+            [&](auto concrete) { buildFor(concrete); });
     for (Value result : op->getResults())
       call.arguments.push_back({result, 0});
     return std::move(call);
@@ -284,6 +286,13 @@ private:
     out.dim = topK.getDim();
     out.k = topK.getK();
     out.smallest = topK.getSmallest();
+    call.desc = out;
+  }
+
+  void buildFor(CheckIndicesOp check) {
+    rt::IndexCheckDesc out;
+    out.indices = denseArgument(check.getIndicesMutable());
+    out.sizes = toVector(check.getSizes());
     call.desc = out;
   }
 

@@ -1,6 +1,7 @@
 //===- Localize.cpp - What one rank of a stage computes -------------------===//
 #include "Localizer.h"
 
+#include "ax/Dialect/Indexing.h"
 #include "ax/Support/Error.h"
 
 using namespace mlir;
@@ -50,10 +51,8 @@ llvm::Error Localizer::localizeOp(Operation *op) {
   }
   if (llvm::Error error = maskReduced(op))
     return error;
-  if (auto gradient = dyn_cast<GatherGradientOp>(op)) {
-    localizeGatherGradient(gradient);
-    return llvm::Error::success();
-  }
+  if (auto gradient = dyn_cast<GatherGradientOp>(op))
+    return localizeGatherGradient(gradient);
   if (auto gradient = dyn_cast<ConvWeightGradientOp>(op)) {
     localizeConvWeightGradient(gradient);
     return llvm::Error::success();
@@ -61,6 +60,14 @@ llvm::Error Localizer::localizeOp(Operation *op) {
   if (auto gradient = dyn_cast<MaxPoolGradientOp>(op))
     return localizeMaxPoolGradient(gradient);
   Operation *local = cloneLocal(op);
+  if (getIndexedSizes(op)) {
+    builder.setInsertionPoint(local);
+    auto indices = checkedIndices(op);
+    if (!indices)
+      return indices.takeError();
+    local->setOperand(indicesOperand, *indices);
+    builder.setInsertionPointAfter(local);
+  }
   // A rank's groups: its channels over those that one filter reads.
   if (auto conv = dyn_cast<ConvOp>(local))
     conv.setGroups(tensorType(conv.getX()).getDimSize(1) /

@@ -18,10 +18,13 @@ using sharding::DimLayout;
 
 /// Scattered into zeros, the indexed dimension in front. What belongs to other
 /// ranks becomes 0.
-void Localizer::localizeGatherGradient(GatherGradientOp op) {
+llvm::Error Localizer::localizeGatherGradient(GatherGradientOp op) {
   int64_t axis = op.getAxis();
   sharding::DimLayout dim = layoutOf(op.getResult()).dims[axis];
-  Value indices = mapping.lookup(op.getIndices());
+  auto checked = checkedIndices(op);
+  if (!checked)
+    return checked.takeError();
+  Value indices = *checked;
   Value updates = mapping.lookup(op.getUpdates());
   Type element = tensorType(updates).getElementType();
   if (dim.isSplit()) {
@@ -56,6 +59,7 @@ void Localizer::localizeGatherGradient(GatherGradientOp op) {
     sum = TransposeOp::create(builder, sum, back);
   }
   mapping.map(op.getResult(), sum);
+  return llvm::Error::success();
 }
 
 /// [outer, groups x inner, rest...] as [inner, groups x outer, rest...], or

@@ -155,11 +155,14 @@ std::pair<Value, Value> Localizer::localIndex(Value indices,
 llvm::Error Localizer::localizeGather(GatherOp op) {
   int64_t axis = op.getAxis();
   DimLayout dim = layoutOf(op.getOperand()).dims[axis];
+  auto indices = checkedIndices(op);
+  if (!indices)
+    return indices.takeError();
   if (!dim.isSplit()) {
-    cloneLocal(op);
+    cast<GatherOp>(cloneLocal(op)).getIndicesMutable().assign(*indices);
     return llvm::Error::success();
   }
-  auto [valid, local] = localIndex(mapping.lookup(op.getIndices()), dim);
+  auto [valid, local] = localIndex(*indices, dim);
   Value table = mapping.lookup(op.getOperand());
   RankedTensorType type = localType(op.getType());
   Value rows = GatherOp::create(builder, type, table, local, axis);

@@ -35,10 +35,17 @@ private:
   std::pair<mlir::Value, mlir::Value>
   localIndex(mlir::Value indices, const sharding::DimLayout &dim);
   llvm::Error localizeGather(GatherOp op);
+
+  // LocalizeIndices.cpp
+  /// The indices of a gather or scatter, none out of range: those that are not
+  /// known to be fine are checked when the program runs.
+  llvm::Expected<mlir::Value> checkedIndices(mlir::Operation *op);
+
+  // LocalizeOps.cpp
   void localizeAttention(AttentionOp op);
 
   // LocalizeGradients.cpp
-  void localizeGatherGradient(GatherGradientOp op);
+  llvm::Error localizeGatherGradient(GatherGradientOp op);
   void localizeConvWeightGradient(ConvWeightGradientOp op);
   llvm::Error localizeMaxPoolGradient(MaxPoolGradientOp op);
 

@@ -1,5 +1,6 @@
 //===- InferElementwise.cpp - Result types of element-wise ops ------------===//
 #include "InferTypes.h"
+#include "ax/Dialect/Limits.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
@@ -8,14 +9,15 @@ using namespace ax;
 LogicalResult ax::checkedGive(std::optional<Location> location,
                               SmallVectorImpl<Type> &types,
                               ArrayRef<int64_t> shape, Type element) {
-  int64_t count = 1;
+  int64_t bits = element.isIntOrFloat() ? element.getIntOrFloatBitWidth() : 8;
+  int64_t room = maxTensorBytes / ((bits + 7) / 8);
   for (int64_t size : shape) {
     if (size < 0)
       return emitOptionalError(location, "result would have a dimension of ",
                                size, " elements");
-    if (size && count > maxSize / size)
-      return emitOptionalError(location, "result would have too many elements");
-    count *= std::max<int64_t>(size, 1);
+    if (size > room)
+      return emitOptionalError(location, "result would be larger than 4 TiB");
+    room /= std::max<int64_t>(size, 1);
   }
   return give(types, shape, element);
 }

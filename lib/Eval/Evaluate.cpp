@@ -4,19 +4,22 @@
 
 #include "Kernels.h"
 
+#include "ax/Dialect/Indexing.h"
+#include "ax/Dialect/LocalOps.h"
 #include "ax/Support/Error.h"
 
 using namespace mlir;
 
 namespace ax::eval {
 
-static llvm::Error fault(Operation *op, const llvm::Twine &message) {
+static std::string describe(Operation *op) {
   llvm::StringRef node = getNodeName(op);
-  return makeError(
-      ExitCode::Unsupported,
-      op->getName().getStringRef() +
-          (node.empty() ? llvm::Twine("") : " of node '" + node + "'") + ": " +
-          message);
+  std::string name = op->getName().getStringRef().str();
+  return node.empty() ? name : name + " of node '" + node.str() + "'";
+}
+
+static llvm::Error fault(Operation *op, const llvm::Twine &message) {
+  return makeError(ExitCode::Unsupported, describe(op) + ": " + message);
 }
 
 static bool hasType(const HostTensor &tensor, Value value) {
@@ -125,6 +128,18 @@ llvm::Expected<Results> evaluate(Operation *op, Operands operands,
                                         place->coordinates));
     return Results{number};
   }
+  if (auto checked = dyn_cast<CheckIndicesOp>(op)) {
+    auto indices = toIndices(operands[0], checked.getSizes());
+    if (!indices)
+      return addContext(indices.takeError(), describe(op));
+    HostTensor result = emptyLike(checked.getResult());
+    for (auto [i, index] : llvm::enumerate(*indices))
+      result.setInt(i, index);
+    return Results{std::move(result)};
+  }
+  if (auto sizes = getIndexedSizes(op))
+    if (auto indices = toIndices(operands[indicesOperand], *sizes); !indices)
+      return addContext(indices.takeError(), describe(op));
   for (auto group : {evaluateElementwise, evaluateShape, evaluateGather,
                      evaluateReduction, evaluateContraction, evaluateWindow})
     if (std::optional<Results> results = group(op, operands))

@@ -2,6 +2,9 @@
 
 #include "Kernels.h"
 
+#include "ax/Dialect/Indexing.h"
+#include "ax/Support/Error.h"
+
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <numeric>
@@ -15,14 +18,23 @@ static int64_t product(ArrayRef<int64_t> sizes) {
                          std::multiplies<>());
 }
 
-/// Negative indices count from the end.
-static int64_t fromEnd(int64_t index, int64_t size) {
-  return index < 0 ? index + size : index;
+llvm::Expected<std::vector<int64_t>> toIndices(const HostTensor &tensor,
+                                               ArrayRef<int64_t> sizes) {
+  std::vector<int64_t> indices = tensor.toInts();
+  for (size_t i = 0; i < indices.size() && !sizes.empty(); ++i) {
+    int64_t size = sizes[i % sizes.size()];
+    if (indices[i] < -size || indices[i] >= size)
+      return makeErrorf(ExitCode::RunFailed,
+                        "index {0} is out of range of a dimension of {1}",
+                        indices[i], size);
+    indices[i] += indices[i] < 0 ? size : 0;
+  }
+  return indices;
 }
 
-static int64_t clamped(int64_t index, int64_t size) {
-  return std::clamp<int64_t>(fromEnd(index, size), 0,
-                             std::max<int64_t>(size - 1, 0));
+/// `evaluate` has seen that they are in range.
+static std::vector<int64_t> indicesOf(Operation *op, Operands in) {
+  return llvm::cantFail(toIndices(in[indicesOperand], *getIndexedSizes(op)));
 }
 
 static HostTensor gather(GatherOp op, Operands in) {
@@ -34,12 +46,11 @@ static HostTensor gather(GatherOp op, Operands in) {
   int64_t axis = op.getAxis(), size = shape[axis];
   int64_t count = product(shape.take_front(axis));
   size_t bytes = product(shape.drop_front(axis + 1)) * byteSize(x.getType());
-  std::vector<int64_t> indices = in[1].toInts();
+  std::vector<int64_t> indices = indicesOf(op, in);
   uint8_t *out = to.mutableData();
   for (int64_t i = 0; i < count; ++i)
     for (int64_t index : indices) {
-      std::memcpy(out, x.data() + (i * size + clamped(index, size)) * bytes,
-                  bytes);
+      std::memcpy(out, x.data() + (i * size + index) * bytes, bytes);
       out += bytes;
     }
   return to;
@@ -71,11 +82,11 @@ static HostTensor gatherElements(GatherElementsOp op, Operands in) {
     return to;
   int64_t axis = op.getAxis();
   std::vector<int64_t> strides = rowMajorStrides(x.getShape());
-  std::vector<int64_t> indices = in[1].toInts();
+  std::vector<int64_t> indices = indicesOf(op, in);
   int64_t bytes = byteSize(x.getType());
   uint8_t *out = to.mutableData();
   forEachElement(in[1].getShape(), strides, axis, [&](int64_t i, int64_t base) {
-    base += clamped(indices[i], x.getShape()[axis]) * strides[axis];
+    base += indices[i] * strides[axis];
     std::memcpy(out + i * bytes, x.data() + base * bytes, bytes);
   });
   return to;
@@ -93,14 +104,13 @@ static HostTensor gatherND(GatherNDOp op, Operands in) {
   int64_t batchSize = product(shape.drop_front(numBatch));
   int64_t length = product(shape.drop_front(numBatch + depth));
   std::vector<int64_t> strides = rowMajorStrides(shape);
-  std::vector<int64_t> indices = in[1].toInts();
+  std::vector<int64_t> indices = indicesOf(op, in);
   int64_t bytes = byteSize(x.getType());
   uint8_t *out = to.mutableData();
   for (int64_t row = 0; row < batches * perBatch; ++row) {
     int64_t base = row / perBatch * batchSize;
     for (int64_t i = 0; i < depth; ++i)
-      base += clamped(indices[row * depth + i], shape[numBatch + i]) *
-              strides[numBatch + i];
+      base += indices[row * depth + i] * strides[numBatch + i];
     std::memcpy(out + row * length * bytes, x.data() + base * bytes,
                 length * bytes);
   }
@@ -116,7 +126,7 @@ static HostTensor gatherGradient(GatherGradientOp op, Operands in) {
   int64_t axis = op.getAxis(), size = shape[axis];
   int64_t count = product(shape.take_front(axis));
   int64_t length = product(shape.drop_front(axis + 1));
-  std::vector<int64_t> indices = in[1].toInts();
+  std::vector<int64_t> indices = indicesOf(op, in);
   visitDType(to.getType(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     std::vector<Wide<T>> sums(to.numElements());
@@ -124,7 +134,7 @@ static HostTensor gatherGradient(GatherGradientOp op, Operands in) {
     for (int64_t i = 0, from = 0; i < count; ++i)
       for (int64_t index : indices)
         for (int64_t j = 0; j < length; ++j, ++from) {
-          Wide<T> &sum = sums[(i * size + clamped(index, size)) * length + j];
+          Wide<T> &sum = sums[(i * size + index) * length + j];
           sum = combine(ReduceOpKind::sum, sum, load(updates[from]));
         }
     llvm::transform(sums, to.mutableValues<T>().begin(), store<T>);
@@ -153,23 +163,19 @@ static void scatterOne(ScatterKind kind, T &to, T update) {
   }
 }
 
-/// Updates outside the operand are dropped.
 static HostTensor scatterElements(ScatterElementsOp op, Operands in) {
   HostTensor to = in[0];
   int64_t axis = op.getAxis();
-  int64_t size = to.getShape()[axis];
   std::vector<int64_t> strides = rowMajorStrides(to.getShape());
-  std::vector<int64_t> indices = in[1].toInts();
+  std::vector<int64_t> indices = indicesOf(op, in);
   visitDType(to.getType(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     MutableArrayRef<T> out = to.mutableValues<T>();
     ArrayRef<T> updates = in[2].values<T>();
     forEachElement(
         in[1].getShape(), strides, axis, [&](int64_t i, int64_t base) {
-          int64_t index = fromEnd(indices[i], size);
-          if (index >= 0 && index < size)
-            scatterOne(op.getKind(), out[base + index * strides[axis]],
-                       updates[i]);
+          scatterOne(op.getKind(), out[base + indices[i] * strides[axis]],
+                     updates[i]);
         });
   });
   return to;
@@ -182,20 +188,16 @@ static HostTensor scatterND(ScatterNDOp op, Operands in) {
   int64_t length = product(ArrayRef<int64_t>(shape).drop_front(depth));
   int64_t rows = product(ArrayRef<int64_t>(in[1].getShape()).drop_back());
   std::vector<int64_t> strides = rowMajorStrides(shape);
-  std::vector<int64_t> indices = in[1].toInts();
+  std::vector<int64_t> indices = indicesOf(op, in);
   visitDType(to.getType(), [&](auto tag) {
     using T = typename decltype(tag)::type;
     MutableArrayRef<T> out = to.mutableValues<T>();
     ArrayRef<T> updates = in[2].values<T>();
     for (int64_t row = 0; row < rows; ++row) {
       int64_t base = 0;
-      bool inside = true;
-      for (int64_t i = 0; i < depth; ++i) {
-        int64_t index = fromEnd(indices[row * depth + i], shape[i]);
-        inside &= index >= 0 && index < shape[i];
-        base += inside ? index * strides[i] : 0;
-      }
-      for (int64_t i = 0; inside && i < length; ++i)
+      for (int64_t i = 0; i < depth; ++i)
+        base += indices[row * depth + i] * strides[i];
+      for (int64_t i = 0; i < length; ++i)
         scatterOne(op.getKind(), out[base + i], updates[row * length + i]);
     }
   });

@@ -95,6 +95,11 @@ DType elementDType(mlir::Value value);
 /// A zero tensor of the value's type.
 HostTensor emptyLike(mlir::Value value);
 
+/// Indices into dimensions of the given sizes (see getIndexedSizes), negative
+/// ones counted from the end; an error when one is out of range.
+llvm::Expected<std::vector<int64_t>> toIndices(const HostTensor &tensor,
+                                               llvm::ArrayRef<int64_t> sizes);
+
 /// All elements as doubles.
 std::vector<double> toDoubles(const HostTensor &tensor);
 void storeDoubles(llvm::ArrayRef<double> values, HostTensor &to);

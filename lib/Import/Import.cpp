@@ -5,8 +5,9 @@
 #include "GraphImporter.h"
 #include "Types.h"
 
-#include "ax/Dialect/Ax.h"
 #include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/Indexing.h"
+#include "ax/Dialect/Limits.h"
 #include "ax/Eval/Elements.h"
 
 #include "mlir/IR/Verifier.h"
@@ -196,11 +197,16 @@ llvm::Error InputBinder::run(const PreparedModel &model) {
           unboundShapes.push_back(input->name());
       }
     }
-    if (!checkedNumElements(bound.shape, byteSize(*dtype)))
-      return makeErrorf(ExitCode::BadModel,
-                        "input '{0}' has impossible shape "
-                        "[{1}]",
+    std::optional<int64_t> count =
+        checkedNumElements(bound.shape, byteSize(*dtype));
+    if (!count || *count > maxTensorBytes / byteSize(*dtype)) {
+      bool isFixed = llvm::all_of(type.shape().dim(), [](const auto &dim) {
+        return dim.has_dim_value() && dim.dim_value() >= 0;
+      });
+      return makeErrorf(isFixed ? ExitCode::BadModel : ExitCode::Usage,
+                        "input '{0}' of shape [{1}] is larger than 4 TiB",
                         bound.name, shapeToString(bound.shape));
+    }
     inputs.push_back(std::move(bound));
   }
   if (unboundSymbols.empty() && unboundShapes.empty())
@@ -296,6 +302,11 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
   auto program = ProgramOp::create(builder, unknown, programName, type,
                                    argNames, resultNames);
   program.getBody().takeBody(region);
+  // Only of what is still used: constants in unused branches may be anything.
+  for (mlir::Operation &op : program.getBody().front())
+    if (std::optional<std::string> why = findIndexFault(&op))
+      return makeError(ExitCode::BadModel,
+                       "node '" + getNodeName(&op) + "': " + *why);
   if (mlir::failed(mlir::verify(program)))
     return makeError(ExitCode::Internal,
                      "the imported program does not verify: " +

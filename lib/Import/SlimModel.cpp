@@ -101,7 +101,8 @@ llvm::Error Slimmer::visitInitializer(const WireField &field,
   if (!readTensorHeader(field.bytes, header))
     return malformed("an initializer is damaged");
   std::optional<DType> type = fromOnnxType(header.type);
-  bool inPlace = type && header.numDataFields == 1 && header.data.data();
+  bool inPlace = type && header.numDataFields == 1 && header.data.data() &&
+                 header.dataType.value_or(header.type) == header.type;
   if (!header.external && !inPlace) {
     append(out, field.whole);
     return llvm::Error::success();

@@ -40,6 +40,10 @@ bool ax::import::readTensorHeader(llvm::ArrayRef<uint8_t> tensor,
     case TensorProto::kRawDataFieldNumber:
     case TensorProto::kFloatDataFieldNumber:
     case TensorProto::kDoubleDataFieldNumber:
+      if (field.number != TensorProto::kRawDataFieldNumber)
+        header.dataType = field.number == TensorProto::kFloatDataFieldNumber
+                              ? TensorProto::FLOAT
+                              : TensorProto::DOUBLE;
       header.data = field.type == WireType::Bytes ? field.bytes
                                                   : llvm::ArrayRef<uint8_t>();
       ++header.numDataFields;

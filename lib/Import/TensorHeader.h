@@ -14,6 +14,8 @@ struct TensorHeader {
   bool external = false;
   /// Data in the model's file that can be used in place.
   llvm::ArrayRef<uint8_t> data;
+  /// Element type of typed data; raw data has any.
+  std::optional<int32_t> dataType;
   /// Data fields seen, of any kind.
   int numDataFields = 0;
   std::string location;

@@ -7,6 +7,7 @@
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
 
+#include "mlir/Bytecode/BytecodeReader.h"
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
 #include "llvm/ADT/StringExtras.h"
@@ -25,12 +26,15 @@ parsePlan(llvm::StringRef text, llvm::StringRef name, MLIRContext &context) {
     return makeErrorf(ExitCode::BadPlan,
                       "{0}: {1} bytes; plans have at most {2}", name,
                       text.size(), maxFileBytes);
+  auto buffer = llvm::MemoryBuffer::getMemBufferCopy(text, name);
+  if (isBytecode(*buffer))
+    return makeError(ExitCode::BadPlan,
+                     name + ": is MLIR bytecode; plans are text");
   if (llvm::Error error = screenText(text, name))
     return error;
   Faults faults(&context);
   llvm::SourceMgr sources;
-  sources.AddNewSourceBuffer(llvm::MemoryBuffer::getMemBufferCopy(text, name),
-                             llvm::SMLoc());
+  sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(
       sources, ParserConfig(&context, /*verifyAfterParse=*/false));
   if (module && succeeded(screenModule(*module)) && succeeded(verify(*module)))
@@ -49,8 +53,14 @@ llvm::Expected<OwningOpRef<ModuleOp>> readPlan(llvm::StringRef path,
 }
 
 llvm::Error writePlan(ModuleOp module, llvm::StringRef path) {
+  std::string text;
+  llvm::raw_string_ostream(text) << module << '\n';
+  if (text.size() > maxFileBytes)
+    return makeErrorf(ExitCode::Unsupported,
+                      "the plan has {0} bytes; plans have at most {1}",
+                      text.size(), maxFileBytes);
   if (path == "-") {
-    llvm::outs() << module << '\n';
+    llvm::outs() << text;
     llvm::outs().flush();
     std::error_code error = llvm::outs().error();
     if (!error)
@@ -59,8 +69,6 @@ llvm::Error writePlan(ModuleOp module, llvm::StringRef path) {
     return makeError(ExitCode::InputOutput,
                      "cannot write standard output: " + error.message());
   }
-  std::string text;
-  llvm::raw_string_ostream(text) << module << '\n';
   return writeFileAtomically(path.str(), llvm::StringRef(text));
 }
 

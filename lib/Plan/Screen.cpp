@@ -3,6 +3,7 @@
 
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Ax.h"
+#include "ax/Dialect/Limits.h"
 #include "ax/Support/Error.h"
 
 #include "mlir/IR/AttrTypeSubElements.h"
@@ -13,7 +14,6 @@ namespace ax::plan {
 
 static constexpr int64_t maxDepth = 128;
 static constexpr int64_t maxRank = 64;
-static constexpr int64_t maxTensorBytes = int64_t(1) << 42;
 static constexpr int64_t maxAxisSize = int64_t(1) << 24;
 
 static llvm::Error fault(llvm::StringRef name, llvm::StringRef text, size_t at,

@@ -1,5 +1,6 @@
 //===- Verify.cpp - Proving a plan without running it ---------------------===//
 #include "Faults.h"
+#include "Screen.h"
 #include "Verifier.h"
 
 #include "ax/Plan/Plan.h"
@@ -198,16 +199,31 @@ static void verifyState(StateOp state, const StateUses &uses,
                         << " only: the others would go on with the old value";
 }
 
+/// Attributes with our prefix are how Codegen and passes talk to themselves;
+/// in a plan they would be believed. These say what nobody behind us relies on.
+static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
+  StringRef name = attribute.getName();
+  if (name == "ax.model_dir")
+    return isa<PlanOp>(op) && isa<StringAttr>(attribute.getValue());
+  if (name == "ax.action")
+    return isa<StringAttr>(attribute.getValue());
+  return name == "ax.no_gradient" || !name.starts_with("ax.");
+}
+
+static void verifyAttributes(Operation *op) {
+  for (NamedAttribute attribute : op->getDiscardableAttrs())
+    if (!mayBeInPlans(op, attribute))
+      op->emitOpError() << "has attribute '" << attribute.getName().getValue()
+                        << "' = " << attribute.getValue()
+                        << ", which no plan has";
+}
+
 llvm::Error plan::verifyPlan(ModuleOp module) {
   Faults faults(module.getContext());
-  auto plans = module.getOps<PlanOp>();
-  if (!llvm::hasSingleElement(plans)) {
-    module.emitError("expected one ax.plan");
+  if (failed(screenModule(module)) || failed(mlir::verify(module)))
     return faults.take();
-  }
-  if (failed(mlir::verify(module)))
-    return faults.take();
-  PlanOp plan = *plans.begin();
+  module.walk(verifyAttributes);
+  PlanOp plan = *module.getOps<PlanOp>().begin();
   sharding::Mesh mesh = plan.getMesh();
   if (!llvm::hasSingleElement(plan.getBody().getOps<MeshOp>()))
     plan.emitOpError("has no ax.mesh");

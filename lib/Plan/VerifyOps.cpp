@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Verifier.h"
 
+#include "ax/Dialect/Indexing.h"
 #include "ax/Sharding/Digits.h"
 
 using namespace mlir;
@@ -162,5 +163,7 @@ void plan::verifyOps(StageOp stage, const Mesh &mesh) {
       verifier.verifyRule(ruled);
     else
       verifier.fault() << "does not belong in a stage";
+    if (std::optional<std::string> why = findIndexFault(&op))
+      verifier.fault() << "has indices of which one cannot be: " << *why;
   }
 }

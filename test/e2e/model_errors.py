@@ -108,7 +108,7 @@ def wholeModels():
         "input 'x' has element type STRING, which is not supported", 4, []
     yield "large", model("float[4611686018427387904,4] x", "float y",
                          "y = Relu(x)"), \
-        "input 'x' has impossible shape [4611686018427387904x4]", 3, []
+        "input 'x' of shape [4611686018427387904x4] is larger than 4 TiB", 3, []
     made = model("float[2] x", "float y", "y = If(c) <then_branch = t () => "
                  "(float[2] u) { u = Relu(v) }, else_branch = e () => "
                  "(float[2] w) { w = Relu(x) }>", "bool c = {1}")

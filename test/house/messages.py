@@ -40,6 +40,8 @@ UNTESTED = {
         "impossible heads",
         "no attention of integers",
         "impossible k or strides",
+        "impossible sizes or strides",
+        "indices are i32 or i64",
         "are started",
         "impossible tensor shape",
         "no such convolution",

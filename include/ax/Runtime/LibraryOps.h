@@ -132,8 +132,18 @@ struct TopKDesc {
   bool operator==(const TopKDesc &o) const;
 };
 
-using LibraryDesc =
-    std::variant<MatmulDesc, ConvDesc, PoolDesc, AttentionDesc, TopKDesc>;
+/// Copies indices, negative ones counted from the end; fails when one is out of
+/// range. Element i is one into a dimension of sizes[i mod number of sizes].
+/// Arguments: indices (i32 or i64), result, both dense.
+struct IndexCheckDesc {
+  TensorDesc indices;
+  std::vector<int64_t> sizes;
+
+  bool operator==(const IndexCheckDesc &o) const;
+};
+
+using LibraryDesc = std::variant<MatmulDesc, ConvDesc, PoolDesc, AttentionDesc,
+                                 TopKDesc, IndexCheckDesc>;
 
 /// `matmul 128x512 x 512x2048 f32 bias gelu_erf`: for traces and errors.
 std::string toString(const LibraryDesc &desc);
@@ -143,7 +153,8 @@ int numArguments(const LibraryDesc &desc);
 TensorDesc argumentDesc(const LibraryDesc &desc, int index);
 /// Index of the argument that preparation may pack, -1 when there is none.
 int packedArgument(const LibraryDesc &desc);
-/// Multiplications and additions of one execution (0 for pool and top-k).
+/// Multiplications and additions of one execution (0 for those that do
+/// none).
 int64_t countFlops(const LibraryDesc &desc);
 
 } // namespace ax::rt

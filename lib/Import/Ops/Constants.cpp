@@ -134,7 +134,10 @@ static void importRange(Node &n) {
   }
   for (int64_t i = 0; i < size; ++i) {
     if (isInt)
-      tensor->setInt(i, start->getInt(0) + i * delta->getInt(0));
+      tensor->setInt(
+          i, static_cast<int64_t>(static_cast<uint64_t>(start->getInt(0)) +
+                                  static_cast<uint64_t>(i) *
+                                      static_cast<uint64_t>(delta->getInt(0))));
     else
       tensor->setDouble(i, start->getDouble(0) +
                                static_cast<double>(i) * delta->getDouble(0));

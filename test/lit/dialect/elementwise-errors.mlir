@@ -82,7 +82,7 @@
 
 %x = ax.iota dim 0 : tensor<1099511627776x1xi8>
 %y = ax.iota dim 0 : tensor<1x1099511627776xi8>
-// expected-error @+2 {{result would have too many elements}}
+// expected-error @+2 {{result would be larger than 4 TiB}}
 // expected-error @+1 {{failed to infer returned types}}
 %0 = ax.binary add %x, %y : tensor<1099511627776x1xi8>, tensor<1x1099511627776xi8> -> tensor<1099511627776x1099511627776xi8>
 

@@ -170,7 +170,7 @@ TEST(Gather, AllForms) {
   HostTensor x = i64({3, 2}, {0, 1, 2, 3, 4, 5});
   expectValues(run("%r = ax.gather %x0[%x1] axis 0 : tensor<3x2xi64>, "
                    "tensor<3xi64> -> tensor<3x2xi64>",
-                   {x, i64({3}, {-1, 0, 99})}, "tensor<3x2xi64>"),
+                   {x, i64({3}, {-1, 0, 2})}, "tensor<3x2xi64>"),
                {4, 5, 0, 1, 4, 5});
   expectValues(run("%r = ax.gather %x0[%x1] axis 1 : tensor<3x2xi64>, "
                    "tensor<i64> -> tensor<3xi64>",
@@ -206,9 +206,58 @@ TEST(Gather, Scatter) {
   expectValues(scatter("min"), {0, 1, 2, 3, 3, 5});
   expectValues(run("%r = ax.scatter_nd add %x0[%x1], %x2 : tensor<3x2xi64>, "
                    "tensor<2x1xi64>, tensor<2x2xi64> -> tensor<3x2xi64>",
-                   {x, i64({2, 1}, {0, 9}), i64({2, 2}, {1, 1, 7, 7})},
+                   {x, i64({2, 1}, {0, -1}), i64({2, 2}, {1, 1, 7, 7})},
                    "tensor<3x2xi64>"),
-               {1, 2, 2, 3, 4, 5});
+               {1, 2, 2, 3, 11, 12});
+}
+
+TEST(Gather, IndicesOutOfRangeAreErrors) {
+  HostTensor x = i64({3, 2}, {0, 1, 2, 3, 4, 5}), two = i64({2}, {1, 2});
+  struct Case {
+    const char *body;
+    std::vector<HostTensor> operands;
+    const char *type;
+  };
+  for (int64_t index : {3, -4}) {
+    HostTensor one = i64({1, 1}, {index});
+    for (const Case &c :
+         {Case{"ax.gather %x0[%x1] axis 0 : tensor<3x2xi64>, "
+               "tensor<1x1xi64> -> tensor<1x1x2xi64>",
+               {x, one},
+               "tensor<1x1x2xi64>"},
+          Case{"ax.gather_elements %x0[%x1] axis 0 : tensor<3x2xi64>, "
+               "tensor<1x1xi64> -> tensor<1x1xi64>",
+               {x, one},
+               "tensor<1x1xi64>"},
+          Case{"ax.gather_nd %x0[%x1] batch_dims 0 : tensor<3x2xi64>, "
+               "tensor<1x1xi64> -> tensor<1x2xi64>",
+               {x, one},
+               "tensor<1x2xi64>"},
+          Case{"ax.gather_gradient %x0[%x1] axis 0 size 3 : tensor<3x2xi64>, "
+               "tensor<3xi64> -> tensor<3x2xi64>",
+               {x, i64({3}, {0, 1, index})},
+               "tensor<3x2xi64>"},
+          Case{"ax.scatter_elements set %x0[%x1], %x2 axis 0 : "
+               "tensor<3x2xi64>, tensor<1x1xi64>, tensor<1x1xi64> -> "
+               "tensor<3x2xi64>",
+               {x, one, one},
+               "tensor<3x2xi64>"},
+          Case{"ax.scatter_nd set %x0[%x1], %x2 : tensor<3x2xi64>, "
+               "tensor<1xi64>, tensor<2xi64> -> tensor<3x2xi64>",
+               {x, i64({1}, {index}), two},
+               "tensor<3x2xi64>"}}) {
+      auto module =
+          parseProgram(std::string("%r = ") + c.body, c.operands, c.type);
+      ASSERT_TRUE(module);
+      auto results = evaluateProgram(programOf(*module), c.operands, nullptr);
+      ASSERT_FALSE(bool(results)) << c.body;
+      ErrorDescription error = describeError(results.takeError());
+      EXPECT_EQ(error.code, ExitCode::RunFailed);
+      EXPECT_NE(error.message.find("is out of range of a dimension of 3"),
+                std::string::npos)
+          << error.message;
+    }
+  }
 }
 
 TEST(Gather, Gradient) {

@@ -150,3 +150,44 @@ TEST(Shapes, DamagedFiles) {
     EXPECT_EQ(describeError(module.takeError()).code, ExitCode::BadModel);
   }
 }
+
+TEST(Shapes, LargerThanAnyMemory) {
+  SymbolicModel model;
+  import::ImportOptions options;
+  options.dims["batch"] = 1000000000000000;
+  options.dims["rows"] = 3;
+  expectError(model.importError(options), ExitCode::Usage,
+              "is larger than 4 TiB");
+}
+
+static ErrorDescription gatherError(std::vector<int64_t> indices) {
+  TestModel model;
+  model.input("x", TensorProto::FLOAT, {"10", "3"});
+  auto size = static_cast<int64_t>(indices.size());
+  model.ints("i", {size}, std::move(indices));
+  model.node("Gather", {"x", "i"}, {"y"});
+  model.output("y", TensorProto::FLOAT);
+  return model.importError();
+}
+
+TEST(Shapes, ConstantIndicesAreInRange) {
+  EXPECT_EQ(gatherError({1, -10, 9, 3}).code, ExitCode::Success);
+  expectError(gatherError({1, 99, 2}), ExitCode::BadModel,
+              "node 'the Gather': index 99 is out of range of a dimension of "
+              "10");
+  expectError(gatherError({-11}), ExitCode::BadModel, "index -11");
+}
+
+TEST(Shapes, TypedDataIsOfItsType) {
+  TestModel model;
+  model.input("x", TensorProto::INT32, {"64"});
+  onnx::TensorProto *tensor = model.graph().add_initializer();
+  tensor->set_name("c");
+  tensor->set_data_type(TensorProto::INT32);
+  tensor->add_dims(64);
+  for (int i = 0; i < 64; ++i)
+    tensor->add_float_data(1);
+  model.node("Add", {"x", "c"}, {"y"});
+  model.output("y", TensorProto::INT32);
+  EXPECT_EQ(model.importError().code, ExitCode::BadModel);
+}

@@ -5,6 +5,7 @@
 #include "ax/Plan/Plan.h"
 #include "ax/Support/Error.h"
 
+#include "mlir/Bytecode/BytecodeWriter.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -57,6 +58,15 @@ TEST(PlanFile, ErrorsNameTheLine) {
             std::string::npos);
   EXPECT_NE(refusal("").find("expected one ax.plan"), std::string::npos);
   EXPECT_NE(refusal("\x01\x02").find("p.mlir:1"), std::string::npos);
+}
+
+TEST(PlanFile, BytecodeIsRefused) {
+  auto plan = parsePlan(mlpPlan, "p.mlir", testContext());
+  ASSERT_TRUE(bool(plan)) << describeError(plan.takeError()).message;
+  std::string bytes;
+  llvm::raw_string_ostream os(bytes);
+  ASSERT_TRUE(succeeded(writeBytecodeToFile(**plan, os)));
+  EXPECT_EQ(refusal(bytes), "p.mlir: is MLIR bytecode; plans are text");
 }
 
 TEST(PlanFile, HostileTextIsRefused) {

@@ -77,6 +77,52 @@ TEST(Verify, StateIsInTheFolderAndHeldWhereLoaded) {
   expectFault(mlpPlan, "length 512", "length 511", "does not have 511 bytes");
 }
 
+/// A plan whose one stage has `body`, from `%a` of type `in` to `%b`.
+static std::string onePlan(const std::string &in, const std::string &body,
+                           const std::string &out) {
+  return R"(
+ax.plan @p version 1 {
+  ax.mesh [pipe = 1, data = 1, depth = 1, row = 1, col = 1] in time [micro = 1]
+  ax.program @main(%x: )" +
+         in + R"( {ax.name = "x"}) -> ()" + out + R"( {ax.name = "y"}) {
+    %s = ax.stage @s on 0 (%a = %x : )" +
+         in + ") -> (" + out + ") {\n" + body + "\nax.yield %b : " + out + R"(
+    }
+    ax.schedule "forward" { stage 0: "F0" }
+    ax.return %s : )" +
+         out + "\n  }\n}\n";
+}
+
+static void expectRefused(const std::string &in, const std::string &body,
+                          const std::string &out, llvm::StringRef expected) {
+  expectFault(onePlan(in, body, out).c_str(), "version", "version", expected);
+}
+
+TEST(Verify, AttributesOfCodegenAreNotBelieved) {
+  for (const char *attribute :
+       {"ax.result_permutation = array<i64: 7, 9>", "ax.activation_last",
+        "ax.model_dir = \"here\"", "ax.anything = 1"}) {
+    std::string text = std::string("{") + attribute + ", node = \"fc1\"}";
+    expectFault(mlpPlan, "{node = \"fc1\"}", text, "which no plan has");
+  }
+  expectFault(mlpPlan, "because \"k of fc2 is split\"",
+              "because \"k of fc2 is split\" {ax.gather_dim = 77 : i64}",
+              "which no plan has");
+  expectFault(mlpPlan, "version 1 {",
+              "version 1 attributes {ax.model_dir = 7} {", "which no plan has");
+}
+
+TEST(Verify, ConstantIndicesAreInRange) {
+  for (const char *indices : {"[1, 10]", "[-11, 0]", "10"})
+    expectRefused("tensor<10x3xf32>",
+                  std::string("%i = ax.constant dense<") + indices +
+                      "> : tensor<2xi64> -> tensor<2xi64>\n%b = ax.gather "
+                      "%a[%i] axis 0 {node = \"g\"} : tensor<10x3xf32>, "
+                      "tensor<2xi64> -> tensor<2x3xf32>",
+                  "tensor<2x3xf32>",
+                  "has indices of which one cannot be: index");
+}
+
 TEST(Verify, NothingIsExchangedInTime) {
   std::string text = mlpPlan;
   for (size_t at; (at = text.find("{data, micro}")) != std::string::npos;)

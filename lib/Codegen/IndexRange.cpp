@@ -1,0 +1,109 @@
+//===- IndexRange.cpp - Between which numbers integers lie ----------------===//
+#include "IndexRange.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+static constexpr int maxDepth = 16;
+static constexpr int64_t maxConstants = 1 << 20;
+
+static IndexRange join(IndexRange a, IndexRange b) {
+  return {std::min(a.low, b.low), std::max(a.high, b.high)};
+}
+
+static IndexRange rangeOf(ConstantOp constant) {
+  auto values = dyn_cast<DenseIntElementsAttr>(constant.getValue());
+  if (!values || values.empty() ||
+      (!values.isSplat() && values.getNumElements() > maxConstants))
+    return {};
+  IndexRange range{std::numeric_limits<int64_t>::max(),
+                   std::numeric_limits<int64_t>::min()};
+  auto add = [&](const APInt &value) {
+    range = join(range, {value.getSExtValue(), value.getSExtValue()});
+  };
+  if (values.isSplat())
+    add(values.getSplatValue<APInt>());
+  else
+    llvm::for_each(values.getValues<APInt>(), add);
+  return range;
+}
+
+/// Everything, when a number at an end could wrap.
+static IndexRange rangeOf(BinaryOp op, IndexRange a, IndexRange b) {
+  IndexRange sum;
+  switch (op.getKind()) {
+  case BinaryKind::add:
+    if (__builtin_add_overflow(a.low, b.low, &sum.low) ||
+        __builtin_add_overflow(a.high, b.high, &sum.high))
+      return {};
+    return sum;
+  case BinaryKind::sub:
+    if (__builtin_sub_overflow(a.low, b.high, &sum.low) ||
+        __builtin_sub_overflow(a.high, b.low, &sum.high))
+      return {};
+    return sum;
+  case BinaryKind::min:
+    return {std::min(a.low, b.low), std::min(a.high, b.high)};
+  case BinaryKind::max:
+    return {std::max(a.low, b.low), std::max(a.high, b.high)};
+  case BinaryKind::floor_mod:
+    return b.low > 0 ? IndexRange{0, b.high - 1} : IndexRange();
+  default:
+    return {};
+  }
+}
+
+static IndexRange rangeOfOp(Operation *op, int depth) {
+  auto of = [&](Value value) { return findRange(value, depth + 1); };
+  return llvm::TypeSwitch<Operation *, IndexRange>(op)
+      .Case([](ConstantOp constant) { return rangeOf(constant); })
+      .Case([](IotaOp iota) {
+        int64_t size = tensorType(iota.getResult()).getDimSize(iota.getDim());
+        return IndexRange{0, std::max<int64_t>(size - 1, 0)};
+      })
+      .Case([](ArgReduceOp reduce) {
+        int64_t size =
+            tensorType(reduce.getOperand()).getDimSize(reduce.getDim());
+        return IndexRange{0, std::max<int64_t>(size - 1, 0)};
+      })
+      .Case<ReshapeOp, TransposeOp, BroadcastOp, SliceOp, AllGatherOp,
+            AllSliceOp, AllToAllOp, CollectivePermuteOp>(
+          [&](auto moving) { return of(moving->getOperand(0)); })
+      .Case([&](CastOp cast) {
+        bool keeps =
+            tensorType(cast.getOperand()).getElementType().isSignlessInteger();
+        return keeps ? of(cast.getOperand()) : IndexRange();
+      })
+      .Case([&](SelectOp select) {
+        return join(of(select.getOnTrue()), of(select.getOnFalse()));
+      })
+      .Case([&](BinaryOp binary) {
+        return rangeOf(binary, of(binary.getLhs()), of(binary.getRhs()));
+      })
+      .Case([&](ConcatOp concat) {
+        IndexRange range = of(concat.getOperand(0));
+        for (Value operand : concat.getOperands().drop_front())
+          range = join(range, of(operand));
+        return range;
+      })
+      .Default([](Operation *) { return IndexRange(); });
+}
+
+IndexRange findRange(Value value, int depth) {
+  auto element = dyn_cast<IntegerType>(tensorType(value).getElementType());
+  if (!element || !element.isSignless() || element.getWidth() < 8)
+    return {};
+  IndexRange type{llvm::minIntN(element.getWidth()),
+                  llvm::maxIntN(element.getWidth())};
+  Operation *op = value.getDefiningOp();
+  if (!op || depth > maxDepth)
+    return type;
+  IndexRange range = rangeOfOp(op, depth);
+  // Arithmetic in the narrow type would have wrapped.
+  return range.low < type.low || range.high > type.high ? type : range;
+}
+
+} // namespace ax::codegen

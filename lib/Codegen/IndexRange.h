@@ -1,0 +1,21 @@
+//===- IndexRange.h - Between which numbers integers lie --------*- C++ -*-===//
+#ifndef AX_LIB_CODEGEN_INDEXRANGE_H
+#define AX_LIB_CODEGEN_INDEXRANGE_H
+
+#include "ax/Dialect/Ax.h"
+
+namespace ax::codegen {
+
+/// Both ends are included.
+struct IndexRange {
+  int64_t low = std::numeric_limits<int64_t>::min();
+  int64_t high = std::numeric_limits<int64_t>::max();
+};
+
+/// What follows for the elements of an integer tensor from how it is made;
+/// padding may hold anything else.
+IndexRange findRange(mlir::Value value, int depth = 0);
+
+} // namespace ax::codegen
+
+#endif // AX_LIB_CODEGEN_INDEXRANGE_H

@@ -1,0 +1,39 @@
+//===- LocalizeIndices.cpp - No index is out of range ---------------------===//
+#include "IndexRange.h"
+#include "Localizer.h"
+
+#include "ax/Dialect/Indexing.h"
+#include "ax/Dialect/LocalOps.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+llvm::Expected<Value> Localizer::checkedIndices(Operation *op) {
+  if (std::optional<std::string> why = findIndexFault(op))
+    return fault(op, *why);
+  Value global = op->getOperand(indicesOperand);
+  Value indices = mapping.lookup(global);
+  Value zero;
+  for (auto [dim, layout] : llvm::enumerate(layoutOf(global).dims)) {
+    if (sharding::digitsOf(layout))
+      continue;
+    if (!zero)
+      zero =
+          constant(builder.getZeroAttr(tensorType(indices).getElementType()));
+    indices = maskDim(indices, dim, layout, zero);
+  }
+  SmallVector<int64_t> sizes = *getIndexedSizes(op);
+  if (sizes.empty() || tensorType(indices).getNumElements() == 0)
+    return indices;
+  int64_t smallest = *llvm::min_element(sizes);
+  IndexRange range = findRange(global);
+  if (range.low >= -smallest && range.high < smallest)
+    return indices;
+  auto check = CheckIndicesOp::create(builder, indices, sizes);
+  if (StringRef node = getNodeName(op); !node.empty())
+    check->setAttr("node", builder.getStringAttr(node));
+  return check.getResult();
+}
+
+} // namespace ax::codegen

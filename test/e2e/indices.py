@@ -1,0 +1,54 @@
+"""Indices out of range are one error, whatever the layout; negative ones count
+from the end."""
+import re
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from cases import MODELS, Failed, run, scratch, tool
+
+MODEL = MODELS / "gpt2_eager_ts17_dyn"
+DATA = MODEL / "test_data_set_0"
+
+
+def inputs():
+    for file in sorted(DATA.glob("input_*.pb")):
+        tensor = onnx.load_tensor(file)
+        yield tensor.name, numpy_helper.to_array(tensor)
+
+
+def lookUp(layout):
+    values = dict(inputs())
+    ids = values["input_ids"]
+    with scratch() as folder:
+        plan = f"{folder}/plan.mlir"
+        run(tool("axopt"), MODEL / "model.onnx", "--test-data", DATA,
+            *layout.split(), "--quiet", "-o", plan)
+
+        def look(value, **expected):
+            np.savez(f"{folder}/in.npz", **(values | {"input_ids": value}))
+            return run(tool("axrun"), plan, "--inputs", f"{folder}/in.npz",
+                       "--output", f"{folder}/out.npz", **expected)
+
+        wrong = ids.copy()
+        wrong.flat[-1] = 1000000
+        message = look(wrong, expect=8).stderr
+        found = re.search(r"'.*/wte/Gather' \(check_indices .*\): index "
+                          r"1000000 is out of range of a dimension of (\d+)",
+                          message)
+        if not found:
+            raise Failed(f"another message: {message}")
+
+        look(ids)
+        expected = dict(np.load(f"{folder}/out.npz"))
+        look(ids - int(found[1]))
+        for output, value in np.load(f"{folder}/out.npz").items():
+            if not np.array_equal(value, expected[output]):
+                raise Failed(f"{output} differs for indices from the end")
+
+
+def cases(every):
+    for layout in ("--tp=1", "--tp=2", "--tp=4", "--pp=2",
+                   "--tp=2 --sequence-parallel"):
+        yield f"gpt2 {layout}", lookUp, layout
