@@ -268,6 +268,10 @@ AX_INFER(PoolOp) {
   if (kernel.size() != spatial || op.getCeilExtra().size() != spatial)
     return emitOptionalError(location, "needs ", spatial,
                              " kernel and ceil_extra sizes");
+  // A window in the padding alone has no mean, but floating point has NaN.
+  if (op.getKind() == PoolKind::avg && elementOf(op.getX()).isInteger())
+    return emitOptionalError(location, "a mean needs floating point, got ",
+                             elementOf(op.getX()));
   SmallVector<int64_t> shape{x[0], x[1]};
   if (failed(appendExtents(location, x.drop_front(2), kernel, op.getStrides(),
                            op.getPads(), op.getDilations(), op.getCeilExtra(),

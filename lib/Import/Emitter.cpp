@@ -9,6 +9,7 @@
 #include "ax/Eval/Evaluate.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/Support/MathExtras.h"
 
 using namespace ax;
 using namespace ax::import;
@@ -298,15 +299,29 @@ Emitter::evaluate(mlir::Operation *op, ArrayRef<HostTensor> operands) {
   return std::nullopt;
 }
 
-/// Products of a contraction; folding does none that takes long.
+/// Elements that are read for each one of the result; a bound.
+static uint64_t readsPerResult(mlir::Operation *op) {
+  uint64_t reads = 1;
+  auto times = [&](int64_t size) {
+    reads = llvm::SaturatingMultiply(reads, static_cast<uint64_t>(size));
+  };
+  if (auto pool = mlir::dyn_cast<ax::PoolOp>(op)) {
+    llvm::for_each(pool.getKernel(), times);
+  } else if (auto dot = mlir::dyn_cast<ax::DotOp>(op)) {
+    for (int64_t dim : dot.getLhsContract())
+      times(ax::tensorType(dot.getLhs()).getDimSize(dim));
+  } else if (mlir::isa<ax::ConvOp, ax::ConvTransposeOp, ax::AttentionOp>(op)) {
+    times(ax::tensorType(op->getOperand(1)).getNumElements());
+  }
+  return reads;
+}
+
+/// Folding does nothing that takes long.
 static bool isCheap(mlir::Operation *op) {
-  if (!mlir::isa<ax::DotOp, ax::ConvOp, ax::ConvTransposeOp, ax::AttentionOp,
-                 ax::PoolOp>(op))
-    return true;
-  int64_t work = ax::tensorType(op->getResult(0)).getNumElements();
-  for (Value operand : op->getOperands())
-    work = std::max(work, ax::tensorType(operand).getNumElements());
-  return work <= int64_t(1) << 16;
+  constexpr uint64_t maxWork = uint64_t(1) << 26;
+  uint64_t results = ax::tensorType(op->getResult(0)).getNumElements();
+  uint64_t reads = readsPerResult(op);
+  return reads == 1 || llvm::SaturatingMultiply(results, reads) <= maxWork;
 }
 
 bool Emitter::fold(OpClass opClass, mlir::Operation *op,

@@ -19,7 +19,6 @@ template <typename T>
 using Repeated = google::protobuf::RepeatedPtrField<T>;
 
 /// Nodes imported in all, unrolled loops included.
-static constexpr int64_t maxNodes = 1000000;
 /// Functions and subgraphs inside each other.
 static constexpr int maxDepth = 32;
 

@@ -98,6 +98,75 @@ static bool usesScan(const onnx::GraphProto &graph) {
   return false;
 }
 
+namespace {
+
+/// Nodes of a model once its functions are written out where they are called.
+/// The checker has seen that they do not call themselves.
+class InlinedSize {
+public:
+  explicit InlinedSize(const onnx::ModelProto &model) {
+    for (const onnx::FunctionProto &function : model.functions())
+      functions[keyOf(function.domain(), function.name(),
+                      function.overload())] = {&function, std::nullopt};
+  }
+
+  template <typename Nodes>
+  int64_t count(const Nodes &nodes) {
+    int64_t sum = 0;
+    for (const onnx::NodeProto &node : nodes)
+      sum = std::min(sum + countNode(node), maxNodes + 1);
+    return sum;
+  }
+
+private:
+  struct Function {
+    const onnx::FunctionProto *proto = nullptr;
+    std::optional<int64_t> size;
+  };
+
+  static std::string keyOf(const std::string &domain, const std::string &name,
+                           const std::string &overload) {
+    return (domain == "ai.onnx" ? "" : domain) + '\0' + name + '\0' + overload;
+  }
+
+  int64_t countNode(const onnx::NodeProto &node) {
+    int64_t sum = 1;
+    for (const onnx::AttributeProto &attribute : node.attribute()) {
+      sum += count(attribute.g().node());
+      for (const onnx::GraphProto &graph : attribute.graphs())
+        sum += count(graph.node());
+    }
+    auto callee =
+        functions.find(keyOf(node.domain(), node.op_type(), node.overload()));
+    if (callee != functions.end()) {
+      std::optional<int64_t> &size = callee->second.size;
+      if (!size)
+        size = count(callee->second.proto->node());
+      sum += *size;
+    }
+    return sum;
+  }
+
+  std::map<std::string, Function> functions;
+};
+
+} // namespace
+
+/// The inliner itself has no bounds.
+static llvm::Error inlineFunctions(onnx::ModelProto &model) {
+  if (!model.functions_size())
+    return llvm::Error::success();
+  InlinedSize size(model);
+  int64_t numNodes = size.count(model.graph().node());
+  if (numNodes > maxNodes)
+    return makeErrorf(ExitCode::Unsupported,
+                      "the model has more than {0} nodes, its functions "
+                      "written out",
+                      maxNodes);
+  onnx::inliner::InlineLocalFunctions(model, /*convert_version=*/true);
+  return llvm::Error::success();
+}
+
 static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
   onnx::ModelProto &model = result.proto;
   if (slim.bytes.size() > std::numeric_limits<int>::max() ||
@@ -114,8 +183,8 @@ static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
   for (onnx::ValueInfoProto &output : *model.mutable_graph()->mutable_output())
     addShape(output);
   onnx::checker::check_model(model);
-  if (model.functions_size())
-    onnx::inliner::InlineLocalFunctions(model, /*convert_version=*/true);
+  if (llvm::Error error = inlineFunctions(model))
+    return error;
   collectScopes(model.graph(), result.scopes);
   llvm::Expected<int64_t> opset = findOpset(model);
   if (!opset)

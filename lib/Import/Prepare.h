@@ -29,6 +29,9 @@ struct PreparedModel {
   std::map<std::string, std::string> scopes;
 };
 
+/// Larger programs are refused: loops and functions write them cheaply.
+inline constexpr int64_t maxNodes = 1000000;
+
 /// The operator set that everything is converted to.
 int newestOpset();
 

@@ -8,6 +8,8 @@ using namespace ax::import;
 
 /// Beyond any sensible window; products with a dimension do not overflow.
 static constexpr int64_t maxExtent = int64_t(1) << 20;
+/// Of all dimensions together: every element of a result costs as much.
+static constexpr int64_t maxWindow = int64_t(1) << 32;
 
 std::optional<Window> ax::import::readWindow(Node &n, Value x,
                                              ArrayRef<int64_t> kernel) {
@@ -39,11 +41,15 @@ std::optional<Window> ax::import::readWindow(Node &n, Value x,
                          spatial));
     return std::nullopt;
   }
-  for (size_t i = 0; i < spatial; ++i)
-    if (window.kernel[i] > maxExtent / window.dilations[i]) {
+  int64_t room = maxWindow;
+  for (size_t i = 0; i < spatial; ++i) {
+    if (window.kernel[i] > maxExtent / window.dilations[i] ||
+        window.kernel[i] > room) {
       n.fail("the window is too large");
       return std::nullopt;
     }
+    room /= window.kernel[i];
+  }
   return window;
 }
 

@@ -267,6 +267,13 @@
 
 // -----
 
+%x = ax.iota dim 0 : tensor<1x4x9xi32>
+// expected-error @+2 {{a mean needs floating point, got 'i32'}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.pool avg %x kernel [1] strides [1] pads [2, 0] dilations [1] ceil_extra [0] : tensor<1x4x9xi32> -> tensor<1x4x11xi32>
+
+// -----
+
 %q = ax.iota dim 0 : tensor<4x8x8xf32>
 %k = ax.iota dim 0 : tensor<4x8x8xf32>
 %v = ax.reshape %k : tensor<4x8x8xf32> -> tensor<4x8x8xf32>

@@ -114,3 +114,55 @@ TEST(Control, LocalFunctionsOfOldOpsets) {
   EXPECT_EQ((*y)[0].getShape(), (Shape{2}));
   EXPECT_EQ((*y)[0].getDouble(1), 15);
 }
+
+/// Function `name` calls `callee` so many times.
+static void addFunction(TestModel &model, const std::string &name,
+                        const std::string &callee, int times) {
+  onnx::FunctionProto *function = model.proto.add_functions();
+  function->set_name(name);
+  function->set_domain("local");
+  function->add_input("a0");
+  function->add_output("a" + std::to_string(times));
+  auto *own = function->add_opset_import();
+  own->set_version(18);
+  auto *local = function->add_opset_import();
+  local->set_domain("local");
+  local->set_version(1);
+  for (int i = 0; i < times; ++i) {
+    onnx::NodeProto *node = function->add_node();
+    node->set_op_type(callee);
+    if (callee != "Neg")
+      node->set_domain("local");
+    node->add_input("a" + std::to_string(i));
+    node->add_output("a" + std::to_string(i + 1));
+  }
+}
+
+static ErrorDescription callFunctions(int levels, int times,
+                                      const std::string &innermost = "Neg") {
+  TestModel model;
+  auto *custom = model.proto.add_opset_import();
+  custom->set_domain("local");
+  custom->set_version(1);
+  addFunction(model, "F0", innermost, 1);
+  for (int i = 1; i <= levels; ++i)
+    addFunction(model, "F" + std::to_string(i), "F" + std::to_string(i - 1),
+                times);
+  model.input("x", TensorProto::FLOAT, {"2"});
+  model.node("F" + std::to_string(levels), {"x"}, {"y"}).set_domain("local");
+  model.output("y", TensorProto::FLOAT);
+  return model.importError();
+}
+
+TEST(Control, FunctionsAreWrittenOutWithinBounds) {
+  EXPECT_EQ(callFunctions(4, 2).code, ExitCode::Success);
+  ErrorDescription error = callFunctions(40, 2);
+  EXPECT_EQ(error.code, ExitCode::Unsupported);
+  EXPECT_NE(error.message.find("nodes, its functions written out"),
+            std::string::npos)
+      << error.message;
+  error = callFunctions(600, 1);
+  EXPECT_EQ(error.code, ExitCode::BadModel);
+  error = callFunctions(0, 2, "F0");
+  EXPECT_EQ(error.code, ExitCode::BadModel);
+}

@@ -55,10 +55,37 @@ TEST(Folding, HugeUniformConstantsStayOneNumber) {
   EXPECT_EQ((*y)[0].getDouble(0), 3);
 }
 
+TEST(Folding, NothingThatTakesLongIsComputed) {
+  TestModel model;
+  model.input("x", TensorProto::FLOAT, {"1"});
+  model.floats("one", {1, 1, 1, 1, 1}, {1});
+  onnx::NodeProto &pool = model.node("MaxPool", {"one"}, {"m"});
+  setInts(pool, "kernel_shape", {1 << 10, 1 << 10, 1 << 10});
+  setInts(pool, "pads", std::vector<int64_t>(6, 1 << 9));
+  model.node("Add", {"x", "m"}, {"y"});
+  model.output("y", TensorProto::FLOAT);
+  auto module = model.import();
+  ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+  EXPECT_EQ(numOps(**module, "ax.pool"), 1u);
+}
+
+TEST(Folding, WindowsOfEverythingAreRefused) {
+  TestModel model;
+  model.input("x", TensorProto::FLOAT, {"1", "1", "1", "1", "1"});
+  onnx::NodeProto &pool = model.node("MaxPool", {"x"}, {"y"});
+  setInts(pool, "kernel_shape", {1 << 20, 1 << 20, 1 << 20});
+  setInts(pool, "pads", std::vector<int64_t>(6, 1 << 19));
+  model.output("y", TensorProto::FLOAT);
+  ErrorDescription error = model.importError();
+  EXPECT_EQ(error.code, ExitCode::BadModel);
+  EXPECT_NE(error.message.find("the window is too large"), std::string::npos)
+      << error.message;
+}
+
 TEST(Folding, NothingOfHugeExtentIsComputed) {
   TestModel model;
   model.input("x", TensorProto::FLOAT, {"1"});
-  model.ints("shape", {2}, {0, int64_t(1) << 45});
+  model.ints("shape", {2}, {0, int64_t(1) << 39});
   model.node("ConstantOfShape", {"shape"}, {"c"});
   setInt(model.node("ReduceSum", {"c"}, {"s"}), "keepdims", 0);
   model.node("Add", {"x", "s"}, {"y"});
