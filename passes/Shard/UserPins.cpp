@@ -89,9 +89,15 @@ llvm::Error UserPinAdder::add(const ShardPin &asked) {
   if (!glob)
     return makeError(ExitCode::Usage,
                      cause + ": " + llvm::toString(glob.takeError()));
+  // A glob for layers often matches their weights too, and the other way
+  // round; the layout says which are meant.
+  StringRef wanted = asked.layout;
+  bool isText = wanted.ltrim().starts_with("[");
+  bool isWay = wanted == "colwise" || wanted == "rowwise";
   bool found = false;
   for (const WeightOp &weight : weightOps) {
-    if (llvm::none_of(getNodeNames(graph.ops[weight.op]),
+    if (isText ||
+        llvm::none_of(getNodeNames(graph.ops[weight.op]),
                       [&](StringRef name) { return glob->match(name); }))
       continue;
     found = true;
@@ -99,7 +105,7 @@ llvm::Error UserPinAdder::add(const ShardPin &asked) {
       return error;
   }
   auto tryTensor = [&](Value value, StringRef name) -> llvm::Error {
-    if (name.empty() || !glob->match(name))
+    if (isWay || name.empty() || !glob->match(name))
       return llvm::Error::success();
     found = true;
     return pinTensor(graph.tensorOf.lookup(value), asked.layout);
@@ -117,7 +123,11 @@ llvm::Error UserPinAdder::add(const ShardPin &asked) {
         return error;
   if (!found && !mayBeAbsent)
     return makeError(ExitCode::Usage,
-                     cause + ": no layer, weight, input or output is named so");
+                     cause + ": no " +
+                         (isWay    ? "layer"
+                          : isText ? "weight, input or output"
+                                   : "layer, weight, input or output") +
+                         " is named so");
   return llvm::Error::success();
 }
 

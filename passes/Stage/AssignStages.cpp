@@ -66,7 +66,7 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
     }
   // One stage may be empty: outputs that are constants.
   if (stages > 1 && static_cast<int64_t>(ops.size()) < stages)
-    return program.emitError("has ")
+    return program.emitError("the program has ")
            << ops.size() << " operations, too few for " << stages
            << " pipeline stages: use a smaller --pp";
 
@@ -109,7 +109,7 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
 FailureOr<SmallVector<size_t>> AssignStages::namedCuts(ProgramOp program,
                                                        int64_t stages) {
   if (static_cast<int64_t>(cut.size()) != stages - 1)
-    return program.emitError("is cut at ")
+    return program.emitError("the program is cut at ")
            << cut.size() << " places, but " << stages << " stages need "
            << stages - 1;
   SmallVector<size_t> cuts;
@@ -119,7 +119,7 @@ FailureOr<SmallVector<size_t>> AssignStages::namedCuts(ProgramOp program,
       if (llvm::is_contained(getNodeNames(op), name))
         end = i + 1;
     if (end == 0)
-      return program.emitError("has no node named '")
+      return program.emitError("the program has no node named '")
              << name << "' to cut after";
     if (!cuts.empty() && end <= cuts.back())
       return program.emitError("cut after '")

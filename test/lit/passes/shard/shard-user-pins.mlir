@@ -13,6 +13,15 @@
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="y=[2 * , {}]"}))' 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="y=[{*}, {}]"}))' 2>&1 | FileCheck %s --check-prefix=NAME
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="[a=replicate"}))' 2>&1 | FileCheck %s --check-prefix=GLOB
+// Names as exporters give them: a layer's weight begins like the layer.
+// RUN: sed 's/@w1/@up.weight/; s/@w2/@down.weight/' %s > %t.named.mlir
+// RUN: axopt-opt %t.named.mlir --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=*=rowwise}))' | FileCheck %s --check-prefix=NAMED
+// RUN: not axopt-opt %t.named.mlir --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=*.weight=rowwise}))' 2>&1 | FileCheck %s --check-prefix=NOLAYER
+// RUN: axopt-opt %t.named.mlir --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="up*=[{col}, {}]"}))' | FileCheck %s --check-prefix=TEXT
+// NAMED: ax.state @up.weight : tensor<64x256xf32, #ax.layout<[{col}, {}]>>
+// NAMED: ax.state @down.weight : tensor<256x64xf32, #ax.layout<[{col}, {}]>>
+// NOLAYER: error: {{.*}}--shard=*.weight=rowwise: no layer is named so
+// TEXT: ax.state @up.weight : tensor<64x256xf32, #ax.layout<[{col}, {}]>>
 
 // REPLICATE: ax.state @w1 : tensor<64x256xf32, #ax.layout<[{}, {}]>>
 // REPLICATE: ax.state @w2 : tensor<256x64xf32, #ax.layout<[{}, {}]>>
