@@ -12,6 +12,7 @@
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/Config/llvm-config.h"
 #include "llvm/Support/BLAKE3.h"
 
 #include <atomic>
@@ -33,7 +34,9 @@ struct Code {
 std::string hashOf(FusionOp fusion) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << AX_CODE_VERSION << "\n" << hostDescription() << "\n";
+  os << AX_CODE_VERSION << "\n"
+     << LLVM_VERSION_STRING << "\n"
+     << hostDescription() << "\n";
   // Operand values have no part in it; types do.
   for (Type type : fusion.getBody().getArgumentTypes())
     os << type << ",";

@@ -15,12 +15,19 @@ namespace ax::codegen {
 
 namespace {
 struct Header {
-  char magic[8] = {'a', 'x', 'k', 'e', 'r', 'n', '0', '1'};
+  char magic[8] = {'a', 'x', 'k', 'e', 'r', 'n', '0', '2'};
   int64_t outerCount;
   int64_t scratchBytes;
   uint64_t codeBytes;
-  uint64_t codeHash;
+  /// Of the whole file, with 0 here.
+  uint64_t hash;
 };
+
+uint64_t hashOf(Header header, llvm::StringRef code) {
+  header.hash = 0;
+  std::string bytes(reinterpret_cast<const char *>(&header), sizeof(header));
+  return llvm::xxh3_64bits(bytes + code.str());
+}
 } // namespace
 
 llvm::Expected<std::unique_ptr<ObjectCache>>
@@ -48,8 +55,7 @@ std::optional<CachedObject> ObjectCache::find(const std::string &key) const {
   std::memcpy(&header, bytes.data(), sizeof(header));
   llvm::StringRef code = bytes.drop_front(sizeof(header));
   if (std::memcmp(header.magic, expected.magic, sizeof(header.magic)) != 0 ||
-      header.codeBytes != code.size() ||
-      header.codeHash != llvm::xxh3_64bits(code))
+      header.codeBytes != code.size() || header.hash != hashOf(header, code))
     return std::nullopt;
   return CachedObject{header.outerCount, header.scratchBytes,
                       llvm::SmallVector<char, 0>(code.begin(), code.end())};
@@ -62,7 +68,7 @@ void ObjectCache::store(const std::string &key,
   header.outerCount = object.outerCount;
   header.scratchBytes = object.scratchBytes;
   header.codeBytes = code.size();
-  header.codeHash = llvm::xxh3_64bits(code);
+  header.hash = hashOf(header, code);
   std::string bytes(reinterpret_cast<const char *>(&header), sizeof(header));
   bytes += code;
   // Another process may be writing the same; a full disk costs only time.

@@ -113,9 +113,11 @@ TEST_F(KernelCache, DamagedFilesAreReplaced) {
       llvm::MemoryBuffer::getFile(path).get()->getBuffer().str();
   std::string flipped = whole;
   flipped[flipped.size() / 2] ^= 1;
+  std::string otherCount = whole;
+  otherCount[8] ^= 1;
   for (const std::string &damaged :
-       {std::string(), whole.substr(0, 20), whole.substr(0, whole.size() - 1),
-        flipped, std::string(100, 'x')}) {
+       {otherCount, std::string(), whole.substr(0, 20),
+        whole.substr(0, whole.size() - 1), flipped, std::string(100, 'x')}) {
     std::ofstream(path, std::ios::binary) << damaged;
     auto compiler = makeCompiler();
     EXPECT_EQ(run(*compiler, scaled("2.0")), 2.0);
