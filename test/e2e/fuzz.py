@@ -1,5 +1,6 @@
 """Every fuzz target for some seconds, over what lies in test/fuzz/TARGET and
-what its line here adds. Targets: *Fuzzer in the build's test/fuzz."""
+what its line here adds. Targets: *Fuzzer in the build's test/fuzz, and those
+that have a corpus."""
 import os
 from pathlib import Path
 
@@ -14,6 +15,8 @@ SMALL = 200_000
 
 
 def fuzz(target, seconds):
+    if not target.exists():
+        raise Failed(f"{target} is not built: ninja tests")
     corpus = list((ROOT / "test/fuzz" / target.name).glob("*"))
     corpus += [file for file in CORPUS.get(target.name, lambda: [])()
                if file.stat().st_size < SMALL]
@@ -32,5 +35,7 @@ def fuzz(target, seconds):
 
 
 def cases(every):
-    for target in sorted(TARGETS.glob("*Fuzzer")):
-        yield target.name, fuzz, target, 300 if every else 8
+    names = {path.name for folder in (TARGETS, ROOT / "test/fuzz")
+             for path in folder.glob("*Fuzzer")}
+    for name in sorted(names | CORPUS.keys()):
+        yield name, fuzz, TARGETS / name, 300 if every else 8

@@ -1,7 +1,12 @@
 //===- ImportFuzzer.cpp - Any bytes as a model ----------------------------===//
 
+#include "../../fuzz/TryPlan.h"
 #include "ax/Import/Import.h"
+#include "ax/Passes/Passes.h"
+#include "ax/Plan/Plan.h"
 #include "ax/Support/Error.h"
+
+#include "mlir/Pass/PassManager.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -9,13 +14,38 @@
 
 using namespace ax;
 
+/// All phases for two ranks; what comes out is a plan that runs.
+static void tryCompile(mlir::ModuleOp module) {
+  // Larger ones are what other tests compile.
+  constexpr unsigned maxOps = 48;
+  unsigned numOps = 0;
+  module.walk([&](mlir::Operation *) { ++numOps; });
+  if (numOps > maxOps)
+    return;
+  Strategy strategy;
+  test::expectNoFault(strategy.setTensorParallel("2"), /*isVerified=*/true);
+  mlir::PassManager manager(module.getContext());
+  addNormalizePhase(manager);
+  addRaisePhase(manager);
+  addStagePhase(manager, strategy);
+  addShardPhase(manager, strategy, /*strict=*/false);
+  addOptimizePhase(manager);
+  addPipelinePhase(manager, strategy);
+  if (mlir::failed(manager.run(module)))
+    std::abort();
+  test::expectNoFault(plan::verifyPlan(module), /*isVerified=*/true);
+  test::tryPlan(module);
+}
+
 /// Imports `path`; aborts when a fault of ours is reported.
 static ExitCode tryImport(const std::string &path,
                           const import::ImportOptions &options) {
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   auto module = import::importModel(path, options, context);
-  if (module)
+  if (module) {
+    tryCompile(**module);
     return ExitCode::Success;
+  }
   ErrorDescription why = describeError(module.takeError());
   if (why.code == ExitCode::Internal) {
     std::fprintf(stderr, "%s\n", why.message.c_str());

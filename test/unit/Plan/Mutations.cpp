@@ -39,6 +39,8 @@ public:
         addMesh(i);
       if (!isa<PlanOp, ProgramOp>(op))
         addLayouts(i);
+      if (isa_and_nonnull<StageOp>(op->getParentOp()) && op->getNumOperands() > 1)
+        addElementTypes(i);
     }
     return std::move(found);
   }
@@ -75,6 +77,7 @@ private:
   void addSchedule(size_t number);
   void addMesh(size_t number);
   void addLayouts(size_t number);
+  void addElementTypes(size_t number);
   std::vector<Layout> editsOf(const Layout &layout) const;
   std::vector<SubAxes> someAxes() const;
 
@@ -408,6 +411,23 @@ void Mutator::addMesh(size_t number) {
     cast<MeshOp>(op).setNumSpace(cast<MeshOp>(op).getSizes().size());
     return true;
   });
+}
+
+/// Each operand on its own, by a cast before the op.
+void Mutator::addElementTypes(size_t number) {
+  for (unsigned i = 0; i < ops[number]->getNumOperands(); ++i)
+    add(number, "operand " + std::to_string(i) + " of another element type",
+        [=](Operation *op) {
+          OpBuilder builder(op);
+          RankedTensorType type = tensorType(op->getOperand(i));
+          Type wide = type.getElementType().isF64()
+                          ? Type(builder.getF32Type())
+                          : Type(builder.getF64Type());
+          op->setOperand(i,
+                         CastOp::create(builder, op->getLoc(), type.clone(wide),
+                                        op->getOperand(i)));
+          return true;
+        });
 }
 
 std::vector<Mutation> allMutations(ModuleOp module) {

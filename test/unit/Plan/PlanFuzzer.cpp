@@ -1,4 +1,5 @@
-//===- PlanFuzzer.cpp - Any text is a plan or one error -------------------===//
+//===- PlanFuzzer.cpp - Any text is a plan that runs, or one error --------===//
+#include "../../fuzz/TryPlan.h"
 #include "ax/Dialect/Ax.h"
 #include "ax/Plan/Plan.h"
 
@@ -29,5 +30,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   ax::plan::summarise(**module, llvm::nulls());
   ax::plan::explain(**module, llvm::nulls());
   ax::plan::reportJSON(**module);
+  ax::test::tryPlan(**module);
   return 0;
 }
