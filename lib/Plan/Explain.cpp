@@ -16,6 +16,48 @@ using namespace ax::plan;
 using llvm::json::OStream;
 using sharding::Mesh;
 
+/// The attention that `layer` gives to or takes from, with no other layer of
+/// weights between.
+static AttentionOp findAttention(Operation *layer) {
+  constexpr size_t maxOps = 256;
+  for (bool forward : {true, false}) {
+    SmallVector<Operation *> found;
+    SmallPtrSet<Operation *, 32> seen;
+    auto addNext = [&](Operation *op) {
+      if (forward)
+        found.append(op->user_begin(), op->user_end());
+      else
+        for (Value operand : op->getOperands())
+          if (Operation *made = operand.getDefiningOp())
+            found.push_back(made);
+    };
+    addNext(layer);
+    while (!found.empty() && seen.size() < maxOps) {
+      Operation *op = found.pop_back_val();
+      if (auto attention = dyn_cast<AttentionOp>(op))
+        return attention;
+      if (!seen.insert(op).second ||
+          isa<LinearOp, ConvOp, ConvTransposeOp, LoadOp, YieldOp>(op))
+        continue;
+      addNext(op);
+    }
+  }
+  return {};
+}
+
+/// The heads of an attention beside `layer` that `parts` does not divide.
+static std::string unevenHeads(const Layer &layer, int64_t parts) {
+  AttentionOp attention = findAttention(layer.op);
+  if (!attention)
+    return "";
+  for (auto [value, what] : {std::pair(attention.getQ(), " heads"),
+                             std::pair(attention.getK(), " key/value heads")})
+    if (int64_t heads = tensorType(value).getDimSize(1); heads % parts)
+      return "the " + std::to_string(heads) + what + " of the attention '" +
+             getNodeName(attention).str() + "' beside it";
+  return "";
+}
+
 /// Why `layer` is computed again by every rank along some axes.
 static std::string whyReplicated(const Layer &layer, const Mesh &mesh) {
   if (layer.replicated.empty())
@@ -36,8 +78,9 @@ static std::string whyReplicated(const Layer &layer, const Mesh &mesh) {
       uneven += (uneven.empty() ? "" : ", ") + split.name + " = " +
                 std::to_string(split.size);
   }
-  if (!divides)
-    return text + ": " + std::to_string(parts) + " does not divide " + uneven;
+  std::string odd = divides ? unevenHeads(layer, parts) : uneven;
+  if (!odd.empty())
+    return text + ": " + std::to_string(parts) + " does not divide " + odd;
   return text + ": the strategy asks for nothing else";
 }
 

@@ -48,6 +48,7 @@ public:
 private:
   void pinBatch();
   void pinBatchSums(const SubAxes &split);
+  SubAxes splitOfBatch(int64_t batch, const std::string &input);
   void pinGathered();
   void pinHeads();
   void pinWeight(const WeightOp &weight);
@@ -122,21 +123,7 @@ void RecipeMaker::pinBatch() {
       continue;
     if (batch < 0) {
       batch = tensor.shape[0];
-      // As many of the axes as divide it, outermost first.
-      int64_t rest = batch;
-      for (const char *name : {"data", "depth", "micro"}) {
-        int64_t size = mesh.axisSize(name);
-        if (size > 1 && rest % size == 0) {
-          split.push_back(mesh.whole(name));
-          rest /= size;
-        } else if (size > 1 && !graph.ops.empty()) {
-          warn(0, Twine("the batch of ") + Twine(batch) + " (input '" +
-                      tensor.name + "') is not divided by " + name + " = " +
-                      Twine(size) +
-                      ": its ranks compute the same; choose a batch that " +
-                      Twine(size) + " divides");
-        }
-      }
+      split = splitOfBatch(batch, tensor.name);
     }
     if (tensor.shape[0] == batch && !split.empty()) {
       pinTensor(t, 0, split, "the batch is split", /*open=*/true);
@@ -174,6 +161,34 @@ void RecipeMaker::pinBatchSums(const SubAxes &split) {
   }
 }
 
+/// As many of the axes as divide it, outermost first.
+SubAxes RecipeMaker::splitOfBatch(int64_t batch, const std::string &input) {
+  SubAxes all = axes({"data", "depth", "micro"}), split;
+  int64_t rest = batch;
+  for (const SubAxis &axis : all) {
+    if (rest % axis.size == 0) {
+      split.push_back(axis);
+      rest /= axis.size;
+      continue;
+    }
+    if (graph.ops.empty())
+      continue;
+    SubAxes upTo = split;
+    upTo.push_back(axis);
+    std::string product;
+    for (const SubAxis &one : upTo)
+      product += (product.empty() ? "" : " x ") + one.axis;
+    product += " = " + std::to_string(numParts(upTo));
+    std::string who = axis.axis == "micro" ? "the micro-batches"
+                                           : "the ranks along " + axis.axis;
+    warn(0, Twine("the batch of ") + Twine(batch) + " (input '" + input +
+                "') is not divided by " + product + ": " + who +
+                " compute the same; choose a batch that " +
+                Twine(numParts(all)) + " divides");
+  }
+  return split;
+}
+
 void RecipeMaker::pinGathered() {
   for (size_t i = 0; i < graph.ops.size(); ++i)
     if (auto dim = graph.ops[i]->getAttrOfType<IntegerAttr>(gatheredAttr))
@@ -201,6 +216,11 @@ void RecipeMaker::pinHeads() {
       warn(i, Twine(heads) + " attention heads are not divided by " +
                   Twine(numParts(split)) + ": split " + Twine(parts) +
                   " ways, the rest is replicated");
+    else if (heads % parts)
+      warn(i, Twine(heads) + " attention heads are not divided by " +
+                  Twine(parts) + ": a rank has up to " +
+                  Twine((heads + parts - 1) / parts) +
+                  ", and layers beside them are replicated");
     llvm::append_range(recipe.pins.factors, pins);
   }
 }
