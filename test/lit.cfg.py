@@ -19,6 +19,7 @@ config.environment["PATH"] = os.pathsep.join(
 )
 config.environment["AX_BIN"] = config.build_root + "/bin"
 os.environ.update(config.environment)
+config.substitutions.append(("%python", sys.executable))
 config.substitutions.append(("%models", config.test_source_root + "/models"))
 config.substitutions.append(
     ("%exit", f"{sys.executable} {config.test_source_root}/expect_exit.py")

@@ -1,8 +1,10 @@
 //===- Strategy.cpp - Strategies from flags and files ---------------------===//
 #include "ax/Passes/Strategy.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/Flags.h"
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/YAMLTraits.h"
 
 #include <algorithm>
@@ -104,6 +106,28 @@ struct MappingTraits<ax::ShardPin> {
   }
 };
 template <>
+struct MappingTraits<ax::Training> {
+  static void mapping(IO &io, ax::Training &t) {
+    ax::Training standard;
+    io.mapRequired("loss", t.loss);
+    io.mapOptional("optimizer", t.optimizer, standard.optimizer);
+    io.mapOptional("lr-schedule", t.schedule, standard.schedule);
+    io.mapOptional("param-group", t.groups);
+    mapNumber(io, "clip-norm", t.clipNorm);
+    io.mapOptional("checkpoint", t.checkpoint, standard.checkpoint);
+    io.mapOptional("trainable", t.trainable);
+    io.mapOptional("frozen", t.frozen);
+  }
+  /// With all its digits, which LLVM's own writing of numbers cuts.
+  static void mapNumber(IO &io, const char *key, double &value) {
+    std::string text;
+    llvm::raw_string_ostream(text) << llvm::json::Value(value);
+    io.mapOptional(key, text, std::string("0"));
+    if (!io.outputting() && StringRef(text).getAsDouble(value))
+      io.setError(llvm::Twine(key) + " is no number");
+  }
+};
+template <>
 struct MappingTraits<ax::Strategy> {
   static void mapping(IO &io, ax::Strategy &s) {
     io.mapOptional("data", s.data, int64_t(1));
@@ -117,19 +141,51 @@ struct MappingTraits<ax::Strategy> {
     io.mapOptional("zero", s.zero, int64_t(0));
     io.mapOptional("shard", s.shard);
     io.mapOptional("cut", s.cuts);
+    io.mapOptional("train", s.training);
   }
 };
 } // namespace llvm::yaml
 
+/// Whether LLVM's parser, which recurses, could run out of stack: brackets (as
+/// nestsDeeper sees them, and as one sees them who knows no quotes), or blocks
+/// that begin on one line or far to the right.
+static bool isTooDeep(llvm::StringRef text) {
+  constexpr int deepest = 16;
+  constexpr size_t longestIndent = 64;
+  int depth = 0;
+  for (char c : text) {
+    depth += (c == '[' || c == '{') - (c == ']' || c == '}');
+    if (depth > deepest)
+      return true;
+  }
+  while (!text.empty()) {
+    llvm::StringRef line;
+    std::tie(line, text) = text.split('\n');
+    size_t blocks = 0;
+    for (llvm::StringRef start : {"- ", "-\t", "? ", "?\t"})
+      blocks += line.count(start);
+    if (blocks > deepest ||
+        line.size() - line.ltrim(" -?\t").size() > longestIndent)
+      return true;
+  }
+  return false;
+}
+
 llvm::Expected<Strategy> Strategy::fromYAML(llvm::StringRef text,
                                             llvm::StringRef fileName) {
+  constexpr size_t mostBytes = 1 << 16;
+  if (text.size() > mostBytes)
+    return usage(fileName + ": a strategy has at most " +
+                 llvm::Twine(mostBytes) + " bytes");
+  if (isTooDeep(text) || nestsDeeper(text, 16))
+    return usage(fileName + ": nested too deeply");
   std::string message;
   auto collect = [](const llvm::SMDiagnostic &diagnostic, void *out) {
     auto &to = *static_cast<std::string *>(out);
     if (to.empty())
-      to = (llvm::Twine(diagnostic.getLineNo()) + ": " +
-            diagnostic.getMessage())
-               .str();
+      to =
+          (llvm::Twine(diagnostic.getLineNo()) + ": " + diagnostic.getMessage())
+              .str();
   };
   Strategy strategy;
   llvm::yaml::Input input(text, nullptr, collect, &message);

@@ -201,8 +201,12 @@ llvm::Error readDims(const Flags &flags, import::ImportOptions &options) {
   return llvm::Error::success();
 }
 
+/// Flags beside what a strategy's file says.
 llvm::Error readTraining(const Flags &flags, Options &options) {
-  if (!flags.train) {
+  std::optional<Training> &training = options.strategy.training;
+  if (flags.train.getNumOccurrences() && !flags.train)
+    training.reset();
+  if (!flags.train && !training) {
     for (const cl::Option &option :
          std::initializer_list<std::reference_wrapper<const cl::Option>>{
              flags.loss, flags.optimizer, flags.schedule, flags.paramGroup,
@@ -211,22 +215,46 @@ llvm::Error readTraining(const Flags &flags, Options &options) {
         return usage("--" + option.ArgStr + " is for training: add --train");
     return llvm::Error::success();
   }
-  if (flags.loss.empty())
+  if (!training)
+    training.emplace();
+  if (flags.loss.getNumOccurrences())
+    training->loss = flags.loss;
+  if (training->loss.empty())
     return usage("--train needs a loss: --loss='cross_entropy(logits,labels)'");
-  if (!(flags.clipNorm >= 0))
+  if (flags.optimizer.getNumOccurrences())
+    training->optimizer = flags.optimizer;
+  if (flags.schedule.getNumOccurrences())
+    training->schedule = flags.schedule;
+  if (flags.clipNorm.getNumOccurrences())
+    training->clipNorm = flags.clipNorm;
+  if (flags.checkpoint.getNumOccurrences())
+    training->checkpoint = flags.checkpoint;
+  if (!(training->clipNorm >= 0))
     return usage("--clip-norm must not be negative");
+  for (auto [flag, list] : {std::pair(&flags.paramGroup, &training->groups),
+                            {&flags.trainable, &training->trainable},
+                            {&flags.frozen, &training->frozen}})
+    if (!flag->empty())
+      list->assign(flag->begin(), flag->end());
   // Weights do not stay what they are.
   options.import.foldWeights = false;
   options.import.training = true;
-  Training &training = options.training.emplace();
-  training.loss = flags.loss;
-  training.optimizer = flags.optimizer;
-  training.schedule = flags.schedule;
-  training.groups.assign(flags.paramGroup.begin(), flags.paramGroup.end());
-  training.clipNorm = flags.clipNorm;
-  training.checkpoint = flags.checkpoint;
-  training.trainable.assign(flags.trainable.begin(), flags.trainable.end());
-  training.frozen.assign(flags.frozen.begin(), flags.frozen.end());
+  options.training = training;
+  return llvm::Error::success();
+}
+
+/// Of what ZeRO splits only training has any, and only data splits it.
+llvm::Error checkZero(const Strategy &strategy) {
+  if (!strategy.zero)
+    return llvm::Error::success();
+  if (strategy.zero < 0 || strategy.zero > 3)
+    return usage("--zero is 1, 2 or 3");
+  std::string zero = "--zero=" + std::to_string(strategy.zero);
+  if (!strategy.training)
+    return usage(zero + " splits what training keeps: add --train");
+  if (strategy.data < 2)
+    return usage(zero + " splits what training keeps over data: add --dp=D, "
+                        "at least 2");
   return llvm::Error::success();
 }
 
@@ -252,8 +280,6 @@ llvm::Error readStrategy(const Flags &flags, Strategy &strategy) {
     strategy.sequenceParallel = flags.sequenceParallel;
   if (flags.zero.getNumOccurrences())
     strategy.zero = flags.zero;
-  if (strategy.zero < 0 || strategy.zero > 3)
-    return usage("--zero is 1, 2 or 3");
   if (!flags.cut.empty())
     strategy.cuts.assign(flags.cut.begin(), flags.cut.end());
   if (flags.tp.getNumOccurrences())
@@ -354,6 +380,8 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
   if (llvm::Error error = readStrategy(flags, options.strategy))
     return error;
   if (llvm::Error error = readTraining(flags, options))
+    return error;
+  if (llvm::Error error = checkZero(options.strategy))
     return error;
   if (options.training &&
       (options.strategy.pipe > 1 || options.strategy.micro > 1))

@@ -2,10 +2,12 @@
 #ifndef AX_PASSES_STRATEGY_H
 #define AX_PASSES_STRATEGY_H
 
+#include "ax/Passes/Training.h"
 #include "ax/Sharding/Mesh.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -30,6 +32,8 @@ struct Strategy {
   std::vector<ShardPin> shard;
   /// Names of nodes after which a stage ends; empty: balanced cuts.
   std::vector<std::string> cuts;
+  /// The plan trains the model.
+  std::optional<Training> training;
 
   /// Space axes in order, then `micro`. Fails when a size is not positive, the
   /// ranks are too many, or the order is no permutation of the axes.
