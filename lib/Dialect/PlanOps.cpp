@@ -74,8 +74,7 @@ sharding::Mesh MeshOp::getMesh() {
   std::vector<sharding::Axis> axes;
   for (auto [i, name] :
        llvm::enumerate(getNames().getAsValueRange<StringAttr>()))
-    axes.push_back(
-        {name.str(), getSizes()[i], static_cast<int64_t>(i) >= getNumSpace()});
+    axes.push_back({name.str(), getSizes()[i], i >= getNumSpace()});
   return sharding::Mesh(std::move(axes));
 }
 

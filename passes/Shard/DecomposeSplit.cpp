@@ -174,12 +174,12 @@ bool ax::decomposeSplitRows(const ShardGraph &graph, const Mesh &mesh) {
       if (parts(softmax.getDim()) > 1)
         result = decompose(softmax);
     } else if (auto norm = dyn_cast<RMSNormOp>(op)) {
-      if (norm.getAxis() + 1 == tensorType(norm.getX()).getRank() &&
-          parts(norm.getAxis()) > 1)
+      int64_t rank = tensorType(norm.getX()).getRank();
+      if (int64_t(norm.getAxis()) + 1 == rank && parts(norm.getAxis()) > 1)
         result = decompose(norm);
     } else if (auto norm = dyn_cast<LayerNormOp>(op)) {
       int64_t rank = tensorType(norm.getX()).getRank();
-      if (norm.getAxis() + 1 != rank)
+      if (int64_t(norm.getAxis()) + 1 != rank)
         continue;
       int64_t p = parts(norm.getAxis());
       if (p > 1 && tensorType(norm.getX()).getDimSize(rank - 1) % p == 0)

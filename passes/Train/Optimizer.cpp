@@ -105,7 +105,7 @@ llvm::Expected<Optimizer> Optimizer::parse(llvm::StringRef text) {
                       call->name);
   }
   if (error)
-    return std::move(error);
+    return error;
   if (result.nesterov && result.momentum == 0)
     return makeError(ExitCode::Usage, "sgd: nesterov needs a momentum");
   return result;
@@ -141,7 +141,7 @@ llvm::Expected<ParameterGroup> ParameterGroup::parse(llvm::StringRef text) {
   number.take("lr", lr, -1);
   number.take("weight_decay", decay, -1);
   if (llvm::Error error = number.finish({}))
-    return std::move(error);
+    return error;
   if (lr >= 0)
     result.learningRate = lr;
   if (decay >= 0)
@@ -179,7 +179,7 @@ LearningRateSchedule::parse(llvm::StringRef text) {
     number.take("final", result.final, 0, 1);
   }
   if (llvm::Error error = number.finish({}))
-    return std::move(error);
+    return error;
   if (result.decay != Decay::None && result.steps <= result.warmup)
     return makeErrorf(ExitCode::Usage,
                       "{0}: steps={1} is not more than warmup={2}", call->name,

@@ -98,7 +98,7 @@ TEST(KernelElement, IntegerDivisionAndShifts) {
 }
 
 TEST(KernelElement, ComparesAndSelects) {
-  for (const std::string &type :
+  for (std::string type :
        {"f32", "f64", "f16", "bf16", "i8", "ui8", "i32", "i64", "ui64"})
     for (const char *kind : {"eq", "ne", "lt", "le", "gt", "ge"}) {
       std::string t = "tensor<8x5x" + type + ">", v = "tensor<5x" + type + ">";

@@ -14,7 +14,7 @@ TEST(KernelRow, ReduceEveryDim) {
   struct Case {
     const char *dims, *result;
   };
-  for (const std::string &type :
+  for (std::string type :
        {"f32", "f64", "f16", "bf16", "i32", "i64", "ui8", "i8"})
     for (const char *kind : {"sum", "max", "min", "prod"})
       for (Case c :
@@ -123,7 +123,7 @@ TEST(KernelRow, NormOfSumAndWhatLeavesBefore) {
 }
 
 TEST(KernelRow, ArgReduce) {
-  for (const std::string &type : {"f32", "f16", "i64", "ui8"})
+  for (std::string type : {"f32", "f16", "i64", "ui8"})
     for (const char *dim : {"0", "1", "2"})
       for (const char *flags : {"", " {min}", " {last}", " {last, min}"}) {
         std::string shape = dim[0] == '0'   ? "1x5x7x"
@@ -139,7 +139,7 @@ TEST(KernelRow, ArgReduce) {
 }
 
 TEST(KernelRow, Cumulative) {
-  for (const std::string &type : {"f32", "f64", "f16", "i32", "i64"})
+  for (std::string type : {"f32", "f64", "f16", "i32", "i64"})
     for (const char *dim : {"0", "1", "2"})
       for (const char *flags :
            {"", " {exclusive}", " {reverse}", " {exclusive, reverse}"})
@@ -163,7 +163,7 @@ TEST(KernelRow, Cumulative) {
 }
 
 TEST(KernelRow, TopK) {
-  for (const std::string &type : {"f32", "f16", "i64", "ui8"})
+  for (std::string type : {"f32", "f16", "i64", "ui8"})
     for (const char *flags : {"", " {smallest}"}) {
       check({{"4x13x" + type},
              std::string("%v, %i = ax.top_k %a k 5 dim 1") + flags +

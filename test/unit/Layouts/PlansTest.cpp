@@ -50,9 +50,6 @@ OwningOpRef<ModuleOp> buildConvNet(MLIRContext &context) {
 }
 
 void PrintTo(const Model &model, std::ostream *os) { *os << model.name; }
-void PrintTo(const NamedStrategy &strategy, std::ostream *os) {
-  *os << strategy.name;
-}
 
 HostTensor randomTensor(RankedTensorType type, std::mt19937_64 &random) {
   ArrayRef<int64_t> shape = type.getShape();

@@ -29,7 +29,7 @@ namespace {
 struct Model {
   const char *name;
   int linears = 0, convs = 0, attentions = 0, norms = 0, activations = 0;
-  std::vector<std::string> statistics;
+  std::vector<std::string> statistics = {};
 };
 
 void PrintTo(const Model &model, std::ostream *stream) {
