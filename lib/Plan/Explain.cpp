@@ -171,7 +171,7 @@ static void writeMesh(OStream &json, const Mesh &mesh) {
 /// Calls `writeStage` for every stage, inside an object with mesh and programs.
 template <typename Fn>
 static std::string toJSON(ModuleOp module, Fn writeStage,
-                          const StageMemory &memory = {}) {
+                          const StageMemory &memory = StageMemory()) {
   Report report = makeReport(module, memory);
   std::string text;
   llvm::raw_string_ostream os(text);

@@ -79,7 +79,8 @@ struct Report {
 };
 
 /// Of a verified plan.
-Report makeReport(mlir::ModuleOp module, const StageMemory &memory = {});
+Report makeReport(mlir::ModuleOp module,
+                  const StageMemory &memory = StageMemory());
 
 /// `{row, col}`.
 std::string axesText(const sharding::SubAxes &axes, const sharding::Mesh &mesh);

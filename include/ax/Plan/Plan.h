@@ -32,7 +32,7 @@ using StageMemory = llvm::DenseMap<mlir::Operation *, cost::RankMemory>;
 /// Mesh and groups, stages, state and peak memory per rank, FLOPs, number and
 /// bytes of collectives per axis.
 void summarise(mlir::ModuleOp module, llvm::raw_ostream &os,
-               const StageMemory &memory = {});
+               const StageMemory &memory = StageMemory());
 
 /// How each Linear, Conv and attention is split or why not; for each collective
 /// its node, cause and bytes.
@@ -41,7 +41,8 @@ std::string explainJSON(mlir::ModuleOp module);
 
 /// What every rank holds and does, beside the whole: bytes of weights, FLOPs of
 /// contractions, collectives by axis, seconds of stages.
-std::string reportJSON(mlir::ModuleOp module, const StageMemory &memory = {});
+std::string reportJSON(mlir::ModuleOp module,
+                       const StageMemory &memory = StageMemory());
 
 } // namespace ax::plan
 
