@@ -31,13 +31,13 @@ public:
 
   int32_t input(const std::string &name, Shape shape, sharding::Layout layout) {
     program->inputs.push_back(
-        {name, DType::F32, std::move(shape), std::move(layout)});
+        {name, DType::F32, std::move(shape), std::move(layout), {}});
     return static_cast<int32_t>(program->inputs.size() - 1);
   }
   int32_t output(const std::string &name, Shape shape,
                  sharding::Layout layout) {
     program->outputs.push_back(
-        {name, DType::F32, std::move(shape), std::move(layout)});
+        {name, DType::F32, std::move(shape), std::move(layout), {}});
     return static_cast<int32_t>(program->outputs.size() - 1);
   }
   int32_t state(const std::string &name, const HostTensor &value,
