@@ -101,8 +101,9 @@ def Ax_GatherOp : Ax_InferredOp<"gather"> {
   let summary = "Slices of `operand` along `axis` chosen by `indices`";
   let description = [{
     ONNX Gather: result shape = operand[:axis] + indices + operand[axis+1:].
-    Negative indices count from the end; an index out of range gives 0 in a
-    vocabulary-parallel part and is clamped otherwise.
+    Negative indices count from the end. Here, in the other gathers and in
+    scatters an index out of range is an error: of the plan where it is a
+    constant, of the run otherwise, whatever the layouts are.
   }];
   let arguments = (ins Ax_Tensor:$operand, Ax_IndexTensor:$indices, I64Attr:$axis);
   let results = (outs Ax_Tensor:$result);
@@ -155,9 +156,7 @@ def Ax_GatherGradientOp : Ax_InferredOp<"gather_gradient"> {
   let description = [{
     updates: operand[:axis] + indices + operand[axis+1:], where operand is the
     result: zeros of `size` along `axis`, to which each slice is added at its
-    index. Indices are as in gather: negative ones count from the end; a slice
-    whose index is out of range is dropped in a vocabulary-parallel part, and
-    the index is clamped otherwise. Created by Train.
+    index. Indices are as in gather. Created by Train.
   }];
   let arguments = (ins Ax_Tensor:$updates, Ax_IndexTensor:$indices,
     I64Attr:$axis, I64Attr:$size);
