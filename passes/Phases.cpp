@@ -38,6 +38,7 @@ void ax::addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy) {
   plan.addPass(createSetMesh(mesh));
   AssignStagesOptions stages;
   stages.cut.assign(strategy.cuts.begin(), strategy.cuts.end());
+  stages.virtualStages = strategy.virtualStages;
   plan.addPass(createAssignStages(stages));
 }
 
@@ -86,8 +87,8 @@ void ax::addPipelinePhase(mlir::OpPassManager &manager,
   // Only now is known what a rank computes and what it waits for.
   if (strategy.pipe > 1 && strategy.cuts.empty())
     plan.addPass(createAssignStages());
-  plan.addPass(createOutlineStages());
-  plan.addPass(createSchedule());
+  plan.addPass(createOutlineStages({strategy.schedule == "zero-bubble"}));
+  plan.addPass(createSchedule({strategy.schedule}));
 }
 
 void ax::registerPhases() {

@@ -11,11 +11,15 @@
 #include "ax/Support/Error.h"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace ax::rt {
 
 namespace {
+
+/// More are a slip of the pen.
+constexpr int32_t mostKeptSlots = 1 << 20;
 
 /// Collects the first fault.
 class Checker {
@@ -91,14 +95,14 @@ public:
     const Transfer &t = program.transfers[static_cast<size_t>(c.transfer)];
     require(t.fromStage == stageIndex, "sent from a foreign stage");
     checkRef(c.source, t.bytes);
-    require(sent.insert(c.transfer).second, "sent twice");
+    require(sent.emplace(c.transfer, list).second, "sent twice");
   }
   void operator()(const RecvCommand &c) {
     if (!require(isIndex(c.transfer, program.transfers), "no such transfer"))
       return;
     const Transfer &t = program.transfers[static_cast<size_t>(c.transfer)];
     require(t.toStage == stageIndex, "received by a foreign stage");
-    require(received.insert(c.transfer).second, "received twice");
+    require(received.emplace(c.transfer, list).second, "received twice");
   }
 
 private:
@@ -135,6 +139,7 @@ private:
               "its size is impossible");
   }
   void checkStage(int32_t index);
+  void checkSchedule();
   void checkBuffers();
   void checkGroups();
   void checkTransfers();
@@ -149,7 +154,10 @@ private:
   int32_t stageIndex = 0;
   std::string where;
   std::string fault;
-  std::set<int32_t> pending, sent, received;
+  std::set<int32_t> pending;
+  /// Transfer -> the list that does it.
+  std::map<int32_t, int32_t> sent, received;
+  int32_t list = 0;
 };
 
 void Checker::checkRanks() {
@@ -180,35 +188,59 @@ void Checker::checkStage(int32_t index) {
   where = "stage '" + stage->name + "': ";
   checkBuffers();
   checkGroups();
-  for (const Command &command : stage->commands) {
-    where = "stage '" + stage->name + "', '" + command.name + "': ";
-    std::visit(*this, command.body);
-    if (!fault.empty())
-      return;
+  for (list = 0; static_cast<size_t>(list) < stage->lists.size(); ++list) {
+    for (const Command &command :
+         stage->lists[static_cast<size_t>(list)].commands) {
+      where = "stage '" + stage->name + "', '" + command.name + "': ";
+      std::visit(*this, command.body);
+      if (!fault.empty())
+        return;
+    }
+    where = "stage '" + stage->name + "': ";
+    require(pending.empty(), "a collective is never waited for");
   }
-  where = "stage '" + stage->name + "': ";
-  require(pending.empty(), "a collective is never waited for");
-  int64_t slices = program.mesh.numTimeSlices();
-  std::vector<bool> done(static_cast<size_t>(slices), false);
-  for (const Action &action : stage->schedule) {
-    if (!require(action.microBatch >= 0 && action.microBatch < slices &&
-                     !done[static_cast<size_t>(action.microBatch)],
-                 "micro-batch " + std::to_string(action.microBatch) +
-                     " is scheduled twice or does not exist"))
-      return;
-    done[static_cast<size_t>(action.microBatch)] = true;
+  checkSchedule();
+}
+
+/// The micro-batches of one list, in the order of the schedule.
+std::vector<int32_t> orderOf(const StageProgram &stage, int32_t list) {
+  std::vector<int32_t> order;
+  for (const Action &action : stage.schedule)
+    if (action.list == list)
+      order.push_back(action.microBatch);
+  return order;
+}
+
+void Checker::checkSchedule() {
+  for (const Action &action : stage->schedule)
+    require(isIndex(action.list, stage->lists),
+            "it schedules what it does not have");
+  for (int32_t l = 0; static_cast<size_t>(l) < stage->lists.size(); ++l) {
+    int64_t slices = stage->lists[static_cast<size_t>(l)].isOnceAStep
+                         ? 1
+                         : program.mesh.numTimeSlices();
+    std::vector<bool> done(static_cast<size_t>(slices), false);
+    std::vector<int32_t> order = orderOf(*stage, l);
+    for (int32_t microBatch : order) {
+      if (!require(microBatch >= 0 && microBatch < slices &&
+                       !done[static_cast<size_t>(microBatch)],
+                   "micro-batch " + std::to_string(microBatch) +
+                       " is scheduled twice or does not exist"))
+        return;
+      done[static_cast<size_t>(microBatch)] = true;
+    }
+    require(order.size() == static_cast<size_t>(slices),
+            "a micro-batch is not scheduled");
   }
-  require(stage->schedule.size() == static_cast<size_t>(slices),
-          "a micro-batch is not scheduled");
-  // Transfer slots are reused round robin, in the order of the schedule.
-  for (size_t i = 0; i < stage->schedule.size(); ++i)
-    require(stage->schedule[i].microBatch ==
-                program.stages.front().schedule[i].microBatch,
-            "its micro-batches are in another order than those of stage '" +
-                program.stages.front().name + "'");
 }
 
 void Checker::checkBuffers() {
+  for (const Kept &value : stage->kept) {
+    where = "stage '" + stage->name + "', kept value '" + value.name + "': ";
+    require(value.bytes >= 0 && value.slots >= 1 &&
+                value.slots <= mostKeptSlots,
+            "it has no room");
+  }
   for (const Buffer &buffer : stage->buffers) {
     where = "stage '" + stage->name + "', buffer '" + buffer.name + "': ";
     int64_t capacity = -1;
@@ -242,6 +274,10 @@ void Checker::checkBuffers() {
         require(t.toStage == stageIndex, "a transfer to another stage");
         capacity = t.bytes;
       }
+      break;
+    case Space::Kept:
+      if (require(isIndex(buffer.index, stage->kept), "no such kept value"))
+        capacity = stage->kept[static_cast<size_t>(buffer.index)].bytes;
       break;
     }
     require(buffer.bytes >= 0 && buffer.bytes <= capacity,
@@ -296,12 +332,20 @@ void Checker::checkTransfers() {
     where = "transfer '" + transfer.name + "': ";
     require(isIndex(transfer.fromStage, program.stages) &&
                 isIndex(transfer.toStage, program.stages) &&
-                transfer.fromStage < transfer.toStage,
-            "it must go to a later stage");
+                transfer.fromStage != transfer.toStage,
+            "it must go to another stage");
     require(transfer.slots >= 1 && transfer.bytes >= 0, "it has no room");
     require(transfer.slots <= mostReceivesAhead, "it has too many slots");
     require(sent.count(static_cast<int32_t>(t)), "it is never sent");
     require(received.count(static_cast<int32_t>(t)), "it is never received");
+    if (!fault.empty())
+      return;
+    // Slots are reused round robin, in the order of the schedule.
+    require(orderOf(program.stages[static_cast<size_t>(transfer.fromStage)],
+                    sent[static_cast<int32_t>(t)]) ==
+                orderOf(program.stages[static_cast<size_t>(transfer.toStage)],
+                        received[static_cast<int32_t>(t)]),
+            "its micro-batches are sent in another order than received");
   }
 }
 

@@ -55,6 +55,14 @@ GroupSet makeGroupSet(const sharding::Mesh &mesh, const sharding::SubAxes &axes,
   return set;
 }
 
+std::vector<const Command *> StageProgram::allCommands() const {
+  std::vector<const Command *> all;
+  for (const CommandList &list : lists)
+    for (const Command &command : list.commands)
+      all.push_back(&command);
+  return all;
+}
+
 std::string describe(const Program &program, const StageProgram &stage,
                      const Command &command) {
   return std::visit(Describe{program, stage}, command.body);

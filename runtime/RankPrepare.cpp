@@ -5,6 +5,8 @@
 #include "ax/Support/Error.h"
 
 #include <algorithm>
+#include <cstring>
+#include <numeric>
 
 namespace ax::rt {
 
@@ -43,6 +45,17 @@ RankRunner::RankRunner(const Program &program, int32_t rank, Device &device,
     stage = &program.stages[s];
     position = static_cast<size_t>(found - ranks.begin());
   }
+  for (const CommandList &list : stage->lists) {
+    firstStep.push_back(steps.size());
+    for (const Command &command : list.commands) {
+      Step &step = steps.emplace_back();
+      step.command = &command;
+      step.list = static_cast<int32_t>(firstStep.size()) - 1;
+      step.references = referencesOf(command);
+      step.addresses.resize(step.references.size());
+    }
+  }
+  firstStep.push_back(steps.size());
   trace.rank = rank;
   trace.stage = stageIndex;
 }
@@ -54,7 +67,7 @@ std::string RankRunner::describeCommand(int32_t index) const {
     return text + ", preparing";
   if (index < 0)
     return text;
-  const Command &command = stage->commands[static_cast<size_t>(index)];
+  const Command &command = *steps[static_cast<size_t>(index)].command;
   return text + ", '" + command.name + "' (" +
          rt::describe(program, *stage, command) + ")";
 }
@@ -63,7 +76,7 @@ bool RankRunner::isWaiting() const {
   int32_t command = currentCommand.load(std::memory_order_relaxed);
   if (command < 0)
     return false;
-  const auto &body = stage->commands[static_cast<size_t>(command)].body;
+  const auto &body = steps[static_cast<size_t>(command)].command->body;
   return !std::holds_alternative<KernelCommand>(body) &&
          !std::holds_alternative<LibraryCommand>(body) &&
          !std::holds_alternative<CopyCommand>(body);
@@ -99,8 +112,8 @@ llvm::Error RankRunner::prepare() {
       bases[b] =
           static_cast<char *>(arena->getAddress()) + stage->buffers[b].offset;
   for (auto part : {&RankRunner::preparePorts, &RankRunner::prepareGroups,
-                    &RankRunner::prepareTransfers, &RankRunner::prepareSteps,
-                    &RankRunner::prepareState})
+                    &RankRunner::prepareTransfers, &RankRunner::prepareKept,
+                    &RankRunner::prepareSteps, &RankRunner::prepareState})
     if (llvm::Error error = (this->*part)())
       return error;
   beginCommand(idle);
@@ -120,6 +133,10 @@ llvm::Error RankRunner::preparePorts() {
     PortPart part;
     part.buffer = static_cast<int32_t>(b);
     part.port = buffer.index;
+    for (const Step &step : steps)
+      for (const BufferRef &ref : step.references)
+        if (ref.buffer == part.buffer)
+          part.list = step.list;
     bool needsMemory = false;
     for (int32_t m = 0; m < microBatches; ++m) {
       part.parts.push_back(
@@ -168,6 +185,10 @@ llvm::Error RankRunner::prepareTransfers() {
       continue;
     Incoming in;
     in.transfer = static_cast<int32_t>(t);
+    for (const Step &step : steps)
+      if (const auto *recv = std::get_if<RecvCommand>(&step.command->body))
+        if (recv->transfer == in.transfer)
+          in.list = step.list;
     int32_t peer =
         program.stages[static_cast<size_t>(transfer.fromStage)].ranks[position];
     for (int32_t slot = 0; slot < transfer.slots; ++slot) {
@@ -196,6 +217,25 @@ llvm::Error RankRunner::prepareTransfers() {
   return llvm::Error::success();
 }
 
+llvm::Error RankRunner::prepareKept() {
+  for (const Kept &value : stage->kept) {
+    int64_t stride =
+        (value.bytes + bufferAlignment - 1) / bufferAlignment * bufferAlignment;
+    llvm::Expected<std::unique_ptr<DeviceMemory>> allocated =
+        allocate(stride * value.slots);
+    if (!allocated)
+      return allocated.takeError();
+    std::memset((*allocated)->getAddress(), 0,
+                static_cast<size_t>((*allocated)->getSize()));
+    memory.bufferBytes += (*allocated)->getSize();
+    kept.push_back(std::move(*allocated));
+  }
+  for (size_t b = 0; b < stage->buffers.size(); ++b)
+    if (stage->buffers[b].space == Space::Kept)
+      keptBuffers.push_back({static_cast<int32_t>(b), stage->buffers[b].index});
+  return llvm::Error::success();
+}
+
 /// Bytes of the operand that a library operation packs.
 static int64_t packedBytes(const Command &command) {
   const auto *library = std::get_if<LibraryCommand>(&command.body);
@@ -204,14 +244,8 @@ static int64_t packedBytes(const Command &command) {
 }
 
 llvm::Error RankRunner::prepareSteps() {
-  steps.resize(stage->commands.size());
-  std::vector<size_t> order;
-  for (size_t i = 0; i < steps.size(); ++i) {
-    steps[i].command = &stage->commands[i];
-    steps[i].references = referencesOf(stage->commands[i]);
-    steps[i].addresses.resize(steps[i].references.size());
-    order.push_back(i);
-  }
+  std::vector<size_t> order(steps.size());
+  std::iota(order.begin(), order.end(), 0);
   // While a weight is packed it is in memory twice: the largest comes first,
   // when little else is there. All others stay in order.
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
@@ -265,7 +299,7 @@ llvm::Error RankRunner::prepareStep(Step &step, size_t index) {
       return operation.takeError();
     step.operation = std::move(*operation);
   } else if (const auto *wait = std::get_if<WaitCommand>(&body)) {
-    for (size_t i = 0; i < index; ++i)
+    for (size_t i = firstStep[static_cast<size_t>(step.list)]; i < index; ++i)
       if (const auto *started =
               std::get_if<CollectiveCommand>(&steps[i].command->body))
         if (started->request == wait->request)

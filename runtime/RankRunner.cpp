@@ -8,41 +8,39 @@
 
 namespace ax::rt {
 
-llvm::Error RankRunner::run(const RunData &data, uint64_t number) {
-  uint64_t sequence = number * stage->schedule.size();
+llvm::Error RankRunner::run(const RunData &data) {
   for (const Action &action : stage->schedule)
-    if (llvm::Error error = runAction(data, action.microBatch, sequence++))
+    if (llvm::Error error = runAction(data, action))
       return error;
   return llvm::Error::success();
 }
 
-llvm::Error RankRunner::runAction(const RunData &data, int32_t microBatch,
-                                  uint64_t sequence) {
-  bindPorts(data, microBatch);
-  for (Incoming &in : incoming)
-    for (int32_t buffer : in.buffers)
-      bases[static_cast<size_t>(buffer)] =
-          in.slots[sequence % in.slots.size()]->getAddress();
-  for (size_t i = 0; i < steps.size(); ++i) {
+llvm::Error RankRunner::runAction(const RunData &data, const Action &action) {
+  bindBuffers(data, action);
+  int32_t microBatch = action.microBatch;
+  auto list = static_cast<size_t>(action.list);
+  for (size_t i = firstStep[list]; i < firstStep[list + 1]; ++i) {
     auto index = static_cast<int32_t>(i);
     beginCommand(index);
     Clock::time_point begin;
     if (tracing)
       begin = Clock::now();
-    if (llvm::Error error = runStep(steps[i], microBatch, sequence))
+    if (llvm::Error error = runStep(steps[i], microBatch))
       return addContext(std::move(error), describeCommand(index));
     countCommand();
     if (tracing)
       trace.events.push_back({index, microBatch, begin, Clock::now()});
   }
   beginCommand(idle);
-  finishOutputs(data, microBatch);
+  finishOutputs(data, action);
   // The slot is free again.
   for (Incoming &in : incoming) {
-    size_t slot = sequence % in.slots.size();
-    if (llvm::Error error =
-            in.receives[slot]->start(nullptr, in.slots[slot]->getAddress()))
+    if (in.list != action.list)
+      continue;
+    if (llvm::Error error = in.receives[in.slot()]->start(
+            nullptr, in.slots[in.slot()]->getAddress()))
       return error;
+    ++in.count;
   }
   return llvm::Error::success();
 }
@@ -60,9 +58,21 @@ RankRunner::shareOwnState(const std::string &name) const {
   return nullptr;
 }
 
-void RankRunner::bindPorts(const RunData &data, int32_t microBatch) {
-  auto m = static_cast<size_t>(microBatch);
+void RankRunner::bindBuffers(const RunData &data, const Action &action) {
+  auto m = static_cast<size_t>(action.microBatch);
+  for (Incoming &in : incoming)
+    for (int32_t buffer : in.buffers)
+      bases[static_cast<size_t>(buffer)] = in.slots[in.slot()]->getAddress();
+  for (const KeptBuffer &buffer : keptBuffers) {
+    const Kept &value = stage->kept[static_cast<size_t>(buffer.kept)];
+    DeviceMemory &memory = *kept[static_cast<size_t>(buffer.kept)];
+    bases[static_cast<size_t>(buffer.buffer)] =
+        static_cast<char *>(memory.getAddress()) +
+        action.microBatch % value.slots * (memory.getSize() / value.slots);
+  }
   for (PortPart &input : inputs) {
+    if (input.list != action.list)
+      continue;
     const Part &part = input.parts[m];
     const uint8_t *global = data.inputs[static_cast<size_t>(input.port)];
     void *&base = bases[static_cast<size_t>(input.buffer)];
@@ -82,17 +92,16 @@ void RankRunner::bindPorts(const RunData &data, int32_t microBatch) {
                             output.parts[m].contiguousOffset;
 }
 
-void RankRunner::finishOutputs(const RunData &data, int32_t microBatch) {
-  auto m = static_cast<size_t>(microBatch);
+void RankRunner::finishOutputs(const RunData &data, const Action &action) {
+  auto m = static_cast<size_t>(action.microBatch);
   for (PortPart &output : outputs)
-    if (output.memory && output.isOwner[m])
+    if (output.list == action.list && output.memory && output.isOwner[m])
       output.parts[m].box.copyBack(
           data.outputs[static_cast<size_t>(output.port)],
           output.memory->getAddress());
 }
 
-llvm::Error RankRunner::runStep(Step &step, int32_t microBatch,
-                                uint64_t sequence) {
+llvm::Error RankRunner::runStep(Step &step, int32_t microBatch) {
   for (size_t i = 0; i < step.references.size(); ++i)
     step.addresses[i] = resolve(step.references[i]);
   const auto &body = step.command->body;
@@ -122,7 +131,7 @@ llvm::Error RankRunner::runStep(Step &step, int32_t microBatch,
   if (std::holds_alternative<SendCommand>(body))
     return step.operation->run(step.addresses[0], nullptr);
   Incoming &in = incoming[step.target];
-  return in.receives[sequence % in.receives.size()]->wait();
+  return in.receives[in.slot()]->wait();
 }
 
 } // namespace ax::rt

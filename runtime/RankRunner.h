@@ -33,9 +33,8 @@ public:
   /// those it exchanges values with do so at the same time.
   llvm::Error prepare();
 
-  /// Does the whole schedule of the rank's stage for one request, the
-  /// `number`-th of this executor.
-  llvm::Error run(const RunData &data, uint64_t number);
+  /// Does the whole schedule of the rank's stage for one request.
+  llvm::Error run(const RunData &data);
 
   int32_t getRank() const { return rank; }
   /// The rank's copy of a mutable state; null when it has none.
@@ -63,6 +62,8 @@ private:
   struct PortPart {
     int32_t buffer = 0;
     int32_t port = 0;
+    /// The list that uses it.
+    int32_t list = 0;
     std::vector<Part> parts;
     /// Outputs: this rank hands the micro-batch's part over.
     std::vector<bool> isOwner;
@@ -71,13 +72,24 @@ private:
   /// A transfer from another stage, with one receive for each slot.
   struct Incoming {
     int32_t transfer = 0;
+    /// The list that receives it.
+    int32_t list = 0;
     std::vector<std::unique_ptr<DeviceMemory>> slots;
     std::vector<std::unique_ptr<Operation>> receives;
     std::vector<int32_t> buffers;
+    /// Values received so far; slots are used round robin.
+    uint64_t count = 0;
+    size_t slot() const { return count % slots.size(); }
+  };
+  /// Where a buffer's kept value is, slot after slot.
+  struct KeptBuffer {
+    int32_t buffer = 0;
+    int32_t kept = 0;
   };
   /// A command with what was prepared for it.
   struct Step {
     const Command *command = nullptr;
+    int32_t list = 0;
     std::vector<BufferRef> references;
     std::vector<void *> addresses;
     std::unique_ptr<DeviceKernel> kernel;
@@ -104,6 +116,7 @@ private:
   llvm::Error preparePorts();
   llvm::Error prepareGroups();
   llvm::Error prepareTransfers();
+  llvm::Error prepareKept();
   llvm::Error prepareSteps();
   llvm::Error prepareStep(Step &step, size_t index);
   llvm::Error prepareLibrary(Step &step, const LibraryCommand &command);
@@ -111,11 +124,10 @@ private:
   llvm::Expected<std::shared_ptr<DeviceMemory>> makeOwnState(int32_t state);
   llvm::Expected<std::unique_ptr<DeviceMemory>> allocate(int64_t bytes);
 
-  llvm::Error runAction(const RunData &data, int32_t microBatch,
-                        uint64_t sequence);
-  void bindPorts(const RunData &data, int32_t microBatch);
-  void finishOutputs(const RunData &data, int32_t microBatch);
-  llvm::Error runStep(Step &step, int32_t microBatch, uint64_t sequence);
+  llvm::Error runAction(const RunData &data, const Action &action);
+  void bindBuffers(const RunData &data, const Action &action);
+  void finishOutputs(const RunData &data, const Action &action);
+  llvm::Error runStep(Step &step, int32_t microBatch);
 
   void *resolve(const BufferRef &ref) const {
     return static_cast<char *>(bases[static_cast<size_t>(ref.buffer)]) +
@@ -144,8 +156,13 @@ private:
   std::unique_ptr<DeviceMemory> arena, workspace;
   std::vector<PortPart> inputs, outputs;
   std::vector<Incoming> incoming;
+  std::vector<KeptBuffer> keptBuffers;
+  /// By StageProgram::kept.
+  std::vector<std::unique_ptr<DeviceMemory>> kept;
   std::vector<std::shared_ptr<Group>> groups;
+  /// Of all lists, and where each list's begin; one more at the end.
   std::vector<Step> steps;
+  std::vector<size_t> firstStep;
   /// State buffers that something reads in their plain form.
   std::vector<bool> needsState;
   std::vector<std::shared_ptr<const StatePart>> sharedState;

@@ -113,7 +113,7 @@ void runRank(const std::shared_ptr<SharedRanks> &shared, RankRunner &runner) {
     Clock::rep none = 0;
     slot.begin.compare_exchange_strong(none,
                                        Clock::now().time_since_epoch().count());
-    error = runner.run(slot, number);
+    error = runner.run(slot);
     if (!error)
       finishRank(*shared, slot);
   }

@@ -20,13 +20,13 @@ sumCommandTimes(const Program &program,
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const StageProgram &stage = program.stages[s];
     first.push_back(times.size());
-    for (const Command &command : stage.commands) {
+    for (const Command *command : stage.allCommands()) {
       CommandTime time;
       time.stage = static_cast<int32_t>(s);
-      time.name = command.name;
-      time.what = describe(program, stage, command);
-      time.bytes = command.bytes;
-      if (const auto *library = std::get_if<LibraryCommand>(&command.body))
+      time.name = command->name;
+      time.what = describe(program, stage, *command);
+      time.bytes = command->bytes;
+      if (const auto *library = std::get_if<LibraryCommand>(&command->body))
         time.flops = countFlops(library->desc);
       times.push_back(std::move(time));
     }
@@ -59,6 +59,7 @@ llvm::Error writeChromeTrace(const std::string &path, const Program &program,
       for (const RankTrace *trace : traces) {
         const StageProgram &stage =
             program.stages[static_cast<size_t>(trace->stage)];
+        const std::vector<const Command *> commands = stage.allCommands();
         json.object([&] {
           json.attribute("ph", "M");
           json.attribute("name", "thread_name");
@@ -71,7 +72,7 @@ llvm::Error writeChromeTrace(const std::string &path, const Program &program,
         });
         for (const TraceEvent &event : trace->events) {
           const Command &command =
-              stage.commands[static_cast<size_t>(event.command)];
+              *commands[static_cast<size_t>(event.command)];
           json.object([&] {
             json.attribute("ph", "X");
             json.attribute("name", command.name);

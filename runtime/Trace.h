@@ -8,7 +8,7 @@ namespace ax::rt {
 
 using Clock = std::chrono::steady_clock;
 
-/// One executed command of a rank.
+/// One executed command of a rank, by its number in all of its stage.
 struct TraceEvent {
   int32_t command = 0;
   int32_t microBatch = 0;

@@ -4,6 +4,7 @@
 #include "InPlace.h"
 #include "StageBuilder.h"
 #include "ax/Codegen/Fusion.h"
+#include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Eval/Elements.h"
 #include "ax/Support/Error.h"
@@ -63,7 +64,7 @@ public:
     addPorts();
     addStages();
     addTransfers();
-    for (auto [number, stage] : llvm::enumerate(stages)) {
+    for (StageOp stage : stages) {
       auto source = prepare(stage);
       if (!source)
         return addContext(source.takeError(), "stage " + stage.getSymName());
@@ -71,9 +72,10 @@ public:
     }
     if (llvm::Error error = compileKernels())
       return error;
-    for (auto [source, stage] : llvm::zip_equal(sources, result.stages))
-      if (llvm::Error error = buildStage(source, tables, stage))
-        return addContext(std::move(error), "stage " + stage.name);
+    for (auto [source, stage] : llvm::zip_equal(sources, stages))
+      if (llvm::Error error =
+              buildStage(source, tables, result.stages[stage.getOn()]))
+        return addContext(std::move(error), "stage " + stage.getSymName());
     addSchedule();
     return std::move(result);
   }
@@ -113,13 +115,15 @@ private:
 
   void addStages() {
     Block &body = program.getBody().front();
-    int64_t numStages = result.mesh.axisSize("pipe");
-    stages.resize(numStages);
-    for (auto stage : body.getOps<StageOp>())
-      stages[stage.getOn()] = stage;
-    result.stages.resize(numStages);
-    for (int64_t number = 0; number < numStages; ++number)
-      result.stages[number].name = stages[number].getSymName().str();
+    result.stages.resize(result.mesh.axisSize("pipe"));
+    lists.resize(result.stages.size());
+    for (auto stage : body.getOps<StageOp>()) {
+      stages.push_back(stage);
+      lists[stage.getOn()].push_back(*actionOf(stage));
+      rt::StageProgram &made = result.stages[stage.getOn()];
+      if (made.name.empty())
+        made.name = stage.getSymName().str();
+    }
     sharding::SubAxes pipe;
     if (result.mesh.find("pipe"))
       pipe.push_back(result.mesh.whole("pipe"));
@@ -167,8 +171,35 @@ private:
     return it->second;
   }
 
+  /// Where lists find what another one of their ranks has made.
+  int32_t keptOf(OpResult value) {
+    auto [it, isNew] = keptValues.try_emplace(value, 0);
+    if (!isNew)
+      return it->second;
+    auto stage = cast<StageOp>(value.getOwner());
+    RankedTensorType type = tensorType(value);
+    sharding::Layout layout = getLayout(type, result.mesh);
+    Operation *end = stage.getBody().front().getTerminator();
+    Operation *maker = end->getOperand(value.getResultNumber()).getDefiningOp();
+    std::vector<rt::Kept> &all = result.stages[stage.getOn()].kept;
+    rt::Kept kept;
+    kept.name =
+        nameOr(maker ? getNodeName(maker) : StringRef(), "kept", all.size());
+    kept.bytes = byteSize(*eval::toDType(type.getElementType()));
+    for (int64_t extent : layout.localShape())
+      kept.bytes *= extent;
+    kept.slots = static_cast<int32_t>(keptSlots(value, result.mesh));
+    it->second = all.size();
+    all.push_back(std::move(kept));
+    return it->second;
+  }
+
   llvm::Expected<StageSource> prepare(StageOp stage) {
     StageSource source;
+    ActionKind kind = *actionOf(stage);
+    source.list.isOnceAStep = kind.isOnceAStep();
+    if (!(kind == ActionKind()))
+      source.list.name = stage.getSymName().str();
     auto local = localize(stage, result.mesh);
     if (!local)
       return local.takeError();
@@ -181,14 +212,21 @@ private:
             {rt::Space::Input, static_cast<int32_t>(argument.getArgNumber())});
         continue;
       }
+      if (operand.getDefiningOp<StageOp>()) {
+        source.inputs.push_back(
+            {rt::Space::Kept, keptOf(cast<OpResult>(operand))});
+        continue;
+      }
       auto transfer = operand.getDefiningOp<TransferOp>();
       source.inputs.push_back(
           {rt::Space::Received, transfers.lookup(transfer)});
     }
-    for (Value value : stage.getResults()) {
+    for (OpResult value : stage.getResults()) {
       StageOutput &output = source.outputs.emplace_back();
       for (OpOperand &use : value.getUses()) {
-        if (isa<ReturnOp>(use.getOwner()))
+        if (isa<StageOp>(use.getOwner()))
+          output.kept.assign({keptOf(value)});
+        else if (isa<ReturnOp>(use.getOwner()))
           output.outputs.push_back(use.getOperandNumber());
         else
           output.transfers.push_back(
@@ -237,15 +275,17 @@ private:
 
   void addSchedule() {
     auto schedule = *program.getBody().front().getOps<ScheduleOp>().begin();
-    for (auto [stage, order] :
-         llvm::zip_equal(result.stages,
+    for (auto [stage, known, order] :
+         llvm::zip_equal(result.stages, lists,
                          schedule.getOrders().getAsValueRange<StringAttr>())) {
       SmallVector<StringRef> actions;
       order.split(actions, ' ', -1, /*KeepEmpty=*/false);
-      for (StringRef action : actions) {
-        int32_t microBatch = 0;
-        action.drop_front().getAsInteger(10, microBatch);
-        stage.schedule.push_back({microBatch});
+      for (StringRef text : actions) {
+        ScheduledAction action = *parseAction(text);
+        stage.schedule.push_back(
+            {static_cast<int32_t>(action.microBatch),
+             static_cast<int32_t>(llvm::find(known, action.kind) -
+                                  known.begin())});
       }
     }
   }
@@ -256,8 +296,11 @@ private:
   ProgramTables tables;
   /// States that some program of the plan changes.
   llvm::DenseSet<StringAttr> stored;
+  /// In the program's order; and for each pipe coordinate the lists' kinds.
   std::vector<StageOp> stages;
+  std::vector<SmallVector<ActionKind>> lists;
   std::vector<StageSource> sources;
+  llvm::DenseMap<Value, int32_t> keptValues;
   llvm::DenseMap<Operation *, int32_t> transfers;
 };
 

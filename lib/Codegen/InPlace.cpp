@@ -44,33 +44,37 @@ static bool isElementwiseIn(FusionOp fusion, BlockArgument argument) {
   return true;
 }
 
+/// `made` may be written over `old`.
+static void markInPlace(Value made, Value old) {
+  auto result = dyn_cast<OpResult>(made);
+  auto fusion = result ? dyn_cast<FusionOp>(result.getOwner()) : FusionOp();
+  if (!fusion || !result.hasOneUse() || old.getType() != result.getType() ||
+      llvm::count(fusion.getOperands(), old) != 1 || !isLastReader(fusion, old))
+    return;
+  auto operand =
+      llvm::find(fusion.getOperands(), old) - fusion.getOperands().begin();
+  if (!isElementwiseIn(fusion, fusion.getBody().getArgument(operand)))
+    return;
+  SmallVector<int64_t> places(fusion.getNumResults(), -1);
+  if (auto marked = fusion->getAttrOfType<DenseI64ArrayAttr>(kInPlace))
+    places.assign(marked.asArrayRef().begin(), marked.asArrayRef().end());
+  places[result.getResultNumber()] = operand;
+  fusion->setAttr(kInPlace,
+                  DenseI64ArrayAttr::get(fusion.getContext(), places));
+}
+
 void markInPlace(LocalStage &stage) {
   Block &block = stage.program->getBody().front();
   OperandRange returned = block.getTerminator()->getOperands();
   size_t firstStored = returned.size() - stage.stored.size();
-  for (auto [i, name] : llvm::enumerate(stage.stored)) {
-    auto result = dyn_cast<OpResult>(returned[firstStored + i]);
-    auto fusion = result ? dyn_cast<FusionOp>(result.getOwner()) : FusionOp();
-    auto state = llvm::find(stage.states, name);
-    if (!fusion || !result.hasOneUse() || state == stage.states.end())
-      continue;
-    Value old =
-        block.getArgument(stage.numInputs + (state - stage.states.begin()));
-    if (old.getType() != result.getType() ||
-        llvm::count(fusion.getOperands(), old) != 1 ||
-        !isLastReader(fusion, old))
-      continue;
-    auto operand =
-        llvm::find(fusion.getOperands(), old) - fusion.getOperands().begin();
-    if (!isElementwiseIn(fusion, fusion.getBody().getArgument(operand)))
-      continue;
-    SmallVector<int64_t> places(fusion.getNumResults(), -1);
-    if (auto marked = fusion->getAttrOfType<DenseI64ArrayAttr>(kInPlace))
-      places.assign(marked.asArrayRef().begin(), marked.asArrayRef().end());
-    places[result.getResultNumber()] = operand;
-    fusion->setAttr(kInPlace,
-                    DenseI64ArrayAttr::get(fusion.getContext(), places));
-  }
+  for (auto [i, name] : llvm::enumerate(stage.stored))
+    if (auto state = llvm::find(stage.states, name);
+        state != stage.states.end())
+      markInPlace(
+          returned[firstStored + i],
+          block.getArgument(stage.numInputs + (state - stage.states.begin())));
+  for (auto [i, number] : llvm::enumerate(stage.accumulated))
+    markInPlace(returned[number], block.getArgument(stage.firstSum() + i));
 }
 
 Value inPlaceOperand(OpResult result) {

@@ -7,8 +7,8 @@
 
 namespace ax::codegen {
 
-/// Marks, in a fused stage, kernels that may write the new value of a state
-/// over the old one (kInPlace): nothing reads the old one later, and the kernel
+/// Marks, in a fused stage, kernels that may write the new value of a state, or
+/// of a sum over micro-batches, over the old one (kInPlace): nothing reads the old one later, and the kernel
 /// reads of it only the element that it is about to write.
 void markInPlace(LocalStage &stage);
 

@@ -1,6 +1,7 @@
 //===- Localize.cpp - What one rank of a stage computes -------------------===//
 #include "Localizer.h"
 
+#include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Indexing.h"
 #include "ax/Support/Error.h"
 
@@ -91,6 +92,16 @@ Value Localizer::stored(StoreOp store) {
   return local;
 }
 
+/// The first micro-batch starts the sum.
+Value Localizer::addedUp(Value addend, Value sum) {
+  sharding::SubAxes slices;
+  for (const sharding::Axis &axis : mesh.getAxes())
+    if (axis.inTime && axis.size > 1)
+      slices.push_back(mesh.whole(axis.name));
+  Value isFirst = compare(CompareKind::eq, axisIndex(slices), constantInt(0));
+  return select(isFirst, addend, binary(BinaryKind::add, sum, addend));
+}
+
 llvm::Expected<LocalStage> Localizer::run(StageOp stage) {
   Block &body = stage.getBody().front();
   LocalStage result;
@@ -104,6 +115,12 @@ llvm::Expected<LocalStage> Localizer::run(StageOp stage) {
     if (stateIndex.try_emplace(load.getState(), arguments.size()).second) {
       arguments.push_back(localType(load.getType()));
       result.states.push_back(load.getState().str());
+    }
+  size_t firstSum = arguments.size();
+  for (OpResult value : stage.getResults())
+    if (isAccumulated(value, mesh)) {
+      arguments.push_back(localType(value.getType()));
+      result.accumulated.push_back(value.getResultNumber());
     }
   for (Type type : body.getTerminator()->getOperandTypes())
     results.push_back(localType(type));
@@ -140,6 +157,10 @@ llvm::Expected<LocalStage> Localizer::run(StageOp stage) {
   SmallVector<Value> returned;
   for (Value value : body.getTerminator()->getOperands())
     returned.push_back(mapping.lookup(value));
+  builder.setLoc(stage.getLoc());
+  for (auto [i, number] : llvm::enumerate(result.accumulated))
+    returned[number] =
+        addedUp(returned[number], block.getArgument(firstSum + i));
   for (auto store : body.getOps<StoreOp>())
     returned.push_back(stored(store));
   builder.setLoc(stage.getLoc());

@@ -8,6 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "Localizer.h"
 
+#include "ax/Dialect/Actions.h"
+
 using namespace mlir;
 
 namespace ax::codegen {
@@ -300,6 +302,9 @@ llvm::Error Localizer::localizeCollective(CollectiveOpInterface collective) {
     Value isFirst = compare(CompareKind::eq, axisIndex(axes), constantInt(0));
     Value zero = constant(builder.getZeroAttr(type.getElementType()));
     result = select(isFirst, local, zero);
+  } else if (isa<AllReduceOp>(op) && inTime(axes, mesh).size() == axes.size()) {
+    // Added up where the value was kept.
+    result = local;
   } else if (isa<AllReduceOp>(op)) {
     result = exchange(op, local, axes, type.getShape());
   } else if (isa<CollectivePermuteOp>(op)) {

@@ -24,6 +24,7 @@ private:
   /// Same op on the parts of its operands.
   mlir::Operation *cloneLocal(mlir::Operation *op);
   mlir::Value stored(StoreOp store);
+  mlir::Value addedUp(mlir::Value addend, mlir::Value sum);
   llvm::Error fault(mlir::Operation *op, const llvm::Twine &message);
 
   // LocalizeOps.cpp

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ax/Codegen/Codegen.h"
+#include "ax/Dialect/Actions.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -53,18 +54,32 @@ static int64_t gradientBytes(StageOp stage, const sharding::Mesh &mesh) {
   return bytes;
 }
 
+/// What the list leaves for others.
+static void addKept(StageOp list, const sharding::Mesh &mesh,
+                    cost::RankMemory &memory) {
+  for (OpResult result : list.getResults()) {
+    bool isKept = false, isForUpdate = false;
+    for (Operation *user : result.getUsers())
+      if (auto other = dyn_cast<StageOp>(user)) {
+        isKept = true;
+        isForUpdate |= actionOf(other)->isOnceAStep();
+      }
+    if (isKept)
+      (isForUpdate ? memory.gradients : memory.activations) +=
+          cost::localBytes(tensorType(result), mesh) * keptSlots(result, mesh);
+  }
+}
+
 llvm::Expected<std::vector<cost::RankMemory>> predictMemory(ProgramOp program) {
   Options options;
   options.withoutKernels = true;
   llvm::Expected<rt::Program> planned = generate(program, options);
   if (!planned)
     return planned.takeError();
-  std::vector<StageOp> stages(planned->stages.size());
+  std::vector<cost::RankMemory> result(planned->stages.size());
   for (auto stage : program.getBody().front().getOps<StageOp>())
-    stages[stage.getOn()] = stage;
-  std::vector<cost::RankMemory> result;
-  for (auto [stage, op] : llvm::zip_equal(planned->stages, stages)) {
-    cost::RankMemory &memory = result.emplace_back();
+    addKept(stage, planned->mesh, result[stage.getOn()]);
+  for (auto [stage, memory] : llvm::zip_equal(planned->stages, result)) {
     std::set<std::pair<rt::Space, int32_t>> seen;
     for (const rt::Buffer &buffer : stage.buffers) {
       if (!seen.insert({buffer.space, buffer.index}).second)
@@ -77,14 +92,22 @@ llvm::Expected<std::vector<cost::RankMemory>> predictMemory(ProgramOp program) {
       } else if (buffer.space == rt::Space::Received) {
         const rt::Transfer &transfer = planned->transfers[buffer.index];
         memory.slots += transfer.bytes * transfer.slots;
-      } else if (buffer.space != rt::Space::Arena) {
+      } else if (buffer.space == rt::Space::Input ||
+                 buffer.space == rt::Space::Output) {
         memory.ports += buffer.bytes * planned->mesh.numTimeSlices();
       }
     }
-    memory.gradients =
-        std::min(gradientBytes(op, planned->mesh), stage.arenaBytes);
-    memory.activations = stage.arenaBytes - memory.gradients;
+    memory.activations += stage.arenaBytes;
   }
+  // Of a program that is one list they are in the arena.
+  for (auto stage : program.getBody().front().getOps<StageOp>())
+    if (actionOf(stage) == ActionKind()) {
+      cost::RankMemory &memory = result[stage.getOn()];
+      int64_t bytes =
+          std::min(gradientBytes(stage, planned->mesh), memory.activations);
+      memory.gradients += bytes;
+      memory.activations -= bytes;
+    }
   return result;
 }
 

@@ -1,6 +1,7 @@
 //===- StageBuilder.cpp - Commands of one stage ---------------------------===//
 #include "StageBuilder.h"
 
+#include "CommandName.h"
 #include "InPlace.h"
 #include "ax/Cost/Arena.h"
 #include "ax/Eval/Elements.h"
@@ -23,6 +24,7 @@ public:
   StageBuilder(const StageSource &source, ProgramTables &tables,
                rt::StageProgram &stage)
       : source(source), tables(tables), stage(stage),
+        commands(stage.lists.emplace_back(source.list).commands),
         program(source.local.program.get()), block(program.getBody().front()) {}
 
   llvm::Error build() {
@@ -50,6 +52,14 @@ private:
     return stage.buffers.size() - 1;
   }
 
+  StringRef inputName(const StageInput &input) const {
+    if (input.space == rt::Space::Kept)
+      return stage.kept[input.index].name;
+    return input.space == rt::Space::Input
+               ? tables.program.inputs[input.index].name
+               : tables.program.transfers[input.index].name;
+  }
+
   void bindArguments() {
     for (BlockArgument argument : block.getArguments()) {
       unsigned number = argument.getArgNumber();
@@ -57,10 +67,15 @@ private:
       if (number < source.local.numInputs) {
         StageInput input = source.inputs[number];
         buffers[argument] =
-            addBuffer(input.space, input.index, bytes,
-                      input.space == rt::Space::Input
-                          ? tables.program.inputs[input.index].name
-                          : tables.program.transfers[input.index].name);
+            addBuffer(input.space, input.index, bytes, inputName(input));
+        continue;
+      }
+      if (number >= source.local.firstSum()) {
+        unsigned result =
+            source.local.accumulated[number - source.local.firstSum()];
+        int32_t kept = source.outputs[result].kept.front();
+        buffers[argument] = sumBuffers[kept] =
+            addBuffer(rt::Space::Kept, kept, bytes, stage.kept[kept].name);
         continue;
       }
       StringRef name = source.local.states[number - source.local.numInputs];
@@ -76,11 +91,13 @@ private:
             tables.program.transfers[input.index].name, 0);
   }
 
-  /// Values that can be made right where a program output is.
+  /// Values that can be made right where a program output is, or where they are
+  /// kept.
   void bindOutputs() {
     Operation *terminator = block.getTerminator();
     for (auto [number, sinks] : llvm::enumerate(source.outputs)) {
-      if (sinks.outputs.empty())
+      if ((sinks.outputs.empty() && sinks.kept.empty()) ||
+          llvm::is_contained(source.local.accumulated, number))
         continue;
       View view = viewOf(terminator->getOperand(number));
       Operation *maker = view.base.getDefiningOp();
@@ -88,10 +105,12 @@ private:
           view.offset != 0 || !view.isDense() ||
           byteSizeOf(view.base) != byteSizeOf(terminator->getOperand(number)))
         continue;
-      int32_t output = sinks.outputs.front();
-      buffers[view.base] =
-          addBuffer(rt::Space::Output, output, byteSizeOf(view.base),
-                    tables.program.outputs[output].name);
+      bool isKept = !sinks.kept.empty();
+      int32_t index = isKept ? sinks.kept.front() : sinks.outputs.front();
+      buffers[view.base] = addBuffer(
+          isKept ? rt::Space::Kept : rt::Space::Output, index,
+          byteSizeOf(view.base),
+          isKept ? stage.kept[index].name : tables.program.outputs[index].name);
     }
   }
 
@@ -138,7 +157,7 @@ private:
       it->second.last = now();
     return buffer;
   }
-  int64_t now() const { return stage.commands.size(); }
+  int64_t now() const { return commands.size(); }
 
   llvm::Expected<rt::BufferRef> refOf(Value value, int64_t byteOffset = 0) {
     auto buffer = bufferOf(value);
@@ -163,7 +182,7 @@ private:
     std::vector<cost::Lifetime> pieces;
     for (auto &[buffer, lifetime] : lifetimes)
       pieces.push_back(lifetime);
-    stage.arenaBytes = cost::planArena(pieces);
+    stage.arenaBytes = std::max(stage.arenaBytes, cost::planArena(pieces));
     for (auto [piece, entry] : llvm::zip_equal(pieces, lifetimes))
       stage.buffers[entry.first].offset = piece.offset;
   }
@@ -176,31 +195,7 @@ private:
     command.body = std::move(body);
     command.name = name.str();
     command.bytes = bytes;
-    stage.commands.push_back(std::move(command));
-  }
-
-  static std::string nameOf(Operation *op) {
-    StringRef node = getNodeName(op);
-    return (node.empty() ? op->getName().stripDialect() : node).str();
-  }
-  /// What it does, and the last node that it does it for.
-  static std::string nameOf(FusionOp fusion) {
-    std::string kinds;
-    StringRef node;
-    for (Operation &op : fusion.getBody().front().without_terminator()) {
-      if (isa<ConstantOp, ReshapeOp, BroadcastOp>(op))
-        continue;
-      StringRef kind = op.getName().stripDialect();
-      if (auto unary = dyn_cast<UnaryOp>(op))
-        kind = stringifyUnaryKind(unary.getKind());
-      else if (auto binary = dyn_cast<BinaryOp>(op))
-        kind = stringifyBinaryKind(binary.getKind());
-      if (kinds.size() < 40)
-        kinds += (kinds.empty() ? "" : "+") + kind.str();
-      if (!getNodeName(&op).empty())
-        node = getNodeName(&op);
-    }
-    return node.empty() ? kinds : node.str() + ": " + kinds;
+    commands.push_back(std::move(command));
   }
 
   static int64_t bytesMoved(Operation *op) {
@@ -300,15 +295,19 @@ private:
   }
 
   int32_t groupSetOf(const sharding::SubAxes &axes) {
-    auto it = llvm::find_if(groupAxes, [&](const sharding::SubAxes &known) {
-      return known == axes;
+    for (const auto &[known, number] : groupSets)
+      if (known == axes)
+        return number;
+    auto made = rt::makeGroupSet(tables.program.mesh, axes, stage.ranks);
+    // Lists share them.
+    auto known = llvm::find_if(stage.groups, [&](const rt::GroupSet &set) {
+      return set.groups == made.groups;
     });
-    if (it != groupAxes.end())
-      return it - groupAxes.begin();
-    groupAxes.push_back(axes);
-    stage.groups.push_back(
-        rt::makeGroupSet(tables.program.mesh, axes, stage.ranks));
-    return groupAxes.size() - 1;
+    int32_t number = known - stage.groups.begin();
+    if (known == stage.groups.end())
+      stage.groups.push_back(std::move(made));
+    groupSets.push_back({axes, number});
+    return number;
   }
 
   llvm::Error emitCollective(CollectiveOpInterface collective) {
@@ -444,6 +443,16 @@ private:
           it->second = addBuffer(rt::Space::State, state, bytes, name);
         emitCopy(value, *ref, it->second, name);
       }
+      for (int32_t kept : sinks.kept) {
+        const rt::Buffer &from = stage.buffers[ref->buffer];
+        if (from.space == rt::Space::Kept && from.index == kept)
+          continue;
+        StringRef name = stage.kept[kept].name;
+        auto [it, isNew] = sumBuffers.try_emplace(kept, 0);
+        if (isNew)
+          it->second = addBuffer(rt::Space::Kept, kept, bytes, name);
+        emitCopy(value, *ref, it->second, name);
+      }
       for (int32_t transfer : sinks.transfers) {
         touch(ref->buffer);
         add(rt::SendCommand{transfer, *ref},
@@ -456,14 +465,15 @@ private:
   const StageSource &source;
   ProgramTables &tables;
   rt::StageProgram &stage;
+  std::vector<rt::Command> &commands;
   ProgramOp program;
   Block &block;
   llvm::DenseMap<Value, int32_t> buffers;
-  /// State -> its buffer.
-  llvm::DenseMap<int32_t, int32_t> stateBuffers;
+  /// State -> its buffer; kept value -> that of its sum.
+  llvm::DenseMap<int32_t, int32_t> stateBuffers, sumBuffers;
   /// Of the buffers in the arena.
   llvm::MapVector<int32_t, cost::Lifetime> lifetimes;
-  std::vector<sharding::SubAxes> groupAxes;
+  std::vector<std::pair<sharding::SubAxes, int32_t>> groupSets;
 };
 
 } // namespace

@@ -15,12 +15,13 @@ struct StageInput {
   int32_t index = 0;
 };
 
-/// Where a stage's result goes: into program outputs, to other stages, into a
-/// state.
+/// Where a list's result goes: into program outputs, to other stages, into a
+/// state, to other lists of the stage.
 struct StageOutput {
   llvm::SmallVector<int32_t, 1> outputs;
   llvm::SmallVector<int32_t, 1> transfers;
   llvm::SmallVector<int32_t, 1> states;
+  llvm::SmallVector<int32_t, 1> kept;
 };
 
 /// What the stages of a program share.
@@ -33,15 +34,17 @@ struct ProgramTables {
   llvm::DenseMap<const void *, int32_t> kernels;
 };
 
-/// A localised, fused stage with its kernels and connections.
+/// A localised, fused list of a stage with its kernels and connections.
 struct StageSource {
+  rt::CommandList list;
   LocalStage local;
   std::vector<StageInput> inputs;
   std::vector<StageOutput> outputs;
   llvm::DenseMap<mlir::Operation *, CompiledKernel> kernels;
 };
 
-/// Adds commands, buffers and groups to `stage`, whose name and ranks are set.
+/// Adds a list, buffers and groups to `stage`, whose name, ranks and kept
+/// values are set.
 llvm::Error buildStage(const StageSource &source, ProgramTables &tables,
                        rt::StageProgram &stage);
 

@@ -35,15 +35,16 @@ public:
       for (size_t s = 0; s < stages.size(); ++s)
         while (step(s)) {
           moved = true;
-          result.busy[s] += stages[s].seconds;
+          result.busy[s] +=
+              stages[s].seconds[stages[s].order[next[s] - 1].list];
         }
     }
     for (size_t s = 0; s < stages.size(); ++s) {
       result.seconds = std::max(result.seconds, clock[s]);
       if (next[s] < stages[s].order.size())
-        result.stuck.push_back("stage " + std::to_string(s) + " at F" +
-                               std::to_string(stages[s].order[next[s]]) +
-                               " waits for " + waitsFor(s));
+        result.stuck.push_back("stage " + std::to_string(s) + " at " +
+                               stages[s].order[next[s]].name + " waits for " +
+                               waitsFor(s));
     }
     return result;
   }
@@ -70,29 +71,39 @@ private:
     return released >= 0;
   }
 
+  bool receives(size_t c, size_t s, const SimulatedAction &action) const {
+    return transfers[c].to == static_cast<int64_t>(s) &&
+           transfers[c].toList == action.list;
+  }
+  bool sends(size_t c, size_t s, const SimulatedAction &action) const {
+    return transfers[c].from == static_cast<int64_t>(s) &&
+           transfers[c].fromList == action.list;
+  }
+
   /// One action of stage `s`; false when it has to wait or is done.
   bool step(size_t s) {
     if (next[s] == stages[s].order.size())
       return false;
-    int64_t microBatch = stages[s].order[next[s]];
+    const SimulatedAction &action = stages[s].order[next[s]];
+    int64_t microBatch = action.microBatch;
     double start = clock[s];
     for (size_t c = 0; c < transfers.size(); ++c)
-      if (transfers[c].to == static_cast<int64_t>(s)) {
+      if (receives(c, s, action)) {
         Channel::Value *value = incoming(c, microBatch);
         if (!value)
           return false;
         start = std::max(start, value->arrives);
       }
-    double end = start + stages[s].seconds;
+    double end = start + stages[s].seconds[action.list];
     for (size_t c = 0; c < transfers.size(); ++c)
-      if (transfers[c].from == static_cast<int64_t>(s) && !canSend(c, end))
+      if (sends(c, s, action) && !canSend(c, end))
         return false;
     for (size_t c = 0; c < transfers.size(); ++c) {
-      if (transfers[c].to == static_cast<int64_t>(s)) {
+      if (receives(c, s, action)) {
         incoming(c, microBatch)->released = end;
         ++channels[c].read;
       }
-      if (transfers[c].from == static_cast<int64_t>(s))
+      if (sends(c, s, action))
         channels[c].sent.push_back({microBatch, end + transfers[c].seconds});
     }
     clock[s] = end;
@@ -101,15 +112,15 @@ private:
   }
 
   std::string waitsFor(size_t s) {
-    int64_t microBatch = stages[s].order[next[s]];
+    const SimulatedAction &action = stages[s].order[next[s]];
+    int64_t microBatch = action.microBatch;
     double unused = 0;
     for (size_t c = 0; c < transfers.size(); ++c)
-      if (transfers[c].to == static_cast<int64_t>(s) &&
-          !incoming(c, microBatch))
+      if (receives(c, s, action) && !incoming(c, microBatch))
         return "micro-batch " + std::to_string(microBatch) + " of stage " +
                std::to_string(transfers[c].from);
     for (size_t c = 0; c < transfers.size(); ++c)
-      if (transfers[c].from == static_cast<int64_t>(s) && !canSend(c, unused))
+      if (sends(c, s, action) && !canSend(c, unused))
         return "a free one of the " + std::to_string(transfers[c].slots) +
                " slots of stage " + std::to_string(transfers[c].to);
     return "nothing";

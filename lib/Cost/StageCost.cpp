@@ -2,6 +2,7 @@
 #include "ax/Cost/StageCost.h"
 
 #include "ax/Cost/Arena.h"
+#include "ax/Dialect/Actions.h"
 
 using namespace mlir;
 using namespace ax;
@@ -46,10 +47,10 @@ static int64_t arenaBytes(Block &body, const sharding::Mesh &mesh) {
   return cost::planArena(pieces);
 }
 
-/// What is there all the time.
-static int64_t stateBytes(Block &body, const sharding::Mesh &mesh) {
+/// What is there all the time, and not among `held` yet.
+static int64_t stateBytes(Block &body, const sharding::Mesh &mesh,
+                          llvm::DenseSet<Attribute> &held) {
   int64_t bytes = 0;
-  llvm::DenseSet<Attribute> held;
   for (Operation &op : body)
     if (auto load = dyn_cast<LoadOp>(op)) {
       if (held.insert(load.getStateAttr()).second)
@@ -62,7 +63,8 @@ static int64_t stateBytes(Block &body, const sharding::Mesh &mesh) {
 
 int64_t cost::programBytes(ProgramOp program, const sharding::Mesh &mesh) {
   Block &body = program.getBody().front();
-  return stateBytes(body, mesh) + arenaBytes(body, mesh);
+  llvm::DenseSet<Attribute> held;
+  return stateBytes(body, mesh, held) + arenaBytes(body, mesh);
 }
 
 /// A rank's part of a program's input or output, of all micro-batches.
@@ -75,30 +77,60 @@ static int64_t portBytes(Value value, const sharding::Mesh &mesh) {
   return cost::localBytes(tensorType(value), mesh) * slices;
 }
 
-cost::StageCost cost::stageCost(StageOp stage, const sharding::Mesh &mesh,
+/// Memory of its own for what the list gives, or has in slots.
+static int64_t slotBytes(StageOp list, const sharding::Mesh &mesh) {
+  int64_t bytes = 0;
+  for (Value operand : list.getOperands())
+    if (auto transfer = operand.getDefiningOp<TransferOp>())
+      bytes +=
+          cost::localBytes(tensorType(operand), mesh) * transfer.getSlots();
+  for (OpResult result : list.getResults())
+    if (llvm::any_of(result.getUsers(), llvm::IsaPred<StageOp>))
+      bytes +=
+          cost::localBytes(tensorType(result), mesh) * keptSlots(result, mesh);
+  return bytes;
+}
+
+/// Of one list, once.
+static double secondsOf(StageOp list, const sharding::Mesh &mesh,
+                        const cost::Machine &machine) {
+  sharding::CostFn price = cost::collectiveCost(machine);
+  double seconds = 0;
+  for (Operation &op : list.getBody().front()) {
+    seconds += cost::seconds(&op, mesh, machine);
+    auto collective = dyn_cast<CollectiveOpInterface>(op);
+    if (collective && cost::isSent(collective, mesh))
+      seconds += price(collective.getStepKind(),
+                       collective.getMovedAxes().resolve(mesh),
+                       cost::payloadBytes(collective, mesh));
+  }
+  return seconds;
+}
+
+bool cost::isSent(CollectiveOpInterface op, const sharding::Mesh &mesh) {
+  sharding::SubAxes axes = op.getMovedAxes().resolve(mesh);
+  return sharding::communicates(op.getStepKind()) &&
+         inTime(axes, mesh).size() < axes.size();
+}
+
+cost::StageCost cost::stageCost(ArrayRef<StageOp> lists,
+                                const sharding::Mesh &mesh,
                                 const Machine &machine) {
   StageCost cost;
-  sharding::CostFn price = collectiveCost(machine);
-  for (Operation &op : stage.getBody().front()) {
-    cost.seconds += seconds(&op, mesh, machine);
-    if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
-      if (sharding::communicates(collective.getStepKind()))
-        cost.seconds += price(collective.getStepKind(),
-                              collective.getMovedAxes().resolve(mesh),
-                              payloadBytes(collective, mesh));
-    }
+  llvm::DenseSet<Attribute> held;
+  llvm::DenseSet<Value> ports;
+  for (StageOp list : lists) {
+    cost.seconds.push_back(secondsOf(list, mesh, machine));
+    Block &body = list.getBody().front();
+    cost.arenaBytes = std::max(cost.arenaBytes, arenaBytes(body, mesh));
+    cost.stateBytes += stateBytes(body, mesh, held);
+    cost.slotBytes += slotBytes(list, mesh);
+    for (Value operand : list.getOperands())
+      if (!operand.getDefiningOp() && ports.insert(operand).second)
+        cost.portBytes += portBytes(operand, mesh);
+    for (OpResult result : list.getResults())
+      if (llvm::any_of(result.getUsers(), llvm::IsaPred<ReturnOp>))
+        cost.portBytes += portBytes(result, mesh);
   }
-  cost.stateBytes = stateBytes(stage.getBody().front(), mesh);
-  cost.arenaBytes = arenaBytes(stage.getBody().front(), mesh);
-  for (Value operand : stage.getOperands()) {
-    if (auto transfer = operand.getDefiningOp<TransferOp>())
-      cost.slotBytes +=
-          localBytes(tensorType(operand), mesh) * transfer.getSlots();
-    else
-      cost.portBytes += portBytes(operand, mesh);
-  }
-  for (OpResult result : stage.getResults())
-    if (llvm::any_of(result.getUsers(), llvm::IsaPred<ReturnOp>))
-      cost.portBytes += portBytes(result, mesh);
   return cost;
 }

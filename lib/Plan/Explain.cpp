@@ -99,7 +99,7 @@ void plan::explain(ModuleOp module, llvm::raw_ostream &os) {
   for (const ProgramReport &program : report.programs)
     for (const StageReport &stage : program.stages) {
       os << "program @" << ProgramOp(program.op).getSymName() << ", stage "
-         << StageOp(stage.op).getOn() << '\n';
+         << stage.on << '\n';
       for (const Layer &layer : stage.layers) {
         os << "  " << layer.kind << " '" << layer.node
            << "': " << partsText(layer, report.mesh);
@@ -186,7 +186,7 @@ static std::string toJSON(ModuleOp module, Fn writeStage,
           json.attributeArray("stages", [&] {
             for (const StageReport &stage : program.stages)
               json.object([&] {
-                json.attribute("stage", StageOp(stage.op).getOn());
+                json.attribute("stage", stage.on);
                 writeStage(json, stage, report.mesh);
               });
           });

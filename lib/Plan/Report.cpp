@@ -2,6 +2,7 @@
 #include "Report.h"
 
 #include "ax/Cost/Simulate.h"
+#include "ax/Dialect/Actions.h"
 #include "ax/Sharding/Digits.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -53,7 +54,11 @@ public:
   ProgramReport report(ProgramOp program);
 
 private:
-  StageReport report(StageOp stage);
+  StageReport report(int64_t on, std::vector<StageOp> lists);
+  int64_t timesOf(StageOp list) const {
+    return actionOf(list)->isOnceAStep() ? 1 : mesh.numTimeSlices();
+  }
+  void simulate(ProgramReport &result);
   std::optional<Layer> layerOf(Operation *op);
   Collective collectiveOf(CollectiveOpInterface op);
   NamedSplit split(StringRef name, Value value, int64_t dim) const {
@@ -142,7 +147,8 @@ std::optional<Layer> Reporter::layerOf(Operation *op) {
     return std::nullopt;
   layer.node = getNodeName(op).str();
   layer.wholeFlops = cost::wholeFlops(op);
-  layer.rankFlops = cost::contractionFlops(op, mesh) * mesh.numTimeSlices();
+  layer.rankFlops = cost::contractionFlops(op, mesh) *
+                    timesOf(op->getParentOfType<StageOp>());
   SubAxes used;
   for (const NamedSplit &part : layer.splits)
     llvm::append_range(used, part.axes);
@@ -193,6 +199,7 @@ Collective Reporter::collectiveOf(CollectiveOpInterface op) {
   if (StringAttr cause = op.getCause())
     found.because = cause.str();
   found.bytes = cost::payloadBytes(op, mesh);
+  found.times = timesOf(op->getParentOfType<StageOp>());
   found.node = getNodeName(op).str();
   bool reduces = found.kind == sharding::StepKind::AllReduce ||
                  found.kind == sharding::StepKind::ReduceScatter;
@@ -203,65 +210,92 @@ Collective Reporter::collectiveOf(CollectiveOpInterface op) {
   return found;
 }
 
-StageReport Reporter::report(StageOp stage) {
+StageReport Reporter::report(int64_t on, std::vector<StageOp> lists) {
   StageReport report;
-  report.op = stage;
-  report.cost = cost::stageCost(stage, mesh, cost::Machine());
-  report.seconds = report.cost.seconds * mesh.numTimeSlices();
-  if (auto it = memory.find(stage); it != memory.end())
+  report.on = on;
+  report.lists = lists;
+  report.cost = cost::stageCost(lists, mesh, cost::Machine());
+  for (auto [list, seconds] : llvm::zip_equal(lists, report.cost.seconds))
+    report.seconds += seconds * timesOf(list);
+  if (auto it = memory.find(lists.front()); it != memory.end())
     report.memory = it->second;
   llvm::DenseSet<Attribute> held;
-  for (Operation &op : stage.getBody().front()) {
-    report.numOps += !isa<LoadOp, ConstantOp, YieldOp>(op);
-    if (op.hasAttr("recomputed")) {
-      ++report.numRecomputed;
-      report.recomputedFlops += cost::contractionFlops(&op, mesh) *
-                                static_cast<double>(mesh.numTimeSlices());
+  for (StageOp list : lists)
+    for (Operation &op : list.getBody().front()) {
+      report.numOps += !isa<LoadOp, ConstantOp, YieldOp>(op);
+      if (op.hasAttr("recomputed")) {
+        ++report.numRecomputed;
+        report.recomputedFlops += cost::contractionFlops(&op, mesh) *
+                                  static_cast<double>(timesOf(list));
+      }
+      if (auto load = dyn_cast<LoadOp>(op)) {
+        if (!held.insert(load.getStateAttr()).second)
+          continue;
+        RankedTensorType type = tensorType(load.getResult());
+        report.wholeWeightBytes += cost::localBytes(withoutLayout(type), mesh);
+        report.rankWeightBytes += cost::localBytes(type, mesh);
+      } else if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
+        if (cost::isSent(collective, mesh))
+          report.collectives.push_back(collectiveOf(collective));
+      } else if (auto layer = layerOf(&op)) {
+        report.layers.push_back(std::move(*layer));
+      }
     }
-    if (auto load = dyn_cast<LoadOp>(op)) {
-      if (!held.insert(load.getStateAttr()).second)
-        continue;
-      RankedTensorType type = tensorType(load.getResult());
-      report.wholeWeightBytes += cost::localBytes(withoutLayout(type), mesh);
-      report.rankWeightBytes += cost::localBytes(type, mesh);
-    } else if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
-      if (sharding::communicates(collective.getStepKind()))
-        report.collectives.push_back(collectiveOf(collective));
-    } else if (auto layer = layerOf(&op)) {
-      report.layers.push_back(std::move(*layer));
-    }
-  }
   return report;
+}
+
+/// The schedule, with what its lists and transfers take.
+void Reporter::simulate(ProgramReport &result) {
+  cost::Machine machine;
+  auto listOf = [&](StageOp list) {
+    const std::vector<StageOp> &lists = result.stages[list.getOn()].lists;
+    return llvm::find(lists, list) - lists.begin();
+  };
+  std::vector<cost::SimulatedStage> stages;
+  for (const StageReport &stage : result.stages)
+    stages.push_back({stage.cost.seconds, {}});
+  auto schedule = *result.op.getBody().getOps<ScheduleOp>().begin();
+  for (auto [stage, report, order] :
+       llvm::zip_equal(stages, result.stages,
+                       schedule.getOrders().getAsValueRange<StringAttr>()))
+    for (StringRef text : llvm::split(order, ' '))
+      if (auto action = parseAction(text))
+        for (StageOp list : report.lists)
+          if (*actionOf(list) == action->kind)
+            stage.order.push_back(
+                {action->microBatch, listOf(list), text.str()});
+  std::vector<cost::SimulatedTransfer> transfers;
+  for (TransferOp transfer : result.op.getBody().getOps<TransferOp>()) {
+    auto sender = transfer.getOperand().getDefiningOp<StageOp>();
+    auto receiver = cast<StageOp>(*transfer.getResult().getUsers().begin());
+    int64_t bytes = cost::localBytes(tensorType(transfer.getResult()), mesh);
+    double seconds =
+        machine.collectiveLatency + bytes / machine.collectiveBytesPerSecond;
+    result.transfers.push_back({transfer, bytes});
+    result.stages[transfer.getFrom()].sendSeconds += seconds * timesOf(sender);
+    transfers.push_back({static_cast<int64_t>(transfer.getFrom()),
+                         static_cast<int64_t>(transfer.getTo()),
+                         static_cast<int64_t>(transfer.getSlots()), seconds,
+                         listOf(sender), listOf(receiver)});
+  }
+  cost::Simulation simulation = cost::simulate(stages, transfers);
+  result.seconds = simulation.seconds;
+  double busy = 0;
+  for (double seconds : simulation.busy)
+    busy += seconds;
+  if (result.seconds > 0)
+    result.bubble = 1 - busy / (result.seconds * stages.size());
 }
 
 ProgramReport Reporter::report(ProgramOp program) {
   ProgramReport result;
   result.op = program;
+  std::vector<std::vector<StageOp>> lists(mesh.axisSize("pipe"));
   for (StageOp stage : program.getBody().getOps<StageOp>())
-    result.stages.push_back(report(stage));
-  llvm::sort(result.stages, [](const StageReport &a, const StageReport &b) {
-    return StageOp(a.op).getOn() < StageOp(b.op).getOn();
-  });
-  cost::Machine machine;
-  std::vector<cost::SimulatedStage> stages;
-  std::vector<cost::SimulatedTransfer> transfers;
-  for (const StageReport &stage : result.stages) {
-    stages.push_back({stage.cost.seconds, {}});
-    for (int64_t m = 0; m < mesh.numTimeSlices(); ++m)
-      stages.back().order.push_back(m);
-  }
-  for (TransferOp transfer : program.getBody().getOps<TransferOp>()) {
-    int64_t bytes = cost::localBytes(tensorType(transfer.getResult()), mesh);
-    double seconds =
-        machine.collectiveLatency + bytes / machine.collectiveBytesPerSecond;
-    result.transfers.push_back({transfer, bytes});
-    result.stages[transfer.getFrom()].sendSeconds +=
-        seconds * mesh.numTimeSlices();
-    transfers.push_back({static_cast<int64_t>(transfer.getFrom()),
-                         static_cast<int64_t>(transfer.getTo()),
-                         static_cast<int64_t>(transfer.getSlots()), seconds});
-  }
-  result.seconds = cost::simulate(stages, transfers).seconds;
+    lists[stage.getOn()].push_back(stage);
+  for (auto [on, ofStage] : llvm::enumerate(lists))
+    result.stages.push_back(report(on, ofStage));
+  simulate(result);
   return result;
 }
 

@@ -33,12 +33,14 @@ struct Collective {
   /// The layer whose result (or whose operand) it is.
   std::string node;
   std::string because;
-  /// Payload per rank of one micro-batch.
-  int64_t bytes = 0;
+  /// Payload per rank, each time; and how often that is in a step.
+  int64_t bytes = 0, times = 1;
 };
 
 struct StageReport {
-  StageOp op;
+  int64_t on = 0;
+  /// Its lists, in the program's order.
+  std::vector<StageOp> lists;
   cost::StageCost cost;
   /// Instead of the estimate in `cost`.
   std::optional<cost::RankMemory> memory;
@@ -70,6 +72,8 @@ struct ProgramReport {
   std::vector<TransferReport> transfers;
   /// Predicted time of one step, all micro-batches.
   double seconds = 0;
+  /// Part of that in which, on average, a stage does not compute.
+  double bubble = 0;
 };
 
 struct Report {

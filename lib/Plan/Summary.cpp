@@ -74,8 +74,8 @@ static void printStage(const StageReport &stage, const sharding::Mesh &mesh,
     whole += layer.wholeFlops;
     part += layer.rankFlops;
   }
-  os << "    stage " << StageOp(stage.op).getOn() << ": " << stage.numOps
-     << " ops, about " << timeText(stage.seconds) << "; weights "
+  os << "    stage " << stage.on << ": " << stage.numOps << " ops, about "
+     << timeText(stage.seconds) << "; weights "
      << bytesText(stage.rankWeightBytes) << " of "
      << bytesText(stage.wholeWeightBytes) << ", peak memory "
      << bytesText(stage.peakBytes()) << ", " << countText(part, "FLOP")
@@ -102,12 +102,12 @@ static void printStage(const StageReport &stage, const sharding::Mesh &mesh,
   for (const Collective &collective : stage.collectives) {
     Traffic &entry = traffic[std::string(toString(collective.kind)) + " over " +
                              axesText(collective.axes, mesh)];
-    ++entry.count;
-    entry.bytes += collective.bytes;
+    entry.count += collective.times;
+    entry.bytes += collective.bytes * collective.times;
   }
   for (const auto &[what, entry] : traffic)
-    os << "      " << entry.count * mesh.numTimeSlices() << " x " << what
-       << ", " << bytesText(entry.bytes * mesh.numTimeSlices()) << " a rank\n";
+    os << "      " << entry.count << " x " << what << ", "
+       << bytesText(entry.bytes) << " a rank\n";
 }
 
 void plan::summarise(ModuleOp module, llvm::raw_ostream &os,
@@ -116,7 +116,11 @@ void plan::summarise(ModuleOp module, llvm::raw_ostream &os,
   printMesh(report, os);
   for (const ProgramReport &program : report.programs) {
     os << "  program @" << ProgramOp(program.op).getSymName() << ", about "
-       << timeText(program.seconds) << " a step\n";
+       << timeText(program.seconds) << " a step";
+    if (program.stages.size() > 1)
+      os << ", of which stages wait "
+         << llvm::formatv("{0:F0} %", 100 * program.bubble);
+    os << '\n';
     for (const StageReport &stage : program.stages)
       printStage(stage, report.mesh, os);
     for (const TransferReport &transfer : program.transfers) {

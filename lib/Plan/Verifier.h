@@ -18,8 +18,8 @@ inline constexpr const char *pipeAxis = "pipe";
 /// inside the stage and the micro-batch.
 void verifyOps(StageOp stage, const sharding::Mesh &mesh);
 
-/// One schedule, in which every stage takes every micro-batch once, all in the
-/// same order, and nobody waits for ever.
+/// One schedule, in which every list of every stage takes every micro-batch
+/// once, all in the same order, finds what it needs, and nobody waits for ever.
 void verifySchedule(ProgramOp program, const sharding::Mesh &mesh);
 
 /// Why ranks cannot hold a value with this layout as a whole: it is partial, or

@@ -3,6 +3,7 @@
 #include "Screen.h"
 #include "Verifier.h"
 
+#include "ax/Dialect/Actions.h"
 #include "ax/Plan/Plan.h"
 
 #include "mlir/IR/Verifier.h"
@@ -69,12 +70,23 @@ void ProgramVerifier::verifyPorts() {
 
 void ProgramVerifier::verifyStages() {
   int64_t stages = mesh.axisSize(plan::pipeAxis);
-  std::vector<bool> seen(stages);
+  std::vector<std::set<ActionKind>> seen(stages);
   for (StageOp stage : program.getBody().getOps<StageOp>()) {
     int64_t on = stage.getOn();
-    if (seen[on])
-      stage.emitOpError() << "is a second stage on " << on;
-    seen[on] = true;
+    auto kind = actionOf(stage);
+    if (!kind)
+      stage.emitOpError() << "has no action that is known: F, B, W or U, and a "
+                             "part of at least 0";
+    else if (!seen[on].insert(*kind).second)
+      stage.emitOpError() << "is a second stage on " << on
+                          << " with the same action";
+    if (Attribute slots = stage->getDiscardableAttr(kSlots)) {
+      auto number = dyn_cast<IntegerAttr>(slots);
+      if (!number || !number.getType().isInteger(64) || number.getInt() < 1 ||
+          number.getInt() > maxSlots)
+        stage.emitOpError() << "keeps values in " << slots << " slots; 1 to "
+                            << maxSlots << " make sense";
+    }
     for (auto [i, operand] : llvm::enumerate(stage.getOperands()))
       if (auto holder = holderOf(operand); holder && *holder != on)
         stage.emitOpError()
@@ -84,7 +96,7 @@ void ProgramVerifier::verifyStages() {
     plan::verifyOps(stage, mesh);
   }
   for (int64_t on = 0; on < stages; ++on)
-    if (!seen[on])
+    if (seen[on].empty())
       program.emitOpError() << "has no stage on " << on;
 }
 
@@ -100,6 +112,10 @@ void ProgramVerifier::verifyTransfer(TransferOp transfer) {
     fault() << "sends what stage " << producer.getOn() << " has made";
   if (transfer.getResult().use_empty())
     fault() << "is never received: no stage takes its result";
+  else if (llvm::any_of(transfer.getResult().getUsers(), [&](Operation *user) {
+             return user != *transfer.getResult().getUsers().begin();
+           }))
+    fault() << "is received by two lists of a stage";
   for (Operation *user : transfer.getResult().getUsers()) {
     auto stage = dyn_cast<StageOp>(user);
     if (!stage)
@@ -160,7 +176,8 @@ static void collectUses(ProgramOp program, const sharding::Mesh &mesh,
       if (!storing[store.getStateAttr().getAttr()].insert(stage.getOn()).second)
         store.emitOpError()
             << "stores @" << store.getState() << " a second time in one step";
-      if (mesh.numTimeSlices() > 1)
+      if (auto kind = actionOf(stage);
+          mesh.numTimeSlices() > 1 && kind && !kind->isOnceAStep())
         store.emitOpError() << "stores @" << store.getState()
                             << " once a step, but its stage runs for each of "
                             << mesh.numTimeSlices() << " micro-batches";
@@ -205,8 +222,10 @@ static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == "ax.model_dir")
     return isa<PlanOp>(op) && isa<StringAttr>(attribute.getValue());
-  if (name == "ax.action")
+  if (name == kAction)
     return isa<StringAttr>(attribute.getValue());
+  if (name == kPart || name == kSlots)
+    return isa<StageOp>(op);
   return name == "ax.no_gradient" || !name.starts_with("ax.");
 }
 

@@ -8,6 +8,7 @@
 //===----------------------------------------------------------------------===//
 #include "Verifier.h"
 
+#include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Indexing.h"
 #include "ax/Sharding/Digits.h"
 
@@ -20,12 +21,15 @@ namespace {
 
 class OpVerifier {
 public:
-  OpVerifier(Operation *op, const Mesh &mesh) : op(op), mesh(mesh) {}
+  OpVerifier(Operation *op, const Mesh &mesh, bool isOnceAStep)
+      : op(op), mesh(mesh), isOnceAStep(isOnceAStep) {}
 
   void verifyRule(ShardingRuleOpInterface ruled);
   void verifyCollective(CollectiveOpInterface collective);
   /// Stages are other ranks: no value of a stage is spread over them.
   void verifyNoPipe();
+  /// What is done once a step works on sums over all micro-batches.
+  void verifyNoSlices();
 
   InFlightDiagnostic fault() {
     InFlightDiagnostic diagnostic = op->emitOpError();
@@ -50,6 +54,7 @@ private:
 
   Operation *op;
   const Mesh &mesh;
+  bool isOnceAStep;
 };
 
 } // namespace
@@ -117,7 +122,12 @@ void OpVerifier::verifyRule(ShardingRuleOpInterface ruled) {
 void OpVerifier::verifyCollective(CollectiveOpInterface collective) {
   if (!sharding::communicates(collective.getStepKind()))
     return;
-  for (const sharding::SubAxis &axis : collective.getMovedAxes().resolve(mesh))
+  sharding::SubAxes axes = collective.getMovedAxes().resolve(mesh);
+  // Added up already.
+  if (isOnceAStep && isa<AllReduceOp>(op) &&
+      inTime(axes, mesh).size() == axes.size())
+    return;
+  for (const sharding::SubAxis &axis : axes)
     if (mesh.isInTime(axis))
       fault() << "exchanges over '" << axis.axis
               << "', which is in time: micro-batches are not there at once";
@@ -132,6 +142,19 @@ void OpVerifier::verifyNoPipe() {
                 << "'; values go between stages by ax.transfer only";
         return;
       }
+}
+
+void OpVerifier::verifyNoSlices() {
+  if (!isOnceAStep)
+    return;
+  for (Value value : op->getResults()) {
+    Layout layout = getLayout(tensorType(value), mesh);
+    if (!inTime(layout.usedAxes(), mesh).empty() &&
+        (!isSummedOverTime(layout, mesh) ||
+         inTime(layout.usedAxes(), mesh) != inTime(layout.partial, mesh)))
+      fault() << "has a result " << text(layout)
+              << ", but its list is done once a step, for no micro-batch";
+  }
 }
 
 std::optional<std::string>
@@ -151,12 +174,14 @@ plan::findHoldingFault(RankedTensorType type, const Mesh &mesh, bool inTime) {
 }
 
 void plan::verifyOps(StageOp stage, const Mesh &mesh) {
+  auto kind = actionOf(stage);
   for (Operation &op : stage.getBody().front()) {
-    OpVerifier verifier(&op, mesh);
+    OpVerifier verifier(&op, mesh, kind && kind->isOnceAStep());
     // Loads and stores equal their state by their own check.
     if (isa<YieldOp, LoadOp, StoreOp>(op))
       continue;
     verifier.verifyNoPipe();
+    verifier.verifyNoSlices();
     if (auto collective = dyn_cast<CollectiveOpInterface>(op))
       verifier.verifyCollective(collective);
     else if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))

@@ -1,41 +1,252 @@
-//===- VerifySchedule.cpp - Every micro-batch once, nobody waits for ever -===//
+//===- VerifySchedule.cpp - Every action once, nobody waits for ever ------===//
 #include "Verifier.h"
 
 #include "ax/Cost/Simulate.h"
+#include "ax/Dialect/Actions.h"
 
-#include "llvm/ADT/BitVector.h"
 #include "llvm/ADT/StringExtras.h"
+
+#include <map>
+#include <set>
 
 using namespace mlir;
 using namespace ax;
 
-/// `F0 F1`: micro-batches in order. Reports what is wrong with an entry.
-static FailureOr<std::vector<int64_t>>
-parseOrder(ScheduleOp schedule, size_t stage, StringRef text, int64_t slices) {
-  std::vector<int64_t> order;
-  llvm::BitVector seen(slices);
-  auto fault = [&] {
-    return schedule.emitOpError() << "of stage " << stage << ": ";
+namespace {
+
+class ScheduleVerifier {
+public:
+  ScheduleVerifier(ProgramOp program, ScheduleOp schedule,
+                   const sharding::Mesh &mesh)
+      : program(program), schedule(schedule), mesh(mesh),
+        stages(mesh.axisSize(plan::pipeAxis)) {}
+
+  void verify();
+
+private:
+  struct Stage {
+    std::vector<StageOp> lists;
+    std::vector<ActionKind> kinds;
+    std::vector<cost::SimulatedAction> order;
   };
+
+  InFlightDiagnostic fault(size_t stage) {
+    return schedule.emitOpError() << "of stage " << stage << ": ";
+  }
+  LogicalResult parse(size_t number, StringRef text);
+  LogicalResult checkOrders();
+  /// Lists of one stage leave values for each other in slots.
+  void checkKept(size_t number);
+  void checkRead(size_t number, const cost::SimulatedAction &reader,
+                 OpResult value);
+  void checkStates(size_t number);
+  void checkEnd();
+  bool isOnceAStep(Operation *stage) const {
+    return actionOf(cast<StageOp>(stage))->isOnceAStep();
+  }
+
+  ProgramOp program;
+  ScheduleOp schedule;
+  const sharding::Mesh &mesh;
+  std::vector<Stage> stages;
+  /// For each list that ran, the micro-batch in each of its slots.
+  llvm::DenseMap<Operation *, std::set<int64_t>> done;
+};
+
+} // namespace
+
+/// `F0 F1`: each list of the stage once for each micro-batch, or once a step.
+LogicalResult ScheduleVerifier::parse(size_t number, StringRef text) {
+  Stage &stage = stages[number];
+  int64_t slices = mesh.numTimeSlices();
+  std::set<std::string> seen;
   for (StringRef entry : llvm::split(text, ' ')) {
     if (entry.empty())
       continue;
-    StringRef number = entry;
-    int64_t slice;
-    if (!number.consume_front("F") || number.getAsInteger(10, slice))
-      return fault() << "'" << entry
-                     << "' is no action; F0 is the forward of micro-batch 0";
-    if (slice < 0 || slice >= slices)
-      return fault() << "there is no micro-batch " << slice << " of " << slices;
-    if (seen[slice])
-      return fault() << "F" << slice << " stands there twice";
-    seen.set(slice);
-    order.push_back(slice);
+    auto action = parseAction(entry);
+    if (!action)
+      return fault(number)
+             << "'" << entry
+             << "' is no action; F0 is the forward of micro-batch 0";
+    if (action->microBatch >= slices)
+      return fault(number) << "there is no micro-batch " << action->microBatch
+                           << " of " << slices;
+    auto kind = llvm::find(stage.kinds, action->kind);
+    if (kind == stage.kinds.end())
+      return fault(number) << "'" << entry << "' is done by no ax.stage on "
+                           << number;
+    std::string name = toString(*action);
+    if (!seen.insert(name).second)
+      return fault(number) << name << " stands there twice";
+    stage.order.push_back(
+        {action->microBatch, kind - stage.kinds.begin(), name});
   }
-  seen.flip();
-  if (int missing = seen.find_first(); missing >= 0)
-    return fault() << "F" << missing << " is missing";
-  return order;
+  for (ActionKind kind : stage.kinds)
+    for (int64_t slice = 0; slice < (kind.isOnceAStep() ? 1 : slices); ++slice)
+      if (std::string name = toString({kind, slice}); !seen.count(name))
+        return fault(number) << name << " is missing";
+  return success();
+}
+
+/// Slots are used round robin, by those who write and those who read.
+LogicalResult ScheduleVerifier::checkOrders() {
+  std::optional<std::vector<int64_t>> first;
+  for (auto [number, stage] : llvm::enumerate(stages))
+    for (auto [i, kind] : llvm::enumerate(stage.kinds)) {
+      if (kind.isOnceAStep())
+        continue;
+      std::vector<int64_t> order;
+      for (const cost::SimulatedAction &action : stage.order)
+        if (action.list == static_cast<int64_t>(i))
+          order.push_back(action.microBatch);
+      if (!first)
+        first = order;
+      if (order != *first)
+        return fault(number)
+               << "takes micro-batches in another order than stage 0, so it "
+                  "would read slots that hold others";
+      bool addsUp =
+          llvm::any_of(stage.lists[i].getResults(), [&](OpResult result) {
+            return isAccumulated(result, mesh);
+          });
+      if (addsUp && order.front() != 0)
+        return fault(number) << "sums over micro-batches start with "
+                                "micro-batch 0, which is not the first";
+    }
+  return success();
+}
+
+void ScheduleVerifier::checkRead(size_t number,
+                                 const cost::SimulatedAction &reader,
+                                 OpResult value) {
+  Operation *writer = value.getOwner();
+  Operation *list = stages[number].lists[reader.list];
+  const std::set<int64_t> &written = done[writer];
+  bool isSum = isAccumulated(value, mesh);
+  sharding::Layout layout = getLayout(tensorType(value), mesh);
+  sharding::SubAxes used = layout.usedAxes();
+  auto report = [&] {
+    return fault(number) << reader.name << " takes result "
+                         << value.getResultNumber() << " of @"
+                         << cast<StageOp>(writer).getSymName() << ", ";
+  };
+  if (isOnceAStep(list)) {
+    size_t wanted = isSum ? mesh.numTimeSlices() : 1;
+    if (!isSum && !inTime(used, mesh).empty())
+      report() << "which is not that of all micro-batches together";
+    else if (written.size() < wanted)
+      report() << "which is not there yet";
+    return;
+  }
+  if (isSum) {
+    report() << "which is being added up for what is done once a step";
+    return;
+  }
+  if (inTime(used, mesh).empty()) {
+    if (written.empty())
+      report() << "which is not there yet";
+    return;
+  }
+  if (!written.count(reader.microBatch)) {
+    report() << "which is not there yet";
+    return;
+  }
+  // All take micro-batches in the same order: those written since then.
+  int64_t since = 0;
+  for (const cost::SimulatedAction &action : stages[number].order) {
+    if (&action == &reader)
+      break;
+    if (stages[number].lists[action.list] != writer)
+      continue;
+    since = action.microBatch == reader.microBatch ? 1 : since + (since > 0);
+    if (since > 1 &&
+        (action.microBatch - reader.microBatch) % keptSlots(value, mesh) == 0) {
+      report() << "whose slot of " << keptSlots(value, mesh) << " micro-batch "
+               << action.microBatch << " has taken";
+      return;
+    }
+  }
+}
+
+void ScheduleVerifier::checkKept(size_t number) {
+  done.clear();
+  for (const cost::SimulatedAction &action : stages[number].order) {
+    StageOp list = stages[number].lists[action.list];
+    for (Value operand : list.getOperands())
+      if (auto result = dyn_cast<OpResult>(operand);
+          result && isa<StageOp>(result.getOwner()))
+        checkRead(number, action, result);
+    done[list].insert(action.microBatch);
+  }
+}
+
+/// A step sees one value of each state.
+void ScheduleVerifier::checkStates(size_t number) {
+  std::set<StringRef> stored;
+  for (const cost::SimulatedAction &action : stages[number].order) {
+    StageOp list = stages[number].lists[action.list];
+    for (auto load : list.getBody().getOps<LoadOp>())
+      if (stored.count(load.getState()))
+        fault(number) << action.name << " loads @" << load.getState()
+                      << " after it was stored";
+    for (auto store : list.getBody().getOps<StoreOp>())
+      stored.insert(store.getState());
+  }
+}
+
+void ScheduleVerifier::checkEnd() {
+  std::vector<cost::SimulatedStage> simulated;
+  for (Stage &stage : stages)
+    simulated.push_back(
+        {std::vector<double>(stage.lists.size(), 1), stage.order});
+  std::vector<cost::SimulatedTransfer> transfers;
+  for (TransferOp transfer : program.getBody().getOps<TransferOp>()) {
+    auto sender = transfer.getOperand().getDefiningOp<StageOp>();
+    if (!sender || transfer.getResult().use_empty())
+      continue;
+    auto receiver = dyn_cast<StageOp>(*transfer.getResult().getUsers().begin());
+    if (!receiver)
+      continue;
+    if (isOnceAStep(sender) != isOnceAStep(receiver)) {
+      transfer.emitOpError()
+          << "is sent for each micro-batch and received once "
+             "a step, or the reverse";
+      continue;
+    }
+    auto listOf = [&](StageOp list) {
+      auto &lists = stages[list.getOn()].lists;
+      return llvm::find(lists, list) - lists.begin();
+    };
+    transfers.push_back({static_cast<int64_t>(sender.getOn()),
+                         static_cast<int64_t>(receiver.getOn()),
+                         static_cast<int64_t>(transfer.getSlots()), 0,
+                         listOf(sender), listOf(receiver)});
+  }
+  cost::Simulation simulation = cost::simulate(simulated, transfers);
+  if (!simulation.stuck.empty())
+    schedule.emitOpError() << "never ends: "
+                           << llvm::join(simulation.stuck, "; ");
+}
+
+void ScheduleVerifier::verify() {
+  for (StageOp list : program.getBody().getOps<StageOp>()) {
+    auto kind = actionOf(list);
+    if (!kind)
+      return;
+    stages[list.getOn()].lists.push_back(list);
+    stages[list.getOn()].kinds.push_back(*kind);
+  }
+  for (auto [number, text] :
+       llvm::enumerate(schedule.getOrders().getAsValueRange<StringAttr>()))
+    if (failed(parse(number, text)))
+      return;
+  if (failed(checkOrders()))
+    return;
+  for (size_t number = 0; number < stages.size(); ++number) {
+    checkKept(number);
+    checkStates(number);
+  }
+  checkEnd();
 }
 
 void plan::verifySchedule(ProgramOp program, const sharding::Mesh &mesh) {
@@ -44,29 +255,5 @@ void plan::verifySchedule(ProgramOp program, const sharding::Mesh &mesh) {
     program.emitOpError("needs exactly one ax.schedule");
     return;
   }
-  ScheduleOp schedule = *schedules.begin();
-  std::vector<cost::SimulatedStage> stages;
-  for (auto [i, text] :
-       llvm::enumerate(schedule.getOrders().getAsValueRange<StringAttr>())) {
-    auto order = parseOrder(schedule, i, text, mesh.numTimeSlices());
-    if (failed(order))
-      return;
-    // Slots of transfers are reused round robin by both sides.
-    if (!stages.empty() && *order != stages.front().order) {
-      schedule.emitOpError()
-          << "of stage " << i << ": takes micro-batches in another order than "
-          << "stage 0, so it would read slots that hold others";
-      return;
-    }
-    stages.push_back({1, std::move(*order)});
-  }
-  std::vector<cost::SimulatedTransfer> transfers;
-  for (TransferOp transfer : program.getBody().getOps<TransferOp>())
-    transfers.push_back({static_cast<int64_t>(transfer.getFrom()),
-                         static_cast<int64_t>(transfer.getTo()),
-                         static_cast<int64_t>(transfer.getSlots()), 0});
-  cost::Simulation simulation = cost::simulate(stages, transfers);
-  if (!simulation.stuck.empty())
-    schedule.emitOpError() << "never ends: "
-                           << llvm::join(simulation.stuck, "; ");
+  ScheduleVerifier(program, *schedules.begin(), mesh).verify();
 }

@@ -20,6 +20,8 @@ static const char *spaceName(Space space) {
     return "output";
   case Space::Received:
     return "received";
+  case Space::Kept:
+    return "kept";
   }
   return "";
 }
@@ -66,10 +68,15 @@ void ax::printListing(const Program &program, llvm::raw_ostream &os) {
           "  b{0} = {1} {2}, {3} bytes, {4}\n", number, spaceName(buffer.space),
           buffer.space == Space::Arena ? buffer.offset : buffer.index,
           buffer.bytes, buffer.name);
-    for (auto [number, command] : llvm::enumerate(stage.commands)) {
-      os << "  " << number << ": " << describe(program, stage, command) << " (";
-      std::visit(Operands{os}, command.body);
-      os << ") " << command.name << '\n';
+    for (const CommandList &list : stage.lists) {
+      if (!list.name.empty())
+        os << "  " << list.name << ":\n";
+      for (auto [number, command] : llvm::enumerate(list.commands)) {
+        os << "  " << number << ": " << describe(program, stage, command)
+           << " (";
+        std::visit(Operands{os}, command.body);
+        os << ") " << command.name << '\n';
+      }
     }
   }
 }
@@ -77,12 +84,14 @@ void ax::printListing(const Program &program, llvm::raw_ostream &os) {
 int64_t ax::countFlops(const Program &program) {
   int64_t flops = 0;
   for (const StageProgram &stage : program.stages) {
-    int64_t once = 0;
-    for (const Command &command : stage.commands)
-      if (auto *library = std::get_if<LibraryCommand>(&command.body))
-        once += rt::countFlops(library->desc);
-    flops += once * static_cast<int64_t>(stage.ranks.size()) *
-             static_cast<int64_t>(stage.schedule.size());
+    for (const CommandList &list : stage.lists) {
+      int64_t once = 0;
+      for (const Command &command : list.commands)
+        if (auto *library = std::get_if<LibraryCommand>(&command.body))
+          once += rt::countFlops(library->desc);
+      flops += once * static_cast<int64_t>(stage.ranks.size()) *
+               (list.isOnceAStep ? 1 : program.mesh.numTimeSlices());
+    }
   }
   return flops;
 }

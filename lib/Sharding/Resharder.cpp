@@ -75,6 +75,8 @@ struct Resharder::Impl {
   Mesh mesh;
   CostFn cost;
   std::unordered_map<std::string, ReshardPlan> known;
+  /// Seconds; a few of them can be added.
+  static constexpr double impossible = 1e5;
 
   double secondsOf(const Step &step, const Layout &from,
                    int64_t elementBytes) const {
@@ -84,6 +86,9 @@ struct Resharder::Impl {
     for (const SubAxis &axis : step.axes)
       if (!mesh.isInTime(axis))
         inSpace.push_back(axis);
+    // Sums can be added up slice by slice; nothing else can wait for others.
+    if (inSpace.size() < step.axes.size() && step.kind != StepKind::AllReduce)
+      return impossible;
     if (inSpace.empty())
       return 0;
     return cost(step.kind, inSpace,
@@ -93,7 +98,8 @@ struct Resharder::Impl {
   detail::Price priceOf(const Step &step, const Layout &from,
                         int64_t elementBytes) const {
     double seconds = secondsOf(step, from, elementBytes);
-    return {static_cast<int64_t>(std::llround(std::min(seconds, 1e6) * 1e12)),
+    return {static_cast<int64_t>(
+                std::llround(std::min(seconds, impossible) * 1e12)),
             communicates(step.kind) ? 1 : 0, 1};
   }
 

@@ -2,6 +2,7 @@
 
 #include "ax/Passes/Passes.h"
 
+#include "../Placed.h"
 #include "Patterns.h"
 #include "ax/Dialect/Ax.h"
 
@@ -15,6 +16,20 @@ namespace ax {
 using namespace mlir;
 
 namespace {
+
+/// What is made for an operation belongs where that does.
+struct KeepPlace : RewriterBase::Listener {
+  void notifyPatternBegin(const Pattern &, Operation *op) final {
+    root = op->getAttrDictionary();
+  }
+  void notifyOperationInserted(Operation *made, OpBuilder::InsertPoint) final {
+    for (StringRef name : {StringRef(ax::kStage), StringRef(ax::kAction)})
+      if (Attribute attr = root ? root.get(name) : Attribute();
+          attr && !made->hasAttr(name))
+        made->setAttr(name, attr);
+  }
+  DictionaryAttr root;
+};
 
 struct Normalize : ax::impl::NormalizeBase<Normalize> {
   using NormalizeBase::NormalizeBase;
@@ -38,6 +53,8 @@ struct Normalize : ax::impl::NormalizeBase<Normalize> {
     // chain of movements is one before anything is moved across it.
     config.setUseTopDownTraversal(true);
     config.setMaxIterations(GreedyRewriteConfig::kNoLimit);
+    KeepPlace places;
+    config.setListener(&places);
     if (failed(applyPatternsGreedily(getOperation(), patterns, config)))
       signalPassFailure();
   }

@@ -1,5 +1,6 @@
 //===- FuseEpilogue.cpp - What follows a linear or conv ---------*- C++ -*-===//
 
+#include "../Placed.h"
 #include "ax/Passes/Passes.h"
 
 #include "../Match.h"
@@ -36,10 +37,7 @@ bool isActivation(UnaryKind kind) {
 template <typename Op>
 Op matchWhole(Value value, Operation *user) {
   auto op = value.getDefiningOp<Op>();
-  if (!op || !op->hasOneUse() || op.getResidual() ||
-      op->getDiscardableAttr("stage") != user->getDiscardableAttr("stage") ||
-      op->getDiscardableAttr("ax.action") !=
-          user->getDiscardableAttr("ax.action"))
+  if (!op || !op->hasOneUse() || op.getResidual() || !isAtSamePlace(op, user))
     return {};
   sharding::Mesh mesh = getMesh(op);
   return getLayout(tensorType(value), mesh).partial.empty() ? op : Op();

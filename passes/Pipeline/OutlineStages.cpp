@@ -1,11 +1,9 @@
 //===- OutlineStages.cpp - Operations into stages, values into transfers --===//
-#include "ax/Dialect/Ax.h"
+#include "StageLists.h"
 #include "ax/Passes/Passes.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
-#include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 
 #include <set>
 
@@ -19,155 +17,116 @@ using namespace ax;
 
 namespace {
 
-bool isEverywhere(Operation *op) { return isa<LoadOp, ConstantOp>(op); }
-
-/// One program's stages, from first to last.
+/// One program's lists become stages.
 class Outliner {
 public:
-  Outliner(ProgramOp program, int64_t stages)
+  Outliner(ProgramOp program, const sharding::Mesh &mesh, bool splitBackward)
       : program(program), body(program.getBody().front()),
-        output(cast<ReturnOp>(body.getTerminator())), stages(stages),
-        heldBy(stages) {}
+        output(cast<ReturnOp>(body.getTerminator())),
+        placement(program, mesh, splitBackward), lists(program, placement) {}
 
   LogicalResult run();
 
 private:
-  /// Its attribute; of an op that later phases made, the stage by which all its
-  /// operands are there.
-  int64_t stageOf(Operation *op) const {
-    if (auto stage = op->getAttrOfType<IntegerAttr>("stage"))
-      return stage.getInt();
-    int64_t stage = 0;
-    for (Value operand : op->getOperands())
-      if (Operation *producer = operand.getDefiningOp();
-          producer && !isEverywhere(producer))
-        stage = std::max(stage, stageOf(producer));
-    return stage;
-  }
-  void collect();
-  LogicalResult createStage(int64_t stage);
+  std::string nameOf(const StageList &list) const;
+  /// What `from` gives, where `to` can take it.
+  Value handOver(Value value, const StageList &from, const StageList &to);
+  void create(StageList &list);
+  void clone(Operation *op, IRMapping &mapping, OpBuilder &builder);
 
   ProgramOp program;
   Block &body;
   ReturnOp output;
-  int64_t stages;
-  std::vector<std::vector<Operation *>> opsOf;
-  /// Values that a stage takes in and gives on, in order of definition.
-  std::vector<llvm::SetVector<Value>> takes, gives;
-  /// Where a value of the old body is found after each stage.
-  std::vector<llvm::DenseMap<Value, Value>> heldBy;
+  Placement placement;
+  StageLists lists;
+  bool isCut = false;
 };
 
 } // namespace
 
-void Outliner::collect() {
-  opsOf.resize(stages);
-  takes.resize(stages);
-  gives.resize(stages);
-  // Last stage that needs a value; outputs stay where they are made.
-  llvm::MapVector<Value, int64_t> lastUse;
-  for (Operation &op : body) {
-    if (isEverywhere(&op) || isa<ReturnOp>(op))
-      continue;
-    opsOf[stageOf(&op)].push_back(&op);
-    for (Value operand : op.getOperands())
-      if (!operand.getDefiningOp() || !isEverywhere(operand.getDefiningOp())) {
-        int64_t &last = lastUse.try_emplace(operand, 0).first->second;
-        last = std::max(last, stageOf(&op));
-      }
-  }
-  for (auto [value, last] : lastUse) {
-    Operation *producer = value.getDefiningOp();
-    if (!producer) {
-      // Program inputs are given to every stage that uses them.
-      for (Operation *user : value.getUsers())
-        if (user != output)
-          takes[stageOf(user)].insert(value);
-      continue;
-    }
-    // A value that crosses several stages is forwarded through each.
-    for (int64_t s = stageOf(producer); s < last; ++s) {
-      gives[s].insert(value);
-      takes[s + 1].insert(value);
-    }
-  }
-  for (Value value : output.getOperands()) {
-    Operation *producer = value.getDefiningOp();
-    int64_t stage = producer && !isEverywhere(producer) ? stageOf(producer) : 0;
-    if (!producer)
-      takes[0].insert(value);
-    gives[stage].insert(value);
-  }
+std::string Outliner::nameOf(const StageList &list) const {
+  std::string name = "stage";
+  if (isCut)
+    name = list.kind.letter == 'F'   ? "forward"
+           : list.kind.letter == 'B' ? "backward"
+           : list.kind.letter == 'W' ? "weights"
+                                     : "update";
+  name += std::to_string(list.on);
+  if (list.kind.part != 0)
+    name += "." + std::to_string(list.kind.part);
+  return name;
 }
 
-LogicalResult Outliner::createStage(int64_t stage) {
+Value Outliner::handOver(Value value, const StageList &from,
+                         const StageList &to) {
+  Value given = from.results.lookup(value);
+  if (from.on == to.on)
+    return given;
+  OpBuilder builder(output);
+  return TransferOp::create(builder, value.getLoc(), given, from.on, to.on,
+                            /*slots=*/2);
+}
+
+/// With what it needs and is everywhere.
+void Outliner::clone(Operation *op, IRMapping &mapping, OpBuilder &builder) {
+  for (Value operand : op->getOperands())
+    if (placement.isEverywhere(operand) && !mapping.contains(operand))
+      clone(operand.getDefiningOp(), mapping, builder);
+  Operation *made = builder.clone(*op, mapping);
+  made->removeAttr(kStage);
+  if (isCut)
+    made->removeAttr(kAction);
+  if (StringRef node = getNodeName(op);
+      !node.empty() &&
+      isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, AttentionOp, GatherOp>(
+          made))
+    made->setAttr("node", builder.getStringAttr(node));
+}
+
+void Outliner::create(StageList &list) {
   OpBuilder builder(output);
   SmallVector<Value> operands;
-  for (Value value : takes[stage]) {
-    if (!value.getDefiningOp()) {
-      operands.push_back(value);
-      continue;
-    }
-    Value held = heldBy[stage - 1].lookup(value);
-    operands.push_back(TransferOp::create(builder, value.getLoc(), held,
-                                          stage - 1, stage, /*slots=*/2));
-  }
+  for (auto [value, from] : list.takes)
+    operands.push_back(from ? handOver(value, *from, list) : value);
   SmallVector<Type> results =
-      llvm::map_to_vector(gives[stage], [](Value v) { return v.getType(); });
-  auto op = StageOp::create(builder, program.getLoc(), results,
-                            ("stage" + Twine(stage)).str(), stage, operands);
-  Block &block = op.getBody().emplaceBlock();
+      llvm::map_to_vector(list.gives, [](Value v) { return v.getType(); });
+  list.made = StageOp::create(builder, program.getLoc(), results, nameOf(list),
+                              list.on, operands);
+  setAction(list.made, list.kind);
+  Block &block = list.made.getBody().emplaceBlock();
   IRMapping mapping;
-  for (Value value : takes[stage])
-    mapping.map(value, block.addArgument(value.getType(), value.getLoc()));
+  for (auto &entry : list.takes)
+    mapping.map(entry.first,
+                block.addArgument(entry.first.getType(), entry.first.getLoc()));
   builder.setInsertionPointToEnd(&block);
-  auto fetch = [&](Value value) {
-    Operation *producer = value.getDefiningOp();
-    if (producer && isEverywhere(producer) && !mapping.contains(value))
-      builder.clone(*producer, mapping)->removeAttr("stage");
-  };
-  for (Operation *old : opsOf[stage]) {
-    for (Value operand : old->getOperands()) {
-      fetch(operand);
-      if (!mapping.contains(operand))
-        return old->emitError("in stage ")
-               << stage << " needs a value that a later stage makes";
-    }
-    Operation *made = builder.clone(*old, mapping);
-    made->removeAttr("stage");
-    if (StringRef node = getNodeName(old);
-        !node.empty() &&
-        isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, AttentionOp, GatherOp>(
-            made))
-      made->setAttr("node", builder.getStringAttr(node));
-  }
+  for (Operation *op : list.ops)
+    clone(op, mapping, builder);
   SmallVector<Value> yielded;
-  for (Value value : gives[stage]) {
-    fetch(value);
+  for (Value value : list.gives) {
+    if (!mapping.contains(value))
+      clone(value.getDefiningOp(), mapping, builder);
     yielded.push_back(mapping.lookup(value));
   }
   YieldOp::create(builder, program.getLoc(), yielded);
-  for (auto [old, made] : llvm::zip(gives[stage], op.getResults()))
-    heldBy[stage][old] = made;
-  return success();
+  for (auto [old, made] : llvm::zip(list.gives, list.made.getResults()))
+    list.results[old] = made;
 }
 
 LogicalResult Outliner::run() {
-  collect();
-  for (int64_t stage = 0; stage < stages; ++stage)
-    if (failed(createStage(stage)))
-      return failure();
-  for (OpOperand &operand : output->getOpOperands()) {
-    Operation *producer = operand.get().getDefiningOp();
-    int64_t stage = producer && !isEverywhere(producer) ? stageOf(producer) : 0;
-    operand.set(heldBy[stage].lookup(operand.get()));
-  }
-  for (std::vector<Operation *> &ops : llvm::reverse(opsOf))
-    for (Operation *op : llvm::reverse(ops))
-      op->erase();
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
-    if (isEverywhere(&op) && op.use_empty())
-      op.erase();
+  if (failed(placement.run()) || failed(lists.collect()))
+    return failure();
+  SmallVector<Operation *> old;
+  for (Operation &op : body.without_terminator())
+    old.push_back(&op);
+  std::vector<StageList *> all = lists.inOrder();
+  isCut = llvm::any_of(
+      all, [](const StageList *list) { return list->kind.letter != 'F'; });
+  for (StageList *list : all)
+    create(*list);
+  for (OpOperand &operand : output->getOpOperands())
+    operand.set(lists.giverOf(operand.get()).results.lookup(operand.get()));
+  for (Operation *op : llvm::reverse(old))
+    op->erase();
   return success();
 }
 
@@ -177,9 +136,9 @@ struct OutlineStages : ax::impl::OutlineStagesBase<OutlineStages> {
 
   void runOnOperation() override {
     PlanOp plan = getOperation();
-    int64_t stages = plan.getMesh().axisSize("pipe");
+    sharding::Mesh mesh = plan.getMesh();
     for (ProgramOp program : plan.getBody().getOps<ProgramOp>())
-      if (failed(Outliner(program, stages).run()))
+      if (failed(Outliner(program, mesh, splitBackward).run()))
         return signalPassFailure();
     recordHolders(plan);
   }

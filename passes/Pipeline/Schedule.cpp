@@ -1,8 +1,11 @@
 //===- Schedule.cpp - The order of each stage's actions -------------------===//
-#include "ax/Dialect/Ax.h"
+#include "ax/Cost/Schedule.h"
+#include "ax/Dialect/Actions.h"
 #include "ax/Passes/Passes.h"
 
 #include "mlir/IR/Builders.h"
+
+#include <map>
 
 namespace ax {
 #define GEN_PASS_DEF_SCHEDULE
@@ -18,22 +21,67 @@ struct Schedule : ax::impl::ScheduleBase<Schedule> {
 
   void runOnOperation() override {
     PlanOp plan = getOperation();
-    sharding::Mesh mesh = plan.getMesh();
-    // Without backward actions every policy is this one: micro-batches in
-    // their order.
-    std::string order;
-    for (int64_t m = 0; m < mesh.axisSize("micro"); ++m)
-      order += (m ? " F" : "F") + std::to_string(m);
-    SmallVector<StringRef> orders(mesh.axisSize("pipe"), order);
-    for (ProgramOp program : plan.getBody().getOps<ProgramOp>()) {
-      for (ScheduleOp old :
-           llvm::make_early_inc_range(program.getBody().getOps<ScheduleOp>()))
-        old.erase();
-      OpBuilder builder(program.getBody().front().getTerminator());
-      ScheduleOp::create(builder, program.getLoc(),
-                         builder.getStringAttr("forward"),
-                         builder.getStrArrayAttr(orders));
+    auto parsed = cost::parsePolicy(policy);
+    if (!parsed) {
+      plan.emitError() << "there is no schedule '" << policy
+                       << "': there are gpipe, 1f1b, interleaved and "
+                          "zero-bubble";
+      return signalPassFailure();
     }
+    for (ProgramOp program : plan.getBody().getOps<ProgramOp>())
+      schedule(program, plan.getMesh(), *parsed);
   }
+
+  void schedule(ProgramOp program, const sharding::Mesh &mesh,
+                cost::SchedulePolicy policy);
 };
 } // namespace
+
+/// Adds the action if there is a list for it.
+static void append(std::string &order, const std::vector<ActionKind> &kinds,
+                   ScheduledAction action) {
+  if (llvm::is_contained(kinds, action.kind))
+    order += (order.empty() ? "" : " ") + toString(action);
+}
+
+void Schedule::schedule(ProgramOp program, const sharding::Mesh &mesh,
+                        cost::SchedulePolicy policy) {
+  cost::Pipeline pipeline;
+  pipeline.coordinates = mesh.axisSize("pipe");
+  pipeline.microBatches = mesh.numTimeSlices();
+  pipeline.backward = 0;
+  std::vector<std::vector<ActionKind>> kinds(pipeline.coordinates);
+  for (StageOp stage : program.getBody().getOps<StageOp>()) {
+    ActionKind kind = *actionOf(stage);
+    kinds[stage.getOn()].push_back(kind);
+    if (!kind.isOnceAStep())
+      pipeline.parts = std::max(pipeline.parts, kind.part + 1);
+    if (kind.letter == 'B')
+      pipeline.backward = std::max(pipeline.backward, 2.0);
+    if (kind.letter == 'W')
+      pipeline.backward = pipeline.weights = 1;
+  }
+  auto made = cost::makeSchedule(pipeline, policy);
+  std::vector<std::string> orders(pipeline.coordinates);
+  for (auto [order, actions, known] : llvm::zip_equal(orders, made, kinds)) {
+    for (const cost::PipelineAction &action : actions)
+      append(order, known, {{action.letter, action.part}, action.microBatch});
+    llvm::sort(known);
+    for (ActionKind kind : known)
+      if (kind.isOnceAStep())
+        append(order, known, {kind, 0});
+  }
+  for (StageOp stage : program.getBody().getOps<StageOp>())
+    setSlots(stage, mesh, cost::liveBound(pipeline, policy, stage.getOn()));
+
+  for (ScheduleOp old :
+       llvm::make_early_inc_range(program.getBody().getOps<ScheduleOp>()))
+    old.erase();
+  OpBuilder builder(program.getBody().front().getTerminator());
+  ScheduleOp::create(builder, program.getLoc(),
+                     builder.getStringAttr(pipeline.backward > 0
+                                               ? cost::toString(policy)
+                                               : "forward"),
+                     builder.getStrArrayAttr(
+                         SmallVector<StringRef>(orders.begin(), orders.end())));
+}

@@ -1,6 +1,7 @@
 //===- Apply.cpp - Layouts and collectives into the program ---------------===//
 #include "Apply.h"
 
+#include "../Placed.h"
 #include "ax/Cost/OpCost.h"
 #include "ax/Sharding/Digits.h"
 
@@ -39,14 +40,49 @@ static Value createStep(OpBuilder &builder, Location loc, const Step &step,
 
 /// Reductions belong to the stage that made the addends, so that whole values
 /// travel; the rest to the stage that uses the result.
-static Attribute stageOf(const Step &step, Operation *producer,
-                         Operation *user) {
+static void place(Operation *made, const Step &step, Operation *producer,
+                  Operation *user) {
   bool early =
       step.kind == StepKind::AllReduce || step.kind == StepKind::ReduceScatter;
-  Operation *op = early && producer ? producer : user;
-  if (Attribute stage = op ? op->getAttr("stage") : Attribute())
-    return stage;
-  return producer ? producer->getAttr("stage") : Attribute();
+  if (Operation *op = early && producer ? producer : user)
+    copyPlace(op, made);
+  if (producer && !made->hasAttr(kStage))
+    copyPlace(producer, made);
+}
+
+/// `layout` with `axes` among its partial ones, or without them.
+static Layout withPartial(Layout layout, const SubAxes &axes, bool there) {
+  layout.partial = withoutAxes(layout.partial, axes);
+  if (there)
+    layout.partial.insert(layout.partial.end(), axes.begin(), axes.end());
+  return canonicalize(std::move(layout));
+}
+
+/// Sums over slices in time by themselves: before all else, so that the rest is
+/// done once a step; or after it, where what remains of it is smaller (`late`,
+/// and something is scattered).
+static std::vector<Step> withTimeApart(const Reshard &reshard, const Mesh &mesh,
+                                       bool late) {
+  const Layout &to = reshard.steps.back().result;
+  SubAxes time = inTime(withoutAxes(reshard.from.partial, to.partial), mesh);
+  if (time.empty() || reshard.from.partialKind != ReduceKind::Sum)
+    return reshard.steps;
+  late &= llvm::any_of(reshard.steps, [](const Step &step) {
+    return step.kind == StepKind::ReduceScatter;
+  });
+  std::vector<Step> steps;
+  if (!late)
+    steps.push_back({StepKind::AllReduce, time, -1, -1,
+                     withPartial(reshard.from, time, false)});
+  for (Step step : reshard.steps) {
+    step.axes = withoutAxes(step.axes, time);
+    step.result = withPartial(std::move(step.result), time, late);
+    if (!step.axes.empty())
+      steps.push_back(std::move(step));
+  }
+  if (late)
+    steps.push_back({StepKind::AllReduce, time, -1, -1, to});
+  return steps;
 }
 
 /// The layout before it is cut into slices done one after another: a state is
@@ -80,8 +116,7 @@ static void applyToStores(ProgramOp program, const Mesh &mesh,
                                       cost::elementBytes(type.getElementType()))
                                 .steps) {
       value = createStep(builder, store.getLoc(), step, value, mesh, because);
-      if (Attribute stage = store->getAttr("stage"))
-        value.getDefiningOp()->setAttr("stage", stage);
+      copyPlace(store, value.getDefiningOp());
     }
     store.getOperandMutable().assign(value);
   }
@@ -89,10 +124,12 @@ static void applyToStores(ProgramOp program, const Mesh &mesh,
 
 LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
                                const Propagation &found, const Mesh &mesh,
-                               const CostFn &cost) {
+                               const CostFn &cost, int64_t zero) {
   MLIRContext *context = program.getContext();
   Block &body = program.getBody().front();
   auto output = cast<ReturnOp>(body.getTerminator());
+
+  bool trains = !body.getOps<StoreOp>().empty();
 
   // As ops find it, which is as produced but for state split in time.
   std::vector<Value> produced(graph.values.begin(), graph.values.end());
@@ -148,10 +185,11 @@ LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
     StringAttr because = reshard.cause.empty()
                              ? StringAttr()
                              : StringAttr::get(context, reshard.cause);
-    for (const Step &step : reshard.steps) {
-      bool inTime = llvm::any_of(
-          step.axes, [&](const SubAxis &axis) { return mesh.isInTime(axis); });
-      if (inTime && step.kind != StepKind::AllSlice)
+    for (const Step &step : withTimeApart(reshard, mesh, zero > 1)) {
+      bool isSum = trains && step.kind == StepKind::AllReduce &&
+                   reshard.from.partialKind == ReduceKind::Sum;
+      if (!inTime(step.axes, mesh).empty() && step.kind != StepKind::AllSlice &&
+          !isSum)
         return first->emitError()
                << "needs all of the batch at once (" << toString(step.kind)
                << " in time): run this model with --micro-batches=1";
@@ -160,8 +198,7 @@ LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
       Operation *user = reshard.uses.empty() || reshard.uses[0].op < 0
                             ? nullptr
                             : graph.ops[reshard.uses[0].op];
-      if (Attribute stage = stageOf(step, producer, user))
-        made->setAttr("stage", stage);
+      place(made, step, producer, user);
     }
     results.push_back(value);
     for (const Use &use : reshard.uses) {

@@ -13,7 +13,7 @@ namespace ax {
 mlir::LogicalResult applyLayouts(ProgramOp program, const ShardGraph &graph,
                                  const sharding::Propagation &found,
                                  const sharding::Mesh &mesh,
-                                 const sharding::CostFn &cost);
+                                 const sharding::CostFn &cost, int64_t zero);
 
 } // namespace ax
 

@@ -6,6 +6,7 @@
 // (Chan, Golub, LeVeque 1979), since E[x^2] - E[x]^2 cancels.
 //
 //===----------------------------------------------------------------------===//
+#include "../Placed.h"
 #include "Recipe.h"
 
 #include "mlir/IR/Builders.h"
@@ -187,11 +188,11 @@ bool ax::decomposeSplitRows(const ShardGraph &graph, const Mesh &mesh) {
     }
     if (!result)
       continue;
-    if (Attribute stage = op->getAttr("stage"))
+    if (op->hasAttr(kStage))
       for (Operation *made = result.getDefiningOp();
-           made && !made->hasAttr("stage") && made != op;
+           made && !made->hasAttr(kStage) && made != op;
            made = made->getPrevNode())
-        made->setAttr("stage", stage);
+        copyPlace(op, made);
     op->getResult(0).replaceAllUsesWith(result);
     op->erase();
     changed = true;

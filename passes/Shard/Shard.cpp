@@ -1,4 +1,5 @@
 //===- Shard.cpp - Layouts for everything, collectives where they differ --===//
+#include "../Placed.h"
 #include "Apply.h"
 #include "Recipe.h"
 #include "UpdatePins.h"
@@ -38,10 +39,9 @@ static void splitBias(OpT op, int64_t channelDim) {
   op.getBiasMutable().clear();
   auto sum = BinaryOp::create(builder, op.getLoc(), BinaryKind::add,
                               op.getResult(), shaped);
-  if (Attribute stage = op->getAttr("stage"))
-    for (Operation *made = op->getNextNode(); made != sum->getNextNode();
-         made = made->getNextNode())
-      made->setAttr("stage", stage);
+  for (Operation *made = op->getNextNode(); made != sum->getNextNode();
+       made = made->getNextNode())
+    copyPlace(op, made);
   op.getResult().replaceAllUsesExcept(sum.getResult(), sum);
 }
 
@@ -105,7 +105,7 @@ struct Shard : ax::impl::ShardBase<Shard> {
       if (!isSecond && failed(complain(program, warning)))
         return failure();
     program.walk([](Operation *op) { op->removeAttr(gatheredAttr); });
-    return applyLayouts(program, *graph, found, mesh, options.cost);
+    return applyLayouts(program, *graph, found, mesh, options.cost, zero);
   }
 
   /// A state is stored as the program before this one has it. Whether there

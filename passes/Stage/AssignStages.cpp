@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ax/Cost/StageCost.h"
+#include "ax/Dialect/Actions.h"
 #include "ax/Passes/Passes.h"
 
 #include <limits>
@@ -25,12 +26,24 @@ struct AssignStages : ax::impl::AssignStagesBase<AssignStages> {
 
   void runOnOperation() override {
     PlanOp plan = getOperation();
-    int64_t stages = plan.getMesh().axisSize("pipe");
+    int64_t stages = plan.getMesh().axisSize("pipe") * virtualStages;
+    if (trains(plan))
+      return;
     for (ProgramOp program : plan.getBody().getOps<ProgramOp>())
       if (failed(assign(program, stages)))
         return signalPassFailure();
   }
 
+  /// Its backward pass was made for the stages that it has, and its states are
+  /// where they are.
+  static bool trains(PlanOp plan) {
+    return plan
+        .walk([](Operation *op) {
+          return op->hasAttr(kAction) ? WalkResult::interrupt()
+                                      : WalkResult::advance();
+        })
+        .wasInterrupted();
+  }
   LogicalResult assign(ProgramOp program, int64_t stages);
   FailureOr<SmallVector<size_t>> namedCuts(ProgramOp program, int64_t stages);
   SmallVector<size_t> balancedCuts(int64_t stages);

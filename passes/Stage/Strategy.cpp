@@ -139,6 +139,8 @@ struct MappingTraits<ax::Strategy> {
     io.mapOptional("order", s.order);
     io.mapOptional("sequence-parallel", s.sequenceParallel, false);
     io.mapOptional("zero", s.zero, int64_t(0));
+    io.mapOptional("schedule", s.schedule, std::string("1f1b"));
+    io.mapOptional("virtual-stages", s.virtualStages, int64_t(1));
     io.mapOptional("shard", s.shard);
     io.mapOptional("cut", s.cuts);
     io.mapOptional("train", s.training);

@@ -12,6 +12,7 @@
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
 #include <cmath>
@@ -31,7 +32,11 @@ constexpr llvm::StringLiteral gradientPrefix = "gradient of ";
 struct MarkUpdate : OpBuilder::Listener {
   void notifyOperationInserted(Operation *made, OpBuilder::InsertPoint) final {
     made->setAttr("ax.action", StringAttr::get(made->getContext(), "U"));
+    if (stage)
+      made->setAttr("stage", stage);
   }
+  /// None: every stage that needs it does it.
+  Attribute stage;
 };
 
 /// The options of one parameter.
@@ -63,7 +68,8 @@ private:
   LogicalResult collect();
   void addResult(StringRef name, Value value);
   void markBackward(ArrayRef<Value> ofForward);
-  void storeUpdates();
+  LogicalResult storeUpdates();
+  LogicalResult checkBatch();
   void removeOtherResults();
 
   /// One load of a state in the program: it has one layout.
@@ -148,17 +154,32 @@ StateOp OptimizerAdder::createState(const Twine &name, RankedTensorType type) {
   return state;
 }
 
-/// Of the mean gradient: what PyTorch's clip_grad_norm_ gives.
+/// A stage where `gradient` is known.
+static Attribute stageOf(Value gradient) {
+  Operation *op = gradient.getDefiningOp();
+  while (op && !op->hasAttr("stage"))
+    op = op->getNumOperands() ? op->getOperand(0).getDefiningOp() : nullptr;
+  return op ? op->getAttr("stage") : Attribute();
+}
+
+/// Of the mean gradient: what PyTorch's clip_grad_norm_ gives. Each stage sums
+/// up for itself.
 Value OptimizerAdder::globalNorm(Value count) {
   Type f32 = t.b.getF32Type();
-  Value sum;
+  llvm::MapVector<Attribute, Value> sums;
   for (Parameter &parameter : parameters) {
+    mark.stage = stageOf(parameter.gradient);
     Value g = t.cast(parameter.gradient, f32);
     Value squares =
         t.sum(t.mul(g, g), dimsFrom(0, tensorType(g).getRank()), false);
+    Value &sum = sums[mark.stage];
     sum = sum ? t.add(sum, squares) : squares;
   }
-  return t.div(t.unary(UnaryKind::sqrt, sum), count);
+  mark.stage = {};
+  Value all;
+  for (auto &[stage, sum] : sums)
+    all = all ? t.add(all, sum) : sum;
+  return t.div(t.unary(UnaryKind::sqrt, all), count);
 }
 
 void OptimizerAdder::countStep() {
@@ -272,6 +293,8 @@ LogicalResult OptimizerAdder::run() {
       return parameter.state.emitError()
              << "is trained, but is " << parameter.state.getType()
              << ": only f32 states can be";
+  if (failed(checkBatch()))
+    return failure();
   Value sum = takeResult("loss_sum"), count = takeResult("loss_count");
   if (!sum || !count)
     return program.emitError("has no loss: add one first");
@@ -282,7 +305,8 @@ LogicalResult OptimizerAdder::run() {
                      std::numeric_limits<double>::infinity());
   };
   isFinite = t.binary(BinaryKind::logical_and, finite(loss), finite(norm));
-  storeUpdates();
+  if (failed(storeUpdates()))
+    return failure();
   removeOtherResults();
   addResult("loss", loss);
   addResult("gradient_norm", norm);
@@ -315,7 +339,7 @@ LogicalResult OptimizerAdder::run() {
 }
 
 /// Forward is what the loss and the states' updates depend on; the rest is
-/// there for the gradients. (Rewriting does not keep marks.)
+/// there for the gradients. (Rewriting shares ops between the two.)
 void OptimizerAdder::markBackward(ArrayRef<Value> ofForward) {
   llvm::SetVector<Value> forward(ofForward.begin(), ofForward.end());
   for (auto [i, value] : llvm::enumerate(output.getOperands()))
@@ -324,18 +348,53 @@ void OptimizerAdder::markBackward(ArrayRef<Value> ofForward) {
   for (size_t i = 0; i < forward.size(); ++i)
     if (Operation *op = forward[i].getDefiningOp())
       forward.insert(op->operand_begin(), op->operand_end());
-  for (Operation &op : *output->getBlock())
-    if (!isa<LoadOp, ConstantOp, ReturnOp>(op) &&
-        llvm::none_of(op.getResults(),
-                      [&](Value result) { return forward.contains(result); }))
+  for (Operation &op : output->getBlock()->without_terminator()) {
+    if (isa<LoadOp, ConstantOp>(op))
+      continue;
+    if (llvm::any_of(op.getResults(),
+                     [&](Value result) { return forward.contains(result); }))
+      op.removeAttr("ax.action");
+    else
       op.setAttr("ax.action", builder.getStringAttr("B"));
+  }
 }
 
 /// Results called as states are what the model itself makes of them.
-void OptimizerAdder::storeUpdates() {
+/// Micro-batches that are not there would all do the same.
+LogicalResult OptimizerAdder::checkBatch() {
+  sharding::Mesh mesh = plan.getMesh();
+  for (auto [i, type] : llvm::enumerate(program.getArgumentTypes())) {
+    auto tensor = cast<RankedTensorType>(type);
+    if (tensor.getRank() == 0)
+      continue;
+    int64_t rest = tensor.getDimSize(0);
+    for (StringRef axis : {"data", "depth"})
+      if (rest % mesh.axisSize(axis.str()) == 0)
+        rest /= mesh.axisSize(axis.str());
+    if (rest % mesh.numTimeSlices() != 0)
+      return program.emitError()
+             << "takes a batch of " << tensor.getDimSize(0) << " (input '"
+             << program.getArgName(i) << "'), which is not divided by "
+             << mesh.numTimeSlices()
+             << " micro-batches, and the ranks that share it";
+    break;
+  }
+  return success();
+}
+
+LogicalResult OptimizerAdder::storeUpdates() {
+  int64_t slices = plan.getMesh().numTimeSlices();
   for (StateOp state : plan.getBody().getOps<StateOp>())
-    if (Value update = takeResult(state.getSymName()))
+    if (Value update = takeResult(state.getSymName())) {
+      if (slices > 1)
+        return program.emitError()
+               << "normalises by the statistics of the whole batch (state '"
+               << state.getSymName() << "'), which none of " << slices
+               << " micro-batches has: export it in evaluation mode, with "
+                  "frozen statistics, or use --micro-batches=1";
       store(state, update);
+    }
+  return success();
 }
 
 /// What the model gives is not wanted while it is trained.

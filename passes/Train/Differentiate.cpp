@@ -124,6 +124,18 @@ private:
                 : gradient;
   }
 
+  /// A weight's gradients of several stages are added by none of them.
+  void addGradient(Value operand, Value gradient) {
+    Value &into = gradients[operand];
+    auto stageOf = [](Value value) {
+      Operation *producer = value ? value.getDefiningOp() : nullptr;
+      return producer ? producer->getAttr("stage") : Attribute();
+    };
+    if (operand.getDefiningOp<LoadOp>() && stageOf(into) != stageOf(gradient))
+      mark.stage = {};
+    accumulate(into, gradient);
+  }
+
   LogicalResult goThrough(Operation *op) {
     SmallVector<Value> ofResults = llvm::map_to_vector(
         op->getResults(), [&](Value v) { return gradients.lookup(v); });
@@ -142,9 +154,11 @@ private:
     if (failed(differentiable.buildGradient(g)))
       return complain(op, g.getFailure());
     for (auto [operand, gradient] :
-         llvm::zip_equal(op->getOperands(), g.getOperandGradients()))
+         llvm::zip_equal(op->getOperands(), g.getOperandGradients())) {
+      mark.stage = op->getAttr("stage");
       if (gradient)
-        accumulate(gradients[operand], gradient);
+        addGradient(operand, gradient);
+    }
     return success();
   }
 

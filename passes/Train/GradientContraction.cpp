@@ -1,7 +1,7 @@
 //===- GradientContraction.cpp - Gradients of linear and dot --------------===//
 
-#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "GradientBuilder.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 using namespace ax;

@@ -1,7 +1,7 @@
 //===- GradientReduction.cpp - Gradients of reductions --------------------===//
 
-#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "GradientBuilder.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 using namespace ax;

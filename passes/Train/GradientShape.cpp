@@ -1,7 +1,7 @@
 //===- GradientShape.cpp - Gradients of what moves elements ---------------===//
 
-#include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "GradientBuilder.h"
+#include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;
 using namespace ax;

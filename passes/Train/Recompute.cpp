@@ -1,6 +1,8 @@
 //===- Recompute.cpp - Forward operations done again ----------------------===//
 #include "Recompute.h"
 
+#include "../Placed.h"
+
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -168,22 +170,32 @@ void Recompute::keepLater(Ops &again) const {
 
 void Recompute::apply(const Ops &again) {
   IRMapping copies;
+  // A stage computes again what is its own; what others sent it is there.
+  auto isAgain = [&](Operation *producer, Operation *user) {
+    return producer && again.contains(producer) &&
+           producer->getAttr(kStage) == user->getAttr(kStage);
+  };
   // Operands first, each right before the first who needs it.
   std::function<void(Operation *, Operation *)> copy = [&](Operation *op,
                                                            Operation *user) {
     for (Value operand : op->getOperands())
       if (Operation *producer = operand.getDefiningOp();
-          producer && again.contains(producer) && !copies.contains(operand))
+          isAgain(producer, op) && !copies.contains(operand))
         copy(producer, user);
     OpBuilder builder(user);
     Operation *made = builder.clone(*op, copies);
+    for (auto [mine, theirs] :
+         llvm::zip_equal(made->getOpOperands(), op->getOperands()))
+      if (Operation *producer = theirs.getDefiningOp();
+          producer && again.contains(producer) && !isAgain(producer, op))
+        mine.set(theirs);
     made->setAttr("ax.action", builder.getStringAttr("B"));
     made->setAttr("recomputed", builder.getUnitAttr());
   };
   for (Operation *op : backward)
     for (OpOperand &operand : op->getOpOperands()) {
       Operation *producer = operand.get().getDefiningOp();
-      if (!producer || !again.contains(producer))
+      if (!isAgain(producer, op))
         continue;
       if (!copies.contains(operand.get()))
         copy(producer, op);

@@ -14,6 +14,19 @@ LAYOUTS = ["", "--dp=2", "--dp=4", "--tp=2", "--tp=4", "--tp=2x2x1",
            "--dp=2 --tp=2 --checkpoint=full",
            "--dp=2 --zero=3 --checkpoint=full",
            "--tp=2x2x1 --checkpoint=budget:1GB"]
+# Micro-batches and pipelines: not of models that normalise by the batch.
+PIPELINES = ["--micro-batches=2", "--micro-batches=4 --dp=2",
+             "--dp=2 --zero=3 --micro-batches=2 --checkpoint=full",
+             "--pp=2", "--pp=2 --micro-batches=2",
+             "--pp=4 --micro-batches=4", "--pp=2 --micro-batches=4 --tp=2",
+             "--pp=4 --micro-batches=4 --schedule=gpipe",
+             "--dp=2 --tp=2 --pp=2 --micro-batches=2",
+             "--dp=2 --pp=2 --micro-batches=2 --zero=1",
+             "--dp=2 --pp=2 --micro-batches=2 --zero=3 "
+             "--checkpoint=selective",
+             "--pp=2 --micro-batches=4 --schedule=interleaved "
+             "--virtual-stages=2",
+             "--pp=4 --micro-batches=4 --schedule=zero-bubble"]
 OPTIMIZERS = ["adamw", "sgd", "adamw_groups"]
 # Each on these with every optimizer, on the others with the first.
 OFTEN = ["", "--dp=2 --tp=2"]
@@ -108,7 +121,8 @@ def cases(every):
         for layout in ALIKE:
             yield f"{model.name} {layout}", alike, model, layout
     for model in sorted(path.parent for path in TRAINING.glob("*/model.onnx")):
-        for layout in LAYOUTS:
+        pipelines = [] if model.name == "batchnorm" else PIPELINES
+        for layout in LAYOUTS + pipelines:
             for number, optimizer in enumerate(OPTIMIZERS):
                 if every or number == 0 or layout in OFTEN:
                     yield (f"{model.name} {optimizer} {layout}", follows,

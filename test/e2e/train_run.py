@@ -302,7 +302,8 @@ def flags():
 
 
 def cases(every):
-    for layout in "", "--dp=2 --tp=2", "--dp=4 --zero=3", "--tp=2x2x2":
+    for layout in ("", "--dp=2 --tp=2", "--dp=4 --zero=3", "--tp=2x2x2",
+                   "--dp=2 --tp=2 --pp=2 --micro-batches=2"):
         yield f"measures {layout}", measures, layout
     for layout in "", "--dp=2 --zero=1":
         yield f"skips {layout}", skips, layout

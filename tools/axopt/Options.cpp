@@ -1,5 +1,6 @@
 //===- Options.cpp - The command line of axopt ----------------------------===//
 #include "Options.h"
+#include "ax/Cost/Schedule.h"
 #include "ax/Runtime/Npy.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Flags.h"
@@ -41,6 +42,14 @@ struct Flags {
   Flag<int64_t> micro{"micro-batches",
                       cl::desc("Slices of the batch, one after another"),
                       cl::value_desc("M"), cl::cat(category)};
+  cl::opt<std::string> pipeSchedule{
+      "schedule",
+      cl::desc("Order of a pipeline that trains: 1f1b, gpipe, "
+               "interleaved or zero-bubble"),
+      cl::value_desc("SCHEDULE"), cl::cat(category)};
+  Flag<int64_t> virtualStages{
+      "virtual-stages", cl::desc("Parts of the model that each stage has"),
+      cl::value_desc("V"), cl::cat(category)};
   cl::alias tpLong{"tensor-parallel-size", cl::aliasopt(tp),
                    cl::desc("Alias of --tp"), cl::cat(category)};
   cl::alias dpLong{"data-parallel-size", cl::aliasopt(dp),
@@ -210,7 +219,8 @@ llvm::Error readTraining(const Flags &flags, Options &options) {
     for (const cl::Option &option :
          std::initializer_list<std::reference_wrapper<const cl::Option>>{
              flags.loss, flags.optimizer, flags.schedule, flags.paramGroup,
-             flags.clipNorm, flags.trainable, flags.frozen, flags.checkpoint})
+             flags.clipNorm, flags.trainable, flags.frozen, flags.pipeSchedule,
+             flags.virtualStages, flags.checkpoint})
       if (option.getNumOccurrences())
         return usage("--" + option.ArgStr + " is for training: add --train");
     return llvm::Error::success();
@@ -258,6 +268,30 @@ llvm::Error checkZero(const Strategy &strategy) {
   return llvm::Error::success();
 }
 
+/// Of a pipeline that trains.
+llvm::Error checkSchedule(const Flags &flags, const Strategy &strategy) {
+  auto policy = cost::parsePolicy(strategy.schedule);
+  if (!policy)
+    return usage("--schedule=" + strategy.schedule +
+                 ": there are 1f1b, gpipe, interleaved and zero-bubble");
+  if (strategy.pipe == 1 && (flags.pipeSchedule.getNumOccurrences() ||
+                             flags.virtualStages.getNumOccurrences()))
+    return usage("--schedule and --virtual-stages are for pipelines: add "
+                 "--pp=2 or more");
+  bool isInterleaved = policy == cost::SchedulePolicy::Interleaved;
+  if (strategy.virtualStages < 1 || strategy.virtualStages > 1024 ||
+      isInterleaved != (strategy.virtualStages > 1))
+    return usage("--virtual-stages=" + llvm::Twine(strategy.virtualStages) +
+                 " with --schedule=" + strategy.schedule +
+                 ": interleaved takes 2 or more, others 1");
+  if (isInterleaved && strategy.micro % strategy.pipe != 0)
+    return usage("--schedule=interleaved takes micro-batches in groups of "
+                 "--pp=" +
+                 llvm::Twine(strategy.pipe) + ", which " +
+                 llvm::Twine(strategy.micro) + " are no multiple of");
+  return llvm::Error::success();
+}
+
 llvm::Error readStrategy(const Flags &flags, Strategy &strategy) {
   if (!flags.strategy.empty()) {
     auto buffer = llvm::MemoryBuffer::getFile(flags.strategy);
@@ -276,6 +310,10 @@ llvm::Error readStrategy(const Flags &flags, Strategy &strategy) {
     strategy.pipe = flags.pp;
   if (flags.micro.getNumOccurrences())
     strategy.micro = flags.micro;
+  if (flags.pipeSchedule.getNumOccurrences())
+    strategy.schedule = flags.pipeSchedule;
+  if (flags.virtualStages.getNumOccurrences())
+    strategy.virtualStages = flags.virtualStages;
   if (flags.sequenceParallel.getNumOccurrences())
     strategy.sequenceParallel = flags.sequenceParallel;
   if (flags.zero.getNumOccurrences())
@@ -291,6 +329,8 @@ llvm::Error readStrategy(const Flags &flags, Strategy &strategy) {
   for (const std::string &text : flags.shard)
     if (llvm::Error error = strategy.addShard(text))
       return error;
+  if (llvm::Error error = checkSchedule(flags, strategy))
+    return error;
   auto mesh = strategy.mesh();
   return mesh ? llvm::Error::success() : mesh.takeError();
 }
@@ -307,6 +347,8 @@ llvm::Error checkUse(const Flags &flags, bool isPlan) {
                               flags.dp,
                               flags.pp,
                               flags.micro,
+                              flags.pipeSchedule,
+                              flags.virtualStages,
                               flags.order,
                               flags.shard,
                               flags.cut,
@@ -383,10 +425,6 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
     return error;
   if (llvm::Error error = checkZero(options.strategy))
     return error;
-  if (options.training &&
-      (options.strategy.pipe > 1 || options.strategy.micro > 1))
-    return usage("--train with --pp or --micro-batches is not there yet: use "
-                 "--dp, --tp, --zero");
   if (llvm::Error error = readDims(flags, options.import))
     return error;
   return options;

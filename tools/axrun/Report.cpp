@@ -38,7 +38,7 @@ std::string ax::toJSON(const Measurement &measurement,
     stages.push_back(llvm::json::Object{
         {"name", stage.name},
         {"ranks", static_cast<int64_t>(stage.ranks.size())},
-        {"commands", static_cast<int64_t>(stage.commands.size())},
+        {"commands", static_cast<int64_t>(stage.allCommands().size())},
         {"arena_bytes", stage.arenaBytes}});
   llvm::json::Array memory;
   for (const rt::RankMemory &rank : executor.getMemory())

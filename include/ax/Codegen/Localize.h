@@ -19,9 +19,11 @@ namespace ax::codegen {
 
 /// The part of a stage that a rank computes, as a detached `ax.program` whose
 /// types have no layouts. Arguments: the stage's operands in order, then the
-/// states it loads (zero where a rank's part is padding). Results: the stage's,
-/// then the new values of the states it stores. Padding elsewhere may hold
-/// anything and never reaches a valid element.
+/// states it loads (zero where a rank's part is padding), then, of the results
+/// that are added up over micro-batches, what they came to so far (of no
+/// meaning in the first). Results: the stage's, then the new values of the
+/// states it stores. Padding elsewhere may hold anything and never reaches a
+/// valid element.
 ///
 /// Collectives are in a form that needs no layouts: one exchange over `axes`
 /// of parts along one dimension, part after part in group order, where
@@ -35,8 +37,13 @@ struct LocalStage {
   mlir::OwningOpRef<ProgramOp> program;
   unsigned numInputs = 0;
   std::vector<std::string> states;
+  /// Numbers of the results that are added up.
+  std::vector<unsigned> accumulated;
   /// In the order of their results.
   std::vector<std::string> stored;
+
+  /// The argument that holds the first sum so far.
+  unsigned firstSum() const { return numInputs + states.size(); }
 };
 
 /// Localises `stage`, which must be part of a verified plan with `mesh`. A

@@ -15,18 +15,27 @@
 
 namespace ax::cost {
 
-/// What one stage does for one micro-batch, and how long that takes.
-struct SimulatedStage {
-  double seconds = 0;
-  /// Micro-batches in the order in which the stage takes them.
-  std::vector<int64_t> order;
+/// One entry of a schedule: a list of the stage, for one micro-batch.
+struct SimulatedAction {
+  int64_t microBatch = 0;
+  int64_t list = 0;
+  /// As schedules write it, for messages.
+  std::string name;
 };
 
-/// A value sent for every micro-batch. Slots are used round robin: the n-th
-/// value sent goes to slot n mod slots, which must have been read before.
+struct SimulatedStage {
+  /// How long each of its lists takes.
+  std::vector<double> seconds;
+  std::vector<SimulatedAction> order;
+};
+
+/// A value that one list of `from` sends whenever it runs, and one of `to`
+/// receives. Slots are used round robin: the n-th value sent goes to slot n mod
+/// slots, which must have been read before.
 struct SimulatedTransfer {
   int64_t from = 0, to = 0, slots = 1;
   double seconds = 0;
+  int64_t fromList = 0, toList = 0;
 };
 
 struct Simulation {

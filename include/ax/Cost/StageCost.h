@@ -10,7 +10,8 @@ namespace ax::cost {
 struct RankMemory {
   /// States from files; other states that change; constants.
   int64_t weights = 0, optimizer = 0, constants = 0;
-  /// Of the arena: what the backward pass leaves for the update, and the rest.
+  /// What the backward pass leaves for the update; other values on the way, with
+  /// those that are kept for it.
   int64_t gradients = 0, activations = 0;
   /// Slots of transfers, and parts of the program's inputs and outputs.
   int64_t slots = 0, ports = 0;
@@ -21,15 +22,17 @@ struct RankMemory {
   }
 };
 
-/// Of one rank of a stage. `seconds` and `arena` are of one micro-batch.
+/// Of one rank of a pipeline stage.
 struct StageCost {
-  double seconds = 0;
+  /// Of each of its lists, once.
+  std::vector<double> seconds;
   /// States and constants that the stage reads.
   int64_t stateBytes = 0;
-  /// Values made on the way, placed by when they live; without fusion, which
-  /// only lowers it.
+  /// Values made on the way by the list that needs most, placed by when they
+  /// live; without fusion, which only lowers it.
   int64_t arenaBytes = 0;
-  /// Its slots of transfers, and its parts of the program's inputs and outputs.
+  /// Its slots of transfers and of what its lists leave for each other, and its
+  /// parts of the program's inputs and outputs.
   int64_t slotBytes = 0, portBytes = 0;
 
   int64_t peakBytes() const {
@@ -37,13 +40,16 @@ struct StageCost {
   }
 };
 
-StageCost stageCost(StageOp stage, const sharding::Mesh &mesh,
+/// `lists`: all stages on one coordinate.
+StageCost stageCost(llvm::ArrayRef<StageOp> lists, const sharding::Mesh &mesh,
                     const Machine &machine);
 
 /// Of a program that is not cut into stages yet: states, constants, and values
 /// made on the way, without fusion.
 int64_t programBytes(ProgramOp program, const sharding::Mesh &mesh);
 
+/// Whether ranks exchange something: not for sums over time.
+bool isSent(CollectiveOpInterface op, const sharding::Mesh &mesh);
 /// Payload per rank of a collective, one micro-batch.
 int64_t payloadBytes(CollectiveOpInterface op, const sharding::Mesh &mesh);
 

@@ -89,7 +89,9 @@ def AssignStages : Pass<"ax-assign-stages", "::ax::PlanOp"> {
     belong to every stage that uses them.
   }];
   let options = [
-    ListOption<"cut", "cut", "std::string", "Node after which a stage ends">
+    ListOption<"cut", "cut", "std::string", "Node after which a stage ends">,
+    Option<"virtualStages", "virtual-stages", "int64_t", "1",
+           "Stages of each coordinate on pipe, dealt in turn">
   ];
 }
 
@@ -245,13 +247,36 @@ def FuseEpilogue : Pass<"ax-fuse-epilogue"> {
 def OutlineStages : Pass<"ax-outline-stages", "::ax::PlanOp"> {
   let summary = "Operations into ax.stage, values between stages into transfers";
   let description = [{
-    A value that crosses several stages is forwarded through each. State lists
-    the stages that load it; state that nothing loads is dropped.
+    A value that crosses several stages is forwarded through each. What depends
+    on no input is computed wherever it is used. State lists the stages that
+    load it; state that nothing loads is dropped.
+
+    A program that trains becomes several stages on each coordinate: forward,
+    backward (`ax.action = "B"`) and update (`"U"`). What the backward pass needs
+    of the forward pass is kept by the ranks that made it. The update is what
+    comes after sums over micro-batches; it is cut (`ax.part`) where one
+    coordinate needs what another one makes. Without `--pp` forward and backward
+    stay together, and with one micro-batch all of it. With `split-backward`
+    what the stage before does not wait for (gradients of weights) is a list of
+    its own (`"W"`).
   }];
+  let options = [
+    Option<"splitBackward", "split-backward", "bool", "false",
+           "Gradients of weights apart from those of inputs">
+  ];
 }
 
 def Schedule : Pass<"ax-schedule", "::ax::PlanOp"> {
-  let summary = "The order in which each stage takes the micro-batches";
+  let summary = "The order of each stage's actions";
+  let description = [{
+    And for how many micro-batches what a stage's lists leave for each other is
+    kept: `gpipe`, all; `1f1b` and `zero-bubble`, as many as there are stages
+    from here to the last; `interleaved`, more.
+  }];
+  let options = [
+    Option<"policy", "schedule", "std::string", "\"1f1b\"",
+           "gpipe, 1f1b, interleaved or zero-bubble">
+  ];
 }
 
 #endif // AX_PASSES_PASSES_TD

@@ -26,6 +26,10 @@ struct Strategy {
   /// Space axes, outermost first; a permutation of pipe, data, depth, row, col.
   std::vector<std::string> order = {"pipe", "data", "depth", "row", "col"};
   bool sequenceParallel = false;
+  /// Of a program that trains: `gpipe`, `1f1b`, ...
+  std::string schedule = "1f1b";
+  /// Of each coordinate on pipe.
+  int64_t virtualStages = 1;
   /// What training splits over data: 1, 2: optimizer state and gradients; 3:
   /// weights too.
   int64_t zero = 0;

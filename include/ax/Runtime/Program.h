@@ -1,9 +1,9 @@
 //===- Program.h - Command lists: what the executor runs --------*- C++ -*-===//
 //
 // The contract between Codegen, which makes a Program, and the executor, which
-// runs it. Plain data, no MLIR. One command list per pipeline stage, the same
-// for all its ranks; what depends on the rank or the micro-batch is worked out
-// here from mesh coordinates.
+// runs it. Plain data, no MLIR. A few command lists per pipeline stage (forward,
+// backward, update), the same for all its ranks; what depends on the rank or the
+// micro-batch is worked out here from mesh coordinates.
 //
 // All sizes are local (per rank) unless they say global. A dimension that does
 // not divide has local extent ceil(n / p); the elements of the last parts that
@@ -74,6 +74,7 @@ struct State {
 };
 
 /// A value sent from the ranks of one stage to those of another: i-th to i-th.
+/// One list sends it, one receives it, for the same micro-batches in one order.
 struct Transfer {
   std::string name;
   int32_t fromStage = 0;
@@ -89,6 +90,15 @@ enum class Space {
   Input,  ///< Program::inputs[index], the rank's part for this micro-batch
   Output, ///< Program::outputs[index], likewise; every rank writes its part
   Received, ///< Program::transfers[index], after its Recv
+  Kept, ///< StageProgram::kept[index], the slot of this micro-batch
+};
+
+/// A value that one list of a stage leaves for others. Slot `micro-batch %
+/// slots` is that of a micro-batch; zero before the first run.
+struct Kept {
+  std::string name;
+  int64_t bytes = 0;
+  int32_t slots = 1;
 };
 
 /// A contiguous piece of memory of one rank; starts are aligned to 64 bytes.
@@ -211,9 +221,20 @@ struct GroupSet {
   std::vector<std::vector<int32_t>> groups;
 };
 
-/// One entry of a schedule: the stage's command list for one micro-batch.
+/// What is done in one go.
+struct CommandList {
+  /// `B`: forward lists have none.
+  std::string name;
+  std::vector<Command> commands;
+  /// Not for each micro-batch.
+  bool isOnceAStep = false;
+};
+
+/// One entry of a schedule: a list for one micro-batch; 0 for what is done once
+/// a step.
 struct Action {
   int32_t microBatch = 0;
+  int32_t list = 0;
 };
 
 struct StageProgram {
@@ -221,10 +242,15 @@ struct StageProgram {
   /// In increasing order. Stages have the same number of ranks, none in common.
   std::vector<int32_t> ranks;
   std::vector<Buffer> buffers;
+  /// Of the list that needs most.
   int64_t arenaBytes = 0;
+  std::vector<Kept> kept;
   std::vector<GroupSet> groups;
-  std::vector<Command> commands;
+  std::vector<CommandList> lists;
   std::vector<Action> schedule;
+
+  /// Of all lists, one after another.
+  std::vector<const Command *> allCommands() const;
 };
 
 struct Program {

@@ -24,7 +24,7 @@ static std::optional<rt::Program> generated(const std::string &text) {
 static std::vector<std::string> commandsOf(const rt::Program &program,
                                            size_t stage = 0) {
   std::vector<std::string> names;
-  for (const rt::Command &command : program.stages[stage].commands)
+  for (const rt::Command &command : program.stages[stage].lists[0].commands)
     names.push_back(
         llvm::StringRef(rt::describe(program, program.stages[stage], command))
             .split(' ')
@@ -129,7 +129,7 @@ TEST(Generate, StatesAreUpdatedInPlace) {
       t, states));
   ASSERT_TRUE(program);
   std::vector<std::string> copied;
-  for (const rt::Command &command : program->stages[0].commands)
+  for (const rt::Command &command : program->stages[0].lists[0].commands)
     if (std::holds_alternative<rt::CopyCommand>(command.body))
       copied.push_back(command.name);
   EXPECT_EQ(copied, Names({"late", "moved"}));

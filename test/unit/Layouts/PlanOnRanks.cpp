@@ -3,6 +3,7 @@
 #include "PlanOnRanks.h"
 
 #include "ax/Codegen/Localize.h"
+#include "ax/Dialect/Actions.h"
 #include "ax/Eval/Distribute.h"
 #include "ax/Eval/Elements.h"
 #include "ax/Eval/Evaluate.h"
@@ -19,9 +20,19 @@ using namespace mlir;
 
 namespace ax::test {
 
+/// What must never reach a result.
+static HostTensor poison(RankedTensorType type) {
+  HostTensor tensor(*eval::toDType(type.getElementType()),
+                    Shape(type.getShape()));
+  for (int64_t i = 0; i < tensor.numElements(); ++i)
+    tensor.setDouble(i, NAN);
+  return tensor;
+}
+
 namespace {
-/// A program on the ranks of its stages: all stages have as many, and a transfer
-/// joins equal coordinates, so that a stage's ranks need no axis `pipe`.
+/// A program on the ranks of its stages: all stages have as many, and a
+/// transfer joins equal coordinates, so that a stage's ranks need no axis
+/// `pipe`.
 class OnRanks {
 public:
   OnRanks(ProgramOp program, StateValue readState)
@@ -40,8 +51,14 @@ private:
     return sharding::Mesh(axes);
   }
 
-  llvm::Error runSlice(llvm::ArrayRef<HostTensor> inputs, int64_t slice);
+  llvm::Error runSlice(llvm::ArrayRef<HostTensor> inputs, int64_t slice,
+                       bool isOnceAStep);
+  static bool isOnceAStep(Value madeByStage) {
+    auto stage = madeByStage.getDefiningOp<StageOp>();
+    return stage && actionOf(stage)->isOnceAStep();
+  }
   llvm::Error runStage(StageOp stage, int64_t slice);
+  llvm::Error addStored(std::vector<HostTensor> &results);
   /// What the ranks of a stage hold of `value`.
   llvm::Expected<std::vector<HostTensor>> heldBy(int64_t stage, Value value);
   sharding::Layout layoutOf(Value value) {
@@ -63,6 +80,9 @@ private:
   sharding::Mesh mesh;
   /// Of the present slice, for every rank of a stage.
   std::map<int64_t, llvm::DenseMap<Value, std::vector<HostTensor>>> held;
+  /// Sums over the slices so far, and the new values of states, by stage.
+  llvm::DenseMap<Value, std::vector<HostTensor>> sums;
+  std::map<std::pair<std::string, int64_t>, std::vector<HostTensor>> stored;
   std::vector<std::vector<eval::Part>> outputs;
 };
 } // namespace
@@ -100,19 +120,39 @@ llvm::Error OnRanks::runStage(StageOp stage, int64_t slice) {
       return value.takeError();
     give(parts(*value, state.getTensorType(), slice, eval::Padding::Zero));
   }
+  for (auto [i, number] : llvm::enumerate(local->accumulated)) {
+    Value sum = stage.getResult(number);
+    auto argument =
+        local->program->getBody().getArgument(local->firstSum() + i);
+    // Nothing is known of it before the first.
+    HostTensor unknown = poison(tensorType(argument));
+    give(slice > 0 ? sums[sum]
+                   : std::vector<HostTensor>(mesh.numRanks(), unknown));
+  }
   auto results =
       eval::evaluateRanks(*local->program, mesh, std::move(arguments), slice);
   if (!results)
     return results.takeError();
-  for (auto [i, result] : llvm::enumerate(stage.getResults()))
+  for (auto [i, result] : llvm::enumerate(stage.getResults())) {
+    std::vector<HostTensor> tensors;
     for (const auto &ofRank : *results)
-      held[stage.getOn()][result].push_back(ofRank[i]);
+      tensors.push_back(ofRank[i]);
+    if (llvm::is_contained(local->accumulated, i))
+      sums[result] = tensors;
+    held[stage.getOn()][result] = std::move(tensors);
+  }
+  for (auto [i, name] : llvm::enumerate(local->stored))
+    for (const auto &ofRank : *results)
+      stored[{name, stage.getOn()}].push_back(
+          ofRank[stage.getNumResults() + i]);
   return llvm::Error::success();
 }
 
-llvm::Error OnRanks::runSlice(llvm::ArrayRef<HostTensor> inputs,
-                              int64_t slice) {
-  held.clear();
+/// The lists of one slice; or, after all of them, those of the step.
+llvm::Error OnRanks::runSlice(llvm::ArrayRef<HostTensor> inputs, int64_t slice,
+                              bool isOnce) {
+  if (!isOnce)
+    held.clear();
   for (auto [argument, input] :
        llvm::zip_equal(program.getBody().getArguments(), inputs))
     for (StageOp stage : program.getBody().getOps<StageOp>())
@@ -120,9 +160,13 @@ llvm::Error OnRanks::runSlice(llvm::ArrayRef<HostTensor> inputs,
           parts(input, argument.getType(), slice, eval::Padding::Poison);
   for (Operation &op : program.getBody().front()) {
     if (auto stage = dyn_cast<StageOp>(op)) {
+      if (actionOf(stage)->isOnceAStep() != isOnce)
+        continue;
       if (llvm::Error error = runStage(stage, slice))
         return error;
     } else if (auto transfer = dyn_cast<TransferOp>(op)) {
+      if (isOnceAStep(transfer.getOperand()) != isOnce)
+        continue;
       auto sent = heldBy(transfer.getFrom(), transfer.getOperand());
       if (!sent)
         return sent.takeError();
@@ -131,11 +175,33 @@ llvm::Error OnRanks::runSlice(llvm::ArrayRef<HostTensor> inputs,
   }
   Operation *end = program.getBody().front().getTerminator();
   for (auto [parts, value] : llvm::zip_equal(outputs, end->getOperands())) {
+    if (isOnceAStep(value) != isOnce)
+      continue;
     auto tensors = heldBy(value.getDefiningOp<StageOp>().getOn(), value);
     if (!tensors)
       return tensors.takeError();
-    for (auto [rank, tensor] : llvm::enumerate(*tensors))
-      parts.push_back({mesh.coordinates(rank, slice), tensor});
+    for (int64_t s = slice; s < (isOnce ? mesh.numTimeSlices() : slice + 1);
+         ++s)
+      for (auto [rank, tensor] : llvm::enumerate(*tensors))
+        parts.push_back({mesh.coordinates(rank, s), tensor});
+  }
+  return llvm::Error::success();
+}
+
+/// What a step leaves of the states, each as every stage that holds it has it.
+llvm::Error OnRanks::addStored(std::vector<HostTensor> &results) {
+  auto plan = program->getParentOfType<PlanOp>();
+  for (auto &[key, tensors] : stored) {
+    auto state = cast<StateOp>(SymbolTable::lookupSymbolIn(plan, key.first));
+    std::vector<eval::Part> parts;
+    for (int64_t slice = 0; slice < mesh.numTimeSlices(); ++slice)
+      for (auto [rank, tensor] : llvm::enumerate(tensors))
+        parts.push_back({mesh.coordinates(rank, slice), tensor});
+    auto whole =
+        eval::assemble(parts, getLayout(state.getTensorType(), mesh), mesh);
+    if (!whole)
+      return whole.takeError();
+    results.push_back(std::move(*whole));
   }
   return llvm::Error::success();
 }
@@ -145,8 +211,10 @@ OnRanks::run(llvm::ArrayRef<HostTensor> inputs) {
   Operation *end = program.getBody().front().getTerminator();
   outputs.resize(end->getNumOperands());
   for (int64_t slice = 0; slice < mesh.numTimeSlices(); ++slice)
-    if (llvm::Error error = runSlice(inputs, slice))
+    if (llvm::Error error = runSlice(inputs, slice, /*isOnceAStep=*/false))
       return error;
+  if (llvm::Error error = runSlice(inputs, 0, /*isOnceAStep=*/true))
+    return error;
   std::vector<HostTensor> results;
   for (auto [parts, value] : llvm::zip_equal(outputs, end->getOperands())) {
     auto whole = eval::assemble(parts, layoutOf(value), mesh);
@@ -154,6 +222,8 @@ OnRanks::run(llvm::ArrayRef<HostTensor> inputs) {
       return whole.takeError();
     results.push_back(std::move(*whole));
   }
+  if (llvm::Error error = addStored(results))
+    return error;
   return results;
 }
 
@@ -193,10 +263,16 @@ LogicalResult runPhases(ModuleOp module, const NamedStrategy &named) {
   strategy.pipe = named.pipe;
   strategy.micro = named.micro;
   strategy.sequenceParallel = named.sequenceParallel;
+  strategy.zero = named.zero;
+  strategy.schedule = named.schedule;
+  strategy.virtualStages = named.virtualStages;
+  strategy.cuts = named.cuts;
   PassManager manager(module.getContext());
   addNormalizePhase(manager);
   addRaisePhase(manager);
   addStagePhase(manager, strategy);
+  if (named.training)
+    addTrainPhase(manager, *named.training);
   addShardPhase(manager, strategy, /*strict=*/false);
   addOptimizePhase(manager);
   addPipelinePhase(manager, strategy);

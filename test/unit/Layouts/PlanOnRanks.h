@@ -3,6 +3,7 @@
 #define AX_TEST_UNIT_LAYOUTS_PLANONRANKS_H
 
 #include "ax/Dialect/Ax.h"
+#include "ax/Passes/Training.h"
 #include "ax/Support/HostTensor.h"
 #include "mlir/IR/BuiltinOps.h"
 
@@ -11,7 +12,8 @@ namespace ax::test {
 using StateValue =
     llvm::function_ref<llvm::Expected<HostTensor>(llvm::StringRef state)>;
 
-/// Global outputs of a program with stages for global inputs: every stage
+/// Global outputs of a program with stages for global inputs, and after them
+/// what it stores, by the states' names: every stage
 /// localised and evaluated on all its ranks, slice by slice of the axes in
 /// time, with the collectives simulated and padding poisoned.
 llvm::Expected<std::vector<HostTensor>>
@@ -25,6 +27,12 @@ struct NamedStrategy {
   const char *tensor = "1";
   int64_t data = 1, pipe = 1, micro = 1;
   bool sequenceParallel = false;
+  /// Of a program that trains.
+  const Training *training = nullptr;
+  int64_t zero = 0;
+  const char *schedule = "1f1b";
+  int64_t virtualStages = 1;
+  std::vector<std::string> cuts = {};
 };
 llvm::ArrayRef<NamedStrategy> strategies();
 

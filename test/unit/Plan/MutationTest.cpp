@@ -123,6 +123,85 @@ TEST(Mutations, PipelineWithUnevenSplit) {
   EXPECT_GT(harmless, 0);
 }
 
+/// A weight on both stages, and one on each; sums over data and micro-batches.
+static const char *trainedProgram = R"(
+ax.plan @p version 1 {
+  ax.state @first : tensor<4x4xf32> from "w" offset 0 length 64
+  ax.state @shared : tensor<4x4xf32> from "w" offset 64 length 64
+  ax.state @last : tensor<4x4xf32> from "w" offset 128 length 64
+  ax.program @main(%x: tensor<8x4xf32> {ax.name = "x"})
+      -> (tensor<8x4xf32> {ax.name = "y"}) {
+    %first = ax.load @first : tensor<4x4xf32>
+    %shared = ax.load @shared : tensor<4x4xf32>
+    %last = ax.load @last : tensor<4x4xf32>
+    %0 = ax.linear %x, %first : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32> loc("a")
+    %1 = ax.unary tanh %0 : tensor<8x4xf32> -> tensor<8x4xf32> loc("b")
+    %2 = ax.linear %1, %shared : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32> loc("c")
+    %3 = ax.unary tanh %2 : tensor<8x4xf32> -> tensor<8x4xf32> loc("d")
+    %4 = ax.linear %3, %last : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32> loc("e")
+    %5 = ax.unary tanh %4 : tensor<8x4xf32> -> tensor<8x4xf32> loc("f")
+    %6 = ax.linear %5, %shared : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32> loc("g")
+    ax.return %6 : tensor<8x4xf32>
+  }
+})";
+
+static OwningOpRef<ModuleOp> trainedPlan(const char *schedule,
+                                         int64_t virtualStages, int64_t zero) {
+  auto plan = parsePlan(trainedProgram, "p.mlir", testContext());
+  if (!plan) {
+    ADD_FAILURE() << describeError(plan.takeError()).message;
+    return {};
+  }
+  static Training training;
+  training.loss = "mse(y,target)";
+  training.optimizer = "sgd(lr=0.1,momentum=0.9)";
+  training.clipNorm = 1;
+  test::NamedStrategy strategy{"trained", "1", 2, 2, 2};
+  strategy.training = &training;
+  strategy.schedule = schedule;
+  strategy.virtualStages = virtualStages;
+  strategy.zero = zero;
+  if (virtualStages == 1)
+    strategy.cuts = {"d"};
+  EXPECT_TRUE(succeeded(test::runPhases(**plan, strategy)));
+  return std::move(*plan);
+}
+
+TEST(Mutations, TrainedPlansRunAsWithoutAMesh) {
+  for (auto [schedule, virtualStages, zero] :
+       {std::tuple("gpipe", 1, 0), std::tuple("1f1b", 1, 0),
+        std::tuple("1f1b", 1, 2), std::tuple("1f1b", 1, 3),
+        std::tuple("interleaved", 2, 0), std::tuple("zero-bubble", 1, 1)}) {
+    auto plan = trainedPlan(schedule, virtualStages, zero);
+    ASSERT_TRUE(plan);
+    llvm::Error fault = verifyPlan(*plan);
+    ASSERT_FALSE(bool(fault)) << describeError(std::move(fault)).message;
+    auto ranks = runPlan(*plan), whole = runGlobally(*plan);
+    ASSERT_TRUE(bool(ranks)) << describeError(ranks.takeError()).message;
+    ASSERT_TRUE(bool(whole)) << describeError(whole.takeError()).message;
+    // Loss, norm, rate; three weights and moments, one of them twice, and the
+    // number of steps.
+    EXPECT_EQ(ranks->size(), 12u);
+    EXPECT_LT(difference(*ranks, *whole), 1e-5) << schedule << zero;
+  }
+}
+
+TEST(Mutations, TrainedPipeline) {
+  for (const char *schedule : {"1f1b", "zero-bubble"}) {
+    auto plan = trainedPlan(schedule, 1, 0);
+    ASSERT_TRUE(plan);
+    Effort effort;
+    effort.byText = false;
+    if (!std::getenv("AX_TEST_ALL")) {
+      effort.step = 3;
+      effort.runs = 60;
+    }
+    auto [caught, harmless] = tryMutations(*plan, {}, effort);
+    EXPECT_GT(caught, 500);
+    EXPECT_GT(harmless, 0);
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // Shared models
 //===----------------------------------------------------------------------===//

@@ -1,6 +1,7 @@
 //===- Mutations.cpp - Every single edit of a plan ------------------------===//
 #include "Mutations.h"
 
+#include "ax/Dialect/Actions.h"
 #include "ax/Sharding/Digits.h"
 
 #include "mlir/IR/Builders.h"
@@ -334,6 +335,29 @@ void Mutator::addTransfer(size_t number) {
 }
 
 void Mutator::addStage(size_t number) {
+  auto setAttribute = [&](StringRef name, Attribute value) {
+    std::string text = "without " + name.str();
+    if (value)
+      llvm::raw_string_ostream(text = name.str() + " = ") << value;
+    add(number, text, [=](Operation *op) {
+      bool changes = op->getDiscardableAttr(name) != value;
+      if (value)
+        op->setDiscardableAttr(name, value);
+      else
+        op->removeDiscardableAttr(name);
+      return changes;
+    });
+  };
+  Builder builder(ops[number]->getContext());
+  for (const char *action : {"B", "W", "U", "x"})
+    setAttribute(kAction, builder.getStringAttr(action));
+  for (int64_t i : {-1, 0, 1, 3}) {
+    setAttribute(kPart, builder.getI64IntegerAttr(i));
+    setAttribute(kSlots, builder.getI64IntegerAttr(i));
+  }
+  for (StringRef name :
+       {StringRef(kAction), StringRef(kPart), StringRef(kSlots)})
+    setAttribute(name, {});
   for (int64_t on = -1; on <= mesh.axisSize("pipe"); ++on)
     add(number, "on " + std::to_string(on), [=](Operation *op) {
       bool changes = static_cast<int64_t>(cast<StageOp>(op).getOn()) != on;
@@ -365,7 +389,7 @@ void Mutator::addSchedule(size_t number) {
       edited = entries;
       edited.insert(edited.begin() + e, entries[e]);
       setOrder("twice " + entries[e].str(), s, llvm::join(edited, " "));
-      for (const char *other : {"F99", "B0", "F-1", "x", "F0"}) {
+      for (const char *other : {"F99", "B0", "F-1", "x", "F0", "U", "B1.1"}) {
         edited = entries;
         if (edited[e] == other)
           continue;

@@ -9,6 +9,7 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <map>
 #include <random>
 
 using namespace mlir;
@@ -69,14 +70,24 @@ llvm::Expected<std::vector<HostTensor>> runPlan(ModuleOp module,
 
 llvm::Expected<std::vector<HostTensor>> runGlobally(ModuleOp module) {
   ProgramOp program = programOf(module);
+  std::map<std::pair<std::string, int64_t>, HostTensor> stored;
   auto results = eval::evaluateProgram(
       program, namedInputs(program),
       [](LoadOp load) -> llvm::Expected<HostTensor> {
         return namedTensor(load.getState(), tensorType(load.getResult()));
+      },
+      [&](StoreOp store, HostTensor value) {
+        auto stage = store->getParentOfType<StageOp>();
+        stored.insert_or_assign(
+            {store.getState().str(), static_cast<int64_t>(stage.getOn())},
+            std::move(value));
       });
   if (!results)
     return results.takeError();
-  return std::vector<HostTensor>(results->begin(), results->end());
+  std::vector<HostTensor> all(results->begin(), results->end());
+  for (auto &[key, value] : stored)
+    all.push_back(std::move(value));
+  return all;
 }
 
 double difference(ArrayRef<HostTensor> a, ArrayRef<HostTensor> b) {

@@ -11,8 +11,8 @@ namespace ax::plan {
 mlir::MLIRContext &testContext();
 
 /// All ranks of the plan's first program, every micro-batch: the global
-/// outputs. With `inputs`, states come from the model's files; without, both
-/// are made up from their names.
+/// outputs, and what it stores. With `inputs`, states come from the model's
+/// files; without, both are made up from their names.
 llvm::Expected<std::vector<HostTensor>>
 runPlan(mlir::ModuleOp module, llvm::ArrayRef<HostTensor> inputs = {});
 

@@ -54,6 +54,30 @@ TEST(Verify, StagesShareOnlyTransfers) {
               "is a second stage on 0");
 }
 
+TEST(Verify, OneListReceives) {
+  const char *text = R"(
+ax.plan @p version 1 {
+  ax.mesh [pipe = 2]
+  ax.program @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+    %a = ax.stage @forward0 on 0 (%b = %x : tensor<4xf32>) -> (tensor<4xf32>) {
+      ax.yield %b : tensor<4xf32>
+    }
+    %t = ax.transfer %a from 0 to 1 slots 2 : tensor<4xf32>
+    %c = ax.stage @forward1 on 1 (%d = %t : tensor<4xf32>) -> (tensor<4xf32>) {
+      ax.yield %d : tensor<4xf32>
+    }
+    %e = ax.stage @backward1 on 1 (%f = %c : tensor<4xf32>) -> (tensor<4xf32>)
+        attributes {ax.action = "B"} {
+      ax.yield %f : tensor<4xf32>
+    }
+    ax.schedule "1f1b" { stage 0: "F0", stage 1: "F0 B0" }
+    ax.return %e : tensor<4xf32>
+  }
+})";
+  expectFault(text, "%f = %c", "%f = %t",
+              "is received by two lists of a stage");
+}
+
 TEST(Verify, EveryMicroBatchOnceInOneOrder) {
   expectFault(pipelinePlan, "stage 0: \"F0 F1\"", "stage 0: \"F0\"",
               "of stage 0: F1 is missing");
@@ -61,8 +85,8 @@ TEST(Verify, EveryMicroBatchOnceInOneOrder) {
               "F0 stands there twice");
   expectFault(pipelinePlan, "stage 1: \"F0 F1\"", "stage 1: \"F1 F0\"",
               "in another order than stage 0");
-  expectFault(pipelinePlan, "stage 0: \"F0 F1\"", "stage 0: \"F0 W1\"",
-              "'W1' is no action");
+  expectFault(pipelinePlan, "stage 0: \"F0 F1\"", "stage 0: \"F0 X1\"",
+              "'X1' is no action");
 }
 
 TEST(Verify, StateIsInTheFolderAndHeldWhereLoaded) {

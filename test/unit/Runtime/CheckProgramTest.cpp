@@ -50,7 +50,7 @@ ProgramBuilder makeProgram() {
 
 template <typename C>
 C &command(Program &program, size_t stage, size_t number) {
-  return std::get<C>(program.stages[stage].commands[number].body);
+  return std::get<C>(program.stages[stage].lists[0].commands[number].body);
 }
 
 struct Fault {
@@ -70,7 +70,7 @@ const Fault faults[] = {
      [](Program &p) { p.stages[0].schedule[1].microBatch = 0; }},
     {"a micro-batch is not scheduled",
      [](Program &p) { p.stages[0].schedule.pop_back(); }},
-    {"its micro-batches are in another order than those of stage 'forward0'",
+    {"its micro-batches are sent in another order than received",
      [](Program &p) {
        std::swap(p.stages[1].schedule[0], p.stages[1].schedule[1]);
      }},
@@ -121,12 +121,15 @@ const Fault faults[] = {
     {"no such group set",
      [](Program &p) { command<CollectiveCommand>(p, 0, 1).groupSet = 1; }},
     {"its request is in use",
-     [](Program &p) { p.stages[0].commands[2] = p.stages[0].commands[1]; }},
+     [](Program &p) {
+       p.stages[0].lists[0].commands[2] = p.stages[0].lists[0].commands[1];
+     }},
     {"nothing to wait for",
      [](Program &p) { command<WaitCommand>(p, 0, 2).request = 3; }},
     {"a collective is never waited for",
      [](Program &p) {
-       p.stages[0].commands.erase(p.stages[0].commands.begin() + 2);
+       p.stages[0].lists[0].commands.erase(
+           p.stages[0].lists[0].commands.begin() + 2);
      }},
     {"'copy': sizes and strides do not match",
      [](Program &p) { command<CopyCommand>(p, 0, 3).sizes.push_back(1); }},
@@ -138,17 +141,20 @@ const Fault faults[] = {
      [](Program &p) { p.transfers[0].fromStage = 1; }},
     {"sent twice",
      [](Program &p) {
-       p.stages[0].commands.push_back(p.stages[0].commands[4]);
+       p.stages[0].lists[0].commands.push_back(
+           p.stages[0].lists[0].commands[4]);
      }},
     {"'recv': no such transfer",
      [](Program &p) { command<RecvCommand>(p, 1, 0).transfer = -1; }},
     {"received by a foreign stage",
      [](Program &p) {
-       p.stages[0].commands.push_back(p.stages[1].commands[0]);
+       p.stages[0].lists[0].commands.push_back(
+           p.stages[1].lists[0].commands[0]);
      }},
     {"received twice",
      [](Program &p) {
-       p.stages[1].commands.push_back(p.stages[1].commands[0]);
+       p.stages[1].lists[0].commands.push_back(
+           p.stages[1].lists[0].commands[0]);
      }},
     {"'matmul': wrong number of arguments",
      [](Program &p) { command<LibraryCommand>(p, 1, 1).arguments.pop_back(); }},
@@ -167,13 +173,22 @@ const Fault faults[] = {
     {"it has no room", [](Program &p) { p.transfers[0].slots = 0; }},
     {"it has too many slots",
      [](Program &p) { p.transfers[0].slots = 1 << 20; }},
-    {"it is never sent", [](Program &p) { p.stages[0].commands.pop_back(); }},
+    {"it is never sent",
+     [](Program &p) { p.stages[0].lists[0].commands.pop_back(); }},
     {"it is never received",
      [](Program &p) {
-       p.stages[1].commands.erase(p.stages[1].commands.begin());
+       p.stages[1].lists[0].commands.erase(
+           p.stages[1].lists[0].commands.begin());
      }},
-    {"transfer 'back': it must go to a later stage",
-     [](Program &p) { p.transfers.push_back({"back", 1, 0, 16, 2}); }},
+    {"transfer 'back': it must go to another stage",
+     [](Program &p) { p.transfers.push_back({"back", 1, 1, 16, 2}); }},
+    // Lists
+    {"no such kept value",
+     [](Program &p) { p.stages[0].buffers[0].space = Space::Kept; }},
+    {"kept value 'k': it has no room",
+     [](Program &p) { p.stages[0].kept.push_back({"k", 4, 0}); }},
+    {"it schedules what it does not have",
+     [](Program &p) { p.stages[0].schedule[0].list = 1; }},
 };
 
 TEST(CheckProgramTest, FaultsAreNamed) {

@@ -281,6 +281,43 @@ TEST(ExecutorTest, PipelinesWithRequestsInFlight) {
         }
 }
 
+/// One list leaves a value in a slot for each micro-batch, another takes it
+/// when more have begun, a third runs once a step.
+TEST(ExecutorTest, ListsKeepValuesForEachOther) {
+  ProgramBuilder b({{"data", 1, false}, {"micro", 3, true}});
+  Shape shape{6};
+  sharding::Layout layout = b.split(shape, {b.over("micro")});
+  b.stages(1);
+  int32_t x = b.input("x", shape, layout), y = b.output("y", shape, layout),
+          last = b.output("last", {2}, b.split({2}, {}));
+  StageProgram &stage = b.stage();
+  stage.kept.push_back({"value", 2 * 4, 2});
+  stage.kept.push_back({"sum", 2 * 4, 1});
+  int32_t in = b.buffer(0, Space::Input, x, 8),
+          kept = b.buffer(0, Space::Kept, 0, 8);
+  b.kernel(0, "double", doublePlusOne, {in, kept}, 2);
+  stage.lists.push_back({"backward", {}, false});
+  int32_t taken = b.buffer(0, Space::Kept, 0, 8),
+          sum = b.buffer(0, Space::Kept, 1, 8),
+          out = b.buffer(0, Space::Output, y, 8);
+  b.kernel(0, "double", doublePlusOne, {taken, out}, 2);
+  b.kernel(0, "double", doublePlusOne, {taken, sum}, 2);
+  stage.lists.push_back({"update", {}, true});
+  int32_t whole = b.buffer(0, Space::Output, last, 8);
+  b.kernel(0, "double", doublePlusOne, {sum, whole}, 2);
+  stage.schedule = {{0, 0}, {1, 0}, {0, 1}, {2, 0}, {1, 1}, {2, 1}, {0, 2}};
+  auto executor = create(b);
+  ASSERT_TRUE(executor);
+  HostTensor input = countingTensor(shape, 10);
+  for (int i = 0; i < 3; ++i) {
+    auto outputs = llvm::cantFail(executor->run({input}));
+    for (int64_t e = 0; e < 6; ++e)
+      EXPECT_EQ(outputs[0].getDouble(e), 4 * input.getDouble(e) + 3) << e;
+    for (int64_t e = 0; e < 2; ++e)
+      EXPECT_EQ(outputs[1].getDouble(e), 8 * input.getDouble(4 + e) + 7) << e;
+  }
+}
+
 TEST(ExecutorTest, ARequestCanBeUsedAgain) {
   ProgramBuilder b = makePipeline(2, 2, 2);
   auto executor = create(b);

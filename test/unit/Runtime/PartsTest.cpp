@@ -163,7 +163,7 @@ ProgramBuilder makeProgram() {
 
 template <typename C>
 C &command(Program &program, size_t stage, size_t index) {
-  return std::get<C>(program.stages[stage].commands[index].body);
+  return std::get<C>(program.stages[stage].lists[0].commands[index].body);
 }
 
 TEST(CheckProgramTest, AGoodProgramPasses) {
@@ -190,17 +190,17 @@ TEST(CheckProgramTest, EveryFaultIsFound) {
       [](Program &p) { p.stages[0].groups[0].groups = {{0, 2}}; },
       [](Program &p) { p.stages[0].groups[0].groups = {{0}}; },
       [](Program &p) {
-        p.stages[0].commands.erase(p.stages[0].commands.begin());
+        p.stages[0].lists[0].commands.erase(p.stages[0].lists[0].commands.begin());
       },
       [](Program &p) {
-        p.stages[0].commands.erase(p.stages[0].commands.begin() + 1);
+        p.stages[0].lists[0].commands.erase(p.stages[0].lists[0].commands.begin() + 1);
       },
-      [](Program &p) { p.stages[0].commands.pop_back(); },
+      [](Program &p) { p.stages[0].lists[0].commands.pop_back(); },
       [](Program &p) {
-        p.stages[1].commands.erase(p.stages[1].commands.begin());
+        p.stages[1].lists[0].commands.erase(p.stages[1].lists[0].commands.begin());
       },
       [](Program &p) {
-        p.stages[0].commands.push_back(p.stages[0].commands.back());
+        p.stages[0].lists[0].commands.push_back(p.stages[0].lists[0].commands.back());
       },
       [](Program &p) { command<CollectiveCommand>(p, 0, 0).groupSet = 1; },
       [](Program &p) { command<CollectiveCommand>(p, 0, 0).shape = {3, 3}; },

@@ -66,6 +66,7 @@ public:
       stage.name = "forward" + std::to_string(s);
       stage.ranks.resize(static_cast<size_t>(perStage));
       std::iota(stage.ranks.begin(), stage.ranks.end(), s * perStage);
+      stage.lists.resize(1);
       for (int32_t m = 0; m < program->mesh.numTimeSlices(); ++m)
         stage.schedule.push_back({m});
     }
@@ -107,7 +108,7 @@ public:
     Command c;
     c.body = std::move(command);
     c.name = name;
-    stage(s).commands.push_back(std::move(c));
+    stage(s).lists.back().commands.push_back(std::move(c));
   }
   int32_t group(int32_t s, const char *axis) {
     stage(s).groups.push_back(

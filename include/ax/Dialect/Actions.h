@@ -1,0 +1,67 @@
+//===- Actions.h - Entries of schedules -------------------------*- C++ -*-===//
+//
+// What the ranks of one pipeline coordinate do is cut into lists of operations,
+// one `ax.stage` each: forward, backward, update. A schedule says in which
+// order they are done, and for which micro-batch.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_DIALECT_ACTIONS_H
+#define AX_DIALECT_ACTIONS_H
+
+#include "ax/Dialect/Ax.h"
+
+namespace ax {
+
+/// Attributes of `ax.stage`: which list it is (F without them), and for how
+/// many micro-batches at a time the values are kept that other stages on the
+/// same ranks take from it. On operations before the Pipeline phase `kAction`
+/// says to which kind of list they belong.
+inline constexpr llvm::StringLiteral kAction = "ax.action", kPart = "ax.part",
+                                     kSlots = "ax.slots";
+
+/// F, B, W: forward, backward, gradients of weights: once for each micro-batch.
+/// U: update, once a step, after them. `part` numbers the lists of one kind on
+/// one coordinate.
+struct ActionKind {
+  char letter = 'F';
+  int64_t part = 0;
+
+  bool isOnceAStep() const { return letter == 'U'; }
+  bool operator==(const ActionKind &o) const {
+    return letter == o.letter && part == o.part;
+  }
+  bool operator<(const ActionKind &o) const {
+    return std::pair(letter, part) < std::pair(o.letter, o.part);
+  }
+};
+
+/// Of a stage; nothing when its attributes make no sense.
+std::optional<ActionKind> actionOf(StageOp stage);
+void setAction(StageOp stage, ActionKind kind);
+
+/// `F3`; `B0.1`: of part 1; `U`.
+struct ScheduledAction {
+  ActionKind kind;
+  int64_t microBatch = 0;
+};
+std::string toString(const ScheduledAction &action);
+std::optional<ScheduledAction> parseAction(llvm::StringRef text);
+
+/// Sub-axes of `axes` that are in time.
+sharding::SubAxes inTime(const sharding::SubAxes &axes,
+                         const sharding::Mesh &mesh);
+/// A sum that every slice of the axes in time adds to.
+bool isSummedOverTime(const sharding::Layout &layout,
+                      const sharding::Mesh &mesh);
+/// It is such a sum, and a list that runs once a step takes it: the slices'
+/// addends are added up where they are kept.
+bool isAccumulated(mlir::OpResult result, const sharding::Mesh &mesh);
+/// Keeps what other lists take of a stage for `slots` micro-batches.
+void setSlots(StageOp stage, const sharding::Mesh &mesh, int64_t slots);
+/// Of how many micro-batches a stage's result is kept at a time: of one when it
+/// is the same in all, or is added up.
+int64_t keptSlots(mlir::OpResult result, const sharding::Mesh &mesh);
+
+} // namespace ax
+
+#endif // AX_DIALECT_ACTIONS_H

@@ -1,0 +1,128 @@
+//===- Placement.cpp - Which list does which operation --------------------===//
+//
+// Forward and backward operations have their stage and are done for each
+// micro-batch. What comes after a sum over micro-batches is done once a step:
+// the update, and what of the backward pass works on whole gradients.
+//
+//===----------------------------------------------------------------------===//
+#include "Placement.h"
+
+using namespace mlir;
+using namespace ax;
+
+static std::optional<int64_t> markedStage(Operation *op) {
+  if (auto stage = op->getAttrOfType<IntegerAttr>(kStage))
+    return stage.getInt();
+  return std::nullopt;
+}
+
+Placement::Placement(ProgramOp program, const sharding::Mesh &mesh,
+                     bool splitBackward)
+    : program(program), mesh(mesh), splitBackward(splitBackward),
+      ranks(mesh.axisSize("pipe")), stages(ranks) {
+  for (Operation &op : program.getBody().front())
+    stages = std::max(stages, markedStage(&op).value_or(0) + 1);
+  stages = (stages + ranks - 1) / ranks * ranks;
+}
+
+static bool reducesOverTime(Operation *op, const sharding::Mesh &mesh) {
+  auto collective = dyn_cast<CollectiveOpInterface>(op);
+  return collective &&
+         collective.getStepKind() == sharding::StepKind::AllReduce &&
+         !inTime(collective.getMovedAxes().resolve(mesh), mesh).empty();
+}
+
+/// By itself, whatever its operands are.
+char Placement::ownLetter(Operation *op) const {
+  auto marked = op->getAttrOfType<StringAttr>(kAction);
+  char letter = marked ? marked.getValue().front() : 'F';
+  if (isa<StoreOp>(op) || reducesOverTime(op, mesh))
+    return 'U';
+  // What gradients of several stages make.
+  if (letter != 'F' && stages > 1 && !markedStage(op))
+    return 'U';
+  return letter;
+}
+
+/// An update has no micro-batch.
+LogicalResult Placement::checkTime(Operation *op) const {
+  auto isSliced = [&](Value value) {
+    sharding::Layout layout = getLayout(tensorType(value), mesh);
+    layout.partial.clear();
+    return !inTime(layout.usedAxes(), mesh).empty();
+  };
+  if (llvm::none_of(op->getOperands(), isSliced) &&
+      llvm::none_of(op->getResults(), isSliced))
+    return success();
+  return op->emitError() << "needs all of the batch at once: use "
+                            "--micro-batches=1";
+}
+
+LogicalResult Placement::run() {
+  StringRef order = "FBWU";
+  for (Operation &op : program.getBody().front().without_terminator()) {
+    auto marked = op.getAttrOfType<StringAttr>(kAction);
+    bool isUpdate = marked && marked.getValue() == "U";
+    if (isa<LoadOp, ConstantOp>(op) ||
+        (!isUpdate && !isa<StoreOp>(op) &&
+         llvm::all_of(op.getOperands(),
+                      [&](Value v) { return isEverywhere(v); }))) {
+      everywhere.insert(&op);
+      continue;
+    }
+    char letter = ownLetter(&op);
+    int64_t stage = 0;
+    for (Value operand : op.getOperands())
+      if (Operation *producer = operand.getDefiningOp();
+          producer && !isEverywhere(producer)) {
+        if (order.find(letterOf(producer)) > order.find(letter))
+          letter = letterOf(producer);
+        stage = std::max(stage, stageOfOp.lookup(producer));
+      }
+    letters[&op] = letter;
+    if (letter != 'U' || markedStage(&op))
+      stageOfOp[&op] = markedStage(&op).value_or(stage);
+    if (letter == 'U' && failed(checkTime(&op)))
+      return failure();
+  }
+  if (stages > 1) {
+    if (splitBackward)
+      findWeightGradients();
+    return success();
+  }
+  for (auto &[op, letter] : letters)
+    if (letter != 'U' || mesh.numTimeSlices() == 1) {
+      letter = 'F';
+      stageOfOp[op] = 0;
+    }
+  return success();
+}
+
+/// What no earlier stage waits for, where there is something that one does.
+void Placement::findWeightGradients() {
+  llvm::DenseSet<Operation *> awaited;
+  llvm::DenseSet<int64_t> passOn;
+  for (Operation &op : llvm::reverse(program.getBody().front()))
+    if (letterOf(&op) == 'B') {
+      int64_t stage = stageOfOp.lookup(&op);
+      bool isAwaited = llvm::any_of(op.getUsers(), [&](Operation *user) {
+        return letterOf(user) == 'B' &&
+               (stageOfOp.lookup(user) < stage || awaited.contains(user));
+      });
+      if (!isAwaited)
+        continue;
+      awaited.insert(&op);
+      passOn.insert(stage);
+    }
+  for (auto &[op, letter] : letters)
+    if (letter == 'B' && !awaited.contains(op) &&
+        passOn.contains(stageOfOp.lookup(op)))
+      letter = 'W';
+}
+
+std::optional<int64_t> Placement::stageOf(Operation *op) const {
+  auto it = stageOfOp.find(op);
+  if (it == stageOfOp.end())
+    return std::nullopt;
+  return it->second;
+}

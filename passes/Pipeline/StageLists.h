@@ -1,0 +1,78 @@
+//===- StageLists.h - A program cut into lists ------------------*- C++ -*-===//
+#ifndef AX_PASSES_PIPELINE_STAGELISTS_H
+#define AX_PASSES_PIPELINE_STAGELISTS_H
+
+#include "Placement.h"
+
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <map>
+
+namespace ax {
+
+/// What becomes one `ax.stage`.
+struct StageList {
+  ActionKind kind;
+  int64_t on = 0;
+  /// In the order of the program.
+  std::vector<mlir::Operation *> ops;
+  /// Values from outside, and which list gives each; null: a program input.
+  llvm::MapVector<mlir::Value, StageList *> takes;
+  llvm::SetVector<mlir::Value> gives;
+  /// What became of it.
+  StageOp made;
+  llvm::DenseMap<mlir::Value, mlir::Value> results;
+};
+
+/// A program's lists, and the ways of values between them.
+///
+/// Values of the forward pass go from stage to stage; what the backward pass of
+/// a stage needs of them is kept there. Gradients go back from stage to stage.
+/// The update is done by every stage for the states that it holds. Where one
+/// needs what another has made there are several lists, with transfers between
+/// them: gradients of a weight on two stages, the global norm.
+class StageLists {
+public:
+  StageLists(ProgramOp program, const Placement &placement);
+
+  mlir::LogicalResult collect();
+
+  /// In an order in which each list comes after those that it takes from.
+  std::vector<StageList *> inOrder();
+  /// The list that gives an output of the program.
+  StageList &giverOf(mlir::Value output) { return *givers[output]; }
+
+private:
+  friend class UpdatePlacer;
+
+  StageList &list(char letter, int64_t part, int64_t on);
+  /// Of a stage's forward or backward operations.
+  StageList &ofStage(char letter, int64_t stage) {
+    return list(letter, placement.partOf(stage), placement.coordinateOf(stage));
+  }
+  StageList &homeOf(mlir::Operation *op) {
+    return ofStage(placement.letterOf(op), *placement.stageOf(op));
+  }
+  /// `value` will be there in the list of stage `stage`.
+  mlir::LogicalResult bring(mlir::Value value, char letter, int64_t stage);
+  mlir::LogicalResult placeOutputs();
+  static void take(StageList &list, mlir::Value value, StageList *from) {
+    if (list.takes.try_emplace(value, from).second && from)
+      from->gives.insert(value);
+  }
+
+  ProgramOp program;
+  const Placement &placement;
+  /// By letter, part, coordinate.
+  std::map<std::tuple<size_t, int64_t, int64_t>, StageList> lists;
+  llvm::DenseMap<mlir::Value, StageList *> givers;
+};
+
+/// Places what is done once a step.
+void placeUpdates(StageLists &lists, ProgramOp program,
+                  const Placement &placement);
+
+} // namespace ax
+
+#endif // AX_PASSES_PIPELINE_STAGELISTS_H

@@ -1,0 +1,28 @@
+//===- Placed.h - Stage and action of an operation --------------*- C++ -*-===//
+#ifndef AX_PASSES_PLACED_H
+#define AX_PASSES_PLACED_H
+
+#include "ax/Dialect/Actions.h"
+
+namespace ax {
+
+/// Before the Pipeline phase: an operation's pipeline stage.
+inline constexpr llvm::StringLiteral kStage = "stage";
+
+/// `made` belongs where `from` does, in what it does not say itself.
+inline void copyPlace(mlir::Operation *from, mlir::Operation *made) {
+  for (llvm::StringRef name :
+       {llvm::StringRef(kStage), llvm::StringRef(kAction)})
+    if (mlir::Attribute attr = from->getAttr(name);
+        attr && !made->hasAttr(name))
+      made->setAttr(name, attr);
+}
+
+inline bool isAtSamePlace(mlir::Operation *a, mlir::Operation *b) {
+  return a->getDiscardableAttr(kStage) == b->getDiscardableAttr(kStage) &&
+         a->getDiscardableAttr(kAction) == b->getDiscardableAttr(kAction);
+}
+
+} // namespace ax
+
+#endif // AX_PASSES_PLACED_H
