@@ -5,7 +5,7 @@
 // POLICY: there is no schedule 'best': there are gpipe, 1f1b, interleaved and zero-bubble
 
 // The weight @w is on both stages, its gradients are of both, and both update
-// it: each sends its own.
+// it: each sends its own, and the norm is known when both were added up.
 // CHECK: ax.state @w : {{.*}} stages [0, 1]
 // CHECK: ax.state @v : {{.*}} stages [1]
 // CHECK: %[[F0:.*]] = ax.stage @forward0 on 0 {{.*}} attributes {ax.slots = 2 : i64}
@@ -17,24 +17,26 @@
 // The gradients are sums over micro-batches when they come to the update, and
 // reduced over data once a step.
 // CHECK: ax.stage @update0 on 0 {{.*}} attributes {ax.action = "U"}
-// CHECK: ax.stage @update1 on 1 {{.*}} attributes {ax.action = "U"}
-// CHECK: ax.transfer {{.*}} from 1 to 0 slots 2 : tensor<4x4xf32, #ax.layout<[{}, {}], partial sum {data, micro}>>
-// CHECK: ax.stage @update0.1 on 0 {{.*}} attributes {ax.action = "U", ax.part = 1 : i64}
+// CHECK: ax.transfer {{.*}} from 0 to 1 slots 2 : tensor<4x4xf32, #ax.layout<[{}, {}], partial sum {data, micro}>>
+// CHECK: ax.stage @update1.1 on 1 {{.*}} attributes {ax.action = "U", ax.part = 1 : i64}
 // CHECK: ax.all_reduce {{.*}} over {micro}
 // CHECK-NEXT: ax.all_reduce {{.*}} over {data}
+// CHECK: ax.transfer {{.*}} from 1 to 0 slots 2 : tensor<4x4xf32, #ax.layout<[{}, {}], partial sum {data, micro}>>
+// CHECK: ax.stage @update0.2 on 0
+// CHECK: ax.stage @update1.2 on 1
 // CHECK: ax.schedule "1f1b" {
-// CHECK-NEXT: stage 0: "F0 F1 B0 F2 B1 B2 U U.1",
-// CHECK-NEXT: stage 1: "F0 B0 F1 B1 F2 B2 U U.1"
+// CHECK-NEXT: stage 0: "F0 F1 B0 F2 B1 B2 U U.2",
+// CHECK-NEXT: stage 1: "F0 B0 F1 B1 F2 B2 U.1 U.2"
 
 // GPIPE: ax.stage @forward0 {{.*}} attributes {ax.slots = 3 : i64}
 // GPIPE: ax.schedule "gpipe" {
-// GPIPE-NEXT: stage 0: "F0 F1 F2 B0 B1 B2 U U.1",
+// GPIPE-NEXT: stage 0: "F0 F1 F2 B0 B1 B2 U U.2",
 
 // Nothing waits for gradients of weights; the first stage makes nothing else.
 // SPLIT: ax.stage @weights1 on 1 {{.*}} attributes {ax.action = "W"}
 // SPLIT: ax.schedule "zero-bubble" {
-// SPLIT-NEXT: stage 0: "F0 F1 B0 F2 B1 B2 U U.1",
-// SPLIT-NEXT: stage 1: "F0 B0 W0 F1 B1 W1 F2 B2 W2 U U.1"
+// SPLIT-NEXT: stage 0: "F0 F1 B0 F2 B1 B2 U U.2",
+// SPLIT-NEXT: stage 1: "F0 B0 W0 F1 B1 W1 F2 B2 W2 U.1 U.2"
 ax.plan @p version 1 {
   ax.mesh [pipe = 2, data = 2] in time [micro = 3]
   ax.state @w : tensor<4x4xf32> from "w" offset 0 length 64 {trainable}
