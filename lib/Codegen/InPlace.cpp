@@ -21,12 +21,12 @@ static bool isLastReader(Operation *op, Value value) {
 }
 
 /// Whether the element of a result is made from that element of `argument`
-/// alone, which is read once.
+/// alone: a kernel reads it once, before it writes.
 static bool isElementwiseIn(FusionOp fusion, BlockArgument argument) {
   auto hasShape = [&](Value value) {
     return tensorType(value).getShape() == tensorType(argument).getShape();
   };
-  if (!argument.hasOneUse() || !llvm::all_of(fusion.getResults(), hasShape))
+  if (!llvm::all_of(fusion.getResults(), hasShape))
     return false;
   SmallVector<Value> open{argument};
   llvm::SmallDenseSet<Value> seen;
