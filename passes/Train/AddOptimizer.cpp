@@ -79,10 +79,12 @@ private:
         return known;
     return LoadOp::create(t.b, state.getTensorType(), state.getSymName());
   }
-  /// A step without a finite gradient changes nothing.
-  void store(StateOp state, Value value) {
-    StoreOp::create(t.b, state.getSymName(),
-                    t.select(isFinite, value, load(state)));
+  /// A step without a finite gradient changes nothing. Gives what is stored:
+  /// who reads that, and not `value`, needs no second copy.
+  Value store(StateOp state, Value value) {
+    Value stored = t.select(isFinite, value, load(state));
+    StoreOp::create(t.b, state.getSymName(), stored);
+    return stored;
   }
   /// A new state, zero at first.
   StateOp createState(const Twine &name, RankedTensorType type);
@@ -238,7 +240,7 @@ Value OptimizerAdder::updateSGD(Parameter &parameter, Value gradient,
     StateOp state = createState(parameter.state.getSymName() + ".momentum",
                                 parameter.state.getTensorType());
     Value momentum = t.add(t.mul(load(state), optimizer.momentum), gradient);
-    store(state, momentum);
+    momentum = store(state, momentum);
     gradient = optimizer.nesterov
                    ? t.add(gradient, t.mul(momentum, optimizer.momentum))
                    : momentum;
@@ -261,8 +263,8 @@ Value OptimizerAdder::updateAdam(Parameter &parameter, Value gradient,
                      t.mul(gradient, 1 - optimizer.beta1));
   Value square = t.add(t.mul(load(second), optimizer.beta2),
                        t.mul(t.mul(gradient, gradient), 1 - optimizer.beta2));
-  store(first, mean);
-  store(second, square);
+  mean = store(first, mean);
+  square = store(second, square);
   Value rate = t.mul(factor, rates.learningRate);
   Type f32 = t.b.getF32Type();
   if (isDecoupled && rates.weightDecay != 0)
