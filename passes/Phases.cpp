@@ -51,6 +51,7 @@ void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training) {
   plan.addPass(createAddLoss({training.loss}));
   plan.addPass(createDifferentiate({"loss_sum"}));
   addNormalizePhase(manager);
+  manager.nest<PlanOp>().addPass(createSetPrecision({training.precision}));
   AddOptimizerOptions optimizer;
   optimizer.optimizer = training.optimizer;
   optimizer.schedule = training.schedule;

@@ -227,6 +227,35 @@ static std::string planName(llvm::StringRef path) {
   return name.empty() ? "model" : name;
 }
 
+/// Makes every BatchNormalization take the batch's statistics, or the running
+/// ones.
+static llvm::Error setBatchStatistics(onnx::GraphProto &graph, bool ofBatch) {
+  bool any = false;
+  for (onnx::NodeProto &node : *graph.mutable_node()) {
+    if (node.op_type() != "BatchNormalization" || !node.domain().empty())
+      continue;
+    any = true;
+    auto &attributes = *node.mutable_attribute();
+    auto mode = llvm::find_if(attributes, [](const auto &attribute) {
+      return attribute.name() == "training_mode";
+    });
+    onnx::AttributeProto &set =
+        mode == attributes.end() ? *attributes.Add() : *mode;
+    set.set_name("training_mode");
+    set.set_type(onnx::AttributeProto::INT);
+    set.set_i(ofBatch);
+    // The running statistics as they would become.
+    while (!ofBatch && node.output_size() > 1)
+      node.mutable_output()->RemoveLast();
+  }
+  if (any)
+    return llvm::Error::success();
+  return makeError(
+      ExitCode::Usage,
+      "--batchnorm: the model has no BatchNormalization; exporters "
+      "make it part of convolutions unless they are told not to");
+}
+
 namespace {
 /// The model as a program at the end of a plan, with the states that the plan
 /// does not have yet.
@@ -325,6 +354,10 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
   auto withPath = [&](llvm::Error error) {
     return addContext(std::move(error), "'" + path + "'");
   };
+  if (options.batchStatistics)
+    if (llvm::Error error = setBatchStatistics(*model->proto.mutable_graph(),
+                                               *options.batchStatistics))
+      return withPath(std::move(error));
   if (options.training)
     takeSingleBiases(*model);
   InputBinder binder(options);

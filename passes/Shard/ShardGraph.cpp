@@ -58,6 +58,10 @@ FailureOr<ShardGraph> ShardGraph::build(ProgramOp program) {
     tensor.name = std::move(name);
     tensor.shape = type.getShape().vec();
     tensor.elementBytes = cost::elementBytes(type.getElementType());
+    // Gradients are widened before they are summed: that is never dearer.
+    if (Operation *op = value.getDefiningOp();
+        op && op->hasAttr("ax.action") && isa<FloatType>(type.getElementType()))
+      tensor.elementBytes = std::max<int64_t>(tensor.elementBytes, 4);
     tensor.role = role;
     result.tensorOf[value] = result.values.size();
     result.values.push_back(value);

@@ -33,6 +33,12 @@ static Value gradientBehind(Value value) {
   return {};
 }
 
+/// What a gradient was widened from; null when it was not.
+static Value widenedFrom(Value gradient) {
+  auto cast = gradient.getDefiningOp<CastOp>();
+  return cast ? cast.getOperand() : Value();
+}
+
 /// All of its shape that the update makes of `gradient`, element by element,
 /// and the states that it reads for that.
 static llvm::SetVector<Value> updatesOf(Value gradient) {
@@ -137,7 +143,11 @@ bool ax::pinUpdates(const ShardGraph &graph, ProgramOp program,
     pin(state, zero == 3 ? updated : stored, /*spreads=*/false);
     // The backward pass computes it as before; it is summed to where it is
     // needed.
-    pin(graph.tensorOf.lookup(gradient), updated, /*spreads=*/false);
+    // What is widened stays where it was made, to be summed as a wide one.
+    Value narrow = widenedFrom(gradient);
+    pin(graph.tensorOf.lookup(gradient),
+        narrow ? found.tensors[graph.tensorOf.lookup(narrow)] : updated,
+        /*spreads=*/false);
     for (Value update : updatesOf(gradient)) {
       pin(graph.tensorOf.lookup(update), updated, /*spreads=*/true);
       // A norm is summed up where its parts are, however small they are.

@@ -115,6 +115,8 @@ struct MappingTraits<ax::Training> {
     io.mapOptional("param-group", t.groups);
     mapNumber(io, "clip-norm", t.clipNorm);
     io.mapOptional("checkpoint", t.checkpoint, standard.checkpoint);
+    io.mapOptional("precision", t.precision, standard.precision);
+    io.mapOptional("batchnorm", t.batchNorm, standard.batchNorm);
     io.mapOptional("trainable", t.trainable);
     io.mapOptional("frozen", t.frozen);
   }

@@ -97,6 +97,16 @@ struct Flags {
   Flag<double> clipNorm{"clip-norm",
                         cl::desc("Largest global norm of the gradient"),
                         cl::value_desc("NORM"), cl::cat(category)};
+  cl::opt<std::string> precision{
+      "precision",
+      cl::desc("Of Linears, products and convolutions: fp32 or bf16; weights, "
+               "sums of gradients and the optimizer stay in fp32"),
+      cl::value_desc("fp32|bf16"), cl::init("fp32"), cl::cat(category)};
+  cl::opt<std::string> batchNorm{
+      "batchnorm",
+      cl::desc("BatchNormalization by the batch's statistics (train) or the "
+               "running ones (frozen); as the model says if not given"),
+      cl::value_desc("train|frozen"), cl::cat(category)};
   cl::opt<std::string> checkpoint{
       "checkpoint",
       cl::desc("What the backward pass computes again instead of keeping it: "
@@ -220,7 +230,8 @@ llvm::Error readTraining(const Flags &flags, Options &options) {
          std::initializer_list<std::reference_wrapper<const cl::Option>>{
              flags.loss, flags.optimizer, flags.schedule, flags.paramGroup,
              flags.clipNorm, flags.trainable, flags.frozen, flags.pipeSchedule,
-             flags.virtualStages, flags.checkpoint})
+             flags.virtualStages, flags.checkpoint, flags.batchNorm,
+             flags.precision})
       if (option.getNumOccurrences())
         return usage("--" + option.ArgStr + " is for training: add --train");
     return llvm::Error::success();
@@ -239,6 +250,19 @@ llvm::Error readTraining(const Flags &flags, Options &options) {
     training->clipNorm = flags.clipNorm;
   if (flags.checkpoint.getNumOccurrences())
     training->checkpoint = flags.checkpoint;
+  if (flags.precision.getNumOccurrences())
+    training->precision = flags.precision;
+  if (flags.batchNorm.getNumOccurrences())
+    training->batchNorm = flags.batchNorm;
+  if (!training->batchNorm.empty()) {
+    if (training->batchNorm != "train" && training->batchNorm != "frozen")
+      return usage("--batchnorm=" + training->batchNorm +
+                   ": expected train or frozen");
+    options.import.batchStatistics = training->batchNorm == "train";
+    if (*options.import.batchStatistics && options.strategy.micro > 1)
+      return usage("--batchnorm=train needs all of the batch at once: with "
+                   "--micro-batches use --batchnorm=frozen");
+  }
   if (!(training->clipNorm >= 0))
     return usage("--clip-norm must not be negative");
   for (auto [flag, list] : {std::pair(&flags.paramGroup, &training->groups),

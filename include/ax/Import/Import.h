@@ -14,6 +14,7 @@
 #include "mlir/IR/OwningOpRef.h"
 
 #include <map>
+#include <optional>
 #include <string>
 
 namespace ax::import {
@@ -40,6 +41,9 @@ struct ImportOptions {
   /// BatchNormalization in training mode) become results of the states' names;
   /// and there is a second program, `eval`: the model in evaluation mode.
   bool training = false;
+  /// BatchNormalization of the program that trains by the batch's statistics
+  /// (true) or by the running ones (false), whatever the model says.
+  std::optional<bool> batchStatistics;
 };
 
 /// The module `ax.plan @model { ax.state...; ax.program @main }`: plain tensor

@@ -151,6 +151,20 @@ def Differentiate : Pass<"ax-differentiate"> {
   ];
 }
 
+def SetPrecision : Pass<"ax-set-precision", "::ax::PlanOp"> {
+  let summary = "Contractions in a narrower type";
+  let description = [{
+    Of forward and backward pass: operands of Linears, products and convolutions
+    are rounded, their results widened again; all else, and so every sum with a
+    bias, every norm, softmax and loss, stays in f32, as do weights, gradients'
+    sums and the optimizer.
+  }];
+  let options = [
+    Option<"type", "type", "std::string", "\"fp32\"", "fp32 or bf16">
+  ];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
 def AddOptimizer : Pass<"ax-add-optimizer", "::ax::PlanOp"> {
   let summary = "From gradients to new values of the states";
   let description = [{

@@ -18,6 +18,11 @@ struct Training {
   double clipNorm = 0;
   /// Globs over names of states.
   std::vector<std::string> trainable, frozen;
+  /// Of contractions: fp32 or bf16.
+  std::string precision = "fp32";
+  /// BatchNormalization's statistics: `train`, `frozen`, or empty: as the model
+  /// says.
+  std::string batchNorm;
   /// What the backward pass computes again: none, selective, full, a glob over
   /// names of nodes, `budget:SIZE`.
   std::string checkpoint = "none";

@@ -1,0 +1,87 @@
+//===- SetPrecision.cpp - Contractions in a narrower type -----------------===//
+//
+// Micikevicius et al., arXiv 1710.03740: weights, sums and the optimizer stay
+// in f32.
+//
+//===----------------------------------------------------------------------===//
+#include "../Match.h"
+#include "ax/Passes/Passes.h"
+
+namespace ax {
+#define GEN_PASS_DEF_SETPRECISION
+#include "ax/Passes/Passes.h.inc"
+} // namespace ax
+
+using namespace mlir;
+using namespace ax;
+
+namespace {
+
+/// What is made for an operation is of its stage.
+struct MarkStage : OpBuilder::Listener {
+  void notifyOperationInserted(Operation *made, OpBuilder::InsertPoint) final {
+    if (stage)
+      made->setAttr("stage", stage);
+  }
+  Attribute stage;
+};
+
+struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
+  using SetPrecisionBase::SetPrecisionBase;
+
+  void runOnOperation() final {
+    if (type == "fp32")
+      return;
+    if (type != "bf16") {
+      getOperation().emitError("--precision=")
+          << type << ": expected fp32 or bf16";
+      return signalPassFailure();
+    }
+    for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>())
+      for (Operation &op :
+           llvm::make_early_inc_range(program.getBody().front()))
+        if (isa<LinearOp, DotOp, ConvOp>(op) &&
+            elementType(op.getResult(0)).isF32())
+          narrow(&op);
+  }
+
+  static Value castTo(OpBuilder &builder, Value value, Type element) {
+    return CastOp::create(builder, value.getLoc(),
+                          tensorType(value).clone(element), value);
+  }
+
+  /// Operands are rounded, the result is widened, and the bias added to that.
+  void narrow(Operation *op) {
+    MarkStage mark;
+    mark.stage = op->getAttr("stage");
+    OpBuilder builder(op, &mark);
+    Value bias;
+    int64_t channelDim = 0;
+    auto takeBias = [&](auto contraction, int64_t dim) {
+      bias = contraction.getBias();
+      channelDim = dim;
+      contraction.getBiasMutable().clear();
+    };
+    Value result = op->getResult(0);
+    int64_t rank = tensorType(result).getRank();
+    if (auto linear = dyn_cast<LinearOp>(op))
+      takeBias(linear, rank - 1);
+    else if (auto conv = dyn_cast<ConvOp>(op))
+      takeBias(conv, 1);
+    for (OpOperand &operand : op->getOpOperands())
+      operand.set(castTo(builder, operand.get(), builder.getBF16Type()));
+    result.setType(tensorType(result).clone(builder.getBF16Type()));
+    builder.setInsertionPointAfter(op);
+    Value wide = castTo(builder, result, builder.getF32Type());
+    Operation *first = wide.getDefiningOp();
+    if (bias) {
+      SmallVector<int64_t> shape(rank - channelDim, 1);
+      shape[0] = tensorType(bias).getNumElements();
+      wide = BinaryOp::create(builder, op->getLoc(), BinaryKind::add, wide,
+                              reshapeTo(builder, op->getLoc(), bias, shape));
+    }
+    result.replaceAllUsesExcept(wide, first);
+  }
+};
+
+} // namespace

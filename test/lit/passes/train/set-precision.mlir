@@ -1,0 +1,32 @@
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-precision{type=bf16}))' | FileCheck %s
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-precision))' | FileCheck %s --check-prefix=WIDE
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-precision{type=fp8}))' 2>&1 | FileCheck %s --check-prefix=TYPE
+
+// TYPE: error: --precision=fp8: expected fp32 or bf16
+// WIDE-NOT: bf16
+
+// Operands are rounded, the bias is added to the wide result; what is f64, and
+// what is no contraction, stays. Stages too.
+// CHECK: ax.state @w : tensor<4x2xf32>
+// CHECK: %[[X:.*]] = ax.cast %arg0 {stage = 1 : i64} : tensor<3x4xf32> -> tensor<3x4xbf16>
+// CHECK: %[[W:.*]] = ax.cast %{{.*}} {stage = 1 : i64} : tensor<4x2xf32> -> tensor<4x2xbf16>
+// CHECK: %[[Y:.*]] = ax.linear %[[X]], %[[W]] {stage = 1 : i64}
+// CHECK: %[[F:.*]] = ax.cast %[[Y]] {stage = 1 : i64} : tensor<3x2xbf16> -> tensor<3x2xf32>
+// CHECK: %[[S:.*]] = ax.binary add %[[F]], %{{.*}} {stage = 1 : i64} : tensor<3x2xf32>, tensor<2xf32>
+// CHECK: ax.unary gelu %[[S]] : tensor<3x2xf32>
+// CHECK: ax.dot {{.*}} : tensor<3x2xbf16>, tensor<3x2xbf16> -> tensor<3x3xbf16>
+// CHECK: ax.dot {{.*}} : tensor<3x4xf64>, tensor<3x4xf64> -> tensor<3x3xf64>
+ax.plan @p version 1 {
+  ax.state @w : tensor<4x2xf32> from "w" offset 0 length 32 {trainable}
+  ax.state @b : tensor<2xf32> from "w" offset 0 length 8 {trainable}
+  ax.program @main(%x: tensor<3x4xf32> {ax.name = "x"}, %z: tensor<3x4xf64> {ax.name = "z"}) -> (
+      tensor<3x3xf32> {ax.name = "y"}, tensor<3x3xf64> {ax.name = "d"}) {
+    %w = ax.load @w : tensor<4x2xf32>
+    %b = ax.load @b : tensor<2xf32>
+    %l = ax.linear %x, %w bias %b : tensor<2xf32> {stage = 1 : i64} : tensor<3x4xf32>, tensor<4x2xf32> -> tensor<3x2xf32>
+    %g = ax.unary gelu %l : tensor<3x2xf32> -> tensor<3x2xf32>
+    %y = ax.dot %g, %g batch [] x [] contract [1] x [1] : tensor<3x2xf32>, tensor<3x2xf32> -> tensor<3x3xf32>
+    %d = ax.dot %z, %z batch [] x [] contract [1] x [1] : tensor<3x4xf64>, tensor<3x4xf64> -> tensor<3x3xf64>
+    ax.return %y, %d : tensor<3x3xf32>, tensor<3x3xf64>
+  }
+}
