@@ -392,8 +392,8 @@ LogicalResult OptimizerAdder::storeUpdates() {
         return program.emitError()
                << "normalises by the statistics of the whole batch (state '"
                << state.getSymName() << "'), which none of " << slices
-               << " micro-batches has: export it in evaluation mode, with "
-                  "frozen statistics, or use --micro-batches=1";
+               << " micro-batches has: use --batchnorm=frozen, or "
+                  "--micro-batches=1";
       store(state, update);
     }
   return success();
