@@ -23,5 +23,6 @@ def learns(layout):
 
 
 def cases(every):
-    for layout in "", "--dp=2 --tp=2", "--tp=2x2x2":
+    for layout in ("", "--dp=2 --tp=2", "--tp=2x2x2",
+                   "--dp=2 --tp=2 --pp=2 --micro-batches=4"):
         yield f"learns {layout}", learns, layout
