@@ -12,7 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import models
+import networks
 
 PEERS = ["onnxruntime", "openvino"]
 # Model -> symbolic dimensions to bind, in the order of an input's axes.
@@ -51,7 +51,7 @@ def runPeer(peer, model, threads, iterations, dims):
 def latency(options, name, folder):
     dims = LATENCY[name]
     model = (options.minilm / "model.onnx" if name == "minilm"
-             else models.build(name, options.models))
+             else networks.build(name, options.models))
     for ranks in 1, 2:
         plan = folder / f"{name}-{ranks}.mlir"
         compilePlan(options, model, dims, plan, f"--tp={ranks}")
@@ -84,7 +84,7 @@ def measured(*command, **environment):
 
 
 def startUp(options, folder):
-    model = models.build("gpt2-small", options.models)
+    model = networks.build("gpt2-small", options.models)
     weights = sum(f.stat().st_size for f in model.parent.iterdir())
     for ranks in 1, 4:
         plan = folder / f"gpt2-small-{ranks}.mlir"

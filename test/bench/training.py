@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-import models
+import networks
 from bench import HERE, capture
 
 MODEL = {"layers": 4, "width": 512, "heads": 8, "vocabulary": 8192}
@@ -45,7 +45,7 @@ def ownStep(options, plan, data):
 def compilePlan(options, folder, batch, flags):
     model = folder / f"model{batch}.onnx"
     if not model.exists():
-        models.gpt(model, **MODEL, tokens=TOKENS, batch=batch)
+        networks.gpt(model, **MODEL, tokens=TOKENS, batch=batch)
         ids = np.random.default_rng(1).integers(
             MODEL["vocabulary"], size=(STEPS * batch, TOKENS))
         np.savez(folder / f"data{batch}.npz", input_ids=ids, labels=ids)

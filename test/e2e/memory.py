@@ -2,6 +2,7 @@
 import json
 import os
 import subprocess
+import time
 
 from _gpt import gpt, swiglu
 from cases import Failed, run, scratch, tool
@@ -19,14 +20,20 @@ def predicted(model, folder, *flags):
 
 
 def measured(plan):
-    """The most that a process has in memory while it trains."""
+    """The most that a process has in memory while it trains. Not ru_maxrss,
+    which a child begins with the size of its parent."""
     process = subprocess.Popen(
         [tool("axrun"), plan, "--random-inputs", "1", "--iterations", "2"],
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    _, status, usage = os.wait4(process.pid, 0)
-    if status:
-        raise Failed(f"axrun gives {status}")
-    return 1024 * usage.ru_maxrss
+    peak = 0
+    while process.poll() is None:
+        with open(f"/proc/{process.pid}/status") as file:
+            peak = max([peak] + [1024 * int(line.split()[1]) for line in file
+                                 if line.startswith("VmHWM:")])
+        time.sleep(0.002)
+    if process.returncode:
+        raise Failed(f"axrun gives {process.returncode}")
+    return peak
 
 
 def ranks():

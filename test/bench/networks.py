@@ -36,7 +36,7 @@ class Graph:
         y = self.op("MatMul", x, self.weight(inputs, outputs))
         return self.op("Add", y, self.weight(outputs)) if bias else y
 
-    def save(self, path, inputs, output):
+    def save(self, path, inputs, output, opset=17):
         """inputs: name -> (type, shape)."""
         graph = helper.make_graph(
             self.nodes, self.name,
@@ -44,7 +44,7 @@ class Graph:
             [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)],
             self.weights)
         model = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+            graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
         # An output must have a shape.
         model = onnx.shape_inference.infer_shapes(model)
         onnx.save(model, path, save_as_external_data=True,
