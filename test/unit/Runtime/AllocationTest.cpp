@@ -1,32 +1,11 @@
 //===- AllocationTest.cpp - The steady state allocates nothing ------------===//
 
+#include "../CountAllocations.h"
 #include "ProgramBuilder.h"
 
 #include "gtest/gtest.h"
 
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
-// Sanitizers bring their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-
-namespace {
-std::atomic<int64_t> numAllocations{0};
-} // namespace
-
-[[gnu::noinline]] void *operator new(size_t size) {
-  ++numAllocations;
-  if (void *result = std::malloc(size ? size : 1))
-    return result;
-  std::abort();
-}
-[[gnu::noinline]] void operator delete(void *address) noexcept {
-  std::free(address);
-}
-[[gnu::noinline]] void operator delete(void *address, size_t) noexcept {
-  std::free(address);
-}
+#ifdef AX_COUNTS_ALLOCATIONS
 
 using namespace ax;
 using namespace ax::rt;

@@ -2,33 +2,12 @@
 
 #include "ax-c/axrun.h"
 
+#include "../CountAllocations.h"
 #include "ax/Support/AtomicFile.h"
 
 #include "gtest/gtest.h"
 
-#include <atomic>
-#include <cstdlib>
 #include <filesystem>
-#include <new>
-
-// Sanitizers bring their own.
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define AX_COUNTS_ALLOCATIONS
-static std::atomic<int64_t> numAllocations{0};
-
-[[gnu::noinline]] void *operator new(size_t size) {
-  ++numAllocations;
-  if (void *result = std::malloc(size ? size : 1))
-    return result;
-  std::abort();
-}
-[[gnu::noinline]] void operator delete(void *address) noexcept {
-  std::free(address);
-}
-[[gnu::noinline]] void operator delete(void *address, size_t) noexcept {
-  std::free(address);
-}
-#endif
 
 namespace {
 
