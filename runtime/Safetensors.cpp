@@ -19,21 +19,9 @@ static llvm::Error badFile(const llvm::Twine &path,
 }
 
 static std::optional<DType> safetensorsType(llvm::StringRef name) {
-  return llvm::StringSwitch<std::optional<DType>>(name)
-      .Case("F64", DType::F64)
-      .Case("F32", DType::F32)
-      .Case("F16", DType::F16)
-      .Case("BF16", DType::BF16)
-      .Case("I64", DType::I64)
-      .Case("I32", DType::I32)
-      .Case("I16", DType::I16)
-      .Case("I8", DType::I8)
-      .Case("U64", DType::U64)
-      .Case("U32", DType::U32)
-      .Case("U16", DType::U16)
-      .Case("U8", DType::U8)
-      .Case("BOOL", DType::Bool)
-      .Default(std::nullopt);
+  if (name != name.upper())
+    return std::nullopt;
+  return parseDType(name.lower());
 }
 
 std::string safetensorsName(DType type) {
@@ -55,8 +43,8 @@ readEntry(const llvm::json::Object &entry, const std::string &path,
     return malformed();
   std::optional<DType> type = safetensorsType(*typeName);
   if (!type)
-    return badFile(path, "'" + name + "' has the unknown element type " +
-                             *typeName);
+    return badFile(path,
+                   "'" + name + "' has the unknown element type " + *typeName);
   Shape shape;
   for (const llvm::json::Value &size : *sizes) {
     if (!size.getAsInteger() || *size.getAsInteger() < 0)
