@@ -13,15 +13,19 @@ separate_arguments(flags NATIVE_COMMAND
 get_directory_property(options COMPILE_OPTIONS)
 get_directory_property(macros COMPILE_DEFINITIONS)
 list(TRANSFORM macros PREPEND -D)
-# Includes after -isystem as the targets have them.
-list(APPEND flags ${macros} -std=c++17 -fPIC ${options}
-     -isystem "${MLIR_INCLUDE_DIRS}")
+list(APPEND flags ${macros} -std=c++17 -fPIC ${options})
+foreach(folder ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
+  list(APPEND flags -isystem "${folder}")
+endforeach()
 
 set(source "${CMAKE_SOURCE_DIR}/cmake/Precompiled.h")
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS "${source}")
 file(SHA256 "${source}" sourceHash)
-file(SHA256 "${MLIR_CMAKE_DIR}/MLIRTargets.cmake" mlirHash)
-set(key "${CMAKE_CXX_COMPILER_VERSION} ${mlirHash} ${sourceHash} ${flags}")
+# Another package of the same version has other dates.
+list(GET MLIR_INCLUDE_DIRS 0 folder)
+file(TIMESTAMP "${folder}/mlir/IR/Operation.h" date)
+set(key "${CMAKE_CXX_COMPILER_VERSION} ${LLVM_PACKAGE_VERSION} ${date}")
+string(APPEND key " ${sourceHash} ${flags}")
 string(SHA256 key "${key}")
 string(SUBSTRING "${key}" 0 16 key)
 set(folder "${AX_CACHE}/headers-${key}")
