@@ -3,6 +3,7 @@
 #define AX_PASSES_PLACED_H
 
 #include "ax/Dialect/Actions.h"
+#include "mlir/IR/Builders.h"
 
 namespace ax {
 
@@ -17,6 +18,21 @@ inline void copyPlace(mlir::Operation *from, mlir::Operation *made) {
         attr && !made->hasAttr(name))
       made->setAttr(name, attr);
 }
+
+/// What a builder makes belongs to `action`, and to `stage` if there is one.
+struct MarkPlace : mlir::OpBuilder::Listener {
+  explicit MarkPlace(char action, mlir::Attribute stage = {})
+      : action(action), stage(stage) {}
+  void notifyOperationInserted(mlir::Operation *made,
+                               mlir::OpBuilder::InsertPoint) final {
+    if (action != 'F')
+      markAction(made, action);
+    if (stage)
+      made->setAttr(kStage, stage);
+  }
+  char action;
+  mlir::Attribute stage;
+};
 
 inline bool isAtSamePlace(mlir::Operation *a, mlir::Operation *b) {
   return a->getDiscardableAttr(kStage) == b->getDiscardableAttr(kStage) &&

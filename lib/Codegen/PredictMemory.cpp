@@ -14,10 +14,7 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-static bool isUpdate(Operation *op) {
-  auto action = op->getAttrOfType<StringAttr>("ax.action");
-  return action && action == "U";
-}
+static bool isUpdate(Operation *op) { return markedAction(op) == 'U'; }
 
 /// Behind what only moves it.
 static bool isState(Value value) {

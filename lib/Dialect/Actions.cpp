@@ -10,6 +10,16 @@ static bool isLetter(StringRef text) {
   return text == "F" || text == "B" || text == "W" || text == "U";
 }
 
+char ax::markedAction(Operation *op) {
+  auto marked = op->getAttrOfType<StringAttr>(kAction);
+  return marked && isLetter(marked.getValue()) ? marked.getValue()[0] : 'F';
+}
+
+void ax::markAction(Operation *op, char letter) {
+  op->setAttr(kAction,
+              StringAttr::get(op->getContext(), StringRef(&letter, 1)));
+}
+
 std::optional<ActionKind> ax::actionOf(StageOp stage) {
   ActionKind kind;
   if (Attribute action = stage->getDiscardableAttr(kAction)) {

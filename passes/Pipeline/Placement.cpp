@@ -61,8 +61,7 @@ LogicalResult Placement::checkTime(Operation *op) const {
 LogicalResult Placement::run() {
   StringRef order = "FBWU";
   for (Operation &op : program.getBody().front().without_terminator()) {
-    auto marked = op.getAttrOfType<StringAttr>(kAction);
-    bool isUpdate = marked && marked.getValue() == "U";
+    bool isUpdate = markedAction(&op) == 'U';
     if (isa<LoadOp, ConstantOp>(op) ||
         (!isUpdate && !isa<StoreOp>(op) &&
          llvm::all_of(op.getOperands(),

@@ -1,6 +1,8 @@
 //===- Recipe.cpp - Pins from a strategy ----------------------------------===//
 #include "Recipe.h"
 
+#include "ax/Dialect/Actions.h"
+
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/Twine.h"
 
@@ -149,8 +151,7 @@ void RecipeMaker::pinBatchSums(const SubAxes &split) {
       for (auto [dim, factors] : llvm::enumerate(map))
         if (!factors.empty() && ofBatch.contains(factors.front()))
           batched.insert({tensor, dim});
-    auto action = graph.ops[i]->getAttrOfType<StringAttr>("ax.action");
-    if (!action || action != "B")
+    if (markedAction(graph.ops[i]) != 'B')
       continue;
     for (int factor : ofBatch)
       if (const RuleFactor &f = op.rule.factors[factor];

@@ -1,6 +1,8 @@
 //===- Roles.cpp - Two-colouring of feature dimensions --------------------===//
 #include "Roles.h"
 
+#include "ax/Dialect/Actions.h"
+
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 
@@ -34,7 +36,7 @@ Roles::Roles(const ShardGraph &graph, ArrayRef<WeightOp> weightOps,
     weightOf[weight.op] = &weight;
   // Weights flip what the rest of the forward pass has joined; the backward
   // pass follows.
-  auto isForward = [&](int op) { return !graph.ops[op]->hasAttr("ax.action"); };
+  auto isForward = [&](int op) { return markedAction(graph.ops[op]) == 'F'; };
   int numOps = graph.ops.size();
   for (int op = 0; op < numOps; ++op)
     if (isForward(op))

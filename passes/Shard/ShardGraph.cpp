@@ -1,5 +1,6 @@
 //===- ShardGraph.cpp - A program as the sharding engine sees it ----------===//
 #include "ShardGraph.h"
+#include "ax/Dialect/Actions.h"
 
 #include "ax/Cost/OpCost.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -60,7 +61,7 @@ FailureOr<ShardGraph> ShardGraph::build(ProgramOp program) {
     tensor.elementBytes = cost::elementBytes(type.getElementType());
     // Gradients are widened before they are summed: that is never dearer.
     if (Operation *op = value.getDefiningOp();
-        op && op->hasAttr("ax.action") && isa<FloatType>(type.getElementType()))
+        op && markedAction(op) != 'F' && isa<FloatType>(type.getElementType()))
       tensor.elementBytes = std::max<int64_t>(tensor.elementBytes, 4);
     tensor.role = role;
     result.tensorOf[value] = result.values.size();
@@ -126,7 +127,7 @@ std::vector<WeightOp> ax::findWeightOps(const ShardGraph &graph) {
   };
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     // The backward pass follows the forward one.
-    if (graph.ops[i]->hasAttr("ax.action"))
+    if (markedAction(graph.ops[i]) != 'F')
       continue;
     const Rule &rule = graph.rule(i);
     WeightOp found;

@@ -1,16 +1,15 @@
 //===- UpdatePins.cpp - Where the optimizer works -------------------------===//
 #include "UpdatePins.h"
 
+#include "ax/Dialect/Actions.h"
+
 #include "llvm/ADT/SetVector.h"
 
 using namespace mlir;
 using namespace ax;
 using namespace ax::sharding;
 
-static bool isUpdate(Operation *op) {
-  auto action = op->getAttrOfType<StringAttr>("ax.action");
-  return action && action == "U";
-}
+static bool isUpdate(Operation *op) { return markedAction(op) == 'U'; }
 
 static ArrayRef<int64_t> shapeOf(Value value) {
   return tensorType(value).getShape();
@@ -120,11 +119,11 @@ bool ax::pinUpdates(const ShardGraph &graph, ProgramOp program,
     std::optional<Layout> used;
     SmallVector<OpOperand *> backward;
     for (OpOperand &use : (*load).getResult().getUses()) {
-      if (use.getOwner()->hasAttr("ax.action")) {
-        if (!isUpdate(use.getOwner()))
-          backward.push_back(&use);
+      char action = markedAction(use.getOwner());
+      if (action == 'B')
+        backward.push_back(&use);
+      if (action != 'F')
         continue;
-      }
       int op = numbers.lookup(use.getOwner());
       Layout wanted = operandLayout(graph.rule(op), found.ops[op].assignment,
                                     use.getOperandNumber());
@@ -142,8 +141,8 @@ bool ax::pinUpdates(const ShardGraph &graph, ProgramOp program,
       updated = splitOverData(stored, data).value_or(stored);
     pin(state, zero == 3 ? updated : stored, /*spreads=*/false);
     // The backward pass computes it as before; it is summed to where it is
-    // needed.
-    // What is widened stays where it was made, to be summed as a wide one.
+    // needed. What is widened stays where it was made, to be summed as a wide
+    // one.
     Value narrow = widenedFrom(gradient);
     pin(graph.tensorOf.lookup(gradient),
         narrow ? found.tensors[graph.tensorOf.lookup(narrow)] : updated,

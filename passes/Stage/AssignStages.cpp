@@ -5,6 +5,7 @@
 // send, is as cheap as can be, and of equal choices the most even one.
 //
 //===----------------------------------------------------------------------===//
+#include "../Placed.h"
 #include "ax/Cost/StageCost.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Passes/Passes.h"
@@ -114,7 +115,7 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
   for (auto [i, op] : llvm::enumerate(ops)) {
     while (stage < static_cast<int64_t>(cuts.size()) && i >= cuts[stage])
       ++stage;
-    op->setAttr("stage", builder.getI64IntegerAttr(stage));
+    op->setAttr(kStage, builder.getI64IntegerAttr(stage));
   }
   return success();
 }

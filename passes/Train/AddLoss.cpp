@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "../Placed.h"
 #include "Call.h"
 #include "TensorBuilder.h"
 #include "ax/Dialect/Evaluation.h"
@@ -61,10 +62,10 @@ public:
           return error;
     // The loss is computed where the output is.
     Operation *producer = of ? of.getDefiningOp() : nullptr;
-    if (Attribute stage = producer ? producer->getAttr("stage") : Attribute())
+    if (Attribute stage = producer ? producer->getAttr(kStage) : Attribute())
       for (Operation *op = last ? last->getNextNode() : nullptr;
            op && op != output; op = op->getNextNode())
-        op->setAttr("stage", stage);
+        op->setAttr(kStage, stage);
     return llvm::Error::success();
   }
 

@@ -6,6 +6,7 @@
 // 1711.05101 (AdamW); Sutskever et al., ICML 2013 (momentum).
 //
 //===----------------------------------------------------------------------===//
+#include "../Placed.h"
 #include "Optimizer.h"
 #include "TensorBuilder.h"
 #include "ax/Dialect/Evaluation.h"
@@ -28,16 +29,6 @@ using namespace ax;
 namespace {
 
 constexpr llvm::StringLiteral gradientPrefix = "gradient of ";
-
-struct MarkUpdate : OpBuilder::Listener {
-  void notifyOperationInserted(Operation *made, OpBuilder::InsertPoint) final {
-    made->setAttr("ax.action", StringAttr::get(made->getContext(), "U"));
-    if (stage)
-      made->setAttr("stage", stage);
-  }
-  /// None: every stage that needs it does it.
-  Attribute stage;
-};
 
 /// The options of one parameter.
 struct Rates {
@@ -106,7 +97,8 @@ private:
   ArrayRef<ParameterGroup> groups;
   double clipNorm;
   ReturnOp output;
-  MarkUpdate mark;
+  /// Without a stage: every one that needs it does it.
+  MarkPlace mark{'U'};
   OpBuilder builder;
   TensorBuilder t;
   std::vector<Parameter> parameters;
@@ -159,9 +151,9 @@ StateOp OptimizerAdder::createState(const Twine &name, RankedTensorType type) {
 /// A stage where `gradient` is known.
 static Attribute stageOf(Value gradient) {
   Operation *op = gradient.getDefiningOp();
-  while (op && !op->hasAttr("stage"))
+  while (op && !op->hasAttr(kStage))
     op = op->getNumOperands() ? op->getOperand(0).getDefiningOp() : nullptr;
-  return op ? op->getAttr("stage") : Attribute();
+  return op ? op->getAttr(kStage) : Attribute();
 }
 
 /// Of the mean gradient: what PyTorch's clip_grad_norm_ gives. Each stage sums
@@ -355,13 +347,12 @@ void OptimizerAdder::markBackward(ArrayRef<Value> ofForward) {
       continue;
     if (llvm::any_of(op.getResults(),
                      [&](Value result) { return forward.contains(result); }))
-      op.removeAttr("ax.action");
+      op.removeAttr(kAction);
     else
-      op.setAttr("ax.action", builder.getStringAttr("B"));
+      markAction(&op, 'B');
   }
 }
 
-/// Results called as states are what the model itself makes of them.
 /// Micro-batches that are not there would all do the same.
 LogicalResult OptimizerAdder::checkBatch() {
   sharding::Mesh mesh = plan.getMesh();
@@ -384,6 +375,7 @@ LogicalResult OptimizerAdder::checkBatch() {
   return success();
 }
 
+/// Results called as states are what the model itself makes of them.
 LogicalResult OptimizerAdder::storeUpdates() {
   int64_t slices = plan.getMesh().numTimeSlices();
   for (StateOp state : plan.getBody().getOps<StateOp>())

@@ -2,6 +2,7 @@
 
 #include "Differentiate.h"
 
+#include "../Placed.h"
 #include "GradientBuilder.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Passes/Passes.h"
@@ -32,16 +33,6 @@ void ax::registerGradients(DialectRegistry &registry) {
 
 namespace {
 
-/// Marks what is made for the backward pass of one operation.
-struct MarkBackward : OpBuilder::Listener {
-  void notifyOperationInserted(Operation *made, OpBuilder::InsertPoint) final {
-    made->setAttr("ax.action", StringAttr::get(made->getContext(), "B"));
-    if (stage)
-      made->setAttr("stage", stage);
-  }
-  Attribute stage;
-};
-
 class Differentiator {
 public:
   Differentiator(ProgramOp program, Value loss)
@@ -55,7 +46,7 @@ public:
       return emitError(loss.getLoc())
              << "the loss does not depend on a trainable state";
     if (Operation *producer = loss.getDefiningOp())
-      mark.stage = producer->getAttr("stage");
+      mark.stage = producer->getAttr(kStage);
     gradients[loss] =
         createSplat(builder, loc(), withoutLayout(tensorType(loss)), 1);
     for (Operation *op : llvm::reverse(forward))
@@ -129,7 +120,7 @@ private:
     Value &into = gradients[operand];
     auto stageOf = [](Value value) {
       Operation *producer = value ? value.getDefiningOp() : nullptr;
-      return producer ? producer->getAttr("stage") : Attribute();
+      return producer ? producer->getAttr(kStage) : Attribute();
     };
     if (operand.getDefiningOp<LoadOp>() && stageOf(into) != stageOf(gradient))
       mark.stage = {};
@@ -141,7 +132,7 @@ private:
         op->getResults(), [&](Value v) { return gradients.lookup(v); });
     if (llvm::none_of(ofResults, [](Value v) { return bool(v); }))
       return success();
-    mark.stage = op->getAttr("stage");
+    mark.stage = op->getAttr(kStage);
     if (auto load = dyn_cast<LoadOp>(op)) {
       accumulate(ofStates[stateOf(load)], ofResults[0]);
       return success();
@@ -155,7 +146,7 @@ private:
       return complain(op, g.getFailure());
     for (auto [operand, gradient] :
          llvm::zip_equal(op->getOperands(), g.getOperandGradients())) {
-      mark.stage = op->getAttr("stage");
+      mark.stage = op->getAttr(kStage);
       if (gradient)
         addGradient(operand, gradient);
     }
@@ -165,7 +156,7 @@ private:
   Block &block;
   Value loss;
   PlanOp plan;
-  MarkBackward mark;
+  MarkPlace mark{'B'};
   OpBuilder builder;
   SmallVector<Operation *> forward;
   DenseSet<Value> active;

@@ -20,24 +20,22 @@ static bool isLayer(Operation *op) {
 
 Recompute::Recompute(ProgramOp program) : mesh(getMesh(program)) {
   // What Shard adds belongs to the latest that it works on.
-  enum Action { Forward, Backward, Update };
-  llvm::DenseMap<Operation *, Action> actions;
+  llvm::DenseMap<Operation *, size_t> actions;
+  StringRef order = "FBU";
   for (Operation &op : program.getBody().front().without_terminator()) {
     if (isSource(&op)) {
       weights.insert(op.result_begin(), op.result_end());
       continue;
     }
-    Action action = Forward;
-    if (auto given = op.getAttrOfType<StringAttr>("ax.action"))
-      action = given == "B" ? Backward : Update;
-    else
+    size_t action = order.find(markedAction(&op));
+    if (!op.hasAttr(kAction))
       for (Value operand : op.getOperands())
         if (Operation *producer = operand.getDefiningOp())
           action = std::max(action, actions.lookup(producer));
     actions[&op] = action;
-    if (action == Backward)
+    if (order[action] == 'B')
       backward.push_back(&op);
-    if (action != Forward)
+    if (order[action] != 'F')
       continue;
     position[&op] = forward.size();
     forward.push_back(&op);
@@ -189,7 +187,7 @@ void Recompute::apply(const Ops &again) {
       if (Operation *producer = theirs.getDefiningOp();
           producer && again.contains(producer) && !isAgain(producer, op))
         mine.set(theirs);
-    made->setAttr("ax.action", builder.getStringAttr("B"));
+    markAction(made, 'B');
     made->setAttr("recomputed", builder.getUnitAttr());
   };
   for (Operation *op : backward)

@@ -5,6 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Match.h"
+#include "../Placed.h"
 #include "ax/Passes/Passes.h"
 
 namespace ax {
@@ -16,15 +17,6 @@ using namespace mlir;
 using namespace ax;
 
 namespace {
-
-/// What is made for an operation is of its stage.
-struct MarkStage : OpBuilder::Listener {
-  void notifyOperationInserted(Operation *made, OpBuilder::InsertPoint) final {
-    if (stage)
-      made->setAttr("stage", stage);
-  }
-  Attribute stage;
-};
 
 struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
   using SetPrecisionBase::SetPrecisionBase;
@@ -52,8 +44,7 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
 
   /// Operands are rounded, the result is widened, and the bias added to that.
   void narrow(Operation *op) {
-    MarkStage mark;
-    mark.stage = op->getAttr("stage");
+    MarkPlace mark(markedAction(op), op->getAttr(kStage));
     OpBuilder builder(op, &mark);
     Value bias;
     int64_t channelDim = 0;

@@ -35,6 +35,10 @@ struct ActionKind {
   }
 };
 
+/// Of an operation before the Pipeline phase: what `kAction` says, else 'F'.
+char markedAction(mlir::Operation *op);
+void markAction(mlir::Operation *op, char letter);
+
 /// Of a stage; nothing when its attributes make no sense.
 std::optional<ActionKind> actionOf(StageOp stage);
 void setAction(StageOp stage, ActionKind kind);

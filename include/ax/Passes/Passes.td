@@ -102,10 +102,12 @@ def AssignStages : Pass<"ax-assign-stages", "::ax::PlanOp"> {
 def SelectTrainable : Pass<"ax-select-trainable", "::ax::PlanOp"> {
   let summary = "Marks the states that are trained";
   let description = [{
-    By role: weights and biases of Linears and convolutions, scales and biases of
-    norms, embedding tables, and what meets, in element-wise arithmetic,
-    something that these made and has more than one element. `trainable` names
-    them instead, `frozen` takes some away; both are globs over names of states.
+    By role: weights and biases of Linears, convolutions and products, scales and
+    biases of norms, embedding tables, and what has more than one element and
+    meets, in element-wise arithmetic or put beside, something that these made;
+    as such, or after arithmetic between weights alone. Statistics and tables of
+    frequencies are none. `trainable` names them instead, `frozen` takes some
+    away; both are globs over names of states.
   }];
   let options = [
     ListOption<"trainable", "trainable", "std::string", "States to train">,

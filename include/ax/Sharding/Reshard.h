@@ -113,8 +113,9 @@ struct ReshardPlan {
   int numCollectives() const;
 };
 
-/// Plans reshardings, remembering every answer. Steps over axes in time cost
-/// nothing (slices of the batch done one after another are at one place).
+/// Plans reshardings, remembering every answer. Over axes in time (slices of
+/// the batch done one after another at one place) sums cost nothing, and all
+/// else more than anything: no slice waits for the next ones.
 class Resharder {
 public:
   Resharder(const Mesh &mesh, CostFn cost);
