@@ -48,8 +48,12 @@ void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training) {
   select.trainable.assign(training.trainable.begin(), training.trainable.end());
   select.frozen.assign(training.frozen.begin(), training.frozen.end());
   plan.addPass(createSelectTrainable(select));
-  plan.addPass(createAddLoss({training.loss}));
-  plan.addPass(createDifferentiate({"loss_sum"}));
+  plan.addPass(createAddDropout({training.dropout}));
+  // Gradients in f16 overflow, and vanish.
+  bool isScaled = training.precision == "fp16";
+  plan.addPass(createAddLoss({training.loss, isScaled}));
+  plan.addPass(
+      createDifferentiate({isScaled ? "scaled_loss_sum" : "loss_sum"}));
   addNormalizePhase(manager);
   manager.nest<PlanOp>().addPass(createSetPrecision({training.precision}));
   AddOptimizerOptions optimizer;

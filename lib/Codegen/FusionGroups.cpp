@@ -7,6 +7,7 @@
 #include "FusionGroups.h"
 
 #include "ax/Codegen/Kernel.h"
+#include "ax/Dialect/LocalOps.h"
 
 using namespace mlir;
 
@@ -40,6 +41,8 @@ static bool isFusable(Operation *op) {
 
 /// Some tens of instructions per element.
 static bool isCostly(Operation *op) {
+  if (isa<RandomOp>(op))
+    return true;
   auto unary = dyn_cast<UnaryOp>(op);
   if (!unary) {
     auto binary = dyn_cast<BinaryOp>(op);
@@ -96,7 +99,7 @@ static std::optional<ArrayRef<int64_t>> rowPrefix(Operation *op) {
 
 /// Element-wise along leading dimensions: row by row, nothing moves.
 static bool keepsRows(Operation *op) {
-  return isa<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp>(op);
+  return isa<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp, RandomOp>(op);
 }
 
 FusionGroups::FusionGroups(Block &block, MemoryValues &inMemory,

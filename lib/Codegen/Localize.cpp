@@ -50,6 +50,10 @@ llvm::Error Localizer::localizeOp(Operation *op) {
     localizeAttention(attention);
     return llvm::Error::success();
   }
+  if (auto dropout = dyn_cast<DropoutOp>(op)) {
+    localizeDropout(dropout);
+    return llvm::Error::success();
+  }
   if (llvm::Error error = maskReduced(op))
     return error;
   if (auto gradient = dyn_cast<GatherGradientOp>(op))

@@ -1,5 +1,6 @@
 //===- LocalizeOps.cpp - Ops whose attributes depend on the part ----------===//
 #include "Localizer.h"
+#include "ax/Dialect/LocalOps.h"
 
 using namespace mlir;
 
@@ -202,6 +203,35 @@ void Localizer::localizeAttention(AttentionOp op) {
   }
   local.getMaskMutable().assign(mask);
   local.setCausal(false);
+}
+
+/// By the element's place in the whole tensor.
+void Localizer::localizeDropout(DropoutOp op) {
+  Value x = mapping.lookup(op.getOperand());
+  RankedTensorType type = tensorType(x);
+  sharding::Layout layout = layoutOf(op.getOperand());
+  Value place;
+  int64_t stride = 1;
+  for (int64_t dim = type.getRank(); dim-- > 0;) {
+    Value index = globalIndex(layout.dims[dim], dim, type.getRank());
+    if (stride != 1)
+      index = binary(BinaryKind::mul, index, constantInt(stride));
+    place = place ? binary(BinaryKind::add, index, place) : index;
+    stride *= layout.dims[dim].size();
+  }
+  if (!place)
+    place = constantInt(0);
+  double rate = op.getRate().convertToDouble();
+  Value uniform = RandomOp::create(builder, type.clone(builder.getF32Type()),
+                                   place, mapping.lookup(op.getSeed()),
+                                   mapping.lookup(op.getStep()), op.getId());
+  Value isKept = compare(CompareKind::ge, uniform,
+                         constant(builder.getF32FloatAttr(rate)));
+  Type element = type.getElementType();
+  Value scaled = binary(BinaryKind::mul, x,
+                        constant(FloatAttr::get(element, 1 / (1 - rate))));
+  mapping.map(op.getResult(),
+              select(isKept, scaled, constant(FloatAttr::get(element, 0))));
 }
 
 } // namespace ax::codegen

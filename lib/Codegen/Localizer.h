@@ -44,6 +44,7 @@ private:
 
   // LocalizeOps.cpp
   void localizeAttention(AttentionOp op);
+  void localizeDropout(DropoutOp op);
 
   // LocalizeGradients.cpp
   llvm::Error localizeGatherGradient(GatherGradientOp op);

@@ -126,6 +126,18 @@ AX_INFER(SelectOp) {
   return checkedGive(location, types, *shape, chosen.getElementType());
 }
 
+AX_INFER(DropoutOp) {
+  for (Value scalar : {op.getSeed(), op.getStep()})
+    if (!shapeOf(scalar).empty() || !elementOf(scalar).isInteger(64))
+      return emitOptionalError(location, "seed and step are i64 scalars, not ",
+                               scalar.getType());
+  double rate = op.getRate().convertToDouble();
+  if (!(rate >= 0 && rate < 1))
+    return emitOptionalError(location, "rate ", rate,
+                             " is not between 0 and 1");
+  return give(types, shapeOf(op.getOperand()), elementOf(op.getOperand()));
+}
+
 LogicalResult CastOp::verify() {
   if (shapeOf(getOperand()) != shapeOf(getResult()))
     return emitOpError("operand and result differ in shape");

@@ -81,6 +81,12 @@ Rule SelectOp::getShardingRule() {
   return builder.take();
 }
 
+Rule DropoutOp::getShardingRule() {
+  RuleBuilder builder = elementwise(*this);
+  builder.linearIn({0});
+  return builder.take();
+}
+
 Rule CastOp::getShardingRule() {
   RuleBuilder builder = elementwise(*this);
   if (isa<FloatType>(tensorType(getOperand()).getElementType()) &&

@@ -1,7 +1,9 @@
 //===- Elementwise.cpp - Evaluation of element-wise ops -------------------===//
 
 #include "Kernels.h"
+#include "ax/Support/Philox.h"
 
+#include "ax/Dialect/LocalOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
@@ -358,12 +360,41 @@ static HostTensor select(SelectOp op, Operands in) {
   return to;
 }
 
+static HostTensor random(RandomOp op, Operands in) {
+  HostTensor to = emptyLike(op.getResult());
+  ArrayRef<int64_t> index = in[0].values<int64_t>();
+  MutableArrayRef<float> out = to.mutableValues<float>();
+  for (size_t i = 0; i < out.size(); ++i)
+    out[i] = philox::uniform(index[i], in[1].values<int64_t>()[0],
+                             in[2].values<int64_t>()[0], op.getId());
+  return to;
+}
+
+static HostTensor dropout(DropoutOp op, Operands in) {
+  HostTensor to = emptyLike(op.getResult());
+  double rate = op.getRate().convertToDouble(), scale = 1 / (1 - rate);
+  visitDType(to.getType(), [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    ArrayRef<T> from = in[0].values<T>();
+    MutableArrayRef<T> out = to.mutableValues<T>();
+    for (size_t i = 0; i < out.size(); ++i)
+      out[i] = philox::uniform(i, in[1].values<int64_t>()[0],
+                               in[2].values<int64_t>()[0],
+                               op.getId()) < static_cast<float>(rate)
+                   ? store<T>(0)
+                   : store<T>(load(from[i]) * static_cast<Wide<T>>(scale));
+  });
+  return to;
+}
+
 std::optional<Results> evaluateElementwise(Operation *op, Operands in) {
   return llvm::TypeSwitch<Operation *, std::optional<Results>>(op)
       .Case([&](UnaryOp o) { return Results{unary(o, in[0])}; })
       .Case([&](BinaryOp o) { return Results{binary(o, in)}; })
       .Case([&](CompareOp o) { return Results{compare(o, in)}; })
       .Case([&](SelectOp o) { return Results{select(o, in)}; })
+      .Case([&](RandomOp o) { return Results{random(o, in)}; })
+      .Case([&](DropoutOp o) { return Results{dropout(o, in)}; })
       .Case([&](CastOp o) {
         return Results{in[0].cast(elementDType(o.getResult()))};
       })

@@ -316,6 +316,9 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
       results.push_back(value);
       resultNames.push_back(builder.getStringAttr(state));
     }
+  if (!options.training && !body.getOps<DropoutOp>().empty())
+    b.fail(ExitCode::Unsupported,
+           "Dropout in training mode is for axopt --train");
   if (llvm::Error error = b.takeFailure()) {
     // Later operations use earlier ones: drop all uses before the block goes.
     body.dropAllReferences();

@@ -4,6 +4,7 @@
 #include "Weights.h"
 #include "ax/Codegen/Codegen.h"
 #include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/Random.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/Error.h"
 #include "mlir/IR/MLIRContext.h"
@@ -88,6 +89,23 @@ static std::string usableCache(const SessionOptions &options) {
   return "";
 }
 
+/// Of the run that is gone on with.
+static uint64_t seedOf(const std::optional<Resumed> &resumed) {
+  const llvm::json::Object *data =
+      resumed ? resumed->progress.getObject("data") : nullptr;
+  const llvm::json::Value *seed = data ? data->get("seed") : nullptr;
+  return seed ? seed->getAsUINT64().value_or(0) : 0;
+}
+
+static void setSeed(rt::Program &program, uint64_t seed) {
+  for (rt::State &state : program.states)
+    if (state.name == kRandomSeed.str()) {
+      state.value = HostTensor(state.dtype, state.shape);
+      state.value.mutableValues<int64_t>()[0] = static_cast<int64_t>(seed);
+      state.isZeroAtFirst = false;
+    }
+}
+
 llvm::Expected<std::unique_ptr<Session>>
 Session::load(const std::string &planPath, const SessionOptions &options) {
   auto session = compile(planPath, options);
@@ -154,6 +172,7 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
       return resumed.takeError();
     impl->resumed = std::move(*resumed);
   }
+  setSeed(*impl->program, options.seed ? *options.seed : seedOf(impl->resumed));
 
   impl->options.dataFolder = options.modelDir;
   if (options.modelDir.empty())

@@ -60,7 +60,7 @@ private:
   std::optional<TrainLog> log;
   std::unique_ptr<rt::Request> request;
   size_t loss = 0;
-  std::optional<size_t> norm;
+  std::optional<size_t> norm, lossScale;
   /// Steps done, those among them that changed nothing, and the numbers of
   /// steps after which was saved and measured.
   int64_t done = 0, skipped = 0, saved = -1, measured = -1;
@@ -75,6 +75,7 @@ llvm::Error Trainer::open() {
                          "' does not train: compile it with axopt --train");
   loss = *findOutput(program, "loss");
   norm = findOutput(program, "gradient_norm");
+  lossScale = findOutput(program, "loss_scale");
   auto samples =
       Samples::open(program.inputs, options.data, options.tokens, "data");
   if (!samples)
@@ -152,7 +153,11 @@ llvm::Error Trainer::step() {
   bool isFinite =
       std::isfinite(value) &&
       (!norm || std::isfinite(request->outputs[*norm].getDouble(0)));
-  bool isSkipped = !isFinite && options.onNonfinite == OnNonfinite::Skip;
+  // The next step's scale is smaller: that may be all it needs.
+  bool isTooLarge = std::isfinite(value) && lossScale &&
+                    request->outputs[*lossScale].getDouble(0) > 1;
+  bool isSkipped =
+      !isFinite && (isTooLarge || options.onNonfinite == OnNonfinite::Skip);
   if (llvm::Error error = log->writeStep(done + 1, program, request->outputs,
                                          seconds, isSkipped))
     return error;

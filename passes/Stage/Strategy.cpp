@@ -117,6 +117,7 @@ struct MappingTraits<ax::Training> {
     io.mapOptional("checkpoint", t.checkpoint, standard.checkpoint);
     io.mapOptional("precision", t.precision, standard.precision);
     io.mapOptional("batchnorm", t.batchNorm, standard.batchNorm);
+    io.mapOptional("dropout", t.dropout, standard.dropout);
     io.mapOptional("trainable", t.trainable);
     io.mapOptional("frozen", t.frozen);
   }

@@ -7,10 +7,14 @@
 
 #include "../Placed.h"
 #include "Call.h"
+#include "LossScale.h"
 #include "TensorBuilder.h"
 #include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
+
+#include "llvm/Support/MathExtras.h"
 
 namespace ax {
 #define GEN_PASS_DEF_ADDLOSS
@@ -37,8 +41,8 @@ std::string typeText(Type type) {
 
 class LossAdder {
 public:
-  LossAdder(ProgramOp program, Call call)
-      : program(program), call(std::move(call)),
+  LossAdder(ProgramOp program, Call call, bool scaled)
+      : program(program), call(std::move(call)), isScaled(scaled),
         output(cast<ReturnOp>(program.getBody().front().getTerminator())),
         builder(output),
         t(NameLoc::get(StringAttr::get(program.getContext(), "loss")),
@@ -60,6 +64,9 @@ public:
       if (value)
         if (llvm::Error error = addResult(name, sum(value)))
           return error;
+    if (isScaled && !isEvaluation)
+      if (llvm::Error error = addScaled(made->losses))
+        return error;
     // The loss is computed where the output is.
     Operation *producer = of ? of.getDefiningOp() : nullptr;
     if (Attribute stage = producer ? producer->getAttr(kStage) : Attribute())
@@ -156,6 +163,21 @@ private:
     return t.cast(t.sum(x, dimsFrom(first, shapeOf(x).size()),
                         /*keepDims=*/false),
                   t.b.getF32Type());
+  }
+
+  /// The gradients of the mean are what is to fit: the sum's are divided by
+  /// the number of elements, as a power of two.
+  llvm::Error addScaled(Value losses) {
+    int64_t shift = llvm::Log2_64_Ceil(
+        std::max<int64_t>(tensorType(losses).getNumElements(), 1));
+    program->setAttr(kLossShift, t.b.getI64IntegerAttr(shift));
+    auto type = RankedTensorType::get({}, t.b.getI64Type());
+    OpBuilder before(program);
+    StateOp::create(before, t.b.getLoc(), kLossScale, type);
+    before.setInsertionPointToStart(output->getBlock());
+    Value exponent = LoadOp::create(before, t.b.getLoc(), type, kLossScale);
+    return addResult("scaled_loss_sum",
+                     t.mul(sum(losses), getLossScale(t, exponent, shift)));
   }
 
   //===--------------------------------------------------------------------===//
@@ -324,6 +346,7 @@ private:
 
   ProgramOp program;
   Call call;
+  bool isScaled;
   bool isEvaluation = program.getSymName() == evaluationProgram;
   ReturnOp output;
   OpBuilder builder;
@@ -351,7 +374,7 @@ struct AddLoss : ax::impl::AddLossBase<AddLoss> {
     llvm::Expected<Call> call = Call::parse(loss);
     if (!call)
       return call.takeError();
-    return LossAdder(program, std::move(*call)).run();
+    return LossAdder(program, std::move(*call), scaled).run();
   }
 };
 

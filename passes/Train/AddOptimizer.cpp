@@ -7,9 +7,12 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Placed.h"
+#include "LossScale.h"
 #include "Optimizer.h"
 #include "TensorBuilder.h"
 #include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/Random.h"
+#include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 
@@ -82,7 +85,9 @@ private:
   Value scalar(double value, Type element) {
     return t.splat({}, element, value);
   }
-  Value globalNorm(Value count);
+  Value takeScale();
+  void updateScale();
+  Value globalNorm(Value divisor);
   void countStep();
   Value learningRate();
   Rates ratesOf(StateOp state) const;
@@ -104,6 +109,8 @@ private:
   std::vector<Parameter> parameters;
   /// Loss and gradient norm are finite numbers: one decision for all ranks.
   Value isFinite;
+  /// Of the loss's scale; null: it has none.
+  Value exponent;
   /// f64 scalars: the number of this step, from 1, and the schedule's factor.
   Value step, factor;
   /// f32 scalars: 1 / (1 - beta1^step), 1 / sqrt(1 - beta2^step).
@@ -156,9 +163,30 @@ static Attribute stageOf(Value gradient) {
   return op ? op->getAttr(kStage) : Attribute();
 }
 
+/// What all gradients are multiplied with besides; null: nothing.
+Value OptimizerAdder::takeScale() {
+  auto shift = program->getAttrOfType<IntegerAttr>(kLossShift);
+  if (!shift)
+    return {};
+  program->removeAttr(kLossShift);
+  takeResult("scaled_loss_sum");
+  exponent = load(plan.lookupSymbol<StateOp>(kLossScale));
+  return getLossScale(t, exponent, shift.getInt());
+}
+
+/// Also, and just then, when the step changes nothing else.
+void OptimizerAdder::updateScale() {
+  addResult("loss_scale", getLossScale(t, exponent));
+  StateOp steps =
+      createState(kFiniteSteps, cast<RankedTensorType>(exponent.getType()));
+  LossScale after = updateLossScale(t, {exponent, load(steps)}, isFinite);
+  StoreOp::create(t.b, kLossScale, after.exponent);
+  StoreOp::create(t.b, kFiniteSteps, after.finiteSteps);
+}
+
 /// Of the mean gradient: what PyTorch's clip_grad_norm_ gives. Each stage sums
 /// up for itself.
-Value OptimizerAdder::globalNorm(Value count) {
+Value OptimizerAdder::globalNorm(Value divisor) {
   Type f32 = t.b.getF32Type();
   llvm::MapVector<Attribute, Value> sums;
   for (Parameter &parameter : parameters) {
@@ -173,12 +201,15 @@ Value OptimizerAdder::globalNorm(Value count) {
   Value all;
   for (auto &[stage, sum] : sums)
     all = all ? t.add(all, sum) : sum;
-  return t.div(t.unary(UnaryKind::sqrt, all), count);
+  return t.div(t.unary(UnaryKind::sqrt, all), divisor);
 }
 
 void OptimizerAdder::countStep() {
   auto i64 = RankedTensorType::get({}, t.b.getI64Type());
-  StateOp counter = createState("optimizer.step", i64);
+  // Dropout may count steps already.
+  auto counter = plan.lookupSymbol<StateOp>(kStepCounter);
+  if (!counter)
+    counter = createState(kStepCounter, i64);
   Value next = t.add(load(counter), 1);
   store(counter, next);
   step = t.cast(next, t.b.getF64Type());
@@ -293,7 +324,10 @@ LogicalResult OptimizerAdder::run() {
   if (!sum || !count)
     return program.emitError("has no loss: add one first");
   markBackward({sum, count});
-  Value norm = globalNorm(count), loss = t.div(sum, count);
+  Value divisor = count;
+  if (Value lossScale = takeScale())
+    divisor = t.mul(count, lossScale);
+  Value norm = globalNorm(divisor), loss = t.div(sum, count);
   auto finite = [&](Value x) {
     return t.compare(CompareKind::lt, t.unary(UnaryKind::abs, x),
                      std::numeric_limits<double>::infinity());
@@ -304,13 +338,15 @@ LogicalResult OptimizerAdder::run() {
   removeOtherResults();
   addResult("loss", loss);
   addResult("gradient_norm", norm);
-  Value scale = t.div(scalar(1, t.b.getF32Type()), count);
+  Value scale = t.div(scalar(1, t.b.getF32Type()), divisor);
   if (clipNorm > 0) {
     Value allowed =
         t.div(scalar(clipNorm, t.b.getF32Type()), t.add(norm, 1e-6));
     scale = t.mul(
         scale, t.binary(BinaryKind::min, allowed, scalar(1, t.b.getF32Type())));
   }
+  if (exponent)
+    updateScale();
   countStep();
   factor = learningRate();
   addResult("learning_rate",

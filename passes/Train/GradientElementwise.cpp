@@ -228,9 +228,18 @@ static LogicalResult cast(CastOp op, GradientBuilder &g) {
   return success();
 }
 
+static LogicalResult dropout(DropoutOp op, GradientBuilder &g) {
+  g.give(op.getOperandMutable(), [&]() -> Value {
+    return DropoutOp::create(g.b, g.ofResult(), op.getSeed(), op.getStep(),
+                             op.getRate(), op.getId());
+  });
+  return success();
+}
+
 void ax::attachElementwiseGradients(MLIRContext &context) {
   attachGradient<UnaryOp, unary>(context);
   attachGradient<BinaryOp, binary>(context);
   attachGradient<SelectOp, select>(context);
   attachGradient<CastOp, ::cast>(context);
+  attachGradient<DropoutOp, dropout>(context);
 }

@@ -24,9 +24,9 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
   void runOnOperation() final {
     if (type == "fp32")
       return;
-    if (type != "bf16") {
+    if (type != "bf16" && type != "fp16") {
       getOperation().emitError("--precision=")
-          << type << ": expected fp32 or bf16";
+          << type << ": expected fp32, bf16 or fp16";
       return signalPassFailure();
     }
     for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>())
@@ -44,6 +44,9 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
 
   /// Operands are rounded, the result is widened, and the bias added to that.
   void narrow(Operation *op) {
+    Builder types(op->getContext());
+    Type element =
+        type == "bf16" ? Type(types.getBF16Type()) : Type(types.getF16Type());
     MarkPlace mark(markedAction(op), op->getAttr(kStage));
     OpBuilder builder(op, &mark);
     Value bias;
@@ -60,8 +63,8 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
     else if (auto conv = dyn_cast<ConvOp>(op))
       takeBias(conv, 1);
     for (OpOperand &operand : op->getOpOperands())
-      operand.set(castTo(builder, operand.get(), builder.getBF16Type()));
-    result.setType(tensorType(result).clone(builder.getBF16Type()));
+      operand.set(castTo(builder, operand.get(), element));
+    result.setType(tensorType(result).clone(element));
     builder.setInsertionPointAfter(op);
     Value wide = castTo(builder, result, builder.getF32Type());
     Operation *first = wide.getDefiningOp();

@@ -247,7 +247,7 @@ UNSUPPORTED = {
              "approximate is 'sine'"),
     "Dropout": ("float[2] x", "y = Dropout(x, r, t)",
                 "float r = {0.5}, bool t = {1}",
-                "Dropout in training mode is not supported"),
+                "Dropout in training mode is for axopt --train"),
     "Constant": ("float[2] x", "y = Constant<value_string=\"a\">()", "",
                  "constants of strings are not supported"),
     "ScatterND": ("float[2] x, int64[1,1] i, float[1] u",

@@ -58,6 +58,64 @@ def small(path, nodes, weights, shape):
         graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
 
 
+def fp16():
+    """Steps whose gradients overflow change nothing but the scale."""
+    with scratch() as folder:
+        gpt(f"{folder}/model.onnx", layers=2, width=64, heads=4, vocabulary=64,
+            batch=8, tokens=16)
+        tokens = np.random.default_rng(0).integers(0, 64, (80, 16))
+        np.savez(f"{folder}/data.npz", input=tokens, labels=tokens)
+        flags = ["--loss=cross_entropy(logits,labels)",
+                 "--optimizer=adamw(lr=1e-3)"]
+        wide, _ = train(folder, 10, *flags)
+        for layout in "", "--dp=2", "--tp=2", "--pp=2 --micro-batches=2":
+            narrow, _ = train(folder, 10, *flags, "--precision=fp16",
+                              *layout.split())
+            if np.array_equal(narrow, wide):
+                raise Failed("fp16 changes nothing")
+            if not np.allclose(narrow, wide, rtol=3e-3):
+                raise Failed(f"{layout}: {narrow}, in f32 {wide}")
+
+
+def lossScale():
+    with scratch() as folder:
+        small(f"{folder}/model.onnx",
+              [helper.make_node("MatMul", ["input", "w"], ["logits"])],
+              {"w": np.eye(8, dtype=np.float32)}, [8, 8])
+        np.savez(f"{folder}/data.npz",
+                 input=np.tile(np.eye(8, dtype=np.float32), (20, 1)),
+                 target=np.full((160, 8), 3000, np.float32))
+        logs = []
+        for layout in "", "--dp=2", "--tp=2":
+            train(folder, 20, "--loss=mse(logits,target)", "--precision=fp16",
+                  "--optimizer=adamw(lr=1)", *layout.split())
+            with open(f"{folder}/log") as log:
+                logs.append([json.loads(line) for line in log])
+        for log in logs:
+            scales = [step["loss_scale"] for step in log]
+            skipped = [step.get("skipped", False) for step in log]
+            losses = [step["loss"] for step in log]
+            count = skipped.index(False)
+            if count < 3 or any(skipped[count:]):
+                raise Failed(f"skipped: {skipped}")
+            if scales != [2.0 ** (16 - min(i, count)) for i in range(20)]:
+                raise Failed(f"scales: {scales}")
+            if len(set(losses[:count + 1])) > 1 or losses[-1] >= losses[0]:
+                raise Failed(f"losses: {losses}")
+            # The first step that counts is Adam's first: a stride of lr.
+            if abs(losses[count + 1] / losses[0] - (1 - 1 / 3000) ** 2) > 1e-5:
+                raise Failed(f"losses: {losses}")
+            if scales != [step["loss_scale"] for step in logs[0]]:
+                raise Failed("layouts skip other steps")
+        np.savez(f"{folder}/data.npz", input=np.eye(8, dtype=np.float32),
+                 target=np.zeros((8, 8), np.float32))
+        train(folder, 2001, "--loss=mse(logits,target)", "--precision=fp16")
+        with open(f"{folder}/log") as log:
+            scales = [json.loads(line)["loss_scale"] for line in log]
+        if scales != [2.0 ** 16] * 2000 + [2.0 ** 17]:
+            raise Failed(f"scales: {scales[-2:]}")
+
+
 def batchnorm():
     """The batch's statistics only where they are asked for."""
     channels = 4
@@ -95,4 +153,6 @@ def batchnorm():
 
 def cases(every):
     yield "bf16", bf16
+    yield "fp16", fp16
+    yield "loss scale", lossScale
     yield "batchnorm", batchnorm

@@ -97,11 +97,18 @@ struct Flags {
   Flag<double> clipNorm{"clip-norm",
                         cl::desc("Largest global norm of the gradient"),
                         cl::value_desc("NORM"), cl::cat(category)};
+  Flag<double> dropout{
+      "dropout",
+      cl::desc("Put dropout back where exporters removed it: on embeddings, "
+               "attention probabilities, and Linears before the sum with the "
+               "residual"),
+      cl::value_desc("RATE"), cl::cat(category)};
   cl::opt<std::string> precision{
       "precision",
-      cl::desc("Of Linears, products and convolutions: fp32 or bf16; weights, "
-               "sums of gradients and the optimizer stay in fp32"),
-      cl::value_desc("fp32|bf16"), cl::init("fp32"), cl::cat(category)};
+      cl::desc(
+          "Of Linears, products and convolutions: fp32, bf16 or fp16; weights, "
+          "sums of gradients and the optimizer stay in fp32"),
+      cl::value_desc("fp32|bf16|fp16"), cl::init("fp32"), cl::cat(category)};
   cl::opt<std::string> batchNorm{
       "batchnorm",
       cl::desc("BatchNormalization by the batch's statistics (train) or the "
@@ -231,7 +238,7 @@ llvm::Error readTraining(const Flags &flags, Options &options) {
              flags.loss, flags.optimizer, flags.schedule, flags.paramGroup,
              flags.clipNorm, flags.trainable, flags.frozen, flags.pipeSchedule,
              flags.virtualStages, flags.checkpoint, flags.batchNorm,
-             flags.precision})
+             flags.precision, flags.dropout})
       if (option.getNumOccurrences())
         return usage("--" + option.ArgStr + " is for training: add --train");
     return llvm::Error::success();
@@ -252,6 +259,10 @@ llvm::Error readTraining(const Flags &flags, Options &options) {
     training->checkpoint = flags.checkpoint;
   if (flags.precision.getNumOccurrences())
     training->precision = flags.precision;
+  if (flags.dropout.getNumOccurrences())
+    training->dropout = flags.dropout;
+  if (!(training->dropout >= 0 && training->dropout < 1))
+    return usage("--dropout is a rate from 0 to less than 1");
   if (flags.batchNorm.getNumOccurrences())
     training->batchNorm = flags.batchNorm;
   if (!training->batchNorm.empty()) {

@@ -82,7 +82,8 @@ struct Flags {
   Flag<bool> noShuffle{"no-shuffle",
                        cl::desc("Samples in the order of the file"),
                        cl::cat(category)};
-  Flag<uint64_t> seed{"seed", cl::desc("Decides the order of samples (0)"),
+  Flag<uint64_t> seed{"seed",
+                      cl::desc("Decides the order of samples, and dropout (0)"),
                       cl::value_desc("SEED"), cl::cat(category)};
   cl::opt<std::string> log{"log", cl::desc("A line of JSON for each step"),
                            cl::value_desc("FILE"), cl::cat(category)};
@@ -198,7 +199,7 @@ llvm::Error readTraining(const Flags &flags, RunOptions &options) {
   if (flags.noShuffle.getNumOccurrences())
     training.shuffle = !flags.noShuffle;
   if (flags.seed.getNumOccurrences())
-    training.seed = flags.seed;
+    training.seed = options.session.seed = flags.seed;
   training.last = flags.last;
   training.onNonfinite = flags.onNonfinite;
   training.log = flags.log;

@@ -63,4 +63,20 @@ def Ax_CastOp : Ax_ComputeOp<"cast"> {
   let hasVerifier = 1;
 }
 
+def Ax_DropoutOp : Ax_InferredOp<"dropout"> {
+  let summary = "Elements become zero at random; the others grow for it"
+                " (x / (1 - rate))";
+  let description = [{
+    Which ones is a function of `seed` and `step` (scalars, i64), `id` and the
+    element's place in the whole tensor: the same on every layout, whenever it
+    is computed, and in the gradient. See `random`. Made by Import and Train.
+  }];
+  let arguments = (ins Ax_FloatTensor:$operand, Ax_IndexTensor:$seed,
+    Ax_IndexTensor:$step, F64Attr:$rate, I64Attr:$id);
+  let results = (outs Ax_FloatTensor:$result);
+  let assemblyFormat = [{
+    $operand `seed` $seed `step` $step `rate` $rate `id` $id attr-dict `:`
+    type($operand) `,` type($seed) `,` type($step) `->` type($result) }];
+}
+
 #endif // AX_ELEMENTWISE_OPS_TD

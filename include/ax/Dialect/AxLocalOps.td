@@ -17,4 +17,21 @@ def Ax_CheckIndicesOp : Ax_Op<"check_indices", [Pure,
   let assemblyFormat = "$indices `sizes` $sizes attr-dict `:` type($result)";
 }
 
+def Ax_RandomOp : Ax_Op<"random", [Pure]> {
+  let summary = "Uniform numbers in [0, 1) by seed, step, id and index";
+  let description = [{
+    Philox4x32-10 (Salmon et al., Parallel random numbers: as easy as 1, 2, 3,
+    SC 2011): the counter's words are the index (low, high), the id and the step,
+    the key is the seed; the upper 24 bits of the first word, as f32. `index`,
+    `seed` and `step` are i64, the last two scalars. What localisation makes of
+    dropout.
+  }];
+  let arguments = (ins Ax_IndexTensor:$index, Ax_IndexTensor:$seed,
+    Ax_IndexTensor:$step, I64Attr:$id);
+  let results = (outs Ax_FloatTensor:$result);
+  let assemblyFormat = [{
+    $index `seed` $seed `step` $step `id` $id attr-dict `:` type($index) `,`
+    type($seed) `,` type($step) `->` type($result) }];
+}
+
 #endif // AX_LOCAL_OPS_TD

@@ -1,4 +1,4 @@
-//===- TrainingAttrs.h - What Import tells the training passes --*- C++ -*-===//
+//===- TrainingAttrs.h - What training passes are told ----------*- C++ -*-===//
 #ifndef AX_DIALECT_TRAININGATTRS_H
 #define AX_DIALECT_TRAININGATTRS_H
 
@@ -9,6 +9,11 @@ namespace ax {
 /// On a state that holds what was observed (running means), not what is
 /// learned. Gone after ax-select-trainable.
 inline constexpr llvm::StringLiteral kStatistic = "ax.statistic";
+
+/// On a program whose gradients are those of the loss times a scale that
+/// changes: i64, the power of two which that is divided by. Gone after
+/// ax-add-optimizer.
+inline constexpr llvm::StringLiteral kLossShift = "ax.loss_shift";
 
 } // namespace ax
 

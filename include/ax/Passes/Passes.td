@@ -115,6 +115,21 @@ def SelectTrainable : Pass<"ax-select-trainable", "::ax::PlanOp"> {
   ];
 }
 
+def AddDropout : Pass<"ax-add-dropout", "::ax::PlanOp"> {
+  let summary = "Dropout where exporters removed it, and what it depends on";
+  let description = [{
+    With a `rate`, dropout is put where transformers have it: on the sum of
+    embeddings (behind the norm if nothing else reads the sum), on attention
+    probabilities, and on what Linears give before it is added to the residual.
+    All dropout, also the model's own, then reads the states `random.seed` and
+    `optimizer.step`.
+  }];
+  let options = [
+    Option<"rate", "rate", "double", "0", "Part of the elements that become 0">
+  ];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
 def AddLoss : Pass<"ax-add-loss"> {
   let summary = "The loss behind the model's outputs";
   let description = [{
@@ -129,9 +144,14 @@ def AddLoss : Pass<"ax-add-loss"> {
     - `mse(OUTPUT,TARGET)`, `l1(OUTPUT,TARGET)`, `bce_with_logits(OUTPUT,TARGET)`:
       every element counts.
     - `graph(OUTPUT,mean|sum)`: a loss that the model computes, taken as it is.
+
+    With `scaled` the sum to differentiate is `scaled_loss_sum`: times the
+    loss scale, which the state `optimizer.loss_scale` is the exponent of.
   }];
   let options = [
-    Option<"loss", "loss", "std::string", "\"\"", "cross_entropy(logits,labels)">
+    Option<"loss", "loss", "std::string", "\"\"", "cross_entropy(logits,labels)">,
+    Option<"scaled", "scaled", "bool", "false",
+           "Of gradients in f16: times a scale that changes">
   ];
   let dependentDialects = ["ax::AxDialect"];
 }
@@ -162,7 +182,7 @@ def SetPrecision : Pass<"ax-set-precision", "::ax::PlanOp"> {
     sums and the optimizer.
   }];
   let options = [
-    Option<"type", "type", "std::string", "\"fp32\"", "fp32 or bf16">
+    Option<"type", "type", "std::string", "\"fp32\"", "fp32, bf16 or fp16">
   ];
   let dependentDialects = ["ax::AxDialect"];
 }
@@ -172,7 +192,8 @@ def AddOptimizer : Pass<"ax-add-optimizer", "::ax::PlanOp"> {
   let description = [{
     Takes the results `gradient of STATE`, `loss_sum` and `loss_count`, stores
     those that are called as states, drops the model's outputs, and returns `loss`, `gradient_norm` (before clipping) and
-    `learning_rate`. Gradients are divided by the count once. Moments and the
+    `learning_rate`. Gradients are divided by the count once, and by the loss
+    scale if there is one, which is returned as `loss_scale`. Moments and the
     number of steps are new states, `STATE.exp_avg` and so on. New operations
     have `ax.action = "U"`.
 

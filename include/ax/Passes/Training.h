@@ -18,11 +18,13 @@ struct Training {
   double clipNorm = 0;
   /// Globs over names of states.
   std::vector<std::string> trainable, frozen;
-  /// Of contractions: fp32 or bf16.
+  /// Of contractions: fp32, bf16 or fp16.
   std::string precision = "fp32";
   /// BatchNormalization's statistics: `train`, `frozen`, or empty: as the model
   /// says.
   std::string batchNorm;
+  /// Of dropout that is put back; 0: none.
+  double dropout = 0;
   /// What the backward pass computes again: none, selective, full, a glob over
   /// names of nodes, `budget:SIZE`.
   std::string checkpoint = "none";

@@ -12,6 +12,7 @@
 #include "llvm/Support/JSON.h"
 
 #include <functional>
+#include <optional>
 
 namespace llvm {
 class raw_ostream;
@@ -37,6 +38,9 @@ struct SessionOptions {
   /// `~/.cache/axopt`. Where it cannot be made, kernels are not kept.
   std::string cacheDir;
   int32_t threadsPerRank = 1;
+  /// Decides all that is random in the program; that of the run that is gone on
+  /// with, or 0, if not given.
+  std::optional<uint64_t> seed;
   /// The run ends when no rank has finished a command for so long, or has
   /// prepared one; 0: never.
   double timeoutSeconds = 60;

@@ -1,8 +1,10 @@
 //===- EmitElement.cpp - The element of a value at some indices -----------===//
 
 #include "ElementOps.h"
+#include "EmitRandom.h"
 #include "Emitter.h"
 
+#include "ax/Dialect/LocalOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -71,6 +73,10 @@ Value Emitter::pullOp(OpResult value, ArrayRef<IndexExpr> indices) {
         Value x = pullBroadcast(o.getOnTrue(), indices);
         Value y = pullBroadcast(o.getOnFalse(), indices);
         return arith::SelectOp::create(b, loc, c, x, y);
+      })
+      .Case<RandomOp>([&](RandomOp o) {
+        return emitRandom(b, pull(o.getIndex(), indices), pull(o.getSeed(), {}),
+                          pull(o.getStep(), {}), o.getId());
       })
       .Case<CastOp>([&](CastOp o) {
         return emitCast(b, pull(o.getOperand(), indices),

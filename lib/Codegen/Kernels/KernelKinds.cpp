@@ -4,6 +4,7 @@
 #include "Emitter.h"
 #include "ax/Codegen/Kernel.h"
 
+#include "ax/Dialect/LocalOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -15,10 +16,10 @@ static constexpr int64_t maxConstantBytes = 1 << 16;
 
 static FusionKind kindOfOp(Operation *op) {
   return llvm::TypeSwitch<Operation *, FusionKind>(op)
-      .Case<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp, IotaOp, ReshapeOp,
-            TransposeOp, BroadcastOp, SliceOp, DynamicSliceOp, ConcatOp, PadOp,
-            GatherOp, GatherElementsOp, GatherNDOp, AxisIndexOp>(
-          [](auto) { return FusionKind::Pull; })
+      .Case<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp, RandomOp, IotaOp,
+            ReshapeOp, TransposeOp, BroadcastOp, SliceOp, DynamicSliceOp,
+            ConcatOp, PadOp, GatherOp, GatherElementsOp, GatherNDOp,
+            AxisIndexOp>([](auto) { return FusionKind::Pull; })
       .Case<ConstantOp>([](ConstantOp o) {
         auto values = dyn_cast<DenseElementsAttr>(o.getValue());
         bool fits = values && (values.isSplat() ||

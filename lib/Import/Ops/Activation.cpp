@@ -2,6 +2,8 @@
 
 #include "../OpTable.h"
 
+#include "ax/Dialect/Ax.h"
+
 using namespace ax;
 using namespace ax::import;
 
@@ -151,6 +153,18 @@ static void importHardmax(Node &n) {
   n.out(n.b.cast(isBest, Emitter::typeOf(x)));
 }
 
+/// Of a seed that training gives.
+static Value dropout(Node &n, Value x, double rate) {
+  Value zero = n.b.scalar(DType::I64, 0);
+  if (n.failed())
+    return {};
+  mlir::OpBuilder &builder = n.b.getOpBuilder();
+  auto known = builder.getInsertionBlock()->getOps<ax::DropoutOp>();
+  return ax::DropoutOp::create(builder, n.b.getLocation(), x, zero, zero,
+                               llvm::APFloat(rate),
+                               std::distance(known.begin(), known.end()));
+}
+
 static void importDropout(Node &n) {
   Value x = n.in(0);
   if (!x)
@@ -160,8 +174,12 @@ static void importDropout(Node &n) {
     std::optional<HostTensor> ratio;
     if (n.has(1))
       ratio = n.known(1, "ratio");
-    if (training && *training && !(ratio && ratio->getDouble(0) == 0)) {
-      n.unsupported("Dropout in training mode is not supported");
+    double rate = ratio ? ratio->getDouble(0) : 0.5;
+    if (training && *training && rate != 0 && !n.b.isEvaluation()) {
+      if (n.wants(1))
+        n.unsupported("the mask of Dropout in training mode is not supported");
+      else
+        n.out(0, dropout(n, x, rate));
       return;
     }
   }

@@ -99,3 +99,20 @@
 %x = ax.iota dim 0 : tensor<4xf32>
 // expected-error @+1 {{operand and result differ in shape}}
 %0 = ax.cast %x : tensor<4xf32> -> tensor<2x2xi32>
+
+// -----
+
+%x = ax.iota dim 0 : tensor<4xf32>
+%s = ax.constant dense<1> : tensor<i64> -> tensor<i64>
+// expected-error @+2 {{rate 1.500000e+00 is not between 0 and 1}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.dropout %x seed %s step %s rate 1.5 id 0 : tensor<4xf32>, tensor<i64>, tensor<i64> -> tensor<4xf32>
+
+// -----
+
+%x = ax.iota dim 0 : tensor<4xf32>
+%s = ax.constant dense<1> : tensor<i64> -> tensor<i64>
+%t = ax.constant dense<1> : tensor<1xi64> -> tensor<1xi64>
+// expected-error @+2 {{seed and step are i64 scalars, not 'tensor<1xi64>'}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.dropout %x seed %t step %s rate 0.5 id 0 : tensor<4xf32>, tensor<1xi64>, tensor<i64> -> tensor<4xf32>

@@ -74,6 +74,12 @@ static Operation *cast(Gen &g) {
   return make<CastOp>(g, g.type(to, shape), g.operand(from, shape));
 }
 
+static Operation *dropout(Gen &g) {
+  Value seed = g.operand(DType::I64, {}), step = g.operand(DType::I64, {});
+  return make<DropoutOp>(g, g.operand(DType::F32, g.shape(0, 4)), seed, step,
+                         llvm::APFloat(0.25), g.pick(0, 3));
+}
+
 static ReduceOpKind reduceKind(Gen &g) {
   return g.oneOf({ReduceOpKind::sum, ReduceOpKind::sum, ReduceOpKind::max,
                   ReduceOpKind::min, ReduceOpKind::prod});
@@ -136,6 +142,7 @@ void addElementwiseGenerators(llvm::StringMap<Generator> &to) {
   to["compare"] = compare;
   to["select"] = select;
   to["cast"] = cast;
+  to["dropout"] = dropout;
 }
 
 void addReductionGenerators(llvm::StringMap<Generator> &to) {

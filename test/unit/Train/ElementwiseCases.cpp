@@ -116,6 +116,14 @@ std::vector<Case> elementwiseCases() {
        "%c = ax.compare lt %a, %b : $a, $b -> tensor<3x5xi1>\n"
        "    %r = ax.select %c, %a, %b : tensor<3x5xi1>, $a, $b -> $r",
        "3x5"});
+  cases.push_back(
+      {"dropout",
+       "",
+       {{"a", "4x5"}},
+       "%s = ax.constant dense<5> : tensor<i64> -> tensor<i64>\n"
+       "    %r = ax.dropout %a seed %s step %s rate 4.0e-01 id 3 : $a, "
+       "tensor<i64>, tensor<i64> -> $r",
+       "4x5"});
   cases.push_back({"cast",
                    "through integers",
                    {{"a", "5", 0.2, 9.4}},

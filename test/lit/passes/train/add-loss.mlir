@@ -1,4 +1,16 @@
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-add-loss{loss=cross_entropy(logits,labels,shift=1)})' | FileCheck %s
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-add-loss{loss=cross_entropy(logits,labels) scaled})' | FileCheck %s --check-prefix=SCALED
+
+// 2^16 over the number of labels, 16; the evaluation needs none.
+// SCALED: ax.state @optimizer.loss_scale : tensor<i64>
+// SCALED: ax.program @main
+// SCALED-SAME: tensor<f32> {ax.name = "scaled_loss_sum"}) attributes {ax.loss_shift = 4 : i64}
+// SCALED: %[[E:.*]] = ax.load @optimizer.loss_scale
+// SCALED: %[[FIRST:.*]] = ax.constant {stage = 3 : i64} dense<12>
+// SCALED: ax.binary add %[[E]], %[[FIRST]] {stage = 3 : i64}
+// SCALED: ax.binary pow
+// SCALED: ax.program @eval
+// SCALED-NOT: scaled
 
 // The logits stay whole: no gather, no slice, and every reduction over the
 // classes can be split. The maximum has no gradient. All is in the stage of the

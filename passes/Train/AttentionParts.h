@@ -1,0 +1,41 @@
+//===- AttentionParts.h - Attention from other operations -------*- C++ -*-===//
+//
+// Query heads are taken apart into [kv heads, group], so that keys and values
+// are shared by broadcasting.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_PASSES_TRAIN_ATTENTIONPARTS_H
+#define AX_PASSES_TRAIN_ATTENTIONPARTS_H
+
+#include "TensorBuilder.h"
+
+namespace ax {
+
+class AttentionParts {
+public:
+  AttentionParts(AttentionOp op, TensorBuilder &t)
+      : op(op), t(t), heads(shapeOf(op.getQ())[1]),
+        queries(shapeOf(op.getQ())[2]), kvHeads(shapeOf(op.getK())[1]),
+        keys(shapeOf(op.getK())[2]) {}
+
+  /// [batch, heads, ...] as [batch, kv heads, group, ...].
+  mlir::Value byGroups(mlir::Value value);
+  mlir::Value scaledQueries();
+  /// Of every kv head of every sample.
+  mlir::Value dot(mlir::Value x, mlir::Value y, llvm::ArrayRef<int64_t> xDims,
+                  llvm::ArrayRef<int64_t> yDims);
+  llvm::SmallVector<int64_t> maskShape();
+  /// [batch, kv heads, group, queries, keys].
+  mlir::Value probabilities(mlir::Value scaledQueries);
+  /// tanh of the scores over the cap, when there is one.
+  mlir::Value capped;
+
+private:
+  AttentionOp op;
+  TensorBuilder &t;
+  int64_t heads, queries, kvHeads, keys;
+};
+
+} // namespace ax
+
+#endif // AX_PASSES_TRAIN_ATTENTIONPARTS_H
