@@ -120,6 +120,9 @@ private:
         isa<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp>(op);
     if (!isElementwise && !isa<ConcatOp, CollectiveOpInterface>(op))
       return;
+    // Who waits for it knows what it reads.
+    if (op->hasAttr("start"))
+      return;
     TransposeOp above = sunkTranspose(op);
     RankedTensorType type = tensorType(op->getResult(0));
     if (!above || tensorType(above).getRank() != type.getRank())

@@ -4,6 +4,7 @@
 #include "ChannelsLast.h"
 #include "FusionGroups.h"
 #include "Library.h"
+#include "ax/Dialect/LocalOps.h"
 #include "mlir/IR/Dominance.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/PatternMatch.h"
@@ -144,7 +145,7 @@ static MemoryValues findMemoryValues(Block &block) {
       }
       for (const LibraryCall::Argument &argument : call.arguments)
         inMemory.insert(argument.base);
-    } else if (isa<CollectiveOpInterface, ReturnOp>(op)) {
+    } else if (isa<CollectiveOpInterface, AwaitOp, ReturnOp>(op)) {
       for (Value operand : op.getOperands()) {
         View view = viewOf(operand, inMemory);
         inMemory.insert(view.isDense() ? view.base : operand);

@@ -31,7 +31,12 @@ Operation *Localizer::cloneLocal(Operation *op) {
 llvm::Error Localizer::localizeOp(Operation *op) {
   builder.setLoc(op->getLoc());
   if (auto collective = dyn_cast<CollectiveOpInterface>(op))
-    return localizeCollective(collective);
+    return op->hasAttr("start") ? startCollective(collective)
+                                : localizeCollective(collective);
+  if (auto wait = dyn_cast<WaitOp>(op)) {
+    localizeWait(wait);
+    return llvm::Error::success();
+  }
   if (auto reshape = dyn_cast<ReshapeOp>(op))
     return localizeReshape(reshape);
   if (auto slice = dyn_cast<SliceOp>(op))

@@ -9,6 +9,7 @@
 #include "Localizer.h"
 
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/LocalOps.h"
 
 using namespace mlir;
 
@@ -96,6 +97,7 @@ static SmallVector<int64_t> divided(Value value, int64_t &dim, int64_t major) {
 Value Localizer::exchange(Operation *op, Value value, const SubAxes &axes,
                           ArrayRef<int64_t> shape) {
   Operation *made = builder.clone(*op);
+  made->removeAttr("start");
   made->setOperand(0, value);
   made->getResult(0).setType(tensorType(value).clone(shape));
   made->setAttr("axes", AxesAttr::get(builder.getContext(), axes, mesh));
@@ -324,6 +326,38 @@ llvm::Error Localizer::localizeCollective(CollectiveOpInterface collective) {
     return fault(op, "its layouts do not differ as it says");
   mapping.map(op->getResult(0), result);
   return llvm::Error::success();
+}
+
+llvm::Error Localizer::startCollective(CollectiveOpInterface collective) {
+  Block *block = builder.getInsertionBlock();
+  Operation *before = block->empty() ? nullptr : &block->back();
+  if (llvm::Error error = localizeCollective(collective))
+    return error;
+  Operation *last = nullptr;
+  for (Operation *op = before ? before->getNextNode() : &block->front(); op;
+       op = op->getNextNode())
+    if (isa<CollectiveOpInterface>(op))
+      last = op;
+  if (!last)
+    return llvm::Error::success();
+  last->setAttr("start", builder.getUnitAttr());
+  SmallVector<Operation *> &ending = endings[collective->getResult(0)];
+  for (Operation *op = last->getNextNode(); op; op = op->getNextNode())
+    ending.push_back(op);
+  Value started = last->getResult(0);
+  auto await = AwaitOp::create(builder, started, last->getOperand(0));
+  started.replaceAllUsesExcept(await, await);
+  ending.insert(ending.begin(), await);
+  if (mapping.lookup(collective->getResult(0)) == started)
+    mapping.map(collective->getResult(0), await.getResult());
+  return llvm::Error::success();
+}
+
+void Localizer::localizeWait(WaitOp op) {
+  for (Operation *ending : endings.lookup(op.getStarted()))
+    ending->moveBefore(builder.getInsertionBlock(),
+                       builder.getInsertionPoint());
+  mapping.map(op.getResult(), mapping.lookup(op.getStarted()));
 }
 
 } // namespace ax::codegen

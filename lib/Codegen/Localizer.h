@@ -71,6 +71,10 @@ private:
     int64_t major = 1, minor = 1, whole = 1;
   };
   llvm::Error localizeCollective(CollectiveOpInterface op);
+  /// The same, of which the last exchange is only started: what comes behind it
+  /// comes behind the wait.
+  llvm::Error startCollective(CollectiveOpInterface op);
+  void localizeWait(WaitOp op);
   llvm::Expected<mlir::Value> moveParts(mlir::Operation *op, mlir::Value value,
                                         const sharding::Layout &from,
                                         const sharding::Layout &to,
@@ -123,6 +127,8 @@ private:
   mlir::ImplicitLocOpBuilder builder;
   mlir::IRMapping mapping;
   llvm::DenseMap<AxesAttr, mlir::Value> axisIndices;
+  /// Results of started collectives in the plan, and what ends them.
+  llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Operation *>> endings;
 };
 
 } // namespace ax::codegen

@@ -16,10 +16,15 @@ namespace ax::codegen {
 
 static bool isUpdate(Operation *op) { return markedAction(op) == 'U'; }
 
+/// It gives its operand, elsewhere.
+static bool isMoved(Operation *op) {
+  return isa_and_nonnull<CollectiveOpInterface, WaitOp>(op);
+}
+
 /// Behind what only moves it.
 static bool isState(Value value) {
   Operation *op = value.getDefiningOp();
-  while (isa_and_nonnull<CollectiveOpInterface>(op))
+  while (isMoved(op))
     op = op->getOperand(0).getDefiningOp();
   return isa_and_nonnull<LoadOp, ConstantOp>(op);
 }
@@ -43,7 +48,7 @@ static int64_t gradientBytes(StageOp stage, const sharding::Mesh &mesh) {
           return isUpdate(user) && !isa<StoreOp>(user);
         }))
       bytes += cost::localBytes(tensorType(value), mesh);
-    else if (op && (!isGiven || isa<CollectiveOpInterface>(op)))
+    else if (op && (!isGiven || isMoved(op)))
       for (Value operand : op->getOperands())
         if (tensorType(operand).getShape() == tensorType(value).getShape())
           open.insert(operand);

@@ -3,19 +3,14 @@
 
 #include "CommandName.h"
 #include "InPlace.h"
-#include "ax/Cost/Arena.h"
+#include "StageBuffers.h"
+#include "ax/Dialect/LocalOps.h"
 #include "ax/Eval/Elements.h"
 #include "ax/Support/Error.h"
 
 using namespace mlir;
 
 namespace ax::codegen {
-
-static int64_t byteSizeOf(Value value) {
-  RankedTensorType type = tensorType(value);
-  return type.getNumElements() *
-         byteSize(*eval::toDType(type.getElementType()));
-}
 
 namespace {
 
@@ -25,7 +20,8 @@ public:
                rt::StageProgram &stage)
       : source(source), tables(tables), stage(stage),
         commands(stage.lists.emplace_back(source.list).commands),
-        program(source.local.program.get()), block(program.getBody().front()) {}
+        buffers(tables, stage, commands), program(source.local.program.get()),
+        block(program.getBody().front()) {}
 
   llvm::Error build() {
     bindArguments();
@@ -34,23 +30,12 @@ public:
       if (llvm::Error error = emit(&op))
         return error;
     }
-    finishArena();
+    buffers.finish();
     return llvm::Error::success();
   }
 
 private:
-  //===--- Buffers --------------------------------------------------------===//
-
-  int32_t addBuffer(rt::Space space, int32_t index, int64_t bytes,
-                    StringRef name) {
-    rt::Buffer buffer;
-    buffer.space = space;
-    buffer.index = index;
-    buffer.bytes = bytes;
-    buffer.name = name.str();
-    stage.buffers.push_back(std::move(buffer));
-    return stage.buffers.size() - 1;
-  }
+  //===--- Arguments and results ------------------------------------------===//
 
   StringRef inputName(const StageInput &input) const {
     if (input.space == rt::Space::Kept)
@@ -66,22 +51,23 @@ private:
       int64_t bytes = byteSizeOf(argument);
       if (number < source.local.numInputs) {
         StageInput input = source.inputs[number];
-        buffers[argument] =
-            addBuffer(input.space, input.index, bytes, inputName(input));
+        buffers.place(argument, buffers.add(input.space, input.index, bytes,
+                                            inputName(input)));
         continue;
       }
       if (number >= source.local.firstSum()) {
         unsigned result =
             source.local.accumulated[number - source.local.firstSum()];
         int32_t kept = source.outputs[result].kept.front();
-        buffers[argument] = sumBuffers[kept] =
-            addBuffer(rt::Space::Kept, kept, bytes, stage.kept[kept].name);
+        buffers.place(argument, sumBuffers[kept] =
+                                    buffers.add(rt::Space::Kept, kept, bytes,
+                                                stage.kept[kept].name));
         continue;
       }
       StringRef name = source.local.states[number - source.local.numInputs];
       int32_t state = tables.states.lookup(name);
-      buffers[argument] = stateBuffers[state] =
-          addBuffer(rt::Space::State, state, bytes, name);
+      buffers.place(argument, stateBuffers[state] = buffers.add(
+                                  rt::Space::State, state, bytes, name));
     }
     llvm::SmallDenseSet<int32_t> received;
     for (const StageInput &input : source.inputs)
@@ -107,84 +93,12 @@ private:
         continue;
       bool isKept = !sinks.kept.empty();
       int32_t index = isKept ? sinks.kept.front() : sinks.outputs.front();
-      buffers[view.base] = addBuffer(
-          isKept ? rt::Space::Kept : rt::Space::Output, index,
-          byteSizeOf(view.base),
-          isKept ? stage.kept[index].name : tables.program.outputs[index].name);
+      buffers.place(view.base,
+                    buffers.add(isKept ? rt::Space::Kept : rt::Space::Output,
+                                index, byteSizeOf(view.base),
+                                isKept ? stage.kept[index].name
+                                       : tables.program.outputs[index].name));
     }
-  }
-
-  llvm::Expected<int32_t> constantState(ConstantOp constant) {
-    auto [it, isNew] = tables.constants.try_emplace(constant.getValue(), 0);
-    if (isNew) {
-      auto value = eval::toHostTensor(constant.getValue());
-      if (!value)
-        return value.takeError();
-      rt::State state;
-      state.name = "constant" + std::to_string(tables.constants.size() - 1);
-      state.dtype = value->getType();
-      state.shape = value->getShape();
-      state.layout = sharding::Layout::replicated(state.shape);
-      state.value = std::move(*value);
-      it->second = tables.program.states.size();
-      tables.program.states.push_back(std::move(state));
-    }
-    return it->second;
-  }
-
-  /// The buffer of a value that is in memory; a new one in the arena for a
-  /// result that has none yet.
-  llvm::Expected<int32_t> bufferOf(Value value) {
-    if (auto it = buffers.find(value); it != buffers.end())
-      return touch(it->second);
-    int32_t buffer;
-    if (auto constant = value.getDefiningOp<ConstantOp>()) {
-      auto state = constantState(constant);
-      if (!state)
-        return state.takeError();
-      buffer = addBuffer(rt::Space::State, *state, byteSizeOf(value),
-                         tables.program.states[*state].name);
-    } else {
-      buffer = addBuffer(rt::Space::Arena, 0, byteSizeOf(value),
-                         getNodeName(value.getDefiningOp()));
-      lifetimes[buffer] = {byteSizeOf(value), now(), now(), 0};
-    }
-    buffers[value] = buffer;
-    return buffer;
-  }
-  int32_t touch(int32_t buffer) {
-    if (auto it = lifetimes.find(buffer); it != lifetimes.end())
-      it->second.last = now();
-    return buffer;
-  }
-  int64_t now() const { return commands.size(); }
-
-  llvm::Expected<rt::BufferRef> refOf(Value value, int64_t byteOffset = 0) {
-    auto buffer = bufferOf(value);
-    if (!buffer)
-      return buffer.takeError();
-    return rt::BufferRef{*buffer, byteOffset};
-  }
-  /// Where a dense view starts.
-  llvm::Expected<rt::BufferRef> denseRefOf(Value value) {
-    View view = viewOf(value);
-    if (!view.isDense()) // A view that no kernel can take in.
-      return makeError(ExitCode::Unsupported,
-                       value.getDefiningOp()->getName().getStringRef() +
-                           " of node '" + nameOf(value.getDefiningOp()) +
-                           "' has no kernel");
-    int64_t elementBytes =
-        byteSize(*eval::toDType(tensorType(value).getElementType()));
-    return refOf(view.base, view.offset * elementBytes);
-  }
-
-  void finishArena() {
-    std::vector<cost::Lifetime> pieces;
-    for (auto &[buffer, lifetime] : lifetimes)
-      pieces.push_back(lifetime);
-    stage.arenaBytes = std::max(stage.arenaBytes, cost::planArena(pieces));
-    for (auto [piece, entry] : llvm::zip_equal(pieces, lifetimes))
-      stage.buffers[entry.first].offset = piece.offset;
   }
 
   //===--- Commands -------------------------------------------------------===//
@@ -216,6 +130,8 @@ private:
       return emitLibrary(op);
     if (auto collective = dyn_cast<CollectiveOpInterface>(op))
       return emitCollective(collective);
+    if (auto await = dyn_cast<AwaitOp>(op))
+      return emitWait(await);
     if (auto terminator = dyn_cast<ReturnOp>(op))
       return emitReturn(terminator);
     return makeError(ExitCode::Unsupported, op->getName().getStringRef() +
@@ -238,11 +154,11 @@ private:
     command.kernel = it->second;
     for (OpResult result : fusion->getResults())
       if (Value operand = inPlaceOperand(result))
-        buffers[result] = buffers.lookup(operand);
+        buffers.place(result, buffers.lookup(operand));
     for (ValueRange values :
          {ValueRange(fusion.getOperands()), ValueRange(fusion.getResults())})
       for (Value value : values) {
-        auto ref = denseRefOf(value);
+        auto ref = buffers.denseRef(value);
         if (!ref)
           return ref.takeError();
         command.buffers.push_back(*ref);
@@ -271,7 +187,7 @@ private:
     rt::LibraryCommand command;
     command.desc = call.desc;
     for (const LibraryCall::Argument &argument : call.arguments) {
-      auto ref = refOf(argument.base, argument.byteOffset);
+      auto ref = buffers.ref(argument.base, argument.byteOffset);
       if (!ref)
         return ref.takeError();
       command.arguments.push_back(*ref);
@@ -290,8 +206,8 @@ private:
     unsigned uses = 0;
     for (const LibraryCall::Argument &argument : call.arguments)
       uses += argument.base == base;
-    if (uses == 1 && canReplace(conv.getResidual(), op->getResult(0)))
-      buffers[op->getResult(0)] = buffers.lookup(base);
+    if (uses == 1 && buffers.canReplace(conv.getResidual(), op->getResult(0)))
+      buffers.place(op->getResult(0), buffers.lookup(base));
   }
 
   int32_t groupSetOf(const sharding::SubAxes &axes) {
@@ -345,42 +261,33 @@ private:
       if (llvm::Error error = permutationOf(op, sources, command))
         return error;
 
-    auto source = denseRefOf(operand);
+    auto source = buffers.denseRef(operand);
     if (!source)
       return source.takeError();
     command.source = *source;
-    if (isa<AllReduceOp>(op) && canReplace(operand, result))
-      buffers[result] = source->buffer;
-    auto destination = refOf(result);
+    if (isa<AllReduceOp>(op) && buffers.canReplace(operand, result))
+      buffers.place(result, source->buffer);
+    auto destination = buffers.ref(result);
     if (!destination)
       return destination.takeError();
     command.destination = *destination;
     std::string name = nameOf(op);
     if (StringAttr cause = collective.getCause())
       name += " (" + cause.str() + ")";
+    if (op->hasAttr("start"))
+      command.request = requests[result] = numRequests++;
     add(std::move(command), name, bytesMoved(op));
     return llvm::Error::success();
   }
 
-  /// Whether `result` may be made in `operand`'s memory: nobody needs that
-  /// afterwards, and the result has no place yet.
-  bool canReplace(Value operand, Value result) {
-    View view = viewOf(operand);
-    auto it = buffers.find(view.base);
-    if (buffers.contains(result) || view.offset != 0 ||
-        byteSizeOf(view.base) != byteSizeOf(result) || it == buffers.end() ||
-        !lifetimes.contains(it->second))
-      return false;
-    SmallVector<Value> seen{view.base};
-    Operation *maker = result.getDefiningOp();
-    while (!seen.empty())
-      for (Operation *user : seen.pop_back_val().getUsers()) {
-        if (isViewOp(user))
-          seen.push_back(user->getResult(0));
-        else if (!user->isBeforeInBlock(maker) && user != maker)
-          return false;
-      }
-    return true;
+  /// Both ends of the exchange live until here.
+  llvm::Error emitWait(AwaitOp op) {
+    Operation *started = op.getStarted().getDefiningOp();
+    buffers.place(op.getResult(),
+                  buffers.touch(buffers.lookup(op.getStarted())));
+    buffers.touch(buffers.lookup(viewOf(op.getSource()).base));
+    add(rt::WaitCommand{requests.lookup(op.getStarted())}, nameOf(started), 0);
+    return llvm::Error::success();
   }
 
   /// The same for every group, as members.
@@ -405,7 +312,7 @@ private:
   void emitCopy(Value value, rt::BufferRef from, int32_t to, StringRef name) {
     rt::CopyCommand copy;
     copy.source = from;
-    touch(from.buffer);
+    buffers.touch(from.buffer);
     copy.destination = {to, 0};
     copy.elementBytes =
         byteSize(*eval::toDType(tensorType(value).getElementType()));
@@ -417,7 +324,7 @@ private:
   llvm::Error emitReturn(ReturnOp terminator) {
     for (auto [number, sinks] : llvm::enumerate(source.outputs)) {
       Value value = terminator->getOperand(number);
-      auto ref = denseRefOf(value);
+      auto ref = buffers.denseRef(value);
       if (!ref)
         return ref.takeError();
       int64_t bytes = byteSizeOf(value);
@@ -426,8 +333,8 @@ private:
         if (from.space == rt::Space::Output && from.index == output)
           continue;
         StringRef name = tables.program.outputs[output].name;
-        emitCopy(value, *ref, addBuffer(rt::Space::Output, output, bytes, name),
-                 name);
+        emitCopy(value, *ref,
+                 buffers.add(rt::Space::Output, output, bytes, name), name);
       }
       for (int32_t state : sinks.states) {
         StringRef name = tables.program.states[state].name;
@@ -440,7 +347,7 @@ private:
                                from.name + "'");
         auto [it, isNew] = stateBuffers.try_emplace(state, 0);
         if (isNew)
-          it->second = addBuffer(rt::Space::State, state, bytes, name);
+          it->second = buffers.add(rt::Space::State, state, bytes, name);
         emitCopy(value, *ref, it->second, name);
       }
       for (int32_t kept : sinks.kept) {
@@ -450,11 +357,11 @@ private:
         StringRef name = stage.kept[kept].name;
         auto [it, isNew] = sumBuffers.try_emplace(kept, 0);
         if (isNew)
-          it->second = addBuffer(rt::Space::Kept, kept, bytes, name);
+          it->second = buffers.add(rt::Space::Kept, kept, bytes, name);
         emitCopy(value, *ref, it->second, name);
       }
       for (int32_t transfer : sinks.transfers) {
-        touch(ref->buffer);
+        buffers.touch(ref->buffer);
         add(rt::SendCommand{transfer, *ref},
             tables.program.transfers[transfer].name, bytes);
       }
@@ -468,11 +375,12 @@ private:
   std::vector<rt::Command> &commands;
   ProgramOp program;
   Block &block;
-  llvm::DenseMap<Value, int32_t> buffers;
+  StageBuffers buffers;
   /// State -> its buffer; kept value -> that of its sum.
   llvm::DenseMap<int32_t, int32_t> stateBuffers, sumBuffers;
-  /// Of the buffers in the arena.
-  llvm::MapVector<int32_t, cost::Lifetime> lifetimes;
+  /// Of started collectives.
+  llvm::DenseMap<Value, int32_t> requests;
+  int32_t numRequests = 0;
   std::vector<std::pair<sharding::SubAxes, int32_t>> groupSets;
 };
 

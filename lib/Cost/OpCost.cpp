@@ -78,8 +78,8 @@ double cost::wholeFlops(Operation *op) {
 
 double cost::seconds(Operation *op, const sharding::Mesh &mesh,
                      const Machine &machine) {
-  if (isa<CollectiveOpInterface, ConstantOp, LoadOp, ReshapeOp, ReturnOp,
-          StoreOp, YieldOp, StageOp, TransferOp, ScheduleOp>(op))
+  if (isa<CollectiveOpInterface, WaitOp, ConstantOp, LoadOp, ReshapeOp,
+          ReturnOp, StoreOp, YieldOp, StageOp, TransferOp, ScheduleOp>(op))
     return 0;
   double bytes = 0;
   for (Value value : op->getOperands())

@@ -16,10 +16,20 @@ int64_t cost::payloadBytes(CollectiveOpInterface op,
                                 elementBytes(from.getElementType()));
 }
 
-/// The value in whose memory `value` lies: reshapes only rename.
+double cost::collectiveSeconds(CollectiveOpInterface op,
+                               const sharding::Mesh &mesh,
+                               const Machine &machine) {
+  if (!isSent(op, mesh))
+    return 0;
+  return collectiveCost(machine)(op.getStepKind(),
+                                 op.getMovedAxes().resolve(mesh),
+                                 payloadBytes(op, mesh));
+}
+
+/// The value in whose memory `value` lies: these only rename.
 static Value storageOf(Value value) {
-  while (auto reshape = value.getDefiningOp<ReshapeOp>())
-    value = reshape.getOperand();
+  while (value.getDefiningOp() && isa<ReshapeOp, WaitOp>(value.getDefiningOp()))
+    value = value.getDefiningOp()->getOperand(0);
   return value;
 }
 
@@ -32,7 +42,7 @@ static int64_t arenaBytes(Block &body, const sharding::Mesh &mesh) {
   llvm::DenseMap<Value, size_t> pieceOf;
   std::vector<cost::Lifetime> pieces;
   for (Operation &op : body) {
-    if (isa<LoadOp, ConstantOp, ReshapeOp>(op))
+    if (isa<LoadOp, ConstantOp, ReshapeOp, WaitOp>(op))
       continue;
     for (Value result : op.getResults()) {
       pieceOf[result] = pieces.size();
@@ -40,10 +50,16 @@ static int64_t arenaBytes(Block &body, const sharding::Mesh &mesh) {
           {cost::localBytes(tensorType(result), mesh), step[&op], step[&op]});
     }
   }
-  for (Operation &op : body)
+  auto use = [&](Value value, Operation *op) {
+    if (auto it = pieceOf.find(storageOf(value)); it != pieceOf.end())
+      pieces[it->second].last = std::max(pieces[it->second].last, step[op]);
+  };
+  for (Operation &op : body) {
     for (Value operand : op.getOperands())
-      if (auto it = pieceOf.find(storageOf(operand)); it != pieceOf.end())
-        pieces[it->second].last = std::max(pieces[it->second].last, step[&op]);
+      use(operand, &op);
+    if (auto wait = dyn_cast<WaitOp>(op))
+      use(wait.getStarted().getDefiningOp()->getOperand(0), wait);
+  }
   return cost::planArena(pieces);
 }
 
@@ -91,20 +107,27 @@ static int64_t slotBytes(StageOp list, const sharding::Mesh &mesh) {
   return bytes;
 }
 
-/// Of one list, once.
+/// Of one list, once. Collectives take their turns; what is started costs only
+/// what its wait has to wait.
 static double secondsOf(StageOp list, const sharding::Mesh &mesh,
                         const cost::Machine &machine) {
-  sharding::CostFn price = cost::collectiveCost(machine);
-  double seconds = 0;
+  double now = 0, free = 0;
+  llvm::DenseMap<Value, double> ends;
   for (Operation &op : list.getBody().front()) {
-    seconds += cost::seconds(&op, mesh, machine);
+    now += cost::seconds(&op, mesh, machine);
+    if (auto wait = dyn_cast<WaitOp>(op))
+      now = std::max(now, ends.lookup(wait.getStarted()));
     auto collective = dyn_cast<CollectiveOpInterface>(op);
-    if (collective && cost::isSent(collective, mesh))
-      seconds += price(collective.getStepKind(),
-                       collective.getMovedAxes().resolve(mesh),
-                       cost::payloadBytes(collective, mesh));
+    if (!collective || !cost::isSent(collective, mesh))
+      continue;
+    free = std::max(now, free) +
+           cost::collectiveSeconds(collective, mesh, machine);
+    if (op.hasAttr("start"))
+      ends[op.getResult(0)] = free;
+    else
+      now = free;
   }
-  return seconds;
+  return now;
 }
 
 bool cost::isSent(CollectiveOpInterface op, const sharding::Mesh &mesh) {

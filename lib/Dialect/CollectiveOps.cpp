@@ -4,8 +4,31 @@
 using namespace mlir;
 using namespace ax;
 
+static LogicalResult verifyStart(CollectiveOpInterface op) {
+  if (!sharding::communicates(op.getStepKind()))
+    return op->emitOpError("exchanges nothing: there is nothing to start");
+  // Inside Codegen it is a local operation that waits.
+  if (!tensorType(op.getTensor()).getEncoding())
+    return success();
+  if (!op->hasOneUse() || !isa<WaitOp>(*op->user_begin()) ||
+      op->user_begin()->getBlock() != op->getBlock())
+    return op->emitOpError("is started: its result has one use, an ax.wait of "
+                           "the same stage");
+  return success();
+}
+
+LogicalResult WaitOp::verify() {
+  auto started = getStarted().getDefiningOp<CollectiveOpInterface>();
+  if (!started || !started->hasAttr("start"))
+    return emitOpError(
+        "waits for a value that no collective with `start` gives");
+  return success();
+}
+
 static LogicalResult verifyStep(CollectiveOpInterface op) {
   Operation *raw = op;
+  if (raw->hasAttr("start") && failed(verifyStart(op)))
+    return failure();
   RankedTensorType from = tensorType(op.getTensor());
   auto to = cast<RankedTensorType>(raw->getResult(0).getType());
   if (!sameWithoutLayout(TypeRange(from), TypeRange(to)))
@@ -22,9 +45,9 @@ static LogicalResult verifyStep(CollectiveOpInterface op) {
       return raw->emitOpError("names an axis that the mesh lacks: ")
              << sharding::toString(sub, mesh);
   }
-  if (auto fault = sharding::findStepFault(op.getStepKind(), axes,
-                                           getLayout(from, mesh),
-                                           getLayout(to, mesh), mesh))
+  if (auto fault =
+          sharding::findStepFault(op.getStepKind(), axes, getLayout(from, mesh),
+                                  getLayout(to, mesh), mesh))
     return raw->emitOpError() << *fault;
   return success();
 }

@@ -140,6 +140,8 @@ llvm::Expected<Results> evaluate(Operation *op, Operands operands,
   if (auto sizes = getIndexedSizes(op))
     if (auto indices = toIndices(operands[indicesOperand], *sizes); !indices)
       return addContext(indices.takeError(), describe(op));
+  if (isa<AwaitOp>(op))
+    return Results{operands[0]};
   for (auto group : {evaluateElementwise, evaluateShape, evaluateGather,
                      evaluateReduction, evaluateContraction, evaluateWindow})
     if (std::optional<Results> results = group(op, operands))
@@ -150,7 +152,7 @@ llvm::Expected<Results> evaluate(Operation *op, Operands operands,
 static llvm::Expected<PerRank> evaluateGlobally(Operation *op, PerRank operands,
                                                 StateReader readState,
                                                 StateWriter writeState) {
-  if (isa<CollectiveOpInterface, TransferOp>(op))
+  if (isa<CollectiveOpInterface, WaitOp, TransferOp>(op))
     return operands;
   if (auto load = dyn_cast<LoadOp>(op)) {
     llvm::Expected<HostTensor> value = readState(load);

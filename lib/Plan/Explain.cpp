@@ -115,6 +115,9 @@ void plan::explain(ModuleOp module, llvm::raw_ostream &os) {
            << " a rank";
         if (!collective.because.empty())
           os << ": " << collective.because;
+        if (collective.hiddenFlops > 0)
+          os << "; hides behind " << countText(collective.hiddenFlops, "FLOP")
+             << " as of '" << collective.behind << "'";
         os << '\n';
       }
     }
@@ -151,6 +154,10 @@ static void writeCollective(OStream &json, const Collective &collective,
     json.attribute("node", llvm::json::fixUTF8(collective.node));
     json.attribute("because", llvm::json::fixUTF8(collective.because));
     json.attribute("bytes", collective.bytes);
+    if (collective.hiddenFlops > 0) {
+      json.attribute("hidden_flops", collective.hiddenFlops);
+      json.attribute("behind", llvm::json::fixUTF8(collective.behind));
+    }
     auto type = tensorType(collective.op->getResult(0));
     json.attributeArray("shape", [&] {
       for (int64_t size : type.getShape())

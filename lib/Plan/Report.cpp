@@ -61,6 +61,7 @@ private:
   void simulate(ProgramReport &result);
   std::optional<Layer> layerOf(Operation *op);
   Collective collectiveOf(CollectiveOpInterface op);
+  void findHidden(Collective &collective);
   NamedSplit split(StringRef name, Value value, int64_t dim) const {
     sharding::DimLayout layout = getLayout(tensorType(value), mesh).dims[dim];
     return {name.str(), layout.size(), layout.axes()};
@@ -191,6 +192,22 @@ static std::string userNode(Value value) {
   return "";
 }
 
+/// What goes on while it does.
+void Reporter::findHidden(Collective &collective) {
+  if (!collective.op->hasAttr("start"))
+    return;
+  double largest = 0;
+  for (Operation *op = collective.op->getNextNode();
+       op && op != *collective.op->user_begin(); op = op->getNextNode()) {
+    double flops = cost::contractionFlops(op, mesh);
+    collective.hiddenFlops += flops;
+    if (flops > largest) {
+      largest = flops;
+      collective.behind = getNodeName(op).str();
+    }
+  }
+}
+
 Collective Reporter::collectiveOf(CollectiveOpInterface op) {
   Collective found;
   found.op = op;
@@ -207,6 +224,7 @@ Collective Reporter::collectiveOf(CollectiveOpInterface op) {
     if (found.node.empty())
       found.node =
           source ? sourceNode(op.getTensor()) : userNode(op->getResult(0));
+  findHidden(found);
   return found;
 }
 

@@ -35,6 +35,9 @@ struct Collective {
   std::string because;
   /// Payload per rank, each time; and how often that is in a step.
   int64_t bytes = 0, times = 1;
+  /// FLOPs of contractions between start and wait, and the largest of them.
+  double hiddenFlops = 0;
+  std::string behind;
 };
 
 struct StageReport {
@@ -92,6 +95,8 @@ std::string axesText(const sharding::SubAxes &axes, const sharding::Mesh &mesh);
 std::string splitsText(const Layer &layer, const sharding::Mesh &mesh);
 /// `1.5 MiB`.
 std::string bytesText(int64_t bytes);
+/// `1.5 GFLOP`.
+std::string countText(double n, const char *unit);
 
 } // namespace ax::plan
 

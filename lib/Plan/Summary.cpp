@@ -12,7 +12,7 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::plan;
 
-static std::string countText(double n, const char *unit) {
+std::string plan::countText(double n, const char *unit) {
   const char *prefixes[] = {"", "k", "M", "G", "T", "P"};
   size_t p = 0;
   for (; n >= 1000 && p + 1 < std::size(prefixes); ++p)

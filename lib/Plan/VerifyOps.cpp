@@ -186,7 +186,7 @@ void plan::verifyOps(StageOp stage, const Mesh &mesh) {
       verifier.verifyCollective(collective);
     else if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
       verifier.verifyRule(ruled);
-    else
+    else if (!isa<WaitOp>(op))
       verifier.fault() << "does not belong in a stage";
     if (std::optional<std::string> why = findIndexFault(&op))
       verifier.fault() << "has indices of which one cannot be: " << *why;

@@ -65,9 +65,7 @@ static double secondsOf(Operation *op, const sharding::Mesh &mesh,
   auto collective = dyn_cast<CollectiveOpInterface>(op);
   if (!collective || !sharding::communicates(collective.getStepKind()))
     return cost::seconds(op, mesh, machine);
-  return cost::collectiveCost(machine)(collective.getStepKind(),
-                                       collective.getMovedAxes().resolve(mesh),
-                                       cost::payloadBytes(collective, mesh));
+  return cost::collectiveSeconds(collective, mesh, machine);
 }
 
 LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {

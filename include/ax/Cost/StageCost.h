@@ -10,8 +10,8 @@ namespace ax::cost {
 struct RankMemory {
   /// States from files; other states that change; constants.
   int64_t weights = 0, optimizer = 0, constants = 0;
-  /// What the backward pass leaves for the update; other values on the way, with
-  /// those that are kept for it.
+  /// What the backward pass leaves for the update; other values on the way,
+  /// with those that are kept for it.
   int64_t gradients = 0, activations = 0;
   /// Slots of transfers, and parts of the program's inputs and outputs.
   int64_t slots = 0, ports = 0;
@@ -52,6 +52,9 @@ int64_t programBytes(ProgramOp program, const sharding::Mesh &mesh);
 bool isSent(CollectiveOpInterface op, const sharding::Mesh &mesh);
 /// Payload per rank of a collective, one micro-batch.
 int64_t payloadBytes(CollectiveOpInterface op, const sharding::Mesh &mesh);
+/// What it takes, alone; 0 if nothing is sent.
+double collectiveSeconds(CollectiveOpInterface op, const sharding::Mesh &mesh,
+                         const Machine &machine);
 
 } // namespace ax::cost
 

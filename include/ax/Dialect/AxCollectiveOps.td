@@ -6,15 +6,16 @@ include "ax/Dialect/AxOpBase.td"
 
 /// A change of layout and nothing else: operand and result have the same shape
 /// and element type. `axes` move; the verifier checks that the two layouts
-/// differ exactly as the op says. `because` is its cause, for the reader.
+/// differ exactly as the op says. `because` is its cause, for the reader. With
+/// `start` the result is there only behind its one user, `ax.wait`.
 class Ax_CollectiveOp<string mnemonic> : Ax_Op<mnemonic, [Pure,
     DeclareOpInterfaceMethods<Ax_CollectiveOpInterface>]> {
   let arguments = (ins Ax_Tensor:$operand, Ax_AxesAttr:$axes,
-                       OptionalAttr<StrAttr>:$because);
+                       OptionalAttr<StrAttr>:$because, UnitAttr:$start);
   let results = (outs Ax_Tensor:$result);
   let assemblyFormat = [{
-    $operand `over` custom<Axes>($axes) (`because` $because^)? attr-dict
-    `:` type($operand) `->` type($result) }];
+    $operand `over` custom<Axes>($axes) (`because` $because^)?
+    (`start` $start^)? attr-dict `:` type($operand) `->` type($result) }];
   let hasVerifier = 1;
 }
 
@@ -38,6 +39,21 @@ def Ax_CollectivePermuteOp : Ax_CollectiveOp<"collective_permute"> {
 }
 def Ax_ToPartialOp : Ax_CollectiveOp<"to_partial"> {
   let summary = "Replicated over `axes` becomes partial sum: zero but on one rank";
+}
+
+def Ax_WaitOp : Ax_Op<"wait", [Pure, AllTypesMatch<["started", "result"]>]> {
+  let summary = "The result of a collective that was started";
+  let description = [{
+    The only user of a collective with `start`, in its block. Between the two, a
+    rank does other things while the collective goes on; the collective's operand
+    lives until here. `hides` says how many FLOPs of contractions lie between, as
+    the plan was made.
+  }];
+  let arguments = (ins Ax_Tensor:$started, OptionalAttr<I64Attr>:$hides);
+  let results = (outs Ax_Tensor:$result);
+  let assemblyFormat = [{
+    $started (`hides` $hides^)? attr-dict `:` type($result) }];
+  let hasVerifier = 1;
 }
 
 #endif // AX_COLLECTIVE_OPS_TD

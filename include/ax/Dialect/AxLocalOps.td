@@ -34,4 +34,16 @@ def Ax_RandomOp : Ax_Op<"random", [Pure]> {
     type($seed) `,` type($step) `->` type($result) }];
 }
 
+def Ax_AwaitOp : Ax_Op<"await", [Pure, AllTypesMatch<["started", "result"]>]> {
+  let summary = "The result of a started exchange, in its memory";
+  let description = [{
+    What localisation makes of `ax.wait`. `source` is the exchange's operand: it
+    lives until here.
+  }];
+  let arguments = (ins Ax_Tensor:$started, Ax_Tensor:$source);
+  let results = (outs Ax_Tensor:$result);
+  let assemblyFormat = [{
+    $started `source` $source attr-dict `:` type($result) `,` type($source) }];
+}
+
 #endif // AX_LOCAL_OPS_TD

@@ -303,6 +303,18 @@ def OutlineStages : Pass<"ax-outline-stages", "::ax::PlanOp"> {
   ];
 }
 
+def Overlap : Pass<"ax-overlap", "::ax::PlanOp"> {
+  let summary = "Collectives start early and are waited for late";
+  let description = [{
+    In every stage: what reduces starts as soon as its operand is there, what
+    gathers as early as it takes, by the cost model (a gathered tensor takes more
+    memory). If contractions lie between that and the first use of the result,
+    the collective is only started, and `ax.wait` is put before the use. Other
+    operations stay where they are.
+  }];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
 def Schedule : Pass<"ax-schedule", "::ax::PlanOp"> {
   let summary = "The order of each stage's actions";
   let description = [{

@@ -107,3 +107,38 @@ ax.plan @p version 1 {
     ax.return
   }
 }
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 4]
+  ax.program @main(%x: tensor<8x8xf32, #ax.layout<[{}, {}]>>) {
+    // expected-error @+1 {{exchanges nothing: there is nothing to start}}
+    %0 = ax.all_slice %x over {col} start : tensor<8x8xf32, #ax.layout<[{}, {}]>> -> tensor<8x8xf32, #ax.layout<[{col}, {}]>>
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 4]
+  ax.program @main(%x: tensor<8x8xf32, #ax.layout<[{}, {}], partial sum {col}>>) {
+    // expected-error @+1 {{is started: its result has one use, an ax.wait of the same stage}}
+    %0 = ax.all_reduce %x over {col} start : tensor<8x8xf32, #ax.layout<[{}, {}], partial sum {col}>> -> tensor<8x8xf32, #ax.layout<[{}, {}]>>
+    %1 = ax.unary neg %0 : tensor<8x8xf32, #ax.layout<[{}, {}]>> -> tensor<8x8xf32, #ax.layout<[{}, {}]>>
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 4]
+  ax.program @main(%x: tensor<8x8xf32, #ax.layout<[{}, {}], partial sum {col}>>) {
+    %0 = ax.all_reduce %x over {col} : tensor<8x8xf32, #ax.layout<[{}, {}], partial sum {col}>> -> tensor<8x8xf32, #ax.layout<[{}, {}]>>
+    // expected-error @+1 {{waits for a value that no collective with `start` gives}}
+    %1 = ax.wait %0 : tensor<8x8xf32, #ax.layout<[{}, {}]>>
+    ax.return
+  }
+}

@@ -1,0 +1,96 @@
+//===- Overlap.cpp - Collectives start early and end late -----------------===//
+//
+// Gradients are reduced while those of the layers before are computed, weights
+// are gathered while the layer before computes. Nothing but collectives moves.
+//
+//===----------------------------------------------------------------------===//
+#include "ax/Cost/StageCost.h"
+#include "ax/Passes/Passes.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace ax {
+#define GEN_PASS_DEF_OVERLAP
+#include "ax/Passes/Passes.h.inc"
+} // namespace ax
+
+using namespace mlir;
+using namespace ax;
+
+namespace {
+
+struct Overlap : ax::impl::OverlapBase<Overlap> {
+  using OverlapBase::OverlapBase;
+
+  void runOnOperation() final {
+    mesh = getOperation().getMesh();
+    getOperation().walk([&](StageOp stage) {
+      SmallVector<CollectiveOpInterface> collectives;
+      for (Operation &op : stage.getBody().front())
+        if (auto collective = dyn_cast<CollectiveOpInterface>(op);
+            collective && cost::isSent(collective, mesh))
+          collectives.push_back(collective);
+      for (CollectiveOpInterface collective : collectives)
+        startEarly(collective);
+      for (CollectiveOpInterface collective : collectives)
+        endLate(collective);
+    });
+  }
+
+private:
+  static Operation *firstUser(Operation *op) {
+    Operation *first = nullptr;
+    for (Operation *user : op->getUsers())
+      if (!first || user->isBeforeInBlock(first))
+        first = user;
+    return first;
+  }
+
+  /// What grows by it, as a weight that is gathered does, needs memory from
+  /// then on: it starts only as early as it takes, behind a contraction.
+  void startEarly(CollectiveOpInterface op) {
+    auto bytes = [&](Value value) {
+      return cost::localBytes(tensorType(value), mesh);
+    };
+    Operation *user = firstUser(op), *producer = op.getTensor().getDefiningOp();
+    if (!user)
+      return;
+    bool grows = bytes(op->getResult(0)) > bytes(op.getTensor());
+    double left = cost::collectiveSeconds(op, mesh, machine), flops = 0;
+    Operation *place = user;
+    for (Operation *before = place->getPrevNode(); before && before != producer;
+         before = before->getPrevNode()) {
+      if (before == op)
+        continue;
+      left -= cost::seconds(before, mesh, machine);
+      flops += cost::contractionFlops(before, mesh);
+      place = before;
+      if (grows && left <= 0 && flops > 0)
+        break;
+    }
+    op->moveBefore(place);
+  }
+
+  /// With nothing to hide behind it stays one operation.
+  void endLate(CollectiveOpInterface op) {
+    Operation *user = firstUser(op);
+    double flops = 0;
+    for (Operation *between = op->getNextNode(); user && between != user;
+         between = between->getNextNode())
+      flops += cost::contractionFlops(between, mesh);
+    if (flops == 0)
+      return;
+    OpBuilder builder(user);
+    op->setAttr("start", builder.getUnitAttr());
+    Value result = op->getResult(0);
+    auto wait =
+        WaitOp::create(builder, op->getLoc(), result,
+                       builder.getI64IntegerAttr(static_cast<int64_t>(flops)));
+    result.replaceAllUsesExcept(wait, wait);
+  }
+
+  sharding::Mesh mesh;
+  cost::Machine machine;
+};
+
+} // namespace

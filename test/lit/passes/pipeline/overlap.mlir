@@ -1,0 +1,56 @@
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-overlap))' | FileCheck %s
+
+// The gradient's reduction starts when it is there, while the next contraction
+// computes, and is waited for before its use; the last one has nothing to hide
+// behind.
+// CHECK-LABEL: @reduces
+// CHECK: %[[A:.*]] = ax.linear %{{.*}}, %{{.*}} :
+// CHECK-NEXT: %[[S:.*]] = ax.all_reduce %[[A]] over {data} start :
+// CHECK-NEXT: %[[B:.*]] = ax.linear
+// CHECK-NEXT: %[[R:.*]] = ax.all_reduce %[[B]] over {data} :
+// CHECK-NEXT: %[[W:.*]] = ax.wait %[[S]] hides 8192 : tensor<16x16xf32, #ax.layout<[{}, {}]>>
+// CHECK-NEXT: ax.binary add %[[W]], %[[R]]
+
+// A gather starts as early as it takes: behind the large product, not behind
+// both.
+// CHECK-LABEL: @gathers
+// CHECK: ax.linear
+// CHECK-NEXT: %[[S:.*]] = ax.all_gather %{{.*}} over {data} start :
+// CHECK-NEXT: ax.linear
+// CHECK-NEXT: %[[W:.*]] = ax.wait %[[S]] hides
+// CHECK-NEXT: ax.linear %{{.*}}, %[[W]]
+
+// What nobody sends is left.
+// CHECK-LABEL: @slices
+// CHECK: ax.linear
+// CHECK-NEXT: ax.all_slice
+// CHECK-NOT: ax.wait
+#p = #ax.layout<[{}, {}], partial sum {data}>
+#r = #ax.layout<[{}, {}]>
+#d = #ax.layout<[{data}, {}]>
+ax.plan @p version 1 {
+  ax.mesh [data = 2]
+  ax.program @main(%x: tensor<16x16xf32, #p>, %y: tensor<16x16xf32, #r>, %w: tensor<512x512xf32, #d>, %z: tensor<4096x512xf32, #r>, %v: tensor<512x512xf32, #r>) {
+    %0 = ax.stage @reduces on 0 (%a = %x : tensor<16x16xf32, #p>, %b = %y : tensor<16x16xf32, #r>) -> (tensor<16x16xf32, #r>) {
+      %1 = ax.linear %a, %b : tensor<16x16xf32, #p>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #p>
+      %2 = ax.linear %1, %b : tensor<16x16xf32, #p>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #p>
+      %3 = ax.all_reduce %1 over {data} : tensor<16x16xf32, #p> -> tensor<16x16xf32, #r>
+      %4 = ax.all_reduce %2 over {data} : tensor<16x16xf32, #p> -> tensor<16x16xf32, #r>
+      %5 = ax.binary add %3, %4 : tensor<16x16xf32, #r>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #r>
+      ax.yield %5 : tensor<16x16xf32, #r>
+    }
+    %1 = ax.stage @gathers on 0 (%a = %z : tensor<4096x512xf32, #r>, %b = %v : tensor<512x512xf32, #r>, %c = %w : tensor<512x512xf32, #d>) -> (tensor<4096x512xf32, #r>) {
+      %2 = ax.linear %a, %b : tensor<4096x512xf32, #r>, tensor<512x512xf32, #r> -> tensor<4096x512xf32, #r>
+      %3 = ax.linear %2, %b : tensor<4096x512xf32, #r>, tensor<512x512xf32, #r> -> tensor<4096x512xf32, #r>
+      %4 = ax.all_gather %c over {data} : tensor<512x512xf32, #d> -> tensor<512x512xf32, #r>
+      %5 = ax.linear %3, %4 : tensor<4096x512xf32, #r>, tensor<512x512xf32, #r> -> tensor<4096x512xf32, #r>
+      ax.yield %5 : tensor<4096x512xf32, #r>
+    }
+    %2 = ax.stage @slices on 0 (%a = %v : tensor<512x512xf32, #r>) -> (tensor<512x512xf32, #d>) {
+      %3 = ax.linear %a, %a : tensor<512x512xf32, #r>, tensor<512x512xf32, #r> -> tensor<512x512xf32, #r>
+      %4 = ax.all_slice %3 over {data} : tensor<512x512xf32, #r> -> tensor<512x512xf32, #d>
+      ax.yield %4 : tensor<512x512xf32, #d>
+    }
+    ax.return
+  }
+}
