@@ -28,6 +28,11 @@ macro(_ax_target_common name scope)
   if(ARG_TABLEGEN)
     add_dependencies(${name} ${ARG_TABLEGEN})
   endif()
+  get_target_property(_type ${name} TYPE)
+  if(AX_SANITIZE AND _type STREQUAL EXECUTABLE)
+    target_sources(${name} PRIVATE
+                   "${CMAKE_SOURCE_DIR}/cmake/SanitizerOptions.cpp")
+  endif()
 endmacro()
 
 # ax_add_library(AxFoo [SHARED] SOURCES a.cpp ... [DEPENDS AxBar ...] [MLIR]
