@@ -50,6 +50,7 @@ public:
   std::vector<RankMemory> getMemory() const override;
   void clearTrace() override;
   std::vector<CommandTime> getCommandTimes() const override;
+  std::optional<double> getBubble() const override;
   llvm::Error writeTrace(const std::string &path) const override;
 
 private:
@@ -375,6 +376,10 @@ std::vector<CommandTime> ThreadExecutor::getCommandTimes() const {
   if (!options.trace)
     return {};
   return sumCommandTimes(*shared->program, getTraces());
+}
+
+std::optional<double> ThreadExecutor::getBubble() const {
+  return measureBubble(*shared->program, getTraces());
 }
 
 llvm::Error ThreadExecutor::writeTrace(const std::string &path) const {

@@ -41,6 +41,33 @@ sumCommandTimes(const Program &program,
   return times;
 }
 
+std::optional<double>
+measureBubble(const Program &program,
+              const std::vector<const RankTrace *> &traces) {
+  if (program.stages.size() < 2)
+    return std::nullopt;
+  Clock::time_point begin = Clock::time_point::max(),
+                    end = Clock::time_point::min();
+  Clock::duration busy{0};
+  for (const RankTrace *trace : traces) {
+    const std::vector<const Command *> commands =
+        program.stages[static_cast<size_t>(trace->stage)].allCommands();
+    for (const TraceEvent &event : trace->events) {
+      begin = std::min(begin, event.begin);
+      end = std::max(end, event.end);
+      const auto &body = commands[static_cast<size_t>(event.command)]->body;
+      if (!std::holds_alternative<RecvCommand>(body) &&
+          !std::holds_alternative<SendCommand>(body))
+        busy += event.end - event.begin;
+    }
+  }
+  if (begin >= end)
+    return std::nullopt;
+  using Seconds = std::chrono::duration<double>;
+  return 1 - Seconds(busy) /
+                 (Seconds(end - begin) * static_cast<double>(traces.size()));
+}
+
 llvm::Error writeChromeTrace(const std::string &path, const Program &program,
                              const std::vector<const RankTrace *> &traces) {
   Clock::time_point origin = Clock::time_point::max();

@@ -25,6 +25,11 @@ std::vector<CommandTime>
 sumCommandTimes(const Program &program,
                 const std::vector<const RankTrace *> &traces);
 
+/// See Executor::getBubble.
+std::optional<double>
+measureBubble(const Program &program,
+              const std::vector<const RankTrace *> &traces);
+
 llvm::Error writeChromeTrace(const std::string &path, const Program &program,
                              const std::vector<const RankTrace *> &traces);
 

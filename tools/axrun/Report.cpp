@@ -19,13 +19,15 @@ static double perSecond(const Measurement &measurement) {
 std::string ax::describe(const Measurement &measurement) {
   rt::TimeSummary summary = rt::summarise(measurement.times);
   std::string text;
-  llvm::raw_string_ostream(text)
-      << measurement.times.size() << " runs: median "
-      << llvm::format("%.3f ms, p90 %.3f ms, p99 %.3f ms, %.1f runs/s, "
-                      "%.1f GFLOP/s",
-                      milliseconds(summary.median), milliseconds(summary.p90),
-                      milliseconds(summary.p99), perSecond(measurement),
-                      1e-9 * measurement.flops * perSecond(measurement));
+  llvm::raw_string_ostream os(text);
+  os << measurement.times.size() << " runs: median "
+     << llvm::format("%.3f ms, p90 %.3f ms, p99 %.3f ms, %.1f runs/s, "
+                     "%.1f GFLOP/s",
+                     milliseconds(summary.median), milliseconds(summary.p90),
+                     milliseconds(summary.p99), perSecond(measurement),
+                     1e-9 * measurement.flops * perSecond(measurement));
+  if (measurement.bubble)
+    os << llvm::format(", bubble %.0f %%", 100 * *measurement.bubble);
   return text;
 }
 
@@ -69,6 +71,8 @@ std::string ax::toJSON(const Measurement &measurement,
       {"stages", std::move(stages)},
       {"memory", std::move(memory)},
       {"commands", std::move(commands)}};
+  if (measurement.bubble)
+    report["bubble"] = *measurement.bubble;
   std::string text;
   llvm::raw_string_ostream(text)
       << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(report)));

@@ -13,6 +13,8 @@ struct Measurement {
   double totalSeconds = 0;
   int64_t flops = 0;
   double loadSeconds = 0;
+  /// Of a pipeline that was traced.
+  std::optional<double> bubble;
 };
 
 std::string describe(const Measurement &measurement);

@@ -142,6 +142,7 @@ static llvm::Expected<int> run(const RunOptions &options) {
   if (llvm::Error error = measure(options, executor, *inputs, measurement))
     return error;
   measurement.flops = countFlops(program);
+  measurement.bubble = executor.getBubble();
   if (options.iterations)
     llvm::errs() << "axrun: " << describe(measurement) << '\n';
   if (!options.trace.empty())

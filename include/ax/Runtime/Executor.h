@@ -13,6 +13,7 @@
 
 #include <chrono>
 #include <memory>
+#include <optional>
 
 namespace ax::rt {
 
@@ -122,6 +123,10 @@ public:
   /// In the order of stages and commands; empty without `trace`. Call it while
   /// nothing is in flight.
   virtual std::vector<CommandTime> getCommandTimes() const = 0;
+  /// The part of the ranks' time, from the first traced command to the last, in
+  /// which they did none, or waited for values of other stages. Nothing without
+  /// `trace` and where there is one stage.
+  virtual std::optional<double> getBubble() const = 0;
   /// Chrome's trace format, one track per rank. Call it while nothing is in
   /// flight.
   virtual llvm::Error writeTrace(const std::string &path) const = 0;

@@ -428,8 +428,14 @@ TEST(ExecutorTest, TracesNameEveryCommand) {
   ASSERT_FALSE(bool(executor->writeTrace(path)));
   EXPECT_GT(std::filesystem::file_size(path), 1000u);
   std::filesystem::remove(path);
+  // The stages of two micro-batches wait for one another, at least at the ends.
+  auto bubble = executor->getBubble();
+  ASSERT_TRUE(bubble);
+  EXPECT_GE(*bubble, 0.25);
+  EXPECT_LT(*bubble, 1);
   executor->clearTrace();
   EXPECT_EQ(executor->getCommandTimes()[0].executions, 0);
+  EXPECT_FALSE(executor->getBubble());
 }
 
 TEST(TimeSummaryTest, Quantiles) {
