@@ -136,6 +136,11 @@ LogicalResult MeshOp::verify() {
     if (axis.size < 1 || axis.size > maxRanks)
       return emitOpError("axis '") << axis.name << "' has size " << axis.size
                                    << "; 1 .. " << maxRanks << " is possible";
+    if (axis.inTime &&
+        llvm::is_contained({"pipe", "data", "depth", "row", "col"},
+                           StringRef(axis.name)))
+      return emitOpError("axis '")
+             << axis.name << "' says which rank it is: it cannot be in time";
     total *= axis.size;
     if (total > maxRanks)
       return emitOpError("has more than ") << maxRanks << " ranks and slices";

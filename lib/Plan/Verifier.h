@@ -22,6 +22,9 @@ void verifyOps(StageOp stage, const sharding::Mesh &mesh);
 /// once, all in the same order, finds what it needs, and nobody waits for ever.
 void verifySchedule(ProgramOp program, const sharding::Mesh &mesh);
 
+/// Stages that hold the same state store the same value.
+void verifyReplicas(ProgramOp program);
+
 /// Why ranks cannot hold a value with this layout as a whole: it is partial, or
 /// split over `pipe` (or, unless `inTime`, over axes in time).
 std::optional<std::string> findHoldingFault(mlir::RankedTensorType type,

@@ -39,6 +39,7 @@ private:
     return std::nullopt;
   }
   void verifyPorts();
+  void verifyTraining();
   void verifyStages();
   void verifyTransfer(TransferOp transfer);
   void verifyReturn(ReturnOp output);
@@ -66,6 +67,29 @@ void ProgramVerifier::verifyPorts() {
         [&](unsigned i) { return program.getArgName(i); });
   check(program.getResultTypes(), "output",
         [&](unsigned i) { return program.getResultName(i); });
+}
+
+/// What axrun reads of a program that trains.
+void ProgramVerifier::verifyTraining() {
+  if (llvm::none_of(program.getBody().getOps<StageOp>(), [](StageOp stage) {
+        return !stage.getBody().getOps<StoreOp>().empty();
+      }))
+    return;
+  std::set<StringRef> given;
+  for (auto [i, type] : llvm::enumerate(program.getResultTypes())) {
+    StringRef name = program.getResultName(i);
+    if (name != "loss" && name != "gradient_norm" && name != "learning_rate" &&
+        name != "loss_scale")
+      continue;
+    given.insert(name);
+    auto tensor = cast<RankedTensorType>(type);
+    if (tensor.getRank() != 0 || !tensor.getElementType().isF32())
+      program.emitOpError() << "gives '" << name << "' as " << type
+                            << "; axrun takes a scalar of f32";
+  }
+  for (StringRef name : {"loss", "gradient_norm"})
+    if (!given.empty() && !given.count(name))
+      program.emitOpError() << "trains, but has no output '" << name << "'";
 }
 
 void ProgramVerifier::verifyStages() {
@@ -110,6 +134,10 @@ void ProgramVerifier::verifyTransfer(TransferOp transfer) {
     fault() << "sends what no stage has made";
   else if (producer.getOn() != transfer.getFrom())
     fault() << "sends what stage " << producer.getOn() << " has made";
+  else if (auto kind = actionOf(producer);
+           kind && !kind->isOnceAStep() &&
+           isAccumulated(cast<OpResult>(transfer.getOperand()), mesh))
+    fault() << "sends for each micro-batch what is added up for an update";
   if (transfer.getResult().use_empty())
     fault() << "is never received: no stage takes its result";
   else if (llvm::any_of(transfer.getResult().getUsers(), [&](Operation *user) {
@@ -138,6 +166,7 @@ void ProgramVerifier::verifyReturn(ReturnOp output) {
 
 void ProgramVerifier::verify() {
   verifyPorts();
+  verifyTraining();
   for (Operation &op : program.getBody().front()) {
     if (auto transfer = dyn_cast<TransferOp>(op))
       verifyTransfer(transfer);
@@ -148,6 +177,7 @@ void ProgramVerifier::verify() {
   }
   verifyStages();
   plan::verifySchedule(program, mesh);
+  plan::verifyReplicas(program);
 }
 
 namespace {
@@ -188,7 +218,7 @@ static void collectUses(ProgramOp program, const sharding::Mesh &mesh,
 }
 
 /// Its file lies in the model's folder, its layout can be stored, it names the
-/// stages that use it, and these agree on its value.
+/// stages that use it, and these all store it if one does.
 static void verifyState(StateOp state, const StateUses &uses,
                         const sharding::Mesh &mesh) {
   StringRef file = state.getFile();
@@ -222,8 +252,11 @@ static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == "ax.model_dir")
     return isa<PlanOp>(op) && isa<StringAttr>(attribute.getValue());
+  // What a stage has for an action is checked with it.
   if (name == kAction)
-    return isa<StringAttr>(attribute.getValue());
+    return isa<StageOp>(op) ||
+           attribute.getValue() ==
+               StringAttr::get(op->getContext(), Twine(markedAction(op)));
   if (name == kPart || name == kSlots)
     return isa<StageOp>(op);
   return name == "ax.no_gradient" || !name.starts_with("ax.");

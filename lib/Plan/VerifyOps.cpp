@@ -28,7 +28,6 @@ public:
   void verifyCollective(CollectiveOpInterface collective);
   /// Stages are other ranks: no value of a stage is spread over them.
   void verifyNoPipe();
-  /// What is done once a step works on sums over all micro-batches.
   void verifyNoSlices();
 
   InFlightDiagnostic fault() {
@@ -144,17 +143,20 @@ void OpVerifier::verifyNoPipe() {
       }
 }
 
+/// What is done once a step works on sums over all micro-batches.
+static bool isSliced(const Layout &layout, const Mesh &mesh) {
+  return !inTime(layout.usedAxes(), mesh).empty() &&
+         (!isSummedOverTime(layout, mesh) ||
+          inTime(layout.usedAxes(), mesh) != inTime(layout.partial, mesh));
+}
+
 void OpVerifier::verifyNoSlices() {
   if (!isOnceAStep)
     return;
-  for (Value value : op->getResults()) {
-    Layout layout = getLayout(tensorType(value), mesh);
-    if (!inTime(layout.usedAxes(), mesh).empty() &&
-        (!isSummedOverTime(layout, mesh) ||
-         inTime(layout.usedAxes(), mesh) != inTime(layout.partial, mesh)))
+  for (const Layout &layout : layoutsOf(op->getResults()))
+    if (isSliced(layout, mesh))
       fault() << "has a result " << text(layout)
               << ", but its list is done once a step, for no micro-batch";
-  }
 }
 
 std::optional<std::string>
@@ -175,8 +177,16 @@ plan::findHoldingFault(RankedTensorType type, const Mesh &mesh, bool inTime) {
 
 void plan::verifyOps(StageOp stage, const Mesh &mesh) {
   auto kind = actionOf(stage);
+  bool isOnceAStep = kind && kind->isOnceAStep();
+  for (auto [i, operand] : llvm::enumerate(stage.getOperands()))
+    if (Layout layout = getLayout(tensorType(operand), mesh);
+        isOnceAStep && isSliced(layout, mesh))
+      stage.emitOpError() << "takes operand " << i << " of layout "
+                          << sharding::toString(layout, mesh)
+                          << ", which is not that of all micro-batches "
+                             "together, but is done once a step";
   for (Operation &op : stage.getBody().front()) {
-    OpVerifier verifier(&op, mesh, kind && kind->isOnceAStep());
+    OpVerifier verifier(&op, mesh, isOnceAStep);
     // Loads and stores equal their state by their own check.
     if (isa<YieldOp, LoadOp, StoreOp>(op))
       continue;

@@ -49,8 +49,10 @@ private:
   ScheduleOp schedule;
   const sharding::Mesh &mesh;
   std::vector<Stage> stages;
-  /// For each list that ran, the micro-batch in each of its slots.
+  /// The micro-batches for which a list ran, and for each of its values the
+  /// one in each slot.
   llvm::DenseMap<Operation *, std::set<int64_t>> done;
+  llvm::DenseMap<Value, std::vector<int64_t>> slots;
 };
 
 } // namespace
@@ -131,10 +133,7 @@ void ScheduleVerifier::checkRead(size_t number,
                          << cast<StageOp>(writer).getSymName() << ", ";
   };
   if (isOnceAStep(list)) {
-    size_t wanted = isSum ? mesh.numTimeSlices() : 1;
-    if (!isSum && !inTime(used, mesh).empty())
-      report() << "which is not that of all micro-batches together";
-    else if (written.size() < wanted)
+    if (written.size() < size_t(isSum ? mesh.numTimeSlices() : 1))
       report() << "which is not there yet";
     return;
   }
@@ -151,21 +150,11 @@ void ScheduleVerifier::checkRead(size_t number,
     report() << "which is not there yet";
     return;
   }
-  // All take micro-batches in the same order: those written since then.
-  int64_t since = 0;
-  for (const cost::SimulatedAction &action : stages[number].order) {
-    if (&action == &reader)
-      break;
-    if (stages[number].lists[action.list] != writer)
-      continue;
-    since = action.microBatch == reader.microBatch ? 1 : since + (since > 0);
-    if (since > 1 &&
-        (action.microBatch - reader.microBatch) % keptSlots(value, mesh) == 0) {
-      report() << "whose slot of " << keptSlots(value, mesh) << " micro-batch "
-               << action.microBatch << " has taken";
-      return;
-    }
-  }
+  const std::vector<int64_t> &held = slots[value];
+  if (int64_t last = held[reader.microBatch % held.size()];
+      last != reader.microBatch)
+    report() << "whose slot of " << held.size() << " micro-batch " << last
+             << " has taken";
 }
 
 void ScheduleVerifier::checkKept(size_t number) {
@@ -177,6 +166,12 @@ void ScheduleVerifier::checkKept(size_t number) {
           result && isa<StageOp>(result.getOwner()))
         checkRead(number, action, result);
     done[list].insert(action.microBatch);
+    for (OpResult result : list.getResults()) {
+      std::vector<int64_t> &held = slots[result];
+      if (held.empty())
+        held.resize(keptSlots(result, mesh));
+      held[action.microBatch % held.size()] = action.microBatch;
+    }
   }
 }
 

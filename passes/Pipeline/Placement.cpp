@@ -34,8 +34,7 @@ static bool reducesOverTime(Operation *op, const sharding::Mesh &mesh) {
 
 /// By itself, whatever its operands are.
 char Placement::ownLetter(Operation *op) const {
-  auto marked = op->getAttrOfType<StringAttr>(kAction);
-  char letter = marked ? marked.getValue().front() : 'F';
+  char letter = markedAction(op);
   if (isa<StoreOp>(op) || reducesOverTime(op, mesh))
     return 'U';
   // What gradients of several stages make.

@@ -70,6 +70,13 @@ ax.plan @p version 1 {
 // -----
 
 ax.plan @p version 1 {
+  // expected-error @+1 {{axis 'pipe' says which rank it is: it cannot be in time}}
+  ax.mesh [data = 1] in time [pipe = 2]
+}
+
+// -----
+
+ax.plan @p version 1 {
   // expected-error @+1 {{has more than 16777216 ranks and slices}}
   ax.mesh [row = 8192] in time [micro = 8192]
 }

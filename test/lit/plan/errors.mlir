@@ -129,6 +129,10 @@
 // RUN: not axopt %t.index.mlir --verify 2>&1 | FileCheck %s --check-prefix=INDEX
 // INDEX: 'ax.axis_index' op does not belong in a stage
 
+// RUN: sed 's/%0 = .*/%0 = ax.linear %a, %w {ax.action = ""} : !t, !w -> !t/' %s > %t.mark.mlir
+// RUN: not axopt %t.mark.mlir --verify 2>&1 | FileCheck %s --check-prefix=MARK
+// MARK: 'ax.linear' op has attribute 'ax.action' = "", which no plan has
+
 // Schedules.
 
 // RUN: sed '/ax.schedule/d' %s > %t.none.mlir

@@ -9,10 +9,14 @@
 // RUN: not axopt %t.layout.mlir --verify 2>&1 | FileCheck %s --check-prefix=LAYOUT
 // RUN: sed 's/^  ax.state @k : tensor<i64> .*/  ax.state @k : tensor<i64> stages [0] from "" offset 8 length 8/' %s > %t.file.mlir
 // RUN: not axopt %t.file.mlir --verify 2>&1 | FileCheck %s --check-prefix=FILE
+// RUN: sed 's/"y"/"loss"/' %s > %t.loss.mlir
+// RUN: not axopt %t.loss.mlir --verify 2>&1 | FileCheck %s --check-prefix=LOSS
 // RUN: sed 's/ax.mesh \[col = 2\]/ax.mesh [pipe = 2, col = 2]/; s/@k : tensor<i64> stages \[0\]/@k : tensor<i64> stages [0, 1]/; s/F0" }/F0", stage 1: "F0" }/; s/^    ax.schedule/    ax.stage @g on 1 () { %l = ax.load @k : tensor<i64> ax.yield } ax.schedule/' %s > %t.other.mlir
 // RUN: not axopt %t.other.mlir --verify 2>&1 | FileCheck %s --check-prefix=OTHER
 
 // CHECK: verified
+// LOSS-DAG: 'ax.program' op gives 'loss' as 'tensor<5xf32, #ax.layout<[{col}]>>'; axrun takes a scalar of f32
+// LOSS-DAG: 'ax.program' op trains, but has no output 'gradient_norm'
 // OTHER: 'ax.state' op is held by stages [0, 1], but stored by [0] only: the others would go on with the old value
 // TWICE: 'ax.store' op stores @n a second time in one step
 // MICRO: 'ax.store' op stores @n once a step, but its stage runs for each of 2 micro-batches

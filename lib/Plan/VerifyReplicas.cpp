@@ -1,0 +1,94 @@
+//===- VerifyReplicas.cpp - One value for all that hold a state -----------===//
+//
+// Stages that hold a state each compute its new value. It is the same if the
+// same operations make it of the same values, whoever does; by that, values are
+// numbered.
+//
+//===----------------------------------------------------------------------===//
+#include "Verifier.h"
+
+#include <map>
+
+using namespace mlir;
+using namespace ax;
+
+namespace {
+
+class ValueNumbers {
+public:
+  explicit ValueNumbers(ProgramOp program) {
+    for (Value argument : program.getArguments())
+      numbers[argument] = next++;
+    for (Operation &op : program.getBody().front()) {
+      if (auto transfer = dyn_cast<TransferOp>(op))
+        numbers[transfer.getResult()] = of(transfer.getOperand());
+      else if (auto stage = dyn_cast<StageOp>(op))
+        add(stage);
+    }
+  }
+
+  int64_t of(Value value) const { return numbers.lookup(value); }
+
+private:
+  void add(StageOp stage) {
+    Block &body = stage.getBody().front();
+    for (auto [inside, outside] :
+         llvm::zip_equal(body.getArguments(), stage.getOperands()))
+      numbers[inside] = of(outside);
+    for (Operation &op : body.without_terminator())
+      add(&op);
+    for (auto [outside, inside] : llvm::zip_equal(
+             stage.getResults(), body.getTerminator()->getOperands()))
+      numbers[outside] = of(inside);
+  }
+
+  void add(Operation *op) {
+    if (auto wait = dyn_cast<WaitOp>(op)) {
+      numbers[wait.getResult()] = of(wait.getStarted());
+      return;
+    }
+    std::vector<uintptr_t> key{op->getNumResults(), op->getNumOperands()};
+    auto append = [&](const void *part) {
+      key.push_back(reinterpret_cast<uintptr_t>(part));
+    };
+    append(op->getName().getAsOpaquePointer());
+    for (NamedAttribute attribute : op->getAttrs()) {
+      // When it is done, and what is for the reader alone.
+      if (llvm::is_contained({"start", "node", "because"},
+                             attribute.getName().getValue()))
+        continue;
+      append(attribute.getName().getAsOpaquePointer());
+      append(attribute.getValue().getAsOpaquePointer());
+    }
+    for (Type type : op->getResultTypes())
+      append(type.getAsOpaquePointer());
+    for (Value operand : op->getOperands())
+      key.push_back(of(operand));
+    auto [first, isNew] = known.try_emplace(std::move(key), next);
+    if (isNew)
+      next += op->getNumResults();
+    for (OpResult result : op->getResults())
+      numbers[result] = first->second + result.getResultNumber();
+  }
+
+  int64_t next = 1;
+  llvm::DenseMap<Value, int64_t> numbers;
+  std::map<std::vector<uintptr_t>, int64_t> known;
+};
+
+} // namespace
+
+void plan::verifyReplicas(ProgramOp program) {
+  ValueNumbers numbers(program);
+  llvm::DenseMap<StringAttr, StoreOp> first;
+  for (StageOp stage : program.getBody().getOps<StageOp>())
+    for (auto store : stage.getBody().getOps<StoreOp>()) {
+      StoreOp other = first.try_emplace(store.getStateAttr().getAttr(), store)
+                          .first->second;
+      int64_t on = cast<StageOp>(other->getParentOp()).getOn();
+      if (on != static_cast<int64_t>(stage.getOn()) &&
+          numbers.of(store.getOperand()) != numbers.of(other.getOperand()))
+        store.emitOpError() << "stores another value of @" << store.getState()
+                            << " than stage " << on << ", which holds it, too";
+    }
+}
