@@ -182,32 +182,6 @@ llvm::Expected<Value> Localizer::slicePart(Operation *op, Value value,
   return value;
 }
 
-/// For each rank the one whose part under `from` is its own under `to`.
-static SmallVector<int64_t> sourcesOf(const sharding::Layout &from,
-                                      const sharding::Layout &to,
-                                      const SubAxes &axes,
-                                      const sharding::Mesh &mesh) {
-  auto part = [&](const sharding::Layout &layout, int64_t rank) {
-    SmallVector<int64_t> indices;
-    std::vector<int64_t> at = mesh.coordinates(rank);
-    for (const DimLayout &dim : layout.dims)
-      for (const sharding::Factor &factor : dim.factors)
-        if (!factor.axes.empty())
-          indices.push_back(mesh.index(factor.axes, at));
-    return indices;
-  };
-  SmallVector<int64_t> sources;
-  for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
-    SmallVector<int64_t> wanted = part(to, rank);
-    int64_t source = part(from, rank) == wanted ? rank : -1;
-    for (int64_t peer : mesh.group(axes, rank))
-      if (source < 0 && part(from, peer) == wanted)
-        source = peer;
-    sources.push_back(source);
-  }
-  return sources;
-}
-
 /// Those of `axes` that split `dim`, in its order.
 static SubAxes axesWithin(const DimLayout &dim, const SubAxes &axes) {
   SubAxes within;
@@ -310,9 +284,7 @@ llvm::Error Localizer::localizeCollective(CollectiveOpInterface collective) {
   } else if (isa<AllReduceOp>(op)) {
     result = exchange(op, local, axes, type.getShape());
   } else if (isa<CollectivePermuteOp>(op)) {
-    SmallVector<int64_t> sources = sourcesOf(from, to, axes, mesh);
-    if (llvm::is_contained(sources, -1))
-      return fault(op, "a rank of the group has no source");
+    std::vector<int64_t> sources = sharding::permuteSources(from, to, mesh);
     result = exchange(op, local, axes, type.getShape());
     result.getDefiningOp()->setAttr(kSources,
                                     builder.getDenseI64ArrayAttr(sources));

@@ -59,7 +59,6 @@ UNTESTED = {
         "its axes do not split the dimension",
         "parts of an uneven split do not nest",
         "its layouts do not differ as it says",
-        "a rank of the group has no source",
         "the parts before and after differ in size",
         "is split and sliced across its parts",
         "a split dimension is padded",
