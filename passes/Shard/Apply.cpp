@@ -100,11 +100,10 @@ static Layout withoutTime(Layout layout, const Mesh &mesh) {
 }
 
 /// What is stored gets the layout of its state.
-static void applyToStores(ProgramOp program, const Mesh &mesh,
-                          Resharder &resharder) {
+static void applyToStores(ProgramOp program, const SymbolTable &states,
+                          const Mesh &mesh, Resharder &resharder) {
   for (auto store : program.getBody().getOps<StoreOp>()) {
-    auto state = SymbolTable::lookupNearestSymbolFrom<StateOp>(
-        store, store.getStateAttr());
+    auto state = states.lookup<StateOp>(store.getState());
     Layout wanted = getLayout(state.getTensorType(), mesh);
     Value value = store.getOperand();
     RankedTensorType type = tensorType(value);
@@ -122,6 +121,26 @@ static void applyToStores(ProgramOp program, const Mesh &mesh,
   }
 }
 
+/// Before which operation each reshard stands: shared results start others, so
+/// it is the first of all that use what comes of it.
+static std::vector<Operation *> firstUsersOf(const Propagation &found,
+                                             const ShardGraph &graph,
+                                             Operation *output) {
+  std::vector<Operation *> first(found.reshards.size(), output);
+  auto consider = [&](size_t reshard, Operation *user) {
+    if (user->isBeforeInBlock(first[reshard]))
+      first[reshard] = user;
+  };
+  for (size_t i = first.size(); i-- > 0;) {
+    for (const Use &use : found.reshards[i].uses)
+      if (use.op >= 0)
+        consider(i, graph.ops[use.op]);
+    if (int source = found.reshards[i].source; source >= 0)
+      consider(source, first[i]);
+  }
+  return first;
+}
+
 LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
                                const Propagation &found, const Mesh &mesh,
                                const CostFn &cost, int64_t zero) {
@@ -130,6 +149,7 @@ LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
   auto output = cast<ReturnOp>(body.getTerminator());
 
   bool trains = !body.getOps<StoreOp>().empty();
+  SymbolTable states(program->getParentOfType<PlanOp>());
 
   // As ops find it, which is as produced but for state split in time.
   std::vector<Value> produced(graph.values.begin(), graph.values.end());
@@ -144,7 +164,7 @@ LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
     Layout stored = withoutTime(found.tensors[i], mesh);
     RankedTensorType storedType = withLayout(type, stored, mesh);
     value.setType(storedType);
-    SymbolTable::lookupNearestSymbolFrom<StateOp>(load, load.getStateAttr())
+    states.lookup<StateOp>(load.getState())
         .setTypeAttr(TypeAttr::get(storedType));
     if (storedType == type)
       continue;
@@ -157,29 +177,14 @@ LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
   }
 
   const SmallVector<Value> returned(output.getOperands());
+  const std::vector<Operation *> firstUsers =
+      firstUsersOf(found, graph, output);
   std::vector<Value> results;
   for (const Reshard &reshard : found.reshards) {
     Value value =
         reshard.source < 0 ? produced[reshard.tensor] : results[reshard.source];
     Operation *producer = graph.values[reshard.tensor].getDefiningOp();
-    // Shared results start others, so the place is before whatever uses come.
-    Operation *first = output;
-    auto consider = [&](const Use &use) {
-      Operation *user = use.op < 0 ? output.getOperation() : graph.ops[use.op];
-      if (user->isBeforeInBlock(first))
-        first = user;
-    };
-    for (const Use &use : reshard.uses)
-      consider(use);
-    size_t self = results.size();
-    std::vector<size_t> chain{self};
-    for (size_t i = self + 1; i < found.reshards.size(); ++i)
-      if (llvm::is_contained(chain, size_t(found.reshards[i].source)) &&
-          found.reshards[i].source >= 0) {
-        chain.push_back(i);
-        for (const Use &use : found.reshards[i].uses)
-          consider(use);
-      }
+    Operation *first = firstUsers[results.size()];
     OpBuilder builder(first);
     Location loc = producer ? producer->getLoc() : first->getLoc();
     StringAttr because = reshard.cause.empty()
@@ -212,7 +217,7 @@ LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
   }
 
   Resharder resharder(mesh, cost);
-  applyToStores(program, mesh, resharder);
+  applyToStores(program, states, mesh, resharder);
 
   SmallVector<Type> outputs(output.getOperandTypes());
   SmallVector<Type> inputs(body.getArgumentTypes());

@@ -80,7 +80,8 @@ struct Shard : ax::impl::ShardBase<Shard> {
     }
     Recipe recipe = makeRecipe(*graph, mesh, {sequenceParallel});
     // What is said of one program is true of the other.
-    bool isSecond = pinStates(*graph, mesh, recipe.pins);
+    bool isSecond =
+        pinStates(*graph, SymbolTable(getOperation()), mesh, recipe.pins);
     for (const RecipeWarning &warning : recipe.warnings)
       if (!isSecond && failed(complain(warning.op, warning.text)))
         return failure();
@@ -110,16 +111,15 @@ struct Shard : ax::impl::ShardBase<Shard> {
 
   /// A state is stored as the program before this one has it. Whether there
   /// was one.
-  static bool pinStates(const ShardGraph &graph, const sharding::Mesh &mesh,
-                        sharding::Pins &pins) {
+  static bool pinStates(const ShardGraph &graph, const SymbolTable &states,
+                        const sharding::Mesh &mesh, sharding::Pins &pins) {
     bool any = false;
     for (auto [tensor, value] : llvm::enumerate(graph.values)) {
       auto load = value.getDefiningOp<LoadOp>();
       if (!load)
         continue;
-      RankedTensorType type = SymbolTable::lookupNearestSymbolFrom<StateOp>(
-                                  load, load.getStateAttr())
-                                  .getTensorType();
+      RankedTensorType type =
+          states.lookup<StateOp>(load.getState()).getTensorType();
       if (!type.getEncoding())
         continue;
       any = true;

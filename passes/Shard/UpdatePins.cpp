@@ -4,6 +4,7 @@
 #include "ax/Dialect/Actions.h"
 
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace ax;
@@ -102,23 +103,23 @@ bool ax::pinUpdates(const ShardGraph &graph, ProgramOp program,
         pins.factors.push_back(
             {op, map[dim].front(), split, PinLevel::Recipe, cause});
   };
-  auto loads = program.getBody().getOps<LoadOp>();
+  llvm::StringMap<LoadOp> loads;
+  for (auto load : program.getBody().getOps<LoadOp>())
+    loads.try_emplace(load.getState(), load);
   bool any = false;
   for (auto store : program.getBody().getOps<StoreOp>()) {
-    auto load = llvm::find_if(
-        loads, [&](LoadOp l) { return l.getState() == store.getState(); });
+    LoadOp load = loads.lookup(store.getState());
     Value gradient = gradientBehind(store.getOperand());
     // Moments come with their weight.
-    if (!gradient || load == loads.end() ||
-        llvm::all_of((*load)->getUsers(), isUpdate))
+    if (!gradient || !load || llvm::all_of(load->getUsers(), isUpdate))
       continue;
     any = true;
-    int state = graph.tensorOf.lookup((*load).getResult());
+    int state = graph.tensorOf.lookup(load.getResult());
     // As the forward pass has it, not as some update would like it; and so the
     // backward pass finds it.
     std::optional<Layout> used;
     SmallVector<OpOperand *> backward;
-    for (OpOperand &use : (*load).getResult().getUses()) {
+    for (OpOperand &use : load.getResult().getUses()) {
       char action = markedAction(use.getOwner());
       if (action == 'B')
         backward.push_back(&use);

@@ -152,17 +152,16 @@ Recompute::Price Recompute::price(const Ops &again) const {
 }
 
 void Recompute::keepLater(Ops &again) const {
-  while (true) {
-    Operation *later = nullptr;
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    // All at once: by each, other values only lose readers.
     for (auto &[value, users] : needs(again).kept) {
       Operation *user = users.front();
       if (users.size() == 1 && isForward(user) && user->getNumResults() == 1 &&
           bytes(user->getResult(0)) <= bytes(value))
-        later = user;
+        changed |= again.erase(user);
     }
-    if (!later)
-      return;
-    again.erase(later);
   }
 }
 
