@@ -8,6 +8,7 @@
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/Indexing.h"
 #include "ax/Dialect/Limits.h"
+#include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Eval/Elements.h"
 
 #include "mlir/IR/Verifier.h"
@@ -334,6 +335,8 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
   auto program = ProgramOp::create(builder, unknown, programName, type,
                                    argNames, resultNames);
   program.getBody().takeBody(region);
+  for (size_t i = outputs.size(); i < results.size(); ++i)
+    program.setResultAttr(i, kStatistic, builder.getUnitAttr());
   // Only of what is still used: constants in unused branches may be anything.
   for (mlir::Operation &op : program.getBody().front())
     if (std::optional<std::string> why = findIndexFault(&op))

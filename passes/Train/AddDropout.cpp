@@ -6,9 +6,11 @@
 //===----------------------------------------------------------------------===//
 #include "../Placed.h"
 #include "AttentionParts.h"
+#include "OwnState.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Passes/Passes.h"
+#include "ax/Support/Error.h"
 
 namespace ax {
 #define GEN_PASS_DEF_ADDDROPOUT
@@ -32,9 +34,7 @@ public:
     if (rate > 0)
       if (failed(addAll()))
         return failure();
-    if (!body.getOps<DropoutOp>().empty())
-      connect();
-    return success();
+    return body.getOps<DropoutOp>().empty() ? success() : connect();
   }
 
 private:
@@ -42,7 +42,8 @@ private:
   bool addToEmbedding(GatherOp gather);
   void addToAttention(AttentionOp attention);
   bool addToBranch(BinaryOp sum);
-  void connect();
+  LogicalResult connect();
+  /// Null, and an error, when the model has a weight of that name.
   Value load(StringRef state);
   Value drop(Value value) {
     Value zero = ConstantOp::create(
@@ -162,26 +163,28 @@ LogicalResult DropoutAdder::addAll() {
 }
 
 Value DropoutAdder::load(StringRef name) {
-  for (auto known : body.getOps<LoadOp>())
-    if (known.getState() == name)
-      return known;
-  auto plan = program->getParentOfType<PlanOp>();
+  SymbolTable states(program->getParentOfType<PlanOp>());
   auto type = RankedTensorType::get({}, builder.getI64Type());
-  if (!plan.lookupSymbol(name)) {
-    builder.setInsertionPoint(program);
-    StateOp::create(builder, program.getLoc(), name, type);
+  builder.setInsertionPoint(program);
+  auto state = getOwnState(states, builder, name, type);
+  if (!state) {
+    program.emitError(describeError(state.takeError()).message);
+    return {};
   }
   builder.setInsertionPointToStart(&body);
   return LoadOp::create(builder, program.getLoc(), type, name);
 }
 
-void DropoutAdder::connect() {
+LogicalResult DropoutAdder::connect() {
   mark.stage = {};
   Value seed = load(kRandomSeed), step = load(kStepCounter);
+  if (!seed || !step)
+    return failure();
   for (auto dropout : body.getOps<DropoutOp>()) {
     dropout.getSeedMutable().assign(seed);
     dropout.getStepMutable().assign(step);
   }
+  return success();
 }
 
 namespace {

@@ -8,6 +8,7 @@
 #include "../Placed.h"
 #include "Call.h"
 #include "LossScale.h"
+#include "OwnState.h"
 #include "TensorBuilder.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/TrainingAttrs.h"
@@ -173,7 +174,10 @@ private:
     program->setAttr(kLossShift, t.b.getI64IntegerAttr(shift));
     auto type = RankedTensorType::get({}, t.b.getI64Type());
     OpBuilder before(program);
-    StateOp::create(before, t.b.getLoc(), kLossScale, type);
+    SymbolTable states(program->getParentOfType<PlanOp>());
+    auto state = getOwnState(states, before, kLossScale, type);
+    if (!state)
+      return state.takeError();
     before.setInsertionPointToStart(output->getBlock());
     Value exponent = LoadOp::create(before, t.b.getLoc(), type, kLossScale);
     return addResult("scaled_loss_sum",

@@ -9,6 +9,7 @@
 #include "../Placed.h"
 #include "LossScale.h"
 #include "Optimizer.h"
+#include "OwnState.h"
 #include "TensorBuilder.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/Random.h"
@@ -68,10 +69,10 @@ private:
 
   /// One load of a state in the program: it has one layout.
   Value load(StateOp state) {
-    for (auto known : output->getBlock()->getOps<LoadOp>())
-      if (known.getState() == state.getSymName())
-        return known;
-    return LoadOp::create(t.b, state.getTensorType(), state.getSymName());
+    Value &known = loads[state];
+    if (!known)
+      known = LoadOp::create(t.b, state.getTensorType(), state.getSymName());
+    return known;
   }
   /// A step without a finite gradient changes nothing. Gives what is stored:
   /// who reads that, and not `value`, needs no second copy.
@@ -80,8 +81,8 @@ private:
     StoreOp::create(t.b, state.getSymName(), stored);
     return stored;
   }
-  /// A new state, zero at first.
-  StateOp createState(const Twine &name, RankedTensorType type);
+  /// A state that the model does not have, zero at first.
+  StateOp ownState(const Twine &name, RankedTensorType type);
   Value scalar(double value, Type element) {
     return t.splat({}, element, value);
   }
@@ -97,6 +98,7 @@ private:
 
   ProgramOp program;
   PlanOp plan;
+  SymbolTable states{plan};
   const Optimizer &optimizer;
   const LearningRateSchedule &schedule;
   ArrayRef<ParameterGroup> groups;
@@ -107,6 +109,9 @@ private:
   OpBuilder builder;
   TensorBuilder t;
   std::vector<Parameter> parameters;
+  llvm::DenseMap<Operation *, Value> loads;
+  /// The names of new states are free.
+  bool isSound = true;
   /// Loss and gradient norm are finite numbers: one decision for all ranks.
   Value isFinite;
   /// Of the loss's scale; null: it has none.
@@ -131,6 +136,8 @@ Value OptimizerAdder::takeResult(StringRef name) {
 }
 
 LogicalResult OptimizerAdder::collect() {
+  for (auto load : output->getBlock()->getOps<LoadOp>())
+    loads.try_emplace(states.lookup(load.getState()), load.getResult());
   for (StateOp state : plan.getBody().getOps<StateOp>())
     if (Value gradient =
             takeResult((gradientPrefix + state.getSymName()).str()))
@@ -148,11 +155,15 @@ void OptimizerAdder::addResult(StringRef name, Value value) {
   output.getOperandsMutable().append(value);
 }
 
-StateOp OptimizerAdder::createState(const Twine &name, RankedTensorType type) {
+StateOp OptimizerAdder::ownState(const Twine &name, RankedTensorType type) {
   OpBuilder atStates(parameters.back().state->getContext());
   atStates.setInsertionPointAfter(parameters.back().state);
-  auto state = StateOp::create(atStates, t.b.getLoc(), name.str(), type);
-  return state;
+  auto state = getOwnState(states, atStates, name.str(), type);
+  if (state)
+    return *state;
+  program.emitError(describeError(state.takeError()).message);
+  isSound = false;
+  return StateOp::create(atStates, t.b.getLoc(), name.str(), type);
 }
 
 /// A stage where `gradient` is known.
@@ -170,7 +181,7 @@ Value OptimizerAdder::takeScale() {
     return {};
   program->removeAttr(kLossShift);
   takeResult("scaled_loss_sum");
-  exponent = load(plan.lookupSymbol<StateOp>(kLossScale));
+  exponent = load(states.lookup<StateOp>(kLossScale));
   return getLossScale(t, exponent, shift.getInt());
 }
 
@@ -178,7 +189,7 @@ Value OptimizerAdder::takeScale() {
 void OptimizerAdder::updateScale() {
   addResult("loss_scale", getLossScale(t, exponent));
   StateOp steps =
-      createState(kFiniteSteps, cast<RankedTensorType>(exponent.getType()));
+      ownState(kFiniteSteps, cast<RankedTensorType>(exponent.getType()));
   LossScale after = updateLossScale(t, {exponent, load(steps)}, isFinite);
   StoreOp::create(t.b, kLossScale, after.exponent);
   StoreOp::create(t.b, kFiniteSteps, after.finiteSteps);
@@ -205,11 +216,8 @@ Value OptimizerAdder::globalNorm(Value divisor) {
 }
 
 void OptimizerAdder::countStep() {
-  auto i64 = RankedTensorType::get({}, t.b.getI64Type());
-  // Dropout may count steps already.
-  auto counter = plan.lookupSymbol<StateOp>(kStepCounter);
-  if (!counter)
-    counter = createState(kStepCounter, i64);
+  StateOp counter =
+      ownState(kStepCounter, RankedTensorType::get({}, t.b.getI64Type()));
   Value next = t.add(load(counter), 1);
   store(counter, next);
   step = t.cast(next, t.b.getF64Type());
@@ -260,8 +268,8 @@ Value OptimizerAdder::updateSGD(Parameter &parameter, Value gradient,
   if (rates.weightDecay != 0)
     gradient = t.add(gradient, t.mul(w, rates.weightDecay));
   if (optimizer.momentum != 0) {
-    StateOp state = createState(parameter.state.getSymName() + ".momentum",
-                                parameter.state.getTensorType());
+    StateOp state = ownState(parameter.state.getSymName() + ".momentum",
+                             parameter.state.getTensorType());
     Value momentum = t.add(t.mul(load(state), optimizer.momentum), gradient);
     momentum = store(state, momentum);
     gradient = optimizer.nesterov
@@ -280,8 +288,8 @@ Value OptimizerAdder::updateAdam(Parameter &parameter, Value gradient,
   bool isDecoupled = optimizer.kind == OptimizerKind::AdamW;
   if (!isDecoupled && rates.weightDecay != 0)
     gradient = t.add(gradient, t.mul(w, rates.weightDecay));
-  StateOp first = createState(name + ".exp_avg", type);
-  StateOp second = createState(name + ".exp_avg_sq", type);
+  StateOp first = ownState(name + ".exp_avg", type);
+  StateOp second = ownState(name + ".exp_avg_sq", type);
   Value mean = t.add(t.mul(load(first), optimizer.beta1),
                      t.mul(gradient, 1 - optimizer.beta1));
   Value square = t.add(t.mul(load(second), optimizer.beta2),
@@ -365,7 +373,7 @@ LogicalResult OptimizerAdder::run() {
   }
   for (Parameter &parameter : parameters)
     update(parameter, scale);
-  return success();
+  return success(isSound);
 }
 
 /// Forward is what the loss and the states' updates depend on; the rest is
@@ -406,24 +414,25 @@ LogicalResult OptimizerAdder::checkBatch() {
              << program.getArgName(i) << "'), which is not divided by "
              << mesh.numTimeSlices()
              << " micro-batches, and the ranks that share it";
-    break;
   }
   return success();
 }
 
-/// Results called as states are what the model itself makes of them.
+/// What the model itself makes of its statistics.
 LogicalResult OptimizerAdder::storeUpdates() {
   int64_t slices = plan.getMesh().numTimeSlices();
-  for (StateOp state : plan.getBody().getOps<StateOp>())
-    if (Value update = takeResult(state.getSymName())) {
-      if (slices > 1)
-        return program.emitError()
-               << "normalises by the statistics of the whole batch (state '"
-               << state.getSymName() << "'), which none of " << slices
-               << " micro-batches has: use --batchnorm=frozen, or "
-                  "--micro-batches=1";
-      store(state, update);
-    }
+  for (auto [i, update] : llvm::enumerate(output.getOperands())) {
+    if (!program.getResultAttr(i, kStatistic))
+      continue;
+    StringRef name = program.getResultName(i);
+    if (slices > 1)
+      return program.emitError()
+             << "normalises by the statistics of the whole batch (state '"
+             << name << "'), which none of " << slices
+             << " micro-batches has: use --batchnorm=frozen, or "
+                "--micro-batches=1";
+    store(states.lookup<StateOp>(name), update);
+  }
   return success();
 }
 

@@ -7,6 +7,8 @@
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/GlobPattern.h"
 
+#include <cmath>
+
 using namespace ax;
 
 namespace {
@@ -28,6 +30,19 @@ public:
                              call.name, key, *taken, least, largest));
     value = *taken;
   }
+  void take(llvm::StringRef key, std::optional<double> &value) {
+    double taken = NAN;
+    take(key, taken);
+    if (!std::isnan(taken))
+      value = taken;
+  }
+  void take(llvm::StringRef key, bool &value) {
+    std::string text = call.take(key);
+    if (!text.empty() && text != "0" && text != "1")
+      return keep(makeErrorf(ExitCode::Usage, "{0}: {1}={2} is neither 0 nor 1",
+                             call.name, key, text));
+    value = text.empty() ? value : text == "1";
+  }
   void take(llvm::StringRef key, int64_t &value) {
     llvm::Expected<int64_t> taken = call.takeInt(key, value);
     if (!taken)
@@ -44,7 +59,7 @@ public:
     auto [first, second] = llvm::StringRef(text).split(':');
     double a = 0, b = 0;
     if (!llvm::to_float(first.str(), a) || !llvm::to_float(second.str(), b) ||
-        a < 0 || a >= 1 || b < 0 || b >= 1)
+        !(a >= 0 && a < 1 && b >= 0 && b < 1))
       return keep(makeErrorf(ExitCode::Usage,
                              "{0}: betas={1}: give two numbers below 1, as "
                              "0.9:0.999",
@@ -88,15 +103,13 @@ llvm::Expected<Optimizer> Optimizer::parse(llvm::StringRef text) {
     result.weightDecay = 0.01;
   number.take("lr", result.learningRate);
   number.take("weight_decay", result.weightDecay);
-  double nesterov = 0;
   if (kind == OptimizerKind::SGD) {
     number.take("momentum", result.momentum);
-    number.take("nesterov", nesterov, 0, 1);
+    number.take("nesterov", result.nesterov);
   } else {
     number.takeBetas(result.beta1, result.beta2);
     number.take("eps", result.epsilon);
   }
-  result.nesterov = nesterov != 0;
   llvm::Error error = number.finish({});
   if (!kind) {
     llvm::consumeError(std::move(error));
@@ -137,15 +150,10 @@ llvm::Expected<ParameterGroup> ParameterGroup::parse(llvm::StringRef text) {
   if (!call)
     return call.takeError();
   NumberTaker number(*call);
-  double lr = -1, decay = -1;
-  number.take("lr", lr, -1);
-  number.take("weight_decay", decay, -1);
+  number.take("lr", result.learningRate);
+  number.take("weight_decay", result.weightDecay);
   if (llvm::Error error = number.finish({}))
     return error;
-  if (lr >= 0)
-    result.learningRate = lr;
-  if (decay >= 0)
-    result.weightDecay = decay;
   return result;
 }
 

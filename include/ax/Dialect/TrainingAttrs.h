@@ -7,7 +7,8 @@
 namespace ax {
 
 /// On a state that holds what was observed (running means), not what is
-/// learned. Gone after ax-select-trainable.
+/// learned, gone after ax-select-trainable; and on a result that is its new
+/// value and has its name, gone after ax-add-optimizer.
 inline constexpr llvm::StringLiteral kStatistic = "ax.statistic";
 
 /// On a program whose gradients are those of the loss times a scale that

@@ -191,7 +191,8 @@ def AddOptimizer : Pass<"ax-add-optimizer", "::ax::PlanOp"> {
   let summary = "From gradients to new values of the states";
   let description = [{
     Takes the results `gradient of STATE`, `loss_sum` and `loss_count`, stores
-    those that are called as states, drops the model's outputs, and returns `loss`, `gradient_norm` (before clipping) and
+    those that are marked `ax.statistic` in the state of their name, drops the
+    model's outputs, and returns `loss`, `gradient_norm` (before clipping) and
     `learning_rate`. Gradients are divided by the count once, and by the loss
     scale if there is one, which is returned as `loss_scale`. Moments and the
     number of steps are new states, `STATE.exp_avg` and so on. New operations

@@ -29,3 +29,38 @@ ax.plan @p version 1 {
     ax.return %w : tensor<4xf32>
   }
 }
+
+// -----
+
+// Training's own states.
+ax.plan @p version 1 {
+  ax.state @w : tensor<4xf32> from "w" offset 0 length 16 {trainable}
+  ax.state @w.exp_avg : tensor<3xf32> from "w" offset 0 length 12
+  ax.state @optimizer.step : tensor<i64> from "w" offset 0 length 8
+  // expected-error @+2 {{the model has a weight 'w.exp_avg', and training keeps a state of that name: rename the initializer}}
+  // expected-error @+1 {{the model has a weight 'optimizer.step', and}}
+  ax.program @main(%x: tensor<4xf32> {ax.name = "x"}) -> (
+      tensor<f32> {ax.name = "loss_sum"}, tensor<f32> {ax.name = "loss_count"},
+      tensor<4xf32> {ax.name = "gradient of w"}) {
+    %w = ax.load @w : tensor<4xf32>
+    %e = ax.load @w.exp_avg : tensor<3xf32>
+    %0 = ax.binary mul %w, %x : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+    %1 = ax.reduce sum %0 dims [0] : tensor<4xf32> -> tensor<f32>
+    %2 = ax.reduce sum %e dims [0] : tensor<3xf32> -> tensor<f32>
+    ax.return %1, %2, %0 : tensor<f32>, tensor<f32>, tensor<4xf32>
+  }
+}
+
+// -----
+
+// Every input is cut, not the first one alone.
+ax.plan @p version 1 {
+  ax.mesh [data = 2] in time [micro = 2]
+  ax.state @w : tensor<4xf32> from "w" offset 0 length 16 {trainable}
+  // expected-error @+1 {{takes a batch of 6 (input 'z'), which is not divided by 2 micro-batches, and the ranks that share it}}
+  ax.program @main(%x: tensor<8x4xf32> {ax.name = "x"}, %z: tensor<6x4xf32> {ax.name = "z"}) -> (
+      tensor<4xf32> {ax.name = "gradient of w"}) {
+    %w = ax.load @w : tensor<4xf32>
+    ax.return %w : tensor<4xf32>
+  }
+}

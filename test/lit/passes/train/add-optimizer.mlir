@@ -4,6 +4,9 @@
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(lr=-1)}))' 2>&1 | FileCheck %s --check-prefix=RANGE
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=adam(betas=0.9:1)}))' 2>&1 | FileCheck %s --check-prefix=BETAS
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(nesterov=1)}))' 2>&1 | FileCheck %s --check-prefix=NESTEROV
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=adam(betas=nan:0.9)}))' 2>&1 | FileCheck %s --check-prefix=NAN
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(momentum=0.9,nesterov=0.5)}))' 2>&1 | FileCheck %s --check-prefix=HALF
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{param-group=*:lr=-0.5}))' 2>&1 | FileCheck %s --check-prefix=LESS
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{param-group=fc.weight}))' 2>&1 | FileCheck %s --check-prefix=GROUP
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{param-group=rank<x:lr=1}))' 2>&1 | FileCheck %s --check-prefix=RANK
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{lr-schedule=cosine(warmup=5,steps=5)}))' 2>&1 | FileCheck %s --check-prefix=STEPS
@@ -20,6 +23,9 @@
 // KIND: error: there is no optimizer 'lion', but sgd, adam, adamw
 // RANGE: error: sgd: lr=-1{{.*}} is not between 0
 // BETAS: error: adam: betas=0.9:1: give two numbers below 1, as 0.9:0.999
+// NAN: error: adam: betas=nan:0.9: give two numbers below 1
+// HALF: error: sgd: nesterov=0.5 is neither 0 nor 1
+// LESS: error: group: lr=-0.5{{.*}} is not between 0
 // NESTEROV: error: sgd: nesterov needs a momentum
 // GROUP: error: parameter group 'fc.weight': give PATTERN|rank<N:lr=...,weight_decay=...
 // RANK: error: parameter group 'rank<x:lr=1': rank< needs a number
@@ -32,7 +38,8 @@
 // ADAM-DAG: ax.state @optimizer.step : tensor<i64>
 // ADAM: ax.program
 
-// The model's output goes; its own update of a state is stored.
+// The model's outputs go, also one that is called as a state; its own update of
+// a state is stored.
 // CHECK: ax.state @w.momentum : tensor<4x2xf32>
 // CHECK: ax.program @main
 // CHECK-SAME: -> (tensor<f32> {ax.name = "loss"}, tensor<f32> {ax.name = "gradient_norm"}, tensor<f32> {ax.name = "learning_rate"})
@@ -41,7 +48,8 @@ ax.plan @p version 1 {
   ax.state @b : tensor<2xf32> from "w" offset 0 length 8 {trainable}
   ax.state @mean : tensor<2xf32> from "w" offset 0 length 8
   ax.program @main(%x: tensor<3x4xf32> {ax.name = "x"}) -> (
-      tensor<3x2xf32> {ax.name = "y"}, tensor<2xf32> {ax.name = "mean"},
+      tensor<3x2xf32> {ax.name = "y"}, tensor<4x2xf32> {ax.name = "w"},
+      tensor<2xf32> {ax.name = "mean", ax.statistic},
       tensor<f32> {ax.name = "loss_sum"}, tensor<f32> {ax.name = "loss_count"},
       tensor<4x2xf32> {ax.name = "gradient of w"},
       tensor<2xf32> {ax.name = "gradient of b"}) {
@@ -59,6 +67,7 @@ ax.plan @p version 1 {
     // CHECK: ax.binary mul %[[GW]], %[[GW]] {ax.action = "U"}
     // CHECK: %[[OK:.*]] = ax.binary logical_and {{.*}} {ax.action = "U"}
     // CHECK: %[[MEAN:.*]] = ax.select %[[OK]]
+    // CHECK-NOT: ax.store @w,
     // CHECK: ax.store @mean, %[[MEAN]] {ax.action = "U"}
     // CHECK: ax.binary min {{.*}} {ax.action = "U"} : tensor<f32>
     // CHECK: %[[STEP:.*]] = ax.select %[[OK]]
@@ -66,8 +75,9 @@ ax.plan @p version 1 {
     // CHECK: %[[MOMENTUM:.*]] = ax.select %[[OK]]
     // CHECK: ax.store @w.momentum, %[[MOMENTUM]]
     // CHECK: ax.store @w,
+    // CHECK-NOT: ax.store @w,
     // CHECK: ax.store @b.momentum
     // CHECK: ax.store @b,
-    ax.return %y, %mean, %sum, %count, %gw, %gb : tensor<3x2xf32>, tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<4x2xf32>, tensor<2xf32>
+    ax.return %y, %w, %mean, %sum, %count, %gw, %gb : tensor<3x2xf32>, tensor<4x2xf32>, tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<4x2xf32>, tensor<2xf32>
   }
 }
