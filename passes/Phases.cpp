@@ -73,7 +73,9 @@ void ax::addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
   options.strict = strict;
   for (const ShardPin &pin : strategy.shard)
     options.pins.push_back(pin.pattern + "=" + pin.layout);
-  manager.nest<PlanOp>().addPass(createShard(options));
+  mlir::OpPassManager &plan = manager.nest<PlanOp>();
+  plan.addPass(createShard(options));
+  plan.addPass(createSumPartials());
 }
 
 void ax::addCheckpointPhase(mlir::OpPassManager &manager,

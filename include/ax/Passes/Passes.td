@@ -240,6 +240,16 @@ def Shard : Pass<"ax-shard", "::ax::PlanOp"> {
   ];
 }
 
+def SumPartials : Pass<"ax-sum-partials", "::ax::PlanOp"> {
+  let summary = "Partial sums are added before they are reduced";
+  let description = [{
+    After Shard: in a tree of additions of which some terms are reduced over the
+    same axes before they are added, these are added as they are, and reduced
+    once. The gradient's global norm has a term for each parameter, and needs one
+    reduction for each set of axes that parameters are split over.
+  }];
+}
+
 //===----------------------------------------------------------------------===//
 // Checkpoint
 //===----------------------------------------------------------------------===//
