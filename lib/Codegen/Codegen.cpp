@@ -153,8 +153,7 @@ private:
     auto [it, isNew] = tables.states.try_emplace(name, 0);
     if (!isNew)
       return it->second;
-    auto op = SymbolTable::lookupNearestSymbolFrom<StateOp>(
-        program, StringAttr::get(program.getContext(), name));
+    auto op = symbols.lookup<StateOp>(name);
     rt::Port port = portOf(op.getTensorType(), name.str());
     rt::State state;
     state.name = port.name;
@@ -291,6 +290,7 @@ private:
   }
 
   ProgramOp program;
+  SymbolTable symbols{program->getParentOfType<PlanOp>()};
   const Options &options;
   rt::Program result;
   ProgramTables tables;

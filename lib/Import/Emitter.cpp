@@ -431,6 +431,7 @@ void Emitter::finish(mlir::Block &body, mlir::OpBuilder &stateBuilder) {
     if (!mlir::isa<ax::ConstantOp, ax::LoadOp>(op))
       order.push_back(&op);
   llvm::DenseSet<mlir::Operation *> placed;
+  mlir::SymbolTable symbols(stateBuilder.getBlock()->getParentOp());
   for (mlir::Operation *user : order)
     for (Value operand : user->getOperands()) {
       mlir::Operation *op = operand.getDefiningOp();
@@ -446,13 +447,13 @@ void Emitter::finish(mlir::Block &body, mlir::OpBuilder &stateBuilder) {
         continue;
       }
       const LoadedState &state = states.at(operand);
-      if (mlir::SymbolTable::lookupSymbolIn(
-              stateBuilder.getBlock()->getParentOp(), state.name))
+      if (symbols.lookup(state.name))
         continue;
       auto made = ax::StateOp::create(stateBuilder, op->getLoc(), state.name,
                                       operand.getType(), state.weight.file,
                                       state.weight.offset, state.weight.length,
                                       mlir::DenseI64ArrayAttr(), false);
+      symbols.insert(made);
       if (state.isStatistic && !foldWeights)
         made->setAttr(ax::kStatistic, builder.getUnitAttr());
     }

@@ -66,7 +66,7 @@ private:
   }
 
   StateOp stateOf(LoadOp load) {
-    return plan.lookupSymbol<StateOp>(load.getState());
+    return states.lookup<StateOp>(load.getState());
   }
 
   /// Floats behind which there is a trainable state.
@@ -156,6 +156,7 @@ private:
   Block &block;
   Value loss;
   PlanOp plan;
+  SymbolTable states{plan};
   MarkPlace mark{'B'};
   OpBuilder builder;
   SmallVector<Operation *> forward;

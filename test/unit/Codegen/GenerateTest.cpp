@@ -59,6 +59,22 @@ TEST(Generate, MLPOnTwoRanks) {
   EXPECT_EQ(program->stages[0].arenaBytes, 64 + 128);
 }
 
+TEST(Generate, APermutationSendsOnceFromEachRank) {
+  // The part that two ranks want is on two.
+  std::string from = "tensor<4xf32, #ax.layout<[{a}]>>";
+  std::string to = "tensor<4xf32, #ax.layout<[{b}]>>";
+  auto program = generated(planText(
+      "[a = 2, b = 2]", {from},
+      "%r = ax.collective_permute %x0 over {a, b} : " + from + " -> " + to,
+      to));
+  ASSERT_TRUE(program);
+  ASSERT_EQ(commandsOf(*program), Names({"permute"}));
+  EXPECT_EQ(std::get<rt::CollectiveCommand>(
+                program->stages[0].lists[0].commands[0].body)
+                .permutation,
+            (std::vector<int32_t>{0, 2, 1, 3}));
+}
+
 TEST(Generate, ProductsWhoseOperandsEndInBatches) {
   // Written to memory, neither operand would be a matrix.
   std::string a = "tensor<2x3x4x5xf32>", b = "tensor<2x6x4x5xf32>";
