@@ -14,7 +14,6 @@
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
 
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 #include <onnx/onnx_pb.h>
@@ -213,11 +212,6 @@ llvm::Error Exporter::copyGraph(llvm::ArrayRef<uint8_t> graph,
 }
 
 llvm::Error Exporter::run(const std::vector<std::string> &required) {
-  if (llvm::sys::fs::equivalent(folder.getPath() + "/" + folder.getModelFile(),
-                                output))
-    return makeError(ExitCode::Usage, "'" + output +
-                                          "' is the model itself: give the "
-                                          "trained one another name");
   auto file = folder.openModel();
   if (!file)
     return file.takeError();

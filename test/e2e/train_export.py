@@ -60,8 +60,17 @@ def refusesExports():
         refused("m.onnx", "--weights=none.npz", code=2,
                 says="--weights is for --export-onnx: axrun has its own")
         refused(*export, "m.onnx", "--weights=none.npz", code=2,
-                says="'m.onnx' is the model itself: give the trained one "
-                "another name")
+                says="to write 'm.onnx' would destroy 'm.onnx': give the "
+                "output another name")
+        onnx.save(onnx.load(FC_NET), f"{folder}/e.onnx",
+                  save_as_external_data=True, location="out.onnx.data",
+                  size_threshold=2000)
+        before = Path(f"{folder}/out.onnx.data").read_bytes()
+        refused("e.onnx", "--export-onnx", "out.onnx", "--weights=none.npz",
+                code=2, says="to write 'out.onnx.data' would destroy 'e.onnx'")
+        refused("e.onnx", "--shape=input=4x64", "-o", "out.onnx.data", code=2,
+                says="to write 'out.onnx.data' would destroy 'e.onnx'")
+        assert Path(f"{folder}/out.onnx.data").read_bytes() == before
         refused(*export, "out.onnx", "--weights=none.npz", code=6,
                 says="none of the weights is one of the model's")
         refused(*export, "out.onnx", "--weights=shape.npz", code=6,

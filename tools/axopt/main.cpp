@@ -170,7 +170,20 @@ llvm::Error exportOnnx(const Options &options) {
                              source->weights);
 }
 
+llvm::Error checkOutputs(const Options &options) {
+  std::vector<std::string> outputs{options.report, options.saveStrategy,
+                                   options.exportOnnx};
+  if (!options.exportOnnx.empty())
+    outputs.push_back(options.exportOnnx + ".data");
+  // A plan is read as a whole before it is written.
+  if (!options.isPlan)
+    outputs.push_back(options.output);
+  return import::checkOutputs(options.input, outputs);
+}
+
 llvm::Error run(const Options &options) {
+  if (llvm::Error error = checkOutputs(options))
+    return error;
   mlir::MLIRContext context;
   context.loadDialect<AxDialect>();
   Diagnostics diagnostics(context);

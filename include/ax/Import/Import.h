@@ -55,6 +55,12 @@ llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importModel(llvm::StringRef path, const ImportOptions &options,
             mlir::MLIRContext &context);
 
+/// A Usage error when writing one of `outputs` would replace the model's file,
+/// or one that its external data is in. What else is wrong with the model is
+/// not said here.
+llvm::Error checkOutputs(llvm::StringRef model,
+                         llvm::ArrayRef<std::string> outputs);
+
 /// A serialised TensorProto: `test_data_set_0/input_0.pb`.
 llvm::Expected<NamedTensor> readTensorProto(llvm::StringRef path);
 
