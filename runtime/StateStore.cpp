@@ -56,6 +56,12 @@ StateStore::open(const Program &program, const std::string &folder) {
       if (!opened)
         return addContext(opened.takeError(), "state '" + state.name + "'");
       file = std::move(*opened);
+      if (!state.fingerprint.empty() &&
+          file->fingerprint() != state.fingerprint)
+        return makeErrorf(ExitCode::BadInput,
+                          "'{0}' is not the file that this plan was compiled "
+                          "from: compile it again",
+                          path);
     }
     llvm::Expected<llvm::ArrayRef<uint8_t>> range =
         file->range(state.offset, bytes);

@@ -162,6 +162,10 @@ private:
     state.layout = port.layout;
     state.file = op.getFile().str();
     state.offset = op.getOffset();
+    if (auto files =
+            op->getParentOp()->getAttrOfType<DictionaryAttr>("ax.files"))
+      if (auto fingerprint = files.getAs<StringAttr>(op.getFile()))
+        state.fingerprint = fingerprint.str();
     state.isZeroAtFirst = op.isZeroAtFirst();
     state.isWeight = !op.getFile().empty();
     state.isMutable = stored.contains(op.getSymNameAttr());

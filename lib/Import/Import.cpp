@@ -349,6 +349,22 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
   return llvm::Error::success();
 }
 
+/// By which the plan knows these files again.
+static llvm::Expected<mlir::DictionaryAttr> fingerprints(PlanOp plan,
+                                                         ModelFolder &folder) {
+  mlir::Builder builder(plan.getContext());
+  mlir::NamedAttrList files;
+  for (auto state : plan.getBody().getOps<StateOp>()) {
+    if (state.getFile().empty() || files.get(state.getFile()))
+      continue;
+    auto file = folder.openEither(state.getFile());
+    if (!file)
+      return file.takeError();
+    files.set(state.getFile(), builder.getStringAttr((*file)->fingerprint()));
+  }
+  return files.getDictionary(plan.getContext());
+}
+
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
                         mlir::MLIRContext &context) {
@@ -387,5 +403,10 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
     error = emitter.emit(evaluationProgram, /*evaluation=*/true, builder);
   if (error)
     return withPath(std::move(error));
+  auto files = fingerprints(plan, folder);
+  if (!files)
+    return withPath(files.takeError());
+  if (!files->empty())
+    plan->setAttr("ax.files", *files);
   return module;
 }

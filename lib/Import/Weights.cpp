@@ -72,8 +72,13 @@ ModelFolder::open(llvm::StringRef location) {
   return files[location] = std::move(*opened);
 }
 
+llvm::Expected<std::shared_ptr<MappedFile>>
+ModelFolder::openEither(llvm::StringRef file) {
+  return file == modelFile ? openModel() : open(file);
+}
+
 llvm::Expected<HostTensor> ModelFolder::read(const Weight &weight) {
-  auto file = weight.file == modelFile ? openModel() : open(weight.file);
+  auto file = openEither(weight.file);
   if (!file)
     return file.takeError();
   auto bytes = (*file)->range(weight.offset, weight.length);

@@ -43,6 +43,9 @@ public:
   /// symbolic links, or further hard links.
   llvm::Expected<std::shared_ptr<MappedFile>> open(llvm::StringRef location);
 
+  /// The model's own or one that a tensor names.
+  llvm::Expected<std::shared_ptr<MappedFile>> openEither(llvm::StringRef file);
+
   llvm::Expected<HostTensor> read(const Weight &weight);
 
 private:

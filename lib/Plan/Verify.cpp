@@ -252,6 +252,8 @@ static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == "ax.model_dir")
     return isa<PlanOp>(op) && isa<StringAttr>(attribute.getValue());
+  if (name == "ax.files")
+    return isa<PlanOp>(op) && isa<DictionaryAttr>(attribute.getValue());
   // What a stage has for an action is checked with it.
   if (name == kAction)
     return isa<StageOp>(op) ||

@@ -4,6 +4,9 @@
 
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/xxhash.h"
+
 #include <cerrno>
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -53,6 +56,24 @@ MappedFile::range(int64_t offset, int64_t length) const {
                       offset, length, path, size);
   return bytes().slice(static_cast<size_t>(offset),
                        static_cast<size_t>(length));
+}
+
+std::string MappedFile::fingerprint() const {
+  constexpr int64_t pieceBytes = 4096, numPieces = 256;
+  std::vector<uint8_t> sample;
+  if (size <= pieceBytes * numPieces) {
+    sample = bytes().vec();
+  } else {
+    sample.reserve(pieceBytes * numPieces);
+    for (int64_t i = 0; i < numPieces; ++i) {
+      const uint8_t *from = base + (size - pieceBytes) / (numPieces - 1) * i;
+      if (i == numPieces - 1)
+        from = base + size - pieceBytes;
+      sample.insert(sample.end(), from, from + pieceBytes);
+    }
+  }
+  return std::to_string(size) + ":" +
+         llvm::utohexstr(llvm::xxh3_64bits(sample), /*LowerCase=*/true, 16);
 }
 
 void MappedFile::release(int64_t offset, int64_t length) const {

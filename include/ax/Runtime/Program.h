@@ -63,6 +63,9 @@ struct State {
   /// the program is loaded); without a file `value`, or zero.
   std::string file;
   int64_t offset = 0;
+  /// Of the file that the program was made from (MappedFile::fingerprint);
+  /// empty: of any.
+  std::string fingerprint;
   HostTensor value;
   /// Zero unless there is a value.
   bool isZeroAtFirst = false;

@@ -34,6 +34,10 @@ public:
   llvm::Expected<llvm::ArrayRef<uint8_t>> range(int64_t offset,
                                                 int64_t length) const;
 
+  /// Its size and a hash of some of its bytes, from all over it: another text
+  /// for another file. Reads no more than about a megabyte.
+  std::string fingerprint() const;
+
   /// Drops the pages that lie wholly inside the range from this process's
   /// memory; reading them again reads the file again.
   void release(int64_t offset, int64_t length) const;

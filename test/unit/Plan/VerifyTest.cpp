@@ -134,6 +134,8 @@ TEST(Verify, AttributesOfCodegenAreNotBelieved) {
               "which no plan has");
   expectFault(mlpPlan, "version 1 {",
               "version 1 attributes {ax.model_dir = 7} {", "which no plan has");
+  expectFault(mlpPlan, "version 1 {", "version 1 attributes {ax.files = 7} {",
+              "which no plan has");
 }
 
 TEST(Verify, ConstantIndicesAreInRange) {

@@ -94,6 +94,32 @@ TEST_F(FilesTest, ReleasedPagesComeBack) {
   (*file)->release(-5, 1 << 30);
 }
 
+TEST_F(FilesTest, FingerprintsTellFilesApart) {
+  auto fingerprint = [&] {
+    auto file = MappedFile::open(path("large"));
+    EXPECT_TRUE(bool(file));
+    return (*file)->fingerprint();
+  };
+  // Too large to be read as a whole.
+  constexpr int64_t size = int64_t(1) << 36;
+  llvm::cantFail(writeFileAtomically(path("large"), llvm::StringRef("begin")));
+  fs::resize_file(path("large"), size);
+  std::string first = fingerprint();
+  EXPECT_EQ(first, fingerprint());
+  for (int64_t at : {int64_t(0), size - 1}) {
+    int fd = ::open(path("large").c_str(), O_WRONLY);
+    EXPECT_EQ(::pwrite(fd, "x", 1, at), 1);
+    ::close(fd);
+    std::string next = fingerprint();
+    EXPECT_NE(next, first);
+    first = next;
+  }
+  fs::resize_file(path("large"), size + 1);
+  EXPECT_NE(fingerprint(), first);
+  fs::resize_file(path("large"), 0);
+  EXPECT_EQ(fingerprint().find("0:"), 0u);
+}
+
 TEST_F(FilesTest, OnlyRegularFilesMap) {
   for (std::string name : {folder, path("missing"), std::string("/dev/zero")}) {
     auto file = MappedFile::open(name);
