@@ -133,11 +133,13 @@ void swapBytes(uint8_t *bytes, int64_t count, int64_t size) {
 }
 
 /// The tensor whose Fortran-order bytes `tensor` holds.
-HostTensor fromFortranOrder(const HostTensor &tensor) {
+llvm::Expected<HostTensor> fromFortranOrder(const HostTensor &tensor) {
   const Shape &shape = tensor.getShape();
-  HostTensor result(tensor.getType(), shape);
+  auto result = HostTensor::allocate(tensor.getType(), shape);
+  if (!result)
+    return result.takeError();
   int64_t size = byteSize(tensor.getType());
-  uint8_t *to = result.mutableData();
+  uint8_t *to = result->mutableData();
   std::vector<int64_t> index(shape.size(), 0), strides(shape.size());
   int64_t stride = size;
   for (size_t d = 0; d < shape.size(); ++d) {
@@ -269,17 +271,17 @@ llvm::Expected<NamedTensors> readNpz(const std::string &path) {
   llvm::Expected<std::shared_ptr<MappedFile>> file = MappedFile::open(path);
   if (!file)
     return file.takeError();
-  llvm::Expected<std::vector<ZipMember>> members = readZip((*file)->bytes());
+  constexpr llvm::StringLiteral suffix = ".npy";
+  llvm::Expected<std::vector<ZipMember>> members =
+      readZip((*file)->bytes(), suffix);
   if (!members)
     return addContext(members.takeError(), path);
   NamedTensors tensors;
-  for (ZipMember &member : *members) {
+  for (const ZipMember &member : *members) {
     llvm::StringRef name = member.name;
-    if (!name.consume_back(".npy"))
-      continue;
-    auto content =
-        std::make_shared<std::vector<uint8_t>>(std::move(member.content));
-    llvm::Expected<HostTensor> tensor = parseNpy(*content, content);
+    name.consume_back(suffix);
+    llvm::Expected<HostTensor> tensor =
+        parseNpy(member.content.rawBytes(), member.content.getOwner());
     if (!tensor)
       return addContext(tensor.takeError(), path + ": " + name);
     tensors.emplace_back(name.str(), std::move(*tensor));

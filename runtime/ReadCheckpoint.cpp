@@ -6,11 +6,11 @@
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
 #include "ax/Support/Flags.h"
+#include "ax/Support/MappedFile.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 #include <cstring>
@@ -31,11 +31,27 @@ llvm::Error bad(const llvm::Twine &message) {
   return makeError(ExitCode::BadInput, message);
 }
 
-/// A list of numbers, none of them negative.
+/// A small file. Not a pipe, which would be waited for.
+llvm::Expected<std::shared_ptr<MappedFile>> openText(const std::string &path,
+                                                     int64_t mostBytes) {
+  auto file = MappedFile::open(path);
+  if (!file)
+    return bad(describeError(file.takeError()).message);
+  if ((*file)->getSize() > mostBytes)
+    return bad("'" + path + "' has more than " + llvm::Twine(mostBytes) +
+               " bytes");
+  return file;
+}
+
+llvm::StringRef textOf(const MappedFile &file) {
+  return llvm::toStringRef(file.bytes());
+}
+
+/// One number for each dimension, none of them negative.
 std::optional<std::vector<int64_t>> numbersIn(const json::Object &object,
                                               llvm::StringRef key) {
   const json::Array *array = object.getArray(key);
-  if (!array)
+  if (!array || array->size() > mostDims)
     return std::nullopt;
   std::vector<int64_t> numbers;
   for (const json::Value &value : *array) {
@@ -109,7 +125,8 @@ public:
         object ? object->getObject("progress") : nullptr;
     std::optional<int64_t> step =
         object ? object->getInteger("step") : std::nullopt;
-    if (!states || !frozen || !progress || !step || *step < 0)
+    if (!states || !frozen || !progress || !step || *step < 0 ||
+        *step > checkpoint::mostSteps)
       return malformed();
     result.step = *step;
     result.progress = *progress;
@@ -130,13 +147,14 @@ private:
   /// What is inside of the checksum.
   llvm::Expected<json::Value> readManifest() {
     std::string path = inFolder(result.path, checkpoint::manifestName);
-    auto buffer = llvm::MemoryBuffer::getFile(path);
-    if (!buffer)
-      return bad("cannot read '" + path + "': " + buffer.getError().message());
+    constexpr int64_t mostBytes = int64_t(256) << 20;
+    auto file = openText(path, mostBytes);
+    if (!file)
+      return file.takeError();
     constexpr int deepest = 8;
-    if (nestsDeeper((*buffer)->getBuffer(), deepest))
+    if (nestsDeeper(textOf(**file), deepest))
       return malformed();
-    auto manifest = json::parse((*buffer)->getBuffer());
+    auto manifest = json::parse(textOf(**file));
     if (!manifest) {
       llvm::consumeError(manifest.takeError());
       return malformed();
@@ -240,9 +258,12 @@ llvm::Expected<Checkpoint> readOne(const std::string &path) {
 /// Newest first: the one written last, and those of steps before it.
 std::vector<std::string> candidates(const std::string &folder) {
   auto all = checkpoint::list(folder);
-  if (auto latest = llvm::MemoryBuffer::getFile(
-          inFolder(folder, checkpoint::latestName))) {
-    llvm::StringRef name = (*latest)->getBuffer().trim();
+  constexpr int64_t mostBytes = 4096;
+  auto latest = openText(inFolder(folder, checkpoint::latestName), mostBytes);
+  if (!latest) {
+    llvm::consumeError(latest.takeError());
+  } else {
+    llvm::StringRef name = textOf(**latest).trim();
     auto isLatest = [&](const auto &entry) {
       return llvm::sys::path::filename(entry.second) == name;
     };

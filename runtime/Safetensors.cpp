@@ -6,6 +6,7 @@
 #include "ax/Support/Flags.h"
 #include "ax/Support/MappedFile.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/Endian.h"
@@ -28,18 +29,20 @@ std::string safetensorsName(DType type) {
   return llvm::StringRef(toString(type)).upper();
 }
 
-/// One entry of the header; the tensor's bytes stay in the file.
+/// One entry of the header; the tensor's bytes stay in the file. `ranges` gets
+/// where they are.
 static llvm::Expected<HostTensor>
 readEntry(const llvm::json::Object &entry, const std::string &path,
           llvm::StringRef name, const std::shared_ptr<MappedFile> &file,
-          int64_t dataStart) {
+          int64_t dataStart, std::vector<std::pair<int64_t, int64_t>> &ranges) {
   auto malformed = [&] {
     return badFile(path, "the entry of '" + name + "' is malformed");
   };
   std::optional<llvm::StringRef> typeName = entry.getString("dtype");
   const llvm::json::Array *sizes = entry.getArray("shape");
   const llvm::json::Array *offsets = entry.getArray("data_offsets");
-  if (!typeName || !sizes || !offsets || offsets->size() != 2)
+  if (!typeName || !sizes || !offsets || offsets->size() != 2 ||
+      sizes->size() > mostDims)
     return malformed();
   std::optional<DType> type = safetensorsType(*typeName);
   if (!type)
@@ -62,7 +65,10 @@ readEntry(const llvm::json::Object &entry, const std::string &path,
     llvm::consumeError(bytes.takeError());
     return malformed();
   }
-  if (reinterpret_cast<uintptr_t>(bytes->data()) % byteSize(*type))
+  ranges.emplace_back(*begin, *end);
+  bool isAligned =
+      reinterpret_cast<uintptr_t>(bytes->data()) % byteSize(*type) == 0;
+  if (!isAligned || *type == DType::Bool)
     return HostTensor::fromBytes(*type, shape, *bytes);
   return HostTensor::borrow(*type, shape, bytes->data(), file);
 }
@@ -93,6 +99,8 @@ llvm::Expected<NamedTensors> readSafetensors(const std::string &path) {
   if (!entries)
     return badFile(path, "the header is no JSON object");
   NamedTensors tensors;
+  auto dataStart = static_cast<int64_t>(headerBytes) + 8;
+  std::vector<std::pair<int64_t, int64_t>> ranges;
   for (const auto &[key, value] : *entries) {
     llvm::StringRef name = key;
     if (name == "__metadata__")
@@ -100,12 +108,19 @@ llvm::Expected<NamedTensors> readSafetensors(const std::string &path) {
     const llvm::json::Object *entry = value.getAsObject();
     if (!entry)
       return badFile(path, "the entry of '" + name + "' is malformed");
-    auto tensor = readEntry(*entry, path, name, *file,
-                            static_cast<int64_t>(headerBytes) + 8);
+    auto tensor = readEntry(*entry, path, name, *file, dataStart, ranges);
     if (!tensor)
       return tensor.takeError();
     tensors.emplace_back(name.str(), std::move(*tensor));
   }
+  // As the format says: who copies tensors takes no more than the file has.
+  llvm::sort(ranges);
+  int64_t at = 0;
+  for (auto [begin, end] : ranges)
+    if (std::exchange(at, end) != begin)
+      return badFile(path, "its tensors overlap, or leave bytes between them");
+  if (at != (*file)->getSize() - dataStart)
+    return badFile(path, "there are bytes behind its tensors");
   return tensors;
 }
 

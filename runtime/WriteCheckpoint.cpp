@@ -11,6 +11,7 @@
 #include "llvm/Support/xxhash.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <fcntl.h>
 #include <map>
 #include <sys/stat.h>
@@ -182,6 +183,35 @@ llvm::Error Writer::write(const std::string &folder) {
   return syncFolder(folder);
 }
 
+/// A link goes, what it names stays.
+void removeFolder(const std::string &path) {
+  if (fs::is_symlink_file(path))
+    fs::remove(path);
+  else
+    fs::remove_directories(path);
+}
+
+/// `fresh` at `path`, and what was there at `fresh`. At one moment, so that a
+/// run that dies leaves the one or the other; file systems that cannot do so
+/// take three steps.
+std::error_code putInPlace(const std::string &fresh, const std::string &path) {
+  if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, path.c_str(),
+                  RENAME_EXCHANGE) == 0)
+    return {};
+  if (errno == ENOENT)
+    return fs::rename(fresh, path);
+  if (errno != EINVAL && errno != ENOSYS)
+    return std::error_code(errno, std::generic_category());
+  std::string aside = fresh + "-replaced";
+  if (std::error_code code = fs::rename(path, aside))
+    return code;
+  if (std::error_code code = fs::rename(fresh, path)) {
+    fs::rename(aside, path);
+    return code;
+  }
+  return fs::rename(aside, fresh);
+}
+
 /// What runs that died have left.
 void removeUnfinished(const std::string &folder) {
   std::vector<std::string> found;
@@ -191,7 +221,7 @@ void removeUnfinished(const std::string &folder) {
     if (llvm::sys::path::filename(it->path()).starts_with(unfinishedPrefix))
       found.push_back(it->path());
   for (const std::string &path : found)
-    fs::remove_directories(path);
+    removeFolder(path);
 }
 
 } // namespace
@@ -210,22 +240,15 @@ llvm::Expected<std::string> writeCheckpoint(const Executor &executor,
   ::umask(mask);
   ::chmod(unfinished.c_str(), 0777 & ~mask);
   std::string path = inFolder(folder, stepPrefix + llvm::Twine(options.step));
-  std::string before = inFolder(folder, unfinishedPrefix + "replaced");
   llvm::Error error = Writer(executor, options).write(unfinished);
-  // Of a run that went this way before.
-  bool isReplaced = !error && fs::exists(path);
-  if (isReplaced)
-    if (std::error_code code = fs::rename(path, before))
-      error = cannotWrite(path, code);
+  // There may be one of a run that went this way before.
   if (!error)
-    if (std::error_code code = fs::rename(unfinished, path))
+    if (std::error_code code = putInPlace(unfinished, path))
       error = cannotWrite(path, code);
   if (!error)
     error = syncFolder(folder);
   if (error) {
-    fs::remove_directories(unfinished);
-    if (isReplaced && !fs::exists(path))
-      fs::rename(before, path);
+    removeFolder(unfinished);
     return error;
   }
   if (llvm::Error failed =
@@ -239,7 +262,7 @@ llvm::Expected<std::string> writeCheckpoint(const Executor &executor,
     all.pop_back();
   for (int64_t i = 0, e = static_cast<int64_t>(all.size()) - options.keep;
        options.keep > 0 && i < e; ++i)
-    fs::remove_directories(all[static_cast<size_t>(i)].second);
+    removeFolder(all[static_cast<size_t>(i)].second);
   return path;
 }
 

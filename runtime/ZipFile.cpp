@@ -44,6 +44,7 @@ struct Entry {
   uint16_t flags = 0, method = 0;
   uint32_t crc = 0;
   uint64_t packedSize = 0, size = 0, offset = 0;
+  llvm::ArrayRef<uint8_t> packed;
 };
 
 bool contains(llvm::ArrayRef<uint8_t> bytes, uint64_t offset, uint64_t length) {
@@ -101,12 +102,9 @@ llvm::Error readZip64Extra(llvm::ArrayRef<uint8_t> extra, Entry &entry) {
   return llvm::Error::success();
 }
 
-llvm::Expected<std::vector<uint8_t>> inflate(llvm::ArrayRef<uint8_t> packed,
-                                             uint64_t size) {
-  if (size / largestExpansion > packed.size())
-    return malformed("a member claims an impossible size");
-  // Grows as content comes, so that a lie about the size costs nothing.
-  std::vector<uint8_t> result(std::min<uint64_t>(size, 4 * packed.size()));
+/// Fills `result`.
+llvm::Error inflate(llvm::ArrayRef<uint8_t> packed,
+                    llvm::MutableArrayRef<uint8_t> result) {
   z_stream stream = {};
   if (inflateInit2(&stream, -MAX_WBITS) != Z_OK)
     return makeError(ExitCode::RunFailed, "zlib does not start");
@@ -120,9 +118,7 @@ llvm::Expected<std::vector<uint8_t>> inflate(llvm::ArrayRef<uint8_t> packed,
   while (status == Z_OK) {
     stream.next_in = const_cast<uint8_t *>(from);
     stream.avail_in = static_cast<uInt>(std::min(fromEnd - from, chunk));
-    if (done == result.size())
-      result.resize(std::min<uint64_t>(size, 2 * done));
-    bool full = done == size;
+    bool full = done == result.size();
     size_t room = std::min<size_t>(result.size() - done, chunk);
     stream.next_out = full ? &spare : result.data() + done;
     stream.avail_out = full ? 1 : static_cast<uInt>(room);
@@ -134,13 +130,13 @@ llvm::Expected<std::vector<uint8_t>> inflate(llvm::ArrayRef<uint8_t> packed,
       break;
   }
   inflateEnd(&stream);
-  if (status != Z_STREAM_END || done != size)
+  if (status != Z_STREAM_END || done != result.size())
     return malformed("a compressed member is corrupt");
-  return result;
+  return llvm::Error::success();
 }
 
-llvm::Expected<std::vector<uint8_t>>
-readContent(llvm::ArrayRef<uint8_t> archive, const Entry &entry) {
+/// Finds `entry.packed`.
+llvm::Error locate(llvm::ArrayRef<uint8_t> archive, Entry &entry) {
   if (!contains(archive, entry.offset, localSize) ||
       read32le(&archive[entry.offset]) != localMagic)
     return malformed("member '" + entry.name + "' is not where it should be");
@@ -151,34 +147,53 @@ readContent(llvm::ArrayRef<uint8_t> archive, const Entry &entry) {
     return malformed("member '" + entry.name + "' is encrypted");
   if (!contains(archive, start, entry.packedSize))
     return malformed("member '" + entry.name + "' is truncated");
-  llvm::ArrayRef<uint8_t> packed = archive.slice(start, entry.packedSize);
-  std::vector<uint8_t> content;
-  if (entry.method == 0 && entry.size == entry.packedSize) {
-    content.assign(packed.begin(), packed.end());
-  } else if (entry.method == 8) {
-    llvm::Expected<std::vector<uint8_t>> plain = inflate(packed, entry.size);
-    if (!plain)
-      return addContext(plain.takeError(), "member '" + entry.name + "'");
-    content = std::move(*plain);
-  } else {
+  entry.packed = archive.slice(start, entry.packedSize);
+  return llvm::Error::success();
+}
+
+bool overlap(const std::vector<Entry> &entries) {
+  std::vector<llvm::ArrayRef<uint8_t>> ranges;
+  for (const Entry &entry : entries)
+    ranges.push_back(entry.packed);
+  llvm::sort(ranges, [](auto a, auto b) { return a.begin() < b.begin(); });
+  for (size_t i = 1; i < ranges.size(); ++i)
+    if (ranges[i].begin() < ranges[i - 1].end())
+      return true;
+  return false;
+}
+
+llvm::Expected<HostTensor> readContent(const Entry &entry) {
+  bool isStored = entry.method == 0 && entry.size == entry.packedSize;
+  if (!isStored && entry.method != 8)
     return malformed("member '" + entry.name +
                      "' is neither stored nor deflated");
-  }
-  if (crc32_z(0, content.data(), content.size()) != entry.crc)
+  if (!isStored && entry.size / largestExpansion > entry.packed.size())
+    return malformed("a member claims an impossible size");
+  // What is not written to takes no memory, whatever the size claimed.
+  auto content =
+      HostTensor::allocate(DType::U8, {static_cast<int64_t>(entry.size)});
+  if (!content)
+    return addContext(content.takeError(), "member '" + entry.name + "'");
+  llvm::MutableArrayRef<uint8_t> bytes = content->mutableValues<uint8_t>();
+  if (isStored)
+    llvm::copy(entry.packed, bytes.begin());
+  else if (llvm::Error error = inflate(entry.packed, bytes))
+    return addContext(std::move(error), "member '" + entry.name + "'");
+  if (crc32_z(0, bytes.data(), bytes.size()) != entry.crc)
     return malformed("member '" + entry.name + "' has a wrong checksum");
   return content;
 }
 
 } // namespace
 
-llvm::Expected<std::vector<ZipMember>>
-readZip(llvm::ArrayRef<uint8_t> archive) {
+llvm::Expected<std::vector<ZipMember>> readZip(llvm::ArrayRef<uint8_t> archive,
+                                               llvm::StringRef suffix) {
   llvm::Expected<Directory> directory = findDirectory(archive);
   if (!directory)
     return directory.takeError();
   llvm::ArrayRef<uint8_t> left =
       archive.slice(directory->offset, directory->size);
-  std::vector<ZipMember> members;
+  std::vector<Entry> entries;
   for (uint64_t i = 0; i < directory->count; ++i) {
     if (left.size() < centralSize || read32le(left.data()) != centralMagic)
       return malformed("its directory is corrupt");
@@ -200,11 +215,21 @@ readZip(llvm::ArrayRef<uint8_t> archive) {
     if (llvm::Error error = readZip64Extra(
             left.slice(centralSize + nameLength, extraLength), entry))
       return error;
-    llvm::Expected<std::vector<uint8_t>> content = readContent(archive, entry);
+    left = left.drop_front(total);
+    if (!llvm::StringRef(entry.name).ends_with(suffix))
+      continue;
+    if (llvm::Error error = locate(archive, entry))
+      return error;
+    entries.push_back(std::move(entry));
+  }
+  if (overlap(entries))
+    return malformed("its members overlap");
+  std::vector<ZipMember> members;
+  for (Entry &entry : entries) {
+    llvm::Expected<HostTensor> content = readContent(entry);
     if (!content)
       return content.takeError();
     members.push_back({std::move(entry.name), std::move(*content)});
-    left = left.drop_front(total);
   }
   return members;
 }

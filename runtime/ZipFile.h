@@ -3,6 +3,7 @@
 #define AX_RUNTIME_ZIPFILE_H
 
 #include "ax/Support/AtomicFile.h"
+#include "ax/Support/HostTensor.h"
 
 #include <string>
 #include <vector>
@@ -11,13 +12,16 @@ namespace ax::rt {
 
 struct ZipMember {
   std::string name;
-  std::vector<uint8_t> content;
+  /// Bytes.
+  HostTensor content;
 };
 
-/// All members, checksums verified, in the order of the central directory.
-/// Stored and deflated members of one archive without encryption, ZIP64
-/// included; anything else is a BadInput error.
-llvm::Expected<std::vector<ZipMember>> readZip(llvm::ArrayRef<uint8_t> archive);
+/// Members whose names end in `suffix`, checksums verified, in the order of the
+/// central directory. Stored and deflated members of one archive without
+/// encryption, ZIP64 included; anything else is a BadInput error, and so are
+/// members that share bytes: a small archive could name them without end.
+llvm::Expected<std::vector<ZipMember>> readZip(llvm::ArrayRef<uint8_t> archive,
+                                               llvm::StringRef suffix);
 
 /// Writes an archive of stored members.
 class ZipWriter {

@@ -145,6 +145,11 @@ def archives():
     data[-10] += 4  # directory's size
     yield "ZIP64 size", bytes(data), \
         where + "a ZIP64 field is missing"
+    data = archived()
+    at = data.rindex(b"PK\1\2")
+    again = data[:at] + 2 * data[at:-22] + data[-22:]
+    struct.pack_into("<HHI", again, len(again) - 14, 2, 2, 2 * (len(data) - 22 - at))
+    yield "twice", bytes(again), where + "its members overlap"
     yield "large", changed(24, "<I", 1 << 30, zipfile.ZIP_DEFLATED), \
         where + "a member claims an impossible size"
     data = archived(zipfile.ZIP_DEFLATED)
@@ -186,6 +191,21 @@ def weights():
         yield name, data, where + "the entry of 'w' is malformed"
     yield "type", entry("F4"), where + "'w' has the unknown element type F4"
     yield "shape", entry(shape=(2, 2)), "2x2"
+    yield "dimensions", entry(shape=(4,) + (1,) * 64), \
+        where + "the entry of 'w' is malformed"
+
+    def entries(*starts, numBytes):
+        return file({f"w{i}": {"dtype": "F32", "shape": [4],
+                               "data_offsets": [start, start + 16]}
+                     for i, start in enumerate(starts)}, b"\0" * numBytes)
+
+    between = where + "its tensors overlap, or leave bytes between them"
+    yield "aliases", entries(0, 0, numBytes=16), between
+    yield "overlap", entries(8, 0, numBytes=24), between
+    yield "hole", entries(20, 0, numBytes=36), between
+    yield "no start", entries(4, numBytes=20), between
+    yield "rest", entries(16, 0, numBytes=33), \
+        where + "there are bytes behind its tensors"
 
 
 def weightFile(data):

@@ -65,6 +65,8 @@ inline constexpr llvm::StringLiteral manifestName = "manifest.json";
 inline constexpr llvm::StringLiteral latestName = "latest";
 inline constexpr llvm::StringLiteral format = "axopt checkpoint";
 inline constexpr int64_t version = 1;
+/// Numbers up to here are the same in every reader of JSON.
+inline constexpr int64_t mostSteps = int64_t(1) << 53;
 std::string checksumOf(llvm::ArrayRef<uint8_t> bytes);
 std::string checksumOf(const llvm::json::Value &value);
 /// (step, path) of every checkpoint of a folder, oldest first.

@@ -12,6 +12,9 @@
 
 namespace ax::rt {
 
+/// Dimensions that a tensor may have here, as in plans.
+inline constexpr size_t mostDims = 64;
+
 /// The tensors stay in the file, which is mapped. BadInput errors name it.
 llvm::Expected<NamedTensors> readSafetensors(const std::string &path);
 

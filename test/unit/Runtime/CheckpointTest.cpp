@@ -11,6 +11,8 @@
 #include "llvm/Support/FileSystem.h"
 #include "gtest/gtest.h"
 
+#include <limits>
+
 using namespace ax;
 using namespace ax::rt;
 namespace json = llvm::json;
@@ -52,7 +54,7 @@ protected:
   std::string read(json::Object states) {
     json::Value content = json::Object{{"format", checkpoint::format},
                                        {"version", checkpoint::version},
-                                       {"step", 3},
+                                       {"step", step},
                                        {"progress", json::Object()},
                                        {"frozen", json::Array()},
                                        {"states", std::move(states)}};
@@ -76,6 +78,7 @@ protected:
   }
 
   llvm::SmallString<128> folder;
+  int64_t step = 3;
   HostTensor w = HostTensor::fromValues<float>({2, 2}, {1, 2, 3, 4});
   HostTensor s = HostTensor::scalar<int64_t>(7);
 };
@@ -101,9 +104,33 @@ TEST_F(CheckpointTest, Contradictions) {
            part(w, 0, {1ll << 62, 4}, {0, 1})})
     expect("w", state("F32", {2, 2}, std::move(bad)),
            "manifest.json is malformed");
+  // As many dimensions as would need more stack than there is.
+  expect("w",
+         state("F32", {2, 2},
+               part(w, 0, std::vector<int64_t>(2000000, 1),
+                    std::vector<int64_t>(2000000, 0))),
+         "manifest.json is malformed");
+  step = std::numeric_limits<int64_t>::max();
+  expect("w", state("F32", {2, 2}, part(w, 0, {4}, {1})),
+         "manifest.json is malformed");
+  step = 3;
   json::Object outside = part(w, 0, {4}, {1});
   outside["file"] = "../rank-0.safetensors";
   expect("w", state("F32", {2, 2}, std::move(outside)), "'../rank-0");
+}
+
+TEST_F(CheckpointTest, BooleansOfSafetensorsAreOneOrZero) {
+  std::string path = (folder + "/b.safetensors").str();
+  const uint8_t bytes[] = {0, 2, 255, 1};
+  auto file = SafetensorsWriter::create(path, {{"b", DType::Bool, {4}}});
+  ASSERT_TRUE(static_cast<bool>(file));
+  ASSERT_FALSE(static_cast<bool>(
+      file->write(HostTensor::borrow(DType::Bool, {4}, bytes, nullptr))));
+  ASSERT_FALSE(static_cast<bool>(file->commit()));
+  auto read = readSafetensors(path);
+  ASSERT_TRUE(static_cast<bool>(read));
+  EXPECT_EQ(read->front().second.rawBytes(),
+            llvm::ArrayRef<uint8_t>({0, 1, 1, 1}));
 }
 
 } // namespace
