@@ -1,6 +1,7 @@
 //===- Batches.cpp - Samples in the order of training ---------------------===//
 #include "Batches.h"
 
+#include "ax/Runtime/Checkpoint.h"
 #include "ax/Support/Error.h"
 
 #include <algorithm>
@@ -74,8 +75,11 @@ llvm::Error Batches::setPosition(const llvm::json::Object &from) {
   if (count != samples.size())
     return samples.fault("there are " + llvm::Twine(samples.size()) +
                          " samples; the checkpoint was made with " +
-                         llvm::Twine(count));
-  epoch = std::max<int64_t>(0, from.getInteger("epoch").value_or(0));
+                         llvm::Twine(count) +
+                         ": to train on with other data, give --weights=DIR "
+                         "instead of --resume=DIR");
+  epoch = std::clamp<int64_t>(from.getInteger("epoch").value_or(0), 0,
+                              rt::checkpoint::mostSteps);
   position =
       std::clamp<int64_t>(from.getInteger("position").value_or(0), 0, count);
   beginEpoch();

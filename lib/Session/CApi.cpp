@@ -47,20 +47,25 @@ static llvm::Expected<SessionOptions> optionsFrom(const AxOptions *options) {
   SessionOptions made;
   if (!options)
     return made;
-  if (options->size != sizeof(AxOptions))
+  // Callers that were compiled with fewer fields have shorter ones.
+  AxOptions given = AX_OPTIONS_INIT;
+  if (options->size <= offsetof(AxOptions, weights) ||
+      options->size > sizeof(AxOptions) ||
+      options->size % alignof(AxOptions) != 0)
     return makeErrorf(ExitCode::Usage,
                       "AxOptions of size {0}: start with AX_OPTIONS_INIT",
                       options->size);
-  if (options->weights)
-    made.weights = options->weights;
-  if (options->modelDir)
-    made.modelDir = options->modelDir;
-  if (options->cacheDir)
-    made.cacheDir = options->cacheDir;
-  if (options->program)
-    made.program = options->program;
-  made.threadsPerRank = options->threadsPerRank;
-  made.timeoutSeconds = options->timeoutSeconds;
+  std::memcpy(&given, options, options->size);
+  if (given.weights)
+    made.weights = given.weights;
+  if (given.modelDir)
+    made.modelDir = given.modelDir;
+  if (given.cacheDir)
+    made.cacheDir = given.cacheDir;
+  if (given.program)
+    made.program = given.program;
+  made.threadsPerRank = given.threadsPerRank;
+  made.timeoutSeconds = given.timeoutSeconds;
   return made;
 }
 

@@ -89,7 +89,7 @@ double Evaluator::sum(const HostTensor &output, int64_t count) const {
   return total;
 }
 
-llvm::Expected<Measured> Evaluator::run() {
+llvm::Expected<std::optional<Measured>> Evaluator::run() {
   int64_t batch = samples.getBatch();
   const HostTensor &sums = request->outputs[lossSum];
   bool isBySample = sums.numElements() == batch;
@@ -97,6 +97,8 @@ llvm::Expected<Measured> Evaluator::run() {
   double loss = 0, count = 0, right = 0;
   int64_t end = isBySample ? samples.size() : samples.size() / batch * batch;
   for (int64_t first = 0; first < end; first += batch) {
+    if (Interrupt::isRequested())
+      return std::nullopt;
     int64_t valid = std::min(batch, end - first);
     for (int64_t at = 0; at < batch; ++at) {
       if (at < valid)
@@ -113,8 +115,6 @@ llvm::Expected<Measured> Evaluator::run() {
     if (correct)
       right += sum(request->outputs[*correct], valid);
     result.samples += valid;
-    if (Interrupt::isRequested())
-      break;
   }
   if (!(count > 0))
     return samples.fault(
@@ -146,6 +146,8 @@ llvm::Error ax::evaluate(Session &session, const EvalOptions &options,
   auto measured = evaluator->run();
   if (!measured)
     return measured.takeError();
-  progress << "axrun: evaluation: " << evaluator->describe(*measured) << '\n';
+  if (*measured)
+    progress << "axrun: evaluation: " << evaluator->describe(**measured)
+             << '\n';
   return llvm::Error::success();
 }

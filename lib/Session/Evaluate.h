@@ -27,7 +27,8 @@ public:
   /// not give what a metric needs.
   static llvm::Expected<Evaluator>
   create(rt::Executor &executor, const EvalOptions &options, Tokens tokens);
-  llvm::Expected<Measured> run();
+  /// Nothing when it was interrupted.
+  llvm::Expected<std::optional<Measured>> run();
   /// `loss 0.1234, accuracy 0.9722 (360 samples)`.
   std::string describe(const Measured &measured) const;
   llvm::ArrayRef<Metric> getMetrics() const { return metrics; }

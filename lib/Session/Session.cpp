@@ -124,6 +124,10 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   if (llvm::Error error = rt::checkThreads(1, options.threadsPerRank))
     return error;
 
+  if (llvm::sys::path::extension(planPath) == ".onnx")
+    return makeError(ExitCode::BadPlan,
+                     "'" + planPath +
+                         "' is an ONNX model: compile it with axopt first");
   mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
   context.loadDialect<AxDialect>();
   auto module = plan::readPlan(planPath, context);

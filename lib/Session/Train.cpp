@@ -9,6 +9,10 @@
 #include "ax/Runtime/Checkpoint.h"
 #include "ax/Support/Error.h"
 
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <algorithm>
 #include <chrono>
 #include <cmath>
 
@@ -103,9 +107,16 @@ llvm::Error Trainer::open() {
             batches->setPosition(position ? *position : llvm::json::Object()))
       return error;
     done = resumed->step;
-    skipped = resumed->progress.getInteger("skipped").value_or(0);
+    skipped = std::clamp<int64_t>(
+        resumed->progress.getInteger("skipped").value_or(0), 0, done);
+    if (llvm::sys::fs::equivalent(llvm::sys::path::parent_path(resumed->path),
+                                  options.save))
+      saved = done;
     progress.show("resumed after step " + llvm::Twine(done) + " from '" +
                   resumed->path + "'");
+    if (done >= options.steps)
+      progress.show(llvm::Twine(done) +
+                    " steps are done already: nothing to do");
   }
   if (options.eval) {
     rt::Executor *evaluation = session.getEvaluation();
@@ -119,7 +130,8 @@ llvm::Error Trainer::open() {
       return created.takeError();
     evaluator.emplace(std::move(*created));
   }
-  auto opened = TrainLog::create(options.log, resumed != nullptr);
+  auto opened = TrainLog::create(options.log,
+                                 resumed ? std::optional(done) : std::nullopt);
   if (!opened)
     return opened.takeError();
   log.emplace(std::move(*opened));
@@ -178,10 +190,12 @@ llvm::Error Trainer::measure() {
   auto result = evaluator->run();
   if (!result)
     return result.takeError();
+  if (!*result)
+    return llvm::Error::success();
   measured = done;
   progress.show("evaluation after step " + llvm::Twine(done) + ": " +
-                evaluator->describe(*result));
-  return log->writeMeasured(done, *evaluator, *result);
+                evaluator->describe(**result));
+  return log->writeMeasured(done, *evaluator, **result);
 }
 
 llvm::Error Trainer::save() {

@@ -1,7 +1,11 @@
 //===- TrainLog.cpp - What is told of steps -------------------------------===//
 #include "TrainLog.h"
 
+#include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/Flags.h"
+#include "ax/Support/MappedFile.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 
@@ -10,15 +14,45 @@
 
 using namespace ax;
 
+/// Leaves out lines of steps after `last`, and one that is cut off.
+static llvm::Error cutLog(const std::string &path, int64_t last) {
+  if (!llvm::sys::fs::is_regular_file(path))
+    return llvm::Error::success();
+  auto file = MappedFile::open(path);
+  if (!file)
+    return file.takeError();
+  llvm::StringRef text = llvm::toStringRef((*file)->bytes()), rest = text;
+  std::string kept;
+  while (rest.contains('\n')) {
+    llvm::StringRef line = rest.take_front(rest.find('\n') + 1);
+    rest = rest.drop_front(line.size());
+    constexpr int deepest = 4;
+    if (!nestsDeeper(line, deepest)) {
+      auto entry = llvm::json::parse(line);
+      const llvm::json::Object *object = entry ? entry->getAsObject() : nullptr;
+      if (!entry)
+        llvm::consumeError(entry.takeError());
+      if (object && object->getInteger("step").value_or(0) > last)
+        continue;
+    }
+    kept += line;
+  }
+  return kept == text ? llvm::Error::success()
+                      : writeFileAtomically(path, llvm::StringRef(kept));
+}
+
 llvm::Expected<TrainLog> TrainLog::create(const std::string &path,
-                                          bool append) {
+                                          std::optional<int64_t> resumed) {
   TrainLog log;
   log.path = path;
   if (path.empty())
     return log;
+  if (resumed)
+    if (llvm::Error error = cutLog(path, *resumed))
+      return error;
   std::error_code fault;
   auto flags = llvm::sys::fs::OF_Text;
-  if (append)
+  if (resumed)
     flags |= llvm::sys::fs::OF_Append;
   log.os = std::make_unique<llvm::raw_fd_ostream>(path, fault, flags);
   if (fault)

@@ -12,8 +12,11 @@ namespace ax {
 /// Lines of JSON, one a step.
 class TrainLog {
 public:
-  /// Nothing is written without a path.
-  static llvm::Expected<TrainLog> create(const std::string &path, bool append);
+  /// Nothing is written without a path. A run that goes on after step `resumed`
+  /// adds to what is there, but for what is told of later steps: it does these
+  /// again.
+  static llvm::Expected<TrainLog> create(const std::string &path,
+                                         std::optional<int64_t> resumed);
   llvm::Error writeStep(int64_t step, const rt::Program &program,
                         const std::vector<HostTensor> &outputs, double seconds,
                         bool isSkipped);

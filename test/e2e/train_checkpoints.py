@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from _training import DIGITS, axrun, close, compiled, losses
+from _training import DIGITS, axrun, close, compiled, logged, losses
 
 from cases import Failed, scratch, tool
 
@@ -93,6 +93,16 @@ def refusesDamage():
                 "manifest.json is malformed")
         refused(lambda path: (path / "manifest.json").write_text("[" * 99),
                 "manifest.json is malformed")
+        for replace, says in ((os.mkfifo, "manifest.json': not a regular file"),
+                              (lambda path: path.touch() or
+                               os.truncate(path, 2**29),
+                               "manifest.json' has more than 268435456 bytes")):
+            refused(lambda path: ((path / "manifest.json").unlink(),
+                                  replace(path / "manifest.json")), says)
+        (Path(folder) / "run" / "latest").unlink()
+        os.mkfifo(f"{folder}/run/latest")
+        axrun(plan, *train[:2], "--steps=5", "--resume", f"{folder}/run",
+              says="resumed after step 2 from")
         refused(edited(lambda content: content.update(step=5)),
                 "manifest.json is damaged: its checksum is another")
         refused(edited(lambda content: content.update(version=2)),
@@ -125,7 +135,64 @@ def refusesOthers():
         np.savez(f"{folder}/fewer.npz", input=data["input"][:99],
                  labels=data["labels"][:99])
         axrun(plan, "--data", f"{folder}/fewer.npz", *resume, expect=6,
-              says="there are 99 samples; the checkpoint was made with 1437")
+              says="there are 99 samples; the checkpoint was made with 1437: "
+              "to train on with other data, give --weights=DIR instead of "
+              "--resume=DIR")
+
+
+def nothingLeft():
+    with scratch() as folder:
+        plan = compiled(folder)
+        train = [plan, "--data", DIGITS / "train.npz", "--save",
+                 f"{folder}/run"]
+        axrun(*train, "--steps=3")
+        before = os.stat(f"{folder}/run/step-3").st_ino
+        for steps in 2, 3:
+            axrun(*train, f"--steps={steps}", "--resume", f"{folder}/run",
+                  says="3 steps are done already: nothing to do")
+        assert os.stat(f"{folder}/run/step-3").st_ino == before
+        axrun(*train[:-1], f"{folder}/other", "--steps=2", "--resume",
+              f"{folder}/run/step-3", says=f"saved '{folder}/other/step-3'")
+
+
+def logsOfStepsDoneAgain():
+    with scratch() as folder:
+        plan = compiled(folder)
+        train = [plan, "--data", DIGITS / "train.npz", "--log", f"{folder}/log"]
+        axrun(*train, "--steps=6", "--save-every=4", "--save", f"{folder}/run",
+              "--eval", DIGITS / "test.npz", "--eval-every=2")
+        whole = logged(f"{folder}/log")
+        with open(f"{folder}/log", "a") as file:
+            file.write('remark\n{"step": 6, "lo')
+        axrun(*train, "--steps=6", "--resume", f"{folder}/run/step-4",
+              "--eval", DIGITS / "test.npz")
+        lines = Path(f"{folder}/log").read_text().splitlines()
+        assert lines.pop(6) == "remark", lines
+        got = [json.loads(line) for line in lines]
+
+        def told(lines):
+            return [{**line, "seconds": 0} for line in lines]
+
+        assert told(got) == told(whole), (got, whole)
+
+
+def replacesAndKeeps():
+    """What is in the way goes, what a link names stays."""
+    with scratch() as folder:
+        plan = compiled(folder)
+        (mine := Path(folder) / "mine").mkdir()
+        (mine / "thesis").write_text("")
+        (folder := Path(folder) / "run").mkdir()
+        (folder / "step-1").symlink_to(mine)
+        (folder / "step-4").symlink_to(mine)
+        (folder / "step-3").mkdir()
+        (folder / "step-3" / "old").write_text("")
+        (folder / ".unfinished-a").symlink_to(mine)
+        axrun(plan, "--data", DIGITS / "train.npz", "--save", folder,
+              "--steps=4", "--save-every=3", "--save-keep=1")
+        assert sorted(os.listdir(folder)) == ["latest", "step-4"]
+        assert not (folder / "step-4").is_symlink()
+        assert os.listdir(mine) == ["thesis"]
 
 
 def limited(numBytes):
@@ -195,12 +262,43 @@ def interrupted(signals):
               says=f"resumed after step {steps} from")
 
 
+def interruptedEvaluation():
+    """Measures all or nothing."""
+    with scratch() as folder:
+        plan = compiled(folder)
+        (data := Path(folder) / "eval").mkdir()
+        for name, shape, kind in (("input", (1 << 21, 64), np.float32),
+                                  ("labels", (1 << 21,), np.int64)):
+            np.lib.format.open_memmap(f"{data}/{name}.npy", "w+", kind, shape)
+        process = subprocess.Popen(
+            [str(word) for word in (
+                tool("axrun"), plan, "--data", DIGITS / "train.npz",
+                "--steps=3", "--eval", data, "--eval-every=1", "--log",
+                f"{folder}/log")], stderr=subprocess.PIPE, text=True)
+        try:
+            while process.poll() is None and not (
+                    os.path.exists(f"{folder}/log") and
+                    os.path.getsize(f"{folder}/log")):
+                time.sleep(0.01)
+            process.send_signal(signal.SIGINT)
+            text = process.communicate(timeout=120)[1]
+        finally:
+            process.kill()
+        assert process.returncode == 130 and "evaluation" not in text, text
+        line, = logged(f"{folder}/log")
+        assert line["step"] == 1 and "loss" in line, line
+
+
 def cases(every):
     for first, second in (("", "--dp=2"), ("--dp=2 --zero=2", "--tp=2x2x2"),
                           ("--tp=4", "--dp=2 --tp=2 --zero=3")):
         yield f"resumes {first} as {second}", resumes, first, second
     yield "refuses damage", refusesDamage
     yield "refuses other models", refusesOthers
+    yield "nothing left to do", nothingLeft
+    yield "logs of steps done again", logsOfStepsDoneAgain
+    yield "replaces and keeps", replacesAndKeeps
+    yield "interrupted evaluation", interruptedEvaluation
     yield "full disk", fullDisk
     yield "interrupt", interrupted, [signal.SIGINT]
     yield "terminate", interrupted, [signal.SIGTERM]

@@ -79,10 +79,20 @@ TEST_F(CApiTest, RunsAllocateNothing) {
 #endif
 }
 
+TEST_F(CApiTest, OptionsOfOlderCallersAreShorter) {
+  AxOptions options = {};
+  options.size = offsetof(AxOptions, threadsPerRank);
+  EXPECT_EQ(axLoad(path.c_str(), &options, &session), 0) << axLastError();
+}
+
 TEST_F(CApiTest, MistakesAreErrors) {
   expectFailure(axLoad(nullptr, nullptr, &session), 2,
                 "the plan's path is null");
   AxOptions options = {};
+  expectFailure(axLoad(path.c_str(), &options, &session), 2,
+                "start with AX_OPTIONS_INIT");
+  options = AX_OPTIONS_INIT;
+  options.size += 8;
   expectFailure(axLoad(path.c_str(), &options, &session), 2,
                 "start with AX_OPTIONS_INIT");
   options = AX_OPTIONS_INIT;
