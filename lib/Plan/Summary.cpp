@@ -6,6 +6,7 @@
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <array>
 #include <map>
 
 using namespace mlir;
@@ -123,11 +124,20 @@ void plan::summarise(ModuleOp module, llvm::raw_ostream &os,
     os << '\n';
     for (const StageReport &stage : program.stages)
       printStage(stage, report.mesh, os);
+    std::map<std::array<int64_t, 4>, int64_t> transfers;
     for (const TransferReport &transfer : program.transfers) {
       TransferOp op = transfer.op;
-      os << "    stage " << op.getFrom() << " to " << op.getTo() << ": "
-         << bytesText(transfer.bytes) << " a rank and micro-batch, "
-         << op.getSlots() << " slots\n";
+      ++transfers[{static_cast<int64_t>(op.getFrom()),
+                   static_cast<int64_t>(op.getTo()), transfer.bytes,
+                   static_cast<int64_t>(op.getSlots())}];
+    }
+    for (auto [like, count] : transfers) {
+      auto [from, to, bytes, slots] = like;
+      os << "    stage " << from << " to " << to << ": ";
+      if (count > 1)
+        os << count << " x ";
+      os << bytesText(bytes) << " a rank and micro-batch, " << slots
+         << " slots\n";
     }
   }
 }

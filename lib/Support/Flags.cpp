@@ -9,6 +9,8 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <utility>
+
 namespace ax {
 
 static std::string &errorText() {
@@ -54,8 +56,15 @@ llvm::Error parseFlags(int argc, char **argv,
   if (llvm::cl::ParseCommandLineOptions(argc, argv, overview,
                                         &detail::flagErrors()))
     return llvm::Error::success();
-  llvm::StringRef text = llvm::StringRef(errorText()).trim();
-  text.consume_front(tool + ": ");
+  // What comes after the first fault is mostly because of it.
+  std::string all = std::exchange(errorText(), {});
+  std::string text;
+  for (llvm::StringRef line : llvm::split(llvm::StringRef(all).trim(), '\n')) {
+    bool isNext = line.consume_front(tool + ": ") && !text.empty();
+    if (isNext && !line.starts_with("Did you mean"))
+      break;
+    text += (text.empty() ? "" : "\n") + line.str();
+  }
   return makeError(ExitCode::Usage, text);
 }
 

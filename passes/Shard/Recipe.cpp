@@ -166,27 +166,24 @@ void RecipeMaker::pinBatchSums(const SubAxes &split) {
 SubAxes RecipeMaker::splitOfBatch(int64_t batch, const std::string &input) {
   SubAxes all = axes({"data", "depth", "micro"}), split;
   int64_t rest = batch;
+  std::string product, who;
   for (const SubAxis &axis : all) {
+    product += (product.empty() ? "" : " x ") + axis.axis;
     if (rest % axis.size == 0) {
       split.push_back(axis);
       rest /= axis.size;
       continue;
     }
-    if (graph.ops.empty())
-      continue;
-    SubAxes upTo = split;
-    upTo.push_back(axis);
-    std::string product;
-    for (const SubAxis &one : upTo)
-      product += (product.empty() ? "" : " x ") + one.axis;
-    product += " = " + std::to_string(numParts(upTo));
-    std::string who = axis.axis == "micro" ? "the micro-batches"
-                                           : "the ranks along " + axis.axis;
+    who += who.empty() ? "" : " and ";
+    who += axis.axis == "micro" ? "the micro-batches"
+                                : "the ranks along " + axis.axis;
+  }
+  if (!who.empty() && !graph.ops.empty())
     warn(0, Twine("the batch of ") + Twine(batch) + " (input '" + input +
-                "') is not divided by " + product + ": " + who +
+                "') is not divided by " + product + " = " +
+                Twine(numParts(all)) + ": " + who +
                 " compute the same; choose a batch that " +
                 Twine(numParts(all)) + " divides");
-  }
   return split;
 }
 

@@ -3,6 +3,8 @@ import json
 import os
 import re
 import resource
+import shutil
+import struct
 import subprocess
 import time
 from pathlib import Path
@@ -131,6 +133,16 @@ def comparisonsWithNothing():
                    "--expect", f"{folder}/a.npz")
         if "axrun: note: not compared: a/b" not in done.stderr:
             raise Failed(done.stderr)
+        for name, values in (("x", [np.nan, 1, 1, 1]),
+                             ("a_b", [np.nan, -1, -1, -1])):
+            np.savez(f"{folder}/{name}.npz",
+                     **{name: np.array(values, np.float32)})
+        done = run(tool("axrun"), two, "--inputs", f"{folder}/x.npz",
+                   "--expect", f"{folder}/a_b.npz")
+        if "0 of 4 elements differ, 1 are NaN in both" not in done.stderr:
+            raise Failed(done.stderr)
+        refused(5, MODEL / "model.onnx", "--random-inputs=1",
+                says="is an ONNX model: compile it with axopt first")
 
 
 def namesAndFiles():
@@ -210,6 +222,41 @@ def folderWithLink(folder):
     return other
 
 
+def modelsThatChanged():
+    with scratch() as folder:
+        shutil.copytree(MODEL, f"{folder}/model")
+        plan = Path(folder) / "plan.mlir"
+        run(tool("axopt"), f"{folder}/model/model.onnx", "--test-data", DATA,
+            "--quiet", "-o", plan)
+        run(tool("axrun"), plan, "--test-data", DATA)
+        name = re.search(r' from "([^"]+)"', plan.read_text())[1]
+        file = Path(folder) / "model" / name
+        data = bytearray(file.read_bytes())
+        data[-1] ^= 1
+        for changed in bytes(data), bytes(data) + b"x":
+            file.write_bytes(changed)
+            refused(6, plan, "--test-data", DATA,
+                    says=f"{name}' is not the file that this plan was "
+                         "compiled from: compile it again")
+        run(tool("axrun"), plan, "--test-data", DATA, "--model-dir", MODEL)
+        text, count = re.subn(r"ax.files = \{.*?\}, ", "", plan.read_text())
+        assert count == 1
+        plan.write_text(text)
+        run(tool("axrun"), plan, "--random-inputs=1")
+
+
+def archivesThatDoNotFit():
+    limit = within(2 << 30)
+    with scratch() as folder:
+        (plan := Path(folder) / "two.mlir").write_text(TWO_OUTPUTS)
+        np.savez_compressed(f"{folder}/x.npz", x=np.random.default_rng(0)
+                            .integers(0, 256, 3 << 20).astype(np.uint8))
+        data = bytearray((file := Path(f"{folder}/x.npz")).read_bytes())
+        struct.pack_into("<I", data, data.rindex(b"PK\1\2") + 24, 3 * 10**9)
+        file.write_bytes(data)
+        refused(8, plan, "--inputs", file, says="out of memory", **limit)
+
+
 def manySlots():
     with scratch() as folder:
         plan = compiled(folder, "--pp=2")
@@ -224,5 +271,6 @@ def cases(every):
                      inputsThatDoNotFit, comparisonsWithNothing,
                      namesAndFiles, tracesOfWhatIsMeasured,
                      cachesThatCannotBe, weightsNestedDeeply,
-                     weightsBehindLinks, manySlots):
+                     weightsBehindLinks, modelsThatChanged,
+                     archivesThatDoNotFit, manySlots):
         yield function.__name__, function

@@ -7,6 +7,7 @@
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
@@ -33,12 +34,16 @@ struct Flags {
       "o", cl::desc("Where the plan goes (- : standard output)"),
       cl::value_desc("FILE"), cl::init("-"), cl::cat(category)};
   cl::opt<std::string> tp{"tp",
-                          cl::desc("Tensor parallel: T, or ROWSxCOLUMNSxDEPTH"),
+                          cl::desc("Tensor parallel: T, or ROWSxCOLUMNSxDEPTH "
+                                   "(or --tensor-parallel-size)"),
                           cl::value_desc("T|RxCxZ"), cl::cat(category)};
-  Flag<int64_t> dp{"dp", cl::desc("Data parallel: batch split D ways"),
+  Flag<int64_t> dp{"dp",
+                   cl::desc("Data parallel: batch split D ways (or "
+                            "--data-parallel-size)"),
                    cl::value_desc("D"), cl::cat(category)};
-  Flag<int64_t> pp{"pp", cl::desc("Pipeline stages"), cl::value_desc("P"),
-                   cl::cat(category)};
+  Flag<int64_t> pp{"pp",
+                   cl::desc("Pipeline stages (or --pipeline-parallel-size)"),
+                   cl::value_desc("P"), cl::cat(category)};
   Flag<int64_t> micro{"micro-batches",
                       cl::desc("Slices of the batch, one after another"),
                       cl::value_desc("M"), cl::cat(category)};
@@ -453,7 +458,8 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
   options.dumpAfter.assign(flags.dumpAfter.begin(), flags.dumpAfter.end());
   for (const std::string &phase : options.dumpAfter)
     if (!llvm::is_contained(phaseNames(), phase))
-      return usage("--dump-after=" + phase + ": there is no such phase");
+      return usage("--dump-after=" + phase + ": there is no such phase, but " +
+                   llvm::join(phaseNames(), ", "));
   if (llvm::Error error = readStrategy(flags, options.strategy))
     return error;
   if (llvm::Error error = readTraining(flags, options))

@@ -32,6 +32,7 @@ Difference ax::compare(const HostTensor &got, const HostTensor &wanted,
   for (int64_t i = 0, e = wanted.numElements(); i < e; ++i) {
     double a = got.getDouble(i), b = wanted.getDouble(i);
     double apart = distance(a, b);
+    result.numNaN += std::isnan(a) && std::isnan(b);
     // Integers beyond 2^53 look alike as doubles.
     if (isWhole && apart == 0 && got.getInt(i) != wanted.getInt(i))
       apart = 1;
@@ -71,5 +72,7 @@ std::string ax::describe(llvm::StringRef name, const Difference &difference,
      << llvm::format("%.4g", difference.magnitude) << "), "
      << difference.numDiffering << " of " << wanted.numElements()
      << " elements differ";
+  if (difference.numNaN)
+    os << ", " << difference.numNaN << " are NaN in both";
   return text;
 }

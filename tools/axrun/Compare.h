@@ -10,6 +10,8 @@ struct Difference {
   /// Elements for which not |got - wanted| <= atol + rtol |wanted|. Equal
   /// infinities and two NaNs agree.
   int64_t numDiffering = 0;
+  /// NaN in both.
+  int64_t numNaN = 0;
   /// Of all elements; infinite where one is NaN and the other is not.
   double largest = 0;
   /// Where that is, row-major.

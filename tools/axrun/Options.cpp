@@ -39,7 +39,7 @@ struct Flags {
                     cl::init(1e-5), cl::cat(category)};
   cl::opt<std::string> weights{
       "weights", cl::desc("Other weights of the same names and shapes"),
-      cl::value_desc("FILE"), cl::cat(category)};
+      cl::value_desc("FILE|DIR"), cl::cat(category)};
   cl::opt<std::string> modelDir{"model-dir",
                                 cl::desc("Folder of the plan's weight files"),
                                 cl::value_desc("DIR"), cl::cat(category)};

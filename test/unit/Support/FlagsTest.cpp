@@ -44,6 +44,9 @@ TEST(FlagsTest, WhatIsWrongIsOneError) {
   for (const char *word : {"--number=1e3", "--number=99999999999999999999",
                            "--real=x", "--yes=maybe", "--unknown"})
     EXPECT_NE(parse({word}), "") << word;
+  std::string text = parse({"--numbr", "3"});
+  EXPECT_NE(text.find("\nDid you mean '--number'?"), std::string::npos) << text;
+  EXPECT_EQ(text.find("positional"), std::string::npos) << text;
 }
 
 TEST(FlagsTest, FilesMayHoldEqualSigns) {

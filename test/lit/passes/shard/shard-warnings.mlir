@@ -9,6 +9,8 @@
 // MICRO: warning: the batch of 4 (input 'x') is not divided by data x micro = 8: the micro-batches compute the same; choose a batch that 8 divides
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{dp=8},ax-shard))' 2>&1 | FileCheck %s --check-prefix=DATA
 // DATA: warning: the batch of 4 (input 'x') is not divided by data = 8: the ranks along data compute the same; choose a batch that 8 divides
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{dp=3 micro-batches=3},ax-shard))' 2>&1 | FileCheck %s --check-prefix=BOTH --implicit-check-not='is not divided'
+// BOTH: warning: the batch of 4 (input 'x') is not divided by data x micro = 9: the ranks along data and the micro-batches compute the same; choose a batch that 9 divides
 ax.plan @p version 1 {
   ax.state @w : tensor<63x10xf32> from "w" offset 0 length 2520
   ax.program @main(%x: tensor<4x63xf32> {ax.name = "x"}) -> (tensor<4x10xf32> {ax.name = "y"}) {
