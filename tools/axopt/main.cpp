@@ -11,6 +11,9 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/MapVector.h"
+
+#include <map>
 
 using namespace ax;
 using mlir::ModuleOp;
@@ -30,7 +33,7 @@ public:
             errors += (errors.empty() ? "" : "\n") + text;
             break;
           case mlir::DiagnosticSeverity::Warning:
-            llvm::errs() << "axopt: warning: " << text << '\n';
+            addWarning(text);
             break;
           default:
             llvm::errs() << "axopt: note: " << text << '\n';
@@ -38,12 +41,37 @@ public:
           return mlir::success();
         }) {}
 
+  /// Those since the last time; what is said of several nodes once.
+  void showWarnings() {
+    for (const auto &[what, nodes] : std::exchange(warnings, {})) {
+      llvm::errs() << "axopt: warning: " << nodes.front;
+      if (nodes.others)
+        llvm::errs() << " and " << nodes.others << " more";
+      llvm::errs() << (nodes.front.empty() ? "" : ": ") << what << '\n';
+    }
+  }
+
   llvm::Error take(ExitCode code) {
     return makeError(code, errors.empty() ? "failed without saying why"
                                           : std::exchange(errors, {}));
   }
 
 private:
+  /// `'NODE': what`, or something else.
+  void addWarning(llvm::StringRef text) {
+    auto [node, what] = text.split("': ");
+    bool isOfNode = text.starts_with("'") && !what.empty();
+    auto [known, isNew] = warnings.try_emplace(
+        (isOfNode ? what : text).str(),
+        Nodes{isOfNode ? node.str() + "'" : std::string(), 0});
+    known->second.others += !isNew && isOfNode;
+  }
+
+  struct Nodes {
+    std::string front;
+    int64_t others = 0;
+  };
+  llvm::MapVector<std::string, Nodes, std::map<std::string, unsigned>> warnings;
   std::string errors;
   mlir::ScopedDiagnosticHandler handler;
 };
@@ -137,7 +165,9 @@ llvm::Error compile(ModuleOp module, const Options &options,
     mlir::TimingScope phaseScope = scope.nest(phase.name);
     manager.enableTiming(phaseScope);
     phase.add(manager);
-    if (failed(manager.run(module)))
+    bool isDone = succeeded(manager.run(module));
+    diagnostics.showWarnings();
+    if (!isDone)
       return diagnostics.take(phase.code);
     dump(phase.name);
   }
