@@ -48,6 +48,7 @@ struct AssignStages : ax::impl::AssignStagesBase<AssignStages> {
   LogicalResult assign(ProgramOp program, int64_t stages);
   FailureOr<SmallVector<size_t>> namedCuts(ProgramOp program, int64_t stages);
   SmallVector<size_t> balancedCuts(int64_t stages);
+  void warnOfIdle(ProgramOp program, ArrayRef<size_t> cuts);
 
   /// Operations that stand in one place; loads and constants are everywhere.
   SmallVector<Operation *> ops;
@@ -102,6 +103,7 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
   SmallVector<size_t> cuts;
   if (cut.empty()) {
     cuts = balancedCuts(stages);
+    warnOfIdle(program, cuts);
   } else {
     FailureOr<SmallVector<size_t>> named = namedCuts(program, stages);
     if (failed(named))
@@ -116,6 +118,22 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
     op->setAttr(kStage, builder.getI64IntegerAttr(stage));
   }
   return success();
+}
+
+void AssignStages::warnOfIdle(ProgramOp program, ArrayRef<size_t> cuts) {
+  constexpr double leastShare = 0.1;
+  double even = before.back() / static_cast<double>(cuts.size() + 1);
+  int64_t idle = 0;
+  size_t begin = 0;
+  for (size_t stage = 0; stage <= cuts.size(); ++stage) {
+    size_t end = stage < cuts.size() ? cuts[stage] : ops.size();
+    idle += before[end] - before[begin] < leastShare * even;
+    begin = end;
+  }
+  if (idle)
+    program.emitWarning() << idle << " of " << cuts.size() + 1
+                          << " pipeline stages have next to nothing to do: "
+                             "use a smaller --pp";
 }
 
 FailureOr<SmallVector<size_t>> AssignStages::namedCuts(ProgramOp program,

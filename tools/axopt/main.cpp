@@ -41,9 +41,9 @@ public:
           return mlir::success();
         }) {}
 
-  /// Those since the last time; what is said of several nodes once.
+  /// What was said of several nodes, or by several passes, once.
   void showWarnings() {
-    for (const auto &[what, nodes] : std::exchange(warnings, {})) {
+    for (const auto &[what, nodes] : warnings) {
       llvm::errs() << "axopt: warning: " << nodes.front;
       if (nodes.others)
         llvm::errs() << " and " << nodes.others << " more";
@@ -165,9 +165,7 @@ llvm::Error compile(ModuleOp module, const Options &options,
     mlir::TimingScope phaseScope = scope.nest(phase.name);
     manager.enableTiming(phaseScope);
     phase.add(manager);
-    bool isDone = succeeded(manager.run(module));
-    diagnostics.showWarnings();
-    if (!isDone)
+    if (failed(manager.run(module)))
       return diagnostics.take(phase.code);
     dump(phase.name);
   }
@@ -182,7 +180,9 @@ llvm::Expected<OwningOpRef<ModuleOp>> load(const Options &options,
   auto module = import::importModel(options.input, options.import, context);
   if (!module)
     return module.takeError();
-  if (llvm::Error error = compile(**module, options, diagnostics))
+  llvm::Error error = compile(**module, options, diagnostics);
+  diagnostics.showWarnings();
+  if (error)
     return addContext(std::move(error), options.input);
   return std::move(*module);
 }
