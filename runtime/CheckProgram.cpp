@@ -318,10 +318,13 @@ void Checker::operator()(const CollectiveCommand &c) {
     return;
   auto members = static_cast<int64_t>(
       stage->groups[static_cast<size_t>(c.groupSet)].groups.front().size());
-  if (std::string why = findFault(c, members); !require(why.empty(), why))
+  if (std::string why = findFault({c.parts.begin(), c.parts.end()}, members);
+      !require(why.empty(), why))
     return;
-  checkRef(c.source, sourceBytes(c));
-  checkRef(c.destination, destinationBytes(c));
+  for (const CollectivePart &part : c.parts) {
+    checkRef(part.source, sourceBytes(part));
+    checkRef(part.destination, destinationBytes(part));
+  }
   if (c.request >= 0)
     require(pending.insert(c.request).second, "its request is in use");
 }

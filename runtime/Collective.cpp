@@ -64,7 +64,7 @@ int64_t destinationBytes(const CollectiveSpec &spec) {
   return bytesOf(spec.dtype, destinationShape(spec));
 }
 
-std::string findFault(const CollectiveSpec &spec, int64_t members) {
+static std::string findFault(const CollectiveSpec &spec, int64_t members) {
   bool gathers = spec.kind == CollectiveKind::AllGather ||
                  spec.kind == CollectiveKind::AllToAll;
   bool scatters = spec.kind == CollectiveKind::ReduceScatter ||
@@ -107,9 +107,26 @@ std::string findFault(const CollectiveSpec &spec, int64_t members) {
   return "";
 }
 
-std::string toString(const CollectiveSpec &spec) {
-  return std::string(toString(spec.kind)) + " " + shapeToString(spec.shape) +
-         " " + ax::toString(spec.dtype);
+std::string findFault(const CollectiveSpecs &specs, int64_t members) {
+  if (specs.empty())
+    return "it exchanges nothing";
+  for (const CollectiveSpec &spec : specs) {
+    const CollectiveSpec &first = specs.front();
+    if (spec.kind != first.kind || spec.reduce != first.reduce ||
+        spec.dtype != first.dtype)
+      return "its tensors are not of one kind";
+    if (std::string fault = findFault(spec, members); !fault.empty())
+      return fault;
+  }
+  return "";
+}
+
+std::string toString(const CollectiveSpecs &specs) {
+  std::string text;
+  for (const CollectiveSpec &spec : specs)
+    text += (text.empty() ? std::string(toString(spec.kind)) + " " : ", ") +
+            shapeToString(spec.shape);
+  return text + " " + ax::toString(specs.front().dtype);
 }
 
 } // namespace ax::rt

@@ -3,6 +3,8 @@
 // Every member publishes the address of its source, and reads what it needs
 // straight from the others'.
 //
+// Several tensors are published, and waited for, as one.
+//
 // Small sources are copied aside first, and the copy is published: once all
 // have published, nobody needs to wait for readers. There are two such copies,
 // for even and odd runs: who publishes run n + 2 has finished run n + 1, for
@@ -43,7 +45,8 @@ public:
                   std::shared_ptr<Group> group,
                   std::shared_ptr<LocalCollectiveState> state);
 
-  llvm::Error start(const void *source, void *destination) override;
+  llvm::Error start(llvm::ArrayRef<const void *> from,
+                    llvm::ArrayRef<void *> to) override;
   llvm::Error wait() override;
 
 private:
@@ -52,29 +55,38 @@ private:
     return state->members[static_cast<size_t>(index)];
   }
   LocalMember &self() const { return member(group->getIndex()); }
-  const CollectiveSpec &spec() const { return state->spec; }
+  size_t numParts() const { return parts.size(); }
+  const CollectiveSpec &common() const { return state->specs.front(); }
 
   void addScratch(int64_t bytes);
   void waitForAll(WaitWord LocalMember::*word, llvm::Error &error);
-  void runPieces();
+  /// One tensor, for this member.
+  struct Part {
+    CollectivePlan plan;
+    int64_t numElements = 0, sourceBytes = 0, destinationBytes = 0;
+    /// Of its copy among the copies.
+    int64_t offset = 0;
+    uint8_t *destination = nullptr;
+  };
+  void runPart(size_t number);
+  void runPieces(const Part &part);
   /// Elements begin .. end of all sources, to `destinations`.
   void reduceRange(int64_t begin, int64_t end,
                    llvm::MutableArrayRef<void *> destinations);
-  void reduceSlice();
-  /// Element range that member `index` reduces.
-  std::pair<int64_t, int64_t> slice(int32_t index) const;
+  void reduceSlice(size_t number);
+  /// Element range of a tensor of so many that member `index` reduces.
+  std::pair<int64_t, int64_t> slice(int64_t numElements, int32_t index) const;
 
   std::shared_ptr<LocalWorld> world;
   int32_t rank;
   std::shared_ptr<Group> group;
   std::shared_ptr<LocalCollectiveState> state;
-  CollectivePlan plan;
   ReduceFn reduce = nullptr;
-  int64_t numElements = 0;
   bool staged = false;
+  int64_t copyBytes = 0;
   uint32_t runs = 0;
-  uint8_t *destination = nullptr;
-  /// One entry per member, filled in each run.
+  std::vector<Part> parts;
+  /// One entry per member, filled for each tensor of each run.
   std::vector<const uint8_t *> sources;
   std::vector<const void *> operands;
   std::vector<void *> results;
@@ -84,18 +96,29 @@ LocalCollective::LocalCollective(std::shared_ptr<LocalWorld> worldIn,
                                  int32_t rank, std::shared_ptr<Group> groupIn,
                                  std::shared_ptr<LocalCollectiveState> stateIn)
     : world(std::move(worldIn)), rank(rank), group(std::move(groupIn)),
-      state(std::move(stateIn)),
-      plan(planCollective(state->spec, group->getSize(), group->getIndex())),
-      sources(static_cast<size_t>(group->getSize())),
+      state(std::move(stateIn)), sources(static_cast<size_t>(group->getSize())),
       operands(static_cast<size_t>(group->getSize())),
       results(static_cast<size_t>(group->getSize())) {
-  reduce = vectorKernels().reduce[static_cast<int>(spec().reduce)]
-                                 [static_cast<int>(spec().dtype)];
-  int64_t bytes = sourceBytes(spec());
-  numElements = bytes / byteSize(spec().dtype);
+  reduce = vectorKernels().reduce[static_cast<int>(common().reduce)]
+                                 [static_cast<int>(common().dtype)];
+  int64_t bytes = 0;
+  for (const CollectiveSpec &spec : state->specs) {
+    Part &part = parts.emplace_back();
+    part.plan = planCollective(spec, group->getSize(), group->getIndex());
+    part.sourceBytes = sourceBytes(spec);
+    part.destinationBytes = destinationBytes(spec);
+    part.numElements = part.sourceBytes / byteSize(spec.dtype);
+    part.offset = copyBytes;
+    copyBytes += static_cast<int64_t>(
+        llvm::alignTo(static_cast<uint64_t>(part.sourceBytes), alignment));
+    bytes += part.sourceBytes;
+  }
   staged = bytes <= stagedBytes;
   if (staged)
-    addScratch(2 * static_cast<int64_t>(llvm::alignTo(bytes, alignment)));
+    addScratch(2 * copyBytes);
+  for (std::vector<const void *> &published : self().sources)
+    published.resize(numParts());
+  self().destinations.resize(numParts());
 }
 
 void LocalCollective::addScratch(int64_t bytes) {
@@ -106,7 +129,8 @@ void LocalCollective::addScratch(int64_t bytes) {
       me.scratch.data() + (llvm::alignTo(address, alignment) - address);
 }
 
-std::pair<int64_t, int64_t> LocalCollective::slice(int32_t index) const {
+std::pair<int64_t, int64_t> LocalCollective::slice(int64_t numElements,
+                                                   int32_t index) const {
   int64_t units = (numElements + sliceUnit - 1) / sliceUnit;
   auto start = [&](int64_t i) {
     return std::min(numElements, units * i / numMembers() * sliceUnit);
@@ -114,21 +138,23 @@ std::pair<int64_t, int64_t> LocalCollective::slice(int32_t index) const {
   return {start(index), start(index + 1)};
 }
 
-llvm::Error LocalCollective::start(const void *source, void *to) {
+llvm::Error LocalCollective::start(llvm::ArrayRef<const void *> from,
+                                   llvm::ArrayRef<void *> to) {
   LocalMember &me = self();
   ++runs;
-  destination = static_cast<uint8_t *>(to);
-  const void *published = source;
-  if (staged) {
-    auto bytes = static_cast<size_t>(sourceBytes(spec()));
-    uint8_t *copy =
-        me.alignedScratch + (runs % 2) * llvm::alignTo(bytes, alignment);
-    if (bytes)
-      std::memcpy(copy, source, bytes);
-    published = copy;
+  for (size_t i = 0; i < numParts(); ++i) {
+    Part &part = parts[i];
+    const void *published = from[i];
+    if (staged) {
+      uint8_t *copy = me.alignedScratch + (runs % 2) * copyBytes + part.offset;
+      if (part.sourceBytes)
+        std::memcpy(copy, from[i], static_cast<size_t>(part.sourceBytes));
+      published = copy;
+    }
+    part.destination = static_cast<uint8_t *>(to[i]);
+    me.sources[runs % 2][i] = published;
+    me.destinations[i] = part.destination;
   }
-  me.sources[runs % 2] = published;
-  me.destination = destination;
   me.ready.set(runs);
   return llvm::Error::success();
 }
@@ -138,9 +164,9 @@ void LocalCollective::waitForAll(WaitWord LocalMember::*word,
   for (int32_t i = 0; i < numMembers() && !error; ++i) {
     WaitResult result = (member(i).*word).waitFor(runs, world->getPolicy());
     if (result != WaitResult::Reached)
-      error = world->waitError(result, rank,
-                               group->getRanks()[static_cast<size_t>(i)],
-                               toString(spec()) + " '" + state->name + "'");
+      error = world->waitError(
+          result, rank, group->getRanks()[static_cast<size_t>(i)],
+          toString(state->specs) + " '" + state->name + "'");
   }
 }
 
@@ -149,17 +175,8 @@ llvm::Error LocalCollective::wait() {
   waitForAll(&LocalMember::ready, error);
   if (error)
     return error;
-  for (int32_t i = 0; i < numMembers(); ++i)
-    sources[static_cast<size_t>(i)] =
-        static_cast<const uint8_t *>(member(i).sources[runs % 2]);
-  if (spec().kind != CollectiveKind::AllReduce) {
-    runPieces();
-  } else if (staged) {
-    void *to = destination;
-    reduceRange(0, numElements, to);
-  } else {
-    reduceSlice();
-  }
+  for (size_t i = 0; i < numParts(); ++i)
+    runPart(i);
   if (staged)
     return llvm::Error::success();
   self().done.set(runs);
@@ -167,17 +184,34 @@ llvm::Error LocalCollective::wait() {
   return error;
 }
 
-void LocalCollective::runPieces() {
-  if (plan.zeroFirst)
-    std::memset(destination, 0, static_cast<size_t>(destinationBytes(spec())));
-  for (const CollectivePiece &piece : plan.pieces) {
-    if (spec().kind != CollectiveKind::ReduceScatter) {
-      piece.box.copy(sources[static_cast<size_t>(piece.peer)], destination);
+void LocalCollective::runPart(size_t number) {
+  for (int32_t i = 0; i < numMembers(); ++i)
+    sources[static_cast<size_t>(i)] =
+        static_cast<const uint8_t *>(member(i).sources[runs % 2][number]);
+  Part &part = parts[number];
+  if (common().kind != CollectiveKind::AllReduce) {
+    runPieces(part);
+  } else if (staged) {
+    void *to = part.destination;
+    reduceRange(0, part.numElements, to);
+  } else {
+    reduceSlice(number);
+  }
+}
+
+void LocalCollective::runPieces(const Part &part) {
+  if (part.plan.zeroFirst)
+    std::memset(part.destination, 0,
+                static_cast<size_t>(part.destinationBytes));
+  for (const CollectivePiece &piece : part.plan.pieces) {
+    if (common().kind != CollectiveKind::ReduceScatter) {
+      piece.box.copy(sources[static_cast<size_t>(piece.peer)],
+                     part.destination);
       continue;
     }
-    int64_t size = byteSize(spec().dtype);
+    int64_t size = byteSize(common().dtype);
     piece.box.forEachRun([&](int64_t from, int64_t to, int64_t bytes) {
-      void *address = destination + to;
+      void *address = part.destination + to;
       reduceRange(from / size, (from + bytes) / size, address);
     });
   }
@@ -185,22 +219,22 @@ void LocalCollective::runPieces() {
 
 void LocalCollective::reduceRange(int64_t begin, int64_t end,
                                   llvm::MutableArrayRef<void *> destinations) {
-  int64_t size = byteSize(spec().dtype);
+  int64_t size = byteSize(common().dtype);
   for (size_t i = 0; i < sources.size(); ++i)
     operands[i] = sources[i] + begin * size;
   reduce(operands.data(), numMembers(), destinations.data(),
          static_cast<int32_t>(destinations.size()), end - begin);
 }
 
-void LocalCollective::reduceSlice() {
-  auto [begin, end] = slice(group->getIndex());
-  int64_t offset = begin * byteSize(spec().dtype);
+void LocalCollective::reduceSlice(size_t number) {
+  auto [begin, end] = slice(parts[number].numElements, group->getIndex());
+  int64_t offset = begin * byteSize(common().dtype);
   // Each member starts with its own destination, so that they do not all write
   // to the same one.
   for (int32_t i = 0; i < numMembers(); ++i) {
     int32_t to = (group->getIndex() + i) % numMembers();
     results[static_cast<size_t>(i)] =
-        static_cast<uint8_t *>(member(to).destination) + offset;
+        static_cast<uint8_t *>(member(to).destinations[number]) + offset;
   }
   reduceRange(begin, end, results);
 }

@@ -41,8 +41,9 @@ protected:
 class LocalSend : public LocalMessage {
 public:
   using LocalMessage::LocalMessage;
-  llvm::Error start(const void *from, void *) override {
-    source = from;
+  llvm::Error start(llvm::ArrayRef<const void *> sources,
+                    llvm::ArrayRef<void *>) override {
+    source = sources.front();
     number = channel->numSent++;
     return llvm::Error::success();
   }
@@ -63,13 +64,15 @@ private:
 class LocalReceive : public LocalMessage {
 public:
   using LocalMessage::LocalMessage;
-  llvm::Error start(const void *, void *to) override {
+  llvm::Error start(llvm::ArrayRef<const void *>,
+                    llvm::ArrayRef<void *> destinations) override {
     number = channel->numPosted++;
     if (number - channel->delivered.get() >= LocalChannel::capacity)
       return makeErrorf(ExitCode::RunFailed,
                         "rank {0}: receive '{1}': more than {2} are started",
                         rank, name, LocalChannel::capacity);
-    channel->destinations[number % LocalChannel::capacity] = to;
+    channel->destinations[number % LocalChannel::capacity] =
+        destinations.front();
     channel->posted.set(number + 1);
     return llvm::Error::success();
   }
@@ -100,14 +103,14 @@ public:
   }
 
   llvm::Expected<std::unique_ptr<Operation>>
-  prepare(const CollectiveSpec &spec, const std::shared_ptr<Group> &group,
+  prepare(const CollectiveSpecs &specs, const std::shared_ptr<Group> &group,
           const std::string &name) override {
     auto &local = static_cast<LocalGroup &>(*group);
-    if (std::string fault = findFault(spec, group->getSize()); !fault.empty())
+    if (std::string fault = findFault(specs, group->getSize()); !fault.empty())
       return makeErrorf(ExitCode::RunFailed, "rank {0}: '{1}' ({2}): {3}", rank,
-                        name, toString(spec), fault);
+                        name, specs.empty() ? "" : toString(specs), fault);
     auto state =
-        world->joinCollective(*local.state, local.getIndex(), spec, name);
+        world->joinCollective(*local.state, local.getIndex(), specs, name);
     if (!state)
       return addContext(state.takeError(), "rank " + llvm::Twine(rank));
     return makeLocalCollective(world, rank, group, std::move(*state));

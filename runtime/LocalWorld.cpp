@@ -27,19 +27,20 @@ LocalWorld::getGroup(const std::vector<int32_t> &ranks) {
 
 llvm::Expected<std::shared_ptr<LocalCollectiveState>>
 LocalWorld::joinCollective(LocalGroupState &group, int32_t member,
-                           const CollectiveSpec &spec,
+                           const CollectiveSpecs &specs,
                            const std::string &name) {
   std::lock_guard<std::mutex> lock(mutex);
   size_t &mine = group.prepared[static_cast<size_t>(member)];
   size_t at = mine - group.forgotten;
   if (at == group.collectives.size())
     group.collectives.push_back(std::make_shared<LocalCollectiveState>(
-        spec, name, group.prepared.size()));
+        specs, name, group.prepared.size()));
   std::shared_ptr<LocalCollectiveState> state = group.collectives[at];
-  if (!(state->spec == spec))
+  if (!(state->specs == specs))
     return makeErrorf(ExitCode::RunFailed,
                       "ranks disagree: '{0}' ({1}) here, '{2}' ({3}) elsewhere",
-                      name, toString(spec), state->name, toString(state->spec));
+                      name, toString(specs), state->name,
+                      toString(state->specs));
   ++mine;
   while (!group.collectives.empty() &&
          *std::min_element(group.prepared.begin(), group.prepared.end()) >

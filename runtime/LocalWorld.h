@@ -19,10 +19,10 @@ struct alignas(64) LocalMember {
   WaitWord ready;
   /// Runs of which this member has done its first step; see LocalCollective.
   WaitWord done;
-  /// Of run n: sources[n % 2]; a slow member may still look at the last one.
-  const void *sources[2] = {};
+  /// Of run n: sources[n % 2]; a slow member may still look at the last ones.
+  std::vector<const void *> sources[2];
   /// Where others write to, if they do.
-  void *destination = nullptr;
+  std::vector<void *> destinations;
   /// Owned; sized by the member when it prepares.
   std::vector<uint8_t> scratch;
   uint8_t *alignedScratch = nullptr;
@@ -30,9 +30,9 @@ struct alignas(64) LocalMember {
 
 /// What the members of one prepared collective share.
 struct LocalCollectiveState {
-  LocalCollectiveState(CollectiveSpec spec, std::string name, size_t members)
-      : spec(std::move(spec)), name(std::move(name)), members(members) {}
-  CollectiveSpec spec;
+  LocalCollectiveState(CollectiveSpecs specs, std::string name, size_t members)
+      : specs(std::move(specs)), name(std::move(name)), members(members) {}
+  CollectiveSpecs specs;
   std::string name;
   std::vector<LocalMember> members;
 };
@@ -70,7 +70,7 @@ public:
   std::shared_ptr<LocalGroupState> getGroup(const std::vector<int32_t> &ranks);
   llvm::Expected<std::shared_ptr<LocalCollectiveState>>
   joinCollective(LocalGroupState &group, int32_t member,
-                 const CollectiveSpec &spec, const std::string &name);
+                 const CollectiveSpecs &specs, const std::string &name);
   llvm::Expected<std::shared_ptr<LocalChannel>>
   getChannel(int32_t from, int32_t to, int64_t tag, int64_t bytes);
 

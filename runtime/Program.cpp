@@ -17,8 +17,8 @@ struct Describe {
     return ax::rt::toString(c.desc);
   }
   std::string operator()(const CollectiveCommand &c) const {
-    return toString(static_cast<const CollectiveSpec &>(c)) + " over " +
-           stage.groups[static_cast<size_t>(c.groupSet)].name;
+    return toString(CollectiveSpecs(c.parts.begin(), c.parts.end())) +
+           " over " + stage.groups[static_cast<size_t>(c.groupSet)].name;
   }
   std::string operator()(const WaitCommand &c) const {
     return "wait " + std::to_string(c.request);

@@ -20,8 +20,15 @@ std::vector<BufferRef> referencesOf(const Command &command) {
     return kernel->buffers;
   if (const auto *library = std::get_if<LibraryCommand>(&command.body))
     return library->arguments;
-  if (const auto *collective = std::get_if<CollectiveCommand>(&command.body))
-    return {collective->source, collective->destination};
+  if (const auto *collective = std::get_if<CollectiveCommand>(&command.body)) {
+    // All sources, then all destinations.
+    std::vector<BufferRef> references;
+    for (const CollectivePart &part : collective->parts)
+      references.push_back(part.source);
+    for (const CollectivePart &part : collective->parts)
+      references.push_back(part.destination);
+    return references;
+  }
   if (const auto *copy = std::get_if<CopyCommand>(&command.body))
     return {copy->source, copy->destination};
   if (const auto *send = std::get_if<SendCommand>(&command.body))
@@ -293,8 +300,8 @@ llvm::Error RankRunner::prepareStep(Step &step, size_t index) {
                                    coordinates(static_cast<int32_t>(m))));
   } else if (const auto *collective = std::get_if<CollectiveCommand>(&body)) {
     llvm::Expected<std::unique_ptr<Operation>> operation = communicator.prepare(
-        *collective, groups[static_cast<size_t>(collective->groupSet)],
-        step.command->name);
+        {collective->parts.begin(), collective->parts.end()},
+        groups[static_cast<size_t>(collective->groupSet)], step.command->name);
     if (!operation)
       return operation.takeError();
     step.operation = std::move(*operation);

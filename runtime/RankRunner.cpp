@@ -120,8 +120,10 @@ llvm::Error RankRunner::runStep(Step &step, int32_t microBatch) {
   if (llvm::Error error = stream->synchronize())
     return error;
   if (const auto *collective = std::get_if<CollectiveCommand>(&body)) {
-    if (llvm::Error error =
-            step.operation->start(step.addresses[0], step.addresses[1]))
+    llvm::ArrayRef<void *> addresses(step.addresses);
+    size_t parts = collective->parts.size();
+    if (llvm::Error error = step.operation->start({addresses.data(), parts},
+                                                  addresses.take_back(parts)))
       return error;
     return collective->request >= 0 ? llvm::Error::success()
                                     : step.operation->wait();

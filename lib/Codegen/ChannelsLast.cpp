@@ -121,7 +121,7 @@ private:
     if (!isElementwise && !isa<ConcatOp, CollectiveOpInterface>(op))
       return;
     // Who waits for it knows what it reads.
-    if (op->hasAttr("start"))
+    if (op->hasAttr("start") || op->getNumResults() != 1)
       return;
     TransposeOp above = sunkTranspose(op);
     RankedTensorType type = tensorType(op->getResult(0));
@@ -144,8 +144,8 @@ private:
     if (auto concat = dyn_cast<ConcatOp>(op))
       concat.setDim(down[concat.getDim()]);
     for (StringRef name : {kGatherDim, kScatterDim})
-      if (auto dim = op->getAttrOfType<IntegerAttr>(name))
-        op->setAttr(name, builder.getI64IntegerAttr(down[dim.getInt()]));
+      if (auto dims = op->getAttrOfType<DenseI64ArrayAttr>(name))
+        op->setAttr(name, builder.getDenseI64ArrayAttr(down[dims[0]]));
     op->getResult(0).setType(type.clone(permuted(type.getShape(), up)));
     replaceByTransposed(op, type, down);
   }

@@ -94,47 +94,65 @@ static SmallVector<int64_t> divided(Value value, int64_t &dim, int64_t major) {
   return shape;
 }
 
-Value Localizer::exchange(Operation *op, Value value, const SubAxes &axes,
-                          ArrayRef<int64_t> shape) {
-  Operation *made = builder.clone(*op);
+SmallVector<Value> Localizer::exchange(Operation *op, ArrayRef<Part> parts,
+                                       const SubAxes &axes) {
+  SmallVector<Value> operands, results;
+  SmallVector<Type> types;
+  SmallVector<int64_t> gatherDims, scatterDims;
+  for (const Part &part : parts) {
+    operands.push_back(part.operand);
+    types.push_back(tensorType(part.operand).clone(part.shape));
+    gatherDims.push_back(part.gatherDim);
+    scatterDims.push_back(part.scatterDim);
+  }
+  Operation *made = Operation::create(
+      OperationState(op->getLoc(), op->getName().getStringRef(), operands,
+                     types, op->getAttrs()));
+  builder.insert(made);
   made->removeAttr("start");
-  made->setOperand(0, value);
-  made->getResult(0).setType(tensorType(value).clone(shape));
   made->setAttr("axes", AxesAttr::get(builder.getContext(), axes, mesh));
+  if (gatherDims.front() >= 0)
+    made->setAttr(kGatherDim, builder.getDenseI64ArrayAttr(gatherDims));
+  if (scatterDims.front() >= 0)
+    made->setAttr(kScatterDim, builder.getDenseI64ArrayAttr(scatterDims));
   if (isa<AllReduceOp, ReduceScatterOp>(op))
     made->setAttr(kReduceKind, builder.getStringAttr(sharding::toString(
                                    layoutOf(op->getOperand(0)).partialKind)));
-  return made->getResult(0);
+  for (auto [part, result] : llvm::zip_equal(parts, made->getResults()))
+    results.push_back(reshape(result, part.result));
+  return results;
 }
 
-Value Localizer::gatherRun(Operation *op, Value value, int64_t dim,
-                           const Run &run) {
-  SmallVector<int64_t> result(tensorType(value).getShape());
-  result[dim] = run.major * run.whole;
-  SmallVector<int64_t> shape = divided(value, dim, run.major);
-  Value part = reshape(value, shape);
-  shape[dim] = run.whole;
-  Value whole = exchange(op, part, run.axes, shape);
-  whole.getDefiningOp()->setAttr(kGatherDim, builder.getI64IntegerAttr(dim));
-  return reshape(whole, result);
+Localizer::Part Localizer::wholePart(Value value) {
+  ArrayRef<int64_t> shape = tensorType(value).getShape();
+  return {value, llvm::to_vector(shape), llvm::to_vector(shape)};
 }
 
-Value Localizer::scatterRun(Operation *op, Value value, int64_t dim,
-                            const Run &run) {
-  SmallVector<int64_t> result(tensorType(value).getShape());
-  result[dim] = run.major * run.minor;
-  SmallVector<int64_t> shape = divided(value, dim, run.major);
-  Value whole = reshape(value, shape);
-  shape[dim] = run.minor;
-  Value part = exchange(op, whole, run.axes, shape);
-  part.getDefiningOp()->setAttr(kScatterDim, builder.getI64IntegerAttr(dim));
-  return reshape(part, result);
+Localizer::Part Localizer::gatherRun(Value value, int64_t dim, const Run &run) {
+  Part part = wholePart(value);
+  part.result[dim] = run.major * run.whole;
+  part.shape = divided(value, dim, run.major);
+  part.operand = reshape(value, part.shape);
+  part.shape[dim] = run.whole;
+  part.gatherDim = dim;
+  return part;
+}
+
+Localizer::Part Localizer::scatterRun(Value value, int64_t dim,
+                                      const Run &run) {
+  Part part = wholePart(value);
+  part.result[dim] = run.major * run.minor;
+  part.shape = divided(value, dim, run.major);
+  part.operand = reshape(value, part.shape);
+  part.shape[dim] = run.minor;
+  part.scatterDim = dim;
+  return part;
 }
 
 /// The operand's `gatherDim` becomes whole while `scatterDim` is split.
-Value Localizer::swapRuns(Operation *op, Value value, int64_t gatherDim,
-                          const Run &gather, int64_t scatterDim,
-                          const Run &scatter) {
+Localizer::Part Localizer::swapRuns(Value value, int64_t gatherDim,
+                                    const Run &gather, int64_t scatterDim,
+                                    const Run &scatter) {
   SmallVector<int64_t> result(tensorType(value).getShape());
   result[gatherDim] = gather.major * gather.whole;
   result[scatterDim] = scatter.major * scatter.minor;
@@ -153,10 +171,7 @@ Value Localizer::swapRuns(Operation *op, Value value, int64_t gatherDim,
   operand = reshape(operand, shape);
   shape[moved] = gather.whole;
   shape[split] = scatter.minor;
-  Value made = exchange(op, operand, gather.axes, shape);
-  made.getDefiningOp()->setAttr(kGatherDim, builder.getI64IntegerAttr(moved));
-  made.getDefiningOp()->setAttr(kScatterDim, builder.getI64IntegerAttr(split));
-  return reshape(made, result);
+  return {operand, shape, result, moved, split};
 }
 
 Value Localizer::sliceRun(Value value, int64_t dim, const Run &run) {
@@ -193,10 +208,10 @@ static SubAxes axesWithin(const DimLayout &dim, const SubAxes &axes) {
   return within;
 }
 
-llvm::Expected<Value> Localizer::moveParts(Operation *op, Value value,
-                                           const sharding::Layout &from,
-                                           const sharding::Layout &to,
-                                           const SubAxes &axes) {
+/// The dimensions that `axes` split before and after; -1: none.
+static std::pair<int64_t, int64_t> movedDims(const sharding::Layout &from,
+                                             const sharding::Layout &to,
+                                             const SubAxes &axes) {
   int64_t source = -1, target = -1;
   for (int64_t dim = 0, e = from.dims.size(); dim < e; ++dim) {
     if (from.dims[dim] == to.dims[dim])
@@ -206,6 +221,14 @@ llvm::Expected<Value> Localizer::moveParts(Operation *op, Value value,
     if (sharding::overlap(to.dims[dim].axes(), axes))
       target = dim;
   }
+  return {source, target};
+}
+
+llvm::Expected<Value> Localizer::moveParts(Operation *op, Value value,
+                                           const sharding::Layout &from,
+                                           const sharding::Layout &to,
+                                           const SubAxes &axes) {
+  auto [source, target] = movedDims(from, to, axes);
   bool gathers = isa<AllGatherOp, AllToAllOp>(op);
   if ((gathers && source < 0) || (!isa<AllGatherOp>(op) && target < 0))
     return fault(op, "its layouts do not differ as it says");
@@ -244,48 +267,110 @@ llvm::Expected<Value> Localizer::moveParts(Operation *op, Value value,
   if (isa<AllToAllOp>(op)) {
     if (source != target && gathered.size() == 1 && scattered.size() == 1 &&
         gathered[0].axes == scattered[0].axes)
-      return swapRuns(op, value, source, gathered[0], target, scattered[0]);
+      return exchange(
+          op, swapRuns(value, source, gathered[0], target, scattered[0]),
+          gathered[0].axes)[0];
     // Digits in another order than they were: no single exchange.
     auto gather =
         AllGatherOp::create(builder, value.getType(), value,
                             cast<CollectiveOpInterface>(op).getMovedAxes(),
                             cast<CollectiveOpInterface>(op).getCause());
     for (const Run &run : llvm::reverse(gathered))
-      value = gatherRun(gather, value, source, run);
+      value = exchange(gather, gatherRun(value, source, run), run.axes)[0];
     gather.erase();
     for (const Run &run : scattered)
       value = sliceRun(value, target, run);
     return value;
   }
   for (const Run &run : llvm::reverse(gathered))
-    value = gatherRun(op, value, source, run);
+    value = exchange(op, gatherRun(value, source, run), run.axes)[0];
   for (const Run &run : scattered)
-    value = scatterRun(op, value, target, run);
+    value = exchange(op, scatterRun(value, target, run), run.axes)[0];
   return value;
+}
+
+/// Of each tensor of a shared collective; none where one needs several
+/// exchanges, or one of other ranks than the rest.
+llvm::Expected<SmallVector<Localizer::Part>>
+Localizer::sharedParts(Operation *op, SubAxes &axes) {
+  SmallVector<Part> parts;
+  std::optional<SubAxes> moved;
+  for (auto [operand, result] :
+       llvm::zip_equal(op->getOperands(), op->getResults())) {
+    Value local = mapping.lookup(operand);
+    if (isa<AllReduceOp>(op)) {
+      parts.push_back(wholePart(local));
+      continue;
+    }
+    sharding::Layout from = layoutOf(operand), to = layoutOf(result);
+    bool gathers = isa<AllGatherOp>(op);
+    auto [source, target] = movedDims(from, to, axes);
+    int64_t dim = gathers ? source : target;
+    if (dim < 0)
+      return fault(op, "its layouts do not differ as it says");
+    auto runs = runsOf(op, (gathers ? from : to).dims[dim], axes,
+                       (gathers ? to : from).dims[dim].localSize());
+    if (!runs)
+      return runs.takeError();
+    if (runs->size() != 1 || (moved && *moved != runs->front().axes))
+      return SmallVector<Part>();
+    moved = runs->front().axes;
+    parts.push_back(gathers ? gatherRun(local, dim, runs->front())
+                            : scatterRun(local, dim, runs->front()));
+  }
+  axes = moved.value_or(axes);
+  return parts;
 }
 
 llvm::Error Localizer::localizeCollective(CollectiveOpInterface collective) {
   Operation *op = collective;
-  Value local = mapping.lookup(op->getOperand(0)), result;
-  sharding::Layout from = layoutOf(op->getOperand(0));
-  sharding::Layout to = layoutOf(op->getResult(0));
   SubAxes axes = collective.getMovedAxes().resolve(mesh);
-  RankedTensorType type = localType(op->getResult(0).getType());
+  SmallVector<Value> locals;
+  if (op->getNumOperands() > 1 && inTime(axes, mesh).size() < axes.size()) {
+    auto parts = sharedParts(op, axes);
+    if (!parts)
+      return parts.takeError();
+    if (!parts->empty())
+      locals = exchange(op, *parts, axes);
+  }
+  if (locals.empty())
+    for (auto [operand, result] :
+         llvm::zip_equal(op->getOperands(), op->getResults())) {
+      auto local = localizeStep(collective, operand, result);
+      if (!local)
+        return local.takeError();
+      locals.push_back(*local);
+    }
+  for (auto [result, local] : llvm::zip_equal(op->getResults(), locals)) {
+    if (tensorType(local) != localType(result.getType()))
+      return fault(op, "its layouts do not differ as it says");
+    mapping.map(result, local);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<Value> Localizer::localizeStep(CollectiveOpInterface collective,
+                                              Value operand, Value changed) {
+  Operation *op = collective;
+  Value local = mapping.lookup(operand), result;
+  sharding::Layout from = layoutOf(operand), to = layoutOf(changed);
+  SubAxes axes = collective.getMovedAxes().resolve(mesh);
 
   if (isa<ToPartialOp>(op) && to.partialKind != sharding::ReduceKind::Sum) {
     result = local;
   } else if (isa<ToPartialOp>(op)) {
+    Type element = tensorType(changed).getElementType();
     Value isFirst = compare(CompareKind::eq, axisIndex(axes), constantInt(0));
-    Value zero = constant(builder.getZeroAttr(type.getElementType()));
+    Value zero = constant(builder.getZeroAttr(element));
     result = select(isFirst, local, zero);
   } else if (isa<AllReduceOp>(op) && inTime(axes, mesh).size() == axes.size()) {
     // Added up where the value was kept.
     result = local;
   } else if (isa<AllReduceOp>(op)) {
-    result = exchange(op, local, axes, type.getShape());
+    result = exchange(op, wholePart(local), axes)[0];
   } else if (isa<CollectivePermuteOp>(op)) {
     std::vector<int64_t> sources = sharding::permuteSources(from, to, mesh);
-    result = exchange(op, local, axes, type.getShape());
+    result = exchange(op, wholePart(local), axes)[0];
     result.getDefiningOp()->setAttr(kSources,
                                     builder.getDenseI64ArrayAttr(sources));
   } else {
@@ -294,10 +379,7 @@ llvm::Error Localizer::localizeCollective(CollectiveOpInterface collective) {
       return moved.takeError();
     result = *moved;
   }
-  if (tensorType(result) != type)
-    return fault(op, "its layouts do not differ as it says");
-  mapping.map(op->getResult(0), result);
-  return llvm::Error::success();
+  return result;
 }
 
 llvm::Error Localizer::startCollective(CollectiveOpInterface collective) {

@@ -70,11 +70,23 @@ private:
     /// the other.
     int64_t major = 1, minor = 1, whole = 1;
   };
+  /// One tensor of an exchange: what of it is sent, the shape of what comes,
+  /// and that which it is read as.
+  struct Part {
+    mlir::Value operand;
+    llvm::SmallVector<int64_t> shape, result;
+    int64_t gatherDim = -1, scatterDim = -1;
+  };
   llvm::Error localizeCollective(CollectiveOpInterface op);
   /// The same, of which the last exchange is only started: what comes behind it
   /// comes behind the wait.
   llvm::Error startCollective(CollectiveOpInterface op);
   void localizeWait(WaitOp op);
+  llvm::Expected<mlir::Value> localizeStep(CollectiveOpInterface op,
+                                           mlir::Value operand,
+                                           mlir::Value changed);
+  llvm::Expected<llvm::SmallVector<Part>> sharedParts(mlir::Operation *op,
+                                                      sharding::SubAxes &axes);
   llvm::Expected<mlir::Value> moveParts(mlir::Operation *op, mlir::Value value,
                                         const sharding::Layout &from,
                                         const sharding::Layout &to,
@@ -88,16 +100,14 @@ private:
   llvm::Expected<llvm::SmallVector<Run>>
   runsOf(mlir::Operation *op, const sharding::DimLayout &layout,
          const sharding::SubAxes &axes, int64_t wholeSize);
-  mlir::Value exchange(mlir::Operation *op, mlir::Value value,
-                       const sharding::SubAxes &axes,
-                       llvm::ArrayRef<int64_t> shape);
-  mlir::Value gatherRun(mlir::Operation *op, mlir::Value value, int64_t dim,
-                        const Run &run);
-  mlir::Value scatterRun(mlir::Operation *op, mlir::Value value, int64_t dim,
-                         const Run &run);
-  mlir::Value swapRuns(mlir::Operation *op, mlir::Value value,
-                       int64_t gatherDim, const Run &gather, int64_t scatterDim,
-                       const Run &scatter);
+  llvm::SmallVector<mlir::Value> exchange(mlir::Operation *op,
+                                          llvm::ArrayRef<Part> parts,
+                                          const sharding::SubAxes &axes);
+  Part wholePart(mlir::Value value);
+  Part gatherRun(mlir::Value value, int64_t dim, const Run &run);
+  Part scatterRun(mlir::Value value, int64_t dim, const Run &run);
+  Part swapRuns(mlir::Value value, int64_t gatherDim, const Run &gather,
+                int64_t scatterDim, const Run &scatter);
   mlir::Value sliceRun(mlir::Value value, int64_t dim, const Run &run);
 
   // LocalizeBuild.cpp

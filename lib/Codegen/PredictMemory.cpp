@@ -21,12 +21,19 @@ static bool isMoved(Operation *op) {
   return isa_and_nonnull<CollectiveOpInterface, WaitOp>(op);
 }
 
+static Value movedFrom(Value value) {
+  return value.getDefiningOp()->getOperand(
+      cast<OpResult>(value).getResultNumber());
+}
+
 /// Behind what only moves it.
 static bool isState(Value value) {
-  Operation *op = value.getDefiningOp();
-  while (isMoved(op))
-    op = op->getOperand(0).getDefiningOp();
-  return isa_and_nonnull<LoadOp, ConstantOp>(op);
+  while (Operation *op = value.getDefiningOp())
+    if (isMoved(op))
+      value = movedFrom(value);
+    else
+      return isa<LoadOp, ConstantOp>(op);
+  return false;
 }
 
 /// What the updates of the stage's states take from the backward pass, of
@@ -48,7 +55,9 @@ static int64_t gradientBytes(StageOp stage, const sharding::Mesh &mesh) {
           return isUpdate(user) && !isa<StoreOp>(user);
         }))
       bytes += cost::localBytes(tensorType(value), mesh);
-    else if (op && (!isGiven || isMoved(op)))
+    else if (isMoved(op))
+      open.insert(movedFrom(value));
+    else if (op && !isGiven)
       for (Value operand : op->getOperands())
         if (tensorType(operand).getShape() == tensorType(value).getShape())
           open.insert(operand);

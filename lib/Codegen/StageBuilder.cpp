@@ -226,56 +226,74 @@ private:
     return number;
   }
 
-  llvm::Error emitCollective(CollectiveOpInterface collective) {
-    Operation *op = collective;
-    Value operand = op->getOperand(0), result = op->getResult(0);
+  /// One tensor of a collective.
+  llvm::Expected<rt::CollectivePart>
+  collectivePart(Operation *op, OpResult result, int32_t groupSet) {
+    unsigned number = result.getResultNumber();
+    Value operand = op->getOperand(number);
     RankedTensorType from = tensorType(operand), to = tensorType(result);
-    rt::CollectiveCommand command;
-    command.dtype = *eval::toDType(from.getElementType());
-    command.groupSet = groupSetOf(
-        op->getAttrOfType<AxesAttr>("axes").resolve(tables.program.mesh));
-    command.shape.assign(from.getShape().begin(), from.getShape().end());
+    rt::CollectivePart part;
+    part.dtype = *eval::toDType(from.getElementType());
+    part.shape.assign(from.getShape().begin(), from.getShape().end());
     if (auto reduce = op->getAttrOfType<StringAttr>(kReduceKind))
-      command.reduce = reduce == "max"   ? sharding::ReduceKind::Max
-                       : reduce == "min" ? sharding::ReduceKind::Min
-                                         : sharding::ReduceKind::Sum;
-    if (auto dim = op->getAttrOfType<IntegerAttr>(kGatherDim)) {
-      command.gatherDim = dim.getInt();
-      command.gatherSize = to.getDimSize(command.gatherDim);
+      part.reduce = reduce == "max"   ? sharding::ReduceKind::Max
+                    : reduce == "min" ? sharding::ReduceKind::Min
+                                      : sharding::ReduceKind::Sum;
+    if (auto dims = op->getAttrOfType<DenseI64ArrayAttr>(kGatherDim)) {
+      part.gatherDim = dims[number];
+      part.gatherSize = to.getDimSize(part.gatherDim);
     }
-    if (auto dim = op->getAttrOfType<IntegerAttr>(kScatterDim)) {
-      command.scatterDim = dim.getInt();
-      command.scatterPart = to.getDimSize(command.scatterDim);
+    if (auto dims = op->getAttrOfType<DenseI64ArrayAttr>(kScatterDim)) {
+      part.scatterDim = dims[number];
+      part.scatterPart = to.getDimSize(part.scatterDim);
     }
     if (isa<AllReduceOp>(op))
-      command.kind = rt::CollectiveKind::AllReduce;
+      part.kind = rt::CollectiveKind::AllReduce;
     else if (isa<ReduceScatterOp>(op))
-      command.kind = rt::CollectiveKind::ReduceScatter;
+      part.kind = rt::CollectiveKind::ReduceScatter;
     else if (isa<AllGatherOp>(op))
-      command.kind = rt::CollectiveKind::AllGather;
+      part.kind = rt::CollectiveKind::AllGather;
     else if (isa<AllToAllOp>(op))
-      command.kind = rt::CollectiveKind::AllToAll;
+      part.kind = rt::CollectiveKind::AllToAll;
     else
-      command.kind = rt::CollectiveKind::Permute;
+      part.kind = rt::CollectiveKind::Permute;
     if (auto sources = op->getAttrOfType<DenseI64ArrayAttr>(kSources))
-      if (llvm::Error error = permutationOf(op, sources, command))
+      if (llvm::Error error = permutationOf(op, sources, groupSet, part))
         return error;
 
     auto source = buffers.denseRef(operand);
     if (!source)
       return source.takeError();
-    command.source = *source;
-    if (isa<AllReduceOp>(op) && buffers.canReplace(operand, result))
+    part.source = *source;
+    auto sharesMemory = [&](Value other) {
+      return viewOf(other).base == viewOf(operand).base;
+    };
+    if (isa<AllReduceOp>(op) && buffers.canReplace(operand, result) &&
+        llvm::count_if(op->getOperands(), sharesMemory) == 1)
       buffers.place(result, source->buffer);
     auto destination = buffers.ref(result);
     if (!destination)
       return destination.takeError();
-    command.destination = *destination;
+    part.destination = *destination;
+    return part;
+  }
+
+  llvm::Error emitCollective(CollectiveOpInterface collective) {
+    Operation *op = collective;
+    rt::CollectiveCommand command;
+    command.groupSet = groupSetOf(
+        op->getAttrOfType<AxesAttr>("axes").resolve(tables.program.mesh));
+    for (OpResult result : op->getResults()) {
+      auto part = collectivePart(op, result, command.groupSet);
+      if (!part)
+        return part.takeError();
+      command.parts.push_back(std::move(*part));
+    }
     std::string name = nameOf(op);
     if (StringAttr cause = collective.getCause())
       name += " (" + cause.str() + ")";
     if (op->hasAttr("start"))
-      command.request = requests[result] = numRequests++;
+      command.request = requests[op->getResult(0)] = numRequests++;
     add(std::move(command), name, bytesMoved(op));
     return llvm::Error::success();
   }
@@ -292,18 +310,17 @@ private:
 
   /// The same for every group, as members.
   llvm::Error permutationOf(Operation *op, DenseI64ArrayAttr sources,
-                            rt::CollectiveCommand &command) {
+                            int32_t groupSet, rt::CollectivePart &part) {
     bool isFirst = true;
-    for (const std::vector<int32_t> &group :
-         stage.groups[command.groupSet].groups) {
+    for (const std::vector<int32_t> &group : stage.groups[groupSet].groups) {
       std::vector<int32_t> members;
       for (int32_t rank : group)
         members.push_back(llvm::find(group, sources[rank]) - group.begin());
-      if (!isFirst && members != command.permutation)
+      if (!isFirst && members != part.permutation)
         return makeError(ExitCode::BadPlan, "collective_permute of node '" +
                                                 nameOf(op) +
                                                 "' differs between its groups");
-      command.permutation = members;
+      part.permutation = members;
       isFirst = false;
     }
     return llvm::Error::success();

@@ -9,11 +9,15 @@ using namespace ax;
 
 int64_t cost::payloadBytes(CollectiveOpInterface op,
                            const sharding::Mesh &mesh) {
-  RankedTensorType from = tensorType(op.getTensor()),
-                   to = tensorType(op->getResult(0));
-  return sharding::payloadBytes(op.getStepKind(), getLayout(from, mesh),
-                                getLayout(to, mesh),
-                                elementBytes(from.getElementType()));
+  int64_t bytes = 0;
+  for (auto [operand, result] :
+       llvm::zip_equal(op->getOperands(), op->getResults())) {
+    RankedTensorType from = tensorType(operand), to = tensorType(result);
+    bytes += sharding::payloadBytes(op.getStepKind(), getLayout(from, mesh),
+                                    getLayout(to, mesh),
+                                    elementBytes(from.getElementType()));
+  }
+  return bytes;
 }
 
 double cost::collectiveSeconds(CollectiveOpInterface op,

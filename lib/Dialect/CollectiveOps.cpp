@@ -8,9 +8,10 @@ static LogicalResult verifyStart(CollectiveOpInterface op) {
   if (!sharding::communicates(op.getStepKind()))
     return op->emitOpError("exchanges nothing: there is nothing to start");
   // Inside Codegen it is a local operation that waits.
-  if (!tensorType(op.getTensor()).getEncoding())
+  if (!tensorType(op->getOperand(0)).getEncoding())
     return success();
-  if (!op->hasOneUse() || !isa<WaitOp>(*op->user_begin()) ||
+  if (op->getNumResults() != 1 || !op->hasOneUse() ||
+      !isa<WaitOp>(*op->user_begin()) ||
       op->user_begin()->getBlock() != op->getBlock())
     return op->emitOpError("is started: its result has one use, an ax.wait of "
                            "the same stage");
@@ -25,12 +26,10 @@ LogicalResult WaitOp::verify() {
   return success();
 }
 
-static LogicalResult verifyStep(CollectiveOpInterface op) {
+static LogicalResult verifyStep(CollectiveOpInterface op, Value operand,
+                                Value result) {
   Operation *raw = op;
-  if (raw->hasAttr("start") && failed(verifyStart(op)))
-    return failure();
-  RankedTensorType from = tensorType(op.getTensor());
-  auto to = cast<RankedTensorType>(raw->getResult(0).getType());
+  RankedTensorType from = tensorType(operand), to = tensorType(result);
   if (!sameWithoutLayout(TypeRange(from), TypeRange(to)))
     return raw->emitOpError("changes more than the layout: ")
            << from << " to " << to;
@@ -52,9 +51,44 @@ static LogicalResult verifyStep(CollectiveOpInterface op) {
   return success();
 }
 
+/// What is exchanged together is of one kind.
+static LogicalResult verifyShared(Operation *op) {
+  sharding::Mesh mesh = getMesh(op);
+  auto kindOf = [&](Value value) {
+    RankedTensorType type = tensorType(value);
+    sharding::Layout layout = getLayout(type, mesh);
+    return std::pair(type.getElementType(), layout.partial.empty()
+                                                ? sharding::ReduceKind::Sum
+                                                : layout.partialKind);
+  };
+  for (Value operand : op->getOperands())
+    if (kindOf(operand) != kindOf(op->getOperand(0)))
+      return op->emitOpError("exchanges ")
+             << operand.getType() << " together with "
+             << op->getOperand(0).getType()
+             << ": they need one element type and one kind of sum";
+  return success();
+}
+
+static LogicalResult verifySteps(CollectiveOpInterface op) {
+  Operation *raw = op;
+  if (raw->getNumOperands() == 0 ||
+      raw->getNumOperands() != raw->getNumResults())
+    return raw->emitOpError("has ")
+           << raw->getNumOperands() << " operands and " << raw->getNumResults()
+           << " results: each result is an operand in another layout";
+  for (auto [operand, result] :
+       llvm::zip_equal(raw->getOperands(), raw->getResults()))
+    if (failed(verifyStep(op, operand, result)))
+      return failure();
+  if (raw->hasAttr("start") && failed(verifyStart(op)))
+    return failure();
+  return verifyShared(raw);
+}
+
 #define AX_COLLECTIVE(OP, KIND)                                                \
   sharding::StepKind OP::getStepKind() { return sharding::StepKind::KIND; }    \
-  LogicalResult OP::verify() { return verifyStep(*this); }
+  LogicalResult OP::verify() { return verifySteps(*this); }
 
 AX_COLLECTIVE(AllReduceOp, AllReduce)
 AX_COLLECTIVE(ReduceScatterOp, ReduceScatter)

@@ -54,15 +54,16 @@ static std::optional<ReduceOpKind> reduction(Operation *op) {
   return name ? symbolizeReduceOpKind(name.getValue()) : std::nullopt;
 }
 
-static int64_t dimension(Operation *op, StringRef name) {
-  auto attr = op->getAttrOfType<IntegerAttr>(name);
-  return attr ? attr.getInt() : -1;
+static int64_t dimension(Operation *op, StringRef name, unsigned part) {
+  auto attr = op->getAttrOfType<DenseI64ArrayAttr>(name);
+  return attr ? attr[part] : -1;
 }
 
 namespace {
-/// One collective, seen from one rank.
+/// One tensor of a collective, seen from one rank.
 struct Exchange {
   Operation *op;
+  unsigned part;
   ArrayRef<HostTensor> operands;
   /// Ranks in order, and this rank's place among them.
   std::vector<int64_t> group;
@@ -100,8 +101,8 @@ struct Exchange {
 static std::optional<HostTensor> run(const Exchange &exchange, StepKind kind,
                                      int64_t rank) {
   Operation *op = exchange.op;
-  int64_t gatherDim = dimension(op, kGatherDim);
-  int64_t scatterDim = dimension(op, kScatterDim);
+  int64_t gatherDim = dimension(op, kGatherDim, exchange.part);
+  int64_t scatterDim = dimension(op, kScatterDim, exchange.part);
   std::optional<ReduceOpKind> reduce = reduction(op);
   switch (kind) {
   case StepKind::AllReduce:
@@ -132,15 +133,19 @@ static std::optional<HostTensor> run(const Exchange &exchange, StepKind kind,
 }
 
 llvm::Expected<std::vector<HostTensor>>
-evaluateCollective(CollectiveOpInterface collective, const sharding::Mesh &mesh,
-                   ArrayRef<HostTensor> operands) {
+evaluateCollective(CollectiveOpInterface collective, unsigned part,
+                   const sharding::Mesh &mesh, ArrayRef<HostTensor> operands) {
   Operation *op = collective;
   sharding::SubAxes axes = collective.getMovedAxes().resolve(mesh);
-  ArrayRef<int64_t> shape = tensorType(op->getResult(0)).getShape();
+  ArrayRef<int64_t> shape = tensorType(op->getResult(part)).getShape();
   std::vector<HostTensor> results;
   for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
-    Exchange exchange{op, operands, mesh.group(axes, rank),
-                      mesh.index(axes, mesh.coordinates(rank)), shape};
+    Exchange exchange{op,
+                      part,
+                      operands,
+                      mesh.group(axes, rank),
+                      mesh.index(axes, mesh.coordinates(rank)),
+                      shape};
     std::optional<HostTensor> result =
         run(exchange, collective.getStepKind(), rank);
     if (!result || ArrayRef<int64_t>(result->getShape()) != shape)

@@ -221,14 +221,16 @@ llvm::Expected<PerRank> evaluateRanks(ProgramOp local,
   auto step = [&](Operation *op, PerRank operands) -> llvm::Expected<PerRank> {
     PerRank results(operands.size());
     if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
-      std::vector<HostTensor> tensors;
-      for (const Results &ofRank : operands)
-        tensors.push_back(ofRank[0]);
-      auto moved = evaluateCollective(collective, mesh, tensors);
-      if (!moved)
-        return moved.takeError();
-      for (auto [ofRank, tensor] : llvm::zip_equal(results, *moved))
-        ofRank.push_back(tensor);
+      for (unsigned part = 0; part < op->getNumOperands(); ++part) {
+        std::vector<HostTensor> tensors;
+        for (const Results &ofRank : operands)
+          tensors.push_back(ofRank[part]);
+        auto moved = evaluateCollective(collective, part, mesh, tensors);
+        if (!moved)
+          return moved.takeError();
+        for (auto [ofRank, tensor] : llvm::zip_equal(results, *moved))
+          ofRank.push_back(tensor);
+      }
       return results;
     }
     for (size_t rank = 0; rank < operands.size(); ++rank) {

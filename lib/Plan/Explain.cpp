@@ -111,8 +111,10 @@ void plan::explain(ModuleOp module, llvm::raw_ostream &os) {
       for (const Collective &collective : stage.collectives) {
         os << "  " << toString(collective.kind) << " over "
            << axesText(collective.axes, report.mesh) << " at '"
-           << collective.node << "', " << bytesText(collective.bytes)
-           << " a rank";
+           << collective.node << "', ";
+        if (collective.tensors > 1)
+          os << collective.tensors << " tensors, ";
+        os << bytesText(collective.bytes) << " a rank";
         if (!collective.because.empty())
           os << ": " << collective.because;
         if (collective.hiddenFlops > 0)
@@ -158,10 +160,12 @@ static void writeCollective(OStream &json, const Collective &collective,
       json.attribute("hidden_flops", collective.hiddenFlops);
       json.attribute("behind", llvm::json::fixUTF8(collective.behind));
     }
-    auto type = tensorType(collective.op->getResult(0));
-    json.attributeArray("shape", [&] {
-      for (int64_t size : type.getShape())
-        json.value(size);
+    json.attributeArray("shapes", [&] {
+      for (Value result : collective.op->getResults())
+        json.array([&] {
+          for (int64_t size : tensorType(result).getShape())
+            json.value(size);
+        });
     });
   });
 }

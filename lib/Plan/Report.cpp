@@ -220,10 +220,11 @@ Collective Reporter::collectiveOf(CollectiveOpInterface op) {
   found.node = getNodeName(op).str();
   bool reduces = found.kind == sharding::StepKind::AllReduce ||
                  found.kind == sharding::StepKind::ReduceScatter;
+  found.tensors = op->getNumOperands();
   for (bool source : {reduces, !reduces})
     if (found.node.empty())
       found.node =
-          source ? sourceNode(op.getTensor()) : userNode(op->getResult(0));
+          source ? sourceNode(op->getOperand(0)) : userNode(op->getResult(0));
   findHidden(found);
   return found;
 }

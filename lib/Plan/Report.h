@@ -30,11 +30,13 @@ struct Collective {
   mlir::Operation *op = nullptr;
   sharding::StepKind kind = sharding::StepKind::AllReduce;
   sharding::SubAxes axes;
-  /// The layer whose result (or whose operand) it is.
+  /// The layer whose result (or whose operand) it is, of its first tensor.
   std::string node;
   std::string because;
   /// Payload per rank, each time; and how often that is in a step.
   int64_t bytes = 0, times = 1;
+  /// Exchanged together.
+  int64_t tensors = 1;
   /// FLOPs of contractions between start and wait, and the largest of them.
   double hiddenFlops = 0;
   std::string behind;

@@ -47,7 +47,18 @@ private:
       numbers[wait.getResult()] = of(wait.getStarted());
       return;
     }
-    std::vector<uintptr_t> key{op->getNumResults(), op->getNumOperands()};
+    // Each tensor of a collective becomes what it becomes, whoever shares it.
+    if (isa<CollectiveOpInterface>(op)) {
+      for (auto [operand, result] :
+           llvm::zip_equal(op->getOperands(), op->getResults()))
+        add(op, operand, result);
+      return;
+    }
+    add(op, op->getOperands(), op->getResults());
+  }
+
+  void add(Operation *op, ValueRange operands, ValueRange results) {
+    std::vector<uintptr_t> key{results.size(), operands.size()};
     auto append = [&](const void *part) {
       key.push_back(reinterpret_cast<uintptr_t>(part));
     };
@@ -60,15 +71,15 @@ private:
       append(attribute.getName().getAsOpaquePointer());
       append(attribute.getValue().getAsOpaquePointer());
     }
-    for (Type type : op->getResultTypes())
+    for (Type type : results.getTypes())
       append(type.getAsOpaquePointer());
-    for (Value operand : op->getOperands())
+    for (Value operand : operands)
       key.push_back(of(operand));
     auto [first, isNew] = known.try_emplace(std::move(key), next);
     if (isNew)
-      next += op->getNumResults();
-    for (OpResult result : op->getResults())
-      numbers[result] = first->second + result.getResultNumber();
+      next += results.size();
+    for (auto [i, result] : llvm::enumerate(results))
+      numbers[result] = first->second + i;
   }
 
   int64_t next = 1;

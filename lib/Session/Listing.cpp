@@ -48,7 +48,10 @@ struct Operands {
   }
   void operator()(const LibraryCommand &c) const { printAll(c.arguments, os); }
   void operator()(const CollectiveCommand &c) const {
-    printAll({c.source, c.destination}, os);
+    std::vector<BufferRef> refs;
+    for (const CollectivePart &part : c.parts)
+      refs.insert(refs.end(), {part.source, part.destination});
+    printAll(refs, os);
   }
   void operator()(const CopyCommand &c) const {
     printAll({c.source, c.destination}, os);

@@ -2,6 +2,7 @@
 //
 // Gradients are reduced while those of the layers before are computed, weights
 // are gathered while the layer before computes. Nothing but collectives moves.
+// What small tensors share stays one operation: there is little to hide.
 //
 //===----------------------------------------------------------------------===//
 #include "ax/Cost/StageCost.h"
@@ -28,7 +29,8 @@ struct Overlap : ax::impl::OverlapBase<Overlap> {
       SmallVector<CollectiveOpInterface> collectives;
       for (Operation &op : stage.getBody().front())
         if (auto collective = dyn_cast<CollectiveOpInterface>(op);
-            collective && cost::isSent(collective, mesh))
+            collective && cost::isSent(collective, mesh) &&
+            op.getNumResults() == 1)
           collectives.push_back(collective);
       for (CollectiveOpInterface collective : collectives)
         startEarly(collective);
@@ -52,10 +54,11 @@ private:
     auto bytes = [&](Value value) {
       return cost::localBytes(tensorType(value), mesh);
     };
-    Operation *user = firstUser(op), *producer = op.getTensor().getDefiningOp();
+    Operation *user = firstUser(op),
+              *producer = op->getOperand(0).getDefiningOp();
     if (!user)
       return;
-    bool grows = bytes(op->getResult(0)) > bytes(op.getTensor());
+    bool grows = bytes(op->getResult(0)) > bytes(op->getOperand(0));
     double left = cost::collectiveSeconds(op, mesh, machine), flops = 0;
     Operation *place = user;
     for (Operation *before = place->getPrevNode(); before && before != producer;

@@ -17,7 +17,8 @@ static Value createStep(OpBuilder &builder, Location loc, const Step &step,
   AxesAttr axes = AxesAttr::get(builder.getContext(), step.axes, mesh);
   auto create = [&](auto tag) -> Value {
     return decltype(tag)::create(builder, loc, type, operand, axes,
-                                 communicates(step.kind) ? because : nullptr);
+                                 communicates(step.kind) ? because : nullptr)
+        ->getResult(0);
   };
   switch (step.kind) {
   case StepKind::AllSlice:

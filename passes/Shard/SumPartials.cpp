@@ -70,11 +70,11 @@ bool SumTree::isNode(Operation *op, const Mesh &mesh) {
     return binary.getKind() == BinaryKind::add &&
            binary.getLhs().getType() == binary.getType() &&
            binary.getRhs().getType() == binary.getType() && isSum(binary, mesh);
-  if (!isa<AllReduceOp, ToPartialOp>(op))
+  if (!isa<AllReduceOp, ToPartialOp>(op) || op->getNumResults() != 1)
     return false;
   // Sums over slices in time are reduced where they are kept.
   auto collective = cast<CollectiveOpInterface>(op);
-  return isSum(collective.getTensor(), mesh) && isSum(op->getResult(0), mesh) &&
+  return isSum(op->getOperand(0), mesh) && isSum(op->getResult(0), mesh) &&
          inTime(collective.getMovedAxes().resolve(mesh), mesh).empty();
 }
 
@@ -145,7 +145,8 @@ Value SumTree::toRoot(Value sum, StringAttr cause) {
       !extra.empty()) {
     sum =
         AllReduceOp::create(builder, root->getLoc(), root->getResultTypes()[0],
-                            sum, axesOf(extra), cause);
+                            sum, axesOf(extra), cause)
+            ->getResult(0);
     place(sum);
   }
   return sum;

@@ -22,7 +22,7 @@ llvm::Error runRank(Communicator &communicator, const MeasureOptions &options) {
     return group.takeError();
   CollectiveSpec spec;
   spec.shape = {options.bytes / 4};
-  auto operation = communicator.prepare(spec, *group, "benchmark");
+  auto operation = communicator.prepare({spec}, *group, "benchmark");
   if (!operation)
     return operation.takeError();
   HostTensor source(DType::F32, spec.shape), result(DType::F32, spec.shape);

@@ -19,13 +19,31 @@ class Ax_CollectiveOp<string mnemonic> : Ax_Op<mnemonic, [Pure,
   let hasVerifier = 1;
 }
 
-def Ax_AllReduceOp : Ax_CollectiveOp<"all_reduce"> {
+/// One exchange for several tensors: each result is its operand in another
+/// layout, and the ranks wait for one another once.
+class Ax_SharedCollectiveOp<string mnemonic> : Ax_CollectiveOp<mnemonic> {
+  let arguments = (ins Variadic<Ax_Tensor>:$operands, Ax_AxesAttr:$axes,
+                       OptionalAttr<StrAttr>:$because, UnitAttr:$start);
+  let results = (outs Variadic<Ax_Tensor>:$results);
+  let assemblyFormat = [{
+    $operands `over` custom<Axes>($axes) (`because` $because^)?
+    (`start` $start^)? attr-dict `:` type($operands) `->` type($results) }];
+  let builders = [OpBuilder<(ins "::mlir::Type":$result,
+                                 "::mlir::Value":$operand,
+                                 "::ax::AxesAttr":$axes,
+                                 "::mlir::StringAttr":$because), [{
+    build($_builder, $_state, ::mlir::TypeRange(result),
+          ::mlir::ValueRange(operand), axes, because, ::mlir::UnitAttr());
+  }]>];
+}
+
+def Ax_AllReduceOp : Ax_SharedCollectiveOp<"all_reduce"> {
   let summary = "Partial over `axes` becomes replicated over them";
 }
-def Ax_ReduceScatterOp : Ax_CollectiveOp<"reduce_scatter"> {
+def Ax_ReduceScatterOp : Ax_SharedCollectiveOp<"reduce_scatter"> {
   let summary = "Partial over `axes` becomes split over them, one dimension";
 }
-def Ax_AllGatherOp : Ax_CollectiveOp<"all_gather"> {
+def Ax_AllGatherOp : Ax_SharedCollectiveOp<"all_gather"> {
   let summary = "Split over `axes` (of one dimension) becomes replicated over them";
 }
 def Ax_AllSliceOp : Ax_CollectiveOp<"all_slice"> {

@@ -19,14 +19,19 @@ def Ax_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
 def Ax_CollectiveOpInterface : OpInterface<"CollectiveOpInterface"> {
   let cppNamespace = "::ax";
   let description = [{
-    A change of layout: one operand, one result, of the same global type.
+    A change of layout: each result is its operand, of the same global type.
+    Most have one; those of one op are exchanged together.
   }];
   let methods = [
     InterfaceMethod<"The step of the resharding engine that this op performs.",
                     "::ax::sharding::StepKind", "getStepKind">
   ];
   let extraSharedClassDeclaration = [{
-    ::mlir::Value getTensor() { return $_op->getOperand(0); }
+    /// What becomes `result`.
+    ::mlir::Value getSource(::mlir::Value result) {
+      return $_op->getOperand(
+          ::llvm::cast<::mlir::OpResult>(result).getResultNumber());
+    }
     ::ax::AxesAttr getMovedAxes() {
       return $_op->template getAttrOfType<::ax::AxesAttr>("axes");
     }

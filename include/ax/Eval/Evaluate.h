@@ -47,9 +47,11 @@ llvm::Expected<PerRank> evaluateRanks(ProgramOp local,
                                       const sharding::Mesh &mesh,
                                       PerRank inputs, int64_t slice = 0);
 
-/// One localised collective: operand of every rank to result of every rank.
+/// One localised collective: its operand number `part` of every rank to the
+/// result of every rank.
 llvm::Expected<std::vector<HostTensor>>
-evaluateCollective(CollectiveOpInterface op, const sharding::Mesh &mesh,
+evaluateCollective(CollectiveOpInterface op, unsigned part,
+                   const sharding::Mesh &mesh,
                    llvm::ArrayRef<HostTensor> operands);
 
 } // namespace ax::eval

@@ -326,6 +326,16 @@ def Overlap : Pass<"ax-overlap", "::ax::PlanOp"> {
   let dependentDialects = ["ax::AxDialect"];
 }
 
+def ShareCollectives : Pass<"ax-share-collectives", "::ax::PlanOp"> {
+  let summary = "Small tensors share one reduction";
+  let description = [{
+    In each list of operations: all-reduces, or reduce-scatters, over the same
+    axes, of one element type and one kind of sum, become one, up to 1 MiB a rank.
+    It stands where the tensors of all are there and nobody has used a result. So
+    the gradients of a step take one reduction for each bucket.
+  }];
+}
+
 def Schedule : Pass<"ax-schedule", "::ax::PlanOp"> {
   let summary = "The order of each stage's actions";
   let description = [{

@@ -49,14 +49,18 @@ struct CollectiveSpec {
   bool operator==(const CollectiveSpec &o) const;
 };
 
+/// Ranks wait for one another once for all of them: they have kind, reduction
+/// and element type in common.
+using CollectiveSpecs = std::vector<CollectiveSpec>;
+
 /// Shape of the destination.
 std::vector<int64_t> destinationShape(const CollectiveSpec &spec);
 int64_t sourceBytes(const CollectiveSpec &spec);
 int64_t destinationBytes(const CollectiveSpec &spec);
 /// Why the spec makes no sense for a group of `members`; empty when it does.
-std::string findFault(const CollectiveSpec &spec, int64_t members);
-/// `all_reduce 128x512 f32`.
-std::string toString(const CollectiveSpec &spec);
+std::string findFault(const CollectiveSpecs &specs, int64_t members);
+/// `all_reduce 128x512 f32`; `all_reduce 128x512, 512 f32`.
+std::string toString(const CollectiveSpecs &specs);
 
 } // namespace ax::rt
 

@@ -33,14 +33,17 @@ class Operation {
 public:
   virtual ~Operation();
 
-  /// Addresses of this run (a send has no destination, a receive no source).
+  /// Addresses of this run, one for each tensor (a send has no destination, a
+  /// receive no source).
   /// Until `wait` returns, the source must not change and the destination is
   /// undefined. They must not overlap, except that an AllReduce may have
   /// destination == source.
-  virtual llvm::Error start(const void *source, void *destination) = 0;
+  virtual llvm::Error start(llvm::ArrayRef<const void *> sources,
+                            llvm::ArrayRef<void *> destinations) = 0;
   virtual llvm::Error wait() = 0;
-  llvm::Error run(const void *source, void *destination) {
-    if (llvm::Error error = start(source, destination))
+  llvm::Error run(llvm::ArrayRef<const void *> sources,
+                  llvm::ArrayRef<void *> destinations) {
+    if (llvm::Error error = start(sources, destinations))
       return error;
     return wait();
   }
@@ -76,7 +79,7 @@ public:
 
   /// `name` is for error messages and the same on every member.
   virtual llvm::Expected<std::unique_ptr<Operation>>
-  prepare(const CollectiveSpec &spec, const std::shared_ptr<Group> &group,
+  prepare(const CollectiveSpecs &specs, const std::shared_ptr<Group> &group,
           const std::string &name) = 0;
 
   /// Messages of `bytes` bytes to (from) `peer`. Those of one tag arrive in the

@@ -1,9 +1,9 @@
 //===- Program.h - Command lists: what the executor runs --------*- C++ -*-===//
 //
 // The contract between Codegen, which makes a Program, and the executor, which
-// runs it. Plain data, no MLIR. A few command lists per pipeline stage (forward,
-// backward, update), the same for all its ranks; what depends on the rank or the
-// micro-batch is worked out here from mesh coordinates.
+// runs it. Plain data, no MLIR. A few command lists per pipeline stage
+// (forward, backward, update), the same for all its ranks; what depends on the
+// rank or the micro-batch is worked out here from mesh coordinates.
 //
 // All sizes are local (per rank) unless they say global. A dimension that does
 // not divide has local extent ceil(n / p); the elements of the last parts that
@@ -93,7 +93,7 @@ enum class Space {
   Input,  ///< Program::inputs[index], the rank's part for this micro-batch
   Output, ///< Program::outputs[index], likewise; every rank writes its part
   Received, ///< Program::transfers[index], after its Recv
-  Kept, ///< StageProgram::kept[index], the slot of this micro-batch
+  Kept,     ///< StageProgram::kept[index], the slot of this micro-batch
 };
 
 /// A value that one list of a stage leaves for others. Slot `micro-batch %
@@ -162,14 +162,19 @@ struct LibraryCommand {
   std::vector<BufferRef> arguments;
 };
 
-/// One collective in each group of a group set; see CollectiveSpec for the
-/// shapes.
-struct CollectiveCommand : CollectiveSpec {
-  /// Into StageProgram::groups.
-  int32_t groupSet = 0;
+/// One tensor of a collective; see CollectiveSpec for the shapes.
+struct CollectivePart : CollectiveSpec {
   /// They must not overlap, except that AllReduce may have
   /// destination == source.
   BufferRef source, destination;
+};
+
+/// One collective in each group of a group set.
+struct CollectiveCommand {
+  /// At least one, of one kind.
+  std::vector<CollectivePart> parts;
+  /// Into StageProgram::groups.
+  int32_t groupSet = 0;
   /// >= 0: only started here; a WaitCommand of that number, in the same list,
   /// comes before the destination is read or the source is overwritten.
   int32_t request = -1;

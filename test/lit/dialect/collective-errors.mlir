@@ -142,3 +142,36 @@ ax.plan @p version 1 {
     ax.return
   }
 }
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 4]
+  ax.program @main(%x: tensor<8xf32, #ax.layout<[{}], partial sum {col}>>, %y: tensor<8xf32, #ax.layout<[{}]>>) {
+    // expected-error @+1 {{no all_reduce over {col} leads from [{}] to [{}]: they are the same layout}}
+    %0:2 = ax.all_reduce %x, %y over {col} : tensor<8xf32, #ax.layout<[{}], partial sum {col}>>, tensor<8xf32, #ax.layout<[{}]>> -> tensor<8xf32, #ax.layout<[{}]>>, tensor<8xf32, #ax.layout<[{}]>>
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 4]
+  ax.program @main(%x: tensor<8xf32, #ax.layout<[{}], partial sum {col}>>, %y: tensor<8xf32, #ax.layout<[{}], partial max {col}>>) {
+    // expected-error @+1 {{they need one element type and one kind of sum}}
+    %0:2 = ax.all_reduce %x, %y over {col} : tensor<8xf32, #ax.layout<[{}], partial sum {col}>>, tensor<8xf32, #ax.layout<[{}], partial max {col}>> -> tensor<8xf32, #ax.layout<[{}]>>, tensor<8xf32, #ax.layout<[{}]>>
+    ax.return
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 4]
+  ax.program @main(%x: tensor<8xf32, #ax.layout<[{}], partial sum {col}>>, %y: tensor<8xf32, #ax.layout<[{}], partial sum {col}>>) {
+    // expected-error @+1 {{has 2 operands and 1 results: each result is an operand in another layout}}
+    %0 = "ax.all_reduce"(%x, %y) {axes = #ax.axes<{col}>} : (tensor<8xf32, #ax.layout<[{}], partial sum {col}>>, tensor<8xf32, #ax.layout<[{}], partial sum {col}>>) -> tensor<8xf32, #ax.layout<[{}]>>
+    ax.return
+  }
+}

@@ -48,13 +48,16 @@ Value createStep(OpBuilder &builder, const sharding::Step &step, Value operand,
   case sharding::StepKind::AllSlice:
     return AllSliceOp::create(builder, loc, type, operand, axes, nullptr);
   case sharding::StepKind::AllGather:
-    return AllGatherOp::create(builder, loc, type, operand, axes, nullptr);
+    return AllGatherOp::create(builder, loc, type, operand, axes, nullptr)
+        ->getResult(0);
   case sharding::StepKind::AllToAll:
     return AllToAllOp::create(builder, loc, type, operand, axes, nullptr);
   case sharding::StepKind::ReduceScatter:
-    return ReduceScatterOp::create(builder, loc, type, operand, axes, nullptr);
+    return ReduceScatterOp::create(builder, loc, type, operand, axes, nullptr)
+        ->getResult(0);
   case sharding::StepKind::AllReduce:
-    return AllReduceOp::create(builder, loc, type, operand, axes, nullptr);
+    return AllReduceOp::create(builder, loc, type, operand, axes, nullptr)
+        ->getResult(0);
   case sharding::StepKind::CollectivePermute:
     return CollectivePermuteOp::create(builder, loc, type, operand, axes,
                                        nullptr);

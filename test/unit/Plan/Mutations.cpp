@@ -121,14 +121,16 @@ static Operation *replaceKind(Operation *op, StringRef name) {
 
 void Mutator::addCollective(size_t number) {
   add(number, "deleted", [](Operation *op) {
-    op->getResult(0).replaceAllUsesWith(op->getOperand(0));
+    op->replaceAllUsesWith(op->getOperands());
     op->erase();
     return true;
   });
   add(number, "deleted, its operand given the result's type",
       [](Operation *op) {
-        op->getOperand(0).setType(op->getResult(0).getType());
-        op->getResult(0).replaceAllUsesWith(op->getOperand(0));
+        for (auto [operand, result] :
+             llvm::zip_equal(op->getOperands(), op->getResults()))
+          operand.setType(result.getType());
+        op->replaceAllUsesWith(op->getOperands());
         op->erase();
         return true;
       });

@@ -63,15 +63,20 @@ TEST_P(CommunicatorSuite, ImpossibleRequestsAreErrors) {
         fails(comm.prepareSend(2, 0, 8, "m"), "'m': no messages with rank 2"));
     std::shared_ptr<Group> group = makeGroup(comm, allRanks(comm));
     CollectiveSpec spec = allReduce(DType::Bool, {2});
-    EXPECT_TRUE(fails(comm.prepare(spec, group, "op")));
+    EXPECT_TRUE(fails(comm.prepare({spec}, group, "op")));
+    EXPECT_TRUE(fails(comm.prepare({}, group, "op")));
+    EXPECT_TRUE(fails(comm.prepare({allReduce(DType::F32, {2}),
+                                    allReduce(DType::F64, {2})},
+                                   group, "op"),
+                      "its tensors are not of one kind"));
     spec = allReduce(DType::F32, {2, -1});
-    EXPECT_TRUE(fails(comm.prepare(spec, group, "op")));
+    EXPECT_TRUE(fails(comm.prepare({spec}, group, "op")));
     spec.kind = CollectiveKind::AllGather;
     spec.shape = {2};
-    EXPECT_TRUE(fails(comm.prepare(spec, group, "op")));
+    EXPECT_TRUE(fails(comm.prepare({spec}, group, "op")));
     spec.gatherDim = 0;
     spec.gatherSize = 5;
-    EXPECT_TRUE(fails(comm.prepare(spec, group, "op")));
+    EXPECT_TRUE(fails(comm.prepare({spec}, group, "op")));
   });
 }
 

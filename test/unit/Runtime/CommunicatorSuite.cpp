@@ -123,7 +123,7 @@ void check(Communicator &comm, const std::shared_ptr<Group> &group,
     ASSERT_FALSE(bool(error)) << llvm::toString(std::move(error));
     const HostTensor &result = inPlace ? source : got;
     ASSERT_TRUE(result.isIdentical(want))
-        << toString(spec) << ", member " << me << " of " << group->getSize();
+        << toString({spec}) << ", member " << me << " of " << group->getSize();
     // Whoever is ahead may overwrite its source at once.
     if (!inPlace)
       std::fill_n(source.mutableData(), source.numBytes(), uint8_t(1));
@@ -303,6 +303,59 @@ TEST_P(CommunicatorSuite, Groups) {
       gather.gatherSize = 3 * count - 1;
       check(comm, row, gather);
     }
+  });
+}
+
+// Several tensors in one operation, few or many bytes, also in place.
+TEST_P(CommunicatorSuite, SharedByTensors) {
+  run(3, [](Communicator &comm) {
+    std::shared_ptr<Group> group = makeGroup(comm, allRanks(comm));
+    int32_t me = group->getIndex();
+    for (CollectiveKind kind :
+         {CollectiveKind::AllReduce, CollectiveKind::ReduceScatter,
+          CollectiveKind::AllGather})
+      for (int64_t rows : {2, 5000}) {
+        CollectiveSpecs specs;
+        for (Shape shape : {Shape{rows, 5}, Shape{7}, Shape{0, 3}, Shape{4, 9}}) {
+          CollectiveSpec &spec = specs.emplace_back();
+          spec.kind = kind;
+          auto dim = static_cast<int32_t>(shape.size()) - 1;
+          int64_t size = shape.back();
+          if (kind == CollectiveKind::AllGather) {
+            spec.gatherDim = dim;
+            spec.gatherSize = 3 * size;
+          } else if (kind == CollectiveKind::ReduceScatter) {
+            spec.scatterDim = dim;
+            spec.scatterPart = (size + 2) / 3;
+          }
+          spec.shape = std::move(shape);
+        }
+        auto operation = llvm::cantFail(comm.prepare(specs, group, "op"));
+        for (int repeat = 0; repeat < 3; ++repeat) {
+          std::vector<HostTensor> sources, results;
+          std::vector<const void *> from;
+          std::vector<void *> to;
+          for (const CollectiveSpec &spec : specs) {
+            sources.push_back(makeSource(spec.dtype, spec.shape, me));
+            results.emplace_back(spec.dtype, destinationShape(spec));
+          }
+          bool inPlace = repeat == 2 && kind == CollectiveKind::AllReduce;
+          for (size_t i = 0; i < specs.size(); ++i) {
+            from.push_back(sources[i].data());
+            to.push_back((inPlace ? sources : results)[i].mutableData());
+          }
+          if (inPlace)
+            from.assign(to.begin(), to.end());
+          llvm::cantFail(operation->run(from, to));
+          for (size_t i = 0; i < specs.size(); ++i) {
+            std::vector<HostTensor> all;
+            for (int32_t member = 0; member < 3; ++member)
+              all.push_back(makeSource(specs[i].dtype, specs[i].shape, member));
+            EXPECT_TRUE((inPlace ? sources : results)[i].isIdentical(
+                expected(specs[i], all, me)));
+          }
+        }
+      }
   });
 }
 

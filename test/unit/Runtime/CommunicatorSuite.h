@@ -51,7 +51,7 @@ inline std::shared_ptr<Group> makeGroup(Communicator &comm,
 inline std::unique_ptr<Operation> prepare(Communicator &comm,
                                           const std::shared_ptr<Group> &group,
                                           const CollectiveSpec &spec) {
-  return llvm::cantFail(comm.prepare(spec, group, "op"));
+  return llvm::cantFail(comm.prepare({spec}, group, "op"));
 }
 
 inline CollectiveSpec allReduce(DType type, Shape shape,

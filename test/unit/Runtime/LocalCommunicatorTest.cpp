@@ -43,10 +43,10 @@ TEST(LocalCommunicatorTest, RanksThatDisagreeAreToldApart) {
   std::shared_ptr<Group> groups[2];
   for (int i = 0; i < 2; ++i)
     groups[i] = llvm::cantFail(communicators[i]->createGroup({0, 1}));
-  auto first = communicators[0]->prepare(spec, groups[0], "sum of x");
+  auto first = communicators[0]->prepare({spec}, groups[0], "sum of x");
   ASSERT_TRUE(bool(first));
   spec.shape = {5};
-  auto second = communicators[1]->prepare(spec, groups[1], "sum of y");
+  auto second = communicators[1]->prepare({spec}, groups[1], "sum of y");
   ASSERT_FALSE(bool(second));
   std::string message = describeError(second.takeError()).message;
   for (const char *part : {"ranks disagree: '", "sum of x", "sum of y"})

@@ -119,9 +119,10 @@ public:
                  Shape shape, int32_t request = -1) {
     CollectiveCommand command;
     command.groupSet = group;
-    command.shape = std::move(shape);
-    command.source = {from, 0};
-    command.destination = {to, 0};
+    CollectivePart &part = command.parts.emplace_back();
+    part.shape = std::move(shape);
+    part.source = {from, 0};
+    part.destination = {to, 0};
     command.request = request;
     add(s, std::move(command), "sum" + std::to_string(from));
   }
