@@ -71,6 +71,7 @@ TEST(Generate, APermutationSendsOnceFromEachRank) {
   ASSERT_EQ(commandsOf(*program), Names({"permute"}));
   EXPECT_EQ(std::get<rt::CollectiveCommand>(
                 program->stages[0].lists[0].commands[0].body)
+                .parts[0]
                 .permutation,
             (std::vector<int32_t>{0, 2, 1, 3}));
 }
