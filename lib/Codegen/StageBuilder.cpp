@@ -390,9 +390,9 @@ private:
   ProgramTables &tables;
   rt::StageProgram &stage;
   std::vector<rt::Command> &commands;
+  StageBuffers buffers;
   ProgramOp program;
   Block &block;
-  StageBuffers buffers;
   /// State -> its buffer; kept value -> that of its sum.
   llvm::DenseMap<int32_t, int32_t> stateBuffers, sumBuffers;
   /// Of started collectives.
