@@ -46,6 +46,12 @@ std::string plan::bytesText(int64_t bytes) {
 
 namespace {
 
+/// Of a list, in its order.
+struct Contraction {
+  Operation *op;
+  double flops;
+};
+
 class Reporter {
 public:
   Reporter(const Mesh &mesh, const StageMemory &memory)
@@ -60,8 +66,8 @@ private:
   }
   void simulate(ProgramReport &result);
   std::optional<Layer> layerOf(Operation *op);
-  Collective collectiveOf(CollectiveOpInterface op);
-  void findHidden(Collective &collective);
+  Collective collectiveOf(CollectiveOpInterface op,
+                          ArrayRef<Contraction> contractions);
   NamedSplit split(StringRef name, Value value, int64_t dim) const {
     sharding::DimLayout layout = getLayout(tensorType(value), mesh).dims[dim];
     return {name.str(), layout.size(), layout.axes()};
@@ -193,22 +199,25 @@ static std::string userNode(Value value) {
 }
 
 /// What goes on while it does.
-void Reporter::findHidden(Collective &collective) {
+static void findHidden(Collective &collective, ArrayRef<Contraction> all) {
   if (!collective.op->hasAttr("start"))
     return;
+  Operation *wait = *collective.op->user_begin();
   double largest = 0;
-  for (Operation *op = collective.op->getNextNode();
-       op && op != *collective.op->user_begin(); op = op->getNextNode()) {
-    double flops = cost::contractionFlops(op, mesh);
-    collective.hiddenFlops += flops;
-    if (flops > largest) {
-      largest = flops;
-      collective.behind = getNodeName(op).str();
+  const auto *first = llvm::partition_point(all, [&](const Contraction &one) {
+    return one.op->isBeforeInBlock(collective.op);
+  });
+  for (; first != all.end() && first->op->isBeforeInBlock(wait); ++first) {
+    collective.hiddenFlops += first->flops;
+    if (first->flops > largest) {
+      largest = first->flops;
+      collective.behind = getNodeName(first->op).str();
     }
   }
 }
 
-Collective Reporter::collectiveOf(CollectiveOpInterface op) {
+Collective Reporter::collectiveOf(CollectiveOpInterface op,
+                                  ArrayRef<Contraction> contractions) {
   Collective found;
   found.op = op;
   found.kind = op.getStepKind();
@@ -225,7 +234,7 @@ Collective Reporter::collectiveOf(CollectiveOpInterface op) {
     if (found.node.empty())
       found.node =
           source ? sourceNode(op->getOperand(0)) : userNode(op->getResult(0));
-  findHidden(found);
+  findHidden(found, contractions);
   return found;
 }
 
@@ -239,7 +248,11 @@ StageReport Reporter::report(int64_t on, std::vector<StageOp> lists) {
   if (auto it = memory.find(lists.front()); it != memory.end())
     report.memory = it->second;
   llvm::DenseSet<Attribute> held;
-  for (StageOp list : lists)
+  for (StageOp list : lists) {
+    std::vector<Contraction> contractions;
+    for (Operation &op : list.getBody().front())
+      if (double flops = cost::contractionFlops(&op, mesh); flops > 0)
+        contractions.push_back({&op, flops});
     for (Operation &op : list.getBody().front()) {
       report.numOps += !isa<LoadOp, ConstantOp, YieldOp>(op);
       if (op.hasAttr("recomputed")) {
@@ -255,11 +268,12 @@ StageReport Reporter::report(int64_t on, std::vector<StageOp> lists) {
         report.rankWeightBytes += cost::localBytes(type, mesh);
       } else if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
         if (cost::isSent(collective, mesh))
-          report.collectives.push_back(collectiveOf(collective));
+          report.collectives.push_back(collectiveOf(collective, contractions));
       } else if (auto layer = layerOf(&op)) {
         report.layers.push_back(std::move(*layer));
       }
     }
+  }
   return report;
 }
 

@@ -34,8 +34,16 @@ struct Overlap : ax::impl::OverlapBase<Overlap> {
           collectives.push_back(collective);
       for (CollectiveOpInterface collective : collectives)
         startEarly(collective);
+      llvm::DenseMap<Operation *, double> flopsBefore;
+      double flops = 0;
+      for (Operation &op : stage.getBody().front()) {
+        flopsBefore[&op] = flops;
+        flops += cost::contractionFlops(&op, mesh);
+      }
       for (CollectiveOpInterface collective : collectives)
-        endLate(collective);
+        if (Operation *user = firstUser(collective))
+          endLate(collective, user,
+                  flopsBefore.lookup(user) - flopsBefore.lookup(collective));
     });
   }
 
@@ -58,29 +66,29 @@ private:
               *producer = op->getOperand(0).getDefiningOp();
     if (!user)
       return;
-    bool grows = bytes(op->getResult(0)) > bytes(op->getOperand(0));
+    if (bytes(op->getResult(0)) <= bytes(op->getOperand(0))) {
+      if (producer)
+        op->moveAfter(producer);
+      else
+        op->moveBefore(&op->getBlock()->front());
+      return;
+    }
     double left = cost::collectiveSeconds(op, mesh, machine), flops = 0;
     Operation *place = user;
-    for (Operation *before = place->getPrevNode(); before && before != producer;
+    for (Operation *before = place->getPrevNode();
+         before && before != producer && (left > 0 || flops == 0);
          before = before->getPrevNode()) {
       if (before == op)
         continue;
       left -= cost::seconds(before, mesh, machine);
       flops += cost::contractionFlops(before, mesh);
       place = before;
-      if (grows && left <= 0 && flops > 0)
-        break;
     }
     op->moveBefore(place);
   }
 
   /// With nothing to hide behind it stays one operation.
-  void endLate(CollectiveOpInterface op) {
-    Operation *user = firstUser(op);
-    double flops = 0;
-    for (Operation *between = op->getNextNode(); user && between != user;
-         between = between->getNextNode())
-      flops += cost::contractionFlops(between, mesh);
+  static void endLate(CollectiveOpInterface op, Operation *user, double flops) {
     if (flops == 0)
       return;
     OpBuilder builder(user);
