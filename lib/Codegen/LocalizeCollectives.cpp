@@ -128,24 +128,16 @@ Localizer::Part Localizer::wholePart(Value value) {
   return {value, llvm::to_vector(shape), llvm::to_vector(shape)};
 }
 
-Localizer::Part Localizer::gatherRun(Value value, int64_t dim, const Run &run) {
+/// Of an exchange that gathers the run's parts, or scatters them.
+Localizer::Part Localizer::runPart(Value value, int64_t dim, const Run &run,
+                                   bool gathers) {
   Part part = wholePart(value);
-  part.result[dim] = run.major * run.whole;
+  int64_t extent = gathers ? run.whole : run.minor;
+  part.result[dim] = run.major * extent;
   part.shape = divided(value, dim, run.major);
   part.operand = reshape(value, part.shape);
-  part.shape[dim] = run.whole;
-  part.gatherDim = dim;
-  return part;
-}
-
-Localizer::Part Localizer::scatterRun(Value value, int64_t dim,
-                                      const Run &run) {
-  Part part = wholePart(value);
-  part.result[dim] = run.major * run.minor;
-  part.shape = divided(value, dim, run.major);
-  part.operand = reshape(value, part.shape);
-  part.shape[dim] = run.minor;
-  part.scatterDim = dim;
+  part.shape[dim] = extent;
+  (gathers ? part.gatherDim : part.scatterDim) = dim;
   return part;
 }
 
@@ -276,16 +268,19 @@ llvm::Expected<Value> Localizer::moveParts(Operation *op, Value value,
                             cast<CollectiveOpInterface>(op).getMovedAxes(),
                             cast<CollectiveOpInterface>(op).getCause());
     for (const Run &run : llvm::reverse(gathered))
-      value = exchange(gather, gatherRun(value, source, run), run.axes)[0];
+      value = exchange(gather, runPart(value, source, run, /*gathers=*/true),
+                       run.axes)[0];
     gather.erase();
     for (const Run &run : scattered)
       value = sliceRun(value, target, run);
     return value;
   }
   for (const Run &run : llvm::reverse(gathered))
-    value = exchange(op, gatherRun(value, source, run), run.axes)[0];
+    value = exchange(op, runPart(value, source, run, /*gathers=*/true),
+                     run.axes)[0];
   for (const Run &run : scattered)
-    value = exchange(op, scatterRun(value, target, run), run.axes)[0];
+    value = exchange(op, runPart(value, target, run, /*gathers=*/false),
+                     run.axes)[0];
   return value;
 }
 
@@ -315,8 +310,7 @@ Localizer::sharedParts(Operation *op, SubAxes &axes) {
     if (runs->size() != 1 || (moved && *moved != runs->front().axes))
       return SmallVector<Part>();
     moved = runs->front().axes;
-    parts.push_back(gathers ? gatherRun(local, dim, runs->front())
-                            : scatterRun(local, dim, runs->front()));
+    parts.push_back(runPart(local, dim, runs->front(), gathers));
   }
   axes = moved.value_or(axes);
   return parts;

@@ -104,8 +104,7 @@ private:
                                           llvm::ArrayRef<Part> parts,
                                           const sharding::SubAxes &axes);
   Part wholePart(mlir::Value value);
-  Part gatherRun(mlir::Value value, int64_t dim, const Run &run);
-  Part scatterRun(mlir::Value value, int64_t dim, const Run &run);
+  Part runPart(mlir::Value value, int64_t dim, const Run &run, bool gathers);
   Part swapRuns(mlir::Value value, int64_t gatherDim, const Run &gather,
                 int64_t scatterDim, const Run &scatter);
   mlir::Value sliceRun(mlir::Value value, int64_t dim, const Run &run);
