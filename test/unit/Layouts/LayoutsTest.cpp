@@ -178,6 +178,12 @@ private:
     return value;
   }
 
+  bool sends(Value value) const {
+    return isa_and_nonnull<AllReduceOp, ReduceScatterOp, AllGatherOp>(
+        value.getDefiningOp());
+  }
+  void shareLast(OpBuilder &builder, MutableArrayRef<Value> values);
+  void startLast(OpBuilder &builder, MutableArrayRef<Value> values);
   void buildPlan();
   std::string compare();
 
@@ -196,6 +202,46 @@ private:
   StageOp stage;
   std::optional<codegen::LocalStage> local;
 };
+
+/// Sometimes the last collectives of two values become one, if they can.
+void Case::shareLast(OpBuilder &builder, MutableArrayRef<Value> values) {
+  auto keyOf = [&](Value value) {
+    Operation *last = value.getDefiningOp();
+    RankedTensorType from = tensorType(last->getOperand(0));
+    Layout layout = getLayout(from, mesh);
+    return std::tuple(last->getName().getStringRef(), last->getAttr("axes"),
+                      from.getElementType(), layout.partialKind);
+  };
+  for (size_t i = 0; i < values.size(); ++i)
+    for (size_t j = i + 1; j < values.size(); ++j) {
+      if (!sends(values[i]) || !sends(values[j]) ||
+          values[i].getDefiningOp()->getNumResults() > 1 ||
+          values[j].getDefiningOp()->getNumResults() > 1 ||
+          keyOf(values[i]) != keyOf(values[j]) || !gen.chance(75))
+        continue;
+      Operation *first = values[i].getDefiningOp(),
+                *second = values[j].getDefiningOp();
+      SmallVector<Value> operands{first->getOperand(0), second->getOperand(0)};
+      SmallVector<Type> types{values[i].getType(), values[j].getType()};
+      Operation *shared = builder.create(
+          OperationState(first->getLoc(), first->getName().getStringRef(),
+                         operands, types, first->getAttrs()));
+      values[i] = shared->getResult(0);
+      values[j] = shared->getResult(1);
+      first->erase();
+      second->erase();
+    }
+}
+
+/// Sometimes others are only started, and waited for when all are.
+void Case::startLast(OpBuilder &builder, MutableArrayRef<Value> values) {
+  for (Value &value : values)
+    if (sends(value) && value.getDefiningOp()->getNumResults() == 1 &&
+        gen.chance(50)) {
+      value.getDefiningOp()->setAttr("start", builder.getUnitAttr());
+      value = WaitOp::create(builder, builder.getUnknownLoc(), value, nullptr);
+    }
+}
 
 /// Inputs in any layout, resharded to what the op wants; its results resharded
 /// to any layout.
@@ -234,12 +280,14 @@ void Case::buildPlan() {
 
   Block &block = stage.getBody().emplaceBlock();
   builder.setInsertionPointToEnd(&block);
+  SmallVector<Value> operands;
+  for (auto [i, type] : llvm::enumerate(inputs))
+    operands.push_back(reshard(builder, block.addArgument(type, loc),
+                               inputLayouts[i], operandLayouts[i]));
+  shareLast(builder, operands);
+  startLast(builder, operands);
   IRMapping mapping;
-  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
-    Value input = block.addArgument(inputs[i], loc);
-    mapping.map(operand,
-                reshard(builder, input, inputLayouts[i], operandLayouts[i]));
-  }
+  mapping.map(op->getOperands(), operands);
   Operation *clone = builder.clone(*op, mapping);
   SmallVector<Value> yielded;
   for (auto [i, result] : llvm::enumerate(clone->getResults())) {
