@@ -3,6 +3,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+from onnx import TensorProto, helper, numpy_helper, save
 
 from cases import ROOT, TRAINING, Failed, run, tool
 
@@ -52,3 +53,15 @@ def part(name, *ranges):
     data = np.load(DIGITS / f"{name}.npz")
     return {key: np.concatenate([array[r] for r in ranges])
             for key, array in data.items()}
+
+
+def small(path, nodes, weights, shape):
+    """A model of one input and one output, of one shape."""
+    value = helper.make_tensor_value_info
+    graph = helper.make_graph(
+        nodes, "model", [value("input", TensorProto.FLOAT, shape)],
+        [value("logits", TensorProto.FLOAT, shape)],
+        [numpy_helper.from_array(np.asarray(array), name)
+         for name, array in weights.items()])
+    save(helper.make_model(
+        graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)

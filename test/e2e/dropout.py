@@ -1,10 +1,9 @@
 """Dropout is the same on every layout, and whenever it is computed."""
-import json
-
 import numpy as np
-from onnx import TensorProto, helper, numpy_helper, save
+from onnx import helper
 
 from _gpt import gpt
+from _training import logged, small
 from cases import Failed, run, scratch, tool
 
 LAYOUTS = ["--dp=2", "--tp=2", "--tp=2x2x2", "--dp=2 --tp=2 --zero=3",
@@ -17,9 +16,8 @@ LAYOUTS = ["--dp=2", "--tp=2", "--tp=2x2x2", "--dp=2 --tp=2 --zero=3",
 def losses(folder, seed=1):
     run(tool("axrun"), f"{folder}/plan.mlir", "--data", f"{folder}/data.npz",
         "--steps", 3, "--no-shuffle", "--seed", seed, "--log", f"{folder}/log")
-    with open(f"{folder}/log") as log:
-        return np.array([[step["loss"], step["gradient_norm"]]
-                         for step in map(json.loads, log)])
+    return np.array([[step["loss"], step["gradient_norm"]]
+                     for step in logged(f"{folder}/log")])
 
 
 def transformer(layouts):
@@ -53,17 +51,6 @@ def transformer(layouts):
                 raise Failed(f"{layout}: {split}, on one rank {alone}")
 
 
-def small(path, nodes, weights, shape):
-    value = helper.make_tensor_value_info
-    graph = helper.make_graph(
-        nodes, "model", [value("input", TensorProto.FLOAT, shape)],
-        [value("logits", TensorProto.FLOAT, shape)],
-        [numpy_helper.from_array(np.asarray(array), name)
-         for name, array in weights.items()])
-    save(helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
-
-
 def imported():
     """A model exported in training mode, its dropout before the weight."""
     with scratch() as folder:
@@ -82,8 +69,7 @@ def imported():
                 "-o", f"{folder}/plan.mlir")
             run(tool("axrun"), f"{folder}/plan.mlir", "--data",
                 f"{folder}/data.npz", "--steps", 1, "--log", f"{folder}/log")
-            with open(f"{folder}/log") as log:
-                plans.append(json.loads(log.readline())["loss"])
+            plans += [step["loss"] for step in logged(f"{folder}/log")]
         # The mean of (1 / 0.75)^2 for three of four.
         if abs(plans[0] - 1 / 0.75) > 0.05:
             raise Failed(f"a loss of {plans[0]}")
