@@ -15,19 +15,42 @@
 
 using namespace ax;
 using namespace ax::import;
+using onnx::AttributeProto;
+using onnx::FunctionProto;
 using onnx::GraphProto;
 using onnx::ModelProto;
+using onnx::NodeProto;
 
-/// Calls `visit` with what the fields of that number hold.
-template <typename Visit>
-static void forEach(llvm::ArrayRef<uint8_t> message, uint32_t number,
-                    Visit visit) {
-  WireReader reader(message);
-  WireField field;
-  while (reader.read(field))
-    if (field.number == number && field.type == WireType::Bytes)
-      visit(field.bytes);
-}
+namespace {
+
+enum class Message { Model, Graph, Function, Node, Attribute, Tensor };
+
+/// A field through which tensors are reached.
+struct Field {
+  Message of;
+  uint32_t number;
+  Message holds;
+};
+
+struct Found {
+  Message kind;
+  llvm::ArrayRef<uint8_t> bytes;
+};
+
+} // namespace
+
+static constexpr Field fields[] = {
+    {Message::Model, ModelProto::kGraphFieldNumber, Message::Graph},
+    {Message::Model, ModelProto::kFunctionsFieldNumber, Message::Function},
+    {Message::Graph, GraphProto::kInitializerFieldNumber, Message::Tensor},
+    {Message::Graph, GraphProto::kNodeFieldNumber, Message::Node},
+    {Message::Function, FunctionProto::kNodeFieldNumber, Message::Node},
+    {Message::Node, NodeProto::kAttributeFieldNumber, Message::Attribute},
+    {Message::Attribute, AttributeProto::kTFieldNumber, Message::Tensor},
+    {Message::Attribute, AttributeProto::kTensorsFieldNumber, Message::Tensor},
+    {Message::Attribute, AttributeProto::kGFieldNumber, Message::Graph},
+    {Message::Attribute, AttributeProto::kGraphsFieldNumber, Message::Graph},
+};
 
 /// Relative to the model's folder.
 static std::set<std::string> filesOf(ModelFolder &folder) {
@@ -37,13 +60,24 @@ static std::set<std::string> filesOf(ModelFolder &folder) {
     llvm::consumeError(model.takeError());
     return files;
   }
-  forEach((*model)->bytes(), ModelProto::kGraphFieldNumber, [&](auto graph) {
-    forEach(graph, GraphProto::kInitializerFieldNumber, [&](auto tensor) {
-      TensorHeader header;
-      if (readTensorHeader(tensor, header) && header.external)
+  std::vector<Found> left{{Message::Model, (*model)->bytes()}};
+  while (!left.empty()) {
+    Found message = left.back();
+    left.pop_back();
+    TensorHeader header;
+    if (message.kind == Message::Tensor) {
+      if (readTensorHeader(message.bytes, header) && header.external)
         files.insert(header.location);
-    });
-  });
+      continue;
+    }
+    WireReader reader(message.bytes);
+    WireField read;
+    while (reader.read(read))
+      for (const Field &field : fields)
+        if (field.of == message.kind && field.number == read.number &&
+            read.type == WireType::Bytes)
+          left.push_back({field.holds, read.bytes});
+  }
   return files;
 }
 

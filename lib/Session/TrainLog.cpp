@@ -10,7 +10,7 @@
 #include "llvm/Support/Format.h"
 
 #include <cmath>
-#include <sys/resource.h>
+#include <fstream>
 
 using namespace ax;
 
@@ -120,13 +120,21 @@ Progress::Progress(llvm::raw_ostream &os, bool quiet,
     batch = program.inputs.front().shape.front();
 }
 
+/// The most this process had in memory. getrusage's figure would begin with
+/// that of the program that started it.
+static double peakMegabytes() {
+  int64_t kibibytes = 0;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (llvm::StringRef rest = line; rest.consume_front("VmHWM:"))
+      rest.ltrim().consumeInteger(10, kibibytes);
+  return static_cast<double>(kibibytes) * 1024 / 1e6;
+}
+
 void Progress::showStep(int64_t step, double loss, double seconds,
                         int64_t skipped) {
   if (quiet)
     return;
-  struct rusage usage = {};
-  getrusage(RUSAGE_SELF, &usage);
-  double megabytes = static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
   if (replaces)
     os << "\r\033[K";
   os << "axrun: step " << step << " of " << steps << ": loss "
@@ -134,7 +142,7 @@ void Progress::showStep(int64_t step, double loss, double seconds,
      << llvm::format(", %.0f samples/s", static_cast<double>(batch) / seconds)
      << llvm::format(", %.2f GFLOP/s",
                      static_cast<double>(flops) / seconds / 1e9)
-     << llvm::format(", %.0f MB", megabytes);
+     << llvm::format(", %.0f MB", peakMegabytes());
   if (skipped)
     os << ", " << skipped << " skipped";
   isOpen = true;

@@ -70,6 +70,17 @@ def refusesExports():
                 code=2, says="to write 'out.onnx.data' would destroy 'e.onnx'")
         refused("e.onnx", "--shape=input=4x64", "-o", "out.onnx.data", code=2,
                 says="to write 'out.onnx.data' would destroy 'e.onnx'")
+        within = onnx.TensorProto(dims=[4], data_type=onnx.TensorProto.FLOAT,
+                                  raw_data=bytes(16))
+        onnx.external_data_helper.set_external_data(within, "out.onnx.data")
+        constant = onnx.helper.make_node("Constant", [], ["c"], value=within)
+        branch = onnx.helper.make_graph([constant], "branch", [], [])
+        branches = onnx.load(FC_NET)
+        branches.graph.node.append(
+            onnx.helper.make_node("If", ["c"], [], then_branch=branch))
+        Path(f"{folder}/b.onnx").write_bytes(branches.SerializeToString())
+        refused("b.onnx", "-o", "out.onnx.data", code=2,
+                says="to write 'out.onnx.data' would destroy 'b.onnx'")
         assert Path(f"{folder}/out.onnx.data").read_bytes() == before
         refused(*export, "out.onnx", "--weights=none.npz", code=6,
                 says="none of the weights is one of the model's")
