@@ -126,83 +126,18 @@ Emitter::RowArray Emitter::allocateRow(OpResult value,
         LLVM::GEPNoWrapFlags::inbounds);
     return row;
   }
-  row.base =
-      LLVM::GEPOp::create(b, loc, scratch.getType(), b.getI8Type(), scratch,
-                          ArrayRef<LLVM::GEPArg>{number(scratchBytes)},
-                          LLVM::GEPNoWrapFlags::inbounds);
-  int64_t bytes = count * storageBytes(type.getElementType());
-  scratchBytes += (bytes + 63) / 64 * 64;
+  row.base = allocateScratch(count, type.getElementType());
   return row;
 }
 
-Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
-  RankedTensorType type = tensorType(op.getOperand());
-  Type element = type.getElementType();
-  ReduceOpKind kind = op.getKind();
-  unsigned rank = type.getRank(), first = fixed.size();
-  auto isReduced = [&](unsigned d) {
-    return llvm::is_contained(op.getDims(), int64_t(d));
-  };
-  // The last reduced dimensions run in a register; reduced dimensions before a
-  // kept one in memory, so that the loop over the kept one vectorises.
-  unsigned inner = rank;
-  while (inner > first &&
-         (isReduced(inner - 1) || type.getDimSize(inner - 1) == 1))
-    --inner;
-  SmallVector<int64_t> outerSizes(type.getShape().slice(first, inner - first));
-  SmallVector<int64_t> innerSizes(type.getShape().drop_front(inner));
-  SmallVector<int64_t> freeSizes;
-  bool inMemory = false;
-  for (unsigned d = first; d != inner; ++d) {
-    inMemory |= isReduced(d);
-    if (!isReduced(d))
-      freeSizes.push_back(type.getDimSize(d));
-  }
-
-  auto reduceInner = [&](ArrayRef<IndexExpr> outerIndices, Value acc) {
-    return emitNest(op, 1, innerSizes, {acc},
-                    [&](ArrayRef<IndexExpr> innerIndices,
-                        ValueRange carried) -> SmallVector<Value> {
-                      Indices all(fixed);
-                      llvm::append_range(all, outerIndices);
-                      llvm::append_range(all, innerIndices);
-                      Value x = pull(op.getOperand(), all);
-                      return {emitCombine(b, kind, carried[0], x, element)};
-                    })
-        .front();
-  };
-  RowArray row;
-  if (outerSizes.empty()) {
-    row.scalar = reduceInner({}, emitNeutral(b, kind, element));
-    return {row};
-  }
-
-  row = allocateRow(op->getResult(0), fixed);
-  // Offset in the array of the kept ones among these dimensions.
-  auto offsetOf = [&](ArrayRef<IndexExpr> outerIndices) {
-    Indices keptIndices;
-    for (unsigned d = first; d != inner; ++d)
-      if (!isReduced(d))
-        keptIndices.push_back(outerIndices[d - first]);
-    return space->linearize(keptIndices, freeSizes);
-  };
-  if (inMemory)
-    emitNest(
-        op, 2, freeSizes, {},
-        [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
-          storeElement(emitNeutral(b, kind, element), row.base,
-                       space->linearize(indices, freeSizes), element);
-          return {};
-        });
-  emitNest(op, 0, outerSizes, {},
-           [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
-             IndexExpr offset = offsetOf(indices);
-             Value acc = inMemory ? loadElement(row.base, offset, element)
-                                  : emitNeutral(b, kind, element);
-             storeElement(reduceInner(indices, acc), row.base, offset, element);
-             return {};
-           });
-  return {row};
+Value Emitter::allocateScratch(int64_t count, Type element) {
+  Value base =
+      LLVM::GEPOp::create(b, loc, scratch.getType(), b.getI8Type(), scratch,
+                          ArrayRef<LLVM::GEPArg>{number(scratchBytes)},
+                          LLVM::GEPNoWrapFlags::inbounds);
+  int64_t bytes = count * storageBytes(element);
+  scratchBytes += (bytes + 63) / 64 * 64;
+  return base;
 }
 
 Emitter::RowValue Emitter::emitKept(Operation *op, ArrayRef<IndexExpr> fixed) {

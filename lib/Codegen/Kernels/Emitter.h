@@ -127,9 +127,17 @@ private:
   RowValue &getRowValue(mlir::Operation *op, llvm::ArrayRef<IndexExpr> indices);
   RowValue emitRowValue(mlir::Operation *op, llvm::ArrayRef<IndexExpr> fixed);
   RowArray allocateRow(mlir::OpResult value, llvm::ArrayRef<IndexExpr> fixed);
+  Value allocateScratch(int64_t count, mlir::Type element);
   IndexExpr rowOffset(const RowArray &row, llvm::ArrayRef<IndexExpr> indices);
-  RowValue emitReduce(ReduceOp op, llvm::ArrayRef<IndexExpr> fixed);
   RowValue emitKept(mlir::Operation *op, llvm::ArrayRef<IndexExpr> fixed);
+
+  // EmitReduce.cpp
+  struct Blocks;
+  struct Reduction;
+  RowValue emitReduce(ReduceOp op, llvm::ArrayRef<IndexExpr> fixed);
+  Value reduceElements(const Reduction &r, llvm::ArrayRef<IndexExpr> outer,
+                       Value acc);
+  void reduceRows(const Reduction &r, Value base);
 
   // EmitScans.cpp
   RowValue emitCumulative(CumulativeOp op, llvm::ArrayRef<IndexExpr> fixed);

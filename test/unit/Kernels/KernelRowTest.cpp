@@ -2,6 +2,8 @@
 
 #include "KernelTestSupport.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <cmath>
 #include <gtest/gtest.h>
 
@@ -54,6 +56,37 @@ TEST(KernelRow, ReduceKeepsDims) {
        R"(%s = ax.reduce max %a dims [1] keep_dims : tensor<4x6x33xf32> -> tensor<4x1x33xf32>
             %r = ax.binary sub %a, %s : tensor<4x6x33xf32>, tensor<4x1x33xf32> -> tensor<4x6x33xf32>)",
        {{"%r", "4x6x33xf32"}}});
+}
+
+// One term after another, an error would grow with their number: these sums
+// would be wrong by 2e-5 and more.
+TEST(KernelRow, LongSums) {
+  auto tenths = [](std::vector<int64_t> shape) {
+    HostTensor tensor(DType::F32, std::move(shape));
+    for (int64_t i = 0; i < tensor.numElements(); ++i)
+      tensor.setDouble(i, 0.1);
+    return tensor;
+  };
+  auto sum = [&](std::vector<int64_t> shape, const std::string &dims,
+                 const std::string &kept) {
+    std::string from =
+        llvm::join(
+            llvm::map_range(shape, [](int64_t n) { return std::to_string(n); }),
+            "x") +
+        "xf32";
+    check({{from},
+           "%r = ax.reduce sum %a dims " + dims + " : tensor<" + from +
+               "> -> tensor<" + kept + ">",
+           {{"%r", kept}}},
+          {{0, tenths(shape)}}, 5e-6);
+  };
+  sum({65536, 3}, "[0]", "3xf32");
+  sum({64, 3, 32, 33}, "[0, 2, 3]", "3xf32");
+  sum({16, 48, 48, 5}, "[0, 1, 2]", "5xf32");
+  sum({2, 9000, 4}, "[1]", "2x4xf32");
+  sum({1024, 1024}, "[0, 1]", "f32");
+  sum({3, 1000000}, "[1]", "3xf32");
+  sum({2, 7, 300, 500}, "[1, 2, 3]", "2xf32");
 }
 
 TEST(KernelRow, Softmax) {

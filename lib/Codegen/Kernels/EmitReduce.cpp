@@ -1,0 +1,248 @@
+//===- EmitReduce.cpp - Reductions ----------------------------------------===//
+//
+// The last reduced dimensions run in a register; reduced dimensions before a
+// kept one ("rows") in memory, so that the loop over the kept one vectorises.
+//
+// Many terms are added up in blocks, then the blocks: one after another, the
+// error would grow with their number (Higham, "The accuracy of floating point
+// summation", 1993).
+//
+//===----------------------------------------------------------------------===//
+
+#include "ElementOps.h"
+#include "Emitter.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+/// Where dimensions are cut into blocks: the one that is, and its part of one.
+struct Emitter::Blocks {
+  unsigned dim = 0;
+  int64_t size = 1;
+
+  /// The dimensions of the blocks, and of what is in one.
+  std::pair<SmallVector<int64_t>, SmallVector<int64_t>>
+  cut(ArrayRef<int64_t> sizes) const {
+    SmallVector<int64_t> outer(sizes.take_front(dim + 1));
+    SmallVector<int64_t> inner(sizes.drop_front(dim));
+    outer.back() /= size;
+    inner.front() = size;
+    return {outer, inner};
+  }
+  /// The other way: indices of the dimensions.
+  Indices join(ArrayRef<IndexExpr> outer, ArrayRef<IndexExpr> inner) const {
+    Indices all(outer.drop_back());
+    all.push_back(outer.back() * size + inner[0]);
+    llvm::append_range(all, inner.drop_front());
+    return all;
+  }
+};
+
+struct Emitter::Reduction {
+  /// Its accessors are not const.
+  mutable ReduceOp op;
+  ReduceOpKind kind;
+  Type element;
+  ArrayRef<IndexExpr> fixed;
+  /// Of the dimensions after the fixed ones: those up to the last that is kept,
+  /// and the rest, which are all reduced.
+  SmallVector<int64_t> outerSizes, innerSizes;
+
+  bool isReduced(unsigned d) const {
+    return llvm::is_contained(op.getDims(), int64_t(d + fixed.size()));
+  }
+  bool inMemory() const {
+    for (unsigned d = 0; d != outerSizes.size(); ++d)
+      if (isReduced(d))
+        return true;
+    return false;
+  }
+  /// Of the kept ones among the outer dimensions from `first`.
+  SmallVector<int64_t> keptSizes(unsigned first) const {
+    SmallVector<int64_t> sizes;
+    for (unsigned d = first; d != outerSizes.size(); ++d)
+      if (!isReduced(d))
+        sizes.push_back(outerSizes[d]);
+    return sizes;
+  }
+  Indices keptIndices(ArrayRef<IndexExpr> indices, unsigned first = 0) const {
+    Indices kept;
+    for (unsigned d = first; d != indices.size(); ++d)
+      if (!isReduced(d))
+        kept.push_back(indices[d]);
+    return kept;
+  }
+
+  bool wantsBlocks() const {
+    return kind == ReduceOpKind::sum && isa<FloatType>(element);
+  }
+  /// About as many blocks as there are rows in one.
+  std::optional<Blocks> blocksOfRows() const {
+    constexpr int64_t fewRows = 32;
+    SmallVector<unsigned> reduced;
+    int64_t rows = 1;
+    for (unsigned d = 0; d != outerSizes.size(); ++d)
+      if (isReduced(d)) {
+        reduced.push_back(d);
+        rows *= outerSizes[d];
+      }
+    if (!wantsBlocks() || rows <= fewRows)
+      return std::nullopt;
+    auto fits = [&](int64_t size) { return size * size <= rows; };
+    int64_t below = 1;
+    while (fits(below * outerSizes[reduced.back()]))
+      below *= outerSizes[reduced.pop_back_val()];
+    Blocks blocks{reduced.back(), 1};
+    for (int64_t size = 2; fits(size * below); ++size)
+      if (outerSizes[blocks.dim] % size == 0)
+        blocks.size = size;
+    return blocks;
+  }
+  std::optional<Blocks> blocksOfElements() const {
+    constexpr int64_t fewElements = 1 << 13;
+    if (!wantsBlocks() || llvm::product_of(innerSizes) <= fewElements)
+      return std::nullopt;
+    int64_t below = 1;
+    unsigned dim = innerSizes.size() - 1;
+    while (below * innerSizes[dim] <= fewElements)
+      below *= innerSizes[dim--];
+    Blocks blocks{dim, 1};
+    for (int64_t size = 2; size * below <= fewElements; ++size)
+      if (innerSizes[dim] % size == 0)
+        blocks.size = size;
+    // Blocks of a few elements would cost more than they gain.
+    if (blocks.size * below < fewElements / 64)
+      return std::nullopt;
+    return blocks;
+  }
+};
+
+Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
+  RankedTensorType type = tensorType(op.getOperand());
+  Reduction r{op, op.getKind(), type.getElementType(), fixed, {}, {}};
+  ArrayRef<int64_t> sizes = type.getShape().drop_front(fixed.size());
+  size_t inner = sizes.size();
+  while (inner > 0 && (r.isReduced(inner - 1) || sizes[inner - 1] == 1))
+    --inner;
+  r.outerSizes.assign(sizes.begin(), sizes.begin() + inner);
+  r.innerSizes.assign(sizes.begin() + inner, sizes.end());
+
+  RowArray row;
+  if (r.outerSizes.empty()) {
+    row.scalar = reduceElements(r, {}, emitNeutral(b, r.kind, r.element));
+    return {row};
+  }
+  row = allocateRow(op->getResult(0), fixed);
+  if (r.inMemory())
+    reduceRows(r, row.base);
+  else
+    emitNest(
+        op, 0, r.outerSizes, {},
+        [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
+          Value acc = emitNeutral(b, r.kind, r.element);
+          storeElement(reduceElements(r, indices, acc), row.base,
+                       space->linearize(indices, r.outerSizes), r.element);
+          return {};
+        });
+  return {row};
+}
+
+/// `acc` and all elements at the given place.
+Value Emitter::reduceElements(const Reduction &r, ArrayRef<IndexExpr> outer,
+                              Value acc) {
+  auto add = [&](ArrayRef<int64_t> sizes, Value first,
+                 function_ref<Indices(ArrayRef<IndexExpr>)> place) {
+    return emitNest(r.op, 1, sizes, {first},
+                    [&](ArrayRef<IndexExpr> indices,
+                        ValueRange carried) -> SmallVector<Value> {
+                      Indices all(r.fixed);
+                      llvm::append_range(all, outer);
+                      llvm::append_range(all, place(indices));
+                      Value x = pull(r.op.getOperand(), all);
+                      return {emitCombine(b, r.kind, carried[0], x, r.element)};
+                    })
+        .front();
+  };
+  std::optional<Blocks> blocks = r.blocksOfElements();
+  if (!blocks)
+    return add(r.innerSizes, acc,
+               [](ArrayRef<IndexExpr> indices) { return Indices(indices); });
+  SmallVector<int64_t> blockSizes, partSizes;
+  std::tie(blockSizes, partSizes) = blocks->cut(r.innerSizes);
+  return emitNest(
+             r.op, 7, blockSizes, {acc},
+             [&](ArrayRef<IndexExpr> block,
+                 ValueRange carried) -> SmallVector<Value> {
+               Value part = add(partSizes, emitNeutral(b, r.kind, r.element),
+                                [&](ArrayRef<IndexExpr> indices) {
+                                  return blocks->join(block, indices);
+                                });
+               return {emitCombine(b, r.kind, carried[0], part, r.element)};
+             })
+      .front();
+}
+
+void Emitter::reduceRows(const Reduction &r, Value base) {
+  auto clear = [&](int which, Value to, ArrayRef<int64_t> sizes) {
+    emitNest(
+        r.op, which, sizes, {},
+        [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
+          storeElement(emitNeutral(b, r.kind, r.element), to,
+                       space->linearize(indices, sizes), r.element);
+          return {};
+        });
+  };
+  auto add = [&](ArrayRef<IndexExpr> indices, Value to, unsigned first) {
+    IndexExpr offset =
+        space->linearize(r.keptIndices(indices, first), r.keptSizes(first));
+    Value acc = loadElement(to, offset, r.element);
+    storeElement(reduceElements(r, indices, acc), to, offset, r.element);
+  };
+  SmallVector<int64_t> allKept = r.keptSizes(0);
+  clear(2, base, allKept);
+  std::optional<Blocks> blocks = r.blocksOfRows();
+  if (!blocks) {
+    emitNest(
+        r.op, 0, r.outerSizes, {},
+        [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
+          add(indices, base, 0);
+          return {};
+        });
+    return;
+  }
+
+  SmallVector<int64_t> blockSizes, partSizes;
+  std::tie(blockSizes, partSizes) = blocks->cut(r.outerSizes);
+  SmallVector<int64_t> kept = r.keptSizes(blocks->dim);
+  Value part = allocateScratch(llvm::product_of(kept), r.element);
+  auto addBlock = [&](ArrayRef<IndexExpr> block) {
+    clear(4, part, kept);
+    emitNest(
+        r.op, 5, partSizes, {},
+        [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
+          add(blocks->join(block, indices), part, blocks->dim);
+          return {};
+        });
+    emitNest(
+        r.op, 6, kept, {},
+        [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
+          Indices all = r.keptIndices(block.drop_back());
+          llvm::append_range(all, indices);
+          IndexExpr to = space->linearize(all, allKept);
+          Value sum = loadElement(base, to, r.element);
+          Value more =
+              loadElement(part, space->linearize(indices, kept), r.element);
+          storeElement(emitCombine(b, r.kind, sum, more, r.element), base, to,
+                       r.element);
+          return {};
+        });
+  };
+  emitNest(r.op, 3, blockSizes, {},
+           [&](ArrayRef<IndexExpr> block, ValueRange) -> SmallVector<Value> {
+             addBlock(block);
+             return {};
+           });
+}
+
+} // namespace ax::codegen
