@@ -157,10 +157,15 @@ private:
   ExpectedCpuOp prepareOp(const ConvDesc &desc,
                           const ConstantOperand &constant) {
     ExpectedCpuOp op = prepareDnnlConv(desc, constant, *packed);
-    return op && !*op ? preparePlainConv(desc) : std::move(op);
+    if (!op || *op)
+      return op;
+    return desc.kind == ConvKind::WeightGradient
+               ? preparePlainConvWeightGradient(desc)
+               : preparePlainConv(desc);
   }
   ExpectedCpuOp prepareOp(const PoolDesc &desc, const ConstantOperand &) {
-    return preparePool(desc);
+    return desc.kind == PoolKind::MaxGradient ? prepareMaxPoolGradient(desc)
+                                              : preparePool(desc);
   }
   ExpectedCpuOp prepareOp(const AttentionDesc &desc, const ConstantOperand &) {
     return prepareAttention(desc);

@@ -52,8 +52,11 @@ ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc,
 
 /// Ours: any element type.
 ExpectedCpuOp preparePlainMatmul(const MatmulDesc &desc);
+/// All but weight gradients.
 ExpectedCpuOp preparePlainConv(const ConvDesc &desc);
+ExpectedCpuOp preparePlainConvWeightGradient(const ConvDesc &desc);
 ExpectedCpuOp preparePool(const PoolDesc &desc);
+ExpectedCpuOp prepareMaxPoolGradient(const PoolDesc &desc);
 ExpectedCpuOp prepareAttention(const AttentionDesc &desc);
 ExpectedCpuOp prepareTopK(const TopKDesc &desc);
 ExpectedCpuOp prepareIndexCheck(const IndexCheckDesc &desc);

@@ -16,7 +16,7 @@ TensorDesc weightView(const ConvDesc &desc) {
   int64_t first = view.sizes[0] / groups, firstStride = view.strides[0];
   int64_t second = view.sizes[1], secondStride = view.strides[1];
   int64_t groupStride = first * firstStride;
-  if (desc.transposed) {
+  if (desc.kind == ConvKind::Transposed) {
     std::swap(first, second);
     std::swap(firstStride, secondStride);
   }
@@ -33,7 +33,7 @@ TensorDesc weightView(const ConvDesc &desc) {
 /// transposed convolution adds to the output.
 std::vector<int64_t> highPads(const ConvDesc &desc) {
   std::vector<int64_t> pads = desc.padsHigh;
-  if (desc.transposed)
+  if (desc.kind == ConvKind::Transposed)
     for (size_t d = 0; d < pads.size(); ++d)
       pads[d] = (desc.x.sizes[d + 2] - 1) * desc.strides[d] +
                 (desc.w.sizes[d + 2] - 1) * desc.dilations[d] + 1 -
@@ -41,13 +41,31 @@ std::vector<int64_t> highPads(const ConvDesc &desc) {
   return pads;
 }
 
-/// oneDNN's convolutions want channels next to each other (or in blocks); the
-/// plain ONNX order is slow.
-bool isChannelsLast(const TensorDesc &view) { return view.strides[1] == 1; }
+/// `desc`, dense, its second dimension innermost.
+dnnl_memory_desc_t withChannelsLast(const dnnl_memory_desc_t &desc) {
+  const dnnl_format_tag_t tags[] = {dnnl_nwc, dnnl_nhwc, dnnl_ndhwc};
+  dnnl_memory_desc_t result;
+  dnnl_memory_desc_init_by_tag(&result, desc.ndims, desc.dims, desc.data_type,
+                               tags[desc.ndims - 3]);
+  return result;
+}
 
 struct Descs {
   dnnl_memory_desc_t x, w, y, bias;
 };
+
+/// oneDNN's convolutions want channels next to each other, or in blocks that it
+/// chooses (the plain ONNX order is slow), and x and y alike.
+Descs wantedFormats(const ConvDesc &desc, const Descs &plain) {
+  Descs wanted = plain;
+  wanted.w = withAnyFormat(plain.w);
+  bool x = desc.x.strides[1] == 1, y = desc.y.strides[1] == 1;
+  if (!x)
+    wanted.x = y ? withChannelsLast(plain.x) : withAnyFormat(plain.x);
+  if (!y)
+    wanted.y = x ? withChannelsLast(plain.y) : withAnyFormat(plain.y);
+  return wanted;
+}
 
 DnnlPrimitiveDesc makePrimitive(const ConvDesc &desc, const Descs &d,
                                 const dnnl_primitive_attr *attr) {
@@ -56,7 +74,7 @@ DnnlPrimitiveDesc makePrimitive(const ConvDesc &desc, const Descs &d,
   for (int64_t dilation : desc.dilations)
     dilations.push_back(dilation - 1);
   const dnnl_memory_desc_t *bias = desc.hasBias ? &d.bias : nullptr;
-  if (desc.transposed) {
+  if (desc.kind == ConvKind::Transposed) {
     dnnl_deconvolution_desc_t op;
     if (dnnl_dilated_deconvolution_forward_desc_init(
             &op, dnnl_forward_inference, dnnl_deconvolution_direct, &d.x, &d.w,
@@ -65,13 +83,22 @@ DnnlPrimitiveDesc makePrimitive(const ConvDesc &desc, const Descs &d,
       return nullptr;
     return makeDnnlPrimitiveDesc(&op, attr);
   }
+  bool isGradient = desc.kind == ConvKind::WeightGradient;
   dnnl_convolution_desc_t op;
   if (dnnl_dilated_convolution_forward_desc_init(
-          &op, dnnl_forward_inference, dnnl_convolution_direct, &d.x, &d.w,
-          bias, &d.y, desc.strides.data(), dilations.data(),
-          desc.padsLow.data(), high.data()) != dnnl_success)
+          &op, isGradient ? dnnl_forward_training : dnnl_forward_inference,
+          dnnl_convolution_direct, &d.x, &d.w, bias, &d.y, desc.strides.data(),
+          dilations.data(), desc.padsLow.data(), high.data()) != dnnl_success)
     return nullptr;
-  return makeDnnlPrimitiveDesc(&op, attr);
+  DnnlPrimitiveDesc forward = makeDnnlPrimitiveDesc(&op, attr);
+  if (!isGradient || !forward)
+    return forward;
+  if (dnnl_dilated_convolution_backward_weights_desc_init(
+          &op, dnnl_convolution_direct, &d.x, &d.w, nullptr, &d.y,
+          desc.strides.data(), dilations.data(), desc.padsLow.data(),
+          high.data()) != dnnl_success)
+    return nullptr;
+  return makeDnnlPrimitiveDesc(&op, attr, forward.get());
 }
 
 /// Where `plain` is used in the format `chosen`: itself, or a temporary.
@@ -79,6 +106,56 @@ DnnlPlace placeFor(DnnlOp &op, const dnnl_memory_desc_t &plain,
                    const dnnl_memory_desc_t &chosen, DnnlPlace place) {
   return dnnl_memory_desc_equal(&plain, &chosen) ? place
                                                  : op.addTemporary(chosen);
+}
+
+/// Where the operand `plain` is read in the format `chosen`.
+llvm::Expected<DnnlPlace> addOperand(DnnlOp &op,
+                                     const dnnl_memory_desc_t &plain,
+                                     const dnnl_memory_desc_t &chosen,
+                                     DnnlPlace place) {
+  DnnlPlace used = placeFor(op, plain, chosen, place);
+  if (used.kind == DnnlPlace::Workspace)
+    if (llvm::Error error = op.addReorder(plain, place, chosen, used))
+      return error;
+  return used;
+}
+
+/// `op`'s only primitive but reorders.
+llvm::Error finishConv(DnnlOp &op, const DnnlPrimitiveDesc &primitive,
+                       llvm::ArrayRef<DnnlOp::Operand> operands,
+                       const dnnl_memory_desc_t &chosen, DnnlPlace used,
+                       const dnnl_memory_desc_t &plain, DnnlPlace result) {
+  if (llvm::Error error = op.addPrimitive(primitive, operands))
+    return error;
+  if (used.kind == DnnlPlace::Workspace)
+    if (llvm::Error error = op.addReorder(chosen, used, plain, result))
+      return error;
+  return op.finish();
+}
+
+ExpectedCpuOp prepareWeightGradient(const Descs &plain,
+                                    const DnnlPrimitiveDesc &primitive) {
+  const dnnl_memory_desc_t &x = queryDnnlDesc(primitive, dnnl_query_src_md);
+  const dnnl_memory_desc_t &y =
+      queryDnnlDesc(primitive, dnnl_query_diff_dst_md);
+  const dnnl_memory_desc_t &w =
+      queryDnnlDesc(primitive, dnnl_query_diff_weights_md);
+  auto op = std::make_unique<DnnlOp>();
+  auto xUsed = addOperand(*op, plain.x, x, DnnlPlace::argument(0));
+  if (!xUsed)
+    return xUsed.takeError();
+  auto yUsed = addOperand(*op, plain.y, y, DnnlPlace::argument(1));
+  if (!yUsed)
+    return yUsed.takeError();
+  DnnlPlace wPlace = DnnlPlace::argument(2);
+  DnnlPlace wUsed = placeFor(*op, plain.w, w, wPlace);
+  if (llvm::Error error = finishConv(*op, primitive,
+                                     {{DNNL_ARG_SRC, x, *xUsed},
+                                      {DNNL_ARG_DIFF_DST, y, *yUsed},
+                                      {DNNL_ARG_DIFF_WEIGHTS, w, wUsed}},
+                                     w, wUsed, plain.w, wPlace))
+    return error;
+  return op;
 }
 
 } // namespace
@@ -93,17 +170,14 @@ ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc,
       !makeDnnlDesc(TensorDesc::dense(desc.y.dtype, {desc.y.sizes[1]}),
                     plain.bias))
     return nullptr;
-  Descs wanted = plain;
-  wanted.w = withAnyFormat(plain.w);
-  if (!isChannelsLast(desc.x))
-    wanted.x = withAnyFormat(plain.x);
-  if (!isChannelsLast(desc.y))
-    wanted.y = withAnyFormat(plain.y);
   DnnlAttr attr = makeDnnlAttr(desc.activation, nullptr, desc.hasResidual,
                                desc.activationLast);
-  DnnlPrimitiveDesc primitive = makePrimitive(desc, wanted, attr.get());
+  DnnlPrimitiveDesc primitive =
+      makePrimitive(desc, wantedFormats(desc, plain), attr.get());
   if (!primitive)
     return nullptr;
+  if (desc.kind == ConvKind::WeightGradient)
+    return prepareWeightGradient(plain, primitive);
   const dnnl_memory_desc_t &x = queryDnnlDesc(primitive, dnnl_query_src_md);
   const dnnl_memory_desc_t &w = queryDnnlDesc(primitive, dnnl_query_weights_md);
   const dnnl_memory_desc_t &y = queryDnnlDesc(primitive, dnnl_query_dst_md);
@@ -111,44 +185,31 @@ ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc,
   auto op = std::make_unique<DnnlOp>();
   int biasIndex = 2, residualIndex = biasIndex + desc.hasBias,
       yIndex = residualIndex + desc.hasResidual;
-  DnnlPlace xPlace = DnnlPlace::argument(0), wPlace = DnnlPlace::argument(1),
+  DnnlPlace wPlace = DnnlPlace::argument(1),
             yPlace = DnnlPlace::argument(yIndex);
-  DnnlPlace xUsed = placeFor(*op, plain.x, x, xPlace);
   DnnlPlace yUsed = placeFor(*op, plain.y, y, yPlace);
-  DnnlPlace wUsed = wPlace;
-  if (!dnnl_memory_desc_equal(&plain.w, &w)) {
-    if (desc.constantW && constant.data) {
-      llvm::Expected<DnnlPlace> place =
-          op->addConstant(constant, plain.w, w, packed);
-      if (!place)
-        return place.takeError();
-      wUsed = *place;
-    } else {
-      wUsed = op->addTemporary(w);
-      if (llvm::Error error = op->addReorder(plain.w, wPlace, w, wUsed))
-        return error;
-    }
-  }
-  if (xUsed.kind == DnnlPlace::Workspace)
-    if (llvm::Error error = op->addReorder(plain.x, xPlace, x, xUsed))
-      return error;
+  bool packs =
+      desc.constantW && constant.data && !dnnl_memory_desc_equal(&plain.w, &w);
+  auto wUsed = packs ? op->addConstant(constant, plain.w, w, packed)
+                     : addOperand(*op, plain.w, w, wPlace);
+  if (!wUsed)
+    return wUsed.takeError();
+  auto xUsed = addOperand(*op, plain.x, x, DnnlPlace::argument(0));
+  if (!xUsed)
+    return xUsed.takeError();
   // The sum post-operation adds to what is in the destination.
   if (desc.hasResidual)
     if (llvm::Error error = op->addReorder(
             plain.y, DnnlPlace::argument(residualIndex), y, yUsed))
       return error;
-  llvm::SmallVector<DnnlOp::Operand, 4> operands{{DNNL_ARG_SRC, x, xUsed},
-                                                 {DNNL_ARG_WEIGHTS, w, wUsed},
+  llvm::SmallVector<DnnlOp::Operand, 4> operands{{DNNL_ARG_SRC, x, *xUsed},
+                                                 {DNNL_ARG_WEIGHTS, w, *wUsed},
                                                  {DNNL_ARG_DST, y, yUsed}};
   if (desc.hasBias)
     operands.push_back(
         {DNNL_ARG_BIAS, plain.bias, DnnlPlace::argument(biasIndex)});
-  if (llvm::Error error = op->addPrimitive(primitive, operands))
-    return error;
-  if (yUsed.kind == DnnlPlace::Workspace)
-    if (llvm::Error error = op->addReorder(y, yUsed, plain.y, yPlace))
-      return error;
-  if (llvm::Error error = op->finish())
+  if (llvm::Error error =
+          finishConv(*op, primitive, operands, y, yUsed, plain.y, yPlace))
     return error;
   return op;
 }

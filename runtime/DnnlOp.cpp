@@ -143,9 +143,10 @@ DnnlAttr makeDnnlAttr(Activation activation, const dnnl_memory_desc_t *residual,
 }
 
 DnnlPrimitiveDesc makeDnnlPrimitiveDesc(const_dnnl_op_desc_t op,
-                                        const dnnl_primitive_attr *attr) {
+                                        const dnnl_primitive_attr *attr,
+                                        const_dnnl_primitive_desc_t forward) {
   dnnl_primitive_desc_t desc = nullptr;
-  if (dnnl_primitive_desc_create(&desc, op, attr, dnnlCpuEngine(), nullptr) !=
+  if (dnnl_primitive_desc_create(&desc, op, attr, dnnlCpuEngine(), forward) !=
       dnnl_success)
     return nullptr;
   DnnlPrimitiveDesc result(desc);

@@ -53,9 +53,11 @@ std::string dnnlFormatKey(const dnnl_memory_desc_t &desc);
 /// of `residual` where it is not null; the reverse with `activationLast`.
 DnnlAttr makeDnnlAttr(Activation activation, const dnnl_memory_desc_t *residual,
                       bool residualIsDestination, bool activationLast = false);
-/// Null when oneDNN has no implementation, or only its slow reference.
-DnnlPrimitiveDesc makeDnnlPrimitiveDesc(const_dnnl_op_desc_t op,
-                                        const dnnl_primitive_attr *attr);
+/// Null when oneDNN has no implementation, or only its slow reference. A
+/// backward primitive wants to know its `forward` one.
+DnnlPrimitiveDesc
+makeDnnlPrimitiveDesc(const_dnnl_op_desc_t op, const dnnl_primitive_attr *attr,
+                      const_dnnl_primitive_desc_t forward = nullptr);
 const dnnl_memory_desc_t &queryDnnlDesc(const DnnlPrimitiveDesc &desc,
                                         dnnl_query_t what);
 

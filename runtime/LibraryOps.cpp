@@ -48,16 +48,17 @@ bool MatmulDesc::operator==(const MatmulDesc &o) const {
 }
 
 bool ConvDesc::operator==(const ConvDesc &o) const {
-  return x == o.x && w == o.w && y == o.y && strides == o.strides &&
-         dilations == o.dilations && padsLow == o.padsLow &&
-         padsHigh == o.padsHigh && groups == o.groups &&
-         transposed == o.transposed && hasBias == o.hasBias &&
-         hasResidual == o.hasResidual && activation == o.activation &&
-         activationLast == o.activationLast && constantW == o.constantW;
+  return kind == o.kind && x == o.x && w == o.w && y == o.y &&
+         strides == o.strides && dilations == o.dilations &&
+         padsLow == o.padsLow && padsHigh == o.padsHigh && groups == o.groups &&
+         hasBias == o.hasBias && hasResidual == o.hasResidual &&
+         activation == o.activation && activationLast == o.activationLast &&
+         constantW == o.constantW;
 }
 
 bool PoolDesc::operator==(const PoolDesc &o) const {
-  return kind == o.kind && x == o.x && y == o.y && kernel == o.kernel &&
+  return kind == o.kind && x == o.x && y == o.y &&
+         (kind != PoolKind::MaxGradient || dx == o.dx) && kernel == o.kernel &&
          strides == o.strides && dilations == o.dilations &&
          padsLow == o.padsLow && padsHigh == o.padsHigh &&
          countIncludePad == o.countIncludePad;
@@ -125,6 +126,8 @@ std::vector<TensorDesc> argumentsOf(const MatmulDesc &desc) {
   return result;
 }
 std::vector<TensorDesc> argumentsOf(const ConvDesc &desc) {
+  if (desc.kind == ConvKind::WeightGradient)
+    return {desc.x, desc.y, desc.w};
   std::vector<TensorDesc> result{desc.x, desc.w};
   if (desc.hasBias)
     result.push_back(TensorDesc::dense(desc.y.dtype, {desc.y.sizes[1]}));
@@ -134,6 +137,8 @@ std::vector<TensorDesc> argumentsOf(const ConvDesc &desc) {
   return result;
 }
 std::vector<TensorDesc> argumentsOf(const PoolDesc &desc) {
+  if (desc.kind == PoolKind::MaxGradient)
+    return {desc.x, desc.y, desc.dx};
   return {desc.x, desc.y};
 }
 std::vector<TensorDesc> argumentsOf(const AttentionDesc &desc) {
@@ -156,14 +161,19 @@ struct Describe {
            epilogue(d.hasBias, d.activation, d.hasResidual);
   }
   std::string operator()(const ConvDesc &d) const {
-    return std::string(d.transposed ? "conv_transpose " : "conv ") +
+    if (d.kind == ConvKind::WeightGradient)
+      return "conv_weight_gradient " + shapeToString(d.x.sizes) + ", " +
+             shapeToString(d.y.sizes) + " -> " + typed(d.w);
+    return std::string(d.kind == ConvKind::Transposed ? "conv_transpose "
+                                                      : "conv ") +
            shapeToString(d.x.sizes) + " * " + typed(d.w) +
            epilogue(d.hasBias, d.activation, d.hasResidual);
   }
   std::string operator()(const PoolDesc &d) const {
-    const char *kinds[] = {"max", "avg", "sum"};
-    return std::string(kinds[static_cast<int>(d.kind)]) + "_pool " +
-           typed(d.x) + " by " + shapeToString(d.kernel);
+    const char *kinds[] = {"max_pool ", "avg_pool ", "sum_pool ",
+                           "max_pool_gradient "};
+    return kinds[static_cast<int>(d.kind)] + typed(d.x) + " by " +
+           shapeToString(d.kernel);
   }
   std::string operator()(const AttentionDesc &d) const {
     return "attention " + shapeToString(d.q.sizes) + " over " + typed(d.k) +
@@ -186,7 +196,7 @@ struct Flops {
     const TensorDesc &weights = d.w;
     int64_t perChannel =
         weights.numElements() / std::max<int64_t>(1, weights.sizes[0]);
-    const TensorDesc &places = d.transposed ? d.x : d.y;
+    const TensorDesc &places = d.kind == ConvKind::Transposed ? d.x : d.y;
     return 2 * places.numElements() * perChannel;
   }
   int64_t operator()(const PoolDesc &) const { return 0; }

@@ -8,6 +8,7 @@
 #include "CpuLibrary.h"
 #include "PlainMath.h"
 #include "Threads.h"
+#include "WindowPlaces.h"
 
 #include "ax/Support/Error.h"
 
@@ -25,15 +26,10 @@ class PlainConv : public CpuOp {
 public:
   using S = SumType<T>;
 
-  explicit PlainConv(ConvDesc descIn)
-      : desc(std::move(descIn)), spatial(desc.strides.size()) {
+  explicit PlainConv(ConvDesc descIn) : desc(std::move(descIn)), window(desc) {
     inChannels = desc.x.sizes[1] / desc.groups;
     outChannels = desc.y.sizes[1] / desc.groups;
-    for (size_t d = 0; d < spatial; ++d) {
-      kernelPlaces *= desc.w.sizes[d + 2];
-      outPlaces *= desc.y.sizes[d + 2];
-    }
-    k = inChannels * kernelPlaces;
+    k = inChannels * window.kernelPlaces;
     threads = getNumThreads();
     threadElements = blockRows * (k + outChannels);
     workspaceBytes = static_cast<int64_t>(sizeof(S)) *
@@ -50,7 +46,7 @@ public:
         desc.hasResidual ? static_cast<const T *>(arguments[next++]) : nullptr;
     T *y = static_cast<T *>(arguments[next]);
     S *weights = static_cast<S *>(workspace);
-    int64_t blocks = llvm::divideCeil(outPlaces, blockRows);
+    int64_t blocks = llvm::divideCeil(window.outPlaces, blockRows);
     int64_t perRange = std::max<int64_t>(1, llvm::divideCeil(blocks, threads));
     for (int64_t group = 0; group < desc.groups; ++group) {
       packWeights(w, group, weights);
@@ -76,58 +72,26 @@ private:
     for (int64_t c = 0; c < inChannels; ++c)
       for (int64_t o = 0; o < outChannels; ++o) {
         int64_t from =
-            desc.transposed
+            desc.kind == ConvKind::Transposed
                 ? (group * inChannels + c) * strides[0] + o * strides[1]
                 : (group * outChannels + o) * strides[0] + c * strides[1];
-        for (int64_t p = 0; p < kernelPlaces; ++p)
-          to[(c * kernelPlaces + p) * outChannels + o] =
-              widen<S>(w[from + placeOffset(desc.w, p)]);
+        for (int64_t p = 0; p < window.kernelPlaces; ++p)
+          to[(c * window.kernelPlaces + p) * outChannels + o] =
+              widen<S>(w[from + window.offset(desc.w, p)]);
       }
   }
-  /// Offset of the p-th spatial place of `view`, in row-major order.
-  int64_t placeOffset(const TensorDesc &view, int64_t p) const {
-    int64_t offset = 0;
-    for (size_t d = spatial; d-- > 0;) {
-      offset += p % view.sizes[d + 2] * view.strides[d + 2];
-      p /= view.sizes[d + 2];
-    }
-    return offset;
-  }
-  /// Offset in x of what kernel place `p` sees from output place `out`, -1 in
-  /// the padding (or between the elements, when transposed).
-  int64_t sourceOffset(int64_t out, int64_t p) const {
-    int64_t offset = 0;
-    for (size_t d = spatial; d-- > 0;) {
-      int64_t o = out % desc.y.sizes[d + 2];
-      out /= desc.y.sizes[d + 2];
-      int64_t kernel = p % desc.w.sizes[d + 2] * desc.dilations[d];
-      p /= desc.w.sizes[d + 2];
-      int64_t in = o * desc.strides[d] - desc.padsLow[d] + kernel;
-      if (desc.transposed) {
-        in = o + desc.padsLow[d] - kernel;
-        if (in % desc.strides[d] != 0)
-          return -1;
-        in /= desc.strides[d];
-      }
-      if (in < 0 || in >= desc.x.sizes[d + 2])
-        return -1;
-      offset += in * desc.x.strides[d + 2];
-    }
-    return offset;
-  }
-
   void runPlaces(int64_t first, int64_t batch, int64_t group, const T *x,
                  const S *weights, const T *bias, const T *residual, T *y,
                  S *scratch) const {
-    int64_t rows = std::min(blockRows, outPlaces - first);
+    int64_t rows = std::min(blockRows, window.outPlaces - first);
     S *seen = scratch, *sums = scratch + blockRows * k;
     const T *source =
         x + batch * desc.x.strides[0] + group * inChannels * desc.x.strides[1];
     for (int64_t r = 0; r < rows; ++r)
-      for (int64_t p = 0; p < kernelPlaces; ++p) {
-        int64_t from = sourceOffset(first + r, p);
+      for (int64_t p = 0; p < window.kernelPlaces; ++p) {
+        int64_t from = window.source(first + r, p);
         for (int64_t c = 0; c < inChannels; ++c)
-          seen[r * k + c * kernelPlaces + p] =
+          seen[r * k + c * window.kernelPlaces + p] =
               from < 0 ? S(0) : widen<S>(source[from + c * desc.x.strides[1]]);
       }
     multiply(seen, weights, outChannels, sums, rows, k, outChannels);
@@ -135,7 +99,7 @@ private:
       for (int64_t o = 0; o < outChannels; ++o) {
         int64_t channel = group * outChannels + o;
         int64_t at = batch * desc.y.strides[0] + channel * desc.y.strides[1] +
-                     placeOffset(desc.y, first + r);
+                     window.offset(desc.y, first + r);
         S sum = sums[r * outChannels + o];
         if (bias)
           sum += widen<S>(bias[channel]);
@@ -150,8 +114,8 @@ private:
   }
 
   ConvDesc desc;
-  size_t spatial;
-  int64_t inChannels, outChannels, kernelPlaces = 1, outPlaces = 1, k;
+  WindowPlaces window;
+  int64_t inChannels, outChannels, k;
   int64_t threads, threadElements;
 };
 

@@ -79,6 +79,10 @@ struct VectorKernels {
   void (*scaleAdd)(float *x, int64_t count, float factor, const float *added);
   /// x[i] = attend[i] ? factor x[i] : -infinity
   void (*scaleWhere)(float *x, int64_t count, float factor, const bool *attend);
+  /// Where x[i] is larger than best[i], or NaN: best[i] = x[i], where[i] =
+  /// here.
+  void (*largest)(const float *x, int64_t count, int32_t here, float *best,
+                  int32_t *where);
   /// to[j rows + i] = from[i stride + j] for i < rows, j < columns
   void (*transpose)(const float *from, int64_t stride, float *to, int64_t rows,
                     int64_t columns);

@@ -46,7 +46,8 @@ public:
     bool any = false;
     for (Operation &op : llvm::make_early_inc_range(block)) {
       builder.setLoc(op.getLoc());
-      if (isa<ConvOp, PoolOp>(op)) {
+      if (isa<ConvOp, ConvTransposeOp, ConvWeightGradientOp, PoolOp,
+              MaxPoolGradientOp>(op)) {
         convert(&op);
         any = true;
       } else if (any) {
@@ -73,15 +74,23 @@ private:
         builder, type.clone(permuted(type.getShape(), whole)), value, whole);
   }
 
+  void setInMemory(OpOperand &x, ArrayRef<int64_t> last) {
+    Value inMemory = transpose(x.get(), last);
+    x.set(TransposeOp::create(builder, x.get().getType(), inMemory,
+                              inverse(last)));
+  }
+
   void convert(Operation *op) {
     RankedTensorType type = tensorType(op->getResult(0));
     if (type.getRank() < 3)
       return;
     Permutation last = channelsLast(type.getRank()), back = inverse(last);
     builder.setInsertionPoint(op);
-    OpOperand &x = op->getOpOperand(0);
-    Value inMemory = transpose(x.get(), last);
-    x.set(TransposeOp::create(builder, x.get().getType(), inMemory, back));
+    setInMemory(op->getOpOperand(0), last);
+    if (isa<ConvWeightGradientOp, MaxPoolGradientOp>(op))
+      setInMemory(op->getOpOperand(1), last);
+    if (isa<ConvWeightGradientOp>(op))
+      return;
     if (auto conv = dyn_cast<ConvOp>(op); conv && conv.getResidual())
       conv.getResidualMutable().assign(transpose(conv.getResidual(), last));
     op->setAttr(kResultPermutation, builder.getDenseI64ArrayAttr(last));
@@ -104,8 +113,8 @@ private:
     int64_t elements = tensorType(op->getResult(0)).getNumElements();
     for (Value operand : op->getOperands()) {
       RankedTensorType type = tensorType(operand);
-      if (!isa<ConcatOp, CollectiveOpInterface>(op) &&
-          type.getNumElements() != elements)
+      if (type.getRank() == 0 ||
+          (!changesShape(op) && type.getNumElements() != elements))
         continue; // Broadcast: small.
       auto made = operand.getDefiningOp<TransposeOp>();
       if (!made || (found && found.getPermutation() != made.getPermutation()))
@@ -115,10 +124,15 @@ private:
     return found;
   }
 
+  /// Of operations whose attributes count dimensions.
+  static bool changesShape(Operation *op) {
+    return isa<ConcatOp, SliceOp, PadOp, CollectiveOpInterface>(op);
+  }
+
   void sink(Operation *op) {
     bool isElementwise =
         isa<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp>(op);
-    if (!isElementwise && !isa<ConcatOp, CollectiveOpInterface>(op))
+    if (!isElementwise && !changesShape(op))
       return;
     // Who waits for it knows what it reads.
     if (op->hasAttr("start") || op->getNumResults() != 1)
@@ -141,8 +155,15 @@ private:
       }
       operand.set(transpose(value, up));
     }
-    if (auto concat = dyn_cast<ConcatOp>(op))
+    if (auto concat = dyn_cast<ConcatOp>(op)) {
       concat.setDim(down[concat.getDim()]);
+    } else if (auto slice = dyn_cast<SliceOp>(op)) {
+      slice.setStarts(permuted(slice.getStarts(), up));
+      slice.setSteps(permuted(slice.getSteps(), up));
+    } else if (auto pad = dyn_cast<PadOp>(op)) {
+      pad.setLow(permuted(pad.getLow(), up));
+      pad.setHigh(permuted(pad.getHigh(), up));
+    }
     for (StringRef name : {kGatherDim, kScatterDim})
       if (auto dims = op->getAttrOfType<DenseI64ArrayAttr>(name))
         op->setAttr(name, builder.getDenseI64ArrayAttr(down[dims[0]]));

@@ -12,8 +12,9 @@ using namespace mlir;
 namespace ax::codegen {
 
 bool isLibraryOp(Operation *op) {
-  return isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, AttentionOp, PoolOp,
-             TopKOp, CheckIndicesOp>(op);
+  return isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
+             AttentionOp, PoolOp, MaxPoolGradientOp, TopKOp, CheckIndicesOp>(
+      op);
 }
 
 bool canPermuteResult(Operation *op) {
@@ -59,8 +60,8 @@ public:
 
   LibraryCall build() {
     llvm::TypeSwitch<Operation *>(op)
-        .Case<LinearOp, DotOp, ConvOp, ConvTransposeOp, AttentionOp, PoolOp,
-              TopKOp, CheckIndicesOp>(
+        .Case<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
+              AttentionOp, PoolOp, MaxPoolGradientOp, TopKOp, CheckIndicesOp>(
             [&](auto concrete) { buildFor(concrete); });
     for (Value result : op->getResults())
       call.arguments.push_back({result, 0});
@@ -201,8 +202,18 @@ private:
   }
 
   template <typename Op>
+  void setWindow(Op conv, rt::ConvDesc &out) {
+    out.strides = toVector(conv.getStrides());
+    out.dilations = toVector(conv.getDilations());
+    ArrayRef<int64_t> pads = conv.getPads();
+    out.padsLow = toVector(pads.take_front(pads.size() / 2));
+    out.padsHigh = toVector(pads.drop_front(pads.size() / 2));
+    out.groups = conv.getGroups();
+  }
+  template <typename Op>
   rt::ConvDesc convolution(Op conv) {
     rt::ConvDesc out;
+    setWindow(conv, out);
     out.x = packedArgument(conv.getXMutable());
     out.w = denseArgument(conv.getWMutable());
     out.constantW = isConstant(call.arguments[1].base);
@@ -211,12 +222,6 @@ private:
       denseArgument(conv.getBiasMutable()[0]);
     }
     out.y = result(conv.getResult());
-    out.strides = toVector(conv.getStrides());
-    out.dilations = toVector(conv.getDilations());
-    ArrayRef<int64_t> pads = conv.getPads();
-    out.padsLow = toVector(pads.take_front(pads.size() / 2));
-    out.padsHigh = toVector(pads.drop_front(pads.size() / 2));
-    out.groups = conv.getGroups();
     return out;
   }
   void buildFor(ConvOp conv) {
@@ -232,24 +237,46 @@ private:
   }
   void buildFor(ConvTransposeOp conv) {
     rt::ConvDesc out = convolution(conv);
-    out.transposed = true;
+    out.kind = rt::ConvKind::Transposed;
     call.desc = out;
   }
 
-  void buildFor(PoolOp pool) {
+  void buildFor(ConvWeightGradientOp conv) {
+    rt::ConvDesc out;
+    out.kind = rt::ConvKind::WeightGradient;
+    setWindow(conv, out);
+    out.x = packedArgument(conv.getXMutable());
+    out.y = packedArgument(conv.getGradientMutable());
+    out.w = result(conv.getResult());
+    call.desc = out;
+  }
+
+  template <typename Op>
+  rt::PoolDesc windows(Op pool) {
     rt::PoolDesc out;
-    out.kind = pool.getKind() == PoolKind::max   ? rt::PoolKind::Max
-               : pool.getKind() == PoolKind::avg ? rt::PoolKind::Avg
-                                                 : rt::PoolKind::Sum;
     out.x = packedArgument(pool.getXMutable());
-    out.y = result(pool.getResult());
     out.kernel = toVector(pool.getKernel());
     out.strides = toVector(pool.getStrides());
     out.dilations = toVector(pool.getDilations());
     ArrayRef<int64_t> pads = pool.getPads();
     out.padsLow = toVector(pads.take_front(pads.size() / 2));
     out.padsHigh = toVector(pads.drop_front(pads.size() / 2));
+    return out;
+  }
+  void buildFor(PoolOp pool) {
+    rt::PoolDesc out = windows(pool);
+    out.kind = pool.getKind() == PoolKind::max   ? rt::PoolKind::Max
+               : pool.getKind() == PoolKind::avg ? rt::PoolKind::Avg
+                                                 : rt::PoolKind::Sum;
+    out.y = result(pool.getResult());
     out.countIncludePad = pool.getCountIncludePad();
+    call.desc = out;
+  }
+  void buildFor(MaxPoolGradientOp pool) {
+    rt::PoolDesc out = windows(pool);
+    out.kind = rt::PoolKind::MaxGradient;
+    out.y = packedArgument(pool.getGradientMutable());
+    out.dx = result(pool.getResult());
     call.desc = out;
   }
 

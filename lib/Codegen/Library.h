@@ -7,7 +7,6 @@
 
 namespace ax::codegen {
 
-/// linear, dot, conv, conv_transpose, attention, pool, top_k.
 bool isLibraryOp(mlir::Operation *op);
 
 /// A library operation on values in memory.

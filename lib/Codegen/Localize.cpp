@@ -63,12 +63,6 @@ llvm::Error Localizer::localizeOp(Operation *op) {
     return error;
   if (auto gradient = dyn_cast<GatherGradientOp>(op))
     return localizeGatherGradient(gradient);
-  if (auto gradient = dyn_cast<ConvWeightGradientOp>(op)) {
-    localizeConvWeightGradient(gradient);
-    return llvm::Error::success();
-  }
-  if (auto gradient = dyn_cast<MaxPoolGradientOp>(op))
-    return localizeMaxPoolGradient(gradient);
   Operation *local = cloneLocal(op);
   if (getIndexedSizes(op)) {
     builder.setInsertionPoint(local);
@@ -85,6 +79,9 @@ llvm::Error Localizer::localizeOp(Operation *op) {
   else if (auto conv = dyn_cast<ConvTransposeOp>(local))
     conv.setGroups(tensorType(conv.getResult()).getDimSize(1) /
                    tensorType(conv.getW()).getDimSize(1));
+  else if (auto conv = dyn_cast<ConvWeightGradientOp>(local))
+    conv.setGroups(tensorType(conv.getX()).getDimSize(1) /
+                   tensorType(conv.getResult()).getDimSize(1));
   return llvm::Error::success();
 }
 

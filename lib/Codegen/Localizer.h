@@ -48,8 +48,6 @@ private:
 
   // LocalizeGradients.cpp
   llvm::Error localizeGatherGradient(GatherGradientOp op);
-  void localizeConvWeightGradient(ConvWeightGradientOp op);
-  llvm::Error localizeMaxPoolGradient(MaxPoolGradientOp op);
 
   // LocalizeMask.cpp
   /// Replaces operands by ones whose padding cannot change the result: those

@@ -259,10 +259,6 @@ def operations():
     yield "pool rank", single(["1x1x4x4x4x4xf32"], "1x1x3x3x3x3xf32",
                               f"ax.pool max %a kernel [2, 2, 2, 2] {cube}"), \
         "windows of 1, 2 or 3 dimensions only", 4
-    yield "pool gradient", single(
-        ["1x1x9xf32", "1x1x6xf32"], "1x1x9xf32", "ax.max_pool_gradient %a, %b "
-        "kernel [2] strides [1] pads [-2, 0] dilations [1] ceil_extra [0]"), \
-        "has a negative pad", 5
     # Each of these crashed, or was wrong without a word.
     yield "slice", single(["4xf32"], "65537xf32", "ax.slice %a starts [0] "
                           "steps [281474976710656]"), \

@@ -60,18 +60,22 @@ struct MatmulDesc {
   bool operator==(const MatmulDesc &o) const;
 };
 
-/// Convolution, or with `transposed` its gradient in x ("deconvolution").
+/// A convolution; its gradient in x ("deconvolution"), whose x is the gradient
+/// of what the convolution made; its gradient in w.
+enum class ConvKind { Forward, Transposed, WeightGradient };
+
 /// Arguments: x, w, [bias], [residual], y; y = act(conv + bias) + residual, or
-/// with `activationLast` act(conv + bias + residual).
+/// with `activationLast` act(conv + bias + residual). Of a weight gradient: x,
+/// y (the gradient of what the convolution made), w, and no more.
 /// Strides of x and y choose NCHW, NHWC or any other order.
 struct ConvDesc {
+  ConvKind kind = ConvKind::Forward;
   /// x: [batch, channels, spatial...], 1 to 3 spatial dimensions;
   /// w: [out channels, channels / groups, kernel...], transposed:
   /// [channels, out channels / groups, kernel...]; y as x.
   TensorDesc x, w, y;
   std::vector<int64_t> strides, dilations, padsLow, padsHigh;
   int64_t groups = 1;
-  bool transposed = false;
   /// [out channels], dense, of y's type.
   bool hasBias = false;
   /// Sizes and strides of y; may be y itself (same buffer and offset).
@@ -83,15 +87,19 @@ struct ConvDesc {
   bool operator==(const ConvDesc &o) const;
 };
 
-enum class PoolKind { Max, Avg, Sum };
+enum class PoolKind { Max, Avg, Sum, MaxGradient };
 
-/// Arguments: x, y, both [batch, channels, spatial...]. Padding never wins a
+/// Arguments: x, y, both [batch, channels, spatial...]; of MaxGradient: x, y
+/// (the gradient of what max made), dx: of each window it goes to the first
+/// largest element. Padding never wins a
 /// maximum, adds nothing to a sum, and counts in a mean only with
 /// countIncludePad; elements that a window reaches past padsHigh (ceil mode)
-/// never count. Any element type for Max and Sum; Avg: floats.
+/// never count. Any element type for Max and Sum; others: floats.
 struct PoolDesc {
   PoolKind kind = PoolKind::Max;
   TensorDesc x, y;
+  /// Sizes of x; only of MaxGradient.
+  TensorDesc dx;
   std::vector<int64_t> kernel, strides, dilations, padsLow, padsHigh;
   bool countIncludePad = false;
 

@@ -2,6 +2,8 @@
 
 #include "LibraryRunner.h"
 
+#include <map>
+
 using namespace ax;
 using namespace ax::rt;
 
@@ -28,14 +30,15 @@ TensorDesc image(DType dtype, const std::vector<int64_t> &sizes, bool last) {
   return view;
 }
 
-ConvDesc makeDesc(const Case &c, DType dtype, bool transposed, bool last) {
+ConvDesc makeDesc(const Case &c, DType dtype, ConvKind kind, bool last) {
   ConvDesc desc;
   desc.strides = c.strides;
   desc.dilations = c.dilations;
   desc.padsLow = c.padsLow;
   desc.padsHigh = c.padsHigh;
   desc.groups = c.groups;
-  desc.transposed = transposed;
+  desc.kind = kind;
+  bool transposed = kind == ConvKind::Transposed;
   std::vector<int64_t> w = c.w, y = c.x;
   if (transposed)
     std::swap(w[0], w[1]);
@@ -64,14 +67,17 @@ ConvDesc makeDesc(const Case &c, DType dtype, bool transposed, bool last) {
 /// Adds every product to where it belongs.
 std::vector<double> reference(const ConvDesc &desc,
                               const std::vector<ViewData> &data) {
+  bool transposed = desc.kind == ConvKind::Transposed;
+  bool ofWeight = desc.kind == ConvKind::WeightGradient;
   size_t spatial = desc.strides.size();
-  TensorDesc dense = TensorDesc::dense(DType::F64, desc.y.sizes);
+  TensorDesc dense =
+      TensorDesc::dense(DType::F64, ofWeight ? desc.w.sizes : desc.y.sizes);
   std::vector<double> sums(static_cast<size_t>(dense.numElements()), 0);
   int64_t inPerGroup = desc.x.sizes[1] / desc.groups;
   int64_t outPerGroup = desc.y.sizes[1] / desc.groups;
   // Index over [batch, in channel of group, out channel of group, group,
   // places of the operand whose places are walked, kernel].
-  const TensorDesc &walked = desc.transposed ? desc.x : desc.y;
+  const TensorDesc &walked = transposed ? desc.x : desc.y;
   std::vector<int64_t> sizes{desc.x.sizes[0], inPerGroup, outPerGroup,
                              desc.groups};
   for (size_t d = 0; d < spatial; ++d)
@@ -81,23 +87,24 @@ std::vector<double> reference(const ConvDesc &desc,
   forEachIndex(sizes, [&](const std::vector<int64_t> &i) {
     std::vector<int64_t> x{i[0], i[3] * inPerGroup + i[1]};
     std::vector<int64_t> y{i[0], i[3] * outPerGroup + i[2]};
-    std::vector<int64_t> w{desc.transposed ? x[1] : y[1],
-                           desc.transposed ? i[2] : i[1]};
+    std::vector<int64_t> w{transposed ? x[1] : y[1], transposed ? i[2] : i[1]};
     for (size_t d = 0; d < spatial; ++d) {
       int64_t place = i[4 + d], kernel = i[4 + spatial + d];
       int64_t other = place * desc.strides[d] + kernel * desc.dilations[d] -
                       desc.padsLow[d];
-      const TensorDesc &otherView = desc.transposed ? desc.y : desc.x;
+      const TensorDesc &otherView = transposed ? desc.y : desc.x;
       if (other < 0 || other >= otherView.sizes[d + 2])
         return;
-      x.push_back(desc.transposed ? place : other);
-      y.push_back(desc.transposed ? other : place);
+      x.push_back(transposed ? place : other);
+      y.push_back(transposed ? other : place);
       w.push_back(kernel);
     }
+    const std::vector<int64_t> &to = ofWeight ? w : y;
     int64_t at = 0;
-    for (size_t d = 0; d < y.size(); ++d)
-      at += y[d] * dense.strides[d];
-    sums[static_cast<size_t>(at)] += data[0].get(x) * data[1].get(w);
+    for (size_t d = 0; d < to.size(); ++d)
+      at += to[d] * dense.strides[d];
+    sums[static_cast<size_t>(at)] +=
+        data[0].get(x) * data[1].get(ofWeight ? y : w);
   });
   return sums;
 }
@@ -110,7 +117,9 @@ void check(const ConvDesc &desc, int32_t threads = 1) {
   std::vector<double> sums = reference(desc, data);
   size_t at = 0;
   double largest = 0;
-  forEachIndex(desc.y.sizes, [&](const std::vector<int64_t> &index) {
+  const TensorDesc &result =
+      desc.kind == ConvKind::WeightGradient ? desc.w : desc.y;
+  forEachIndex(result.sizes, [&](const std::vector<int64_t> &index) {
     double sum = sums[at++];
     if (desc.hasBias)
       sum += data[2].get({index[1]});
@@ -146,7 +155,7 @@ TEST(ConvTest, EveryForm) {
   for (const Case &c : cases)
     for (DType type : {DType::F32, DType::BF16, DType::F16, DType::F64})
       for (bool last : {false, true}) {
-        ConvDesc desc = makeDesc(c, type, false, last);
+        ConvDesc desc = makeDesc(c, type, ConvKind::Forward, last);
         check(desc);
         desc.hasBias = true;
         desc.constantW = true;
@@ -168,12 +177,23 @@ TEST(ConvTest, Transposed) {
           if (padded)
             for (int64_t stride : c.strides)
               c.outputPads.push_back(stride - 1);
-          ConvDesc desc = makeDesc(c, type, true, last);
+          ConvDesc desc = makeDesc(c, type, ConvKind::Transposed, last);
           check(desc);
           desc.hasBias = true;
           desc.constantW = true;
           check(desc);
         }
+}
+
+TEST(ConvTest, WeightGradient) {
+  for (const Case &c : cases)
+    for (DType type : {DType::F32, DType::BF16, DType::F16, DType::F64})
+      for (bool last : {false, true}) {
+        ConvDesc desc = makeDesc(c, type, ConvKind::WeightGradient, last);
+        check(desc, last ? 2 : 1);
+        desc.y = image(type, desc.y.sizes, !last);
+        check(desc);
+      }
 }
 
 /// Windows, by definition.
@@ -210,6 +230,70 @@ void checkPool(const PoolDesc &desc, int32_t threads = 1) {
   EXPECT_LE(largest, 4 * tolerance(desc.y.dtype)) << toString(desc);
 }
 
+/// To the first largest element of each window; some are equal.
+void checkMaxGradient(const PoolDesc &desc, int32_t threads) {
+  std::mt19937 random(7);
+  std::vector<ViewData> data{ViewData(desc.x), ViewData(desc.y),
+                             ViewData(desc.dx)};
+  for (ViewData &view : data)
+    view.fillRandom(random);
+  for (int64_t i = 0; i < data[0].memory.numElements(); ++i)
+    data[0].memory.setDouble(i, std::round(2 * data[0].memory.getDouble(i)));
+  runLibrary(desc, data, threads);
+  if (testing::Test::HasFatalFailure())
+    return;
+  std::map<std::vector<int64_t>, double> wanted;
+  forEachIndex(desc.y.sizes, [&](const std::vector<int64_t> &y) {
+    std::vector<int64_t> best;
+    forEachIndex(desc.kernel, [&](const std::vector<int64_t> &kernel) {
+      std::vector<int64_t> x{y[0], y[1]};
+      for (size_t d = 0; d < kernel.size(); ++d) {
+        x.push_back(y[d + 2] * desc.strides[d] + kernel[d] * desc.dilations[d] -
+                    desc.padsLow[d]);
+        if (x.back() < 0 || x.back() >= desc.x.sizes[d + 2])
+          return;
+      }
+      if (best.empty() || data[0].get(x) > data[0].get(best))
+        best = x;
+    });
+    if (!best.empty())
+      wanted[best] += data[1].get(y);
+  });
+  double largest = 0;
+  forEachIndex(desc.x.sizes, [&](const std::vector<int64_t> &x) {
+    largest = std::max(largest, std::abs(wanted[x] - data[2].get(x)));
+  });
+  EXPECT_LE(largest, 8 * tolerance(desc.dx.dtype)) << toString(desc);
+}
+
+/// The window of `c`; the last may reach past the padding.
+PoolDesc makePool(const Case &c, PoolKind kind, DType type, bool last) {
+  PoolDesc desc;
+  desc.kind = kind;
+  desc.kernel.assign(c.w.begin() + 2, c.w.end());
+  desc.strides = c.strides;
+  desc.dilations = c.dilations;
+  desc.padsLow = c.padsLow;
+  desc.padsHigh = c.padsHigh;
+  // Padding must be smaller than the window.
+  for (size_t d = 0; d < desc.kernel.size(); ++d) {
+    int64_t most = desc.kernel[d] - 1;
+    desc.padsLow[d] = std::min(desc.padsLow[d], most);
+    desc.padsHigh[d] = std::min(desc.padsHigh[d], most);
+  }
+  std::vector<int64_t> y = c.x;
+  for (size_t d = 0; d < desc.kernel.size(); ++d) {
+    int64_t reach = (desc.kernel[d] - 1) * c.dilations[d] + 1;
+    int64_t room = c.x[d + 2] + desc.padsLow[d] + desc.padsHigh[d] - reach;
+    y[d + 2] = (room + c.strides[d] - 1) / c.strides[d] + 1;
+    while ((y[d + 2] - 1) * c.strides[d] >= c.x[d + 2] + desc.padsLow[d])
+      --y[d + 2];
+  }
+  desc.x = image(type, c.x, last);
+  desc.y = image(type, y, last);
+  return desc;
+}
+
 TEST(PoolTest, EveryForm) {
   for (const Case &c : cases)
     for (DType type : {DType::F32, DType::F16, DType::F64, DType::I8})
@@ -218,35 +302,21 @@ TEST(PoolTest, EveryForm) {
           for (bool includePad : {false, true}) {
             if (kind == PoolKind::Avg && !isFloat(type))
               continue;
-            PoolDesc desc;
-            desc.kind = kind;
-            desc.kernel.assign(c.w.begin() + 2, c.w.end());
-            desc.strides = c.strides;
-            desc.dilations = c.dilations;
-            desc.padsLow = c.padsLow;
-            desc.padsHigh = c.padsHigh;
-            // Padding must be smaller than the window.
-            for (size_t d = 0; d < desc.kernel.size(); ++d) {
-              int64_t most = desc.kernel[d] - 1;
-              desc.padsLow[d] = std::min(desc.padsLow[d], most);
-              desc.padsHigh[d] = std::min(desc.padsHigh[d], most);
-            }
+            PoolDesc desc = makePool(c, kind, type, last);
             desc.countIncludePad = includePad;
-            std::vector<int64_t> y = c.x;
-            // Rounded up: the last window may reach past the padding.
-            for (size_t d = 0; d < desc.kernel.size(); ++d) {
-              int64_t reach = (desc.kernel[d] - 1) * c.dilations[d] + 1;
-              int64_t room =
-                  c.x[d + 2] + desc.padsLow[d] + desc.padsHigh[d] - reach;
-              y[d + 2] = (room + c.strides[d] - 1) / c.strides[d] + 1;
-              while ((y[d + 2] - 1) * c.strides[d] >=
-                     c.x[d + 2] + desc.padsLow[d])
-                --y[d + 2];
-            }
-            desc.x = image(type, c.x, last);
-            desc.y = image(type, y, last);
             checkPool(desc, last ? 2 : 1);
           }
+}
+
+TEST(PoolTest, MaxGradient) {
+  for (const Case &c : cases)
+    for (DType type : {DType::F32, DType::F16, DType::F64})
+      for (int lasts = 0; lasts < 8; ++lasts) {
+        PoolDesc desc = makePool(c, PoolKind::MaxGradient, type, lasts & 1);
+        desc.y = image(type, desc.y.sizes, lasts & 2);
+        desc.dx = image(type, desc.x.sizes, lasts & 4);
+        checkMaxGradient(desc, lasts & 1 ? 2 : 1);
+      }
 }
 
 // Mostly padding: the time does not depend on the window.

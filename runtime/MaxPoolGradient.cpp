@@ -1,0 +1,124 @@
+//===- MaxPoolGradient.cpp - To each window's largest element -------------===//
+
+#include "CpuLibrary.h"
+#include "PoolWindows.h"
+#include "Threads.h"
+#include "VectorKernels.h"
+
+#include "ax/Support/Error.h"
+
+#include "llvm/ADT/SmallVector.h"
+
+#include <algorithm>
+#include <limits>
+
+namespace ax::rt {
+
+namespace {
+
+template <typename T>
+class MaxPoolGradient : public CpuOp {
+public:
+  using S = std::conditional_t<std::is_same_v<T, double>, double, float>;
+
+  explicit MaxPoolGradient(PoolDesc descIn)
+      : desc(std::move(descIn)), windows(desc) {
+    PoolWindows::spatialStrides(desc.x, xStrides);
+    PoolWindows::spatialStrides(desc.dx, dxStrides);
+    batched = desc.x.strides[1] == 1 && desc.y.strides[1] == 1 &&
+              desc.dx.strides[1] == 1;
+  }
+
+  llvm::Error execute(void *const *arguments, void *) override {
+    const T *x = static_cast<const T *>(arguments[0]);
+    const T *dy = static_cast<const T *>(arguments[1]);
+    T *dx = static_cast<T *>(arguments[2]);
+    int64_t block = batched ? poolChannels : 1;
+    int64_t blocks = (desc.x.sizes[1] + block - 1) / block;
+    parallelFor(desc.x.sizes[0] * blocks, 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        int64_t batch = i / blocks, channel = i % blocks * block;
+        int64_t channels = std::min(block, desc.x.sizes[1] - channel);
+        auto at = [&](const TensorDesc &view) {
+          return batch * view.strides[0] + channel * view.strides[1];
+        };
+        clear(dx + at(desc.dx), channels);
+        windows.forEach([&](int64_t y, const PoolWindows::Window &window) {
+          add(x + at(desc.x), dy + at(desc.y) + y, dx + at(desc.dx), channels,
+              window);
+        });
+      }
+    });
+    return llvm::Error::success();
+  }
+
+private:
+  void clear(T *dx, int64_t channels) const {
+    PoolWindows::Window all;
+    size_t missing = 5 - desc.x.sizes.size();
+    for (size_t d = 0; d < 3; ++d)
+      all.spans[d] = {0, d < missing ? 1 : desc.x.sizes[d - missing + 2], 1, 0};
+    all.forEach(dxStrides, [&](int64_t offset) {
+      std::fill_n(dx + offset, channels, static_cast<T>(0));
+    });
+  }
+
+  void add(const T *x, const T *dy, T *dx, int64_t channels,
+           const PoolWindows::Window &window) const {
+    S best[poolChannels];
+    int32_t where[poolChannels];
+    std::fill_n(best, channels, -std::numeric_limits<S>::infinity());
+    std::fill_n(where, channels, 0);
+    llvm::SmallVector<int64_t, 32> places;
+    window.forEach(xStrides, [&](int64_t offset) {
+      findLargest(x + offset, channels, static_cast<int32_t>(places.size()),
+                  best, where);
+      places.push_back(0);
+    });
+    if (places.empty())
+      return;
+    int64_t *place = places.begin();
+    window.forEach(dxStrides, [&](int64_t offset) { *place++ = offset; });
+    for (int64_t ch = 0; ch < channels; ++ch) {
+      T &to = dx[places[static_cast<size_t>(where[ch])] + ch];
+      to = static_cast<T>(static_cast<S>(to) + static_cast<S>(dy[ch]));
+    }
+  }
+
+  static void findLargest(const T *x, int64_t channels, int32_t here, S *best,
+                          int32_t *where) {
+    if constexpr (std::is_same_v<T, float>) {
+      vectorKernels().largest(x, channels, here, best, where);
+    } else {
+      for (int64_t ch = 0; ch < channels; ++ch) {
+        S value = static_cast<S>(x[ch]);
+        if (value > best[ch] || value != value) {
+          best[ch] = value;
+          where[ch] = here;
+        }
+      }
+    }
+  }
+
+  PoolDesc desc;
+  PoolWindows windows;
+  int64_t xStrides[3], dxStrides[3];
+  bool batched = false;
+};
+
+} // namespace
+
+ExpectedCpuOp prepareMaxPoolGradient(const PoolDesc &desc) {
+  if (desc.kernel.empty() || desc.kernel.size() > 3)
+    return makeError(ExitCode::Unsupported,
+                     "windows of 1, 2 or 3 dimensions only");
+  return visitDType(desc.x.dtype, [&](auto tag) -> ExpectedCpuOp {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_integral_v<T>)
+      llvm_unreachable("gradients are of floats");
+    else
+      return std::make_unique<MaxPoolGradient<T>>(desc);
+  });
+}
+
+} // namespace ax::rt

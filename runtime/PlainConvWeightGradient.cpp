@@ -1,0 +1,127 @@
+//===- PlainConvWeightGradient.cpp - Of any element type ------------------===//
+//
+// A thread makes the gradients of a few input channels of one group: for some
+// output places at a time, the elements of x that they see, transposed, are
+// multiplied by the gradients there.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CpuLibrary.h"
+#include "PlainMath.h"
+#include "Threads.h"
+#include "WindowPlaces.h"
+
+#include "ax/Support/Error.h"
+
+#include "llvm/Support/MathExtras.h"
+
+namespace ax::rt {
+
+namespace {
+
+constexpr int64_t blockPlaces = 64;
+constexpr int64_t blockChannels = 8;
+
+template <typename T>
+class PlainConvWeightGradient : public CpuOp {
+public:
+  using S = SumType<T>;
+
+  explicit PlainConvWeightGradient(ConvDesc descIn)
+      : desc(std::move(descIn)), window(desc) {
+    inChannels = desc.x.sizes[1] / desc.groups;
+    outChannels = desc.y.sizes[1] / desc.groups;
+    blocks = llvm::divideCeil(inChannels, blockChannels);
+    rows = std::min(inChannels, blockChannels) * window.kernelPlaces;
+    threads = getNumThreads();
+    threadElements =
+        rows * blockPlaces + blockPlaces * outChannels + 2 * rows * outChannels;
+    workspaceBytes = static_cast<int64_t>(sizeof(S)) * threadElements * threads;
+  }
+
+  llvm::Error execute(void *const *arguments, void *workspace) override {
+    const T *x = static_cast<const T *>(arguments[0]);
+    const T *dy = static_cast<const T *>(arguments[1]);
+    T *dw = static_cast<T *>(arguments[2]);
+    int64_t count = desc.groups * blocks;
+    int64_t perRange = std::max<int64_t>(1, llvm::divideCeil(count, threads));
+    parallelFor(
+        llvm::divideCeil(count, perRange), 1, [&](int64_t begin, int64_t end) {
+          for (int64_t r = begin; r < end; ++r) {
+            S *scratch = static_cast<S *>(workspace) + r * threadElements;
+            for (int64_t i = r * perRange;
+                 i < std::min(count, (r + 1) * perRange); ++i)
+              runChannels(i / blocks, i % blocks * blockChannels, x, dy, dw,
+                          scratch);
+          }
+        });
+    return llvm::Error::success();
+  }
+
+private:
+  void runChannels(int64_t group, int64_t first, const T *x, const T *dy, T *dw,
+                   S *scratch) const {
+    int64_t channels = std::min(blockChannels, inChannels - first);
+    int64_t used = channels * window.kernelPlaces;
+    S *seen = scratch, *gradients = seen + rows * blockPlaces;
+    S *product = gradients + blockPlaces * outChannels;
+    S *sums = product + rows * outChannels;
+    std::fill_n(sums, used * outChannels, S(0));
+    for (int64_t batch = 0; batch < desc.x.sizes[0]; ++batch) {
+      const T *from = x + batch * desc.x.strides[0] +
+                      (group * inChannels + first) * desc.x.strides[1];
+      const T *gradient = dy + batch * desc.y.strides[0] +
+                          group * outChannels * desc.y.strides[1];
+      for (int64_t place = 0; place < window.outPlaces; place += blockPlaces) {
+        int64_t places = std::min(blockPlaces, window.outPlaces - place);
+        gather(from, gradient, channels, place, places, seen, gradients);
+        multiply(seen, gradients, outChannels, product, used, places,
+                 outChannels);
+        for (int64_t i = 0; i < used * outChannels; ++i)
+          sums[i] += product[i];
+      }
+    }
+    for (int64_t c = 0; c < channels; ++c)
+      for (int64_t p = 0; p < window.kernelPlaces; ++p)
+        for (int64_t o = 0; o < outChannels; ++o)
+          dw[(group * outChannels + o) * desc.w.strides[0] +
+             (first + c) * desc.w.strides[1] + window.offset(desc.w, p)] =
+              narrow<T>(sums[(c * window.kernelPlaces + p) * outChannels + o]);
+  }
+
+  /// seen: [channel, kernel place] x [place]; gradients: [place] x [out
+  /// channel].
+  void gather(const T *x, const T *dy, int64_t channels, int64_t first,
+              int64_t places, S *seen, S *gradients) const {
+    for (int64_t i = 0; i < places; ++i) {
+      for (int64_t p = 0; p < window.kernelPlaces; ++p) {
+        int64_t from = window.source(first + i, p);
+        for (int64_t c = 0; c < channels; ++c)
+          seen[(c * window.kernelPlaces + p) * places + i] =
+              from < 0 ? S(0) : widen<S>(x[from + c * desc.x.strides[1]]);
+      }
+      int64_t at = window.offset(desc.y, first + i);
+      for (int64_t o = 0; o < outChannels; ++o)
+        gradients[i * outChannels + o] =
+            widen<S>(dy[at + o * desc.y.strides[1]]);
+    }
+  }
+
+  ConvDesc desc;
+  WindowPlaces window;
+  int64_t inChannels, outChannels, blocks, rows, threads, threadElements;
+};
+
+} // namespace
+
+ExpectedCpuOp preparePlainConvWeightGradient(const ConvDesc &desc) {
+  return visitDType(desc.w.dtype, [&](auto tag) -> ExpectedCpuOp {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, bool>)
+      return makeError(ExitCode::Unsupported, "no products of booleans");
+    else
+      return std::make_unique<PlainConvWeightGradient<T>>(desc);
+  });
+}
+
+} // namespace ax::rt
