@@ -42,6 +42,9 @@ MORE_PIPELINES = ["--micro-batches=4", "--pp=4", "--pp=2 --micro-batches=4"] + [
     "--pp=2 --micro-batches=2 --schedule=zero-bubble --checkpoint=full",
     "--pp=2 --micro-batches=2 --tp=2 --sequence-parallel"]
 OPTIMIZERS = ["adamw", "sgd", "adamw_groups"]
+# In step 10 an operand of a relu is 3e-7 (in f64): rounding tells its sign, the
+# reference's too, and a run that goes the other way is 4e-4 off from there on.
+CHANCE = {("batchnorm", "sgd"): 10}
 # Each on these with every optimizer, on the others with the first.
 OFTEN = ["", "--dp=2 --tp=2"]
 ALIKE = ["--tp=2", "--dp=2 --zero=3", "--tp=2x2x2"]
@@ -69,13 +72,15 @@ def states(path):
                 entry["shape"])
 
 
-def checkSteps(steps, wanted):
+def checkSteps(steps, wanted, chance):
     """The largest relative difference."""
     if len(steps) != len(wanted["steps"]):
         raise Failed(f"{len(steps)} steps were logged")
-    tolerance = max(1e-4, 5 * wanted["spread"])
     largest = 0
     for got, reference in zip(steps, wanted["steps"]):
+        tolerance = max(1e-4, 5 * wanted["spread"])
+        if chance and got["step"] >= chance:
+            tolerance = 1e-3
         for key, value in zip(("loss", "gradient_norm"), reference):
             difference = abs(got[key] - value) / abs(value)
             if not difference <= tolerance:
@@ -85,19 +90,21 @@ def checkSteps(steps, wanted):
     return largest
 
 
-def checkWeights(trained, final, spreads):
+def checkWeights(trained, final, spreads, chance):
     for name in final.files:
         if name not in trained:
             raise Failed(f"{name} was not trained")
         difference = np.abs(trained[name] - final[name]).max()
         largest = np.abs(final[name]).max()
-        if not difference <= max(1e-4 * largest, 5 * spreads[name], 1e-5):
+        relative = 1e-2 if chance else 1e-4
+        if not difference <= max(relative * largest, 5 * spreads[name], 1e-5):
             raise Failed(f"{name} differs by {difference} of {largest}")
 
 
 def follows(model, layout, optimizer):
     wanted = json.loads((model / "reference.json").read_text())
     wanted = wanted["optimizers"][optimizer]
+    chance = CHANCE.get((model.name, optimizer))
     with np.load(model / "data.npz") as data, scratch() as folder:
         # Stored as steps x batch x ...: samples in their order.
         samples = {name: array.reshape((-1, *array.shape[2:]))
@@ -113,11 +120,12 @@ def follows(model, layout, optimizer):
             "--no-shuffle", "--log", f"{folder}/log", "--save-weights",
             f"{folder}/model.safetensors")
         with open(f"{folder}/log") as log:
-            largest = checkSteps([json.loads(line) for line in log], wanted)
+            largest = checkSteps([json.loads(line) for line in log], wanted,
+                                 chance)
         final = model / f"final_{optimizer}.npz"
         if final.exists():
             checkWeights(dict(states(f"{folder}/model.safetensors")),
-                         np.load(final), wanted["final_spread"])
+                         np.load(final), wanted["final_spread"], chance)
         return largest
 
 
@@ -141,7 +149,7 @@ def trained(every):
         layouts = LAYOUTS + (MORE if every else [])
         if model.name != "batchnorm":
             layouts = layouts + PIPELINES + (MORE_PIPELINES if every else [])
-        for layout in layouts:
+        for layout in dict.fromkeys(layouts):
             yield model, layout
 
 

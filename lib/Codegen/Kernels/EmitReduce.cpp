@@ -89,12 +89,13 @@ struct Emitter::Reduction {
       }
     if (!wantsBlocks() || rows <= fewRows)
       return std::nullopt;
-    auto fits = [&](int64_t size) { return size * size <= rows; };
+    // Whole inner dimensions even if their blocks are somewhat larger.
+    auto fits = [&](int64_t size) { return size * size <= 16 * rows; };
     int64_t below = 1;
-    while (fits(below * outerSizes[reduced.back()]))
+    while (reduced.size() > 1 && fits(below * outerSizes[reduced.back()]))
       below *= outerSizes[reduced.pop_back_val()];
     Blocks blocks{reduced.back(), 1};
-    for (int64_t size = 2; fits(size * below); ++size)
+    for (int64_t size = 2; size * below * size * below <= rows; ++size)
       if (outerSizes[blocks.dim] % size == 0)
         blocks.size = size;
     return blocks;
