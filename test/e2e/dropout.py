@@ -78,17 +78,29 @@ def imported():
 
 
 def mask():
+    """Tells where what was kept is, on every layout; where it is not, -1."""
     with scratch() as folder:
         small(f"{folder}/model.onnx",
-              [helper.make_node("Dropout", ["input", "", "training"],
-                                ["x", "mask"]),
-               helper.make_node("Where", ["mask", "x", "input"], ["logits"])],
-              {"training": np.array(True)}, [2, 2])
-        said = run(tool("axopt"), f"{folder}/model.onnx", "--train",
-                   "--loss=mse(logits,target)", "-o", "-", expect=4).stderr
-        wanted = "the mask of Dropout in training mode is not supported"
-        if wanted not in said:
-            raise Failed(said)
+              [helper.make_node("Dropout", ["input", "ratio", "training"],
+                                ["kept", "mask"]),
+               helper.make_node("Where", ["mask", "one", "minus"], ["sign"]),
+               helper.make_node("Add", ["kept", "sign"], ["x"]),
+               helper.make_node("MatMul", ["x", "w"], ["logits"])],
+              {"ratio": np.float32(0.5), "training": np.array(True),
+               "one": np.float32(1), "minus": np.float32(-1),
+               "w": np.eye(64, dtype=np.float32)}, [64, 64])
+        np.savez(f"{folder}/data.npz", input=np.ones((64, 64), np.float32),
+                 target=np.ones((64, 64), np.float32))
+        for flags in "", "--dp=2", "--tp=2":
+            run(tool("axopt"), f"{folder}/model.onnx", "--train",
+                "--loss=mse(logits,target)", *flags.split(),
+                "-o", f"{folder}/plan.mlir")
+            run(tool("axrun"), f"{folder}/plan.mlir", "--data",
+                f"{folder}/data.npz", "--steps", 1, "--log", f"{folder}/log")
+            # Of 2 + 1 and 0 - 1, each is 2 from the target.
+            loss = logged(f"{folder}/log")[0]["loss"]
+            if abs(loss - 4) > 1e-5:
+                raise Failed(f"{flags}: a loss of {loss}")
 
 
 def cases(every):

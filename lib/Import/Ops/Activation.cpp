@@ -153,16 +153,22 @@ static void importHardmax(Node &n) {
   n.out(n.b.cast(isBest, Emitter::typeOf(x)));
 }
 
-/// Of a seed that training gives.
-static Value dropout(Node &n, Value x, double rate) {
+/// Of a seed that training gives. The mask: where ones are kept.
+static void dropout(Node &n, Value x, double rate) {
   Value zero = n.b.scalar(DType::I64, 0);
   if (n.failed())
-    return {};
+    return;
   mlir::OpBuilder &builder = n.b.getOpBuilder();
   auto known = builder.getInsertionBlock()->getOps<ax::DropoutOp>();
-  return ax::DropoutOp::create(builder, n.b.getLocation(), x, zero, zero,
-                               llvm::APFloat(rate),
-                               std::distance(known.begin(), known.end()));
+  int64_t id = std::distance(known.begin(), known.end());
+  auto drop = [&](Value value) -> Value {
+    return ax::DropoutOp::create(builder, n.b.getLocation(), value, zero, zero,
+                                 llvm::APFloat(rate), id);
+  };
+  n.out(0, drop(x));
+  if (n.wants(1))
+    if (Value ones = n.b.splat(Emitter::typeOf(x), Emitter::shapeOf(x), 1))
+      n.out(1, n.b.cast(drop(ones), DType::Bool));
 }
 
 static void importDropout(Node &n) {
@@ -176,10 +182,7 @@ static void importDropout(Node &n) {
       ratio = n.known(1, "ratio");
     double rate = ratio ? ratio->getDouble(0) : 0.5;
     if (training && *training && rate != 0 && !n.b.isEvaluation()) {
-      if (n.wants(1))
-        n.unsupported("the mask of Dropout in training mode is not supported");
-      else
-        n.out(0, dropout(n, x, rate));
+      dropout(n, x, rate);
       return;
     }
   }
