@@ -171,7 +171,8 @@ private:
     replaceByTransposed(op, type, down);
   }
 
-  /// Over the same elements where they are, if what remains keeps its order.
+  /// Over the same elements where they are, if what remains keeps its order or
+  /// can be turned, being small.
   void sinkReduce(ReduceOp reduce) {
     auto above = reduce.getOperand().getDefiningOp<TransposeOp>();
     if (!above)
@@ -183,11 +184,18 @@ private:
           llvm::is_contained(reduce.getDims(), static_cast<int64_t>(i));
       (isReduced ? dims : kept).push_back(from);
     }
-    if (reduce.getKeepDims() || !llvm::is_sorted(kept))
+    if (!reduce.getKeepDims() && !llvm::is_sorted(kept))
       return;
+    RankedTensorType type = tensorType(reduce.getResult());
+    Permutation back(down);
     llvm::sort(dims);
     reduce.setOperand(above.getOperand());
     reduce.setDims(dims);
+    if (!reduce.getKeepDims())
+      return;
+    reduce.getResult().setType(
+        type.clone(permuted(type.getShape(), inverse(back))));
+    replaceByTransposed(reduce, type, back);
   }
 
   Block &block;
