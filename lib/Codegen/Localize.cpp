@@ -28,6 +28,13 @@ Operation *Localizer::cloneLocal(Operation *op) {
   return clone;
 }
 
+/// A rank's groups: its channels over those that one filter sees, of which
+/// there may be none.
+static int64_t groupsOf(Value channels, Value filters) {
+  int64_t seen = tensorType(filters).getDimSize(1);
+  return seen ? tensorType(channels).getDimSize(1) / seen : 1;
+}
+
 llvm::Error Localizer::localizeOp(Operation *op) {
   builder.setLoc(op->getLoc());
   if (auto collective = dyn_cast<CollectiveOpInterface>(op))
@@ -72,16 +79,12 @@ llvm::Error Localizer::localizeOp(Operation *op) {
     local->setOperand(indicesOperand, *indices);
     builder.setInsertionPointAfter(local);
   }
-  // A rank's groups: its channels over those that one filter reads.
   if (auto conv = dyn_cast<ConvOp>(local))
-    conv.setGroups(tensorType(conv.getX()).getDimSize(1) /
-                   tensorType(conv.getW()).getDimSize(1));
+    conv.setGroups(groupsOf(conv.getX(), conv.getW()));
   else if (auto conv = dyn_cast<ConvTransposeOp>(local))
-    conv.setGroups(tensorType(conv.getResult()).getDimSize(1) /
-                   tensorType(conv.getW()).getDimSize(1));
+    conv.setGroups(groupsOf(conv.getResult(), conv.getW()));
   else if (auto conv = dyn_cast<ConvWeightGradientOp>(local))
-    conv.setGroups(tensorType(conv.getX()).getDimSize(1) /
-                   tensorType(conv.getResult()).getDimSize(1));
+    conv.setGroups(groupsOf(conv.getX(), conv.getResult()));
   return llvm::Error::success();
 }
 

@@ -247,6 +247,16 @@ TEST(Localize, GroupsOfAConvolution) {
              x);
 }
 
+TEST(Localize, ConvolutionOfNoChannels) {
+  std::string x = f32("2x0x5", "[{a}, {}, {}]"),
+              w = f32("4x0x3", "[{}, {}, {}]"),
+              y = f32("2x4x5", "[{a}, {}, {}]");
+  expectSame("[a = 2]", {x, w},
+             "%r = ax.conv %x0, %x1 strides [1] pads [1, 1] dilations [1] : " +
+                 x + ", " + w + " -> " + y,
+             y);
+}
+
 TEST(Localize, SliceAcrossPartsIsRefused) {
   std::string x = f32("8", "[{a}]"), y = f32("6", "[{a}]");
   auto module = mlir::parseSourceString<mlir::ModuleOp>(
