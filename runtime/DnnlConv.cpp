@@ -164,7 +164,8 @@ ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc,
                               const ConstantOperand &constant,
                               PackedWeights &packed) {
   Descs plain;
-  if (!dnnlType(desc.x.dtype) || !makeDnnlDesc(desc.x, plain.x) ||
+  if (desc.strides.size() > 3 || !dnnlType(desc.x.dtype) ||
+      !makeDnnlDesc(desc.x, plain.x) ||
       !makeDnnlDesc(weightView(desc), plain.w) ||
       !makeDnnlDesc(desc.y, plain.y) ||
       !makeDnnlDesc(TensorDesc::dense(desc.y.dtype, {desc.y.sizes[1]}),

@@ -55,8 +55,8 @@ bool makeDnnlDesc(const TensorDesc &view, dnnl_memory_desc_t &desc) {
     strides[d] = view.strides[d];
     if (dims[d] == 0 || (strides[d] == 0 && dims[d] != 1))
       return false;
-    // Any stride is right for a single element; this one looks dense. A batch of
-    // one is outermost wherever the channels are.
+    // Any stride is right for a single element; this one looks dense. A batch
+    // of one is outermost wherever the channels are.
     if (dims[d] == 1) {
       if (d == 0 && rank > 2) {
         strides[d] = 1;

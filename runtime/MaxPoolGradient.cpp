@@ -7,10 +7,9 @@
 
 #include "ax/Support/Error.h"
 
-#include "llvm/ADT/SmallVector.h"
-
 #include <algorithm>
 #include <limits>
+#include <type_traits>
 
 namespace ax::rt {
 
@@ -69,18 +68,12 @@ private:
     int32_t where[poolChannels];
     std::fill_n(best, channels, -std::numeric_limits<S>::infinity());
     std::fill_n(where, channels, 0);
-    llvm::SmallVector<int64_t, 32> places;
+    int32_t taps = 0;
     window.forEach(xStrides, [&](int64_t offset) {
-      findLargest(x + offset, channels, static_cast<int32_t>(places.size()),
-                  best, where);
-      places.push_back(0);
+      findLargest(x + offset, channels, taps++, best, where);
     });
-    if (places.empty())
-      return;
-    int64_t *place = places.begin();
-    window.forEach(dxStrides, [&](int64_t offset) { *place++ = offset; });
-    for (int64_t ch = 0; ch < channels; ++ch) {
-      T &to = dx[places[static_cast<size_t>(where[ch])] + ch];
+    for (int64_t ch = 0; taps > 0 && ch < channels; ++ch) {
+      T &to = dx[window.offset(dxStrides, where[ch]) + ch];
       to = static_cast<T>(static_cast<S>(to) + static_cast<S>(dy[ch]));
     }
   }
@@ -112,6 +105,12 @@ ExpectedCpuOp prepareMaxPoolGradient(const PoolDesc &desc) {
   if (desc.kernel.empty() || desc.kernel.size() > 3)
     return makeError(ExitCode::Unsupported,
                      "windows of 1, 2 or 3 dimensions only");
+  int64_t places = 1;
+  for (size_t d = 2; d < desc.x.sizes.size(); ++d)
+    places *= desc.x.sizes[d];
+  if (places > std::numeric_limits<int32_t>::max())
+    return makeError(ExitCode::Unsupported,
+                     "gradients in images of 2^31 places and more");
   return visitDType(desc.x.dtype, [&](auto tag) -> ExpectedCpuOp {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_integral_v<T>)

@@ -11,16 +11,17 @@
 #include "Threads.h"
 #include "WindowPlaces.h"
 
-#include "ax/Support/Error.h"
-
+#include "llvm/Support/ErrorHandling.h"
 #include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
 
 namespace ax::rt {
 
 namespace {
 
 constexpr int64_t blockPlaces = 64;
-constexpr int64_t blockChannels = 8;
+constexpr int64_t mostChannels = 8;
 
 template <typename T>
 class PlainConvWeightGradient : public CpuOp {
@@ -31,9 +32,13 @@ public:
       : desc(std::move(descIn)), window(desc) {
     inChannels = desc.x.sizes[1] / desc.groups;
     outChannels = desc.y.sizes[1] / desc.groups;
+    threads = getNumThreads();
+    if (desc.w.numElements() == 0)
+      return;
+    blockChannels =
+        std::clamp<int64_t>(desc.x.sizes[1] / threads, 1, mostChannels);
     blocks = llvm::divideCeil(inChannels, blockChannels);
     rows = std::min(inChannels, blockChannels) * window.kernelPlaces;
-    threads = getNumThreads();
     threadElements =
         rows * blockPlaces + blockPlaces * outChannels + 2 * rows * outChannels;
     workspaceBytes = static_cast<int64_t>(sizeof(S)) * threadElements * threads;
@@ -109,7 +114,9 @@ private:
 
   ConvDesc desc;
   WindowPlaces window;
-  int64_t inChannels, outChannels, blocks, rows, threads, threadElements;
+  int64_t inChannels, outChannels, threads;
+  /// None when there is nothing to make.
+  int64_t blockChannels = 1, blocks = 0, rows = 0, threadElements = 0;
 };
 
 } // namespace
@@ -117,8 +124,8 @@ private:
 ExpectedCpuOp preparePlainConvWeightGradient(const ConvDesc &desc) {
   return visitDType(desc.w.dtype, [&](auto tag) -> ExpectedCpuOp {
     using T = typename decltype(tag)::type;
-    if constexpr (std::is_same_v<T, bool>)
-      return makeError(ExitCode::Unsupported, "no products of booleans");
+    if constexpr (std::is_integral_v<T>)
+      llvm_unreachable("gradients are of floats");
     else
       return std::make_unique<PlainConvWeightGradient<T>>(desc);
   });

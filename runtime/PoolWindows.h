@@ -4,7 +4,7 @@
 
 #include "ax/Runtime/LibraryOps.h"
 
-#include "llvm/ADT/ArrayRef.h"
+#include <vector>
 
 namespace ax::rt {
 
@@ -26,6 +26,17 @@ public:
         for (int64_t j = spans[1].begin; j < spans[1].end; j += spans[1].step)
           for (int64_t k = spans[2].begin; k < spans[2].end; k += spans[2].step)
             fn(i * strides[0] + j * strides[1] + k * strides[2]);
+    }
+    /// The offset that the n-th call gets.
+    int64_t offset(const int64_t *strides, int64_t n) const {
+      int64_t offset = 0;
+      for (int d = 2; d >= 0; --d) {
+        int64_t count =
+            (spans[d].end - spans[d].begin + spans[d].step - 1) / spans[d].step;
+        offset += (spans[d].begin + n % count * spans[d].step) * strides[d];
+        n /= count;
+      }
+      return offset;
     }
   };
 

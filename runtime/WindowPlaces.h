@@ -6,7 +6,8 @@
 
 namespace ax::rt {
 
-/// Spatial places of a convolution, numbered in row-major order.
+/// Spatial places of a convolution, numbered in row-major order. The
+/// description must outlive it.
 class WindowPlaces {
 public:
   explicit WindowPlaces(const ConvDesc &desc) : desc(desc) {

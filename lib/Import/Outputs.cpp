@@ -20,10 +20,21 @@ using onnx::FunctionProto;
 using onnx::GraphProto;
 using onnx::ModelProto;
 using onnx::NodeProto;
+using onnx::SparseTensorProto;
+using onnx::TrainingInfoProto;
 
 namespace {
 
-enum class Message { Model, Graph, Function, Node, Attribute, Tensor };
+enum class Message {
+  Model,
+  Training,
+  Graph,
+  Function,
+  Node,
+  Attribute,
+  SparseTensor,
+  Tensor
+};
 
 /// A field through which tensors are reached.
 struct Field {
@@ -42,12 +53,29 @@ struct Found {
 static constexpr Field fields[] = {
     {Message::Model, ModelProto::kGraphFieldNumber, Message::Graph},
     {Message::Model, ModelProto::kFunctionsFieldNumber, Message::Function},
+    {Message::Model, ModelProto::kTrainingInfoFieldNumber, Message::Training},
+    {Message::Training, TrainingInfoProto::kInitializationFieldNumber,
+     Message::Graph},
+    {Message::Training, TrainingInfoProto::kAlgorithmFieldNumber,
+     Message::Graph},
     {Message::Graph, GraphProto::kInitializerFieldNumber, Message::Tensor},
+    {Message::Graph, GraphProto::kSparseInitializerFieldNumber,
+     Message::SparseTensor},
     {Message::Graph, GraphProto::kNodeFieldNumber, Message::Node},
     {Message::Function, FunctionProto::kNodeFieldNumber, Message::Node},
+    {Message::Function, FunctionProto::kAttributeProtoFieldNumber,
+     Message::Attribute},
     {Message::Node, NodeProto::kAttributeFieldNumber, Message::Attribute},
     {Message::Attribute, AttributeProto::kTFieldNumber, Message::Tensor},
     {Message::Attribute, AttributeProto::kTensorsFieldNumber, Message::Tensor},
+    {Message::Attribute, AttributeProto::kSparseTensorFieldNumber,
+     Message::SparseTensor},
+    {Message::Attribute, AttributeProto::kSparseTensorsFieldNumber,
+     Message::SparseTensor},
+    {Message::SparseTensor, SparseTensorProto::kValuesFieldNumber,
+     Message::Tensor},
+    {Message::SparseTensor, SparseTensorProto::kIndicesFieldNumber,
+     Message::Tensor},
     {Message::Attribute, AttributeProto::kGFieldNumber, Message::Graph},
     {Message::Attribute, AttributeProto::kGraphsFieldNumber, Message::Graph},
 };

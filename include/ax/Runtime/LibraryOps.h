@@ -91,7 +91,7 @@ enum class PoolKind { Max, Avg, Sum, MaxGradient };
 
 /// Arguments: x, y, both [batch, channels, spatial...]; of MaxGradient: x, y
 /// (the gradient of what max made), dx: of each window it goes to the first
-/// largest element. Padding never wins a
+/// largest element, or to its last NaN. Padding never wins a
 /// maximum, adds nothing to a sum, and counts in a mean only with
 /// countIncludePad; elements that a window reaches past padsHigh (ceil mode)
 /// never count. Any element type for Max and Sum; others: floats.

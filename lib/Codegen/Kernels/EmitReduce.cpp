@@ -16,25 +16,41 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-/// Where dimensions are cut into blocks: the one that is, and its part of one.
+/// Where dimensions are cut into blocks: the one that is, its part of one, the
+/// number of blocks, and what is left.
 struct Emitter::Blocks {
   unsigned dim = 0;
-  int64_t size = 1;
+  int64_t size = 1, count = 0, left = 0;
+
+  Blocks(ArrayRef<int64_t> sizes, unsigned dim, int64_t size)
+      : dim(dim), size(size), count(sizes[dim] / size),
+        left(sizes[dim] % size) {}
 
   /// The dimensions of the blocks, and of what is in one.
   std::pair<SmallVector<int64_t>, SmallVector<int64_t>>
   cut(ArrayRef<int64_t> sizes) const {
     SmallVector<int64_t> outer(sizes.take_front(dim + 1));
     SmallVector<int64_t> inner(sizes.drop_front(dim));
-    outer.back() /= size;
+    outer.back() = count;
     inner.front() = size;
     return {outer, inner};
+  }
+  SmallVector<int64_t> rest(ArrayRef<int64_t> sizes) const {
+    SmallVector<int64_t> result(sizes);
+    result[dim] = left;
+    return result;
   }
   /// The other way: indices of the dimensions.
   Indices join(ArrayRef<IndexExpr> outer, ArrayRef<IndexExpr> inner) const {
     Indices all(outer.drop_back());
     all.push_back(outer.back() * size + inner[0]);
     llvm::append_range(all, inner.drop_front());
+    return all;
+  }
+  /// Of indices of the rest.
+  Indices afterBlocks(ArrayRef<IndexExpr> indices) const {
+    Indices all(indices);
+    all[dim] = all[dim] + IndexExpr(count * size);
     return all;
   }
 };
@@ -94,11 +110,10 @@ struct Emitter::Reduction {
     int64_t below = 1;
     while (reduced.size() > 1 && fits(below * outerSizes[reduced.back()]))
       below *= outerSizes[reduced.pop_back_val()];
-    Blocks blocks{reduced.back(), 1};
-    for (int64_t size = 2; size * below * size * below <= rows; ++size)
-      if (outerSizes[blocks.dim] % size == 0)
-        blocks.size = size;
-    return blocks;
+    int64_t size = 1;
+    while ((size + 1) * below * (size + 1) * below <= rows)
+      ++size;
+    return Blocks(outerSizes, reduced.back(), size);
   }
   std::optional<Blocks> blocksOfElements() const {
     constexpr int64_t fewElements = 1 << 13;
@@ -108,14 +123,7 @@ struct Emitter::Reduction {
     unsigned dim = innerSizes.size() - 1;
     while (below * innerSizes[dim] <= fewElements)
       below *= innerSizes[dim--];
-    Blocks blocks{dim, 1};
-    for (int64_t size = 2; size * below <= fewElements; ++size)
-      if (innerSizes[dim] % size == 0)
-        blocks.size = size;
-    // Blocks of a few elements would cost more than they gain.
-    if (blocks.size * below < fewElements / 64)
-      return std::nullopt;
-    return blocks;
+    return Blocks(innerSizes, dim, fewElements / below);
   }
 };
 
@@ -171,6 +179,11 @@ Value Emitter::reduceElements(const Reduction &r, ArrayRef<IndexExpr> outer,
                [](ArrayRef<IndexExpr> indices) { return Indices(indices); });
   SmallVector<int64_t> blockSizes, partSizes;
   std::tie(blockSizes, partSizes) = blocks->cut(r.innerSizes);
+  if (blocks->left)
+    acc =
+        add(blocks->rest(r.innerSizes), acc, [&](ArrayRef<IndexExpr> indices) {
+          return blocks->afterBlocks(indices);
+        });
   return emitNest(
              r.op, 7, blockSizes, {acc},
              [&](ArrayRef<IndexExpr> block,
@@ -239,6 +252,13 @@ void Emitter::reduceRows(const Reduction &r, Value base) {
           return {};
         });
   };
+  if (blocks->left)
+    emitNest(
+        r.op, 8, blocks->rest(r.outerSizes), {},
+        [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
+          add(blocks->afterBlocks(indices), base, 0);
+          return {};
+        });
   emitNest(r.op, 3, blockSizes, {},
            [&](ArrayRef<IndexExpr> block, ValueRange) -> SmallVector<Value> {
              addBlock(block);

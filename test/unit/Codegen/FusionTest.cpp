@@ -303,6 +303,27 @@ TEST(Fusion, ImagesKeepTheirChannelsLast) {
   EXPECT_EQ(fused.kernels, 3u);
 }
 
+TEST(Fusion, SlicesPadsAndSumsOfImagesWithTheirChannelsLast) {
+  std::string x = f32("2x3x4x6x5"), w = f32("4x3x1x3x1"), y = f32("2x4x4x4x5"),
+              s = f32("2x2x4x2x5"), p = f32("2x3x5x4x5"), m = f32("1x3x1x1x1");
+  Fused fused = fuseAndRun(
+      {x, w},
+      "%a = ax.conv %x0, %x1 strides [1, 1, 1] pads [0, 0, 0, 0, 0, 0] "
+      "dilations [1, 1, 1] : " +
+          x + ", " + w + " -> " + y +
+          "\n%b = ax.slice %a starts [0, 1, 0, 1, 0] steps [1, 2, 1, 2, 1] : " +
+          y + " -> " + s +
+          "\n%z = ax.constant dense<0.5> : tensor<f32> -> tensor<f32>"
+          "\n%c = ax.pad %b value %z : tensor<f32> low [0, 1, 0, 2, 0] high "
+          "[0, 0, 1, 0, 0] : " +
+          s + " -> " + p +
+          "\n%m = ax.reduce sum %c dims [0, 2, 3, 4] keep_dims : " + p +
+          " -> " + m + "\n%r = ax.binary sub %c, %m : " + p + ", " + m +
+          " -> " + p,
+      p);
+  EXPECT_EQ(fused.others, (std::vector<std::string>{"conv"}));
+}
+
 TEST(Fusion, ViewsEndAtWhatLaterOpsPutInMemory) {
   // Turned twice, u is a in its own order; but the first top_k must not see it
   // through t, which stands in memory for the second, and so in t's order.

@@ -150,6 +150,7 @@ const Case cases[] = {
      {}},
     {{1, 3, 9, 9}, {16, 3, 7, 7}, {2, 2}, {1, 1}, {3, 3}, {3, 3}, 1, {}},
     {{1, 0, 9, 9}, {4, 0, 3, 3}, {1, 1}, {1, 1}, {0, 0}, {0, 0}, 1, {}},
+    {{1, 4, 9, 8}, {6, 4, 3, 2}, {1, 2}, {1, 1}, {-2, 1}, {1, -1}, 1, {}},
 };
 
 TEST(ConvTest, EveryForm) {
@@ -184,6 +185,25 @@ TEST(ConvTest, Transposed) {
           desc.constantW = true;
           check(desc);
         }
+}
+
+TEST(ConvTest, FourDimensions) {
+  Case c{{1, 2, 3, 4, 3, 2},
+         {2, 2, 2, 2, 2, 2},
+         {1, 2, 1, 1},
+         {1, 1, 1, 1},
+         {0, 1, 0, 0},
+         {0, 0, 0, 1},
+         1,
+         {}};
+  for (ConvKind kind :
+       {ConvKind::Forward, ConvKind::Transposed, ConvKind::WeightGradient})
+    for (bool last : {false, true}) {
+      ConvDesc desc = makeDesc(c, DType::F32, kind, last);
+      check(desc);
+      desc.y = image(DType::F32, desc.y.sizes, !last);
+      check(desc);
+    }
 }
 
 TEST(ConvTest, WeightGradient) {
@@ -318,6 +338,41 @@ TEST(PoolTest, MaxGradient) {
         desc.dx = image(type, desc.x.sizes, lasts & 4);
         checkMaxGradient(desc, lasts & 1 ? 2 : 1);
       }
+}
+
+TEST(PoolTest, MaxGradientOfNaN) {
+  PoolDesc desc;
+  desc.kind = PoolKind::MaxGradient;
+  desc.kernel = {3};
+  desc.strides = desc.dilations = {1};
+  desc.padsLow = desc.padsHigh = {0};
+  desc.x = desc.dx = image(DType::F32, {3, 1, 3}, false);
+  desc.y = image(DType::F32, {3, 1, 1}, false);
+  const double x[] = {NAN, 1, 2, 1, NAN, NAN, -INFINITY, -INFINITY, -INFINITY};
+  const double dx[] = {4, 0, 0, 0, 0, 4, 4, 0, 0};
+  std::vector<ViewData> data{ViewData(desc.x), ViewData(desc.y),
+                             ViewData(desc.dx)};
+  for (int64_t i = 0; i < 9; ++i)
+    data[0].memory.setDouble(i, x[i]);
+  for (int64_t i = 0; i < 3; ++i)
+    data[1].memory.setDouble(i, 4);
+  runLibrary(desc, data, 1);
+  for (int64_t i = 0; i < 9; ++i)
+    EXPECT_EQ(data[2].memory.getDouble(i), dx[i]) << i;
+}
+
+TEST(PoolTest, MaxGradientOfHugeImages) {
+  PoolDesc desc;
+  desc.kind = PoolKind::MaxGradient;
+  desc.kernel = desc.strides = desc.dilations = {1};
+  desc.padsLow = desc.padsHigh = {0};
+  desc.x = desc.y = desc.dx =
+      image(DType::F16, {1, 1, int64_t(1) << 31}, false);
+  auto op = createCpuDevices(1, CpuOptions{1})[0]->prepare(desc, {});
+  ASSERT_FALSE(bool(op));
+  EXPECT_NE(llvm::toString(op.takeError())
+                .find("gradients in images of 2^31 places and more"),
+            std::string::npos);
 }
 
 // Mostly padding: the time does not depend on the window.
