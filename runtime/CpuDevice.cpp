@@ -164,8 +164,7 @@ private:
                : preparePlainConv(desc);
   }
   ExpectedCpuOp prepareOp(const PoolDesc &desc, const ConstantOperand &) {
-    return desc.kind == PoolKind::MaxGradient ? prepareMaxPoolGradient(desc)
-                                              : preparePool(desc);
+    return preparePool(desc);
   }
   ExpectedCpuOp prepareOp(const AttentionDesc &desc, const ConstantOperand &) {
     return prepareAttention(desc);

@@ -56,7 +56,6 @@ ExpectedCpuOp preparePlainMatmul(const MatmulDesc &desc);
 ExpectedCpuOp preparePlainConv(const ConvDesc &desc);
 ExpectedCpuOp preparePlainConvWeightGradient(const ConvDesc &desc);
 ExpectedCpuOp preparePool(const PoolDesc &desc);
-ExpectedCpuOp prepareMaxPoolGradient(const PoolDesc &desc);
 ExpectedCpuOp prepareAttention(const AttentionDesc &desc);
 ExpectedCpuOp prepareTopK(const TopKDesc &desc);
 ExpectedCpuOp prepareIndexCheck(const IndexCheckDesc &desc);

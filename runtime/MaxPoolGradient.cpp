@@ -1,11 +1,11 @@
 //===- MaxPoolGradient.cpp - To each window's largest element -------------===//
 
-#include "CpuLibrary.h"
 #include "PoolWindows.h"
-#include "Threads.h"
 #include "VectorKernels.h"
 
 #include "ax/Support/Error.h"
+
+#include "llvm/Support/ErrorHandling.h"
 
 #include <algorithm>
 #include <limits>
@@ -32,22 +32,17 @@ public:
     const T *x = static_cast<const T *>(arguments[0]);
     const T *dy = static_cast<const T *>(arguments[1]);
     T *dx = static_cast<T *>(arguments[2]);
-    int64_t block = batched ? poolChannels : 1;
-    int64_t blocks = (desc.x.sizes[1] + block - 1) / block;
-    parallelFor(desc.x.sizes[0] * blocks, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        int64_t batch = i / blocks, channel = i % blocks * block;
-        int64_t channels = std::min(block, desc.x.sizes[1] - channel);
-        auto at = [&](const TensorDesc &view) {
-          return batch * view.strides[0] + channel * view.strides[1];
-        };
-        clear(dx + at(desc.dx), channels);
-        windows.forEach([&](int64_t y, const PoolWindows::Window &window) {
-          add(x + at(desc.x), dy + at(desc.y) + y, dx + at(desc.dx), channels,
-              window);
-        });
-      }
-    });
+    auto run = [&](int64_t batch, int64_t channel, int64_t channels) {
+      auto at = [&](const TensorDesc &view) {
+        return batch * view.strides[0] + channel * view.strides[1];
+      };
+      clear(dx + at(desc.dx), channels);
+      windows.forEach([&](int64_t y, const PoolWindows::Window &window) {
+        add(x + at(desc.x), dy + at(desc.y) + y, dx + at(desc.dx), channels,
+            window);
+      });
+    };
+    forEachPoolChannels(desc.x, batched, run);
     return llvm::Error::success();
   }
 
@@ -102,9 +97,6 @@ private:
 } // namespace
 
 ExpectedCpuOp prepareMaxPoolGradient(const PoolDesc &desc) {
-  if (desc.kernel.empty() || desc.kernel.size() > 3)
-    return makeError(ExitCode::Unsupported,
-                     "windows of 1, 2 or 3 dimensions only");
   int64_t places = 1;
   for (size_t d = 2; d < desc.x.sizes.size(); ++d)
     places *= desc.x.sizes[d];

@@ -1,8 +1,6 @@
 //===- Pool.cpp - Sliding-window maximum, mean and sum --------------------===//
 
-#include "CpuLibrary.h"
 #include "PoolWindows.h"
-#include "Threads.h"
 
 #include "ax/Support/Error.h"
 
@@ -28,20 +26,15 @@ public:
   llvm::Error execute(void *const *arguments, void *) override {
     const T *x = static_cast<const T *>(arguments[0]);
     T *y = static_cast<T *>(arguments[1]);
-    int64_t block = batched ? poolChannels : 1;
-    int64_t blocks = (desc.x.sizes[1] + block - 1) / block;
-    parallelFor(desc.x.sizes[0] * blocks, 1, [&](int64_t begin, int64_t end) {
-      for (int64_t i = begin; i < end; ++i) {
-        int64_t batch = i / blocks, channel = i % blocks * block;
-        int64_t count = std::min(block, desc.x.sizes[1] - channel);
-        const T *from =
-            x + batch * desc.x.strides[0] + channel * desc.x.strides[1];
-        T *to = y + batch * desc.y.strides[0] + channel * desc.y.strides[1];
-        windows.forEach([&](int64_t at, const PoolWindows::Window &window) {
-          reduce(from, to + at, count, window);
-        });
-      }
-    });
+    auto run = [&](int64_t batch, int64_t channel, int64_t channels) {
+      const T *from =
+          x + batch * desc.x.strides[0] + channel * desc.x.strides[1];
+      T *to = y + batch * desc.y.strides[0] + channel * desc.y.strides[1];
+      windows.forEach([&](int64_t at, const PoolWindows::Window &window) {
+        reduce(from, to + at, channels, window);
+      });
+    };
+    forEachPoolChannels(desc.x, batched, run);
     return llvm::Error::success();
   }
 
@@ -93,6 +86,8 @@ ExpectedCpuOp preparePool(const PoolDesc &desc) {
   if (desc.kernel.empty() || desc.kernel.size() > 3)
     return makeError(ExitCode::Unsupported,
                      "windows of 1, 2 or 3 dimensions only");
+  if (desc.kind == PoolKind::MaxGradient)
+    return prepareMaxPoolGradient(desc);
   return visitDType(desc.x.dtype, [&](auto tag) -> ExpectedCpuOp {
     using T = typename decltype(tag)::type;
     if constexpr (std::is_same_v<T, bool>)

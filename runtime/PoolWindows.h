@@ -2,8 +2,10 @@
 #ifndef AX_RUNTIME_POOLWINDOWS_H
 #define AX_RUNTIME_POOLWINDOWS_H
 
-#include "ax/Runtime/LibraryOps.h"
+#include "CpuLibrary.h"
+#include "Threads.h"
 
+#include <algorithm>
 #include <vector>
 
 namespace ax::rt {
@@ -64,6 +66,23 @@ private:
 
 /// Channels that are worked on together where they are neighbours in memory.
 constexpr int64_t poolChannels = 64;
+
+/// Calls fn(sample, first channel, number of channels) for all of `view`, from
+/// the threads of the rank; of one channel at a time if not `together`.
+template <typename Fn>
+void forEachPoolChannels(const TensorDesc &view, bool together, Fn &&fn) {
+  int64_t block = together ? poolChannels : 1, channels = view.sizes[1];
+  int64_t blocks = (channels + block - 1) / block;
+  parallelFor(view.sizes[0] * blocks, 1, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      int64_t channel = i % blocks * block;
+      fn(i / blocks, channel, std::min(block, channels - channel));
+    }
+  });
+}
+
+/// Of one to three dimensions: what preparePool makes of PoolKind::MaxGradient.
+ExpectedCpuOp prepareMaxPoolGradient(const PoolDesc &desc);
 
 } // namespace ax::rt
 

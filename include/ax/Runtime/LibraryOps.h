@@ -70,7 +70,7 @@ enum class ConvKind { Forward, Transposed, WeightGradient };
 /// Strides of x and y choose NCHW, NHWC or any other order.
 struct ConvDesc {
   ConvKind kind = ConvKind::Forward;
-  /// x: [batch, channels, spatial...], 1 to 3 spatial dimensions;
+  /// x: [batch, channels, spatial...];
   /// w: [out channels, channels / groups, kernel...], transposed:
   /// [channels, out channels / groups, kernel...]; y as x.
   TensorDesc x, w, y;
