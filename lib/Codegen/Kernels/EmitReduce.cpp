@@ -16,6 +16,21 @@ using namespace mlir;
 
 namespace ax::codegen {
 
+namespace {
+/// The loop nests of one reduction, for emitNest.
+enum Nest {
+  Whole,
+  Elements,
+  ClearResult,
+  RowBlocks,
+  ClearBlock,
+  RowsOfBlock,
+  AddBlock,
+  ElementBlocks,
+  RowsLeft
+};
+} // namespace
+
 /// Where dimensions are cut into blocks: the one that is, its part of one, the
 /// number of blocks, and what is left.
 struct Emitter::Blocks {
@@ -147,7 +162,7 @@ Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
     reduceRows(r, row.base);
   else
     emitNest(
-        op, 0, r.outerSizes, {},
+        op, Whole, r.outerSizes, {},
         [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
           Value acc = emitNeutral(b, r.kind, r.element);
           storeElement(reduceElements(r, indices, acc), row.base,
@@ -162,7 +177,7 @@ Value Emitter::reduceElements(const Reduction &r, ArrayRef<IndexExpr> outer,
                               Value acc) {
   auto add = [&](ArrayRef<int64_t> sizes, Value first,
                  function_ref<Indices(ArrayRef<IndexExpr>)> place) {
-    return emitNest(r.op, 1, sizes, {first},
+    return emitNest(r.op, Elements, sizes, {first},
                     [&](ArrayRef<IndexExpr> indices,
                         ValueRange carried) -> SmallVector<Value> {
                       Indices all(r.fixed);
@@ -185,7 +200,7 @@ Value Emitter::reduceElements(const Reduction &r, ArrayRef<IndexExpr> outer,
           return blocks->afterBlocks(indices);
         });
   return emitNest(
-             r.op, 7, blockSizes, {acc},
+             r.op, ElementBlocks, blockSizes, {acc},
              [&](ArrayRef<IndexExpr> block,
                  ValueRange carried) -> SmallVector<Value> {
                Value part = add(partSizes, emitNeutral(b, r.kind, r.element),
@@ -198,7 +213,7 @@ Value Emitter::reduceElements(const Reduction &r, ArrayRef<IndexExpr> outer,
 }
 
 void Emitter::reduceRows(const Reduction &r, Value base) {
-  auto clear = [&](int which, Value to, ArrayRef<int64_t> sizes) {
+  auto clear = [&](Nest which, Value to, ArrayRef<int64_t> sizes) {
     emitNest(
         r.op, which, sizes, {},
         [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
@@ -214,11 +229,11 @@ void Emitter::reduceRows(const Reduction &r, Value base) {
     storeElement(reduceElements(r, indices, acc), to, offset, r.element);
   };
   SmallVector<int64_t> allKept = r.keptSizes(0);
-  clear(2, base, allKept);
+  clear(ClearResult, base, allKept);
   std::optional<Blocks> blocks = r.blocksOfRows();
   if (!blocks) {
     emitNest(
-        r.op, 0, r.outerSizes, {},
+        r.op, Whole, r.outerSizes, {},
         [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
           add(indices, base, 0);
           return {};
@@ -231,15 +246,15 @@ void Emitter::reduceRows(const Reduction &r, Value base) {
   SmallVector<int64_t> kept = r.keptSizes(blocks->dim);
   Value part = allocateScratch(llvm::product_of(kept), r.element);
   auto addBlock = [&](ArrayRef<IndexExpr> block) {
-    clear(4, part, kept);
+    clear(ClearBlock, part, kept);
     emitNest(
-        r.op, 5, partSizes, {},
+        r.op, RowsOfBlock, partSizes, {},
         [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
           add(blocks->join(block, indices), part, blocks->dim);
           return {};
         });
     emitNest(
-        r.op, 6, kept, {},
+        r.op, AddBlock, kept, {},
         [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
           Indices all = r.keptIndices(block.drop_back());
           llvm::append_range(all, indices);
@@ -254,12 +269,12 @@ void Emitter::reduceRows(const Reduction &r, Value base) {
   };
   if (blocks->left)
     emitNest(
-        r.op, 8, blocks->rest(r.outerSizes), {},
+        r.op, RowsLeft, blocks->rest(r.outerSizes), {},
         [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
           add(blocks->afterBlocks(indices), base, 0);
           return {};
         });
-  emitNest(r.op, 3, blockSizes, {},
+  emitNest(r.op, RowBlocks, blockSizes, {},
            [&](ArrayRef<IndexExpr> block, ValueRange) -> SmallVector<Value> {
              addBlock(block);
              return {};
