@@ -51,6 +51,14 @@ def transformer(layouts):
                 raise Failed(f"{layout}: {split}, on one rank {alone}")
 
 
+def firstLoss(folder, *flags):
+    run(tool("axopt"), f"{folder}/model.onnx", "--train",
+        "--loss=mse(logits,target)", *flags, "-o", f"{folder}/plan.mlir")
+    run(tool("axrun"), f"{folder}/plan.mlir", "--data", f"{folder}/data.npz",
+        "--steps", 1, "--log", f"{folder}/log")
+    return logged(f"{folder}/log")[0]["loss"]
+
+
 def imported():
     """A model exported in training mode, its dropout before the weight."""
     with scratch() as folder:
@@ -64,12 +72,7 @@ def imported():
                  target=np.zeros((64, 64), np.float32))
         plans = []
         for flags in "", "--dp=2", "--tp=2":
-            run(tool("axopt"), f"{folder}/model.onnx", "--train",
-                "--loss=mse(logits,target)", *flags.split(),
-                "-o", f"{folder}/plan.mlir")
-            run(tool("axrun"), f"{folder}/plan.mlir", "--data",
-                f"{folder}/data.npz", "--steps", 1, "--log", f"{folder}/log")
-            plans += [step["loss"] for step in logged(f"{folder}/log")]
+            plans.append(firstLoss(folder, *flags.split()))
         # The mean of (1 / 0.75)^2 for three of four.
         if abs(plans[0] - 1 / 0.75) > 0.05:
             raise Failed(f"a loss of {plans[0]}")
@@ -92,13 +95,8 @@ def mask():
         np.savez(f"{folder}/data.npz", input=np.ones((64, 64), np.float32),
                  target=np.ones((64, 64), np.float32))
         for flags in "", "--dp=2", "--tp=2":
-            run(tool("axopt"), f"{folder}/model.onnx", "--train",
-                "--loss=mse(logits,target)", *flags.split(),
-                "-o", f"{folder}/plan.mlir")
-            run(tool("axrun"), f"{folder}/plan.mlir", "--data",
-                f"{folder}/data.npz", "--steps", 1, "--log", f"{folder}/log")
             # Of 2 + 1 and 0 - 1, each is 2 from the target.
-            loss = logged(f"{folder}/log")[0]["loss"]
+            loss = firstLoss(folder, *flags.split())
             if abs(loss - 4) > 1e-5:
                 raise Failed(f"{flags}: a loss of {loss}")
 

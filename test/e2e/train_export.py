@@ -44,6 +44,34 @@ def exported(layout, external):
             shutil.rmtree(target)
 
 
+def tensor(proto):
+    proto.CopyFrom(onnx.TensorProto(dims=[4], raw_data=bytes(16),
+                                    data_type=onnx.TensorProto.FLOAT))
+    return proto
+
+
+def attribute(model):
+    return model.graph.node.add().attribute.add()
+
+
+# Where a model may name external data, besides its initializers.
+PLACES = [
+    lambda model: tensor(attribute(model).t),
+    lambda model: tensor(attribute(model).tensors.add()),
+    lambda model: tensor(attribute(model).g.initializer.add()),
+    lambda model: tensor(
+        attribute(model).graphs.add().node.add().attribute.add().t),
+    lambda model: tensor(attribute(model).sparse_tensor.indices),
+    lambda model: tensor(attribute(model).sparse_tensors.add().values),
+    lambda model: tensor(model.graph.sparse_initializer.add().values),
+    lambda model: tensor(model.functions.add().node.add().attribute.add().t),
+    lambda model: tensor(model.functions.add().attribute_proto.add().t),
+    lambda model: tensor(
+        model.training_info.add().initialization.initializer.add()),
+    lambda model: tensor(model.training_info.add().algorithm.initializer.add()),
+]
+
+
 def refusesExports():
     def refused(*command, code, says):
         done = run(tool("axopt"), *command, expect=code, cwd=folder)
@@ -70,17 +98,13 @@ def refusesExports():
                 code=2, says="to write 'out.onnx.data' would destroy 'e.onnx'")
         refused("e.onnx", "--shape=input=4x64", "-o", "out.onnx.data", code=2,
                 says="to write 'out.onnx.data' would destroy 'e.onnx'")
-        within = onnx.TensorProto(dims=[4], data_type=onnx.TensorProto.FLOAT,
-                                  raw_data=bytes(16))
-        onnx.external_data_helper.set_external_data(within, "out.onnx.data")
-        constant = onnx.helper.make_node("Constant", [], ["c"], value=within)
-        branch = onnx.helper.make_graph([constant], "branch", [], [])
-        branches = onnx.load(FC_NET)
-        branches.graph.node.append(
-            onnx.helper.make_node("If", ["c"], [], then_branch=branch))
-        Path(f"{folder}/b.onnx").write_bytes(branches.SerializeToString())
-        refused("b.onnx", "-o", "out.onnx.data", code=2,
-                says="to write 'out.onnx.data' would destroy 'b.onnx'")
+        for put in PLACES:
+            model = onnx.load(FC_NET)
+            onnx.external_data_helper.set_external_data(put(model),
+                                                        "out.onnx.data")
+            Path(f"{folder}/b.onnx").write_bytes(model.SerializeToString())
+            refused("b.onnx", "-o", "out.onnx.data", code=2,
+                    says="to write 'out.onnx.data' would destroy 'b.onnx'")
         assert Path(f"{folder}/out.onnx.data").read_bytes() == before
         refused(*export, "out.onnx", "--weights=none.npz", code=6,
                 says="none of the weights is one of the model's")
