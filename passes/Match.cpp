@@ -2,6 +2,8 @@
 
 #include "Match.h"
 
+#include "ax/Dialect/Random.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallPtrSet.h"
 
@@ -102,7 +104,7 @@ bool ax::isWeight(Value value) {
   SmallVector<Value> open = {value};
   while (!open.empty()) {
     Operation *op = open.pop_back_val().getDefiningOp();
-    if (!op || seen.size() > limit)
+    if (!op || seen.size() > limit || isRandom(op))
       return false;
     if (!seen.insert(op).second || isa<LoadOp, ConstantOp, IotaOp>(op))
       continue;

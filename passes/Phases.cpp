@@ -15,6 +15,7 @@ void ax::addNormalizePhase(mlir::OpPassManager &manager) {
 }
 
 void ax::addRaisePhase(mlir::OpPassManager &manager) {
+  manager.addPass(createRaiseDropout());
   manager.addPass(createRaiseActivation());
   manager.addPass(createRaiseNorm());
   manager.addPass(createRaiseLinear());

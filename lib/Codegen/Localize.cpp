@@ -66,6 +66,10 @@ llvm::Error Localizer::localizeOp(Operation *op) {
     localizeDropout(dropout);
     return llvm::Error::success();
   }
+  if (auto uniform = dyn_cast<UniformOp>(op)) {
+    localizeUniform(uniform);
+    return llvm::Error::success();
+  }
   if (llvm::Error error = maskReduced(op))
     return error;
   if (auto gradient = dyn_cast<GatherGradientOp>(op))

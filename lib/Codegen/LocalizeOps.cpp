@@ -205,29 +205,37 @@ void Localizer::localizeAttention(AttentionOp op) {
   local.setCausal(false);
 }
 
-/// By the element's place in the whole tensor.
-void Localizer::localizeDropout(DropoutOp op) {
-  Value x = mapping.lookup(op.getOperand());
-  RankedTensorType type = tensorType(x);
-  sharding::Layout layout = layoutOf(op.getOperand());
+template <typename OpTy>
+Value Localizer::randomNumbers(OpTy op, const sharding::Layout &layout) {
   Value place;
-  int64_t stride = 1;
-  for (int64_t dim = type.getRank(); dim-- > 0;) {
-    Value index = globalIndex(layout.dims[dim], dim, type.getRank());
+  int64_t stride = 1, rank = layout.dims.size();
+  SmallVector<int64_t> shape(rank);
+  for (int64_t dim = rank; dim-- > 0;) {
+    Value index = globalIndex(layout.dims[dim], dim, rank);
     if (stride != 1)
       index = binary(BinaryKind::mul, index, constantInt(stride));
     place = place ? binary(BinaryKind::add, index, place) : index;
     stride *= layout.dims[dim].size();
+    shape[dim] = layout.dims[dim].localSize();
   }
   if (!place)
     place = constantInt(0);
+  return RandomOp::create(
+      builder, RankedTensorType::get(shape, builder.getF32Type()), place,
+      mapping.lookup(op.getSeed()), mapping.lookup(op.getStep()), op.getId());
+}
+
+void Localizer::localizeUniform(UniformOp op) {
+  mapping.map(op.getResult(), randomNumbers(op, layoutOf(op.getResult())));
+}
+
+void Localizer::localizeDropout(DropoutOp op) {
+  Value x = mapping.lookup(op.getOperand());
   double rate = op.getRate().convertToDouble();
-  Value uniform = RandomOp::create(builder, type.clone(builder.getF32Type()),
-                                   place, mapping.lookup(op.getSeed()),
-                                   mapping.lookup(op.getStep()), op.getId());
-  Value isKept = compare(CompareKind::ge, uniform,
-                         constant(builder.getF32FloatAttr(rate)));
-  Type element = type.getElementType();
+  Value isKept =
+      compare(CompareKind::ge, randomNumbers(op, layoutOf(op.getOperand())),
+              constant(builder.getF32FloatAttr(rate)));
+  Type element = tensorType(x).getElementType();
   Value scaled = binary(BinaryKind::mul, x,
                         constant(FloatAttr::get(element, 1 / (1 - rate))));
   mapping.map(op.getResult(),

@@ -44,7 +44,11 @@ private:
 
   // LocalizeOps.cpp
   void localizeAttention(AttentionOp op);
+  /// f32, by each element's place in the whole tensor.
+  template <typename OpTy>
+  mlir::Value randomNumbers(OpTy op, const sharding::Layout &layout);
   void localizeDropout(DropoutOp op);
+  void localizeUniform(UniformOp op);
 
   // LocalizeGradients.cpp
   llvm::Error localizeGatherGradient(GatherGradientOp op);

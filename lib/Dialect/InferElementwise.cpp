@@ -126,16 +126,29 @@ AX_INFER(SelectOp) {
   return checkedGive(location, types, *shape, chosen.getElementType());
 }
 
-AX_INFER(DropoutOp) {
-  for (Value scalar : {op.getSeed(), op.getStep()})
+static LogicalResult verifySeed(std::optional<Location> location, Value seed,
+                                Value step) {
+  for (Value scalar : {seed, step})
     if (!shapeOf(scalar).empty() || !elementOf(scalar).isInteger(64))
       return emitOptionalError(location, "seed and step are i64 scalars, not ",
                                scalar.getType());
+  return success();
+}
+
+AX_INFER(DropoutOp) {
+  if (failed(verifySeed(location, op.getSeed(), op.getStep())))
+    return failure();
   double rate = op.getRate().convertToDouble();
   if (!(rate >= 0 && rate < 1))
     return emitOptionalError(location, "rate ", rate,
                              " is not between 0 and 1");
   return give(types, shapeOf(op.getOperand()), elementOf(op.getOperand()));
+}
+
+LogicalResult UniformOp::verify() {
+  if (!elementOf(getResult()).isF32())
+    return emitOpError("gives f32, not ") << elementOf(getResult());
+  return verifySeed(getLoc(), getSeed(), getStep());
 }
 
 LogicalResult CastOp::verify() {

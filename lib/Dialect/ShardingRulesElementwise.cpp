@@ -87,6 +87,14 @@ Rule DropoutOp::getShardingRule() {
   return builder.take();
 }
 
+Rule UniformOp::getShardingRule() {
+  RuleBuilder builder;
+  builder.operand({});
+  builder.operand({});
+  builder.result(builder.allParallel(shapeOf(getResult())));
+  return builder.take();
+}
+
 Rule CastOp::getShardingRule() {
   RuleBuilder builder = elementwise(*this);
   if (isa<FloatType>(tensorType(getOperand()).getElementType()) &&

@@ -370,6 +370,15 @@ static HostTensor random(RandomOp op, Operands in) {
   return to;
 }
 
+static HostTensor uniform(UniformOp op, Operands in) {
+  HostTensor to = emptyLike(op.getResult());
+  MutableArrayRef<float> out = to.mutableValues<float>();
+  for (size_t i = 0; i < out.size(); ++i)
+    out[i] = philox::uniform(i, in[0].values<int64_t>()[0],
+                             in[1].values<int64_t>()[0], op.getId());
+  return to;
+}
+
 static HostTensor dropout(DropoutOp op, Operands in) {
   HostTensor to = emptyLike(op.getResult());
   double rate = op.getRate().convertToDouble(), scale = 1 / (1 - rate);
@@ -394,6 +403,7 @@ std::optional<Results> evaluateElementwise(Operation *op, Operands in) {
       .Case([&](CompareOp o) { return Results{compare(o, in)}; })
       .Case([&](SelectOp o) { return Results{select(o, in)}; })
       .Case([&](RandomOp o) { return Results{random(o, in)}; })
+      .Case([&](UniformOp o) { return Results{uniform(o, in)}; })
       .Case([&](DropoutOp o) { return Results{dropout(o, in)}; })
       .Case([&](CastOp o) {
         return Results{in[0].cast(elementDType(o.getResult()))};

@@ -5,6 +5,7 @@
 
 #include "ax/Dialect/Ax.h"
 #include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/Random.h"
 #include "ax/Eval/Elements.h"
 #include "ax/Eval/Evaluate.h"
 
@@ -326,6 +327,8 @@ static bool isCheap(mlir::Operation *op) {
 
 bool Emitter::fold(OpClass opClass, mlir::Operation *op,
                    llvm::SmallVectorImpl<Value> &results) {
+  if (isRandom(op))
+    return false;
   if (!llvm::all_of(op->getOperands(),
                     [this](Value operand) { return isKnown(operand); }))
     return false;

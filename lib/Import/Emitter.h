@@ -92,6 +92,11 @@ public:
   Value compare(CompareKind kind, Value lhs, Value rhs);
   Value select(Value condition, Value onTrue, Value onFalse);
   Value cast(Value x, DType type);
+  /// Random ops of one id drop the same elements, of different ids others.
+  int64_t takeRandomId() { return randomIds++; }
+  Value dropout(Value x, double rate, int64_t id);
+  /// f32 in [0, 1).
+  Value uniform(ArrayRef<int64_t> shape, int64_t id);
   Value add(Value a, Value b) { return binary(BinaryKind::add, a, b); }
   Value sub(Value a, Value b) { return binary(BinaryKind::sub, a, b); }
   Value mul(Value a, Value b) { return binary(BinaryKind::mul, a, b); }
@@ -193,6 +198,7 @@ private:
   std::vector<std::pair<std::string, Value>> updates;
   /// Elements that folding may still compute: no model keeps us for hours.
   int64_t foldBudget = int64_t(1) << 28;
+  int64_t randomIds = 0;
   bool failed = false, hasContext = false;
   ExitCode failureCode = ExitCode::BadModel;
   std::string failure;

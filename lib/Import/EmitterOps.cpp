@@ -81,6 +81,23 @@ Value Emitter::cast(Value x, DType type) {
       OpClass::Elementwise, {x}, [](auto &) {}, tensorType(type, shapeOf(x))));
 }
 
+/// Of a seed and a step that training gives.
+Value Emitter::dropout(Value x, double rate, int64_t id) {
+  Value zero = scalar(DType::I64, 0);
+  return first(emit<DropoutOp>(OpClass::Other, {x, zero, zero}, [&](auto &p) {
+    p.rate = builder.getF64FloatAttr(rate);
+    p.id = builder.getI64IntegerAttr(id);
+  }));
+}
+
+Value Emitter::uniform(ArrayRef<int64_t> shape, int64_t id) {
+  Value zero = scalar(DType::I64, 0);
+  return first(emit<UniformOp>(
+      OpClass::Other, {zero, zero},
+      [&](auto &p) { p.id = builder.getI64IntegerAttr(id); },
+      tensorType(DType::F32, shape)));
+}
+
 //===----------------------------------------------------------------------===//
 // Moving elements
 //===----------------------------------------------------------------------===//

@@ -8,6 +8,7 @@
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/Indexing.h"
 #include "ax/Dialect/Limits.h"
+#include "ax/Dialect/Random.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Eval/Elements.h"
 
@@ -317,9 +318,13 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
       results.push_back(value);
       resultNames.push_back(builder.getStringAttr(state));
     }
-  if (!options.training && !body.getOps<DropoutOp>().empty())
-    b.fail(ExitCode::Unsupported,
-           "Dropout in training mode is for axopt --train");
+  if (!options.training)
+    if (auto random = llvm::find_if(
+            body, [](mlir::Operation &op) { return isRandom(&op); });
+        random != body.end())
+      b.fail(ExitCode::Unsupported,
+             "node '" + getNodeName(&*random) +
+                 "': random numbers, also Dropout's, are for axopt --train");
   if (llvm::Error error = b.takeFailure()) {
     // Later operations use earlier ones: drop all uses before the block goes.
     body.dropAllReferences();

@@ -11,8 +11,9 @@ static llvm::StringMap<OpImporter> makeTable() {
   for (OpTable group :
        {activationOps(), attentionOps(), constantOps(), contractionOps(),
         controlOps(), convolutionOps(), elementwiseOps(), gatherOps(),
-        normOps(), poolOps(), quantizeOps(), recurrentOps(), reduceOps(),
-        resizeOps(), sequenceOps(), shapeOps(), signalOps(), sliceOps()})
+        normOps(), poolOps(), quantizeOps(), randomOps(), recurrentOps(),
+        reduceOps(), resizeOps(), sequenceOps(), shapeOps(), signalOps(),
+        sliceOps()})
     for (const OpEntry &entry : group) {
       bool isNew = table.try_emplace(entry.name, entry.importer).second;
       assert(isNew && "operator in two tables");

@@ -27,6 +27,7 @@ OpTable gatherOps();
 OpTable normOps();
 OpTable poolOps();
 OpTable quantizeOps();
+OpTable randomOps();
 OpTable recurrentOps();
 OpTable reduceOps();
 OpTable resizeOps();

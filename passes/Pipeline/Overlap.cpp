@@ -26,6 +26,11 @@ struct Overlap : ax::impl::OverlapBase<Overlap> {
   void runOnOperation() final {
     mesh = getOperation().getMesh();
     getOperation().walk([&](StageOp stage) {
+      auto hides = [&](Operation &op) {
+        return cost::contractionFlops(&op, mesh) > 0;
+      };
+      if (llvm::none_of(stage.getBody().front(), hides))
+        return;
       SmallVector<CollectiveOpInterface> collectives;
       for (Operation &op : stage.getBody().front())
         if (auto collective = dyn_cast<CollectiveOpInterface>(op);

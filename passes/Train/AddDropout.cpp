@@ -29,15 +29,22 @@ public:
         builder(program.getContext(), &mark) {}
 
   LogicalResult run() {
-    for (auto dropout : body.getOps<DropoutOp>())
-      nextId = std::max<int64_t>(nextId, dropout.getId() + 1);
+    forEachRandom(
+        [&](auto op) { nextId = std::max<int64_t>(nextId, op.getId() + 1); });
     if (rate > 0)
       if (failed(addAll()))
         return failure();
-    return body.getOps<DropoutOp>().empty() ? success() : connect();
+    return llvm::any_of(body, [](Operation &op) { return isRandom(&op); })
+               ? connect()
+               : success();
   }
 
 private:
+  template <typename Function>
+  void forEachRandom(Function function) {
+    for (Operation &op : body)
+      llvm::TypeSwitch<Operation *>(&op).Case<DropoutOp, UniformOp>(function);
+  }
   LogicalResult addAll();
   bool addToEmbedding(GatherOp gather);
   void addToAttention(AttentionOp attention);
@@ -180,10 +187,10 @@ LogicalResult DropoutAdder::connect() {
   Value seed = load(kRandomSeed), step = load(kStepCounter);
   if (!seed || !step)
     return failure();
-  for (auto dropout : body.getOps<DropoutOp>()) {
-    dropout.getSeedMutable().assign(seed);
-    dropout.getStepMutable().assign(step);
-  }
+  forEachRandom([&](auto op) {
+    op.getSeedMutable().assign(seed);
+    op.getStepMutable().assign(step);
+  });
   return success();
 }
 
@@ -193,10 +200,11 @@ struct AddDropout : ax::impl::AddDropoutBase<AddDropout> {
 
   void runOnOperation() final {
     for (ProgramOp program :
-         llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
-      if (program.getSymName() != evaluationProgram &&
-          failed(DropoutAdder(program, rate).run()))
+         llvm::to_vector(getOperation().getBody().getOps<ProgramOp>())) {
+      bool isTraining = program.getSymName() != evaluationProgram;
+      if (failed(DropoutAdder(program, isTraining ? double(rate) : 0).run()))
         return signalPassFailure();
+    }
   }
 };
 } // namespace

@@ -69,7 +69,8 @@ def Ax_DropoutOp : Ax_InferredOp<"dropout"> {
   let description = [{
     Which ones is a function of `seed` and `step` (scalars, i64), `id` and the
     element's place in the whole tensor: the same on every layout, whenever it
-    is computed, and in the gradient. See `random`. Made by Import and Train.
+    is computed, and in the gradient. See `random`. Made by Import, Raise and
+    Train.
   }];
   let arguments = (ins Ax_FloatTensor:$operand, Ax_IndexTensor:$seed,
     Ax_IndexTensor:$step, F64Attr:$rate, I64Attr:$id);
@@ -77,6 +78,21 @@ def Ax_DropoutOp : Ax_InferredOp<"dropout"> {
   let assemblyFormat = [{
     $operand `seed` $seed `step` $step `rate` $rate `id` $id attr-dict `:`
     type($operand) `,` type($seed) `,` type($step) `->` type($result) }];
+}
+
+def Ax_UniformOp : Ax_ComputeOp<"uniform"> {
+  let summary = "Random numbers in [0, 1), as f32";
+  let description = [{
+    A function of `seed` and `step` (scalars, i64), `id` and the element's place
+    in the whole tensor, as in `dropout`. Made by Import.
+  }];
+  let arguments = (ins Ax_IndexTensor:$seed, Ax_IndexTensor:$step,
+    I64Attr:$id);
+  let results = (outs Ax_FloatTensor:$result);
+  let assemblyFormat = [{
+    `seed` $seed `step` $step `id` $id attr-dict `:` type($seed) `,` type($step)
+    `->` type($result) }];
+  let hasVerifier = 1;
 }
 
 #endif // AX_ELEMENTWISE_OPS_TD

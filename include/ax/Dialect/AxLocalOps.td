@@ -24,7 +24,7 @@ def Ax_RandomOp : Ax_Op<"random", [Pure]> {
     SC 2011): the counter's words are the index (low, high), the id and the step,
     the key is the seed; the upper 24 bits of the first word, as f32. `index`,
     `seed` and `step` are i64, the last two scalars. What localisation makes of
-    dropout.
+    `dropout` and `uniform`.
   }];
   let arguments = (ins Ax_IndexTensor:$index, Ax_IndexTensor:$seed,
     Ax_IndexTensor:$step, I64Attr:$id);

@@ -2,6 +2,8 @@
 #ifndef AX_DIALECT_RANDOM_H
 #define AX_DIALECT_RANDOM_H
 
+#include "ax/Dialect/Ax.h"
+
 #include "llvm/ADT/StringRef.h"
 
 namespace ax {
@@ -10,6 +12,11 @@ namespace ax {
 /// counts the steps that are done.
 inline constexpr llvm::StringLiteral kRandomSeed = "random.seed",
                                      kStepCounter = "optimizer.step";
+
+/// Whether the op's results are others with another seed or in another step.
+inline bool isRandom(mlir::Operation *op) {
+  return mlir::isa<DropoutOp, UniformOp>(op);
+}
 
 } // namespace ax
 

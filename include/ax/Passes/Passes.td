@@ -35,6 +35,15 @@ def RaiseActivation : Pass<"ax-raise-activation"> {
   let dependentDialects = ["ax::AxDialect"];
 }
 
+def RaiseDropout : Pass<"ax-raise-dropout"> {
+  let summary = "Dropout of whole branches (stochastic depth) from primitives";
+  let description = [{
+    A comparison of `ax.uniform` with a number p, divided by p, becomes
+    `ax.dropout` of ones; in the evaluation program, which drops nothing, ones.
+  }];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
 def RaiseNorm : Pass<"ax-raise-norm"> {
   let summary = "Layer and RMS normalisation from primitives";
   let dependentDialects = ["ax::AxDialect"];
@@ -121,8 +130,8 @@ def AddDropout : Pass<"ax-add-dropout", "::ax::PlanOp"> {
     With a `rate`, dropout is put where transformers have it: on the sum of
     embeddings (behind the norm if nothing else reads the sum), on attention
     probabilities, and on what Linears give before it is added to the residual.
-    All dropout, also the model's own, then reads the states `random.seed` and
-    `optimizer.step`.
+    All that is random, also in the model itself, then reads the states
+    `random.seed` and `optimizer.step`.
   }];
   let options = [
     Option<"rate", "rate", "double", "0", "Part of the elements that become 0">

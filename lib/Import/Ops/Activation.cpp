@@ -153,48 +153,9 @@ static void importHardmax(Node &n) {
   n.out(n.b.cast(isBest, Emitter::typeOf(x)));
 }
 
-/// Of a seed that training gives. The mask: where ones are kept.
-static void dropout(Node &n, Value x, double rate) {
-  Value zero = n.b.scalar(DType::I64, 0);
-  if (n.failed())
-    return;
-  mlir::OpBuilder &builder = n.b.getOpBuilder();
-  auto known = builder.getInsertionBlock()->getOps<ax::DropoutOp>();
-  int64_t id = std::distance(known.begin(), known.end());
-  auto drop = [&](Value value) -> Value {
-    return ax::DropoutOp::create(builder, n.b.getLocation(), value, zero, zero,
-                                 llvm::APFloat(rate), id);
-  };
-  n.out(0, drop(x));
-  if (n.wants(1))
-    if (Value ones = n.b.splat(Emitter::typeOf(x), Emitter::shapeOf(x), 1))
-      n.out(1, n.b.cast(drop(ones), DType::Bool));
-}
-
-static void importDropout(Node &n) {
-  Value x = n.in(0);
-  if (!x)
-    return;
-  if (n.has(2)) {
-    std::optional<int64_t> training = n.knownInt(2, "training_mode");
-    std::optional<HostTensor> ratio;
-    if (n.has(1))
-      ratio = n.known(1, "ratio");
-    double rate = ratio ? ratio->getDouble(0) : 0.5;
-    if (training && *training && rate != 0 && !n.b.isEvaluation()) {
-      dropout(n, x, rate);
-      return;
-    }
-  }
-  n.out(0, x);
-  if (n.wants(1))
-    n.out(1, n.b.splat(DType::Bool, Emitter::shapeOf(x), 1));
-}
-
 static const OpEntry entries[] = {
     {"Celu", importCelu},
     {"Clip", importClip},
-    {"Dropout", importDropout},
     {"Elu", importElu},
     {"Gelu", importGelu},
     {"HardSigmoid", importHardSigmoid},

@@ -116,3 +116,16 @@
 // expected-error @+2 {{seed and step are i64 scalars, not 'tensor<1xi64>'}}
 // expected-error @+1 {{failed to infer returned types}}
 %0 = ax.dropout %x seed %t step %s rate 0.5 id 0 : tensor<4xf32>, tensor<1xi64>, tensor<i64> -> tensor<4xf32>
+
+// -----
+
+%s = ax.constant dense<1> : tensor<i64> -> tensor<i64>
+// expected-error @+1 {{gives f32, not 'f16'}}
+%0 = ax.uniform seed %s step %s id 0 : tensor<i64>, tensor<i64> -> tensor<4xf16>
+
+// -----
+
+%s = ax.constant dense<1> : tensor<i64> -> tensor<i64>
+%t = ax.constant dense<1> : tensor<1xi64> -> tensor<1xi64>
+// expected-error @+1 {{seed and step are i64 scalars, not 'tensor<1xi64>'}}
+%0 = ax.uniform seed %s step %t id 0 : tensor<i64>, tensor<1xi64> -> tensor<4xf32>

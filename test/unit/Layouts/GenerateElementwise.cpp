@@ -80,6 +80,12 @@ static Operation *dropout(Gen &g) {
                          llvm::APFloat(0.25), g.pick(0, 3));
 }
 
+static Operation *uniform(Gen &g) {
+  Value seed = g.operand(DType::I64, {}), step = g.operand(DType::I64, {});
+  return make<UniformOp>(g, g.type(DType::F32, g.shape(0, 4)), seed, step,
+                         g.pick(0, 3));
+}
+
 static ReduceOpKind reduceKind(Gen &g) {
   return g.oneOf({ReduceOpKind::sum, ReduceOpKind::sum, ReduceOpKind::max,
                   ReduceOpKind::min, ReduceOpKind::prod});
@@ -143,6 +149,7 @@ void addElementwiseGenerators(llvm::StringMap<Generator> &to) {
   to["select"] = select;
   to["cast"] = cast;
   to["dropout"] = dropout;
+  to["uniform"] = uniform;
 }
 
 void addReductionGenerators(llvm::StringMap<Generator> &to) {

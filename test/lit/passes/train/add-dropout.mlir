@@ -61,3 +61,41 @@ ax.plan @none version 1 {
     ax.return %y : tensor<4x8xf32>
   }
 }
+
+// -----
+
+// Random numbers of the model itself, also in evaluation, which gets no dropout.
+// CHECK-LABEL: ax.plan @noise
+// CHECK-DAG: ax.state @random.seed : tensor<i64>
+// CHECK: ax.program @main
+// CHECK: %[[STEP:.*]] = ax.load @optimizer.step
+// CHECK: %[[SEED:.*]] = ax.load @random.seed
+// CHECK: ax.uniform seed %[[SEED]] step %[[STEP]] id 2
+// CHECK: ax.dropout {{.*}} id 3
+// CHECK: ax.program @eval
+// CHECK: %[[STEP:.*]] = ax.load @optimizer.step
+// CHECK: %[[SEED:.*]] = ax.load @random.seed
+// CHECK: ax.uniform seed %[[SEED]] step %[[STEP]] id 2
+// CHECK-NOT: ax.dropout
+ax.plan @noise version 1 {
+  ax.state @w : tensor<8x8xf32> from "w" offset 0 length 256 {trainable}
+  // expected-remark @+1 {{dropout on 0 embeddings, 0 attention probabilities, 1 Linears before the sum with the residual}}
+  ax.program @main(%x: tensor<4x8xf32> {ax.name = "x"}) -> (tensor<4x8xf32> {ax.name = "y"}) {
+    %w = ax.load @w : tensor<8x8xf32>
+    %zero = ax.constant dense<0> : tensor<i64> -> tensor<i64>
+    %u = ax.uniform seed %zero step %zero id 2 : tensor<i64>, tensor<i64> -> tensor<4x8xf32>
+    %n = ax.binary mul %x, %u : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+    %l = ax.linear %n, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+    %y = ax.binary add %x, %l : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+    ax.return %y : tensor<4x8xf32>
+  }
+  ax.program @eval(%x: tensor<4x8xf32> {ax.name = "x"}) -> (tensor<4x8xf32> {ax.name = "y"}) {
+    %w = ax.load @w : tensor<8x8xf32>
+    %zero = ax.constant dense<0> : tensor<i64> -> tensor<i64>
+    %u = ax.uniform seed %zero step %zero id 2 : tensor<i64>, tensor<i64> -> tensor<4x8xf32>
+    %n = ax.binary mul %x, %u : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+    %l = ax.linear %n, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+    %y = ax.binary add %x, %l : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+    ax.return %y : tensor<4x8xf32>
+  }
+}

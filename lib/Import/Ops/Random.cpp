@@ -1,0 +1,121 @@
+//===- Random.cpp - Random numbers and Dropout ----------------------------===//
+//
+// Their seed is the run's: the attribute `seed` does not count.
+//
+//===----------------------------------------------------------------------===//
+
+#include "../OpTable.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace ax;
+using namespace ax::import;
+
+static Value uniform(Node &n, ArrayRef<int64_t> shape) {
+  return n.b.uniform(shape, n.b.takeRandomId());
+}
+
+/// Box and Muller, A note on the generation of random normal deviates, 1958.
+static Value normal(Node &n, ArrayRef<int64_t> shape) {
+  Value rest = n.b.add(n.b.unary(UnaryKind::neg, uniform(n, shape)), 1);
+  Value radius =
+      n.b.unary(UnaryKind::sqrt, n.b.mul(n.b.unary(UnaryKind::log, rest), -2));
+  Value angle = n.b.mul(uniform(n, shape), 2 * llvm::numbers::pi);
+  return n.b.mul(radius, n.b.unary(UnaryKind::cos, angle));
+}
+
+static void giveUniform(Node &n, ArrayRef<int64_t> shape, DType type) {
+  double low = n.floatAttr("low", 0), high = n.floatAttr("high", 1);
+  n.out(n.b.cast(n.b.add(n.b.mul(uniform(n, shape), high - low), low), type));
+}
+
+static void giveNormal(Node &n, ArrayRef<int64_t> shape, DType type) {
+  Value scaled = n.b.mul(normal(n, shape), n.floatAttr("scale", 1));
+  n.out(n.b.cast(n.b.add(scaled, n.floatAttr("mean", 0)), type));
+}
+
+template <void give(Node &, ArrayRef<int64_t>, DType)>
+static void importOfShape(Node &n) {
+  give(n, n.intsAttr("shape"), n.typeAttr("dtype", DType::F32));
+}
+
+template <void give(Node &, ArrayRef<int64_t>, DType)>
+static void importLike(Node &n) {
+  if (Value x = n.in(0))
+    give(n, Emitter::shapeOf(x), n.typeAttr("dtype", Emitter::typeOf(x)));
+}
+
+static void importBernoulli(Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return;
+  Value isOne = n.b.compare(CompareKind::lt, uniform(n, Emitter::shapeOf(x)),
+                            n.b.cast(x, DType::F32));
+  n.out(n.b.cast(isOne, n.typeAttr("dtype", Emitter::typeOf(x))));
+}
+
+/// The largest of logarithms with Gumbel noise: Gumbel, Statistical theory of
+/// extreme values and some practical applications, 1954.
+static void importMultinomial(Node &n) {
+  Value x = n.in(0);
+  int64_t samples = n.intAttr("sample_size", 1);
+  DType type = n.typeAttr("dtype", DType::I32);
+  if (!x)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  if (shape.size() != 2 || shape[1] < 1 || samples < 1) {
+    n.fail("needs 2 dimensions, at least one class and one sample");
+    return;
+  }
+  int64_t batch = shape[0], classes = shape[1];
+  Value wide = n.b.reshape(n.b.cast(x, DType::F32), {batch, 1, classes});
+  auto minusLog = [&](Value value) {
+    return n.b.unary(UnaryKind::neg, n.b.unary(UnaryKind::log, value));
+  };
+  Value noise = minusLog(minusLog(uniform(n, {batch, samples, classes})));
+  Value best =
+      n.b.argReduce(n.b.add(wide, noise), 2, /*min=*/false, /*last=*/false);
+  n.out(n.b.cast(n.b.reshape(best, {batch, samples}), type));
+}
+
+/// Of training. The mask: where ones are kept.
+static void drop(Node &n, Value x, double rate) {
+  int64_t id = n.b.takeRandomId();
+  n.out(0, n.b.dropout(x, rate, id));
+  if (n.wants(1)) {
+    Value ones = n.b.splat(Emitter::typeOf(x), Emitter::shapeOf(x), 1);
+    n.out(1, n.b.cast(n.b.dropout(ones, rate, id), DType::Bool));
+  }
+}
+
+static void importDropout(Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return;
+  if (n.has(2)) {
+    std::optional<int64_t> training = n.knownInt(2, "training_mode");
+    std::optional<HostTensor> ratio;
+    if (n.has(1))
+      ratio = n.known(1, "ratio");
+    double rate = ratio ? ratio->getDouble(0) : 0.5;
+    if (training && *training && rate != 0 && !n.b.isEvaluation()) {
+      drop(n, x, rate);
+      return;
+    }
+  }
+  n.out(0, x);
+  if (n.wants(1))
+    n.out(1, n.b.splat(DType::Bool, Emitter::shapeOf(x), 1));
+}
+
+static const OpEntry entries[] = {
+    {"Bernoulli", importBernoulli},
+    {"Dropout", importDropout},
+    {"Multinomial", importMultinomial},
+    {"RandomNormal", importOfShape<giveNormal>},
+    {"RandomNormalLike", importLike<giveNormal>},
+    {"RandomUniform", importOfShape<giveUniform>},
+    {"RandomUniformLike", importLike<giveUniform>},
+};
+
+OpTable ax::import::randomOps() { return entries; }
