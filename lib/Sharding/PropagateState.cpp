@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cassert>
 #include <queue>
+#include <set>
 
 namespace ax::sharding::detail {
 
@@ -94,12 +95,30 @@ bool place(Split &split, const DimLayout &dim, PinLevel level, int cause,
 
 } // namespace
 
+/// The pins of one level of which each is the last of its place, in order.
+template <typename Pin, typename PlaceOf>
+static std::vector<const Pin *> lastPins(const std::vector<Pin> &pins,
+                                         PinLevel level, PlaceOf placeOf) {
+  std::set<std::pair<int, int>> later;
+  std::vector<const Pin *> found;
+  for (size_t i = pins.size(); i-- > 0;)
+    if (pins[i].level == level && later.insert(placeOf(pins[i])).second)
+      found.push_back(&pins[i]);
+  std::reverse(found.begin(), found.end());
+  return found;
+}
+
 void State::applyPins(const Pins &pins) {
+  auto factorPlace = [](const FactorPin &pin) {
+    return std::pair(pin.op, pin.factor);
+  };
+  auto dimPlace = [](const TensorPin &pin) {
+    return std::pair(pin.tensor, pin.dim);
+  };
   // Stronger pins first: a weaker one that does not fit beside them gives way.
   for (PinLevel level : {PinLevel::User, PinLevel::Recipe}) {
-    for (const FactorPin &pin : pins.factors) {
-      if (pin.level != level)
-        continue;
+    for (const FactorPin *last : lastPins(pins.factors, level, factorPlace)) {
+      const FactorPin &pin = *last;
       causes.push_back(pin.cause);
       std::vector<Split> changed = factors[pin.op];
       if (!place(changed[pin.factor], pin.split, level,
@@ -127,9 +146,8 @@ void State::applyPins(const Pins &pins) {
       else
         factors[pin.op] = std::move(changed);
     }
-    for (const TensorPin &pin : pins.tensors) {
-      if (pin.level != level)
-        continue;
+    for (const TensorPin *last : lastPins(pins.tensors, level, dimPlace)) {
+      const TensorPin &pin = *last;
       causes.push_back(pin.cause);
       std::vector<Split> changed = dims[pin.tensor];
       if (!place(changed[pin.dim], pin.split, level,

@@ -1,9 +1,11 @@
 //===- ReshardSearch.cpp - Shortest paths over layouts --------------------===//
 //
-// Dijkstra over layouts. Only axes whose role differs between the two ends
-// move, cut into pieces that both ends agree on ("atoms"), and only dimensions
-// that differ are touched: mostly one or two atoms and dimensions, so the graph
-// is small.
+// A* over layouts: Hart, Nilsson, Raphael, A formal basis for the heuristic
+// determination of minimum cost paths, 1968. What is left costs at least one
+// all-gather by as much as the parts still grow. Only axes whose role differs
+// between the two ends move, cut into pieces that both ends agree on ("atoms"),
+// and only dimensions that differ are touched: mostly one or two atoms and
+// dimensions, so the graph is small.
 //
 //===----------------------------------------------------------------------===//
 
@@ -12,6 +14,7 @@
 #include "ax/Sharding/Digits.h"
 
 #include <algorithm>
+#include <map>
 #include <queue>
 #include <unordered_map>
 
@@ -80,6 +83,8 @@ public:
 
 private:
   bool findAtoms();
+  void priceGathers();
+  Price leastFrom(const Layout &layout) const;
   SubAxes atomsIn(const SubAxes &axes) const;
   std::vector<DimLayout> insertions(const DimLayout &base, int dim,
                                     const SubAxes &axes) const;
@@ -104,6 +109,8 @@ private:
   const Pricer &priceOf;
   SubAxes atoms;
   std::vector<int> dims;
+  /// By the number of ranks: the cheapest all-gather that ends at `to`.
+  std::map<int64_t, Price> gathers;
   std::unordered_map<std::string, Node> nodes;
   using Entry = std::tuple<Price, size_t, std::string>;
   struct Later {
@@ -146,6 +153,34 @@ bool Search::findAtoms() {
   return atoms.size() <= 8;
 }
 
+void Search::priceGathers() {
+  for (const SubAxes &axes : subsetsOf(atoms)) {
+    Price price = priceOf({StepKind::AllGather, axes, 0, -1, to}, to);
+    auto [at, isNew] = gathers.try_emplace(numParts(axes), price);
+    if (!isNew)
+      at->second = std::min(at->second, price);
+  }
+}
+
+static int64_t numLocal(const Layout &layout) {
+  int64_t elements = 1;
+  for (const DimLayout &dim : layout.dims)
+    elements *= dim.localSize();
+  return elements;
+}
+
+Price Search::leastFrom(const Layout &layout) const {
+  auto above = gathers.upper_bound(numLocal(to) /
+                                   std::max<int64_t>(numLocal(layout), 1));
+  if (above == gathers.begin())
+    return {};
+  Price least = std::prev(above)->second;
+  // Sums of several steps are rounded.
+  constexpr int64_t rounding = 16;
+  least.picoseconds = std::max<int64_t>(least.picoseconds - rounding, 0);
+  return least;
+}
+
 /// The atoms of `axes`, in the order of `axes`.
 SubAxes Search::atomsIn(const SubAxes &axes) const {
   SubAxes result;
@@ -178,6 +213,10 @@ std::vector<DimLayout> Search::insertions(const DimLayout &base, int dim,
     if (edited)
       add(dimOf(*edited));
   }
+  // Dimensions of one factor have nothing behind what is counted locally.
+  auto isOneFactor = [](const DimLayout &d) { return d.factors.size() == 1; };
+  bool isPlain = from.partial == to.partial && isOneFactor(from.dims[dim]) &&
+                 isOneFactor(to.dims[dim]);
   SubAxes order = axes;
   std::sort(order.begin(), order.end());
   int64_t parts = numParts(axes);
@@ -195,6 +234,8 @@ std::vector<DimLayout> Search::insertions(const DimLayout &base, int dim,
       if (host.isSplit() || host.size % parts != 0)
         continue;
       for (bool major : {true, false}) {
+        if (!major && isPlain)
+          continue;
         Digits edited(digits->begin(), digits->begin() + i);
         edited.push_back({major ? 1 : host.size / parts, {}});
         for (const SubAxis &axis : order)
@@ -214,14 +255,15 @@ void Search::offer(const Layout &layout, StepKind kind, SubAxes axes, int dim,
   Step step{kind, sortAxes(std::move(axes)), dim, toDim,
             canonicalize(std::move(result))};
   Price price = nodes[current].price + priceOf(step, layout);
-  if (bound < price)
+  Price whole = price + leastFrom(step.result);
+  if (bound < whole)
     return;
   std::string key = keyOf(step.result);
   auto [at, isNew] = nodes.try_emplace(key);
   if (!isNew && (at->second.done || !(price < at->second.price)))
     return;
   at->second = {price, step.result, current, step, false};
-  queue.push({price, nodes.size(), key});
+  queue.push({whole, nodes.size(), key});
 }
 
 /// Reductions, and replicated -> partial.
@@ -332,6 +374,7 @@ std::optional<std::vector<Step>> Search::run(Price limit) {
   bound = limit;
   if (!findAtoms())
     return std::nullopt;
+  priceGathers();
   const std::string goal = keyOf(to), start = keyOf(from);
   nodes[start].layout = from;
   queue.push({Price(), 0, start});

@@ -389,6 +389,23 @@ TEST_F(PropagateTest, PinsThatCannotBeFollowedWarn) {
   EXPECT_NE(result.warnings[1].find("cannot be split"), std::string::npos);
 }
 
+/// Also where one of them uses an axis that the pin before had elsewhere: where
+/// weights are stored is said after the recipe.
+TEST_F(PropagateTest, TheLastOfEqualPinsHolds) {
+  Mesh mesh({{"row", 2}, {"col", 2}});
+  SubAxes row = wholeAxes(mesh, {"row"}), column = wholeAxes(mesh, {"col"});
+  GraphBuilder b;
+  int w = b.state("w", {64, 64});
+  b.output(b.unary("act", w));
+  b.pinDim(w, 0, row);
+  b.pinDim(w, 1, column);
+  b.pinDim(w, 0, column);
+  b.pinDim(w, 1, row);
+  Propagation result = b.run(mesh);
+  EXPECT_TRUE(result.warnings.empty());
+  EXPECT_EQ(layoutText(result, w, mesh), "[{col}, {row}]");
+}
+
 /// A mask used both split and whole is computed whole and sliced for nothing.
 TEST_F(PropagateTest, SmallThingsAreComputedWhole) {
   GraphBuilder b;
