@@ -1,8 +1,7 @@
 //===- ReshardSearch.cpp - Shortest paths over layouts --------------------===//
 //
 // A* over layouts: Hart, Nilsson, Raphael, A formal basis for the heuristic
-// determination of minimum cost paths, 1968. What is left costs at least one
-// all-gather by as much as the parts still grow. Only axes whose role differs
+// determination of minimum cost paths, 1968. Only axes whose role differs
 // between the two ends move, cut into pieces that both ends agree on ("atoms"),
 // and only dimensions that differ are touched: mostly one or two atoms and
 // dimensions, so the graph is small.
@@ -169,12 +168,23 @@ static int64_t numLocal(const Layout &layout) {
   return elements;
 }
 
+/// An all-gather by as much as the parts still grow, and a reduce-scatter of
+/// what is partial, when all that could be sliced before it was.
 Price Search::leastFrom(const Layout &layout) const {
-  auto above = gathers.upper_bound(numLocal(to) /
-                                   std::max<int64_t>(numLocal(layout), 1));
-  if (above == gathers.begin())
-    return {};
-  Price least = std::prev(above)->second;
+  int64_t local = std::max<int64_t>(numLocal(layout), 1);
+  Price least;
+  auto above = gathers.upper_bound(numLocal(to) / local);
+  if (above != gathers.begin())
+    least = std::prev(above)->second;
+  bool sameKind = layout.partialKind == to.partialKind;
+  SubAxes reduced =
+      sameKind ? withoutAxes(layout.partial, to.partial) : layout.partial;
+  if (!reduced.empty()) {
+    int64_t slices = numParts(withoutAxes(atoms, layout.usedAxes()));
+    Layout sliced = Layout::replicated({std::max<int64_t>(local / slices, 1)});
+    least = least +
+            priceOf({StepKind::ReduceScatter, reduced, -1, 0, sliced}, sliced);
+  }
   // Sums of several steps are rounded.
   constexpr int64_t rounding = 16;
   least.picoseconds = std::max<int64_t>(least.picoseconds - rounding, 0);
