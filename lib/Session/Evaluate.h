@@ -18,9 +18,6 @@ struct Measured {
   double get(Metric metric) const;
 };
 
-/// `loss`, `accuracy`, `perplexity`.
-llvm::StringRef toString(Metric metric);
-
 class Evaluator {
 public:
   /// BadInput errors when the data does not fit, Usage when the program does

@@ -118,6 +118,11 @@ llvm::Error Trainer::open() {
       progress.show(llvm::Twine(done) +
                     " steps are done already: nothing to do");
   }
+  if (auto there = rt::checkpoint::list(options.save);
+      !resumed && !options.save.empty() && !there.empty())
+    warn("'" + options.save + "' has checkpoints of a run up to step " +
+         llvm::Twine(there.back().first) +
+         ", from which this one does not go on (--resume)");
   if (options.eval) {
     rt::Executor *evaluation = session.getEvaluation();
     if (!evaluation)

@@ -75,6 +75,14 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
       if (state.isWeight || state.isZeroAtFirst)
         assign(state, *tensor, "the plan", faults);
     }
+  if (!source->weights.empty() &&
+      llvm::none_of(source->weights, [&](const std::string &weight) {
+        return used.contains(weight);
+      }))
+    return makeError(ExitCode::BadInput, "weights '" + path +
+                                             "' are of another model: the plan "
+                                             "has none of their names, as '" +
+                                             source->weights.front() + "'");
   for (const std::string &weight : source->weights)
     if (!used.contains(weight))
       faults.add(weight + " was trained, but the plan has it as constants: "

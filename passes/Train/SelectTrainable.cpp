@@ -1,8 +1,11 @@
 //===- SelectTrainable.cpp - Which states the optimizer changes -----------===//
+#include "../KnownValue.h"
+#include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Passes/Passes.h"
 
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/GlobPattern.h"
 
@@ -158,6 +161,42 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
           getOperation().emitError("no weight is called '") << pattern << "'";
           return signalPassFailure();
         }
+    warnOfMerged();
+  }
+
+  /// Exporters write equal weights once, which those of a fresh model are.
+  void warnOfMerged() {
+    llvm::MapVector<StringAttr, SmallVector<LoadOp>> loads;
+    for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>())
+      if (program.getSymName() != evaluationProgram)
+        for (auto load : program.getBody().getOps<LoadOp>())
+          loads[load.getStateAttr().getAttr()].push_back(load);
+    std::string merged;
+    for (auto &[name, of] : loads) {
+      size_t uses = 0;
+      for (LoadOp load : of)
+        uses += llvm::range_size(load.getResult().getUses());
+      if (uses > 1 &&
+          getOperation().lookupSymbol<StateOp>(name).getTrainable() &&
+          isUniform(of.front().getResult()))
+        merged += "\n  " + name.str() + ": " + std::to_string(uses) + " times";
+    }
+    if (!merged.empty())
+      getOperation().emitWarning(
+          "weights of equal elements are used several times; if an exporter "
+          "merged those of several layers, they train as one:")
+          << merged << "\nsee 'Models to train' in docs/training.md";
+  }
+
+  static bool isUniform(Value weight) {
+    constexpr int64_t maxElements = int64_t(1) << 16;
+    std::optional<HostTensor> known = knownValue(weight, maxElements);
+    if (!known || known->numElements() < 2)
+      return false;
+    for (int64_t i = 1; i < known->numElements(); ++i)
+      if (known->getDouble(i) != known->getDouble(0))
+        return false;
+    return true;
   }
 
   static bool matches(ArrayRef<std::string> patterns, StringRef name,

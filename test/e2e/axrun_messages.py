@@ -322,7 +322,8 @@ def plans():
 def others():
     """Name, change, message, exit code, flags."""
     yield "no inputs", nothing, ("no value for these inputs (--input, "
-                                 "--inputs, --test-data or --random-inputs):"
+                                 "--inputs, --test-data or --random-inputs; "
+                                 "to train, --data):"
                                  "\n  x: 4xf32"), 6, []
     yield "no steps", nothing, "--data needs --steps=N, at least 1", 2, [
         "--data", "x.npz"]

@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import onnx
 import onnxruntime
+from onnx import helper
 
 from _onnx_text import model as written
 
 from _training import DIGITS, FC_NET, GPT, axrun, close, compiled, \
-    crossEntropy, logged, losses, part
+    crossEntropy, logged, losses, part, small
 
 from cases import TRAINING, Failed, run, scratch, tool
 
@@ -270,6 +271,45 @@ def otherLosses():
               "cross_entropy")
 
 
+def otherRuns():
+    """What earlier runs and other models have left is not taken for ours."""
+    with scratch() as folder:
+        command = [compiled(folder), "--data", DIGITS / "train.npz",
+                   "--steps=1", "--save", f"{folder}/run"]
+        if "has checkpoints" in axrun(*command).stderr:
+            raise Failed("an empty folder has checkpoints")
+        axrun(*command, says="has checkpoints of a run up to step 1, from "
+              "which this one does not go on")
+        small(f"{folder}/model.onnx",
+              [helper.make_node("MatMul", ["input", "v"], ["logits"])],
+              {"v": np.eye(64, dtype=np.float32)}, [64, 64])
+        run(tool("axopt"), f"{folder}/model.onnx", "-o", f"{folder}/other.mlir")
+        axrun(f"{folder}/other.mlir", "--random-inputs=1", "--weights",
+              f"{folder}/run", expect=6, says="are of another model: the plan "
+              "has none of their names, as '")
+
+
+def merged():
+    """Two norms that an exporter gave one scale, because all of it is 1."""
+    with scratch() as folder:
+        for scale, isMerged in ((np.ones(64, np.float32), True),
+                                (np.arange(64, dtype=np.float32), False)):
+            small(f"{folder}/model.onnx",
+                  [helper.make_node("LayerNormalization", ["input", "scale"],
+                                    ["x"]),
+                   helper.make_node("MatMul", ["x", "w"], ["y"]),
+                   helper.make_node("LayerNormalization", ["y", "scale"],
+                                    ["logits"])],
+                  {"w": np.eye(64, dtype=np.float32), "scale": scale}, [64, 64])
+            done = run(tool("axopt"), f"{folder}/model.onnx", "--train",
+                       "--loss=mse(logits,target)", "-o", f"{folder}/plan.mlir")
+            says = ("weights of equal elements are used several times; if an "
+                    "exporter merged those of several layers, they train as "
+                    "one:\n  scale: 2 times")
+            if (says in done.stderr) != isMerged:
+                raise Failed(done.stderr)
+
+
 def flags():
     with scratch() as folder:
         plan = compiled(folder)
@@ -277,6 +317,8 @@ def flags():
         for command, says in (
                 ((plan, "--metric=loss"), "--metric is for measuring: give "
                  "--eval"),
+                ((plan, "--eval", DIGITS / "test.npz", "--metric=loss,f1"),
+                 "--metric=f1: expected loss, accuracy or perplexity"),
                 ((plan, "--last=pad"), "--last is for training: give --data"),
                 ((plan, "--tokens=uint16"), "--tokens says what --data and "
                  "--eval are: give one"),
@@ -318,4 +360,6 @@ def cases(every):
     yield "bias of one feature, added", singleBias, \
         "h = MatMul(x, w)\ny = Add(b, h)", \
         "float[3,1] w = {1, 2, 3}, " + biases
+    yield "other runs", otherRuns
+    yield "merged weights", merged
     yield "flags", flags

@@ -104,10 +104,6 @@ ax::readInputs(const RunOptions &options, const std::vector<rt::Port> &inputs) {
                       ", not " + tensor->typeToString());
     tensors.push_back(*tensor);
   }
-  if (!missing.empty())
-    return badInput("no value for these inputs (--input, --inputs, "
-                    "--test-data or --random-inputs):" +
-                    missing);
   if (!byName.empty()) {
     std::string known;
     for (const rt::Port &port : inputs)
@@ -115,6 +111,10 @@ ax::readInputs(const RunOptions &options, const std::vector<rt::Port> &inputs) {
     return badInput("the plan has no input '" + byName.begin()->first() +
                     "'; its inputs are:" + known);
   }
+  if (!missing.empty())
+    return badInput("no value for these inputs (--input, --inputs, "
+                    "--test-data or --random-inputs; to train, --data):" +
+                    missing);
   return tensors;
 }
 

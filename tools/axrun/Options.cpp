@@ -122,14 +122,12 @@ struct Flags {
                           cl::desc("Steps between measurements (none before "
                                    "the end)"),
                           cl::value_desc("N"), cl::cat(category)};
-  cl::list<Metric> metric{
-      "metric", cl::desc("What --eval measures beside the loss"),
-      cl::values(clEnumValN(Metric::Loss, "loss", "mean over all that counts"),
-                 clEnumValN(Metric::Accuracy, "accuracy",
-                            "part of the labels that are predicted"),
-                 clEnumValN(Metric::Perplexity, "perplexity",
-                            "exponential of the loss")),
-      cl::CommaSeparated, cl::cat(category)};
+  cl::list<std::string> metric{
+      "metric",
+      cl::desc("What --eval measures beside the loss: accuracy (part of the "
+               "labels that are predicted), perplexity (exponential of the "
+               "loss), loss"),
+      cl::value_desc("NAME,.."), cl::CommaSeparated, cl::cat(category)};
   Flag<bool> quiet{"quiet", cl::desc("No lines about steps"),
                    cl::cat(category)};
   Flag<bool> listing{"list-commands",
@@ -172,7 +170,17 @@ llvm::Error readTraining(const Flags &flags, RunOptions &options) {
       return usage("--" + option.ArgStr + " has no use in training (--data)");
   std::optional<EvalOptions> eval;
   if (!flags.eval.empty())
-    eval = {flags.eval, {flags.metric.begin(), flags.metric.end()}};
+    eval = {flags.eval, {}};
+  for (const std::string &name : flags.metric) {
+    constexpr Metric all[] = {Metric::Loss, Metric::Accuracy,
+                              Metric::Perplexity};
+    auto found = llvm::find_if(
+        all, [&](Metric metric) { return toString(metric) == name; });
+    if (found == std::end(all))
+      return usage("--metric=" + name +
+                   ": expected loss, accuracy or perplexity");
+    eval->metrics.push_back(*found);
+  }
   options.tokens = flags.tokens;
   if (flags.data.empty()) {
     if (flags.program.empty())

@@ -20,6 +20,8 @@ enum class LastBatch { Drop, Pad };
 /// case it changes nothing.
 enum class OnNonfinite { Stop, Skip };
 enum class Metric { Loss, Accuracy, Perplexity };
+/// As --metric names it.
+llvm::StringRef toString(Metric metric);
 
 struct EvalOptions {
   /// Like TrainOptions::data.
