@@ -5,7 +5,8 @@
 // an error of ours, not of the sanitizer's. oneDNN's library is not either:
 // equal primitives of several ranks share a description from its cache, and how
 // that is guarded cannot be seen. Nor can how MLIR publishes the locks of its
-// context, which threads make when they first need them.
+// context, which threads make when they first need them; ours are no such
+// locks.
 //
 //===----------------------------------------------------------------------===//
 extern "C" const char *__asan_default_options();

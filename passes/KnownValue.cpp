@@ -86,3 +86,14 @@ std::optional<HostTensor> ax::knownValue(Value value, int64_t maxElements) {
   Known known;
   return compute(value, maxElements, known);
 }
+
+std::optional<double> ax::knownSplat(Value value, int64_t maxElements) {
+  std::optional<HostTensor> known = knownValue(value, maxElements);
+  if (!known || known->numElements() == 0)
+    return std::nullopt;
+  double first = known->getDouble(0);
+  for (int64_t i = 1; i < known->numElements(); ++i)
+    if (known->getDouble(i) != first)
+      return std::nullopt;
+  return first;
+}

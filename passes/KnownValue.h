@@ -16,6 +16,10 @@ namespace ax {
 std::optional<HostTensor> knownValue(mlir::Value value,
                                      int64_t maxElements = int64_t(1) << 24);
 
+/// The number that every element of such a value has.
+std::optional<double> knownSplat(mlir::Value value,
+                                 int64_t maxElements = int64_t(1) << 16);
+
 } // namespace ax
 
 #endif // AX_PASSES_KNOWNVALUE_H

@@ -318,13 +318,6 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
       results.push_back(value);
       resultNames.push_back(builder.getStringAttr(state));
     }
-  if (!options.training)
-    if (auto random = llvm::find_if(
-            body, [](mlir::Operation &op) { return isRandom(&op); });
-        random != body.end())
-      b.fail(ExitCode::Unsupported,
-             "node '" + getNodeName(&*random) +
-                 "': random numbers, also Dropout's, are for axopt --train");
   if (llvm::Error error = b.takeFailure()) {
     // Later operations use earlier ones: drop all uses before the block goes.
     body.dropAllReferences();
@@ -343,10 +336,16 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
   for (size_t i = outputs.size(); i < results.size(); ++i)
     program.setResultAttr(i, kStatistic, builder.getUnitAttr());
   // Only of what is still used: constants in unused branches may be anything.
-  for (mlir::Operation &op : program.getBody().front())
+  for (mlir::Operation &op : program.getBody().front()) {
     if (std::optional<std::string> why = findIndexFault(&op))
       return makeError(ExitCode::BadModel,
                        "node '" + getNodeName(&op) + "': " + *why);
+    if (isRandom(&op) && !options.training)
+      return makeError(ExitCode::Unsupported,
+                       "node '" + getNodeName(&op) +
+                           "': random numbers, also Dropout's, are for axopt "
+                           "--train");
+  }
   if (mlir::failed(mlir::verify(program)))
     return makeError(ExitCode::Internal,
                      "the imported program does not verify: " +

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 #include <cassert>
+#include <map>
 #include <queue>
-#include <set>
 
 namespace ax::sharding::detail {
 
@@ -95,17 +95,73 @@ bool place(Split &split, const DimLayout &dim, PinLevel level, int cause,
 
 } // namespace
 
-/// The pins of one level of which each is the last of its place, in order.
+/// The pins of one level by what they pin: the last first, which holds unless
+/// it cannot.
 template <typename Pin, typename PlaceOf>
-static std::vector<const Pin *> lastPins(const std::vector<Pin> &pins,
-                                         PinLevel level, PlaceOf placeOf) {
-  std::set<std::pair<int, int>> later;
-  std::vector<const Pin *> found;
-  for (size_t i = pins.size(); i-- > 0;)
-    if (pins[i].level == level && later.insert(placeOf(pins[i])).second)
-      found.push_back(&pins[i]);
+static std::vector<std::vector<const Pin *>>
+pinsByPlace(const std::vector<Pin> &pins, PinLevel level, PlaceOf placeOf) {
+  std::map<std::pair<int, int>, size_t> places;
+  std::vector<std::vector<const Pin *>> found;
+  for (size_t i = pins.size(); i-- > 0;) {
+    if (pins[i].level != level)
+      continue;
+    auto [at, isNew] = places.try_emplace(placeOf(pins[i]), found.size());
+    if (isNew)
+      found.emplace_back();
+    found[at->second].push_back(&pins[i]);
+  }
   std::reverse(found.begin(), found.end());
   return found;
+}
+
+bool State::applyPin(const FactorPin &pin) {
+  causes.push_back(pin.cause);
+  std::vector<Split> changed = factors[pin.op];
+  if (!place(changed[pin.factor], pin.split, pin.level,
+             static_cast<int>(causes.size()) - 1, pin.open))
+    return true;
+  std::optional<std::string> fault;
+  for (const SubAxis &axis : pin.split.axes())
+    if (overlap({axis}, axesOfOthers(pin.op, pin.factor)))
+      fault = "axis '" + toString(axis, mesh) + "' is used twice";
+  // Of reserved axes the place need not be legal.
+  if (!fault && !(pin.anyPlace && pin.elseWhole))
+    fault = findFactorsFault(*this, pin.op, changed);
+  if (fault) {
+    warnings.push_back(graph.ops[pin.op].name + ": " +
+                       factorName(graph.ops[pin.op], pin.factor) +
+                       " is not split as " + pin.cause + " asks: " + *fault);
+    return false;
+  }
+  if (pin.anyPlace && pin.split.isSplit()) {
+    Split &split = changed[pin.factor];
+    split.ifUntold = split.dim;
+    split.dim = DimLayout::whole(split.dim.size());
+    split.closed = false;
+    split.elseWhole = pin.elseWhole;
+  }
+  factors[pin.op] = std::move(changed);
+  return true;
+}
+
+bool State::applyPin(const TensorPin &pin) {
+  causes.push_back(pin.cause);
+  std::vector<Split> changed = dims[pin.tensor];
+  if (!place(changed[pin.dim], pin.split, pin.level,
+             static_cast<int>(causes.size()) - 1, pin.open))
+    return true;
+  const GraphTensor &tensor = graph.tensors[pin.tensor];
+  changed[pin.dim].spreads = pin.spreads && tensor.role != TensorRole::State;
+  Layout layout;
+  for (const Split &split : changed)
+    layout.dims.push_back(split.dim);
+  if (auto fault = findFault(layout, tensor.shape, mesh)) {
+    warnings.push_back(tensor.name + ": dimension " + std::to_string(pin.dim) +
+                       " is not split as " + pin.cause + " asks: " + *fault);
+    return false;
+  }
+  dims[pin.tensor] = std::move(changed);
+  return true;
 }
 
 void State::applyPins(const Pins &pins) {
@@ -115,57 +171,17 @@ void State::applyPins(const Pins &pins) {
   auto dimPlace = [](const TensorPin &pin) {
     return std::pair(pin.tensor, pin.dim);
   };
+  auto applyOne = [&](const auto &ofOnePlace) {
+    for (const auto *pin : ofOnePlace)
+      if (applyPin(*pin))
+        return;
+  };
   // Stronger pins first: a weaker one that does not fit beside them gives way.
   for (PinLevel level : {PinLevel::User, PinLevel::Recipe}) {
-    for (const FactorPin *last : lastPins(pins.factors, level, factorPlace)) {
-      const FactorPin &pin = *last;
-      causes.push_back(pin.cause);
-      std::vector<Split> changed = factors[pin.op];
-      if (!place(changed[pin.factor], pin.split, level,
-                 static_cast<int>(causes.size()) - 1, pin.open))
-        continue;
-      std::optional<std::string> fault;
-      for (const SubAxis &axis : pin.split.axes())
-        if (overlap({axis}, axesOfOthers(pin.op, pin.factor)))
-          fault = "axis '" + toString(axis, mesh) + "' is used twice";
-      // Of reserved axes the place need not be legal.
-      if (!fault && !(pin.anyPlace && pin.elseWhole))
-        fault = findFactorsFault(*this, pin.op, changed);
-      if (pin.anyPlace && pin.split.isSplit()) {
-        Split &split = changed[pin.factor];
-        split.ifUntold = split.dim;
-        split.dim = DimLayout::whole(split.dim.size());
-        split.closed = false;
-        split.elseWhole = pin.elseWhole;
-      }
-      if (fault)
-        warnings.push_back(graph.ops[pin.op].name + ": " +
-                           factorName(graph.ops[pin.op], pin.factor) +
-                           " is not split as " + pin.cause +
-                           " asks: " + *fault);
-      else
-        factors[pin.op] = std::move(changed);
-    }
-    for (const TensorPin *last : lastPins(pins.tensors, level, dimPlace)) {
-      const TensorPin &pin = *last;
-      causes.push_back(pin.cause);
-      std::vector<Split> changed = dims[pin.tensor];
-      if (!place(changed[pin.dim], pin.split, level,
-                 static_cast<int>(causes.size()) - 1, pin.open))
-        continue;
-      changed[pin.dim].spreads =
-          pin.spreads && graph.tensors[pin.tensor].role != TensorRole::State;
-      Layout layout;
-      for (const Split &split : changed)
-        layout.dims.push_back(split.dim);
-      const GraphTensor &tensor = graph.tensors[pin.tensor];
-      if (auto fault = findFault(layout, tensor.shape, mesh))
-        warnings.push_back(tensor.name + ": dimension " +
-                           std::to_string(pin.dim) + " is not split as " +
-                           pin.cause + " asks: " + *fault);
-      else
-        dims[pin.tensor] = std::move(changed);
-    }
+    for (const auto &place : pinsByPlace(pins.factors, level, factorPlace))
+      applyOne(place);
+    for (const auto &place : pinsByPlace(pins.tensors, level, dimPlace))
+      applyOne(place);
   }
 }
 

@@ -68,6 +68,9 @@ public:
   std::vector<Passing> passing;
 
   void applyPins(const Pins &pins);
+  /// False, and a warning, when it cannot be followed.
+  bool applyPin(const FactorPin &pin);
+  bool applyPin(const TensorPin &pin);
 
   Assignment assignmentOf(int op) const;
   /// Axes that the factors of an op split over or have reserved, but for one.

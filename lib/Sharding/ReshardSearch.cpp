@@ -223,10 +223,6 @@ std::vector<DimLayout> Search::insertions(const DimLayout &base, int dim,
     if (edited)
       add(dimOf(*edited));
   }
-  // Dimensions of one factor have nothing behind what is counted locally.
-  auto isOneFactor = [](const DimLayout &d) { return d.factors.size() == 1; };
-  bool isPlain = from.partial == to.partial && isOneFactor(from.dims[dim]) &&
-                 isOneFactor(to.dims[dim]);
   SubAxes order = axes;
   std::sort(order.begin(), order.end());
   int64_t parts = numParts(axes);
@@ -244,8 +240,6 @@ std::vector<DimLayout> Search::insertions(const DimLayout &base, int dim,
       if (host.isSplit() || host.size % parts != 0)
         continue;
       for (bool major : {true, false}) {
-        if (!major && isPlain)
-          continue;
         Digits edited(digits->begin(), digits->begin() + i);
         edited.push_back({major ? 1 : host.size / parts, {}});
         for (const SubAxis &axis : order)
@@ -270,7 +264,9 @@ void Search::offer(const Layout &layout, StepKind kind, SubAxes axes, int dim,
     return;
   std::string key = keyOf(step.result);
   auto [at, isNew] = nodes.try_emplace(key);
-  if (!isNew && (at->second.done || !(price < at->second.price)))
+  // Also when it was left before: what is left may be estimated higher from a
+  // place behind than from the one before it.
+  if (!isNew && !(price < at->second.price))
     return;
   at->second = {price, step.result, current, step, false};
   queue.push({whole, nodes.size(), key});

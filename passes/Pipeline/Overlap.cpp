@@ -29,6 +29,7 @@ struct Overlap : ax::impl::OverlapBase<Overlap> {
       auto hides = [&](Operation &op) {
         return cost::contractionFlops(&op, mesh) > 0;
       };
+      // Nothing could be computed meanwhile.
       if (llvm::none_of(stage.getBody().front(), hides))
         return;
       SmallVector<CollectiveOpInterface> collectives;

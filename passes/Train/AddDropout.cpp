@@ -204,6 +204,10 @@ struct AddDropout : ax::impl::AddDropoutBase<AddDropout> {
       bool isTraining = program.getSymName() != evaluationProgram;
       if (failed(DropoutAdder(program, isTraining ? double(rate) : 0).run()))
         return signalPassFailure();
+      if (!isTraining &&
+          llvm::any_of(program.getBody().front(),
+                       [](Operation &op) { return isRandom(&op); }))
+        program.emitRemark("random numbers take part in evaluation");
     }
   }
 };

@@ -178,7 +178,8 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
         uses += llvm::range_size(load.getResult().getUses());
       if (uses > 1 &&
           getOperation().lookupSymbol<StateOp>(name).getTrainable() &&
-          isUniform(of.front().getResult()))
+          tensorType(of.front()).getNumElements() > 1 &&
+          knownSplat(of.front().getResult()))
         merged += "\n  " + name.str() + ": " + std::to_string(uses) + " times";
     }
     if (!merged.empty())
@@ -186,17 +187,6 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
           "weights of equal elements are used several times; if an exporter "
           "merged those of several layers, they train as one:")
           << merged << "\nsee 'Models to train' in docs/training.md";
-  }
-
-  static bool isUniform(Value weight) {
-    constexpr int64_t maxElements = int64_t(1) << 16;
-    std::optional<HostTensor> known = knownValue(weight, maxElements);
-    if (!known || known->numElements() < 2)
-      return false;
-    for (int64_t i = 1; i < known->numElements(); ++i)
-      if (known->getDouble(i) != known->getDouble(0))
-        return false;
-    return true;
   }
 
   static bool matches(ArrayRef<std::string> patterns, StringRef name,

@@ -155,10 +155,22 @@ def noise(operator):
         raise Failed(f"means of {steps}, expected {expected}")
 
 
+def unused():
+    """Of random numbers that decide nothing an inference plan needs none."""
+    with scratch() as folder:
+        small(f"{folder}/model.onnx",
+              [helper.make_node("RandomNormalLike", ["input"], ["random"]),
+               helper.make_node("Shape", ["random"], ["shape"]),
+               helper.make_node("Reshape", ["input", "shape"], ["logits"])],
+              {}, [64, 64])
+        run(tool("axopt"), f"{folder}/model.onnx", "-o", f"{folder}/plan.mlir")
+
+
 def cases(every):
     yield "transformer", transformer, LAYOUTS
     yield "imported", imported
     yield "mask", mask
     yield "stochastic depth", stochasticDepth
+    yield "unused", unused
     for operator in NOISE:
         yield operator, noise, operator

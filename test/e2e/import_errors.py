@@ -55,6 +55,10 @@ MALFORMED = {
                    "repeats has not one number a dimension"),
     "Tile range": ("float[6] x", "y = Tile(x, r)", "int64[1] r = {-1}",
                    "repeats are out of range"),
+    "RandomNormal type": ("float[2] x", "y = RandomNormal<shape=[2], "
+                          "dtype=7>()", "", "gives floats, not i64"),
+    "Bernoulli": ("int64[2] x", "z = Bernoulli(x)\ny = Cast<to=1>(z)", "",
+                  "probabilities are floats"),
     "Multinomial": ("float[2] x", "z = Multinomial(x)\ny = Cast<to=1>(z)", "",
                     "needs 2 dimensions, at least one class and one sample"),
     "Trilu": ("float[6] x", "y = Trilu(x)", "", "needs at least two dimensions"),

@@ -82,9 +82,10 @@ struct Flags {
   Flag<bool> noShuffle{"no-shuffle",
                        cl::desc("Samples in the order of the file"),
                        cl::cat(category)};
-  Flag<uint64_t> seed{"seed",
-                      cl::desc("Decides the order of samples, and dropout (0)"),
-                      cl::value_desc("SEED"), cl::cat(category)};
+  Flag<uint64_t> seed{
+      "seed",
+      cl::desc("Decides the order of samples, and all that is random (0)"),
+      cl::value_desc("SEED"), cl::cat(category)};
   cl::opt<std::string> log{"log", cl::desc("A line of JSON for each step"),
                            cl::value_desc("FILE"), cl::cat(category)};
   cl::opt<LastBatch> last{

@@ -15,6 +15,16 @@ static Value uniform(Node &n, ArrayRef<int64_t> shape) {
   return n.b.uniform(shape, n.b.takeRandomId());
 }
 
+/// Less than 1 also after rounding.
+static Value uniform(Node &n, ArrayRef<int64_t> shape, DType type) {
+  Value wide = uniform(n, shape), random = n.b.cast(wide, type);
+  if (type == DType::F16)
+    return n.b.min(random, n.b.scalar(type, 1 - 0x1p-11));
+  if (type == DType::BF16)
+    return n.b.min(random, n.b.scalar(type, 1 - 0x1p-8));
+  return random;
+}
+
 /// Box and Muller, A note on the generation of random normal deviates, 1958.
 static Value normal(Node &n, ArrayRef<int64_t> shape) {
   Value rest = n.b.add(n.b.unary(UnaryKind::neg, uniform(n, shape)), 1);
@@ -26,7 +36,7 @@ static Value normal(Node &n, ArrayRef<int64_t> shape) {
 
 static void giveUniform(Node &n, ArrayRef<int64_t> shape, DType type) {
   double low = n.floatAttr("low", 0), high = n.floatAttr("high", 1);
-  n.out(n.b.cast(n.b.add(n.b.mul(uniform(n, shape), high - low), low), type));
+  n.out(n.b.add(n.b.mul(uniform(n, shape, type), high - low), low));
 }
 
 static void giveNormal(Node &n, ArrayRef<int64_t> shape, DType type) {
@@ -35,20 +45,35 @@ static void giveNormal(Node &n, ArrayRef<int64_t> shape, DType type) {
 }
 
 template <void give(Node &, ArrayRef<int64_t>, DType)>
+static void giveFloats(Node &n, ArrayRef<int64_t> shape, DType otherwise) {
+  DType type = n.typeAttr("dtype", otherwise);
+  if (n.failed())
+    return;
+  if (isFloat(type))
+    give(n, shape, type);
+  else
+    n.fail(llvm::Twine("gives floats, not ") + toString(type));
+}
+
+template <void give(Node &, ArrayRef<int64_t>, DType)>
 static void importOfShape(Node &n) {
-  give(n, n.intsAttr("shape"), n.typeAttr("dtype", DType::F32));
+  giveFloats<give>(n, n.intsAttr("shape"), DType::F32);
 }
 
 template <void give(Node &, ArrayRef<int64_t>, DType)>
 static void importLike(Node &n) {
   if (Value x = n.in(0))
-    give(n, Emitter::shapeOf(x), n.typeAttr("dtype", Emitter::typeOf(x)));
+    giveFloats<give>(n, Emitter::shapeOf(x), Emitter::typeOf(x));
 }
 
 static void importBernoulli(Node &n) {
   Value x = n.in(0);
   if (!x)
     return;
+  if (!isFloat(Emitter::typeOf(x))) {
+    n.fail("probabilities are floats");
+    return;
+  }
   Value isOne = n.b.compare(CompareKind::lt, uniform(n, Emitter::shapeOf(x)),
                             n.b.cast(x, DType::F32));
   n.out(n.b.cast(isOne, n.typeAttr("dtype", Emitter::typeOf(x))));

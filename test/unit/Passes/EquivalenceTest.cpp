@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ax/Dialect/Random.h"
+#include "ax/Dialect/Ax.h"
 #include "ax/Eval/Elements.h"
 #include "ax/Eval/Evaluate.h"
 #include "ax/Passes/Passes.h"
@@ -109,11 +109,11 @@ TEST(Equivalence, ProgramsOfLitTests) {
       auto module =
           mlir::parseSourceFile<mlir::ModuleOp>(file->path(), &context);
       ASSERT_TRUE(module) << file->path();
-      // Raise may drop others than the model.
+      // Dropout that comes of these drops other elements.
       module->walk([](ProgramOp program) {
         auto isFound = [](mlir::Operation *op) {
-          return isRandom(op) ? mlir::WalkResult::interrupt()
-                              : mlir::WalkResult::advance();
+          return mlir::isa<UniformOp>(op) ? mlir::WalkResult::interrupt()
+                                          : mlir::WalkResult::advance();
         };
         if (program.walk(isFound).wasInterrupted())
           program.erase();

@@ -61,6 +61,48 @@ TEST_F(ReshardTest, KnownOutcomes) {
             "all_reduce a to_partial b");
 }
 
+/// Where estimates of uneven parts are low, and where paths lead through
+/// dimensions of several factors; in microseconds what Dijkstra finds.
+TEST(ReshardSearchTest, LargeUnevenOnesAreCheapest) {
+  struct Case {
+    Mesh mesh;
+    std::vector<int64_t> shape;
+    const char *from, *to;
+    double latency, bandwidth, micros;
+  };
+  const Case cases[] = {
+      {Mesh({{"a", 4}, {"b", 2}, {"c", 3}}),
+       {300, 756},
+       "[{}, {b, c}], partial min {a}",
+       "[{b}, {a}]",
+       1e-6,
+       1e9,
+       316.87},
+      {Mesh({{"a", 4}, {"b", 2}}),
+       {105, 384, 17},
+       "[{a:(1)2}, 2 * 192{b}, {a:(2)2}]",
+       "[{}, {}, {b}]",
+       1e-6,
+       1e9,
+       1441.08},
+      {Mesh({{"a", 4}, {"b", 4}}),
+       {474, 7800, 4095},
+       "[{}, {b}, {a}]",
+       "[{}, {a:(2)2}, {a:(1)2}]",
+       5e-6,
+       5e9,
+       3218e3},
+  };
+  for (const Case &c : cases) {
+    Resharder resharder(c.mesh, ringCost(c.latency, c.bandwidth));
+    auto from = parseLayout(c.from, c.shape, c.mesh).layout,
+         to = parseLayout(c.to, c.shape, c.mesh).layout;
+    ASSERT_TRUE(from && to) << c.from;
+    EXPECT_LT(resharder.plan(*from, *to, 4).seconds * 1e6, c.micros * 1.001)
+        << c.from;
+  }
+}
+
 TEST_F(ReshardTest, UnevenSplits) {
   std::vector<int64_t> shape = {10, 7};
   EXPECT_EQ(path("[{col}, {}]", "[{}, {}]", shape), "all_gather col");

@@ -89,6 +89,7 @@ ax.plan @noise version 1 {
     %y = ax.binary add %x, %l : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
     ax.return %y : tensor<4x8xf32>
   }
+  // expected-remark @+1 {{random numbers take part in evaluation}}
   ax.program @eval(%x: tensor<4x8xf32> {ax.name = "x"}) -> (tensor<4x8xf32> {ax.name = "y"}) {
     %w = ax.load @w : tensor<8x8xf32>
     %zero = ax.constant dense<0> : tensor<i64> -> tensor<i64>
