@@ -170,7 +170,7 @@ class Rewriter {
 public:
   Rewriter(Block &block, const FusionGroups &groups,
            const MemoryValues &inMemory)
-      : block(block), groups(groups), inMemory(inMemory) {
+      : block(block), groups(groups) {
     for (auto [i, op] : llvm::enumerate(block))
       order[&op] = i;
     // The first group of a value that is in memory makes it.
@@ -288,7 +288,6 @@ private:
 
   Block &block;
   const FusionGroups &groups;
-  const MemoryValues &inMemory;
   llvm::DenseMap<Operation *, unsigned> order;
   llvm::DenseMap<Operation *, unsigned> maker;
   llvm::DenseMap<Value, Value> replaced;

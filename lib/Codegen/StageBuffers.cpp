@@ -65,7 +65,7 @@ llvm::Expected<int32_t> StageBuffers::of(Value value) {
 }
 
 int32_t StageBuffers::touch(int32_t buffer) {
-  if (auto it = lifetimes.find(buffer); it != lifetimes.end())
+  if (auto *it = lifetimes.find(buffer); it != lifetimes.end())
     it->second.last = now();
   return buffer;
 }

@@ -82,7 +82,6 @@ public:
 
 private:
   static constexpr double never = std::numeric_limits<double>::infinity();
-  static constexpr char letters[] = {'F', 'B', 'W'};
   static size_t index(char letter) {
     return letter == 'F' ? 0 : letter == 'B' ? 1 : 2;
   }

@@ -32,7 +32,7 @@ double cost::collectiveSeconds(CollectiveOpInterface op,
 
 /// The value in whose memory `value` lies: these only rename.
 static Value storageOf(Value value) {
-  while (value.getDefiningOp() && isa<ReshapeOp, WaitOp>(value.getDefiningOp()))
+  while (isa_and_nonnull<ReshapeOp, WaitOp>(value.getDefiningOp()))
     value = value.getDefiningOp()->getOperand(0);
   return value;
 }

@@ -8,7 +8,8 @@
 //   layout = dims, (factors, factor*)*, reduce kind, axes
 //
 //===----------------------------------------------------------------------===//
-#include "ax/Dialect/Ax.h"
+#include "AxesSyntax.h"
+
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -74,7 +75,7 @@ private:
   size_t position = 0;
 };
 
-void printAxes(raw_ostream &os, const sharding::SubAxes &axes) {
+void writeAxes(raw_ostream &os, const sharding::SubAxes &axes) {
   os << '{';
   llvm::interleaveComma(axes, os, [&](const sharding::SubAxis &sub) {
     os << sub.axis;
@@ -106,8 +107,8 @@ ParseResult parseAxisList(AsmParser &parser, Encoder &encoder, size_t countAt) {
 }
 
 /// `{}`, `{a, b}`. With `optional`, nothing at all is an empty list too.
-ParseResult parseAxes(AsmParser &parser, Encoder &encoder,
-                      bool optional = false) {
+ParseResult readAxes(AsmParser &parser, Encoder &encoder,
+                     bool optional = false) {
   size_t countAt = encoder.encoding.size();
   encoder.number(0);
   if (optional ? failed(parser.parseOptionalLBrace())
@@ -127,7 +128,7 @@ ParseResult parseDim(AsmParser &parser, Encoder &encoder) {
   OptionalParseResult first = parser.parseOptionalInteger(size);
   if (!first.has_value()) {
     encoder.number(0);
-    return parseAxes(parser, encoder);
+    return readAxes(parser, encoder);
   }
   if (failed(*first))
     return failure();
@@ -137,7 +138,7 @@ ParseResult parseDim(AsmParser &parser, Encoder &encoder) {
                               "factor sizes are at least 1");
     encoder.number(size);
     // An unsplit factor has no braces.
-    if (parseAxes(parser, encoder, /*optional=*/true))
+    if (readAxes(parser, encoder, /*optional=*/true))
       return failure();
     encoder.encoding[countAt] = count;
     if (failed(parser.parseOptionalStar()))
@@ -207,7 +208,7 @@ void LayoutAttr::print(AsmPrinter &printer) const {
       if (size)
         os << size;
       if (!size || !axes.empty())
-        printAxes(os, axes);
+        writeAxes(os, axes);
     }
   }
   os << ']';
@@ -215,7 +216,7 @@ void LayoutAttr::print(AsmPrinter &printer) const {
   sharding::SubAxes partial = decoder.axes(nullptr);
   if (!partial.empty()) {
     os << ", partial " << sharding::toString(kind) << ' ';
-    printAxes(os, partial);
+    writeAxes(os, partial);
   }
   os << '>';
 }
@@ -248,7 +249,7 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
       return {};
     }
     encoder.number(value);
-    if (parseAxes(parser, encoder))
+    if (readAxes(parser, encoder))
       return {};
   }
   if (parser.parseGreater())
@@ -273,29 +274,27 @@ sharding::SubAxes AxesAttr::resolve(const sharding::Mesh &mesh) const {
 
 void AxesAttr::print(AsmPrinter &printer) const {
   printer << '<';
-  printAxes(printer.getStream(),
+  writeAxes(printer.getStream(),
             Decoder(getAxisNames(), getEncoding()).axes(nullptr));
   printer << '>';
 }
 
 Attribute AxesAttr::parse(AsmParser &parser, Type) {
   Encoder encoder(parser.getContext());
-  if (parser.parseLess() || parseAxes(parser, encoder) || parser.parseGreater())
+  if (parser.parseLess() || readAxes(parser, encoder) || parser.parseGreater())
     return {};
   return get(parser.getContext(), encoder.names, encoder.encoding);
 }
 
-namespace ax {
-// `over {col}`: the attribute without its `#ax.axes<>`.
-ParseResult parseAxes(OpAsmParser &parser, AxesAttr &axes) {
+ParseResult ax::parseAxes(OpAsmParser &parser, AxesAttr &axes) {
   Encoder encoder(parser.getContext());
-  if (::parseAxes(static_cast<AsmParser &>(parser), encoder))
+  if (readAxes(static_cast<AsmParser &>(parser), encoder))
     return failure();
   axes = AxesAttr::get(parser.getContext(), encoder.names, encoder.encoding);
   return success();
 }
-void printAxes(OpAsmPrinter &printer, Operation *, AxesAttr axes) {
-  ::printAxes(printer.getStream(),
-              Decoder(axes.getAxisNames(), axes.getEncoding()).axes(nullptr));
+
+void ax::printAxes(OpAsmPrinter &printer, Operation *, AxesAttr axes) {
+  writeAxes(printer.getStream(),
+            Decoder(axes.getAxisNames(), axes.getEncoding()).axes(nullptr));
 }
-} // namespace ax

@@ -123,7 +123,7 @@ static int onlyFactor(const std::vector<int> &factors) {
 std::vector<WeightOp> ax::findWeightOps(const ShardGraph &graph) {
   std::vector<WeightOp> result;
   auto isState = [](Value value) {
-    return value.getDefiningOp() && isa<LoadOp>(value.getDefiningOp());
+    return isa_and_nonnull<LoadOp>(value.getDefiningOp());
   };
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     // The backward pass follows the forward one.

@@ -23,9 +23,8 @@ llvm::Expected<Call> Call::parse(llvm::StringRef text) {
   if (rest.trim().empty())
     return call;
   for (llvm::StringRef part : llvm::split(rest, ',')) {
-    auto [key, value] = part.split('=');
-    key = key.trim();
-    value = value.trim();
+    auto parts = part.split('=');
+    llvm::StringRef key = parts.first.trim(), value = parts.second.trim();
     bool isOption = part.contains('=');
     if (key.empty() || (isOption && value.empty()) ||
         (!isOption && !call.options.empty()))

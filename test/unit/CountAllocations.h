@@ -17,6 +17,7 @@
 
 static std::atomic<int64_t> numAllocations{0};
 
+// NOLINTBEGIN(misc-definitions-in-headers): of one file of a program.
 [[gnu::noinline]] void *operator new(size_t size) {
   ++numAllocations;
   if (void *result = std::malloc(size ? size : 1))
@@ -29,6 +30,7 @@ static std::atomic<int64_t> numAllocations{0};
 [[gnu::noinline]] void operator delete(void *address, size_t) noexcept {
   std::free(address);
 }
+// NOLINTEND(misc-definitions-in-headers)
 
 #endif
 

@@ -88,7 +88,7 @@ Value Emitter::pullOp(OpResult value, ArrayRef<IndexExpr> indices) {
                         b.getI64Type(), type);
       })
       .Case<AxisIndexOp>([&](AxisIndexOp o) -> Value {
-        auto it = llvm::find(scalars, o.getAxes());
+        auto *it = llvm::find(scalars, o.getAxes());
         return emitCast(b, scalarArgs[it - scalars.begin()], b.getI64Type(),
                         type);
       })

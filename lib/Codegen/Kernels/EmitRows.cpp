@@ -64,7 +64,7 @@ Emitter::RowValue &Emitter::getRowValue(Operation *op,
     fixed.push_back(indices[fixed.size()]);
   if (outerTotal > 1) {
     // Otherwise each outer iteration would do the same again.
-    for (auto [k, var] : llvm::enumerate(outer.vars))
+    for (auto var : outer.vars)
       wantsSmallerOuter |=
           var >= 0 && llvm::none_of(fixed, [&](const IndexExpr &index) {
             return index.coefficient(var) != 0;

@@ -283,12 +283,13 @@ void Emitter::emitResults() {
     int64_t count = tensorType(value).getNumElements();
     if (count == 0)
       continue;
-    auto it = llvm::find_if(sets, [&](auto &s) { return s.first == count; });
+    auto *it = llvm::find_if(sets, [&](auto &s) { return s.first == count; });
     if (it == sets.end())
       it = sets.insert(sets.end(), {count, {}});
     it->second.push_back(i);
   }
-  for (auto &[count, members] : sets) {
+  for (auto &set : sets) {
+    SmallVector<unsigned> &members = set.second;
     RankedTensorType type = tensorType(yield->getOperand(members.front()));
     SmallVector<int64_t> sizes = splitShape(type.getShape(), outerTotal).second;
     LoopPlan &plan = getPlan(yield, members.front(), sizes);

@@ -11,7 +11,7 @@
 
 namespace ax {
 enum class UnaryKind : uint32_t;
-}
+} // namespace ax
 
 namespace ax::codegen {
 
