@@ -18,6 +18,8 @@ if(NOT LLVM_VERSION_MAJOR EQUAL 22)
           "install libmlir-22-dev, or set MLIR_DIR")
 endif()
 list(APPEND CMAKE_MODULE_PATH "${MLIR_CMAKE_DIR}" "${LLVM_CMAKE_DIR}")
+find_program(LLVM_TABLEGEN_EXE NAMES llvm-tblgen
+             HINTS "${LLVM_TOOLS_BINARY_DIR}" NO_DEFAULT_PATH REQUIRED)
 include(TableGen)
 include(AddLLVM)
 include(AddMLIR)

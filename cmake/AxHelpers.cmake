@@ -53,11 +53,26 @@ function(ax_add_library name)
   _ax_target_common(${name} PUBLIC)
 endfunction()
 
+# _ax_flag_table(name): NAMEFlags.inc of the folder's Flags.td
+# (ax/Support/FlagTable.def), which sources of target `name` may include.
+function(_ax_flag_table name)
+  set(LLVM_TARGET_DEFINITIONS Flags.td)
+  set(TABLEGEN_OUTPUT)
+  tablegen(LLVM ${name}Flags.inc -gen-opt-parser-defs
+           DEPENDS "${CMAKE_SOURCE_DIR}/include/ax/Support/Flags.td")
+  add_public_tablegen_target(${name}FlagsIncGen)
+  add_dependencies(${name} ${name}FlagsIncGen)
+  target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}")
+endfunction()
+
 # ax_add_tool(name SOURCES main.cpp ... [DEPENDS ...] [MLIR] [LIBS ...]):
-# a program in bin/.
+# a program in bin/, with a table of flags where the folder has a Flags.td.
 function(ax_add_tool name)
   cmake_parse_arguments(ARG "MLIR" "" "SOURCES;DEPENDS;LIBS;TABLEGEN" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
+  if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/Flags.td")
+    _ax_flag_table(${name})
+  endif()
   _ax_target_common(${name} PRIVATE)
 endfunction()
 
@@ -82,6 +97,9 @@ function(ax_add_unittest name)
     RUNTIME_OUTPUT_DIRECTORY "${CMAKE_BINARY_DIR}/test/unit")
   _ax_target_common(${name} PRIVATE)
   target_link_libraries(${name} PRIVATE GTest::gtest_main)
+  if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/Flags.td")
+    _ax_flag_table(${name})
+  endif()
   add_dependencies(tests ${name})
 endfunction()
 

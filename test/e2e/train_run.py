@@ -325,7 +325,7 @@ def flags():
                 ((plan, *data, "--save-every=2"), "--save-every needs "
                  "--save=DIR"),
                 ((plan, *data, "--save=x", "--save-keep=-1"),
-                 "--save-keep must not be negative"),
+                 "--save-every, --save-keep and --eval-every must not be negative"),
                 ((plan, *data, "--on-nonfinite=maybe"), "maybe")):
             done = axrun(*command, expect=2, says=says)
             assert done.stderr.count("axrun: error: ") == 1, done.stderr

@@ -33,9 +33,6 @@ struct Options {
   std::vector<std::string> dumpAfter;
 };
 
-/// The names that --dump-after takes, in order.
-llvm::ArrayRef<llvm::StringRef> phaseNames();
-
 /// Parses the command line; fails with code Usage. `--help` and `--version`
 /// end the process.
 llvm::Expected<Options> parseOptions(int argc, char **argv);

@@ -1,0 +1,237 @@
+//===- FlagTable.cpp - Command lines from tables --------------------------===//
+
+#include "ax/Support/FlagTable.h"
+
+#include "ax/Support/Error.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Option/Arg.h"
+#include "llvm/Option/ArgList.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <algorithm>
+
+using namespace ax;
+using namespace llvm::opt;
+
+static llvm::Error usageError(const llvm::Twine &message) {
+  return makeError(ExitCode::Usage, message);
+}
+
+FlagTable::FlagTable(llvm::StringRef tool, llvm::StringRef overview,
+                     llvm::StringRef usage, const llvm::StringTable &names,
+                     llvm::ArrayRef<llvm::StringTable::Offset> prefixes,
+                     llvm::ArrayRef<Info> flags)
+    : GenericOptTable(names, prefixes, flags), tool(tool), overview(overview),
+      usage(usage) {
+  setDashDashParsing(true);
+  for (const Info &info : flags) {
+    values.push_back(info.Values);
+    llvm::StringRef name = getOptionName(info.ID);
+    // `--name=` is found by `--name`, which is there, too.
+    if (info.Kind != Option::GroupClass && info.PrefixesOffset &&
+        !name.ends_with("="))
+      byName[name.str()] = info.AliasID ? info.AliasID : info.ID;
+  }
+}
+
+std::string FlagTable::nameOf(unsigned flag) const {
+  return getOptionPrefixedName(flag).str();
+}
+
+std::vector<llvm::StringRef> FlagTable::valuesOf(unsigned flag) const {
+  std::vector<llvm::StringRef> all;
+  if (const char *text = values[flag - 1]; text && *text)
+    for (llvm::StringRef value : llvm::split(text, ','))
+      all.push_back(value);
+  return all;
+}
+
+/// Two letters wrong in a short word, a third of them in a long one.
+static bool isNear(unsigned distance, size_t length) {
+  return distance <= std::max<size_t>(2, length / 3);
+}
+
+llvm::Error FlagTable::unknown(llvm::StringRef word) const {
+  llvm::StringRef name = word.split('=').first;
+  llvm::StringRef bare = name.ltrim('-');
+  std::string nearest;
+  unsigned best = ~0u;
+  for (const auto &[known, flag] : byName) {
+    // What was begun and not finished is nearer than what only looks alike.
+    unsigned distance =
+        !bare.empty() && llvm::StringRef(known).starts_with(bare)
+            ? 1
+            : bare.edit_distance(known);
+    if (distance < best && isNear(distance, bare.size())) {
+      best = distance;
+      nearest = (known.size() > 1 ? "--" : "-") + known;
+    }
+  }
+  return usageError("there is no flag '" + name + "'" +
+                    (nearest.empty() ? ": --help-all lists all"
+                                     : "; did you mean '" + nearest + "'?"));
+}
+
+llvm::Error FlagTable::check(unsigned flag, llvm::StringRef value) const {
+  int64_t integer;
+  uint64_t natural;
+  double number;
+  const char *expected =
+      is(flag, Integer) && value.getAsInteger(10, integer) ? "a whole number"
+      : is(flag, Natural) && value.getAsInteger(10, natural)
+          ? "a whole number that is not negative"
+      : is(flag, Number) && !llvm::to_float(value, number) ? "a number"
+                                                           : nullptr;
+  std::string prefix = nameOf(flag) + "=" + value.str() + ": expected ";
+  if (expected)
+    return usageError(prefix + expected);
+  std::vector<llvm::StringRef> known = valuesOf(flag);
+  if (known.empty() || llvm::is_contained(known, value))
+    return llvm::Error::success();
+  std::string last = known.back().str();
+  known.pop_back();
+  return usageError(prefix + llvm::join(known, ", ") +
+                    (known.empty() ? "" : " or ") + last);
+}
+
+llvm::Error FlagTable::add(CommandLine &line, const Arg &arg) const {
+  Option option = arg.getOption();
+  llvm::StringRef name = option.getName();
+  unsigned flag = byName.at(name.rtrim('=').str());
+  bool isJoined = name.ends_with("=");
+  bool isSwitch =
+      getOption(flag).getKind() == Option::FlagClass && !getOptionMetaVar(flag);
+  std::vector<std::string> &values = line.given[flag];
+  if (!values.empty() && !is(flag, Repeatable))
+    return usageError(nameOf(flag) + " is given twice");
+  std::string value = arg.getNumValues() ? arg.getValue() : "";
+  if (isSwitch && isJoined) {
+    if (value != "true" && value != "false" && value != "1" && value != "0")
+      return usageError(nameOf(flag) + "=" + value +
+                        ": expected true or false");
+    value = value == "true" || value == "1" ? "true" : "false";
+  } else if (isSwitch) {
+    value = "true";
+  }
+  // The name alone, where a value may follow.
+  bool isBare = !isSwitch && option.getKind() == Option::FlagClass;
+  llvm::SmallVector<llvm::StringRef> pieces{value};
+  if (is(flag, CommaSeparated))
+    pieces = llvm::to_vector(llvm::split(value, ','));
+  for (llvm::StringRef piece : pieces) {
+    if (!isBare && !isSwitch)
+      if (llvm::Error error = check(flag, piece))
+        return error;
+    values.push_back(piece.str());
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<CommandLine> FlagTable::parse(int argc,
+                                             const char *const *argv) const {
+  unsigned missingIndex = 0, missingCount = 0;
+  InputArgList args = ParseArgs(llvm::ArrayRef(argv + 1, argv + argc),
+                                missingIndex, missingCount);
+  CommandLine line(*this);
+  for (const Arg *arg : args) {
+    if (arg->getOption().getKind() == Option::InputClass) {
+      line.inputs.push_back(arg->getValue());
+      continue;
+    }
+    if (arg->getOption().getKind() == Option::UnknownClass)
+      return unknown(arg->getSpelling());
+    if (llvm::Error error = add(line, *arg))
+      return error;
+  }
+  if (missingCount) {
+    unsigned flag =
+        byName.at(llvm::StringRef(argv[1 + missingIndex]).ltrim('-').str());
+    return usageError(nameOf(flag) +
+                      " needs a value: " + spellings(flag).front());
+  }
+  auto isOn = [&](llvm::StringRef name) {
+    return line.isOn(byName.at(name.str()));
+  };
+  llvm::raw_ostream &os = llvm::outs();
+  std::string shell = line.text(byName.at("print-completion"));
+  bool isHelp = isOn("help") || isOn("help-all");
+  if (isHelp)
+    printHelp(os, isOn("help-all"));
+  else if (isOn("version"))
+    os << describeVersion(tool);
+  else if (isOn("print-man"))
+    printMan(os);
+  else if (shell == "bash")
+    printBashCompletion(os);
+  else if (shell == "zsh")
+    printZshCompletion(os);
+  else
+    return line;
+  os.flush();
+  std::exit(static_cast<int>(ExitCode::Success));
+}
+
+bool CommandLine::isOn(unsigned flag) const {
+  auto found = given.find(flag);
+  return found != given.end() && found->second.back() == "true";
+}
+
+std::string CommandLine::text(unsigned flag) const {
+  auto found = given.find(flag);
+  return found == given.end() ? "" : found->second.back();
+}
+
+std::vector<std::string> CommandLine::list(unsigned flag) const {
+  auto found = given.find(flag);
+  return found == given.end() ? std::vector<std::string>() : found->second;
+}
+
+void CommandLine::read(unsigned flag, std::string &value) const {
+  if (has(flag))
+    value = text(flag);
+}
+
+void CommandLine::read(unsigned flag, std::vector<std::string> &value) const {
+  if (has(flag))
+    value = list(flag);
+}
+
+void CommandLine::read(unsigned flag, bool &value) const {
+  if (has(flag))
+    value = isOn(flag);
+}
+
+// FlagTable::check has seen that these are numbers.
+void CommandLine::read(unsigned flag, int64_t &value) const {
+  if (has(flag))
+    llvm::StringRef(text(flag)).getAsInteger(10, value);
+}
+
+void CommandLine::read(unsigned flag, uint64_t &value) const {
+  if (has(flag))
+    llvm::StringRef(text(flag)).getAsInteger(10, value);
+}
+
+void CommandLine::read(unsigned flag, double &value) const {
+  if (has(flag))
+    llvm::to_float(text(flag), value);
+}
+
+llvm::Expected<std::string> CommandLine::onlyInput(llvm::StringRef what) const {
+  if (inputs.empty())
+    return usageError(what + " is missing: --help says more");
+  if (inputs.size() > 1)
+    return usageError("'" + inputs[1] + "' is one file too many: there is '" +
+                      inputs[0] + "' already");
+  return inputs[0];
+}
+
+std::string
+CommandLine::firstOf(llvm::ArrayRef<unsigned> flagsOrSections) const {
+  for (unsigned wanted : flagsOrSections)
+    for (const auto &[flag, values] : given)
+      if (table->getOption(flag).matches(wanted))
+        return table->nameOf(flag);
+  return "";
+}

@@ -1,0 +1,147 @@
+//===- Flags.td - The command line of axopt -------------------------------===//
+
+include "ax/Support/Flags.td"
+
+def help1_input : Section<
+  "Input", "axopt model.onnx --dim batch=8 --shape x=8x3x224x224 -o plan.mlir">;
+def help2_layout : Section<
+  "Layout", "axopt model.onnx --dp=2 --tp=4 -o plan.mlir">;
+def help3_training : Section<
+  "Training", "axopt model.onnx --train --loss='mse(y,target)' -o plan.mlir">;
+def help4_output : Section<
+  "Output", "axopt plan.mlir --verify">;
+def help5_looking : Section<
+  "Looking into it", "axopt model.onnx --tp=2 --explain">;
+def help6_debugging : Section<
+  "Debugging", "axopt model.onnx --tp=2 --dump-after=shard -o plan.mlir">;
+
+// Input.
+defm dim : Value<"dim", "NAME=N", "Size of a symbolic dimension", help1_input,
+                 [Repeatable, Common]>;
+defm shape : Value<"shape", "INPUT=SHAPE", "Shape of an input: x=8x128",
+                   help1_input, [Repeatable, Common]>;
+defm const : Value<"const", "INPUT=FILE.npy", "An input with a fixed value",
+                   help1_input, [Repeatable]>;
+defm test_data : Value<
+  "test-data", "DIR",
+  "Take the shapes of inputs from an ONNX test-case folder", help1_input>;
+
+// Layout.
+defm tp : Value<"tp", "T|RxCxZ",
+                "Tensor parallel: T ways, or rows x columns x depth",
+                help2_layout, [Common]>;
+defm tp_long : LongName<"tensor-parallel-size", tp>;
+defm dp : Value<"dp", "D", "Data parallel: the batch split D ways",
+                help2_layout, [Integer, Common]>;
+defm dp_long : LongName<"data-parallel-size", dp>;
+defm pp : Value<"pp", "P", "Pipeline stages", help2_layout, [Integer, Common]>;
+defm pp_long : LongName<"pipeline-parallel-size", pp>;
+defm micro_batches : Value<
+  "micro-batches", "M", "Slices of the batch, one after another", help2_layout,
+  [Integer]>;
+defm schedule : Value<
+  "schedule", "SCHEDULE",
+  "Order of a pipeline that trains: 1f1b, gpipe, interleaved or zero-bubble",
+  help2_layout>;
+defm virtual_stages : Value<
+  "virtual-stages", "V", "Parts of the model that each stage has", help2_layout,
+  [Integer]>;
+defm order : Value<
+  "order", "AXES",
+  "Axes of the mesh, outermost first (pipe,data,depth,row,col)", help2_layout>;
+defm sequence_parallel : Switch<
+  "sequence-parallel",
+  "Split what lies between tensor-parallel pairs by sequence", help2_layout>;
+defm zero : Value<
+  "zero", "1|2|3",
+  "Split over data: optimizer state and gradients (1, 2), and weights (3)",
+  help2_layout, [Integer]>;
+defm shard : Value<
+  "shard", "PATTERN=LAYOUT",
+  "Layout of a layer or tensor: colwise, rowwise, replicate, or the text of a "
+  "layout", help2_layout, [Repeatable]>;
+defm cut : Value<
+  "cut", "NODE", "End a pipeline stage after this node or module", help2_layout,
+  [Repeatable]>;
+defm strict : Switch<
+  "strict", "What cannot be split as asked is an error", help2_layout>;
+defm strategy : Value<
+  "strategy", "FILE",
+  "Read the flags of layout and training from a YAML file; flags beside it win",
+  help2_layout>;
+defm save_strategy : Value<
+  "save-strategy", "FILE",
+  "Write the flags of layout and training to a YAML file", help2_layout>;
+
+// Training.
+defm train : Switch<"train", "A plan that trains the model", help3_training,
+                    [Common]>;
+defm loss : Value<
+  "loss", "LOSS", "cross_entropy(logits,labels), mse(y,target), ...",
+  help3_training, [Common]>;
+defm optimizer : Value<
+  "optimizer", "OPTIMIZER", "sgd(...), adam(...) or adamw(lr=1e-3,...)",
+  help3_training, [Common]>;
+defm lr_schedule : Value<
+  "lr-schedule", "SCHEDULE",
+  "constant, linear(...) or cosine(warmup=W,steps=N,final=F)", help3_training>;
+defm param_group : Value<
+  "param-group", "PATTERN|rank<N:lr=..,weight_decay=..",
+  "Other options of the optimizer for some weights", help3_training,
+  [Repeatable]>;
+defm clip_norm : Value<
+  "clip-norm", "NORM", "Largest global norm of the gradient", help3_training,
+  [Number]>;
+defm dropout : Value<
+  "dropout", "RATE",
+  "Put dropout back where exporters removed it: on embeddings, attention "
+  "probabilities, and Linears before the sum with the residual",
+  help3_training, [Number]>;
+defm precision : Value<
+  "precision", "fp32|bf16|fp16",
+  "Of Linears, products and convolutions; weights, sums of gradients and the "
+  "optimizer stay in fp32", help3_training>;
+defm batchnorm : Value<
+  "batchnorm", "train|frozen",
+  "BatchNormalization by the batch's statistics (train) or the running ones "
+  "(frozen); as the model says if not given", help3_training>;
+defm checkpoint : Value<
+  "checkpoint", "MODE",
+  "What the backward pass computes again instead of keeping it: none, "
+  "selective, full, a glob over names of nodes, or budget:2GiB (as much as "
+  "makes a rank fit)", help3_training>;
+defm trainable : Value<"trainable", "PATTERN", "Weights to train",
+                       help3_training, [Repeatable]>;
+defm frozen : Value<"frozen", "PATTERN", "Weights not to train", help3_training,
+                    [Repeatable]>;
+
+// Output.
+def o : JoinedOrSeparate<["-"], "o">, MetaVarName<"FILE">,
+        HelpText<"Where the plan goes (-: standard output)">,
+        Group<help4_output>, Flags<[Common]>;
+defm verify : Switch<"verify", "Only check the plan", help4_output, [Common]>;
+defm export_onnx : Value<
+  "export-onnx", "FILE.onnx", "Only write the model again, with --weights",
+  help4_output, [Common]>;
+defm weights : Value<"weights", "FILE|DIR", "Trained weights for --export-onnx",
+                     help4_output>;
+defm quiet : Switch<"quiet", "No summary", help4_output>;
+
+// Looking into it.
+defm explain : OptionalValue<
+  "explain", "text|json",
+  "How layers are split, why each collective is there", help5_looking,
+  "text,json", [Common]>;
+defm report : Value<
+  "report", "FILE", "JSON of what every rank holds and does", help5_looking,
+  [Common]>;
+
+// Debugging.
+defm dump_after : Value<
+  "dump-after", "PHASE", "Print the IR after phases", help6_debugging,
+  [CommaSeparated, Repeatable, Common],
+  "import,normalize,raise,stage,train,shard,checkpoint,optimize,pipeline">;
+def mlir : Joined<["--"], "mlir-">, MetaVarName<"NAME">,
+           HelpText<"MLIR's own flags, such as --mlir-timing and "
+                    "--mlir-print-ir-after=PASS">,
+           Group<help6_debugging>, Flags<[Repeatable]>;

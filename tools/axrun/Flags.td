@@ -1,0 +1,136 @@
+//===- Flags.td - The command line of axrun -------------------------------===//
+
+include "ax/Support/Flags.td"
+
+def help1_input : Section<
+  "Input", "axrun plan.mlir --input x=x.npy --output out/">;
+def help2_output : Section<
+  "Output", "axrun plan.mlir --inputs x.npz --expect y.npz --rtol=1e-3">;
+def help3_training : Section<
+  "Training", "axrun plan.mlir --data train.npz --steps=100 --save run/">;
+def help4_running : Section<
+  "Running", "axrun plan.mlir --random-inputs=1 --weights=other.safetensors">;
+def help5_looking : Section<
+  "Looking into it", "axrun plan.mlir --random-inputs=1 --iterations=100">;
+def help6_debugging : Section<
+  "Debugging", "axrun plan.mlir --list-commands">;
+
+// Input.
+defm input : Value<"input", "NAME=FILE.npy", "Value of an input", help1_input,
+                   [Repeatable, Common]>;
+defm inputs : Value<"inputs", "FILE.npz", "Values of inputs by name",
+                    help1_input, [Common]>;
+defm test_data : Value<
+  "test-data", "DIR",
+  "ONNX test-case folder: inputs, and outputs to compare with", help1_input>;
+defm random_inputs : Value<
+  "random-inputs", "SEED", "Make up inputs that are not given", help1_input,
+  [Natural, Common]>;
+
+// Output.
+defm output : Value<
+  "output", "FILE.npz|DIR",
+  "An archive of outputs, or a folder of .npy files", help2_output,
+  [Common]>;
+defm expect : Value<
+  "expect", "FILE.npz", "Outputs to compare with; exit code 1 if they differ",
+  help2_output, [Common]>;
+defm rtol : Value<"rtol", "TOLERANCE", "Relative tolerance (1e-3)",
+                  help2_output, [Number]>;
+defm atol : Value<"atol", "TOLERANCE", "Absolute tolerance (1e-5)",
+                  help2_output, [Number]>;
+
+// Training.
+defm data : Value<
+  "data", "FILE|DIR",
+  "Samples by input, or a file of tokens", help3_training,
+  [Common]>;
+defm tokens : Value<
+  "tokens", "TYPE",
+  "--data and --eval are files of nothing but tokens, of two or four bytes "
+  "each", help3_training, [], "uint16,uint32">;
+defm steps : Value<"steps", "N", "Steps to train", help3_training,
+                   [Integer, Common]>;
+defm no_shuffle : Switch<
+  "no-shuffle", "Samples in the order of the file", help3_training>;
+defm seed : Value<
+  "seed", "SEED",
+  "Decides the order of samples, and all that is random (0)", help3_training,
+  [Natural]>;
+defm log : Value<"log", "FILE", "A line of JSON for each step", help3_training,
+                 [Common]>;
+defm last : Value<
+  "last", "WHAT",
+  "Samples that make no whole batch at the end of an epoch are left out (drop, "
+  "the default), or come with ignored ones beside them (pad)",
+  help3_training, [], "drop,pad">;
+defm on_nonfinite : Value<
+  "on-nonfinite", "WHAT",
+  "Steps whose loss or gradient is no finite number end the run (stop, the "
+  "default), or change nothing (skip)", help3_training, [], "stop,skip">;
+defm save : Value<"save", "DIR", "Folder for checkpoints", help3_training,
+                  [Common]>;
+defm save_every : Value<
+  "save-every", "N", "Steps between checkpoints (none before the end)",
+  help3_training, [Integer]>;
+defm save_keep : Value<
+  "save-keep", "N", "Newest checkpoints that stay (2; 0: all)", help3_training,
+  [Integer]>;
+defm save_weights : Value<
+  "save-weights", "FILE.safetensors", "The states afterwards, in one file",
+  help3_training>;
+defm resume : Value<
+  "resume", "DIR", "Checkpoint, or folder of them, to go on from",
+  help3_training, [Common]>;
+defm eval : Value<
+  "eval", "FILE|DIR",
+  "Samples to measure with; without --data that is all", help3_training>;
+defm eval_every : Value<
+  "eval-every", "N", "Steps between measurements (none before the end)",
+  help3_training, [Integer]>;
+defm metric : Value<
+  "metric", "NAME,..",
+  "What --eval measures beside the loss: accuracy (part of the labels that are "
+  "predicted), perplexity (exponential of the loss), loss", help3_training,
+  [CommaSeparated, Repeatable], "loss,accuracy,perplexity">;
+defm quiet : Switch<"quiet", "No lines about steps", help3_training>;
+
+// Running.
+defm weights : Value<
+  "weights", "FILE|DIR", "Other weights of the same names and shapes",
+  help4_running, [Common]>;
+defm model_dir : Value<"model-dir", "DIR", "Folder of the plan's weight files",
+                       help4_running>;
+defm program : Value<
+  "program", "NAME", "Which program of the plan to run (the first)",
+  help4_running>;
+defm threads_per_rank : Value<
+  "threads-per-rank", "N", "Threads that one rank computes with (1)",
+  help4_running, [Integer, Common]>;
+defm timeout : Value<
+  "timeout", "SECONDS",
+  "Seconds without progress of any rank that end the run (60; 0: never)",
+  help4_running, [Number]>;
+defm cache_dir : Value<"cache-dir", "DIR", "Folder of compiled kernels",
+                       help4_running>;
+
+// Looking into it.
+defm warmup : Value<"warmup", "N", "Runs before those measured", help5_looking,
+                    [Integer]>;
+defm iterations : Value<"iterations", "N", "Runs to measure", help5_looking,
+                        [Integer, Common]>;
+defm in_flight : Value<
+  "in-flight", "N", "Runs at the same time, when measuring (one per stage)",
+  help5_looking, [Integer]>;
+defm json : Value<"json", "FILE", "Measurements as JSON", help5_looking>;
+defm trace : Value<
+  "trace", "FILE", "What each rank did when, for Perfetto", help5_looking,
+  [Common]>;
+
+// Debugging.
+defm list_commands : Switch<
+  "list-commands", "Print what every stage does, and stop", help6_debugging,
+  [Common]>;
+defm separate_kernels : Switch<
+  "separate-kernels", "No fusion: every operation is a kernel",
+  help6_debugging>;
