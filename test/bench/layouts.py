@@ -2,7 +2,7 @@
 docs/training.md. Each number is the largest relative difference of a loss or a
 gradient norm in 20 steps, with three optimizers.
 
-    python test/bench/layouts.py BUILD
+usage: layouts.py BUILD
 """
 import concurrent.futures
 import os

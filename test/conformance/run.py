@@ -118,12 +118,14 @@ def run_case(case, build, tool):
     return "passed", ""
 
 
-def operator_of(case):
-    """The operator a test is about: that of its first node."""
-    nodes = case.model.graph.node
-    named = [node.op_type for node in nodes
-             if node.op_type.lower() in case.name.replace("_", "")]
-    return (named or [node.op_type for node in nodes] or ["(none)"])[0]
+def operator_of(case, by_name):
+    """The operator a test is about: that of the node its name begins with. A
+    test of an operator's function body is about that operator."""
+    case = by_name.get(case.name.split("_expanded")[0], case)
+    text = case.name.removeprefix("test_").replace("_", "")
+    nodes = [node.op_type for node in case.model.graph.node]
+    named = [name for name in nodes if text.startswith(name.lower())]
+    return max(named, key=len, default=nodes[0] if nodes else "(none)")
 
 
 def counts_of(results):
@@ -241,12 +243,13 @@ def main():
     parser.add_argument("-j", type=int, default=os.cpu_count())
     options = parser.parse_args()
 
-    cases = [case for case in load_model_tests(kind="node")
+    by_name = {case.name: case for case in load_model_tests(kind="node")}
+    cases = [case for case in by_name.values()
              if re.search(options.filter, case.name)][::options.every]
     with concurrent.futures.ThreadPoolExecutor(options.j) as pool:
         outcomes = list(pool.map(
             lambda case: run_case(case, options.build, options.tool), cases))
-    results = [(operator_of(case), case.name, *outcome)
+    results = [(operator_of(case, by_name), case.name, *outcome)
                for case, outcome in zip(cases, outcomes)]
 
     counts = collections.Counter(status for _, _, status, _ in results)

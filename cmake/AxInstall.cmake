@@ -1,0 +1,59 @@
+# `cmake --install`: tools, the C library with its headers and CMake package,
+# manual pages and completions. `cpack` makes a Debian package of it.
+
+include(GNUInstallDirs)
+include(CMakePackageConfigHelpers)
+
+# Libraries of LLVM may lie where the loader does not look by itself.
+set_target_properties(axopt axrun axopt-opt AxRunC PROPERTIES
+  INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}"
+  INSTALL_RPATH_USE_LINK_PATH TRUE)
+install(TARGETS axopt axrun axopt-opt RUNTIME)
+install(TARGETS AxRunC EXPORT axoptTargets LIBRARY
+        INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+install(FILES include/ax-c/axrun.h
+        DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ax-c")
+
+set(package "${CMAKE_INSTALL_LIBDIR}/cmake/axopt")
+install(EXPORT axoptTargets NAMESPACE axopt:: DESTINATION "${package}")
+configure_package_config_file(cmake/axoptConfig.cmake.in axoptConfig.cmake
+                              INSTALL_DESTINATION "${package}")
+write_basic_package_version_file(axoptConfigVersion.cmake
+                                 COMPATIBILITY SameMinorVersion)
+install(FILES "${CMAKE_BINARY_DIR}/axoptConfig.cmake"
+              "${CMAKE_BINARY_DIR}/axoptConfigVersion.cmake"
+        DESTINATION "${package}")
+
+# _ax_install_printed(TOOL FLAG FOLDER NAME): what `TOOL FLAG` prints.
+function(_ax_install_printed tool flag folder name)
+  set(file "${CMAKE_BINARY_DIR}/share/${folder}/${name}")
+  add_custom_command(OUTPUT "${file}" VERBATIM DEPENDS ${tool}
+    COMMAND ${CMAKE_COMMAND} -E make_directory
+            "${CMAKE_BINARY_DIR}/share/${folder}"
+    COMMAND ${CMAKE_COMMAND} "-DCOMMAND=$<TARGET_FILE:${tool}>;${flag}"
+            "-DOUTPUT=${file}" -P "${CMAKE_SOURCE_DIR}/cmake/WriteOutput.cmake")
+  set_property(GLOBAL APPEND PROPERTY AX_PRINTED "${file}")
+  install(FILES "${file}" DESTINATION "${CMAKE_INSTALL_DATADIR}/${folder}")
+endfunction()
+
+foreach(tool axopt axrun)
+  _ax_install_printed(${tool} --print-man man/man1 ${tool}.1)
+  _ax_install_printed(${tool} --print-completion=bash
+                      bash-completion/completions ${tool})
+  _ax_install_printed(${tool} --print-completion=zsh
+                      zsh/site-functions _${tool})
+endforeach()
+get_property(printed GLOBAL PROPERTY AX_PRINTED)
+add_custom_target(manuals ALL DEPENDS ${printed})
+install(FILES LICENSE README.md CHANGELOG.md
+        DESTINATION "${CMAKE_INSTALL_DOCDIR}")
+
+set(CPACK_GENERATOR DEB)
+set(CPACK_PACKAGE_CONTACT "maintainers of axopt")
+set(CPACK_PACKAGE_DESCRIPTION_SUMMARY
+    "compile ONNX models into plans that many ranks run together")
+set(CPACK_PACKAGING_INSTALL_PREFIX "/usr")
+set(CPACK_STRIP_FILES ON)
+set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
+set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+include(CPack)

@@ -1,0 +1,94 @@
+"""What is installed works by itself: tools, the C library, the package."""
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+from cases import MODELS, ROOT, Failed, Unsupported, run, scratch, tool
+
+BUILD = Path(os.environ["AX_BIN"]).parent
+MODEL = MODELS / "mlp_eager_ts13_dyn"
+
+# As a user of the library has it.
+PROJECT = """
+cmake_minimum_required(VERSION 3.22)
+project(user LANGUAGES C)
+find_package(axopt 0.1 REQUIRED)
+add_executable(user main.c)
+target_link_libraries(user axopt::axrun)
+"""
+
+
+def needsPlainBuild():
+    cache = (BUILD / "CMakeCache.txt").read_text()
+    if re.search(r"^AX_SANITIZE:\w+=.", cache, re.M):
+        raise Unsupported("a sanitizer must be linked first")
+
+
+def tryTools(bin, folder):
+    """The README's first plan."""
+    plan = folder / "plan.mlir"
+    run(bin / "axopt", MODEL / "model.onnx", "--dim", "batch=4", "--tp=2", "-o",
+        plan)
+    run(bin / "axrun", plan, "--test-data", MODEL)
+    return plan
+
+
+def installed():
+    needsPlainBuild()
+    with scratch() as folder:
+        folder = Path(folder)
+        prefix = folder / "prefix"
+        run("cmake", "--install", BUILD, "--prefix", prefix)
+        plan = tryTools(prefix / "bin", folder)
+        for file in ("share/man/man1/axopt.1", "share/zsh/site-functions/_axrun",
+                     "share/bash-completion/completions/axopt",
+                     "share/doc/axopt/CHANGELOG.md"):
+            if not (prefix / file).read_text():
+                raise Failed(f"{file} is empty")
+        library, = prefix.glob("lib*/**/libaxrun.so")
+        names = run("nm", "-D", "--defined-only", library).stdout.split("\n")
+        # Where MLIR's types have their identities, see lib/Session/axrun.map.
+        names = {line.split()[-1] for line in names
+                 if line and "TypeIDResolver" not in line}
+        header = (prefix / "include/ax-c/axrun.h").read_text()
+        declared = set(re.findall(r"\b(ax[A-Z]\w+)\(", header))
+        if names != declared:
+            raise Failed(f"exported: {sorted(names)}")
+        # A program of somebody else.
+        user = folder / "user"
+        user.mkdir()
+        (user / "CMakeLists.txt").write_text(PROJECT)
+        shutil.copy(ROOT / "examples/c/main.c", user)
+        run("cmake", "-S", user, "-B", user / "build",
+            f"-DCMAKE_PREFIX_PATH={prefix}")
+        run("cmake", "--build", user / "build")
+        done = run(user / "build/user", plan)
+        if "output" not in done.stdout:
+            raise Failed(done.stdout)
+
+
+def package():
+    """Its files lie where they would after `apt install`, below a folder."""
+    needsPlainBuild()
+    with scratch() as folder:
+        folder = Path(folder)
+        run("cpack", "-G", "DEB", "-B", folder / "made", "--config",
+            BUILD / "CPackConfig.cmake")
+        package, = (folder / "made").glob("*.deb")
+        needs = run("dpkg-deb", "-f", package, "Depends").stdout
+        for name in "libmlir-22", "libdnnl", "libprotobuf":
+            if name not in needs:
+                raise Failed(f"{name} is none of the package's needs: {needs}")
+        run("dpkg-deb", "-x", package, folder / "root")
+        tryTools(folder / "root/usr/bin", folder)
+        links = subprocess.run(["ldd", folder / "root/usr/bin/axrun"],
+                               capture_output=True, text=True).stdout
+        if "not found" in links or str(BUILD) in links:
+            raise Failed(links)
+
+
+def cases(every):
+    yield "installed", installed
+    yield "package", package
