@@ -20,6 +20,7 @@ config.environment["PATH"] = os.pathsep.join(
 config.environment["AX_BIN"] = config.build_root + "/bin"
 os.environ.update(config.environment)
 config.substitutions.append(("%python", sys.executable))
+config.substitutions.append(("%lib", config.build_root + "/lib"))
 config.substitutions.append(("%models", config.test_source_root + "/models"))
 config.substitutions.append(
     ("%exit", f"{sys.executable} {config.test_source_root}/expect_exit.py")

@@ -1,5 +1,5 @@
-"""Commands in fenced blocks marked `sh run` of README.md and docs/ work; every
-flag is on a page."""
+"""Commands in fenced blocks marked `sh run` of README.md and docs/ work, code in
+blocks marked with a file stands there, and every flag is on a page."""
 import os
 import re
 import subprocess
@@ -9,6 +9,16 @@ from cases import Failed, run, scratch, tool
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```sh run\n(.*?)^```", re.M | re.S)
+QUOTE = re.compile(r"^```(?:cpp|td) (\S+)\n(.*?)^```", re.M | re.S)
+
+
+def quotes():
+    wrong = [f"{page.name}: {file} has no\n{text}"
+             for page in sorted((ROOT / "docs").rglob("*.md"))
+             for file, text in QUOTE.findall(page.read_text())
+             if text not in (ROOT / file).read_text()]
+    if wrong:
+        raise Failed("\n".join(wrong))
 
 
 def runBlock(text):
@@ -38,6 +48,7 @@ def flags(name, *pages):
 
 
 def cases(every):
+    yield "code is what stands in its file", quotes
     yield "flags of axopt", flags, "axopt", "training.md"
     yield "flags of axrun", flags, "axrun", "axrun.md", "training.md"
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:

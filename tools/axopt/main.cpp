@@ -115,6 +115,18 @@ mlir::FailureOr<int64_t> predictPeak(PlanOp plan, const Strategy &strategy) {
   return peak;
 }
 
+/// With the names of ONNX nodes where operations lack them: in a text that
+/// axopt-opt takes they are attributes, for it has no locations.
+void printNamed(ModuleOp module, llvm::raw_ostream &os) {
+  OwningOpRef<ModuleOp> named = module.clone();
+  named->walk([](mlir::Operation *op) {
+    llvm::StringRef node = getNodeName(op);
+    if (!node.empty() && op->getNumResults() && op->getNumRegions() == 0)
+      op->setAttr("node", mlir::StringAttr::get(op->getContext(), node));
+  });
+  os << *named << '\n';
+}
+
 struct Phase {
   llvm::StringRef name;
   /// Of a failure: the strategy does not fit, or a fault of ours.
@@ -152,7 +164,7 @@ llvm::Error compile(ModuleOp module, const Options &options,
   };
   auto dump = [&](llvm::StringRef phase) {
     if (llvm::is_contained(options.dumpAfter, phase))
-      llvm::errs() << "// after " << phase << '\n' << module << '\n';
+      printNamed(module, llvm::errs() << "// after " << phase << '\n');
   };
   dump("import");
   mlir::DefaultTimingManager timing;

@@ -1,0 +1,24 @@
+//===- Plugin.cpp - The ax dialect and passes for mlir-opt ----------------===//
+
+#include "ax/Dialect/Ax.h"
+#include "ax/Passes/Passes.h"
+
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Tools/Plugins/DialectPlugin.h"
+#include "mlir/Tools/Plugins/PassPlugin.h"
+
+extern "C" LLVM_ATTRIBUTE_WEAK mlir::DialectPluginLibraryInfo
+mlirGetDialectPluginInfo() {
+  return {MLIR_PLUGIN_API_VERSION, "ax", "1",
+          [](mlir::DialectRegistry *registry) {
+            registry->insert<ax::AxDialect>();
+          }};
+}
+
+extern "C" LLVM_ATTRIBUTE_WEAK mlir::PassPluginLibraryInfo
+mlirGetPassPluginInfo() {
+  return {MLIR_PLUGIN_API_VERSION, "ax", "1", [] {
+            ax::registerAxPasses();
+            ax::registerPhases();
+          }};
+}
