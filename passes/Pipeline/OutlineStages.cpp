@@ -76,8 +76,6 @@ void Outliner::clone(Operation *op, IRMapping &mapping, OpBuilder &builder) {
   made->removeAttr(kStage);
   if (isCut)
     made->removeAttr(kAction);
-  // What readers look for; dumps have it everywhere.
-  made->removeAttr("node");
   if (StringRef node = getNodeName(op);
       !node.empty() &&
       isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, AttentionOp, GatherOp>(

@@ -115,16 +115,12 @@ mlir::FailureOr<int64_t> predictPeak(PlanOp plan, const Strategy &strategy) {
   return peak;
 }
 
-/// With the names of ONNX nodes where operations lack them: in a text that
-/// axopt-opt takes they are attributes, for it has no locations.
-void printNamed(ModuleOp module, llvm::raw_ostream &os) {
-  OwningOpRef<ModuleOp> named = module.clone();
-  named->walk([](mlir::Operation *op) {
-    llvm::StringRef node = getNodeName(op);
-    if (!node.empty() && op->getNumResults() && op->getNumRegions() == 0)
-      op->setAttr("node", mlir::StringAttr::get(op->getContext(), node));
-  });
-  os << *named << '\n';
+/// Text that axopt-opt goes on with: locations are the names of ONNX nodes.
+void printDump(llvm::StringRef phase, ModuleOp module) {
+  llvm::errs() << "// after " << phase << '\n';
+  module.print(llvm::errs(),
+               mlir::OpPrintingFlags().enableDebugInfo().useLocalScope());
+  llvm::errs() << '\n';
 }
 
 struct Phase {
@@ -164,7 +160,7 @@ llvm::Error compile(ModuleOp module, const Options &options,
   };
   auto dump = [&](llvm::StringRef phase) {
     if (llvm::is_contained(options.dumpAfter, phase))
-      printNamed(module, llvm::errs() << "// after " << phase << '\n');
+      printDump(phase, module);
   };
   dump("import");
   mlir::DefaultTimingManager timing;
