@@ -64,10 +64,27 @@ llvm::Error screenText(llvm::StringRef text, llvm::StringRef name) {
   return llvm::Error::success();
 }
 
-/// Why sizes like those in `type` cannot be.
+/// Whether ranks compute with such elements.
+static bool isElementType(Type type) {
+  if (type.isF16() || type.isBF16() || type.isF32() || type.isF64())
+    return true;
+  auto integer = dyn_cast<IntegerType>(type);
+  return integer && !integer.isSigned() &&
+         (llvm::is_contained({8u, 16u, 32u, 64u}, integer.getWidth()) ||
+          integer.isSignlessInteger(1));
+}
+
+/// Why types like `type` cannot be.
 static std::optional<std::string> findTypeFault(ShapedType type) {
   if (type.getElementType().isIntOrFloat() == false || !type.hasStaticShape())
     return "is no tensor of numbers with a static shape";
+  if (!isElementType(type.getElementType())) {
+    std::string text;
+    llvm::raw_string_ostream(text)
+        << "has elements of type " << type.getElementType()
+        << ", with which no rank computes";
+    return text;
+  }
   if (type.getRank() > maxRank)
     return "has more than " + std::to_string(maxRank) + " dimensions";
   int64_t room = maxTensorBytes / cost::elementBytes(type.getElementType());

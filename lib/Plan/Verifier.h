@@ -22,6 +22,10 @@ void verifyOps(StageOp stage, const sharding::Mesh &mesh);
 /// once, all in the same order, finds what it needs, and nobody waits for ever.
 void verifySchedule(ProgramOp program, const sharding::Mesh &mesh);
 
+/// What a program that trains stores in a state was this state before, or stays
+/// it; a program that evaluates stores nothing.
+void verifyStores(ProgramOp program);
+
 /// Stages that hold the same state store the same value.
 void verifyReplicas(ProgramOp program);
 

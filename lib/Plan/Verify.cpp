@@ -177,13 +177,16 @@ void ProgramVerifier::verify() {
   }
   verifyStages();
   plan::verifySchedule(program, mesh);
+  plan::verifyStores(program);
   plan::verifyReplicas(program);
 }
 
 namespace {
 /// Stages that load or store a state.
 struct StateUses {
-  std::set<int64_t> stages, storing;
+  std::set<int64_t> stages;
+  /// In each program that stores it.
+  std::vector<std::set<int64_t>> storing;
 };
 } // namespace
 
@@ -214,11 +217,11 @@ static void collectUses(ProgramOp program, const sharding::Mesh &mesh,
     }
   }
   for (auto &[state, stages] : storing)
-    uses[state].storing.insert(stages.begin(), stages.end());
+    uses[state].storing.push_back(stages);
 }
 
 /// Its file lies in the model's folder, its layout can be stored, it names the
-/// stages that use it, and these all store it if one does.
+/// stages that use it, and these all store it in a program in which one does.
 static void verifyState(StateOp state, const StateUses &uses,
                         const sharding::Mesh &mesh) {
   StringRef file = state.getFile();
@@ -240,10 +243,11 @@ static void verifyState(StateOp state, const StateUses &uses,
   if (listed != uses.stages)
     state.emitOpError() << "is held by stages " << text(listed)
                         << ", and loaded by " << text(uses.stages);
-  if (!uses.storing.empty() && uses.storing != uses.stages)
-    state.emitOpError() << "is held by stages " << text(listed)
-                        << ", but stored by " << text(uses.storing)
-                        << " only: the others would go on with the old value";
+  for (const std::set<int64_t> &storing : uses.storing)
+    if (storing != uses.stages)
+      state.emitOpError() << "is held by stages " << text(listed)
+                          << ", but stored by " << text(storing)
+                          << " only: the others would go on with the old value";
 }
 
 /// Attributes with our prefix are how Codegen and passes talk to themselves;

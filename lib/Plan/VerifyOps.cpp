@@ -8,9 +8,12 @@
 //===----------------------------------------------------------------------===//
 #include "Verifier.h"
 
+#include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Indexing.h"
 #include "ax/Sharding/Digits.h"
+
+#include "mlir/IR/DialectResourceBlobManager.h"
 
 using namespace mlir;
 using namespace ax;
@@ -175,6 +178,28 @@ plan::findHoldingFault(RankedTensorType type, const Mesh &mesh, bool inTime) {
   return std::nullopt;
 }
 
+/// Why the bytes of a constant cannot be known.
+static std::optional<std::string> findValueFault(ElementsAttr value) {
+  if (isa<DenseElementsAttr>(value))
+    return std::nullopt;
+  auto resource = dyn_cast<DenseResourceElementsAttr>(value);
+  if (!resource)
+    return "is neither dense nor a resource";
+  StringRef key = resource.getRawHandle().getKey();
+  const AsmResourceBlob *blob = resource.getRawHandle().getBlob();
+  if (!blob)
+    return ("resource '" + key + "' has no bytes").str();
+  auto type = cast<ShapedType>(value.getType());
+  int64_t wanted =
+      type.getNumElements() * cost::elementBytes(type.getElementType());
+  auto given = static_cast<int64_t>(blob->getData().size());
+  if (given != wanted)
+    return ("resource '" + key + "' has " + Twine(given) + " bytes, not " +
+            Twine(wanted))
+        .str();
+  return std::nullopt;
+}
+
 void plan::verifyOps(StageOp stage, const Mesh &mesh) {
   auto kind = actionOf(stage);
   bool isOnceAStep = kind && kind->isOnceAStep();
@@ -198,6 +223,9 @@ void plan::verifyOps(StageOp stage, const Mesh &mesh) {
       verifier.verifyRule(ruled);
     else if (!isa<WaitOp>(op))
       verifier.fault() << "does not belong in a stage";
+    if (auto constant = dyn_cast<ConstantOp>(op))
+      if (auto why = findValueFault(constant.getValue()))
+        verifier.fault() << *why;
     if (std::optional<std::string> why = findIndexFault(&op))
       verifier.fault() << "has indices of which one cannot be: " << *why;
   }

@@ -9,13 +9,9 @@
 #define AX_PASSES_TRAIN_LOSSSCALE_H
 
 #include "TensorBuilder.h"
+#include "ax/Dialect/TrainingAttrs.h"
 
 namespace ax {
-
-/// States, i64 and zero at first: the exponent, counted from the first one, and
-/// how many finite steps there were since it changed.
-inline constexpr llvm::StringLiteral kLossScale = "optimizer.loss_scale",
-                                     kFiniteSteps = "optimizer.finite_steps";
 
 /// An f32 scalar: 2^(first exponent + `exponent` - `shift`).
 mlir::Value getLossScale(TensorBuilder &t, mlir::Value exponent,

@@ -288,18 +288,18 @@ def plans():
         (ADD, "%w2 = ax.constant dense_resource<r> : tensor<4xf32> -> "
          "tensor<4xf32>\n" + ADD.replace("%w", "%w2")),
         end='{-# dialect_resources: {builtin: {r: "0x0400000000000000"}} #-}'), \
-        "resource 'r': 4 bytes given for a tensor of shape [4] and type f32", 5
+        "resource 'r' has 4 bytes, not 16", 5
     yield "sparse", replaced(
         (ADD, "%w2 = ax.constant sparse<[[0]], [1.0]> : tensor<4xf32> -> "
          "tensor<4xf32>\n" + ADD.replace("%w", "%w2"))), \
-        "a constant is neither dense nor a resource", 4
+        "'ax.constant' op is neither dense nor a resource", 5
     yield "element type", replaced(
         (ADD, '%v = ax.cast %w {node = "odd"} : tensor<4xf32> -> '
          "tensor<4xi7>\n" + ADD)), \
-        "ax.cast of node 'odd' has elements of type i7", 4
+        "has elements of type i7, with which no rank computes", 5
     yield "program's element type", replaced(("xf32", "xf8E4M3FN"),
                                              ("length 16", "length 4")), \
-        "ax.load has elements of type f8E4M3FN", 4
+        "has elements of type f8E4M3FN", 5
     yield "copy of a state", replaced(
         (STATE, STATE + "  ax.state @v : tensor<4xf32> stages [0]\n"),
         (ADD, "ax.store @v, %w : tensor<4xf32>\n" + ADD)), \

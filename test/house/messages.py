@@ -77,6 +77,7 @@ UNTESTED = {
     ],
     "who evaluates an op has made or verified it, and skips what fails": [
         "a constant has a type without values at run time",
+        "a constant is neither dense nor a resource",
         "a result has a type without values at run time",
         "wrong number of operands",
         "which is not what the operation says",

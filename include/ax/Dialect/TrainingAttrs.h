@@ -16,6 +16,11 @@ inline constexpr llvm::StringLiteral kStatistic = "ax.statistic";
 /// ax-add-optimizer.
 inline constexpr llvm::StringLiteral kLossShift = "ax.loss_shift";
 
+/// States of a loss's scale, i64 and zero at first: the exponent, counted from
+/// the first one, and how many finite steps there were since it changed.
+inline constexpr llvm::StringLiteral kLossScale = "optimizer.loss_scale";
+inline constexpr llvm::StringLiteral kFiniteSteps = "optimizer.finite_steps";
+
 } // namespace ax
 
 #endif // AX_DIALECT_TRAININGATTRS_H

@@ -1,4 +1,4 @@
-//===- MutationTest.cpp - Every single edit is found, or harmless ---------===//
+//===- MutationTest.cpp - Every edit, or two, is found or harmless --------===//
 #include "Mutations.h"
 #include "PlanRunner.h"
 #include "SamplePlans.h"
@@ -13,6 +13,7 @@
 
 #include <limits>
 #include <map>
+#include <random>
 
 #include <gtest/gtest.h>
 
@@ -39,63 +40,126 @@ struct Effort {
   int runs = std::numeric_limits<int>::max();
   /// As a user would, by the file.
   bool byText = true;
+  /// Two at a time, taken at random.
+  int pairs = 0;
+};
+
+/// Mutations of a plan: each is refused, or gives the same results.
+class Trial {
+public:
+  Trial(ModuleOp plan, ArrayRef<HostTensor> inputs, const Effort &effort)
+      : plan(plan), inputs(inputs), effort(effort) {}
+  Tally run();
+
+private:
+  void attempt(ArrayRef<Mutation> edits);
+  void tryPairs(ArrayRef<Mutation> mutations);
+
+  ModuleOp plan;
+  ArrayRef<HostTensor> inputs;
+  const Effort &effort;
+  std::vector<HostTensor> expected;
+  Tally tally;
 };
 } // namespace
 
-/// Tries mutations of a plan: each is refused, or gives the same results.
-static Tally tryMutations(ModuleOp plan, ArrayRef<HostTensor> inputs,
-                          const Effort &effort) {
-  MLIRContext &context = *plan.getContext();
-  ScopedDiagnosticHandler quiet(&context,
+void Trial::attempt(ArrayRef<Mutation> edits) {
+  OwningOpRef<ModuleOp> mutant(plan.clone());
+  if (!apply(*mutant, edits))
+    return;
+  if (effort.byText) {
+    auto read = parsePlan(textOf(*mutant), "mutant.mlir", *plan.getContext());
+    if (!read) {
+      llvm::consumeError(read.takeError());
+      ++tally.caught;
+      return;
+    }
+    mutant = std::move(*read);
+  }
+  if (llvm::Error error = verifyPlan(*mutant)) {
+    llvm::consumeError(std::move(error));
+    ++tally.caught;
+    return;
+  }
+  if (++tally.harmless > effort.runs)
+    return;
+  std::string name;
+  for (const Mutation &edit : edits)
+    name += (name.empty() ? "" : " and ") + edit.name;
+  auto outputs = runPlan(*mutant, inputs);
+  if (outputs)
+    EXPECT_LT(difference(expected, *outputs), 1e-5) << name;
+  else
+    ADD_FAILURE() << name << " passes, but cannot be run: "
+                  << describeError(outputs.takeError()).message;
+}
+
+Tally Trial::run() {
+  ScopedDiagnosticHandler quiet(plan.getContext(),
                                 [](Diagnostic &) { return success(); });
   llvm::Error fault = verifyPlan(plan);
   EXPECT_FALSE(bool(fault)) << describeError(std::move(fault)).message;
-  auto expected = runPlan(plan, inputs);
-  if (!expected) {
-    ADD_FAILURE() << describeError(expected.takeError()).message;
+  auto unchanged = runPlan(plan, inputs);
+  if (!unchanged) {
+    ADD_FAILURE() << describeError(unchanged.takeError()).message;
     return {};
   }
-  Tally tally;
+  expected = std::move(*unchanged);
   std::vector<Mutation> mutations = allMutations(plan);
-  for (size_t i = effort.first; i < mutations.size(); i += effort.step) {
-    const Mutation &mutation = mutations[i];
-    OwningOpRef<ModuleOp> mutant(plan.clone());
-    if (!mutation.apply(*mutant))
-      continue;
-    if (effort.byText) {
-      auto read = parsePlan(textOf(*mutant), "mutant.mlir", context);
-      if (!read) {
-        llvm::consumeError(read.takeError());
-        ++tally.caught;
-        continue;
-      }
-      mutant = std::move(*read);
-    }
-    if (llvm::Error error = verifyPlan(*mutant)) {
-      llvm::consumeError(std::move(error));
-      ++tally.caught;
-      continue;
-    }
-    if (++tally.harmless > effort.runs)
-      continue;
-    auto outputs = runPlan(*mutant, inputs);
-    if (!outputs) {
-      ADD_FAILURE() << mutation.name << " passes, but cannot be run: "
-                    << describeError(outputs.takeError()).message;
-      continue;
-    }
-    EXPECT_LT(difference(*expected, *outputs), 1e-5) << mutation.name;
-  }
+  if (effort.pairs == 0)
+    for (size_t i = effort.first; i < mutations.size(); i += effort.step)
+      attempt(mutations[i]);
+  tryPairs(mutations);
   return tally;
 }
 
-static Tally tryAll(const char *text) {
+/// Any two, two that are near each other, and two of states.
+void Trial::tryPairs(ArrayRef<Mutation> mutations) {
+  std::vector<size_t> ofStates;
+  for (size_t i = 0; i < mutations.size(); ++i)
+    if (llvm::any_of(ArrayRef({"ax.state", "ax.load", "ax.store"}),
+                     [&](StringRef op) {
+                       return StringRef(mutations[i].name).contains(op);
+                     }))
+      ofStates.push_back(i);
+  std::mt19937 random(1);
+  auto below = [&](size_t limit) {
+    return static_cast<size_t>(random() % limit);
+  };
+  for (int i = 0; i < effort.pairs; ++i) {
+    size_t one = below(mutations.size()), other = below(mutations.size());
+    if (i % 3 == 1) {
+      constexpr size_t near = 100;
+      other = std::min(one + below(near), mutations.size() - 1);
+    } else if (i % 3 == 2) {
+      one = ofStates[below(ofStates.size())];
+      other = ofStates[below(ofStates.size())];
+    }
+    if (mutations[one].number != mutations[other].number)
+      attempt({mutations[one], mutations[other]});
+  }
+}
+
+static Tally tryMutations(ModuleOp plan, ArrayRef<HostTensor> inputs,
+                          const Effort &effort) {
+  return Trial(plan, inputs, effort).run();
+}
+
+static Tally tryAll(const char *text, const Effort &effort = {}) {
   auto plan = parsePlan(text, "p.mlir", testContext());
   if (!plan) {
     ADD_FAILURE() << describeError(plan.takeError()).message;
     return {};
   }
-  return tryMutations(**plan, {}, {});
+  return tryMutations(**plan, {}, effort);
+}
+
+/// More of them with --all.
+static Effort inPairs(int count) {
+  Effort effort;
+  effort.pairs = std::getenv("AX_TEST_ALL") ? 20 * count : count;
+  effort.byText = false;
+  return effort;
 }
 
 TEST(Mutations, SamplesRunAsWithoutAMesh) {
@@ -123,6 +187,11 @@ TEST(Mutations, PipelineWithUnevenSplit) {
   EXPECT_GT(harmless, 0);
 }
 
+TEST(Mutations, PairsOfEdits) {
+  EXPECT_GT(tryAll(mlpPlan, inPairs(2000)).caught, 1000);
+  EXPECT_GT(tryAll(pipelinePlan, inPairs(2000)).caught, 1000);
+}
+
 /// A weight on both stages, and one on each; sums over data and micro-batches.
 static const char *trainedProgram = R"(
 ax.plan @p version 1 {
@@ -130,6 +199,20 @@ ax.plan @p version 1 {
   ax.state @shared : tensor<4x4xf32> from "w" offset 64 length 64
   ax.state @last : tensor<4x4xf32> from "w" offset 128 length 64
   ax.program @main(%x: tensor<8x4xf32> {ax.name = "x"})
+      -> (tensor<8x4xf32> {ax.name = "y"}) {
+    %first = ax.load @first : tensor<4x4xf32>
+    %shared = ax.load @shared : tensor<4x4xf32>
+    %last = ax.load @last : tensor<4x4xf32>
+    %0 = ax.linear %x, %first : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32> loc("a")
+    %1 = ax.unary tanh %0 : tensor<8x4xf32> -> tensor<8x4xf32> loc("b")
+    %2 = ax.linear %1, %shared : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32> loc("c")
+    %3 = ax.unary tanh %2 : tensor<8x4xf32> -> tensor<8x4xf32> loc("d")
+    %4 = ax.linear %3, %last : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32> loc("e")
+    %5 = ax.unary tanh %4 : tensor<8x4xf32> -> tensor<8x4xf32> loc("f")
+    %6 = ax.linear %5, %shared : tensor<8x4xf32>, tensor<4x4xf32> -> tensor<8x4xf32> loc("g")
+    ax.return %6 : tensor<8x4xf32>
+  }
+  ax.program @eval(%x: tensor<8x4xf32> {ax.name = "x"})
       -> (tensor<8x4xf32> {ax.name = "y"}) {
     %first = ax.load @first : tensor<4x4xf32>
     %shared = ax.load @shared : tensor<4x4xf32>
@@ -183,6 +266,17 @@ TEST(Mutations, TrainedPlansRunAsWithoutAMesh) {
     // number of steps.
     EXPECT_EQ(ranks->size(), 12u);
     EXPECT_LT(difference(*ranks, *whole), 1e-5) << schedule << zero;
+  }
+}
+
+/// Of both programs: what one of them stores, the other loads.
+TEST(Mutations, PairsOfEditsOfTrainedPlans) {
+  for (const char *schedule : {"1f1b", "zero-bubble"}) {
+    auto plan = trainedPlan(schedule, 1, 0);
+    ASSERT_TRUE(plan);
+    Effort effort = inPairs(500);
+    effort.runs = 60;
+    EXPECT_GT(tryMutations(*plan, {}, effort).caught, 200);
   }
 }
 

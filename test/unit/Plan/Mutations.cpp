@@ -2,6 +2,7 @@
 #include "Mutations.h"
 
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/Evaluation.h"
 #include "ax/Sharding/Digits.h"
 
 #include "mlir/IR/Builders.h"
@@ -30,6 +31,10 @@ public:
         addCollective(i);
       if (isa<StateOp>(op))
         addState(i);
+      if (isa<StoreOp>(op))
+        addStore(i);
+      if (isa<LoadOp>(op))
+        addLoad(i);
       if (isa<TransferOp>(op))
         addTransfer(i);
       if (isa<StageOp>(op))
@@ -40,7 +45,8 @@ public:
         addMesh(i);
       if (!isa<PlanOp, ProgramOp>(op))
         addLayouts(i);
-      if (isa_and_nonnull<StageOp>(op->getParentOp()) && op->getNumOperands() > 1)
+      if (isa_and_nonnull<StageOp>(op->getParentOp()) &&
+          op->getNumOperands() > 1)
         addElementTypes(i);
     }
     return std::move(found);
@@ -50,15 +56,6 @@ private:
   static Mesh meshOf(ModuleOp module) {
     return (*module.getOps<PlanOp>().begin()).getMesh();
   }
-  static Operation *nth(ModuleOp module, size_t number) {
-    Operation *result = nullptr;
-    size_t i = 0;
-    module.walk([&](Operation *op) {
-      if (i++ == number)
-        result = op;
-    });
-    return result;
-  }
   std::string nameOf(size_t number) const {
     std::string text = "#" + std::to_string(number) + " ";
     return text + ops[number]->getName().getStringRef().str();
@@ -66,13 +63,13 @@ private:
   /// An edit of the op with this number.
   void add(size_t number, const std::string &what,
            std::function<bool(Operation *)> edit) {
-    found.push_back({nameOf(number) + ": " + what, [=](ModuleOp module) {
-                       return edit(nth(module, number));
-                     }});
+    found.push_back({nameOf(number) + ": " + what, number, std::move(edit)});
   }
 
   void addCollective(size_t number);
   void addState(size_t number);
+  void addStore(size_t number);
+  void addLoad(size_t number);
   void addTransfer(size_t number);
   void addStage(size_t number);
   void addSchedule(size_t number);
@@ -297,6 +294,57 @@ void Mutator::addState(size_t number) {
   });
 }
 
+/// The next store in the same list, of a value of the same type.
+static StoreOp nextStore(StoreOp store) {
+  for (Operation *op = store->getNextNode(); op; op = op->getNextNode())
+    if (auto next = dyn_cast<StoreOp>(op);
+        next && next.getOperand().getType() == store.getOperand().getType())
+      return next;
+  return {};
+}
+
+void Mutator::addStore(size_t number) {
+  // Without its only store, a state of the model is one that is not trained.
+  auto state = cast<StateOp>(SymbolTable::lookupNearestSymbolFrom(
+      ops[number], cast<StoreOp>(ops[number]).getStateAttr()));
+  if (state.isZeroAtFirst() ||
+      state.getStages().value_or(ArrayRef<int64_t>()).size() > 1)
+    add(number, "deleted", [](Operation *op) {
+      op->erase();
+      return true;
+    });
+  add(number, "of the next one's value", [](Operation *op) {
+    StoreOp next = nextStore(cast<StoreOp>(op));
+    bool changes = next && op->getOperand(0) != next.getOperand();
+    if (changes)
+      op->setOperand(0, next.getOperand());
+    return changes;
+  });
+  add(number, "swapped with the next one", [](Operation *op) {
+    StoreOp next = nextStore(cast<StoreOp>(op));
+    if (!next || op->getOperand(0) == next.getOperand())
+      return false;
+    Value own = op->getOperand(0);
+    op->setOperand(0, next.getOperand());
+    next->setOperand(0, own);
+    return true;
+  });
+}
+
+void Mutator::addLoad(size_t number) {
+  // Elsewhere it is one store more among those that are compared.
+  if (ops[number]->getParentOfType<ProgramOp>().getSymName() !=
+      evaluationProgram)
+    return;
+  add(number, "stored again", [](Operation *op) {
+    auto load = cast<LoadOp>(op);
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    StoreOp::create(builder, op->getLoc(), load.getState(), load.getResult());
+    return true;
+  });
+}
+
 void Mutator::addTransfer(size_t number) {
   auto setNumber = [&](const char *name, int64_t value) {
     add(number, std::string(name) + " = " + std::to_string(value),
@@ -458,6 +506,14 @@ void Mutator::addElementTypes(size_t number) {
 
 std::vector<Mutation> allMutations(ModuleOp module) {
   return Mutator(module).run();
+}
+
+bool apply(ModuleOp module, ArrayRef<Mutation> mutations) {
+  std::vector<Operation *> ops;
+  module.walk([&](Operation *op) { ops.push_back(op); });
+  return llvm::all_of(mutations, [&](const Mutation &mutation) {
+    return mutation.edit(ops[mutation.number]);
+  });
 }
 
 } // namespace ax::plan

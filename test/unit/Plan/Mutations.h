@@ -11,13 +11,19 @@ namespace ax::plan {
 
 struct Mutation {
   std::string name;
+  /// Of the operation that is edited, in the order of a walk.
+  size_t number = 0;
   /// False when it does not apply. The module may be broken afterwards.
-  std::function<bool(mlir::ModuleOp)> apply;
+  std::function<bool(mlir::Operation *)> edit;
 };
 
-/// Deletions, swaps and edits of collectives, layouts, transfers, states,
-/// schedule entries and the mesh.
+/// Deletions, swaps and edits of collectives, layouts, transfers, states and
+/// stores, schedule entries and the mesh.
 std::vector<Mutation> allMutations(mlir::ModuleOp module);
+
+/// Edits of different operations of one module. False when one of them does not
+/// apply.
+bool apply(mlir::ModuleOp module, llvm::ArrayRef<Mutation> mutations);
 
 } // namespace ax::plan
 

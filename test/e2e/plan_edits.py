@@ -1,0 +1,112 @@
+"""Plans that train, edited so that they would go wrong without a word."""
+import re
+
+from _training import GPT, axrun, compiled
+
+from cases import Failed, run, scratch, tool
+
+STORE = re.compile(r"^ *ax\.store (?P<state>@[^,]+), (?P<value>%[\w#]+) .*\n",
+                   re.M)
+
+
+def refused(folder, plan, text, says):
+    path = f"{folder}/edited.mlir"
+    assert text != plan, says
+    with open(path, "w") as file:
+        file.write(text)
+    done = run(tool("axopt"), path, "--verify", expect=5)
+    if says not in done.stderr:
+        raise Failed(f"expected: {says}\ngot: {done.stderr}")
+    axrun(path, "--random-inputs=1", expect=5, says=says)
+
+
+def storesOf(text, ending=""):
+    """By state, those of the program that trains."""
+    found = {}
+    for match in STORE.finditer(text):
+        if match["state"].strip('"').endswith(ending):
+            found.setdefault(match["state"], []).append(match)
+    return found
+
+
+def withOperands(text, *changes):
+    """Stores with the operands of other ones, or other operands, where all of
+    these are known."""
+    def valueOf(source):
+        return source if isinstance(source, str) else source["value"]
+
+    end = max(match.end() for change in changes for match in change
+              if not isinstance(match, str))
+    moved = "".join(match[0].replace(f"{match['value']} ",
+                                     f"{valueOf(source)} ", 1)
+                    for match, source in changes)
+    text = text[:end] + moved + text[end:]
+    for match, _ in sorted(changes, key=lambda change: -change[0].start()):
+        text = text[:match.start()] + text[match.end():]
+    return text
+
+
+def storesInEvaluation(text, state):
+    """What is loaded there is stored again: it does nothing, it seems."""
+    main, evaluation = text.split("ax.program @eval")
+    load = re.compile(rf"^( *)(%\S+) = ax\.load {re.escape(state)} : (.*)\n",
+                      re.M)
+    evaluation, count = load.subn(
+        rf"\g<0>\1ax.store {state}, \2 : \3\n", evaluation)
+    assert count, state
+    return main + "ax.program @eval" + evaluation
+
+
+def replicas():
+    """A tied weight that one of its two stages does not store."""
+    with scratch() as folder:
+        plan = compiled(folder, "--pp=2", model=GPT,
+                        shape="input=4x32").read_text()
+        state, (first, second) = next(
+            (state, stores) for state, stores in storesOf(plan).items()
+            if len(stores) == 2 and "exp_avg" not in state
+            and "optimizer" not in state)
+        says = "only: the others would go on with the old value"
+        for store in first, second:
+            half = plan[:store.start()] + plan[store.end():]
+            refused(folder, plan, half, says)
+            refused(folder, plan, storesInEvaluation(half, state), says)
+        refused(folder, plan, storesInEvaluation(plan, state),
+                "but an evaluation changes no state")
+
+
+def values(*flags):
+    """Stores that take another state's value, or none that could be theirs."""
+    with scratch() as folder:
+        plan = compiled(folder, *flags).read_text()
+        mean, square = (
+            next(iter(storesOf(plan, ending).values()))[0]
+            for ending in (".exp_avg", ".exp_avg_sq"))
+        weight = next(stores[0] for state, stores in storesOf(plan).items()
+                      if state.strip('@"') ==
+                      mean["state"].strip('@"').removesuffix(".exp_avg"))
+        says = "a value that is no choice between a new one and that of "
+        for changes in (((mean, square), (square, mean)),
+                        ((square, mean),), ((square, weight),),
+                        ((weight, mean),)):
+            refused(folder, plan, withOperands(plan, *changes), says)
+        # What is chosen, without the choice.
+        select = re.search(rf"{re.escape(square['value'])} = ax\.select "
+                           r"%\S+, (%\S+), ", plan)
+        if select:
+            refused(folder, plan,
+                    withOperands(plan, (square, select[1])), says)
+        counter, = storesOf(plan, "optimizer.step").values()
+        taken = next(iter(storesOf(plan, "optimizer.finite_steps").values()),
+                     None)
+        if taken:
+            for one, other in ((counter, taken), (taken, counter)):
+                refused(folder, plan,
+                        withOperands(plan, (one[0], other[0])), says)
+
+
+def cases(every):
+    yield "replicas of a weight", replicas
+    for flags in ("",), ("--precision=fp16",), ("--dp=2", "--zero=3"), \
+            ("--pp=2", "--micro-batches=2"):
+        yield " ".join(("values", *flags)), values, *filter(None, flags)
