@@ -232,13 +232,10 @@ llvm::Expected<std::string> writeCheckpoint(const Executor &executor,
   if (std::error_code code = fs::create_directories(folder))
     return cannotWrite(folder, code);
   removeUnfinished(folder);
-  std::string unfinished = inFolder(folder, unfinishedPrefix + "XXXXXX");
-  if (!mkdtemp(unfinished.data()))
+  std::string unfinished;
+  if (makeWithNewName(inFolder(folder, unfinishedPrefix), unfinished,
+                      [](const char *name) { return ::mkdir(name, 0777); }) < 0)
     return makeErrnoError("cannot write '" + folder + "'", errno);
-  // As any other folder would be.
-  mode_t mask = ::umask(0);
-  ::umask(mask);
-  ::chmod(unfinished.c_str(), 0777 & ~mask);
   std::string path = inFolder(folder, stepPrefix + llvm::Twine(options.step));
   llvm::Error error = Writer(executor, options).write(unfinished);
   // There may be one of a run that went this way before.

@@ -4,15 +4,15 @@
 
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Path.h"
 
 #include <cerrno>
 #include <climits>
 #include <cstdio>
-#include <cstdlib>
 #include <fcntl.h>
 #include <linux/magic.h>
-#include <optional>
+#include <random>
 #include <sys/stat.h>
 #include <sys/vfs.h>
 #include <unistd.h>
@@ -76,7 +76,22 @@ llvm::Expected<Destination> findDestination(const std::string &path) {
 
 } // namespace
 
-llvm::Expected<AtomicFile> AtomicFile::create(const std::string &path) {
+int makeWithNewName(const std::string &prefix, std::string &name,
+                    llvm::function_ref<int(const char *)> make) {
+  static thread_local std::random_device random;
+  constexpr int mostTries = 100;
+  int made = -1;
+  for (int i = 0; i < mostTries; ++i) {
+    name = prefix + llvm::utohexstr(random(), /*LowerCase=*/true, 8);
+    made = make(name.c_str());
+    if (made >= 0 || errno != EEXIST)
+      break;
+  }
+  return made;
+}
+
+llvm::Expected<AtomicFile> AtomicFile::create(const std::string &path,
+                                              std::optional<mode_t> mode) {
   llvm::Expected<Destination> to = findDestination(path);
   if (!to)
     return to.takeError();
@@ -86,14 +101,15 @@ llvm::Expected<AtomicFile> AtomicFile::create(const std::string &path) {
       return cannotWrite(path, errno);
     return AtomicFile(path, "", fd);
   }
-  std::string temporary = to->path + ".XXXXXX";
-  int fd = mkostemp(temporary.data(), O_CLOEXEC);
+  std::string temporary;
+  int fd = makeWithNewName(to->path + ".", temporary, [&](const char *name) {
+    return ::open(name, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC,
+                  mode.value_or(0666));
+  });
   if (fd < 0)
     return cannotWrite(path, errno);
-  // mkostemp makes the file private; give it what a plain open would have.
-  mode_t mask = umask(0);
-  umask(mask);
-  fchmod(fd, to->mode.value_or(0666 & ~mask));
+  if (to->mode && !mode)
+    fchmod(fd, *to->mode);
   return AtomicFile(to->path, std::move(temporary), fd);
 }
 
@@ -154,8 +170,9 @@ llvm::Error AtomicFile::commit() {
 }
 
 llvm::Error writeFileAtomically(const std::string &path,
-                                llvm::ArrayRef<uint8_t> bytes) {
-  llvm::Expected<AtomicFile> file = AtomicFile::create(path);
+                                llvm::ArrayRef<uint8_t> bytes,
+                                std::optional<mode_t> mode) {
+  llvm::Expected<AtomicFile> file = AtomicFile::create(path, mode);
   if (!file)
     return file.takeError();
   if (llvm::Error error = file->write(bytes))
@@ -163,9 +180,11 @@ llvm::Error writeFileAtomically(const std::string &path,
   return file->commit();
 }
 
-llvm::Error writeFileAtomically(const std::string &path, llvm::StringRef text) {
+llvm::Error writeFileAtomically(const std::string &path, llvm::StringRef text,
+                                std::optional<mode_t> mode) {
   return writeFileAtomically(
-      path, llvm::ArrayRef<uint8_t>(text.bytes_begin(), text.bytes_end()));
+      path, llvm::ArrayRef<uint8_t>(text.bytes_begin(), text.bytes_end()),
+      mode);
 }
 
 } // namespace ax

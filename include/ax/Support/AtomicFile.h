@@ -3,12 +3,15 @@
 #define AX_SUPPORT_ATOMICFILE_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <sys/types.h>
 
 namespace ax {
 
@@ -18,7 +21,10 @@ namespace ax {
 /// (a device, a pipe, /dev/stdout) is written to directly.
 class AtomicFile {
 public:
-  static llvm::Expected<AtomicFile> create(const std::string &path);
+  /// A new file may be read and written by all whom the process's mask lets,
+  /// an old one by whom it was; with `mode` by those in either case.
+  static llvm::Expected<AtomicFile>
+  create(const std::string &path, std::optional<mode_t> mode = std::nullopt);
   AtomicFile(AtomicFile &&other);
   AtomicFile &operator=(AtomicFile &&) = delete;
   ~AtomicFile();
@@ -41,8 +47,18 @@ private:
 
 /// The whole file in one go.
 llvm::Error writeFileAtomically(const std::string &path,
-                                llvm::ArrayRef<uint8_t> bytes);
-llvm::Error writeFileAtomically(const std::string &path, llvm::StringRef text);
+                                llvm::ArrayRef<uint8_t> bytes,
+                                std::optional<mode_t> mode = std::nullopt);
+llvm::Error writeFileAtomically(const std::string &path, llvm::StringRef text,
+                                std::optional<mode_t> mode = std::nullopt);
+
+/// Gives `make` names that begin with `prefix` until one is new: until it
+/// gives 0 or more, or fails with another errno than EEXIST. What it gave last;
+/// `name` is what it was given. Unlike mkstemp's, what is made has the
+/// permissions that it is made with: no mask is asked for, which would be that
+/// of all threads.
+int makeWithNewName(const std::string &prefix, std::string &name,
+                    llvm::function_ref<int(const char *)> make);
 
 } // namespace ax
 

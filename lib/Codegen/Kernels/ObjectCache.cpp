@@ -10,23 +10,48 @@
 #include "llvm/Support/xxhash.h"
 
 #include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 namespace ax::codegen {
 
 namespace {
 struct Header {
-  char magic[8] = {'a', 'x', 'k', 'e', 'r', 'n', '0', '2'};
+  char magic[8] = {'a', 'x', 'k', 'e', 'r', 'n', '0', '3'};
   int64_t outerCount;
   int64_t scratchBytes;
+  /// The key, and then the code, follow.
+  uint64_t keyBytes;
   uint64_t codeBytes;
   /// Of the whole file, with 0 here.
   uint64_t hash;
 };
 
-uint64_t hashOf(Header header, llvm::StringRef code) {
+uint64_t hashOf(Header header, llvm::StringRef keyAndCode) {
   header.hash = 0;
   std::string bytes(reinterpret_cast<const char *>(&header), sizeof(header));
-  return llvm::xxh3_64bits(bytes + code.str());
+  return llvm::xxh3_64bits(bytes + keyAndCode.str());
+}
+
+/// Nothing when there is none, or somebody else could have written it.
+std::unique_ptr<llvm::MemoryBuffer> readOwn(const std::string &path) {
+  // Non-blocking, or opening a pipe would wait for its writer.
+  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+  if (fd < 0)
+    return nullptr;
+  struct stat info;
+  bool isOwn = ::fstat(fd, &info) == 0 && S_ISREG(info.st_mode) &&
+               (info.st_uid == ::geteuid() || info.st_uid == 0) &&
+               !(info.st_mode & (S_IWGRP | S_IWOTH));
+  std::unique_ptr<llvm::MemoryBuffer> result;
+  if (isOwn)
+    if (auto read = llvm::MemoryBuffer::getOpenFile(
+            fd, path, info.st_size, /*RequiresNullTerminator=*/false,
+            /*IsVolatile=*/true))
+      result = std::move(*read);
+  ::close(fd);
+  return result;
 }
 } // namespace
 
@@ -44,18 +69,18 @@ std::string ObjectCache::pathOf(const std::string &key) const {
 }
 
 std::optional<CachedObject> ObjectCache::find(const std::string &key) const {
-  auto file = llvm::MemoryBuffer::getFile(pathOf(key), /*IsText=*/false,
-                                          /*RequiresNullTerminator=*/false);
+  std::unique_ptr<llvm::MemoryBuffer> file = readOwn(pathOf(key));
   if (!file)
     return std::nullopt;
-  llvm::StringRef bytes = (*file)->getBuffer();
+  llvm::StringRef bytes = file->getBuffer();
   Header header, expected;
   if (bytes.size() < sizeof(header))
     return std::nullopt;
   std::memcpy(&header, bytes.data(), sizeof(header));
   llvm::StringRef code = bytes.drop_front(sizeof(header));
   if (std::memcmp(header.magic, expected.magic, sizeof(header.magic)) != 0 ||
-      header.codeBytes != code.size() || header.hash != hashOf(header, code))
+      header.keyBytes != key.size() || header.hash != hashOf(header, code) ||
+      !code.consume_front(key) || header.codeBytes != code.size())
     return std::nullopt;
   return CachedObject{header.outerCount, header.scratchBytes,
                       llvm::SmallVector<char, 0>(code.begin(), code.end())};
@@ -67,12 +92,15 @@ void ObjectCache::store(const std::string &key,
   Header header;
   header.outerCount = object.outerCount;
   header.scratchBytes = object.scratchBytes;
+  header.keyBytes = key.size();
   header.codeBytes = code.size();
-  header.hash = hashOf(header, code);
+  header.hash = hashOf(header, key + code.str());
   std::string bytes(reinterpret_cast<const char *>(&header), sizeof(header));
+  bytes += key;
   bytes += code;
   // Another process may be writing the same; a full disk costs only time.
-  llvm::consumeError(writeFileAtomically(pathOf(key), llvm::StringRef(bytes)));
+  llvm::consumeError(
+      writeFileAtomically(pathOf(key), llvm::StringRef(bytes), 0644));
 }
 
 } // namespace ax::codegen

@@ -18,11 +18,14 @@ struct CachedObject {
 };
 
 /// One file for each key. Processes may share the folder: files appear whole.
+/// What is in them is run, so that only those count that belong to the user (or
+/// to root), and that nobody else may write.
 class ObjectCache {
 public:
   static llvm::Expected<std::unique_ptr<ObjectCache>>
   create(const std::string &folder);
-  /// Nothing when there is no file, or one that is damaged.
+  /// Nothing when there is no file, or one that is damaged, of another key, or
+  /// that others could have written.
   std::optional<CachedObject> find(const std::string &key) const;
   void store(const std::string &key, const CachedObject &object) const;
 

@@ -8,6 +8,7 @@
 
 #include <fstream>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 namespace ax::codegen {
 namespace {
@@ -125,6 +126,51 @@ TEST_F(KernelCache, DamagedFilesAreReplaced) {
     EXPECT_EQ(llvm::MemoryBuffer::getFile(path).get()->getBuffer().size(),
               whole.size());
   }
+}
+
+TEST_F(KernelCache, MisplacedEntriesAreNoHits) {
+  EXPECT_EQ(run(*makeCompiler(), scaled("2.0")), 2.0);
+  std::string two = files().front();
+  EXPECT_EQ(run(*makeCompiler(), scaled("3.0")), 3.0);
+  ASSERT_EQ(files().size(), 2u);
+  for (const std::string &path : files())
+    if (path != two) {
+      ASSERT_FALSE(llvm::sys::fs::copy_file(two, path));
+    }
+  auto compiler = makeCompiler();
+  EXPECT_EQ(run(*compiler, scaled("3.0")), 3.0);
+  EXPECT_EQ(compiler->getStatistics().compiled, 1);
+  EXPECT_EQ(compiler->getStatistics().fromDisk, 0);
+}
+
+TEST_F(KernelCache, WhatOthersCanWriteIsReplaced) {
+  EXPECT_EQ(run(*makeCompiler(), scaled("2.0")), 2.0);
+  std::string path = files().front();
+  auto modeOf = [&] {
+    return llvm::cantFail(
+        llvm::errorOrToExpected(llvm::sys::fs::getPermissions(path)));
+  };
+  using llvm::sys::fs::perms;
+  for (perms others : {perms::group_write, perms::others_write}) {
+    ASSERT_FALSE(llvm::sys::fs::setPermissions(path, modeOf() | others));
+    auto compiler = makeCompiler();
+    EXPECT_EQ(run(*compiler, scaled("2.0")), 2.0);
+    EXPECT_EQ(compiler->getStatistics().compiled, 1);
+    EXPECT_EQ(modeOf() & others, perms::no_perms);
+  }
+  // Somebody else's, where the test may make such a file.
+  if (::geteuid() == 0) {
+    ASSERT_EQ(::chown(path.c_str(), 12345, 12345), 0);
+    auto compiler = makeCompiler();
+    EXPECT_EQ(run(*compiler, scaled("2.0")), 2.0);
+    EXPECT_EQ(compiler->getStatistics().compiled, 1);
+  }
+  // A link to one of ours could be changed by whom the link belongs to.
+  ASSERT_FALSE(llvm::sys::fs::rename(path, folder + "/aside"));
+  ASSERT_FALSE(llvm::sys::fs::create_link(folder + "/aside", path));
+  auto compiler = makeCompiler();
+  EXPECT_EQ(run(*compiler, scaled("2.0")), 2.0);
+  EXPECT_EQ(compiler->getStatistics().compiled, 1);
 }
 
 TEST_F(KernelCache, AxisIndicesAreScalars) {
