@@ -319,4 +319,25 @@ readWeights(const std::string &path,
   return result;
 }
 
+std::vector<std::string> filesOfWeights(const std::string &path) {
+  std::vector<std::string> files, folders;
+  if (llvm::sys::fs::is_directory(path)) {
+    folders.push_back(path);
+    for (auto &[step, folder] : checkpoint::list(path))
+      folders.push_back(folder);
+    files.push_back(inFolder(path, checkpoint::latestName));
+  } else if (!path.empty()) {
+    files.push_back(path);
+  }
+  for (const std::string &folder : folders) {
+    if (!llvm::sys::fs::exists(inFolder(folder, checkpoint::manifestName)))
+      continue;
+    std::error_code code;
+    for (llvm::sys::fs::directory_iterator it(folder, code), end;
+         !code && it != end; it.increment(code))
+      files.push_back(it->path());
+  }
+  return files;
+}
+
 } // namespace ax::rt

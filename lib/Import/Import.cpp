@@ -358,6 +358,12 @@ static llvm::Expected<mlir::DictionaryAttr> fingerprints(PlanOp plan,
                                                          ModelFolder &folder) {
   mlir::Builder builder(plan.getContext());
   mlir::NamedAttrList files;
+  // What no state is in is still what the plan was made from.
+  for (const std::string &name : filesOf(folder))
+    if (auto file = folder.openEither(name))
+      files.set(name, builder.getStringAttr((*file)->fingerprint()));
+    else
+      llvm::consumeError(file.takeError());
   for (auto state : plan.getBody().getOps<StateOp>()) {
     if (state.getFile().empty() || files.get(state.getFile()))
       continue;

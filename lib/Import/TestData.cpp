@@ -11,27 +11,36 @@
 
 using namespace ax;
 
-llvm::Expected<std::vector<import::NamedTensor>>
-ax::import::readTestData(llvm::StringRef folder, llvm::StringRef prefix) {
+std::vector<std::string> ax::import::filesOfTestData(llvm::StringRef folder,
+                                                     llvm::StringRef prefix) {
   llvm::SmallString<128> at(folder);
   llvm::sys::path::append(at, "test_data_set_0");
   if (!llvm::sys::fs::is_directory(at))
     at = folder;
-  if (!llvm::sys::fs::is_directory(at))
-    return makeErrorf(ExitCode::InputOutput, "'{0}' is no folder of test data",
-                      folder);
-  std::vector<NamedTensor> tensors;
+  std::vector<std::string> files;
   while (true) {
     llvm::SmallString<128> file(at);
     llvm::sys::path::append(file,
-                            prefix + "_" + llvm::Twine(tensors.size()) + ".pb");
+                            prefix + "_" + llvm::Twine(files.size()) + ".pb");
     if (!llvm::sys::fs::exists(file))
-      return tensors;
+      return files;
+    files.push_back(file.str().str());
+  }
+}
+
+llvm::Expected<std::vector<import::NamedTensor>>
+ax::import::readTestData(llvm::StringRef folder, llvm::StringRef prefix) {
+  if (!llvm::sys::fs::is_directory(folder))
+    return makeErrorf(ExitCode::InputOutput, "'{0}' is no folder of test data",
+                      folder);
+  std::vector<NamedTensor> tensors;
+  for (const std::string &file : filesOfTestData(folder, prefix)) {
     auto tensor = readTensorProto(file);
     if (!tensor)
       return tensor.takeError();
     tensors.push_back(std::move(*tensor));
   }
+  return tensors;
 }
 
 void ax::import::nameByPosition(std::vector<NamedTensor> &tensors,

@@ -13,6 +13,7 @@
 #include "llvm/ADT/StringMap.h"
 
 #include <map>
+#include <set>
 #include <string>
 
 namespace ax::import {
@@ -53,6 +54,10 @@ private:
   std::string modelFile;
   llvm::StringMap<std::shared_ptr<MappedFile>> files;
 };
+
+/// The model's own file and those that its tensors name, relative to the
+/// folder; whether they are there and allowed is not asked.
+std::set<std::string> filesOf(ModelFolder &folder);
 
 /// Of an initializer.
 std::string stateName(const std::string &name);

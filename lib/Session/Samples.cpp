@@ -46,6 +46,22 @@ llvm::Expected<Samples> Samples::open(const std::vector<rt::Port> &ports,
   return samples;
 }
 
+static std::string fileOf(const rt::Port &port, const std::string &folder) {
+  llvm::SmallString<256> file(folder);
+  llvm::sys::path::append(file, port.name + ".npy");
+  return file.str().str();
+}
+
+std::vector<std::string> ax::filesOfData(const std::string &data,
+                                         const std::vector<rt::Port> &inputs) {
+  if (!llvm::sys::fs::is_directory(data))
+    return {data};
+  std::vector<std::string> files;
+  for (const rt::Port &port : inputs)
+    files.push_back(fileOf(port, data));
+  return files;
+}
+
 /// The arrays of an archive, or those of a folder that have the inputs' names.
 static llvm::Expected<rt::NamedTensors>
 readNamed(const std::vector<rt::Port> &ports, const std::string &path) {
@@ -53,11 +69,10 @@ readNamed(const std::vector<rt::Port> &ports, const std::string &path) {
     return rt::readNpz(path);
   rt::NamedTensors tensors;
   for (const rt::Port &port : ports) {
-    llvm::SmallString<256> file(path);
-    llvm::sys::path::append(file, port.name + ".npy");
+    std::string file = fileOf(port, path);
     if (!llvm::sys::fs::exists(file))
       continue;
-    auto tensor = rt::readNpy(file.str().str());
+    auto tensor = rt::readNpy(file);
     if (!tensor)
       return tensor.takeError();
     tensors.emplace_back(port.name, std::move(*tensor));

@@ -21,6 +21,7 @@ struct Session::Impl {
   std::shared_ptr<rt::Program> program, evaluationProgram;
   rt::ExecutorOptions options;
   std::optional<Resumed> resumed;
+  std::vector<std::string> files;
   /// The second uses the states of the first.
   std::unique_ptr<rt::Executor> executor, evaluation;
 };
@@ -31,6 +32,9 @@ Session::~Session() = default;
 const rt::Program &Session::getProgram() const { return *impl->program; }
 rt::Executor &Session::getExecutor() { return *impl->executor; }
 rt::Executor *Session::getEvaluation() { return impl->evaluation.get(); }
+const std::vector<std::string> &Session::getFiles() const {
+  return impl->files;
+}
 const Resumed *Session::getResumed() const {
   return impl->resumed ? &*impl->resumed : nullptr;
 }
@@ -178,12 +182,10 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   }
   setSeed(*impl->program, options.seed ? *options.seed : seedOf(impl->resumed));
 
-  impl->options.dataFolder = options.modelDir;
-  if (options.modelDir.empty())
-    if (auto folder =
-            (*program)->getParentOp()->getAttrOfType<mlir::StringAttr>(
-                "ax.model_dir"))
-      impl->options.dataFolder = folder.str();
+  impl->options.dataFolder = options.modelDir.empty()
+                                 ? plan::modelFolder(plan, planPath)
+                                 : options.modelDir;
+  impl->files = plan::filesOf(plan, planPath, impl->options.dataFolder);
   impl->options.threadsPerRank = options.threadsPerRank;
   impl->options.timeout = *timeout;
   impl->options.trace = options.trace;

@@ -88,23 +88,23 @@ def refusesExports():
         refused("m.onnx", "--weights=none.npz", code=2,
                 says="--weights is for --export-onnx: axrun has its own")
         refused(*export, "m.onnx", "--weights=none.npz", code=2,
-                says="to write 'm.onnx' would destroy 'm.onnx': give the "
-                "output another name")
+                says="to write 'm.onnx' would destroy './m.onnx': give "
+                "--export-onnx another name")
         onnx.save(onnx.load(FC_NET), f"{folder}/e.onnx",
                   save_as_external_data=True, location="out.onnx.data",
                   size_threshold=2000)
         before = Path(f"{folder}/out.onnx.data").read_bytes()
         refused("e.onnx", "--export-onnx", "out.onnx", "--weights=none.npz",
-                code=2, says="to write 'out.onnx.data' would destroy 'e.onnx'")
+                code=2, says="to write 'out.onnx.data' would destroy './out.onnx.data'")
         refused("e.onnx", "--shape=input=4x64", "-o", "out.onnx.data", code=2,
-                says="to write 'out.onnx.data' would destroy 'e.onnx'")
+                says="to write 'out.onnx.data' would destroy './out.onnx.data'")
         for put in PLACES:
             model = onnx.load(FC_NET)
             onnx.external_data_helper.set_external_data(put(model),
                                                         "out.onnx.data")
             Path(f"{folder}/b.onnx").write_bytes(model.SerializeToString())
             refused("b.onnx", "-o", "out.onnx.data", code=2,
-                    says="to write 'out.onnx.data' would destroy 'b.onnx'")
+                    says="to write 'out.onnx.data' would destroy './out.onnx.data'")
         assert Path(f"{folder}/out.onnx.data").read_bytes() == before
         refused(*export, "out.onnx", "--weights=none.npz", code=6,
                 says="none of the weights is one of the model's")

@@ -34,7 +34,8 @@ splitPair(llvm::StringRef flag, llvm::StringRef text) {
   return std::pair(name, value);
 }
 
-llvm::Error readDims(const CommandLine &flags, import::ImportOptions &options) {
+llvm::Error readDims(const CommandLine &flags, import::ImportOptions &options,
+                     std::vector<std::string> &files) {
   for (const std::string &text : flags.list(OPT_dim)) {
     auto pair = splitPair("dim", text);
     if (!pair)
@@ -62,6 +63,7 @@ llvm::Error readDims(const CommandLine &flags, import::ImportOptions &options) {
     auto [name, file] = splitAtFile(text);
     if (name.empty() || file.empty())
       return usage("--const=" + text + ": expected INPUT=FILE.npy");
+    files.push_back(file.str());
     llvm::Expected<HostTensor> tensor = rt::readNpy(file.str());
     if (!tensor)
       return tensor.takeError();
@@ -70,6 +72,8 @@ llvm::Error readDims(const CommandLine &flags, import::ImportOptions &options) {
   std::string testData = flags.text(OPT_test_data);
   if (testData.empty())
     return llvm::Error::success();
+  for (const char *prefix : {"input", "output"})
+    llvm::append_range(files, import::filesOfTestData(testData, prefix));
   auto examples = import::readTestData(testData, "input");
   if (!examples)
     return examples.takeError();
@@ -283,13 +287,14 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
     return error;
   if (llvm::Error error = readMLIR(flags))
     return error;
+  flags.read(OPT_strategy, options.strategyFile);
   if (llvm::Error error = readStrategy(flags, options.strategy))
     return error;
   if (llvm::Error error = readTraining(flags, options))
     return error;
   if (llvm::Error error = checkZero(options.strategy))
     return error;
-  if (llvm::Error error = readDims(flags, options.import))
+  if (llvm::Error error = readDims(flags, options.import, options.otherInputs))
     return error;
   return options;
 }

@@ -27,6 +27,9 @@ struct Options {
   Explain explain = Explain::No;
   /// The model with these weights goes here, and nothing is compiled.
   std::string exportOnnx, weights;
+  /// What flags beside `weights` read.
+  std::string strategyFile;
+  std::vector<std::string> otherInputs;
   /// JSON of what every rank holds and does, to this file.
   std::string report;
   /// Phases after which the IR goes to standard error.

@@ -8,6 +8,7 @@
 #include "ax/Runtime/Checkpoint.h"
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/OutputCheck.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -180,11 +181,44 @@ llvm::Error compile(ModuleOp module, const Options &options,
   return llvm::Error::success();
 }
 
+/// `inputs` are the model or plan, and what it is made of.
+llvm::Error checkOutputs(const Options &options,
+                         llvm::ArrayRef<std::string> inputs) {
+  OutputCheck files;
+  for (const std::string &input : inputs)
+    // A plan is read as a whole before it is written.
+    files.reads(input, input == options.input && options.isPlan ? "-o" : "");
+  for (const std::string &input : options.otherInputs)
+    files.reads(input);
+  files.reads(options.strategyFile, "--save-strategy");
+  for (const std::string &file : rt::filesOfWeights(options.weights))
+    files.reads(file);
+  files.writes("--report", options.report);
+  files.writes("--save-strategy", options.saveStrategy);
+  if (options.exportOnnx.empty()) {
+    if (!options.verifyOnly)
+      files.writes("-o", options.output);
+  } else {
+    files.writes("--export-onnx", options.exportOnnx);
+    files.writes("--export-onnx", options.exportOnnx + ".data");
+  }
+  return files.check();
+}
+
 llvm::Expected<OwningOpRef<ModuleOp>> load(const Options &options,
                                            mlir::MLIRContext &context,
                                            Diagnostics &diagnostics) {
-  if (options.isPlan)
-    return plan::readPlan(options.input, context);
+  if (options.isPlan) {
+    auto module = plan::readPlan(options.input, context);
+    if (!module)
+      return module.takeError();
+    PlanOp plan = *(**module).getOps<PlanOp>().begin();
+    if (llvm::Error error = checkOutputs(
+            options, plan::filesOf(plan, options.input,
+                                   plan::modelFolder(plan, options.input))))
+      return error;
+    return module;
+  }
   auto module = import::importModel(options.input, options.import, context);
   if (!module)
     return module.takeError();
@@ -208,20 +242,12 @@ llvm::Error exportOnnx(const Options &options) {
                              source->weights);
 }
 
-llvm::Error checkOutputs(const Options &options) {
-  std::vector<std::string> outputs{options.report, options.saveStrategy,
-                                   options.exportOnnx};
-  if (!options.exportOnnx.empty())
-    outputs.push_back(options.exportOnnx + ".data");
-  // A plan is read as a whole before it is written.
-  if (!options.isPlan)
-    outputs.push_back(options.output);
-  return import::checkOutputs(options.input, outputs);
-}
-
 llvm::Error run(const Options &options) {
-  if (llvm::Error error = checkOutputs(options))
-    return error;
+  // What a plan is made of is known when it is read.
+  if (!options.isPlan)
+    if (llvm::Error error =
+            checkOutputs(options, import::filesOfModel(options.input)))
+      return error;
   mlir::MLIRContext context;
   context.loadDialect<AxDialect>();
   Diagnostics diagnostics(context);

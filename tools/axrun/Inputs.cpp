@@ -2,7 +2,9 @@
 #include "Inputs.h"
 
 #include "ax/Import/Import.h"
+#include "ax/Runtime/Checkpoint.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/OutputCheck.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -180,26 +182,79 @@ static llvm::Error checkDestination(const std::string &path, bool isFolder) {
                    "cannot write '" + path + "': " + code.message());
 }
 
+/// The file of one output in a folder.
+static std::string fileOf(const std::string &folder, const rt::Port &port) {
+  llvm::SmallString<128> file(folder);
+  llvm::sys::path::append(file, fileNameOf(port.name));
+  return file.str().str();
+}
+
+static llvm::Error checkFiles(const RunOptions &options,
+                              const Session &session) {
+  OutputCheck files;
+  auto read = [&](llvm::ArrayRef<std::string> paths,
+                  llvm::StringRef replacedBy = "") {
+    for (const std::string &path : paths)
+      files.reads(path, replacedBy);
+  };
+  read(session.getFiles());
+  // Checkpoints take the places of older ones.
+  read(rt::filesOfWeights(options.session.weights), "--save");
+  read(rt::filesOfWeights(options.session.resume), "--save");
+  for (const auto &[name, file] : options.inputs)
+    files.reads(file);
+  files.reads(options.inputArchive);
+  files.reads(options.expect);
+  for (const char *prefix : {"input", "output"})
+    if (!options.testData.empty())
+      read(import::filesOfTestData(options.testData, prefix));
+
+  files.writes("--json", options.json);
+  files.writes("--trace", options.trace);
+  if (isArchive(options.output))
+    files.writes("--output", options.output);
+  else if (!options.output.empty())
+    for (const rt::Port &port : session.getOutputs())
+      files.writes("--output", fileOf(options.output, port));
+  if (options.eval)
+    read(filesOfData(options.eval->data, session.getInputs()));
+  if (const std::optional<TrainOptions> &training = options.training) {
+    read(filesOfData(training->data, session.getInputs()));
+    if (training->eval)
+      read(filesOfData(training->eval->data, session.getInputs()));
+    files.writes("--log", training->log);
+    files.writes("--save-weights", training->saveWeights);
+    if (!training->save.empty()) {
+      llvm::SmallString<128> latest(training->save);
+      llvm::sys::path::append(latest, rt::checkpoint::latestName);
+      files.writes("--save", latest.str().str());
+      for (auto &[step, folder] : rt::checkpoint::list(training->save))
+        files.replaces("--save", folder);
+    }
+  }
+  return files.check();
+}
+
 llvm::Error ax::checkDestinations(const RunOptions &options,
-                                  const std::vector<rt::Port> &outputs) {
+                                  const Session &session) {
   for (const std::string *path :
        {&options.output, &options.json, &options.trace})
     if (!path->empty())
       if (llvm::Error error = checkDestination(*path, path == &options.output &&
                                                           !isArchive(*path)))
         return error;
-  if (options.output.empty() || isArchive(options.output))
-    return llvm::Error::success();
-  llvm::StringMap<std::string> files;
-  for (const rt::Port &port : outputs) {
-    auto [known, isNew] = files.try_emplace(fileNameOf(port.name), port.name);
+  llvm::StringMap<std::string> names;
+  for (const rt::Port &port : session.getOutputs()) {
+    if (options.output.empty() || isArchive(options.output))
+      break;
+    auto [known, isNew] = names.try_emplace(fileNameOf(port.name), port.name);
     if (!isNew)
       return makeError(ExitCode::Usage,
                        "outputs '" + known->second + "' and '" + port.name +
                            "' would both be " + known->first() +
                            ": give --output FILE.npz");
   }
-  return llvm::Error::success();
+  return checkFiles(options, session);
 }
 
 llvm::Error ax::writeOutputs(const std::string &path,
@@ -214,11 +269,8 @@ llvm::Error ax::writeOutputs(const std::string &path,
   if (std::error_code code = llvm::sys::fs::create_directories(path))
     return makeError(ExitCode::InputOutput,
                      "cannot make folder '" + path + "': " + code.message());
-  for (size_t i = 0; i < ports.size(); ++i) {
-    llvm::SmallString<128> file(path);
-    llvm::sys::path::append(file, fileNameOf(ports[i].name));
-    if (llvm::Error error = rt::writeNpy(file.str().str(), tensors[i]))
+  for (size_t i = 0; i < ports.size(); ++i)
+    if (llvm::Error error = rt::writeNpy(fileOf(path, ports[i]), tensors[i]))
       return error;
-  }
   return llvm::Error::success();
 }

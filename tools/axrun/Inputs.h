@@ -17,9 +17,10 @@ llvm::Expected<rt::NamedTensors>
 readExpected(const RunOptions &options, const std::vector<rt::Port> &outputs);
 
 /// Whether the files that the options ask for can be made, as far as this can
-/// be known before there is anything to write.
+/// be known before there is anything to write, and destroy nothing that the run
+/// reads.
 llvm::Error checkDestinations(const RunOptions &options,
-                              const std::vector<rt::Port> &outputs);
+                              const Session &session);
 
 /// An archive when `path` ends in .npz, else a folder of .npy files.
 llvm::Error writeOutputs(const std::string &path,

@@ -100,6 +100,8 @@ static llvm::Expected<int> run(const RunOptions &options) {
     printListing(program, llvm::outs());
     return static_cast<int>(ExitCode::Success);
   }
+  if (llvm::Error error = checkDestinations(options, **session))
+    return error;
   if (options.training) {
     if (llvm::Error error = (*session)->start())
       return error;
@@ -123,8 +125,6 @@ static llvm::Expected<int> run(const RunOptions &options) {
   auto expected = readExpected(options, program.outputs);
   if (!expected)
     return expected.takeError();
-  if (llvm::Error error = checkDestinations(options, program.outputs))
-    return error;
   if (llvm::Error error = (*session)->start())
     return error;
   Measurement measurement;

@@ -55,17 +55,17 @@ llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importModel(llvm::StringRef path, const ImportOptions &options,
             mlir::MLIRContext &context);
 
-/// A Usage error when writing one of `outputs` would replace the model's file,
-/// or one that its external data is in. What else is wrong with the model is
-/// not said here.
-llvm::Error checkOutputs(llvm::StringRef model,
-                         llvm::ArrayRef<std::string> outputs);
+/// The model's file, and those that its external data is in. What is wrong with
+/// the model is not said here.
+std::vector<std::string> filesOfModel(llvm::StringRef model);
 
 /// A serialised TensorProto: `test_data_set_0/input_0.pb`.
 llvm::Expected<NamedTensor> readTensorProto(llvm::StringRef path);
 
 /// `PREFIX_0.pb`, `PREFIX_1.pb`, ... of an ONNX test-case folder, or of the
 /// `test_data_set_0` in it; there may be none.
+std::vector<std::string> filesOfTestData(llvm::StringRef folder,
+                                         llvm::StringRef prefix);
 llvm::Expected<std::vector<NamedTensor>> readTestData(llvm::StringRef folder,
                                                       llvm::StringRef prefix);
 

@@ -3,6 +3,7 @@
 #define AX_PLAN_PLAN_H
 
 #include "ax/Cost/StageCost.h"
+#include "ax/Dialect/Ax.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/Error.h"
@@ -25,6 +26,15 @@ llvm::Error writePlan(mlir::ModuleOp module, llvm::StringRef path);
 /// Proves what docs/plan-format.md lists, without running anything; BadPlan
 /// with every fault found.
 llvm::Error verifyPlan(mlir::ModuleOp module);
+
+/// The folder that the plan's files are relative to: `ax.model_dir`, itself
+/// relative to the plan's own folder, or that.
+std::string modelFolder(PlanOp plan, llvm::StringRef planPath);
+
+/// The plan, and all that it was made from. `folder` has the files that it
+/// names.
+std::vector<std::string> filesOf(PlanOp plan, llvm::StringRef planPath,
+                                 llvm::StringRef folder);
 
 /// What a rank of a stage allocates, where that is known.
 using StageMemory = llvm::DenseMap<mlir::Operation *, cost::RankMemory>;

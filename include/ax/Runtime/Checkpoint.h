@@ -59,6 +59,10 @@ llvm::Expected<Checkpoint>
 readWeights(const std::string &path,
             const std::function<void(const std::string &)> &warn);
 
+/// The files that readWeights or readCheckpoint may read of `path`; none of an
+/// empty one.
+std::vector<std::string> filesOfWeights(const std::string &path);
+
 namespace checkpoint {
 /// Shared by writing and reading.
 inline constexpr llvm::StringLiteral manifestName = "manifest.json";

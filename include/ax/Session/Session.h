@@ -74,6 +74,8 @@ public:
   const std::vector<rt::Port> &getOutputs() const {
     return getProgram().outputs;
   }
+  /// The plan, and what it was made from.
+  const std::vector<std::string> &getFiles() const;
   /// For several requests in flight, traces and times.
   rt::Executor &getExecutor();
   /// Null when it was not asked for, or the plan has no such program.

@@ -62,6 +62,10 @@ struct TrainOptions {
 
 bool isTraining(const rt::Program &program);
 
+/// The files that `data` of a TrainOptions or EvalOptions is in.
+std::vector<std::string> filesOfData(const std::string &data,
+                                     const std::vector<rt::Port> &inputs);
+
 enum class TrainEnd { Done, Interrupted };
 
 /// Trains until so many steps are done, or until SIGINT or SIGTERM, after which

@@ -4,6 +4,7 @@
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
 #include "ax/Support/MappedFile.h"
+#include "ax/Support/OutputCheck.h"
 
 #include "gtest/gtest.h"
 
@@ -12,6 +13,7 @@
 #include <filesystem>
 #include <limits>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 using namespace ax;
@@ -211,6 +213,69 @@ TEST_F(FilesTest, WhatIsNoRegularFileIsWrittenTo) {
   ::close(file);
   EXPECT_EQ(contents(path("log")), "one two");
   EXPECT_EQ(countFiles(), 2u);
+}
+
+TEST_F(FilesTest, TheProcessMaskIsNotTouched) {
+  mode_t before = umask(027);
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 4; ++t)
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 50; ++i)
+        llvm::cantFail(writeFileAtomically(path("") + std::to_string(t) + "-" +
+                                               std::to_string(i),
+                                           llvm::StringRef("x")));
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  EXPECT_EQ(umask(before), mode_t(027));
+  for (const fs::directory_entry &file : fs::directory_iterator(folder))
+    EXPECT_EQ(file.status().permissions(), fs::perms(0640)) << file;
+  EXPECT_EQ(countFiles(), 200u);
+}
+
+TEST_F(FilesTest, OutputsThatWouldDestroySomething) {
+  fs::create_directory(path("sub"));
+  llvm::cantFail(writeFileAtomically(path("in"), llvm::StringRef("x")));
+  fs::create_hard_link(path("in"), path("hard"));
+  fs::create_symlink("../in", path("sub/soft"));
+  fs::create_symlink("later", path("dangling"));
+  auto faultOf = [&](auto fill) {
+    OutputCheck files;
+    fill(files);
+    return failure(files.check()).message;
+  };
+  for (const char *name : {"in", "hard", "sub/soft", "sub/../in"})
+    EXPECT_EQ(faultOf([&](OutputCheck &files) {
+                files.reads(path("in"));
+                files.writes("--json", path(name));
+              }),
+              "to write '" + path(name) + "' would destroy '" + path("in") +
+                  "': give --json another name");
+  EXPECT_EQ(faultOf([&](OutputCheck &files) {
+              files.reads(path("in"), "--json");
+              files.writes("--json", path("hard"));
+              files.writes("--log", path("new"));
+              files.writes("--trace", path("sub/new"));
+              files.reads("");
+              files.writes("--none", "");
+              files.writes("--a", "/dev/null");
+              files.writes("--b", "/dev/null");
+            }),
+            "");
+  for (auto [one, other] : {std::pair("new", "sub/../new"),
+                            {"later", "dangling"},
+                            {"no/such/a", "no/such/b/../a"}})
+    EXPECT_EQ(faultOf([&](OutputCheck &files) {
+                files.writes("--a", path(one));
+                files.writes("--b", path(other));
+              }),
+              "--a and --b would both write '" + path(other) +
+                  "': give one of them another name");
+  EXPECT_NE(faultOf([&](OutputCheck &files) {
+              files.writes("--a", path("sub/new"));
+              files.replaces("--save", path("sub"));
+            }),
+            "");
 }
 
 TEST_F(FilesTest, MissingFolderIsAnError) {

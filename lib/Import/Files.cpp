@@ -1,13 +1,9 @@
-//===- Outputs.cpp - Files that must not be written to --------------------===//
+//===- Files.cpp - Files that a model is made of --------------------------===//
 
 #include "ax/Import/Import.h"
 
 #include "TensorHeader.h"
 #include "WireFormat.h"
-
-#include "ax/Support/Error.h"
-
-#include "llvm/Support/FileSystem.h"
 
 #include <onnx/onnx_pb.h>
 
@@ -80,8 +76,7 @@ static constexpr Field fields[] = {
     {Message::Attribute, AttributeProto::kGraphsFieldNumber, Message::Graph},
 };
 
-/// Relative to the model's folder.
-static std::set<std::string> filesOf(ModelFolder &folder) {
+std::set<std::string> ax::import::filesOf(ModelFolder &folder) {
   std::set<std::string> files{folder.getModelFile()};
   auto model = folder.openModel();
   if (!model) {
@@ -109,15 +104,10 @@ static std::set<std::string> filesOf(ModelFolder &folder) {
   return files;
 }
 
-llvm::Error ax::import::checkOutputs(llvm::StringRef model,
-                                     llvm::ArrayRef<std::string> outputs) {
+std::vector<std::string> ax::import::filesOfModel(llvm::StringRef model) {
   ModelFolder folder(model);
+  std::vector<std::string> paths;
   for (const std::string &file : filesOf(folder))
-    for (const std::string &output : outputs)
-      if (llvm::sys::fs::equivalent(folder.getPath() + "/" + file, output))
-        return makeErrorf(ExitCode::Usage,
-                          "to write '{0}' would destroy '{1}': give the output "
-                          "another name",
-                          output, model);
-  return llvm::Error::success();
+    paths.push_back(folder.getPath() + "/" + file);
+  return paths;
 }

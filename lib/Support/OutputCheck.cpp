@@ -1,0 +1,133 @@
+//===- OutputCheck.cpp - Outputs that would destroy something -------------===//
+
+#include "ax/Support/OutputCheck.h"
+
+#include "ax/Support/Error.h"
+
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <climits>
+#include <map>
+#include <optional>
+#include <sys/stat.h>
+#include <tuple>
+#include <unistd.h>
+
+namespace ax {
+
+namespace {
+/// Device and inode of a file that is there; of another one those of the
+/// nearest folder that is, and the rest of the path.
+using Identity = std::tuple<dev_t, ino_t, std::string>;
+} // namespace
+
+/// What `path` names, which may be a file that is not there.
+static std::string behindLinks(std::string path) {
+  constexpr int mostLinks = 40;
+  for (int i = 0; i < mostLinks; ++i) {
+    char target[PATH_MAX];
+    ssize_t length = ::readlink(path.c_str(), target, sizeof(target));
+    if (length < 0)
+      break;
+    llvm::StringRef next(target, static_cast<size_t>(length));
+    llvm::SmallString<256> whole;
+    if (!llvm::sys::path::is_absolute(next))
+      whole = llvm::sys::path::parent_path(path);
+    llvm::sys::path::append(whole, next);
+    path = whole.str().str();
+  }
+  return path;
+}
+
+/// Nothing for what is no regular file and no folder.
+static std::optional<Identity> identityOf(const std::string &path) {
+  struct stat info = {};
+  if (::stat(path.c_str(), &info) == 0) {
+    if (!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode))
+      return std::nullopt;
+    return Identity(info.st_dev, info.st_ino, "");
+  }
+  llvm::SmallString<256> absolute(behindLinks(path));
+  llvm::sys::fs::make_absolute(absolute);
+  llvm::StringRef folder = absolute;
+  while (!folder.empty()) {
+    folder = llvm::sys::path::parent_path(folder);
+    if (::stat(folder.str().c_str(), &info) == 0)
+      break;
+  }
+  llvm::SmallString<256> rest(absolute.str().drop_front(folder.size()));
+  llvm::sys::path::remove_dots(rest, /*remove_dot_dot=*/true);
+  return Identity(info.st_dev, info.st_ino, rest.str().ltrim('/').str());
+}
+
+/// Whether `file` is somewhere below `folder`.
+static bool isInside(const std::string &file, const std::string &folder) {
+  llvm::SmallString<256> path;
+  if (llvm::sys::fs::real_path(file, path)) {
+    path = behindLinks(file);
+    llvm::sys::fs::make_absolute(path);
+  }
+  for (llvm::StringRef above = llvm::sys::path::parent_path(path);
+       !above.empty(); above = llvm::sys::path::parent_path(above))
+    if (llvm::sys::fs::equivalent(above, folder))
+      return true;
+  return false;
+}
+
+void OutputCheck::reads(std::string path, llvm::StringRef replacedBy) {
+  if (!path.empty())
+    read.push_back({std::move(path), replacedBy.str()});
+}
+
+void OutputCheck::writes(llvm::StringRef flag, std::string path) {
+  if (path == "-")
+    path = "/dev/stdout";
+  if (!path.empty())
+    written.push_back({std::move(path), flag.str()});
+}
+
+void OutputCheck::replaces(llvm::StringRef flag, std::string folder) {
+  replaced.push_back({std::move(folder), flag.str()});
+}
+
+static llvm::Error wouldDestroy(const std::string &flag,
+                                const std::string &output,
+                                const std::string &input) {
+  return makeErrorf(ExitCode::Usage,
+                    "to write '{0}' would destroy '{1}': give {2} another "
+                    "name",
+                    output, input, flag);
+}
+
+llvm::Error OutputCheck::check() const {
+  std::map<Identity, const File *> known;
+  for (const File &output : written) {
+    std::optional<Identity> identity = identityOf(output.path);
+    if (!identity)
+      continue;
+    auto [other, isNew] = known.try_emplace(*identity, &output);
+    if (!isNew)
+      return makeErrorf(ExitCode::Usage,
+                        "{0} and {1} would both write '{2}': give one of them "
+                        "another name",
+                        other->second->flag, output.flag, output.path);
+  }
+  for (const File &input : read) {
+    std::optional<Identity> identity = identityOf(input.path);
+    auto found = identity ? known.find(*identity) : known.end();
+    if (found != known.end() && found->second->flag != input.flag)
+      return wouldDestroy(found->second->flag, found->second->path, input.path);
+    for (const File &folder : replaced)
+      if (folder.flag != input.flag && isInside(input.path, folder.path))
+        return wouldDestroy(folder.flag, folder.path, input.path);
+  }
+  for (const File &output : written)
+    for (const File &folder : replaced)
+      if (folder.flag != output.flag && isInside(output.path, folder.path))
+        return wouldDestroy(folder.flag, folder.path, output.path);
+  return llvm::Error::success();
+}
+
+} // namespace ax
