@@ -1,8 +1,10 @@
 //===- Files.cpp - Files that a plan is made of ---------------------------===//
 
 #include "ax/Plan/Plan.h"
+#include "ax/Support/Error.h"
 
 #include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 #include <set>
@@ -19,6 +21,32 @@ std::string modelFolder(PlanOp plan, llvm::StringRef planPath) {
     llvm::sys::path::append(folder, named.getValue());
   }
   return folder.empty() ? "." : folder.str().str();
+}
+
+llvm::Error checkModelFolder(PlanOp plan, llvm::StringRef planPath) {
+  std::string folder = modelFolder(plan, planPath);
+  llvm::StringRef parent = llvm::sys::path::parent_path(planPath);
+  llvm::SmallString<256> there, own;
+  // What is not there cannot be read.
+  if (llvm::sys::fs::real_path(folder, there) ||
+      llvm::sys::fs::real_path(parent.empty() ? "." : parent, own))
+    return llvm::Error::success();
+  llvm::StringRef rest = there;
+  bool isBelow = rest.consume_front(own) &&
+                 (rest.empty() || rest.front() == '/' || own == "/");
+  auto files = plan->getAttrOfType<DictionaryAttr>("ax.files");
+  for (auto state : plan.getBody().getOps<StateOp>()) {
+    auto known =
+        files ? files.getAs<StringAttr>(state.getFile()) : StringAttr();
+    if (isBelow || state.getFile().empty() || (known && !known.empty()))
+      continue;
+    return makeErrorf(ExitCode::BadPlan,
+                      "{0}: state @{1} is in '{2}', outside of the plan's "
+                      "folder, and the plan has no fingerprint (ax.files) of "
+                      "'{3}': give --model-dir if that folder is meant",
+                      planPath, state.getSymName(), folder, state.getFile());
+  }
+  return llvm::Error::success();
 }
 
 std::vector<std::string> filesOf(PlanOp plan, llvm::StringRef planPath,

@@ -182,6 +182,9 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   }
   setSeed(*impl->program, options.seed ? *options.seed : seedOf(impl->resumed));
 
+  if (options.modelDir.empty())
+    if (llvm::Error error = plan::checkModelFolder(plan, planPath))
+      return error;
   impl->options.dataFolder = options.modelDir.empty()
                                  ? plan::modelFolder(plan, planPath)
                                  : options.modelDir;

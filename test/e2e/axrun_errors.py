@@ -243,7 +243,44 @@ def modelsThatChanged():
         text, count = re.subn(r"ax.files = \{.*?\}, ", "", plan.read_text())
         assert count == 1
         plan.write_text(text)
+        # Below the plan's own folder it may do without.
         run(tool("axrun"), plan, "--random-inputs=1")
+
+
+def foldersElsewhere():
+    """A plan reads only what lies with it, or what it knows already."""
+    with scratch() as folder:
+        folder = Path(folder)
+        (folder / "own").mkdir()
+        shutil.copytree(MODEL, folder / "model")
+        plan = folder / "own" / "plan.mlir"
+        run(tool("axopt"), folder / "model" / "model.onnx", "--test-data", DATA,
+            "--quiet", "-o", plan)
+        whole = plan.read_text()
+        run(tool("axrun"), plan, "--test-data", DATA)
+        there = f'ax.model_dir = "{folder}/model"'
+        assert there in whole
+        without = re.sub(r"ax.files = \{.*?\}, ", "", whole)
+        empty = re.sub(r'( = )"\d+:[0-9a-f]+"', r'\1""', whole)
+        (folder / "own" / "link").symlink_to(folder / "model")
+        for text in without, empty:
+            for name in str(folder / "model"), "../model", "link":
+                plan.write_text(text.replace(there,
+                                             f'ax.model_dir = "{name}"'))
+                refused(5, plan, "--test-data", DATA,
+                        says="outside of the plan's folder, and the plan has "
+                             "no fingerprint (ax.files) of 'model.onnx': give "
+                             "--model-dir if that folder is meant")
+                run(tool("axrun"), plan, "--test-data", DATA, "--model-dir",
+                    folder / "model")
+        # Relative to the plan, wherever it is run.
+        shutil.copytree(MODEL, folder / "own" / "below" / "model")
+        for name in "below/model", f"{folder}/own/below/model":
+            plan.write_text(without.replace(there, f'ax.model_dir = "{name}"'))
+            run(tool("axrun"), plan, "--test-data", DATA, cwd=folder)
+        shutil.copy(folder / "model" / "model.onnx", folder / "own")
+        plan.write_text(without.replace(", " + there, "").replace(there, ""))
+        run(tool("axrun"), plan, "--test-data", DATA, cwd=folder)
 
 
 def archivesThatDoNotFit():
@@ -272,6 +309,6 @@ def cases(every):
                      inputsThatDoNotFit, comparisonsWithNothing,
                      namesAndFiles, tracesOfWhatIsMeasured,
                      cachesThatCannotBe, weightsNestedDeeply,
-                     weightsBehindLinks, modelsThatChanged,
+                     weightsBehindLinks, modelsThatChanged, foldersElsewhere,
                      archivesThatDoNotFit, manySlots):
         yield function.__name__, function

@@ -31,6 +31,12 @@ llvm::Error verifyPlan(mlir::ModuleOp module);
 /// relative to the plan's own folder, or that.
 std::string modelFolder(PlanOp plan, llvm::StringRef planPath);
 
+/// A BadPlan error when that folder is neither the plan's own nor below it, and
+/// there is a file in it that the plan would read without knowing what is in
+/// it: of which it has no fingerprint. So nobody's file is read because a plan
+/// names it.
+llvm::Error checkModelFolder(PlanOp plan, llvm::StringRef planPath);
+
 /// The plan, and all that it was made from. `folder` has the files that it
 /// names.
 std::vector<std::string> filesOf(PlanOp plan, llvm::StringRef planPath,
