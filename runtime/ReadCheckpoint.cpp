@@ -63,6 +63,31 @@ std::optional<std::vector<int64_t>> numbersIn(const json::Object &object,
   return numbers;
 }
 
+/// Which elements of a tensor some part has.
+class Taken {
+public:
+  explicit Taken(int64_t elements = 0)
+      : words(static_cast<size_t>((elements + wordBits - 1) / wordBits)) {}
+
+  /// False when one of them is taken already.
+  bool take(int64_t begin, int64_t count) {
+    for (int64_t at = begin, end = begin + count; at < end;) {
+      int64_t bit = at % wordBits, length = std::min(wordBits - bit, end - at);
+      uint64_t ones = ~uint64_t(0) >> (wordBits - length) << bit;
+      uint64_t &word = words[static_cast<size_t>(at / wordBits)];
+      if (word & ones)
+        return false;
+      word |= ones;
+      at += length;
+    }
+    return true;
+  }
+
+private:
+  static constexpr int64_t wordBits = 64;
+  std::vector<uint64_t> words;
+};
+
 /// Where a part's elements lie in the global tensor, in elements.
 struct Box {
   int64_t offset = 0;
@@ -81,7 +106,7 @@ struct Box {
       return std::nullopt;
     int64_t last = *offset;
     for (auto [size, stride] : llvm::zip(*sizes, *strides)) {
-      if (size > 1 && stride > (total - 1 - last) / (size - 1))
+      if (size > 1 && (stride < 1 || stride > (total - 1 - last) / (size - 1)))
         return std::nullopt;
       last += (size - 1) * stride;
     }
@@ -91,16 +116,29 @@ struct Box {
   bool isAll(int64_t total) const {
     return sizes.size() == 1 && sizes[0] == total;
   }
+  /// False when one of the elements is taken already.
+  bool take(Taken &taken) const { return take(taken, offset, 0); }
   void copy(const uint8_t *from, uint8_t *to, int64_t elementBytes) const {
     visit(from, to + offset * elementBytes, elementBytes, 0);
   }
 
 private:
+  bool isRun(size_t dim) const {
+    return dim + 1 == sizes.size() && strides[dim] == 1;
+  }
+  bool take(Taken &taken, int64_t at, size_t dim) const {
+    if (dim == sizes.size() || isRun(dim)) {
+      return taken.take(at, dim == sizes.size() ? 1 : sizes[dim]);
+    }
+    for (int64_t i = 0; i < sizes[dim]; ++i)
+      if (!take(taken, at + i * strides[dim], dim + 1))
+        return false;
+    return true;
+  }
   void visit(const uint8_t *&from, uint8_t *to, int64_t elementBytes,
              size_t dim) const {
-    bool isRun = dim + 1 == sizes.size() && strides[dim] == 1;
-    if (dim == sizes.size() || isRun) {
-      int64_t bytes = elementBytes * (isRun ? sizes[dim] : 1);
+    if (dim == sizes.size() || isRun(dim)) {
+      int64_t bytes = elementBytes * (dim == sizes.size() ? 1 : sizes[dim]);
       std::memcpy(to, from, static_cast<size_t>(bytes));
       from += bytes;
       return;
@@ -203,6 +241,8 @@ private:
       return malformed();
     int64_t total = *checkedNumElements(*shape), copied = 0;
     std::optional<HostTensor> whole;
+    Taken taken;
+    auto overlap = [&] { return bad("parts of '" + name + "' overlap"); };
     for (const json::Value &entry : *parts) {
       const json::Object *part = entry.getAsObject();
       auto file = part ? part->getString("file") : std::nullopt;
@@ -221,6 +261,8 @@ private:
         return bad(*file + " is damaged: the checksum of '" + name +
                    "' is another");
       copied += box->count;
+      if (copied > total)
+        return overlap();
       if (box->isAll(total)) {
         whole = tensor->reshaped(*shape);
         continue;
@@ -230,9 +272,12 @@ private:
         if (!made)
           return made.takeError();
         whole = std::move(*made);
+        taken = Taken(total);
       }
       if (whole->getType() != tensor->getType())
         return malformed();
+      if (!box->take(taken))
+        return overlap();
       box->copy(tensor->data(), whole->mutableData(),
                 byteSize(tensor->getType()));
     }

@@ -14,6 +14,7 @@
 #include <cstdio>
 #include <fcntl.h>
 #include <map>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -25,6 +26,8 @@ namespace fs = llvm::sys::fs;
 constexpr llvm::StringLiteral stepPrefix = "step-";
 /// Of folders that are being written, or were when a run died.
 constexpr llvm::StringLiteral unfinishedPrefix = ".unfinished-";
+/// Of an empty file that stays, which who writes to the folder has locked.
+constexpr llvm::StringLiteral lockName = ".lock";
 
 std::string checkpoint::checksumOf(llvm::ArrayRef<uint8_t> bytes) {
   return llvm::utohexstr(llvm::xxh3_64bits(bytes), /*LowerCase=*/true, 16);
@@ -226,22 +229,60 @@ void removeUnfinished(const std::string &folder) {
 
 } // namespace
 
-llvm::Expected<std::string> writeCheckpoint(const Executor &executor,
-                                            const std::string &folder,
-                                            const CheckpointOptions &options) {
-  if (std::error_code code = fs::create_directories(folder))
-    return cannotWrite(folder, code);
+CheckpointFolder::~CheckpointFolder() {
+  if (lock >= 0)
+    ::close(lock);
+}
+
+llvm::Expected<CheckpointFolder>
+CheckpointFolder::open(const std::string &path) {
+  CheckpointFolder folder(path);
+  if (llvm::Error error = folder.acquire())
+    return error;
+  return folder;
+}
+
+/// Again when the folder is not the one that is locked, but one of its name.
+llvm::Error CheckpointFolder::acquire() {
+  if (std::error_code code = fs::create_directories(path))
+    return cannotWrite(path, code);
+  // Not the folder itself: NFS locks what is open for writing.
+  std::string file = inFolder(path, lockName);
+  struct stat held, there;
+  if (lock >= 0 && ::fstat(lock, &held) == 0 &&
+      ::stat(file.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
+      held.st_ino == there.st_ino)
+    return llvm::Error::success();
+  if (lock >= 0)
+    ::close(lock);
+  lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
+  if (lock < 0)
+    return makeErrnoError("cannot write '" + file + "'", errno);
+  // Some file systems know no locks.
+  if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    return makeError(ExitCode::InputOutput,
+                     "another run saves to '" + path +
+                         "': give this one a folder of its own");
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::string>
+CheckpointFolder::write(const Executor &executor,
+                        const CheckpointOptions &options) {
+  if (llvm::Error error = acquire())
+    return error;
+  const std::string &folder = path;
   removeUnfinished(folder);
   std::string unfinished;
   if (makeWithNewName(inFolder(folder, unfinishedPrefix), unfinished,
                       [](const char *name) { return ::mkdir(name, 0777); }) < 0)
     return makeErrnoError("cannot write '" + folder + "'", errno);
-  std::string path = inFolder(folder, stepPrefix + llvm::Twine(options.step));
+  std::string made = inFolder(folder, stepPrefix + llvm::Twine(options.step));
   llvm::Error error = Writer(executor, options).write(unfinished);
   // There may be one of a run that went this way before.
   if (!error)
-    if (std::error_code code = putInPlace(unfinished, path))
-      error = cannotWrite(path, code);
+    if (std::error_code code = putInPlace(unfinished, made))
+      error = cannotWrite(made, code);
   if (!error)
     error = syncFolder(folder);
   if (error) {
@@ -250,7 +291,7 @@ llvm::Expected<std::string> writeCheckpoint(const Executor &executor,
   }
   if (llvm::Error failed =
           writeFileAtomically(inFolder(folder, checkpoint::latestName),
-                              (llvm::sys::path::filename(path) + "\n").str()))
+                              (llvm::sys::path::filename(made) + "\n").str()))
     return failed;
   removeUnfinished(folder);
   auto all = checkpoint::list(folder);
@@ -260,7 +301,7 @@ llvm::Expected<std::string> writeCheckpoint(const Executor &executor,
   for (int64_t i = 0, e = static_cast<int64_t>(all.size()) - options.keep;
        options.keep > 0 && i < e; ++i)
     removeFolder(all[static_cast<size_t>(i)].second);
-  return path;
+  return made;
 }
 
 } // namespace ax::rt

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <numeric>
 #include <random>
+#include <utility>
 
 using namespace ax;
 
@@ -35,42 +36,73 @@ void Batches::beginEpoch() {
   std::iota(order.begin(), order.end(), 0);
   if (!shuffle)
     return;
-  std::seed_seq mixed{seed, seed >> 32, static_cast<uint64_t>(epoch)};
+  std::seed_seq mixed{seed, seed >> 32, static_cast<uint64_t>(place.epoch)};
   std::mt19937_64 random(mixed);
   for (uint64_t i = order.size() - 1; i > 0; --i)
     std::swap(order[i], order[random() % (i + 1)]);
 }
 
 llvm::Error Batches::next(std::vector<HostTensor> &inputs) {
-  int64_t batch = samples.getBatch(), left = samples.size() - position;
+  int64_t batch = samples.getBatch(), left = samples.size() - place.position;
   if (left <= 0 || (left < batch && last == LastBatch::Drop)) {
-    ++epoch;
-    position = 0;
-    beginEpoch();
+    setPlace({place.epoch + 1, 0});
     left = samples.size();
   }
   int64_t count = std::min(batch, left);
   for (int64_t at = 0; at < batch; ++at) {
-    int64_t sample = order[static_cast<size_t>(position + at % count)];
+    int64_t sample = order[static_cast<size_t>(place.position + at % count)];
     if (llvm::Error error = samples.checkLabels(sample))
       return error;
     samples.copy(sample, at, inputs);
     if (at >= count)
       samples.ignore(at, inputs);
   }
-  position += count;
+  place.position += count;
   return llvm::Error::success();
 }
 
-llvm::json::Object Batches::getPosition() const {
-  return llvm::json::Object{{"samples", samples.size()},
-                            {"shuffle", shuffle},
-                            {"seed", seed},
-                            {"epoch", epoch},
-                            {"position", position}};
+void Batches::setPlace(Place to) {
+  bool isOther = std::exchange(place, to).epoch != to.epoch;
+  if (isOther)
+    beginEpoch();
 }
 
-llvm::Error Batches::setPosition(const llvm::json::Object &from) {
+static llvm::json::Object toJSON(Batches::Place place) {
+  return llvm::json::Object{{"epoch", place.epoch},
+                            {"position", place.position}};
+}
+
+llvm::json::Object Batches::getPosition() const {
+  llvm::json::Object start = toJSON(this->start);
+  start["step"] = startStep;
+  llvm::json::Object result = toJSON(place);
+  result["samples"] = samples.size();
+  result["shuffle"] = shuffle;
+  result["seed"] = seed;
+  result["batch"] = samples.getBatch();
+  result["pads"] = last == LastBatch::Pad;
+  result["start"] = std::move(start);
+  return result;
+}
+
+/// Numbers of JSON, 0 where there are none; nothing when they are out of range.
+static std::optional<Batches::Place> readPlace(const llvm::json::Object &from,
+                                               int64_t samples) {
+  Batches::Place place;
+  place.epoch = from.getInteger("epoch").value_or(0);
+  place.position = from.getInteger("position").value_or(0);
+  if (place.epoch < 0 || place.epoch > rt::checkpoint::mostSteps ||
+      place.position < 0 || place.position > samples)
+    return std::nullopt;
+  return place;
+}
+
+/// How many of `batch` there are in so many samples.
+static int64_t countBatches(int64_t samples, int64_t batch, bool pads) {
+  return (samples + (pads ? batch - 1 : 0)) / batch;
+}
+
+llvm::Error Batches::setPosition(const llvm::json::Object &from, int64_t step) {
   int64_t count = from.getInteger("samples").value_or(0);
   if (count != samples.size())
     return samples.fault("there are " + llvm::Twine(samples.size()) +
@@ -78,10 +110,44 @@ llvm::Error Batches::setPosition(const llvm::json::Object &from) {
                          llvm::Twine(count) +
                          ": to train on with other data, give --weights=DIR "
                          "instead of --resume=DIR");
-  epoch = std::clamp<int64_t>(from.getInteger("epoch").value_or(0), 0,
-                              rt::checkpoint::mostSteps);
-  position =
-      std::clamp<int64_t>(from.getInteger("position").value_or(0), 0, count);
-  beginEpoch();
+  const llvm::json::Object none, *startFrom = from.getObject("start");
+  auto to = readPlace(from, count),
+       began = readPlace(startFrom ? *startFrom : none, count);
+  int64_t first = startFrom ? startFrom->getInteger("step").value_or(0) : 0;
+  int64_t batch = from.getInteger("batch").value_or(samples.getBatch());
+  bool pads = from.getBoolean("pads").value_or(last == LastBatch::Pad);
+  // Of what is left of the epoch in which it began, of whole ones, and of the
+  // last one.
+  auto given = [&]() -> std::optional<int64_t> {
+    if (!to || !began || batch < 1 || first < 0 || first > step ||
+        to->epoch < began->epoch)
+      return std::nullopt;
+    int64_t inLast =
+        to->position - (to->epoch == began->epoch ? began->position : 0);
+    if (inLast < 0 || (inLast % batch && !(pads && to->position == count)))
+      return std::nullopt;
+    int64_t result = countBatches(inLast, batch, pads);
+    if (to->epoch == began->epoch)
+      return result;
+    int64_t whole = countBatches(count, batch, pads);
+    int64_t epochs = to->epoch - began->epoch - 1;
+    if (whole < 1 || epochs > step / whole)
+      return std::nullopt;
+    return result + countBatches(count - began->position, batch, pads) +
+           epochs * whole;
+  }();
+  if (!given || *given != step - first)
+    return samples.fault("the checkpoint's place in the data, sample " +
+                         llvm::Twine(from.getInteger("position").value_or(0)) +
+                         " of epoch " +
+                         llvm::Twine(from.getInteger("epoch").value_or(0)) +
+                         ", is not where step " + llvm::Twine(step) + " ends");
+  setPlace(*to);
+  start = *began;
+  startStep = first;
+  if (batch != samples.getBatch() || pads != (last == LastBatch::Pad)) {
+    start = place;
+    startStep = step;
+  }
   return llvm::Error::success();
 }

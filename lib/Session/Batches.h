@@ -25,9 +25,18 @@ public:
   }
   const Samples &getSamples() const { return samples; }
 
+  /// How far it is in the samples.
+  struct Place {
+    int64_t epoch = 0, position = 0;
+  };
+  Place getPlace() const { return place; }
+  void setPlace(Place to);
+
+  /// The place, and what was given so far, for setPosition.
   llvm::json::Object getPosition() const;
-  /// Goes on there; an error when it is the position of other data.
-  llvm::Error setPosition(const llvm::json::Object &position);
+  /// Goes on there after `step` batches; an error when it is the position of
+  /// other data, or none that so many batches end at.
+  llvm::Error setPosition(const llvm::json::Object &position, int64_t step);
 
 private:
   explicit Batches(Samples samples) : samples(std::move(samples)) {}
@@ -38,7 +47,10 @@ private:
   uint64_t seed = 0;
   LastBatch last = LastBatch::Drop;
   /// Samples of the epoch given so far.
-  int64_t epoch = 0, position = 0;
+  Place place;
+  /// Where batches began to have this size, and how many were given before.
+  Place start;
+  int64_t startStep = 0;
   std::vector<int64_t> order;
 };
 

@@ -62,6 +62,8 @@ private:
   std::optional<Batches> batches;
   std::optional<Evaluator> evaluator;
   std::optional<TrainLog> log;
+  /// Where checkpoints go, if any do.
+  std::optional<rt::CheckpointFolder> folder;
   std::unique_ptr<rt::Request> request;
   size_t loss = 0;
   std::optional<size_t> norm, lossScale;
@@ -103,12 +105,16 @@ llvm::Error Trainer::open() {
     return made.takeError();
   batches.emplace(std::move(*made));
   if (resumed) {
-    if (llvm::Error error =
-            batches->setPosition(position ? *position : llvm::json::Object()))
-      return error;
+    if (llvm::Error error = batches->setPosition(
+            position ? *position : llvm::json::Object(), resumed->step))
+      return addContext(std::move(error), "checkpoint '" + resumed->path + "'");
     done = resumed->step;
-    skipped = std::clamp<int64_t>(
-        resumed->progress.getInteger("skipped").value_or(0), 0, done);
+    skipped = resumed->progress.getInteger("skipped").value_or(0);
+    if (skipped < 0 || skipped > done)
+      return makeError(
+          ExitCode::BadInput,
+          "checkpoint '" + resumed->path + "': " + llvm::Twine(skipped) +
+              " of " + llvm::Twine(done) + " steps cannot have been skipped");
     if (llvm::sys::fs::equivalent(llvm::sys::path::parent_path(resumed->path),
                                   options.save))
       saved = done;
@@ -134,6 +140,12 @@ llvm::Error Trainer::open() {
     if (!created)
       return created.takeError();
     evaluator.emplace(std::move(*created));
+  }
+  if (!options.save.empty()) {
+    auto locked = rt::CheckpointFolder::open(options.save);
+    if (!locked)
+      return locked.takeError();
+    folder.emplace(std::move(*locked));
   }
   auto opened = TrainLog::create(options.log,
                                  resumed ? std::optional(done) : std::nullopt);
@@ -209,7 +221,7 @@ llvm::Error Trainer::save() {
   to.keep = options.saveKeep;
   to.progress = llvm::json::Object{{"data", batches->getPosition()},
                                    {"skipped", skipped}};
-  auto path = rt::writeCheckpoint(executor, options.save, to);
+  auto path = folder->write(executor, to);
   if (!path)
     return path.takeError();
   saved = done;
@@ -242,11 +254,11 @@ llvm::Expected<TrainEnd> Trainer::run() {
   auto isDue = [&](int64_t every) { return every > 0 && done % every == 0; };
   llvm::Error fault = llvm::Error::success();
   while (done < options.steps && !Interrupt::isRequested()) {
-    llvm::json::Object before = batches->getPosition();
+    Batches::Place before = batches->getPlace();
     fault = step();
     if (fault) {
       // Who goes on does this step again.
-      llvm::cantFail(batches->setPosition(before));
+      batches->setPlace(before);
       break;
     }
     if (isDue(options.saveEvery) && done < options.steps)

@@ -15,6 +15,11 @@ from _training import DIGITS, axrun, close, compiled, logged, losses
 from cases import Failed, scratch, tool
 
 
+def entries(folder):
+    """But for the file that is locked."""
+    return sorted(set(os.listdir(folder)) - {".lock"})
+
+
 def resumes(first, second):
     """Where it was: the same bits on the same layout, the same losses on
     others."""
@@ -27,8 +32,7 @@ def resumes(first, second):
               "--log", f"{folder}/whole.log")
         axrun(plan, *train, "--steps=41", "--save", f"{folder}/run",
               "--save-every=20", "--log", f"{folder}/run.log")
-        assert sorted(os.listdir(f"{folder}/run")) == ["latest", "step-40",
-                                                       "step-41"]
+        assert entries(f"{folder}/run") == ["latest", "step-40", "step-41"]
         shutil.copy(f"{folder}/run.log", f"{folder}/other.log")
         shutil.copytree(f"{folder}/run", f"{folder}/elsewhere")
         rest = ["--data", DIGITS / "train.npz", "--steps=50"]
@@ -190,7 +194,7 @@ def replacesAndKeeps():
         (folder / ".unfinished-a").symlink_to(mine)
         axrun(plan, "--data", DIGITS / "train.npz", "--save", folder,
               "--steps=4", "--save-every=3", "--save-keep=1")
-        assert sorted(os.listdir(folder)) == ["latest", "step-4"]
+        assert entries(folder) == ["latest", "step-4"]
         assert not (folder / "step-4").is_symlink()
         assert os.listdir(mine) == ["thesis"]
 
@@ -262,6 +266,38 @@ def interrupted(signals):
               says=f"resumed after step {steps} from")
 
 
+def twoWriters():
+    """The second run with one folder is an error, and changes nothing."""
+    with scratch() as folder:
+        command = [compiled(folder), "--data", DIGITS / "train.npz", "--save",
+                   f"{folder}/run"]
+        process = subprocess.Popen(
+            [str(word) for word in (tool("axrun"), *command, "--log",
+                                    f"{folder}/log", "--steps=1000000")],
+            stderr=subprocess.DEVNULL)
+        try:
+            while process.poll() is None and not (
+                    os.path.exists(f"{folder}/log") and
+                    os.path.getsize(f"{folder}/log")):
+                time.sleep(0.01)
+            (Path(folder) / "run" / ".unfinished-mine").mkdir()
+            os.symlink("run", f"{folder}/link")
+            for name in "run", "link", "../" + Path(folder).name + "/run":
+                axrun(*command[:-1], f"{folder}/{name}", "--steps=2", expect=7,
+                      says=f"another run saves to '{folder}/{name}': give this "
+                      "one a folder of its own")
+            assert entries(f"{folder}/run") == [".unfinished-mine"]
+            process.send_signal(signal.SIGINT)
+            process.wait(timeout=120)
+        finally:
+            process.kill()
+        assert process.returncode == 130
+        # Nothing is left behind, and the next one may.
+        axrun(*command, "--steps=2", says="has checkpoints of a run")
+        names = entries(f"{folder}/run")
+        assert len(names) == 3 and names[0] == "latest", names
+
+
 def interruptedEvaluation():
     """Measures all or nothing."""
     with scratch() as folder:
@@ -298,6 +334,7 @@ def cases(every):
     yield "nothing left to do", nothingLeft
     yield "logs of steps done again", logsOfStepsDoneAgain
     yield "replaces and keeps", replacesAndKeeps
+    yield "two writers", twoWriters
     yield "interrupted evaluation", interruptedEvaluation
     yield "full disk", fullDisk
     yield "interrupt", interrupted, [signal.SIGINT]

@@ -17,6 +17,7 @@
 #include "llvm/Support/JSON.h"
 
 #include <functional>
+#include <utility>
 
 namespace ax::rt {
 
@@ -29,11 +30,32 @@ struct CheckpointOptions {
   int64_t keep = 2;
 };
 
-/// Nothing may be in flight. Gives the checkpoint's path. InputOutput errors,
-/// after which the folder is as it was.
-llvm::Expected<std::string> writeCheckpoint(const Executor &executor,
-                                            const std::string &folder,
-                                            const CheckpointOptions &options);
+/// A folder of checkpoints that one run writes to: locked as long as this is
+/// there, for other processes and for this one, where the file system has
+/// locks.
+class CheckpointFolder {
+public:
+  /// Makes the folder if there is none. An InputOutput error when another run
+  /// has it.
+  static llvm::Expected<CheckpointFolder> open(const std::string &path);
+  CheckpointFolder(CheckpointFolder &&other)
+      : path(std::move(other.path)), lock(std::exchange(other.lock, -1)) {}
+  CheckpointFolder &operator=(CheckpointFolder &&) = delete;
+  ~CheckpointFolder();
+
+  /// Nothing may be in flight. Gives the checkpoint's path. InputOutput errors,
+  /// after which the folder is as it was.
+  llvm::Expected<std::string> write(const Executor &executor,
+                                    const CheckpointOptions &options);
+
+private:
+  explicit CheckpointFolder(std::string path) : path(std::move(path)) {}
+  llvm::Error acquire();
+
+  std::string path;
+  /// The open file that is locked.
+  int lock = -1;
+};
 
 struct Checkpoint {
   std::string path;

@@ -101,7 +101,8 @@ TEST_F(CheckpointTest, Contradictions) {
   for (json::Object &bad : std::vector<json::Object>{
            part(w, 1, {4}, {1}), part(w, -1, {4}, {1}),
            part(w, 0, {2, 2}, {3, 1}), part(w, 0, {2, 2}, {1}),
-           part(w, 0, {1ll << 62, 4}, {0, 1})})
+           part(w, 0, {1ll << 62, 4}, {0, 1}), part(w, 0, {4}, {0}),
+           part(w, 0, {2, 2}, {0, 1}), part(w, 0, {2, 2}, {2, 0})})
     expect("w", state("F32", {2, 2}, std::move(bad)),
            "manifest.json is malformed");
   // As many dimensions as would need more stack than there is.
@@ -117,6 +118,30 @@ TEST_F(CheckpointTest, Contradictions) {
   json::Object outside = part(w, 0, {4}, {1});
   outside["file"] = "../rank-0.safetensors";
   expect("w", state("F32", {2, 2}, std::move(outside)), "'../rank-0");
+}
+
+TEST_F(CheckpointTest, PartsTileTheTensorOnce) {
+  HostTensor two = HostTensor::fromValues<float>({2}, {1, 2});
+  auto file = SafetensorsWriter::create((folder + "/rank-0.safetensors").str(),
+                                        {{"w", DType::F32, {2}}});
+  ASSERT_TRUE(static_cast<bool>(file));
+  ASSERT_FALSE(static_cast<bool>(file->write(two)));
+  ASSERT_FALSE(static_cast<bool>(file->commit()));
+  auto parts = [&](std::vector<std::tuple<int64_t, int64_t>> places) {
+    json::Object made = state("F32", {2, 2}, part(two, 0, {2}, {1}));
+    json::Array &list = *made.getArray("parts");
+    list.clear();
+    for (auto [offset, stride] : places)
+      list.push_back(part(two, offset, {2}, {stride}));
+    return made;
+  };
+  expect("w", parts({{0, 1}, {2, 1}}), "2x2xf32 2.0");
+  expect("w", parts({{0, 2}, {1, 2}}), "2x2xf32 2.0");
+  expect("w", parts({{0, 1}, {0, 1}}), "parts of 'w' overlap");
+  expect("w", parts({{0, 2}, {0, 1}}), "parts of 'w' overlap");
+  expect("w", parts({{0, 1}, {1, 1}}), "parts of 'w' overlap");
+  expect("w", parts({{0, 1}}), "parts of 'w' are missing");
+  expect("w", parts({{0, 1}, {2, 1}, {1, 1}}), "parts of 'w' overlap");
 }
 
 TEST_F(CheckpointTest, BooleansOfSafetensorsAreOneOrZero) {

@@ -1,0 +1,108 @@
+//===- BatchesTest.cpp - Places in the data that cannot be ----------------===//
+#include "../../../lib/Session/Batches.h"
+
+#include "ax/Runtime/Npy.h"
+#include "ax/Support/Error.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "gtest/gtest.h"
+
+using namespace ax;
+namespace json = llvm::json;
+
+namespace {
+
+class BatchesTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("batches", folder));
+    HostTensor x(DType::F32, {10, 1});
+    for (int64_t i = 0; i < 10; ++i)
+      x.setDouble(i, static_cast<double>(i));
+    llvm::cantFail(rt::writeNpz((folder + "/x.npz").str(), {{"x", x}}));
+  }
+  void TearDown() override { llvm::sys::fs::remove_directories(folder); }
+
+  Batches make(int64_t batch) {
+    rt::Port port;
+    port.name = "x";
+    port.shape = {batch, 1};
+    inputs = {HostTensor(DType::F32, {batch, 1})};
+    auto samples = llvm::cantFail(
+        Samples::open({port}, (folder + "/x.npz").str(), Tokens::No, "data"));
+    return llvm::cantFail(Batches::create(std::move(samples), /*shuffle=*/true,
+                                          /*seed=*/3, LastBatch::Drop));
+  }
+  std::vector<double> next(Batches &batches) {
+    llvm::cantFail(batches.next(inputs));
+    std::vector<double> values;
+    for (int64_t i = 0; i < inputs[0].numElements(); ++i)
+      values.push_back(inputs[0].getDouble(i));
+    return values;
+  }
+  std::string fault(json::Object position, int64_t step) {
+    Batches batches = make(3);
+    return describeError(batches.setPosition(position, step)).message;
+  }
+
+  llvm::SmallString<128> folder;
+  std::vector<HostTensor> inputs;
+};
+
+TEST_F(BatchesTest, GoesOnWhereItWas) {
+  Batches all = make(3);
+  for (int64_t step = 0; step < 12; ++step) {
+    json::Object position = all.getPosition();
+    Batches::Place place = all.getPlace();
+    Batches other = make(3);
+    ASSERT_FALSE(bool(other.setPosition(position, step))) << step;
+    std::vector<double> wanted = next(all);
+    EXPECT_EQ(next(other), wanted) << step;
+    other.setPlace(place);
+    EXPECT_EQ(next(other), wanted) << step;
+  }
+}
+
+TEST_F(BatchesTest, BatchesOfAnotherSizeGoOn) {
+  Batches first = make(3);
+  for (int i = 0; i < 5; ++i)
+    next(first);
+  Batches second = make(2);
+  ASSERT_FALSE(bool(second.setPosition(first.getPosition(), 5)));
+  for (int64_t step = 5; step < 15; ++step) {
+    ASSERT_EQ(
+        describeError(make(2).setPosition(second.getPosition(), step)).message,
+        "");
+    next(second);
+  }
+  EXPECT_NE(fault(second.getPosition(), 14), "");
+}
+
+TEST_F(BatchesTest, PlacesThatCannotBe) {
+  auto place = [](int64_t epoch, int64_t position) {
+    return json::Object{
+        {"samples", 10}, {"epoch", epoch}, {"position", position}};
+  };
+  EXPECT_EQ(fault(place(0, 6), 2), "");
+  EXPECT_EQ(fault(place(2, 3), 7), "");
+  const std::tuple<int64_t, int64_t, int64_t> wrong[] = {
+      {0, -1, 0}, {0, 5, 2},  {0, 6, 3},  {1, 6, 2},
+      {-1, 9, 0}, {0, 12, 4}, {0, 10, 3}, {int64_t(1) << 60, 0, 9}};
+  for (auto [epoch, position, step] : wrong) {
+    std::string text = fault(place(epoch, position), step);
+    EXPECT_NE(text.find("the checkpoint's place in the data, sample " +
+                        std::to_string(position) + " of epoch " +
+                        std::to_string(epoch) + ", is not where step " +
+                        std::to_string(step) + " ends"),
+              std::string::npos)
+        << text;
+  }
+  json::Object none = place(0, 6);
+  none["batch"] = 0;
+  EXPECT_NE(fault(std::move(none), 2), "");
+  json::Object later = place(0, 6);
+  later["start"] = json::Object{{"step", 3}, {"epoch", 0}, {"position", 0}};
+  EXPECT_NE(fault(std::move(later), 2), "");
+}
+
+} // namespace
