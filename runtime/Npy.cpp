@@ -256,7 +256,8 @@ llvm::Expected<HostTensor> readNpy(const std::string &path) {
   return tensor;
 }
 
-llvm::Error writeNpy(const std::string &path, const HostTensor &tensor) {
+llvm::Expected<AtomicFile> prepareNpy(const std::string &path,
+                                      const HostTensor &tensor) {
   llvm::Expected<AtomicFile> file = AtomicFile::create(path);
   if (!file)
     return file.takeError();
@@ -264,7 +265,12 @@ llvm::Error writeNpy(const std::string &path, const HostTensor &tensor) {
     return error;
   if (llvm::Error error = file->write(tensor.rawBytes()))
     return error;
-  return file->commit();
+  return file;
+}
+
+llvm::Error writeNpy(const std::string &path, const HostTensor &tensor) {
+  llvm::Expected<AtomicFile> file = prepareNpy(path, tensor);
+  return file ? file->commit() : file.takeError();
 }
 
 llvm::Expected<NamedTensors> readNpz(const std::string &path) {

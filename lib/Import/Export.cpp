@@ -241,10 +241,16 @@ llvm::Error Exporter::run(const std::vector<std::string> &required) {
   if (replaced.empty())
     return makeError(ExitCode::BadInput,
                      "none of the weights is one of the model's");
+  // Both are there before one of them takes its place.
+  auto result = AtomicFile::create(output);
+  if (!result)
+    return result.takeError();
+  if (llvm::Error error = result->write(llvm::StringRef(out)))
+    return error;
   if (data)
     if (llvm::Error error = data->commit())
       return error;
-  return writeFileAtomically(output, llvm::StringRef(out));
+  return result->commit();
 }
 
 llvm::Error

@@ -3,6 +3,7 @@
 
 #include "Interrupt.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/MappedFile.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/raw_ostream.h"
 
@@ -146,6 +147,8 @@ llvm::Error ax::evaluate(Session &session, const EvalOptions &options,
   auto measured = evaluator->run();
   if (!measured)
     return measured.takeError();
+  if (llvm::Error error = checkMappedFiles())
+    return error;
   if (*measured)
     progress << "axrun: evaluation: " << evaluator->describe(**measured)
              << '\n';

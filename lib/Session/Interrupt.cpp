@@ -9,8 +9,13 @@ using namespace ax;
 static std::atomic<bool> requested{false};
 constexpr int handledSignals[] = {SIGINT, SIGTERM};
 
-static void note(int) {
-  requested.store(true);
+static void note(int number) {
+  if (requested.exchange(true)) {
+    // Blocked while we are here, and so taken when we return.
+    std::signal(number, SIG_DFL);
+    raise(number);
+    return;
+  }
   constexpr char text[] =
       "\naxrun: stopping after this step; once more stops at once\n";
   // There is nobody to tell when it fails.
@@ -21,7 +26,9 @@ Interrupt::Interrupt() {
   requested.store(false);
   struct sigaction action = {};
   action.sa_handler = note;
-  action.sa_flags = SA_RESETHAND | SA_RESTART;
+  action.sa_flags = SA_RESTART;
+  for (int number : handledSignals)
+    sigaddset(&action.sa_mask, number);
   for (int i = 0; i < 2; ++i)
     sigaction(handledSignals[i], &action, &before[i]);
 }

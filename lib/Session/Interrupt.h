@@ -7,7 +7,7 @@
 namespace ax {
 
 /// While there is one, a first SIGINT or SIGTERM is only noted, and a second
-/// one ends the process.
+/// one, of either kind, ends the process.
 class Interrupt {
 public:
   Interrupt();

@@ -8,6 +8,7 @@
 
 #include "ax/Runtime/Checkpoint.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/MappedFile.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -216,6 +217,8 @@ llvm::Error Trainer::measure() {
 }
 
 llvm::Error Trainer::save() {
+  if (llvm::Error error = checkMappedFiles())
+    return error;
   rt::CheckpointOptions to;
   to.step = done;
   to.keep = options.saveKeep;
@@ -231,6 +234,8 @@ llvm::Error Trainer::save() {
 
 /// First what is dear is brought home.
 llvm::Error Trainer::finish() {
+  if (llvm::Error error = checkMappedFiles())
+    return error;
   if (!options.save.empty() && saved != done)
     if (llvm::Error error = save())
       return error;

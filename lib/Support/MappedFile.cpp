@@ -7,13 +7,94 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/xxhash.h"
 
+#include <atomic>
 #include <cerrno>
 #include <fcntl.h>
+#include <mutex>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 namespace ax {
+
+namespace {
+/// A file that is mapped, for who must not wait for a lock. Places are taken
+/// and given back, but never freed.
+struct Place {
+  std::atomic<const MappedFile *> file{nullptr};
+  std::atomic<const uint8_t *> base{nullptr};
+  std::atomic<int64_t> size{0};
+  std::atomic<const char *> path{nullptr};
+  Place *next = nullptr;
+};
+} // namespace
+
+static std::atomic<Place *> places{nullptr};
+/// Held by those who change `places`, or use the files in it.
+static std::mutex placesMutex;
+
+static void enter(const MappedFile &file) {
+  std::lock_guard<std::mutex> lock(placesMutex);
+  Place *place = places;
+  while (place && place->file.load())
+    place = place->next;
+  bool isNew = !place;
+  if (isNew)
+    place = new Place;
+  place->path = file.getPath().c_str();
+  place->size = file.getSize();
+  place->base = file.bytes().data();
+  place->file = &file;
+  if (isNew) {
+    place->next = places;
+    places = place;
+  }
+}
+
+static void leave(const MappedFile &file) {
+  std::lock_guard<std::mutex> lock(placesMutex);
+  for (Place *place = places; place; place = place->next)
+    if (place->file == &file) {
+      place->base = nullptr;
+      place->file = nullptr;
+      return;
+    }
+}
+
+const char *MappedFile::findPath(const void *address) {
+  const auto *at = static_cast<const uint8_t *>(address);
+  for (Place *place = places; place; place = place->next) {
+    const uint8_t *base = place->base;
+    if (base && at >= base && at - base < place->size)
+      return place->path;
+  }
+  return nullptr;
+}
+
+llvm::Error checkMappedFiles() {
+  std::lock_guard<std::mutex> lock(placesMutex);
+  for (Place *place = places; place; place = place->next) {
+    const MappedFile *file = place->file;
+    struct stat info;
+    // Who puts another file in its place does no harm.
+    if (file && ::stat(file->path.c_str(), &info) == 0 &&
+        info.st_dev == file->device && info.st_ino == file->inode &&
+        info.st_size < file->size)
+      return makeErrorf(ExitCode::InputOutput,
+                        "cannot read '{0}': it has become shorter since it was "
+                        "opened",
+                        file->path);
+  }
+  return llvm::Error::success();
+}
+
+MappedFile::MappedFile(std::string path, const uint8_t *base,
+                       const struct stat &info)
+    : path(std::move(path)), base(base), size(info.st_size),
+      device(info.st_dev), inode(info.st_ino) {
+  if (base)
+    enter(*this);
+}
 
 llvm::Expected<std::shared_ptr<MappedFile>>
 MappedFile::open(const std::string &path) {
@@ -39,12 +120,14 @@ MappedFile::open(const std::string &path) {
   } else {
     ::close(fd);
   }
-  return std::shared_ptr<MappedFile>(new MappedFile(path, base, info.st_size));
+  return std::shared_ptr<MappedFile>(new MappedFile(path, base, info));
 }
 
 MappedFile::~MappedFile() {
-  if (base)
-    munmap(const_cast<uint8_t *>(base), static_cast<size_t>(size));
+  if (!base)
+    return;
+  leave(*this);
+  munmap(const_cast<uint8_t *>(base), static_cast<size_t>(size));
 }
 
 llvm::Expected<llvm::ArrayRef<uint8_t>>

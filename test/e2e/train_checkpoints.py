@@ -253,7 +253,7 @@ def interrupted(signals):
         finally:
             process.kill()
         if len(signals) > 1:
-            if process.returncode not in (-signals[0], 130):
+            if process.returncode not in (-signals[1], 130):
                 raise Failed(f"exit code {process.returncode}\n{text[-999:]}")
             return
         steps = len(losses(f"{folder}/log"))
@@ -340,3 +340,5 @@ def cases(every):
     yield "interrupt", interrupted, [signal.SIGINT]
     yield "terminate", interrupted, [signal.SIGTERM]
     yield "interrupt twice", interrupted, [signal.SIGINT, signal.SIGINT]
+    yield "interrupt, then terminate", interrupted, [signal.SIGINT,
+                                                     signal.SIGTERM]

@@ -8,7 +8,9 @@
 #include "ax/Runtime/Checkpoint.h"
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/MappedFile.h"
 #include "ax/Support/OutputCheck.h"
+#include "ax/Support/Process.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -280,6 +282,8 @@ llvm::Error run(const Options &options) {
     plan::explain(**module, llvm::outs());
   else if (options.explain == Explain::JSON)
     llvm::outs() << plan::explainJSON(**module) << '\n';
+  if (llvm::Error error = checkMappedFiles())
+    return error;
   if (options.explain != Explain::No && options.output == "-")
     return llvm::Error::success();
   return plan::writePlan(**module, options.output);
@@ -288,6 +292,7 @@ llvm::Error run(const Options &options) {
 } // namespace
 
 int main(int argc, char **argv) {
+  setUpProcess("axopt");
   llvm::Expected<Options> options = parseOptions(argc, argv);
   if (!options)
     return reportError("axopt", options.takeError());

@@ -269,8 +269,16 @@ llvm::Error ax::writeOutputs(const std::string &path,
   if (std::error_code code = llvm::sys::fs::create_directories(path))
     return makeError(ExitCode::InputOutput,
                      "cannot make folder '" + path + "': " + code.message());
-  for (size_t i = 0; i < ports.size(); ++i)
-    if (llvm::Error error = rt::writeNpy(fileOf(path, ports[i]), tensors[i]))
+  // All of them are there before the first takes its place.
+  std::vector<AtomicFile> files;
+  for (size_t i = 0; i < ports.size(); ++i) {
+    auto file = rt::prepareNpy(fileOf(path, ports[i]), tensors[i]);
+    if (!file)
+      return file.takeError();
+    files.push_back(std::move(*file));
+  }
+  for (AtomicFile &file : files)
+    if (llvm::Error error = file.commit())
       return error;
   return llvm::Error::success();
 }

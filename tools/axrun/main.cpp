@@ -6,6 +6,8 @@
 
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/MappedFile.h"
+#include "ax/Support/Process.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <chrono>
@@ -141,6 +143,8 @@ static llvm::Expected<int> run(const RunOptions &options) {
     executor.clearTrace();
   if (llvm::Error error = measure(options, executor, *inputs, measurement))
     return error;
+  if (llvm::Error error = checkMappedFiles())
+    return error;
   measurement.flops = countFlops(program);
   measurement.bubble = executor.getBubble();
   if (options.iterations)
@@ -161,8 +165,7 @@ static llvm::Expected<int> run(const RunOptions &options) {
 }
 
 int main(int argc, char **argv) {
-  // A file that may not grow any more is an error like a full disk.
-  std::signal(SIGXFSZ, SIG_IGN);
+  setUpProcess("axrun");
   llvm::Expected<RunOptions> options = parseOptions(argc, argv);
   if (!options)
     return reportError("axrun", options.takeError());

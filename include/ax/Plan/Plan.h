@@ -19,8 +19,8 @@ llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 parsePlan(llvm::StringRef text, llvm::StringRef name,
           mlir::MLIRContext &context);
 
-/// Writes the plan aside and renames it; `-` is standard output. Reading it
-/// again gives the same plan.
+/// Writes the plan aside and renames it; `-` is standard output, which says
+/// itself that it failed. Reading it again gives the same plan.
 llvm::Error writePlan(mlir::ModuleOp module, llvm::StringRef path);
 
 /// Proves what docs/plan-format.md lists, without running anything; BadPlan

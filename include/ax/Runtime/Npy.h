@@ -10,6 +10,7 @@
 #ifndef AX_RUNTIME_NPY_H
 #define AX_RUNTIME_NPY_H
 
+#include "ax/Support/AtomicFile.h"
 #include "ax/Support/HostTensor.h"
 
 #include <string>
@@ -22,6 +23,9 @@ using NamedTensors = std::vector<std::pair<std::string, HostTensor>>;
 
 llvm::Expected<HostTensor> readNpy(const std::string &path);
 llvm::Error writeNpy(const std::string &path, const HostTensor &tensor);
+/// All of it is written, but for the file's name.
+llvm::Expected<AtomicFile> prepareNpy(const std::string &path,
+                                      const HostTensor &tensor);
 
 /// The content of an .npy file. With an owner, who keeps `bytes` alive, they
 /// are used where they are if they can be.

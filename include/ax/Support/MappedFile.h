@@ -8,11 +8,14 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <sys/stat.h>
 
 namespace ax {
 
-/// A regular file, mapped read-only; pages are read when first touched. The
-/// file must not shrink while it is mapped (as for every mapped file).
+/// A regular file, mapped read-only; pages are read when first touched. Where
+/// it has become shorter since, that is a bus error (in tools, an error of
+/// theirs: Process.h), and zeros up to the end of its last page: see
+/// checkMappedFiles.
 class MappedFile {
 public:
   /// An InputOutput error when `path` cannot be opened or is not a regular
@@ -38,18 +41,28 @@ public:
   /// for another file. Reads no more than about a megabyte.
   std::string fingerprint() const;
 
+  /// The path of the file that is mapped at `address`, null where none is. For
+  /// handlers of signals.
+  static const char *findPath(const void *address);
+
   /// Drops the pages that lie wholly inside the range from this process's
   /// memory; reading them again reads the file again.
   void release(int64_t offset, int64_t length) const;
 
 private:
-  MappedFile(std::string path, const uint8_t *base, int64_t size)
-      : path(std::move(path)), base(base), size(size) {}
+  friend llvm::Error checkMappedFiles();
+  MappedFile(std::string path, const uint8_t *base, const struct stat &info);
 
   std::string path;
   const uint8_t *base;
   int64_t size;
+  dev_t device;
+  ino_t inode;
 };
+
+/// An InputOutput error that names a file that is mapped now, and has become
+/// shorter since it was opened: what was computed with it may be wrong.
+llvm::Error checkMappedFiles();
 
 } // namespace ax
 
