@@ -19,7 +19,7 @@ Value importConvolution(Node &n, Value x, Value w, Value bias);
 
 /// Completes a pool's window: pads of `auto_pad`, and how far the last window
 /// reaches beyond them in ceil mode.
-bool finishPoolWindow(Node &n, Value x, Window &window);
+void finishPoolWindow(Node &n, Value x, Window &window);
 
 } // namespace ax::import
 

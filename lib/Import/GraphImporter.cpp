@@ -2,14 +2,14 @@
 
 #include "GraphImporter.h"
 
+#include "AttributeRules.h"
+#include "Schemas.h"
 #include "Types.h"
 
 #include "mlir/IR/Location.h"
-
-#include <onnx/defs/schema.h>
+#include "llvm/Support/SaveAndRestore.h"
 
 #include <map>
-#include <set>
 
 using namespace ax;
 using namespace ax::import;
@@ -22,27 +22,31 @@ using Repeated = google::protobuf::RepeatedPtrField<T>;
 /// Functions and subgraphs inside each other.
 static constexpr int maxDepth = 32;
 
-static const onnx::OpSchema *findSchema(const NodeProto &node) {
-  std::string domain = node.domain() == "ai.onnx" ? "" : node.domain();
-  return onnx::OpSchemaRegistry::Schema(node.op_type(), newestOpset(), domain);
+/// A function of the model itself; null when `node` calls none.
+static const onnx::FunctionProto *findFunction(const onnx::ModelProto &model,
+                                               const NodeProto &node) {
+  for (const onnx::FunctionProto &function : model.functions())
+    if (function.domain() == node.domain() &&
+        function.name() == node.op_type() &&
+        function.overload() == node.overload())
+      return &function;
+  return nullptr;
 }
 
-static bool hasFunction(const NodeProto &node) {
-  if (!node.domain().empty() && node.domain() != "ai.onnx")
-    return false;
-  const onnx::OpSchema *schema = findSchema(node);
-  return schema &&
-         (schema->HasFunction() || schema->HasContextDependentFunction());
+/// A schema whose function says what a node means.
+static const onnx::OpSchema *findFunctionSchema(const NodeProto &node,
+                                                int opset) {
+  if (!isDefaultDomain(node.domain()))
+    return nullptr;
+  const onnx::OpSchema *schema = findSchema(node.op_type(), opset);
+  bool hasBody = schema && (schema->HasFunction() ||
+                            schema->HasContextDependentFunction());
+  return hasBody ? schema : nullptr;
 }
 
 //===----------------------------------------------------------------------===//
 // Unknown operators
 //===----------------------------------------------------------------------===//
-
-/// Operators of old sets that conversion replaces.
-static bool isConverted(llvm::StringRef opType) {
-  return opType == "Upsample" || opType == "Scatter";
-}
 
 static std::string describe(const NodeProto &node) {
   if (!node.name().empty())
@@ -67,14 +71,12 @@ namespace {
 using UnknownMap = std::map<std::string, std::vector<std::string>>;
 } // namespace
 
-static void
-collectUnknown(const Repeated<NodeProto> &nodes,
-               const std::set<std::pair<std::string, std::string>> &functions,
-               UnknownMap &unknown) {
+static void collectUnknown(const Repeated<NodeProto> &nodes,
+                           const onnx::ModelProto &model, int opset,
+                           UnknownMap &unknown) {
   for (const NodeProto &node : nodes) {
-    if (!findImporter(node.domain(), node.op_type()) && !hasFunction(node) &&
-        !isConverted(node.op_type()) &&
-        !functions.count({node.domain(), node.op_type()})) {
+    if (!findImporter(node.domain(), node.op_type(), opset) &&
+        !findFunctionSchema(node, opset) && !findFunction(model, node)) {
       std::string name = node.domain().empty()
                              ? node.op_type()
                              : node.domain() + "." + node.op_type();
@@ -82,21 +84,20 @@ collectUnknown(const Repeated<NodeProto> &nodes,
     }
     for (const AttributeProto &attribute : node.attribute()) {
       if (attribute.has_g())
-        collectUnknown(attribute.g().node(), functions, unknown);
+        collectUnknown(attribute.g().node(), model, opset, unknown);
       for (const onnx::GraphProto &graph : attribute.graphs())
-        collectUnknown(graph.node(), functions, unknown);
+        collectUnknown(graph.node(), model, opset, unknown);
     }
   }
 }
 
-llvm::Error ax::import::checkOperators(const onnx::ModelProto &model) {
-  std::set<std::pair<std::string, std::string>> functions;
-  for (const onnx::FunctionProto &function : model.functions())
-    functions.emplace(function.domain(), function.name());
+llvm::Error ax::import::checkOperators(const onnx::ModelProto &model,
+                                       int opset) {
   UnknownMap unknown;
-  collectUnknown(model.graph().node(), functions, unknown);
+  collectUnknown(model.graph().node(), model, opset, unknown);
   for (const onnx::FunctionProto &function : model.functions())
-    collectUnknown(function.node(), functions, unknown);
+    collectUnknown(function.node(), model, importedOpset(function, opset),
+                   unknown);
   if (unknown.empty())
     return llvm::Error::success();
   std::string message = "these operators are not supported:";
@@ -248,9 +249,15 @@ bool GraphImporter::importNode(const NodeProto &proto, Scope &scope) {
   }
   b.setLocation(locationOf(proto));
   std::vector<Entry> outputs;
-  if (OpImporter importer = findImporter(proto.domain(), proto.op_type())) {
-    Subgraphs subgraphs(*this, scope);
-    Node node(b, proto, inputs, subgraphs);
+  Subgraphs subgraphs(*this, scope);
+  Node node(b, proto, opset, inputs, subgraphs);
+  const onnx::OpSchema *schema = isDefaultDomain(proto.domain())
+                                     ? findSchema(proto.op_type(), opset)
+                                     : nullptr;
+  if (schema)
+    checkAttributes(node, *schema);
+  if (OpImporter importer =
+          findImporter(proto.domain(), proto.op_type(), opset)) {
     importer(node);
     outputs = node.takeOutputs();
   } else if (auto expanded = expandFunction(proto, inputs)) {
@@ -327,47 +334,55 @@ bindAttributes(NodeProto &node,
   *node.mutable_attribute() = std::move(bound);
 }
 
+bool GraphImporter::findBody(const NodeProto &proto, ArrayRef<Entry> inputs,
+                             onnx::FunctionProto &body) {
+  std::map<std::string, AttributeProto> attributes;
+  const onnx::FunctionProto *ofModel = findFunction(model.proto, proto);
+  if (const onnx::OpSchema *schema =
+          ofModel ? nullptr : findFunctionSchema(proto, opset)) {
+    for (const auto &[name, attribute] : schema->attributes())
+      if (attribute.default_value.has_name())
+        attributes[name] = attribute.default_value;
+    if (schema->HasFunction()) {
+      ofModel = schema->GetFunction(opset);
+    } else {
+      std::vector<onnx::TypeProto> types;
+      for (const Entry &entry : inputs)
+        types.push_back(toTypeProto(entry));
+      onnx::FunctionBodyBuildContextImpl context(proto, types);
+      if (!schema->BuildContextDependentFunction(context, body, opset))
+        return false;
+      ofModel = &body;
+    }
+  }
+  if (!ofModel)
+    return false;
+  if (ofModel != &body)
+    body = *ofModel;
+  for (const AttributeProto &attribute : body.attribute_proto())
+    attributes[attribute.name()] = attribute;
+  for (const AttributeProto &attribute : proto.attribute())
+    attributes[attribute.name()] = attribute;
+  for (NodeProto &node : *body.mutable_node())
+    bindAttributes(node, attributes);
+  return true;
+}
+
 std::optional<std::vector<Entry>>
 GraphImporter::expandFunction(const NodeProto &proto, ArrayRef<Entry> inputs) {
-  const onnx::OpSchema *schema =
-      hasFunction(proto) ? findSchema(proto) : nullptr;
   onnx::FunctionProto function;
-  bool built = false;
-  if (schema && schema->HasFunction()) {
-    if (const onnx::FunctionProto *body = schema->GetFunction(newestOpset())) {
-      function = *body;
-      built = true;
-    }
-  } else if (schema) {
-    std::vector<onnx::TypeProto> types;
-    for (const Entry &entry : inputs)
-      types.push_back(toTypeProto(entry));
-    onnx::FunctionBodyBuildContextImpl context(proto, types);
-    built =
-        schema->BuildContextDependentFunction(context, function, newestOpset());
-  }
-  if (!built) {
+  if (b.hasFailed() || !findBody(proto, inputs, function)) {
     b.fail(ExitCode::Unsupported, "this operator is not supported");
     return std::nullopt;
   }
-
-  std::map<std::string, AttributeProto> attributes;
-  for (const auto &[name, attribute] : schema->attributes())
-    if (attribute.default_value.has_name())
-      attributes[name] = attribute.default_value;
-  for (const AttributeProto &attribute : proto.attribute())
-    attributes[attribute.name()] = attribute;
-  for (NodeProto &node : *function.mutable_node())
-    bindAttributes(node, attributes);
-
   Scope scope;
   for (int i = 0; i < function.input_size(); ++i)
     scope.entries[function.input(i)] =
         i < static_cast<int>(inputs.size()) ? inputs[i] : Entry();
-  std::optional<mlir::Location> outer = outerLocation;
-  outerLocation = b.getLocation();
+  llvm::SaveAndRestore<std::optional<mlir::Location>> at(outerLocation,
+                                                         b.getLocation());
+  llvm::SaveAndRestore<int> of(opset, importedOpset(function, opset));
   bool done = importNodes(function.node(), scope);
-  outerLocation = outer;
   if (!done)
     return std::nullopt;
   std::vector<Entry> outputs;

@@ -26,7 +26,7 @@ struct Scope {
 class GraphImporter {
 public:
   GraphImporter(Emitter &builder, const PreparedModel &model)
-      : b(builder), model(model) {}
+      : b(builder), model(model), opset(model.opset) {}
 
   /// Initializers of `graph` become entries of `scope`.
   bool importInitializers(const onnx::GraphProto &graph, Scope &scope);
@@ -44,12 +44,17 @@ private:
   /// False, and a failure, when there are too many.
   bool countNode();
   bool importNode(const onnx::NodeProto &proto, Scope &scope);
+  /// The body of the function that `proto` calls; false when it is none.
+  bool findBody(const onnx::NodeProto &proto, ArrayRef<Entry> inputs,
+                onnx::FunctionProto &body);
   std::optional<std::vector<Entry>> expandFunction(const onnx::NodeProto &proto,
                                                    ArrayRef<Entry> inputs);
   mlir::Location locationOf(const onnx::NodeProto &proto);
 
   Emitter &b;
   const PreparedModel &model;
+  /// Of the nodes that are imported now: a function's may be another.
+  int opset;
   /// Set inside function bodies, whose nodes have no names of their own.
   std::optional<mlir::Location> outerLocation;
   int depth = 0;
@@ -58,7 +63,7 @@ private:
 
 /// Error that lists every node of the main graph, and of the graphs inside it,
 /// whose operator cannot be imported.
-llvm::Error checkOperators(const onnx::ModelProto &model);
+llvm::Error checkOperators(const onnx::ModelProto &model, int opset);
 
 } // namespace ax::import
 

@@ -141,7 +141,6 @@ std::vector<int64_t> Node::dims(std::vector<int64_t> values, int64_t rank) {
   for (int64_t &value : values)
     value = dim(value, rank);
   llvm::sort(values);
-  if (std::adjacent_find(values.begin(), values.end()) != values.end())
-    fail("an axis occurs twice");
+  values.erase(llvm::unique(values), values.end());
   return values;
 }

@@ -39,13 +39,15 @@ public:
 
 class Node {
 public:
-  Node(Emitter &builder, const onnx::NodeProto &proto,
+  Node(Emitter &builder, const onnx::NodeProto &proto, int opset,
        std::vector<Entry> inputs, SubgraphRunner &subgraphs)
-      : b(builder), proto(proto), subgraphs(subgraphs),
+      : b(builder), proto(proto), opset(opset), subgraphs(subgraphs),
         inputs(std::move(inputs)), outputs(proto.output_size()) {}
 
   Emitter &b;
   const onnx::NodeProto &proto;
+  /// The operator set whose operator this is.
+  const int opset;
   SubgraphRunner &subgraphs;
 
   // Inputs.
@@ -82,6 +84,7 @@ public:
 
   // Dimensions: negative ones count from the end.
   int64_t dim(int64_t value, int64_t rank);
+  /// Sorted, each once.
   std::vector<int64_t> dims(std::vector<int64_t> values, int64_t rank);
 
   // Outputs.
@@ -111,8 +114,10 @@ private:
 
 using OpImporter = void (*)(Node &);
 
-/// The importer of an operator; null when there is none.
-OpImporter findImporter(llvm::StringRef domain, llvm::StringRef opType);
+/// The importer of an operator of operator set `opset`; null when there is
+/// none.
+OpImporter findImporter(llvm::StringRef domain, llvm::StringRef opType,
+                        int opset);
 
 } // namespace ax::import
 

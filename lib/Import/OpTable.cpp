@@ -2,12 +2,17 @@
 
 #include "OpTable.h"
 
+#include "Schemas.h"
+
 #include "llvm/ADT/StringMap.h"
 
 using namespace ax::import;
 
-static llvm::StringMap<OpImporter> makeTable() {
-  llvm::StringMap<OpImporter> table;
+/// Meanings of one operator, oldest first.
+using Meanings = llvm::SmallVector<OpEntry, 1>;
+
+static llvm::StringMap<Meanings> makeTable() {
+  llvm::StringMap<Meanings> table;
   for (OpTable group :
        {activationOps(), attentionOps(), constantOps(), contractionOps(),
         controlOps(), convolutionOps(), elementwiseOps(), gatherOps(),
@@ -15,17 +20,23 @@ static llvm::StringMap<OpImporter> makeTable() {
         reduceOps(), resizeOps(), sequenceOps(), shapeOps(), signalOps(),
         sliceOps()})
     for (const OpEntry &entry : group) {
-      bool isNew = table.try_emplace(entry.name, entry.importer).second;
-      assert(isNew && "operator in two tables");
-      (void)isNew;
+      Meanings &meanings = table[entry.name];
+      assert((meanings.empty() || meanings.back().since < entry.since) &&
+             "one meaning twice, or the newer one first");
+      meanings.push_back(entry);
     }
   return table;
 }
 
 OpImporter ax::import::findImporter(llvm::StringRef domain,
-                                    llvm::StringRef opType) {
-  static const llvm::StringMap<OpImporter> table = makeTable();
-  if (!domain.empty() && domain != "ai.onnx")
+                                    llvm::StringRef opType, int opset) {
+  static const llvm::StringMap<Meanings> table = makeTable();
+  OpImporter importer = nullptr;
+  auto found = table.find(opType);
+  if (!isDefaultDomain(domain) || found == table.end())
     return nullptr;
-  return table.lookup(opType);
+  for (const OpEntry &entry : found->second)
+    if (entry.since <= opset)
+      importer = entry.importer;
+  return importer;
 }

@@ -1,6 +1,8 @@
 //===- OpTable.h - Operators and their importers ----------------*- C++ -*-===//
 //
-// Each file of Ops/ ends with its table: one line an operator.
+// Each file of Ops/ ends with its table: one line an operator. Where its
+// meaning changed, the older one is a line of its own; what is only written
+// otherwise (an attribute that became an input) importers read in both ways.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_LIB_IMPORT_OPTABLE_H
@@ -13,6 +15,8 @@ namespace ax::import {
 struct OpEntry {
   llvm::StringLiteral name;
   OpImporter importer;
+  /// The first operator set whose meaning this is; until the next line's.
+  int since = 1;
 };
 using OpTable = ArrayRef<OpEntry>;
 

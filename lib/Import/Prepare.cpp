@@ -3,6 +3,8 @@
 #include "Prepare.h"
 
 #include "GraphImporter.h"
+#include "Schemas.h"
+#include "SortNodes.h"
 
 #include "SlimModel.h"
 #include "Types.h"
@@ -11,7 +13,6 @@
 
 #include "llvm/ADT/StringSet.h"
 
-#include <onnx/checker.h>
 #include <onnx/inliner/inliner.h>
 #include <onnx/version_converter/convert.h>
 
@@ -19,13 +20,6 @@
 
 using namespace ax;
 using namespace ax::import;
-
-int ax::import::newestOpset() {
-  return onnx::OpSchemaRegistry::DomainToVersionRange::Instance()
-      .Map()
-      .at("")
-      .second;
-}
 
 /// The module that a node belongs to, from the list `['', 'm', 'm.encoder',
 /// 'linear']` that torch.onnx leaves: all but the last are modules.
@@ -64,19 +58,6 @@ static void declareRemoved(const SlimModel &slim, onnx::GraphProto &graph) {
     for (int64_t size : weight.shape)
       type->mutable_shape()->add_dim()->set_dim_value(size);
   }
-}
-
-/// Opset of the default domain.
-static llvm::Expected<int64_t> findOpset(const onnx::ModelProto &model) {
-  for (const onnx::OperatorSetIdProto &opset : model.opset_import())
-    if (opset.domain().empty() || opset.domain() == "ai.onnx") {
-      if (opset.version() < 1 || opset.version() > newestOpset())
-        return makeErrorf(ExitCode::Unsupported,
-                          "the model uses operator set {0}; 1 to {1} are known",
-                          opset.version(), newestOpset());
-      return opset.version();
-    }
-  return newestOpset();
 }
 
 /// Gives a tensor without shape an empty one; false when it has one.
@@ -163,8 +144,32 @@ static llvm::Error inlineFunctions(onnx::ModelProto &model) {
                       "the model has more than {0} nodes, its functions "
                       "written out",
                       maxNodes);
-  onnx::inliner::InlineLocalFunctions(model, /*convert_version=*/true);
+  // Those of other operator sets stay functions: they are imported as such.
+  onnx::inliner::InlineLocalFunctions(model, /*convert_version=*/false);
   return llvm::Error::success();
+}
+
+/// One spelling of the default domain, and the newest IR version: what older
+/// ones ask for besides (initializers that are inputs) changes no meaning.
+static llvm::Error normalise(onnx::ModelProto &model) {
+  if (model.ir_version() < 1)
+    return makeError(ExitCode::BadModel, "the model has no IR version");
+  if (model.ir_version() > onnx::IR_VERSION)
+    return makeErrorf(ExitCode::Unsupported,
+                      "the model has IR version {0}; 1 to {1} are known",
+                      model.ir_version(), int64_t(onnx::IR_VERSION));
+  if (model.ir_version() < 3 && !model.opset_import_size())
+    model.add_opset_import()->set_version(1);
+  model.set_ir_version(onnx::IR_VERSION);
+  if (model.graph().name().empty())
+    model.mutable_graph()->set_name("graph");
+  return llvm::Error::success();
+}
+
+static llvm::Error check(const onnx::ModelProto &model) {
+  std::string fault = checkModel(model);
+  return fault.empty() ? llvm::Error::success()
+                       : makeError(ExitCode::BadModel, fault);
 }
 
 static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
@@ -173,29 +178,45 @@ static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
       !model.ParseFromArray(slim.bytes.data(),
                             static_cast<int>(slim.bytes.size())))
     return makeErrorf(ExitCode::BadModel, "protobuf cannot parse it");
-  if (llvm::Error error = checkOperators(model))
+  if (llvm::Error error = normalise(model))
+    return error;
+  int64_t opset = importedOpset(model, newestOpset());
+  if (opset < 1 || opset > newestOpset())
+    return makeErrorf(ExitCode::Unsupported,
+                      "the model uses operator set {0}; 1 to {1} are known",
+                      opset, newestOpset());
+  result.opset = std::max<int>(static_cast<int>(opset), oldestOpset);
+  if (llvm::Error error = checkOperators(model, result.opset))
     return error;
   declareRemoved(slim, *model.mutable_graph());
   // The checker wants shapes, though unknown ones are common and harmless.
   for (onnx::ValueInfoProto &input : *model.mutable_graph()->mutable_input())
     if (addShape(input))
       result.unranked.insert(input.name());
-  for (onnx::ValueInfoProto &output : *model.mutable_graph()->mutable_output())
+  for (onnx::ValueInfoProto &output :
+       *model.mutable_graph()->mutable_output()) {
+    // Nor need it say a type: it is that of the node that makes it.
+    if (!output.has_type())
+      output.mutable_type()->mutable_tensor_type()->set_elem_type(
+          onnx::TensorProto::FLOAT);
     addShape(output);
-  onnx::checker::check_model(model);
+  }
+  if (llvm::Error error = sortNodes(model))
+    return error;
+  if (llvm::Error error = check(model))
+    return error;
   if (llvm::Error error = inlineFunctions(model))
     return error;
   collectScopes(model.graph(), result.scopes);
-  llvm::Expected<int64_t> opset = findOpset(model);
-  if (!opset)
-    return opset.takeError();
-  if (*opset == 8 && usesScan(model.graph()))
+  if (opset == 8 && usesScan(model.graph()))
     return makeError(ExitCode::Unsupported,
                      "Scan of operator set 8 is not supported; its meaning "
                      "changed in set 9");
-  if (*opset != newestOpset())
-    model = onnx::version_conversion::ConvertVersion(model, newestOpset());
-  return llvm::Error::success();
+  if (opset >= oldestOpset)
+    return llvm::Error::success();
+  model = onnx::version_conversion::ConvertVersion(model, oldestOpset);
+  // Where the converter knows no rule, old attributes are left.
+  return check(model);
 }
 
 llvm::Expected<PreparedModel> ax::import::prepareModel(ModelFolder &folder) {
@@ -209,7 +230,7 @@ llvm::Expected<PreparedModel> ax::import::prepareModel(ModelFolder &folder) {
   try {
     error = prepare(*slim, result);
   } catch (const std::exception &exception) {
-    problem = exception.what();
+    problem = firstReason(exception.what());
   }
   if (!problem.empty()) {
     llvm::consumeError(std::move(error));

@@ -1,7 +1,8 @@
 //===- Prepare.h - A model ready to be walked -------------------*- C++ -*-===//
 //
-// What the onnx library does for us: check, inline model-local functions,
-// convert to the newest operator set.
+// Sorted, checked by the onnx library, model-local functions inlined. Operators
+// stay as their own operator set has them: onnx's version converter has holes,
+// and what falls through them is silently wrong.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_LIB_IMPORT_PREPARE_H
@@ -16,9 +17,11 @@
 namespace ax::import {
 
 struct PreparedModel {
-  /// Checked, without local functions, at operator set `opset`. Initializers
-  /// that are only in `weights` are graph inputs in it.
+  /// Checked. Its functions are those that are written at an operator set of
+  /// their own. Initializers that are only in `weights` are graph inputs in it.
   onnx::ModelProto proto;
+  /// Of the default domain, from `oldestOpset` on.
+  int opset = 0;
   WeightMap weights;
   /// Single floats, in a list. They are constants, but for the biases of
   /// layers with one feature, if these are to be trained.
@@ -32,8 +35,8 @@ struct PreparedModel {
 /// Larger programs are refused: loops and functions write them cheaply.
 inline constexpr int64_t maxNodes = 1000000;
 
-/// The operator set that everything is converted to.
-int newestOpset();
+/// Older operator sets are converted to this.
+inline constexpr int oldestOpset = 7;
 
 /// Makes weights of `numbers` that are biases.
 void takeSingleBiases(PreparedModel &model);

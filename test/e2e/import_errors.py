@@ -24,8 +24,11 @@ MALFORMED = {
                   "perm is no permutation of the dimensions"),
     "axis": ("float[2,3] x", "y = Softmax<axis=5>(x)", "",
              "axis 5 is out of range of rank 2"),
-    "axis twice": ("float[2,3] x", "y = ReduceSum(x, a)",
-                   "int64[2] a = {0, -2}", "an axis occurs twice"),
+    "axis twice": ("float[2,3] x", "y = Unsqueeze(x, a)",
+                   "int64[2] a = {0, -4}", "an axis occurs twice"),
+    "Slice twice": ("float[2,3] x", "y = Slice(x, s, e, a)",
+                    "int64[2] s = {0, 0}, int64[2] e = {1, 1}, "
+                    "int64[2] a = {0, -2}", "an axis occurs twice"),
     "Split count": ("float[6] x", "y = Split<num_outputs=3>(x)", "",
                     "num_outputs does not fit the outputs"),
     "Split large": ("float[6] x", "y = Split(x, s)", "int64[1] s = {7}",
@@ -76,10 +79,13 @@ MALFORMED = {
                "dim 0 is empty: nothing is largest or smallest"),
     "TensorScatter": ("float[2,3,4] x, float[2,3] u, int64[2] i",
                       "y = TensorScatter(x, u, i)", "",
-                      "cache, update, axis and mode do not fit"),
+                      "cache, update and axis do not fit"),
     "Resize": ("float[1,1,4,4] x", "y = Resize(x, , s)",
                "float[4] s = {1, 1, -1, 1}",
                "scales or sizes do not fit the input"),
+    "Resize count": ("float[1,1,4,4] x", "y = Resize(x, , s)",
+                     "float[3] s = {1, 1, 2}",
+                     "scales has not one number an axis"),
     "DFT": ("float[2,8,3] x", "y = DFT(x)", "",
             "needs a last dimension of 1 (real) or 2 (complex) elements, and "
             "another axis"),
@@ -87,7 +93,7 @@ MALFORMED = {
     "Add": ("float[2] x, float[3] z", "y = Add(x, z)", "",
             "shapes do not broadcast: 'tensor<2xf32>' and 'tensor<3xf32>'"),
     "BitShift": ("uint8[2] x", "y = BitShift<direction=\"UP\">(x, x)", "",
-                 "direction is 'UP', not LEFT or RIGHT"),
+                 "attribute 'direction' is 'UP', not LEFT or RIGHT"),
     "Range": ("float[2] x", "y = Range(s, l, d)",
               "int64[2] s = {0, 0}, int64 l = {1}, int64 d = {1}",
               "start, limit and delta are single numbers"),
@@ -107,6 +113,43 @@ MALFORMED = {
                          "y = DequantizeLinear<axis=0, block_size=3>(x, s)",
                          "float[3,4] s = {1,1,1,1,1,1,1,1,1,1,1,1}",
                          "block_size does not fit the shapes"),
+    # Names that ONNX does not have
+    "Gelu": ("float[2] x", "y = Gelu<approximate=\"sine\">(x)", "",
+             "attribute 'approximate' is 'sine', not none or tanh"),
+    "ScatterND": ("float[2] x, int64[1,1] i, float[1] u",
+                  "y = ScatterND<reduction=\"mean\">(x, i, u)", "",
+                  "attribute 'reduction' is 'mean', not add, max, min, mul or "
+                  "none"),
+    "Resize mode": ("float[1,1,4,4] x", "y = Resize<mode=\"sharp\">(x, , s)",
+                    "float[4] s = {1, 1, 2, 2}",
+                    "attribute 'mode' is 'sharp', not cubic, linear or nearest"),
+    "Resize coordinates": (
+        "float[1,1,4,4] x", "y = Resize<coordinate_transformation_mode=\"foo\">"
+        "(x, , s)", "float[4] s = {1, 1, 2, 2}",
+        "attribute 'coordinate_transformation_mode' is 'foo', not "
+        "align_corners, asymmetric,"),
+    "Resize nearest_mode": (
+        "float[1,1,4,4] x", "y = Resize<nearest_mode=\"foo\">(x, , s)",
+        "float[4] s = {1, 1, 2, 2}",
+        "attribute 'nearest_mode' is 'foo', not ceil, floor,"),
+    "DepthToSpace mode": ("float[1,4,2,2] x", "y = DepthToSpace<blocksize=2, "
+                          "mode=\"foo\">(x)", "",
+                          "attribute 'mode' is 'foo', not CRD or DCR"),
+    "LSTM direction": ("float[5,2,3] x, float[1,16,3] w, float[1,16,4] r",
+                       "y = LSTM<hidden_size=4, direction=\"foo\">(x, w, r)",
+                       "", "attribute 'direction' is 'foo', not bidirectional, "
+                       "forward or reverse"),
+    "LSTM activation": ("float[5,2,3] x, float[1,16,3] w, float[1,16,4] r",
+                        "y = LSTM<hidden_size=4, activations=[\"Sine\", "
+                        "\"Tanh\", \"Tanh\"]>(x, w, r)", "",
+                        "attribute 'activations' is 'Sine', not affine, elu,"),
+    "Pad mode": ("float[6] x", "y = Pad<mode=\"mirror\">(x, p)",
+                 "int64[2] p = {1, 1}", "attribute 'mode' is 'mirror', not "
+                 "constant, edge, reflect or wrap"),
+    "flag": ("float[2,3] x", "y = ReduceSum<keepdims=2>(x)", "",
+             "attribute 'keepdims' is 2, not 0 to 1"),
+    "attribute": ("float[2,3] x", "y = Relu<keepdims=1>(x)", "",
+                  "node '' (Relu): Unrecognized attribute: keepdims"),
     # Contractions
     "MatMul scalar": ("float x, float[2] z", "y = MatMul(x, z)", "",
                       "matrix products need dimensions"),
@@ -128,8 +171,11 @@ MALFORMED = {
     # Layers
     "Conv rank": ("float[1,3,8] x, float[4,3,3,3] w", "y = Conv(x, w)", "",
                   "X and W must have the same rank, at least 3"),
+    "Conv zero": ("float[1,3,8] x, float[4,3,3] w",
+                  "y = Conv<strides=[0]>(x, w)", "",
+                  "attribute 'strides' is 0, not 1 to 1048576"),
     "Conv strides": ("float[1,3,8] x, float[4,3,3] w",
-                     "y = Conv<strides=[0]>(x, w)", "",
+                     "y = Conv<strides=[1,1]>(x, w)", "",
                      "kernel_shape, strides, dilations and pads do not fit 1 "
                      "spatial dimensions"),
     "Conv kernel": ("float[1,3,8] x, float[4,3,3] w",
@@ -140,7 +186,8 @@ MALFORMED = {
                     "the window is too large"),
     "Conv auto_pad": ("float[1,3,8] x, float[4,3,3] w",
                       "y = Conv<auto_pad=\"SOME\">(x, w)", "",
-                      "auto_pad 'SOME' is unknown"),
+                      "attribute 'auto_pad' is 'SOME', not NOTSET, SAME_LOWER, "
+                      "SAME_UPPER or VALID"),
     "Conv channels": ("float[1,3,8] x, float[4,2,3] w", "y = Conv(x, w)", "",
                       "channels do not fit: x has 3, w takes 2 in 1 groups"),
     "ConvTranspose rank": ("float[1,3,8] x, float[3,4] w",
@@ -155,7 +202,7 @@ MALFORMED = {
                               "output_padding and output_shape do not fit"),
     "ConvTranspose shape": ("float[1,3,8] x, float[3,4,3] w",
                             "y = ConvTranspose<output_shape=[-5]>(x, w)", "",
-                            "output_shape is out of range"),
+                            "attribute 'output_shape' is -5, not 0 to 1048576"),
     "MaxPool": ("float[1,3] x", "y = MaxPool<kernel_shape=[2]>(x)", "",
                 "needs batch, channels and at least one more dimension"),
     "BatchNormalization": ("float[3] x, float[3] s",
@@ -249,8 +296,6 @@ UNSUPPORTED = {
                         "when compiling; give --const s=FILE.npy"),
     "Cast": ("float[2] x", "y = Cast<to=8>(x)", "",
              "element type STRING is not supported"),
-    "Gelu": ("float[2] x", "y = Gelu<approximate=\"sine\">(x)", "",
-             "approximate is 'sine'"),
     "Dropout": ("float[2] x", "y = Dropout(x, r, t)",
                 "float r = {0.5}, bool t = {1}",
                 "random numbers, also Dropout's, are for axopt --train"),
@@ -259,9 +304,6 @@ UNSUPPORTED = {
                      "random numbers, also Dropout's, are for axopt --train"),
     "Constant": ("float[2] x", "y = Constant<value_string=\"a\">()", "",
                  "constants of strings are not supported"),
-    "ScatterND": ("float[2] x, int64[1,1] i, float[1] u",
-                  "y = ScatterND<reduction=\"mean\">(x, i, u)", "",
-                  "reduction 'mean'"),
     "LpNormalization": ("float[2,3] x", "y = LpNormalization<p=3>(x)", "",
                         "p is 3, not 1 or 2"),
     "MaxPool": ("float[1,1,64,64] x",
@@ -271,18 +313,19 @@ UNSUPPORTED = {
                    "y = LSTM<hidden_size=4, activation_alpha=[0.5]>(x, w, r)",
                    "", "activations with parameters"),
     "LSTM activation": ("float[5,2,3] x, float[1,16,3] w, float[1,16,4] r",
-                        "y = LSTM<hidden_size=4, activations=[\"Sine\", "
-                        "\"Tanh\", \"Tanh\"]>(x, w, r)", "", "activation sine"),
+                        "y = LSTM<hidden_size=4, activations=[\"Affine\", "
+                        "\"Tanh\", \"Tanh\"]>(x, w, r)", "",
+                        "activation affine"),
     "ReduceLogSumExp": ("int32[2,3] x", "y = ReduceLogSumExp(x)", "",
                         "integers are not supported"),
-    "Resize": ("float[1,1,4,4] x", "y = Resize<mode=\"sharp\">(x, , s)",
-               "float[4] s = {1, 1, 2, 2}", "mode 'sharp'"),
+    "QuantizeLinear precision": ("float[4] x", "z = QuantizeLinear<"
+                                 "precision=10>(x, s)\ny = Cast<to=1>(z)",
+                                 "float s = {1}",
+                                 "attribute 'precision' is not supported"),
     "SplitToSequence": ("float[1048577] x", "s = SplitToSequence(x)\n"
                         "y = SequenceAt(s, p)", "int64 p = {0}",
                         "a sequence of 1048577 tensors"),
     "DFT": ("float[2,4096,1] x", "y = DFT(x)", "", "a transform of 4096 points"),
-    "Pad": ("float[6] x", "y = Pad<mode=\"mirror\">(x, p)",
-            "int64[2] p = {1, 1}", "pad mode 'mirror'"),
     "QuantizeLinear": ("float[4] x", "z = QuantizeLinear<output_dtype=17>(x, s)"
                        "\ny = Cast<to=1>(z)", "float s = {1}",
                        "element type FLOAT8E4M3FN is not supported"),

@@ -69,6 +69,22 @@ def constant(value, name="value"):
     return made
 
 
+def callWith(**attributes):
+    """A function whose Softmax has the axis of the call."""
+    opsets = [helper.make_opsetid("", 21), helper.make_opsetid("l", 1)]
+    softmax = helper.make_node("Softmax", ["x"], ["y"])
+    softmax.attribute.add(name="axis", ref_attr_name="axis",
+                          type=onnx.AttributeProto.INT)
+    function = helper.make_function("l", "f", ["x"], ["y"], [softmax], opsets,
+                                    ["axis"])
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [2, 3])
+            for n in "xy")
+    node = helper.make_node("f", ["x"], ["y"], domain="l", **attributes)
+    return helper.make_model(helper.make_graph([node], "g", [x], [y]),
+                             ir_version=10, opset_imports=opsets,
+                             functions=[function])
+
+
 def sparse(values, indices, dims):
     return constant(onnx.SparseTensorProto(values=values, indices=indices,
                                            dims=dims), "sparse_value")
@@ -116,6 +132,35 @@ def wholeModels():
     made = model("float[4] x", "float y", "y = Relu(x)", opset=21)
     made.opset_import[0].version = 999
     yield "opset", made, "the model uses operator set 999; 1 to", 4, []
+    made = model("float[4] x", "float y", "y = Relu(x)")
+    made.ir_version = 99
+    yield "IR version", made, "the model has IR version 99; 1 to " \
+        f"{onnx.IR_VERSION} are known", 4, []
+    made = model("float[4] x", "float y", "y = Relu(x)")
+    made.ClearField("ir_version")
+    yield "no IR version", made, "the model has no IR version", 3, []
+    yield "circle", model("float[4] x", "float y", "a = Add(x, b)\n"
+                          "b = Relu(a)\ny = Relu(b)"), \
+        "node '' (Add) reads, by way of others, what it makes itself", 3, []
+    yield "attribute type", callWith(axis="1"), \
+        "attribute 'axis' is of type STRING, not INT", 3, []
+    yield "attribute range", callWith(axis=3), \
+        "axis 3 is out of range of rank 2", 3, []
+    yield "Split-13", model("float[7] x", "float y", "y, z = Split(x)",
+                            opset=13), \
+        "dimension 0 of 7 does not divide into 2 equal pieces", 3, []
+    yield "Resize-10", model("float[1,1,4,4] x", "float y", "y = Resize(x, s)",
+                             "float[2] s = {1, 2}", opset=10), \
+        "scales has not one number a dimension", 3, []
+    yield "BatchNormalization-7", model(
+        "float[1,2,4] x, float[2,4] s", "float y",
+        "y = BatchNormalization<spatial=0>(x, s, s, s, s)", opset=7), \
+        "statistics of each place (spatial = 0)", 4, []
+    yield "Upsample-10", model("float[1,1,4,4] x", "float y",
+                               "y = Upsample(x, s)",
+                               "float[4] s = {1, 1, 2, 2}", opset=10), \
+        "node '' (Upsample): Op registered for Upsample is deprecated in " \
+        "domain_version of 10", 3, []
     yield "operators", model("float[4] x", "float y", "y = Unheard(x)"), \
         "these operators are not supported:\n  Unheard: node of output 'y'", \
         4, []

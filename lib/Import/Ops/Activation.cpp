@@ -4,6 +4,8 @@
 
 #include "ax/Dialect/Ax.h"
 
+#include <numeric>
+
 using namespace ax;
 using namespace ax::import;
 
@@ -80,21 +82,21 @@ static void importHardSwish(Node &n) {
 
 static void importClip(Node &n) {
   Value x = n.in(0);
+  // Attributes until set 10.
   if (n.has(1))
     x = n.b.max(x, n.in(1));
+  else if (n.hasAttribute("min"))
+    x = n.b.max(x, n.b.like(x, n.floatAttr("min", 0)));
   if (n.has(2))
     x = n.b.min(x, n.in(2));
+  else if (n.hasAttribute("max"))
+    x = n.b.min(x, n.b.like(x, n.floatAttr("max", 0)));
   n.out(x);
 }
 
 static void importGelu(Node &n) {
-  std::string approximate = n.stringAttr("approximate", "none");
-  if (approximate != "none" && approximate != "tanh") {
-    n.unsupported("approximate is '" + approximate + "'");
-    return;
-  }
-  n.out(n.b.unary(
-      approximate == "tanh" ? UnaryKind::gelu_tanh : UnaryKind::gelu, n.in(0)));
+  bool isTanh = n.stringAttr("approximate", "none") == "tanh";
+  n.out(n.b.unary(isTanh ? UnaryKind::gelu_tanh : UnaryKind::gelu, n.in(0)));
 }
 
 static void importSwish(Node &n) {
@@ -128,29 +130,52 @@ static void importShrink(Node &n) {
   n.out(n.b.select(above, n.b.sub(x, n.b.like(x, bias)), lower));
 }
 
-template <bool log>
-static void importSoftmax(Node &n) {
+using AlongDim = Value (*)(Node &, Value x, int64_t dim);
+
+/// An operator along one dimension.
+template <AlongDim make>
+static void importAlong(Node &n) {
   Value x = n.in(0);
   if (!x)
     return;
   int64_t dim = n.dim(n.intAttr("axis", -1), Emitter::rankOf(x));
-  n.out(n.b.softmax(x, dim, log));
+  if (!n.failed())
+    n.out(make(n, x, dim));
 }
 
-static void importHardmax(Node &n) {
+/// The same until set 12: all dimensions from `axis` on count as one.
+template <AlongDim make>
+static void importAlongRest(Node &n) {
   Value x = n.in(0);
   if (!x)
     return;
-  int64_t rank = Emitter::rankOf(x);
-  int64_t dim = n.dim(n.intAttr("axis", -1), rank);
+  Shape shape(Emitter::shapeOf(x));
+  int64_t axis = n.dim(n.intAttr("axis", 1), shape.size());
   if (n.failed())
     return;
+  ArrayRef<int64_t> rest = ArrayRef<int64_t>(shape).drop_front(axis);
+  if (llvm::count_if(rest, [](int64_t size) { return size != 1; }) <= 1) {
+    auto longest = llvm::max_element(rest);
+    return n.out(make(n, x, axis + (longest - rest.begin())));
+  }
+  Shape flat(ArrayRef<int64_t>(shape).take_front(axis));
+  flat.push_back(std::accumulate(rest.begin(), rest.end(), int64_t(1),
+                                 std::multiplies<>()));
+  n.out(n.b.reshape(make(n, n.b.reshape(x, flat), axis), shape));
+}
+
+template <bool log>
+static Value softmax(Node &n, Value x, int64_t dim) {
+  return n.b.softmax(x, dim, log);
+}
+
+static Value hardmax(Node &n, Value x, int64_t dim) {
   Value best = n.b.argReduce(x, dim, /*min=*/false, /*last=*/false);
-  Shape line(rank, 1);
+  Shape line(Emitter::rankOf(x), 1);
   line[dim] = Emitter::shapeOf(x)[dim];
   Value isBest =
       n.b.compare(CompareKind::eq, n.b.iota(DType::I64, line, dim), best);
-  n.out(n.b.cast(isBest, Emitter::typeOf(x)));
+  return n.b.cast(isBest, Emitter::typeOf(x));
 }
 
 static const OpEntry entries[] = {
@@ -160,15 +185,18 @@ static const OpEntry entries[] = {
     {"Gelu", importGelu},
     {"HardSigmoid", importHardSigmoid},
     {"HardSwish", importHardSwish},
-    {"Hardmax", importHardmax},
+    {"Hardmax", importAlongRest<hardmax>},
+    {"Hardmax", importAlong<hardmax>, 13},
     {"LeakyRelu", importLeakyRelu},
-    {"LogSoftmax", importSoftmax<true>},
+    {"LogSoftmax", importAlongRest<softmax<true>>},
+    {"LogSoftmax", importAlong<softmax<true>>, 13},
     {"Mish", importMish},
     {"PRelu", importPRelu},
     {"Relu", importRelu},
     {"Selu", importSelu},
     {"Shrink", importShrink},
-    {"Softmax", importSoftmax<false>},
+    {"Softmax", importAlongRest<softmax<false>>},
+    {"Softmax", importAlong<softmax<false>>, 13},
     {"Softplus",
      [](Node &n) { n.out(n.b.unary(UnaryKind::softplus, n.in(0))); }},
     {"Softsign", importSoftsign},

@@ -30,12 +30,7 @@ std::optional<Window> ax::import::readWindow(Node &n, Value x,
   auto isSane = [](int64_t size) { return size >= 1 && size <= maxExtent; };
   if (window.kernel.size() != spatial || window.strides.size() != spatial ||
       window.dilations.size() != spatial || window.pads.size() != 2 * spatial ||
-      !llvm::all_of(window.kernel, isSane) ||
-      !llvm::all_of(window.strides, isSane) ||
-      !llvm::all_of(window.dilations, isSane) ||
-      llvm::any_of(window.pads, [](int64_t pad) {
-        return pad < -maxExtent || pad > maxExtent;
-      })) {
+      !llvm::all_of(window.kernel, isSane)) {
     n.fail(llvm::formatv("kernel_shape, strides, dilations and pads do not fit "
                          "{0} spatial dimensions",
                          spatial));
@@ -53,19 +48,15 @@ std::optional<Window> ax::import::readWindow(Node &n, Value x,
   return window;
 }
 
-/// Pads of `auto_pad` for a convolution or pool.
-static bool autoPad(Node &n, Value x, Window &window) {
+/// Sets the pads of `auto_pad` for a convolution or pool.
+static void autoPad(Node &n, Value x, Window &window) {
   std::string mode = n.stringAttr("auto_pad", "NOTSET");
   if (mode == "NOTSET")
-    return true;
+    return;
   size_t spatial = window.kernel.size();
   window.pads.assign(2 * spatial, 0);
   if (mode == "VALID")
-    return true;
-  if (mode != "SAME_UPPER" && mode != "SAME_LOWER") {
-    n.fail("auto_pad '" + mode + "' is unknown");
-    return false;
-  }
+    return;
   for (size_t i = 0; i < spatial; ++i) {
     int64_t in = Emitter::shapeOf(x)[i + 2];
     int64_t out = (in + window.strides[i] - 1) / window.strides[i];
@@ -76,7 +67,6 @@ static bool autoPad(Node &n, Value x, Window &window) {
     window.pads[i] = low;
     window.pads[i + spatial] = total - low;
   }
-  return true;
 }
 
 Value ax::import::importConvolution(Node &n, Value x, Value w, Value bias) {
@@ -90,8 +80,7 @@ Value ax::import::importConvolution(Node &n, Value x, Value w, Value bias) {
     return {};
   if (ArrayRef<int64_t>(window->kernel) != kernel)
     return n.fail("kernel_shape is not the shape of W");
-  if (!autoPad(n, x, *window))
-    return {};
+  autoPad(n, x, *window);
   return n.b.conv(x, w, bias, *window, n.intAttr("group", 1));
 }
 
@@ -135,10 +124,6 @@ static void importConvTranspose(Node &n) {
   if (mode == "VALID")
     window->pads.assign(2 * spatial, 0);
   for (size_t i = 0; i < target.size(); ++i) {
-    if (target[i] < 0 || target[i] > maxExtent) {
-      n.fail("output_shape is out of range");
-      return;
-    }
     int64_t natural = window->strides[i] * (Emitter::shapeOf(x)[i + 2] - 1) +
                       window->extra[i] +
                       (window->kernel[i] - 1) * window->dilations[i] + 1;
@@ -153,11 +138,10 @@ static void importConvTranspose(Node &n) {
   n.out(n.b.convTranspose(x, w, bias, *window, n.intAttr("group", 1)));
 }
 
-bool ax::import::finishPoolWindow(Node &n, Value x, Window &window) {
-  if (!autoPad(n, x, window))
-    return false;
+void ax::import::finishPoolWindow(Node &n, Value x, Window &window) {
+  autoPad(n, x, window);
   if (!n.intAttr("ceil_mode", 0))
-    return true;
+    return;
   size_t spatial = window.kernel.size();
   for (size_t i = 0; i < spatial; ++i) {
     int64_t in = Emitter::shapeOf(x)[i + 2];
@@ -170,7 +154,6 @@ bool ax::import::finishPoolWindow(Node &n, Value x, Window &window) {
       --out;
     window.extra[i] = std::max<int64_t>(0, out * stride + extent - padded);
   }
-  return true;
 }
 
 static const OpEntry entries[] = {

@@ -80,13 +80,9 @@ static void importMod(Node &n) {
 }
 
 static void importBitShift(Node &n) {
-  std::string direction = n.stringAttr("direction", "");
-  if (direction != "LEFT" && direction != "RIGHT") {
-    n.fail("direction is '" + direction + "', not LEFT or RIGHT");
-    return;
-  }
-  n.out(n.b.binary(direction == "LEFT" ? BinaryKind::shl : BinaryKind::shr,
-                   n.in(0), n.in(1)));
+  bool isLeft = n.stringAttr("direction", "") == "LEFT";
+  n.out(
+      n.b.binary(isLeft ? BinaryKind::shl : BinaryKind::shr, n.in(0), n.in(1)));
 }
 
 static void importWhere(Node &n) {

@@ -107,38 +107,30 @@ static void importGatherND(Node &n) {
   n.out(n.b.gatherND(x, indices, batchDims));
 }
 
-static std::optional<ScatterKind> scatterKind(Node &n) {
+static ScatterKind scatterKind(Node &n) {
   std::string name = n.stringAttr("reduction", "none");
-  if (name == "none")
-    return ScatterKind::set;
-  std::optional<ScatterKind> kind = symbolizeScatterKind(name);
-  if (!kind || *kind == ScatterKind::set) {
-    n.unsupported("reduction '" + name + "'");
-    return std::nullopt;
-  }
-  return kind;
+  return name == "none" ? ScatterKind::set : *symbolizeScatterKind(name);
 }
 
 static void importScatterElements(Node &n) {
   Value x = n.in(0), indices = n.in(1), updates = n.in(2);
-  std::optional<ScatterKind> kind = scatterKind(n);
-  if (!x || !kind)
+  if (!x)
     return;
   int64_t axis = n.dim(n.intAttr("axis", 0), Emitter::rankOf(x));
   if (!n.failed())
-    n.out(n.b.scatterElements(*kind, x, indices, updates, axis));
+    n.out(n.b.scatterElements(scatterKind(n), x, indices, updates, axis));
 }
 
 static void importScatterND(Node &n) {
   Value x = n.in(0), indices = n.in(1), updates = n.in(2);
-  std::optional<ScatterKind> kind = scatterKind(n);
-  if (!kind || !x || !indices || !updates)
+  ScatterKind kind = scatterKind(n);
+  if (!x || !indices || !updates)
     return;
   ArrayRef<int64_t> shape = Emitter::shapeOf(x);
-  if (*kind == ScatterKind::set && visitsAll(n.b, indices, shape) &&
+  if (kind == ScatterKind::set && visitsAll(n.b, indices, shape) &&
       Emitter::typeOf(updates) == Emitter::typeOf(x))
     return n.out(n.b.reshape(updates, shape));
-  n.out(n.b.scatterND(*kind, x, indices, updates));
+  n.out(n.b.scatterND(kind, x, indices, updates));
 }
 
 /// Elements (along an axis, or of all) where a known condition holds.
@@ -194,9 +186,8 @@ static void importTensorScatter(Node &n) {
   std::string mode = n.stringAttr("mode", "linear");
   if (n.failed())
     return;
-  if (Emitter::rankOf(update) != rank || rank < 2 || axis == 0 ||
-      (mode != "linear" && mode != "circular")) {
-    n.fail("cache, update, axis and mode do not fit");
+  if (Emitter::rankOf(update) != rank || rank < 2 || axis == 0) {
+    n.fail("cache, update and axis do not fit");
     return;
   }
   int64_t size = shape[axis], added = Emitter::shapeOf(update)[axis];
@@ -226,6 +217,7 @@ static const OpEntry entries[] = {
     {"GatherElements", importGatherElements},
     {"GatherND", importGatherND},
     {"NonZero", importNonZero},
+    {"Scatter", importScatterElements},
     {"ScatterElements", importScatterElements},
     {"ScatterND", importScatterND},
     {"TensorScatter", importTensorScatter},

@@ -58,10 +58,18 @@ static void importBatchNormalization(Node &n) {
   n.b.markStatistic(variance);
   double epsilon = n.floatAttr("epsilon", 1e-5f);
   DType type = Emitter::typeOf(x);
-  bool isTraining = n.intAttr("training_mode", 0);
+  // Until set 13 whoever asks for statistics trains.
+  bool isTraining =
+      n.intAttr("training_mode", n.opset < 14 && n.wants(1) ? 1 : 0);
+  if (!n.intAttr("spatial", 1)) {
+    n.unsupported("statistics of each place (spatial = 0)");
+    return;
+  }
   if (isTraining && n.b.isEvaluation()) {
-    n.out(1, mean);
-    n.out(2, variance);
+    for (int i : {1, 3})
+      n.out(i, mean);
+    for (int i : {2, 4})
+      n.out(i, variance);
   } else if (isTraining) {
     std::vector<int64_t> dims;
     for (int64_t i = 0; i < Emitter::rankOf(x); ++i)
@@ -93,6 +101,8 @@ static void importBatchNormalization(Node &n) {
     n.b.updateState(variance, running(variance, unbiased));
     Shape channels = {Emitter::shapeOf(x)[1]};
     variance = n.b.reshape(batch.variance, channels);
+    n.out(3, n.b.cast(n.b.reshape(batch.mean, channels), type));
+    n.out(4, n.b.cast(variance, type));
     // Nothing cancels, which x factor + (bias - mean factor) would risk.
     Value factor = n.b.mul(n.b.cast(scale, compute),
                            inverseDeviation(n, variance, epsilon));
@@ -134,6 +144,14 @@ static void importInstanceNormalization(Node &n) {
   n.out(n.b.cast(y, type));
 }
 
+/// One number a group as one number a channel.
+static Value perChannelOfGroups(Node &n, Value vector, int64_t groups,
+                                int64_t channels) {
+  Value column = n.b.reshape(vector, {groups, 1});
+  return n.b.reshape(n.b.broadcast(column, {groups, channels / groups}),
+                     {channels});
+}
+
 static void importGroupNormalization(Node &n) {
   Value x = n.in(0), scale = n.in(1), bias = n.in(2);
   int64_t groups = n.intAttr("num_groups", 1);
@@ -143,6 +161,10 @@ static void importGroupNormalization(Node &n) {
   if (shape.size() < 2 || groups < 1 || shape[1] % groups || shape[1] == 0) {
     n.fail("channels do not divide into groups");
     return;
+  }
+  if (n.opset < 21) {
+    scale = perChannelOfGroups(n, scale, groups, shape[1]);
+    bias = perChannelOfGroups(n, bias, groups, shape[1]);
   }
   DType type = Emitter::typeOf(x), compute = computeType(type);
   int64_t perGroup = Emitter::numElementsOf(x);

@@ -8,8 +8,8 @@ using namespace ax::import;
 
 static std::optional<Window> poolWindow(Node &n, Value x) {
   std::optional<Window> window = readWindow(n, x, {});
-  if (!window || !finishPoolWindow(n, x, *window))
-    return std::nullopt;
+  if (window)
+    finishPoolWindow(n, x, *window);
   return window;
 }
 

@@ -129,8 +129,11 @@ static void importDropout(Node &n) {
     }
   }
   n.out(0, x);
-  if (n.wants(1))
-    n.out(1, n.b.splat(DType::Bool, Emitter::shapeOf(x), 1));
+  if (n.wants(1)) {
+    // Until set 11 "not filled", and until set 9 of the input's type.
+    DType type = n.opset < 10 ? Emitter::typeOf(x) : DType::Bool;
+    n.out(1, n.b.splat(type, Emitter::shapeOf(x), n.opset < 12 ? 0 : 1));
+  }
 }
 
 static const OpEntry entries[] = {

@@ -144,7 +144,9 @@ static void importCumulative(Node &n) {
 
 static void importTopK(Node &n) {
   Value x = n.in(0);
-  std::optional<int64_t> k = n.knownInt(1, "K");
+  // An attribute until set 9.
+  std::optional<int64_t> k =
+      n.opset < 10 ? n.intAttr("k", 0) : n.knownInt(1, "K");
   if (!x || !k)
     return;
   int64_t dim = n.dim(n.intAttr("axis", -1), Emitter::rankOf(x));

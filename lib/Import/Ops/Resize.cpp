@@ -15,6 +15,8 @@ using namespace ax::import;
 namespace {
 
 struct ResizeOptions {
+  /// As the attributes of set 11 say; `nearest` is also `outer`: up when
+  /// shrinking, else down.
   std::string mode, coordinates, nearest;
   bool antialias = false, excludeOutside = false;
   double cubic = -0.75;
@@ -34,28 +36,28 @@ struct Taps {
 
 } // namespace
 
-/// Where output `i` lies among the inputs.
-static double origin(const ResizeOptions &options, const Axis &axis,
-                     int64_t i) {
-  double x = static_cast<double>(i), in = static_cast<double>(axis.in);
-  double out = axis.scale * in;
+/// Where output `i` lies among the inputs, computed in `Real`.
+template <typename Real>
+static Real origin(const ResizeOptions &options, const Axis &axis, int64_t i) {
+  Real x = static_cast<Real>(i), in = static_cast<Real>(axis.in);
+  Real scale = static_cast<Real>(axis.scale), out = scale * in;
   if (options.coordinates == "align_corners")
     return out == 1 ? 0 : x * (in - 1) / (out - 1);
   if (options.coordinates == "asymmetric")
-    return x / axis.scale;
+    return x / scale;
+  if (options.coordinates == "tf_half_pixel_for_nn")
+    return (x + Real(0.5)) / scale;
   if (options.coordinates == "tf_crop_and_resize") {
-    double width = (axis.roiEnd - axis.roiStart) * (in - 1);
-    double start = axis.roiStart * (in - 1);
+    Real width = static_cast<Real>(axis.roiEnd - axis.roiStart) * (in - 1);
+    Real start = static_cast<Real>(axis.roiStart) * (in - 1);
     return start + (out == 1 ? width / 2 : x * width / (out - 1));
   }
   if (options.coordinates == "pytorch_half_pixel" && out == 1)
-    return -0.5;
-  double centre = (x + 0.5) / axis.scale - 0.5;
-  if (options.coordinates == "half_pixel_symmetric") {
-    double adjustment = static_cast<double>(axis.out) / out;
-    return in / 2 * (1 - adjustment) + centre;
-  }
-  return centre;
+    return Real(-0.5);
+  Real centre = (x + Real(0.5)) / scale;
+  if (options.coordinates == "half_pixel_symmetric")
+    centre += in / 2 * (1 - static_cast<Real>(axis.out) / out);
+  return centre - Real(0.5);
 }
 
 static double cubicWeight(double distance, double a) {
@@ -73,6 +75,7 @@ static Taps findTaps(const ResizeOptions &options, const Axis &axis, double x) {
   Taps taps;
   if (options.mode == "nearest") {
     bool right = ratio == 1 || options.nearest == "ceil" ||
+                 (options.nearest == "outer" && axis.scale < 1) ||
                  (options.nearest == "round_prefer_floor" && ratio > 0.5) ||
                  (options.nearest == "round_prefer_ceil" && ratio >= 0.5);
     taps.first = static_cast<int64_t>(left) + (right ? 1 : 0);
@@ -101,7 +104,10 @@ static Value resizeAxis(Node &n, Value x, int64_t dim, const Axis &axis,
   std::vector<int64_t> indices;
   HostTensor matrix(DType::F32, {axis.out, axis.in});
   for (int64_t i = 0; i < axis.out; ++i) {
-    double at = origin(options, axis, i);
+    // Frameworks compute in single precision, which decides where two inputs
+    // are equally near.
+    double at = options.mode == "nearest" ? origin<float>(options, axis, i)
+                                          : origin<double>(options, axis, i);
     // Not a number, from a nonsensical roi, is outside too.
     at = std::isnan(at) ? -1 : std::clamp(at, -1e9, 1e9);
     outside.push_back(crops &&
@@ -137,6 +143,22 @@ static Value resizeAxis(Node &n, Value x, int64_t dim, const Axis &axis,
   return n.b.transpose(y, back);
 }
 
+static void setScale(Axis &axis, double scale) {
+  axis.scale = scale;
+  double out = std::floor(scale * static_cast<double>(axis.in));
+  axis.out = out >= 0 && out < 1e9 ? static_cast<int64_t>(out) : -1;
+}
+
+static bool fit(Node &n, ArrayRef<Axis> all) {
+  for (const Axis &axis : all)
+    if (axis.in < 1 || axis.out < 1 || !(axis.scale > 0) ||
+        axis.out > (int64_t(1) << 24) / axis.in) {
+      n.fail("scales or sizes do not fit the input");
+      return false;
+    }
+  return true;
+}
+
 /// Sizes and scales of all dimensions; false after a failure.
 static bool readAxes(Node &n, ArrayRef<int64_t> shape, std::vector<Axis> &all) {
   int64_t rank = shape.size();
@@ -151,6 +173,11 @@ static bool readAxes(Node &n, ArrayRef<int64_t> shape, std::vector<Axis> &all) {
   if (n.failed())
     return false;
   size_t count = named.size();
+  auto hasCount = [&](int64_t found, llvm::StringRef what) {
+    if (found != static_cast<int64_t>(count))
+      n.fail(what + " has not one number an axis");
+    return !n.failed();
+  };
   auto isEmpty = [&](int i) {
     return !n.has(i) || !n.entry(i).tensor ||
            Emitter::numElementsOf(n.entry(i).tensor) == 0;
@@ -159,21 +186,19 @@ static bool readAxes(Node &n, ArrayRef<int64_t> shape, std::vector<Axis> &all) {
     std::optional<HostTensor> scales = n.known(2, "scales");
     if (!scales)
       return false;
-    for (size_t i = 0;
-         i < count && scales->numElements() == static_cast<int64_t>(count);
-         ++i) {
-      Axis &axis = all[named[i]];
-      axis.scale = scales->getDouble(static_cast<int64_t>(i));
-      double out = std::floor(axis.scale * static_cast<double>(axis.in));
-      axis.out = out >= 0 && out < 1e9 ? static_cast<int64_t>(out) : -1;
-    }
+    if (!hasCount(scales->numElements(), "scales"))
+      return false;
+    for (size_t i = 0; i < count; ++i)
+      setScale(all[named[i]], scales->getDouble(static_cast<int64_t>(i)));
   } else {
     std::optional<std::vector<int64_t>> sizes = n.knownInts(3, "sizes");
     if (!sizes)
       return false;
+    if (!hasCount(static_cast<int64_t>(sizes->size()), "sizes"))
+      return false;
     std::string policy = n.stringAttr("keep_aspect_ratio_policy", "stretch");
     double common = policy == "not_larger" ? INFINITY : 0;
-    for (size_t i = 0; i < count && sizes->size() == count; ++i) {
+    for (size_t i = 0; i < count; ++i) {
       Axis &axis = all[named[i]];
       axis.out = (*sizes)[i];
       axis.scale = static_cast<double>(axis.out) / static_cast<double>(axis.in);
@@ -181,7 +206,7 @@ static bool readAxes(Node &n, ArrayRef<int64_t> shape, std::vector<Axis> &all) {
                                       : std::max(common, axis.scale);
     }
     if (policy != "stretch")
-      for (size_t i = 0; i < count && sizes->size() == count; ++i) {
+      for (size_t i = 0; i < count; ++i) {
         Axis &axis = all[named[i]];
         axis.scale = common;
         double out = std::floor(common * static_cast<double>(axis.in) + 0.5);
@@ -191,45 +216,43 @@ static bool readAxes(Node &n, ArrayRef<int64_t> shape, std::vector<Axis> &all) {
   if (n.stringAttr("coordinate_transformation_mode", "half_pixel") ==
       "tf_crop_and_resize") {
     std::optional<HostTensor> roi = n.known(1, "roi");
-    if (!roi)
+    if (!roi || !hasCount(roi->numElements() / 2, "roi"))
       return false;
-    for (size_t i = 0;
-         i < count && roi->numElements() == static_cast<int64_t>(2 * count);
-         ++i) {
+    for (size_t i = 0; i < count; ++i) {
       all[named[i]].roiStart = roi->getDouble(static_cast<int64_t>(i));
       all[named[i]].roiEnd = roi->getDouble(static_cast<int64_t>(i + count));
     }
   }
-  for (const Axis &axis : all)
-    if (axis.in < 1 || axis.out < 1 || !(axis.scale > 0) ||
-        axis.out > (int64_t(1) << 24) / axis.in) {
-      n.fail("scales or sizes do not fit the input");
-      return false;
-    }
-  return true;
+  return fit(n, all);
 }
 
-static void importResize(Node &n) {
-  Value x = n.in(0);
-  if (!x)
-    return;
-  ResizeOptions options;
-  options.mode = n.stringAttr("mode", "nearest");
-  options.coordinates =
-      n.stringAttr("coordinate_transformation_mode", "half_pixel");
-  options.nearest = n.stringAttr("nearest_mode", "round_prefer_floor");
-  options.antialias = n.intAttr("antialias", 0);
-  options.excludeOutside = n.intAttr("exclude_outside", 0);
-  options.cubic = n.floatAttr("cubic_coeff_a", -0.75);
-  if (options.mode != "nearest" && options.mode != "linear" &&
-      options.mode != "cubic") {
-    n.unsupported("mode '" + options.mode + "'");
-    return;
+/// Sizes and scales as Upsample and set 10's Resize have them.
+static bool readScales(Node &n, ArrayRef<int64_t> shape,
+                       std::vector<Axis> &all) {
+  std::vector<double> scales;
+  if (n.hasAttribute("scales")) {
+    for (float scale : n.attribute("scales")->floats())
+      scales.push_back(scale);
+  } else if (std::optional<HostTensor> tensor = n.known(1, "scales")) {
+    for (int64_t i = 0; i < tensor->numElements(); ++i)
+      scales.push_back(tensor->getDouble(i));
   }
+  if (n.failed())
+    return false;
+  if (scales.size() != shape.size()) {
+    n.fail("scales has not one number a dimension");
+    return false;
+  }
+  for (auto [size, scale] : llvm::zip(shape, scales)) {
+    all.push_back({size, size, 1, 0, 1});
+    setScale(all.back(), scale);
+  }
+  return fit(n, all);
+}
+
+static void resize(Node &n, Value x, const ResizeOptions &options,
+                   ArrayRef<Axis> axes) {
   DType type = Emitter::typeOf(x);
-  std::vector<Axis> axes;
-  if (!readAxes(n, Emitter::shapeOf(x), axes))
-    return;
   Value y =
       options.mode == "nearest" || isFloat(type) ? x : n.b.cast(x, DType::F32);
   Value isOutside;
@@ -257,8 +280,41 @@ static void importResize(Node &n) {
   n.out(n.b.cast(y, type));
 }
 
+/// Before set 11 coordinates were not said: onnxruntime's became the meaning.
+static void importOldResize(Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return;
+  ResizeOptions options;
+  options.mode = n.stringAttr("mode", "nearest");
+  options.coordinates = "asymmetric";
+  options.nearest = "outer";
+  std::vector<Axis> axes;
+  if (readScales(n, Emitter::shapeOf(x), axes))
+    resize(n, x, options, axes);
+}
+
+static void importResize(Node &n) {
+  Value x = n.in(0);
+  if (!x)
+    return;
+  ResizeOptions options;
+  options.mode = n.stringAttr("mode", "nearest");
+  options.coordinates =
+      n.stringAttr("coordinate_transformation_mode", "half_pixel");
+  options.nearest = n.stringAttr("nearest_mode", "round_prefer_floor");
+  options.antialias = n.intAttr("antialias", 0);
+  options.excludeOutside = n.intAttr("exclude_outside", 0);
+  options.cubic = n.floatAttr("cubic_coeff_a", -0.75);
+  std::vector<Axis> axes;
+  if (readAxes(n, Emitter::shapeOf(x), axes))
+    resize(n, x, options, axes);
+}
+
 static const OpEntry entries[] = {
-    {"Resize", importResize},
+    {"Resize", importOldResize},
+    {"Resize", importResize, 11},
+    {"Upsample", importOldResize},
 };
 
 OpTable ax::import::resizeOps() { return entries; }

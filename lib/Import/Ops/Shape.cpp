@@ -119,6 +119,10 @@ static void importUnsqueeze(Node &n) {
   std::vector<int64_t> dims = n.dims(*axes, shape.size() + axes->size());
   if (n.failed())
     return;
+  if (dims.size() != axes->size()) {
+    n.fail("an axis occurs twice");
+    return;
+  }
   Shape result(shape);
   for (int64_t dim : dims)
     result.insert(result.begin() + dim, 1);
@@ -183,6 +187,12 @@ static void importSplit(Node &n) {
   if (sizes->empty()) {
     if (count < 1 || count > n.numOutputs()) {
       n.fail("num_outputs does not fit the outputs");
+      return;
+    }
+    if (n.opset < 18 && shape[axis] % count) {
+      n.fail(llvm::formatv("dimension {0} of {1} does not divide into {2} "
+                           "equal pieces",
+                           axis, shape[axis], count));
       return;
     }
     int64_t size = (shape[axis] + count - 1) / count, left = shape[axis];

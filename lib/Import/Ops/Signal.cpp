@@ -43,7 +43,8 @@ static void importDFT(Node &n) {
   if (!x)
     return;
   int64_t rank = Emitter::rankOf(x);
-  int64_t axis = n.intAttr("axis", -2);
+  // An attribute until set 19, with another default.
+  int64_t axis = n.intAttr("axis", n.opset < 20 ? 1 : -2);
   if (n.has(2))
     axis = n.knownInt(2, "axis").value_or(axis);
   axis = n.dim(axis, rank);
@@ -110,8 +111,9 @@ static void importDFT(Node &n) {
     shape.push_back(1);
     return n.b.reshape(v, shape);
   };
-  Value y = half ? asPart(realOut)
-                 : n.b.concat({asPart(realOut), asPart(imaginaryOut)}, rank - 1);
+  Value y = half
+                ? asPart(realOut)
+                : n.b.concat({asPart(realOut), asPart(imaginaryOut)}, rank - 1);
   n.out(n.b.cast(y, type));
 }
 

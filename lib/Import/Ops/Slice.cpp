@@ -25,10 +25,12 @@ static void importSlice(Node &n) {
     return;
   }
   Shape from(shape.size(), 0), sizes(shape), by(shape.size(), 1);
+  if (n.dims(*axes, shape.size()).size() != axes->size()) {
+    n.fail("an axis occurs twice");
+    return;
+  }
   for (size_t i = 0; i < starts->size(); ++i) {
     int64_t dim = n.dim((*axes)[i], shape.size());
-    if (n.failed())
-      return;
     int64_t size = shape[dim], step = (*steps)[i];
     // Far beyond any dimension, and safe to negate and add.
     constexpr int64_t far = int64_t(1) << 62;
@@ -102,18 +104,13 @@ static void importPad(Node &n) {
       return;
     }
   }
-  std::string modeName = n.stringAttr("mode", "constant");
-  std::optional<PadMode> mode = symbolizePadMode(modeName);
-  if (!mode) {
-    n.unsupported("pad mode '" + modeName + "'");
-    return;
-  }
+  PadMode mode = *symbolizePadMode(n.stringAttr("mode", "constant"));
   Value value;
-  if (*mode == PadMode::constant) {
+  if (mode == PadMode::constant) {
     value = n.has(2) ? n.b.reshape(n.in(2), {})
                      : n.b.like(x, n.floatAttr("value", 0));
   }
-  n.out(n.b.pad(n.b.slice(x, starts, sizes), low, high, *mode, value));
+  n.out(n.b.pad(n.b.slice(x, starts, sizes), low, high, mode, value));
 }
 
 static void importTile(Node &n) {
