@@ -8,6 +8,7 @@ import os
 import statistics
 import sys
 import tempfile
+from importlib import metadata
 from pathlib import Path
 
 import numpy as np
@@ -19,25 +20,29 @@ MODEL = {"layers": 4, "width": 512, "heads": 8, "vocabulary": 8192}
 TOKENS = 128
 STEPS = 12
 # Ranks, or threads of a peer; batch; what axopt is told.
+PROCESSORS = sorted(os.sched_getaffinity(0))
 CASES = [(1, 1, []), (1, 4, []), (2, 1, ["--tp=2"]), (2, 4, ["--tp=2"]),
          (2, 4, ["--dp=2"])]
 
 
+def bound(count):
+    """As many processors for axrun's ranks as for a peer's threads."""
+    return ["taskset", "-c", ",".join(map(str, PROCESSORS[:count]))]
+
+
 def peerStep(peer, threads, batch):
-    """A peer has as many processors as axrun has ranks."""
     script = (["jax_step.py", batch] if peer == "jax"
               else ["torch_step.py", peer.split()[-1], threads, batch])
-    bound = f"0-{threads - 1}"
-    return float(capture("taskset", "-c", bound, sys.executable,
+    return float(capture(*bound(threads), sys.executable,
                          HERE / script[0], *script[1:],
                          OMP_NUM_THREADS=str(threads)).split()[-1])
 
 
-def ownStep(options, plan, data):
+def ownStep(options, plan, ranks, data):
     log = plan.with_suffix(".jsonl")
     log.unlink(missing_ok=True)
-    capture(options.bin / "axrun", plan, "--data", data, "--steps", STEPS,
-            "--threads-per-rank", 1, "--log", log)
+    capture(*bound(ranks), options.bin / "axrun", plan, "--data", data,
+            "--steps", STEPS, "--threads-per-rank", 1, "--log", log)
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     return 1e3 * statistics.median(line["seconds"] for line in lines[2:])
 
@@ -62,7 +67,7 @@ def measure(options, folder, ranks, batch, flags):
     for _ in range(options.rounds):
         for peer in options.peers:
             times[peer].append(peerStep(peer, ranks, batch))
-        times["axrun"].append(ownStep(options, plan,
+        times["axrun"].append(ownStep(options, plan, ranks,
                                       folder / f"data{batch}.npz"))
     # Ratio within each round: what disturbs a round disturbs all in it.
     ratio = statistics.median(
@@ -74,6 +79,21 @@ def measure(options, folder, ranks, batch, flags):
           + f" | {ratio:.2f} |", flush=True)
 
 
+def describe(options):
+    """What is measured, of what, where."""
+    names = {peer.split()[0] for peer in options.peers}
+    versions = ", ".join(f"{name} {metadata.version(name)}"
+                         for name in sorted(names))
+    processor = next((line.split(":")[1].strip()
+                      for line in open("/proc/cpuinfo")
+                      if line.startswith("model name")), "unknown processor")
+    print(f"One step: forward pass, loss, backward pass, clipping, AdamW; f32. "
+          f"torch: AdamW(fused=True); compile: all of the step.\n"
+          f"{versions}; {processor}, {len(PROCESSORS)} processors; all are "
+          f"bound to as many as they have ranks or threads; medians of "
+          f"{STEPS - 2} steps, {options.rounds} rounds.\n")
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build", type=Path)
@@ -82,6 +102,7 @@ def main():
                         default=["torch eager", "torch compile", "jax"])
     options = parser.parse_args()
     options.bin = options.build / "bin"
+    describe(options)
     print("| tokens | ranks or threads | axopt | "
           + " | ".join(f"{peer} ms" for peer in options.peers)
           + " | axrun ms | axrun / fastest peer |\n"
