@@ -62,6 +62,8 @@ void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training) {
   optimizer.schedule = training.schedule;
   optimizer.groups.assign(training.groups.begin(), training.groups.end());
   optimizer.clipNorm = training.clipNorm;
+  optimizer.frozenRows.assign(training.frozenRows.begin(),
+                              training.frozenRows.end());
   manager.nest<PlanOp>().addPass(createAddOptimizer(optimizer));
   manager.addPass(mlir::createCSEPass());
 }

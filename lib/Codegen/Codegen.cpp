@@ -107,6 +107,7 @@ private:
       result.inputs.push_back(
           portOf(type, nameOr(program.getArgName(number), "input", number)));
       result.inputs.back().labels = labelsOf(number);
+      result.inputs.back().isBatched = program.isBatched(number);
     }
     for (auto [number, type] : llvm::enumerate(program.getResultTypes()))
       result.outputs.push_back(portOf(

@@ -40,6 +40,11 @@ LogicalResult PlanOp::verify() {
     return emitOpError("has version ")
            << int64_t(getVersion()) << "; this build reads version "
            << currentVersion;
+  if (Attribute unbatched = (*this)->getAttr(kUnbatched)) {
+    auto names = dyn_cast<ArrayAttr>(unbatched);
+    if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))
+      return emitOpError("has a '") << kUnbatched << "' that lists no names";
+  }
   bool seenMesh = false;
   for (Operation &op : getBody().front()) {
     if (!isa<MeshOp, StateOp, ProgramOp>(op))
@@ -252,6 +257,13 @@ static StringRef nameIn(Attribute dictionary) {
 
 StringRef ProgramOp::getArgName(unsigned i) {
   return nameIn(getArgAttrDict(i));
+}
+
+bool ProgramOp::isBatched(unsigned i) {
+  auto names =
+      (*this)->getParentOfType<PlanOp>()->getAttrOfType<ArrayAttr>(kUnbatched);
+  return !names || !llvm::is_contained(names.getAsValueRange<StringAttr>(),
+                                       getArgName(i));
 }
 
 StringRef ProgramOp::getResultName(unsigned i) {

@@ -1,7 +1,6 @@
 //===- Emitter.cpp - Emission, constants, folding -------------------------===//
 
 #include "Emitter.h"
-#include "ax/Dialect/TrainingAttrs.h"
 
 #include "ax/Dialect/Ax.h"
 #include "ax/Dialect/Evaluation.h"
@@ -140,7 +139,7 @@ Value Emitter::like(Value value, double number) {
 
 std::string ax::import::stateName(const std::string &name) {
   // Programs have these names.
-  bool isTaken = name == "main" || name == evaluationProgram;
+  bool isTaken = name == "main" || ax::isEvaluation(name);
   return isTaken ? name + ".weight" : name;
 }
 
@@ -152,13 +151,14 @@ Value Emitter::load(const std::string &name, const Weight &weight) {
   value = ax::LoadOp::create(
       builder, location, tensorType(weight.type, weight.shape),
       mlir::FlatSymbolRefAttr::get(builder.getContext(), symbol));
-  states[value] = {symbol, weight, std::nullopt};
+  states[value] = {symbol, weight, std::nullopt, std::nullopt};
   return value;
 }
 
-void Emitter::markStatistic(Value state) {
-  if (auto found = states.find(state); found != states.end())
-    found->second.isStatistic = true;
+void Emitter::setKind(Value state, WeightKind kind) {
+  auto found = states.find(state);
+  if (found != states.end() && !found->second.kind)
+    found->second.kind = kind;
 }
 
 void Emitter::updateState(Value old, Value updated) {
@@ -419,6 +419,19 @@ llvm::SmallVector<Value> Emitter::finishEmit(OpClass opClass,
   return results;
 }
 
+std::optional<WeightKind> Emitter::kindOf(const LoadedState &state) {
+  const Weight &weight = state.weight;
+  if (state.kind || weight.type != DType::F32)
+    return state.kind;
+  auto values = folder.bytesOf(weight);
+  if (!values) {
+    // Who loads the weight says so.
+    llvm::consumeError(values.takeError());
+    return std::nullopt;
+  }
+  return kindByValues(*values, weight.shape);
+}
+
 void Emitter::finish(mlir::Block &body, mlir::OpBuilder &stateBuilder) {
   for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(body)))
     if (op.use_empty() && !op.hasTrait<mlir::OpTrait::IsTerminator>()) {
@@ -457,7 +470,9 @@ void Emitter::finish(mlir::Block &body, mlir::OpBuilder &stateBuilder) {
                                       state.weight.offset, state.weight.length,
                                       mlir::DenseI64ArrayAttr(), false);
       symbols.insert(made);
-      if (state.isStatistic && !foldWeights)
-        made->setAttr(ax::kStatistic, builder.getUnitAttr());
+      if (foldWeights)
+        continue;
+      if (std::optional<WeightKind> kind = kindOf(state))
+        made->setAttr(kWeightKind, builder.getStringAttr(toString(*kind)));
     }
 }

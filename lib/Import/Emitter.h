@@ -10,6 +10,7 @@
 #ifndef AX_LIB_IMPORT_EMITTER_H
 #define AX_LIB_IMPORT_EMITTER_H
 
+#include "WeightKinds.h"
 #include "Weights.h"
 
 #include "ax/Support/Error.h"
@@ -72,8 +73,9 @@ public:
   Value like(Value value, double number);
   /// The value of a state.
   Value load(const std::string &name, const Weight &weight);
-  /// No layer's parameter: what a state holds was observed.
-  void markStatistic(Value state);
+  /// What else is known of a state; nothing when `state` is none, or when it is
+  /// known already.
+  void setKind(Value state, WeightKind kind);
   /// What the model makes of the state that `old` is; nothing when it is none.
   void updateState(Value old, Value updated);
   llvm::ArrayRef<std::pair<std::string, Value>> getUpdates() const {
@@ -157,10 +159,18 @@ public:
   llvm::Error takeFailure();
 
   /// Erases what nothing uses and writes constants into the IR. `states` gets
-  /// those that are still loaded.
+  /// those that are still loaded, and with them what is known of them if
+  /// weights are not folded.
   void finish(mlir::Block &body, mlir::OpBuilder &states);
 
 private:
+  struct LoadedState {
+    std::string name;
+    Weight weight;
+    std::optional<HostTensor> contents;
+    std::optional<WeightKind> kind;
+  };
+
   enum class OpClass { Elementwise, Moving, Other };
   /// Emits an operation whose result type follows from the rest, or is `type`.
   template <typename OpTy, typename SetProperties>
@@ -176,16 +186,11 @@ private:
             llvm::SmallVectorImpl<Value> &results);
   Value constantOp(mlir::RankedTensorType type, mlir::DenseElementsAttr value);
   bool isKnown(Value value) const;
+  /// What else is known of it, or what its values say.
+  std::optional<WeightKind> kindOf(const LoadedState &state);
   /// The value of each element when all are the same and this is a constant.
   std::optional<HostTensor> uniformValue(Value value) const;
   mlir::RankedTensorType tensorType(DType type, ArrayRef<int64_t> shape);
-
-  struct LoadedState {
-    std::string name;
-    Weight weight;
-    std::optional<HostTensor> contents;
-    bool isStatistic = false;
-  };
 
   mlir::OpBuilder builder;
   mlir::Location location;

@@ -247,6 +247,9 @@ bool GraphImporter::importNode(const NodeProto &proto, Scope &scope) {
     }
     inputs.push_back(entry ? *entry : Entry());
   }
+  for (int i : parameterInputs(proto.op_type()))
+    if (i < static_cast<int>(inputs.size()) && inputs[i].tensor)
+      b.setKind(inputs[i].tensor, WeightKind::LayerParameter);
   b.setLocation(locationOf(proto));
   std::vector<Entry> outputs;
   Subgraphs subgraphs(*this, scope);

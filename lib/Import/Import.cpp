@@ -2,6 +2,7 @@
 
 #include "ax/Import/Import.h"
 
+#include "BatchStatistics.h"
 #include "GraphImporter.h"
 #include "Types.h"
 
@@ -229,35 +230,6 @@ static std::string planName(llvm::StringRef path) {
   return name.empty() ? "model" : name;
 }
 
-/// Makes every BatchNormalization take the batch's statistics, or the running
-/// ones.
-static llvm::Error setBatchStatistics(onnx::GraphProto &graph, bool ofBatch) {
-  bool any = false;
-  for (onnx::NodeProto &node : *graph.mutable_node()) {
-    if (node.op_type() != "BatchNormalization" || !node.domain().empty())
-      continue;
-    any = true;
-    auto &attributes = *node.mutable_attribute();
-    auto mode = llvm::find_if(attributes, [](const auto &attribute) {
-      return attribute.name() == "training_mode";
-    });
-    onnx::AttributeProto &set =
-        mode == attributes.end() ? *attributes.Add() : *mode;
-    set.set_name("training_mode");
-    set.set_type(onnx::AttributeProto::INT);
-    set.set_i(ofBatch);
-    // The running statistics as they would become.
-    while (!ofBatch && node.output_size() > 1)
-      node.mutable_output()->RemoveLast();
-  }
-  if (any)
-    return llvm::Error::success();
-  return makeError(
-      ExitCode::Usage,
-      "--batchnorm: the model has no BatchNormalization; exporters "
-      "make it part of convolutions unless they are told not to");
-}
-
 namespace {
 /// The model as a program at the end of a plan, with the states that the plan
 /// does not have yet.
@@ -297,8 +269,12 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
                                     eval::toElementType(input.type, &context)),
         mlir::NameLoc::get(name)));
   }
-  for (const auto &[name, weight] : model.weights)
-    scope.entries[name] = Entry(b.load(name, weight));
+  for (const auto &[name, weight] : model.weights) {
+    Value loaded = b.load(name, weight);
+    if (auto kind = model.kinds.find(name); kind != model.kinds.end())
+      b.setKind(loaded, kind->second);
+    scope.entries[name] = Entry(loaded);
+  }
 
   const onnx::GraphProto &graph = model.proto.graph();
   std::vector<Entry> outputs;
@@ -340,11 +316,12 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
     if (std::optional<std::string> why = findIndexFault(&op))
       return makeError(ExitCode::BadModel,
                        "node '" + getNodeName(&op) + "': " + *why);
-    if (isRandom(&op) && !options.training)
-      return makeError(ExitCode::Unsupported,
-                       "node '" + getNodeName(&op) +
-                           "': random numbers, also Dropout's, are for axopt "
-                           "--train");
+    if (isRandom(&op) && !options.training && !options.evaluation)
+      return makeError(
+          ExitCode::Unsupported,
+          "node '" + getNodeName(&op) +
+              "': random numbers, also Dropout's, are for training; "
+              "axopt --eval takes the model in evaluation mode");
   }
   if (mlir::failed(mlir::verify(program)))
     return makeError(ExitCode::Internal,
@@ -386,17 +363,17 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
   auto withPath = [&](llvm::Error error) {
     return addContext(std::move(error), "'" + path + "'");
   };
-  if (options.batchStatistics)
-    if (llvm::Error error = setBatchStatistics(*model->proto.mutable_graph(),
-                                               *options.batchStatistics))
+  auto unknown = mlir::UnknownLoc::get(&context);
+  if (options.training) {
+    if (llvm::Error error = setBatchStatistics(
+            *model->proto.mutable_graph(), options.batchStatistics, unknown))
       return withPath(std::move(error));
-  if (options.training)
-    takeSingleBiases(*model);
+    takeSingleParameters(*model, unknown);
+  }
   InputBinder binder(options);
   if (llvm::Error error = binder.run(*model))
     return withPath(std::move(error));
 
-  auto unknown = mlir::UnknownLoc::get(&context);
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(unknown);
   mlir::OpBuilder builder = mlir::OpBuilder::atBlockEnd(module->getBody());
   auto plan =
@@ -405,12 +382,20 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
   llvm::sys::fs::make_absolute(absolute);
   llvm::sys::path::remove_dots(absolute, /*remove_dot_dot=*/true);
   plan->setAttr("ax.model_dir", builder.getStringAttr(absolute));
+  if (!options.unbatched.empty())
+    plan->setAttr(kUnbatched,
+                  builder.getStrArrayAttr(
+                      llvm::to_vector_of<llvm::StringRef>(options.unbatched)));
   builder.createBlock(&plan.getBody());
 
   ProgramEmitter emitter{context, folder, *model, binder, options};
-  llvm::Error error = emitter.emit("main", /*evaluation=*/false, builder);
+  llvm::Error error = llvm::Error::success();
+  if (!options.evaluation)
+    error = emitter.emit("main", /*evaluation=*/false, builder);
   if (!error && options.training)
     error = emitter.emit(evaluationProgram, /*evaluation=*/true, builder);
+  if (!error && (options.training || options.evaluation))
+    error = emitter.emit(predictionProgram, /*evaluation=*/true, builder);
   if (error)
     return withPath(std::move(error));
   auto files = fingerprints(plan, folder);

@@ -208,6 +208,7 @@ static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
   if (llvm::Error error = inlineFunctions(model))
     return error;
   collectScopes(model.graph(), result.scopes);
+  collectDeclared(model.graph(), result.kinds);
   if (opset == 8 && usesScan(model.graph()))
     return makeError(ExitCode::Unsupported,
                      "Scan of operator set 8 is not supported; its meaning "
@@ -241,5 +242,6 @@ llvm::Expected<PreparedModel> ax::import::prepareModel(ModelFolder &folder) {
                                             folder.getModelFile() + "'");
   result.weights = std::move(slim->weights);
   result.numbers = std::move(slim->numbers);
+  result.kinds.merge(std::move(slim->kinds));
   return result;
 }

@@ -8,7 +8,10 @@
 #ifndef AX_LIB_IMPORT_PREPARE_H
 #define AX_LIB_IMPORT_PREPARE_H
 
+#include "WeightKinds.h"
 #include "Weights.h"
+
+#include "mlir/IR/Location.h"
 
 #include <onnx/onnx_pb.h>
 
@@ -23,9 +26,11 @@ struct PreparedModel {
   /// Of the default domain, from `oldestOpset` on.
   int opset = 0;
   WeightMap weights;
-  /// Single floats, in a list. They are constants, but for the biases of
-  /// layers with one feature, if these are to be trained.
+  /// Single floats. They are constants, but for parameters of layers with one
+  /// feature and those that the exporter declares, if these are to be trained.
   WeightMap numbers;
+  /// Of initializers that say it, or of which the graph does.
+  WeightKinds kinds;
   /// Inputs of which not even the rank is known.
   std::set<std::string> unranked;
   /// Exporter's scope (`encoder.layer.0.attention`) by a node's first output.
@@ -38,8 +43,9 @@ inline constexpr int64_t maxNodes = 1000000;
 /// Older operator sets are converted to this.
 inline constexpr int oldestOpset = 7;
 
-/// Makes weights of `numbers` that are biases.
-void takeSingleBiases(PreparedModel &model);
+/// Makes weights of `numbers` that are parameters. A remark names the others,
+/// if they may be such and nothing says so.
+void takeSingleParameters(PreparedModel &model, mlir::Location location);
 
 llvm::Expected<PreparedModel> prepareModel(ModelFolder &folder);
 

@@ -1,12 +1,14 @@
-//===- SingleBiases.cpp - Biases of layers with one feature ---------------===//
+//===- SingleParameters.cpp - Parameters of one element -------------------===//
 //
 // Exporters write numbers of all kinds as initializers; one is a parameter
-// where a layer adds it.
+// where a layer takes it, and where the exporter says so.
 //
 //===----------------------------------------------------------------------===//
 
 #include "Prepare.h"
 
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
 using namespace ax;
@@ -14,16 +16,21 @@ using namespace ax::import;
 
 namespace {
 
-class BiasFinder {
+class ParameterFinder {
 public:
-  explicit BiasFinder(PreparedModel &model) : model(model) {}
+  explicit ParameterFinder(PreparedModel &model) : model(model) {}
 
   void run() {
+    for (const auto &[name, kind] : model.kinds)
+      if (kind == WeightKind::Parameter)
+        take(name, /*leastRank=*/0);
     for (const onnx::NodeProto &node : model.proto.graph().node()) {
       const std::string &type = node.op_type();
       if (type == "Gemm" || type == "Conv" || type == "ConvTranspose") {
         if (node.input_size() > 2)
           take(node.input(2));
+      } else if (type == "PRelu" && node.input_size() > 1) {
+        take(node.input(1));
       } else if (type == "MatMul") {
         products[node.output(0)] = &node;
       } else if (type == "Add" && node.input_size() == 2) {
@@ -35,9 +42,11 @@ public:
   }
 
 private:
-  void take(const std::string &name) {
-    if (auto found = model.numbers.extract(name))
-      model.weights.insert(std::move(found));
+  /// Layers have lists of parameters, also of one.
+  void take(const std::string &name, size_t leastRank = 1) {
+    auto found = model.numbers.find(name);
+    if (found != model.numbers.end() && found->second.shape.size() >= leastRank)
+      model.weights.insert(model.numbers.extract(found));
   }
   /// A product with a weight of one column.
   bool hasOneFeature(const std::string &value) const {
@@ -55,6 +64,24 @@ private:
 
 } // namespace
 
-void ax::import::takeSingleBiases(PreparedModel &model) {
-  BiasFinder(model).run();
+/// Not one that an exporter made up for a number in the code (`onnx::Mul_3`,
+/// `/fc/Constant_output_0`).
+static bool isUsersName(llvm::StringRef name) {
+  return !name.empty() && !llvm::isDigit(name.front()) &&
+         name.find_first_of(":/") == llvm::StringRef::npos;
+}
+
+void ax::import::takeSingleParameters(PreparedModel &model,
+                                      mlir::Location location) {
+  ParameterFinder(model).run();
+  // What the exporter says of others, it would say of these.
+  if (!model.kinds.empty())
+    return;
+  std::string names;
+  for (const auto &[name, weight] : model.numbers)
+    if (isUsersName(name))
+      names += (names.empty() ? "" : ", ") + name;
+  if (!names.empty())
+    mlir::emitRemark(location)
+        << "single numbers are constants, which nothing trains: " << names;
 }

@@ -100,6 +100,8 @@ llvm::Error Slimmer::visitInitializer(const WireField &field,
   TensorHeader header;
   if (!readTensorHeader(field.bytes, header))
     return malformed("an initializer is damaged");
+  if (header.kind)
+    result.kinds.emplace(header.name, *header.kind);
   std::optional<DType> type = fromOnnxType(header.type);
   bool inPlace = type && header.numDataFields == 1 && header.data.data() &&
                  header.dataType.value_or(header.type) == header.type;
@@ -130,7 +132,7 @@ llvm::Error Slimmer::visitInitializer(const WireField &field,
     }
   }
   if (!isState) {
-    if (isFloat(*type) && weight->shape.size() == 1)
+    if (isFloat(*type) && weight->length == byteSize(*type))
       result.numbers.emplace(header.name, std::move(*weight));
     return llvm::Error::success();
   }

@@ -2,6 +2,7 @@
 #ifndef AX_LIB_IMPORT_SLIMMODEL_H
 #define AX_LIB_IMPORT_SLIMMODEL_H
 
+#include "WeightKinds.h"
 #include "Weights.h"
 
 namespace ax::import {
@@ -13,10 +14,13 @@ struct SlimModel {
   /// Where the data of every external or float initializer lies, by name; those
   /// that are gone, and the small ones that are in `bytes` too.
   WeightMap weights;
-  /// Likewise single floats, which are no weights by themselves.
+  /// Likewise single floats, which are no weights by themselves unless the
+  /// exporter says so.
   WeightMap numbers;
   /// Initializers that are in `weights` and no longer in `bytes`, in order.
   std::vector<std::string> removed;
+  /// Of initializers that say it themselves.
+  WeightKinds kinds;
 };
 
 /// Initializers above this become references before protobuf sees them.

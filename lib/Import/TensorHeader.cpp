@@ -12,6 +12,13 @@ using namespace ax;
 using namespace ax::import;
 using onnx::TensorProto;
 
+static bool readEntry(const WireField &field,
+                      onnx::StringStringEntryProto &entry) {
+  return field.type == WireType::Bytes &&
+         entry.ParseFromArray(field.bytes.data(),
+                              static_cast<int>(field.bytes.size()));
+}
+
 bool ax::import::readTensorHeader(llvm::ArrayRef<uint8_t> tensor,
                                   TensorHeader &header) {
   WireReader reader(tensor);
@@ -61,9 +68,7 @@ bool ax::import::readTensorHeader(llvm::ArrayRef<uint8_t> tensor,
       break;
     case TensorProto::kExternalDataFieldNumber: {
       onnx::StringStringEntryProto entry;
-      if (field.type != WireType::Bytes ||
-          !entry.ParseFromArray(field.bytes.data(),
-                                static_cast<int>(field.bytes.size())))
+      if (!readEntry(field, entry))
         return false;
       if (entry.key() == "location")
         header.location = entry.value();
@@ -71,6 +76,14 @@ bool ax::import::readTensorHeader(llvm::ArrayRef<uint8_t> tensor,
         header.offset = entry.value();
       else if (entry.key() == "length")
         header.length = entry.value();
+      break;
+    }
+    case TensorProto::kMetadataPropsFieldNumber: {
+      onnx::StringStringEntryProto entry;
+      if (!readEntry(field, entry))
+        return false;
+      if (std::optional<WeightKind> kind = declaredKind(entry))
+        header.kind = kind;
       break;
     }
     default:

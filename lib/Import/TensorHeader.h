@@ -2,6 +2,7 @@
 #ifndef AX_LIB_IMPORT_TENSORHEADER_H
 #define AX_LIB_IMPORT_TENSORHEADER_H
 
+#include "WeightKinds.h"
 #include "Weights.h"
 
 namespace ax::import {
@@ -20,6 +21,8 @@ struct TensorHeader {
   int numDataFields = 0;
   std::string location;
   std::optional<std::string> offset, length;
+  /// What the exporter says it is.
+  std::optional<WeightKind> kind;
 };
 
 /// False when the bytes are damaged.

@@ -77,11 +77,16 @@ ModelFolder::openEither(llvm::StringRef file) {
   return file == modelFile ? openModel() : open(file);
 }
 
-llvm::Expected<HostTensor> ModelFolder::read(const Weight &weight) {
+llvm::Expected<llvm::ArrayRef<uint8_t>>
+ModelFolder::bytesOf(const Weight &weight) {
   auto file = openEither(weight.file);
   if (!file)
     return file.takeError();
-  auto bytes = (*file)->range(weight.offset, weight.length);
+  return (*file)->range(weight.offset, weight.length);
+}
+
+llvm::Expected<HostTensor> ModelFolder::read(const Weight &weight) {
+  auto bytes = bytesOf(weight);
   if (!bytes)
     return bytes.takeError();
   return HostTensor::fromBytes(weight.type, weight.shape, *bytes);

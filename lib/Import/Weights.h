@@ -48,6 +48,8 @@ public:
   llvm::Expected<std::shared_ptr<MappedFile>> openEither(llvm::StringRef file);
 
   llvm::Expected<HostTensor> read(const Weight &weight);
+  /// Mapped as long as this folder lives, at any alignment.
+  llvm::Expected<llvm::ArrayRef<uint8_t>> bytesOf(const Weight &weight);
 
 private:
   std::string path;

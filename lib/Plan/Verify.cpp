@@ -4,6 +4,7 @@
 #include "Verifier.h"
 
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/Evaluation.h"
 #include "ax/Plan/Plan.h"
 
 #include "mlir/IR/Verifier.h"
@@ -254,6 +255,8 @@ static void verifyState(StateOp state, const StateUses &uses,
 /// in a plan they would be believed. These say what nobody behind us relies on.
 static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
+  if (name == kUnbatched)
+    return isa<PlanOp>(op);
   if (name == "ax.model_dir")
     return isa<PlanOp>(op) && isa<StringAttr>(attribute.getValue());
   if (name == "ax.files")

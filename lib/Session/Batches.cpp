@@ -26,6 +26,9 @@ llvm::Expected<Batches> Batches::create(Samples samples, bool shuffle,
     return all.fault(llvm::Twine(all.size()) +
                      " samples are less than one batch of " +
                      llvm::Twine(all.getBatch()));
+  if (shuffle && all.needsOrder())
+    return all.fault("there is an array for each batch, so samples stay in "
+                     "their order: give --no-shuffle");
   batches.order.resize(static_cast<size_t>(all.size()));
   batches.beginEpoch();
   return batches;
@@ -49,6 +52,8 @@ llvm::Error Batches::next(std::vector<HostTensor> &inputs) {
     left = samples.size();
   }
   int64_t count = std::min(batch, left);
+  if (llvm::Error error = samples.beginBatch(position / batch, inputs))
+    return error;
   for (int64_t at = 0; at < batch; ++at) {
     int64_t sample = order[static_cast<size_t>(place.position + at % count)];
     if (llvm::Error error = samples.checkLabels(sample))

@@ -85,7 +85,7 @@ double Evaluator::sum(const HostTensor &output, int64_t count) const {
   double total = 0;
   int64_t size = output.numElements();
   // Some losses are of a batch as a whole.
-  for (int64_t i = 0, e = std::min(size, size == 1 ? 1 : count); i < e; ++i)
+  for (int64_t i = 0, e = size == samples.getBatch() ? count : size; i < e; ++i)
     total += output.getDouble(i);
   return total;
 }
@@ -101,6 +101,8 @@ llvm::Expected<std::optional<Measured>> Evaluator::run() {
     if (Interrupt::isRequested())
       return std::nullopt;
     int64_t valid = std::min(batch, end - first);
+    if (llvm::Error error = samples.beginBatch(first / batch, request->inputs))
+      return error;
     for (int64_t at = 0; at < batch; ++at) {
       if (at < valid)
         if (llvm::Error error = samples.checkLabels(first + at))

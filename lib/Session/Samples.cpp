@@ -27,16 +27,23 @@ llvm::Expected<Samples> Samples::open(const std::vector<rt::Port> &ports,
   Samples samples;
   samples.name = ("--" + flag + "=" + path).str();
   for (const rt::Port &port : ports) {
+    if (!port.isBatched)
+      continue;
     if (port.shape.empty())
       return samples.fault("input '" + port.name +
-                           "' has no dimension for samples");
+                           "' has no dimension for samples (axopt "
+                           "--unbatched=" +
+                           port.name + " says that this is meant)");
     if (samples.batch == 0)
       samples.batch = port.shape[0];
     if (port.shape[0] != samples.batch)
       return samples.fault("input '" + port.name + "' takes batches of " +
                            llvm::Twine(port.shape[0]) + ", other inputs of " +
-                           llvm::Twine(samples.batch));
+                           llvm::Twine(samples.batch) + " (axopt --unbatched=" +
+                           port.name + " says that it takes no batches)");
   }
+  if (samples.batch == 0)
+    samples.batch = 1;
   if (llvm::Error error = tokens == Tokens::No
                               ? samples.readArrays(ports, path)
                               : samples.readTokens(ports, path, tokens))
@@ -91,24 +98,63 @@ llvm::Error Samples::readArrays(const std::vector<rt::Port> &ports,
     if (found == tensors->end())
       return fault("there is no array '" + port.name + "'");
     const HostTensor &array = found->second;
+    if (!port.isBatched) {
+      if (llvm::Error error = addWhole(port, array))
+        return error;
+      continue;
+    }
     Shape wanted = port.shape;
     if (!array.getShape().empty())
       wanted[0] = array.getShape()[0];
     if (array.getType() != port.dtype || array.getShape() != wanted)
       return fault("'" + port.name + "' is " + array.typeToString() +
                    "; a batch of it is to be " + typeText(port));
-    if (sources.empty())
+    if (numSamples < 0)
       numSamples = wanted[0];
     if (wanted[0] != numSamples)
       return fault("'" + port.name + "' has " + llvm::Twine(wanted[0]) +
                    " samples, other inputs " + llvm::Twine(numSamples));
     sources.push_back({port, array});
   }
+  bool isOneByOne = numSamples < 0;
+  for (const Source &source : sources) {
+    if (!source.batches)
+      continue;
+    if (isOneByOne)
+      numSamples = std::max(numSamples, source.batches);
+    int64_t batches = (numSamples + batch - 1) / batch;
+    if (source.batches != batches)
+      return fault("'" + source.port.name + "' is given for " +
+                   llvm::Twine(source.batches) + " batches; there are " +
+                   llvm::Twine(batches));
+  }
+  if (numSamples < 0)
+    numSamples = 1;
+  return llvm::Error::success();
+}
+
+llvm::Error Samples::addWhole(const rt::Port &port, const HostTensor &array) {
+  Shape shape = array.getShape();
+  bool isEach = shape.size() == port.shape.size() + 1;
+  int64_t batches = isEach ? shape[0] : 0;
+  if (isEach)
+    shape.erase(shape.begin());
+  if (array.getType() != port.dtype || shape != port.shape ||
+      (isEach && batches < 1))
+    return fault("'" + port.name + "' is " + array.typeToString() +
+                 "; it takes no batches, but " + typeText(port) +
+                 " for all of them, or for each");
+  sources.push_back({port, array, /*isTokens=*/false, /*shift=*/0, batches});
   return llvm::Error::success();
 }
 
 llvm::Error Samples::readTokens(const std::vector<rt::Port> &ports,
                                 const std::string &path, Tokens tokens) {
+  for (const rt::Port &port : ports)
+    if (!port.isBatched)
+      return fault("input '" + port.name +
+                   "' takes no batches, and so no tokens: give it to axopt "
+                   "with --const");
   DType type = tokens == Tokens::U16 ? DType::U16 : DType::U32;
   auto file = MappedFile::open(path);
   if (!file)
@@ -143,9 +189,34 @@ llvm::Error Samples::readTokens(const std::vector<rt::Port> &ports,
   return llvm::Error::success();
 }
 
+bool Samples::needsOrder() const {
+  return llvm::any_of(sources,
+                      [](const Source &source) { return source.batches > 0; });
+}
+
+llvm::Error Samples::beginBatch(int64_t number,
+                                std::vector<HostTensor> &inputs) const {
+  for (auto [input, source] : llvm::zip_equal(inputs, sources)) {
+    if (source.port.isBatched)
+      continue;
+    int64_t count = input.numElements(),
+            first = source.batches ? number * count : 0;
+    if (llvm::Error error =
+            checkLabels(source, first, count, "batch " + llvm::Twine(number)))
+      return error;
+    int64_t bytes = input.numBytes();
+    std::memcpy(input.mutableData(),
+                source.array.data() + (source.batches ? number * bytes : 0),
+                static_cast<size_t>(bytes));
+  }
+  return llvm::Error::success();
+}
+
 void Samples::copy(int64_t sample, int64_t at,
                    std::vector<HostTensor> &inputs) const {
   for (auto [input, source] : llvm::zip_equal(inputs, sources)) {
+    if (!source.port.isBatched)
+      continue;
     int64_t elements = input.numElements() / batch;
     if (source.isTokens) {
       int64_t first = sample * elements + source.shift;
@@ -167,7 +238,7 @@ bool Samples::hasLabels() const {
 
 void Samples::ignore(int64_t at, std::vector<HostTensor> &inputs) const {
   for (auto [input, source] : llvm::zip_equal(inputs, sources)) {
-    if (!source.port.labels)
+    if (!source.port.labels || !source.port.isBatched)
       continue;
     int64_t elements = input.numElements() / batch;
     for (int64_t i = 0; i < elements; ++i)
@@ -175,26 +246,34 @@ void Samples::ignore(int64_t at, std::vector<HostTensor> &inputs) const {
   }
 }
 
+llvm::Error Samples::checkLabels(const Source &source, int64_t first,
+                                 int64_t count,
+                                 const llvm::Twine &where) const {
+  if (!source.port.labels)
+    return llvm::Error::success();
+  const rt::Labels &labels = *source.port.labels;
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t label = source.array.getInt(first + i);
+    if ((label >= 0 && label < labels.classes) || label == labels.ignored)
+      continue;
+    return fault(llvm::Twine(source.isTokens ? "token " : "label ") +
+                 llvm::Twine(label) + " of '" + source.port.name + "', " +
+                 where + (count > 1 ? ", position " + std::to_string(i) : "") +
+                 ", is none of the " + llvm::Twine(labels.classes) +
+                 " classes 0 to " + llvm::Twine(labels.classes - 1) + ", nor " +
+                 llvm::Twine(labels.ignored) + ", which is ignored");
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error Samples::checkLabels(int64_t sample) const {
   for (const Source &source : sources) {
-    if (!source.port.labels)
+    if (!source.port.isBatched)
       continue;
-    const rt::Labels &labels = *source.port.labels;
-    int64_t elements = *checkedNumElements(source.port.shape) / batch;
-    int64_t first = sample * elements + source.shift;
-    for (int64_t i = 0; i < elements; ++i) {
-      int64_t label = source.array.getInt(first + i);
-      if ((label >= 0 && label < labels.classes) || label == labels.ignored)
-        continue;
-      return fault(llvm::Twine(source.isTokens ? "token " : "label ") +
-                   llvm::Twine(label) + " of '" + source.port.name +
-                   "', sample " + llvm::Twine(sample) +
-                   (elements > 1 ? ", position " + std::to_string(i) : "") +
-                   ", is none of the " + llvm::Twine(labels.classes) +
-                   " classes 0 to " + llvm::Twine(labels.classes - 1) +
-                   ", nor " + llvm::Twine(labels.ignored) +
-                   ", which is ignored");
-    }
+    int64_t count = *checkedNumElements(source.port.shape) / batch;
+    if (llvm::Error error = checkLabels(source, sample * count + source.shift,
+                                        count, "sample " + llvm::Twine(sample)))
+      return error;
   }
   return llvm::Error::success();
 }
@@ -207,7 +286,9 @@ bool Samples::anyCounts(const std::vector<HostTensor> &inputs,
     if (!source.port.labels)
       continue;
     int64_t length = input.getRank() > 1 ? input.getShape().back() : 1;
-    for (int64_t i = 0, e = input.numElements() / batch * count; i < e; ++i)
+    int64_t e = source.port.isBatched ? input.numElements() / batch * count
+                                      : input.numElements();
+    for (int64_t i = 0; i < e; ++i)
       if (i % length >= source.port.labels->shift &&
           input.getInt(i) != source.port.labels->ignored)
         return true;

@@ -8,7 +8,8 @@
 namespace ax {
 
 /// An array for each input of a program, samples first: from an .npz archive, a
-/// folder of .npy files, or a file of tokens.
+/// folder of .npy files, or a file of tokens. An input without samples has one
+/// array for all batches, or one for each of them, in their order.
 class Samples {
 public:
   /// `flag` names the option in messages. BadInput errors when arrays are
@@ -21,6 +22,12 @@ public:
   int64_t getBatch() const { return batch; }
   int64_t size() const { return numSamples; }
 
+  /// Inputs without samples become those of the batch `number`, counted in the
+  /// order of the samples. A BadInput error when there is a label that is no
+  /// class.
+  llvm::Error beginBatch(int64_t number, std::vector<HostTensor> &inputs) const;
+  /// An input without samples has others in every batch.
+  bool needsOrder() const;
   /// Sample `sample` becomes the `at`-th of a batch.
   void copy(int64_t sample, int64_t at, std::vector<HostTensor> &inputs) const;
   /// The labels of the `at`-th of a batch are ignored from now on.
@@ -46,10 +53,15 @@ private:
     bool isTokens = false;
     /// A sample of tokens begins so many places later.
     int64_t shift = 0;
+    /// Without samples: how many batches have one of their own; 0: one for all.
+    int64_t batches = 0;
   };
 
   static llvm::Error makeFault(const std::string &name,
                                const llvm::Twine &message);
+  llvm::Error addWhole(const rt::Port &port, const HostTensor &array);
+  llvm::Error checkLabels(const Source &source, int64_t first, int64_t count,
+                          const llvm::Twine &where) const;
   llvm::Error readArrays(const std::vector<rt::Port> &ports,
                          const std::string &path);
   llvm::Error readTokens(const std::vector<rt::Port> &ports,
@@ -58,7 +70,8 @@ private:
   /// `--data=train.npz`.
   std::string name;
   std::vector<Source> sources;
-  int64_t batch = 0, numSamples = 0;
+  /// Samples: -1 until an array has told.
+  int64_t batch = 0, numSamples = -1;
 };
 
 } // namespace ax

@@ -53,7 +53,12 @@ static std::string defaultCache() {
 }
 
 static llvm::Expected<ProgramOp> findProgram(mlir::ModuleOp module,
-                                             llvm::StringRef name) {
+                                             llvm::StringRef name,
+                                             llvm::StringRef preferred) {
+  if (name.empty() && !preferred.empty())
+    for (auto plan : module.getOps<PlanOp>())
+      if (auto program = plan.lookupSymbol<ProgramOp>(preferred))
+        return program;
   std::string known;
   for (auto plan : module.getOps<PlanOp>())
     for (auto program : plan.getBody().getOps<ProgramOp>()) {
@@ -144,7 +149,8 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
       return addContext(std::move(error), planPath);
   if (llvm::Error error = plan::verifyPlan(**module))
     return addContext(std::move(error), planPath);
-  auto program = findProgram(**module, options.program);
+  auto program =
+      findProgram(**module, options.program, options.preferredProgram);
   if (!program)
     return program.takeError();
 

@@ -140,7 +140,7 @@ struct RaiseScaledMask : RewritePattern {
     rewriter.setInsertionPoint(user);
     Value kept = createSplat(rewriter, loc, tensorType(op->getResult(0)), 1);
     auto program = op->getParentOfType<ProgramOp>();
-    if (!program || program.getSymName() != evaluationProgram)
+    if (!program || !isEvaluation(program.getSymName()))
       kept = DropoutOp::create(rewriter, loc, kept, mask->uniform.getSeed(),
                                mask->uniform.getStep(), APFloat(1 - mask->kept),
                                mask->uniform.getId());

@@ -114,14 +114,21 @@ private:
 
 } // namespace
 
-/// The batch is the first dimension of the first input; other inputs take part
-/// where theirs is as large.
+static bool isBatched(Value input) {
+  auto argument = cast<BlockArgument>(input);
+  return cast<ProgramOp>(argument.getOwner()->getParentOp())
+      .isBatched(argument.getArgNumber());
+}
+
+/// The batch is the first dimension of the first input that takes one; other
+/// inputs take part where theirs is as large.
 void RecipeMaker::pinBatch() {
   int64_t batch = -1;
   SubAxes split;
   for (size_t t = 0; t < graph.graph.tensors.size(); ++t) {
     const GraphTensor &tensor = graph.graph.tensors[t];
-    if (tensor.role != TensorRole::Input || tensor.shape.empty())
+    if (tensor.role != TensorRole::Input || tensor.shape.empty() ||
+        !isBatched(graph.values[t]))
       continue;
     if (batch < 0) {
       batch = tensor.shape[0];

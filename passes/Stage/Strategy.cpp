@@ -120,6 +120,7 @@ struct MappingTraits<ax::Training> {
     io.mapOptional("dropout", t.dropout, standard.dropout);
     io.mapOptional("trainable", t.trainable);
     io.mapOptional("frozen", t.frozen);
+    io.mapOptional("frozen-rows", t.frozenRows);
   }
   /// With all its digits, which LLVM's own writing of numbers cuts.
   static void mapNumber(IO &io, const char *key, double &value) {

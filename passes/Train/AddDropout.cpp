@@ -201,10 +201,10 @@ struct AddDropout : ax::impl::AddDropoutBase<AddDropout> {
   void runOnOperation() final {
     for (ProgramOp program :
          llvm::to_vector(getOperation().getBody().getOps<ProgramOp>())) {
-      bool isTraining = program.getSymName() != evaluationProgram;
+      bool isTraining = !isEvaluation(program.getSymName());
       if (failed(DropoutAdder(program, isTraining ? double(rate) : 0).run()))
         return signalPassFailure();
-      if (!isTraining &&
+      if (program.getSymName() == evaluationProgram &&
           llvm::any_of(program.getBody().front(),
                        [](Operation &op) { return isRandom(&op); }))
         program.emitRemark("random numbers take part in evaluation");

@@ -364,6 +364,8 @@ struct AddLoss : ax::impl::AddLossBase<AddLoss> {
 
   void runOnOperation() final {
     WalkResult result = getOperation()->walk([&](ProgramOp program) {
+      if (program.getSymName() == predictionProgram)
+        return WalkResult::skip();
       llvm::Error error = add(program);
       if (!error)
         return WalkResult::skip();

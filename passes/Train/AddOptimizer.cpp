@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Placed.h"
+#include "LearningRate.h"
 #include "LossScale.h"
 #include "Optimizer.h"
 #include "OwnState.h"
@@ -19,8 +20,6 @@
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
-
-#include <cmath>
 
 namespace ax {
 #define GEN_PASS_DEF_ADDOPTIMIZER
@@ -43,10 +42,11 @@ class OptimizerAdder {
 public:
   OptimizerAdder(ProgramOp program, const Optimizer &optimizer,
                  const LearningRateSchedule &schedule,
-                 ArrayRef<ParameterGroup> groups, double clipNorm)
+                 ArrayRef<ParameterGroup> groups,
+                 ArrayRef<FrozenRows> frozenRows, double clipNorm)
       : program(program), plan(program->getParentOfType<PlanOp>()),
         optimizer(optimizer), schedule(schedule), groups(groups),
-        clipNorm(clipNorm),
+        frozenRows(frozenRows), clipNorm(clipNorm),
         output(cast<ReturnOp>(program.getBody().front().getTerminator())),
         builder(output, &mark), t(output.getLoc(), builder) {}
 
@@ -56,16 +56,29 @@ private:
   struct Parameter {
     StateOp state;
     Value gradient;
+    /// Where the gradient is made.
+    Attribute stage;
+    llvm::SmallVector<int64_t> frozenRows;
+    /// By row, whether it is one; null: none is.
+    Value isFrozen;
   };
 
   /// The program's result of that name, which is taken away.
   Value takeResult(StringRef name);
   LogicalResult collect();
+  LogicalResult freezeRows();
+  /// `value`, or in frozen rows `otherwise` (null: 0).
+  Value unfrozen(const Parameter &parameter, Value value,
+                 Value otherwise = {}) {
+    if (!parameter.isFrozen)
+      return value;
+    return t.select(parameter.isFrozen,
+                    otherwise ? otherwise : t.number(value, 0), value);
+  }
   void addResult(StringRef name, Value value);
   void markBackward(ArrayRef<Value> ofForward);
   LogicalResult storeUpdates();
   LogicalResult checkBatch();
-  void removeOtherResults();
 
   /// One load of a state in the program: it has one layout.
   Value load(StateOp state) {
@@ -90,7 +103,6 @@ private:
   void updateScale();
   Value globalNorm(Value divisor);
   void countStep();
-  Value learningRate();
   Rates ratesOf(StateOp state) const;
   void update(Parameter &parameter, Value scale);
   Value updateSGD(Parameter &parameter, Value gradient, Rates rates);
@@ -102,6 +114,7 @@ private:
   const Optimizer &optimizer;
   const LearningRateSchedule &schedule;
   ArrayRef<ParameterGroup> groups;
+  ArrayRef<FrozenRows> frozenRows;
   double clipNorm;
   ReturnOp output;
   /// Without a stage: every one that needs it does it.
@@ -135,13 +148,21 @@ Value OptimizerAdder::takeResult(StringRef name) {
   return {};
 }
 
+/// A stage where `gradient` is known.
+static Attribute stageOf(Value gradient) {
+  Operation *op = gradient.getDefiningOp();
+  while (op && !op->hasAttr(kStage))
+    op = op->getNumOperands() ? op->getOperand(0).getDefiningOp() : nullptr;
+  return op ? op->getAttr(kStage) : Attribute();
+}
+
 LogicalResult OptimizerAdder::collect() {
   for (auto load : output->getBlock()->getOps<LoadOp>())
     loads.try_emplace(states.lookup(load.getState()), load.getResult());
   for (StateOp state : plan.getBody().getOps<StateOp>())
     if (Value gradient =
             takeResult((gradientPrefix + state.getSymName()).str()))
-      parameters.push_back({state, gradient});
+      parameters.push_back({state, gradient, stageOf(gradient), {}, {}});
   if (parameters.empty())
     return program.emitError("has no gradients: differentiate it first");
   return success();
@@ -166,12 +187,33 @@ StateOp OptimizerAdder::ownState(const Twine &name, RankedTensorType type) {
   return StateOp::create(atStates, t.b.getLoc(), name.str(), type);
 }
 
-/// A stage where `gradient` is known.
-static Attribute stageOf(Value gradient) {
-  Operation *op = gradient.getDefiningOp();
-  while (op && !op->hasAttr(kStage))
-    op = op->getNumOperands() ? op->getOperand(0).getDefiningOp() : nullptr;
-  return op ? op->getAttr(kStage) : Attribute();
+/// Without a gradient there, so that neither the norm nor a moment has any.
+LogicalResult OptimizerAdder::freezeRows() {
+  for (const FrozenRows &frozen : frozenRows) {
+    bool any = false;
+    for (Parameter &parameter : parameters) {
+      StateOp state = parameter.state;
+      if (!frozen.contains(state.getSymName()))
+        continue;
+      any = true;
+      RankedTensorType type = state.getTensorType();
+      int64_t size = type.getRank() ? type.getDimSize(0) : 0;
+      if (int64_t row = *llvm::max_element(frozen.rows); row >= size)
+        return program.emitError("frozen rows '")
+               << frozen.pattern << "': '" << state.getSymName() << "' has "
+               << size << " rows, and no row " << row;
+      llvm::append_range(parameter.frozenRows, frozen.rows);
+    }
+    if (!any)
+      return program.emitError("frozen rows '")
+             << frozen.pattern << "': no weight that is trained is called so";
+  }
+  for (Parameter &parameter : parameters) {
+    parameter.isFrozen =
+        t.isRowOf(parameter.state.getTensorType(), parameter.frozenRows);
+    parameter.gradient = unfrozen(parameter, parameter.gradient);
+  }
+  return success();
 }
 
 /// What all gradients are multiplied with besides; null: nothing.
@@ -201,7 +243,7 @@ Value OptimizerAdder::globalNorm(Value divisor) {
   Type f32 = t.b.getF32Type();
   llvm::MapVector<Attribute, Value> sums;
   for (Parameter &parameter : parameters) {
-    mark.stage = stageOf(parameter.gradient);
+    mark.stage = parameter.stage;
     Value g = t.cast(parameter.gradient, f32);
     Value squares =
         t.sum(t.mul(g, g), dimsFrom(0, tensorType(g).getRank()), false);
@@ -223,34 +265,6 @@ void OptimizerAdder::countStep() {
   step = t.cast(next, t.b.getF64Type());
 }
 
-/// What the learning rate is multiplied with in this step.
-Value OptimizerAdder::learningRate() {
-  Type f64 = t.b.getF64Type();
-  // PyTorch's schedulers count steps from 0.
-  Value done = t.add(step, -1);
-  Value result = scalar(1, f64);
-  auto limited = [&](Value x) {
-    return t.binary(BinaryKind::max,
-                    t.binary(BinaryKind::min, x, scalar(1, f64)),
-                    scalar(0, f64));
-  };
-  if (schedule.decay != LearningRateSchedule::Decay::None) {
-    Value part = limited(
-        t.mul(t.add(done, -static_cast<double>(schedule.warmup)),
-              1.0 / static_cast<double>(schedule.steps - schedule.warmup)));
-    Value remaining =
-        schedule.decay == LearningRateSchedule::Decay::Linear
-            ? t.sub(scalar(1, f64), part)
-            : t.mul(t.add(t.unary(UnaryKind::cos, t.mul(part, M_PI)), 1), 0.5);
-    result = t.add(t.mul(remaining, 1 - schedule.final), schedule.final);
-  }
-  if (schedule.warmup > 0)
-    result =
-        t.mul(result,
-              limited(t.mul(step, 1.0 / static_cast<double>(schedule.warmup))));
-  return result;
-}
-
 Rates OptimizerAdder::ratesOf(StateOp state) const {
   Rates rates{optimizer.learningRate, optimizer.weightDecay};
   for (const ParameterGroup &group : groups)
@@ -266,7 +280,8 @@ Value OptimizerAdder::updateSGD(Parameter &parameter, Value gradient,
   Value w = load(parameter.state);
   Type element = t.b.getF32Type();
   if (rates.weightDecay != 0)
-    gradient = t.add(gradient, t.mul(w, rates.weightDecay));
+    gradient =
+        unfrozen(parameter, t.add(gradient, t.mul(w, rates.weightDecay)));
   if (optimizer.momentum != 0) {
     StateOp state = ownState(parameter.state.getSymName() + ".momentum",
                              parameter.state.getTensorType());
@@ -287,7 +302,8 @@ Value OptimizerAdder::updateAdam(Parameter &parameter, Value gradient,
   Value w = load(parameter.state);
   bool isDecoupled = optimizer.kind == OptimizerKind::AdamW;
   if (!isDecoupled && rates.weightDecay != 0)
-    gradient = t.add(gradient, t.mul(w, rates.weightDecay));
+    gradient =
+        unfrozen(parameter, t.add(gradient, t.mul(w, rates.weightDecay)));
   StateOp first = ownState(name + ".exp_avg", type);
   StateOp second = ownState(name + ".exp_avg_sq", type);
   Value mean = t.add(t.mul(load(first), optimizer.beta1),
@@ -315,7 +331,7 @@ void OptimizerAdder::update(Parameter &parameter, Value scale) {
   Value next = optimizer.kind == OptimizerKind::SGD
                    ? updateSGD(parameter, gradient, rates)
                    : updateAdam(parameter, gradient, rates);
-  store(parameter.state, next);
+  store(parameter.state, unfrozen(parameter, next, load(parameter.state)));
 }
 
 LogicalResult OptimizerAdder::run() {
@@ -332,6 +348,8 @@ LogicalResult OptimizerAdder::run() {
   if (!sum || !count)
     return program.emitError("has no loss: add one first");
   markBackward({sum, count});
+  if (failed(freezeRows()))
+    return failure();
   Value divisor = count;
   if (Value lossScale = takeScale())
     divisor = t.mul(count, lossScale);
@@ -343,7 +361,9 @@ LogicalResult OptimizerAdder::run() {
   isFinite = t.binary(BinaryKind::logical_and, finite(loss), finite(norm));
   if (failed(storeUpdates()))
     return failure();
-  removeOtherResults();
+  // What the model gives is not wanted while it is trained.
+  output.getOperandsMutable().clear();
+  (void)program.eraseResults(llvm::BitVector(program.getNumResults(), true));
   addResult("loss", loss);
   addResult("gradient_norm", norm);
   Value scale = t.div(scalar(1, t.b.getF32Type()), divisor);
@@ -356,7 +376,7 @@ LogicalResult OptimizerAdder::run() {
   if (exponent)
     updateScale();
   countStep();
-  factor = learningRate();
+  factor = learningRateFactor(t, schedule, step);
   addResult("learning_rate",
             t.cast(t.mul(factor, optimizer.learningRate), t.b.getF32Type()));
   if (optimizer.kind != OptimizerKind::SGD) {
@@ -400,9 +420,14 @@ void OptimizerAdder::markBackward(ArrayRef<Value> ofForward) {
 /// Micro-batches that are not there would all do the same.
 LogicalResult OptimizerAdder::checkBatch() {
   sharding::Mesh mesh = plan.getMesh();
+  if (mesh.numTimeSlices() > 1 &&
+      llvm::none_of(llvm::seq<unsigned>(0, program.getNumArguments()),
+                    [&](unsigned i) { return program.isBatched(i); }))
+    return program.emitError("has no input that takes batches, and so no "
+                             "micro-batches");
   for (auto [i, type] : llvm::enumerate(program.getArgumentTypes())) {
     auto tensor = cast<RankedTensorType>(type);
-    if (tensor.getRank() == 0)
+    if (tensor.getRank() == 0 || !program.isBatched(i))
       continue;
     int64_t rest = tensor.getDimSize(0);
     for (StringRef axis : {"data", "depth"})
@@ -436,12 +461,6 @@ LogicalResult OptimizerAdder::storeUpdates() {
   return success();
 }
 
-/// What the model gives is not wanted while it is trained.
-void OptimizerAdder::removeOtherResults() {
-  output.getOperandsMutable().clear();
-  (void)program.eraseResults(llvm::BitVector(program.getNumResults(), true));
-}
-
 namespace {
 struct AddOptimizer : ax::impl::AddOptimizerBase<AddOptimizer> {
   using AddOptimizerBase::AddOptimizerBase;
@@ -450,24 +469,30 @@ struct AddOptimizer : ax::impl::AddOptimizerBase<AddOptimizer> {
     auto spec = Optimizer::parse(optimizer);
     auto rate = LearningRateSchedule::parse(schedule);
     std::vector<ParameterGroup> parsed;
+    std::vector<FrozenRows> frozen;
     llvm::Error error =
         llvm::joinErrors(spec ? llvm::Error::success() : spec.takeError(),
                          rate ? llvm::Error::success() : rate.takeError());
-    for (const std::string &text : groups) {
-      auto group = ParameterGroup::parse(text);
-      if (group)
-        parsed.push_back(std::move(*group));
-      else
-        error = llvm::joinErrors(std::move(error), group.takeError());
-    }
+    auto parseAll = [&](const auto &texts, auto &results) {
+      for (const std::string &text : texts) {
+        auto result = std::decay_t<decltype(results[0])>::parse(text);
+        if (result)
+          results.push_back(std::move(*result));
+        else
+          error = llvm::joinErrors(std::move(error), result.takeError());
+      }
+    };
+    parseAll(groups, parsed);
+    parseAll(frozenRows, frozen);
     if (error) {
       getOperation()->emitError(describeError(std::move(error)).message);
       return signalPassFailure();
     }
     for (ProgramOp program :
          llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
-      if (program.getSymName() != evaluationProgram &&
-          failed(OptimizerAdder(program, *spec, *rate, parsed, clipNorm).run()))
+      if (!isEvaluation(program.getSymName()) &&
+          failed(OptimizerAdder(program, *spec, *rate, parsed, frozen, clipNorm)
+                     .run()))
         return signalPassFailure();
   }
 };

@@ -175,7 +175,7 @@ struct Differentiate : ax::impl::DifferentiateBase<Differentiate> {
 
   void runOnOperation() final {
     WalkResult result = getOperation()->walk([&](ProgramOp program) {
-      if (program.getSymName() == evaluationProgram)
+      if (isEvaluation(program.getSymName()))
         return WalkResult::skip();
       return failed(run(program)) ? WalkResult::interrupt()
                                   : WalkResult::skip();

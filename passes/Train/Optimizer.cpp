@@ -165,6 +165,29 @@ bool ParameterGroup::contains(llvm::StringRef name, int64_t rank) const {
   });
 }
 
+llvm::Expected<FrozenRows> FrozenRows::parse(llvm::StringRef text) {
+  FrozenRows result;
+  auto [name, rows] = text.rsplit('=');
+  result.pattern = name.str();
+  bool isSound = !name.empty() && !rows.empty();
+  for (llvm::StringRef row : llvm::split(rows, ','))
+    if (int64_t number; llvm::to_integer(row, number, 10) && number >= 0)
+      result.rows.push_back(number);
+    else
+      isSound = false;
+  if (!isSound)
+    return makeErrorf(ExitCode::Usage,
+                      "frozen rows '{0}': give PATTERN=ROW,ROW,...", text);
+  if (auto glob = llvm::GlobPattern::create(name); !glob)
+    return makeErrorf(ExitCode::Usage, "frozen rows '{0}': {1}", text,
+                      llvm::toString(glob.takeError()));
+  return result;
+}
+
+bool FrozenRows::contains(llvm::StringRef name) const {
+  return llvm::cantFail(llvm::GlobPattern::create(pattern)).match(name);
+}
+
 llvm::Expected<LearningRateSchedule>
 LearningRateSchedule::parse(llvm::StringRef text) {
   llvm::Expected<Call> call = Call::parse(text);

@@ -39,6 +39,16 @@ struct ParameterGroup {
   bool contains(llvm::StringRef name, int64_t rank) const;
 };
 
+/// `PATTERN=0,7`: rows (along the first dimension) that stay as they are, of
+/// the states whose name matches the glob.
+struct FrozenRows {
+  std::string pattern;
+  std::vector<int64_t> rows;
+
+  static llvm::Expected<FrozenRows> parse(llvm::StringRef text);
+  bool contains(llvm::StringRef name) const;
+};
+
 /// `constant`, `linear(warmup=W,steps=N,final=F)` or `cosine(...)`: the
 /// learning rate grows over the first W steps, then goes down to its F-th part
 /// at step N.

@@ -1,7 +1,7 @@
 //===- SelectTrainable.cpp - Which states the optimizer changes -----------===//
 #include "../KnownValue.h"
 #include "ax/Dialect/Evaluation.h"
-#include "ax/Dialect/TrainingAttrs.h"
+#include "ax/Dialect/WeightKind.h"
 #include "ax/Passes/Passes.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -23,15 +23,17 @@ bool isFloatTensor(Value value) {
   return isa<FloatType>(tensorType(value).getElementType());
 }
 
-/// States by what is done with them. A parameter is what layers use, or what
-/// meets, element by element or put beside, something that parameters made; as
-/// such or after arithmetic between weights (1 + scale). So a learned position
-/// counts, a table of frequencies does not, nor do statistics, nor does a
-/// single number, which exporters write as a weight, too.
+/// States by what is done with them. A parameter is what layers use, also as
+/// their data, or what meets, element by element or put beside, something that
+/// parameters made, or data that it makes more of; as such or after arithmetic
+/// between weights (1 + scale). So a learned position counts, a table of
+/// frequencies does not, nor do statistics, nor does a single number, which
+/// exporters write as a weight, too.
 class RoleFinder {
 public:
-  explicit RoleFinder(const llvm::DenseSet<StringAttr> &statistics)
-      : statistics(statistics) {}
+  /// `kinds`: what is known of states besides.
+  explicit RoleFinder(const llvm::DenseMap<StringAttr, WeightKind> &kinds)
+      : kinds(kinds) {}
 
   llvm::DenseSet<StringAttr> find(ProgramOp program) {
     for (BlockArgument input : program.getBody().getArguments())
@@ -43,9 +45,17 @@ public:
   }
 
 private:
+  /// How a weight is used.
+  enum class Use {
+    /// As the weight of a layer.
+    Layer,
+    /// As its data, or in arithmetic with data. A single number is none there.
+    Data,
+  };
+
   /// Adds what `value` is made of, if only of weights and constants; tables of
-  /// frequencies are not taken apart. Of at least so many elements.
-  bool addWeights(Value value, int64_t leastElements) {
+  /// frequencies are not taken apart.
+  bool addWeights(Value value, Use use) {
     bool any = false;
     llvm::SetVector<Value> values;
     if (value && ofWeights.contains(value))
@@ -53,10 +63,8 @@ private:
     for (size_t i = 0; i < values.size(); ++i) {
       Operation *op = values[i].getDefiningOp();
       if (auto load = dyn_cast<LoadOp>(op))
-        any |= addParameter(load, leastElements);
-      if (auto unary = dyn_cast<UnaryOp>(op);
-          unary &&
-          llvm::is_contained({UnaryKind::sin, UnaryKind::cos}, unary.getKind()))
+        any |= addParameter(load, use);
+      if (isWave(op))
         continue;
       for (Value operand : op->getOperands())
         if (isFloatTensor(operand))
@@ -64,50 +72,84 @@ private:
     }
     return any;
   }
-  bool addParameter(LoadOp load, int64_t leastElements) {
+  bool addParameter(LoadOp load, Use use) {
+    RankedTensorType type = tensorType(load.getResult());
     if (!isFloatTensor(load.getResult()) ||
-        tensorType(load.getResult()).getNumElements() < leastElements)
+        (use == Use::Data && type.getNumElements() < 2))
       return false;
     StringAttr name = load.getStateAttr().getAttr();
-    if (statistics.contains(name))
-      return false;
+    if (auto kind = kinds.find(name); kind != kinds.end())
+      switch (kind->second) {
+      case WeightKind::Parameter:
+      case WeightKind::LayerParameter:
+        break;
+      case WeightKind::Buffer:
+      case WeightKind::Statistic:
+      case WeightKind::Sines:
+      case WeightKind::ZeroRow:
+        return false;
+      case WeightKind::Mask:
+      case WeightKind::Progression:
+      case WeightKind::Grid:
+        // A layer's weight may begin as such.
+        if (use == Use::Data)
+          return false;
+      }
     parameters.insert(name);
     return true;
   }
 
+  static bool isWave(Operation *op) {
+    auto unary = dyn_cast<UnaryOp>(op);
+    return unary && llvm::is_contained({UnaryKind::sin, UnaryKind::cos},
+                                       unary.getKind());
+  }
+  bool isData(Value value) const {
+    return active.contains(value) || fromInput.contains(value);
+  }
+  /// The result has more elements than any data it is made of, and is not only
+  /// the angle of waves.
+  bool makesMore(Operation *op) const {
+    int64_t most = 0;
+    for (Value operand : op->getOperands())
+      if (isData(operand))
+        most = std::max(most, tensorType(operand).getNumElements());
+    return most > 0 && tensorType(op->getResult(0)).getNumElements() > most &&
+           !llvm::all_of(op->getUsers(), isWave);
+  }
+
   void visit(Operation *op) {
     bool made = false;
-    auto use = [&](Value value) { made |= addWeights(value, 1); };
-    // A single number is no parameter there.
-    auto meet = [&](Value value) { made |= addWeights(value, 2); };
+    auto layer = [&](Value value) { made |= addWeights(value, Use::Layer); };
+    auto meet = [&](Value value) { made |= addWeights(value, Use::Data); };
+    auto layerOf = [&](auto typed, Value weight) {
+      meet(typed.getX());
+      layer(weight);
+      layer(typed.getBias());
+    };
     if (auto linear = dyn_cast<LinearOp>(op)) {
-      use(linear.getW());
-      use(linear.getBias());
+      layerOf(linear, linear.getW());
     } else if (auto conv = dyn_cast<ConvOp>(op)) {
-      use(conv.getW());
-      use(conv.getBias());
+      layerOf(conv, conv.getW());
     } else if (auto conv = dyn_cast<ConvTransposeOp>(op)) {
-      use(conv.getW());
-      use(conv.getBias());
+      layerOf(conv, conv.getW());
     } else if (auto norm = dyn_cast<LayerNormOp>(op)) {
-      use(norm.getScale());
-      use(norm.getBias());
+      layerOf(norm, norm.getScale());
     } else if (auto norm = dyn_cast<RMSNormOp>(op)) {
-      use(norm.getScale());
-      use(norm.getBias());
+      layerOf(norm, norm.getScale());
     } else if (auto gather = dyn_cast<GatherOp>(op)) {
-      use(gather.getOperand());
+      layer(gather.getOperand());
+    } else if (isa<AttentionOp>(op)) {
+      llvm::for_each(op->getOperands(), meet);
     } else if (auto dot = dyn_cast<DotOp>(op)) {
-      auto isData = [&](Value value) {
-        return active.contains(value) || fromInput.contains(value);
-      };
       if (isData(dot.getLhs()))
-        use(dot.getRhs());
+        layer(dot.getRhs());
       else if (isData(dot.getRhs()))
-        use(dot.getLhs());
+        layer(dot.getLhs());
     } else if (isa<BinaryOp, SelectOp, ConcatOp>(op) &&
-               llvm::any_of(op->getOperands(),
-                            [&](Value v) { return active.contains(v); })) {
+               (llvm::any_of(op->getOperands(),
+                             [&](Value v) { return active.contains(v); }) ||
+                makesMore(op))) {
       llvm::for_each(op->getOperands(), meet);
     }
     auto spread = [&](llvm::DenseSet<Value> &set, bool starts) {
@@ -127,32 +169,108 @@ private:
       ofWeights.insert(op->result_begin(), op->result_end());
   }
 
-  const llvm::DenseSet<StringAttr> &statistics;
+  const llvm::DenseMap<StringAttr, WeightKind> &kinds;
   llvm::DenseSet<StringAttr> parameters;
   /// Float values that parameters had a part in, or inputs; values that only
   /// weights and constants make.
   llvm::DenseSet<Value> active, fromInput, ofWeights;
 };
 
+/// Weights, by why they are trained or not.
+class Decisions {
+public:
+  void add(bool isTrained, StringRef why, StringAttr name) {
+    (isTrained ? trained : left)[why].push_back(name);
+  }
+
+  void say(InFlightDiagnostic &&to) const {
+    to << "trained: " << text(trained) << "\nnot trained: " << text(left);
+  }
+
+private:
+  using Groups = llvm::MapVector<StringRef, SmallVector<StringAttr>>;
+
+  static std::string text(const Groups &groups) {
+    // What nobody wrote down is worth a look.
+    constexpr size_t most = 8;
+    std::string result;
+    for (const auto &[why, names] : groups) {
+      result += (result.empty() ? "" : "; ") + std::to_string(names.size()) +
+                " " + why.str() + " (";
+      for (auto [i, name] : llvm::enumerate(ArrayRef(names).take_front(most)))
+        result += (i ? ", " : "") + name.str();
+      result += (names.size() > most ? ", ...)" : ")");
+    }
+    return result.empty() ? "none" : result;
+  }
+
+  Groups trained, left;
+};
+
+/// Why a state is not trained.
+StringRef reasonAgainst(std::optional<WeightKind> kind) {
+  switch (kind.value_or(WeightKind::Parameter)) {
+  case WeightKind::Buffer:
+    return "buffers, as the file says";
+  case WeightKind::Statistic:
+    return "statistics";
+  case WeightKind::Sines:
+    return "tables of sines";
+  case WeightKind::Mask:
+    return "masks";
+  case WeightKind::ZeroRow:
+    return "rows of zeros, which no bias is";
+  case WeightKind::Progression:
+    return "progressions";
+  case WeightKind::Grid:
+    return "grids of coordinates";
+  case WeightKind::Parameter:
+  case WeightKind::LayerParameter:
+    break;
+  }
+  return "by what is done with them";
+}
+
 struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
   using SelectTrainableBase::SelectTrainableBase;
 
   void runOnOperation() final {
-    llvm::DenseSet<StringAttr> statistics, parameters;
+    llvm::DenseMap<StringAttr, WeightKind> kinds;
     for (StateOp state : getOperation().getBody().getOps<StateOp>())
-      if (state->removeAttr(kStatistic))
-        statistics.insert(state.getSymNameAttr());
+      if (auto name =
+              dyn_cast_or_null<StringAttr>(state->removeAttr(kWeightKind)))
+        if (auto kind = parseWeightKind(name.getValue()))
+          kinds[state.getSymNameAttr()] = *kind;
+    llvm::DenseSet<StringAttr> parameters;
     for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>())
-      for (StringAttr name : RoleFinder(statistics).find(program))
+      for (StringAttr name : RoleFinder(kinds).find(program))
         parameters.insert(name);
+    Decisions decisions;
     llvm::DenseSet<StringRef> matched;
     for (StateOp state : getOperation().getBody().getOps<StateOp>()) {
-      bool isTrainable = parameters.contains(state.getSymNameAttr());
-      if (!trainable.empty())
-        isTrainable = matches(trainable, state.getSymName(), matched);
-      if (matches(frozen, state.getSymName(), matched))
+      StringAttr name = state.getSymNameAttr();
+      std::optional<WeightKind> kind;
+      if (auto known = kinds.find(name); known != kinds.end())
+        kind = known->second;
+      bool isDeclared =
+          kind == WeightKind::Parameter || kind == WeightKind::LayerParameter;
+      bool isTrainable = isDeclared || parameters.contains(name);
+      StringRef why = !isTrainable ? reasonAgainst(kind)
+                      : kind == WeightKind::Parameter
+                          ? "parameters, as the file says"
+                          : "by what is done with them";
+      if (!trainable.empty()) {
+        isTrainable = matches(trainable, name, matched);
+        why = "by --trainable";
+      }
+      if (matches(frozen, name, matched)) {
         isTrainable = false;
+        why = "by --frozen";
+      }
       state.setTrainable(isTrainable);
+      // Positions and masks of integers are not what one would look for.
+      if (isTrainable || isa<FloatType>(state.getTensorType().getElementType()))
+        decisions.add(isTrainable, why, name);
     }
     for (ArrayRef<std::string> patterns :
          {ArrayRef<std::string>(trainable), ArrayRef<std::string>(frozen)})
@@ -161,6 +279,7 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
           getOperation().emitError("no weight is called '") << pattern << "'";
           return signalPassFailure();
         }
+    decisions.say(getOperation().emitRemark());
     warnOfMerged();
   }
 
@@ -168,7 +287,7 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
   void warnOfMerged() {
     llvm::MapVector<StringAttr, SmallVector<LoadOp>> loads;
     for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>())
-      if (program.getSymName() != evaluationProgram)
+      if (!isEvaluation(program.getSymName()))
         for (auto load : program.getBody().getOps<LoadOp>())
           loads[load.getStateAttr().getAttr()].push_back(load);
     std::string merged;

@@ -31,6 +31,16 @@ Value TensorBuilder::indexAlong(int64_t dim, int64_t size, int64_t rank) {
   return IotaOp::create(b, RankedTensorType::get(shape, b.getI64Type()), dim);
 }
 
+Value TensorBuilder::isRowOf(RankedTensorType type, Dims rows) {
+  Value any;
+  for (int64_t row : rows) {
+    Value index = indexAlong(0, type.getDimSize(0), type.getRank());
+    Value isRow = compare(CompareKind::eq, index, static_cast<double>(row));
+    any = any ? binary(BinaryKind::logical_or, any, isRow) : isRow;
+  }
+  return any;
+}
+
 Value TensorBuilder::broadcast(Value x, Dims shape) {
   if (shapeOf(x) == shape)
     return x;

@@ -63,6 +63,10 @@ public:
   /// The index along `dim`, i64, all other extents 1.
   Value indexAlong(int64_t dim, int64_t size, int64_t rank);
 
+  /// By index along the first dimension of `type`, all other extents 1: whether
+  /// it is one of `rows`; null when there are none.
+  Value isRowOf(mlir::RankedTensorType type, Dims rows);
+
   // Shapes.
   Value reshape(Value x, Dims shape) {
     return reshapeTo(b, b.getLoc(), x, shape);

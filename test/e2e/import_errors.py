@@ -298,10 +298,12 @@ UNSUPPORTED = {
              "element type STRING is not supported"),
     "Dropout": ("float[2] x", "y = Dropout(x, r, t)",
                 "float r = {0.5}, bool t = {1}",
-                "random numbers, also Dropout's, are for axopt --train"),
+                "random numbers, also Dropout's, are for training; axopt "
+                "--eval takes the model in evaluation mode"),
     "RandomNormal": ("float[2] x", "z = RandomNormal<shape=[2]>()\n"
                      "y = Add(x, z)", "",
-                     "random numbers, also Dropout's, are for axopt --train"),
+                     "random numbers, also Dropout's, are for training; axopt "
+                "--eval takes the model in evaluation mode"),
     "Constant": ("float[2] x", "y = Constant<value_string=\"a\">()", "",
                  "constants of strings are not supported"),
     "LpNormalization": ("float[2,3] x", "y = LpNormalization<p=3>(x)", "",

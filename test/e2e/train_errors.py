@@ -63,4 +63,5 @@ def cases(every):
                    "float[3,2] w = {1, 2, 3, 4, 5, 6}")
     yield "data: scalar", train, TRAIN, {"x": np.zeros((8, 3), np.float32),
                                          "s": np.float32(1)}, \
-        where + "input 's' has no dimension for samples", 6, scaled
+        where + "input 's' has no dimension for samples (axopt " \
+        "--unbatched=s says that this is meant)", 6, scaled

@@ -20,6 +20,14 @@ defm dim : Value<"dim", "NAME=N", "Size of a symbolic dimension", help1_input,
                  [Repeatable, Common]>;
 defm shape : Value<"shape", "INPUT=SHAPE", "Shape of an input: x=8x128",
                    help1_input, [Repeatable, Common]>;
+defm eval : Switch<
+  "eval",
+  "The model in evaluation mode: nothing is dropped, running statistics count",
+  help1_input>;
+defm unbatched : Value<
+  "unbatched", "INPUT",
+  "An input whose first dimension does not count samples", help1_input,
+  [Repeatable]>;
 defm const : Value<"const", "INPUT=FILE.npy", "An input with a fixed value",
                    help1_input, [Repeatable]>;
 defm test_data : Value<
@@ -114,6 +122,10 @@ defm trainable : Value<"trainable", "PATTERN", "Weights to train",
                        help3_training, [Repeatable]>;
 defm frozen : Value<"frozen", "PATTERN", "Weights not to train", help3_training,
                     [Repeatable]>;
+
+defm frozen_rows : Value<
+  "frozen-rows", "PATTERN=ROW,..", "Rows of weights that stay as they are",
+  help3_training, [Repeatable]>;
 
 // Output.
 def o : JoinedOrSeparate<["-"], "o">, MetaVarName<"FILE">,

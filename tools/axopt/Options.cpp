@@ -59,6 +59,7 @@ llvm::Error readDims(const CommandLine &flags, import::ImportOptions &options,
       return usage("--shape=" + text + ": expected sizes like 8x128");
     options.shapes[pair->first.str()] = shape;
   }
+  flags.read(OPT_unbatched, options.unbatched);
   for (const std::string &text : flags.list(OPT_const)) {
     auto [name, file] = splitAtFile(text);
     if (name.empty() || file.empty())
@@ -96,6 +97,9 @@ llvm::Error readTraining(const CommandLine &flags, Options &options) {
                ? llvm::Error::success()
                : usage(idle + " is for training: add --train");
   }
+  if (flags.isOn(OPT_eval))
+    return usage("--eval has no use beside --train: the plan has a program in "
+                 "evaluation mode");
   if (!training)
     training.emplace();
   flags.read(OPT_loss, training->loss);
@@ -105,6 +109,7 @@ llvm::Error readTraining(const CommandLine &flags, Options &options) {
   flags.read(OPT_clip_norm, training->clipNorm);
   flags.read(OPT_trainable, training->trainable);
   flags.read(OPT_frozen, training->frozen);
+  flags.read(OPT_frozen_rows, training->frozenRows);
   flags.read(OPT_checkpoint, training->checkpoint);
   flags.read(OPT_precision, training->precision);
   flags.read(OPT_dropout, training->dropout);
@@ -279,6 +284,7 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
   flags.read(OPT_verify, options.verifyOnly);
   flags.read(OPT_quiet, options.quiet);
   flags.read(OPT_report, options.report);
+  flags.read(OPT_eval, options.import.evaluation);
   flags.read(OPT_dump_after, options.dumpAfter);
   if (flags.has(OPT_explain))
     options.explain =

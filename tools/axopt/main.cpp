@@ -2,6 +2,8 @@
 #include "Options.h"
 #include "ax/Codegen/Codegen.h"
 #include "ax/Dialect/Ax.h"
+#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/Random.h"
 #include "ax/Import/Export.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Plan/Plan.h"
@@ -15,6 +17,8 @@
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <map>
 
@@ -28,8 +32,9 @@ namespace {
 /// kept for the error that ends the tool.
 class Diagnostics {
 public:
-  explicit Diagnostics(mlir::MLIRContext &context)
-      : handler(&context, [this](mlir::Diagnostic &diagnostic) {
+  /// Notes belong to the summary.
+  Diagnostics(mlir::MLIRContext &context, bool notes)
+      : handler(&context, [this, notes](mlir::Diagnostic &diagnostic) {
           std::string text = diagnostic.str();
           switch (diagnostic.getSeverity()) {
           case mlir::DiagnosticSeverity::Error:
@@ -39,7 +44,8 @@ public:
             addWarning(text);
             break;
           default:
-            llvm::errs() << "axopt: note: " << text << '\n';
+            if (notes)
+              llvm::errs() << "axopt: note: " << text << '\n';
           }
           return mlir::success();
         }) {}
@@ -133,6 +139,42 @@ struct Phase {
   std::function<void(mlir::OpPassManager &)> add;
 };
 
+/// Training mode has its own random numbers, which evaluation mode lacks; a
+/// model may ask for others.
+llvm::Error checkNotRandom(ModuleOp module) {
+  mlir::Operation *random = nullptr;
+  module.walk([&](mlir::Operation *op) {
+    if (!random && isRandom(op))
+      random = op;
+  });
+  return random
+             ? makeError(ExitCode::Unsupported,
+                         "node '" + getNodeName(random) +
+                             "': the model takes random numbers in "
+                             "evaluation mode, too, which only axopt --train "
+                             "has")
+             : llvm::Error::success();
+}
+
+/// A loss may have added inputs.
+llvm::Error checkUnbatched(ModuleOp module) {
+  for (auto plan : module.getOps<PlanOp>()) {
+    auto names = plan->getAttrOfType<mlir::ArrayAttr>(kUnbatched);
+    if (!names)
+      continue;
+    llvm::SetVector<llvm::StringRef> inputs;
+    for (auto program : plan.getBody().getOps<ProgramOp>())
+      for (unsigned i = 0, e = program.getNumArguments(); i < e; ++i)
+        inputs.insert(program.getArgName(i));
+    for (auto name : names.getAsValueRange<mlir::StringAttr>())
+      if (!inputs.contains(name))
+        return makeError(ExitCode::Usage, "--unbatched=" + name +
+                                              ": there is no such input, but " +
+                                              llvm::join(inputs, ", "));
+  }
+  return llvm::Error::success();
+}
+
 llvm::Error compile(ModuleOp module, const Options &options,
                     Diagnostics &diagnostics) {
   const Strategy &strategy = options.strategy;
@@ -179,6 +221,13 @@ llvm::Error compile(ModuleOp module, const Options &options,
     if (failed(manager.run(module)))
       return diagnostics.take(phase.code);
     dump(phase.name);
+    // What is dropped at random is known by now.
+    if (phase.name == "train")
+      if (llvm::Error error = checkUnbatched(module))
+        return error;
+    if (phase.name == "raise" && options.import.evaluation)
+      if (llvm::Error error = checkNotRandom(module))
+        return error;
   }
   return llvm::Error::success();
 }
@@ -252,7 +301,7 @@ llvm::Error run(const Options &options) {
       return error;
   mlir::MLIRContext context;
   context.loadDialect<AxDialect>();
-  Diagnostics diagnostics(context);
+  Diagnostics diagnostics(context, !options.quiet);
   if (!options.saveStrategy.empty())
     if (llvm::Error error = writeFileAtomically(options.saveStrategy,
                                                 options.strategy.toYAML()))

@@ -45,6 +45,9 @@ defm data : Value<
   "data", "FILE|DIR",
   "Samples by input, or a file of tokens", help3_training,
   [Common]>;
+defm predict : Value<
+  "predict", "FILE.npz|DIR",
+  "Where the model's outputs for all samples of --data go", help3_training>;
 defm tokens : Value<
   "tokens", "TYPE",
   "--data and --eval are files of nothing but tokens, of two or four bytes "

@@ -183,9 +183,9 @@ static llvm::Error checkDestination(const std::string &path, bool isFolder) {
 }
 
 /// The file of one output in a folder.
-static std::string fileOf(const std::string &folder, const rt::Port &port) {
+static std::string fileOf(const std::string &folder, const std::string &name) {
   llvm::SmallString<128> file(folder);
-  llvm::sys::path::append(file, fileNameOf(port.name));
+  llvm::sys::path::append(file, fileNameOf(name));
   return file.str().str();
 }
 
@@ -215,7 +215,9 @@ static llvm::Error checkFiles(const RunOptions &options,
     files.writes("--output", options.output);
   else if (!options.output.empty())
     for (const rt::Port &port : session.getOutputs())
-      files.writes("--output", fileOf(options.output, port));
+      files.writes("--output", fileOf(options.output, port.name));
+  if (!options.predict.empty())
+    read(filesOfData(options.predict, session.getInputs()));
   if (options.eval)
     read(filesOfData(options.eval->data, session.getInputs()));
   if (const std::optional<TrainOptions> &training = options.training) {
@@ -258,21 +260,16 @@ llvm::Error ax::checkDestinations(const RunOptions &options,
 }
 
 llvm::Error ax::writeOutputs(const std::string &path,
-                             const std::vector<rt::Port> &ports,
-                             const std::vector<HostTensor> &tensors) {
-  if (isArchive(path)) {
-    rt::NamedTensors named;
-    for (size_t i = 0; i < ports.size(); ++i)
-      named.emplace_back(ports[i].name, tensors[i]);
-    return rt::writeNpz(path, named);
-  }
+                             const rt::NamedTensors &tensors) {
+  if (isArchive(path))
+    return rt::writeNpz(path, tensors);
   if (std::error_code code = llvm::sys::fs::create_directories(path))
     return makeError(ExitCode::InputOutput,
                      "cannot make folder '" + path + "': " + code.message());
   // All of them are there before the first takes its place.
   std::vector<AtomicFile> files;
-  for (size_t i = 0; i < ports.size(); ++i) {
-    auto file = rt::prepareNpy(fileOf(path, ports[i]), tensors[i]);
+  for (const auto &[name, tensor] : tensors) {
+    auto file = rt::prepareNpy(fileOf(path, name), tensor);
     if (!file)
       return file.takeError();
     files.push_back(std::move(*file));

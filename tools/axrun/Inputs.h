@@ -24,8 +24,7 @@ llvm::Error checkDestinations(const RunOptions &options,
 
 /// An archive when `path` ends in .npz, else a folder of .npy files.
 llvm::Error writeOutputs(const std::string &path,
-                         const std::vector<rt::Port> &ports,
-                         const std::vector<HostTensor> &tensors);
+                         const rt::NamedTensors &tensors);
 
 } // namespace ax
 

@@ -17,6 +17,19 @@ llvm::Error usage(const llvm::Twine &message) {
   return makeError(ExitCode::Usage, message);
 }
 
+llvm::Error readPrediction(const CommandLine &flags, RunOptions &options) {
+  std::string idle = flags.firstOf(
+      {OPT_steps, OPT_no_shuffle, OPT_seed, OPT_log, OPT_save, OPT_save_every,
+       OPT_save_keep, OPT_save_weights, OPT_resume, OPT_eval, OPT_last,
+       OPT_on_nonfinite, OPT_quiet});
+  if (!idle.empty())
+    return usage(idle + " has no use beside --predict");
+  flags.read(OPT_data, options.predict);
+  flags.read(OPT_predict, options.output);
+  options.session.preferredProgram = "predict";
+  return llvm::Error::success();
+}
+
 llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
   bool trains = flags.has(OPT_data), measures = flags.has(OPT_eval);
   std::string ofMeasuring = flags.firstOf({OPT_eval_every, OPT_metric});
@@ -28,6 +41,8 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
        OPT_on_nonfinite, OPT_quiet});
   if (!trains && !ofTraining.empty())
     return usage(ofTraining + " is for training: give --data");
+  if (!trains && flags.has(OPT_predict))
+    return usage("--predict needs samples: give --data");
   if (!trains && !measures)
     return flags.has(OPT_tokens)
                ? usage("--tokens says what --data and --eval are: give one")
@@ -37,6 +52,11 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
                      OPT_iterations, OPT_in_flight, OPT_json, OPT_trace});
   if (!ofRuns.empty())
     return usage(ofRuns + " has no use in training (--data)");
+  if (flags.has(OPT_tokens))
+    options.tokens =
+        flags.text(OPT_tokens) == "uint16" ? Tokens::U16 : Tokens::U32;
+  if (flags.has(OPT_predict))
+    return readPrediction(flags, options);
   std::optional<EvalOptions> eval;
   if (measures)
     eval = {flags.text(OPT_eval), {}};
@@ -44,9 +64,6 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
     for (Metric metric : {Metric::Loss, Metric::Accuracy, Metric::Perplexity})
       if (toString(metric) == name)
         eval->metrics.push_back(metric);
-  if (flags.has(OPT_tokens))
-    options.tokens =
-        flags.text(OPT_tokens) == "uint16" ? Tokens::U16 : Tokens::U32;
   if (!trains) {
     if (!flags.has(OPT_program))
       options.session.program = "eval";

@@ -33,6 +33,8 @@ struct RunOptions {
   /// Given when it is only to be measured.
   std::optional<EvalOptions> eval;
   Tokens tokens = Tokens::No;
+  /// Samples whose outputs go to `output`; empty: something else is to be done.
+  std::string predict;
 };
 
 /// Parses the command line; fails with code Usage. `--help` and `--version`

@@ -121,6 +121,17 @@ static llvm::Expected<int> run(const RunOptions &options) {
       return error;
     return static_cast<int>(ExitCode::Success);
   }
+  if (!options.predict.empty()) {
+    if (llvm::Error error = (*session)->start())
+      return error;
+    auto predicted = predict(**session, options.predict, options.tokens,
+                             options.session.warn);
+    if (!predicted)
+      return predicted.takeError();
+    if (llvm::Error error = writeOutputs(options.output, *predicted))
+      return error;
+    return static_cast<int>(ExitCode::Success);
+  }
   auto inputs = readInputs(options, program.inputs);
   if (!inputs)
     return inputs.takeError();
@@ -156,10 +167,13 @@ static llvm::Expected<int> run(const RunOptions &options) {
     if (llvm::Error error =
             writeFileAtomically(options.json, toJSON(measurement, executor)))
       return error;
-  if (!options.output.empty())
-    if (llvm::Error error =
-            writeOutputs(options.output, program.outputs, *outputs))
+  if (!options.output.empty()) {
+    rt::NamedTensors named;
+    for (auto [port, tensor] : llvm::zip_equal(program.outputs, *outputs))
+      named.emplace_back(port.name, tensor);
+    if (llvm::Error error = writeOutputs(options.output, named))
       return error;
+  }
   bool agrees = check(options, program.outputs, *outputs, *expected);
   return static_cast<int>(agrees ? ExitCode::Success : ExitCode::Differs);
 }

@@ -111,6 +111,9 @@ def Ax_ProgramOp : Ax_Op<"program", [HasParent<"PlanOp">, IsolatedFromAbove,
     ::mlir::Region *getCallableRegion() { return &getBody(); }
     /// ONNX name of an argument or result; empty when it has none.
     ::llvm::StringRef getArgName(unsigned i);
+    /// Whether an argument's first dimension counts samples: it does unless the
+    /// plan says otherwise.
+    bool isBatched(unsigned i);
     ::llvm::StringRef getResultName(unsigned i);
   }];
   let hasVerifier = 1;

@@ -10,10 +10,22 @@ namespace ax {
 /// are. The other one changes them.
 inline constexpr llvm::StringLiteral evaluationProgram = "eval";
 
+/// The program that gives the model's own outputs, in evaluation mode: beside
+/// the two others in a plan that trains, or all that there is.
+inline constexpr llvm::StringLiteral predictionProgram = "predict";
+
+/// A program of this name drops nothing, and changes no state.
+inline bool isEvaluation(llvm::StringRef program) {
+  return program == evaluationProgram || program == predictionProgram;
+}
+
 /// Of the input that holds the labels of a loss over classes: a dictionary of
 /// `classes`, `ignore_index` and `shift` (how many places the program itself
 /// moves them to the left), each i64.
 inline constexpr llvm::StringLiteral kLabels = "ax.labels";
+
+/// Of a plan: the names of inputs that take no batches.
+inline constexpr llvm::StringLiteral kUnbatched = "ax.unbatched";
 
 } // namespace ax
 

@@ -6,9 +6,8 @@
 
 namespace ax {
 
-/// On a state that holds what was observed (running means), not what is
-/// learned, gone after ax-select-trainable; and on a result that is its new
-/// value and has its name, gone after ax-add-optimizer.
+/// On a result that is the new value of what a state observed (running means)
+/// and has its name. Gone after ax-add-optimizer.
 inline constexpr llvm::StringLiteral kStatistic = "ax.statistic";
 
 /// On a program whose gradients are those of the loss times a scale that

@@ -39,8 +39,15 @@ struct ImportOptions {
   bool foldWeights = true;
   /// What the model makes of its states (the running statistics of a
   /// BatchNormalization in training mode) become results of the states' names;
-  /// and there is a second program, `eval`: the model in evaluation mode.
+  /// and there are two more programs, `eval` and `predict`: the model in
+  /// evaluation mode.
   bool training = false;
+  /// Inputs, also such that a loss will add, whose first dimension does not
+  /// count samples.
+  std::vector<std::string> unbatched;
+  /// The model in evaluation mode, as the only program, `predict`. What is
+  /// random in it all the same is for who compiles it to refuse.
+  bool evaluation = false;
   /// BatchNormalization of the program that trains by the batch's statistics
   /// (true) or by the running ones (false), whatever the model says.
   std::optional<bool> batchStatistics;

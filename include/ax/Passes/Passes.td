@@ -111,12 +111,15 @@ def AssignStages : Pass<"ax-assign-stages", "::ax::PlanOp"> {
 def SelectTrainable : Pass<"ax-select-trainable", "::ax::PlanOp"> {
   let summary = "Marks the states that are trained";
   let description = [{
-    By role: weights and biases of Linears, convolutions and products, scales and
-    biases of norms, embedding tables, and what has more than one element and
-    meets, in element-wise arithmetic or put beside, something that these made;
-    as such, or after arithmetic between weights alone. Statistics and tables of
-    frequencies are none. `trainable` names them instead, `frozen` takes some
-    away; both are globs over names of states.
+    What the model's file declares (`ax.weight_kind`: dynamo exports tell
+    parameters from buffers), then by role: weights and biases of Linears,
+    convolutions and products, scales and biases of norms, embedding tables, what
+    these take as data though no input made it, and what has more than one element
+    and meets, in element-wise arithmetic or put beside, something that these
+    made, or data that it makes more of; as such, or after arithmetic between
+    weights alone. Statistics, tables of sines, masks, progressions and grids are
+    none. `trainable` names them instead, `frozen` takes some away; both are globs
+    over names of states. A remark tells what was decided, and why.
   }];
   let options = [
     ListOption<"trainable", "trainable", "std::string", "States to train">,
@@ -210,7 +213,8 @@ def AddOptimizer : Pass<"ax-add-optimizer", "::ax::PlanOp"> {
     Optimizers: `sgd(lr,momentum,nesterov,weight_decay)`,
     `adam(lr,betas=B1:B2,eps,weight_decay)`, `adamw(...)`. Schedules: `constant`,
     `linear(warmup=W,steps=N,final=F)`, `cosine(...)`. Groups: `PATTERN|rank<N:`
-    `lr=...,weight_decay=...`; the last that matches a state counts.
+    `lr=...,weight_decay=...`; the last that matches a state counts. Frozen rows
+    have no gradient, no decay, and moments that stay zero.
   }];
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"",
@@ -220,7 +224,9 @@ def AddOptimizer : Pass<"ax-add-optimizer", "::ax::PlanOp"> {
     ListOption<"groups", "param-group", "std::string",
                "Other options for some states">,
     Option<"clipNorm", "clip-norm", "double", "0",
-           "Largest global norm of the gradient; 0: any">
+           "Largest global norm of the gradient; 0: any">,
+    ListOption<"frozenRows", "frozen-rows", "std::string",
+               "Rows of states that stay as they are: PATTERN=ROW,ROW">
   ];
   let dependentDialects = ["ax::AxDialect"];
 }

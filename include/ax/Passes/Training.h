@@ -18,6 +18,8 @@ struct Training {
   double clipNorm = 0;
   /// Globs over names of states.
   std::vector<std::string> trainable, frozen;
+  /// Rows that stay as they are: `PATTERN=0,7`.
+  std::vector<std::string> frozenRows;
   /// Of contractions: fp32, bf16 or fp16.
   std::string precision = "fp32";
   /// BatchNormalization's statistics: `train`, `frozen`, or empty: as the model

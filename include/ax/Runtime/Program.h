@@ -49,6 +49,8 @@ struct Port {
   /// Axes in time choose the micro-batch's slice. Never partial.
   sharding::Layout layout;
   std::optional<Labels> labels;
+  /// Its first dimension counts the samples of a batch.
+  bool isBatched = true;
 };
 
 /// A tensor that lives across runs: a weight, or a constant of the plan.

@@ -23,6 +23,8 @@ namespace ax {
 struct SessionOptions {
   /// Program of the plan to run; empty: the first.
   std::string program;
+  /// Taken instead of the first if the plan has it.
+  std::string preferredProgram;
   /// Other weights, by the names and with the shapes of the plan's states: a
   /// .safetensors or .npz file, or a checkpoint; empty: those that the plan
   /// names.

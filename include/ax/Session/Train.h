@@ -6,6 +6,7 @@
 #ifndef AX_SESSION_TRAIN_H
 #define AX_SESSION_TRAIN_H
 
+#include "ax/Runtime/Npy.h"
 #include "ax/Session/Session.h"
 
 #include <optional>
@@ -78,6 +79,13 @@ llvm::Expected<TrainEnd> train(Session &session, const TrainOptions &options,
 /// Measures the states as they are; the session runs an evaluation program.
 llvm::Error evaluate(Session &session, const EvalOptions &options,
                      Tokens tokens, llvm::raw_ostream &progress);
+
+/// The session's outputs for any number of samples, its last batch filled up;
+/// `warn` is told of outputs that have no dimension for samples. A Usage error
+/// when the session runs a program that trains.
+llvm::Expected<rt::NamedTensors>
+predict(Session &session, const std::string &data, Tokens tokens,
+        const std::function<void(const std::string &)> &warn);
 
 /// Every state that training changes, into one .safetensors file.
 llvm::Error saveStates(const rt::Executor &executor, const std::string &path);

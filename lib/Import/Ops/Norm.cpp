@@ -54,8 +54,8 @@ static void importBatchNormalization(Node &n) {
     n.fail("needs batch and channels");
     return;
   }
-  n.b.markStatistic(mean);
-  n.b.markStatistic(variance);
+  n.b.setKind(mean, WeightKind::Statistic);
+  n.b.setKind(variance, WeightKind::Statistic);
   double epsilon = n.floatAttr("epsilon", 1e-5f);
   DType type = Emitter::typeOf(x);
   // Until set 13 whoever asks for statistics trains.

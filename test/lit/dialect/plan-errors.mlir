@@ -6,6 +6,12 @@ ax.plan @p version 7 {
 
 // -----
 
+// expected-error @below {{has a 'ax.unbatched' that lists no names}}
+ax.plan @p version 1 attributes {ax.unbatched = ["x", 1]} {
+}
+
+// -----
+
 // expected-error @+1 {{has version -1; this build reads version 1}}
 ax.plan @p version -1 {
 }

@@ -21,7 +21,7 @@
 // CHECK: ax.state @class {{.*}} {trainable}
 // CHECK: ax.state @mean :
 // CHECK-NOT: trainable
-// CHECK-NOT: ax.statistic
+// CHECK-NOT: ax.weight_kind
 // CHECK: ax.program
 
 // NAMED: ax.state @table {{.*}} {trainable}
@@ -45,7 +45,7 @@ ax.plan @p version 1 {
   ax.state @length : tensor<4xf32> from "w" offset 0 length 16
   ax.state @experts : tensor<2x4x4xf32> from "w" offset 0 length 128
   ax.state @class : tensor<1x4xf32> from "w" offset 0 length 16
-  ax.state @mean : tensor<4xf32> from "w" offset 0 length 16 {ax.statistic}
+  ax.state @mean : tensor<4xf32> from "w" offset 0 length 16 {ax.weight_kind = "statistic"}
   ax.program @main(%x: tensor<2xi64>) -> tensor<3x4xf32> {
     %t = ax.load @table : tensor<8x4xf32>
     %p = ax.load @position : tensor<2x4xf32>

@@ -1,0 +1,37 @@
+//===- WeightKind.h - What a model tells of a weight ------------*- C++ -*-===//
+#ifndef AX_DIALECT_WEIGHTKIND_H
+#define AX_DIALECT_WEIGHTKIND_H
+
+#include "llvm/ADT/StringRef.h"
+
+#include <optional>
+
+namespace ax {
+
+/// Beside what is done with it.
+enum class WeightKind {
+  /// The file says so.
+  Parameter,
+  Buffer,
+  /// An operator takes it as its parameter, or as what it observed.
+  LayerParameter,
+  Statistic,
+  /// Its values say so.
+  Sines,
+  Mask,
+  ZeroRow,
+  Progression,
+  Grid,
+};
+
+/// On a state of a program that is to train: a WeightKind, by name. Made by
+/// Import, gone after ax-select-trainable.
+inline constexpr llvm::StringLiteral kWeightKind = "ax.weight_kind";
+
+/// `parameter`, `buffer`, ...
+llvm::StringRef toString(WeightKind kind);
+std::optional<WeightKind> parseWeightKind(llvm::StringRef name);
+
+} // namespace ax
+
+#endif // AX_DIALECT_WEIGHTKIND_H

@@ -1,0 +1,22 @@
+//===- WeightKind.cpp - What a model tells of a weight --------------------===//
+#include "ax/Dialect/WeightKind.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+using namespace ax;
+
+/// In the order of the enum.
+static constexpr llvm::StringLiteral names[] = {
+    "parameter", "buffer",   "layer_parameter", "statistic", "sines",
+    "mask",      "zero_row", "progression",     "grid"};
+
+llvm::StringRef ax::toString(WeightKind kind) {
+  return names[static_cast<size_t>(kind)];
+}
+
+std::optional<WeightKind> ax::parseWeightKind(llvm::StringRef name) {
+  for (size_t i = 0; i < std::size(names); ++i)
+    if (names[i] == name)
+      return static_cast<WeightKind>(i);
+  return std::nullopt;
+}

@@ -1,0 +1,25 @@
+//===- BatchStatistics.h - What BatchNormalization goes by ------*- C++ -*-===//
+#ifndef AX_LIB_IMPORT_BATCHSTATISTICS_H
+#define AX_LIB_IMPORT_BATCHSTATISTICS_H
+
+#include "mlir/IR/Location.h"
+#include "llvm/Support/Error.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <optional>
+
+namespace ax::import {
+
+/// Makes every BatchNormalization take the statistics of the batch (true), or
+/// the running ones; without `ofBatch` they stay as the model says. A remark
+/// tells by what how many of them normalise, a warning if that is by the
+/// running statistics though nobody asked for it. A Usage error when `ofBatch`
+/// is given and there is none.
+llvm::Error setBatchStatistics(onnx::GraphProto &graph,
+                               std::optional<bool> ofBatch,
+                               mlir::Location location);
+
+} // namespace ax::import
+
+#endif // AX_LIB_IMPORT_BATCHSTATISTICS_H

@@ -1,0 +1,244 @@
+//===- WeightKinds.cpp - Parameters, buffers, tables ----------------------===//
+
+#include "WeightKinds.h"
+
+#include "ax/Support/HostTensor.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/Sequence.h"
+#include "llvm/ADT/StringSwitch.h"
+
+#include <cmath>
+#include <cstring>
+
+using namespace ax;
+using namespace ax::import;
+using llvm::ArrayRef;
+
+//===----------------------------------------------------------------------===//
+// What the exporter says
+//===----------------------------------------------------------------------===//
+
+std::optional<WeightKind>
+ax::import::declaredKind(const onnx::StringStringEntryProto &entry) {
+  if (entry.key() != "pkg.torch.export.graph_signature.InputSpec.kind")
+    return std::nullopt;
+  return llvm::StringSwitch<std::optional<WeightKind>>(entry.value())
+      .Case("PARAMETER", WeightKind::Parameter)
+      .Cases({"BUFFER", "CONSTANT_TENSOR"}, WeightKind::Buffer)
+      .Default(std::nullopt);
+}
+
+void ax::import::collectDeclared(const onnx::GraphProto &graph,
+                                 WeightKinds &kinds) {
+  for (const auto *values : {&graph.value_info(), &graph.input()})
+    for (const onnx::ValueInfoProto &value : *values)
+      for (const onnx::StringStringEntryProto &entry : value.metadata_props())
+        if (std::optional<WeightKind> kind = declaredKind(entry))
+          kinds.emplace(value.name(), *kind);
+}
+
+//===----------------------------------------------------------------------===//
+// What operators say
+//===----------------------------------------------------------------------===//
+
+ArrayRef<int> ax::import::parameterInputs(llvm::StringRef opType) {
+  static const int second[] = {1}, scaleAndBias[] = {1, 2},
+                   ofRecurrence[] = {1, 2, 3};
+  return llvm::StringSwitch<ArrayRef<int>>(opType)
+      .Case("PRelu", second)
+      .Cases({"BatchNormalization", "InstanceNormalization",
+              "GroupNormalization", "LayerNormalization"},
+             scaleAndBias)
+      .Cases({"LSTM", "GRU", "RNN"}, ofRecurrence)
+      .Default({});
+}
+
+//===----------------------------------------------------------------------===//
+// What values say
+//===----------------------------------------------------------------------===//
+
+namespace {
+
+/// f32 at any alignment.
+class Values {
+public:
+  Values(ArrayRef<uint8_t> bytes, ArrayRef<int64_t> shape)
+      : bytes(bytes), shape(shape) {}
+
+  ArrayRef<int64_t> getShape() const { return shape; }
+  int64_t size() const { return bytes.size() / sizeof(float); }
+  double operator[](int64_t i) const {
+    float x;
+    std::memcpy(&x, bytes.data() + i * sizeof(float), sizeof(float));
+    return x;
+  }
+
+private:
+  ArrayRef<uint8_t> bytes;
+  ArrayRef<int64_t> shape;
+};
+
+/// A tensor as rows of its last dimension.
+struct Rows {
+  explicit Rows(const Values &values)
+      : values(values),
+        width(values.getShape().empty() ? 1 : values.getShape().back()),
+        count(width ? values.size() / width : 0) {}
+
+  double at(int64_t row, int64_t column) const {
+    return values[row * width + column];
+  }
+
+  const Values &values;
+  int64_t width, count;
+};
+
+} // namespace
+
+static bool isClose(double a, double b, double tolerance) {
+  return std::abs(a - b) <= tolerance * std::max(std::abs(a), std::abs(b));
+}
+
+/// Sines and cosines of the same angles: their squares add up to one.
+static bool hasPairsOfSines(const Rows &rows) {
+  if (rows.width < 4 || rows.width % 2 || rows.count < 2)
+    return false;
+  int64_t numRows = 0;
+  bool differ = false;
+  for (int64_t row = 0; row < rows.count; ++row) {
+    double sum = 0;
+    for (int64_t column = 0; column < rows.width; ++column) {
+      double x = rows.at(row, column);
+      // Only the first rows have to be read of what is none.
+      if (!(std::abs(x) <= 1.001))
+        return false;
+      sum += x * x;
+      differ |= row > 0 && x != rows.at(0, column);
+    }
+    // A row of zeros is that of padding.
+    if (sum == 0)
+      continue;
+    if (!isClose(sum, static_cast<double>(rows.width) / 2, 1e-3))
+      return false;
+    ++numRows;
+  }
+  return differ && numRows >= 2;
+}
+
+/// Every column is a sinusoid of the row's number: x[i-1] + x[i+1] is the same
+/// multiple of x[i] throughout.
+static bool areSinusoids(const Rows &rows) {
+  if (rows.width < 2 || rows.count < 8)
+    return false;
+  bool oscillates = false;
+  for (int64_t column = 0; column < rows.width; ++column) {
+    double product = 0, square = 0, low = 1, high = -1;
+    for (int64_t row = 0; row < rows.count; ++row) {
+      double x = rows.at(row, column);
+      if (!(std::abs(x) <= 1.001))
+        return false;
+      low = std::min(low, x);
+      high = std::max(high, x);
+      if (row == 0 || row + 1 == rows.count)
+        continue;
+      product += x * (rows.at(row - 1, column) + rows.at(row + 1, column));
+      square += x * x;
+    }
+    double factor = square > 0 ? product / square : 0;
+    for (int64_t row = 1; row + 1 < rows.count; ++row)
+      if (std::abs(rows.at(row - 1, column) + rows.at(row + 1, column) -
+                   factor * rows.at(row, column)) > 5e-3)
+        return false;
+    oscillates |= high - low > 0.9;
+  }
+  return oscillates;
+}
+
+/// Two values, 0 and one that is negative, as masks add it, or 1, as masks
+/// multiply with it.
+static bool isMask(const Values &values) {
+  bool sawZero = false;
+  double other = 0;
+  for (int64_t i = 0, e = values.size(); i < e; ++i) {
+    double x = values[i];
+    if (x == 0)
+      sawZero = true;
+    else if (other == 0 && (x < 0 || x == 1))
+      other = x;
+    else if (x != other)
+      return false;
+  }
+  return sawZero && other != 0;
+}
+
+/// Numbers at one distance, or in one ratio: positions, frequencies, slopes.
+static bool isProgression(const Values &values) {
+  int64_t size = values.size();
+  bool isVector =
+      llvm::count_if(values.getShape(), [](int64_t n) { return n > 1; }) == 1;
+  if (!isVector || size < 4 || values[0] == values[1])
+    return false;
+  double first = values[0], step = values[1] - first,
+         largest = std::max(std::abs(first), std::abs(values[size - 1]));
+  bool isArithmetic = true, isGeometric = first != 0;
+  for (int64_t i = 2; i < size && (isArithmetic || isGeometric); ++i) {
+    double before = values[i - 1], x = values[i];
+    isArithmetic &= std::abs(x - before - step) <= 1e-5 * largest;
+    isGeometric &= isClose(x * first, before * (first + step), 1e-5);
+  }
+  return isArithmetic || isGeometric;
+}
+
+/// Coordinates: every element of the last dimension says where it is along one
+/// of the other dimensions, and changes along no other.
+static bool isGrid(const Values &values) {
+  llvm::SmallVector<int64_t> shape;
+  llvm::copy_if(values.getShape(), std::back_inserter(shape),
+                [](int64_t size) { return size != 1; });
+  if (shape.size() < 3 || values.size() == 0)
+    return false;
+  std::vector<int64_t> strides = rowMajorStrides(shape);
+  int64_t width = shape.back(), rank = static_cast<int64_t>(shape.size()) - 1;
+  bool changes = false;
+  for (int64_t column = 0; column < width; ++column) {
+    std::optional<int64_t> along;
+    for (int64_t i = column, e = values.size(); i < e; i += width)
+      for (int64_t dim = 0; dim < rank; ++dim) {
+        if (i / strides[dim] % shape[dim] == 0 ||
+            values[i] == values[i - strides[dim]])
+          continue;
+        if (along.value_or(dim) != dim)
+          return false;
+        along = dim;
+      }
+    changes |= along.has_value();
+  }
+  return changes;
+}
+
+/// PyTorch's biases have one dimension.
+static bool isRowOfZeros(const Values &values) {
+  if (values.getShape().size() < 2 || values.size() < 2 ||
+      values.getShape().back() != values.size())
+    return false;
+  return llvm::all_of(llvm::seq<int64_t>(0, values.size()),
+                      [&](int64_t i) { return values[i] == 0; });
+}
+
+std::optional<WeightKind> ax::import::kindByValues(ArrayRef<uint8_t> bytes,
+                                                   ArrayRef<int64_t> shape) {
+  Values values(bytes, shape);
+  Rows rows(values);
+  if (hasPairsOfSines(rows) || areSinusoids(rows))
+    return WeightKind::Sines;
+  if (isMask(values))
+    return WeightKind::Mask;
+  if (isRowOfZeros(values))
+    return WeightKind::ZeroRow;
+  if (isProgression(values))
+    return WeightKind::Progression;
+  if (isGrid(values))
+    return WeightKind::Grid;
+  return std::nullopt;
+}

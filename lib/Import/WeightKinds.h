@@ -1,0 +1,44 @@
+//===- WeightKinds.h - Parameters, buffers, tables --------------*- C++ -*-===//
+//
+// What a model tells of its initializers, beside what is done with them: what
+// the exporter wrote down, and what their values give away.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_LIB_IMPORT_WEIGHTKINDS_H
+#define AX_LIB_IMPORT_WEIGHTKINDS_H
+
+#include "ax/Dialect/WeightKind.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <map>
+#include <optional>
+#include <string>
+
+namespace ax::import {
+
+/// By the names of initializers.
+using WeightKinds = std::map<std::string, WeightKind>;
+
+/// What torch.export knew of a tensor, if `entry` of its metadata says it.
+std::optional<WeightKind>
+declaredKind(const onnx::StringStringEntryProto &entry);
+
+/// That of all values which `graph` describes.
+void collectDeclared(const onnx::GraphProto &graph, WeightKinds &kinds);
+
+/// Inputs of an operator, by their place, that hold parameters and nothing
+/// else, whatever its other operands are.
+llvm::ArrayRef<int> parameterInputs(llvm::StringRef opType);
+
+/// What no training leaves: tables of sines, masks, grids, progressions, a row
+/// of zeros. Most weights differ from these in their first elements. `values`:
+/// f32, as in the file.
+std::optional<WeightKind> kindByValues(llvm::ArrayRef<uint8_t> values,
+                                       llvm::ArrayRef<int64_t> shape);
+
+} // namespace ax::import
+
+#endif // AX_LIB_IMPORT_WEIGHTKINDS_H

@@ -1,0 +1,134 @@
+//===- Predict.cpp - A program's outputs for any number of samples --------===//
+#include "Samples.h"
+
+#include "ax/Session/Train.h"
+#include "ax/Support/Error.h"
+
+#include <cstring>
+
+using namespace ax;
+
+namespace {
+
+class Predictor {
+public:
+  Predictor(rt::Executor &executor, Samples samples)
+      : executor(executor), program(executor.getProgram()),
+        samples(std::move(samples)) {}
+
+  llvm::Error run();
+  rt::NamedTensors takeResults() { return std::move(results); }
+  /// Outputs that have no samples.
+  const std::vector<std::string> &getOthers() const { return others; }
+
+private:
+  llvm::Error chooseOutputs();
+  llvm::Error submit(rt::Request &request, int64_t first);
+  void keep(const rt::Request &request, int64_t first);
+
+  rt::Executor &executor;
+  const rt::Program &program;
+  Samples samples;
+  std::vector<size_t> chosen;
+  rt::NamedTensors results;
+  std::vector<std::string> others;
+};
+
+} // namespace
+
+/// Those of which a batch makes so many rows for each sample.
+llvm::Error Predictor::chooseOutputs() {
+  for (auto [i, port] : llvm::enumerate(program.outputs)) {
+    if (port.shape.empty() || port.shape[0] % samples.getBatch() != 0) {
+      others.push_back(port.name);
+      continue;
+    }
+    Shape shape = port.shape;
+    shape[0] = shape[0] / samples.getBatch() * samples.size();
+    auto all = HostTensor::allocate(port.dtype, shape);
+    if (!all)
+      return all.takeError();
+    chosen.push_back(i);
+    results.emplace_back(port.name, std::move(*all));
+  }
+  if (chosen.empty())
+    return makeError(ExitCode::Usage,
+                     "program '" + program.name +
+                         "' gives nothing for each sample of a batch of " +
+                         llvm::Twine(samples.getBatch()));
+  return llvm::Error::success();
+}
+
+/// Behind the last sample come copies of the batch's first ones.
+llvm::Error Predictor::submit(rt::Request &request, int64_t first) {
+  int64_t batch = samples.getBatch(),
+          valid = std::min(batch, samples.size() - first);
+  if (llvm::Error error = samples.beginBatch(first / batch, request.inputs))
+    return error;
+  for (int64_t at = 0; at < batch; ++at)
+    samples.copy(first + at % valid, at, request.inputs);
+  return executor.submit(request);
+}
+
+void Predictor::keep(const rt::Request &request, int64_t first) {
+  int64_t valid = std::min(samples.getBatch(), samples.size() - first);
+  for (auto [result, output] : llvm::zip_equal(results, chosen)) {
+    const HostTensor &made = request.outputs[output];
+    int64_t bytes = made.numBytes() / samples.getBatch();
+    std::memcpy(result.second.mutableData() + first * bytes, made.data(),
+                static_cast<size_t>(valid * bytes));
+  }
+}
+
+/// A batch for each stage is on its way.
+llvm::Error Predictor::run() {
+  if (llvm::Error error = chooseOutputs())
+    return error;
+  int64_t batch = samples.getBatch(),
+          count = (samples.size() + batch - 1) / batch,
+          ahead = std::min<int64_t>(count, program.stages.size());
+  std::vector<std::unique_ptr<rt::Request>> requests;
+  for (int64_t i = 0; i < ahead; ++i) {
+    auto request = executor.createRequest();
+    if (!request)
+      return request.takeError();
+    for (auto [input, port] :
+         llvm::zip_equal((*request)->inputs, program.inputs))
+      input = HostTensor(port.dtype, port.shape);
+    requests.push_back(std::move(*request));
+  }
+  int64_t waited = 0;
+  for (int64_t i = 0; i < count + ahead; ++i) {
+    rt::Request &request = *requests[i % ahead];
+    if (i >= ahead) {
+      if (llvm::Error error = executor.wait(request))
+        return error;
+      keep(request, waited++ * batch);
+    }
+    if (i < count)
+      if (llvm::Error error = submit(request, i * batch))
+        return error;
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<rt::NamedTensors>
+ax::predict(Session &session, const std::string &data, Tokens tokens,
+            const std::function<void(const std::string &)> &warn) {
+  rt::Executor &executor = session.getExecutor();
+  const rt::Program &program = executor.getProgram();
+  if (isTraining(program))
+    return makeError(ExitCode::Usage,
+                     "program '" + program.name +
+                         "' trains, and the plan has none that predicts: "
+                         "compile it again with axopt --train, or with --eval");
+  auto samples = Samples::open(program.inputs, data, tokens, "data");
+  if (!samples)
+    return samples.takeError();
+  Predictor predictor(executor, std::move(*samples));
+  if (llvm::Error error = predictor.run())
+    return error;
+  for (const std::string &name : predictor.getOthers())
+    warn("output '" + name + "' has no dimension for samples: left out");
+  return predictor.takeResults();
+}

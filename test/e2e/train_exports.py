@@ -1,0 +1,213 @@
+"""What exporters tell of a model, and do not: which weights are parameters,
+what a BatchNormalization goes by, rows without gradient. The models and
+PyTorch's numbers are made by test/data/exports/make.py."""
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from _training import LOSS, close, losses, logged
+from cases import ROOT, Failed, run, scratch, tool
+from train import states
+
+EXPORTS = ROOT / "test" / "data" / "exports"
+# What no TorchScript export tells: a single number is not in a list.
+UNTOLD = {"positions": {"scale"}}
+
+
+def compiled(folder, name, *flags, loss="--loss=mse(logits,target)", expect=0):
+    plan = Path(folder) / "plan.mlir"
+    done = run(tool("axopt"), EXPORTS / f"{name}.onnx", "--train", loss, *flags,
+               "-o", plan, expect=expect)
+    return plan, done.stderr
+
+
+def trained(plan):
+    return set(re.findall(r'ax\.state @"?([^" ]+)"? : .*trainable',
+                          plan.read_text()))
+
+
+def says(text, *wanted):
+    for each in wanted:
+        if each not in text:
+            raise Failed(f"expected: {each}\ngot: {text}")
+
+
+def parameters(model, exporter):
+    names = set(json.loads((EXPORTS / "names.json").read_text())[model])
+    with scratch() as folder:
+        plan, text = compiled(folder, f"{model}.{exporter}")
+        if exporter == "torchscript":
+            names -= UNTOLD.get(model, set())
+        else:
+            says(text, "parameters, as the file says (")
+        if trained(plan) != names:
+            raise Failed(f"trained: {sorted(trained(plan))}\n"
+                         f"parameters: {sorted(names)}\n{text}")
+
+
+def reasons(model, *wanted):
+    """What is not trained is said, with the reason."""
+    with scratch() as folder:
+        says(compiled(folder, f"{model}.torchscript")[1], *wanted)
+
+
+def inTensor():
+    """The exporter's word may also stand in the initializer itself."""
+    kind = "pkg.torch.export.graph_signature.InputSpec.kind"
+    model = onnx.load(EXPORTS / "logits_bias.dynamo.onnx")
+    told = {value.name: "BUFFER" if value.name == "fc.weight" else "PARAMETER"
+            for value in model.graph.value_info}
+    del model.graph.value_info[:]
+    for tensor in model.graph.initializer:
+        if tensor.name in told:
+            tensor.metadata_props.add(key=kind, value=told[tensor.name])
+    with scratch() as folder:
+        path = Path(folder) / "model.onnx"
+        onnx.save(model, path)
+        plan, _ = compiled(folder, str(path.with_suffix("")))
+        wanted = {"shared.weight", "fc.bias", "final_logits_bias"}
+        if trained(plan) != wanted:
+            raise Failed(f"{trained(plan)}, not {wanted}")
+
+
+def named():
+    """Flags win over what the file says."""
+    with scratch() as folder:
+        plan, text = compiled(folder, "logits_bias.dynamo",
+                              "--trainable=*bias", "--frozen=fc*")
+        says(text, "1 by --trainable (final_logits_bias)", "by --frozen (fc.")
+        if trained(plan) != {"final_logits_bias"}:
+            raise Failed(f"trained: {trained(plan)}")
+
+
+def batchnorm():
+    """The recipe of docs/training.md trains as PyTorch does."""
+    wanted = json.loads((EXPORTS / "batchnorm.json").read_text())
+    for flag, mode, text in (
+            ([], "eval", "warning: 1 BatchNormalization by the running "
+             "statistics, which stay as they are (as the model was exported; "
+             "torch's dynamo exporter also writes training mode so); "
+             "--batchnorm=train takes the batch's, --batchnorm=frozen confirms "
+             "it"),
+            (["--batchnorm=frozen"], "eval", "note: 1 BatchNormalization by the "
+             "running statistics (--batchnorm=frozen); --batchnorm=train takes "
+             "the batch's"),
+            (["--batchnorm=train"], "train", "note: 1 BatchNormalization by the "
+             "statistics of the batch (--batchnorm=train); --batchnorm=frozen "
+             "takes the running ones")):
+        with scratch() as folder:
+            plan, said = compiled(folder, "batchnorm.dynamo", *flag, loss=LOSS)
+            says(said, text)
+            log = Path(folder) / "log.jsonl"
+            run(tool("axrun"), plan, "--data", EXPORTS / "batchnorm.npz",
+                "--steps", 1, "--quiet", "--log", log)
+            close(losses(log), [wanted[mode]], 1e-5, f"loss with {flag}")
+
+
+def frozenRows(optimizer, layout):
+    """PyTorch's padding_idx, whose row is zero and stays so."""
+    wanted = json.loads((EXPORTS / "padding.json").read_text())[optimizer]
+    with scratch() as folder:
+        plan, _ = compiled(folder, "padding.dynamo", "--quiet",
+                           "--optimizer=" + optimizer, "--clip-norm=0.5",
+                           "--frozen-rows=0.w*=0", *layout.split(), loss=LOSS)
+        log, weights = Path(folder) / "log.jsonl", Path(folder) / "w.safetensors"
+        run(tool("axrun"), plan, "--data", EXPORTS / "padding.npz", "--steps",
+            len(wanted["loss"]), "--no-shuffle", "--quiet", "--log", log,
+            "--save-weights", weights)
+        close(losses(log), wanted["loss"], 1e-5, "losses")
+        close([line["gradient_norm"] for line in logged(log)],
+              wanted["gradient_norm"], 1e-5, "gradient norms")
+        table = dict(states(weights))
+        close(table["0.weight"], wanted["table"], 1e-5, "the table")
+        for name, values in table.items():
+            if name.startswith("0.weight.") and np.any(values[0]):
+                raise Failed(f"{name} of the frozen row: {values[0]}")
+
+
+def keptRows(layout):
+    """Rows that are not zero keep every bit, also against decay."""
+    flags = ["--optimizer=adamw(lr=0.1,weight_decay=0.5)",
+             "--frozen-rows=0.weight=3,7", "--frozen-rows=2.weight=1"]
+    with scratch() as folder:
+        plan, _ = compiled(folder, "padding.dynamo", "--quiet", *flags,
+                           *layout.split(), loss=LOSS)
+        weights = Path(folder) / "w.safetensors"
+        run(tool("axrun"), plan, "--data", EXPORTS / "padding.npz", "--steps", 3,
+            "--quiet", "--save-weights", weights)
+        after = dict(states(weights))
+    before = {tensor.name: onnx.numpy_helper.to_array(tensor) for tensor in
+              onnx.load(EXPORTS / "padding.dynamo.onnx").graph.initializer}
+    for name, frozen in (("0.weight", [3, 7]), ("2.weight", [1])):
+        same = (before[name] == after[name]).all(1)
+        if sorted(np.flatnonzero(same)) != frozen:
+            raise Failed(f"{name}: rows {np.flatnonzero(same)} are as they were")
+
+
+def inStrategy():
+    """Frozen rows are part of a strategy's file."""
+    with scratch() as folder:
+        flags = ["--frozen-rows=0.weight=0,2", "--quiet"]
+        file = Path(folder) / "strategy.yaml"
+        plan, _ = compiled(folder, "padding.dynamo", *flags,
+                           "--save-strategy", file, loss=LOSS)
+        text = plan.read_text()
+        run(tool("axopt"), EXPORTS / "padding.dynamo.onnx", "--strategy", file,
+            "--quiet", "-o", plan)
+        if plan.read_text() != text:
+            raise Failed("the strategy's file gives another plan")
+        says(file.read_text(), "0.weight=0,2")
+
+
+def refused(flag, message):
+    with scratch() as folder:
+        says(compiled(folder, "padding.dynamo", flag, loss=LOSS, expect=2)[1],
+             message)
+
+
+def cases(every):
+    for model in json.loads((EXPORTS / "names.json").read_text()):
+        for exporter in ("dynamo", "torchscript"):
+            yield f"parameters/{model}.{exporter}", parameters, model, exporter
+    yield ("reasons/positions", reasons, "positions",
+           "2 tables of sines (pos_embed, cos)",
+           "single numbers are constants, which nothing trains: scale")
+    yield ("reasons/attention_biases", reasons, "attention_biases",
+           "1 masks (attn_mask)")
+    yield ("reasons/feature_tokens", reasons, "feature_tokens",
+           "2 by what is done with them (centre, spread)")
+    yield ("reasons/logits_bias", reasons, "logits_bias",
+           "1 rows of zeros, which no bias is (final_logits_bias)")
+    yield ("reasons/grid", reasons, "grid", "1 grids of coordinates (table)",
+           "1 progressions (slopes)")
+    yield ("reasons/norm_on_input", reasons, "norm_on_input",
+           "2 statistics (bn.running_mean, bn.running_var)",
+           "1 BatchNormalization by the statistics of the batch (as the model "
+           "was exported); --batchnorm=frozen takes the running ones")
+    yield "said by the tensor", inTensor
+    yield "flags win", named
+    yield "batchnorm", batchnorm
+    optimizers = list(json.loads((EXPORTS / "padding.json").read_text()))
+    for optimizer in optimizers:
+        yield f"frozen rows/{optimizer}", frozenRows, optimizer, ""
+    for layout in ("--tp=2", "--tp=2x2x1", "--dp=2 --zero=1", "--dp=2 --zero=3",
+                   "--dp=2 --tp=2", "--pp=2 --micro-batches=2",
+                   "--shard=0.weight=[{col},{}] --tp=2"):
+        yield f"frozen rows/{layout}", frozenRows, optimizers[0], layout
+    for layout in ("", "--tp=2 --dp=2 --zero=3"):
+        yield f"kept rows/{layout}", keptRows, layout
+    yield "frozen rows/strategy", inStrategy
+    for flag, message in (
+            ("--frozen-rows=0.weight", "frozen rows '0.weight': give "
+             "PATTERN=ROW,ROW,..."),
+            ("--frozen-rows=0.weight=a", "frozen rows '0.weight=a': give "
+             "PATTERN=ROW,ROW,..."),
+            ("--frozen-rows=[=1", "frozen rows '[=1': "),
+            ("--frozen-rows=none*=1", "frozen rows 'none*': no weight that is "
+             "trained is called so"),
+            ("--frozen-rows=0.weight=20", "frozen rows '0.weight': '0.weight' "
+             "has 20 rows, and no row 20")):
+        yield f"refused/{flag}", refused, flag, message
