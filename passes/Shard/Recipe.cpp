@@ -252,6 +252,9 @@ void RecipeMaker::pinWeight(const WeightOp &weight) {
     if (nFits && n % numParts(both) == 0) {
       pinFactor(weight.op, weight.k, {});
       pinFactor(weight.op, weight.n, both);
+      // Gathered once: the layers behind would each exchange what they share
+      // with it (the patch embedding's channels are a transformer's residual).
+      pinTensor(output, nDim, nAxes, cause);
       pinDepth(weight, {}, both);
       return;
     }
