@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 #include "Placement.h"
 
+#include "llvm/ADT/SetVector.h"
+
 using namespace mlir;
 using namespace ax;
 
@@ -43,6 +45,23 @@ char Placement::ownLetter(Operation *op) const {
   return letter;
 }
 
+/// The weight, if any, of whose update `op` is a part.
+static StringRef updatedState(Operation *op) {
+  auto plan = op->getParentOfType<PlanOp>();
+  llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
+  for (size_t i = 0; i < values.size(); ++i)
+    for (Operation *user : values[i].getUsers()) {
+      if (auto store = dyn_cast<StoreOp>(user))
+        if (auto state = plan.lookupSymbol<StateOp>(store.getState());
+            state && state.getTrainable())
+          return store.getState();
+      for (Value result : user->getResults())
+        if (tensorType(result).getShape() == tensorType(values[i]).getShape())
+          values.insert(result);
+    }
+  return "";
+}
+
 /// An update has no micro-batch.
 LogicalResult Placement::checkTime(Operation *op) const {
   auto isSliced = [&](Value value) {
@@ -53,8 +72,15 @@ LogicalResult Placement::checkTime(Operation *op) const {
   if (llvm::none_of(op->getOperands(), isSliced) &&
       llvm::none_of(op->getResults(), isSliced))
     return success();
-  return op->emitError() << "needs all of the batch at once: use "
-                            "--micro-batches=1";
+  InFlightDiagnostic error = op->emitError();
+  if (StringRef state = updatedState(op); !state.empty())
+    return error << "'" << state
+                 << "' has a part for each sample of the batch, and is updated "
+                    "as a whole: use --micro-batches=1, or --frozen="
+                 << state;
+  if (StringRef node = getNodeName(op); !node.empty())
+    error << "'" << node << "' ";
+  return error << "needs all of the batch at once: use --micro-batches=1";
 }
 
 LogicalResult Placement::run() {

@@ -1,4 +1,5 @@
 //===- Shard.cpp - Layouts for everything, collectives where they differ --===//
+#include "../Pipeline/Placement.h"
 #include "../Placed.h"
 #include "Apply.h"
 #include "Recipe.h"
@@ -63,8 +64,17 @@ struct Shard : ax::impl::ShardBase<Shard> {
   void runOnOperation() override {
     for (ProgramOp program :
          llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
-      if (failed(shard(program)))
+      if (failed(shard(program)) || failed(checkTime(program)))
         return signalPassFailure();
+  }
+
+  /// What cannot be cut into micro-batches is the strategy's fault, and said
+  /// here, where that is known.
+  LogicalResult checkTime(ProgramOp program) {
+    sharding::Mesh mesh = getOperation().getMesh();
+    return mesh.numTimeSlices() > 1
+               ? Placement(program, mesh, /*splitBackward=*/false).run()
+               : success();
   }
 
   LogicalResult shard(ProgramOp program) {

@@ -18,3 +18,18 @@ ax.plan @p version 1 {
     ax.return %0 : tensor<4x8xf32>
   }
 }
+
+// -----
+
+// An exporter has repeated a weight for each sample.
+ax.plan @p version 1 {
+  ax.state @class : tensor<4x8xf32> from "w" offset 0 length 128 {trainable}
+  ax.program @main(%x: tensor<4x8xf32> {ax.name = "x"}) -> (tensor<4x8xf32> {ax.name = "y"}) {
+    %w = ax.load @class : tensor<4x8xf32>
+    %0 = ax.binary mul %x, %w {ax.action = "B"} : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+    // expected-error @+1 {{'class' has a part for each sample of the batch, and is updated as a whole: use --micro-batches=1, or --frozen=class}}
+    %1 = ax.binary sub %w, %0 {ax.action = "U"} : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+    ax.store @class, %1 : tensor<4x8xf32>
+    ax.return %x : tensor<4x8xf32>
+  }
+}
