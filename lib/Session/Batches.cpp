@@ -52,7 +52,7 @@ llvm::Error Batches::next(std::vector<HostTensor> &inputs) {
     left = samples.size();
   }
   int64_t count = std::min(batch, left);
-  if (llvm::Error error = samples.beginBatch(position / batch, inputs))
+  if (llvm::Error error = samples.beginBatch(place.position / batch, inputs))
     return error;
   for (int64_t at = 0; at < batch; ++at) {
     int64_t sample = order[static_cast<size_t>(place.position + at % count)];
