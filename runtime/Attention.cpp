@@ -3,6 +3,11 @@
 // A block of query rows at a time: scores of all their keys stay in the cache.
 // Keys that causality hides from the whole block are never touched.
 //
+// Keys lie in panels of 32, [depth][32], and values in one [keys][value depth]:
+// what a tile of scores, or of sums, reads lies together. Straight from a
+// tensor with all keys of one depth in a row, it would be a cache line in each
+// 4 KiB, which all want the same few places of the first-level cache.
+//
 //===----------------------------------------------------------------------===//
 
 #include "CpuLibrary.h"
@@ -18,10 +23,15 @@ namespace ax::rt {
 
 namespace {
 
-constexpr int64_t blockRows = 32;
-/// Keys of a block are rounded up to this many, which the multiplication does
-/// at once.
-constexpr int64_t keyUnit = 32;
+/// A multiple of what the multiplication of panels does at once.
+constexpr int64_t blockRows = 24;
+constexpr int64_t keyPanel = 32;
+/// Query rows for which it pays to pack values.
+constexpr int64_t leastReuse = 8;
+
+constexpr int64_t roundUp(int64_t count, int64_t unit) {
+  return (count + unit - 1) / unit * unit;
+}
 
 template <typename T>
 class Attention : public CpuOp {
@@ -32,12 +42,15 @@ public:
       : desc(std::move(descIn)), heads(desc.q.sizes[1]),
         kvHeads(desc.k.sizes[1]), queries(desc.q.sizes[2]),
         keys(desc.k.sizes[2]), depth(desc.q.sizes[3]),
-        valueDepth(desc.v.sizes[3]), threads(getNumThreads()) {
-    packKeys = !std::is_same_v<T, S> || desc.k.strides[2] != 1;
-    packValues = !std::is_same_v<T, S> || desc.v.strides[3] != 1;
-    threadElements = (packKeys ? depth * keys : 0) +
-                     (packValues ? keys * valueDepth : 0) +
-                     blockRows * (depth + keys + valueDepth);
+        valueDepth(desc.v.sizes[3]),
+        scoreStride(roundUp(keys, keyPanel) + panelUnit),
+        sumStride(roundUp(valueDepth, panelUnit)), threads(getNumThreads()) {
+    packValues = !std::is_same_v<T, S> || desc.v.strides[3] != 1 ||
+                 valueDepth != sumStride ||
+                 queries * (heads / kvHeads) >= leastReuse;
+    threadElements = depth * roundUp(keys, keyPanel) +
+                     (packValues ? keys * sumStride : 0) +
+                     blockRows * (depth + scoreStride + sumStride);
     workspaceBytes = threads * threadElements * static_cast<int64_t>(sizeof(S));
   }
 
@@ -70,42 +83,48 @@ private:
   void runKvHead(int64_t batch, int64_t kvHead, S *scratch) const {
     const T *kSource = at(k, desc.k, batch, kvHead);
     const T *vSource = at(v, desc.v, batch, kvHead);
-    const S *kTransposed, *values;
-    int64_t kStride = keys, vStride = valueDepth;
-    if (packKeys) {
-      packTransposed(kSource, scratch);
-      kTransposed = scratch;
-      scratch += depth * keys;
-    } else {
-      kTransposed = reinterpret_cast<const S *>(kSource);
-      kStride = desc.k.strides[3];
-    }
+    packKeys(kSource, scratch);
+    const S *panels = scratch;
+    scratch += depth * roundUp(keys, keyPanel);
+    const S *values = reinterpret_cast<const S *>(vSource);
+    int64_t vStride = desc.v.strides[2];
     if (packValues) {
-      for (int64_t t = 0; t < keys; ++t)
-        for (int64_t d = 0; d < valueDepth; ++d)
-          scratch[t * valueDepth + d] =
-              widen<S>(vSource[t * desc.v.strides[2] + d * desc.v.strides[3]]);
+      pack(vSource, vStride, scratch);
       values = scratch;
-      scratch += keys * valueDepth;
-    } else {
-      values = reinterpret_cast<const S *>(vSource);
-      vStride = desc.v.strides[2];
+      vStride = sumStride;
+      scratch += keys * sumStride;
     }
     int64_t perKv = heads / kvHeads;
     for (int64_t head = kvHead * perKv; head < (kvHead + 1) * perKv; ++head)
       for (int64_t row = 0; row < queries; row += blockRows)
-        runBlock(batch, head, row, kTransposed, kStride, values, vStride,
-                 scratch);
+        runBlock(batch, head, row, panels, values, vStride, scratch);
   }
 
-  void packTransposed(const T *source, S *to) const {
+  /// The last panel is filled up with zeros.
+  void packKeys(const T *source, S *to) const {
     int64_t row = desc.k.strides[2], column = desc.k.strides[3];
-    if constexpr (std::is_same_v<T, float>)
-      if (column == 1)
-        return vectorKernels().transpose(source, row, to, keys, depth);
-    for (int64_t d = 0; d < depth; ++d)
-      for (int64_t t = 0; t < keys; ++t)
-        to[d * keys + t] = widen<S>(source[t * row + d * column]);
+    for (int64_t t = 0; t < keys; t += keyPanel, to += depth * keyPanel) {
+      const T *from = source + t * row;
+      int64_t count = std::min(keyPanel, keys - t);
+      if constexpr (std::is_same_v<T, float>)
+        if (column == 1 && count == keyPanel) {
+          vectorKernels().transpose(from, row, to, keyPanel, depth);
+          continue;
+        }
+      for (int64_t d = 0; d < depth; ++d)
+        for (int64_t lane = 0; lane < keyPanel; ++lane)
+          to[d * keyPanel + lane] =
+              lane < count ? widen<S>(from[lane * row + d * column]) : S(0);
+    }
+  }
+
+  void pack(const T *source, int64_t row, S *to) const {
+    int64_t column = desc.v.strides[3];
+    for (int64_t t = 0; t < keys; ++t, to += sumStride) {
+      for (int64_t d = 0; d < valueDepth; ++d)
+        to[d] = widen<S>(source[t * row + d * column]);
+      std::fill(to + valueDepth, to + sumStride, S(0));
+    }
   }
 
   /// Number of keys that query `row` may see.
@@ -115,12 +134,23 @@ private:
     return std::clamp<int64_t>(row + keys - queries + 1, 0, keys);
   }
 
-  void runBlock(int64_t batch, int64_t head, int64_t first,
-                const S *kTransposed, int64_t kStride, const S *values,
-                int64_t vStride, S *scratch) const {
+  static void multiplyPanel(const S *a, int64_t aStride, const S *b,
+                            int64_t bStride, S *c, int64_t cStride,
+                            int64_t rows, int64_t k, int64_t columns) {
+    const VectorKernels &kernels = vectorKernels();
+    if constexpr (std::is_same_v<S, float>)
+      kernels.multiplyPanelF32(a, aStride, b, bStride, c, cStride, rows, k,
+                               columns);
+    else
+      kernels.multiplyPanelF64(a, aStride, b, bStride, c, cStride, rows, k,
+                               columns);
+  }
+
+  void runBlock(int64_t batch, int64_t head, int64_t first, const S *panels,
+                const S *values, int64_t vStride, S *scratch) const {
     int64_t rows = std::min(blockRows, queries - first);
     S *query = scratch, *scores = query + blockRows * depth,
-      *sums = scores + blockRows * keys;
+      *sums = scores + blockRows * scoreStride;
     const T *source = at(q, desc.q, batch, head);
     for (int64_t r = 0; r < rows; ++r) {
       const T *from = source + (first + r) * desc.q.strides[2];
@@ -128,15 +158,18 @@ private:
         query[r * depth + d] = widen<S>(from[d * desc.q.strides[3]]);
     }
     int64_t seen = limit(first + rows - 1);
-    seen = std::min(keys, (seen + keyUnit - 1) / keyUnit * keyUnit);
-    multiply(query, kTransposed, kStride, scores, rows, depth, seen);
+    for (int64_t t = 0; t < seen; t += keyPanel)
+      multiplyPanel(query, depth, panels + t * depth, keyPanel, scores + t,
+                    scoreStride, rows, depth, keyPanel);
     S factors[blockRows];
     for (int64_t r = 0; r < rows; ++r)
-      factors[r] = softmaxRow(scores + r * seen, seen, batch, head, first + r);
-    multiply(scores, values, vStride, sums, rows, seen, valueDepth);
+      factors[r] =
+          softmaxRow(scores + r * scoreStride, seen, batch, head, first + r);
+    multiplyPanel(scores, scoreStride, values, vStride, sums, sumStride, rows,
+                  seen, sumStride);
     T *to = at(out, desc.out, batch, head);
     for (int64_t r = 0; r < rows; ++r)
-      finishRow(sums + r * valueDepth, factors[r],
+      finishRow(sums + r * sumStride, factors[r],
                 to + (first + r) * desc.out.strides[2]);
   }
 
@@ -215,7 +248,7 @@ private:
       return vectorKernels().maximum(row, count);
     S largest = -std::numeric_limits<S>::infinity();
     for (int64_t t = 0; t < count; ++t)
-      largest = row[t] > largest || row[t] != row[t] ? row[t] : largest;
+      largest = row[t] > largest ? row[t] : largest;
     return largest;
   }
   static S expSum(S *row, int64_t count, S scale, S shift) {
@@ -228,8 +261,11 @@ private:
   }
 
   AttentionDesc desc;
-  int64_t heads, kvHeads, queries, keys, depth, valueDepth, threads;
-  bool packKeys, packValues;
+  int64_t heads, kvHeads, queries, keys, depth, valueDepth;
+  /// Distances of rows: of scores, and of packed values and their sums.
+  int64_t scoreStride, sumStride;
+  int64_t threads;
+  bool packValues;
   int64_t threadElements;
   const T *q = nullptr, *k = nullptr, *v = nullptr;
   const void *mask = nullptr;

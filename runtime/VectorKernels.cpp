@@ -10,22 +10,20 @@ extern const VectorKernels vectorKernelsAvx2;
 extern const VectorKernels vectorKernelsAvx512;
 #endif
 
-namespace {
-
-const VectorKernels &choose() {
+std::vector<const VectorKernels *> runnableVectorKernels() {
+  std::vector<const VectorKernels *> kernels;
 #ifdef AX_X86_VECTOR_KERNELS
   if (__builtin_cpu_supports("x86-64-v4"))
-    return vectorKernelsAvx512;
+    kernels.push_back(&vectorKernelsAvx512);
   if (__builtin_cpu_supports("x86-64-v3"))
-    return vectorKernelsAvx2;
+    kernels.push_back(&vectorKernelsAvx2);
 #endif
-  return vectorKernelsBaseline;
+  kernels.push_back(&vectorKernelsBaseline);
+  return kernels;
 }
 
-} // namespace
-
 const VectorKernels &vectorKernels() {
-  static const VectorKernels &chosen = choose();
+  static const VectorKernels &chosen = *runnableVectorKernels().front();
   return chosen;
 }
 

@@ -10,6 +10,7 @@
 #include "ax/Runtime/LibraryOps.h"
 
 #include <cstdint>
+#include <vector>
 
 namespace ax::rt {
 
@@ -28,6 +29,17 @@ constexpr int numDTypes = 13;
 template <typename T>
 using MultiplyFn = void (*)(const T *a, const T *b, int64_t bStride, T *c,
                             int64_t rows, int64_t k, int64_t n);
+
+/// Columns of a panel's result come in units of so many.
+constexpr int64_t panelUnit = 16;
+
+/// c = a b, row-major: a has rows x k, b has k x columns, c has rows x columns
+/// elements; rows are `aStride`, `bStride`, `cStride` elements apart. `columns`
+/// is a multiple of panelUnit.
+template <typename T>
+using MultiplyPanelFn = void (*)(const T *a, int64_t aStride, const T *b,
+                                 int64_t bStride, T *c, int64_t cStride,
+                                 int64_t rows, int64_t k, int64_t columns);
 
 /// Steps of k that lie together in a packed row.
 constexpr int64_t packedK = 16;
@@ -65,13 +77,15 @@ struct VectorKernels {
   ReduceFn reduce[numReduceOps][numDTypes];
   MultiplyFn<float> multiplyF32;
   MultiplyFn<double> multiplyF64;
+  MultiplyPanelFn<float> multiplyPanelF32;
+  MultiplyPanelFn<double> multiplyPanelF64;
   /// Two's complement: overflow wraps.
   MultiplyFn<uint32_t> multiplyI32;
   MultiplyFn<uint64_t> multiplyI64;
   /// x[i] = exp(scale x[i] - shift), and their sum. Results below the range of
   /// normal numbers become 0.
   float (*expSum)(float *x, int64_t count, float scale, float shift);
-  /// Of what is not NaN; NaN if nothing else is there.
+  /// Of what is not NaN; -infinity if nothing else is there.
   float (*maximum)(const float *x, int64_t count);
   /// to[i] = factor from[i]
   void (*scaled)(const float *from, float *to, int64_t count, float factor);
@@ -93,6 +107,8 @@ struct VectorKernels {
 };
 
 const VectorKernels &vectorKernels();
+/// All that this machine runs, the best first.
+std::vector<const VectorKernels *> runnableVectorKernels();
 
 } // namespace ax::rt
 

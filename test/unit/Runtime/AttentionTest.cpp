@@ -84,10 +84,9 @@ void check(const AttentionDesc &desc, int32_t threads = 1) {
   EXPECT_LE(largest, tolerance(desc.q.dtype)) << toString(desc);
 }
 
-const Sizes sizes[] = {{1, 2, 2, 5, 5, 4, 4},
-                       {1, 4, 2, 33, 33, 8, 3},
-                       {1, 2, 1, 6, 70, 8, 12},
-                       {1, 1, 1, 1, 100, 16, 64},
+const Sizes sizes[] = {{1, 2, 2, 5, 5, 4, 4},      {1, 4, 2, 33, 33, 8, 3},
+                       {1, 2, 1, 6, 70, 8, 12},    {1, 1, 1, 1, 100, 16, 64},
+                       {1, 2, 1, 50, 100, 24, 40}, {1, 1, 1, 77, 65, 36, 80},
                        {2, 3, 3, 7, 3, 5, 2}};
 
 TEST(AttentionTest, EveryType) {
@@ -121,7 +120,7 @@ TEST(AttentionTest, Masks) {
       }
 }
 
-// The transposed keys that a cache may hold need no packing.
+// Transposed keys, as a cache may hold them.
 TEST(AttentionTest, KeysStoredByDepth) {
   AttentionDesc desc = makeDesc({1, 2, 2, 40, 40, 8, 8}, DType::F32);
   desc.k.strides = {640, 320, 1, 40};
