@@ -202,6 +202,16 @@ std::optional<Mean> ax::matchMean(Value value) {
     bool restores = shapeOf(reshape) == ArrayRef<int64_t>(keptShape(*mean));
     return restores ? mean : std::nullopt;
   }
+  // Of narrow floats it is made in f32.
+  if (auto narrowed = value.getDefiningOp<CastOp>();
+      narrowed && isNarrowFloat(elementType(value))) {
+    std::optional<Mean> mean = matchMean(narrowed.getOperand());
+    auto widened = mean ? mean->operand.getDefiningOp<CastOp>() : CastOp();
+    if (!widened || elementType(widened.getOperand()) != elementType(value))
+      return std::nullopt;
+    mean->operand = widened.getOperand();
+    return mean;
+  }
   std::optional<WithNumber> scaled = matchScaled(value);
   if (!scaled)
     return std::nullopt;

@@ -18,8 +18,6 @@ namespace {
 template <typename T>
 class MaxPoolGradient : public CpuOp {
 public:
-  using S = std::conditional_t<std::is_same_v<T, double>, double, float>;
-
   explicit MaxPoolGradient(PoolDesc descIn)
       : desc(std::move(descIn)), windows(desc) {
     PoolWindows::spatialStrides(desc.x, xStrides);
@@ -59,27 +57,26 @@ private:
 
   void add(const T *x, const T *dy, T *dx, int64_t channels,
            const PoolWindows::Window &window) const {
-    S best[poolChannels];
+    T best[poolChannels];
     int32_t where[poolChannels];
-    std::fill_n(best, channels, -std::numeric_limits<S>::infinity());
+    std::fill_n(best, channels, -std::numeric_limits<T>::infinity());
     std::fill_n(where, channels, 0);
     int32_t taps = 0;
     window.forEach(xStrides, [&](int64_t offset) {
       findLargest(x + offset, channels, taps++, best, where);
     });
     for (int64_t ch = 0; taps > 0 && ch < channels; ++ch) {
-      T &to = dx[window.offset(dxStrides, where[ch]) + ch];
-      to = static_cast<T>(static_cast<S>(to) + static_cast<S>(dy[ch]));
+      dx[window.offset(dxStrides, where[ch]) + ch] += dy[ch];
     }
   }
 
-  static void findLargest(const T *x, int64_t channels, int32_t here, S *best,
+  static void findLargest(const T *x, int64_t channels, int32_t here, T *best,
                           int32_t *where) {
     if constexpr (std::is_same_v<T, float>) {
       vectorKernels().largest(x, channels, here, best, where);
     } else {
       for (int64_t ch = 0; ch < channels; ++ch) {
-        S value = static_cast<S>(x[ch]);
+        T value = x[ch];
         if (value > best[ch] || value != value) {
           best[ch] = value;
           where[ch] = here;
@@ -105,8 +102,8 @@ ExpectedCpuOp prepareMaxPoolGradient(const PoolDesc &desc) {
                      "gradients in images of 2^31 places and more");
   return visitDType(desc.x.dtype, [&](auto tag) -> ExpectedCpuOp {
     using T = typename decltype(tag)::type;
-    if constexpr (std::is_integral_v<T>)
-      llvm_unreachable("gradients are of floats");
+    if constexpr (!std::is_floating_point_v<T>)
+      llvm_unreachable("gradients are added up in f32 or f64");
     else
       return std::make_unique<MaxPoolGradient<T>>(desc);
   });

@@ -205,9 +205,9 @@ ExpectedCpuOp preparePackedMatmul(const MatmulDesc &original,
   const VectorKernels &kernels = vectorKernels();
   MatmulDesc desc = collapse(original);
   if (!kernels.packedTile || !desc.constantB || !constant.data ||
-      desc.c.dtype != DType::F32 || desc.c.getRank() != 2 ||
-      desc.c.sizes[0] < leastRows || desc.a.sizes[1] == 0 ||
-      desc.c.sizes[1] == 0 || desc.c.strides[1] != 1 ||
+      desc.a.dtype != DType::F32 || desc.c.dtype != DType::F32 ||
+      desc.c.getRank() != 2 || desc.c.sizes[0] < leastRows ||
+      desc.a.sizes[1] == 0 || desc.c.sizes[1] == 0 || desc.c.strides[1] != 1 ||
       (desc.hasResidual && desc.residual.strides[1] != 1))
     return nullptr;
   int64_t k = desc.b.sizes[0];

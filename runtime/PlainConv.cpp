@@ -21,7 +21,8 @@ namespace {
 /// Output places that one thread makes at a time.
 constexpr int64_t blockRows = 16;
 
-template <typename T>
+/// R: of the bias, the residual and the result.
+template <typename T, typename R>
 class PlainConv : public CpuOp {
 public:
   using S = SumType<T>;
@@ -40,11 +41,11 @@ public:
     const T *x = static_cast<const T *>(arguments[0]);
     const T *w = static_cast<const T *>(arguments[1]);
     int next = 2;
-    const T *bias =
-        desc.hasBias ? static_cast<const T *>(arguments[next++]) : nullptr;
-    const T *residual =
-        desc.hasResidual ? static_cast<const T *>(arguments[next++]) : nullptr;
-    T *y = static_cast<T *>(arguments[next]);
+    const R *bias =
+        desc.hasBias ? static_cast<const R *>(arguments[next++]) : nullptr;
+    const R *residual =
+        desc.hasResidual ? static_cast<const R *>(arguments[next++]) : nullptr;
+    R *y = static_cast<R *>(arguments[next]);
     S *weights = static_cast<S *>(workspace);
     int64_t blocks = llvm::divideCeil(window.outPlaces, blockRows);
     int64_t perRange = std::max<int64_t>(1, llvm::divideCeil(blocks, threads));
@@ -81,7 +82,7 @@ private:
       }
   }
   void runPlaces(int64_t first, int64_t batch, int64_t group, const T *x,
-                 const S *weights, const T *bias, const T *residual, T *y,
+                 const S *weights, const R *bias, const R *residual, R *y,
                  S *scratch) const {
     int64_t rows = std::min(blockRows, window.outPlaces - first);
     S *seen = scratch, *sums = scratch + blockRows * k;
@@ -109,7 +110,7 @@ private:
           sum += widen<S>(residual[at]);
         if (desc.activationLast)
           sum = applyActivation(desc.activation, sum);
-        y[at] = narrow<T>(sum);
+        y[at] = narrow<R>(sum);
       }
   }
 
@@ -124,13 +125,15 @@ private:
 ExpectedCpuOp preparePlainConv(const ConvDesc &desc) {
   if (!isSupported(desc.y.dtype, desc.activation))
     return makeError(ExitCode::Unsupported, "no such convolution");
-  return visitDType(desc.y.dtype, [&](auto tag) -> ExpectedCpuOp {
-    using T = typename decltype(tag)::type;
-    if constexpr (std::is_same_v<T, bool>)
-      return makeError(ExitCode::Unsupported, "no products of booleans");
-    else
-      return std::make_unique<PlainConv<T>>(desc);
-  });
+  return visitFactors(
+      desc.x.dtype, desc.y.dtype, [&](auto tag, auto to) -> ExpectedCpuOp {
+        using T = typename decltype(tag)::type;
+        using R = typename decltype(to)::type;
+        if constexpr (std::is_same_v<T, bool>)
+          return makeError(ExitCode::Unsupported, "no products of booleans");
+        else
+          return std::make_unique<PlainConv<T, R>>(desc);
+      });
 }
 
 } // namespace ax::rt

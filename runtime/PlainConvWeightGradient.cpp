@@ -23,7 +23,8 @@ namespace {
 constexpr int64_t blockPlaces = 64;
 constexpr int64_t mostChannels = 8;
 
-template <typename T>
+/// R: of the result.
+template <typename T, typename R>
 class PlainConvWeightGradient : public CpuOp {
 public:
   using S = SumType<T>;
@@ -47,7 +48,7 @@ public:
   llvm::Error execute(void *const *arguments, void *workspace) override {
     const T *x = static_cast<const T *>(arguments[0]);
     const T *dy = static_cast<const T *>(arguments[1]);
-    T *dw = static_cast<T *>(arguments[2]);
+    R *dw = static_cast<R *>(arguments[2]);
     int64_t count = desc.groups * blocks;
     int64_t perRange = std::max<int64_t>(1, llvm::divideCeil(count, threads));
     parallelFor(
@@ -64,7 +65,7 @@ public:
   }
 
 private:
-  void runChannels(int64_t group, int64_t first, const T *x, const T *dy, T *dw,
+  void runChannels(int64_t group, int64_t first, const T *x, const T *dy, R *dw,
                    S *scratch) const {
     int64_t channels = std::min(blockChannels, inChannels - first);
     int64_t used = channels * window.kernelPlaces;
@@ -91,7 +92,7 @@ private:
         for (int64_t o = 0; o < outChannels; ++o)
           dw[(group * outChannels + o) * desc.w.strides[0] +
              (first + c) * desc.w.strides[1] + window.offset(desc.w, p)] =
-              narrow<T>(sums[(c * window.kernelPlaces + p) * outChannels + o]);
+              narrow<R>(sums[(c * window.kernelPlaces + p) * outChannels + o]);
   }
 
   /// seen: [channel, kernel place] x [place]; gradients: [place] x [out
@@ -122,13 +123,15 @@ private:
 } // namespace
 
 ExpectedCpuOp preparePlainConvWeightGradient(const ConvDesc &desc) {
-  return visitDType(desc.w.dtype, [&](auto tag) -> ExpectedCpuOp {
-    using T = typename decltype(tag)::type;
-    if constexpr (std::is_integral_v<T>)
-      llvm_unreachable("gradients are of floats");
-    else
-      return std::make_unique<PlainConvWeightGradient<T>>(desc);
-  });
+  return visitFactors(
+      desc.x.dtype, desc.w.dtype, [&](auto tag, auto to) -> ExpectedCpuOp {
+        using T = typename decltype(tag)::type;
+        using R = typename decltype(to)::type;
+        if constexpr (std::is_integral_v<T>)
+          llvm_unreachable("gradients are of floats");
+        else
+          return std::make_unique<PlainConvWeightGradient<T, R>>(desc);
+      });
 }
 
 } // namespace ax::rt

@@ -83,6 +83,19 @@ T narrow(S value) {
   return static_cast<T>(value);
 }
 
+/// Calls fn with the C++ types of what is multiplied and of the result, which
+/// is the same, or float where narrow floats give their sum unrounded.
+template <typename Fn>
+auto visitFactors(DType factors, DType result, Fn &&fn) {
+  return visitDType(factors, [&](auto tag) {
+    using T = typename decltype(tag)::type;
+    if constexpr (std::is_same_v<T, Float16> || std::is_same_v<T, BFloat16>)
+      if (result == DType::F32)
+        return fn(tag, TypeTag<float>());
+    return fn(tag, tag);
+  });
+}
+
 /// Integer activations other than relu mean nothing.
 inline bool isSupported(DType dtype, Activation activation) {
   return dtype != DType::Bool &&

@@ -16,7 +16,8 @@ namespace {
 /// Rows that one thread makes at a time.
 constexpr int64_t blockRows = 16;
 
-template <typename T>
+/// R: of the bias, the residual and the result.
+template <typename T, typename R>
 class PlainMatmul : public CpuOp {
 public:
   using S = SumType<T>;
@@ -36,11 +37,11 @@ public:
     const T *a = static_cast<const T *>(arguments[0]);
     const T *b = static_cast<const T *>(arguments[1]);
     int next = 2;
-    const T *bias =
-        desc.hasBias ? static_cast<const T *>(arguments[next++]) : nullptr;
-    const T *residual =
-        desc.hasResidual ? static_cast<const T *>(arguments[next++]) : nullptr;
-    T *c = static_cast<T *>(arguments[next]);
+    const R *bias =
+        desc.hasBias ? static_cast<const R *>(arguments[next++]) : nullptr;
+    const R *residual =
+        desc.hasResidual ? static_cast<const R *>(arguments[next++]) : nullptr;
+    R *c = static_cast<R *>(arguments[next]);
     int64_t batches = 1;
     for (size_t d = 0; d + 2 < rank; ++d)
       batches *= desc.c.sizes[d];
@@ -70,7 +71,7 @@ private:
     return view.strides[rank - 1];
   }
 
-  void runBatch(const T *a, const T *b, const T *bias, const T *residual, T *c,
+  void runBatch(const T *a, const T *b, const R *bias, const R *residual, R *c,
                 S *workspace) {
     parallelFor(k, 64, [&](int64_t begin, int64_t end) {
       for (int64_t i = begin; i < end; ++i)
@@ -92,8 +93,8 @@ private:
                 });
   }
 
-  void runRows(int64_t first, const T *a, const S *b, const T *bias,
-               const T *residual, T *c, S *scratch) {
+  void runRows(int64_t first, const T *a, const S *b, const R *bias,
+               const R *residual, R *c, S *scratch) {
     int64_t rows = std::min(blockRows, m - first);
     S *wide = scratch, *sums = scratch + blockRows * k;
     for (int64_t r = 0; r < rows; ++r)
@@ -111,7 +112,7 @@ private:
           sum += widen<S>(residual[(first + r) * rowStride(desc.residual) +
                                    j * columnStride(desc.residual)]);
         c[(first + r) * rowStride(desc.c) + j * columnStride(desc.c)] =
-            narrow<T>(sum);
+            narrow<R>(sum);
       }
   }
 
@@ -127,13 +128,15 @@ private:
 ExpectedCpuOp preparePlainMatmul(const MatmulDesc &desc) {
   if (!isSupported(desc.c.dtype, desc.activation))
     return makeError(ExitCode::Unsupported, "no such matrix product");
-  return visitDType(desc.c.dtype, [&](auto tag) -> ExpectedCpuOp {
-    using T = typename decltype(tag)::type;
-    if constexpr (std::is_same_v<T, bool>)
-      return makeError(ExitCode::Unsupported, "no products of booleans");
-    else
-      return std::make_unique<PlainMatmul<T>>(collapse(desc));
-  });
+  return visitFactors(
+      desc.a.dtype, desc.c.dtype, [&](auto tag, auto to) -> ExpectedCpuOp {
+        using T = typename decltype(tag)::type;
+        using R = typename decltype(to)::type;
+        if constexpr (std::is_same_v<T, bool>)
+          return makeError(ExitCode::Unsupported, "no products of booleans");
+        else
+          return std::make_unique<PlainMatmul<T, R>>(collapse(desc));
+      });
 }
 
 } // namespace ax::rt

@@ -4,6 +4,7 @@
 #include "InPlace.h"
 #include "StageBuilder.h"
 #include "ax/Codegen/Fusion.h"
+#include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Eval/Elements.h"
@@ -142,9 +143,7 @@ private:
       made.fromStage = transfer.getFrom();
       made.toStage = transfer.getTo();
       made.slots = transfer.getSlots();
-      made.bytes = byteSize(*eval::toDType(type.getElementType()));
-      for (int64_t extent : getLayout(type, result.mesh).localShape())
-        made.bytes *= extent;
+      made.bytes = cost::localBytes(type, result.mesh);
       transfers[transfer] = result.transfers.size();
       result.transfers.push_back(std::move(made));
     }
@@ -182,16 +181,13 @@ private:
       return it->second;
     auto stage = cast<StageOp>(value.getOwner());
     RankedTensorType type = tensorType(value);
-    sharding::Layout layout = getLayout(type, result.mesh);
     Operation *end = stage.getBody().front().getTerminator();
     Operation *maker = end->getOperand(value.getResultNumber()).getDefiningOp();
     std::vector<rt::Kept> &all = result.stages[stage.getOn()].kept;
     rt::Kept kept;
     kept.name =
         nameOr(maker ? getNodeName(maker) : StringRef(), "kept", all.size());
-    kept.bytes = byteSize(*eval::toDType(type.getElementType()));
-    for (int64_t extent : layout.localShape())
-      kept.bytes *= extent;
+    kept.bytes = cost::localBytes(type, result.mesh);
     kept.slots = static_cast<int32_t>(keptSlots(value, result.mesh));
     it->second = all.size();
     all.push_back(std::move(kept));

@@ -60,8 +60,8 @@ std::optional<rt::MatmulDesc> toMatmul(const Contraction &contraction,
   ContractionDim row = takeInner(m, batch), column = takeInner(n, batch);
 
   rt::MatmulDesc desc;
-  for (rt::TensorDesc *tensor : {&desc.a, &desc.b, &desc.c, &desc.residual})
-    tensor->dtype = contraction.dtype;
+  desc.a.dtype = desc.b.dtype = contraction.factorType;
+  desc.c.dtype = desc.residual.dtype = contraction.resultType;
   auto append = [](rt::TensorDesc &tensor, int64_t size, int64_t stride) {
     bool has = stride >= 0;
     tensor.sizes.push_back(has ? size : 1);

@@ -18,7 +18,7 @@ struct ContractionDim {
 
 struct Contraction {
   llvm::SmallVector<ContractionDim> batch, m, n, k;
-  DType dtype = DType::F32;
+  DType factorType = DType::F32, resultType = DType::F32;
   bool hasResidual = false;
 };
 

@@ -146,7 +146,8 @@ private:
     Contraction contraction;
     View x = argument(linear.getXMutable());
     View w = argument(linear.getWMutable());
-    contraction.dtype = dtypeOf(linear.getX());
+    contraction.factorType = dtypeOf(linear.getX());
+    contraction.resultType = dtypeOf(linear.getResult());
     rt::TensorDesc c = result(linear.getResult());
     rt::MatmulDesc matmul;
     if (linear.getBias()) {
@@ -178,7 +179,8 @@ private:
     Contraction contraction;
     View a = argument(dot.getLhsMutable());
     View b = argument(dot.getRhsMutable());
-    contraction.dtype = dtypeOf(dot.getLhs());
+    contraction.factorType = dtypeOf(dot.getLhs());
+    contraction.resultType = dtypeOf(dot.getResult());
     rt::TensorDesc c = result(dot.getResult());
     int64_t next = 0;
     for (auto [l, r] : llvm::zip_equal(dot.getLhsBatch(), dot.getRhsBatch()))

@@ -25,7 +25,28 @@ Operation *Localizer::cloneLocal(Operation *op) {
     local.setType(localType(result.getType()));
     mapping.map(result, local);
   }
+  if (op->getNumResults() == 1 &&
+      isNarrowFloat(tensorType(op->getResult(0)).getElementType()) &&
+      tensorType(clone->getResult(0)).getElementType().isF32())
+    widenOperands(clone);
   return clone;
+}
+
+/// Of an op that makes addends in f32. Contractions do so from narrow factors.
+void Localizer::widenOperands(Operation *local) {
+  auto isNarrow = [](Value value) {
+    return isNarrowFloat(tensorType(value).getElementType());
+  };
+  if (isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp>(
+          local) &&
+      local->getNumOperands() == 2 &&
+      llvm::all_of(local->getOperands(), isNarrow))
+    return;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPoint(local);
+  for (OpOperand &operand : local->getOpOperands())
+    if (isNarrow(operand.get()))
+      operand.set(castTo(operand.get(), builder.getF32Type()));
 }
 
 /// A rank's groups: its channels over those that one filter sees, of which
@@ -33,6 +54,29 @@ Operation *Localizer::cloneLocal(Operation *op) {
 static int64_t groupsOf(Value channels, Value filters) {
   int64_t seen = tensorType(filters).getDimSize(1);
   return seen ? tensorType(channels).getDimSize(1) / seen : 1;
+}
+
+/// Whether `op` adds up in the tensor that it makes.
+static bool addsInMemory(Operation *op) {
+  auto adds = [](ScatterKind kind) {
+    return kind == ScatterKind::add || kind == ScatterKind::mul;
+  };
+  if (auto scatter = dyn_cast<ScatterElementsOp>(op))
+    return adds(scatter.getKind());
+  if (auto scatter = dyn_cast<ScatterNDOp>(op))
+    return adds(scatter.getKind());
+  return isa<MaxPoolGradientOp>(op);
+}
+
+/// f32 memory for narrow floats, which are rounded at the end.
+void Localizer::widenMemory(Operation *op, Operation *local) {
+  Value result = local->getResult(0);
+  RankedTensorType type = tensorType(result);
+  if (!addsInMemory(local) || !isNarrowFloat(type.getElementType()))
+    return;
+  result.setType(type.clone(builder.getF32Type()));
+  widenOperands(local);
+  mapping.map(op->getResult(0), castTo(result, type.getElementType()));
 }
 
 llvm::Error Localizer::localizeOp(Operation *op) {
@@ -70,6 +114,12 @@ llvm::Error Localizer::localizeOp(Operation *op) {
     localizeUniform(uniform);
     return llvm::Error::success();
   }
+  if (auto cast = dyn_cast<CastOp>(op)) {
+    mapping.map(cast.getResult(),
+                castTo(mapping.lookup(cast.getOperand()),
+                       localType(cast.getType()).getElementType()));
+    return llvm::Error::success();
+  }
   if (llvm::Error error = maskReduced(op))
     return error;
   if (auto gradient = dyn_cast<GatherGradientOp>(op))
@@ -83,6 +133,7 @@ llvm::Error Localizer::localizeOp(Operation *op) {
     local->setOperand(indicesOperand, *indices);
     builder.setInsertionPointAfter(local);
   }
+  widenMemory(op, local);
   if (auto conv = dyn_cast<ConvOp>(local))
     conv.setGroups(groupsOf(conv.getX(), conv.getW()));
   else if (auto conv = dyn_cast<ConvTransposeOp>(local))

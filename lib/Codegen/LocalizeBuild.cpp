@@ -6,9 +6,14 @@ using namespace mlir;
 namespace ax::codegen {
 
 RankedTensorType Localizer::localType(Type type) {
-  auto tensor = cast<RankedTensorType>(type);
-  return RankedTensorType::get(getLayout(tensor, mesh).localShape(),
-                               tensor.getElementType());
+  return localPartType(cast<RankedTensorType>(type), mesh);
+}
+
+Value Localizer::castTo(Value value, Type element) {
+  RankedTensorType type = tensorType(value);
+  if (type.getElementType() == element)
+    return value;
+  return CastOp::create(builder, type.clone(element), value);
 }
 
 RankedTensorType Localizer::i64Type(ArrayRef<int64_t> shape) {

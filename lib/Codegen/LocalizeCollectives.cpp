@@ -336,7 +336,9 @@ llvm::Error Localizer::localizeCollective(CollectiveOpInterface collective) {
       locals.push_back(*local);
     }
   for (auto [result, local] : llvm::zip_equal(op->getResults(), locals)) {
-    if (tensorType(local) != localType(result.getType()))
+    RankedTensorType type = localType(result.getType());
+    local = castTo(local, type.getElementType());
+    if (tensorType(local) != type)
       return fault(op, "its layouts do not differ as it says");
     mapping.map(result, local);
   }
@@ -353,7 +355,7 @@ llvm::Expected<Value> Localizer::localizeStep(CollectiveOpInterface collective,
   if (isa<ToPartialOp>(op) && to.partialKind != sharding::ReduceKind::Sum) {
     result = local;
   } else if (isa<ToPartialOp>(op)) {
-    Type element = tensorType(changed).getElementType();
+    Type element = tensorType(local).getElementType();
     Value isFirst = compare(CompareKind::eq, axisIndex(axes), constantInt(0));
     Value zero = constant(builder.getZeroAttr(element));
     result = select(isFirst, local, zero);

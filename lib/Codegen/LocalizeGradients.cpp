@@ -18,8 +18,11 @@ llvm::Error Localizer::localizeGatherGradient(GatherGradientOp op) {
   if (!checked)
     return checked.takeError();
   Value indices = *checked;
-  Value updates = mapping.lookup(op.getUpdates());
-  Type element = tensorType(updates).getElementType();
+  RankedTensorType type = localType(op.getType());
+  Type element = type.getElementType();
+  if (isNarrowFloat(element))
+    element = builder.getF32Type();
+  Value updates = castTo(mapping.lookup(op.getUpdates()), element);
   if (dim.isSplit()) {
     auto [valid, local] = localIndex(indices, dim);
     SmallVector<int64_t> shape(tensorType(updates).getRank(), 1);
@@ -37,7 +40,6 @@ llvm::Error Localizer::localizeGatherGradient(GatherGradientOp op) {
   llvm::append_range(dims, llvm::seq<int64_t>(axis + depth, rank));
   if (axis > 0)
     updates = TransposeOp::create(builder, updates, dims);
-  RankedTensorType type = localType(op.getType());
   SmallVector<int64_t> shape{type.getDimSize(axis)};
   llvm::append_range(shape, tensorType(updates).getShape().drop_front(depth));
   auto scattered = RankedTensorType::get(shape, element);
@@ -51,7 +53,7 @@ llvm::Error Localizer::localizeGatherGradient(GatherGradientOp op) {
     llvm::append_range(back, llvm::seq<int64_t>(axis + 1, type.getRank()));
     sum = TransposeOp::create(builder, sum, back);
   }
-  mapping.map(op.getResult(), sum);
+  mapping.map(op.getResult(), castTo(sum, type.getElementType()));
   return llvm::Error::success();
 }
 

@@ -61,6 +61,8 @@ llvm::Error Localizer::localizePad(PadOp op) {
 
 llvm::Error Localizer::localizeConstant(ConstantOp op) {
   sharding::Layout layout = layoutOf(op.getResult());
+  if (!layout.partial.empty())
+    return fault(op, "a constant cannot be a partial sum");
   RankedTensorType type = localType(op.getType());
   if (auto dense = dyn_cast<DenseElementsAttr>(op.getValue());
       dense && dense.isSplat()) {
@@ -72,19 +74,16 @@ llvm::Error Localizer::localizeConstant(ConstantOp op) {
   Value part = ConstantOp::create(
       builder, RankedTensorType::get(whole.getShape(), whole.getElementType()),
       op.getValue());
-  if (layout.partial.empty()) {
-    for (auto [dim, dimLayout] : llvm::enumerate(layout.dims)) {
-      if (!dimLayout.isSplit())
-        continue;
-      auto sliced = slicePart(op, part, dim, dimLayout, dimLayout.axes());
-      if (!sliced)
-        return sliced.takeError();
-      part = *sliced;
-    }
-    mapping.map(op.getResult(), part);
-    return llvm::Error::success();
+  for (auto [dim, dimLayout] : llvm::enumerate(layout.dims)) {
+    if (!dimLayout.isSplit())
+      continue;
+    auto sliced = slicePart(op, part, dim, dimLayout, dimLayout.axes());
+    if (!sliced)
+      return sliced.takeError();
+    part = *sliced;
   }
-  return fault(op, "a constant cannot be a partial sum");
+  mapping.map(op.getResult(), part);
+  return llvm::Error::success();
 }
 
 void Localizer::localizeIota(IotaOp op) {
@@ -165,14 +164,17 @@ llvm::Error Localizer::localizeGather(GatherOp op) {
   }
   auto [valid, local] = localIndex(*indices, dim);
   Value table = mapping.lookup(op.getOperand());
-  RankedTensorType type = localType(op.getType());
+  Type element = localType(op.getType()).getElementType();
+  RankedTensorType type =
+      localType(op.getType()).clone(tensorType(table).getElementType());
   Value rows = GatherOp::create(builder, type, table, local, axis);
 
   ArrayRef<int64_t> indexShape = tensorType(valid).getShape();
   SmallVector<int64_t> shape(type.getRank(), 1);
   std::copy(indexShape.begin(), indexShape.end(), shape.begin() + axis);
   Value none = constant(builder.getZeroAttr(type.getElementType()));
-  mapping.map(op.getResult(), select(reshape(valid, shape), rows, none));
+  mapping.map(op.getResult(),
+              castTo(select(reshape(valid, shape), rows, none), element));
   return llvm::Error::success();
 }
 

@@ -23,6 +23,8 @@ private:
   llvm::Error localizeOp(mlir::Operation *op);
   /// Same op on the parts of its operands.
   mlir::Operation *cloneLocal(mlir::Operation *op);
+  void widenOperands(mlir::Operation *local);
+  void widenMemory(mlir::Operation *op, mlir::Operation *local);
   mlir::Value stored(StoreOp store);
   mlir::Value addedUp(mlir::Value addend, mlir::Value sum);
   llvm::Error fault(mlir::Operation *op, const llvm::Twine &message);
@@ -116,6 +118,8 @@ private:
     return getLayout(tensorType(value), mesh);
   }
   mlir::RankedTensorType localType(mlir::Type type);
+  /// The value itself where its elements are such.
+  mlir::Value castTo(mlir::Value value, mlir::Type element);
   mlir::RankedTensorType i64Type(llvm::ArrayRef<int64_t> shape = {});
   mlir::RankedTensorType boolType(llvm::ArrayRef<int64_t> shape);
   /// A scalar.

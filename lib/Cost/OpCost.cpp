@@ -24,8 +24,9 @@ static double product(ArrayRef<int64_t> sizes) {
 }
 
 int64_t cost::localBytes(RankedTensorType type, const sharding::Mesh &mesh) {
-  int64_t bytes = elementBytes(type.getElementType());
-  for (int64_t size : localShape(type, mesh))
+  RankedTensorType part = localPartType(type, mesh);
+  int64_t bytes = elementBytes(part.getElementType());
+  for (int64_t size : part.getShape())
     bytes *= size;
   return bytes;
 }

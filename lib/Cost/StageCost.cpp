@@ -13,9 +13,9 @@ int64_t cost::payloadBytes(CollectiveOpInterface op,
   for (auto [operand, result] :
        llvm::zip_equal(op->getOperands(), op->getResults())) {
     RankedTensorType from = tensorType(operand), to = tensorType(result);
-    bytes += sharding::payloadBytes(op.getStepKind(), getLayout(from, mesh),
-                                    getLayout(to, mesh),
-                                    elementBytes(from.getElementType()));
+    bytes += sharding::payloadBytes(
+        op.getStepKind(), getLayout(from, mesh), getLayout(to, mesh),
+        elementBytes(localPartType(from, mesh).getElementType()));
   }
   return bytes;
 }

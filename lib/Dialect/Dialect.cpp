@@ -48,6 +48,29 @@ bool ax::sameWithoutLayout(TypeRange lhs, TypeRange rhs) {
          });
 }
 
+bool ax::sameOrUnrounded(TypeRange inferred, TypeRange actual) {
+  SmallVector<Type> unrounded;
+  for (auto [from, to] : llvm::zip(inferred, actual)) {
+    auto a = dyn_cast<RankedTensorType>(from),
+         b = dyn_cast<RankedTensorType>(to);
+    bool isWider = a && b && isNarrowFloat(a.getElementType()) &&
+                   b.getElementType().isF32();
+    unrounded.push_back(isWider ? a.clone(b.getElementType()) : from);
+  }
+  return inferred.size() == actual.size() &&
+         sameWithoutLayout(unrounded, actual);
+}
+
+RankedTensorType ax::localPartType(RankedTensorType type,
+                                   const sharding::Mesh &mesh) {
+  sharding::Layout layout = getLayout(type, mesh);
+  Type element = type.getElementType();
+  if (!layout.partial.empty() &&
+      layout.partialKind == sharding::ReduceKind::Sum && isNarrowFloat(element))
+    element = Float32Type::get(type.getContext());
+  return RankedTensorType::get(layout.localShape(), element);
+}
+
 sharding::Mesh ax::getMesh(Operation *op) {
   if (auto plan =
           isa<PlanOp>(op) ? cast<PlanOp>(op) : op->getParentOfType<PlanOp>())

@@ -61,6 +61,25 @@ static LogicalResult checkActivation(std::optional<Location> location,
 int64_t LinearOp::getK() { return shapeOf(getW())[getTransposeW() ? 1 : 0]; }
 int64_t LinearOp::getN() { return shapeOf(getW())[getTransposeW() ? 0 : 1]; }
 
+/// Of an op whose epilogue is of its factors' type.
+template <typename OpTy>
+static LogicalResult verifyUnrounded(OpTy op, bool hasEpilogue) {
+  if (!hasEpilogue || elementOf(op.getX()) == elementOf(op.getResult()))
+    return success();
+  return op.emitOpError("a sum in f32 of ")
+         << elementOf(op.getX()) << " has no bias, residual or activation";
+}
+
+LogicalResult LinearOp::verify() {
+  return verifyUnrounded(*this, getBias() || getResidual() || getActivation());
+}
+LogicalResult ConvOp::verify() {
+  return verifyUnrounded(*this, getBias() || getResidual() || getActivation());
+}
+LogicalResult ConvTransposeOp::verify() {
+  return verifyUnrounded(*this, bool(getBias()));
+}
+
 AX_INFER(LinearOp) {
   ArrayRef<int64_t> x = shapeOf(op.getX()), w = shapeOf(op.getW());
   if (x.empty() || w.size() != 2)

@@ -163,6 +163,20 @@ static void scatterOne(ScatterKind kind, T &to, T update) {
   }
 }
 
+/// Of an op that adds up in the tensor it makes: narrow floats in f32.
+template <typename OpTy>
+static HostTensor
+scatterWide(OpTy op, Operands in,
+            llvm::function_ref<HostTensor(OpTy, Operands)> scatter) {
+  DType type = in[0].getType();
+  if (type != DType::F16 && type != DType::BF16)
+    return scatter(op, in);
+  Results wide(in);
+  wide[0] = in[0].cast(DType::F32);
+  wide[2] = in[2].cast(DType::F32);
+  return scatter(op, wide).cast(type);
+}
+
 static HostTensor scatterElements(ScatterElementsOp op, Operands in) {
   HostTensor to = in[0];
   int64_t axis = op.getAxis();
@@ -210,9 +224,12 @@ std::optional<Results> evaluateGather(Operation *op, Operands in) {
       .Case([&](GatherGradientOp o) { return Results{gatherGradient(o, in)}; })
       .Case([&](GatherElementsOp o) { return Results{gatherElements(o, in)}; })
       .Case([&](GatherNDOp o) { return Results{gatherND(o, in)}; })
-      .Case(
-          [&](ScatterElementsOp o) { return Results{scatterElements(o, in)}; })
-      .Case([&](ScatterNDOp o) { return Results{scatterND(o, in)}; })
+      .Case([&](ScatterElementsOp o) {
+        return Results{scatterWide<ScatterElementsOp>(o, in, scatterElements)};
+      })
+      .Case([&](ScatterNDOp o) {
+        return Results{scatterWide<ScatterNDOp>(o, in, scatterND)};
+      })
       .Default([](Operation *) { return std::nullopt; });
 }
 

@@ -63,6 +63,9 @@ public:
   static DType typeOf(Value value);
   static int64_t rankOf(Value value) { return shapeOf(value).size(); }
   static int64_t numElementsOf(Value value);
+  /// The type in which elements of `type` are added up and what comes of the
+  /// sum is computed: f32 for narrow floats.
+  static DType sumType(DType type);
 
   // Constants.
   Value constant(HostTensor tensor);
@@ -94,6 +97,8 @@ public:
   Value compare(CompareKind kind, Value lhs, Value rhs);
   Value select(Value condition, Value onTrue, Value onFalse);
   Value cast(Value x, DType type);
+  /// In the type in which x is added up.
+  Value wide(Value x) { return x ? cast(x, sumType(typeOf(x))) : x; }
   /// Random ops of one id drop the same elements, of different ids others.
   int64_t takeRandomId() { return randomIds++; }
   Value dropout(Value x, double rate, int64_t id);

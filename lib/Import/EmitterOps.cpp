@@ -81,6 +81,10 @@ Value Emitter::cast(Value x, DType type) {
       OpClass::Elementwise, {x}, [](auto &) {}, tensorType(type, shapeOf(x))));
 }
 
+DType Emitter::sumType(DType type) {
+  return type == DType::F16 || type == DType::BF16 ? DType::F32 : type;
+}
+
 /// Of a seed and a step that training gives.
 Value Emitter::dropout(Value x, double rate, int64_t id) {
   Value zero = scalar(DType::I64, 0);

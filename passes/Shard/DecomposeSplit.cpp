@@ -42,6 +42,18 @@ public:
   Value scale(Value operand, double by) {
     return binary(BinaryKind::mul, operand, constant(by, operand));
   }
+  Value cast(Value operand, Type element) {
+    if (tensorType(operand).getElementType() == element)
+      return operand;
+    return CastOp::create(builder, loc, tensorType(operand).clone(element),
+                          operand);
+  }
+  /// Rows of narrow floats are computed in f32.
+  Value wide(Value operand) {
+    bool isNarrow =
+        operand && isNarrowFloat(tensorType(operand).getElementType());
+    return isNarrow ? cast(operand, builder.getF32Type()) : operand;
+  }
   Value reshape(Value operand, ArrayRef<int64_t> shape) {
     return ReshapeOp::create(
         builder, loc,
@@ -77,20 +89,21 @@ private:
 
 static Value decompose(SoftmaxOp op) {
   RowBuilder row(op);
-  Value x = op.getOperand();
+  Value x = row.wide(op.getOperand());
   int64_t dim = op.getDim();
   Value shifted =
       row.binary(BinaryKind::sub, x, row.reduce(ReduceOpKind::max, x, dim));
   Value exp = row.unary(UnaryKind::exp, shifted);
   Value sum = row.reduce(ReduceOpKind::sum, exp, dim);
-  if (op.getLog())
-    return row.binary(BinaryKind::sub, shifted, row.unary(UnaryKind::log, sum));
-  return row.binary(BinaryKind::div, exp, sum);
+  Value y = op.getLog() ? row.binary(BinaryKind::sub, shifted,
+                                     row.unary(UnaryKind::log, sum))
+                        : row.binary(BinaryKind::div, exp, sum);
+  return row.cast(y, tensorType(op.getOperand()).getElementType());
 }
 
 static Value decompose(RMSNormOp op) {
   RowBuilder row(op);
-  Value x = op.getX();
+  Value x = row.wide(op.getX());
   int64_t dim = op.getAxis(), n = tensorType(x).getDimSize(dim);
   Value sum =
       row.reduce(ReduceOpKind::sum, row.binary(BinaryKind::mul, x, x), dim);
@@ -99,13 +112,14 @@ static Value decompose(RMSNormOp op) {
       UnaryKind::rsqrt,
       row.binary(BinaryKind::add, mean,
                  row.constant(op.getEpsilon().convertToDouble(), mean)));
-  return row.affine(row.binary(BinaryKind::mul, x, inverse), op.getScale(),
-                    op.getBias());
+  Value y = row.affine(row.binary(BinaryKind::mul, x, inverse),
+                       row.wide(op.getScale()), row.wide(op.getBias()));
+  return row.cast(y, tensorType(op.getX()).getElementType());
 }
 
 static Value decompose(LayerNormOp op, int64_t parts) {
   RowBuilder row(op);
-  Value x = op.getX();
+  Value x = row.wide(op.getX());
   int64_t dim = op.getAxis(), n = tensorType(x).getDimSize(dim);
   int64_t part = n / parts;
   SmallVector<int64_t> shape(tensorType(x).getShape());
@@ -142,9 +156,10 @@ static Value decompose(LayerNormOp op, int64_t parts) {
   shape.pop_back();
   shape.back() = 1;
   Value centred = row.binary(BinaryKind::sub, x, row.reshape(mean, shape));
-  return row.affine(
+  Value y = row.affine(
       row.binary(BinaryKind::mul, centred, row.reshape(inverse, shape)),
-      op.getScale(), op.getBias());
+      row.wide(op.getScale()), row.wide(op.getBias()));
+  return row.cast(y, tensorType(op.getX()).getElementType());
 }
 
 bool ax::decomposeSplitRows(const ShardGraph &graph, const Mesh &mesh) {

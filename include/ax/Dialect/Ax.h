@@ -43,6 +43,14 @@ inline constexpr llvm::StringLiteral kGatherDim = "ax.gather_dim",
 /// Shapes and element types agree; layouts may differ.
 bool sameWithoutLayout(mlir::TypeRange lhs, mlir::TypeRange rhs);
 
+/// f16 and bf16: too coarse to add up in.
+inline bool isNarrowFloat(mlir::Type element) {
+  return element.isF16() || element.isBF16();
+}
+
+/// The same, but that f32 may stand for narrow floats.
+bool sameOrUnrounded(mlir::TypeRange inferred, mlir::TypeRange actual);
+
 inline mlir::RankedTensorType tensorType(mlir::Value value) {
   return llvm::cast<mlir::RankedTensorType>(value.getType());
 }
@@ -60,6 +68,11 @@ sharding::Layout getLayout(mlir::RankedTensorType type,
 mlir::RankedTensorType withLayout(mlir::RankedTensorType type,
                                   const sharding::Layout &layout,
                                   const sharding::Mesh &mesh);
+
+/// The type of the part that a rank holds of a tensor. An addend of narrow
+/// floats is f32: only the whole sum is rounded.
+mlir::RankedTensorType localPartType(mlir::RankedTensorType type,
+                                     const sharding::Mesh &mesh);
 
 /// The shape of NumPy broadcasting; failure when the shapes do not fit.
 mlir::FailureOr<llvm::SmallVector<int64_t>>

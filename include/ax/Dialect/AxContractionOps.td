@@ -4,7 +4,7 @@
 
 include "ax/Dialect/AxOpBase.td"
 
-def Ax_DotOp : Ax_InferredOp<"dot"> {
+def Ax_DotOp : Ax_ContractionOp<"dot"> {
   let summary = "General contraction of two tensors";
   let description = [{
     Result dimensions: batch (in the order of `lhs_batch`), the other dimensions
@@ -21,7 +21,7 @@ def Ax_DotOp : Ax_InferredOp<"dot"> {
   }];
 }
 
-def Ax_LinearOp : Ax_InferredOp<"linear", [AttrSizedOperandSegments]> {
+def Ax_LinearOp : Ax_ContractionOp<"linear", [AttrSizedOperandSegments]> {
   let summary = "act(x W + bias) + residual";
   let description = [{
     x: [..., k]; W: [k, n], or [n, k] with `transpose_w`; bias: [n]; residual and
@@ -32,6 +32,7 @@ def Ax_LinearOp : Ax_InferredOp<"linear", [AttrSizedOperandSegments]> {
     Optional<Ax_FloatTensor>:$bias, Optional<Ax_FloatTensor>:$residual,
     UnitAttr:$transpose_w, OptionalAttr<Ax_UnaryKindAttr>:$activation);
   let results = (outs Ax_FloatTensor:$result);
+  let hasVerifier = 1;
   let assemblyFormat = [{
     $x `,` $w (`bias` $bias^ `:` type($bias))?
     (`residual` $residual^ `:` type($residual))? attr-dict
@@ -42,7 +43,7 @@ def Ax_LinearOp : Ax_InferredOp<"linear", [AttrSizedOperandSegments]> {
   }];
 }
 
-def Ax_ConvOp : Ax_InferredOp<"conv", [AttrSizedOperandSegments]> {
+def Ax_ConvOp : Ax_ContractionOp<"conv", [AttrSizedOperandSegments]> {
   let summary = "act(conv(x, w) + bias) + residual in 1, 2 or 3 dimensions";
   let description = [{
     x: [batch, channels, spatial...]; w: [out channels, channels / groups,
@@ -55,6 +56,7 @@ def Ax_ConvOp : Ax_InferredOp<"conv", [AttrSizedOperandSegments]> {
     DenseI64ArrayAttr:$dilations, DefaultValuedAttr<I64Attr, "1">:$groups,
     OptionalAttr<Ax_UnaryKindAttr>:$activation);
   let results = (outs Ax_FloatTensor:$result);
+  let hasVerifier = 1;
   let assemblyFormat = [{
     $x `,` $w (`bias` $bias^ `:` type($bias))?
     (`residual` $residual^ `:` type($residual))?
@@ -63,7 +65,7 @@ def Ax_ConvOp : Ax_InferredOp<"conv", [AttrSizedOperandSegments]> {
   }];
 }
 
-def Ax_ConvTransposeOp : Ax_InferredOp<"conv_transpose"> {
+def Ax_ConvTransposeOp : Ax_ContractionOp<"conv_transpose"> {
   let summary = "Transposed convolution (the gradient of conv in its input)";
   let description = [{
     x: [batch, channels, spatial...]; w: [channels, out channels / groups,
@@ -77,6 +79,7 @@ def Ax_ConvTransposeOp : Ax_InferredOp<"conv_transpose"> {
     DefaultValuedAttr<I64Attr, "1">:$groups);
   let results = (outs Ax_FloatTensor:$result);
   let extraClassDeclaration = inferredDeclaration;
+  let hasVerifier = 1;
   let assemblyFormat = [{
     $x `,` $w (`bias` $bias^ `:` type($bias))?
     `strides` $strides `pads` $pads `dilations` $dilations `output_pads`
@@ -84,7 +87,7 @@ def Ax_ConvTransposeOp : Ax_InferredOp<"conv_transpose"> {
   }];
 }
 
-def Ax_ConvWeightGradientOp : Ax_InferredOp<"conv_weight_gradient"> {
+def Ax_ConvWeightGradientOp : Ax_ContractionOp<"conv_weight_gradient"> {
   let summary = "The gradient of conv in its weight";
   let description = [{
     x: [batch, channels, spatial...], the convolution's operand; gradient: that

@@ -34,4 +34,16 @@ class Ax_InferredOp<string mnemonic, list<Trait> traits = []>
   let extraClassDeclaration = inferredDeclaration;
 }
 
+/// A sum of products. Of narrow floats its result may be f32: the sum before it
+/// is rounded, which has no bias, residual or activation.
+class Ax_ContractionOp<string mnemonic, list<Trait> traits = []>
+    : Ax_InferredOp<mnemonic, traits> {
+  let inferredDeclaration = [{
+    static bool isCompatibleReturnTypes(::mlir::TypeRange inferred,
+                                        ::mlir::TypeRange actual) {
+      return ::ax::sameOrUnrounded(inferred, actual);
+    }
+  }];
+}
+
 #endif // AX_OP_BASE_TD

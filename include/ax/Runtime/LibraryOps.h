@@ -42,11 +42,15 @@ struct TensorDesc {
 enum class Activation { None, Relu, GeluErf, GeluTanh, Silu, Tanh, Sigmoid };
 
 /// c = act(a b + bias) + residual.
+/// Where what is multiplied (a and b, x and w, x and y of a weight gradient) is
+/// f16 or bf16, the result may be f32: the sums as they are made.
+
 /// Arguments: a, b, [bias], [residual], c. The residual must not overlap c.
 struct MatmulDesc {
   /// All of the same rank >= 2: [batch..., m, k], [batch..., k, n],
-  /// [batch..., m, n]. A batch dimension of a or b may be 1. All of one element
-  /// type. A transposed operand is one whose last two strides are swapped.
+  /// [batch..., m, n]. A batch dimension of a or b may be 1. a and b are of
+  /// one element type. A transposed operand is one whose last two strides are
+  /// swapped.
   TensorDesc a, b, c;
   /// [n], dense, of c's type.
   bool hasBias = false;
@@ -94,7 +98,8 @@ enum class PoolKind { Max, Avg, Sum, MaxGradient };
 /// largest element, or to its last NaN. Padding never wins a
 /// maximum, adds nothing to a sum, and counts in a mean only with
 /// countIncludePad; elements that a window reaches past padsHigh (ceil mode)
-/// never count. Any element type for Max and Sum; others: floats.
+/// never count. Any element type for Max and Sum; Avg: floats; MaxGradient: f32
+/// or f64.
 struct PoolDesc {
   PoolKind kind = PoolKind::Max;
   TensorDesc x, y;

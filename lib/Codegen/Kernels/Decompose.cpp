@@ -147,7 +147,7 @@ void decomposeArgReduce(ArgReduceOp op) {
 /// f16 and bf16 are too coarse to accumulate in.
 void widenAccumulation(Operation *op) {
   Type element = tensorType(op->getOperand(0)).getElementType();
-  if (!element.isF16() && !element.isBF16())
+  if (!isNarrowFloat(element))
     return;
   Builder f(op, element);
   op->setOperand(0, f.wide(op->getOperand(0)));

@@ -227,8 +227,6 @@ Value Ops::binary(BinaryKind kind, Value x, Value y) {
   llvm_unreachable("unknown BinaryKind");
 }
 
-bool isNarrowFloat(Type type) { return type.isF16() || type.isBF16(); }
-
 /// f16 or bf16 to f32.
 Value widen(OpBuilder &b, Value x) {
   Location loc = b.getUnknownLoc();

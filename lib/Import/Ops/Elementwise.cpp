@@ -54,10 +54,12 @@ static void importVariadic(Node &n) {
 }
 
 static void importMean(Node &n) {
-  Value sum = n.in(0);
+  Value first = n.in(0), sum = n.b.wide(first);
   for (int i = 1; i < n.numInputs(); ++i)
-    sum = n.b.add(sum, n.in(i));
-  n.out(n.b.div(sum, n.b.like(sum, n.numInputs())));
+    sum = n.b.add(sum, n.b.wide(n.in(i)));
+  if (sum)
+    n.out(n.b.cast(n.b.div(sum, n.b.like(sum, n.numInputs())),
+                   Emitter::typeOf(first)));
 }
 
 static void importPow(Node &n) {

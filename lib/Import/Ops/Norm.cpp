@@ -5,11 +5,6 @@
 using namespace ax;
 using namespace ax::import;
 
-/// Sums and quotients of f16 and bf16 are computed in f32.
-static DType computeType(DType type) {
-  return type == DType::F64 ? DType::F64 : DType::F32;
-}
-
 /// A vector over the channels, shaped to broadcast with `x` [batch, channels,
 /// spatial...].
 static Value perChannel(Node &n, Value vector, Value x) {
@@ -75,7 +70,7 @@ static void importBatchNormalization(Node &n) {
     for (int64_t i = 0; i < Emitter::rankOf(x); ++i)
       if (i != 1)
         dims.push_back(i);
-    DType compute = computeType(type);
+    DType compute = Emitter::sumType(type);
     Value wide = n.b.cast(x, compute);
     Moments batch = moments(n, wide, dims);
     if (n.failed())
@@ -112,7 +107,7 @@ static void importBatchNormalization(Node &n) {
     return;
   }
   // y = x factor + (bias - mean factor)
-  DType compute = computeType(type);
+  DType compute = Emitter::sumType(type);
   Value factor =
       n.b.mul(n.b.cast(scale, compute),
               inverseDeviation(n, n.b.cast(variance, compute), epsilon));
@@ -126,7 +121,7 @@ static void importInstanceNormalization(Node &n) {
   Value x = n.in(0), scale = n.in(1), bias = n.in(2);
   if (!x)
     return;
-  DType type = Emitter::typeOf(x), compute = computeType(type);
+  DType type = Emitter::typeOf(x), compute = Emitter::sumType(type);
   std::vector<int64_t> dims;
   for (int64_t i = 2; i < Emitter::rankOf(x); ++i)
     dims.push_back(i);
@@ -166,7 +161,7 @@ static void importGroupNormalization(Node &n) {
     scale = perChannelOfGroups(n, scale, groups, shape[1]);
     bias = perChannelOfGroups(n, bias, groups, shape[1]);
   }
-  DType type = Emitter::typeOf(x), compute = computeType(type);
+  DType type = Emitter::typeOf(x), compute = Emitter::sumType(type);
   int64_t perGroup = Emitter::numElementsOf(x);
   perGroup = perGroup ? perGroup / (shape[0] * groups) : 0;
   Value wide = n.b.reshape(n.b.cast(x, compute), {shape[0], groups, perGroup});
@@ -227,7 +222,7 @@ static void importLayerNorm(Node &n) {
   n.out(0, y);
   if (!centre || (!n.wants(1) && !n.wants(2)))
     return;
-  DType compute = computeType(type);
+  DType compute = Emitter::sumType(type);
   std::vector<int64_t> dims;
   for (int64_t i = axis; i < rank; ++i)
     dims.push_back(i);
@@ -257,11 +252,15 @@ static void importLRN(Node &n) {
   window.strides = window.dilations = {1, 1};
   window.pads = {(size - 1) / 2, 0, size / 2, 0};
   window.extra = {0, 0};
-  Value square = n.b.reshape(n.b.mul(x, x), {shape[0], 1, shape[1], places});
+  Value wide = n.b.wide(x);
+  Value square =
+      n.b.reshape(n.b.mul(wide, wide), {shape[0], 1, shape[1], places});
   Value sum =
       n.b.reshape(n.b.pool(PoolKind::sum, square, window, false), shape);
   Value base = n.b.add(n.b.mul(sum, alpha / static_cast<double>(size)), bias);
-  n.out(n.b.div(x, n.b.binary(BinaryKind::pow, base, n.b.like(base, beta))));
+  Value y =
+      n.b.div(wide, n.b.binary(BinaryKind::pow, base, n.b.like(base, beta)));
+  n.out(n.b.cast(y, Emitter::typeOf(x)));
 }
 
 static void importLpNormalization(Node &n) {
@@ -276,6 +275,8 @@ static void importLpNormalization(Node &n) {
     n.unsupported("p is " + llvm::Twine(p) + ", not 1 or 2");
     return;
   }
+  DType type = Emitter::typeOf(x);
+  x = n.b.wide(x);
   Value norm = p == 1 ? n.b.reduce(ReduceOpKind::sum,
                                    n.b.unary(UnaryKind::abs, x), {axis}, true)
                       : n.b.unary(UnaryKind::sqrt,
@@ -283,7 +284,8 @@ static void importLpNormalization(Node &n) {
                                              {axis}, true));
   // A vector of zeros stays one.
   Value isZero = n.b.compare(CompareKind::eq, norm, n.b.like(norm, 0));
-  n.out(n.b.div(x, n.b.select(isZero, n.b.like(norm, 1), norm)));
+  Value y = n.b.div(x, n.b.select(isZero, n.b.like(norm, 1), norm));
+  n.out(n.b.cast(y, type));
 }
 
 static const OpEntry entries[] = {

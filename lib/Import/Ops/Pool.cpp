@@ -113,13 +113,18 @@ static void importAveragePool(Node &n) {
 /// (sum |x|^p)^(1/p), given how to sum.
 static Value powerMean(Node &n, Value x, double p,
                        llvm::function_ref<Value(Value)> sum) {
-  Value magnitude = n.b.unary(UnaryKind::abs, x);
+  if (!x)
+    return {};
+  auto narrow = [&](Value y) { return n.b.cast(y, Emitter::typeOf(x)); };
+  Value wide = n.b.wide(x);
+  Value magnitude = n.b.unary(UnaryKind::abs, wide);
   if (p == 1)
-    return sum(magnitude);
+    return narrow(sum(magnitude));
   if (p == 2)
-    return n.b.unary(UnaryKind::sqrt, sum(n.b.mul(x, x)));
-  Value powers = n.b.binary(BinaryKind::pow, magnitude, n.b.like(x, p));
-  return n.b.binary(BinaryKind::pow, sum(powers), n.b.like(x, 1 / p));
+    return narrow(n.b.unary(UnaryKind::sqrt, sum(n.b.mul(wide, wide))));
+  Value powers = n.b.binary(BinaryKind::pow, magnitude, n.b.like(wide, p));
+  return narrow(
+      n.b.binary(BinaryKind::pow, sum(powers), n.b.like(wide, 1 / p)));
 }
 
 static void importLpPool(Node &n) {
@@ -148,8 +153,9 @@ static void importGlobalAveragePool(Node &n) {
   int64_t count = 1;
   for (int64_t dim : dims)
     count *= Emitter::shapeOf(x)[dim];
-  Value sum = n.b.reduce(ReduceOpKind::sum, x, dims, true);
-  n.out(n.b.mul(sum, 1.0 / static_cast<double>(count)));
+  Value sum = n.b.reduce(ReduceOpKind::sum, n.b.wide(x), dims, true);
+  n.out(n.b.cast(n.b.mul(sum, 1.0 / static_cast<double>(count)),
+                 Emitter::typeOf(x)));
 }
 
 static void importGlobalMaxPool(Node &n) {

@@ -7,7 +7,8 @@ using namespace ax::import;
 
 namespace {
 struct Reduction {
-  Value x;
+  /// The operand, and in the type in which it is added up.
+  Value operand, x;
   std::vector<int64_t> dims;
   bool keepDims = true;
   /// The operator leaves its input as it is.
@@ -17,11 +18,12 @@ struct Reduction {
 
 static std::optional<Reduction> readReduction(Node &n) {
   Reduction result;
-  result.x = n.in(0);
+  result.operand = n.in(0);
   std::optional<std::vector<int64_t>> axes = n.intsOf(1, "axes");
-  if (!result.x || !axes)
+  if (!result.operand || !axes)
     return std::nullopt;
-  int64_t rank = Emitter::rankOf(result.x);
+  result.x = n.b.wide(result.operand);
+  int64_t rank = Emitter::rankOf(result.operand);
   result.keepDims = n.intAttr("keepdims", 1);
   result.dims = n.dims(*axes, rank);
   if (axes->empty()) {
@@ -38,10 +40,15 @@ static Value sum(Node &n, const Reduction &r, Value x) {
   return n.b.reduce(ReduceOpKind::sum, x, r.dims, r.keepDims);
 }
 
+/// What was computed from the sum, as the operand's type.
+static void give(Node &n, const Reduction &r, Value y) {
+  n.out(y ? n.b.cast(y, Emitter::typeOf(r.operand)) : y);
+}
+
 template <ReduceOpKind kind>
 static void importPlain(Node &n) {
   if (auto r = readReduction(n))
-    n.out(n.b.reduce(kind, r->x, r->dims, r->keepDims));
+    n.out(n.b.reduce(kind, r->operand, r->dims, r->keepDims));
 }
 
 static void importReduceMean(Node &n) {
@@ -54,21 +61,22 @@ static void importReduceMean(Node &n) {
   Value total = sum(n, *r, r->x);
   if (!total)
     return;
-  n.out(isFloat(Emitter::typeOf(total)) && count != 0
-            ? n.b.mul(total, 1 / count)
-            : n.b.div(total, n.b.like(total, count)));
+  give(n, *r,
+       isFloat(Emitter::typeOf(total)) && count != 0
+           ? n.b.mul(total, 1 / count)
+           : n.b.div(total, n.b.like(total, count)));
 }
 
 static void importReduceL1(Node &n) {
   if (auto r = readReduction(n)) {
     bool noSign = isUnsigned(Emitter::typeOf(r->x));
-    n.out(sum(n, *r, noSign ? r->x : n.b.unary(UnaryKind::abs, r->x)));
+    give(n, *r, sum(n, *r, noSign ? r->x : n.b.unary(UnaryKind::abs, r->x)));
   }
 }
 
 static void importReduceSumSquare(Node &n) {
   if (auto r = readReduction(n))
-    n.out(sum(n, *r, n.b.mul(r->x, r->x)));
+    give(n, *r, sum(n, *r, n.b.mul(r->x, r->x)));
 }
 
 /// `kind` of a tensor of any numbers: integers go by way of f64.
@@ -83,12 +91,13 @@ static Value floatUnary(Node &n, UnaryKind kind, Value x) {
 
 static void importReduceL2(Node &n) {
   if (auto r = readReduction(n))
-    n.out(floatUnary(n, UnaryKind::sqrt, sum(n, *r, n.b.mul(r->x, r->x))));
+    give(n, *r,
+         floatUnary(n, UnaryKind::sqrt, sum(n, *r, n.b.mul(r->x, r->x))));
 }
 
 static void importReduceLogSum(Node &n) {
   if (auto r = readReduction(n))
-    n.out(floatUnary(n, UnaryKind::log, sum(n, *r, r->x)));
+    give(n, *r, floatUnary(n, UnaryKind::log, sum(n, *r, r->x)));
 }
 
 static void importReduceLogSumExp(Node &n) {
@@ -100,7 +109,7 @@ static void importReduceLogSumExp(Node &n) {
     return;
   }
   if (r->dims.empty())
-    return n.out(r->x);
+    return n.out(r->operand);
   // Shifted by the maximum, where that is finite.
   Value top = n.b.reduce(ReduceOpKind::max, r->x, r->dims, true);
   Value isFinite = n.b.compare(CompareKind::lt, n.b.unary(UnaryKind::abs, top),
@@ -110,7 +119,7 @@ static void importReduceLogSumExp(Node &n) {
   if (!total)
     return;
   Value shiftOut = n.b.reshape(shift, Emitter::shapeOf(total));
-  n.out(n.b.add(n.b.unary(UnaryKind::log, total), shiftOut));
+  give(n, *r, n.b.add(n.b.unary(UnaryKind::log, total), shiftOut));
 }
 
 template <bool min>

@@ -391,3 +391,26 @@
 // expected-error @+2 {{gradient 'tensor<1x4x7xf32>' is not of a pool of 'tensor<1x4x9xf32>'}}
 // expected-error @+1 {{failed to infer returned types}}
 %0 = ax.max_pool_gradient %x, %g kernel [2] strides [1] pads [0, 0] dilations [1] ceil_extra [0] : tensor<1x4x9xf32>, tensor<1x4x7xf32> -> tensor<1x4x9xf32>
+
+// -----
+
+%x = ax.iota dim 0 : tensor<4x5xf16>
+%w = ax.iota dim 0 : tensor<5x6xf16>
+%b = ax.iota dim 0 : tensor<6xf16>
+// expected-error @+1 {{a sum in f32 of 'f16' has no bias, residual or activation}}
+%0 = ax.linear %x, %w bias %b : tensor<6xf16> : tensor<4x5xf16>, tensor<5x6xf16> -> tensor<4x6xf32>
+
+// -----
+
+// The sum of narrow floats before it is rounded.
+%x = ax.iota dim 0 : tensor<4x5xbf16>
+%w = ax.iota dim 0 : tensor<5x6xbf16>
+%0 = ax.linear %x, %w : tensor<4x5xbf16>, tensor<5x6xbf16> -> tensor<4x6xf32>
+
+// -----
+
+%x = ax.iota dim 0 : tensor<4x5xf32>
+%w = ax.iota dim 0 : tensor<5x6xf32>
+// expected-error @+2 {{incompatible with return type(s) of operation}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.linear %x, %w : tensor<4x5xf32>, tensor<5x6xf32> -> tensor<4x6xf64>

@@ -102,6 +102,46 @@ static void mlp(const std::string &hidden) {
 
 TEST(Localize, MLP) { mlp("8"); }
 
+/// Addends that f16 does not hold; their sum it does.
+TEST(Localize, NarrowAddendsAreF32) {
+  std::string h = "tensor<4x8xf16, #ax.layout<[{}, {col}]>>";
+  std::string w = "tensor<8x5xf16, #ax.layout<[{col}, {}]>>";
+  std::string p = "tensor<4x5xf16, #ax.layout<[{}, {}], partial sum {col}>>";
+  std::string whole = "tensor<4x5xf16>";
+  std::string body =
+      "%p = ax.linear %x0, %x1 : " + h + ", " + w + " -> " + p +
+      "\n%n = ax.unary neg %p : " + p + " -> " + p +
+      "\n%s = ax.binary mul %n, %x2 : " + p + ", " + whole + " -> " + p +
+      "\n%t = ax.reduce sum %s dims [0] keep_dims : " + p +
+      " -> tensor<1x5xf16, #ax.layout<[{}, {}], partial sum {col}>>"
+      "\n%r = ax.all_reduce %t over {col} : tensor<1x5xf16, "
+      "#ax.layout<[{}, {}], partial sum {col}>> -> tensor<1x5xf16>";
+  auto module =
+      parsePlan(planText("[col = 2]", {h, w, whole}, body, "tensor<1x5xf16>"));
+  ASSERT_TRUE(module);
+  auto stage = findOp<StageOp>(*module);
+  sharding::Mesh mesh = getMesh(stage);
+  LocalStage local = llvm::cantFail(localize(stage, mesh));
+  // The first half of the products adds up to 8e5, the other to -8e5.
+  eval::PerRank inputs(2);
+  for (int64_t rank = 0; rank < 2; ++rank) {
+    HostTensor x(DType::F16, {4, 4}), part(DType::F16, {4, 5}),
+        ones(DType::F16, {4, 5});
+    for (int64_t i = 0; i < 16; ++i)
+      x.setDouble(i, 400);
+    for (int64_t i = 0; i < 20; ++i) {
+      part.setDouble(i, rank ? -500 : 501);
+      ones.setDouble(i, 1);
+    }
+    inputs[rank] = {x, part, ones};
+  }
+  auto results = eval::evaluateRanks(*local.program, mesh, inputs);
+  ASSERT_TRUE(static_cast<bool>(results));
+  for (const auto &ofRank : *results)
+    for (int64_t i = 0; i < 5; ++i)
+      EXPECT_EQ(ofRank[0].getDouble(i), -6400);
+}
+
 TEST(Localize, MLPWhoseHiddenSizeDoesNotDivide) { mlp("7"); }
 
 TEST(Localize, UnevenMaximum) {

@@ -57,10 +57,10 @@ static Operation *linear(Gen &g) {
   int64_t k = xShape.back(), n = g.extent();
   result.back() = n;
   bool transposed = g.chance(50);
-  Value x = g.operand(DType::F32, xShape);
-  Value w = g.operand(DType::F32, transposed ? Shape{n, k} : Shape{k, n});
-  Value bias = g.chance(30) ? g.operand(DType::F32, {n}) : Value();
-  Value residual = g.chance(20) ? g.operand(DType::F32, result) : Value();
+  Value x = g.operand(g.real, xShape);
+  Value w = g.operand(g.real, transposed ? Shape{n, k} : Shape{k, n});
+  Value bias = g.chance(30) ? g.operand(g.real, {n}) : Value();
+  Value residual = g.chance(20) ? g.operand(g.real, result) : Value();
   return make<LinearOp>(g, x, w, bias, residual, transposed, activation(g));
 }
 
@@ -105,10 +105,9 @@ static Operation *conv(Gen &g) {
   Spatial s(g, g.pick(1, 2));
   int64_t batch = g.pick(1, 4), groups = g.oneOf<int64_t>({1, 1, 2, 4, 6});
   int64_t ins = g.pick(1, 4), outs = groups * g.pick(1, 4);
-  Value x =
-      g.operand(DType::F32, s.withLeading(batch, groups * ins, s.spatial));
-  Value w = g.operand(DType::F32, s.withLeading(outs, ins, s.kernel));
-  Value bias = g.chance(30) ? g.operand(DType::F32, {outs}) : Value();
+  Value x = g.operand(g.real, s.withLeading(batch, groups * ins, s.spatial));
+  Value w = g.operand(g.real, s.withLeading(outs, ins, s.kernel));
+  Value bias = g.chance(30) ? g.operand(g.real, {outs}) : Value();
   return make<ConvOp>(g, x, w, bias, Value(), s.strides, s.pads, s.dilations,
                       groups, activation(g));
 }
@@ -118,9 +117,9 @@ static Operation *convTranspose(Gen &g) {
   int64_t batch = g.pick(1, 4), groups = g.oneOf<int64_t>({1, 1, 2, 4});
   int64_t ins = groups * g.pick(1, 4), outs = g.pick(1, 4);
   SmallVector<int64_t> outputPads(s.spatial.size(), 0);
-  Value x = g.operand(DType::F32, s.withLeading(batch, ins, s.spatial));
-  Value w = g.operand(DType::F32, s.withLeading(ins, outs, s.kernel));
-  Value bias = g.chance(30) ? g.operand(DType::F32, {outs * groups}) : Value();
+  Value x = g.operand(g.real, s.withLeading(batch, ins, s.spatial));
+  Value w = g.operand(g.real, s.withLeading(ins, outs, s.kernel));
+  Value bias = g.chance(30) ? g.operand(g.real, {outs * groups}) : Value();
   return make<ConvTransposeOp>(g, x, w, bias, s.strides, s.pads, s.dilations,
                                outputPads, groups);
 }
@@ -130,8 +129,8 @@ static Operation *convWeightGradient(Gen &g) {
   int64_t batch = g.pick(1, 4), groups = g.oneOf<int64_t>({1, 1, 2, 4, 6});
   int64_t ins = groups * g.pick(1, 4), outs = groups * g.pick(1, 4);
   Shape windows = s.windows();
-  Value x = g.operand(DType::F32, s.withLeading(batch, ins, s.spatial));
-  Value gradient = g.operand(DType::F32, s.withLeading(batch, outs, windows));
+  Value x = g.operand(g.real, s.withLeading(batch, ins, s.spatial));
+  Value gradient = g.operand(g.real, s.withLeading(batch, outs, windows));
   return make<ConvWeightGradientOp>(g, x, gradient, s.kernel, s.strides, s.pads,
                                     s.dilations, groups);
 }
@@ -139,9 +138,9 @@ static Operation *convWeightGradient(Gen &g) {
 static Operation *maxPoolGradient(Gen &g) {
   Spatial s(g, g.pick(1, 2));
   int64_t batch = g.pick(1, 4), channels = g.extent();
-  Value x = g.operand(DType::F32, s.withLeading(batch, channels, s.spatial));
+  Value x = g.operand(g.real, s.withLeading(batch, channels, s.spatial));
   Value gradient =
-      g.operand(DType::F32, s.withLeading(batch, channels, s.windows()));
+      g.operand(g.real, s.withLeading(batch, channels, s.windows()));
   SmallVector<int64_t> extra(s.spatial.size(), 0);
   return make<MaxPoolGradientOp>(g, x, gradient, s.kernel, s.strides, s.pads,
                                  s.dilations, extra);
@@ -151,7 +150,7 @@ static Operation *pool(Gen &g) {
   Spatial s(g, g.pick(1, 2));
   auto kind = static_cast<PoolKind>(g.pick(0, 2));
   Value x =
-      g.operand(DType::F32, s.withLeading(g.pick(1, 4), g.extent(), s.spatial));
+      g.operand(g.real, s.withLeading(g.pick(1, 4), g.extent(), s.spatial));
   SmallVector<int64_t> extra(s.spatial.size(), 0);
   return make<PoolOp>(g, kind, x, s.kernel, s.strides, s.pads, s.dilations,
                       extra, g.chance(50));
@@ -163,16 +162,16 @@ static Operation *attention(Gen &g) {
   int64_t s = g.pick(1, 5), t = g.pick(1, 5), d = g.pick(1, 3);
   int64_t dv = g.pick(1, 4);
   bool causal = g.chance(30);
-  Value q = g.operand(DType::F32, {batch, heads, s, d});
-  Value k = g.operand(DType::F32, {batch, kvHeads, t, d});
-  Value v = g.operand(DType::F32, {batch, kvHeads, t, dv});
+  Value q = g.operand(g.real, {batch, heads, s, d});
+  Value k = g.operand(g.real, {batch, kvHeads, t, d});
+  Value v = g.operand(g.real, {batch, kvHeads, t, dv});
   Value mask;
   if (g.chance(50)) {
     Shape shape = {batch, heads, s, t};
     for (int64_t &size : shape)
       if (g.chance(40))
         size = 1;
-    mask = g.operand(g.oneOf({DType::Bool, DType::F32}), shape);
+    mask = g.operand(g.oneOf({DType::Bool, g.real}), shape);
   }
   FloatAttr softcap =
       g.chance(20) ? g.builder.getF64FloatAttr(3.0) : FloatAttr();

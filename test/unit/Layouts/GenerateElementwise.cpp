@@ -8,7 +8,7 @@ namespace ax::test {
 
 static Operation *unary(Gen &g) {
   auto kind = static_cast<UnaryKind>(g.pick(0, getMaxEnumValForUnaryKind()));
-  DType type = DType::F32;
+  DType type = g.real;
   if (kind == UnaryKind::logical_not)
     type = DType::Bool;
   else if (kind == UnaryKind::bit_not)
@@ -57,7 +57,7 @@ static Operation *compare(Gen &g) {
 }
 
 static Operation *select(Gen &g) {
-  DType type = g.oneOf({DType::F32, DType::I64, DType::Bool});
+  DType type = g.oneOf({g.real, DType::I64, DType::Bool});
   Shape full = g.shape(0, 4);
   return make<SelectOp>(g, g.operand(DType::Bool, g.broadcastable(full)),
                         g.operand(type, full),
@@ -76,7 +76,7 @@ static Operation *cast(Gen &g) {
 
 static Operation *dropout(Gen &g) {
   Value seed = g.operand(DType::I64, {}), step = g.operand(DType::I64, {});
-  return make<DropoutOp>(g, g.operand(DType::F32, g.shape(0, 4)), seed, step,
+  return make<DropoutOp>(g, g.operand(g.real, g.shape(0, 4)), seed, step,
                          llvm::APFloat(0.25), g.pick(0, 3));
 }
 
@@ -106,28 +106,28 @@ static Operation *reduce(Gen &g) {
 
 static Operation *argReduce(Gen &g) {
   Shape shape = g.shape(1, 3);
-  return make<ArgReduceOp>(g, g.operand(DType::F32, shape),
+  return make<ArgReduceOp>(g, g.operand(g.real, shape),
                            g.pick(0, shape.size() - 1), g.chance(50),
                            g.chance(50));
 }
 
 static Operation *cumulative(Gen &g) {
   Shape shape = g.shape(1, 3);
-  return make<CumulativeOp>(
-      g, reduceKind(g), g.operand(DType::F32, shape, -2, 2),
-      g.pick(0, shape.size() - 1), g.chance(50), g.chance(50));
+  return make<CumulativeOp>(g, reduceKind(g), g.operand(g.real, shape, -2, 2),
+                            g.pick(0, shape.size() - 1), g.chance(50),
+                            g.chance(50));
 }
 
 static Operation *topK(Gen &g) {
   Shape shape = g.shape(1, 3);
   int64_t dim = g.pick(0, shape.size() - 1);
-  return make<TopKOp>(g, g.operand(DType::F32, shape), g.pick(1, shape[dim]),
-                      dim, g.chance(50));
+  return make<TopKOp>(g, g.operand(g.real, shape), g.pick(1, shape[dim]), dim,
+                      g.chance(50));
 }
 
 static Operation *softmax(Gen &g) {
   Shape shape = g.shape(1, 3);
-  return make<SoftmaxOp>(g, g.operand(DType::F32, shape),
+  return make<SoftmaxOp>(g, g.operand(g.real, shape),
                          g.pick(0, shape.size() - 1), g.chance(50));
 }
 
@@ -136,9 +136,9 @@ static Operation *norm(Gen &g) {
   Shape shape = g.shape(1, 3);
   int64_t axis = g.pick(0, shape.size() - 1);
   Shape inner(shape.begin() + axis, shape.end());
-  Value x = g.operand(DType::F32, shape);
-  Value scale = g.chance(60) ? g.operand(DType::F32, inner) : Value();
-  Value bias = g.chance(60) ? g.operand(DType::F32, inner) : Value();
+  Value x = g.operand(g.real, shape);
+  Value scale = g.chance(60) ? g.operand(g.real, inner) : Value();
+  Value bias = g.chance(60) ? g.operand(g.real, inner) : Value();
   return make<OpT>(g, x, scale, bias, axis, llvm::APFloat(1e-5));
 }
 

@@ -11,7 +11,7 @@ using namespace mlir;
 namespace ax::test {
 
 static Operation *constant(Gen &g) {
-  DType type = g.oneOf({DType::F32, DType::I64, DType::Bool});
+  DType type = g.oneOf({g.real, DType::I64, DType::Bool});
   HostTensor tensor = g.values(type, g.shape(0, 4));
   return make<ConstantOp>(g,
                           eval::toElementsAttr(tensor, g.builder.getContext()));
@@ -47,8 +47,8 @@ static Operation *reshape(Gen &g) {
   // Mostly digits that nest, sometimes any.
   if (g.chance(25))
     g.shuffle(primes);
-  return make<ReshapeOp>(g, g.type(DType::F32, regroup(g, primes)),
-                         g.operand(DType::F32, from));
+  return make<ReshapeOp>(g, g.type(g.real, regroup(g, primes)),
+                         g.operand(g.real, from));
 }
 
 static Operation *transpose(Gen &g) {
@@ -58,14 +58,14 @@ static Operation *transpose(Gen &g) {
   g.shuffle(order);
   for (int64_t dim : order)
     to.push_back(from[dim]);
-  return make<TransposeOp>(g, g.type(DType::F32, to),
-                           g.operand(DType::F32, from), order);
+  return make<TransposeOp>(g, g.type(g.real, to), g.operand(g.real, from),
+                           order);
 }
 
 static Operation *broadcast(Gen &g) {
   Shape to = g.shape(0, 4);
-  return make<BroadcastOp>(g, g.type(DType::F32, to),
-                           g.operand(DType::F32, g.broadcastable(to)));
+  return make<BroadcastOp>(g, g.type(g.real, to),
+                           g.operand(g.real, g.broadcastable(to)));
 }
 
 static Operation *slice(Gen &g) {
@@ -90,19 +90,19 @@ static Operation *slice(Gen &g) {
       steps.push_back(step);
     }
   }
-  return make<SliceOp>(g, g.type(DType::F32, to), g.operand(DType::F32, from),
-                       starts, steps);
+  return make<SliceOp>(g, g.type(g.real, to), g.operand(g.real, from), starts,
+                       steps);
 }
 
 static Operation *dynamicSlice(Gen &g) {
   Shape from = g.shape(1, 3), to;
-  Value operand = g.operand(DType::F32, from);
+  Value operand = g.operand(g.real, from);
   SmallVector<Value> starts;
   for (int64_t size : from) {
     to.push_back(g.pick(1, size));
     starts.push_back(g.operand(DType::I64, {}, -1, size));
   }
-  return make<DynamicSliceOp>(g, g.type(DType::F32, to), operand, starts);
+  return make<DynamicSliceOp>(g, g.type(g.real, to), operand, starts);
 }
 
 static Operation *concat(Gen &g) {
@@ -113,7 +113,7 @@ static Operation *concat(Gen &g) {
   for (int64_t i = g.pick(1, 3); i > 0; --i) {
     if (!equal)
       shape[dim] = g.extent();
-    operands.push_back(g.operand(DType::F32, shape));
+    operands.push_back(g.operand(g.real, shape));
   }
   return make<ConcatOp>(g, ValueRange(operands), dim);
 }
@@ -127,8 +127,8 @@ static Operation *pad(Gen &g) {
     low.push_back(padded ? g.pick(0, std::max<int64_t>(size - 1, 0)) : 0);
     high.push_back(padded ? g.pick(0, std::max<int64_t>(size - 1, 0)) : 0);
   }
-  Value operand = g.operand(DType::F32, shape);
-  Value value = mode == PadMode::constant ? g.operand(DType::F32, {}) : Value();
+  Value operand = g.operand(g.real, shape);
+  Value value = mode == PadMode::constant ? g.operand(g.real, {}) : Value();
   return make<PadOp>(g, operand, value, low, high, mode);
 }
 
@@ -139,7 +139,7 @@ static Operation *load(Gen &g) {
 static Operation *gather(Gen &g) {
   Shape shape = g.shape(1, 3);
   int64_t axis = g.pick(0, shape.size() - 1);
-  DType type = g.oneOf({DType::F32, DType::F32, DType::I64, DType::Bool});
+  DType type = g.oneOf({g.real, g.real, DType::I64, DType::Bool});
   Value operand = g.operand(type, shape);
   Value indices = g.operand(g.oneOf({DType::I32, DType::I64}), g.shape(0, 2),
                             -shape[axis], shape[axis] - 1);
@@ -153,7 +153,7 @@ static Operation *gatherGradient(Gen &g) {
   Shape updates = leading;
   updates.insert(updates.end(), indices.begin(), indices.end());
   updates.insert(updates.end(), trailing.begin(), trailing.end());
-  Value operand = g.operand(g.oneOf({DType::F32, DType::I64}), updates);
+  Value operand = g.operand(g.oneOf({g.real, DType::I64}), updates);
   Value at =
       g.operand(g.oneOf({DType::I32, DType::I64}), indices, -size, size - 1);
   return make<GatherGradientOp>(g, operand, at, leading.size(), size);
@@ -171,7 +171,7 @@ static Shape smaller(Gen &g, const Shape &shape, int64_t axis) {
 static Operation *gatherElements(Gen &g) {
   Shape shape = g.shape(1, 3);
   int64_t axis = g.pick(0, shape.size() - 1);
-  Value operand = g.operand(DType::F32, shape);
+  Value operand = g.operand(g.real, shape);
   Value indices = g.operand(DType::I64, smaller(g, shape, axis), -shape[axis],
                             shape[axis] - 1);
   return make<GatherElementsOp>(g, operand, indices, axis);
@@ -195,7 +195,7 @@ static Operation *gatherND(Gen &g) {
   Shape leading(shape.begin(), shape.begin() + numBatch);
   for (int64_t size : g.shape(0, 1))
     leading.push_back(size);
-  Value operand = g.operand(DType::F32, shape);
+  Value operand = g.operand(g.real, shape);
   Value indices =
       indicesND(g, shape, numBatch, leading, g.pick(1, rank - numBatch));
   return make<GatherNDOp>(g, operand, indices, numBatch);
@@ -209,10 +209,10 @@ static Operation *scatterElements(Gen &g) {
   Shape shape = g.shape(1, 3);
   int64_t axis = g.pick(0, shape.size() - 1);
   Shape indicesShape = smaller(g, shape, axis);
-  Value operand = g.operand(DType::F32, shape);
+  Value operand = g.operand(g.real, shape);
   Value indices =
       g.operand(DType::I64, indicesShape, -shape[axis], shape[axis] - 1);
-  Value updates = g.operand(DType::F32, indicesShape);
+  Value updates = g.operand(g.real, indicesShape);
   return make<ScatterElementsOp>(g, scatterKind(g), operand, indices, updates,
                                  axis);
 }
@@ -222,9 +222,9 @@ static Operation *scatterND(Gen &g) {
   int64_t depth = g.pick(1, shape.size());
   Shape updatesShape = leading;
   updatesShape.insert(updatesShape.end(), shape.begin() + depth, shape.end());
-  Value operand = g.operand(DType::F32, shape);
+  Value operand = g.operand(g.real, shape);
   Value indices = indicesND(g, shape, 0, leading, depth);
-  Value updates = g.operand(DType::F32, updatesShape);
+  Value updates = g.operand(g.real, updatesShape);
   return make<ScatterNDOp>(g, scatterKind(g), operand, indices, updates);
 }
 

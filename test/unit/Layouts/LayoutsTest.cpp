@@ -67,10 +67,13 @@ Value createStep(OpBuilder &builder, const sharding::Step &step, Value operand,
   llvm_unreachable("step kind");
 }
 
-bool near(double a, double b) {
+bool near(double a, double b, DType type) {
   if (a == b || (std::isnan(a) && std::isnan(b)))
     return true;
-  return std::fabs(a - b) <= 1e-5 * (1 + std::fabs(a));
+  double tolerance = type == DType::F16    ? 4e-3
+                     : type == DType::BF16 ? 3e-2
+                                           : 1e-5;
+  return std::fabs(a - b) <= tolerance * (1 + std::fabs(a));
 }
 
 int64_t bytesOf(RankedTensorType type) {
@@ -328,9 +331,14 @@ std::string Case::compare() {
     whole.partial.clear();
     for (int64_t rank = 0; rank < mesh.numRanks(); ++rank) {
       std::vector<int64_t> at = mesh.coordinates(rank);
+      RankedTensorType held =
+          localPartType(withLayout(withoutLayout(tensorType(op->getOperand(i))),
+                                   inputLayouts[i], mesh),
+                        mesh);
       inputs[rank].push_back(
           eval::localPart(addends[mesh.index(inputLayouts[i].partial, at)],
-                          whole, mesh, at, eval::Padding::Poison));
+                          whole, mesh, at, eval::Padding::Poison)
+              .cast(*eval::toDType(held.getElementType())));
     }
   }
   if (isa<LoadOp>(op))
@@ -350,7 +358,7 @@ std::string Case::compare() {
     if (!whole)
       return describeError(whole.takeError()).message;
     for (int64_t e = 0; e < whole->numElements(); ++e)
-      if (!near(dense[i].getDouble(e), whole->getDouble(e)))
+      if (!near(dense[i].getDouble(e), whole->getDouble(e), dense[i].getType()))
         return "result " + std::to_string(i) + ", element " +
                std::to_string(e) + ": " +
                std::to_string(dense[i].getDouble(e)) + " whole, " +

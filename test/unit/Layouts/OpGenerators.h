@@ -18,7 +18,8 @@ namespace ax::test {
 class Gen {
 public:
   Gen(mlir::MLIRContext *context, uint64_t seed)
-      : builder(context), random(seed) {
+      : builder(context), random(seed),
+        real(oneOf({DType::F32, DType::F32, DType::F16, DType::BF16})) {
     builder.setInsertionPointToEnd(&block);
   }
 
@@ -46,12 +47,14 @@ public:
   mlir::Value operand(DType type, const Shape &shape, int64_t low = -4,
                       int64_t high = 4);
   mlir::RankedTensorType type(DType type, const Shape &shape);
-  DType number() { return oneOf({DType::F32, DType::I32, DType::I64}); }
+  DType number() { return oneOf({real, DType::I32, DType::I64}); }
 
   mlir::OpBuilder builder;
   mlir::Block block;
   std::vector<HostTensor> tensors;
   std::mt19937_64 random;
+  /// Of floats, where an op takes any.
+  DType real;
 };
 
 /// Builds an op at the generator's place.

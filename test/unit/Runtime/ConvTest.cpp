@@ -131,7 +131,7 @@ void check(const ConvDesc &desc, int32_t threads = 1) {
       sum = activate(desc.activation, sum);
     largest = std::max(largest, std::abs(sum - data.back().get(index)));
   });
-  EXPECT_LE(largest, 8 * tolerance(desc.y.dtype)) << toString(desc);
+  EXPECT_LE(largest, 8 * tolerance(result.dtype)) << toString(desc);
 }
 
 const Case cases[] = {
@@ -331,7 +331,7 @@ TEST(PoolTest, EveryForm) {
 
 TEST(PoolTest, MaxGradient) {
   for (const Case &c : cases)
-    for (DType type : {DType::F32, DType::F16, DType::F64})
+    for (DType type : {DType::F32, DType::F64})
       for (int lasts = 0; lasts < 8; ++lasts) {
         PoolDesc desc = makePool(c, PoolKind::MaxGradient, type, lasts & 1);
         desc.y = image(type, desc.y.sizes, lasts & 2);

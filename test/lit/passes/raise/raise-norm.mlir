@@ -31,6 +31,30 @@ ax.program @layer_norm(%x: tensor<2x3x8xf32>) -> tensor<2x3x8xf32> {
   ax.return %10 : tensor<2x3x8xf32>
 }
 
+// Means of narrow floats are made in f32.
+// CHECK-LABEL: ax.program @narrow_layer_norm
+// CHECK: %[[R:.*]] = ax.layer_norm %arg0 axis 2 epsilon {{.*}} : tensor<2x3x8xf16> -> tensor<2x3x8xf16>
+// CHECK-NEXT: ax.return %[[R]]
+ax.program @narrow_layer_norm(%x: tensor<2x3x8xf16>) -> tensor<2x3x8xf16> {
+  %n = ax.constant dense<0.125> : tensor<f32> -> tensor<f32>
+  %two = ax.constant dense<2.0> : tensor<f16> -> tensor<f16>
+  %eps = ax.constant dense<1.0e-03> : tensor<f16> -> tensor<f16>
+  %w0 = ax.cast %x : tensor<2x3x8xf16> -> tensor<2x3x8xf32>
+  %0 = ax.reduce sum %w0 dims [2] keep_dims : tensor<2x3x8xf32> -> tensor<2x3x1xf32>
+  %1 = ax.binary mul %0, %n : tensor<2x3x1xf32>, tensor<f32> -> tensor<2x3x1xf32>
+  %m = ax.cast %1 : tensor<2x3x1xf32> -> tensor<2x3x1xf16>
+  %2 = ax.binary sub %x, %m : tensor<2x3x8xf16>, tensor<2x3x1xf16> -> tensor<2x3x8xf16>
+  %3 = ax.binary pow %2, %two : tensor<2x3x8xf16>, tensor<f16> -> tensor<2x3x8xf16>
+  %w3 = ax.cast %3 : tensor<2x3x8xf16> -> tensor<2x3x8xf32>
+  %4 = ax.reduce sum %w3 dims [2] keep_dims : tensor<2x3x8xf32> -> tensor<2x3x1xf32>
+  %5 = ax.binary mul %4, %n : tensor<2x3x1xf32>, tensor<f32> -> tensor<2x3x1xf32>
+  %v = ax.cast %5 : tensor<2x3x1xf32> -> tensor<2x3x1xf16>
+  %6 = ax.binary add %v, %eps : tensor<2x3x1xf16>, tensor<f16> -> tensor<2x3x1xf16>
+  %7 = ax.unary sqrt %6 : tensor<2x3x1xf16> -> tensor<2x3x1xf16>
+  %8 = ax.binary div %2, %7 : tensor<2x3x8xf16>, tensor<2x3x1xf16> -> tensor<2x3x8xf16>
+  ax.return %8 : tensor<2x3x8xf16>
+}
+
 // As dynamo has it: reciprocal of the root; the weight in front.
 // CHECK-LABEL: ax.program @rms_norm
 // CHECK: %[[G:.*]] = ax.load @g
