@@ -65,6 +65,7 @@ void decomposeSoftmax(SoftmaxOp op) {
   int64_t dim = op.getDim();
   Value shifted = f.sub(x, f.reduce(ReduceOpKind::max, x, dim));
   Value e = f.unary(UnaryKind::exp, shifted);
+  e.getDefiningOp()->setAttr(kFlushed, f.b.getUnitAttr());
   Value sum = f.reduce(ReduceOpKind::sum, e, dim);
   Value y = op.getLog() ? f.sub(shifted, f.unary(UnaryKind::log, sum))
                         : f.mul(e, f.unary(UnaryKind::reciprocal, sum));

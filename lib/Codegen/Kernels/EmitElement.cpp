@@ -3,6 +3,7 @@
 #include "ElementOps.h"
 #include "EmitRandom.h"
 #include "Emitter.h"
+#include "ScalarMath.h"
 
 #include "ax/Dialect/LocalOps.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -55,6 +56,8 @@ Value Emitter::pullOp(OpResult value, ArrayRef<IndexExpr> indices) {
   Type type = elementType(value);
   return TypeSwitch<Operation *, Value>(op)
       .Case<UnaryOp>([&](UnaryOp o) {
+        if (o->hasAttr(kFlushed))
+          return emitExpFlushed(b, pull(o.getOperand(), indices));
         return emitUnary(b, o.getKind(), pull(o.getOperand(), indices),
                          elementType(o.getOperand()));
       })

@@ -43,6 +43,10 @@ emitKernel(FusionOp fusion, llvm::StringRef symbol, mlir::ModuleOp module);
 /// reductions and scans of f16 and bf16 are done in f32.
 void decompose(FusionOp fusion);
 
+/// On an exp whose operand is not above 0 and whose subnormal results are of no
+/// use: the rows of softmax.
+inline constexpr llvm::StringLiteral kFlushed = "ax.flushed";
+
 /// Values that are computed once per outer iteration, though elements of them
 /// could be pulled: expensive, and read by several nests.
 llvm::DenseSet<mlir::Operation *> chooseKept(FusionOp fusion);

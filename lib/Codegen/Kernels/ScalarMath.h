@@ -1,7 +1,9 @@
 //===- ScalarMath.h - Functions of one floating-point number ----*- C++ -*-===//
 //
-// In f32: branch-free arithmetic that loops of it vectorise, within a few ulp,
-// NaN and infinities as in C. In f64: the C library.
+// In f32: branch-free arithmetic that loops of it vectorise, or the C library's
+// function; within 4 ulp, NaN, infinities, signs of zeros and subnormal numbers
+// as in C. (gelu and gelu_tanh within 4 ulp of x / 2: the sum in their
+// definition cancels.) In f64: the C library.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_CODEGEN_KERNELS_SCALARMATH_H
@@ -18,6 +20,8 @@ namespace ax::codegen {
 /// `x` is f32 or f64; a function of the kinds that are of floats only.
 mlir::Value emitFloatFunction(mlir::OpBuilder &builder, ax::UnaryKind kind,
                               mlir::Value x);
+/// exp(x) of an f32 or f64 x <= 0, where what is subnormal may become 0.
+mlir::Value emitExpFlushed(mlir::OpBuilder &builder, mlir::Value x);
 /// pow, or a few multiplications when the exponent is a suitable constant.
 mlir::Value emitPow(mlir::OpBuilder &builder, mlir::Value x, mlir::Value y);
 
