@@ -151,12 +151,16 @@ private:
     if (prefersPackedMatmul())
       op = preparePackedMatmul(desc, constant, *packed);
     if (op && !*op)
-      op = prepareDnnlMatmul(desc, constant, *packed);
+      op = guardNaN(desc, constant, [&](const MatmulDesc &d) {
+        return prepareDnnlMatmul(d, constant, *packed);
+      });
     return op && !*op ? preparePlainMatmul(desc) : std::move(op);
   }
   ExpectedCpuOp prepareOp(const ConvDesc &desc,
                           const ConstantOperand &constant) {
-    ExpectedCpuOp op = prepareDnnlConv(desc, constant, *packed);
+    ExpectedCpuOp op = guardNaN(desc, constant, [&](const ConvDesc &d) {
+      return prepareDnnlConv(d, constant, *packed);
+    });
     if (!op || *op)
       return op;
     return desc.kind == ConvKind::WeightGradient

@@ -50,6 +50,15 @@ ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc,
                               const ConstantOperand &constant,
                               PackedWeights &packed);
 
+/// What `prepare` makes, but that an activation keeps NaN. A null pointer where
+/// `prepare` gives one.
+ExpectedCpuOp
+guardNaN(const MatmulDesc &desc, const ConstantOperand &constant,
+         llvm::function_ref<ExpectedCpuOp(const MatmulDesc &)> prepare);
+ExpectedCpuOp
+guardNaN(const ConvDesc &desc, const ConstantOperand &constant,
+         llvm::function_ref<ExpectedCpuOp(const ConvDesc &)> prepare);
+
 /// Ours: any element type.
 ExpectedCpuOp preparePlainMatmul(const MatmulDesc &desc);
 /// All but weight gradients.

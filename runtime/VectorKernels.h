@@ -97,6 +97,9 @@ struct VectorKernels {
   /// here.
   void (*largest)(const float *x, int64_t count, int32_t here, float *best,
                   int32_t *where);
+  /// The largest of the bits without their signs.
+  uint32_t (*largestBits32)(const uint32_t *x, int64_t count);
+  uint16_t (*largestBits16)(const uint16_t *x, int64_t count);
   /// to[j rows + i] = from[i stride + j] for i < rows, j < columns
   void (*transpose)(const float *from, int64_t stride, float *to, int64_t rows,
                     int64_t columns);

@@ -109,8 +109,9 @@ std::vector<double> reference(const ConvDesc &desc,
   return sums;
 }
 
-void check(const ConvDesc &desc, int32_t threads = 1) {
-  std::vector<ViewData> data;
+void check(const ConvDesc &desc, int32_t threads = 1, int poisoned = -1,
+           double poison = NAN) {
+  std::vector<ViewData> data = randomArguments(desc, poisoned, poison);
   runLibrary(desc, data, threads);
   if (testing::Test::HasFatalFailure())
     return;
@@ -129,7 +130,7 @@ void check(const ConvDesc &desc, int32_t threads = 1) {
       sum += data[desc.hasBias ? 3 : 2].get(index);
     if (desc.activationLast)
       sum = activate(desc.activation, sum);
-    largest = std::max(largest, std::abs(sum - data.back().get(index)));
+    largest = std::max(largest, distance(data.back().get(index), sum));
   });
   EXPECT_LE(largest, 8 * tolerance(result.dtype)) << toString(desc);
 }
@@ -169,6 +170,36 @@ TEST(ConvTest, EveryForm) {
         desc.activationLast = true;
         check(desc);
       }
+}
+
+TEST(ConvTest, NarrowFactorsGiveUnroundedSums) {
+  for (const Case &c : cases)
+    for (DType type : {DType::BF16, DType::F16})
+      for (ConvKind kind :
+           {ConvKind::Forward, ConvKind::Transposed, ConvKind::WeightGradient})
+        for (bool last : {false, true}) {
+          ConvDesc desc = makeDesc(c, type, kind, last);
+          (kind == ConvKind::WeightGradient ? desc.w : desc.y).dtype =
+              DType::F32;
+          check(desc);
+        }
+}
+
+TEST(ConvTest, ActivationsKeepNaN) {
+  // Without padding, whose zeros would be multiplied by the poison or not.
+  const Case c{{1, 4, 8, 7}, {6, 4, 3, 3}, {1, 1}, {1, 1},
+               {0, 0},       {0, 0},       1,      {}};
+  for (DType type : {DType::F32, DType::BF16})
+    for (Activation activation : allActivations)
+      for (bool activationLast : {false, true})
+        for (int argument = 0; argument < 4; ++argument)
+          for (double poison : {double(NAN), double(INFINITY)}) {
+            ConvDesc desc = makeDesc(c, type, ConvKind::Forward, true);
+            desc.hasBias = desc.hasResidual = desc.constantW = true;
+            desc.activation = activation;
+            desc.activationLast = activationLast;
+            check(desc, 1, argument, poison);
+          }
 }
 
 TEST(ConvTest, Transposed) {

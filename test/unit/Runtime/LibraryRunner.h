@@ -57,16 +57,34 @@ void forEachIndex(const std::vector<int64_t> &sizes, Fn &&fn) {
   }
 }
 
+/// Random arguments; the first element of argument `poisoned` is `poison`.
+inline std::vector<ViewData> randomArguments(const LibraryDesc &desc,
+                                             int poisoned = -1,
+                                             double poison = NAN) {
+  std::mt19937 random(7);
+  std::vector<ViewData> data;
+  for (int i = 0; i < numArguments(desc); ++i) {
+    data.emplace_back(argumentDesc(desc, i));
+    data.back().fillRandom(random);
+  }
+  if (poisoned >= 0)
+    data[static_cast<size_t>(poisoned)].memory.setDouble(0, poison);
+  return data;
+}
+
+/// How far a result is from what it is to be: 0 if both are NaN.
+inline double distance(double got, double wanted) {
+  if (std::isnan(got) || std::isnan(wanted))
+    return std::isnan(got) && std::isnan(wanted) ? 0 : INFINITY;
+  return got == wanted ? 0 : std::abs(got - wanted);
+}
+
 /// Random arguments, then one execution, or two where the first must not
 /// matter. Arguments are in `data` afterwards.
 inline void runLibrary(const LibraryDesc &desc, std::vector<ViewData> &data,
                        int32_t threads = 1, bool constants = true) {
-  std::mt19937 random(7);
   if (data.empty())
-    for (int i = 0; i < numArguments(desc); ++i) {
-      data.emplace_back(argumentDesc(desc, i));
-      data.back().fillRandom(random);
-    }
+    data = randomArguments(desc);
   std::vector<std::unique_ptr<Device>> devices =
       createCpuDevices(1, CpuOptions{threads});
   Device &device = *devices[0];

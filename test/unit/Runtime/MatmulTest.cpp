@@ -19,8 +19,11 @@ TensorDesc transposed(TensorDesc view) {
   return view;
 }
 
-void check(const MatmulDesc &desc, int32_t threads = 1, bool constants = true) {
-  std::vector<ViewData> data;
+void check(const MatmulDesc &desc, int32_t threads = 1, bool constants = true,
+           int poisoned = -1, double poison = NAN) {
+  // In-place residuals are overwritten.
+  std::vector<ViewData> inputs = randomArguments(desc, poisoned, poison),
+                        data = inputs;
   runLibrary(desc, data, threads, constants);
   if (testing::Test::HasFatalFailure())
     return;
@@ -41,7 +44,7 @@ void check(const MatmulDesc &desc, int32_t threads = 1, bool constants = true) {
     sum = activate(desc.activation, sum);
     if (desc.hasResidual)
       sum += inputs[desc.hasBias ? 3 : 2].get(index);
-    largest = std::max(largest, std::abs(c.get(index) - sum));
+    largest = std::max(largest, distance(c.get(index), sum));
   });
   EXPECT_LE(largest, tolerance(desc.c.dtype) * std::sqrt(double(k) + 1))
       << toString(desc);
@@ -80,6 +83,33 @@ TEST(MatmulTest, EveryTypeAndEpilogue) {
         desc.constantB = flags & 4;
         check(desc);
       }
+}
+
+TEST(MatmulTest, NarrowFactorsGiveUnroundedSums) {
+  for (DType type : {DType::F16, DType::BF16})
+    for (int flags = 0; flags < 8; ++flags) {
+      MatmulDesc desc = makeDesc(type, {}, 33, 40, 64);
+      desc.c.dtype = DType::F32;
+      if (flags & 1)
+        desc.b = transposed(desc.b);
+      desc.hasBias = flags & 2;
+      desc.constantB = flags & 4;
+      check(desc);
+    }
+}
+
+TEST(MatmulTest, ActivationsKeepNaN) {
+  for (DType type : {DType::F32, DType::BF16, DType::F16})
+    for (Activation activation : allActivations)
+      for (int64_t rows : {3, 40})
+        for (int argument = 0; argument < 4; ++argument)
+          for (double poison : {double(NAN), double(INFINITY)}) {
+            MatmulDesc desc = makeDesc(type, {}, rows, 19, 35);
+            desc.activation = activation;
+            desc.hasBias = desc.hasResidual = desc.constantB = true;
+            desc.residual = desc.c;
+            check(desc, 1, true, argument, poison);
+          }
 }
 
 TEST(MatmulTest, Transposes) {
