@@ -1,6 +1,7 @@
 //===- IndexCheck.cpp - Indices that are in range -------------------------===//
 
 #include "CpuLibrary.h"
+#include "IndexFault.h"
 #include "Threads.h"
 
 #include "ax/Support/Error.h"
@@ -8,6 +9,16 @@
 #include <atomic>
 
 namespace ax::rt {
+
+char IndexFault::ID;
+
+void IndexFault::log(llvm::raw_ostream &os) const {
+  os << "index " << entries.front().index
+     << " is out of range of a dimension of " << entries.front().size;
+}
+std::error_code IndexFault::convertToErrorCode() const {
+  return llvm::inconvertibleErrorCode();
+}
 
 namespace {
 
@@ -28,7 +39,7 @@ public:
                   if (!copy(from, to, begin, end))
                     outside.store(true, std::memory_order_relaxed);
                 });
-    return outside ? describe(from) : llvm::Error::success();
+    return outside ? findAll(from, to) : llvm::Error::success();
   }
 
 private:
@@ -55,13 +66,14 @@ private:
     return inside;
   }
 
-  llvm::Error describe(const T *from) const {
-    int64_t i = 0;
-    while (isInside(from[i], sizeOf(i)))
-      ++i;
-    return makeErrorf(ExitCode::RunFailed,
-                      "index {0} is out of range of a dimension of {1}",
-                      static_cast<int64_t>(from[i]), sizeOf(i));
+  llvm::Error findAll(const T *from, T *to) const {
+    std::vector<IndexFault::Entry> entries;
+    for (int64_t i = 0, e = desc.indices.numElements(); i < e; ++i)
+      if (int64_t index = from[i]; !isInside(index, sizeOf(i))) {
+        entries.push_back({i, index, sizeOf(i)});
+        to[i] = 0;
+      }
+    return llvm::make_error<IndexFault>(std::move(entries));
   }
 
   IndexCheckDesc desc;

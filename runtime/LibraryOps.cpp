@@ -76,7 +76,8 @@ bool TopKDesc::operator==(const TopKDesc &o) const {
 }
 
 bool IndexCheckDesc::operator==(const IndexCheckDesc &o) const {
-  return indices == o.indices && sizes == o.sizes;
+  return indices == o.indices && sizes == o.sizes && layout == o.layout &&
+         order == o.order;
 }
 
 namespace {

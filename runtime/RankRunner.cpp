@@ -25,7 +25,8 @@ llvm::Error RankRunner::runAction(const RunData &data, const Action &action) {
     Clock::time_point begin;
     if (tracing)
       begin = Clock::now();
-    if (llvm::Error error = runStep(steps[i], microBatch))
+    if (llvm::Error error =
+            keepFault(runStep(steps[i], microBatch), index, microBatch))
       return addContext(std::move(error), describeCommand(index));
     countCommand();
     if (tracing)
@@ -43,6 +44,43 @@ llvm::Error RankRunner::runAction(const RunData &data, const Action &action) {
     ++in.count;
   }
   return llvm::Error::success();
+}
+
+llvm::Error RankRunner::keepFault(llvm::Error error, int32_t command,
+                                  int32_t microBatch) {
+  return llvm::handleErrors(
+      std::move(error), [&](const IndexFault &found) -> llvm::Error {
+        const auto &check = std::get<IndexCheckDesc>(
+            std::get<LibraryCommand>(
+                steps[static_cast<size_t>(command)].command->body)
+                .desc);
+        std::vector<int64_t> local(check.indices.sizes.size());
+        for (const IndexFault::Entry &entry : found.getEntries()) {
+          // There is no 0 to go on with.
+          if (entry.size == 0)
+            return makeErrorf(ExitCode::RunFailed,
+                              "index {0} is out of range of a dimension of {1}",
+                              entry.index, entry.size);
+          int64_t rest = entry.place;
+          for (size_t d = local.size(); d-- > 0; rest /= check.indices.sizes[d])
+            local[d] = rest % check.indices.sizes[d];
+          auto at = sharding::globalIndex(check.layout, program.mesh,
+                                          coordinates(microBatch), local);
+          if (!at)
+            continue;
+          FirstFault next{check.order, 0, {}};
+          for (size_t d = 0; d < at->size(); ++d)
+            next.position =
+                next.position * check.layout.dims[d].size() + (*at)[d];
+          if (fault && !next.isBefore(*fault))
+            continue;
+          next.message = llvm::formatv(
+              "{0}: index {1} is out of range of a dimension of {2}",
+              describeCommand(command), entry.index, entry.size);
+          fault = std::move(next);
+        }
+        return llvm::Error::success();
+      });
 }
 
 const void *RankRunner::getOwnState(int32_t state) const {

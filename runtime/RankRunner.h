@@ -2,6 +2,7 @@
 #ifndef AX_RUNTIME_RANKRUNNER_H
 #define AX_RUNTIME_RANKRUNNER_H
 
+#include "IndexFault.h"
 #include "Parts.h"
 #include "StateStore.h"
 #include "Trace.h"
@@ -56,6 +57,11 @@ public:
   bool isWaiting() const;
   /// What it does now: `rank 2, stage 'forward1', 'h.0.mlp' (all_reduce ...)`.
   std::string describe() const { return describeCommand(currentCommand); }
+
+  /// The first index out of range that a run found since this was called.
+  std::optional<FirstFault> takeFault() {
+    return std::exchange(fault, std::nullopt);
+  }
 
 private:
   /// A port's part for each micro-batch.
@@ -128,6 +134,8 @@ private:
   void bindBuffers(const RunData &data, const Action &action);
   void finishOutputs(const RunData &data, const Action &action);
   llvm::Error runStep(Step &step, int32_t microBatch);
+  /// Keeps the first of index faults; other errors stay.
+  llvm::Error keepFault(llvm::Error error, int32_t command, int32_t microBatch);
 
   void *resolve(const BufferRef &ref) const {
     return static_cast<char *>(bases[static_cast<size_t>(ref.buffer)]) +
@@ -168,6 +176,7 @@ private:
   std::vector<std::shared_ptr<const StatePart>> sharedState;
   std::map<int32_t, std::shared_ptr<DeviceMemory>> ownState;
   RankMemory memory;
+  std::optional<FirstFault> fault;
   bool tracing;
   RankTrace trace;
   std::atomic<int32_t> currentCommand{idle};

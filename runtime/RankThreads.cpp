@@ -27,6 +27,7 @@ void RequestSlot::fill(ThreadRequest &from, uint64_t newNumber,
   request->number = number = newNumber;
   request->isSubmitted = true;
   request->slot = this;
+  fault.reset();
   remaining.store(numRanks);
   begin.store(0);
 }
@@ -83,9 +84,17 @@ void SharedRanks::fail(llvm::Error error, int32_t rank) {
 }
 
 /// Called by every rank once for each request.
-static void finishRank(SharedRanks &shared, RequestSlot &slot) {
+static void finishRank(SharedRanks &shared, RequestSlot &slot,
+                       std::optional<FirstFault> fault) {
+  if (fault) {
+    std::lock_guard<std::mutex> lock(shared.mutex);
+    if (!slot.fault || fault->isBefore(*slot.fault))
+      slot.fault = std::move(fault);
+  }
   if (slot.remaining.fetch_sub(1, std::memory_order_acq_rel) != 1)
     return;
+  if (slot.fault)
+    return shared.fail(makeError(ExitCode::RunFailed, slot.fault->message));
   slot.end.store(Clock::now().time_since_epoch().count());
   shared.finished.set(static_cast<uint32_t>(slot.number + 1));
 }
@@ -115,7 +124,7 @@ void runRank(const std::shared_ptr<SharedRanks> &shared, RankRunner &runner) {
                                        Clock::now().time_since_epoch().count());
     error = runner.run(slot);
     if (!error)
-      finishRank(*shared, slot);
+      finishRank(*shared, slot, runner.takeFault());
   }
   if (error)
     shared->fail(std::move(error), runner.getRank());

@@ -34,6 +34,8 @@ struct RequestSlot : RunData {
   /// Until its end was noticed. The caller's side only.
   ThreadRequest *request = nullptr;
   std::vector<std::shared_ptr<const void>> owners;
+  /// The first that ranks found so far; guarded by SharedRanks::mutex.
+  std::optional<FirstFault> fault;
 
   void fill(ThreadRequest &from, uint64_t newNumber, int32_t numRanks);
   void release();

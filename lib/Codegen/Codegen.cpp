@@ -196,6 +196,7 @@ private:
 
   llvm::Expected<StageSource> prepare(StageOp stage) {
     StageSource source;
+    source.number = static_cast<int64_t>(sources.size());
     ActionKind kind = *actionOf(stage);
     source.list.isOnceAStep = kind.isOnceAStep();
     if (!(kind == ActionKind()))

@@ -208,6 +208,7 @@ llvm::Expected<LocalStage> Localizer::run(StageOp stage) {
     mapping.map(argument, block.getArgument(argument.getArgNumber()));
 
   for (Operation &op : body.without_terminator()) {
+    ++opNumber;
     if (auto load = dyn_cast<LoadOp>(op)) {
       mapping.map(load.getResult(),
                   block.getArgument(stateIndex.lookup(load.getState())));

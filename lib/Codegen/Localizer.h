@@ -144,6 +144,8 @@ private:
   llvm::DenseMap<AxesAttr, mlir::Value> axisIndices;
   /// Results of started collectives in the plan, and what ends them.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Operation *>> endings;
+  /// Of the plan's op that is localised, among the stage's.
+  int64_t opNumber = 0;
 };
 
 } // namespace ax::codegen

@@ -186,6 +186,8 @@ private:
     reuseResidual(op, call);
     rt::LibraryCommand command;
     command.desc = call.desc;
+    if (auto *check = std::get_if<rt::IndexCheckDesc>(&command.desc))
+      setOrigin(op, *check);
     for (const LibraryCall::Argument &argument : call.arguments) {
       auto ref = buffers.ref(argument.base, argument.byteOffset);
       if (!ref)
@@ -194,6 +196,15 @@ private:
     }
     add(std::move(command), nameOf(op), bytesMoved(op));
     return llvm::Error::success();
+  }
+
+  /// What tells which of several ranks' faults is the first.
+  void setOrigin(Operation *op, rt::IndexCheckDesc &check) {
+    auto type = cast<RankedTensorType>(
+        op->getAttrOfType<TypeAttr>(kWholeIndices).getValue());
+    check.layout = getLayout(type, tables.program.mesh);
+    check.order =
+        source.number << 32 | op->getAttrOfType<IntegerAttr>(kOrder).getInt();
   }
 
   /// A convolution's result goes where the residual was, if nothing else wants

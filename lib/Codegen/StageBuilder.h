@@ -37,6 +37,8 @@ struct ProgramTables {
 /// A localised, fused list of a stage with its kernels and connections.
 struct StageSource {
   rt::CommandList list;
+  /// Among the program's.
+  int64_t number = 0;
   LocalStage local;
   std::vector<StageInput> inputs;
   std::vector<StageOutput> outputs;

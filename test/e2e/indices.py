@@ -48,7 +48,35 @@ def lookUp(layout):
                 raise Failed(f"{output} differs for indices from the end")
 
 
+def first(layout):
+    """Of several bad indices the first of the whole batch is reported, whoever
+    has it, by whatever rank is the fastest."""
+    values = dict(inputs())
+    ids = np.tile(values["input_ids"], (4, 1))[:4]
+    values = {name: np.tile(value, (4,) + (1,) * (value.ndim - 1))[:4]
+              for name, value in values.items()}
+    with scratch() as folder:
+        np.savez(f"{folder}/right.npz", **values)
+        run(tool("axopt"), MODEL / "model.onnx",
+            *(f"--shape={name}={'x'.join(map(str, value.shape))}"
+              for name, value in values.items()),
+            *layout.split(), "--quiet", "-o", f"{folder}/plan.mlir")
+        for places in ((0, -1), (1, 2), (-2, -1), (0, 1, 2, 3)):
+            wrong = ids.copy()
+            for number, place in enumerate(places):
+                wrong[place, -1 - number] = 1000000 + number
+            np.savez(f"{folder}/in.npz", **(values | {"input_ids": wrong}))
+            for _ in range(3):
+                message = run(tool("axrun"), f"{folder}/plan.mlir", "--inputs",
+                              f"{folder}/in.npz", expect=8).stderr
+                if "/wte/Gather" not in message or "index 1000000 " not in message:
+                    raise Failed(f"{places}: another message: {message}")
+
+
 def cases(every):
+    for layout in ("", "--dp=2", "--dp=4", "--tp=2", "--dp=2 --tp=2",
+                   "--pp=2 --micro-batches=2", "--dp=2 --micro-batches=2"):
+        yield f"first of several {layout}", first, layout
     for layout in ("--tp=1", "--tp=2", "--tp=4", "--pp=2",
                    "--tp=2 --sequence-parallel"):
         yield f"gpt2 {layout}", lookUp, layout

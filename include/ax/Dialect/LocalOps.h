@@ -4,6 +4,13 @@
 
 #include "ax/Dialect/Ax.h"
 
+namespace ax {
+/// Of check_indices: the type of the whole indices, with its layout, and the
+/// number of the plan's op. Of several faults the first of both is reported.
+inline constexpr llvm::StringLiteral kWholeIndices = "ax.whole_indices",
+                                     kOrder = "ax.order";
+} // namespace ax
+
 #define GET_OP_CLASSES
 #include "ax/Dialect/AxLocalOps.h.inc"
 

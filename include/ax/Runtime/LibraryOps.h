@@ -8,6 +8,7 @@
 #ifndef AX_RUNTIME_LIBRARYOPS_H
 #define AX_RUNTIME_LIBRARYOPS_H
 
+#include "ax/Sharding/Layout.h"
 #include "ax/Support/DType.h"
 
 #include <cstdint>
@@ -41,10 +42,10 @@ struct TensorDesc {
 /// Applied to the sum with the bias, in at least f32, before the residual.
 enum class Activation { None, Relu, GeluErf, GeluTanh, Silu, Tanh, Sigmoid };
 
-/// c = act(a b + bias) + residual.
 /// Where what is multiplied (a and b, x and w, x and y of a weight gradient) is
 /// f16 or bf16, the result may be f32: the sums as they are made.
 
+/// c = act(a b + bias) + residual.
 /// Arguments: a, b, [bias], [residual], c. The residual must not overlap c.
 struct MatmulDesc {
   /// All of the same rank >= 2: [batch..., m, k], [batch..., k, n],
@@ -145,12 +146,16 @@ struct TopKDesc {
   bool operator==(const TopKDesc &o) const;
 };
 
-/// Copies indices, negative ones counted from the end; fails when one is out of
-/// range. Element i is one into a dimension of sizes[i mod number of sizes].
-/// Arguments: indices (i32 or i64), result, both dense.
+/// Copies indices, negative ones counted from the end; an IndexFault when some
+/// are out of range, for which there is 0. Element i is one into a dimension of
+/// sizes[i mod number of sizes]. Arguments: indices (i32 or i64), result, both
+/// dense.
 struct IndexCheckDesc {
   TensorDesc indices;
   std::vector<int64_t> sizes;
+  /// Of the whole indices; and among the program's checks.
+  sharding::Layout layout;
+  int64_t order = 0;
 
   bool operator==(const IndexCheckDesc &o) const;
 };
