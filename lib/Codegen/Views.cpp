@@ -17,6 +17,8 @@ static SmallVector<int64_t> denseStrides(ArrayRef<int64_t> sizes) {
 }
 
 bool View::isDense() const {
+  if (llvm::is_contained(sizes, 0))
+    return true;
   int64_t expected = 1;
   for (auto [size, stride] :
        llvm::zip_equal(llvm::reverse(sizes), llvm::reverse(strides))) {

@@ -50,6 +50,9 @@ UNTESTED = {
         "the program cannot give the result",
         "is of bits and has no gradient",
     ],
+    "memory would have to suffice for the tool's libraries, not for a stack": [
+        "cannot start a thread with a stack of",
+    ],
     "an op without kernel and library call; today there is none": [
         "has no kernel",
     ],

@@ -13,6 +13,7 @@
 #include "ax/Support/MappedFile.h"
 #include "ax/Support/OutputCheck.h"
 #include "ax/Support/Process.h"
+#include "ax/Support/Stack.h"
 
 #include "mlir/IR/Diagnostics.h"
 #include "mlir/Pass/PassManager.h"
@@ -340,12 +341,16 @@ llvm::Error run(const Options &options) {
 
 } // namespace
 
-int main(int argc, char **argv) {
-  setUpProcess("axopt");
+static int runTool(int argc, char **argv) {
   llvm::Expected<Options> options = parseOptions(argc, argv);
   if (!options)
     return reportError("axopt", options.takeError());
   if (llvm::Error error = run(*options))
     return reportError("axopt", std::move(error));
   return static_cast<int>(ExitCode::Success);
+}
+
+int main(int argc, char **argv) {
+  setUpProcess("axopt");
+  return runWithLargeStacks("axopt", [&] { return runTool(argc, argv); });
 }

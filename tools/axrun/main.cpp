@@ -8,6 +8,7 @@
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
 #include "ax/Support/Process.h"
+#include "ax/Support/Stack.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <chrono>
@@ -178,8 +179,7 @@ static llvm::Expected<int> run(const RunOptions &options) {
   return static_cast<int>(agrees ? ExitCode::Success : ExitCode::Differs);
 }
 
-int main(int argc, char **argv) {
-  setUpProcess("axrun");
+static int runTool(int argc, char **argv) {
   llvm::Expected<RunOptions> options = parseOptions(argc, argv);
   if (!options)
     return reportError("axrun", options.takeError());
@@ -187,4 +187,9 @@ int main(int argc, char **argv) {
   if (!code)
     return reportError("axrun", code.takeError());
   return *code;
+}
+
+int main(int argc, char **argv) {
+  setUpProcess("axrun");
+  return runWithLargeStacks("axrun", [&] { return runTool(argc, argv); });
 }

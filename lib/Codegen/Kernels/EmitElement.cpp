@@ -224,24 +224,31 @@ IndexExpr Emitter::chooseIndex(const IndexExpr &index, int64_t bound,
   return space->addOpaque(chosen, std::min(lo1, lo2), std::max(hi1, hi2));
 }
 
+/// By halves: of many operands, few comparisons find the one.
 Value Emitter::pullConcat(ConcatOp op, ArrayRef<IndexExpr> indices) {
   uint64_t dim = op.getDim();
-  // Part i, given that the element is not in one before it.
-  std::function<Value(unsigned, int64_t)> from = [&](unsigned i,
-                                                     int64_t offset) {
-    Value operand = op.getOperands()[i];
-    int64_t end = offset + tensorType(operand).getDimSize(dim);
-    auto own = [&] {
+  SmallVector<int64_t> starts;
+  int64_t end = 0;
+  for (Value operand : op.getOperands()) {
+    starts.push_back(end);
+    end += tensorType(operand).getDimSize(dim);
+  }
+  // Given that the element is in one of the operands first .. last - 1.
+  std::function<Value(size_t, size_t)> from = [&](size_t first, size_t last) {
+    if (first + 1 == last) {
       Indices shifted(indices);
-      shifted[dim] = shifted[dim] + IndexExpr(-offset);
-      return pull(operand, shifted);
-    };
-    if (i + 1 == op.getOperands().size())
-      return own();
-    return guarded({{indices[dim], std::numeric_limits<int64_t>::min(), end}},
-                   elementType(operand), own, [&] { return from(i + 1, end); });
+      shifted[dim] = shifted[dim] + IndexExpr(-starts[first]);
+      return pull(op.getOperands()[first], shifted);
+    }
+    size_t middle = (first + last) / 2;
+    Bound below{indices[dim], std::numeric_limits<int64_t>::min(),
+                starts[middle]};
+    return guarded(
+        {below}, elementType(op.getResult()),
+        [&] { return from(first, middle); },
+        [&] { return from(middle, last); });
   };
-  return from(0, 0);
+  return from(0, starts.size());
 }
 
 Value Emitter::pullPad(PadOp op, ArrayRef<IndexExpr> indices) {

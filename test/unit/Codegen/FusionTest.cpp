@@ -324,6 +324,23 @@ TEST(Fusion, SlicesPadsAndSumsOfImagesWithTheirChannelsLast) {
   EXPECT_EQ(fused.others, (std::vector<std::string>{"conv"}));
 }
 
+/// Whose strides say nothing.
+TEST(Fusion, WindowsOverEmptyImages) {
+  std::string x = "tensor<1x3x28x0xf32>";
+  auto module = parsePlan(planText("[col = 1]", {x},
+                                   "%a = ax.unary abs %x0 : " + x + " -> " + x +
+                                       "\n%r = ax.pool sum %a kernel [3, 3] "
+                                       "strides [1, 1] pads [2, 2, 2, 2] "
+                                       "dilations [1, 1] ceil_extra [0, 0] : " +
+                                       x + " -> tensor<1x3x30x2xf32>",
+                                   "tensor<1x3x30x2xf32>"));
+  ASSERT_TRUE(module);
+  auto stage = findOp<StageOp>(*module);
+  LocalStage local = llvm::cantFail(localize(stage, getMesh(stage)));
+  fuse(*local.program);
+  EXPECT_TRUE(findOp<PoolOp>(*local.program));
+}
+
 TEST(Fusion, ViewsEndAtWhatLaterOpsPutInMemory) {
   // Turned twice, u is a in its own order; but the first top_k must not see it
   // through t, which stands in memory for the second, and so in t's order.
