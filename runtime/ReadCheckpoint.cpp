@@ -166,6 +166,9 @@ public:
     if (!states || !frozen || !progress || !step || *step < 0 ||
         *step > checkpoint::mostSteps)
       return malformed();
+    int64_t skipped = progress->getInteger("skipped").value_or(0);
+    if (skipped < 0 || skipped > *step)
+      return malformed();
     result.step = *step;
     result.progress = *progress;
     for (const json::Value &name : *frozen)

@@ -111,11 +111,6 @@ llvm::Error Trainer::open() {
       return addContext(std::move(error), "checkpoint '" + resumed->path + "'");
     done = resumed->step;
     skipped = resumed->progress.getInteger("skipped").value_or(0);
-    if (skipped < 0 || skipped > done)
-      return makeError(
-          ExitCode::BadInput,
-          "checkpoint '" + resumed->path + "': " + llvm::Twine(skipped) +
-              " of " + llvm::Twine(done) + " steps cannot have been skipped");
     if (llvm::sys::fs::equivalent(llvm::sys::path::parent_path(resumed->path),
                                   options.save))
       saved = done;

@@ -97,6 +97,12 @@ def values(*flags):
             refused(folder, plan,
                     withOperands(plan, (square, select[1])), says)
         counter, = storesOf(plan, "optimizer.step").values()
+        for stores in [square], counter:
+            text = plan
+            for store in reversed(stores):
+                text = text[:store.start()] + text[store.end():]
+            refused(folder, plan, text, "is zero at first, and no step of @main "
+                    "stores it")
         taken = next(iter(storesOf(plan, "optimizer.finite_steps").values()),
                      None)
         if taken:

@@ -147,7 +147,8 @@ def shortened(command, path, isReady, size):
         text = process.communicate(timeout=120)[1]
     finally:
         process.kill()
-    says = f"axrun: error: cannot read '{path}': it has become shorter since"
+    says = f"axrun: error: cannot read '{path}': it has become shorter since " \
+        "it was opened"
     if process.returncode != 7 or text.count(says) != 1:
         raise Failed(f"exit code {process.returncode}\n{text[-2000:]}")
 

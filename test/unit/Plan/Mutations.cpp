@@ -2,7 +2,6 @@
 #include "Mutations.h"
 
 #include "ax/Dialect/Actions.h"
-#include "ax/Dialect/Evaluation.h"
 #include "ax/Sharding/Digits.h"
 
 #include "mlir/IR/Builders.h"
@@ -31,10 +30,8 @@ public:
         addCollective(i);
       if (isa<StateOp>(op))
         addState(i);
-      if (isa<StoreOp>(op))
-        addStore(i);
-      if (isa<LoadOp>(op))
-        addLoad(i);
+      addStoreMutations(
+          op, [&](const std::string &what, auto edit) { add(i, what, edit); });
       if (isa<TransferOp>(op))
         addTransfer(i);
       if (isa<StageOp>(op))
@@ -68,8 +65,6 @@ private:
 
   void addCollective(size_t number);
   void addState(size_t number);
-  void addStore(size_t number);
-  void addLoad(size_t number);
   void addTransfer(size_t number);
   void addStage(size_t number);
   void addSchedule(size_t number);
@@ -291,57 +286,6 @@ void Mutator::addState(size_t number) {
     bool changes = cast<StateOp>(op).getStagesAttr() != attr;
     cast<StateOp>(op).setStagesAttr(attr);
     return changes;
-  });
-}
-
-/// The next store in the same list, of a value of the same type.
-static StoreOp nextStore(StoreOp store) {
-  for (Operation *op = store->getNextNode(); op; op = op->getNextNode())
-    if (auto next = dyn_cast<StoreOp>(op);
-        next && next.getOperand().getType() == store.getOperand().getType())
-      return next;
-  return {};
-}
-
-void Mutator::addStore(size_t number) {
-  // Without its only store, a state of the model is one that is not trained.
-  auto state = cast<StateOp>(SymbolTable::lookupNearestSymbolFrom(
-      ops[number], cast<StoreOp>(ops[number]).getStateAttr()));
-  if (state.isZeroAtFirst() ||
-      state.getStages().value_or(ArrayRef<int64_t>()).size() > 1)
-    add(number, "deleted", [](Operation *op) {
-      op->erase();
-      return true;
-    });
-  add(number, "of the next one's value", [](Operation *op) {
-    StoreOp next = nextStore(cast<StoreOp>(op));
-    bool changes = next && op->getOperand(0) != next.getOperand();
-    if (changes)
-      op->setOperand(0, next.getOperand());
-    return changes;
-  });
-  add(number, "swapped with the next one", [](Operation *op) {
-    StoreOp next = nextStore(cast<StoreOp>(op));
-    if (!next || op->getOperand(0) == next.getOperand())
-      return false;
-    Value own = op->getOperand(0);
-    op->setOperand(0, next.getOperand());
-    next->setOperand(0, own);
-    return true;
-  });
-}
-
-void Mutator::addLoad(size_t number) {
-  // Elsewhere it is one store more among those that are compared.
-  if (ops[number]->getParentOfType<ProgramOp>().getSymName() !=
-      evaluationProgram)
-    return;
-  add(number, "stored again", [](Operation *op) {
-    auto load = cast<LoadOp>(op);
-    OpBuilder builder(op->getContext());
-    builder.setInsertionPointAfter(op);
-    StoreOp::create(builder, op->getLoc(), load.getState(), load.getResult());
-    return true;
   });
 }
 

@@ -4,6 +4,7 @@
 
 #include "ax/Dialect/Ax.h"
 #include "mlir/IR/BuiltinOps.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <functional>
 
@@ -20,6 +21,12 @@ struct Mutation {
 /// Deletions, swaps and edits of collectives, layouts, transfers, states and
 /// stores, schedule entries and the mesh.
 std::vector<Mutation> allMutations(mlir::ModuleOp module);
+
+/// Takes what an edit is, and the edit.
+using AddMutation = llvm::function_ref<void(
+    const std::string &, std::function<bool(mlir::Operation *)>)>;
+/// Those of them that are of a store or load.
+void addStoreMutations(mlir::Operation *op, AddMutation add);
 
 /// Edits of different operations of one module. False when one of them does not
 /// apply.

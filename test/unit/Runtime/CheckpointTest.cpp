@@ -55,7 +55,7 @@ protected:
     json::Value content = json::Object{{"format", checkpoint::format},
                                        {"version", checkpoint::version},
                                        {"step", step},
-                                       {"progress", json::Object()},
+                                       {"progress", json::Object(progress)},
                                        {"frozen", json::Array()},
                                        {"states", std::move(states)}};
     std::string checksum = checkpoint::checksumOf(content);
@@ -79,6 +79,7 @@ protected:
 
   llvm::SmallString<128> folder;
   int64_t step = 3;
+  json::Object progress;
   HostTensor w = HostTensor::fromValues<float>({2, 2}, {1, 2, 3, 4});
   HostTensor s = HostTensor::scalar<int64_t>(7);
 };
@@ -115,6 +116,12 @@ TEST_F(CheckpointTest, Contradictions) {
   expect("w", state("F32", {2, 2}, part(w, 0, {4}, {1})),
          "manifest.json is malformed");
   step = 3;
+  for (int64_t skipped : {-1, 4}) {
+    progress = json::Object{{"skipped", skipped}};
+    expect("w", state("F32", {2, 2}, part(w, 0, {4}, {1})),
+           "manifest.json is malformed");
+  }
+  progress = json::Object{{"skipped", 3}};
   json::Object outside = part(w, 0, {4}, {1});
   outside["file"] = "../rank-0.safetensors";
   expect("w", state("F32", {2, 2}, std::move(outside)), "'../rank-0");
