@@ -2,6 +2,8 @@
 
 #include "ax/Runtime/Checkpoint.h"
 
+#include "ReadShards.h"
+
 #include "ax/Runtime/Safetensors.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
@@ -351,14 +353,18 @@ llvm::Expected<Checkpoint>
 readWeights(const std::string &path,
             const std::function<void(const std::string &)> &warn) {
   llvm::StringRef name = path;
-  if (llvm::sys::fs::is_directory(path))
+  std::string pretrained = findPretrained(path);
+  if (pretrained.empty() && llvm::sys::fs::is_directory(path))
     return readCheckpoint(path, warn);
-  if (!name.ends_with(".npz") && !name.ends_with(".safetensors"))
+  if (pretrained.empty() && !name.ends_with(".npz") &&
+      !name.ends_with(".safetensors"))
     return makeError(ExitCode::Usage,
                      "--weights=" + path +
-                         ": expected a .safetensors or .npz file, or a "
-                         "checkpoint's folder");
-  auto tensors = name.ends_with(".npz") ? readNpz(path) : readSafetensors(path);
+                         ": expected a .safetensors or .npz file, a folder "
+                         "with model.safetensors, or a checkpoint's");
+  auto tensors = !pretrained.empty()      ? readPretrained(pretrained)
+                 : name.ends_with(".npz") ? readNpz(path)
+                                          : readSafetensors(path);
   if (!tensors)
     return tensors.takeError();
   Checkpoint result;
@@ -369,6 +375,8 @@ readWeights(const std::string &path,
 
 std::vector<std::string> filesOfWeights(const std::string &path) {
   std::vector<std::string> files, folders;
+  if (std::string file = findPretrained(path); !file.empty())
+    files = filesOfPretrained(file);
   if (llvm::sys::fs::is_directory(path)) {
     folders.push_back(path);
     for (auto &[step, folder] : checkpoint::list(path))

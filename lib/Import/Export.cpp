@@ -13,6 +13,7 @@
 
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/GivenWeights.h"
 
 #include "llvm/Support/Path.h"
 
@@ -30,16 +31,18 @@ using onnx::TensorProto;
 constexpr int64_t mostInlineBytes = int64_t(1) << 30;
 /// Smaller tensors stay in the model's file in any case.
 constexpr int64_t leastExternalBytes = 1024;
+/// Names in a message.
+constexpr size_t mostListed = 20;
 
 namespace {
 
 class Exporter {
 public:
   Exporter(llvm::StringRef model, const std::string &output,
-           const std::map<std::string, HostTensor> &weights)
-      : folder(model), output(output), weights(weights) {}
+           ExportWeights weights)
+      : folder(model), output(output), weights(std::move(weights)) {}
 
-  llvm::Error run(const std::vector<std::string> &required);
+  llvm::Error run();
 
 private:
   llvm::Error fault(const llvm::Twine &what) {
@@ -47,14 +50,20 @@ private:
                       folder.getPath(), folder.getModelFile(), what.str());
   }
   llvm::Error decide(llvm::ArrayRef<uint8_t> graph);
+  llvm::Error complete(llvm::ArrayRef<uint8_t> graph);
+  llvm::Expected<llvm::ArrayRef<uint8_t>>
+  bytesOf(const TensorHeader &header, DType type,
+          std::shared_ptr<MappedFile> &file);
   llvm::Error copyGraph(llvm::ArrayRef<uint8_t> graph, std::string &out);
   llvm::Error copyInitializer(const WireField &field, std::string &out);
-  /// What replaces the data; null when it stays.
-  llvm::Expected<const HostTensor *> findWeight(const TensorHeader &header);
+  /// What replaces the data; nothing when it stays.
+  llvm::Expected<std::optional<HostTensor>>
+  findWeight(const TensorHeader &header);
 
   ModelFolder folder;
   const std::string &output;
-  const std::map<std::string, HostTensor> &weights;
+  ExportWeights weights;
+  Widening widening;
   llvm::ArrayRef<uint8_t> model;
   std::set<std::string> replaced;
   /// With external data.
@@ -102,21 +111,109 @@ llvm::Error Exporter::decide(llvm::ArrayRef<uint8_t> graph) {
   return llvm::Error::success();
 }
 
-llvm::Expected<const HostTensor *>
+/// Data that can be used where it is.
+static bool isInPlace(const TensorHeader &header) {
+  return header.external || (header.numDataFields == 1 && header.data.data());
+}
+
+/// Of an initializer that is in place; `file` keeps them.
+llvm::Expected<llvm::ArrayRef<uint8_t>>
+Exporter::bytesOf(const TensorHeader &header, DType type,
+                  std::shared_ptr<MappedFile> &file) {
+  auto place = locateTensor(folder, model, header, type);
+  if (!place)
+    return place.takeError();
+  auto opened = header.external ? folder.open(place->file) : folder.openModel();
+  if (!opened)
+    return opened.takeError();
+  file = *opened;
+  return file->range(place->offset, place->length);
+}
+
+static llvm::Error checkFit(const TensorHeader &header,
+                            const HostTensor &tensor) {
+  std::optional<DType> type = fromOnnxType(header.type);
+  if (type && Widening::fits(*type, tensor.getType()) &&
+      header.dims == tensor.getShape())
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::BadInput,
+                    "weight '{0}' is {1}, in the model {2}x{3}",
+                    stateName(header.name), tensor.typeToString(),
+                    shapeToString(header.dims), onnxTypeName(header.type));
+}
+
+/// Weights that the model has twice get both their values; those that stay what
+/// they are, though others do not, are an error.
+llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
+  std::vector<ModelWeight> missing, given;
+  std::vector<std::string> computed;
+  std::set<std::string> frozen(weights.frozen.begin(), weights.frozen.end());
+  WireReader reader(graph);
+  WireField field;
+  while (reader.read(field)) {
+    TensorHeader header;
+    if (field.number != GraphProto::kInitializerFieldNumber ||
+        field.type != WireType::Bytes || !readTensorHeader(field.bytes, header))
+      continue;
+    std::optional<DType> type = fromOnnxType(header.type);
+    std::string name = stateName(header.name);
+    auto count = checkedNumElements(header.dims);
+    // Other ones are constants of the graph.
+    if (!type || !isFloat(*type) || !count || *count < 2 || frozen.count(name))
+      continue;
+    ModelWeight weight{name, *type, header.dims, {}};
+    std::shared_ptr<MappedFile> file;
+    if (isInPlace(header)) {
+      // What cannot be read is an error when it has to be.
+      if (auto bytes = bytesOf(header, *type, file))
+        weight.bytes = *bytes;
+      else
+        llvm::consumeError(bytes.takeError());
+    }
+    auto known = weights.tensors.find(name);
+    if (known != weights.tensors.end()) {
+      if (llvm::Error error = checkFit(header, known->second))
+        return error;
+      given.push_back(std::move(weight));
+    } else if (isComputedBuffer(name)) {
+      computed.push_back(name);
+    } else {
+      missing.push_back(std::move(weight));
+    }
+  }
+  std::vector<std::string> lacking;
+  std::map<std::string, std::string> tied = findTied(missing, given);
+  for (const ModelWeight &weight : missing)
+    if (auto twin = tied.find(weight.name); twin != tied.end()) {
+      weights.tensors.emplace(weight.name, weights.tensors.at(twin->second));
+      weights.warn("'" + weight.name + "' gets the values of '" + twin->second +
+                   "', which it equals in the model");
+    } else {
+      lacking.push_back(weight.name);
+    }
+  if (!computed.empty())
+    weights.warn(listSome(computed) + " stay as the model computes them");
+  if (lacking.empty() || given.empty() || weights.isPartial)
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::BadInput,
+                    "weights '{0}' do not have {1}, which would keep the "
+                    "model's values: if that is meant, give --partial",
+                    weights.path, listSome(lacking, mostListed));
+}
+
+llvm::Expected<std::optional<HostTensor>>
 Exporter::findWeight(const TensorHeader &header) {
   std::string name = stateName(header.name);
-  auto found = weights.find(name);
-  if (found == weights.end())
-    return nullptr;
-  const HostTensor &tensor = found->second;
-  std::optional<DType> type = fromOnnxType(header.type);
-  if (type != tensor.getType() || header.dims != tensor.getShape())
-    return makeErrorf(ExitCode::BadInput,
-                      "weight '{0}' is {1}, in the model {2}x{3}", name,
-                      tensor.typeToString(), shapeToString(header.dims),
-                      onnxTypeName(header.type));
+  auto found = weights.tensors.find(name);
+  if (found == weights.tensors.end())
+    return std::nullopt;
+  if (llvm::Error error = checkFit(header, found->second))
+    return error;
   replaced.insert(name);
-  return &tensor;
+  auto result = widening.to(*fromOnnxType(header.type), found->second);
+  if (!result)
+    return addContext(result.takeError(), "weight '" + name + "'");
+  return std::move(*result);
 }
 
 llvm::Error Exporter::copyInitializer(const WireField &field,
@@ -130,13 +227,12 @@ llvm::Error Exporter::copyInitializer(const WireField &field,
   llvm::ArrayRef<uint8_t> bytes;
   std::shared_ptr<MappedFile> file;
   if (*weight) {
-    bytes = (*weight)->rawBytes();
+    bytes = (**weight).rawBytes();
   } else {
     std::optional<DType> type = fromOnnxType(header.type);
     bool isLarge =
         static_cast<int64_t>(field.bytes.size()) > leastExternalBytes;
-    bool isMovable = type && header.numDataFields == 1 && header.data.data();
-    if (!header.external && !(data && isLarge && isMovable)) {
+    if (!header.external && !(data && isLarge && type && isInPlace(header))) {
       append(out, field.whole);
       return llvm::Error::success();
     }
@@ -145,15 +241,7 @@ llvm::Error Exporter::copyInitializer(const WireField &field,
           ExitCode::Unsupported,
           "tensor '{0}' has element type {1}, which is not supported",
           header.name, onnxTypeName(header.type));
-    auto place = locateTensor(folder, model, header, *type);
-    if (!place)
-      return place.takeError();
-    auto opened =
-        header.external ? folder.open(place->file) : folder.openModel();
-    if (!opened)
-      return opened.takeError();
-    file = *opened;
-    auto range = file->range(place->offset, place->length);
+    auto range = bytesOf(header, *type, file);
     if (!range)
       return range.takeError();
     bytes = *range;
@@ -211,7 +299,7 @@ llvm::Error Exporter::copyGraph(llvm::ArrayRef<uint8_t> graph,
                               : llvm::Error::success();
 }
 
-llvm::Error Exporter::run(const std::vector<std::string> &required) {
+llvm::Error Exporter::run() {
   auto file = folder.openModel();
   if (!file)
     return file.takeError();
@@ -225,6 +313,8 @@ llvm::Error Exporter::run(const std::vector<std::string> &required) {
       append(out, field.whole);
       continue;
     }
+    if (llvm::Error error = complete(field.bytes))
+      return error;
     if (llvm::Error error = decide(field.bytes))
       return error;
     std::string graph;
@@ -234,13 +324,14 @@ llvm::Error Exporter::run(const std::vector<std::string> &required) {
   }
   if (reader.isMalformed())
     return fault("its bytes are damaged or cut off");
-  for (const std::string &name : required)
+  for (const std::string &name : weights.required)
     if (!replaced.count(name))
       return makeError(ExitCode::BadInput,
                        "the model has no weight '" + name + "'");
   if (replaced.empty())
     return makeError(ExitCode::BadInput,
                      "none of the weights is one of the model's");
+  widening.tell(weights.path, weights.warn);
   // Both are there before one of them takes its place.
   auto result = AtomicFile::create(output);
   if (!result)
@@ -253,9 +344,8 @@ llvm::Error Exporter::run(const std::vector<std::string> &required) {
   return result->commit();
 }
 
-llvm::Error
-ax::import::exportModel(llvm::StringRef model, const std::string &output,
-                        const std::map<std::string, HostTensor> &weights,
-                        const std::vector<std::string> &required) {
-  return Exporter(model, output, weights).run(required);
+llvm::Error ax::import::exportModel(llvm::StringRef model,
+                                    const std::string &output,
+                                    ExportWeights weights) {
+  return Exporter(model, output, std::move(weights)).run();
 }

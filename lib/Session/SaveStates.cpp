@@ -10,13 +10,13 @@ llvm::Error ax::saveStates(const rt::Executor &executor,
   const std::vector<rt::State> &states = executor.getProgram().states;
   std::vector<rt::SafetensorsWriter::Entry> entries;
   for (const rt::State &state : states)
-    if (state.isMutable)
+    if (state.isMutable || state.isWeight)
       entries.push_back({state.name, state.dtype, state.shape});
   auto file = rt::SafetensorsWriter::create(path, entries);
   if (!file)
     return file.takeError();
   for (size_t i = 0; i < states.size(); ++i) {
-    if (!states[i].isMutable)
+    if (!states[i].isMutable && !states[i].isWeight)
       continue;
     auto tensor = executor.readState(static_cast<int32_t>(i));
     if (!tensor)

@@ -177,8 +177,16 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
       return error;
     programs.push_back(impl->evaluationProgram.get());
   }
+  if (options.modelDir.empty())
+    if (llvm::Error error = plan::checkModelFolder(plan, planPath))
+      return error;
+  impl->options.dataFolder = options.modelDir.empty()
+                                 ? plan::modelFolder(plan, planPath)
+                                 : options.modelDir;
+  impl->files = plan::filesOf(plan, planPath, impl->options.dataFolder);
   if (!options.weights.empty())
-    if (llvm::Error error = useWeights(programs, options.weights, options.warn))
+    if (llvm::Error error = useWeights(programs, options.weights,
+                                       impl->options.dataFolder, options.warn))
       return error;
   if (!options.resume.empty()) {
     auto resumed = resumeFrom(*impl->program, options.resume, options.warn);
@@ -188,13 +196,6 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   }
   setSeed(*impl->program, options.seed ? *options.seed : seedOf(impl->resumed));
 
-  if (options.modelDir.empty())
-    if (llvm::Error error = plan::checkModelFolder(plan, planPath))
-      return error;
-  impl->options.dataFolder = options.modelDir.empty()
-                                 ? plan::modelFolder(plan, planPath)
-                                 : options.modelDir;
-  impl->files = plan::filesOf(plan, planPath, impl->options.dataFolder);
   impl->options.threadsPerRank = options.threadsPerRank;
   impl->options.timeout = *timeout;
   impl->options.trace = options.trace;

@@ -3,6 +3,9 @@
 
 #include "ax/Runtime/Checkpoint.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/Escape.h"
+#include "ax/Support/GivenWeights.h"
+#include "ax/Support/MappedFile.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -32,49 +35,124 @@ private:
   std::string lines;
 };
 
-/// True when `state` got the tensor; a fault otherwise.
-bool assign(rt::State &state, const HostTensor &tensor, llvm::StringRef who,
-            Faults &faults) {
-  HostTensor wanted =
-      HostTensor::borrow(state.dtype, state.shape, nullptr, nullptr);
-  if (tensor.typeToString() != wanted.typeToString()) {
-    faults.add(state.name + " is " + tensor.typeToString() + ", " + who +
-               " has " + wanted.typeToString());
-    return false;
+/// A fault when the state cannot have the tensor, which becomes what it has.
+llvm::Error assign(rt::State &state, HostTensor &tensor, Widening &widening,
+                   Faults &faults) {
+  if (tensor.getShape() != state.shape ||
+      !Widening::fits(state.dtype, tensor.getType())) {
+    HostTensor wanted =
+        HostTensor::borrow(state.dtype, state.shape, nullptr, nullptr);
+    faults.add(state.name + " is " + tensor.typeToString() + ", the plan has " +
+               wanted.typeToString());
+    return llvm::Error::success();
   }
+  auto value = widening.to(state.dtype, tensor);
+  if (!value)
+    return addContext(value.takeError(), "state '" + state.name + "'");
   state.file.clear();
   state.offset = 0;
-  state.value = tensor;
-  return true;
+  state.value = tensor = std::move(*value);
+  return llvm::Error::success();
+}
+
+/// States as the model has them, where its files are there.
+class ModelWeights {
+public:
+  explicit ModelWeights(const std::string &folder) : folder(folder) {}
+
+  void add(const rt::State &state, std::vector<ModelWeight> &to) {
+    auto [file, isNew] = files.try_emplace(state.file);
+    if (isNew && findEscape(folder, state.file).empty()) {
+      auto opened = MappedFile::open(folder + "/" + state.file);
+      if (!opened)
+        llvm::consumeError(opened.takeError());
+      else if (state.fingerprint.empty() ||
+               (*opened)->fingerprint() == state.fingerprint)
+        file->second = std::move(*opened);
+    }
+    auto count = checkedNumElements(state.shape, byteSize(state.dtype));
+    if (!file->second || !count)
+      return;
+    auto bytes =
+        file->second->range(state.offset, *count * byteSize(state.dtype));
+    if (bytes)
+      to.push_back({state.name, state.dtype, state.shape, *bytes});
+    else
+      llvm::consumeError(bytes.takeError());
+  }
+
+private:
+  const std::string &folder;
+  std::map<std::string, std::shared_ptr<MappedFile>> files;
+};
+
+using Given = std::map<std::string, HostTensor>;
+
+/// What a file from elsewhere leaves out, though the plan has it: by the names
+/// of such states, those whose values they get.
+std::map<std::string, std::string>
+complete(llvm::ArrayRef<rt::Program *> programs, const std::string &folder,
+         const std::string &path, const llvm::StringSet<> &frozen,
+         const Warn &warn, const Given &given, Faults &faults) {
+  ModelWeights model(folder);
+  std::vector<ModelWeight> missing, there;
+  llvm::StringSet<> seen;
+  std::vector<std::string> lacking, computed;
+  for (rt::Program *program : programs)
+    for (const rt::State &state : program->states) {
+      if (!state.isWeight || frozen.contains(state.name) ||
+          !seen.insert(state.name).second)
+        continue;
+      bool isGiven = given.count(state.name);
+      model.add(state, isGiven ? there : missing);
+      if (!isGiven)
+        (isComputedBuffer(state.name) ? computed : lacking)
+            .push_back(state.name);
+    }
+  std::map<std::string, std::string> tied = findTied(missing, there);
+  for (const std::string &name : lacking)
+    if (auto twin = tied.find(name); twin != tied.end()) {
+      warn("weights '" + path + "': '" + name + "' gets the values of '" +
+           twin->second + "', which it equals in the model");
+    } else {
+      faults.add(name + " is missing");
+    }
+  if (!computed.empty())
+    warn("weights '" + path + "': " + listSome(computed) +
+         " stay as the model computes them");
+  return tied;
 }
 
 } // namespace
 
 llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
-                           const std::string &path, const Warn &warn) {
+                           const std::string &path, const std::string &folder,
+                           const Warn &warnWhere) {
+  Warn warn = warnWhere ? warnWhere : [](const std::string &) {};
   auto source = rt::readWeights(path, warn);
   if (!source)
     return source.takeError();
   llvm::StringSet<> frozen;
   frozen.insert_range(source->frozen);
-  llvm::StringMap<HostTensor *> byName;
-  for (auto &[name, tensor] : source->tensors)
-    byName[name] = &tensor;
+  Given given(source->tensors.begin(), source->tensors.end());
   Faults faults;
+  std::map<std::string, std::string> tied =
+      complete(programs, folder, path, frozen, warn, given, faults);
   llvm::StringSet<> used;
+  Widening widening;
   for (rt::Program *program : programs)
     for (rt::State &state : program->states) {
       used.insert(state.name);
-      HostTensor *tensor = byName.lookup(state.name);
-      if (!tensor) {
-        if (state.isWeight && !frozen.contains(state.name))
-          faults.add(state.name + " is missing");
-        continue;
-      }
       // Moments and the like go on when they are there.
-      if (state.isWeight || state.isZeroAtFirst)
-        assign(state, *tensor, "the plan", faults);
+      auto twin = tied.find(state.name);
+      auto tensor = given.find(twin == tied.end() ? state.name : twin->second);
+      if (tensor == given.end() || !(state.isWeight || state.isZeroAtFirst))
+        continue;
+      // Twins and programs share what was widened for the first.
+      if (llvm::Error error = assign(state, tensor->second, widening, faults))
+        return error;
     }
+  widening.tell(path, warn);
   if (!source->weights.empty() &&
       llvm::none_of(source->weights, [&](const std::string &weight) {
         return used.contains(weight);
@@ -101,13 +179,16 @@ llvm::Expected<Resumed> ax::resumeFrom(rt::Program &program,
   for (auto &[name, tensor] : checkpoint->tensors)
     byName[name] = &tensor;
   Faults faults;
+  Widening widening;
   for (rt::State &state : program.states) {
     if (!state.isMutable)
       continue;
-    if (HostTensor *tensor = byName.lookup(state.name))
-      assign(state, *tensor, "the plan", faults);
-    else
+    if (HostTensor *tensor = byName.lookup(state.name)) {
+      if (llvm::Error error = assign(state, *tensor, widening, faults))
+        return error;
+    } else {
       faults.add(state.name + " is not in the checkpoint");
+    }
     byName.erase(state.name);
   }
   for (auto &[name, tensor] : checkpoint->tensors)

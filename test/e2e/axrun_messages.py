@@ -58,8 +58,8 @@ def flags():
     yield "--input=x", "--input=x: expected NAME=FILE.npy"
     yield "--program=other", "the plan has no program 'other', but: main"
     yield "--weights=w.bin", \
-        "--weights=w.bin: expected a .safetensors or .npz file, or a " \
-        "checkpoint's folder"
+        "--weights=w.bin: expected a .safetensors or .npz file, a folder " \
+        "with model.safetensors, or a checkpoint's"
 
 
 def npy(header, data=b"\0" * 16, version=1, start=b"\x93NUMPY"):

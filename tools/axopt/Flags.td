@@ -137,6 +137,9 @@ defm export_onnx : Value<
   help4_output, [Common]>;
 defm weights : Value<"weights", "FILE|DIR", "Trained weights for --export-onnx",
                      help4_output>;
+defm partial : Switch<
+  "partial", "Weights that --weights does not have stay what they are",
+  help4_output>;
 defm quiet : Switch<"quiet", "No summary", help4_output>;
 
 // Looking into it.

@@ -239,6 +239,8 @@ llvm::Error checkUse(const CommandLine &flags, const Options &options) {
   bool isExport = flags.has(OPT_export_onnx);
   if (!isExport && flags.has(OPT_weights))
     return usage("--weights is for --export-onnx: axrun has its own");
+  if (!isExport && flags.has(OPT_partial))
+    return usage("--partial is for --export-onnx");
   if (isExport && options.weights.empty())
     return usage("--export-onnx needs --weights=FILE: what is to be written "
                  "into the model");
@@ -279,6 +281,7 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
   flags.read(OPT_o, options.output);
   flags.read(OPT_export_onnx, options.exportOnnx);
   flags.read(OPT_weights, options.weights);
+  flags.read(OPT_partial, options.isPartial);
   flags.read(OPT_save_strategy, options.saveStrategy);
   flags.read(OPT_strict, options.strict);
   flags.read(OPT_verify, options.verifyOnly);

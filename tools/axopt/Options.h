@@ -27,6 +27,8 @@ struct Options {
   Explain explain = Explain::No;
   /// The model with these weights goes here, and nothing is compiled.
   std::string exportOnnx, weights;
+  /// Weights of the model that are not among them stay what they are.
+  bool isPartial = false;
   /// What flags beside `weights` read.
   std::string strategyFile;
   std::vector<std::string> otherInputs;

@@ -282,16 +282,23 @@ llvm::Expected<OwningOpRef<ModuleOp>> load(const Options &options,
 }
 
 llvm::Error exportOnnx(const Options &options) {
-  auto source = rt::readWeights(options.weights, [](const std::string &text) {
+  auto warn = [](const std::string &text) {
     llvm::errs() << "axopt: warning: " << text << '\n';
-  });
+  };
+  auto source = rt::readWeights(options.weights, warn);
   if (!source)
     return source.takeError();
-  std::map<std::string, HostTensor> weights;
+  import::ExportWeights weights;
+  weights.path = options.weights;
   for (auto &[name, tensor] : source->tensors)
-    weights.emplace(name, std::move(tensor));
-  return import::exportModel(options.input, options.exportOnnx, weights,
-                             source->weights);
+    weights.tensors.emplace(name, std::move(tensor));
+  weights.required = source->weights;
+  weights.frozen = source->frozen;
+  // A checkpoint has all that its plan knows: the rest are constants.
+  weights.isPartial = options.isPartial || !source->weights.empty();
+  weights.warn = warn;
+  return import::exportModel(options.input, options.exportOnnx,
+                             std::move(weights));
 }
 
 llvm::Error run(const Options &options) {

@@ -4,20 +4,34 @@
 
 #include "ax/Support/HostTensor.h"
 
+#include <functional>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace ax::import {
 
-/// Writes the model again, its graph as it is, with the values of `weights` (by
-/// the names of states) in place of the initializers'. Large models, and those
-/// that had external data, get theirs in `output`.data. BadInput errors when a
-/// weight has another type or shape, when one of `required` is no initializer,
-/// or when none is.
+struct ExportWeights {
+  /// Where they are from, for messages.
+  std::string path;
+  /// By the names of states.
+  std::map<std::string, HostTensor> tensors;
+  /// Those that must be the model's, and the model's that are not among them
+  /// and stay what they are.
+  std::vector<std::string> required, frozen;
+  /// Others of the model's may stay what they are.
+  bool isPartial = false;
+  std::function<void(const std::string &)> warn;
+};
+
+/// Writes the model again, its graph as it is, with the values of `weights` in
+/// place of the initializers'. Large models, and those that had external data,
+/// get theirs in `output`.data. BadInput errors when a weight has another type
+/// (but for bf16 and f16 in place of f32) or shape, when a required one is no
+/// initializer, when none is, or when some are not given that equal none that
+/// is.
 llvm::Error exportModel(llvm::StringRef model, const std::string &output,
-                        const std::map<std::string, HostTensor> &weights,
-                        const std::vector<std::string> &required);
+                        ExportWeights weights);
 
 } // namespace ax::import
 

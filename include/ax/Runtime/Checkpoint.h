@@ -76,7 +76,9 @@ llvm::Expected<Checkpoint>
 readCheckpoint(const std::string &path,
                const std::function<void(const std::string &)> &warn);
 
-/// A checkpoint, or nothing but the tensors of a .safetensors or .npz file.
+/// A checkpoint, or nothing but the tensors of a .safetensors or .npz file, or
+/// of what save_pretrained writes: a folder with model.safetensors, or with
+/// several files and an index.
 llvm::Expected<Checkpoint>
 readWeights(const std::string &path,
             const std::function<void(const std::string &)> &warn);

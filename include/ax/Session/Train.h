@@ -87,7 +87,8 @@ llvm::Expected<rt::NamedTensors>
 predict(Session &session, const std::string &data, Tokens tokens,
         const std::function<void(const std::string &)> &warn);
 
-/// Every state that training changes, into one .safetensors file.
+/// Every state that training changes, and every weight that it does not, into
+/// one .safetensors file.
 llvm::Error saveStates(const rt::Executor &executor, const std::string &path);
 
 } // namespace ax

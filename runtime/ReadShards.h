@@ -1,0 +1,21 @@
+//===- ReadShards.h - Weights as save_pretrained writes them ----*- C++ -*-===//
+#ifndef AX_RUNTIME_READSHARDS_H
+#define AX_RUNTIME_READSHARDS_H
+
+#include "ax/Runtime/Npy.h"
+
+namespace ax::rt {
+
+/// The file to read of a folder, or of an index's path; empty when there is
+/// none.
+std::string findPretrained(const std::string &path);
+
+/// All tensors of such a file. BadInput errors name it.
+llvm::Expected<NamedTensors> readPretrained(const std::string &path);
+
+/// It, and those that it names.
+std::vector<std::string> filesOfPretrained(const std::string &path);
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_READSHARDS_H
