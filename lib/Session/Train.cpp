@@ -121,10 +121,17 @@ llvm::Error Trainer::open() {
                     " steps are done already: nothing to do");
   }
   if (auto there = rt::checkpoint::list(options.save);
-      !resumed && !options.save.empty() && !there.empty())
-    warn("'" + options.save + "' has checkpoints of a run up to step " +
-         llvm::Twine(there.back().first) +
-         ", from which this one does not go on (--resume)");
+      !options.save.empty() && !there.empty()) {
+    int64_t last = there.back().first;
+    if (!resumed)
+      warn("'" + options.save + "' has checkpoints of a run up to step " +
+           llvm::Twine(last) +
+           ", from which this one does not go on (--resume)");
+    else if (last > done && done < options.steps)
+      warn("'" + options.save + "' has checkpoints up to step " +
+           llvm::Twine(last) + ": its 'latest' goes back behind step " +
+           llvm::Twine(done));
+  }
   if (options.eval) {
     rt::Executor *evaluation = session.getEvaluation();
     if (!evaluation)

@@ -44,6 +44,27 @@ def outputsAreInputsOfTheNextComparison():
                    f"1 of {value.size} elements differ")
 
 
+def toldOutputs():
+    """Of whom nobody says what to do with them."""
+    with scratch() as folder:
+        plan = compiled(folder)
+        data = ["--test-data", DATA, "--output"]
+        run(tool("axrun"), plan, *data, f"{folder}/y.npy")
+        run(tool("axrun"), plan, *data, f"{folder}/y.npz")
+        value, = np.load(f"{folder}/y.npz").values()
+        assert np.array_equal(np.load(f"{folder}/y.npy"), value)
+        done = run(tool("axrun"), plan, "--random-inputs=1", "--output",
+                   f"{folder}/r.npy")
+        assert not done.stdout, done.stdout
+        value = np.load(f"{folder}/r.npy").ravel()
+        done = run(tool("axrun"), plan, "--random-inputs=1")
+        wanted = (f"from {value.min():.6g} to {value.max():.6g}, mean "
+                  f"{value.astype(float).mean():.6g}; "
+                  + ", ".join(f"{x:.6g}" for x in value[:4]) + ", ...\n")
+        if not done.stdout.endswith(wanted) or done.stdout.count("\n") != 1:
+            raise Failed(f"expected: {wanted}\ngot: {done.stdout}")
+
+
 def inputsByName():
     with scratch() as folder:
         plan = compiled(folder)
@@ -148,7 +169,8 @@ def fromC():
 
 
 def cases(every):
-    for function in (outputsAreInputsOfTheNextComparison, inputsByName,
+    for function in (outputsAreInputsOfTheNextComparison, toldOutputs,
+                     inputsByName,
                      measurements, otherWeights, badPlansAndFlags,
                      kernelsByThemselves, fromC):
         yield function.__name__, function

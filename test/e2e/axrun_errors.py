@@ -149,6 +149,9 @@ def comparisonsWithNothing():
 def namesAndFiles():
     with scratch() as folder:
         (plan := Path(folder) / "two.mlir").write_text(TWO_OUTPUTS)
+        refused(2, plan, "--random-inputs=1", "--output", f"{folder}/y.npy",
+                says="has room for one output, there are 2: give FILE.npz or "
+                     "a folder")
         refused(2, plan, "--random-inputs=1", "--output", f"{folder}/out",
                 says="outputs 'a/b' and 'a_b' would both be a_b.npy: "
                      "give --output FILE.npz")

@@ -64,7 +64,10 @@ def results():
             os.close(writer)
             expect(command, 7, stdout=full, stderr=full)
         # Nothing is asked for; and a failure stays what it is.
-        expect([tool("axrun"), plan, "--random-inputs=1"], 0, stdout=full)
+        expect([tool("axrun"), plan, "--random-inputs=1", "--output",
+                f"{folder}/out"], 0, stdout=full)
+        expect([tool("axrun"), plan, "--random-inputs=1"], 7,
+               ["axrun: error: cannot write standard output: "], stdout=full)
         expect([tool("axrun"), plan, "--nothing"], 2, stdout=full)
 
 

@@ -170,6 +170,9 @@ def logsOfStepsDoneAgain():
             file.write('remark\n{"step": 6, "lo')
         axrun(*train, "--steps=6", "--resume", f"{folder}/run/step-4",
               "--eval", DIGITS / "test.npz")
+        axrun(*train[:3], "--steps=5", "--resume", f"{folder}/run/step-4",
+              "--save", f"{folder}/run", says="has checkpoints up to step 6: "
+              "its 'latest' goes back behind step 4")
         lines = Path(f"{folder}/log").read_text().splitlines()
         assert lines.pop(6) == "remark", lines
         got = [json.loads(line) for line in lines]

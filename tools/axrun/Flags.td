@@ -29,8 +29,8 @@ defm random_inputs : Value<
 
 // Output.
 defm output : Value<
-  "output", "FILE.npz|DIR",
-  "An archive of outputs, or a folder of .npy files", help2_output,
+  "output", "FILE|DIR",
+  "To FILE.npz, FILE.npy (if it is one), or a folder", help2_output,
   [Common]>;
 defm expect : Value<
   "expect", "FILE.npz", "Outputs to compare with; exit code 1 if they differ",

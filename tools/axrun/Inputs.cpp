@@ -160,8 +160,22 @@ static std::string fileNameOf(const std::string &name) {
   return (file.empty() || file[0] == '.' ? "_" + file : file) + ".npy";
 }
 
+/// The plan's only output, and no folder of it.
+static bool isArray(const std::string &path) {
+  return llvm::sys::path::extension(path) == ".npy";
+}
+
 static bool isArchive(const std::string &path) {
   return llvm::sys::path::extension(path) == ".npz";
+}
+
+static llvm::Error checkRoom(const std::string &array, size_t numOutputs) {
+  if (numOutputs == 1)
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::Usage,
+                    "'{0}' has room for one output, there are {1}: give "
+                    "FILE.npz or a folder",
+                    array, numOutputs);
 }
 
 /// The nearest folder above that is there must take new files.
@@ -211,7 +225,7 @@ static llvm::Error checkFiles(const RunOptions &options,
 
   files.writes("--json", options.json);
   files.writes("--trace", options.trace);
-  if (isArchive(options.output))
+  if (isArchive(options.output) || isArray(options.output))
     files.writes("--output", options.output);
   else if (!options.output.empty())
     for (const rt::Port &port : session.getOutputs())
@@ -242,12 +256,18 @@ llvm::Error ax::checkDestinations(const RunOptions &options,
   for (const std::string *path :
        {&options.output, &options.json, &options.trace})
     if (!path->empty())
-      if (llvm::Error error = checkDestination(*path, path == &options.output &&
-                                                          !isArchive(*path)))
+      if (llvm::Error error =
+              checkDestination(*path, path == &options.output &&
+                                          !isArchive(*path) && !isArray(*path)))
         return error;
+  if (isArray(options.output))
+    if (llvm::Error error =
+            checkRoom(options.output, session.getOutputs().size()))
+      return error;
   llvm::StringMap<std::string> names;
   for (const rt::Port &port : session.getOutputs()) {
-    if (options.output.empty() || isArchive(options.output))
+    if (options.output.empty() || isArchive(options.output) ||
+        isArray(options.output))
       break;
     auto [known, isNew] = names.try_emplace(fileNameOf(port.name), port.name);
     if (!isNew)
@@ -261,6 +281,11 @@ llvm::Error ax::checkDestinations(const RunOptions &options,
 
 llvm::Error ax::writeOutputs(const std::string &path,
                              const rt::NamedTensors &tensors) {
+  if (isArray(path)) {
+    llvm::Error error = checkRoom(path, tensors.size());
+    return error ? std::move(error)
+                 : rt::writeNpy(path, tensors.front().second);
+  }
   if (isArchive(path))
     return rt::writeNpz(path, tensors);
   if (std::error_code code = llvm::sys::fs::create_directories(path))

@@ -22,7 +22,8 @@ readExpected(const RunOptions &options, const std::vector<rt::Port> &outputs);
 llvm::Error checkDestinations(const RunOptions &options,
                               const Session &session);
 
-/// An archive when `path` ends in .npz, else a folder of .npy files.
+/// An archive when `path` ends in .npz, the only output when it ends in .npy,
+/// else a folder of .npy files.
 llvm::Error writeOutputs(const std::string &path,
                          const rt::NamedTensors &tensors);
 

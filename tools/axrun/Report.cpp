@@ -4,6 +4,8 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 
+#include <cmath>
+
 using namespace ax;
 
 static double milliseconds(std::chrono::nanoseconds time) {
@@ -28,6 +30,33 @@ std::string ax::describe(const Measurement &measurement) {
                      1e-9 * measurement.flops * perSecond(measurement));
   if (measurement.bubble)
     os << llvm::format(", bubble %.0f %%", 100 * *measurement.bubble);
+  return text;
+}
+
+std::string ax::describe(llvm::StringRef name, const HostTensor &tensor) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << name << ": " << tensor.typeToString();
+  double least = INFINITY, largest = -INFINITY, sum = 0;
+  int64_t count = tensor.numElements(), numNaN = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    double value = tensor.getDouble(i);
+    numNaN += std::isnan(value);
+    if (std::isnan(value))
+      continue;
+    least = std::min(least, value);
+    largest = std::max(largest, value);
+    sum += value;
+  }
+  if (count > numNaN)
+    os << llvm::format(", from %.6g to %.6g, mean %.6g", least, largest,
+                       sum / static_cast<double>(count - numNaN));
+  if (numNaN)
+    os << ", " << numNaN << " NaN";
+  constexpr int64_t shown = 4;
+  for (int64_t i = 0; i < std::min(count, shown); ++i)
+    os << (i ? ", " : "; ") << llvm::format("%.6g", tensor.getDouble(i));
+  os << (count > shown ? ", ..." : "");
   return text;
 }
 

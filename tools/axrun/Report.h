@@ -18,6 +18,8 @@ struct Measurement {
 };
 
 std::string describe(const Measurement &measurement);
+/// `logits: 4x10xf32, from -3.1 to 4.2, mean 0.013; 0.1, 0.2, 0.3, ...`.
+std::string describe(llvm::StringRef name, const HostTensor &tensor);
 std::string toJSON(const Measurement &measurement,
                    const rt::Executor &executor);
 

@@ -129,6 +129,8 @@ static llvm::Expected<int> run(const RunOptions &options) {
                              options.session.warn);
     if (!predicted)
       return predicted.takeError();
+    if (llvm::Error error = checkMappedFiles())
+      return error;
     if (llvm::Error error = writeOutputs(options.output, *predicted))
       return error;
     return static_cast<int>(ExitCode::Success);
@@ -175,6 +177,11 @@ static llvm::Expected<int> run(const RunOptions &options) {
     if (llvm::Error error = writeOutputs(options.output, named))
       return error;
   }
+  // Nobody has said what is to become of them.
+  if (options.output.empty() && expected->empty() && !options.iterations &&
+      options.json.empty() && options.trace.empty())
+    for (auto [port, tensor] : llvm::zip_equal(program.outputs, *outputs))
+      llvm::outs() << describe(port.name, tensor) << '\n';
   bool agrees = check(options, program.outputs, *outputs, *expected);
   return static_cast<int>(agrees ? ExitCode::Success : ExitCode::Differs);
 }
