@@ -49,6 +49,8 @@ private:
   llvm::Error step();
   llvm::Error finish();
   llvm::Error measure();
+  void traceStep();
+  llvm::Error tellTraced();
   llvm::Error save();
   void warn(const llvm::Twine &text) {
     if (options.warn)
@@ -66,6 +68,8 @@ private:
   /// Where checkpoints go, if any do.
   std::optional<rt::CheckpointFolder> folder;
   std::unique_ptr<rt::Request> request;
+  /// Of the steps that are traced, until these are told of.
+  std::vector<std::chrono::nanoseconds> traced;
   size_t loss = 0;
   std::optional<size_t> norm, lossScale;
   /// Steps done, those among them that changed nothing, and the numbers of
@@ -116,6 +120,9 @@ llvm::Error Trainer::open() {
       saved = done;
     progress.show("resumed after step " + llvm::Twine(done) + " from '" +
                   resumed->path + "'");
+    if (options.onTraced && options.traceLast <= done)
+      warn("no step is traced: those up to " + llvm::Twine(done) +
+           " are done already");
     if (done >= options.steps)
       progress.show(llvm::Twine(done) +
                     " steps are done already: nothing to do");
@@ -165,6 +172,22 @@ llvm::Error Trainer::open() {
   return llvm::Error::success();
 }
 
+/// The step that was just done, whose number is done + 1.
+void Trainer::traceStep() {
+  if (done + 1 >= options.traceFirst && done + 1 <= options.traceLast)
+    traced.push_back(request->duration);
+  else
+    executor.clearTrace();
+}
+
+llvm::Error Trainer::tellTraced() {
+  if (traced.empty())
+    return llvm::Error::success();
+  llvm::Error error = options.onTraced(traced);
+  traced.clear();
+  return error;
+}
+
 llvm::Error Trainer::step() {
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();
@@ -180,6 +203,8 @@ llvm::Error Trainer::step() {
     return error;
   if (llvm::Error error = executor.wait(*request))
     return error;
+  if (options.onTraced)
+    traceStep();
   double seconds = std::chrono::duration<double>(Clock::now() - start).count();
   double value = request->outputs[loss].getDouble(0);
   bool isFinite =
@@ -203,7 +228,7 @@ llvm::Error Trainer::step() {
             " is no finite number: lower the learning rate, or clip gradients "
             "(axopt --clip-norm); --on-nonfinite=skip leaves such steps out");
   ++done;
-  return llvm::Error::success();
+  return done == options.traceLast ? tellTraced() : llvm::Error::success();
 }
 
 llvm::Error Trainer::measure() {
@@ -247,6 +272,8 @@ llvm::Error Trainer::finish() {
   if (evaluator && measured != done && !Interrupt::isRequested())
     if (llvm::Error error = measure())
       return error;
+  if (llvm::Error error = tellTraced())
+    return error;
   if (skipped)
     progress.show(llvm::Twine(skipped) + " of " + llvm::Twine(done) +
                   " steps were skipped: loss or gradient were no finite "

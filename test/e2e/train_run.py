@@ -1,4 +1,5 @@
 """Training as a user does it: what goes in, and what is measured."""
+import json
 import os
 import re
 from pathlib import Path
@@ -250,6 +251,32 @@ def singleBias(nodes, weights):
         close(trained["b"], [0.5 - 0.1 * 2 * y.mean()], 1e-5, "bias")
 
 
+def traces():
+    """Of the steps that were asked for, and no others."""
+    with scratch() as folder:
+        plan = compiled(folder, "--pp=2", "--micro-batches=2")
+        train = [plan, "--data", DIGITS / "train.npz", "--steps=8", "--save",
+                 f"{folder}/run", "--json", f"{folder}/r.json", "--trace",
+                 f"{folder}/t.json"]
+        for flags, steps in ((["--trace-steps=3..5"], 3), ([], 1),
+                             (["--trace-steps=2"], 1)):
+            axrun(*train, *flags)
+            report = json.loads(Path(f"{folder}/r.json").read_text())
+            assert report["iterations"] == steps and 0 < report["bubble"] < 1
+            counts = {command["executions"] for command in report["commands"]}
+            assert counts <= {steps, 2 * steps} and steps in counts, counts
+            assert json.loads(Path(f"{folder}/t.json").read_text())
+        axrun(*train[:3], "--steps=9", "--resume", f"{folder}/run", "--json",
+              f"{folder}/n.json", "--trace-steps=2..3",
+              says="no step is traced: those up to 8 are done already")
+        assert not os.path.exists(f"{folder}/n.json")
+        for text in "0..2", "3..2", "1..9", "x", "..":
+            axrun(*train, f"--trace-steps={text}", expect=2,
+                  says=f"--trace-steps={text}: expected A..B, of steps 1 to 8")
+        axrun(*train[:4], "--trace-steps=1", expect=2, says="--trace-steps says "
+              "what --trace and --json are of: give one")
+
+
 def otherLosses():
     """Metrics of a loss that is not over classes, and of a loss of a batch."""
     with scratch() as folder:
@@ -344,6 +371,7 @@ def flags():
 
 
 def cases(every):
+    yield "traces", traces
     for layout in ("", "--dp=2 --tp=2", "--dp=4 --zero=3", "--tp=2x2x2",
                    "--dp=2 --tp=2 --pp=2 --micro-batches=2"):
         yield f"measures {layout}", measures, layout

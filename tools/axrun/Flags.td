@@ -129,6 +129,9 @@ defm json : Value<"json", "FILE", "Measurements as JSON", help5_looking>;
 defm trace : Value<
   "trace", "FILE", "What each rank did when, for Perfetto", help5_looking,
   [Common]>;
+defm trace_steps : Value<
+  "trace-steps", "A..B",
+  "Steps of training that --trace and --json are of (the last)", help5_looking>;
 
 // Debugging.
 defm list_commands : Switch<

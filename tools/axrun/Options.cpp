@@ -21,12 +21,32 @@ llvm::Error readPrediction(const CommandLine &flags, RunOptions &options) {
   std::string idle = flags.firstOf(
       {OPT_steps, OPT_no_shuffle, OPT_seed, OPT_log, OPT_save, OPT_save_every,
        OPT_save_keep, OPT_save_weights, OPT_resume, OPT_eval, OPT_last,
-       OPT_on_nonfinite, OPT_quiet});
+       OPT_on_nonfinite, OPT_quiet, OPT_trace_steps});
   if (!idle.empty())
     return usage(idle + " has no use beside --predict");
   flags.read(OPT_data, options.predict);
   flags.read(OPT_predict, options.output);
   options.session.preferredProgram = "predict";
+  return llvm::Error::success();
+}
+
+/// `A..B`, or one step.
+llvm::Error readTracedSteps(const CommandLine &flags, TrainOptions &training) {
+  training.traceFirst = training.traceLast = training.steps;
+  if (!flags.has(OPT_trace_steps))
+    return llvm::Error::success();
+  if (!flags.has(OPT_trace) && !flags.has(OPT_json))
+    return usage("--trace-steps says what --trace and --json are of: give one");
+  std::string text = flags.text(OPT_trace_steps);
+  auto [first, last] = llvm::StringRef(text).split("..");
+  if (last.empty())
+    last = first;
+  if (first.getAsInteger(10, training.traceFirst) ||
+      last.getAsInteger(10, training.traceLast) || training.traceFirst < 1 ||
+      training.traceLast < training.traceFirst ||
+      training.traceLast > training.steps)
+    return usage("--trace-steps=" + text + ": expected A..B, of steps 1 to " +
+                 llvm::Twine(training.steps));
   return llvm::Error::success();
 }
 
@@ -38,7 +58,7 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
   std::string ofTraining = flags.firstOf(
       {OPT_steps, OPT_no_shuffle, OPT_seed, OPT_log, OPT_save, OPT_save_every,
        OPT_save_keep, OPT_save_weights, OPT_resume, OPT_eval_every, OPT_last,
-       OPT_on_nonfinite, OPT_quiet});
+       OPT_on_nonfinite, OPT_quiet, OPT_trace_steps});
   if (!trains && !ofTraining.empty())
     return usage(ofTraining + " is for training: give --data");
   if (!trains && flags.has(OPT_predict))
@@ -49,7 +69,9 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
                : llvm::Error::success();
   std::string ofRuns =
       flags.firstOf({OPT_help1_input, OPT_help2_output, OPT_warmup,
-                     OPT_iterations, OPT_in_flight, OPT_json, OPT_trace});
+                     OPT_iterations, OPT_in_flight});
+  if (ofRuns.empty() && !trains)
+    ofRuns = flags.firstOf({OPT_json, OPT_trace});
   if (!ofRuns.empty())
     return usage(ofRuns + " has no use in training (--data)");
   if (flags.has(OPT_tokens))
@@ -75,6 +97,8 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
   flags.read(OPT_steps, training.steps);
   if (training.steps < 1)
     return usage("--data needs --steps=N, at least 1");
+  if (llvm::Error error = readTracedSteps(flags, training))
+    return error;
   training.tokens = options.tokens;
   if (flags.has(OPT_no_shuffle))
     training.shuffle = !flags.isOn(OPT_no_shuffle);

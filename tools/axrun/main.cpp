@@ -90,6 +90,33 @@ static llvm::Error measure(const RunOptions &options, rt::Executor &executor,
   return llvm::Error::success();
 }
 
+/// The files about what was measured.
+static llvm::Error writeReports(const RunOptions &options,
+                                const rt::Executor &executor,
+                                const Measurement &measurement) {
+  if (!options.trace.empty())
+    if (llvm::Error error = executor.writeTrace(options.trace))
+      return error;
+  if (options.json.empty())
+    return llvm::Error::success();
+  return writeFileAtomically(options.json, toJSON(measurement, executor));
+}
+
+/// Of steps of training.
+static llvm::Error report(const RunOptions &options,
+                          const rt::Executor &executor,
+                          const std::vector<std::chrono::nanoseconds> &times,
+                          double loadSeconds) {
+  Measurement measurement;
+  measurement.times = times;
+  for (std::chrono::nanoseconds time : times)
+    measurement.totalSeconds += std::chrono::duration<double>(time).count();
+  measurement.flops = countFlops(executor.getProgram());
+  measurement.loadSeconds = loadSeconds;
+  measurement.bubble = executor.getBubble();
+  return writeReports(options, executor, measurement);
+}
+
 /// What shells give for a process that SIGINT has ended.
 constexpr int interruptedCode = 128 + SIGINT;
 
@@ -108,7 +135,13 @@ static llvm::Expected<int> run(const RunOptions &options) {
   if (options.training) {
     if (llvm::Error error = (*session)->start())
       return error;
-    auto end = train(**session, *options.training, llvm::errs());
+    TrainOptions training = *options.training;
+    double loadSeconds = secondsSince(start);
+    if (!options.trace.empty() || !options.json.empty())
+      training.onTraced = [&](const auto &times) {
+        return report(options, (*session)->getExecutor(), times, loadSeconds);
+      };
+    auto end = train(**session, training, llvm::errs());
     if (!end)
       return end.takeError();
     return *end == TrainEnd::Done ? static_cast<int>(ExitCode::Success)
@@ -163,13 +196,8 @@ static llvm::Expected<int> run(const RunOptions &options) {
   measurement.bubble = executor.getBubble();
   if (options.iterations)
     llvm::errs() << "axrun: " << describe(measurement) << '\n';
-  if (!options.trace.empty())
-    if (llvm::Error error = executor.writeTrace(options.trace))
-      return error;
-  if (!options.json.empty())
-    if (llvm::Error error =
-            writeFileAtomically(options.json, toJSON(measurement, executor)))
-      return error;
+  if (llvm::Error error = writeReports(options, executor, measurement))
+    return error;
   if (!options.output.empty()) {
     rt::NamedTensors named;
     for (auto [port, tensor] : llvm::zip_equal(program.outputs, *outputs))

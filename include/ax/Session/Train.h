@@ -9,6 +9,7 @@
 #include "ax/Runtime/Npy.h"
 #include "ax/Session/Session.h"
 
+#include <chrono>
 #include <optional>
 
 namespace ax {
@@ -56,6 +57,12 @@ struct TrainOptions {
   /// Measured at the end, and every so many steps.
   std::optional<EvalOptions> eval;
   int64_t evalEvery = 0;
+  /// Steps, the first being 1, of which `onTraced` is told once, behind the
+  /// last of them or where the run ends: with the time of each that was done,
+  /// and the executor's trace and command times of these alone.
+  int64_t traceFirst = 0, traceLast = 0;
+  std::function<llvm::Error(const std::vector<std::chrono::nanoseconds> &)>
+      onTraced;
   /// Only what goes wrong is told.
   bool quiet = false;
   std::function<void(const std::string &)> warn;
