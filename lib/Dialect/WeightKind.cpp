@@ -8,7 +8,7 @@ using namespace ax;
 /// In the order of the enum.
 static constexpr llvm::StringLiteral names[] = {
     "parameter", "buffer",   "layer_parameter", "statistic", "sines",
-    "mask",      "zero_row", "progression",     "grid"};
+    "mask",      "zero_row", "progression",     "grid",      "repeated"};
 
 llvm::StringRef ax::toString(WeightKind kind) {
   return names[static_cast<size_t>(kind)];

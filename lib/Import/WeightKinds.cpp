@@ -126,33 +126,44 @@ static bool hasPairsOfSines(const Rows &rows) {
   return differ && numRows >= 2;
 }
 
-/// Every column is a sinusoid of the row's number: x[i-1] + x[i+1] is the same
-/// multiple of x[i] throughout.
+/// A column, as far as the row `count`, is a sinusoid of the row's number:
+/// x[i-1] + x[i+1] is the same multiple of x[i] throughout. Gives its range.
+static std::optional<double> rangeOfSinusoid(const Rows &rows, int64_t column,
+                                             int64_t count) {
+  double product = 0, square = 0, low = 1, high = -1;
+  for (int64_t row = 0; row < count; ++row) {
+    double x = rows.at(row, column);
+    if (!(std::abs(x) <= 1.001))
+      return std::nullopt;
+    low = std::min(low, x);
+    high = std::max(high, x);
+    if (row == 0 || row + 1 == count)
+      continue;
+    product += x * (rows.at(row - 1, column) + rows.at(row + 1, column));
+    square += x * x;
+  }
+  double factor = square > 0 ? product / square : 0;
+  double tolerance = 5e-3 * std::max(high, -low);
+  for (int64_t row = 1; row + 1 < count; ++row)
+    if (std::abs(rows.at(row - 1, column) + rows.at(row + 1, column) -
+                 factor * rows.at(row, column)) > tolerance)
+      return std::nullopt;
+  return high - low;
+}
+
 static bool areSinusoids(const Rows &rows) {
   if (rows.width < 2 || rows.count < 8)
     return false;
-  bool oscillates = false;
-  for (int64_t column = 0; column < rows.width; ++column) {
-    double product = 0, square = 0, low = 1, high = -1;
-    for (int64_t row = 0; row < rows.count; ++row) {
-      double x = rows.at(row, column);
-      if (!(std::abs(x) <= 1.001))
+  // A few rows tell most weights apart.
+  double largest = 0;
+  for (int64_t count : {std::min<int64_t>(rows.count, 16), rows.count})
+    for (int64_t column = 0; column < rows.width; ++column) {
+      std::optional<double> range = rangeOfSinusoid(rows, column, count);
+      if (!range)
         return false;
-      low = std::min(low, x);
-      high = std::max(high, x);
-      if (row == 0 || row + 1 == rows.count)
-        continue;
-      product += x * (rows.at(row - 1, column) + rows.at(row + 1, column));
-      square += x * x;
+      largest = std::max(largest, *range);
     }
-    double factor = square > 0 ? product / square : 0;
-    for (int64_t row = 1; row + 1 < rows.count; ++row)
-      if (std::abs(rows.at(row - 1, column) + rows.at(row + 1, column) -
-                   factor * rows.at(row, column)) > 5e-3)
-        return false;
-    oscillates |= high - low > 0.9;
-  }
-  return oscillates;
+  return largest > 0.9;
 }
 
 /// Two values, 0 and one that is negative, as masks add it, or 1, as masks
@@ -226,6 +237,21 @@ static bool isRowOfZeros(const Values &values) {
                       [&](int64_t i) { return values[i] == 0; });
 }
 
+/// Not all of one number, which new weights often are.
+static bool isRepeated(const Values &values) {
+  ArrayRef<int64_t> shape = values.getShape();
+  if (shape.size() < 2 || shape[0] < 2 || values.size() == 0)
+    return false;
+  int64_t part = values.size() / shape[0];
+  bool differ = false;
+  for (int64_t i = 0; i < values.size(); ++i) {
+    if (i >= part && values[i] != values[i - part])
+      return false;
+    differ |= values[i] != values[0];
+  }
+  return differ;
+}
+
 std::optional<WeightKind> ax::import::kindByValues(ArrayRef<uint8_t> bytes,
                                                    ArrayRef<int64_t> shape) {
   Values values(bytes, shape);
@@ -240,5 +266,7 @@ std::optional<WeightKind> ax::import::kindByValues(ArrayRef<uint8_t> bytes,
     return WeightKind::Progression;
   if (isGrid(values))
     return WeightKind::Grid;
+  if (isRepeated(values))
+    return WeightKind::Repeated;
   return std::nullopt;
 }

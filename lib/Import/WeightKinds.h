@@ -34,8 +34,8 @@ void collectDeclared(const onnx::GraphProto &graph, WeightKinds &kinds);
 llvm::ArrayRef<int> parameterInputs(llvm::StringRef opType);
 
 /// What no training leaves: tables of sines, masks, grids, progressions, a row
-/// of zeros. Most weights differ from these in their first elements. `values`:
-/// f32, as in the file.
+/// of zeros, one part several times. Most weights differ from these in their
+/// first elements. `values`: f32, as in the file.
 std::optional<WeightKind> kindByValues(llvm::ArrayRef<uint8_t> values,
                                        llvm::ArrayRef<int64_t> shape);
 

@@ -32,7 +32,7 @@ bool isFloatTensor(Value value) {
 class RoleFinder {
 public:
   /// `kinds`: what is known of states besides.
-  explicit RoleFinder(const llvm::DenseMap<StringAttr, WeightKind> &kinds)
+  explicit RoleFinder(const llvm::MapVector<StringAttr, WeightKind> &kinds)
       : kinds(kinds) {}
 
   llvm::DenseSet<StringAttr> find(ProgramOp program) {
@@ -82,6 +82,7 @@ private:
       switch (kind->second) {
       case WeightKind::Parameter:
       case WeightKind::LayerParameter:
+      case WeightKind::Repeated:
         break;
       case WeightKind::Buffer:
       case WeightKind::Statistic:
@@ -107,6 +108,22 @@ private:
   bool isData(Value value) const {
     return active.contains(value) || fromInput.contains(value);
   }
+  /// Only waves take the result, as it is or times a number: so are frequencies
+  /// taken, which as a rule are fixed.
+  static bool isAngle(Operation *op, int depth = 0) {
+    return depth < 8 &&
+           llvm::all_of(
+               op->getUsers(),
+               [&](Operation *user) {
+                 bool keeps =
+                     isa<ReshapeOp, BroadcastOp, CastOp>(user) ||
+                     (isa<BinaryOp>(user) &&
+                      llvm::any_of(user->getOperands(), [](Value operand) {
+                        return operand.getDefiningOp<ConstantOp>() != nullptr;
+                      }));
+                 return isWave(user) || (keeps && isAngle(user, depth + 1));
+               });
+  }
   /// The result has more elements than any data it is made of, and is not only
   /// the angle of waves.
   bool makesMore(Operation *op) const {
@@ -115,7 +132,7 @@ private:
       if (isData(operand))
         most = std::max(most, tensorType(operand).getNumElements());
     return most > 0 && tensorType(op->getResult(0)).getNumElements() > most &&
-           !llvm::all_of(op->getUsers(), isWave);
+           !isAngle(op);
   }
 
   void visit(Operation *op) {
@@ -169,7 +186,7 @@ private:
       ofWeights.insert(op->result_begin(), op->result_end());
   }
 
-  const llvm::DenseMap<StringAttr, WeightKind> &kinds;
+  const llvm::MapVector<StringAttr, WeightKind> &kinds;
   llvm::DenseSet<StringAttr> parameters;
   /// Float values that parameters had a part in, or inputs; values that only
   /// weights and constants make.
@@ -226,6 +243,7 @@ StringRef reasonAgainst(std::optional<WeightKind> kind) {
     return "grids of coordinates";
   case WeightKind::Parameter:
   case WeightKind::LayerParameter:
+  case WeightKind::Repeated:
     break;
   }
   return "by what is done with them";
@@ -235,7 +253,7 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
   using SelectTrainableBase::SelectTrainableBase;
 
   void runOnOperation() final {
-    llvm::DenseMap<StringAttr, WeightKind> kinds;
+    llvm::MapVector<StringAttr, WeightKind> kinds;
     for (StateOp state : getOperation().getBody().getOps<StateOp>())
       if (auto name =
               dyn_cast_or_null<StringAttr>(state->removeAttr(kWeightKind)))
@@ -280,6 +298,15 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
           return signalPassFailure();
         }
     decisions.say(getOperation().emitRemark());
+    for (auto [name, kind] : kinds)
+      if (kind == WeightKind::Repeated &&
+          getOperation().lookupSymbol<StateOp>(name).getTrainable())
+        getOperation().emitWarning("'")
+            << name.getValue()
+            << "': equal parts, as if an exporter had repeated one weight (for "
+               "each sample, say), train as separate ones; see 'Models to "
+               "train' "
+               "in docs/training.md";
     warnOfMerged();
   }
 

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 
 from _training import LOSS, close, losses, logged
-from cases import ROOT, Failed, run, scratch, tool
+from cases import MODELS, ROOT, Failed, run, scratch, tool
 from train import states
 
 EXPORTS = ROOT / "test" / "data" / "exports"
@@ -71,6 +71,21 @@ def inTensor():
         wanted = {"shared.weight", "fc.bias", "final_logits_bias"}
         if trained(plan) != wanted:
             raise Failed(f"{trained(plan)}, not {wanted}")
+
+
+def repeated():
+    """An exporter has folded the class token's repetition for each sample."""
+    model = MODELS / "vit_sdpa_dynamo18_static" / "model.onnx"
+    with scratch() as folder:
+        done = run(tool("axopt"), model, "--train", LOSS, "-o",
+                   Path(folder) / "plan.mlir")
+        says(done.stderr, "'expand': equal parts, as if an exporter had repeated "
+             "one weight (for each sample, say), train as separate ones; see "
+             "'Models to train' in docs/training.md")
+        done = run(tool("axopt"), model, "--train", LOSS, "--micro-batches=2",
+                   "--pp=2", "-o", Path(folder) / "plan.mlir", expect=2)
+        says(done.stderr, "'expand' has a part for each sample of the batch, and "
+             "is updated as a whole: use --micro-batches=1, or --frozen=expand")
 
 
 def named():
@@ -189,6 +204,7 @@ def cases(every):
            "was exported); --batchnorm=frozen takes the running ones")
     yield "said by the tensor", inTensor
     yield "flags win", named
+    yield "repeated by the exporter", repeated
     yield "batchnorm", batchnorm
     optimizers = list(json.loads((EXPORTS / "padding.json").read_text()))
     for optimizer in optimizers:

@@ -22,6 +22,8 @@ enum class WeightKind {
   ZeroRow,
   Progression,
   Grid,
+  /// Equal parts along the first dimension, as an exporter makes them of one.
+  Repeated,
 };
 
 /// On a state of a program that is to train: a WeightKind, by name. Made by

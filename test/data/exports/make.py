@@ -2,7 +2,8 @@
 buffers: MODEL.dynamo.onnx, which says it, and MODEL.torchscript.onnx, which does
 not. names.json: what is a parameter. And two that PyTorch trains: batchnorm,
 exported in training mode, with the loss in either mode; padding, an embedding of
-which a row has no gradient, with some steps. Made with PyTorch 2.15.0.
+which a row has no gradient, with some steps. And vit, of which no two weights are
+equal. Made with PyTorch 2.15.0.
 
 usage: make.py
 """
@@ -136,7 +137,19 @@ class Grid(nn.Module):
         return self.fc(x) * self.slopes + bias
 
 
+class Fourier(nn.Module):
+    """Random frequencies that stay as they are."""
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("frequencies", torch.randn(8))
+        self.fc = nn.Linear(8, 4)
+
+    def forward(self, x):
+        return self.fc((2 * torch.pi * (x[:, None] * self.frequencies)).sin())
+
+
 MODELS = {
+    "fourier": (Fourier, lambda: torch.randn(4)),
     "feature_tokens": (FeatureTokens, lambda: torch.randn(4, 5)),
     "attention_biases": (AttentionBiases, lambda: torch.randn(4, 6, 8)),
     "constant_input": (ConstantInput, lambda: torch.randn(4, 8)),
@@ -214,8 +227,48 @@ def padding():
          for flag, optimize in runs.items()}) + "\n")
 
 
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.first, self.second = nn.LayerNorm(16), nn.LayerNorm(16)
+        self.qkv, self.mix = nn.Linear(16, 48), nn.Linear(16, 16)
+        self.up, self.down = nn.Linear(16, 64), nn.Linear(64, 16)
+
+    def forward(self, x):
+        q, k, v = (self.qkv(self.first(x)).unflatten(-1, (3, 4, 4))
+                   .permute(2, 0, 3, 1, 4))
+        mixed = F.scaled_dot_product_attention(q, k, v)
+        x = x + self.mix(mixed.transpose(1, 2).flatten(2))
+        return x + self.down(F.gelu(self.up(self.second(x))))
+
+
+class VisionTransformer(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.patches = nn.Conv2d(3, 16, 4, 4)
+        self.cls = nn.Parameter(torch.zeros(1, 1, 16))
+        self.places = nn.Parameter(torch.zeros(1, 17, 16))
+        self.blocks = nn.Sequential(Block(), Block())
+        self.norm, self.head = nn.LayerNorm(16), nn.Linear(16, 10)
+
+    def forward(self, x):
+        x = self.patches(x).flatten(2).transpose(1, 2)
+        x = torch.cat([self.cls.expand(x.shape[0], -1, -1), x], 1)
+        return self.head(self.norm(self.blocks(x + self.places))[:, 0])
+
+
+def vit():
+    torch.manual_seed(0)
+    model = VisionTransformer()
+    with torch.no_grad():  # No two weights are equal.
+        for parameter in model.parameters():
+            parameter.add_(0.02 * torch.randn_like(parameter))
+    export(model, torch.randn(4, 3, 16, 16), "vit")
+
+
 def main():
     batchnorm()
+    vit()
     padding()
     names = {}
     for name, (make, sample) in MODELS.items():

@@ -1,0 +1,40 @@
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-select-trainable))' 2>&1 | FileCheck %s
+
+// What the file says comes first: a parameter that meets nothing, a buffer that
+// meets a Linear's result. What values say counts in arithmetic, and a mask is a
+// weight where a layer takes it as one. What a layer takes as data, and what makes
+// more of the input, are parameters; what scales the input is none.
+// CHECK: remark: trained: 2 parameters, as the file says (declared, declared.scale); 4 by what is done with them (w, eye, query, tokens)
+// CHECK-NEXT: not trained: 1 buffers, as the file says (buffer); 1 masks (mask); 1 by what is done with them (deviation); 1 tables of sines (sines)
+// CHECK-NOT: ax.weight_kind
+ax.plan @p version 1 {
+  ax.state @declared : tensor<4xf32> from "w" offset 0 length 16 {ax.weight_kind = "parameter"}
+  ax.state @declared.scale : tensor<f32> from "w" offset 0 length 4 {ax.weight_kind = "parameter"}
+  ax.state @buffer : tensor<4xf32> from "w" offset 0 length 16 {ax.weight_kind = "buffer"}
+  ax.state @mask : tensor<4xf32> from "w" offset 0 length 16 {ax.weight_kind = "mask"}
+  ax.state @w : tensor<4x4xf32> from "w" offset 0 length 64
+  ax.state @eye : tensor<4x4xf32> from "w" offset 0 length 64 {ax.weight_kind = "mask"}
+  ax.state @query : tensor<2x4xf32> from "w" offset 0 length 32
+  ax.state @tokens : tensor<4x4xf32> from "w" offset 0 length 64
+  ax.state @deviation : tensor<4x1xf32> from "w" offset 0 length 16
+  ax.state @sines : tensor<8x4xf32> from "w" offset 0 length 128 {ax.weight_kind = "sines"}
+  ax.program @main(%x: tensor<4x1xf32>, %i: tensor<4xi64>) -> (tensor<2x4xf32>, tensor<4x4xf32>) {
+    %query = ax.load @query : tensor<2x4xf32>
+    %w = ax.load @w : tensor<4x4xf32>
+    %eye = ax.load @eye : tensor<4x4xf32>
+    %a = ax.linear %query, %w : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
+    %b = ax.linear %a, %eye : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
+    %mask = ax.load @mask : tensor<4xf32>
+    %c = ax.binary add %b, %mask : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>
+    %buffer = ax.load @buffer : tensor<4xf32>
+    %d = ax.binary add %c, %buffer : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>
+    %deviation = ax.load @deviation : tensor<4x1xf32>
+    %normal = ax.binary div %x, %deviation : tensor<4x1xf32>, tensor<4x1xf32> -> tensor<4x1xf32>
+    %tokens = ax.load @tokens : tensor<4x4xf32>
+    %e = ax.binary mul %normal, %tokens : tensor<4x1xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    %sines = ax.load @sines : tensor<8x4xf32>
+    %place = ax.gather %sines[%i] axis 0 : tensor<8x4xf32>, tensor<4xi64> -> tensor<4x4xf32>
+    %f = ax.binary add %e, %place : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+    ax.return %d, %f : tensor<2x4xf32>, tensor<4x4xf32>
+  }
+}
