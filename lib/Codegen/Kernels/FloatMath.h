@@ -97,6 +97,7 @@ public:
   mlir::Value log1p(mlir::Value x);
   mlir::Value tanh(mlir::Value x);
   mlir::Value erf(mlir::Value x);
+  mlir::Value roughErf(mlir::Value x);
   mlir::Value sine(mlir::Value x, bool cosine);
 
   mlir::OpBuilder &b;
@@ -122,7 +123,7 @@ private:
     mlir::Value exponent, mantissa;
   };
   Scaled scaleForLog(mlir::Value x);
-  mlir::Value logOfScaled(Scaled s);
+  mlir::Value logOfScaled(mlir::Value exponent, mlir::Value polynomial);
   mlir::Value logOrSpecial(mlir::Value x, mlir::Value y);
   mlir::Value logPolynomial(mlir::Value f);
   /// x = n pi / 2 + rest, |rest| <= pi / 4; n may be off by multiples of 4.

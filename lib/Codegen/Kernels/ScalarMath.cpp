@@ -32,15 +32,24 @@ FloatMath::Reduced FloatMath::reduceExp(Value x) {
   return {arith::SubIOp::create(b, loc, toBits(shifted), toBits(magic)), rest};
 }
 
-/// exp(x) = significand 2^n. The power is cut in two halves, of which each is a
-/// normal number: their product is rounded once, where it is subnormal too.
-/// Both are 0 from -176.1 down, so that what is far too small (a mask's -1e4)
-/// does not underflow, which takes processors long.
+/// exp(x) = significand 2^h 2^h. Both powers are normal numbers, so that their
+/// product is rounded once, where it is subnormal too. They are 0 from -176
+/// down: what is far too small (a mask's -1e4) does not underflow, which takes
+/// processors long.
 FloatMath::Powers FloatMath::expPowers(Value x) {
-  Reduced e = reduceExp(atMost(atLeast(x, -176.1), 89.0));
-  Value half = arith::ShRSIOp::create(b, loc, e.n, bits(1));
-  Value rest = arith::SubIOp::create(b, loc, e.n, half);
-  return {mul(add(e.rest, num(1.0)), powerOfTwo(half)), powerOfTwo(rest)};
+  x = atMost(atLeast(x, -176.7), 89.0);
+  Value magic = num(12582912.0);
+  Value shifted = add(mul(x, num(0.721347520444481704)), magic);
+  Value h = sub(shifted, magic);
+  Value r = fma(h, num(-1.38629150390625), x);
+  r = fma(h, num(-2.85721364060938446e-6), r);
+  // Minimax of (exp(r) - 1 - r) / r^2 for |r| <= log(2), relative error 1.4e-8.
+  Value q = polynomial(r, {5.000003576e-01, 1.666661501e-01, 4.166127741e-02,
+                           8.336097933e-03, 1.410426339e-03, 1.961185335e-04});
+  Value significand = add(fma(mul(r, r), q, r), num(1.0));
+  Value power =
+      powerOfTwo(arith::SubIOp::create(b, loc, toBits(shifted), toBits(magic)));
+  return {mul(significand, power), power};
 }
 
 Value FloatMath::exp(Value x) {
@@ -89,10 +98,10 @@ FloatMath::Scaled FloatMath::scaleForLog(Value x) {
           sub(fromBits(mantissaBits), num(1.0))};
 }
 
-Value FloatMath::logOfScaled(Scaled s) {
-  Value high = mul(s.exponent, num(0.693145751953125));
-  Value low =
-      fma(s.exponent, num(1.42860682030941723e-6), logPolynomial(s.mantissa));
+/// `polynomial`: of the mantissa.
+Value FloatMath::logOfScaled(Value exponent, Value polynomial) {
+  Value high = mul(exponent, num(0.693145751953125));
+  Value low = fma(exponent, num(1.42860682030941723e-6), polynomial);
   return add(low, high);
 }
 
@@ -110,15 +119,17 @@ Value FloatMath::log(Value x) {
   Value tiny = less(x, num(1.17549435e-38));
   Scaled s = scaleForLog(select(tiny, mul(x, num(8388608.0)), x));
   s.exponent = add(s.exponent, select(tiny, num(-23.0), num(0.0)));
-  return logOrSpecial(x, logOfScaled(s));
+  return logOrSpecial(x, logOfScaled(s.exponent, logPolynomial(s.mantissa)));
 }
 
 Value FloatMath::log1p(Value x) {
   // Near 0 the sum would lose what counts.
   Value near = less(abs(x), num(0.29));
   Value sum = add(x, num(1.0));
-  Value y = logOrSpecial(sum, logOfScaled(scaleForLog(sum)));
-  return select(near, logPolynomial(x), y);
+  Scaled s = scaleForLog(sum);
+  Value polynomial = logPolynomial(select(near, x, s.mantissa));
+  Value y = logOrSpecial(sum, logOfScaled(s.exponent, polynomial));
+  return select(near, polynomial, y);
 }
 
 Value FloatMath::tanh(Value x) {
@@ -130,19 +141,34 @@ Value FloatMath::tanh(Value x) {
   return copySign(div(t, add(t, num(2.0))), x);
 }
 
-/// Within 1 ulp: x + x P(x^2) near 0, 1 - exp(-|x| Q(|x|)) elsewhere. Minimax
-/// coefficients by N. Juffa.
+/// 1 - 2^-Y with Y = -log2(1 - erf(|x|)), a polynomial; as expm1 near 0.
 Value FloatMath::erf(Value x) {
-  Value t = abs(x), s = mul(x, x);
-  Value q = fma(t, num(-1.72853470e-5), num(3.83197126e-4));
-  q = fma(q, s, fma(t, num(-3.88396438e-3), num(2.42546219e-2)));
-  for (double coef : {-1.06777877e-1, -6.34846687e-1, -1.28717512e-1})
-    q = fma(q, t, num(coef));
-  Value far = sub(num(1.0), expFlushed(fma(q, t, neg(t))));
-  Value p = polynomial(s, {1.28379166e-1, -3.76125336e-1, 1.12819925e-1,
-                           -2.67681349e-2, 4.99119423e-3, -5.96761703e-4});
-  Value isFar = less(num(0.927734375), t);
-  return select(isFar, copySign(far, x), fma(p, x, x));
+  Value t = atMost(abs(x), 4.0); // 1 in f32 from 3.9 on.
+  Value y = polynomial(t, {1.627907038e+00, 9.184434414e-01, 1.483298391e-01,
+                           -2.787535638e-02, 2.968034241e-04, 1.805876149e-03,
+                           -5.496633821e-04, 5.872854672e-05});
+  y = mul(t, y);
+  Value magic = num(12582912.0);
+  Value shifted = sub(magic, y);
+  Value f = sub(neg(y), sub(shifted, magic));
+  // Minimax of (2^f - 1) / f for |f| <= 1/2, relative error 1e-8.
+  Value q = polynomial(f, {6.931471825e-01, 2.402264923e-01, 5.550357327e-02,
+                           9.618237615e-03, 1.339073526e-03, 1.540351223e-04});
+  Value power =
+      powerOfTwo(arith::SubIOp::create(b, loc, toBits(shifted), toBits(magic)));
+  Value rest = mul(f, q);
+  return copySign(fma(neg(rest), power, sub(num(1.0), power)), x);
+}
+
+/// Within 6 ulp, and faster: x P(x^2) / Q(x^2), minimax for |x| <= 4.
+Value FloatMath::roughErf(Value x) {
+  Value c = atMost(atLeast(x, -4.0), 4.0);
+  Value t = mul(c, c);
+  Value p = polynomial(t, {1.128379107e+00, 1.935428977e-01, 5.310147256e-02,
+                           3.883257974e-03, 2.845650306e-04, 1.986810275e-06});
+  Value q = polynomial(t, {1.0, 5.048555136e-01, 1.153491214e-01,
+                           1.520707365e-02, 1.185552566e-03, 3.742042463e-05});
+  return atMost(atLeast(div(mul(c, p), q), -1.0), 1.0);
 }
 
 namespace {
@@ -247,7 +273,9 @@ Value emitFloatFunction(OpBuilder &b, UnaryKind kind, Value x) {
     return f.silu(x, {root, root});
   }
   case UnaryKind::gelu: {
-    Value e = call(UnaryKind::erf, f.mul(x, f.num(M_SQRT1_2)));
+    // Where it cancels no erf is good enough, elsewhere the rough one is.
+    Value scaled = f.mul(x, f.num(M_SQRT1_2));
+    Value e = single ? f.roughErf(scaled) : call(UnaryKind::erf, scaled);
     return f.mul(f.mul(x, f.num(0.5)), f.add(e, f.num(1.0)));
   }
   case UnaryKind::gelu_tanh: {

@@ -2,8 +2,8 @@
 //
 // In f32: branch-free arithmetic that loops of it vectorise, or the C library's
 // function; within 4 ulp, NaN, infinities, signs of zeros and subnormal numbers
-// as in C. (gelu and gelu_tanh within 4 ulp of x / 2: the sum in their
-// definition cancels.) In f64: the C library.
+// as in C. (gelu and gelu_tanh within 4 ulp of x: the sum in their definition
+// cancels.) In f64: the C library.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_CODEGEN_KERNELS_SCALARMATH_H
