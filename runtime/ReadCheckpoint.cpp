@@ -349,11 +349,17 @@ readCheckpoint(const std::string &path,
                             : faults);
 }
 
+/// One, or a folder of them.
+static bool isCheckpoint(const std::string &path) {
+  return llvm::sys::fs::exists(inFolder(path, checkpoint::manifestName)) ||
+         !checkpoint::list(path).empty();
+}
+
 llvm::Expected<Checkpoint>
 readWeights(const std::string &path,
             const std::function<void(const std::string &)> &warn) {
   llvm::StringRef name = path;
-  std::string pretrained = findPretrained(path);
+  std::string pretrained = isCheckpoint(path) ? "" : findPretrained(path);
   if (pretrained.empty() && llvm::sys::fs::is_directory(path))
     return readCheckpoint(path, warn);
   if (pretrained.empty() && !name.ends_with(".npz") &&
@@ -375,7 +381,8 @@ readWeights(const std::string &path,
 
 std::vector<std::string> filesOfWeights(const std::string &path) {
   std::vector<std::string> files, folders;
-  if (std::string file = findPretrained(path); !file.empty())
+  if (std::string file = findPretrained(path);
+      !file.empty() && !isCheckpoint(path))
     files = filesOfPretrained(file);
   if (llvm::sys::fs::is_directory(path)) {
     folders.push_back(path);

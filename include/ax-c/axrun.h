@@ -4,8 +4,9 @@
 |* A session is used by one thread at a time; several sessions are            *|
 |* independent. Functions return 0, or one of axrun's exit codes; then        *|
 |* axLastError() tells what was wrong. Pointers must not be null where        *|
-|* nothing else is said. After the first, runs allocate no memory but what    *|
-|* oneDNN takes for each of its calls.                                        *|
+|* nothing else is said. Weight files are mapped, and must not become shorter *|
+|* while a session lives: that is a bus error. After the first, runs allocate *|
+|* no memory but what oneDNN takes for each of its calls.                     *|
 |*                                                                            *|
 \*===----------------------------------------------------------------------===*/
 #ifndef AX_C_AXRUN_H

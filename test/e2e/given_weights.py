@@ -169,6 +169,19 @@ def taken(kind):
             close(np.load(folder / "out.npz")["logits"], logits(wanted))
 
 
+def checkpointsFirst():
+    """A folder of checkpoints stays one, whatever else is in it."""
+    with scratch() as folder:
+        folder = prepared(folder)
+        run(tool("axrun"), folder / "train.mlir", "--data", folder / "data.npz",
+            "--steps=1", "--save", folder / "run")
+        run(tool("axrun"), folder / "train.mlir", "--eval", folder / "data.npz",
+            "--weights", folder / "run")
+        (folder / "run" / "model.safetensors").write_text("none")
+        run(tool("axrun"), folder / "train.mlir", "--eval", folder / "data.npz",
+            "--weights", folder / "run")
+
+
 def refusesPartial():
     with scratch() as folder:
         folder = prepared(folder)
@@ -236,5 +249,6 @@ def refusesIndices():
 def cases(every):
     for kind in "F32", "BF16", "F16":
         yield f"taken from {kind}", taken, kind
+    yield "checkpoints come first", checkpointsFirst
     yield "refuses a part", refusesPartial
     yield "refuses indices", refusesIndices

@@ -98,6 +98,10 @@ def training():
                 for alias in files.aliases(target, "alias"):
                     files.refused("axrun", *command, flag, alias,
                                   says=f"to write '{alias}' would destroy '")
+        files.refused("axrun", *command[:3], "--predict", "data.npz",
+                      says="destroy 'data.npz': give --predict another name")
+        files.refused("axrun", *command[:3], "--predict", "p.npz", "--json",
+                      "p.json", says="--json has no use in training")
         files.refused("axrun", *command, "--weights", "run", "--log",
                       "run/step-1/manifest.json", says="would destroy '")
         files.refused("axrun", *command, "--log", "a", "--save-weights", "a",
@@ -133,6 +137,9 @@ def compiling():
             alias.unlink()
         files.refused("axopt", "plan.mlir", "--report", "plan.mlir",
                       says="to write 'plan.mlir' would destroy 'plan.mlir'")
+        files.refused("axopt", "model.onnx", shape, "-o", "a",
+                      "--mlir-pass-pipeline-crash-reproducer=model.onnx",
+                      says="to write 'model.onnx' would destroy './model.onnx'")
         files.refused("axopt", "model.onnx", "--const=input=c.npy", "-o",
                       "c.npy", says="to write 'c.npy' would destroy 'c.npy'")
         files.refused("axopt", "model.onnx", "--export-onnx", "w.safetensors",

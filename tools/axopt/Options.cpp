@@ -296,6 +296,9 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
     return error;
   if (llvm::Error error = readMLIR(flags))
     return error;
+  for (llvm::StringRef text : flags.list(OPT_mlir))
+    if (text.consume_front("pass-pipeline-crash-reproducer="))
+      options.reproducer = text.str();
   flags.read(OPT_strategy, options.strategyFile);
   if (llvm::Error error = readStrategy(flags, options.strategy))
     return error;

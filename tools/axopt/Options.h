@@ -32,6 +32,8 @@ struct Options {
   /// What flags beside `weights` read.
   std::string strategyFile;
   std::vector<std::string> otherInputs;
+  /// What MLIR's pass manager writes when a pass fails.
+  std::string reproducer;
   /// JSON of what every rank holds and does, to this file.
   std::string report;
   /// Phases after which the IR goes to standard error.

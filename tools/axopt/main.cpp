@@ -247,6 +247,7 @@ llvm::Error checkOutputs(const Options &options,
     files.reads(file);
   files.writes("--report", options.report);
   files.writes("--save-strategy", options.saveStrategy);
+  files.writes("--mlir-pass-pipeline-crash-reproducer", options.reproducer);
   if (options.exportOnnx.empty()) {
     if (!options.verifyOnly)
       files.writes("-o", options.output);

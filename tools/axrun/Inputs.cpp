@@ -225,11 +225,12 @@ static llvm::Error checkFiles(const RunOptions &options,
 
   files.writes("--json", options.json);
   files.writes("--trace", options.trace);
+  llvm::StringRef output = options.predict.empty() ? "--output" : "--predict";
   if (isArchive(options.output) || isArray(options.output))
-    files.writes("--output", options.output);
+    files.writes(output, options.output);
   else if (!options.output.empty())
     for (const rt::Port &port : session.getOutputs())
-      files.writes("--output", fileOf(options.output, port.name));
+      files.writes(output, fileOf(options.output, port.name));
   if (!options.predict.empty())
     read(filesOfData(options.predict, session.getInputs()));
   if (options.eval)

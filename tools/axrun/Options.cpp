@@ -70,7 +70,7 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
   std::string ofRuns =
       flags.firstOf({OPT_help1_input, OPT_help2_output, OPT_warmup,
                      OPT_iterations, OPT_in_flight});
-  if (ofRuns.empty() && !trains)
+  if (ofRuns.empty() && (!trains || flags.has(OPT_predict)))
     ofRuns = flags.firstOf({OPT_json, OPT_trace});
   if (!ofRuns.empty())
     return usage(ofRuns + " has no use in training (--data)");
