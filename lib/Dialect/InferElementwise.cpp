@@ -16,7 +16,7 @@ LogicalResult ax::checkedGive(std::optional<Location> location,
       return emitOptionalError(location, "result would have a dimension of ",
                                size, " elements");
     if (size > room)
-      return emitOptionalError(location, "result would be larger than 4 TiB");
+      return emitOptionalError(location, "result would be ", tooLarge);
     room /= std::max<int64_t>(size, 1);
   }
   return give(types, shape, element);

@@ -9,6 +9,8 @@
 
 #include "AttributeRules.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 using namespace ax;
 using namespace ax::import;
 using onnx::AttributeProto;

@@ -4,6 +4,7 @@
 
 #include "ax/Dialect/Ax.h"
 #include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/Limits.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Eval/Elements.h"
 #include "ax/Eval/Evaluate.h"
@@ -15,6 +16,8 @@ using namespace ax;
 using namespace ax::import;
 using mlir::RankedTensorType;
 
+/// Operations of a program: phases take longer than the model is worth.
+static constexpr int64_t maxOperations = 200000;
 /// Constants of more elements than this are not made by folding.
 static constexpr int64_t maxFoldElements = int64_t(1) << 25;
 /// Above this, constants whose elements are all the same stay one number.
@@ -29,7 +32,9 @@ Emitter::Emitter(mlir::MLIRContext *context, ModelFolder &folder,
     : builder(context), location(mlir::UnknownLoc::get(context)),
       folder(folder), foldWeights(foldWeights), evaluation(evaluation),
       diagnostics(context, [this](mlir::Diagnostic &diagnostic) {
-        fail(ExitCode::BadModel, diagnostic.str());
+        std::string message = diagnostic.str();
+        bool isLarge = llvm::StringRef(message).contains(tooLarge);
+        fail(isLarge ? ExitCode::Unsupported : ExitCode::BadModel, message);
         return mlir::success();
       }) {}
 
@@ -50,11 +55,14 @@ RankedTensorType Emitter::tensorType(DType type, ArrayRef<int64_t> shape) {
                                eval::toElementType(type, builder.getContext()));
 }
 
+/// Messages may quote several types of many dimensions.
+static constexpr size_t maxMessage = 600;
+
 Value Emitter::fail(ExitCode code, const llvm::Twine &message) {
   if (!failed) {
     failed = true;
     failureCode = code;
-    failure = message.str();
+    failure = shorten(message.str(), maxMessage);
   }
   return {};
 }
@@ -411,11 +419,20 @@ llvm::SmallVector<Value> Emitter::finishEmit(OpClass opClass,
     op->erase();
     return results;
   }
-  if (fold(opClass, op, results)) {
-    op->erase();
+  for (Value result : op->getResults())
+    if (std::string fault =
+            findSizeFault(shapeOf(result), byteSize(typeOf(result)));
+        !fault.empty())
+      fail(ExitCode::Unsupported, "a tensor " + fault);
+  if (!failed && !fold(opClass, op, results)) {
+    if (++numOperations > maxOperations)
+      fail(ExitCode::Unsupported,
+           "the model has more than " + llvm::Twine(maxOperations) +
+               " operations, its loops and sequences written out");
+    results.append(op->result_begin(), op->result_end());
     return results;
   }
-  results.append(op->result_begin(), op->result_end());
+  op->erase();
   return results;
 }
 

@@ -208,7 +208,7 @@ private:
   std::vector<std::pair<std::string, Value>> updates;
   /// Elements that folding may still compute: no model keeps us for hours.
   int64_t foldBudget = int64_t(1) << 28;
-  int64_t randomIds = 0;
+  int64_t randomIds = 0, numOperations = 0;
   bool failed = false, hasContext = false;
   ExitCode failureCode = ExitCode::BadModel;
   std::string failure;

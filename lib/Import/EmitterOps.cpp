@@ -167,9 +167,19 @@ Value Emitter::sliceDim(Value x, int64_t dim, int64_t start, int64_t size,
   return slice(x, starts, sizes, steps);
 }
 
+static constexpr size_t maxConcat = 256;
+
 Value Emitter::concat(ArrayRef<Value> values, int64_t dim) {
   if (values.size() == 1)
     return values.front();
+  // Operations of very many operands are slow to lay out.
+  if (values.size() > maxConcat) {
+    std::vector<Value> parts;
+    for (size_t i = 0; i < values.size(); i += maxConcat)
+      parts.push_back(
+          concat(values.slice(i, std::min(maxConcat, values.size() - i)), dim));
+    return concat(parts, dim);
+  }
   return first(emit<ConcatOp>(OpClass::Moving, values, [&](auto &p) {
     p.dim = builder.getI64IntegerAttr(dim);
   }));

@@ -3,10 +3,11 @@
 #include "GraphImporter.h"
 
 #include "AttributeRules.h"
-#include "Schemas.h"
+#include "NodeCheck.h"
 #include "Types.h"
 
 #include "mlir/IR/Location.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/SaveAndRestore.h"
 
 #include <map>
@@ -21,6 +22,10 @@ using Repeated = google::protobuf::RepeatedPtrField<T>;
 /// Nodes imported in all, unrolled loops included.
 /// Functions and subgraphs inside each other.
 static constexpr int maxDepth = 32;
+/// Of those of one operator that is not supported.
+static constexpr size_t maxNodesNamed = 8;
+/// Letters of a message about the types of a node's inputs.
+static constexpr size_t maxTypes = 200;
 
 /// A function of the model itself; null when `node` calls none.
 static const onnx::FunctionProto *findFunction(const onnx::ModelProto &model,
@@ -68,7 +73,9 @@ static std::string describeType(const Entry &entry) {
 }
 
 namespace {
-using UnknownMap = std::map<std::string, std::vector<std::string>>;
+/// Domain -> operator -> nodes.
+using UnknownMap =
+    std::map<std::string, std::map<std::string, std::vector<std::string>>>;
 } // namespace
 
 static void collectUnknown(const Repeated<NodeProto> &nodes,
@@ -77,10 +84,9 @@ static void collectUnknown(const Repeated<NodeProto> &nodes,
   for (const NodeProto &node : nodes) {
     if (!findImporter(node.domain(), node.op_type(), opset) &&
         !findFunctionSchema(node, opset) && !findFunction(model, node)) {
-      std::string name = node.domain().empty()
-                             ? node.op_type()
-                             : node.domain() + "." + node.op_type();
-      unknown[name].push_back(describe(node));
+      bool isDefault = isDefaultDomain(node.domain());
+      unknown[isDefault ? "" : node.domain()][node.op_type()].push_back(
+          describe(node));
     }
     for (const AttributeProto &attribute : node.attribute()) {
       if (attribute.has_g())
@@ -101,10 +107,16 @@ llvm::Error ax::import::checkOperators(const onnx::ModelProto &model,
   if (unknown.empty())
     return llvm::Error::success();
   std::string message = "these operators are not supported:";
-  for (const auto &[name, nodes] : unknown) {
-    message += "\n  " + name + ": node ";
-    for (size_t i = 0; i < nodes.size(); ++i)
-      message += (i ? ", " : "") + nodes[i];
+  for (const auto &[domain, operators] : unknown) {
+    if (!domain.empty())
+      message += "\n of domain " + domain + ", which is not ONNX's own:";
+    for (const auto &[name, nodes] : operators) {
+      message += "\n  " + name + ": node ";
+      size_t shown = std::min(nodes.size(), maxNodesNamed);
+      message += llvm::join(llvm::ArrayRef(nodes).take_front(shown), ", ");
+      if (shown < nodes.size())
+        message += " and " + std::to_string(nodes.size() - shown) + " more";
+    }
   }
   return makeError(ExitCode::Unsupported, message);
 }
@@ -187,6 +199,20 @@ bool GraphImporter::importNodes(const Repeated<NodeProto> &nodes,
   return !b.hasFailed();
 }
 
+/// Sizes may be declared wrongly, as by exporters of loops that change them;
+/// of the main graph, where nothing follows, ranks too.
+static bool isAsDeclared(const onnx::ValueInfoProto &output, const Entry &entry,
+                         bool isMain) {
+  if (!output.type().has_tensor_type() || !entry.tensor)
+    return true;
+  const onnx::TypeProto::Tensor &type = output.type().tensor_type();
+  bool hasType = type.elem_type() != onnx::TensorProto::UNDEFINED;
+  return (!hasType ||
+          type.elem_type() == toOnnxType(Emitter::typeOf(entry.tensor))) &&
+         (isMain || !type.has_shape() ||
+          type.shape().dim_size() == Emitter::rankOf(entry.tensor));
+}
+
 bool GraphImporter::collectOutputs(
     const Repeated<onnx::ValueInfoProto> &outputs, const Scope &scope,
     std::vector<Entry> &entries) {
@@ -195,6 +221,14 @@ bool GraphImporter::collectOutputs(
     if (!entry) {
       b.fail(ExitCode::BadModel,
              "output '" + output.name() + "' is made by no node");
+      return false;
+    }
+    if (!isAsDeclared(output, *entry,
+                      &outputs == &model.proto.graph().output())) {
+      b.fail(ExitCode::BadModel, "output '" + output.name() +
+                                     "' is declared of another type or rank "
+                                     "than " +
+                                     describeType(*entry));
       return false;
     }
     entries.push_back(*entry);
@@ -257,8 +291,8 @@ bool GraphImporter::importNode(const NodeProto &proto, Scope &scope) {
   const onnx::OpSchema *schema = isDefaultDomain(proto.domain())
                                      ? findSchema(proto.op_type(), opset)
                                      : nullptr;
-  if (schema)
-    checkAttributes(node, *schema);
+  if (schema && checkAttributes(node, *schema))
+    checkInputTypes(node, *schema);
   if (OpImporter importer =
           findImporter(proto.domain(), proto.op_type(), opset)) {
     importer(node);
@@ -266,6 +300,9 @@ bool GraphImporter::importNode(const NodeProto &proto, Scope &scope) {
   } else if (auto expanded = expandFunction(proto, inputs)) {
     outputs = std::move(*expanded);
   }
+  // The bodies that ONNX gives are looser than its inference.
+  if (schema && !b.hasFailed() && !isInSchema)
+    checkOutputTypes(node, *schema, outputs);
   for (int i = 0; i < proto.output_size() && !b.hasFailed(); ++i) {
     if (proto.output(i).empty())
       continue;
@@ -281,6 +318,7 @@ bool GraphImporter::importNode(const NodeProto &proto, Scope &scope) {
     std::string types;
     for (const Entry &entry : inputs)
       types += (types.empty() ? "" : ", ") + describeType(entry);
+    types = shorten(types, maxTypes);
     b.addContext("node " + describe(proto) + " (" + proto.op_type() + " of " +
                  types + ")");
     return false;
@@ -291,29 +329,6 @@ bool GraphImporter::importNode(const NodeProto &proto, Scope &scope) {
 //===----------------------------------------------------------------------===//
 // Functions
 //===----------------------------------------------------------------------===//
-
-static onnx::TypeProto toTypeProto(const Entry &entry) {
-  onnx::TypeProto type;
-  if (entry.isEmpty())
-    return type;
-  onnx::TypeProto::Tensor *tensor = type.mutable_tensor_type();
-  Value value = entry.tensor;
-  if (entry.sequence) {
-    tensor = type.mutable_sequence_type()
-                 ->mutable_elem_type()
-                 ->mutable_tensor_type();
-    if (entry.sequence->empty())
-      return type;
-    value = entry.sequence->front();
-  }
-  tensor->set_elem_type(toOnnxType(Emitter::typeOf(value)));
-  if (!entry.sequence) {
-    tensor->mutable_shape();
-    for (int64_t size : Emitter::shapeOf(value))
-      tensor->mutable_shape()->add_dim()->set_dim_value(size);
-  }
-  return type;
-}
 
 /// Replaces references to the function's attributes by those of the call.
 static void
@@ -385,6 +400,8 @@ GraphImporter::expandFunction(const NodeProto &proto, ArrayRef<Entry> inputs) {
   llvm::SaveAndRestore<std::optional<mlir::Location>> at(outerLocation,
                                                          b.getLocation());
   llvm::SaveAndRestore<int> of(opset, importedOpset(function, opset));
+  llvm::SaveAndRestore<bool> by(
+      isInSchema, isInSchema || !findFunction(model.proto, proto));
   bool done = importNodes(function.node(), scope);
   if (!done)
     return std::nullopt;

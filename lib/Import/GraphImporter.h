@@ -55,6 +55,8 @@ private:
   const PreparedModel &model;
   /// Of the nodes that are imported now: a function's may be another.
   int opset;
+  /// Whether they are of a function that a schema gives.
+  bool isInSchema = false;
   /// Set inside function bodies, whose nodes have no names of their own.
   std::optional<mlir::Location> outerLocation;
   int depth = 0;

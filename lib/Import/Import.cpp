@@ -200,15 +200,14 @@ llvm::Error InputBinder::run(const PreparedModel &model) {
           unboundShapes.push_back(input->name());
       }
     }
-    std::optional<int64_t> count =
-        checkedNumElements(bound.shape, byteSize(*dtype));
-    if (!count || *count > maxTensorBytes / byteSize(*dtype)) {
+    if (std::string fault = findSizeFault(bound.shape, byteSize(*dtype));
+        !fault.empty()) {
       bool isFixed = llvm::all_of(type.shape().dim(), [](const auto &dim) {
         return dim.has_dim_value() && dim.dim_value() >= 0;
       });
-      return makeErrorf(isFixed ? ExitCode::BadModel : ExitCode::Usage,
-                        "input '{0}' of shape [{1}] is larger than 4 TiB",
-                        bound.name, shapeToString(bound.shape));
+      return makeErrorf(isFixed ? ExitCode::Unsupported : ExitCode::Usage,
+                        "input '{0}' of shape [{1}] {2}", bound.name,
+                        shorten(shapeToString(bound.shape)), fault);
     }
     inputs.push_back(std::move(bound));
   }

@@ -28,10 +28,12 @@ std::vector<Value> Node::allInputs() {
 ArrayRef<Value> Node::sequence(int i) {
   if (failed())
     return {};
-  if (i < numInputs() && inputs[i].sequence)
-    return *inputs[i].sequence;
-  fail("input " + llvm::Twine(i) + " is no sequence");
-  return {};
+  if (!has(i)) {
+    fail("input " + llvm::Twine(i) + " is missing");
+    return {};
+  }
+  assert(inputs[i].sequence && "types of inputs are checked before");
+  return *inputs[i].sequence;
 }
 
 std::optional<HostTensor> Node::known(int i, llvm::StringRef what) {

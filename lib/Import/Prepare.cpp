@@ -193,9 +193,11 @@ static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
   for (onnx::ValueInfoProto &input : *model.mutable_graph()->mutable_input())
     if (addShape(input))
       result.unranked.insert(input.name());
+  // Nor need outputs say a type: it is that of the node that makes them.
+  std::vector<onnx::ValueInfoProto> outputs(model.graph().output().begin(),
+                                            model.graph().output().end());
   for (onnx::ValueInfoProto &output :
        *model.mutable_graph()->mutable_output()) {
-    // Nor need it say a type: it is that of the node that makes it.
     if (!output.has_type())
       output.mutable_type()->mutable_tensor_type()->set_elem_type(
           onnx::TensorProto::FLOAT);
@@ -205,6 +207,9 @@ static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
     return error;
   if (llvm::Error error = check(model))
     return error;
+  for (auto [checked, given] :
+       llvm::zip(*model.mutable_graph()->mutable_output(), outputs))
+    checked = std::move(given);
   if (llvm::Error error = inlineFunctions(model))
     return error;
   collectScopes(model.graph(), result.scopes);

@@ -2,6 +2,7 @@
 
 #include "TensorHeader.h"
 
+#include "Types.h"
 #include "WireFormat.h"
 
 #include "ax/Support/Error.h"
@@ -97,12 +98,9 @@ llvm::Expected<Weight> ax::import::locateTensor(ModelFolder &folder,
                                                 llvm::ArrayRef<uint8_t> model,
                                                 const TensorHeader &header,
                                                 DType type) {
-  std::optional<int64_t> count =
-      checkedNumElements(header.dims, byteSize(type));
+  llvm::Expected<int64_t> count = countElements(header.name, header.dims, type);
   if (!count)
-    return makeErrorf(ExitCode::BadModel,
-                      "tensor '{0}' has impossible shape {1}", header.name,
-                      shapeToString(header.dims));
+    return count.takeError();
   Weight weight;
   weight.type = type;
   weight.shape = header.dims;

@@ -2,6 +2,7 @@
 
 #include "Types.h"
 
+#include "ax/Dialect/Limits.h"
 #include "ax/Import/Import.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
@@ -79,6 +80,19 @@ static llvm::Error copyField(const Field &field, HostTensor &tensor,
   return llvm::Error::success();
 }
 
+llvm::Expected<int64_t> ax::import::countElements(const std::string &name,
+                                                  llvm::ArrayRef<int64_t> shape,
+                                                  DType type) {
+  std::optional<int64_t> count = checkedNumElements(shape, byteSize(type));
+  if (!count)
+    return makeErrorf(ExitCode::BadModel,
+                      "tensor '{0}' has impossible shape {1}", name,
+                      shorten(shapeToString(shape)));
+  if (std::string fault = findSizeFault(shape, byteSize(type)); !fault.empty())
+    return makeErrorf(ExitCode::Unsupported, "tensor '{0}' {1}", name, fault);
+  return *count;
+}
+
 llvm::Expected<HostTensor> ax::import::toHostTensor(const TensorProto &proto) {
   const std::string &name = proto.name();
   std::optional<DType> type = fromOnnxType(proto.data_type());
@@ -93,10 +107,9 @@ llvm::Expected<HostTensor> ax::import::toHostTensor(const TensorProto &proto) {
                       "(external data of an attribute or subgraph)",
                       name);
   Shape shape(proto.dims().begin(), proto.dims().end());
-  if (!checkedNumElements(shape, byteSize(*type)))
-    return makeErrorf(ExitCode::BadModel,
-                      "tensor '{0}' has impossible shape {1}", name,
-                      shapeToString(shape));
+  llvm::Expected<int64_t> count = countElements(name, shape, *type);
+  if (!count)
+    return count.takeError();
   if (proto.has_raw_data()) {
     const std::string &raw = proto.raw_data();
     auto tensor = HostTensor::fromBytes(
@@ -115,7 +128,7 @@ llvm::Expected<HostTensor> ax::import::toHostTensor(const TensorProto &proto) {
                 proto.int32_data_size(), proto.int64_data_size(),
                 proto.uint64_data_size()});
   // Checked before allocating, for the shape may claim anything.
-  if (*checkedNumElements(shape) != available)
+  if (*count != available)
     return makeErrorf(ExitCode::BadModel,
                       "tensor '{0}' of {1}x{2} has {3} elements", name,
                       shapeToString(shape), toString(*type), available);

@@ -17,6 +17,12 @@ int32_t toOnnxType(DType type);
 /// `FLOAT8E5M2`, or the number when ONNX knows none.
 std::string onnxTypeName(int32_t onnxType);
 
+/// Elements of a tensor that a model names; an error when there cannot be so
+/// many, or are more than we take.
+llvm::Expected<int64_t> countElements(const std::string &name,
+                                      llvm::ArrayRef<int64_t> shape,
+                                      DType type);
+
 /// Contents of a tensor that holds its own data; an error when it is
 /// malformed, external, or of a type that we lack.
 llvm::Expected<HostTensor> toHostTensor(const onnx::TensorProto &proto);

@@ -13,7 +13,6 @@ using namespace mlir;
 namespace ax::plan {
 
 static constexpr int64_t maxDepth = 128;
-static constexpr int64_t maxRank = 64;
 static constexpr int64_t maxAxisSize = int64_t(1) << 24;
 
 static llvm::Error fault(llvm::StringRef name, llvm::StringRef text, size_t at,
@@ -85,15 +84,9 @@ static std::optional<std::string> findTypeFault(ShapedType type) {
         << ", with which no rank computes";
     return text;
   }
-  if (type.getRank() > maxRank)
-    return "has more than " + std::to_string(maxRank) + " dimensions";
-  int64_t room = maxTensorBytes / cost::elementBytes(type.getElementType());
-  for (int64_t size : type.getShape()) {
-    if (size > room)
-      return "is larger than 4 TiB";
-    room /= std::max<int64_t>(size, 1);
-  }
-  return std::nullopt;
+  std::string fault =
+      findSizeFault(type.getShape(), cost::elementBytes(type.getElementType()));
+  return fault.empty() ? std::nullopt : std::optional(fault);
 }
 
 /// The flat numbers of layouts and axes: sizes, digits and counts alike.

@@ -57,6 +57,14 @@ llvm::Error addContext(llvm::Error error, const llvm::Twine &context) {
   return makeError(description.code, context + ": " + description.message);
 }
 
+std::string shorten(llvm::StringRef text, size_t most) {
+  if (text.size() <= most)
+    return text.str();
+  return (text.take_front(most) + "... (" + llvm::Twine(text.size()) +
+          " letters)")
+      .str();
+}
+
 ErrorDescription describeError(llvm::Error error) {
   ErrorDescription result;
   auto add = [&](ExitCode code, llvm::StringRef message) {

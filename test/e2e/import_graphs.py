@@ -84,6 +84,13 @@ def untypedOutput():
     compare(made, {"x": X}, np.maximum(X, 0))
 
 
+def emptyDimension():
+    """A cache of no past."""
+    made = model("float[2,past] p, float[2,3] x", "float y",
+                 "a = Concat<axis=1>(p, x)\ny = Neg(a)")
+    compare(made, {"p": X[:, :0], "x": X}, -X, "--dim=past=0")
+
+
 def otherName():
     """`ai.onnx` is the default domain's other name."""
     made = model("float[2,3] x", "float y", "y = Relu(x)")
@@ -102,3 +109,4 @@ def cases(every):
     yield "repeated axes", repeatedAxes
     yield "untyped output", untypedOutput
     yield "ai.onnx", otherName
+    yield "a dimension of 0", emptyDimension

@@ -4,7 +4,9 @@ from onnx import TensorProto, helper
 
 from _onnx_text import model, refuse
 
-from cases import scratch
+from cases import MODELS, scratch
+
+ODD = MODELS.parent / "data/odd-models"
 
 
 def _values(*names):
@@ -124,7 +126,38 @@ def wholeModels():
         "input 'x' has element type STRING, which is not supported", 4, []
     yield "large", model("float[4611686018427387904,4] x", "float y",
                          "y = Relu(x)"), \
-        "input 'x' of shape [4611686018427387904x4] is larger than 4 TiB", 3, []
+        "input 'x' of shape [4611686018427387904x4] is larger than 4 TiB", 4, []
+    ones = ",".join(["1"] * 300)
+    for name, made in (
+            ("input", model(f"float[{ones}] x", "float y", "y = Relu(x)")),
+            ("result", model("float[1] x", "float y", "y = Reshape(x, s)",
+                             f"int64[300] s = {{{ones}}}")),
+            ("initializer", withWeights(tensor(dims=[1] * 300,
+                                               float_data=[1])))):
+        yield f"rank of {name}", made, "has more than 64 dimensions", 4, []
+    yield "large result", model(
+        "float[1048576,1] x, float[1,2097152] z", "float y", "y = Add(x, z)"), \
+        "larger than 4 TiB", 4, []
+    yield "types", model("float[2,3] x, int32[2,3] z", "float y",
+                         "y = Add(x, z)"), \
+        "inputs 0 and 1 must be of one type, and are f32 and i32", 3, []
+    yield "bool", model("bool[2,3] x", "float y", "y = Sub(x, x)"), \
+        "input 0 ('A') is bool, which Sub of operator set", 3, []
+    yield "declared", model("float[2,3] x", "int32 y", "y = Relu(x)"), \
+        "output 'y' is declared of another type or rank than 2x3xf32", 3, []
+    yield "graph attention", (ODD / "gat_invalid_sub.onnx").read_bytes(), \
+        "is declared of another type or rank than", 3, []
+    yield "GatherND", (ODD / "gathernd_batch_dims.onnx").read_bytes(), \
+        "attribute 'batch_dims' is -2147483648, not 0 to 1023", 3, []
+    yield "LayerNormalization", (ODD / "layernorm_axis.onnx").read_bytes(), \
+        "axis 9223372036854775807 is out of range of rank 2", 3, []
+    yield "schema", model("float[1,3,8] x, float[4,3,3] w",
+                          "float y", "y = Conv<group=2>(x, w)"), \
+        "channels do not fit", 3, []
+    yield "many", model("float[300000,2] x", "float y", "s = SplitToSequence(x)"
+                        "\ny = ConcatFromSequence<axis=0>(s)"), \
+        "the model has more than 200000 operations, its loops and sequences " \
+        "written out", 4, []
     made = model("float[2] x", "float y", "y = If(c) <then_branch = t () => "
                  "(float[2] u) { u = Relu(v) }, else_branch = e () => "
                  "(float[2] w) { w = Relu(x) }>", "bool c = {1}")
@@ -164,6 +197,18 @@ def wholeModels():
     yield "operators", model("float[4] x", "float y", "y = Unheard(x)"), \
         "these operators are not supported:\n  Unheard: node of output 'y'", \
         4, []
+    made = model("float[4] x", "float y", "a = Det(x)\n" + "b = Nope(x)\n" * 9 +
+                 "y = Unheard(x)")
+    for node in made.graph.node[1:]:
+        node.domain = "com.example"
+    for i, node in enumerate(made.graph.node):
+        node.output[0] = "y" if i == 10 else f"o{i}"
+    yield "domains", made, \
+        "these operators are not supported:\n  Det: node of output 'o0'\n " \
+        "of domain com.example, which is not ONNX's own:\n  Nope: node of " \
+        "output 'o1', of output 'o2', of output 'o3', of output 'o4', of " \
+        "output 'o5', of output 'o6', of output 'o7', of output 'o8' and 1 " \
+        "more\n  Unheard: node of output 'y'", 4, []
     yield "deep", nested(20, 20), "subgraphs or functions are nested too deep", \
         4, []
     yield "protobuf", nested(32), "protobuf cannot parse it", 3, []

@@ -41,8 +41,8 @@ llvm::Error readDims(const CommandLine &flags, import::ImportOptions &options,
     if (!pair)
       return pair.takeError();
     int64_t size;
-    if (pair->second.getAsInteger(10, size) || size < 1)
-      return usage("--dim=" + text + ": the size must be a positive number");
+    if (pair->second.getAsInteger(10, size) || size < 0)
+      return usage("--dim=" + text + ": the size must be 0 or more");
     options.dims[pair->first.str()] = size;
   }
   for (const std::string &text : flags.list(OPT_shape)) {

@@ -52,6 +52,9 @@ llvm::Error makeErrnoError(const llvm::Twine &action, int errnoValue);
 /// The same error with `context: ` before its message; success stays success.
 llvm::Error addContext(llvm::Error error, const llvm::Twine &context);
 
+/// `text`, cut to about `most` letters, which the end then says.
+std::string shorten(llvm::StringRef text, size_t most = 200);
+
 /// Code and message of an error, consuming it. Errors that are not AxErrors
 /// count as Internal; of several joined errors the first decides the code and
 /// the messages are joined by newlines. Success gives Success and no message.

@@ -70,10 +70,6 @@ static void importBernoulli(Node &n) {
   Value x = n.in(0);
   if (!x)
     return;
-  if (!isFloat(Emitter::typeOf(x))) {
-    n.fail("probabilities are floats");
-    return;
-  }
   Value isOne = n.b.compare(CompareKind::lt, uniform(n, Emitter::shapeOf(x)),
                             n.b.cast(x, DType::F32));
   n.out(n.b.cast(isOne, n.typeAttr("dtype", Emitter::typeOf(x))));
