@@ -325,9 +325,9 @@ UNSUPPORTED = {
                                  "precision=10>(x, s)\ny = Cast<to=1>(z)",
                                  "float s = {1}",
                                  "attribute 'precision' is not supported"),
-    "SplitToSequence": ("float[1048577] x", "s = SplitToSequence(x)\n"
+    "SplitToSequence": ("float[8193] x", "s = SplitToSequence(x)\n"
                         "y = SequenceAt(s, p)", "int64 p = {0}",
-                        "a sequence of 1048577 tensors"),
+                        "a sequence of 8193 tensors"),
     "DFT": ("float[2,4096,1] x", "y = DFT(x)", "", "a transform of 4096 points"),
     "QuantizeLinear": ("float[4] x", "z = QuantizeLinear<output_dtype=17>(x, s)"
                        "\ny = Cast<to=1>(z)", "float s = {1}",

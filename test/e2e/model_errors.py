@@ -154,8 +154,19 @@ def wholeModels():
     yield "schema", model("float[1,3,8] x, float[4,3,3] w",
                           "float y", "y = Conv<group=2>(x, w)"), \
         "channels do not fit", 3, []
-    yield "many", model("float[300000,2] x", "float y", "s = SplitToSequence(x)"
-                        "\ny = ConcatFromSequence<axis=0>(s)"), \
+    yield "many rows", model("float[300000,2] x", "float y",
+                             "s = SplitToSequence(x)\n"
+                             "y = ConcatFromSequence<axis=0>(s)"), \
+        "a sequence of 300000 tensors", 4, []
+    yield "many pieces", model("float[300000,2] x", "float y",
+                               "s = SplitToSequence(x, k)\n"
+                               "y = ConcatFromSequence<axis=0>(s)",
+                               "int64 k = {2}"), \
+        "a sequence of 150000 tensors", 4, []
+    yield "many steps", model(
+        "float[2] x", "float[2] y", "y = Loop(n, , x) <body = b (int64 i, "
+        "bool k, float[2] a) => (bool d, float[2] e) { d = Identity(k)\n "
+        "e = Sin(a) }>", "int64 n = {300000}"), \
         "the model has more than 200000 operations, its loops and sequences " \
         "written out", 4, []
     made = model("float[2] x", "float y", "y = If(c) <then_branch = t () => "

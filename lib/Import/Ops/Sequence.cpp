@@ -102,6 +102,9 @@ static void importConcatFromSequence(Node &n) {
   n.out(n.b.concat(values, axis));
 }
 
+/// Each is an operation that reads the whole: layouts compare them all.
+static constexpr int64_t maxPieces = 8192;
+
 static void importSplitToSequence(Node &n) {
   Value x = n.in(0);
   if (!x)
@@ -110,10 +113,11 @@ static void importSplitToSequence(Node &n) {
   if (n.failed())
     return;
   int64_t size = Emitter::shapeOf(x)[axis];
-  if (size > (1 << 20)) {
-    n.unsupported("a sequence of " + llvm::Twine(size) + " tensors");
-    return;
-  }
+  auto fits = [&](int64_t length) {
+    if (length > maxPieces)
+      n.unsupported("a sequence of " + llvm::Twine(length) + " tensors");
+    return !n.failed();
+  };
   bool keeps = n.has(1) || n.intAttr("keepdims", 1);
   std::vector<int64_t> sizes;
   if (n.has(1)) {
@@ -127,13 +131,17 @@ static void importSplitToSequence(Node &n) {
         n.fail("split must be at least 1");
         return;
       }
+      if (!fits(size / each))
+        return;
       sizes.clear();
       for (int64_t at = 0; at < size; at += each)
         sizes.push_back(std::min(each, size - at));
     }
-  } else {
+  } else if (fits(size)) {
     sizes.assign(size, 1);
   }
+  if (!fits(static_cast<int64_t>(sizes.size())))
+    return;
   std::vector<Value> values;
   int64_t start = 0;
   for (int64_t part : sizes) {
