@@ -264,6 +264,10 @@ bool Refiner::improve(int tensor) {
       if (auto factors = without(producer.op, moved))
         consider(producer.op, *factors, best);
     }
+    // What a pin has put together again is not there to be taken up.
+    if (producer.op >= 0 &&
+        !sameDims(state.delivered(tensor, reshard.from), reshard.from))
+      continue;
     for (const Use &use : reshard.uses) {
       if (use.op < 0)
         continue;

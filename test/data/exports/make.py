@@ -160,12 +160,13 @@ MODELS = {
 }
 
 
-def export(model, x, name):
+def export(model, x, name, **options):
     """As docs/training.md says it."""
     path = HERE / f"{name}.dynamo.onnx"
     torch.onnx.export(model, (x,), path, dynamo=True, optimize=False,
                       external_data=False, verbose=False,
-                      input_names=["input"], output_names=["logits"])
+                      input_names=["input"], output_names=["logits"],
+                      **options)
     made = onnx.load(path)
     for node in made.graph.node:  # Paths of the machine that made it.
         del node.metadata_props[:]
@@ -263,7 +264,8 @@ def vit():
     with torch.no_grad():  # No two weights are equal.
         for parameter in model.parameters():
             parameter.add_(0.02 * torch.randn_like(parameter))
-    export(model, torch.randn(4, 3, 16, 16), "vit")
+    export(model, torch.randn(4, 3, 16, 16), "vit",
+           dynamic_shapes=({0: torch.export.Dim("batch")},))
 
 
 def main():
