@@ -19,19 +19,35 @@ static onnx::AttributeProto *findMode(onnx::NodeProto &node) {
   return mode == attributes.end() ? nullptr : &*mode;
 }
 
-static void setMode(onnx::NodeProto &node, bool ofBatch) {
-  onnx::AttributeProto *mode = findMode(node);
-  if (!mode)
-    mode = node.add_attribute();
-  mode->set_name("training_mode");
-  mode->set_type(onnx::AttributeProto::INT);
-  mode->set_i(ofBatch);
-  // The running statistics as they would become.
-  while (!ofBatch && node.output_size() > 1)
+/// Until operator set 13 whoever asks for statistics normalises by them.
+static bool isByBatch(onnx::NodeProto &node, int opset) {
+  if (opset < 14)
+    return node.output_size() > 1;
+  const onnx::AttributeProto *mode = findMode(node);
+  return mode && mode->i();
+}
+
+static void setByBatch(onnx::NodeProto &node, bool byBatch, int opset) {
+  if (opset >= 14) {
+    onnx::AttributeProto *mode = findMode(node);
+    if (!mode)
+      mode = node.add_attribute();
+    mode->set_name("training_mode");
+    mode->set_type(onnx::AttributeProto::INT);
+    mode->set_i(byBatch);
+  }
+  // The running statistics as they would become, and, until set 13, the batch's.
+  const char *statistics[] = {"", "running_mean", "running_variance", "mean",
+                              "variance"};
+  int count = !byBatch ? 1 : opset < 14 ? 5 : 3;
+  while (node.output_size() > count)
     node.mutable_output()->RemoveLast();
+  while (node.output_size() < count)
+    node.add_output(node.output(0) + "/" + statistics[node.output_size()]);
 }
 
 llvm::Error ax::import::setBatchStatistics(onnx::GraphProto &graph,
+                                           int opset,
                                            std::optional<bool> ofBatch,
                                            mlir::Location location) {
   int64_t byBatch = 0, byRunning = 0;
@@ -39,9 +55,8 @@ llvm::Error ax::import::setBatchStatistics(onnx::GraphProto &graph,
     if (node.op_type() != "BatchNormalization" || !node.domain().empty())
       continue;
     if (ofBatch)
-      setMode(node, *ofBatch);
-    const onnx::AttributeProto *mode = findMode(node);
-    ++(mode && mode->i() ? byBatch : byRunning);
+      setByBatch(node, *ofBatch, opset);
+    ++(isByBatch(node, opset) ? byBatch : byRunning);
   }
   if (ofBatch && byBatch + byRunning == 0)
     return makeError(

@@ -364,8 +364,9 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
   };
   auto unknown = mlir::UnknownLoc::get(&context);
   if (options.training) {
-    if (llvm::Error error = setBatchStatistics(
-            *model->proto.mutable_graph(), options.batchStatistics, unknown))
+    if (llvm::Error error =
+            setBatchStatistics(*model->proto.mutable_graph(), model->opset,
+                               options.batchStatistics, unknown))
       return withPath(std::move(error));
     takeSingleParameters(*model, unknown);
   }

@@ -2,6 +2,7 @@
 
 #include "NodeCheck.h"
 
+#include "Schemas.h"
 #include "Types.h"
 
 #include <onnx/defs/data_type_utils.h>
@@ -55,6 +56,18 @@ static bool isAllowed(const onnx::DataTypeSet &types, onnx::DataType type) {
          });
 }
 
+/// Later operator sets take more types, with no other meaning: exporters write
+/// bf16 into models of any set.
+static bool isAllowedNow(const onnx::OpSchema &schema, int input,
+                         onnx::DataType type) {
+  const onnx::OpSchema *newest = findSchema(schema.Name(), newestOpset());
+  if (!newest || newest->inputs().empty())
+    return false;
+  size_t last = newest->inputs().size() - 1;
+  const auto &formal = newest->inputs()[std::min<size_t>(input, last)];
+  return isAllowed(formal.GetTypes(), type);
+}
+
 bool ax::import::checkInputTypes(Node &node, const onnx::OpSchema &schema) {
   const auto &formals = schema.inputs();
   std::map<std::string, int> first;
@@ -66,7 +79,7 @@ bool ax::import::checkInputTypes(Node &node, const onnx::OpSchema &schema) {
     const auto &formal = formals[std::min<size_t>(i, formals.size() - 1)];
     onnx::DataType type =
         onnx::Utils::DataTypeUtils::ToType(toTypeProto(entry));
-    if (!isAllowed(formal.GetTypes(), type)) {
+    if (!isAllowed(formal.GetTypes(), type) && !isAllowedNow(schema, i, type)) {
       node.fail("input " + llvm::Twine(i) + " ('" + formal.GetName() +
                 "') is " + nameOf(entry) + ", which " + schema.Name() +
                 " of operator set " + llvm::Twine(node.opset) +

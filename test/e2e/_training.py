@@ -55,7 +55,7 @@ def part(name, *ranges):
             for key, array in data.items()}
 
 
-def small(path, nodes, weights, shape):
+def small(path, nodes, weights, shape, opset=20):
     """A model of one input and one output, of one shape."""
     value = helper.make_tensor_value_info
     graph = helper.make_graph(
@@ -64,4 +64,5 @@ def small(path, nodes, weights, shape):
         [numpy_helper.from_array(np.asarray(array), name)
          for name, array in weights.items()])
     save(helper.make_model(
-        graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9), path)
+        graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=9),
+        path)

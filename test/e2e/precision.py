@@ -94,13 +94,16 @@ def batchnorm():
         x = random.normal(3, 2, (32, channels)).astype(np.float32)
         np.savez(f"{folder}/data.npz", input=x, target=np.zeros_like(x))
         centred = (x - x.mean(0)) / x.std(0)
-        for exported in 0, 1:
-            names = ["logits"] + ["newMean", "newVariance"] * exported
+        # Until set 13 the number of outputs is the mode.
+        for opset, exported in ((20, 0), (20, 1), (9, 0), (9, 1)):
+            names = ["logits"] + ["newMean", "newVariance", "batchMean",
+                                  "batchVariance"][:2 if opset == 20 else 4] \
+                * exported
             small(f"{folder}/model.onnx",
-                  [helper.make_node("BatchNormalization",
-                                    ["input", *weights], names[:1 + 2 * exported],
-                                    training_mode=exported)],
-                  weights, list(x.shape))
+                  [helper.make_node(
+                      "BatchNormalization", ["input", *weights], names,
+                      **{"training_mode": exported} if opset == 20 else {})],
+                  weights, list(x.shape), opset)
             for mode, wanted in (("train", (centred ** 2).mean()),
                                  ("frozen", (x ** 2).mean())):
                 run(tool("axopt"), f"{folder}/model.onnx", "--train",

@@ -116,7 +116,8 @@ TEST(Shapes, UnknownOperatorsAreAllListed) {
   expectError(error, ExitCode::Unsupported,
               "Frobnicate: node 'the Frobnicate'");
   expectError(error, ExitCode::Unsupported,
-              "com.example.Twist: node of output 'c'");
+              "of domain com.example, which is not ONNX's own:\n"
+              "  Twist: node of output 'c'");
 }
 
 TEST(Shapes, WrongTypesAreOneError) {
