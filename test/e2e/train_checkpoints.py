@@ -258,7 +258,8 @@ def interrupted(signals):
         finally:
             process.kill()
         if len(signals) > 1:
-            if process.returncode not in (-signals[1], 130):
+            # Different threads may take them, and so in any order.
+            if process.returncode not in (130, *(-s for s in signals)):
                 raise Failed(f"exit code {process.returncode}\n{text[-999:]}")
             return
         steps = len(losses(f"{folder}/log"))
