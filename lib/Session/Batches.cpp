@@ -66,6 +66,13 @@ llvm::Error Batches::next(std::vector<HostTensor> &inputs) {
   return llvm::Error::success();
 }
 
+int64_t Batches::stepsOf(int64_t epochs) const {
+  int64_t batch = samples.getBatch();
+  int64_t whole = samples.size() / batch;
+  bool hasRest = samples.size() % batch && last == LastBatch::Pad;
+  return epochs * (whole + hasRest);
+}
+
 void Batches::setPlace(Place to) {
   bool isOther = std::exchange(place, to).epoch != to.epoch;
   if (isOther)

@@ -24,6 +24,8 @@ public:
     return samples.anyCounts(inputs, samples.getBatch());
   }
   const Samples &getSamples() const { return samples; }
+  /// Batches of so many epochs.
+  int64_t stepsOf(int64_t epochs) const;
 
   /// How far it is in the samples.
   struct Place {

@@ -39,8 +39,9 @@ class Trainer {
 public:
   Trainer(Session &session, const TrainOptions &options, llvm::raw_ostream &os)
       : session(session), options(options), executor(session.getExecutor()),
-        program(executor.getProgram()),
-        progress(os, options.quiet, program, options.steps) {}
+        program(executor.getProgram()), progress(os, options.quiet, program),
+        steps(options.steps), traceFirst(options.traceFirst),
+        traceLast(options.traceLast) {}
 
   llvm::Expected<TrainEnd> run();
 
@@ -75,6 +76,8 @@ private:
   /// Steps done, those among them that changed nothing, and the numbers of
   /// steps after which was saved and measured.
   int64_t done = 0, skipped = 0, saved = -1, measured = -1;
+  /// To do in all, and those among them that are traced.
+  int64_t steps, traceFirst, traceLast;
 };
 
 } // namespace
@@ -109,6 +112,13 @@ llvm::Error Trainer::open() {
   if (!made)
     return made.takeError();
   batches.emplace(std::move(*made));
+  if (options.epochs)
+    steps = batches->stepsOf(options.epochs);
+  if (traceLast == 0)
+    traceFirst = traceLast = steps;
+  if (traceLast > steps)
+    return makeError(ExitCode::Usage, "--trace-steps: there are steps 1 to " +
+                                          llvm::Twine(steps));
   if (resumed) {
     if (llvm::Error error = batches->setPosition(
             position ? *position : llvm::json::Object(), resumed->step))
@@ -120,10 +130,10 @@ llvm::Error Trainer::open() {
       saved = done;
     progress.show("resumed after step " + llvm::Twine(done) + " from '" +
                   resumed->path + "'");
-    if (options.onTraced && options.traceLast <= done)
+    if (options.onTraced && traceLast <= done)
       warn("no step is traced: those up to " + llvm::Twine(done) +
            " are done already");
-    if (done >= options.steps)
+    if (done >= steps)
       progress.show(llvm::Twine(done) +
                     " steps are done already: nothing to do");
   }
@@ -134,7 +144,7 @@ llvm::Error Trainer::open() {
       warn("'" + options.save + "' has checkpoints of a run up to step " +
            llvm::Twine(last) +
            ", from which this one does not go on (--resume)");
-    else if (last > done && done < options.steps)
+    else if (last > done && done < steps)
       warn("'" + options.save + "' has checkpoints up to step " +
            llvm::Twine(last) + ": its 'latest' goes back behind step " +
            llvm::Twine(done));
@@ -157,8 +167,9 @@ llvm::Error Trainer::open() {
       return locked.takeError();
     folder.emplace(std::move(*locked));
   }
-  auto opened = TrainLog::create(options.log,
-                                 resumed ? std::optional(done) : std::nullopt);
+  auto opened = TrainLog::create(
+      options.log, resumed ? std::optional(done) : std::nullopt, program,
+      evaluator ? evaluator->getMetrics() : llvm::ArrayRef<Metric>());
   if (!opened)
     return opened.takeError();
   log.emplace(std::move(*opened));
@@ -174,7 +185,7 @@ llvm::Error Trainer::open() {
 
 /// The step that was just done, whose number is done + 1.
 void Trainer::traceStep() {
-  if (done + 1 >= options.traceFirst && done + 1 <= options.traceLast)
+  if (done + 1 >= traceFirst && done + 1 <= traceLast)
     traced.push_back(request->duration);
   else
     executor.clearTrace();
@@ -193,6 +204,7 @@ llvm::Error Trainer::step() {
   Clock::time_point start = Clock::now();
   if (llvm::Error error = batches->next(request->inputs))
     return error;
+  int64_t epoch = batches->getPlace().epoch;
   bool counts = batches->anyCounts(request->inputs);
   if (!counts && options.onNonfinite == OnNonfinite::Stop)
     return batches->getSamples().fault(
@@ -215,11 +227,17 @@ llvm::Error Trainer::step() {
                     request->outputs[*lossScale].getDouble(0) > 1;
   bool isSkipped =
       !isFinite && (isTooLarge || options.onNonfinite == OnNonfinite::Skip);
-  if (llvm::Error error = log->writeStep(done + 1, program, request->outputs,
-                                         seconds, isSkipped))
-    return error;
+  StepFacts facts{done + 1, epoch, seconds,
+                  static_cast<double>(batches->getSamples().getBatch()) /
+                      seconds,
+                  isSkipped};
   skipped += isSkipped;
-  progress.showStep(done + 1, value, seconds, skipped);
+  // What ends a run, or is left out, is never passed over.
+  if (!isFinite || done + 1 == steps || (done + 1) % options.logEvery == 0) {
+    if (llvm::Error error = log->writeStep(facts, program, request->outputs))
+      return error;
+    progress.showStep(facts, steps, value, skipped);
+  }
   if (!isFinite && !isSkipped)
     return makeError(
         ExitCode::RunFailed,
@@ -228,7 +246,7 @@ llvm::Error Trainer::step() {
             " is no finite number: lower the learning rate, or clip gradients "
             "(axopt --clip-norm); --on-nonfinite=skip leaves such steps out");
   ++done;
-  return done == options.traceLast ? tellTraced() : llvm::Error::success();
+  return done == traceLast ? tellTraced() : llvm::Error::success();
 }
 
 llvm::Error Trainer::measure() {
@@ -238,7 +256,7 @@ llvm::Error Trainer::measure() {
   if (!*result)
     return llvm::Error::success();
   measured = done;
-  progress.show("evaluation after step " + llvm::Twine(done) + ": " +
+  progress.tell("evaluation after step " + llvm::Twine(done) + ": " +
                 evaluator->describe(**result));
   return log->writeMeasured(done, *evaluator, **result);
 }
@@ -287,7 +305,7 @@ llvm::Expected<TrainEnd> Trainer::run() {
   Interrupt interrupt;
   auto isDue = [&](int64_t every) { return every > 0 && done % every == 0; };
   llvm::Error fault = llvm::Error::success();
-  while (done < options.steps && !Interrupt::isRequested()) {
+  while (done < steps && !Interrupt::isRequested()) {
     Batches::Place before = batches->getPlace();
     fault = step();
     if (fault) {
@@ -295,7 +313,7 @@ llvm::Expected<TrainEnd> Trainer::run() {
       batches->setPlace(before);
       break;
     }
-    if (isDue(options.saveEvery) && done < options.steps)
+    if (isDue(options.saveEvery) && done < steps)
       if (llvm::Error error = save())
         warn(describeError(std::move(error)).message +
              ": training goes on without this checkpoint");
@@ -309,10 +327,10 @@ llvm::Expected<TrainEnd> Trainer::run() {
     return llvm::joinErrors(std::move(fault), std::move(error));
   if (fault)
     return fault;
-  if (!Interrupt::isRequested() || done >= options.steps)
+  if (!Interrupt::isRequested() || done >= steps)
     return TrainEnd::Done;
   warn("interrupted after step " + llvm::Twine(done) + " of " +
-       llvm::Twine(options.steps) +
+       llvm::Twine(steps) +
        (options.save.empty() ? ": nothing is saved (--save)"
                              : ": go on with --resume=" + options.save));
   return TrainEnd::Interrupted;

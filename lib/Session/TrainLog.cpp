@@ -14,6 +14,8 @@
 
 using namespace ax;
 
+static bool isTable(llvm::StringRef path) { return path.ends_with(".csv"); }
+
 /// Leaves out lines of steps after `last`, and one that is cut off.
 static llvm::Error cutLog(const std::string &path, int64_t last) {
   if (!llvm::sys::fs::is_regular_file(path))
@@ -27,7 +29,10 @@ static llvm::Error cutLog(const std::string &path, int64_t last) {
     llvm::StringRef line = rest.take_front(rest.find('\n') + 1);
     rest = rest.drop_front(line.size());
     constexpr int deepest = 4;
-    if (!nestsDeeper(line, deepest)) {
+    if (int64_t step; isTable(path)) {
+      if (!line.split(',').first.getAsInteger(10, step) && step > last)
+        continue;
+    } else if (!nestsDeeper(line, deepest)) {
       auto entry = llvm::json::parse(line);
       const llvm::json::Object *object = entry ? entry->getAsObject() : nullptr;
       if (!entry)
@@ -41,8 +46,18 @@ static llvm::Error cutLog(const std::string &path, int64_t last) {
                       : writeFileAtomically(path, llvm::StringRef(kept));
 }
 
+static bool isScalar(const rt::Port &port) {
+  return port.shape.empty() && isFloat(port.dtype);
+}
+
+static std::string nameOf(Metric metric) {
+  return ("eval_" + toString(metric)).str();
+}
+
 llvm::Expected<TrainLog> TrainLog::create(const std::string &path,
-                                          std::optional<int64_t> resumed) {
+                                          std::optional<int64_t> resumed,
+                                          const rt::Program &program,
+                                          llvm::ArrayRef<Metric> metrics) {
   TrainLog log;
   log.path = path;
   if (path.empty())
@@ -50,6 +65,8 @@ llvm::Expected<TrainLog> TrainLog::create(const std::string &path,
   if (resumed)
     if (llvm::Error error = cutLog(path, *resumed))
       return error;
+  uint64_t size = 0;
+  bool hasHeader = resumed && !llvm::sys::fs::file_size(path, size) && size > 0;
   std::error_code fault;
   auto flags = llvm::sys::fs::OF_Text;
   if (resumed)
@@ -58,6 +75,21 @@ llvm::Expected<TrainLog> TrainLog::create(const std::string &path,
   if (fault)
     return makeError(ExitCode::InputOutput,
                      "cannot write '" + path + "': " + fault.message());
+  if (!isTable(path))
+    return log;
+  log.columns = {"step", "epoch"};
+  for (const rt::Port &port : program.outputs)
+    if (isScalar(port))
+      log.columns.push_back(port.name);
+  for (const char *name :
+       {"skipped", "seconds", "samples_per_second", "peak_bytes"})
+    log.columns.push_back(name);
+  for (Metric metric : metrics)
+    log.columns.push_back(nameOf(metric));
+  if (!metrics.empty())
+    log.columns.push_back("eval_samples");
+  if (!hasHeader)
+    *log.os << llvm::join(log.columns, ",") << '\n';
   return log;
 }
 
@@ -68,7 +100,26 @@ static llvm::json::Value number(double value) {
   return std::isnan(value) ? "nan" : value > 0 ? "inf" : "-inf";
 }
 
-llvm::Error TrainLog::finishLine() {
+llvm::Error TrainLog::write(llvm::ArrayRef<Entry> entries) {
+  if (columns.empty()) {
+    llvm::json::OStream json(*os);
+    json.object([&] {
+      for (const auto &[name, value] : entries)
+        json.attribute(name, value);
+    });
+  }
+  for (const std::string &column : columns) {
+    const auto *entry = llvm::find_if(
+        entries, [&](const Entry &entry) { return entry.first == column; });
+    if (&column != columns.data())
+      *os << ',';
+    if (entry == entries.end())
+      continue;
+    if (std::optional<llvm::StringRef> text = entry->second.getAsString())
+      *os << *text;
+    else
+      *os << entry->second;
+  }
   *os << '\n';
   os->flush();
   if (!os->has_error())
@@ -79,70 +130,59 @@ llvm::Error TrainLog::finishLine() {
                    "cannot write '" + path + "': " + fault);
 }
 
-llvm::Error TrainLog::writeStep(int64_t step, const rt::Program &program,
-                                const std::vector<HostTensor> &outputs,
-                                double seconds, bool isSkipped) {
+/// The most this process had in memory. getrusage's figure would begin with
+/// that of the program that started it.
+static int64_t peakBytes() {
+  int64_t kibibytes = 0;
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);)
+    if (llvm::StringRef rest = line; rest.consume_front("VmHWM:"))
+      rest.ltrim().consumeInteger(10, kibibytes);
+  return kibibytes * 1024;
+}
+
+llvm::Error TrainLog::writeStep(const StepFacts &facts,
+                                const rt::Program &program,
+                                const std::vector<HostTensor> &outputs) {
   if (!os)
     return llvm::Error::success();
-  llvm::json::OStream json(*os);
-  json.object([&] {
-    json.attribute("step", step);
-    for (auto [port, value] : llvm::zip_equal(program.outputs, outputs))
-      if (port.shape.empty() && isFloat(port.dtype))
-        json.attribute(port.name, number(value.getDouble(0)));
-    if (isSkipped)
-      json.attribute("skipped", true);
-    json.attribute("seconds", seconds);
-  });
-  return finishLine();
+  llvm::SmallVector<Entry> entries{{"step", facts.step},
+                                   {"epoch", facts.epoch}};
+  for (auto [port, value] : llvm::zip_equal(program.outputs, outputs))
+    if (isScalar(port))
+      entries.emplace_back(port.name, number(value.getDouble(0)));
+  if (facts.isSkipped)
+    entries.emplace_back("skipped", true);
+  entries.emplace_back("seconds", facts.seconds);
+  entries.emplace_back("samples_per_second", facts.samplesPerSecond);
+  entries.emplace_back("peak_bytes", peakBytes());
+  return write(entries);
 }
 
 llvm::Error TrainLog::writeMeasured(int64_t step, const Evaluator &evaluator,
                                     const Measured &measured) {
   if (!os)
     return llvm::Error::success();
-  llvm::json::OStream json(*os);
-  json.object([&] {
-    json.attribute("step", step);
-    for (Metric metric : evaluator.getMetrics())
-      json.attribute(("eval_" + toString(metric)).str(),
-                     number(measured.get(metric)));
-    json.attribute("eval_samples", measured.samples);
-  });
-  return finishLine();
+  llvm::SmallVector<Entry> entries{{"step", step}};
+  for (Metric metric : evaluator.getMetrics())
+    entries.emplace_back(nameOf(metric), number(measured.get(metric)));
+  entries.emplace_back("eval_samples", measured.samples);
+  return write(entries);
 }
 
-Progress::Progress(llvm::raw_ostream &os, bool quiet,
-                   const rt::Program &program, int64_t steps)
-    : os(os), quiet(quiet), replaces(os.is_displayed()), steps(steps),
-      flops(countFlops(program)) {
-  if (!program.inputs.empty())
-    batch = program.inputs.front().shape.front();
-}
-
-/// The most this process had in memory. getrusage's figure would begin with
-/// that of the program that started it.
-static double peakMegabytes() {
-  int64_t kibibytes = 0;
-  std::ifstream status("/proc/self/status");
-  for (std::string line; std::getline(status, line);)
-    if (llvm::StringRef rest = line; rest.consume_front("VmHWM:"))
-      rest.ltrim().consumeInteger(10, kibibytes);
-  return static_cast<double>(kibibytes) * 1024 / 1e6;
-}
-
-void Progress::showStep(int64_t step, double loss, double seconds,
+void Progress::showStep(const StepFacts &facts, int64_t steps, double loss,
                         int64_t skipped) {
   if (quiet)
     return;
   if (replaces)
     os << "\r\033[K";
-  os << "axrun: step " << step << " of " << steps << ": loss "
-     << llvm::format("%.6f", loss) << llvm::format(", %.1f ms", 1e3 * seconds)
-     << llvm::format(", %.0f samples/s", static_cast<double>(batch) / seconds)
+  os << "axrun: step " << facts.step << " of " << steps << ": loss "
+     << llvm::format("%.6f", loss)
+     << llvm::format(", %.1f ms", 1e3 * facts.seconds)
+     << llvm::format(", %.0f samples/s", facts.samplesPerSecond)
      << llvm::format(", %.2f GFLOP/s",
-                     static_cast<double>(flops) / seconds / 1e9)
-     << llvm::format(", %.0f MB", peakMegabytes());
+                     static_cast<double>(flops) / facts.seconds / 1e9)
+     << llvm::format(", %.0f MB", static_cast<double>(peakBytes()) / 1e6);
   if (skipped)
     os << ", " << skipped << " skipped";
   isOpen = true;
@@ -158,8 +198,11 @@ void Progress::endLine() {
 }
 
 void Progress::show(const llvm::Twine &text) {
-  if (quiet)
-    return;
+  if (!quiet)
+    tell(text);
+}
+
+void Progress::tell(const llvm::Twine &text) {
   endLine();
   os << "axrun: " << text << '\n';
 }

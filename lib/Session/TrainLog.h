@@ -9,41 +9,56 @@
 
 namespace ax {
 
-/// Lines of JSON, one a step.
+/// What is told of a step beside the program's outputs.
+struct StepFacts {
+  int64_t step, epoch;
+  double seconds, samplesPerSecond;
+  bool isSkipped;
+};
+
+/// Lines of JSON, one a step, or of a table when the file's name ends in .csv.
 class TrainLog {
 public:
   /// Nothing is written without a path. A run that goes on after step `resumed`
   /// adds to what is there, but for what is told of later steps: it does these
-  /// again.
+  /// again. `metrics`: those that writeMeasured will be told of.
   static llvm::Expected<TrainLog> create(const std::string &path,
-                                         std::optional<int64_t> resumed);
-  llvm::Error writeStep(int64_t step, const rt::Program &program,
-                        const std::vector<HostTensor> &outputs, double seconds,
-                        bool isSkipped);
+                                         std::optional<int64_t> resumed,
+                                         const rt::Program &program,
+                                         llvm::ArrayRef<Metric> metrics);
+  llvm::Error writeStep(const StepFacts &facts, const rt::Program &program,
+                        const std::vector<HostTensor> &outputs);
   llvm::Error writeMeasured(int64_t step, const Evaluator &evaluator,
                             const Measured &measured);
 
 private:
-  llvm::Error finishLine();
+  using Entry = std::pair<std::string, llvm::json::Value>;
+  llvm::Error write(llvm::ArrayRef<Entry> entries);
   std::string path;
+  /// Of a table.
+  std::vector<std::string> columns;
   std::unique_ptr<llvm::raw_fd_ostream> os;
 };
 
 /// A line on the terminal, which the next one replaces; a line each elsewhere.
 class Progress {
 public:
-  Progress(llvm::raw_ostream &os, bool quiet, const rt::Program &program,
-           int64_t steps);
+  Progress(llvm::raw_ostream &os, bool quiet, const rt::Program &program)
+      : os(os), quiet(quiet), replaces(os.is_displayed()),
+        flops(countFlops(program)) {}
   ~Progress() { endLine(); }
-  void showStep(int64_t step, double loss, double seconds, int64_t skipped);
+  void showStep(const StepFacts &facts, int64_t steps, double loss,
+                int64_t skipped);
   /// A line that stays.
   void show(const llvm::Twine &text);
+  /// What was asked for: also when there is to be quiet.
+  void tell(const llvm::Twine &text);
 
 private:
   void endLine();
   llvm::raw_ostream &os;
   bool quiet, replaces, isOpen = false;
-  int64_t steps, batch = 0, flops = 0;
+  int64_t flops;
 };
 
 } // namespace ax

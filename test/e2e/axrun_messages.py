@@ -325,7 +325,7 @@ def others():
                                  "--inputs, --test-data or --random-inputs; "
                                  "to train, --data):"
                                  "\n  x: 4xf32"), 6, []
-    yield "no steps", nothing, "--data needs --steps=N, at least 1", 2, [
+    yield "no steps", nothing, "--data needs --steps=N or --epochs=N, one of them", 2, [
         "--data", "x.npz"]
     yield "no folder", nothing, "'nowhere' is no folder of test data", 7, [
         "--test-data", "nowhere"]

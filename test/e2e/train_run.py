@@ -270,9 +270,11 @@ def traces():
               f"{folder}/n.json", "--trace-steps=2..3",
               says="no step is traced: those up to 8 are done already")
         assert not os.path.exists(f"{folder}/n.json")
-        for text in "0..2", "3..2", "1..9", "x", "..":
+        for text in "0..2", "3..2", "x", "..":
             axrun(*train, f"--trace-steps={text}", expect=2,
-                  says=f"--trace-steps={text}: expected A..B, of steps 1 to 8")
+                  says=f"--trace-steps={text}: expected A..B, of steps from 1")
+        axrun(*train, "--trace-steps=1..9", expect=2,
+              says="--trace-steps: there are steps 1 to 8")
         axrun(*train[:4], "--trace-steps=1", expect=2, says="--trace-steps says "
               "what --trace and --json are of: give one")
 

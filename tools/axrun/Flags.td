@@ -54,13 +54,19 @@ defm tokens : Value<
   "each", help3_training, [], "uint16,uint32">;
 defm steps : Value<"steps", "N", "Steps to train", help3_training,
                    [Integer, Common]>;
+defm epochs : Value<
+  "epochs", "N", "Times to go through the data, instead of --steps",
+  help3_training, [Integer]>;
+defm log_every : Value<
+  "log-every", "N", "Steps between lines of the log and the console (1)",
+  help3_training, [Integer]>;
 defm no_shuffle : Switch<
   "no-shuffle", "Samples in the order of the file", help3_training>;
 defm seed : Value<
   "seed", "SEED",
   "Decides the order of samples, and all that is random (0)", help3_training,
   [Natural]>;
-defm log : Value<"log", "FILE", "A line of JSON for each step", help3_training,
+defm log : Value<"log", "FILE", "A line for each step: JSON, or a table (.csv)", help3_training,
                  [Common]>;
 defm last : Value<
   "last", "WHAT",
@@ -96,7 +102,7 @@ defm metric : Value<
   "What --eval measures beside the loss: accuracy (part of the labels that are "
   "predicted), perplexity (exponential of the loss), loss", help3_training,
   [CommaSeparated, Repeatable], "loss,accuracy,perplexity">;
-defm quiet : Switch<"quiet", "No lines about steps", help3_training>;
+defm quiet : Switch<"quiet", "No lines about steps, only about --eval", help3_training>;
 
 // Running.
 defm weights : Value<

@@ -40,14 +40,19 @@ struct TrainOptions {
   Tokens tokens = Tokens::No;
   /// In all, those before a checkpoint that is resumed included.
   int64_t steps = 0;
+  /// If not 0, this many times through the data instead.
+  int64_t epochs = 0;
   /// In the order of a permutation that depends on `seed` and the epoch alone;
   /// otherwise as they are in the file. As the checkpoint says when resuming.
   std::optional<bool> shuffle;
   std::optional<uint64_t> seed;
   LastBatch last = LastBatch::Drop;
   OnNonfinite onNonfinite = OnNonfinite::Stop;
-  /// A line of JSON for each step: step, its scalar outputs, seconds.
+  /// A line of JSON for each step, or of a table (.csv): step, epoch, its
+  /// scalar outputs, seconds, samples a second, memory.
   std::string log;
+  /// Steps between lines of the log and of the console.
+  int64_t logEvery = 1;
   /// Folder of checkpoints; one at the end, and every so many steps.
   std::string save;
   int64_t saveEvery = 0;
@@ -59,11 +64,12 @@ struct TrainOptions {
   int64_t evalEvery = 0;
   /// Steps, the first being 1, of which `onTraced` is told once, behind the
   /// last of them or where the run ends: with the time of each that was done,
-  /// and the executor's trace and command times of these alone.
+  /// and the executor's trace and command times of these alone. 0: the last
+  /// step.
   int64_t traceFirst = 0, traceLast = 0;
   std::function<llvm::Error(const std::vector<std::chrono::nanoseconds> &)>
       onTraced;
-  /// Only what goes wrong is told.
+  /// Only what goes wrong is told, and what is measured.
   bool quiet = false;
   std::function<void(const std::string &)> warn;
 };

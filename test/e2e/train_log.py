@@ -1,0 +1,100 @@
+"""What training tells of its steps: --log, --log-every, --epochs, --quiet."""
+import csv
+
+from _training import DIGITS, axrun, compiled, logged, part
+from cases import Failed, scratch
+
+import numpy as np
+
+
+def data(folder, samples=100):
+    path = f"{folder}/data.npz"
+    np.savez(path, **part("train", slice(0, samples)))
+    return path
+
+
+def expect(got, wanted, what):
+    if got != wanted:
+        raise Failed(f"{what}: {got}, expected {wanted}")
+
+
+def facts():
+    """Epochs are counted, and what the console says is in the log."""
+    with scratch() as folder:
+        plan, samples = compiled(folder), data(folder)
+        for last, steps in (("drop", 6), ("pad", 8)):
+            axrun(plan, "--data", samples, "--epochs=2", "--last", last,
+                  "--log", f"{folder}/log")
+            lines = logged(f"{folder}/log")
+            expect([line["step"] for line in lines],
+                   list(range(1, steps + 1)), "steps")
+            expect([line["epoch"] for line in lines],
+                   [0] * (steps // 2) + [1] * (steps // 2), "epochs")
+            for line in lines:
+                rate = 32 / line["seconds"]
+                if not 0.99 < line["samples_per_second"] / rate < 1.01 \
+                        or line["peak_bytes"] < 1e6:
+                    raise Failed(str(line))
+
+
+def every():
+    """Some steps have a line, the last one always, in a file and elsewhere."""
+    with scratch() as folder:
+        plan, samples = compiled(folder), data(folder)
+        done = axrun(plan, "--data", samples, "--steps=7", "--log-every=3",
+                     "--log", f"{folder}/log")
+        expect([line["step"] for line in logged(f"{folder}/log")], [3, 6, 7],
+               "log")
+        expect([line.split()[2] for line in done.stderr.splitlines()
+                if " step " in line], ["3", "6", "7"], "console")
+
+
+def table():
+    """A resumed run has one header, and no step twice."""
+    with scratch() as folder:
+        plan, samples = compiled(folder), data(folder)
+        log = f"{folder}/log.csv"
+        command = [plan, "--data", samples, "--log", log, "--eval",
+                   DIGITS / "test.npz", "--eval-every=2", "--metric=accuracy"]
+        axrun(*command, "--steps=4", "--save", f"{folder}/run", "--save-every=2",
+              "--save-keep=0")
+        axrun(*command, "--steps=5", "--resume", f"{folder}/run/step-2")
+        with open(log) as file:
+            rows = list(csv.DictReader(file))
+        expect([(row["step"], bool(row["loss"]), bool(row["eval_accuracy"]))
+                for row in rows],
+               [("1", True, False), ("2", True, False), ("2", False, True),
+                ("3", True, False), ("4", True, False), ("4", False, True),
+                ("5", True, False), ("5", False, True)], "rows")
+        if not float(rows[0]["loss"]) > 0 or rows[2]["eval_samples"] != "360":
+            raise Failed(str(rows))
+
+
+def quiet():
+    """What was asked for is told."""
+    with scratch() as folder:
+        done = axrun(compiled(folder), "--data", data(folder), "--steps=2",
+                     "--quiet", "--eval", DIGITS / "test.npz")
+        line, = done.stderr.splitlines()
+        if "evaluation after step 2: loss" not in line:
+            raise Failed(line)
+
+
+def refused():
+    with scratch() as folder:
+        plan, samples = compiled(folder), data(folder)
+        for flags in (), ("--steps=1", "--epochs=1"):
+            axrun(plan, "--data", samples, *flags, expect=2,
+                  says="--data needs --steps=N or --epochs=N, one of them")
+        for flags in ("--steps=0",), ("--epochs=-1",), \
+                ("--steps=1", "--log-every=0"):
+            axrun(plan, "--data", samples, *flags, expect=2,
+                  says="--steps, --epochs and --log-every are at least 1")
+
+
+def cases(every_case):
+    yield "facts of steps", facts
+    yield "--log-every", every
+    yield "a table", table
+    yield "--quiet", quiet
+    yield "refused", refused
