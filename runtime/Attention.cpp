@@ -165,12 +165,29 @@ private:
     for (int64_t r = 0; r < rows; ++r)
       factors[r] =
           softmaxRow(scores + r * scoreStride, seen, batch, head, first + r);
-    multiplyPanel(scores, scoreStride, values, vStride, sums, sumStride, rows,
-                  seen, sumStride);
+    // What causality hides from a row does not count, NaN neither; but 0 NaN is
+    // NaN where rows are done together.
+    int64_t shared = limit(first);
+    if (areFinite(values + shared * vStride, vStride, seen - shared))
+      multiplyPanel(scores, scoreStride, values, vStride, sums, sumStride, rows,
+                    seen, sumStride);
+    else
+      for (int64_t r = 0; r < rows; ++r)
+        multiplyPanel(scores + r * scoreStride, scoreStride, values, vStride,
+                      sums + r * sumStride, sumStride, 1, limit(first + r),
+                      sumStride);
     T *to = at(out, desc.out, batch, head);
     for (int64_t r = 0; r < rows; ++r)
       finishRow(sums + r * sumStride, factors[r],
                 to + (first + r) * desc.out.strides[2]);
+  }
+
+  bool areFinite(const S *values, int64_t stride, int64_t count) const {
+    for (int64_t t = 0; t < count; ++t)
+      for (int64_t d = 0; d < valueDepth; ++d)
+        if (!std::isfinite(values[t * stride + d]))
+          return false;
+    return true;
   }
 
   void finishRow(const S *sums, S factor, T *to) const {

@@ -153,7 +153,8 @@ def Ax_AttentionOp : Ax_InferredOp<"attention"> {
     dv]; result: [batch, heads, S, dv]. heads is a multiple of kv heads: query
     head h uses kv head h / (heads / kv heads). mask broadcasts to [batch, heads,
     S, T] and has four dimensions: i1 (true = attend) or float (added). `causal`:
-    query i attends to keys <= i + T - S. `softcap` c: scores become
+    query i attends to keys <= i + T - S; others do not count, NaN neither, while
+    what a mask hides is 0 times its value. `softcap` c: scores become
     c tanh(scores / c) before the mask. A row with nothing to attend to gives 0
     with `empty_rows_zero`, NaN otherwise.
     Created by Raise and by Import (opset 23 Attention).

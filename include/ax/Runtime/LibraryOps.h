@@ -124,7 +124,7 @@ struct AttentionDesc {
   bool hasMask = false;
   TensorDesc mask;
   double scale = 1;
-  /// Query i attends to keys <= i + T - S.
+  /// Query i attends to keys <= i + T - S; others do not count, NaN neither.
   bool causal = false;
   /// When > 0, scores become softcap tanh(scores / softcap) before the mask.
   double softcap = 0;

@@ -148,6 +148,27 @@ TEST(AttentionTest, NaNIsNotLost) {
   EXPECT_TRUE(std::isnan(data[3].memory.getDouble(0)));
 }
 
+// Whatever rows are done together.
+TEST(AttentionTest, HiddenKeysDoNotCount) {
+  constexpr int64_t length = 60;
+  AttentionDesc desc = makeDesc({1, 1, 1, length, length, 4, 4}, DType::F32);
+  desc.causal = true;
+  for (int operand : {1, 2})
+    for (int64_t key : {0, 10, 30, 59}) {
+      std::vector<ViewData> data;
+      std::mt19937 random(1);
+      for (int i = 0; i < 4; ++i) {
+        data.emplace_back(argumentDesc(desc, i));
+        data.back().fillRandom(random);
+      }
+      data[operand].memory.setDouble(key * 4, std::nan(""));
+      runLibrary(desc, data);
+      for (int64_t row = 0; row < length; ++row)
+        EXPECT_EQ(std::isnan(data[3].memory.getDouble(row * 4)), row >= key)
+            << operand << " " << key << " " << row;
+    }
+}
+
 TEST(TopKTest, OrderTiesAndDims) {
   for (DType type : {DType::F32, DType::I32, DType::U8, DType::F16})
     for (bool smallest : {false, true})
