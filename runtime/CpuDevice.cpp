@@ -10,7 +10,9 @@
 #include "ax/Runtime/Program.h"
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/ErrorHandling.h"
 
 #include <atomic>
 
@@ -156,16 +158,31 @@ private:
       });
     return op && !*op ? preparePlainMatmul(desc) : std::move(op);
   }
+  /// Where oneDNN fills up to a block of 16 output channels, or has only its
+  /// reference.
+  static bool prefersPlain(const ConvDesc &desc) {
+    return desc.kind == ConvKind::Transposed && desc.x.dtype == DType::F32 &&
+           desc.groups == 1 && desc.y.sizes[1] <= 4 &&
+           llvm::all_of(desc.dilations, [](int64_t d) { return d == 1; });
+  }
   ExpectedCpuOp prepareOp(const ConvDesc &desc,
                           const ConstantOperand &constant) {
-    ExpectedCpuOp op = guardNaN(desc, constant, [&](const ConvDesc &d) {
-      return prepareDnnlConv(d, constant, *packed);
-    });
+    ExpectedCpuOp op = nullptr;
+    if (!prefersPlain(desc))
+      op = guardNaN(desc, constant, [&](const ConvDesc &d) {
+        return prepareDnnlConv(d, constant, *packed);
+      });
     if (!op || *op)
       return op;
-    return desc.kind == ConvKind::WeightGradient
-               ? preparePlainConvWeightGradient(desc)
-               : preparePlainConv(desc);
+    switch (desc.kind) {
+    case ConvKind::Forward:
+      return preparePlainConv(desc);
+    case ConvKind::Transposed:
+      return preparePlainConvTransposed(desc);
+    case ConvKind::WeightGradient:
+      return preparePlainConvWeightGradient(desc);
+    }
+    llvm_unreachable("no such convolution");
   }
   ExpectedCpuOp prepareOp(const PoolDesc &desc, const ConstantOperand &) {
     return preparePool(desc);

@@ -61,8 +61,8 @@ guardNaN(const ConvDesc &desc, const ConstantOperand &constant,
 
 /// Ours: any element type.
 ExpectedCpuOp preparePlainMatmul(const MatmulDesc &desc);
-/// All but weight gradients.
 ExpectedCpuOp preparePlainConv(const ConvDesc &desc);
+ExpectedCpuOp preparePlainConvTransposed(const ConvDesc &desc);
 ExpectedCpuOp preparePlainConvWeightGradient(const ConvDesc &desc);
 ExpectedCpuOp preparePool(const PoolDesc &desc);
 ExpectedCpuOp prepareAttention(const AttentionDesc &desc);

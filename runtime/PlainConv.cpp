@@ -72,10 +72,7 @@ private:
     const std::vector<int64_t> &strides = desc.w.strides;
     for (int64_t c = 0; c < inChannels; ++c)
       for (int64_t o = 0; o < outChannels; ++o) {
-        int64_t from =
-            desc.kind == ConvKind::Transposed
-                ? (group * inChannels + c) * strides[0] + o * strides[1]
-                : (group * outChannels + o) * strides[0] + c * strides[1];
+        int64_t from = (group * outChannels + o) * strides[0] + c * strides[1];
         for (int64_t p = 0; p < window.kernelPlaces; ++p)
           to[(c * window.kernelPlaces + p) * outChannels + o] =
               widen<S>(w[from + window.offset(desc.w, p)]);
@@ -104,13 +101,8 @@ private:
         S sum = sums[r * outChannels + o];
         if (bias)
           sum += widen<S>(bias[channel]);
-        if (!desc.activationLast)
-          sum = applyActivation(desc.activation, sum);
-        if (residual)
-          sum += widen<S>(residual[at]);
-        if (desc.activationLast)
-          sum = applyActivation(desc.activation, sum);
-        y[at] = narrow<R>(sum);
+        y[at] =
+            narrow<R>(finishSum(desc, sum, residual ? residual + at : nullptr));
       }
   }
 

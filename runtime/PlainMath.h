@@ -83,6 +83,18 @@ T narrow(S value) {
   return static_cast<T>(value);
 }
 
+/// A convolution's activation and residual, null where there is none.
+template <typename S, typename R>
+S finishSum(const ConvDesc &desc, S sum, const R *residual) {
+  if (!desc.activationLast)
+    sum = applyActivation(desc.activation, sum);
+  if (residual)
+    sum += widen<S>(*residual);
+  if (desc.activationLast)
+    sum = applyActivation(desc.activation, sum);
+  return sum;
+}
+
 /// Calls fn with the C++ types of what is multiplied and of the result, which
 /// is the same, or float where narrow floats give their sum unrounded.
 template <typename Fn>

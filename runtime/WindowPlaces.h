@@ -27,7 +27,7 @@ public:
     return offset;
   }
   /// Offset in x of what kernel place `p` sees from output place `out`, -1 in
-  /// the padding (or between the elements, when transposed).
+  /// the padding.
   int64_t source(int64_t out, int64_t p) const {
     int64_t offset = 0;
     for (size_t d = desc.strides.size(); d-- > 0;) {
@@ -36,12 +36,6 @@ public:
       int64_t kernel = p % desc.w.sizes[d + 2] * desc.dilations[d];
       p /= desc.w.sizes[d + 2];
       int64_t in = o * desc.strides[d] - desc.padsLow[d] + kernel;
-      if (desc.kind == ConvKind::Transposed) {
-        in = o + desc.padsLow[d] - kernel;
-        if (in % desc.strides[d] != 0)
-          return -1;
-        in /= desc.strides[d];
-      }
       if (in < 0 || in >= desc.x.sizes[d + 2])
         return -1;
       offset += in * desc.x.strides[d + 2];
