@@ -159,11 +159,15 @@ private:
     return op && !*op ? preparePlainMatmul(desc) : std::move(op);
   }
   /// Where oneDNN fills up to a block of 16 output channels, or has only its
-  /// reference.
+  /// reference, or would turn a signal that lies well.
   static bool prefersPlain(const ConvDesc &desc) {
-    return desc.kind == ConvKind::Transposed && desc.x.dtype == DType::F32 &&
-           desc.groups == 1 && desc.y.sizes[1] <= 4 &&
-           llvm::all_of(desc.dilations, [](int64_t d) { return d == 1; });
+    if (desc.x.dtype != DType::F32)
+      return false;
+    if (desc.kind == ConvKind::Transposed)
+      return desc.groups == 1 && desc.y.sizes[1] <= 4 &&
+             llvm::all_of(desc.dilations, [](int64_t d) { return d == 1; });
+    return isPlainDepthwiseConv(desc) && desc.strides[0] == 1 &&
+           desc.x.strides[2] == 1 && desc.y.strides[2] == 1;
   }
   ExpectedCpuOp prepareOp(const ConvDesc &desc,
                           const ConstantOperand &constant) {
@@ -176,7 +180,8 @@ private:
       return op;
     switch (desc.kind) {
     case ConvKind::Forward:
-      return preparePlainConv(desc);
+      return isPlainDepthwiseConv(desc) ? preparePlainDepthwiseConv(desc)
+                                        : preparePlainConv(desc);
     case ConvKind::Transposed:
       return preparePlainConvTransposed(desc);
     case ConvKind::WeightGradient:

@@ -59,6 +59,17 @@ ExpectedCpuOp
 guardNaN(const ConvDesc &desc, const ConstantOperand &constant,
          llvm::function_ref<ExpectedCpuOp(const ConvDesc &)> prepare);
 
+/// Every group is one channel.
+inline bool isDepthwise(const ConvDesc &desc) {
+  return desc.groups > 1 && desc.x.sizes[1] == desc.groups &&
+         desc.y.sizes[1] == desc.groups;
+}
+
+/// Ours: f32 signals, of which channels or places lie together.
+bool isPlainDepthwiseConv(const ConvDesc &desc);
+/// `desc` is one.
+ExpectedCpuOp preparePlainDepthwiseConv(const ConvDesc &desc);
+
 /// Ours: any element type.
 ExpectedCpuOp preparePlainMatmul(const MatmulDesc &desc);
 ExpectedCpuOp preparePlainConv(const ConvDesc &desc);

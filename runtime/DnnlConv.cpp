@@ -2,6 +2,8 @@
 
 #include "DnnlOp.h"
 
+#include "llvm/ADT/StringRef.h"
+
 namespace ax::rt {
 
 namespace {
@@ -39,6 +41,22 @@ std::vector<int64_t> highPads(const ConvDesc &desc) {
                 (desc.w.sizes[d + 2] - 1) * desc.dilations[d] + 1 -
                 desc.padsLow[d] - desc.y.sizes[d + 2];
   return pads;
+}
+
+/// `desc` of images of height 1: oneDNN's kernels for depthwise convolutions
+/// take no signals, for which it would fill blocks with zeros or go to a
+/// product per group.
+ConvDesc withHeight(ConvDesc desc) {
+  for (TensorDesc *view : {&desc.x, &desc.w, &desc.y}) {
+    int64_t stride = view->sizes[2] * view->strides[2];
+    view->sizes.insert(view->sizes.begin() + 2, 1);
+    view->strides.insert(view->strides.begin() + 2, stride);
+  }
+  desc.strides.insert(desc.strides.begin(), 1);
+  desc.dilations.insert(desc.dilations.begin(), 1);
+  desc.padsLow.insert(desc.padsLow.begin(), 0);
+  desc.padsHigh.insert(desc.padsHigh.begin(), 0);
+  return desc;
 }
 
 /// `desc`, dense, its second dimension innermost.
@@ -158,11 +176,16 @@ ExpectedCpuOp prepareWeightGradient(const Descs &plain,
   return op;
 }
 
-} // namespace
+/// A primitive that gathers what windows see and multiplies it, per group.
+bool isProduct(const DnnlPrimitiveDesc &primitive) {
+  const char *info = nullptr;
+  dnnl_primitive_desc_query(primitive.get(), dnnl_query_impl_info_str, 0,
+                            &info);
+  return info && llvm::StringRef(info).contains(":gemm:");
+}
 
-ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc,
-                              const ConstantOperand &constant,
-                              PackedWeights &packed) {
+ExpectedCpuOp prepareConv(const ConvDesc &desc, const ConstantOperand &constant,
+                          PackedWeights &packed, bool allowsProduct) {
   Descs plain;
   if (desc.strides.size() > 3 || !dnnlType(desc.x.dtype) ||
       !makeDnnlDesc(desc.x, plain.x) ||
@@ -175,7 +198,7 @@ ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc,
                                desc.activationLast);
   DnnlPrimitiveDesc primitive =
       makePrimitive(desc, wantedFormats(desc, plain), attr.get());
-  if (!primitive)
+  if (!primitive || (!allowsProduct && isProduct(primitive)))
     return nullptr;
   if (desc.kind == ConvKind::WeightGradient)
     return prepareWeightGradient(plain, primitive);
@@ -213,6 +236,17 @@ ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc,
           finishConv(*op, primitive, operands, y, yUsed, plain.y, yPlace))
     return error;
   return op;
+}
+
+} // namespace
+
+ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc,
+                              const ConstantOperand &constant,
+                              PackedWeights &packed) {
+  if (desc.strides.size() == 1 && isDepthwise(desc))
+    return prepareConv(withHeight(desc), constant, packed,
+                       !isPlainDepthwiseConv(desc));
+  return prepareConv(desc, constant, packed, true);
 }
 
 } // namespace ax::rt

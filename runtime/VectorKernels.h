@@ -93,6 +93,13 @@ struct VectorKernels {
   void (*scaleAdd)(float *x, int64_t count, float factor, const float *added);
   /// x[i] = attend[i] ? factor x[i] : -infinity
   void (*scaleWhere)(float *x, int64_t count, float factor, const bool *attend);
+  /// sums[i] += w[t] x[t xStride + i], for all t < taps
+  void (*addTaps)(const float *x, int64_t xStride, const float *w, int64_t taps,
+                  float *sums, int64_t count);
+  /// sums[i] += w[t wStride + i] x[t xStride + i], for all t < taps
+  void (*addTapsOfChannels)(const float *x, int64_t xStride, const float *w,
+                            int64_t wStride, int64_t taps, float *sums,
+                            int64_t count);
   /// Where x[i] is larger than best[i], or NaN: best[i] = x[i], where[i] =
   /// here.
   void (*largest)(const float *x, int64_t count, int32_t here, float *best,

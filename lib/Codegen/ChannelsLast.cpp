@@ -36,6 +36,28 @@ SmallVector<T> permuted(ArrayRef<T> values, ArrayRef<int64_t> permutation) {
   return result;
 }
 
+/// `value` is made by a transpose that `permutation` undoes.
+bool isTransposeOf(Value value, ArrayRef<int64_t> permutation) {
+  auto made = value.getDefiningOp<TransposeOp>();
+  return made && llvm::equal(permuted(made.getPermutation(), permutation),
+                             llvm::seq<int64_t>(0, permutation.size()));
+}
+
+/// A depthwise convolution whose signals are as good as they are, each by
+/// itself: turning them would cost more than it.
+bool keepsSignals(Operation *op, ArrayRef<int64_t> last) {
+  auto conv = dyn_cast<ConvOp>(op);
+  if (!conv || last.size() != 3 || isTransposeOf(conv.getX(), last))
+    return false;
+  RankedTensorType x = tensorType(conv.getX()), y = tensorType(conv);
+  int64_t groups = conv.getGroups();
+  auto activation = conv.getActivation();
+  return x.getElementType().isF32() && groups > 1 &&
+         x.getDimSize(1) == groups && y.getDimSize(1) == groups &&
+         conv.getStrides()[0] == 1 &&
+         (!activation || *activation == UnaryKind::relu);
+}
+
 class ChannelsLast {
 public:
   explicit ChannelsLast(Block &block)
@@ -85,6 +107,8 @@ private:
     if (type.getRank() < 3)
       return;
     Permutation last = channelsLast(type.getRank()), back = inverse(last);
+    if (keepsSignals(op, last))
+      return;
     builder.setInsertionPoint(op);
     setInMemory(op->getOpOperand(0), last);
     if (isa<ConvWeightGradientOp, MaxPoolGradientOp>(op))

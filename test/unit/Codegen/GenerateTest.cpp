@@ -116,6 +116,42 @@ TEST(Generate, ImagesKeepTheirChannelsLastThroughCollectives) {
             Names({"conv", "all_gather", "conv", "kernel"}));
 }
 
+TEST(Generate, DepthwiseConvolutionsTurnNoSignals) {
+  // Nor is what follows a convolution with its channels last turned back for
+  // one.
+  std::string t = "tensor<1x8x50xf32>", w = "tensor<8x8x1xf32>";
+  std::string d = "tensor<8x1x3xf32>";
+  std::string dilated = "ax.conv %a, %d strides [1] pads [4, 4] dilations [4] "
+                        "{groups = 8 : i64} : " +
+                        t + ", " + d + " -> " + t;
+  auto alone = generated(planText("[col = 1]", {t, d},
+                                  "%a = ax.unary exp %x0 : " + t + " -> " + t +
+                                      "\n%d = ax.unary exp %x1 : " + d +
+                                      " -> " + d + "\n%r = " + dilated,
+                                  t));
+  ASSERT_TRUE(alone);
+  EXPECT_EQ(commandsOf(*alone), Names({"kernel", "kernel", "conv"}));
+  auto between = generated(planText(
+      "[col = 1]", {t, w, d},
+      "%a = ax.conv %x0, %x1 strides [1] pads [0, 0] dilations [1] : " + t +
+          ", " + w + " -> " + t + "\n%d = ax.unary exp %x2 : " + d + " -> " +
+          d + "\n%b = " + dilated +
+          "\n%r = ax.conv %b, %x1 strides [1] pads [0, 0] dilations [1] : " +
+          t + ", " + w + " -> " + t,
+      t));
+  ASSERT_TRUE(between);
+  int64_t depthwise = 0;
+  for (const rt::Command &command : between->stages[0].lists[0].commands)
+    if (const auto *call = std::get_if<rt::LibraryCommand>(&command.body))
+      if (const auto *conv = std::get_if<rt::ConvDesc>(&call->desc);
+          conv && conv->groups == 8) {
+        ++depthwise;
+        EXPECT_EQ(conv->x.strides[1], 1);
+        EXPECT_EQ(conv->y.strides[1], 1);
+      }
+  EXPECT_EQ(depthwise, 1);
+}
+
 TEST(Generate, StatesAreUpdatedInPlace) {
   // Both moments and the weight in one kernel, over what they replace; what
   // something reads later, or reads elsewhere, is made aside and copied.
