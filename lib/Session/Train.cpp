@@ -86,7 +86,8 @@ llvm::Error Trainer::open() {
   if (!isTraining(program))
     return makeError(ExitCode::Usage,
                      "program '" + program.name +
-                         "' does not train: compile it with axopt --train");
+                         "' does not train: compile it with axopt --train, "
+                         "or give --predict=OUT for what it makes of --data");
   loss = *findOutput(program, "loss");
   norm = findOutput(program, "gradient_norm");
   lossScale = findOutput(program, "loss_scale");
@@ -112,6 +113,10 @@ llvm::Error Trainer::open() {
   if (!made)
     return made.takeError();
   batches.emplace(std::move(*made));
+  if ((options.shuffle && shuffle && *options.shuffle != *shuffle) ||
+      (options.seed && seed && *options.seed != *seed))
+    warn("the order of samples is another one than before: what is left of "
+         "this epoch has some of them again, and not all");
   if (options.epochs)
     steps = batches->stepsOf(options.epochs);
   if (traceLast == 0)

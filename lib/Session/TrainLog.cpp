@@ -62,11 +62,30 @@ llvm::Expected<TrainLog> TrainLog::create(const std::string &path,
   log.path = path;
   if (path.empty())
     return log;
+  uint64_t size = 0;
+  bool hasHeader = resumed && !llvm::sys::fs::file_size(path, size) && size > 0;
+  if (isTable(path)) {
+    log.columns = {"step", "epoch"};
+    for (const rt::Port &port : program.outputs)
+      if (isScalar(port))
+        log.columns.push_back(port.name);
+    for (const char *name :
+         {"skipped", "seconds", "samples_per_second", "peak_bytes"})
+      log.columns.push_back(name);
+    for (Metric metric : metrics)
+      log.columns.push_back(nameOf(metric));
+    if (!metrics.empty())
+      log.columns.push_back("eval_samples");
+    std::string first, header = llvm::join(log.columns, ",");
+    std::ifstream before(path);
+    if (hasHeader && std::getline(before, first) && first != header)
+      return makeError(ExitCode::Usage, "'" + path + "' is no table of '" +
+                                            header +
+                                            "', to which this run would add");
+  }
   if (resumed)
     if (llvm::Error error = cutLog(path, *resumed))
       return error;
-  uint64_t size = 0;
-  bool hasHeader = resumed && !llvm::sys::fs::file_size(path, size) && size > 0;
   std::error_code fault;
   auto flags = llvm::sys::fs::OF_Text;
   if (resumed)
@@ -75,20 +94,7 @@ llvm::Expected<TrainLog> TrainLog::create(const std::string &path,
   if (fault)
     return makeError(ExitCode::InputOutput,
                      "cannot write '" + path + "': " + fault.message());
-  if (!isTable(path))
-    return log;
-  log.columns = {"step", "epoch"};
-  for (const rt::Port &port : program.outputs)
-    if (isScalar(port))
-      log.columns.push_back(port.name);
-  for (const char *name :
-       {"skipped", "seconds", "samples_per_second", "peak_bytes"})
-    log.columns.push_back(name);
-  for (Metric metric : metrics)
-    log.columns.push_back(nameOf(metric));
-  if (!metrics.empty())
-    log.columns.push_back("eval_samples");
-  if (!hasHeader)
+  if (!hasHeader && !log.columns.empty())
     *log.os << llvm::join(log.columns, ",") << '\n';
   return log;
 }

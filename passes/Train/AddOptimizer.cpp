@@ -484,10 +484,8 @@ struct AddOptimizer : ax::impl::AddOptimizerBase<AddOptimizer> {
     };
     parseAll(groups, parsed);
     parseAll(frozenRows, frozen);
-    if (error) {
-      getOperation()->emitError(describeError(std::move(error)).message);
+    if (failed(reportFaults(getOperation(), std::move(error), parsed)))
       return signalPassFailure();
-    }
     for (ProgramOp program :
          llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
       if (!isEvaluation(program.getSymName()) &&

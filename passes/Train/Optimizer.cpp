@@ -165,6 +165,23 @@ bool ParameterGroup::contains(llvm::StringRef name, int64_t rank) const {
   });
 }
 
+mlir::LogicalResult ax::reportFaults(PlanOp plan, llvm::Error error,
+                                     llvm::ArrayRef<ParameterGroup> groups) {
+  if (error)
+    return plan.emitError(describeError(std::move(error)).message);
+  for (const ParameterGroup &group : groups) {
+    auto states = plan.getBody().getOps<StateOp>();
+    if (group.patterns.empty() || llvm::any_of(states, [&](StateOp state) {
+          return group.contains(state.getSymName(),
+                                state.getTensorType().getRank());
+        }))
+      continue;
+    return plan.emitError("--param-group: no weight is called '")
+           << llvm::join(group.patterns, "|") << "'";
+  }
+  return mlir::success();
+}
+
 llvm::Expected<FrozenRows> FrozenRows::parse(llvm::StringRef text) {
   FrozenRows result;
   auto [name, rows] = text.rsplit('=');

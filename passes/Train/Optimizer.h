@@ -2,6 +2,8 @@
 #ifndef AX_PASSES_TRAIN_OPTIMIZER_H
 #define AX_PASSES_TRAIN_OPTIMIZER_H
 
+#include "ax/Dialect/Ax.h"
+
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
@@ -38,6 +40,10 @@ struct ParameterGroup {
   static llvm::Expected<ParameterGroup> parse(llvm::StringRef text);
   bool contains(llvm::StringRef name, int64_t rank) const;
 };
+
+/// Emits `error`, and what names none of the plan's weights.
+mlir::LogicalResult reportFaults(PlanOp plan, llvm::Error error,
+                                 llvm::ArrayRef<ParameterGroup> groups);
 
 /// `PATTERN=0,7`: rows (along the first dimension) that stay as they are, of
 /// the states whose name matches the glob.

@@ -59,6 +59,8 @@ def table():
         axrun(*command, "--steps=4", "--save", f"{folder}/run", "--save-every=2",
               "--save-keep=0")
         axrun(*command, "--steps=5", "--resume", f"{folder}/run/step-2")
+        axrun(*command[:-1], "--steps=5", "--resume", f"{folder}/run/step-2",
+              expect=2, says="', to which this run would add")
         with open(log) as file:
             rows = list(csv.DictReader(file))
         expect([(row["step"], bool(row["loss"]), bool(row["eval_accuracy"]))
@@ -92,7 +94,20 @@ def refused():
                   says="--steps, --epochs and --log-every are at least 1")
 
 
+def resumed():
+    """With another order of samples, and with weights of its own."""
+    with scratch() as folder:
+        command = [compiled(folder), "--data", data(folder)]
+        axrun(*command, "--steps=2", "--save", f"{folder}/run")
+        again = [*command, "--steps=3", "--resume", f"{folder}/run"]
+        for flag in "--seed=5", "--no-shuffle":
+            axrun(*again, flag, says="the order of samples is another one")
+        axrun(*again, "--weights", f"{folder}/run", expect=2,
+              says="--weights has no use beside --resume")
+
+
 def cases(every_case):
+    yield "resumed", resumed
     yield "facts of steps", facts
     yield "--log-every", every
     yield "a table", table

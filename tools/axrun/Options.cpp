@@ -120,6 +120,8 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
   flags.read(OPT_eval_every, training.evalEvery);
   flags.read(OPT_quiet, training.quiet);
   flags.read(OPT_resume, options.session.resume);
+  if (flags.has(OPT_resume) && flags.has(OPT_weights))
+    return usage("--weights has no use beside --resume");
   if (training.saveEvery < 0 || training.saveKeep < 0 || training.evalEvery < 0)
     return usage("--save-every, --save-keep and --eval-every must not be "
                  "negative");
