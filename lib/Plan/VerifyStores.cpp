@@ -2,49 +2,46 @@
 //
 // A step of training that has no finite gradient changes nothing, so that what
 // it stores is a choice between the new value and the one that it loaded. By
-// that it is known whose new value it is.
+// that, and by what the new value is made of element by element, it is known
+// whose new value it is.
 //
 //===----------------------------------------------------------------------===//
+#include "ValueNumbers.h"
 #include "Verifier.h"
 
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Dialect/TrainingAttrs.h"
 
+#include "mlir/IR/Matchers.h"
 #include "llvm/ADT/STLExtras.h"
+
+#include <set>
 
 using namespace mlir;
 using namespace ax;
 
 namespace {
 
-/// The states that a value may be unchanged: none, one, or several.
-struct Kept {
-  StringAttr state;
-  bool isSeveral = false;
-
-  void add(const Kept &other) {
-    isSeveral |=
-        other.isSeveral || (state && other.state && state != other.state);
-    if (!state)
-      state = other.state;
-  }
-};
-
 class StoreVerifier {
 public:
-  explicit StoreVerifier(ProgramOp program) : program(program) {}
+  explicit StoreVerifier(ProgramOp program)
+      : program(program), numbers(program) {}
   void verify();
 
 private:
-  void collect(StageOp stage);
-  Kept of(Value value) const { return kept.lookup(value); }
-  bool isMadeOf(Value value, StringAttr state) const;
+  Value resultOf(StringRef name);
+  bool isFinite(Value condition) const;
   void verifyStore(StoreOp store);
   void verifyNothingIsForgotten();
+  void verifyNothingIsInVain();
 
   ProgramOp program;
-  llvm::DenseMap<Value, Kept> kept;
+  plan::ValueNumbers numbers;
+  /// The numbers of the loss and of the norm of the gradient.
+  std::set<int64_t> finite;
+  /// By its number, the state in which a new value is stored.
+  llvm::DenseMap<int64_t, StringAttr> storedIn;
 };
 
 } // namespace
@@ -67,63 +64,95 @@ static Value sourceOf(Value value) {
   return {};
 }
 
-void StoreVerifier::collect(StageOp stage) {
-  Block &body = stage.getBody().front();
-  for (Value argument : body.getArguments())
-    kept[argument] = of(sourceOf(argument));
-  for (Operation &op : body.without_terminator()) {
-    if (auto load = dyn_cast<LoadOp>(op))
-      kept[load.getResult()] = {load.getStateAttr().getAttr(), false};
-    if (auto select = dyn_cast<SelectOp>(op)) {
-      Kept both = of(select.getOnTrue());
-      both.add(of(select.getOnFalse()));
-      kept[select.getResult()] = both;
-    }
-    for (Value result : op.getResults())
-      if (Value source = sourceOf(result))
-        kept[result] = of(source);
-  }
-  for (Value result : stage.getResults())
-    kept[result] = of(sourceOf(result));
+/// What computes it.
+static Value originOf(Value value) {
+  while (Value source = sourceOf(value))
+    value = source;
+  return value;
 }
 
-/// Whether it is computed from that state, and others perhaps.
-bool StoreVerifier::isMadeOf(Value value, StringAttr state) const {
-  llvm::DenseSet<Value> seen{value};
+/// The state whose value it is, as the step found it.
+static StringAttr loadedFrom(Value value) {
+  auto load = originOf(value).getDefiningOp<LoadOp>();
+  return load ? load.getStateAttr().getAttr() : StringAttr();
+}
+
+/// The states that it is made of element by element: of a gradient, none.
+/// `withConditions`: also those that say what is chosen.
+static llvm::DenseSet<StringAttr> statesOf(Value value, bool withConditions) {
+  llvm::DenseSet<StringAttr> states;
+  llvm::DenseSet<Value> seen;
   SmallVector<Value> left{value};
-  auto add = [&](Value operand) {
-    if (operand && seen.insert(operand).second)
-      left.push_back(operand);
-  };
   while (!left.empty()) {
-    Value next = left.pop_back_val();
+    Value next = originOf(left.pop_back_val());
+    if (!seen.insert(next).second)
+      continue;
     Operation *op = next.getDefiningOp();
-    if (auto load = dyn_cast_or_null<LoadOp>(op);
-        load && load.getStateAttr().getAttr() == state)
-      return true;
-    if (!op || isa<StageOp>(op))
-      add(sourceOf(next));
-    else
-      llvm::for_each(op->getOperands(), add);
+    if (StringAttr state = loadedFrom(next))
+      states.insert(state);
+    else if (isa_and_nonnull<SelectOp>(op))
+      llvm::append_range(left, op->getOperands().drop_front(!withConditions));
+    else if (isa_and_nonnull<BinaryOp, UnaryOp, CastOp>(op) ||
+             (withConditions && isa_and_nonnull<CompareOp>(op)))
+      llvm::append_range(left, op->getOperands());
   }
-  return false;
+  return states;
+}
+
+Value StoreVerifier::resultOf(StringRef name) {
+  Operation *end = program.getBody().front().getTerminator();
+  for (unsigned i = 0, e = program.getNumResults(); i < e; ++i)
+    if (program.getResultName(i) == name)
+      return end->getOperand(i);
+  return {};
+}
+
+/// Whether it says that the loss and the norm of the gradient are numbers.
+bool StoreVerifier::isFinite(Value condition) const {
+  auto both = originOf(condition).getDefiningOp<BinaryOp>();
+  if (!both || both.getKind() != BinaryKind::logical_and)
+    return false;
+  std::set<int64_t> checked;
+  for (Value operand : both->getOperands()) {
+    auto compare = originOf(operand).getDefiningOp<CompareOp>();
+    if (!compare || compare.getKind() != CompareKind::lt)
+      return false;
+    auto magnitude = originOf(compare.getLhs()).getDefiningOp<UnaryOp>();
+    if (!magnitude || magnitude.getKind() != UnaryKind::abs ||
+        !matchPattern(originOf(compare.getRhs()), m_PosInfFloat()))
+      return false;
+    checked.insert(numbers.of(magnitude->getOperand(0)));
+  }
+  return checked == finite;
 }
 
 void StoreVerifier::verifyStore(StoreOp store) {
   StringAttr state = store.getStateAttr().getAttr();
-  Kept value = of(store.getOperand());
-  if (value.state == state && !value.isSeveral)
+  auto fault = [&]() -> InFlightDiagnostic {
+    return store.emitOpError() << "stores in @" << store.getState() << " ";
+  };
+  auto choice = originOf(store.getOperand()).getDefiningOp<SelectOp>();
+  // How often the loss's scale may stay what it is changes in any case.
+  bool isOfScale = state == kLossScale.str() || state == kFiniteSteps.str();
+  if (!choice || (!isOfScale && loadedFrom(choice.getOnFalse()) != state)) {
+    fault() << "a value that is no choice between a new one and that of @"
+            << store.getState() << " before";
     return;
-  // Steps are counted since the loss's scale has changed, whatever they were.
-  if (!value.state && state == kFiniteSteps.str() &&
-      isMadeOf(store.getOperand(), state))
+  }
+  if (!isFinite(choice.getCondition())) {
+    fault() << "a choice by something else than whether the loss and the norm "
+               "of the gradient are finite";
     return;
-  InFlightDiagnostic fault = store.emitOpError();
-  fault << "stores in @" << store.getState()
-        << " a value that is no choice between a new one and that of @"
-        << store.getState() << " before";
-  if (value.state)
-    fault << ", but one of @" << value.state.getValue();
+  }
+  Value fresh = isOfScale ? choice.getResult() : choice.getOnTrue();
+  if (loadedFrom(fresh) || !statesOf(fresh, false).contains(state)) {
+    fault() << "what is not made of its value before";
+    return;
+  }
+  StringAttr other =
+      storedIn.try_emplace(numbers.of(fresh), state).first->second;
+  if (other != state)
+    fault() << "the new value of @" << other.getValue();
 }
 
 /// What is zero at first would be zero in every step.
@@ -145,25 +174,47 @@ void StoreVerifier::verifyNothingIsForgotten() {
   }
 }
 
-void StoreVerifier::verify() {
-  bool trains = false;
-  for (unsigned i = 0, e = program.getNumResults(); i < e; ++i)
-    trains |= program.getResultName(i) == "gradient_norm";
-  for (Operation &op : program.getBody().front()) {
-    if (auto transfer = dyn_cast<TransferOp>(op))
-      kept[transfer.getResult()] = of(transfer.getOperand());
-    else if (auto stage = dyn_cast<StageOp>(op))
-      collect(stage);
+/// A moment that no weight's step is made of: the weight would stay as it is.
+/// Steps are counted for resuming, too.
+void StoreVerifier::verifyNothingIsInVain() {
+  llvm::DenseSet<StringAttr> stored, used;
+  for (Value result : program.getBody().front().getTerminator()->getOperands())
+    used.insert_range(statesOf(result, true));
+  program.walk([&](StoreOp store) {
+    StringAttr state = store.getStateAttr().getAttr();
+    stored.insert(state);
+    llvm::DenseSet<StringAttr> made = statesOf(store.getOperand(), true);
+    made.erase(state);
+    used.insert_range(made);
+  });
+  auto plan = cast<PlanOp>(program->getParentOp());
+  for (auto state : plan.getBody().getOps<StateOp>()) {
+    StringAttr name = state.getSymNameAttr();
+    if (state.isZeroAtFirst() && stored.contains(name) &&
+        !used.contains(name) &&
+        isa<FloatType>(state.getTensorType().getElementType()))
+      state.emitOpError() << "is stored by @" << program.getSymName()
+                          << ", and nothing else that this stores or gives is "
+                             "made of it";
   }
-  for (StageOp stage : program.getBody().getOps<StageOp>())
-    for (auto store : stage.getBody().getOps<StoreOp>())
-      if (program.getSymName() == evaluationProgram)
-        store.emitOpError() << "stores @" << store.getState()
-                            << ", but an evaluation changes no state";
-      else if (trains)
-        verifyStore(store);
-  if (trains)
-    verifyNothingIsForgotten();
+}
+
+void StoreVerifier::verify() {
+  Value norm = resultOf("gradient_norm"), loss = resultOf("loss");
+  if (norm && loss)
+    finite = {numbers.of(norm), numbers.of(loss)};
+  bool changesNothing = isEvaluation(program.getSymName());
+  program.walk([&](StoreOp store) {
+    if (changesNothing)
+      store.emitOpError() << "stores @" << store.getState() << ", but @"
+                          << program.getSymName() << " changes no state";
+    else if (norm)
+      verifyStore(store);
+  });
+  if (changesNothing || !norm)
+    return;
+  verifyNothingIsForgotten();
+  verifyNothingIsInVain();
 }
 
 void plan::verifyStores(ProgramOp program) { StoreVerifier(program).verify(); }

@@ -46,15 +46,15 @@ def withOperands(text, *changes):
     return text
 
 
-def storesInEvaluation(text, state):
+def storesInEvaluation(text, state, program="eval"):
     """What is loaded there is stored again: it does nothing, it seems."""
-    main, evaluation = text.split("ax.program @eval")
+    main, evaluation = text.split(f"ax.program @{program}")
     load = re.compile(rf"^( *)(%\S+) = ax\.load {re.escape(state)} : (.*)\n",
                       re.M)
     evaluation, count = load.subn(
         rf"\g<0>\1ax.store {state}, \2 : \3\n", evaluation)
     assert count, state
-    return main + "ax.program @eval" + evaluation
+    return main + f"ax.program @{program}" + evaluation
 
 
 def replicas():
@@ -71,8 +71,53 @@ def replicas():
             half = plan[:store.start()] + plan[store.end():]
             refused(folder, plan, half, says)
             refused(folder, plan, storesInEvaluation(half, state), says)
-        refused(folder, plan, storesInEvaluation(plan, state),
-                "but an evaluation changes no state")
+        for program in "eval", "predict":
+            refused(folder, plan, storesInEvaluation(plan, state, program),
+                    f"but @{program} changes no state")
+
+
+def choiceOf(plan, store):
+    """Condition, new value and old value of what is stored."""
+    return re.search(rf"(?<={re.escape(store['value'])} = ax\.select )"
+                     r"(?P<condition>%\S+), (?P<new>%\S+), (?P<old>%\S+)",
+                     plan[plan.rfind("ax.stage", 0, store.start()):])
+
+
+def choices(folder, plan, mean, square, weight):
+    """The choice itself: left out, exchanged, or of something else."""
+    says = "a value that is no choice between a new one and that of "
+    unmade = "what is not made of its value before"
+    by = {"mean": mean, "square": square, "weight": weight}
+    parts = {name: choiceOf(plan, store) for name, store in by.items()}
+    if not all(parts.values()):
+        return
+    start = plan.rfind("ax.stage", 0, mean.start())
+
+    def edited(name, new, old, condition=None):
+        part = parts[name]
+        at = start + part.start()
+        return (plan[:at] + f"{condition or part['condition']}, {new}, {old}"
+                + plan[start + part.end():])
+
+    def appended(name, line):
+        """A value of its own, computed before the choice is made."""
+        at = plan.rfind("\n", 0, start + parts[name].start()) + 1
+        return lambda text: text[:at] + line + "\n" + text[at:]
+
+    for name, store in by.items():
+        new, old = parts[name]["new"], parts[name]["old"]
+        for value in new, old:
+            refused(folder, plan, withOperands(plan, (store, value)), says)
+        refused(folder, plan, edited(name, old, new), says)
+        refused(folder, plan, edited(name, old, old), unmade)
+        condition = parts[name]["condition"]
+        never = (f"%never = ax.unary logical_not {condition} : "
+                 "tensor<i1, #ax.layout<[]>> -> tensor<i1, #ax.layout<[]>>")
+        refused(folder, plan, appended(name, never)(
+            edited(name, new, old, "%never")),
+            "by something else than whether the loss")
+    refused(folder, plan, edited("square", parts["mean"]["new"],
+                                 parts["square"]["old"]), unmade)
 
 
 def values(*flags):
@@ -90,12 +135,10 @@ def values(*flags):
                         ((square, mean),), ((square, weight),),
                         ((weight, mean),)):
             refused(folder, plan, withOperands(plan, *changes), says)
-        # What is chosen, without the choice.
-        select = re.search(rf"{re.escape(square['value'])} = ax\.select "
-                           r"%\S+, (%\S+), ", plan)
-        if select:
-            refused(folder, plan,
-                    withOperands(plan, (square, select[1])), says)
+        choices(folder, plan, mean, square, weight)
+        # A weight whose moments go on without it.
+        refused(folder, plan, plan[:weight.start()] + plan[weight.end():],
+                "and nothing else that this stores or gives is made of it")
         counter, = storesOf(plan, "optimizer.step").values()
         for stores in [square], counter:
             text = plan
@@ -106,9 +149,10 @@ def values(*flags):
         taken = next(iter(storesOf(plan, "optimizer.finite_steps").values()),
                      None)
         if taken:
-            for one, other in ((counter, taken), (taken, counter)):
-                refused(folder, plan,
-                        withOperands(plan, (one[0], other[0])), says)
+            refused(folder, plan,
+                    withOperands(plan, (counter[0], taken[0])), says)
+            refused(folder, plan, withOperands(plan, (taken[0], counter[0])),
+                    "what is not made of its value before")
 
 
 def cases(every):

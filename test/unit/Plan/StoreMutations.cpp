@@ -48,7 +48,7 @@ static void addStore(StoreOp store, AddMutation add) {
 
 static void addLoad(LoadOp load, AddMutation add) {
   // Elsewhere it is one store more among those that are compared.
-  if (load->getParentOfType<ProgramOp>().getSymName() != evaluationProgram)
+  if (!isEvaluation(load->getParentOfType<ProgramOp>().getSymName()))
     return;
   add("stored again", [](Operation *op) {
     auto load = cast<LoadOp>(op);
