@@ -43,10 +43,11 @@ void ax::import::collectDeclared(const onnx::GraphProto &graph,
 //===----------------------------------------------------------------------===//
 
 ArrayRef<int> ax::import::parameterInputs(llvm::StringRef opType) {
-  static const int second[] = {1}, scaleAndBias[] = {1, 2},
+  static const int second[] = {1}, third[] = {2}, scaleAndBias[] = {1, 2},
                    ofRecurrence[] = {1, 2, 3};
   return llvm::StringSwitch<ArrayRef<int>>(opType)
       .Case("PRelu", second)
+      .Cases({"Gemm", "Conv", "ConvTranspose"}, third)
       .Cases({"BatchNormalization", "InstanceNormalization",
               "GroupNormalization", "LayerNormalization"},
              scaleAndBias)

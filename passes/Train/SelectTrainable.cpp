@@ -35,14 +35,17 @@ public:
   explicit RoleFinder(const llvm::MapVector<StringAttr, WeightKind> &kinds)
       : kinds(kinds) {}
 
-  llvm::DenseSet<StringAttr> find(ProgramOp program) {
+  /// Adds the parameters of `program`.
+  void find(ProgramOp program) {
     for (BlockArgument input : program.getBody().getArguments())
       if (isFloatTensor(input))
         fromInput.insert(input);
     for (Operation &op : program.getBody().front())
       visit(&op);
-    return std::move(parameters);
   }
+  const llvm::DenseSet<StringAttr> &getParameters() const { return parameters; }
+  /// What meets data as parameters do, and is none by its values.
+  const llvm::DenseSet<StringAttr> &getVetoed() const { return vetoed; }
 
 private:
   /// How a weight is used.
@@ -87,14 +90,16 @@ private:
       case WeightKind::Buffer:
       case WeightKind::Statistic:
       case WeightKind::Sines:
-      case WeightKind::ZeroRow:
         return false;
       case WeightKind::Mask:
+      case WeightKind::ZeroRow:
       case WeightKind::Progression:
       case WeightKind::Grid:
         // A layer's weight may begin as such.
-        if (use == Use::Data)
+        if (use == Use::Data) {
+          vetoed.insert(name);
           return false;
+        }
       }
     parameters.insert(name);
     return true;
@@ -187,7 +192,7 @@ private:
   }
 
   const llvm::MapVector<StringAttr, WeightKind> &kinds;
-  llvm::DenseSet<StringAttr> parameters;
+  llvm::DenseSet<StringAttr> parameters, vetoed;
   /// Float values that parameters had a part in, or inputs; values that only
   /// weights and constants make.
   llvm::DenseSet<Value> active, fromInput, ofWeights;
@@ -236,7 +241,7 @@ StringRef reasonAgainst(std::optional<WeightKind> kind) {
   case WeightKind::Mask:
     return "masks";
   case WeightKind::ZeroRow:
-    return "rows of zeros, which no bias is";
+    return "rows of zeros, which meet data";
   case WeightKind::Progression:
     return "progressions";
   case WeightKind::Grid:
@@ -259,10 +264,10 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
               dyn_cast_or_null<StringAttr>(state->removeAttr(kWeightKind)))
         if (auto kind = parseWeightKind(name.getValue()))
           kinds[state.getSymNameAttr()] = *kind;
-    llvm::DenseSet<StringAttr> parameters;
+    RoleFinder roles(kinds);
     for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>())
-      for (StringAttr name : RoleFinder(kinds).find(program))
-        parameters.insert(name);
+      roles.find(program);
+    SmallVector<StringRef> trainedZeros, leftZeros;
     Decisions decisions;
     llvm::DenseSet<StringRef> matched;
     for (StateOp state : getOperation().getBody().getOps<StateOp>()) {
@@ -270,9 +275,12 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
       std::optional<WeightKind> kind;
       if (auto known = kinds.find(name); known != kinds.end())
         kind = known->second;
-      bool isDeclared =
-          kind == WeightKind::Parameter || kind == WeightKind::LayerParameter;
-      bool isTrainable = isDeclared || parameters.contains(name);
+      bool isReal = isa<FloatType>(state.getTensorType().getElementType());
+      // Integers have no gradient, though layers take them, too.
+      bool isDeclared = kind == WeightKind::Parameter ||
+                        (kind == WeightKind::LayerParameter && isReal);
+      bool isTrainable = isDeclared || roles.getParameters().contains(name);
+      bool isByFlags = !trainable.empty();
       StringRef why = !isTrainable ? reasonAgainst(kind)
                       : kind == WeightKind::Parameter
                           ? "parameters, as the file says"
@@ -283,11 +291,18 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
       }
       if (matches(frozen, name, matched)) {
         isTrainable = false;
+        isByFlags = true;
         why = "by --frozen";
+      }
+      if (kind == WeightKind::ZeroRow && !isByFlags) {
+        if (isTrainable)
+          trainedZeros.push_back(name);
+        else if (roles.getVetoed().contains(name))
+          leftZeros.push_back(name);
       }
       state.setTrainable(isTrainable);
       // Positions and masks of integers are not what one would look for.
-      if (isTrainable || isa<FloatType>(state.getTensorType().getElementType()))
+      if (isTrainable || isReal)
         decisions.add(isTrainable, why, name);
     }
     for (ArrayRef<std::string> patterns :
@@ -307,7 +322,18 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
                "each sample, say), train as separate ones; see 'Models to "
                "train' "
                "in docs/training.md";
+    warnOfZeros(trainedZeros, "is trained as the bias of a layer");
+    warnOfZeros(leftZeros, "is not trained, as a buffer that meets data");
     warnOfMerged();
+  }
+
+  /// Neither values nor uses tell parameters that are new from buffers.
+  void warnOfZeros(ArrayRef<StringRef> names, StringRef decision) {
+    for (StringRef name : names)
+      getOperation().emitWarning("'")
+          << name << "', a row of zeros, " << decision
+          << ", but may be either: --trainable and --frozen say which; see "
+             "'Models to train' in docs/training.md";
   }
 
   /// Exporters write equal weights once, which those of a fresh model are.

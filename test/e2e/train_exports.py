@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import onnx
 
+from _onnx_text import model as textModel
 from _training import LOSS, close, losses, logged
 from cases import MODELS, ROOT, Failed, run, scratch, tool
 from train import states
@@ -15,6 +16,8 @@ from train import states
 EXPORTS = ROOT / "test" / "data" / "exports"
 # What no TorchScript export tells: a single number is not in a list.
 UNTOLD = {"positions": {"scale"}}
+# Nor does it tell a buffer of zeros from a bias; axopt warns.
+TAKEN_AS_BIAS = {"logits_bias": {"final_logits_bias"}}
 
 
 def compiled(folder, name, *flags, loss="--loss=mse(logits,target)", expect=0):
@@ -41,6 +44,7 @@ def parameters(model, exporter):
         plan, text = compiled(folder, f"{model}.{exporter}")
         if exporter == "torchscript":
             names -= UNTOLD.get(model, set())
+            names |= TAKEN_AS_BIAS.get(model, set())
         else:
             says(text, "parameters, as the file says (")
         if trained(plan) != names:
@@ -71,6 +75,45 @@ def inTensor():
         wanted = {"shared.weight", "fc.bias", "final_logits_bias"}
         if trained(plan) != wanted:
             raise Failed(f"{trained(plan)}, not {wanted}")
+
+
+def rowsOfZeros():
+    """Biases of layers train; what may be a buffer is said in a warning, which
+    the flags answer."""
+    rows = {"bias": (1, 8), "scaled": (1, 8), "sum": (1, 8), "token": (1, 1, 8)}
+    made = textModel("float[4,8] x, float[4,3,8] words",
+                     "float[4,8] logits, float[4,4,8] all", """
+a = Gemm(x, w, bias)
+b = Gemm<alpha=0.5, beta=0.5>(a, w, scaled)
+c = MatMul(b, w)
+logits = Add(c, sum)
+d = MatMul(words, w)
+shape = Constant<value_ints=[4, 1, 8]>()
+tokens = Expand(token, shape)
+all = Concat<axis=1>(tokens, d)
+""".strip())
+    random = np.random.default_rng(0)
+    arrays = {"w": random.standard_normal((8, 8), np.float32)}
+    arrays |= {name: np.zeros(shape, np.float32) for name, shape in rows.items()}
+    for name, array in arrays.items():
+        made.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    with scratch() as folder:
+        path = Path(folder) / "model"
+        onnx.save(made, path.with_suffix(".onnx"))
+        for flags, names, warned in (
+                ([], {"w", "bias", "scaled", "sum"}, {"sum", "token"}),
+                (["--frozen=sum"], {"w", "bias", "scaled"}, {"token"}),
+                (["--trainable=*"], arrays.keys(), set())):
+            plan, text = compiled(folder, str(path), "--quiet", *flags)
+            if trained(plan) != set(names):
+                raise Failed(f"{flags}: trained {trained(plan)}\n{text}")
+            if set(re.findall("'(.*)', a row of zeros", text)) != warned:
+                raise Failed(f"{flags}: not of {warned}:\n{text}")
+            if "token" in warned:
+                says(text, "'token', a row of zeros, is not trained, as a buffer "
+                     "that meets data, but may be either: --trainable and "
+                     "--frozen say which; see 'Models to train' in "
+                     "docs/training.md")
 
 
 def repeated():
@@ -195,7 +238,9 @@ def cases(every):
     yield ("reasons/feature_tokens", reasons, "feature_tokens",
            "2 by what is done with them (centre, spread)")
     yield ("reasons/logits_bias", reasons, "logits_bias",
-           "1 rows of zeros, which no bias is (final_logits_bias)")
+           "warning: 'final_logits_bias', a row of zeros, is trained as the "
+           "bias of a layer, but may be either")
+    yield "rows of zeros", rowsOfZeros
     yield ("reasons/grid", reasons, "grid", "1 grids of coordinates (table)",
            "1 progressions (slopes)")
     yield ("reasons/norm_on_input", reasons, "norm_on_input",
