@@ -182,7 +182,10 @@ llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
     }
   }
   std::vector<std::string> lacking;
-  std::map<std::string, std::string> tied = findTied(missing, given);
+  // A checkpoint has each weight that its run had.
+  std::map<std::string, std::string> tied;
+  if (weights.required.empty())
+    tied = findTied(missing, given);
   for (const ModelWeight &weight : missing)
     if (auto twin = tied.find(weight.name); twin != tied.end()) {
       weights.tensors.emplace(weight.name, weights.tensors.at(twin->second));

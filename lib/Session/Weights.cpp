@@ -93,7 +93,8 @@ using Given = std::map<std::string, HostTensor>;
 std::map<std::string, std::string>
 complete(llvm::ArrayRef<rt::Program *> programs, const std::string &folder,
          const std::string &path, const llvm::StringSet<> &frozen,
-         const Warn &warn, const Given &given, Faults &faults) {
+         bool isCheckpoint, const Warn &warn, const Given &given,
+         Faults &faults) {
   ModelWeights model(folder);
   std::vector<ModelWeight> missing, there;
   llvm::StringSet<> seen;
@@ -109,7 +110,10 @@ complete(llvm::ArrayRef<rt::Program *> programs, const std::string &folder,
         (isComputedBuffer(state.name) ? computed : lacking)
             .push_back(state.name);
     }
-  std::map<std::string, std::string> tied = findTied(missing, there);
+  // A checkpoint has each state that the run had.
+  std::map<std::string, std::string> tied;
+  if (!isCheckpoint)
+    tied = findTied(missing, there);
   for (const std::string &name : lacking)
     if (auto twin = tied.find(name); twin != tied.end()) {
       warn("weights '" + path + "': '" + name + "' gets the values of '" +
@@ -137,7 +141,8 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
   Given given(source->tensors.begin(), source->tensors.end());
   Faults faults;
   std::map<std::string, std::string> tied =
-      complete(programs, folder, path, frozen, warn, given, faults);
+      complete(programs, folder, path, frozen,
+               /*isCheckpoint=*/!source->weights.empty(), warn, given, faults);
   llvm::StringSet<> used;
   Widening widening;
   for (rt::Program *program : programs)

@@ -3,9 +3,11 @@
 #include "ax/Support/GivenWeights.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/xxhash.h"
 
 #include <cstring>
+#include <set>
 
 namespace ax {
 
@@ -16,6 +18,17 @@ static bool isUniform(const ModelWeight &weight) {
   return size <= element ||
          std::memcmp(weight.bytes.data(), weight.bytes.data() + element,
                      size - element) == 0;
+}
+
+/// A name without its numbers: one for all layers of a model.
+static std::string withoutNumbers(llvm::StringRef name) {
+  std::string result;
+  for (char c : name)
+    if (!llvm::isDigit(c))
+      result += c;
+    else if (result.empty() || result.back() != '#')
+      result += '#';
+  return result;
 }
 
 std::map<std::string, std::string> findTied(llvm::ArrayRef<ModelWeight> missing,
@@ -30,11 +43,15 @@ std::map<std::string, std::string> findTied(llvm::ArrayRef<ModelWeight> missing,
     if (auto kind = byKind.find({weight.type, weight.shape});
         kind != byKind.end())
       kind->second.push_back(&weight);
+  std::set<std::string> siblings;
+  for (const ModelWeight &weight : given)
+    siblings.insert(withoutNumbers(weight.name));
   std::map<std::string, std::string> tied;
   std::map<const ModelWeight *, uint64_t> hashes;
   for (const ModelWeight &weight : missing) {
     auto kind = byKind.find({weight.type, weight.shape});
-    if (kind == byKind.end() || kind->second.empty() || isUniform(weight))
+    if (kind == byKind.end() || kind->second.empty() || isUniform(weight) ||
+        siblings.count(withoutNumbers(weight.name)))
       continue;
     uint64_t hash = llvm::xxh3_64bits(weight.bytes);
     for (const ModelWeight *other : kind->second) {

@@ -217,6 +217,39 @@ def refusesPartial():
         expect(done, "is 16x8xf64, in the model 16x8xFLOAT")
 
 
+def refusesLayers():
+    """Layers that began as copies are not tied, and one of them is no twin of
+    another that is missing."""
+    value = helper.make_tensor_value_info
+    names = ["layers.0.w", "layers.1.w"]
+    graph = helper.make_graph(
+        [helper.make_node("MatMul", ["x", names[0]], ["h"]),
+         helper.make_node("MatMul", ["h", names[1]], ["logits"])], "model",
+        [value("x", TensorProto.FLOAT, [4, 8])],
+        [value("logits", TensorProto.FLOAT, [4, 8])],
+        [numpy_helper.from_array(W, name) for name in names])
+    with scratch() as folder:
+        folder = Path(folder)
+        onnx.save(helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9),
+            folder / "model.onnx")
+        save(folder / "some.safetensors", {names[0]: GIVEN["model.w"]})
+        np.savez(folder / "data.npz", x=np.ones((4, 8), np.float32),
+                 labels=np.zeros(4, np.int64))
+        run(tool("axopt"), folder / "model.onnx", "--train",
+            "--loss=cross_entropy(logits,labels)", "--quiet", "-o",
+            folder / "train.mlir")
+        expect(run(tool("axrun"), folder / "train.mlir", "--eval",
+                   folder / "data.npz", "--weights",
+                   folder / "some.safetensors", expect=6),
+               "  layers.1.w is missing")
+        expect(run(tool("axopt"), folder / "model.onnx", "--export-onnx",
+                   folder / "out.onnx", "--weights",
+                   folder / "some.safetensors", expect=6),
+               "do not have 'layers.1.w', which would keep the model's values")
+        assert not (folder / "out.onnx").exists()
+
+
 def refusesIndices():
     with scratch() as folder:
         folder = prepared(folder)
@@ -251,4 +284,5 @@ def cases(every):
         yield f"taken from {kind}", taken, kind
     yield "checkpoints come first", checkpointsFirst
     yield "refuses a part", refusesPartial
+    yield "refuses one of equal layers", refusesLayers
     yield "refuses indices", refusesIndices

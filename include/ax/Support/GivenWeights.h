@@ -27,7 +27,8 @@ struct ModelWeight {
 /// For each of `missing` that has the bytes of one of `given` in the model, the
 /// name of that one: exporters write a weight that is used twice two times, and
 /// save_pretrained does so once. Only floats that are not all equal count: a
-/// bias of zeros equals every other one.
+/// bias of zeros equals every other one. So do layers that began as copies: what
+/// differs from a name in the file only by numbers is no twin.
 std::map<std::string, std::string> findTied(llvm::ArrayRef<ModelWeight> missing,
                                             llvm::ArrayRef<ModelWeight> given);
 
