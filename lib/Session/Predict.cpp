@@ -4,6 +4,8 @@
 #include "ax/Session/Train.h"
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/StringExtras.h"
+
 #include <cstring>
 
 using namespace ax;
@@ -18,8 +20,8 @@ public:
 
   llvm::Error run();
   rt::NamedTensors takeResults() { return std::move(results); }
-  /// Outputs that have no samples.
-  const std::vector<std::string> &getOthers() const { return others; }
+  /// A line for each output that is left out.
+  const std::vector<std::string> &getLeftOut() const { return leftOut; }
 
 private:
   llvm::Error chooseOutputs();
@@ -31,20 +33,31 @@ private:
   Samples samples;
   std::vector<size_t> chosen;
   rt::NamedTensors results;
-  std::vector<std::string> others;
+  std::vector<std::string> leftOut;
 };
 
 } // namespace
 
-/// Those of which a batch makes so many rows for each sample.
+/// Those whose first dimension counts samples. Only sizes tell: where another
+/// dimension is as large, either may be the batch's.
 llvm::Error Predictor::chooseOutputs() {
+  int64_t batch = samples.getBatch();
   for (auto [i, port] : llvm::enumerate(program.outputs)) {
-    if (port.shape.empty() || port.shape[0] % samples.getBatch() != 0) {
-      others.push_back(port.name);
+    int64_t numCandidates = llvm::count(port.shape, batch);
+    if (numCandidates != 1 || port.shape[0] != batch) {
+      leftOut.push_back(
+          "output '" + port.name + "' " +
+          (numCandidates == 0
+               ? "has no dimension for samples: left out"
+               : "is " + shapeToString(port.shape) +
+                     ": whether its first dimension is the only one that "
+                     "counts samples cannot be told at a batch of " +
+                     std::to_string(batch) +
+                     ": left out; axopt with another batch may tell"));
       continue;
     }
     Shape shape = port.shape;
-    shape[0] = shape[0] / samples.getBatch() * samples.size();
+    shape[0] = samples.size();
     auto all = HostTensor::allocate(port.dtype, shape);
     if (!all)
       return all.takeError();
@@ -55,7 +68,8 @@ llvm::Error Predictor::chooseOutputs() {
     return makeError(ExitCode::Usage,
                      "program '" + program.name +
                          "' gives nothing for each sample of a batch of " +
-                         llvm::Twine(samples.getBatch()));
+                         llvm::Twine(batch) + ":\n  " +
+                         llvm::join(leftOut, "\n  "));
   return llvm::Error::success();
 }
 
@@ -128,7 +142,7 @@ ax::predict(Session &session, const std::string &data, Tokens tokens,
   Predictor predictor(executor, std::move(*samples));
   if (llvm::Error error = predictor.run())
     return error;
-  for (const std::string &name : predictor.getOthers())
-    warn("output '" + name + "' has no dimension for samples: left out");
+  for (const std::string &text : predictor.getLeftOut())
+    warn(text);
   return predictor.takeResults();
 }
