@@ -37,8 +37,8 @@ TRAIN = ["--train", "--loss=mse(logits,target)"]
 def cases(every):
     where = "--data=data.npz: "
     yield "no training", train, [], samples(), \
-        "program 'main' does not train: compile it with axopt --train, or give "
-        "--predict=OUT for what it makes of --data", 2
+        ("program 'main' does not train: compile it with axopt --train, or "
+         "give --predict=OUT for what it makes of --data"), 2
     infinite = samples()
     infinite["input"][:] = np.inf
     yield "infinite loss", train, TRAIN, infinite, \
