@@ -77,8 +77,8 @@ static StringAttr loadedFrom(Value value) {
   return load ? load.getStateAttr().getAttr() : StringAttr();
 }
 
-/// The states that it is made of element by element: of a gradient, none.
-/// `withConditions`: also those that say what is chosen.
+/// The states that it is made of element by element, moved or not: of a
+/// gradient, none. `withConditions`: also those that say what is chosen.
 static llvm::DenseSet<StringAttr> statesOf(Value value, bool withConditions) {
   llvm::DenseSet<StringAttr> states;
   llvm::DenseSet<Value> seen;
@@ -92,7 +92,8 @@ static llvm::DenseSet<StringAttr> statesOf(Value value, bool withConditions) {
       states.insert(state);
     else if (isa_and_nonnull<SelectOp>(op))
       llvm::append_range(left, op->getOperands().drop_front(!withConditions));
-    else if (isa_and_nonnull<BinaryOp, UnaryOp, CastOp>(op) ||
+    else if (isa_and_nonnull<BinaryOp, UnaryOp, CastOp, ReshapeOp, TransposeOp,
+                             BroadcastOp>(op) ||
              (withConditions && isa_and_nonnull<CompareOp>(op)))
       llvm::append_range(left, op->getOperands());
   }
