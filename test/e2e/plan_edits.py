@@ -85,7 +85,7 @@ def choiceOf(plan, store):
 
 def choices(folder, plan, mean, square, weight):
     """The choice itself: left out, exchanged, or of something else."""
-    says = "a value that is no choice between a new one and that of "
+    says = "a value that is no choice between a new one and that of @"
     unmade = "what is not made of its value before"
     by = {"mean": mean, "square": square, "weight": weight}
     parts = {name: choiceOf(plan, store) for name, store in by.items()}
@@ -115,9 +115,21 @@ def choices(folder, plan, mean, square, weight):
                  "tensor<i1, #ax.layout<[]>> -> tensor<i1, #ax.layout<[]>>")
         refused(folder, plan, appended(name, never)(
             edited(name, new, old, "%never")),
-            "by something else than whether the loss")
+            "a choice by something else than whether the loss and the norm of "
+            "the gradient are finite")
     refused(folder, plan, edited("square", parts["mean"]["new"],
                                  parts["square"]["old"]), unmade)
+    # What the weight becomes is made of the mean, too.
+    line = plan[weight.start():plan.find("\n", weight.start())]
+    kind = line[line.rfind(" : ") + 3:]
+    wrong = (f"%wrong = ax.select {parts['mean']['condition']}, "
+             f"{parts['weight']['new']}, {parts['mean']['old']} : tensor<i1, "
+             f"#ax.layout<[]>>, {kind}, {kind} -> {kind}\n"
+             f"ax.store {mean['state']}, %wrong : {kind}\n")
+    later = plan[:weight.start()] + wrong + plan[weight.start():]
+    refused(folder, plan, later[:mean.start()] + later[mean.end():],
+            f"stores in @{weight['state'].strip(chr(34) + '@')} the new value "
+            "of @")
 
 
 def values(*flags):
@@ -130,7 +142,7 @@ def values(*flags):
         weight = next(stores[0] for state, stores in storesOf(plan).items()
                       if state.strip('@"') ==
                       mean["state"].strip('@"').removesuffix(".exp_avg"))
-        says = "a value that is no choice between a new one and that of "
+        says = "a value that is no choice between a new one and that of @"
         for changes in (((mean, square), (square, mean)),
                         ((square, mean),), ((square, weight),),
                         ((weight, mean),)):
