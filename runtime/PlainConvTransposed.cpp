@@ -273,15 +273,7 @@ private:
 ExpectedCpuOp preparePlainConvTransposed(const ConvDesc &desc) {
   if (!isSupported(desc.y.dtype, desc.activation))
     return makeError(ExitCode::Unsupported, "no such convolution");
-  return visitFactors(
-      desc.x.dtype, desc.y.dtype, [&](auto tag, auto to) -> ExpectedCpuOp {
-        using T = typename decltype(tag)::type;
-        using R = typename decltype(to)::type;
-        if constexpr (std::is_same_v<T, bool>)
-          return makeError(ExitCode::Unsupported, "no products of booleans");
-        else
-          return std::make_unique<PlainConvTransposed<T, R>>(desc);
-      });
+  return prepareProducts<PlainConvTransposed>(desc, desc.x.dtype, desc.y.dtype);
 }
 
 } // namespace ax::rt

@@ -7,9 +7,11 @@
 #ifndef AX_RUNTIME_PLAINMATH_H
 #define AX_RUNTIME_PLAINMATH_H
 
+#include "CpuLibrary.h"
 #include "VectorKernels.h"
 
 #include "ax/Runtime/LibraryOps.h"
+#include "ax/Support/Error.h"
 
 #include <cmath>
 #include <type_traits>
@@ -105,6 +107,19 @@ auto visitFactors(DType factors, DType result, Fn &&fn) {
       if (result == DType::F32)
         return fn(tag, TypeTag<float>());
     return fn(tag, tag);
+  });
+}
+
+/// An `Op<T, R>` of `desc`, by the types of its factors and of its result.
+template <template <typename, typename> class Op, typename Desc>
+ExpectedCpuOp prepareProducts(const Desc &desc, DType factors, DType result) {
+  return visitFactors(factors, result, [&](auto tag, auto to) -> ExpectedCpuOp {
+    using T = typename decltype(tag)::type;
+    using R = typename decltype(to)::type;
+    if constexpr (std::is_same_v<T, bool>)
+      return makeError(ExitCode::Unsupported, "no products of booleans");
+    else
+      return std::make_unique<Op<T, R>>(desc);
   });
 }
 

@@ -128,15 +128,8 @@ private:
 ExpectedCpuOp preparePlainMatmul(const MatmulDesc &desc) {
   if (!isSupported(desc.c.dtype, desc.activation))
     return makeError(ExitCode::Unsupported, "no such matrix product");
-  return visitFactors(
-      desc.a.dtype, desc.c.dtype, [&](auto tag, auto to) -> ExpectedCpuOp {
-        using T = typename decltype(tag)::type;
-        using R = typename decltype(to)::type;
-        if constexpr (std::is_same_v<T, bool>)
-          return makeError(ExitCode::Unsupported, "no products of booleans");
-        else
-          return std::make_unique<PlainMatmul<T, R>>(collapse(desc));
-      });
+  return prepareProducts<PlainMatmul>(collapse(desc), desc.a.dtype,
+                                      desc.c.dtype);
 }
 
 } // namespace ax::rt
