@@ -1,5 +1,5 @@
 """The models that are measured, written with onnx.helper as PyTorch exports
-them, with random weights from a fixed seed."""
+them, with random weights from a fixed seed. Those of the zoo are in zoo_*.py."""
 import sys
 from pathlib import Path
 
@@ -13,7 +13,16 @@ class Graph:
 
     def __init__(self, name):
         self.name, self.nodes, self.weights, self.count = name, [], [], 0
+        self.inputs, self.outputs = {}, []
         self.random = np.random.default_rng(0)
+
+    def input(self, name, dtype, *shape, below=2):
+        """Whole numbers are at least 0 and less than `below`."""
+        self.inputs[name] = np.dtype(dtype), shape, below
+        return name
+
+    def output(self, value):
+        self.outputs.append(value)
 
     def op(self, kind, *inputs, outputs=1, **attributes):
         self.count += 1
@@ -28,6 +37,9 @@ class Graph:
             np.asarray(values, dtype), f"constant_{self.count}"))
         return self.weights[-1].name
 
+    def ints(self, *values):
+        return self.constant(values, np.int64)
+
     def weight(self, *shape, scale=0.02):
         return self.constant(
             self.random.standard_normal(shape, np.float32) * scale)
@@ -36,12 +48,14 @@ class Graph:
         y = self.op("MatMul", x, self.weight(inputs, outputs))
         return self.op("Add", y, self.weight(outputs)) if bias else y
 
-    def save(self, path, inputs, output, opset=17):
-        """inputs: name -> (type, shape)."""
+    def save(self, path, opset=17):
         graph = helper.make_graph(
             self.nodes, self.name,
-            [helper.make_tensor_value_info(n, *i) for n, i in inputs.items()],
-            [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)],
+            [helper.make_tensor_value_info(
+                name, helper.np_dtype_to_tensor_dtype(dtype), shape)
+             for name, (dtype, shape, _) in self.inputs.items()],
+            [helper.make_tensor_value_info(output, TensorProto.FLOAT, None)
+             for output in self.outputs],
             self.weights)
         model = helper.make_model(
             graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
@@ -50,10 +64,53 @@ class Graph:
         onnx.save(model, path, save_as_external_data=True,
                   location=Path(path).name + ".data")
 
+    def feeds(self):
+        """Values of the inputs."""
+        random = np.random.default_rng(1)
+        return {name: random.integers(below, size=shape).astype(dtype)
+                if np.issubdtype(dtype, np.integer)
+                else random.standard_normal(shape).astype(dtype)
+                for name, (dtype, shape, below) in self.inputs.items()}
+
 
 def layerNorm(g, x, width):
     return g.op("LayerNormalization", x, g.constant(np.ones(width)),
                 g.constant(np.zeros(width)), axis=-1, epsilon=1e-5)
+
+
+def heads4(g, x, batch, tokens, heads, size):
+    """[batch, heads, tokens, size]"""
+    x = g.op("Reshape", x, g.ints(batch, tokens, heads, size))
+    return g.op("Transpose", x, perm=[0, 2, 1, 3])
+
+
+def attention(g, x, batch, tokens, width, heads, other=None, otherTokens=None,
+              otherWidth=None, values=None, added=None, past=None, bias=True,
+              scaled=True):
+    """Of `x` to itself or to `other`, whose values may come from elsewhere.
+
+    `added` is added to the scores; `past` are keys and values [batch, heads,
+    tokens, width] from before, and with new ones behind they are outputs.
+    """
+    other, size = other or x, width // heads
+    otherTokens, otherWidth = otherTokens or tokens, otherWidth or width
+    q = heads4(g, g.linear(x, width, width, bias), batch, tokens, heads, size)
+    k, v = (heads4(g, g.linear(source, otherWidth, width, bias), batch,
+                   otherTokens, heads, size)
+            for source in (other, values or other))
+    if past:
+        k, v = (g.op("Concat", *pair, axis=2) for pair in zip(past, (k, v)))
+        g.output(k)
+        g.output(v)
+    scores = g.op("MatMul", q, g.op("Transpose", k, perm=[0, 1, 3, 2]))
+    if scaled:
+        scores = g.op("Div", scores, g.constant(np.sqrt(size)))
+    if added:
+        scores = g.op("Add", scores, added)
+    mixed = g.op("MatMul", g.op("Softmax", scores, axis=-1), v)
+    mixed = g.op("Reshape", g.op("Transpose", mixed, perm=[0, 2, 1, 3]),
+                 g.ints(batch, tokens, width))
+    return g.linear(mixed, width, width, bias)
 
 
 def geluTanh(g, x):
@@ -85,29 +142,29 @@ def gptBlock(g, x, batch, tokens, width, heads):
     return g.op("Add", x, g.linear(hidden, 4 * width, width))
 
 
-def gpt(path, layers, width, heads, vocabulary, tokens=128, batch=1,
-        tied=False):
+def gpt(layers, width, heads, vocabulary, tokens=128, batch=1, tied=False):
     g = Graph("gpt")
+    ids = g.input("input_ids", np.int64, batch, tokens, below=vocabulary)
     table = g.weight(vocabulary, width)
-    x = g.op("Add", g.op("Gather", table, "input_ids"),
-             g.weight(1, tokens, width))
+    x = g.op("Add", g.op("Gather", table, ids), g.weight(1, tokens, width))
     for _ in range(layers):
         x = gptBlock(g, x, batch, tokens, width, heads)
     x = layerNorm(g, x, width)
     head = (g.op("Transpose", table, perm=[1, 0]) if tied
             else g.weight(width, vocabulary))
-    g.save(path, {"input_ids": (TensorProto.INT64, [batch, tokens])},
-           g.op("MatMul", x, head))
+    g.output(g.op("MatMul", x, head))
+    return g
 
 
-def mlp(path):
+def mlp():
     g = Graph("mlp")
-    hidden = g.op("Relu", g.linear("x", 1024, 4096))
-    g.save(path, {"x": (TensorProto.FLOAT, [128, 1024])},
-           g.linear(hidden, 4096, 1024))
+    x = g.input("x", np.float32, 128, 1024)
+    hidden = g.op("Relu", g.linear(x, 1024, 4096))
+    g.output(g.linear(hidden, 4096, 1024))
+    return g
 
 
-def resnet50(path):
+def resnet50():
     """BatchNormalization already folded into the convolutions."""
     g = Graph("resnet50")
 
@@ -119,7 +176,8 @@ def resnet50(path):
                     g.weight(outputs), kernel_shape=[kernel] * 2,
                     strides=[stride] * 2, pads=[pad] * 4)
 
-    x = g.op("Relu", conv("x", 3, 64, 7, 2))
+    x = g.input("x", np.float32, 1, 3, 224, 224)
+    x = g.op("Relu", conv(x, 3, 64, 7, 2))
     x = g.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
     channels = 64
     for width, blocks, stride in (64, 3, 1), (128, 4, 2), (256, 6, 2), (512, 3, 2):
@@ -133,15 +191,15 @@ def resnet50(path):
             x = g.op("Relu", g.op("Add", x, y))
             channels = 4 * width
     x = g.op("Flatten", g.op("GlobalAveragePool", x))
-    g.save(path, {"x": (TensorProto.FLOAT, [1, 3, 224, 224])},
-           g.linear(x, channels, 1000))
+    g.output(g.linear(x, channels, 1000))
+    return g
 
 
 MODELS = {
-    "gpt2-like": lambda path: gpt(path, 4, 512, 8, 8192),
+    "gpt2-like": lambda: gpt(4, 512, 8, 8192),
     "mlp": mlp,
     "resnet50": resnet50,
-    "gpt2-small": lambda path: gpt(path, 12, 768, 12, 50257, tied=True),
+    "gpt2-small": lambda: gpt(12, 768, 12, 50257, tied=True),
 }
 
 
@@ -150,7 +208,7 @@ def build(name, folder):
     path = Path(folder) / name / "model.onnx"
     if not path.exists():
         path.parent.mkdir(parents=True, exist_ok=True)
-        MODELS[name](path)
+        MODELS[name]().save(path)
     return path
 
 

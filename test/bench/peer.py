@@ -17,7 +17,9 @@ def randomInput(dtype, shape):
     return random.standard_normal(shape, np.float32).astype(dtype)
 
 
-def onnxruntime(model, threads, dims):
+def onnxruntime(model, threads, dims={}, feeds=None):
+    """A function that runs the model once; inputs are made up where there are
+    no `feeds`."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
@@ -26,13 +28,14 @@ def onnxruntime(model, threads, dims):
     session = onnxruntime.InferenceSession(
         model, options, providers=["CPUExecutionProvider"])
     types = {"tensor(int64)": np.int64, "tensor(float)": np.float32}
-    feeds = {i.name: randomInput(types[i.type],
-                                 [dims.get(d, d) for d in i.shape])
-             for i in session.get_inputs()}
+    feeds = feeds or {
+        i.name: randomInput(types[i.type],
+                            [dims.get(d, d) for d in i.shape])
+        for i in session.get_inputs()}
     return lambda: session.run(None, feeds)
 
 
-def openvino(model, threads, dims):
+def openvino(model, threads, dims={}, feeds=None):
     import openvino
 
     core = openvino.Core()
@@ -48,11 +51,12 @@ def openvino(model, threads, dims):
         "INFERENCE_NUM_THREADS": threads,
         "PERFORMANCE_HINT": "LATENCY",
         "INFERENCE_PRECISION_HINT": "f32"})
-    feeds = {port.any_name: randomInput(port.element_type.to_dtype(),
-                                        shapes[port.any_name])
-             for port in compiled.inputs}
+    feeds = feeds or {
+        port.any_name: randomInput(port.element_type.to_dtype(),
+                                   shapes[port.any_name])
+        for port in compiled.inputs}
     request = compiled.create_infer_request()
-    return lambda: request.infer(feeds)
+    return lambda: list(request.infer(feeds).values())
 
 
 def main():

@@ -50,7 +50,7 @@ def ownStep(options, plan, ranks, data):
 def compilePlan(options, folder, batch, flags):
     model = folder / f"model{batch}.onnx"
     if not model.exists():
-        networks.gpt(model, **MODEL, tokens=TOKENS, batch=batch)
+        networks.gpt(**MODEL, tokens=TOKENS, batch=batch).save(model)
         ids = np.random.default_rng(1).integers(
             MODEL["vocabulary"], size=(STEPS * batch, TOKENS))
         np.savez(folder / f"data{batch}.npz", input_ids=ids, labels=ids)

@@ -3,7 +3,6 @@ import sys
 from pathlib import Path
 
 import numpy as np
-from onnx import TensorProto
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
 from networks import Graph, layerNorm
@@ -11,7 +10,8 @@ from networks import Graph, layerNorm
 
 def gpt(path, layers, width, heads, vocabulary, batch, tokens):
     g = Graph("gpt")
-    x = g.op("Add", g.op("Gather", g.weight(vocabulary, width), "input"),
+    ids = g.input("input", np.int64, batch, tokens, below=vocabulary)
+    x = g.op("Add", g.op("Gather", g.weight(vocabulary, width), ids),
              g.weight(1, tokens, width))
     causal = g.constant(np.tri(tokens)[None, None], bool)
     split = g.constant([batch, tokens, heads, width // heads], np.int64)
@@ -31,15 +31,15 @@ def gpt(path, layers, width, heads, vocabulary, batch, tokens):
         x = g.op("Add", x, g.linear(mixed, width, width))
         hidden = g.op("Gelu", g.linear(layerNorm(g, x, width), width, 4 * width))
         x = g.op("Add", x, g.linear(hidden, 4 * width, width))
-    logits = g.op("MatMul", layerNorm(g, x, width), g.weight(width, vocabulary))
-    g.save(path, {"input": (TensorProto.INT64, [batch, tokens])}, logits,
-           opset=20)
+    g.output(g.op("MatMul", layerNorm(g, x, width), g.weight(width, vocabulary)))
+    g.save(path, opset=20)
 
 
 def swiglu(path, width, hidden, batch):
     g = Graph("swiglu")
-    gate = g.op("MatMul", "input", g.weight(width, hidden))
+    x = g.input("input", np.float32, batch, width)
+    gate = g.op("MatMul", x, g.weight(width, hidden))
     gate = g.op("Mul", gate, g.op("Sigmoid", gate))
-    up = g.op("MatMul", "input", g.weight(width, hidden))
-    down = g.op("MatMul", g.op("Mul", gate, up), g.weight(hidden, width))
-    g.save(path, {"input": (TensorProto.FLOAT, [batch, width])}, down)
+    up = g.op("MatMul", x, g.weight(width, hidden))
+    g.output(g.op("MatMul", g.op("Mul", gate, up), g.weight(hidden, width)))
+    g.save(path)

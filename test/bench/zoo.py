@@ -1,0 +1,105 @@
+"""Networks of many kinds: axrun beside its peers, one thread each, in turns.
+
+usage: zoo.py BUILD [NETWORK...] [--rounds N] [--seconds S]
+
+Each engine is a process that keeps the network; in each round each runs it for
+some time, and its least time counts. The ratio, axrun's time to the fastest
+peer's, is the median of the rounds'. All outputs must agree with onnxruntime's.
+"""
+import argparse
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import zoo_images
+import zoo_sequences
+from bench import PEERS, capture
+
+NETWORKS = zoo_images.NETWORKS | zoo_sequences.NETWORKS
+HERE = Path(__file__).parent
+TOLERANCE = 1e-3
+WANTED = 1.1
+
+
+class Engine:
+    def __init__(self, name, model, folder, *library):
+        self.outputs = folder / f"{name}.npz"
+        self.process = subprocess.Popen(
+            [sys.executable, HERE / "zoo_engine.py", name, model,
+             folder / "feeds.npz", self.outputs, *library],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        if self.process.stdout.readline() != "ready\n":
+            sys.exit(f"{name} did not run {model}")
+
+    def run(self, seconds):
+        print(seconds, file=self.process.stdin, flush=True)
+        return float(self.process.stdout.readline())
+
+    def end(self):
+        self.process.stdin.close()
+        self.process.wait()
+
+
+def difference(outputs, expected):
+    """The largest, in units of the output's largest value."""
+    got, wanted = np.load(outputs), np.load(expected)
+    return max(np.abs(got[name] - wanted[name]).max() /
+               max(np.abs(wanted[name]).max(), 1e-20) for name in wanted)
+
+
+def measure(options, name, folder):
+    model, plan = folder / "model.onnx", folder / "plan.mlir"
+    network = NETWORKS[name](False)
+    network.save(model)
+    np.savez(folder / "feeds.npz", **network.feeds())
+    capture(options.bin / "axopt", model, "-o", plan)
+    engines = {peer: Engine(peer, model, folder) for peer in PEERS}
+    engines["axrun"] = Engine("axrun", plan, folder,
+                              options.build / "lib" / "libaxrun.so")
+    times = {engine: [] for engine in engines}
+    for _ in range(options.rounds):
+        for engine in engines:
+            times[engine].append(engines[engine].run(options.seconds))
+    for engine in engines.values():
+        engine.end()
+    for engine in engines:
+        far = difference(engines[engine].outputs, engines["onnxruntime"].outputs)
+        if not far <= TOLERANCE:
+            sys.exit(f"{name}: {engine}'s outputs are {far} off onnxruntime's")
+    ratio = statistics.median(
+        own / min(peers) for own, *peers in
+        zip(times["axrun"], *(times[peer] for peer in PEERS)))
+    return {engine: min(each) for engine, each in times.items()}, ratio
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build", type=lambda path: Path(path).resolve())
+    parser.add_argument("networks", nargs="*", help=", ".join(NETWORKS))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--seconds", type=float, default=0.3)
+    options = parser.parse_intermixed_args()
+    options.bin = options.build / "bin"
+    unknown = set(options.networks) - set(NETWORKS)
+    if unknown:
+        parser.error(f"no network is called {', '.join(sorted(unknown))}; there "
+                     f"are {', '.join(NETWORKS)}")
+    print("| network |", " | ".join(f"{peer} ms" for peer in PEERS),
+          "| axrun ms | axrun / faster peer |\n|---|---|---|---|---|")
+    ratios = {}
+    for name in options.networks or NETWORKS:
+        with tempfile.TemporaryDirectory() as folder:
+            times, ratios[name] = measure(options, name, Path(folder))
+        print(f"| {name} |", " | ".join(f"{times[e]:.2f}" for e in times),
+              f"| {ratios[name]:.2f} |", flush=True)
+    slow = [name for name, ratio in ratios.items() if ratio > WANTED]
+    if slow:
+        print(f"\nmore than {WANTED}: {', '.join(slow)}")
+
+
+if __name__ == "__main__":
+    main()

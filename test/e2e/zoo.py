@@ -1,0 +1,37 @@
+"""Small ones of the networks that `tools/dev bench zoo` measures, beside
+onnxruntime, on one rank and on two."""
+import sys
+from pathlib import Path
+
+import numpy as np
+import onnxruntime
+
+from cases import run, scratch, tool
+
+sys.path.append(str(Path(__file__).parents[1] / "bench"))
+import zoo_images
+import zoo_sequences
+
+NETWORKS = zoo_images.NETWORKS | zoo_sequences.NETWORKS
+
+
+def agrees(name):
+    with scratch() as folder:
+        model, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
+        network = NETWORKS[name](True)
+        network.save(model)
+        feeds = network.feeds()
+        session = onnxruntime.InferenceSession(
+            model, providers=["CPUExecutionProvider"])
+        names = [output.name for output in session.get_outputs()]
+        np.savez(f"{folder}/x.npz", **feeds)
+        np.savez(f"{folder}/y.npz", **dict(zip(names, session.run(None, feeds))))
+        for layout in "--tp=1", "--tp=2":
+            run(tool("axopt"), model, layout, "-o", plan)
+            run(tool("axrun"), plan, "--inputs", f"{folder}/x.npz", "--expect",
+                f"{folder}/y.npz")
+
+
+def cases(every):
+    for name in NETWORKS:
+        yield name, agrees, name
