@@ -209,12 +209,14 @@ private:
 } // namespace
 
 llvm::Expected<std::shared_ptr<DeviceMemory>>
-PackedWeights::get(uint64_t identity, const std::string &format, int64_t bytes,
+PackedWeights::get(const ConstantOperand &constant, const std::string &format,
+                   int64_t bytes,
                    llvm::function_ref<llvm::Error(void *)> pack) {
   std::shared_ptr<Entry> entry;
-  if (identity) {
+  if (constant.identity) {
     std::lock_guard<std::mutex> lock(mutex);
-    std::shared_ptr<Entry> &known = entries[{identity, format}];
+    std::shared_ptr<Entry> &known =
+        entries[{constant.identity, constant.byteOffset, format}];
     if (!known)
       known = std::make_shared<Entry>();
     entry = known;

@@ -9,6 +9,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <tuple>
 
 namespace ax::rt {
 
@@ -21,9 +22,9 @@ public:
 /// uses them.
 class PackedWeights {
 public:
-  /// `pack` fills the memory; it runs once for equal keys of identity != 0.
+  /// `pack` fills the memory; it runs once for equal contents and formats.
   llvm::Expected<std::shared_ptr<DeviceMemory>>
-  get(uint64_t identity, const std::string &format, int64_t bytes,
+  get(const ConstantOperand &constant, const std::string &format, int64_t bytes,
       llvm::function_ref<llvm::Error(void *)> pack);
 
 private:
@@ -32,7 +33,9 @@ private:
     std::weak_ptr<DeviceMemory> memory;
   };
   std::mutex mutex;
-  std::map<std::pair<uint64_t, std::string>, std::shared_ptr<Entry>> entries;
+  /// By identity, place in it, and format.
+  std::map<std::tuple<uint64_t, int64_t, std::string>, std::shared_ptr<Entry>>
+      entries;
 };
 
 using ExpectedCpuOp = llvm::Expected<std::unique_ptr<CpuOp>>;

@@ -233,9 +233,9 @@ llvm::Expected<DnnlPlace> DnnlOp::addConstant(const ConstantOperand &constant,
       return workspace.takeError();
     return reorder.execute(nullptr, (*workspace)->getAddress());
   };
-  llvm::Expected<std::shared_ptr<DeviceMemory>> memory = packed.get(
-      constant.identity, dnnlFormatKey(plain) + ">" + dnnlFormatKey(wanted),
-      bytes, pack);
+  llvm::Expected<std::shared_ptr<DeviceMemory>> memory =
+      packed.get(constant, dnnlFormatKey(plain) + ">" + dnnlFormatKey(wanted),
+                 bytes, pack);
   if (!memory)
     return memory.takeError();
   constants.push_back(*memory);

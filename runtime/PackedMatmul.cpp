@@ -218,7 +218,7 @@ ExpectedCpuOp preparePackedMatmul(const MatmulDesc &original,
     format += " " + std::to_string(desc.b.sizes[static_cast<size_t>(d)]) + ":" +
               std::to_string(desc.b.strides[static_cast<size_t>(d)]);
   llvm::Expected<std::shared_ptr<DeviceMemory>> weights =
-      packed.get(constant.identity, format, bytes, [&](void *to) {
+      packed.get(constant, format, bytes, [&](void *to) {
         packPanels(desc, static_cast<const float *>(constant.data),
                    static_cast<float *>(to));
         return llvm::Error::success();

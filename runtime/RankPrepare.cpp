@@ -347,9 +347,8 @@ llvm::Error RankRunner::prepareLibrary(Step &step,
       if (!loaded)
         return loaded.takeError();
       part = *loaded;
-      // Views into one state at different places are different contents.
       constant = {static_cast<const char *>(part->getData()) + ref.byteOffset,
-                  ref.byteOffset == 0 ? part->getIdentity() : 0};
+                  part->getIdentity(), ref.byteOffset};
     }
   }
   llvm::Expected<std::unique_ptr<LibraryOp>> op =

@@ -15,11 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-import zoo_images
-import zoo_sequences
 from bench import PEERS, capture
+from zoo_networks import NETWORKS
 
-NETWORKS = zoo_images.NETWORKS | zoo_sequences.NETWORKS
 HERE = Path(__file__).parent
 TOLERANCE = 1e-3
 WANTED = 1.1

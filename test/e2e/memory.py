@@ -4,8 +4,11 @@ import os
 import subprocess
 import time
 
-from _gpt import gpt, swiglu
+import numpy as np
+
+from _gpt import Graph, gpt, swiglu
 from cases import Failed, Unsupported, run, scratch, tool
+from zoo_sequences import recurrent
 
 TRAIN = ["--train", "--loss=mse(logits,target)"]
 
@@ -58,10 +61,33 @@ def ranks():
                 raise Failed(f"--zero={zero}: {memory}")
 
 
-def agrees():
+def mayMeasure():
     with open(tool("axrun"), "rb") as file:
         if b"__tsan_init" in file.read():
             raise Unsupported("ThreadSanitizer remembers each access")
+
+
+def stepsShareWeights():
+    """All steps of a recurrent network read the same packed weights, those of
+    either direction: slices of one tensor."""
+    mayMeasure()
+    peaks, width = [], 256
+    with scratch() as folder:
+        for steps in 4, 44:
+            g = Graph("gru")
+            x = g.input("x", np.float32, steps, 1, width)
+            g.output(recurrent(g, "GRU", 3, x, width, width, 2, 1))
+            g.save(f"{folder}/model.onnx")
+            run(tool("axopt"), f"{folder}/model.onnx", "-o",
+                f"{folder}/plan.mlir")
+            peaks.append(measured(f"{folder}/plan.mlir"))
+    more, once = peaks[1] - peaks[0], 2 * 3 * width * width * 4
+    if more > 40 * once / 4:  # Also what is said of each step.
+        raise Failed(f"40 more steps take {more} bytes; the weights are {once}")
+
+
+def agrees():
+    mayMeasure()
     with scratch() as folder:
         os.mkdir(f"{folder}/small")
         small, large = f"{folder}/small/model.onnx", f"{folder}/model.onnx"
@@ -109,6 +135,7 @@ def checkpoint():
 
 
 def cases(every):
+    yield "steps share packed weights", stepsShareWeights
     yield "checkpoint", checkpoint
     yield "ranks", ranks
     yield "agrees with a run", agrees

@@ -9,10 +9,8 @@ import onnxruntime
 from cases import run, scratch, tool
 
 sys.path.append(str(Path(__file__).parents[1] / "bench"))
-import zoo_images
-import zoo_sequences
+from zoo_networks import NETWORKS
 
-NETWORKS = zoo_images.NETWORKS | zoo_sequences.NETWORKS
 
 
 def agrees(name):

@@ -81,9 +81,11 @@ public:
 struct ConstantOperand {
   /// Null: there is none, or it is not to be packed.
   const void *data = nullptr;
-  /// Equal for equal contents: packed copies are shared between ranks of one
-  /// process. 0: unknown.
+  /// Of the contents that `data` is `byteOffset` behind the beginning of: equal
+  /// for equal ones, so that operations and ranks of one process share packed
+  /// copies. 0: unknown.
   uint64_t identity = 0;
+  int64_t byteOffset = 0;
 };
 
 class Device {

@@ -1,0 +1,8 @@
+"""All networks of the zoo, by name: functions that make a small or a large
+one."""
+import zoo_diffusion
+import zoo_images
+import zoo_sequences
+
+NETWORKS = (zoo_images.NETWORKS | zoo_diffusion.NETWORKS
+            | zoo_sequences.NETWORKS)
