@@ -32,6 +32,20 @@ static IndexRange rangeOf(ConstantOp constant) {
 }
 
 /// Everything, when a number at an end could wrap.
+static IndexRange product(IndexRange a, IndexRange b) {
+  IndexRange range{std::numeric_limits<int64_t>::max(),
+                   std::numeric_limits<int64_t>::min()};
+  for (int64_t x : {a.low, a.high})
+    for (int64_t y : {b.low, b.high}) {
+      int64_t end = 0;
+      if (__builtin_mul_overflow(x, y, &end))
+        return {};
+      range = join(range, {end, end});
+    }
+  return range;
+}
+
+/// Everything, when a number at an end could wrap.
 static IndexRange rangeOf(BinaryOp op, IndexRange a, IndexRange b) {
   IndexRange sum;
   switch (op.getKind()) {
@@ -45,6 +59,8 @@ static IndexRange rangeOf(BinaryOp op, IndexRange a, IndexRange b) {
         __builtin_sub_overflow(a.high, b.low, &sum.high))
       return {};
     return sum;
+  case BinaryKind::mul:
+    return product(a, b);
   case BinaryKind::min:
     return {std::min(a.low, b.low), std::min(a.high, b.high)};
   case BinaryKind::max:
@@ -64,6 +80,7 @@ static IndexRange rangeOfOp(Operation *op, int depth) {
         int64_t size = tensorType(iota.getResult()).getDimSize(iota.getDim());
         return IndexRange{0, std::max<int64_t>(size - 1, 0)};
       })
+      .Case([&](GatherOp gather) { return of(gather.getOperand()); })
       .Case([](ArgReduceOp reduce) {
         int64_t size =
             tensorType(reduce.getOperand()).getDimSize(reduce.getDim());

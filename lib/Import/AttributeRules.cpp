@@ -143,6 +143,7 @@ static constexpr Rule rules[] = {
     range("num_heads", 0, maxExtent),
     range("num_outputs", 1, maxCount),
     range("num_scan_inputs", 1, maxCount),
+    range("offset_group", 1, maxCount),
     range("output_height", 1, maxExtent),
     range("output_padding", 0, maxExtent),
     range("output_shape", 0, maxExtent),

@@ -17,8 +17,8 @@ static llvm::StringMap<Meanings> makeTable() {
        {activationOps(), attentionOps(), constantOps(), contractionOps(),
         controlOps(), convolutionOps(), elementwiseOps(), gatherOps(),
         normOps(), poolOps(), quantizeOps(), randomOps(), recurrentOps(),
-        reduceOps(), resizeOps(), sequenceOps(), shapeOps(), signalOps(),
-        sliceOps()})
+        reduceOps(), resizeOps(), samplingOps(), sequenceOps(), shapeOps(),
+        signalOps(), sliceOps()})
     for (const OpEntry &entry : group) {
       Meanings &meanings = table[entry.name];
       assert((meanings.empty() || meanings.back().since < entry.since) &&

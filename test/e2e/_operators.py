@@ -8,6 +8,7 @@ import onnx
 from _operator_elements import Elements
 from _operator_layers import Layers
 from _operator_rest import Rest
+from _operator_sampling import Sampling
 
 ROOT = pathlib.Path(__file__).parents[2]
 OLDEST = 7
@@ -54,7 +55,7 @@ def wanted():
             and (not schema.deprecated or key == ("GroupNormalization", 18))}
 
 
-class Operators(Elements, Layers, Rest):
+class Operators(Elements, Layers, Rest, Sampling):
     pass
 
 

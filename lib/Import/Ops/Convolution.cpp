@@ -156,7 +156,103 @@ void ax::import::finishPoolWindow(Node &n, Value x, Window &window) {
   }
 }
 
+/// Windows [.., taps, windows, rest] along one dimension added up where they
+/// lie: [.., size, rest]. `count` windows of `kernel` taps.
+static Value addWindows(Node &n, Value x, int64_t dim, int64_t kernel,
+                        int64_t count, int64_t size, int64_t stride,
+                        int64_t dilation, int64_t pad) {
+  // Which taps of which windows meet at each place.
+  std::vector<std::vector<int64_t>> met(size);
+  for (int64_t tap = 0; tap < kernel; ++tap)
+    for (int64_t window = 0; window < count; ++window) {
+      int64_t place = window * stride - pad + tap * dilation;
+      if (place >= 0 && place < size)
+        met[place].push_back(tap * count + window);
+    }
+  int64_t most = 1;
+  for (const std::vector<int64_t> &taps : met)
+    most = std::max<int64_t>(most, taps.size());
+  HostTensor index(DType::I64, {most, size}), isMet(DType::Bool, {most, size});
+  bool isFull = true;
+  for (int64_t place = 0; place < size; ++place)
+    for (int64_t i = 0; i < most; ++i) {
+      bool has = i < static_cast<int64_t>(met[place].size());
+      isFull &= has;
+      index.setInt(i * size + place, has ? met[place][i] : 0);
+      isMet.setInt(i * size + place, has);
+    }
+  Shape shape(Emitter::shapeOf(x)), merged(shape);
+  merged[dim] = kernel * count;
+  merged.erase(merged.begin() + dim + 1);
+  Value y =
+      n.b.gather(n.b.reshape(x, merged), n.b.constant(std::move(index)), dim);
+  if (!y)
+    return {};
+  if (!isFull) {
+    Shape line(shape.size(), 1);
+    line[dim] = most;
+    line[dim + 1] = size;
+    y = n.b.select(n.b.reshape(n.b.constant(std::move(isMet)), line), y,
+                   n.b.like(y, 0));
+  }
+  return n.b.reduce(ReduceOpKind::sum, y, {dim}, false);
+}
+
+static void importCol2Im(Node &n) {
+  Value x = n.in(0);
+  auto image = n.knownInts(1, "image_shape"),
+       block = n.knownInts(2, "block_shape");
+  if (!x || !image || !block)
+    return;
+  size_t dims = image->size();
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  std::vector<int64_t> dilations =
+      n.intsAttr("dilations", std::vector<int64_t>(dims, 1));
+  std::vector<int64_t> strides =
+      n.intsAttr("strides", std::vector<int64_t>(dims, 1));
+  std::vector<int64_t> pads =
+      n.intsAttr("pads", std::vector<int64_t>(2 * dims, 0));
+  // [batch, channels, taps of each dimension, windows of each dimension]
+  auto isSize = [](int64_t size) { return size >= 1 && size <= maxExtent; };
+  bool fits = shape.size() == 3 && block->size() == dims && dims >= 1 &&
+              dilations.size() == dims && strides.size() == dims &&
+              pads.size() == 2 * dims && llvm::all_of(*image, isSize) &&
+              llvm::all_of(*block, isSize);
+  std::optional<int64_t> taps =
+      fits ? checkedNumElements(*block) : std::nullopt;
+  Shape split{fits ? shape[0] : 0, 0}, windows;
+  fits = fits && taps && shape[1] % *taps == 0;
+  for (size_t i = 0; fits && i < dims; ++i) {
+    int64_t room = (*image)[i] + pads[i] + pads[i + dims] -
+                   dilations[i] * ((*block)[i] - 1) - 1;
+    fits = room >= 0;
+    windows.push_back(fits ? room / strides[i] + 1 : 0);
+    fits = fits && windows.back() * (*block)[i] <= maxExtent;
+  }
+  if (!fits || checkedNumElements(windows) != shape[2]) {
+    n.fail("input [" + shapeToString(shape) +
+           "], image_shape, block_shape and attributes do not fit");
+    return;
+  }
+  split[1] = shape[1] / *taps;
+  llvm::append_range(split, *block);
+  llvm::append_range(split, windows);
+  Value y = n.b.reshape(x, split);
+  // Taps and windows of a dimension side by side.
+  std::vector<int64_t> order{0, 1};
+  for (size_t i = 0; i < dims; ++i) {
+    order.push_back(static_cast<int64_t>(2 + i));
+    order.push_back(static_cast<int64_t>(2 + dims + i));
+  }
+  y = n.b.wide(n.b.transpose(y, order));
+  for (size_t i = 0; y && i < dims; ++i)
+    y = addWindows(n, y, static_cast<int64_t>(2 + i), (*block)[i], windows[i],
+                   (*image)[i], strides[i], dilations[i], pads[i]);
+  n.out(n.b.cast(y, Emitter::typeOf(x)));
+}
+
 static const OpEntry entries[] = {
+    {"Col2Im", importCol2Im},
     {"Conv", importConv},
     {"ConvTranspose", importConvTranspose},
 };

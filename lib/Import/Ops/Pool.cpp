@@ -171,6 +171,68 @@ static void importGlobalLpPool(Node &n) {
   }));
 }
 
+/// What MaxPool chose, put back where it was. Indices are those of MaxPool: of
+/// the whole tensor, within the element's own image and channel.
+static void importMaxUnpool(Node &n) {
+  Value x = n.in(0), indices = n.in(1);
+  std::optional<Window> window = readWindow(n, x, {});
+  if (!window || !indices)
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  size_t dims = window->kernel.size();
+  if (Emitter::shapeOf(indices) != shape) {
+    n.fail("I has not the shape of X, [" + shapeToString(shape) + "]");
+    return;
+  }
+  Shape result(shape.take_front(2));
+  for (size_t i = 0; i < dims; ++i)
+    result.push_back((shape[i + 2] - 1) * window->strides[i] - window->pads[i] -
+                     window->pads[i + dims] + window->kernel[i]);
+  auto isPositive = [](int64_t size) { return size > 0; };
+  std::optional<int64_t> total = checkedNumElements(result);
+  if (!llvm::all_of(ArrayRef<int64_t>(result).drop_front(2), isPositive) ||
+      !total) {
+    n.fail("kernel_shape, strides and pads do not fit X");
+    return;
+  }
+  Emitter &b = n.b;
+  int64_t images = shape[0] * shape[1];
+  int64_t room = llvm::product_of(ArrayRef<int64_t>(result).drop_front(2));
+  int64_t places = llvm::product_of(shape.drop_front(2));
+  Value begin =
+      b.mul(b.iota(DType::I64, {images, 1}, 0), static_cast<double>(room));
+  Value at = b.sub(b.reshape(indices, {images, places}), begin);
+  // Beyond the image, as an index that there is not: none counts from its end.
+  if (!at)
+    return;
+  at = b.select(b.compare(CompareKind::lt, at, b.like(at, 0)),
+                b.like(at, static_cast<double>(room)), at);
+  Value zeros = b.splat(Emitter::typeOf(x), {images, room}, 0);
+  Value y = b.scatterElements(ScatterKind::set, zeros, at,
+                              b.reshape(x, {images, places}), 1);
+  y = b.reshape(y, result);
+  if (!n.has(2))
+    return n.out(y);
+  std::optional<std::vector<int64_t>> sizes = n.knownInts(2, "output_shape");
+  if (!sizes)
+    return;
+  // Indices count in the tensor above; what is more than it is empty.
+  Shape high(result.size(), 0);
+  bool fits = sizes->size() == result.size();
+  for (size_t i = 0; fits && i < result.size(); ++i) {
+    high[i] = (*sizes)[i] - result[i];
+    fits = high[i] >= 0 && (i >= 2 || high[i] == 0);
+  }
+  if (!fits) {
+    n.fail("output_shape [" + shapeToString(*sizes) +
+           "] is smaller than what the window makes, [" +
+           shapeToString(result) + "]");
+    return;
+  }
+  n.out(
+      b.pad(y, Shape(result.size(), 0), high, PadMode::constant, b.like(y, 0)));
+}
+
 static const OpEntry entries[] = {
     {"AveragePool", importAveragePool},
     {"GlobalAveragePool", importGlobalAveragePool},
@@ -178,6 +240,7 @@ static const OpEntry entries[] = {
     {"GlobalMaxPool", importGlobalMaxPool},
     {"LpPool", importLpPool},
     {"MaxPool", importMaxPool},
+    {"MaxUnpool", importMaxUnpool},
 };
 
 OpTable ax::import::poolOps() { return entries; }
