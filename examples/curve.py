@@ -1,4 +1,6 @@
-"""curve.py LOG OUT.svg: the losses of a training log, and those measured."""
+"""curve.py LOG OUT.svg: the losses of a training log (lines of JSON, or a table
+in a .csv), and those measured."""
+import csv
 import json
 import math
 import sys
@@ -6,9 +8,18 @@ import sys
 WIDTH, HEIGHT, LEFT, TOP, RIGHT, BOTTOM = 560, 300, 52, 16, 12, 36
 
 
-def main(log, out):
+def read(log):
     with open(log) as file:
-        lines = [json.loads(line) for line in file]
+        if not log.endswith(".csv"):
+            return [json.loads(line) for line in file]
+        return [{"step": int(row["step"]),
+                 **{key: float(row[key]) for key in ("loss", "eval_loss")
+                    if row.get(key)}}
+                for row in csv.DictReader(file)]
+
+
+def main(log, out):
+    lines = read(log)
     trained = [(line["step"], line["loss"]) for line in lines if "loss" in line]
     tested = [(line["step"], line["eval_loss"]) for line in lines
               if "eval_loss" in line]

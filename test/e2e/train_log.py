@@ -1,8 +1,10 @@
 """What training tells of its steps: --log, --log-every, --epochs, --quiet."""
 import csv
+import sys
+from pathlib import Path
 
 from _training import DIGITS, axrun, compiled, logged, part
-from cases import Failed, scratch
+from cases import ROOT, Failed, run, scratch
 
 import numpy as np
 
@@ -72,6 +74,20 @@ def table():
             raise Failed(str(rows))
 
 
+def drawn():
+    """examples/curve.py makes the same of both."""
+    with scratch() as folder:
+        for log in "log", "log.csv":
+            axrun(compiled(folder), "--data", data(folder), "--steps=4",
+                  "--log", f"{folder}/{log}", "--eval", DIGITS / "test.npz",
+                  "--eval-every=2")
+            run(sys.executable, ROOT / "examples/curve.py", f"{folder}/{log}",
+                f"{folder}/{log}.svg")
+        of, ofTable = (Path(folder, f"{log}.svg").read_text()
+                       for log in ("log", "log.csv"))
+        expect(ofTable, of, "curve.py")
+
+
 def quiet():
     """What was asked for is told."""
     with scratch() as folder:
@@ -111,5 +127,6 @@ def cases(every_case):
     yield "facts of steps", facts
     yield "--log-every", every
     yield "a table", table
+    yield "curve.py", drawn
     yield "--quiet", quiet
     yield "refused", refused
