@@ -1,11 +1,12 @@
 //===- PartialSums.cpp - Where partial sums are not reduced at once -------===//
 //
-// An op passes a partial sum on when it is linear in all operands that carry
-// it, nobody else needs these operands reduced, and the result is not larger.
-// Where that would end in several reductions that cost more than one at once
-// (the gradient behind a norm, which scale and bias want too), it is not
-// passed. Where two sums meet in an addition only after other linear ops (a
-// bias, a residual), they are passed on up to there and reduced once.
+// An op passes on what partial sums have in common when it is linear in all
+// operands that carry it, nobody else needs these operands reduced, and the
+// result is not larger. Where that would end in several reductions that cost
+// more than one at once (the gradient behind a norm, which scale and bias want
+// too), it is not passed. Where two sums meet in an addition only after other
+// linear ops (a bias, a residual), they are passed on up to there and reduced
+// once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -93,6 +94,16 @@ private:
                       graph.tensors[tensor].elementBytes);
   }
 
+  /// What both lack; the rest is reduced before they meet.
+  static Partial intersect(const Partial &a, const Partial &b) {
+    Partial common{{}, a.kind};
+    if (a.kind == b.kind)
+      for (const SubAxis &axis : a.axes)
+        if (std::find(b.axes.begin(), b.axes.end(), axis) != b.axes.end())
+          common.axes.push_back(axis);
+    return common;
+  }
+
   /// True when passing on costs no more bytes than reducing the operands.
   bool staysSmall(int op, const std::vector<int> &operands) const {
     int64_t before = 0, after = 0;
@@ -117,13 +128,13 @@ private:
     };
     for (size_t s = 0; s < graphOp.rule.linear.size(); ++s) {
       const std::vector<int> &set = graphOp.rule.linear[s];
-      const Partial &first = of(set[0]);
-      if (first.kind != ReduceKind::Sum || !fits(first) ||
-          !std::all_of(set.begin(), set.end(),
-                       [&](int i) { return of(i) == first; }) ||
+      Partial common = of(set[0]);
+      for (int operand : set)
+        common = intersect(common, of(operand));
+      if (common.kind != ReduceKind::Sum || !fits(common) ||
           !staysSmall(op, set))
         continue;
-      return {first.axes, ReduceKind::Sum, static_cast<int>(s)};
+      return {common.axes, ReduceKind::Sum, static_cast<int>(s)};
     }
     if (!graphOp.rule.passesMaxMin || graphOp.operands.empty())
       return {};

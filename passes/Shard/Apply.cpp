@@ -201,10 +201,8 @@ LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
                << " in time): run this model with --micro-batches=1";
       value = createStep(builder, loc, step, value, mesh, because);
       Operation *made = value.getDefiningOp();
-      Operation *user = reshard.uses.empty() || reshard.uses[0].op < 0
-                            ? nullptr
-                            : graph.ops[reshard.uses[0].op];
-      place(made, step, producer, user);
+      // Who uses it through another reshard may come before.
+      place(made, step, producer, first == output ? nullptr : first);
     }
     results.push_back(value);
     for (const Use &use : reshard.uses) {

@@ -46,6 +46,15 @@ OPTIMIZERS = ["adamw", "sgd", "adamw_groups"]
 # Each on these with every optimizer, on the others with the first.
 OFTEN = ["", "--dp=2 --tp=2"]
 ALIKE = ["--tp=2", "--dp=2 --zero=3", "--tp=2x2x2"]
+# Gradients of a weight that several layers share are partial sums over other
+# axes, and what both passes use is exchanged for one and for the other.
+MEETING = {
+    "llama_sdpa_ts17_dyn": ["--micro-batches=2 --tp=4"],
+    "gpt2_eager_dynamo18_static": ["--micro-batches=2 --tp=3"],
+    "bert_eager_ts14_dyn": ["--pp=2 --tp=2x2x1"],
+    "vit_eager_ts17_dyn": ["--pp=2 --micro-batches=2 --schedule=gpipe --tp=2 "
+                           "--sequence-parallel"],
+}
 
 
 def options(text):
@@ -154,7 +163,7 @@ def trained(every):
 
 def cases(every):
     for model in sorted(MODELS.iterdir()):
-        for layout in ALIKE:
+        for layout in ALIKE + MEETING.get(model.name, []):
             yield f"{model.name} {layout}", alike, model, layout
     for model, layout in trained(every):
         for number, optimizer in enumerate(OPTIMIZERS):

@@ -148,6 +148,27 @@ TEST(PropagateTrain, SumsAddBeforeTheyAreReduced) {
   EXPECT_EQ(layoutText(result, sum, mesh), "[{}, {}], partial sum {col}");
 }
 
+/// What one lacks besides is reduced before they meet, and only that: a sum over
+/// slices in time is not to be taken apart again.
+TEST(PropagateTrain, SumsMeetInWhatTheyHaveInCommon) {
+  Mesh mesh({{"col", 4}, {"micro", 2, true}});
+  GraphBuilder b;
+  std::vector<int> parts;
+  for (std::vector<std::string> axes :
+       {std::vector<std::string>{"col", "micro"}, {"micro"}, {"micro"}}) {
+    std::string name = "p" + std::to_string(parts.size());
+    int dy = b.unary(name + ".dy", b.input(name + ".in", {rows, width}));
+    parts.push_back(b.linear(name, dy, width));
+    b.pinFactor(name, "k", wholeAxes(mesh, axes));
+  }
+  int sum = b.add("all", b.add("first", parts[0], parts[1]), parts[2]);
+  b.output(b.norm("norm", sum));
+  Propagation result = b.run(mesh);
+  EXPECT_EQ(layoutText(result, sum, mesh), "[{}, {}], partial sum {micro}");
+  EXPECT_EQ(countCollectives(result, mesh),
+            "all_reduce{col} x 1, all_reduce{micro} x 1");
+}
+
 /// ZeRO-1: the update is computed on slices of what every rank stores.
 TEST(PropagateTrain, OptimizerStateSplitOverData) {
   Mesh mesh({{"data", 4}});
