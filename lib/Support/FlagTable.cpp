@@ -3,13 +3,12 @@
 #include "ax/Support/FlagTable.h"
 
 #include "ax/Support/Error.h"
+#include "ax/Support/Nearest.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Option/Arg.h"
 #include "llvm/Option/ArgList.h"
 #include "llvm/Support/raw_ostream.h"
-
-#include <algorithm>
 
 using namespace ax;
 using namespace llvm::opt;
@@ -35,6 +34,11 @@ FlagTable::FlagTable(llvm::StringRef tool, llvm::StringRef overview,
   }
 }
 
+/// A name with its dashes.
+static std::string spell(llvm::StringRef name) {
+  return (name.size() > 1 ? "--" : "-") + name.str();
+}
+
 std::string FlagTable::nameOf(unsigned flag) const {
   return getOptionPrefixedName(flag).str();
 }
@@ -47,30 +51,17 @@ std::vector<llvm::StringRef> FlagTable::valuesOf(unsigned flag) const {
   return all;
 }
 
-/// Two letters wrong in a short word, a third of them in a long one.
-static bool isNear(unsigned distance, size_t length) {
-  return distance <= std::max<size_t>(2, length / 3);
-}
-
 llvm::Error FlagTable::unknown(llvm::StringRef word) const {
   llvm::StringRef name = word.split('=').first;
   llvm::StringRef bare = name.ltrim('-');
-  std::string nearest;
-  unsigned best = ~0u;
-  for (const auto &[known, flag] : byName) {
-    // What was begun and not finished is nearer than what only looks alike.
-    unsigned distance =
-        !bare.empty() && llvm::StringRef(known).starts_with(bare)
-            ? 1
-            : bare.edit_distance(known);
-    if (distance < best && isNear(distance, bare.size())) {
-      best = distance;
-      nearest = (known.size() > 1 ? "--" : "-") + known;
-    }
-  }
+  std::vector<llvm::StringRef> known;
+  for (const auto &[other, flag] : byName)
+    known.push_back(other);
+  llvm::StringRef nearest = ax::findNearest(bare, known);
   return usageError("there is no flag '" + name + "'" +
-                    (nearest.empty() ? ": --help-all lists all"
-                                     : "; did you mean '" + nearest + "'?"));
+                    (nearest.empty()
+                         ? ": --help-all lists all"
+                         : "; did you mean '" + spell(nearest) + "'?"));
 }
 
 llvm::Error FlagTable::check(unsigned flag, llvm::StringRef value) const {
@@ -87,12 +78,13 @@ llvm::Error FlagTable::check(unsigned flag, llvm::StringRef value) const {
   if (expected)
     return usageError(prefix + expected);
   std::vector<llvm::StringRef> known = valuesOf(flag);
-  if (known.empty() || llvm::is_contained(known, value))
+  if (known.empty() || is(flag, Suggested) || llvm::is_contained(known, value))
     return llvm::Error::success();
+  std::string nearest = suggestNearest(value, known);
   std::string last = known.back().str();
   known.pop_back();
   return usageError(prefix + llvm::join(known, ", ") +
-                    (known.empty() ? "" : " or ") + last);
+                    (known.empty() ? "" : " or ") + last + nearest);
 }
 
 llvm::Error FlagTable::add(CommandLine &line, const Arg &arg) const {

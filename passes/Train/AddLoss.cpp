@@ -14,6 +14,7 @@
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/Nearest.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -90,8 +91,10 @@ private:
         return elementwise(fn);
     return makeErrorf(ExitCode::Usage,
                       "there is no loss '{0}'; there are cross_entropy, mse, "
-                      "l1, bce_with_logits and graph",
-                      call.name);
+                      "l1, bce_with_logits and graph{1}",
+                      call.name,
+                      suggestNearest(call.name, {"cross_entropy", "mse", "l1",
+                                                 "bce_with_logits", "graph"}));
   }
 
   llvm::Error fault(const Twine &message) {

@@ -189,24 +189,16 @@ StateOp OptimizerAdder::ownState(const Twine &name, RankedTensorType type) {
 
 /// Without a gradient there, so that neither the norm nor a moment has any.
 LogicalResult OptimizerAdder::freezeRows() {
+  SmallVector<StateOp> trained;
+  for (Parameter &parameter : parameters)
+    trained.push_back(parameter.state);
   for (const FrozenRows &frozen : frozenRows) {
-    bool any = false;
-    for (Parameter &parameter : parameters) {
-      StateOp state = parameter.state;
-      if (!frozen.contains(state.getSymName()))
-        continue;
-      any = true;
-      RankedTensorType type = state.getTensorType();
-      int64_t size = type.getRank() ? type.getDimSize(0) : 0;
-      if (int64_t row = *llvm::max_element(frozen.rows); row >= size)
-        return program.emitError("frozen rows '")
-               << frozen.pattern << "': '" << state.getSymName() << "' has "
-               << size << " rows, and no row " << row;
-      llvm::append_range(parameter.frozenRows, frozen.rows);
-    }
-    if (!any)
-      return program.emitError("frozen rows '")
-             << frozen.pattern << "': no weight that is trained is called so";
+    auto found = frozen.find(trained);
+    if (!found)
+      return program.emitError(describeError(found.takeError()).message);
+    for (Parameter &parameter : parameters)
+      if (llvm::is_contained(*found, parameter.state))
+        llvm::append_range(parameter.frozenRows, frozen.rows);
   }
   for (Parameter &parameter : parameters) {
     parameter.isFrozen =
@@ -484,8 +476,13 @@ struct AddOptimizer : ax::impl::AddOptimizerBase<AddOptimizer> {
     };
     parseAll(groups, parsed);
     parseAll(frozenRows, frozen);
-    if (failed(reportFaults(getOperation(), std::move(error), parsed)))
+    for (const ParameterGroup &group : parsed)
+      if (!error)
+        error = findGroup(getOperation(), group).takeError();
+    if (error) {
+      getOperation().emitError(describeError(std::move(error)).message);
       return signalPassFailure();
+    }
     for (ProgramOp program :
          llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
       if (!isEvaluation(program.getSymName()) &&

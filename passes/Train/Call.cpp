@@ -3,6 +3,7 @@
 #include "Call.h"
 
 #include "ax/Support/Error.h"
+#include "ax/Support/Nearest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -18,7 +19,9 @@ llvm::Expected<Call> Call::parse(llvm::StringRef text) {
   rest = rest.rtrim();
   if (call.name.empty() || (hasParentheses && !rest.consume_back(")")) ||
       rest.contains('(') || rest.contains(')'))
-    return makeErrorf(ExitCode::Usage, "'{0}': give NAME(A,B,KEY=VALUE,...)",
+    return makeErrorf(ExitCode::Usage,
+                      "'{0}': give NAME(A,B,KEY=VALUE,...); several numbers of "
+                      "one option are KEY=1:2",
                       text);
   if (rest.trim().empty())
     return call;
@@ -26,6 +29,13 @@ llvm::Expected<Call> Call::parse(llvm::StringRef text) {
     auto parts = part.split('=');
     llvm::StringRef key = parts.first.trim(), value = parts.second.trim();
     bool isOption = part.contains('=');
+    double number;
+    if (!isOption && !call.options.empty() && llvm::to_float(key, number))
+      return makeErrorf(ExitCode::Usage,
+                        "'{0}': several numbers of one option have ':' between "
+                        "them: {1}={2}:{3}",
+                        text, call.options.back().first,
+                        call.options.back().second, key);
     if (key.empty() || (isOption && value.empty()) ||
         (!isOption && !call.options.empty()))
       return makeErrorf(ExitCode::Usage,
@@ -46,6 +56,7 @@ llvm::Expected<Call> Call::parse(llvm::StringRef text) {
 }
 
 std::string Call::take(llvm::StringRef key) {
+  known.push_back(key.str());
   auto found = llvm::find_if(
       options, [&](const auto &option) { return option.first == key; });
   if (found == options.end())
@@ -81,7 +92,10 @@ llvm::Error Call::finish(llvm::ArrayRef<llvm::StringRef> names) const {
                       name, llvm::join(names, ","), names.size(),
                       arguments.size());
   if (!options.empty())
-    return makeErrorf(ExitCode::Usage, "{0}: there is no option '{1}'", name,
-                      options.front().first);
+    return makeErrorf(
+        ExitCode::Usage, "{0}: there is no option '{1}'{2}", name,
+        options.front().first,
+        suggestNearest(options.front().first,
+                       llvm::to_vector_of<llvm::StringRef>(known)));
   return llvm::Error::success();
 }

@@ -20,6 +20,8 @@ struct Call {
   std::vector<std::string> arguments;
   /// Those not taken yet, in the order given.
   std::vector<std::pair<std::string, std::string>> options;
+  /// Those that somebody asked for.
+  std::vector<std::string> known;
 
   static llvm::Expected<Call> parse(llvm::StringRef text);
 

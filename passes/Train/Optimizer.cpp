@@ -3,6 +3,7 @@
 
 #include "Call.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/Nearest.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/GlobPattern.h"
@@ -113,9 +114,9 @@ llvm::Expected<Optimizer> Optimizer::parse(llvm::StringRef text) {
   llvm::Error error = number.finish({});
   if (!kind) {
     llvm::consumeError(std::move(error));
-    return makeErrorf(ExitCode::Usage,
-                      "there is no optimizer '{0}', but sgd, adam, adamw",
-                      call->name);
+    return makeErrorf(
+        ExitCode::Usage, "there is no optimizer '{0}', but sgd, adam, adamw{1}",
+        call->name, suggestNearest(call->name, {"sgd", "adam", "adamw"}));
   }
   if (error)
     return error;
@@ -165,21 +166,17 @@ bool ParameterGroup::contains(llvm::StringRef name, int64_t rank) const {
   });
 }
 
-mlir::LogicalResult ax::reportFaults(PlanOp plan, llvm::Error error,
-                                     llvm::ArrayRef<ParameterGroup> groups) {
-  if (error)
-    return plan.emitError(describeError(std::move(error)).message);
-  for (const ParameterGroup &group : groups) {
-    auto states = plan.getBody().getOps<StateOp>();
-    if (group.patterns.empty() || llvm::any_of(states, [&](StateOp state) {
-          return group.contains(state.getSymName(),
-                                state.getTensorType().getRank());
-        }))
-      continue;
-    return plan.emitError("--param-group: no weight is called '")
-           << llvm::join(group.patterns, "|") << "'";
-  }
-  return mlir::success();
+llvm::Expected<std::vector<std::string>>
+ax::findGroup(PlanOp plan, const ParameterGroup &group) {
+  std::vector<std::string> names;
+  for (StateOp state : plan.getBody().getOps<StateOp>())
+    if (group.contains(state.getSymName(), state.getTensorType().getRank()))
+      names.push_back(state.getSymName().str());
+  if (names.empty() && !group.patterns.empty())
+    return makeErrorf(ExitCode::Usage,
+                      "--param-group: no weight is called '{0}'",
+                      llvm::join(group.patterns, "|"));
+  return names;
 }
 
 llvm::Expected<FrozenRows> FrozenRows::parse(llvm::StringRef text) {
@@ -205,6 +202,28 @@ bool FrozenRows::contains(llvm::StringRef name) const {
   return llvm::cantFail(llvm::GlobPattern::create(pattern)).match(name);
 }
 
+llvm::Expected<std::vector<StateOp>>
+FrozenRows::find(llvm::ArrayRef<StateOp> states) const {
+  std::vector<StateOp> found;
+  for (StateOp state : states) {
+    if (!contains(state.getSymName()))
+      continue;
+    mlir::RankedTensorType type = state.getTensorType();
+    int64_t size = type.getRank() ? type.getDimSize(0) : 0;
+    if (int64_t row = *llvm::max_element(rows); row >= size)
+      return makeErrorf(ExitCode::Usage,
+                        "frozen rows '{0}': '{1}' has {2} rows, and no row {3}",
+                        pattern, state.getSymName(), size, row);
+    found.push_back(state);
+  }
+  if (found.empty())
+    return makeErrorf(ExitCode::Usage,
+                      "frozen rows '{0}': no weight that is trained is called "
+                      "so",
+                      pattern);
+  return found;
+}
+
 llvm::Expected<LearningRateSchedule>
 LearningRateSchedule::parse(llvm::StringRef text) {
   llvm::Expected<Call> call = Call::parse(text);
@@ -217,10 +236,12 @@ LearningRateSchedule::parse(llvm::StringRef text) {
   else if (call->name == "cosine")
     result.decay = Decay::Cosine;
   else if (call->name != "constant")
-    return makeErrorf(ExitCode::Usage,
-                      "there is no learning-rate schedule '{0}', but constant, "
-                      "linear, cosine",
-                      call->name);
+    return makeErrorf(
+        ExitCode::Usage,
+        "there is no learning-rate schedule '{0}', but constant, "
+        "linear, cosine{1}",
+        call->name,
+        suggestNearest(call->name, {"constant", "linear", "cosine"}));
   number.take("warmup", result.warmup);
   if (result.decay != Decay::None) {
     number.take("steps", result.steps);

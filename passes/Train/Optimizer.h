@@ -41,9 +41,10 @@ struct ParameterGroup {
   bool contains(llvm::StringRef name, int64_t rank) const;
 };
 
-/// Emits `error`, and what names none of the plan's weights.
-mlir::LogicalResult reportFaults(PlanOp plan, llvm::Error error,
-                                 llvm::ArrayRef<ParameterGroup> groups);
+/// Names of the plan's states that `group` contains; a Usage error when its
+/// globs name none.
+llvm::Expected<std::vector<std::string>> findGroup(PlanOp plan,
+                                                   const ParameterGroup &group);
 
 /// `PATTERN=0,7`: rows (along the first dimension) that stay as they are, of
 /// the states whose name matches the glob.
@@ -53,6 +54,10 @@ struct FrozenRows {
 
   static llvm::Expected<FrozenRows> parse(llvm::StringRef text);
   bool contains(llvm::StringRef name) const;
+  /// Those of `states`, which are trained, that it names; a Usage error when
+  /// there are none, or when one has no such row.
+  llvm::Expected<std::vector<StateOp>>
+  find(llvm::ArrayRef<StateOp> states) const;
 };
 
 /// `constant`, `linear(warmup=W,steps=N,final=F)` or `cosine(...)`: the

@@ -50,7 +50,7 @@ defm micro_batches : Value<
 defm schedule : Value<
   "schedule", "SCHEDULE",
   "Order of a pipeline that trains: 1f1b, gpipe, interleaved or zero-bubble",
-  help2_layout>;
+  help2_layout, [], "1f1b,gpipe,interleaved,zero-bubble">;
 defm virtual_stages : Value<
   "virtual-stages", "V", "Parts of the model that each stage has", help2_layout,
   [Integer]>;
@@ -63,7 +63,7 @@ defm sequence_parallel : Switch<
 defm zero : Value<
   "zero", "1|2|3",
   "Split over data: optimizer state and gradients (1, 2), and weights (3)",
-  help2_layout, [Integer]>;
+  help2_layout, [Integer], "0,1,2,3">;
 defm shard : Value<
   "shard", "PATTERN=LAYOUT",
   "Layout of a layer or tensor: colwise, rowwise, replicate, or the text of a "
@@ -86,13 +86,15 @@ defm train : Switch<"train", "A plan that trains the model", help3_training,
                     [Common]>;
 defm loss : Value<
   "loss", "LOSS", "cross_entropy(logits,labels), mse(y,target), ...",
-  help3_training, [Common]>;
+  help3_training, [Common, Suggested],
+  "cross_entropy,mse,l1,bce_with_logits,graph">;
 defm optimizer : Value<
   "optimizer", "OPTIMIZER", "sgd(...), adam(...) or adamw(lr=1e-3,...)",
-  help3_training, [Common]>;
+  help3_training, [Common, Suggested], "sgd,adam,adamw">;
 defm lr_schedule : Value<
   "lr-schedule", "SCHEDULE",
-  "constant, linear(...) or cosine(warmup=W,steps=N,final=F)", help3_training>;
+  "constant, linear(...) or cosine(warmup=W,steps=N,final=F)", help3_training,
+  [Suggested], "constant,linear,cosine">;
 defm param_group : Value<
   "param-group", "PATTERN|rank<N:lr=..,weight_decay=..",
   "Other options of the optimizer for some weights", help3_training,
@@ -108,16 +110,17 @@ defm dropout : Value<
 defm precision : Value<
   "precision", "fp32|bf16|fp16",
   "Of Linears, products and convolutions; weights, sums of gradients and the "
-  "optimizer stay in fp32", help3_training>;
+  "optimizer stay in fp32", help3_training, [], "fp32,bf16,fp16">;
 defm batchnorm : Value<
   "batchnorm", "train|frozen",
   "BatchNormalization by the batch's statistics (train) or the running ones "
-  "(frozen); as the model says if not given", help3_training>;
+  "(frozen); as the model says if not given", help3_training, [],
+  "train,frozen">;
 defm checkpoint : Value<
   "checkpoint", "MODE",
   "What the backward pass computes again instead of keeping it: none, "
   "selective, full, a glob over names of nodes, or budget:2GiB (as much as "
-  "makes a rank fit)", help3_training>;
+  "makes a rank fit)", help3_training, [Suggested], "none,selective,full">;
 defm trainable : Value<"trainable", "PATTERN", "Weights to train",
                        help3_training, [Repeatable]>;
 defm frozen : Value<"frozen", "PATTERN", "Weights not to train", help3_training,

@@ -29,6 +29,7 @@ enum FlagProperty : unsigned {
   CommaSeparated = 1 << 7,
   Repeatable = 1 << 8,
   Common = 1 << 9,
+  Suggested = 1 << 10,
 };
 
 /// A command line whose values are what the table says of them. Flags are named

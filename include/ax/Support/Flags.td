@@ -18,6 +18,8 @@ def Number : OptionFlag;
 def CommaSeparated : OptionFlag;
 // More than once; the others may be given once.
 def Repeatable : OptionFlag;
+// Values are what shells offer; there are others.
+def Suggested : OptionFlag;
 // On the first screen of the help.
 def Common : OptionFlag;
 

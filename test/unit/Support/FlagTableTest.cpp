@@ -113,6 +113,9 @@ TEST(FlagTableTest, WhatIsWrong) {
   EXPECT_EQ(errorOf({"--rate=x"}), "--rate=x: expected a number");
   EXPECT_EQ(errorOf({"--color=pink"}),
             "--color=pink: expected red, green or blue");
+  EXPECT_EQ(errorOf({"--color=bleu"}),
+            "--color=bleu: expected red, green or blue; did you mean 'blue'?");
+  EXPECT_EQ(errorOf({"--shade=any"}), "");
   EXPECT_EQ(errorOf({"--stage=first,third"}),
             "--stage=third: expected first or second");
   EXPECT_EQ(errorOf({"--explain=xml"}), "--explain=xml: expected text or json");
@@ -135,6 +138,9 @@ TEST(FlagTableTest, UnknownFlagsAndTheNearest) {
     EXPECT_EQ(errorOf({word}).find("there is no flag '"), 0u) << word;
   EXPECT_EQ(errorOf({"--unroll-count=4"}),
             "there is no flag '--unroll-count': --help-all lists all");
+  // Of names alike, the one that is the same.
+  EXPECT_EQ(errorOf({"-item=4"}),
+            "there is no flag '-item'; did you mean '--item'?");
   EXPECT_EQ(errorOf({"-count=4"}),
             "there is no flag '-count'; did you mean '--count'?");
 }
@@ -184,6 +190,7 @@ TEST(FlagTableTest, Completions) {
   EXPECT_EQ(zsh.find("#compdef tool\n_arguments \\\n"), 0u) << zsh;
   for (const char *line :
        {"'--color=[What it looks like]:COLOR:(red green blue)'",
+        "'--shade=[How dark]:SHADE:(light dark)'",
         "'*--item=[One more]:NAME:_files'", "'--loud[More noise]'",
         "[Some of \\[these\\]\\: it'\\''s"})
     EXPECT_NE(zsh.find(line), std::string::npos) << line << zsh;

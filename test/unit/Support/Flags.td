@@ -11,6 +11,9 @@ defm seed : Value<"seed", "SEED", "Not negative", help1_numbers, [Natural]>;
 defm rate : Value<"rate", "R", "Any number", help1_numbers, [Number]>;
 defm color : Value<"color", "COLOR", "What it looks like", help2_words,
                    [Common], "red,green,blue">;
+defm atem : Value<"atem", "NAME", "Almost the next", help2_words>;
+defm shade : Value<"shade", "SHADE", "How dark", help2_words, [Suggested],
+                   "light,dark">;
 defm item : Value<"item", "NAME", "One more", help2_words, [Repeatable]>;
 defm stage : Value<"stage", "NAME,..", "Some of [these]: it's long enough that "
                    "one line of eighty columns cannot hold it", help2_words,

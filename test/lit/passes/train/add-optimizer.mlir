@@ -16,7 +16,7 @@
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(lr=much)}))' 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{lr-schedule=constant(warmup=-1)}))' 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 
-// CALL: error: 'sgd(lr': give NAME(A,B,KEY=VALUE,...)
+// CALL: error: 'sgd(lr': give NAME(A,B,KEY=VALUE,...); several numbers of one option are KEY=1:2
 // TWICE: error: 'sgd(lr=1,lr=2)': lr is given twice
 // NUMBER: error: sgd: lr=much: give a number
 // NEGATIVE: error: constant: warmup=-1 is negative
