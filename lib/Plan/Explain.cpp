@@ -189,6 +189,16 @@ static std::string toJSON(ModuleOp module, Fn writeStage,
   OStream json(os, 1);
   json.object([&] {
     writeMesh(json, report.mesh);
+    // What `seconds` are predictions for.
+    json.attributeObject("machine", [&] {
+      const cost::Machine &machine = report.machine;
+      json.attribute("name", machine.name);
+      json.attribute("flops_per_second", machine.flopsPerSecond);
+      json.attribute("bytes_per_second", machine.bytesPerSecond);
+      json.attribute("collective_latency", machine.collectiveLatency);
+      json.attribute("collective_bytes_per_second",
+                     machine.collectiveBytesPerSecond);
+    });
     json.attributeArray("programs", [&] {
       for (const ProgramReport &program : report.programs)
         json.object([&] {

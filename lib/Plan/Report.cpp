@@ -54,8 +54,9 @@ struct Contraction {
 
 class Reporter {
 public:
-  Reporter(const Mesh &mesh, const StageMemory &memory)
-      : mesh(mesh), memory(memory) {}
+  Reporter(const Mesh &mesh, const cost::Machine &machine,
+           const StageMemory &memory)
+      : mesh(mesh), machine(machine), memory(memory) {}
 
   ProgramReport report(ProgramOp program);
 
@@ -85,6 +86,7 @@ private:
   }
 
   const Mesh &mesh;
+  const cost::Machine &machine;
   const StageMemory &memory;
 };
 
@@ -242,7 +244,7 @@ StageReport Reporter::report(int64_t on, std::vector<StageOp> lists) {
   StageReport report;
   report.on = on;
   report.lists = lists;
-  report.cost = cost::stageCost(lists, mesh, cost::Machine());
+  report.cost = cost::stageCost(lists, mesh, machine);
   for (auto [list, seconds] : llvm::zip_equal(lists, report.cost.seconds))
     report.seconds += seconds * timesOf(list);
   if (auto it = memory.find(lists.front()); it != memory.end())
@@ -279,7 +281,6 @@ StageReport Reporter::report(int64_t on, std::vector<StageOp> lists) {
 
 /// The schedule, with what its lists and transfers take.
 void Reporter::simulate(ProgramReport &result) {
-  cost::Machine machine;
   auto listOf = [&](StageOp list) {
     const std::vector<StageOp> &lists = result.stages[list.getOn()].lists;
     return llvm::find(lists, list) - lists.begin();
@@ -337,6 +338,7 @@ Report plan::makeReport(ModuleOp module, const StageMemory &memory) {
   report.plan = *module.getOps<PlanOp>().begin();
   report.mesh = report.plan.getMesh();
   for (ProgramOp program : report.plan.getBody().getOps<ProgramOp>())
-    report.programs.push_back(Reporter(report.mesh, memory).report(program));
+    report.programs.push_back(
+        Reporter(report.mesh, report.machine, memory).report(program));
   return report;
 }

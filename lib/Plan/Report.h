@@ -84,6 +84,8 @@ struct ProgramReport {
 struct Report {
   PlanOp plan;
   sharding::Mesh mesh;
+  /// That all times are predicted for.
+  cost::Machine machine;
   std::vector<ProgramReport> programs;
 };
 

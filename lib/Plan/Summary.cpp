@@ -61,6 +61,16 @@ static void printMesh(const Report &report, llvm::raw_ostream &os) {
   }
 }
 
+/// Predictions are worth as much as what is known of the machine.
+static void printMachine(const cost::Machine &machine, llvm::raw_ostream &os) {
+  os << "  times are predictions for machine '" << machine.name
+     << "': " << countText(machine.flopsPerSecond, "FLOP/s") << " and "
+     << countText(machine.bytesPerSecond, "B/s") << " a rank, exchanges "
+     << timeText(machine.collectiveLatency) << " and "
+     << countText(machine.collectiveBytesPerSecond, "B/s")
+     << "; yours was not measured\n";
+}
+
 namespace {
 /// Collectives of one kind over the same axes.
 struct Traffic {
@@ -115,6 +125,7 @@ void plan::summarise(ModuleOp module, llvm::raw_ostream &os,
                      const StageMemory &memory) {
   Report report = makeReport(module, memory);
   printMesh(report, os);
+  printMachine(report.machine, os);
   for (const ProgramReport &program : report.programs) {
     os << "  program @" << ProgramOp(program.op).getSymName() << ", about "
        << timeText(program.seconds) << " a step";

@@ -7,7 +7,9 @@
 namespace ax::cost {
 
 /// Of the machine that a rank runs on; what `axrun --calibrate` would measure.
+/// As it is here: one that nobody has measured.
 struct Machine {
+  llvm::StringRef name = "generic CPU core";
   double flopsPerSecond = 5e10;
   double bytesPerSecond = 1e10;
   double collectiveLatency = 5e-6;
