@@ -173,7 +173,8 @@ llvm::Error Trainer::open() {
     folder.emplace(std::move(*locked));
   }
   auto opened = TrainLog::create(
-      options.log, resumed ? std::optional(done) : std::nullopt, program,
+      options.log, options.tensorboard,
+      resumed ? std::optional(done) : std::nullopt, program,
       evaluator ? evaluator->getMetrics() : llvm::ArrayRef<Metric>());
   if (!opened)
     return opened.takeError();

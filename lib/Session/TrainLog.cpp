@@ -55,28 +55,42 @@ static std::string nameOf(Metric metric) {
 }
 
 llvm::Expected<TrainLog> TrainLog::create(const std::string &path,
+                                          const std::string &events,
                                           std::optional<int64_t> resumed,
                                           const rt::Program &program,
                                           llvm::ArrayRef<Metric> metrics) {
   TrainLog log;
   log.path = path;
-  if (path.empty())
+  if (!path.empty())
+    if (llvm::Error error = log.open(resumed, program, metrics))
+      return error;
+  if (events.empty())
     return log;
+  auto file = EventFile::create(events, resumed);
+  if (!file)
+    return file.takeError();
+  log.events.emplace(std::move(*file));
+  return log;
+}
+
+llvm::Error TrainLog::open(std::optional<int64_t> resumed,
+                           const rt::Program &program,
+                           llvm::ArrayRef<Metric> metrics) {
   uint64_t size = 0;
   bool hasHeader = resumed && !llvm::sys::fs::file_size(path, size) && size > 0;
   if (isTable(path)) {
-    log.columns = {"step", "epoch"};
+    columns = {"step", "epoch"};
     for (const rt::Port &port : program.outputs)
       if (isScalar(port))
-        log.columns.push_back(port.name);
+        columns.push_back(port.name);
     for (const char *name :
          {"skipped", "seconds", "samples_per_second", "peak_bytes"})
-      log.columns.push_back(name);
+      columns.push_back(name);
     for (Metric metric : metrics)
-      log.columns.push_back(nameOf(metric));
+      columns.push_back(nameOf(metric));
     if (!metrics.empty())
-      log.columns.push_back("eval_samples");
-    std::string first, header = llvm::join(log.columns, ",");
+      columns.push_back("eval_samples");
+    std::string first, header = llvm::join(columns, ",");
     std::ifstream before(path);
     if (hasHeader && std::getline(before, first) && first != header)
       return makeError(ExitCode::Usage, "'" + path + "' is no table of '" +
@@ -90,13 +104,13 @@ llvm::Expected<TrainLog> TrainLog::create(const std::string &path,
   auto flags = llvm::sys::fs::OF_Text;
   if (resumed)
     flags |= llvm::sys::fs::OF_Append;
-  log.os = std::make_unique<llvm::raw_fd_ostream>(path, fault, flags);
+  os = std::make_unique<llvm::raw_fd_ostream>(path, fault, flags);
   if (fault)
     return makeError(ExitCode::InputOutput,
                      "cannot write '" + path + "': " + fault.message());
-  if (!hasHeader && !log.columns.empty())
-    *log.os << llvm::join(log.columns, ",") << '\n';
-  return log;
+  if (!hasHeader && !columns.empty())
+    *os << llvm::join(columns, ",") << '\n';
+  return llvm::Error::success();
 }
 
 /// JSON has no infinity.
@@ -107,6 +121,8 @@ static llvm::json::Value number(double value) {
 }
 
 llvm::Error TrainLog::write(llvm::ArrayRef<Entry> entries) {
+  if (!os)
+    return llvm::Error::success();
   if (columns.empty()) {
     llvm::json::OStream json(*os);
     json.object([&] {
@@ -150,13 +166,20 @@ static int64_t peakBytes() {
 llvm::Error TrainLog::writeStep(const StepFacts &facts,
                                 const rt::Program &program,
                                 const std::vector<HostTensor> &outputs) {
-  if (!os)
+  if (!os && !events)
     return llvm::Error::success();
   llvm::SmallVector<Entry> entries{{"step", facts.step},
                                    {"epoch", facts.epoch}};
+  llvm::SmallVector<std::pair<std::string, double>> scalars;
   for (auto [port, value] : llvm::zip_equal(program.outputs, outputs))
-    if (isScalar(port))
+    if (isScalar(port)) {
       entries.emplace_back(port.name, number(value.getDouble(0)));
+      scalars.emplace_back(port.name, value.getDouble(0));
+    }
+  scalars.emplace_back("samples_per_second", facts.samplesPerSecond);
+  if (events)
+    if (llvm::Error error = events->write(facts.step, scalars))
+      return error;
   if (facts.isSkipped)
     entries.emplace_back("skipped", true);
   entries.emplace_back("seconds", facts.seconds);
@@ -167,11 +190,15 @@ llvm::Error TrainLog::writeStep(const StepFacts &facts,
 
 llvm::Error TrainLog::writeMeasured(int64_t step, const Evaluator &evaluator,
                                     const Measured &measured) {
-  if (!os)
-    return llvm::Error::success();
   llvm::SmallVector<Entry> entries{{"step", step}};
-  for (Metric metric : evaluator.getMetrics())
+  llvm::SmallVector<std::pair<std::string, double>> scalars;
+  for (Metric metric : evaluator.getMetrics()) {
     entries.emplace_back(nameOf(metric), number(measured.get(metric)));
+    scalars.emplace_back(nameOf(metric), measured.get(metric));
+  }
+  if (events)
+    if (llvm::Error error = events->write(step, scalars))
+      return error;
   entries.emplace_back("eval_samples", measured.samples);
   return write(entries);
 }

@@ -3,6 +3,7 @@
 #define AX_LIB_SESSION_TRAINLOG_H
 
 #include "Evaluate.h"
+#include "EventFile.h"
 
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -16,13 +17,15 @@ struct StepFacts {
   bool isSkipped;
 };
 
-/// Lines of JSON, one a step, or of a table when the file's name ends in .csv.
+/// Lines of JSON, one a step, or of a table when the file's name ends in .csv;
+/// and events for TensorBoard in a folder.
 class TrainLog {
 public:
-  /// Nothing is written without a path. A run that goes on after step `resumed`
-  /// adds to what is there, but for what is told of later steps: it does these
-  /// again. `metrics`: those that writeMeasured will be told of.
+  /// Nothing is written without a path, or a folder. A run that goes on after
+  /// step `resumed` adds to what is there, but for what is told of later steps:
+  /// it does these again. `metrics`: those that writeMeasured will be told of.
   static llvm::Expected<TrainLog> create(const std::string &path,
+                                         const std::string &events,
                                          std::optional<int64_t> resumed,
                                          const rt::Program &program,
                                          llvm::ArrayRef<Metric> metrics);
@@ -33,11 +36,14 @@ public:
 
 private:
   using Entry = std::pair<std::string, llvm::json::Value>;
+  llvm::Error open(std::optional<int64_t> resumed, const rt::Program &program,
+                   llvm::ArrayRef<Metric> metrics);
   llvm::Error write(llvm::ArrayRef<Entry> entries);
   std::string path;
   /// Of a table.
   std::vector<std::string> columns;
   std::unique_ptr<llvm::raw_fd_ostream> os;
+  std::optional<EventFile> events;
 };
 
 /// A line on the terminal, which the next one replaces; a line each elsewhere.

@@ -68,6 +68,9 @@ defm seed : Value<
   [Natural]>;
 defm log : Value<"log", "FILE", "A line for each step: JSON, or a table (.csv)", help3_training,
                  [Common]>;
+defm tensorboard : Value<
+  "tensorboard", "DIR", "What --log tells, as events for TensorBoard",
+  help3_training>;
 defm last : Value<
   "last", "WHAT",
   "Samples that make no whole batch at the end of an epoch are left out (drop, "

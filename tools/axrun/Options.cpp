@@ -20,8 +20,9 @@ llvm::Error usage(const llvm::Twine &message) {
 llvm::Error readPrediction(const CommandLine &flags, RunOptions &options) {
   std::string idle = flags.firstOf(
       {OPT_steps, OPT_epochs, OPT_log_every, OPT_no_shuffle, OPT_seed, OPT_log,
-       OPT_save, OPT_save_every, OPT_save_keep, OPT_save_weights, OPT_resume,
-       OPT_eval, OPT_last, OPT_on_nonfinite, OPT_quiet, OPT_trace_steps});
+       OPT_tensorboard, OPT_save, OPT_save_every, OPT_save_keep,
+       OPT_save_weights, OPT_resume, OPT_eval, OPT_last, OPT_on_nonfinite,
+       OPT_quiet, OPT_trace_steps});
   if (!idle.empty())
     return usage(idle + " has no use beside --predict");
   flags.read(OPT_data, options.predict);
@@ -54,8 +55,9 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
     return usage(ofMeasuring + " is for measuring: give --eval");
   std::string ofTraining = flags.firstOf(
       {OPT_steps, OPT_epochs, OPT_log_every, OPT_no_shuffle, OPT_seed, OPT_log,
-       OPT_save, OPT_save_every, OPT_save_keep, OPT_save_weights, OPT_resume,
-       OPT_eval_every, OPT_last, OPT_on_nonfinite, OPT_quiet, OPT_trace_steps});
+       OPT_tensorboard, OPT_save, OPT_save_every, OPT_save_keep,
+       OPT_save_weights, OPT_resume, OPT_eval_every, OPT_last, OPT_on_nonfinite,
+       OPT_quiet, OPT_trace_steps});
   if (!trains && !ofTraining.empty())
     return usage(ofTraining + " is for training: give --data");
   if (!trains && flags.has(OPT_predict))
@@ -114,6 +116,7 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
     training.onNonfinite = OnNonfinite::Skip;
   flags.read(OPT_log, training.log);
   flags.read(OPT_save, training.save);
+  flags.read(OPT_tensorboard, training.tensorboard);
   flags.read(OPT_save_every, training.saveEvery);
   flags.read(OPT_save_keep, training.saveKeep);
   flags.read(OPT_save_weights, training.saveWeights);

@@ -51,6 +51,8 @@ struct TrainOptions {
   /// A line of JSON for each step, or of a table (.csv): step, epoch, its
   /// scalar outputs, seconds, samples a second, memory.
   std::string log;
+  /// Folder that gets a file of the same for TensorBoard.
+  std::string tensorboard;
   /// Steps between lines of the log and of the console.
   int64_t logEvery = 1;
   /// Folder of checkpoints; one at the end, and every so many steps.
