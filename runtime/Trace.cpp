@@ -12,35 +12,6 @@
 
 namespace ax::rt {
 
-std::vector<CommandTime>
-sumCommandTimes(const Program &program,
-                const std::vector<const RankTrace *> &traces) {
-  std::vector<CommandTime> times;
-  std::vector<size_t> first;
-  for (size_t s = 0; s < program.stages.size(); ++s) {
-    const StageProgram &stage = program.stages[s];
-    first.push_back(times.size());
-    for (const Command *command : stage.allCommands()) {
-      CommandTime time;
-      time.stage = static_cast<int32_t>(s);
-      time.name = command->name;
-      time.what = describe(program, stage, *command);
-      time.bytes = command->bytes;
-      if (const auto *library = std::get_if<LibraryCommand>(&command->body))
-        time.flops = countFlops(library->desc);
-      times.push_back(std::move(time));
-    }
-  }
-  for (const RankTrace *trace : traces)
-    for (const TraceEvent &event : trace->events) {
-      CommandTime &time = times[first[static_cast<size_t>(trace->stage)] +
-                                static_cast<size_t>(event.command)];
-      ++time.executions;
-      time.total += event.end - event.begin;
-    }
-  return times;
-}
-
 std::optional<double>
 measureBubble(const Program &program,
               const std::vector<const RankTrace *> &traces) {
@@ -109,6 +80,10 @@ llvm::Error writeChromeTrace(const std::string &path, const Program &program,
             json.attribute("dur", microseconds(event.end - event.begin));
             json.attributeObject("args", [&] {
               json.attribute("what", describe(program, stage, command));
+              json.attributeArray("nodes", [&] {
+                for (const std::string &node : command.nodes)
+                  json.value(llvm::json::fixUTF8(node));
+              });
               json.attribute("micro-batch", event.microBatch);
             });
           });

@@ -21,6 +21,7 @@ struct RankTrace {
   std::vector<TraceEvent> events;
 };
 
+/// See Executor::getCommandTimes.
 std::vector<CommandTime>
 sumCommandTimes(const Program &program,
                 const std::vector<const RankTrace *> &traces);

@@ -1,6 +1,9 @@
 //===- CommandName.cpp - What commands are called -------------------------===//
 #include "CommandName.h"
 
+#include "StageBuffers.h"
+#include "ax/Dialect/LocalOps.h"
+
 using namespace mlir;
 
 namespace ax::codegen {
@@ -9,11 +12,16 @@ std::string nameOf(Operation *op) {
   StringRef node = getNodeName(op);
   return (node.empty() ? op->getName().stripDialect() : node).str();
 }
-std::string nameOf(FusionOp fusion) {
+
+/// What only arranges is not what a kernel is for.
+static bool isComputation(Operation &op) {
+  return !isa<ConstantOp, ReshapeOp, BroadcastOp>(op);
+}
+
+std::string kindsOf(FusionOp fusion) {
   std::string kinds;
-  StringRef node;
   for (Operation &op : fusion.getBody().front().without_terminator()) {
-    if (isa<ConstantOp, ReshapeOp, BroadcastOp>(op))
+    if (!isComputation(op))
       continue;
     StringRef kind = op.getName().stripDialect();
     if (auto unary = dyn_cast<UnaryOp>(op))
@@ -22,10 +30,55 @@ std::string nameOf(FusionOp fusion) {
       kind = stringifyBinaryKind(binary.getKind());
     if (kinds.size() < 40)
       kinds += (kinds.empty() ? "" : "+") + kind.str();
-    if (!getNodeName(&op).empty())
-      node = getNodeName(&op);
   }
-  return node.empty() ? kinds : node.str() + ": " + kinds;
+  return kinds;
+}
+
+std::string nameOf(FusionOp fusion) {
+  std::vector<std::string> nodes = nodesOf(fusion);
+  return nodes.empty() ? kindsOf(fusion)
+                       : nodes.back() + ": " + kindsOf(fusion);
+}
+
+std::vector<std::string> nodesOf(Operation *op) {
+  SmallVector<StringRef> nodes;
+  if (auto fusion = dyn_cast<FusionOp>(op)) {
+    for (Operation &inner : fusion.getBody().front().without_terminator())
+      if (isComputation(inner))
+        for (StringRef node : getMergedNodes(&inner))
+          if (!llvm::is_contained(nodes, node))
+            nodes.push_back(node);
+  } else {
+    nodes = getMergedNodes(op);
+  }
+  return {nodes.begin(), nodes.end()};
+}
+
+/// What a kernel takes of an operand.
+static int64_t bytesRead(Value inside) {
+  int64_t whole = byteSizeOf(inside), taken = 0;
+  for (OpOperand &use : inside.getUses()) {
+    Operation *user = use.getOwner();
+    if (use.getOperandNumber() != 0 ||
+        !isa<GatherOp, SliceOp, DynamicSliceOp>(user))
+      return whole;
+    taken += byteSizeOf(user->getResult(0));
+  }
+  return std::min(whole, taken);
+}
+
+int64_t bytesMoved(Operation *op) {
+  int64_t bytes = 0;
+  if (auto fusion = dyn_cast<FusionOp>(op)) {
+    for (BlockArgument argument : fusion.getBody().getArguments())
+      bytes += bytesRead(argument);
+  } else {
+    for (Value operand : op->getOperands())
+      bytes += byteSizeOf(operand);
+  }
+  for (Value result : op->getResults())
+    bytes += byteSizeOf(result);
+  return bytes;
 }
 
 } // namespace ax::codegen

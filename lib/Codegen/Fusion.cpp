@@ -59,6 +59,7 @@ static void absorbActivations(Block &block) {
       continue;
     conv.setActivation(unary.getKind());
     conv->setAttr(kActivationLast, UnitAttr::get(conv.getContext()));
+    conv->setLoc(mergeLocations(conv, unary));
     unary.getResult().replaceAllUsesWith(conv.getResult());
   }
 }

@@ -20,6 +20,9 @@ llvm::Error Localizer::fault(Operation *op, const llvm::Twine &message) {
 
 Operation *Localizer::cloneLocal(Operation *op) {
   Operation *clone = builder.clone(*op, mapping);
+  // As a location: equal computations of several nodes are done once.
+  clone->setLoc(builder.getLoc());
+  clone->removeAttr(kNode);
   for (auto [result, local] :
        llvm::zip_equal(op->getResults(), clone->getResults())) {
     local.setType(localType(result.getType()));
@@ -80,7 +83,7 @@ void Localizer::widenMemory(Operation *op, Operation *local) {
 }
 
 llvm::Error Localizer::localizeOp(Operation *op) {
-  builder.setLoc(op->getLoc());
+  builder.setLoc(getNodeLocation(op));
   if (auto collective = dyn_cast<CollectiveOpInterface>(op))
     return op->hasAttr("start") ? startCollective(collective)
                                 : localizeCollective(collective);

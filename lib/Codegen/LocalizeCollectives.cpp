@@ -106,9 +106,10 @@ SmallVector<Value> Localizer::exchange(Operation *op, ArrayRef<Part> parts,
     scatterDims.push_back(part.scatterDim);
   }
   Operation *made = Operation::create(
-      OperationState(op->getLoc(), op->getName().getStringRef(), operands,
-                     types, op->getAttrs()));
+      OperationState(getNodeLocation(op), op->getName().getStringRef(),
+                     operands, types, op->getAttrs()));
   builder.insert(made);
+  made->removeAttr(kNode);
   made->removeAttr("start");
   made->setAttr("axes", AxesAttr::get(builder.getContext(), axes, mesh));
   if (gatherDims.front() >= 0)

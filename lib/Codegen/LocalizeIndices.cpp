@@ -33,8 +33,6 @@ llvm::Expected<Value> Localizer::checkedIndices(Operation *op) {
   auto check = CheckIndicesOp::create(builder, indices, sizes);
   check->setAttr(kWholeIndices, TypeAttr::get(global.getType()));
   check->setAttr(kOrder, builder.getI64IntegerAttr(opNumber));
-  if (StringRef node = getNodeName(op); !node.empty())
-    check->setAttr("node", builder.getStringAttr(node));
   return check.getResult();
 }
 

@@ -104,21 +104,14 @@ private:
   //===--- Commands -------------------------------------------------------===//
 
   template <typename Body>
-  void add(Body body, StringRef name, int64_t bytes) {
+  void add(Body body, StringRef name, int64_t bytes,
+           std::vector<std::string> nodes = {}) {
     rt::Command command;
     command.body = std::move(body);
     command.name = name.str();
     command.bytes = bytes;
+    command.nodes = std::move(nodes);
     commands.push_back(std::move(command));
-  }
-
-  static int64_t bytesMoved(Operation *op) {
-    int64_t bytes = 0;
-    for (Value operand : op->getOperands())
-      bytes += byteSizeOf(operand);
-    for (Value result : op->getResults())
-      bytes += byteSizeOf(result);
-    return bytes;
   }
 
   llvm::Error emit(Operation *op) {
@@ -147,7 +140,7 @@ private:
     if (isNew) {
       it->second = tables.program.kernels.size();
       tables.program.kernels.push_back(
-          {nameOf(fusion), compiled.fn, compiled.signature.scratchBytes,
+          {kindsOf(fusion), compiled.fn, compiled.signature.scratchBytes,
            static_cast<int32_t>(compiled.signature.numOperands +
                                 compiled.signature.numResults)});
     }
@@ -166,7 +159,8 @@ private:
     for (AxesAttr axes : compiled.signature.scalars)
       command.scalars.push_back({0, 1, axes.resolve(tables.program.mesh)});
     command.iterations = compiled.signature.outerCount;
-    add(std::move(command), nameOf(fusion), bytesMoved(fusion));
+    add(std::move(command), nameOf(fusion), bytesMoved(fusion),
+        nodesOf(fusion));
     return llvm::Error::success();
   }
 
@@ -194,7 +188,7 @@ private:
         return ref.takeError();
       command.arguments.push_back(*ref);
     }
-    add(std::move(command), nameOf(op), bytesMoved(op));
+    add(std::move(command), nameOf(op), bytesMoved(op), nodesOf(op));
     return llvm::Error::success();
   }
 
@@ -305,7 +299,7 @@ private:
       name += " (" + cause.str() + ")";
     if (op->hasAttr("start"))
       command.request = requests[op->getResult(0)] = numRequests++;
-    add(std::move(command), name, bytesMoved(op));
+    add(std::move(command), name, bytesMoved(op), nodesOf(op));
     return llvm::Error::success();
   }
 

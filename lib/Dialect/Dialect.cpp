@@ -123,10 +123,56 @@ static StringRef nameOf(Location loc) {
       .Default([](auto) { return StringRef(); });
 }
 
+static void addNodes(Location loc, SmallVector<StringRef> &nodes) {
+  if (auto fused = dyn_cast<FusedLoc>(loc)) {
+    for (Location inner : fused.getLocations())
+      addNodes(inner, nodes);
+    return;
+  }
+  StringRef name = nameOf(loc);
+  if (!name.empty() && !llvm::is_contained(nodes, name))
+    nodes.push_back(name);
+}
+
+SmallVector<StringRef> ax::getMergedNodes(Operation *op) {
+  if (auto node = op->getAttrOfType<StringAttr>(kNode))
+    return {node.getValue()};
+  SmallVector<StringRef> nodes;
+  if (auto several = op->getAttrOfType<ArrayAttr>(kNode)) {
+    for (Attribute node : several)
+      if (auto name = dyn_cast<StringAttr>(node))
+        nodes.push_back(name.getValue());
+    return nodes;
+  }
+  addNodes(op->getLoc(), nodes);
+  return nodes;
+}
+
 StringRef ax::getNodeName(Operation *op) {
-  if (auto node = op->getAttrOfType<StringAttr>("node"))
-    return node.getValue();
-  return nameOf(op->getLoc());
+  SmallVector<StringRef> nodes = getMergedNodes(op);
+  return nodes.empty() ? StringRef() : nodes.front();
+}
+
+void ax::setNodes(Operation *op, ArrayRef<StringRef> nodes) {
+  Builder builder(op->getContext());
+  if (nodes.size() == 1)
+    op->setAttr(kNode, builder.getStringAttr(nodes.front()));
+  else if (!nodes.empty())
+    op->setAttr(kNode, builder.getStrArrayAttr(nodes));
+}
+
+Location ax::getNodeLocation(Operation *op) {
+  if (!op->hasAttr(kNode))
+    return op->getLoc();
+  SmallVector<Location> names;
+  for (StringRef node : getMergedNodes(op))
+    names.push_back(NameLoc::get(StringAttr::get(op->getContext(), node)));
+  return FusedLoc::get(op->getContext(), names);
+}
+
+Location ax::mergeLocations(Operation *first, Operation *second) {
+  return FusedLoc::get(first->getContext(),
+                       {first->getLoc(), second->getLoc()});
 }
 
 SmallVector<StringRef> ax::getNodeNames(Operation *op) {

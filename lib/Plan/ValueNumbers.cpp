@@ -51,8 +51,8 @@ void ValueNumbers::add(Operation *op, ValueRange operands, ValueRange results) {
   append(op->getName().getAsOpaquePointer());
   for (NamedAttribute attribute : op->getAttrs()) {
     // When it is done, and what is for the reader alone.
-    if (llvm::is_contained({"start", "node", "because"},
-                           attribute.getName().getValue()))
+    StringRef name = attribute.getName();
+    if (name == "start" || name == kNode || name == "because")
       continue;
     append(attribute.getName().getAsOpaquePointer());
     append(attribute.getValue().getAsOpaquePointer());

@@ -79,6 +79,7 @@ struct TakeBias : OpRewritePattern<BinaryOp> {
     rewriter.modifyOpInPlace(producer, [&] {
       producer->moveBefore(op);
       producer.getBiasMutable().assign(bias);
+      producer->setLoc(mergeLocations(producer, op));
     });
     rewriter.replaceOp(op, producer.getResult());
     return success();
@@ -94,8 +95,10 @@ struct TakeActivation : OpRewritePattern<UnaryOp> {
     if (!producer || producer.getActivation() || !isActivation(op.getKind()) ||
         op.getOperand().getType() != op.getType())
       return failure();
-    rewriter.modifyOpInPlace(
-        producer, [&] { producer.setActivationAttr(op.getKindAttr()); });
+    rewriter.modifyOpInPlace(producer, [&] {
+      producer.setActivationAttr(op.getKindAttr());
+      producer->setLoc(mergeLocations(producer, op));
+    });
     rewriter.replaceOp(op, producer.getResult());
     return success();
   }
@@ -117,6 +120,7 @@ struct TakeResidual : OpRewritePattern<BinaryOp> {
       // The residual may be computed later than the linear was.
       producer->moveBefore(op);
       producer.getResidualMutable().assign(pair->second);
+      producer->setLoc(mergeLocations(producer, op));
     });
     rewriter.replaceOp(op, producer.getResult());
     return success();

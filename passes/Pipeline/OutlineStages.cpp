@@ -63,8 +63,11 @@ Value Outliner::handOver(Value value, const StageList &from,
   if (from.on == to.on)
     return given;
   OpBuilder builder(output);
-  return TransferOp::create(builder, value.getLoc(), given, from.on, to.on,
-                            /*slots=*/2);
+  auto transfer = TransferOp::create(builder, value.getLoc(), given, from.on,
+                                     to.on, /*slots=*/2);
+  if (Operation *maker = value.getDefiningOp())
+    setNodes(transfer, getMergedNodes(maker));
+  return transfer;
 }
 
 /// With what it needs and is everywhere.
@@ -76,11 +79,8 @@ void Outliner::clone(Operation *op, IRMapping &mapping, OpBuilder &builder) {
   made->removeAttr(kStage);
   if (isCut)
     made->removeAttr(kAction);
-  if (StringRef node = getNodeName(op);
-      !node.empty() &&
-      isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, AttentionOp, GatherOp>(
-          made))
-    made->setAttr("node", builder.getStringAttr(node));
+  if (!isa<LoadOp, ConstantOp, StoreOp>(made))
+    setNodes(made, getMergedNodes(op));
 }
 
 void Outliner::create(StageList &list) {

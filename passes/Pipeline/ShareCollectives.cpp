@@ -10,6 +10,7 @@
 #include "ax/Passes/Passes.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace ax {
 #define GEN_PASS_DEF_SHARECOLLECTIVES
@@ -72,11 +73,13 @@ bool Sharer::canShare(Operation *op) const {
 Key Sharer::keyOf(Operation *op) const {
   RankedTensorType type = tensorType(op->getOperand(0));
   sharding::Layout layout = getLayout(type, mesh);
+  NamedAttrList attributes(op->getDiscardableAttrDictionary());
+  attributes.erase(kNode);
   return {op->getName().getStringRef(),
           cast<CollectiveOpInterface>(op).getMovedAxes(), type.getElementType(),
           layout.partial.empty() ? sharding::ReduceKind::Sum
                                  : layout.partialKind,
-          op->getDiscardableAttrDictionary()};
+          attributes.getDictionary(op->getContext())};
 }
 
 /// Sums over slices in time do nothing here: they go where they are wanted.
@@ -141,6 +144,10 @@ void Sharer::exchange(Bucket &bucket) {
   Operation *shared = builder.create(state);
   if (StringAttr cause = causeOf(full.members))
     shared->setAttr("because", cause);
+  SetVector<StringRef> nodes;
+  for (Operation *member : full.members)
+    nodes.insert_range(getMergedNodes(member));
+  setNodes(shared, nodes.getArrayRef());
   for (auto [member, result] :
        llvm::zip_equal(full.members, shared->getResults())) {
     member->getResult(0).replaceAllUsesWith(result);

@@ -99,6 +99,7 @@ private:
       return false;
     match.q = *q;
     match.k = *k;
+    match.scores = dot;
     match.scoresShape = llvm::to_vector(shapeOf(dot));
     match.scale = factor * match.softcap.value_or(1);
     return true;
@@ -397,6 +398,7 @@ std::optional<AttentionMatch> ax::matchAttention(DotOp output) {
                        shapeOf(probabilities).drop_back().take_back(2));
   match.resultOrder = llvm::to_vector(batch);
   match.v = *v;
+  match.softmax = softmax;
   for (auto [i, dim] : llvm::enumerate(batch))
     match.v.leading[dim] = v->leading[i];
 

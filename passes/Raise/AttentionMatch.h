@@ -33,6 +33,8 @@ struct MaskStep {
 
 struct AttentionMatch {
   AttentionOperand q, k, v;
+  /// The product q k^T, and what becomes of it.
+  mlir::Operation *scores = nullptr, *softmax = nullptr;
   /// How many query heads share a key/value head that is not repeated for them:
   /// the last of the leading dimensions of q and of the scores, but not of k
   /// and v.

@@ -253,9 +253,11 @@ void raiseProduct(DotOp op, KnownMasks &known, RewriterBase &rewriter) {
     return CastOp::create(rewriter, loc, tensorType(value).clone(element),
                           value);
   };
+  Location merged = rewriter.getFusedLoc(
+      {loc, match->scores->getLoc(), match->softmax->getLoc()});
   Value result = cast(
       AttentionOp::create(
-          rewriter, loc, cast(q, wide), cast(k, wide), cast(v, wide),
+          rewriter, merged, cast(q, wide), cast(k, wide), cast(v, wide),
           cast(*mask, wide), rewriter.getF64FloatAttr(match->scale), UnitAttr(),
           match->softcap ? rewriter.getF64FloatAttr(*match->softcap)
                          : FloatAttr(),

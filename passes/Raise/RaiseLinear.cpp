@@ -140,8 +140,8 @@ struct TakeBias : OpRewritePattern<BinaryOp> {
     if (!bias)
       return failure();
     bias = reshapeTo(rewriter, loc, bias, {n});
-    Value result = LinearOp::create(rewriter, linear.getLoc(), linear.getX(),
-                                    linear.getW(), bias, Value(),
+    Value result = LinearOp::create(rewriter, mergeLocations(linear, op),
+                                    linear.getX(), linear.getW(), bias, Value(),
                                     linear.getTransposeW(), UnaryKindAttr());
     rewriter.replaceOp(op, reshapeTo(rewriter, loc, result, shapeOf(op)));
     return success();
@@ -168,10 +168,11 @@ struct TakeConvBias : OpRewritePattern<BinaryOp> {
       return failure();
     auto conv = pair->first.getDefiningOp<ConvOp>();
     bias = reshapeTo(rewriter, op.getLoc(), bias, {shape[1]});
-    rewriter.replaceOpWithNewOp<ConvOp>(
-        op, conv.getX(), conv.getW(), bias, Value(), conv.getStridesAttr(),
-        conv.getPadsAttr(), conv.getDilationsAttr(), conv.getGroupsAttr(),
-        UnaryKindAttr());
+    auto result = ConvOp::create(
+        rewriter, mergeLocations(conv, op), conv.getX(), conv.getW(), bias,
+        Value(), conv.getStridesAttr(), conv.getPadsAttr(),
+        conv.getDilationsAttr(), conv.getGroupsAttr(), UnaryKindAttr());
+    rewriter.replaceOp(op, result);
     return success();
   }
 };

@@ -190,7 +190,7 @@ struct TakeAffine : OpRewritePattern<BinaryOp> {
     Value operand = weightOfShape(rewriter, op.getLoc(), pair->second, normed);
     if (!operand)
       return failure();
-    auto result = Op::create(rewriter, norm.getLoc(), norm.getX(),
+    auto result = Op::create(rewriter, mergeLocations(norm, op), norm.getX(),
                              isScale ? operand : Value(norm.getScale()),
                              isScale ? Value() : operand, norm.getAxisAttr(),
                              norm.getEpsilonAttr());

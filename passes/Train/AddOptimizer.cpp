@@ -317,6 +317,7 @@ Value OptimizerAdder::updateAdam(Parameter &parameter, Value gradient,
 }
 
 void OptimizerAdder::update(Parameter &parameter, Value scale) {
+  t.nameOps("update of " + parameter.state.getSymName());
   Type f32 = t.b.getF32Type();
   Value gradient = t.mul(t.cast(parameter.gradient, f32), scale);
   Rates rates = ratesOf(parameter.state);
@@ -345,6 +346,7 @@ LogicalResult OptimizerAdder::run() {
   Value divisor = count;
   if (Value lossScale = takeScale())
     divisor = t.mul(count, lossScale);
+  t.nameOps("gradient norm");
   Value norm = globalNorm(divisor), loss = t.div(sum, count);
   auto finite = [&](Value x) {
     return t.compare(CompareKind::lt, t.unary(UnaryKind::abs, x),

@@ -21,6 +21,11 @@ public:
   TensorBuilder(mlir::Location loc, mlir::OpBuilder &builder)
       : b(loc, builder) {}
 
+  /// What is made from here on is called so, as if it were a node.
+  void nameOps(const llvm::Twine &name) {
+    b.setLoc(mlir::NameLoc::get(b.getStringAttr(name)));
+  }
+
   // Element-wise, with broadcasting.
   Value binary(BinaryKind kind, Value x, Value y) {
     return BinaryOp::create(b, kind, x, y);

@@ -276,7 +276,7 @@ def traces():
         axrun(*train, "--trace-steps=1..9", expect=2,
               says="--trace-steps: there are steps 1 to 8")
         axrun(*train[:4], "--trace-steps=1", expect=2, says="--trace-steps says "
-              "what --trace and --json are of: give one")
+              "what --trace, --profile and --json are of: give one")
 
 
 def otherLosses():

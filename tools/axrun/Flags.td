@@ -134,13 +134,17 @@ defm iterations : Value<"iterations", "N", "Runs to measure", help5_looking,
 defm in_flight : Value<
   "in-flight", "N", "Runs at the same time, when measuring (one per stage)",
   help5_looking, [Integer]>;
+defm profile : OptionalValue<
+  "profile", "N",
+  "What takes the time, in N lines (20; 0: all)", help5_looking,
+  "", [Natural, Common]>;
 defm json : Value<"json", "FILE", "Measurements as JSON", help5_looking>;
 defm trace : Value<
-  "trace", "FILE", "What each rank did when, for Perfetto", help5_looking,
-  [Common]>;
+  "trace", "FILE", "What each rank did when, for Perfetto", help5_looking>;
 defm trace_steps : Value<
   "trace-steps", "A..B",
-  "Steps of training that --trace and --json are of (the last)", help5_looking>;
+  "Steps of training that --trace, --profile and --json are of (the last)",
+  help5_looking>;
 
 // Debugging.
 defm list_commands : Switch<

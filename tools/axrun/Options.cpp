@@ -35,8 +35,9 @@ llvm::Error readPrediction(const CommandLine &flags, RunOptions &options) {
 llvm::Error readTracedSteps(const CommandLine &flags, TrainOptions &training) {
   if (!flags.has(OPT_trace_steps))
     return llvm::Error::success();
-  if (!flags.has(OPT_trace) && !flags.has(OPT_json))
-    return usage("--trace-steps says what --trace and --json are of: give one");
+  if (!flags.has(OPT_trace) && !flags.has(OPT_profile) && !flags.has(OPT_json))
+    return usage("--trace-steps says what --trace, --profile and --json are "
+                 "of: give one");
   std::string text = flags.text(OPT_trace_steps);
   auto [first, last] = llvm::StringRef(text).split("..");
   if (last.empty())
@@ -70,7 +71,7 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
       flags.firstOf({OPT_help1_input, OPT_help2_output, OPT_warmup,
                      OPT_iterations, OPT_in_flight});
   if (ofRuns.empty() && (!trains || flags.has(OPT_predict)))
-    ofRuns = flags.firstOf({OPT_json, OPT_trace});
+    ofRuns = flags.firstOf({OPT_json, OPT_trace, OPT_profile});
   if (!ofRuns.empty())
     return usage(ofRuns + " has no use in training (--data)");
   if (flags.has(OPT_tokens))
@@ -115,8 +116,8 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
   if (flags.text(OPT_on_nonfinite) == "skip")
     training.onNonfinite = OnNonfinite::Skip;
   flags.read(OPT_log, training.log);
-  flags.read(OPT_save, training.save);
   flags.read(OPT_tensorboard, training.tensorboard);
+  flags.read(OPT_save, training.save);
   flags.read(OPT_save_every, training.saveEvery);
   flags.read(OPT_save_keep, training.saveKeep);
   flags.read(OPT_save_weights, training.saveWeights);
@@ -135,6 +136,18 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
   training.warn = options.session.warn;
   options.session.evaluation = training.eval.has_value();
   return llvm::Error::success();
+}
+
+/// A run that is not told how often is measured some times.
+void readProfile(const CommandLine &flags, RunOptions &options) {
+  constexpr int64_t lines = 20, runs = 10;
+  if (!flags.has(OPT_profile))
+    return;
+  options.profile = lines;
+  if (!flags.text(OPT_profile).empty())
+    flags.read(OPT_profile, *options.profile);
+  if (!flags.has(OPT_iterations) && !flags.has(OPT_data))
+    options.iterations = runs;
 }
 
 llvm::Error check(const RunOptions &options) {
@@ -179,6 +192,7 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   flags.read(OPT_list_commands, options.listing);
   flags.read(OPT_json, options.json);
   flags.read(OPT_trace, options.trace);
+  readProfile(flags, options);
   SessionOptions &session = options.session;
   flags.read(OPT_weights, session.weights);
   flags.read(OPT_model_dir, session.modelDir);
@@ -191,7 +205,7 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   flags.read(OPT_timeout, session.timeoutSeconds);
   flags.read(OPT_cache_dir, session.cacheDir);
   flags.read(OPT_separate_kernels, session.separateKernels);
-  session.trace = !options.trace.empty();
+  session.trace = !options.trace.empty() || options.profile;
   session.warn = [](const std::string &text) {
     llvm::errs() << "axrun: warning: " << text << '\n';
   };

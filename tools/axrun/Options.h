@@ -25,6 +25,8 @@ struct RunOptions {
   int64_t iterations = 0;
   std::string json;
   std::string trace;
+  /// Lines of the table of what takes the time; 0: all.
+  std::optional<int64_t> profile;
   /// Requests submitted before the first is waited for.
   int64_t inFlight = 0;
   bool listing = false;

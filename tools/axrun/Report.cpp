@@ -12,6 +12,28 @@ static double milliseconds(std::chrono::nanoseconds time) {
   return std::chrono::duration<double, std::milli>(time).count();
 }
 
+static double seconds(std::chrono::nanoseconds time) {
+  return std::chrono::duration<double>(time).count();
+}
+
+RankTime ax::sumRankTime(const std::vector<rt::CommandTime> &times,
+                         const rt::Program &program,
+                         const Measurement &measurement) {
+  RankTime spent;
+  for (const rt::CommandTime &command : times) {
+    double waiting = seconds(command.waiting);
+    (command.isExchange ? spent.exchanging : spent.computing) +=
+        seconds(command.total) - waiting;
+    spent.waiting += waiting;
+  }
+  double busy = spent.computing + spent.exchanging + spent.waiting;
+  spent.total =
+      std::max(busy, measurement.totalSeconds *
+                         static_cast<double>(program.mesh.numRanks()));
+  spent.between = spent.total - busy;
+  return spent;
+}
+
 static double perSecond(const Measurement &measurement) {
   return measurement.totalSeconds > 0
              ? measurement.times.size() / measurement.totalSeconds
@@ -76,16 +98,25 @@ std::string ax::toJSON(const Measurement &measurement,
     memory.push_back(llvm::json::Object{{"arena_bytes", rank.arenaBytes},
                                         {"buffer_bytes", rank.bufferBytes},
                                         {"state_bytes", rank.stateBytes}});
+  std::vector<rt::CommandTime> times = executor.getCommandTimes();
   llvm::json::Array commands;
-  for (const rt::CommandTime &command : executor.getCommandTimes())
-    commands.push_back(llvm::json::Object{
-        {"stage", command.stage},
-        {"name", command.name},
-        {"what", command.what},
-        {"flops", command.flops},
-        {"bytes", command.bytes},
-        {"executions", command.executions},
-        {"seconds", std::chrono::duration<double>(command.total).count()}});
+  for (const rt::CommandTime &command : times) {
+    llvm::json::Array nodes;
+    for (const std::string &node : command.nodes)
+      nodes.push_back(llvm::json::fixUTF8(node));
+    commands.push_back(
+        llvm::json::Object{{"stage", command.stage},
+                           {"name", llvm::json::fixUTF8(command.name)},
+                           {"what", llvm::json::fixUTF8(command.what)},
+                           {"nodes", std::move(nodes)},
+                           {"exchange", command.isExchange},
+                           {"flops", command.flops},
+                           {"bytes", command.bytes},
+                           {"ranks", command.ranks},
+                           {"executions", command.executions},
+                           {"seconds", seconds(command.total)},
+                           {"waiting_seconds", seconds(command.waiting)}});
+  }
   llvm::json::Object report{
       {"iterations", static_cast<int64_t>(measurement.times.size())},
       {"median_ms", milliseconds(summary.median)},
@@ -100,6 +131,15 @@ std::string ax::toJSON(const Measurement &measurement,
       {"stages", std::move(stages)},
       {"memory", std::move(memory)},
       {"commands", std::move(commands)}};
+  if (!times.empty()) {
+    RankTime spent = sumRankTime(times, program, measurement);
+    report["rank_seconds"] =
+        llvm::json::Object{{"computing", spent.computing},
+                           {"exchanging", spent.exchanging},
+                           {"waiting", spent.waiting},
+                           {"between_commands", spent.between},
+                           {"total", spent.total}};
+  }
   if (measurement.bubble)
     report["bubble"] = *measurement.bubble;
   std::string text;

@@ -17,6 +17,20 @@ struct Measurement {
   std::optional<double> bubble;
 };
 
+/// What all ranks together did with their time in the runs that were measured,
+/// in seconds.
+struct RankTime {
+  double computing = 0, exchanging = 0;
+  /// For other ranks.
+  double waiting = 0;
+  /// Doing no command.
+  double between = 0;
+  double total = 0;
+};
+RankTime sumRankTime(const std::vector<rt::CommandTime> &times,
+                     const rt::Program &program,
+                     const Measurement &measurement);
+
 std::string describe(const Measurement &measurement);
 /// `logits: 4x10xf32, from -3.1 to 4.2, mean 0.013; 0.1, 0.2, 0.3, ...`.
 std::string describe(llvm::StringRef name, const HostTensor &tensor);

@@ -2,6 +2,7 @@
 #include "Compare.h"
 #include "Inputs.h"
 #include "Options.h"
+#include "Profile.h"
 #include "Report.h"
 
 #include "ax/Support/AtomicFile.h"
@@ -90,10 +91,12 @@ static llvm::Error measure(const RunOptions &options, rt::Executor &executor,
   return llvm::Error::success();
 }
 
-/// The files about what was measured.
+/// What is told about what was measured, and the files about it.
 static llvm::Error writeReports(const RunOptions &options,
                                 const rt::Executor &executor,
                                 const Measurement &measurement) {
+  if (options.profile)
+    printProfile(executor, measurement, *options.profile, llvm::outs());
   if (!options.trace.empty())
     if (llvm::Error error = executor.writeTrace(options.trace))
       return error;
@@ -137,7 +140,7 @@ static llvm::Expected<int> run(const RunOptions &options) {
       return error;
     TrainOptions training = *options.training;
     double loadSeconds = secondsSince(start);
-    if (!options.trace.empty() || !options.json.empty())
+    if (!options.trace.empty() || !options.json.empty() || options.profile)
       training.onTraced = [&](const auto &times) {
         return report(options, (*session)->getExecutor(), times, loadSeconds);
       };

@@ -78,9 +78,21 @@ mlir::RankedTensorType localPartType(mlir::RankedTensorType type,
 mlir::FailureOr<llvm::SmallVector<int64_t>>
 broadcastShapes(llvm::ArrayRef<int64_t> lhs, llvm::ArrayRef<int64_t> rhs);
 
-/// Name of the ONNX node (or output) that `op` came from, from its location;
-/// empty when unknown.
+/// Name of the ONNX node (or output) that `op` came from, from `node` or its
+/// location; empty when unknown. The first, where there are several.
 llvm::StringRef getNodeName(mlir::Operation *op);
+
+/// All nodes that `op` computes, each once: passes merge some.
+llvm::SmallVector<llvm::StringRef> getMergedNodes(mlir::Operation *op);
+
+/// The attribute by which plans name an operation's nodes: a name, or several
+/// in an array.
+inline constexpr llvm::StringLiteral kNode = "node";
+void setNodes(mlir::Operation *op, llvm::ArrayRef<llvm::StringRef> nodes);
+/// The location that names them; that of `op` when it has none.
+mlir::Location getNodeLocation(mlir::Operation *op);
+/// Of what computes the nodes of both, above all those of `first`.
+mlir::Location mergeLocations(mlir::Operation *first, mlir::Operation *second);
 
 /// All names that users may know `op` by: its node's, that of the exporter's
 /// module around it, those of what it was inlined or merged from.

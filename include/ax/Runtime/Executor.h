@@ -67,11 +67,20 @@ struct CommandTime {
   int32_t stage = 0;
   std::string name;
   std::string what;
+  std::vector<std::string> nodes;
+  /// Other ranks take part: a collective, its wait, a transfer.
+  bool isExchange = false;
+  /// Of one execution on one rank.
   int64_t flops = 0;
   int64_t bytes = 0;
+  /// Ranks that do it, and how often all of them together did.
+  int64_t ranks = 0;
   int64_t executions = 0;
   /// Of all ranks and executions together.
   std::chrono::nanoseconds total{0};
+  /// That part of `total` in which a rank only waited for others: what the last
+  /// one to come to a collective did not need; all of a receive.
+  std::chrono::nanoseconds waiting{0};
 };
 
 /// One part of a state, and the first of the ranks that hold it. Where it lies

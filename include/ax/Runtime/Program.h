@@ -217,6 +217,8 @@ struct Command {
   std::string name;
   /// Bytes read and written, for reports; 0 when unknown.
   int64_t bytes = 0;
+  /// The ONNX nodes that it computes, for reports.
+  std::vector<std::string> nodes;
 };
 
 //===----------------------------------------------------------------------===//

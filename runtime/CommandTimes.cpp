@@ -1,0 +1,132 @@
+//===- CommandTimes.cpp - Where the time went -----------------------------===//
+
+#include "Trace.h"
+
+#include <algorithm>
+
+namespace ax::rt {
+
+namespace {
+
+/// How long one rank's executions of a command took, in order.
+using Durations = std::vector<Clock::duration>;
+
+class CommandTimes {
+public:
+  explicit CommandTimes(const Program &program) : program(program) {
+    for (size_t s = 0; s < program.stages.size(); ++s)
+      addStage(static_cast<int32_t>(s));
+  }
+
+  void add(const RankTrace &trace);
+  std::vector<CommandTime> take();
+
+private:
+  void addStage(int32_t number);
+  void addWaiting(CommandTime &time, const GroupSet &groups,
+                  const std::vector<Durations> &byRank);
+
+  const Program &program;
+  std::vector<CommandTime> times;
+  /// Of each stage, among all.
+  std::vector<size_t> first;
+  /// Of what a group of ranks does together: who they are, and by rank.
+  std::vector<const GroupSet *> groups;
+  std::vector<std::vector<Durations>> durations;
+};
+
+} // namespace
+
+void CommandTimes::addStage(int32_t number) {
+  const StageProgram &stage = program.stages[static_cast<size_t>(number)];
+  first.push_back(times.size());
+  for (const CommandList &list : stage.lists) {
+    std::vector<int32_t> groupOf;
+    for (const Command &command : list.commands) {
+      CommandTime time;
+      time.stage = number;
+      time.name = command.name;
+      time.what = describe(program, stage, command);
+      time.nodes = command.nodes;
+      time.bytes = command.bytes;
+      time.ranks = static_cast<int64_t>(stage.ranks.size());
+      const GroupSet *together = nullptr;
+      if (const auto *library = std::get_if<LibraryCommand>(&command.body)) {
+        time.flops = countFlops(library->desc);
+      } else if (const auto *collective =
+                     std::get_if<CollectiveCommand>(&command.body)) {
+        together = &stage.groups[static_cast<size_t>(collective->groupSet)];
+        auto request = static_cast<size_t>(collective->request + 1);
+        groupOf.resize(std::max(groupOf.size(), request));
+        if (request)
+          groupOf[request - 1] = collective->groupSet;
+      } else if (const auto *wait = std::get_if<WaitCommand>(&command.body)) {
+        together = &stage.groups[static_cast<size_t>(
+            groupOf[static_cast<size_t>(wait->request)])];
+      }
+      time.isExchange = together ||
+                        std::holds_alternative<SendCommand>(command.body) ||
+                        std::holds_alternative<RecvCommand>(command.body);
+      times.push_back(std::move(time));
+      groups.push_back(together);
+      durations.emplace_back();
+      if (together)
+        durations.back().resize(static_cast<size_t>(program.mesh.numRanks()));
+    }
+  }
+}
+
+void CommandTimes::add(const RankTrace &trace) {
+  const StageProgram &stage = program.stages[static_cast<size_t>(trace.stage)];
+  const std::vector<const Command *> commands = stage.allCommands();
+  for (const TraceEvent &event : trace.events) {
+    auto inStage = static_cast<size_t>(event.command);
+    size_t number = first[static_cast<size_t>(trace.stage)] + inStage;
+    CommandTime &time = times[number];
+    Clock::duration took = event.end - event.begin;
+    ++time.executions;
+    time.total += took;
+    if (groups[number])
+      durations[number][static_cast<size_t>(trace.rank)].push_back(took);
+    else if (std::holds_alternative<RecvCommand>(commands[inStage]->body))
+      time.waiting += took;
+  }
+}
+
+/// The last rank to come to an exchange waits for nobody: what it needs is what
+/// the exchange takes.
+void CommandTimes::addWaiting(CommandTime &time, const GroupSet &groupSet,
+                              const std::vector<Durations> &byRank) {
+  for (const std::vector<int32_t> &group : groupSet.groups) {
+    size_t count = byRank[static_cast<size_t>(group.front())].size();
+    for (int32_t rank : group)
+      count = std::min(count, byRank[static_cast<size_t>(rank)].size());
+    for (size_t i = 0; i < count; ++i) {
+      Clock::duration least = Clock::duration::max(), sum{0};
+      for (int32_t rank : group) {
+        Clock::duration took = byRank[static_cast<size_t>(rank)][i];
+        least = std::min(least, took);
+        sum += took;
+      }
+      time.waiting += sum - least * static_cast<int64_t>(group.size());
+    }
+  }
+}
+
+std::vector<CommandTime> CommandTimes::take() {
+  for (size_t i = 0; i < times.size(); ++i)
+    if (groups[i])
+      addWaiting(times[i], *groups[i], durations[i]);
+  return std::move(times);
+}
+
+std::vector<CommandTime>
+sumCommandTimes(const Program &program,
+                const std::vector<const RankTrace *> &traces) {
+  CommandTimes times(program);
+  for (const RankTrace *trace : traces)
+    times.add(*trace);
+  return times.take();
+}
+
+} // namespace ax::rt

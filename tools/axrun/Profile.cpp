@@ -1,0 +1,163 @@
+//===- Profile.cpp - What takes the time ----------------------------------===//
+#include "Profile.h"
+
+#include "llvm/Support/Format.h"
+
+#include <algorithm>
+
+using namespace ax;
+
+namespace {
+
+constexpr size_t whatWidth = 40, nodesWidth = 60;
+
+class ProfileTable {
+public:
+  ProfileTable(const rt::Executor &executor, const Measurement &measurement,
+               int64_t lines, llvm::raw_ostream &os)
+      : program(executor.getProgram()), times(executor.getCommandTimes()),
+        measurement(measurement),
+        spent(sumRankTime(times, program, measurement)), os(os),
+        lines(lines ? static_cast<size_t>(lines) : times.size()),
+        runs(static_cast<double>(measurement.times.size())),
+        ranks(static_cast<double>(program.mesh.numRanks())) {}
+
+  void print();
+
+private:
+  void printCommands(bool exchanges);
+  void printRow(const rt::CommandTime &command);
+  /// Milliseconds and percent of something that all ranks together did for so
+  /// long, and those of them that do it.
+  void printTime(double seconds, double ofRanks);
+  void printSum(double seconds, llvm::StringRef what);
+  void printRate(double amount, double seconds);
+
+  const rt::Program &program;
+  std::vector<rt::CommandTime> times;
+  const Measurement &measurement;
+  RankTime spent;
+  llvm::raw_ostream &os;
+  size_t lines;
+  double runs, ranks;
+};
+
+} // namespace
+
+/// The end of a name tells more than its beginning.
+static std::string shorten(llvm::StringRef name, size_t width) {
+  return name.size() <= width ? name.str()
+                              : "..." + name.take_back(width - 3).str();
+}
+
+std::string ax::shortenNodes(const std::vector<std::string> &nodes,
+                             size_t width) {
+  if (nodes.empty())
+    return "";
+  // Room for what is said of the others.
+  constexpr size_t reserve = 24;
+  std::string text =
+      shorten(nodes[0], nodes.size() > 1 ? width - reserve : width);
+  for (size_t i = 1; i < nodes.size(); ++i) {
+    llvm::StringRef last = llvm::StringRef(nodes[i]).rsplit('/').second;
+    std::string next = ", " + (last.empty() ? nodes[i] : last.str());
+    std::string more = " +" + std::to_string(nodes.size() - i);
+    std::string after =
+        i + 1 < nodes.size() ? " +" + std::to_string(nodes.size() - i - 1) : "";
+    if (text.size() + next.size() + after.size() > width)
+      return text + more;
+    text += next;
+  }
+  return text;
+}
+
+void ProfileTable::printTime(double seconds, double ofRanks) {
+  os << llvm::format("%10.3f %6.1f", 1e3 * seconds / (runs * ofRanks),
+                     spent.total > 0 ? 100 * seconds / spent.total : 0);
+}
+
+void ProfileTable::printRate(double amount, double seconds) {
+  if (amount > 0 && seconds > 0)
+    os << llvm::format(" %8.2f", 1e-9 * amount / seconds);
+  else
+    os << "        -";
+}
+
+void ProfileTable::printRow(const rt::CommandTime &command) {
+  auto seconds = [](std::chrono::nanoseconds time) {
+    return std::chrono::duration<double>(time).count();
+  };
+  double total = seconds(command.total),
+         ofRanks = static_cast<double>(command.ranks),
+         executions = static_cast<double>(command.executions);
+  printTime(total, ofRanks);
+  os << llvm::format(" %6.6g", executions / (runs * ofRanks));
+  if (command.isExchange)
+    os << llvm::format(" %8.3f",
+                       1e3 * seconds(command.waiting) / (runs * ofRanks));
+  else
+    printRate(static_cast<double>(command.flops) * executions, total);
+  printRate(static_cast<double>(command.bytes) * executions, total);
+  if (program.stages.size() > 1)
+    os << llvm::format(" %5d", command.stage);
+  std::string what = command.what;
+  if (what.size() > whatWidth)
+    what = what.substr(0, whatWidth - 3) + "...";
+  what.resize(whatWidth, ' ');
+  os << "  " << what << "  "
+     << (command.nodes.empty() ? shorten(command.name, nodesWidth)
+                               : shortenNodes(command.nodes, nodesWidth))
+     << '\n';
+}
+
+void ProfileTable::printCommands(bool exchanges) {
+  std::vector<const rt::CommandTime *> rows;
+  for (const rt::CommandTime &command : times)
+    if (command.isExchange == exchanges && command.executions > 0)
+      rows.push_back(&command);
+  if (rows.empty())
+    return;
+  std::stable_sort(rows.begin(), rows.end(), [](const auto *a, const auto *b) {
+    return a->total > b->total;
+  });
+  os << "        ms      %  calls " << (exchanges ? " waiting" : " GFLOP/s")
+     << "     GB/s" << (program.stages.size() > 1 ? " stage" : "") << "  "
+     << (exchanges ? "exchange" : "computation")
+     << std::string(whatWidth - (exchanges ? 8 : 11), ' ') << "  nodes\n";
+  std::chrono::nanoseconds others{0};
+  for (size_t i = 0; i < rows.size(); ++i)
+    if (i < lines)
+      printRow(*rows[i]);
+    else
+      others += rows[i]->total;
+  if (rows.size() > lines)
+    printSum(std::chrono::duration<double>(others).count(),
+             std::to_string(rows.size() - lines) + " others");
+}
+
+void ProfileTable::printSum(double seconds, llvm::StringRef what) {
+  printTime(seconds, ranks);
+  os << "  " << what << '\n';
+}
+
+void ProfileTable::print() {
+  auto count = [](size_t number, llvm::StringRef what) {
+    return std::to_string(number) + " " + what.str() + (number == 1 ? "" : "s");
+  };
+  os << count(measurement.times.size(), "run") << " on "
+     << count(static_cast<size_t>(program.mesh.numRanks()), "rank")
+     << "; ms: of a run, mean of the ranks that do it; %: of all ranks' time\n";
+  printCommands(/*exchanges=*/false);
+  printCommands(/*exchanges=*/true);
+  printSum(spent.computing, "computing");
+  printSum(spent.exchanging, "exchanging");
+  printSum(spent.waiting, "waiting for other ranks");
+  printSum(spent.between, "between commands");
+  printSum(spent.total, "in all");
+}
+
+void ax::printProfile(const rt::Executor &executor,
+                      const Measurement &measurement, int64_t lines,
+                      llvm::raw_ostream &os) {
+  ProfileTable(executor, measurement, lines, os).print();
+}
