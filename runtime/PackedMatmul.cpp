@@ -21,6 +21,50 @@ namespace ax::rt {
 
 namespace {
 
+/// A product of one matrix b; rows of a may be anywhere.
+struct RowProduct {
+  /// c and the residual have two dimensions, b's batch is of size 1.
+  MatmulDesc desc;
+  /// Of each row of a, in elements.
+  std::vector<int64_t> rowOffsets;
+};
+
+/// Nothing where b, or what c's rows are apart, differs in the batch.
+std::optional<RowProduct> asRows(const MatmulDesc &original) {
+  RowProduct result{collapse(original), {0}};
+  MatmulDesc &desc = result.desc;
+  auto isOneRow = [](const TensorDesc &view) {
+    return view.sizes[0] == 1 || view.sizes[1] == 1 ||
+           view.strides[0] == view.sizes[1] * view.strides[1];
+  };
+  auto mergeRows = [](TensorDesc &view) {
+    if (view.sizes[1] == 1)
+      view.strides[1] = view.strides[0];
+    view.sizes[1] *= view.sizes[0];
+    view.sizes.erase(view.sizes.begin());
+    view.strides.erase(view.strides.begin());
+  };
+  for (size_t d = 0; d + 1 < desc.a.sizes.size(); ++d) {
+    std::vector<int64_t> offsets;
+    for (int64_t before : result.rowOffsets)
+      for (int64_t i = 0; i < desc.c.sizes[d]; ++i)
+        offsets.push_back(before +
+                          (desc.a.sizes[d] == 1 ? 0 : i * desc.a.strides[d]));
+    result.rowOffsets = std::move(offsets);
+  }
+  for (size_t d = 0; d + 2 < desc.b.sizes.size(); ++d)
+    if (desc.b.sizes[d] != 1)
+      return std::nullopt;
+  while (desc.c.sizes.size() > 2) {
+    if (!isOneRow(desc.c) || (desc.hasResidual && !isOneRow(desc.residual)))
+      return std::nullopt;
+    mergeRows(desc.c);
+    if (desc.hasResidual)
+      mergeRows(desc.residual);
+  }
+  return result;
+}
+
 /// A block of a panel, and the tiles of a that meet it, stay in the
 /// second-level cache.
 constexpr int64_t blockK = 512;
@@ -32,9 +76,10 @@ constexpr int64_t cacheLine = 64;
 
 class PackedMatmul : public CpuOp {
 public:
-  PackedMatmul(MatmulDesc descIn, std::shared_ptr<DeviceMemory> weights)
-      : desc(std::move(descIn)), weights(std::move(weights)),
-        m(desc.c.sizes[0]), n(desc.c.sizes[1]), k(desc.a.sizes[1]),
+  PackedMatmul(RowProduct product, std::shared_ptr<DeviceMemory> weights)
+      : desc(std::move(product.desc)),
+        rowOffsets(std::move(product.rowOffsets)), weights(std::move(weights)),
+        m(desc.c.sizes[0]), n(desc.c.sizes[1]), k(desc.a.sizes.back()),
         panels(llvm::divideCeil(n, kernels.panelWidth)),
         threads(getNumThreads()) {
     readsConstantOperand = false;
@@ -101,18 +146,21 @@ private:
   }
   void packTile(const Run &run, int64_t tile) const {
     int64_t first = firstRow(tile), rows = firstRow(tile + 1) - first;
-    int64_t rowStride = desc.a.strides[0], step = desc.a.strides[1];
-    const float *from = run.a + first * rowStride;
+    int64_t step = desc.a.strides.back();
+    const int64_t *offsets = rowOffsets.data() + first;
     float *to = packedTile(run, tile);
-    for (int64_t i = 0; i < k; i += packedK)
-      for (int64_t r = 0; r < rows; ++r, to += packedK) {
-        const float *row = from + r * rowStride + i * step;
-        if (step == 1 && i + packedK <= k)
-          std::memcpy(to, row, packedK * sizeof(float));
-        else
-          for (int64_t j = 0; j < std::min(packedK, k - i); ++j)
-            to[j] = row[j * step];
-      }
+    for (int64_t i = 0; i < k; i += packedK, to += rows * packedK) {
+      const float *from = run.a + i * step;
+      int64_t count = std::min(packedK, k - i);
+      if (step == 1 && count == packedK)
+        for (int64_t r = 0; r < rows; ++r)
+          std::memcpy(to + r * packedK, from + offsets[r],
+                      packedK * sizeof(float));
+      else // Rows are next to each other, or it does not matter.
+        for (int64_t j = 0; j < count; ++j)
+          for (int64_t r = 0; r < rows; ++r)
+            to[r * packedK + j] = from[offsets[r] + j * step];
+    }
   }
 
   void runPanel(const Run &run, int64_t panel, int64_t range) const {
@@ -168,6 +216,7 @@ private:
 
   const VectorKernels &kernels = vectorKernels();
   MatmulDesc desc;
+  std::vector<int64_t> rowOffsets;
   std::shared_ptr<DeviceMemory> weights;
   int64_t m, n, k, panels, threads;
   int64_t packedElements = 0, partialElements = 0;
@@ -203,11 +252,18 @@ ExpectedCpuOp preparePackedMatmul(const MatmulDesc &original,
                                   const ConstantOperand &constant,
                                   PackedWeights &packed) {
   const VectorKernels &kernels = vectorKernels();
-  MatmulDesc desc = collapse(original);
-  if (!kernels.packedTile || !desc.constantB || !constant.data ||
-      desc.a.dtype != DType::F32 || desc.c.dtype != DType::F32 ||
-      desc.c.getRank() != 2 || desc.c.sizes[0] < leastRows ||
-      desc.a.sizes[1] == 0 || desc.c.sizes[1] == 0 || desc.c.strides[1] != 1 ||
+  if (!kernels.packedTile || !original.constantB || !constant.data ||
+      original.a.dtype != DType::F32 || original.c.dtype != DType::F32)
+    return nullptr;
+  std::optional<RowProduct> product = asRows(original);
+  if (!product)
+    return nullptr;
+  MatmulDesc &desc = product->desc;
+  // Of b only the matrix counts.
+  for (auto *dims : {&desc.b.sizes, &desc.b.strides})
+    dims->erase(dims->begin(), dims->end() - 2);
+  if (desc.c.sizes[0] < leastRows || desc.a.sizes.back() == 0 ||
+      desc.c.sizes[1] == 0 || desc.c.strides[1] != 1 ||
       (desc.hasResidual && desc.residual.strides[1] != 1))
     return nullptr;
   int64_t k = desc.b.sizes[0];
@@ -225,7 +281,8 @@ ExpectedCpuOp preparePackedMatmul(const MatmulDesc &original,
       });
   if (!weights)
     return weights.takeError();
-  return std::make_unique<PackedMatmul>(std::move(desc), std::move(*weights));
+  return std::make_unique<PackedMatmul>(std::move(*product),
+                                        std::move(*weights));
 }
 
 } // namespace ax::rt

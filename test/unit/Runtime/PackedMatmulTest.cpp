@@ -109,6 +109,25 @@ TEST_F(PackedMatmulTest, Strides) {
   check(desc);
 }
 
+// Windows of an image: rows of a, that are not all as far apart.
+TEST_F(PackedMatmulTest, Windows) {
+  MatmulDesc desc;
+  desc.a = TensorDesc::dense(DType::F32, {2, 4, 3, 5, 24});
+  std::swap(desc.a.sizes[1], desc.a.sizes[2]);
+  std::swap(desc.a.strides[1], desc.a.strides[2]);
+  desc.b = TensorDesc::dense(DType::F32, {1, 1, 1, 24, 40});
+  desc.c = desc.residual = TensorDesc::dense(DType::F32, {2, 3, 4, 5, 40});
+  desc.constantB = true;
+  check(desc);
+  desc.hasBias = desc.hasResidual = true;
+  check(desc);
+  // All rows of one batch, and a that has none.
+  desc.a.strides[2] = 0;
+  check(desc);
+  std::swap(desc.a.strides[3], desc.a.strides[4]);
+  check(desc);
+}
+
 TEST_F(PackedMatmulTest, Threads) {
   setNumThreads(3);
   MatmulDesc desc = makeDesc(150, 700, 200);
@@ -141,6 +160,10 @@ TEST_F(PackedMatmulTest, OthersAreRefused) {
   EXPECT_TRUE(refused(desc, nullptr));
   EXPECT_TRUE(refused(makeDesc(2, 16, 16), b.data()));
   desc.c.strides = {40, 2};
+  EXPECT_TRUE(refused(desc, b.data()));
+  desc = makeDesc(16, 16, 16);
+  for (TensorDesc *view : {&desc.a, &desc.b, &desc.c})
+    *view = TensorDesc::dense(DType::F32, {2, 16, 16});
   EXPECT_TRUE(refused(desc, b.data()));
   desc = makeDesc(16, 16, 16);
   desc.a.dtype = desc.b.dtype = desc.c.dtype = DType::F64;
