@@ -7,9 +7,6 @@
 
 namespace ax {
 
-/// Before the Pipeline phase: an operation's pipeline stage.
-inline constexpr llvm::StringLiteral kStage = "stage";
-
 /// `made` belongs where `from` does, in what it does not say itself.
 inline void copyPlace(mlir::Operation *from, mlir::Operation *made) {
   for (llvm::StringRef name :

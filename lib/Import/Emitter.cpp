@@ -209,6 +209,8 @@ bool Emitter::isKnown(Value value) const {
     return true;
   if (auto state = states.find(value); state != states.end()) {
     const Weight &weight = state->second.weight;
+    if (folder.lacks(weight.file))
+      return false;
     return isFloat(weight.type)
                ? foldWeights && weight.length <= maxFoldWeightBytes
                : weight.length <= maxFoldIndexBytes;

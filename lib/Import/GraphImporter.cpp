@@ -4,6 +4,7 @@
 
 #include "AttributeRules.h"
 #include "NodeCheck.h"
+#include "Operators.h"
 #include "Types.h"
 
 #include "mlir/IR/Location.h"
@@ -19,48 +20,10 @@ using onnx::NodeProto;
 template <typename T>
 using Repeated = google::protobuf::RepeatedPtrField<T>;
 
-/// Nodes imported in all, unrolled loops included.
 /// Functions and subgraphs inside each other.
 static constexpr int maxDepth = 32;
-/// Of those of one operator that is not supported.
-static constexpr size_t maxNodesNamed = 8;
 /// Letters of a message about the types of a node's inputs.
 static constexpr size_t maxTypes = 200;
-
-/// A function of the model itself; null when `node` calls none.
-static const onnx::FunctionProto *findFunction(const onnx::ModelProto &model,
-                                               const NodeProto &node) {
-  for (const onnx::FunctionProto &function : model.functions())
-    if (function.domain() == node.domain() &&
-        function.name() == node.op_type() &&
-        function.overload() == node.overload())
-      return &function;
-  return nullptr;
-}
-
-/// A schema whose function says what a node means.
-static const onnx::OpSchema *findFunctionSchema(const NodeProto &node,
-                                                int opset) {
-  if (!isDefaultDomain(node.domain()))
-    return nullptr;
-  const onnx::OpSchema *schema = findSchema(node.op_type(), opset);
-  bool hasBody = schema && (schema->HasFunction() ||
-                            schema->HasContextDependentFunction());
-  return hasBody ? schema : nullptr;
-}
-
-//===----------------------------------------------------------------------===//
-// Unknown operators
-//===----------------------------------------------------------------------===//
-
-static std::string describe(const NodeProto &node) {
-  if (!node.name().empty())
-    return "'" + node.name() + "'";
-  for (const std::string &output : node.output())
-    if (!output.empty())
-      return "of output '" + output + "'";
-  return "unnamed";
-}
 
 static std::string describeType(const Entry &entry) {
   if (entry.isEmpty())
@@ -70,55 +33,6 @@ static std::string describeType(const Entry &entry) {
   std::string text = shapeToString(Emitter::shapeOf(entry.tensor));
   return text + (text.empty() ? "" : "x") +
          toString(Emitter::typeOf(entry.tensor));
-}
-
-namespace {
-/// Domain -> operator -> nodes.
-using UnknownMap =
-    std::map<std::string, std::map<std::string, std::vector<std::string>>>;
-} // namespace
-
-static void collectUnknown(const Repeated<NodeProto> &nodes,
-                           const onnx::ModelProto &model, int opset,
-                           UnknownMap &unknown) {
-  for (const NodeProto &node : nodes) {
-    if (!findImporter(node.domain(), node.op_type(), opset) &&
-        !findFunctionSchema(node, opset) && !findFunction(model, node)) {
-      bool isDefault = isDefaultDomain(node.domain());
-      unknown[isDefault ? "" : node.domain()][node.op_type()].push_back(
-          describe(node));
-    }
-    for (const AttributeProto &attribute : node.attribute()) {
-      if (attribute.has_g())
-        collectUnknown(attribute.g().node(), model, opset, unknown);
-      for (const onnx::GraphProto &graph : attribute.graphs())
-        collectUnknown(graph.node(), model, opset, unknown);
-    }
-  }
-}
-
-llvm::Error ax::import::checkOperators(const onnx::ModelProto &model,
-                                       int opset) {
-  UnknownMap unknown;
-  collectUnknown(model.graph().node(), model, opset, unknown);
-  for (const onnx::FunctionProto &function : model.functions())
-    collectUnknown(function.node(), model, importedOpset(function, opset),
-                   unknown);
-  if (unknown.empty())
-    return llvm::Error::success();
-  std::string message = "these operators are not supported:";
-  for (const auto &[domain, operators] : unknown) {
-    if (!domain.empty())
-      message += "\n of domain " + domain + ", which is not ONNX's own:";
-    for (const auto &[name, nodes] : operators) {
-      message += "\n  " + name + ": node ";
-      size_t shown = std::min(nodes.size(), maxNodesNamed);
-      message += llvm::join(llvm::ArrayRef(nodes).take_front(shown), ", ");
-      if (shown < nodes.size())
-        message += " and " + std::to_string(nodes.size() - shown) + " more";
-    }
-  }
-  return makeError(ExitCode::Unsupported, message);
 }
 
 //===----------------------------------------------------------------------===//

@@ -63,10 +63,6 @@ private:
   int64_t numNodes = 0;
 };
 
-/// Error that lists every node of the main graph, and of the graphs inside it,
-/// whose operator cannot be imported.
-llvm::Error checkOperators(const onnx::ModelProto &model, int opset);
-
 } // namespace ax::import
 
 #endif // AX_LIB_IMPORT_GRAPHIMPORTER_H

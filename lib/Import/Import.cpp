@@ -341,7 +341,8 @@ static llvm::Expected<mlir::DictionaryAttr> fingerprints(PlanOp plan,
     else
       llvm::consumeError(file.takeError());
   for (auto state : plan.getBody().getOps<StateOp>()) {
-    if (state.getFile().empty() || files.get(state.getFile()))
+    if (state.getFile().empty() || files.get(state.getFile()) ||
+        folder.lacks(state.getFile()))
       continue;
     auto file = folder.openEither(state.getFile());
     if (!file)
@@ -355,7 +356,7 @@ llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
                         mlir::MLIRContext &context) {
   context.getOrLoadDialect<AxDialect>();
-  ModelFolder folder(path);
+  ModelFolder folder(path, options.mayLackData);
   llvm::Expected<PreparedModel> model = prepareModel(folder);
   if (!model)
     return model.takeError();

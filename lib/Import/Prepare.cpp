@@ -2,7 +2,7 @@
 
 #include "Prepare.h"
 
-#include "GraphImporter.h"
+#include "Operators.h"
 #include "Schemas.h"
 #include "SortNodes.h"
 
@@ -15,8 +15,6 @@
 
 #include <onnx/inliner/inliner.h>
 #include <onnx/version_converter/convert.h>
-
-#include <limits>
 
 using namespace ax;
 using namespace ax::import;
@@ -174,10 +172,8 @@ static llvm::Error check(const onnx::ModelProto &model) {
 
 static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
   onnx::ModelProto &model = result.proto;
-  if (slim.bytes.size() > std::numeric_limits<int>::max() ||
-      !model.ParseFromArray(slim.bytes.data(),
-                            static_cast<int>(slim.bytes.size())))
-    return makeErrorf(ExitCode::BadModel, "protobuf cannot parse it");
+  if (llvm::Error error = parseSlim(slim, model))
+    return error;
   if (llvm::Error error = normalise(model))
     return error;
   int64_t opset = importedOpset(model, newestOpset());

@@ -10,6 +10,8 @@
 
 #include <onnx/onnx_pb.h>
 
+#include <limits>
+
 using namespace ax;
 using namespace ax::import;
 using onnx::GraphProto;
@@ -118,7 +120,8 @@ llvm::Error Slimmer::visitInitializer(const WireField &field,
   llvm::Expected<Weight> weight = locateTensor(folder, model, header, *type);
   if (!weight)
     return weight.takeError();
-  bool large = weight->length > maxInlineBytes;
+  // What is missing cannot be held either.
+  bool large = weight->length > maxInlineBytes || folder.lacks(weight->file);
   bool isState = large || (isFloat(*type) && weight->length > byteSize(*type));
   if (!large) {
     if (header.external) {
@@ -145,6 +148,15 @@ llvm::Error Slimmer::visitInitializer(const WireField &field,
   if (!result.weights.emplace(header.name, std::move(*weight)).second)
     return makeErrorf(ExitCode::BadModel,
                       "there are two initializers named '{0}'", header.name);
+  return llvm::Error::success();
+}
+
+llvm::Error ax::import::parseSlim(const SlimModel &slim,
+                                  onnx::ModelProto &model) {
+  if (slim.bytes.size() > std::numeric_limits<int>::max() ||
+      !model.ParseFromArray(slim.bytes.data(),
+                            static_cast<int>(slim.bytes.size())))
+    return makeErrorf(ExitCode::BadModel, "protobuf cannot parse it");
   return llvm::Error::success();
 }
 

@@ -28,6 +28,9 @@ constexpr int64_t maxInlineBytes = 1024;
 
 llvm::Expected<SlimModel> slimModel(ModelFolder &folder);
 
+/// The model that `slim.bytes` are.
+llvm::Error parseSlim(const SlimModel &slim, onnx::ModelProto &model);
+
 } // namespace ax::import
 
 #endif // AX_LIB_IMPORT_SLIMMODEL_H

@@ -133,6 +133,8 @@ llvm::Expected<Weight> ax::import::locateTensor(ModelFolder &folder,
                       "length says {4}",
                       header.name, shapeToString(header.dims), toString(type),
                       weight.length, length);
+  if (folder.lacks(weight.file))
+    return weight;
   auto file = folder.open(weight.file);
   if (!file)
     return addContext(file.takeError(), "tensor '" + header.name + "'");

@@ -16,7 +16,8 @@ using namespace ax;
 using namespace ax::import;
 
 /// The model may be reached by symbolic links; what it names may not.
-ModelFolder::ModelFolder(llvm::StringRef modelPath) {
+ModelFolder::ModelFolder(llvm::StringRef modelPath, bool mayLackData)
+    : mayLackData(mayLackData) {
   llvm::SmallString<128> file;
   if (llvm::sys::fs::is_symlink_file(modelPath) &&
       !llvm::sys::fs::real_path(modelPath, file))
@@ -25,6 +26,11 @@ ModelFolder::ModelFolder(llvm::StringRef modelPath) {
   modelFile = llvm::sys::path::filename(modelPath);
   if (path.empty())
     path = ".";
+}
+
+bool ModelFolder::lacks(llvm::StringRef location) const {
+  return mayLackData && findEscape(path, location).empty() &&
+         !llvm::sys::fs::exists(path + "/" + location);
 }
 
 llvm::Expected<std::shared_ptr<MappedFile>> ModelFolder::openModel() {

@@ -31,8 +31,13 @@ struct Weight {
 /// The model's folder: files in it by their relative path, opened once.
 class ModelFolder {
 public:
-  /// `modelPath` names the model's file.
-  explicit ModelFolder(llvm::StringRef modelPath);
+  /// `modelPath` names the model's file. `mayLackData`: external data that is
+  /// not there is no error until somebody reads it.
+  explicit ModelFolder(llvm::StringRef modelPath, bool mayLackData = false);
+
+  /// Whether `location`, which the model may name, is not there, and need not
+  /// be.
+  bool lacks(llvm::StringRef location) const;
 
   const std::string &getPath() const { return path; }
   /// The model file's own name, relative to the folder.
@@ -54,6 +59,7 @@ public:
 private:
   std::string path;
   std::string modelFile;
+  bool mayLackData;
   llvm::StringMap<std::shared_ptr<MappedFile>> files;
 };
 

@@ -6,8 +6,6 @@
 #include "ax/Sharding/Digits.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/ADT/TypeSwitch.h"
-#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace ax;
@@ -32,16 +30,6 @@ std::string plan::splitsText(const Layer &layer, const Mesh &mesh) {
       text += (text.empty() ? "" : ", ") + split.name + " over " +
               axesText(split.axes, mesh);
   return text;
-}
-
-std::string plan::bytesText(int64_t bytes) {
-  const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = bytes;
-  size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(units); ++unit)
-    value /= 1024;
-  return llvm::formatv(unit == 0 ? "{0:F0} {1}" : "{0:F1} {1}", value,
-                       units[unit]);
 }
 
 namespace {
@@ -69,22 +57,6 @@ private:
   std::optional<Layer> layerOf(Operation *op);
   Collective collectiveOf(CollectiveOpInterface op,
                           ArrayRef<Contraction> contractions);
-  NamedSplit split(StringRef name, Value value, int64_t dim) const {
-    sharding::DimLayout layout = getLayout(tensorType(value), mesh).dims[dim];
-    return {name.str(), layout.size(), layout.axes()};
-  }
-  /// Dimensions `first` .. `last` - 1 of `value`, as one.
-  NamedSplit split(StringRef name, Value value, int64_t first,
-                   int64_t last) const {
-    NamedSplit all{name.str(), 1, {}};
-    for (int64_t dim = first; dim < last; ++dim) {
-      NamedSplit one = split(name, value, dim);
-      all.size *= one.size;
-      llvm::append_range(all.axes, one.axes);
-    }
-    return all;
-  }
-
   const Mesh &mesh;
   const cost::Machine &machine;
   const StageMemory &memory;
@@ -92,82 +64,22 @@ private:
 
 } // namespace
 
-static bool isWeight(Value value) {
-  return value.getDefiningOp<LoadOp>() != nullptr;
-}
-
 std::optional<Layer> Reporter::layerOf(Operation *op) {
-  Layer layer;
-  layer.op = op;
-  bool known =
-      llvm::TypeSwitch<Operation *, bool>(op)
-          .Case<LinearOp>([&](LinearOp linear) {
-            int64_t last = tensorType(linear.getX()).getRank() - 1;
-            layer.kind = "linear";
-            layer.splits = {split("k", linear.getX(), last),
-                            split("n", linear.getResult(), last),
-                            split("rows", linear.getResult(), 0, last)};
-            return true;
-          })
-          .Case<ConvOp, ConvTransposeOp>([&](auto conv) {
-            layer.kind = "convolution";
-            layer.splits = {split("input channels", conv.getX(), 1),
-                            split("output channels", conv.getResult(), 1),
-                            split("batch", conv.getResult(), 0)};
-            return true;
-          })
-          .Case<AttentionOp>([&](AttentionOp attention) {
-            layer.kind = "attention";
-            layer.splits = {split("heads", attention.getQ(), 1),
-                            split("kv heads", attention.getK(), 1),
-                            split("queries", attention.getQ(), 2),
-                            split("batch", attention.getQ(), 0)};
-            return true;
-          })
-          .Case<DotOp>([&](DotOp dot) {
-            layer.kind = "dot";
-            int64_t batch = dot.getLhsBatch().size();
-            int64_t left = tensorType(dot.getLhs()).getRank() -
-                           dot.getLhsContract().size();
-            int64_t rank = tensorType(dot.getResult()).getRank();
-            layer.splits = {split("batch", dot.getResult(), 0, batch),
-                            split("rows", dot.getResult(), batch, left),
-                            split("columns", dot.getResult(), left, rank)};
-            NamedSplit summed{"k", 1, {}};
-            for (int64_t dim : dot.getLhsContract()) {
-              NamedSplit one = split("k", dot.getLhs(), dim);
-              summed.size *= one.size;
-              llvm::append_range(summed.axes, one.axes);
-            }
-            layer.splits.push_back(summed);
-            return true;
-          })
-          .Case<GatherOp>([&](GatherOp gather) {
-            if (!isWeight(gather.getOperand()) || gather.getAxis() != 0 ||
-                tensorType(gather.getOperand()).getRank() != 2)
-              return false;
-            layer.kind = "embedding";
-            layer.splits = {split("vocabulary", gather.getOperand(), 0),
-                            split("hidden", gather.getOperand(), 1)};
-            return true;
-          })
-          .Default([](Operation *) { return false; });
-  if (!known)
+  std::optional<Layer> layer = findLayer(op, mesh);
+  if (!layer)
     return std::nullopt;
-  layer.node = getNodeName(op).str();
-  layer.wholeFlops = cost::wholeFlops(op);
-  layer.rankFlops = cost::contractionFlops(op, mesh) *
-                    timesOf(op->getParentOfType<StageOp>());
+  layer->rankFlops = cost::contractionFlops(op, mesh) *
+                     timesOf(op->getParentOfType<StageOp>());
   SubAxes used;
-  for (const NamedSplit &part : layer.splits)
+  for (const NamedSplit &part : layer->splits)
     llvm::append_range(used, part.axes);
   for (const sharding::Axis &axis : mesh.getAxes()) {
     if (axis.size == 1 || axis.inTime || axis.name == "pipe")
       continue;
     // A table's rows are looked up, not multiplied: its batch is not its own.
-    if (layer.kind == "embedding" && axis.name != "row" && axis.name != "col")
+    if (layer->kind == "embedding" && axis.name != "row" && axis.name != "col")
       continue;
-    llvm::append_range(layer.replicated,
+    llvm::append_range(layer->replicated,
                        sharding::withoutAxes({mesh.whole(axis.name)}, used));
   }
   return layer;

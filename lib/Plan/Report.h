@@ -2,29 +2,10 @@
 #ifndef AX_LIB_PLAN_REPORT_H
 #define AX_LIB_PLAN_REPORT_H
 
+#include "ax/Plan/Layers.h"
 #include "ax/Plan/Plan.h"
 
 namespace ax::plan {
-
-/// How one named dimension of an op is split: `k`, 2048 over `{col}`.
-struct NamedSplit {
-  std::string name;
-  int64_t size = 1;
-  sharding::SubAxes axes;
-};
-
-/// A contraction or a lookup in a table of weights.
-struct Layer {
-  mlir::Operation *op = nullptr;
-  std::string node;
-  /// `linear`, `convolution`, `attention`, `dot`, `embedding`.
-  std::string kind;
-  std::vector<NamedSplit> splits;
-  /// Axes of the stage, with more than one rank, that split nothing of it.
-  sharding::SubAxes replicated;
-  /// Of one step (all micro-batches): of the whole op, and of one rank.
-  double wholeFlops = 0, rankFlops = 0;
-};
 
 struct Collective {
   mlir::Operation *op = nullptr;
@@ -97,10 +78,6 @@ Report makeReport(mlir::ModuleOp module,
 std::string axesText(const sharding::SubAxes &axes, const sharding::Mesh &mesh);
 /// `k over {col}, rows over {data}`.
 std::string splitsText(const Layer &layer, const sharding::Mesh &mesh);
-/// `1.5 MiB`.
-std::string bytesText(int64_t bytes);
-/// `1.5 GFLOP`.
-std::string countText(double n, const char *unit);
 
 } // namespace ax::plan
 

@@ -13,15 +13,6 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::plan;
 
-std::string plan::countText(double n, const char *unit) {
-  const char *prefixes[] = {"", "k", "M", "G", "T", "P"};
-  size_t p = 0;
-  for (; n >= 1000 && p + 1 < std::size(prefixes); ++p)
-    n /= 1000;
-  return llvm::formatv(p == 0 ? "{0:F0} {1}{2}" : "{0:F2} {1}{2}", n,
-                       prefixes[p], unit);
-}
-
 static std::string timeText(double seconds) {
   if (seconds >= 1)
     return llvm::formatv("{0:F2} s", seconds);

@@ -82,53 +82,92 @@ llvm::Error UserPinAdder::pinTensor(int tensor, StringRef text) {
   return llvm::Error::success();
 }
 
-llvm::Error UserPinAdder::add(const ShardPin &asked) {
-  cause = "--shard=" + asked.pattern + "=" + asked.layout;
+namespace {
+/// A layer, or a tensor.
+struct PinTarget {
+  std::string name;
+  const WeightOp *layer = nullptr;
+  int tensor = -1;
+};
+} // namespace
+
+static std::string causeOf(const ShardPin &asked) {
+  return "--shard=" + asked.pattern + "=" + asked.layout;
+}
+
+static llvm::Expected<std::vector<PinTarget>>
+findTargets(const ShardGraph &graph, ArrayRef<WeightOp> weightOps,
+            ProgramOp program, const ShardPin &asked) {
   llvm::Expected<llvm::GlobPattern> glob =
       llvm::GlobPattern::create(asked.pattern);
   if (!glob)
     return makeError(ExitCode::Usage,
-                     cause + ": " + llvm::toString(glob.takeError()));
+                     causeOf(asked) + ": " + llvm::toString(glob.takeError()));
   // A glob for layers often matches their weights too, and the other way
   // round; the layout says which are meant.
   StringRef wanted = asked.layout;
   bool isText = wanted.ltrim().starts_with("[");
   bool isWay = wanted == "colwise" || wanted == "rowwise";
-  bool found = false;
+  std::vector<PinTarget> targets;
   for (const WeightOp &weight : weightOps) {
-    if (isText ||
-        llvm::none_of(getNodeNames(graph.ops[weight.op]),
-                      [&](StringRef name) { return glob->match(name); }))
-      continue;
-    found = true;
-    if (llvm::Error error = pinContraction(weight, asked.layout))
-      return error;
+    Operation *op = graph.ops[weight.op];
+    if (!isText && llvm::any_of(getNodeNames(op), [&](StringRef name) {
+          return glob->match(name);
+        }))
+      targets.push_back({getNodeName(op).str(), &weight, -1});
   }
-  auto tryTensor = [&](Value value, StringRef name) -> llvm::Error {
-    if (isWay || name.empty() || !glob->match(name))
-      return llvm::Error::success();
-    found = true;
-    return pinTensor(graph.tensorOf.lookup(value), asked.layout);
+  auto tryTensor = [&](Value value, StringRef name) {
+    if (!isWay && !name.empty() && glob->match(name))
+      targets.push_back({name.str(), nullptr, graph.tensorOf.lookup(value)});
   };
   for (auto [i, argument] : llvm::enumerate(program.getBody().getArguments()))
-    if (llvm::Error error = tryTensor(argument, program.getArgName(i)))
-      return error;
+    tryTensor(argument, program.getArgName(i));
   Operation *output = program.getBody().front().getTerminator();
   for (auto [i, value] : llvm::enumerate(output->getOperands()))
-    if (llvm::Error error = tryTensor(value, program.getResultName(i)))
-      return error;
+    tryTensor(value, program.getResultName(i));
   for (Value value : graph.values)
     if (auto load = value.getDefiningOp<LoadOp>())
-      if (llvm::Error error = tryTensor(value, load.getState()))
-        return error;
-  if (!found && !mayBeAbsent)
-    return makeError(ExitCode::Usage,
-                     cause + ": no " +
-                         (isWay    ? "layer"
-                          : isText ? "weight, input or output"
-                                   : "layer, weight, input or output") +
-                         " is named so");
-  return llvm::Error::success();
+      tryTensor(value, load.getState());
+  return targets;
+}
+
+static llvm::Error namesNothing(const ShardPin &asked) {
+  StringRef wanted = asked.layout;
+  const char *what = wanted == "colwise" || wanted == "rowwise" ? "layer"
+                     : wanted.ltrim().starts_with("[")
+                         ? "weight, input or output"
+                         : "layer, weight, input or output";
+  return makeError(ExitCode::Usage,
+                   causeOf(asked) + ": no " + what + " is named so");
+}
+
+llvm::Error UserPinAdder::add(const ShardPin &asked) {
+  cause = causeOf(asked);
+  auto targets = findTargets(graph, weightOps, program, asked);
+  if (!targets)
+    return targets.takeError();
+  for (const PinTarget &target : *targets)
+    if (llvm::Error error = target.layer
+                                ? pinContraction(*target.layer, asked.layout)
+                                : pinTensor(target.tensor, asked.layout))
+      return error;
+  return targets->empty() && !mayBeAbsent ? namesNothing(asked)
+                                          : llvm::Error::success();
+}
+
+llvm::Expected<std::vector<std::string>> ax::namesOfPin(const ShardGraph &graph,
+                                                        ProgramOp program,
+                                                        const ShardPin &asked) {
+  std::vector<WeightOp> weightOps = findWeightOps(graph);
+  auto targets = findTargets(graph, weightOps, program, asked);
+  if (!targets)
+    return targets.takeError();
+  if (targets->empty())
+    return namesNothing(asked);
+  std::vector<std::string> names;
+  for (const PinTarget &target : *targets)
+    names.push_back(target.name);
+  return names;
 }
 
 llvm::Error ax::addUserPins(const ShardGraph &graph, ProgramOp program,

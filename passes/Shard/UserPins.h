@@ -19,6 +19,11 @@ llvm::Error addUserPins(const ShardGraph &graph, ProgramOp program,
                         const sharding::Mesh &mesh, bool mayBeAbsent,
                         sharding::Pins &pins);
 
+/// What `asked` names: layers by their nodes, states, inputs and outputs. A
+/// Usage error where the pattern is malformed or names nothing.
+llvm::Expected<std::vector<std::string>>
+namesOfPin(const ShardGraph &graph, ProgramOp program, const ShardPin &asked);
+
 } // namespace ax
 
 #endif // AX_PASSES_SHARD_USERPINS_H

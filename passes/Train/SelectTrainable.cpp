@@ -2,7 +2,9 @@
 #include "../KnownValue.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/WeightKind.h"
+#include "ax/Passes/Choices.h"
 #include "ax/Passes/Passes.h"
+#include "ax/Support/Error.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -254,70 +256,110 @@ StringRef reasonAgainst(std::optional<WeightKind> kind) {
   return "by what is done with them";
 }
 
+/// `matched` gets the patterns that did.
+bool matchesAny(ArrayRef<std::string> patterns, StringRef name,
+                llvm::DenseSet<StringRef> &matched) {
+  bool any = false;
+  for (const std::string &pattern : patterns) {
+    llvm::Expected<llvm::GlobPattern> glob = llvm::GlobPattern::create(pattern);
+    // A malformed pattern matches nothing, which is then said.
+    if (!glob)
+      llvm::consumeError(glob.takeError());
+    else if (glob->match(name)) {
+      matched.insert(pattern);
+      any = true;
+    }
+  }
+  return any;
+}
+
+} // namespace
+
+llvm::Expected<std::vector<WeightChoice>>
+ax::chooseTrainable(PlanOp plan, ArrayRef<std::string> trainable,
+                    ArrayRef<std::string> frozen) {
+  auto states = plan.getBody().getOps<StateOp>();
+  llvm::MapVector<StringAttr, WeightKind> kinds;
+  for (StateOp state : states)
+    if (auto name = state->getAttrOfType<StringAttr>(kWeightKind))
+      if (auto kind = parseWeightKind(name.getValue()))
+        kinds[state.getSymNameAttr()] = *kind;
+  RoleFinder roles(kinds);
+  for (ProgramOp program : plan.getBody().getOps<ProgramOp>())
+    roles.find(program);
+  std::vector<WeightChoice> choices;
+  llvm::DenseSet<StringRef> matched;
+  for (StateOp state : states) {
+    StringAttr name = state.getSymNameAttr();
+    WeightChoice choice;
+    choice.state = state;
+    if (auto known = kinds.find(name); known != kinds.end())
+      choice.kind = known->second;
+    // Integers have no gradient, though layers take them, too.
+    bool isDeclared = choice.kind == WeightKind::Parameter ||
+                      (choice.kind == WeightKind::LayerParameter &&
+                       isa<FloatType>(state.getTensorType().getElementType()));
+    choice.isTrained = isDeclared || roles.getParameters().contains(name);
+    choice.isByFlags = !trainable.empty();
+    choice.isVetoed = roles.getVetoed().contains(name);
+    choice.why = !choice.isTrained ? reasonAgainst(choice.kind)
+                 : choice.kind == WeightKind::Parameter
+                     ? "parameters, as the file says"
+                     : "by what is done with them";
+    if (!trainable.empty()) {
+      choice.isTrained = matchesAny(trainable, name, matched);
+      choice.why = "by --trainable";
+    }
+    if (matchesAny(frozen, name, matched)) {
+      choice.isTrained = false;
+      choice.isByFlags = true;
+      choice.why = "by --frozen";
+    }
+    choices.push_back(choice);
+  }
+  for (ArrayRef<std::string> patterns : {trainable, frozen})
+    for (const std::string &pattern : patterns)
+      if (!matched.contains(pattern))
+        return makeErrorf(ExitCode::Usage, "no weight is called '{0}'",
+                          pattern);
+  return choices;
+}
+
+namespace {
+
 struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
   using SelectTrainableBase::SelectTrainableBase;
 
   void runOnOperation() final {
-    llvm::MapVector<StringAttr, WeightKind> kinds;
-    for (StateOp state : getOperation().getBody().getOps<StateOp>())
-      if (auto name =
-              dyn_cast_or_null<StringAttr>(state->removeAttr(kWeightKind)))
-        if (auto kind = parseWeightKind(name.getValue()))
-          kinds[state.getSymNameAttr()] = *kind;
-    RoleFinder roles(kinds);
-    for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>())
-      roles.find(program);
+    PlanOp plan = getOperation();
+    auto choices = chooseTrainable(plan, trainable, frozen);
+    if (!choices) {
+      plan.emitError(describeError(choices.takeError()).message);
+      return signalPassFailure();
+    }
     SmallVector<StringRef> trainedZeros, leftZeros;
     Decisions decisions;
-    llvm::DenseSet<StringRef> matched;
-    for (StateOp state : getOperation().getBody().getOps<StateOp>()) {
+    for (const WeightChoice &choice : *choices) {
+      StateOp state = choice.state;
+      state->removeAttr(kWeightKind);
+      state.setTrainable(choice.isTrained);
       StringAttr name = state.getSymNameAttr();
-      std::optional<WeightKind> kind;
-      if (auto known = kinds.find(name); known != kinds.end())
-        kind = known->second;
-      bool isReal = isa<FloatType>(state.getTensorType().getElementType());
-      // Integers have no gradient, though layers take them, too.
-      bool isDeclared = kind == WeightKind::Parameter ||
-                        (kind == WeightKind::LayerParameter && isReal);
-      bool isTrainable = isDeclared || roles.getParameters().contains(name);
-      bool isByFlags = !trainable.empty();
-      StringRef why = !isTrainable ? reasonAgainst(kind)
-                      : kind == WeightKind::Parameter
-                          ? "parameters, as the file says"
-                          : "by what is done with them";
-      if (!trainable.empty()) {
-        isTrainable = matches(trainable, name, matched);
-        why = "by --trainable";
-      }
-      if (matches(frozen, name, matched)) {
-        isTrainable = false;
-        isByFlags = true;
-        why = "by --frozen";
-      }
-      if (kind == WeightKind::ZeroRow && !isByFlags) {
-        if (isTrainable)
+      if (choice.kind == WeightKind::ZeroRow && !choice.isByFlags) {
+        if (choice.isTrained)
           trainedZeros.push_back(name);
-        else if (roles.getVetoed().contains(name))
+        else if (choice.isVetoed)
           leftZeros.push_back(name);
       }
-      state.setTrainable(isTrainable);
       // Positions and masks of integers are not what one would look for.
-      if (isTrainable || isReal)
-        decisions.add(isTrainable, why, name);
+      if (choice.isTrained ||
+          isa<FloatType>(state.getTensorType().getElementType()))
+        decisions.add(choice.isTrained, choice.why, name);
     }
-    for (ArrayRef<std::string> patterns :
-         {ArrayRef<std::string>(trainable), ArrayRef<std::string>(frozen)})
-      for (const std::string &pattern : patterns)
-        if (!matched.contains(pattern)) {
-          getOperation().emitError("no weight is called '") << pattern << "'";
-          return signalPassFailure();
-        }
-    decisions.say(getOperation().emitRemark());
-    for (auto [name, kind] : kinds)
-      if (kind == WeightKind::Repeated &&
-          getOperation().lookupSymbol<StateOp>(name).getTrainable())
-        getOperation().emitWarning("'")
-            << name.getValue()
+    decisions.say(plan.emitRemark());
+    for (const WeightChoice &choice : *choices)
+      if (choice.kind == WeightKind::Repeated && choice.isTrained)
+        plan.emitWarning("'")
+            << StateOp(choice.state).getSymName()
             << "': equal parts, as if an exporter had repeated one weight (for "
                "each sample, say), train as separate ones; see 'Models to "
                "train' "
@@ -359,23 +401,6 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
           "weights of equal elements are used several times; if an exporter "
           "merged those of several layers, they train as one:")
           << merged << "\nsee 'Models to train' in docs/training.md";
-  }
-
-  static bool matches(ArrayRef<std::string> patterns, StringRef name,
-                      llvm::DenseSet<StringRef> &matched) {
-    bool any = false;
-    for (const std::string &pattern : patterns) {
-      llvm::Expected<llvm::GlobPattern> glob =
-          llvm::GlobPattern::create(pattern);
-      // A malformed pattern matches nothing, which is then said.
-      if (!glob)
-        llvm::consumeError(glob.takeError());
-      else if (glob->match(name)) {
-        matched.insert(pattern);
-        any = true;
-      }
-    }
-    return any;
   }
 };
 

@@ -17,6 +17,7 @@ BELOW = {
     "Cost": ["Dialect", "Support"],
     "Passes": ["Dialect", "Cost", "Eval"],
     "Plan": ["Dialect", "Cost"],
+    "Inspect": ["Import", "Passes", "Plan"],
     "Codegen": ["Dialect", "Cost", "Eval", "Runtime"],
     "Runtime": ["Support", "Sharding"],
     "Session": ["Plan", "Codegen", "Runtime"],

@@ -150,9 +150,12 @@ defm explain : OptionalValue<
   "explain", "text|json",
   "How layers are split, why each collective is there", help5_looking,
   "text,json", [Common]>;
+defm inspect : OptionalValue<
+  "inspect", "text|all|json",
+  "Only tell what is in the model: weights, layers, what patterns name",
+  help5_looking, "text,all,json", [Common]>;
 defm report : Value<
-  "report", "FILE", "JSON of what every rank holds and does", help5_looking,
-  [Common]>;
+  "report", "FILE", "JSON of what every rank holds and does", help5_looking>;
 
 // Debugging.
 defm dump_after : Value<

@@ -11,6 +11,7 @@
 #include "mlir/Support/Timing.h"
 #include "mlir/Transforms/Passes.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
@@ -90,12 +91,14 @@ llvm::Error readTraining(const CommandLine &flags, Options &options) {
   std::optional<Training> &training = options.strategy.training;
   if (flags.has(OPT_train) && !flags.isOn(OPT_train))
     training.reset();
+  bool onlyLooks = options.inspect != Inspect::No;
   if (!flags.isOn(OPT_train) && !training) {
     std::string idle =
         flags.firstOf({OPT_help3_training, OPT_schedule, OPT_virtual_stages});
-    return idle.empty() || flags.has(OPT_train)
-               ? llvm::Error::success()
-               : usage(idle + " is for training: add --train");
+    if (idle.empty() || flags.has(OPT_train))
+      return llvm::Error::success();
+    if (!onlyLooks)
+      return usage(idle + " is for training: add --train");
   }
   if (flags.isOn(OPT_eval))
     return usage("--eval has no use beside --train: the plan has a program in "
@@ -114,7 +117,7 @@ llvm::Error readTraining(const CommandLine &flags, Options &options) {
   flags.read(OPT_precision, training->precision);
   flags.read(OPT_dropout, training->dropout);
   flags.read(OPT_batchnorm, training->batchNorm);
-  if (training->loss.empty())
+  if (training->loss.empty() && !onlyLooks)
     return usage("--train needs a loss: --loss='cross_entropy(logits,labels)'");
   if (!(training->dropout >= 0 && training->dropout < 1))
     return usage("--dropout is a rate from 0 to less than 1");
@@ -237,6 +240,21 @@ llvm::Error checkUse(const CommandLine &flags, const Options &options) {
     return usage("--verify checks a plan (.mlir), not a model: '" +
                  options.input + "'");
   bool isExport = flags.has(OPT_export_onnx);
+  if (options.inspect != Inspect::No) {
+    if (options.isPlan)
+      return usage(
+          "--inspect is for models: --explain and --report tell of the "
+          "plan '" +
+          options.input + "'");
+    if (std::string idle =
+            flags.firstOf({OPT_o, OPT_verify, OPT_export_onnx, OPT_weights,
+                           OPT_partial, OPT_explain, OPT_report, OPT_strict,
+                           OPT_save_strategy, OPT_help6_debugging});
+        !idle.empty())
+      return usage(idle +
+                   " has no use beside --inspect, which compiles nothing");
+    return llvm::Error::success();
+  }
   if (!isExport && flags.has(OPT_weights))
     return usage("--weights is for --export-onnx: axrun has its own");
   if (!isExport && flags.has(OPT_partial))
@@ -292,6 +310,11 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
   if (flags.has(OPT_explain))
     options.explain =
         flags.text(OPT_explain) == "json" ? Explain::JSON : Explain::Text;
+  if (flags.has(OPT_inspect))
+    options.inspect = llvm::StringSwitch<Inspect>(flags.text(OPT_inspect))
+                          .Case("all", Inspect::All)
+                          .Case("json", Inspect::JSON)
+                          .Default(Inspect::Text);
   if (llvm::Error error = checkUse(flags, options))
     return error;
   if (llvm::Error error = readMLIR(flags))

@@ -11,6 +11,7 @@
 namespace ax {
 
 enum class Explain { No, Text, JSON };
+enum class Inspect { No, Text, All, JSON };
 
 struct Options {
   std::string input;
@@ -25,6 +26,8 @@ struct Options {
   bool verifyOnly = false;
   bool quiet = false;
   Explain explain = Explain::No;
+  /// What there is in the model is told, and nothing is compiled.
+  Inspect inspect = Inspect::No;
   /// The model with these weights goes here, and nothing is compiled.
   std::string exportOnnx, weights;
   /// Weights of the model that are not among them stay what they are.

@@ -5,6 +5,7 @@
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Import/Export.h"
+#include "ax/Inspect/Inspect.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Runtime/Checkpoint.h"
@@ -302,6 +303,18 @@ llvm::Error exportOnnx(const Options &options) {
                              std::move(weights));
 }
 
+llvm::Error inspect(const Options &options, mlir::MLIRContext &context) {
+  auto inspection = inspect::inspectModel(options.input, options.import,
+                                          options.strategy, context);
+  if (!inspection)
+    return inspection.takeError();
+  if (options.inspect == Inspect::JSON)
+    inspect::printJSON(*inspection, llvm::outs());
+  else
+    inspect::print(*inspection, options.inspect == Inspect::All, llvm::outs());
+  return checkMappedFiles();
+}
+
 llvm::Error run(const Options &options) {
   // What a plan is made of is known when it is read.
   if (!options.isPlan)
@@ -310,6 +323,8 @@ llvm::Error run(const Options &options) {
       return error;
   mlir::MLIRContext context;
   context.loadDialect<AxDialect>();
+  if (options.inspect != Inspect::No)
+    return inspect(options, context);
   Diagnostics diagnostics(context, !options.quiet);
   if (!options.saveStrategy.empty())
     if (llvm::Error error = writeFileAtomically(options.saveStrategy,

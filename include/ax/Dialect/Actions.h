@@ -19,6 +19,9 @@ namespace ax {
 inline constexpr llvm::StringLiteral kAction = "ax.action", kPart = "ax.part",
                                      kSlots = "ax.slots";
 
+/// Before the Pipeline phase: an operation's pipeline stage.
+inline constexpr llvm::StringLiteral kStage = "stage";
+
 /// F, B, W: forward, backward, gradients of weights: once for each micro-batch.
 /// U: update, once a step, after them. `part` numbers the lists of one kind on
 /// one coordinate.

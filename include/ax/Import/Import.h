@@ -48,6 +48,8 @@ struct ImportOptions {
   /// The model in evaluation mode, as the only program, `predict`. What is
   /// random in it all the same is for who compiles it to refuse.
   bool evaluation = false;
+  /// External data that is missing is no error: nothing is known of it then.
+  bool mayLackData = false;
   /// BatchNormalization of the program that trains by the batch's statistics
   /// (true) or by the running ones (false), whatever the model says.
   std::optional<bool> batchStatistics;

@@ -2,11 +2,13 @@
 
 #include "../../fuzz/TryPlan.h"
 #include "ax/Import/Import.h"
+#include "ax/Inspect/Inspect.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/Error.h"
 
 #include "mlir/Pass/PassManager.h"
+#include "llvm/Support/JSON.h"
 
 #include <cstdio>
 #include <cstdlib>
@@ -54,6 +56,25 @@ static ExitCode tryImport(const std::string &path,
   return why.code;
 }
 
+/// What is told of `path` is JSON; aborts when a fault of ours is reported.
+static void tryInspect(const std::string &path) {
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  auto inspection = inspect::inspectModel(path, {}, {}, context);
+  if (!inspection) {
+    ErrorDescription why = describeError(inspection.takeError());
+    if (why.code == ExitCode::Internal) {
+      std::fprintf(stderr, "%s\n", why.message.c_str());
+      std::abort();
+    }
+    return;
+  }
+  std::string text, json;
+  llvm::raw_string_ostream textOs(text), jsonOs(json);
+  inspect::print(*inspection, /*all=*/true, textOs);
+  inspect::printJSON(*inspection, jsonOs);
+  llvm::cantFail(llvm::json::parse(json));
+}
+
 static std::string &folder() {
   static std::string path;
   return path;
@@ -80,6 +101,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   std::fwrite(data, 1, size, file);
   std::fclose(file);
 
+  tryInspect(path);
   import::ImportOptions options;
   if (tryImport(path, options) != ExitCode::Usage)
     return 0;
