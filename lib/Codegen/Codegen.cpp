@@ -110,9 +110,11 @@ private:
       result.inputs.back().labels = labelsOf(number);
       result.inputs.back().isBatched = program.isBatched(number);
     }
-    for (auto [number, type] : llvm::enumerate(program.getResultTypes()))
+    for (auto [number, type] : llvm::enumerate(program.getResultTypes())) {
       result.outputs.push_back(portOf(
           type, nameOr(program.getResultName(number), "output", number)));
+      result.outputs.back().samples = program.getSampleDim(number);
+    }
   }
 
   void addStages() {

@@ -266,6 +266,24 @@ bool ProgramOp::isBatched(unsigned i) {
                                        getArgName(i));
 }
 
+std::optional<int64_t> ProgramOp::getBatch() {
+  for (auto [i, type] : llvm::enumerate(getArgumentTypes()))
+    if (auto tensor = cast<RankedTensorType>(type);
+        tensor.getRank() > 0 && isBatched(i))
+      return tensor.getDimSize(0);
+  return std::nullopt;
+}
+
+std::optional<int64_t> ProgramOp::getSampleDim(unsigned i) {
+  if (auto dim = getResultAttrOfType<IntegerAttr>(i, kSamples))
+    return dim.getInt();
+  return std::nullopt;
+}
+
+void ProgramOp::setSampleDim(unsigned i, int64_t dim) {
+  setResultAttr(i, kSamples, Builder(*this).getI64IntegerAttr(dim));
+}
+
 StringRef ProgramOp::getResultName(unsigned i) {
   return nameIn(getResultAttrDict(i));
 }
@@ -287,6 +305,26 @@ static LogicalResult verifyLabels(ProgramOp program, Type type,
          << "ignore_index and shift, got " << attr << " of " << type;
 }
 
+static LogicalResult verifySamples(ProgramOp program, unsigned result) {
+  Attribute attr = program.getResultAttr(result, kSamples);
+  if (!attr)
+    return success();
+  auto type = cast<RankedTensorType>(program.getResultTypes()[result]);
+  auto dim = dyn_cast<IntegerAttr>(attr);
+  if (!dim || !dim.getType().isInteger(64) || dim.getInt() < 0 ||
+      dim.getInt() >= type.getRank())
+    return program.emitOpError()
+           << kSamples << " of a result is the i64 number of one of its "
+           << "dimensions, got " << attr << " of " << type;
+  std::optional<int64_t> batch = program.getBatch();
+  if (!batch || *batch < 1 || type.getDimSize(dim.getInt()) % *batch != 0)
+    return program.emitOpError()
+           << "dimension " << dim.getInt() << " of the result " << type
+           << " cannot count samples: the inputs take "
+           << (batch ? "batches of " + std::to_string(*batch) : "no batches");
+  return success();
+}
+
 LogicalResult ProgramOp::verify() {
   for (auto types : {getArgumentTypes(), getResultTypes()})
     for (Type type : types) {
@@ -303,6 +341,9 @@ LogicalResult ProgramOp::verify() {
     if (Attribute labels = getArgAttr(i, kLabels))
       if (failed(verifyLabels(*this, getArgument(i).getType(), labels)))
         return failure();
+  for (unsigned i = 0; i < getNumResults(); ++i)
+    if (failed(verifySamples(*this, i)))
+      return failure();
   // Every layout in the body, once, here: ops need not ask.
   WalkResult result = walk([&](Operation *op) {
     for (Type type : op->getResultTypes())

@@ -10,6 +10,7 @@
 #include "ax/Dialect/Indexing.h"
 #include "ax/Dialect/Limits.h"
 #include "ax/Dialect/Random.h"
+#include "ax/Dialect/SampleDims.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Eval/Elements.h"
 
@@ -36,6 +37,9 @@ public:
       : dims(options.dims), shapes(options.shapes), options(options) {}
 
   llvm::Error run(const PreparedModel &model);
+  /// What the model calls the first dimension of the first input that takes
+  /// batches; empty where that has no name.
+  std::string getBatchSymbol() const;
   std::vector<ModelInput> inputs;
 
 private:
@@ -222,6 +226,16 @@ llvm::Error InputBinder::run(const PreparedModel &model) {
   return makeError(ExitCode::Usage, message);
 }
 
+std::string InputBinder::getBatchSymbol() const {
+  for (const onnx::ValueInfoProto *input : protos) {
+    const auto &shape = input->type().tensor_type().shape();
+    if (!options.constants.count(input->name()) && shape.dim_size() > 0 &&
+        !llvm::is_contained(options.unbatched, input->name()))
+      return shape.dim(0).dim_param();
+  }
+  return "";
+}
+
 static std::string planName(llvm::StringRef path) {
   std::string name;
   for (char c : llvm::sys::path::stem(path))
@@ -241,6 +255,9 @@ struct ProgramEmitter {
 
   llvm::Error emit(llvm::StringRef programName, bool evaluation,
                    mlir::OpBuilder &builder);
+
+private:
+  void markSamples(ProgramOp program, size_t numOutputs) const;
 };
 } // namespace
 
@@ -326,7 +343,31 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
     return makeError(ExitCode::Internal,
                      "the imported program does not verify: " +
                          describeError(b.takeFailure()).message);
+  markSamples(program, outputs.size());
   return llvm::Error::success();
+}
+
+/// Data flow decides; of a batch of 1 the model's symbols may know more.
+void ProgramEmitter::markSamples(ProgramOp program, size_t numOutputs) const {
+  llvm::SmallVector<std::optional<int64_t>> dims = findSampleDims(program);
+  std::string symbol = binder.getBatchSymbol();
+  for (size_t i = 0; i < numOutputs; ++i) {
+    const auto &shape = model.proto.graph()
+                            .output(static_cast<int>(i))
+                            .type()
+                            .tensor_type()
+                            .shape();
+    llvm::SmallVector<int64_t> named;
+    for (int64_t dim = 0; dim < shape.dim_size(); ++dim)
+      if (shape.dim(dim).dim_param() == symbol)
+        named.push_back(dim);
+    auto type = mlir::cast<mlir::RankedTensorType>(program.getResultTypes()[i]);
+    if (program.getBatch() == 1 && !symbol.empty() && !named.empty() &&
+        shape.dim_size() == type.getRank())
+      dims[i] = named.size() == 1 ? std::optional(named[0]) : std::nullopt;
+    if (dims[i])
+      program.setSampleDim(i, *dims[i]);
+  }
 }
 
 /// By which the plan knows these files again.

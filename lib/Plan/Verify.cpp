@@ -279,6 +279,21 @@ static void verifyAttributes(Operation *op) {
                         << ", which no plan has";
 }
 
+/// What is said to take no batches is an input.
+static void verifyUnbatched(PlanOp plan) {
+  auto names = plan->getAttrOfType<ArrayAttr>(kUnbatched);
+  if (!names)
+    return;
+  std::set<StringRef> inputs;
+  for (ProgramOp program : plan.getBody().getOps<ProgramOp>())
+    for (unsigned i = 0, e = program.getNumArguments(); i < e; ++i)
+      inputs.insert(program.getArgName(i));
+  for (StringRef name : names.getAsValueRange<StringAttr>())
+    if (!inputs.count(name))
+      plan.emitOpError() << "has no input '" << name << "', which '"
+                         << kUnbatched << "' names";
+}
+
 llvm::Error plan::verifyPlan(ModuleOp module) {
   Faults faults(module.getContext());
   if (failed(screenModule(module)) || failed(mlir::verify(module)))
@@ -290,6 +305,7 @@ llvm::Error plan::verifyPlan(ModuleOp module) {
     plan.emitOpError("has no ax.mesh");
   if (plan.getBody().getOps<ProgramOp>().empty())
     plan.emitOpError("has no ax.program");
+  verifyUnbatched(plan);
   llvm::DenseMap<StringAttr, StateUses> uses;
   for (ProgramOp program : plan.getBody().getOps<ProgramOp>()) {
     ProgramVerifier(program, mesh).verify();

@@ -81,19 +81,21 @@ llvm::Expected<Evaluator> Evaluator::create(rt::Executor &executor,
   return made;
 }
 
-double Evaluator::sum(const HostTensor &output, int64_t count) const {
+double Evaluator::sum(size_t output, int64_t count) const {
+  const HostTensor &sums = request->outputs[output];
   double total = 0;
-  int64_t size = output.numElements();
+  int64_t size = sums.numElements();
   // Some losses are of a batch as a whole.
-  for (int64_t i = 0, e = size == samples.getBatch() ? count : size; i < e; ++i)
-    total += output.getDouble(i);
+  if (executor.getProgram().outputs[output].samples)
+    size = size / samples.getBatch() * count;
+  for (int64_t i = 0; i < size; ++i)
+    total += sums.getDouble(i);
   return total;
 }
 
 llvm::Expected<std::optional<Measured>> Evaluator::run() {
   int64_t batch = samples.getBatch();
-  const HostTensor &sums = request->outputs[lossSum];
-  bool isBySample = sums.numElements() == batch;
+  bool isBySample = executor.getProgram().outputs[lossSum].samples.has_value();
   Measured result;
   double loss = 0, count = 0, right = 0;
   int64_t end = isBySample ? samples.size() : samples.size() / batch * batch;
@@ -113,10 +115,10 @@ llvm::Expected<std::optional<Measured>> Evaluator::run() {
       return error;
     if (llvm::Error error = executor.wait(*request))
       return error;
-    loss += sum(request->outputs[lossSum], valid);
-    count += sum(request->outputs[lossCount], valid);
+    loss += sum(lossSum, valid);
+    count += sum(lossCount, valid);
     if (correct)
-      right += sum(request->outputs[*correct], valid);
+      right += sum(*correct, valid);
     result.samples += valid;
   }
   if (!(count > 0))

@@ -35,7 +35,7 @@ private:
       : executor(executor), samples(std::move(samples)) {}
   std::optional<size_t> findOutput(llvm::StringRef name) const;
   /// Its result for the first `count` samples of a batch.
-  double sum(const HostTensor &output, int64_t count) const;
+  double sum(size_t output, int64_t count) const;
 
   rt::Executor &executor;
   Samples samples;

@@ -20,8 +20,8 @@ public:
 
   llvm::Error run();
   rt::NamedTensors takeResults() { return std::move(results); }
-  /// A line for each output that is left out.
-  const std::vector<std::string> &getLeftOut() const { return leftOut; }
+  /// Which outputs are left out; empty when none is.
+  const std::string &getWarning() const { return warning; }
 
 private:
   llvm::Error chooseOutputs();
@@ -33,43 +33,41 @@ private:
   Samples samples;
   std::vector<size_t> chosen;
   rt::NamedTensors results;
-  std::vector<std::string> leftOut;
+  std::string warning;
 };
 
 } // namespace
 
-/// Those whose first dimension counts samples. Only sizes tell: where another
-/// dimension is as large, either may be the batch's.
+/// Those of which a dimension counts samples.
 llvm::Error Predictor::chooseOutputs() {
   int64_t batch = samples.getBatch();
+  std::vector<std::string> leftOut;
   for (auto [i, port] : llvm::enumerate(program.outputs)) {
-    int64_t numCandidates = llvm::count(port.shape, batch);
-    if (numCandidates != 1 || port.shape[0] != batch) {
-      leftOut.push_back(
-          "output '" + port.name + "' " +
-          (numCandidates == 0
-               ? "has no dimension for samples: left out"
-               : "is " + shapeToString(port.shape) +
-                     ": whether its first dimension is the only one that "
-                     "counts samples cannot be told at a batch of " +
-                     std::to_string(batch) +
-                     ": left out; axopt with another batch may tell"));
+    if (!port.samples) {
+      leftOut.push_back("'" + port.name + "' (" + shapeToString(port.shape) +
+                        ")");
       continue;
     }
     Shape shape = port.shape;
-    shape[0] = samples.size();
+    int64_t &count = shape[*port.samples];
+    count = count / batch * samples.size();
     auto all = HostTensor::allocate(port.dtype, shape);
     if (!all)
       return all.takeError();
     chosen.push_back(i);
     results.emplace_back(port.name, std::move(*all));
   }
+  if (leftOut.empty())
+    return llvm::Error::success();
+  std::string why = "no one dimension is known to count samples of " +
+                    llvm::join(leftOut, ", ");
+  if (batch == 1)
+    why += "; a plan for a larger batch may tell";
   if (chosen.empty())
     return makeError(ExitCode::Usage,
                      "program '" + program.name +
-                         "' gives nothing for each sample of a batch of " +
-                         llvm::Twine(batch) + ":\n  " +
-                         llvm::join(leftOut, "\n  "));
+                         "' gives nothing for each sample: " + why);
+  warning = "left out: " + why;
   return llvm::Error::success();
 }
 
@@ -85,12 +83,21 @@ llvm::Error Predictor::submit(rt::Request &request, int64_t first) {
 }
 
 void Predictor::keep(const rt::Request &request, int64_t first) {
-  int64_t valid = std::min(samples.getBatch(), samples.size() - first);
+  int64_t batch = samples.getBatch(),
+          valid = std::min(batch, samples.size() - first);
   for (auto [result, output] : llvm::zip_equal(results, chosen)) {
     const HostTensor &made = request.outputs[output];
-    int64_t bytes = made.numBytes() / samples.getBatch();
-    std::memcpy(result.second.mutableData() + first * bytes, made.data(),
-                static_cast<size_t>(valid * bytes));
+    int64_t dim = *program.outputs[output].samples;
+    int64_t outer = 1;
+    for (int64_t size : llvm::ArrayRef(made.getShape()).take_front(dim))
+      outer *= size;
+    // Of one sample, within one row of what comes before its dimension.
+    int64_t bytes = outer ? made.numBytes() / outer / batch : 0;
+    for (int64_t row = 0; row < outer; ++row)
+      std::memcpy(result.second.mutableData() +
+                      (row * samples.size() + first) * bytes,
+                  made.data() + row * batch * bytes,
+                  static_cast<size_t>(valid * bytes));
   }
 }
 
@@ -142,7 +149,7 @@ ax::predict(Session &session, const std::string &data, Tokens tokens,
   Predictor predictor(executor, std::move(*samples));
   if (llvm::Error error = predictor.run())
     return error;
-  for (const std::string &text : predictor.getLeftOut())
-    warn(text);
+  if (!predictor.getWarning().empty())
+    warn(predictor.getWarning());
   return predictor.takeResults();
 }

@@ -106,14 +106,20 @@ private:
     std::string names;
     for (auto [i, value] : llvm::enumerate(output.getOperands())) {
       if (program.getResultName(i) == name)
-        return of = value;
+        return take(i);
       names +=
           (names.empty() ? "'" : ", '") + program.getResultName(i).str() + "'";
     }
     if (name == "logits" && output.getNumOperands() == 1)
-      return of = output.getOperand(0);
+      return take(0);
     return fault("the model has no output '" + name + "'; it has " +
                  (names.empty() ? "none" : names));
+  }
+
+  Value take(unsigned result) {
+    if (isEvaluation)
+      sampleDim = program.getSampleDim(result);
+    return of = output.getOperand(result);
   }
 
   llvm::Expected<Value> findFloatOutput(StringRef name) {
@@ -151,22 +157,25 @@ private:
 
   llvm::Error addResult(StringRef name, Value value) {
     unsigned count = program.getNumResults();
+    bool isBySample = sampleDim && !shapeOf(value).empty();
     for (unsigned i = 0; i < count; ++i)
       if (program.getResultName(i) == name)
         return fault("the program has a result '" + name + "' already");
     if (failed(program.insertResult(count, value.getType(), nameAttr(name))))
       return fault("the program cannot give the result '" + name + "'");
+    if (isBySample)
+      program.setSampleDim(count, 0);
     output.getOperandsMutable().append(value);
     return llvm::Error::success();
   }
 
-  /// Of all; in evaluation of each sample, so that who runs it can leave some
-  /// out.
+  /// Of all; in evaluation of each sample, where there is a dimension of them,
+  /// so that who runs it can leave some out.
   Value sum(Value x) {
-    int64_t first = isEvaluation && !shapeOf(x).empty() ? 1 : 0;
-    return t.cast(t.sum(x, dimsFrom(first, shapeOf(x).size()),
-                        /*keepDims=*/false),
-                  t.b.getF32Type());
+    SmallVector<int64_t> dims = dimsFrom(0, shapeOf(x).size());
+    if (!dims.empty() && sampleDim)
+      dims.erase(dims.begin() + (dims.size() > 1 ? *sampleDim : 0));
+    return t.cast(t.sum(x, dims, /*keepDims=*/false), t.b.getF32Type());
   }
 
   /// The gradients of the mean are what is to fit: the sum's are divided by
@@ -239,6 +248,8 @@ private:
                    " has no dimension " + Twine(*classDim) + " of classes");
     if (*smoothing < 0 || *smoothing > 1)
       return fault("label_smoothing is between 0 and 1");
+    if (sampleDim == dim)
+      sampleDim = std::nullopt;
     double classes = shape[dim];
     if (shape[dim] < 1)
       return fault("the output " + typeText(found->getType()) +
@@ -320,8 +331,8 @@ private:
     LossValues result;
     result.losses = losses;
     SmallVector<int64_t> counted;
-    if (isEvaluation && !shapeOf(losses).empty())
-      counted.push_back(shapeOf(losses)[0]);
+    if (sampleDim)
+      counted.push_back(shapeOf(losses)[*sampleDim]);
     double count = tensorType(losses).getNumElements();
     result.counts = t.splat(counted, t.b.getF32Type(),
                             counted.empty() ? count : count / counted[0]);
@@ -358,8 +369,10 @@ private:
   ReturnOp output;
   OpBuilder builder;
   TensorBuilder t;
-  /// The output that the loss is of.
+  /// The output that the loss is of, and in evaluation its dimension that
+  /// counts samples.
   Value of;
+  std::optional<int64_t> sampleDim;
 };
 
 struct AddLoss : ax::impl::AddLossBase<AddLoss> {

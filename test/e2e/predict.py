@@ -160,59 +160,9 @@ def leftOut():
                 folder / "plan.mlir")
             axrun(folder / "plan.mlir", "--data", folder / "x.npz", "--predict",
                   folder / "out.npz", expect=code,
-                  says="output 's' has no dimension for samples: left out"
-                  if code == 0 else
-                  "gives nothing for each sample of a batch of 4")
-
-
-LSTM = """
-xs = Transpose<perm=[1, 0, 2]>(x)
-Y, hn = LSTM<hidden_size=5>(xs, w, r)
-squeezed = Squeeze(Y, one)
-y = Transpose<perm=[1, 0, 2]>(squeezed)
-"""
-
-
-def oneBatchDimension():
-    """Outputs whose batch is not their first dimension, or is two of them, are
-    left out, or an error, and never rows of something else."""
-    random = np.random.default_rng(0)
-    w, r = (random.standard_normal((1, 20, n), np.float32) for n in (3, 5))
-    x = random.standard_normal((5, 4, 3), np.float32)
-    lstm = textModel("float[b,4,3] x",
-                     "float[b,4,5] y, float[4,1,b,5] Y, float[1,b,5] hn",
-                     LSTM.strip(), "int64[1] one = {1}", opset=20)
-    for name, array in dict(w=w, r=r).items():
-        lstm.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
-    both = textModel("float[b,3] x", "float[b,b] y",
-                     "t = Transpose<perm=[1, 0]>(x)\ny = MatMul(x, t)", opset=20)
-    with scratch() as folder:
-        folder = Path(folder)
-        model, plan = folder / "model.onnx", folder / "plan.mlir"
-        onnx.save(lstm, model)
-        whole = reference(model, {"x": x}, 5)[0]
-        for batch in (2, 3, 1):
-            run(tool("axopt"), model, "--dim", f"b={batch}", "--quiet", "-o",
-                plan)
-            got = predicted(folder, plan, {"x": x})
-            if list(got) != ["y"]:
-                raise Failed(f"batch {batch}: not only y, but {list(got)}")
-            close(got["y"], whole, 1e-5, "outputs")
-        np.savez(folder / "data.npz", x=x)
-        run(tool("axopt"), model, "--dim", "b=2", "--quiet", "-o", plan)
-        axrun(plan, "--data", folder / "data.npz", "--predict",
-              folder / "out.npz", says="output 'hn' is 1x2x5: whether its first "
-              "dimension is the only one that counts samples cannot be told at a "
-              "batch of 2: left out; axopt with another batch may tell")
-        onnx.save(both, model)
-        np.savez(folder / "data.npz", x=x[:, 0])
-        for batch in (2, 5):
-            run(tool("axopt"), model, "--dim", f"b={batch}", "--quiet", "-o",
-                plan)
-            axrun(plan, "--data", folder / "data.npz", "--predict",
-                  folder / "none.npz", expect=2,
-                  says=f"output 'y' is {batch}x{batch}: whether its first")
-            assert not (folder / "none.npz").exists()
+                  says=("gives nothing for each sample" if code else
+                        "left out") + ": no one dimension is known to count "
+                  "samples of 's' ()")
 
 
 def refused(flags, message):
@@ -371,7 +321,6 @@ def cases(every):
     yield "evaluation mode of a plan that trains", notBoth
     yield "random model", randomModel
     yield "outputs without samples", leftOut
-    yield "one batch dimension", oneBatchDimension
     yield ("without data", refused, ["--predict=out.npz"],
            "--predict needs samples: give --data")
     yield ("with steps", refused,

@@ -87,8 +87,11 @@ def Ax_ProgramOp : Ax_Op<"program", [HasParent<"PlanOp">, IsolatedFromAbove,
     FunctionOpInterface, Symbol]> {
   let summary = "What runs in one step, from global inputs to global outputs";
   let description = [{
-    Arguments and results carry `ax.name` (their ONNX names). Before the Pipeline
-    phase the body is operations and `ax.return`; after it `ax.stage`,
+    Arguments and results carry `ax.name` (their ONNX names). `ax.samples = DIM`
+    of a result: its dimension DIM counts the samples of a batch, each of which
+    has an equal part of it, in their order; none does where there is no such
+    attribute. Created by Import, which follows the batch from the inputs, and
+    for what a loss adds by Train. Before the Pipeline phase the body is operations and `ax.return`; after it `ax.stage`,
     `ax.transfer`, one `ax.schedule` and `ax.return`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
@@ -114,6 +117,12 @@ def Ax_ProgramOp : Ax_Op<"program", [HasParent<"PlanOp">, IsolatedFromAbove,
     /// Whether an argument's first dimension counts samples: it does unless the
     /// plan says otherwise.
     bool isBatched(unsigned i);
+    /// Samples that a run takes: the first dimension of the first input whose
+    /// first dimension counts them. Nothing without such an input.
+    ::std::optional<int64_t> getBatch();
+    /// The dimension of a result that counts samples, if one does.
+    ::std::optional<int64_t> getSampleDim(unsigned i);
+    void setSampleDim(unsigned i, int64_t dim);
     ::llvm::StringRef getResultName(unsigned i);
   }];
   let hasVerifier = 1;

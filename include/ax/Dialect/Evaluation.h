@@ -24,6 +24,9 @@ inline bool isEvaluation(llvm::StringRef program) {
 /// moves them to the left), each i64.
 inline constexpr llvm::StringLiteral kLabels = "ax.labels";
 
+/// Of a result: i64, the dimension that counts samples.
+inline constexpr llvm::StringLiteral kSamples = "ax.samples";
+
 /// Of a plan: the names of inputs that take no batches.
 inline constexpr llvm::StringLiteral kUnbatched = "ax.unbatched";
 

@@ -49,8 +49,10 @@ struct Port {
   /// Axes in time choose the micro-batch's slice. Never partial.
   sharding::Layout layout;
   std::optional<Labels> labels;
-  /// Its first dimension counts the samples of a batch.
+  /// Of an input: its first dimension counts the samples of a batch.
   bool isBatched = true;
+  /// Of an output: the dimension that counts samples; nothing if none does.
+  std::optional<int64_t> samples = std::nullopt;
 };
 
 /// A tensor that lives across runs: a weight, or a constant of the plan.

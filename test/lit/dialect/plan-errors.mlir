@@ -228,3 +228,39 @@ ax.plan @p version 1 {
     ax.return
   }
 }
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{ax.samples of a result is the i64 number of one of its dimensions, got 1 : i64 of 'tensor<4xf32>'}}
+  ax.program @main(%x: tensor<4xf32>) -> (tensor<4xf32> {ax.samples = 1}) {
+    ax.return %x : tensor<4xf32>
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{ax.samples of a result is the i64 number of one of its dimensions, got "x" of 'tensor<4xf32>'}}
+  ax.program @main(%x: tensor<4xf32>) -> (tensor<4xf32> {ax.samples = "x"}) {
+    ax.return %x : tensor<4xf32>
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  // expected-error @+1 {{dimension 1 of the result 'tensor<4x6xf32>' cannot count samples: the inputs take batches of 4}}
+  ax.program @main(%x: tensor<4x6xf32>) -> (tensor<4x6xf32> {ax.samples = 1}) {
+    ax.return %x : tensor<4x6xf32>
+  }
+}
+
+// -----
+
+ax.plan @p version 1 attributes {ax.unbatched = ["x"]} {
+  // expected-error @+1 {{dimension 0 of the result 'tensor<4xf32>' cannot count samples: the inputs take no batches}}
+  ax.program @main(%x: tensor<4xf32> {ax.name = "x"}) -> (tensor<4xf32> {ax.samples = 0}) {
+    ax.return %x : tensor<4xf32>
+  }
+}

@@ -133,6 +133,20 @@
 // RUN: not axopt %t.mark.mlir --verify 2>&1 | FileCheck %s --check-prefix=MARK
 // MARK: 'ax.linear' op has attribute 'ax.action' = "", which no plan has
 
+// What a plan says of inputs and outputs.
+
+// RUN: sed 's/version 1 {/version 1 attributes {ax.unbatched = ["z"]} {/' %s > %t.batched.mlir
+// RUN: axopt %t.batched.mlir --verify
+
+// RUN: sed 's/version 1 {/version 1 attributes {ax.unbatched = ["z", "nosuch"]} {/' %s > %t.unbatched.mlir
+// RUN: not axopt %t.unbatched.mlir --verify 2>&1 | FileCheck %s --check-prefix=UNBATCHED
+// UNBATCHED: 'ax.plan' op has no input 'nosuch', which 'ax.unbatched' names
+
+// RUN: sed 's/{ax.name = "y"}/{ax.name = "y", ax.samples = 1}/' %s > %t.samples.mlir
+// RUN: axopt %t.samples.mlir --quiet -o %t.again.mlir
+// RUN: FileCheck %s --check-prefix=SAMPLES --input-file=%t.again.mlir
+// SAMPLES: -> (tensor<{{.*}}> {ax.name = "y", ax.samples = 1 : i64})
+
 // Schedules.
 
 // RUN: sed '/ax.schedule/d' %s > %t.none.mlir

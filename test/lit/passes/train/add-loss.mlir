@@ -37,13 +37,33 @@ ax.plan @p version 1 {
 
   // Evaluation gives sums for each sample, and nothing else.
   // CHECK: ax.program @eval
-  // CHECK-SAME: -> (tensor<2xf32> {ax.name = "loss_sum"}, tensor<2xf32> {ax.name = "loss_count"}, tensor<2xf32> {ax.name = "correct"})
-  ax.program @eval(%x: tensor<2x8x16xf32> {ax.name = "x"}) -> (tensor<2x8x16xf32> {ax.name = "y"}) {
+  // CHECK-SAME: -> (tensor<2xf32> {ax.name = "loss_sum", ax.samples = 0 : i64}, tensor<2xf32> {ax.name = "loss_count", ax.samples = 0 : i64}, tensor<2xf32> {ax.name = "correct", ax.samples = 0 : i64})
+  ax.program @eval(%x: tensor<2x8x16xf32> {ax.name = "x"}) -> (tensor<2x8x16xf32> {ax.name = "y", ax.samples = 0}) {
     // CHECK: %[[MAX:.*]] = ax.reduce max
     // CHECK: %[[BEST:.*]] = ax.compare eq %{{.*}}, %[[MAX]]
     // CHECK: %[[INDEX:.*]] = ax.select %[[BEST]]
     // CHECK: ax.reduce min %[[INDEX]] dims [2]
     // CHECK: ax.reduce sum {{.*}} dims [1, 2]
+    ax.return %x : tensor<2x8x16xf32>
+  }
+}
+
+// Of samples in another dimension, and of a batch as a whole.
+// CHECK: ax.plan @other
+// CHECK: -> (tensor<8xf32> {ax.name = "loss_sum", ax.samples = 0 : i64}, tensor<8xf32> {ax.name = "loss_count", ax.samples = 0 : i64},
+// CHECK: ax.reduce sum {{.*}} dims [0, 2]
+ax.plan @other version 1 {
+  ax.program @eval(%x: tensor<8x2x16xf32> {ax.name = "x"}) -> (tensor<2x8x16xf32> {ax.name = "y", ax.samples = 1}) {
+    %y = ax.transpose %x [1, 0, 2] : tensor<8x2x16xf32> -> tensor<2x8x16xf32>
+    ax.return %y : tensor<2x8x16xf32>
+  }
+}
+
+// CHECK: ax.plan @whole
+// CHECK: -> (tensor<f32> {ax.name = "loss_sum"}, tensor<f32> {ax.name = "loss_count"},
+// CHECK: ax.reduce sum {{.*}} dims [0, 1, 2]
+ax.plan @whole version 1 {
+  ax.program @eval(%x: tensor<2x8x16xf32> {ax.name = "x"}) -> (tensor<2x8x16xf32> {ax.name = "y"}) {
     ax.return %x : tensor<2x8x16xf32>
   }
 }

@@ -1,0 +1,19 @@
+//===- SampleDims.h - Where the batch is in results -------------*- C++ -*-===//
+#ifndef AX_DIALECT_SAMPLEDIMS_H
+#define AX_DIALECT_SAMPLEDIMS_H
+
+#include "ax/Dialect/Ax.h"
+
+namespace ax {
+
+/// For each result of a program without stages the dimension that counts the
+/// samples of a batch: what belongs to sample i is the i-th of so many equal
+/// parts of it. Follows the first dimension of the inputs that take batches
+/// through the operations. Nothing where the batch is in no dimension, is not
+/// the slowest part of one, or is in several (`x x^T`). In a batch of 1 it may
+/// be in any of neighbouring dimensions of 1, for all that is known.
+llvm::SmallVector<std::optional<int64_t>> findSampleDims(ProgramOp program);
+
+} // namespace ax
+
+#endif // AX_DIALECT_SAMPLEDIMS_H
