@@ -2,6 +2,7 @@
 
 #include "ax/Runtime/Checkpoint.h"
 
+#include "CheckpointParts.h"
 #include "ReadShards.h"
 
 #include "ax/Runtime/Safetensors.h"
@@ -12,10 +13,9 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-
-#include <cstring>
 
 namespace ax::rt {
 
@@ -49,105 +49,10 @@ llvm::StringRef textOf(const MappedFile &file) {
   return llvm::toStringRef(file.bytes());
 }
 
-/// One number for each dimension, none of them negative.
-std::optional<std::vector<int64_t>> numbersIn(const json::Object &object,
-                                              llvm::StringRef key) {
-  const json::Array *array = object.getArray(key);
-  if (!array || array->size() > mostDims)
-    return std::nullopt;
-  std::vector<int64_t> numbers;
-  for (const json::Value &value : *array) {
-    std::optional<int64_t> number = value.getAsInteger();
-    if (!number || *number < 0)
-      return std::nullopt;
-    numbers.push_back(*number);
-  }
-  return numbers;
-}
-
-/// Which elements of a tensor some part has.
-class Taken {
-public:
-  explicit Taken(int64_t elements = 0)
-      : words(static_cast<size_t>((elements + wordBits - 1) / wordBits)) {}
-
-  /// False when one of them is taken already.
-  bool take(int64_t begin, int64_t count) {
-    for (int64_t at = begin, end = begin + count; at < end;) {
-      int64_t bit = at % wordBits, length = std::min(wordBits - bit, end - at);
-      uint64_t ones = ~uint64_t(0) >> (wordBits - length) << bit;
-      uint64_t &word = words[static_cast<size_t>(at / wordBits)];
-      if (word & ones)
-        return false;
-      word |= ones;
-      at += length;
-    }
-    return true;
-  }
-
-private:
-  static constexpr int64_t wordBits = 64;
-  std::vector<uint64_t> words;
-};
-
-/// Where a part's elements lie in the global tensor, in elements.
-struct Box {
-  int64_t offset = 0;
-  std::vector<int64_t> sizes, strides;
-  int64_t count = 0;
-
-  static std::optional<Box> read(const json::Object &part, int64_t total) {
-    Box box;
-    auto offset = part.getInteger("offset");
-    auto sizes = numbersIn(part, "sizes"), strides = numbersIn(part, "strides");
-    if (!offset || *offset < 0 || !sizes || !strides ||
-        sizes->size() != strides->size() || *offset >= total)
-      return std::nullopt;
-    auto count = checkedNumElements(*sizes);
-    if (!count || *count < 1)
-      return std::nullopt;
-    int64_t last = *offset;
-    for (auto [size, stride] : llvm::zip(*sizes, *strides)) {
-      if (size > 1 && (stride < 1 || stride > (total - 1 - last) / (size - 1)))
-        return std::nullopt;
-      last += (size - 1) * stride;
-    }
-    return Box{*offset, std::move(*sizes), std::move(*strides), *count};
-  }
-
-  bool isAll(int64_t total) const {
-    return sizes.size() == 1 && sizes[0] == total;
-  }
-  /// False when one of the elements is taken already.
-  bool take(Taken &taken) const { return take(taken, offset, 0); }
-  void copy(const uint8_t *from, uint8_t *to, int64_t elementBytes) const {
-    visit(from, to + offset * elementBytes, elementBytes, 0);
-  }
-
-private:
-  bool isRun(size_t dim) const {
-    return dim + 1 == sizes.size() && strides[dim] == 1;
-  }
-  bool take(Taken &taken, int64_t at, size_t dim) const {
-    if (dim == sizes.size() || isRun(dim)) {
-      return taken.take(at, dim == sizes.size() ? 1 : sizes[dim]);
-    }
-    for (int64_t i = 0; i < sizes[dim]; ++i)
-      if (!take(taken, at + i * strides[dim], dim + 1))
-        return false;
-    return true;
-  }
-  void visit(const uint8_t *&from, uint8_t *to, int64_t elementBytes,
-             size_t dim) const {
-    if (dim == sizes.size() || isRun(dim)) {
-      int64_t bytes = elementBytes * (dim == sizes.size() ? 1 : sizes[dim]);
-      std::memcpy(to, from, static_cast<size_t>(bytes));
-      from += bytes;
-      return;
-    }
-    for (int64_t i = 0; i < sizes[dim]; ++i)
-      visit(from, to + i * strides[dim] * elementBytes, elementBytes, dim + 1);
-  }
+struct Part {
+  std::string file, checksum;
+  Box box;
+  HostTensor tensor;
 };
 
 class Reader {
@@ -244,54 +149,76 @@ private:
     auto type = state ? state->getString("dtype") : std::nullopt;
     if (!parts || !shape || !role || !type || !checkedNumElements(*shape, 8))
       return malformed();
-    int64_t total = *checkedNumElements(*shape), copied = 0;
-    std::optional<HostTensor> whole;
-    Taken taken;
-    auto overlap = [&] { return bad("parts of '" + name + "' overlap"); };
-    for (const json::Value &entry : *parts) {
-      const json::Object *part = entry.getAsObject();
-      auto file = part ? part->getString("file") : std::nullopt;
-      auto checksum = part ? part->getString("checksum") : std::nullopt;
-      auto box = part ? Box::read(*part, total) : std::nullopt;
-      if (!file || !checksum || !box)
-        return malformed();
-      auto tensor = find(*file, name);
-      if (!tensor)
-        return tensor.takeError();
-      if (tensor->numElements() != box->count ||
-          safetensorsName(tensor->getType()) != *type)
-        return bad(*file + ": '" + name + "' is " + tensor->typeToString() +
-                   ", but not in " + checkpoint::manifestName);
-      if (checkpoint::checksumOf(tensor->rawBytes()) != *checksum)
-        return bad(*file + " is damaged: the checksum of '" + name +
-                   "' is another");
-      copied += box->count;
-      if (copied > total)
-        return overlap();
-      if (box->isAll(total)) {
-        whole = tensor->reshaped(*shape);
-        continue;
-      }
-      if (!whole) {
-        auto made = HostTensor::allocate(tensor->getType(), *shape);
-        if (!made)
-          return made.takeError();
-        whole = std::move(*made);
-        taken = Taken(total);
-      }
-      if (whole->getType() != tensor->getType())
-        return malformed();
-      if (!box->take(taken))
-        return overlap();
-      box->copy(tensor->data(), whole->mutableData(),
-                byteSize(tensor->getType()));
-    }
-    if (!whole || copied != total)
-      return bad("parts of '" + name + "' are missing");
+    auto whole = readParts(name, *parts, *shape, *type);
+    if (!whole)
+      return whole.takeError();
     if (*role == "weight")
       result.weights.push_back(name.str());
     result.tensors.emplace_back(name.str(), std::move(*whole));
     return llvm::Error::success();
+  }
+
+  /// One that is there, and as large as it says.
+  llvm::Expected<Part> readPart(llvm::StringRef name, const json::Value &value,
+                                int64_t total, llvm::StringRef type) {
+    const json::Object *object = value.getAsObject();
+    auto file = object ? object->getString("file") : std::nullopt;
+    auto checksum = object ? object->getString("checksum") : std::nullopt;
+    auto box = object ? Box::read(*object, total) : std::nullopt;
+    if (!file || !checksum || !box)
+      return malformed();
+    auto tensor = find(*file, name);
+    if (!tensor)
+      return tensor.takeError();
+    if (tensor->numElements() != box->count ||
+        safetensorsName(tensor->getType()) != type)
+      return bad(*file + ": '" + name + "' is " + tensor->typeToString() +
+                 ", but not in " + checkpoint::manifestName);
+    return Part{file->str(), checksum->str(), std::move(*box),
+                std::move(*tensor)};
+  }
+
+  /// Room is made only for as many elements as there are in files.
+  llvm::Expected<HostTensor> readParts(llvm::StringRef name,
+                                       const json::Array &entries,
+                                       const Shape &shape,
+                                       llvm::StringRef typeName) {
+    int64_t total = *checkedNumElements(shape), count = 0;
+    std::optional<DType> type = safetensorsType(typeName);
+    if (!type)
+      return malformed();
+    auto overlap = [&] { return bad("parts of '" + name + "' overlap"); };
+    std::vector<Part> parts;
+    llvm::StringSet<> seen;
+    for (const json::Value &entry : entries) {
+      auto part = readPart(name, entry, total, typeName);
+      if (!part)
+        return part.takeError();
+      if (!seen.insert(part->file).second)
+        return bad(part->file + " has two parts of '" + name + "'");
+      count += part->box.count;
+      if (count > total)
+        return overlap();
+      parts.push_back(std::move(*part));
+    }
+    if (count != total)
+      return bad("parts of '" + name + "' are missing");
+    for (const Part &part : parts)
+      if (checkpoint::checksumOf(part.tensor.rawBytes()) != part.checksum)
+        return bad(part.file + " is damaged: the checksum of '" + name +
+                   "' is another");
+    if (parts.size() == 1 && parts[0].box.isAll(total))
+      return parts[0].tensor.reshaped(shape);
+    auto whole = HostTensor::allocate(*type, shape);
+    if (!whole)
+      return whole.takeError();
+    Taken taken(total);
+    for (const Part &part : parts) {
+      if (!part.box.take(taken))
+        return overlap();
+      part.box.copy(part.tensor.data(), whole->mutableData(), byteSize(*type));
+    }
+    return whole;
   }
 
   Checkpoint result;

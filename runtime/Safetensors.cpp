@@ -19,7 +19,7 @@ static llvm::Error badFile(const llvm::Twine &path,
   return makeError(ExitCode::BadInput, "weights '" + path + "': " + message);
 }
 
-static std::optional<DType> safetensorsType(llvm::StringRef name) {
+std::optional<DType> safetensorsType(llvm::StringRef name) {
   if (name != name.upper())
     return std::nullopt;
   return parseDType(name.lower());

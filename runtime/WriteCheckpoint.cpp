@@ -23,11 +23,11 @@ namespace ax::rt {
 namespace json = llvm::json;
 namespace fs = llvm::sys::fs;
 
-constexpr llvm::StringLiteral stepPrefix = "step-";
-/// Of folders that are being written, or were when a run died.
-constexpr llvm::StringLiteral unfinishedPrefix = ".unfinished-";
-/// Of an empty file that stays, which who writes to the folder has locked.
-constexpr llvm::StringLiteral lockName = ".lock";
+using checkpoint::stepPrefix;
+using checkpoint::unfinishedPrefix;
+
+/// Of each rank's file.
+constexpr llvm::StringLiteral rankPrefix = "rank-";
 
 std::string checkpoint::checksumOf(llvm::ArrayRef<uint8_t> bytes) {
   return llvm::utohexstr(llvm::xxh3_64bits(bytes), /*LowerCase=*/true, 16);
@@ -128,7 +128,7 @@ void Writer::collect() {
 
 llvm::Error Writer::writeFile(const std::string &folder, int32_t rank,
                               const std::vector<Piece> &pieces) {
-  std::string name = "rank-" + std::to_string(rank) + ".safetensors";
+  std::string name = rankPrefix.str() + std::to_string(rank) + ".safetensors";
   std::vector<SafetensorsWriter::Entry> entries;
   for (const Piece &piece : pieces) {
     const State &state = program.states[static_cast<size_t>(piece.state)];
@@ -215,13 +215,40 @@ std::error_code putInPlace(const std::string &fresh, const std::string &path) {
   return fs::rename(aside, fresh);
 }
 
+bool hasManifest(const std::string &path) {
+  return fs::is_regular_file(inFolder(path, checkpoint::manifestName));
+}
+
+llvm::Error inTheWay(llvm::StringRef path) {
+  return makeError(ExitCode::InputOutput,
+                   "'" + path +
+                       "' is no checkpoint, but where one would be: move it "
+                       "away, or save to another folder");
+}
+
+/// Has nothing but what a checkpoint is written as.
+bool isUnfinished(const std::string &path) {
+  if (fs::is_symlink_file(path) || !fs::is_directory(path))
+    return false;
+  std::error_code code;
+  for (fs::directory_iterator it(path, code), end; !code && it != end;
+       it.increment(code)) {
+    llvm::StringRef name = llvm::sys::path::filename(it->path());
+    if (!name.starts_with(rankPrefix) &&
+        !name.starts_with(checkpoint::manifestName))
+      return false;
+  }
+  return !code;
+}
+
 /// What runs that died have left.
 void removeUnfinished(const std::string &folder) {
   std::vector<std::string> found;
   std::error_code code;
   for (fs::directory_iterator it(folder, code), end; !code && it != end;
        it.increment(code))
-    if (llvm::sys::path::filename(it->path()).starts_with(unfinishedPrefix))
+    if (llvm::sys::path::filename(it->path()).starts_with(unfinishedPrefix) &&
+        isUnfinished(it->path()))
       found.push_back(it->path());
   for (const std::string &path : found)
     removeFolder(path);
@@ -235,19 +262,23 @@ CheckpointFolder::~CheckpointFolder() {
 }
 
 llvm::Expected<CheckpointFolder>
-CheckpointFolder::open(const std::string &path) {
-  CheckpointFolder folder(path);
+CheckpointFolder::open(const std::string &path,
+                       const std::function<void(const std::string &)> &warn) {
+  CheckpointFolder folder(path, warn);
   if (llvm::Error error = folder.acquire())
     return error;
+  for (const auto &[step, there] : checkpoint::list(path))
+    if (!hasManifest(there))
+      return inTheWay(there);
   return folder;
 }
 
 /// Again when the folder is not the one that is locked, but one of its name.
 llvm::Error CheckpointFolder::acquire() {
-  if (std::error_code code = fs::create_directories(path))
+  if (std::error_code code = makeFolder(path))
     return cannotWrite(path, code);
   // Not the folder itself: NFS locks what is open for writing.
-  std::string file = inFolder(path, lockName);
+  std::string file = inFolder(path, checkpoint::lockName);
   struct stat held, there;
   if (lock >= 0 && ::fstat(lock, &held) == 0 &&
       ::stat(file.c_str(), &there) == 0 && held.st_dev == there.st_dev &&
@@ -258,11 +289,27 @@ llvm::Error CheckpointFolder::acquire() {
   lock = ::open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666);
   if (lock < 0)
     return makeErrnoError("cannot write '" + file + "'", errno);
-  // Some file systems know no locks.
-  if (::flock(lock, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+  return takeLock();
+}
+
+llvm::Error CheckpointFolder::takeLock() {
+  int result;
+  do
+    result = ::flock(lock, LOCK_EX | LOCK_NB);
+  while (result != 0 && errno == EINTR);
+  int fault = errno;
+  isLocked = result == 0;
+  if (isLocked)
+    return llvm::Error::success();
+  if (fault == EWOULDBLOCK)
     return makeError(ExitCode::InputOutput,
                      "another run saves to '" + path +
                          "': give this one a folder of its own");
+  if (fault != ENOTSUP && fault != ENOSYS && fault != ENOLCK)
+    return makeErrnoError("cannot lock '" + path + "'", fault);
+  if (auto tell = std::exchange(warn, nullptr))
+    tell("the file system of '" + path +
+         "' has no locks: let no other run save there");
   return llvm::Error::success();
 }
 
@@ -272,7 +319,8 @@ CheckpointFolder::write(const Executor &executor,
   if (llvm::Error error = acquire())
     return error;
   const std::string &folder = path;
-  removeUnfinished(folder);
+  if (isLocked)
+    removeUnfinished(folder);
   std::string unfinished;
   if (makeWithNewName(inFolder(folder, unfinishedPrefix), unfinished,
                       [](const char *name) { return ::mkdir(name, 0777); }) < 0)
@@ -280,6 +328,8 @@ CheckpointFolder::write(const Executor &executor,
   std::string made = inFolder(folder, stepPrefix + llvm::Twine(options.step));
   llvm::Error error = Writer(executor, options).write(unfinished);
   // There may be one of a run that went this way before.
+  if (!error && fs::exists(made) && !hasManifest(made))
+    error = inTheWay(made);
   if (!error)
     if (std::error_code code = putInPlace(unfinished, made))
       error = cannotWrite(made, code);
@@ -293,14 +343,17 @@ CheckpointFolder::write(const Executor &executor,
           writeFileAtomically(inFolder(folder, checkpoint::latestName),
                               (llvm::sys::path::filename(made) + "\n").str()))
     return failed;
-  removeUnfinished(folder);
+  // What was in its place, if anything.
+  removeFolder(unfinished);
   auto all = checkpoint::list(folder);
   // Those of later steps are of a run that was given up.
   while (!all.empty() && all.back().first > options.step)
     all.pop_back();
   for (int64_t i = 0, e = static_cast<int64_t>(all.size()) - options.keep;
        options.keep > 0 && i < e; ++i)
-    removeFolder(all[static_cast<size_t>(i)].second);
+    if (const std::string &old = all[static_cast<size_t>(i)].second;
+        hasManifest(old))
+      removeFolder(old);
   return made;
 }
 

@@ -7,6 +7,7 @@
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Eval/Elements.h"
 #include "ax/Support/Error.h"
 
@@ -59,6 +60,8 @@ public:
 
   llvm::Expected<rt::Program> build() {
     result.name = program.getSymName().str();
+    if (auto steps = program->getAttrOfType<IntegerAttr>(kScheduleSteps))
+      result.scheduleSteps = steps.getInt();
     result.mesh = getMesh(program);
     if (llvm::Error error = checkElementTypes(program))
       return error;

@@ -104,7 +104,7 @@ llvm::Error Exporter::decide(llvm::ArrayRef<uint8_t> graph) {
   }
   if (!isExternal)
     return llvm::Error::success();
-  auto file = AtomicFile::create(output + ".data");
+  auto file = AtomicFile::create(dataFileOf(output));
   if (!file)
     return file.takeError();
   data.emplace(std::move(*file));
@@ -273,7 +273,7 @@ llvm::Error Exporter::copyInitializer(const WireField &field,
     int64_t padding = (alignment - data->getPosition() % alignment) % alignment;
     if (llvm::Error error = data->write(std::string(padding, '\0')))
       return error;
-    add("location", (llvm::sys::path::filename(output) + ".data").str());
+    add("location", llvm::sys::path::filename(dataFileOf(output)).str());
     add("offset", std::to_string(data->getPosition()));
     add("length", std::to_string(length));
     tensor += reference.SerializeAsString();
@@ -345,6 +345,10 @@ llvm::Error Exporter::run() {
     if (llvm::Error error = data->commit())
       return error;
   return result->commit();
+}
+
+std::string ax::import::dataFileOf(const std::string &output) {
+  return behindLinks(output) + ".data";
 }
 
 llvm::Error ax::import::exportModel(llvm::StringRef model,

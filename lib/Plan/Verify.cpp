@@ -5,6 +5,7 @@
 
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Plan/Plan.h"
 
 #include "mlir/IR/Verifier.h"
@@ -257,6 +258,11 @@ static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kUnbatched)
     return isa<PlanOp>(op);
+  if (name == kScheduleSteps) {
+    auto steps = dyn_cast<IntegerAttr>(attribute.getValue());
+    return isa<ProgramOp>(op) && steps && steps.getType().isInteger(64) &&
+           steps.getInt() > 0;
+  }
   if (name == "ax.model_dir")
     return isa<PlanOp>(op) && isa<StringAttr>(attribute.getValue());
   if (name == "ax.files")

@@ -54,10 +54,12 @@ llvm::Error Batches::next(std::vector<HostTensor> &inputs) {
   int64_t count = std::min(batch, left);
   if (llvm::Error error = samples.beginBatch(place.position / batch, inputs))
     return error;
+  given.clear();
   for (int64_t at = 0; at < batch; ++at) {
     int64_t sample = order[static_cast<size_t>(place.position + at % count)];
     if (llvm::Error error = samples.checkLabels(sample))
       return error;
+    given.push_back(sample);
     samples.copy(sample, at, inputs);
     if (at >= count)
       samples.ignore(at, inputs);
@@ -79,39 +81,83 @@ void Batches::setPlace(Place to) {
     beginEpoch();
 }
 
-static llvm::json::Object toJSON(Batches::Place place) {
-  return llvm::json::Object{{"epoch", place.epoch},
-                            {"position", place.position}};
+llvm::json::Object Batches::toJSON(const Stretch &stretch) {
+  return llvm::json::Object{{"step", stretch.step},
+                            {"epoch", stretch.end.epoch},
+                            {"position", stretch.end.position},
+                            {"batch", stretch.batch},
+                            {"pads", stretch.pads}};
 }
 
 llvm::json::Object Batches::getPosition() const {
-  llvm::json::Object start = toJSON(this->start);
-  start["step"] = startStep;
-  llvm::json::Object result = toJSON(place);
+  llvm::json::Object result =
+      toJSON(Stretch{0, place, samples.getBatch(), last == LastBatch::Pad});
+  // The checkpoint has it.
+  result.erase("step");
   result["samples"] = samples.size();
   result["shuffle"] = shuffle;
   result["seed"] = seed;
-  result["batch"] = samples.getBatch();
-  result["pads"] = last == LastBatch::Pad;
-  result["start"] = std::move(start);
+  llvm::json::Array before;
+  for (const Stretch &stretch : earlier)
+    before.push_back(toJSON(stretch));
+  result["earlier"] = std::move(before);
   return result;
 }
 
 /// Numbers of JSON, 0 where there are none; nothing when they are out of range.
-static std::optional<Batches::Place> readPlace(const llvm::json::Object &from,
-                                               int64_t samples) {
-  Batches::Place place;
-  place.epoch = from.getInteger("epoch").value_or(0);
-  place.position = from.getInteger("position").value_or(0);
-  if (place.epoch < 0 || place.epoch > rt::checkpoint::mostSteps ||
-      place.position < 0 || place.position > samples)
+std::optional<Batches::Stretch>
+Batches::readStretch(const llvm::json::Object &from, int64_t step) const {
+  Stretch read;
+  read.step = step;
+  read.end.epoch = from.getInteger("epoch").value_or(0);
+  read.end.position = from.getInteger("position").value_or(0);
+  read.batch = from.getInteger("batch").value_or(samples.getBatch());
+  read.pads = from.getBoolean("pads").value_or(last == LastBatch::Pad);
+  if (read.end.epoch < 0 || read.end.epoch > rt::checkpoint::mostSteps ||
+      read.end.position < 0 || read.end.position > samples.size() ||
+      read.batch < 1 || step < 0)
     return std::nullopt;
-  return place;
+  return read;
 }
 
-/// How many of `batch` there are in so many samples.
-static int64_t countBatches(int64_t samples, int64_t batch, bool pads) {
-  return (samples + (pads ? batch - 1 : 0)) / batch;
+/// How many batches end at `to` that begin at `from`: of what is left of its
+/// epoch, of whole ones, and of the last one. Nothing when none do, or more
+/// than `most`.
+static std::optional<int64_t> countBatches(Batches::Place from,
+                                           Batches::Place to, int64_t samples,
+                                           int64_t batch, bool pads,
+                                           int64_t most) {
+  auto count = [&](int64_t of) {
+    return of / batch + (pads && of % batch ? 1 : 0);
+  };
+  if (to.epoch < from.epoch)
+    return std::nullopt;
+  bool isSameEpoch = to.epoch == from.epoch;
+  int64_t inLast = to.position - (isSameEpoch ? from.position : 0);
+  if (inLast < 0 || (inLast % batch && !(pads && to.position == samples)))
+    return std::nullopt;
+  if (isSameEpoch)
+    return count(inLast);
+  int64_t whole = count(samples), epochs = to.epoch - from.epoch - 1;
+  if (whole < 1 || epochs > most / whole)
+    return std::nullopt;
+  return count(samples - from.position) + epochs * whole + count(inLast);
+}
+
+/// Whether each begins where the one before has ended, the first at the first
+/// sample.
+bool Batches::fits(llvm::ArrayRef<Stretch> stretches) const {
+  Place from;
+  int64_t step = 0;
+  for (const Stretch &stretch : stretches) {
+    auto given = countBatches(from, stretch.end, samples.size(), stretch.batch,
+                              stretch.pads, stretch.step);
+    if (!given || *given != stretch.step - step)
+      return false;
+    from = stretch.end;
+    step = stretch.step;
+  }
+  return true;
 }
 
 llvm::Error Batches::setPosition(const llvm::json::Object &from, int64_t step) {
@@ -122,44 +168,29 @@ llvm::Error Batches::setPosition(const llvm::json::Object &from, int64_t step) {
                          llvm::Twine(count) +
                          ": to train on with other data, give --weights=DIR "
                          "instead of --resume=DIR");
-  const llvm::json::Object none, *startFrom = from.getObject("start");
-  auto to = readPlace(from, count),
-       began = readPlace(startFrom ? *startFrom : none, count);
-  int64_t first = startFrom ? startFrom->getInteger("step").value_or(0) : 0;
-  int64_t batch = from.getInteger("batch").value_or(samples.getBatch());
-  bool pads = from.getBoolean("pads").value_or(last == LastBatch::Pad);
-  // Of what is left of the epoch in which it began, of whole ones, and of the
-  // last one.
-  auto given = [&]() -> std::optional<int64_t> {
-    if (!to || !began || batch < 1 || first < 0 || first > step ||
-        to->epoch < began->epoch)
-      return std::nullopt;
-    int64_t inLast =
-        to->position - (to->epoch == began->epoch ? began->position : 0);
-    if (inLast < 0 || (inLast % batch && !(pads && to->position == count)))
-      return std::nullopt;
-    int64_t result = countBatches(inLast, batch, pads);
-    if (to->epoch == began->epoch)
-      return result;
-    int64_t whole = countBatches(count, batch, pads);
-    int64_t epochs = to->epoch - began->epoch - 1;
-    if (whole < 1 || epochs > step / whole)
-      return std::nullopt;
-    return result + countBatches(count - began->position, batch, pads) +
-           epochs * whole;
-  }();
-  if (!given || *given != step - first)
+  std::vector<std::optional<Stretch>> read;
+  if (const llvm::json::Array *before = from.getArray("earlier"))
+    for (const llvm::json::Value &value : *before) {
+      const llvm::json::Object none, *object = value.getAsObject();
+      read.push_back(
+          readStretch(object ? *object : none,
+                      object ? object->getInteger("step").value_or(-1) : -1));
+    }
+  read.push_back(readStretch(from, step));
+  std::vector<Stretch> stretches;
+  for (const std::optional<Stretch> &stretch : read)
+    if (stretch)
+      stretches.push_back(*stretch);
+  if (stretches.size() != read.size() || !fits(stretches))
     return samples.fault("the checkpoint's place in the data, sample " +
                          llvm::Twine(from.getInteger("position").value_or(0)) +
                          " of epoch " +
                          llvm::Twine(from.getInteger("epoch").value_or(0)) +
                          ", is not where step " + llvm::Twine(step) + " ends");
-  setPlace(*to);
-  start = *began;
-  startStep = first;
-  if (batch != samples.getBatch() || pads != (last == LastBatch::Pad)) {
-    start = place;
-    startStep = step;
-  }
+  const Stretch &now = stretches.back();
+  setPlace(now.end);
+  if (now.batch == samples.getBatch() && now.pads == (last == LastBatch::Pad))
+    stretches.pop_back();
+  earlier = std::move(stretches);
   return llvm::Error::success();
 }

@@ -24,6 +24,9 @@ public:
     return samples.anyCounts(inputs, samples.getBatch());
   }
   const Samples &getSamples() const { return samples; }
+  /// Numbers of the samples of the batch given last, those that fill it up
+  /// included.
+  llvm::ArrayRef<int64_t> getGiven() const { return given; }
   /// Batches of so many epochs.
   int64_t stepsOf(int64_t epochs) const;
 
@@ -50,10 +53,22 @@ private:
   LastBatch last = LastBatch::Drop;
   /// Samples of the epoch given so far.
   Place place;
-  /// Where batches began to have this size, and how many were given before.
-  Place start;
-  int64_t startStep = 0;
-  std::vector<int64_t> order;
+  /// Batches of one size.
+  struct Stretch {
+    /// How many there were in all when it ended, and where.
+    int64_t step = 0;
+    Place end;
+    int64_t batch = 0;
+    bool pads = false;
+  };
+  static llvm::json::Object toJSON(const Stretch &stretch);
+  std::optional<Stretch> readStretch(const llvm::json::Object &from,
+                                     int64_t step) const;
+  bool fits(llvm::ArrayRef<Stretch> stretches) const;
+
+  /// Those before batches had this size.
+  std::vector<Stretch> earlier;
+  std::vector<int64_t> order, given;
 };
 
 } // namespace ax

@@ -53,6 +53,7 @@ private:
   void traceStep();
   llvm::Error tellTraced();
   llvm::Error save();
+  std::string whyNotFinite(llvm::StringRef what) const;
   void warn(const llvm::Twine &text) {
     if (options.warn)
       options.warn(text.str());
@@ -76,6 +77,8 @@ private:
   /// Steps done, those among them that changed nothing, and the numbers of
   /// steps after which was saved and measured.
   int64_t done = 0, skipped = 0, saved = -1, measured = -1;
+  /// Those that were done before this run.
+  int64_t first = 0;
   /// To do in all, and those among them that are traced.
   int64_t steps, traceFirst, traceLast;
 };
@@ -128,7 +131,12 @@ llvm::Error Trainer::open() {
     if (llvm::Error error = batches->setPosition(
             position ? *position : llvm::json::Object(), resumed->step))
       return addContext(std::move(error), "checkpoint '" + resumed->path + "'");
-    done = resumed->step;
+    if (auto batch = position ? position->getInteger("batch") : std::nullopt;
+        batch && *batch != batches->getSamples().getBatch())
+      warn("a batch has " + llvm::Twine(batches->getSamples().getBatch()) +
+           " samples, where the run that is gone on with had " +
+           llvm::Twine(*batch));
+    done = first = resumed->step;
     skipped = resumed->progress.getInteger("skipped").value_or(0);
     if (llvm::sys::fs::equivalent(llvm::sys::path::parent_path(resumed->path),
                                   options.save))
@@ -142,6 +150,10 @@ llvm::Error Trainer::open() {
       progress.show(llvm::Twine(done) +
                     " steps are done already: nothing to do");
   }
+  if (int64_t end = program.scheduleSteps; end > 0 && steps > end)
+    warn("the learning rate's schedule ends after step " + llvm::Twine(end) +
+         " (axopt --lr-schedule): it stays what it is then until step " +
+         llvm::Twine(steps));
   if (auto there = rt::checkpoint::list(options.save);
       !options.save.empty() && !there.empty()) {
     int64_t last = there.back().first;
@@ -167,7 +179,7 @@ llvm::Error Trainer::open() {
     evaluator.emplace(std::move(*created));
   }
   if (!options.save.empty()) {
-    auto locked = rt::CheckpointFolder::open(options.save);
+    auto locked = rt::CheckpointFolder::open(options.save, options.warn);
     if (!locked)
       return locked.takeError();
     folder.emplace(std::move(*locked));
@@ -203,6 +215,46 @@ llvm::Error Trainer::tellTraced() {
   llvm::Error error = options.onTraced(traced);
   traced.clear();
   return error;
+}
+
+/// The first NaN or infinity among the inputs of a step, in words; empty if
+/// there is none. What masks hide is -inf.
+static std::string findNotFinite(const rt::Program &program,
+                                 llvm::ArrayRef<HostTensor> inputs,
+                                 llvm::ArrayRef<int64_t> samples) {
+  for (auto [port, input] : llvm::zip_equal(program.inputs, inputs)) {
+    if (!isFloat(port.dtype))
+      continue;
+    for (int64_t i = 0, e = input.numElements(); i < e; ++i)
+      if (double value = input.getDouble(i);
+          std::isnan(value) || value == INFINITY) {
+        std::string where = "input '" + port.name + "' has " +
+                            (std::isnan(value) ? "NaN" : "an infinity");
+        if (!port.isBatched)
+          return where;
+        int64_t each = e / static_cast<int64_t>(samples.size());
+        return where + " in sample " +
+               std::to_string(samples[static_cast<size_t>(i / each)]);
+      }
+  }
+  return "";
+}
+
+/// Data, weights or steps may be at fault.
+std::string Trainer::whyNotFinite(llvm::StringRef what) const {
+  std::string text = ("the " + what + " of step " + llvm::Twine(done + 1) +
+                      " is no finite number: ")
+                         .str();
+  std::string inData =
+      findNotFinite(program, request->inputs, batches->getGiven());
+  if (!inData.empty())
+    return text + inData;
+  if (done == first)
+    return text + "this run had updated nothing before, so that the weights, "
+                  "or what the model computes of them, are at fault, and not "
+                  "the learning rate";
+  return text + "lower the learning rate, or clip gradients (axopt "
+                "--clip-norm)";
 }
 
 llvm::Error Trainer::step() {
@@ -245,12 +297,9 @@ llvm::Error Trainer::step() {
     progress.showStep(facts, steps, value, skipped);
   }
   if (!isFinite && !isSkipped)
-    return makeError(
-        ExitCode::RunFailed,
-        llvm::Twine("the ") + (std::isfinite(value) ? "gradient" : "loss") +
-            " of step " + llvm::Twine(done + 1) +
-            " is no finite number: lower the learning rate, or clip gradients "
-            "(axopt --clip-norm); --on-nonfinite=skip leaves such steps out");
+    return makeError(ExitCode::RunFailed,
+                     whyNotFinite(std::isfinite(value) ? "gradient" : "loss") +
+                         "; --on-nonfinite=skip leaves such steps out");
   ++done;
   return done == traceLast ? tellTraced() : llvm::Error::success();
 }

@@ -35,23 +35,32 @@ private:
   std::string lines;
 };
 
+void give(rt::State &state, const HostTensor &value) {
+  state.file.clear();
+  state.offset = 0;
+  state.value = value;
+}
+
+void addMisfit(const rt::State &state, const HostTensor &tensor,
+               Faults &faults) {
+  HostTensor wanted =
+      HostTensor::borrow(state.dtype, state.shape, nullptr, nullptr);
+  faults.add(state.name + " is " + tensor.typeToString() + ", the plan has " +
+             wanted.typeToString());
+}
+
 /// A fault when the state cannot have the tensor, which becomes what it has.
 llvm::Error assign(rt::State &state, HostTensor &tensor, Widening &widening,
                    Faults &faults) {
   if (tensor.getShape() != state.shape ||
       !Widening::fits(state.dtype, tensor.getType())) {
-    HostTensor wanted =
-        HostTensor::borrow(state.dtype, state.shape, nullptr, nullptr);
-    faults.add(state.name + " is " + tensor.typeToString() + ", the plan has " +
-               wanted.typeToString());
+    addMisfit(state, tensor, faults);
     return llvm::Error::success();
   }
   auto value = widening.to(state.dtype, tensor);
   if (!value)
     return addContext(value.takeError(), "state '" + state.name + "'");
-  state.file.clear();
-  state.offset = 0;
-  state.value = tensor = std::move(*value);
+  give(state, tensor = std::move(*value));
   return llvm::Error::success();
 }
 
@@ -184,16 +193,17 @@ llvm::Expected<Resumed> ax::resumeFrom(rt::Program &program,
   for (auto &[name, tensor] : checkpoint->tensors)
     byName[name] = &tensor;
   Faults faults;
-  Widening widening;
   for (rt::State &state : program.states) {
     if (!state.isMutable)
       continue;
-    if (HostTensor *tensor = byName.lookup(state.name)) {
-      if (llvm::Error error = assign(state, *tensor, widening, faults))
-        return error;
-    } else {
+    // What a run goes on with is what it was, in its own type.
+    if (HostTensor *tensor = byName.lookup(state.name); !tensor)
       faults.add(state.name + " is not in the checkpoint");
-    }
+    else if (tensor->getShape() != state.shape ||
+             tensor->getType() != state.dtype)
+      addMisfit(state, *tensor, faults);
+    else
+      give(state, *tensor);
     byName.erase(state.name);
   }
   for (auto &[name, tensor] : checkpoint->tensors)

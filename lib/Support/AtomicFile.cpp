@@ -5,6 +5,7 @@
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 #include <cerrno>
@@ -75,6 +76,19 @@ llvm::Expected<Destination> findDestination(const std::string &path) {
 }
 
 } // namespace
+
+std::string behindLinks(const std::string &path) {
+  llvm::Expected<Destination> to = findDestination(path);
+  if (to)
+    return to->path;
+  llvm::consumeError(to.takeError());
+  return path;
+}
+
+std::error_code makeFolder(const std::string &path) {
+  return llvm::sys::fs::create_directories(path, /*IgnoreExisting=*/true,
+                                           llvm::sys::fs::perms::all_all);
+}
 
 int makeWithNewName(const std::string &prefix, std::string &name,
                     llvm::function_ref<int(const char *)> make) {

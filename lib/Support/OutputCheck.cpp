@@ -2,18 +2,17 @@
 
 #include "ax/Support/OutputCheck.h"
 
+#include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
-#include <climits>
 #include <map>
 #include <optional>
 #include <sys/stat.h>
 #include <tuple>
-#include <unistd.h>
 
 namespace ax {
 
@@ -22,24 +21,6 @@ namespace {
 /// nearest folder that is, and the rest of the path.
 using Identity = std::tuple<dev_t, ino_t, std::string>;
 } // namespace
-
-/// What `path` names, which may be a file that is not there.
-static std::string behindLinks(std::string path) {
-  constexpr int mostLinks = 40;
-  for (int i = 0; i < mostLinks; ++i) {
-    char target[PATH_MAX];
-    ssize_t length = ::readlink(path.c_str(), target, sizeof(target));
-    if (length < 0)
-      break;
-    llvm::StringRef next(target, static_cast<size_t>(length));
-    llvm::SmallString<256> whole;
-    if (!llvm::sys::path::is_absolute(next))
-      whole = llvm::sys::path::parent_path(path);
-    llvm::sys::path::append(whole, next);
-    path = whole.str().str();
-  }
-  return path;
-}
 
 /// Nothing for what is no regular file and no folder.
 static std::optional<Identity> identityOf(const std::string &path) {
@@ -62,18 +43,31 @@ static std::optional<Identity> identityOf(const std::string &path) {
   return Identity(info.st_dev, info.st_ino, rest.str().ltrim('/').str());
 }
 
+/// Without links, dots and doubled slashes, whether it is there or not.
+static std::string canonical(const std::string &path) {
+  llvm::SmallString<256> absolute(behindLinks(path));
+  llvm::sys::fs::make_absolute(absolute);
+  llvm::StringRef there = absolute;
+  llvm::SmallString<256> result;
+  while (!there.empty() && llvm::sys::fs::real_path(there, result))
+    there = llvm::sys::path::parent_path(there);
+  llvm::sys::path::append(result, absolute.str().drop_front(there.size()));
+  llvm::sys::path::remove_dots(result, /*remove_dot_dot=*/true);
+  return result.str().str();
+}
+
+/// The rest of the path of a file that is somewhere below `folder`; empty for
+/// others.
+static llvm::StringRef pathInside(llvm::StringRef file,
+                                  llvm::StringRef folder) {
+  return file.consume_front(folder) && file.starts_with("/")
+             ? file.ltrim('/')
+             : llvm::StringRef();
+}
+
 /// Whether `file` is somewhere below `folder`.
 static bool isInside(const std::string &file, const std::string &folder) {
-  llvm::SmallString<256> path;
-  if (llvm::sys::fs::real_path(file, path)) {
-    path = behindLinks(file);
-    llvm::sys::fs::make_absolute(path);
-  }
-  for (llvm::StringRef above = llvm::sys::path::parent_path(path);
-       !above.empty(); above = llvm::sys::path::parent_path(above))
-    if (llvm::sys::fs::equivalent(above, folder))
-      return true;
-  return false;
+  return !pathInside(canonical(file), canonical(folder)).empty();
 }
 
 void OutputCheck::reads(std::string path, llvm::StringRef replacedBy) {
@@ -90,6 +84,11 @@ void OutputCheck::writes(llvm::StringRef flag, std::string path) {
 
 void OutputCheck::replaces(llvm::StringRef flag, std::string folder) {
   replaced.push_back({std::move(folder), flag.str()});
+}
+
+void OutputCheck::reserves(llvm::StringRef flag, std::string folder,
+                           llvm::StringRef prefix) {
+  reserved.push_back({std::move(folder), flag.str(), prefix.str()});
 }
 
 static llvm::Error wouldDestroy(const std::string &flag,
@@ -127,6 +126,16 @@ llvm::Error OutputCheck::check() const {
     for (const File &folder : replaced)
       if (folder.flag != output.flag && isInside(output.path, folder.path))
         return wouldDestroy(folder.flag, folder.path, output.path);
+  for (const File &output : written) {
+    std::string path = canonical(output.path);
+    for (const Reserved &own : reserved)
+      if (own.flag != output.flag &&
+          pathInside(path, canonical(own.folder)).starts_with(own.prefix))
+        return makeErrorf(ExitCode::Usage,
+                          "'{0}' is where {1} puts and removes what is its "
+                          "own: give {2} another name",
+                          output.path, own.flag, output.flag);
+  }
   return llvm::Error::success();
 }
 

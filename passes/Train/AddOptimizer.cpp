@@ -371,6 +371,8 @@ LogicalResult OptimizerAdder::run() {
     updateScale();
   countStep();
   factor = learningRateFactor(t, schedule, step);
+  if (schedule.decay != LearningRateSchedule::Decay::None)
+    program->setAttr(kScheduleSteps, t.b.getI64IntegerAttr(schedule.steps));
   addResult("learning_rate",
             t.cast(t.mul(factor, optimizer.learningRate), t.b.getF32Type()));
   if (optimizer.kind != OptimizerKind::SGD) {

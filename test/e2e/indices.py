@@ -1,11 +1,14 @@
 """Indices out of range are one error, whatever the layout; negative ones count
 from the end."""
+import os
+import pathlib
 import re
 
 import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from _training import GPT, axrun, compiled
 from cases import MODELS, Failed, run, scratch, tool
 
 MODEL = MODELS / "gpt2_eager_ts17_dyn"
@@ -73,7 +76,30 @@ def first(layout):
                     raise Failed(f"{places}: another message: {message}")
 
 
+def training(layout):
+    """A step with a bad index ends the run, and nothing of it is saved."""
+    with scratch() as folder:
+        folder = pathlib.Path(folder)
+        plan = compiled(folder, *layout.split(), model=GPT, shape="input=4x32")
+        random = np.random.default_rng(0)
+        ids, labels = (random.integers(5, size=(16, 32)) for _ in range(2))
+        # The third step's.
+        ids[10, 3] = 10**6
+        np.savez(folder / "data.npz", input=ids, labels=labels)
+        command = [plan, "--data", folder / "data.npz", "--no-shuffle",
+                   "--steps=4", "--save", folder / "run", "--save-weights",
+                   folder / "w.safetensors"]
+        axrun(*command, expect=8, says="index 1000000 is out of range")
+        assert os.listdir(folder / "run") == [".lock"]
+        assert not (folder / "w.safetensors").exists()
+        axrun(*command, "--save-every=1", expect=8)
+        assert sorted(os.listdir(folder / "run")) ==             [".lock", "latest", "step-1", "step-2"]
+        assert not (folder / "w.safetensors").exists()
+
+
 def cases(every):
+    for layout in ("", "--dp=2", "--tp=2", "--pp=2 --micro-batches=2"):
+        yield f"training {layout}", training, layout
     for layout in ("", "--dp=2", "--dp=4", "--tp=2", "--dp=2 --tp=2",
                    "--pp=2 --micro-batches=2", "--dp=2 --micro-batches=2"):
         yield f"first of several {layout}", first, layout

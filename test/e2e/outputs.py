@@ -114,6 +114,17 @@ def training():
                       says="would destroy 'run/step-1/plan.mlir'")
         files.refused("axrun", *command, "--log", "run/step-1/log", "--save",
                       "run", says="would destroy 'run/step-1/log'")
+        # Where its checkpoints will be, under whatever name.
+        os.symlink("new/../run/step-2", f"{folder}/way")
+        os.mkdir(f"{folder}/new")
+        for save, log in (("run", "run/step-2"), ("run", "run/step-9/log"),
+                          ("run", "run/.unfinished-0/log"), ("run", "run/.lock"),
+                          ("run", "way"), ("./run/", f"{folder}/run//step-2"),
+                          ("later", "later/step-2"), ("later/x", "later/x/step-")):
+            files.refused("axrun", *command, "--save", save, "--log", log,
+                          says=f"'{log}' is where --save puts and removes what "
+                          "is its own: give --log another name")
+        axrun(*command, "--save", "beside", "--log", "beside/log", cwd=folder)
         # Its own checkpoints a run may replace.
         axrun(*command, "--resume", "run", "--save", "run", cwd=folder)
 

@@ -186,22 +186,55 @@ def logsOfStepsDoneAgain():
 
 
 def replacesAndKeeps():
-    """What is in the way goes, what a link names stays."""
+    """Only checkpoints go: nothing of somebody's that has such a name."""
     with scratch() as folder:
         plan = compiled(folder)
         (mine := Path(folder) / "mine").mkdir()
         (mine / "thesis").write_text("")
-        (folder := Path(folder) / "run").mkdir()
-        (folder / "step-1").symlink_to(mine)
-        (folder / "step-4").symlink_to(mine)
-        (folder / "step-3").mkdir()
-        (folder / "step-3" / "old").write_text("")
+        elsewhere = Path(folder) / "elsewhere"
+        folder = Path(folder) / "run"
+        command = [plan, "--data", DIGITS / "train.npz", "--save", folder]
+        axrun(*command, "--steps=1")
+        shutil.move(folder / "step-1", elsewhere)
+        (folder / "step-1").symlink_to(elsewhere)
         (folder / ".unfinished-a").symlink_to(mine)
-        axrun(plan, "--data", DIGITS / "train.npz", "--save", folder,
-              "--steps=4", "--save-every=3", "--save-keep=1")
-        assert entries(folder) == ["latest", "step-4"]
-        assert not (folder / "step-4").is_symlink()
-        assert os.listdir(mine) == ["thesis"]
+        shutil.copytree(mine, folder / ".unfinished-b")
+        (folder / ".unfinished-c").mkdir()
+        (folder / ".unfinished-c" / "rank-0.safetensors").write_text("")
+        for name in "step-2", "step-9":
+            for make in ((folder / name).mkdir,
+                         lambda: (folder / name).symlink_to(mine)):
+                make()
+                before = entries(folder)
+                axrun(*command, "--steps=4", expect=7, says=f"'{folder}/{name}' "
+                      "is no checkpoint, but where one would be: move it away, "
+                      "or save to another folder")
+                assert entries(folder) == before
+                os.rename(folder / name, mine / f"{name}-{len(os.listdir(mine))}")
+        axrun(*command, "--steps=4", "--save-every=3", "--save-keep=1")
+        assert entries(folder) == [".unfinished-a", ".unfinished-b", "latest",
+                                   "step-4"], entries(folder)
+        assert (mine / "thesis").exists()
+        assert (folder / ".unfinished-b" / "thesis").exists()
+        assert (elsewhere / "manifest.json").exists()
+
+
+def otherBatches():
+    """A batch of another size is told, and may be gone on with again."""
+    with scratch() as folder:
+        run = ["--data", DIGITS / "train.npz", "--save", f"{folder}/run",
+               "--resume", f"{folder}/run"]
+        axrun(compiled(folder), *run[:-2], "--steps=5")
+        for steps, batch, before in (7, 16, 32), (9, 24, 16), (11, 24, 24):
+            done = axrun(compiled(folder, shape=f"input={batch}x64"), *run,
+                         f"--steps={steps}")
+            told = f"warning: a batch has {batch} samples, where the run that "                 f"is gone on with had {before}"
+            if (told in done.stderr) != (batch != before):
+                raise Failed(done.stderr)
+        place = json.loads((Path(folder) / "run" / "step-11" / "manifest.json")
+                           .read_text())["content"]["progress"]["data"]
+        assert place["position"] == 5 * 32 + 2 * 16 + 4 * 24, place
+        assert [entry["step"] for entry in place["earlier"]] == [5, 7], place
 
 
 def limited(numBytes):
@@ -340,6 +373,7 @@ def cases(every):
     yield "nothing left to do", nothingLeft
     yield "logs of steps done again", logsOfStepsDoneAgain
     yield "replaces and keeps", replacesAndKeeps
+    yield "batches of other sizes", otherBatches
     yield "two writers", twoWriters
     yield "interrupted evaluation", interruptedEvaluation
     yield "full disk", fullDisk

@@ -44,6 +44,44 @@ def exported(layout, external):
             shutil.rmtree(target)
 
 
+def throughLink():
+    """A link stays one; data is beside what it names, as the model says."""
+    with scratch() as folder:
+        folder = Path(folder)
+        onnx.save(onnx.load(FC_NET), folder / "m.onnx", size_threshold=0,
+                  save_as_external_data=True, location="w.bin")
+        weights = {tensor.name: onnx.numpy_helper.to_array(tensor) + 1
+                   for tensor in onnx.load(folder / "m.onnx").graph.initializer
+                   if tensor.data_type == onnx.TensorProto.FLOAT}
+        np.savez(folder / "w.npz", **weights)
+        (folder / "links").mkdir()
+        (folder / "real").mkdir()
+        (folder / "links" / "link.onnx").symlink_to("../real/out.onnx")
+        export = [tool("axopt"), folder / "m.onnx", "--export-onnx",
+                  folder / "links" / "link.onnx", "--partial", "--weights"]
+        for _ in "new", "replaced":
+            run(*export, folder / "w.npz")
+            assert os.listdir(folder / "links") == ["link.onnx"]
+            assert sorted(os.listdir(folder / "real")) == ["out.onnx",
+                                                           "out.onnx.data"]
+            for tensor in onnx.load(folder / "real" / "out.onnx",
+                                    load_external_data=False)                     .graph.initializer:
+                for entry in tensor.external_data:
+                    if entry.key == "location" and                             entry.value != "out.onnx.data":
+                        raise Failed(entry.value)
+            got = onnx.load(folder / "real" / "out.onnx").graph.initializer
+            for tensor in got:
+                if tensor.name in weights:
+                    close(onnx.numpy_helper.to_array(tensor),
+                          weights[tensor.name], 0, tensor.name)
+        # What would be destroyed is known behind the link, too.
+        (folder / "real" / "out.onnx.data").unlink()
+        os.link(folder / "w.npz", folder / "real" / "out.onnx.data")
+        done = run(*export, folder / "w.npz", expect=2)
+        if "would destroy '" not in done.stderr:
+            raise Failed(done.stderr)
+
+
 def tensor(proto):
     proto.CopyFrom(onnx.TensorProto(dims=[4], raw_data=bytes(16),
                                     data_type=onnx.TensorProto.FLOAT))
@@ -129,3 +167,4 @@ def cases(every):
     yield "exports", exported, "--tp=2", False
     yield "exports external data", exported, "", True
     yield "refuses", refusesExports
+    yield "through a link", throughLink

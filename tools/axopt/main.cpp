@@ -254,7 +254,7 @@ llvm::Error checkOutputs(const Options &options,
       files.writes("-o", options.output);
   } else {
     files.writes("--export-onnx", options.exportOnnx);
-    files.writes("--export-onnx", options.exportOnnx + ".data");
+    files.writes("--export-onnx", import::dataFileOf(options.exportOnnx));
   }
   return files.check();
 }

@@ -3,6 +3,7 @@
 
 #include "ax/Import/Import.h"
 #include "ax/Runtime/Checkpoint.h"
+#include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/OutputCheck.h"
 #include "llvm/ADT/StringMap.h"
@@ -247,6 +248,10 @@ static llvm::Error checkFiles(const RunOptions &options,
       files.writes("--save", latest.str().str());
       for (auto &[step, folder] : rt::checkpoint::list(training->save))
         files.replaces("--save", folder);
+      for (llvm::StringRef prefix :
+           {rt::checkpoint::stepPrefix, rt::checkpoint::unfinishedPrefix,
+            rt::checkpoint::lockName})
+        files.reserves("--save", training->save, prefix);
     }
   }
   return files.check();
@@ -289,7 +294,7 @@ llvm::Error ax::writeOutputs(const std::string &path,
   }
   if (isArchive(path))
     return rt::writeNpz(path, tensors);
-  if (std::error_code code = llvm::sys::fs::create_directories(path))
+  if (std::error_code code = makeFolder(path))
     return makeError(ExitCode::InputOutput,
                      "cannot make folder '" + path + "': " + code.message());
   // All of them are there before the first takes its place.

@@ -15,6 +15,10 @@ inline constexpr llvm::StringLiteral kStatistic = "ax.statistic";
 /// ax-add-optimizer.
 inline constexpr llvm::StringLiteral kLossShift = "ax.loss_shift";
 
+/// On a program that trains: i64, the steps until its learning rate stays what
+/// it is then.
+inline constexpr llvm::StringLiteral kScheduleSteps = "ax.schedule_steps";
+
 /// States of a loss's scale, i64 and zero at first: the exponent, counted from
 /// the first one, and how many finite steps there were since it changed.
 inline constexpr llvm::StringLiteral kLossScale = "optimizer.loss_scale";

@@ -24,12 +24,16 @@ struct ExportWeights {
   std::function<void(const std::string &)> warn;
 };
 
+/// The file that exportModel puts the data of large weights into: beside that
+/// which takes the place of `output`, which may be a link.
+std::string dataFileOf(const std::string &output);
+
 /// Writes the model again, its graph as it is, with the values of `weights` in
 /// place of the initializers'. Large models, and those that had external data,
-/// get theirs in `output`.data. BadInput errors when a weight has another type
-/// (but for bf16 and f16 in place of f32) or shape, when a required one is no
-/// initializer, when none is, or when some are not given that equal none that
-/// is.
+/// get theirs in dataFileOf(output). BadInput errors when a weight has another
+/// type (but for bf16 and f16 in place of f32) or shape, when a required one is
+/// no initializer, when none is, or when some are not given that equal none
+/// that is.
 llvm::Error exportModel(llvm::StringRef model, const std::string &output,
                         ExportWeights weights);
 

@@ -35,11 +35,17 @@ struct CheckpointOptions {
 /// locks.
 class CheckpointFolder {
 public:
-  /// Makes the folder if there is none. An InputOutput error when another run
-  /// has it.
-  static llvm::Expected<CheckpointFolder> open(const std::string &path);
+  /// Makes the folder if there is none. InputOutput errors when another run
+  /// has it, and when something in it has the name of a checkpoint and is none:
+  /// what this one will replace and remove is checkpoints. `warn` is told of a
+  /// file system without locks; what looks unfinished there stays, as another
+  /// run may be writing it.
+  static llvm::Expected<CheckpointFolder>
+  open(const std::string &path,
+       const std::function<void(const std::string &)> &warn = nullptr);
   CheckpointFolder(CheckpointFolder &&other)
-      : path(std::move(other.path)), lock(std::exchange(other.lock, -1)) {}
+      : path(std::move(other.path)), warn(std::move(other.warn)),
+        lock(std::exchange(other.lock, -1)), isLocked(other.isLocked) {}
   CheckpointFolder &operator=(CheckpointFolder &&) = delete;
   ~CheckpointFolder();
 
@@ -49,12 +55,17 @@ public:
                                     const CheckpointOptions &options);
 
 private:
-  explicit CheckpointFolder(std::string path) : path(std::move(path)) {}
+  CheckpointFolder(std::string path,
+                   std::function<void(const std::string &)> warn)
+      : path(std::move(path)), warn(std::move(warn)) {}
   llvm::Error acquire();
+  llvm::Error takeLock();
 
   std::string path;
-  /// The open file that is locked.
+  std::function<void(const std::string &)> warn;
+  /// The open file that is locked, where that is possible.
   int lock = -1;
+  bool isLocked = false;
 };
 
 struct Checkpoint {
@@ -91,6 +102,11 @@ namespace checkpoint {
 /// Shared by writing and reading.
 inline constexpr llvm::StringLiteral manifestName = "manifest.json";
 inline constexpr llvm::StringLiteral latestName = "latest";
+inline constexpr llvm::StringLiteral stepPrefix = "step-";
+/// Of folders that are being written, or were when a run died.
+inline constexpr llvm::StringLiteral unfinishedPrefix = ".unfinished-";
+/// Of an empty file that stays, which who writes to the folder has locked.
+inline constexpr llvm::StringLiteral lockName = ".lock";
 inline constexpr llvm::StringLiteral format = "axopt checkpoint";
 inline constexpr int64_t version = 1;
 /// Numbers up to here are the same in every reader of JSON.

@@ -277,6 +277,8 @@ struct Program {
   std::vector<Transfer> transfers;
   std::vector<Kernel> kernels;
   std::vector<StageProgram> stages;
+  /// Steps of training that the learning rate's schedule has; 0: any number.
+  int64_t scheduleSteps = 0;
   /// Keeps the kernels' code loaded.
   std::shared_ptr<void> code;
 };

@@ -20,6 +20,7 @@ llvm::Expected<NamedTensors> readSafetensors(const std::string &path);
 
 /// `F32`, as the header writes it.
 std::string safetensorsName(DType type);
+std::optional<DType> safetensorsType(llvm::StringRef name);
 
 /// A file whose tensors come one after another.
 class SafetensorsWriter {

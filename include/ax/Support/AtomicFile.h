@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <sys/types.h>
+#include <system_error>
 
 namespace ax {
 
@@ -45,12 +46,20 @@ private:
   int64_t position = 0;
 };
 
+/// The file that takes the place of `path`: what it names behind symbolic
+/// links. `path` itself where nothing can be written there.
+std::string behindLinks(const std::string &path);
+
 /// The whole file in one go.
 llvm::Error writeFileAtomically(const std::string &path,
                                 llvm::ArrayRef<uint8_t> bytes,
                                 std::optional<mode_t> mode = std::nullopt);
 llvm::Error writeFileAtomically(const std::string &path, llvm::StringRef text,
                                 std::optional<mode_t> mode = std::nullopt);
+
+/// The folder, and those that it is in, for results: may be read and written by
+/// all whom the process's mask lets.
+std::error_code makeFolder(const std::string &path);
 
 /// Gives `make` names that begin with `prefix` until one is new: until it
 /// gives 0 or more, or fails with another errno than EEXIST. What it gave last;

@@ -24,14 +24,23 @@ public:
   /// A folder that goes, with all that is in it.
   void replaces(llvm::StringRef flag, std::string folder);
 
-  /// A Usage error when an output is a file that is read, or another output.
+  /// What begins with `prefix` in `folder`, there or not, is the flag's own.
+  void reserves(llvm::StringRef flag, std::string folder,
+                llvm::StringRef prefix);
+
+  /// A Usage error when an output is a file that is read, or another output,
+  /// or where another flag's will be.
   llvm::Error check() const;
 
 private:
   struct File {
     std::string path, flag;
   };
+  struct Reserved {
+    std::string folder, flag, prefix;
+  };
   std::vector<File> read, written, replaced;
+  std::vector<Reserved> reserved;
 };
 
 } // namespace ax

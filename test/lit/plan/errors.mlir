@@ -147,6 +147,12 @@
 // RUN: FileCheck %s --check-prefix=SAMPLES --input-file=%t.again.mlir
 // SAMPLES: -> (tensor<{{.*}}> {ax.name = "y", ax.samples = 1 : i64})
 
+// RUN: sed 's/-> (!t {ax.name = "y"}) {/-> (!t {ax.name = "y"}) attributes {ax.schedule_steps = 3} {/' %s > %t.steps.mlir
+// RUN: axopt %t.steps.mlir --verify
+// RUN: sed 's/schedule_steps = 3/schedule_steps = 0/' %t.steps.mlir > %t.nosteps.mlir
+// RUN: not axopt %t.nosteps.mlir --verify 2>&1 | FileCheck %s --check-prefix=NOSTEPS
+// NOSTEPS: 'ax.program' op has attribute 'ax.schedule_steps' = 0 : i64, which no plan has
+
 // Schedules.
 
 // RUN: sed '/ax.schedule/d' %s > %t.none.mlir

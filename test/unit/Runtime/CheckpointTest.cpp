@@ -5,17 +5,35 @@
 //===----------------------------------------------------------------------===//
 #include "ax/Runtime/Checkpoint.h"
 
+#include "ProgramBuilder.h"
+
 #include "ax/Runtime/Safetensors.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/Support/FileSystem.h"
 #include "gtest/gtest.h"
 
+#include <cerrno>
 #include <limits>
+#include <sys/file.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 using namespace ax;
 using namespace ax::rt;
 namespace json = llvm::json;
+
+/// What the next calls of flock fail with; then it works.
+static std::vector<int> lockFaults;
+
+extern "C" int flock(int file, int operation) noexcept {
+  if (lockFaults.empty())
+    return static_cast<int>(::syscall(SYS_flock, file, operation));
+  errno = lockFaults.back();
+  lockFaults.pop_back();
+  return -1;
+}
 
 namespace {
 
@@ -50,7 +68,7 @@ protected:
                         {"role", "weight"},
                         {"parts", json::Array{std::move(part)}}};
   }
-  /// The message, or the shape and second element of `w`.
+  /// The message, or the type and last element of the first state.
   std::string read(json::Object states) {
     json::Value content = json::Object{{"format", checkpoint::format},
                                        {"version", checkpoint::version},
@@ -68,6 +86,8 @@ protected:
     if (!found)
       return describeError(found.takeError()).message;
     const HostTensor &tensor = found->tensors.front().second;
+    if (tensor.numElements() == 0)
+      return tensor.typeToString();
     return tensor.typeToString() + " " +
            std::to_string(tensor.getDouble(tensor.numElements() - 1));
   }
@@ -129,17 +149,24 @@ TEST_F(CheckpointTest, Contradictions) {
 
 TEST_F(CheckpointTest, PartsTileTheTensorOnce) {
   HostTensor two = HostTensor::fromValues<float>({2}, {1, 2});
-  auto file = SafetensorsWriter::create((folder + "/rank-0.safetensors").str(),
-                                        {{"w", DType::F32, {2}}});
-  ASSERT_TRUE(static_cast<bool>(file));
-  ASSERT_FALSE(static_cast<bool>(file->write(two)));
-  ASSERT_FALSE(static_cast<bool>(file->commit()));
+  for (int rank = 0; rank < 3; ++rank) {
+    auto file = SafetensorsWriter::create(
+        (folder + "/rank-" + llvm::Twine(rank) + ".safetensors").str(),
+        {{"w", DType::F32, {2}}});
+    ASSERT_TRUE(static_cast<bool>(file));
+    ASSERT_FALSE(static_cast<bool>(file->write(two)));
+    ASSERT_FALSE(static_cast<bool>(file->commit()));
+  }
   auto parts = [&](std::vector<std::tuple<int64_t, int64_t>> places) {
     json::Object made = state("F32", {2, 2}, part(two, 0, {2}, {1}));
     json::Array &list = *made.getArray("parts");
     list.clear();
-    for (auto [offset, stride] : places)
-      list.push_back(part(two, offset, {2}, {stride}));
+    for (auto [rank, place] : llvm::enumerate(places)) {
+      json::Object one =
+          part(two, std::get<0>(place), {2}, {std::get<1>(place)});
+      one["file"] = "rank-" + std::to_string(rank) + ".safetensors";
+      list.push_back(std::move(one));
+    }
     return made;
   };
   expect("w", parts({{0, 1}, {2, 1}}), "2x2xf32 2.0");
@@ -149,6 +176,84 @@ TEST_F(CheckpointTest, PartsTileTheTensorOnce) {
   expect("w", parts({{0, 1}, {1, 1}}), "parts of 'w' overlap");
   expect("w", parts({{0, 1}}), "parts of 'w' are missing");
   expect("w", parts({{0, 1}, {2, 1}, {1, 1}}), "parts of 'w' overlap");
+  json::Object again = parts({{0, 1}, {2, 1}});
+  (*(*again.getArray("parts"))[1].getAsObject())["file"] = "rank-0.safetensors";
+  expect("w", std::move(again), "rank-0.safetensors has two parts of 'w'");
+}
+
+/// Memory is taken for what is in files, not for what a manifest says.
+TEST_F(CheckpointTest, SizesThatNoFileHas) {
+  int64_t size = int64_t(1) << 36;
+  expect("w", state("F32", {size}, part(w, 0, {4}, {1})),
+         "parts of 'w' are missing");
+  json::Object two = state("F32", {size}, part(w, 0, {4}, {1}));
+  two.getArray("parts")->push_back(part(w, 4, {size - 4}, {1}));
+  expect("w", std::move(two), "'w' is 2x2xf32, but not in manifest.json");
+  rusage used;
+  getrusage(RUSAGE_SELF, &used);
+  EXPECT_LT(used.ru_maxrss, 1 << 20) << "KiB";
+}
+
+TEST_F(CheckpointTest, StatesWithoutElements) {
+  json::Object none = state("F32", {0, 3}, part(w, 0, {4}, {1}));
+  none.getArray("parts")->clear();
+  EXPECT_EQ(read(json::Object{{"e", json::Object(none)}}), "0x3xf32");
+  none["dtype"] = "F31";
+  expect("e", std::move(none), "manifest.json is malformed");
+  auto file = SafetensorsWriter::create((folder + "/rank-0.safetensors").str(),
+                                        {{"e", DType::F32, {3, 0}}});
+  ASSERT_TRUE(static_cast<bool>(file));
+  HostTensor e(DType::F32, {3, 0});
+  ASSERT_FALSE(static_cast<bool>(file->write(e)));
+  ASSERT_FALSE(static_cast<bool>(file->commit()));
+  EXPECT_EQ(read(json::Object{
+                {"e", state("F32", {3, 0}, part(e, 0, {3, 0}, {1, 1}))}}),
+            "3x0xf32");
+}
+
+/// What file systems do that have no locks, or are in trouble.
+TEST_F(CheckpointTest, FoldersThatCannotBeLocked) {
+  std::vector<std::string> warnings;
+  auto open = [&] {
+    return CheckpointFolder::open(
+        folder.str().str(),
+        [&](const std::string &text) { warnings.push_back(text); });
+  };
+  for (int fault : {ENOTSUP, ENOSYS, ENOLCK}) {
+    lockFaults = {fault};
+    warnings.clear();
+    EXPECT_TRUE(static_cast<bool>(open()));
+    ASSERT_EQ(warnings.size(), 1u);
+    EXPECT_NE(warnings[0].find("has no locks: let no other run save there"),
+              std::string::npos);
+  }
+  // What another run may be writing stays; what this one writes is whole.
+  std::string unfinished = (folder + "/.unfinished-01234567").str();
+  ASSERT_FALSE(llvm::sys::fs::create_directory(unfinished));
+  ProgramBuilder builder({});
+  builder.stages(1);
+  auto executor = llvm::cantFail(Executor::create(builder.program, {}));
+  lockFaults = {ENOLCK};
+  auto unlocked = open();
+  ASSERT_TRUE(static_cast<bool>(unlocked));
+  EXPECT_EQ(llvm::cantFail(unlocked->write(*executor, {})),
+            (folder + "/step-0").str());
+  EXPECT_TRUE(llvm::sys::fs::is_directory(unfinished));
+  EXPECT_EQ(warnings.size(), 2u);
+  auto locked = open();
+  ASSERT_TRUE(static_cast<bool>(locked));
+  llvm::cantFail(locked->write(*executor, {}).takeError());
+  EXPECT_FALSE(llvm::sys::fs::exists(unfinished));
+
+  warnings.clear();
+  lockFaults = {EIO};
+  auto failed = open();
+  ASSERT_FALSE(static_cast<bool>(failed));
+  std::string text = describeError(failed.takeError()).message;
+  EXPECT_NE(text.find("cannot lock '"), std::string::npos) << text;
+  lockFaults = {EINTR, EINTR};
+  EXPECT_TRUE(static_cast<bool>(open()));
+  EXPECT_TRUE(warnings.empty());
 }
 
 TEST_F(CheckpointTest, BooleansOfSafetensorsAreOneOrZero) {

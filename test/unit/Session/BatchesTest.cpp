@@ -100,9 +100,35 @@ TEST_F(BatchesTest, PlacesThatCannotBe) {
   json::Object none = place(0, 6);
   none["batch"] = 0;
   EXPECT_NE(fault(std::move(none), 2), "");
-  json::Object later = place(0, 6);
-  later["start"] = json::Object{{"step", 3}, {"epoch", 0}, {"position", 0}};
-  EXPECT_NE(fault(std::move(later), 2), "");
+}
+
+/// Batches of another size before do not excuse any place.
+TEST_F(BatchesTest, EarlierBatchesEndWhereLaterOnesBegin) {
+  auto stretch = [](int64_t step, int64_t epoch, int64_t position,
+                    int64_t batch) {
+    return json::Object{{"step", step},
+                        {"epoch", epoch},
+                        {"position", position},
+                        {"batch", batch}};
+  };
+  auto place = [&](std::initializer_list<json::Value> earlier,
+                   int64_t position) {
+    json::Object made = stretch(0, 0, position, 3);
+    made["samples"] = 10;
+    made["earlier"] = json::Array(earlier);
+    return made;
+  };
+  EXPECT_EQ(fault(place({stretch(2, 0, 4, 2)}, 7), 3), "");
+  EXPECT_EQ(fault(place({stretch(1, 0, 1, 1), stretch(2, 0, 3, 2)}, 9), 4), "");
+  for (json::Object &bad : std::vector<json::Object>{
+           // At an arbitrary place after an arbitrary step.
+           place({stretch(5, 0, 7, 3)}, 7), place({stretch(2, 0, 5, 3)}, 8),
+           place({stretch(3, 0, 0, 3)}, 6), place({stretch(-1, 0, 0, 3)}, 6),
+           place({stretch(2, 0, 4, 0)}, 7), place({stretch(2, 0, 4, 2)}, 8),
+           place({stretch(2, 0, 3, 2), stretch(1, 0, 1, 1)}, 9),
+           place({json::Value(7)}, 6)})
+    for (int64_t step = 0; step < 6; ++step)
+      EXPECT_NE(fault(json::Object(bad), step), "") << step;
 }
 
 } // namespace
