@@ -2,6 +2,8 @@
 
 #include "ax/Plan/Plan.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/Escape.h"
+#include "ax/Support/MappedFile.h"
 
 #include "llvm/ADT/SmallString.h"
 #include "llvm/Support/FileSystem.h"
@@ -21,6 +23,33 @@ std::string modelFolder(PlanOp plan, llvm::StringRef planPath) {
     llvm::sys::path::append(folder, named.getValue());
   }
   return folder.empty() ? "." : folder.str().str();
+}
+
+/// Whether `folder` has the files of all states, and each is the one that the
+/// plan was made from.
+static bool hasModel(PlanOp plan, const std::string &folder) {
+  auto known = plan->getAttrOfType<DictionaryAttr>("ax.files");
+  std::set<StringRef> names;
+  for (auto state : plan.getBody().getOps<StateOp>())
+    if (!state.getFile().empty())
+      names.insert(state.getFile());
+  return llvm::all_of(names, [&](StringRef name) {
+    auto wanted = known ? known.getAs<StringAttr>(name) : StringAttr();
+    if (!wanted || !findEscape(folder, name).empty())
+      return false;
+    auto file = MappedFile::open(folder + "/" + name.str());
+    if (file)
+      return (*file)->fingerprint() == wanted.getValue();
+    llvm::consumeError(file.takeError());
+    return false;
+  });
+}
+
+std::string findModelFolder(PlanOp plan, llvm::StringRef planPath) {
+  std::string named = modelFolder(plan, planPath);
+  llvm::StringRef parent = llvm::sys::path::parent_path(planPath);
+  std::string own = parent.empty() ? "." : parent.str();
+  return !hasModel(plan, named) && hasModel(plan, own) ? own : named;
 }
 
 llvm::Error checkModelFolder(PlanOp plan, llvm::StringRef planPath) {

@@ -7,6 +7,7 @@
 #include "ax/Dialect/Random.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/Escape.h"
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
@@ -22,6 +23,7 @@ struct Session::Impl {
   rt::ExecutorOptions options;
   std::optional<Resumed> resumed;
   std::vector<std::string> files;
+  bool isUntrained = false;
   /// The second uses the states of the first.
   std::unique_ptr<rt::Executor> executor, evaluation;
 };
@@ -35,6 +37,7 @@ rt::Executor *Session::getEvaluation() { return impl->evaluation.get(); }
 const std::vector<std::string> &Session::getFiles() const {
   return impl->files;
 }
+bool Session::isUntrained() const { return impl->isUntrained; }
 const Resumed *Session::getResumed() const {
   return impl->resumed ? &*impl->resumed : nullptr;
 }
@@ -115,6 +118,23 @@ static void setSeed(rt::Program &program, uint64_t seed) {
     }
 }
 
+/// A plan may have moved, or its model.
+static llvm::Error checkFiles(const rt::Program &program,
+                              const std::string &folder) {
+  for (const rt::State &state : program.states) {
+    if (state.file.empty() || !findEscape(folder, state.file).empty())
+      continue;
+    llvm::SmallString<256> path(folder);
+    llvm::sys::path::append(path, state.file);
+    if (!llvm::sys::fs::exists(path))
+      return makeError(ExitCode::InputOutput,
+                       "state '" + state.name + "': there is no '" + path +
+                           "', from which the plan was made: --model-dir=DIR "
+                           "says where the model's files are now");
+  }
+  return llvm::Error::success();
+}
+
 llvm::Expected<std::unique_ptr<Session>>
 Session::load(const std::string &planPath, const SessionOptions &options) {
   auto session = compile(planPath, options);
@@ -177,11 +197,15 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
       return error;
     programs.push_back(impl->evaluationProgram.get());
   }
+  impl->isUntrained =
+      options.weights.empty() && options.resume.empty() &&
+      llvm::any_of(plan.getBody().getOps<StateOp>(),
+                   [](StateOp state) { return state.getTrainable(); });
   if (options.modelDir.empty())
     if (llvm::Error error = plan::checkModelFolder(plan, planPath))
       return error;
   impl->options.dataFolder = options.modelDir.empty()
-                                 ? plan::modelFolder(plan, planPath)
+                                 ? plan::findModelFolder(plan, planPath)
                                  : options.modelDir;
   impl->files = plan::filesOf(plan, planPath, impl->options.dataFolder);
   if (!options.weights.empty())
@@ -206,6 +230,10 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
 }
 
 llvm::Error Session::start() {
+  for (const auto &program : {impl->program, impl->evaluationProgram})
+    if (program)
+      if (llvm::Error error = checkFiles(*program, impl->options.dataFolder))
+        return error;
   auto executor = rt::Executor::create(impl->program, impl->options);
   if (!executor)
     return executor.takeError();

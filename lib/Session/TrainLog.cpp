@@ -77,7 +77,14 @@ llvm::Error TrainLog::open(std::optional<int64_t> resumed,
                            const rt::Program &program,
                            llvm::ArrayRef<Metric> metrics) {
   uint64_t size = 0;
-  bool hasHeader = resumed && !llvm::sys::fs::file_size(path, size) && size > 0;
+  bool isThere = llvm::sys::fs::is_regular_file(path) &&
+                 !llvm::sys::fs::file_size(path, size) && size > 0;
+  if (isThere && !resumed)
+    return makeError(ExitCode::Usage,
+                     "--log=" + path +
+                         " is there already, and this run goes on with none "
+                         "(--resume): remove it, or give another name");
+  bool hasHeader = isThere;
   if (isTable(path)) {
     columns = {"step", "epoch"};
     for (const rt::Port &port : program.outputs)

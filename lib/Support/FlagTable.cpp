@@ -179,6 +179,21 @@ std::vector<std::string> CommandLine::list(unsigned flag) const {
   return found == given.end() ? std::vector<std::string>() : found->second;
 }
 
+unsigned FlagTable::usesOf(unsigned flag) const {
+  unsigned uses = 0;
+  for (unsigned use = FirstUse; use; use <<= 1)
+    if (is(flag, use))
+      uses |= use;
+  return uses;
+}
+
+unsigned CommandLine::firstUseless(unsigned uses) const {
+  for (const auto &[flag, values] : given)
+    if (unsigned own = table->usesOf(flag); own && !(own & uses))
+      return flag;
+  return 0;
+}
+
 void CommandLine::read(unsigned flag, std::string &value) const {
   if (has(flag))
     value = text(flag);

@@ -50,6 +50,7 @@ def ownStep(bin, folder, model, x, labels):
             "--loss=cross_entropy(logits,labels)",
             "--optimizer=sgd(lr=1e-3,momentum=0.9)", "-o", folder / "plan.mlir")
     log = folder / "log.jsonl"
+    log.unlink(missing_ok=True)
     capture(bin / "axrun", folder / "plan.mlir", "--data", folder / "data.npz",
             "--steps", STEPS, "--threads-per-rank", 1, "--log", log)
     lines = [json.loads(line) for line in log.read_text().splitlines()]

@@ -81,7 +81,8 @@ def numbersOutOfRange():
             refused(2, plan, flag, says=f"{flag}: expected a ")
         run(tool("axrun"), plan, "--random-inputs=1", "--timeout=0")
         refused(2, plan, "--data=x.npz", "--steps=1", "--warmup=1",
-                says="--warmup has no use in training (--data)")
+                says="--warmup has no use in this run: it is for measuring "
+                "runs (--iterations)")
 
 
 def manyRanks():

@@ -49,12 +49,34 @@ def nothing(folder):
 
 
 def flags():
-    negative = "--warmup, --iterations and --in-flight must not be negative"
-    for flag in "warmup", "iterations", "in-flight":
-        yield f"--{flag}=-1", negative
-    yield "--rtol=-1", "--rtol and --atol must not be negative"
-    yield "--atol=nan", "--rtol and --atol must not be negative"
-    yield "--steps=3", "--steps is for training: give --data"
+    few = "--iterations and --in-flight are at least 1, --warmup is not negative"
+    for flags in ("--iterations=1 --warmup=-1", "--iterations=-1",
+                  "--iterations=0", "--iterations=1 --in-flight=0"):
+        yield flags, few
+    yield "--expect=y.npz --rtol=-1", "--rtol and --atol must not be negative"
+    yield "--expect=y.npz --atol=nan", "--rtol and --atol must not be negative"
+    idle = " has no use in this run: it is for "
+    for flag, what in (
+            ("--steps=3", "training (--data, without --predict)"),
+            ("--warmup=1", "measuring runs (--iterations or --profile)"),
+            ("--in-flight=1", "measuring runs (--iterations or --profile)"),
+            ("--rtol=1", "comparing outputs (--expect or --test-data)"),
+            ("--predict=y.npz", "samples (--data)"),
+            ("--tokens=uint16", "samples (--data), or evaluation (--eval, "
+             "without --predict)"),
+            ("--save-every=2", "training that saves (--save)"),
+            ("--eval-every=2", "evaluation in training (--data and --eval)"),
+            ("--trace-steps=2", "steps that are traced (--trace or --json, with "
+             "--data)")):
+        yield flag, flag.split("=")[0] + idle + what
+    yield "--list-commands", "--random-inputs" + idle + \
+        "runs of one set of inputs (--input)"
+    yield "--input=x=x.npy --input=x=y.npy", \
+        "--input=x=y.npy: 'x' has a file already"
+    for output in "plan.mlir", "o.txt", "new.d":
+        yield f"--output={output}", f"--output={output}: outputs go to " \
+            f"FILE.npz, FILE.npy (if there is one), or a folder: '{output}/' " \
+            "makes one of that name"
     yield "--input=x", "--input=x: expected NAME=FILE.npy"
     yield "--program=other", "the plan has no program 'other', but: main"
     yield "--weights=w.bin", \
@@ -313,7 +335,8 @@ def plans():
     yield "short file", lambda folder: (folder / "w.bin").write_bytes(b"\0") \
         and None, "bytes 0 to 0 + 16 are not inside './w.bin', which has 1", 3
     yield "no file", lambda folder: (folder / "w.bin").unlink(), \
-        "state 'w': cannot open './w.bin'", 7
+        "state 'w': there is no './w.bin', from which the plan was made: " \
+        "--model-dir=DIR says where the model's files are now", 7
     yield "folder", lambda folder: ((folder / "w.bin").unlink(),
                                     (folder / "w.bin").mkdir()) and None, \
         "cannot read './w.bin': not a regular file", 7
@@ -348,7 +371,7 @@ def others():
 
 def cases(every):
     for flag, message in flags():
-        yield f"flag {flag}", refuse, nothing, message, 2, flag
+        yield f"flag {flag}", refuse, nothing, message, 2, *flag.split()
     for name, data, message in arrays():
         yield f"npy {name}", refuse, array(data), message, 6, "--input=x=x.npy"
     for name, data, message in archives():

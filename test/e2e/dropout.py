@@ -1,4 +1,6 @@
 """Dropout is the same on every layout, and whenever it is computed."""
+from pathlib import Path
+
 import numpy as np
 from onnx import helper
 
@@ -14,6 +16,7 @@ LAYOUTS = ["--dp=2", "--tp=2", "--tp=2x2x2", "--dp=2 --tp=2 --zero=3",
 
 
 def losses(folder, seed=1):
+    Path(f"{folder}/log").unlink(missing_ok=True)
     run(tool("axrun"), f"{folder}/plan.mlir", "--data", f"{folder}/data.npz",
         "--steps", 3, "--no-shuffle", "--seed", seed, "--log", f"{folder}/log")
     return np.array([[step["loss"], step["gradient_norm"]]
@@ -63,8 +66,8 @@ def randomLosses(nodes, weights, target, layouts=SPLITS):
         np.savez(data, input=np.ones((128, 64), np.float32),
                  target=np.full((128, 64), target, np.float32))
         results = []
-        for flags in layouts:
-            plan, log = f"{folder}/plan.mlir", f"{folder}/log"
+        for number, flags in enumerate(layouts):
+            plan, log = f"{folder}/plan.mlir", f"{folder}/{number}.log"
             run(tool("axopt"), f"{folder}/model.onnx", "--train",
                 "--loss=mse(logits,target)", "--optimizer=sgd(lr=0)",
                 *flags.split(), "-o", plan)

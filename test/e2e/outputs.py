@@ -94,18 +94,24 @@ def training():
                    "--steps=2"]
         for target in ("train.mlir", "model.onnx", "model.safetensors",
                        "data.npz", "eval/input.npy"):
-            for flag in "--log", "--save-weights":
-                for alias in files.aliases(target, "alias"):
+            for flag, ending in (("--log", ""),
+                                 ("--save-weights", ".safetensors")):
+                for alias in files.aliases(target, f"alias{ending}"):
+                    if not alias.endswith(ending):
+                        continue
                     files.refused("axrun", *command, flag, alias,
                                   says=f"to write '{alias}' would destroy '")
         files.refused("axrun", *command[:3], "--predict", "data.npz",
                       says="destroy 'data.npz': give --predict another name")
         files.refused("axrun", *command[:3], "--predict", "p.npz", "--json",
-                      "p.json", says="--json has no use in training")
+                      "p.json", says="--json has no use in this run: it is for "
+                      "runs of one set of inputs (--input), or training (--data, "
+                      "without --predict)")
         files.refused("axrun", *command, "--weights", "run", "--log",
                       "run/step-1/manifest.json", says="would destroy '")
-        files.refused("axrun", *command, "--log", "a", "--save-weights", "a",
-                      says="--log and --save-weights would both write 'a'")
+        files.refused("axrun", *command, "--log", "a.safetensors",
+                      "--save-weights", "a.safetensors", says="--log and "
+                      "--save-weights would both write 'a.safetensors'")
         files.refused("axrun", *command, "--log", "run/latest", "--save", "run",
                       says="would both write 'run/latest'")
         shutil.copy(f"{folder}/train.mlir", f"{folder}/run/step-1/plan.mlir")

@@ -1,6 +1,7 @@
 """Narrow contractions, statistics of batches: what --precision and --batchnorm
 change, and what not."""
 import re
+from pathlib import Path
 
 import numpy as np
 from onnx import helper
@@ -14,6 +15,7 @@ def train(folder, steps, *flags):
     """Loss and gradient norm of each step, and the plan."""
     run(tool("axopt"), f"{folder}/model.onnx", "--train", *flags,
         "-o", f"{folder}/plan.mlir")
+    Path(f"{folder}/log").unlink(missing_ok=True)
     run(tool("axrun"), f"{folder}/plan.mlir", "--data", f"{folder}/data.npz",
         "--steps", steps, "--no-shuffle", "--log", f"{folder}/log")
     with open(f"{folder}/plan.mlir") as plan:
@@ -113,10 +115,11 @@ def batchnorm():
                     changes = "ax.store @mean" in file.read()
                 if changes != (mode == "train"):
                     raise Failed(f"{mode}: running statistics")
+                log = f"{folder}/{opset}-{exported}-{mode}.log"
                 run(tool("axrun"), f"{folder}/plan.mlir", "--data",
                     f"{folder}/data.npz", "--steps", 1, "--no-shuffle",
-                    "--log", f"{folder}/log")
-                loss = logged(f"{folder}/log")[0]["loss"]
+                    "--log", log)
+                loss = logged(log)[0]["loss"]
                 if abs(loss - wanted) > 1e-3 * wanted:
                     raise Failed(f"{exported} {mode}: {loss}, not {wanted}")
 

@@ -322,10 +322,11 @@ def cases(every):
     yield "random model", randomModel
     yield "outputs without samples", leftOut
     yield ("without data", refused, ["--predict=out.npz"],
-           "--predict needs samples: give --data")
+           "--predict has no use in this run: it is for samples (--data)")
     yield ("with steps", refused,
            ["--data=x.npz", "--predict=out.npz", "--steps=3"],
-           "--steps has no use beside --predict")
+           "--steps has no use in this run: it is for training (--data, without "
+           "--predict)")
     yield ("of the training program", refused,
            ["--data=x.npz", "--predict=out.npz", "--program=main"],
            "program 'main' trains, and the plan has none that predicts: compile "

@@ -97,6 +97,7 @@ def training():
         os.close(reader)
         for options in ({"stderr": full, "stdout": full}, {"stderr": writer},
                         closed(1, 2)):
+            Path(f"{folder}/log").unlink(missing_ok=True)
             expect([tool("axrun"), f"{folder}/plan.mlir", "--data",
                     DIGITS / "train.npz", "--steps=20", "--log",
                     f"{folder}/log", "--save", f"{folder}/run"], 0, **options)

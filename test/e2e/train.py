@@ -149,7 +149,8 @@ def alike(model, layout):
             # The loss before any step, and after one.
             for warmup in 0, 1:
                 run(tool("axrun"), f"{folder}/plan.mlir", "--random-inputs", 1,
-                    "--warmup", warmup, outputs, f"{folder}/{warmup}.npz")
+                    "--warmup", warmup, "--iterations=1", outputs,
+                    f"{folder}/{warmup}.npz")
 
 
 def trained(every):

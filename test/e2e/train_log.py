@@ -26,8 +26,8 @@ def facts():
         plan, samples = compiled(folder), data(folder)
         for last, steps in (("drop", 6), ("pad", 8)):
             axrun(plan, "--data", samples, "--epochs=2", "--last", last,
-                  "--log", f"{folder}/log")
-            lines = logged(f"{folder}/log")
+                  "--log", f"{folder}/{last}.log")
+            lines = logged(f"{folder}/{last}.log")
             expect([line["step"] for line in lines],
                    list(range(1, steps + 1)), "steps")
             expect([line["epoch"] for line in lines],
@@ -122,7 +122,29 @@ def resumed():
               says="--weights has no use beside --resume")
 
 
+def another():
+    """A run of its own does not overwrite another's log."""
+    with scratch() as folder:
+        command = [compiled(folder), "--data", data(folder), "--quiet"]
+        for name in "log", "log.csv":
+            path = f"{folder}/{name}"
+            train = [*command, "--log", path]
+            axrun(*train, "--steps=2", "--save", f"{folder}/{name}-run")
+            before = open(path).read()
+            axrun(*train, "--steps=2", expect=2, says=f"--log={path} is there "
+                  "already, and this run goes on with none (--resume): remove "
+                  "it, or give another name")
+            expect(open(path).read(), before, "log")
+            axrun(*train, "--steps=3", "--resume", f"{folder}/{name}-run")
+            if not open(path).read().startswith(before):
+                raise Failed(open(path).read())
+        open(f"{folder}/empty", "w")
+        axrun(*command, "--log", f"{folder}/empty", "--steps=1")
+        axrun(*command, "--log", "/dev/null", "--steps=1")
+
+
 def cases(every_case):
+    yield "another run's", another
     yield "resumed", resumed
     yield "facts of steps", facts
     yield "--log-every", every

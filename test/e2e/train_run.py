@@ -150,9 +150,9 @@ def tokens():
                             ("16.bin", ["--tokens=uint16"]),
                             ("32.bin", ["--tokens=uint32"])):
             axrun(plan, "--data", f"{folder}/{data}", *flags, "--steps=3",
-                  "--log", f"{folder}/log", "--eval", f"{folder}/{data}")
+                  "--log", f"{folder}/{data}.log", "--eval", f"{folder}/{data}")
             got = [line.get("loss", line.get("eval_loss"))
-                   for line in logged(f"{folder}/log")]
+                   for line in logged(f"{folder}/{data}.log")]
             wanted = wanted or got
             assert len(got) == 4 and got == wanted, (data, got, wanted)
         np.zeros(5, np.uint8).tofile(f"{folder}/odd.bin")
@@ -274,8 +274,9 @@ def traces():
                   says=f"--trace-steps={text}: expected A..B, of steps from 1")
         axrun(*train, "--trace-steps=1..9", expect=2,
               says="--trace-steps: there are steps 1 to 8")
-        axrun(*train[:4], "--trace-steps=1", expect=2, says="--trace-steps says "
-              "what --trace, --profile and --json are of: give one")
+        axrun(*train[:4], "--trace-steps=1", expect=2, says="--trace-steps has "
+              "no use in this run: it is for steps that are traced (--trace, "
+              "--profile or --json, with --data)")
 
 
 def otherLosses():
@@ -343,15 +344,14 @@ def flags():
         plan = compiled(folder)
         data = ["--data", DIGITS / "train.npz", "--steps=1"]
         for command, says in (
-                ((plan, "--metric=loss"), "--metric is for measuring: give "
-                 "--eval"),
+                ((plan, "--metric=loss"), "--metric has no use in this run: it "
+                 "is for evaluation (--eval, without --predict)"),
                 ((plan, "--eval", DIGITS / "test.npz", "--metric=loss,f1"),
                  "--metric=f1: expected loss, accuracy or perplexity"),
-                ((plan, "--last=pad"), "--last is for training: give --data"),
-                ((plan, "--tokens=uint16"), "--tokens says what --data and "
-                 "--eval are: give one"),
-                ((plan, *data, "--save-every=2"), "--save-every needs "
-                 "--save=DIR"),
+                ((plan, *data, "--save-every=2"), "--save-every has no use in "
+                 "this run: it is for training that saves (--save)"),
+                ((plan, *data, "--save-weights=w.npz"), "--save-weights=w.npz: "
+                 "expected FILE.safetensors, which --weights reads"),
                 ((plan, *data, "--save=x", "--save-keep=-1"),
                  "--save-every, --save-keep and --eval-every must not be negative"),
                 ((plan, *data, "--on-nonfinite=maybe"), "maybe")):

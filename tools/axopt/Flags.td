@@ -100,8 +100,8 @@ defm param_group : Value<
   "Other options of the optimizer for some weights", help3_training,
   [Repeatable]>;
 defm clip_norm : Value<
-  "clip-norm", "NORM", "Largest global norm of the gradient", help3_training,
-  [Number]>;
+  "clip-norm", "NORM", "Largest global norm of the gradient (0: any)",
+  help3_training, [Number]>;
 defm dropout : Value<
   "dropout", "RATE",
   "Put dropout back where exporters removed it: on embeddings, attention "

@@ -15,97 +15,115 @@ def help5_looking : Section<
 def help6_debugging : Section<
   "Debugging", "axrun plan.mlir --list-commands">;
 
+// In which runs a flag is of use; where it is not, it is an error. Those
+// without any are for all.
+def ForRuns : OptionFlag;
+def ForComparing : OptionFlag;
+def ForTiming : OptionFlag;
+def ForSamples : OptionFlag;
+def ForTraining : OptionFlag;
+def ForSaving : OptionFlag;
+def ForEvaluation : OptionFlag;
+def ForEvaluationInTraining : OptionFlag;
+def ForTracedSteps : OptionFlag;
+
 // Input.
 defm input : Value<"input", "NAME=FILE.npy", "Value of an input", help1_input,
-                   [Repeatable, Common]>;
+                   [Repeatable, Common, ForRuns]>;
 defm inputs : Value<"inputs", "FILE.npz", "Values of inputs by name",
-                    help1_input, [Common]>;
+                    help1_input, [Common, ForRuns]>;
 defm test_data : Value<
   "test-data", "DIR",
-  "ONNX test-case folder: inputs, and outputs to compare with", help1_input>;
+  "ONNX test-case folder: inputs, and outputs to compare with", help1_input,
+  [ForRuns]>;
 defm random_inputs : Value<
   "random-inputs", "SEED", "Make up inputs that are not given", help1_input,
-  [Natural, Common]>;
+  [Natural, Common, ForRuns]>;
 
 // Output.
 defm output : Value<
   "output", "FILE|DIR",
   "To FILE.npz, FILE.npy (if it is one), or a folder", help2_output,
-  [Common]>;
+  [Common, ForRuns]>;
 defm expect : Value<
   "expect", "FILE.npz", "Outputs to compare with; exit code 1 if they differ",
-  help2_output, [Common]>;
+  help2_output, [Common, ForRuns]>;
 defm rtol : Value<"rtol", "TOLERANCE", "Relative tolerance (1e-3)",
-                  help2_output, [Number]>;
+                  help2_output, [Number, ForComparing]>;
 defm atol : Value<"atol", "TOLERANCE", "Absolute tolerance (1e-5)",
-                  help2_output, [Number]>;
+                  help2_output, [Number, ForComparing]>;
 
 // Training.
 defm data : Value<
   "data", "FILE|DIR",
   "Samples by input, or a file of tokens", help3_training,
-  [Common]>;
+  [Common, ForSamples]>;
 defm predict : Value<
   "predict", "FILE.npz|DIR",
-  "Where the model's outputs for all samples of --data go", help3_training>;
+  "Where the model's outputs for all samples of --data go", help3_training,
+  [ForSamples]>;
 defm tokens : Value<
   "tokens", "TYPE",
   "--data and --eval are files of nothing but tokens, of two or four bytes "
-  "each", help3_training, [], "uint16,uint32">;
+  "each", help3_training, [ForSamples, ForEvaluation], "uint16,uint32">;
 defm steps : Value<"steps", "N", "Steps to train", help3_training,
-                   [Integer, Common]>;
+                   [Integer, Common, ForTraining]>;
 defm epochs : Value<
   "epochs", "N", "Times to go through the data, instead of --steps",
-  help3_training, [Integer]>;
+  help3_training, [Integer, ForTraining]>;
 defm log_every : Value<
   "log-every", "N", "Steps between lines of the log and the console (1)",
-  help3_training, [Integer]>;
+  help3_training, [Integer, ForTraining]>;
 defm no_shuffle : Switch<
-  "no-shuffle", "Samples in the order of the file", help3_training>;
+  "no-shuffle", "Samples in the order of the file", help3_training,
+  [ForTraining]>;
 defm seed : Value<
   "seed", "SEED",
   "Decides the order of samples, and all that is random (0)", help3_training,
-  [Natural]>;
-defm log : Value<"log", "FILE", "A line for each step: JSON, or a table (.csv)", help3_training,
-                 [Common]>;
+  [Natural, ForTraining]>;
+defm log : Value<"log", "FILE", "A line for each step: JSON, or a table (.csv)",
+                 help3_training, [Common, ForTraining]>;
 defm tensorboard : Value<
   "tensorboard", "DIR", "What --log tells, as events for TensorBoard",
-  help3_training>;
+  help3_training, [ForTraining]>;
 defm last : Value<
   "last", "WHAT",
   "Samples that make no whole batch at the end of an epoch are left out (drop, "
   "the default), or come with ignored ones beside them (pad)",
-  help3_training, [], "drop,pad">;
+  help3_training, [ForTraining], "drop,pad">;
 defm on_nonfinite : Value<
   "on-nonfinite", "WHAT",
   "Steps whose loss or gradient is no finite number end the run (stop, the "
-  "default), or change nothing (skip)", help3_training, [], "stop,skip">;
+  "default), or change nothing (skip)", help3_training, [ForTraining],
+  "stop,skip">;
 defm save : Value<"save", "DIR", "Folder for checkpoints", help3_training,
-                  [Common]>;
+                  [Common, ForTraining]>;
 defm save_every : Value<
   "save-every", "N", "Steps between checkpoints (none before the end)",
-  help3_training, [Integer]>;
+  help3_training, [Integer, ForSaving]>;
 defm save_keep : Value<
   "save-keep", "N", "Newest checkpoints that stay (2; 0: all)", help3_training,
-  [Integer]>;
+  [Integer, ForSaving]>;
 defm save_weights : Value<
   "save-weights", "FILE.safetensors", "The states afterwards, in one file",
-  help3_training>;
+  help3_training, [ForTraining]>;
 defm resume : Value<
   "resume", "DIR", "Checkpoint, or folder of them, to go on from",
-  help3_training, [Common]>;
+  help3_training, [Common, ForTraining]>;
 defm eval : Value<
   "eval", "FILE|DIR",
-  "Samples to measure with; without --data that is all", help3_training>;
+  "Samples to measure with; without --data that is all", help3_training,
+  [ForEvaluation]>;
 defm eval_every : Value<
   "eval-every", "N", "Steps between measurements (none before the end)",
-  help3_training, [Integer]>;
+  help3_training, [Integer, ForEvaluationInTraining]>;
 defm metric : Value<
   "metric", "NAME,..",
   "What --eval measures beside the loss: accuracy (part of the labels that are "
   "predicted), perplexity (exponential of the loss), loss", help3_training,
-  [CommaSeparated, Repeatable], "loss,accuracy,perplexity">;
-defm quiet : Switch<"quiet", "No lines about steps, only about --eval", help3_training>;
+  [CommaSeparated, Repeatable, ForEvaluation], "loss,accuracy,perplexity">;
+defm quiet : Switch<"quiet", "No lines about steps, only about --eval",
+                    help3_training, [ForTraining]>;
 
 // Running.
 defm weights : Value<
@@ -128,23 +146,25 @@ defm cache_dir : Value<"cache-dir", "DIR", "Folder of compiled kernels",
 
 // Looking into it.
 defm warmup : Value<"warmup", "N", "Runs before those measured", help5_looking,
-                    [Integer]>;
+                    [Integer, ForTiming]>;
 defm iterations : Value<"iterations", "N", "Runs to measure", help5_looking,
-                        [Integer, Common]>;
+                        [Integer, Common, ForRuns]>;
 defm in_flight : Value<
   "in-flight", "N", "Runs at the same time, when measuring (one per stage)",
-  help5_looking, [Integer]>;
+  help5_looking, [Integer, ForTiming]>;
 defm profile : OptionalValue<
   "profile", "N",
   "What takes the time, in N lines (20; 0: all)", help5_looking,
-  "", [Natural, Common]>;
-defm json : Value<"json", "FILE", "Measurements as JSON", help5_looking>;
+  "", [Natural, Common, ForRuns, ForTraining]>;
+defm json : Value<"json", "FILE", "Measurements as JSON", help5_looking,
+                  [ForRuns, ForTraining]>;
 defm trace : Value<
-  "trace", "FILE", "What each rank did when, for Perfetto", help5_looking>;
+  "trace", "FILE", "What each rank did when, for Perfetto", help5_looking,
+  [Common, ForRuns, ForTraining]>;
 defm trace_steps : Value<
   "trace-steps", "A..B",
   "Steps of training that --trace, --profile and --json are of (the last)",
-  help5_looking>;
+  help5_looking, [ForTracedSteps]>;
 
 // Debugging.
 defm list_commands : Switch<

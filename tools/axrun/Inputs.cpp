@@ -170,6 +170,19 @@ static bool isArchive(const std::string &path) {
   return llvm::sys::path::extension(path) == ".npz";
 }
 
+/// A folder's name ends in '/', or looks like no file's, or there is one: what
+/// was meant as a file of another format must not become a folder.
+static llvm::Error checkFormat(llvm::StringRef flag, const std::string &path) {
+  llvm::StringRef ending = llvm::sys::path::extension(path);
+  if (path.empty() || isArray(path) || isArchive(path) || ending.size() < 2 ||
+      llvm::StringRef(path).ends_with("/") || llvm::sys::fs::is_directory(path))
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::Usage,
+                    "{0}={1}: outputs go to FILE.npz, FILE.npy (if there is "
+                    "one), or a folder: '{1}/' makes one of that name",
+                    flag, path);
+}
+
 static llvm::Error checkRoom(const std::string &array, size_t numOutputs) {
   if (numOutputs == 1)
     return llvm::Error::success();
@@ -204,6 +217,10 @@ static std::string fileOf(const std::string &folder, const std::string &name) {
   return file.str().str();
 }
 
+static llvm::StringRef outputFlag(const RunOptions &options) {
+  return options.predict.empty() ? "--output" : "--predict";
+}
+
 static llvm::Error checkFiles(const RunOptions &options,
                               const Session &session) {
   OutputCheck files;
@@ -226,7 +243,7 @@ static llvm::Error checkFiles(const RunOptions &options,
 
   files.writes("--json", options.json);
   files.writes("--trace", options.trace);
-  llvm::StringRef output = options.predict.empty() ? "--output" : "--predict";
+  llvm::StringRef output = outputFlag(options);
   if (isArchive(options.output) || isArray(options.output))
     files.writes(output, options.output);
   else if (!options.output.empty())
@@ -259,6 +276,8 @@ static llvm::Error checkFiles(const RunOptions &options,
 
 llvm::Error ax::checkDestinations(const RunOptions &options,
                                   const Session &session) {
+  if (llvm::Error error = checkFormat(outputFlag(options), options.output))
+    return error;
   for (const std::string *path :
        {&options.output, &options.json, &options.trace})
     if (!path->empty())

@@ -4,12 +4,21 @@
 #include "ax/Support/Error.h"
 #include "ax/Support/FlagTable.h"
 #include "ax/Support/Flags.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
 
 using namespace ax;
 
 namespace {
+/// What flags are for; the names are those of Flags.td.
+constexpr unsigned ForRuns = FirstUse << 0, ForComparing = FirstUse << 1,
+                   ForTiming = FirstUse << 2, ForSamples = FirstUse << 3,
+                   ForTraining = FirstUse << 4, ForSaving = FirstUse << 5,
+                   ForEvaluation = FirstUse << 6,
+                   ForEvaluationInTraining = FirstUse << 7,
+                   ForTracedSteps = FirstUse << 8;
+
 #define AX_FLAGS_INC "axrunFlags.inc"
 #include "ax/Support/FlagTable.def"
 
@@ -17,27 +26,61 @@ llvm::Error usage(const llvm::Twine &message) {
   return makeError(ExitCode::Usage, message);
 }
 
-llvm::Error readPrediction(const CommandLine &flags, RunOptions &options) {
-  std::string idle = flags.firstOf(
-      {OPT_steps, OPT_epochs, OPT_log_every, OPT_no_shuffle, OPT_seed, OPT_log,
-       OPT_tensorboard, OPT_save, OPT_save_every, OPT_save_keep,
-       OPT_save_weights, OPT_resume, OPT_eval, OPT_last, OPT_on_nonfinite,
-       OPT_quiet, OPT_trace_steps});
-  if (!idle.empty())
-    return usage(idle + " has no use beside --predict");
+/// What the command line asks for: a bit for each thing that flags are for.
+unsigned findUses(const CommandLine &flags) {
+  bool lists = flags.isOn(OPT_list_commands), data = flags.has(OPT_data),
+       predicts = flags.has(OPT_predict), evaluates = flags.has(OPT_eval);
+  bool runs = !lists && !data && !evaluates,
+       trains = !lists && data && !predicts;
+  auto when = [](bool holds, unsigned use) { return holds ? use : 0; };
+  return when(runs, ForRuns) |
+         when(runs && (flags.has(OPT_expect) || flags.has(OPT_test_data)),
+              ForComparing) |
+         when(runs && (flags.has(OPT_iterations) || flags.has(OPT_profile)),
+              ForTiming) |
+         when(data && !lists, ForSamples) | when(trains, ForTraining) |
+         when(trains && flags.has(OPT_save), ForSaving) |
+         when(evaluates && !lists && !predicts, ForEvaluation) |
+         when(trains && evaluates, ForEvaluationInTraining) |
+         when(trains && (flags.has(OPT_trace) || flags.has(OPT_profile) ||
+                         flags.has(OPT_json)),
+              ForTracedSteps);
+}
+
+/// A flag that would change nothing is a slip.
+llvm::Error checkUses(const FlagTable &table, const CommandLine &flags) {
+  unsigned flag = flags.firstUseless(findUses(flags));
+  if (!flag)
+    return llvm::Error::success();
+  constexpr std::pair<unsigned, const char *> texts[] = {
+      {ForRuns, "runs of one set of inputs (--input)"},
+      {ForComparing, "comparing outputs (--expect or --test-data)"},
+      {ForTiming, "measuring runs (--iterations or --profile)"},
+      {ForSamples, "samples (--data)"},
+      {ForTraining, "training (--data, without --predict)"},
+      {ForSaving, "training that saves (--save)"},
+      {ForEvaluation, "evaluation (--eval, without --predict)"},
+      {ForEvaluationInTraining, "evaluation in training (--data and --eval)"},
+      {ForTracedSteps, "steps that are traced (--trace, --profile or --json, "
+                       "with --data)"}};
+  std::vector<std::string> uses;
+  for (auto [use, text] : texts)
+    if (table.usesOf(flag) & use)
+      uses.push_back(text);
+  return usage(table.nameOf(flag) + " has no use in this run: it is for " +
+               llvm::join(uses, ", or "));
+}
+
+void readPrediction(const CommandLine &flags, RunOptions &options) {
   flags.read(OPT_data, options.predict);
   flags.read(OPT_predict, options.output);
   options.session.preferredProgram = "predict";
-  return llvm::Error::success();
 }
 
 /// `A..B`, or one step.
 llvm::Error readTracedSteps(const CommandLine &flags, TrainOptions &training) {
   if (!flags.has(OPT_trace_steps))
     return llvm::Error::success();
-  if (!flags.has(OPT_trace) && !flags.has(OPT_profile) && !flags.has(OPT_json))
-    return usage("--trace-steps says what --trace, --profile and --json are "
-                 "of: give one");
   std::string text = flags.text(OPT_trace_steps);
   auto [first, last] = llvm::StringRef(text).split("..");
   if (last.empty())
@@ -51,34 +94,15 @@ llvm::Error readTracedSteps(const CommandLine &flags, TrainOptions &training) {
 
 llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
   bool trains = flags.has(OPT_data), measures = flags.has(OPT_eval);
-  std::string ofMeasuring = flags.firstOf({OPT_eval_every, OPT_metric});
-  if (!measures && !ofMeasuring.empty())
-    return usage(ofMeasuring + " is for measuring: give --eval");
-  std::string ofTraining = flags.firstOf(
-      {OPT_steps, OPT_epochs, OPT_log_every, OPT_no_shuffle, OPT_seed, OPT_log,
-       OPT_tensorboard, OPT_save, OPT_save_every, OPT_save_keep,
-       OPT_save_weights, OPT_resume, OPT_eval_every, OPT_last, OPT_on_nonfinite,
-       OPT_quiet, OPT_trace_steps});
-  if (!trains && !ofTraining.empty())
-    return usage(ofTraining + " is for training: give --data");
-  if (!trains && flags.has(OPT_predict))
-    return usage("--predict needs samples: give --data");
   if (!trains && !measures)
-    return flags.has(OPT_tokens)
-               ? usage("--tokens says what --data and --eval are: give one")
-               : llvm::Error::success();
-  std::string ofRuns =
-      flags.firstOf({OPT_help1_input, OPT_help2_output, OPT_warmup,
-                     OPT_iterations, OPT_in_flight});
-  if (ofRuns.empty() && (!trains || flags.has(OPT_predict)))
-    ofRuns = flags.firstOf({OPT_json, OPT_trace, OPT_profile});
-  if (!ofRuns.empty())
-    return usage(ofRuns + " has no use in training (--data)");
+    return llvm::Error::success();
   if (flags.has(OPT_tokens))
     options.tokens =
         flags.text(OPT_tokens) == "uint16" ? Tokens::U16 : Tokens::U32;
-  if (flags.has(OPT_predict))
-    return readPrediction(flags, options);
+  if (flags.has(OPT_predict)) {
+    readPrediction(flags, options);
+    return llvm::Error::success();
+  }
   std::optional<EvalOptions> eval;
   if (measures)
     eval = {flags.text(OPT_eval), {}};
@@ -129,9 +153,10 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
   if (training.saveEvery < 0 || training.saveKeep < 0 || training.evalEvery < 0)
     return usage("--save-every, --save-keep and --eval-every must not be "
                  "negative");
-  std::string ofSaving = flags.firstOf({OPT_save_every, OPT_save_keep});
-  if (training.save.empty() && !ofSaving.empty())
-    return usage(ofSaving + " needs --save=DIR");
+  if (!training.saveWeights.empty() &&
+      !llvm::StringRef(training.saveWeights).ends_with(".safetensors"))
+    return usage("--save-weights=" + training.saveWeights +
+                 ": expected FILE.safetensors, which --weights reads");
   training.eval = std::move(eval);
   training.warn = options.session.warn;
   options.session.evaluation = training.eval.has_value();
@@ -150,9 +175,12 @@ void readProfile(const CommandLine &flags, RunOptions &options) {
     options.iterations = runs;
 }
 
-llvm::Error check(const RunOptions &options) {
-  if (options.warmup < 0 || options.iterations < 0 || options.inFlight < 0)
-    return usage("--warmup, --iterations and --in-flight must not be negative");
+llvm::Error check(const CommandLine &flags, const RunOptions &options) {
+  if (options.warmup < 0 ||
+      (flags.has(OPT_iterations) && options.iterations < 1) ||
+      (flags.has(OPT_in_flight) && options.inFlight < 1))
+    return usage("--iterations and --in-flight are at least 1, --warmup is "
+                 "not negative");
   if (!(options.rtol >= 0) || !(options.atol >= 0))
     return usage("--rtol and --atol must not be negative");
   return llvm::Error::success();
@@ -166,6 +194,8 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   if (!parsed)
     return parsed.takeError();
   const CommandLine &flags = *parsed;
+  if (llvm::Error error = checkUses(table, flags))
+    return error;
   auto plan = flags.onlyInput("PLAN.mlir");
   if (!plan)
     return plan.takeError();
@@ -176,6 +206,10 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
     auto [name, file] = splitAtFile(text);
     if (name.empty() || file.empty())
       return usage("--input=" + text + ": expected NAME=FILE.npy");
+    if (llvm::any_of(options.inputs, [name = name](const auto &known) {
+          return known.first == name;
+        }))
+      return usage("--input=" + text + ": '" + name + "' has a file already");
     options.inputs.emplace_back(name, file);
   }
   if (flags.has(OPT_random_inputs))
@@ -211,7 +245,7 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   };
   if (llvm::Error error = readTraining(flags, options))
     return error;
-  if (llvm::Error error = check(options))
+  if (llvm::Error error = check(flags, options))
     return error;
   return options;
 }

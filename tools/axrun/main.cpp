@@ -150,6 +150,9 @@ static llvm::Expected<int> run(const RunOptions &options) {
     return *end == TrainEnd::Done ? static_cast<int>(ExitCode::Success)
                                   : interruptedCode;
   }
+  if ((options.eval || !options.predict.empty()) && (*session)->isUntrained())
+    llvm::errs() << "axrun: note: the weights are those of the model's file, "
+                    "from before training: --weights takes others\n";
   if (options.eval) {
     if (llvm::Error error = (*session)->start())
       return error;

@@ -31,6 +31,10 @@ llvm::Error verifyPlan(mlir::ModuleOp module);
 /// relative to the plan's own folder, or that.
 std::string modelFolder(PlanOp plan, llvm::StringRef planPath);
 
+/// Where those files are now: that folder, or the plan's own when they are not
+/// (all) there, but here, each as the plan knows it (`ax.files`).
+std::string findModelFolder(PlanOp plan, llvm::StringRef planPath);
+
 /// A BadPlan error when that folder is neither the plan's own nor below it, and
 /// there is a file in it that the plan would read without knowing what is in
 /// it: of which it has no fingerprint. So nobody's file is read because a plan

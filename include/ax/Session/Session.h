@@ -82,6 +82,9 @@ public:
   rt::Executor &getExecutor();
   /// Null when it was not asked for, or the plan has no such program.
   rt::Executor *getEvaluation();
+  /// Whether the plan has a program that trains, and no other weights are given
+  /// than the model's own, from before it.
+  bool isUntrained() const;
   /// Null when nothing is resumed.
   const Resumed *getResumed() const;
 

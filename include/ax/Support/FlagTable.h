@@ -30,6 +30,8 @@ enum FlagProperty : unsigned {
   Repeatable = 1 << 8,
   Common = 1 << 9,
   Suggested = 1 << 10,
+  /// From here on a tool's own: in which command lines a flag is of use.
+  FirstUse = 1 << 11,
 };
 
 /// A command line whose values are what the table says of them. Flags are named
@@ -57,6 +59,9 @@ public:
   /// `--name` of the first flag of these, or of these sections, that is given;
   /// empty if there is none.
   std::string firstOf(llvm::ArrayRef<unsigned> flagsOrSections) const;
+  /// The first flag that is given and of use elsewhere only: whose uses, if the
+  /// table says any, are none of `uses`. 0 if there is none.
+  unsigned firstUseless(unsigned uses) const;
 
 private:
   friend class FlagTable;
@@ -82,6 +87,9 @@ public:
 
   /// `--name`, or `-n` of one letter.
   std::string nameOf(unsigned flag) const;
+
+  /// The bits from FirstUse on that the table says of a flag.
+  unsigned usesOf(unsigned flag) const;
 
   /// Sections with their flags; without `all`, those that most need.
   void printHelp(llvm::raw_ostream &os, bool all) const;
