@@ -265,6 +265,8 @@ llvm::Expected<AtomicFile> prepareNpy(const std::string &path,
     return error;
   if (llvm::Error error = file->write(tensor.rawBytes()))
     return error;
+  if (llvm::Error error = file->finish())
+    return error;
   return file;
 }
 

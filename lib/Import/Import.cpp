@@ -4,6 +4,7 @@
 
 #include "BatchStatistics.h"
 #include "GraphImporter.h"
+#include "KeptValues.h"
 #include "Types.h"
 
 #include "ax/Dialect/Evaluation.h"
@@ -15,6 +16,7 @@
 #include "ax/Eval/Elements.h"
 
 #include "mlir/IR/Verifier.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -252,14 +254,46 @@ struct ProgramEmitter {
   const PreparedModel &model;
   const InputBinder &binder;
   const ImportOptions &options;
+  const std::vector<std::string> &keptValues;
+
+  /// What of `keptValues` is not given.
+  std::vector<std::string> known = {};
 
   llvm::Error emit(llvm::StringRef programName, bool evaluation,
                    mlir::OpBuilder &builder);
+  void warnOfKnown();
 
 private:
   void markSamples(ProgramOp program, size_t numOutputs) const;
+  void addKeptValues(const Scope &scope, llvm::SmallVector<Value> &results,
+                     llvm::SmallVector<mlir::StringAttr> &names);
 };
 } // namespace
+
+void ProgramEmitter::addKeptValues(const Scope &scope,
+                                   llvm::SmallVector<Value> &results,
+                                   llvm::SmallVector<mlir::StringAttr> &names) {
+  for (const std::string &name : keptValues) {
+    const Entry *entry = scope.find(name);
+    if (!entry || !entry->tensor || entry->tensor.getDefiningOp<ConstantOp>()) {
+      known.push_back(name);
+      continue;
+    }
+    results.push_back(entry->tensor);
+    names.push_back(mlir::StringAttr::get(&context, name));
+  }
+}
+
+void ProgramEmitter::warnOfKnown() {
+  constexpr size_t shown = 3;
+  size_t more = known.size() - std::min(known.size(), shown);
+  known.resize(std::min(known.size(), shown));
+  if (!known.empty())
+    mlir::emitWarning(mlir::UnknownLoc::get(&context))
+        << "--dump-tensors: '" << llvm::join(known, "', '") << "'"
+        << (more ? " and " + std::to_string(more) + " more" : "")
+        << " are no tensors, or known already: the plan does not give them";
+}
 
 llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
                                  mlir::OpBuilder &builder) {
@@ -305,6 +339,9 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
     results.push_back(outputs[i].tensor);
     resultNames.push_back(builder.getStringAttr(name));
   }
+  if (!options.training || programName == predictionProgram)
+    addKeptValues(scope, results, resultNames);
+  size_t numOutputs = results.size();
   if (options.training && !evaluation)
     for (const auto &[state, value] : b.getUpdates()) {
       results.push_back(value);
@@ -325,7 +362,7 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
   auto program = ProgramOp::create(builder, unknown, programName, type,
                                    argNames, resultNames);
   program.getBody().takeBody(region);
-  for (size_t i = outputs.size(); i < results.size(); ++i)
+  for (size_t i = numOutputs; i < results.size(); ++i)
     program.setResultAttr(i, kStatistic, builder.getUnitAttr());
   // Only of what is still used: constants in unused branches may be anything.
   for (mlir::Operation &op : program.getBody().front()) {
@@ -343,7 +380,7 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
     return makeError(ExitCode::Internal,
                      "the imported program does not verify: " +
                          describeError(b.takeFailure()).message);
-  markSamples(program, outputs.size());
+  markSamples(program, numOutputs);
   return llvm::Error::success();
 }
 
@@ -351,19 +388,21 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
 void ProgramEmitter::markSamples(ProgramOp program, size_t numOutputs) const {
   llvm::SmallVector<std::optional<int64_t>> dims = findSampleDims(program);
   std::string symbol = binder.getBatchSymbol();
+  const auto &outputs = model.proto.graph().output();
   for (size_t i = 0; i < numOutputs; ++i) {
-    const auto &shape = model.proto.graph()
-                            .output(static_cast<int>(i))
-                            .type()
-                            .tensor_type()
-                            .shape();
     llvm::SmallVector<int64_t> named;
-    for (int64_t dim = 0; dim < shape.dim_size(); ++dim)
-      if (shape.dim(dim).dim_param() == symbol)
-        named.push_back(dim);
+    int64_t rank = -1;
+    if (i < static_cast<size_t>(outputs.size())) {
+      const auto &shape =
+          outputs[static_cast<int>(i)].type().tensor_type().shape();
+      rank = shape.dim_size();
+      for (int64_t dim = 0; dim < rank; ++dim)
+        if (shape.dim(static_cast<int>(dim)).dim_param() == symbol)
+          named.push_back(dim);
+    }
     auto type = mlir::cast<mlir::RankedTensorType>(program.getResultTypes()[i]);
     if (program.getBatch() == 1 && !symbol.empty() && !named.empty() &&
-        shape.dim_size() == type.getRank())
+        rank == type.getRank())
       dims[i] = named.size() == 1 ? std::optional(named[0]) : std::nullopt;
     if (dims[i])
       program.setSampleDim(i, *dims[i]);
@@ -430,7 +469,10 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
                       llvm::to_vector_of<llvm::StringRef>(options.unbatched)));
   builder.createBlock(&plan.getBody());
 
-  ProgramEmitter emitter{context, folder, *model, binder, options};
+  auto keptValues = findKeptValues(*model, options.keptValues);
+  if (!keptValues)
+    return withPath(keptValues.takeError());
+  ProgramEmitter emitter{context, folder, *model, binder, options, *keptValues};
   llvm::Error error = llvm::Error::success();
   if (!options.evaluation)
     error = emitter.emit("main", /*evaluation=*/false, builder);
@@ -440,6 +482,7 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
     error = emitter.emit(predictionProgram, /*evaluation=*/true, builder);
   if (error)
     return withPath(std::move(error));
+  emitter.warnOfKnown();
   auto files = fingerprints(plan, folder);
   if (!files)
     return withPath(files.takeError());

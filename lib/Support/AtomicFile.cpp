@@ -131,12 +131,12 @@ AtomicFile::AtomicFile(AtomicFile &&other)
     : path(std::move(other.path)), temporary(std::move(other.temporary)),
       fd(other.fd), position(other.position) {
   other.fd = -1;
+  other.temporary.clear();
 }
 
 AtomicFile::~AtomicFile() {
-  if (fd < 0)
-    return;
-  ::close(fd);
+  if (fd >= 0)
+    ::close(fd);
   if (!temporary.empty())
     ::unlink(temporary.c_str());
 }
@@ -162,18 +162,28 @@ llvm::Error AtomicFile::write(llvm::StringRef text) {
   return write(llvm::ArrayRef<uint8_t>(text.bytes_begin(), text.bytes_end()));
 }
 
+llvm::Error AtomicFile::finish() {
+  if (fd < 0)
+    return llvm::Error::success();
+  int synced = temporary.empty() ? 0 : fsync(fd), fault = errno;
+  if (::close(std::exchange(fd, -1)) != 0 && synced == 0)
+    return cannotWrite(path, errno);
+  return synced == 0 ? llvm::Error::success() : cannotWrite(path, fault);
+}
+
 llvm::Error AtomicFile::commit() {
-  assert(fd >= 0 && "already committed");
-  if (temporary.empty()) {
-    int result = ::close(std::exchange(fd, -1));
-    return result == 0 ? llvm::Error::success() : cannotWrite(path, errno);
-  }
+  assert(!isCommitted && "already committed");
+  isCommitted = true;
+  bool isReplaced = !temporary.empty();
   // Renamed only when all of it is on disk; the destructor cleans up after a
   // failure.
-  if (fsync(fd) != 0 || rename(temporary.c_str(), path.c_str()) != 0)
+  if (llvm::Error error = finish())
+    return error;
+  if (!isReplaced)
+    return llvm::Error::success();
+  if (rename(temporary.c_str(), path.c_str()) != 0)
     return cannotWrite(path, errno);
-  ::close(fd);
-  fd = -1;
+  temporary.clear();
   int folderFd =
       ::open(folderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (folderFd >= 0) {

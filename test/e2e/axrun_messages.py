@@ -66,8 +66,8 @@ def flags():
              "without --predict)"),
             ("--save-every=2", "training that saves (--save)"),
             ("--eval-every=2", "evaluation in training (--data and --eval)"),
-            ("--trace-steps=2", "steps that are traced (--trace or --json, with "
-             "--data)")):
+            ("--trace-steps=2", "steps that are traced (--trace, --profile or "
+             "--json, with --data)")):
         yield flag, flag.split("=")[0] + idle + what
     yield "--list-commands", "--random-inputs" + idle + \
         "runs of one set of inputs (--input)"

@@ -162,6 +162,10 @@ defm dump_after : Value<
   "dump-after", "PHASE", "Print the IR after phases", help6_debugging,
   [CommaSeparated, Repeatable, Common],
   "import,normalize,raise,stage,train,shard,checkpoint,optimize,pipeline">;
+defm dump_tensors : Value<
+  "dump-tensors", "PATTERN",
+  "Intermediate values that the plan gives beside its outputs, by value, node "
+  "or module; axrun --output=DIR writes them", help6_debugging, [Repeatable]>;
 def mlir : Joined<["--"], "mlir-">, MetaVarName<"NAME">,
            HelpText<"MLIR's own flags, such as --mlir-timing and "
                     "--mlir-print-ir-after=PASS">,

@@ -307,6 +307,7 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
   flags.read(OPT_report, options.report);
   flags.read(OPT_eval, options.import.evaluation);
   flags.read(OPT_dump_after, options.dumpAfter);
+  flags.read(OPT_dump_tensors, options.import.keptValues);
   if (flags.has(OPT_explain))
     options.explain =
         flags.text(OPT_explain) == "json" ? Explain::JSON : Explain::Text;

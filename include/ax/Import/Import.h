@@ -53,6 +53,10 @@ struct ImportOptions {
   /// BatchNormalization of the program that trains by the batch's statistics
   /// (true) or by the running ones (false), whatever the model says.
   std::optional<bool> batchStatistics;
+  /// Globs over names of values, nodes and modules: what they compute is given
+  /// beside the outputs, under the values' names. Of what trains, only by
+  /// `predict`.
+  std::vector<std::string> keptValues;
 };
 
 /// The module `ax.plan @model { ax.state...; ax.program @main }`: plain tensor

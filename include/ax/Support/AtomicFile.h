@@ -34,6 +34,9 @@ public:
   llvm::Error write(llvm::StringRef text);
   /// Bytes written so far.
   int64_t getPosition() const { return position; }
+  /// All is written, and on disk; only `commit` may follow. Files that wait for
+  /// others to be there hold nothing open until then.
+  llvm::Error finish();
   llvm::Error commit();
 
 private:
@@ -44,6 +47,7 @@ private:
   std::string temporary;
   int fd = -1;
   int64_t position = 0;
+  bool isCommitted = false;
 };
 
 /// The file that takes the place of `path`: what it names behind symbolic
