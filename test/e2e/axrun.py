@@ -80,6 +80,13 @@ def inputsByName():
             "--output", f"{folder}/a.npz")
         run(tool("axrun"), plan, "--inputs", f"{folder}/x.npz",
             "--expect", f"{folder}/a.npz", "--rtol", 0, "--atol", 0)
+        run(tool("axrun"), plan, "--inputs", f"{folder}/x.npz",
+            "--output", f"{folder}/a.npy")
+        run(tool("axrun"), plan, "--inputs", f"{folder}/x.npz",
+            "--expect", f"{folder}/a.npy", "--rtol", 0, "--atol", 0)
+        np.save(f"{folder}/a.npy", np.load(f"{folder}/a.npy") + 1)
+        run(tool("axrun"), plan, "--inputs", f"{folder}/x.npz",
+            "--expect", f"{folder}/a.npy", expect=1)
         np.save(f"{folder}/bad.npy", value[..., :1])
         done = run(tool("axrun"), plan, "--input", f"{name}={folder}/bad.npy",
                    expect=6)

@@ -125,6 +125,11 @@ def refused():
     with scratch() as folder:
         plan = compiled(folder, CONVNET / "model.onnx", ["/f/f.1/Relu"],
                         "--dim=batch=4")
+        done = run(tool("axrun"), plan, "--random-inputs=1", "--expect=y.npy",
+                   expect=6)
+        if "--expect=y.npy: the plan has 2 outputs, and only an .npz can name " \
+                "them" not in done.stderr:
+            raise Failed(done.stderr)
         done = run(tool("axopt"), plan, "--dump-tensors=*", expect=2)
         if "--dump-tensors is for models" not in done.stderr:
             raise Failed(done.stderr)

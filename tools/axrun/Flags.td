@@ -46,7 +46,7 @@ defm output : Value<
   "To FILE.npz, FILE.npy (if it is one), or a folder", help2_output,
   [Common, ForRuns]>;
 defm expect : Value<
-  "expect", "FILE.npz", "Outputs to compare with; exit code 1 if they differ",
+  "expect", "FILE", "Outputs to compare with; exit code 1 if they differ",
   help2_output, [Common, ForRuns]>;
 defm rtol : Value<"rtol", "TOLERANCE", "Relative tolerance (1e-3)",
                   help2_output, [Number, ForComparing]>;

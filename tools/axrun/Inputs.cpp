@@ -121,6 +121,27 @@ ax::readInputs(const RunOptions &options, const std::vector<rt::Port> &inputs) {
   return tensors;
 }
 
+/// The plan's only output, and no folder of it.
+static bool isArray(const std::string &path) {
+  return llvm::sys::path::extension(path) == ".npy";
+}
+
+/// Of an archive, or the only one.
+static llvm::Expected<rt::NamedTensors>
+readExpectedFile(const std::string &path,
+                 const std::vector<rt::Port> &outputs) {
+  if (!isArray(path))
+    return rt::readNpz(path);
+  if (outputs.size() != 1)
+    return badInput("--expect=" + path + ": the plan has " +
+                    llvm::Twine(outputs.size()) +
+                    " outputs, and only an .npz can name them");
+  auto tensor = rt::readNpy(path);
+  if (!tensor)
+    return tensor.takeError();
+  return rt::NamedTensors{{outputs[0].name, std::move(*tensor)}};
+}
+
 llvm::Expected<rt::NamedTensors>
 ax::readExpected(const RunOptions &options,
                  const std::vector<rt::Port> &outputs) {
@@ -136,7 +157,7 @@ ax::readExpected(const RunOptions &options,
     expected = std::move(*read);
   }
   if (!options.expect.empty()) {
-    auto read = rt::readNpz(options.expect);
+    auto read = readExpectedFile(options.expect, outputs);
     if (!read)
       return read.takeError();
     if (read->empty())
@@ -159,11 +180,6 @@ static std::string fileNameOf(const std::string &name) {
     if (c == '/' || c == '\\' || c == '\0')
       c = '_';
   return (file.empty() || file[0] == '.' ? "_" + file : file) + ".npy";
-}
-
-/// The plan's only output, and no folder of it.
-static bool isArray(const std::string &path) {
-  return llvm::sys::path::extension(path) == ".npy";
 }
 
 static bool isArchive(const std::string &path) {
