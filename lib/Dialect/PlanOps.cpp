@@ -36,10 +36,18 @@ sharding::Mesh PlanOp::getMesh() {
 }
 
 LogicalResult PlanOp::verify() {
-  if (getVersion() != currentVersion)
+  int64_t version = getVersion();
+  if (version < firstVersion || version > currentVersion)
     return emitOpError("has version ")
-           << int64_t(getVersion()) << "; this build reads version "
+           << version << "; this build reads version " << firstVersion << " to "
            << currentVersion;
+  if (Attribute data = (*this)->getAttr(kData)) {
+    if (!isa<StringAttr>(data))
+      return emitOpError("has a '") << kData << "' that names no file";
+    if (version == firstVersion)
+      return emitOpError("has a '")
+             << kData << "', which version " << version << " has not";
+  }
   if (Attribute unbatched = (*this)->getAttr(kUnbatched)) {
     auto names = dyn_cast<ArrayAttr>(unbatched);
     if (!names || !llvm::all_of(names, llvm::IsaPred<StringAttr>))

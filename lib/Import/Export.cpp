@@ -55,7 +55,11 @@ private:
   bytesOf(const TensorHeader &header, DType type,
           std::shared_ptr<MappedFile> &file);
   llvm::Error copyGraph(llvm::ArrayRef<uint8_t> graph, std::string &out);
+  llvm::Expected<std::optional<std::string>>
+  rewriteTensor(const TensorHeader &header, llvm::ArrayRef<uint8_t> given);
   llvm::Error copyInitializer(const WireField &field, std::string &out);
+  llvm::Error copyNode(const WireField &field, const WeightNodes &nodes,
+                       std::string &out);
   /// What replaces the data; nothing when it stays.
   llvm::Expected<std::optional<HostTensor>>
   findWeight(const TensorHeader &header);
@@ -92,16 +96,29 @@ bool isData(const WireField &field) {
 
 } // namespace
 
+/// The tensor of an initializer, or of a node that gives one.
+static std::optional<TensorHeader> tensorOf(const WireField &field,
+                                            const WeightNodes &nodes) {
+  TensorHeader header;
+  if (field.type != WireType::Bytes)
+    return std::nullopt;
+  if (field.number == GraphProto::kInitializerFieldNumber)
+    return readTensorHeader(field.bytes, header) ? std::optional(header)
+                                                 : std::nullopt;
+  if (field.number != GraphProto::kNodeFieldNumber)
+    return std::nullopt;
+  auto constant = nodes.read(field.bytes);
+  return constant ? std::optional(constant->header) : std::nullopt;
+}
+
 llvm::Error Exporter::decide(llvm::ArrayRef<uint8_t> graph) {
   WireReader reader(graph);
   WireField field;
   bool isExternal = graph.size() > mostInlineBytes;
-  while (reader.read(field)) {
-    TensorHeader header;
-    if (field.number == GraphProto::kInitializerFieldNumber &&
-        field.type == WireType::Bytes && readTensorHeader(field.bytes, header))
-      isExternal |= header.external;
-  }
+  WeightNodes nodes(graph);
+  while (reader.read(field))
+    if (auto header = tensorOf(field, nodes))
+      isExternal |= header->external;
   if (!isExternal)
     return llvm::Error::success();
   auto file = AtomicFile::create(dataFileOf(output));
@@ -109,11 +126,6 @@ llvm::Error Exporter::decide(llvm::ArrayRef<uint8_t> graph) {
     return file.takeError();
   data.emplace(std::move(*file));
   return llvm::Error::success();
-}
-
-/// Data that can be used where it is.
-static bool isInPlace(const TensorHeader &header) {
-  return header.external || (header.numDataFields == 1 && header.data.data());
 }
 
 /// Of an initializer that is in place; `file` keeps them.
@@ -148,13 +160,14 @@ llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
   std::vector<ModelWeight> missing, given;
   std::vector<std::string> computed;
   std::set<std::string> frozen(weights.frozen.begin(), weights.frozen.end());
+  WeightNodes nodes(graph);
   WireReader reader(graph);
   WireField field;
   while (reader.read(field)) {
-    TensorHeader header;
-    if (field.number != GraphProto::kInitializerFieldNumber ||
-        field.type != WireType::Bytes || !readTensorHeader(field.bytes, header))
+    auto found = tensorOf(field, nodes);
+    if (!found)
       continue;
+    const TensorHeader &header = *found;
     std::optional<DType> type = fromOnnxType(header.type);
     std::string name = stateName(header.name);
     auto count = checkedNumElements(header.dims);
@@ -163,7 +176,7 @@ llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
       continue;
     ModelWeight weight{name, *type, header.dims, {}};
     std::shared_ptr<MappedFile> file;
-    if (isInPlace(header)) {
+    if (header.external || isInPlace(header)) {
       // What cannot be read is an error when it has to be.
       if (auto bytes = bytesOf(header, *type, file))
         weight.bytes = *bytes;
@@ -219,11 +232,10 @@ Exporter::findWeight(const TensorHeader &header) {
   return std::move(*result);
 }
 
-llvm::Error Exporter::copyInitializer(const WireField &field,
-                                      std::string &out) {
-  TensorHeader header;
-  if (!readTensorHeader(field.bytes, header))
-    return fault("an initializer is damaged");
+/// The tensor with what becomes of its data; nothing when it stays as it is.
+llvm::Expected<std::optional<std::string>>
+Exporter::rewriteTensor(const TensorHeader &header,
+                        llvm::ArrayRef<uint8_t> given) {
   auto weight = findWeight(header);
   if (!weight)
     return weight.takeError();
@@ -233,12 +245,9 @@ llvm::Error Exporter::copyInitializer(const WireField &field,
     bytes = (**weight).rawBytes();
   } else {
     std::optional<DType> type = fromOnnxType(header.type);
-    bool isLarge =
-        static_cast<int64_t>(field.bytes.size()) > leastExternalBytes;
-    if (!header.external && !(data && isLarge && type && isInPlace(header))) {
-      append(out, field.whole);
-      return llvm::Error::success();
-    }
+    bool isLarge = static_cast<int64_t>(given.size()) > leastExternalBytes;
+    if (!header.external && !(data && isLarge && type && isInPlace(header)))
+      return std::nullopt;
     if (!type)
       return makeErrorf(
           ExitCode::Unsupported,
@@ -250,7 +259,7 @@ llvm::Error Exporter::copyInitializer(const WireField &field,
     bytes = *range;
   }
   std::string tensor;
-  WireReader reader(field.bytes);
+  WireReader reader(given);
   WireField part;
   while (reader.read(part))
     if (!isData(part))
@@ -272,30 +281,84 @@ llvm::Error Exporter::copyInitializer(const WireField &field,
     constexpr int64_t alignment = 4096;
     int64_t padding = (alignment - data->getPosition() % alignment) % alignment;
     if (llvm::Error error = data->write(std::string(padding, '\0')))
-      return error;
+      return std::move(error);
     add("location", llvm::sys::path::filename(dataFileOf(output)).str());
     add("offset", std::to_string(data->getPosition()));
     add("length", std::to_string(length));
     tensor += reference.SerializeAsString();
     if (llvm::Error error = data->write(bytes))
-      return error;
+      return std::move(error);
     // What was read is not needed in memory any more.
     if (file)
       file->release(bytes.data() - file->bytes().data(), length);
   }
-  appendBytesField(out, GraphProto::kInitializerFieldNumber, tensor);
+  return tensor;
+}
+
+llvm::Error Exporter::copyInitializer(const WireField &field,
+                                      std::string &out) {
+  TensorHeader header;
+  if (!readTensorHeader(field.bytes, header))
+    return fault("an initializer is damaged");
+  auto tensor = rewriteTensor(header, field.bytes);
+  if (!tensor)
+    return tensor.takeError();
+  if (*tensor)
+    appendBytesField(out, field.number, **tensor);
+  else
+    append(out, field.whole);
+  return llvm::Error::success();
+}
+
+/// `message` with another field of that number.
+static std::string withField(llvm::ArrayRef<uint8_t> message, uint32_t number,
+                             llvm::StringRef contents) {
+  std::string out;
+  WireReader reader(message);
+  WireField field;
+  while (reader.read(field))
+    if (field.number == number)
+      appendBytesField(out, number, contents);
+    else
+      append(out, field.whole);
+  return out;
+}
+
+llvm::Error Exporter::copyNode(const WireField &field, const WeightNodes &nodes,
+                               std::string &out) {
+  auto constant = nodes.read(field.bytes);
+  std::optional<std::string> tensor;
+  if (constant) {
+    auto rewritten = rewriteTensor(constant->header, constant->tensor);
+    if (!rewritten)
+      return rewritten.takeError();
+    tensor = std::move(*rewritten);
+  }
+  if (!tensor) {
+    append(out, field.whole);
+    return llvm::Error::success();
+  }
+  std::string attribute = withField(
+      constant->attribute, onnx::AttributeProto::kTFieldNumber, *tensor);
+  appendBytesField(out, field.number,
+                   withField(constant->node,
+                             onnx::NodeProto::kAttributeFieldNumber,
+                             attribute));
   return llvm::Error::success();
 }
 
 llvm::Error Exporter::copyGraph(llvm::ArrayRef<uint8_t> graph,
                                 std::string &out) {
+  WeightNodes nodes(graph);
   WireReader reader(graph);
   WireField field;
   while (reader.read(field)) {
-    if (field.number != GraphProto::kInitializerFieldNumber ||
+    bool isInitializer = field.number == GraphProto::kInitializerFieldNumber;
+    if ((!isInitializer && field.number != GraphProto::kNodeFieldNumber) ||
         field.type != WireType::Bytes)
       append(out, field.whole);
-    else if (llvm::Error error = copyInitializer(field, out))
+    else if (llvm::Error error = isInitializer ? copyInitializer(field, out)
+                                               : copyNode(field, nodes, out))
       return error;
   }
   return reader.isMalformed() ? fault("its graph is damaged or cut off")

@@ -458,7 +458,7 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
   mlir::OwningOpRef<mlir::ModuleOp> module = mlir::ModuleOp::create(unknown);
   mlir::OpBuilder builder = mlir::OpBuilder::atBlockEnd(module->getBody());
   auto plan =
-      PlanOp::create(builder, unknown, planName(path), PlanOp::currentVersion);
+      PlanOp::create(builder, unknown, planName(path), PlanOp::firstVersion);
   llvm::SmallString<128> absolute(folder.getPath());
   llvm::sys::fs::make_absolute(absolute);
   llvm::sys::path::remove_dots(absolute, /*remove_dot_dot=*/true);

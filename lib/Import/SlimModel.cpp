@@ -42,6 +42,9 @@ private:
   llvm::Error walkModel();
   llvm::Error walkGraph(llvm::ArrayRef<uint8_t> graph, std::string &out);
   llvm::Error visitInitializer(const WireField &field, std::string &out);
+  llvm::Error visitConstant(const ConstantNode &constant, std::string &out);
+  llvm::Error visitTensor(const TensorHeader &header, const WireField &field,
+                          std::string &out);
 
   ModelFolder &folder;
   SlimModel &result;
@@ -81,12 +84,20 @@ llvm::Error Slimmer::walkModel() {
 
 llvm::Error Slimmer::walkGraph(llvm::ArrayRef<uint8_t> graph,
                                std::string &out) {
+  WeightNodes nodes(graph);
   WireReader reader(graph);
   WireField field;
   while (reader.read(field)) {
     if (field.number == GraphProto::kInitializerFieldNumber &&
         field.type == WireType::Bytes) {
       if (llvm::Error error = visitInitializer(field, out))
+        return error;
+    } else if (field.number == GraphProto::kNodeFieldNumber &&
+               field.type == WireType::Bytes) {
+      auto constant = nodes.read(field.bytes);
+      if (!constant)
+        append(out, field.whole);
+      else if (llvm::Error error = visitConstant(*constant, out))
         return error;
     } else {
       append(out, field.whole);
@@ -104,10 +115,30 @@ llvm::Error Slimmer::visitInitializer(const WireField &field,
     return malformed("an initializer is damaged");
   if (header.kind)
     result.kinds.emplace(header.name, *header.kind);
+  return visitTensor(header, field, out);
+}
+
+/// As an initializer.
+llvm::Error Slimmer::visitConstant(const ConstantNode &constant,
+                                   std::string &out) {
+  std::string whole;
+  if (!constant.isLarge) {
+    // Of several names the last counts.
+    std::string tensor(constant.tensor.begin(), constant.tensor.end());
+    appendBytesField(tensor, onnx::TensorProto::kNameFieldNumber,
+                     constant.header.name);
+    appendBytesField(whole, GraphProto::kInitializerFieldNumber, tensor);
+  }
+  WireField field;
+  field.whole = llvm::ArrayRef(reinterpret_cast<const uint8_t *>(whole.data()),
+                               whole.size());
+  return visitTensor(constant.header, field, out);
+}
+
+llvm::Error Slimmer::visitTensor(const TensorHeader &header,
+                                 const WireField &field, std::string &out) {
   std::optional<DType> type = fromOnnxType(header.type);
-  bool inPlace = type && header.numDataFields == 1 && header.data.data() &&
-                 header.dataType.value_or(header.type) == header.type;
-  if (!header.external && !inPlace) {
+  if (!header.external && !(type && isInPlace(header))) {
     append(out, field.whole);
     return llvm::Error::success();
   }

@@ -8,8 +8,9 @@
 namespace ax::import {
 
 struct SlimModel {
-  /// A serialised ModelProto in which no tensor is external: initializers of
-  /// more than `maxInlineBytes` are gone, smaller ones hold their data.
+  /// A serialised ModelProto in which no initializer is external: those of more
+  /// than `maxInlineBytes` are gone, smaller ones hold their data. Weights that
+  /// the main graph has as nodes (`Constant`) are initializers in it.
   std::string bytes;
   /// Where the data of every external or float initializer lies, by name; those
   /// that are gone, and the small ones that are in `bytes` too.
@@ -22,9 +23,6 @@ struct SlimModel {
   /// Of initializers that say it themselves.
   WeightKinds kinds;
 };
-
-/// Initializers above this become references before protobuf sees them.
-constexpr int64_t maxInlineBytes = 1024;
 
 llvm::Expected<SlimModel> slimModel(ModelFolder &folder);
 

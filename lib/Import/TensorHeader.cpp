@@ -94,6 +94,94 @@ bool ax::import::readTensorHeader(llvm::ArrayRef<uint8_t> tensor,
   return !reader.isMalformed();
 }
 
+/// The last field of that number, as protobuf reads what is there twice.
+static WireField lastField(llvm::ArrayRef<uint8_t> message, uint32_t number,
+                           int &count) {
+  WireReader reader(message);
+  WireField field, last;
+  count = 0;
+  while (reader.read(field))
+    if (field.number == number) {
+      last = field;
+      ++count;
+    }
+  if (reader.isMalformed())
+    count = -1;
+  return last;
+}
+
+static std::optional<ConstantNode>
+readConstantNode(llvm::ArrayRef<uint8_t> node) {
+  using onnx::AttributeProto;
+  using onnx::NodeProto;
+  auto only = [](llvm::ArrayRef<uint8_t> message, uint32_t number) {
+    int count;
+    WireField field = lastField(message, number, count);
+    return count == 1 && field.type == WireType::Bytes ? std::optional(field)
+                                                       : std::nullopt;
+  };
+  auto type = only(node, NodeProto::kOpTypeFieldNumber);
+  auto output = only(node, NodeProto::kOutputFieldNumber);
+  if (!type || type->text() != "Constant" || !output || output->bytes.empty())
+    return std::nullopt;
+  int count;
+  WireField domain = lastField(node, NodeProto::kDomainFieldNumber, count);
+  if (count < 0 || !(domain.text().empty() || domain.text() == "ai.onnx"))
+    return std::nullopt;
+  auto attribute = only(node, NodeProto::kAttributeFieldNumber);
+  if (!attribute)
+    return std::nullopt;
+  auto name = only(attribute->bytes, AttributeProto::kNameFieldNumber);
+  auto tensor = only(attribute->bytes, AttributeProto::kTFieldNumber);
+  ConstantNode result;
+  if (!name || name->text() != "value" || !tensor ||
+      !readTensorHeader(tensor->bytes, result.header))
+    return std::nullopt;
+  result.header.name = output->text().str();
+  result.node = node;
+  result.attribute = attribute->bytes;
+  result.tensor = tensor->bytes;
+  return result;
+}
+
+/// Whether it is what layers have: numbers, and more than one.
+static bool isFloatTensor(const TensorHeader &header) {
+  std::optional<DType> type = fromOnnxType(header.type);
+  return type && isFloat(*type) &&
+         checkedNumElements(header.dims).value_or(0) > 1;
+}
+
+WeightNodes::WeightNodes(llvm::ArrayRef<uint8_t> graph) {
+  using onnx::GraphProto;
+  WireReader reader(graph);
+  WireField field;
+  while (!hasInitializers && reader.read(field)) {
+    TensorHeader header;
+    hasInitializers = field.number == GraphProto::kInitializerFieldNumber &&
+                      field.type == WireType::Bytes &&
+                      readTensorHeader(field.bytes, header) &&
+                      isFloatTensor(header);
+  }
+}
+
+std::optional<ConstantNode>
+WeightNodes::read(llvm::ArrayRef<uint8_t> node) const {
+  std::optional<ConstantNode> constant = readConstantNode(node);
+  if (!constant)
+    return std::nullopt;
+  const TensorHeader &header = constant->header;
+  std::optional<DType> type = fromOnnxType(header.type);
+  auto count = type ? checkedNumElements(header.dims, byteSize(*type))
+                    : std::optional<int64_t>();
+  if (!count)
+    return std::nullopt;
+  constant->isLarge = *count * byteSize(*type) > maxInlineBytes;
+  bool isOfLayer = !hasInitializers && isFloatTensor(header);
+  bool isWeight = header.external ||
+                  (isInPlace(header) && (constant->isLarge || isOfLayer));
+  return isWeight ? constant : std::nullopt;
+}
+
 llvm::Expected<Weight> ax::import::locateTensor(ModelFolder &folder,
                                                 llvm::ArrayRef<uint8_t> model,
                                                 const TensorHeader &header,

@@ -88,6 +88,8 @@ std::vector<std::string> filesOf(PlanOp plan, llvm::StringRef planPath,
     if (!state.getFile().empty())
       names.insert(state.getFile().str());
   std::vector<std::string> paths{planPath.str()};
+  if (std::string constants = constantsFile(plan, planPath); !constants.empty())
+    paths.push_back(constants);
   for (const std::string &name : names)
     paths.push_back((folder + "/" + name).str());
   return paths;

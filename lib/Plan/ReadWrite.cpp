@@ -1,4 +1,5 @@
 //===- ReadWrite.cpp - Plans from and to text -----------------------------===//
+#include "Constants.h"
 #include "Faults.h"
 #include "Screen.h"
 
@@ -49,16 +50,41 @@ llvm::Expected<OwningOpRef<ModuleOp>> readPlan(llvm::StringRef path,
   auto file = MappedFile::open(path.str());
   if (!file)
     return file.takeError();
-  return parsePlan(llvm::toStringRef((*file)->bytes()), path, context);
+  auto module = parsePlan(llvm::toStringRef((*file)->bytes()), path, context);
+  if (module)
+    if (llvm::Error error = readConstants(**module, path))
+      return error;
+  return module;
 }
 
 llvm::Error writePlan(ModuleOp module, llvm::StringRef path) {
+  // Who goes on with the module wants its constants.
+  OwningOpRef<ModuleOp> written = module.clone();
+  std::optional<std::string> dataPath = constantsFileFor(path);
+  std::optional<AtomicFile> data;
+  if (dataPath) {
+    auto stored = storeConstants(*written, *dataPath);
+    if (!stored)
+      return stored.takeError();
+    if (*stored)
+      data.emplace(std::move(**stored));
+  } else {
+    for (auto plan : written->getOps<PlanOp>())
+      plan->removeAttr(kData);
+  }
   std::string text;
-  llvm::raw_string_ostream(text) << module << '\n';
+  llvm::raw_string_ostream(text) << *written << '\n';
   if (text.size() > maxFileBytes)
-    return makeErrorf(ExitCode::Unsupported,
-                      "the plan has {0} bytes; plans have at most {1}",
-                      text.size(), maxFileBytes);
+    return makeErrorf(
+        ExitCode::Unsupported,
+        "the plan has {0} bytes; plans have at most {1}{2}", text.size(),
+        maxFileBytes,
+        dataPath ? "" : ": with -o FILE its constants go to FILE.data");
+  // A plan without its constants would be refused, constants without their
+  // plan do no harm.
+  if (data)
+    if (llvm::Error error = data->commit())
+      return error;
   if (path == "-") {
     llvm::outs() << text;
     llvm::outs().flush();

@@ -263,7 +263,7 @@ static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
     return isa<ProgramOp>(op) && steps && steps.getType().isInteger(64) &&
            steps.getInt() > 0;
   }
-  if (name == "ax.model_dir")
+  if (name == "ax.model_dir" || name == kData)
     return isa<PlanOp>(op) && isa<StringAttr>(attribute.getValue());
   if (name == "ax.files")
     return isa<PlanOp>(op) && isa<DictionaryAttr>(attribute.getValue());

@@ -182,6 +182,8 @@ plan::findHoldingFault(RankedTensorType type, const Mesh &mesh, bool inTime) {
 static std::optional<std::string> findValueFault(ElementsAttr value) {
   if (isa<DenseElementsAttr>(value))
     return std::nullopt;
+  if (isa<StoredAttr>(value))
+    return "is in a file that was not read";
   auto resource = dyn_cast<DenseResourceElementsAttr>(value);
   if (!resource)
     return "is neither dense nor a resource";

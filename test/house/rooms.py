@@ -16,7 +16,7 @@ BELOW = {
     "Export": ["Dialect", "Support"],
     "Cost": ["Dialect", "Support"],
     "Passes": ["Dialect", "Cost", "Eval"],
-    "Plan": ["Dialect", "Cost"],
+    "Plan": ["Dialect", "Cost", "Eval"],
     "Inspect": ["Import", "Passes", "Plan"],
     "Codegen": ["Dialect", "Cost", "Eval", "Runtime"],
     "Runtime": ["Support", "Sharding"],

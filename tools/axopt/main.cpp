@@ -21,6 +21,7 @@
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
 
 #include <map>
 
@@ -234,13 +235,20 @@ llvm::Error compile(ModuleOp module, const Options &options,
   return llvm::Error::success();
 }
 
-/// `inputs` are the model or plan, and what it is made of.
+/// `inputs` are the model or plan, and what it is made of; `constants` those of
+/// the plan.
 llvm::Error checkOutputs(const Options &options,
-                         llvm::ArrayRef<std::string> inputs) {
+                         llvm::ArrayRef<std::string> inputs,
+                         const std::string &constants = "") {
   OutputCheck files;
+  // A plan is read as a whole, with its constants, before it is written.
+  bool isReplaced = options.isPlan && options.output != "-" &&
+                    llvm::sys::fs::equivalent(options.input, options.output);
   for (const std::string &input : inputs)
-    // A plan is read as a whole before it is written.
-    files.reads(input, input == options.input && options.isPlan ? "-o" : "");
+    files.reads(input,
+                isReplaced && (input == options.input || input == constants)
+                    ? "-o"
+                    : "");
   for (const std::string &input : options.otherInputs)
     files.reads(input);
   files.reads(options.strategyFile, "--save-strategy");
@@ -250,8 +258,11 @@ llvm::Error checkOutputs(const Options &options,
   files.writes("--save-strategy", options.saveStrategy);
   files.writes("--mlir-pass-pipeline-crash-reproducer", options.reproducer);
   if (options.exportOnnx.empty()) {
-    if (!options.verifyOnly)
+    if (!options.verifyOnly) {
       files.writes("-o", options.output);
+      if (auto beside = plan::constantsFileFor(options.output))
+        files.writes("-o", *beside);
+    }
   } else {
     files.writes("--export-onnx", options.exportOnnx);
     files.writes("--export-onnx", import::dataFileOf(options.exportOnnx));
@@ -267,9 +278,11 @@ llvm::Expected<OwningOpRef<ModuleOp>> load(const Options &options,
     if (!module)
       return module.takeError();
     PlanOp plan = *(**module).getOps<PlanOp>().begin();
-    if (llvm::Error error = checkOutputs(
-            options, plan::filesOf(plan, options.input,
-                                   plan::modelFolder(plan, options.input))))
+    if (llvm::Error error =
+            checkOutputs(options,
+                         plan::filesOf(plan, options.input,
+                                       plan::modelFolder(plan, options.input)),
+                         plan::constantsFile(plan, options.input)))
       return error;
     return module;
   }

@@ -9,6 +9,7 @@
 #include "ax/Sharding/Reshard.h"
 #include "ax/Sharding/Rule.h"
 #include "mlir/Bytecode/BytecodeOpInterface.h"
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Dialect.h"
 #include "mlir/IR/OpDefinition.h"
@@ -39,6 +40,9 @@ inline constexpr llvm::StringLiteral kGatherDim = "ax.gather_dim",
                                      kScatterDim = "ax.scatter_dim",
                                      kReduceKind = "ax.reduce",
                                      kSources = "ax.sources";
+
+/// Of a plan: the file beside it that its `#ax.stored` constants are in.
+inline constexpr llvm::StringLiteral kData = "ax.data";
 
 /// Shapes and element types agree; layouts may differ.
 bool sameWithoutLayout(mlir::TypeRange lhs, mlir::TypeRange rhs);

@@ -3,6 +3,7 @@
 #define AX_ATTRS_TD
 
 include "ax/Dialect/AxDialect.td"
+include "mlir/IR/BuiltinAttributeInterfaces.td"
 
 class Ax_Attr<string name, string attrMnemonic, list<Trait> traits = []>
     : AttrDef<Ax_Dialect, name, traits> {
@@ -56,6 +57,25 @@ def Ax_AxesAttr : Ax_Attr<"Axes", "axes"> {
                         const ::ax::sharding::Mesh &mesh);
     ::ax::sharding::SubAxes resolve(const ::ax::sharding::Mesh &mesh) const;
   }];
+}
+
+def Ax_StoredAttr : Ax_Attr<"Stored", "stored", [ElementsAttrInterface]> {
+  let summary = "Elements that lie in the file beside the plan";
+  let description = [{
+    The value of a constant in a plan's text:
+
+    ```
+    #ax.stored<offset 64 length 19208 checksum "8c1d3f0a52b7e964"> : tensor<49x49xi64>
+    ```
+
+    Bytes `offset` .. `offset + length` of the file that the plan's attribute
+    `ax.data` names are the tensor, row-major, little endian, a boolean as one
+    byte; `checksum` is their XXH3. Reading the plan replaces it by the elements.
+  }];
+  let parameters = (ins AttributeSelfTypeParameter<"", "::mlir::ShapedType">:$type,
+                        "int64_t":$offset, "int64_t":$length,
+                        StringRefParameter<>:$checksum);
+  let hasCustomAssemblyFormat = 1;
 }
 
 class Ax_Enum<string name, string doc, list<I32EnumAttrCase> cases>

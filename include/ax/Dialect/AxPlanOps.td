@@ -17,7 +17,9 @@ def Ax_PlanOp : Ax_Op<"plan", [IsolatedFromAbove, SymbolTable, Symbol,
   let assemblyFormat = "$sym_name `version` $version attr-dict-with-keyword $body";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    static constexpr int64_t currentVersion = 1;
+    /// What has constants in a file is of the second version: who knows only the
+    /// first would not do without.
+    static constexpr int64_t firstVersion = 1, currentVersion = 2;
     /// The plan's mesh; one without axes before the Shard phase.
     ::ax::sharding::Mesh getMesh();
   }];

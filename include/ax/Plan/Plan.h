@@ -10,17 +10,31 @@
 
 namespace ax::plan {
 
-/// Parses a plan. The file is untrusted: BadPlan with file, line and what is
-/// wrong, InputOutput when it cannot be read. Not yet verified as a plan.
+/// Parses a plan, and reads its constants. The files are untrusted: BadPlan
+/// with file, line and what is wrong, InputOutput when they cannot be read. Not
+/// yet verified as a plan.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 readPlan(llvm::StringRef path, mlir::MLIRContext &context);
-/// The same from text; `name` stands for the file in messages.
+/// The same from text, without constants in another file; `name` stands for
+/// the text's own in messages.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 parsePlan(llvm::StringRef text, llvm::StringRef name,
           mlir::MLIRContext &context);
 
+/// `readPlan` has done so: constants that lie in the file beside the plan,
+/// which is as untrusted. BadPlan when its bytes are not those that the plan
+/// means, InputOutput when there is none.
+llvm::Error readConstants(mlir::ModuleOp module, llvm::StringRef planPath);
+
+/// That file of a plan which was read; empty: it has none.
+std::string constantsFile(PlanOp plan, llvm::StringRef planPath);
+/// The file that `writePlan` may put constants into: `OUTPUT.data`, where the
+/// output is a file that can have another one beside it.
+std::optional<std::string> constantsFileFor(llvm::StringRef output);
+
 /// Writes the plan aside and renames it; `-` is standard output, which says
-/// itself that it failed. Reading it again gives the same plan.
+/// itself that it failed. Constants of more than a kilobyte go, likewise, to a
+/// file of their own. Reading it again gives the same plan.
 llvm::Error writePlan(mlir::ModuleOp module, llvm::StringRef path);
 
 /// Proves what docs/plan-format.md lists, without running anything; BadPlan

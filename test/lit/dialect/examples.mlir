@@ -6,6 +6,7 @@
 // CHECK: ax.iota dim 1
 %x = ax.iota dim 1 : tensor<4x8xf32>
 %i = ax.constant dense<[3, 0, -1]> : tensor<3xi64> -> tensor<3xi64>
+%stored = ax.constant #ax.stored<offset 64 length 2048 checksum "8c1d3f0a52b7e964"> : tensor<256xi64> -> tensor<256xi64>
 %w = ax.constant dense<0.5> : tensor<16x8xf32> -> tensor<16x8xf32>
 %bias = ax.constant dense<0.0> : tensor<16xf32> -> tensor<16xf32>
 %scale = ax.constant dense<1.0> : tensor<8xf32> -> tensor<8xf32>

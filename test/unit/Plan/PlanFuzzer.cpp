@@ -6,7 +6,33 @@
 #include "mlir/IR/MLIRContext.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+#include <unistd.h>
+
 using namespace mlir;
+
+/// A plan beside which there are constants, in a folder of this process: the
+/// numbers from 0 on, as i64.
+static const std::string &planPath() {
+  static std::string folder, path;
+  if (!path.empty())
+    return path;
+  char name[] = "/tmp/ax-plan-fuzz-XXXXXX";
+  folder = mkdtemp(name);
+  path = folder + "/plan.mlir";
+  if (FILE *file = std::fopen((path + ".data").c_str(), "wb")) {
+    for (int64_t i = 0; i < 256; ++i)
+      std::fwrite(&i, sizeof(i), 1, file);
+    std::fclose(file);
+  }
+  std::atexit([] {
+    unlink((path + ".data").c_str());
+    rmdir(folder.c_str());
+  });
+  return path;
+}
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   static MLIRContext *context = nullptr;
@@ -21,6 +47,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   auto module = ax::plan::parsePlan(text, "fuzz", *context);
   if (!module) {
     llvm::consumeError(module.takeError());
+    return 0;
+  }
+  if (llvm::Error error = ax::plan::readConstants(**module, planPath())) {
+    llvm::consumeError(std::move(error));
     return 0;
   }
   if (llvm::Error error = ax::plan::verifyPlan(**module)) {

@@ -149,6 +149,13 @@ TEST(Verify, ConstantIndicesAreInRange) {
                   "has indices of which one cannot be: index");
 }
 
+TEST(Verify, ConstantsOfAnotherFileAreRead) {
+  expectRefused("tensor<2xi64>",
+                "%b = ax.constant #ax.stored<offset 0 length 16 checksum "
+                "\"0\"> : tensor<2xi64> -> tensor<2xi64>",
+                "tensor<2xi64>", "is in a file that was not read");
+}
+
 TEST(Verify, NothingIsExchangedInTime) {
   std::string text = mlpPlan;
   for (size_t at; (at = text.find("{data, micro}")) != std::string::npos;)

@@ -1,0 +1,133 @@
+"""Quantised models: their weights stay where they are, as they are."""
+import logging
+import re
+from pathlib import Path
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+
+from cases import Failed, run, scratch, tool
+
+SHAPE = [2, 3, 32, 32]
+
+
+class Net:
+    """A small ResNet."""
+
+    def __init__(self):
+        self.rng = np.random.default_rng(0)
+        self.nodes, self.weights = [], {}
+
+    def conv(self, x, name, old, new, kernel=3, stride=1):
+        scale = 1 / np.sqrt(old * kernel * kernel)
+        self.weights[name + ".w"] = scale * self.rng.standard_normal(
+            [new, old, kernel, kernel])
+        self.weights[name + ".b"] = 0.1 * self.rng.standard_normal([new])
+        self.nodes.append(helper.make_node(
+            "Conv", [x, name + ".w", name + ".b"], [name], name=name,
+            pads=[kernel // 2] * 4, strides=[stride, stride]))
+        return name
+
+    def relu(self, x):
+        self.nodes.append(helper.make_node("Relu", [x], [x + ".r"]))
+        return x + ".r"
+
+    def block(self, x, name, old, new, stride):
+        y = self.relu(self.conv(x, name + ".0", old, new, 3, stride))
+        y = self.conv(y, name + ".1", new, new)
+        if stride > 1:
+            x = self.conv(x, name + ".2", old, new, 1, stride)
+        self.nodes.append(helper.make_node("Add", [y, x], [name]))
+        return self.relu(name)
+
+    def save(self, path):
+        y = self.relu(self.conv("x", "stem", 3, 16))
+        for name, old, new, stride in (("1", 16, 16, 1), ("2", 16, 32, 2),
+                                       ("3", 32, 64, 2)):
+            y = self.block(y, name, old, new, stride)
+        self.weights["fc.w"] = self.rng.standard_normal([10, 64]) / 8
+        self.weights["fc.b"] = self.rng.standard_normal([10])
+        self.nodes += [helper.make_node("GlobalAveragePool", [y], ["pool"]),
+                       helper.make_node("Flatten", ["pool"], ["flat"]),
+                       helper.make_node("Gemm", ["flat", "fc.w", "fc.b"],
+                                        ["y"], transB=1)]
+        value = helper.make_tensor_value_info
+        graph = helper.make_graph(
+            self.nodes, "net", [value("x", TensorProto.FLOAT, SHAPE)],
+            [value("y", TensorProto.FLOAT, [SHAPE[0], 10])],
+            [numpy_helper.from_array(array.astype(np.float32), name)
+             for name, array in self.weights.items()])
+        onnx.save(helper.make_model(
+            graph, ir_version=8, opset_imports=[helper.make_opsetid("", 17)]),
+            path)
+
+
+def quantize(kind, source, target):
+    from onnxruntime import quantization as q
+    logging.disable(logging.WARNING)
+    rng = np.random.default_rng(1)
+
+    class Reader(q.CalibrationDataReader):
+        samples = iter([{"x": rng.standard_normal(SHAPE).astype(np.float32)}
+                        for _ in range(2)])
+
+        def get_next(self):
+            return next(self.samples, None)
+
+    if kind == "dynamic":
+        q.quantize_dynamic(source, target, weight_type=q.QuantType.QUInt8)
+        return
+    q.quantize_static(
+        source, target, Reader(), per_channel=kind == "per-channel",
+        quant_format=(q.QuantFormat.QOperator if kind == "operators"
+                      else q.QuantFormat.QDQ),
+        # Others become operators of com.microsoft.
+        op_types_to_quantize=["Conv"] if kind == "operators" else None,
+        activation_type=(q.QuantType.QInt8 if kind == "per-channel"
+                         else q.QuantType.QUInt8),
+        weight_type=q.QuantType.QInt8)
+
+
+def reference(path, x):
+    # As it is written: fused operators round elsewhere.
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = \
+        onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = onnxruntime.InferenceSession(path, options)
+    return session.run(None, {"x": x})[0]
+
+
+def agrees(kind):
+    with scratch() as folder:
+        Net().save(f"{folder}/float.onnx")
+        model = f"{folder}/model.onnx"
+        quantize(kind, f"{folder}/float.onnx", model)
+        x = np.random.default_rng(2).standard_normal(SHAPE).astype(np.float32)
+        np.save(f"{folder}/x.npy", x)
+        wanted = reference(model, x)
+        for layout in "--tp=1", "--tp=2", "--pp=2":
+            plan = Path(folder) / "plan.mlir"
+            run(tool("axopt"), model, layout, "--quiet", "-o", plan)
+            constants = Path(f"{plan}.data")
+            size = plan.stat().st_size + (
+                constants.stat().st_size if constants.exists() else 0)
+            if size > 150_000:
+                raise Failed(f"{kind}: the plan has {size} bytes")
+            # Every weight of more than a kilobyte is where it was.
+            states = re.findall(r"ax\.state (\S+) : tensor<\S*x(?:ui8|i8)",
+                                plan.read_text())
+            if len(states) != 7:
+                raise Failed(f"{kind}: 8-bit states are {states}")
+            run(tool("axrun"), plan, "--input", f"x={folder}/x.npy",
+                "--output", f"{folder}/y.npy")
+            got = np.load(f"{folder}/y.npy")
+            # A few numbers are rounded to the next step.
+            if not np.abs(got - wanted).max() < 0.03 * np.abs(wanted).max():
+                raise Failed(f"{kind} {layout}: {got}, not {wanted}")
+
+
+def cases(every):
+    for kind in "per-tensor", "per-channel", "operators", "dynamic":
+        yield kind, agrees, kind
