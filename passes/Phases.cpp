@@ -98,6 +98,7 @@ void ax::addPipelinePhase(mlir::OpPassManager &manager,
   if (strategy.pipe > 1 && strategy.cuts.empty())
     plan.addPass(createAssignStages());
   plan.addPass(createOutlineStages({strategy.schedule == "zero-bubble"}));
+  plan.addPass(createPrepare());
   plan.addPass(createShareCollectives());
   plan.addPass(createOverlap());
   plan.addPass(createSchedule({strategy.schedule}));

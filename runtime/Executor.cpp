@@ -47,6 +47,7 @@ public:
   std::vector<HeldPart> getParts(int32_t state) const override;
   llvm::Expected<HostTensor> readPart(int32_t state,
                                       const HeldPart &part) const override;
+  std::shared_ptr<StoredStates> getStored() const override;
   std::vector<RankMemory> getMemory() const override;
   void clearTrace() override;
   std::vector<CommandTime> getCommandTimes() const override;
@@ -76,7 +77,7 @@ llvm::Error ThreadExecutor::start() {
   if (llvm::Error error = checkProgram(program))
     return error;
   llvm::Expected<std::unique_ptr<StateStore>> states =
-      StateStore::open(program, options.dataFolder);
+      StateStore::open(program, options.dataFolder, options.prepared);
   if (!states)
     return states.takeError();
   shared->states = std::move(*states);
@@ -112,6 +113,9 @@ llvm::Error ThreadExecutor::start() {
   }
   if (shared->failed())
     return shared->takeFailure();
+  // What was packed is not needed in its plain form any more.
+  shared->states->dropPrepared();
+  options.prepared.reset();
   return llvm::Error::success();
 }
 
@@ -351,6 +355,16 @@ ThreadExecutor::readPart(int32_t number, const HeldPart &held) const {
         to += bytes;
       });
   return tensor;
+}
+
+std::shared_ptr<StoredStates> ThreadExecutor::getStored() const {
+  auto stored = std::make_shared<StoredStates>();
+  for (const State &state : shared->program->states)
+    for (const std::unique_ptr<RankRunner> &runner : shared->runners)
+      if (auto own = runner->shareOwnState(state.name))
+        stored->add(state.name, partOf(state, runner->getRank()).number,
+                    std::move(own));
+  return stored;
 }
 
 std::vector<RankMemory> ThreadExecutor::getMemory() const {

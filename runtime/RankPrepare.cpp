@@ -114,6 +114,13 @@ llvm::Error RankRunner::prepare() {
   memory.arenaBytes = stage->arenaBytes;
   bases.assign(stage->buffers.size(), nullptr);
   needsState.assign(stage->buffers.size(), false);
+  numReads.assign(program.states.size(), 0);
+  for (const Step &step : steps)
+    for (const BufferRef &ref : step.references)
+      if (const Buffer &buffer =
+              stage->buffers[static_cast<size_t>(ref.buffer)];
+          buffer.space == Space::State)
+        ++numReads[static_cast<size_t>(buffer.index)];
   for (size_t b = 0; b < stage->buffers.size(); ++b)
     if (stage->buffers[b].space == Space::Arena)
       bases[b] =
@@ -356,9 +363,17 @@ llvm::Error RankRunner::prepareLibrary(Step &step,
   if (!op)
     return op.takeError();
   step.op = std::move(*op);
-  if (packed >= 0 && step.op->readsConstant())
-    needsState[static_cast<size_t>(
-        step.references[static_cast<size_t>(packed)].buffer)] = true;
+  if (packed < 0)
+    return llvm::Error::success();
+  int32_t buffer = step.references[static_cast<size_t>(packed)].buffer;
+  int32_t number = stage->buffers[static_cast<size_t>(buffer)].index;
+  if (step.op->readsConstant()) {
+    needsState[static_cast<size_t>(buffer)] = true;
+  } else if (--numReads[static_cast<size_t>(number)] == 0) {
+    part.reset();
+    if (program.states[static_cast<size_t>(number)].isPrepared)
+      states.release(number, rank);
+  }
   return llvm::Error::success();
 }
 

@@ -173,6 +173,8 @@ private:
   std::vector<size_t> firstStep;
   /// State buffers that something reads in their plain form.
   std::vector<bool> needsState;
+  /// By state: how often it is read, but for what has been packed.
+  std::vector<int32_t> numReads;
   std::vector<std::shared_ptr<const StatePart>> sharedState;
   std::map<int32_t, std::shared_ptr<DeviceMemory>> ownState;
   RankMemory memory;

@@ -7,9 +7,33 @@
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
 
+#include <cassert>
 #include <cstring>
 
 namespace ax::rt {
+
+void StoredStates::add(const std::string &state, int64_t part,
+                       std::shared_ptr<const DeviceMemory> memory) {
+  std::lock_guard<std::mutex> lock(mutex);
+  Stored &stored = parts[{state, part}];
+  if (!stored.memory)
+    stored.memory = std::move(memory);
+  ++stored.numHolders;
+}
+
+std::shared_ptr<const DeviceMemory> StoredStates::find(const std::string &state,
+                                                       int64_t part) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = parts.find({state, part});
+  return found == parts.end() ? nullptr : found->second.memory;
+}
+
+void StoredStates::release(const std::string &state, int64_t part) {
+  std::lock_guard<std::mutex> lock(mutex);
+  auto found = parts.find({state, part});
+  if (found != parts.end() && --found->second.numHolders == 0)
+    found->second.memory.reset();
+}
 
 StatePart::~StatePart() {
   if (file)
@@ -17,15 +41,18 @@ StatePart::~StatePart() {
 }
 
 llvm::Expected<std::unique_ptr<StateStore>>
-StateStore::open(const Program &program, const std::string &folder) {
+StateStore::open(const Program &program, const std::string &folder,
+                 std::shared_ptr<StoredStates> prepared) {
   std::unique_ptr<StateStore> store(new StateStore(program));
+  store->prepared = std::move(prepared);
   std::map<std::string, std::shared_ptr<MappedFile>> files;
   for (const State &state : program.states) {
     std::optional<int64_t> count =
         checkedNumElements(state.shape, byteSize(state.dtype));
     int64_t bytes = count ? *count * byteSize(state.dtype) : -1;
     Source source;
-    if (state.isZeroAtFirst && state.value.numBytes() == 0) {
+    bool isMade = state.isPrepared || state.isZeroAtFirst;
+    if (isMade && state.value.numBytes() == 0) {
       store->sources.push_back(source);
       continue;
     }
@@ -126,6 +153,15 @@ StateStore::get(int32_t state, int32_t rank, int64_t alignment) {
   auto result = std::make_shared<StatePart>();
   result->identity = entry->identity;
   result->size = part.localBytes;
+  const State &described = program.states[static_cast<size_t>(state)];
+  if (described.isPrepared && !source.data) {
+    assert(prepared && "the program that prepares states comes first");
+    result->memory = prepared->find(described.name, part.number);
+    assert(result->memory && "it prepares all that verified plans load");
+    result->data = result->memory->getAddress();
+    entry->part = result;
+    return result;
+  }
   const uint8_t *inPlace = source.data && part.isContiguous()
                                ? source.data + part.contiguousOffset
                                : nullptr;
@@ -145,6 +181,12 @@ StateStore::get(int32_t state, int32_t rank, int64_t alignment) {
   }
   entry->part = result;
   return result;
+}
+
+void StateStore::release(int32_t state, int32_t rank) {
+  if (prepared)
+    prepared->release(program.states[static_cast<size_t>(state)].name,
+                      partOf(state, rank).number);
 }
 
 void StateStore::readWhole(int32_t state, void *to) const {

@@ -18,6 +18,27 @@
 
 namespace ax::rt {
 
+/// Thread-safe.
+class StoredStates {
+public:
+  /// What a rank has. Of ranks that hold equal parts the first's is kept.
+  void add(const std::string &state, int64_t part,
+           std::shared_ptr<const DeviceMemory> memory);
+  /// Null when there is none.
+  std::shared_ptr<const DeviceMemory> find(const std::string &state,
+                                           int64_t part) const;
+  /// A rank needs it no longer: when none of them does, it is freed.
+  void release(const std::string &state, int64_t part);
+
+private:
+  struct Stored {
+    std::shared_ptr<const DeviceMemory> memory;
+    int32_t numHolders = 0;
+  };
+  mutable std::mutex mutex;
+  std::map<std::pair<std::string, int64_t>, Stored> parts;
+};
+
 /// One rank's part of a state, as long as somebody holds it.
 class StatePart {
 public:
@@ -32,7 +53,7 @@ private:
   const void *data = nullptr;
   int64_t size = 0;
   uint64_t identity = 0;
-  std::unique_ptr<DeviceMemory> memory;
+  std::shared_ptr<const DeviceMemory> memory;
   /// Pages of the file that are dropped with the part.
   std::shared_ptr<MappedFile> file;
   int64_t fileOffset = 0;
@@ -41,13 +62,19 @@ private:
 class StateStore {
 public:
   /// Opens the files; an error when a state is not wholly inside its file.
+  /// Prepared states are in `prepared`.
   static llvm::Expected<std::unique_ptr<StateStore>>
-  open(const Program &program, const std::string &folder);
+  open(const Program &program, const std::string &folder,
+       std::shared_ptr<StoredStates> prepared = nullptr);
 
   /// The part of `rank`, aligned to `alignment` bytes. Thread-safe.
   llvm::Expected<std::shared_ptr<const StatePart>>
   get(int32_t state, int32_t rank, int64_t alignment);
-  /// The global tensor as it was at first.
+  /// The rank needs no more of a prepared state than it has got.
+  void release(int32_t state, int32_t rank);
+  /// Likewise of all ranks and states. Not while other threads get some.
+  void dropPrepared() { prepared.reset(); }
+  /// The global tensor as it was at first, of a state that is not prepared.
   void readWhole(int32_t state, void *to) const;
   /// A copy of the rank's own, to write to.
   llvm::Expected<std::unique_ptr<DeviceMemory>> copy(int32_t state,
@@ -70,6 +97,7 @@ private:
                                                      const Part &part) const;
 
   const Program &program;
+  std::shared_ptr<StoredStates> prepared;
   std::vector<Source> sources;
   std::mutex mutex;
   std::map<std::tuple<int32_t, int64_t, int64_t>, std::shared_ptr<Entry>>

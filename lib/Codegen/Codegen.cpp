@@ -173,7 +173,11 @@ private:
         state.fingerprint = fingerprint.str();
     state.isZeroAtFirst = op.isZeroAtFirst();
     state.isWeight = !op.getFile().empty();
-    state.isMutable = stored.contains(op.getSymNameAttr());
+    // To all programs but the one that prepares it it is like a weight.
+    state.isPrepared = op.getPrepared();
+    state.isMutable =
+        stored.contains(op.getSymNameAttr()) &&
+        (!state.isPrepared || program.getSymName() == preparationProgram);
     it->second = result.states.size();
     result.states.push_back(std::move(state));
     return it->second;

@@ -97,9 +97,10 @@ llvm::Expected<std::vector<cost::RankMemory>> predictMemory(ProgramOp program) {
         continue;
       if (buffer.space == rt::Space::State) {
         const rt::State &state = planned->states[buffer.index];
-        (state.file.empty()
-             ? state.isMutable ? memory.optimizer : memory.constants
-             : memory.weights) += buffer.bytes;
+        bool isWeight = !state.file.empty() || state.isPrepared;
+        (isWeight          ? memory.weights
+         : state.isMutable ? memory.optimizer
+                           : memory.constants) += buffer.bytes;
       } else if (buffer.space == rt::Space::Received) {
         const rt::Transfer &transfer = planned->transfers[buffer.index];
         memory.slots += transfer.bytes * transfer.slots;

@@ -77,13 +77,32 @@ private:
             tables.program.transfers[input.index].name, 0);
   }
 
-  /// Values that can be made right where a program output is, or where they are
-  /// kept.
+  /// Where a result goes in the end, if it may be made there: nobody reads that
+  /// place before.
+  std::optional<int32_t> placeOf(const StageOutput &sinks, int64_t bytes) {
+    if (!sinks.kept.empty()) {
+      int32_t kept = sinks.kept.front();
+      return buffers.add(rt::Space::Kept, kept, bytes, stage.kept[kept].name);
+    }
+    if (!sinks.outputs.empty()) {
+      int32_t output = sinks.outputs.front();
+      return buffers.add(rt::Space::Output, output, bytes,
+                         tables.program.outputs[output].name);
+    }
+    if (sinks.states.empty())
+      return std::nullopt;
+    int32_t state = sinks.states.front();
+    if (!tables.program.states[state].isPrepared)
+      return std::nullopt;
+    return stateBuffers[state] = buffers.add(rt::Space::State, state, bytes,
+                                             tables.program.states[state].name);
+  }
+
+  /// Values that can be made right where they go in the end.
   void bindOutputs() {
     Operation *terminator = block.getTerminator();
     for (auto [number, sinks] : llvm::enumerate(source.outputs)) {
-      if ((sinks.outputs.empty() && sinks.kept.empty()) ||
-          llvm::is_contained(source.local.accumulated, number))
+      if (llvm::is_contained(source.local.accumulated, number))
         continue;
       View view = viewOf(terminator->getOperand(number));
       Operation *maker = view.base.getDefiningOp();
@@ -91,13 +110,8 @@ private:
           view.offset != 0 || !view.isDense() ||
           byteSizeOf(view.base) != byteSizeOf(terminator->getOperand(number)))
         continue;
-      bool isKept = !sinks.kept.empty();
-      int32_t index = isKept ? sinks.kept.front() : sinks.outputs.front();
-      buffers.place(view.base,
-                    buffers.add(isKept ? rt::Space::Kept : rt::Space::Output,
-                                index, byteSizeOf(view.base),
-                                isKept ? stage.kept[index].name
-                                       : tables.program.outputs[index].name));
+      if (auto place = placeOf(sinks, byteSizeOf(view.base)))
+        buffers.place(view.base, *place);
     }
   }
 
@@ -363,7 +377,8 @@ private:
         const rt::Buffer &from = stage.buffers[ref->buffer];
         if (from.space == rt::Space::State && from.index == state)
           continue;
-        if (from.space == rt::Space::State)
+        if (from.space == rt::Space::State &&
+            tables.program.states[from.index].isMutable)
           return makeError(ExitCode::Unsupported,
                            "state '" + name + "' is to become a copy of '" +
                                from.name + "'");

@@ -57,6 +57,10 @@ LogicalResult PlanOp::verify() {
   for (Operation &op : getBody().front()) {
     if (!isa<MeshOp, StateOp, ProgramOp>(op))
       return op.emitOpError("does not belong directly into a plan");
+    if (auto state = dyn_cast<StateOp>(op);
+        state && state.getPrepared() && version == firstVersion)
+      return op.emitOpError("is prepared, which version ")
+             << version << " does not know";
     if (isa<MeshOp>(op) && std::exchange(seenMesh, true))
       return op.emitOpError("is the plan's second mesh");
   }
@@ -177,7 +181,10 @@ LogicalResult StateOp::verify() {
   for (int64_t size : type.getShape())
     bytes *= llvm::APInt(128, size);
   int64_t offset = getOffset(), length = getLength();
-  if (isZeroAtFirst()) {
+  if (getPrepared() && (!getFile().empty() || getTrainable()))
+    return emitOpError("is prepared, but ")
+           << (getTrainable() ? "is trained" : "has a file");
+  if (getFile().empty()) {
     if (offset != 0 || length != 0)
       return emitOpError("has an offset or a length, but no file");
     bytes = llvm::APInt(128, 0);

@@ -130,7 +130,8 @@ Value Emitter::like(Value value, double number) {
 
 std::string ax::import::stateName(const std::string &name) {
   // Programs have these names.
-  bool isTaken = name == "main" || ax::isEvaluation(name);
+  bool isTaken = name == "main" || name == ax::preparationProgram ||
+                 ax::isEvaluation(name);
   return isTaken ? name + ".weight" : name;
 }
 

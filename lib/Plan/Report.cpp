@@ -3,6 +3,7 @@
 
 #include "ax/Cost/Simulate.h"
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/Evaluation.h"
 #include "ax/Sharding/Digits.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -161,6 +162,8 @@ StageReport Reporter::report(int64_t on, std::vector<StageOp> lists) {
     report.seconds += seconds * timesOf(list);
   if (auto it = memory.find(lists.front()); it != memory.end())
     report.memory = it->second;
+  bool isPreparing = lists.front()->getParentOfType<ProgramOp>().getSymName() ==
+                     preparationProgram;
   llvm::DenseSet<Attribute> held;
   for (StageOp list : lists) {
     std::vector<Contraction> contractions;
@@ -174,7 +177,11 @@ StageReport Reporter::report(int64_t on, std::vector<StageOp> lists) {
         report.recomputedFlops += cost::contractionFlops(&op, mesh) *
                                   static_cast<double>(timesOf(list));
       }
-      if (auto load = dyn_cast<LoadOp>(op)) {
+      if (auto store = dyn_cast<StoreOp>(op); store && isPreparing) {
+        ++report.numPrepared;
+        report.preparedBytes +=
+            cost::localBytes(tensorType(store.getOperand()), mesh);
+      } else if (auto load = dyn_cast<LoadOp>(op)) {
         if (!held.insert(load.getStateAttr()).second)
           continue;
         RankedTensorType type = tensorType(load.getResult());

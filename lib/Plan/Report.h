@@ -40,6 +40,8 @@ struct StageReport {
   int64_t numOps = 0;
   /// Forward operations that the backward pass does again, and the FLOPs of
   /// them, of one rank and step.
+  /// Of the program that prepares states: those that it stores.
+  int64_t numPrepared = 0, preparedBytes = 0;
   int64_t numRecomputed = 0;
   double recomputedFlops = 0;
   /// Of one step: computing and collectives, and sending to later stages.

@@ -1,6 +1,7 @@
 //===- Summary.cpp - A plan in a few lines --------------------------------===//
 #include "Report.h"
 
+#include "ax/Dialect/Evaluation.h"
 #include "ax/Plan/Plan.h"
 
 #include "llvm/Support/FormatVariadic.h"
@@ -97,6 +98,9 @@ static void printStage(const StageReport &stage, const sharding::Mesh &mesh,
     part("inputs and outputs", memory.ports);
     os << '\n';
   }
+  if (stage.numPrepared)
+    os << "      " << stage.numPrepared << " prepared states, "
+       << bytesText(stage.preparedBytes) << " a rank\n";
   if (stage.numRecomputed)
     os << "      " << stage.numRecomputed << " ops computed again, "
        << countText(stage.recomputedFlops, "FLOP") << " a rank\n";
@@ -118,8 +122,10 @@ void plan::summarise(ModuleOp module, llvm::raw_ostream &os,
   printMesh(report, os);
   printMachine(report.machine, os);
   for (const ProgramReport &program : report.programs) {
-    os << "  program @" << ProgramOp(program.op).getSymName() << ", about "
-       << timeText(program.seconds) << " a step";
+    StringRef name = ProgramOp(program.op).getSymName();
+    os << "  program @" << name << ", about " << timeText(program.seconds)
+       << (name == preparationProgram ? ", once when the plan is loaded"
+                                      : " a step");
     if (program.stages.size() > 1)
       os << ", of which stages wait "
          << llvm::formatv("{0:F0} %", 100 * program.bubble);

@@ -26,6 +26,10 @@ void verifySchedule(ProgramOp program, const sharding::Mesh &mesh);
 /// it; a program that evaluates stores nothing.
 void verifyStores(ProgramOp program);
 
+/// What `@prepare` stores, it makes of states that stay as they are, and no
+/// other program changes; every prepared state is stored.
+void verifyPrepared(PlanOp plan);
+
 /// Stages that hold the same state store the same value.
 void verifyReplicas(ProgramOp program);
 

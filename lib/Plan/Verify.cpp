@@ -317,6 +317,7 @@ llvm::Error plan::verifyPlan(ModuleOp module) {
     ProgramVerifier(program, mesh).verify();
     collectUses(program, mesh, uses);
   }
+  verifyPrepared(plan);
   for (StateOp state : plan.getBody().getOps<StateOp>())
     verifyState(state, uses[state.getSymNameAttr()], mesh);
   return faults.take();

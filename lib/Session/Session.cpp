@@ -19,7 +19,7 @@
 using namespace ax;
 
 struct Session::Impl {
-  std::shared_ptr<rt::Program> program, evaluationProgram;
+  std::shared_ptr<rt::Program> program, evaluationProgram, preparationProgram;
   rt::ExecutorOptions options;
   std::optional<Resumed> resumed;
   std::vector<std::string> files;
@@ -65,7 +65,8 @@ static llvm::Expected<ProgramOp> findProgram(mlir::ModuleOp module,
   std::string known;
   for (auto plan : module.getOps<PlanOp>())
     for (auto program : plan.getBody().getOps<ProgramOp>()) {
-      if (name.empty() || program.getSymName() == name)
+      bool isFirst = name.empty() && program.getSymName() != preparationProgram;
+      if (isFirst || program.getSymName() == name)
         return program;
       known += " " + program.getSymName().str();
     }
@@ -201,6 +202,12 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
       options.weights.empty() && options.resume.empty() &&
       llvm::any_of(plan.getBody().getOps<StateOp>(),
                    [](StateOp state) { return state.getTrainable(); });
+  if (auto preparation = plan.lookupSymbol<ProgramOp>(preparationProgram);
+      preparation && preparation != *program) {
+    if (llvm::Error error = generate(preparation, impl->preparationProgram))
+      return error;
+    programs.push_back(impl->preparationProgram.get());
+  }
   if (options.modelDir.empty())
     if (llvm::Error error = plan::checkModelFolder(plan, planPath))
       return error;
@@ -229,15 +236,38 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 
+/// What depends on weights alone, once.
+static llvm::Error prepareStates(std::shared_ptr<rt::Program> program,
+                                 rt::ExecutorOptions &options) {
+  rt::ExecutorOptions once = options;
+  once.trace = false;
+  once.maxInFlight = 1;
+  auto executor = rt::Executor::create(std::move(program), once);
+  if (!executor)
+    return executor.takeError();
+  auto results = (*executor)->run({});
+  if (!results)
+    return results.takeError();
+  options.prepared = (*executor)->getStored();
+  return llvm::Error::success();
+}
+
 llvm::Error Session::start() {
-  for (const auto &program : {impl->program, impl->evaluationProgram})
+  for (const auto &program :
+       {impl->program, impl->evaluationProgram, impl->preparationProgram})
     if (program)
       if (llvm::Error error = checkFiles(*program, impl->options.dataFolder))
         return error;
+  if (impl->preparationProgram)
+    if (llvm::Error error =
+            prepareStates(impl->preparationProgram, impl->options))
+      return error;
   auto executor = rt::Executor::create(impl->program, impl->options);
   if (!executor)
     return executor.takeError();
   impl->executor = std::move(*executor);
+  // Its ranks hold what they use of it.
+  impl->options.prepared.reset();
   if (!impl->evaluationProgram)
     return llvm::Error::success();
   rt::ExecutorOptions options = impl->options;

@@ -43,3 +43,16 @@ def swiglu(path, width, hidden, batch):
     up = g.op("MatMul", x, g.weight(width, hidden))
     g.output(g.op("MatMul", g.op("Mul", gate, up), g.weight(hidden, width)))
     g.save(path)
+
+
+def quantized(path, width, layers):
+    """Products with weights of 8 bits."""
+    g = Graph("quantized")
+    x = g.input("input", np.float32, 2, width)
+    numbers = np.random.default_rng(0).integers(-128, 128, [width, width])
+    for _ in range(layers):
+        weight = g.op("DequantizeLinear", g.constant(numbers, np.int8),
+                      g.constant(0.01), g.constant(0, np.int8))
+        x = g.op("MatMul", x, weight)
+    g.output(x)
+    g.save(path)

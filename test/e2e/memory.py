@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from _gpt import Graph, gpt, swiglu
+from _gpt import Graph, gpt, quantized, swiglu
 from cases import Failed, Unsupported, run, scratch, tool
 from zoo_sequences import recurrent
 
@@ -134,8 +134,37 @@ def checkpoint():
             raise Failed(f"reductions: {reductions}")
 
 
+def prepared():
+    """Numbers of 8-bit weights, which are made once: there is no time at which
+    all are there twice."""
+    with open(tool("axrun"), "rb") as file:
+        if b"__tsan_init" in file.read():
+            raise Unsupported("ThreadSanitizer remembers each access")
+    with scratch() as folder:
+        peaks, got = {}, {}
+        for name, size, count in ("small", 16, 1), ("large", 2048, 6):
+            model = f"{folder}/{name}.onnx"
+            quantized(model, size, count)
+            run(tool("axopt"), model, "--report", f"{folder}/report.json",
+                "-o", f"{folder}/{name}.mlir")
+            with open(f"{folder}/report.json") as file:
+                peaks[name] = {
+                    program["name"]: program["stages"][0]["memory_bytes"]
+                    for program in json.load(file)["programs"]}
+            got[name] = measured(f"{folder}/{name}.mlir")
+        main, prepare = (peaks["large"][name] for name in ("main", "prepare"))
+        wide = 6 * 4 * 2048 * 2048
+        if main["weights"] != wide or not \
+                wide < prepare["peak"] < 1.5 * wide:
+            raise Failed(f"predicted: {peaks}")
+        more = got["large"] - got["small"]
+        if not 0.9 * wide < more < 1.15 * max(main["peak"], prepare["peak"]):
+            raise Failed(f"{more} bytes, predicted {peaks}")
+
+
 def cases(every):
     yield "steps share packed weights", stepsShareWeights
     yield "checkpoint", checkpoint
     yield "ranks", ranks
     yield "agrees with a run", agrees
+    yield "prepared", prepared

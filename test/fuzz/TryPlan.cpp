@@ -56,7 +56,7 @@ static llvm::Error run(ProgramOp op) {
     return generated.takeError();
   auto program = std::make_shared<rt::Program>(std::move(*generated));
   for (rt::State &state : program->states)
-    if (!state.file.empty()) {
+    if (!state.file.empty() || (state.isPrepared && !state.isMutable)) {
       state.file.clear();
       state.value = HostTensor(state.dtype, state.shape);
     }

@@ -17,8 +17,8 @@ def Ax_PlanOp : Ax_Op<"plan", [IsolatedFromAbove, SymbolTable, Symbol,
   let assemblyFormat = "$sym_name `version` $version attr-dict-with-keyword $body";
   let hasVerifier = 1;
   let extraClassDeclaration = [{
-    /// What has constants in a file is of the second version: who knows only the
-    /// first would not do without.
+    /// What has constants in a file, or a program that prepares states, is of
+    /// the second version: who knows only the first would not do without.
     static constexpr int64_t firstVersion = 1, currentVersion = 2;
     /// The plan's mesh; one without axes before the Shard phase.
     ::ax::sharding::Mesh getMesh();
@@ -41,14 +41,16 @@ def Ax_StateOp : Ax_Op<"state", [HasParent<"PlanOp">, Symbol]> {
     `type` has the *stored* layout. `file` is relative to the folder of the model
     (`ax.model_dir` of the plan unless the runtime is told otherwise); bytes
     `offset` .. `offset + length` hold the global tensor, row-major, little
-    endian. Without a file it is zero at first: an optimizer's moments. `stages`:
-    those that hold it.
+    endian. Without a file it is zero at first: an optimizer's moments. What is
+    `prepared` is what the program `@prepare`, which runs once when the states
+    are loaded, has stored. `stages`: those that hold it.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, TypeAttr:$type,
     DefaultValuedAttr<StrAttr, "\"\"">:$file,
     DefaultValuedAttr<I64Attr, "0">:$offset,
     DefaultValuedAttr<I64Attr, "0">:$length,
-    OptionalAttr<DenseI64ArrayAttr>:$stages, UnitAttr:$trainable);
+    OptionalAttr<DenseI64ArrayAttr>:$stages, UnitAttr:$trainable,
+    UnitAttr:$prepared);
   let assemblyFormat = [{
     $sym_name `:` $type (`stages` $stages^)?
     (`from` $file^ `offset` $offset `length` $length)? attr-dict }];
@@ -61,7 +63,7 @@ def Ax_StateOp : Ax_Op<"state", [HasParent<"PlanOp">, Symbol]> {
     ::mlir::RankedTensorType getTensorType() {
       return ::llvm::cast<::mlir::RankedTensorType>(getType());
     }
-    bool isZeroAtFirst() { return getFile().empty(); }
+    bool isZeroAtFirst() { return getFile().empty() && !getPrepared(); }
   }];
 }
 

@@ -14,6 +14,10 @@ inline constexpr llvm::StringLiteral evaluationProgram = "eval";
 /// the two others in a plan that trains, or all that there is.
 inline constexpr llvm::StringLiteral predictionProgram = "predict";
 
+/// The program that runs once, when the states are loaded: it makes of weights,
+/// and nothing else, what the other programs load as prepared states.
+inline constexpr llvm::StringLiteral preparationProgram = "prepare";
+
 /// A program of this name drops nothing, and changes no state.
 inline bool isEvaluation(llvm::StringRef program) {
   return program == evaluationProgram || program == predictionProgram;

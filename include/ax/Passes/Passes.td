@@ -329,6 +329,26 @@ def OutlineStages : Pass<"ax-outline-stages", "::ax::PlanOp"> {
   ];
 }
 
+def Prepare : Pass<"ax-prepare", "::ax::PlanOp"> {
+  let summary = "What depends on weights alone is computed once, at load";
+  let description = [{
+    Of a plan that does not train: in each stage, operations on states and
+    constants move to the program `@prepare`, which runs once when the states are
+    loaded; what the stage takes of them becomes prepared states, in the layout
+    that they have.
+
+    A value is prepared if it has at most four times the bytes of the states and
+    constants that it is made of (f32 of 8-bit integers), or at most 1 MiB; else
+    the rule is asked of what it is made of. Views (reshape, slice, broadcast)
+    stay where they are used. Not prepared are addends, indices that are
+    constants, what an all-gather of more than a kilobyte gives (weights that are
+    spread for the sake of memory stay so), and tables computed element by element of which only rows
+    are looked up: 8-bit embeddings stay what they are, and the lookup's kernel
+    makes numbers of the rows.
+  }];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
 def Overlap : Pass<"ax-overlap", "::ax::PlanOp"> {
   let summary = "Collectives start early and are waited for late";
   let description = [{

@@ -18,6 +18,8 @@
 namespace ax::rt {
 
 class Executor;
+/// What the ranks of an executor have in its mutable states, by name and part.
+class StoredStates;
 
 struct ExecutorOptions {
   /// State files are relative to this folder.
@@ -33,6 +35,8 @@ struct ExecutorOptions {
   /// Mutable states are those of this executor, rank by rank and by name; it
   /// must live longer. Only one of the two may have requests in flight.
   const Executor *owner = nullptr;
+  /// The values of prepared states.
+  std::shared_ptr<StoredStates> prepared;
 };
 
 /// What one process may have; more would starve each other.
@@ -113,13 +117,17 @@ public:
   virtual llvm::Error wait(Request &request) = 0;
   virtual bool hasFailed() const = 0;
 
-  /// The global tensor of Program::states[state] as it is now. Call it while
-  /// nothing is in flight.
+  /// The global tensor of Program::states[state], which is not prepared, as it
+  /// is now. Call it while nothing is in flight.
   virtual llvm::Expected<HostTensor> readState(int32_t state) const = 0;
   /// All parts of a mutable state, and one of them as it is now. Likewise.
   virtual std::vector<HeldPart> getParts(int32_t state) const = 0;
   virtual llvm::Expected<HostTensor> readPart(int32_t state,
                                               const HeldPart &part) const = 0;
+
+  /// The mutable states as they are now, which then are nobody's to change.
+  /// Likewise; the executor need not live on.
+  virtual std::shared_ptr<StoredStates> getStored() const = 0;
 
   /// Submits one request and waits for it.
   llvm::Expected<std::vector<HostTensor>>

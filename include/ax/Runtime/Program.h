@@ -78,6 +78,8 @@ struct State {
   /// Commands write to it, in this program or in another over the same states:
   /// every rank keeps a copy of its own.
   bool isMutable = false;
+  /// What another program has stored in it once, if it is not mutable.
+  bool isPrepared = false;
 };
 
 /// A value sent from the ranks of one stage to those of another: i-th to i-th.

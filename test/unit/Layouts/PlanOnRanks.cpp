@@ -4,6 +4,7 @@
 
 #include "ax/Codegen/Localize.h"
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/Evaluation.h"
 #include "ax/Eval/Distribute.h"
 #include "ax/Eval/Elements.h"
 #include "ax/Eval/Evaluate.h"
@@ -230,7 +231,25 @@ OnRanks::run(llvm::ArrayRef<HostTensor> inputs) {
 llvm::Expected<std::vector<HostTensor>>
 evaluateOnRanks(ProgramOp program, llvm::ArrayRef<HostTensor> inputs,
                 StateValue readState) {
-  return OnRanks(program, readState).run(inputs);
+  auto plan = program->getParentOfType<PlanOp>();
+  auto prepare = plan.lookupSymbol<ProgramOp>(preparationProgram);
+  if (!prepare)
+    return OnRanks(program, readState).run(inputs);
+  auto made = OnRanks(prepare, readState).run({});
+  if (!made)
+    return made.takeError();
+  std::map<std::string, HostTensor> prepared;
+  for (StateOp state : plan.getBody().getOps<StateOp>())
+    if (state.getPrepared())
+      prepared[state.getSymName().str()];
+  for (auto [entry, value] : llvm::zip_equal(prepared, *made))
+    entry.second = std::move(value);
+  auto read = [&](llvm::StringRef name) -> llvm::Expected<HostTensor> {
+    if (auto found = prepared.find(name.str()); found != prepared.end())
+      return found->second;
+    return readState(name);
+  };
+  return OnRanks(program, read).run(inputs);
 }
 
 llvm::ArrayRef<NamedStrategy> strategies() {

@@ -1,0 +1,330 @@
+//===- Prepare.cpp - What depends on weights alone is computed once -------===//
+//
+// In each stage, operations on states and constants alone are done by the
+// program `@prepare`, which runs when the plan is loaded; what others take of
+// them becomes prepared states. As the stage has its layouts by now, `@prepare`
+// is spread over the ranks as the stage was, collectives included.
+//
+//===----------------------------------------------------------------------===//
+#include "ax/Cost/OpCost.h"
+#include "ax/Dialect/Actions.h"
+#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/Indexing.h"
+#include "ax/Dialect/Random.h"
+#include "ax/Passes/Passes.h"
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace ax {
+#define GEN_PASS_DEF_PREPARE
+#include "ax/Passes/Passes.h.inc"
+} // namespace ax
+
+using namespace mlir;
+using namespace ax;
+
+/// Prepared states have at most so many times the bytes of the weights that
+/// they are made of: as many as f32 has of 8-bit integers. More memory than
+/// that is not to be had by saying nothing.
+static constexpr int64_t maxGrowth = 4;
+/// What takes no more memory is prepared whatever it is made of.
+static constexpr int64_t smallBytes = 1 << 20;
+/// Statistics of weights may be gathered, weights are not.
+static constexpr int64_t maxGatheredBytes = 1024;
+/// Constants of more bytes are like weights; others are numbers of a formula.
+static constexpr int64_t maxNumberBytes = 1024;
+
+namespace {
+
+/// Chooses the values of one stage.
+class Chooser {
+public:
+  Chooser(StageOp stage, const sharding::Mesh &mesh)
+      : block(stage.getBody().front()), mesh(mesh) {}
+
+  void run();
+
+  /// In the order of the block: what prepared states are to hold, and what
+  /// computes it.
+  SmallVector<Value> chosen;
+  SmallVector<Operation *> ops;
+
+private:
+  int64_t bytesOf(Value value) const {
+    return cost::localBytes(tensorType(value), mesh);
+  }
+  bool canMove(Operation *op) const;
+  bool isFixed(Value value) const {
+    return fixed.contains(value.getDefiningOp());
+  }
+  void want(Value value);
+  bool isWorthwhile(Value value) const;
+  bool canHold(Value value) const;
+  bool isLookedUp(Value value) const;
+  void collect();
+
+  Block &block;
+  const sharding::Mesh &mesh;
+  /// Operations that depend on no input.
+  llvm::DenseSet<Operation *> fixed;
+  llvm::DenseSet<Value> seen;
+  llvm::SetVector<Value> wanted;
+};
+
+} // namespace
+
+static bool isSource(Operation *op) { return isa<LoadOp, ConstantOp>(op); }
+
+/// Its result is its operand, seen differently, or it is made in passing.
+static bool isFree(Operation *op) {
+  return isa<ReshapeOp, BroadcastOp, SliceOp, AllSliceOp>(op);
+}
+
+static bool isElementwise(Operation *op) {
+  return isa<UnaryOp, BinaryOp, CastOp, SelectOp, CompareOp>(op);
+}
+
+/// What `value` is a view of.
+static Value originOf(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isFree(op))
+      break;
+    value = op->getOperand(cast<OpResult>(value).getResultNumber());
+  }
+  return value;
+}
+
+bool Chooser::canMove(Operation *op) const {
+  if (!isMemoryEffectFree(op) || isRandom(op) || op->getNumRegions() != 0)
+    return false;
+  for (Value result : op->getResults())
+    if (!inTime(getLayout(tensorType(result), mesh).usedAxes(), mesh).empty())
+      return false;
+  // Weights that are spread for the sake of memory stay so.
+  return !isa<AllGatherOp>(op) || bytesOf(op->getResult(0)) <= maxGatheredBytes;
+}
+
+/// Addends are no state.
+bool Chooser::canHold(Value value) const {
+  return getLayout(tensorType(value), mesh).partial.empty();
+}
+
+/// It is made element by element, and only a few of these are taken: a lookup
+/// does so in passing, and needs no other table.
+bool Chooser::isLookedUp(Value value) const {
+  SmallVector<Value> views{value};
+  bool isLookup = false;
+  while (!views.empty())
+    for (OpOperand &use : views.pop_back_val().getUses()) {
+      Operation *user = use.getOwner();
+      if (fixed.contains(user)) {
+        if (isFree(user))
+          llvm::append_range(views, user->getResults());
+        continue;
+      }
+      auto gather = dyn_cast<GatherOp>(user);
+      if (!gather || use.getOperandNumber() != 0 ||
+          bytesOf(gather.getResult()) >= bytesOf(value))
+        return false;
+      isLookup = true;
+    }
+  if (!isLookup)
+    return false;
+  for (Operation *op = value.getDefiningOp(); !isSource(op);) {
+    if (!isElementwise(op) && !isFree(op))
+      return false;
+    op = op->getOperand(0).getDefiningOp();
+  }
+  return true;
+}
+
+/// Whether it is made of weights, and takes not much more memory than they do.
+bool Chooser::isWorthwhile(Value value) const {
+  llvm::SetVector<Value> behind;
+  behind.insert(value);
+  int64_t bytes = 0;
+  bool isOfWeights = false;
+  for (size_t i = 0; i < behind.size(); ++i) {
+    Operation *op = behind[i].getDefiningOp();
+    behind.insert(op->operand_begin(), op->operand_end());
+    if (!isSource(op))
+      continue;
+    auto constant = dyn_cast<ConstantOp>(op);
+    if (constant && constant.getValue().isSplat())
+      continue;
+    bytes += bytesOf(behind[i]);
+    isOfWeights |= !constant || bytesOf(behind[i]) > maxNumberBytes;
+  }
+  int64_t needed = bytesOf(value);
+  return isOfWeights && (needed <= smallBytes || needed <= maxGrowth * bytes);
+}
+
+/// Indices that are known are not checked when they are used.
+static bool isIndex(Value value) {
+  return llvm::any_of(value.getUses(), [](OpOperand &use) {
+    return use.getOperandNumber() == indicesOperand &&
+           getIndexedSizes(use.getOwner());
+  });
+}
+
+/// `value`, or else as much of what it is made of as there is to gain.
+void Chooser::want(Value value) {
+  Value origin = originOf(value);
+  if (!seen.insert(origin).second)
+    return;
+  Operation *op = origin.getDefiningOp();
+  if (isSource(op) || op->getNumOperands() == 0 || isIndex(value) ||
+      isLookedUp(origin))
+    return;
+  if (canHold(origin) && isWorthwhile(origin)) {
+    wanted.insert(origin);
+    return;
+  }
+  for (Value operand : op->getOperands())
+    want(operand);
+}
+
+void Chooser::collect() {
+  llvm::DenseSet<Operation *> needed;
+  SmallVector<Operation *> left;
+  for (Value value : wanted)
+    left.push_back(value.getDefiningOp());
+  while (!left.empty()) {
+    Operation *op = left.pop_back_val();
+    if (needed.insert(op).second)
+      for (Value operand : op->getOperands())
+        left.push_back(operand.getDefiningOp());
+  }
+  for (Operation &op : block) {
+    if (!needed.contains(&op))
+      continue;
+    ops.push_back(&op);
+    for (Value result : op.getResults())
+      if (wanted.contains(result))
+        chosen.push_back(result);
+  }
+}
+
+void Chooser::run() {
+  for (Operation &op : block.without_terminator())
+    if (canMove(&op) && llvm::all_of(op.getOperands(), [&](Value operand) {
+          return isFixed(operand);
+        }))
+      fixed.insert(&op);
+  for (Operation &op : block)
+    if (!fixed.contains(&op))
+      for (Value operand : op.getOperands())
+        if (isFixed(operand))
+          want(operand);
+  collect();
+}
+
+namespace {
+struct Prepare : ax::impl::PrepareBase<Prepare> {
+  using PrepareBase::PrepareBase;
+
+  void runOnOperation() override;
+
+private:
+  std::string nameOf(Value value);
+  void move(StageOp to, const Chooser &chooser);
+
+  llvm::StringSet<> taken;
+};
+} // namespace
+
+/// That of the weight which it is made of.
+std::string Prepare::nameOf(Value value) {
+  std::string name = "constant";
+  llvm::SetVector<Value> behind;
+  behind.insert(value);
+  for (size_t i = 0; i < behind.size(); ++i) {
+    Operation *op = behind[i].getDefiningOp();
+    if (auto load = dyn_cast<LoadOp>(op)) {
+      name = load.getState().str();
+      break;
+    }
+    behind.insert(op->operand_begin(), op->operand_end());
+  }
+  name += ".prepared";
+  std::string unique = name;
+  for (int number = 1; !taken.insert(unique).second; ++number)
+    unique = name + "." + std::to_string(number);
+  return unique;
+}
+
+/// `to` computes and stores what is then loaded.
+void Prepare::move(StageOp to, const Chooser &chooser) {
+  PlanOp plan = getOperation();
+  ProgramOp first = *plan.getBody().getOps<ProgramOp>().begin();
+  OpBuilder states(first);
+  OpBuilder builder(to.getBody().front().getTerminator());
+  IRMapping mapping;
+  for (Operation *op : chooser.ops)
+    builder.clone(*op, mapping);
+  // Of weights, not of what has taken their place.
+  SmallVector<std::string> names = llvm::map_to_vector(
+      chooser.chosen, [&](Value value) { return nameOf(value); });
+  for (auto [chosen, stateName] : llvm::zip_equal(chooser.chosen, names)) {
+    Value value = chosen;
+    auto state =
+        StateOp::create(states, value.getLoc(), stateName, tensorType(value));
+    state.setPrepared(true);
+    int64_t on = to.getOn();
+    state.setStages(ArrayRef<int64_t>(on));
+    auto name = FlatSymbolRefAttr::get(state.getSymNameAttr());
+    StoreOp::create(builder, value.getLoc(), name, mapping.lookup(value));
+    OpBuilder here(value.getDefiningOp());
+    value.replaceAllUsesWith(
+        LoadOp::create(here, value.getLoc(), value.getType(), name)
+            .getResult());
+  }
+  for (Operation *op : llvm::reverse(chooser.ops))
+    if (op->use_empty())
+      op->erase();
+}
+
+void Prepare::runOnOperation() {
+  PlanOp plan = getOperation();
+  sharding::Mesh mesh = plan.getMesh();
+  // Weights that change are prepared for nothing.
+  if (plan.walk([](StoreOp) { return WalkResult::interrupt(); })
+          .wasInterrupted())
+    return;
+  for (Operation &op : plan.getBody().front())
+    if (auto name = SymbolTable::getSymbolName(&op))
+      taken.insert(name.getValue());
+  SmallVector<std::pair<StageOp, Chooser>> stages;
+  bool any = false;
+  for (ProgramOp program : plan.getBody().getOps<ProgramOp>())
+    for (StageOp stage : program.getBody().getOps<StageOp>()) {
+      Chooser &chooser =
+          stages.emplace_back(stage, Chooser(stage, mesh)).second;
+      chooser.run();
+      any |= !chooser.chosen.empty();
+    }
+  if (!any)
+    return;
+  plan.setVersion(PlanOp::currentVersion);
+  OpBuilder builder = OpBuilder::atBlockEnd(&plan.getBody().front());
+  auto prepare = ProgramOp::create(builder, plan.getLoc(), preparationProgram,
+                                   builder.getFunctionType({}, {}));
+  builder.setInsertionPointToEnd(&prepare.getBody().front());
+  SmallVector<StageOp> made;
+  for (int64_t on = 0, e = mesh.axisSize("pipe"); on < e; ++on) {
+    auto stage =
+        StageOp::create(builder, plan.getLoc(), TypeRange(),
+                        "prepare" + std::to_string(on), on, ValueRange());
+    // Once, however many micro-batches there are.
+    setAction(stage, {'U', 0});
+    OpBuilder inside = OpBuilder::atBlockEnd(&stage.getBody().emplaceBlock());
+    YieldOp::create(inside, plan.getLoc(), ValueRange());
+    made.push_back(stage);
+  }
+  ReturnOp::create(builder, plan.getLoc(), ValueRange());
+  for (auto &[stage, chooser] : stages)
+    move(made[stage.getOn()], chooser);
+}

@@ -1,0 +1,98 @@
+// RUN: axopt-opt %s --split-input-file --ax-prepare --ax-schedule | FileCheck %s
+
+// What is made of weights alone moves, with what it is made of; views stay.
+
+// CHECK-LABEL: ax.plan @weights version 2
+// CHECK: ax.state @w : tensor<8x4xf32
+// CHECK: ax.state @w.prepared : tensor<4x8xf32, #ax.layout<[{}, {col}]>> stages [0] {prepared}
+// CHECK: ax.program @main
+// CHECK-NOT: ax.transpose
+// CHECK-NOT: ax.load @w :
+// CHECK: %[[P:.*]] = ax.load @w.prepared
+// CHECK: %[[R:.*]] = ax.reshape %[[P]]
+// CHECK: ax.binary add %{{.*}}, %[[R]]
+// CHECK: ax.program @prepare() {
+// CHECK: ax.stage @prepare0 on 0 () attributes {ax.action = "U"} {
+// CHECK: %[[W:.*]] = ax.load @w :
+// CHECK: %[[S:.*]] = ax.binary mul %[[W]], %[[W]]
+// CHECK: %[[T:.*]] = ax.transpose %[[S]]
+// CHECK: ax.store @w.prepared, %[[T]]
+// CHECK: ax.schedule "forward" {
+// CHECK-NEXT: stage 0: "U"
+ax.plan @weights version 1 {
+  ax.mesh [pipe = 1, col = 2] in time [micro = 1]
+  ax.state @w : tensor<8x4xf32, #ax.layout<[{col}, {}]>> stages [0] from "f" offset 0 length 128
+  ax.program @main(%x: tensor<1x4x8xf32, #ax.layout<[{}, {}, {col}]>> {ax.name = "x"})
+      -> (tensor<1x4x8xf32, #ax.layout<[{}, {}, {col}]>> {ax.name = "y"}) {
+    %s = ax.stage @stage0 on 0 (%a = %x : tensor<1x4x8xf32, #ax.layout<[{}, {}, {col}]>>)
+        -> (tensor<1x4x8xf32, #ax.layout<[{}, {}, {col}]>>) {
+      %w = ax.load @w : tensor<8x4xf32, #ax.layout<[{col}, {}]>>
+      %q = ax.binary mul %w, %w : tensor<8x4xf32, #ax.layout<[{col}, {}]>>, tensor<8x4xf32, #ax.layout<[{col}, {}]>> -> tensor<8x4xf32, #ax.layout<[{col}, {}]>>
+      %t = ax.transpose %q [1, 0] : tensor<8x4xf32, #ax.layout<[{col}, {}]>> -> tensor<4x8xf32, #ax.layout<[{}, {col}]>>
+      %r = ax.reshape %t : tensor<4x8xf32, #ax.layout<[{}, {col}]>> -> tensor<1x4x8xf32, #ax.layout<[{}, {}, {col}]>>
+      %y = ax.binary add %a, %r : tensor<1x4x8xf32, #ax.layout<[{}, {}, {col}]>>, tensor<1x4x8xf32, #ax.layout<[{}, {}, {col}]>> -> tensor<1x4x8xf32, #ax.layout<[{}, {}, {col}]>>
+      ax.yield %y : tensor<1x4x8xf32, #ax.layout<[{}, {}, {col}]>>
+    }
+    ax.return %s : tensor<1x4x8xf32, #ax.layout<[{}, {}, {col}]>>
+  }
+}
+
+// -----
+
+// Numbers of 8 bits become f32 once, but not where only rows are looked up;
+// and not f64: they are as large as they may be before that.
+
+// CHECK-LABEL: ax.plan @quantized version 2
+// CHECK: ax.state @w.prepared : tensor<1024x1024xf32> stages [0] {prepared}
+// CHECK: ax.state @v.prepared : tensor<1024x1024xi32> stages [0] {prepared}
+// CHECK: ax.program @main
+// CHECK: ax.load @w.prepared : tensor<1024x1024xf32>
+// CHECK: ax.load @v.prepared : tensor<1024x1024xi32>
+// CHECK-NEXT: ax.cast
+// CHECK: %[[E:.*]] = ax.load @e : tensor<1024x1024xi8>
+// CHECK: ax.cast %[[E]]
+// CHECK: ax.gather
+ax.plan @quantized version 1 {
+  ax.mesh [pipe = 1] in time [micro = 1]
+  ax.state @w : tensor<1024x1024xi8> stages [0] from "f" offset 0 length 1048576
+  ax.state @v : tensor<1024x1024xi8> stages [0] from "f" offset 0 length 1048576
+  ax.state @e : tensor<1024x1024xi8> stages [0] from "f" offset 0 length 1048576
+  ax.program @main(%x: tensor<2x1024xf32>, %z: tensor<2x1024xf64>, %i: tensor<3xi64>)
+      -> (tensor<2x1024xf32>, tensor<2x1024xf64>, tensor<3x1024xf32>) {
+    %s:3 = ax.stage @stage0 on 0 (%a = %x : tensor<2x1024xf32>, %b = %z : tensor<2x1024xf64>, %c = %i : tensor<3xi64>)
+        -> (tensor<2x1024xf32>, tensor<2x1024xf64>, tensor<3x1024xf32>) {
+      %w = ax.load @w : tensor<1024x1024xi8>
+      %f = ax.cast %w : tensor<1024x1024xi8> -> tensor<1024x1024xf32>
+      %y = ax.linear %a, %f : tensor<2x1024xf32>, tensor<1024x1024xf32> -> tensor<2x1024xf32>
+      %v = ax.load @v : tensor<1024x1024xi8>
+      %n = ax.cast %v : tensor<1024x1024xi8> -> tensor<1024x1024xi32>
+      %d = ax.cast %n : tensor<1024x1024xi32> -> tensor<1024x1024xf64>
+      %p = ax.linear %b, %d : tensor<2x1024xf64>, tensor<1024x1024xf64> -> tensor<2x1024xf64>
+      %e = ax.load @e : tensor<1024x1024xi8>
+      %t = ax.cast %e : tensor<1024x1024xi8> -> tensor<1024x1024xf32>
+      %g = ax.gather %t[%c] axis 0 : tensor<1024x1024xf32>, tensor<3xi64> -> tensor<3x1024xf32>
+      ax.yield %y, %p, %g : tensor<2x1024xf32>, tensor<2x1024xf64>, tensor<3x1024xf32>
+    }
+    ax.return %s#0, %s#1, %s#2 : tensor<2x1024xf32>, tensor<2x1024xf64>, tensor<3x1024xf32>
+  }
+}
+
+// -----
+
+// Nothing of a plan that trains.
+
+// CHECK-LABEL: ax.plan @trains version 1
+// CHECK-NOT: prepare
+ax.plan @trains version 1 {
+  ax.mesh [pipe = 1] in time [micro = 1]
+  ax.state @w : tensor<4xf32> stages [0] from "f" offset 0 length 16
+  ax.program @main() -> (tensor<4xf32>) {
+    %s = ax.stage @stage0 on 0 () -> (tensor<4xf32>) {
+      %w = ax.load @w : tensor<4xf32>
+      %y = ax.unary exp %w : tensor<4xf32> -> tensor<4xf32>
+      ax.store @w, %y : tensor<4xf32>
+      ax.yield %y : tensor<4xf32>
+    }
+    ax.return %s : tensor<4xf32>
+  }
+}
