@@ -30,7 +30,7 @@ static std::optional<Identity> identityOf(const std::string &path) {
       return std::nullopt;
     return Identity(info.st_dev, info.st_ino, "");
   }
-  llvm::SmallString<256> absolute(findTarget(path));
+  llvm::SmallString<256> absolute(behindLinks(path));
   llvm::sys::fs::make_absolute(absolute);
   llvm::StringRef folder = absolute;
   while (!folder.empty()) {
