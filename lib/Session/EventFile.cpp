@@ -1,6 +1,7 @@
 //===- EventFile.cpp - What TensorBoard reads -----------------------------===//
 #include "EventFile.h"
 
+#include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/Support/Endian.h"
@@ -117,7 +118,7 @@ static std::string makeName() {
 
 llvm::Expected<EventFile> EventFile::create(const std::string &folder,
                                             std::optional<int64_t> resumed) {
-  if (std::error_code code = llvm::sys::fs::create_directories(folder))
+  if (std::error_code code = makeFolder(folder))
     return makeError(ExitCode::InputOutput,
                      "cannot make folder '" + folder + "': " + code.message());
   EventFile file;

@@ -82,7 +82,7 @@ def numbersOutOfRange():
         run(tool("axrun"), plan, "--random-inputs=1", "--timeout=0")
         refused(2, plan, "--data=x.npz", "--steps=1", "--warmup=1",
                 says="--warmup has no use in this run: it is for measuring "
-                "runs (--iterations)")
+                "runs (--iterations or --profile)")
 
 
 def manyRanks():

@@ -167,12 +167,14 @@ def refused():
     with scratch() as folder:
         made = compiled(folder)
         axrun(made, "--eval", DIGITS / "test.npz", "--profile", expect=2,
-              says="--profile has no use in training (--data)")
+              says="--profile has no use in this run: it is for runs of one set "
+              "of inputs (--input), or training (--data, without --predict)")
         axrun(made, "--random-inputs=1", "--profile=-1", expect=2,
               says="--profile=-1: expected a whole number that is not negative")
         axrun(made, "--data", DIGITS / "train.npz", "--steps=1",
               "--trace-steps=1", expect=2,
-              says="--trace-steps says what --trace, --profile and --json are")
+              says="--trace-steps has no use in this run: it is for steps that "
+              "are traced (--trace, --profile or --json, with --data)")
 
 
 def cases(every):

@@ -98,13 +98,15 @@ def permissions(mask, wanted):
         folder = Path(folder)
         plan = compiled(folder)
         data = ["--data", DIGITS / "test.npz"]
-        masked(plan, *data, "--steps=1", "--save", folder / "a" / "run")
+        masked(plan, *data, "--steps=1", "--save", folder / "a" / "run",
+               "--tensorboard", folder / "t" / "events")
         masked(plan, *data, "--predict", folder / "b" / "out")
         run(tool("axopt"), FC_NET, "--shape=input=32x64", "--quiet", "-o",
             folder / "plain.mlir")
         masked(folder / "plain.mlir", "--random-inputs=1", "--output",
                f"{folder}/c/out.d/")
-        for path in "a", "a/run", "a/run/step-1", "b", "b/out", "c", "c/out.d":
+        for path in ("a", "a/run", "a/run/step-1", "b", "b/out", "c", "c/out.d",
+                     "t", "t/events"):
             mode = stat.S_IMODE((folder / path).stat().st_mode)
             if mode != wanted:
                 raise Failed(f"{path}: {mode:o}, not {wanted:o}")

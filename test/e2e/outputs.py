@@ -130,6 +130,9 @@ def training():
             files.refused("axrun", *command, "--save", save, "--log", log,
                           says=f"'{log}' is where --save puts and removes what "
                           "is its own: give --log another name")
+        files.refused("axrun", *command, "--save", "run", "--tensorboard",
+                      "run/step-2", says="is its own: give --tensorboard another "
+                      "name")
         axrun(*command, "--save", "beside", "--log", "beside/log", cwd=folder)
         # Its own checkpoints a run may replace.
         axrun(*command, "--resume", "run", "--save", "run", cwd=folder)

@@ -82,7 +82,8 @@ def refused():
     with scratch() as folder:
         plan = compiled(folder)
         axrun(plan, "--random-inputs=1", "--tensorboard", f"{folder}/events",
-              expect=2, says="--tensorboard is for training: give --data")
+              expect=2, says="--tensorboard has no use in this run: it is for "
+              "training (--data, without --predict)")
         Path(f"{folder}/file").touch()
         axrun(plan, "--data", data(folder), "--steps=1", "--tensorboard",
               f"{folder}/file/events", expect=7,

@@ -160,7 +160,7 @@ defm json : Value<"json", "FILE", "Measurements as JSON", help5_looking,
                   [ForRuns, ForTraining]>;
 defm trace : Value<
   "trace", "FILE", "What each rank did when, for Perfetto", help5_looking,
-  [Common, ForRuns, ForTraining]>;
+  [ForRuns, ForTraining]>;
 defm trace_steps : Value<
   "trace-steps", "A..B",
   "Steps of training that --trace, --profile and --json are of (the last)",

@@ -274,6 +274,9 @@ static llvm::Error checkFiles(const RunOptions &options,
     if (training->eval)
       read(filesOfData(training->eval->data, session.getInputs()));
     files.writes("--log", training->log);
+    // A file of a new name.
+    if (!training->tensorboard.empty())
+      files.writes("--tensorboard", training->tensorboard + "/events.out");
     files.writes("--save-weights", training->saveWeights);
     if (!training->save.empty()) {
       llvm::SmallString<128> latest(training->save);
