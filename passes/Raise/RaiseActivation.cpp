@@ -3,6 +3,7 @@
 #include "ax/Passes/Passes.h"
 
 #include "../Match.h"
+#include "MatchedNodes.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -223,6 +224,7 @@ struct RaiseGated : OpRewritePattern<BinaryOp> {
         if (!inner)
           continue;
         if (auto kind = nameGated(*gate, product.number, *inner)) {
+          mergeMatched(op, x);
           rewriter.replaceOpWithNewOp<UnaryOp>(op, *kind, x);
           return success();
         }
@@ -255,6 +257,7 @@ struct RaiseSigmoid : RewritePattern {
       Value x = matchDenominator(inverse.getOperand());
       if (!x)
         return failure();
+      mergeMatched(op, x);
       rewriter.replaceOpWithNewOp<UnaryOp>(op, UnaryKind::sigmoid, x);
       return success();
     }
@@ -262,12 +265,12 @@ struct RaiseSigmoid : RewritePattern {
     Value x = quotient ? matchDenominator(quotient.getRhs()) : Value();
     if (!x || x.getType() != value.getType())
       return failure();
-    if (isExactSplat(quotient.getLhs(), 1))
-      rewriter.replaceOpWithNewOp<UnaryOp>(op, UnaryKind::sigmoid, x);
-    else if (quotient.getLhs() == x)
-      rewriter.replaceOpWithNewOp<UnaryOp>(op, UnaryKind::silu, x);
-    else
+    bool isOne = isExactSplat(quotient.getLhs(), 1);
+    if (!isOne && quotient.getLhs() != x)
       return failure();
+    mergeMatched(op, x);
+    rewriter.replaceOpWithNewOp<UnaryOp>(
+        op, isOne ? UnaryKind::sigmoid : UnaryKind::silu, x);
     return success();
   }
 };
@@ -284,6 +287,7 @@ struct RaiseLogarithm : OpRewritePattern<UnaryOp> {
     } else if (op.getKind() == UnaryKind::log) {
       auto softmax = operand.getDefiningOp<SoftmaxOp>();
       if (softmax && !softmax.getLog() && softmax->hasOneUse()) {
+        mergeMatched(op, softmax.getOperand());
         rewriter.replaceOpWithNewOp<SoftmaxOp>(op, softmax.getOperand(),
                                                softmax.getDim(), true);
         return success();
@@ -296,6 +300,7 @@ struct RaiseLogarithm : OpRewritePattern<UnaryOp> {
         exponential ? unaryOf(exponential, UnaryKind::exp) : UnaryOp();
     if (!exp)
       return failure();
+    mergeMatched(op, exp.getOperand());
     rewriter.replaceOpWithNewOp<UnaryOp>(op, UnaryKind::softplus,
                                          exp.getOperand());
     return success();
@@ -334,6 +339,7 @@ struct RaiseSoftmax : OpRewritePattern<BinaryOp> {
     if (!max || max.getOperand() != centred.getLhs() ||
         max.getDims() != sum.getDims())
       return failure();
+    mergeMatched(op, centred.getLhs());
     rewriter.replaceOpWithNewOp<SoftmaxOp>(op, centred.getLhs(),
                                            sum.getDims()[0], false);
     return success();

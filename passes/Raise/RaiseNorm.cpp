@@ -3,6 +3,7 @@
 #include "ax/Passes/Passes.h"
 
 #include "../Match.h"
+#include "MatchedNodes.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 
@@ -95,6 +96,7 @@ struct RaiseNormalized : OpRewritePattern<BinaryOp> {
       return failure();
 
     Value centred = matchCentred(x, mean->dims);
+    mergeMatched(op, centred ? centred : x);
     if (centred)
       rewriter.replaceOpWithNewOp<LayerNormOp>(op, centred, Value(), Value(),
                                                *axis, APFloat(epsilon));
@@ -162,6 +164,7 @@ struct RaiseScaledAndShifted : OpRewritePattern<BinaryOp> {
     Value shift = scale ? weightOfShape(rewriter, loc, bias, normed) : Value();
     if (!shift)
       return failure();
+    mergeMatched(op, x);
     rewriter.replaceOpWithNewOp<LayerNormOp>(
         op, x, scale, shift, *axis, APFloat(shifted ? shifted->number : 0.0));
     return success();

@@ -135,7 +135,7 @@ def ofRanks():
         trace = json.loads(Path(f"{folder}/trace.json").read_text())
         names = {node for event in trace["traceEvents"]
                  for node in event["args"].get("nodes", [])}
-        for node in ("h.3/mlp/act/Mul_3", "h.0/ln_1/LayerNormalization",
+        for node in ("h.3/mlp/act/Mul_3", "h.3/mlp/act/Tanh", "h.0/ln_1/LayerNormalization",
                      "h.1/attn/Softmax", "h.2/Add_1"):
             check(f"/m/transformer/{node}" in names, names)
 
