@@ -13,8 +13,9 @@ using namespace mlir;
 
 namespace ax::plan {
 
-/// More faults than these only repeat one cause.
-static constexpr unsigned maxShown = 20;
+/// More faults than these only repeat one cause; longer ones quote types.
+static constexpr unsigned maxShown = 10;
+static constexpr size_t maxLetters = 600;
 
 static std::string placeOf(Location location) {
   if (auto at = location->findInstanceOf<FileLineColLoc>())
@@ -50,9 +51,9 @@ void Faults::add(Diagnostic &diagnostic) {
   }
   if (++count > maxShown)
     return;
-  texts.push_back(place + message);
+  texts.push_back(place + shorten(message, maxLetters));
   for (Diagnostic &note : diagnostic.getNotes())
-    texts.back() += "\n  " + note.str();
+    texts.back() += "\n  " + shorten(note.str(), maxLetters);
 }
 
 Faults::~Faults() { context->printOpOnDiagnostic(printedOp); }
@@ -61,7 +62,7 @@ llvm::Error Faults::take() {
   if (!any())
     return llvm::Error::success();
   if (count > maxShown)
-    texts.push_back("(" + std::to_string(count - maxShown) + " more)");
+    texts.push_back("and " + std::to_string(count - maxShown) + " more faults");
   return makeError(ExitCode::BadPlan, llvm::join(texts, "\n"));
 }
 

@@ -304,8 +304,15 @@ llvm::Error plan::verifyPlan(ModuleOp module) {
   Faults faults(module.getContext());
   if (failed(screenModule(module)) || failed(mlir::verify(module)))
     return faults.take();
-  module.walk(verifyAttributes);
   PlanOp plan = *module.getOps<PlanOp>().begin();
+  for (ProgramOp program : plan.getBody().getOps<ProgramOp>())
+    if (program.getBody().getOps<StageOp>().empty())
+      program.emitOpError("has no ax.stage: what stands between passes becomes "
+                          "a plan in the pipeline phase");
+  // All else would be wrong, too.
+  if (faults.any())
+    return faults.take();
+  module.walk(verifyAttributes);
   sharding::Mesh mesh = plan.getMesh();
   if (!llvm::hasSingleElement(plan.getBody().getOps<MeshOp>()))
     plan.emitOpError("has no ax.mesh");

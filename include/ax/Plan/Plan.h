@@ -38,7 +38,7 @@ std::optional<std::string> constantsFileFor(llvm::StringRef output);
 llvm::Error writePlan(mlir::ModuleOp module, llvm::StringRef path);
 
 /// Proves what docs/plan-format.md lists, without running anything; BadPlan
-/// with every fault found.
+/// with the first faults, and how many more there are.
 llvm::Error verifyPlan(mlir::ModuleOp module);
 
 /// The folder that the plan's files are relative to: `ax.model_dir`, itself
