@@ -1,11 +1,12 @@
 # `cmake --install`: tools, the C library with its headers and CMake package,
-# manual pages and completions. `cpack` makes a Debian package of it.
+# the plugin for mlir-opt, headers for plugins of others, manual pages and
+# completions. `cpack` makes a Debian package of it.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
 # Libraries of LLVM may lie where the loader does not look by itself.
-set_target_properties(axopt axrun axopt-opt AxRunC PROPERTIES
+set_target_properties(axopt axrun axopt-opt AxRunC AxPlugin PROPERTIES
   INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}"
   INSTALL_RPATH_USE_LINK_PATH TRUE)
 install(TARGETS axopt axrun axopt-opt RUNTIME)
@@ -13,6 +14,26 @@ install(TARGETS AxRunC EXPORT axoptTargets LIBRARY
         INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES include/ax-c/axrun.h
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ax-c")
+install(TARGETS AxPlugin LIBRARY)
+
+# What passes in a library of their own are made with; the code is axopt-opt's.
+add_library(AxPluginHeaders INTERFACE)
+set_target_properties(AxPluginHeaders PROPERTIES EXPORT_NAME plugin)
+target_compile_features(AxPluginHeaders INTERFACE cxx_std_17)
+if(NOT LLVM_ENABLE_RTTI)
+  target_compile_options(AxPluginHeaders INTERFACE -fno-rtti)
+endif()
+target_link_libraries(AxPluginHeaders INTERFACE MLIR LLVM)
+install(TARGETS AxPluginHeaders EXPORT axoptTargets
+        INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
+foreach(room Cost Dialect Eval Passes Sharding Support)
+  foreach(root "${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}")
+    install(DIRECTORY "${root}/include/ax/${room}"
+            DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ax" OPTIONAL
+            FILES_MATCHING PATTERN "*.h" PATTERN "*.h.inc" PATTERN "*.def"
+            PATTERN CMakeFiles EXCLUDE)
+  endforeach()
+endforeach()
 
 set(package "${CMAKE_INSTALL_LIBDIR}/cmake/axopt")
 install(EXPORT axoptTargets NAMESPACE axopt:: DESTINATION "${package}")
@@ -43,6 +64,8 @@ foreach(tool axopt axrun)
   _ax_install_printed(${tool} --print-completion=zsh
                       zsh/site-functions _${tool})
 endforeach()
+install(FILES tools/axopt-opt/axopt-opt.1
+        DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
 get_property(printed GLOBAL PROPERTY AX_PRINTED)
 add_custom_target(manuals ALL DEPENDS ${printed})
 install(FILES LICENSE README.md CHANGELOG.md

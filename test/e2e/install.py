@@ -10,15 +10,6 @@ from cases import MODELS, ROOT, Failed, Unsupported, run, scratch, tool
 BUILD = Path(os.environ["AX_BIN"]).parent
 MODEL = MODELS / "mlp_eager_ts13_dyn"
 
-# As a user of the library has it.
-PROJECT = """
-cmake_minimum_required(VERSION 3.22)
-project(user LANGUAGES C)
-find_package(axopt 0.1 REQUIRED)
-add_executable(user main.c)
-target_link_libraries(user axopt::axrun)
-"""
-
 
 def needsPlainBuild():
     cache = (BUILD / "CMakeCache.txt").read_text()
@@ -35,6 +26,16 @@ def tryTools(bin, folder):
     return plan
 
 
+def example(name, folder, prefix):
+    """An example built where nothing of the tree is; the folder of its build."""
+    source = folder / name
+    shutil.copytree(ROOT / "examples" / name, source)
+    run("cmake", "-S", source, "-B", source / "build",
+        f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", source / "build")
+    return source / "build"
+
+
 def installed():
     needsPlainBuild()
     with scratch() as folder:
@@ -42,7 +43,8 @@ def installed():
         prefix = folder / "prefix"
         run("cmake", "--install", BUILD, "--prefix", prefix)
         plan = tryTools(prefix / "bin", folder)
-        for file in ("share/man/man1/axopt.1", "share/zsh/site-functions/_axrun",
+        for file in ("share/man/man1/axopt.1", "share/man/man1/axopt-opt.1",
+                     "share/zsh/site-functions/_axrun",
                      "share/bash-completion/completions/axopt",
                      "share/doc/axopt/CHANGELOG.md"):
             if not (prefix / file).read_text():
@@ -56,17 +58,18 @@ def installed():
         declared = set(re.findall(r"\b(ax[A-Z]\w+)\(", header))
         if names != declared:
             raise Failed(f"exported: {sorted(names)}")
-        # A program of somebody else.
-        user = folder / "user"
-        user.mkdir()
-        (user / "CMakeLists.txt").write_text(PROJECT)
-        shutil.copy(ROOT / "examples/c/main.c", user)
-        run("cmake", "-S", user, "-B", user / "build",
-            f"-DCMAKE_PREFIX_PATH={prefix}")
-        run("cmake", "--build", user / "build")
-        done = run(user / "build/user", plan)
+        done = run(example("c", folder, prefix) / "run_plan", plan)
         if "output" not in done.stdout:
             raise Failed(done.stdout)
+        plugin = example("pass", folder, prefix) / "libCountFlops.so"
+        done = run(prefix / "bin/axopt-opt", plan,
+                   f"--load-pass-plugin={plugin}",
+                   "--pass-pipeline=builtin.module(count-flops)")
+        if "FLOP" not in done.stderr:
+            raise Failed(done.stderr)
+        library, = prefix.glob("lib*/**/libAxPlugin.so")
+        run("mlir-opt-22", plan, f"--load-dialect-plugin={library}",
+            f"--load-pass-plugin={library}")
 
 
 def package():
