@@ -25,10 +25,11 @@ static void importSlice(Node &n) {
     return;
   }
   Shape from(shape.size(), 0), sizes(shape), by(shape.size(), 1);
-  if (n.dims(*axes, shape.size()).size() != axes->size()) {
+  if (n.dims(*axes, shape.size()).size() != axes->size())
     n.fail("an axis occurs twice");
+  // There may be no dimension at all.
+  if (n.failed())
     return;
-  }
   for (size_t i = 0; i < starts->size(); ++i) {
     int64_t dim = n.dim((*axes)[i], shape.size());
     int64_t size = shape[dim], step = (*steps)[i];
