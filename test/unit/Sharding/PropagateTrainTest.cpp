@@ -148,8 +148,8 @@ TEST(PropagateTrain, SumsAddBeforeTheyAreReduced) {
   EXPECT_EQ(layoutText(result, sum, mesh), "[{}, {}], partial sum {col}");
 }
 
-/// What one lacks besides is reduced before they meet, and only that: a sum over
-/// slices in time is not to be taken apart again.
+/// What one lacks besides is reduced before they meet, and only that: a sum
+/// over slices in time is not to be taken apart again.
 TEST(PropagateTrain, SumsMeetInWhatTheyHaveInCommon) {
   Mesh mesh({{"col", 4}, {"micro", 2, true}});
   GraphBuilder b;
