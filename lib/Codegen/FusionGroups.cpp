@@ -16,6 +16,9 @@ namespace ax::codegen {
 static constexpr int64_t maxInlineElements = 64;
 /// Longer kernels gain little and compile slowly.
 static constexpr size_t maxMembers = 96;
+/// Operands of all members: to describe a function's arguments takes LLVM the
+/// square of their number.
+static constexpr size_t maxOperands = 256;
 /// A row is kept in cache while a kernel works on it.
 static constexpr int64_t maxRowElements = 1 << 16;
 
@@ -178,9 +181,12 @@ bool FusionGroups::mayJoin(Operation *op, unsigned group) const {
   const FusionGroup &kernel = groups[group];
   if (kernel.members.size() >= maxMembers || op->getNumResults() != 1)
     return false;
-  for (Operation *member : kernel.members)
-    if (fusionKind(member) == FusionKind::Window)
+  size_t numOperands = op->getNumOperands();
+  for (Operation *member : kernel.members) {
+    numOperands += member->getNumOperands();
+    if (fusionKind(member) == FusionKind::Window || numOperands > maxOperands)
       return false;
+  }
   switch (fusionKind(op)) {
   case FusionKind::Pull:
     return mayPull(op, group);

@@ -11,6 +11,7 @@
 #include "ax/Passes/Passes.h"
 
 #include <limits>
+#include <numeric>
 
 namespace ax {
 #define GEN_PASS_DEF_ASSIGNSTAGES
@@ -86,7 +87,7 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
   cost::Machine machine;
   sharding::Mesh mesh = getMesh(program);
   before.assign(1, 0);
-  crossing.assign(ops.size() + 1, 0);
+  crossing.assign(ops.size() + 2, 0);
   for (auto [i, op] : llvm::enumerate(ops)) {
     before.push_back(before.back() + secondsOf(op, mesh, machine));
     for (Value value : op->getResults()) {
@@ -95,10 +96,15 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
         auto it = position.find(user);
         last = std::max(last, it == position.end() ? i : it->second);
       }
-      for (size_t cut = i + 1; cut <= last; ++cut)
-        crossing[cut] += cost::localBytes(tensorType(value), mesh);
+      if (last == i)
+        continue;
+      // Where it begins to cross, and where it ends.
+      int64_t bytes = cost::localBytes(tensorType(value), mesh);
+      crossing[i + 1] += bytes;
+      crossing[last + 1] -= bytes;
     }
   }
+  std::partial_sum(crossing.begin(), crossing.end(), crossing.begin());
 
   SmallVector<size_t> cuts;
   if (cut.empty()) {

@@ -194,20 +194,25 @@ void Emitter::beginFunction() {
   body.setNoInline(true);
   SmallVector<Type> tensors(fusion.getBody().getArgumentTypes());
   llvm::append_range(tensors, yield->getOperandTypes());
+  // At once: a list of them is made anew for each change.
+  SmallVector<NamedAttrList> attributes(body.getNumArguments());
   for (auto [i, type] : llvm::enumerate(tensors)) {
     auto tensor = cast<RankedTensorType>(type);
     int64_t bytes =
         tensor.getNumElements() * storageBytes(tensor.getElementType());
     if (bytes > 0)
-      body.setArgAttr(i, LLVM::LLVMDialect::getDereferenceableAttrName(),
-                      b.getI64IntegerAttr(bytes));
+      attributes[i].set(LLVM::LLVMDialect::getDereferenceableAttrName(),
+                        b.getI64IntegerAttr(bytes));
   }
   for (unsigned i = 0; i != numBuffers; ++i) {
-    body.setArgAttr(i, LLVM::LLVMDialect::getNoAliasAttrName(),
-                    b.getUnitAttr());
-    body.setArgAttr(i, LLVM::LLVMDialect::getAlignAttrName(),
-                    b.getI64IntegerAttr(64));
+    attributes[i].set(LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
+    attributes[i].set(LLVM::LLVMDialect::getAlignAttrName(),
+                      b.getI64IntegerAttr(64));
   }
+  body.setAllArgAttrs(
+      llvm::map_to_vector(attributes, [&](const NamedAttrList &of) {
+        return of.getDictionary(b.getContext());
+      }));
   auto entry = LLVM::LLVMFuncOp::create(
       b, loc, symbol,
       LLVM::LLVMFunctionType::get(none, {pointer, pointer, i64, i64}));
