@@ -73,7 +73,7 @@ UnaryFn unaryFunction(UnaryKind kind) {
   case UnaryKind::gelu_tanh:
     return [](double x) {
       double inner = M_SQRT1_2 * M_2_SQRTPI * (x + 0.044715 * x * x * x);
-      return 0.5 * x * (1 + std::tanh(inner));
+      return x * sigmoid(2 * inner);
     };
   case UnaryKind::silu:
     return [](double x) { return x * sigmoid(x); };

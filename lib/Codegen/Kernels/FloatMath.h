@@ -40,6 +40,10 @@ public:
     mlir::Value product = mlir::arith::MulFOp::create(b, loc, x, y, contract);
     return mlir::arith::AddFOp::create(b, loc, product, z, contract);
   }
+  /// x y + z, rounded once on every machine.
+  mlir::Value exactFma(mlir::Value x, mlir::Value y, mlir::Value z) {
+    return mlir::math::FmaOp::create(b, loc, x, y, z);
+  }
   mlir::Value less(mlir::Value x, mlir::Value y) {
     return cmp(mlir::arith::CmpFPredicate::OLT, x, y);
   }
@@ -92,12 +96,17 @@ public:
     mlir::Value high, low;
   };
   Powers expPowers(mlir::Value x);
+  struct HalfPowers {
+    mlir::Value rest, power;
+  };
+  HalfPowers reduceByHalves(mlir::Value x, mlir::Value low);
   mlir::Value silu(mlir::Value x, Powers e);
   mlir::Value log(mlir::Value x);
   mlir::Value log1p(mlir::Value x);
   mlir::Value tanh(mlir::Value x);
   mlir::Value erf(mlir::Value x);
-  mlir::Value roughErf(mlir::Value x);
+  mlir::Value gelu(mlir::Value x);
+  mlir::Value geluTanh(mlir::Value x);
   mlir::Value sine(mlir::Value x, bool cosine);
 
   mlir::OpBuilder &b;

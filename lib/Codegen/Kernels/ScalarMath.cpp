@@ -32,24 +32,30 @@ FloatMath::Reduced FloatMath::reduceExp(Value x) {
   return {arith::SubIOp::create(b, loc, toBits(shifted), toBits(magic)), rest};
 }
 
-/// exp(x) = significand 2^h 2^h. Both powers are normal numbers, so that their
-/// product is rounded once, where it is subnormal too. They are 0 from -176
-/// down: what is far too small (a mask's -1e4) does not underflow, which takes
-/// processors long.
-FloatMath::Powers FloatMath::expPowers(Value x) {
+/// exp(x + low) = (1 + rest) 2^h 2^h; `low`, if there is one, is small. Both
+/// powers are normal numbers, so that their product is rounded once, where it
+/// is subnormal too. They are 0 from -176 down: what is far too small (a mask's
+/// -1e4) does not underflow, which takes processors long.
+FloatMath::HalfPowers FloatMath::reduceByHalves(Value x, Value low) {
   x = atMost(atLeast(x, -176.7), 89.0);
   Value magic = num(12582912.0);
   Value shifted = add(mul(x, num(0.721347520444481704)), magic);
   Value h = sub(shifted, magic);
   Value r = fma(h, num(-1.38629150390625), x);
   r = fma(h, num(-2.85721364060938446e-6), r);
+  if (low)
+    r = add(r, low);
   // Minimax of (exp(r) - 1 - r) / r^2 for |r| <= log(2), relative error 1.4e-8.
   Value q = polynomial(r, {5.000003576e-01, 1.666661501e-01, 4.166127741e-02,
                            8.336097933e-03, 1.410426339e-03, 1.961185335e-04});
-  Value significand = add(fma(mul(r, r), q, r), num(1.0));
   Value power =
       powerOfTwo(arith::SubIOp::create(b, loc, toBits(shifted), toBits(magic)));
-  return {mul(significand, power), power};
+  return {fma(mul(r, r), q, r), power};
+}
+
+FloatMath::Powers FloatMath::expPowers(Value x) {
+  HalfPowers halves = reduceByHalves(x, {});
+  return {mul(add(halves.rest, num(1.0)), halves.power), halves.power};
 }
 
 Value FloatMath::exp(Value x) {
@@ -160,15 +166,46 @@ Value FloatMath::erf(Value x) {
   return copySign(fma(neg(rest), power, sub(num(1.0), power)), x);
 }
 
-/// Within 6 ulp, and faster: x P(x^2) / Q(x^2), minimax for |x| <= 4.
-Value FloatMath::roughErf(Value x) {
-  Value c = atMost(atLeast(x, -4.0), 4.0);
-  Value t = mul(c, c);
-  Value p = polynomial(t, {1.128379107e+00, 1.935428977e-01, 5.310147256e-02,
-                           3.883257974e-03, 2.845650306e-04, 1.986810275e-06});
-  Value q = polynomial(t, {1.0, 5.048555136e-01, 1.153491214e-01,
-                           1.520707365e-02, 1.185552566e-03, 3.742042463e-05});
-  return atMost(atLeast(div(mul(c, p), q), -1.0), 1.0);
+/// x Phi(x) = x - x Phi(-x), where t = |x| has Phi(-t) = exp(-t^2 / 2) G / (t +
+/// 1), and G, (t + 1) erfcx(t / sqrt(2)) / 2, is nearly constant: a polynomial
+/// of (t - 3) / (t + 3). Few roundings are left, for 4 units of the last place.
+Value FloatMath::gelu(Value x) {
+  Value size = abs(x);
+  Value t = atMost(size, 20.0); // 0 in f32 from 14.5 on.
+  Value square = mul(t, t), rest = exactFma(t, t, neg(square));
+  // Minimax for t <= 14.6, relative error 6e-9.
+  Value g = polynomial(div(sub(t, num(3.0)), add(t, num(3.0))),
+                       {4.860557954e-01, -9.652678275e-02, -1.643236675e-02,
+                        4.516463682e-02, -2.272658902e-02, 1.155110193e-03,
+                        2.990926223e-03, -3.403662152e-04, -4.694824611e-04,
+                        1.215739206e-05, 4.647479117e-05});
+  Value isBelow = less(x, num(0.0));
+  Value factor = mul(div(select(isBelow, size, t), add(t, num(1.0))), g);
+  HalfPowers e = reduceByHalves(mul(square, num(-0.5)), mul(rest, num(-0.5)));
+  Value tail = mul(mul(fma(factor, e.rest, factor), e.power), e.power);
+  return select(isBelow, neg(tail), sub(x, tail));
+}
+
+/// x sigmoid(z) with z = sqrt(8 / pi) (x + 0.044715 x^3), of which exp wants
+/// more digits than f32 has: z is a sum of two numbers.
+Value FloatMath::geluTanh(Value x) {
+  constexpr double linear = 1.5957691216057308, cubic = 0.07135481627260025;
+  constexpr float linearHigh = linear, cubicHigh = cubic;
+  Value t = atMost(abs(x), 16.0); // exp(-z) is 0 from 11 on.
+  Value square = mul(t, t), squareLow = exactFma(t, t, neg(square));
+  Value term = mul(square, num(cubicHigh));
+  Value low = exactFma(square, num(cubicHigh), neg(term));
+  low =
+      fma(squareLow, num(cubicHigh), fma(square, num(cubic - cubicHigh), low));
+  // What the sum loses (Knuth).
+  Value sum = add(num(linearHigh), term);
+  Value part = sub(sum, num(linearHigh));
+  Value lost = add(sub(num(linearHigh), sub(sum, part)), sub(term, part));
+  low = add(add(lost, low), num(linear - linearHigh));
+  Value z = mul(t, sum);
+  Value rest = fma(t, low, exactFma(t, sum, neg(z)));
+  Powers e = expPowers(neg(z));
+  return silu(x, {fma(e.high, neg(rest), e.high), e.low});
 }
 
 namespace {
@@ -272,16 +309,18 @@ Value emitFloatFunction(OpBuilder &b, UnaryKind kind, Value x) {
     Value root = call(UnaryKind::exp, f.mul(size, f.num(0.5)));
     return f.silu(x, {root, root});
   }
-  case UnaryKind::gelu: {
-    // Where it cancels no erf is good enough, elsewhere the rough one is.
-    Value scaled = f.mul(x, f.num(M_SQRT1_2));
-    Value e = single ? f.roughErf(scaled) : call(UnaryKind::erf, scaled);
-    return f.mul(f.mul(x, f.num(0.5)), f.add(e, f.num(1.0)));
-  }
+  case UnaryKind::gelu:
+    if (single)
+      return f.gelu(x);
+    return f.mul(f.mul(x, f.num(0.5)),
+                 callLibm(b, "erfc", f.mul(x, f.num(-M_SQRT1_2))));
   case UnaryKind::gelu_tanh: {
-    Value cubic = f.fma(f.mul(f.mul(x, x), x), f.num(0.044715), x);
-    Value t = call(UnaryKind::tanh, f.mul(cubic, f.num(0.79788456080286536)));
-    return f.mul(f.mul(x, f.num(0.5)), f.add(t, f.num(1.0)));
+    if (single)
+      return f.geluTanh(x);
+    Value cube = f.mul(f.mul(x, x), x);
+    Value z = f.mul(f.fma(cube, f.num(0.044715), x), f.num(1.5957691216057308));
+    Value root = call(UnaryKind::exp, f.mul(f.abs(z), f.num(-0.5)));
+    return f.silu(x, {root, root});
   }
   case UnaryKind::softplus: {
     Value tail = call(UnaryKind::log1p, call(UnaryKind::exp, f.neg(f.abs(x))));
