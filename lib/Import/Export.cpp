@@ -194,7 +194,23 @@ llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
       missing.push_back(std::move(weight));
     }
   }
-  std::vector<std::string> lacking;
+  std::vector<std::string> lacking, absent(computed);
+  for (const ModelWeight &weight : missing)
+    absent.push_back(weight.name);
+  auto isGiven = [&](const std::string &name) {
+    return weights.tensors.count(name) > 0;
+  };
+  if (llvm::Error error =
+          checkTies(weights.tied, absent, isGiven, weights.path))
+    return error;
+  for (const auto &[name, other] : weights.tied)
+    weights.tensors.emplace(name, weights.tensors.at(other));
+  auto isTied = [&](const std::string &name) {
+    return weights.tied.count(name) > 0;
+  };
+  llvm::erase_if(computed, isTied);
+  llvm::erase_if(
+      missing, [&](const ModelWeight &weight) { return isTied(weight.name); });
   // A checkpoint has each weight that its run had.
   std::map<std::string, std::string> tied;
   if (weights.required.empty())

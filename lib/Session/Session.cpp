@@ -216,7 +216,7 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
                                  : options.modelDir;
   impl->files = plan::filesOf(plan, planPath, impl->options.dataFolder);
   if (!options.weights.empty())
-    if (llvm::Error error = useWeights(programs, options.weights,
+    if (llvm::Error error = useWeights(programs, options.weights, options.tied,
                                        impl->options.dataFolder, options.warn))
       return error;
   if (!options.resume.empty()) {

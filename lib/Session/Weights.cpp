@@ -99,11 +99,11 @@ using Given = std::map<std::string, HostTensor>;
 
 /// What a file from elsewhere leaves out, though the plan has it: by the names
 /// of such states, those whose values they get.
-std::map<std::string, std::string>
+llvm::Expected<std::map<std::string, std::string>>
 complete(llvm::ArrayRef<rt::Program *> programs, const std::string &folder,
          const std::string &path, const llvm::StringSet<> &frozen,
-         bool isCheckpoint, const Warn &warn, const Given &given,
-         Faults &faults) {
+         bool isCheckpoint, const Ties &ties, const Warn &warn,
+         const Given &given, Faults &faults) {
   ModelWeights model(folder);
   std::vector<ModelWeight> missing, there;
   llvm::StringSet<> seen;
@@ -119,6 +119,14 @@ complete(llvm::ArrayRef<rt::Program *> programs, const std::string &folder,
         (isComputedBuffer(state.name) ? computed : lacking)
             .push_back(state.name);
     }
+  std::vector<std::string> absent(lacking);
+  llvm::append_range(absent, computed);
+  auto isGiven = [&](const std::string &name) { return given.count(name) > 0; };
+  if (llvm::Error error = checkTies(ties, absent, isGiven, path))
+    return error;
+  auto isTied = [&](const std::string &name) { return ties.count(name) > 0; };
+  llvm::erase_if(lacking, isTied);
+  llvm::erase_if(computed, isTied);
   // A checkpoint has each state that the run had.
   std::map<std::string, std::string> tied;
   if (!isCheckpoint)
@@ -133,14 +141,16 @@ complete(llvm::ArrayRef<rt::Program *> programs, const std::string &folder,
   if (!computed.empty())
     warn("weights '" + path + "': " + listSome(computed) +
          " stay as the model computes them");
+  for (const auto &[name, other] : ties)
+    tied[name] = other;
   return tied;
 }
 
 } // namespace
 
 llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
-                           const std::string &path, const std::string &folder,
-                           const Warn &warnWhere) {
+                           const std::string &path, const Ties &ties,
+                           const std::string &folder, const Warn &warnWhere) {
   Warn warn = warnWhere ? warnWhere : [](const std::string &) {};
   auto source = rt::readWeights(path, warn);
   if (!source)
@@ -149,17 +159,19 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
   frozen.insert_range(source->frozen);
   Given given(source->tensors.begin(), source->tensors.end());
   Faults faults;
-  std::map<std::string, std::string> tied =
-      complete(programs, folder, path, frozen,
-               /*isCheckpoint=*/!source->weights.empty(), warn, given, faults);
+  auto tied = complete(programs, folder, path, frozen,
+                       /*isCheckpoint=*/!source->weights.empty(), ties, warn,
+                       given, faults);
+  if (!tied)
+    return tied.takeError();
   llvm::StringSet<> used;
   Widening widening;
   for (rt::Program *program : programs)
     for (rt::State &state : program->states) {
       used.insert(state.name);
       // Moments and the like go on when they are there.
-      auto twin = tied.find(state.name);
-      auto tensor = given.find(twin == tied.end() ? state.name : twin->second);
+      auto twin = tied->find(state.name);
+      auto tensor = given.find(twin == tied->end() ? state.name : twin->second);
       if (tensor == given.end() || !(state.isWeight || state.isZeroAtFirst))
         continue;
       // Twins and programs share what was widened for the first.

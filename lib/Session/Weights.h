@@ -12,13 +12,14 @@ using Warn = std::function<void(const std::string &)>;
 /// Replaces the files of the programs' states by the tensors of `path`
 /// (.safetensors, .npz, or a checkpoint). A state that is not among them, but
 /// equals one that is in the model, whose files are in `folder`, gets its
-/// values; what the model computes stays. A BadInput error lists states that it
-/// lacks or has with another type (but for bf16 and f16 in place of f32) or
-/// shape, and trained weights that no program has. The plan's own constants
-/// stay.
+/// values, as those do that `ties` names; what the model computes stays. A
+/// BadInput error lists states that it lacks or has with another type (but for
+/// bf16 and f16 in place of f32) or shape, and trained weights that no program
+/// has. The plan's own constants stay.
 llvm::Error useWeights(llvm::ArrayRef<rt::Program *> programs,
-                       const std::string &path, const std::string &folder,
-                       const Warn &warn);
+                       const std::string &path,
+                       const std::map<std::string, std::string> &ties,
+                       const std::string &folder, const Warn &warn);
 
 /// Every state that `program` changes as it is in the checkpoint, which must be
 /// of the same model and optimizer: otherwise a BadInput error lists what is

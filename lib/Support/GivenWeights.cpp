@@ -2,6 +2,8 @@
 
 #include "ax/Support/GivenWeights.h"
 
+#include "ax/Support/Error.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/xxhash.h"
@@ -65,6 +67,35 @@ std::map<std::string, std::string> findTied(llvm::ArrayRef<ModelWeight> missing,
     }
   }
   return tied;
+}
+
+llvm::Expected<Ties> parseTies(llvm::ArrayRef<std::string> pairs) {
+  Ties ties;
+  for (const std::string &pair : pairs) {
+    auto [name, other] = llvm::StringRef(pair).split('=');
+    if (name.empty() || other.empty())
+      return makeError(ExitCode::Usage,
+                       "--tied=" + pair + ": expected WEIGHT=WEIGHT");
+    ties[name.str()] = other.str();
+  }
+  return ties;
+}
+
+llvm::Error checkTies(const Ties &ties, llvm::ArrayRef<std::string> lacking,
+                      llvm::function_ref<bool(const std::string &)> isGiven,
+                      llvm::StringRef path) {
+  for (const auto &[name, other] : ties) {
+    std::string flag = "--tied " + name + "=" + other + ": ";
+    if (!isGiven(other))
+      return makeError(ExitCode::BadInput,
+                       flag + "weights '" + path + "' have no '" + other + "'");
+    if (!llvm::is_contained(lacking, name))
+      return makeError(ExitCode::BadInput,
+                       flag + "'" + name +
+                           "' is no weight of the model that '" + path +
+                           "' lacks");
+  }
+  return llvm::Error::success();
 }
 
 bool isComputedBuffer(llvm::StringRef name) {

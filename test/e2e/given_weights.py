@@ -279,7 +279,45 @@ def refusesIndices():
                 "none.safetensors': No such file", 7)
 
 
+def ties():
+    """What a file lacks, as the user says; that must be so."""
+    with scratch() as folder:
+        folder = prepared(folder)
+        given = {name: value for name, value in GIVEN.items()
+                 if name != "model.norm2.weight"}
+        save(folder / "w.safetensors", given)
+        wanted = given | {"model.norm2.weight": given["model.norm1.weight"]}
+        tied = "--tied=model.norm2.weight=model.norm1.weight"
+        measure = [tool("axrun"), folder / "train.mlir", "--eval",
+                   folder / "data.npz", "--weights", folder / "w.safetensors"]
+        write = [tool("axopt"), folder / "model.onnx", "--export-onnx",
+                 folder / "out.onnx", "--weights", folder / "w.safetensors"]
+        done = run(*measure, tied)
+        close(float(done.stdout.split("loss ")[1].split(",")[0]), loss(wanted))
+        run(*write, tied)
+        got = {tensor.name: numpy_helper.to_array(tensor) for tensor in
+               onnx.load(folder / "out.onnx").graph.initializer}
+        for name, array in wanted.items():
+            assert np.array_equal(got[name], array), name
+        for command in measure, write:
+            for flags, code, message in [
+                    ([], 6, "model.norm2.weight"),
+                    (["--tied=model.norm2.weight"], 2,
+                     "expected WEIGHT=WEIGHT"),
+                    (["--tied=model.norm2.weight=model.norm3.weight"], 6,
+                     "have no 'model.norm3.weight'"),
+                    (["--tied=model.w=model.norm1.weight"], 6,
+                     "is no weight of the model that"),
+                    (["--tied=model.norm2.weight=model.w"], 6,
+                     "model.norm2.weight")]:
+                expect(run(*command, *flags, expect=code), message)
+        for command in (measure[:-2] + [tied], [*write[:2], "-o",
+                                                folder / "p.mlir", tied]):
+            expect(run(*command, expect=2), "--tied is for --weights")
+
+
 def cases(every):
+    yield "--tied", ties
     for kind in "F32", "BF16", "F16":
         yield f"taken from {kind}", taken, kind
     yield "checkpoints come first", checkpointsFirst

@@ -144,6 +144,10 @@ defm partial : Switch<
   "partial", "Weights that --weights does not have stay what they are",
   help4_output>;
 defm quiet : Switch<"quiet", "No summary", help4_output>;
+defm tied : Value<
+  "tied", "WEIGHT=WEIGHT",
+  "A weight that --weights lacks gets the values of another one that it has",
+  help4_output, [Repeatable]>;
 
 // Looking into it.
 defm explain : OptionalValue<

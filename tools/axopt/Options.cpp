@@ -6,6 +6,7 @@
 #include "ax/Support/Error.h"
 #include "ax/Support/FlagTable.h"
 #include "ax/Support/Flags.h"
+#include "ax/Support/GivenWeights.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
@@ -317,6 +318,12 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
                           .Case("json", Inspect::JSON)
                           .Default(Inspect::Text);
   if (llvm::Error error = checkUse(flags, options))
+  auto ties = parseTies(flags.list(OPT_tied));
+  if (!ties)
+    return ties.takeError();
+  options.tied = std::move(*ties);
+  if (!options.tied.empty() && options.weights.empty())
+    return usage("--tied is for --weights");
     return error;
   if (llvm::Error error = readMLIR(flags))
     return error;

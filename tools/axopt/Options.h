@@ -32,6 +32,8 @@ struct Options {
   std::string exportOnnx, weights;
   /// Weights of the model that are not among them stay what they are.
   bool isPartial = false;
+  /// Weights that they lack get others' values: by name, from name.
+  std::map<std::string, std::string> tied;
   /// What flags beside `weights` read.
   std::string strategyFile;
   std::vector<std::string> otherInputs;

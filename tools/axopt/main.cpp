@@ -307,6 +307,7 @@ llvm::Error exportOnnx(const Options &options) {
   weights.path = options.weights;
   for (auto &[name, tensor] : source->tensors)
     weights.tensors.emplace(name, std::move(tensor));
+  weights.tied = options.tied;
   weights.required = source->weights;
   weights.frozen = source->frozen;
   // A checkpoint has all that its plan knows: the rest are constants.

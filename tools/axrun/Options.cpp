@@ -4,6 +4,7 @@
 #include "ax/Support/Error.h"
 #include "ax/Support/FlagTable.h"
 #include "ax/Support/Flags.h"
+#include "ax/Support/GivenWeights.h"
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
@@ -230,6 +231,12 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   SessionOptions &session = options.session;
   flags.read(OPT_weights, session.weights);
   flags.read(OPT_model_dir, session.modelDir);
+  auto ties = parseTies(flags.list(OPT_tied));
+  if (!ties)
+    return ties.takeError();
+  session.tied = std::move(*ties);
+  if (!session.tied.empty() && session.weights.empty())
+    return usage("--tied is for --weights");
   flags.read(OPT_program, session.program);
   int64_t threads = session.threadsPerRank;
   flags.read(OPT_threads_per_rank, threads);

@@ -29,6 +29,8 @@ struct SessionOptions {
   /// .safetensors or .npz file, or a checkpoint; empty: those that the plan
   /// names.
   std::string weights;
+  /// Which of them some get that they lack (`--tied A=B`).
+  std::map<std::string, std::string> tied;
   /// Checkpoint, or folder of them, that training goes on from.
   std::string resume;
   /// Prepares the plan's evaluation program too; both have the same states.

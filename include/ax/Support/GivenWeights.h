@@ -27,10 +27,20 @@ struct ModelWeight {
 /// For each of `missing` that has the bytes of one of `given` in the model, the
 /// name of that one: exporters write a weight that is used twice two times, and
 /// save_pretrained does so once. Only floats that are not all equal count: a
-/// bias of zeros equals every other one. So do layers that began as copies: what
-/// differs from a name in the file only by numbers is no twin.
+/// bias of zeros equals every other one. So do layers that began as copies:
+/// what differs from a name in the file only by numbers is no twin.
 std::map<std::string, std::string> findTied(llvm::ArrayRef<ModelWeight> missing,
                                             llvm::ArrayRef<ModelWeight> given);
+
+/// The user's word for such: names of weights that a file lacks, each with that
+/// of the file's whose values it gets (`--tied A=B`).
+using Ties = std::map<std::string, std::string>;
+llvm::Expected<Ties> parseTies(llvm::ArrayRef<std::string> pairs);
+/// `lacking` are the model's that the file `path` lacks; `isGiven` knows the
+/// file's.
+llvm::Error checkTies(const Ties &ties, llvm::ArrayRef<std::string> lacking,
+                      llvm::function_ref<bool(const std::string &)> isGiven,
+                      llvm::StringRef path);
 
 /// Whether a tensor of that name is computed by the model's code, and not
 /// learned, so that state_dict leaves it out: PyTorch's buffers that are not
