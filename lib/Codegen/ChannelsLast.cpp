@@ -2,6 +2,7 @@
 #include "ChannelsLast.h"
 
 #include "Library.h"
+#include "TransposedNorms.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
 using namespace mlir;
@@ -75,6 +76,8 @@ public:
       } else if (any) {
         if (auto reduce = dyn_cast<ReduceOp>(op))
           sinkReduce(reduce);
+        else if (isa<LayerNormOp, RMSNormOp>(op))
+          normalizeInMemoryOrder(&op);
         else
           sink(&op);
       }

@@ -64,14 +64,17 @@ static void absorbActivations(Block &block) {
   }
 }
 
-/// A result that is only wanted transposed is written so.
+/// A result that is only wanted transposed is written so, if its rows stay
+/// rows: no product is fast that writes columns.
 static void absorbTransposes(Block &block) {
   for (Operation &op : block) {
     if (!canPermuteResult(&op) || !op.hasOneUse())
       continue;
     auto linear = dyn_cast<LinearOp>(op);
     auto transpose = dyn_cast<TransposeOp>(*op.user_begin());
-    if (!transpose || (linear && linear.getResidual()))
+    if (!transpose || (linear && linear.getResidual()) ||
+        transpose.getPermutation().back() + 1 !=
+            static_cast<int64_t>(transpose.getPermutation().size()))
       continue;
     op.setAttr(kResultPermutation, transpose.getPermutationAttr());
     op.getResult(0).setType(cast<RankedTensorType>(transpose.getType()));

@@ -1,58 +1,14 @@
 //===- Decompose.cpp - Softmax and norms as reductions --------------------===//
 
 #include "Emitter.h"
+#include "WideBuilder.h"
 
 using namespace mlir;
 
 namespace ax::codegen {
 namespace {
 
-/// Builds element-wise ops and reductions on f32 (or f64) tensors.
-struct Builder {
-  Builder(Operation *op, Type narrow)
-      : b(op), loc(op->getLoc()),
-        element(narrow.isF64() ? Type(b.getF64Type()) : b.getF32Type()) {}
-
-  RankedTensorType type(ArrayRef<int64_t> shape) {
-    return RankedTensorType::get(shape, element);
-  }
-  Value cast(Value x, Type to) {
-    RankedTensorType from = tensorType(x);
-    if (from.getElementType() == to)
-      return x;
-    return CastOp::create(b, loc, RankedTensorType::get(from.getShape(), to),
-                          x);
-  }
-  Value wide(Value x) { return cast(x, element); }
-  Value binary(BinaryKind kind, Value x, Value y) {
-    // The first operand has the result's shape.
-    return BinaryOp::create(b, loc, type(tensorType(x).getShape()), kind, x, y);
-  }
-  Value sub(Value x, Value y) { return binary(BinaryKind::sub, x, y); }
-  Value mul(Value x, Value y) { return binary(BinaryKind::mul, x, y); }
-  Value add(Value x, Value y) { return binary(BinaryKind::add, x, y); }
-  Value unary(UnaryKind kind, Value x) {
-    return UnaryOp::create(b, loc, x.getType(), kind, x);
-  }
-  Value number(double value) {
-    auto scalar = type({});
-    return ConstantOp::create(
-        b, loc, DenseElementsAttr::get(scalar, b.getFloatAttr(element, value)));
-  }
-  Value reduce(ReduceOpKind kind, Value x, ArrayRef<int64_t> dims) {
-    SmallVector<int64_t> shape(tensorType(x).getShape());
-    for (int64_t dim : dims)
-      shape[dim] = 1;
-    return ReduceOp::create(b, loc, type(shape), kind, x, dims,
-                            /*keep_dims=*/true);
-  }
-
-  OpBuilder b;
-  Location loc;
-  Type element;
-};
-
-void replace(Operation *op, Builder &builder, Value result) {
+void replace(Operation *op, WideBuilder &builder, Value result) {
   Value old = op->getResult(0);
   old.replaceAllUsesWith(
       builder.cast(result, tensorType(old).getElementType()));
@@ -60,7 +16,7 @@ void replace(Operation *op, Builder &builder, Value result) {
 }
 
 void decomposeSoftmax(SoftmaxOp op) {
-  Builder f(op, tensorType(op.getOperand()).getElementType());
+  WideBuilder f(op, tensorType(op.getOperand()).getElementType());
   Value x = f.wide(op.getOperand());
   int64_t dim = op.getDim();
   Value shifted = f.sub(x, f.reduce(ReduceOpKind::max, x, dim));
@@ -73,29 +29,11 @@ void decomposeSoftmax(SoftmaxOp op) {
 }
 
 template <typename NormOp>
-void decomposeNorm(NormOp op, bool subtractMean) {
-  Builder f(op, tensorType(op.getX()).getElementType());
-  Value x = f.wide(op.getX());
-  SmallVector<int64_t> dims;
-  int64_t count = 1;
-  for (int64_t d = op.getAxis(); d != tensorType(x).getRank(); ++d) {
-    dims.push_back(d);
-    count *= tensorType(x).getDimSize(d);
-  }
-  Value factor = f.number(1.0 / std::max<int64_t>(count, 1));
-  auto mean = [&](Value v) {
-    return f.mul(f.reduce(ReduceOpKind::sum, v, dims), factor);
-  };
-  if (subtractMean)
-    x = f.sub(x, mean(x));
-  Value variance = mean(f.mul(x, x));
-  Value epsilon = f.number(op.getEpsilon().convertToDouble());
-  Value y = f.mul(x, f.unary(UnaryKind::rsqrt, f.add(variance, epsilon)));
-  if (op.getScale())
-    y = f.mul(y, f.wide(op.getScale()));
-  if (op.getBias())
-    y = f.add(y, f.wide(op.getBias()));
-  replace(op, f, y);
+void decomposeNorm(NormOp op) {
+  WideBuilder f(op, tensorType(op.getX()).getElementType());
+  auto dims = llvm::to_vector(
+      llvm::seq<int64_t>(op.getAxis(), tensorType(op.getX()).getRank()));
+  replace(op, f, f.normalize(op, op.getX(), dims, op.getScale(), op.getBias()));
 }
 
 /// The best value, then the first (or last) place that holds it; a NaN is
@@ -150,7 +88,7 @@ void widenAccumulation(Operation *op) {
   Type element = tensorType(op->getOperand(0)).getElementType();
   if (!isNarrowFloat(element))
     return;
-  Builder f(op, element);
+  WideBuilder f(op, element);
   op->setOperand(0, f.wide(op->getOperand(0)));
   Value result = op->getResult(0);
   result.setType(f.type(tensorType(result).getShape()));
@@ -166,9 +104,9 @@ void decompose(FusionOp fusion) {
     if (auto softmax = dyn_cast<SoftmaxOp>(op))
       decomposeSoftmax(softmax);
     else if (auto norm = dyn_cast<LayerNormOp>(op))
-      decomposeNorm(norm, true);
+      decomposeNorm(norm);
     else if (auto rms = dyn_cast<RMSNormOp>(op))
-      decomposeNorm(rms, false);
+      decomposeNorm(rms);
     else if (auto arg = dyn_cast<ArgReduceOp>(op))
       decomposeArgReduce(arg);
     else if (isa<ReduceOp, CumulativeOp>(op))

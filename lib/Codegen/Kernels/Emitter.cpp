@@ -15,6 +15,10 @@ namespace ax::codegen {
 
 /// Each attempt refines something; sizes have few divisors, so few suffice.
 static constexpr int maxAttempts = 64;
+static constexpr int64_t cacheLine = 64;
+/// As many points of the last loop, each in another cache line, as even an
+/// unlucky stride leaves in the first-level cache.
+static constexpr int64_t tilePoints = 16;
 
 SmallVector<AxesAttr, 2> collectScalars(FusionOp fusion) {
   SmallVector<AxesAttr, 2> axes;
@@ -143,6 +147,8 @@ bool Emitter::attempt() {
   module.getBody()->clear();
   space = std::make_unique<IndexSpace>(b);
   wantsSmallerOuter = false;
+  wantedTiledSize = 0;
+  resultNest = nullptr;
   scratchBytes = 0;
   resultDone.assign(yield->getNumOperands(), 0);
   anchors.clear();
@@ -167,6 +173,10 @@ bool Emitter::attempt() {
   if (wantsSmallerOuter ? shrinkOuter() : !outerChosen && chooseFlatOuter()) {
     outerPlan = LoopPlan();
     plans.clear();
+    return false;
+  }
+  if (wantedTiledSize != tiledSize) {
+    tiledSize = wantedTiledSize;
     return false;
   }
   return true;
@@ -245,9 +255,17 @@ void Emitter::beginFunction() {
 
 void Emitter::emitOuterLoop(function_ref<void()> body) {
   Value begin = scalarArgs[scalarArgs.size() - 2], end = scalarArgs.back();
-  auto loop = scf::ForOp::create(b, loc, begin, end, number(1));
   {
     OpBuilder::InsertionGuard guard(b);
+    if (tiledSize) {
+      auto tiles = scf::ForOp::create(b, loc, number(0), number(tiledSize),
+                                      number(tilePoints));
+      b.setInsertionPointToStart(tiles.getBody());
+      Value first = tiles.getInductionVar();
+      Value behind = arith::AddIOp::create(b, loc, first, number(tilePoints));
+      tile = {first, arith::MinUIOp::create(b, loc, behind, number(tiledSize))};
+    }
+    auto loop = scf::ForOp::create(b, loc, begin, end, number(1));
     b.setInsertionPointToStart(loop.getBody());
     outer = space->addNest(outerPlan, false);
     // The digits of the iteration's number, last first.
@@ -313,6 +331,7 @@ void Emitter::emitResults() {
       continue;
     IndexSpace::Nest nest = space->addNest(plan, true);
     IndexExpr inner = space->linear(nest);
+    resultNest = hasRows || sets.size() > 1 ? nullptr : &nest;
     emitLoops(nest, {}, [&](ValueRange) -> SmallVector<Value> {
       for (unsigned i : members) {
         Value value = yield->getOperand(i);
@@ -323,7 +342,39 @@ void Emitter::emitResults() {
       }
       return {};
     });
+    resultNest = nullptr;
   }
+}
+
+/// Elements that lie next to each other along an outer loop, and far apart
+/// along the last one, are wanted in tiles: by the time their neighbours are
+/// read, the cache would have lost them.
+void Emitter::noteStride(const IndexExpr &offset, Type type) {
+  constexpr int64_t fewPoints = 64, neighbours = 4;
+  auto groups = resultNest->plan->groups();
+  if (groups.empty())
+    return;
+  auto [first, last] = groups.back();
+  int64_t bytes = storageBytes(type), size = 1, step = 0;
+  for (int k = first; k != last; ++k) {
+    size *= resultNest->plan->atoms[k].size;
+    if (resultNest->vars[k] >= 0)
+      step = offset.coefficient(resultNest->vars[k]) * bytes;
+  }
+  if (size <= fewPoints || step < cacheLine ||
+      !resultNest->plan->atoms[first].cuts.empty())
+    return;
+  auto isNext = [&](const IndexSpace::Nest &nest, int end) {
+    for (int k = 0; k != end; ++k)
+      if (nest.vars[k] >= 0 && nest.plan->atoms[k].size >= neighbours) {
+        int64_t coef = offset.coefficient(nest.vars[k]) * bytes;
+        if (coef > 0 && coef * neighbours <= cacheLine)
+          return true;
+      }
+    return false;
+  };
+  if (isNext(outer, outer.vars.size()) || isNext(*resultNest, first))
+    wantedTiledSize = size;
 }
 
 SmallVector<Value> Emitter::emitLoops(const IndexSpace::Nest &nest,
@@ -375,8 +426,11 @@ SmallVector<Value> Emitter::emitLoops(const IndexSpace::Nest &nest,
       space->bindGroup(nest, first, number(start));
       results = emitLoops(nest, group + 1, results, body);
     } else {
-      auto loop = scf::ForOp::create(b, loc, number(start), number(end),
-                                     number(1), results);
+      bool isTiled = tiledSize && &nest == resultNest &&
+                     group + 1 == groups.size() && ends.size() == 1;
+      auto loop = scf::ForOp::create(
+          b, loc, isTiled ? tile.first : number(start),
+          isTiled ? tile.second : number(end), number(1), results);
       OpBuilder::InsertionGuard guard(b);
       b.setInsertionPointToStart(loop.getBody());
       space->bindGroup(nest, first, loop.getInductionVar());
@@ -418,6 +472,8 @@ void Emitter::atRowLevel(function_ref<void()> body) {
 }
 
 Value Emitter::loadElement(Value base, const IndexExpr &offset, Type type) {
+  if (resultNest)
+    noteStride(offset, type);
   Type stored = storageType(type);
   Value at =
       LLVM::GEPOp::create(b, loc, base.getType(), stored, base,

@@ -84,6 +84,7 @@ private:
   void emitResults();
   bool shrinkOuter();
   bool chooseFlatOuter();
+  void noteStride(const IndexExpr &offset, mlir::Type type);
   LoopPlan &getPlan(mlir::Operation *op, int which,
                     llvm::ArrayRef<int64_t> sizes);
   llvm::SmallVector<Value> emitLoops(const IndexSpace::Nest &nest,
@@ -163,6 +164,9 @@ private:
   int64_t outerTotal = 1;
   bool outerChosen = false;
   LoopPlan outerPlan;
+  /// Size of the results' last loop when it runs in tiles: the loop over these
+  /// is outside of all others.
+  int64_t tiledSize = 0;
   using PlanKey =
       std::tuple<mlir::Operation *, int, llvm::SmallVector<int64_t, 4>>;
   std::map<PlanKey, LoopPlan> plans;
@@ -173,6 +177,11 @@ private:
   std::unique_ptr<IndexSpace> space;
   IndexSpace::Nest outer;
   bool wantsSmallerOuter = false;
+  int64_t wantedTiledSize = 0;
+  /// Of the results, while it is emitted; null when it cannot run in tiles.
+  const IndexSpace::Nest *resultNest = nullptr;
+  /// Of the tile: the first point, and the one behind the last.
+  std::pair<Value, Value> tile;
   int64_t scratchBytes = 0;
   Value scratch;
   llvm::SmallVector<Value> buffers, scalarArgs;

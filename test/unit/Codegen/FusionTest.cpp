@@ -103,6 +103,8 @@ struct Fused {
   std::vector<std::string> others;
   /// Transposes that are left at the top level, as views.
   unsigned views = 0;
+  /// Transposes in kernels: that read or write across memory.
+  unsigned turned = 0;
 };
 
 /// Fuses `body` (of one rank), compares its result with the evaluator's, and
@@ -147,6 +149,7 @@ Fused fuseAndRun(const std::vector<std::string> &inputs,
     llvm::SmallVector<HostTensor> results;
     if (auto fusion = dyn_cast<FusionOp>(op)) {
       ++fused.kernels;
+      fusion.walk([&](TransposeOp) { ++fused.turned; });
       results = runKernel(fusion, operands);
     } else {
       fused.views += isa<TransposeOp>(op);
@@ -322,6 +325,45 @@ TEST(Fusion, SlicesPadsAndSumsOfImagesWithTheirChannelsLast) {
           " -> " + p,
       p);
   EXPECT_EQ(fused.others, (std::vector<std::string>{"conv"}));
+}
+
+TEST(Fusion, NormsOfImagesAreWhereTheChannelsAreLast) {
+  const std::string x = f32("2x8x5x6"), w = f32("8x8x1x1"), c = f32("8x1x1");
+  // Over channels each by itself, some, all, and all of a row of channels.
+  const struct {
+    std::string shape, norm, parameters;
+  } norms[] = {{"16x30", "rms_norm", ""},
+               {"2x4x60", "layer_norm", ""},
+               {"2x240", "layer_norm", "240"},
+               {"2x8x5x6", "layer_norm", "8x5x6"},
+               {"2x8x5x6", "rms_norm", "6"}};
+  for (const auto &norm : norms) {
+    SCOPED_TRACE(norm.shape);
+    std::string seen = f32(norm.shape), p = f32(norm.parameters), given;
+    if (!norm.parameters.empty())
+      given = " scale %x3 : " + p + " bias %x3 : " + p;
+    else
+      p = c;
+    int64_t rank = llvm::StringRef(norm.shape).count('x') + 1,
+            over = norm.parameters.empty()
+                       ? 1
+                       : llvm::StringRef(norm.parameters).count('x') + 1;
+    std::string conv =
+        " strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : " + x + ", " + w +
+        " -> " + x;
+    Fused fused = fuseAndRun(
+        {x, w, c, p},
+        "%a = ax.conv %x0, %x1" + conv + "\n%b = ax.reshape %a : " + x +
+            " -> " + seen + "\n%n = ax." + norm.norm + " %b" + given +
+            " axis " + std::to_string(rank - over) + " epsilon 1.0e-5 : " +
+            seen + " -> " + seen + "\n%d = ax.reshape %n : " + seen + " -> " +
+            x + "\n%e = ax.binary mul %d, %x2 : " + x + ", " + c + " -> " + x +
+            "\n%r = ax.conv %e, %x1" + conv,
+        x);
+    EXPECT_EQ(fused.others, (std::vector<std::string>{"conv", "conv"}));
+    // The input and the result, and parameters of more than channels.
+    EXPECT_LE(fused.turned, norm.parameters.empty() ? 2u : 4u);
+  }
 }
 
 /// Whose strides say nothing.

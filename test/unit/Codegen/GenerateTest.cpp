@@ -34,6 +34,24 @@ static std::vector<std::string> commandsOf(const rt::Program &program,
 
 using Names = std::vector<std::string>;
 
+/// A transpose behind a product is no reason to write columns.
+TEST(Generate, ProductsWriteRows) {
+  std::string x = "tensor<5x6xf32>", w = "tensor<6x8xf32>",
+              h = "tensor<5x8xf32>", t = "tensor<8x5xf32>";
+  auto program = generated(planText(
+      "[col = 1]", {x, t},
+      "%w = ax.load @w : " + w + "\n%h = ax.linear %x0, %w : " + x + ", " + w +
+          " -> " + h + "\n%t = ax.transpose %h [1, 0] : " + h + " -> " + t +
+          "\n%r = ax.binary add %t, %x1 : " + t + ", " + t + " -> " + t,
+      t, "ax.state @w : " + w + " from \"w\" offset 0 length 192\n"));
+  ASSERT_TRUE(program);
+  EXPECT_EQ(commandsOf(*program), Names({"matmul", "kernel"}));
+  const auto &product = std::get<rt::LibraryCommand>(
+      program->stages[0].lists[0].commands[0].body);
+  EXPECT_EQ(std::get<rt::MatmulDesc>(product.desc).c.strides,
+            (std::vector<int64_t>{8, 1}));
+}
+
 TEST(Generate, MLPOnTwoRanks) {
   std::string x = "tensor<4x6xf32>";
   std::string h = "tensor<4x8xf32, #ax.layout<[{}, {col}]>>";

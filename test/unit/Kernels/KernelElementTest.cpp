@@ -138,6 +138,21 @@ TEST(KernelElement, MovesElements) {
          R"(%x = ax.reshape %a : tensor<6x10xf32> -> tensor<4x15xf32>
             %r = ax.transpose %x [1, 0] : tensor<4x15xf32> -> tensor<15x4xf32>)",
          {{"%r", "15x4xf32"}}});
+  // In tiles, the last one with fewer elements.
+  for (const char *element : {"f32", "f16", "i64", "i1"}) {
+    std::string from = std::string("3x70x131x") + element,
+                to = std::string("3x131x70x") + element;
+    check({{from},
+           "%r = ax.transpose %a [0, 2, 1] : tensor<" + from + "> -> tensor<" +
+               to + ">",
+           {{"%r", to}}});
+  }
+  check(
+      {{"1x70x5x15xf32", "1x5x15x70xf32"},
+       R"(%t = ax.transpose %a [0, 2, 3, 1] : tensor<1x70x5x15xf32> -> tensor<1x5x15x70xf32>
+            %s = ax.binary sub %t, %b : tensor<1x5x15x70xf32>, tensor<1x5x15x70xf32> -> tensor<1x5x15x70xf32>
+            %u = ax.reshape %s : tensor<1x5x15x70xf32> -> tensor<75x70xf32>)",
+       {{"%s", "1x5x15x70xf32"}, {"%u", "75x70xf32"}}});
   check(
       {{"7x9xf32"},
        R"(%r = ax.slice %a starts [6, 1] steps [-2, 3] : tensor<7x9xf32> -> tensor<4x3xf32>)",
