@@ -16,6 +16,12 @@ int64_t cost::elementBytes(Type element) {
              : 8;
 }
 
+sharding::ElementBytes cost::elementBytesOf(RankedTensorType type) {
+  Type element = type.getElementType();
+  int64_t bytes = elementBytes(element);
+  return {bytes, isNarrowFloat(element) ? 4 : bytes};
+}
+
 static double product(ArrayRef<int64_t> sizes) {
   double result = 1;
   for (int64_t size : sizes)

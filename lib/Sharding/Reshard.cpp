@@ -376,15 +376,15 @@ std::vector<int64_t> permuteSources(const Layout &from, const Layout &to,
   return sources;
 }
 
-int64_t localBytes(const Layout &layout, int64_t elementBytes) {
-  int64_t bytes = elementBytes;
+int64_t localBytes(const Layout &layout, ElementBytes elementBytes) {
+  int64_t bytes = elementBytes.in(layout);
   for (const DimLayout &dim : layout.dims)
     bytes *= dim.localSize();
   return bytes;
 }
 
 int64_t payloadBytes(StepKind kind, const Layout &from, const Layout &to,
-                     int64_t elementBytes) {
+                     ElementBytes elementBytes) {
   if (!communicates(kind))
     return 0;
   return std::max(localBytes(from, elementBytes), localBytes(to, elementBytes));

@@ -79,7 +79,7 @@ struct Resharder::Impl {
   static constexpr double impossible = 1e5;
 
   double secondsOf(const Step &step, const Layout &from,
-                   int64_t elementBytes) const {
+                   ElementBytes elementBytes) const {
     if (!communicates(step.kind))
       return 0;
     SubAxes inSpace;
@@ -96,7 +96,7 @@ struct Resharder::Impl {
   }
 
   detail::Price priceOf(const Step &step, const Layout &from,
-                        int64_t elementBytes) const {
+                        ElementBytes elementBytes) const {
     double seconds = secondsOf(step, from, elementBytes);
     return {static_cast<int64_t>(
                 std::llround(std::min(seconds, impossible) * 1e12)),
@@ -104,7 +104,7 @@ struct Resharder::Impl {
   }
 
   ReshardPlan make(const Layout &from, const Layout &to,
-                   int64_t elementBytes) const {
+                   ElementBytes elementBytes) const {
     ReshardPlan plan;
     std::optional<Step> single = identifyStep(from, to);
     if (single && single->kind != StepKind::CollectivePermute) {
@@ -139,9 +139,10 @@ Resharder::Resharder(const Mesh &mesh, CostFn cost)
 Resharder::~Resharder() = default;
 
 const ReshardPlan &Resharder::plan(const Layout &from, const Layout &to,
-                                   int64_t elementBytes) {
+                                   ElementBytes elementBytes) {
   std::string key = detail::keyOf(from) + '>' + detail::keyOf(to) + '*' +
-                    std::to_string(elementBytes);
+                    std::to_string(elementBytes.whole) + ',' +
+                    std::to_string(elementBytes.addend);
   auto at = impl->known.find(key);
   if (at == impl->known.end()) {
     ReshardPlan plan;

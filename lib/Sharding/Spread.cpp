@@ -101,7 +101,7 @@ private:
 /// What a tensor's dimensions say about an op's factors.
 void Spreader::offerDims(int tensor, const TensorMap &map, const Rule &rule,
                          PinLevel least, std::vector<Offer> &offers) {
-  double bytes = static_cast<double>(graph.tensors[tensor].elementBytes);
+  double bytes = static_cast<double>(graph.tensors[tensor].elementBytes.whole);
   for (int64_t size : graph.tensors[tensor].shape)
     bytes *= static_cast<double>(size);
   for (size_t d = 0; d < map.size(); ++d) {

@@ -111,10 +111,10 @@ static void applyToStores(ProgramOp program, const SymbolTable &states,
     OpBuilder builder(store);
     auto because = builder.getStringAttr("it is stored as " +
                                          store.getState().str() + " is");
-    for (const Step &step : resharder
-                                .plan(getLayout(type, mesh), wanted,
-                                      cost::elementBytes(type.getElementType()))
-                                .steps) {
+    for (const Step &step :
+         resharder
+             .plan(getLayout(type, mesh), wanted, cost::elementBytesOf(type))
+             .steps) {
       value = createStep(builder, store.getLoc(), step, value, mesh, because);
       copyPlace(store, value.getDefiningOp());
     }

@@ -2,6 +2,7 @@
 #include "Recipe.h"
 
 #include "ax/Dialect/Actions.h"
+#include "ax/Sharding/Digits.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/Twine.h"
@@ -40,6 +41,7 @@ public:
     pinBatch();
     pinGathered();
     pinHeads();
+    pinGroups();
     for (const WeightOp &weight : weightOps)
       pinWeight(weight);
     if (options.sequenceParallel)
@@ -53,6 +55,7 @@ private:
   SubAxes splitOfBatch(int64_t batch, const std::string &input);
   void pinGathered();
   void pinHeads();
+  void pinGroups();
   void pinWeight(const WeightOp &weight);
   void pinDepth(const WeightOp &weight, const SubAxes &kAxes,
                 const SubAxes &nAxes);
@@ -211,15 +214,21 @@ void RecipeMaker::pinHeads() {
     SubAxes split = axesOf(roles.role(q, 1), mesh);
     if (split.empty())
       continue;
+    int64_t heads = tensorType(attention.getQ()).getDimSize(1);
+    int64_t ways = numParts(split);
+    // Rather fewer ranks with as many heads each, among which the layers beside
+    // them are split too, than some with more heads than others.
+    if (DimLayout even = splitParts({heads}, split).front();
+        !splitsWell(heads, split) && even.isSplit())
+      split = even.axes();
     std::vector<FactorPin> pins =
         pinOperandDim(graph.graph, i, 0, 1, split, PinLevel::Recipe, cause);
     int64_t parts = 1;
     for (const FactorPin &pin : pins)
       parts *= numParts(pin.split.axes());
-    int64_t heads = tensorType(attention.getQ()).getDimSize(1);
-    if (parts < numParts(split))
+    if (parts < ways)
       warn(i, Twine(heads) + " attention heads are not divided by " +
-                  Twine(numParts(split)) + ": split " + Twine(parts) +
+                  Twine(ways) + ": split " + Twine(parts) +
                   " ways, the rest is replicated");
     else if (heads % parts)
       warn(i, Twine(heads) + " attention heads are not divided by " +
@@ -227,6 +236,20 @@ void RecipeMaker::pinHeads() {
                   Twine((heads + parts - 1) / parts) +
                   ", and layers beside them are replicated");
     llvm::append_range(recipe.pins.factors, pins);
+  }
+}
+
+/// Convolutions in groups are split by groups, and where these are too few each
+/// group's output channels are.
+void RecipeMaker::pinGroups() {
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    if (!contractsInGroups(graph.ops[i]))
+      continue;
+    int y = graph.graph.ops[i].results[0];
+    SubAxes split = axesOf(roles.role(y, 1), mesh);
+    llvm::append_range(
+        recipe.pins.factors,
+        pinResultDim(graph.graph, i, 0, 1, split, PinLevel::Recipe, cause));
   }
 }
 

@@ -15,6 +15,8 @@ using namespace ax::sharding;
 namespace {
 /// An exchange takes as long as one of so many elements more.
 constexpr double latencyElements = 4096;
+/// Exchanging an element takes as long as so many operations.
+constexpr double elementFlops = 32;
 } // namespace
 
 Roles::Roles(const ShardGraph &graph, ArrayRef<WeightOp> weightOps,
@@ -50,16 +52,34 @@ Roles::Roles(const ShardGraph &graph, ArrayRef<WeightOp> weightOps,
     if (!isForward(op))
       joinDims(op, nullptr);
 
-  // Anchors: attention heads go over col, what embeddings give over row, and
-  // else the first contraction sums over row.
+  // Anchors: attention heads and groups of convolutions go over col, what
+  // embeddings give over row, and else the first contraction sums over row.
   llvm::DenseSet<int> fixed;
   auto anchor = [&](int n, Role role) {
     setRole(n, role);
     fixed.insert(findSegment(n));
   };
-  for (size_t i = 0; i < graph.ops.size(); ++i)
-    if (isa<AttentionOp>(graph.ops[i]))
-      anchor(node(graph.graph.ops[i].results[0], 1), Role::Col);
+  // Behind an odd number of flips (a Linear that merges patches) the colour is
+  // the other one, and little would be split.
+  auto goesOverCol = [&](int n) {
+    setRole(n, Role::Col);
+    if (roleOfNode(n) == Role::Col)
+      return;
+    turn(findSegment(n));
+    odd.insert(n);
+  };
+  for (size_t i = 0; i < graph.ops.size(); ++i) {
+    bool isAttention = isa<AttentionOp>(graph.ops[i]);
+    if (!isAttention && !contractsInGroups(graph.ops[i]))
+      continue;
+    int n = node(graph.graph.ops[i].results[0], 1);
+    goesOverCol(n);
+    // Groups stay there unless that is dearer.
+    if (isAttention)
+      fixed.insert(findSegment(n));
+    else
+      groupElements[findSegment(n)] += graph.graph.ops[i].flops / elementFlops;
+  }
   for (bool embeddings : {true, false})
     for (const WeightOp &weight : weightOps) {
       if (embeddings != (weight.x < 0))
@@ -154,11 +174,12 @@ void Roles::improve(ArrayRef<WeightOp> weightOps,
   for (bool changed = true; changed;) {
     changed = false;
     for (auto &[segment, weights] : weightsOf) {
-      auto cost = [&, &weights = weights] {
+      auto cost = [&, segment = segment, &weights = weights] {
         double result = 0;
         for (const WeightOp *weight : weights)
           result += sides(*weight).elements;
-        return result;
+        return result +
+               groupElements.lookup(segment) / parts(roleOfNode(segment));
       };
       double before = cost();
       turn(segment);
@@ -189,9 +210,6 @@ WeightSides Roles::sides(const WeightOp &weight) {
   const GraphOp &op = graph.graph.ops[weight.op];
   double input = elements(op.operands[weight.x]);
   double output = elements(op.results[0]);
-  auto parts = [&](Role role) {
-    return role == Role::Row ? rowParts : colParts;
-  };
   double p = parts(k), q = parts(opposite(k));
   if (k != n)
     return {k, n, 2 * exchange(p, output / q)};

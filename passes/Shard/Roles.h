@@ -57,6 +57,9 @@ private:
                const llvm::DenseSet<int> &odd,
                const llvm::DenseSet<int> &fixed);
   void turn(int segment);
+  int64_t parts(Role role) const {
+    return role == Role::Row ? rowParts : colParts;
+  }
   static double exchange(double parts, double elements);
   double elements(int tensor) const;
   int inputNode(const WeightOp &weight) const;
@@ -70,6 +73,9 @@ private:
   std::vector<char> flipsToParent;
   /// Of roots: the role, once an anchor gave it.
   llvm::DenseMap<int, Role> rootRole;
+  /// Of segments: what convolutions in groups cost, in elements exchanged, when
+  /// nothing splits them.
+  llvm::DenseMap<int, double> groupElements;
   /// Segments whose role is the opposite of their colour.
   llvm::DenseSet<int> turned;
 };

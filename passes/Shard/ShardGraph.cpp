@@ -1,5 +1,6 @@
 //===- ShardGraph.cpp - A program as the sharding engine sees it ----------===//
 #include "ShardGraph.h"
+#include "../Match.h"
 #include "ax/Dialect/Actions.h"
 
 #include "ax/Cost/OpCost.h"
@@ -58,11 +59,11 @@ FailureOr<ShardGraph> ShardGraph::build(ProgramOp program) {
     GraphTensor tensor;
     tensor.name = std::move(name);
     tensor.shape = type.getShape().vec();
-    tensor.elementBytes = cost::elementBytes(type.getElementType());
+    tensor.elementBytes = cost::elementBytesOf(type);
     // Gradients are widened before they are summed: that is never dearer.
     if (Operation *op = value.getDefiningOp();
         op && markedAction(op) != 'F' && isa<FloatType>(type.getElementType()))
-      tensor.elementBytes = std::max<int64_t>(tensor.elementBytes, 4);
+      tensor.elementBytes = std::max<int64_t>(tensor.elementBytes.whole, 4);
     tensor.role = role;
     result.tensorOf[value] = result.values.size();
     result.values.push_back(value);
@@ -108,6 +109,19 @@ FailureOr<ShardGraph> ShardGraph::build(ProgramOp program) {
   return result;
 }
 
+bool ax::contractsInGroups(Operation *op) {
+  auto inGroups = [](auto conv) {
+    int64_t groups = conv.getGroups();
+    return groups > 1 && tensorType(conv.getX()).getDimSize(1) > groups;
+  };
+  if (markedAction(op) != 'F')
+    return false;
+  if (auto conv = dyn_cast<ConvOp>(op))
+    return inGroups(conv);
+  auto transposed = dyn_cast<ConvTransposeOp>(op);
+  return transposed && inGroups(transposed);
+}
+
 int ax::dimOfFactor(const TensorMap &map, int factor) {
   for (size_t dim = 0; dim < map.size(); ++dim)
     if (llvm::is_contained(map[dim], factor))
@@ -142,6 +156,21 @@ std::vector<WeightOp> ax::findWeightOps(const ShardGraph &graph) {
             return;
           found.k = onlyFactor(rule.operands[0][1]);
           found.n = onlyFactor(rule.results[0][1]);
+        })
+        // Of floats they are linears already.
+        .Case<DotOp>([&](DotOp dot) {
+          bool left = isWeight(dot.getLhs());
+          if (!tensorType(dot).getElementType().isInteger() ||
+              left == isWeight(dot.getRhs()) || !dot.getLhsBatch().empty() ||
+              dot.getLhsContract().size() != 1)
+            return;
+          found.x = left ? 1 : 0;
+          found.weight = left ? 0 : 1;
+          int64_t k = (left ? dot.getLhsContract() : dot.getRhsContract())[0];
+          if (rule.operands[found.weight].size() != 2)
+            return;
+          found.k = onlyFactor(rule.operands[found.weight][k]);
+          found.n = onlyFactor(rule.operands[found.weight][1 - k]);
         })
         .Case<GatherOp>([&](GatherOp gather) {
           if (gather.getAxis() != 0 || !isState(gather.getOperand()) ||

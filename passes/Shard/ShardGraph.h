@@ -37,9 +37,13 @@ struct WeightOp {
   int n = -1;
 };
 
-/// The weight contractions among the ops: linear, conv and conv_transpose in
-/// one group, a gather of whole rows of a state.
+/// The weight contractions among the ops: linear, a dot of integers, conv and
+/// conv_transpose in one group, a gather of whole rows of a state.
 std::vector<WeightOp> findWeightOps(const ShardGraph &graph);
+
+/// A convolution of the forward pass in groups that are products themselves,
+/// not a depthwise one, which is mostly reading and writing.
+bool contractsInGroups(mlir::Operation *op);
 
 /// The dimension of a tensor map that holds `factor`; -1 when none does.
 int dimOfFactor(const sharding::TensorMap &map, int factor);

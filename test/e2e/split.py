@@ -3,10 +3,14 @@ divided by the ranks that share it; and what they must say to each other."""
 import csv
 import json
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 
 from cases import LAYOUTS, MODELS, Failed, minilm, run, scratch, tool
+
+sys.path.append(str(Path(__file__).parents[1] / "bench"))
+from zoo_networks import NETWORKS
 
 LARGEST_RATIO = 1.1
 LARGEST_IMBALANCE = 1.25
@@ -121,7 +125,33 @@ def silent(model):
             raise Failed(f"{stage['collectives']}")
 
 
+# Of the zoo: network, layout, what, and the most of the whole / ranks.
+GENERATED = [
+    ("nfnet", "--tp=2", "convolution", 1.01),  # Convolutions in groups.
+    ("swin", "--tp=2", "linear", 1.1),         # Patches are merged.
+    ("swin", "--tp=2", "attention", 1.2),      # Of 3 heads a rank has 2.
+    ("vit", "--tp=2", "attention", 1.01),
+    ("vit", "--tp=4", "linear", 1.34),         # 6 heads: two ways.
+]
+
+
+def generatedIsSplit(name, layout, what, most):
+    with scratch() as folder:
+        NETWORKS[name](False).save(f"{folder}/model.onnx")
+        run(tool("axopt"), f"{folder}/model.onnx", layout, "--quiet", "-o",
+            f"{folder}/plan.mlir", "--report", f"{folder}/r.json")
+        with open(f"{folder}/r.json") as file:
+            report = json.load(file)
+    found = {kind: ratio for _, kind, ratio in ratios(report)}
+    if not found[what] <= most:
+        raise Failed(f"{what}: {found[what]:.3f} of the whole / ranks, at most "
+                     f"{most} is expected")
+
+
 def cases(every):
+    for name, layout, what, most in GENERATED:
+        yield (f"{name} {layout} splits {what}", generatedIsSplit, name, layout,
+               what, most)
     for model in sorted(MODELS.iterdir()):
         yield f"{model.name} is split", isSplit, model
         yield f"{model.name} is silent with --dp", silent, model

@@ -22,6 +22,8 @@ std::vector<int64_t> localShape(mlir::RankedTensorType type,
                                 const sharding::Mesh &mesh);
 /// Bytes of an element in memory: i1 takes one.
 int64_t elementBytes(mlir::Type element);
+/// Of a tensor and its addends.
+sharding::ElementBytes elementBytesOf(mlir::RankedTensorType type);
 /// Bytes of the part that one rank holds.
 int64_t localBytes(mlir::RankedTensorType type, const sharding::Mesh &mesh);
 

@@ -32,7 +32,7 @@ struct GraphTensor {
   /// For causes.
   std::string name;
   std::vector<int64_t> shape;
-  int64_t elementBytes = 4;
+  ElementBytes elementBytes = 4;
   TensorRole role = TensorRole::Value;
   /// Leaves the program: never partial there.
   bool isOutput = false;

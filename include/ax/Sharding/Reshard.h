@@ -89,13 +89,27 @@ std::optional<std::string> findStepFault(StepKind kind, const SubAxes &axes,
 std::vector<int64_t> permuteSources(const Layout &from, const Layout &to,
                                     const Mesh &mesh);
 
+/// Bytes of a tensor's element, and of an addend of it: sums of narrow floats
+/// are made in wider ones.
+struct ElementBytes {
+  int64_t whole, addend;
+
+  ElementBytes(int64_t bytes) : whole(bytes), addend(bytes) {}
+  ElementBytes(int64_t whole, int64_t addend) : whole(whole), addend(addend) {}
+  int64_t in(const Layout &layout) const {
+    bool isAddend =
+        !layout.partial.empty() && layout.partialKind == ReduceKind::Sum;
+    return isAddend ? addend : whole;
+  }
+};
+
 /// Bytes of a rank's block. Padding counts.
-int64_t localBytes(const Layout &layout, int64_t elementBytes);
+int64_t localBytes(const Layout &layout, ElementBytes elementBytes);
 /// Payload of a step per rank, the larger of input and output block; of a
 /// ring, AllReduce moves 2(p-1)/p of it, CollectivePermute all, the others
 /// (p-1)/p. 0 for steps that send nothing.
 int64_t payloadBytes(StepKind kind, const Layout &from, const Layout &to,
-                     int64_t elementBytes);
+                     ElementBytes elementBytes);
 
 /// Seconds of a step of this kind over these axes with this payload. Only
 /// asked for steps that communicate. Must grow with the payload, and one
@@ -128,7 +142,7 @@ public:
   /// global shape. Never dearer than reducing and gathering everything that
   /// differs, then slicing.
   const ReshardPlan &plan(const Layout &from, const Layout &to,
-                          int64_t elementBytes);
+                          ElementBytes elementBytes);
 
 private:
   struct Impl;

@@ -136,6 +136,16 @@ TEST_F(ReshardTest, Payloads) {
   EXPECT_NEAR(plan.seconds, 2 * latency + 0.75 * 16 * 32 * 4 / bandwidth,
               1e-12);
   EXPECT_EQ(plan.numCollectives(), 1);
+
+  // Addends of narrow floats are wider than they.
+  Layout sum = layout("[{}, {}], partial sum {col}", shape);
+  EXPECT_EQ(localBytes(sum, {2, 4}), 16 * 32 * 4);
+  EXPECT_EQ(localBytes(whole, {2, 4}), 16 * 32 * 2);
+  EXPECT_EQ(payloadBytes(StepKind::AllReduce, sum, whole, {2, 4}), 16 * 32 * 4);
+  EXPECT_EQ(resharder.plan(sum, whole, {2, 4}).seconds,
+            resharder.plan(sum, whole, 4).seconds);
+  EXPECT_LT(resharder.plan(sum, whole, 2).seconds,
+            resharder.plan(sum, whole, {2, 4}).seconds);
 }
 
 TEST_F(ReshardTest, StepFunctionsAgreeWithIdentify) {
