@@ -145,6 +145,25 @@ class Rest(Maker):
             yield self.case(random((2, 8, 5, 1)), attributes={"axis": 2})
         else:
             yield self.case(random((2, 8, 5, 1)), None, np.array(1), known={2})
+        # Of several factors, and prime; other lengths than there is.
+        for length in 60, 37, 64, 98:
+            yield self.case(random((2, length, 2)))
+        # onnxruntime sums in single precision.
+        yield self.case(random((2, 50, 1)), np.array(90), known={1}, rtol=1e-4)
+        yield self.case(random((2, 33, 2)), np.array(64), known={1},
+                        attributes={"inverse": 1, "onesided": 1}
+                        if not self.has("axis") else {"inverse": 1})
+
+    def STFT(self):
+        step = np.array(3)
+        window = random((8,), low=0.2, high=1)
+        for sided in 0, 1:
+            yield self.case(random((2, 40, 1)), step, window, np.array(8),
+                            known={1, 3}, attributes={"onesided": sided})
+        yield self.case(random((2, 70, 1)), step, None, np.array(40),
+                        known={1, 3})
+        yield self.case(random((1, 40, 2)), step, window, known={1},
+                        attributes={"onesided": 0})
 
     def window(self):
         for periodic in 0, 1:

@@ -75,6 +75,10 @@ MALFORMED = {
     "GatherElements": ("float[2,3] x, int64[2] i",
                        "y = GatherElements<axis=0>(x, i)", "",
                        "do not fit operand 'tensor<2x3xf32>' along axis 0"),
+    "STFT": ("float[1,8,1] x", "y = STFT(x, s, w)",
+             "int64 s = {1}, float[9] w = {1,1,1,1,1,1,1,1,1}",
+             "signal [1x8x1], frame_step 1, frame_length 9 and window do not "
+             "fit"),
     "ArgMax": ("float[0] x", "y = ArgMax(x)", "",
                "dim 0 is empty: nothing is largest or smallest"),
     "TensorScatter": ("float[2,3,4] x, float[2,3] u, int64[2] i",
@@ -229,7 +233,8 @@ MALFORMED = {
                          "(x, w, r)", "", "too few activations"),
     "LSTM state": ("float[5,2,3] x, float[1,16,3] w, float[1,16,4] r, "
                    "float[2,4] h", "y = LSTM<hidden_size=4>(x, w, r, , , h)", "",
-                   "initial states have three dimensions"),
+                   "initial states are [2x4], not [1x2x4]; ONNX has no "
+                   "projections"),
     "Attention rank": ("float[2,3] x", "y = Attention(x, x, x)", "",
                        "Q, K and V must all have rank 3, or all rank 4"),
     "Attention hidden": ("float[1,8,10] x", "y = Attention<q_num_heads=3, "
@@ -328,7 +333,10 @@ UNSUPPORTED = {
     "SplitToSequence": ("float[8193] x", "s = SplitToSequence(x)\n"
                         "y = SequenceAt(s, p)", "int64 p = {0}",
                         "a sequence of 8193 tensors"),
-    "DFT": ("float[2,4096,1] x", "y = DFT(x)", "", "a transform of 4096 points"),
+    "DFT": ("float[2,4099,1] x", "y = DFT(x)", "",
+            "a transform of 4099 points, of which 4099 is prime"),
+    "DFT of too many": ("float[1,16777259,1] x", "y = DFT(x)", "",
+                        "a transform of 16777259 points"),
     "QuantizeLinear": ("float[4] x", "z = QuantizeLinear<output_dtype=17>(x, s)"
                        "\ny = Cast<to=1>(z)", "float s = {1}",
                        "element type FLOAT8E4M3FN is not supported"),

@@ -158,8 +158,14 @@ void Recurrent::run(int numStates, Step step) {
     std::vector<Value> state;
     for (int i = 0; i < numStates; ++i) {
       Value initial = n.optional(5 + i);
-      if (initial && Emitter::rankOf(initial) != 3) {
-        n.fail("initial states have three dimensions");
+      Shape wanted{numDirections, batch, hidden};
+      if (batchFirst)
+        std::swap(wanted[0], wanted[1]);
+      if (initial && Emitter::shapeOf(initial) != ArrayRef<int64_t>(wanted)) {
+        // Exporters write so what they cannot.
+        n.fail("initial states are [" +
+               shapeToString(Emitter::shapeOf(initial)) + "], not [" +
+               shapeToString(wanted) + "]; ONNX has no projections");
         return;
       }
       if (initial && batchFirst)

@@ -1,4 +1,12 @@
 //===- Signal.cpp - Fourier transforms ------------------------------------===//
+//
+// A transform of few points is a product with a matrix. One of a b points is b
+// transforms of a points, a factor for each place, and a transforms of b points
+// (Cooley and Tukey, "An algorithm for the machine calculation of complex
+// Fourier series", 1965). All of it is in f64: sums of waves cancel, and in
+// single precision little but noise would be left.
+//
+//===----------------------------------------------------------------------===//
 
 #include "../OpTable.h"
 
@@ -8,24 +16,100 @@ using namespace ax;
 using namespace ax::import;
 
 namespace {
-struct Waves {
-  Value cosine, sine;
+
+/// Null where all imaginary parts are 0.
+struct Complex {
+  Value real, imaginary;
 };
+
 } // namespace
 
-/// cos and sin of 2 pi row column / length, times `factor(row)`.
-static Waves waves(Node &n, int64_t rows, int64_t columns, int64_t length,
-                   DType type, llvm::function_ref<double(int64_t)> factor) {
-  HostTensor cosine(type, {rows, columns}), sine(type, {rows, columns});
+/// Beyond this a product costs more than two smaller ones.
+static constexpr int64_t fewPoints = 32;
+static constexpr int64_t maxPrime = 1 << 11;
+static constexpr int64_t maxPoints = 1 << 24;
+
+/// cos and sign sin of 2 pi row column / length.
+static Complex waves(Emitter &b, int64_t rows, int64_t columns, int64_t length,
+                     int sign) {
+  HostTensor cosine(DType::F64, {rows, columns}), sine(cosine);
   double unit = 2 * 3.14159265358979323846 / static_cast<double>(length);
   for (int64_t i = 0; i < rows; ++i)
     for (int64_t j = 0; j < columns; ++j) {
       // The product of the indices may be large; its angle is not.
       double angle = unit * static_cast<double>(i * j % length);
-      cosine.setDouble(i * columns + j, factor(i) * std::cos(angle));
-      sine.setDouble(i * columns + j, factor(i) * std::sin(angle));
+      cosine.setDouble(i * columns + j, std::cos(angle));
+      sine.setDouble(i * columns + j, sign * std::sin(angle));
     }
-  return {n.b.constant(std::move(cosine)), n.b.constant(std::move(sine))};
+  return {b.constant(std::move(cosine)), b.constant(std::move(sine))};
+}
+
+/// `times` of both parts, which is linear.
+template <typename Fn>
+static Complex product(Emitter &b, const Complex &x, const Complex &y,
+                       Fn times) {
+  Complex result{times(x.real, y.real), times(x.real, y.imaginary)};
+  if (!x.imaginary)
+    return result;
+  return {b.sub(result.real, times(x.imaginary, y.imaginary)),
+          b.add(result.imaginary, times(x.imaginary, y.real))};
+}
+
+template <typename Fn>
+static Complex both(const Complex &x, Fn move) {
+  return {move(x.real), x.imaginary ? move(x.imaginary) : Value()};
+}
+
+/// The largest divisor that is not above the square root.
+static int64_t divisorOf(int64_t length) {
+  auto divisor = static_cast<int64_t>(std::sqrt(static_cast<double>(length)));
+  while (length % divisor)
+    --divisor;
+  return divisor;
+}
+
+static int64_t largestPrime(int64_t length) {
+  int64_t largest = 1;
+  for (int64_t i = 2; i * i <= length; ++i)
+    while (length % i == 0) {
+      largest = i;
+      length /= i;
+    }
+  return std::max(largest, length);
+}
+
+/// Along the last dimension; not divided by the number of points.
+static Complex transform(Emitter &b, const Complex &x, int sign) {
+  if (!x.real)
+    return {};
+  Shape shape(Emitter::shapeOf(x.real));
+  auto rank = static_cast<int64_t>(shape.size());
+  int64_t length = shape.back();
+  int64_t rows = divisorOf(length), columns = length / rows;
+  if (length <= fewPoints || rows == 1)
+    return product(b, x, waves(b, length, length, length, sign),
+                   [&](Value part, Value matrix) {
+                     return b.dot(part, matrix, {{}, {}, {rank - 1}, {0}});
+                   });
+  // Point i is in row i / columns.
+  Shape grid(shape);
+  grid.back() = rows;
+  grid.push_back(columns);
+  std::vector<int64_t> exchange;
+  for (int64_t i = 0; i < rank - 1; ++i)
+    exchange.push_back(i);
+  exchange.push_back(rank);
+  exchange.push_back(rank - 1);
+  auto turned = [&](Value part) { return b.transpose(part, exchange); };
+  Complex y = transform(
+      b, both(x, [&](Value part) { return turned(b.reshape(part, grid)); }),
+      sign);
+  // [.., columns, rows]
+  y = product(b, y, waves(b, columns, rows, length, sign),
+              [&](Value part, Value wave) { return b.mul(part, wave); });
+  y = transform(b, both(y, turned), sign);
+  // [.., rows, columns]: element k of row r is number k rows + r.
+  return both(y, [&](Value part) { return b.reshape(turned(part), shape); });
 }
 
 /// x [..., 1 or 2] along `axis` with `size` elements: cut, or filled with 0.
@@ -36,6 +120,54 @@ static Value resized(Node &n, Value x, int64_t axis, int64_t size) {
   Shape low(Emitter::rankOf(x), 0), high(low);
   high[axis] = size - have;
   return n.b.pad(x, low, high, PadMode::constant, n.b.like(x, 0));
+}
+
+static bool checkLength(Node &n, int64_t length) {
+  if (length < 1 || length > maxPoints)
+    n.unsupported("a transform of " + llvm::Twine(length) + " points");
+  else if (int64_t prime = largestPrime(length); prime > maxPrime)
+    n.unsupported("a transform of " + llvm::Twine(length) +
+                  " points, of which " + llvm::Twine(prime) + " is prime");
+  return !n.failed();
+}
+
+/// The last dimension, of 1 or 2 elements, as parts.
+static Complex partsOf(Emitter &b, Value x) {
+  if (!x)
+    return {};
+  int64_t rank = Emitter::rankOf(x);
+  auto part = [&](int64_t i) {
+    return b.reshape(b.sliceDim(x, rank - 1, i, 1),
+                     Emitter::shapeOf(x).drop_back());
+  };
+  return {part(0), Emitter::shapeOf(x).back() == 2 ? part(1) : Value()};
+}
+
+static Value fromParts(Emitter &b, const Complex &x) {
+  if (!x.real)
+    return {};
+  Shape shape(Emitter::shapeOf(x.real));
+  shape.push_back(1);
+  Value imaginary = x.imaginary
+                        ? x.imaginary
+                        : b.splat(DType::F64, Emitter::shapeOf(x.real), 0);
+  return b.concat({b.reshape(x.real, shape), b.reshape(imaginary, shape)},
+                  static_cast<int64_t>(shape.size()) - 1);
+}
+
+/// The whole of what `length / 2 + 1` points begin: the others mirror them.
+static Complex mirrored(Emitter &b, const Complex &x, int64_t length) {
+  int64_t dim = x.real ? Emitter::rankOf(x.real) - 1 : 0;
+  int64_t more = length - (length / 2 + 1);
+  auto whole = [&](Value part, bool conjugate) {
+    if (!part || more == 0)
+      return part;
+    Value tail = b.sliceDim(part, dim, more, more, -1);
+    if (conjugate)
+      tail = b.unary(UnaryKind::neg, tail);
+    return b.concat({part, tail}, dim);
+  };
+  return {whole(x.real, false), whole(x.imaginary, true)};
 }
 
 static void importDFT(Node &n) {
@@ -62,63 +194,85 @@ static void importDFT(Node &n) {
   int64_t length = half ? 2 * (have - 1) : have;
   if (n.has(1))
     length = n.knownInt(1, "dft_length").value_or(0);
-  if (n.failed())
+  if (n.failed() || !checkLength(n, length))
     return;
-  if (length < 1 || length > (1 << 11)) {
-    n.unsupported("a transform of " + llvm::Twine(length) + " points");
-    return;
-  }
-  int64_t in = half ? length / 2 + 1 : length;
-  int64_t out = oneSided && !inverse ? length / 2 + 1 : length;
-  // Sums of waves cancel: in single precision little but noise is left.
   DType type = Emitter::typeOf(x);
-  x = n.b.cast(resized(n, x, axis, in), DType::F64);
-  auto factor = [&](int64_t i) {
-    if (!inverse)
-      return 1.0;
-    // The missing half mirrors all but the first (and middle) point.
-    bool twice = half && i != 0 && 2 * i != length;
-    return (twice ? 2.0 : 1.0) / static_cast<double>(length);
-  };
-  Waves w = waves(n, in, out, length, DType::F64, factor);
+  Value points = resized(n, x, axis, half ? length / 2 + 1 : length);
   // The transformed dimension comes last, then returns.
-  std::vector<int64_t> back;
+  std::vector<int64_t> last, back;
+  for (int64_t i = 0; i < rank - 1; ++i)
+    if (i != axis)
+      last.push_back(i);
+  last.push_back(axis);
   for (int64_t i = 0; i < rank - 2; ++i)
     back.push_back(i);
   back.insert(back.begin() + axis, rank - 2);
-  auto times = [&](Value part, Value matrix) {
-    return n.b.transpose(n.b.dot(part, matrix, {{}, {}, {axis}, {0}}), back);
-  };
-  auto partOf = [&](int64_t i) {
-    Value part = n.b.sliceDim(x, rank - 1, i, 1);
-    return part ? n.b.reshape(part, Emitter::shapeOf(part).drop_back())
-                : Value();
-  };
-  Value real = partOf(0), imaginary = parts == 2 ? partOf(1) : Value();
-  Value realOut = times(real, w.cosine);
-  Value imaginaryOut = times(real, w.sine);
-  if (!inverse)
-    imaginaryOut = n.b.unary(UnaryKind::neg, imaginaryOut);
-  if (imaginary) {
-    Value crossed = times(imaginary, w.sine);
-    realOut = inverse ? n.b.sub(realOut, crossed) : n.b.add(realOut, crossed);
-    imaginaryOut = n.b.add(imaginaryOut, times(imaginary, w.cosine));
+  Complex y = both(partsOf(n.b, n.b.cast(points, DType::F64)),
+                   [&](Value part) { return n.b.transpose(part, last); });
+  if (half)
+    y = mirrored(n.b, y, length);
+  y = transform(n.b, y, inverse ? 1 : -1);
+  y = both(y, [&](Value part) {
+    if (oneSided && !inverse)
+      part = n.b.sliceDim(part, rank - 2, 0, length / 2 + 1);
+    if (inverse)
+      part = n.b.mul(part, 1 / static_cast<double>(length));
+    return n.b.transpose(part, back);
+  });
+  Value result = fromParts(n.b, y);
+  if (half)
+    result = n.b.sliceDim(result, rank - 1, 0, 1);
+  n.out(n.b.cast(result, type));
+}
+
+static void importSTFT(Node &n) {
+  Value x = n.in(0), window = n.optional(2);
+  std::optional<int64_t> step = n.knownInt(1, "frame_step");
+  if (!x || !step || n.failed())
+    return;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  int64_t length = 0;
+  if (n.has(3))
+    length = n.knownInt(3, "frame_length").value_or(0);
+  else if (window)
+    length = Emitter::numElementsOf(window);
+  if (n.failed())
+    return;
+  bool fits = (shape.size() == 2 || shape.size() == 3) && *step >= 1 &&
+              length >= 1 && shape[1] >= length &&
+              (shape.size() == 2 || shape[2] == 1 || shape[2] == 2) &&
+              (!window || (Emitter::rankOf(window) == 1 &&
+                           Emitter::shapeOf(window)[0] == length));
+  if (!fits) {
+    n.fail("signal [" + shapeToString(shape) + "], frame_step " +
+           llvm::Twine(*step) + ", frame_length " + llvm::Twine(length) +
+           " and window do not fit");
+    return;
   }
-  auto asPart = [&](Value v) {
-    if (!v)
-      return Value();
-    Shape shape(Emitter::shapeOf(v));
-    shape.push_back(1);
-    return n.b.reshape(v, shape);
-  };
-  Value y = half
-                ? asPart(realOut)
-                : n.b.concat({asPart(realOut), asPart(imaginaryOut)}, rank - 1);
-  n.out(n.b.cast(y, type));
+  if (!checkLength(n, length))
+    return;
+  bool oneSided = n.intAttr("onesided", 1);
+  int64_t frames = (shape[1] - length) / *step + 1;
+  DType type = Emitter::typeOf(x);
+  Value signal = n.b.cast(x, DType::F64);
+  if (shape.size() == 2)
+    signal = n.b.reshape(signal, {shape[0], shape[1], 1});
+  Value index = n.b.add(
+      n.b.mul(n.b.iota(DType::I64, {frames, 1}, 0), static_cast<double>(*step)),
+      n.b.iota(DType::I64, {1, length}, 1));
+  Complex y = both(partsOf(n.b, signal), [&](Value part) {
+    Value framed = n.b.gather(part, index, 1);
+    return window ? n.b.mul(framed, n.b.cast(window, DType::F64)) : framed;
+  });
+  y = both(transform(n.b, y, -1), [&](Value part) {
+    return oneSided ? n.b.sliceDim(part, 2, 0, length / 2 + 1) : part;
+  });
+  n.out(n.b.cast(fromParts(n.b, y), type));
 }
 
 static const OpEntry entries[] = {
     {"DFT", importDFT},
+    {"STFT", importSTFT},
 };
 
 OpTable ax::import::signalOps() { return entries; }
