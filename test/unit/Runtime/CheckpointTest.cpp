@@ -240,10 +240,12 @@ TEST_F(CheckpointTest, FoldersThatCannotBeLocked) {
             (folder + "/step-0").str());
   EXPECT_TRUE(llvm::sys::fs::is_directory(unfinished));
   EXPECT_EQ(warnings.size(), 2u);
-  auto locked = open();
-  ASSERT_TRUE(static_cast<bool>(locked));
-  llvm::cantFail(locked->write(*executor, {}).takeError());
-  EXPECT_FALSE(llvm::sys::fs::exists(unfinished));
+  {
+    auto locked = open();
+    ASSERT_TRUE(static_cast<bool>(locked));
+    llvm::cantFail(locked->write(*executor, {}).takeError());
+    EXPECT_FALSE(llvm::sys::fs::exists(unfinished));
+  }
 
   warnings.clear();
   lockFaults = {EIO};
