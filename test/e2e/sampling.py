@@ -174,7 +174,7 @@ REFUSED = {
                           4),
     "DeformConv ranks": ("float[1,1,4,4] x, float[1,1,2] w, float[1,8,3,3] o",
                          "y = DeformConv(x, w, o)", "",
-                         "X, W and offset must have the same rank", 3),
+                         "X, W and offset must have the same rank, at least 3", 3),
     "DeformConv": ("float[1,1,4,4] x, float[1,1,2,2] w, float[1,8,2,2] o",
                    "y = DeformConv(x, w, o)", "",
                    "mask and groups do not fit", 3),
