@@ -318,13 +318,13 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
                           .Case("json", Inspect::JSON)
                           .Default(Inspect::Text);
   if (llvm::Error error = checkUse(flags, options))
+    return error;
   auto ties = parseTies(flags.list(OPT_tied));
   if (!ties)
     return ties.takeError();
   options.tied = std::move(*ties);
   if (!options.tied.empty() && options.weights.empty())
     return usage("--tied is for --weights");
-    return error;
   if (llvm::Error error = readMLIR(flags))
     return error;
   for (llvm::StringRef text : flags.list(OPT_mlir))

@@ -131,12 +131,12 @@ defm weights : Value<
   help4_running, [Common]>;
 defm model_dir : Value<"model-dir", "DIR", "Folder of the plan's weight files",
                        help4_running>;
-defm program : Value<
-  "program", "NAME", "Which program of the plan to run (the first)",
 defm tied : Value<
   "tied", "WEIGHT=WEIGHT",
   "A weight that --weights lacks gets the values of another one that it has",
   help4_running, [Repeatable]>;
+defm program : Value<
+  "program", "NAME", "Which program of the plan to run (the first)",
   help4_running>;
 defm threads_per_rank : Value<
   "threads-per-rank", "N", "Threads that one rank computes with (1)",
