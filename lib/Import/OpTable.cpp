@@ -14,11 +14,12 @@ using Meanings = llvm::SmallVector<OpEntry, 1>;
 static llvm::StringMap<Meanings> makeTable() {
   llvm::StringMap<Meanings> table;
   for (OpTable group :
-       {activationOps(), attentionOps(), constantOps(), contractionOps(),
-        controlOps(), convolutionOps(), elementwiseOps(), gatherOps(),
-        normOps(), poolOps(), quantizeOps(), randomOps(), recurrentOps(),
-        reduceOps(), resizeOps(), samplingOps(), sequenceOps(), shapeOps(),
-        signalOps(), sliceOps()})
+       {activationOps(), attentionOps(),   constantOps(),    contractionOps(),
+        controlOps(),    convolutionOps(), elementwiseOps(), gatherOps(),
+        normOps(),       poolOps(),        quantizeOps(),    randomOps(),
+        recurrentOps(),  reduceOps(),      resizeOps(),      roiAlignOps(),
+        samplingOps(),   sequenceOps(),    shapeOps(),       signalOps(),
+        sliceOps()})
     for (const OpEntry &entry : group) {
       Meanings &meanings = table[entry.name];
       assert((meanings.empty() || meanings.back().since < entry.since) &&

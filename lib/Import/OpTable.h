@@ -35,6 +35,7 @@ OpTable randomOps();
 OpTable recurrentOps();
 OpTable reduceOps();
 OpTable resizeOps();
+OpTable roiAlignOps();
 OpTable samplingOps();
 OpTable sequenceOps();
 OpTable shapeOps();

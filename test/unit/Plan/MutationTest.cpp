@@ -213,7 +213,7 @@ ax.plan @p version 1 {
     ax.return %6 : tensor<8x4xf32>
   }
   ax.program @eval(%x: tensor<8x4xf32> {ax.name = "x"})
-      -> (tensor<8x4xf32> {ax.name = "y"}) {
+      -> (tensor<8x4xf32> {ax.name = "y", ax.samples = 0}) {
     %first = ax.load @first : tensor<4x4xf32>
     %shared = ax.load @shared : tensor<4x4xf32>
     %last = ax.load @last : tensor<4x4xf32>
