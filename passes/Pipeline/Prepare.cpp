@@ -103,8 +103,12 @@ bool Chooser::canMove(Operation *op) const {
   for (Value result : op->getResults())
     if (!inTime(getLayout(tensorType(result), mesh).usedAxes(), mesh).empty())
       return false;
+  if (!isa<AllGatherOp>(op))
+    return true;
   // Weights that are spread for the sake of memory stay so.
-  return !isa<AllGatherOp>(op) || bytesOf(op->getResult(0)) <= maxGatheredBytes;
+  Operation *origin = originOf(op->getOperand(0)).getDefiningOp();
+  return origin && !isSource(origin) &&
+         bytesOf(op->getResult(0)) <= maxGatheredBytes;
 }
 
 /// Addends are no state.

@@ -324,7 +324,8 @@ def plans():
         "has elements of type f8E4M3FN", 5
     yield "copy of a state", replaced(
         (STATE, STATE + "  ax.state @v : tensor<4xf32> stages [0]\n"),
-        (ADD, "ax.store @v, %w : tensor<4xf32>\n" + ADD)), \
+        (ADD, "ax.store @v, %w : tensor<4xf32>\n" + ADD),
+        ("ax.yield", "ax.store @w, %r : tensor<4xf32>\nax.yield")), \
         "state 'v' is to become a copy of 'w'", 4
     yield "memory", replaced(
         (STATE, ""), (LOAD, ""), (TYPES, "tensor<4xf32> -> tensor<4xf32>"),

@@ -158,7 +158,7 @@ def prepared():
                 wide < prepare["peak"] < 1.5 * wide:
             raise Failed(f"predicted: {peaks}")
         more = got["large"] - got["small"]
-        if not 0.9 * wide < more < 1.15 * max(main["peak"], prepare["peak"]):
+        if not 0.9 * wide < more < 1.3 * max(main["peak"], prepare["peak"]):
             raise Failed(f"{more} bytes, predicted {peaks}")
 
 

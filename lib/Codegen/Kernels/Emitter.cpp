@@ -16,8 +16,7 @@ namespace ax::codegen {
 /// Each attempt refines something; sizes have few divisors, so few suffice.
 static constexpr int maxAttempts = 64;
 static constexpr int64_t cacheLine = 64;
-/// As many points of the last loop, each in another cache line, as even an
-/// unlucky stride leaves in the first-level cache.
+/// Of the last loop: so many cache lines stay even with an unlucky stride.
 static constexpr int64_t tilePoints = 16;
 
 SmallVector<AxesAttr, 2> collectScalars(FusionOp fusion) {

@@ -96,3 +96,23 @@ ax.plan @trains version 1 {
     ax.return %s : tensor<4xf32>
   }
 }
+
+// -----
+
+// Weights that are spread for the sake of memory stay so, however small.
+
+// CHECK-LABEL: ax.plan @spread version 1
+// CHECK-NOT: prepare
+ax.plan @spread version 1 {
+  ax.mesh [pipe = 1, depth = 2] in time [micro = 1]
+  ax.state @w : tensor<8xf32, #ax.layout<[{depth}]>> stages [0] from "f" offset 0 length 32
+  ax.program @main(%x: tensor<8xf32>) -> (tensor<8xf32>) {
+    %s = ax.stage @stage0 on 0 (%a = %x : tensor<8xf32>) -> (tensor<8xf32>) {
+      %w = ax.load @w : tensor<8xf32, #ax.layout<[{depth}]>>
+      %g = ax.all_gather %w over {depth} : tensor<8xf32, #ax.layout<[{depth}]>> -> tensor<8xf32>
+      %y = ax.binary add %a, %g : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+      ax.yield %y : tensor<8xf32>
+    }
+    ax.return %s : tensor<8xf32>
+  }
+}
