@@ -36,7 +36,8 @@ static void setByBatch(onnx::NodeProto &node, bool byBatch, int opset) {
     mode->set_type(onnx::AttributeProto::INT);
     mode->set_i(byBatch);
   }
-  // The running statistics as they would become, and, until set 13, the batch's.
+  // The running statistics as they would become, and, until set 13, the
+  // batch's.
   const char *statistics[] = {"", "running_mean", "running_variance", "mean",
                               "variance"};
   int count = !byBatch ? 1 : opset < 14 ? 5 : 3;
@@ -46,8 +47,7 @@ static void setByBatch(onnx::NodeProto &node, bool byBatch, int opset) {
     node.add_output(node.output(0) + "/" + statistics[node.output_size()]);
 }
 
-llvm::Error ax::import::setBatchStatistics(onnx::GraphProto &graph,
-                                           int opset,
+llvm::Error ax::import::setBatchStatistics(onnx::GraphProto &graph, int opset,
                                            std::optional<bool> ofBatch,
                                            mlir::Location location) {
   int64_t byBatch = 0, byRunning = 0;

@@ -139,9 +139,8 @@ private:
   /// Integers that sizes and offsets break on.
   void overwriteInteger(Bytes &bytes, size_t at) {
     static const uint64_t values[] = {
-        0,          1,          0x7f,       0x80,
-        0xffff,     0x7fffffff, 0x80000000, 0xffffffff,
-        1ull << 40, 1ull << 62, INT64_MAX,  UINT64_MAX};
+        0,          1,          0x7f,       0x80,       0xffff,    0x7fffffff,
+        0x80000000, 0xffffffff, 1ull << 40, 1ull << 62, INT64_MAX, UINT64_MAX};
     uint64_t value = values[below(std::size(values))];
     size_t width = std::min<size_t>(size_t(1) << below(4), bytes.size() - at);
     std::memcpy(bytes.data() + at, &value, width);
@@ -170,12 +169,11 @@ int main(int argc, char **argv) {
     tryOne(options, bytes);
 
   using Clock = std::chrono::steady_clock;
-  Clock::time_point end = Clock::now() + std::chrono::seconds(
-                                             options.maxSeconds);
+  Clock::time_point end =
+      Clock::now() + std::chrono::seconds(options.maxSeconds);
   Mutator mutator(options.corpus, options.seed);
   uint64_t runs = 0;
-  while (runs < options.runs &&
-         (!options.maxSeconds || Clock::now() < end)) {
+  while (runs < options.runs && (!options.maxSeconds || Clock::now() < end)) {
     tryOne(options, mutator.next());
     ++runs;
   }

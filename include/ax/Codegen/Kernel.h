@@ -22,8 +22,9 @@ namespace ax::codegen {
 /// Does outer iterations begin .. end - 1. `buffers`: operands, then results,
 /// then scratch when the signature asks for it. Tensors are contiguous and
 /// row-major, 64-byte aligned, i1 is one byte (0 or 1); no result overlaps
-/// another buffer, but for those of kInPlace. `scalars`: KernelSignature::scalars. Thread-safe, as long as
-/// each thread has scratch of its own and outer iterations of its own.
+/// another buffer, but for those of kInPlace. `scalars`:
+/// KernelSignature::scalars. Thread-safe, as long as each thread has scratch of
+/// its own and outer iterations of its own.
 using KernelFn = void (*)(void *const *buffers, const int64_t *scalars,
                           int64_t begin, int64_t end);
 

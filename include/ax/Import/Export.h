@@ -19,8 +19,8 @@ struct ExportWeights {
   /// Those that must be the model's, and the model's that are not among them
   /// and stay what they are.
   std::vector<std::string> required, frozen;
-  /// Names of the model's that are not among them, each with that of those whose
-  /// values it gets.
+  /// Names of the model's that are not among them, each with that of those
+  /// whose values it gets.
   std::map<std::string, std::string> tied;
   /// Others of the model's may stay what they are.
   bool isPartial = false;

@@ -72,10 +72,10 @@ enum class PinLevel { Recipe, User };
 /// Splits a factor exactly so (an unsplit one: never splits it). With `open`,
 /// propagation may split it further. With `anyPlace`, only the axes count: they
 /// are reserved for this factor, and where they split it is what its neighbours
-/// say (a fused qkv weight: by heads, 3 * 512{col}); neighbours may use fewer of
-/// them (grouped queries); when no neighbour says anything, `split` holds, or
-/// with `elseWhole` nothing splits it (one key/value head for all ranks). Of two
-/// pins of one factor the stronger holds; of two equal ones the last.
+/// say (a fused qkv weight: by heads, 3 * 512{col}); neighbours may use fewer
+/// of them (grouped queries); when no neighbour says anything, `split` holds,
+/// or with `elseWhole` nothing splits it (one key/value head for all ranks). Of
+/// two pins of one factor the stronger holds; of two equal ones the last.
 struct FactorPin {
   int op = 0;
   int factor = 0;

@@ -65,10 +65,10 @@ TEST_P(CommunicatorSuite, ImpossibleRequestsAreErrors) {
     CollectiveSpec spec = allReduce(DType::Bool, {2});
     EXPECT_TRUE(fails(comm.prepare({spec}, group, "op")));
     EXPECT_TRUE(fails(comm.prepare({}, group, "op")));
-    EXPECT_TRUE(fails(comm.prepare({allReduce(DType::F32, {2}),
-                                    allReduce(DType::F64, {2})},
-                                   group, "op"),
-                      "its tensors are not of one kind"));
+    EXPECT_TRUE(fails(
+        comm.prepare({allReduce(DType::F32, {2}), allReduce(DType::F64, {2})},
+                     group, "op"),
+        "its tensors are not of one kind"));
     spec = allReduce(DType::F32, {2, -1});
     EXPECT_TRUE(fails(comm.prepare({spec}, group, "op")));
     spec.kind = CollectiveKind::AllGather;

@@ -316,7 +316,8 @@ TEST_P(CommunicatorSuite, SharedByTensors) {
           CollectiveKind::AllGather})
       for (int64_t rows : {2, 5000}) {
         CollectiveSpecs specs;
-        for (Shape shape : {Shape{rows, 5}, Shape{7}, Shape{0, 3}, Shape{4, 9}}) {
+        for (Shape shape :
+             {Shape{rows, 5}, Shape{7}, Shape{0, 3}, Shape{4, 9}}) {
           CollectiveSpec &spec = specs.emplace_back();
           spec.kind = kind;
           auto dim = static_cast<int32_t>(shape.size()) - 1;

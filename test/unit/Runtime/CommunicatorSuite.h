@@ -54,8 +54,9 @@ inline std::unique_ptr<Operation> prepare(Communicator &comm,
   return llvm::cantFail(comm.prepare({spec}, group, "op"));
 }
 
-inline CollectiveSpec allReduce(DType type, Shape shape,
-                                sharding::ReduceKind kind = sharding::ReduceKind::Sum) {
+inline CollectiveSpec
+allReduce(DType type, Shape shape,
+          sharding::ReduceKind kind = sharding::ReduceKind::Sum) {
   CollectiveSpec spec;
   spec.kind = CollectiveKind::AllReduce;
   spec.dtype = type;

@@ -190,23 +190,35 @@ TEST(CheckProgramTest, EveryFaultIsFound) {
       [](Program &p) { p.stages[0].groups[0].groups = {{0, 2}}; },
       [](Program &p) { p.stages[0].groups[0].groups = {{0}}; },
       [](Program &p) {
-        p.stages[0].lists[0].commands.erase(p.stages[0].lists[0].commands.begin());
+        p.stages[0].lists[0].commands.erase(
+            p.stages[0].lists[0].commands.begin());
       },
       [](Program &p) {
-        p.stages[0].lists[0].commands.erase(p.stages[0].lists[0].commands.begin() + 1);
+        p.stages[0].lists[0].commands.erase(
+            p.stages[0].lists[0].commands.begin() + 1);
       },
       [](Program &p) { p.stages[0].lists[0].commands.pop_back(); },
       [](Program &p) {
-        p.stages[1].lists[0].commands.erase(p.stages[1].lists[0].commands.begin());
+        p.stages[1].lists[0].commands.erase(
+            p.stages[1].lists[0].commands.begin());
       },
       [](Program &p) {
-        p.stages[0].lists[0].commands.push_back(p.stages[0].lists[0].commands.back());
+        p.stages[0].lists[0].commands.push_back(
+            p.stages[0].lists[0].commands.back());
       },
       [](Program &p) { command<CollectiveCommand>(p, 0, 0).groupSet = 1; },
-      [](Program &p) { command<CollectiveCommand>(p, 0, 0).parts[0].shape = {3, 3}; },
-      [](Program &p) { command<CollectiveCommand>(p, 0, 0).parts[0].shape = {-2, 3}; },
-      [](Program &p) { command<CollectiveCommand>(p, 0, 0).parts[0].gatherDim = 0; },
-      [](Program &p) { command<CollectiveCommand>(p, 0, 0).parts[0].source.buffer = 7; },
+      [](Program &p) {
+        command<CollectiveCommand>(p, 0, 0).parts[0].shape = {3, 3};
+      },
+      [](Program &p) {
+        command<CollectiveCommand>(p, 0, 0).parts[0].shape = {-2, 3};
+      },
+      [](Program &p) {
+        command<CollectiveCommand>(p, 0, 0).parts[0].gatherDim = 0;
+      },
+      [](Program &p) {
+        command<CollectiveCommand>(p, 0, 0).parts[0].source.buffer = 7;
+      },
       [](Program &p) { command<WaitCommand>(p, 0, 1).request = 4; },
       [](Program &p) { command<SendCommand>(p, 0, 2).transfer = 1; },
       [](Program &p) { command<SendCommand>(p, 0, 2).source.byteOffset = 4; },
