@@ -297,13 +297,13 @@ Exporter::rewriteTensor(const TensorHeader &header,
     constexpr int64_t alignment = 4096;
     int64_t padding = (alignment - data->getPosition() % alignment) % alignment;
     if (llvm::Error error = data->write(std::string(padding, '\0')))
-      return std::move(error);
+      return error;
     add("location", llvm::sys::path::filename(dataFileOf(output)).str());
     add("offset", std::to_string(data->getPosition()));
     add("length", std::to_string(length));
     tensor += reference.SerializeAsString();
     if (llvm::Error error = data->write(bytes))
-      return std::move(error);
+      return error;
     // What was read is not needed in memory any more.
     if (file)
       file->release(bytes.data() - file->bytes().data(), length);

@@ -188,10 +188,10 @@ storeConstants(ModuleOp module, const std::string &path) {
     }
     std::string padding((-file->getPosition()) & (alignment - 1), '\0');
     if (llvm::Error error = file->write(llvm::StringRef(padding)))
-      return std::move(error);
+      return error;
     int64_t offset = file->getPosition();
     if (llvm::Error error = file->write(tensor->rawBytes()))
-      return std::move(error);
+      return error;
     return known[value] = StoredAttr::get(
                module.getContext(), value.getShapedType(), offset,
                tensor->numBytes(), checksumOf(tensor->rawBytes()));
@@ -208,7 +208,7 @@ storeConstants(ModuleOp module, const std::string &path) {
     return WalkResult::advance();
   });
   if (error)
-    return std::move(error);
+    return error;
   for (auto plan : module.getOps<PlanOp>()) {
     plan->removeAttr(kData);
     if (!file)
@@ -217,7 +217,7 @@ storeConstants(ModuleOp module, const std::string &path) {
                                          llvm::sys::path::filename(path)));
     plan.setVersion(PlanOp::currentVersion);
   }
-  return std::move(file);
+  return file;
 }
 
 } // namespace ax::plan

@@ -38,10 +38,10 @@ struct StageReport {
   /// Weights read by the stage: as a whole, and a rank's part.
   int64_t wholeWeightBytes = 0, rankWeightBytes = 0;
   int64_t numOps = 0;
-  /// Forward operations that the backward pass does again, and the FLOPs of
-  /// them, of one rank and step.
   /// Of the program that prepares states: those that it stores.
   int64_t numPrepared = 0, preparedBytes = 0;
+  /// Forward operations that the backward pass does again, and the FLOPs of
+  /// them, of one rank and step.
   int64_t numRecomputed = 0;
   double recomputedFlops = 0;
   /// Of one step: computing and collectives, and sending to later stages.

@@ -95,8 +95,9 @@ def Ax_ProgramOp : Ax_Op<"program", [HasParent<"PlanOp">, IsolatedFromAbove,
     of a result: its dimension DIM counts the samples of a batch, each of which
     has an equal part of it, in their order; none does where there is no such
     attribute. Created by Import, which follows the batch from the inputs, and
-    for what a loss adds by Train. Before the Pipeline phase the body is operations and `ax.return`; after it `ax.stage`,
-    `ax.transfer`, one `ax.schedule` and `ax.return`.
+    for what a loss adds by Train. Before the Pipeline phase the body is
+    operations and `ax.return`; after it `ax.stage`, `ax.transfer`, one
+    `ax.schedule` and `ax.return`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name,
     TypeAttrOf<FunctionType>:$function_type,

@@ -341,10 +341,11 @@ def Prepare : Pass<"ax-prepare", "::ax::PlanOp"> {
     constants that it is made of (f32 of 8-bit integers), or at most 1 MiB; else
     the rule is asked of what it is made of. Views (reshape, slice, broadcast)
     stay where they are used. Not prepared are addends, indices that are
-    constants, what an all-gather of more than a kilobyte gives (weights that are
-    spread for the sake of memory stay so), and tables computed element by element of which only rows
-    are looked up: 8-bit embeddings stay what they are, and the lookup's kernel
-    makes numbers of the rows.
+    constants, what an all-gather gives (weights that are spread for the sake of
+    memory stay so; statistics of them of up to a kilobyte are gathered), and
+    tables computed element by element of which only rows are looked up: 8-bit
+    embeddings stay what they are, and the lookup's kernel makes numbers of the
+    rows.
   }];
   let dependentDialects = ["ax::AxDialect"];
 }

@@ -4,9 +4,11 @@
 #include "ax/Plan/Plan.h"
 
 #include "mlir/IR/MLIRContext.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/ErrorHandling.h"
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/raw_ostream.h"
 
-#include <cstdio>
 #include <cstdlib>
 #include <string>
 #include <unistd.h>
@@ -19,14 +21,20 @@ static const std::string &planPath() {
   static std::string folder, path;
   if (!path.empty())
     return path;
-  char name[] = "/tmp/ax-plan-fuzz-XXXXXX";
-  folder = mkdtemp(name);
+  llvm::SmallString<128> made;
+  std::error_code fault =
+      llvm::sys::fs::createUniqueDirectory("ax-plan-fuzz", made);
+  folder = made.str().str();
   path = folder + "/plan.mlir";
-  if (FILE *file = std::fopen((path + ".data").c_str(), "wb")) {
+  if (!fault) {
+    llvm::raw_fd_ostream file(path + ".data", fault);
     for (int64_t i = 0; i < 256; ++i)
-      std::fwrite(&i, sizeof(i), 1, file);
-    std::fclose(file);
+      file.write(reinterpret_cast<const char *>(&i), sizeof(i));
   }
+  // Without them, plans that have constants would be refused for that alone.
+  if (fault)
+    llvm::report_fatal_error(llvm::Twine("no constants for plans: ") +
+                             fault.message());
   std::atexit([] {
     unlink((path + ".data").c_str());
     rmdir(folder.c_str());
