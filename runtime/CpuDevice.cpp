@@ -198,6 +198,10 @@ private:
   ExpectedCpuOp prepareOp(const TopKDesc &desc, const ConstantOperand &) {
     return prepareTopK(desc);
   }
+  ExpectedCpuOp prepareOp(const NonMaxSuppressionDesc &desc,
+                          const ConstantOperand &) {
+    return prepareNonMaxSuppression(desc);
+  }
   ExpectedCpuOp prepareOp(const IndexCheckDesc &desc, const ConstantOperand &) {
     return prepareIndexCheck(desc);
   }

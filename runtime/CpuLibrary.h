@@ -81,6 +81,7 @@ ExpectedCpuOp preparePlainConvWeightGradient(const ConvDesc &desc);
 ExpectedCpuOp preparePool(const PoolDesc &desc);
 ExpectedCpuOp prepareAttention(const AttentionDesc &desc);
 ExpectedCpuOp prepareTopK(const TopKDesc &desc);
+ExpectedCpuOp prepareNonMaxSuppression(const NonMaxSuppressionDesc &desc);
 ExpectedCpuOp prepareIndexCheck(const IndexCheckDesc &desc);
 
 } // namespace ax::rt

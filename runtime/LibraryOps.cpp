@@ -75,9 +75,14 @@ bool TopKDesc::operator==(const TopKDesc &o) const {
   return x == o.x && dim == o.dim && k == o.k && smallest == o.smallest;
 }
 
+bool NonMaxSuppressionDesc::operator==(const NonMaxSuppressionDesc &o) const {
+  return boxes == o.boxes && scores == o.scores && limit == o.limit &&
+         iouThreshold == o.iouThreshold && scoreThreshold == o.scoreThreshold;
+}
+
 bool IndexCheckDesc::operator==(const IndexCheckDesc &o) const {
-  return indices == o.indices && sizes == o.sizes && layout == o.layout &&
-         order == o.order;
+  return indices == o.indices && sizes == o.sizes && isCount == o.isCount &&
+         layout == o.layout && order == o.order;
 }
 
 namespace {
@@ -152,6 +157,11 @@ std::vector<TensorDesc> argumentsOf(const AttentionDesc &desc) {
 std::vector<TensorDesc> argumentsOf(const TopKDesc &desc) {
   return {desc.x, topKResult(desc, desc.x.dtype), topKResult(desc, DType::I64)};
 }
+std::vector<TensorDesc> argumentsOf(const NonMaxSuppressionDesc &desc) {
+  return {desc.boxes, desc.scores,
+          TensorDesc::dense(DType::I64, {desc.scores.sizes[0],
+                                         desc.scores.sizes[1], desc.limit})};
+}
 std::vector<TensorDesc> argumentsOf(const IndexCheckDesc &desc) {
   return {desc.indices, desc.indices};
 }
@@ -183,7 +193,13 @@ struct Describe {
   std::string operator()(const TopKDesc &d) const {
     return "top_k " + std::to_string(d.k) + " of " + typed(d.x);
   }
+  std::string operator()(const NonMaxSuppressionDesc &d) const {
+    return "non_max_suppression " + std::to_string(d.limit) + " of " +
+           typed(d.boxes) + " by " + shapeToString(d.scores.sizes);
+  }
   std::string operator()(const IndexCheckDesc &d) const {
+    if (d.isCount)
+      return "at_most " + std::to_string(d.sizes.front() - 1);
     return "check_indices " + typed(d.indices) + " below " +
            shapeToString(d.sizes);
   }
@@ -206,6 +222,7 @@ struct Flops {
     return 2 * scores * (d.q.sizes[3] + d.v.sizes[3]);
   }
   int64_t operator()(const TopKDesc &) const { return 0; }
+  int64_t operator()(const NonMaxSuppressionDesc &) const { return 0; }
   int64_t operator()(const IndexCheckDesc &) const { return 0; }
 };
 

@@ -46,6 +46,15 @@ llvm::Error RankRunner::runAction(const RunData &data, const Action &action) {
   return llvm::Error::success();
 }
 
+static std::string describeFault(const IndexCheckDesc &check,
+                                 const IndexFault::Entry &entry) {
+  if (check.isCount)
+    return llvm::formatv("there are {0}, and axopt --max gave room for {1}",
+                         entry.index, entry.size - 1);
+  return llvm::formatv("index {0} is out of range of a dimension of {1}",
+                       entry.index, entry.size);
+}
+
 llvm::Error RankRunner::keepFault(llvm::Error error, int32_t command,
                                   int32_t microBatch) {
   return llvm::handleErrors(
@@ -74,9 +83,8 @@ llvm::Error RankRunner::keepFault(llvm::Error error, int32_t command,
                 next.position * check.layout.dims[d].size() + (*at)[d];
           if (fault && !next.isBefore(*fault))
             continue;
-          next.message = llvm::formatv(
-              "{0}: index {1} is out of range of a dimension of {2}",
-              describeCommand(command), entry.index, entry.size);
+          next.message =
+              describeCommand(command) + ": " + describeFault(check, entry);
           fault = std::move(next);
         }
         return llvm::Error::success();

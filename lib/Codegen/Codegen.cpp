@@ -118,6 +118,15 @@ private:
           type, nameOr(program.getResultName(number), "output", number)));
       result.outputs.back().samples = program.getSampleDim(number);
     }
+    for (auto [number, port] : llvm::enumerate(result.outputs)) {
+      std::optional<int64_t> dim = program.getCountedDim(number);
+      auto count = llvm::find_if(result.outputs, [&](const rt::Port &other) {
+        return other.name == countName(port.name);
+      });
+      if (dim && count != result.outputs.end())
+        port.count = {*dim,
+                      static_cast<size_t>(count - result.outputs.begin())};
+    }
   }
 
   void addStages() {

@@ -13,8 +13,8 @@ namespace ax::codegen {
 
 bool isLibraryOp(Operation *op) {
   return isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
-             AttentionOp, PoolOp, MaxPoolGradientOp, TopKOp, CheckIndicesOp>(
-      op);
+             AttentionOp, PoolOp, MaxPoolGradientOp, TopKOp,
+             NonMaxSuppressionOp, CheckIndicesOp>(op);
 }
 
 bool canPermuteResult(Operation *op) {
@@ -61,7 +61,8 @@ public:
   LibraryCall build() {
     llvm::TypeSwitch<Operation *>(op)
         .Case<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
-              AttentionOp, PoolOp, MaxPoolGradientOp, TopKOp, CheckIndicesOp>(
+              AttentionOp, PoolOp, MaxPoolGradientOp, TopKOp,
+              NonMaxSuppressionOp, CheckIndicesOp>(
             [&](auto concrete) { buildFor(concrete); });
     for (Value result : op->getResults())
       call.arguments.push_back({result, 0});
@@ -318,10 +319,22 @@ private:
     call.desc = out;
   }
 
+  void buildFor(NonMaxSuppressionOp op) {
+    rt::NonMaxSuppressionDesc out;
+    out.boxes = denseArgument(op.getBoxesMutable());
+    out.scores = denseArgument(op.getScoresMutable());
+    out.limit = op.getLimit();
+    out.iouThreshold = op.getIouThreshold().convertToDouble();
+    if (auto threshold = op.getScoreThreshold())
+      out.scoreThreshold = threshold->convertToDouble();
+    call.desc = out;
+  }
+
   void buildFor(CheckIndicesOp check) {
     rt::IndexCheckDesc out;
     out.indices = denseArgument(check.getIndicesMutable());
     out.sizes = toVector(check.getSizes());
+    out.isCount = check->hasAttr(kIsCount);
     call.desc = out;
   }
 

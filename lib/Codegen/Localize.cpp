@@ -105,6 +105,10 @@ llvm::Error Localizer::localizeOp(Operation *op) {
     localizeIota(iota);
     return llvm::Error::success();
   }
+  if (auto atMost = dyn_cast<AtMostOp>(op)) {
+    localizeAtMost(atMost);
+    return llvm::Error::success();
+  }
   if (auto attention = dyn_cast<AttentionOp>(op)) {
     localizeAttention(attention);
     return llvm::Error::success();

@@ -30,10 +30,28 @@ llvm::Expected<Value> Localizer::checkedIndices(Operation *op) {
   IndexRange range = findRange(global);
   if (range.low >= -smallest && range.high < smallest)
     return indices;
-  auto check = CheckIndicesOp::create(builder, indices, sizes);
+  return check(op, indices, global, sizes).getResult();
+}
+
+CheckIndicesOp Localizer::check(Operation *op, Value local, Value global,
+                                ArrayRef<int64_t> sizes) {
+  auto check = CheckIndicesOp::create(builder, local, sizes);
   check->setAttr(kWholeIndices, TypeAttr::get(global.getType()));
   check->setAttr(kOrder, builder.getI64IntegerAttr(opNumber));
-  return check.getResult();
+  return check;
+}
+
+void Localizer::localizeAtMost(AtMostOp op) {
+  Value local = mapping.lookup(op.getOperand());
+  for (auto [dim, layout] : llvm::enumerate(layoutOf(op.getOperand()).dims))
+    if (!sharding::digitsOf(layout))
+      local = maskDim(
+          local, dim, layout,
+          constant(builder.getZeroAttr(tensorType(local).getElementType())));
+  CheckIndicesOp made = check(op, local, op.getOperand(),
+                              {static_cast<int64_t>(op.getLimit()) + 1});
+  made->setAttr(kIsCount, builder.getUnitAttr());
+  mapping.map(op.getResult(), made.getResult());
 }
 
 } // namespace ax::codegen

@@ -4,6 +4,7 @@
 
 #include "ax/Codegen/Localize.h"
 #include "ax/Dialect/Ax.h"
+#include "ax/Dialect/LocalOps.h"
 #include "ax/Sharding/Digits.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -43,6 +44,9 @@ private:
   /// The indices of a gather or scatter, none out of range: those that are not
   /// known to be fine are checked when the program runs.
   llvm::Expected<mlir::Value> checkedIndices(mlir::Operation *op);
+  CheckIndicesOp check(mlir::Operation *op, mlir::Value local,
+                       mlir::Value global, llvm::ArrayRef<int64_t> sizes);
+  void localizeAtMost(AtMostOp op);
 
   // LocalizeOps.cpp
   void localizeAttention(AttentionOp op);

@@ -135,6 +135,14 @@ static LogicalResult verifySeed(std::optional<Location> location, Value seed,
   return success();
 }
 
+AX_INFER(AtMostOp) {
+  int64_t limit = op.getLimit(), most = std::numeric_limits<int32_t>::max();
+  if (limit < 0 || limit >= most)
+    return emitOptionalError(location, "limit ", limit, " is not 0 to ",
+                             most - 1);
+  return give(types, shapeOf(op.getOperand()), elementOf(op.getOperand()));
+}
+
 AX_INFER(DropoutOp) {
   if (failed(verifySeed(location, op.getSeed(), op.getStep())))
     return failure();

@@ -61,6 +61,24 @@ AX_INFER(TopKOp) {
   return give(types, shape, IntegerType::get(context, 64));
 }
 
+AX_INFER(NonMaxSuppressionOp) {
+  ArrayRef<int64_t> boxes = shapeOf(op.getBoxes());
+  ArrayRef<int64_t> scores = shapeOf(op.getScores());
+  if (failed(checkElements(location, {op.getBoxes(), op.getScores()})))
+    return failure();
+  if (boxes.size() != 3 || scores.size() != 3 || boxes[2] != 4 ||
+      boxes[0] != scores[0] || boxes[1] != scores[2])
+    return emitOptionalError(location, "boxes ", op.getBoxes().getType(),
+                             " and scores ", op.getScores().getType(),
+                             " do not fit");
+  int64_t limit = op.getLimit();
+  if (limit < 0 || limit > boxes[1])
+    return emitOptionalError(location, "limit ", limit, " of ", boxes[1],
+                             " boxes");
+  return give(types, {scores[0], scores[1], limit},
+              IntegerType::get(context, 64));
+}
+
 AX_INFER(SoftmaxOp) {
   if (failed(checkDim(location, op.getDim(), shapeOf(op.getOperand()))))
     return failure();

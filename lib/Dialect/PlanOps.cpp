@@ -295,6 +295,12 @@ std::optional<int64_t> ProgramOp::getSampleDim(unsigned i) {
   return std::nullopt;
 }
 
+std::optional<int64_t> ProgramOp::getCountedDim(unsigned i) {
+  if (auto dim = getResultAttrOfType<IntegerAttr>(i, kCountedDim))
+    return dim.getInt();
+  return std::nullopt;
+}
+
 void ProgramOp::setSampleDim(unsigned i, int64_t dim) {
   setResultAttr(i, kSamples, Builder(*this).getI64IntegerAttr(dim));
 }

@@ -42,6 +42,8 @@ static bool isNonDecreasing(UnaryKind kind) {
   }
 }
 
+Rule AtMostOp::getShardingRule() { return elementwise(*this).take(); }
+
 Rule UnaryOp::getShardingRule() {
   RuleBuilder builder = elementwise(*this);
   if (getKind() == UnaryKind::neg)

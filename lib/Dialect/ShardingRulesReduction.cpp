@@ -93,6 +93,17 @@ Rule TopKOp::getShardingRule() {
   return builder.take();
 }
 
+Rule NonMaxSuppressionOp::getShardingRule() {
+  RuleBuilder builder;
+  llvm::ArrayRef<int64_t> shape = shapeOf(getScores());
+  int images = builder.parallel(shape[0]), classes = builder.parallel(shape[1]);
+  int boxes = builder.whole(shape[2]);
+  builder.operand({{images}, {boxes}, {builder.whole(4)}});
+  builder.operand({{images}, {classes}, {boxes}});
+  builder.result({{images}, {classes}, {builder.whole(getLimit())}});
+  return builder.take();
+}
+
 Rule SoftmaxOp::getShardingRule() {
   return alongDims(*this, getDim(), getDim() + 1).take();
 }

@@ -137,6 +137,13 @@ llvm::Expected<Results> evaluate(Operation *op, Operands operands,
       result.setInt(i, index);
     return Results{std::move(result)};
   }
+  if (auto atMost = dyn_cast<AtMostOp>(op)) {
+    for (int64_t number : operands[0].toInts())
+      if (number > static_cast<int64_t>(atMost.getLimit()))
+        return fault(op, std::to_string(number) + " is above the limit " +
+                             std::to_string(atMost.getLimit()));
+    return Results{operands[0]};
+  }
   if (auto sizes = getIndexedSizes(op))
     if (auto indices = toIndices(operands[indicesOperand], *sizes); !indices)
       return addContext(indices.takeError(), describe(op));

@@ -209,12 +209,71 @@ void combineInto(ReduceOpKind kind, HostTensor &to, const HostTensor &from) {
   });
 }
 
+/// Corners lowest first: y, x, y, x.
+static std::array<double, 4> boxAt(const HostTensor &boxes, int64_t number) {
+  std::array<double, 4> box;
+  for (int64_t i : {0, 1}) {
+    double a = boxes.getDouble(4 * number + i);
+    double b = boxes.getDouble(4 * number + 2 + i);
+    box[i] = std::min(a, b);
+    box[i + 2] = std::max(a, b);
+  }
+  return box;
+}
+
+static double overlap(const std::array<double, 4> &a,
+                      const std::array<double, 4> &b) {
+  auto area = [](const std::array<double, 4> &box) {
+    return (box[2] - box[0]) * (box[3] - box[1]);
+  };
+  double height = std::min(a[2], b[2]) - std::max(a[0], b[0]);
+  double width = std::min(a[3], b[3]) - std::max(a[1], b[1]);
+  if (height <= 0 || width <= 0)
+    return 0;
+  return height * width / (area(a) + area(b) - height * width);
+}
+
+static HostTensor nonMaxSuppression(NonMaxSuppressionOp op,
+                                    const HostTensor &boxes,
+                                    const HostTensor &scores) {
+  const Shape &shape = scores.getShape();
+  int64_t count = shape[2], limit = op.getLimit();
+  HostTensor result = emptyLike(op.getResult());
+  for (int64_t row = 0; row < shape[0] * shape[1]; ++row) {
+    auto score = [&](int64_t i) { return scores.getDouble(row * count + i); };
+    std::vector<int64_t> order, taken;
+    for (int64_t i = 0; i < count; ++i)
+      if (score(i) > -INFINITY &&
+          (!op.getScoreThreshold() ||
+           score(i) > op.getScoreThreshold()->convertToDouble()))
+        order.push_back(i);
+    llvm::stable_sort(
+        order, [&](int64_t a, int64_t b) { return score(a) > score(b); });
+    int64_t first = row / shape[1] * count;
+    for (int64_t i : order)
+      if (static_cast<int64_t>(taken.size()) < limit &&
+          llvm::none_of(taken, [&](int64_t other) {
+            return overlap(boxAt(boxes, first + i),
+                           boxAt(boxes, first + other)) >
+                   op.getIouThreshold().convertToDouble();
+          }))
+        taken.push_back(i);
+    taken.resize(limit, -1);
+    for (int64_t i = 0; i < limit; ++i)
+      result.setInt(row * limit + i, taken[i]);
+  }
+  return result;
+}
+
 std::optional<Results> evaluateReduction(Operation *op, Operands in) {
   return llvm::TypeSwitch<Operation *, std::optional<Results>>(op)
       .Case([&](ReduceOp o) { return Results{reduce(o, in[0])}; })
       .Case([&](ArgReduceOp o) { return Results{argReduce(o, in[0])}; })
       .Case([&](CumulativeOp o) { return Results{cumulative(o, in[0])}; })
       .Case([&](TopKOp o) { return topK(o, in[0]); })
+      .Case([&](NonMaxSuppressionOp o) {
+        return Results{nonMaxSuppression(o, in[0], in[1])};
+      })
       .Case([&](SoftmaxOp o) { return Results{softmax(o, in[0])}; })
       .Case([&](LayerNormOp o) { return Results{norm(o, in, true)}; })
       .Case([&](RMSNormOp o) { return Results{norm(o, in, false)}; })

@@ -81,6 +81,7 @@ static constexpr Rule rules[] = {
     flag("allowzero"),
     flag("antialias"),
     flag("ceil_mode"),
+    flag("center_point_box"),
     flag("count_include_pad"),
     flag("detect_negative"),
     flag("detect_positive"),

@@ -83,7 +83,9 @@ static bool isUniform(const HostTensor &tensor) {
 
 Value Emitter::constantOp(RankedTensorType type,
                           mlir::DenseElementsAttr value) {
-  return ax::ConstantOp::create(builder, location, type, value).getResult();
+  auto op = ax::ConstantOp::create(builder, location, type, value);
+  remember(op);
+  return op.getResult();
 }
 
 Value Emitter::constant(HostTensor tensor) {
@@ -191,6 +193,8 @@ llvm::SmallVector<Value> Emitter::finishEmit(OpClass opClass,
       fail(ExitCode::Unsupported,
            "the model has more than " + llvm::Twine(maxOperations) +
                " operations, its loops and sequences written out");
+    remember(op);
+    keepBounds(op);
     results.append(op->result_begin(), op->result_end());
     return results;
   }

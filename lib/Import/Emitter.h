@@ -47,6 +47,25 @@ struct AttentionOptions {
   bool emptyRowsZero = false;
 };
 
+/// Along `dim`, which has room for more, are as many results as the i64 scalar
+/// `count` says; padding follows.
+struct Bound {
+  int64_t dim = 0;
+  Value count;
+  /// Where they come from.
+  std::string node;
+};
+
+/// `--max NODE=COUNT`.
+struct MaxResults {
+  std::string node;
+  int64_t count = 0;
+  bool isUsed = false;
+};
+
+/// Numbers of outputs, and the dimensions along which they are counted.
+using CountedOutputs = llvm::SmallVector<std::pair<unsigned, int64_t>>;
+
 class Emitter {
 public:
   Emitter(mlir::MLIRContext *context, ModelFolder &folder, bool foldWeights,
@@ -87,11 +106,53 @@ public:
   /// The contents of a value that does not depend on inputs, up to a size;
   /// nothing otherwise.
   std::optional<HostTensor> knownValue(Value value);
+  /// What shapes are decided by: the contents of any value that does not depend
+  /// on inputs, worked out when asked for, however it is made. With `fewer`,
+  /// what a value is that depends on them by numbers of results (`--max`) only,
+  /// when there are as many as there is room for, less `fewer`.
+  std::optional<HostTensor> demand(Value value,
+                                   std::optional<int64_t> fewer = {});
 
   /// Names of the program's inputs that a value depends on.
   std::vector<std::string> inputsBehind(Value value) const;
 
+  // Results of which there may be fewer, see Bounds.cpp.
+  void setMaxResults(ArrayRef<std::pair<std::string, int64_t>> given) {
+    for (const auto &[node, count] : given)
+      allMaxResults.push_back({node, count});
+  }
+  /// A failure when some were for no node.
+  void checkMaxResults();
+  /// Of this node, if the user gave it.
+  std::optional<int64_t> maxResults();
+  /// The same, or a failure.
+  std::optional<int64_t> roomForResults();
+  const Bound *boundOf(Value value) const;
+  /// Whether it is a constant, and how many of its elements count is known.
+  bool isConstant(Value value) const;
+  /// `x`, which nobody else has.
+  Value bounded(Value x, int64_t dim, Value count);
+  /// Which of a bounded tensor's are results: [1, .., size, .., 1].
+  Value isLive(Value x);
+  /// `x`, the scalar `number` where it was padding, and no longer bounded.
+  Value filled(Value x, Value number);
+  Value filled(Value x, double number) { return filled(x, like(x, number)); }
+  /// The lowest or highest number of x's element type.
+  Value extremeOf(Value x, bool lowest);
+  /// Where `mask` is true in row-major order, [room], then zeros; and how many
+  /// there are, which is an error of the run when they have no room.
+  std::pair<Value, Value> compact(Value mask, int64_t room);
+  void beginNode();
+  /// The node accounts itself for what of its inputs is no result.
+  void dropBounds() { dropsBounds = true; }
+  /// False, and a failure, when a node lost sight of how many results it has.
+  bool checkDropped(ArrayRef<Value> inputs, ArrayRef<Value> outputs);
+  /// Behind the program's outputs come the counts of those that are bounded.
+  CountedOutputs addCounts(llvm::SmallVectorImpl<Value> &outputs,
+                           llvm::SmallVectorImpl<mlir::StringAttr> &names);
+
   // Element-wise; operands broadcast.
+  Value atMost(Value x, int64_t limit);
   Value unary(UnaryKind kind, Value x);
   Value binary(BinaryKind kind, Value lhs, Value rhs);
   Value compare(CompareKind kind, Value lhs, Value rhs);
@@ -139,6 +200,9 @@ public:
   Value cumulative(ReduceOpKind kind, Value x, int64_t dim, bool exclusive,
                    bool reverse);
   std::pair<Value, Value> topK(Value x, int64_t k, int64_t dim, bool smallest);
+  Value nonMaxSuppression(Value boxes, Value scores, int64_t limit,
+                          double iouThreshold,
+                          std::optional<double> scoreThreshold);
   Value softmax(Value x, int64_t dim, bool log);
   Value layerNorm(Value x, Value scale, Value bias, int64_t axis,
                   double epsilon);
@@ -185,12 +249,20 @@ private:
   template <typename OpTy>
   Value norm(Value x, Value scale, Value bias, int64_t axis, double epsilon);
   llvm::SmallVector<Value> finishEmit(OpClass opClass, mlir::Operation *op);
+  void keepBounds(mlir::Operation *op);
+  bool isSame(Value a, Value b, int depth = 0);
+  void remember(mlir::Operation *op);
   std::optional<std::vector<HostTensor>>
   evaluate(mlir::Operation *op, ArrayRef<HostTensor> operands);
   bool fold(OpClass opClass, mlir::Operation *op,
             llvm::SmallVectorImpl<Value> &results);
   Value constantOp(mlir::RankedTensorType type, mlir::DenseElementsAttr value);
   bool isKnown(Value value) const;
+  /// Folding does nothing that takes long.
+  static bool isCheap(mlir::Operation *op);
+  std::optional<HostTensor> demand(Value value, std::optional<int64_t> fewer,
+                                   llvm::DenseMap<Value, HostTensor> &made,
+                                   int depth);
   /// What else is known of it, or what its values say.
   std::optional<WeightKind> kindOf(const LoadedState &state);
   /// The value of each element when all are the same and this is a constant.
@@ -205,6 +277,11 @@ private:
   llvm::DenseMap<Value, HostTensor> contents;
   llvm::DenseMap<Value, LoadedState> states;
   llvm::StringMap<Value> loads;
+  std::vector<MaxResults> allMaxResults;
+  llvm::DenseMap<Value, Bound> bounds;
+  /// Operations of this node that depend on none of its inputs.
+  llvm::DenseSet<mlir::Operation *> own;
+  bool dropsBounds = false;
   std::vector<std::pair<std::string, Value>> updates;
   /// Elements that folding may still compute: no model keeps us for hours.
   int64_t foldBudget = int64_t(1) << 28;

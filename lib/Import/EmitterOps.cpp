@@ -74,6 +74,12 @@ Value Emitter::select(Value condition, Value onTrue, Value onFalse) {
                               {condition, onTrue, onFalse}, [](auto &) {}));
 }
 
+Value Emitter::atMost(Value x, int64_t limit) {
+  return first(emit<AtMostOp>(OpClass::Other, {x}, [&](auto &p) {
+    p.limit = builder.getI64IntegerAttr(limit);
+  }));
+}
+
 Value Emitter::cast(Value x, DType type) {
   if (!x || typeOf(x) == type)
     return x;
@@ -114,7 +120,7 @@ Value Emitter::reshape(Value x, ArrayRef<int64_t> shape) {
     return fail(ExitCode::BadModel,
                 llvm::formatv("cannot reshape [{0}] to [{1}]",
                               shapeToString(shapeOf(x)), shapeToString(shape)));
-  if (auto previous = x.getDefiningOp<ReshapeOp>())
+  if (auto previous = x.getDefiningOp<ReshapeOp>(); previous && !boundOf(x))
     return reshape(previous.getOperand(), shape);
   return first(emit<ReshapeOp>(
       OpClass::Moving, {x}, [](auto &) {}, tensorType(typeOf(x), shape)));
@@ -283,6 +289,18 @@ std::pair<Value, Value> Emitter::topK(Value x, int64_t k, int64_t dim,
   if (results.size() != 2)
     return {};
   return {results[0], results[1]};
+}
+
+Value Emitter::nonMaxSuppression(Value boxes, Value scores, int64_t limit,
+                                 double iouThreshold,
+                                 std::optional<double> scoreThreshold) {
+  return first(
+      emit<NonMaxSuppressionOp>(OpClass::Other, {boxes, scores}, [&](auto &p) {
+        p.limit = builder.getI64IntegerAttr(limit);
+        p.iou_threshold = builder.getF64FloatAttr(iouThreshold);
+        if (scoreThreshold)
+          p.score_threshold = builder.getF64FloatAttr(*scoreThreshold);
+      }));
 }
 
 Value Emitter::softmax(Value x, int64_t dim, bool log) {

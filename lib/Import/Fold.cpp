@@ -70,7 +70,8 @@ std::optional<HostTensor> Emitter::uniformValue(Value value) const {
 
 bool Emitter::isKnown(Value value) const {
   mlir::Operation *op = value.getDefiningOp();
-  if (!op)
+  // How many of its elements count is not known.
+  if (!op || boundOf(value))
     return false;
   if (mlir::isa<ax::ConstantOp>(op))
     return true;
@@ -95,7 +96,7 @@ bool Emitter::isKnown(Value value) const {
 
 std::optional<HostTensor> Emitter::knownValue(Value value) {
   mlir::Operation *op = value ? value.getDefiningOp() : nullptr;
-  if (failed || !op || numElementsOf(value) > maxFoldElements)
+  if (failed || !op || boundOf(value) || numElementsOf(value) > maxFoldElements)
     return std::nullopt;
   if (auto known = contents.find(value); known != contents.end())
     return known->second;
@@ -184,8 +185,7 @@ static uint64_t readsPerResult(mlir::Operation *op) {
   return reads;
 }
 
-/// Folding does nothing that takes long.
-static bool isCheap(mlir::Operation *op) {
+bool Emitter::isCheap(mlir::Operation *op) {
   constexpr uint64_t maxWork = uint64_t(1) << 26;
   uint64_t results = ax::tensorType(op->getResult(0)).getNumElements();
   uint64_t reads = readsPerResult(op);

@@ -209,8 +209,23 @@ bool GraphImporter::importNode(const NodeProto &proto, Scope &scope) {
     checkInputTypes(node, *schema);
   if (OpImporter importer =
           findImporter(proto.domain(), proto.op_type(), opset)) {
+    b.beginNode();
     importer(node);
     outputs = node.takeOutputs();
+    // Graphs in nodes were looked at node by node.
+    bool hasGraphs = llvm::any_of(proto.attribute(),
+                                  [](const auto &a) { return a.has_g(); });
+    auto tensors = [](ArrayRef<Entry> entries) {
+      std::vector<Value> all;
+      for (const Entry &entry : entries) {
+        all.push_back(entry.tensor);
+        if (entry.sequence)
+          llvm::append_range(all, *entry.sequence);
+      }
+      return all;
+    };
+    if (!hasGraphs)
+      b.checkDropped(tensors(inputs), tensors(outputs));
   } else if (auto expanded = expandFunction(proto, inputs)) {
     outputs = std::move(*expanded);
   }

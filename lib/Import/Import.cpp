@@ -265,17 +265,18 @@ struct ProgramEmitter {
 
 private:
   void markSamples(ProgramOp program, size_t numOutputs) const;
-  void addKeptValues(const Scope &scope, llvm::SmallVector<Value> &results,
+  void addKeptValues(const Emitter &b, const Scope &scope,
+                     llvm::SmallVector<Value> &results,
                      llvm::SmallVector<mlir::StringAttr> &names);
 };
 } // namespace
 
-void ProgramEmitter::addKeptValues(const Scope &scope,
+void ProgramEmitter::addKeptValues(const Emitter &b, const Scope &scope,
                                    llvm::SmallVector<Value> &results,
                                    llvm::SmallVector<mlir::StringAttr> &names) {
   for (const std::string &name : keptValues) {
     const Entry *entry = scope.find(name);
-    if (!entry || !entry->tensor || entry->tensor.getDefiningOp<ConstantOp>()) {
+    if (!entry || !entry->tensor || b.isConstant(entry->tensor)) {
       known.push_back(name);
       continue;
     }
@@ -303,6 +304,7 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
   mlir::Block &body = region.emplaceBlock();
   Emitter b(&context, folder, options.foldWeights, evaluation);
   b.getOpBuilder().setInsertionPointToEnd(&body);
+  b.setMaxResults(options.maxResults);
   GraphImporter importer(b, model);
   Scope scope;
   llvm::SmallVector<mlir::StringAttr> argNames, resultNames;
@@ -340,8 +342,11 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
     resultNames.push_back(builder.getStringAttr(name));
   }
   if (!options.training || programName == predictionProgram)
-    addKeptValues(scope, results, resultNames);
+    addKeptValues(b, scope, results, resultNames);
   size_t numOutputs = results.size();
+  CountedOutputs counted = b.addCounts(results, resultNames);
+  size_t numCounted = results.size();
+  b.checkMaxResults();
   if (options.training && !evaluation)
     for (const auto &[state, value] : b.getUpdates()) {
       results.push_back(value);
@@ -362,7 +367,9 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
   auto program = ProgramOp::create(builder, unknown, programName, type,
                                    argNames, resultNames);
   program.getBody().takeBody(region);
-  for (size_t i = numOutputs; i < results.size(); ++i)
+  for (auto [i, dim] : counted)
+    program.setResultAttr(i, kCountedDim, builder.getI64IntegerAttr(dim));
+  for (size_t i = numCounted; i < results.size(); ++i)
     program.setResultAttr(i, kStatistic, builder.getUnitAttr());
   // Only of what is still used: constants in unused branches may be anything.
   for (mlir::Operation &op : program.getBody().front()) {
@@ -404,7 +411,8 @@ void ProgramEmitter::markSamples(ProgramOp program, size_t numOutputs) const {
     if (program.getBatch() == 1 && !symbol.empty() && !named.empty() &&
         rank == type.getRank())
       dims[i] = named.size() == 1 ? std::optional(named[0]) : std::nullopt;
-    if (dims[i])
+    // Data, not the batch, decide how many there are of a counted one.
+    if (dims[i] && dims[i] != program.getCountedDim(i))
       program.setSampleDim(i, *dims[i]);
   }
 }

@@ -40,7 +40,7 @@ std::optional<HostTensor> Node::known(int i, llvm::StringRef what) {
   Value value = in(i);
   if (!value)
     return std::nullopt;
-  if (std::optional<HostTensor> tensor = b.knownValue(value))
+  if (std::optional<HostTensor> tensor = b.demand(value))
     return tensor;
   std::string flags;
   for (const std::string &name : b.inputsBehind(value))
@@ -68,6 +68,43 @@ std::optional<int64_t> Node::knownInt(int i, llvm::StringRef what) {
     return std::nullopt;
   }
   return values->front();
+}
+
+std::optional<Sizes> Node::sizes(int i, llvm::StringRef what) {
+  Value value = in(i);
+  std::optional<HostTensor> most = b.demand(value, 0);
+  if (!most || b.demand(value)) {
+    std::optional<std::vector<int64_t>> known = knownInts(i, what);
+    if (!known)
+      return std::nullopt;
+    return Sizes{std::move(*known), std::nullopt, {}};
+  }
+  Sizes result{most->toInts(), std::nullopt, {}};
+  for (int64_t fewer : {int64_t(1), std::numeric_limits<int64_t>::max() / 2}) {
+    std::optional<HostTensor> other = b.demand(value, fewer);
+    std::vector<int64_t> less =
+        other ? other->toInts() : std::vector<int64_t>();
+    for (size_t d = 0; d < result.most.size(); ++d) {
+      bool isSame = d < less.size() && less[d] == result.most[d];
+      if (isSame || result.open == d)
+        continue;
+      if (result.open || result.most[d] < 0) {
+        unsupported("more than one of '" + what +
+                    "' is known only when it runs");
+        return std::nullopt;
+      }
+      result.open = d;
+    }
+  }
+  if (!result.open)
+    return result;
+  auto at = static_cast<int64_t>(*result.open);
+  Value flat = b.cast(
+      b.reshape(value, {static_cast<int64_t>(result.most.size())}), DType::I64);
+  result.count =
+      b.atMost(b.reshape(b.sliceDim(flat, 0, at, 1), {}), result.most[at]);
+  b.dropBounds();
+  return result;
 }
 
 const AttributeProto *Node::attribute(llvm::StringRef name) const {

@@ -37,6 +37,14 @@ public:
                                  ArrayRef<Entry> inputs) = 0;
 };
 
+/// Sizes, of which one may be known only when the program runs: `most` has room
+/// for it, and `count` is the i64 scalar that it is.
+struct Sizes {
+  std::vector<int64_t> most;
+  std::optional<size_t> open;
+  Value count;
+};
+
 class Node {
 public:
   Node(Emitter &builder, const onnx::NodeProto &proto, int opset,
@@ -66,6 +74,8 @@ public:
   std::optional<HostTensor> known(int i, llvm::StringRef what);
   std::optional<std::vector<int64_t>> knownInts(int i, llvm::StringRef what);
   std::optional<int64_t> knownInt(int i, llvm::StringRef what);
+  /// The same, where one of them may be a number of results (`--max`).
+  std::optional<Sizes> sizes(int i, llvm::StringRef what);
 
   // Attributes.
   const onnx::AttributeProto *attribute(llvm::StringRef name) const;

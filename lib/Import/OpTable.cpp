@@ -18,8 +18,8 @@ static llvm::StringMap<Meanings> makeTable() {
         controlOps(),    convolutionOps(), elementwiseOps(), gatherOps(),
         normOps(),       poolOps(),        quantizeOps(),    randomOps(),
         recurrentOps(),  reduceOps(),      resizeOps(),      roiAlignOps(),
-        samplingOps(),   sequenceOps(),    shapeOps(),       signalOps(),
-        sliceOps()})
+        samplingOps(),   selectionOps(),   sequenceOps(),    shapeOps(),
+        signalOps(),     sliceOps()})
     for (const OpEntry &entry : group) {
       Meanings &meanings = table[entry.name];
       assert((meanings.empty() || meanings.back().since < entry.since) &&

@@ -37,6 +37,7 @@ OpTable reduceOps();
 OpTable resizeOps();
 OpTable roiAlignOps();
 OpTable samplingOps();
+OpTable selectionOps();
 OpTable sequenceOps();
 OpTable shapeOps();
 OpTable signalOps();

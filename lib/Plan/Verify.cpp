@@ -42,6 +42,7 @@ private:
   }
   void verifyPorts();
   void verifyTraining();
+  void verifyCounts();
   void verifyStages();
   void verifyTransfer(TransferOp transfer);
   void verifyReturn(ReturnOp output);
@@ -69,6 +70,32 @@ void ProgramVerifier::verifyPorts() {
         [&](unsigned i) { return program.getArgName(i); });
   check(program.getResultTypes(), "output",
         [&](unsigned i) { return program.getResultName(i); });
+  verifyCounts();
+}
+
+/// What axrun cuts outputs by.
+void ProgramVerifier::verifyCounts() {
+  ArrayRef<Type> types = program.getResultTypes();
+  for (auto [i, type] : llvm::enumerate(types)) {
+    Attribute attribute = program.getResultAttr(i, kCountedDim);
+    if (!attribute)
+      continue;
+    auto dim = dyn_cast<IntegerAttr>(attribute);
+    int64_t rank = cast<RankedTensorType>(type).getRank();
+    StringRef name = program.getResultName(i);
+    if (!dim || dim.getInt() < 0 || dim.getInt() >= rank)
+      program.emitOpError()
+          << "output '" << name << "' has no dimension of results";
+    bool isCounted = false;
+    for (auto [j, other] : llvm::enumerate(types)) {
+      auto count = cast<RankedTensorType>(other);
+      isCounted |= program.getResultName(j) == countName(name) &&
+                   count.getRank() == 0 && count.getElementType().isInteger(64);
+    }
+    if (!isCounted)
+      program.emitOpError()
+          << "has no number of results '" << countName(name) << "'";
+  }
 }
 
 /// What axrun reads of a program that trains.

@@ -38,14 +38,24 @@ private:
 
 } // namespace
 
-/// Those of which a dimension counts samples.
+/// Whether output `i` only says how many results another one has.
+static bool isCount(const std::vector<rt::Port> &outputs, size_t i) {
+  return llvm::any_of(outputs, [&](const rt::Port &port) {
+    return port.count && port.count->output == i;
+  });
+}
+
+/// Those of which a dimension counts samples, and data decide no other.
 llvm::Error Predictor::chooseOutputs() {
   int64_t batch = samples.getBatch();
-  std::vector<std::string> leftOut;
+  std::vector<std::string> unknown, counted;
   for (auto [i, port] : llvm::enumerate(program.outputs)) {
-    if (!port.samples) {
-      leftOut.push_back("'" + port.name + "' (" + shapeToString(port.shape) +
-                        ")");
+    if (isCount(program.outputs, i))
+      continue;
+    std::string described =
+        "'" + port.name + "' (" + shapeToString(port.shape) + ")";
+    if (port.count || !port.samples) {
+      (port.count ? counted : unknown).push_back(std::move(described));
       continue;
     }
     Shape shape = port.shape;
@@ -57,12 +67,19 @@ llvm::Error Predictor::chooseOutputs() {
     chosen.push_back(i);
     results.emplace_back(port.name, std::move(*all));
   }
-  if (leftOut.empty())
+  std::string why;
+  if (!unknown.empty()) {
+    why = "no one dimension is known to count samples of " +
+          llvm::join(unknown, ", ");
+    if (batch == 1)
+      why += "; a plan for a larger batch may tell";
+  }
+  if (!counted.empty())
+    why += (why.empty() ? "" : "; ") +
+           ("data decide how many results there are of " +
+            llvm::join(counted, ", "));
+  if (why.empty())
     return llvm::Error::success();
-  std::string why = "no one dimension is known to count samples of " +
-                    llvm::join(leftOut, ", ");
-  if (batch == 1)
-    why += "; a plan for a larger batch may tell";
   if (chosen.empty())
     return makeError(ExitCode::Usage,
                      "program '" + program.name +

@@ -15,9 +15,9 @@ static OpClass classOf(Operation *op) {
     return OpClass::Broadcast;
   if (isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
           PoolOp, MaxPoolGradientOp, AttentionOp, ReduceOp, ArgReduceOp,
-          CumulativeOp, TopKOp, SoftmaxOp, LayerNormOp, RMSNormOp, GatherOp,
-          GatherElementsOp, GatherGradientOp, GatherNDOp, ScatterElementsOp,
-          ScatterNDOp>(op))
+          CumulativeOp, TopKOp, NonMaxSuppressionOp, SoftmaxOp, LayerNormOp,
+          RMSNormOp, GatherOp, GatherElementsOp, GatherGradientOp, GatherNDOp,
+          ScatterElementsOp, ScatterNDOp>(op))
     return OpClass::Reduction;
   return OpClass::Elementwise;
 }

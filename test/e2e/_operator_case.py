@@ -11,7 +11,7 @@ class Case:
     """A node: `inputs` are arrays (None: absent), those at `known` constants."""
 
     def __init__(self, op, opset, inputs, attributes, known=(), outputs=1,
-                 rtol=2e-5, nodes=None, compared=None):
+                 rtol=2e-5, nodes=None, compared=None, room=None):
         self.op, self.opset = op, opset
         self.inputs, self.known = list(inputs), set(known)
         self.attributes = attributes
@@ -20,6 +20,8 @@ class Case:
         # case's inputs are i0, i1, ..., of its outputs o0, o1, ...
         self.nodes = nodes
         self.compared = range(outputs) if compared is None else compared
+        # For axopt --max.
+        self.room = room
         shapes = ",".join("-" if x is None else "x".join(map(str, x.shape)) +
                           ("" if x.dtype == np.float32 else f":{x.dtype}")
                           for x in self.inputs)

@@ -9,6 +9,7 @@ from _operator_elements import Elements
 from _operator_layers import Layers
 from _operator_rest import Rest
 from _operator_sampling import Sampling
+from _operator_selection import Selection
 
 ROOT = pathlib.Path(__file__).parents[2]
 OLDEST = 7
@@ -55,7 +56,7 @@ def wanted():
             and (not schema.deprecated or key == ("GroupNormalization", 18))}
 
 
-class Operators(Elements, Layers, Rest, Sampling):
+class Operators(Elements, Layers, Rest, Sampling, Selection):
     pass
 
 

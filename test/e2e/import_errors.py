@@ -75,6 +75,12 @@ MALFORMED = {
     "GatherElements": ("float[2,3] x, int64[2] i",
                        "y = GatherElements<axis=0>(x, i)", "",
                        "do not fit operand 'tensor<2x3xf32>' along axis 0"),
+    "TopK": ("float[4] x", "y, i = TopK(x, k)", "int64[2] k = {1, 1}",
+             "input 'K' must be one number"),
+    "NonMaxSuppression": ("float[4,4] x, float[1,1,4] s",
+                          "z = NonMaxSuppression(x, s)\ny = Cast<to=1>(z)", "",
+                          "boxes are [images, n, 4], scores [images, classes, "
+                          "n]"),
     "STFT": ("float[1,8,1] x", "y = STFT(x, s, w)",
              "int64 s = {1}, float[9] w = {1,1,1,1,1,1,1,1,1}",
              "signal [1x8x1], frame_step 1, frame_length 9 and window do not "

@@ -72,7 +72,9 @@ def ours(cases, opset):
     with scratch() as folder:
         folder = pathlib.Path(folder)
         (folder / "model.onnx").write_bytes(made.SerializeToString())
-        run(tool("axopt"), folder / "model.onnx", "--quiet",
+        rooms = [f"--max=n{n}_o0={case.room}" for n, case in enumerate(cases)
+                 if case.room]
+        run(tool("axopt"), folder / "model.onnx", "--quiet", *rooms,
             "-o", folder / "plan.mlir")
         feeds = {}
         for n, case in enumerate(cases):

@@ -30,6 +30,10 @@ defm unbatched : Value<
   [Repeatable]>;
 defm const : Value<"const", "INPUT=FILE.npy", "An input with a fixed value",
                    help1_input, [Repeatable]>;
+defm max : Value<
+  "max", "NODE=N",
+  "Room for N results of a node of which data decide how many there are: by "
+  "name or pattern", help1_input, [Repeatable]>;
 defm test_data : Value<
   "test-data", "DIR",
   "Take the shapes of inputs from an ONNX test-case folder", help1_input>;

@@ -72,6 +72,17 @@ llvm::Error readDims(const CommandLine &flags, import::ImportOptions &options,
       return tensor.takeError();
     options.constants.emplace(name.str(), std::move(*tensor));
   }
+  for (const std::string &text : flags.list(OPT_max)) {
+    auto [node, number] = llvm::StringRef(text).rsplit('=');
+    int64_t count = 0;
+    if (node.empty() || number.getAsInteger(10, count) || count < 1 ||
+        count > (1 << 24))
+      return usage("--max=" + text + ": expected NODE=N, N from 1 to 16777216");
+    options.maxResults.emplace_back(node.str(), count);
+  }
+  if (!options.maxResults.empty() && options.training)
+    return usage("--max is not for --train: --eval takes the model for "
+                 "inference");
   std::string testData = flags.text(OPT_test_data);
   if (testData.empty())
     return llvm::Error::success();

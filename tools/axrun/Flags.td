@@ -45,6 +45,10 @@ defm output : Value<
   "output", "FILE|DIR",
   "To FILE.npz, FILE.npy (if it is one), or a folder", help2_output,
   [Common, ForRuns]>;
+defm padded : Switch<
+  "padded",
+  "Outputs whose number of results data decide as the plan has them: with "
+  "padding behind, and NAME.count", help2_output, [ForRuns]>;
 defm expect : Value<
   "expect", "FILE", "Outputs to compare with; exit code 1 if they differ",
   help2_output, [Common, ForRuns]>;

@@ -237,6 +237,13 @@ static llvm::StringRef outputFlag(const RunOptions &options) {
   return options.predict.empty() ? "--output" : "--predict";
 }
 
+/// Those that are written and compared.
+static std::vector<rt::Port> outputsOf(const RunOptions &options,
+                                       const Session &session) {
+  return options.isPadded ? session.getOutputs()
+                          : portsOfResults(session.getOutputs());
+}
+
 static llvm::Error checkFiles(const RunOptions &options,
                               const Session &session) {
   OutputCheck files;
@@ -263,7 +270,7 @@ static llvm::Error checkFiles(const RunOptions &options,
   if (isArchive(options.output) || isArray(options.output))
     files.writes(output, options.output);
   else if (!options.output.empty())
-    for (const rt::Port &port : session.getOutputs())
+    for (const rt::Port &port : outputsOf(options, session))
       files.writes(output, fileOf(options.output, port.name));
   if (!options.predict.empty())
     read(filesOfData(options.predict, session.getInputs()));
@@ -306,10 +313,10 @@ llvm::Error ax::checkDestinations(const RunOptions &options,
         return error;
   if (isArray(options.output))
     if (llvm::Error error =
-            checkRoom(options.output, session.getOutputs().size()))
+            checkRoom(options.output, outputsOf(options, session).size()))
       return error;
   llvm::StringMap<std::string> names;
-  for (const rt::Port &port : session.getOutputs()) {
+  for (const rt::Port &port : outputsOf(options, session)) {
     if (options.output.empty() || isArchive(options.output) ||
         isArray(options.output))
       break;

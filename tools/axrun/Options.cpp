@@ -218,6 +218,7 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   flags.read(OPT_inputs, options.inputArchive);
   flags.read(OPT_test_data, options.testData);
   flags.read(OPT_output, options.output);
+  options.isPadded = flags.isOn(OPT_padded);
   flags.read(OPT_expect, options.expect);
   flags.read(OPT_rtol, options.rtol);
   flags.read(OPT_atol, options.atol);

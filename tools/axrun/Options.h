@@ -30,6 +30,8 @@ struct RunOptions {
   /// Requests submitted before the first is waited for.
   int64_t inFlight = 0;
   bool listing = false;
+  /// Outputs are not cut to the results that there are.
+  bool isPadded = false;
   /// Given when the program is to be trained.
   std::optional<TrainOptions> training;
   /// Given when it is only to be measured.

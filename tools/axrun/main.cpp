@@ -177,7 +177,10 @@ static llvm::Expected<int> run(const RunOptions &options) {
   auto inputs = readInputs(options, program.inputs);
   if (!inputs)
     return inputs.takeError();
-  auto expected = readExpected(options, program.outputs);
+  std::vector<rt::Port> ports = program.outputs;
+  if (!options.isPadded)
+    ports = portsOfResults(program.outputs);
+  auto expected = readExpected(options, ports);
   if (!expected)
     return expected.takeError();
   if (llvm::Error error = (*session)->start())
@@ -191,6 +194,8 @@ static llvm::Expected<int> run(const RunOptions &options) {
     outputs = executor.run(*inputs);
   if (!outputs)
     return outputs.takeError();
+  if (!options.isPadded)
+    outputs = cutToResults(program.outputs, std::move(*outputs));
   // What is measured is traced, and nothing else.
   if (options.iterations)
     executor.clearTrace();
@@ -206,7 +211,7 @@ static llvm::Expected<int> run(const RunOptions &options) {
     return error;
   if (!options.output.empty()) {
     rt::NamedTensors named;
-    for (auto [port, tensor] : llvm::zip_equal(program.outputs, *outputs))
+    for (auto [port, tensor] : llvm::zip_equal(ports, *outputs))
       named.emplace_back(port.name, tensor);
     if (llvm::Error error = writeOutputs(options.output, named))
       return error;
@@ -214,9 +219,9 @@ static llvm::Expected<int> run(const RunOptions &options) {
   // Nobody has said what is to become of them.
   if (options.output.empty() && expected->empty() && !options.iterations &&
       options.json.empty() && options.trace.empty())
-    for (auto [port, tensor] : llvm::zip_equal(program.outputs, *outputs))
+    for (auto [port, tensor] : llvm::zip_equal(ports, *outputs))
       llvm::outs() << describe(port.name, tensor) << '\n';
-  bool agrees = check(options, program.outputs, *outputs, *expected);
+  bool agrees = check(options, ports, *outputs, *expected);
   return static_cast<int>(agrees ? ExitCode::Success : ExitCode::Differs);
 }
 

@@ -63,6 +63,18 @@ def Ax_CastOp : Ax_ComputeOp<"cast"> {
   let hasVerifier = 1;
 }
 
+def Ax_AtMostOp : Ax_InferredOp<"at_most"> {
+  let summary = "The operand; a number above `limit` is an error of the run";
+  let description = [{
+    How many results there are of which there may be `limit`. Numbers are not
+    negative. Made by Import for `--max`.
+  }];
+  let arguments = (ins Ax_IndexTensor:$operand, I64Attr:$limit);
+  let results = (outs Ax_IndexTensor:$result);
+  let assemblyFormat = [{
+    $operand `limit` $limit attr-dict `:` type($operand) `->` type($result) }];
+}
+
 def Ax_DropoutOp : Ax_InferredOp<"dropout"> {
   let summary = "Elements become zero at random; the others grow for it"
                 " (x / (1 - rate))";

@@ -128,6 +128,8 @@ def Ax_ProgramOp : Ax_Op<"program", [HasParent<"PlanOp">, IsolatedFromAbove,
     /// The dimension of a result that counts samples, if one does.
     ::std::optional<int64_t> getSampleDim(unsigned i);
     void setSampleDim(unsigned i, int64_t dim);
+    /// `ax.counted_dim`: along it are as many results as another output says.
+    ::std::optional<int64_t> getCountedDim(unsigned i);
     ::llvm::StringRef getResultName(unsigned i);
   }];
   let hasVerifier = 1;

@@ -48,6 +48,25 @@ def Ax_TopKOp : Ax_InferredOp<"top_k"> {
     `,` type($indices) }];
 }
 
+def Ax_NonMaxSuppressionOp : Ax_InferredOp<"non_max_suppression"> {
+  let summary = "The best boxes of those that overlap, by image and class";
+  let description = [{
+    boxes: [images, n, 4], two opposite corners y, x, y, x each; scores: [images,
+    classes, n]; result: [images, classes, limit], i64: which boxes are taken,
+    best first (equal scores: lower index first), then -1. A box is taken unless
+    its score is not above `score_threshold`, or its intersection with one taken
+    before it, divided by their union, is above `iou_threshold`. Boxes whose
+    score is -inf or NaN are never taken.
+  }];
+  let arguments = (ins Ax_FloatTensor:$boxes, Ax_FloatTensor:$scores,
+    I64Attr:$limit, F64Attr:$iou_threshold,
+    OptionalAttr<F64Attr>:$score_threshold);
+  let results = (outs Ax_IndexTensor:$result);
+  let assemblyFormat = [{
+    $boxes `,` $scores `limit` $limit `iou_threshold` $iou_threshold attr-dict
+    `:` type($boxes) `,` type($scores) `->` type($result) }];
+}
+
 def Ax_SoftmaxOp : Ax_InferredOp<"softmax"> {
   let summary = "exp(x - max) / sum along a dimension, or its logarithm";
   let arguments = (ins Ax_FloatTensor:$operand, I64Attr:$dim, UnitAttr:$log);

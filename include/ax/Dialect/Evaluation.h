@@ -31,6 +31,14 @@ inline constexpr llvm::StringLiteral kLabels = "ax.labels";
 /// Of a result: i64, the dimension that counts samples.
 inline constexpr llvm::StringLiteral kSamples = "ax.samples";
 
+/// On a result of a program: the dimension along which results come first and
+/// padding follows. How many there are is the result `countName(name)`, an i64
+/// scalar.
+inline constexpr llvm::StringLiteral kCountedDim = "ax.counted_dim";
+inline std::string countName(llvm::StringRef output) {
+  return (output + ".count").str();
+}
+
 /// Of a plan: the names of inputs that take no batches.
 inline constexpr llvm::StringLiteral kUnbatched = "ax.unbatched";
 

@@ -9,6 +9,8 @@ namespace ax {
 /// number of the plan's op. Of several faults the first of both is reported.
 inline constexpr llvm::StringLiteral kWholeIndices = "ax.whole_indices",
                                      kOrder = "ax.order";
+/// Also of check_indices: they are how many results there are.
+inline constexpr llvm::StringLiteral kIsCount = "ax.is_count";
 } // namespace ax
 
 #define GET_OP_CLASSES

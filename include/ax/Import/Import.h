@@ -34,6 +34,10 @@ struct ImportOptions {
   std::vector<NamedTensor> examples;
   /// Inputs that become constants: `--const INPUT=FILE.npy`.
   std::map<std::string, HostTensor> constants;
+  /// Room for results of nodes of which data decide how many there are, by name
+  /// or pattern: `--max NODE=N`. Outputs whose number of results is not known
+  /// have so much room, and another output beside them, `NAME.count`.
+  std::vector<std::pair<std::string, int64_t>> maxResults;
   /// Compute at compile time what depends only on (small) weights. Off where
   /// weights change from step to step.
   bool foldWeights = true;

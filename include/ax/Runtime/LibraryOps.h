@@ -146,6 +146,18 @@ struct TopKDesc {
   bool operator==(const TopKDesc &o) const;
 };
 
+/// Which boxes are taken, see ax.non_max_suppression. Arguments: boxes [images,
+/// n, 4], scores [images, classes, n] of the same float type, result [images,
+/// classes, limit] of i64, all dense.
+struct NonMaxSuppressionDesc {
+  TensorDesc boxes, scores;
+  int64_t limit = 0;
+  double iouThreshold = 0;
+  std::optional<double> scoreThreshold;
+
+  bool operator==(const NonMaxSuppressionDesc &o) const;
+};
+
 /// Copies indices, negative ones counted from the end; an IndexFault when some
 /// are out of range, for which there is 0. Element i is one into a dimension of
 /// sizes[i mod number of sizes]. Arguments: indices (i32 or i64), result, both
@@ -153,6 +165,8 @@ struct TopKDesc {
 struct IndexCheckDesc {
   TensorDesc indices;
   std::vector<int64_t> sizes;
+  /// They count results, of which there may be one less than the size.
+  bool isCount = false;
   /// Of the whole indices; and among the program's checks.
   sharding::Layout layout;
   int64_t order = 0;
@@ -160,8 +174,9 @@ struct IndexCheckDesc {
   bool operator==(const IndexCheckDesc &o) const;
 };
 
-using LibraryDesc = std::variant<MatmulDesc, ConvDesc, PoolDesc, AttentionDesc,
-                                 TopKDesc, IndexCheckDesc>;
+using LibraryDesc =
+    std::variant<MatmulDesc, ConvDesc, PoolDesc, AttentionDesc, TopKDesc,
+                 NonMaxSuppressionDesc, IndexCheckDesc>;
 
 /// `matmul 128x512 x 512x2048 f32 bias gelu_erf`: for traces and errors.
 std::string toString(const LibraryDesc &desc);

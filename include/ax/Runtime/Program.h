@@ -53,6 +53,13 @@ struct Port {
   bool isBatched = true;
   /// Of an output: the dimension that counts samples; nothing if none does.
   std::optional<int64_t> samples = std::nullopt;
+  /// Of an output with room for more results than there may be: the dimension
+  /// along which they come first, and which output says how many there are.
+  struct Count {
+    int64_t dim = 0;
+    size_t output = 0;
+  };
+  std::optional<Count> count = std::nullopt;
 };
 
 /// A tensor that lives across runs: a weight, or a constant of the plan.

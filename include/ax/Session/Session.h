@@ -101,6 +101,12 @@ private:
   std::unique_ptr<Impl> impl;
 };
 
+/// Outputs as the model has them: of those with room for more results than
+/// there are only these, and none that only counts.
+std::vector<rt::Port> portsOfResults(const std::vector<rt::Port> &outputs);
+std::vector<HostTensor> cutToResults(const std::vector<rt::Port> &outputs,
+                                     std::vector<HostTensor> values);
+
 /// Floating-point operations of one step, all ranks together.
 int64_t countFlops(const rt::Program &program);
 /// Every stage's buffers and commands, one a line: for people.

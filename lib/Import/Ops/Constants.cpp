@@ -86,7 +86,7 @@ static void importConstant(Node &n) {
 }
 
 static void importConstantOfShape(Node &n) {
-  std::optional<Shape> shape = n.knownInts(0, "input");
+  std::optional<Sizes> shape = n.sizes(0, "input");
   if (!shape)
     return;
   Value element;
@@ -94,14 +94,27 @@ static void importConstantOfShape(Node &n) {
     element = n.b.reshape(tensorConstant(n, value->t()), {});
   else
     element = n.b.scalar(DType::F32, 0);
-  n.out(n.b.broadcast(element, *shape));
+  Value y = n.b.broadcast(element, shape->most);
+  n.out(shape->open
+            ? n.b.bounded(y, static_cast<int64_t>(*shape->open), shape->count)
+            : y);
 }
 
 static void importRange(Node &n) {
   Value first = n.in(0);
   std::optional<HostTensor> start = n.known(0, "start"),
-                            limit = n.known(1, "limit"),
                             delta = n.known(2, "delta");
+  if (!start || !delta)
+    return;
+  // As many as there are results: 0, 1, ...
+  bool counts = start->numElements() == 1 && delta->numElements() == 1 &&
+                start->getDouble(0) == 0 && delta->getDouble(0) == 1;
+  if (counts && !n.b.demand(n.in(1)))
+    if (std::optional<Sizes> sizes = n.sizes(1, "limit"); sizes && sizes->open)
+      return n.out(
+          n.b.bounded(n.b.iota(Emitter::typeOf(first), {sizes->most[0]}, 0), 0,
+                      sizes->count));
+  std::optional<HostTensor> limit = n.known(1, "limit");
   if (!start || !limit || !delta)
     return;
   if (start->numElements() != 1 || limit->numElements() != 1 ||

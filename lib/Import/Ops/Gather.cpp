@@ -34,6 +34,29 @@ static std::optional<Progression> progression(Emitter &b, Value indices,
   return result;
 }
 
+/// Of results of which there may be fewer: an index of none is an error of the
+/// run.
+static Value gatherResults(Node &n, Value x, Value indices) {
+  Bound bound = *n.b.boundOf(x);
+  n.b.dropBounds();
+  Value index = n.b.cast(indices, DType::I64);
+  if (!index)
+    return {};
+  Value zero = n.b.like(index, 0);
+  auto isBelow = [&](Value a, Value b) {
+    return n.b.compare(CompareKind::lt, a, b);
+  };
+  index = n.b.select(isBelow(index, zero), n.b.add(index, bound.count), index);
+  Value size =
+      n.b.like(index, static_cast<double>(Emitter::shapeOf(x)[bound.dim]));
+  index = n.b.select(isBelow(index, zero), size, index);
+  index = n.b.select(isBelow(index, bound.count), index, size);
+  // Of padding nothing is read.
+  if (Value live = n.b.isLive(index))
+    index = n.b.select(live, index, zero);
+  return n.b.gather(n.b.filled(x, 0), index, bound.dim);
+}
+
 static void importGather(Node &n) {
   Value x = n.in(0), indices = n.in(1);
   if (!x || !indices)
@@ -42,6 +65,8 @@ static void importGather(Node &n) {
   int64_t axis = n.dim(n.intAttr("axis", 0), shape.size());
   if (n.failed())
     return;
+  if (const Bound *bound = n.b.boundOf(x); bound && bound->dim == axis)
+    return n.out(gatherResults(n, x, indices));
   // Evenly spaced known indices are a slice, which layouts understand.
   if (auto even = progression(n.b, indices, shape[axis])) {
     ArrayRef<int64_t> many = Emitter::shapeOf(indices);
@@ -134,47 +159,6 @@ static void importScatterND(Node &n) {
 }
 
 /// Elements (along an axis, or of all) where a known condition holds.
-static void importCompress(Node &n) {
-  Value x = n.in(0);
-  std::optional<std::vector<int64_t>> condition = n.knownInts(1, "condition");
-  if (!x || !condition)
-    return;
-  int64_t axis = 0;
-  if (n.hasAttribute("axis"))
-    axis = n.dim(n.intAttr("axis", 0), Emitter::rankOf(x));
-  else
-    x = n.b.reshape(x, {Emitter::numElementsOf(x)});
-  if (n.failed())
-    return;
-  std::vector<int64_t> chosen;
-  for (size_t i = 0; i < condition->size(); ++i)
-    if ((*condition)[i])
-      chosen.push_back(static_cast<int64_t>(i));
-  if (!chosen.empty() && chosen.back() >= Emitter::shapeOf(x)[axis]) {
-    n.fail("the condition is longer than the dimension");
-    return;
-  }
-  n.out(n.b.gather(x, n.b.ints(chosen), axis));
-}
-
-static void importNonZero(Node &n) {
-  std::optional<HostTensor> x = n.known(0, "X");
-  if (!x)
-    return;
-  std::vector<int64_t> positions;
-  for (int64_t i = 0; i < x->numElements(); ++i)
-    if (x->getDouble(i) != 0)
-      positions.push_back(i);
-  int64_t rank = x->getRank(), count = positions.size();
-  std::vector<int64_t> strides = rowMajorStrides(x->getShape());
-  HostTensor result(DType::I64, {rank, count});
-  for (int64_t d = 0; d < rank; ++d)
-    for (int64_t i = 0; i < count; ++i)
-      result.setInt(d * count + i,
-                    positions[i] / strides[d] % x->getShape()[d]);
-  n.out(n.b.constant(std::move(result)));
-}
-
 /// New keys or values written into a cache, each sequence at its own place.
 static void importTensorScatter(Node &n) {
   Value cache = n.in(0), update = n.in(1), places = n.optional(2);
@@ -212,11 +196,9 @@ static void importTensorScatter(Node &n) {
 }
 
 static const OpEntry entries[] = {
-    {"Compress", importCompress},
     {"Gather", importGather},
     {"GatherElements", importGatherElements},
     {"GatherND", importGatherND},
-    {"NonZero", importNonZero},
     {"Scatter", importScatterElements},
     {"ScatterElements", importScatterElements},
     {"ScatterND", importScatterND},

@@ -6,6 +6,8 @@ using namespace ax;
 using namespace ax::import;
 
 namespace {
+enum class Neutral { None, Zero, One, Lowest, Highest };
+
 struct Reduction {
   /// The operand, and in the type in which it is added up.
   Value operand, x;
@@ -13,16 +15,34 @@ struct Reduction {
   bool keepDims = true;
   /// The operator leaves its input as it is.
   bool isIdentity = false;
+  /// Set where the operand had fewer results than it has room for.
+  std::optional<Bound> bound;
 };
 } // namespace
 
-static std::optional<Reduction> readReduction(Node &n) {
+static Value neutralOf(Emitter &b, Value x, Neutral neutral) {
+  switch (neutral) {
+  case Neutral::None:
+  case Neutral::Zero:
+    return b.like(x, 0);
+  case Neutral::One:
+    return b.like(x, 1);
+  case Neutral::Lowest:
+    return b.extremeOf(x, /*lowest=*/true);
+  case Neutral::Highest:
+    return b.extremeOf(x, /*lowest=*/false);
+  }
+  llvm_unreachable("neutral");
+}
+
+/// Results of which there may be fewer are followed by `neutral`, where there
+/// is such a number.
+static std::optional<Reduction> readReduction(Node &n, Neutral neutral) {
   Reduction result;
   result.operand = n.in(0);
   std::optional<std::vector<int64_t>> axes = n.intsOf(1, "axes");
   if (!result.operand || !axes)
     return std::nullopt;
-  result.x = n.b.wide(result.operand);
   int64_t rank = Emitter::rankOf(result.operand);
   result.keepDims = n.intAttr("keepdims", 1);
   result.dims = n.dims(*axes, rank);
@@ -33,6 +53,15 @@ static std::optional<Reduction> readReduction(Node &n) {
   }
   if (n.failed())
     return std::nullopt;
+  const Bound *bound = n.b.boundOf(result.operand);
+  if (bound && neutral != Neutral::None &&
+      llvm::is_contained(result.dims, bound->dim)) {
+    result.bound = *bound;
+    n.b.dropBounds();
+    result.operand =
+        n.b.filled(result.operand, neutralOf(n.b, result.operand, neutral));
+  }
+  result.x = n.b.wide(result.operand);
   return result;
 }
 
@@ -47,12 +76,16 @@ static void give(Node &n, const Reduction &r, Value y) {
 
 template <ReduceOpKind kind>
 static void importPlain(Node &n) {
-  if (auto r = readReduction(n))
+  Neutral neutral = kind == ReduceOpKind::sum    ? Neutral::Zero
+                    : kind == ReduceOpKind::prod ? Neutral::One
+                    : kind == ReduceOpKind::max  ? Neutral::Lowest
+                                                 : Neutral::Highest;
+  if (auto r = readReduction(n, neutral))
     n.out(n.b.reduce(kind, r->operand, r->dims, r->keepDims));
 }
 
 static void importReduceMean(Node &n) {
-  auto r = readReduction(n);
+  auto r = readReduction(n, Neutral::Zero);
   if (!r)
     return;
   double count = 1;
@@ -61,6 +94,13 @@ static void importReduceMean(Node &n) {
   Value total = sum(n, *r, r->x);
   if (!total)
     return;
+  if (r->bound) {
+    auto room = Emitter::shapeOf(r->x)[r->bound->dim];
+    Value results =
+        n.b.mul(n.b.cast(r->bound->count, Emitter::typeOf(total)),
+                count / static_cast<double>(std::max<int64_t>(room, 1)));
+    return give(n, *r, n.b.div(total, results));
+  }
   give(n, *r,
        isFloat(Emitter::typeOf(total)) && count != 0
            ? n.b.mul(total, 1 / count)
@@ -68,14 +108,14 @@ static void importReduceMean(Node &n) {
 }
 
 static void importReduceL1(Node &n) {
-  if (auto r = readReduction(n)) {
+  if (auto r = readReduction(n, Neutral::Zero)) {
     bool noSign = isUnsigned(Emitter::typeOf(r->x));
     give(n, *r, sum(n, *r, noSign ? r->x : n.b.unary(UnaryKind::abs, r->x)));
   }
 }
 
 static void importReduceSumSquare(Node &n) {
-  if (auto r = readReduction(n))
+  if (auto r = readReduction(n, Neutral::Zero))
     give(n, *r, sum(n, *r, n.b.mul(r->x, r->x)));
 }
 
@@ -90,18 +130,18 @@ static Value floatUnary(Node &n, UnaryKind kind, Value x) {
 }
 
 static void importReduceL2(Node &n) {
-  if (auto r = readReduction(n))
+  if (auto r = readReduction(n, Neutral::Zero))
     give(n, *r,
          floatUnary(n, UnaryKind::sqrt, sum(n, *r, n.b.mul(r->x, r->x))));
 }
 
 static void importReduceLogSum(Node &n) {
-  if (auto r = readReduction(n))
+  if (auto r = readReduction(n, Neutral::Zero))
     give(n, *r, floatUnary(n, UnaryKind::log, sum(n, *r, r->x)));
 }
 
 static void importReduceLogSumExp(Node &n) {
-  auto r = readReduction(n);
+  auto r = readReduction(n, Neutral::Lowest);
   if (!r)
     return;
   if (!isFloat(Emitter::typeOf(r->x))) {
@@ -130,6 +170,12 @@ static void importArg(Node &n) {
   int64_t dim = n.dim(n.intAttr("axis", 0), Emitter::rankOf(x));
   if (n.failed())
     return;
+  // The first of equal ones wins, before all padding.
+  const Bound *bound = n.b.boundOf(x);
+  if (bound && bound->dim == dim && !n.intAttr("select_last_index", 0)) {
+    n.b.dropBounds();
+    x = n.b.filled(x, n.b.extremeOf(x, !min));
+  }
   Value index = n.b.argReduce(x, dim, min, n.intAttr("select_last_index", 0));
   if (index && !n.intAttr("keepdims", 1)) {
     Shape shape(Emitter::shapeOf(index));
@@ -146,24 +192,45 @@ static void importCumulative(Node &n) {
   if (!x || !axis)
     return;
   int64_t dim = n.dim(*axis, Emitter::rankOf(x));
-  if (!n.failed())
-    n.out(n.b.cumulative(kind, x, dim, n.intAttr("exclusive", 0),
-                         n.intAttr("reverse", 0)));
+  if (n.failed())
+    return;
+  std::optional<Bound> bound;
+  if (const Bound *found = n.b.boundOf(x); found && found->dim == dim) {
+    bound = *found;
+    x = n.b.filled(x, n.b.like(x, kind == ReduceOpKind::prod ? 1 : 0));
+  }
+  Value y = n.b.cumulative(kind, x, dim, n.intAttr("exclusive", 0),
+                           n.intAttr("reverse", 0));
+  n.out(bound ? n.b.bounded(y, dim, bound->count) : y);
 }
 
 static void importTopK(Node &n) {
   Value x = n.in(0);
   // An attribute until set 9.
-  std::optional<int64_t> k =
-      n.opset < 10 ? n.intAttr("k", 0) : n.knownInt(1, "K");
+  std::optional<Sizes> k = n.opset < 10
+                               ? Sizes{{n.intAttr("k", 0)}, std::nullopt, {}}
+                               : n.sizes(1, "K");
   if (!x || !k)
     return;
   int64_t dim = n.dim(n.intAttr("axis", -1), Emitter::rankOf(x));
+  if (!n.failed() && k->most.size() != 1)
+    n.fail("input 'K' must be one number");
   if (n.failed())
     return;
-  auto [values, indices] = n.b.topK(x, *k, dim, !n.intAttr("largest", 1));
-  n.out(0, values);
-  n.out(1, indices);
+  bool largest = n.intAttr("largest", 1);
+  Value count = k->count;
+  if (const Bound *bound = n.b.boundOf(x); bound && bound->dim == dim) {
+    Value given = n.b.scalar(DType::I64, static_cast<double>(k->most[0]));
+    count = n.b.min(bound->count, count ? count : given);
+    // Behind all results, NaN too.
+    bool isLast = !largest && isFloat(Emitter::typeOf(x));
+    x = n.b.filled(x, isLast ? n.b.like(x, NAN) : n.b.extremeOf(x, largest));
+  }
+  if (k->open || count)
+    n.b.dropBounds();
+  auto [values, indices] = n.b.topK(x, k->most[0], dim, !largest);
+  n.out(0, count ? n.b.bounded(values, dim, count) : values);
+  n.out(1, count ? n.b.bounded(indices, dim, count) : indices);
 }
 
 static const OpEntry entries[] = {

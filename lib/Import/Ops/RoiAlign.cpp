@@ -60,15 +60,18 @@ RoiLine RoiAligner::alongDim(int64_t first, int64_t size, int64_t bins) {
   int64_t count = ratio;
   if (ratio == 0) {
     line.live = b.unary(UnaryKind::ceil, bin);
-    std::optional<HostTensor> known = b.knownValue(line.live);
-    if (!known) {
-      n.unsupported("sampling_ratio 0 with regions that are computed");
-      return {};
+    line.live = b.max(line.live, b.like(line.live, 0));
+    if (std::optional<HostTensor> known = b.demand(line.live)) {
+      count = 1;
+      for (int64_t i = 0; i < regions; ++i)
+        count = std::max(count, static_cast<int64_t>(std::clamp<double>(
+                                    known->getDouble(i), 0, 1e6)));
+    } else {
+      // As many as regions need that are no larger than the image.
+      count = b.maxResults().value_or((size + bins - 1) / bins);
+      Value checked = b.atMost(b.cast(line.live, DType::I64), count);
+      line.live = b.cast(checked, Emitter::typeOf(line.live));
     }
-    count = 1;
-    for (int64_t i = 0; i < regions; ++i)
-      count = std::max(count, static_cast<int64_t>(std::clamp<double>(
-                                  known->getDouble(i), 0, 1e6)));
   } else {
     line.live = b.broadcast(b.like(bin, static_cast<double>(ratio)), {regions});
   }

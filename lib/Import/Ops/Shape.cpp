@@ -21,17 +21,41 @@ static void importShape(Node &n) {
   };
   int64_t start = clampIndex(n.intAttr("start", 0));
   int64_t end = std::max(start, clampIndex(n.intAttr("end", rank)));
-  n.out(n.b.ints(shape.slice(start, end - start)));
+  const Bound *bound = n.b.boundOf(x);
+  n.b.dropBounds();
+  if (!bound || bound->dim < start || bound->dim >= end)
+    return n.out(n.b.ints(shape.slice(start, end - start)));
+  std::vector<Value> parts;
+  if (bound->dim > start)
+    parts.push_back(n.b.ints(shape.slice(start, bound->dim - start)));
+  parts.push_back(n.b.reshape(bound->count, {1}));
+  if (bound->dim + 1 < end)
+    parts.push_back(
+        n.b.ints(shape.slice(bound->dim + 1, end - bound->dim - 1)));
+  n.out(n.b.concat(parts, 0));
 }
 
 static void importSize(Node &n) {
-  if (Value x = n.in(0))
-    n.out(n.b.constant(HostTensor::scalar(Emitter::numElementsOf(x))));
+  Value x = n.in(0);
+  if (!x)
+    return;
+  int64_t count = Emitter::numElementsOf(x);
+  const Bound *bound = n.b.boundOf(x);
+  if (!bound)
+    return n.out(n.b.constant(HostTensor::scalar(count)));
+  n.b.dropBounds();
+  int64_t room = std::max<int64_t>(Emitter::shapeOf(x)[bound->dim], 1);
+  n.out(n.b.mul(bound->count, static_cast<double>(count / room)));
 }
 
 static void importReshape(Node &n) {
   Value x = n.in(0);
-  std::optional<Shape> target = n.intsOf(1, "shape");
+  std::optional<Shape> target;
+  if (!n.has(1))
+    target = n.intsAttr("shape");
+  else if (std::optional<Sizes> sizes = n.sizes(1, "shape"))
+    // How many results there are, the operand says.
+    target = std::move(sizes->most);
   if (!x || !target)
     return;
   ArrayRef<int64_t> shape = Emitter::shapeOf(x);
@@ -150,18 +174,47 @@ static void importTranspose(Node &n) {
 
 static void importExpand(Node &n) {
   Value x = n.in(0);
-  std::optional<Shape> target = n.knownInts(1, "shape");
-  if (!x || !target)
+  std::optional<Sizes> sizes = n.sizes(1, "shape");
+  if (!x || !sizes)
     return;
+  Shape *target = &sizes->most;
   // Both ways: sizes 1 of the target keep the input's.
   ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  size_t before = target->size();
   if (target->size() < shape.size())
     target->insert(target->begin(), shape.size() - target->size(), 1);
   size_t shift = target->size() - shape.size();
+  size_t missing = target->size() - before;
   for (size_t i = 0; i < shape.size(); ++i)
     if ((*target)[i + shift] == 1)
       (*target)[i + shift] = shape[i];
-  n.out(n.b.broadcast(x, *target));
+  Value y = n.b.broadcast(x, *target);
+  n.out(sizes->open && y != x
+            ? n.b.bounded(y, static_cast<int64_t>(*sizes->open + missing),
+                          sizes->count)
+            : y);
+}
+
+/// Along a dimension of which some have fewer results than room: those of all,
+/// then padding.
+static Value concatResults(Node &n, ArrayRef<Value> values, int64_t axis) {
+  n.b.dropBounds();
+  std::vector<Value> parts, live;
+  for (Value value : values) {
+    int64_t size = Emitter::shapeOf(value)[axis];
+    const Bound *bound = n.b.boundOf(value);
+    if (bound && bound->dim != axis)
+      return n.unsupported("results along several dimensions");
+    Value mask = bound ? n.b.isLive(value) : n.b.scalar(DType::Bool, 1);
+    live.push_back(bound ? n.b.reshape(mask, {size})
+                         : n.b.broadcast(mask, {size}));
+    parts.push_back(n.b.filled(value, 0));
+  }
+  Value all = n.b.concat(parts, axis), mask = n.b.concat(live, 0);
+  if (!all || !mask)
+    return {};
+  auto [places, count] = n.b.compact(mask, Emitter::shapeOf(all)[axis]);
+  return n.b.gather(all, n.b.bounded(places, 0, count), axis);
 }
 
 static void importConcat(Node &n) {
@@ -169,8 +222,13 @@ static void importConcat(Node &n) {
   if (n.failed() || values.empty())
     return;
   int64_t axis = n.dim(n.intAttr("axis", 0), Emitter::rankOf(values[0]));
-  if (!n.failed())
-    n.out(n.b.concat(values, axis));
+  if (n.failed())
+    return;
+  bool counts = values.size() > 1 && llvm::any_of(values, [&](Value value) {
+                  const Bound *bound = n.b.boundOf(value);
+                  return bound && bound->dim == axis;
+                });
+  n.out(counts ? concatResults(n, values, axis) : n.b.concat(values, axis));
 }
 
 /// A dimension of `size` in pieces; `sizes` when the node says them.

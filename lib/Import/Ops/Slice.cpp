@@ -25,6 +25,10 @@ static void importSlice(Node &n) {
     return;
   }
   Shape from(shape.size(), 0), sizes(shape), by(shape.size(), 1);
+  std::optional<Bound> bound;
+  if (const Bound *found = n.b.boundOf(x))
+    bound = *found;
+  Value count;
   if (n.dims(*axes, shape.size()).size() != axes->size())
     n.fail("an axis occurs twice");
   // There may be no dimension at all.
@@ -42,6 +46,17 @@ static void importSlice(Node &n) {
       n.fail("a step is 0");
       return;
     }
+    // Results come first; what is left of them comes first, too.
+    if (bound && dim == bound->dim && start >= 0 && step == 1) {
+      auto number = [&](int64_t value) {
+        return n.b.scalar(DType::I64, static_cast<double>(value));
+      };
+      count = end < 0 ? n.b.add(bound->count, static_cast<double>(end))
+                      : n.b.min(bound->count, number(std::min(end, size)));
+      count =
+          n.b.max(n.b.add(count, static_cast<double>(-std::min(start, size))),
+                  number(0));
+    }
     start += start < 0 ? size : 0;
     end += end < 0 ? size : 0;
     if (step > 0) {
@@ -57,7 +72,10 @@ static void importSlice(Node &n) {
     from[dim] = sizes[dim] ? start : 0;
     by[dim] = sizes[dim] > 1 ? step : 1;
   }
-  n.out(n.b.slice(x, from, sizes, by));
+  if (!count || sizes[bound->dim] == shape[bound->dim])
+    return n.out(n.b.slice(x, from, sizes, by));
+  n.out(n.b.bounded(n.b.slice(n.b.filled(x, 0), from, sizes, by), bound->dim,
+                    count));
 }
 
 static void importPad(Node &n) {

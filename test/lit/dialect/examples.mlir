@@ -19,6 +19,7 @@
 %c = ax.compare lt %x, %u : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xi1>
 %choice = ax.select %c, %x, %u : tensor<4x8xi1>, tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
 %half = ax.cast %x : tensor<4x8xf32> -> tensor<4x8xf16>
+%count = ax.at_most %i limit 5 : tensor<3xi64> -> tensor<3xi64>
 %seed = ax.constant dense<7> : tensor<i64> -> tensor<i64>
 %step = ax.constant dense<0> : tensor<i64> -> tensor<i64>
 %dropped = ax.dropout %x seed %seed step %step rate 1.000000e-01 id 3 : tensor<4x8xf32>, tensor<i64>, tensor<i64> -> tensor<4x8xf32>
@@ -43,6 +44,9 @@
 // Reductions along dimensions.
 // CHECK: ax.reduce sum
 %sum = ax.reduce sum %x dims [1] : tensor<4x8xf32> -> tensor<4xf32>
+%boxes = ax.constant dense<1.0> : tensor<1x6x4xf32> -> tensor<1x6x4xf32>
+%scores = ax.constant dense<0.9> : tensor<1x3x6xf32> -> tensor<1x3x6xf32>
+%taken = ax.non_max_suppression %boxes, %scores limit 2 iou_threshold 5.000000e-01 {score_threshold = 1.000000e-01 : f64} : tensor<1x6x4xf32>, tensor<1x3x6xf32> -> tensor<1x3x2xi64>
 %best = ax.arg_reduce %x dim 1 : tensor<4x8xf32> -> tensor<4x1xi64>
 %running = ax.cumulative sum %x dim 1 : tensor<4x8xf32> -> tensor<4x8xf32>
 %top, %places = ax.top_k %x k 2 dim 1 : tensor<4x8xf32> -> tensor<4x2xf32>, tensor<4x2xi64>

@@ -70,3 +70,26 @@
 // expected-error @+2 {{element types differ: 'f32' and 'f64'}}
 // expected-error @+1 {{failed to infer returned types}}
 %0 = ax.layer_norm %x scale %s : tensor<5xf64> axis 1 epsilon 1.0e-5 : tensor<4x5xf32> -> tensor<4x5xf32>
+
+// -----
+
+%b = ax.iota dim 0 : tensor<1x5x4xf32>
+%s = ax.iota dim 0 : tensor<1x2x4xf32>
+// expected-error @+2 {{boxes 'tensor<1x5x4xf32>' and scores 'tensor<1x2x4xf32>' do not fit}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.non_max_suppression %b, %s limit 2 iou_threshold 0.5 : tensor<1x5x4xf32>, tensor<1x2x4xf32> -> tensor<1x2x2xi64>
+
+// -----
+
+%b = ax.iota dim 0 : tensor<1x5x4xf32>
+%s = ax.iota dim 0 : tensor<1x2x5xf32>
+// expected-error @+2 {{limit 6 of 5 boxes}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.non_max_suppression %b, %s limit 6 iou_threshold 0.5 : tensor<1x5x4xf32>, tensor<1x2x5xf32> -> tensor<1x2x6xi64>
+
+// -----
+
+%c = ax.iota dim 0 : tensor<4xi64>
+// expected-error @+2 {{limit -1 is not 0 to 2147483646}}
+// expected-error @+1 {{failed to infer returned types}}
+%0 = ax.at_most %c limit -1 : tensor<4xi64> -> tensor<4xi64>

@@ -125,6 +125,20 @@ static Operation *topK(Gen &g) {
                       g.chance(50));
 }
 
+static Operation *nonMaxSuppression(Gen &g) {
+  int64_t images = g.extent(), classes = g.extent(), boxes = g.extent();
+  return make<NonMaxSuppressionOp>(
+      g, g.operand(g.real, {images, boxes, 4}, 0, 9),
+      g.operand(g.real, {images, classes, boxes}), g.pick(1, boxes),
+      llvm::APFloat(0.37),
+      g.chance(50) ? g.builder.getF64FloatAttr(-1.5) : mlir::FloatAttr());
+}
+
+static Operation *atMost(Gen &g) {
+  return make<AtMostOp>(
+      g, g.operand(g.oneOf({DType::I32, DType::I64}), g.shape(0, 3), 0, 5), 5);
+}
+
 static Operation *softmax(Gen &g) {
   Shape shape = g.shape(1, 3);
   return make<SoftmaxOp>(g, g.operand(g.real, shape),
@@ -143,6 +157,8 @@ static Operation *norm(Gen &g) {
 }
 
 void addElementwiseGenerators(llvm::StringMap<Generator> &to) {
+  to["at_most"] = atMost;
+  to["non_max_suppression"] = nonMaxSuppression;
   to["unary"] = unary;
   to["binary"] = binary;
   to["compare"] = compare;

@@ -116,3 +116,30 @@ ax.plan @spread version 1 {
     ax.return %s : tensor<8xf32>
   }
 }
+
+// -----
+
+// How many results a weight has is told by the run, and the run fails of too many.
+
+// CHECK-LABEL: ax.plan @counted version 2
+// CHECK: ax.program @main
+// CHECK: %[[P:.*]] = ax.load @w.prepared : tensor<1xi64>
+// CHECK: ax.at_most %[[P]] limit 5
+// CHECK: ax.program @prepare() {
+// CHECK-NOT: ax.at_most
+// CHECK: ax.store @w.prepared
+// CHECK-NOT: ax.at_most
+ax.plan @counted version 1 {
+  ax.mesh [pipe = 1] in time [micro = 1]
+  ax.state @w : tensor<64xi64> stages [0] from "f" offset 0 length 512
+  ax.program @main(%x: tensor<1xi64>) -> (tensor<1xi64>) {
+    %s = ax.stage @stage0 on 0 (%a = %x : tensor<1xi64>) -> (tensor<1xi64>) {
+      %w = ax.load @w : tensor<64xi64>
+      %n = ax.reduce sum %w dims [0] keep_dims : tensor<64xi64> -> tensor<1xi64>
+      %c = ax.at_most %n limit 5 : tensor<1xi64> -> tensor<1xi64>
+      %y = ax.binary add %a, %c : tensor<1xi64>, tensor<1xi64> -> tensor<1xi64>
+      ax.yield %y : tensor<1xi64>
+    }
+    ax.return %s : tensor<1xi64>
+  }
+}

@@ -1,0 +1,60 @@
+//===- Demand.cpp - Values that decide shapes -----------------------------===//
+//
+// Folding leaves alone what is large, or made of weights: the plan has it.
+// Where a shape is to be known, what decides it is worked out all the same.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Emitter.h"
+
+#include "ax/Dialect/Ax.h"
+#include "ax/Dialect/Random.h"
+
+using namespace ax;
+using namespace ax::import;
+
+std::optional<HostTensor>
+Emitter::demand(Value value, std::optional<int64_t> fewer,
+                llvm::DenseMap<Value, HostTensor> &made, int depth) {
+  constexpr int maxDepth = 1000;
+  // Training changes weights; what is read of one as it is, it does not.
+  auto state = states.find(value);
+  bool changes = state != states.end() && !foldWeights && depth > 0 &&
+                 isFloat(state->second.weight.type);
+  if (changes)
+    return std::nullopt;
+  if (std::optional<HostTensor> known = knownValue(value))
+    return known;
+  if (auto found = made.find(value); found != made.end())
+    return found->second;
+  mlir::Operation *op = value ? value.getDefiningOp() : nullptr;
+  if (failed || !op || boundOf(value) || isRandom(op) || !isCheap(op) ||
+      op->getNumOperands() == 0 || depth > maxDepth)
+    return std::nullopt;
+  if (auto count = mlir::dyn_cast<AtMostOp>(op); count && fewer) {
+    HostTensor number(typeOf(value), Shape(shapeOf(value)));
+    auto limit = static_cast<int64_t>(count.getLimit());
+    for (int64_t i = 0; i < number.numElements(); ++i)
+      number.setInt(i, std::max<int64_t>(0, limit - *fewer));
+    return number;
+  }
+  std::vector<HostTensor> operands;
+  for (Value operand : op->getOperands()) {
+    std::optional<HostTensor> known = demand(operand, fewer, made, depth + 1);
+    if (!known)
+      return std::nullopt;
+    operands.push_back(std::move(*known));
+  }
+  std::optional<std::vector<HostTensor>> results = evaluate(op, operands);
+  if (!results)
+    return std::nullopt;
+  for (auto [result, tensor] : llvm::zip_equal(op->getResults(), *results))
+    made[result] = std::move(tensor);
+  return made.find(value)->second;
+}
+
+std::optional<HostTensor> Emitter::demand(Value value,
+                                          std::optional<int64_t> fewer) {
+  llvm::DenseMap<Value, HostTensor> made;
+  return demand(value, fewer, made, 0);
+}

@@ -1,0 +1,53 @@
+//===- Results.cpp - Outputs of which there are fewer than there is room --===//
+#include "ax/Session/Session.h"
+
+#include <cstring>
+
+using namespace ax;
+
+static std::vector<bool> countOnly(const std::vector<rt::Port> &outputs) {
+  std::vector<bool> result(outputs.size());
+  for (const rt::Port &port : outputs)
+    if (port.count)
+      result[port.count->output] = true;
+  return result;
+}
+
+std::vector<rt::Port> ax::portsOfResults(const std::vector<rt::Port> &outputs) {
+  std::vector<bool> counts = countOnly(outputs);
+  std::vector<rt::Port> result;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!counts[i])
+      result.push_back(outputs[i]);
+  return result;
+}
+
+/// The first `count` along `dim`.
+static HostTensor cut(const HostTensor &value, int64_t dim, int64_t count) {
+  Shape shape = value.getShape();
+  int64_t rows = 1, row = byteSize(value.getType());
+  for (size_t d = 0; d < shape.size(); ++d)
+    (static_cast<int64_t>(d) < dim ? rows : row) *=
+        static_cast<int64_t>(d) == dim ? 1 : shape[d];
+  int64_t whole = row * shape[dim];
+  shape[dim] = std::clamp<int64_t>(count, 0, shape[dim]);
+  int64_t part = row * shape[dim];
+  HostTensor result(value.getType(), shape);
+  for (int64_t i = 0; i < rows && part; ++i)
+    std::memcpy(result.mutableData() + i * part, value.data() + i * whole,
+                static_cast<size_t>(part));
+  return result;
+}
+
+std::vector<HostTensor> ax::cutToResults(const std::vector<rt::Port> &outputs,
+                                         std::vector<HostTensor> values) {
+  std::vector<bool> counts = countOnly(outputs);
+  std::vector<HostTensor> result;
+  for (size_t i = 0; i < outputs.size(); ++i)
+    if (!counts[i])
+      result.push_back(outputs[i].count
+                           ? cut(values[i], outputs[i].count->dim,
+                                 values[outputs[i].count->output].getInt(0))
+                           : values[i]);
+  return result;
+}

@@ -1,0 +1,25 @@
+"""Operators of which data decide how many results they have."""
+import numpy as np
+
+from _operator_case import Maker, ints, random
+
+
+class Selection(Maker):
+    def NonMaxSuppression(self):
+        corners = random((2, 9, 4), low=0, high=1)
+        centres = np.concatenate([corners[..., :2], corners[..., 2:] / 2], -1)
+        scores = random((2, 3, 9), low=0, high=1)
+        scores[0, 0, 3] = scores[0, 0, 5]
+        number = lambda value: np.array([value], np.float32)
+        for center, boxes in enumerate((corners, centres)):
+            for most, overlap, least in (4, 0.3, 0.2), (9, 0.6, 0.5), (2, 0, 0):
+                yield self.case(
+                    boxes, scores, ints(most), number(overlap), number(least),
+                    known={2, 3, 4}, attributes={"center_point_box": center})
+        yield self.case(corners, scores, ints(5), known={2})
+
+    def Unique(self):
+        for sorted in 0, 1:
+            for type in np.float32, np.int64:
+                yield self.case(random((3, 5), type, -3, 3).round(), outputs=4,
+                                attributes={"sorted": sorted}, room=15)

@@ -1,0 +1,439 @@
+"""Results of which data decide how many there are: with room for them
+(`axopt --max`) they are onnxruntime's, on every layout, and what would take the
+padding for results is refused."""
+import re
+
+import numpy as np
+import onnxruntime
+from onnx import ValueInfoProto, numpy_helper
+
+from _onnx_text import model, refuse
+from cases import Failed, run, scratch, tool
+
+LAYOUTS = "", "--dp=2", "--tp=2", "--pp=2"
+X = "float[6,4] x, float[4] z"
+MASK = ("m = Greater(x, zero)\np = NonZero(m)\nr, c = Split<num_outputs=2>(p)\n"
+        "zeros = Constant<value_ints=[0]>()\nrow = Squeeze(r, zeros)\n"
+        "col = Squeeze(c, zeros)\nk = Gather(x, row)\n")
+ONE = "float zero = {0}"
+ROOM = "--max=p=20"
+
+# Nodes behind MASK, which makes p [2, n], row [n], col [n] and k [n, 4]; the
+# outputs are y and, if there is one, w.
+ACCEPTED = {
+    "NonZero": "y = Identity(p)",
+    "Gather": "y = Identity(k)",
+    "arithmetic": "a = Add(k, z)\nb = Exp(a)\ny = Mul(b, k)",
+    "MatMul": "t = Transpose(x)\ny = MatMul(k, t)",
+    "reductions of rows": "y = ReduceMean<keepdims=0>(k, ones)",
+    "Softmax": "y = Softmax<axis=1>(k)",
+    "ReduceSum": "y = ReduceSum<keepdims=0>(k, zeros)",
+    "ReduceMean": "y = ReduceMean(k)",
+    "ReduceMax": "y = ReduceMax(k, zeros)\nw = ReduceMin(k, zeros)",
+    "ReduceProd": "y = ReduceProd(k, zeros)\nw = ReduceL2(k)",
+    "ReduceLogSumExp": "y = ReduceLogSumExp(k, zeros)",
+    "integers": "y = ReduceMax(col)\nw = ReduceMin(col)",
+    "ArgMax": "y = ArgMax(k)\nw = ArgMin(k)",
+    "CumSum": "y = CumSum(k, first)\nw = CumSum<reverse=1>(k, first)",
+    "TopK": "y, i = TopK<axis=0>(k, two)\nw = Identity(i)",
+    "TopK smallest": "y, w = TopK<axis=0, largest=0>(k, two)",
+    "TopK of as many": "n = Shape(row)\nq = Min(n, three)\n"
+                       "y, w = TopK<axis=0>(k, q)",
+    "Slice": "y = Slice(k, ones, three)\n"
+             "w = Slice(k, zeros, minus, zeros)",
+    "first row": "y = Gather(k, first)",
+    "last row": "l = Constant<value_int=-1>()\ny = Gather(k, l)",
+    "Concat": "y = Concat<axis=0>(k, x, k)",
+    "Concat of columns": "e = Exp(k)\ny = Concat<axis=1>(k, e)",
+    "Shape": "y = Shape(k)\nw = Size(k)",
+    "Reshape": "n = Shape(k)\ny = Reshape(k, n)\n"
+               "s = Constant<value_ints=[-1,2,2]>()\nw = Reshape(k, s)",
+    "Expand": "n = Shape(row)\no = Concat<axis=0>(n, ones)\n"
+              "e = Expand(zero, o)\nu = Unsqueeze(col, ones)\n"
+              "f = Cast<to=1>(u)\ny = Add(e, f)",
+    "ConstantOfShape": "n = Shape(k)\ny = ConstantOfShape(n)\n"
+                       "w = ReduceSum(y)",
+    "Range": "n = Shape(row)\no = Squeeze(n)\n"
+             "y = Range(first, o, one)\nw = Mul(y, row)",
+    "results of results": "s = ReduceSum<keepdims=0>(k, ones)\n"
+                          "g = Greater(s, zero)\nh = NonZero(g)\n"
+                          "j = Squeeze(h, zeros)\ny = Gather(k, j)",
+    "Compress": "v = Cast<to=9>(row)\nh = Compress<axis=0>(k, v)\n"
+                "y = Identity(h)",
+    "Unique": "t = Round(x)\nh, i, y, w = Unique(t)",
+    "Unique unsorted": "t = Round(x)\nh, i = Unique<sorted=0>(t)\n"
+                       "y = Identity(h)\nw = Identity(i)",
+    "standard deviations": "y = MeanVarianceNormalization<axes=[0]>(k)",
+    "GatherND": "t = Transpose(p)\ny = GatherND(x, t)",
+    "boxes of results": "b = Abs(k)\nu = Unsqueeze(b, zeros)\n"
+        "s = ReduceMax<keepdims=0>(k, ones)\nsc = Unsqueeze(s, both)\n"
+        "y = NonMaxSuppression(u, sc, many, half)",
+}
+INITIALIZERS = (
+    "float zero = {0}, int64[1] ones = {1}, int64 first = {0}, int64 one = {1},"
+    " int64[1] two = {2}, int64[1] three = {3}, int64[1] minus = {-1},"
+    " int64[2] both = {0, 1}, int64[1] many = {5}, float[1] half = {0.5}")
+
+WOULD_COUNT = (" room for would be taken for results here: its results may only "
+               "be worked on one by one, or summed, compared or sorted")
+LOST = " has is known only when it runs, and would not count here"
+# Nodes behind MASK, message.
+REFUSED = {
+    "Softmax": ("y = Softmax<axis=0>(k)", WOULD_COUNT),
+    "MatMul": ("t = Transpose(k)\ny = MatMul(t, k)", WOULD_COUNT),
+    "Reshape": ("s = Constant<value_ints=[-1]>()\ny = Reshape(k, s)",
+                WOULD_COUNT),
+    "other rows": ("y = Add(k, w20)", WOULD_COUNT),
+    "other results": ("q = NonZero(x)\ni, j = Split<num_outputs=2>(q)\n"
+                      "y = Concat<axis=0>(i, r)", WOULD_COUNT),
+    "two dimensions": ("t = Unsqueeze(row, zeros)\nu = Unsqueeze(col, ones)\n"
+                       "y = Mul(t, u)", WOULD_COUNT),
+    "shape only": ("y = EyeLike(k)", LOST),
+    "steps": ("y = Slice(k, zeros, three, zeros, two)", WOULD_COUNT),
+    "last of equal ones": ("y = ArgMax<select_last_index=1>(k)", WOULD_COUNT),
+    "Concat of dimensions": ("t = Transpose(k)\ny = Concat<axis=0>(t, k)",
+                             "results along several dimensions"),
+    "two sizes": ("n = Shape(row)\nd = Concat<axis=0>(n, n)\n"
+                  "y = ConstantOfShape(d)",
+                  "more than one of 'input' is known only when it runs"),
+    "scalar": ("s = ReduceSum<keepdims=0>(x)\nq = NonZero(s)\n"
+               "y = Identity(q)", "a scalar that is not known"),
+    "slices": ("q = Unique<axis=0>(x)\ny = Identity(q)",
+               "slices along an axis"),
+    "unique results": ("y = Unique(k)", "of nothing, or of what is itself counted"),
+    "images": ("t = Unsqueeze(k, ones)\ns = ReduceMax(t, both)\n"
+               "y = NonMaxSuppression(t, s, many, half)",
+               "images or classes of which there may be fewer"),
+}
+
+
+def made(nodes, initializers=INITIALIZERS, inputs=X):
+    outputs = "float y" + (
+        ", float w" if re.search(r"^(\w+, )*w =", nodes, re.M) else "")
+    result = model(inputs, outputs, nodes, initializers, opset=18)
+    # Types are not said: exporters say those that they know.
+    for output in result.graph.output:
+        output.ClearField("type")
+    return result
+
+
+def byOnnxruntime(graph, feeds):
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = 4
+    session = onnxruntime.InferenceSession(
+        graph.SerializeToString(), options, ["CPUExecutionProvider"])
+    names = [output.name for output in session.get_outputs()]
+    return dict(zip(names, session.run(None, feeds)))
+
+
+def compiled(folder, graph, *flags):
+    with open(f"{folder}/model.onnx", "wb") as file:
+        file.write(graph.SerializeToString())
+    run(tool("axopt"), f"{folder}/model.onnx", *flags, "--quiet", "-o",
+        f"{folder}/plan.mlir")
+
+
+def ours(folder, feeds, *flags):
+    np.savez(f"{folder}/in.npz", **feeds)
+    run(tool("axrun"), f"{folder}/plan.mlir", "--inputs", f"{folder}/in.npz",
+        "--output", f"{folder}/out.npz", *flags)
+    with np.load(f"{folder}/out.npz") as out:
+        return dict(out)
+
+
+def compare(wanted, got, what):
+    if sorted(wanted) != sorted(got):
+        raise Failed(f"{what}: outputs {sorted(got)}, not {sorted(wanted)}")
+    for name, value in wanted.items():
+        found = got[name]
+        if found.shape != value.shape or found.dtype != value.dtype:
+            raise Failed(f"{what}: {name} is {found.dtype}{found.shape}, not "
+                         f"{value.dtype}{value.shape}")
+        if not np.allclose(found, value, rtol=1e-5, atol=1e-5, equal_nan=True):
+            raise Failed(f"{what}: {name} is {found}, not {value}")
+
+
+def inputs(positive, seed):
+    """Of 24 numbers so many are positive."""
+    random = np.random.default_rng(seed)
+    x = -random.uniform(0.1, 2, 24)
+    x[random.permutation(24)[:positive]] *= -1
+    return {"x": x.reshape(6, 4).astype(np.float32),
+            "z": random.uniform(-1, 1, 4).astype(np.float32)}
+
+
+def accepted(nodes, layouts):
+    graph = made(MASK + nodes)
+    rooms = [ROOM] + [f"--max={name}=24" for name in "h"
+                      if re.search(r"^h\b.* = ", nodes, re.M)]
+    with scratch() as folder:
+        for layout in layouts:
+            compiled(folder, graph, *rooms, *layout.split())
+            for positive in 7, 20, 3:
+                feeds = inputs(positive, positive)
+                compare(byOnnxruntime(graph, feeds), ours(folder, feeds),
+                        f"{layout} {positive} of 24")
+
+
+def refused(nodes, message):
+    graph = made(MASK + nodes, INITIALIZERS + ", float[20,4] w20 = {"
+                 + ", ".join(["0"] * 80) + "}")
+    refuse(graph, message, 4, ROOM, "--max=q=20") if "q =" in nodes else \
+        refuse(graph, message, 4, ROOM)
+
+
+# Detection
+
+DETECTION = """
+taken = NonMaxSuppression(boxes, scores, most, overlap, least)
+image, class, box = Split<axis=1, num_outputs=3>(taken)
+which = Squeeze(box, one)
+all = Squeeze(boxes, zero)
+found_boxes = Gather(all, which)
+found_scores = GatherND(scores, taken)
+labels = Squeeze(class, one)
+n = Shape(labels)
+k = Min(n, best)
+top, order = TopK<axis=0>(found_scores, k)
+top_boxes = Gather(found_boxes, order)
+top_labels = Gather(labels, order)
+"""
+
+# As torchvision's heads: what scores too little goes first, by class.
+TWO_STAGES = """
+flat = Squeeze(scores, zero)
+by_box = Transpose(flat)
+good = Greater(by_box, threshold)
+where = NonZero(good)
+candidates, class = Split<axis=0, num_outputs=2>(where)
+which = Squeeze(candidates, zero)
+all = Squeeze(boxes, zero)
+some = Gather(all, which)
+pairs = Transpose(where)
+their = GatherND(by_box, pairs)
+classes = Squeeze(class, zero)
+offset = Cast<to=1>(classes)
+moved = Mul(offset, large)
+column = Unsqueeze(moved, one)
+apart = Add(some, column)
+batch = Unsqueeze(apart, zero)
+row = Unsqueeze(their, both)
+taken = NonMaxSuppression(batch, row, most, overlap)
+number = Gather<axis=1>(taken, two)
+top_boxes = Gather(some, number)
+top = Gather(their, number)
+top_labels = Gather(classes, number)
+"""
+
+
+def detection(nodes, rooms, layout):
+    graph = model(
+        "float[1,40,4] boxes, float[1,3,40] scores",
+        "float top, float top_boxes, int64 top_labels", nodes,
+        "int64[1] most = {30}, float[1] overlap = {0.4}, float[1] least = {0.5}"
+        ", int64[1] one = {1}, int64[1] zero = {0}, int64[1] best = {12}, "
+        "float threshold = {0.6}, float large = {1000}, int64[2] both = {0, 1},"
+        " int64 two = {2}", opset=18)
+    for output in graph.graph.output:
+        output.ClearField("type")
+    with scratch() as folder:
+        compiled(folder, graph, *rooms, *layout.split())
+        for seed in range(3):
+            random = np.random.default_rng(seed)
+            low = random.uniform(0, 8, (1, 40, 2))
+            size = random.uniform(1, 4, (1, 40, 2))
+            feeds = {"boxes": np.concatenate([low, low + size], 2)
+                     .astype(np.float32),
+                     "scores": random.uniform(0, 1, (1, 3, 40))
+                     .astype(np.float32)}
+            compare(byOnnxruntime(graph, feeds), ours(folder, feeds),
+                    f"{layout}, {seed}")
+        # No box is good enough.
+        feeds["scores"] *= 0
+        if "least" in nodes:
+            compare(byOnnxruntime(graph, feeds), ours(folder, feeds), "none")
+
+
+def tooMany(layout):
+    graph = made(MASK + "y = Identity(k)")
+    with scratch() as folder:
+        compiled(folder, graph, "--max=p=8", *layout.split())
+        ours(folder, inputs(8, 1))
+        np.savez(f"{folder}/in.npz", **inputs(9, 1))
+        done = run(tool("axrun"), f"{folder}/plan.mlir", "--inputs",
+                   f"{folder}/in.npz", "--output", f"{folder}/out2.npz",
+                   expect=8)
+        found = re.search(r"'p' \(at_most 8\): there are 9, and axopt --max "
+                          r"gave room for 8", done.stderr)
+        if not found:
+            raise Failed(done.stderr)
+
+
+def samples():
+    """Adaptive RoiAlign: as many samples in a bin as fit the largest region."""
+    graph = model(
+        "float[1,2,8,8] x, float[3,4] r, int64[3] b", "float y",
+        "y = RoiAlign<output_height=2, output_width=2>(x, r, b)", "", opset=16)
+    rois = np.array([[0, 0, 7, 7], [1, 2, 3, 5.5], [2, 2, 2.5, 2.5]],
+                    np.float32)
+    feeds = {"x": np.random.default_rng(0).uniform(-1, 1, (1, 2, 8, 8))
+             .astype(np.float32), "r": rois, "b": np.array([0, 0, 0])}
+    with scratch() as folder:
+        for flags in [], ["--max=y=4"], ["--max=y=9"]:
+            compiled(folder, graph, *flags)
+            compare(byOnnxruntime(graph, feeds), ours(folder, feeds), flags)
+        compiled(folder, graph, "--max=y=3")
+        np.savez(f"{folder}/in.npz", **feeds)
+        done = run(tool("axrun"), f"{folder}/plan.mlir", "--inputs",
+                   f"{folder}/in.npz", "--output", f"{folder}/2.npz", expect=8)
+        if "there are 4, and axopt --max gave room for 3" not in done.stderr:
+            raise Failed(done.stderr)
+
+
+def padded():
+    """The plan's own outputs, and what a plan may not say of them."""
+    graph = made(MASK + "y = Identity(k)")
+    with scratch() as folder:
+        compiled(folder, graph, ROOM)
+        got = ours(folder, inputs(7, 2), "--padded")
+        if sorted(got) != ["y", "y.count"] or got["y"].shape != (20, 4) or \
+                got["y.count"] != 7:
+            raise Failed(f"{got}")
+        with open(f"{folder}/plan.mlir") as file:
+            plan = file.read()
+        for old, new, message in [
+                ("ax.counted_dim = 0", "ax.counted_dim = 2",
+                 "has no dimension of results"),
+                ('"y.count"', '"y.number"',
+                 "has no number of results 'y.count'")]:
+            if old not in plan:
+                raise Failed(f"no {old} in the plan")
+            with open(f"{folder}/odd.mlir", "w") as file:
+                file.write(plan.replace(old, new))
+            done = run(tool("axopt"), f"{folder}/odd.mlir", "--verify",
+                       expect=5)
+            if message not in done.stderr:
+                raise Failed(done.stderr)
+        graph = model("float[6,4] x", "float y, float w",
+                      "r = Relu(x)\np = NonZero(r)\nt = Transpose(p)\n"
+                      "y = GatherND(x, t)\nw = Exp(x)", opset=18)
+        compiled(folder, graph, ROOM)
+        np.savez(f"{folder}/data.npz", x=np.ones((6, 4), np.float32)
+                 * np.array([1, 0, 1, 0], np.float32))
+        done = run(tool("axrun"), f"{folder}/plan.mlir", "--data",
+                   f"{folder}/data.npz", "--predict", f"{folder}/p.npz")
+        if "left out: data decide how many results there are of 'y' (20)" not \
+                in done.stderr or "y.count" in done.stderr:
+            raise Failed(done.stderr)
+        done = run(tool("axrun"), f"{folder}/plan.mlir", "--data",
+                   f"{folder}/data.npz", "--predict", f"{folder}/q.npz",
+                   "--padded", expect=2)
+        if "--padded has no use in this run" not in done.stderr:
+            raise Failed(done.stderr)
+
+
+def kept():
+    """Kept values have counts as outputs have, and are cut as these are."""
+    graph = made(MASK + "n = Shape(k)\ne = ConstantOfShape(n)\n"
+                 "s = ReduceSum<keepdims=0>(k, zeros)\ny = Exp(s)")
+    with scratch() as folder:
+        compiled(folder, graph, ROOM, "--dump-tensors", "[ek]")
+        feeds = inputs(7, 4)
+        graph.graph.output.extend([ValueInfoProto(name=name) for name in "ek"])
+        compare(byOnnxruntime(graph, feeds), ours(folder, feeds), "kept")
+        got = ours(folder, feeds, "--padded")
+        if sorted(got) != ["e", "e.count", "k", "k.count", "y"] or \
+                got["k"].shape != (20, 4) or got["k.count"] != 7:
+            raise Failed(f"{got}")
+
+
+def sampled():
+    """A batch of 1: names of dimensions say which counts samples, but none does
+    that data count."""
+    graph = model("float[b,4] x", "int64[b,2] y, float[b,4] w",
+                  "p = NonZero(x)\ny = Transpose(p)\nw = Exp(x)", opset=18)
+    with scratch() as folder:
+        compiled(folder, graph, "--max=p=4", "--dim", "b=1")
+        with open(f"{folder}/plan.mlir") as file:
+            plan = file.read()
+        if plan.count("ax.samples = 0") != 1 or \
+                plan.count("ax.counted_dim = 0") != 1:
+            raise Failed(plan[:2000])
+
+
+def taken():
+    """An output has the name that a count would have."""
+    graph = made(MASK + "y = Identity(k)\nw = Exp(x)")
+    graph.graph.node[-1].output[0] = "y.count"
+    graph.graph.output[-1].name = "y.count"
+    refuse(graph, "output 'y.count' has the name of how many results output 'y' "
+           "has", 4, ROOM)
+
+
+# Of a weight that is too large to be folded.
+KNOWN = {
+    "mask": "m = Greater(w, three)\np = NonZero(m)\nt = Transpose(p)\n"
+            "y = GatherND(x, t)",
+    "size": "s = ReduceMax<keepdims=0>(w)\ni = Cast<to=7>(s)\n"
+            "u = Unsqueeze(i, zero)\nc = ConstantOfShape(u)\n"
+            "r = Range(first, i, one)\nf = Cast<to=1>(r)\na = Add(c, f)\n"
+            "e = Reshape(a, column)\nn = Concat<axis=0>(u, u)\n"
+            "g = Expand(e, n)\ny = Mul(g, g)",
+    "Compress": "b = Cast<to=9>(w)\nr = ReduceMax<keepdims=0>(w, one1)\n"
+                "d = Greater(r, three)\ny = Compress<axis=0>(x, d)",
+}
+
+
+def known(nodes):
+    """What no input decides needs no room."""
+    graph = model("float[200,200] x", "float y", nodes,
+                  "int64[1] zero = {0}, int64 first = {0}, int64 one = {1}, "
+                  "int64[1] one1 = {1}, int64[2] column = {-1, 1}, "
+                  "float three = {3}", opset=18)
+    graph.graph.output[0].ClearField("type")
+    random = np.random.default_rng(0)
+    w = random.uniform(0, 3.03, (200, 200)).astype(np.float32)
+    graph.graph.initializer.append(numpy_helper.from_array(w, "w"))
+    feeds = {"x": random.uniform(-1, 1, (200, 200)).astype(np.float32)}
+    with scratch() as folder:
+        compiled(folder, graph)
+        compare(byOnnxruntime(graph, feeds), ours(folder, feeds), nodes)
+
+
+FLAGS = {
+    "none": ([], 4, "data decide how many results there are; axopt --max "
+             "'p=N' gives them room for N"),
+    "another node": ([ROOM, "--max=k=3"], 2,
+                     "--max k: data decide of no such node how many results "
+                     "it has"),
+    "no number": (["--max=p"], 2, "expected NODE=N, N from 1 to 16777216"),
+    "training": ([ROOM, "--train", "--loss=mse(y,t)"], 2,
+                 "--max is not for --train: --eval takes the model for "
+                 "inference"),
+}
+
+
+def flags(given, code, message):
+    refuse(made(MASK + "y = Identity(k)"), message, code, *given)
+
+
+def cases(every):
+    for name, nodes in ACCEPTED.items():
+        yield f"accepted: {name}", accepted, nodes, \
+            LAYOUTS if every else ("", "--tp=2")
+    for name, row in REFUSED.items():
+        yield f"refused: {name}", refused, *row
+    for layout in LAYOUTS:
+        yield f"detection {layout}", detection, DETECTION, [], layout
+        yield f"two stages {layout}", detection, TWO_STAGES, \
+            ["--max=where=90"], layout
+        yield f"too many {layout}", tooMany, layout
+    yield "adaptive samples", samples
+    yield "padded", padded
+    yield "kept values", kept
+    yield "samples of a counted output", sampled
+    yield "a count's name is taken", taken
+    for name, nodes in KNOWN.items():
+        yield f"known: {name}", known, nodes
+    for name, row in FLAGS.items():
+        yield f"flags: {name}", flags, *row
