@@ -1,6 +1,7 @@
 //===- EventFile.cpp - What TensorBoard reads -----------------------------===//
 #include "EventFile.h"
 
+#include "Flush.h"
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
 
@@ -171,11 +172,5 @@ llvm::Error EventFile::writeRecord(llvm::StringRef event) {
   checksum(size);
   *os << event;
   checksum(event);
-  os->flush();
-  if (!os->has_error())
-    return llvm::Error::success();
-  std::string fault = os->error().message();
-  os->clear_error();
-  return makeError(ExitCode::InputOutput,
-                   "cannot write '" + path + "': " + fault);
+  return flush(*os, path);
 }

@@ -102,7 +102,7 @@ llvm::Error Trainer::open() {
   const llvm::json::Object *position =
       resumed ? resumed->progress.getObject("data") : nullptr;
   auto kept = [&](auto asked, auto found, auto otherwise) {
-    return asked ? *asked : found ? *found : otherwise;
+    return asked.value_or(found.value_or(otherwise));
   };
   std::optional<bool> shuffle =
       position ? position->getBoolean("shuffle") : std::nullopt;

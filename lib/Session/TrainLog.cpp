@@ -1,6 +1,8 @@
 //===- TrainLog.cpp - What is told of steps -------------------------------===//
 #include "TrainLog.h"
 
+#include "Flush.h"
+
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Flags.h"
@@ -150,13 +152,7 @@ llvm::Error TrainLog::write(llvm::ArrayRef<Entry> entries) {
       *os << entry->second;
   }
   *os << '\n';
-  os->flush();
-  if (!os->has_error())
-    return llvm::Error::success();
-  std::string fault = os->error().message();
-  os->clear_error();
-  return makeError(ExitCode::InputOutput,
-                   "cannot write '" + path + "': " + fault);
+  return flush(*os, path);
 }
 
 /// The most this process had in memory. getrusage's figure would begin with

@@ -218,10 +218,9 @@ static void importCol2Im(Node &n) {
               dilations.size() == dims && strides.size() == dims &&
               pads.size() == 2 * dims && llvm::all_of(*image, isSize) &&
               llvm::all_of(*block, isSize);
-  std::optional<int64_t> taps =
-      fits ? checkedNumElements(*block) : std::nullopt;
+  int64_t taps = fits ? checkedNumElements(*block).value_or(0) : 0;
   Shape split{fits ? shape[0] : 0, 0}, windows;
-  fits = fits && taps && shape[1] % *taps == 0;
+  fits = fits && taps > 0 && shape[1] % taps == 0;
   for (size_t i = 0; fits && i < dims; ++i) {
     int64_t room = (*image)[i] + pads[i] + pads[i + dims] -
                    dilations[i] * ((*block)[i] - 1) - 1;
@@ -234,7 +233,7 @@ static void importCol2Im(Node &n) {
            "], image_shape, block_shape and attributes do not fit");
     return;
   }
-  split[1] = shape[1] / *taps;
+  split[1] = shape[1] / taps;
   llvm::append_range(split, *block);
   llvm::append_range(split, windows);
   Value y = n.b.reshape(x, split);
