@@ -99,10 +99,15 @@ Rule UniformOp::getShardingRule() {
 
 Rule CastOp::getShardingRule() {
   RuleBuilder builder = elementwise(*this);
-  if (isa<FloatType>(tensorType(getOperand()).getElementType()) &&
-      isa<FloatType>(tensorType(getResult()).getElementType())) {
+  auto from = dyn_cast<FloatType>(tensorType(getOperand()).getElementType());
+  auto to = dyn_cast<FloatType>(tensorType(getResult()).getElementType());
+  if (!from || !to)
+    return builder.take();
+  builder.passMaxMin();
+  // Addends keep at most f32 (ax-sum-partials): where f64 is narrowed, only the
+  // sum may be rounded, since what was exact in f64 (sums of integers) is not
+  // any more when its addends are.
+  if (!from.isF64() || to.isF64())
     builder.linearIn({0});
-    builder.passMaxMin();
-  }
   return builder.take();
 }

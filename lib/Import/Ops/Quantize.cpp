@@ -35,8 +35,8 @@ static Value spread(Node &n, Value parameter, Value x, int64_t axis,
   return n.b.sliceDim(y, axis, 0, shape[axis]);
 }
 
-/// Rounded, shifted and cut to the range of `type`.
-static Value quantize(Node &n, Value x, Value scale, Value zero, DType type) {
+/// `x`, in units of its scale, rounded, shifted and cut to the range of `type`.
+static Value quantize(Node &n, Value x, Value zero, DType type) {
   double low = 0, high = 0;
   switch (type) {
   case DType::I8:
@@ -55,7 +55,7 @@ static Value quantize(Node &n, Value x, Value scale, Value zero, DType type) {
     return n.unsupported("quantized elements of type " +
                          llvm::Twine(toString(type)));
   }
-  Value y = n.b.unary(UnaryKind::round, n.b.div(x, scale));
+  Value y = n.b.unary(UnaryKind::round, x);
   // The sum needs more digits than f16 has.
   y = n.b.cast(y, DType::F32);
   if (zero)
@@ -80,7 +80,7 @@ static void importQuantizeLinear(Node &n) {
       zero ? Emitter::typeOf(zero) : n.typeAttr("output_dtype", DType::U8);
   int64_t axis = n.intAttr("axis", 1), block = n.intAttr("block_size", 0);
   scale = n.b.cast(spread(n, scale, x, axis, block), Emitter::typeOf(x));
-  n.out(quantize(n, x, scale, spread(n, zero, x, axis, block), type));
+  n.out(quantize(n, n.b.div(x, scale), spread(n, zero, x, axis, block), type));
 }
 
 static void importDequantizeLinear(Node &n) {
@@ -123,37 +123,43 @@ static void importConvInteger(Node &n) {
   n.out(n.b.cast(y, DType::I32));
 }
 
+/// A sum of products of integers, times `scaleA` and `scaleB` and in units of
+/// the scale of the result: by one factor, as ONNX's reference and onnxruntime
+/// do, since whatever rounds elsewhere rounds ties otherwise. In f32 whichever
+/// type scales have, for sums are beyond f16.
+static Value requantize(Node &n, Value sum, Value scaleA, Value scaleB,
+                        Value scaleY, Value zero) {
+  if (!sum || !scaleA || !scaleB || !scaleY || !zero)
+    return {};
+  Value factor = n.b.div(
+      n.b.mul(n.b.cast(scaleA, DType::F32), n.b.cast(scaleB, DType::F32)),
+      n.b.cast(scaleY, DType::F32));
+  return quantize(n, n.b.mul(n.b.cast(sum, DType::F32), factor), zero,
+                  Emitter::typeOf(zero));
+}
+
 static void importQLinearMatMul(Node &n) {
-  Value a = n.in(0), b = n.in(3), zero = n.in(7), yScale = n.in(6);
+  Value a = n.in(0), b = n.in(3), yScale = n.in(6), zero = n.in(7);
   if (n.failed())
     return;
-  DType type = Emitter::typeOf(yScale);
   Value product = matmul(n.b, centred(n, 0, 2, -2), centred(n, 3, 5, -1));
-  Value scaleA = spread(n, n.in(1), a, -2, 0);
-  Value scaleB = spread(n, n.in(4), b, -1, 0);
-  Value scaled = n.b.mul(n.b.mul(n.b.cast(product, type), scaleA), scaleB);
-  if (scaled)
-    n.out(quantize(n, scaled, spread(n, yScale, scaled, -2, 0),
-                   spread(n, zero, scaled, -2, 0), Emitter::typeOf(zero)));
+  if (product)
+    n.out(requantize(
+        n, product, spread(n, n.in(1), a, -2, 0), spread(n, n.in(4), b, -1, 0),
+        spread(n, yScale, product, -2, 0), spread(n, zero, product, -2, 0)));
 }
 
 static void importQLinearConv(Node &n) {
-  Value x = n.in(0), w = n.in(3), yScale = n.in(6), zero = n.in(7),
-        bias = n.optional(8);
+  Value yScale = n.in(6), zero = n.in(7), bias = n.optional(8);
   if (n.failed())
     return;
-  DType type = Emitter::typeOf(yScale);
-  Value wide = importConvolution(n, asFloat(n, centred(n, 0, 2, 1)),
-                                 asFloat(n, centred(n, 3, 5, 0)),
-                                 bias ? asFloat(n, bias) : Value());
-  Value scaleW = n.in(4);
-  if (!wide || !x || !w)
-    return;
-  Value scale = spread(n, n.in(1), wide, 1, 0);
-  scale = n.b.mul(scale, spread(n, scaleW, wide, 1, 0));
-  Value scaled = n.b.mul(n.b.cast(wide, type), scale);
-  n.out(quantize(n, scaled, n.b.reshape(yScale, {}), n.b.reshape(zero, {}),
-                 Emitter::typeOf(zero)));
+  Value sum = importConvolution(n, asFloat(n, centred(n, 0, 2, 1)),
+                                asFloat(n, centred(n, 3, 5, 0)),
+                                bias ? asFloat(n, bias) : Value());
+  if (sum)
+    n.out(requantize(n, sum, spread(n, n.in(1), sum, 1, 0),
+                     spread(n, n.in(4), sum, 1, 0), n.b.reshape(yScale, {}),
+                     n.b.reshape(zero, {})));
 }
 
 static const OpEntry entries[] = {

@@ -117,6 +117,19 @@ TEST(ShardingRules, Broadcasting) {
             "(. c) -> (a b c) a2 b4 c3 {0}");
 }
 
+TEST(ShardingRules, CastsPassAddendsThatStayWhatTheyAre) {
+  auto castRule = [](const std::string &from, const std::string &to) {
+    return ruleOf({"4x" + from}, "%r = ax.cast %x0 : tensor<4x" + from +
+                                     "> -> tensor<4x" + to + ">");
+  };
+  EXPECT_EQ(castRule("f32", "f16"), "(a) -> (a) a4 {0}");
+  EXPECT_EQ(castRule("f32", "f64"), "(a) -> (a) a4 {0}");
+  // Sums of integers are exact in f64, their addends in f32 are not.
+  EXPECT_EQ(castRule("f64", "f32"), "(a) -> (a) a4");
+  EXPECT_EQ(castRule("f64", "f16"), "(a) -> (a) a4");
+  EXPECT_EQ(castRule("i32", "f32"), "(a) -> (a) a4");
+}
+
 TEST(ShardingRules, Linear) {
   std::vector<std::string> types = {"2x8x16xf32", "16x32xf32", "32xf32"};
   EXPECT_EQ(ruleOf(types, "%r = ax.linear %x0, %x1 : tensor<2x8x16xf32>, "
