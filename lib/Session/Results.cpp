@@ -1,5 +1,6 @@
 //===- Results.cpp - Outputs of which there are fewer than there is room --===//
 #include "ax/Session/Session.h"
+#include "ax/Support/Error.h"
 
 #include <cstring>
 
@@ -22,7 +23,7 @@ std::vector<rt::Port> ax::portsOfResults(const std::vector<rt::Port> &outputs) {
   return result;
 }
 
-/// The first `count` along `dim`.
+/// The first `count` along `dim`, at most as many as there are.
 static HostTensor cut(const HostTensor &value, int64_t dim, int64_t count) {
   Shape shape = value.getShape();
   int64_t rows = 1, row = byteSize(value.getType());
@@ -30,7 +31,7 @@ static HostTensor cut(const HostTensor &value, int64_t dim, int64_t count) {
     (static_cast<int64_t>(d) < dim ? rows : row) *=
         static_cast<int64_t>(d) == dim ? 1 : shape[d];
   int64_t whole = row * shape[dim];
-  shape[dim] = std::clamp<int64_t>(count, 0, shape[dim]);
+  shape[dim] = count;
   int64_t part = row * shape[dim];
   HostTensor result(value.getType(), shape);
   for (int64_t i = 0; i < rows && part; ++i)
@@ -39,15 +40,26 @@ static HostTensor cut(const HostTensor &value, int64_t dim, int64_t count) {
   return result;
 }
 
-std::vector<HostTensor> ax::cutToResults(const std::vector<rt::Port> &outputs,
-                                         std::vector<HostTensor> values) {
+llvm::Expected<std::vector<HostTensor>>
+ax::cutToResults(const std::vector<rt::Port> &outputs,
+                 std::vector<HostTensor> values) {
   std::vector<bool> counts = countOnly(outputs);
   std::vector<HostTensor> result;
-  for (size_t i = 0; i < outputs.size(); ++i)
-    if (!counts[i])
-      result.push_back(outputs[i].count
-                           ? cut(values[i], outputs[i].count->dim,
-                                 values[outputs[i].count->output].getInt(0))
-                           : values[i]);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    if (counts[i])
+      continue;
+    if (!outputs[i].count) {
+      result.push_back(values[i]);
+      continue;
+    }
+    int64_t dim = outputs[i].count->dim, room = values[i].getShape()[dim];
+    int64_t count = values[outputs[i].count->output].getInt(0);
+    if (count < 0 || count > room)
+      return makeErrorf(ExitCode::RunFailed,
+                        "output '{0}' has room for {1} results along dimension "
+                        "{2}, but the plan counts {3}",
+                        outputs[i].name, room, dim, count);
+    result.push_back(cut(values[i], dim, count));
+  }
   return result;
 }

@@ -332,6 +332,32 @@ def padded():
             raise Failed(done.stderr)
 
 
+def edited():
+    """A plan whose number of results is not what its outputs have room for."""
+    graph = made(MASK + "y = Identity(k)")
+    with scratch() as folder:
+        compiled(folder, graph, ROOM)
+        np.savez(f"{folder}/in.npz", **inputs(23, 1))
+        with open(f"{folder}/plan.mlir") as file:
+            plan = file.read()
+        for old, new, message in [
+                ("limit 20", "limit 1000000", "for 20 results along dimension "
+                 "0, but the plan counts 23"),
+                ("ax.counted_dim = 0", "ax.counted_dim = 1", "for 4 results "
+                 "along dimension 1, but the plan counts ")]:
+            if plan.count(old) != 1:
+                raise Failed(f"{plan.count(old)} times {old} in the plan")
+            if "counted" in old:
+                np.savez(f"{folder}/in.npz", **inputs(7, 1))
+            with open(f"{folder}/odd.mlir", "w") as file:
+                file.write(plan.replace(old, new))
+            done = run(tool("axrun"), f"{folder}/odd.mlir", "--inputs",
+                       f"{folder}/in.npz", "--output", f"{folder}/out.npz",
+                       expect=8)
+            if "output 'y' has room " + message not in done.stderr:
+                raise Failed(done.stderr)
+
+
 def kept():
     """Kept values have counts as outputs have, and are cut as these are."""
     graph = made(MASK + "n = Shape(k)\ne = ConstantOfShape(n)\n"
@@ -430,6 +456,7 @@ def cases(every):
         yield f"too many {layout}", tooMany, layout
     yield "adaptive samples", samples
     yield "padded", padded
+    yield "edited", edited
     yield "kept values", kept
     yield "samples of a counted output", sampled
     yield "a count's name is taken", taken

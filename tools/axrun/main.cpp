@@ -194,8 +194,11 @@ static llvm::Expected<int> run(const RunOptions &options) {
     outputs = executor.run(*inputs);
   if (!outputs)
     return outputs.takeError();
-  if (!options.isPadded)
+  if (!options.isPadded) {
     outputs = cutToResults(program.outputs, std::move(*outputs));
+    if (!outputs)
+      return outputs.takeError();
+  }
   // What is measured is traced, and nothing else.
   if (options.iterations)
     executor.clearTrace();

@@ -102,10 +102,13 @@ private:
 };
 
 /// Outputs as the model has them: of those with room for more results than
-/// there are only these, and none that only counts.
+/// there are only these, and none that only counts. A number of results that is
+/// more than there is room for, which plans can give by mistake, is an error
+/// (RunFailed).
 std::vector<rt::Port> portsOfResults(const std::vector<rt::Port> &outputs);
-std::vector<HostTensor> cutToResults(const std::vector<rt::Port> &outputs,
-                                     std::vector<HostTensor> values);
+llvm::Expected<std::vector<HostTensor>>
+cutToResults(const std::vector<rt::Port> &outputs,
+             std::vector<HostTensor> values);
 
 /// Floating-point operations of one step, all ranks together.
 int64_t countFlops(const rt::Program &program);
