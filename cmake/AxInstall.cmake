@@ -5,6 +5,40 @@
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
 
+# _ax_print(TOOL FLAG FOLDER NAME): what `TOOL FLAG` prints, in share/FOLDER.
+function(_ax_print tool flag folder name)
+  set(file "${CMAKE_BINARY_DIR}/share/${folder}/${name}")
+  add_custom_command(OUTPUT "${file}" VERBATIM DEPENDS ${tool}
+    COMMAND ${CMAKE_COMMAND} -E make_directory
+            "${CMAKE_BINARY_DIR}/share/${folder}"
+    COMMAND ${CMAKE_COMMAND} "-DCOMMAND=$<TARGET_FILE:${tool}>;${flag}"
+            "-DOUTPUT=${file}" -P "${CMAKE_SOURCE_DIR}/cmake/WriteOutput.cmake")
+  set_property(GLOBAL APPEND PROPERTY AX_PRINTED "${file}")
+endfunction()
+
+foreach(tool axopt axrun)
+  _ax_print(${tool} --print-man man/man1 ${tool}.1)
+  _ax_print(${tool} --print-completion=bash bash-completion/completions ${tool})
+  _ax_print(${tool} --print-completion=zsh zsh/site-functions _${tool})
+endforeach()
+get_property(printed GLOBAL PROPERTY AX_PRINTED)
+add_custom_target(manuals ALL DEPENDS ${printed})
+
+# Before anything is copied: `cmake --install` builds nothing by itself, and of
+# half a build (`tools/dev demo` makes what it runs) it would install half.
+set(needed ${printed})
+foreach(target axopt axrun axopt-opt AxRunC AxPlugin)
+  list(APPEND needed "$<TARGET_FILE:${target}>")
+endforeach()
+install(CODE "
+  set(needed \"${needed}\")
+  foreach(file IN LISTS needed)
+    if(NOT EXISTS \"\${file}\")
+      message(FATAL_ERROR \"'\${file}' is not built: before cmake --install, \"
+              \"build everything: tools/dev build\")
+    endif()
+  endforeach()")
+
 # Libraries of LLVM may lie where the loader does not look by itself.
 set_target_properties(axopt axrun axopt-opt AxRunC AxPlugin PROPERTIES
   INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}"
@@ -45,29 +79,13 @@ install(FILES "${CMAKE_BINARY_DIR}/axoptConfig.cmake"
               "${CMAKE_BINARY_DIR}/axoptConfigVersion.cmake"
         DESTINATION "${package}")
 
-# _ax_install_printed(TOOL FLAG FOLDER NAME): what `TOOL FLAG` prints.
-function(_ax_install_printed tool flag folder name)
-  set(file "${CMAKE_BINARY_DIR}/share/${folder}/${name}")
-  add_custom_command(OUTPUT "${file}" VERBATIM DEPENDS ${tool}
-    COMMAND ${CMAKE_COMMAND} -E make_directory
-            "${CMAKE_BINARY_DIR}/share/${folder}"
-    COMMAND ${CMAKE_COMMAND} "-DCOMMAND=$<TARGET_FILE:${tool}>;${flag}"
-            "-DOUTPUT=${file}" -P "${CMAKE_SOURCE_DIR}/cmake/WriteOutput.cmake")
-  set_property(GLOBAL APPEND PROPERTY AX_PRINTED "${file}")
+foreach(file ${printed})
+  file(RELATIVE_PATH name "${CMAKE_BINARY_DIR}/share" "${file}")
+  get_filename_component(folder "${name}" DIRECTORY)
   install(FILES "${file}" DESTINATION "${CMAKE_INSTALL_DATADIR}/${folder}")
-endfunction()
-
-foreach(tool axopt axrun)
-  _ax_install_printed(${tool} --print-man man/man1 ${tool}.1)
-  _ax_install_printed(${tool} --print-completion=bash
-                      bash-completion/completions ${tool})
-  _ax_install_printed(${tool} --print-completion=zsh
-                      zsh/site-functions _${tool})
 endforeach()
 install(FILES tools/axopt-opt/axopt-opt.1
         DESTINATION "${CMAKE_INSTALL_MANDIR}/man1")
-get_property(printed GLOBAL PROPERTY AX_PRINTED)
-add_custom_target(manuals ALL DEPENDS ${printed})
 install(FILES LICENSE README.md CHANGELOG.md
         DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 

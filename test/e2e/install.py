@@ -72,6 +72,29 @@ def installed():
             f"--load-pass-plugin={library}")
 
 
+def halfBuilt():
+    """`tools/dev demo` builds less than is installed."""
+    with scratch() as folder:
+        folder = Path(folder)
+        text = (BUILD / "cmake_install.cmake").read_text()
+        for name in "axopt-opt", "axopt.1":
+            changed, count = re.subn(rf'(?<=[";])/[^";]*/{name}(?=[";])',
+                                     f"{folder}/{name}", text)
+            if not count:
+                raise Failed(f"no {name} in cmake_install.cmake")
+            script = folder / "install.cmake"
+            script.write_text(changed)
+            done = subprocess.run(
+                ["cmake", f"-DCMAKE_INSTALL_PREFIX={folder}/prefix", "-P",
+                 script], capture_output=True, text=True)
+            said = " ".join(done.stderr.split())
+            if done.returncode == 0 or f"{name}' is not built: before cmake " \
+                    "--install, build everything: tools/dev build" not in said:
+                raise Failed(said)
+            if (folder / "prefix").exists():
+                raise Failed("something was installed")
+
+
 def package():
     """Its files lie where they would after `apt install`, below a folder."""
     needsPlainBuild()
@@ -94,4 +117,5 @@ def package():
 
 def cases(every):
     yield "installed", installed
+    yield "half built", halfBuilt
     yield "package", package
