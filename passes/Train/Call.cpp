@@ -91,11 +91,11 @@ llvm::Error Call::finish(llvm::ArrayRef<llvm::StringRef> names) const {
     return makeErrorf(ExitCode::Usage, "{0}({1}) has {2} arguments, not {3}",
                       name, llvm::join(names, ","), names.size(),
                       arguments.size());
-  if (!options.empty())
-    return makeErrorf(
-        ExitCode::Usage, "{0}: there is no option '{1}'{2}", name,
-        options.front().first,
-        suggestNearest(options.front().first,
-                       llvm::to_vector_of<llvm::StringRef>(known)));
-  return llvm::Error::success();
+  if (options.empty())
+    return llvm::Error::success();
+  const std::string &key = options.front().first;
+  return makeErrorf(
+      ExitCode::Usage, "{0}: there is no option '{1}'{2}{3}", name, key,
+      known.empty() ? "" : ", but " + llvm::join(known, ", "),
+      suggestNearest(key, llvm::to_vector_of<llvm::StringRef>(known)));
 }

@@ -196,7 +196,8 @@ TEST(Losses, WhatDoesNotFit) {
   EXPECT_EQ(fault(x, "cross_entropy(y,labels,label_smoothing=1.5)"),
             "loss cross_entropy: label_smoothing is between 0 and 1");
   EXPECT_EQ(fault(x, "cross_entropy(y,labels,smoothing=0.1)"),
-            "cross_entropy: there is no option 'smoothing'; did you mean "
+            "cross_entropy: there is no option 'smoothing', but ignore_index, "
+            "shift, class_dim, label_smoothing; did you mean "
             "'label_smoothing'?");
   EXPECT_EQ(fault(x, "cross_entropy(y,labels,shift=one)"),
             "cross_entropy: shift=one: give a whole number");
