@@ -57,9 +57,15 @@ static std::string nodeOf(mlir::Location location) {
 std::optional<int64_t> Emitter::roomForResults() {
   if (std::optional<int64_t> found = maxResults())
     return found;
+  std::string idle;
+  for (const MaxResults &entry : allMaxResults)
+    if (!entry.isUsed)
+      idle += (idle.empty() ? "; --max " : ", ") + entry.node;
+  if (!idle.empty())
+    idle += " is of no such node up to here";
   fail(ExitCode::Unsupported,
        "data decide how many results there are; axopt --max '" +
-           nodeOf(location) + "=N' gives them room for N");
+           nodeOf(location) + "=N' gives them room for N" + idle);
   return std::nullopt;
 }
 

@@ -429,6 +429,10 @@ def known(nodes):
 FLAGS = {
     "none": ([], 4, "data decide how many results there are; axopt --max "
              "'p=N' gives them room for N"),
+    "a misspelled node": (["--max=foo=3"], 4, "gives them room for N; --max "
+                          "foo is of no such node up to here"),
+    "a value's name": (["--max=t=3"], 4, "gives them room for N; --max t is of "
+                       "no such node up to here"),
     "another node": ([ROOM, "--max=k=3"], 2,
                      "--max k: data decide of no such node how many results "
                      "it has"),
