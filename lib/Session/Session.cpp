@@ -70,8 +70,10 @@ static llvm::Expected<ProgramOp> findProgram(mlir::ModuleOp module,
         return program;
       known += " " + program.getSymName().str();
     }
+  bool isOfTraining = name == ax::evaluationProgram;
   return makeError(ExitCode::Usage,
-                   "the plan has no program '" + name + "', but:" + known);
+                   "the plan has no program '" + name + "', but:" + known +
+                       (isOfTraining ? "; compile it with axopt --train" : ""));
 }
 
 /// 0: for ever.

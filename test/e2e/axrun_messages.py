@@ -69,8 +69,8 @@ def flags():
             ("--trace-steps=2", "steps that are traced (--trace, --profile or "
              "--json, with --data)")):
         yield flag, flag.split("=")[0] + idle + what
-    yield "--list-commands", "--random-inputs" + idle + \
-        "runs of one set of inputs (--input)"
+    yield "--list-commands", "--random-inputs has no use in this run: " \
+        "--list-commands runs nothing"
     yield "--input=x=x.npy --input=x=y.npy", \
         "--input=x=y.npy: 'x' has a file already"
     for output in "plan.mlir", "o.txt", "new.d":
@@ -78,7 +78,9 @@ def flags():
             f"FILE.npz, FILE.npy (if there is one), or a folder: '{output}/' " \
             "makes one of that name"
     yield "--input=x", "--input=x: expected NAME=FILE.npy"
-    yield "--program=other", "the plan has no program 'other', but: main"
+    yield "--program=other", "the plan has no program 'other', but: main\n"
+    yield "--program=eval", "the plan has no program 'eval', but: main; " \
+        "compile it with axopt --train\n"
     yield "--weights=w.bin", \
         "--weights=w.bin: expected a .safetensors or .npz file, a folder " \
         "with model.safetensors, or a checkpoint's"

@@ -53,8 +53,11 @@ llvm::Error checkUses(const FlagTable &table, const CommandLine &flags) {
   unsigned flag = flags.firstUseless(findUses(flags));
   if (!flag)
     return llvm::Error::success();
+  std::string idle = table.nameOf(flag) + " has no use in this run: ";
+  if (flags.isOn(OPT_list_commands))
+    return usage(idle + "--list-commands runs nothing");
   constexpr std::pair<unsigned, const char *> texts[] = {
-      {ForRuns, "runs of one set of inputs (--input)"},
+      {ForRuns, "runs of one set of inputs (without --data and --eval)"},
       {ForComparing, "comparing outputs (--expect or --test-data)"},
       {ForTiming, "measuring runs (--iterations or --profile)"},
       {ForSamples, "samples (--data)"},
@@ -68,8 +71,7 @@ llvm::Error checkUses(const FlagTable &table, const CommandLine &flags) {
   for (auto [use, text] : texts)
     if (table.usesOf(flag) & use)
       uses.push_back(text);
-  return usage(table.nameOf(flag) + " has no use in this run: it is for " +
-               llvm::join(uses, ", or "));
+  return usage(idle + "it is for " + llvm::join(uses, ", or "));
 }
 
 void readPrediction(const CommandLine &flags, RunOptions &options) {
