@@ -73,6 +73,18 @@ private:
   llvm::MapVector<std::string, Group, std::map<std::string, unsigned>> groups;
 };
 
+/// A note is ours; names in it are the file's and of any length.
+std::string shortenNames(StringRef note) {
+  std::string text;
+  while (!note.empty()) {
+    size_t end = std::min(note.find_first_of(" \n"), note.size());
+    text += shorten(note.take_front(end));
+    text += note.substr(end, 1);
+    note = note.drop_front(std::min(end + 1, note.size()));
+  }
+  return text;
+}
+
 class Printer {
 public:
   Printer(const Inspection &inspection, bool all, llvm::raw_ostream &os)
@@ -92,7 +104,7 @@ public:
     printStages();
     printMatches();
     for (const std::string &note : it.notes)
-      os << "note: " << (all ? note : shorten(note)) << '\n';
+      os << "note: " << (all ? note : shortenNames(note)) << '\n';
   }
 
 private:

@@ -140,6 +140,32 @@ def trained():
            int(text[1]), "trained")
 
 
+def notes():
+    """Whole, for what to do is at their end; but not names of any length."""
+    name = "w" * 5000
+    made = onnx.load(TRAINING / "batchnorm" / "model.onnx")
+    for node in made.graph.node:
+        if node.op_type == "BatchNormalization":
+            del node.output[1:]
+            for attribute in node.attribute:
+                if attribute.name == "training_mode":
+                    attribute.i = 0
+        for i, read in enumerate(node.input):
+            if read == "fc.weight":
+                node.input[i] = name
+    for tensor in made.graph.initializer:
+        if tensor.name == "fc.weight":
+            tensor.name = name
+    with scratch() as folder:
+        onnx.save(made, f"{folder}/model.onnx")
+        said = run(tool("axopt"), f"{folder}/model.onnx", "--inspect",
+                   "--train", "--frozen=w*").stdout
+    found = "".join(re.findall("^note: .*\n|^not trained: .*\n", said, re.M))
+    if "; --batchnorm=train takes the batch's, --batchnorm=frozen confirms it" \
+            not in found or name in found:
+        raise Failed(said)
+
+
 def patterns():
     found = inspected(GPT, "--tp=2", "--pp=2", "--frozen=*wpe*",
                       "--frozen-rows=*wte*=0,3",
@@ -267,6 +293,7 @@ def cases(every):
     yield "the page has all keys", documented
     yield "facts", facts
     yield "what is trained", trained
+    yield "notes", notes
     yield "what patterns name", patterns
     yield "without data", withoutData
     yield "not supported", unsupported
