@@ -1,5 +1,5 @@
-"""Draws the curve of an example's page again: runs the page's commands up to the
-one that draws it.
+"""Draws the curve of an example's page again, and renews what the page says that
+axrun prints: runs the page's commands up to the one that draws.
 
 usage: curve.py BUILD PAGE.md --minilm FOLDER
 """
@@ -14,6 +14,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```sh(?: run)?\n(.*?)^```", re.M | re.S)
+# One a page.
+PRINTED = re.compile(r"^    axrun: evaluation: .*$", re.M)
 
 
 def main():
@@ -30,11 +32,19 @@ def main():
                                  os.environ["PATH"]])}
     with tempfile.TemporaryDirectory() as folder:
         curve = Path(folder) / "curve.svg"
-        for block in BLOCK.findall(options.page.read_text()):
-            subprocess.run(["bash", "-eu", "-c", block], cwd=folder, check=True,
-                           env=environment)
+        text, printed = options.page.read_text(), []
+        for block in BLOCK.findall(text):
+            done = subprocess.run(["bash", "-eu", "-c", block], cwd=folder,
+                                  env=environment, text=True,
+                                  stdout=subprocess.PIPE,
+                                  stderr=subprocess.STDOUT)
+            print(done.stdout, end="")
+            done.check_returncode()
+            printed += PRINTED.findall(re.sub("^", "    ", done.stdout,
+                                              flags=re.M))
             if curve.exists():
                 shutil.copy(curve, options.page.with_suffix(".svg"))
+                options.page.write_text(PRINTED.sub(printed[-1], text))
                 return
         raise SystemExit(f"{options.page}: no command draws a curve")
 

@@ -1,5 +1,6 @@
 """Commands in fenced blocks marked `sh run` of README.md and docs/ work, code in
-blocks marked with a file stands there, and every flag is on a page."""
+blocks marked with a file stands there, what axrun is shown to print it prints,
+and every flag is on a page."""
 import os
 import re
 import subprocess
@@ -9,6 +10,7 @@ from cases import Failed, run, scratch, tool
 
 ROOT = Path(__file__).parents[2]
 BLOCK = re.compile(r"^```sh run\n(.*?)^```", re.M | re.S)
+SHOWN = re.compile(r"^    (axrun: .*)", re.M)
 QUOTE = re.compile(r"^```(?:cpp|td) (\S+)\n(.*?)^```", re.M | re.S)
 
 
@@ -21,7 +23,22 @@ def quotes():
         raise Failed("\n".join(wrong))
 
 
-def runBlock(text):
+def compare(shown, printed):
+    """Words and counts; accuracy within 2 %, for processors round as they like;
+    no losses near 0, which are little else than rounding."""
+    for line in shown:
+        pattern = re.sub(r"(loss|accuracy)\\ [\d.\\e-]+", r"\1 ([^\\s,]+)",
+                         re.escape(line))
+        found = re.search(f"^{pattern}$", printed, re.M)
+        if not found:
+            raise Failed(f"the page shows\n{line}\nbut it printed\n{printed}")
+        wanted, got = (re.findall(r"accuracy ([\d.]+)", text)
+                       for text in (line, found[0]))
+        if any(abs(float(a) - float(b)) > 0.02 for a, b in zip(wanted, got)):
+            raise Failed(f"the page shows {wanted}, it printed {got}")
+
+
+def runBlock(text, shown=()):
     environment = os.environ | {"models": str(ROOT / "test/models"),
                                 "training": str(ROOT / "test/data/training"),
                                 "examples": str(ROOT / "examples")}
@@ -32,6 +49,7 @@ def runBlock(text):
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if done.returncode:
         raise Failed(f"exit code {done.returncode} of\n{text}\n{done.stdout}")
+    compare(shown, done.stdout)
 
 
 def flags(name, *pages):
@@ -52,5 +70,7 @@ def cases(every):
     yield "flags of axopt", flags, "axopt", "training.md"
     yield "flags of axrun", flags, "axrun", "axrun.md", "training.md"
     for page in [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]:
-        for i, block in enumerate(BLOCK.findall(page.read_text())):
-            yield f"{page.relative_to(ROOT)}, block {i + 1}", runBlock, block
+        blocks = BLOCK.split(page.read_text())
+        for i, (block, after) in enumerate(zip(blocks[1::2], blocks[2::2])):
+            yield f"{page.relative_to(ROOT)}, block {i + 1}", runBlock, block, \
+                SHOWN.findall(after.partition("```")[0])
