@@ -1,6 +1,6 @@
 //===- Import.cpp - ONNX model to ax IR -----------------------------------===//
 
-#include "ax/Import/Import.h"
+#include "ImportWith.h"
 
 #include "BatchStatistics.h"
 #include "GraphImporter.h"
@@ -441,8 +441,8 @@ static llvm::Expected<mlir::DictionaryAttr> fingerprints(PlanOp plan,
 }
 
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
-ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
-                        mlir::MLIRContext &context) {
+ax::import::importWith(const ImportOptions &options, llvm::StringRef path,
+                       mlir::MLIRContext &context) {
   context.getOrLoadDialect<AxDialect>();
   ModelFolder folder(path, options.mayLackData);
   llvm::Expected<PreparedModel> model = prepareModel(folder);
@@ -481,9 +481,9 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
   if (!keptValues)
     return withPath(keptValues.takeError());
   ProgramEmitter emitter{context, folder, *model, binder, options, *keptValues};
-  llvm::Error error = llvm::Error::success();
-  if (!options.evaluation)
-    error = emitter.emit("main", /*evaluation=*/false, builder);
+  llvm::Error error = options.evaluation
+                          ? llvm::Error::success()
+                          : emitter.emit("main", /*evaluation=*/false, builder);
   if (!error && options.training)
     error = emitter.emit(evaluationProgram, /*evaluation=*/true, builder);
   if (!error && (options.training || options.evaluation))

@@ -321,6 +321,19 @@ def refuseData(made, message):
                "--test-data", folder)
 
 
+def sizes():
+    """Sizes that nodes do not take are the flags' fault, where others fit."""
+    table = model("float[b,n] x", "float[b,n] y", "y = Add(x, w)",
+                  "float[4] w = {1, 2, 3, 4}")
+    for flags, at_fault in (["--dim=b=2", "--dim=n=8"], "--dim n=8"), \
+            (["--shape=x=2x8"], "--shape x=2x8"):
+        yield "".join(flags), table, at_fault + " does not fit this model, " \
+            "which takes 1 in its place", 2, flags
+    made = model("float[b] x", "float[b] y", "s = Add(v, w)\ny = Add(x, s)",
+                 "float[4] w = {1, 2, 3, 4}, float[3] v = {1, 2, 3}")
+    yield "no size is at fault", made, "'tensor<4xf32>'\n", 3, ["--dim=b=8"]
+
+
 def _without(made, name):
     attributes = made.graph.node[0].attribute
     kept = [a for a in attributes if a.name != name]
@@ -332,5 +345,7 @@ def _without(made, name):
 def cases(every):
     for name, made, message, code, flags in wholeModels():
         yield f"model: {name}", refuse, made, message, code, *flags
+    for name, made, message, code, flags in sizes():
+        yield f"sizes: {name}", refuse, made, message, code, *flags
     for name, made, message in dataSets():
         yield f"data: {name}", refuseData, made, message

@@ -1,0 +1,65 @@
+//===- ImportModel.cpp - Sizes that a model does not take -----------------===//
+//
+// What a node says of shapes that do not fit is the same whether the model is
+// malformed or a size was given that its tables are too small for. With another
+// size in its place the model tells.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ax/Import/Import.h"
+
+#include "ImportWith.h"
+
+#include "ax/Support/Error.h"
+
+#include "mlir/IR/Diagnostics.h"
+
+#include <utility>
+
+using namespace ax;
+using namespace ax::import;
+
+/// The flag without whose size the model is well formed; empty if none is.
+static std::string findUnfitSize(const ImportOptions &options,
+                                 llvm::StringRef path,
+                                 mlir::MLIRContext &context) {
+  mlir::ScopedDiagnosticHandler silence(
+      &context, [](mlir::Diagnostic &) { return mlir::success(); });
+  ImportOptions other = options;
+  auto fitsWithOne = [&](int64_t &size) {
+    if (size == 1)
+      return false;
+    int64_t given = std::exchange(size, 1);
+    auto module = importWith(other, path, context);
+    size = given;
+    if (module)
+      return true;
+    llvm::consumeError(module.takeError());
+    return false;
+  };
+  for (auto &[name, size] : other.dims)
+    if (fitsWithOne(size))
+      return "--dim " + name + "=" + std::to_string(size);
+  for (auto &[name, shape] : other.shapes)
+    for (int64_t &size : shape)
+      if (fitsWithOne(size))
+        return "--shape " + name + "=" + shapeToString(shape);
+  return "";
+}
+
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
+                        mlir::MLIRContext &context) {
+  auto module = importWith(options, path, context);
+  if (module)
+    return module;
+  ErrorDescription fault = describeError(module.takeError());
+  std::string flag;
+  if (fault.code == ExitCode::BadModel)
+    flag = findUnfitSize(options, path, context);
+  if (flag.empty())
+    return makeError(fault.code, fault.message);
+  return makeError(ExitCode::Usage, fault.message + "; " + flag +
+                                        " does not fit this model, which "
+                                        "takes 1 in its place");
+}
