@@ -116,6 +116,15 @@ def tool(name):
     return os.path.join(os.environ["AX_BIN"], name)
 
 
+@functools.lru_cache(maxsize=None)
+def isSanitized():
+    """Whether the tools were built with a sanitizer, which takes memory of its
+    own, and has to be in a program from its start."""
+    with open(tool("axrun"), "rb") as file:
+        code = file.read()
+    return b"__asan_init" in code or b"__tsan_init" in code
+
+
 def run(*command, expect=0, timeout=300, **options):
     """Runs a command, checks its exit code, gives its CompletedProcess.
 

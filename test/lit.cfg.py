@@ -27,3 +27,8 @@ config.substitutions.append(
 )
 
 sys.path.insert(0, config.test_source_root)
+
+from cases import isSanitized  # noqa: E402
+
+if isSanitized():
+    config.available_features.add("sanitizer")

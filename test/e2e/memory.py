@@ -7,7 +7,7 @@ import time
 import numpy as np
 
 from _gpt import Graph, gpt, quantized, swiglu
-from cases import Failed, Unsupported, run, scratch, tool
+from cases import Failed, Unsupported, isSanitized, run, scratch, tool
 from zoo_sequences import recurrent
 
 TRAIN = ["--train", "--loss=mse(logits,target)"]
@@ -62,9 +62,8 @@ def ranks():
 
 
 def mayMeasure():
-    with open(tool("axrun"), "rb") as file:
-        if b"__tsan_init" in file.read():
-            raise Unsupported("ThreadSanitizer remembers each access")
+    if isSanitized():
+        raise Unsupported("sanitizers have memory of their own")
 
 
 def stepsShareWeights():
@@ -137,9 +136,7 @@ def checkpoint():
 def prepared():
     """Numbers of 8-bit weights, which are made once: there is no time at which
     all are there twice."""
-    with open(tool("axrun"), "rb") as file:
-        if b"__tsan_init" in file.read():
-            raise Unsupported("ThreadSanitizer remembers each access")
+    mayMeasure()
     with scratch() as folder:
         peaks, got = {}, {}
         for name, size, count in ("small", 16, 1), ("large", 2048, 6):
