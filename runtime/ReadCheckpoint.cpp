@@ -287,8 +287,10 @@ readWeights(const std::string &path,
             const std::function<void(const std::string &)> &warn) {
   llvm::StringRef name = path;
   std::string pretrained = isCheckpoint(path) ? "" : findPretrained(path);
-  if (pretrained.empty() && llvm::sys::fs::is_directory(path))
+  if (isCheckpoint(path))
     return readCheckpoint(path, warn);
+  if (pretrained.empty() && llvm::sys::fs::is_directory(path))
+    return bad("weights: " + describeLack(path));
   if (pretrained.empty() && !name.ends_with(".npz") &&
       !name.ends_with(".safetensors"))
     return makeError(ExitCode::Usage,

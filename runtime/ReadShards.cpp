@@ -52,6 +52,23 @@ std::string findPretrained(const std::string &path) {
   return "";
 }
 
+std::string describeLack(const std::string &folder) {
+  std::string text = "'" + folder + "' has neither a checkpoint, nor " +
+                     wholeName.str() + ", nor model" + indexEnding.str();
+  std::error_code code;
+  // The first by name, so that it is the same each time.
+  std::string other;
+  for (llvm::sys::fs::directory_iterator it(folder, code), end;
+       !code && it != end; it.increment(code)) {
+    llvm::StringRef path = it->path();
+    bool isWeights = path.ends_with(indexEnding) ||
+                     path.ends_with(".safetensors") || path.ends_with(".npz");
+    if (isWeights && (other.empty() || path < other))
+      other = path.str();
+  }
+  return other.empty() ? text : text + ": give the file, as --weights=" + other;
+}
+
 /// By file, the names of the tensors in it.
 using Shards = std::map<std::string, std::set<std::string>>;
 

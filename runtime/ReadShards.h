@@ -10,6 +10,10 @@ namespace ax::rt {
 /// none.
 std::string findPretrained(const std::string &path);
 
+/// For a folder that has none: what was looked for, and what could be given
+/// instead.
+std::string describeLack(const std::string &folder);
+
 /// All tensors of such a file. BadInput errors name it.
 llvm::Expected<NamedTensors> readPretrained(const std::string &path);
 

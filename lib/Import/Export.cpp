@@ -154,11 +154,9 @@ static llvm::Error checkFit(const TensorHeader &header,
                     shapeToString(header.dims), onnxTypeName(header.type));
 }
 
-/// Weights that the model has twice get both their values; those that stay what
-/// they are, though others do not, are an error.
+/// Weights that stay what they are, though others do not, are an error.
 llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
-  std::vector<ModelWeight> missing, given;
-  std::vector<std::string> computed;
+  std::vector<ModelWeight> all;
   std::set<std::string> frozen(weights.frozen.begin(), weights.frozen.end());
   WeightNodes nodes(graph);
   WireReader reader(graph);
@@ -169,75 +167,42 @@ llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
       continue;
     const TensorHeader &header = *found;
     std::optional<DType> type = fromOnnxType(header.type);
-    std::string name = stateName(header.name);
     auto count = checkedNumElements(header.dims);
+    ModelWeight weight{
+        stateName(header.name), type.value_or(DType::U8), header.dims, {}};
     // Other ones are constants of the graph.
-    if (!type || !isFloat(*type) || !count || *count < 2 || frozen.count(name))
-      continue;
-    ModelWeight weight{name, *type, header.dims, {}};
+    weight.isRequired = type && isFloat(*type) && count && *count > 1 &&
+                        !frozen.count(weight.name);
     std::shared_ptr<MappedFile> file;
-    if (header.external || isInPlace(header)) {
+    if (weight.isRequired && (header.external || isInPlace(header))) {
       // What cannot be read is an error when it has to be.
       if (auto bytes = bytesOf(header, *type, file))
         weight.bytes = *bytes;
       else
         llvm::consumeError(bytes.takeError());
     }
-    auto known = weights.tensors.find(name);
-    if (known != weights.tensors.end()) {
-      if (llvm::Error error = checkFit(header, known->second))
-        return error;
-      given.push_back(std::move(weight));
-    } else if (isComputedBuffer(name)) {
-      computed.push_back(name);
-    } else {
-      missing.push_back(std::move(weight));
-    }
+    all.push_back(std::move(weight));
   }
-  std::vector<std::string> lacking, absent(computed);
-  for (const ModelWeight &weight : missing)
-    absent.push_back(weight.name);
-  auto isGiven = [&](const std::string &name) {
-    return weights.tensors.count(name) > 0;
+  auto isGiven = [&](const ModelWeight &weight) {
+    return weight.isRequired && weights.given.tensors.count(weight.name);
   };
-  if (llvm::Error error =
-          checkTies(weights.tied, absent, isGiven, weights.path))
-    return error;
-  for (const auto &[name, other] : weights.tied)
-    weights.tensors.emplace(name, weights.tensors.at(other));
-  auto isTied = [&](const std::string &name) {
-    return weights.tied.count(name) > 0;
-  };
-  llvm::erase_if(computed, isTied);
-  llvm::erase_if(
-      missing, [&](const ModelWeight &weight) { return isTied(weight.name); });
-  // A checkpoint has each weight that its run had.
-  std::map<std::string, std::string> tied;
-  if (weights.required.empty())
-    tied = findTied(missing, given);
-  for (const ModelWeight &weight : missing)
-    if (auto twin = tied.find(weight.name); twin != tied.end()) {
-      weights.tensors.emplace(weight.name, weights.tensors.at(twin->second));
-      weights.warn("'" + weight.name + "' gets the values of '" + twin->second +
-                   "', which it equals in the model");
-    } else {
-      lacking.push_back(weight.name);
-    }
-  if (!computed.empty())
-    weights.warn(listSome(computed) + " stay as the model computes them");
-  if (lacking.empty() || given.empty() || weights.isPartial)
-    return llvm::Error::success();
-  return makeErrorf(ExitCode::BadInput,
-                    "weights '{0}' do not have {1}, which would keep the "
-                    "model's values: if that is meant, give --partial",
-                    weights.path, listSome(lacking, mostListed));
+  auto lacking = matchWeights(all, weights.given);
+  if (!lacking)
+    return lacking.takeError();
+  // Without any, that is what is said.
+  if (!lacking->empty() && llvm::any_of(all, isGiven) && !weights.isPartial)
+    return makeErrorf(ExitCode::BadInput,
+                      "weights '{0}' do not have {1}, which would keep the "
+                      "model's values: if that is meant, give --partial",
+                      weights.given.path, listSome(*lacking, mostListed));
+  return checkLeftOver(all, weights.given);
 }
 
 llvm::Expected<std::optional<HostTensor>>
 Exporter::findWeight(const TensorHeader &header) {
   std::string name = stateName(header.name);
-  auto found = weights.tensors.find(name);
-  if (found == weights.tensors.end())
+  auto found = weights.given.tensors.find(name);
+  if (found == weights.given.tensors.end())
     return std::nullopt;
   if (llvm::Error error = checkFit(header, found->second))
     return error;
@@ -413,7 +378,7 @@ llvm::Error Exporter::run() {
   if (replaced.empty())
     return makeError(ExitCode::BadInput,
                      "none of the weights is one of the model's");
-  widening.tell(weights.path, weights.warn);
+  widening.tell(weights.given.path, weights.given.warn);
   // Both are there before one of them takes its place.
   auto result = AtomicFile::create(output);
   if (!result)

@@ -217,10 +217,15 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
                                  ? plan::findModelFolder(plan, planPath)
                                  : options.modelDir;
   impl->files = plan::filesOf(plan, planPath, impl->options.dataFolder);
-  if (!options.weights.empty())
-    if (llvm::Error error = useWeights(programs, options.weights, options.tied,
-                                       impl->options.dataFolder, options.warn))
+  if (!options.weights.empty()) {
+    std::set<std::string> names;
+    for (auto state : plan.getBody().getOps<StateOp>())
+      names.insert(state.getSymName().str());
+    if (llvm::Error error =
+            useWeights(programs, options.weights, options.tied, names,
+                       impl->options.dataFolder, options.warn))
       return error;
+  }
   if (!options.resume.empty()) {
     auto resumed = resumeFrom(*impl->program, options.resume, options.warn);
     if (!resumed)

@@ -49,27 +49,13 @@ void addMisfit(const rt::State &state, const HostTensor &tensor,
              wanted.typeToString());
 }
 
-/// A fault when the state cannot have the tensor, which becomes what it has.
-llvm::Error assign(rt::State &state, HostTensor &tensor, Widening &widening,
-                   Faults &faults) {
-  if (tensor.getShape() != state.shape ||
-      !Widening::fits(state.dtype, tensor.getType())) {
-    addMisfit(state, tensor, faults);
-    return llvm::Error::success();
-  }
-  auto value = widening.to(state.dtype, tensor);
-  if (!value)
-    return addContext(value.takeError(), "state '" + state.name + "'");
-  give(state, tensor = std::move(*value));
-  return llvm::Error::success();
-}
-
 /// States as the model has them, where its files are there.
-class ModelWeights {
+class ModelFiles {
 public:
-  explicit ModelWeights(const std::string &folder) : folder(folder) {}
+  explicit ModelFiles(const std::string &folder) : folder(folder) {}
 
-  void add(const rt::State &state, std::vector<ModelWeight> &to) {
+  /// None where they are not.
+  llvm::ArrayRef<uint8_t> bytesOf(const rt::State &state) {
     auto [file, isNew] = files.try_emplace(state.file);
     if (isNew && findEscape(folder, state.file).empty()) {
       auto opened = MappedFile::open(folder + "/" + state.file);
@@ -81,13 +67,13 @@ public:
     }
     auto count = checkedNumElements(state.shape, byteSize(state.dtype));
     if (!file->second || !count)
-      return;
+      return {};
     auto bytes =
         file->second->range(state.offset, *count * byteSize(state.dtype));
     if (bytes)
-      to.push_back({state.name, state.dtype, state.shape, *bytes});
-    else
-      llvm::consumeError(bytes.takeError());
+      return *bytes;
+    llvm::consumeError(bytes.takeError());
+    return {};
   }
 
 private:
@@ -95,61 +81,68 @@ private:
   std::map<std::string, std::shared_ptr<MappedFile>> files;
 };
 
-using Given = std::map<std::string, HostTensor>;
-
-/// What a file from elsewhere leaves out, though the plan has it: by the names
-/// of such states, those whose values they get.
-llvm::Expected<std::map<std::string, std::string>>
-complete(llvm::ArrayRef<rt::Program *> programs, const std::string &folder,
-         const std::string &path, const llvm::StringSet<> &frozen,
-         bool isCheckpoint, const Ties &ties, const Warn &warn,
-         const Given &given, Faults &faults) {
-  ModelWeights model(folder);
-  std::vector<ModelWeight> missing, there;
+/// Bytes only of those that a file has to have.
+std::vector<ModelWeight> weightsOf(llvm::ArrayRef<rt::Program *> programs,
+                                   const llvm::StringSet<> &frozen,
+                                   ModelFiles &files) {
+  std::vector<ModelWeight> model;
   llvm::StringSet<> seen;
-  std::vector<std::string> lacking, computed;
   for (rt::Program *program : programs)
     for (const rt::State &state : program->states) {
-      if (!state.isWeight || frozen.contains(state.name) ||
-          !seen.insert(state.name).second)
+      if (!seen.insert(state.name).second)
         continue;
-      bool isGiven = given.count(state.name);
-      model.add(state, isGiven ? there : missing);
-      if (!isGiven)
-        (isComputedBuffer(state.name) ? computed : lacking)
-            .push_back(state.name);
+      ModelWeight weight{state.name, state.dtype, state.shape, {}};
+      weight.isRequired = state.isWeight && !frozen.contains(state.name);
+      if (weight.isRequired)
+        weight.bytes = files.bytesOf(state);
+      model.push_back(std::move(weight));
     }
-  std::vector<std::string> absent(lacking);
-  llvm::append_range(absent, computed);
-  auto isGiven = [&](const std::string &name) { return given.count(name) > 0; };
-  if (llvm::Error error = checkTies(ties, absent, isGiven, path))
-    return error;
-  auto isTied = [&](const std::string &name) { return ties.count(name) > 0; };
-  llvm::erase_if(lacking, isTied);
-  llvm::erase_if(computed, isTied);
-  // A checkpoint has each state that the run had.
-  std::map<std::string, std::string> tied;
-  if (!isCheckpoint)
-    tied = findTied(missing, there);
-  for (const std::string &name : lacking)
-    if (auto twin = tied.find(name); twin != tied.end()) {
-      warn("weights '" + path + "': '" + name + "' gets the values of '" +
-           twin->second + "', which it equals in the model");
-    } else {
-      faults.add(name + " is missing");
-    }
-  if (!computed.empty())
-    warn("weights '" + path + "': " + listSome(computed) +
-         " stay as the model computes them");
-  for (const auto &[name, other] : ties)
-    tied[name] = other;
-  return tied;
+  return model;
+}
+
+/// Tensors in the types of states; those that share bytes share what is made of
+/// them.
+class Widened {
+public:
+  llvm::Expected<HostTensor> to(DType wanted, const HostTensor &tensor) {
+    auto known = made.find(tensor.data());
+    if (known != made.end() && known->second.getType() == wanted &&
+        known->second.getShape() == tensor.getShape())
+      return known->second;
+    auto value = widening.to(wanted, tensor);
+    if (value)
+      made.insert_or_assign(tensor.data(), *value);
+    return value;
+  }
+  void tell(const std::string &path, const Warn &warn) const {
+    widening.tell(path, warn);
+  }
+
+private:
+  Widening widening;
+  std::map<const uint8_t *, HostTensor> made;
+};
+
+/// A fault when the state cannot have the tensor, which becomes what it has.
+llvm::Error assign(rt::State &state, const HostTensor &tensor, Widened &widened,
+                   Faults &faults) {
+  if (tensor.getShape() != state.shape ||
+      !Widening::fits(state.dtype, tensor.getType())) {
+    addMisfit(state, tensor, faults);
+    return llvm::Error::success();
+  }
+  auto value = widened.to(state.dtype, tensor);
+  if (!value)
+    return addContext(value.takeError(), "state '" + state.name + "'");
+  give(state, *value);
+  return llvm::Error::success();
 }
 
 } // namespace
 
 llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
                            const std::string &path, const Ties &ties,
+                           const std::set<std::string> &names,
                            const std::string &folder, const Warn &warnWhere) {
   Warn warn = warnWhere ? warnWhere : [](const std::string &) {};
   auto source = rt::readWeights(path, warn);
@@ -157,28 +150,35 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
     return source.takeError();
   llvm::StringSet<> frozen;
   frozen.insert_range(source->frozen);
-  Given given(source->tensors.begin(), source->tensors.end());
+  GivenWeights given;
+  given.path = path;
+  given.tensors.insert(source->tensors.begin(), source->tensors.end());
+  given.ties = ties;
+  given.isCheckpoint = !source->weights.empty();
+  given.warn = warn;
+  given.used = names;
+  ModelFiles files(folder);
+  std::vector<ModelWeight> model = weightsOf(programs, frozen, files);
+  auto lacking = matchWeights(model, given);
+  if (!lacking)
+    return lacking.takeError();
   Faults faults;
-  auto tied = complete(programs, folder, path, frozen,
-                       /*isCheckpoint=*/!source->weights.empty(), ties, warn,
-                       given, faults);
-  if (!tied)
-    return tied.takeError();
+  for (const std::string &name : *lacking)
+    faults.add(name + " is missing");
   llvm::StringSet<> used;
-  Widening widening;
+  Widened widened;
   for (rt::Program *program : programs)
     for (rt::State &state : program->states) {
       used.insert(state.name);
       // Moments and the like go on when they are there.
-      auto twin = tied->find(state.name);
-      auto tensor = given.find(twin == tied->end() ? state.name : twin->second);
-      if (tensor == given.end() || !(state.isWeight || state.isZeroAtFirst))
+      auto tensor = given.tensors.find(state.name);
+      if (tensor == given.tensors.end() ||
+          !(state.isWeight || state.isZeroAtFirst))
         continue;
-      // Twins and programs share what was widened for the first.
-      if (llvm::Error error = assign(state, tensor->second, widening, faults))
+      if (llvm::Error error = assign(state, tensor->second, widened, faults))
         return error;
     }
-  widening.tell(path, warn);
+  widened.tell(path, warn);
   if (!source->weights.empty() &&
       llvm::none_of(source->weights, [&](const std::string &weight) {
         return used.contains(weight);
@@ -192,7 +192,9 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
       faults.add(weight + " was trained, but the plan has it as constants: "
                           "write the weights into the model (axopt "
                           "--export-onnx) and compile that");
-  return faults.take("weights '" + path + "':");
+  if (llvm::Error error = faults.take("weights '" + path + "':"))
+    return error;
+  return checkLeftOver(model, given);
 }
 
 llvm::Expected<Resumed> ax::resumeFrom(rt::Program &program,

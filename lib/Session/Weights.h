@@ -10,15 +10,15 @@ namespace ax {
 using Warn = std::function<void(const std::string &)>;
 
 /// Replaces the files of the programs' states by the tensors of `path`
-/// (.safetensors, .npz, or a checkpoint). A state that is not among them, but
-/// equals one that is in the model, whose files are in `folder`, gets its
-/// values, as those do that `ties` names; what the model computes stays. A
-/// BadInput error lists states that it lacks or has with another type (but for
-/// bf16 and f16 in place of f32) or shape, and trained weights that no program
-/// has. The plan's own constants stay.
+/// (.safetensors, .npz, or a checkpoint), matched as GivenWeights.h says with
+/// what the model has, whose files are in `folder`. `names` are those of all of
+/// the plan's states. A BadInput error lists states that it lacks or has with
+/// another type (but for bf16 and f16 in place of f32) or shape, and trained
+/// weights that no program has. The plan's own constants stay.
 llvm::Error useWeights(llvm::ArrayRef<rt::Program *> programs,
                        const std::string &path,
                        const std::map<std::string, std::string> &ties,
+                       const std::set<std::string> &names,
                        const std::string &folder, const Warn &warn);
 
 /// Every state that `program` changes as it is in the checkpoint, which must be

@@ -6,24 +6,10 @@
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/xxhash.h"
-
-#include <cstring>
-#include <set>
 
 namespace ax {
 
-/// Whether one value, again and again, is all that there is.
-static bool isUniform(const ModelWeight &weight) {
-  size_t size = weight.bytes.size(),
-         element = static_cast<size_t>(byteSize(weight.type));
-  return size <= element ||
-         std::memcmp(weight.bytes.data(), weight.bytes.data() + element,
-                     size - element) == 0;
-}
-
-/// A name without its numbers: one for all layers of a model.
-static std::string withoutNumbers(llvm::StringRef name) {
+std::string withoutNumbers(llvm::StringRef name) {
   std::string result;
   for (char c : name)
     if (!llvm::isDigit(c))
@@ -31,71 +17,6 @@ static std::string withoutNumbers(llvm::StringRef name) {
     else if (result.empty() || result.back() != '#')
       result += '#';
   return result;
-}
-
-std::map<std::string, std::string> findTied(llvm::ArrayRef<ModelWeight> missing,
-                                            llvm::ArrayRef<ModelWeight> given) {
-  using Kind = std::pair<DType, Shape>;
-  // Only what could be a twin is read.
-  std::map<Kind, std::vector<const ModelWeight *>> byKind;
-  for (const ModelWeight &weight : missing)
-    if (isFloat(weight.type))
-      byKind[{weight.type, weight.shape}];
-  for (const ModelWeight &weight : given)
-    if (auto kind = byKind.find({weight.type, weight.shape});
-        kind != byKind.end())
-      kind->second.push_back(&weight);
-  std::set<std::string> siblings;
-  for (const ModelWeight &weight : given)
-    siblings.insert(withoutNumbers(weight.name));
-  std::map<std::string, std::string> tied;
-  std::map<const ModelWeight *, uint64_t> hashes;
-  for (const ModelWeight &weight : missing) {
-    auto kind = byKind.find({weight.type, weight.shape});
-    if (kind == byKind.end() || kind->second.empty() || isUniform(weight) ||
-        siblings.count(withoutNumbers(weight.name)))
-      continue;
-    uint64_t hash = llvm::xxh3_64bits(weight.bytes);
-    for (const ModelWeight *other : kind->second) {
-      auto [known, isNew] = hashes.try_emplace(other);
-      if (isNew)
-        known->second = llvm::xxh3_64bits(other->bytes);
-      if (known->second == hash && other->bytes == weight.bytes) {
-        tied[weight.name] = other->name;
-        break;
-      }
-    }
-  }
-  return tied;
-}
-
-llvm::Expected<Ties> parseTies(llvm::ArrayRef<std::string> pairs) {
-  Ties ties;
-  for (const std::string &pair : pairs) {
-    auto [name, other] = llvm::StringRef(pair).split('=');
-    if (name.empty() || other.empty())
-      return makeError(ExitCode::Usage,
-                       "--tied=" + pair + ": expected WEIGHT=WEIGHT");
-    ties[name.str()] = other.str();
-  }
-  return ties;
-}
-
-llvm::Error checkTies(const Ties &ties, llvm::ArrayRef<std::string> lacking,
-                      llvm::function_ref<bool(const std::string &)> isGiven,
-                      llvm::StringRef path) {
-  for (const auto &[name, other] : ties) {
-    std::string flag = "--tied " + name + "=" + other + ": ";
-    if (!isGiven(other))
-      return makeError(ExitCode::BadInput,
-                       flag + "weights '" + path + "' have no '" + other + "'");
-    if (!llvm::is_contained(lacking, name))
-      return makeError(ExitCode::BadInput,
-                       flag + "'" + name +
-                           "' is no weight of the model that '" + path +
-                           "' lacks");
-  }
-  return llvm::Error::success();
 }
 
 bool isComputedBuffer(llvm::StringRef name) {

@@ -1,14 +1,14 @@
 """Weights as save_pretrained writes them, for a plan and into a model."""
 import json
 import os
-import struct
 from pathlib import Path
 
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-from cases import Failed, run, scratch, tool
+from _weights import close, expect, save
+from cases import run, scratch, tool
 
 random = np.random.default_rng(0)
 EMBED = random.normal(size=(16, 8)).astype(np.float32)
@@ -62,29 +62,11 @@ def logits(tensors):
     return x @ tensors["model.embed.weight"].T
 
 
-def bits(array, kind):
-    if kind == "BF16":
-        return (array.view(np.uint32) >> 16).astype(np.uint16).tobytes()
-    return array.astype({"F32": np.float32, "F16": np.float16,
-                         "F64": np.float64}[kind]).tobytes()
-
-
 def rounded(array, kind):
     if kind == "BF16":
         return ((array.view(np.uint32) >> 16) << 16).view(np.float32)
     return array.astype({"F32": np.float32, "F16": np.float16}[kind]).astype(
         np.float32)
-
-
-def save(path, tensors, kind="F32"):
-    header, data = {"__metadata__": {"format": "pt"}}, b""
-    for name, array in tensors.items():
-        part = bits(array, kind)
-        header[name] = {"dtype": kind, "shape": array.shape,
-                        "data_offsets": [len(data), len(data) + len(part)]}
-        data += part
-    text = json.dumps(header).encode()
-    Path(path).write_bytes(struct.pack("<Q", len(text)) + text + data)
 
 
 def saveShards(folder, tensors, kind="F32"):
@@ -118,17 +100,6 @@ def loss(tensors):
     x = logits(tensors)
     x = x - x.max(-1, keepdims=True)
     return -(x - np.log(np.exp(x).sum(-1, keepdims=True)))[:, 0].mean()
-
-
-def close(got, wanted):
-    if not np.allclose(got, wanted, rtol=1e-4, atol=1e-5):
-        raise Failed(f"{got}, expected {wanted}")
-
-
-def expect(done, *texts):
-    for text in texts:
-        if done.stderr.count(text) != 1:
-            raise Failed(f"not once '{text}' in:\n{done.stderr}")
 
 
 def taken(kind):
@@ -316,7 +287,22 @@ def ties():
             expect(run(*command, expect=2), "--tied is for --weights")
 
 
+def folders():
+    with scratch() as folder:
+        folder = prepared(folder)
+        (folder / "run").mkdir()
+        measure = [tool("axrun"), folder / "train.mlir", "--eval",
+                   folder / "data.npz", "--weights", folder / "run"]
+        expect(run(*measure, expect=6),
+               "has neither a checkpoint, nor model.safetensors, nor "
+               "model.safetensors.index.json")
+        save(folder / "run" / "mine.safetensors", GIVEN)
+        expect(run(*measure, expect=6), "model.safetensors.index.json: give "
+               f"the file, as --weights={folder}/run/mine.safetensors")
+
+
 def cases(every):
+    yield "folders of others", folders
     yield "--tied", ties
     for kind in "F32", "BF16", "F16":
         yield f"taken from {kind}", taken, kind

@@ -304,15 +304,16 @@ llvm::Error exportOnnx(const Options &options) {
   if (!source)
     return source.takeError();
   import::ExportWeights weights;
-  weights.path = options.weights;
+  weights.given.path = options.weights;
   for (auto &[name, tensor] : source->tensors)
-    weights.tensors.emplace(name, std::move(tensor));
-  weights.tied = options.tied;
+    weights.given.tensors.emplace(name, std::move(tensor));
+  weights.given.ties = options.tied;
+  weights.given.isCheckpoint = !source->weights.empty();
+  weights.given.warn = warn;
   weights.required = source->weights;
   weights.frozen = source->frozen;
   // A checkpoint has all that its plan knows: the rest are constants.
-  weights.isPartial = options.isPartial || !source->weights.empty();
-  weights.warn = warn;
+  weights.isPartial = options.isPartial || weights.given.isCheckpoint;
   return import::exportModel(options.input, options.exportOnnx,
                              std::move(weights));
 }

@@ -2,29 +2,21 @@
 #ifndef AX_IMPORT_EXPORT_H
 #define AX_IMPORT_EXPORT_H
 
-#include "ax/Support/HostTensor.h"
+#include "ax/Support/GivenWeights.h"
 
-#include <functional>
-#include <map>
 #include <string>
 #include <vector>
 
 namespace ax::import {
 
 struct ExportWeights {
-  /// Where they are from, for messages.
-  std::string path;
   /// By the names of states.
-  std::map<std::string, HostTensor> tensors;
+  GivenWeights given;
   /// Those that must be the model's, and the model's that are not among them
   /// and stay what they are.
   std::vector<std::string> required, frozen;
-  /// Names of the model's that are not among them, each with that of those
-  /// whose values it gets.
-  std::map<std::string, std::string> tied;
   /// Others of the model's may stay what they are.
   bool isPartial = false;
-  std::function<void(const std::string &)> warn;
 };
 
 /// The file that exportModel puts the data of large weights into: beside that

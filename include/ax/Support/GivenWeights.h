@@ -1,7 +1,8 @@
 //===- GivenWeights.h - Weights of a file for those of a model --*- C++ -*-===//
 //
 // What is common to axrun --weights and axopt --export-onnx: a file from
-// elsewhere does not have all that a model names, and not always as it has it.
+// elsewhere does not have all that a model names, not always as it has it, and
+// more than that.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_SUPPORT_GIVENWEIGHTS_H
@@ -11,41 +12,92 @@
 
 #include <functional>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
 namespace ax {
 
-/// As the model has it. The bytes are there as long as its files are mapped.
+/// As the model has it. The bytes are there as long as its files are mapped;
+/// none where they cannot be read.
 struct ModelWeight {
   std::string name;
   DType type = DType::F32;
   Shape shape;
   llvm::ArrayRef<uint8_t> bytes;
+  /// A file that has the model's weights has this one.
+  bool isRequired = true;
 };
 
-/// For each of `missing` that has the bytes of one of `given` in the model, the
-/// name of that one: exporters write a weight that is used twice two times, and
-/// save_pretrained does so once. Only floats that are not all equal count: a
-/// bias of zeros equals every other one. So do layers that began as copies:
-/// what differs from a name in the file only by numbers is no twin.
-std::map<std::string, std::string> findTied(llvm::ArrayRef<ModelWeight> missing,
-                                            llvm::ArrayRef<ModelWeight> given);
+/// A name without its numbers: one for all layers of a model.
+std::string withoutNumbers(llvm::StringRef name);
+
+/// Where a weight's values are found.
+struct Twin {
+  std::string name;
+  bool isTransposed = false;
+  bool operator==(const Twin &other) const {
+    return name == other.name && isTransposed == other.isTransposed;
+  }
+};
+
+/// For each of `missing` that has the elements of one of `given` in the model,
+/// that one: exporters write a weight that is used twice two times, the second
+/// one of matrices perhaps transposed, and save_pretrained does so once. Only
+/// floats that are not all equal count: a bias of zeros equals every other one.
+/// So do layers that began as copies: what differs from a name in the file only
+/// by numbers is no twin.
+std::map<std::string, Twin> findTied(llvm::ArrayRef<ModelWeight> missing,
+                                     llvm::ArrayRef<ModelWeight> given);
+
+/// Whether the matrix `one` is `other` with rows and columns exchanged.
+bool isTransposeOf(const ModelWeight &one, const ModelWeight &other);
+/// Of a matrix.
+llvm::Expected<HostTensor> transposed(const HostTensor &matrix);
 
 /// The user's word for such: names of weights that a file lacks, each with that
-/// of the file's whose values it gets (`--tied A=B`).
+/// of the file's whose values it gets (`--tied A=B`), transposed if that is
+/// `B.T`.
 using Ties = std::map<std::string, std::string>;
 llvm::Expected<Ties> parseTies(llvm::ArrayRef<std::string> pairs);
-/// `lacking` are the model's that the file `path` lacks; `isGiven` knows the
-/// file's.
-llvm::Error checkTies(const Ties &ties, llvm::ArrayRef<std::string> lacking,
-                      llvm::function_ref<bool(const std::string &)> isGiven,
-                      llvm::StringRef path);
 
 /// Whether a tensor of that name is computed by the model's code, and not
 /// learned, so that state_dict leaves it out: PyTorch's buffers that are not
 /// persistent (`rotary_emb.inv_freq`).
 bool isComputedBuffer(llvm::StringRef name);
+
+/// What a file has for a model.
+struct GivenWeights {
+  /// For messages.
+  std::string path;
+  /// By the file's names at first.
+  std::map<std::string, HostTensor> tensors;
+  Ties ties;
+  /// Of axrun itself: it has each weight that its run had, as the model names
+  /// it, and what its optimizer had.
+  bool isCheckpoint = false;
+  std::function<void(const std::string &)> warn;
+  /// Names of tensors that have a use, though they are no weights of the model.
+  std::set<std::string> used;
+  /// The file's own names of those that were taken under others.
+  std::map<std::string, std::string> fileNames;
+};
+
+/// Makes `given.tensors` have the model's names, and all that the model lacks
+/// of them and that others there tell: dotted prefixes (`model.`) that all
+/// names have in one of the two only are added or removed, weights that the
+/// model has twice get both their values, and so do those that the user ties.
+/// `given.warn` is told of each. Gives the required weights that are still not
+/// there, in the model's order; those that the model computes are none of them.
+/// BadInput errors when several prefixes fit, or a tie does not.
+llvm::Expected<std::vector<std::string>>
+matchWeights(llvm::ArrayRef<ModelWeight> model, GivenWeights &given);
+
+/// What is left over after that. Exporters merge weights that are equal: a
+/// BadInput error when the file has another value for one of them than for that
+/// which the model has in its place. `given.warn` is told of other ones.
+llvm::Error checkLeftOver(llvm::ArrayRef<ModelWeight> model,
+                          const GivenWeights &given);
 
 /// Given tensors in the types that the model has.
 class Widening {

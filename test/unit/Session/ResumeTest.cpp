@@ -68,7 +68,7 @@ TEST(ResumeTest, TakesNoNarrowerTypes) {
                           ", the plan has 3xf32"),
                 std::string::npos)
           << text;
-    EXPECT_FALSE(useWeights({&program}, path, {}, "", nullptr));
+    EXPECT_FALSE(useWeights({&program}, path, {}, {}, "", nullptr));
   }
   llvm::sys::fs::remove_directories(folder);
 }
