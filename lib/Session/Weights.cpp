@@ -6,6 +6,7 @@
 #include "ax/Support/Escape.h"
 #include "ax/Support/GivenWeights.h"
 #include "ax/Support/MappedFile.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -197,12 +198,66 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
   return checkLeftOver(model, given);
 }
 
+namespace {
+
+/// States that a run changes: weights, and what the optimizer keeps of each, by
+/// what follows its name.
+struct Trained {
+  std::set<std::string> weights, kept;
+
+  void addKept(llvm::StringRef name) {
+    auto [weight, kind] = name.rsplit('.');
+    if (weights.count(weight.str()))
+      kept.insert(kind.str());
+  }
+  std::string describe() const {
+    if (kept.empty())
+      return "sgd without momentum";
+    if (kept.count("momentum"))
+      return "sgd with momentum";
+    return kept.count("exp_avg") ? "adam or adamw" : llvm::join(kept, " and ");
+  }
+};
+
+Trained trainedBy(const rt::Program &program) {
+  Trained result;
+  for (const rt::State &state : program.states)
+    if (state.isMutable && state.isWeight)
+      result.weights.insert(state.name);
+  for (const rt::State &state : program.states)
+    if (state.isMutable && !state.isWeight)
+      result.addKept(state.name);
+  return result;
+}
+
+Trained trainedBy(const rt::Checkpoint &checkpoint) {
+  Trained result;
+  result.weights.insert(checkpoint.weights.begin(), checkpoint.weights.end());
+  for (const auto &[name, tensor] : checkpoint.tensors)
+    if (!result.weights.count(name))
+      result.addKept(name);
+  return result;
+}
+
+} // namespace
+
 llvm::Expected<Resumed> ax::resumeFrom(rt::Program &program,
                                        const std::string &path,
                                        const Warn &warn) {
   auto checkpoint = rt::readCheckpoint(path, warn);
   if (!checkpoint)
     return checkpoint.takeError();
+  Trained there = trainedBy(*checkpoint), here = trainedBy(program);
+  if (there.weights == here.weights && there.kept != here.kept)
+    return makeErrorf(ExitCode::BadInput,
+                      "checkpoint '{0}' is of another optimizer: {1}, where "
+                      "the plan has {2}; --weights={3} takes its weights alone",
+                      checkpoint->path, there.describe(), here.describe(),
+                      path);
+  // In one order each time.
+  llvm::sort(checkpoint->tensors, [](const auto &one, const auto &other) {
+    return one.first < other.first;
+  });
   llvm::StringMap<HostTensor *> byName;
   for (auto &[name, tensor] : checkpoint->tensors)
     byName[name] = &tensor;

@@ -125,16 +125,27 @@ def refusesOthers():
         train = ["--data", DIGITS / "train.npz", "--quiet"]
         axrun(plan, *train, "--steps=2", "--save", f"{folder}/run")
         resume = ["--steps=3", "--resume", f"{folder}/run"]
-        done = axrun(compiled(folder, name="adam"), *train, *resume, expect=6,
+        other = f"/run/step-2' is of another optimizer: sgd with momentum, " \
+            "where the plan has "
+        alone = f"; --weights={folder}/run takes its weights alone\n"
+        for name, optimizer, says in (
+                ("adam", "adam(lr=0.1)", "adam or adamw"),
+                ("sgd", "sgd(lr=1)", "sgd without momentum")):
+            done = axrun(compiled(folder, f"--optimizer={optimizer}",
+                                  name=name), *train, *resume, expect=6,
+                         says=other + says + alone)
+            assert len(done.stderr.splitlines()) == 1, done.stderr
+        axrun(f"{folder}/adam.mlir", *train, "--steps=1", "--weights",
+              f"{folder}/run")
+        # Of other weights, in the order of their names.
+        done = axrun(compiled(folder, "--optimizer=sgd(lr=1)",
+                              "--frozen=embed*", name="frozen"), *train,
+                     *resume, expect=6,
                      says="is of another model or optimizer:")
-        for text in ("embed.weight.exp_avg is not in the checkpoint",
-                     "  and ",
-                     " more"):
-            assert text in done.stderr, done.stderr
-        axrun(compiled(folder, "--optimizer=sgd(lr=1)", name="sgd"), *train,
-              *resume, expect=6,
-              says="embed.weight.momentum is in the checkpoint, but the plan "
-              "does not train it")
+        lines = done.stderr.splitlines()[1:-1]
+        assert lines and lines == sorted(lines), done.stderr
+        assert "embed.weight is in the checkpoint, but the plan does not " \
+            "train it" in done.stderr, done.stderr
         data = np.load(DIGITS / "train.npz")
         np.savez(f"{folder}/fewer.npz", input=data["input"][:99],
                  labels=data["labels"][:99])
