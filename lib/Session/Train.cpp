@@ -150,6 +150,9 @@ llvm::Error Trainer::open() {
       progress.show(llvm::Twine(done) +
                     " steps are done already: nothing to do");
   }
+  if (done < steps && options.save.empty() && options.saveWeights.empty())
+    progress.show("note: what is trained is not kept: --save=DIR or "
+                  "--save-weights=FILE.safetensors keeps it");
   if (int64_t end = program.scheduleSteps; end > 0 && steps > end)
     warn("the learning rate's schedule ends after step " + llvm::Twine(end) +
          " (axopt --lr-schedule): it stays what it is then until step " +

@@ -98,6 +98,23 @@ def quiet():
             raise Failed(line)
 
 
+def notKept():
+    """A note where nothing is saved, and there only."""
+    note = "axrun: note: what is trained is not kept: --save=DIR or " \
+        "--save-weights=FILE.safetensors keeps it\n"
+    with scratch() as folder:
+        train = [compiled(folder), "--data", data(folder), "--steps=1"]
+        for flags, isTold in (((), True), (("--quiet",), False),
+                              (("--save", f"{folder}/run"), False),
+                              (("--save-weights", f"{folder}/w.safetensors"),
+                               False),
+                              # Nothing to do.
+                              (("--resume", f"{folder}/run"), False)):
+            done = axrun(*train, *flags)
+            if done.stderr.count(note) != isTold:
+                raise Failed(f"{flags}:\n{done.stderr}")
+
+
 def refused():
     with scratch() as folder:
         plan, samples = compiled(folder), data(folder)
@@ -151,4 +168,5 @@ def cases(every_case):
     yield "a table", table
     yield "curve.py", drawn
     yield "--quiet", quiet
+    yield "what is not kept", notKept
     yield "refused", refused
