@@ -71,9 +71,19 @@ std::vector<std::string> ax::filesOfData(const std::string &data,
 
 /// The arrays of an archive, or those of a folder that have the inputs' names.
 static llvm::Expected<rt::NamedTensors>
-readNamed(const std::vector<rt::Port> &ports, const std::string &path) {
-  if (!llvm::sys::fs::is_directory(path))
-    return rt::readNpz(path);
+readNamed(const std::vector<rt::Port> &ports, const std::string &path,
+          const std::string &name) {
+  if (!llvm::sys::fs::is_directory(path)) {
+    auto tensors = rt::readNpz(path);
+    if (tensors || llvm::StringRef(path).ends_with(".npz"))
+      return tensors;
+    ErrorDescription fault = describeError(tensors.takeError());
+    if (fault.code == ExitCode::BadInput)
+      fault.message = name + ": expected an .npz or a folder of .npy files; "
+                             "token ids need --tokens=uint16 or "
+                             "--tokens=uint32";
+    return makeError(fault.code, fault.message);
+  }
   rt::NamedTensors tensors;
   for (const rt::Port &port : ports) {
     std::string file = fileOf(port, path);
@@ -89,7 +99,7 @@ readNamed(const std::vector<rt::Port> &ports, const std::string &path) {
 
 llvm::Error Samples::readArrays(const std::vector<rt::Port> &ports,
                                 const std::string &path) {
-  auto tensors = readNamed(ports, path);
+  auto tensors = readNamed(ports, path, name);
   if (!tensors)
     return tensors.takeError();
   for (const rt::Port &port : ports) {

@@ -31,11 +31,32 @@ def train(flags, data, message, code, made=None):
         raise Failed(f"expected: {message}\ngot: {done.stderr}")
 
 
+def otherFiles():
+    """What no archive is, is not called a damaged one."""
+    with scratch() as folder:
+        run(tool("axopt"), MODEL, "--shape=input=4x64", *TRAIN, "--quiet", "-o",
+            f"{folder}/plan.mlir")
+        np.zeros(99, np.uint16).tofile(f"{folder}/ids.bin")
+        np.save(f"{folder}/x.npy", np.zeros(9))
+        np.zeros(99, np.uint16).tofile(f"{folder}/ids.npz")
+        for file, code, says in (
+                *((file, 6, f"--data={file}: expected an .npz or a folder of "
+                   ".npy files; token ids need --tokens=uint16 or "
+                   "--tokens=uint32") for file in ("ids.bin", "x.npy")),
+                ("ids.npz", 6, "ids.npz: not a readable zip archive"),
+                ("none.bin", 7, "none.bin")):
+            done = run(tool("axrun"), "plan.mlir", "--data", file, "--steps=1",
+                       expect=code, cwd=folder)
+            if says not in done.stderr:
+                raise Failed(f"expected: {says}\ngot: {done.stderr}")
+
+
 TRAIN = ["--train", "--loss=mse(logits,target)"]
 
 
 def cases(every):
     where = "--data=data.npz: "
+    yield "other files", otherFiles
     yield "no training", train, [], samples(), \
         ("program 'main' does not train: compile it with axopt --train, or "
          "give --predict=OUT for what it makes of --data"), 2
