@@ -112,6 +112,38 @@ def known():
             raise Failed(done.stderr)
 
 
+def expectedFolders():
+    """What --output wrote to a folder is what --expect takes, of any names."""
+    with scratch() as folder:
+        plan = compiled(folder, CONVNET / "model.onnx", ["/f/f.1/Relu"],
+                        "--dim=batch=4")
+        values = Path(folder) / "values"
+        command = [tool("axrun"), plan, "--random-inputs=1"]
+        run(*command, "--output", f"{values}/")
+        done = run(*command, "--expect", values)
+        for file in values.iterdir():
+            name = np.load(file)
+            np.save(file, name + 1)
+            run(*command, "--expect", f"{values}/", expect=1)
+            np.save(file, name)
+        if "not compared" in done.stderr or done.stderr.count("max") != 2:
+            raise Failed(done.stderr)
+        one, other = values.iterdir()
+        one.unlink()
+        done = run(*command, "--expect", values)
+        if "note: not compared:" not in done.stderr:
+            raise Failed(done.stderr)
+        # Read before it is written.
+        done = run(*command, "--expect", values, "--output", values, expect=2)
+        if f"would destroy '{other}'" not in done.stderr:
+            raise Failed(done.stderr)
+        other.unlink()
+        done = run(*command, "--expect", values, expect=6)
+        if "there is nothing in it to compare with: .npy files of the " \
+                "outputs' names, or arrays of an .npz" not in done.stderr:
+            raise Failed(done.stderr)
+
+
 def refused():
     def refuse(pattern, says):
         done = run(tool("axopt"), CONVNET / "model.onnx", "--dim=batch=4",
@@ -127,8 +159,8 @@ def refused():
                         "--dim=batch=4")
         done = run(tool("axrun"), plan, "--random-inputs=1", "--expect=y.npy",
                    expect=6)
-        if "--expect=y.npy: the plan has 2 outputs, and only an .npz can name " \
-                "them" not in done.stderr:
+        if "--expect=y.npy: the plan has 2 outputs, and only an .npz or a " \
+                "folder can name them" not in done.stderr:
             raise Failed(done.stderr)
         done = run(tool("axopt"), plan, "--dump-tensors=*", expect=2)
         if "--dump-tensors is for models" not in done.stderr:
@@ -146,4 +178,5 @@ def cases(every):
                 yield f"all of {folder.name} {layout}", dumped, folder, layout, ["*"]
     yield "known", known
     yield "predicted", predicted
+    yield "expected folders", expectedFolders
     yield "refused", refused

@@ -50,7 +50,7 @@ defm padded : Switch<
   "Outputs whose number of results data decide as the plan has them: with "
   "padding behind, and NAME.count", help2_output, [ForRuns]>;
 defm expect : Value<
-  "expect", "FILE", "Outputs to compare with; exit code 1 if they differ",
+  "expect", "FILE|DIR", "Outputs to compare with; exit code 1 if they differ",
   help2_output, [Common, ForRuns]>;
 defm rtol : Value<"rtol", "TOLERANCE", "Relative tolerance (1e-3)",
                   help2_output, [Number, ForComparing]>;

@@ -126,16 +126,51 @@ static bool isArray(const std::string &path) {
   return llvm::sys::path::extension(path) == ".npy";
 }
 
-/// Of an archive, or the only one.
+/// A name as a file: separators become underscores.
+static std::string fileNameOf(const std::string &name) {
+  std::string file = name;
+  for (char &c : file)
+    if (c == '/' || c == '\\' || c == '\0')
+      c = '_';
+  return (file.empty() || file[0] == '.' ? "_" + file : file) + ".npy";
+}
+
+/// The file of one output in a folder.
+static std::string fileOf(const std::string &folder, const std::string &name) {
+  llvm::SmallString<128> file(folder);
+  llvm::sys::path::append(file, fileNameOf(name));
+  return file.str().str();
+}
+
+/// Of a folder that --output wrote: those that are there.
+static llvm::Expected<rt::NamedTensors>
+readExpectedFolder(const std::string &folder,
+                   const std::vector<rt::Port> &outputs) {
+  rt::NamedTensors tensors;
+  for (const rt::Port &port : outputs) {
+    std::string file = fileOf(folder, port.name);
+    if (!llvm::sys::fs::exists(file))
+      continue;
+    auto tensor = rt::readNpy(file);
+    if (!tensor)
+      return tensor.takeError();
+    tensors.emplace_back(port.name, std::move(*tensor));
+  }
+  return tensors;
+}
+
+/// Of an archive or a folder, or the only one.
 static llvm::Expected<rt::NamedTensors>
 readExpectedFile(const std::string &path,
                  const std::vector<rt::Port> &outputs) {
+  if (llvm::sys::fs::is_directory(path))
+    return readExpectedFolder(path, outputs);
   if (!isArray(path))
     return rt::readNpz(path);
   if (outputs.size() != 1)
     return badInput("--expect=" + path + ": the plan has " +
                     llvm::Twine(outputs.size()) +
-                    " outputs, and only an .npz can name them");
+                    " outputs, and only an .npz or a folder can name them");
   auto tensor = rt::readNpy(path);
   if (!tensor)
     return tensor.takeError();
@@ -162,7 +197,8 @@ ax::readExpected(const RunOptions &options,
       return read.takeError();
     if (read->empty())
       return badInput("--expect=" + options.expect +
-                      ": there is nothing in it to compare with");
+                      ": there is nothing in it to compare with: .npy files "
+                      "of the outputs' names, or arrays of an .npz");
     expected.insert(expected.end(), read->begin(), read->end());
   }
   for (const auto &[name, tensor] : expected)
@@ -171,15 +207,6 @@ ax::readExpected(const RunOptions &options,
         }))
       return badInput("the plan has no output '" + name + "' to compare");
   return expected;
-}
-
-/// A name as a file: separators become underscores.
-static std::string fileNameOf(const std::string &name) {
-  std::string file = name;
-  for (char &c : file)
-    if (c == '/' || c == '\\' || c == '\0')
-      c = '_';
-  return (file.empty() || file[0] == '.' ? "_" + file : file) + ".npy";
 }
 
 static bool isArchive(const std::string &path) {
@@ -226,13 +253,6 @@ static llvm::Error checkDestination(const std::string &path, bool isFolder) {
                    "cannot write '" + path + "': " + code.message());
 }
 
-/// The file of one output in a folder.
-static std::string fileOf(const std::string &folder, const std::string &name) {
-  llvm::SmallString<128> file(folder);
-  llvm::sys::path::append(file, fileNameOf(name));
-  return file.str().str();
-}
-
 static llvm::StringRef outputFlag(const RunOptions &options) {
   return options.predict.empty() ? "--output" : "--predict";
 }
@@ -259,7 +279,11 @@ static llvm::Error checkFiles(const RunOptions &options,
   for (const auto &[name, file] : options.inputs)
     files.reads(file);
   files.reads(options.inputArchive);
-  files.reads(options.expect);
+  if (!llvm::sys::fs::is_directory(options.expect))
+    files.reads(options.expect);
+  else
+    for (const rt::Port &port : outputsOf(options, session))
+      files.reads(fileOf(options.expect, port.name));
   for (const char *prefix : {"input", "output"})
     if (!options.testData.empty())
       read(import::filesOfTestData(options.testData, prefix));
