@@ -173,6 +173,11 @@ llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
     // Other ones are constants of the graph.
     weight.isRequired = type && isFloat(*type) && count && *count > 1 &&
                         !frozen.count(weight.name);
+    auto known = weights.given.tensors.find(weight.name);
+    // What does not fit tells more of a file than what it lacks.
+    if (weight.isRequired && known != weights.given.tensors.end())
+      if (llvm::Error error = checkFit(header, known->second))
+        return error;
     std::shared_ptr<MappedFile> file;
     if (weight.isRequired && (header.external || isInPlace(header))) {
       // What cannot be read is an error when it has to be.
