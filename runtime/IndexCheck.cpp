@@ -47,7 +47,7 @@ private:
     return desc.sizes[static_cast<size_t>(i) % desc.sizes.size()];
   }
   bool isInside(int64_t index, int64_t size) const {
-    return index >= -size && index < size;
+    return index >= (desc.isCount ? 0 : -size) && index < size;
   }
 
   bool copy(const T *from, T *to, int64_t begin, int64_t end) const {

@@ -48,6 +48,8 @@ llvm::Error RankRunner::runAction(const RunData &data, const Action &action) {
 
 static std::string describeFault(const IndexCheckDesc &check,
                                  const IndexFault::Entry &entry) {
+  if (check.isCount && entry.index < 0)
+    return llvm::formatv("there cannot be {0}", entry.index);
   if (check.isCount)
     return llvm::formatv("there are {0}, and axopt --max gave room for {1}",
                          entry.index, entry.size - 1);

@@ -139,8 +139,8 @@ llvm::Expected<Results> evaluate(Operation *op, Operands operands,
   }
   if (auto atMost = dyn_cast<AtMostOp>(op)) {
     for (int64_t number : operands[0].toInts())
-      if (number > static_cast<int64_t>(atMost.getLimit()))
-        return fault(op, std::to_string(number) + " is above the limit " +
+      if (number < 0 || number > static_cast<int64_t>(atMost.getLimit()))
+        return fault(op, std::to_string(number) + " is not 0 to " +
                              std::to_string(atMost.getLimit()));
     return Results{operands[0]};
   }

@@ -121,6 +121,10 @@ Value Emitter::filled(Value x, Value number) {
   return y;
 }
 
+Value Emitter::cleared(Value x) {
+  return x && boundOf(x) ? select(isLive(x), x, like(x, 0)) : x;
+}
+
 /// The dimension of `map` that is `factor` and nothing else.
 static std::optional<int64_t> dimOf(const TensorMap &map, int factor) {
   for (auto [dim, factors] : llvm::enumerate(map))
@@ -158,6 +162,22 @@ static std::pair<Value, int64_t> originOf(Value value, int64_t at) {
     }
   }
   return {value, at};
+}
+
+bool Emitter::isFixed(Value value, int64_t at) {
+  std::tie(value, at) = originOf(value, at);
+  if (demand(value))
+    return true;
+  mlir::Operation *op = value.getDefiningOp();
+  if (!mlir::isa_and_nonnull<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp,
+                             BroadcastOp>(op))
+    return false;
+  return llvm::all_of(op->getOperands(), [&](Value operand) {
+    if (numElementsOf(operand) == 1)
+      return isFixed(operand, 0);
+    return rankOf(value) == 1 && shapeOf(operand) == shapeOf(value) &&
+           isFixed(operand, at);
+  });
 }
 
 /// Whether both are the same function of the same values.

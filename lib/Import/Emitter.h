@@ -112,6 +112,9 @@ public:
   /// when there are as many as there is room for, less `fewer`.
   std::optional<HostTensor> demand(Value value,
                                    std::optional<int64_t> fewer = {});
+  /// Whether element `at` is the same whatever the inputs are, for all that can
+  /// be seen without its neighbours.
+  bool isFixed(Value value, int64_t at);
 
   /// Names of the program's inputs that a value depends on.
   std::vector<std::string> inputsBehind(Value value) const;
@@ -137,6 +140,8 @@ public:
   /// `x`, the scalar `number` where it was padding, and no longer bounded.
   Value filled(Value x, Value number);
   Value filled(Value x, double number) { return filled(x, like(x, number)); }
+  /// `x`, bounded as before, 0 where it was padding: an index of nothing.
+  Value cleared(Value x);
   /// The lowest or highest number of x's element type.
   Value extremeOf(Value x, bool lowest);
   /// Where `mask` is true in row-major order, [room], then zeros; and how many

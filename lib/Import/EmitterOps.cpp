@@ -211,22 +211,23 @@ Value Emitter::iota(DType type, ArrayRef<int64_t> shape, int64_t dim) {
 }
 
 Value Emitter::gather(Value x, Value indices, int64_t axis) {
-  return first(emit<GatherOp>(OpClass::Other, {x, indices}, [&](auto &p) {
-    p.axis = builder.getI64IntegerAttr(axis);
-  }));
-}
-
-Value Emitter::gatherElements(Value x, Value indices, int64_t axis) {
   return first(
-      emit<GatherElementsOp>(OpClass::Other, {x, indices}, [&](auto &p) {
+      emit<GatherOp>(OpClass::Other, {x, cleared(indices)}, [&](auto &p) {
         p.axis = builder.getI64IntegerAttr(axis);
       }));
 }
 
+Value Emitter::gatherElements(Value x, Value indices, int64_t axis) {
+  return first(emit<GatherElementsOp>(
+      OpClass::Other, {x, cleared(indices)},
+      [&](auto &p) { p.axis = builder.getI64IntegerAttr(axis); }));
+}
+
 Value Emitter::gatherND(Value x, Value indices, int64_t batchDims) {
-  return first(emit<GatherNDOp>(OpClass::Other, {x, indices}, [&](auto &p) {
-    p.batch_dims = builder.getI64IntegerAttr(batchDims);
-  }));
+  return first(
+      emit<GatherNDOp>(OpClass::Other, {x, cleared(indices)}, [&](auto &p) {
+        p.batch_dims = builder.getI64IntegerAttr(batchDims);
+      }));
 }
 
 Value Emitter::scatterElements(ScatterKind kind, Value x, Value indices,

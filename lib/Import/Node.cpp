@@ -72,29 +72,36 @@ std::optional<int64_t> Node::knownInt(int i, llvm::StringRef what) {
 
 std::optional<Sizes> Node::sizes(int i, llvm::StringRef what) {
   Value value = in(i);
-  std::optional<HostTensor> most = b.demand(value, 0);
-  if (!most || b.demand(value)) {
-    std::optional<std::vector<int64_t>> known = knownInts(i, what);
-    if (!known)
-      return std::nullopt;
-    return Sizes{std::move(*known), std::nullopt, {}};
+  if (b.demand(value, 0) && !b.demand(value))
+    return openSizes(value, what);
+  std::optional<std::vector<int64_t>> known = knownInts(i, what);
+  if (!known)
+    return std::nullopt;
+  return Sizes{std::move(*known), std::nullopt, {}};
+}
+
+std::optional<Sizes> Node::openSizes(Value value, llvm::StringRef what) {
+  // As many results as there is room for, and none.
+  std::optional<HostTensor> all = b.demand(value, 0);
+  std::optional<HostTensor> none =
+      b.demand(value, std::numeric_limits<int64_t>::max() / 2);
+  if (!all || !none) {
+    unsupported("'" + what +
+                "' depends on how many results there are in a way "
+                "that is not understood");
+    return std::nullopt;
   }
-  Sizes result{most->toInts(), std::nullopt, {}};
-  for (int64_t fewer : {int64_t(1), std::numeric_limits<int64_t>::max() / 2}) {
-    std::optional<HostTensor> other = b.demand(value, fewer);
-    std::vector<int64_t> less =
-        other ? other->toInts() : std::vector<int64_t>();
-    for (size_t d = 0; d < result.most.size(); ++d) {
-      bool isSame = d < less.size() && less[d] == result.most[d];
-      if (isSame || result.open == d)
-        continue;
-      if (result.open || result.most[d] < 0) {
-        unsupported("more than one of '" + what +
-                    "' is known only when it runs");
-        return std::nullopt;
-      }
-      result.open = d;
+  Sizes result{all->toInts(), std::nullopt, {}};
+  std::vector<int64_t> least = none->toInts();
+  for (size_t d = 0; d < result.most.size(); ++d) {
+    if (b.isFixed(value, static_cast<int64_t>(d)))
+      continue;
+    result.most[d] = std::max<int64_t>({result.most[d], least[d], 0});
+    if (result.open) {
+      unsupported("more than one of '" + what + "' is known only when it runs");
+      return std::nullopt;
     }
+    result.open = d;
   }
   if (!result.open)
     return result;

@@ -76,6 +76,8 @@ public:
   std::optional<int64_t> knownInt(int i, llvm::StringRef what);
   /// The same, where one of them may be a number of results (`--max`).
   std::optional<Sizes> sizes(int i, llvm::StringRef what);
+  /// The same of a value that numbers of results decide.
+  std::optional<Sizes> openSizes(Value value, llvm::StringRef what);
 
   // Attributes.
   const onnx::AttributeProto *attribute(llvm::StringRef name) const;

@@ -55,6 +55,16 @@ ACCEPTED = {
                        "w = ReduceSum(y)",
     "Range": "n = Shape(row)\no = Squeeze(n)\n"
              "y = Range(first, o, one)\nw = Mul(y, row)",
+    "Range of fewer": "n = Shape(row)\nb = Sub(n, many)\no = Squeeze(b)\n"
+                      "y = Range(first, o, one)",
+    "Range of halves": "n = Shape(row)\no = Cast<to=1>(n)\nb = Mul(o, half)\n"
+                       "q = Squeeze(b)\ny = Range(zero, q, unit)",
+    "room that is left": "n = Shape(row)\nb = Sub(room, n)\n"
+                         "y = ConstantOfShape(b)",
+    "indices made of results": "g = Mul(x, keep)\ng1 = Greater(g, zero)\n"
+        "h = NonZero(g1)\nh1, h2 = Split<num_outputs=2>(h)\n"
+        "i = Sub(six, h1)\nj = Squeeze(i, zeros)\ny = Gather(x, j)\n"
+        "u = Transpose(i)\nw = GatherND(x, u)",
     "results of results": "s = ReduceSum<keepdims=0>(k, ones)\n"
                           "g = Greater(s, zero)\nh = NonZero(g)\n"
                           "j = Squeeze(h, zeros)\ny = Gather(k, j)",
@@ -72,17 +82,37 @@ ACCEPTED = {
 INITIALIZERS = (
     "float zero = {0}, int64[1] ones = {1}, int64 first = {0}, int64 one = {1},"
     " int64[1] two = {2}, int64[1] three = {3}, int64[1] minus = {-1},"
-    " int64[2] both = {0, 1}, int64[1] many = {5}, float[1] half = {0.5}")
+    " int64[2] both = {0, 1}, int64[1] many = {5}, float[1] half = {0.5},"
+    " int64[1] room = {20}, int64[1] six = {6}, float unit = {1},"
+    " float[6,1] keep = {0, 1, 1, 1, 1, 1}")
 
 WOULD_COUNT = (" room for would be taken for results here: its results may only "
                "be worked on one by one, or summed, compared or sorted")
 LOST = " has is known only when it runs, and would not count here"
+ANOTHER_SIZE = ("where there are results that data count, the shape says "
+                "another size")
 # Nodes behind MASK, message.
 REFUSED = {
     "Softmax": ("y = Softmax<axis=0>(k)", WOULD_COUNT),
     "MatMul": ("t = Transpose(k)\ny = MatMul(t, k)", WOULD_COUNT),
     "Reshape": ("s = Constant<value_ints=[-1]>()\ny = Reshape(k, s)",
                 WOULD_COUNT),
+    "Reshape to the room": ("s = Constant<value_ints=[20,-1]>()\n"
+                            "y = Reshape(k, s)", ANOTHER_SIZE),
+    "Reshape to other results": ("n = Shape(row)\ne = Expand(x1, both20)\n"
+                                 "s = Concat<axis=0>(n, minus)\n"
+                                 "y = Reshape(e, s)", ANOTHER_SIZE),
+    "Expand to the room": ("u = Unsqueeze(row, ones)\n"
+                           "s = Constant<value_ints=[20,5]>()\n"
+                           "y = Expand(u, s)", ANOTHER_SIZE),
+    "Expand along two dimensions": (
+        "u = Unsqueeze(row, ones)\nn = Shape(row)\n"
+        "s = Concat<axis=0>(ones, n)\ny = Expand(u, s)", ANOTHER_SIZE),
+    "a size that nothing decides": (
+        "n = Shape(row)\nb = Sub(n, room)\nt = Gather(both, b)\n"
+        "y = ConstantOfShape(t)",
+        "'input' depends on how many results there are in a way that is not "
+        "understood"),
     "other rows": ("y = Add(k, w20)", WOULD_COUNT),
     "other results": ("q = NonZero(x)\ni, j = Split<num_outputs=2>(q)\n"
                       "y = Concat<axis=0>(i, r)", WOULD_COUNT),
@@ -177,7 +207,8 @@ def accepted(nodes, layouts):
 
 def refused(nodes, message):
     graph = made(MASK + nodes, INITIALIZERS + ", float[20,4] w20 = {"
-                 + ", ".join(["0"] * 80) + "}")
+                 + ", ".join(["0"] * 80) + "}, float x1 = {1}, "
+                 "int64[2] both20 = {20, 4}")
     refuse(graph, message, 4, ROOM, "--max=q=20") if "q =" in nodes else \
         refuse(graph, message, 4, ROOM)
 
@@ -266,6 +297,27 @@ def tooMany(layout):
         found = re.search(r"'p' \(at_most 8\): there are 9, and axopt --max "
                           r"gave room for 8", done.stderr)
         if not found:
+            raise Failed(done.stderr)
+
+
+# Nodes behind MASK of which 3 results make sizes that are none, or had no room;
+# message.
+NO_SIZE = {
+    "negative": ("n = Shape(row)\nb = Sub(n, many)\ny = ConstantOfShape(b)",
+                 "(at_most 15): there cannot be -2"),
+    "unforeseen": ("n = Shape(row)\ne = Equal(n, three)\ns = Cast<to=7>(e)\n"
+                   "t = Add(s, ones)\ny = ConstantOfShape(t)",
+                   "(at_most 1): there are 2"),
+}
+
+
+def noSize(nodes, message):
+    with scratch() as folder:
+        compiled(folder, made(MASK + nodes), ROOM)
+        np.savez(f"{folder}/in.npz", **inputs(3, 1))
+        done = run(tool("axrun"), f"{folder}/plan.mlir", "--inputs",
+                   f"{folder}/in.npz", "--output", f"{folder}/o.npz", expect=8)
+        if message not in done.stderr:
             raise Failed(done.stderr)
 
 
@@ -458,6 +510,8 @@ def cases(every):
         yield f"two stages {layout}", detection, TWO_STAGES, \
             ["--max=where=90"], layout
         yield f"too many {layout}", tooMany, layout
+    for name, row in NO_SIZE.items():
+        yield f"no size: {name}", noSize, *row
     yield "adaptive samples", samples
     yield "padded", padded
     yield "edited", edited

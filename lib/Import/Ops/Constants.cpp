@@ -109,11 +109,17 @@ static void importRange(Node &n) {
   // As many as there are results: 0, 1, ...
   bool counts = start->numElements() == 1 && delta->numElements() == 1 &&
                 start->getDouble(0) == 0 && delta->getDouble(0) == 1;
-  if (counts && !n.b.demand(n.in(1)))
-    if (std::optional<Sizes> sizes = n.sizes(1, "limit"); sizes && sizes->open)
-      return n.out(
-          n.b.bounded(n.b.iota(Emitter::typeOf(first), {sizes->most[0]}, 0), 0,
-                      sizes->count));
+  Value last = n.in(1);
+  if (counts && n.b.demand(last, 0) && !n.b.demand(last)) {
+    if (isFloat(Emitter::typeOf(last)))
+      last = n.b.unary(UnaryKind::ceil, last);
+    last = n.b.cast(last, DType::I64);
+    last = n.b.max(last, n.b.like(last, 0));
+    if (std::optional<Sizes> sizes = n.openSizes(last, "limit"))
+      n.out(n.b.bounded(n.b.iota(Emitter::typeOf(first), {sizes->most[0]}, 0),
+                        0, sizes->count));
+    return;
+  }
   std::optional<HostTensor> limit = n.known(1, "limit");
   if (!start || !limit || !delta)
     return;

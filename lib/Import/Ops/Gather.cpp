@@ -51,9 +51,6 @@ static Value gatherResults(Node &n, Value x, Value indices) {
       n.b.like(index, static_cast<double>(Emitter::shapeOf(x)[bound.dim]));
   index = n.b.select(isBelow(index, zero), size, index);
   index = n.b.select(isBelow(index, bound.count), index, size);
-  // Of padding nothing is read.
-  if (Value live = n.b.isLive(index))
-    index = n.b.select(live, index, zero);
   return n.b.gather(n.b.filled(x, 0), index, bound.dim);
 }
 

@@ -48,20 +48,29 @@ static void importSize(Node &n) {
   n.out(n.b.mul(bound->count, static_cast<double>(count / room)));
 }
 
+static void refuseSize(Node &n) {
+  n.unsupported("where there are results that data count, the shape says "
+                "another size");
+}
+
 static void importReshape(Node &n) {
   Value x = n.in(0);
   std::optional<Shape> target;
+  std::optional<size_t> counted;
   if (!n.has(1))
     target = n.intsAttr("shape");
-  else if (std::optional<Sizes> sizes = n.sizes(1, "shape"))
+  else if (std::optional<Sizes> sizes = n.sizes(1, "shape")) {
     // How many results there are, the operand says.
     target = std::move(sizes->most);
+    counted = sizes->open;
+  }
   if (!x || !target)
     return;
   ArrayRef<int64_t> shape = Emitter::shapeOf(x);
   bool allowZero = n.intAttr("allowzero", 0);
   int64_t known = 1;
   std::optional<size_t> open;
+  Shape asWritten = *target;
   for (size_t i = 0; i < target->size(); ++i) {
     int64_t &size = (*target)[i];
     if (size == 0 && !allowZero) {
@@ -91,7 +100,18 @@ static void importReshape(Node &n) {
     }
     (*target)[*open] = count / known;
   }
-  n.out(n.b.reshape(x, *target));
+  Value y = n.b.reshape(x, *target);
+  if (!y)
+    return;
+  // Room for results is no number of theirs: where they come to lie, the shape
+  // leaves it open.
+  std::optional<size_t> dim;
+  if (const Bound *bound = n.b.boundOf(y))
+    dim = static_cast<size_t>(bound->dim);
+  bool isOpen = dim && (counted == dim || asWritten[*dim] <= 0);
+  if ((dim && !isOpen) || (counted && counted != dim))
+    return refuseSize(n);
+  n.out(y);
 }
 
 static void importFlatten(Node &n) {
@@ -184,15 +204,26 @@ static void importExpand(Node &n) {
   if (target->size() < shape.size())
     target->insert(target->begin(), shape.size() - target->size(), 1);
   size_t shift = target->size() - shape.size();
-  size_t missing = target->size() - before;
+  std::optional<size_t> open, dim;
+  if (sizes->open)
+    open = *sizes->open + target->size() - before;
+  if (const Bound *bound = n.b.boundOf(x))
+    dim = static_cast<size_t>(bound->dim) + shift;
+  // How many there are has a place of its own, or is that of the operand.
+  bool isNew = open && (*open < shift || shape[*open - shift] == 1);
+  if (dim ? (open ? open != dim : (*target)[*dim] != 1) : open && !isNew)
+    return refuseSize(n);
   for (size_t i = 0; i < shape.size(); ++i)
     if ((*target)[i + shift] == 1)
       (*target)[i + shift] = shape[i];
   Value y = n.b.broadcast(x, *target);
-  n.out(sizes->open && y != x
-            ? n.b.bounded(y, static_cast<int64_t>(*sizes->open + missing),
-                          sizes->count)
-            : y);
+  if (open && !dim) {
+    // What has room for one is not the operand, of which there is one.
+    if (y == x)
+      y = n.b.select(n.b.scalar(DType::Bool, 1), x, x);
+    y = n.b.bounded(y, static_cast<int64_t>(*open), sizes->count);
+  }
+  n.out(y);
 }
 
 /// Along a dimension of which some have fewer results than room: those of all,
