@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <type_traits>
 
 namespace ax::rt {
@@ -72,12 +71,15 @@ private:
 
   void runRow(const T *boxes, const T *scores, int64_t *order, Box<Real> *kept,
               int64_t *taken) const {
-    Real least = desc.scoreThreshold ? static_cast<Real>(*desc.scoreThreshold)
-                                     : -std::numeric_limits<Real>::infinity();
+    auto isCandidate = [&](Real score) {
+      return desc.scoreThreshold
+                 ? score > static_cast<Real>(*desc.scoreThreshold)
+                 : !std::isnan(score);
+    };
     auto threshold = static_cast<Real>(desc.iouThreshold);
     int64_t candidates = 0;
     for (int64_t i = 0; i < count; ++i)
-      if (static_cast<Real>(scores[i]) > least)
+      if (isCandidate(static_cast<Real>(scores[i])))
         order[candidates++] = i;
     std::sort(order, order + candidates, [&](int64_t a, int64_t b) {
       auto left = static_cast<Real>(scores[a]);

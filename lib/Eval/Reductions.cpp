@@ -243,9 +243,9 @@ static HostTensor nonMaxSuppression(NonMaxSuppressionOp op,
     auto score = [&](int64_t i) { return scores.getDouble(row * count + i); };
     std::vector<int64_t> order, taken;
     for (int64_t i = 0; i < count; ++i)
-      if (score(i) > -INFINITY &&
-          (!op.getScoreThreshold() ||
-           score(i) > op.getScoreThreshold()->convertToDouble()))
+      if (op.getScoreThreshold()
+              ? score(i) > op.getScoreThreshold()->convertToDouble()
+              : !std::isnan(score(i)))
         order.push_back(i);
     llvm::stable_sort(
         order, [&](int64_t a, int64_t b) { return score(a) > score(b); });

@@ -17,6 +17,10 @@ class Selection(Maker):
                     boxes, scores, ints(most), number(overlap), number(least),
                     known={2, 3, 4}, attributes={"center_point_box": center})
         yield self.case(corners, scores, ints(5), known={2})
+        # Without a threshold every score is good enough.
+        worst = scores.copy()
+        worst[:, :, ::2] = -np.inf
+        yield self.case(corners, worst, ints(9), number(0.9), known={2, 3})
 
     def Unique(self):
         for sorted in 0, 1:

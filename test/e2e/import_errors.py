@@ -81,6 +81,11 @@ MALFORMED = {
                           "z = NonMaxSuppression(x, s)\ny = Cast<to=1>(z)", "",
                           "boxes are [images, n, 4], scores [images, classes, "
                           "n]"),
+    "NonMaxSuppression by more than all": (
+        "float[1,4,4] x, float[1,1,4] s",
+        "z = NonMaxSuppression(x, s, k, t)\ny = Cast<to=1>(z)",
+        "int64[1] k = {1}, float[1] t = {1.5}",
+        "iou_threshold is 1.50, not 0 to 1"),
     "STFT": ("float[1,8,1] x", "y = STFT(x, s, w)",
              "int64 s = {1}, float[9] w = {1,1,1,1,1,1,1,1,1}",
              "signal [1x8x1], frame_step 1, frame_length 9 and window do not "

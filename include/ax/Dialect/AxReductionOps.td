@@ -56,7 +56,7 @@ def Ax_NonMaxSuppressionOp : Ax_InferredOp<"non_max_suppression"> {
     best first (equal scores: lower index first), then -1. A box is taken unless
     its score is not above `score_threshold`, or its intersection with one taken
     before it, divided by their union, is above `iou_threshold`. Boxes whose
-    score is -inf or NaN are never taken.
+    score is NaN are never taken.
   }];
   let arguments = (ins Ax_FloatTensor:$boxes, Ax_FloatTensor:$scores,
     I64Attr:$limit, F64Attr:$iou_threshold,

@@ -187,6 +187,8 @@ static void importNonMaxSuppression(Node &n) {
   std::optional<double> least;
   if (n.has(4))
     least = number(4, "score_threshold", 0);
+  if (!n.failed() && !(overlap >= 0 && overlap <= 1))
+    n.fail(llvm::formatv("iou_threshold is {0:f2}, not 0 to 1", overlap));
   if (n.failed())
     return;
   int64_t images = Emitter::shapeOf(scores)[0];
@@ -212,7 +214,7 @@ static void importNonMaxSuppression(Node &n) {
     }
   }
   boxes = b.filled(boxes, 0);
-  scores = b.filled(scores, -INFINITY);
+  scores = b.filled(scores, NAN);
   if (n.intAttr("center_point_box", 0)) {
     // x, y, width and height.
     Value half = b.mul(b.sliceDim(boxes, 2, 2, 2), 0.5);
