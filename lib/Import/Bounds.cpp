@@ -139,10 +139,14 @@ static bool has(const TensorMap &map, int factor) {
   });
 }
 
-/// Where element `at` of a short list of numbers comes from.
-static std::pair<Value, int64_t> originOf(Value value, int64_t at) {
+/// Where element `at` of a short list of numbers comes from; `fromCount`: if
+/// that is a number of results, what it counts.
+static std::pair<Value, int64_t> originOf(Value value, int64_t at,
+                                          bool fromCount = true) {
   while (mlir::Operation *op = value.getDefiningOp()) {
     bool isList = Emitter::rankOf(value) == 1;
+    if (mlir::isa<AtMostOp>(op) && !fromCount)
+      break;
     if (mlir::isa<ReshapeOp, AtMostOp>(op) ||
         (mlir::isa<CastOp>(op) && !isFloat(Emitter::typeOf(value)) &&
          !isFloat(Emitter::typeOf(op->getOperand(0))))) {
@@ -178,6 +182,12 @@ bool Emitter::isFixed(Value value, int64_t at) {
     return rankOf(value) == 1 && shapeOf(operand) == shapeOf(value) &&
            isFixed(operand, at);
   });
+}
+
+bool Emitter::isCount(Value value) {
+  return value && numElementsOf(value) == 1 &&
+         originOf(value, 0, /*fromCount=*/false)
+             .first.getDefiningOp<AtMostOp>();
 }
 
 /// Whether both are the same function of the same values.

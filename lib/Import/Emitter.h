@@ -115,6 +115,8 @@ public:
   /// Whether element `at` is the same whatever the inputs are, for all that can
   /// be seen without its neighbours.
   bool isFixed(Value value, int64_t at);
+  /// Whether it is seen to be a number of results: 0 or more.
+  static bool isCount(Value value);
 
   /// Names of the program's inputs that a value depends on.
   std::vector<std::string> inputsBehind(Value value) const;
