@@ -457,6 +457,13 @@ KNOWN = {
             "r = Range(first, i, one)\nf = Cast<to=1>(r)\na = Add(c, f)\n"
             "e = Reshape(a, column)\nn = Concat<axis=0>(u, u)\n"
             "g = Expand(e, n)\ny = Mul(g, g)",
+    "Unique": "l = Clip(w, zero1, three)\nr = Round(l)\n"
+              "q, i, j, n = Unique<sorted=0>(r)\nc = Shape(q)\n"
+              "e = Expand(zero1, c)\na = Add(q, e)\nf = Cast<to=1>(i)\n"
+              "g = Add(a, f)\nh = Cast<to=1>(n)\nk = Add(g, h)\n"
+              "o = Cast<to=1>(j)\nu = ReduceSum(o)\ny = Mul(k, u)",
+    "Unique of a constant": "c = Constant<value_floats=[1.0,1.0,2.0]>()\n"
+              "u = Unique(c)\nr = ReduceMax(x)\ny = Mul(u, r)",
     "Compress": "b = Cast<to=9>(w)\nr = ReduceMax<keepdims=0>(w, one1)\n"
                 "d = Greater(r, three)\ny = Compress<axis=0>(x, d)",
 }
@@ -467,7 +474,7 @@ def known(nodes):
     graph = model("float[200,200] x", "float y", nodes,
                   "int64[1] zero = {0}, int64 first = {0}, int64 one = {1}, "
                   "int64[1] one1 = {1}, int64[2] column = {-1, 1}, "
-                  "float three = {3}", opset=18)
+                  "float three = {3}, float zero1 = {0}", opset=18)
     graph.graph.output[0].ClearField("type")
     random = np.random.default_rng(0)
     w = random.uniform(0, 3.03, (200, 200)).astype(np.float32)

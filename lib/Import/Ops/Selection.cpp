@@ -116,7 +116,13 @@ static void importUnique(Node &n) {
     n.unsupported("of nothing, or of what is itself counted");
     return;
   }
-  std::optional<int64_t> room = b.roomForResults();
+  // What no input decides is worked out: as many as there can be have room.
+  bool isKnown = false;
+  if (std::optional<HostTensor> known = b.demand(x)) {
+    x = b.constant(std::move(*known));
+    isKnown = true;
+  }
+  std::optional<int64_t> room = isKnown ? size : b.roomForResults();
   if (!room)
     return;
   // Equal elements keep their order: the first of them came first.
@@ -158,10 +164,15 @@ static void importUnique(Node &n) {
   }
   Value inverse = b.scatterElements(
       ScatterKind::set, b.splat(DType::I64, {size}, 0), order, group, 0);
-  n.out(0, b.bounded(found, 0, count));
-  n.out(1, b.bounded(firsts, 0, count));
+  std::optional<HostTensor> number = isKnown ? b.demand(count) : std::nullopt;
+  auto give = [&](int i, Value y) {
+    n.out(i, number ? b.sliceDim(y, 0, 0, number->getInt(0))
+                    : b.bounded(y, 0, count));
+  };
+  give(0, found);
+  give(1, firsts);
   n.out(2, inverse);
-  n.out(3, b.bounded(lengths, 0, count));
+  give(3, lengths);
 }
 
 static void importNonMaxSuppression(Node &n) {
