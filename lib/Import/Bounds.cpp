@@ -14,6 +14,7 @@
 #include "ax/Dialect/Ax.h"
 #include "ax/Dialect/Evaluation.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/GlobPattern.h"
 
 using namespace ax;
@@ -166,6 +167,22 @@ static std::pair<Value, int64_t> originOf(Value value, int64_t at,
     }
   }
   return {value, at};
+}
+
+std::optional<std::string> Emitter::countBehind(Value value) {
+  if (demand(value) || !demand(value, 0))
+    return std::nullopt;
+  llvm::SetVector<Value> behind;
+  behind.insert(value);
+  for (size_t i = 0; i < behind.size(); ++i) {
+    mlir::Operation *op = behind[i].getDefiningOp();
+    // A size that is made of such numbers is no other.
+    if (mlir::isa_and_nonnull<AtMostOp>(op) && !demand(op->getOperand(0), 0))
+      return nodeOf(op->getLoc());
+    if (op)
+      behind.insert(op->operand_begin(), op->operand_end());
+  }
+  return std::nullopt;
 }
 
 bool Emitter::isFixed(Value value, int64_t at) {

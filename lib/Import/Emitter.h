@@ -120,6 +120,9 @@ public:
 
   /// Names of the program's inputs that a value depends on.
   std::vector<std::string> inputsBehind(Value value) const;
+  /// The node whose number of results, and nothing else that is unknown,
+  /// decides a value.
+  std::optional<std::string> countBehind(Value value);
 
   // Results of which there may be fewer, see Bounds.cpp.
   void setMaxResults(ArrayRef<std::pair<std::string, int64_t>> given) {

@@ -42,6 +42,12 @@ std::optional<HostTensor> Node::known(int i, llvm::StringRef what) {
     return std::nullopt;
   if (std::optional<HostTensor> tensor = b.demand(value))
     return tensor;
+  if (std::optional<std::string> node = b.countBehind(value)) {
+    unsupported("input '" + what + "' (" + proto.input(i) +
+                ") must be known when compiling, but how many results node '" +
+                *node + "' has decides it");
+    return std::nullopt;
+  }
   std::string flags;
   for (const std::string &name : b.inputsBehind(value))
     flags += " --const " + name + "=FILE.npy";
@@ -72,7 +78,7 @@ std::optional<int64_t> Node::knownInt(int i, llvm::StringRef what) {
 
 std::optional<Sizes> Node::sizes(int i, llvm::StringRef what) {
   Value value = in(i);
-  if (b.demand(value, 0) && !b.demand(value))
+  if (b.countBehind(value))
     return openSizes(value, what);
   std::optional<std::vector<int64_t>> known = knownInts(i, what);
   if (!known)

@@ -113,6 +113,21 @@ REFUSED = {
         "y = ConstantOfShape(t)",
         "'input' depends on how many results there are in a way that is not "
         "understood"),
+    "Slice to a number": (
+        "n = Shape(row)\nb = Sub(n, two)\ny = Slice(k, zeros, b)",
+        "input 'ends' (b) must be known when compiling, but how many results "
+        "node 'p' has decides it"),
+    "Split by numbers": (
+        "n = Shape(row)\nb = Sub(n, two)\ns = Concat<axis=0>(two, b)\n"
+        "y, w = Split<axis=0>(k, s)",
+        "input 'split' (s) must be known when compiling, but how many results "
+        "node 'p' has decides it"),
+    "If there are any": (
+        "n = Size(k)\ne = Equal(n, first)\n"
+        "y = If(e)<then_branch = t () => (float a) {a = Exp(z)}, "
+        "else_branch = f () => (float a) {a = Relu(z)}>",
+        "input 'cond' (e) must be known when compiling, but how many results "
+        "node 'p' has decides it"),
     "other rows": ("y = Add(k, w20)", WOULD_COUNT),
     "other results": ("q = NonZero(x)\ni, j = Split<num_outputs=2>(q)\n"
                       "y = Concat<axis=0>(i, r)", WOULD_COUNT),

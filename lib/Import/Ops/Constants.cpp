@@ -110,7 +110,7 @@ static void importRange(Node &n) {
   bool counts = start->numElements() == 1 && delta->numElements() == 1 &&
                 start->getDouble(0) == 0 && delta->getDouble(0) == 1;
   Value last = n.in(1);
-  if (counts && n.b.demand(last, 0) && !n.b.demand(last)) {
+  if (counts && n.b.countBehind(last)) {
     if (isFloat(Emitter::typeOf(last)))
       last = n.b.unary(UnaryKind::ceil, last);
     last = n.b.cast(last, DType::I64);
