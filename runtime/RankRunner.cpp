@@ -51,8 +51,11 @@ static std::string describeFault(const IndexCheckDesc &check,
   if (check.isCount && entry.index < 0)
     return llvm::formatv("there cannot be {0}", entry.index);
   if (check.isCount)
-    return llvm::formatv("there are {0}, and axopt --max gave room for {1}",
-                         entry.index, entry.size - 1);
+    return llvm::formatv(
+        "there are {0}, and axopt --max gave room for {1} (a "
+        "size made of numbers of results has the room that all "
+        "or none of them make)",
+        entry.index, entry.size - 1);
   return llvm::formatv("index {0} is out of range of a dimension of {1}",
                        entry.index, entry.size);
 }

@@ -322,7 +322,9 @@ NO_SIZE = {
                  "(at_most 15): there cannot be -2"),
     "unforeseen": ("n = Shape(row)\ne = Equal(n, three)\ns = Cast<to=7>(e)\n"
                    "t = Add(s, ones)\ny = ConstantOfShape(t)",
-                   "(at_most 1): there are 2"),
+                   "(at_most 1): there are 2, and axopt --max gave room for 1 (a "
+                   "size made of numbers of results has the room that all or none "
+                   "of them make)"),
 }
 
 

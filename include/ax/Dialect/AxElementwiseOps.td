@@ -64,7 +64,7 @@ def Ax_CastOp : Ax_ComputeOp<"cast"> {
 }
 
 def Ax_AtMostOp : Ax_InferredOp<"at_most"> {
-  let summary = "The operand; a number above `limit` is an error of the run";
+  let summary = "The operand; a number not 0 to `limit` is an error of the run";
   let description = [{
     How many results there are of which there may be `limit`. Numbers are not
     negative. Made by Import for `--max`.
