@@ -22,6 +22,13 @@ class Selection(Maker):
         worst[:, :, ::2] = -np.inf
         yield self.case(corners, worst, ints(9), number(0.9), known={2, 3})
 
+        # Of negative width or height: nothing is in these.
+        inside = centres * np.float32([1, 1, 4, 4])
+        inside[:, 1::3, 2] *= -1
+        inside[:, ::4, 3] *= -1
+        yield self.case(inside, scores, ints(9), number(0.05), number(0.1),
+                        known={2, 3, 4}, attributes={"center_point_box": 1})
+
     def Unique(self):
         for sorted in 0, 1:
             for type in np.float32, np.int64:

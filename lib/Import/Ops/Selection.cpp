@@ -227,8 +227,9 @@ static void importNonMaxSuppression(Node &n) {
   boxes = b.filled(boxes, 0);
   scores = b.filled(scores, NAN);
   if (n.intAttr("center_point_box", 0)) {
-    // x, y, width and height.
-    Value half = b.mul(b.sliceDim(boxes, 2, 2, 2), 0.5);
+    // x, y, width and height; nothing is in what is negative.
+    Value size = b.sliceDim(boxes, 2, 2, 2);
+    Value half = b.mul(b.max(size, b.like(size, 0)), 0.5);
     Value centre = b.sliceDim(boxes, 2, 0, 2);
     boxes = b.concat({b.sub(centre, half), b.add(centre, half)}, 2);
   }
