@@ -238,6 +238,11 @@ bool Emitter::isSame(Value a, Value b, int depth) {
                       });
 }
 
+bool Emitter::hasCount(Value x, Value count) {
+  const Bound *bound = boundOf(x);
+  return bound && count && isSame(bound->count, count);
+}
+
 void Emitter::keepBounds(mlir::Operation *op) {
   if (bounds.empty())
     return;

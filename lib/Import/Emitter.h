@@ -140,6 +140,8 @@ public:
   bool isConstant(Value value) const;
   /// `x`, which nobody else has.
   Value bounded(Value x, int64_t dim, Value count);
+  /// Whether `count` is seen to be how many results `x` has.
+  bool hasCount(Value x, Value count);
   /// Which of a bounded tensor's are results: [1, .., size, .., 1].
   Value isLive(Value x);
   /// `x`, the scalar `number` where it was padding, and no longer bounded.

@@ -105,6 +105,12 @@ REFUSED = {
     "Expand to the room": ("u = Unsqueeze(row, ones)\n"
                            "s = Constant<value_ints=[20,5]>()\n"
                            "y = Expand(u, s)", ANOTHER_SIZE),
+    "Reshape to another number": (
+        "q = NonZero(x)\nn = Shape<start=1>(q)\ns = Concat<axis=0>(n, minus)\n"
+        "y = Reshape(k, s)", ANOTHER_SIZE),
+    "Expand to another number": (
+        "q = NonZero(x)\nn = Shape<start=1>(q)\ns = Concat<axis=0>(n, ones)\n"
+        "u = Unsqueeze(row, ones)\ny = Expand(u, s)", ANOTHER_SIZE),
     "Expand along two dimensions": (
         "u = Unsqueeze(row, ones)\nn = Shape(row)\n"
         "s = Concat<axis=0>(ones, n)\ny = Expand(u, s)", ANOTHER_SIZE),

@@ -57,12 +57,14 @@ static void importReshape(Node &n) {
   Value x = n.in(0);
   std::optional<Shape> target;
   std::optional<size_t> counted;
+  Value number;
   if (!n.has(1))
     target = n.intsAttr("shape");
   else if (std::optional<Sizes> sizes = n.sizes(1, "shape")) {
     // How many results there are, the operand says.
     target = std::move(sizes->most);
     counted = sizes->open;
+    number = sizes->count;
   }
   if (!x || !target)
     return;
@@ -109,7 +111,9 @@ static void importReshape(Node &n) {
   if (const Bound *bound = n.b.boundOf(y))
     dim = static_cast<size_t>(bound->dim);
   bool isOpen = dim && (counted == dim || asWritten[*dim] <= 0);
-  if ((dim && !isOpen) || (counted && counted != dim))
+  // Of another number, what is left open would be another size.
+  bool isOther = counted && open && !n.b.hasCount(y, number);
+  if ((dim && !isOpen) || (counted && counted != dim) || isOther)
     return refuseSize(n);
   n.out(y);
 }
@@ -211,7 +215,9 @@ static void importExpand(Node &n) {
     dim = static_cast<size_t>(bound->dim) + shift;
   // How many there are has a place of its own, or is that of the operand.
   bool isNew = open && (*open < shift || shape[*open - shift] == 1);
-  if (dim ? (open ? open != dim : (*target)[*dim] != 1) : open && !isNew)
+  bool isOwn = open ? open == dim && n.b.hasCount(x, sizes->count)
+                    : dim && (*target)[*dim] == 1;
+  if (dim ? !isOwn : open && !isNew)
     return refuseSize(n);
   for (size_t i = 0; i < shape.size(); ++i)
     if ((*target)[i + shift] == 1)
