@@ -126,6 +126,15 @@ Value Emitter::cleared(Value x) {
   return x && boundOf(x) ? select(isLive(x), x, like(x, 0)) : x;
 }
 
+Value Emitter::alongResults(Value x, int64_t dim, double neutral,
+                            llvm::function_ref<Value(Value)> make) {
+  const Bound *found = boundOf(x);
+  if (!found || found->dim != dim)
+    return make(x);
+  Value count = found->count;
+  return bounded(make(filled(x, neutral)), dim, count);
+}
+
 /// The dimension of `map` that is `factor` and nothing else.
 static std::optional<int64_t> dimOf(const TensorMap &map, int factor) {
   for (auto [dim, factors] : llvm::enumerate(map))

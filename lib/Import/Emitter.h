@@ -149,6 +149,10 @@ public:
   Value filled(Value x, double number) { return filled(x, like(x, number)); }
   /// `x`, bounded as before, 0 where it was padding: an index of nothing.
   Value cleared(Value x);
+  /// What `make` gives of `x`, whose padding along `dim` is `neutral` to it: of
+  /// the same shape, and bounded as `x` is.
+  Value alongResults(Value x, int64_t dim, double neutral,
+                     llvm::function_ref<Value(Value)> make);
   /// The lowest or highest number of x's element type.
   Value extremeOf(Value x, bool lowest);
   /// Where `mask` is true in row-major order, [room], then zeros; and how many

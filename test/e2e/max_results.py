@@ -73,6 +73,10 @@ ACCEPTED = {
     "Unique": "t = Round(x)\nh, i, y, w = Unique(t)",
     "Unique unsorted": "t = Round(x)\nh, i = Unique<sorted=0>(t)\n"
                        "y = Identity(h)\nw = Identity(i)",
+    "Softmax of results": "y = Softmax<axis=0>(k)\nw = LogSoftmax<axis=0>(k)",
+    "Hardmax": "y = Hardmax<axis=0>(k)\nw = Hardmax<axis=1>(k)",
+    "LpNormalization": "y = LpNormalization<axis=0>(k)\n"
+                       "w = LpNormalization<axis=0, p=1>(k)",
     "standard deviations": "y = MeanVarianceNormalization<axes=[0]>(k)",
     "GatherND": "t = Transpose(p)\ny = GatherND(x, t)",
     "boxes of results": "b = Abs(k)\nu = Unsqueeze(b, zeros)\n"
@@ -93,7 +97,6 @@ ANOTHER_SIZE = ("where there are results that data count, the shape says "
                 "another size")
 # Nodes behind MASK, message.
 REFUSED = {
-    "Softmax": ("y = Softmax<axis=0>(k)", WOULD_COUNT),
     "MatMul": ("t = Transpose(k)\ny = MatMul(t, k)", WOULD_COUNT),
     "Reshape": ("s = Constant<value_ints=[-1]>()\ny = Reshape(k, s)",
                 WOULD_COUNT),

@@ -130,7 +130,14 @@ static void importShrink(Node &n) {
   n.out(n.b.select(above, n.b.sub(x, n.b.like(x, bias)), lower));
 }
 
+/// To which the lowest number of all changes nothing.
 using AlongDim = Value (*)(Node &, Value x, int64_t dim);
+
+template <AlongDim make>
+static Value makeAlong(Node &n, Value x, int64_t dim) {
+  return n.b.alongResults(x, dim, -INFINITY,
+                          [&](Value all) { return make(n, all, dim); });
+}
 
 /// An operator along one dimension.
 template <AlongDim make>
@@ -140,7 +147,7 @@ static void importAlong(Node &n) {
     return;
   int64_t dim = n.dim(n.intAttr("axis", -1), Emitter::rankOf(x));
   if (!n.failed())
-    n.out(make(n, x, dim));
+    n.out(makeAlong<make>(n, x, dim));
 }
 
 /// The same until set 12: all dimensions from `axis` on count as one.
@@ -156,7 +163,7 @@ static void importAlongRest(Node &n) {
   ArrayRef<int64_t> rest = ArrayRef<int64_t>(shape).drop_front(axis);
   if (llvm::count_if(rest, [](int64_t size) { return size != 1; }) <= 1) {
     auto longest = llvm::max_element(rest);
-    return n.out(make(n, x, axis + (longest - rest.begin())));
+    return n.out(makeAlong<make>(n, x, axis + (longest - rest.begin())));
   }
   Shape flat(ArrayRef<int64_t>(shape).take_front(axis));
   flat.push_back(std::accumulate(rest.begin(), rest.end(), int64_t(1),

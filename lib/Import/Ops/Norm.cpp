@@ -276,16 +276,16 @@ static void importLpNormalization(Node &n) {
     return;
   }
   DType type = Emitter::typeOf(x);
-  x = n.b.wide(x);
-  Value norm = p == 1 ? n.b.reduce(ReduceOpKind::sum,
-                                   n.b.unary(UnaryKind::abs, x), {axis}, true)
-                      : n.b.unary(UnaryKind::sqrt,
-                                  n.b.reduce(ReduceOpKind::sum, n.b.mul(x, x),
-                                             {axis}, true));
-  // A vector of zeros stays one.
-  Value isZero = n.b.compare(CompareKind::eq, norm, n.b.like(norm, 0));
-  Value y = n.b.div(x, n.b.select(isZero, n.b.like(norm, 1), norm));
-  n.out(n.b.cast(y, type));
+  Value y = n.b.alongResults(n.b.wide(x), axis, 0, [&](Value all) {
+    Value powers = p == 1 ? n.b.unary(UnaryKind::abs, all) : n.b.mul(all, all);
+    Value norm = n.b.reduce(ReduceOpKind::sum, powers, {axis}, true);
+    if (p == 2)
+      norm = n.b.unary(UnaryKind::sqrt, norm);
+    // A vector of zeros stays one.
+    Value isZero = n.b.compare(CompareKind::eq, norm, n.b.like(norm, 0));
+    return n.b.div(all, n.b.select(isZero, n.b.like(norm, 1), norm));
+  });
+  n.out(y ? n.b.cast(y, type) : y);
 }
 
 static const OpEntry entries[] = {

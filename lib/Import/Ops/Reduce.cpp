@@ -194,14 +194,11 @@ static void importCumulative(Node &n) {
   int64_t dim = n.dim(*axis, Emitter::rankOf(x));
   if (n.failed())
     return;
-  std::optional<Bound> bound;
-  if (const Bound *found = n.b.boundOf(x); found && found->dim == dim) {
-    bound = *found;
-    x = n.b.filled(x, n.b.like(x, kind == ReduceOpKind::prod ? 1 : 0));
-  }
-  Value y = n.b.cumulative(kind, x, dim, n.intAttr("exclusive", 0),
-                           n.intAttr("reverse", 0));
-  n.out(bound ? n.b.bounded(y, dim, bound->count) : y);
+  double neutral = kind == ReduceOpKind::prod ? 1 : 0;
+  n.out(n.b.alongResults(x, dim, neutral, [&](Value all) {
+    return n.b.cumulative(kind, all, dim, n.intAttr("exclusive", 0),
+                          n.intAttr("reverse", 0));
+  }));
 }
 
 static void importTopK(Node &n) {
