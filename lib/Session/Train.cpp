@@ -104,12 +104,13 @@ llvm::Error Trainer::open() {
   auto kept = [&](auto asked, auto found, auto otherwise) {
     return asked.value_or(found.value_or(otherwise));
   };
-  std::optional<bool> shuffle =
-      position ? position->getBoolean("shuffle") : std::nullopt;
+  std::optional<bool> shuffle;
   std::optional<uint64_t> seed;
-  if (const llvm::json::Value *value =
-          position ? position->get("seed") : nullptr)
-    seed = value->getAsUINT64();
+  if (position) {
+    shuffle = position->getBoolean("shuffle");
+    if (const llvm::json::Value *value = position->get("seed"))
+      seed = value->getAsUINT64();
+  }
   auto made =
       Batches::create(std::move(*samples), kept(options.shuffle, shuffle, true),
                       kept(options.seed, seed, uint64_t(0)), options.last);

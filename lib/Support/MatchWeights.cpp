@@ -5,6 +5,8 @@
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 #include <tuple>
 
@@ -239,6 +241,18 @@ static bool isAllZero(const HostTensor &tensor) {
   return llvm::all_of(tensor.rawBytes(), [](uint8_t byte) { return !byte; });
 }
 
+/// What names in a numbered layer begin with: `h.1.` of `h.1.ln_1.weight`; the
+/// innermost that may hold other modules, too; empty where there is none.
+static llvm::StringRef layerOf(llvm::StringRef name) {
+  llvm::SmallVector<llvm::StringRef> parts;
+  name.split(parts, '.');
+  for (size_t i = parts.size(); i > 2; --i)
+    if (llvm::StringRef number = parts[i - 3];
+        !number.empty() && llvm::all_of(number, llvm::isDigit))
+      return name.take_front(number.end() - name.begin() + 1);
+  return "";
+}
+
 /// Whether the tensor has the values that the model has for the weight after
 /// this, whatever type each of them has.
 static llvm::Expected<bool> hasValuesOf(const HostTensor &tensor,
@@ -288,7 +302,12 @@ llvm::Error checkLeftOver(llvm::ArrayRef<ModelWeight> model,
         isOfOptimizer(name, tensor, given))
       continue;
     auto others = siblings.find({withoutNumbers(name), tensor.getShape()});
-    if (others != siblings.end() && !isComputedBuffer(name)) {
+    // A model may also be a part of what was saved: its first layers.
+    std::string layer = layerOf(name).str();
+    auto inLayer = known.lower_bound(layer);
+    bool hasLayer =
+        inLayer != known.end() && llvm::StringRef(*inLayer).starts_with(layer);
+    if (others != siblings.end() && hasLayer && !isComputedBuffer(name)) {
       bool isThere = false;
       for (const ModelWeight *other : others->second) {
         auto isEqual = hasValuesOf(tensor, *other, given);

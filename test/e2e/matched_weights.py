@@ -118,6 +118,10 @@ def leftOver():
         layers.takes(given | rest, given, "have 2 tensors that the model "
                      "lacks, and which are left out: 'm.h.1.ln_1.weight', "
                      "'m.ln_f.weight'")
+        # A layer that the model does not have: it is a part of what was saved.
+        layers.takes(given | {"m.h.2.ln_1.weight": normal(8)}, given,
+                     "have 1 tensor that the model lacks, and which is left "
+                     "out: 'm.h.2.ln_1.weight'")
         masks = {f"m.h.{layer}.attn.bias": normal(2, 2) for layer in range(5)}
         layers.takes(given | masks, given, "have 5 tensors that the model "
                      "lacks, and which are left out: 'm.h.0.attn.bias', "

@@ -4,10 +4,10 @@ padding for results is refused."""
 import re
 
 import numpy as np
-import onnxruntime
 from onnx import ValueInfoProto, numpy_helper
 
 from _onnx_text import model, refuse
+from _results import byOnnxruntime, compare, compiled, ours
 from cases import Failed, run, scratch, tool
 
 LAYOUTS = "", "--dp=2", "--tp=2", "--pp=2"
@@ -171,42 +171,6 @@ def made(nodes, initializers=INITIALIZERS, inputs=X):
     return result
 
 
-def byOnnxruntime(graph, feeds):
-    options = onnxruntime.SessionOptions()
-    options.log_severity_level = 4
-    session = onnxruntime.InferenceSession(
-        graph.SerializeToString(), options, ["CPUExecutionProvider"])
-    names = [output.name for output in session.get_outputs()]
-    return dict(zip(names, session.run(None, feeds)))
-
-
-def compiled(folder, graph, *flags):
-    with open(f"{folder}/model.onnx", "wb") as file:
-        file.write(graph.SerializeToString())
-    run(tool("axopt"), f"{folder}/model.onnx", *flags, "--quiet", "-o",
-        f"{folder}/plan.mlir")
-
-
-def ours(folder, feeds, *flags):
-    np.savez(f"{folder}/in.npz", **feeds)
-    run(tool("axrun"), f"{folder}/plan.mlir", "--inputs", f"{folder}/in.npz",
-        "--output", f"{folder}/out.npz", *flags)
-    with np.load(f"{folder}/out.npz") as out:
-        return dict(out)
-
-
-def compare(wanted, got, what):
-    if sorted(wanted) != sorted(got):
-        raise Failed(f"{what}: outputs {sorted(got)}, not {sorted(wanted)}")
-    for name, value in wanted.items():
-        found = got[name]
-        if found.shape != value.shape or found.dtype != value.dtype:
-            raise Failed(f"{what}: {name} is {found.dtype}{found.shape}, not "
-                         f"{value.dtype}{value.shape}")
-        if not np.allclose(found, value, rtol=1e-5, atol=1e-5, equal_nan=True):
-            raise Failed(f"{what}: {name} is {found}, not {value}")
-
-
 def inputs(positive, seed):
     """Of 24 numbers so many are positive."""
     random = np.random.default_rng(seed)
@@ -238,76 +202,6 @@ def refused(nodes, message):
 
 
 # Detection
-
-DETECTION = """
-taken = NonMaxSuppression(boxes, scores, most, overlap, least)
-image, class, box = Split<axis=1, num_outputs=3>(taken)
-which = Squeeze(box, one)
-all = Squeeze(boxes, zero)
-found_boxes = Gather(all, which)
-found_scores = GatherND(scores, taken)
-labels = Squeeze(class, one)
-n = Shape(labels)
-k = Min(n, best)
-top, order = TopK<axis=0>(found_scores, k)
-top_boxes = Gather(found_boxes, order)
-top_labels = Gather(labels, order)
-"""
-
-# As torchvision's heads: what scores too little goes first, by class.
-TWO_STAGES = """
-flat = Squeeze(scores, zero)
-by_box = Transpose(flat)
-good = Greater(by_box, threshold)
-where = NonZero(good)
-candidates, class = Split<axis=0, num_outputs=2>(where)
-which = Squeeze(candidates, zero)
-all = Squeeze(boxes, zero)
-some = Gather(all, which)
-pairs = Transpose(where)
-their = GatherND(by_box, pairs)
-classes = Squeeze(class, zero)
-offset = Cast<to=1>(classes)
-moved = Mul(offset, large)
-column = Unsqueeze(moved, one)
-apart = Add(some, column)
-batch = Unsqueeze(apart, zero)
-row = Unsqueeze(their, both)
-taken = NonMaxSuppression(batch, row, most, overlap)
-number = Gather<axis=1>(taken, two)
-top_boxes = Gather(some, number)
-top = Gather(their, number)
-top_labels = Gather(classes, number)
-"""
-
-
-def detection(nodes, rooms, layout):
-    graph = model(
-        "float[1,40,4] boxes, float[1,3,40] scores",
-        "float top, float top_boxes, int64 top_labels", nodes,
-        "int64[1] most = {30}, float[1] overlap = {0.4}, float[1] least = {0.5}"
-        ", int64[1] one = {1}, int64[1] zero = {0}, int64[1] best = {12}, "
-        "float threshold = {0.6}, float large = {1000}, int64[2] both = {0, 1},"
-        " int64 two = {2}", opset=18)
-    for output in graph.graph.output:
-        output.ClearField("type")
-    with scratch() as folder:
-        compiled(folder, graph, *rooms, *layout.split())
-        for seed in range(3):
-            random = np.random.default_rng(seed)
-            low = random.uniform(0, 8, (1, 40, 2))
-            size = random.uniform(1, 4, (1, 40, 2))
-            feeds = {"boxes": np.concatenate([low, low + size], 2)
-                     .astype(np.float32),
-                     "scores": random.uniform(0, 1, (1, 3, 40))
-                     .astype(np.float32)}
-            compare(byOnnxruntime(graph, feeds), ours(folder, feeds),
-                    f"{layout}, {seed}")
-        # No box is good enough.
-        feeds["scores"] *= 0
-        if "least" in nodes:
-            compare(byOnnxruntime(graph, feeds), ours(folder, feeds), "none")
-
 
 def tooMany(layout):
     graph = made(MASK + "y = Identity(k)")
@@ -539,9 +433,6 @@ def cases(every):
     for name, row in REFUSED.items():
         yield f"refused: {name}", refused, *row
     for layout in LAYOUTS:
-        yield f"detection {layout}", detection, DETECTION, [], layout
-        yield f"two stages {layout}", detection, TWO_STAGES, \
-            ["--max=where=90"], layout
         yield f"too many {layout}", tooMany, layout
     for name, row in NO_SIZE.items():
         yield f"no size: {name}", noSize, *row

@@ -199,7 +199,8 @@ static void importNonMaxSuppression(Node &n) {
   if (n.has(4))
     least = number(4, "score_threshold", 0);
   if (!n.failed() && !(overlap >= 0 && overlap <= 1))
-    n.fail(llvm::formatv("iou_threshold is {0:f2}, not 0 to 1", overlap));
+    n.fail("iou_threshold is " + llvm::formatv("{0:f2}", overlap).str() +
+           ", not 0 to 1");
   if (n.failed())
     return;
   int64_t images = Emitter::shapeOf(scores)[0];
