@@ -5,7 +5,6 @@
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
-#include "llvm/ADT/StringExtras.h"
 
 using namespace ax;
 
@@ -29,13 +28,11 @@ void ax::addRaisePhase(mlir::OpPassManager &manager) {
 void ax::addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy) {
   mlir::OpPassManager &plan = manager.nest<PlanOp>();
   SetMeshOptions mesh;
-  mesh.tensor = std::to_string(strategy.row) + "x" +
-                std::to_string(strategy.col) + "x" +
-                std::to_string(strategy.depth);
+  mesh.tensor = strategy.tensor;
   mesh.data = strategy.data;
   mesh.pipe = strategy.pipe;
   mesh.micro = strategy.micro;
-  mesh.order = llvm::join(strategy.order, ",");
+  mesh.order.assign(strategy.order.begin(), strategy.order.end());
   plan.addPass(createSetMesh(mesh));
   AssignStagesOptions stages;
   stages.cut.assign(strategy.cuts.begin(), strategy.cuts.end());
@@ -74,8 +71,7 @@ void ax::addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
   options.sequenceParallel = strategy.sequenceParallel;
   options.zero = strategy.zero;
   options.strict = strict;
-  for (const ShardPin &pin : strategy.shard)
-    options.pins.push_back(pin.pattern + "=" + pin.layout);
+  options.pins.assign(strategy.shard.begin(), strategy.shard.end());
   mlir::OpPassManager &plan = manager.nest<PlanOp>();
   plan.addPass(createShard(options));
   plan.addPass(createSumPartials());

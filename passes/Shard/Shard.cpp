@@ -95,12 +95,8 @@ struct Shard : ax::impl::ShardBase<Shard> {
     for (const RecipeWarning &warning : recipe.warnings)
       if (!isSecond && failed(complain(warning.op, warning.text)))
         return failure();
-    Strategy asked;
-    for (const std::string &text : pins)
-      if (llvm::Error error = asked.addShard(text))
-        return program.emitError(describeError(std::move(error)).message);
-    if (llvm::Error error = addUserPins(*graph, program, asked.shard, mesh,
-                                        isSecond, recipe.pins))
+    if (llvm::Error error =
+            addUserPins(*graph, program, pins, mesh, isSecond, recipe.pins))
       return program.emitError(describeError(std::move(error)).message);
     cost::Machine machine;
     sharding::PropagateOptions options;

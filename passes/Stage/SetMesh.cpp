@@ -24,18 +24,14 @@ struct SetMesh : ax::impl::SetMeshBase<SetMesh> {
     strategy.data = data;
     strategy.pipe = pipe;
     strategy.micro = micro;
-    auto failWith = [&](llvm::Error error) {
-      plan.emitError(describeError(std::move(error)).message);
-      signalPassFailure();
-    };
-    if (llvm::Error error = strategy.setTensorParallel(tensor))
-      return failWith(std::move(error));
+    strategy.tensor = tensor;
     if (!order.empty())
-      if (llvm::Error error = strategy.setOrder(order))
-        return failWith(std::move(error));
+      strategy.order.assign(order.begin(), order.end());
     llvm::Expected<sharding::Mesh> mesh = strategy.mesh();
-    if (!mesh)
-      return failWith(mesh.takeError());
+    if (!mesh) {
+      plan.emitError(describeError(mesh.takeError()).message);
+      return signalPassFailure();
+    }
     for (MeshOp old : llvm::to_vector(plan.getBody().getOps<MeshOp>()))
       old.erase();
     OpBuilder builder(&plan.getBody().front(), plan.getBody().front().begin());

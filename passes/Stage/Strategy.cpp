@@ -4,6 +4,7 @@
 #include "ax/Support/Flags.h"
 
 #include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/YAMLTraits.h"
 
@@ -23,8 +24,8 @@ static int64_t &sizeOf(Strategy &strategy, llvm::StringRef axis) {
   if (axis == "data")
     return strategy.data;
   if (axis == "depth")
-    return strategy.depth;
-  return axis == "row" ? strategy.row : strategy.col;
+    return strategy.tensor.depth;
+  return axis == "row" ? strategy.tensor.row : strategy.tensor.col;
 }
 
 llvm::Expected<sharding::Mesh> Strategy::mesh() const {
@@ -49,46 +50,31 @@ llvm::Expected<sharding::Mesh> Strategy::mesh() const {
   return sharding::Mesh(std::move(axes));
 }
 
-llvm::Error Strategy::setTensorParallel(llvm::StringRef text) {
+llvm::Expected<TensorGrid> TensorGrid::parse(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef> parts;
   text.split(parts, 'x');
   llvm::SmallVector<int64_t> sizes;
   for (llvm::StringRef part : parts)
     if (int64_t size; !part.getAsInteger(10, size) && size >= 1)
       sizes.push_back(size);
-  if (sizes.size() == parts.size() && sizes.size() == 1) {
-    col = sizes[0];
-    row = depth = 1;
-    return llvm::Error::success();
-  }
-  if (sizes.size() == parts.size() && sizes.size() == 3) {
-    row = sizes[0];
-    col = sizes[1];
-    depth = sizes[2];
-    return llvm::Error::success();
-  }
+  if (sizes.size() == parts.size() && sizes.size() == 1)
+    return TensorGrid{1, sizes[0], 1};
+  if (sizes.size() == parts.size() && sizes.size() == 3)
+    return TensorGrid{sizes[0], sizes[1], sizes[2]};
   return usage("--tp=" + text +
                ": expected T, or ROWSxCOLUMNSxDEPTH, sizes at least 1");
 }
 
-llvm::Error Strategy::setOrder(llvm::StringRef text) {
-  llvm::SmallVector<llvm::StringRef> parts;
-  text.split(parts, ',');
-  order.assign(parts.begin(), parts.end());
-  for (std::string &name : order)
-    name = llvm::StringRef(name).trim().str();
-  llvm::Expected<sharding::Mesh> checked = mesh();
-  return checked ? llvm::Error::success()
-                 : addContext(checked.takeError(), "--order=" + text);
+std::string TensorGrid::toText() const {
+  return llvm::formatv("{0}x{1}x{2}", row, col, depth);
 }
 
-llvm::Error Strategy::addShard(llvm::StringRef text) {
+llvm::Expected<ShardPin> ShardPin::parse(llvm::StringRef text) {
   auto [pattern, layout] = text.rsplit('=');
   if (pattern.empty() || layout.empty())
     return usage("--shard=" + text +
                  ": expected PATTERN=colwise|rowwise|replicate|LAYOUT");
-  shard.push_back({pattern.str(), layout.str()});
-  return llvm::Error::success();
+  return ShardPin{pattern.str(), layout.str()};
 }
 
 //===----------------------------------------------------------------------===//
@@ -135,9 +121,9 @@ template <>
 struct MappingTraits<ax::Strategy> {
   static void mapping(IO &io, ax::Strategy &s) {
     io.mapOptional("data", s.data, int64_t(1));
-    io.mapOptional("depth", s.depth, int64_t(1));
-    io.mapOptional("row", s.row, int64_t(1));
-    io.mapOptional("col", s.col, int64_t(1));
+    io.mapOptional("depth", s.tensor.depth, int64_t(1));
+    io.mapOptional("row", s.tensor.row, int64_t(1));
+    io.mapOptional("col", s.tensor.col, int64_t(1));
     io.mapOptional("pipe", s.pipe, int64_t(1));
     io.mapOptional("micro-batches", s.micro, int64_t(1));
     io.mapOptional("order", s.order);

@@ -19,6 +19,7 @@ BELOW = {
     "Plan": ["Dialect", "Cost", "Eval"],
     "Inspect": ["Import", "Passes", "Plan"],
     "Codegen": ["Dialect", "Cost", "Eval", "Runtime"],
+    "Compile": ["Passes", "Plan", "Codegen"],
     "Runtime": ["Support", "Sharding"],
     "Session": ["Plan", "Codegen", "Runtime"],
 }

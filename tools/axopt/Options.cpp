@@ -147,7 +147,6 @@ llvm::Error readTraining(const CommandLine &flags, Options &options) {
   // Weights do not stay what they are.
   options.import.foldWeights = false;
   options.import.training = true;
-  options.training = training;
   return llvm::Error::success();
 }
 
@@ -190,6 +189,18 @@ llvm::Error checkSchedule(const CommandLine &flags, const Strategy &strategy) {
   return llvm::Error::success();
 }
 
+/// `data,depth,row,col,pipe`.
+static llvm::Error readOrder(llvm::StringRef text, Strategy &strategy) {
+  llvm::SmallVector<llvm::StringRef> names;
+  text.split(names, ',');
+  strategy.order.clear();
+  for (llvm::StringRef name : names)
+    strategy.order.push_back(name.trim().str());
+  auto mesh = strategy.mesh();
+  return mesh ? llvm::Error::success()
+              : addContext(mesh.takeError(), "--order=" + text);
+}
+
 llvm::Error readStrategy(const CommandLine &flags, Strategy &strategy) {
   if (std::string file = flags.text(OPT_strategy); !file.empty()) {
     auto buffer = llvm::MemoryBuffer::getFile(file);
@@ -209,15 +220,21 @@ llvm::Error readStrategy(const CommandLine &flags, Strategy &strategy) {
   flags.read(OPT_sequence_parallel, strategy.sequenceParallel);
   flags.read(OPT_zero, strategy.zero);
   flags.read(OPT_cut, strategy.cuts);
-  if (flags.has(OPT_tp))
-    if (llvm::Error error = strategy.setTensorParallel(flags.text(OPT_tp)))
-      return error;
+  if (flags.has(OPT_tp)) {
+    auto tensor = TensorGrid::parse(flags.text(OPT_tp));
+    if (!tensor)
+      return tensor.takeError();
+    strategy.tensor = *tensor;
+  }
   if (flags.has(OPT_order))
-    if (llvm::Error error = strategy.setOrder(flags.text(OPT_order)))
+    if (llvm::Error error = readOrder(flags.text(OPT_order), strategy))
       return error;
-  for (const std::string &text : flags.list(OPT_shard))
-    if (llvm::Error error = strategy.addShard(text))
-      return error;
+  for (const std::string &text : flags.list(OPT_shard)) {
+    auto pin = ShardPin::parse(text);
+    if (!pin)
+      return pin.takeError();
+    strategy.shard.push_back(std::move(*pin));
+  }
   if (llvm::Error error = checkSchedule(flags, strategy))
     return error;
   auto mesh = strategy.mesh();

@@ -4,9 +4,6 @@
 
 #include "ax/Import/Import.h"
 #include "ax/Passes/Strategy.h"
-#include "ax/Passes/Training.h"
-
-#include <optional>
 
 namespace ax {
 
@@ -20,7 +17,6 @@ struct Options {
   std::string output = "-";
   import::ImportOptions import;
   Strategy strategy;
-  std::optional<Training> training;
   std::string saveStrategy;
   bool strict = false;
   bool verifyOnly = false;

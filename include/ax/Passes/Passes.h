@@ -3,6 +3,7 @@
 #define AX_PASSES_PASSES_H
 
 #include "ax/Dialect/Ax.h"
+#include "ax/Passes/OptionParsers.h"
 #include "ax/Passes/Strategy.h"
 #include "ax/Passes/Training.h"
 #include "mlir/Pass/Pass.h"

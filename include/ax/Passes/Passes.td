@@ -81,11 +81,12 @@ def RaiseAttention : Pass<"ax-raise-attention"> {
 def SetMesh : Pass<"ax-set-mesh", "::ax::PlanOp"> {
   let summary = "The plan's mesh, with the axes that the recipes know";
   let options = [
-    Option<"tensor", "tp", "std::string", "\"1\"", "T, or ROWSxCOLUMNSxDEPTH">,
+    Option<"tensor", "tp", "::ax::TensorGrid", "::ax::TensorGrid()",
+           "T, or ROWSxCOLUMNSxDEPTH">,
     Option<"data", "dp", "int64_t", "1", "Size of data">,
     Option<"pipe", "pp", "int64_t", "1", "Size of pipe">,
     Option<"micro", "micro-batches", "int64_t", "1", "Size of micro, in time">,
-    Option<"order", "order", "std::string", "\"\"", "Space axes, outermost first">
+    ListOption<"order", "order", "std::string", "Space axes, outermost first">
   ];
   let dependentDialects = ["ax::AxDialect"];
 }
@@ -248,7 +249,7 @@ def Shard : Pass<"ax-shard", "::ax::PlanOp"> {
            "Split what lies between tensor-parallel pairs along the sequence">,
     Option<"zero", "zero", "int64_t", "0",
            "Split over data: optimizer state and gradients (1, 2), weights (3)">,
-    ListOption<"pins", "shard", "std::string",
+    ListOption<"pins", "shard", "::ax::ShardPin",
                "Layout of a layer or tensor: PATTERN=LAYOUT">,
     Option<"strict", "strict", "bool", "false",
            "What cannot be split as asked is an error, not a warning">

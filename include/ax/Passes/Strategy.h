@@ -18,11 +18,23 @@ namespace ax {
 struct ShardPin {
   std::string pattern;
   std::string layout;
+
+  static llvm::Expected<ShardPin> parse(llvm::StringRef text);
+  std::string toText() const { return pattern + "=" + layout; }
+};
+
+/// Ranks of tensor parallelism: `T` (columns), or `ROWSxCOLUMNSxDEPTH`.
+struct TensorGrid {
+  int64_t row = 1, col = 1, depth = 1;
+
+  static llvm::Expected<TensorGrid> parse(llvm::StringRef text);
+  std::string toText() const;
 };
 
 /// A list of pins on the layout of everything; propagation makes the rest.
 struct Strategy {
-  int64_t data = 1, depth = 1, row = 1, col = 1, pipe = 1, micro = 1;
+  int64_t data = 1, pipe = 1, micro = 1;
+  TensorGrid tensor;
   /// Space axes, outermost first; a permutation of pipe, data, depth, row, col.
   std::vector<std::string> order = {"pipe", "data", "depth", "row", "col"};
   bool sequenceParallel = false;
@@ -42,12 +54,6 @@ struct Strategy {
   /// Space axes in order, then `micro`. Fails when a size is not positive, the
   /// ranks are too many, or the order is no permutation of the axes.
   llvm::Expected<sharding::Mesh> mesh() const;
-  /// `--tp=T` or `--tp=RxCxZ` (rows x columns x depth).
-  llvm::Error setTensorParallel(llvm::StringRef text);
-  /// `data,depth,row,col,pipe`.
-  llvm::Error setOrder(llvm::StringRef text);
-  /// `PATTERN=LAYOUT`.
-  llvm::Error addShard(llvm::StringRef text);
 
   /// The YAML file of --strategy; writing and reading again gives the same.
   static llvm::Expected<Strategy> fromYAML(llvm::StringRef text,

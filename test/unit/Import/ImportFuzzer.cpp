@@ -1,13 +1,12 @@
 //===- ImportFuzzer.cpp - Any bytes as a model ----------------------------===//
 
 #include "../../fuzz/TryPlan.h"
+#include "ax/Compile/Compile.h"
 #include "ax/Import/Import.h"
 #include "ax/Inspect/Inspect.h"
-#include "ax/Passes/Passes.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/Error.h"
 
-#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/JSON.h"
 
 #include <cstdio>
@@ -24,17 +23,13 @@ static void tryCompile(mlir::ModuleOp module) {
   module.walk([&](mlir::Operation *) { ++numOps; });
   if (numOps > maxOps)
     return;
-  Strategy strategy;
-  test::expectNoFault(strategy.setTensorParallel("2"), /*isVerified=*/true);
-  mlir::PassManager manager(module.getContext());
-  addNormalizePhase(manager);
-  addRaisePhase(manager);
-  addStagePhase(manager, strategy);
-  addShardPhase(manager, strategy, /*strict=*/false);
-  addOptimizePhase(manager);
-  addPipelinePhase(manager, strategy);
-  if (mlir::failed(manager.run(module)))
+  CompileOptions options;
+  options.strategy.tensor.col = 2;
+  if (llvm::Error error = compile(module, options)) {
+    std::fprintf(stderr, "%s\n",
+                 describeError(std::move(error)).message.c_str());
     std::abort();
+  }
   test::expectNoFault(plan::verifyPlan(module), /*isVerified=*/true);
   test::tryPlan(module);
 }

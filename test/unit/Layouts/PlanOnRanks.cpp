@@ -3,15 +3,14 @@
 #include "PlanOnRanks.h"
 
 #include "ax/Codegen/Localize.h"
+#include "ax/Compile/Compile.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Eval/Distribute.h"
 #include "ax/Eval/Elements.h"
 #include "ax/Eval/Evaluate.h"
-#include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
-#include "mlir/Pass/PassManager.h"
 
 #include <cmath>
 
@@ -273,11 +272,9 @@ llvm::ArrayRef<NamedStrategy> strategies() {
 }
 
 LogicalResult runPhases(ModuleOp module, const NamedStrategy &named) {
-  Strategy strategy;
-  if (llvm::Error error = strategy.setTensorParallel(named.tensor)) {
-    llvm::consumeError(std::move(error));
-    return failure();
-  }
+  CompileOptions options;
+  Strategy &strategy = options.strategy;
+  strategy.tensor = llvm::cantFail(TensorGrid::parse(named.tensor));
   strategy.data = named.data;
   strategy.pipe = named.pipe;
   strategy.micro = named.micro;
@@ -286,16 +283,11 @@ LogicalResult runPhases(ModuleOp module, const NamedStrategy &named) {
   strategy.schedule = named.schedule;
   strategy.virtualStages = named.virtualStages;
   strategy.cuts = named.cuts;
-  PassManager manager(module.getContext());
-  addNormalizePhase(manager);
-  addRaisePhase(manager);
-  addStagePhase(manager, strategy);
   if (named.training)
-    addTrainPhase(manager, *named.training);
-  addShardPhase(manager, strategy, /*strict=*/false);
-  addOptimizePhase(manager);
-  addPipelinePhase(manager, strategy);
-  return manager.run(module);
+    strategy.training = *named.training;
+  if (llvm::Error error = compile(module, options))
+    return module.emitError(describeError(std::move(error)).message);
+  return success();
 }
 
 ProgramOp firstProgram(ModuleOp module) {

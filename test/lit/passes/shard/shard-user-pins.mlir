@@ -33,7 +33,7 @@
 // NOBODY: error: {{.*}}--shard=nobody=replicate: no layer, weight, input or output is named so
 // SIDEWAYS: error: {{.*}}--shard=up=sideways: a layer is colwise, rowwise or replicate
 // AXIS: error: {{.*}}--shard=y=[{}, {rows}]:
-// NOPAIR: error: --shard=up: expected PATTERN=colwise|rowwise|replicate|LAYOUT
+// NOPAIR: --shard=up: expected PATTERN=colwise|rowwise|replicate|LAYOUT
 // WAYS: error: --shard=up=rowwise: 64 features cannot be split 128 ways
 // DIMS: error: --shard=y=[{}, {}, {}]: more dimensions than the tensor's 2 at offset 8
 // MORE: error: --shard=y=[{}, {}] more: unexpected text after the layout at offset 9

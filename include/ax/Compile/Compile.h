@@ -1,0 +1,48 @@
+//===- Compile.h - From an imported model to a plan -------------*- C++ -*-===//
+#ifndef AX_COMPILE_COMPILE_H
+#define AX_COMPILE_COMPILE_H
+
+#include "ax/Passes/Strategy.h"
+#include "ax/Plan/Plan.h"
+
+#include "llvm/Support/Error.h"
+
+#include <functional>
+
+namespace mlir {
+class PassManager;
+class TimingManager;
+} // namespace mlir
+
+namespace ax {
+
+struct CompileOptions {
+  /// Layout, and how the plan trains if it does.
+  Strategy strategy;
+  /// What cannot be split as asked is an error, not a warning.
+  bool strict = false;
+  /// The model was asked for in evaluation mode, which has no random numbers.
+  bool evaluation = false;
+  /// Is called with "import" before the first phase, and with each phase's name
+  /// after it.
+  std::function<void(llvm::StringRef phase, mlir::ModuleOp module)> after;
+  /// Is called with each phase's passes before they run, for what a tool's
+  /// command line says of them; empty: nothing is.
+  std::function<mlir::LogicalResult(mlir::PassManager &passes)> configure;
+  /// What phases and passes take, if it is to be told.
+  mlir::TimingManager *timing = nullptr;
+};
+
+/// Makes a plan of an imported model. Warnings and notes are diagnostics of the
+/// module's context; what is wrong is the error: Usage where the strategy does
+/// not fit the model, Unsupported, Internal. Of a failure the module is left
+/// as it was then.
+llvm::Error compile(mlir::ModuleOp module, const CompileOptions &options);
+
+/// What a rank of each stage of a plan allocates; nothing of programs that
+/// cannot run, which running them tells.
+plan::StageMemory predictMemory(mlir::ModuleOp module);
+
+} // namespace ax
+
+#endif // AX_COMPILE_COMPILE_H

@@ -1,0 +1,48 @@
+//===- OptionParsers.h - Options of passes that are structs -----*- C++ -*-===//
+#ifndef AX_PASSES_OPTIONPARSERS_H
+#define AX_PASSES_OPTIONPARSERS_H
+
+#include "ax/Passes/Strategy.h"
+#include "ax/Support/Error.h"
+#include "mlir/Pass/PassOptions.h"
+
+namespace ax {
+
+/// Between a pipeline's text (of axopt-opt, or of a reproducer) and a struct
+/// that has `parse` and `toText`.
+template <typename T>
+class OptionParser : public llvm::cl::basic_parser<T> {
+public:
+  using llvm::cl::basic_parser<T>::basic_parser;
+
+  bool parse(llvm::cl::Option &option, llvm::StringRef, llvm::StringRef text,
+             T &value) {
+    llvm::Expected<T> parsed = T::parse(text);
+    if (!parsed)
+      return option.error(describeError(parsed.takeError()).message);
+    value = std::move(*parsed);
+    return false;
+  }
+  static void print(llvm::raw_ostream &os, const T &value) {
+    mlir::detail::pass_options::printOptionValue<llvm::cl::parser<std::string>>(
+        os, value.toText());
+  }
+  void printOptionDiff(const llvm::cl::Option &, const T &,
+                       const llvm::cl::OptionValue<T> &, size_t) const {}
+  void anchor() override {}
+};
+
+} // namespace ax
+
+namespace llvm::cl {
+template <>
+class parser<ax::TensorGrid> : public ax::OptionParser<ax::TensorGrid> {
+  using OptionParser::OptionParser;
+};
+template <>
+class parser<ax::ShardPin> : public ax::OptionParser<ax::ShardPin> {
+  using OptionParser::OptionParser;
+};
+} // namespace llvm::cl
+
+#endif // AX_PASSES_OPTIONPARSERS_H

@@ -1,0 +1,187 @@
+//===- Compile.cpp - From an imported model to a plan ---------------------===//
+#include "ax/Compile/Compile.h"
+
+#include "ax/Codegen/Codegen.h"
+#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/Random.h"
+#include "ax/Passes/Passes.h"
+#include "ax/Support/Error.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ax;
+using mlir::ModuleOp;
+
+namespace {
+
+/// The text of errors while it lives; warnings and notes go to whom they went
+/// before.
+class Errors {
+public:
+  explicit Errors(mlir::MLIRContext &context)
+      : handler(&context, [this](mlir::Diagnostic &diagnostic) {
+          if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
+            return mlir::failure();
+          text += (text.empty() ? "" : "\n") + diagnostic.str();
+          return mlir::success();
+        }) {}
+
+  llvm::Error take(ExitCode code) {
+    return makeError(code, text.empty() ? "failed without saying why"
+                                        : std::exchange(text, {}));
+  }
+
+private:
+  std::string text;
+  mlir::ScopedDiagnosticHandler handler;
+};
+
+struct Phase {
+  llvm::StringRef name;
+  /// Of a failure: the strategy does not fit, or a fault of ours.
+  ExitCode code;
+  std::function<void(mlir::OpPassManager &)> add;
+  /// What is to hold after it; nothing where it is empty.
+  std::function<llvm::Error(ModuleOp)> check = nullptr;
+};
+
+} // namespace
+
+/// Training mode has its own random numbers, which evaluation mode lacks; a
+/// model may ask for others.
+static llvm::Error checkNotRandom(ModuleOp module) {
+  mlir::Operation *random = nullptr;
+  module.walk([&](mlir::Operation *op) {
+    if (!random && isRandom(op))
+      random = op;
+  });
+  return random
+             ? makeError(ExitCode::Unsupported,
+                         "node '" + getNodeName(random) +
+                             "': the model takes random numbers in "
+                             "evaluation mode, too, which only axopt --train "
+                             "has")
+             : llvm::Error::success();
+}
+
+/// A loss may have added inputs.
+static llvm::Error checkUnbatched(ModuleOp module) {
+  for (auto plan : module.getOps<PlanOp>()) {
+    auto names = plan->getAttrOfType<mlir::ArrayAttr>(kUnbatched);
+    if (!names)
+      continue;
+    llvm::SetVector<llvm::StringRef> inputs;
+    for (auto program : plan.getBody().getOps<ProgramOp>())
+      for (unsigned i = 0, e = program.getNumArguments(); i < e; ++i)
+        inputs.insert(program.getArgName(i));
+    for (auto name : names.getAsValueRange<mlir::StringAttr>())
+      if (!inputs.contains(name))
+        return makeError(ExitCode::Usage, "--unbatched=" + name +
+                                              ": there is no such input, but " +
+                                              llvm::join(inputs, ", "));
+  }
+  return llvm::Error::success();
+}
+
+/// Bytes of the rank that needs most, of a plan that is to go through the
+/// phases after Checkpoint.
+static mlir::FailureOr<int64_t> predictPeak(PlanOp plan,
+                                            const Strategy &strategy) {
+  mlir::OwningOpRef<ModuleOp> module = ModuleOp::create(plan.getLoc());
+  module->push_back(plan.clone());
+  mlir::PassManager manager(plan.getContext());
+  addOptimizePhase(manager);
+  addPipelinePhase(manager, strategy);
+  if (failed(manager.run(*module)))
+    return mlir::failure();
+  int64_t peak = 0;
+  for (auto trial : module->getOps<PlanOp>())
+    for (auto program : trial.getBody().getOps<ProgramOp>()) {
+      auto ranks = codegen::predictMemory(program);
+      if (!ranks)
+        return program.emitError(describeError(ranks.takeError()).message);
+      for (const cost::RankMemory &memory : *ranks)
+        peak = std::max(peak, memory.total());
+    }
+  return peak;
+}
+
+static std::vector<Phase> phasesFor(const CompileOptions &options) {
+  const Strategy &strategy = options.strategy;
+  const Training *training = strategy.training ? &*strategy.training : nullptr;
+  std::vector<Phase> phases = {
+      {"normalize", ExitCode::Internal, addNormalizePhase},
+      {"raise", ExitCode::Internal, addRaisePhase},
+      {"stage", ExitCode::Usage,
+       [&](auto &manager) { addStagePhase(manager, strategy); }},
+      {"train", ExitCode::Usage,
+       [=](auto &manager) {
+         if (training)
+           addTrainPhase(manager, *training);
+       },
+       checkUnbatched},
+      {"shard", ExitCode::Usage,
+       [&](auto &manager) {
+         addShardPhase(manager, strategy, options.strict);
+       }},
+      {"checkpoint", ExitCode::Usage,
+       [=, &strategy](auto &manager) {
+         if (training)
+           addCheckpointPhase(manager, *training, [&](PlanOp plan) {
+             return predictPeak(plan, strategy);
+           });
+       }},
+      {"optimize", ExitCode::Internal, addOptimizePhase},
+      {"pipeline", ExitCode::Internal,
+       [&](auto &manager) { addPipelinePhase(manager, strategy); }},
+  };
+  // What is dropped at random is known when it is raised.
+  if (options.evaluation)
+    phases[1].check = checkNotRandom;
+  return phases;
+}
+
+llvm::Error ax::compile(ModuleOp module, const CompileOptions &options) {
+  Errors errors(*module.getContext());
+  auto done = [&](llvm::StringRef phase) {
+    if (options.after)
+      options.after(phase, module);
+  };
+  done("import");
+  mlir::TimingScope scope =
+      options.timing ? options.timing->getRootScope() : mlir::TimingScope();
+  for (const Phase &phase : phasesFor(options)) {
+    mlir::PassManager manager(module.getContext());
+    if (options.configure && failed(options.configure(manager)))
+      return errors.take(ExitCode::Usage);
+    mlir::TimingScope phaseScope = scope.nest(phase.name);
+    manager.enableTiming(phaseScope);
+    phase.add(manager);
+    if (failed(manager.run(module)))
+      return errors.take(phase.code);
+    done(phase.name);
+    if (phase.check)
+      if (llvm::Error error = phase.check(module))
+        return error;
+  }
+  return llvm::Error::success();
+}
+
+plan::StageMemory ax::predictMemory(ModuleOp module) {
+  Errors untold(*module.getContext());
+  plan::StageMemory memory;
+  for (auto plan : module.getOps<PlanOp>())
+    for (auto program : plan.getBody().getOps<ProgramOp>()) {
+      auto ranks = codegen::predictMemory(program);
+      if (!ranks) {
+        llvm::consumeError(ranks.takeError());
+        continue;
+      }
+      for (auto stage : program.getBody().front().getOps<StageOp>())
+        memory[stage] = (*ranks)[stage.getOn()];
+    }
+  return memory;
+}

@@ -1,0 +1,30 @@
+//===- ExportModel.cpp - The model with other weights ---------------------===//
+#include "Actions.h"
+#include "ax/Import/Export.h"
+#include "ax/Runtime/Checkpoint.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+using namespace ax;
+
+llvm::Error ax::exportModel(const Options &options) {
+  auto warn = [](const std::string &text) {
+    llvm::errs() << "axopt: warning: " << text << '\n';
+  };
+  auto source = rt::readWeights(options.weights, warn);
+  if (!source)
+    return source.takeError();
+  import::ExportWeights weights;
+  weights.given.path = options.weights;
+  for (auto &[name, tensor] : source->tensors)
+    weights.given.tensors.emplace(name, std::move(tensor));
+  weights.given.ties = options.tied;
+  weights.given.isCheckpoint = !source->weights.empty();
+  weights.given.warn = warn;
+  weights.required = source->weights;
+  weights.frozen = source->frozen;
+  // A checkpoint has all that its plan knows: the rest are constants.
+  weights.isPartial = options.isPartial || weights.given.isCheckpoint;
+  return import::exportModel(options.input, options.exportOnnx,
+                             std::move(weights));
+}

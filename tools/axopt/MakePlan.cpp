@@ -1,0 +1,94 @@
+//===- MakePlan.cpp - A plan of a model -----------------------------------===//
+#include "Actions.h"
+#include "Diagnostics.h"
+#include "ax/Compile/Compile.h"
+#include "ax/Dialect/Ax.h"
+#include "ax/Plan/Plan.h"
+#include "ax/Support/AtomicFile.h"
+#include "ax/Support/Error.h"
+#include "ax/Support/MappedFile.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
+
+using namespace ax;
+using mlir::ModuleOp;
+using mlir::OwningOpRef;
+
+/// Text that axopt-opt goes on with: locations are the names of ONNX nodes.
+static void printDump(llvm::StringRef phase, ModuleOp module) {
+  llvm::errs() << "// after " << phase << '\n';
+  module.print(llvm::errs(),
+               mlir::OpPrintingFlags().enableDebugInfo().useLocalScope());
+  llvm::errs() << '\n';
+}
+
+static llvm::Expected<OwningOpRef<ModuleOp>> load(const Options &options,
+                                                  mlir::MLIRContext &context,
+                                                  Diagnostics &diagnostics) {
+  if (options.isPlan) {
+    auto module = plan::readPlan(options.input, context);
+    if (!module)
+      return module.takeError();
+    PlanOp plan = *(**module).getOps<PlanOp>().begin();
+    if (llvm::Error error =
+            checkOutputs(options,
+                         plan::filesOf(plan, options.input,
+                                       plan::modelFolder(plan, options.input)),
+                         plan::constantsFile(plan, options.input)))
+      return error;
+    return module;
+  }
+  auto module = import::importModel(options.input, options.import, context);
+  if (!module)
+    return module.takeError();
+  CompileOptions how;
+  how.strategy = options.strategy;
+  how.strict = options.strict;
+  how.evaluation = options.import.evaluation;
+  how.after = [&](llvm::StringRef phase, ModuleOp module) {
+    if (llvm::is_contained(options.dumpAfter, phase))
+      printDump(phase, module);
+  };
+  how.configure = mlir::applyPassManagerCLOptions;
+  mlir::DefaultTimingManager timing;
+  mlir::applyDefaultTimingManagerCLOptions(timing);
+  how.timing = &timing;
+  llvm::Error error = compile(**module, how);
+  diagnostics.showWarnings();
+  if (error)
+    return addContext(std::move(error), options.input);
+  return std::move(*module);
+}
+
+llvm::Error ax::makePlan(const Options &options, mlir::MLIRContext &context) {
+  Diagnostics diagnostics(context, !options.quiet);
+  auto module = load(options, context, diagnostics);
+  if (!module)
+    return module.takeError();
+  // What comes out is checked like what comes in.
+  if (llvm::Error error = plan::verifyPlan(**module))
+    return error;
+  if (options.verifyOnly) {
+    llvm::outs() << options.input << ": verified\n";
+    return llvm::Error::success();
+  }
+  plan::StageMemory memory;
+  if (!options.quiet || !options.report.empty())
+    memory = predictMemory(**module);
+  if (!options.quiet)
+    plan::summarise(**module, llvm::errs(), memory);
+  if (!options.report.empty())
+    if (llvm::Error error = writeFileAtomically(
+            options.report, plan::reportJSON(**module, memory)))
+      return error;
+  if (options.explain == Explain::Text)
+    plan::explain(**module, llvm::outs());
+  else if (options.explain == Explain::JSON)
+    llvm::outs() << plan::explainJSON(**module) << '\n';
+  if (llvm::Error error = checkMappedFiles())
+    return error;
+  if (options.explain != Explain::No && options.output == "-")
+    return llvm::Error::success();
+  return plan::writePlan(**module, options.output);
+}
