@@ -10,7 +10,7 @@
 namespace ax::import {
 
 struct ExportWeights {
-  /// By the names of states.
+  /// What the file has, by the names of states.
   GivenWeights given;
   /// Those that must be the model's, and the model's that are not among them
   /// and stay what they are.

@@ -130,7 +130,7 @@ static void importShrink(Node &n) {
   n.out(n.b.select(above, n.b.sub(x, n.b.like(x, bias)), lower));
 }
 
-/// To which the lowest number of all changes nothing.
+/// An operator along `dim` to which -inf, as padding, changes nothing.
 using AlongDim = Value (*)(Node &, Value x, int64_t dim);
 
 template <AlongDim make>

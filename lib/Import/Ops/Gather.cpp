@@ -155,7 +155,6 @@ static void importScatterND(Node &n) {
   n.out(n.b.scatterND(kind, x, indices, updates));
 }
 
-/// Elements (along an axis, or of all) where a known condition holds.
 /// New keys or values written into a cache, each sequence at its own place.
 static void importTensorScatter(Node &n) {
   Value cache = n.in(0), update = n.in(1), places = n.optional(2);
