@@ -9,6 +9,8 @@
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/Endian.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 
 #include <algorithm>
 
@@ -309,6 +311,35 @@ llvm::Error writeNpz(const std::string &path, const NamedTensors &tensors) {
       return error;
   }
   return writer.finish();
+}
+
+std::string npyFileName(llvm::StringRef name) {
+  std::string file = name.str();
+  for (char &c : file)
+    if (c == '/' || c == '\\' || c == '\0')
+      c = '_';
+  return (file.empty() || file[0] == '.' ? "_" + file : file) + ".npy";
+}
+
+std::string npyFileIn(llvm::StringRef folder, llvm::StringRef name) {
+  llvm::SmallString<128> file(folder);
+  llvm::sys::path::append(file, npyFileName(name));
+  return file.str().str();
+}
+
+llvm::Expected<NamedTensors> readNpyFolder(llvm::StringRef folder,
+                                           llvm::ArrayRef<std::string> names) {
+  NamedTensors tensors;
+  for (const std::string &name : names) {
+    std::string file = npyFileIn(folder, name);
+    if (!llvm::sys::fs::exists(file))
+      continue;
+    auto tensor = readNpy(file);
+    if (!tensor)
+      return tensor.takeError();
+    tensors.emplace_back(name, std::move(*tensor));
+  }
+  return tensors;
 }
 
 } // namespace ax::rt

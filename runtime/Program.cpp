@@ -55,6 +55,13 @@ GroupSet makeGroupSet(const sharding::Mesh &mesh, const sharding::SubAxes &axes,
   return set;
 }
 
+std::vector<std::string> namesOf(const std::vector<Port> &ports) {
+  std::vector<std::string> names;
+  for (const Port &port : ports)
+    names.push_back(port.name);
+  return names;
+}
+
 std::vector<const Command *> StageProgram::allCommands() const {
   std::vector<const Command *> all;
   for (const CommandList &list : lists)

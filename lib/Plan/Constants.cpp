@@ -94,7 +94,9 @@ llvm::Expected<DenseElementsAttr> Reader::read(StoredAttr stored) {
   room -= length;
   if (room < 0)
     return fault("the stored constants have more bytes than '{0}'", path);
-  llvm::ArrayRef<uint8_t> bytes = file->bytes().slice(offset, length);
+  // Others may write the mapped file meanwhile: what is checked is a copy.
+  llvm::ArrayRef<uint8_t> mapped = file->bytes().slice(offset, length);
+  std::vector<uint8_t> bytes(mapped.begin(), mapped.end());
   if (checksumOf(bytes) != stored.getChecksum())
     return fault("'{0}' has other bytes than this constant's checksum says: it "
                  "is damaged, or of another plan",

@@ -1,6 +1,7 @@
 //===- Predict.cpp - A program's outputs for any number of samples --------===//
 #include "Samples.h"
 
+#include "ax/Session/Session.h"
 #include "ax/Session/Train.h"
 #include "ax/Support/Error.h"
 
@@ -38,19 +39,13 @@ private:
 
 } // namespace
 
-/// Whether output `i` only says how many results another one has.
-static bool isCount(const std::vector<rt::Port> &outputs, size_t i) {
-  return llvm::any_of(outputs, [&](const rt::Port &port) {
-    return port.count && port.count->output == i;
-  });
-}
-
 /// Those of which a dimension counts samples, and data decide no other.
 llvm::Error Predictor::chooseOutputs() {
   int64_t batch = samples.getBatch();
+  std::vector<bool> counts = areCounts(program.outputs);
   std::vector<std::string> unknown, counted;
   for (auto [i, port] : llvm::enumerate(program.outputs)) {
-    if (isCount(program.outputs, i))
+    if (counts[i])
       continue;
     std::string described =
         "'" + port.name + "' (" + shapeToString(port.shape) + ")";

@@ -6,7 +6,7 @@
 
 using namespace ax;
 
-static std::vector<bool> countOnly(const std::vector<rt::Port> &outputs) {
+std::vector<bool> ax::areCounts(const std::vector<rt::Port> &outputs) {
   std::vector<bool> result(outputs.size());
   for (const rt::Port &port : outputs)
     if (port.count)
@@ -15,7 +15,7 @@ static std::vector<bool> countOnly(const std::vector<rt::Port> &outputs) {
 }
 
 std::vector<rt::Port> ax::portsOfResults(const std::vector<rt::Port> &outputs) {
-  std::vector<bool> counts = countOnly(outputs);
+  std::vector<bool> counts = areCounts(outputs);
   std::vector<rt::Port> result;
   for (size_t i = 0; i < outputs.size(); ++i)
     if (!counts[i])
@@ -43,7 +43,7 @@ static HostTensor cut(const HostTensor &value, int64_t dim, int64_t count) {
 llvm::Expected<std::vector<HostTensor>>
 ax::cutToResults(const std::vector<rt::Port> &outputs,
                  std::vector<HostTensor> values) {
-  std::vector<bool> counts = countOnly(outputs);
+  std::vector<bool> counts = areCounts(outputs);
   std::vector<HostTensor> result;
   for (size_t i = 0; i < outputs.size(); ++i) {
     if (counts[i])

@@ -53,19 +53,13 @@ llvm::Expected<Samples> Samples::open(const std::vector<rt::Port> &ports,
   return samples;
 }
 
-static std::string fileOf(const rt::Port &port, const std::string &folder) {
-  llvm::SmallString<256> file(folder);
-  llvm::sys::path::append(file, port.name + ".npy");
-  return file.str().str();
-}
-
 std::vector<std::string> ax::filesOfData(const std::string &data,
                                          const std::vector<rt::Port> &inputs) {
   if (!llvm::sys::fs::is_directory(data))
     return {data};
   std::vector<std::string> files;
   for (const rt::Port &port : inputs)
-    files.push_back(fileOf(port, data));
+    files.push_back(rt::npyFileIn(data, port.name));
   return files;
 }
 
@@ -84,17 +78,7 @@ readNamed(const std::vector<rt::Port> &ports, const std::string &path,
                              "--tokens=uint32";
     return makeError(fault.code, fault.message);
   }
-  rt::NamedTensors tensors;
-  for (const rt::Port &port : ports) {
-    std::string file = fileOf(port, path);
-    if (!llvm::sys::fs::exists(file))
-      continue;
-    auto tensor = rt::readNpy(file);
-    if (!tensor)
-      return tensor.takeError();
-    tensors.emplace_back(port.name, std::move(*tensor));
-  }
-  return tensors;
+  return rt::readNpyFolder(path, rt::namesOf(ports));
 }
 
 llvm::Error Samples::readArrays(const std::vector<rt::Port> &ports,

@@ -29,10 +29,7 @@ readTestData(llvm::StringRef folder, llvm::StringRef prefix,
   auto read = import::readTestData(folder, prefix);
   if (!read)
     return read.takeError();
-  std::vector<std::string> names;
-  for (const rt::Port &port : ports)
-    names.push_back(port.name);
-  import::nameByPosition(*read, names);
+  import::nameByPosition(*read, rt::namesOf(ports));
   rt::NamedTensors tensors;
   for (import::NamedTensor &tensor : *read)
     tensors.emplace_back(tensor.name, std::move(tensor.tensor));
@@ -121,42 +118,9 @@ ax::readInputs(const RunOptions &options, const std::vector<rt::Port> &inputs) {
   return tensors;
 }
 
-/// The plan's only output, and no folder of it.
+/// Whether the path is to hold the plan's only output.
 static bool isArray(const std::string &path) {
   return llvm::sys::path::extension(path) == ".npy";
-}
-
-/// A name as a file: separators become underscores.
-static std::string fileNameOf(const std::string &name) {
-  std::string file = name;
-  for (char &c : file)
-    if (c == '/' || c == '\\' || c == '\0')
-      c = '_';
-  return (file.empty() || file[0] == '.' ? "_" + file : file) + ".npy";
-}
-
-/// The file of one output in a folder.
-static std::string fileOf(const std::string &folder, const std::string &name) {
-  llvm::SmallString<128> file(folder);
-  llvm::sys::path::append(file, fileNameOf(name));
-  return file.str().str();
-}
-
-/// Of a folder that --output wrote: those that are there.
-static llvm::Expected<rt::NamedTensors>
-readExpectedFolder(const std::string &folder,
-                   const std::vector<rt::Port> &outputs) {
-  rt::NamedTensors tensors;
-  for (const rt::Port &port : outputs) {
-    std::string file = fileOf(folder, port.name);
-    if (!llvm::sys::fs::exists(file))
-      continue;
-    auto tensor = rt::readNpy(file);
-    if (!tensor)
-      return tensor.takeError();
-    tensors.emplace_back(port.name, std::move(*tensor));
-  }
-  return tensors;
 }
 
 /// Of an archive or a folder, or the only one.
@@ -164,7 +128,7 @@ static llvm::Expected<rt::NamedTensors>
 readExpectedFile(const std::string &path,
                  const std::vector<rt::Port> &outputs) {
   if (llvm::sys::fs::is_directory(path))
-    return readExpectedFolder(path, outputs);
+    return rt::readNpyFolder(path, rt::namesOf(outputs));
   if (!isArray(path))
     return rt::readNpz(path);
   if (outputs.size() != 1)
@@ -283,7 +247,7 @@ static llvm::Error checkFiles(const RunOptions &options,
     files.reads(options.expect);
   else
     for (const rt::Port &port : outputsOf(options, session))
-      files.reads(fileOf(options.expect, port.name));
+      files.reads(rt::npyFileIn(options.expect, port.name));
   for (const char *prefix : {"input", "output"})
     if (!options.testData.empty())
       read(import::filesOfTestData(options.testData, prefix));
@@ -295,7 +259,7 @@ static llvm::Error checkFiles(const RunOptions &options,
     files.writes(output, options.output);
   else if (!options.output.empty())
     for (const rt::Port &port : outputsOf(options, session))
-      files.writes(output, fileOf(options.output, port.name));
+      files.writes(output, rt::npyFileIn(options.output, port.name));
   if (!options.predict.empty())
     read(filesOfData(options.predict, session.getInputs()));
   if (options.eval)
@@ -344,7 +308,7 @@ llvm::Error ax::checkDestinations(const RunOptions &options,
     if (options.output.empty() || isArchive(options.output) ||
         isArray(options.output))
       break;
-    auto [known, isNew] = names.try_emplace(fileNameOf(port.name), port.name);
+    auto [known, isNew] = names.try_emplace(rt::npyFileName(port.name), port.name);
     if (!isNew)
       return makeError(ExitCode::Usage,
                        "outputs '" + known->second + "' and '" + port.name +
@@ -369,7 +333,7 @@ llvm::Error ax::writeOutputs(const std::string &path,
   // All of them are there before the first takes its place.
   std::vector<AtomicFile> files;
   for (const auto &[name, tensor] : tensors) {
-    auto file = rt::prepareNpy(fileOf(path, name), tensor);
+    auto file = rt::prepareNpy(rt::npyFileIn(path, name), tensor);
     if (!file)
       return file.takeError();
     files.push_back(std::move(*file));

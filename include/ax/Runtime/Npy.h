@@ -41,6 +41,14 @@ llvm::Expected<NamedTensors> readNpz(const std::string &path);
 /// Stored members, so that they can be mapped.
 llvm::Error writeNpz(const std::string &path, const NamedTensors &tensors);
 
+/// The array `name` as a file of a folder: separators, and a dot in front,
+/// become underscores, so that the file is in the folder and seen.
+std::string npyFileName(llvm::StringRef name);
+std::string npyFileIn(llvm::StringRef folder, llvm::StringRef name);
+/// Those of `names` that have a file in the folder, in the order of `names`.
+llvm::Expected<NamedTensors> readNpyFolder(llvm::StringRef folder,
+                                           llvm::ArrayRef<std::string> names);
+
 } // namespace ax::rt
 
 #endif // AX_RUNTIME_NPY_H

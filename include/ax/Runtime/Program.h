@@ -62,6 +62,8 @@ struct Port {
   std::optional<Count> count = std::nullopt;
 };
 
+std::vector<std::string> namesOf(const std::vector<Port> &ports);
+
 /// A tensor that lives across runs: a weight, or a constant of the plan.
 struct State {
   std::string name;

@@ -102,9 +102,10 @@ private:
 };
 
 /// Outputs as the model has them: of those with room for more results than
-/// there are only these, and none that only counts. A number of results that is
-/// more than there is room for, which plans can give by mistake, is an error
-/// (RunFailed).
+/// there are only these, and none that only counts (areCounts: one value an
+/// output). A number of results that is more than there is room for, which
+/// plans can give by mistake, is an error (RunFailed).
+std::vector<bool> areCounts(const std::vector<rt::Port> &outputs);
 std::vector<rt::Port> portsOfResults(const std::vector<rt::Port> &outputs);
 llvm::Expected<std::vector<HostTensor>>
 cutToResults(const std::vector<rt::Port> &outputs,
