@@ -14,7 +14,8 @@
 
 #include "mlir/IR/Diagnostics.h"
 
-#include <utility>
+#include <algorithm>
+#include <set>
 
 using namespace ax;
 using namespace ax::import;
@@ -25,25 +26,32 @@ static std::string findUnfitSize(const ImportOptions &options,
                                  mlir::MLIRContext &context) {
   mlir::ScopedDiagnosticHandler silence(
       &context, [](mlir::Diagnostic &) { return mlir::success(); });
-  ImportOptions other = options;
-  auto fitsWithOne = [&](int64_t &size) {
-    if (size == 1)
-      return false;
-    int64_t given = std::exchange(size, 1);
+  auto fits = [&](const ImportOptions &other) {
     auto module = importWith(other, path, context);
-    size = given;
     if (module)
       return true;
     llvm::consumeError(module.takeError());
     return false;
   };
-  for (auto &[name, size] : other.dims)
-    if (fitsWithOne(size))
+  for (const auto &[name, size] : options.dims) {
+    ImportOptions other = options;
+    other.dims[name] = 1;
+    if (size != 1 && fits(other))
       return "--dim " + name + "=" + std::to_string(size);
-  for (auto &[name, shape] : other.shapes)
-    for (int64_t &size : shape)
-      if (fitsWithOne(size))
-        return "--shape " + name + "=" + shapeToString(shape);
+  }
+  // Inputs share dimensions: where one has the size, others may have to.
+  std::set<int64_t> tried{1};
+  for (const auto &[name, shape] : options.shapes)
+    for (int64_t size : shape) {
+      if (!tried.insert(size).second)
+        continue;
+      ImportOptions other = options;
+      for (auto &[input, sizes] : other.shapes)
+        std::replace(sizes.begin(), sizes.end(), size, int64_t(1));
+      if (fits(other))
+        return std::to_string(size) + " in --shape " + name + "=" +
+               shapeToString(shape);
+    }
   return "";
 }
 

@@ -326,9 +326,13 @@ def sizes():
     table = model("float[b,n] x", "float[b,n] y", "y = Add(x, w)",
                   "float[4] w = {1, 2, 3, 4}")
     for flags, at_fault in (["--dim=b=2", "--dim=n=8"], "--dim n=8"), \
-            (["--shape=x=2x8"], "--shape x=2x8"):
+            (["--shape=x=2x8"], "8 in --shape x=2x8"):
         yield "".join(flags), table, at_fault + " does not fit this model, " \
             "which takes 1 in its place", 2, flags
+    shared = model("float[b,n] u, float[b,n] x", "float[b,n] y",
+                   "s = Add(u, x)\ny = Add(s, w)", "float[4] w = {1, 2, 3, 4}")
+    yield "shared", shared, "8 in --shape u=2x8 does not fit this model", 2, \
+        ["--shape=u=2x8", "--shape=x=2x8"]
     made = model("float[b] x", "float[b] y", "s = Add(v, w)\ny = Add(x, s)",
                  "float[4] w = {1, 2, 3, 4}, float[3] v = {1, 2, 3}")
     yield "no size is at fault", made, "'tensor<4xf32>'\n", 3, ["--dim=b=8"]
