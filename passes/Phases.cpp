@@ -3,7 +3,6 @@
 #include "ax/Passes/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
-#include "mlir/Pass/PassRegistry.h"
 #include "mlir/Transforms/Passes.h"
 
 using namespace ax;
@@ -98,12 +97,4 @@ void ax::addPipelinePhase(mlir::OpPassManager &manager,
   plan.addPass(createShareCollectives());
   plan.addPass(createOverlap());
   plan.addPass(createSchedule({strategy.schedule}));
-}
-
-void ax::registerPhases() {
-  mlir::PassPipelineRegistration<>("ax-phase-normalize", "Normalize",
-                                   addNormalizePhase);
-  mlir::PassPipelineRegistration<>("ax-phase-raise", "Raise", addRaisePhase);
-  mlir::PassPipelineRegistration<>("ax-phase-optimize", "Optimize",
-                                   addOptimizePhase);
 }

@@ -1,6 +1,8 @@
 //===- Compile.cpp - From an imported model to a plan ---------------------===//
 #include "ax/Compile/Compile.h"
 
+#include "PhaseList.h"
+
 #include "ax/Codegen/Codegen.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/Random.h"
@@ -37,15 +39,6 @@ public:
 private:
   std::string text;
   mlir::ScopedDiagnosticHandler handler;
-};
-
-struct Phase {
-  llvm::StringRef name;
-  /// Of a failure: the strategy does not fit, or a fault of ours.
-  ExitCode code;
-  std::function<void(mlir::OpPassManager &)> add;
-  /// What is to hold after it; nothing where it is empty.
-  std::function<llvm::Error(ModuleOp)> check = nullptr;
 };
 
 } // namespace
@@ -109,7 +102,7 @@ static mlir::FailureOr<int64_t> predictPeak(PlanOp plan,
   return peak;
 }
 
-static std::vector<Phase> phasesFor(const CompileOptions &options) {
+std::vector<Phase> ax::phasesFor(const CompileOptions &options) {
   const Strategy &strategy = options.strategy;
   const Training *training = strategy.training ? &*strategy.training : nullptr;
   std::vector<Phase> phases = {
@@ -128,9 +121,9 @@ static std::vector<Phase> phasesFor(const CompileOptions &options) {
          addShardPhase(manager, strategy, options.strict);
        }},
       {"checkpoint", ExitCode::Usage,
-       [=, &strategy](auto &manager) {
+       [&strategy, training](auto &manager) {
          if (training)
-           addCheckpointPhase(manager, *training, [&](PlanOp plan) {
+           addCheckpointPhase(manager, *training, [strategy](PlanOp plan) {
              return predictPeak(plan, strategy);
            });
        }},

@@ -6,6 +6,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/YAMLTraits.h"
 
 #include <algorithm>
@@ -188,6 +189,23 @@ llvm::Expected<Strategy> Strategy::fromYAML(llvm::StringRef text,
   if (!checked)
     return addContext(checked.takeError(), fileName);
   return strategy;
+}
+
+llvm::Expected<Strategy> Strategy::fromFile(llvm::StringRef path) {
+  auto buffer = llvm::MemoryBuffer::getFile(path);
+  if (!buffer)
+    return makeError(ExitCode::InputOutput,
+                     "cannot read '" + path +
+                         "': " + buffer.getError().message());
+  return fromYAML((*buffer)->getBuffer(), path);
+}
+
+llvm::Expected<Strategy> Strategy::parse(llvm::StringRef text) {
+  if (!text.contains(": "))
+    return fromFile(text);
+  // The parser of pipelines takes the outermost braces away.
+  bool isWhole = text.starts_with("{") || text.starts_with("---");
+  return fromYAML(isWhole ? text.str() : ("{" + text + "}").str(), "strategy");
 }
 
 std::string Strategy::toYAML() const {

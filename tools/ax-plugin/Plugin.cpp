@@ -1,5 +1,6 @@
 //===- Plugin.cpp - The ax dialect and passes for mlir-opt ----------------===//
 
+#include "ax/Compile/Compile.h"
 #include "ax/Dialect/Ax.h"
 #include "ax/Passes/Passes.h"
 
@@ -19,6 +20,6 @@ extern "C" LLVM_ATTRIBUTE_WEAK mlir::PassPluginLibraryInfo
 mlirGetPassPluginInfo() {
   return {MLIR_PLUGIN_API_VERSION, "ax", "1", [] {
             ax::registerAxPasses();
-            ax::registerPhases();
+            ax::registerPipelines();
           }};
 }

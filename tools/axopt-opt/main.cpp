@@ -1,5 +1,6 @@
 //===- main.cpp - axopt-opt: passes on IR, for tests ------------*- C++ -*-===//
 
+#include "ax/Compile/Compile.h"
 #include "ax/Dialect/Ax.h"
 #include "ax/Passes/Passes.h"
 
@@ -11,7 +12,7 @@ int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
   registry.insert<ax::AxDialect>();
   ax::registerAxPasses();
-  ax::registerPhases();
+  ax::registerPipelines();
   mlir::registerCSEPass();
   mlir::registerCanonicalizerPass();
   return mlir::asMainReturnCode(

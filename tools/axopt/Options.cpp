@@ -14,7 +14,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/CommandLine.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 
 using namespace ax;
@@ -203,11 +202,7 @@ static llvm::Error readOrder(llvm::StringRef text, Strategy &strategy) {
 
 llvm::Error readStrategy(const CommandLine &flags, Strategy &strategy) {
   if (std::string file = flags.text(OPT_strategy); !file.empty()) {
-    auto buffer = llvm::MemoryBuffer::getFile(file);
-    if (!buffer)
-      return makeError(ExitCode::InputOutput, "cannot read '" + file + "': " +
-                                                  buffer.getError().message());
-    auto read = Strategy::fromYAML((*buffer)->getBuffer(), file);
+    auto read = Strategy::fromFile(file);
     if (!read)
       return read.takeError();
     strategy = *read;

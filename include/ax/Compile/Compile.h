@@ -39,6 +39,11 @@ struct CompileOptions {
 /// as it was then.
 llvm::Error compile(mlir::ModuleOp module, const CompileOptions &options);
 
+/// The phases as pipelines of axopt-opt: `ax-phase-normalize` and so on, and
+/// `ax-compile`, which is all of them. What compile checks between phases is
+/// left to whoever writes a pipeline.
+void registerPipelines();
+
 /// What a rank of each stage of a plan allocates; nothing of programs that
 /// cannot run, which running them tells.
 plan::StageMemory predictMemory(mlir::ModuleOp module);

@@ -43,6 +43,10 @@ template <>
 class parser<ax::ShardPin> : public ax::OptionParser<ax::ShardPin> {
   using OptionParser::OptionParser;
 };
+template <>
+class parser<ax::Strategy> : public ax::OptionParser<ax::Strategy> {
+  using OptionParser::OptionParser;
+};
 } // namespace llvm::cl
 
 #endif // AX_PASSES_OPTIONPARSERS_H

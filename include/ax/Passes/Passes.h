@@ -39,9 +39,6 @@ std::unique_ptr<mlir::Pass> createCheckpoint(CheckpointOptions options,
 /// so by themselves.
 void registerGradients(mlir::DialectRegistry &registry);
 
-/// The phases as pipelines of axopt-opt: `ax-phase-normalize` and so on.
-void registerPhases();
-
 #define GEN_PASS_REGISTRATION
 #include "ax/Passes/Passes.h.inc"
 

@@ -58,7 +58,13 @@ struct Strategy {
   /// The YAML file of --strategy; writing and reading again gives the same.
   static llvm::Expected<Strategy> fromYAML(llvm::StringRef text,
                                            llvm::StringRef fileName);
+  static llvm::Expected<Strategy> fromFile(llvm::StringRef path);
   std::string toYAML() const;
+
+  /// As an option of a pipeline: such a file, or its text, in which a colon and
+  /// a space come after each key: `{col: 2, pipe: 2}`.
+  static llvm::Expected<Strategy> parse(llvm::StringRef text);
+  std::string toText() const { return toYAML(); }
 };
 
 } // namespace ax

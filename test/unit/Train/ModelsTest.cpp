@@ -7,6 +7,7 @@
 
 #include "TrainTestSupport.h"
 
+#include "ax/Compile/Compile.h"
 #include "ax/Eval/Elements.h"
 #include "ax/Import/Import.h"
 #include "ax/Passes/Passes.h"
@@ -77,7 +78,7 @@ States readStates(ModuleOp module, const std::string &folder) {
 class TrainingModels : public testing::TestWithParam<Model> {};
 
 TEST_P(TrainingModels, FirstStepIsPyTorchs) {
-  registerPhases();
+  registerPipelines();
   const Model &model = GetParam();
   std::string folder = folderOf(model);
   States inputs;
