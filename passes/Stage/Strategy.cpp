@@ -194,9 +194,8 @@ llvm::Expected<Strategy> Strategy::fromYAML(llvm::StringRef text,
 llvm::Expected<Strategy> Strategy::fromFile(llvm::StringRef path) {
   auto buffer = llvm::MemoryBuffer::getFile(path);
   if (!buffer)
-    return makeError(ExitCode::InputOutput,
-                     "cannot read '" + path +
-                         "': " + buffer.getError().message());
+    return makeError(ExitCode::InputOutput, "cannot read '" + path + "': " +
+                                                buffer.getError().message());
   return fromYAML((*buffer)->getBuffer(), path);
 }
 
