@@ -2,7 +2,8 @@
 #ifndef AX_TOOLS_AXRUN_COMPARE_H
 #define AX_TOOLS_AXRUN_COMPARE_H
 
-#include "ax/Support/HostTensor.h"
+#include "Options.h"
+#include "ax/Runtime/Npy.h"
 
 namespace ax {
 
@@ -30,6 +31,12 @@ Difference compare(const HostTensor &got, const HostTensor &wanted, double rtol,
 /// magnitude 14.6), 0 of 4096 elements differ`.
 std::string describe(llvm::StringRef name, const Difference &difference,
                      const HostTensor &got, const HostTensor &wanted);
+
+/// Whether all outputs are as expected. Tells on stderr what differs, and what
+/// was not looked at.
+bool agree(const RunOptions &options, const std::vector<rt::Port> &ports,
+           const std::vector<HostTensor> &outputs,
+           const rt::NamedTensors &expected);
 
 } // namespace ax
 

@@ -308,7 +308,8 @@ llvm::Error ax::checkDestinations(const RunOptions &options,
     if (options.output.empty() || isArchive(options.output) ||
         isArray(options.output))
       break;
-    auto [known, isNew] = names.try_emplace(rt::npyFileName(port.name), port.name);
+    auto [known, isNew] =
+        names.try_emplace(rt::npyFileName(port.name), port.name);
     if (!isNew)
       return makeError(ExitCode::Usage,
                        "outputs '" + known->second + "' and '" + port.name +

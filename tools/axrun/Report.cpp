@@ -1,6 +1,10 @@
 //===- Report.cpp - How long runs took ------------------------------------===//
 #include "Report.h"
 
+#include "Profile.h"
+
+#include "ax/Support/AtomicFile.h"
+
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"
 
@@ -146,4 +150,17 @@ std::string ax::toJSON(const Measurement &measurement,
   llvm::raw_string_ostream(text)
       << llvm::formatv("{0:2}\n", llvm::json::Value(std::move(report)));
   return text;
+}
+
+llvm::Error ax::writeReports(const RunOptions &options,
+                             const rt::Executor &executor,
+                             const Measurement &measurement) {
+  if (options.profile)
+    printProfile(executor, measurement, *options.profile, llvm::outs());
+  if (!options.trace.empty())
+    if (llvm::Error error = executor.writeTrace(options.trace))
+      return error;
+  if (options.json.empty())
+    return llvm::Error::success();
+  return writeFileAtomically(options.json, toJSON(measurement, executor));
 }

@@ -2,7 +2,7 @@
 #ifndef AX_TOOLS_AXRUN_REPORT_H
 #define AX_TOOLS_AXRUN_REPORT_H
 
-#include "ax/Session/Session.h"
+#include "Options.h"
 
 namespace ax {
 
@@ -36,6 +36,11 @@ std::string describe(const Measurement &measurement);
 std::string describe(llvm::StringRef name, const HostTensor &tensor);
 std::string toJSON(const Measurement &measurement,
                    const rt::Executor &executor);
+
+/// Prints and writes what the options ask for of what was measured.
+llvm::Error writeReports(const RunOptions &options,
+                         const rt::Executor &executor,
+                         const Measurement &measurement);
 
 } // namespace ax
 

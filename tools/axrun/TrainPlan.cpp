@@ -1,0 +1,43 @@
+//===- TrainPlan.cpp - Steps of training ----------------------------------===//
+#include "Actions.h"
+#include "Report.h"
+
+#include "ax/Support/ExitCode.h"
+
+#include <csignal>
+
+using namespace ax;
+
+/// What shells give for a process that SIGINT has ended.
+constexpr int interruptedCode = 128 + SIGINT;
+
+static llvm::Error report(const RunOptions &options,
+                          const rt::Executor &executor,
+                          const std::vector<std::chrono::nanoseconds> &times,
+                          double loadSeconds) {
+  Measurement measurement;
+  measurement.times = times;
+  for (std::chrono::nanoseconds time : times)
+    measurement.totalSeconds += std::chrono::duration<double>(time).count();
+  measurement.flops = countFlops(executor.getProgram());
+  measurement.loadSeconds = loadSeconds;
+  measurement.bubble = executor.getBubble();
+  return writeReports(options, executor, measurement);
+}
+
+llvm::Expected<int> ax::trainPlan(const Task &task) {
+  const RunOptions &options = task.options;
+  if (llvm::Error error = task.session.start())
+    return error;
+  TrainOptions training = *options.training;
+  double loadSeconds = task.secondsSinceBegin();
+  if (!options.trace.empty() || !options.json.empty() || options.profile)
+    training.onTraced = [&](const auto &times) {
+      return report(options, task.session.getExecutor(), times, loadSeconds);
+    };
+  auto end = train(task.session, training, llvm::errs());
+  if (!end)
+    return end.takeError();
+  return *end == TrainEnd::Done ? static_cast<int>(ExitCode::Success)
+                                : interruptedCode;
+}
