@@ -6,6 +6,7 @@
 #include "ReadShards.h"
 
 #include "ax/Runtime/Safetensors.h"
+#include "ax/Support/Checksum.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
 #include "ax/Support/Flags.h"
@@ -65,7 +66,7 @@ public:
       return content.takeError();
     const json::Object *object = content->getAsObject();
     const json::Object *states = object ? object->getObject("states") : nullptr;
-    const json::Array *frozen = object ? object->getArray("frozen") : nullptr;
+    const json::Object *frozen = object ? object->getObject("frozen") : nullptr;
     const json::Object *progress =
         object ? object->getObject("progress") : nullptr;
     std::optional<int64_t> step =
@@ -78,9 +79,12 @@ public:
       return malformed();
     result.step = *step;
     result.progress = *progress;
-    for (const json::Value &name : *frozen)
-      if (auto text = name.getAsString())
-        result.frozen.push_back(text->str());
+    for (const auto &[name, checksum] : *frozen) {
+      auto text = checksum.getAsString();
+      if (!text)
+        return malformed();
+      result.frozen[llvm::StringRef(name).str()] = text->str();
+    }
     for (const auto &[name, state] : *states)
       if (llvm::Error error = readState(llvm::StringRef(name), state))
         return error;
@@ -152,8 +156,10 @@ private:
     auto whole = readParts(name, *parts, *shape, *type);
     if (!whole)
       return whole.takeError();
-    if (*role == "weight")
+    if (*role == checkpoint::weightRole)
       result.weights.push_back(name.str());
+    if (*role == checkpoint::frozenRole)
+      result.given.insert(name.str());
     result.tensors.emplace_back(name.str(), std::move(*whole));
     return llvm::Error::success();
   }
@@ -204,7 +210,7 @@ private:
     if (count != total)
       return bad("parts of '" + name + "' are missing");
     for (const Part &part : parts)
-      if (checkpoint::checksumOf(part.tensor.rawBytes()) != part.checksum)
+      if (checksumOf(part.tensor.rawBytes()) != part.checksum)
         return bad(part.file + " is damaged: the checksum of '" + name +
                    "' is another");
     if (parts.size() == 1 && parts[0].box.isAll(total))

@@ -3,12 +3,12 @@
 #include "ax/Runtime/Checkpoint.h"
 
 #include "ax/Runtime/Safetensors.h"
+#include "ax/Support/Checksum.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/xxhash.h"
 
 #include <algorithm>
 #include <cstdio>
@@ -29,14 +29,10 @@ using checkpoint::unfinishedPrefix;
 /// Of each rank's file.
 constexpr llvm::StringLiteral rankPrefix = "rank-";
 
-std::string checkpoint::checksumOf(llvm::ArrayRef<uint8_t> bytes) {
-  return llvm::utohexstr(llvm::xxh3_64bits(bytes), /*LowerCase=*/true, 16);
-}
-
 std::string checkpoint::checksumOf(const json::Value &value) {
   // Keys are sorted.
   std::string text = llvm::formatv("{0}", value);
-  return checksumOf(llvm::ArrayRef(
+  return ax::checksumOf(llvm::ArrayRef(
       reinterpret_cast<const uint8_t *>(text.data()), text.size()));
 }
 
@@ -80,8 +76,10 @@ llvm::Error syncFolder(const std::string &path) {
 
 class Writer {
 public:
-  Writer(const Executor &executor, const CheckpointOptions &options)
-      : executor(executor), program(executor.getProgram()), options(options) {}
+  Writer(const Executor &executor, const CheckpointOptions &options,
+         std::map<std::string, std::string> &frozen)
+      : executor(executor), program(executor.getProgram()), options(options),
+        frozen(frozen) {}
 
   /// Into an empty folder.
   llvm::Error write(const std::string &folder);
@@ -91,7 +89,8 @@ private:
     int32_t state;
     HeldPart part;
   };
-  void collect();
+  llvm::Error collect();
+  llvm::Error describeFrozen(int32_t index);
   llvm::Error writeFile(const std::string &folder, int32_t rank,
                         const std::vector<Piece> &pieces);
   llvm::Error writeManifest(const std::string &folder);
@@ -101,29 +100,57 @@ private:
   const CheckpointOptions &options;
   std::map<int32_t, std::vector<Piece>> byRank;
   json::Object states;
-  json::Array frozen;
+  /// Checksums of the model's own, which no step changes.
+  std::map<std::string, std::string> &frozen;
 };
 
 json::Array toArray(llvm::ArrayRef<int64_t> values) {
   return json::Array(values);
 }
 
-void Writer::collect() {
-  for (size_t i = 0; i < program.states.size(); ++i) {
-    const State &state = program.states[i];
-    if (!state.isMutable) {
-      if (state.isWeight)
-        frozen.push_back(state.name);
-      continue;
-    }
-    states[state.name] =
-        json::Object{{"dtype", safetensorsName(state.dtype)},
-                     {"shape", toArray(state.shape)},
-                     {"role", state.isWeight ? "weight" : "optimizer"},
-                     {"parts", json::Array()}};
-    for (HeldPart &part : executor.getParts(static_cast<int32_t>(i)))
-      byRank[part.rank].push_back({static_cast<int32_t>(i), std::move(part)});
+/// Weights that never change are found in the model again, if they are from
+/// there.
+llvm::Error Writer::describeFrozen(int32_t index) {
+  const State &state = program.states[static_cast<size_t>(index)];
+  if (state.file.empty()) {
+    HeldPart whole;
+    whole.sizes = {*checkedNumElements(state.shape)};
+    whole.strides = {1};
+    byRank[whole.rank].push_back({index, std::move(whole)});
+    return llvm::Error::success();
   }
+  if (frozen.count(state.name))
+    return llvm::Error::success();
+  auto tensor = executor.readState(index);
+  if (!tensor)
+    return tensor.takeError();
+  frozen[state.name] = checksumOf(tensor->rawBytes());
+  return llvm::Error::success();
+}
+
+llvm::Error Writer::collect() {
+  for (size_t i = 0; i < program.states.size(); ++i) {
+    auto index = static_cast<int32_t>(i);
+    const State &state = program.states[i];
+    if (!state.isMutable && !state.isWeight)
+      continue;
+    if (!state.isMutable)
+      if (llvm::Error error = describeFrozen(index))
+        return error;
+    if (!state.isMutable && !state.file.empty())
+      continue;
+    llvm::StringRef role = !state.isMutable ? checkpoint::frozenRole
+                           : state.isWeight ? checkpoint::weightRole
+                                            : checkpoint::optimizerRole;
+    states[state.name] = json::Object{{"dtype", safetensorsName(state.dtype)},
+                                      {"shape", toArray(state.shape)},
+                                      {"role", role},
+                                      {"parts", json::Array()}};
+    if (state.isMutable)
+      for (HeldPart &part : executor.getParts(index))
+        byRank[part.rank].push_back({index, std::move(part)});
+  }
+  return llvm::Error::success();
 }
 
 llvm::Error Writer::writeFile(const std::string &folder, int32_t rank,
@@ -141,32 +168,35 @@ llvm::Error Writer::writeFile(const std::string &folder, int32_t rank,
   if (!file)
     return file.takeError();
   for (const Piece &piece : pieces) {
-    auto tensor = executor.readPart(piece.state, piece.part);
+    const State &state = program.states[static_cast<size_t>(piece.state)];
+    auto tensor = state.isMutable ? executor.readPart(piece.state, piece.part)
+                                  : executor.readState(piece.state);
     if (!tensor)
       return tensor.takeError();
     if (llvm::Error error = file->write(*tensor))
       return error;
-    const State &state = program.states[static_cast<size_t>(piece.state)];
     states.getObject(state.name)
         ->getArray("parts")
-        ->push_back(json::Object{
-            {"file", name},
-            {"offset", piece.part.offset},
-            {"sizes", toArray(piece.part.sizes)},
-            {"strides", toArray(piece.part.strides)},
-            {"checksum", checkpoint::checksumOf(tensor->rawBytes())}});
+        ->push_back(json::Object{{"file", name},
+                                 {"offset", piece.part.offset},
+                                 {"sizes", toArray(piece.part.sizes)},
+                                 {"strides", toArray(piece.part.strides)},
+                                 {"checksum", checksumOf(tensor->rawBytes())}});
   }
   return file->commit();
 }
 
 llvm::Error Writer::writeManifest(const std::string &folder) {
+  json::Object checksums;
+  for (const auto &[name, checksum] : frozen)
+    checksums[name] = checksum;
   json::Value content =
       json::Object{{"format", checkpoint::format},
                    {"version", checkpoint::version},
                    {"step", options.step},
                    {"program", program.name},
                    {"progress", json::Object(options.progress)},
-                   {"frozen", std::move(frozen)},
+                   {"frozen", std::move(checksums)},
                    {"states", std::move(states)}};
   std::string checksum = checkpoint::checksumOf(content);
   json::Value manifest =
@@ -177,7 +207,8 @@ llvm::Error Writer::writeManifest(const std::string &folder) {
 }
 
 llvm::Error Writer::write(const std::string &folder) {
-  collect();
+  if (llvm::Error error = collect())
+    return error;
   for (const auto &[rank, pieces] : byRank)
     if (llvm::Error error = writeFile(folder, rank, pieces))
       return error;
@@ -326,7 +357,7 @@ CheckpointFolder::write(const Executor &executor,
                       [](const char *name) { return ::mkdir(name, 0777); }) < 0)
     return makeErrnoError("cannot write '" + folder + "'", errno);
   std::string made = inFolder(folder, stepPrefix + llvm::Twine(options.step));
-  llvm::Error error = Writer(executor, options).write(unfinished);
+  llvm::Error error = Writer(executor, options, frozen).write(unfinished);
   // There may be one of a run that went this way before.
   if (!error && fs::exists(made) && !hasManifest(made))
     error = inTheWay(made);

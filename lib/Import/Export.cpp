@@ -12,6 +12,7 @@
 #include "WireFormat.h"
 
 #include "ax/Support/AtomicFile.h"
+#include "ax/Support/Checksum.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/GivenWeights.h"
 
@@ -54,6 +55,7 @@ private:
   llvm::Expected<llvm::ArrayRef<uint8_t>>
   bytesOf(const TensorHeader &header, DType type,
           std::shared_ptr<MappedFile> &file);
+  llvm::Error checkFrozen(const TensorHeader &header, DType type);
   llvm::Error copyGraph(llvm::ArrayRef<uint8_t> graph, std::string &out);
   llvm::Expected<std::optional<std::string>>
   rewriteTensor(const TensorHeader &header, llvm::ArrayRef<uint8_t> given);
@@ -154,10 +156,26 @@ static llvm::Error checkFit(const TensorHeader &header,
                     shapeToString(header.dims), onnxTypeName(header.type));
 }
 
+/// What was not trained is in both models.
+llvm::Error Exporter::checkFrozen(const TensorHeader &header, DType type) {
+  auto frozen = weights.frozen.find(stateName(header.name));
+  if (frozen == weights.frozen.end() || !(header.external || isInPlace(header)))
+    return llvm::Error::success();
+  std::shared_ptr<MappedFile> file;
+  auto bytes = bytesOf(header, type, file);
+  if (!bytes)
+    return bytes.takeError();
+  if (checksumOf(*bytes) == frozen->second)
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::BadInput,
+                    "weights '{0}': weight '{1}' has other values in this "
+                    "model than in that of the run, which did not train it",
+                    weights.given.path, frozen->first);
+}
+
 /// Weights that stay what they are, though others do not, are an error.
 llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
   std::vector<ModelWeight> all;
-  std::set<std::string> frozen(weights.frozen.begin(), weights.frozen.end());
   WeightNodes nodes(graph);
   WireReader reader(graph);
   WireField field;
@@ -172,11 +190,14 @@ llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
         stateName(header.name), type.value_or(DType::U8), header.dims, {}};
     // Other ones are constants of the graph.
     weight.isRequired = type && isFloat(*type) && count && *count > 1 &&
-                        !frozen.count(weight.name);
+                        !weights.frozen.count(weight.name);
     auto known = weights.given.tensors.find(weight.name);
     // What does not fit tells more of a file than what it lacks.
     if (weight.isRequired && known != weights.given.tensors.end())
       if (llvm::Error error = checkFit(header, known->second))
+        return error;
+    if (type)
+      if (llvm::Error error = checkFrozen(header, *type))
         return error;
     std::shared_ptr<MappedFile> file;
     if (weight.isRequired && (header.external || isInPlace(header))) {

@@ -5,6 +5,7 @@
 #include "ax/Eval/Elements.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/AtomicFile.h"
+#include "ax/Support/Checksum.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
 #include "ax/Support/MappedFile.h"
@@ -13,7 +14,6 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/xxhash.h"
 
 using namespace mlir;
 
@@ -23,10 +23,6 @@ namespace ax::plan {
 static constexpr int64_t maxInlineBytes = 1024;
 /// Where each of them begins: what vector instructions and pages like.
 static constexpr int64_t alignment = 64;
-
-static std::string checksumOf(llvm::ArrayRef<uint8_t> bytes) {
-  return llvm::utohexstr(llvm::xxh3_64bits(bytes), /*LowerCase=*/true, 16);
-}
 
 //===----------------------------------------------------------------------===//
 // Reading

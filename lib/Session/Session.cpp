@@ -227,7 +227,8 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
       return error;
   }
   if (!options.resume.empty()) {
-    auto resumed = resumeFrom(*impl->program, options.resume, options.warn);
+    auto resumed = resumeFrom(*impl->program, options.resume,
+                              impl->options.dataFolder, options.warn);
     if (!resumed)
       return resumed.takeError();
     impl->resumed = std::move(*resumed);

@@ -162,10 +162,13 @@ llvm::Error Trainer::open() {
       !options.save.empty() && !there.empty()) {
     int64_t last = there.back().first;
     if (!resumed)
-      warn("'" + options.save + "' has checkpoints of a run up to step " +
-           llvm::Twine(last) +
-           ", from which this one does not go on (--resume)");
-    else if (last > done && done < steps)
+      return makeError(ExitCode::Usage,
+                       "--save=" + options.save +
+                           " has checkpoints of a run up to step " +
+                           llvm::Twine(last) +
+                           ", and this run does not go on with it (--resume): "
+                           "remove them, or save to another folder");
+    if (last > done && done < steps)
       warn("'" + options.save + "' has checkpoints up to step " +
            llvm::Twine(last) + ": its 'latest' goes back behind step " +
            llvm::Twine(done));
@@ -344,7 +347,7 @@ llvm::Error Trainer::finish() {
     if (llvm::Error error = save())
       return error;
   if (!options.saveWeights.empty())
-    if (llvm::Error error = saveStates(executor, options.saveWeights))
+    if (llvm::Error error = saveWeights(executor, options.saveWeights))
       return error;
   if (evaluator && measured != done && !Interrupt::isRequested())
     if (llvm::Error error = measure())

@@ -2,6 +2,7 @@
 #include "Weights.h"
 
 #include "ax/Runtime/Checkpoint.h"
+#include "ax/Support/Checksum.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
 #include "ax/Support/GivenWeights.h"
@@ -82,10 +83,23 @@ private:
   std::map<std::string, std::shared_ptr<MappedFile>> files;
 };
 
+/// A fault when a weight that the checkpoint's run found in its model is
+/// another one in this.
+void checkFrozen(const rt::State &state, const rt::Checkpoint &checkpoint,
+                 ModelFiles &files, Faults &faults) {
+  auto there = checkpoint.frozen.find(state.name);
+  if (!state.isWeight || there == checkpoint.frozen.end())
+    return;
+  llvm::ArrayRef<uint8_t> own = files.bytesOf(state);
+  if (!own.empty() && checksumOf(own) != there->second)
+    faults.add(state.name + " has other values in this plan's model than in "
+                            "that of the run, which did not train it");
+}
+
 /// Bytes only of those that a file has to have.
-std::vector<ModelWeight> weightsOf(llvm::ArrayRef<rt::Program *> programs,
-                                   const llvm::StringSet<> &frozen,
-                                   ModelFiles &files) {
+std::vector<ModelWeight>
+weightsOf(llvm::ArrayRef<rt::Program *> programs,
+          const std::map<std::string, std::string> &frozen, ModelFiles &files) {
   std::vector<ModelWeight> model;
   llvm::StringSet<> seen;
   for (rt::Program *program : programs)
@@ -93,7 +107,7 @@ std::vector<ModelWeight> weightsOf(llvm::ArrayRef<rt::Program *> programs,
       if (!seen.insert(state.name).second)
         continue;
       ModelWeight weight{state.name, state.dtype, state.shape, {}};
-      weight.isRequired = state.isWeight && !frozen.contains(state.name);
+      weight.isRequired = state.isWeight && !frozen.count(state.name);
       if (weight.isRequired)
         weight.bytes = files.bytesOf(state);
       model.push_back(std::move(weight));
@@ -149,8 +163,6 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
   auto source = rt::readWeights(path, warn);
   if (!source)
     return source.takeError();
-  llvm::StringSet<> frozen;
-  frozen.insert_range(source->frozen);
   GivenWeights given;
   given.path = path;
   given.tensors.insert(source->tensors.begin(), source->tensors.end());
@@ -159,7 +171,7 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
   given.warn = warn;
   given.used = names;
   ModelFiles files(folder);
-  std::vector<ModelWeight> model = weightsOf(programs, frozen, files);
+  std::vector<ModelWeight> model = weightsOf(programs, source->frozen, files);
   auto lacking = matchWeights(model, given);
   if (!lacking)
     return lacking.takeError();
@@ -170,11 +182,11 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
   Widened widened;
   for (rt::Program *program : programs)
     for (rt::State &state : program->states) {
-      used.insert(state.name);
-      // Moments and the like go on when they are there.
+      bool isFirst = used.insert(state.name).second;
       auto tensor = given.tensors.find(state.name);
-      if (tensor == given.tensors.end() ||
-          !(state.isWeight || state.isZeroAtFirst))
+      if (isFirst && tensor == given.tensors.end())
+        checkFrozen(state, *source, files, faults);
+      if (tensor == given.tensors.end() || !state.isWeight)
         continue;
       if (llvm::Error error = assign(state, tensor->second, widened, faults))
         return error;
@@ -188,11 +200,16 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
                                              "' are of another model: the plan "
                                              "has none of their names, as '" +
                                              source->weights.front() + "'");
-  for (const std::string &weight : source->weights)
+  auto isConstant = [&](const std::string &weight, llvm::StringRef what) {
     if (!used.contains(weight))
-      faults.add(weight + " was trained, but the plan has it as constants: "
-                          "write the weights into the model (axopt "
-                          "--export-onnx) and compile that");
+      faults.add(weight + what +
+                 ", but the plan has it as constants: write the weights into "
+                 "the model (axopt --export-onnx) and compile that");
+  };
+  for (const std::string &weight : source->weights)
+    isConstant(weight, " was trained");
+  for (const std::string &weight : source->given)
+    isConstant(weight, " was given to the run (--weights)");
   if (llvm::Error error = faults.take("weights '" + path + "':"))
     return error;
   return checkLeftOver(model, given);
@@ -243,6 +260,7 @@ Trained trainedBy(const rt::Checkpoint &checkpoint) {
 
 llvm::Expected<Resumed> ax::resumeFrom(rt::Program &program,
                                        const std::string &path,
+                                       const std::string &folder,
                                        const Warn &warn) {
   auto checkpoint = rt::readCheckpoint(path, warn);
   if (!checkpoint)
@@ -262,11 +280,15 @@ llvm::Expected<Resumed> ax::resumeFrom(rt::Program &program,
   for (auto &[name, tensor] : checkpoint->tensors)
     byName[name] = &tensor;
   Faults faults;
+  ModelFiles files(folder);
   for (rt::State &state : program.states) {
-    if (!state.isMutable)
+    HostTensor *tensor = byName.lookup(state.name);
+    if (!state.isMutable && !tensor)
+      checkFrozen(state, *checkpoint, files, faults);
+    if (!state.isMutable && !checkpoint->given.count(state.name))
       continue;
     // What a run goes on with is what it was, in its own type.
-    if (HostTensor *tensor = byName.lookup(state.name); !tensor)
+    if (!tensor)
       faults.add(state.name + " is not in the checkpoint");
     else if (tensor->getShape() != state.shape ||
              tensor->getType() != state.dtype)
@@ -276,7 +298,7 @@ llvm::Expected<Resumed> ax::resumeFrom(rt::Program &program,
     byName.erase(state.name);
   }
   for (auto &[name, tensor] : checkpoint->tensors)
-    if (byName.contains(name))
+    if (byName.contains(name) && !checkpoint->given.count(name))
       faults.add(name + " is in the checkpoint, but the plan does not train "
                         "it");
   if (llvm::Error error = faults.take("checkpoint '" + checkpoint->path +

@@ -21,11 +21,13 @@ llvm::Error useWeights(llvm::ArrayRef<rt::Program *> programs,
                        const std::set<std::string> &names,
                        const std::string &folder, const Warn &warn);
 
-/// Every state that `program` changes as it is in the checkpoint, which must be
-/// of the same model and optimizer: otherwise a BadInput error lists what is
-/// different.
+/// Every state that `program` changes as it is in the checkpoint, and the
+/// weights that its run was given and did not train. It must be of the same
+/// model, whose files are in `folder`, and optimizer: otherwise a BadInput error
+/// lists what is different.
 llvm::Expected<Resumed> resumeFrom(rt::Program &program,
-                                   const std::string &path, const Warn &warn);
+                                   const std::string &path,
+                                   const std::string &folder, const Warn &warn);
 
 } // namespace ax
 

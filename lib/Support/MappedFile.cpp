@@ -2,10 +2,10 @@
 
 #include "ax/Support/MappedFile.h"
 
+#include "ax/Support/Checksum.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/xxhash.h"
 
 #include <atomic>
 #include <cerrno>
@@ -155,8 +155,7 @@ std::string MappedFile::fingerprint() const {
       sample.insert(sample.end(), from, from + pieceBytes);
     }
   }
-  return std::to_string(size) + ":" +
-         llvm::utohexstr(llvm::xxh3_64bits(sample), /*LowerCase=*/true, 16);
+  return std::to_string(size) + ":" + checksumOf(sample);
 }
 
 void MappedFile::release(int64_t offset, int64_t length) const {

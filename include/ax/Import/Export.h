@@ -12,9 +12,11 @@ namespace ax::import {
 struct ExportWeights {
   /// What the file has, by the names of states.
   GivenWeights given;
-  /// Those that must be the model's, and the model's that are not among them
-  /// and stay what they are.
-  std::vector<std::string> required, frozen;
+  /// Those that must be the model's.
+  std::vector<std::string> required;
+  /// Checksums (Checksum.h) of the model's that are not among them and stay
+  /// what they are.
+  std::map<std::string, std::string> frozen;
   /// Others of the model's may stay what they are.
   bool isPartial = false;
 };

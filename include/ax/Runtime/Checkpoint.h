@@ -17,6 +17,8 @@
 #include "llvm/Support/JSON.h"
 
 #include <functional>
+#include <map>
+#include <set>
 #include <utility>
 
 namespace ax::rt {
@@ -45,7 +47,8 @@ public:
        const std::function<void(const std::string &)> &warn = nullptr);
   CheckpointFolder(CheckpointFolder &&other)
       : path(std::move(other.path)), warn(std::move(other.warn)),
-        lock(std::exchange(other.lock, -1)), isLocked(other.isLocked) {}
+        frozen(std::move(other.frozen)), lock(std::exchange(other.lock, -1)),
+        isLocked(other.isLocked) {}
   CheckpointFolder &operator=(CheckpointFolder &&) = delete;
   ~CheckpointFolder();
 
@@ -63,6 +66,8 @@ private:
 
   std::string path;
   std::function<void(const std::string &)> warn;
+  /// Of the model's weights that no step changes, which are the same each time.
+  std::map<std::string, std::string> frozen;
   /// The open file that is locked, where that is possible.
   int lock = -1;
   bool isLocked = false;
@@ -76,8 +81,11 @@ struct Checkpoint {
   NamedTensors tensors;
   /// Those of them that came from a file at first: weights, not moments.
   std::vector<std::string> weights;
-  /// Weights that the run never changes; they are not in the checkpoint.
-  std::vector<std::string> frozen;
+  /// Those that the run was given in place of the model's, and never changes.
+  std::set<std::string> given;
+  /// Checksums of weights that the run never changes either, by name; they are
+  /// the model's, and not in the checkpoint.
+  std::map<std::string, std::string> frozen;
 };
 
 /// A checkpoint, or the newest one in a folder. One that is damaged is a
@@ -108,10 +116,13 @@ inline constexpr llvm::StringLiteral unfinishedPrefix = ".unfinished-";
 /// Of an empty file that stays, which who writes to the folder has locked.
 inline constexpr llvm::StringLiteral lockName = ".lock";
 inline constexpr llvm::StringLiteral format = "axopt checkpoint";
-inline constexpr int64_t version = 1;
+inline constexpr int64_t version = 2;
+/// Of states: what trains, what an optimizer keeps, and Checkpoint::given.
+inline constexpr llvm::StringLiteral weightRole = "weight";
+inline constexpr llvm::StringLiteral optimizerRole = "optimizer";
+inline constexpr llvm::StringLiteral frozenRole = "frozen";
 /// Numbers up to here are the same in every reader of JSON.
 inline constexpr int64_t mostSteps = int64_t(1) << 53;
-std::string checksumOf(llvm::ArrayRef<uint8_t> bytes);
 std::string checksumOf(const llvm::json::Value &value);
 /// (step, path) of every checkpoint of a folder, oldest first.
 std::vector<std::pair<int64_t, std::string>> list(const std::string &folder);

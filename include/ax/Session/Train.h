@@ -102,9 +102,9 @@ llvm::Expected<rt::NamedTensors>
 predict(Session &session, const std::string &data, Tokens tokens,
         const std::function<void(const std::string &)> &warn);
 
-/// Every state that training changes, and every weight that it does not, into
-/// one .safetensors file.
-llvm::Error saveStates(const rt::Executor &executor, const std::string &path);
+/// The weights as they are now, also those that are not trained, into one
+/// .safetensors file; nothing of what an optimizer keeps.
+llvm::Error saveWeights(const rt::Executor &executor, const std::string &path);
 
 } // namespace ax
 

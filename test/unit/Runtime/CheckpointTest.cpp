@@ -8,6 +8,7 @@
 #include "ProgramBuilder.h"
 
 #include "ax/Runtime/Safetensors.h"
+#include "ax/Support/Checksum.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -59,7 +60,7 @@ protected:
         {"offset", offset},
         {"sizes", json::Array(sizes)},
         {"strides", json::Array(strides)},
-        {"checksum", checkpoint::checksumOf(tensor.rawBytes())}};
+        {"checksum", checksumOf(tensor.rawBytes())}};
   }
   static json::Object state(const char *type, std::vector<int64_t> shape,
                             json::Object part) {
@@ -74,7 +75,7 @@ protected:
                                        {"version", checkpoint::version},
                                        {"step", step},
                                        {"progress", json::Object(progress)},
-                                       {"frozen", json::Array()},
+                                       {"frozen", json::Object()},
                                        {"states", std::move(states)}};
     std::string checksum = checkpoint::checksumOf(content);
     json::Value manifest =

@@ -3,6 +3,7 @@
 
 #include "ax/Runtime/Checkpoint.h"
 #include "ax/Runtime/Safetensors.h"
+#include "ax/Support/Checksum.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -23,7 +24,7 @@ void write(const std::string &folder, const HostTensor &w) {
                     {"offset", 0},
                     {"sizes", json::Array{w.numElements()}},
                     {"strides", json::Array{1}},
-                    {"checksum", rt::checkpoint::checksumOf(w.rawBytes())}};
+                    {"checksum", checksumOf(w.rawBytes())}};
   json::Object state{{"dtype", rt::safetensorsName(w.getType())},
                      {"shape", json::Array(w.getShape())},
                      {"role", "weight"},
@@ -33,7 +34,7 @@ void write(const std::string &folder, const HostTensor &w) {
                    {"version", rt::checkpoint::version},
                    {"step", 1},
                    {"progress", json::Object()},
-                   {"frozen", json::Array()},
+                   {"frozen", json::Object()},
                    {"states", json::Object{{"w", std::move(state)}}}};
   std::string checksum = rt::checkpoint::checksumOf(content);
   json::Value manifest =
@@ -58,7 +59,7 @@ TEST(ResumeTest, TakesNoNarrowerTypes) {
     state.name = "w";
     state.shape = {3};
     state.isWeight = state.isMutable = true;
-    auto resumed = resumeFrom(program, path, nullptr);
+    auto resumed = resumeFrom(program, path, "", nullptr);
     std::string text =
         resumed ? "" : describeError(resumed.takeError()).message;
     if (type == DType::F32)

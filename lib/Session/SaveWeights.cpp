@@ -1,22 +1,22 @@
-//===- SaveStates.cpp - States into one .safetensors file -----------------===//
+//===- SaveWeights.cpp - Weights into one .safetensors file ---------------===//
 #include "ax/Session/Train.h"
 
 #include "ax/Runtime/Safetensors.h"
 
 using namespace ax;
 
-llvm::Error ax::saveStates(const rt::Executor &executor,
+llvm::Error ax::saveWeights(const rt::Executor &executor,
                            const std::string &path) {
   const std::vector<rt::State> &states = executor.getProgram().states;
   std::vector<rt::SafetensorsWriter::Entry> entries;
   for (const rt::State &state : states)
-    if (state.isMutable || state.isWeight)
+    if (state.isWeight)
       entries.push_back({state.name, state.dtype, state.shape});
   auto file = rt::SafetensorsWriter::create(path, entries);
   if (!file)
     return file.takeError();
   for (size_t i = 0; i < states.size(); ++i) {
-    if (!states[i].isMutable && !states[i].isWeight)
+    if (!states[i].isWeight)
       continue;
     auto tensor = executor.readState(static_cast<int32_t>(i));
     if (!tensor)

@@ -1,0 +1,123 @@
+"""Weights that a run does not train: the model's own, and others it was given."""
+import json
+import re
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+from _training import DIGITS, FC_NET, axrun, close, compiled, losses
+from _weights import expect
+from train import states
+
+from cases import run, scratch, tool
+
+FROZEN = "layers.0*"
+DATA = ["--data", DIGITS / "train.npz", "--quiet"]
+EVAL = ["--eval", DIGITS / "test.npz"]
+
+
+def frozenNames():
+    return [tensor.name for tensor in onnx.load(FC_NET).graph.initializer
+            if tensor.name.startswith("layers.0")]
+
+
+def givenWeights(path):
+    """The model's, but for those that are frozen."""
+    rng = np.random.default_rng(1)
+    weights = {tensor.name: numpy_helper.to_array(tensor)
+               for tensor in onnx.load(FC_NET).graph.initializer}
+    for name in frozenNames():
+        weights[name] = rng.normal(size=weights[name].shape).astype(np.float32)
+    weights = {name: array for name, array in weights.items()
+               if array.dtype == np.float32 and array.ndim}
+    np.savez(path, **weights)
+    return weights
+
+
+def measured(*command):
+    done = axrun(*command, *EVAL)
+    return re.findall("loss [0-9.]+, 360 samples", done.stdout + done.stderr)
+
+
+def given(layout, other):
+    """They are in the checkpoint: what goes on or measures has them."""
+    with scratch() as folder:
+        weights = givenWeights(f"{folder}/given.npz")
+        plan = compiled(folder, f"--frozen={FROZEN}", *layout.split())
+        elsewhere = compiled(folder, f"--frozen={FROZEN}", *other.split(),
+                             name="other")
+        whole = measured(plan, *DATA, "--steps=6", "--weights",
+                         f"{folder}/given.npz", "--save", f"{folder}/whole",
+                         "--log", f"{folder}/whole.log")
+        axrun(plan, *DATA, "--steps=3", "--weights", f"{folder}/given.npz",
+              "--save", f"{folder}/run", "--log", f"{folder}/run.log")
+        axrun(elsewhere, *DATA, "--steps=6", "--resume", f"{folder}/run",
+              "--save", f"{folder}/run", "--log", f"{folder}/run.log")
+        close(losses(f"{folder}/run.log"), losses(f"{folder}/whole.log"), 1e-4,
+              "losses")
+        again = measured(plan, "--weights", f"{folder}/whole")
+        assert len(whole) == 1 and again == whole, (again, whole)
+        run(tool("axopt"), FC_NET, "--export-onnx", f"{folder}/trained.onnx",
+            "--weights", f"{folder}/run")
+        exported = {tensor.name: numpy_helper.to_array(tensor) for tensor in
+                    onnx.load(f"{folder}/trained.onnx").graph.initializer}
+        for name in frozenNames():
+            np.testing.assert_array_equal(exported[name], weights[name])
+
+
+def otherModel():
+    """What was not trained has to be what it was."""
+    with scratch() as folder:
+        plan = compiled(folder, f"--frozen={FROZEN}")
+        axrun(plan, *DATA, "--steps=2", "--save", f"{folder}/run")
+        model = onnx.load(FC_NET)
+        name = "layers.0.0.bias"
+        for tensor in model.graph.initializer:
+            if tensor.name == name:
+                tensor.CopyFrom(numpy_helper.from_array(
+                    numpy_helper.to_array(tensor) + 1, name))
+        onnx.save(model, f"{folder}/model.onnx")
+        run(tool("axopt"), f"{folder}/model.onnx", "--shape=input=32x64",
+            "--train", "--loss=cross_entropy(logits,labels)",
+            f"--frozen={FROZEN}", "--quiet", "-o", f"{folder}/other.mlir")
+        says = f"{name} has other values in this plan's model than in that " \
+            "of the run, which did not train it"
+        axrun(f"{folder}/other.mlir", *DATA, "--steps=3", "--resume",
+              f"{folder}/run", expect=6, says=says)
+        axrun(f"{folder}/other.mlir", *EVAL, "--weights", f"{folder}/run",
+              expect=6, says=says)
+        done = run(tool("axopt"), f"{folder}/model.onnx", "--export-onnx",
+                   f"{folder}/trained.onnx", "--weights", f"{folder}/run",
+                   expect=6)
+        expect(done, f"weight '{name}' has other values in this model than in "
+               "that of the run, which did not train it")
+
+
+def weightsAlone():
+    """Moments, steps and the schedule's place are for --resume."""
+    with scratch() as folder:
+        plan = compiled(folder, "--lr-schedule=linear(steps=4)")
+        axrun(plan, *DATA, "--steps=4", "--save", f"{folder}/run",
+              "--save-weights", f"{folder}/w.safetensors")
+        names = {name for name, _ in states(f"{folder}/w.safetensors")}
+        assert names == {tensor.name for tensor in
+                         onnx.load(FC_NET).graph.initializer}, names
+        rates = []
+        for source in "run", "w.safetensors":
+            axrun(plan, *DATA, "--steps=1", "--weights", f"{folder}/{source}",
+                  "--log", f"{folder}/{source}.log")
+            with open(f"{folder}/{source}.log") as file:
+                rates.append(json.loads(file.readline())["learning_rate"])
+        axrun(plan, *DATA, "--steps=1", "--log", f"{folder}/first.log")
+        with open(f"{folder}/first.log") as file:
+            first = json.loads(file.readline())["learning_rate"]
+        assert rates == [first, first] and first > 0, (rates, first)
+
+
+def cases(every):
+    for layout, other in (("", "--tp=2"), ("--dp=2 --zero=3", ""),
+                          ("--tp=2", "--dp=2 --zero=2")):
+        yield f"given on {layout}, then {other}", given, layout, other
+    yield "another model", otherModel
+    yield "weights alone", weightsAlone
