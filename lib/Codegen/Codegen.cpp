@@ -2,6 +2,7 @@
 #include "ax/Codegen/Codegen.h"
 
 #include "InPlace.h"
+#include "IndexedInputs.h"
 #include "StageBuilder.h"
 #include "ax/Codegen/Fusion.h"
 #include "ax/Cost/OpCost.h"
@@ -111,6 +112,7 @@ private:
       result.inputs.push_back(
           portOf(type, nameOr(program.getArgName(number), "input", number)));
       result.inputs.back().labels = labelsOf(number);
+      result.inputs.back().indexed = findIndexedSize(program, number);
       result.inputs.back().isBatched = program.isBatched(number);
     }
     for (auto [number, type] : llvm::enumerate(program.getResultTypes())) {

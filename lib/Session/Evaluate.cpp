@@ -107,7 +107,7 @@ llvm::Expected<std::optional<Measured>> Evaluator::run() {
       return error;
     for (int64_t at = 0; at < batch; ++at) {
       if (at < valid)
-        if (llvm::Error error = samples.checkLabels(first + at))
+        if (llvm::Error error = samples.check(first + at))
           return error;
       samples.copy(first + at % valid, at, request->inputs);
     }

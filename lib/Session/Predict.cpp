@@ -89,8 +89,12 @@ llvm::Error Predictor::submit(rt::Request &request, int64_t first) {
           valid = std::min(batch, samples.size() - first);
   if (llvm::Error error = samples.beginBatch(first / batch, request.inputs))
     return error;
-  for (int64_t at = 0; at < batch; ++at)
+  for (int64_t at = 0; at < batch; ++at) {
+    if (at < valid)
+      if (llvm::Error error = samples.check(first + at))
+        return error;
     samples.copy(first + at % valid, at, request.inputs);
+  }
   return executor.submit(request);
 }
 

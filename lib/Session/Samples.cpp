@@ -196,7 +196,7 @@ llvm::Error Samples::beginBatch(int64_t number,
     int64_t count = input.numElements(),
             first = source.batches ? number * count : 0;
     if (llvm::Error error =
-            checkLabels(source, first, count, "batch " + llvm::Twine(number)))
+            check(source, first, count, "batch " + llvm::Twine(number)))
       return error;
     int64_t bytes = input.numBytes();
     std::memcpy(input.mutableData(),
@@ -240,33 +240,44 @@ void Samples::ignore(int64_t at, std::vector<HostTensor> &inputs) const {
   }
 }
 
-llvm::Error Samples::checkLabels(const Source &source, int64_t first,
-                                 int64_t count,
-                                 const llvm::Twine &where) const {
-  if (!source.port.labels)
+std::string Samples::describeValue(const Source &source, int64_t value,
+                                   llvm::StringRef kind, int64_t position,
+                                   int64_t count, const llvm::Twine &where) {
+  return (llvm::Twine(source.isTokens ? "token" : kind) + " " +
+          llvm::Twine(value) + " of '" + source.port.name + "', " + where +
+          (count > 1 ? ", position " + std::to_string(position) : ""))
+      .str();
+}
+
+llvm::Error Samples::check(const Source &source, int64_t first, int64_t count,
+                           const llvm::Twine &where) const {
+  const rt::Port &port = source.port;
+  if (!port.labels && !port.indexed)
     return llvm::Error::success();
-  const rt::Labels &labels = *source.port.labels;
   for (int64_t i = 0; i < count; ++i) {
-    int64_t label = source.array.getInt(first + i);
-    if ((label >= 0 && label < labels.classes) || label == labels.ignored)
-      continue;
-    return fault(llvm::Twine(source.isTokens ? "token " : "label ") +
-                 llvm::Twine(label) + " of '" + source.port.name + "', " +
-                 where + (count > 1 ? ", position " + std::to_string(i) : "") +
-                 ", is none of the " + llvm::Twine(labels.classes) +
-                 " classes 0 to " + llvm::Twine(labels.classes - 1) + ", nor " +
-                 llvm::Twine(labels.ignored) + ", which is ignored");
+    int64_t value = source.array.getInt(first + i);
+    if (port.labels && (value < 0 || value >= port.labels->classes) &&
+        value != port.labels->ignored)
+      return fault(describeValue(source, value, "label", i, count, where) +
+                   ", is none of the " + llvm::Twine(port.labels->classes) +
+                   " classes 0 to " + llvm::Twine(port.labels->classes - 1) +
+                   ", nor " + llvm::Twine(port.labels->ignored) +
+                   ", which is ignored");
+    if (port.indexed && (value < -*port.indexed || value >= *port.indexed))
+      return fault(describeValue(source, value, "index", i, count, where) +
+                   ", is out of range: the model looks it up among " +
+                   llvm::Twine(*port.indexed));
   }
   return llvm::Error::success();
 }
 
-llvm::Error Samples::checkLabels(int64_t sample) const {
+llvm::Error Samples::check(int64_t sample) const {
   for (const Source &source : sources) {
     if (!source.port.isBatched)
       continue;
     int64_t count = *checkedNumElements(source.port.shape) / batch;
-    if (llvm::Error error = checkLabels(source, sample * count + source.shift,
-                                        count, "sample " + llvm::Twine(sample)))
+    if (llvm::Error error = check(source, sample * count + source.shift, count,
+                                  "sample " + llvm::Twine(sample)))
       return error;
   }
   return llvm::Error::success();

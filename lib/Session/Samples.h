@@ -23,8 +23,7 @@ public:
   int64_t size() const { return numSamples; }
 
   /// Inputs without samples become those of the batch `number`, counted in the
-  /// order of the samples. A BadInput error when there is a label that is no
-  /// class.
+  /// order of the samples. A BadInput error as of `check`.
   llvm::Error beginBatch(int64_t number, std::vector<HostTensor> &inputs) const;
   /// An input without samples has others in every batch.
   bool needsOrder() const;
@@ -34,8 +33,9 @@ public:
   void ignore(int64_t at, std::vector<HostTensor> &inputs) const;
   /// Whether it can be ignored.
   bool hasLabels() const;
-  /// A BadInput error when the sample has a label that is no class.
-  llvm::Error checkLabels(int64_t sample) const;
+  /// A BadInput error when the sample has a label that is no class, or an index
+  /// that is out of range: found here, a step with it has changed nothing.
+  llvm::Error check(int64_t sample) const;
   /// Whether the first `count` of a batch have a label that counts; true where
   /// there are no labels.
   bool anyCounts(const std::vector<HostTensor> &inputs, int64_t count) const;
@@ -60,8 +60,11 @@ private:
   static llvm::Error makeFault(const std::string &name,
                                const llvm::Twine &message);
   llvm::Error addWhole(const rt::Port &port, const HostTensor &array);
-  llvm::Error checkLabels(const Source &source, int64_t first, int64_t count,
-                          const llvm::Twine &where) const;
+  static std::string describeValue(const Source &source, int64_t value,
+                                   llvm::StringRef kind, int64_t position,
+                                   int64_t count, const llvm::Twine &where);
+  llvm::Error check(const Source &source, int64_t first, int64_t count,
+                    const llvm::Twine &where) const;
   llvm::Error readArrays(const std::vector<rt::Port> &ports,
                          const std::string &path);
   llvm::Error readTokens(const std::vector<rt::Port> &ports,

@@ -8,6 +8,7 @@ import numpy as np
 import onnx
 from onnx import numpy_helper
 
+from _onnx_text import model
 from _training import GPT, axrun, compiled
 from cases import MODELS, Failed, run, scratch, tool
 
@@ -77,7 +78,7 @@ def first(layout):
 
 
 def training(layout):
-    """A step with a bad index ends the run, and nothing of it is saved."""
+    """An index that is out of range is found in the data, before its step."""
     with scratch() as folder:
         folder = pathlib.Path(folder)
         plan = compiled(folder, *layout.split(), model=GPT, shape="input=4x32")
@@ -86,20 +87,56 @@ def training(layout):
         # The third step's.
         ids[10, 3] = 10**6
         np.savez(folder / "data.npz", input=ids, labels=labels)
+        data = ["--data", folder / "data.npz"]
+        says = (f"data.npz: index 1000000 of 'input', sample 10, position 3, "
+                "is out of range: the model looks it up among ")
+        axrun(plan, *data, "--no-shuffle", "--steps=4", "--save",
+              folder / "run", "--save-weights", folder / "w.safetensors",
+              expect=6, says=says)
+        assert sorted(os.listdir(folder / "run")) == \
+            [".lock", "latest", "step-2"]
+        assert (folder / "w.safetensors").exists()
+        axrun(plan, *data, "--predict", folder / "out.npz", expect=6,
+              says=says)
+        axrun(plan, "--eval", folder / "data.npz", expect=6, says=says)
+        # Those from the end are none.
+        ids[10, 3] = -1
+        np.savez(folder / "data.npz", input=ids, labels=labels)
+        axrun(plan, *data, "--no-shuffle", "--steps=4")
+
+
+def computed(layout):
+    """One that the model computes is found in a step, of which nothing is
+    saved."""
+    with scratch() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "model.onnx").write_bytes(model(
+            "int64[4] ids", "float[4,2] logits",
+            "moved = Add(ids, one)\nlogits = Gather(w, moved)",
+            "int64[1] one = {1}, float[3,2] w = {1, 2, 3, 4, 5, 6}"
+        ).SerializeToString())
+        plan = compiled(folder, *layout.split(), model=folder / "model.onnx",
+                        shape="ids=4")
+        ids = np.zeros(16, np.int64)
+        ids[10] = 2
+        np.savez(folder / "data.npz", ids=ids, labels=np.zeros(16, np.int64))
         command = [plan, "--data", folder / "data.npz", "--no-shuffle",
                    "--steps=4", "--save", folder / "run", "--save-weights",
                    folder / "w.safetensors"]
-        axrun(*command, expect=8, says="index 1000000 is out of range")
+        axrun(*command, expect=8, says="index 3 is out of range")
         assert os.listdir(folder / "run") == [".lock"]
         assert not (folder / "w.safetensors").exists()
         axrun(*command, "--save-every=1", expect=8)
-        assert sorted(os.listdir(folder / "run")) ==             [".lock", "latest", "step-1", "step-2"]
+        assert sorted(os.listdir(folder / "run")) == \
+            [".lock", "latest", "step-1", "step-2"]
         assert not (folder / "w.safetensors").exists()
 
 
 def cases(every):
     for layout in ("", "--dp=2", "--tp=2", "--pp=2 --micro-batches=2"):
         yield f"training {layout}", training, layout
+    for layout in ("", "--dp=2"):
+        yield f"computed in training {layout}", computed, layout
     for layout in ("", "--dp=2", "--dp=4", "--tp=2", "--dp=2 --tp=2",
                    "--pp=2 --micro-batches=2", "--dp=2 --micro-batches=2"):
         yield f"first of several {layout}", first, layout

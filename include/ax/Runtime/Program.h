@@ -49,6 +49,9 @@ struct Port {
   /// Axes in time choose the micro-batch's slice. Never partial.
   sharding::Layout layout;
   std::optional<Labels> labels;
+  /// Of an input: all of its elements are indices into a dimension of this
+  /// size, negative ones counted from the end. Runs check that, too.
+  std::optional<int64_t> indexed = std::nullopt;
   /// Of an input: its first dimension counts the samples of a batch.
   bool isBatched = true;
   /// Of an output: the dimension that counts samples; nothing if none does.
