@@ -28,16 +28,20 @@ public:
           if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
             return mlir::failure();
           text += (text.empty() ? "" : "\n") + diagnostic.str();
+          needsMore |= isUnsupported(diagnostic);
           return mlir::success();
         }) {}
 
   llvm::Error take(ExitCode code) {
-    return makeError(code, text.empty() ? "failed without saying why"
-                                        : std::exchange(text, {}));
+    return makeError(needsMore ? ExitCode::Unsupported : code,
+                     text.empty() ? "failed without saying why"
+                                  : std::exchange(text, {}));
   }
 
 private:
   std::string text;
+  /// Than axopt does.
+  bool needsMore = false;
   mlir::ScopedDiagnosticHandler handler;
 };
 

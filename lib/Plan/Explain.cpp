@@ -81,7 +81,16 @@ static std::string whyReplicated(const Layer &layer, const Mesh &mesh) {
   std::string odd = divides ? unevenHeads(layer, parts) : uneven;
   if (!odd.empty())
     return text + ": " + std::to_string(parts) + " does not divide " + odd;
-  return text + ": the strategy asks for nothing else";
+  bool isPart = llvm::any_of(layer.splits, [&](const NamedSplit &split) {
+    return llvm::any_of(split.axes, [&](const sharding::SubAxis &axis) {
+      return llvm::any_of(layer.replicated,
+                          [&](const sharding::SubAxis &other) {
+                            return axis.axis == other.axis;
+                          });
+    });
+  });
+  return text + (isPart ? ": what is beside it is split no further"
+                        : ": the strategy asks for nothing else");
 }
 
 static std::string partsText(const Layer &layer, const Mesh &mesh) {

@@ -85,8 +85,13 @@ private:
     recipe.pins.tensors.push_back({tensor, dim, DimLayout::split(size, axes),
                                    PinLevel::Recipe, std::move(cause), open});
   }
+  void ask(int op, int factor, const SubAxes &axes, const Twine &what) {
+    if (!axes.empty())
+      recipe.asked.push_back({op, factor, axes, what.str()});
+  }
+  /// `op`: -1 where no one op is meant.
   void warn(int op, const Twine &text) {
-    recipe.warnings.push_back({graph.ops[op], text.str()});
+    recipe.warnings.push_back({op < 0 ? nullptr : graph.ops[op], text.str()});
   }
   /// Where the features of `weight`'s input and output live.
   int inputNode(const WeightOp &weight, int &dim) const {
@@ -116,6 +121,19 @@ private:
 };
 
 } // namespace
+
+static int64_t groupsOf(Operation *op) {
+  if (auto conv = dyn_cast<ConvOp>(op))
+    return conv.getGroups();
+  return cast<ConvTransposeOp>(op).getGroups();
+}
+
+/// What is done where not as many parts can be made as asked for.
+static std::string insteadOf(int64_t parts) {
+  return parts == 1 ? "replicated instead"
+                    : "split " + std::to_string(parts) +
+                          " ways, the rest is replicated";
+}
 
 static bool isBatched(Value input) {
   auto argument = cast<BlockArgument>(input);
@@ -188,12 +206,12 @@ SubAxes RecipeMaker::splitOfBatch(int64_t batch, const std::string &input) {
     who += axis.axis == "micro" ? "the micro-batches"
                                 : "the ranks along " + axis.axis;
   }
-  if (!who.empty() && !graph.ops.empty())
-    warn(0, Twine("the batch of ") + Twine(batch) + " (input '" + input +
-                "') is not divided by " + product + " = " +
-                Twine(numParts(all)) + ": " + who +
-                " compute the same; choose a batch that " +
-                Twine(numParts(all)) + " divides");
+  if (!who.empty())
+    warn(-1, Twine("the batch of ") + Twine(batch) + " (input '" + input +
+                 "') is not divided by " + product + " = " +
+                 Twine(numParts(all)) + ": " + who +
+                 " compute the same; choose a batch that " +
+                 Twine(numParts(all)) + " divides");
   return split;
 }
 
@@ -247,9 +265,17 @@ void RecipeMaker::pinGroups() {
       continue;
     int y = graph.graph.ops[i].results[0];
     SubAxes split = axesOf(roles.role(y, 1), mesh);
-    llvm::append_range(
-        recipe.pins.factors,
-        pinResultDim(graph.graph, i, 0, 1, split, PinLevel::Recipe, cause));
+    std::vector<FactorPin> pins =
+        pinResultDim(graph.graph, i, 0, 1, split, PinLevel::Recipe, cause);
+    int64_t parts = 1;
+    for (const FactorPin &pin : pins)
+      parts *= numParts(pin.split.axes());
+    if (int64_t ways = numParts(split); parts < ways)
+      warn(i, "its " + Twine(graph.graph.tensors[y].shape[1]) +
+                  " output channels in " + Twine(groupsOf(graph.ops[i])) +
+                  " groups are not divided by " + Twine(ways) + ": " +
+                  insteadOf(parts));
+    llvm::append_range(recipe.pins.factors, pins);
   }
 }
 
@@ -302,7 +328,11 @@ void RecipeMaker::pinWeight(const WeightOp &weight) {
     kAxes.clear();
   if (!nFits)
     nAxes.clear();
-  // Beside heads, these say how far.
+  // Beside heads, these say how far; tables follow what they are for.
+  if (input >= 0 && !kFollowsHeads)
+    ask(weight.op, weight.k, kAxes, Twine(k) + " input features");
+  if (input >= 0 && !nFollowsHeads)
+    ask(weight.op, weight.n, nAxes, Twine(n) + " output features");
   if (!kFits || !kAxes.empty())
     pinFactor(weight.op, weight.k, kAxes, /*anyPlace=*/true, kFollowsHeads);
   if (!nFits || !nAxes.empty())
@@ -344,6 +374,8 @@ void RecipeMaker::pinSequence() {
   SubAxes col = axes({"col"});
   if (col.empty() || mesh.axisSize("row") > 1)
     return;
+  bool pinned = false;
+  std::string uneven;
   llvm::DenseSet<int> residual;
   for (const WeightOp &weight : weightOps)
     if (int dim; weight.x >= 0)
@@ -359,12 +391,45 @@ void RecipeMaker::pinSequence() {
     if (last < 2 || !residual.contains(roles.segment(tensor, last)))
       continue;
     int64_t sequence = value.shape[last - 1];
-    if (sequence > 1 && splitsWell(sequence, col))
+    if (sequence > 1 && splitsWell(sequence, col)) {
       pinTensor(tensor, last - 1, col, "--sequence-parallel");
+      pinned = true;
+    } else if (uneven.empty()) {
+      uneven = "the sequence of " + std::to_string(sequence) +
+               " is not divided by " + std::to_string(numParts(col));
+    }
   }
+  if (!pinned)
+    warn(-1, "--sequence-parallel changes nothing: " +
+                 (uneven.empty()
+                      ? "there are no sums or norms of a sequence between "
+                        "tensor-parallel pairs"
+                      : uneven));
 }
 
 Recipe ax::makeRecipe(const ShardGraph &graph, const Mesh &mesh,
                       const RecipeOptions &options) {
   return RecipeMaker(graph, mesh, options).make();
+}
+
+std::vector<RecipeWarning> ax::findUnsplit(const ShardGraph &graph,
+                                           const Recipe &recipe,
+                                           const Propagation &found) {
+  llvm::SmallDenseSet<int> byUser;
+  for (const FactorPin &pin : recipe.pins.factors)
+    if (pin.level == PinLevel::User)
+      byUser.insert(pin.op);
+  std::vector<RecipeWarning> warnings;
+  for (const AskedSplit &asked : recipe.asked) {
+    int64_t ways = numParts(asked.axes),
+            parts = numParts(
+                found.ops[asked.op].assignment.factors[asked.factor].axes());
+    if (parts < ways && !byUser.contains(asked.op))
+      warnings.push_back({graph.ops[asked.op],
+                          "its " + asked.what + " are not split " +
+                              std::to_string(ways) +
+                              " ways, because what is beside them is not: " +
+                              insteadOf(parts)});
+  }
+  return warnings;
 }

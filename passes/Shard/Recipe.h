@@ -10,15 +10,26 @@ struct RecipeOptions {
   bool sequenceParallel = false;
 };
 
-/// Something that cannot be split as asked: which op, and what is done instead.
+/// Something that cannot be split as asked: which op, if it is one, and what is
+/// done instead.
 struct RecipeWarning {
   mlir::Operation *op;
   std::string text;
 };
 
+/// A factor that is to be split over all of `axes`, where its pin leaves to
+/// neighbours how.
+struct AskedSplit {
+  int op, factor;
+  sharding::SubAxes axes;
+  /// `96 output features`.
+  std::string what;
+};
+
 struct Recipe {
   sharding::Pins pins;
   std::vector<RecipeWarning> warnings;
+  std::vector<AskedSplit> asked;
 };
 
 /// Pins of the 3-D tensor-parallel layout, of batch and sequence, for a mesh
@@ -26,6 +37,11 @@ struct Recipe {
 /// inserts nothing: propagation finds the rest.
 Recipe makeRecipe(const ShardGraph &graph, const sharding::Mesh &mesh,
                   const RecipeOptions &options);
+
+/// Of what was asked, what `found` splits into fewer parts.
+std::vector<RecipeWarning> findUnsplit(const ShardGraph &graph,
+                                       const Recipe &recipe,
+                                       const sharding::Propagation &found);
 
 /// Softmax and norms over a dimension that the recipe will split, as exchanges
 /// of one or two numbers per row (DESIGN_sharding 7). True when it changed the

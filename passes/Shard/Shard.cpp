@@ -10,6 +10,7 @@
 #include "ax/Support/Error.h"
 
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/SmallSet.h"
 
 namespace ax {
 #define GEN_PASS_DEF_SHARD
@@ -92,9 +93,6 @@ struct Shard : ax::impl::ShardBase<Shard> {
     // What is said of one program is true of the other.
     bool isSecond =
         pinStates(*graph, SymbolTable(getOperation()), mesh, recipe.pins);
-    for (const RecipeWarning &warning : recipe.warnings)
-      if (!isSecond && failed(complain(warning.op, warning.text)))
-        return failure();
     if (llvm::Error error =
             addUserPins(*graph, program, pins, mesh, isSecond, recipe.pins))
       return program.emitError(describeError(std::move(error)).message);
@@ -108,6 +106,15 @@ struct Shard : ax::impl::ShardBase<Shard> {
     // Where weights are is known only now.
     if (pinUpdates(*graph, program, found, mesh, zero, recipe.pins))
       found = sharding::propagate(graph->graph, mesh, recipe.pins, options);
+    llvm::append_range(recipe.warnings, findUnsplit(*graph, recipe, found));
+    // A recurrent layer is one node, and many ops.
+    llvm::SmallSet<std::pair<StringRef, StringRef>, 8> told;
+    for (const RecipeWarning &warning : recipe.warnings) {
+      Operation *op = warning.op ? warning.op : program.getOperation();
+      if (told.insert({getNodeName(op), warning.text}).second && !isSecond &&
+          failed(complain(op, warning.text)))
+        return failure();
+    }
     for (const std::string &warning : found.warnings)
       if (!isSecond && failed(complain(program, warning)))
         return failure();

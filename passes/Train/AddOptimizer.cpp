@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Placed.h"
+#include "BatchCheck.h"
 #include "LearningRate.h"
 #include "LossScale.h"
 #include "Optimizer.h"
@@ -78,7 +79,6 @@ private:
   void addResult(StringRef name, Value value);
   void markBackward(ArrayRef<Value> ofForward);
   LogicalResult storeUpdates();
-  LogicalResult checkBatch();
 
   /// One load of a state in the program: it has one layout.
   Value load(StateOp state) {
@@ -332,10 +332,13 @@ LogicalResult OptimizerAdder::run() {
     return failure();
   for (Parameter &parameter : parameters)
     if (!parameter.state.getTensorType().getElementType().isF32())
-      return parameter.state.emitError()
-             << "is trained, but is " << parameter.state.getType()
-             << ": only f32 states can be";
-  if (failed(checkBatch()))
+      return emitUnsupported(parameter.state)
+             << "weight '" << parameter.state.getSymName()
+             << "' is to be trained, but is " << parameter.state.getType()
+             << ": only f32 weights can be; export the model in f32 "
+                "(--precision=bf16 or fp16 is for its products), or give "
+                "--frozen";
+  if (failed(checkBatch(program)))
     return failure();
   Value sum = takeResult("loss_sum"), count = takeResult("loss_count");
   if (!sum || !count)
@@ -411,32 +414,6 @@ void OptimizerAdder::markBackward(ArrayRef<Value> ofForward) {
     else
       markAction(&op, 'B');
   }
-}
-
-/// Micro-batches that are not there would all do the same.
-LogicalResult OptimizerAdder::checkBatch() {
-  sharding::Mesh mesh = plan.getMesh();
-  if (mesh.numTimeSlices() > 1 &&
-      llvm::none_of(llvm::seq<unsigned>(0, program.getNumArguments()),
-                    [&](unsigned i) { return program.isBatched(i); }))
-    return program.emitError("has no input that takes batches, and so no "
-                             "micro-batches");
-  for (auto [i, type] : llvm::enumerate(program.getArgumentTypes())) {
-    auto tensor = cast<RankedTensorType>(type);
-    if (tensor.getRank() == 0 || !program.isBatched(i))
-      continue;
-    int64_t rest = tensor.getDimSize(0);
-    for (StringRef axis : {"data", "depth"})
-      if (rest % mesh.axisSize(axis.str()) == 0)
-        rest /= mesh.axisSize(axis.str());
-    if (rest % mesh.numTimeSlices() != 0)
-      return program.emitError()
-             << "takes a batch of " << tensor.getDimSize(0) << " (input '"
-             << program.getArgName(i) << "'), which is not divided by "
-             << mesh.numTimeSlices()
-             << " micro-batches, and the ranks that share it";
-  }
-  return success();
 }
 
 /// What the model itself makes of its statistics.

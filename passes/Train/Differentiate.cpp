@@ -101,7 +101,7 @@ private:
 
   LogicalResult complain(Operation *op, const Twine &why) {
     StringRef node = getNodeName(op);
-    InFlightDiagnostic error = op->emitError() << op->getName();
+    InFlightDiagnostic error = emitUnsupported(op) << op->getName();
     if (!node.empty())
       error << " of node '" << node << "'";
     return error << " " << why << "; it lies between the trainable state '"

@@ -224,6 +224,24 @@ def wholeModels():
         4, []
     yield "protobuf", nested(32), "protobuf cannot parse it", 3, []
 
+    # What is asked of models
+    yield "f16 training", model(
+        "float16[4,2] x", "float16[4,2] y", "y = MatMul(x, w)",
+        "float16[2,2] w = {1, 2, 3, 4}"), \
+        "weight 'w' is to be trained, but is 'tensor<2x2xf16>': only f32 " \
+        "weights can be", 4, ["--train", "--loss=mse(y,t)"]
+    zeros = ", ".join(["0"] * 2 * 96 * 24)
+    yield "directions", model(
+        "float[3,4,24] x", "float[4,5] y",
+        "a = LSTM<hidden_size=24, direction=\"bidirectional\">(x, r, r)\n"
+        "t = Transpose<perm=[0,2,1,3]>(a)\nf = Reshape(t, s)\n"
+        "l = Gather(f, i)\ny = MatMul(l, w)",
+        f"float[2,96,24] r = {{{zeros}}}, int64[3] s = {{3, 4, 48}}, "
+        f"int64 i = {{2}}, float[48,5] w = {{{', '.join(['0'] * 240)}}}"), \
+        "its 96 output features are not split 4 ways, because what is beside " \
+        "them is not: split 2 ways, the rest is replicated", 2, \
+        ["--tp=4", "--strict"]
+
     # The file
     text = relu.SerializeToString()
     where = "is not an ONNX model: "

@@ -16,6 +16,7 @@ FOLDERS = ["lib", "passes", "runtime", "tools"]
 
 SITES = [
     "emitOpError", "emitOptionalError", "emitError", "emitWarning",
+    "emitUnsupported",
     "makeError", "makeErrorf", "makeErrnoError", "addContext",
     # What passes its text on to these.
     "bad", "badInput", "badWeights", "complain", "dnnlError", "fail", "fault",

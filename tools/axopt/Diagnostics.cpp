@@ -3,14 +3,14 @@
 
 using namespace ax;
 
-Diagnostics::Diagnostics(mlir::MLIRContext &context, bool notes)
-    : handler(&context, [this, notes](mlir::Diagnostic &diagnostic) {
+Diagnostics::Diagnostics(mlir::MLIRContext &context, bool withNotes)
+    : handler(&context, [this, withNotes](mlir::Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
           return mlir::failure();
         if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Warning)
           addWarning(diagnostic.str());
-        else if (notes)
-          llvm::errs() << "axopt: note: " << diagnostic.str() << '\n';
+        else if (withNotes)
+          notes.push_back(diagnostic.str());
         return mlir::success();
       }) {}
 
@@ -21,6 +21,11 @@ void Diagnostics::showWarnings() {
       llvm::errs() << " and " << nodes.others << " more";
     llvm::errs() << (nodes.front.empty() ? "" : ": ") << what << '\n';
   }
+}
+
+void Diagnostics::showNotes() {
+  for (const std::string &note : notes)
+    llvm::errs() << "axopt: note: " << note << '\n';
 }
 
 void Diagnostics::addWarning(llvm::StringRef text) {

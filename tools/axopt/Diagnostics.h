@@ -7,6 +7,7 @@
 
 #include <map>
 #include <string>
+#include <vector>
 
 namespace ax {
 
@@ -14,12 +15,14 @@ namespace ax {
 /// messages on standard error.
 class Diagnostics {
 public:
-  /// Without `notes` they are left out; they belong to the summary.
-  Diagnostics(mlir::MLIRContext &context, bool notes);
+  /// Without `withNotes` these are left out; they belong to the summary.
+  Diagnostics(mlir::MLIRContext &context, bool withNotes);
 
   /// Prints all warnings; what was said of several nodes, or by several passes,
   /// once.
   void showWarnings();
+  /// Prints all notes: of what is wrong, an error says all.
+  void showNotes();
 
 private:
   /// `'NODE': what`, or something else.
@@ -30,6 +33,7 @@ private:
     int64_t others = 0;
   };
   llvm::MapVector<std::string, Nodes, std::map<std::string, unsigned>> warnings;
+  std::vector<std::string> notes;
   mlir::ScopedDiagnosticHandler handler;
 };
 

@@ -69,6 +69,7 @@ llvm::Error ax::makePlan(const Options &options, mlir::MLIRContext &context) {
   // What comes out is checked like what comes in.
   if (llvm::Error error = plan::verifyPlan(**module))
     return error;
+  diagnostics.showNotes();
   if (options.verifyOnly) {
     llvm::outs() << options.input << ": verified\n";
     return llvm::Error::success();

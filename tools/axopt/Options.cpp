@@ -164,6 +164,18 @@ llvm::Error checkZero(const Strategy &strategy) {
   return llvm::Error::success();
 }
 
+/// What it splits lies between pairs of one all-reduce.
+llvm::Error checkSequence(const Strategy &strategy) {
+  const TensorGrid &tensor = strategy.tensor;
+  if (!strategy.sequenceParallel || (tensor.col > 1 && tensor.row == 1))
+    return llvm::Error::success();
+  if (tensor.row > 1)
+    return usage("--sequence-parallel is for --tp of one row: over more, what "
+                 "lies between layers is split already");
+  return usage("--sequence-parallel splits what lies between tensor-parallel "
+               "pairs: add --tp=T, at least 2");
+}
+
 /// Of a pipeline that trains.
 llvm::Error checkSchedule(const CommandLine &flags, const Strategy &strategy) {
   auto policy = cost::parsePolicy(strategy.schedule);
@@ -230,6 +242,8 @@ llvm::Error readStrategy(const CommandLine &flags, Strategy &strategy) {
       return pin.takeError();
     strategy.shard.push_back(std::move(*pin));
   }
+  if (llvm::Error error = checkSequence(strategy))
+    return error;
   if (llvm::Error error = checkSchedule(flags, strategy))
     return error;
   auto mesh = strategy.mesh();

@@ -39,6 +39,11 @@ std::unique_ptr<mlir::Pass> createCheckpoint(CheckpointOptions options,
 /// so by themselves.
 void registerGradients(mlir::DialectRegistry &registry);
 
+/// An error of `op` that other flags do not help: the model needs what axopt
+/// does not do, and compile gives Unsupported for it.
+mlir::InFlightDiagnostic emitUnsupported(mlir::Operation *op);
+bool isUnsupported(mlir::Diagnostic &diagnostic);
+
 #define GEN_PASS_REGISTRATION
 #include "ax/Passes/Passes.h.inc"
 

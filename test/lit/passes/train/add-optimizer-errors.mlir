@@ -11,7 +11,7 @@ ax.plan @p version 1 {
 // -----
 
 ax.plan @p version 1 {
-  // expected-error @+1 {{is trained, but is 'tensor<4xf16>': only f32 states can be}}
+  // expected-error @+1 {{weight 'w' is to be trained, but is 'tensor<4xf16>': only f32 weights can be; export the model in f32 (--precision=bf16 or fp16 is for its products), or give --frozen}}
   ax.state @w : tensor<4xf16> from "w" offset 0 length 8 {trainable}
   ax.program @main() -> (tensor<4xf16> {ax.name = "gradient of w"}) {
     %w = ax.load @w : tensor<4xf16>

@@ -1,0 +1,15 @@
+//===- BatchCheck.h - Batches that ranks and time can share -----*- C++ -*-===//
+#ifndef AX_PASSES_TRAIN_BATCHCHECK_H
+#define AX_PASSES_TRAIN_BATCHCHECK_H
+
+#include "ax/Dialect/Ax.h"
+
+namespace ax {
+
+/// Of a program that trains: fails where some ranks, or micro-batches, would
+/// all do the same because the mesh does not divide the batch.
+mlir::LogicalResult checkBatch(ProgramOp program);
+
+} // namespace ax
+
+#endif // AX_PASSES_TRAIN_BATCHCHECK_H
