@@ -10,6 +10,7 @@
 #include "BatchCheck.h"
 #include "LearningRate.h"
 #include "LossScale.h"
+#include "MarkBackward.h"
 #include "Optimizer.h"
 #include "OwnState.h"
 #include "TensorBuilder.h"
@@ -20,7 +21,6 @@
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/MapVector.h"
-#include "llvm/ADT/SetVector.h"
 
 namespace ax {
 #define GEN_PASS_DEF_ADDOPTIMIZER
@@ -31,8 +31,6 @@ using namespace mlir;
 using namespace ax;
 
 namespace {
-
-constexpr llvm::StringLiteral gradientPrefix = "gradient of ";
 
 /// The options of one parameter.
 struct Rates {
@@ -77,7 +75,6 @@ private:
                     otherwise ? otherwise : t.number(value, 0), value);
   }
   void addResult(StringRef name, Value value);
-  void markBackward(ArrayRef<Value> ofForward);
   LogicalResult storeUpdates();
 
   /// One load of a state in the program: it has one layout.
@@ -161,7 +158,7 @@ LogicalResult OptimizerAdder::collect() {
     loads.try_emplace(states.lookup(load.getState()), load.getResult());
   for (StateOp state : plan.getBody().getOps<StateOp>())
     if (Value gradient =
-            takeResult((gradientPrefix + state.getSymName()).str()))
+            takeResult(("gradient of " + state.getSymName()).str()))
       parameters.push_back({state, gradient, stageOf(gradient), {}, {}});
   if (parameters.empty())
     return program.emitError("has no gradients: differentiate it first");
@@ -343,7 +340,7 @@ LogicalResult OptimizerAdder::run() {
   Value sum = takeResult("loss_sum"), count = takeResult("loss_count");
   if (!sum || !count)
     return program.emitError("has no loss: add one first");
-  markBackward({sum, count});
+  markBackward(program, {sum, count});
   if (failed(freezeRows()))
     return failure();
   Value divisor = count;
@@ -393,27 +390,6 @@ LogicalResult OptimizerAdder::run() {
   for (Parameter &parameter : parameters)
     update(parameter, scale);
   return success(isSound);
-}
-
-/// Forward is what the loss and the states' updates depend on; the rest is
-/// there for the gradients. (Rewriting shares ops between the two.)
-void OptimizerAdder::markBackward(ArrayRef<Value> ofForward) {
-  llvm::SetVector<Value> forward(ofForward.begin(), ofForward.end());
-  for (auto [i, value] : llvm::enumerate(output.getOperands()))
-    if (!program.getResultName(i).starts_with(gradientPrefix))
-      forward.insert(value);
-  for (size_t i = 0; i < forward.size(); ++i)
-    if (Operation *op = forward[i].getDefiningOp())
-      forward.insert(op->operand_begin(), op->operand_end());
-  for (Operation &op : output->getBlock()->without_terminator()) {
-    if (isa<LoadOp, ConstantOp>(op))
-      continue;
-    if (llvm::any_of(op.getResults(),
-                     [&](Value result) { return forward.contains(result); }))
-      op.removeAttr(kAction);
-    else
-      markAction(&op, 'B');
-  }
 }
 
 /// What the model itself makes of its statistics.

@@ -8,7 +8,6 @@
 #include "ax/Cost/StageCost.h"
 #include "ax/Passes/Passes.h"
 
-#include "mlir/Interfaces/SideEffectInterfaces.h"
 #include "llvm/Support/GlobPattern.h"
 
 namespace ax {
@@ -80,11 +79,10 @@ struct Checkpoint : ax::impl::CheckpointBase<Checkpoint> {
                          bool isFull, Recompute::Ops &again) {
     for (Operation *op : recompute.getForward()) {
       if (recompute.segmentOf(op) != segment || recompute.crosses(op) ||
-          !isPure(op))
+          Recompute::mustBeKept(op))
         continue;
       bool isLast = segment == recompute.numSegments();
-      if (isFull && !isLast ? !Recompute::isExchange(op)
-                            : recompute.isCheap(op))
+      if ((isFull && !isLast) || recompute.isCheap(op))
         again.insert(op);
     }
   }
@@ -101,7 +99,7 @@ struct Checkpoint : ax::impl::CheckpointBase<Checkpoint> {
                         [&](StringRef name) { return glob->match(name); }))
         continue;
       any = true;
-      if (isPure(op) && !Recompute::isExchange(op))
+      if (!Recompute::mustBeKept(op))
         again.insert(op);
     }
     if (!any)

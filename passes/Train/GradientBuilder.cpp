@@ -2,6 +2,8 @@
 
 #include "GradientBuilder.h"
 
+#include "../Placed.h"
+
 using namespace mlir;
 using namespace ax;
 
@@ -20,4 +22,15 @@ void GradientBuilder::giveSummed(OpOperand &operand, Make make) {
     Value gradient = make();
     return gradient ? sumTo(gradient, shapeOf(operand.get())) : Value();
   });
+}
+
+Value GradientBuilder::inForward(Make make) {
+  OpBuilder::InsertionGuard guard(b);
+  OpBuilder::Listener *backward = b.getListener();
+  MarkPlace forward(markedAction(op), op->getAttr(kStage));
+  b.setInsertionPointAfter(op);
+  b.setListener(&forward);
+  Value made = make();
+  b.setListener(backward);
+  return made;
 }

@@ -21,8 +21,9 @@ public:
   GradientBuilder(mlir::OpBuilder &builder, mlir::Operation *op,
                   llvm::ArrayRef<Value> resultGradients,
                   llvm::function_ref<bool(Value)> wanted)
-      : TensorBuilder(op->getLoc(), builder), resultGradients(resultGradients),
-        wanted(wanted), operandGradients(op->getNumOperands()) {}
+      : TensorBuilder(op->getLoc(), builder), op(op),
+        resultGradients(resultGradients), wanted(wanted),
+        operandGradients(op->getNumOperands()) {}
 
   /// Null for a result through which nothing flows.
   Value ofResult(unsigned i = 0) const { return resultGradients[i]; }
@@ -41,6 +42,11 @@ public:
   /// The same, summed over what the operand was broadcast along.
   void giveSummed(mlir::OpOperand &operand, Make make);
 
+  /// What `make` builds of the operation's operands and results belongs to the
+  /// forward pass: which numbers are equal is asked of those that were computed
+  /// there. Done again, one of them may be rounded in another way.
+  Value inForward(Make make);
+
   /// Why the operation, as it is, has no gradient.
   mlir::LogicalResult fail(const llvm::Twine &why) {
     failure = why.str();
@@ -51,6 +57,7 @@ public:
   const std::string &getFailure() const { return failure; }
 
 private:
+  mlir::Operation *op;
   llvm::ArrayRef<Value> resultGradients;
   llvm::function_ref<bool(Value)> wanted;
   llvm::SmallVector<Value> operandGradients;

@@ -82,11 +82,15 @@ static Value gatherLike(ScatterNDOp op, GradientBuilder &g, Value from) {
 template <typename ScatterOp>
 static void extreme(ScatterOp op, GradientBuilder &g) {
   Type element = elementType(op.getOperand());
-  auto equals = [&](Value x, Value y) {
-    return g.indicator(g.compare(CompareKind::eq, x, y), element);
-  };
-  Value ofOperand = equals(op.getOperand(), op.getResult());
-  Value ofUpdates = equals(op.getUpdates(), gatherLike(op, g, op.getResult()));
+  Value isOperand = g.inForward([&] {
+    return g.compare(CompareKind::eq, op.getOperand(), op.getResult());
+  });
+  Value isUpdate = g.inForward([&] {
+    Value best = gatherLike(op, g, op.getResult());
+    return g.compare(CompareKind::eq, op.getUpdates(), best);
+  });
+  Value ofOperand = g.indicator(isOperand, element);
+  Value ofUpdates = g.indicator(isUpdate, element);
   Value count = scatterLike(op, g, ScatterKind::add, ofOperand, ofUpdates);
   Value share = g.div(g.ofResult(), count);
   g.give(op.getOperandMutable(), [&] { return g.mul(share, ofOperand); });

@@ -10,9 +10,11 @@ using namespace ax;
 static Value extreme(ReduceOp op, GradientBuilder &g) {
   Value x = op.getOperand();
   ArrayRef<int64_t> shape = shapeOf(x), dims = op.getDims();
-  Value best = g.keepDims(op.getResult(), shape, dims);
-  Value isBest =
-      g.indicator(g.compare(CompareKind::eq, x, best), elementType(x));
+  Value isEqual = g.inForward([&] {
+    Value best = g.keepDims(op.getResult(), shape, dims);
+    return g.compare(CompareKind::eq, x, best);
+  });
+  Value isBest = g.indicator(isEqual, elementType(x));
   Value share =
       g.div(g.keepDims(g.ofResult(), shape, dims), g.sum(isBest, dims));
   return g.mul(isBest, share);

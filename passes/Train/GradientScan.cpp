@@ -42,12 +42,14 @@ static Value extreme(CumulativeOp op, GradientBuilder &g) {
   Value x = op.getOperand(), dy = g.ofResult();
   bool reverse = op.getReverse(), exclusive = op.getExclusive();
   int64_t dim = op.getDim(), rank = shapeOf(x).size(), size = shapeOf(x)[dim];
-  Value best = op.getResult();
-  if (exclusive)
-    best = cumulate(g, op.getKind(), x, dim, false, reverse);
+  Value isRecord = g.inForward([&] {
+    Value best = op.getResult();
+    if (exclusive)
+      best = cumulate(g, op.getKind(), x, dim, false, reverse);
+    return g.compare(CompareKind::eq, x, best);
+  });
   Value index = g.indexAlong(dim, size, rank);
   double first = reverse ? static_cast<double>(size - 1) : 0;
-  Value isRecord = g.compare(CompareKind::eq, x, best);
   Value holder =
       cumulate(g, reverse ? ReduceOpKind::min : ReduceOpKind::max,
                g.select(isRecord, index, first), dim, exclusive, reverse);

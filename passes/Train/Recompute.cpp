@@ -2,6 +2,7 @@
 #include "Recompute.h"
 
 #include "../Placed.h"
+#include "MarkBackward.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
@@ -46,10 +47,14 @@ Recompute::Recompute(ProgramOp program) : mesh(getMesh(program)) {
   cut();
 }
 
-bool Recompute::isExchange(Operation *op) {
+static bool isExchange(Operation *op) {
   auto collective = dyn_cast<CollectiveOpInterface>(op);
   return collective && sharding::communicates(collective.getStepKind()) &&
          !isa<AllGatherOp>(op);
+}
+
+bool Recompute::mustBeKept(Operation *op) {
+  return !isPure(op) || isExchange(op) || jumps(op);
 }
 
 bool Recompute::isCheap(Operation *op) const {

@@ -27,8 +27,11 @@ public:
   /// Whether its result crosses from one segment to the next.
   bool crosses(mlir::Operation *op) const { return crossing.contains(op); }
 
-  /// It reduces between ranks, or moves between them what it does not enlarge.
-  static bool isExchange(mlir::Operation *op);
+  /// Never done again: it has an effect, or reduces between ranks, or moves
+  /// between them what it does not enlarge, or its result jumps: done again of
+  /// numbers that are rounded in another way, that would not be what the
+  /// forward pass went by.
+  static bool mustBeKept(mlir::Operation *op);
   /// Done again in about the time that reading a few such results takes.
   bool isCheap(mlir::Operation *op) const;
 

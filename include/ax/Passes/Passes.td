@@ -276,7 +276,9 @@ def Checkpoint : Pass<"ax-checkpoint", "::ax::PlanOp"> {
     Copies forward operations, as `ax.action = "B"` and `recomputed`, right
     before the first backward operation that needs them. The forward pass is cut
     where little crosses; what crosses is kept, and so are results of reductions
-    between ranks. After Shard: copies have the layouts of what they copy.
+    between ranks, and what jumps (comparisons, indices, whole numbers of floats):
+    done again it could differ from what the forward pass went by. After Shard:
+    copies have the layouts of what they copy.
 
     - `none`: everything is kept that the backward pass needs.
     - `selective`: what is cheap per byte is computed again: norms, activations,
