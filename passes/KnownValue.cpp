@@ -6,8 +6,9 @@
 
 #include "ax/Eval/Elements.h"
 #include "ax/Eval/Evaluate.h"
-#include "ax/Support/MappedFile.h"
+#include "ax/Eval/FoldedWeights.h"
 
+#include "llvm/ADT/SetVector.h"
 #include "llvm/Support/Path.h"
 
 using namespace mlir;
@@ -25,23 +26,17 @@ std::optional<T> orNothing(llvm::Expected<T> value) {
 
 std::optional<HostTensor> readState(LoadOp load) {
   auto plan = load->getParentOfType<PlanOp>();
-  auto folder =
-      plan ? plan->getAttrOfType<StringAttr>("ax.model_dir") : StringAttr();
   auto state = plan ? plan.lookupSymbol<StateOp>(load.getState()) : StateOp();
-  if (!folder || !state)
+  if (!state)
     return std::nullopt;
-  llvm::SmallString<256> path(folder.getValue());
-  llvm::sys::path::append(path, state.getFile());
-  auto file = orNothing(MappedFile::open(path.str().str()));
-  if (!file)
-    return std::nullopt;
-  auto bytes = orNothing((*file)->range(state.getOffset(), state.getLength()));
+  std::shared_ptr<MappedFile> file;
+  llvm::ArrayRef<uint8_t> bytes = bytesOf(state, file);
   RankedTensorType type = state.getTensorType();
   std::optional<DType> element = eval::toDType(type.getElementType());
-  if (!bytes || !element)
+  if (!file || !element)
     return std::nullopt;
   return orNothing(
-      HostTensor::fromBytes(*element, Shape(type.getShape()), *bytes));
+      HostTensor::fromBytes(*element, Shape(type.getShape()), bytes));
 }
 
 using Known = llvm::DenseMap<Value, std::optional<HostTensor>>;
@@ -80,11 +75,42 @@ std::optional<HostTensor> compute(Value value, int64_t maxElements,
 
 } // namespace
 
+llvm::ArrayRef<uint8_t> ax::bytesOf(StateOp state,
+                                    std::shared_ptr<MappedFile> &file) {
+  file = nullptr;
+  auto folder = state->getParentOp()->getAttrOfType<StringAttr>("ax.model_dir");
+  if (!folder)
+    return {};
+  llvm::SmallString<256> path(folder.getValue());
+  llvm::sys::path::append(path, state.getFile());
+  auto opened = orNothing(MappedFile::open(path.str().str()));
+  if (!opened)
+    return {};
+  auto bytes =
+      orNothing((*opened)->range(state.getOffset(), state.getLength()));
+  if (!bytes)
+    return {};
+  file = std::move(*opened);
+  return *bytes;
+}
+
 std::optional<HostTensor> ax::knownValue(Value value, int64_t maxElements) {
   if (!isWeight(value))
     return std::nullopt;
   Known known;
   return compute(value, maxElements, known);
+}
+
+void ax::noteDecided(Value value) {
+  llvm::SetVector<Operation *> behind;
+  behind.insert(value.getDefiningOp());
+  for (size_t i = 0; i < behind.size(); ++i) {
+    if (auto load = dyn_cast<LoadOp>(behind[i]))
+      if (std::optional<HostTensor> tensor = readState(load))
+        addFolded(load->getParentOfType<PlanOp>(), load.getState(), *tensor);
+    for (Value operand : behind[i]->getOperands())
+      behind.insert(operand.getDefiningOp());
+  }
 }
 
 std::optional<double> ax::knownSplat(Value value, int64_t maxElements) {

@@ -2,8 +2,9 @@
 #ifndef AX_PASSES_KNOWNVALUE_H
 #define AX_PASSES_KNOWNVALUE_H
 
+#include "ax/Dialect/Ax.h"
 #include "ax/Support/HostTensor.h"
-#include "mlir/IR/Value.h"
+#include "ax/Support/MappedFile.h"
 
 #include <optional>
 
@@ -15,6 +16,15 @@ namespace ax {
 /// file cannot be read.
 std::optional<HostTensor> knownValue(mlir::Value value,
                                      int64_t maxElements = int64_t(1) << 24);
+
+/// A state's bytes in the model's folder, as long as `file` is there; none when
+/// they cannot be read.
+llvm::ArrayRef<uint8_t> bytesOf(StateOp state,
+                                std::shared_ptr<MappedFile> &file);
+
+/// What is done follows from the elements of such a value: the weights among
+/// its states are noted with the plan (Eval/FoldedWeights.h).
+void noteDecided(mlir::Value value);
 
 /// The number that every element of such a value has.
 std::optional<double> knownSplat(mlir::Value value,

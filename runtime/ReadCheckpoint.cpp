@@ -297,6 +297,13 @@ readWeights(const std::string &path,
     return readCheckpoint(path, warn);
   if (pretrained.empty() && llvm::sys::fs::is_directory(path))
     return bad("weights: " + describeLack(path));
+  for (const char *ending : {".pt", ".pth", ".ckpt", "pytorch_model.bin"})
+    if (pretrained.empty() && name.ends_with(ending))
+      return makeError(ExitCode::Usage,
+                       "--weights=" + path +
+                           ": a pickle, which may run code, is not read: "
+                           "safetensors.torch.save_file(model.state_dict(), "
+                           "'weights.safetensors') writes the same tensors");
   if (pretrained.empty() && !name.ends_with(".npz") &&
       !name.ends_with(".safetensors"))
     return makeError(ExitCode::Usage,

@@ -59,9 +59,17 @@ typedef struct AxOptions {
   int32_t threadsPerRank;
   /* 0: for ever. */
   double timeoutSeconds;
+  /* Of `weights`: lists that end with a null, or null; see axrun's flags
+     --tied (each "A=B") and --leave-out. */
+  const char *const *tied;
+  const char *const *leaveOut;
+  /* Told while loading what it can do without; null: standard error is. */
+  void (*warn)(const char *message, void *context);
+  void *warnContext;
 } AxOptions;
 
-#define AX_OPTIONS_INIT {sizeof(AxOptions), NULL, NULL, NULL, NULL, 1, 60}
+#define AX_OPTIONS_INIT                                                        \
+  {sizeof(AxOptions), NULL, NULL, NULL, NULL, 1, 60, NULL, NULL, NULL, NULL}
 
 /* `options` may be null: AX_OPTIONS_INIT. On failure *session is null. */
 int axLoad(const char *planPath, const AxOptions *options, AxSession **session);

@@ -19,7 +19,7 @@ Emitter::demand(Value value, std::optional<int64_t> fewer,
   constexpr int maxDepth = 1000;
   // Training changes weights; what is read of one as it is, it does not.
   auto state = states.find(value);
-  bool changes = state != states.end() && !foldWeights && depth > 0 &&
+  bool changes = state != states.end() && training && depth > 0 &&
                  isFloat(state->second.weight.type);
   if (changes)
     return std::nullopt;

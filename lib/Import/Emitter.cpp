@@ -18,10 +18,10 @@ using mlir::RankedTensorType;
 /// Operations of a program: phases take longer than the model is worth.
 static constexpr int64_t maxOperations = 200000;
 
-Emitter::Emitter(mlir::MLIRContext *context, ModelFolder &folder,
-                 bool foldWeights, bool evaluation)
+Emitter::Emitter(mlir::MLIRContext *context, ModelFolder &folder, bool training,
+                 bool evaluation)
     : builder(context), location(mlir::UnknownLoc::get(context)),
-      folder(folder), foldWeights(foldWeights), evaluation(evaluation),
+      folder(folder), training(training), evaluation(evaluation),
       diagnostics(context, [this](mlir::Diagnostic &diagnostic) {
         std::string message = diagnostic.str();
         bool isLarge = llvm::StringRef(message).contains(tooLarge);
@@ -253,7 +253,7 @@ void Emitter::finish(mlir::Block &body, mlir::OpBuilder &stateBuilder) {
                                       state.weight.offset, state.weight.length,
                                       mlir::DenseI64ArrayAttr(), false);
       symbols.insert(made);
-      if (foldWeights)
+      if (!training)
         continue;
       if (std::optional<WeightKind> kind = kindOf(state))
         made->setAttr(kWeightKind, builder.getStringAttr(toString(*kind)));

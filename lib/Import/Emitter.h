@@ -68,7 +68,7 @@ using CountedOutputs = llvm::SmallVector<std::pair<unsigned, int64_t>>;
 
 class Emitter {
 public:
-  Emitter(mlir::MLIRContext *context, ModelFolder &folder, bool foldWeights,
+  Emitter(mlir::MLIRContext *context, ModelFolder &folder, bool training,
           bool evaluation);
 
   mlir::OpBuilder &getOpBuilder() { return builder; }
@@ -243,9 +243,16 @@ public:
   /// The recorded failure, which is forgotten.
   llvm::Error takeFailure();
 
+  /// A weight that is a constant, or of which constants were made.
+  void noteFolded(const std::string &name, HostTensor tensor) {
+    folded.insert_or_assign(name, std::move(tensor));
+  }
+  /// All of them, by the names of states.
+  const std::map<std::string, HostTensor> &getFolded() const { return folded; }
+
   /// Erases what nothing uses and writes constants into the IR. `states` gets
-  /// those that are still loaded, and with them what is known of them if
-  /// weights are not folded.
+  /// those that are still loaded, and with them, for training, what is known of
+  /// them.
   void finish(mlir::Block &body, mlir::OpBuilder &states);
 
 private:
@@ -288,7 +295,7 @@ private:
   mlir::OpBuilder builder;
   mlir::Location location;
   ModelFolder &folder;
-  bool foldWeights, evaluation;
+  bool training, evaluation;
   /// Contents of constants that are not uniform.
   llvm::DenseMap<Value, HostTensor> contents;
   llvm::DenseMap<Value, LoadedState> states;
@@ -299,6 +306,7 @@ private:
   llvm::DenseSet<mlir::Operation *> own;
   bool dropsBounds = false;
   std::vector<std::pair<std::string, Value>> updates;
+  std::map<std::string, HostTensor> folded;
   /// Elements that folding may still compute: no model keeps us for hours.
   int64_t foldBudget = int64_t(1) << 28;
   int64_t randomIds = 0, numOperations = 0;

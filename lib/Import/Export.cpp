@@ -52,6 +52,8 @@ private:
   }
   llvm::Error decide(llvm::ArrayRef<uint8_t> graph);
   llvm::Error complete(llvm::ArrayRef<uint8_t> graph);
+  llvm::Error describeLack(llvm::ArrayRef<ModelWeight> all,
+                           llvm::ArrayRef<std::string> lacking);
   llvm::Expected<llvm::ArrayRef<uint8_t>>
   bytesOf(const TensorHeader &header, DType type,
           std::shared_ptr<MappedFile> &file);
@@ -188,8 +190,18 @@ llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
     auto count = checkedNumElements(header.dims);
     ModelWeight weight{
         stateName(header.name), type.value_or(DType::U8), header.dims, {}};
+    std::shared_ptr<MappedFile> file;
+    bool isThere = type && count && (header.external || isInPlace(header));
+    if (isThere && !weights.frozen.count(weight.name)) {
+      // What cannot be read is an error when it has to be.
+      if (auto bytes = bytesOf(header, *type, file))
+        weight.bytes = *bytes;
+      else
+        llvm::consumeError(bytes.takeError());
+    }
     // Other ones are constants of the graph.
-    weight.isRequired = type && isFloat(*type) && count && *count > 1 &&
+    weight.isRequired = type && count && *count > 1 &&
+                        isOfLayers(*type, weight.bytes) &&
                         !weights.frozen.count(weight.name);
     auto known = weights.given.tensors.find(weight.name);
     // What does not fit tells more of a file than what it lacks.
@@ -199,14 +211,6 @@ llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
     if (type)
       if (llvm::Error error = checkFrozen(header, *type))
         return error;
-    std::shared_ptr<MappedFile> file;
-    if (weight.isRequired && (header.external || isInPlace(header))) {
-      // What cannot be read is an error when it has to be.
-      if (auto bytes = bytesOf(header, *type, file))
-        weight.bytes = *bytes;
-      else
-        llvm::consumeError(bytes.takeError());
-    }
     all.push_back(std::move(weight));
   }
   auto isGiven = [&](const ModelWeight &weight) {
@@ -217,11 +221,28 @@ llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
     return lacking.takeError();
   // Without any, that is what is said.
   if (!lacking->empty() && llvm::any_of(all, isGiven) && !weights.isPartial)
-    return makeErrorf(ExitCode::BadInput,
-                      "weights '{0}' do not have {1}, which would keep the "
-                      "model's values: if that is meant, give --partial",
-                      weights.given.path, listSome(*lacking, mostListed));
-  return checkLeftOver(all, weights.given);
+    return describeLack(all, *lacking);
+  auto isTaken = [&](const ModelWeight &weight) {
+    return weights.given.tensors.count(weight.name) > 0;
+  };
+  return llvm::any_of(all, isTaken) ? checkLeftOver(all, weights.given)
+                                    : llvm::Error::success();
+}
+
+llvm::Error Exporter::describeLack(llvm::ArrayRef<ModelWeight> all,
+                                   llvm::ArrayRef<std::string> lacking) {
+  auto hints = describeMissing(all, weights.given, lacking);
+  if (!hints)
+    return hints.takeError();
+  std::string hint, advice = adviceForMissing(lacking);
+  for (const std::string &text : *hints)
+    if (hint.empty())
+      hint = text;
+  return makeErrorf(ExitCode::BadInput,
+                    "weights '{0}' do not have {1}{2}, which would keep the "
+                    "model's values: if that is meant, give --partial{3}",
+                    weights.given.path, listSome(lacking, mostListed), hint,
+                    advice.empty() ? advice : "; " + advice);
 }
 
 llvm::Expected<std::optional<HostTensor>>

@@ -2,6 +2,7 @@
 
 #include "ax/Import/Import.h"
 
+#include "ImportWith.h"
 #include "TensorHeader.h"
 #include "WireFormat.h"
 
@@ -110,4 +111,26 @@ std::vector<std::string> ax::import::filesOfModel(llvm::StringRef model) {
   for (const std::string &file : filesOf(folder))
     paths.push_back(folder.getPath() + "/" + file);
   return paths;
+}
+
+llvm::Expected<mlir::DictionaryAttr>
+ax::import::fingerprints(PlanOp plan, ModelFolder &folder) {
+  mlir::Builder builder(plan.getContext());
+  mlir::NamedAttrList files;
+  // What no state is in is still what the plan was made from.
+  for (const std::string &name : filesOf(folder))
+    if (auto file = folder.openEither(name))
+      files.set(name, builder.getStringAttr((*file)->fingerprint()));
+    else
+      llvm::consumeError(file.takeError());
+  for (auto state : plan.getBody().getOps<StateOp>()) {
+    if (state.getFile().empty() || files.get(state.getFile()) ||
+        folder.lacks(state.getFile()))
+      continue;
+    auto file = folder.openEither(state.getFile());
+    if (!file)
+      return file.takeError();
+    files.set(state.getFile(), builder.getStringAttr((*file)->fingerprint()));
+  }
+  return files.getDictionary(plan.getContext());
 }

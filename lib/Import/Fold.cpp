@@ -17,8 +17,8 @@ using mlir::RankedTensorType;
 
 /// Constants of more elements than this are not made by folding.
 static constexpr int64_t maxFoldElements = int64_t(1) << 25;
-/// Weights up to this size are read and folded like constants.
-static constexpr int64_t maxFoldWeightBytes = 64 << 10;
+/// Floats that constants are moved to, or become, up to this.
+static constexpr int64_t maxFoldFloatBytes = 64 << 10;
 /// Indices and masks, which exporters have folded themselves, up to this.
 static constexpr int64_t maxFoldIndexBytes = 16 << 20;
 
@@ -79,16 +79,15 @@ bool Emitter::isKnown(Value value) const {
     const Weight &weight = state->second.weight;
     if (folder.lacks(weight.file))
       return false;
-    return isFloat(weight.type)
-               ? foldWeights && weight.length <= maxFoldWeightBytes
-               : weight.length <= maxFoldIndexBytes;
+    // Floats are weights, which other values may take the place of: what is
+    // made of them alone is computed when the plan is loaded.
+    return !isFloat(weight.type) && weight.length <= maxFoldIndexBytes;
   }
   // A mask is read, whatever its type was; a weight is not made wider.
   if (mlir::isa<ax::CastOp>(op) && typeOf(value) != DType::Bool &&
       isQuantized(op->getOperand(0)))
     return false;
-  int64_t most =
-      isFloat(typeOf(value)) ? maxFoldWeightBytes : maxFoldIndexBytes;
+  int64_t most = isFloat(typeOf(value)) ? maxFoldFloatBytes : maxFoldIndexBytes;
   return isMoving(op) && ax::tensorType(value).getNumElements() <= most &&
          llvm::all_of(op->getOperands(),
                       [this](Value operand) { return isKnown(operand); });
@@ -109,6 +108,7 @@ std::optional<HostTensor> Emitter::knownValue(Value value) {
         return std::nullopt;
       }
       state->second.contents = std::move(*tensor);
+      noteFolded(state->second.name, *state->second.contents);
     }
     return state->second.contents;
   }
@@ -246,16 +246,14 @@ bool Emitter::fold(OpClass opClass, mlir::Operation *op,
   int64_t operandBytes = 0;
   for (Value operand : op->getOperands()) {
     fromWeights |= !mlir::isa<ax::ConstantOp>(operand.getDefiningOp()) &&
-                   (isFloat(typeOf(operand)) || isQuantized(operand));
+                   isQuantized(operand);
     widens |= isQuantized(operand);
     operandBytes += numElementsOf(operand) * byteSize(typeOf(operand));
   }
   // A weight that is only moved keeps its name and is not copied, one that
   // would become larger stays what it is. Masks are no weights.
-  bool grows = widens ? bytes > operandBytes
-                      : bytes > std::max(operandBytes, maxFoldWeightBytes);
   if (typeOf(op->getResult(0)) != DType::Bool &&
-      ((fromWeights && isMoving(op)) || ((fromWeights || widens) && grows)))
+      ((fromWeights && isMoving(op)) || (widens && bytes > operandBytes)))
     return false;
   if (elements > maxFoldElements || !isCheap(op))
     return false;

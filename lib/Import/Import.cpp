@@ -14,6 +14,7 @@
 #include "ax/Dialect/SampleDims.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Eval/Elements.h"
+#include "ax/Eval/FoldedWeights.h"
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
@@ -302,7 +303,7 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
   // The body is made first: the program's type follows from it.
   mlir::Region region;
   mlir::Block &body = region.emplaceBlock();
-  Emitter b(&context, folder, options.foldWeights, evaluation);
+  Emitter b(&context, folder, options.training, evaluation);
   b.getOpBuilder().setInsertionPointToEnd(&body);
   b.setMaxResults(options.maxResults);
   GraphImporter importer(b, model);
@@ -371,6 +372,9 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
     program.setResultAttr(i, kCountedDim, builder.getI64IntegerAttr(dim));
   for (size_t i = numCounted; i < results.size(); ++i)
     program.setResultAttr(i, kStatistic, builder.getUnitAttr());
+  auto plan = mlir::cast<PlanOp>(program->getParentOp());
+  for (const auto &[name, tensor] : b.getFolded())
+    addFolded(plan, name, tensor);
   // Only of what is still used: constants in unused branches may be anything.
   for (mlir::Operation &op : program.getBody().front()) {
     if (std::optional<std::string> why = findIndexFault(&op))
@@ -417,29 +421,6 @@ void ProgramEmitter::markSamples(ProgramOp program, size_t numOutputs) const {
   }
 }
 
-/// By which the plan knows these files again.
-static llvm::Expected<mlir::DictionaryAttr> fingerprints(PlanOp plan,
-                                                         ModelFolder &folder) {
-  mlir::Builder builder(plan.getContext());
-  mlir::NamedAttrList files;
-  // What no state is in is still what the plan was made from.
-  for (const std::string &name : filesOf(folder))
-    if (auto file = folder.openEither(name))
-      files.set(name, builder.getStringAttr((*file)->fingerprint()));
-    else
-      llvm::consumeError(file.takeError());
-  for (auto state : plan.getBody().getOps<StateOp>()) {
-    if (state.getFile().empty() || files.get(state.getFile()) ||
-        folder.lacks(state.getFile()))
-      continue;
-    auto file = folder.openEither(state.getFile());
-    if (!file)
-      return file.takeError();
-    files.set(state.getFile(), builder.getStringAttr((*file)->fingerprint()));
-  }
-  return files.getDictionary(plan.getContext());
-}
-
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 ax::import::importWith(const ImportOptions &options, llvm::StringRef path,
                        mlir::MLIRContext &context) {
@@ -457,8 +438,11 @@ ax::import::importWith(const ImportOptions &options, llvm::StringRef path,
             setBatchStatistics(*model->proto.mutable_graph(), model->opset,
                                options.batchStatistics, unknown))
       return withPath(std::move(error));
-    takeSingleParameters(*model, unknown);
   }
+  std::string numbers = takeSingleParameters(*model);
+  if (options.training && !numbers.empty())
+    mlir::emitRemark(unknown)
+        << "single numbers are constants, which nothing trains: " << numbers;
   InputBinder binder(options);
   if (llvm::Error error = binder.run(*model))
     return withPath(std::move(error));

@@ -2,6 +2,9 @@
 #ifndef AX_LIB_IMPORT_IMPORTWITH_H
 #define AX_LIB_IMPORT_IMPORTWITH_H
 
+#include "Weights.h"
+
+#include "ax/Dialect/Ax.h"
 #include "ax/Import/Import.h"
 
 namespace ax::import {
@@ -10,6 +13,10 @@ namespace ax::import {
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importWith(const ImportOptions &options, llvm::StringRef path,
            mlir::MLIRContext &context);
+
+/// By which a plan knows the files again that it was made from (`ax.files`).
+llvm::Expected<mlir::DictionaryAttr> fingerprints(PlanOp plan,
+                                                  ModelFolder &folder);
 
 } // namespace ax::import
 

@@ -11,8 +11,6 @@
 #include "WeightKinds.h"
 #include "Weights.h"
 
-#include "mlir/IR/Location.h"
-
 #include <onnx/onnx_pb.h>
 
 #include <set>
@@ -27,7 +25,7 @@ struct PreparedModel {
   int opset = 0;
   WeightMap weights;
   /// Single floats. They are constants, but for parameters of layers with one
-  /// feature and those that the exporter declares, if these are to be trained.
+  /// feature and those that the exporter declares.
   WeightMap numbers;
   /// Of initializers that say it, or of which the graph does.
   WeightKinds kinds;
@@ -43,9 +41,9 @@ inline constexpr int64_t maxNodes = 1000000;
 /// Older operator sets are converted to this.
 inline constexpr int oldestOpset = 7;
 
-/// Makes weights of `numbers` that are parameters. A remark names the others,
-/// if they may be such and nothing says so.
-void takeSingleParameters(PreparedModel &model, mlir::Location location);
+/// Makes weights of `numbers` that are parameters. Names the others, if they
+/// may be such and nothing says so.
+std::string takeSingleParameters(PreparedModel &model);
 
 llvm::Expected<PreparedModel> prepareModel(ModelFolder &folder);
 

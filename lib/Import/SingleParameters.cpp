@@ -7,7 +7,6 @@
 
 #include "Prepare.h"
 
-#include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
 
@@ -71,17 +70,14 @@ static bool isUsersName(llvm::StringRef name) {
          name.find_first_of(":/") == llvm::StringRef::npos;
 }
 
-void ax::import::takeSingleParameters(PreparedModel &model,
-                                      mlir::Location location) {
+std::string ax::import::takeSingleParameters(PreparedModel &model) {
   ParameterFinder(model).run();
+  std::string names;
   // What the exporter says of others, it would say of these.
   if (!model.kinds.empty())
-    return;
-  std::string names;
+    return names;
   for (const auto &[name, weight] : model.numbers)
     if (isUsersName(name))
       names += (names.empty() ? "" : ", ") + name;
-  if (!names.empty())
-    mlir::emitRemark(location)
-        << "single numbers are constants, which nothing trains: " << names;
+  return names;
 }

@@ -224,7 +224,6 @@ llvm::Error Inspector::collect(PlanOp plan) {
 llvm::Error Inspector::run() {
   options.mayLackData = true;
   // Weights are told apart where they are to change.
-  options.foldWeights = false;
   options.training = true;
   Remarks remarks(context);
   auto module = import();

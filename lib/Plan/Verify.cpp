@@ -6,7 +6,9 @@
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/TrainingAttrs.h"
+#include "ax/Eval/FoldedWeights.h"
 #include "ax/Plan/Plan.h"
+#include "ax/Support/GivenWeights.h"
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
@@ -279,6 +281,14 @@ static void verifyState(StateOp state, const StateUses &uses,
                           << " only: the others would go on with the old value";
 }
 
+static bool areFingerprints(Attribute value) {
+  auto folded = dyn_cast<DictionaryAttr>(value);
+  return folded && llvm::all_of(folded, [](NamedAttribute entry) {
+           auto text = dyn_cast<StringAttr>(entry.getValue());
+           return text && typeOfFingerprint(text).has_value();
+         });
+}
+
 /// Attributes with our prefix are how Codegen and passes talk to themselves;
 /// in a plan they would be believed. These say what nobody behind us relies on.
 static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
@@ -294,6 +304,8 @@ static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
     return isa<PlanOp>(op) && isa<StringAttr>(attribute.getValue());
   if (name == "ax.files")
     return isa<PlanOp>(op) && isa<DictionaryAttr>(attribute.getValue());
+  if (name == kFolded)
+    return isa<PlanOp>(op) && areFingerprints(attribute.getValue());
   // What a stage has for an action is checked with it.
   if (name == kAction)
     return isa<StageOp>(op) ||

@@ -2,8 +2,10 @@
 #include "ax-c/axrun.h"
 #include "ax/Session/Session.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/GivenWeights.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
 #include <cstring>
@@ -43,8 +45,19 @@ static std::vector<AxPort> portsOf(const std::vector<rt::Port> &ports) {
   return result;
 }
 
+/// Up to the null behind the last.
+static std::vector<std::string> listFrom(const char *const *texts) {
+  std::vector<std::string> result;
+  for (; texts && *texts; ++texts)
+    result.push_back(*texts);
+  return result;
+}
+
 static llvm::Expected<SessionOptions> optionsFrom(const AxOptions *options) {
   SessionOptions made;
+  made.warn = [](const std::string &text) {
+    llvm::errs() << "axrun: warning: " << text << '\n';
+  };
   if (!options)
     return made;
   // Callers that were compiled with fewer fields have shorter ones.
@@ -66,6 +79,14 @@ static llvm::Expected<SessionOptions> optionsFrom(const AxOptions *options) {
     made.program = given.program;
   made.threadsPerRank = given.threadsPerRank;
   made.timeoutSeconds = given.timeoutSeconds;
+  auto ties = parseTies(listFrom(given.tied));
+  if (!ties)
+    return ties.takeError();
+  made.tied = std::move(*ties);
+  made.leaveOut = listFrom(given.leaveOut);
+  if (given.warn)
+    made.warn = [warn = given.warn, context = given.warnContext](
+                    const std::string &text) { warn(text.c_str(), context); };
   return made;
 }
 

@@ -5,6 +5,7 @@
 #include "ax/Codegen/Codegen.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/Random.h"
+#include "ax/Eval/FoldedWeights.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
@@ -218,12 +219,16 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
                                  : options.modelDir;
   impl->files = plan::filesOf(plan, planPath, impl->options.dataFolder);
   if (!options.weights.empty()) {
-    std::set<std::string> names;
+    WeightsRequest request{
+        options.weights,          options.tied, options.leaveOut, {}, {},
+        impl->options.dataFolder, options.warn};
     for (auto state : plan.getBody().getOps<StateOp>())
-      names.insert(state.getSymName().str());
-    if (llvm::Error error =
-            useWeights(programs, options.weights, options.tied, names,
-                       impl->options.dataFolder, options.warn))
+      request.names.insert(state.getSymName().str());
+    if (auto folded = plan->getAttrOfType<mlir::DictionaryAttr>(kFolded))
+      for (mlir::NamedAttribute entry : folded)
+        request.folded[entry.getName().str()] =
+            mlir::cast<mlir::StringAttr>(entry.getValue()).str();
+    if (llvm::Error error = useWeights(programs, request))
       return error;
   }
   if (!options.resume.empty()) {

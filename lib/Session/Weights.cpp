@@ -156,28 +156,34 @@ llvm::Error assign(rt::State &state, const HostTensor &tensor, Widened &widened,
 } // namespace
 
 llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
-                           const std::string &path, const Ties &ties,
-                           const std::set<std::string> &names,
-                           const std::string &folder, const Warn &warnWhere) {
-  Warn warn = warnWhere ? warnWhere : [](const std::string &) {};
+                           const WeightsRequest &request) {
+  const std::string &path = request.path;
+  Warn warn = request.warn ? request.warn : [](const std::string &) {};
   auto source = rt::readWeights(path, warn);
   if (!source)
     return source.takeError();
   GivenWeights given;
   given.path = path;
   given.tensors.insert(source->tensors.begin(), source->tensors.end());
-  given.ties = ties;
+  given.ties = request.ties;
+  given.leaveOut = request.leaveOut;
+  given.folded = request.folded;
   given.isCheckpoint = !source->weights.empty();
   given.warn = warn;
-  given.used = names;
-  ModelFiles files(folder);
+  given.used = request.names;
+  ModelFiles files(request.folder);
   std::vector<ModelWeight> model = weightsOf(programs, source->frozen, files);
   auto lacking = matchWeights(model, given);
   if (!lacking)
     return lacking.takeError();
+  auto hints = describeMissing(model, given, *lacking);
+  if (!hints)
+    return hints.takeError();
   Faults faults;
-  for (const std::string &name : *lacking)
-    faults.add(name + " is missing");
+  for (auto [name, hint] : llvm::zip_equal(*lacking, *hints))
+    faults.add(name + " is missing" + hint);
+  if (std::string advice = adviceForMissing(*lacking); !advice.empty())
+    faults.add(advice);
   llvm::StringSet<> used;
   Widened widened;
   for (rt::Program *program : programs)
@@ -201,7 +207,7 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
                                              "has none of their names, as '" +
                                              source->weights.front() + "'");
   auto isConstant = [&](const std::string &weight, llvm::StringRef what) {
-    if (!used.contains(weight))
+    if (!used.contains(weight) && !request.folded.count(weight))
       faults.add(weight + what +
                  ", but the plan has it as constants: write the weights into "
                  "the model (axopt --export-onnx) and compile that");

@@ -5,21 +5,35 @@
 #include "ax/Runtime/Program.h"
 #include "ax/Session/Session.h"
 
+#include <map>
+#include <set>
+
 namespace ax {
 
 using Warn = std::function<void(const std::string &)>;
 
-/// Replaces the files of the programs' states by the tensors of `path`
-/// (.safetensors, .npz, or a checkpoint), matched as GivenWeights.h says with
-/// what the model has, whose files are in `folder`. `names` are those of all of
-/// the plan's states. A BadInput error lists states that it lacks or has with
-/// another type (but for bf16 and f16 in place of f32) or shape, and trained
-/// weights that no program has. The plan's own constants stay.
+/// What `useWeights` is given.
+struct WeightsRequest {
+  /// .safetensors, .npz, or a checkpoint.
+  std::string path;
+  std::map<std::string, std::string> ties;
+  std::vector<std::string> leaveOut;
+  /// Of all of the plan's states.
+  std::set<std::string> names;
+  /// What the plan has as constants (`ax.folded`).
+  std::map<std::string, std::string> folded;
+  /// Where the model's files are.
+  std::string folder;
+  Warn warn;
+};
+
+/// Replaces the files of the programs' states by the tensors of the file,
+/// matched as GivenWeights.h says with what the model has. A BadInput error
+/// lists states that it lacks or has with another type (but for bf16 and f16 in
+/// place of f32) or shape, what it has and the plan does not take, and
+/// constants of the plan that it has other values for.
 llvm::Error useWeights(llvm::ArrayRef<rt::Program *> programs,
-                       const std::string &path,
-                       const std::map<std::string, std::string> &ties,
-                       const std::set<std::string> &names,
-                       const std::string &folder, const Warn &warn);
+                       const WeightsRequest &request);
 
 /// Every state that `program` changes as it is in the checkpoint, and the
 /// weights that its run was given and did not train. It must be of the same

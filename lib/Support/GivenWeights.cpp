@@ -2,6 +2,7 @@
 
 #include "ax/Support/GivenWeights.h"
 
+#include "ax/Support/Checksum.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -29,6 +30,27 @@ bool isComputedBuffer(llvm::StringRef name) {
                                                   "relative_position_index",
                                                   "num_batches_tracked"};
   return llvm::is_contained(names, name.substr(name.rfind('.') + 1));
+}
+
+bool isOfLayers(DType type, llvm::ArrayRef<uint8_t> elements) {
+  bool isNarrow = type == DType::I8 || type == DType::U8 ||
+                  type == DType::I16 || type == DType::U16;
+  bool isMask = !elements.empty() &&
+                llvm::all_of(elements, [](uint8_t byte) { return byte <= 1; });
+  return isFloat(type) || (isNarrow && !isMask);
+}
+
+std::string fingerprintOf(const HostTensor &tensor) {
+  return toString(tensor.getType()) + std::string(":") +
+         checksumOf(tensor.rawBytes());
+}
+
+std::optional<DType> typeOfFingerprint(llvm::StringRef fingerprint) {
+  constexpr size_t numDigits = 16;
+  auto [type, digits] = fingerprint.split(':');
+  if (digits.size() != numDigits || !llvm::all_of(digits, llvm::isHexDigit))
+    return std::nullopt;
+  return parseDType(type);
 }
 
 bool Widening::fits(DType wanted, DType given) {

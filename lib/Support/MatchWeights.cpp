@@ -5,8 +5,8 @@
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/GlobPattern.h"
 
 #include <tuple>
 
@@ -43,9 +43,13 @@ public:
   }
 
   llvm::Expected<std::vector<std::string>> run() {
+    if (llvm::Error error = leaveOut())
+      return error;
     if (!given.isCheckpoint)
       if (llvm::Error error = rename())
         return error;
+    if (llvm::Error error = checkFolded())
+      return error;
     for (const ModelWeight &weight : model)
       if (weight.isRequired && !given.tensors.count(weight.name))
         absent.push_back(weight.name);
@@ -73,7 +77,9 @@ private:
          dot = name.find('.', dot + 1))
       take(name.take_front(dot + 1).str(), name.drop_front(dot + 1).str());
   }
+  llvm::Error leaveOut();
   llvm::Error rename();
+  llvm::Error checkFolded();
   llvm::Error tie(const std::string &name, llvm::StringRef other);
   llvm::Expected<std::vector<std::string>> complete();
   llvm::Error giveTwin(const std::string &name, const Twin &twin);
@@ -86,6 +92,49 @@ private:
 };
 
 } // namespace
+
+llvm::Error Matcher::leaveOut() {
+  for (const std::string &pattern : given.leaveOut) {
+    auto glob = llvm::GlobPattern::create(pattern);
+    if (!glob)
+      return makeError(ExitCode::Usage, "--leave-out=" + pattern + ": " +
+                                            llvm::toString(glob.takeError()));
+    bool isUsed = false;
+    for (auto it = given.tensors.begin(); it != given.tensors.end();) {
+      bool isLeftOut = glob->match(it->first);
+      isUsed |= isLeftOut;
+      it = isLeftOut ? given.tensors.erase(it) : std::next(it);
+    }
+    if (!isUsed)
+      return fault("--leave-out=" + pattern + ": weights '" + given.path +
+                   "' have no such name");
+  }
+  return llvm::Error::success();
+}
+
+/// Those that became constants when the plan was made cannot become others.
+llvm::Error Matcher::checkFolded() {
+  Widening widening;
+  for (const auto &[name, fingerprint] : given.folded) {
+    auto found = given.tensors.find(name);
+    std::optional<DType> type = typeOfFingerprint(fingerprint);
+    if (found == given.tensors.end() || !type)
+      continue;
+    bool isSame = false;
+    if (Widening::fits(*type, found->second.getType())) {
+      auto value = widening.to(*type, found->second);
+      if (!value)
+        return addContext(value.takeError(), "weight '" + name + "'");
+      isSame = fingerprintOf(*value) == fingerprint;
+    }
+    if (!isSame)
+      return fault("weights '" + given.path + "': '" + name +
+                   "' is a constant of the plan, with another value: write the "
+                   "weights into the model (axopt --export-onnx) and compile "
+                   "that");
+  }
+  return llvm::Error::success();
+}
 
 llvm::Error Matcher::rename() {
   auto isModels = [&](const auto &entry) { return byName.count(entry.first); };
@@ -227,130 +276,6 @@ llvm::Expected<std::vector<std::string>> Matcher::complete() {
 llvm::Expected<std::vector<std::string>>
 matchWeights(llvm::ArrayRef<ModelWeight> model, GivenWeights &given) {
   return Matcher(model, given).run();
-}
-
-/// What an optimizer keeps of a weight that the file has: `WEIGHT.exp_avg`.
-static bool isOfOptimizer(const std::string &name, const HostTensor &tensor,
-                          const GivenWeights &given) {
-  auto weight = given.tensors.find(name.substr(0, name.rfind('.')));
-  return weight != given.tensors.end() && weight->first != name &&
-         weight->second.getShape() == tensor.getShape();
-}
-
-static bool isAllZero(const HostTensor &tensor) {
-  return llvm::all_of(tensor.rawBytes(), [](uint8_t byte) { return !byte; });
-}
-
-/// What names in a numbered layer begin with: `h.1.` of `h.1.ln_1.weight`; the
-/// innermost that may hold other modules, too; empty where there is none.
-static llvm::StringRef layerOf(llvm::StringRef name) {
-  llvm::SmallVector<llvm::StringRef> parts;
-  name.split(parts, '.');
-  for (size_t i = parts.size(); i > 2; --i)
-    if (llvm::StringRef number = parts[i - 3];
-        !number.empty() && llvm::all_of(number, llvm::isDigit))
-      return name.take_front(number.end() - name.begin() + 1);
-  return "";
-}
-
-/// Whether the tensor has the values that the model has for the weight after
-/// this, whatever type each of them has.
-static llvm::Expected<bool> hasValuesOf(const HostTensor &tensor,
-                                        const ModelWeight &weight,
-                                        const GivenWeights &given) {
-  HostTensor other;
-  if (auto found = given.tensors.find(weight.name);
-      found != given.tensors.end()) {
-    other = found->second;
-  } else {
-    auto own = HostTensor::fromBytes(weight.type, weight.shape, weight.bytes);
-    if (!own)
-      return own.takeError();
-    other = std::move(*own);
-  }
-  if (tensor.getType() == other.getType())
-    return tensor.isIdentical(other);
-  return tensor.getShape() == other.getShape() &&
-         tensor.cast(DType::F64).isIdentical(other.cast(DType::F64));
-}
-
-llvm::Error checkLeftOver(llvm::ArrayRef<ModelWeight> model,
-                          const GivenWeights &given) {
-  if (given.isCheckpoint)
-    return llvm::Error::success();
-  using Kind = std::pair<std::string, Shape>;
-  std::set<std::string> known;
-  std::map<Kind, std::vector<const ModelWeight *>> siblings;
-  std::map<Shape, std::vector<const HostTensor *>> taken;
-  for (const ModelWeight &weight : model) {
-    known.insert(weight.name);
-    auto tensor = given.tensors.find(weight.name);
-    bool isGiven = tensor != given.tensors.end();
-    if (isGiven)
-      taken[weight.shape].push_back(&tensor->second);
-    if (isGiven || !weight.bytes.empty())
-      siblings[{withoutNumbers(weight.name), weight.shape}].push_back(&weight);
-  }
-  auto nameInFile = [&](const std::string &name) {
-    auto found = given.fileNames.find(name);
-    return found == given.fileNames.end() ? name : found->second;
-  };
-  std::vector<std::string> lacking, differing;
-  std::string sibling;
-  for (const auto &[name, tensor] : given.tensors) {
-    if (known.count(name) || given.used.count(name) ||
-        isOfOptimizer(name, tensor, given))
-      continue;
-    auto others = siblings.find({withoutNumbers(name), tensor.getShape()});
-    // A model may also be a part of what was saved: its first layers.
-    std::string layer = layerOf(name).str();
-    auto inLayer = known.lower_bound(layer);
-    bool hasLayer =
-        inLayer != known.end() && llvm::StringRef(*inLayer).starts_with(layer);
-    if (others != siblings.end() && hasLayer && !isComputedBuffer(name)) {
-      bool isThere = false;
-      for (const ModelWeight *other : others->second) {
-        auto isEqual = hasValuesOf(tensor, *other, given);
-        if (!isEqual)
-          return addContext(isEqual.takeError(), "weight '" + name + "'");
-        isThere |= *isEqual;
-      }
-      if (!isThere && differing.empty())
-        sibling = others->second.front()->name;
-      if (!isThere)
-        differing.push_back(nameInFile(name));
-      continue;
-    }
-    auto same = taken.find(tensor.getShape());
-    auto isSame = [&](const HostTensor *other) {
-      return tensor.isIdentical(*other);
-    };
-    // What the file has twice, the model may have once.
-    if (isFloat(tensor.getType()) && !isAllZero(tensor) &&
-        (same == taken.end() || llvm::none_of(same->second, isSame)))
-      lacking.push_back(nameInFile(name));
-  }
-  constexpr size_t mostListed = 3;
-  if (!differing.empty())
-    return makeErrorf(
-        ExitCode::BadInput,
-        "weights '{0}': '{1}'{2} differs from '{3}', which the model has in "
-        "its place: its layers share weights that were equal when it was "
-        "exported, so export it again from these weights",
-        given.path, differing.front(),
-        differing.size() == 1
-            ? std::string()
-            : " (and " + std::to_string(differing.size() - 1) + " more)",
-        nameInFile(sibling));
-  if (!lacking.empty())
-    given.warn("weights '" + given.path + "' have " +
-               std::to_string(lacking.size()) +
-               (lacking.size() == 1
-                    ? " tensor that the model lacks, and which is left out: "
-                    : " tensors that the model lacks, and which are left "
-                      "out: ") +
-               listSome(lacking, mostListed));
-  return llvm::Error::success();
 }
 
 } // namespace ax

@@ -45,6 +45,7 @@ struct GatherToSlice : OpRewritePattern<GatherOp> {
     for (auto [i, index] : llvm::enumerate(*indices))
       if (index != first + static_cast<int64_t>(i) * step)
         return failure();
+    noteDecided(op.getIndices());
 
     SmallVector<int64_t> starts(shape.size(), 0), steps(shape.size(), 1);
     SmallVector<int64_t> sizes(shape);
@@ -86,6 +87,7 @@ struct GatherToRepeat : OpRewritePattern<GatherOp> {
     for (auto [i, index] : llvm::enumerate(*indices))
       if (times < 2 || index != static_cast<int64_t>(i) / times)
         return failure();
+    noteDecided(op.getIndices());
     shape.insert(shape.begin() + axis + 1, 1);
     Value apart = reshapeTo(rewriter, op.getLoc(), op.getOperand(), shape);
     shape[axis + 1] = times;
@@ -125,6 +127,7 @@ struct GatherNDIdentity : OpRewritePattern<GatherNDOp> {
         expected[digit] = 0;
       }
     }
+    noteDecided(op.getIndices());
     rewriter.replaceOp(op, op.getOperand());
     return success();
   }

@@ -254,8 +254,11 @@ bool KnownMasks::keepsEveryRow(Value condition, bool kept) {
   if (!isNew)
     return entry->second;
   std::optional<HostTensor> tensor = knownValue(condition);
-  return entry->second = tensor && tensor->getRank() > 0 &&
-                         attendable(*tensor, kept).has_value();
+  entry->second =
+      tensor && tensor->getRank() > 0 && attendable(*tensor, kept).has_value();
+  if (entry->second)
+    noteDecided(condition);
+  return entry->second;
 }
 
 KnownMasks::Kind KnownMasks::getKind(Value mask, int64_t queries,
@@ -289,6 +292,7 @@ void ax::dropKnownMasks(Operation *root, KnownMasks &known) {
                                           shapeOf(op.getK())[2]);
     if (kind == KnownMasks::Unknown)
       return;
+    noteDecided(op.getMask());
     op.getMaskMutable().clear();
     if (kind == KnownMasks::Causal)
       op.setCausal(true);

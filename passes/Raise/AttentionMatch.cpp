@@ -252,6 +252,9 @@ private:
       if (one == 0)
         fill = number;
     }
+    if (fill)
+      for (Value decided : {chosen, other})
+        noteDecided(decided);
     return fill;
   }
 

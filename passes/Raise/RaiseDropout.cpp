@@ -34,7 +34,10 @@ OpTy onlyUseOf(Value value) {
 std::optional<double> numberOf(Value value) {
   if (std::optional<double> number = splatNumber(value))
     return number;
-  return knownSplat(value);
+  std::optional<double> known = knownSplat(value);
+  if (known)
+    noteDecided(value);
+  return known;
 }
 
 /// Random numbers in [0, 1), also of a narrow type.

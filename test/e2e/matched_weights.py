@@ -90,22 +90,22 @@ def leftOver():
                         [(names[0], names[2]), (names[1], names[2])])
         given = dict(zip(names, (normal(8, 8), normal(8, 8), normal(8))))
         same = given["m.h.0.ln_1.weight"]
-        out = "the model lacks, and which"
-        layers.takes(given, given, hides=[out])
-        equal = {"m.h.1.ln_1.weight": same, "m.ln_f.weight": same,
-                 "m.h.0.bias": np.zeros(8, np.float32),
-                 "m.h.1.attn.bias": np.zeros((2, 2), np.float32)}
-        layers.takes(given | equal, given, hides=[out])
+        layers.takes(given, given)
+        mask = np.tril(np.ones((1, 1, 4, 4), np.float32))
+        layers.takes(given | {
+            "m.h.1.ln_1.weight": same, "m.ln_f.weight": same,
+            "m.h.1.attn.bias": mask, "m.h.1.rotary.inv_freq": normal(3),
+            f"{names[0]}.exp_avg": normal(8, 8)}, given)
         layers.refuses(
             given | {"m.h.1.ln_1.weight": normal(8)},
-            "'m.h.1.ln_1.weight' differs from 'm.h.0.ln_1.weight'",
-            "which the model has in its place: its layers share weights that "
-            "were equal when it was exported, so export it again from these "
-            "weights")
+            "'m.h.1.ln_1.weight' differs from 'm.h.0.ln_1.weight', and the "
+            "model has no such weight: exporters write equal weights once, so "
+            "export it again from these weights; where that is not part of the "
+            "model, give --leave-out 'm.h.1.ln_1.weight'")
         layers.refuses(
             given | {"m.h.1.ln_1.weight": normal(8),
                      "m.h.1.ln_2.weight": normal(8)},
-            "'m.h.1.ln_1.weight' (and 1 more) differs from")
+            "'m.h.1.ln_1.weight', 'm.h.1.ln_2.weight' differ from")
         # What a file leaves to the model is in that place as well.
         other = {"m.h.1.ln_1.weight": normal(8), names[0]: given[names[0]]}
         save(layers.path, other)
@@ -113,22 +113,27 @@ def leftOver():
         expect(run(*export, expect=6), "'m.h.1.ln_1.weight' differs from")
         save(layers.path, other | {"m.h.1.ln_1.weight": ones})
         run(*export)
-        # Of another shape, of no layer that the model has, buffers.
+        # Of another shape, zeros, of a layer that the model does not have,
+        # which may be a part of what was saved, and what is no mask.
         rest = {"m.h.1.ln_1.weight": normal(4), "m.ln_f.weight": normal(8)}
-        layers.takes(given | rest, given, "have 2 tensors that the model "
-                     "lacks, and which are left out: 'm.h.1.ln_1.weight', "
-                     "'m.ln_f.weight'")
-        # A layer that the model does not have: it is a part of what was saved.
-        layers.takes(given | {"m.h.2.ln_1.weight": normal(8)}, given,
-                     "have 1 tensor that the model lacks, and which is left "
-                     "out: 'm.h.2.ln_1.weight'")
-        masks = {f"m.h.{layer}.attn.bias": normal(2, 2) for layer in range(5)}
-        layers.takes(given | masks, given, "have 5 tensors that the model "
-                     "lacks, and which are left out: 'm.h.0.attn.bias', "
-                     "'m.h.1.attn.bias', 'm.h.2.attn.bias' and 2 more")
-        layers.takes(given | {"m.h.1.rotary.inv_freq": normal(3)}, given,
-                     "have 1 tensor that the model lacks, and which is left "
-                     "out: 'm.h.1.rotary.inv_freq'")
+        layers.refuses(given | rest, "the model has no place for "
+                       "'m.h.1.ln_1.weight', 'm.ln_f.weight': export it again "
+                       "from these weights; where that")
+        layers.takes(given | rest, given,
+                     flags=["--leave-out=m.h.1.ln_1.weight",
+                            "--leave-out=m.ln_*"])
+        layers.refuses(given | {"m.h.0.bias": np.zeros(8, np.float32)},
+                       "no place for 'm.h.0.bias'")
+        layers.refuses(given | {"m.h.2.ln_1.weight": normal(8)},
+                       "'m.h.2.ln_1.weight' differs from",
+                       "give --leave-out 'm.h.2.*'")
+        masks = {f"m.h.{layer}.attn.bias": mask[0] + layer
+                 for layer in range(1, 6)}
+        layers.refuses(given | masks, "no place for 'm.h.1.attn.bias', "
+                       "'m.h.2.attn.bias', 'm.h.3.attn.bias' and 2 more: ")
+        layers.refuses(given | {f"m.h.{layer}.b": normal(3)
+                                for layer in range(2)},
+                       "give --leave-out 'm.h.*.b'")
 
 
 def prefixes():
@@ -148,8 +153,9 @@ def prefixes():
         # What is said of tensors is said by the file's names, and ties are by
         # either.
         layers.refuses(shorter | {"h.0.w": normal(8, 7)}, "m.h.0.w")
+        layers.refuses(shorter | {"b": normal(3)}, "no place for 'b'")
         layers.takes(shorter | {"b": normal(3)}, given,
-                     "which is left out: 'b'")
+                     flags=["--leave-out=b"])
         less = {name: value for name, value in shorter.items()
                 if name != "h.1.w"}
         layers.refuses(less, "m.h.1.w")
@@ -159,7 +165,8 @@ def prefixes():
                          flags=[f"--tied=m.h.1.w={other}"])
         # Not on all of them.
         layers.refuses({"m.h.0.w": shorter.pop("h.0.w")} | shorter,
-                       "m.ln.weight")
+                       "to take 'h.1.w' in its place: --tied "
+                       "m.h.1.w=h.1.w)")
     names = ["a.w", "a.ln", "b.w", "b.ln"]
     with scratch() as folder:
         layers = Layers(folder, {name: normal(*[8] * (2 - (name[2:] == "ln")))

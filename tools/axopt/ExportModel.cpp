@@ -19,6 +19,7 @@ llvm::Error ax::exportModel(const Options &options) {
   for (auto &[name, tensor] : source->tensors)
     weights.given.tensors.emplace(name, std::move(tensor));
   weights.given.ties = options.tied;
+  weights.given.leaveOut = options.leaveOut;
   weights.given.isCheckpoint = !source->weights.empty();
   weights.given.warn = warn;
   weights.required = source->weights;

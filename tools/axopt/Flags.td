@@ -152,6 +152,10 @@ defm tied : Value<
   "tied", "WEIGHT=WEIGHT",
   "A weight that --weights lacks gets the values of another one that it has",
   help4_output, [Repeatable]>;
+defm leave_out : Value<
+  "leave-out", "PATTERN",
+  "Tensors of --weights that are not part of the model, by globs over their "
+  "names", help4_output, [Repeatable]>;
 
 // Looking into it.
 defm explain : OptionalValue<

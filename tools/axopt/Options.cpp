@@ -143,8 +143,6 @@ llvm::Error readTraining(const CommandLine &flags, Options &options) {
   }
   if (!(training->clipNorm >= 0))
     return usage("--clip-norm must not be negative");
-  // Weights do not stay what they are.
-  options.import.foldWeights = false;
   options.import.training = true;
   return llvm::Error::success();
 }
@@ -362,6 +360,9 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
   options.tied = std::move(*ties);
   if (!options.tied.empty() && options.weights.empty())
     return usage("--tied is for --weights");
+  options.leaveOut = flags.list(OPT_leave_out);
+  if (!options.leaveOut.empty() && options.weights.empty())
+    return usage("--leave-out is for --weights");
   if (llvm::Error error = readMLIR(flags))
     return error;
   for (llvm::StringRef text : flags.list(OPT_mlir))

@@ -30,6 +30,7 @@ struct Options {
   bool isPartial = false;
   /// Weights that they lack get others' values: by name, from name.
   std::map<std::string, std::string> tied;
+  std::vector<std::string> leaveOut;
   /// What flags beside `weights` read.
   std::string strategyFile;
   std::vector<std::string> otherInputs;

@@ -139,6 +139,10 @@ defm tied : Value<
   "tied", "WEIGHT=WEIGHT",
   "A weight that --weights lacks gets the values of another one that it has",
   help4_running, [Repeatable]>;
+defm leave_out : Value<
+  "leave-out", "PATTERN",
+  "Tensors of --weights that are not part of the model, by globs over their "
+  "names", help4_running, [Repeatable]>;
 defm program : Value<
   "program", "NAME", "Which program of the plan to run (the first)",
   help4_running>;

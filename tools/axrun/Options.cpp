@@ -240,6 +240,9 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   session.tied = std::move(*ties);
   if (!session.tied.empty() && session.weights.empty())
     return usage("--tied is for --weights");
+  session.leaveOut = flags.list(OPT_leave_out);
+  if (!session.leaveOut.empty() && session.weights.empty())
+    return usage("--leave-out is for --weights");
   flags.read(OPT_program, session.program);
   int64_t threads = session.threadsPerRank;
   flags.read(OPT_threads_per_rank, threads);

@@ -38,10 +38,8 @@ struct ImportOptions {
   /// or pattern: `--max NODE=N`. Outputs whose number of results is not known
   /// have so much room, and another output beside them, `NAME.count`.
   std::vector<std::pair<std::string, int64_t>> maxResults;
-  /// Compute at compile time what depends only on (small) weights. Off where
-  /// weights change from step to step.
-  bool foldWeights = true;
-  /// What the model makes of its states (the running statistics of a
+  /// Weights change from step to step: none decides what is computed. What the
+  /// model makes of its states (the running statistics of a
   /// BatchNormalization in training mode) become results of the states' names;
   /// and there are two more programs, `eval` and `predict`: the model in
   /// evaluation mode.
@@ -67,7 +65,9 @@ struct ImportOptions {
 /// types, static shapes, no mesh. Operations carry the name of their ONNX node
 /// (and the exporter's scope) as location. Weights are `ax.state`s that refer
 /// to files in the model's folder, which the plan's attribute `ax.model_dir`
-/// names; they are not read, but `ax.files` has their fingerprints.
+/// names; they are not read, but `ax.files` has their fingerprints. Weights that
+/// became constants, and those that were read, are in `ax.folded`
+/// (Eval/FoldedWeights.h).
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importModel(llvm::StringRef path, const ImportOptions &options,
             mlir::MLIRContext &context);

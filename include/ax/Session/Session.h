@@ -31,6 +31,8 @@ struct SessionOptions {
   std::string weights;
   /// Which of them some get that they lack (`--tied A=B`).
   std::map<std::string, std::string> tied;
+  /// Globs over its names: what is not meant for the plan (`--leave-out`).
+  std::vector<std::string> leaveOut;
   /// Checkpoint, or folder of them, that training goes on from.
   std::string resume;
   /// Prepares the plan's evaluation program too; both have the same states.

@@ -12,6 +12,7 @@
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -66,6 +67,17 @@ llvm::Expected<Ties> parseTies(llvm::ArrayRef<std::string> pairs);
 /// persistent (`rotary_emb.inv_freq`).
 bool isComputedBuffer(llvm::StringRef name);
 
+/// Whether such elements are a layer's: floats and, of quantised layers,
+/// integers of 8 and 16 bits, unless they are a mask of zeros and ones. Other
+/// integers are indices, counts and shapes. Without elements: they may be.
+bool isOfLayers(DType type, llvm::ArrayRef<uint8_t> elements);
+
+/// Type and checksum of elements, `f32:8c1d3f0a52b7e964`, by which a plan knows
+/// the weights again that it has as constants.
+std::string fingerprintOf(const HostTensor &tensor);
+/// Nothing where it is none.
+std::optional<DType> typeOfFingerprint(llvm::StringRef fingerprint);
+
 /// What a file has for a model.
 struct GivenWeights {
   /// For messages.
@@ -73,6 +85,10 @@ struct GivenWeights {
   /// By the file's names at first.
   std::map<std::string, HostTensor> tensors;
   Ties ties;
+  /// Globs over the file's names: what is not meant for the model.
+  std::vector<std::string> leaveOut;
+  /// Weights that a plan has as constants, by name: fingerprintOf each.
+  std::map<std::string, std::string> folded;
   /// Of axrun itself: it has each weight that its run had, as the model names
   /// it, and what its optimizer had.
   bool isCheckpoint = false;
@@ -84,20 +100,29 @@ struct GivenWeights {
 };
 
 /// Makes `given.tensors` have the model's names, and all that the model lacks
-/// of them and that others there tell: dotted prefixes (`model.`) that all
-/// names have in one of the two only are added or removed, weights that the
-/// model has twice get both their values, and so do those that the user ties.
-/// `given.warn` is told of each. Gives the required weights that are still not
-/// there, in the model's order; those that the model computes are none of them.
-/// BadInput errors when several prefixes fit, or a tie does not.
+/// of them and that others there tell: what is to be left out goes, dotted
+/// prefixes (`model.`) that all names have in one of the two only are added or
+/// removed, weights that the model has twice get both their values, and so do
+/// those that the user ties. `given.warn` is told of each. Gives the required
+/// weights that are still not there, in the model's order; those that the model
+/// computes are none of them. BadInput errors when several prefixes fit, a tie
+/// does not, a pattern names nothing, or a constant has another value.
 llvm::Expected<std::vector<std::string>>
 matchWeights(llvm::ArrayRef<ModelWeight> model, GivenWeights &given);
 
-/// What is left over after that. Exporters merge weights that are equal: a
-/// BadInput error when the file has another value for one of them than for that
-/// which the model has in its place. `given.warn` is told of other ones.
+/// A BadInput error when after that something is left over which might make a
+/// difference: not what is computed or an optimizer keeps, integers, and what
+/// equals a weight that the model has in its place.
 llvm::Error checkLeftOver(llvm::ArrayRef<ModelWeight> model,
                           const GivenWeights &given);
+
+/// For each weight that matchWeights found missing what of the file could be
+/// it, if that is one tensor: ` (to take ...)`; else nothing.
+llvm::Expected<std::vector<std::string>>
+describeMissing(llvm::ArrayRef<ModelWeight> model, const GivenWeights &given,
+                llvm::ArrayRef<std::string> missing);
+/// What to do about missing names that no file will have; may be empty.
+std::string adviceForMissing(llvm::ArrayRef<std::string> missing);
 
 /// Given tensors in the types that the model has.
 class Widening {

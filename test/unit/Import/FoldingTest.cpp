@@ -2,6 +2,8 @@
 
 #include "TestModel.h"
 
+#include "ax/Eval/FoldedWeights.h"
+
 #include <gtest/gtest.h>
 
 using namespace ax;
@@ -109,22 +111,29 @@ TEST(Folding, WeightsKeepTheirNames) {
   EXPECT_EQ(numOps(**module, "ax.transpose"), 1u);
 }
 
-TEST(Folding, OfWeightsCanBeOff) {
+TEST(Folding, IsNotOfWeightsButOfNumbers) {
   TestModel model;
   model.input("x", TensorProto::FLOAT, {"2"});
   model.floats("w", {2}, {1, 2});
+  model.floats("scale", {}, {3});
   model.node("Exp", {"w"}, {"e"});
-  model.node("Mul", {"x", "e"}, {"y"});
+  model.node("Exp", {"scale"}, {"s"});
+  model.node("Mul", {"x", "e"}, {"m"});
+  model.node("Mul", {"m", "s"}, {"y"});
   model.output("y", TensorProto::FLOAT);
-  import::ImportOptions options;
-  options.foldWeights = false;
-  auto kept = model.import(options);
-  ASSERT_TRUE(bool(kept)) << llvm::toString(kept.takeError());
-  EXPECT_EQ(numOps(**kept, "ax.load"), 1u);
-  EXPECT_EQ(numOps(**kept, "ax.unary"), 1u);
-  auto folded = model.import();
-  ASSERT_TRUE(bool(folded)) << llvm::toString(folded.takeError());
-  EXPECT_EQ(numOps(**folded, "ax.load"), 0u);
+  for (bool training : {false, true}) {
+    import::ImportOptions options;
+    options.training = training;
+    auto module = model.import(options);
+    ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
+    PlanOp plan = *(**module).getOps<PlanOp>().begin();
+    auto main = plan.lookupSymbol<ProgramOp>("main");
+    EXPECT_EQ(llvm::range_size(main.getBody().getOps<LoadOp>()), 1u);
+    EXPECT_EQ(llvm::range_size(main.getBody().getOps<UnaryOp>()), 1u);
+    auto folded = plan->getAttrOfType<mlir::DictionaryAttr>(kFolded);
+    ASSERT_TRUE(folded && folded.size() == 1u);
+    EXPECT_EQ(folded.begin()->getName(), "scale");
+  }
 }
 
 TEST(Folding, KnownEvenIndicesAreSlices) {

@@ -33,6 +33,25 @@ ax.plan @m version 1 {
 }
 )";
 
+// y = w, of a file.
+constexpr llvm::StringLiteral planOfWeight = R"(
+ax.plan @m version 1 {
+  ax.mesh [pipe = 1, data = 1, depth = 1, row = 1, col = 1] in time [micro = 1]
+  ax.state @w : tensor<2xf32> stages [0] from "w.bin" offset 0 length 8
+  ax.program @main() -> (tensor<2xf32> {ax.name = "y"}) {
+    %0 = ax.stage @stage0 on 0 () -> (tensor<2xf32>) {
+      %1 = ax.load @w : tensor<2xf32>
+      %2 = ax.unary neg %1 : tensor<2xf32> -> tensor<2xf32>
+      ax.yield %2 : tensor<2xf32>
+    }
+    ax.schedule "forward" {
+      stage 0: "F0"
+    }
+    ax.return %0 : tensor<2xf32>
+  }
+}
+)";
+
 class CApiTest : public ::testing::Test {
 protected:
   void SetUp() override {
@@ -49,6 +68,19 @@ protected:
     EXPECT_EQ(code, wanted);
     EXPECT_NE(std::string(axLastError()).find(text), std::string::npos)
         << axLastError();
+  }
+  /// Two zeros of f16 that are `w`, and more of the file's header.
+  std::string writeWeights(llvm::StringRef others = "") {
+    std::string header =
+        (R"({"w": {"dtype": "F16", "shape": [2], "data_offsets": [0, 4]})" +
+         others + "}")
+            .str();
+    std::string text(8, '\0');
+    text[0] = static_cast<char>(header.size());
+    std::string file = folder + "/w.safetensors";
+    EXPECT_FALSE(bool(ax::writeFileAtomically(
+        file, text + header + std::string(others.empty() ? 4 : 8, '\0'))));
+    return file;
   }
   std::string folder, path;
   AxSession *session = nullptr;
@@ -83,6 +115,44 @@ TEST_F(CApiTest, OptionsOfOlderCallersAreShorter) {
   AxOptions options = {};
   options.size = offsetof(AxOptions, threadsPerRank);
   EXPECT_EQ(axLoad(path.c_str(), &options, &session), 0) << axLastError();
+}
+
+TEST_F(CApiTest, WarningsAndLeftOverWeightsAreTold) {
+  ASSERT_FALSE(bool(ax::writeFileAtomically(path, planOfWeight)));
+  ASSERT_FALSE(bool(ax::writeFileAtomically(folder + "/w.bin", "12345678")));
+  std::string weights = writeWeights(), warnings;
+  AxOptions options = AX_OPTIONS_INIT;
+  options.weights = weights.c_str();
+  options.modelDir = folder.c_str();
+  options.warn = [](const char *message, void *context) {
+    *static_cast<std::string *>(context) += message;
+  };
+  options.warnContext = &warnings;
+  ASSERT_EQ(axLoad(path.c_str(), &options, &session), 0) << axLastError();
+  EXPECT_NE(warnings.find("1 tensor is f16, and taken as f32"),
+            std::string::npos)
+      << warnings;
+  axFree(session);
+  // Without anybody to tell.
+  options.warn = nullptr;
+  testing::internal::CaptureStderr();
+  ASSERT_EQ(axLoad(path.c_str(), &options, &session), 0) << axLastError();
+  EXPECT_EQ(testing::internal::GetCapturedStderr(),
+            "axrun: warning: " + warnings + "\n");
+  axFree(session);
+
+  writeWeights(
+      R"(, "v": {"dtype": "F16", "shape": [2], "data_offsets": [4, 8]})");
+  options.warn = [](const char *, void *) {};
+  expectFailure(axLoad(path.c_str(), &options, &session), 6, "'v'");
+  const char *leaveOut[] = {"v", nullptr};
+  options.leaveOut = leaveOut;
+  EXPECT_EQ(axLoad(path.c_str(), &options, &session), 0) << axLastError();
+  axFree(session);
+  const char *tied[] = {"v", nullptr};
+  options.tied = tied;
+  expectFailure(axLoad(path.c_str(), &options, &session), 2,
+                "expected WEIGHT=WEIGHT");
 }
 
 TEST_F(CApiTest, MistakesAreErrors) {

@@ -69,7 +69,9 @@ TEST(ResumeTest, TakesNoNarrowerTypes) {
                           ", the plan has 3xf32"),
                 std::string::npos)
           << text;
-    EXPECT_FALSE(useWeights({&program}, path, {}, {}, "", nullptr));
+    WeightsRequest request;
+    request.path = path;
+    EXPECT_FALSE(useWeights({&program}, request));
   }
   llvm::sys::fs::remove_directories(folder);
 }

@@ -85,7 +85,6 @@ TEST_P(TrainingModels, FirstStepIsPyTorchs) {
   for (auto &[name, tensor] : llvm::cantFail(rt::readNpz(folder + "/data.npz")))
     inputs[name] = firstStep(tensor);
   import::ImportOptions options;
-  options.foldWeights = false;
   options.training = true;
   options.shapes["input"] = inputs["input"].getShape();
   auto module = import::importModel(folder + "/model.onnx", options, context());

@@ -1,0 +1,24 @@
+//===- FoldedWeights.h - Weights that are constants of a plan ---*- C++ -*-===//
+#ifndef AX_EVAL_FOLDEDWEIGHTS_H
+#define AX_EVAL_FOLDEDWEIGHTS_H
+
+#include "ax/Dialect/Ax.h"
+#include "ax/Support/HostTensor.h"
+
+namespace ax {
+
+/// Of a plan: a dictionary of the model's weights of which constants of the
+/// plan were made, or which decided what it does, by name: `fingerprintOf` its
+/// elements. Other values of them need another plan.
+inline constexpr llvm::StringLiteral kFolded = "ax.folded";
+
+/// Whether a tensor of that type may be a weight. Integers of 64 bits and
+/// booleans are indices, shapes and masks, which belong to the architecture.
+bool mayBeWeight(DType type);
+
+/// Adds it to the plan's, if it may be a weight.
+void addFolded(PlanOp plan, llvm::StringRef name, const HostTensor &tensor);
+
+} // namespace ax
+
+#endif // AX_EVAL_FOLDEDWEIGHTS_H

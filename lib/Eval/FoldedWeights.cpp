@@ -1,0 +1,27 @@
+//===- FoldedWeights.cpp - Weights that are constants of a plan -----------===//
+#include "ax/Eval/FoldedWeights.h"
+
+#include "ax/Support/GivenWeights.h"
+
+using namespace mlir;
+using namespace ax;
+
+bool ax::mayBeWeight(DType type) {
+  switch (type) {
+  case DType::I64:
+  case DType::U32:
+  case DType::U64:
+  case DType::Bool:
+    return false;
+  default:
+    return true;
+  }
+}
+
+void ax::addFolded(PlanOp plan, StringRef name, const HostTensor &tensor) {
+  if (name.empty() || !mayBeWeight(tensor.getType()))
+    return;
+  NamedAttrList folded(plan->getAttrOfType<DictionaryAttr>(kFolded));
+  folded.set(name, StringAttr::get(plan.getContext(), fingerprintOf(tensor)));
+  plan->setAttr(kFolded, folded.getDictionary(plan.getContext()));
+}
