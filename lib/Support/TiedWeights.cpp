@@ -65,9 +65,8 @@ namespace {
 /// Those that a weight could be a twin of.
 class Candidates {
 public:
-  explicit Candidates(llvm::ArrayRef<ModelWeight> given) {
-    for (const ModelWeight &weight : given)
-      byKind[{weight.type, weight.shape}].push_back(&weight);
+  void add(const ModelWeight &weight) {
+    byKind[{weight.type, weight.shape}].push_back(&weight);
   }
 
   std::optional<Twin> find(const ModelWeight &weight) {
@@ -102,9 +101,11 @@ private:
 std::map<std::string, Twin> findTied(llvm::ArrayRef<ModelWeight> missing,
                                      llvm::ArrayRef<ModelWeight> given) {
   std::set<std::string> siblings;
-  for (const ModelWeight &weight : given)
+  Candidates candidates;
+  for (const ModelWeight &weight : given) {
     siblings.insert(withoutNumbers(weight.name));
-  Candidates candidates(given);
+    candidates.add(weight);
+  }
   std::map<std::string, Twin> tied;
   for (const ModelWeight &weight : missing)
     if (isFloat(weight.type) && !isUniform(weight) &&
@@ -112,6 +113,21 @@ std::map<std::string, Twin> findTied(llvm::ArrayRef<ModelWeight> missing,
       if (auto twin = candidates.find(weight))
         tied[weight.name] = *twin;
   return tied;
+}
+
+std::vector<std::pair<std::string, Twin>>
+findTwins(llvm::ArrayRef<ModelWeight> weights) {
+  std::vector<std::pair<std::string, Twin>> twins;
+  Candidates before;
+  for (const ModelWeight &weight : weights) {
+    if (!isFloat(weight.type) || isUniform(weight))
+      continue;
+    auto twin = before.find(weight);
+    if (twin && withoutNumbers(twin->name) != withoutNumbers(weight.name))
+      twins.emplace_back(weight.name, *twin);
+    before.add(weight);
+  }
+  return twins;
 }
 
 llvm::Expected<Ties> parseTies(llvm::ArrayRef<std::string> pairs) {

@@ -2,9 +2,11 @@
 #include "../KnownValue.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/WeightKind.h"
+#include "ax/Eval/Elements.h"
 #include "ax/Passes/Choices.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/GivenWeights.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -367,6 +369,7 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
     warnOfZeros(trainedZeros, "is trained as the bias of a layer");
     warnOfZeros(leftZeros, "is not trained, as a buffer that meets data");
     warnOfMerged();
+    warnOfTwins(*choices);
   }
 
   /// Neither values nor uses tell parameters that are new from buffers.
@@ -376,6 +379,31 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
           << name << "', a row of zeros, " << decision
           << ", but may be either: --trainable and --frozen say which; see "
              "'Models to train' in docs/training.md";
+  }
+
+  /// Exporters write tied weights twice, the second one often transposed.
+  void warnOfTwins(ArrayRef<WeightChoice> choices) {
+    std::vector<ModelWeight> weights;
+    std::vector<std::shared_ptr<MappedFile>> files;
+    for (const WeightChoice &choice : choices) {
+      StateOp state = choice.state;
+      RankedTensorType type = state.getTensorType();
+      std::optional<DType> element = eval::toDType(type.getElementType());
+      if (!choice.isTrained || !element)
+        continue;
+      ModelWeight weight{
+          state.getSymName().str(), *element, Shape(type.getShape()), {}};
+      weight.bytes = bytesOf(state, files.emplace_back());
+      weights.push_back(std::move(weight));
+    }
+    std::string twins;
+    for (const auto &[name, twin] : findTwins(weights))
+      twins += "\n  " + name + " and " + twin.name +
+               (twin.isTransposed ? ", transposed" : "");
+    if (!twins.empty())
+      getOperation().emitWarning("weights that are equal train as separate "
+                                 "ones; if they were tied in the model:")
+          << twins << "\nsee 'Models to train' in docs/training.md";
   }
 
   /// Exporters write equal weights once, which those of a fresh model are.

@@ -341,6 +341,26 @@ def merged():
                 raise Failed(done.stderr)
 
 
+def untied():
+    """An embedding that is the projection, too, and of which an exporter wrote
+    a transposed copy."""
+    table = np.random.default_rng(0).normal(size=(64, 64)).astype(np.float32)
+    nodes = [helper.make_node("MatMul", ["input", "table"], ["x"]),
+             helper.make_node("MatMul", ["x", "onnx::MatMul_7"], ["logits"])]
+    for copy, says in ((table.T.copy(), "onnx::MatMul_7 and table, transposed"),
+                       (table, "onnx::MatMul_7 and table\n"),
+                       (table + 1, None), (np.ones_like(table), None)):
+        with scratch() as folder:
+            small(f"{folder}/model.onnx", nodes,
+                  {"table": table, "onnx::MatMul_7": copy}, [64, 64])
+            done = run(tool("axopt"), f"{folder}/model.onnx", "--train",
+                       "--loss=mse(logits,target)", "-o", f"{folder}/plan.mlir")
+            warning = ("weights that are equal train as separate ones; if they "
+                       "were tied in the model:\n  ")
+            if (warning + (says or "") in done.stderr) != (says is not None):
+                raise Failed(done.stderr)
+
+
 def flags():
     with scratch() as folder:
         plan = compiled(folder)
@@ -375,6 +395,7 @@ def flags():
 
 def cases(every):
     yield "traces", traces
+    yield "tied weights that were written twice", untied
     for layout in ("", "--dp=2 --tp=2", "--dp=4 --zero=3", "--tp=2x2x2",
                    "--dp=2 --tp=2 --pp=2 --micro-batches=2"):
         yield f"measures {layout}", measures, layout

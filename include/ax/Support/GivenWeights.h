@@ -51,6 +51,11 @@ struct Twin {
 std::map<std::string, Twin> findTied(llvm::ArrayRef<ModelWeight> missing,
                                      llvm::ArrayRef<ModelWeight> given);
 
+/// Those of `weights` that are another one again in the same sense, each with
+/// the first such.
+std::vector<std::pair<std::string, Twin>>
+findTwins(llvm::ArrayRef<ModelWeight> weights);
+
 /// Whether the matrix `one` is `other` with rows and columns exchanged.
 bool isTransposeOf(const ModelWeight &one, const ModelWeight &other);
 /// Of a matrix.
