@@ -30,7 +30,8 @@ bool isFloatTensor(Value value) {
 /// States by what is done with them. A parameter is what layers use, also as
 /// their data, or what meets, element by element or put beside, something that
 /// parameters made, or data that it makes more of; as such or after arithmetic
-/// between weights (1 + scale). So a learned position counts, a table of
+/// between weights (1 + scale). What an operator takes as its parameter is one,
+/// whatever the operator became (a normalisation becomes arithmetic). So a learned position counts, a table of
 /// frequencies does not, nor do statistics, nor does a single number, which
 /// exporters write as a weight, too.
 class RoleFinder {
@@ -144,8 +145,15 @@ private:
            !isAngle(op);
   }
 
+  bool isLayerParameter(Operation *op) const {
+    auto load = dyn_cast<LoadOp>(op);
+    return load && kinds.lookup(load.getStateAttr().getAttr()) ==
+                       WeightKind::LayerParameter;
+  }
+
   void visit(Operation *op) {
     bool made = false;
+    auto isOfLayer = [&](Value value) { return ofLayers.contains(value); };
     auto layer = [&](Value value) { made |= addWeights(value, Use::Layer); };
     auto meet = [&](Value value) { made |= addWeights(value, Use::Data); };
     auto layerOf = [&](auto typed, Value weight) {
@@ -178,6 +186,8 @@ private:
                 makesMore(op))) {
       llvm::for_each(op->getOperands(), meet);
     }
+    made |= llvm::any_of(op->getOperands(), isOfLayer) &&
+            llvm::any_of(op->getOperands(), [&](Value v) { return isData(v); });
     auto spread = [&](llvm::DenseSet<Value> &set, bool starts) {
       starts |= llvm::any_of(op->getOperands(),
                              [&](Value v) { return set.contains(v); });
@@ -191,15 +201,19 @@ private:
     if (isa<LoadOp, ConstantOp>(op) ||
         (op->getNumOperands() && llvm::all_of(op->getOperands(), [&](Value v) {
            return ofWeights.contains(v);
-         })))
+         }))) {
       ofWeights.insert(op->result_begin(), op->result_end());
+      if (isLayerParameter(op) || llvm::any_of(op->getOperands(), isOfLayer))
+        ofLayers.insert(op->result_begin(), op->result_end());
+    }
   }
 
   const llvm::MapVector<StringAttr, WeightKind> &kinds;
   llvm::DenseSet<StringAttr> parameters, vetoed;
   /// Float values that parameters had a part in, or inputs; values that only
-  /// weights and constants make.
-  llvm::DenseSet<Value> active, fromInput, ofWeights;
+  /// weights and constants make, and of these those that an operator's own
+  /// parameters had a part in.
+  llvm::DenseSet<Value> active, fromInput, ofWeights, ofLayers;
 };
 
 /// Weights, by why they are trained or not.

@@ -3,8 +3,9 @@
 // What the file says comes first: a parameter that meets nothing, a buffer that
 // meets a Linear's result. What values say counts in arithmetic, and a mask is a
 // weight where a layer takes it as one. What a layer takes as data, and what makes
-// more of the input, are parameters; what scales the input is none.
-// CHECK: remark: trained: 2 parameters, as the file says (declared, declared.scale); 4 by what is done with them (w, eye, query, tokens)
+// more of the input, are parameters; what scales the input is none, but where an
+// operator takes it as its parameter: what that made meets a parameter.
+// CHECK: remark: trained: 2 parameters, as the file says (declared, declared.scale); 6 by what is done with them (w, eye, query, tokens, gamma, position)
 // CHECK-NEXT: not trained: 1 buffers, as the file says (buffer); 1 masks (mask); 1 by what is done with them (deviation); 1 tables of sines (sines)
 // CHECK-NOT: ax.weight_kind
 ax.plan @p version 1 {
@@ -17,8 +18,10 @@ ax.plan @p version 1 {
   ax.state @query : tensor<2x4xf32> from "w" offset 0 length 32
   ax.state @tokens : tensor<4x4xf32> from "w" offset 0 length 64
   ax.state @deviation : tensor<4x1xf32> from "w" offset 0 length 16
+  ax.state @gamma : tensor<1xf32> from "w" offset 0 length 4 {ax.weight_kind = "layer_parameter"}
+  ax.state @position : tensor<4x1xf32> from "w" offset 0 length 16
   ax.state @sines : tensor<8x4xf32> from "w" offset 0 length 128 {ax.weight_kind = "sines"}
-  ax.program @main(%x: tensor<4x1xf32>, %i: tensor<4xi64>) -> (tensor<2x4xf32>, tensor<4x4xf32>) {
+  ax.program @main(%x: tensor<4x1xf32>, %i: tensor<4xi64>) -> (tensor<2x4xf32>, tensor<4x4xf32>, tensor<4x1xf32>) {
     %query = ax.load @query : tensor<2x4xf32>
     %w = ax.load @w : tensor<4x4xf32>
     %eye = ax.load @eye : tensor<4x4xf32>
@@ -35,6 +38,11 @@ ax.plan @p version 1 {
     %sines = ax.load @sines : tensor<8x4xf32>
     %place = ax.gather %sines[%i] axis 0 : tensor<8x4xf32>, tensor<4xi64> -> tensor<4x4xf32>
     %f = ax.binary add %e, %place : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
-    ax.return %d, %f : tensor<2x4xf32>, tensor<4x4xf32>
+    %gamma = ax.load @gamma : tensor<1xf32>
+    %column = ax.reshape %gamma : tensor<1xf32> -> tensor<1x1xf32>
+    %scaled = ax.binary mul %x, %column : tensor<4x1xf32>, tensor<1x1xf32> -> tensor<4x1xf32>
+    %position = ax.load @position : tensor<4x1xf32>
+    %g = ax.binary add %scaled, %position : tensor<4x1xf32>, tensor<4x1xf32> -> tensor<4x1xf32>
+    ax.return %d, %f, %g : tensor<2x4xf32>, tensor<4x4xf32>, tensor<4x1xf32>
   }
 }
