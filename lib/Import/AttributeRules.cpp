@@ -166,6 +166,7 @@ static constexpr Rule rules[] = {
     type("dtype"),
     type("output_datatype"),
     type("output_dtype"),
+    type("precision"),
     type("softmax_precision"),
     type("stash_type"),
     type("to"),

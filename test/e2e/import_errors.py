@@ -7,6 +7,11 @@ from _onnx_text import model, refuse
 
 # Inputs, nodes, initializers, message.
 MALFORMED = {
+    "QuantizeLinear precision": ("float[4] x", "z = QuantizeLinear<"
+                                 "precision=6>(x, s)\ny = Cast<to=1>(z)",
+                                 "float s = {1}",
+                                 "precision is i32, which is no type of "
+                                 "fractions"),
     # Shapes
     "Reshape 0": ("float[6] x", "y = Reshape(x, s)", "int64[2] s = {6, 0}",
                   "shape[1] is 0 (keep), but the input has rank 1"),
@@ -337,10 +342,6 @@ UNSUPPORTED = {
                         "activation affine"),
     "ReduceLogSumExp": ("int32[2,3] x", "y = ReduceLogSumExp(x)", "",
                         "integers are not supported"),
-    "QuantizeLinear precision": ("float[4] x", "z = QuantizeLinear<"
-                                 "precision=10>(x, s)\ny = Cast<to=1>(z)",
-                                 "float s = {1}",
-                                 "attribute 'precision' is not supported"),
     "SplitToSequence": ("float[8193] x", "s = SplitToSequence(x)\n"
                         "y = SequenceAt(s, p)", "int64 p = {0}",
                         "a sequence of 8193 tensors"),

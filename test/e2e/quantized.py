@@ -128,6 +128,56 @@ def agrees(kind):
                 raise Failed(f"{kind} {layout}: {got}, not {wanted}")
 
 
+# x, scale, precision, its type: what the division is made in.
+DIVISIONS = {
+    "f16 by f32": ("f2", "f4", {}, "f4"),
+    "f32 by f16": ("f4", "f2", {}, "f2"),
+    "f16 by f32 in f16": ("f2", "f4", {"precision": 10}, "f2"),
+    "f16 in f32": ("f2", "f2", {"precision": 1}, "f4"),
+    "f32, nothing said": ("f4", "f4", {"precision": 0, "output_dtype": 0},
+                          "f4"),
+    "i32 by f32": ("i4", "f4", {}, "f4"),
+    "i32 by i32": ("i4", "i4", {}, "f8"),
+}
+
+
+def divides(ofX, ofScale, attributes, inside):
+    """Numbers in units of their scale, in the type that ONNX says."""
+    random = np.random.default_rng(0)
+    x = (random.integers(-3000, 3000, 512) if ofX == "i4"
+         else random.standard_normal(512) * 100).astype(ofX)
+    scale = np.array(3 if ofScale == "i4" else 3.0021e-3 if ofX != "i4"
+                     else 0.7, ofScale)
+    attributes = {"output_dtype": TensorProto.INT16, **attributes}
+    with np.errstate(over="ignore"):
+        units = np.rint(x.astype(inside) / scale.astype(inside)).astype("f8")
+    byte = attributes["output_dtype"] == 0
+    wanted = np.clip(units, *((0, 255) if byte else (-32768, 32767)))
+    value = helper.make_tensor_value_info
+    types = {"f2": TensorProto.FLOAT16, "f4": TensorProto.FLOAT,
+             "i4": TensorProto.INT32}
+    graph = helper.make_graph(
+        [helper.make_node("QuantizeLinear", ["x", "s"], ["y"], **attributes)],
+        "quantize", [value("x", types[ofX], [512])],
+        [value("y", TensorProto.UINT8 if byte else TensorProto.INT16, [512])],
+        [numpy_helper.from_array(scale, "s")])
+    with scratch() as folder:
+        onnx.save(helper.make_model(
+            graph, ir_version=11,
+            opset_imports=[helper.make_opsetid("", 23)]),
+            f"{folder}/model.onnx")
+        np.save(f"{folder}/x.npy", x)
+        run(tool("axopt"), f"{folder}/model.onnx", "--quiet", "-o",
+            f"{folder}/plan.mlir")
+        run(tool("axrun"), f"{folder}/plan.mlir", "--input",
+            f"x={folder}/x.npy", "--output", f"{folder}/y.npy")
+        got = np.load(f"{folder}/y.npy")
+        if not np.array_equal(got, wanted):
+            raise Failed(f"{got}, not {wanted}")
+
+
 def cases(every):
+    for name, division in DIVISIONS.items():
+        yield name, divides, *division
     for kind in "per-tensor", "per-channel", "operators", "dynamic":
         yield kind, agrees, kind

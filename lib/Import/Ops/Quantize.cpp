@@ -72,15 +72,32 @@ static Value dequantize(Node &n, Value x, Value scale, Value zero) {
   return scale ? n.b.mul(n.b.cast(y, Emitter::typeOf(scale)), scale) : Value();
 }
 
+/// The attribute's type, where it is there and not 0 (UNDEFINED).
+static DType typeOr(Node &n, llvm::StringRef attribute, DType otherwise) {
+  return n.intAttr(attribute, 0) ? n.typeAttr(attribute, otherwise) : otherwise;
+}
+
+/// Divides in the type of the scale, unless `precision` names another one:
+/// whole numbers by whole numbers in f64, as ONNX's reference does.
 static void importQuantizeLinear(Node &n) {
   Value x = n.in(0), scale = n.in(1), zero = n.optional(2);
   if (!x || !scale || n.failed())
     return;
-  DType type =
-      zero ? Emitter::typeOf(zero) : n.typeAttr("output_dtype", DType::U8);
+  DType type = typeOr(n, "output_dtype", DType::U8);
+  if (zero)
+    type = Emitter::typeOf(zero);
+  DType ofScale = Emitter::typeOf(scale);
+  DType precision =
+      typeOr(n, "precision", isFloat(ofScale) ? ofScale : DType::F64);
+  if (!isFloat(precision)) {
+    n.fail("precision is " + llvm::Twine(toString(precision)) +
+           ", which is no type of fractions");
+    return;
+  }
   int64_t axis = n.intAttr("axis", 1), block = n.intAttr("block_size", 0);
-  scale = n.b.cast(spread(n, scale, x, axis, block), Emitter::typeOf(x));
-  n.out(quantize(n, n.b.div(x, scale), spread(n, zero, x, axis, block), type));
+  scale = n.b.cast(spread(n, scale, x, axis, block), precision);
+  Value units = n.b.div(n.b.cast(x, precision), scale);
+  n.out(quantize(n, units, spread(n, zero, x, axis, block), type));
 }
 
 static void importDequantizeLinear(Node &n) {
@@ -90,7 +107,7 @@ static void importDequantizeLinear(Node &n) {
   int64_t axis = n.intAttr("axis", 1), block = n.intAttr("block_size", 0);
   Value y = dequantize(n, x, spread(n, scale, x, axis, block),
                        spread(n, zero, x, axis, block));
-  n.out(n.b.cast(y, n.typeAttr("output_dtype", Emitter::typeOf(scale))));
+  n.out(n.b.cast(y, typeOr(n, "output_dtype", Emitter::typeOf(scale))));
 }
 
 /// An integer operand of a product, its zero point taken off, in i32. A vector
