@@ -31,9 +31,9 @@ bool isFloatTensor(Value value) {
 /// their data, or what meets, element by element or put beside, something that
 /// parameters made, or data that it makes more of; as such or after arithmetic
 /// between weights (1 + scale). What an operator takes as its parameter is one,
-/// whatever the operator became (a normalisation becomes arithmetic). So a learned position counts, a table of
-/// frequencies does not, nor do statistics, nor does a single number, which
-/// exporters write as a weight, too.
+/// whatever the operator became (a normalisation becomes arithmetic). So a
+/// learned position counts, a table of frequencies does not, nor do statistics,
+/// nor does a single number, which exporters write as a weight, too.
 class RoleFinder {
 public:
   /// `kinds`: what is known of states besides.
