@@ -15,6 +15,9 @@ class Rest(Maker):
         for direction, attributes in itertools.product(
                 ("forward", "reverse", "bidirectional"), more):
             d = 2 if direction == "bidirectional" else 1
+            attributes = {
+                name: value * d if name.startswith("activation") else value
+                for name, value in attributes.items()}
             inputs = [random((steps, batch, width)),
                       random((d, gates * hidden, width), seed=1),
                       random((d, gates * hidden, hidden), seed=2),
@@ -31,11 +34,17 @@ class Rest(Maker):
         yield from self.recurrent(1, 1, [{}, {"clip": 0.5}])
 
     def GRU(self):
-        yield from self.recurrent(3, 1, [{}, {"linear_before_reset": 1}])
+        keras = {"activations": ["HardSigmoid", "Tanh"]}
+        yield from self.recurrent(3, 1, [
+            {}, {"linear_before_reset": 1}, keras,
+            {**keras, "activation_alpha": [0.3], "activation_beta": [0.4]}])
 
     # onnxruntime does not clip what the last activation takes, ONNX says so.
     def LSTM(self):
-        yield from self.recurrent(4, 2, [{}])
+        names = {"activations": ["HardSigmoid", "Tanh", "HardSigmoid"]}
+        yield from self.recurrent(4, 2, [
+            {}, names, {**names, "activation_alpha": [0.3, 0.1],
+                        "activation_beta": [0.4, 0.6]}])
 
     # Quantised
 

@@ -335,7 +335,8 @@ UNSUPPORTED = {
                 "indices of so large a window"),
     "LSTM alpha": ("float[5,2,3] x, float[1,16,3] w, float[1,16,4] r",
                    "y = LSTM<hidden_size=4, activation_alpha=[0.5]>(x, w, r)",
-                   "", "activations with parameters"),
+                   "", "parameters of activations other than "
+                   "HardSigmoid"),
     "LSTM activation": ("float[5,2,3] x, float[1,16,3] w, float[1,16,4] r",
                         "y = LSTM<hidden_size=4, activations=[\"Affine\", "
                         "\"Tanh\", \"Tanh\"]>(x, w, r)", "",

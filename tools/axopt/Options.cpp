@@ -35,6 +35,10 @@ splitPair(llvm::StringRef flag, llvm::StringRef text) {
   return std::pair(name, value);
 }
 
+llvm::Error twice(llvm::StringRef flag, llvm::StringRef name) {
+  return usage("--" + flag + " of '" + name + "' is given twice");
+}
+
 llvm::Error readDims(const CommandLine &flags, import::ImportOptions &options,
                      std::vector<std::string> &files) {
   for (const std::string &text : flags.list(OPT_dim)) {
@@ -44,7 +48,8 @@ llvm::Error readDims(const CommandLine &flags, import::ImportOptions &options,
     int64_t size;
     if (pair->second.getAsInteger(10, size) || size < 0)
       return usage("--dim=" + text + ": the size must be 0 or more");
-    options.dims[pair->first.str()] = size;
+    if (!options.dims.try_emplace(pair->first.str(), size).second)
+      return twice("dim", pair->first);
   }
   for (const std::string &text : flags.list(OPT_shape)) {
     auto pair = splitPair("shape", text);
@@ -58,7 +63,8 @@ llvm::Error readDims(const CommandLine &flags, import::ImportOptions &options,
         shape.push_back(size);
     if (shape.size() != parts.size())
       return usage("--shape=" + text + ": expected sizes like 8x128");
-    options.shapes[pair->first.str()] = shape;
+    if (!options.shapes.try_emplace(pair->first.str(), shape).second)
+      return twice("shape", pair->first);
   }
   flags.read(OPT_unbatched, options.unbatched);
   for (const std::string &text : flags.list(OPT_const)) {
@@ -69,7 +75,8 @@ llvm::Error readDims(const CommandLine &flags, import::ImportOptions &options,
     llvm::Expected<HostTensor> tensor = rt::readNpy(file.str());
     if (!tensor)
       return tensor.takeError();
-    options.constants.emplace(name.str(), std::move(*tensor));
+    if (!options.constants.try_emplace(name.str(), std::move(*tensor)).second)
+      return twice("const", name);
   }
   for (const std::string &text : flags.list(OPT_max)) {
     auto [node, number] = llvm::StringRef(text).rsplit('=');

@@ -35,9 +35,12 @@ public:
   Emitter &b;
   int64_t numGates, hidden = 0, numDirections = 1, batch = 0;
   std::vector<std::string> activations;
+  /// Alpha and beta of those of them that are HardSigmoid.
+  std::vector<std::pair<float, float>> hardSigmoids;
 
 private:
   bool prepare();
+  void takeParameters();
   Value perDirection(Value x, int64_t direction);
 
   bool reverseFirst = false, batchFirst = false;
@@ -86,7 +89,37 @@ Value Recurrent::activate(int64_t direction, int64_t i, Value value) {
     return b.unary(UnaryKind::tanh, value);
   if (name == "relu")
     return b.unary(UnaryKind::relu, value);
+  if (name == "hardsigmoid") {
+    auto [alpha, beta] = hardSigmoids[direction * perDirection + i];
+    value = b.add(b.mul(value, alpha), b.like(value, beta));
+    return b.min(b.max(value, b.like(value, 0)), b.like(value, 1));
+  }
   return n.unsupported("activation " + name);
+}
+
+/// Activations that have parameters take the next ones of each list.
+void Recurrent::takeParameters() {
+  auto valuesOf = [&](llvm::StringRef name) {
+    const onnx::AttributeProto *found = n.attribute(name);
+    return found ? llvm::ArrayRef<float>(found->floats().data(),
+                                         found->floats_size())
+                 : llvm::ArrayRef<float>();
+  };
+  llvm::ArrayRef<float> alphas = valuesOf("activation_alpha"),
+                        betas = valuesOf("activation_beta");
+  auto next = [](llvm::ArrayRef<float> &values, float otherwise) {
+    if (values.empty())
+      return otherwise;
+    float value = values.front();
+    values = values.drop_front();
+    return value;
+  };
+  hardSigmoids.resize(activations.size());
+  for (auto [name, parameters] : llvm::zip_equal(activations, hardSigmoids))
+    if (name == "hardsigmoid")
+      parameters = {next(alphas, 0.2f), next(betas, 0.5f)};
+  if (!alphas.empty() || !betas.empty())
+    n.unsupported("parameters of activations other than HardSigmoid");
 }
 
 bool Recurrent::prepare() {
@@ -131,8 +164,7 @@ bool Recurrent::prepare() {
     std::vector<std::string> once = activations;
     activations.insert(activations.end(), once.begin(), once.end());
   }
-  if (n.hasAttribute("activation_alpha") || n.hasAttribute("activation_beta"))
-    n.unsupported("activations with parameters");
+  takeParameters();
   return !n.failed();
 }
 
