@@ -101,13 +101,31 @@ bool prefersPackedMatmul() {
 #endif
 }
 
+/// Of the calling thread and, since threads inherit it, its future team.
+void flushDenormals() {
+#if defined(__x86_64__)
+  constexpr unsigned flushToZero = 1U << 15, denormalsAreZero = 1U << 6;
+  __builtin_ia32_ldmxcsr(__builtin_ia32_stmxcsr() | flushToZero |
+                         denormalsAreZero);
+#elif defined(__aarch64__)
+  constexpr uint64_t flushToZero = uint64_t(1) << 24;
+  uint64_t control = 0;
+  asm volatile("mrs %0, fpcr" : "=r"(control));
+  asm volatile("msr fpcr, %0" : : "r"(control | flushToZero));
+#endif
+}
+
 class CpuDevice : public Device {
 public:
   CpuDevice(std::shared_ptr<PackedWeights> packed, const CpuOptions &options)
       : packed(std::move(packed)), options(options) {}
 
   const char *getName() const override { return "cpu"; }
-  void attachThread() override { setNumThreads(options.threadsPerRank); }
+  void attachThread() override {
+    setNumThreads(options.threadsPerRank);
+    if (options.flushDenormals)
+      flushDenormals();
+  }
 
   llvm::Expected<std::unique_ptr<DeviceMemory>>
   allocate(int64_t bytes) override {

@@ -83,7 +83,8 @@ llvm::Error ThreadExecutor::start() {
   shared->states = std::move(*states);
   auto numRanks = static_cast<int32_t>(program.mesh.numRanks());
   int32_t numThreads = numRanks * options.threadsPerRank;
-  shared->devices = createCpuDevices(numRanks, {options.threadsPerRank});
+  shared->devices = createCpuDevices(
+      numRanks, {options.threadsPerRank, options.flushDenormals});
   // Waits have no timeouts of their own: a long one may be no fault.
   shared->communicators = createLocalCommunicators(
       numRanks, {std::chrono::milliseconds(0), numThreads});
@@ -403,7 +404,11 @@ llvm::Error ThreadExecutor::writeTrace(const std::string &path) const {
 } // namespace
 
 llvm::Error checkThreads(int64_t numRanks, int64_t threadsPerRank) {
-  if (threadsPerRank >= 1 && numRanks <= mostThreads / threadsPerRank)
+  if (threadsPerRank < 1)
+    return makeErrorf(ExitCode::Usage,
+                      "{0} threads for each rank: it has 1 or more",
+                      threadsPerRank);
+  if (numRanks <= mostThreads / threadsPerRank)
     return llvm::Error::success();
   return makeErrorf(ExitCode::Usage,
                     "{0} ranks with {1} threads each: one process runs 1 to "

@@ -272,6 +272,7 @@ private:
     KernelOptions kernelOptions;
     kernelOptions.cacheDir = options.cacheDir;
     kernelOptions.numThreads = options.numThreads;
+    kernelOptions.onMany = options.onMany;
     auto compiler = KernelCompiler::create(kernelOptions);
     if (!compiler)
       return compiler.takeError();

@@ -83,6 +83,20 @@ static llvm::Error checkUnbatched(ModuleOp module) {
   return llvm::Error::success();
 }
 
+/// An empty batch is a slip more often than meant.
+static void warnOfNothing(ProgramOp program) {
+  for (auto [i, type] : llvm::enumerate(program.getArgumentTypes()))
+    if (auto tensor = mlir::cast<mlir::RankedTensorType>(type);
+        tensor.getNumElements() == 0)
+      program.emitWarning("input '")
+          << program.getArgName(i) << "' has no elements ("
+          << llvm::join(llvm::map_range(
+                            tensor.getShape(),
+                            [](int64_t size) { return std::to_string(size); }),
+                        "x")
+          << "): what is made of it is empty, too";
+}
+
 /// Bytes of the rank that needs most, of a plan that is to go through the
 /// phases after Checkpoint.
 static mlir::FailureOr<int64_t> predictPeak(PlanOp plan,
@@ -148,6 +162,9 @@ llvm::Error ax::compile(ModuleOp module, const CompileOptions &options) {
       options.after(phase, module);
   };
   done("import");
+  for (auto plan : module.getOps<PlanOp>())
+    for (auto program : plan.getBody().getOps<ProgramOp>())
+      warnOfNothing(program);
   mlir::TimingScope scope =
       options.timing ? options.timing->getRootScope() : mlir::TimingScope();
   for (const Phase &phase : phasesFor(options)) {

@@ -4,6 +4,7 @@
 #include "ax/Plan/Plan.h"
 #include "ax/Sharding/Digits.h"
 
+#include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
@@ -103,34 +104,64 @@ static std::string partsText(const Layer &layer, const Mesh &mesh) {
   return text + "; " + why;
 }
 
+namespace {
+/// Lines of which equal ones (a recurrent layer's steps) are one with a count,
+/// where the first was.
+class Lines {
+public:
+  void add(const std::string &line) { ++counts[line]; }
+  void print(llvm::raw_ostream &os) const {
+    for (const auto &[line, count] : counts) {
+      os << "  ";
+      if (count > 1)
+        os << count << " x ";
+      os << line << '\n';
+    }
+  }
+
+private:
+  llvm::MapVector<std::string, int64_t, std::map<std::string, unsigned>> counts;
+};
+} // namespace
+
+static std::string describe(const Layer &layer, const Mesh &mesh) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << layer.kind << " '" << layer.node << "': " << partsText(layer, mesh);
+  if (layer.wholeFlops > 0)
+    os << llvm::formatv(" ({0:P1} of its FLOPs on a rank)",
+                        layer.rankFlops / layer.wholeFlops);
+  return text;
+}
+
+static std::string describe(const Collective &collective, const Mesh &mesh) {
+  std::string text;
+  llvm::raw_string_ostream os(text);
+  os << toString(collective.kind) << " over " << axesText(collective.axes, mesh)
+     << " at '" << collective.node << "', ";
+  if (collective.tensors > 1)
+    os << collective.tensors << " tensors, ";
+  os << bytesText(collective.bytes) << " a rank";
+  if (!collective.because.empty())
+    os << ": " << collective.because;
+  if (collective.hiddenFlops > 0)
+    os << "; hides behind " << countText(collective.hiddenFlops, "FLOP")
+       << " as of '" << collective.behind << "'";
+  return text;
+}
+
 void plan::explain(ModuleOp module, llvm::raw_ostream &os) {
   Report report = makeReport(module);
   for (const ProgramReport &program : report.programs)
     for (const StageReport &stage : program.stages) {
       os << "program @" << ProgramOp(program.op).getSymName() << ", stage "
          << stage.on << '\n';
-      for (const Layer &layer : stage.layers) {
-        os << "  " << layer.kind << " '" << layer.node
-           << "': " << partsText(layer, report.mesh);
-        if (layer.wholeFlops > 0)
-          os << llvm::formatv(" ({0:P1} of its FLOPs on a rank)",
-                              layer.rankFlops / layer.wholeFlops);
-        os << '\n';
-      }
-      for (const Collective &collective : stage.collectives) {
-        os << "  " << toString(collective.kind) << " over "
-           << axesText(collective.axes, report.mesh) << " at '"
-           << collective.node << "', ";
-        if (collective.tensors > 1)
-          os << collective.tensors << " tensors, ";
-        os << bytesText(collective.bytes) << " a rank";
-        if (!collective.because.empty())
-          os << ": " << collective.because;
-        if (collective.hiddenFlops > 0)
-          os << "; hides behind " << countText(collective.hiddenFlops, "FLOP")
-             << " as of '" << collective.behind << "'";
-        os << '\n';
-      }
+      Lines lines;
+      for (const Layer &layer : stage.layers)
+        lines.add(describe(layer, report.mesh));
+      for (const Collective &collective : stage.collectives)
+        lines.add(describe(collective, report.mesh));
+      lines.print(os);
     }
 }
 

@@ -42,6 +42,14 @@ Faults::Faults(MLIRContext *context)
 void Faults::add(Diagnostic &diagnostic) {
   std::string place = placeOf(diagnostic.getLocation());
   std::string message = diagnostic.str();
+  // MLIR's own words, and notes, are for who writes dialects.
+  StringRef rest = message;
+  bool isUnknown = rest.consume_front("Dialect `") &&
+                   rest.contains("' not found for custom op");
+  if (isUnknown)
+    message = "there is no operation " +
+              rest.split("custom op ").second.split(' ').first.str() +
+              ": the plan is damaged or cut off";
   // MLIR says which op has failed after the op has said why.
   StringRef op = message;
   if (op.consume_back("op failed to infer returned types") && !texts.empty() &&
@@ -53,7 +61,8 @@ void Faults::add(Diagnostic &diagnostic) {
     return;
   texts.push_back(place + shorten(message, maxLetters));
   for (Diagnostic &note : diagnostic.getNotes())
-    texts.back() += "\n  " + shorten(note.str(), maxLetters);
+    if (!isUnknown)
+      texts.back() += "\n  " + shorten(note.str(), maxLetters);
 }
 
 Faults::~Faults() { context->printOpOnDiagnostic(printedOp); }

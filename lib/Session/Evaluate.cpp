@@ -144,10 +144,13 @@ std::string Evaluator::describe(const Measured &measured) const {
 }
 
 llvm::Error ax::evaluate(Session &session, const EvalOptions &options,
-                         Tokens tokens, llvm::raw_ostream &progress) {
+                         Tokens tokens, llvm::raw_ostream &progress,
+                         const std::function<void(const std::string &)> &warn) {
   auto evaluator = Evaluator::create(session.getExecutor(), options, tokens);
   if (!evaluator)
     return evaluator.takeError();
+  if (std::string unused = evaluator->describeUnused(); !unused.empty())
+    warn(unused);
   auto measured = evaluator->run();
   if (!measured)
     return measured.takeError();

@@ -29,6 +29,7 @@ public:
   /// `loss 0.1234, accuracy 0.9722 (360 samples)`.
   std::string describe(const Measured &measured) const;
   llvm::ArrayRef<Metric> getMetrics() const { return metrics; }
+  std::string describeUnused() const { return samples.describeUnused(); }
 
 private:
   Evaluator(rt::Executor &executor, Samples samples)

@@ -4,6 +4,8 @@
 #include "ax/Runtime/Npy.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringSet.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
@@ -81,11 +83,44 @@ readNamed(const std::vector<rt::Port> &ports, const std::string &path,
   return rt::readNpyFolder(path, rt::namesOf(ports));
 }
 
+/// Of an archive its arrays, of a folder its .npy files.
+static std::vector<std::string> findUnused(const std::vector<rt::Port> &ports,
+                                           const std::string &path,
+                                           const rt::NamedTensors &tensors) {
+  std::vector<std::string> names;
+  if (llvm::sys::fs::is_directory(path)) {
+    std::error_code ignored;
+    llvm::StringSet<> taken;
+    for (const rt::Port &port : ports)
+      taken.insert(rt::npyFileName(port.name));
+    for (llvm::sys::fs::directory_iterator it(path, ignored), end;
+         it != end && !ignored; it.increment(ignored))
+      if (llvm::StringRef file = llvm::sys::path::filename(it->path());
+          file.ends_with(".npy") && !taken.contains(file))
+        names.push_back(file.str());
+    llvm::sort(names);
+    return names;
+  }
+  for (const auto &[name, tensor] : tensors)
+    if (llvm::none_of(ports, [name = name](const rt::Port &port) {
+          return port.name == name;
+        }))
+      names.push_back(name);
+  return names;
+}
+
+std::string Samples::describeUnused() const {
+  return unused.empty()
+             ? ""
+             : name + ": no input takes '" + llvm::join(unused, "', '") + "'";
+}
+
 llvm::Error Samples::readArrays(const std::vector<rt::Port> &ports,
                                 const std::string &path) {
   auto tensors = readNamed(ports, path, name);
   if (!tensors)
     return tensors.takeError();
+  unused = findUnused(ports, path, *tensors);
   for (const rt::Port &port : ports) {
     auto found = llvm::find_if(
         *tensors, [&](const auto &entry) { return entry.first == port.name; });

@@ -18,6 +18,10 @@ public:
                                       const std::string &path, Tokens tokens,
                                       llvm::StringRef flag);
 
+  /// `--data=FILE has arrays that no input takes: 'a', 'b'`; empty where each
+  /// is taken.
+  std::string describeUnused() const;
+
   /// Samples of a batch, and in all.
   int64_t getBatch() const { return batch; }
   int64_t size() const { return numSamples; }
@@ -73,6 +77,8 @@ private:
   /// `--data=train.npz`.
   std::string name;
   std::vector<Source> sources;
+  /// Arrays, or files, that are no input's.
+  std::vector<std::string> unused;
   /// Samples: -1 until an array has told.
   int64_t batch = 0, numSamples = -1;
 };

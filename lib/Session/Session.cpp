@@ -183,6 +183,16 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   codegenOptions.numThreads =
       std::max<int64_t>(1, std::thread::hardware_concurrency());
   codegenOptions.separateKernels = options.separateKernels;
+  bool isTold = false;
+  if (options.note)
+    codegenOptions.onMany = [&](int64_t count) {
+      if (!std::exchange(isTold, true))
+        options.note("compiling " + std::to_string(count) + " kernels" +
+                     (codegenOptions.cacheDir.empty()
+                          ? ""
+                          : ", which '" + codegenOptions.cacheDir +
+                                "' keeps for later runs"));
+    };
   auto generate = [&](ProgramOp from,
                       std::shared_ptr<rt::Program> &to) -> llvm::Error {
     auto generated = codegen::generate(from, codegenOptions);
@@ -243,6 +253,7 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   impl->options.threadsPerRank = options.threadsPerRank;
   impl->options.timeout = *timeout;
   impl->options.trace = options.trace;
+  impl->options.flushDenormals = options.flushDenormals;
   // A stage more than there are requests would have nothing to do.
   impl->options.maxInFlight =
       static_cast<int32_t>(impl->program->stages.size()) + 1;

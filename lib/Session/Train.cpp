@@ -49,7 +49,9 @@ private:
   llvm::Error open();
   llvm::Error step();
   llvm::Error finish();
+  void tellStep(const StepFacts &facts);
   llvm::Error measure();
+  void keepLog(llvm::Error error);
   void traceStep();
   llvm::Error tellTraced();
   llvm::Error save();
@@ -67,6 +69,10 @@ private:
   std::optional<Batches> batches;
   std::optional<Evaluator> evaluator;
   std::optional<TrainLog> log;
+  /// What has ended the log before the run's end.
+  std::optional<ErrorDescription> logFault;
+  /// The step that was done last, if nothing was said of it.
+  std::optional<StepFacts> untold;
   /// Where checkpoints go, if any do.
   std::optional<rt::CheckpointFolder> folder;
   std::unique_ptr<rt::Request> request;
@@ -98,6 +104,8 @@ llvm::Error Trainer::open() {
       Samples::open(program.inputs, options.data, options.tokens, "data");
   if (!samples)
     return samples.takeError();
+  if (std::string unused = samples->describeUnused(); !unused.empty())
+    warn(unused);
   const Resumed *resumed = session.getResumed();
   const llvm::json::Object *position =
       resumed ? resumed->progress.getObject("data") : nullptr;
@@ -183,6 +191,8 @@ llvm::Error Trainer::open() {
         Evaluator::create(*evaluation, *options.eval, options.tokens);
     if (!created)
       return created.takeError();
+    if (std::string unused = created->describeUnused(); !unused.empty())
+      warn(unused);
     evaluator.emplace(std::move(*created));
   }
   if (!options.save.empty()) {
@@ -264,6 +274,24 @@ std::string Trainer::whyNotFinite(llvm::StringRef what) const {
                 "--clip-norm)";
 }
 
+/// Of the step that was done last.
+void Trainer::tellStep(const StepFacts &facts) {
+  if (log)
+    keepLog(log->writeStep(facts, program, request->outputs));
+  progress.showStep(facts, steps, request->outputs[loss].getDouble(0), skipped);
+  untold.reset();
+}
+
+/// Steps are worth more than what is said of them: without a log the run goes
+/// on, and fails at its end.
+void Trainer::keepLog(llvm::Error error) {
+  if (!error)
+    return;
+  logFault = describeError(std::move(error));
+  log.reset();
+  warn(logFault->message + ": training goes on, and nothing more is logged");
+}
+
 llvm::Error Trainer::step() {
   using Clock = std::chrono::steady_clock;
   Clock::time_point start = Clock::now();
@@ -298,11 +326,9 @@ llvm::Error Trainer::step() {
                   isSkipped};
   skipped += isSkipped;
   // What ends a run, or is left out, is never passed over.
-  if (!isFinite || done + 1 == steps || (done + 1) % options.logEvery == 0) {
-    if (llvm::Error error = log->writeStep(facts, program, request->outputs))
-      return error;
-    progress.showStep(facts, steps, value, skipped);
-  }
+  untold = facts;
+  if (!isFinite || done + 1 == steps || (done + 1) % options.logEvery == 0)
+    tellStep(facts);
   if (!isFinite && !isSkipped)
     return makeError(ExitCode::RunFailed,
                      whyNotFinite(std::isfinite(value) ? "gradient" : "loss") +
@@ -320,7 +346,9 @@ llvm::Error Trainer::measure() {
   measured = done;
   progress.tell("evaluation after step " + llvm::Twine(done) + ": " +
                 evaluator->describe(**result));
-  return log->writeMeasured(done, *evaluator, **result);
+  if (log)
+    keepLog(log->writeMeasured(done, *evaluator, **result));
+  return llvm::Error::success();
 }
 
 llvm::Error Trainer::save() {
@@ -358,6 +386,9 @@ llvm::Error Trainer::finish() {
     progress.show(llvm::Twine(skipped) + " of " + llvm::Twine(done) +
                   " steps were skipped: loss or gradient were no finite "
                   "numbers");
+  if (logFault)
+    return makeError(logFault->code,
+                     logFault->message + ": the log is cut off there");
   return llvm::Error::success();
 }
 
@@ -385,6 +416,8 @@ llvm::Expected<TrainEnd> Trainer::run() {
   }
   if (fault && executor.hasFailed())
     return fault;
+  if (untold)
+    tellStep(*untold);
   if (llvm::Error error = finish())
     return llvm::joinErrors(std::move(fault), std::move(error));
   if (fault)

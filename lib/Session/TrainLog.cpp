@@ -215,7 +215,9 @@ void Progress::showStep(const StepFacts &facts, int64_t steps, double loss,
   os << "axrun: step " << facts.step << " of " << steps << ": loss "
      << llvm::format("%.6f", loss)
      << llvm::format(", %.1f ms", 1e3 * facts.seconds)
-     << llvm::format(", %.0f samples/s", facts.samplesPerSecond)
+     << llvm::format(facts.samplesPerSecond < 100 ? ", %.3g samples/s"
+                                                  : ", %.0f samples/s",
+                     facts.samplesPerSecond)
      << llvm::format(", %.2f GFLOP/s",
                      static_cast<double>(flops) / facts.seconds / 1e9)
      << llvm::format(", %.0f MB", static_cast<double>(peakBytes()) / 1e6);

@@ -1,5 +1,6 @@
 //===- FlagHelp.cpp - What a table of flags says to readers and shells ----===//
 
+#include "ax/Support/ExitCode.h"
 #include "ax/Support/FlagTable.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -110,6 +111,14 @@ void FlagTable::printMan(llvm::raw_ostream &os) const {
       os << ".TP\n.B " << inMan(llvm::join(spellings(flag), ", ")) << '\n'
          << inMan(getOptionHelpText(flag)) << '\n';
   }
+  os << ".SH EXIT STATUS\n";
+  for (ExitCode code :
+       {ExitCode::Success, ExitCode::Differs, ExitCode::Usage,
+        ExitCode::BadModel, ExitCode::Unsupported, ExitCode::BadPlan,
+        ExitCode::BadInput, ExitCode::InputOutput, ExitCode::RunFailed,
+        ExitCode::Internal})
+    os << ".TP\n.B " << static_cast<int>(code) << '\n'
+       << inMan(toString(code)) << '\n';
 }
 
 void FlagTable::printBashCompletion(llvm::raw_ostream &os) const {

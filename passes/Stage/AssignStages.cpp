@@ -145,9 +145,9 @@ void AssignStages::warnOfIdle(ProgramOp program, ArrayRef<size_t> cuts) {
 FailureOr<SmallVector<size_t>> AssignStages::namedCuts(ProgramOp program,
                                                        int64_t stages) {
   if (static_cast<int64_t>(cut.size()) != stages - 1)
-    return program.emitError("the program is cut at ")
-           << cut.size() << " places, but " << stages << " stages need "
-           << stages - 1;
+    return program.emitError("--cut names ")
+           << cut.size() << " places, which makes " << cut.size() + 1
+           << " stages, not " << stages << ": give --pp=" << cut.size() + 1;
   SmallVector<size_t> cuts;
   for (const std::string &name : cut) {
     size_t end = 0;

@@ -2,6 +2,7 @@
 #include "ax/Passes/Strategy.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Flags.h"
+#include "ax/Support/Nearest.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -164,6 +165,25 @@ static bool isTooDeep(llvm::StringRef text) {
   return false;
 }
 
+/// What the user may have meant, as the command line calls it or nearly.
+static std::string adviseKey(llvm::StringRef key) {
+  constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> flags[] = {
+      {"dp", "data"}, {"tp", "row, col and depth"}, {"pp", "pipe"}};
+  for (const auto &[flag, meant] : flags)
+    if (key == flag)
+      return ("; --" + flag + " is " + meant + " here").str();
+  constexpr llvm::StringLiteral known[] = {
+      "data",        "depth",          "row",        "col",
+      "pipe",        "micro-batches",  "order",      "zero",
+      "schedule",    "virtual-stages", "shard",      "cut",
+      "train",       "loss",           "optimizer",  "lr-schedule",
+      "param-group", "clip-norm",      "checkpoint", "precision",
+      "batchnorm",   "dropout",        "trainable",  "frozen",
+      "frozen-rows", "pattern",        "layout",     "sequence-parallel"};
+  return suggestNearest(key, llvm::SmallVector<llvm::StringRef>(
+                                 std::begin(known), std::end(known)));
+}
+
 llvm::Expected<Strategy> Strategy::fromYAML(llvm::StringRef text,
                                             llvm::StringRef fileName) {
   constexpr size_t mostBytes = 1 << 16;
@@ -175,10 +195,14 @@ llvm::Expected<Strategy> Strategy::fromYAML(llvm::StringRef text,
   std::string message;
   auto collect = [](const llvm::SMDiagnostic &diagnostic, void *out) {
     auto &to = *static_cast<std::string *>(out);
-    if (to.empty())
-      to =
-          (llvm::Twine(diagnostic.getLineNo()) + ": " + diagnostic.getMessage())
-              .str();
+    if (!to.empty())
+      return;
+    llvm::StringRef message = diagnostic.getMessage(), key = message;
+    to = (llvm::Twine(diagnostic.getLineNo()) + ": " + message).str();
+    if (key.consume_front("unknown key '"))
+      to += adviseKey(key.split('\'').first);
+    else
+      to += (" in '" + diagnostic.getLineContents().trim() + "'").str();
   };
   Strategy strategy;
   llvm::yaml::Input input(text, nullptr, collect, &message);

@@ -29,7 +29,7 @@ std::optional<int64_t> parseBytes(StringRef text) {
   double unit = llvm::StringSwitch<double>(
                     end == StringRef::npos ? "" : text.drop_front(end).trim())
                     .Cases({"", "B"}, 1)
-                    .Case("kB", 1e3)
+                    .Cases({"kB", "KB"}, 1e3)
                     .Case("MB", 1e6)
                     .Case("GB", 1e9)
                     .Case("KiB", 1 << 10)
@@ -146,7 +146,9 @@ struct Checkpoint : ax::impl::CheckpointBase<Checkpoint> {
     std::optional<int64_t> budget = parseBytes(text);
     if (!budget)
       return program.emitError("--checkpoint=budget:")
-             << text << ": give a size, as budget:2GiB or budget:500MB";
+             << text
+             << ": give a size, as budget:2GiB or budget:500MB (units: B, "
+                "kB, MB, GB, KiB, MiB, GiB)";
     SmallVector<Step> steps = orderSteps(Recompute(program));
     // The fewest that fit.
     size_t low = 0, high = steps.size() + 1;

@@ -6,7 +6,9 @@
 #include "ax/Support/Nearest.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/GlobPattern.h"
+#include "llvm/Support/raw_ostream.h"
 
 #include <cmath>
 
@@ -14,21 +16,33 @@ using namespace ax;
 
 namespace {
 
+std::string shortest(double number) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", number);
+  return text;
+}
+
 /// Takes numbers out of a call, and remembers the first that is none or lies
 /// outside of its range.
 class NumberTaker {
 public:
+  /// What no rate or number of steps comes near.
+  static constexpr double unbounded = 1e30;
+
   explicit NumberTaker(Call &call) : call(call) {}
 
   void take(llvm::StringRef key, double &value, double least = 0,
-            double largest = 1e30) {
+            double largest = unbounded) {
     llvm::Expected<double> taken = call.takeNumber(key, value);
     if (!taken)
       return keep(taken.takeError());
     if (*taken < least || *taken > largest)
-      return keep(makeErrorf(ExitCode::Usage,
-                             "{0}: {1}={2} is not between {3} and {4}",
-                             call.name, key, *taken, least, largest));
+      return keep(makeErrorf(ExitCode::Usage, "{0}: {1}={2} is not {3}",
+                             call.name, key, shortest(*taken),
+                             largest < unbounded
+                                 ? "between " + shortest(least) + " and " +
+                                       shortest(largest)
+                                 : shortest(least) + " or more"));
     value = *taken;
   }
   void take(llvm::StringRef key, std::optional<double> &value) {
@@ -251,7 +265,8 @@ LearningRateSchedule::parse(llvm::StringRef text) {
     return error;
   if (result.decay != Decay::None && result.steps <= result.warmup)
     return makeErrorf(ExitCode::Usage,
-                      "{0}: steps={1} is not more than warmup={2}", call->name,
-                      result.steps, result.warmup);
+                      "{0}: steps={1} is not more than warmup={2}: give "
+                      "steps=N, the step at which it ends",
+                      call->name, result.steps, result.warmup);
   return result;
 }

@@ -42,6 +42,15 @@ def outputsAreInputsOfTheNextComparison():
                    f"{folder}/wrong.npz", expect=1)
         expectText(done, f"{name}: max |difference| 0.25 at [0, 3]",
                    f"1 of {value.size} elements differ")
+        # The largest difference is not the one that is too large.
+        outputs[name] = np.load(f"{folder}/out.npz")[name]
+        outputs[name].flat[3] = 1000
+        outputs[name].flat[4] = 0
+        np.savez(f"{folder}/wrong.npz", **outputs)
+        done = run(tool("axrun"), plan, "--test-data", DATA, "--expect",
+                   f"{folder}/wrong.npz", "--rtol=1.5", "--atol=0", expect=1)
+        expectText(done, " at [0, 3], ", f"1 of {value.size} elements differ, "
+                   "the most by its tolerance at [0, 4], ")
 
 
 def toldOutputs():

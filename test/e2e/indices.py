@@ -105,6 +105,18 @@ def training(layout):
         axrun(plan, *data, "--no-shuffle", "--steps=4")
 
 
+def madeUp():
+    """Indices of --random-inputs are in range."""
+    with scratch() as folder:
+        folder = pathlib.Path(folder)
+        (folder / "model.onnx").write_bytes(model(
+            "int64[64] ids", "float[64,2] y", "y = Gather(w, ids)",
+            "float[3,2] w = {1, 2, 3, 4, 5, 6}").SerializeToString())
+        run(tool("axopt"), folder / "model.onnx", "--tp=2", "--quiet", "-o",
+            folder / "plan.mlir")
+        axrun(folder / "plan.mlir", "--random-inputs=1")
+
+
 def computed(layout):
     """One that the model computes is found in a step, of which nothing is
     saved."""
@@ -135,6 +147,7 @@ def computed(layout):
 def cases(every):
     for layout in ("", "--dp=2", "--tp=2", "--pp=2 --micro-batches=2"):
         yield f"training {layout}", training, layout
+    yield "made up", madeUp
     for layout in ("", "--dp=2"):
         yield f"computed in training {layout}", computed, layout
     for layout in ("", "--dp=2", "--dp=4", "--tp=2", "--dp=2 --tp=2",

@@ -9,6 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
+from _onnx_text import model
 from cases import MODELS, ROOT, TRAINING, Failed, run, scratch, tool
 
 GPT = MODELS / "gpt2_eager_ts17_dyn" / "model.onnx"
@@ -289,7 +290,24 @@ def refused():
                ["model.onnx", "none.onnx", "plan.mlir"], "files")
 
 
+def explained():
+    """Steps of a recurrent layer are one line of --explain."""
+    zeros = ", ".join(["0"] * 32 * 8)
+    made = model("float[6,2,8] x", "float[6,1,2,8] y",
+                 "y = LSTM<hidden_size=8>(x, w, w)",
+                 f"float[1,32,8] w = {{{zeros}}}")
+    with scratch() as folder:
+        Path(folder, "model.onnx").write_bytes(made.SerializeToString())
+        said = run(tool("axopt"), f"{folder}/model.onnx", "--tp=2", "--quiet",
+                   "--explain", "-o", f"{folder}/plan.mlir").stdout
+    lines = said.splitlines()
+    if len(lines) != len(set(lines)) or \
+            not re.search(r"^  [56] x linear '", said, re.M):
+        raise Failed(said)
+
+
 def cases(every):
+    yield "equal lines", explained
     yield "the page has all keys", documented
     yield "facts", facts
     yield "what is trained", trained

@@ -112,7 +112,11 @@ def wholeModels():
                                     "for input 'z' says 3"), 2, [
         "--shape=x=2x4", "--shape=z=3"]
     yield "--shape", relu, ("input 'x' has shape [Nx4], the shape given is "
-                            "[2x5]"), 2, ["--shape=x=2x5"]
+                            "[2x5]: the file fixes dimension 1; export it "
+                            "again with a dynamic one"), 2, ["--shape=x=2x5"]
+    yield "--shape of unnamed", model("float[?,3,?] x", "float y",
+                                      "y = Relu(x)"), \
+        "input 'x': give --shape x=Ax3xB", 2, []
     yield "--dim name", relu, ("--dim M: the model has no such symbolic "
                                "dimension; it has N"), 2, ["--dim=M=3"]
     yield "--shape name", relu, ("--shape v: the model has no such input; it "

@@ -114,6 +114,8 @@ def training():
                       "--save-weights would both write 'a.safetensors'")
         files.refused("axrun", *command, "--log", "run/latest", "--save", "run",
                       says="would both write 'run/latest'")
+        files.refused("axrun", *command, "--log", "l.log", "--save", "l.log",
+                      says="--log and --save would both write 'l.log'")
         shutil.copy(f"{folder}/train.mlir", f"{folder}/run/step-1/plan.mlir")
         files.refused("axrun", "run/step-1/plan.mlir", *command[1:],
                       "--model-dir", ".", "--save", "run",

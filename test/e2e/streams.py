@@ -1,5 +1,7 @@
 """Streams and files that fail while they are written or read."""
 import os
+import pty
+import re
 import resource
 import subprocess
 import time
@@ -31,6 +33,32 @@ def expect(command, code, says=(), never=("LLVM", "IO failure"), **options):
 
 def closed(*streams):
     return {"preexec_fn": lambda: [os.close(stream) for stream in streams]}
+
+
+def compiling():
+    """On a terminal, who waits for many kernels reads why, once; of kernels
+    that are there nothing is said."""
+    with scratch() as folder:
+        command = [tool("axrun"), str(compiled(folder)), "--separate-kernels",
+                   "--cache-dir", f"{folder}/kernels", "--data",
+                   str(DIGITS / "train.npz"), "--steps=1"]
+        for isTold in True, False:
+            ours, its = pty.openpty()
+            process = subprocess.Popen(command, stderr=its)
+            os.close(its)
+            said = b""
+            try:
+                while piece := os.read(ours, 4096):
+                    said += piece
+            except OSError:
+                # The other end is closed.
+                pass
+            os.close(ours)
+            told = re.findall(r"axrun: compiling \d+ kernels, which '"
+                              f"{folder}/kernels' keeps for later runs",
+                              said.decode())
+            if process.wait() != 0 or len(told) != isTold:
+                raise Failed(said.decode())
 
 
 def prepared(folder):
@@ -179,6 +207,7 @@ def mappedData(size):
 def cases(every):
     yield "results", results
     yield "messages", messages
+    yield "compiling", compiling
     yield "training without a console", training
     yield "sizes of files", fileSizes
     yield "mapped data that is gone", mappedData, 0

@@ -51,12 +51,38 @@ def otherFiles():
                 raise Failed(f"expected: {says}\ngot: {done.stderr}")
 
 
+def unused():
+    """Arrays of other tasks beside those of this one are told, once."""
+    with scratch() as folder:
+        run(tool("axopt"), MODEL, "--shape=input=4x64", *TRAIN, "--quiet", "-o",
+            f"{folder}/plan.mlir")
+        arrays = samples() | {"weights": np.zeros(8), "b": np.zeros(3)}
+        np.savez(f"{folder}/data.npz", **arrays)
+        for name, array in arrays.items():
+            np.save(f"{folder}/{name}.npy", array)
+        for flags, says in (
+                (["--data=data.npz", "--steps=4"],
+                 "--data=data.npz: no input takes 'weights', 'b'"),
+                (["--data=.", "--steps=4"],
+                 "--data=.: no input takes 'b.npy', 'weights.npy'"),
+                (["--eval=data.npz"],
+                 "--eval=data.npz: no input takes 'weights', 'b'"),
+                # Labels are none of its inputs.
+                (["--data=data.npz", "--predict=out.npz"], None)):
+            done = run(tool("axrun"), "plan.mlir", *flags, cwd=folder)
+            told = [line for line in done.stderr.splitlines()
+                    if "no input takes" in line]
+            if told != ([f"axrun: warning: {says}"] if says else []):
+                raise Failed(f"expected: {says}\ngot: {done.stderr}")
+
+
 TRAIN = ["--train", "--loss=mse(logits,target)"]
 
 
 def cases(every):
     where = "--data=data.npz: "
     yield "other files", otherFiles
+    yield "unused arrays", unused
     yield "no training", train, [], samples(), \
         ("program 'main' does not train: compile it with axopt --train, or "
          "give --predict=OUT for what it makes of --data"), 2

@@ -1,10 +1,12 @@
 """What training tells of its steps: --log, --log-every, --epochs, --quiet."""
 import csv
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
 from _training import DIGITS, axrun, compiled, logged, part
-from cases import ROOT, Failed, run, scratch
+from cases import ROOT, Failed, run, scratch, tool
 
 import numpy as np
 
@@ -49,6 +51,45 @@ def every():
                "log")
         expect([line.split()[2] for line in done.stderr.splitlines()
                 if " step " in line], ["3", "6", "7"], "console")
+
+
+def cutOff():
+    """A log that cannot be written ends no training, but fails it."""
+    with scratch() as folder:
+        plan, samples = compiled(folder), data(folder)
+        done = axrun(plan, "--data", samples, "--steps=4", "--log", "/dev/full",
+                     "--save", f"{folder}/run", "--eval", DIGITS / "test.npz",
+                     "--eval-every=2", expect=7)
+        says = "cannot write '/dev/full': No space left on device"
+        goesOn = f"axrun: warning: {says}: training goes on, and nothing more " \
+            "is logged"
+        ends = f"axrun: error: {says}: the log is cut off there"
+        if done.stderr.count(goesOn) != 1 or done.stderr.count(ends) != 1 or \
+                "step 4 of 4" not in done.stderr or \
+                not Path(folder, "run/step-4").exists():
+            raise Failed(done.stderr)
+
+
+def last():
+    """The last step before Ctrl-C has a line, whatever --log-every says."""
+    with scratch() as folder:
+        plan, samples = compiled(folder), data(folder)
+        command = [tool("axrun"), plan, "--data", samples, "--steps=1000000",
+                   "--log-every=1000000", "--log", f"{folder}/log",
+                   "--eval", DIGITS / "test.npz", "--eval-every=5"]
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+        for line in process.stderr:
+            if "evaluation after step 10:" in line:
+                break
+        process.send_signal(signal.SIGINT)
+        rest = process.stderr.read()
+        expect(process.wait(), 130, "exit code")
+        steps = [int(line.split()[2]) for line in rest.splitlines()
+                 if line.startswith("axrun: step ")]
+        expect(steps, [line["step"] for line in logged(f"{folder}/log")
+                       if "loss" in line], "steps")
+        if f"interrupted after step {steps[0]} of" not in rest:
+            raise Failed(rest)
 
 
 def table():
@@ -120,7 +161,8 @@ def refused():
         plan, samples = compiled(folder), data(folder)
         for flags in (), ("--steps=1", "--epochs=1"):
             axrun(plan, "--data", samples, *flags, expect=2,
-                  says="--data needs --steps=N or --epochs=N, one of them")
+                  says="--data needs --steps=N or --epochs=N, one of them, to "
+                  "train; --predict=OUT gives what the model makes of it")
         for flags in ("--steps=0",), ("--epochs=-1",), \
                 ("--steps=1", "--log-every=0"):
             axrun(plan, "--data", samples, *flags, expect=2,
@@ -162,6 +204,8 @@ def another():
 
 def cases(every_case):
     yield "another run's", another
+    yield "cut off", cutOff
+    yield "the last step", last
     yield "resumed", resumed
     yield "facts of steps", facts
     yield "--log-every", every

@@ -138,6 +138,7 @@ defm frozen_rows : Value<
 def o : JoinedOrSeparate<["-"], "o">, MetaVarName<"FILE">,
         HelpText<"Where the plan goes (-: standard output)">,
         Group<help4_output>, Flags<[Common]>;
+defm output : LongName<"output", o>;
 defm verify : Switch<"verify", "Only check the plan", help4_output, [Common]>;
 defm export_onnx : Value<
   "export-onnx", "FILE.onnx", "Only write the model again, with --weights",

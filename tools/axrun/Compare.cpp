@@ -37,9 +37,16 @@ Difference ax::compare(const HostTensor &got, const HostTensor &wanted,
     if (isWhole && apart == 0 && got.getInt(i) != wanted.getInt(i))
       apart = 1;
     // Equal ones first: a tolerance of NaN or infinity compares with nothing.
-    if (apart != 0 && (!(apart <= atol + rtol * std::abs(b)) ||
-                       (std::isinf(apart) && !std::isinf(a - b))))
-      ++result.numDiffering;
+    if (double allowed = atol + rtol * std::abs(b);
+        apart != 0 &&
+        (!(apart <= allowed) || (std::isinf(apart) && !std::isinf(a - b)))) {
+      double excess = allowed > 0 ? apart / allowed
+                                  : std::numeric_limits<double>::infinity();
+      if (result.numDiffering++ == 0 || excess > result.excess) {
+        result.excess = excess;
+        result.worstDiffering = i;
+      }
+    }
     if (apart > result.largest) {
       result.largest = apart;
       result.worst = i;
@@ -56,22 +63,30 @@ std::string ax::describe(llvm::StringRef name, const Difference &difference,
   llvm::raw_string_ostream os(text);
   os << name << ": max |difference| "
      << llvm::format("%.3g", difference.largest);
-  if (difference.largest > 0) {
+  auto place = [&](int64_t at) {
     std::vector<std::string> index;
-    int64_t rest = difference.worst;
+    int64_t rest = at;
     for (int64_t stride : rowMajorStrides(wanted.getShape())) {
       index.push_back(std::to_string(stride ? rest / stride : 0));
       rest = stride ? rest % stride : 0;
     }
     os << " at [" << llvm::join(index, ", ") << "], "
-       << llvm::format("%.8g instead of %.8g", got.getDouble(difference.worst),
-                       wanted.getDouble(difference.worst));
-  }
+       << llvm::format("%.8g instead of %.8g", got.getDouble(at),
+                       wanted.getDouble(at));
+  };
+  if (difference.largest > 0)
+    place(difference.worst);
   os << " (" << llvm::format("%.3g", difference.relative())
      << " of the largest magnitude "
      << llvm::format("%.4g", difference.magnitude) << "), "
      << difference.numDiffering << " of " << wanted.numElements()
      << " elements differ";
+  // The largest difference may be one that the tolerance allows.
+  if (difference.numDiffering &&
+      difference.worstDiffering != difference.worst) {
+    os << ", the most by its tolerance";
+    place(difference.worstDiffering);
+  }
   if (difference.numNaN)
     os << ", " << difference.numNaN << " are NaN in both";
   return text;

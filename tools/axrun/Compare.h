@@ -17,6 +17,10 @@ struct Difference {
   double largest = 0;
   /// Where that is, row-major.
   int64_t worst = 0;
+  /// Of those that differ the one with most of what the tolerances allow: how
+  /// many times as much, and where.
+  double excess = 0;
+  int64_t worstDiffering = 0;
   /// Largest magnitude of a finite expected element.
   double magnitude = 0;
 

@@ -149,6 +149,10 @@ defm program : Value<
 defm threads_per_rank : Value<
   "threads-per-rank", "N", "Threads that one rank computes with (1)",
   help4_running, [Integer, Common]>;
+defm flush_denormals : Switch<
+  "flush-denormals",
+  "Subnormal numbers are 0, which many processors are much faster with",
+  help4_running>;
 defm timeout : Value<
   "timeout", "SECONDS",
   "Seconds without progress of any rank that end the run (60; 0: never)",

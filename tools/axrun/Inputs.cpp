@@ -10,6 +10,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <algorithm>
 #include <random>
 
 using namespace ax;
@@ -36,7 +37,8 @@ readTestData(llvm::StringRef folder, llvm::StringRef prefix,
   return tensors;
 }
 
-/// Integers are small and not negative: indices into anything.
+/// Integers are small and not negative: indices into anything, and where it is
+/// known into what.
 static llvm::Expected<HostTensor> randomTensor(const rt::Port &port,
                                                uint64_t seed) {
   auto made = HostTensor::allocate(port.dtype, port.shape);
@@ -45,21 +47,24 @@ static llvm::Expected<HostTensor> randomTensor(const rt::Port &port,
   HostTensor tensor = std::move(*made);
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
+  int64_t below = std::clamp<int64_t>(port.indexed.value_or(100), 1, 100);
   for (int64_t i = 0, e = tensor.numElements(); i < e; ++i)
     if (isFloat(port.dtype))
       tensor.setDouble(i, normal(random));
     else
-      tensor.setInt(i, port.dtype == DType::Bool ? 1 : random() % 100);
+      tensor.setInt(i, port.dtype == DType::Bool ? 1 : random() % below);
   return tensor;
 }
 
 llvm::Expected<std::vector<HostTensor>>
 ax::readInputs(const RunOptions &options, const std::vector<rt::Port> &inputs) {
   rt::NamedTensors given;
+  bool hasTestData = true;
   if (!options.testData.empty()) {
     auto read = readTestData(options.testData, "input", inputs);
     if (!read)
       return read.takeError();
+    hasTestData = !read->empty();
     // What was bound when the plan was made is no input any more.
     for (auto &[name, tensor] : *read)
       if (llvm::any_of(inputs, [name = name](const rt::Port &port) {
@@ -111,6 +116,9 @@ ax::readInputs(const RunOptions &options, const std::vector<rt::Port> &inputs) {
     return badInput("the plan has no input '" + byName.begin()->first() +
                     "'; its inputs are:" + known);
   }
+  if (!missing.empty() && !hasTestData)
+    return badInput("--test-data=" + options.testData +
+                    ": there is no input_0.pb");
   if (!missing.empty())
     return badInput("no value for these inputs (--input, --inputs, "
                     "--test-data or --random-inputs; to train, --data):" +
@@ -274,6 +282,7 @@ static llvm::Error checkFiles(const RunOptions &options,
       files.writes("--tensorboard", training->tensorboard + "/events.out");
     files.writes("--save-weights", training->saveWeights);
     if (!training->save.empty()) {
+      files.writes("--save", training->save);
       llvm::SmallString<128> latest(training->save);
       llvm::sys::path::append(latest, rt::checkpoint::latestName);
       files.writes("--save", latest.str().str());

@@ -125,7 +125,8 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
   flags.read(OPT_epochs, training.epochs);
   flags.read(OPT_log_every, training.logEvery);
   if (flags.has(OPT_steps) == flags.has(OPT_epochs))
-    return usage("--data needs --steps=N or --epochs=N, one of them");
+    return usage("--data needs --steps=N or --epochs=N, one of them, to train; "
+                 "--predict=OUT gives what the model makes of it");
   if (training.steps < 0 || training.epochs < 0 || training.logEvery < 1 ||
       training.steps + training.epochs < 1)
     return usage("--steps, --epochs and --log-every are at least 1");
@@ -249,6 +250,7 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   // Session says what is too many.
   session.threadsPerRank =
       static_cast<int32_t>(std::clamp<int64_t>(threads, INT32_MIN, INT32_MAX));
+  flags.read(OPT_flush_denormals, session.flushDenormals);
   flags.read(OPT_timeout, session.timeoutSeconds);
   flags.read(OPT_cache_dir, session.cacheDir);
   flags.read(OPT_separate_kernels, session.separateKernels);
@@ -256,6 +258,11 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   session.warn = [](const std::string &text) {
     llvm::errs() << "axrun: warning: " << text << '\n';
   };
+  // Who waits looks at a terminal; a log has no use for it.
+  if (llvm::errs().is_displayed() && !flags.isOn(OPT_quiet))
+    session.note = [](const std::string &text) {
+      llvm::errs() << "axrun: " << text << '\n';
+    };
   if (llvm::Error error = readTraining(flags, options))
     return error;
   if (llvm::Error error = check(flags, options))

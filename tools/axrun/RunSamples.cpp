@@ -17,8 +17,9 @@ static llvm::Error start(Session &session) {
 llvm::Expected<int> ax::evaluateSamples(const Task &task) {
   if (llvm::Error error = start(task.session))
     return error;
-  if (llvm::Error error = evaluate(task.session, *task.options.eval,
-                                   task.options.tokens, llvm::outs()))
+  if (llvm::Error error =
+          evaluate(task.session, *task.options.eval, task.options.tokens,
+                   llvm::outs(), task.options.session.warn))
     return error;
   return static_cast<int>(ExitCode::Success);
 }

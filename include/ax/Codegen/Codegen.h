@@ -7,6 +7,8 @@
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
+#include <functional>
+
 namespace ax::codegen {
 
 struct Options {
@@ -14,6 +16,9 @@ struct Options {
   std::string cacheDir;
   /// Threads that compile kernels.
   int64_t numThreads = 1;
+  /// Told once when many kernels have to be compiled, which takes long: how
+  /// many the program has. May be left empty; any thread may call it.
+  std::function<void(int64_t)> onMany;
   /// Every operation is a kernel of its own; for finding faults.
   bool separateKernels = false;
   /// Kernels are left out: only what memory is needed can be asked of the

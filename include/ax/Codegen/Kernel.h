@@ -13,6 +13,7 @@
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -90,6 +91,9 @@ struct KernelOptions {
   std::string cacheDir;
   /// Threads that `compileAll` may use.
   int64_t numThreads = 1;
+  /// Told once by `compileAll` when many are in no cache: how many it was given
+  /// that differ. May be left empty; any thread may call it.
+  std::function<void(int64_t)> onMany;
 };
 
 /// Compiles for the machine it runs on. Thread-safe.

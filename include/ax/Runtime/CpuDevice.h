@@ -15,6 +15,10 @@ namespace ax::rt {
 
 struct CpuOptions {
   int32_t threadsPerRank = 1;
+  /// What threads compute takes subnormal numbers for 0 and gives 0 for them
+  /// (x86's FTZ and DAZ, Arm's FZ): many processors take a hundred times as
+  /// long for one as for another number.
+  bool flushDenormals = false;
 };
 
 /// One device per rank of this process; they share packed weights.

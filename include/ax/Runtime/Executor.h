@@ -25,6 +25,8 @@ struct ExecutorOptions {
   /// State files are relative to this folder.
   std::string dataFolder;
   int32_t threadsPerRank = 1;
+  /// As in CpuOptions.
+  bool flushDenormals = false;
   /// The run ends when no rank has finished a command for so long, or has
   /// prepared one; 0: never.
   std::chrono::milliseconds timeout{0};

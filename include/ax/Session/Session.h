@@ -51,10 +51,14 @@ struct SessionOptions {
   /// prepared one; 0: never.
   double timeoutSeconds = 60;
   bool trace = false;
+  /// Ranks take subnormal numbers for 0, and give 0 for them.
+  bool flushDenormals = false;
   /// Every operation is a kernel of its own; for finding faults.
   bool separateKernels = false;
   /// Told what the run can do without; may be left empty.
   std::function<void(const std::string &)> warn;
+  /// Told why loading takes long; may be left empty.
+  std::function<void(const std::string &)> note;
 };
 
 /// Where training was.

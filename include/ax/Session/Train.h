@@ -92,8 +92,10 @@ llvm::Expected<TrainEnd> train(Session &session, const TrainOptions &options,
                                llvm::raw_ostream &progress);
 
 /// Measures the states as they are; the session runs an evaluation program.
+/// `warn` is told of arrays that it does not take.
 llvm::Error evaluate(Session &session, const EvalOptions &options,
-                     Tokens tokens, llvm::raw_ostream &progress);
+                     Tokens tokens, llvm::raw_ostream &progress,
+                     const std::function<void(const std::string &)> &warn);
 
 /// The session's outputs for any number of samples, its last batch filled up;
 /// `warn` is told of outputs that have no dimension for samples. A Usage error

@@ -199,6 +199,16 @@ KernelCompiler::compileAll(llvm::ArrayRef<FusionOp> fusions) {
     loadLoweringDialects(*fusion.getContext());
   }
 
+  // These take about a second.
+  constexpr int64_t many = 32;
+  int64_t before = getStatistics().compiled;
+  std::once_flag told;
+  auto tellMany = [&] {
+    if (impl->options.onMany && getStatistics().compiled - before >= many)
+      std::call_once(told, [&] {
+        impl->options.onMany(static_cast<int64_t>(first.size()));
+      });
+  };
   std::vector<llvm::Error> errors;
   std::mutex errorMutex;
   std::atomic<size_t> next{0};
@@ -206,6 +216,7 @@ KernelCompiler::compileAll(llvm::ArrayRef<FusionOp> fusions) {
     for (size_t i; (i = next++) < first.size();) {
       size_t index = first[i];
       auto code = impl->find(fusions[index], keys[index]);
+      tellMany();
       if (!code) {
         std::lock_guard<std::mutex> lock(errorMutex);
         errors.push_back(code.takeError());

@@ -8,7 +8,7 @@
 // CHECK: ax.unary exp {{.*}}stage = 1 : i64
 // CHECK: ax.unary exp {{.*}}stage = 1 : i64
 // NOWHERE: error: {{.*}}has no node named 'nowhere' to cut after
-// MANY: error: the program is cut at 2 places, but 2 stages need 1
+// MANY: error: --cut names 2 places, which makes 3 stages, not 2: give --pp=3
 // ORDER: error: {{.*}}cut after 'first' does not come after the cut before it
 // LAST: error: {{.*}}cut after 'third' leaves the last stage empty
 ax.plan @p version 1 {

@@ -21,15 +21,15 @@
 // NUMBER: error: sgd: lr=much: give a number
 // NEGATIVE: error: constant: warmup=-1 is negative
 // KIND: error: there is no optimizer 'lion', but sgd, adam, adamw
-// RANGE: error: sgd: lr=-1{{.*}} is not between 0
+// RANGE: error: sgd: lr=-1{{.*}} is not 0 or more
 // BETAS: error: adam: betas=0.9:1: give two numbers below 1, as 0.9:0.999
 // NAN: error: adam: betas=nan:0.9: give two numbers below 1
 // HALF: error: sgd: nesterov=0.5 is neither 0 nor 1
-// LESS: error: group: lr=-0.5{{.*}} is not between 0
+// LESS: error: group: lr=-0.5 is not 0 or more
 // NESTEROV: error: sgd: nesterov needs a momentum
 // GROUP: error: parameter group 'fc.weight': give PATTERN|rank<N:lr=...,weight_decay=...
 // RANK: error: parameter group 'rank<x:lr=1': rank< needs a number
-// STEPS: error: cosine: steps=5 is not more than warmup=5
+// STEPS: error: cosine: steps=5 is not more than warmup=5: give steps=N, the step at which it ends
 // SCHEDULE: error: there is no learning-rate schedule 'step', but constant, linear, cosine
 
 // ADAM-DAG: ax.state @w.exp_avg : tensor<4x2xf32>
