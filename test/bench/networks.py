@@ -156,6 +156,69 @@ def gpt(layers, width, heads, vocabulary, tokens=128, batch=1, tied=False):
     return g
 
 
+def rmsNorm(g, x, width):
+    mean = g.op("ReduceMean", g.op("Pow", x, g.constant(2.0)), axes=[-1])
+    root = g.op("Sqrt", g.op("Add", mean, g.constant(1e-6)))
+    x = g.op("Mul", x, g.op("Div", g.constant(1.0), root))
+    return g.op("Mul", g.constant(1 + 0.01 * g.random.standard_normal(width)), x)
+
+
+def rotated(g, x, cos, sin, size):
+    """Rotary embedding of [batch, heads, tokens, size]."""
+    low, high = (
+        g.op("Slice", x, g.ints(begin), g.ints(begin + size // 2), g.ints(3))
+        for begin in (0, size // 2))
+    turned = g.op("Concat", g.op("Neg", high), low, axis=-1)
+    return g.op("Add", g.op("Mul", x, cos), g.op("Mul", turned, sin))
+
+
+def llamaBlock(g, x, batch, tokens, width, heads, groups, hidden, tables, mask):
+    """`groups` heads of keys and values, each for several of the queries."""
+    size, normed = width // heads, rmsNorm(g, x, width)
+    q, k, v = (
+        heads4(g, g.linear(normed, width, n * size, bias=False),
+               batch, tokens, n, size) for n in (heads, groups, groups))
+    q, k = (rotated(g, y, *tables, size) for y in (q, k))
+
+    def repeated(y):
+        y = g.op("Unsqueeze", y, g.ints(2))
+        y = g.op("Expand", y,
+                 g.ints(batch, groups, heads // groups, tokens, size))
+        return g.op("Reshape", y, g.ints(batch, heads, tokens, size))
+
+    scores = g.op("MatMul", q,
+                  g.op("Transpose", repeated(k), perm=[0, 1, 3, 2]))
+    scores = g.op("Mul", scores, g.constant(1 / np.sqrt(size)))
+    mixed = g.op("MatMul", g.op("Softmax", g.op("Add", scores, mask), axis=-1),
+                 repeated(v))
+    mixed = g.op("Reshape", g.op("Transpose", mixed, perm=[0, 2, 1, 3]),
+                 g.ints(batch, tokens, width))
+    x = g.op("Add", x, g.linear(mixed, width, width, bias=False))
+    normed = rmsNorm(g, x, width)
+    gate, up = (g.linear(normed, width, hidden, bias=False) for _ in range(2))
+    y = g.op("Mul", g.op("Mul", gate, g.op("Sigmoid", gate)), up)
+    return g.op("Add", x, g.linear(y, hidden, width, bias=False))
+
+
+def llama(layers, width=64, heads=4, groups=2, hidden=192, vocabulary=128,
+          tokens=32, batch=8):
+    g = Graph("llama")
+    ids = g.input("input_ids", np.int64, batch, tokens, below=vocabulary)
+    x = g.op("Gather", g.weight(vocabulary, width), ids)
+    size = width // heads
+    angles = np.outer(np.arange(tokens),
+                      10000.0 ** -(np.arange(0, size, 2) / size))
+    angles = np.concatenate([angles, angles], axis=-1)[None, None]
+    tables = g.constant(np.cos(angles)), g.constant(np.sin(angles))
+    mask = g.constant(np.triu(np.full((tokens, tokens), -1e9), 1)[None, None])
+    for _ in range(layers):
+        x = llamaBlock(g, x, batch, tokens, width, heads, groups, hidden,
+                       tables, mask)
+    x = rmsNorm(g, x, width)
+    g.output(g.linear(x, width, vocabulary, bias=False))
+    return g
+
+
 def mlp():
     g = Graph("mlp")
     x = g.input("x", np.float32, 128, 1024)
@@ -199,6 +262,8 @@ MODELS = {
     "gpt2-like": lambda: gpt(4, 512, 8, 8192),
     "mlp": mlp,
     "resnet50": resnet50,
+    "llama-32": lambda: llama(32),
+    "llama-64": lambda: llama(64),
     "gpt2-small": lambda: gpt(12, 768, 12, 50257, tied=True),
 }
 
