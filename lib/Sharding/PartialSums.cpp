@@ -20,19 +20,20 @@ namespace ax::sharding::detail {
 namespace {
 
 struct Partial {
-  SubAxes axes;
+  AxesId axes = LayoutTable::noAxes;
   ReduceKind kind = ReduceKind::Sum;
 
+  bool isNone() const { return axes == LayoutTable::noAxes; }
   bool operator==(const Partial &o) const {
-    return axes == o.axes && (axes.empty() || kind == o.kind);
+    return axes == o.axes && (isNone() || kind == o.kind);
   }
 };
 
 class PartialSums {
 public:
   explicit PartialSums(State &state)
-      : state(state), graph(state.graph), blocked(graph.ops.size(), false),
-        partial(graph.tensors.size()) {}
+      : state(state), graph(state.graph), table(state.table),
+        blocked(graph.ops.size(), false), partial(graph.tensors.size()) {}
 
   void run() {
     for (int op : state.order)
@@ -45,42 +46,56 @@ public:
 
 private:
   struct Lazy {
-    SubAxes axes;
+    AxesId axes;
     /// Ops, with their linear sets, that would have to pass it on.
     std::vector<std::pair<int, int>> chain;
   };
 
+  /// In rounds: what can pass does, then what must not is blocked. A round
+  /// visits, in topological order, only ops that something has changed for
+  /// since they were visited last: whether they are blocked, what operands
+  /// bring, or their own layouts.
   void settle() {
-    do
-      for (int op : state.order)
-        setPassing(op, blocked[op] ? Passing() : findPassing(op));
-    while (block());
+    std::set<int> next;
+    for (int op : state.order)
+      next.insert(state.places[op]);
+    do {
+      std::set<int> open = std::move(next);
+      next.clear();
+      while (!open.empty()) {
+        int place = *open.begin();
+        open.erase(open.begin());
+        int op = state.order[place];
+        Passing found = blocked[op] ? Passing() : findPassing(op);
+        const Passing &had = state.passing[op];
+        if (found.axes == had.axes && found.kind == had.kind &&
+            found.linearSet == had.linearSet)
+          continue;
+        next.insert(place);
+        setPassing(op, found);
+        for (int result : graph.ops[op].results)
+          for (const Use &use : state.uses[result])
+            if (use.op >= 0)
+              open.insert(state.places[use.op]);
+      }
+    } while (block(next));
   }
 
-  void setPassing(int op, Passing passing) {
-    state.passing[op] = std::move(passing);
+  void setPassing(int op, const Passing &passing) {
+    state.passing[op] = passing;
     state.updateLayouts(op);
     const std::vector<int> &results = graph.ops[op].results;
     for (size_t r = 0; r < results.size(); ++r) {
-      const Layout &layout = state.given({op, static_cast<int>(r)});
-      partial[results[r]] = {layout.partial, layout.partialKind};
+      const LayoutEntry &layout = table[state.given({op, static_cast<int>(r)})];
+      partial[results[r]] = {layout.partial, layout.value.partialKind};
     }
-  }
-
-  /// Sub-axes that split any factor of the op.
-  SubAxes factorAxes(int op) const {
-    SubAxes axes;
-    for (const Split &split : state.factors[op])
-      for (const SubAxis &axis : split.dim.axes())
-        axes.push_back(axis);
-    return axes;
   }
 
   bool reducesItself(int op, ReduceKind &kind) const {
     const Rule &rule = graph.ops[op].rule;
     for (size_t f = 0; f < rule.factors.size(); ++f)
       if (rule.factors[f].kind == FactorKind::Reduction &&
-          state.factors[op][f].dim.isSplit()) {
+          table.isSplit(state.factors[op][f].dim)) {
         kind = rule.factors[f].reduce;
         return true;
       }
@@ -90,18 +105,17 @@ private:
   int64_t bytesOf(const Use &use, bool isResult) const {
     const GraphOp &op = graph.ops[use.op];
     int tensor = isResult ? op.results[use.operand] : op.operands[use.operand];
-    return localBytes(isResult ? state.given(use) : state.wanted(use),
-                      graph.tensors[tensor].elementBytes);
+    return table.localBytes(isResult ? state.given(use) : state.wanted(use),
+                            graph.tensors[tensor].elementBytes);
   }
 
   /// What both lack; the rest is reduced before they meet.
-  static Partial intersect(const Partial &a, const Partial &b) {
-    Partial common{{}, a.kind};
-    if (a.kind == b.kind)
-      for (const SubAxis &axis : a.axes)
-        if (std::find(b.axes.begin(), b.axes.end(), axis) != b.axes.end())
-          common.axes.push_back(axis);
-    return common;
+  Partial intersect(const Partial &a, const Partial &b) const {
+    if (a == b)
+      return a;
+    return {a.kind == b.kind ? table.shared(a.axes, b.axes)
+                             : LayoutTable::noAxes,
+            a.kind};
   }
 
   /// True when passing on costs no more bytes than reducing the operands.
@@ -123,7 +137,7 @@ private:
     };
     auto fits = [&](const Partial &sum) {
       ReduceKind own = sum.kind;
-      return !sum.axes.empty() && !overlap(sum.axes, factorAxes(op)) &&
+      return !sum.isNone() && !state.splitsOver(op, sum.axes) &&
              (!reducesItself(op, own) || own == sum.kind);
     };
     for (size_t s = 0; s < graphOp.rule.linear.size(); ++s) {
@@ -149,14 +163,15 @@ private:
 
   /// True when `use` takes the tensor partial.
   bool takesPartial(const Use &use) const {
-    return use.op >= 0 && !state.wanted(use).partial.empty();
+    return use.op >= 0 && table.isPartial(state.wanted(use));
   }
 
-  /// Blocks ops that pass on what somebody else needs reduced.
-  bool block() {
-    std::vector<int> found;
+  /// Blocks ops that pass on what somebody else needs reduced, and adds their
+  /// places to `found`; false when there are none.
+  bool block(std::set<int> &found) {
+    std::vector<int> ops;
     for (size_t t = 0; t < graph.tensors.size(); ++t) {
-      if (partial[t].axes.empty())
+      if (partial[t].isNone())
         continue;
       const std::vector<Use> &uses = state.uses[t];
       bool reduced = state.isPinned(static_cast<int>(t)) ||
@@ -165,11 +180,13 @@ private:
                      });
       for (const Use &use : uses)
         if (reduced && takesPartial(use))
-          found.push_back(use.op);
+          ops.push_back(use.op);
     }
-    for (int op : found)
+    for (int op : ops) {
       blocked[op] = true;
-    return !found.empty();
+      found.insert(state.places[op]);
+    }
+    return !ops.empty();
   }
 
   /// What a partial tensor becomes as long as it is passed on.
@@ -181,7 +198,7 @@ private:
   };
   Reach reachOf(int tensor) const {
     Reach reach;
-    std::set<int> found;
+    std::set<int> found, places;
     std::vector<int> open{tensor};
     while (!open.empty()) {
       int from = open.back();
@@ -189,15 +206,17 @@ private:
       for (const Use &use : state.uses[from])
         if (takesPartial(use) && found.insert(use.op).second)
           for (int result : graph.ops[use.op].results)
-            if (!partial[result].axes.empty())
+            if (!partial[result].isNone())
               open.push_back(result);
     }
-    for (int op : state.order)
-      if (found.count(op)) {
-        reach.ops.push_back(op);
-        for (auto *tensors : {&graph.ops[op].operands, &graph.ops[op].results})
-          reach.tensors.insert(tensors->begin(), tensors->end());
-      }
+    for (int op : found)
+      places.insert(state.places[op]);
+    for (int place : places) {
+      int op = state.order[place];
+      reach.ops.push_back(op);
+      for (auto *tensors : {&graph.ops[op].operands, &graph.ops[op].results})
+        reach.tensors.insert(tensors->begin(), tensors->end());
+    }
     return reach;
   }
   double secondsOf(const Reach &reach) {
@@ -213,7 +232,7 @@ private:
     for (int maker : state.order)
       for (int tensor : graph.ops[maker].results) {
         const std::vector<Use> &uses = state.uses[tensor];
-        if (partial[tensor].axes.empty() || uses.size() < 2 ||
+        if (partial[tensor].isNone() || uses.size() < 2 ||
             !takesPartial(uses.front()))
           continue;
         Reach reach = reachOf(tensor);
@@ -250,7 +269,7 @@ private:
     std::vector<std::optional<Lazy>> lazy(graph.tensors.size());
     auto setLazy = [&](int op) {
       for (int result : graph.ops[op].results)
-        if (!partial[result].axes.empty() &&
+        if (!partial[result].isNone() &&
             partial[result].kind == ReduceKind::Sum && singleUse(result))
           lazy[result] = Lazy{partial[result].axes, {}};
     };
@@ -258,8 +277,8 @@ private:
       const GraphOp &graphOp = graph.ops[op];
       setLazy(op);
       ReduceKind kind;
-      if (!state.passing[op].axes.empty() || reducesItself(op, kind) ||
-          graphOp.results.size() != 1)
+      if (state.passing[op].axes != LayoutTable::noAxes ||
+          reducesItself(op, kind) || graphOp.results.size() != 1)
         continue;
       for (size_t s = 0; s < graphOp.rule.linear.size(); ++s) {
         const std::vector<int> &set = graphOp.rule.linear[s];
@@ -269,16 +288,16 @@ private:
             carriers.push_back(operand);
         if (carriers.empty())
           continue;
-        const SubAxes axes = lazy[graphOp.operands[carriers[0]]]->axes;
+        const AxesId axes = lazy[graphOp.operands[carriers[0]]]->axes;
         auto joins = [&](int operand) {
           int tensor = graphOp.operands[operand];
           if (lazy[tensor])
             return lazy[tensor]->axes == axes;
           // Reduced for others, it can still be added as it came.
-          return partial[tensor].axes.empty() ||
+          return partial[tensor].isNone() ||
                  partial[tensor] == Partial{axes, ReduceKind::Sum};
         };
-        if (overlap(axes, factorAxes(op)) ||
+        if (state.splitsOver(op, axes) ||
             !std::all_of(set.begin(), set.end(), joins) ||
             !staysSmall(op, carriers))
           continue;
@@ -299,6 +318,7 @@ private:
 
   State &state;
   const Graph &graph;
+  LayoutTable &table;
   std::vector<bool> blocked;
   std::vector<Partial> partial;
 };

@@ -4,9 +4,6 @@
 
 #include "PropagateState.h"
 
-#include <algorithm>
-#include <map>
-
 namespace ax::sharding {
 
 namespace {
@@ -52,21 +49,38 @@ std::vector<FactorPin> pinResultDim(const Graph &graph, int op, int result,
                 cause);
 }
 
-Propagation propagate(const Graph &graph, const Mesh &mesh, const Pins &pins,
-                      const PropagateOptions &options) {
-  detail::State state(graph, mesh, options);
+struct Propagator::Impl {
+  Impl(const Mesh &mesh, const PropagateOptions &options)
+      : options(options), resharder(mesh, options.cost),
+        rules(resharder.getPlans().table) {}
+
+  PropagateOptions options;
+  Resharder resharder;
+  detail::RuleTable rules;
+};
+
+Propagator::Propagator(const Mesh &mesh, const PropagateOptions &options)
+    : impl(std::make_unique<Impl>(mesh, options)) {}
+
+Propagator::~Propagator() = default;
+
+Resharder &Propagator::getResharder() { return impl->resharder; }
+
+Propagation Propagator::propagate(const Graph &graph, const Pins &pins) {
+  detail::State state(graph, impl->options, impl->resharder.getPlans(),
+                      impl->rules);
   state.applyPins(pins);
   detail::spread(state);
   detail::passPartialSums(state);
-  detail::refine(state);
-  detail::passPartialSums(state);
-
   Propagation result;
+  result.numTries = detail::refine(state);
+  detail::passPartialSums(state);
   for (size_t op = 0; op < graph.ops.size(); ++op) {
     AssignedOp assigned;
     assigned.assignment = state.assignmentOf(static_cast<int>(op));
     for (const detail::Split &split : state.factors[op])
-      assigned.causes.push_back(split.dim.isSplit() && split.cause >= 0
+      assigned.causes.push_back(state.table.isSplit(split.dim) &&
+                                        split.cause >= 0
                                     ? state.causes[split.cause]
                                     : std::string());
     result.ops.push_back(std::move(assigned));
@@ -74,17 +88,28 @@ Propagation propagate(const Graph &graph, const Mesh &mesh, const Pins &pins,
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     detail::Tree tree = detail::buildTree(state, static_cast<int>(t));
     int offset = static_cast<int>(result.reshards.size());
-    for (Reshard &reshard : tree.reshards) {
+    for (detail::Branch &branch : tree.branches) {
+      Reshard reshard;
+      reshard.tensor = static_cast<int>(t);
+      reshard.source = branch.source < 0 ? -1 : branch.source + offset;
+      reshard.from = state.table[branch.from].value;
+      reshard.to = state.table[branch.to].value;
+      reshard.steps = branch.planned->plan.steps;
+      reshard.seconds = branch.seconds();
+      reshard.uses = std::move(branch.uses);
       reshard.cause = detail::causeOf(state, reshard);
-      if (reshard.source >= 0)
-        reshard.source += offset;
       result.reshards.push_back(std::move(reshard));
     }
     result.reshardSeconds += tree.seconds;
-    result.tensors.push_back(std::move(tree.produced));
+    result.tensors.push_back(state.table[tree.produced].value);
   }
   result.warnings = std::move(state.warnings);
   return result;
+}
+
+Propagation propagate(const Graph &graph, const Mesh &mesh, const Pins &pins,
+                      const PropagateOptions &options) {
+  return Propagator(mesh, options).propagate(graph, pins);
 }
 
 } // namespace ax::sharding

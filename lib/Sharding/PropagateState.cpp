@@ -9,10 +9,10 @@
 
 namespace ax::sharding::detail {
 
-State::State(const Graph &graph, const Mesh &mesh,
-             const PropagateOptions &options)
-    : graph(graph), mesh(mesh), options(options),
-      resharder(mesh, options.cost) {
+State::State(const Graph &graph, const PropagateOptions &options,
+             ReshardPlans &plans, RuleTable &ruleTable)
+    : graph(graph), options(options), plans(plans), table(plans.table),
+      mesh(table.getMesh()) {
   size_t numTensors = graph.tensors.size(), numOps = graph.ops.size();
   producers.resize(numTensors);
   uses.resize(numTensors);
@@ -56,18 +56,22 @@ State::State(const Graph &graph, const Mesh &mesh,
   }
   assert(order.size() == numOps && "the graph has a cycle");
 
+  places.resize(numOps);
+  for (size_t i = 0; i < numOps; ++i)
+    places[order[i]] = static_cast<int>(i);
+
   passing.resize(numOps);
-  operandLayouts.resize(numOps);
-  resultLayouts.resize(numOps);
+  layouts.resize(numOps);
   for (const GraphOp &op : graph.ops) {
+    rules.push_back(&ruleTable.add(op.rule));
     factors.emplace_back();
     for (const RuleFactor &factor : op.rule.factors)
-      factors.back().push_back({DimLayout::whole(factor.size)});
+      factors.back().push_back({table.whole(factor.size)});
   }
   for (const GraphTensor &tensor : graph.tensors) {
     dims.emplace_back();
     for (int64_t size : tensor.shape)
-      dims.back().push_back({DimLayout::whole(size)});
+      dims.back().push_back({table.whole(size)});
   }
 }
 
@@ -80,12 +84,10 @@ std::string factorName(const GraphOp &op, size_t factor) {
 }
 
 /// Puts a pin where no stronger one is; false when one is.
-bool place(Split &split, const DimLayout &dim, PinLevel level, int cause,
-           bool open) {
+bool place(Split &split, DimId dim, PinLevel level, int cause, bool open) {
   if (split.pinned && split.level > level)
     return false;
-  split = {};
-  split.dim = canonicalize(dim);
+  split = {dim};
   split.level = level;
   split.cause = cause;
   split.pinned = true;
@@ -117,16 +119,18 @@ pinsByPlace(const std::vector<Pin> &pins, PinLevel level, PlaceOf placeOf) {
 bool State::applyPin(const FactorPin &pin) {
   causes.push_back(pin.cause);
   std::vector<Split> changed = factors[pin.op];
-  if (!place(changed[pin.factor], pin.split, pin.level,
+  if (!place(changed[pin.factor], table.add(canonicalize(pin.split)), pin.level,
              static_cast<int>(causes.size()) - 1, pin.open))
     return true;
   std::optional<std::string> fault;
   for (const SubAxis &axis : pin.split.axes())
-    if (overlap({axis}, axesOfOthers(pin.op, pin.factor)))
+    if (table.overlap(table.add(SubAxes{axis}),
+                      axesOfOthers(pin.op, pin.factor)))
       fault = "axis '" + toString(axis, mesh) + "' is used twice";
   // Of reserved axes the place need not be legal.
-  if (!fault && !(pin.anyPlace && pin.elseWhole))
-    fault = findFactorsFault(*this, pin.op, changed);
+  if (!fault && !(pin.anyPlace && pin.elseWhole) && !canHave(pin.op, changed))
+    fault = findFault(graph.ops[pin.op].rule,
+                      rules[pin.op]->assignment(dimsOf(changed), {}), mesh);
   if (fault) {
     warnings.push_back(graph.ops[pin.op].name + ": " +
                        factorName(graph.ops[pin.op], pin.factor) +
@@ -136,7 +140,7 @@ bool State::applyPin(const FactorPin &pin) {
   if (pin.anyPlace && pin.split.isSplit()) {
     Split &split = changed[pin.factor];
     split.ifUntold = split.dim;
-    split.dim = DimLayout::whole(split.dim.size());
+    split.dim = table.whole(split.dim);
     split.closed = false;
     split.elseWhole = pin.elseWhole;
   }
@@ -147,14 +151,14 @@ bool State::applyPin(const FactorPin &pin) {
 bool State::applyPin(const TensorPin &pin) {
   causes.push_back(pin.cause);
   std::vector<Split> changed = dims[pin.tensor];
-  if (!place(changed[pin.dim], pin.split, pin.level,
+  if (!place(changed[pin.dim], table.add(canonicalize(pin.split)), pin.level,
              static_cast<int>(causes.size()) - 1, pin.open))
     return true;
   const GraphTensor &tensor = graph.tensors[pin.tensor];
   changed[pin.dim].spreads = pin.spreads && tensor.role != TensorRole::State;
   Layout layout;
   for (const Split &split : changed)
-    layout.dims.push_back(split.dim);
+    layout.dims.push_back(table[split.dim].value);
   if (auto fault = findFault(layout, tensor.shape, mesh)) {
     warnings.push_back(tensor.name + ": dimension " + std::to_string(pin.dim) +
                        " is not split as " + pin.cause + " asks: " + *fault);
@@ -185,40 +189,41 @@ void State::applyPins(const Pins &pins) {
   }
 }
 
-Assignment State::assignmentOf(int op) const {
-  Assignment assignment;
-  for (const Split &split : factors[op])
-    assignment.factors.push_back(split.dim);
-  assignment.passedPartial = passing[op].axes;
-  assignment.passedKind = passing[op].kind;
-  assignment.linearSet = passing[op].linearSet;
-  return assignment;
+const std::vector<DimId> &State::dimsOf(const std::vector<Split> &factors) {
+  scratch.clear();
+  for (const Split &split : factors)
+    scratch.push_back(split.dim);
+  return scratch;
 }
 
-SubAxes State::axesOfOthers(int op, int factor) const {
-  SubAxes axes;
-  for (size_t f = 0; f < factors[op].size(); ++f) {
-    if (static_cast<int>(f) == factor)
-      continue;
-    const Split &split = factors[op][f];
-    for (const SubAxis &axis :
-         (split.waits() ? split.ifUntold : split.dim).axes())
-      axes.push_back(axis);
-  }
+Assignment State::assignmentOf(int op) {
+  return rules[op]->assignment(dimsOf(factors[op]), passing[op]);
+}
+
+AxesId State::axesOfOthers(int op, int factor) {
+  AxesId axes = LayoutTable::noAxes;
+  for (size_t f = 0; f < factors[op].size(); ++f)
+    if (static_cast<int>(f) != factor) {
+      const Split &split = factors[op][f];
+      axes =
+          table.concat(axes, table.axesOf(split.ifUntold.value_or(split.dim)));
+    }
   return axes;
 }
 
+bool State::splitsOver(int op, AxesId axes) {
+  for (const Split &split : factors[op])
+    if (table.overlap(table.axesOf(split.dim), axes))
+      return true;
+  return false;
+}
+
 void State::updateLayouts(int op) {
-  const Rule &rule = graph.ops[op].rule;
-  Assignment assignment = assignmentOf(op);
-  operandLayouts[op].clear();
-  resultLayouts[op].clear();
-  for (size_t i = 0; i < rule.operands.size(); ++i)
-    operandLayouts[op].push_back(
-        operandLayout(rule, assignment, static_cast<int>(i)));
-  for (size_t i = 0; i < rule.results.size(); ++i)
-    resultLayouts[op].push_back(
-        resultLayout(rule, assignment, static_cast<int>(i)));
+  layouts[op] = &rules[op]->layouts(dimsOf(factors[op]), passing[op]);
+}
+
+bool State::canHave(int op, const std::vector<Split> &factors) {
+  return rules[op]->isLegal(dimsOf(factors));
 }
 
 bool State::isPinned(int tensor) const {
@@ -228,57 +233,50 @@ bool State::isPinned(int tensor) const {
   return false;
 }
 
-Layout State::delivered(int tensor, const Layout &produced) const {
-  Layout layout = produced;
-  layout.partial.clear();
-  SubAxes pinnedAxes;
+LayoutId State::delivered(int tensor, LayoutId produced) {
+  std::vector<DimId> layout = table[produced].dims;
+  AxesId pinnedAxes = LayoutTable::noAxes;
   for (const Split &split : dims[tensor])
     if (split.pinned)
-      for (const SubAxis &axis : split.dim.axes())
-        pinnedAxes.push_back(axis);
-  for (size_t d = 0; d < layout.dims.size(); ++d) {
+      pinnedAxes = table.concat(pinnedAxes, table.axesOf(split.dim));
+  for (size_t d = 0; d < layout.size(); ++d) {
     const Split &split = dims[tensor][d];
-    DimLayout &dim = layout.dims[d];
+    DimId &dim = layout[d];
     if (!split.closed) {
-      SubAxes others =
-          withoutAxes(pinnedAxes, split.pinned ? split.dim.axes() : SubAxes());
-      SubAxes all = dim.axes();
-      SubAxes clash = withoutAxes(all, withoutAxes(all, others));
-      if (!clash.empty())
-        dim = unsplit(dim, clash).value_or(DimLayout::whole(dim.size()));
+      AxesId others =
+          table.without(pinnedAxes, split.pinned ? table.axesOf(split.dim)
+                                                 : LayoutTable::noAxes);
+      AxesId clash = table.common(table.axesOf(dim), others);
+      if (clash != LayoutTable::noAxes) {
+        std::optional<DimId> rest = table.unsplit(dim, clash);
+        dim = rest ? *rest : table.whole(dim);
+      }
     }
     // An open pin lets the producer split further.
-    if (split.pinned && (split.closed || !refines(dim, split.dim)))
+    if (split.pinned && (split.closed || !table.refines(dim, split.dim)))
       dim = split.dim;
   }
-  return canonicalize(std::move(layout));
+  for (DimId &dim : layout)
+    dim = table.compose({dim});
+  return table.add(layout, LayoutTable::noAxes, ReduceKind::Sum);
 }
 
 double State::opSeconds(int op) const {
   const GraphOp &graphOp = graph.ops[op];
   double parts = 1;
   for (const Split &split : factors[op])
-    for (const SubAxis &axis : split.dim.axes())
-      if (!mesh.isInTime(axis))
-        parts *= static_cast<double>(axis.size);
+    parts *= table[split.dim].partsInSpace;
   double bytes = 0;
   for (size_t i = 0; i < graphOp.operands.size(); ++i)
     bytes += static_cast<double>(
-        localBytes(operandLayouts[op][i],
-                   graph.tensors[graphOp.operands[i]].elementBytes));
+        table.localBytes(layouts[op]->operands[i],
+                         graph.tensors[graphOp.operands[i]].elementBytes));
   for (size_t i = 0; i < graphOp.results.size(); ++i)
-    bytes += static_cast<double>(localBytes(
-        resultLayouts[op][i], graph.tensors[graphOp.results[i]].elementBytes));
+    bytes += static_cast<double>(
+        table.localBytes(layouts[op]->results[i],
+                         graph.tensors[graphOp.results[i]].elementBytes));
   return graphOp.flops / parts / options.flopsPerSecond +
          bytes / options.bytesPerSecond;
-}
-
-std::optional<std::string> findFactorsFault(const State &state, int op,
-                                            const std::vector<Split> &factors) {
-  Assignment assignment;
-  for (const Split &split : factors)
-    assignment.factors.push_back(split.dim);
-  return findFault(state.graph.ops[op].rule, assignment, state.mesh);
 }
 
 } // namespace ax::sharding::detail

@@ -9,14 +9,16 @@
 #ifndef AX_LIB_SHARDING_PROPAGATESTATE_H
 #define AX_LIB_SHARDING_PROPAGATESTATE_H
 
-#include "ax/Sharding/Digits.h"
+#include "ReshardPlans.h"
+#include "RuleTable.h"
+
 #include "ax/Sharding/Propagate.h"
 
 namespace ax::sharding::detail {
 
 /// How one factor of an op, or one dimension of a tensor, is split, and why.
 struct Split {
-  DimLayout dim;
+  DimId dim;
   PinLevel level = PinLevel::Recipe;
   /// Index into State::causes; -1 when no pin led here.
   int cause = -1;
@@ -26,29 +28,26 @@ struct Split {
   /// Of a tensor's pin: its ops learn of it.
   bool spreads = true;
   /// Of a pin whose place neighbours decide: its axes, and what splits the
-  /// factor if no neighbour does. No factors: not such a pin.
-  DimLayout ifUntold = {};
+  /// factor if no neighbour does. Nothing: not such a pin.
+  std::optional<DimId> ifUntold = std::nullopt;
   /// Nothing does.
   bool elseWhole = false;
 
-  bool waits() const { return !ifUntold.factors.empty(); }
-};
-
-/// Partial sums that an op passes on.
-struct Passing {
-  SubAxes axes;
-  ReduceKind kind = ReduceKind::Sum;
-  int linearSet = -1;
+  bool waits() const { return ifUntold.has_value(); }
 };
 
 class State {
 public:
-  State(const Graph &graph, const Mesh &mesh, const PropagateOptions &options);
+  State(const Graph &graph, const PropagateOptions &options,
+        ReshardPlans &plans, RuleTable &ruleTable);
 
   const Graph &graph;
-  const Mesh &mesh;
   const PropagateOptions &options;
-  Resharder resharder;
+  ReshardPlans &plans;
+  LayoutTable &table;
+  const Mesh &mesh;
+  /// Of each op.
+  std::vector<RuleEntry *> rules;
 
   /// Op that makes a tensor and which result it is; op -1: none does.
   std::vector<Use> producers;
@@ -58,6 +57,8 @@ public:
   /// Topological; of ops that are ready the one whose result has the lowest
   /// number. Does not depend on the order of Graph::ops.
   std::vector<int> order;
+  /// Of each op, where it is in `order`.
+  std::vector<int> places;
 
   std::vector<std::string> causes;
   std::vector<std::string> warnings;
@@ -66,59 +67,73 @@ public:
   std::vector<std::vector<Split>> factors;
   std::vector<std::vector<Split>> dims;
   std::vector<Passing> passing;
+  /// What follows from these, see updateLayouts().
+  std::vector<const OpLayouts *> layouts;
 
   void applyPins(const Pins &pins);
   /// False, and a warning, when it cannot be followed.
   bool applyPin(const FactorPin &pin);
   bool applyPin(const TensorPin &pin);
 
-  Assignment assignmentOf(int op) const;
+  Assignment assignmentOf(int op);
   /// Axes that the factors of an op split over or have reserved, but for one.
-  SubAxes axesOfOthers(int op, int factor) const;
+  AxesId axesOfOthers(int op, int factor);
+  /// True when a factor of the op is split over any of `axes`.
+  bool splitsOver(int op, AxesId axes);
   /// Sets `layouts` from factors and passing.
   void updateLayouts(int op);
-  const Layout &wanted(const Use &use) const {
-    return operandLayouts[use.op][use.operand];
+  LayoutId wanted(const Use &use) const {
+    return layouts[use.op]->operands[use.operand];
   }
-  const Layout &given(const Use &producer) const {
-    return resultLayouts[producer.op][producer.operand];
+  LayoutId given(const Use &producer) const {
+    return layouts[producer.op]->results[producer.operand];
   }
 
   bool isPinned(int tensor) const;
   /// `produced` with the pinned dimensions as pinned and nothing partial.
-  Layout delivered(int tensor, const Layout &produced) const;
+  LayoutId delivered(int tensor, LayoutId produced);
   /// Seconds of an op's own work on one rank.
   double opSeconds(int op) const;
+  /// True when `op` can have these factors.
+  bool canHave(int op, const std::vector<Split> &factors);
 
 private:
-  std::vector<std::vector<Layout>> operandLayouts, resultLayouts;
+  const std::vector<DimId> &dimsOf(const std::vector<Split> &factors);
+
+  std::vector<DimId> scratch;
 };
 
 /// Spread.cpp: fills factors and dims to a fixed point.
 void spread(State &state);
-/// True when `finer` splits as `coarser` does and further, or is the same.
-bool refines(const DimLayout &finer, const DimLayout &coarser);
-/// Why `op` cannot have these factors; nothing when it can.
-std::optional<std::string> findFactorsFault(const State &state, int op,
-                                            const std::vector<Split> &factors);
-
 /// PartialSums.cpp: decides `passing` for all ops and updates layouts.
 void passPartialSums(State &state);
 
+/// One resharding of a tensor, shared by all uses that want its result.
+struct Branch {
+  /// The earlier one from whose result it starts; -1: from the tensor.
+  int source = -1;
+  LayoutId from, to;
+  const PlannedReshard *planned = nullptr;
+  std::vector<Use> uses;
+
+  double seconds() const { return planned->plan.seconds; }
+};
+
 /// Of one tensor: its layout where it comes from, and the reshardings.
 struct Tree {
-  Layout produced;
-  std::vector<Reshard> reshards;
+  LayoutId produced = {};
+  std::vector<Branch> branches;
   double seconds = 0;
   int collectives = 0;
 };
 /// ReshardTree.cpp.
 Tree buildTree(State &state, int tensor);
-/// What made a resharding necessary, for the reader.
-std::string causeOf(const State &state, const Reshard &reshard);
 
-/// Refine.cpp: local search over unpinned factors.
-void refine(State &state);
+/// ReshardCause.cpp: what made a resharding necessary, for the reader.
+std::string causeOf(State &state, const Reshard &reshard);
+
+/// Refine.cpp: local search over unpinned factors. How many changes it tried.
+int64_t refine(State &state);
 
 } // namespace ax::sharding::detail
 

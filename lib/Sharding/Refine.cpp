@@ -5,14 +5,15 @@
 // change that saves most is kept, until none saves anything. Pinned factors
 // never change, and nobody takes up axes that no neighbour uses.
 //
+// What a try at one tensor finds depends only on ops near it. It is not
+// repeated before one of these has changed, so that the work of a graph of N
+// equal layers is N times that of one.
+//
 //===----------------------------------------------------------------------===//
 
 #include "PropagateState.h"
 
 #include <algorithm>
-#include <deque>
-#include <map>
-#include <set>
 
 namespace ax::sharding::detail {
 
@@ -23,7 +24,10 @@ enum class Follow { None, Backward, Forward };
 class Refiner {
 public:
   explicit Refiner(State &state)
-      : state(state), graph(state.graph), treeSeconds(graph.tensors.size()) {
+      : state(state), graph(state.graph), table(state.table),
+        treeSeconds(graph.tensors.size()), tries(graph.tensors.size()),
+        changedAt(graph.ops.size()), savedAt(graph.ops.size(), -1),
+        readAt(graph.ops.size()) {
     for (size_t t = 0; t < graph.tensors.size(); ++t)
       treeSeconds[t] = costOf(static_cast<int>(t));
   }
@@ -32,106 +36,169 @@ public:
     for (int sweep = 0; sweep < maxSweeps; ++sweep) {
       bool changed = false;
       for (size_t t = 0; t < graph.tensors.size(); ++t)
-        while (treeSeconds[t] > 0 && improve(static_cast<int>(t)))
+        while (treeSeconds[t] > 0 && mayImprove(tries[t]) &&
+               improve(static_cast<int>(t)))
           changed = true;
       if (!changed)
         return;
     }
   }
 
+  /// Tried so far.
+  int64_t numChanges = 0;
+
 private:
   static constexpr int maxSweeps = 8;
   static constexpr size_t maxOps = 64;
 
-  /// Changed ops with what they were before.
+  /// A changed op with what it was before.
   struct Saved {
+    int op;
     std::vector<Split> factors;
     Passing passing;
+    const OpLayouts *layouts;
   };
   struct Move {
-    std::map<int, std::vector<Split>> factors;
+    std::vector<std::pair<int, std::vector<Split>>> factors;
     double gain = 0;
+  };
+  /// A try that saved nothing: when it was, and the ops that it looked at.
+  struct Try {
+    int at = -1;
+    std::vector<int> ops;
   };
 
   double costOf(int tensor) { return buildTree(state, tensor).seconds; }
 
-  Layout layoutAt(const Use &use, bool isResult) const {
+  LayoutId layoutAt(const Use &use, bool isResult) const {
     return isResult ? state.given(use) : state.wanted(use);
   }
 
-  /// The op's factors, changed so that one of its tensors is split as `dims`.
+  bool mayImprove(const Try &last) const {
+    return last.at < 0 || std::any_of(
+                              last.ops.begin(), last.ops.end(),
+                              [&](int op) { return changedAt[op] > last.at; });
+  }
+
+  /// Notes that the try looks at the op, or at all ops of a tensor.
+  void readOp(int op);
+  void readTensor(int tensor);
+
+  /// The op's factors, changed so that one of its tensors is split as `like`
+  /// is; `reasons` are of the tensor's dimensions.
   std::optional<std::vector<Split>> adopt(int op, const TensorMap &map,
-                                          const std::vector<DimLayout> &dims,
-                                          const std::vector<Split> &like) const;
+                                          const std::vector<SizesId> &sizes,
+                                          LayoutId like,
+                                          const std::vector<Split> &reasons);
+  std::optional<std::vector<Split>>
+  adoptOperand(const Use &use, LayoutId like,
+               const std::vector<Split> &reasons = {}) {
+    return adopt(use.op, graph.ops[use.op].rule.operands[use.operand],
+                 state.rules[use.op]->operandSizes[use.operand], like, reasons);
+  }
+  std::optional<std::vector<Split>>
+  adoptResult(const Use &producer, LayoutId like,
+              const std::vector<Split> &reasons = {}) {
+    return adopt(
+        producer.op, graph.ops[producer.op].rule.results[producer.operand],
+        state.rules[producer.op]->resultSizes[producer.operand], like, reasons);
+  }
   /// The op's factors without any split over `axes`.
-  std::optional<std::vector<Split>> without(int op, const SubAxes &axes) const;
+  std::optional<std::vector<Split>> without(int op, AxesId axes);
 
   void apply(int op, const std::vector<Split> &factors);
-  void follow(int seed, Follow direction, std::map<int, Saved> &saved);
+  /// The same of an op that is `saved` first, which it is not yet.
+  void change(int op, const std::vector<Split> &factors);
+  void undo();
+  /// Tensors that the saved ops lay out otherwise than before, in order.
+  std::vector<int> changedTensors() const;
+  void follow(Follow direction);
   void consider(int op, const std::vector<Split> &factors, Move &best);
   bool improve(int tensor);
+  void commit(const Move &move);
 
   State &state;
   const Graph &graph;
+  LayoutTable &table;
   std::vector<double> treeSeconds;
+
+  std::vector<Try> tries;
+  /// The number of moves made when an op was changed last.
+  std::vector<int> changedAt;
+  int numMoves = 0;
+
+  /// Of the move that is considered, in the order of changes; and of each op,
+  /// where it is there.
+  std::vector<Saved> saved;
+  std::vector<int> savedAt;
+
+  /// What the try looks at; and of each op, the number of the try that did.
+  std::vector<int> reads, readAt;
+  int numTries = 0;
 };
 
+void Refiner::readOp(int op) {
+  if (op < 0 || readAt[op] == numTries)
+    return;
+  readAt[op] = numTries;
+  reads.push_back(op);
+}
+
+void Refiner::readTensor(int tensor) {
+  readOp(state.producers[tensor].op);
+  for (const Use &use : state.uses[tensor])
+    readOp(use.op);
+}
+
 std::optional<std::vector<Split>>
-Refiner::adopt(int op, const TensorMap &map, const std::vector<DimLayout> &dims,
-               const std::vector<Split> &like) const {
-  const Rule &rule = graph.ops[op].rule;
+Refiner::adopt(int op, const TensorMap &map, const std::vector<SizesId> &sizes,
+               LayoutId like, const std::vector<Split> &reasons) {
   std::vector<Split> changed = state.factors[op];
   std::vector<bool> fixed(changed.size());
-  SubAxes taken;
+  AxesId taken = LayoutTable::noAxes;
   for (size_t d = 0; d < map.size(); ++d) {
-    std::vector<int64_t> sizes;
-    for (int factor : map[d])
-      sizes.push_back(rule.factors[factor].size);
-    auto parts = divide(dims[d], sizes);
+    const std::vector<DimId> *parts =
+        table.divide(table[like].dims[d], sizes[d]);
     if (!parts)
       return std::nullopt;
     for (size_t i = 0; i < map[d].size(); ++i) {
       Split &split = changed[map[d][i]];
       fixed[map[d][i]] = true;
-      if (!(split.dim == (*parts)[i])) {
+      if (split.dim != (*parts)[i]) {
         if (split.pinned)
           return std::nullopt;
         split = {(*parts)[i]};
         // The reason travels with the layout.
-        if (d < like.size() && split.dim.isSplit()) {
-          split.level = like[d].level;
-          split.cause = like[d].cause;
+        if (d < reasons.size() && table.isSplit(split.dim)) {
+          split.level = reasons[d].level;
+          split.cause = reasons[d].cause;
         }
       }
-      for (const SubAxis &axis : split.dim.axes())
-        taken.push_back(axis);
+      taken = table.concat(taken, table.axesOf(split.dim));
     }
   }
   for (size_t f = 0; f < changed.size(); ++f) {
-    SubAxes all = changed[f].dim.axes();
-    SubAxes clash = withoutAxes(all, withoutAxes(all, taken));
-    if (fixed[f] || clash.empty())
+    AxesId clash = table.common(table.axesOf(changed[f].dim), taken);
+    if (fixed[f] || clash == LayoutTable::noAxes)
       continue;
-    auto rest = unsplit(changed[f].dim, clash);
+    std::optional<DimId> rest = table.unsplit(changed[f].dim, clash);
     if (changed[f].pinned || !rest)
       return std::nullopt;
     changed[f].dim = *rest;
   }
-  if (findFactorsFault(state, op, changed))
+  if (!state.canHave(op, changed))
     return std::nullopt;
   return changed;
 }
 
-std::optional<std::vector<Split>> Refiner::without(int op,
-                                                   const SubAxes &axes) const {
+std::optional<std::vector<Split>> Refiner::without(int op, AxesId axes) {
   std::vector<Split> changed = state.factors[op];
   bool differs = false;
   for (Split &split : changed) {
-    SubAxes all = split.dim.axes();
-    SubAxes mine = withoutAxes(all, withoutAxes(all, axes));
-    if (mine.empty())
+    AxesId mine = table.common(table.axesOf(split.dim), axes);
+    if (mine == LayoutTable::noAxes)
       continue;
-    auto rest = unsplit(split.dim, mine);
+    std::optional<DimId> rest = table.unsplit(split.dim, mine);
     if (split.pinned || !rest)
       return std::nullopt;
     split.dim = *rest;
@@ -142,63 +209,77 @@ std::optional<std::vector<Split>> Refiner::without(int op,
 
 void Refiner::apply(int op, const std::vector<Split> &factors) {
   state.factors[op] = factors;
-  SubAxes used;
-  for (const Split &split : factors)
-    for (const SubAxis &axis : split.dim.axes())
-      used.push_back(axis);
-  if (overlap(used, state.passing[op].axes))
+  if (state.splitsOver(op, state.passing[op].axes))
     state.passing[op] = {};
   state.updateLayouts(op);
 }
 
-bool sameDims(const Layout &a, const Layout &b) { return a.dims == b.dims; }
+void Refiner::change(int op, const std::vector<Split> &factors) {
+  savedAt[op] = static_cast<int>(saved.size());
+  saved.push_back(
+      {op, state.factors[op], state.passing[op], state.layouts[op]});
+  apply(op, factors);
+  readOp(op);
+}
+
+void Refiner::undo() {
+  for (Saved &entry : saved) {
+    state.factors[entry.op] = std::move(entry.factors);
+    state.passing[entry.op] = entry.passing;
+    state.layouts[entry.op] = entry.layouts;
+    savedAt[entry.op] = -1;
+  }
+  saved.clear();
+}
+
+std::vector<int> Refiner::changedTensors() const {
+  std::vector<int> tensors;
+  for (const Saved &entry : saved) {
+    const GraphOp &op = graph.ops[entry.op];
+    const OpLayouts &before = *entry.layouts, &now = *state.layouts[entry.op];
+    for (size_t i = 0; i < op.operands.size(); ++i)
+      if (before.operands[i] != now.operands[i])
+        tensors.push_back(op.operands[i]);
+    for (size_t i = 0; i < op.results.size(); ++i)
+      if (before.results[i] != now.results[i])
+        tensors.push_back(op.results[i]);
+  }
+  std::sort(tensors.begin(), tensors.end());
+  tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
+  return tensors;
+}
 
 /// Lets ops that agreed with a changed one, behind or ahead of it, change with
 /// it.
-void Refiner::follow(int seed, Follow direction, std::map<int, Saved> &saved) {
+void Refiner::follow(Follow direction) {
   if (direction == Follow::None)
     return;
-  std::deque<int> open = {seed};
-  while (!open.empty() && saved.size() < maxOps) {
-    int op = open.front();
-    open.pop_front();
+  bool backward = direction == Follow::Backward;
+  for (size_t next = 0; next < saved.size() && saved.size() < maxOps; ++next) {
+    int op = saved[next].op;
     const GraphOp &graphOp = graph.ops[op];
-    // What the op's layouts were, to see who had agreed.
-    std::vector<Split> now = state.factors[op];
-    state.factors[op] = saved.at(op).factors;
-    state.updateLayouts(op);
-    std::vector<Layout> before;
-    bool backward = direction == Follow::Backward;
+    const OpLayouts &had = *saved[next].layouts, &has = *state.layouts[op];
     const std::vector<int> &tensors =
         backward ? graphOp.operands : graphOp.results;
-    for (size_t i = 0; i < tensors.size(); ++i)
-      before.push_back(layoutAt({op, static_cast<int>(i)}, !backward));
-    state.factors[op] = now;
-    state.updateLayouts(op);
     for (size_t i = 0; i < tensors.size(); ++i) {
-      const Layout after = layoutAt({op, static_cast<int>(i)}, !backward);
-      if (sameDims(after, before[i]) || state.isPinned(tensors[i]))
+      LayoutId before = backward ? had.operands[i] : had.results[i];
+      LayoutId after = backward ? has.operands[i] : has.results[i];
+      if (table.sameDims(after, before) || state.isPinned(tensors[i]))
         continue;
-      std::vector<Use> neighbours;
+      auto consult = [&](const Use &use) {
+        if (use.op < 0 || savedAt[use.op] >= 0 || saved.size() >= maxOps ||
+            !table.sameDims(layoutAt(use, backward), before))
+          return;
+        auto factors =
+            backward ? adoptResult(use, after) : adoptOperand(use, after);
+        if (factors)
+          change(use.op, *factors);
+      };
       if (backward)
-        neighbours = {state.producers[tensors[i]]};
+        consult(state.producers[tensors[i]]);
       else
-        neighbours = state.uses[tensors[i]];
-      for (const Use &use : neighbours) {
-        if (use.op < 0 || saved.count(use.op) || saved.size() >= maxOps ||
-            !sameDims(layoutAt(use, backward), before[i]))
-          continue;
-        const Rule &rule = graph.ops[use.op].rule;
-        auto factors = adopt(use.op,
-                             backward ? rule.results[use.operand]
-                                      : rule.operands[use.operand],
-                             after.dims, {});
-        if (!factors)
-          continue;
-        saved[use.op] = {state.factors[use.op], state.passing[use.op]};
-        apply(use.op, *factors);
-        open.push_back(use.op);
-      }
+        for (const Use &use : state.uses[tensors[i]])
+          consult(use);
     }
   }
 }
@@ -206,96 +287,104 @@ void Refiner::follow(int seed, Follow direction, std::map<int, Saved> &saved) {
 /// Tries the change alone and with those that follow, and keeps the best.
 void Refiner::consider(int op, const std::vector<Split> &factors, Move &best) {
   for (Follow direction : {Follow::None, Follow::Backward, Follow::Forward}) {
-    std::map<int, Saved> saved;
-    saved[op] = {state.factors[op], state.passing[op]};
-    apply(op, factors);
-    follow(op, direction, saved);
+    ++numChanges;
+    change(op, factors);
+    follow(direction);
     if (direction != Follow::None && saved.size() == 1) {
-      apply(op, saved[op].factors);
-      state.passing[op] = saved[op].passing;
-      state.updateLayouts(op);
+      undo();
       continue;
     }
-    Move move;
-    std::set<int> tensors;
-    for (auto &entry : saved) {
-      move.factors[entry.first] = state.factors[entry.first];
-      move.gain -= state.opSeconds(entry.first);
-      for (int t : graph.ops[entry.first].operands)
-        tensors.insert(t);
-      for (int t : graph.ops[entry.first].results)
-        tensors.insert(t);
+    std::vector<int> ops;
+    for (const Saved &entry : saved)
+      ops.push_back(entry.op);
+    std::sort(ops.begin(), ops.end());
+    double gain = 0;
+    for (int changed : ops)
+      gain -= state.opSeconds(changed);
+    for (int t : changedTensors()) {
+      readTensor(t);
+      gain += treeSeconds[t] - costOf(t);
     }
-    for (int t : tensors)
-      move.gain += treeSeconds[t] - costOf(t);
-    for (auto &entry : saved) {
-      state.factors[entry.first] = entry.second.factors;
-      state.passing[entry.first] = entry.second.passing;
-      state.updateLayouts(entry.first);
-      move.gain += state.opSeconds(entry.first);
-    }
+    std::vector<std::vector<Split>> tried;
+    for (int changed : ops)
+      tried.push_back(state.factors[changed]);
+    undo();
+    for (int changed : ops)
+      gain += state.opSeconds(changed);
     // Anything less is rounding.
-    if (move.gain > best.gain + 1e-12)
-      best = std::move(move);
+    if (!(gain > best.gain + 1e-12))
+      continue;
+    best.gain = gain;
+    best.factors.clear();
+    for (size_t i = 0; i < ops.size(); ++i)
+      best.factors.emplace_back(ops[i], std::move(tried[i]));
   }
 }
 
 bool Refiner::improve(int tensor) {
   Move best;
+  ++numTries;
+  reads.clear();
+  readTensor(tensor);
   const Tree tree = buildTree(state, tensor);
   const Use producer = state.producers[tensor];
-  for (const Reshard &reshard : tree.reshards) {
-    if (reshard.seconds == 0)
+  const std::vector<Split> &reasons = state.dims[tensor];
+  for (const Branch &branch : tree.branches) {
+    if (branch.seconds() == 0)
       continue;
-    SubAxes moved;
-    for (size_t d = 0; d < reshard.from.dims.size(); ++d)
-      if (!(reshard.from.dims[d] == reshard.to.dims[d]))
-        for (const Layout *side : {&reshard.from, &reshard.to})
-          for (const SubAxis &axis : side->dims[d].axes())
-            moved.push_back(axis);
-    for (const SubAxis &axis :
-         withoutAxes(reshard.from.partial, reshard.to.partial))
-      moved.push_back(axis);
+    const LayoutEntry &from = table[branch.from], &to = table[branch.to];
+    AxesId moved = LayoutTable::noAxes;
+    for (size_t d = 0; d < from.dims.size(); ++d)
+      if (from.dims[d] != to.dims[d])
+        for (const LayoutEntry *side : {&from, &to})
+          moved = table.concat(moved, table.axesOf(side->dims[d]));
+    moved = table.concat(moved, table.without(from.partial, to.partial));
     if (producer.op >= 0) {
-      const Rule &rule = graph.ops[producer.op].rule;
-      if (auto factors = adopt(producer.op, rule.results[producer.operand],
-                               reshard.to.dims, state.dims[tensor]))
+      if (auto factors = adoptResult(producer, branch.to, reasons))
         consider(producer.op, *factors, best);
       if (auto factors = without(producer.op, moved))
         consider(producer.op, *factors, best);
     }
     // What a pin has put together again is not there to be taken up.
     if (producer.op >= 0 &&
-        !sameDims(state.delivered(tensor, reshard.from), reshard.from))
+        !table.sameDims(state.delivered(tensor, branch.from), branch.from))
       continue;
-    for (const Use &use : reshard.uses) {
+    for (const Use &use : branch.uses) {
       if (use.op < 0)
         continue;
-      const Rule &rule = graph.ops[use.op].rule;
-      if (auto factors = adopt(use.op, rule.operands[use.operand],
-                               reshard.from.dims, state.dims[tensor]))
+      if (auto factors = adoptOperand(use, branch.from, reasons))
         consider(use.op, *factors, best);
       if (auto factors = without(use.op, moved))
         consider(use.op, *factors, best);
     }
   }
-  if (best.factors.empty())
+  if (best.factors.empty()) {
+    tries[tensor] = {numMoves, reads};
     return false;
-  std::set<int> tensors;
-  for (auto &entry : best.factors) {
-    apply(entry.first, entry.second);
-    for (int t : graph.ops[entry.first].operands)
-      tensors.insert(t);
-    for (int t : graph.ops[entry.first].results)
-      tensors.insert(t);
   }
-  for (int t : tensors)
-    treeSeconds[t] = costOf(t);
+  commit(best);
   return true;
+}
+
+void Refiner::commit(const Move &move) {
+  ++numMoves;
+  for (const auto &[op, factors] : move.factors) {
+    change(op, factors);
+    changedAt[op] = numMoves;
+  }
+  for (int t : changedTensors())
+    treeSeconds[t] = costOf(t);
+  for (const Saved &entry : saved)
+    savedAt[entry.op] = -1;
+  saved.clear();
 }
 
 } // namespace
 
-void refine(State &state) { Refiner(state).run(); }
+int64_t refine(State &state) {
+  Refiner refiner(state);
+  refiner.run();
+  return refiner.numChanges;
+}
 
 } // namespace ax::sharding::detail

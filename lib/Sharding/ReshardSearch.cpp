@@ -4,11 +4,14 @@
 // determination of minimum cost paths, 1968. Only axes whose role differs
 // between the two ends move, cut into pieces that both ends agree on ("atoms"),
 // and only dimensions that differ are touched: mostly one or two atoms and
-// dimensions, so the graph is small.
+// dimensions, so the graph is small. Why what it finds is the cheapest, and what
+// that asks of the cost function: docs/rationale/sharding.md.
 //
 //===----------------------------------------------------------------------===//
 
 #include "ReshardSearch.h"
+
+#include "Interner.h"
 
 #include "ax/Sharding/Digits.h"
 
@@ -20,12 +23,6 @@
 namespace ax::sharding::detail {
 
 namespace {
-
-void appendKey(std::string &key, const SubAxes &axes) {
-  for (const SubAxis &axis : axes)
-    key += axis.axis + ':' + std::to_string(axis.pre) + '.' +
-           std::to_string(axis.size) + ',';
-}
 
 /// Every non-empty subset of up to 8 atoms, in a fixed order.
 std::vector<SubAxes> subsetsOf(const SubAxes &atoms) {
@@ -99,7 +96,7 @@ private:
   struct Node {
     Price price;
     Layout layout;
-    std::string parent;
+    const Node *parent = nullptr;
     Step step;
     bool done = false;
   };
@@ -110,8 +107,8 @@ private:
   std::vector<int> dims;
   /// By the number of ranks: the cheapest all-gather that ends at `to`.
   std::map<int64_t, Price> gathers;
-  std::unordered_map<std::string, Node> nodes;
-  using Entry = std::tuple<Price, size_t, std::string>;
+  std::unordered_map<Layout, Node, HashOfLayout> nodes;
+  using Entry = std::tuple<Price, size_t, Node *>;
   struct Later {
     bool operator()(const Entry &a, const Entry &b) const {
       if (std::get<0>(a) < std::get<0>(b) || std::get<0>(b) < std::get<0>(a))
@@ -120,7 +117,7 @@ private:
     }
   };
   std::priority_queue<Entry, std::vector<Entry>, Later> queue;
-  std::string current;
+  const Node *current = nullptr;
   Price bound;
 };
 
@@ -258,18 +255,17 @@ void Search::offer(const Layout &layout, StepKind kind, SubAxes axes, int dim,
                    int toDim, Layout result) {
   Step step{kind, sortAxes(std::move(axes)), dim, toDim,
             canonicalize(std::move(result))};
-  Price price = nodes[current].price + priceOf(step, layout);
+  Price price = current->price + priceOf(step, layout);
   Price whole = price + leastFrom(step.result);
   if (bound < whole)
     return;
-  std::string key = keyOf(step.result);
-  auto [at, isNew] = nodes.try_emplace(key);
+  auto [at, isNew] = nodes.try_emplace(step.result);
   // Also when it was left before: what is left may be estimated higher from a
   // place behind than from the one before it.
   if (!isNew && !(price < at->second.price))
     return;
   at->second = {price, step.result, current, step, false};
-  queue.push({whole, nodes.size(), key});
+  queue.push({whole, nodes.size(), &at->second});
 }
 
 /// Reductions, and replicated -> partial.
@@ -381,50 +377,37 @@ std::optional<std::vector<Step>> Search::run(Price limit) {
   if (!findAtoms())
     return std::nullopt;
   priceGathers();
-  const std::string goal = keyOf(to), start = keyOf(from);
-  nodes[start].layout = from;
+  Node *start = &nodes[from];
+  start->layout = from;
   queue.push({Price(), 0, start});
+  const Node *goal = nullptr;
   for (size_t visited = 0; !queue.empty() && visited < maxVisited;) {
-    current = std::get<2>(queue.top());
+    Node *node = std::get<2>(queue.top());
     queue.pop();
-    Node &node = nodes[current];
-    if (node.done)
+    if (node->done)
       continue;
-    if (current == goal)
+    if (node == goal)
       break;
-    node.done = true;
+    node->done = true;
     ++visited;
-    const Layout layout = node.layout;
+    current = node;
+    const Layout layout = node->layout;
     expand(layout);
-    if (auto reached = nodes.find(goal); reached != nodes.end())
-      bound = std::min(bound, reached->second.price);
+    if (auto reached = nodes.find(to); reached != nodes.end()) {
+      goal = &reached->second;
+      bound = std::min(bound, goal->price);
+    }
   }
-  if (!nodes.count(goal))
+  if (!goal)
     return std::nullopt;
   std::vector<Step> steps;
-  for (std::string at = goal; at != start; at = nodes[at].parent)
-    steps.push_back(nodes[at].step);
+  for (const Node *at = goal; at != start; at = at->parent)
+    steps.push_back(at->step);
   std::reverse(steps.begin(), steps.end());
   return steps;
 }
 
 } // namespace
-
-std::string keyOf(const Layout &layout) {
-  std::string key;
-  for (const DimLayout &dim : layout.dims) {
-    for (const Factor &factor : dim.factors) {
-      key += std::to_string(factor.size) + '{';
-      appendKey(key, factor.axes);
-    }
-    key += ';';
-  }
-  key += 'p';
-  if (!layout.partial.empty())
-    key += static_cast<char>('0' + static_cast<int>(layout.partialKind));
-  appendKey(key, layout.partial);
-  return key;
-}
 
 std::optional<std::vector<Step>> findPath(const Layout &from, const Layout &to,
                                           const Pricer &priceOf, Price bound) {

@@ -4,6 +4,7 @@
 
 #include "ax/Sharding/Reshard.h"
 
+#include <cmath>
 #include <tuple>
 
 namespace ax::sharding::detail {
@@ -25,10 +26,11 @@ struct Price {
   }
 };
 
-using Pricer = std::function<Price(const Step &step, const Layout &from)>;
+inline int64_t picosecondsOf(double seconds) {
+  return static_cast<int64_t>(std::llround(seconds * 1e12));
+}
 
-/// A string that two layouts share only when they are equal.
-std::string keyOf(const Layout &layout);
+using Pricer = std::function<Price(const Step &step, const Layout &from)>;
 
 /// The cheapest path not dearer than `bound`; with very many layouts the
 /// cheapest of those seen. Nothing when there is none. Dimensions and partial

@@ -8,7 +8,6 @@
 #include "PropagateState.h"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 #include <tuple>
 
@@ -17,30 +16,15 @@ namespace ax::sharding::detail {
 namespace {
 
 struct Want {
-  Layout layout;
+  LayoutId layout;
   std::vector<Use> uses;
 };
-
-struct Price {
-  int64_t picoseconds = 0;
-  int collectives = 0;
-  size_t steps = 0;
-
-  bool operator<(const Price &o) const {
-    return std::tie(picoseconds, collectives, steps) <
-           std::tie(o.picoseconds, o.collectives, o.steps);
-  }
-};
-
-Price priceOf(double seconds, int collectives, size_t steps) {
-  return {static_cast<int64_t>(std::llround(seconds * 1e12)), collectives,
-          steps};
-}
 
 class Builder {
 public:
   Builder(State &state, int tensor)
-      : state(state), tensor(tensor), info(state.graph.tensors[tensor]) {}
+      : state(state), table(state.table), tensor(tensor),
+        info(state.graph.tensors[tensor]) {}
 
   Tree build() {
     const Use &producer = state.producers[tensor];
@@ -53,25 +37,28 @@ private:
   /// The layout of what comes from outside: as its uses want it; where they
   /// differ, what is cheapest, then smallest.
   Tree chooseSource() {
-    std::vector<Layout> candidates;
-    auto add = [&](Layout layout) {
-      layout.partial.clear();
-      layout = state.delivered(tensor, canonicalize(std::move(layout)));
+    std::vector<LayoutId> candidates;
+    auto add = [&](LayoutId layout) {
+      layout = state.delivered(tensor, layout);
       if (std::find(candidates.begin(), candidates.end(), layout) ==
           candidates.end())
-        candidates.push_back(std::move(layout));
+        candidates.push_back(layout);
     };
+    std::vector<LayoutId> wanted;
     for (const Use &use : state.uses[tensor])
-      if (use.op >= 0)
-        add(state.wanted(use));
+      if (use.op >= 0 && std::find(wanted.begin(), wanted.end(),
+                                   state.wanted(use)) == wanted.end())
+        wanted.push_back(state.wanted(use));
+    for (LayoutId layout : wanted)
+      add(layout);
     if (candidates.size() != 1)
-      add(Layout::replicated(info.shape));
+      add(table.add(Layout::replicated(info.shape)));
     std::optional<Tree> best;
     auto keyOf = [&](const Tree &tree) {
-      return std::tuple(std::llround(tree.seconds * 1e12), tree.collectives,
-                        localBytes(tree.produced, info.elementBytes));
+      return std::tuple(picosecondsOf(tree.seconds), tree.collectives,
+                        table.localBytes(tree.produced, info.elementBytes));
     };
-    for (const Layout &candidate : candidates) {
+    for (LayoutId candidate : candidates) {
       Tree tree = grow(candidate);
       if (!best || keyOf(tree) < keyOf(*best))
         best = std::move(tree);
@@ -79,33 +66,33 @@ private:
     return *best;
   }
 
-  const ReshardPlan &plan(const Layout &from, const Layout &to) {
-    return state.resharder.plan(from, to, info.elementBytes);
+  const PlannedReshard &plan(LayoutId from, LayoutId to) {
+    return state.plans.plan(from, to, info.elementBytes);
   }
 
   /// Reduced as an output: whole, or scattered where that is cheaper and
   /// nobody else uses it.
-  Layout outputLayout(const Layout &produced) {
-    Layout reduced = produced;
-    reduced.partial.clear();
-    reduced = canonicalize(std::move(reduced));
-    if (produced.partial.empty() || state.uses[tensor].size() > 1)
-      return reduced;
-    Layout best = reduced;
-    for (size_t d = 0; d < reduced.dims.size(); ++d) {
+  LayoutId outputLayout(LayoutId produced) {
+    LayoutId best = table.reduced(produced);
+    if (best == produced || state.uses[tensor].size() > 1)
+      return best;
+    const Layout &layout = table[produced].value;
+    for (size_t d = 0; d < layout.dims.size(); ++d) {
       auto scattered =
-          reduceScatter(produced, static_cast<int>(d), produced.partial);
-      if (scattered && digitsOf(scattered->dims[d]) &&
-          plan(produced, *scattered).seconds < plan(produced, best).seconds)
-        best = *scattered;
+          reduceScatter(layout, static_cast<int>(d), layout.partial);
+      if (!scattered || !digitsOf(scattered->dims[d]))
+        continue;
+      LayoutId id = table.add(*scattered);
+      if (plan(produced, id).plan.seconds < plan(produced, best).plan.seconds)
+        best = id;
     }
     return best;
   }
 
-  Tree grow(const Layout &produced) {
+  Tree grow(LayoutId produced) {
     Tree tree;
     tree.produced = produced;
-    Layout base = produced;
+    LayoutId base = produced;
     int root = -1;
     if (state.isPinned(tensor)) {
       base = state.delivered(tensor, produced);
@@ -116,17 +103,17 @@ private:
     }
     std::vector<Want> wants;
     for (const Use &use : state.uses[tensor]) {
-      Layout layout = use.op >= 0 ? state.wanted(use) : outputLayout(base);
+      LayoutId layout = use.op >= 0 ? state.wanted(use) : outputLayout(base);
       if (layout == base) {
         if (root >= 0)
-          tree.reshards[root].uses.push_back(use);
+          tree.branches[root].uses.push_back(use);
         continue;
       }
       auto same = std::find_if(wants.begin(), wants.end(), [&](const Want &w) {
         return w.layout == layout;
       });
       if (same == wants.end())
-        wants.push_back({std::move(layout), {use}});
+        wants.push_back({layout, {use}});
       else
         same->uses.push_back(use);
     }
@@ -134,6 +121,11 @@ private:
       return tree;
     if (wants.size() > 3)
       return growGreedily(std::move(tree), root, base, std::move(wants));
+    if (wants.size() == 1) {
+      attach(tree, wants[0], cheapestSource(tree, root, base, wants[0]).first,
+             base);
+      return tree;
+    }
     std::vector<size_t> order(wants.size());
     std::iota(order.begin(), order.end(), 0);
     std::optional<Tree> best;
@@ -149,7 +141,7 @@ private:
     return *best;
   }
 
-  Tree growGreedily(Tree tree, int root, const Layout &base,
+  Tree growGreedily(Tree tree, int root, LayoutId base,
                     std::vector<Want> wants) {
     while (!wants.empty()) {
       size_t next = 0;
@@ -170,16 +162,11 @@ private:
   }
 
   std::pair<int, Price> cheapestSource(const Tree &tree, int root,
-                                       const Layout &base, const Want &want) {
+                                       LayoutId base, const Want &want) {
     int best = root;
-    auto priceFrom = [&](const Layout &from) {
-      const ReshardPlan &p = plan(from, want.layout);
-      return sharding::detail::priceOf(p.seconds, p.numCollectives(),
-                                       p.steps.size());
-    };
-    Price least = priceFrom(base);
-    for (size_t i = root + 1; i < tree.reshards.size(); ++i) {
-      Price price = priceFrom(tree.reshards[i].to);
+    Price least = plan(base, want.layout).price;
+    for (size_t i = root + 1; i < tree.branches.size(); ++i) {
+      Price price = plan(tree.branches[i].to, want.layout).price;
       if (price < least) {
         least = price;
         best = static_cast<int>(i);
@@ -188,123 +175,31 @@ private:
     return {best, least};
   }
 
-  void attach(Tree &tree, const Want &want, int source, const Layout &base) {
-    const Layout &from = source < 0 ? base : tree.reshards[source].to;
-    const ReshardPlan &p = plan(from, want.layout);
-    Reshard reshard;
-    reshard.tensor = tensor;
-    reshard.source = source;
-    reshard.from = from;
-    reshard.to = want.layout;
-    reshard.steps = p.steps;
-    reshard.seconds = p.seconds;
-    reshard.uses = want.uses;
-    tree.seconds += p.seconds;
-    tree.collectives += p.numCollectives();
-    tree.reshards.push_back(std::move(reshard));
+  void attach(Tree &tree, const Want &want, int source, LayoutId base) {
+    LayoutId from = source < 0 ? base : tree.branches[source].to;
+    const PlannedReshard &planned = plan(from, want.layout);
+    tree.seconds += planned.plan.seconds;
+    tree.collectives += planned.price.collectives;
+    tree.branches.push_back({source, from, want.layout, &planned, want.uses});
   }
 
   static Price priceOf(const Tree &tree) {
-    size_t steps = 0;
-    for (const Reshard &reshard : tree.reshards)
-      steps += reshard.steps.size();
-    return sharding::detail::priceOf(tree.seconds, tree.collectives, steps);
+    int steps = 0;
+    for (const Branch &branch : tree.branches)
+      steps += branch.planned->price.steps;
+    return {picosecondsOf(tree.seconds), tree.collectives, steps};
   }
 
   State &state;
+  LayoutTable &table;
   int tensor;
   const GraphTensor &info;
 };
-
-std::string splitText(const State &state, int op, size_t factor) {
-  const GraphOp &graphOp = state.graph.ops[op];
-  const Split &split = state.factors[op][factor];
-  std::string text = factor < graphOp.factorNames.size()
-                         ? graphOp.factorNames[factor]
-                         : std::string();
-  text = text.empty() ? graphOp.name + " is split"
-                      : text + " of " + graphOp.name + " is split";
-  if (split.cause >= 0)
-    text += " (" + state.causes[split.cause] + ")";
-  return text;
-}
-
-/// The op whose split reduction a partial sum over `axes` comes from.
-std::string partialCause(const State &state, int tensor, const SubAxes &axes) {
-  for (;;) {
-    const Use &producer = state.producers[tensor];
-    if (producer.op < 0)
-      return "";
-    const GraphOp &op = state.graph.ops[producer.op];
-    for (size_t f = 0; f < op.rule.factors.size(); ++f)
-      if (op.rule.factors[f].kind == FactorKind::Reduction &&
-          overlap(state.factors[producer.op][f].dim.axes(), axes))
-        return splitText(state, producer.op, f);
-    int carrier = -1;
-    for (size_t i = 0; i < op.operands.size(); ++i)
-      if (overlap(state.wanted({producer.op, static_cast<int>(i)}).partial,
-                  axes)) {
-        const Use &next = state.producers[op.operands[i]];
-        if (carrier < 0 ||
-            (next.op >= 0 && overlap(state.given(next).partial, axes)))
-          carrier = op.operands[i];
-      }
-    if (carrier < 0)
-      return "";
-    tensor = carrier;
-  }
-}
-
-/// The first factor of `op` that splits something over `axes`.
-std::string factorCause(const State &state, int op, const SubAxes &axes) {
-  for (size_t f = 0; op >= 0 && f < state.factors[op].size(); ++f)
-    if (overlap(state.factors[op][f].dim.axes(), axes))
-      return splitText(state, op, f);
-  return "";
-}
 
 } // namespace
 
 Tree buildTree(State &state, int tensor) {
   return Builder(state, tensor).build();
-}
-
-std::string causeOf(const State &state, const Reshard &reshard) {
-  SubAxes reduced = withoutAxes(reshard.from.partial, reshard.to.partial);
-  if (!reduced.empty()) {
-    std::string text = partialCause(state, reshard.tensor, reduced);
-    if (!text.empty())
-      return text;
-  }
-  SubAxes before, after;
-  for (size_t d = 0; d < reshard.from.dims.size(); ++d) {
-    if (reshard.from.dims[d] == reshard.to.dims[d])
-      continue;
-    for (const SubAxis &axis : reshard.from.dims[d].axes())
-      before.push_back(axis);
-    for (const SubAxis &axis : reshard.to.dims[d].axes())
-      after.push_back(axis);
-  }
-  // Who wants it otherwise: the consumer's split, else a pin of the tensor,
-  // else the producer's split.
-  for (const SubAxes &axes : {after, before}) {
-    if (axes.empty())
-      continue;
-    for (const Use &use : reshard.uses) {
-      std::string text = factorCause(state, use.op, axes);
-      if (!text.empty())
-        return text;
-    }
-  }
-  const GraphTensor &tensor = state.graph.tensors[reshard.tensor];
-  for (const Split &split : state.dims[reshard.tensor])
-    if (split.pinned && split.cause >= 0)
-      return tensor.name + " is pinned (" + state.causes[split.cause] + ")";
-  std::string text =
-      factorCause(state, state.producers[reshard.tensor].op, before);
-  if (!text.empty())
-    return text;
-  return tensor.name + " is used in two layouts";
 }
 
 } // namespace ax::sharding::detail

@@ -1,13 +1,11 @@
 //===- Resharder.cpp - Planned reshardings, remembered --------------------===//
 
-#include "ReshardSearch.h"
+#include "ReshardPlans.h"
 
 #include "ax/Sharding/Digits.h"
 
 #include <algorithm>
 #include <cassert>
-#include <cmath>
-#include <unordered_map>
 
 namespace ax::sharding {
 
@@ -71,86 +69,95 @@ int ReshardPlan::numCollectives() const {
   return count;
 }
 
-struct Resharder::Impl {
-  Mesh mesh;
-  CostFn cost;
-  std::unordered_map<std::string, ReshardPlan> known;
-  /// Seconds; a few of them can be added.
-  static constexpr double impossible = 1e5;
+namespace detail {
 
-  double secondsOf(const Step &step, const Layout &from,
-                   ElementBytes elementBytes) const {
-    if (!communicates(step.kind))
-      return 0;
-    SubAxes inSpace;
-    for (const SubAxis &axis : step.axes)
-      if (!mesh.isInTime(axis))
-        inSpace.push_back(axis);
-    // Sums can be added up slice by slice; nothing else can wait for others.
-    if (inSpace.size() < step.axes.size() && step.kind != StepKind::AllReduce)
-      return impossible;
-    if (inSpace.empty())
-      return 0;
-    return cost(step.kind, inSpace,
-                payloadBytes(step.kind, from, step.result, elementBytes));
-  }
+/// Seconds; a few of them can be added.
+static constexpr double impossible = 1e5;
 
-  detail::Price priceOf(const Step &step, const Layout &from,
-                        ElementBytes elementBytes) const {
-    double seconds = secondsOf(step, from, elementBytes);
-    return {static_cast<int64_t>(
-                std::llround(std::min(seconds, impossible) * 1e12)),
-            communicates(step.kind) ? 1 : 0, 1};
-  }
+double ReshardPlans::secondsOf(const Step &step, const Layout &from,
+                               ElementBytes elementBytes) const {
+  if (!communicates(step.kind))
+    return 0;
+  SubAxes inSpace;
+  for (const SubAxis &axis : step.axes)
+    if (!table.getMesh().isInTime(axis))
+      inSpace.push_back(axis);
+  // Sums can be added up slice by slice; nothing else can wait for others.
+  if (inSpace.size() < step.axes.size() && step.kind != StepKind::AllReduce)
+    return impossible;
+  if (inSpace.empty())
+    return 0;
+  return cost(step.kind, inSpace,
+              payloadBytes(step.kind, from, step.result, elementBytes));
+}
 
-  ReshardPlan make(const Layout &from, const Layout &to,
-                   ElementBytes elementBytes) const {
-    ReshardPlan plan;
-    std::optional<Step> single = identifyStep(from, to);
-    if (single && single->kind != StepKind::CollectivePermute) {
-      plan.steps = {*single};
-    } else {
-      plan.steps = gatherThenSlice(from, to);
-      detail::Price bound;
-      const Layout *at = &from;
-      for (const Step &step : plan.steps) {
-        bound = bound + priceOf(step, *at, elementBytes);
-        at = &step.result;
-      }
-      auto pricer = [&](const Step &step, const Layout &before) {
-        return priceOf(step, before, elementBytes);
-      };
-      if (auto steps = detail::findPath(from, to, pricer, bound))
-        plan.steps = *steps;
-      joinSlices(plan.steps, from);
-    }
+Price ReshardPlans::priceOf(const Step &step, const Layout &from,
+                            ElementBytes elementBytes) const {
+  double seconds = secondsOf(step, from, elementBytes);
+  return {picosecondsOf(std::min(seconds, impossible)),
+          communicates(step.kind) ? 1 : 0, 1};
+}
+
+ReshardPlan ReshardPlans::make(const Layout &from, const Layout &to,
+                               ElementBytes elementBytes) const {
+  ReshardPlan plan;
+  std::optional<Step> single = identifyStep(from, to);
+  if (single && single->kind != StepKind::CollectivePermute) {
+    plan.steps = {*single};
+  } else {
+    plan.steps = gatherThenSlice(from, to);
+    Price bound;
     const Layout *at = &from;
     for (const Step &step : plan.steps) {
-      plan.seconds += secondsOf(step, *at, elementBytes);
+      bound = bound + priceOf(step, *at, elementBytes);
       at = &step.result;
     }
-    return plan;
+    auto pricer = [&](const Step &step, const Layout &before) {
+      return priceOf(step, before, elementBytes);
+    };
+    if (auto steps = findPath(from, to, pricer, bound))
+      plan.steps = *steps;
+    joinSlices(plan.steps, from);
   }
-};
+  const Layout *at = &from;
+  for (const Step &step : plan.steps) {
+    plan.seconds += secondsOf(step, *at, elementBytes);
+    at = &step.result;
+  }
+  return plan;
+}
+
+const PlannedReshard &ReshardPlans::plan(LayoutId from, LayoutId to,
+                                         ElementBytes elementBytes) {
+  auto width =
+      std::find_if(widths.begin(), widths.end(), [&](const OfWidth &w) {
+        return w.bytes.whole == elementBytes.whole &&
+               w.bytes.addend == elementBytes.addend;
+      });
+  if (width == widths.end())
+    width = widths.insert(width, {elementBytes, {}});
+  return width->plans.get(from, to, [&] {
+    PlannedReshard planned;
+    if (from != to)
+      planned.plan = make(table[from].value, table[to].value, elementBytes);
+    const ReshardPlan &plan = planned.plan;
+    planned.price = {picosecondsOf(plan.seconds), plan.numCollectives(),
+                     static_cast<int>(plan.steps.size())};
+    return planned;
+  });
+}
+
+} // namespace detail
 
 Resharder::Resharder(const Mesh &mesh, CostFn cost)
-    : impl(std::make_unique<Impl>(Impl{mesh, std::move(cost), {}})) {}
+    : plans(std::make_unique<detail::ReshardPlans>(mesh, std::move(cost))) {}
 
 Resharder::~Resharder() = default;
 
 const ReshardPlan &Resharder::plan(const Layout &from, const Layout &to,
                                    ElementBytes elementBytes) {
-  std::string key = detail::keyOf(from) + '>' + detail::keyOf(to) + '*' +
-                    std::to_string(elementBytes.whole) + ',' +
-                    std::to_string(elementBytes.addend);
-  auto at = impl->known.find(key);
-  if (at == impl->known.end()) {
-    ReshardPlan plan;
-    if (from != to)
-      plan = impl->make(from, to, elementBytes);
-    at = impl->known.emplace(std::move(key), std::move(plan)).first;
-  }
-  return at->second;
+  detail::LayoutTable &table = plans->table;
+  return plans->plan(table.add(from), table.add(to), elementBytes).plan;
 }
 
 } // namespace ax::sharding

@@ -9,19 +9,10 @@
 #include "PropagateState.h"
 
 #include <algorithm>
+#include <numeric>
 #include <tuple>
 
 namespace ax::sharding::detail {
-
-bool refines(const DimLayout &finer, const DimLayout &coarser) {
-  if (finer == coarser || !coarser.isSplit())
-    return true;
-  SubAxes extra = withoutAxes(finer.axes(), coarser.axes());
-  if (numParts(extra) * numParts(coarser.axes()) != numParts(finer.axes()))
-    return false;
-  std::optional<DimLayout> without = unsplit(finer, extra);
-  return without && *without == coarser;
-}
 
 namespace {
 
@@ -31,26 +22,9 @@ struct Offer {
   /// Larger first.
   int side = 0;
   double weight = 0;
-
-  /// Sub-axes as numbers in mesh order, for ties.
-  std::vector<int64_t> rank(const Mesh &mesh) const {
-    std::vector<int64_t> result;
-    const std::vector<Axis> &axes = mesh.getAxes();
-    for (const Factor &factor : split.dim.factors) {
-      result.push_back(factor.size);
-      for (const SubAxis &sub : factor.axes) {
-        for (size_t i = 0; i < axes.size(); ++i)
-          if (axes[i].name == sub.axis)
-            result.push_back(static_cast<int64_t>(i));
-        result.push_back(sub.pre);
-        result.push_back(sub.size);
-      }
-    }
-    return result;
-  }
 };
 
-void sortOffers(std::vector<Offer> &offers, const Mesh &mesh) {
+void sortOffers(std::vector<Offer> &offers, const LayoutTable &table) {
   std::stable_sort(offers.begin(), offers.end(),
                    [&](const Offer &a, const Offer &b) {
                      auto key = [](const Offer &o) {
@@ -59,15 +33,23 @@ void sortOffers(std::vector<Offer> &offers, const Mesh &mesh) {
                      };
                      if (key(a) != key(b))
                        return key(a) < key(b);
-                     return a.rank(mesh) < b.rank(mesh);
+                     return a.split.dim != b.split.dim &&
+                            table[a.split.dim].rank < table[b.split.dim].rank;
                    });
 }
 
 class Spreader {
 public:
   explicit Spreader(State &state)
-      : state(state), graph(state.graph), opTouched(graph.ops.size(), true),
-        tensorTouched(graph.tensors.size(), true) {}
+      : state(state), graph(state.graph), table(state.table),
+        opIsTouched(graph.ops.size()), tensorIsTouched(graph.tensors.size()) {
+    for (const GraphTensor &tensor : graph.tensors) {
+      double bytes = static_cast<double>(tensor.elementBytes.whole);
+      for (int64_t size : tensor.shape)
+        bytes *= static_cast<double>(size);
+      tensorBytes.push_back(bytes);
+    }
+  }
 
   void run() {
     runStages();
@@ -88,51 +70,53 @@ private:
   bool tensorHalf(PinLevel least);
   bool takeFactor(int op, const Offer &offer);
   bool takeDim(int tensor, const Offer &offer);
-  void offerDims(int tensor, const TensorMap &map, const Rule &rule,
-                 PinLevel least, std::vector<Offer> &offers);
-  void offerFactors(int op, const TensorMap &map, int side, PinLevel least,
-                    std::vector<Offer> &offers);
+  void offerDims(int tensor, const TensorMap &map,
+                 const std::vector<SizesId> &sizes, PinLevel least);
+  void offerFactors(int op, const TensorMap &map, int side, PinLevel least);
+  bool tellOp(int op, PinLevel least);
+  bool tellTensor(int tensor, PinLevel least);
 
   State &state;
   const Graph &graph;
-  std::vector<bool> opTouched, tensorTouched;
+  LayoutTable &table;
+  std::vector<double> tensorBytes;
+  std::vector<Offer> offers;
+  std::vector<DimId> parts;
+  /// What the last half changed.
+  std::vector<int> touchedOps, touchedTensors;
+  /// What the next half visits.
+  std::vector<bool> opIsTouched, tensorIsTouched;
 };
 
 /// What a tensor's dimensions say about an op's factors.
-void Spreader::offerDims(int tensor, const TensorMap &map, const Rule &rule,
-                         PinLevel least, std::vector<Offer> &offers) {
-  double bytes = static_cast<double>(graph.tensors[tensor].elementBytes.whole);
-  for (int64_t size : graph.tensors[tensor].shape)
-    bytes *= static_cast<double>(size);
+void Spreader::offerDims(int tensor, const TensorMap &map,
+                         const std::vector<SizesId> &sizes, PinLevel least) {
   for (size_t d = 0; d < map.size(); ++d) {
     const Split &split = state.dims[tensor][d];
-    if (!split.dim.isSplit() || split.level < least || !split.spreads)
+    if (!table.isSplit(split.dim) || split.level < least || !split.spreads)
       continue;
-    std::vector<int64_t> sizes;
-    for (int factor : map[d])
-      sizes.push_back(rule.factors[factor].size);
-    auto parts = divide(split.dim, sizes);
+    const std::vector<DimId> *parts = table.divide(split.dim, sizes[d]);
     for (size_t i = 0; parts && i < map[d].size(); ++i) {
-      if (!(*parts)[i].isSplit())
+      if (!table.isSplit((*parts)[i]))
         continue;
-      Offer offer{map[d][i], split, 0, bytes};
+      Offer offer{map[d][i], split, 0, tensorBytes[tensor]};
       offer.split.dim = (*parts)[i];
-      offers.push_back(std::move(offer));
+      offers.push_back(offer);
     }
   }
 }
 
 /// What an op's factors say about the dimensions of one of its tensors.
 void Spreader::offerFactors(int op, const TensorMap &map, int side,
-                            PinLevel least, std::vector<Offer> &offers) {
+                            PinLevel least) {
   for (size_t d = 0; d < map.size(); ++d) {
-    Split split;
-    std::vector<DimLayout> parts;
+    Split split{};
+    parts.clear();
     bool first = true;
     for (int factor : map[d]) {
       const Split &from = state.factors[op][factor];
-      bool counts = from.level >= least && from.dim.isSplit();
-      parts.push_back(counts ? from.dim : DimLayout::whole(from.dim.size()));
+      bool counts = from.level >= least && table.isSplit(from.dim);
+      parts.push_back(counts ? from.dim : table.whole(from.dim));
       if (counts && first) {
         split.level = from.level;
         split.cause = from.cause;
@@ -141,9 +125,8 @@ void Spreader::offerFactors(int op, const TensorMap &map, int side,
     }
     if (first)
       continue;
-    split.dim = compose(parts);
-    offers.push_back(
-        {static_cast<int>(d), std::move(split), side, graph.ops[op].flops});
+    split.dim = table.compose(parts);
+    offers.push_back({static_cast<int>(d), split, side, graph.ops[op].flops});
   }
 }
 
@@ -155,42 +138,42 @@ bool Spreader::takeFactor(int op, const Offer &offer) {
     return false;
   // Axes that other factors of the op have stay with them, and a pin may
   // allow no others.
-  SubAxes others = state.axesOfOthers(op, offer.target);
-  DimLayout dim = offer.split.dim;
+  AxesId others = state.axesOfOthers(op, offer.target);
+  DimId dim = offer.split.dim;
   if (current.waits())
-    for (const SubAxis &axis : withoutAxes(dim.axes(), current.ifUntold.axes()))
-      others.push_back(axis);
-  SubAxes all = dim.axes();
-  SubAxes taken = withoutAxes(all, withoutAxes(all, others));
-  if (!taken.empty()) {
-    std::optional<DimLayout> rest = unsplit(dim, taken);
-    if (!rest || !rest->isSplit())
+    others =
+        table.concat(others, table.without(table.axesOf(dim),
+                                           table.axesOf(*current.ifUntold)));
+  AxesId taken = table.common(table.axesOf(dim), others);
+  if (taken != LayoutTable::noAxes) {
+    std::optional<DimId> rest = table.unsplit(dim, taken);
+    if (!rest || !table.isSplit(*rest))
       return false;
     dim = *rest;
   }
-  if (dim == current.dim || !refines(dim, current.dim))
+  if (dim == current.dim || !table.refines(dim, current.dim))
     return false;
-  std::vector<Split> changed = state.factors[op];
-  Split &target = changed[offer.target];
-  if (!target.pinned) {
-    target.level = offer.split.level;
-    target.cause = offer.split.cause;
+  const Split before = current;
+  if (!current.pinned) {
+    current.level = offer.split.level;
+    current.cause = offer.split.cause;
   }
-  target.dim = dim;
-  if (findFactorsFault(state, op, changed))
-    return false;
-  state.factors[op] = std::move(changed);
-  return true;
+  current.dim = dim;
+  if (state.canHave(op, state.factors[op]))
+    return true;
+  current = before;
+  return false;
 }
 
 bool Spreader::takeDim(int tensor, const Offer &offer) {
   Split &current = state.dims[tensor][offer.target];
   if (current.closed || offer.split.dim == current.dim ||
-      !refines(offer.split.dim, current.dim))
+      !table.refines(offer.split.dim, current.dim))
     return false;
   for (size_t d = 0; d < state.dims[tensor].size(); ++d)
     if (static_cast<int>(d) != offer.target &&
-        overlap(state.dims[tensor][d].dim.axes(), offer.split.dim.axes()))
+        table.overlap(table.axesOf(state.dims[tensor][d].dim),
+                      table.axesOf(offer.split.dim)))
       return false;
   if (!current.pinned) {
     current.level = offer.split.level;
@@ -200,59 +183,88 @@ bool Spreader::takeDim(int tensor, const Offer &offer) {
   return true;
 }
 
-bool Spreader::opHalf(PinLevel least, OpClass upTo) {
+/// True when the op has taken something.
+bool Spreader::tellOp(int op, PinLevel least) {
+  const GraphOp &graphOp = graph.ops[op];
+  const RuleEntry &rule = *state.rules[op];
+  offers.clear();
+  for (size_t i = 0; i < graphOp.operands.size(); ++i)
+    offerDims(graphOp.operands[i], graphOp.rule.operands[i],
+              rule.operandSizes[i], least);
+  for (size_t i = 0; i < graphOp.results.size(); ++i)
+    offerDims(graphOp.results[i], graphOp.rule.results[i], rule.resultSizes[i],
+              least);
+  sortOffers(offers, table);
   bool changed = false;
-  for (int op : state.order) {
-    const GraphOp &graphOp = graph.ops[op];
-    if (graphOp.opClass > upTo)
-      continue;
-    auto touched = [&](int tensor) { return tensorTouched[tensor]; };
-    if (std::none_of(graphOp.operands.begin(), graphOp.operands.end(),
-                     touched) &&
-        std::none_of(graphOp.results.begin(), graphOp.results.end(), touched))
-      continue;
-    std::vector<Offer> offers;
-    for (size_t i = 0; i < graphOp.operands.size(); ++i)
-      offerDims(graphOp.operands[i], graphOp.rule.operands[i], graphOp.rule,
-                least, offers);
-    for (size_t i = 0; i < graphOp.results.size(); ++i)
-      offerDims(graphOp.results[i], graphOp.rule.results[i], graphOp.rule,
-                least, offers);
-    sortOffers(offers, state.mesh);
-    for (const Offer &offer : offers)
-      if (takeFactor(op, offer))
-        opTouched[op] = changed = true;
-  }
+  for (const Offer &offer : offers)
+    changed |= takeFactor(op, offer);
   return changed;
 }
 
-bool Spreader::tensorHalf(PinLevel least) {
+/// True when the tensor has taken something.
+bool Spreader::tellTensor(int tensor, PinLevel least) {
+  const Use &producer = state.producers[tensor];
+  offers.clear();
+  if (producer.op >= 0)
+    offerFactors(producer.op,
+                 graph.ops[producer.op].rule.results[producer.operand], 1,
+                 least);
+  for (const Use &use : state.uses[tensor])
+    if (use.op >= 0)
+      offerFactors(use.op, graph.ops[use.op].rule.operands[use.operand], 0,
+                   least);
+  sortOffers(offers, table);
   bool changed = false;
-  for (size_t t = 0; t < graph.tensors.size(); ++t) {
-    // Consumers of what comes from outside do not tell one another.
-    if (graph.tensors[t].role != TensorRole::Value)
-      continue;
-    const Use &producer = state.producers[t];
-    bool touched = producer.op >= 0 && opTouched[producer.op];
-    for (const Use &use : state.uses[t])
-      touched |= use.op >= 0 && opTouched[use.op];
-    if (!touched)
-      continue;
-    std::vector<Offer> offers;
-    if (producer.op >= 0)
-      offerFactors(producer.op,
-                   graph.ops[producer.op].rule.results[producer.operand], 1,
-                   least, offers);
-    for (const Use &use : state.uses[t])
-      if (use.op >= 0)
-        offerFactors(use.op, graph.ops[use.op].rule.operands[use.operand], 0,
-                     least, offers);
-    sortOffers(offers, state.mesh);
-    for (const Offer &offer : offers)
-      if (takeDim(static_cast<int>(t), offer))
-        tensorTouched[t] = changed = true;
-  }
+  for (const Offer &offer : offers)
+    changed |= takeDim(tensor, offer);
   return changed;
+}
+
+bool Spreader::opHalf(PinLevel least, OpClass upTo) {
+  std::vector<int> visits;
+  auto visit = [&](int op) {
+    if (op >= 0 && !opIsTouched[op] && graph.ops[op].opClass <= upTo) {
+      opIsTouched[op] = true;
+      visits.push_back(op);
+    }
+  };
+  for (int tensor : touchedTensors) {
+    visit(state.producers[tensor].op);
+    for (const Use &use : state.uses[tensor])
+      visit(use.op);
+  }
+  touchedOps.clear();
+  for (int op : visits) {
+    opIsTouched[op] = false;
+    if (tellOp(op, least))
+      touchedOps.push_back(op);
+  }
+  return !touchedOps.empty();
+}
+
+bool Spreader::tensorHalf(PinLevel least) {
+  std::vector<int> visits;
+  auto visit = [&](int tensor) {
+    // Consumers of what comes from outside do not tell one another.
+    if (!tensorIsTouched[tensor] &&
+        graph.tensors[tensor].role == TensorRole::Value) {
+      tensorIsTouched[tensor] = true;
+      visits.push_back(tensor);
+    }
+  };
+  for (int op : touchedOps) {
+    for (int tensor : graph.ops[op].operands)
+      visit(tensor);
+    for (int tensor : graph.ops[op].results)
+      visit(tensor);
+  }
+  touchedTensors.clear();
+  for (int tensor : visits) {
+    tensorIsTouched[tensor] = false;
+    if (tellTensor(tensor, least))
+      touchedTensors.push_back(tensor);
+  }
+  return !touchedTensors.empty();
 }
 
 /// Of the pins whose place no neighbour told, those of the smallest factors
@@ -263,9 +275,9 @@ bool Spreader::placeUntold() {
   std::vector<Split *> untold;
   for (int op : state.order)
     for (Split &split : state.factors[op]) {
-      if (!split.waits() || split.elseWhole || split.dim.isSplit())
+      if (!split.waits() || split.elseWhole || table.isSplit(split.dim))
         continue;
-      int64_t size = split.ifUntold.size();
+      int64_t size = table[*split.ifUntold].value.size();
       if (untold.empty() || size < smallest) {
         smallest = size;
         untold.clear();
@@ -274,22 +286,17 @@ bool Spreader::placeUntold() {
         untold.push_back(&split);
     }
   for (Split *split : untold)
-    split->dim = split->ifUntold;
+    split->dim = *split->ifUntold;
   return !untold.empty();
 }
 
 void Spreader::toFixedPoint(PinLevel least, OpClass upTo) {
-  std::fill(opTouched.begin(), opTouched.end(), true);
+  touchedOps = state.order;
   tensorHalf(least);
-  std::fill(tensorTouched.begin(), tensorTouched.end(), true);
-  for (;;) {
-    std::fill(opTouched.begin(), opTouched.end(), false);
-    if (!opHalf(least, upTo))
-      return;
-    std::fill(tensorTouched.begin(), tensorTouched.end(), false);
-    if (!tensorHalf(least))
-      return;
-  }
+  touchedTensors.resize(graph.tensors.size());
+  std::iota(touchedTensors.begin(), touchedTensors.end(), 0);
+  while (opHalf(least, upTo) && tensorHalf(least))
+    ;
 }
 
 } // namespace

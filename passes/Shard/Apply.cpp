@@ -144,7 +144,7 @@ static std::vector<Operation *> firstUsersOf(const Propagation &found,
 
 LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
                                const Propagation &found, const Mesh &mesh,
-                               const CostFn &cost, int64_t zero) {
+                               Resharder &resharder, int64_t zero) {
   MLIRContext *context = program.getContext();
   Block &body = program.getBody().front();
   auto output = cast<ReturnOp>(body.getTerminator());
@@ -215,7 +215,6 @@ LogicalResult ax::applyLayouts(ProgramOp program, const ShardGraph &graph,
     }
   }
 
-  Resharder resharder(mesh, cost);
   applyToStores(program, states, mesh, resharder);
 
   SmallVector<Type> outputs(output.getOperandTypes());

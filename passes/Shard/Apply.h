@@ -8,12 +8,12 @@ namespace ax {
 
 /// Gives every value of the program, and every state it loads, the layout that
 /// propagation found, and inserts its reshardings before their first use, and
-/// those, priced by `cost`, of what is stored. Fails with an error where a
-/// resharding would have to move data in time.
+/// those, planned by `resharder`, of what is stored. Fails with an error where
+/// a resharding would have to move data in time.
 mlir::LogicalResult applyLayouts(ProgramOp program, const ShardGraph &graph,
                                  const sharding::Propagation &found,
                                  const sharding::Mesh &mesh,
-                                 const sharding::CostFn &cost, int64_t zero);
+                                 sharding::Resharder &resharder, int64_t zero);
 
 } // namespace ax
 

@@ -63,9 +63,15 @@ struct Shard : ax::impl::ShardBase<Shard> {
   using ShardBase::ShardBase;
 
   void runOnOperation() override {
+    cost::Machine machine;
+    sharding::PropagateOptions options;
+    options.cost = cost::collectiveCost(machine);
+    options.flopsPerSecond = machine.flopsPerSecond;
+    options.bytesPerSecond = machine.bytesPerSecond;
+    sharding::Propagator propagator(getOperation().getMesh(), options);
     for (ProgramOp program :
          llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
-      if (failed(shard(program)) || failed(checkTime(program)))
+      if (failed(shard(program, propagator)) || failed(checkTime(program)))
         return signalPassFailure();
   }
 
@@ -78,7 +84,7 @@ struct Shard : ax::impl::ShardBase<Shard> {
                : success();
   }
 
-  LogicalResult shard(ProgramOp program) {
+  LogicalResult shard(ProgramOp program, sharding::Propagator &propagator) {
     sharding::Mesh mesh = getOperation().getMesh();
     splitBiases(program);
     FailureOr<ShardGraph> graph = ShardGraph::build(program);
@@ -96,16 +102,11 @@ struct Shard : ax::impl::ShardBase<Shard> {
     if (llvm::Error error =
             addUserPins(*graph, program, pins, mesh, isSecond, recipe.pins))
       return program.emitError(describeError(std::move(error)).message);
-    cost::Machine machine;
-    sharding::PropagateOptions options;
-    options.cost = cost::collectiveCost(machine);
-    options.flopsPerSecond = machine.flopsPerSecond;
-    options.bytesPerSecond = machine.bytesPerSecond;
     sharding::Propagation found =
-        sharding::propagate(graph->graph, mesh, recipe.pins, options);
+        propagator.propagate(graph->graph, recipe.pins);
     // Where weights are is known only now.
     if (pinUpdates(*graph, program, found, mesh, zero, recipe.pins))
-      found = sharding::propagate(graph->graph, mesh, recipe.pins, options);
+      found = propagator.propagate(graph->graph, recipe.pins);
     llvm::append_range(recipe.warnings, findUnsplit(*graph, recipe, found));
     // A recurrent layer is one node, and many ops.
     llvm::SmallSet<std::pair<StringRef, StringRef>, 8> told;
@@ -119,7 +120,8 @@ struct Shard : ax::impl::ShardBase<Shard> {
       if (!isSecond && failed(complain(program, warning)))
         return failure();
     program.walk([](Operation *op) { op->removeAttr(gatheredAttr); });
-    return applyLayouts(program, *graph, found, mesh, options.cost, zero);
+    return applyLayouts(program, *graph, found, mesh, propagator.getResharder(),
+                        zero);
   }
 
   /// A state is stored as the program before this one has it. Whether there

@@ -170,10 +170,29 @@ struct Propagation {
   std::vector<std::string> warnings;
   /// Predicted seconds of all reshardings.
   double reshardSeconds = 0;
+  /// Changes of assignments that were tried: a measure of the work.
+  int64_t numTries = 0;
 };
 
-/// Rules, tensor numbers and pins fit the graph (asserted); the graph has no
-/// cycle.
+/// Propagates through graphs on one mesh, and remembers what it learns of their
+/// layouts, rules and reshardings: programs of one plan have most in common.
+class Propagator {
+public:
+  Propagator(const Mesh &mesh, const PropagateOptions &options);
+  ~Propagator();
+
+  /// Rules, tensor numbers and pins fit the graph (asserted); the graph has no
+  /// cycle. What was propagated before makes no difference to the result.
+  Propagation propagate(const Graph &graph, const Pins &pins);
+
+  Resharder &getResharder();
+
+private:
+  struct Impl;
+  std::unique_ptr<Impl> impl;
+};
+
+/// The same, once.
 Propagation propagate(const Graph &graph, const Mesh &mesh, const Pins &pins,
                       const PropagateOptions &options);
 

@@ -15,6 +15,10 @@
 
 namespace ax::sharding {
 
+namespace detail {
+class ReshardPlans;
+} // namespace detail
+
 /// What a step over `axes` changes:
 ///  AllSlice           replicated -> splits one dimension or several; each rank
 ///                     drops what is not its own; nothing is sent.
@@ -111,10 +115,11 @@ int64_t localBytes(const Layout &layout, ElementBytes elementBytes);
 int64_t payloadBytes(StepKind kind, const Layout &from, const Layout &to,
                      ElementBytes elementBytes);
 
-/// Seconds of a step of this kind over these axes with this payload. Only
-/// asked for steps that communicate. Must grow with the payload, and one
-/// collective over several axes should not be dearer than several over one each
-/// (how it is done inside is the communicator's).
+/// Seconds of a step of this kind over these axes with this payload; asked once
+/// for equal steps, and only for steps that communicate. Paths are the cheapest
+/// when it grows with the payload and the ranks, one collective over several
+/// axes is not dearer than several over one each (how it is done inside is the
+/// communicator's), and an all-reduce is not cheaper than a reduce-scatter.
 using CostFn =
     std::function<double(StepKind kind, const SubAxes &axes, int64_t payload)>;
 /// One bandwidth for all axes, ring payloads; latency times log2 of the ranks.
@@ -144,9 +149,11 @@ public:
   const ReshardPlan &plan(const Layout &from, const Layout &to,
                           ElementBytes elementBytes);
 
+  /// What it remembers, for propagate().
+  detail::ReshardPlans &getPlans() { return *plans; }
+
 private:
-  struct Impl;
-  std::unique_ptr<Impl> impl;
+  std::unique_ptr<detail::ReshardPlans> plans;
 };
 
 } // namespace ax::sharding

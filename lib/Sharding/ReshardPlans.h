@@ -1,0 +1,47 @@
+//===- ReshardPlans.h - Planned reshardings, remembered ---------*- C++ -*-===//
+#ifndef AX_LIB_SHARDING_RESHARDPLANS_H
+#define AX_LIB_SHARDING_RESHARDPLANS_H
+
+#include "LayoutTable.h"
+#include "ReshardSearch.h"
+
+namespace ax::sharding::detail {
+
+struct PlannedReshard {
+  ReshardPlan plan;
+  /// Of all of it.
+  Price price;
+};
+
+/// What Resharder knows, by numbers of layouts.
+class ReshardPlans {
+public:
+  ReshardPlans(const Mesh &mesh, CostFn cost)
+      : table(mesh), cost(std::move(cost)) {}
+
+  LayoutTable table;
+
+  /// As Resharder::plan. Stays where it is.
+  const PlannedReshard &plan(LayoutId from, LayoutId to,
+                             ElementBytes elementBytes);
+
+private:
+  double secondsOf(const Step &step, const Layout &from,
+                   ElementBytes elementBytes) const;
+  Price priceOf(const Step &step, const Layout &from,
+                ElementBytes elementBytes) const;
+  ReshardPlan make(const Layout &from, const Layout &to,
+                   ElementBytes elementBytes) const;
+
+  CostFn cost;
+  struct OfWidth {
+    ElementBytes bytes;
+    PairMemo<PlannedReshard> plans;
+  };
+  /// There are few widths of elements.
+  std::deque<OfWidth> widths;
+};
+
+} // namespace ax::sharding::detail
+
+#endif // AX_LIB_SHARDING_RESHARDPLANS_H

@@ -1,0 +1,100 @@
+//===- RuleTable.cpp - Rules as numbers of layouts ------------------------===//
+
+#include "RuleTable.h"
+
+namespace ax::sharding::detail {
+
+static std::vector<std::vector<SizesId>>
+sizesOf(const Rule &rule, const std::vector<TensorMap> &maps,
+        LayoutTable &table) {
+  std::vector<std::vector<SizesId>> result;
+  for (const TensorMap &map : maps) {
+    result.emplace_back();
+    for (const std::vector<int> &factors : map) {
+      std::vector<int64_t> sizes;
+      for (int factor : factors)
+        sizes.push_back(rule.factors[factor].size);
+      result.back().push_back(table.add(sizes));
+    }
+  }
+  return result;
+}
+
+RuleEntry::RuleEntry(const Rule &rule, LayoutTable &table)
+    : rule(rule), operandSizes(sizesOf(rule, rule.operands, table)),
+      resultSizes(sizesOf(rule, rule.results, table)), table(table) {}
+
+Assignment RuleEntry::assignment(const std::vector<DimId> &factors,
+                                 const Passing &passing) const {
+  Assignment result;
+  for (DimId factor : factors)
+    result.factors.push_back(table[factor].value);
+  result.passedPartial = table[passing.axes];
+  result.passedKind = passing.kind;
+  result.linearSet = passing.linearSet;
+  return result;
+}
+
+const OpLayouts &RuleEntry::layouts(const std::vector<DimId> &factors,
+                                    const Passing &passing) {
+  key.clear();
+  for (DimId factor : factors)
+    key.push_back(static_cast<int>(factor));
+  key.push_back(static_cast<int>(passing.axes));
+  key.push_back(static_cast<int>(passing.kind));
+  key.push_back(passing.linearSet);
+  if (auto at = known.find(key); at != known.end())
+    return at->second;
+  Assignment assigned = assignment(factors, passing);
+  OpLayouts &made = known[key];
+  for (size_t i = 0; i < rule.operands.size(); ++i)
+    made.operands.push_back(
+        table.add(operandLayout(rule, assigned, static_cast<int>(i))));
+  for (size_t i = 0; i < rule.results.size(); ++i)
+    made.results.push_back(
+        table.add(resultLayout(rule, assigned, static_cast<int>(i))));
+  return made;
+}
+
+bool RuleEntry::isLegal(const std::vector<DimId> &factors) {
+  if (auto at = legal.find(factors); at != legal.end())
+    return at->second;
+  return legal[factors] =
+             !findFault(rule, assignment(factors, {}), table.getMesh());
+}
+
+/// Numbers that two rules share only when they are equal.
+static std::vector<int64_t> keyOf(const Rule &rule) {
+  std::vector<int64_t> key;
+  auto add = [&](auto number) { key.push_back(static_cast<int64_t>(number)); };
+  auto addList = [&](const std::vector<int> &list) {
+    add(list.size());
+    key.insert(key.end(), list.begin(), list.end());
+  };
+  add(rule.factors.size());
+  for (const RuleFactor &factor : rule.factors) {
+    add(factor.size);
+    add(factor.kind);
+    add(factor.reduce);
+    add(factor.mayPad);
+  }
+  for (const auto *maps : {&rule.operands, &rule.results}) {
+    add(maps->size());
+    for (const TensorMap &map : *maps) {
+      add(map.size());
+      for (const std::vector<int> &factors : map)
+        addList(factors);
+    }
+  }
+  add(rule.linear.size());
+  for (const std::vector<int> &set : rule.linear)
+    addList(set);
+  add(rule.passesMaxMin);
+  return key;
+}
+
+RuleEntry &RuleTable::add(const Rule &rule) {
+  return entries.try_emplace(keyOf(rule), rule, table).first->second;
+}
+
+} // namespace ax::sharding::detail
