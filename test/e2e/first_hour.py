@@ -75,17 +75,18 @@ def pastTheSchedule():
     end = "warning: the learning rate's schedule ends after step 3 (axopt " \
         "--lr-schedule): it stays what it is then until step "
     with scratch() as folder:
-        data = ["--data", DIGITS / "train.npz", "--save", f"{folder}/run"]
+        data = ["--data", DIGITS / "train.npz"]
         plan = compiled(folder, "--lr-schedule=linear(steps=3)", "--tp=2")
         for steps, flags, count in ((3, [], 0), (5, [], 1),
-                                    (6, ["--resume", f"{folder}/run"], 1)):
-            done = axrun(plan, *data, *flags, f"--steps={steps}")
+                                    (6, ["--resume", f"{folder}/5"], 1)):
+            done = axrun(plan, *data, *flags, f"--steps={steps}", "--save",
+                         f"{folder}/{steps}")
             if done.stderr.count(end + str(steps)) != count or \
                     done.stderr.count("schedule ends") != count:
                 raise Failed(done.stderr)
         for schedule in "constant", "constant(warmup=2)":
             plan = compiled(folder, f"--lr-schedule={schedule}")
-            done = axrun(plan, *data[:2], "--steps=5")
+            done = axrun(plan, *data, "--steps=5")
             assert "schedule" not in done.stderr, done.stderr
 
 
