@@ -231,7 +231,7 @@ def wholeModels():
     # What is asked of models
     yield "f16 training", model(
         "float16[4,2] x", "float16[4,2] y", "y = MatMul(x, w)",
-        "float16[2,2] w = {1, 2, 3, 4}"), \
+        "float16[2,2] w = {1, -2, 3, 0.5}"), \
         "weight 'w' is to be trained, but is 'tensor<2x2xf16>': only f32 " \
         "weights can be", 4, ["--train", "--loss=mse(y,t)"]
     zeros = ", ".join(["0"] * 2 * 96 * 24)

@@ -168,7 +168,7 @@ def tokens():
         np.zeros(9, np.uint16).tofile(f"{folder}/few.bin")
         refused(plan, "few.bin", "there are no samples")
         np.full(200, 9999, np.uint16).tofile(f"{folder}/large.bin")
-        refused(plan, "large.bin", "token 9999 of 'labels', sample ")
+        refused(plan, "large.bin", "token 9999 of 'input', sample ")
         refused(compiled(folder), "16.bin",
                 "input 'input' is 32x64xf32, not of tokens: give it to axopt "
                 "with --const")
