@@ -3,6 +3,7 @@ import os
 import pty
 import re
 import resource
+import shutil
 import subprocess
 import time
 from pathlib import Path
@@ -126,6 +127,7 @@ def training():
         for options in ({"stderr": full, "stdout": full}, {"stderr": writer},
                         closed(1, 2)):
             Path(f"{folder}/log").unlink(missing_ok=True)
+            shutil.rmtree(f"{folder}/run", ignore_errors=True)
             expect([tool("axrun"), f"{folder}/plan.mlir", "--data",
                     DIGITS / "train.npz", "--steps=20", "--log",
                     f"{folder}/log", "--save", f"{folder}/run"], 0, **options)
