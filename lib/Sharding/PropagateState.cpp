@@ -169,6 +169,10 @@ bool State::applyPin(const TensorPin &pin) {
 }
 
 void State::applyPins(const Pins &pins) {
+  auto isUsers = [](const auto &pin) { return pin.level == PinLevel::User; };
+  hasUserPins =
+      std::any_of(pins.factors.begin(), pins.factors.end(), isUsers) ||
+      std::any_of(pins.tensors.begin(), pins.tensors.end(), isUsers);
   auto factorPlace = [](const FactorPin &pin) {
     return std::pair(pin.op, pin.factor);
   };

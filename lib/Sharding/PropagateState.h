@@ -60,6 +60,8 @@ public:
   /// Of each op, where it is in `order`.
   std::vector<int> places;
 
+  /// Some pin is of level User.
+  bool hasUserPins = false;
   std::vector<std::string> causes;
   std::vector<std::string> warnings;
   /// Of each op, of each tensor. Tensors' splits only serve to carry pins from

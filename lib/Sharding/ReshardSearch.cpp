@@ -4,8 +4,8 @@
 // determination of minimum cost paths, 1968. Only axes whose role differs
 // between the two ends move, cut into pieces that both ends agree on ("atoms"),
 // and only dimensions that differ are touched: mostly one or two atoms and
-// dimensions, so the graph is small. Why what it finds is the cheapest, and what
-// that asks of the cost function: docs/rationale/sharding.md.
+// dimensions, so the graph is small. Why what it finds is the cheapest, and
+// what that asks of the cost function: docs/rationale/sharding.md.
 //
 //===----------------------------------------------------------------------===//
 

@@ -4,12 +4,15 @@
 // tensor what its ops offer. Each half reads only what the other wrote, so the
 // order of visits does not matter. Splits only ever grow.
 //
+// Whoever would be told what it was told before, and took nothing then, is not
+// visited: a round visits neighbours of what the one before changed, and a new
+// stage those that something has changed for since their last visit.
+//
 //===----------------------------------------------------------------------===//
 
 #include "PropagateState.h"
 
 #include <algorithm>
-#include <numeric>
 #include <tuple>
 
 namespace ax::sharding::detail {
@@ -42,7 +45,7 @@ class Spreader {
 public:
   explicit Spreader(State &state)
       : state(state), graph(state.graph), table(state.table),
-        opIsTouched(graph.ops.size()), tensorIsTouched(graph.tensors.size()) {
+        opIsVisited(graph.ops.size()), tensorIsVisited(graph.tensors.size()) {
     for (const GraphTensor &tensor : graph.tensors) {
       double bytes = static_cast<double>(tensor.elementBytes.whole);
       for (int64_t size : tensor.shape)
@@ -59,15 +62,27 @@ public:
 
 private:
   void runStages() {
-    for (PinLevel level : {PinLevel::User, PinLevel::Recipe})
+    for (PinLevel level : {PinLevel::User, PinLevel::Recipe}) {
+      // What nobody has cannot be offered.
+      if (level == PinLevel::User && !state.hasUserPins)
+        continue;
+      if (level != pendingLevel) {
+        pendingLevel = level;
+        opIsPending.assign(graph.ops.size(), true);
+        tensorIsPending.assign(graph.tensors.size(), true);
+      }
       for (OpClass upTo :
            {OpClass::Elementwise, OpClass::Reduction, OpClass::Broadcast})
         toFixedPoint(level, upTo);
+    }
   }
   bool placeUntold();
   void toFixedPoint(PinLevel least, OpClass upTo);
-  bool opHalf(PinLevel least, OpClass upTo);
-  bool tensorHalf(PinLevel least);
+  bool tellOps(const std::vector<int> &ops, PinLevel least);
+  bool tellTensors(const std::vector<int> &tensors, PinLevel least);
+  std::vector<int> opsToTell(OpClass upTo);
+  std::vector<int> tensorsToTell();
+  void noteChangedOp(int op);
   bool takeFactor(int op, const Offer &offer);
   bool takeDim(int tensor, const Offer &offer);
   void offerDims(int tensor, const TensorMap &map,
@@ -85,7 +100,10 @@ private:
   /// What the last half changed.
   std::vector<int> touchedOps, touchedTensors;
   /// What the next half visits.
-  std::vector<bool> opIsTouched, tensorIsTouched;
+  std::vector<bool> opIsVisited, tensorIsVisited;
+  /// What would perhaps take something of what it is offered at this level.
+  std::optional<PinLevel> pendingLevel;
+  std::vector<bool> opIsPending, tensorIsPending;
 };
 
 /// What a tensor's dimensions say about an op's factors.
@@ -220,11 +238,49 @@ bool Spreader::tellTensor(int tensor, PinLevel least) {
   return changed;
 }
 
-bool Spreader::opHalf(PinLevel least, OpClass upTo) {
+void Spreader::noteChangedOp(int op) {
+  opIsPending[op] = true;
+  for (auto *tensors : {&graph.ops[op].operands, &graph.ops[op].results})
+    for (int tensor : *tensors)
+      tensorIsPending[tensor] = true;
+}
+
+bool Spreader::tellOps(const std::vector<int> &ops, PinLevel least) {
+  touchedOps.clear();
+  for (int op : ops) {
+    opIsPending[op] = false;
+    if (tellOp(op, least))
+      touchedOps.push_back(op);
+  }
+  for (int op : touchedOps)
+    noteChangedOp(op);
+  return !touchedOps.empty();
+}
+
+bool Spreader::tellTensors(const std::vector<int> &tensors, PinLevel least) {
+  touchedTensors.clear();
+  for (int tensor : tensors) {
+    tensorIsPending[tensor] = false;
+    if (tellTensor(tensor, least))
+      touchedTensors.push_back(tensor);
+  }
+  for (int tensor : touchedTensors) {
+    tensorIsPending[tensor] = true;
+    if (int op = state.producers[tensor].op; op >= 0)
+      opIsPending[op] = true;
+    for (const Use &use : state.uses[tensor])
+      if (use.op >= 0)
+        opIsPending[use.op] = true;
+  }
+  return !touchedTensors.empty();
+}
+
+/// Neighbours of the tensors that the last half changed.
+std::vector<int> Spreader::opsToTell(OpClass upTo) {
   std::vector<int> visits;
   auto visit = [&](int op) {
-    if (op >= 0 && !opIsTouched[op] && graph.ops[op].opClass <= upTo) {
-      opIsTouched[op] = true;
+    if (op >= 0 && !opIsVisited[op] && graph.ops[op].opClass <= upTo) {
+      opIsVisited[op] = true;
       visits.push_back(op);
     }
   };
@@ -233,38 +289,26 @@ bool Spreader::opHalf(PinLevel least, OpClass upTo) {
     for (const Use &use : state.uses[tensor])
       visit(use.op);
   }
-  touchedOps.clear();
-  for (int op : visits) {
-    opIsTouched[op] = false;
-    if (tellOp(op, least))
-      touchedOps.push_back(op);
-  }
-  return !touchedOps.empty();
+  for (int op : visits)
+    opIsVisited[op] = false;
+  return visits;
 }
 
-bool Spreader::tensorHalf(PinLevel least) {
+/// Neighbours of the ops that the last half changed. Consumers of what comes
+/// from outside do not tell one another.
+std::vector<int> Spreader::tensorsToTell() {
   std::vector<int> visits;
-  auto visit = [&](int tensor) {
-    // Consumers of what comes from outside do not tell one another.
-    if (!tensorIsTouched[tensor] &&
-        graph.tensors[tensor].role == TensorRole::Value) {
-      tensorIsTouched[tensor] = true;
-      visits.push_back(tensor);
-    }
-  };
-  for (int op : touchedOps) {
-    for (int tensor : graph.ops[op].operands)
-      visit(tensor);
-    for (int tensor : graph.ops[op].results)
-      visit(tensor);
-  }
-  touchedTensors.clear();
-  for (int tensor : visits) {
-    tensorIsTouched[tensor] = false;
-    if (tellTensor(tensor, least))
-      touchedTensors.push_back(tensor);
-  }
-  return !touchedTensors.empty();
+  for (int op : touchedOps)
+    for (auto *tensors : {&graph.ops[op].operands, &graph.ops[op].results})
+      for (int tensor : *tensors)
+        if (!tensorIsVisited[tensor] &&
+            graph.tensors[tensor].role == TensorRole::Value) {
+          tensorIsVisited[tensor] = true;
+          visits.push_back(tensor);
+        }
+  for (int tensor : visits)
+    tensorIsVisited[tensor] = false;
+  return visits;
 }
 
 /// Of the pins whose place no neighbour told, those of the smallest factors
@@ -272,7 +316,7 @@ bool Spreader::tensorHalf(PinLevel least) {
 /// them, and follows (a fused gate and up the layer after them: 2 * n{col}).
 bool Spreader::placeUntold() {
   int64_t smallest = 0;
-  std::vector<Split *> untold;
+  std::vector<std::pair<int, Split *>> untold;
   for (int op : state.order)
     for (Split &split : state.factors[op]) {
       if (!split.waits() || split.elseWhole || table.isSplit(split.dim))
@@ -283,20 +327,27 @@ bool Spreader::placeUntold() {
         untold.clear();
       }
       if (size == smallest)
-        untold.push_back(&split);
+        untold.emplace_back(op, &split);
     }
-  for (Split *split : untold)
+  for (auto [op, split] : untold) {
     split->dim = *split->ifUntold;
+    noteChangedOp(op);
+  }
   return !untold.empty();
 }
 
 void Spreader::toFixedPoint(PinLevel least, OpClass upTo) {
-  touchedOps = state.order;
-  tensorHalf(least);
-  touchedTensors.resize(graph.tensors.size());
-  std::iota(touchedTensors.begin(), touchedTensors.end(), 0);
-  while (opHalf(least, upTo) && tensorHalf(least))
-    ;
+  std::vector<int> visits;
+  for (size_t t = 0; t < graph.tensors.size(); ++t)
+    if (tensorIsPending[t] && graph.tensors[t].role == TensorRole::Value)
+      visits.push_back(static_cast<int>(t));
+  tellTensors(visits, least);
+  visits.clear();
+  for (int op : state.order)
+    if (opIsPending[op] && graph.ops[op].opClass <= upTo)
+      visits.push_back(op);
+  while (tellOps(visits, least) && tellTensors(tensorsToTell(), least))
+    visits = opsToTell(upTo);
 }
 
 } // namespace
