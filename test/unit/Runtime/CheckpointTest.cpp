@@ -55,12 +55,11 @@ protected:
   static json::Object part(const HostTensor &tensor, int64_t offset,
                            std::vector<int64_t> sizes,
                            std::vector<int64_t> strides) {
-    return json::Object{
-        {"file", "rank-0.safetensors"},
-        {"offset", offset},
-        {"sizes", json::Array(sizes)},
-        {"strides", json::Array(strides)},
-        {"checksum", checksumOf(tensor.rawBytes())}};
+    return json::Object{{"file", "rank-0.safetensors"},
+                        {"offset", offset},
+                        {"sizes", json::Array(sizes)},
+                        {"strides", json::Array(strides)},
+                        {"checksum", checksumOf(tensor.rawBytes())}};
   }
   static json::Object state(const char *type, std::vector<int64_t> shape,
                             json::Object part) {
