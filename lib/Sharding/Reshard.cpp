@@ -295,6 +295,11 @@ std::optional<Layout> toPartial(const Layout &from, const SubAxes &axes,
 std::optional<Step> identifyStep(const Layout &from, const Layout &to) {
   if (from.dims.size() != to.dims.size() || from == to)
     return std::nullopt;
+  // It changes no number of parts, and all others but the last do or leave the
+  // dimensions alone. Searches ask this most.
+  if (auto axes = permuteAxes(from, to))
+    if (auto step = tryStep(StepKind::CollectivePermute, *axes, from, to))
+      return step;
   SubAxes before = splitAxes(from), after = splitAxes(to);
   SubAxes reduced = withoutAxes(from.partial, to.partial);
   SubAxes madePartial = withoutAxes(to.partial, from.partial);
@@ -310,9 +315,6 @@ std::optional<Step> identifyStep(const Layout &from, const Layout &to) {
     return step;
   if (auto step = tryStep(StepKind::ToPartial, madePartial, from, to))
     return step;
-  if (auto axes = permuteAxes(from, to))
-    if (auto step = tryStep(StepKind::CollectivePermute, *axes, from, to))
-      return step;
   std::vector<int> dims = differingDims(from, to);
   if (dims.size() == 1)
     return moveInside(dims[0], from, to);

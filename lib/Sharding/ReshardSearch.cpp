@@ -82,8 +82,16 @@ private:
   void priceGathers();
   Price leastFrom(const Layout &layout) const;
   SubAxes atomsIn(const SubAxes &axes) const;
-  std::vector<DimLayout> insertions(const DimLayout &base, int dim,
-                                    const SubAxes &axes) const;
+  std::vector<DimLayout> findInsertions(const DimLayout &base, int dim,
+                                        const SubAxes &axes) const;
+  /// The same, remembered: many layouts have this dimension in common.
+  const std::vector<DimLayout> &insertions(const DimLayout &base, int dim,
+                                           const SubAxes &axes) {
+    auto [at, isNew] = inserted[dim][base].try_emplace(axes);
+    if (isNew)
+      at->second = findInsertions(base, dim, axes);
+    return at->second;
+  }
   void expand(const Layout &layout);
   void expandPartial(const Layout &layout);
   void expandSplit(const Layout &layout);
@@ -118,6 +126,9 @@ private:
   };
   std::priority_queue<Entry, std::vector<Entry>, Later> queue;
   const Node *current = nullptr;
+  using OfAxes =
+      std::unordered_map<SubAxes, std::vector<DimLayout>, HashOfAxes>;
+  std::map<int, std::unordered_map<DimLayout, OfAxes, HashOfDim>> inserted;
   Price bound;
 };
 
@@ -200,8 +211,8 @@ SubAxes Search::atomsIn(const SubAxes &axes) const {
 
 /// Places where `axes` can go into `base`: where the target has them, or at
 /// either end of any digit counted locally, in any order.
-std::vector<DimLayout> Search::insertions(const DimLayout &base, int dim,
-                                          const SubAxes &axes) const {
+std::vector<DimLayout> Search::findInsertions(const DimLayout &base, int dim,
+                                              const SubAxes &axes) const {
   std::vector<DimLayout> found;
   auto add = [&](DimLayout candidate) {
     candidate = canonicalize(std::move(candidate));
