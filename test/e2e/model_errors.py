@@ -229,9 +229,10 @@ def wholeModels():
     yield "protobuf", nested(32), "protobuf cannot parse it", 3, []
 
     # What is asked of models
+    # 1, -2, 3, 0.5, as bits.
     yield "f16 training", model(
         "float16[4,2] x", "float16[4,2] y", "y = MatMul(x, w)",
-        "float16[2,2] w = {1, -2, 3, 0.5}"), \
+        "float16[2,2] w = {15360, 49152, 16896, 14336}"), \
         "weight 'w' is to be trained, but is 'tensor<2x2xf16>': only f32 " \
         "weights can be", 4, ["--train", "--loss=mse(y,t)"]
     zeros = ", ".join(["0"] * 2 * 96 * 24)
