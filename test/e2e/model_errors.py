@@ -1,6 +1,7 @@
 """What axopt says about models and their data that cannot be."""
+import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 from _onnx_text import model, refuse
 
@@ -229,10 +230,11 @@ def wholeModels():
     yield "protobuf", nested(32), "protobuf cannot parse it", 3, []
 
     # What is asked of models
-    # 1, -2, 3, 0.5, as bits.
-    yield "f16 training", model(
-        "float16[4,2] x", "float16[4,2] y", "y = MatMul(x, w)",
-        "float16[2,2] w = {15360, 49152, 16896, 14336}"), \
+    half = model("float16[4,2] x", "float16[4,2] y", "y = MatMul(x, w)",
+                 "float16[2,2] w = {0, 0, 0, 0}")
+    half.graph.initializer[0].CopyFrom(numpy_helper.from_array(
+        np.array([[1, -2], [3, 0.5]], np.float16), "w"))
+    yield "f16 training", half, \
         "weight 'w' is to be trained, but is 'tensor<2x2xf16>': only f32 " \
         "weights can be", 4, ["--train", "--loss=mse(y,t)"]
     zeros = ", ".join(["0"] * 2 * 96 * 24)
