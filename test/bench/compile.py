@@ -1,5 +1,5 @@
 """What compiling takes: axopt of a Llama of 32 and 64 layers (hidden size 64,
-random weights) and ResNet-50, in training on the layouts of docs/training.md,
+random weights) and ResNet-50 (8 images), in training on the layouts of docs/training.md,
 and in inference.
 
 usage: compile.py BUILD [--rounds N] [MODEL...]
@@ -25,7 +25,7 @@ from train import LAYOUTS, PIPELINES
 LARGE = ["--tp=2x2x2", "--dp=8 --zero=3", "--tp=2 --sequence-parallel"]
 TRAIN = {"llama-32": "cross_entropy({},labels)",
          "llama-64": "cross_entropy({},labels)",
-         "resnet50": "mse({},target)"}
+         "resnet50-8": "mse({},target)"}
 PHASES = ["normalize", "raise", "train", "shard", "pipeline"]
 
 
@@ -72,8 +72,8 @@ def main():
             layouts = [("inference --tp=2", ["--tp=2"])]
             for layout in dict.fromkeys(
                     (LAYOUTS + PIPELINES if options.all else []) + LARGE):
-                # One image has no batch to divide, and no sequence.
-                if name == "resnet50" and layout != "--tp=2x2x2":
+                # Images have no sequence.
+                if name == "resnet50-8" and layout != "--tp=2x2x2":
                     continue
                 layouts.append((layout, train + layout.split()))
             for label, flags in layouts:

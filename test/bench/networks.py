@@ -227,7 +227,7 @@ def mlp():
     return g
 
 
-def resnet50():
+def resnet50(images=1):
     """BatchNormalization already folded into the convolutions."""
     g = Graph("resnet50")
 
@@ -239,7 +239,7 @@ def resnet50():
                     g.weight(outputs), kernel_shape=[kernel] * 2,
                     strides=[stride] * 2, pads=[pad] * 4)
 
-    x = g.input("x", np.float32, 1, 3, 224, 224)
+    x = g.input("x", np.float32, images, 3, 224, 224)
     x = g.op("Relu", conv(x, 3, 64, 7, 2))
     x = g.op("MaxPool", x, kernel_shape=[3, 3], strides=[2, 2], pads=[1] * 4)
     channels = 64
@@ -262,6 +262,7 @@ MODELS = {
     "gpt2-like": lambda: gpt(4, 512, 8, 8192),
     "mlp": mlp,
     "resnet50": resnet50,
+    "resnet50-8": lambda: resnet50(8),
     "llama-32": lambda: llama(32),
     "llama-64": lambda: llama(64),
     "gpt2-small": lambda: gpt(12, 768, 12, 50257, tied=True),
