@@ -28,20 +28,20 @@ public:
           if (diagnostic.getSeverity() != mlir::DiagnosticSeverity::Error)
             return mlir::failure();
           text += (text.empty() ? "" : "\n") + diagnostic.str();
-          needsMore |= isUnsupported(diagnostic);
+          isUnsupportable |= isUnsupported(diagnostic);
           return mlir::success();
         }) {}
 
   llvm::Error take(ExitCode code) {
-    return makeError(needsMore ? ExitCode::Unsupported : code,
+    return makeError(isUnsupportable ? ExitCode::Unsupported : code,
                      text.empty() ? "failed without saying why"
                                   : std::exchange(text, {}));
   }
 
 private:
   std::string text;
-  /// Than axopt does.
-  bool needsMore = false;
+  /// One of them is of something that axopt cannot do, whatever the strategy.
+  bool isUnsupportable = false;
   mlir::ScopedDiagnosticHandler handler;
 };
 

@@ -25,22 +25,19 @@ LogicalResult ax::checkBatch(ProgramOp program) {
                              "micro-batches");
   int64_t ranks = mesh.axisSize("data") * mesh.axisSize("depth");
   // Other inputs of another size are whole on all of these ranks.
-  std::optional<int64_t> batch;
+  bool isFirst = true;
   for (auto [i, type] : llvm::enumerate(program.getArgumentTypes())) {
     auto tensor = cast<RankedTensorType>(type);
     if (tensor.getRank() == 0 || !program.isBatched(i))
       continue;
     int64_t size = tensor.getDimSize(0);
-    if (!batch) {
-      batch = size;
-      if (size % ranks != 0)
-        return program.emitError()
-               << "takes a batch of " << size << " (input '"
-               << program.getArgName(i) << "'), which is not divided by "
-               << ranks << " ranks (" << flagsOf(mesh)
-               << "): some would compute the same; choose a batch that "
-               << ranks << " divides (--dim, --shape), or fewer ranks";
-    }
+    if (std::exchange(isFirst, false) && size % ranks != 0)
+      return program.emitError()
+             << "takes a batch of " << size << " (input '"
+             << program.getArgName(i) << "'), which is not divided by " << ranks
+             << " ranks (" << flagsOf(mesh)
+             << "): some would compute the same; choose a batch that " << ranks
+             << " divides (--dim, --shape), or fewer ranks";
     for (StringRef axis : {"data", "depth"})
       if (size % mesh.axisSize(axis.str()) == 0)
         size /= mesh.axisSize(axis.str());

@@ -94,6 +94,28 @@ def otherModel():
                "that of the run, which did not train it")
 
 
+def lacking():
+    """A plan without a weight that the run was given."""
+    with scratch() as folder:
+        givenWeights(f"{folder}/given.npz")
+        axrun(compiled(folder, f"--frozen={FROZEN}"), *DATA, "--steps=1",
+              "--weights", f"{folder}/given.npz", "--save", f"{folder}/run")
+        model = onnx.load(FC_NET)
+        name = "layers.0.0.bias"
+        for tensor in model.graph.initializer:
+            if tensor.name == name:
+                tensor.name = "other"
+        for node in model.graph.node:
+            node.input[:] = ["other" if value == name else value
+                             for value in node.input]
+        onnx.save(model, f"{folder}/model.onnx")
+        run(tool("axopt"), f"{folder}/model.onnx", "--shape=input=32x64",
+            "--eval", "--quiet", "-o", f"{folder}/other.mlir")
+        axrun(f"{folder}/other.mlir", "--random-inputs=1", "--weights",
+              f"{folder}/run", expect=6, says=f"{name} was given to the run "
+              "(--weights), but the plan has it as constants")
+
+
 def weightsAlone():
     """Moments, steps and the schedule's place are for --resume."""
     with scratch() as folder:
@@ -120,4 +142,5 @@ def cases(every):
                           ("--tp=2", "--dp=2 --zero=2")):
         yield f"given on {layout}, then {other}", given, layout, other
     yield "another model", otherModel
+    yield "a plan that lacks one", lacking
     yield "weights alone", weightsAlone
