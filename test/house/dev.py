@@ -8,8 +8,15 @@ from pathlib import Path
 from cases import Failed, scratch
 
 ROOT = Path(__file__).parents[2]
+# An environment of Python's says what it is asked to run.
+MAKE_VENV = """if [ "$2" = venv ]; then
+  mkdir -p "$3/bin"
+  printf '#!/bin/sh\\necho "python $*"\\n' >"$3/bin/python"
+  printf '#!/bin/sh\\n' >"$3/bin/pip"
+  chmod +x "$3/bin/python" "$3/bin/pip"
+fi"""
 STAND_INS = {"cmake": "true", "dpkg-query": "printf installed",
-             "ninja": 'echo "ninja $*"'}
+             "ninja": 'echo "ninja $*"', "python3": MAKE_VENV}
 
 
 def tree(folder):
@@ -50,5 +57,31 @@ def progress():
             raise Failed(said)
 
 
+def benches():
+    """Each benchmark is reached, and has what it needs."""
+    with scratch() as folder:
+        settings = tree(Path(folder))
+        minilm = Path(folder) / "cache/minilm"
+        for made in minilm, Path(folder) / "test/models/minilm":
+            made.mkdir(parents=True)
+        for name in "model.safetensors", "vocab.txt":
+            (minilm / name).touch()
+        shutil.copytree(ROOT / "test/bench", Path(folder) / "test/bench")
+        for path in (ROOT / "test").glob("requirements*.txt"):
+            shutil.copy(path, Path(folder) / "test")
+        build = f" {folder}/build/release"
+        for name, script, extra in [
+                ("mlp", "bench.py", f" --minilm {minilm} mlp"),
+                ("zoo", "zoo.py", ""), ("training", "training.py", ""),
+                ("images", "images.py", ""), ("layouts", "layouts.py", ""),
+                ("recompute", "recompute.py", ""), ("compile", "compile.py", "")]:
+            said = subprocess.run(["tools/dev", "bench", name], text=True,
+                                  stdout=subprocess.PIPE, **settings).stdout
+            last = said.splitlines()[-1]
+            if last != f"python {folder}/test/bench/{script}{build}{extra}":
+                raise Failed(said)
+
+
 def cases(every):
     yield "progress", progress
+    yield "benches", benches
