@@ -163,6 +163,24 @@ private:
     }
   }
 
+  /// The kernels read rows. A residual that lies along columns (it was made
+  /// behind a transpose) is brought to where the sums go, while these rows of
+  /// it are in the cache.
+  void setResidual(PackedTile &tile, const float *residual) const {
+    int64_t rowStride = desc.residual.strides[0];
+    int64_t columnStride = desc.residual.strides[1];
+    tile.residual = residual;
+    tile.residualStride = rowStride;
+    if (columnStride == 1)
+      return;
+    for (int64_t j = 0; j < tile.columns; ++j)
+      for (int64_t r = 0; r < tile.rows; ++r)
+        tile.c[r * tile.cStride + j] =
+            residual[r * rowStride + j * columnStride];
+    tile.residual = tile.c;
+    tile.residualStride = tile.cStride;
+  }
+
   void runPanel(const Run &run, int64_t panel, int64_t range) const {
     const auto *b = static_cast<const float *>(weights->getAddress()) +
                     panel * k * kernels.panelWidth;
@@ -200,11 +218,10 @@ private:
         tile.partialIn = block > 0 ? sums : nullptr;
         tile.partialOut = last ? nullptr : sums;
         tile.c = run.c + first * desc.c.strides[0] + panel * kernels.panelWidth;
-        if (run.residual) {
-          tile.residualStride = desc.residual.strides[0];
-          tile.residual = run.residual + first * tile.residualStride +
-                          panel * kernels.panelWidth;
-        }
+        if (run.residual && last)
+          setResidual(tile, run.residual + first * desc.residual.strides[0] +
+                                panel * kernels.panelWidth *
+                                    desc.residual.strides[1]);
         int64_t done = (t - run.firstTile) * share;
         tile.prefetch = following + done * cacheLine;
         tile.prefetchLines =
@@ -263,8 +280,7 @@ ExpectedCpuOp preparePackedMatmul(const MatmulDesc &original,
   for (auto *dims : {&desc.b.sizes, &desc.b.strides})
     dims->erase(dims->begin(), dims->end() - 2);
   if (desc.c.sizes[0] < leastRows || desc.a.sizes.back() == 0 ||
-      desc.c.sizes[1] == 0 || desc.c.strides[1] != 1 ||
-      (desc.hasResidual && desc.residual.strides[1] != 1))
+      desc.c.sizes[1] == 0 || desc.c.strides[1] != 1)
     return nullptr;
   int64_t k = desc.b.sizes[0];
   int64_t bytes = llvm::divideCeil(desc.b.sizes[1], kernels.panelWidth) * k *

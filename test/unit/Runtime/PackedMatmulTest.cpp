@@ -109,6 +109,21 @@ TEST_F(PackedMatmulTest, Strides) {
   check(desc);
 }
 
+// What is added may lie along columns: it was made behind a transpose.
+TEST_F(PackedMatmulTest, StridedResidual) {
+  for (Activation activation : {Activation::None, Activation::GeluErf})
+    for (int64_t k : {40, 1100}) {
+      MatmulDesc desc = makeDesc(30, k, 70);
+      desc.hasBias = desc.hasResidual = true;
+      desc.activation = activation;
+      for (std::vector<int64_t> strides :
+           {std::vector<int64_t>{1, 30}, {140, 2}, {1, 0}}) {
+        desc.residual.strides = strides;
+        check(desc);
+      }
+    }
+}
+
 // Windows of an image: rows of a, that are not all as far apart.
 TEST_F(PackedMatmulTest, Windows) {
   MatmulDesc desc;
