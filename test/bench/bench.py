@@ -88,7 +88,8 @@ def startUp(options, folder):
     weights = sum(f.stat().st_size for f in model.parent.iterdir())
     for ranks in 1, 4:
         plan = folder / f"gpt2-small-{ranks}.mlir"
-        compiling, _ = measured(options.bin / "axopt", model, f"--tp={ranks}",
+        compiling, _ = measured(options.bin / "axopt", model, "--quiet",
+                                f"--tp={ranks}",
                                 "-o", plan, AXOPT_CACHE=str(folder / "cold"))
         running, peak = measured(options.bin / "axrun", plan,
                                  "--random-inputs", 1, "--threads-per-rank", 1,

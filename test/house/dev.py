@@ -74,7 +74,8 @@ def benches():
                 ("mlp", "bench.py", f" --minilm {minilm} mlp"),
                 ("zoo", "zoo.py", ""), ("training", "training.py", ""),
                 ("images", "images.py", ""), ("layouts", "layouts.py", ""),
-                ("recompute", "recompute.py", ""), ("compile", "compile.py", "")]:
+                ("recompute", "recompute.py", ""), ("compile", "compile.py", ""),
+                ("pipelines", "pipelines.py", "")]:
             said = subprocess.run(["tools/dev", "bench", name], text=True,
                                   stdout=subprocess.PIPE, **settings).stdout
             last = said.splitlines()[-1]
