@@ -13,6 +13,22 @@ function(ax_add_subdirectories)
   endforeach()
 endfunction()
 
+# ax_list_files(VARIABLE FOLDER FILE): the sources in FOLDER, and in the build
+# folder a FILE with a line AX_FILE(Name) for each Name.cpp of them, so that what
+# they hold can be called without a list by hand. New ones are noticed.
+function(ax_list_files variable folder file)
+  file(GLOB sources CONFIGURE_DEPENDS
+       "${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cpp")
+  set(lines "")
+  foreach(source ${sources})
+    get_filename_component(name "${source}" NAME_WE)
+    string(APPEND lines "AX_FILE(${name})\n")
+  endforeach()
+  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/${file}" CONTENT "${lines}"
+       @ONLY)
+  set(${variable} ${sources} PARENT_SCOPE)
+endfunction()
+
 # Links DEPENDS (targets of ours) and LIBS (others); MLIR adds the shared
 # libraries MLIR and LLVM. TABLEGEN names targets made by ax_add_tablegen.
 macro(_ax_target_common name scope)

@@ -2,7 +2,7 @@
 #include "ax/Passes/Choices.h"
 
 #include "Shard/UserPins.h"
-#include "Train/Optimizer.h"
+#include "Train/Optimizer/ParameterGroup.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/SetVector.h"

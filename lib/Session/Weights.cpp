@@ -234,11 +234,7 @@ struct Trained {
       kept.insert(kind.str());
   }
   std::string describe() const {
-    if (kept.empty())
-      return "sgd without momentum";
-    if (kept.count("momentum"))
-      return "sgd with momentum";
-    return kept.count("exp_avg") ? "adam or adamw" : llvm::join(kept, " and ");
+    return kept.empty() ? "nothing" : llvm::join(kept, " and ");
   }
 };
 
@@ -274,8 +270,9 @@ llvm::Expected<Resumed> ax::resumeFrom(rt::Program &program,
   Trained there = trainedBy(*checkpoint), here = trainedBy(program);
   if (there.weights == here.weights && there.kept != here.kept)
     return makeErrorf(ExitCode::BadInput,
-                      "checkpoint '{0}' is of another optimizer: {1}, where "
-                      "the plan has {2}; --weights={3} takes its weights alone",
+                      "checkpoint '{0}' is of another optimizer: it has {1} of "
+                      "each weight, where the plan keeps {2}; --weights={3} "
+                      "takes its weights alone",
                       checkpoint->path, there.describe(), here.describe(),
                       path);
   // In one order each time.

@@ -125,12 +125,12 @@ def refusesOthers():
         train = ["--data", DIGITS / "train.npz", "--quiet"]
         axrun(plan, *train, "--steps=2", "--save", f"{folder}/run")
         resume = ["--steps=3", "--resume", f"{folder}/run"]
-        other = f"/run/step-2' is of another optimizer: sgd with momentum, " \
-            "where the plan has "
+        other = f"/run/step-2' is of another optimizer: it has momentum " \
+            "of each weight, where the plan keeps "
         alone = f"; --weights={folder}/run takes its weights alone\n"
         for name, optimizer, says in (
-                ("adam", "adam(lr=0.1)", "adam or adamw"),
-                ("sgd", "sgd(lr=1)", "sgd without momentum")):
+                ("adam", "adam(lr=0.1)", "exp_avg and exp_avg_sq"),
+                ("sgd", "sgd(lr=1)", "nothing")):
             done = axrun(compiled(folder, f"--optimizer={optimizer}",
                                   name=name), *train, *resume, expect=6,
                          says=other + says + alone)

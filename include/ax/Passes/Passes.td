@@ -211,8 +211,8 @@ def AddOptimizer : Pass<"ax-add-optimizer", "::ax::PlanOp"> {
     number of steps are new states, `STATE.exp_avg` and so on. New operations
     have `ax.action = "U"`.
 
-    Optimizers: `sgd(lr,momentum,nesterov,weight_decay)`,
-    `adam(lr,betas=B1:B2,eps,weight_decay)`, `adamw(...)`. Schedules: `constant`,
+    Optimizers: docs/training.md lists them; each is a file of
+    passes/Train/Optimizer/Rules. Schedules: `constant`,
     `linear(warmup=W,steps=N,final=F)`, `cosine(...)`. Groups: `PATTERN|rank<N:`
     `lr=...,weight_decay=...`; the last that matches a state counts. Frozen rows
     have no gradient, no decay, and moments that stay zero.

@@ -1,6 +1,6 @@
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(lr=0.5,momentum=0.9) clip-norm=2}))' | FileCheck %s
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=adamw param-group=rank<2:weight_decay=0}))' | FileCheck %s --check-prefix=ADAM
-// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=lion}))' 2>&1 | FileCheck %s --check-prefix=KIND
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=tiger}))' 2>&1 | FileCheck %s --check-prefix=KIND
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(lr=-1)}))' 2>&1 | FileCheck %s --check-prefix=RANGE
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=adam(betas=0.9:1)}))' 2>&1 | FileCheck %s --check-prefix=BETAS
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(nesterov=1)}))' 2>&1 | FileCheck %s --check-prefix=NESTEROV
@@ -20,7 +20,7 @@
 // TWICE: error: 'sgd(lr=1,lr=2)': lr is given twice
 // NUMBER: error: sgd: lr=much: give a number
 // NEGATIVE: error: constant: warmup=-1 is negative
-// KIND: error: there is no optimizer 'lion', but sgd, adam, adamw
+// KIND: error: there is no optimizer 'tiger', but adam, adamw, lion, sgd
 // RANGE: error: sgd: lr=-1{{.*}} is not 0 or more
 // BETAS: error: adam: betas=0.9:1: give two numbers below 1, as 0.9:0.999
 // NAN: error: adam: betas=nan:0.9: give two numbers below 1

@@ -1,8 +1,8 @@
 //===- Recompute.cpp - Forward operations done again ----------------------===//
 #include "Recompute.h"
 
-#include "../Placed.h"
-#include "MarkBackward.h"
+#include "../../Placed.h"
+#include "../MarkBackward.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"

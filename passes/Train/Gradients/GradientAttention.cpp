@@ -4,7 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "AttentionParts.h"
+#include "../AttentionParts.h"
 #include "GradientBuilder.h"
 
 using namespace mlir;

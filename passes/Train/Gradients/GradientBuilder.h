@@ -4,10 +4,10 @@
 // results, and where those of its operands go.
 //
 //===----------------------------------------------------------------------===//
-#ifndef AX_PASSES_TRAIN_GRADIENTBUILDER_H
-#define AX_PASSES_TRAIN_GRADIENTBUILDER_H
+#ifndef AX_PASSES_TRAIN_GRADIENTS_GRADIENTBUILDER_H
+#define AX_PASSES_TRAIN_GRADIENTS_GRADIENTBUILDER_H
 
-#include "TensorBuilder.h"
+#include "../TensorBuilder.h"
 
 #include <string>
 
@@ -98,4 +98,4 @@ void attachGatherGradients(mlir::MLIRContext &context);
 
 } // namespace ax
 
-#endif // AX_PASSES_TRAIN_GRADIENTBUILDER_H
+#endif // AX_PASSES_TRAIN_GRADIENTS_GRADIENTBUILDER_H

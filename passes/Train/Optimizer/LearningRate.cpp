@@ -1,10 +1,47 @@
 //===- LearningRate.cpp - A schedule as operations ------------------------===//
 #include "LearningRate.h"
 
+#include "../NumberTaker.h"
+#include "ax/Support/Error.h"
+#include "ax/Support/Nearest.h"
+
 #include <cmath>
 
 using namespace mlir;
 using namespace ax;
+
+llvm::Expected<LearningRateSchedule>
+LearningRateSchedule::parse(llvm::StringRef text) {
+  llvm::Expected<Call> call = Call::parse(text);
+  if (!call)
+    return call.takeError();
+  LearningRateSchedule result;
+  NumberTaker number(*call);
+  if (call->name == "linear")
+    result.decay = Decay::Linear;
+  else if (call->name == "cosine")
+    result.decay = Decay::Cosine;
+  else if (call->name != "constant")
+    return makeErrorf(
+        ExitCode::Usage,
+        "there is no learning-rate schedule '{0}', but constant, "
+        "linear, cosine{1}",
+        call->name,
+        suggestNearest(call->name, {"constant", "linear", "cosine"}));
+  number.take("warmup", result.warmup);
+  if (result.decay != Decay::None) {
+    number.take("steps", result.steps);
+    number.take("final", result.final, 0, 1);
+  }
+  if (llvm::Error error = number.finish({}))
+    return error;
+  if (result.decay != Decay::None && result.steps <= result.warmup)
+    return makeErrorf(ExitCode::Usage,
+                      "{0}: steps={1} is not more than warmup={2}: give "
+                      "steps=N, the step at which it ends",
+                      call->name, result.steps, result.warmup);
+  return result;
+}
 
 Value ax::learningRateFactor(TensorBuilder &t,
                              const LearningRateSchedule &schedule, Value step) {

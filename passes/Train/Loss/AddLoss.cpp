@@ -5,11 +5,11 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Placed.h"
-#include "Call.h"
+#include "../../Placed.h"
+#include "../Call.h"
+#include "../OwnState.h"
+#include "../TensorBuilder.h"
 #include "LossScale.h"
-#include "OwnState.h"
-#include "TensorBuilder.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Passes/Passes.h"

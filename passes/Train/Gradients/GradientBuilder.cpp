@@ -2,7 +2,7 @@
 
 #include "GradientBuilder.h"
 
-#include "../Placed.h"
+#include "../../Placed.h"
 
 using namespace mlir;
 using namespace ax;

@@ -1,6 +1,6 @@
 //===- Recompute.h - Forward operations done again --------------*- C++ -*-===//
-#ifndef AX_PASSES_TRAIN_RECOMPUTE_H
-#define AX_PASSES_TRAIN_RECOMPUTE_H
+#ifndef AX_PASSES_TRAIN_RECOMPUTE_RECOMPUTE_H
+#define AX_PASSES_TRAIN_RECOMPUTE_RECOMPUTE_H
 
 #include "ax/Cost/OpCost.h"
 
@@ -76,4 +76,4 @@ private:
 
 } // namespace ax
 
-#endif // AX_PASSES_TRAIN_RECOMPUTE_H
+#endif // AX_PASSES_TRAIN_RECOMPUTE_RECOMPUTE_H

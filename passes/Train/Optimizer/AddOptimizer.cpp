@@ -1,19 +1,17 @@
 //===- AddOptimizer.cpp - From gradients to new states --------------------===//
 //
 // The gradients are of a sum over samples; here they are divided by their
-// number, clipped by their global norm, and used. Sources of the formulas:
-// Kingma and Ba, arXiv 1412.6980 (Adam); Loshchilov and Hutter, arXiv
-// 1711.05101 (AdamW); Sutskever et al., ICML 2013 (momentum).
+// number, clipped by their global norm, and given to the optimizer's rule.
 //
 //===----------------------------------------------------------------------===//
-#include "../Placed.h"
-#include "BatchCheck.h"
+#include "../../Placed.h"
+#include "../BatchCheck.h"
+#include "../Loss/LossScale.h"
+#include "../MarkBackward.h"
+#include "../OwnState.h"
 #include "LearningRate.h"
-#include "LossScale.h"
-#include "MarkBackward.h"
-#include "Optimizer.h"
-#include "OwnState.h"
-#include "TensorBuilder.h"
+#include "ParameterGroup.h"
+#include "UpdateRule.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Dialect/TrainingAttrs.h"
@@ -39,19 +37,20 @@ struct Rates {
 
 class OptimizerAdder {
 public:
-  OptimizerAdder(ProgramOp program, const Optimizer &optimizer,
+  OptimizerAdder(ProgramOp program, UpdateRule &rule,
                  const LearningRateSchedule &schedule,
                  ArrayRef<ParameterGroup> groups,
                  ArrayRef<FrozenRows> frozenRows, double clipNorm)
-      : program(program), plan(program->getParentOfType<PlanOp>()),
-        optimizer(optimizer), schedule(schedule), groups(groups),
-        frozenRows(frozenRows), clipNorm(clipNorm),
+      : program(program), plan(program->getParentOfType<PlanOp>()), rule(rule),
+        schedule(schedule), groups(groups), frozenRows(frozenRows),
+        clipNorm(clipNorm),
         output(cast<ReturnOp>(program.getBody().front().getTerminator())),
         builder(output, &mark), t(output.getLoc(), builder) {}
 
   LogicalResult run();
 
 private:
+  class ParameterUpdate;
   struct Parameter {
     StateOp state;
     Value gradient;
@@ -102,13 +101,11 @@ private:
   void countStep();
   Rates ratesOf(StateOp state) const;
   void update(Parameter &parameter, Value scale);
-  Value updateSGD(Parameter &parameter, Value gradient, Rates rates);
-  Value updateAdam(Parameter &parameter, Value gradient, Rates rates);
 
   ProgramOp program;
   PlanOp plan;
   SymbolTable states{plan};
-  const Optimizer &optimizer;
+  UpdateRule &rule;
   const LearningRateSchedule &schedule;
   ArrayRef<ParameterGroup> groups;
   ArrayRef<FrozenRows> frozenRows;
@@ -128,8 +125,6 @@ private:
   Value exponent;
   /// f64 scalars: the number of this step, from 1, and the schedule's factor.
   Value step, factor;
-  /// f32 scalars: 1 / (1 - beta1^step), 1 / sqrt(1 - beta2^step).
-  Value correction1, correction2;
 };
 
 } // namespace
@@ -255,7 +250,7 @@ void OptimizerAdder::countStep() {
 }
 
 Rates OptimizerAdder::ratesOf(StateOp state) const {
-  Rates rates{optimizer.learningRate, optimizer.weightDecay};
+  Rates rates{rule.learningRate, rule.weightDecay};
   for (const ParameterGroup &group : groups)
     if (group.contains(state.getSymName(), state.getTensorType().getRank())) {
       rates.learningRate = group.learningRate.value_or(rates.learningRate);
@@ -264,63 +259,45 @@ Rates OptimizerAdder::ratesOf(StateOp state) const {
   return rates;
 }
 
-Value OptimizerAdder::updateSGD(Parameter &parameter, Value gradient,
-                                Rates rates) {
-  Value w = load(parameter.state);
-  Type element = t.b.getF32Type();
-  if (rates.weightDecay != 0)
-    gradient =
-        unfrozen(parameter, t.add(gradient, t.mul(w, rates.weightDecay)));
-  if (optimizer.momentum != 0) {
-    StateOp state = ownState(parameter.state.getSymName() + ".momentum",
-                             parameter.state.getTensorType());
-    Value momentum = t.add(t.mul(load(state), optimizer.momentum), gradient);
-    momentum = store(state, momentum);
-    gradient = optimizer.nesterov
-                   ? t.add(gradient, t.mul(momentum, optimizer.momentum))
-                   : momentum;
-  }
-  Value rate = t.cast(t.mul(factor, rates.learningRate), element);
-  return t.sub(w, t.mul(gradient, rate));
-}
+/// A parameter's states and rates, for the rule.
+class OptimizerAdder::ParameterUpdate : public WeightUpdate {
+public:
+  ParameterUpdate(OptimizerAdder &adder, const Parameter &parameter,
+                  Value gradient, Rates rates)
+      : WeightUpdate(adder.t, adder.load(parameter.state), gradient,
+                     rates.weightDecay),
+        adder(adder), parameter(parameter), learningRate(rates.learningRate) {}
 
-Value OptimizerAdder::updateAdam(Parameter &parameter, Value gradient,
-                                 Rates rates) {
-  RankedTensorType type = parameter.state.getTensorType();
-  StringRef name = parameter.state.getSymName();
-  Value w = load(parameter.state);
-  bool isDecoupled = optimizer.kind == OptimizerKind::AdamW;
-  if (!isDecoupled && rates.weightDecay != 0)
-    gradient =
-        unfrozen(parameter, t.add(gradient, t.mul(w, rates.weightDecay)));
-  StateOp first = ownState(name + ".exp_avg", type);
-  StateOp second = ownState(name + ".exp_avg_sq", type);
-  Value mean = t.add(t.mul(load(first), optimizer.beta1),
-                     t.mul(gradient, 1 - optimizer.beta1));
-  Value square = t.add(t.mul(load(second), optimizer.beta2),
-                       t.mul(t.mul(gradient, gradient), 1 - optimizer.beta2));
-  mean = store(first, mean);
-  square = store(second, square);
-  Value rate = t.mul(factor, rates.learningRate);
-  Type f32 = t.b.getF32Type();
-  if (isDecoupled && rates.weightDecay != 0)
-    w = t.mul(w, t.cast(t.sub(scalar(1, t.b.getF64Type()),
-                              t.mul(rate, rates.weightDecay)),
-                        f32));
-  Value stride = t.mul(t.cast(rate, f32), correction1);
-  Value root = t.add(t.mul(t.unary(UnaryKind::sqrt, square), correction2),
-                     optimizer.epsilon);
-  return t.sub(w, t.mul(t.div(mean, root), stride));
-}
+  Value rate() final { return t.mul(adder.factor, learningRate); }
+  Value kept(StringRef name) final { return adder.load(stateOf(name)); }
+  Value keep(StringRef name, Value value) final {
+    return adder.store(stateOf(name), value);
+  }
+  Value decayedGradient() final {
+    if (weightDecay == 0)
+      return gradient;
+    return adder.unfrozen(parameter,
+                          t.add(gradient, t.mul(weight, weightDecay)));
+  }
+
+private:
+  StateOp stateOf(StringRef name) {
+    StateOp state = parameter.state;
+    return adder.ownState(state.getSymName() + "." + name,
+                          state.getTensorType());
+  }
+
+  OptimizerAdder &adder;
+  const Parameter &parameter;
+  double learningRate;
+};
 
 void OptimizerAdder::update(Parameter &parameter, Value scale) {
   t.nameOps("update of " + parameter.state.getSymName());
   Type f32 = t.b.getF32Type();
   Value gradient = t.mul(t.cast(parameter.gradient, f32), scale);
-  Rates rates = ratesOf(parameter.state);
-  Value next = optimizer.kind == OptimizerKind::SGD
-                   ? updateSGD(parameter, gradient, rates)
-                   : updateAdam(parameter, gradient, rates);
+  ParameterUpdate u(*this, parameter, gradient, ratesOf(parameter.state));
+  Value next = rule.update(u);
   store(parameter.state, unfrozen(parameter, next, load(parameter.state)));
 }
 
@@ -374,19 +351,8 @@ LogicalResult OptimizerAdder::run() {
   if (schedule.decay != LearningRateSchedule::Decay::None)
     program->setAttr(kScheduleSteps, t.b.getI64IntegerAttr(schedule.steps));
   addResult("learning_rate",
-            t.cast(t.mul(factor, optimizer.learningRate), t.b.getF32Type()));
-  if (optimizer.kind != OptimizerKind::SGD) {
-    Type f64 = t.b.getF64Type();
-    auto rest = [&](double beta) {
-      return t.sub(scalar(1, f64),
-                   t.binary(BinaryKind::pow, scalar(beta, f64), step));
-    };
-    correction1 =
-        t.cast(t.div(scalar(1, f64), rest(optimizer.beta1)), t.b.getF32Type());
-    correction2 = t.cast(
-        t.div(scalar(1, f64), t.unary(UnaryKind::sqrt, rest(optimizer.beta2))),
-        t.b.getF32Type());
-  }
+            t.cast(t.mul(factor, rule.learningRate), t.b.getF32Type()));
+  rule.beginStep(t, step);
   for (Parameter &parameter : parameters)
     update(parameter, scale);
   return success(isSound);
@@ -415,12 +381,12 @@ struct AddOptimizer : ax::impl::AddOptimizerBase<AddOptimizer> {
   using AddOptimizerBase::AddOptimizerBase;
 
   void runOnOperation() final {
-    auto spec = Optimizer::parse(optimizer);
+    auto rule = UpdateRules::get().parse(optimizer);
     auto rate = LearningRateSchedule::parse(schedule);
     std::vector<ParameterGroup> parsed;
     std::vector<FrozenRows> frozen;
     llvm::Error error =
-        llvm::joinErrors(spec ? llvm::Error::success() : spec.takeError(),
+        llvm::joinErrors(rule ? llvm::Error::success() : rule.takeError(),
                          rate ? llvm::Error::success() : rate.takeError());
     auto parseAll = [&](const auto &texts, auto &results) {
       for (const std::string &text : texts) {
@@ -443,8 +409,9 @@ struct AddOptimizer : ax::impl::AddOptimizerBase<AddOptimizer> {
     for (ProgramOp program :
          llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
       if (!isEvaluation(program.getSymName()) &&
-          failed(OptimizerAdder(program, *spec, *rate, parsed, frozen, clipNorm)
-                     .run()))
+          failed(
+              OptimizerAdder(program, **rule, *rate, parsed, frozen, clipNorm)
+                  .run()))
         return signalPassFailure();
   }
 };

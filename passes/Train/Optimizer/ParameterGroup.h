@@ -1,6 +1,6 @@
-//===- Optimizer.h - What the user asks of the optimizer --------*- C++ -*-===//
-#ifndef AX_PASSES_TRAIN_OPTIMIZER_H
-#define AX_PASSES_TRAIN_OPTIMIZER_H
+//===- ParameterGroup.h - Weights that are trained otherwise ----*- C++ -*-===//
+#ifndef AX_PASSES_TRAIN_OPTIMIZER_PARAMETERGROUP_H
+#define AX_PASSES_TRAIN_OPTIMIZER_PARAMETERGROUP_H
 
 #include "ax/Dialect/Ax.h"
 
@@ -12,23 +12,6 @@
 #include <vector>
 
 namespace ax {
-
-enum class OptimizerKind { SGD, Adam, AdamW };
-
-/// `adamw(lr=1e-3,betas=0.9:0.999,eps=1e-8,weight_decay=0.01)`, with PyTorch's
-/// meaning and defaults of every option.
-struct Optimizer {
-  OptimizerKind kind = OptimizerKind::AdamW;
-  double learningRate = 1e-3;
-  double weightDecay = 0;
-  /// Adam, AdamW.
-  double beta1 = 0.9, beta2 = 0.999, epsilon = 1e-8;
-  /// SGD.
-  double momentum = 0;
-  bool nesterov = false;
-
-  static llvm::Expected<Optimizer> parse(llvm::StringRef text);
-};
 
 /// `PATTERN|rank<2:lr=2e-3,weight_decay=0`: other options for the states whose
 /// name matches one of the globs, or that have fewer dimensions.
@@ -60,19 +43,6 @@ struct FrozenRows {
   find(llvm::ArrayRef<StateOp> states) const;
 };
 
-/// `constant`, `linear(warmup=W,steps=N,final=F)` or `cosine(...)`: the
-/// learning rate grows over the first W steps, then goes down to its F-th part
-/// at step N.
-struct LearningRateSchedule {
-  enum class Decay { None, Linear, Cosine };
-  Decay decay = Decay::None;
-  int64_t warmup = 0;
-  int64_t steps = 0;
-  double final = 0;
-
-  static llvm::Expected<LearningRateSchedule> parse(llvm::StringRef text);
-};
-
 } // namespace ax
 
-#endif // AX_PASSES_TRAIN_OPTIMIZER_H
+#endif // AX_PASSES_TRAIN_OPTIMIZER_PARAMETERGROUP_H

@@ -2,7 +2,7 @@
 
 #include "Differentiate.h"
 
-#include "../Placed.h"
+#include "../../Placed.h"
 #include "GradientBuilder.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Passes/Passes.h"

@@ -5,10 +5,10 @@
 // grows after many steps where all were.
 //
 //===----------------------------------------------------------------------===//
-#ifndef AX_PASSES_TRAIN_LOSSSCALE_H
-#define AX_PASSES_TRAIN_LOSSSCALE_H
+#ifndef AX_PASSES_TRAIN_LOSS_LOSSSCALE_H
+#define AX_PASSES_TRAIN_LOSS_LOSSSCALE_H
 
-#include "TensorBuilder.h"
+#include "../TensorBuilder.h"
 #include "ax/Dialect/TrainingAttrs.h"
 
 namespace ax {
@@ -27,4 +27,4 @@ LossScale updateLossScale(TensorBuilder &t, LossScale before,
 
 } // namespace ax
 
-#endif // AX_PASSES_TRAIN_LOSSSCALE_H
+#endif // AX_PASSES_TRAIN_LOSS_LOSSSCALE_H

@@ -1,6 +1,6 @@
 //===- Differentiate.h - Reverse mode over a program ------------*- C++ -*-===//
-#ifndef AX_PASSES_TRAIN_DIFFERENTIATE_H
-#define AX_PASSES_TRAIN_DIFFERENTIATE_H
+#ifndef AX_PASSES_TRAIN_GRADIENTS_DIFFERENTIATE_H
+#define AX_PASSES_TRAIN_GRADIENTS_DIFFERENTIATE_H
 
 #include "ax/Dialect/Ax.h"
 
@@ -20,4 +20,4 @@ differentiate(ProgramOp program, mlir::Value loss);
 
 } // namespace ax
 
-#endif // AX_PASSES_TRAIN_DIFFERENTIATE_H
+#endif // AX_PASSES_TRAIN_GRADIENTS_DIFFERENTIATE_H

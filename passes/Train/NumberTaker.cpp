@@ -1,0 +1,86 @@
+//===- NumberTaker.cpp - Numbers among the options of a call --------------===//
+#include "NumberTaker.h"
+
+#include "ax/Support/Error.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Format.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <cmath>
+
+using namespace ax;
+
+static std::string shortest(double number) {
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::format("%g", number);
+  return text;
+}
+
+void NumberTaker::take(llvm::StringRef key, double &value, double least,
+                       double largest) {
+  llvm::Expected<double> taken = call.takeNumber(key, value);
+  if (!taken)
+    return keep(taken.takeError());
+  if (*taken < least || *taken > largest)
+    return keep(makeErrorf(ExitCode::Usage, "{0}: {1}={2} is not {3}",
+                           call.name, key, shortest(*taken),
+                           largest < unbounded ? "between " + shortest(least) +
+                                                     " and " + shortest(largest)
+                                               : shortest(least) + " or more"));
+  value = *taken;
+}
+
+void NumberTaker::take(llvm::StringRef key, std::optional<double> &value) {
+  double taken = NAN;
+  take(key, taken);
+  if (!std::isnan(taken))
+    value = taken;
+}
+
+void NumberTaker::take(llvm::StringRef key, bool &value) {
+  std::string text = call.take(key);
+  if (!text.empty() && text != "0" && text != "1")
+    return keep(makeErrorf(ExitCode::Usage, "{0}: {1}={2} is neither 0 nor 1",
+                           call.name, key, text));
+  value = text.empty() ? value : text == "1";
+}
+
+void NumberTaker::take(llvm::StringRef key, int64_t &value) {
+  llvm::Expected<int64_t> taken = call.takeInt(key, value);
+  if (!taken)
+    return keep(taken.takeError());
+  if (*taken < 0)
+    return keep(makeErrorf(ExitCode::Usage, "{0}: {1}={2} is negative",
+                           call.name, key, *taken));
+  value = *taken;
+}
+
+void NumberTaker::takeBetas(double &beta1, double &beta2) {
+  std::string text = call.take("betas");
+  if (text.empty())
+    return;
+  auto [first, second] = llvm::StringRef(text).split(':');
+  double a = 0, b = 0;
+  if (!llvm::to_float(first.str(), a) || !llvm::to_float(second.str(), b) ||
+      !(a >= 0 && a < 1 && b >= 0 && b < 1))
+    return keep(makeErrorf(ExitCode::Usage,
+                           "{0}: betas={1}: give two numbers below 1, as "
+                           "0.9:0.999",
+                           call.name, text));
+  beta1 = a;
+  beta2 = b;
+}
+
+llvm::Error NumberTaker::finish(llvm::ArrayRef<llvm::StringRef> arguments) {
+  if (fault)
+    return std::move(fault);
+  return call.finish(arguments);
+}
+
+void NumberTaker::keep(llvm::Error error) {
+  if (fault)
+    llvm::consumeError(std::move(error));
+  else
+    fault = std::move(error);
+}

@@ -1,0 +1,41 @@
+//===- NumberTaker.h - Numbers among the options of a call ------*- C++ -*-===//
+#ifndef AX_PASSES_TRAIN_NUMBERTAKER_H
+#define AX_PASSES_TRAIN_NUMBERTAKER_H
+
+#include "Call.h"
+
+#include <optional>
+
+namespace ax {
+
+/// Takes numbers out of a call, and remembers the first that is none or lies
+/// outside of its range. What is not given stays as it is.
+class NumberTaker {
+public:
+  /// What no rate or number of steps comes near.
+  static constexpr double unbounded = 1e30;
+
+  explicit NumberTaker(Call &call) : call(call) {}
+
+  void take(llvm::StringRef key, double &value, double least = 0,
+            double largest = unbounded);
+  void take(llvm::StringRef key, std::optional<double> &value);
+  /// 0 or 1.
+  void take(llvm::StringRef key, bool &value);
+  /// Not negative.
+  void take(llvm::StringRef key, int64_t &value);
+  /// `betas=B1:B2`, both below 1.
+  void takeBetas(double &beta1, double &beta2);
+  /// The first fault; then those of Call::finish.
+  llvm::Error finish(llvm::ArrayRef<llvm::StringRef> arguments);
+
+private:
+  void keep(llvm::Error error);
+
+  Call &call;
+  llvm::Error fault = llvm::Error::success();
+};
+
+} // namespace ax
+
+#endif // AX_PASSES_TRAIN_NUMBERTAKER_H

@@ -1,0 +1,55 @@
+//===- UpdateRule.cpp - Optimizers by name --------------------------------===//
+#include "UpdateRule.h"
+
+#include "ax/Support/Error.h"
+#include "ax/Support/Nearest.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+using namespace ax;
+
+namespace ax {
+// A function of each file in Rules/.
+#define AX_FILE(Name) void add##Name(UpdateRules &rules);
+#include "UpdateRules.inc"
+#undef AX_FILE
+} // namespace ax
+
+UpdateRule::~UpdateRule() = default;
+
+const UpdateRules &UpdateRules::get() {
+  static const UpdateRules all = [] {
+    UpdateRules rules;
+#define AX_FILE(Name) add##Name(rules);
+#include "UpdateRules.inc"
+#undef AX_FILE
+    return rules;
+  }();
+  return all;
+}
+
+llvm::Expected<std::unique_ptr<UpdateRule>>
+UpdateRules::parse(llvm::StringRef text) const {
+  llvm::Expected<Call> call = Call::parse(text);
+  if (!call)
+    return call.takeError();
+  auto found = makers.find(call->name);
+  if (found == makers.end()) {
+    llvm::SmallVector<llvm::StringRef> names;
+    for (const auto &[name, maker] : makers)
+      names.push_back(name);
+    return makeErrorf(
+        ExitCode::Usage, "there is no optimizer '{0}', but {1}{2}", call->name,
+        llvm::join(names, ", "), suggestNearest(call->name, names));
+  }
+  std::unique_ptr<UpdateRule> rule = found->second();
+  NumberTaker number(*call);
+  number.take("lr", rule->learningRate);
+  number.take("weight_decay", rule->weightDecay);
+  rule->takeOptions(number);
+  if (llvm::Error error = number.finish({}))
+    return error;
+  if (llvm::Error error = rule->checkOptions())
+    return error;
+  return rule;
+}
