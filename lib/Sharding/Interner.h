@@ -47,15 +47,6 @@ struct HashOfDim {
   }
 };
 
-struct HashOfLayout {
-  size_t operator()(const Layout &layout) const {
-    size_t hash = HashOfAxes()(layout.partial);
-    for (const DimLayout &dim : layout.dims)
-      hash = mixHash(hash, HashOfDim()(dim));
-    return hash;
-  }
-};
-
 /// Gives equal values one number, in the order in which they first come.
 template <typename Id, typename Value, typename Hash>
 class Interner {

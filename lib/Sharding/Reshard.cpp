@@ -2,6 +2,8 @@
 
 #include "ax/Sharding/Reshard.h"
 
+#include "Renaming.h"
+
 #include "ax/Sharding/Digits.h"
 
 #include <algorithm>
@@ -9,6 +11,9 @@
 #include <cmath>
 
 namespace ax::sharding {
+
+using detail::Renaming;
+using detail::renamingOf;
 
 const char *toString(StepKind kind) {
   switch (kind) {
@@ -73,48 +78,6 @@ bool partialIsWithout(const Layout &more, const Layout &less,
   return contains(more.partial, axes) &&
          sortAxes(withoutAxes(more.partial, axes)) == less.partial &&
          (less.partial.empty() || less.partialKind == more.partialKind);
-}
-
-/// How a dimension falls into pieces, whoever holds them: sizes of the digits
-/// in turn, negative for digits counted locally.
-std::vector<int64_t> piecesOf(const DimLayout &dim) {
-  std::optional<Digits> digits = digitsOf(dim);
-  if (!digits)
-    return {dim.size(), 0, numParts(dim.axes())};
-  std::vector<int64_t> pieces;
-  for (const Digit &digit : *digits) {
-    if (digit.isSplit() && !pieces.empty() && pieces.back() > 0)
-      pieces.back() *= digit.size;
-    else
-      pieces.push_back(digit.isSplit() ? digit.size : -digit.size);
-  }
-  return pieces;
-}
-
-/// The axes that name the pieces of one dimension before and after, without
-/// those that name the same digit in both.
-struct Renaming {
-  SubAxes before, after;
-};
-
-std::optional<Renaming> renamingOf(const DimLayout &from, const DimLayout &to) {
-  if (piecesOf(from) != piecesOf(to))
-    return std::nullopt;
-  auto before = cutAxes(from.axes(), to.axes());
-  auto after = cutAxes(to.axes(), from.axes());
-  if (!before || !after)
-    return std::nullopt;
-  while (!before->empty() && !after->empty() &&
-         before->front() == after->front()) {
-    before->erase(before->begin());
-    after->erase(after->begin());
-  }
-  while (!before->empty() && !after->empty() &&
-         before->back() == after->back()) {
-    before->pop_back();
-    after->pop_back();
-  }
-  return Renaming{*before, *after};
 }
 
 /// The axes of a collective permute; nothing when it is none.

@@ -2,8 +2,8 @@
 #ifndef AX_LIB_SHARDING_RESHARDPLANS_H
 #define AX_LIB_SHARDING_RESHARDPLANS_H
 
-#include "LayoutTable.h"
-#include "ReshardSearch.h"
+#include "ReshardMoves.h"
+#include "ReshardPrice.h"
 
 namespace ax::sharding::detail {
 
@@ -17,7 +17,7 @@ struct PlannedReshard {
 class ReshardPlans {
 public:
   ReshardPlans(const Mesh &mesh, CostFn cost)
-      : table(mesh), cost(std::move(cost)) {}
+      : table(mesh), moves(table), prices(table, std::move(cost)) {}
 
   LayoutTable table;
 
@@ -27,13 +27,13 @@ public:
 
 private:
   double secondsOf(const Step &step, const Layout &from,
-                   ElementBytes elementBytes) const;
-  Price priceOf(const Step &step, const Layout &from,
-                ElementBytes elementBytes) const;
-  ReshardPlan make(const Layout &from, const Layout &to,
-                   ElementBytes elementBytes) const;
+                   ElementBytes elementBytes);
+  Price priceOf(const std::vector<Step> &steps, const Layout &from,
+                ElementBytes elementBytes);
+  ReshardPlan make(LayoutId from, LayoutId to, ElementBytes elementBytes);
 
-  CostFn cost;
+  ReshardMoves moves;
+  StepPrices prices;
   struct OfWidth {
     ElementBytes bytes;
     PairMemo<PlannedReshard> plans;

@@ -11,112 +11,121 @@
 
 #include "ReshardSearch.h"
 
-#include "Interner.h"
-
 #include "ax/Sharding/Digits.h"
 
 #include <algorithm>
 #include <map>
 #include <queue>
-#include <unordered_map>
+#include <unordered_set>
 
 namespace ax::sharding::detail {
 
 namespace {
 
-/// Every non-empty subset of up to 8 atoms, in a fixed order.
-std::vector<SubAxes> subsetsOf(const SubAxes &atoms) {
-  std::vector<SubAxes> subsets;
-  size_t count = std::min<size_t>(atoms.size(), 8);
-  for (unsigned mask = 1; mask < 1u << count; ++mask) {
-    SubAxes subset;
-    for (size_t i = 0; i < count; ++i)
-      if (mask >> i & 1)
-        subset.push_back(atoms[i]);
-    subsets.push_back(std::move(subset));
-  }
-  return subsets;
-}
+/// What of a layout differs on the way: the touched dimensions, and the sums.
+struct Place {
+  std::vector<DimId> dims;
+  AxesId partial = LayoutTable::noAxes;
+  ReduceKind kind = ReduceKind::Sum;
 
-/// Puts `axis` into `digits` where `model` has it: with as many elements minor
-/// to it. Nothing when `model` lacks it or another digit stands there.
-std::optional<Digits> insertAsIn(const Digits &model, const Digits &digits,
-                                 const SubAxis &axis) {
-  int64_t weight = 0, minor = 1;
-  for (size_t i = model.size(); i-- > 0; minor *= model[i].size) {
-    const SubAxis &other = model[i].axis;
-    if (model[i].isSplit() && overlap(axis, other))
-      weight = minor * (other.pre * other.size / (axis.pre * axis.size));
+  bool isPartial() const { return partial != LayoutTable::noAxes; }
+  bool operator==(const Place &o) const {
+    return dims == o.dims && partial == o.partial &&
+           (!isPartial() || kind == o.kind);
   }
-  if (weight == 0)
-    return std::nullopt;
-  minor = 1;
-  for (size_t i = digits.size(); i-- > 0; minor *= digits[i].size) {
-    const Digit host = digits[i];
-    if (minor * host.size <= weight)
-      continue;
-    bool fits = !host.isSplit() && weight % minor == 0 &&
-                host.size % (weight / minor * axis.size) == 0;
-    if (!fits)
-      return std::nullopt;
-    int64_t tail = weight / minor;
-    Digits edited(digits.begin(), digits.begin() + i);
-    edited.push_back({host.size / tail / axis.size, {}});
-    edited.push_back({axis.size, axis});
-    edited.push_back({tail, {}});
-    edited.insert(edited.end(), digits.begin() + i + 1, digits.end());
-    return edited;
-  }
-  return std::nullopt;
-}
+};
+
+struct Move {
+  StepKind kind = StepKind::AllReduce;
+  AxesId set = LayoutTable::noAxes;
+  int dim = -1, toDim = -1;
+};
+
+struct Node {
+  Place place;
+  /// Elements of a rank's block.
+  int64_t elements = 1;
+  Price price;
+  /// What is left to pay is estimated as this.
+  Price least;
+  int parent = -1;
+  Move move;
+  bool done = false;
+};
 
 class Search {
 public:
-  Search(const Layout &from, const Layout &to, const Pricer &priceOf)
-      : from(from), to(to), priceOf(priceOf) {}
+  Search(LayoutId from, LayoutId to, ElementBytes elementBytes,
+         SearchTables tables)
+      : from(tables.table[from]), to(tables.table[to]),
+        elementBytes(elementBytes), table(tables.table), moves(tables.moves),
+        prices(tables.prices), ids(0, Hash{*this}, Same{*this}) {}
 
   std::optional<std::vector<Step>> run(Price bound);
 
 private:
   bool findAtoms();
+  Place placeOf(const LayoutEntry &layout) const;
+  int64_t elementsOf(const Place &place) const;
+  int64_t bytesOf(const Place &place, int64_t elements) const;
+  Layout layoutOf(const Place &place) const;
+  AxesId unusedAt(const Place &place);
+  /// The sums of `place` that the target lacks.
+  AxesId reducible(const Place &place);
   void priceGathers();
-  Price leastFrom(const Layout &layout) const;
-  SubAxes atomsIn(const SubAxes &axes) const;
-  std::vector<DimLayout> findInsertions(const DimLayout &base, int dim,
-                                        const SubAxes &axes) const;
-  /// The same, remembered: many layouts have this dimension in common.
-  const std::vector<DimLayout> &insertions(const DimLayout &base, int dim,
-                                           const SubAxes &axes) {
-    auto [at, isNew] = inserted[dim][base].try_emplace(axes);
-    if (isNew)
-      at->second = findInsertions(base, dim, axes);
-    return at->second;
+  Price leastFrom(const Place &place, int64_t elements);
+
+  void expand();
+  void expandPartial();
+  void expandSplit();
+  void expandRenamed();
+  /// Takes `next` as what the move makes of `here`.
+  void offer(Move move);
+  const std::vector<DimId> &insertions(DimId base, size_t d, AxesId axes) {
+    return moves.insertions(base, axes, target.dims[d]);
   }
-  void expand(const Layout &layout);
-  void expandPartial(const Layout &layout);
-  void expandSplit(const Layout &layout);
-  void expandRenamed(const Layout &layout);
-  void offer(const Layout &layout, StepKind kind, SubAxes axes, int dim,
-             int toDim, Layout result);
 
   static constexpr size_t maxVisited = 500;
 
-  struct Node {
-    Price price;
-    Layout layout;
-    const Node *parent = nullptr;
-    Step step;
-    bool done = false;
-  };
+  const LayoutEntry &from, &to;
+  const ElementBytes elementBytes;
+  LayoutTable &table;
+  ReshardMoves &moves;
+  StepPrices &prices;
 
-  const Layout &from, &to;
-  const Pricer &priceOf;
-  SubAxes atoms;
+  AxesId atoms = LayoutTable::noAxes;
+  /// The dimensions that differ, and elements of a block in all others.
   std::vector<int> dims;
-  /// By the number of ranks: the cheapest all-gather that ends at `to`.
+  int64_t otherElements = 1;
+  Place target;
+  int64_t targetElements = 1;
+  /// By the number of ranks: the cheapest all-gather that ends at the target.
   std::map<int64_t, Price> gathers;
-  std::unordered_map<Layout, Node, HashOfLayout> nodes;
-  using Entry = std::tuple<Price, size_t, Node *>;
+  Price bound;
+
+  /// By their places; as a number of a node, `isNext` is none yet but `next`.
+  std::vector<Node> nodes;
+  static constexpr int isNext = -1;
+  const Place &placeAt(int node) const {
+    return node == isNext ? next : nodes[node].place;
+  }
+  struct Hash {
+    const Search &search;
+    size_t operator()(int node) const {
+      const Place &place = search.placeAt(node);
+      return mixHash(HashOfNumbers()(place.dims),
+                     static_cast<size_t>(place.partial));
+    }
+  };
+  struct Same {
+    const Search &search;
+    bool operator()(int a, int b) const {
+      return search.placeAt(a) == search.placeAt(b);
+    }
+  };
+  std::unordered_set<int, Hash, Same> ids;
+
+  using Entry = std::tuple<Price, size_t, int>;
   struct Later {
     bool operator()(const Entry &a, const Entry &b) const {
       if (std::get<0>(a) < std::get<0>(b) || std::get<0>(b) < std::get<0>(a))
@@ -125,73 +134,109 @@ private:
     }
   };
   std::priority_queue<Entry, std::vector<Entry>, Later> queue;
-  const Node *current = nullptr;
-  using OfAxes =
-      std::unordered_map<SubAxes, std::vector<DimLayout>, HashOfAxes>;
-  std::map<int, std::unordered_map<DimLayout, OfAxes, HashOfDim>> inserted;
-  Price bound;
+  int goal = -1;
+
+  /// What is expanded.
+  int current = 0;
+  Place here, next;
 };
 
 bool Search::findAtoms() {
   SubAxes before, after;
+  const Layout &start = from.value, &end = to.value;
   for (size_t d = 0; d < from.dims.size(); ++d) {
-    if (from.dims[d] == to.dims[d])
+    if (from.dims[d] == to.dims[d]) {
+      otherElements *= table[from.dims[d]].localSize;
       continue;
+    }
     dims.push_back(static_cast<int>(d));
-    for (auto [layout, axes] : {std::pair(&from, &before), {&to, &after}}) {
+    for (auto [layout, axes] : {std::pair(&start, &before), {&end, &after}}) {
       SubAxes more = layout->dims[d].axes();
       axes->insert(axes->end(), more.begin(), more.end());
     }
   }
-  bool sameKind = from.partialKind == to.partialKind;
+  bool sameKind = start.partialKind == end.partialKind;
   for (const SubAxis &axis :
-       withoutAxes(from.partial, sameKind ? to.partial : SubAxes()))
+       withoutAxes(start.partial, sameKind ? end.partial : SubAxes()))
     before.push_back(axis);
   for (const SubAxis &axis :
-       withoutAxes(to.partial, sameKind ? from.partial : SubAxes()))
+       withoutAxes(end.partial, sameKind ? start.partial : SubAxes()))
     after.push_back(axis);
   auto cutBefore = cutAxes(before, after), cutAfter = cutAxes(after, before);
   if (!cutBefore || !cutAfter)
     return false;
-  atoms = *cutBefore;
-  atoms.insert(atoms.end(), cutAfter->begin(), cutAfter->end());
-  std::sort(atoms.begin(), atoms.end());
-  atoms.erase(std::unique(atoms.begin(), atoms.end()), atoms.end());
-  return atoms.size() <= 8;
+  SubAxes pieces = *cutBefore;
+  pieces.insert(pieces.end(), cutAfter->begin(), cutAfter->end());
+  std::sort(pieces.begin(), pieces.end());
+  pieces.erase(std::unique(pieces.begin(), pieces.end()), pieces.end());
+  atoms = table.add(pieces);
+  return pieces.size() <= 8;
+}
+
+Place Search::placeOf(const LayoutEntry &layout) const {
+  Place place{{}, layout.partial, layout.value.partialKind};
+  for (int d : dims)
+    place.dims.push_back(layout.dims[d]);
+  return place;
+}
+
+int64_t Search::elementsOf(const Place &place) const {
+  int64_t elements = otherElements;
+  for (DimId dim : place.dims)
+    elements *= table[dim].localSize;
+  return elements;
+}
+
+int64_t Search::bytesOf(const Place &place, int64_t elements) const {
+  bool isAddend = place.isPartial() && place.kind == ReduceKind::Sum;
+  return elements * (isAddend ? elementBytes.addend : elementBytes.whole);
+}
+
+Layout Search::layoutOf(const Place &place) const {
+  Layout layout = from.value;
+  for (size_t d = 0; d < dims.size(); ++d)
+    layout.dims[dims[d]] = table[place.dims[d]].value;
+  layout.partial = table[place.partial];
+  layout.partialKind = place.kind;
+  return canonicalize(std::move(layout));
+}
+
+AxesId Search::unusedAt(const Place &place) {
+  AxesId used = place.partial;
+  for (DimId dim : place.dims)
+    used = table.concat(used, table.axesOf(dim));
+  return table.without(atoms, used);
+}
+
+AxesId Search::reducible(const Place &place) {
+  return place.kind == target.kind ? table.without(place.partial, to.partial)
+                                   : place.partial;
 }
 
 void Search::priceGathers() {
-  for (const SubAxes &axes : subsetsOf(atoms)) {
-    Price price = priceOf({StepKind::AllGather, axes, 0, -1, to}, to);
-    auto [at, isNew] = gathers.try_emplace(numParts(axes), price);
+  const int64_t payload = bytesOf(target, targetElements);
+  for (const Movable &movable : moves.movables(atoms, atoms)) {
+    Price price = prices.price(StepKind::AllGather, movable.set, payload);
+    auto [at, isNew] = gathers.try_emplace(numParts(table[movable.set]), price);
     if (!isNew)
       at->second = std::min(at->second, price);
   }
 }
 
-static int64_t numLocal(const Layout &layout) {
-  int64_t elements = 1;
-  for (const DimLayout &dim : layout.dims)
-    elements *= dim.localSize();
-  return elements;
-}
-
 /// An all-gather by as much as the parts still grow, and a reduce-scatter of
 /// what is partial, when all that could be sliced before it was.
-Price Search::leastFrom(const Layout &layout) const {
-  int64_t local = std::max<int64_t>(numLocal(layout), 1);
+Price Search::leastFrom(const Place &place, int64_t elements) {
+  int64_t local = std::max<int64_t>(elements, 1);
   Price least;
-  auto above = gathers.upper_bound(numLocal(to) / local);
+  auto above = gathers.upper_bound(targetElements / local);
   if (above != gathers.begin())
     least = std::prev(above)->second;
-  bool sameKind = layout.partialKind == to.partialKind;
-  SubAxes reduced =
-      sameKind ? withoutAxes(layout.partial, to.partial) : layout.partial;
-  if (!reduced.empty()) {
-    int64_t slices = numParts(withoutAxes(atoms, layout.usedAxes()));
-    Layout sliced = Layout::replicated({std::max<int64_t>(local / slices, 1)});
-    least = least +
-            priceOf({StepKind::ReduceScatter, reduced, -1, 0, sliced}, sliced);
+  AxesId reduced = reducible(place);
+  if (reduced != LayoutTable::noAxes) {
+    int64_t slices = numParts(table[unusedAt(place)]);
+    int64_t sliced = std::max<int64_t>(local / slices, 1);
+    least = least + prices.price(StepKind::ReduceScatter, reduced,
+                                 sliced * elementBytes.whole);
   }
   // Sums of several steps are rounded.
   constexpr int64_t rounding = 16;
@@ -199,230 +244,165 @@ Price Search::leastFrom(const Layout &layout) const {
   return least;
 }
 
-/// The atoms of `axes`, in the order of `axes`.
-SubAxes Search::atomsIn(const SubAxes &axes) const {
-  SubAxes result;
-  for (const SubAxis &axis : axes)
-    for (const SubAxis &atom : atoms)
-      if (overlap(atom, axis))
-        result.push_back(atom);
-  return result;
-}
-
-/// Places where `axes` can go into `base`: where the target has them, or at
-/// either end of any digit counted locally, in any order.
-std::vector<DimLayout> Search::findInsertions(const DimLayout &base, int dim,
-                                              const SubAxes &axes) const {
-  std::vector<DimLayout> found;
-  auto add = [&](DimLayout candidate) {
-    candidate = canonicalize(std::move(candidate));
-    auto without = unsplit(candidate, axes);
-    if (without && *without == base &&
-        std::find(found.begin(), found.end(), candidate) == found.end())
-      found.push_back(std::move(candidate));
-  };
-  std::optional<Digits> digits = digitsOf(base);
-  std::optional<Digits> wanted = digitsOf(to.dims[dim]);
-  if (digits && wanted) {
-    std::optional<Digits> edited = digits;
-    for (const SubAxis &axis : axes)
-      if (edited)
-        edited = insertAsIn(*wanted, *edited, axis);
-    if (edited)
-      add(dimOf(*edited));
-  }
-  SubAxes order = axes;
-  std::sort(order.begin(), order.end());
-  int64_t parts = numParts(axes);
-  do {
-    if (base.factors.size() == 1) {
-      DimLayout appended = base;
-      SubAxes &all = appended.factors[0].axes;
-      all.insert(all.end(), order.begin(), order.end());
-      add(std::move(appended));
-    }
-    if (!digits)
-      continue;
-    for (size_t i = 0; i < digits->size(); ++i) {
-      const Digit host = (*digits)[i];
-      if (host.isSplit() || host.size % parts != 0)
-        continue;
-      for (bool major : {true, false}) {
-        Digits edited(digits->begin(), digits->begin() + i);
-        edited.push_back({major ? 1 : host.size / parts, {}});
-        for (const SubAxis &axis : order)
-          edited.push_back({axis.size, axis});
-        edited.push_back({major ? host.size / parts : 1, {}});
-        edited.insert(edited.end(), digits->begin() + i + 1, digits->end());
-        add(dimOf(edited));
-      }
-    }
-  } while (order.size() <= 3 &&
-           std::next_permutation(order.begin(), order.end()));
-  return found;
-}
-
-void Search::offer(const Layout &layout, StepKind kind, SubAxes axes, int dim,
-                   int toDim, Layout result) {
-  Step step{kind, sortAxes(std::move(axes)), dim, toDim,
-            canonicalize(std::move(result))};
-  Price price = current->price + priceOf(step, layout);
-  Price whole = price + leastFrom(step.result);
-  if (bound < whole)
-    return;
-  auto [at, isNew] = nodes.try_emplace(step.result);
+void Search::offer(Move move) {
+  const int64_t elements = elementsOf(next);
+  const int64_t payload =
+      std::max(bytesOf(here, nodes[current].elements), bytesOf(next, elements));
+  const Price price =
+      nodes[current].price + prices.price(move.kind, move.set, payload);
+  auto known = ids.find(isNext);
+  const bool isNew = known == ids.end();
   // Also when it was left before: what is left may be estimated higher from a
   // place behind than from the one before it.
-  if (!isNew && !(price < at->second.price))
+  if (!isNew && !(price < nodes[*known].price))
     return;
-  at->second = {price, step.result, current, step, false};
-  queue.push({whole, nodes.size(), &at->second});
+  const Price least = isNew ? leastFrom(next, elements) : nodes[*known].least;
+  const Price whole = price + least;
+  if (bound < whole)
+    return;
+  const int id = isNew ? static_cast<int>(nodes.size()) : *known;
+  if (isNew) {
+    nodes.push_back({next, elements, price, least, current, move});
+    ids.insert(id);
+    if (next == target)
+      goal = id;
+  } else {
+    nodes[id].price = price;
+    nodes[id].parent = current;
+    nodes[id].move = move;
+    nodes[id].done = false;
+  }
+  queue.push({whole, nodes.size(), id});
 }
 
 /// Reductions, and replicated -> partial.
-void Search::expandPartial(const Layout &layout) {
-  bool sameKind = layout.partialKind == to.partialKind;
-  SubAxes reducible =
-      sameKind ? withoutAxes(layout.partial, to.partial) : layout.partial;
-  for (const SubAxes &axes : subsetsOf(atomsIn(reducible))) {
-    Layout reduced = layout;
-    reduced.partial = withoutAxes(layout.partial, axes);
-    offer(layout, StepKind::AllReduce, axes, -1, -1, reduced);
-    for (int d : dims)
-      for (const DimLayout &split : insertions(layout.dims[d], d, axes)) {
-        Layout scattered = reduced;
-        scattered.dims[d] = split;
-        offer(layout, StepKind::ReduceScatter, axes, -1, d, scattered);
+void Search::expandPartial() {
+  for (const Movable &movable : moves.movables(reducible(here), atoms)) {
+    next.partial = table.without(here.partial, movable.axes);
+    if (!next.isPartial())
+      next.kind = ReduceKind::Sum;
+    offer({StepKind::AllReduce, movable.set});
+    for (size_t d = 0; d < dims.size(); ++d) {
+      for (DimId split : insertions(here.dims[d], d, movable.axes)) {
+        next.dims[d] = split;
+        offer({StepKind::ReduceScatter, movable.set, -1, dims[d]});
       }
+      next.dims[d] = here.dims[d];
+    }
+    next = here;
   }
-  SubAxes missing = withoutAxes(to.partial, layout.partial);
-  if (!missing.empty())
-    if (auto partial = toPartial(layout, missing, to.partialKind))
-      offer(layout, StepKind::ToPartial, missing, -1, -1, *partial);
+  AxesId missing = table.without(to.partial, here.partial);
+  if (missing == LayoutTable::noAxes ||
+      (here.isPartial() && here.kind != target.kind))
+    return;
+  for (DimId dim : here.dims)
+    if (table.overlap(table.axesOf(dim), missing))
+      return;
+  next.partial = moves.unite(here.partial, missing);
+  next.kind = target.kind;
+  offer({StepKind::ToPartial, missing});
+  next = here;
 }
 
 /// Gathers, slices, and both at once.
-void Search::expandSplit(const Layout &layout) {
-  for (int d : dims) {
-    for (const SubAxes &axes : subsetsOf(atomsIn(layout.dims[d].axes()))) {
-      auto gathered = unsplit(layout.dims[d], axes);
+void Search::expandSplit() {
+  const AxesId unused = unusedAt(here);
+  for (size_t d = 0; d < dims.size(); ++d) {
+    const DimId split = here.dims[d];
+    for (const Movable &movable : moves.movables(table.axesOf(split), atoms)) {
+      std::optional<DimId> gathered = table.unsplit(split, movable.axes);
       if (!gathered)
         continue;
-      Layout whole = layout;
-      whole.dims[d] = *gathered;
-      offer(layout, StepKind::AllGather, axes, d, -1, whole);
-      for (int e : dims)
-        for (const DimLayout &split : insertions(whole.dims[e], e, axes)) {
-          Layout moved = whole;
-          moved.dims[e] = split;
-          if (!(moved == layout))
-            offer(layout, StepKind::AllToAll, axes, d, e, moved);
+      next.dims[d] = *gathered;
+      offer({StepKind::AllGather, movable.set, dims[d]});
+      for (size_t e = 0; e < dims.size(); ++e) {
+        const DimId base = next.dims[e];
+        for (DimId moved : insertions(base, e, movable.axes)) {
+          next.dims[e] = moved;
+          if (e != d || moved != split)
+            offer({StepKind::AllToAll, movable.set, dims[d], dims[e]});
         }
-    }
-    SubAxes unused = withoutAxes(atoms, layout.usedAxes());
-    for (const SubAxes &axes : subsetsOf(atomsIn(unused)))
-      for (const DimLayout &split : insertions(layout.dims[d], d, axes)) {
-        Layout sliced = layout;
-        sliced.dims[d] = split;
-        offer(layout, StepKind::AllSlice, axes, -1, d, sliced);
+        next.dims[e] = base;
       }
+      next.dims[d] = split;
+    }
+    for (const Movable &movable : moves.movables(unused, atoms)) {
+      for (DimId sliced : insertions(split, d, movable.axes)) {
+        next.dims[d] = sliced;
+        offer({StepKind::AllSlice, movable.set, -1, dims[d]});
+      }
+      next.dims[d] = split;
+    }
   }
 }
 
 /// Permutes: the pieces' names are dealt anew among the atoms.
-void Search::expandRenamed(const Layout &layout) {
-  auto offerPermute = [&](const Layout &result) {
-    auto step = identifyStep(layout, result);
-    if (step && step->kind == StepKind::CollectivePermute)
-      offer(layout, step->kind, step->axes, -1, -1, result);
-  };
-  offerPermute(to);
-  SubAxes pool;
-  for (int d : dims)
-    for (const SubAxis &atom : atomsIn(layout.dims[d].axes()))
-      pool.push_back(atom);
-  const size_t numNamed = pool.size();
-  for (const SubAxis &atom : atomsIn(withoutAxes(atoms, layout.usedAxes())))
-    pool.push_back(atom);
-  // The factors of the canonical form are the runs of pieces to be named.
-  auto rename = [&](const SubAxes &dealt) {
-    Layout renamed = layout;
-    size_t next = 0;
-    for (int d : dims)
-      for (Factor &factor : renamed.dims[d].factors) {
-        int64_t parts = numParts(factor.axes);
-        factor.axes.clear();
-        while (numParts(factor.axes) < parts && next < dealt.size())
-          factor.axes.push_back(dealt[next++]);
-        if (numParts(factor.axes) != parts)
-          return;
-      }
-    renamed = canonicalize(std::move(renamed));
-    if (!(renamed == layout))
-      offerPermute(renamed);
-  };
-  if (pool.size() <= 4) {
-    SubAxes dealt = pool;
-    std::sort(dealt.begin(), dealt.end());
-    do
-      rename(dealt);
-    while (std::next_permutation(dealt.begin(), dealt.end()));
-    return;
-  }
-  for (size_t i = 0; i < numNamed; ++i)
-    for (size_t j = i + 1; j < pool.size(); ++j) {
-      SubAxes dealt = pool;
-      std::swap(dealt[i], dealt[j]);
-      rename(dealt);
+void Search::expandRenamed() {
+  if (here.partial == target.partial &&
+      (!here.isPartial() || here.kind == target.kind))
+    if (auto set = moves.permutes(here.dims, target.dims)) {
+      next.dims = target.dims;
+      offer({StepKind::CollectivePermute, *set});
     }
+  for (const Permuted &permuted :
+       moves.permutations(here.dims, unusedAt(here), atoms)) {
+    next.dims = permuted.dims;
+    offer({StepKind::CollectivePermute, permuted.set});
+  }
+  next = here;
 }
 
-void Search::expand(const Layout &layout) {
-  expandPartial(layout);
-  expandSplit(layout);
-  expandRenamed(layout);
+void Search::expand() {
+  here = nodes[current].place;
+  next = here;
+  expandPartial();
+  expandSplit();
+  expandRenamed();
 }
 
 std::optional<std::vector<Step>> Search::run(Price limit) {
   bound = limit;
   if (!findAtoms())
     return std::nullopt;
+  target = placeOf(to);
+  targetElements = elementsOf(target);
   priceGathers();
-  Node *start = &nodes[from];
-  start->layout = from;
-  queue.push({Price(), 0, start});
-  const Node *goal = nullptr;
+  nodes.emplace_back().place = placeOf(from);
+  nodes[0].elements = elementsOf(nodes[0].place);
+  ids.insert(0);
+  queue.push({Price(), 0, 0});
   for (size_t visited = 0; !queue.empty() && visited < maxVisited;) {
-    Node *node = std::get<2>(queue.top());
+    int node = std::get<2>(queue.top());
     queue.pop();
-    if (node->done)
+    if (nodes[node].done)
       continue;
     if (node == goal)
       break;
-    node->done = true;
+    nodes[node].done = true;
     ++visited;
     current = node;
-    const Layout layout = node->layout;
-    expand(layout);
-    if (auto reached = nodes.find(to); reached != nodes.end()) {
-      goal = &reached->second;
-      bound = std::min(bound, goal->price);
-    }
+    expand();
+    if (goal >= 0)
+      bound = std::min(bound, nodes[goal].price);
   }
-  if (!goal)
+  if (goal < 0)
     return std::nullopt;
   std::vector<Step> steps;
-  for (const Node *at = goal; at != start; at = at->parent)
-    steps.push_back(at->step);
+  for (int at = goal; at != 0; at = nodes[at].parent) {
+    const Move &move = nodes[at].move;
+    steps.push_back({move.kind, table[move.set], move.dim, move.toDim,
+                     layoutOf(nodes[at].place)});
+  }
   std::reverse(steps.begin(), steps.end());
   return steps;
 }
 
 } // namespace
 
-std::optional<std::vector<Step>> findPath(const Layout &from, const Layout &to,
-                                          const Pricer &priceOf, Price bound) {
-  return Search(from, to, priceOf).run(bound);
+std::optional<std::vector<Step>> findPath(LayoutId from, LayoutId to,
+                                          ElementBytes elementBytes,
+                                          SearchTables tables, Price bound) {
+  return Search(from, to, elementBytes, tables).run(bound);
 }
 
 } // namespace ax::sharding::detail

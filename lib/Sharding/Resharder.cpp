@@ -2,6 +2,8 @@
 
 #include "ReshardPlans.h"
 
+#include "ReshardSearch.h"
+
 #include "ax/Sharding/Digits.h"
 
 #include <algorithm>
@@ -71,51 +73,38 @@ int ReshardPlan::numCollectives() const {
 
 namespace detail {
 
-/// Seconds; a few of them can be added.
-static constexpr double impossible = 1e5;
-
 double ReshardPlans::secondsOf(const Step &step, const Layout &from,
-                               ElementBytes elementBytes) const {
-  if (!communicates(step.kind))
-    return 0;
-  SubAxes inSpace;
-  for (const SubAxis &axis : step.axes)
-    if (!table.getMesh().isInTime(axis))
-      inSpace.push_back(axis);
-  // Sums can be added up slice by slice; nothing else can wait for others.
-  if (inSpace.size() < step.axes.size() && step.kind != StepKind::AllReduce)
-    return impossible;
-  if (inSpace.empty())
-    return 0;
-  return cost(step.kind, inSpace,
-              payloadBytes(step.kind, from, step.result, elementBytes));
+                               ElementBytes elementBytes) {
+  return prices.seconds(
+      step.kind, table.add(step.axes),
+      payloadBytes(step.kind, from, step.result, elementBytes));
 }
 
-Price ReshardPlans::priceOf(const Step &step, const Layout &from,
-                            ElementBytes elementBytes) const {
-  double seconds = secondsOf(step, from, elementBytes);
-  return {picosecondsOf(std::min(seconds, impossible)),
-          communicates(step.kind) ? 1 : 0, 1};
+Price ReshardPlans::priceOf(const std::vector<Step> &steps, const Layout &from,
+                            ElementBytes elementBytes) {
+  Price price;
+  const Layout *at = &from;
+  for (const Step &step : steps) {
+    price = price + prices.price(step.kind, table.add(step.axes),
+                                 payloadBytes(step.kind, *at, step.result,
+                                              elementBytes));
+    at = &step.result;
+  }
+  return price;
 }
 
-ReshardPlan ReshardPlans::make(const Layout &from, const Layout &to,
-                               ElementBytes elementBytes) const {
+ReshardPlan ReshardPlans::make(LayoutId fromId, LayoutId toId,
+                               ElementBytes elementBytes) {
+  const Layout &from = table[fromId].value, &to = table[toId].value;
   ReshardPlan plan;
   std::optional<Step> single = identifyStep(from, to);
   if (single && single->kind != StepKind::CollectivePermute) {
     plan.steps = {*single};
   } else {
     plan.steps = gatherThenSlice(from, to);
-    Price bound;
-    const Layout *at = &from;
-    for (const Step &step : plan.steps) {
-      bound = bound + priceOf(step, *at, elementBytes);
-      at = &step.result;
-    }
-    auto pricer = [&](const Step &step, const Layout &before) {
-      return priceOf(step, before, elementBytes);
-    };
-    if (auto steps = findPath(from, to, pricer, bound))
+    Price bound = priceOf(plan.steps, from, elementBytes);
+    if (auto steps =
+            findPath(fromId, toId, elementBytes, {table, moves, prices}, bound))
       plan.steps = *steps;
     joinSlices(plan.steps, from);
   }
@@ -139,7 +128,7 @@ const PlannedReshard &ReshardPlans::plan(LayoutId from, LayoutId to,
   return width->plans.get(from, to, [&] {
     PlannedReshard planned;
     if (from != to)
-      planned.plan = make(table[from].value, table[to].value, elementBytes);
+      planned.plan = make(from, to, elementBytes);
     const ReshardPlan &plan = planned.plan;
     planned.price = {picosecondsOf(plan.seconds), plan.numCollectives(),
                      static_cast<int>(plan.steps.size())};

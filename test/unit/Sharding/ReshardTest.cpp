@@ -249,6 +249,37 @@ TEST(ReshardRandom, PathsMapLayouts) {
   EXPECT_GT(collectives, 700);
 }
 
+/// What was found of other layouts, and for other widths, is no part of the
+/// answer.
+TEST(ReshardRandom, WhatIsRememberedMakesNoDifference) {
+  Random random(11);
+  CostFn cost = ringCost(latency, bandwidth);
+  int paths = 0;
+  for (int round = 0; round < 20; ++round) {
+    Mesh mesh = randomMesh(random);
+    Resharder remembering(mesh, cost);
+    for (int pair = 0; pair < 20; ++pair) {
+      std::vector<int64_t> shape = randomShape(random);
+      Layout from = randomLayout(random, shape, mesh);
+      Layout to = randomLayout(random, shape, mesh);
+      for (ElementBytes bytes : {ElementBytes(4), ElementBytes(2, 4)}) {
+        const ReshardPlan &plan = remembering.plan(from, to, bytes);
+        Resharder fresh(mesh, cost);
+        const ReshardPlan &again = fresh.plan(from, to, bytes);
+        ASSERT_EQ(plan.seconds, again.seconds);
+        ASSERT_EQ(plan.steps.size(), again.steps.size());
+        for (size_t i = 0; i < plan.steps.size(); ++i) {
+          EXPECT_EQ(plan.steps[i].kind, again.steps[i].kind);
+          EXPECT_EQ(plan.steps[i].axes, again.steps[i].axes);
+          EXPECT_EQ(plan.steps[i].result, again.steps[i].result);
+        }
+        paths += plan.steps.size() > 1;
+      }
+    }
+  }
+  EXPECT_GT(paths, 200);
+}
+
 /// Every layout of `shape` in which each axis splits some dimension's last
 /// factor, or a leading factor 2 away from it, is partial, or is unused.
 std::vector<Layout> allLayouts(const std::vector<int64_t> &shape,

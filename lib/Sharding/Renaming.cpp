@@ -1,0 +1,45 @@
+//===- Renaming.cpp - The same pieces, dealt to other ranks ---------------===//
+
+#include "Renaming.h"
+
+#include "ax/Sharding/Digits.h"
+
+namespace ax::sharding::detail {
+
+/// How a dimension falls into pieces, whoever holds them: sizes of the digits
+/// in turn, negative for digits counted locally.
+static std::vector<int64_t> piecesOf(const DimLayout &dim) {
+  std::optional<Digits> digits = digitsOf(dim);
+  if (!digits)
+    return {dim.size(), 0, numParts(dim.axes())};
+  std::vector<int64_t> pieces;
+  for (const Digit &digit : *digits) {
+    if (digit.isSplit() && !pieces.empty() && pieces.back() > 0)
+      pieces.back() *= digit.size;
+    else
+      pieces.push_back(digit.isSplit() ? digit.size : -digit.size);
+  }
+  return pieces;
+}
+
+std::optional<Renaming> renamingOf(const DimLayout &from, const DimLayout &to) {
+  if (piecesOf(from) != piecesOf(to))
+    return std::nullopt;
+  auto before = cutAxes(from.axes(), to.axes());
+  auto after = cutAxes(to.axes(), from.axes());
+  if (!before || !after)
+    return std::nullopt;
+  while (!before->empty() && !after->empty() &&
+         before->front() == after->front()) {
+    before->erase(before->begin());
+    after->erase(after->begin());
+  }
+  while (!before->empty() && !after->empty() &&
+         before->back() == after->back()) {
+    before->pop_back();
+    after->pop_back();
+  }
+  return Renaming{*before, *after};
+}
+
+} // namespace ax::sharding::detail

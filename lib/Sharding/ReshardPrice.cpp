@@ -1,0 +1,38 @@
+//===- ReshardPrice.cpp - What steps and paths cost -----------------------===//
+
+#include "ReshardPrice.h"
+
+#include <algorithm>
+
+namespace ax::sharding::detail {
+
+/// In seconds: more than anything possible, and small enough that a few of them
+/// can be added in picoseconds.
+static constexpr double impossible = 1e5;
+
+const StepPrices::Group &StepPrices::groupOf(AxesId axes) {
+  auto [at, isNew] = groups.try_emplace(axes);
+  if (isNew) {
+    for (const SubAxis &axis : table[axes])
+      if (!table.getMesh().isInTime(axis))
+        at->second.inSpace.push_back(axis);
+    at->second.someInTime = at->second.inSpace.size() < table[axes].size();
+  }
+  return at->second;
+}
+
+double StepPrices::seconds(StepKind kind, AxesId axes, int64_t payload) {
+  if (!communicates(kind))
+    return 0;
+  const Group &group = groupOf(axes);
+  if (group.someInTime && kind != StepKind::AllReduce)
+    return impossible;
+  return group.inSpace.empty() ? 0 : cost(kind, group.inSpace, payload);
+}
+
+Price StepPrices::price(StepKind kind, AxesId axes, int64_t payload) {
+  return {picosecondsOf(std::min(seconds(kind, axes, payload), impossible)),
+          communicates(kind) ? 1 : 0, 1};
+}
+
+} // namespace ax::sharding::detail
