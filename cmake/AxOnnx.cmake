@@ -1,5 +1,5 @@
 # AxOnnx: the onnx C++ library, as tools/dev builds it from its PyPI source
-# package. Only lib/Import and lib/Export link it.
+# package. Only lib/Import links it.
 
 # Package version, then our recipe's (tools/setup.bash reads this line).
 set(AX_ONNX_VERSION 1.23.2-1)

@@ -7,6 +7,7 @@
 #include "TrainLog.h"
 
 #include "ax/Runtime/Checkpoint.h"
+#include "ax/Runtime/CheckpointFolder.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
 

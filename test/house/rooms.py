@@ -13,15 +13,21 @@ BELOW = {
     "Dialect": ["Sharding"],
     "Eval": ["Dialect", "Support"],
     "Import": ["Dialect", "Eval", "Support"],
-    "Export": ["Dialect", "Support"],
     "Cost": ["Dialect", "Support"],
     "Passes": ["Dialect", "Cost", "Eval"],
     "Plan": ["Dialect", "Cost", "Eval"],
     "Inspect": ["Import", "Passes", "Plan"],
-    "Codegen": ["Dialect", "Cost", "Eval", "Runtime"],
+    "Codegen": ["Dialect", "Cost", "Eval", "Runtime/Program"],
     "Compile": ["Passes", "Plan", "Codegen"],
-    "Runtime": ["Support", "Sharding"],
-    "Session": ["Plan", "Codegen", "Runtime"],
+    "Runtime/Files": ["Support"],
+    "Runtime/Program": ["Support", "Sharding"],
+    "Runtime/Backend": ["Runtime/Program"],
+    "Runtime/Host": ["Runtime/Backend"],
+    "Runtime/Cpu": ["Runtime/Host"],
+    "Runtime/Local": ["Runtime/Host"],
+    "Runtime/Executor": ["Runtime/Host", "Runtime/Files", "Runtime/Cpu",
+                         "Runtime/Local"],
+    "Session": ["Plan", "Codegen", "Runtime/Executor"],
 }
 
 # First folder of an #include from outside -> the only rooms that may name it;
@@ -30,17 +36,43 @@ OUTSIDE = {
     "mlir": "-Support Sharding Runtime",
     "llvm": "-Sharding",
     "mlir-c": "",
-    "onnx": "Import Export",
-    "google": "Import Export",
+    "onnx": "Import",
+    "google": "Import",
     "nlohmann": "-Sharding Dialect",
+    "oneapi": "Runtime/Cpu",
 }
 
-INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([\w.+-]+)(?:/([\w.+-]+))?', re.M)
+INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([\w.+-]+)((?:/[\w.+-]+)+)', re.M)
 
 
-def folders(room):
-    special = {"Passes": "passes", "Runtime": "runtime"}
-    return [ROOT / "include/ax" / room, ROOT / special.get(room, f"lib/{room}")]
+def folder(room):
+    top = "" if room.startswith("Runtime/") or room == "Passes" else "lib/"
+    return ROOT / (top + room.replace("Runtime", "runtime")
+                   .replace("Passes", "passes"))
+
+
+def roomOf(header):
+    """The room of include/ax/HEADER. The runtime's have one folder for all:
+    there X.h is of the room that has X.cpp."""
+    parts = header.split("/")
+    if parts[0] != "Runtime":
+        return parts[0]
+    source = Path(parts[-1]).with_suffix(".cpp").name
+    found = [room for room in BELOW if room.startswith("Runtime/")
+             and (folder(room) / source).exists()]
+    if len(found) != 1:
+        raise Failed(f"include/ax/{header} is to be of the room of the runtime "
+                     f"that has {source}, but these have one: {found}")
+    return found[0]
+
+
+def files(room):
+    headers = ROOT / "include/ax"
+    yield from sorted(folder(room).rglob("*"))
+    for file in sorted((headers / room.split("/")[0]).rglob("*")):
+        if file.suffix == ".h" and roomOf(str(file.relative_to(headers))) != room:
+            continue
+        yield file
 
 
 def allowed(room):
@@ -52,32 +84,36 @@ def allowed(room):
 
 def mayInclude(room, library):
     rule = OUTSIDE[library]
-    listed = room in rule.lstrip("-").split()
+    names = rule.lstrip("-").split()
+    listed = room in names or room.split("/")[0] in names
     return listed != rule.startswith("-")
 
 
 def check(room):
     wrong = []
-    for folder in folders(room):
-        for file in sorted(folder.rglob("*")):
-            if file.suffix not in (".h", ".cpp", ".td"):
-                continue
-            for first, second in INCLUDE.findall(file.read_text()):
-                where = f"{file.relative_to(ROOT)} includes {first}/{second}"
-                if first == "ax" and second not in allowed(room):
-                    wrong.append(where)
-                elif first in OUTSIDE and not mayInclude(room, first):
-                    wrong.append(where)
+    for file in files(room):
+        if file.suffix not in (".h", ".cpp", ".inc", ".td"):
+            continue
+        for first, rest in INCLUDE.findall(file.read_text()):
+            where = f"{file.relative_to(ROOT)} includes {first}{rest}"
+            if first == "ax" and roomOf(rest[1:]) not in allowed(room):
+                wrong.append(where)
+            elif first in OUTSIDE and not mayInclude(room, first):
+                wrong.append(where)
     if wrong:
         raise Failed(f"{room} may use {', '.join(sorted(allowed(room)))}, but\n"
                      + "\n".join(wrong))
 
 
 def everyRoomIsListed():
-    found = {f.name for top in ("include/ax", "lib")
-             for f in (ROOT / top).glob("*") if f.is_dir()}
+    found = {str(f.relative_to(ROOT / top)) for top in ("include/ax", "lib")
+             for f in (ROOT / top).glob("*") if f.is_dir()} - {"Runtime"}
+    found |= {f"Runtime/{f.name}" for f in (ROOT / "runtime").glob("*")}
     if found - BELOW.keys():
         raise Failed(f"rooms without an entry here: {found - BELOW.keys()}")
+    gone = [room for room in BELOW if not (folder(room) / "CMakeLists.txt").exists()]
+    if gone:
+        raise Failed(f"rooms that do not exist: {gone}")
 
 
 def cases(every):

@@ -11,6 +11,10 @@
 
 namespace ax::rt {
 
+/// A rank may start so many receives of one tag from one sender before the
+/// first of them has ended, with any communicator.
+constexpr int32_t mostReceivesAhead = 1024;
+
 enum class CollectiveKind {
   AllReduce,     ///< element-wise over the group; same shape
   ReduceScatter, ///< reduced, then each member keeps its part of scatterDim

@@ -22,9 +22,6 @@ struct LocalOptions {
   int32_t numThreads = 0;
 };
 
-/// Of one tag, sender and receiver.
-constexpr int32_t mostReceivesAhead = 1024;
-
 /// One communicator per rank. They share state and may outlive each other.
 std::vector<std::unique_ptr<Communicator>>
 createLocalCommunicators(int32_t numRanks, const LocalOptions &options = {});

@@ -4,6 +4,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "ax/Runtime/Checkpoint.h"
+#include "ax/Runtime/CheckpointFolder.h"
 
 #include "ProgramBuilder.h"
 

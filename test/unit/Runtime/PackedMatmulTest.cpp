@@ -5,10 +5,10 @@
 //===----------------------------------------------------------------------===//
 
 #include "CpuLibrary.h"
-#include "CpuMemory.h"
 #include "LibraryRunner.h"
 #include "Threads.h"
-#include "VectorKernels.h"
+#include "ax/Runtime/HostMemory.h"
+#include "ax/Runtime/VectorKernels.h"
 
 using namespace ax;
 using namespace ax::rt;
@@ -20,7 +20,7 @@ void run(CpuOp &op, std::vector<ViewData> &data) {
   for (ViewData &d : data)
     addresses.push_back(d.memory.mutableData());
   addresses[1] = nullptr;
-  auto workspace = llvm::cantFail(allocateCpuMemory(op.getWorkspaceBytes()));
+  auto workspace = llvm::cantFail(allocateHostMemory(op.getWorkspaceBytes()));
   llvm::cantFail(op.execute(addresses.data(), workspace->getAddress()));
 }
 
@@ -157,7 +157,7 @@ TEST_F(PackedMatmulTest, ResidualInPlace) {
   PackedWeights packed;
   std::vector<float> a(40 * 1200, 0.5f), b(1200 * 50, 2.0f), c(40 * 50, 3.0f);
   auto op = llvm::cantFail(preparePackedMatmul(desc, {b.data(), 0}, packed));
-  auto workspace = llvm::cantFail(allocateCpuMemory(op->getWorkspaceBytes()));
+  auto workspace = llvm::cantFail(allocateHostMemory(op->getWorkspaceBytes()));
   void *addresses[] = {a.data(), nullptr, c.data(), c.data()};
   llvm::cantFail(op->execute(addresses, workspace->getAddress()));
   for (float value : c)

@@ -1,6 +1,6 @@
 //===- VectorKernelsTest.cpp - Loops for each processor -------------------===//
 
-#include "VectorKernels.h"
+#include "ax/Runtime/VectorKernels.h"
 
 #include "gtest/gtest.h"
 

@@ -2,7 +2,7 @@
 
 #include "DnnlOp.h"
 
-#include "CpuMemory.h"
+#include "ax/Runtime/HostMemory.h"
 
 #include "ax/Support/Error.h"
 
@@ -228,7 +228,7 @@ llvm::Expected<DnnlPlace> DnnlOp::addConstant(const ConstantOperand &constant,
     if (llvm::Error error = reorder.finish())
       return error;
     llvm::Expected<std::unique_ptr<DeviceMemory>> workspace =
-        allocateCpuMemory(reorder.getWorkspaceBytes());
+        allocateHostMemory(reorder.getWorkspaceBytes());
     if (!workspace)
       return workspace.takeError();
     return reorder.execute(nullptr, (*workspace)->getAddress());

@@ -2,7 +2,7 @@
 #ifndef AX_RUNTIME_COLLECTIVEPIECES_H
 #define AX_RUNTIME_COLLECTIVEPIECES_H
 
-#include "StridedCopy.h"
+#include "ax/Runtime/StridedCopy.h"
 
 #include "ax/Runtime/Collective.h"
 

@@ -2,7 +2,7 @@
 #ifndef AX_RUNTIME_PARTS_H
 #define AX_RUNTIME_PARTS_H
 
-#include "StridedCopy.h"
+#include "ax/Runtime/StridedCopy.h"
 
 #include "ax/Sharding/Layout.h"
 #include "ax/Support/DType.h"

@@ -8,7 +8,7 @@
 #define AX_RUNTIME_PLAINMATH_H
 
 #include "CpuLibrary.h"
-#include "VectorKernels.h"
+#include "ax/Runtime/VectorKernels.h"
 
 #include "ax/Runtime/LibraryOps.h"
 #include "ax/Support/Error.h"

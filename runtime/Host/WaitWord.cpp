@@ -1,6 +1,6 @@
 //===- WaitWord.cpp - A counter that others can wait for ------------------===//
 
-#include "WaitWord.h"
+#include "ax/Runtime/WaitWord.h"
 
 #include <climits>
 #include <linux/futex.h>

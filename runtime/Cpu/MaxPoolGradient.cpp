@@ -1,7 +1,7 @@
 //===- MaxPoolGradient.cpp - To each window's largest element -------------===//
 
 #include "PoolWindows.h"
-#include "VectorKernels.h"
+#include "ax/Runtime/VectorKernels.h"
 
 #include "ax/Support/Error.h"
 

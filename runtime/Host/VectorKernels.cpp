@@ -1,6 +1,6 @@
 //===- VectorKernels.cpp - Choice of the loops for this machine -----------===//
 
-#include "VectorKernels.h"
+#include "ax/Runtime/VectorKernels.h"
 
 namespace ax::rt {
 

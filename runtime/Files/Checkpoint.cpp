@@ -1,4 +1,4 @@
-//===- ReadCheckpoint.cpp - Global tensors from a checkpoint --------------===//
+//===- Checkpoint.cpp - Global tensors from a checkpoint ------------------===//
 
 #include "ax/Runtime/Checkpoint.h"
 
@@ -18,9 +18,36 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
+#include <algorithm>
+
 namespace ax::rt {
 
 namespace json = llvm::json;
+namespace fs = llvm::sys::fs;
+
+using checkpoint::stepPrefix;
+
+std::string checkpoint::checksumOf(const json::Value &value) {
+  // Keys are sorted.
+  std::string text = llvm::formatv("{0}", value);
+  return ax::checksumOf(llvm::ArrayRef(
+      reinterpret_cast<const uint8_t *>(text.data()), text.size()));
+}
+
+std::vector<std::pair<int64_t, std::string>>
+checkpoint::list(const std::string &folder) {
+  std::vector<std::pair<int64_t, std::string>> found;
+  std::error_code code;
+  for (fs::directory_iterator it(folder, code), end; !code && it != end;
+       it.increment(code)) {
+    llvm::StringRef name = llvm::sys::path::filename(it->path());
+    int64_t step;
+    if (name.consume_front(stepPrefix) && !name.getAsInteger(10, step))
+      found.emplace_back(step, it->path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
 
 namespace {
 
@@ -265,7 +292,7 @@ std::vector<std::string> candidates(const std::string &folder) {
 llvm::Expected<Checkpoint>
 readCheckpoint(const std::string &path,
                const std::function<void(const std::string &)> &warn) {
-  if (llvm::sys::fs::exists(inFolder(path, checkpoint::manifestName)))
+  if (fs::exists(inFolder(path, checkpoint::manifestName)))
     return readOne(path);
   std::string faults;
   for (const std::string &candidate : candidates(path)) {
@@ -284,7 +311,7 @@ readCheckpoint(const std::string &path,
 
 /// One, or a folder of them.
 static bool isCheckpoint(const std::string &path) {
-  return llvm::sys::fs::exists(inFolder(path, checkpoint::manifestName)) ||
+  return fs::exists(inFolder(path, checkpoint::manifestName)) ||
          !checkpoint::list(path).empty();
 }
 
@@ -295,7 +322,7 @@ readWeights(const std::string &path,
   std::string pretrained = isCheckpoint(path) ? "" : findPretrained(path);
   if (isCheckpoint(path))
     return readCheckpoint(path, warn);
-  if (pretrained.empty() && llvm::sys::fs::is_directory(path))
+  if (pretrained.empty() && fs::is_directory(path))
     return bad("weights: " + describeLack(path));
   for (const char *ending : {".pt", ".pth", ".ckpt", "pytorch_model.bin"})
     if (pretrained.empty() && name.ends_with(ending))
@@ -326,7 +353,7 @@ std::vector<std::string> filesOfWeights(const std::string &path) {
   if (std::string file = findPretrained(path);
       !file.empty() && !isCheckpoint(path))
     files = filesOfPretrained(file);
-  if (llvm::sys::fs::is_directory(path)) {
+  if (fs::is_directory(path)) {
     folders.push_back(path);
     for (auto &[step, folder] : checkpoint::list(path))
       folders.push_back(folder);
@@ -335,11 +362,11 @@ std::vector<std::string> filesOfWeights(const std::string &path) {
     files.push_back(path);
   }
   for (const std::string &folder : folders) {
-    if (!llvm::sys::fs::exists(inFolder(folder, checkpoint::manifestName)))
+    if (!fs::exists(inFolder(folder, checkpoint::manifestName)))
       continue;
     std::error_code code;
-    for (llvm::sys::fs::directory_iterator it(folder, code), end;
-         !code && it != end; it.increment(code))
+    for (fs::directory_iterator it(folder, code), end; !code && it != end;
+         it.increment(code))
       files.push_back(it->path());
   }
   return files;

@@ -1,6 +1,6 @@
-//===- CpuMemory.cpp - Host memory of a CPU rank --------------------------===//
+//===- HostMemory.cpp - Memory of this process ----------------------------===//
 
-#include "CpuMemory.h"
+#include "ax/Runtime/HostMemory.h"
 
 #include "ax/Support/Error.h"
 
@@ -14,12 +14,12 @@ namespace {
 
 constexpr uint64_t hugePage = 2 << 20;
 
-class CpuMemory : public DeviceMemory {
+class HostMemory : public DeviceMemory {
 public:
-  CpuMemory(void *address, int64_t size, void *mapping, size_t mappedBytes)
+  HostMemory(void *address, int64_t size, void *mapping, size_t mappedBytes)
       : DeviceMemory(address, size), mapping(mapping),
         mappedBytes(mappedBytes) {}
-  ~CpuMemory() override {
+  ~HostMemory() override {
     if (mapping)
       munmap(mapping, mappedBytes);
   }
@@ -31,9 +31,10 @@ private:
 
 } // namespace
 
-llvm::Expected<std::unique_ptr<DeviceMemory>> allocateCpuMemory(int64_t bytes) {
+llvm::Expected<std::unique_ptr<DeviceMemory>>
+allocateHostMemory(int64_t bytes) {
   if (bytes == 0)
-    return std::make_unique<CpuMemory>(nullptr, 0, nullptr, 0);
+    return std::make_unique<HostMemory>(nullptr, 0, nullptr, 0);
   auto size = static_cast<uint64_t>(bytes);
   bool huge = size >= hugePage;
   // Room to start at a huge page's boundary; what is left over goes back, so
@@ -49,7 +50,7 @@ llvm::Expected<std::unique_ptr<DeviceMemory>> allocateCpuMemory(int64_t bytes) {
                       "available",
                       bytes);
   if (!huge)
-    return std::make_unique<CpuMemory>(mapping, bytes, mapping, needed);
+    return std::make_unique<HostMemory>(mapping, bytes, mapping, needed);
   auto start = reinterpret_cast<uintptr_t>(mapping);
   uintptr_t first = llvm::alignTo(start, hugePage), end = first + needed;
   auto *address = reinterpret_cast<void *>(first);
@@ -58,7 +59,7 @@ llvm::Expected<std::unique_ptr<DeviceMemory>> allocateCpuMemory(int64_t bytes) {
   if (start + mapped > end)
     munmap(reinterpret_cast<void *>(end), start + mapped - end);
   madvise(address, size / hugePage * hugePage, MADV_HUGEPAGE);
-  return std::make_unique<CpuMemory>(address, bytes, address, needed);
+  return std::make_unique<HostMemory>(address, bytes, address, needed);
 }
 
 } // namespace ax::rt

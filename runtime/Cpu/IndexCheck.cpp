@@ -1,24 +1,14 @@
 //===- IndexCheck.cpp - Indices that are in range -------------------------===//
 
 #include "CpuLibrary.h"
-#include "IndexFault.h"
 #include "Threads.h"
 
+#include "ax/Runtime/IndexFault.h"
 #include "ax/Support/Error.h"
 
 #include <atomic>
 
 namespace ax::rt {
-
-char IndexFault::ID;
-
-void IndexFault::log(llvm::raw_ostream &os) const {
-  os << "index " << entries.front().index
-     << " is out of range of a dimension of " << entries.front().size;
-}
-std::error_code IndexFault::convertToErrorCode() const {
-  return llvm::inconvertibleErrorCode();
-}
 
 namespace {
 

@@ -2,7 +2,7 @@
 #ifndef AX_RUNTIME_LOCALWORLD_H
 #define AX_RUNTIME_LOCALWORLD_H
 
-#include "WaitWord.h"
+#include "ax/Runtime/WaitWord.h"
 
 #include "ax/Runtime/LocalCommunicator.h"
 

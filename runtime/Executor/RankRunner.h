@@ -2,7 +2,7 @@
 #ifndef AX_RUNTIME_RANKRUNNER_H
 #define AX_RUNTIME_RANKRUNNER_H
 
-#include "IndexFault.h"
+#include "ax/Runtime/IndexFault.h"
 #include "Parts.h"
 #include "StateStore.h"
 #include "Trace.h"

@@ -3,8 +3,8 @@
 #include "ax/Runtime/CpuDevice.h"
 
 #include "CpuLibrary.h"
-#include "CpuMemory.h"
-#include "StridedCopy.h"
+#include "ax/Runtime/HostMemory.h"
+#include "ax/Runtime/StridedCopy.h"
 #include "Threads.h"
 
 #include "ax/Runtime/Program.h"
@@ -129,7 +129,7 @@ public:
 
   llvm::Expected<std::unique_ptr<DeviceMemory>>
   allocate(int64_t bytes) override {
-    return allocateCpuMemory(bytes);
+    return allocateHostMemory(bytes);
   }
   llvm::Expected<std::unique_ptr<Stream>> createStream() override {
     return std::make_unique<CpuStream>();
@@ -144,7 +144,7 @@ public:
                         kernel.name);
     std::unique_ptr<DeviceMemory> scratch;
     if (kernel.scratchBytes > 0) {
-      auto memory = allocateCpuMemory(CpuKernel::alignedScratch(kernel) *
+      auto memory = allocateHostMemory(CpuKernel::alignedScratch(kernel) *
                                       options.threadsPerRank);
       if (!memory)
         return memory.takeError();
@@ -249,7 +249,7 @@ PackedWeights::get(const ConstantOperand &constant, const std::string &format,
   if (std::shared_ptr<DeviceMemory> memory = entry->memory.lock())
     return memory;
   llvm::Expected<std::unique_ptr<DeviceMemory>> fresh =
-      allocateCpuMemory(bytes);
+      allocateHostMemory(bytes);
   if (!fresh)
     return fresh.takeError();
   std::shared_ptr<DeviceMemory> memory = std::move(*fresh);

@@ -6,7 +6,6 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ax/Runtime/LocalCommunicator.h"
 #include "ax/Runtime/Program.h"
 #include "ax/Support/Error.h"
 

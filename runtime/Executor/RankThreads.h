@@ -3,7 +3,7 @@
 #define AX_RUNTIME_RANKTHREADS_H
 
 #include "RankRunner.h"
-#include "WaitWord.h"
+#include "ax/Runtime/WaitWord.h"
 
 #include "ax/Support/ExitCode.h"
 

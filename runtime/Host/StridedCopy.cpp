@@ -1,6 +1,6 @@
 //===- StridedCopy.cpp - Copies of strided boxes --------------------------===//
 
-#include "StridedCopy.h"
+#include "ax/Runtime/StridedCopy.h"
 
 namespace ax::rt {
 

@@ -1,7 +1,8 @@
-//===- WriteCheckpoint.cpp - States into a folder -------------------------===//
+//===- CheckpointFolder.cpp - States into a folder ------------------------===//
+
+#include "ax/Runtime/CheckpointFolder.h"
 
 #include "ax/Runtime/Checkpoint.h"
-
 #include "ax/Runtime/Safetensors.h"
 #include "ax/Support/Checksum.h"
 #include "ax/Support/Error.h"
@@ -10,7 +11,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <fcntl.h>
 #include <map>
@@ -28,28 +28,6 @@ using checkpoint::unfinishedPrefix;
 
 /// Of each rank's file.
 constexpr llvm::StringLiteral rankPrefix = "rank-";
-
-std::string checkpoint::checksumOf(const json::Value &value) {
-  // Keys are sorted.
-  std::string text = llvm::formatv("{0}", value);
-  return ax::checksumOf(llvm::ArrayRef(
-      reinterpret_cast<const uint8_t *>(text.data()), text.size()));
-}
-
-std::vector<std::pair<int64_t, std::string>>
-checkpoint::list(const std::string &folder) {
-  std::vector<std::pair<int64_t, std::string>> found;
-  std::error_code code;
-  for (fs::directory_iterator it(folder, code), end; !code && it != end;
-       it.increment(code)) {
-    llvm::StringRef name = llvm::sys::path::filename(it->path());
-    int64_t step;
-    if (name.consume_front(stepPrefix) && !name.getAsInteger(10, step))
-      found.emplace_back(step, it->path());
-  }
-  std::sort(found.begin(), found.end());
-  return found;
-}
 
 namespace {
 

@@ -19,7 +19,7 @@
 
 #include "CollectivePieces.h"
 #include "LocalWorld.h"
-#include "VectorKernels.h"
+#include "ax/Runtime/VectorKernels.h"
 
 #include "ax/Support/Error.h"
 

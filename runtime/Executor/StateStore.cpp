@@ -2,7 +2,7 @@
 
 #include "StateStore.h"
 
-#include "CpuMemory.h"
+#include "ax/Runtime/HostMemory.h"
 
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
@@ -111,7 +111,7 @@ llvm::Expected<std::unique_ptr<DeviceMemory>>
 StateStore::load(int32_t state, const Part &part) const {
   const Source &source = sources[static_cast<size_t>(state)];
   llvm::Expected<std::unique_ptr<DeviceMemory>> memory =
-      allocateCpuMemory(part.localBytes);
+      allocateHostMemory(part.localBytes);
   if (!memory)
     return addContext(
         memory.takeError(),

@@ -10,7 +10,7 @@
 #include "CpuLibrary.h"
 #include "MatmulView.h"
 #include "Threads.h"
-#include "VectorKernels.h"
+#include "ax/Runtime/VectorKernels.h"
 
 #include "llvm/Support/MathExtras.h"
 
