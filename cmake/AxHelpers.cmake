@@ -69,6 +69,13 @@ function(ax_add_library name)
   _ax_target_common(${name} PUBLIC)
 endfunction()
 
+# ax_add_backend(Foo ...): the library AxFoo, made as ax_add_library does, whose
+# devices or communicators axrun can be told to use: ax/Runtime/Backends.h.
+function(ax_add_backend name)
+  ax_add_library(Ax${name} ${ARGN})
+  set_property(GLOBAL APPEND PROPERTY AX_BACKENDS ${name})
+endfunction()
+
 # _ax_flag_table(name): NAMEFlags.inc of the folder's Flags.td
 # (ax/Support/FlagTable.def), which sources of target `name` may include.
 function(_ax_flag_table name)

@@ -66,10 +66,14 @@ typedef struct AxOptions {
   /* Told while loading what it can do without; null: standard error is. */
   void (*warn)(const char *message, void *context);
   void *warnContext;
+  /* What ranks compute and communicate with; null: "cpu" and "local". */
+  const char *device;
+  const char *communicator;
 } AxOptions;
 
 #define AX_OPTIONS_INIT                                                        \
-  {sizeof(AxOptions), NULL, NULL, NULL, NULL, 1, 60, NULL, NULL, NULL, NULL}
+  {sizeof(AxOptions), NULL, NULL, NULL, NULL, 1, 60, NULL, NULL, NULL, NULL,   \
+   NULL,              NULL}
 
 /* `options` may be null: AX_OPTIONS_INIT. On failure *session is null. */
 int axLoad(const char *planPath, const AxOptions *options, AxSession **session);

@@ -77,6 +77,10 @@ static llvm::Expected<SessionOptions> optionsFrom(const AxOptions *options) {
     made.cacheDir = given.cacheDir;
   if (given.program)
     made.program = given.program;
+  if (given.device)
+    made.device = given.device;
+  if (given.communicator)
+    made.communicator = given.communicator;
   made.threadsPerRank = given.threadsPerRank;
   made.timeoutSeconds = given.timeoutSeconds;
   auto ties = parseTies(listFrom(given.tied));

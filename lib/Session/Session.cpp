@@ -7,6 +7,7 @@
 #include "ax/Dialect/Random.h"
 #include "ax/Eval/FoldedWeights.h"
 #include "ax/Plan/Plan.h"
+#include "ax/Runtime/AllBackends.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
 #include "mlir/IR/MLIRContext.h"
@@ -21,6 +22,7 @@ using namespace ax;
 
 struct Session::Impl {
   std::shared_ptr<rt::Program> program, evaluationProgram, preparationProgram;
+  rt::BackendOptions backends;
   rt::ExecutorOptions options;
   std::optional<Resumed> resumed;
   std::vector<std::string> files;
@@ -156,6 +158,11 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
     return timeout.takeError();
   if (llvm::Error error = rt::checkThreads(1, options.threadsPerRank))
     return error;
+  impl->backends.device = options.device;
+  impl->backends.communicator = options.communicator;
+  impl->backends.devices = {options.threadsPerRank, options.flushDenormals};
+  if (llvm::Error error = rt::allBackends().check(impl->backends))
+    return error;
 
   if (llvm::sys::path::extension(planPath) == ".onnx")
     return makeError(ExitCode::BadPlan,
@@ -250,23 +257,32 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   }
   setSeed(*impl->program, options.seed ? *options.seed : seedOf(impl->resumed));
 
-  impl->options.threadsPerRank = options.threadsPerRank;
   impl->options.timeout = *timeout;
   impl->options.trace = options.trace;
-  impl->options.flushDenormals = options.flushDenormals;
   // A stage more than there are requests would have nothing to do.
   impl->options.maxInFlight =
       static_cast<int32_t>(impl->program->stages.size()) + 1;
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 
+static llvm::Expected<std::unique_ptr<rt::Executor>>
+createExecutor(std::shared_ptr<const rt::Program> program,
+               const rt::BackendOptions &backends,
+               const rt::ExecutorOptions &options) {
+  auto ranks = rt::allBackends().create(program->mesh.numRanks(), backends);
+  if (!ranks)
+    return ranks.takeError();
+  return rt::Executor::create(std::move(program), std::move(*ranks), options);
+}
+
 /// What depends on weights alone, once.
 static llvm::Error prepareStates(std::shared_ptr<rt::Program> program,
+                                 const rt::BackendOptions &backends,
                                  rt::ExecutorOptions &options) {
   rt::ExecutorOptions once = options;
   once.trace = false;
   once.maxInFlight = 1;
-  auto executor = rt::Executor::create(std::move(program), once);
+  auto executor = createExecutor(std::move(program), backends, once);
   if (!executor)
     return executor.takeError();
   auto results = (*executor)->run({});
@@ -284,9 +300,10 @@ llvm::Error Session::start() {
         return error;
   if (impl->preparationProgram)
     if (llvm::Error error =
-            prepareStates(impl->preparationProgram, impl->options))
+            prepareStates(impl->preparationProgram, impl->backends,
+                          impl->options))
       return error;
-  auto executor = rt::Executor::create(impl->program, impl->options);
+  auto executor = createExecutor(impl->program, impl->backends, impl->options);
   if (!executor)
     return executor.takeError();
   impl->executor = std::move(*executor);
@@ -296,7 +313,8 @@ llvm::Error Session::start() {
     return llvm::Error::success();
   rt::ExecutorOptions options = impl->options;
   options.owner = impl->executor.get();
-  auto evaluation = rt::Executor::create(impl->evaluationProgram, options);
+  auto evaluation =
+      createExecutor(impl->evaluationProgram, impl->backends, options);
   if (!evaluation)
     return evaluation.takeError();
   impl->evaluation = std::move(*evaluation);

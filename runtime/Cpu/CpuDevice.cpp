@@ -3,10 +3,11 @@
 #include "ax/Runtime/CpuDevice.h"
 
 #include "CpuLibrary.h"
+#include "Threads.h"
 #include "ax/Runtime/HostMemory.h"
 #include "ax/Runtime/StridedCopy.h"
-#include "Threads.h"
 
+#include "ax/Runtime/Backends.h"
 #include "ax/Runtime/Program.h"
 #include "ax/Support/Error.h"
 
@@ -117,7 +118,7 @@ void flushDenormals() {
 
 class CpuDevice : public Device {
 public:
-  CpuDevice(std::shared_ptr<PackedWeights> packed, const CpuOptions &options)
+  CpuDevice(std::shared_ptr<PackedWeights> packed, const DeviceOptions &options)
       : packed(std::move(packed)), options(options) {}
 
   const char *getName() const override { return "cpu"; }
@@ -126,6 +127,7 @@ public:
     if (options.flushDenormals)
       flushDenormals();
   }
+  int32_t getNumThreads() const override { return options.threadsPerRank; }
 
   llvm::Expected<std::unique_ptr<DeviceMemory>>
   allocate(int64_t bytes) override {
@@ -145,7 +147,7 @@ public:
     std::unique_ptr<DeviceMemory> scratch;
     if (kernel.scratchBytes > 0) {
       auto memory = allocateHostMemory(CpuKernel::alignedScratch(kernel) *
-                                      options.threadsPerRank);
+                                       options.threadsPerRank);
       if (!memory)
         return memory.takeError();
       scratch = std::move(*memory);
@@ -225,7 +227,7 @@ private:
   }
 
   std::shared_ptr<PackedWeights> packed;
-  CpuOptions options;
+  DeviceOptions options;
 };
 
 } // namespace
@@ -260,12 +262,21 @@ PackedWeights::get(const ConstantOperand &constant, const std::string &format,
 }
 
 std::vector<std::unique_ptr<Device>>
-createCpuDevices(int32_t numRanks, const CpuOptions &options) {
+createCpuDevices(int32_t numRanks, const DeviceOptions &options) {
   auto packed = std::make_shared<PackedWeights>();
   std::vector<std::unique_ptr<Device>> devices;
   for (int32_t i = 0; i < numRanks; ++i)
     devices.push_back(std::make_unique<CpuDevice>(packed, options));
   return devices;
+}
+
+void registerCpu(Backends &backends) {
+  backends.devices.add(
+      "cpu",
+      [](int32_t numRanks, const DeviceOptions &options)
+          -> llvm::Expected<std::vector<std::unique_ptr<Device>>> {
+        return createCpuDevices(numRanks, options);
+      });
 }
 
 } // namespace ax::rt

@@ -5,8 +5,6 @@
 #include "RankThreads.h"
 #include "Watchdog.h"
 
-#include "ax/Runtime/CpuDevice.h"
-#include "ax/Runtime/LocalCommunicator.h"
 #include "ax/Support/Error.h"
 
 #include <algorithm>
@@ -28,11 +26,12 @@ constexpr uintptr_t inputAlignment = 64;
 class ThreadExecutor : public Executor {
 public:
   ThreadExecutor(std::shared_ptr<const Program> program,
-                 const ExecutorOptions &options)
+                 RankBackends ranks, const ExecutorOptions &options)
       : options(options),
         shared(std::make_shared<SharedRanks>(
             static_cast<size_t>(std::max(1, options.maxInFlight)))) {
     shared->program = std::move(program);
+    shared->ranks = std::move(ranks);
   }
   ~ThreadExecutor() override;
 
@@ -71,33 +70,32 @@ private:
 
 llvm::Error ThreadExecutor::start() {
   const Program &program = *shared->program;
-  if (llvm::Error error =
-          checkThreads(program.mesh.numRanks(), options.threadsPerRank))
-    return error;
   if (llvm::Error error = checkProgram(program))
     return error;
+  const RankBackends &ranks = shared->ranks;
+  auto numRanks = static_cast<size_t>(program.mesh.numRanks());
+  if (ranks.devices.size() != numRanks ||
+      ranks.communicators.size() != numRanks)
+    return makeErrorf(ExitCode::Internal,
+                      "{0} devices and {1} communicators for {2} ranks",
+                      ranks.devices.size(), ranks.communicators.size(),
+                      numRanks);
   llvm::Expected<std::unique_ptr<StateStore>> states =
       StateStore::open(program, options.dataFolder, options.prepared);
   if (!states)
     return states.takeError();
   shared->states = std::move(*states);
-  auto numRanks = static_cast<int32_t>(program.mesh.numRanks());
-  int32_t numThreads = numRanks * options.threadsPerRank;
-  shared->devices = createCpuDevices(
-      numRanks, {options.threadsPerRank, options.flushDenormals});
-  // Waits have no timeouts of their own: a long one may be no fault.
-  shared->communicators = createLocalCommunicators(
-      numRanks, {std::chrono::milliseconds(0), numThreads});
+  int32_t numThreads = 0;
+  for (const std::unique_ptr<Device> &device : ranks.devices)
+    numThreads += device->getNumThreads();
   shared->idle.spins = WaitPolicy::spinsFor(numThreads);
   shared->idle.aborted = &shared->stop;
   const auto *owner = static_cast<const ThreadExecutor *>(options.owner);
-  for (int32_t rank = 0; rank < numRanks; ++rank)
+  for (size_t rank = 0; rank < numRanks; ++rank)
     shared->runners.push_back(std::make_unique<RankRunner>(
-        program, rank, *shared->devices[static_cast<size_t>(rank)],
-        *shared->communicators[static_cast<size_t>(rank)], *shared->states,
-        owner ? owner->shared->runners[static_cast<size_t>(rank)].get()
-              : nullptr,
-        options.trace));
+        program, static_cast<int32_t>(rank), *ranks.devices[rank],
+        *ranks.communicators[rank], *shared->states,
+        owner ? owner->shared->runners[rank].get() : nullptr, options.trace));
   for (RequestSlot &slot : shared->ring) {
     slot.inputs.reserve(program.inputs.size());
     slot.outputs.reserve(program.outputs.size());
@@ -403,23 +401,11 @@ llvm::Error ThreadExecutor::writeTrace(const std::string &path) const {
 
 } // namespace
 
-llvm::Error checkThreads(int64_t numRanks, int64_t threadsPerRank) {
-  if (threadsPerRank < 1)
-    return makeErrorf(ExitCode::Usage,
-                      "{0} threads for each rank: it has 1 or more",
-                      threadsPerRank);
-  if (numRanks <= mostThreads / threadsPerRank)
-    return llvm::Error::success();
-  return makeErrorf(ExitCode::Usage,
-                    "{0} ranks with {1} threads each: one process runs 1 to "
-                    "{2} threads",
-                    numRanks, threadsPerRank, mostThreads);
-}
-
 llvm::Expected<std::unique_ptr<Executor>>
-Executor::create(std::shared_ptr<const Program> program,
+Executor::create(std::shared_ptr<const Program> program, RankBackends ranks,
                  const ExecutorOptions &options) {
-  auto executor = std::make_unique<ThreadExecutor>(std::move(program), options);
+  auto executor = std::make_unique<ThreadExecutor>(
+      std::move(program), std::move(ranks), options);
   if (llvm::Error error = executor->start())
     return error;
   return executor;

@@ -77,7 +77,7 @@ void SharedRanks::fail(llvm::Error error, int32_t rank) {
         failure += describeOthers(rank);
     }
   }
-  communicators.front()->abort(description.message);
+  ranks.communicators.front()->abort(description.message);
   stop.store(true);
   finished.wake();
   changed.notify_all();

@@ -45,8 +45,7 @@ struct RequestSlot : RunData {
 /// a thread that hangs in foreign code can be left behind.
 struct SharedRanks {
   std::shared_ptr<const Program> program;
-  std::vector<std::unique_ptr<Device>> devices;
-  std::vector<std::unique_ptr<Communicator>> communicators;
+  RankBackends ranks;
   std::unique_ptr<StateStore> states;
   std::vector<std::unique_ptr<RankRunner>> runners;
   std::vector<RequestSlot> ring;

@@ -4,6 +4,7 @@
 
 #include "LocalWorld.h"
 
+#include "ax/Runtime/Backends.h"
 #include "ax/Support/Error.h"
 
 #include <algorithm>
@@ -168,12 +169,21 @@ private:
 } // namespace
 
 std::vector<std::unique_ptr<Communicator>>
-createLocalCommunicators(int32_t numRanks, const LocalOptions &options) {
+createLocalCommunicators(int32_t numRanks, const CommunicatorOptions &options) {
   auto world = std::make_shared<LocalWorld>(numRanks, options);
   std::vector<std::unique_ptr<Communicator>> result;
   for (int32_t rank = 0; rank < numRanks; ++rank)
     result.push_back(std::make_unique<LocalCommunicator>(world, rank));
   return result;
+}
+
+void registerLocal(Backends &backends) {
+  backends.communicators.add(
+      "local",
+      [](int32_t numRanks, const CommunicatorOptions &options)
+          -> llvm::Expected<std::vector<std::unique_ptr<Communicator>>> {
+        return createLocalCommunicators(numRanks, options);
+      });
 }
 
 } // namespace ax::rt

@@ -8,7 +8,7 @@
 
 namespace ax::rt {
 
-LocalWorld::LocalWorld(int32_t numRanks, const LocalOptions &options)
+LocalWorld::LocalWorld(int32_t numRanks, const CommunicatorOptions &options)
     : numRanks(numRanks) {
   policy.timeout = options.timeout;
   policy.spins = WaitPolicy::spinsFor(

@@ -62,7 +62,7 @@ struct LocalChannel {
 
 class LocalWorld {
 public:
-  LocalWorld(int32_t numRanks, const LocalOptions &options);
+  LocalWorld(int32_t numRanks, const CommunicatorOptions &options);
 
   int32_t getSize() const { return numRanks; }
   const WaitPolicy &getPolicy() const { return policy; }

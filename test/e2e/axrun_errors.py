@@ -101,6 +101,19 @@ def manyRanks():
             assert time.monotonic() - begin < 30
 
 
+def unknownBackends():
+    with scratch() as folder:
+        plan = compiled(folder, "--tp=2")
+        refused(2, plan, "--random-inputs=1", "--device=gpu",
+                says="there is no device 'gpu', but: cpu")
+        refused(2, plan, "--random-inputs=1", "--comm=mpi",
+                says="there is no communicator 'mpi', but: local")
+        # Before the plan is looked at.
+        refused(2, f"{folder}/none.mlir", "--device=", says="no device ''")
+        run(tool("axrun"), plan, "--random-inputs=1", "--device=cpu",
+            "--comm=local")
+
+
 def threadsThatDoNotStart():
     """Their stacks need more memory than there is."""
     limit = within(2 << 30)
@@ -315,7 +328,7 @@ def manySlots():
 
 
 def cases(every):
-    for function in (numbersOutOfRange, manyRanks, threadsThatDoNotStart,
+    for function in (numbersOutOfRange, manyRanks, unknownBackends, threadsThatDoNotStart,
                      inputsThatDoNotFit, comparisonsWithNothing,
                      namesAndFiles, tracesOfWhatIsMeasured,
                      cachesThatCannotBe, weightsNestedDeeply,

@@ -3,6 +3,7 @@
 
 #include "ax/Codegen/Codegen.h"
 #include "ax/Dialect/Ax.h"
+#include "ax/Runtime/AllBackends.h"
 #include "ax/Runtime/Executor.h"
 #include "ax/Support/Error.h"
 
@@ -63,7 +64,10 @@ static llvm::Error run(ProgramOp op) {
   std::vector<HostTensor> inputs;
   for (const rt::Port &port : program->inputs)
     inputs.emplace_back(port.dtype, port.shape);
-  auto executor = rt::Executor::create(program);
+  auto ranks = rt::allBackends().create(program->mesh.numRanks(), {});
+  if (!ranks)
+    return ranks.takeError();
+  auto executor = rt::Executor::create(program, std::move(*ranks));
   if (!executor)
     return executor.takeError();
   return (*executor)->run(inputs).takeError();

@@ -25,9 +25,10 @@ BELOW = {
     "Runtime/Host": ["Runtime/Backend"],
     "Runtime/Cpu": ["Runtime/Host"],
     "Runtime/Local": ["Runtime/Host"],
-    "Runtime/Executor": ["Runtime/Host", "Runtime/Files", "Runtime/Cpu",
-                         "Runtime/Local"],
-    "Session": ["Plan", "Codegen", "Runtime/Executor"],
+    "Runtime/Executor": ["Runtime/Host", "Runtime/Files"],
+    # All backends; what is in runtime/ itself.
+    "Runtime": ["Runtime/Cpu", "Runtime/Local"],
+    "Session": ["Plan", "Codegen", "Runtime", "Runtime/Executor"],
 }
 
 # First folder of an #include from outside -> the only rooms that may name it;
@@ -46,7 +47,7 @@ INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([\w.+-]+)((?:/[\w.+-]+)+)', re.M)
 
 
 def folder(room):
-    top = "" if room.startswith("Runtime/") or room == "Passes" else "lib/"
+    top = "" if room.startswith("Runtime") or room == "Passes" else "lib/"
     return ROOT / (top + room.replace("Runtime", "runtime")
                    .replace("Passes", "passes"))
 
@@ -58,8 +59,9 @@ def roomOf(header):
     if parts[0] != "Runtime":
         return parts[0]
     source = Path(parts[-1]).with_suffix(".cpp").name
-    found = [room for room in BELOW if room.startswith("Runtime/")
-             and (folder(room) / source).exists()]
+    found = [room for room in BELOW if room.startswith("Runtime")
+             for name in (source, source + ".in")
+             if (folder(room) / name).exists()]
     if len(found) != 1:
         raise Failed(f"include/ax/{header} is to be of the room of the runtime "
                      f"that has {source}, but these have one: {found}")
@@ -68,7 +70,7 @@ def roomOf(header):
 
 def files(room):
     headers = ROOT / "include/ax"
-    yield from sorted(folder(room).rglob("*"))
+    yield from sorted(folder(room).glob("*" if room == "Runtime" else "**/*"))
     for file in sorted((headers / room.split("/")[0]).rglob("*")):
         if file.suffix == ".h" and roomOf(str(file.relative_to(headers))) != room:
             continue
@@ -92,7 +94,7 @@ def mayInclude(room, library):
 def check(room):
     wrong = []
     for file in files(room):
-        if file.suffix not in (".h", ".cpp", ".inc", ".td"):
+        if file.suffix not in (".h", ".cpp", ".in", ".inc", ".td"):
             continue
         for first, rest in INCLUDE.findall(file.read_text()):
             where = f"{file.relative_to(ROOT)} includes {first}{rest}"
@@ -108,7 +110,8 @@ def check(room):
 def everyRoomIsListed():
     found = {str(f.relative_to(ROOT / top)) for top in ("include/ax", "lib")
              for f in (ROOT / top).glob("*") if f.is_dir()} - {"Runtime"}
-    found |= {f"Runtime/{f.name}" for f in (ROOT / "runtime").glob("*")}
+    found |= {f"Runtime/{f.name}" for f in (ROOT / "runtime").glob("*")
+              if f.is_dir()}
     if found - BELOW.keys():
         raise Failed(f"rooms without an entry here: {found - BELOW.keys()}")
     gone = [room for room in BELOW if not (folder(room) / "CMakeLists.txt").exists()]

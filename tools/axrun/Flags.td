@@ -146,6 +146,10 @@ defm leave_out : Value<
 defm program : Value<
   "program", "NAME", "Which program of the plan to run (the first)",
   help4_running>;
+defm device : Value<"device", "NAME", "What ranks compute on (cpu)",
+                    help4_running>;
+defm comm : Value<"comm", "NAME", "How ranks communicate (local)",
+                  help4_running>;
 defm threads_per_rank : Value<
   "threads-per-rank", "N", "Threads that one rank computes with (1)",
   help4_running, [Integer, Common]>;

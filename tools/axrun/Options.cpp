@@ -245,6 +245,8 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   if (!session.leaveOut.empty() && session.weights.empty())
     return usage("--leave-out is for --weights");
   flags.read(OPT_program, session.program);
+  flags.read(OPT_device, session.device);
+  flags.read(OPT_comm, session.communicator);
   int64_t threads = session.threadsPerRank;
   flags.read(OPT_threads_per_rank, threads);
   // Session says what is too many.

@@ -1,7 +1,7 @@
 //===- Communicator.h - Ranks that work together ----------------*- C++ -*-===//
 //
 // What the executor needs of a network: groups, collectives, messages, and a
-// bounded end when something fails. Backends: `local` (LocalCommunicator.h).
+// bounded end when something fails. Backends.h has them by name.
 //
 // Operations are prepared once and then started and waited for any number of
 // times, so that nothing is allocated while running. Every member of a group
@@ -21,6 +21,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
 
+#include <chrono>
 #include <memory>
 #include <string>
 #include <vector>
@@ -63,6 +64,15 @@ public:
 private:
   std::vector<int32_t> ranks;
   int32_t index;
+};
+
+/// What the communicators of this process have alike.
+struct CommunicatorOptions {
+  /// How long an operation waits for other ranks; 0: for ever.
+  std::chrono::milliseconds timeout{0};
+  /// Threads that work at the same time in the whole process; 0: one per rank.
+  /// With fewer cores, waiting ranks give up their core at once.
+  int32_t numThreads = 0;
 };
 
 class Communicator {

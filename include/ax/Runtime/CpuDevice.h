@@ -9,21 +9,11 @@
 
 #include "ax/Runtime/Device.h"
 
-#include <vector>
-
 namespace ax::rt {
-
-struct CpuOptions {
-  int32_t threadsPerRank = 1;
-  /// What threads compute takes subnormal numbers for 0 and gives 0 for them
-  /// (x86's FTZ and DAZ, Arm's FZ): many processors take a hundred times as
-  /// long for one as for another number.
-  bool flushDenormals = false;
-};
 
 /// One device per rank of this process; they share packed weights.
 std::vector<std::unique_ptr<Device>>
-createCpuDevices(int32_t numRanks, const CpuOptions &options = {});
+createCpuDevices(int32_t numRanks, const DeviceOptions &options = {});
 
 } // namespace ax::rt
 

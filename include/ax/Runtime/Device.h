@@ -1,7 +1,7 @@
 //===- Device.h - What computes: memory, kernels, libraries -----*- C++ -*-===//
 //
 // One Device per rank, used by one thread at a time. Work is put on streams and
-// done in order; on the CPU it is done at once. Backends: CpuDevice.h.
+// done in order; on the CPU it is done at once. Backends.h has them by name.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_RUNTIME_DEVICE_H
@@ -12,6 +12,7 @@
 #include "llvm/Support/Error.h"
 
 #include <memory>
+#include <vector>
 
 namespace ax::rt {
 
@@ -88,6 +89,15 @@ struct ConstantOperand {
   int64_t byteOffset = 0;
 };
 
+/// What the devices of this process have alike.
+struct DeviceOptions {
+  int32_t threadsPerRank = 1;
+  /// What is computed takes subnormal numbers for 0 and gives 0 for them (x86's
+  /// FTZ and DAZ, Arm's FZ): many processors take a hundred times as long for
+  /// one as for another number.
+  bool flushDenormals = false;
+};
+
 class Device {
 public:
   virtual ~Device();
@@ -96,6 +106,9 @@ public:
   virtual const char *getName() const = 0;
   /// Call once on the thread that will use the device.
   virtual void attachThread() = 0;
+  /// Threads of this process that compute for it at the same time, with the one
+  /// that uses it.
+  virtual int32_t getNumThreads() const = 0;
 
   /// Zeroed, aligned to 64 bytes at least. A RunFailed error when memory is
   /// short.

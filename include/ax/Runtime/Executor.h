@@ -9,6 +9,7 @@
 #ifndef AX_RUNTIME_EXECUTOR_H
 #define AX_RUNTIME_EXECUTOR_H
 
+#include "ax/Runtime/Backends.h"
 #include "ax/Runtime/Program.h"
 
 #include <chrono>
@@ -24,9 +25,6 @@ class StoredStates;
 struct ExecutorOptions {
   /// State files are relative to this folder.
   std::string dataFolder;
-  int32_t threadsPerRank = 1;
-  /// As in CpuOptions.
-  bool flushDenormals = false;
   /// The run ends when no rank has finished a command for so long, or has
   /// prepared one; 0: never.
   std::chrono::milliseconds timeout{0};
@@ -40,11 +38,6 @@ struct ExecutorOptions {
   /// The values of prepared states.
   std::shared_ptr<StoredStates> prepared;
 };
-
-/// What one process may have; more would starve each other.
-constexpr int64_t mostThreads = 4096;
-/// A Usage error when they are too many, or none.
-llvm::Error checkThreads(int64_t numRanks, int64_t threadsPerRank);
 
 /// The data of one run. May be used again after it was waited for.
 class Request {
@@ -99,11 +92,11 @@ struct HeldPart {
 
 class Executor {
 public:
-  /// Loads state, packs weights and starts the ranks as threads of this process
-  /// (CPU devices, local communicators). BadPlan, InputOutput, BadInput or
-  /// RunFailed errors.
+  /// Loads state, packs weights and starts the ranks as threads of this
+  /// process; `ranks` has what each of the program's works with. BadPlan,
+  /// InputOutput, BadInput or RunFailed errors.
   static llvm::Expected<std::unique_ptr<Executor>>
-  create(std::shared_ptr<const Program> program,
+  create(std::shared_ptr<const Program> program, RankBackends ranks,
          const ExecutorOptions &options = {});
   virtual ~Executor();
 

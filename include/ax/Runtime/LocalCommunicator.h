@@ -10,21 +10,12 @@
 
 #include "ax/Runtime/Communicator.h"
 
-#include <chrono>
-
 namespace ax::rt {
-
-struct LocalOptions {
-  /// How long an operation waits for other ranks; 0: for ever.
-  std::chrono::milliseconds timeout{0};
-  /// Threads that work at the same time in the whole process; 0: one per rank.
-  /// With fewer cores, waiting ranks give up their core at once.
-  int32_t numThreads = 0;
-};
 
 /// One communicator per rank. They share state and may outlive each other.
 std::vector<std::unique_ptr<Communicator>>
-createLocalCommunicators(int32_t numRanks, const LocalOptions &options = {});
+createLocalCommunicators(int32_t numRanks,
+                         const CommunicatorOptions &options = {});
 
 } // namespace ax::rt
 

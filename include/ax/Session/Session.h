@@ -43,6 +43,9 @@ struct SessionOptions {
   /// Folder of compiled kernels; empty: `kernels` in `$AXOPT_CACHE` or
   /// `~/.cache/axopt`. Where it cannot be made, kernels are not kept.
   std::string cacheDir;
+  /// What ranks compute and communicate with: names in rt::allBackends().
+  std::string device = "cpu";
+  std::string communicator = "local";
   int32_t threadsPerRank = 1;
   /// Decides all that is random in the program; that of the run that is gone on
   /// with, or 0, if not given.

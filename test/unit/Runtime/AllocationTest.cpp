@@ -41,7 +41,7 @@ TEST(AllocationTest, SteadyStateAllocatesNothing) {
   copy.sourceStrides = copy.destinationStrides = {1, columns};
   b.add(1, copy, "copy");
 
-  auto executor = llvm::cantFail(Executor::create(b.program));
+  auto executor = llvm::cantFail(createExecutor(b.program));
   std::unique_ptr<Request> requests[2];
   for (std::unique_ptr<Request> &request : requests) {
     request = llvm::cantFail(executor->createRequest());

@@ -234,7 +234,7 @@ TEST_F(CheckpointTest, FoldersThatCannotBeLocked) {
   ASSERT_FALSE(llvm::sys::fs::create_directory(unfinished));
   ProgramBuilder builder({});
   builder.stages(1);
-  auto executor = llvm::cantFail(Executor::create(builder.program, {}));
+  auto executor = llvm::cantFail(createExecutor(builder.program, {}));
   lockFaults = {ENOLCK};
   auto unlocked = open();
   ASSERT_TRUE(static_cast<bool>(unlocked));

@@ -94,7 +94,7 @@ TEST(ExecutorFailures, PreparingEndsInBoundedTime) {
   b.add(0, matmul, "linear");
   ExecutorOptions options;
   options.timeout = std::chrono::milliseconds(1);
-  auto executor = Executor::create(b.program, options);
+  auto executor = createExecutor(b.program, options);
   ASSERT_FALSE(bool(executor));
   std::string message = failureOf(executor.takeError(), ExitCode::RunFailed);
   for (const char *part :
@@ -108,15 +108,22 @@ TEST(ExecutorFailures, TooManyThreadsAreRefused) {
         std::pair(int64_t(1), 0), std::pair(int64_t(1), -1)}) {
     ProgramBuilder b({{"data", ranks, false}});
     b.stages(1);
-    ExecutorOptions options;
-    options.threadsPerRank = threads;
-    auto executor = Executor::create(b.program, options);
+    auto executor = createExecutor(b.program, {}, {threads});
     ASSERT_FALSE(bool(executor));
     std::string message = failureOf(executor.takeError(), ExitCode::Usage);
     const char *says = threads < 1 ? " threads for each rank: it has 1 or more"
                                    : "one process runs 1 to 4096 threads";
     EXPECT_NE(message.find(says), std::string::npos) << message;
   }
+}
+
+TEST(ExecutorFailures, RanksWithoutDevicesAreNoticed) {
+  ProgramBuilder b({{"data", 2, false}});
+  b.stages(1);
+  auto executor = Executor::create(b.program, {});
+  ASSERT_FALSE(bool(executor));
+  EXPECT_EQ(failureOf(executor.takeError(), ExitCode::Internal),
+            "0 devices and 0 communicators for 2 ranks");
 }
 
 } // namespace

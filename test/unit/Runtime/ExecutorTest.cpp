@@ -67,9 +67,7 @@ TEST(ExecutorTest, InputsAndOutputsArePutTogether) {
         ProgramBuilder b(axes);
         Shape shape{size, size + 1};
         addMap(b, shape, split);
-        ExecutorOptions options;
-        options.threadsPerRank = threads;
-        auto executor = create(b, options);
+        auto executor = create(b, {}, {threads});
         ASSERT_TRUE(executor);
         expectDoubled(*executor, shape);
       }
@@ -200,11 +198,11 @@ TEST_F(LinearTest, MissingAndShortFilesAreErrors) {
   ExecutorOptions options;
   options.dataFolder = folder;
   b.program->states[0].offset = 8;
-  auto executor = Executor::create(b.program, options);
+  auto executor = createExecutor(b.program, options);
   ASSERT_FALSE(bool(executor));
   failureOf(executor.takeError(), ExitCode::BadModel);
   b.program->states[0].file = "nowhere.bin";
-  executor = Executor::create(b.program, options);
+  executor = createExecutor(b.program, options);
   ASSERT_FALSE(bool(executor));
   EXPECT_NE(failureOf(executor.takeError(), ExitCode::InputOutput)
                 .find("nowhere.bin"),
@@ -212,7 +210,7 @@ TEST_F(LinearTest, MissingAndShortFilesAreErrors) {
   std::filesystem::create_symlink("weights.bin", folder + "/link.bin");
   for (const char *outside : {"link.bin", "../weights.bin"}) {
     b.program->states[0].file = outside;
-    executor = Executor::create(b.program, options);
+    executor = createExecutor(b.program, options);
     ASSERT_FALSE(bool(executor));
     EXPECT_NE(failureOf(executor.takeError(), ExitCode::BadPlan)
                   .find("it must be a file inside the model's folder"),

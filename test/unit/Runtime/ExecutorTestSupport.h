@@ -11,8 +11,9 @@
 namespace ax::rt {
 
 inline std::unique_ptr<Executor> create(const ProgramBuilder &builder,
-                                        ExecutorOptions options = {}) {
-  auto executor = Executor::create(builder.program, options);
+                                        ExecutorOptions options = {},
+                                        DeviceOptions devices = {}) {
+  auto executor = createExecutor(builder.program, options, devices);
   if (!executor) {
     ADD_FAILURE() << llvm::toString(executor.takeError());
     return nullptr;

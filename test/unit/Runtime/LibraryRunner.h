@@ -86,7 +86,7 @@ inline void runLibrary(const LibraryDesc &desc, std::vector<ViewData> &data,
   if (data.empty())
     data = randomArguments(desc);
   std::vector<std::unique_ptr<Device>> devices =
-      createCpuDevices(1, CpuOptions{threads});
+      createCpuDevices(1, DeviceOptions{threads});
   Device &device = *devices[0];
   device.attachThread();
   ConstantOperand constant;

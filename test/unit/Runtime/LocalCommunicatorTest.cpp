@@ -17,7 +17,7 @@ public:
   const char *getName() const override { return "Local"; }
   void run(int32_t numRanks, std::chrono::milliseconds timeout,
            const std::function<void(Communicator &)> &body) override {
-    LocalOptions options;
+    CommunicatorOptions options;
     options.timeout = timeout;
     auto communicators = createLocalCommunicators(numRanks, options);
     std::vector<std::thread> threads;

@@ -2,11 +2,25 @@
 #ifndef AX_TEST_PROGRAMBUILDER_H
 #define AX_TEST_PROGRAMBUILDER_H
 
+#include "ax/Runtime/AllBackends.h"
 #include "ax/Runtime/Executor.h"
 
 #include <numeric>
 
 namespace ax::rt {
+
+/// With CPU ranks that are threads.
+inline llvm::Expected<std::unique_ptr<Executor>>
+createExecutor(std::shared_ptr<const Program> program,
+               const ExecutorOptions &options = {},
+               const DeviceOptions &devices = {}) {
+  BackendOptions backends;
+  backends.devices = devices;
+  auto ranks = allBackends().create(program->mesh.numRanks(), backends);
+  if (!ranks)
+    return ranks.takeError();
+  return Executor::create(std::move(program), std::move(*ranks), options);
+}
 
 /// Builds programs of f32 tensors, with kernels written in C++.
 class ProgramBuilder {

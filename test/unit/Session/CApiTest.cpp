@@ -169,6 +169,14 @@ TEST_F(CApiTest, MistakesAreErrors) {
   options.threadsPerRank = 0;
   expectFailure(axLoad(path.c_str(), &options, &session), 2, "0 threads");
   options = AX_OPTIONS_INIT;
+  options.device = "gpu";
+  expectFailure(axLoad(path.c_str(), &options, &session), 2,
+                "there is no device 'gpu', but: cpu");
+  options.device = "cpu";
+  options.communicator = "mpi";
+  expectFailure(axLoad(path.c_str(), &options, &session), 2,
+                "there is no communicator 'mpi', but: local");
+  options = AX_OPTIONS_INIT;
   options.program = "other";
   expectFailure(axLoad(path.c_str(), &options, &session), 2,
                 "no program 'other'");

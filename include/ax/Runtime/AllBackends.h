@@ -1,0 +1,14 @@
+//===- AllBackends.h - What is linked in ------------------------*- C++ -*-===//
+#ifndef AX_RUNTIME_ALLBACKENDS_H
+#define AX_RUNTIME_ALLBACKENDS_H
+
+#include "ax/Runtime/Backends.h"
+
+namespace ax::rt {
+
+/// What the folders of runtime/ have registered.
+const Backends &allBackends();
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_ALLBACKENDS_H

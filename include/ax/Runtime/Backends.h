@@ -1,0 +1,90 @@
+//===- Backends.h - Devices and communicators by name -----------*- C++ -*-===//
+//
+// A backend is a folder of runtime/ that says ax_add_backend(NAME ...) in its
+// CMakeLists.txt and defines
+//
+//   void ax::rt::registerNAME(Backends &backends);
+//
+// which adds what it has. Nothing else names it: allBackends() calls them all.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_RUNTIME_BACKENDS_H
+#define AX_RUNTIME_BACKENDS_H
+
+#include "ax/Runtime/Communicator.h"
+#include "ax/Runtime/Device.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <cassert>
+#include <map>
+
+namespace ax::rt {
+
+/// What one process may have; more would starve each other.
+constexpr int64_t mostThreads = 4096;
+/// A Usage error when they are too many, or none.
+llvm::Error checkThreads(int64_t numRanks, int64_t threadsPerRank);
+
+/// The Usage error of a name that is not among `known`.
+llvm::Error noBackend(llvm::StringRef kind, llvm::StringRef name,
+                      const std::vector<std::string> &known);
+
+/// Ways to make a Made for each rank of this process, by name.
+template <typename Made, typename Options>
+class BackendTable {
+public:
+  using Create = llvm::Expected<std::vector<std::unique_ptr<Made>>> (*)(
+      int32_t numRanks, const Options &options);
+
+  /// `kind`, as messages have it: `device`.
+  explicit BackendTable(std::string kind) : kind(std::move(kind)) {}
+  void add(llvm::StringRef name, Create create) {
+    [[maybe_unused]] bool isNew = table.emplace(name, create).second;
+    assert(isNew && "two backends of one name");
+  }
+  /// A Usage error that lists the names when there is no such one.
+  llvm::Expected<Create> find(llvm::StringRef name) const {
+    auto found = table.find(name.str());
+    if (found != table.end())
+      return found->second;
+    std::vector<std::string> known;
+    for (const auto &[other, create] : table)
+      known.push_back(other);
+    return noBackend(kind, name, known);
+  }
+
+private:
+  std::string kind;
+  std::map<std::string, Create> table;
+};
+
+/// What the ranks of this process work with, and how.
+struct BackendOptions {
+  std::string device = "cpu";
+  std::string communicator = "local";
+  DeviceOptions devices;
+  /// How long an operation waits for other ranks; 0: for ever.
+  std::chrono::milliseconds timeout{0};
+};
+
+/// One of each for every rank of this process.
+struct RankBackends {
+  std::vector<std::unique_ptr<Device>> devices;
+  std::vector<std::unique_ptr<Communicator>> communicators;
+};
+
+struct Backends {
+  BackendTable<Device, DeviceOptions> devices{"device"};
+  BackendTable<Communicator, CommunicatorOptions> communicators{"communicator"};
+
+  /// A Usage error for names that there are not.
+  llvm::Error check(const BackendOptions &options) const;
+  /// Likewise, or for too many threads.
+  llvm::Expected<RankBackends> create(int64_t numRanks,
+                                      const BackendOptions &options) const;
+};
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_BACKENDS_H

@@ -1,0 +1,62 @@
+//===- Backends.cpp - Devices and communicators by name -------------------===//
+
+#include "ax/Runtime/Backends.h"
+
+#include "ax/Support/Error.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+namespace ax::rt {
+
+llvm::Error checkThreads(int64_t numRanks, int64_t threadsPerRank) {
+  if (threadsPerRank < 1)
+    return makeErrorf(ExitCode::Usage,
+                      "{0} threads for each rank: it has 1 or more",
+                      threadsPerRank);
+  if (numRanks <= mostThreads / threadsPerRank)
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::Usage,
+                    "{0} ranks with {1} threads each: one process runs 1 to "
+                    "{2} threads",
+                    numRanks, threadsPerRank, mostThreads);
+}
+
+llvm::Error noBackend(llvm::StringRef kind, llvm::StringRef name,
+                      const std::vector<std::string> &known) {
+  return makeErrorf(ExitCode::Usage, "there is no {0} '{1}', but: {2}", kind,
+                    name, llvm::join(known, ", "));
+}
+
+llvm::Error Backends::check(const BackendOptions &options) const {
+  auto device = devices.find(options.device);
+  if (!device)
+    return device.takeError();
+  return communicators.find(options.communicator).takeError();
+}
+
+llvm::Expected<RankBackends>
+Backends::create(int64_t numRanks, const BackendOptions &options) const {
+  if (llvm::Error error =
+          checkThreads(numRanks, options.devices.threadsPerRank))
+    return error;
+  auto createDevices = devices.find(options.device);
+  if (!createDevices)
+    return createDevices.takeError();
+  auto createCommunicators = communicators.find(options.communicator);
+  if (!createCommunicators)
+    return createCommunicators.takeError();
+  auto ranks = static_cast<int32_t>(numRanks);
+  auto madeDevices = (*createDevices)(ranks, options.devices);
+  if (!madeDevices)
+    return madeDevices.takeError();
+  CommunicatorOptions communicatorOptions;
+  communicatorOptions.timeout = options.timeout;
+  for (const std::unique_ptr<Device> &device : *madeDevices)
+    communicatorOptions.numThreads += device->getNumThreads();
+  auto madeCommunicators = (*createCommunicators)(ranks, communicatorOptions);
+  if (!madeCommunicators)
+    return madeCommunicators.takeError();
+  return RankBackends{std::move(*madeDevices), std::move(*madeCommunicators)};
+}
+
+} // namespace ax::rt
