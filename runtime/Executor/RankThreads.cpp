@@ -1,4 +1,4 @@
-//===- RankThreads.cpp - The ranks of one executor ------------------------===//
+//===- RankThreads.cpp - The ranks of one process -------------------------===//
 
 #include "RankThreads.h"
 
@@ -58,9 +58,11 @@ std::string SharedRanks::describeOthers(int32_t rank) const {
   constexpr int most = 8;
   std::string text;
   int count = 0;
-  for (const std::unique_ptr<RankRunner> &runner : runners)
-    if (runner->getRank() != rank && !runner->isIdle() && ++count <= most)
-      text += "; meanwhile " + runner->describe();
+  for (const std::unique_ptr<LocalRank> &other : ranks) {
+    const RankExecutor &executor = other->executor;
+    if (executor.getRank() != rank && !executor.isIdle() && ++count <= most)
+      text += "; meanwhile " + executor.describe();
+  }
   if (count > most)
     text += "; and " + std::to_string(count - most) + " more ranks";
   return text;
@@ -77,7 +79,7 @@ void SharedRanks::fail(llvm::Error error, int32_t rank) {
         failure += describeOthers(rank);
     }
   }
-  ranks.communicators.front()->abort(description.message);
+  backends.communicators.front()->abort(description.message);
   stop.store(true);
   finished.wake();
   changed.notify_all();
@@ -99,7 +101,7 @@ static void finishRank(SharedRanks &shared, RequestSlot &slot,
   shared.finished.set(static_cast<uint32_t>(slot.number + 1));
 }
 
-void runRank(const std::shared_ptr<SharedRanks> &shared, RankRunner &runner) {
+void runRank(const std::shared_ptr<SharedRanks> &shared, LocalRank &rank) {
   {
     std::unique_lock<std::mutex> lock(shared->mutex);
     shared->changed.wait(lock, [&] {
@@ -108,7 +110,7 @@ void runRank(const std::shared_ptr<SharedRanks> &shared, RankRunner &runner) {
     if (!shared->launched)
       return;
   }
-  llvm::Error error = runner.prepare();
+  llvm::Error error = rank.executor.prepare();
   {
     std::lock_guard<std::mutex> lock(shared->mutex);
     ++shared->prepared;
@@ -122,12 +124,13 @@ void runRank(const std::shared_ptr<SharedRanks> &shared, RankRunner &runner) {
     Clock::rep none = 0;
     slot.begin.compare_exchange_strong(none,
                                        Clock::now().time_since_epoch().count());
-    error = runner.run(slot);
+    rank.ports.setData(slot);
+    error = rank.executor.run();
     if (!error)
-      finishRank(*shared, slot, runner.takeFault());
+      finishRank(*shared, slot, rank.executor.takeFault());
   }
   if (error)
-    shared->fail(std::move(error), runner.getRank());
+    shared->fail(std::move(error), rank.executor.getRank());
 }
 
 } // namespace ax::rt

@@ -1,8 +1,9 @@
-//===- RankThreads.h - The ranks of one executor ----------------*- C++ -*-===//
+//===- RankThreads.h - The ranks of one process -----------------*- C++ -*-===//
 #ifndef AX_RUNTIME_RANKTHREADS_H
 #define AX_RUNTIME_RANKTHREADS_H
 
-#include "RankRunner.h"
+#include "GlobalPorts.h"
+#include "RankExecutor.h"
 #include "ax/Runtime/WaitWord.h"
 
 #include "ax/Support/ExitCode.h"
@@ -41,13 +42,22 @@ struct RequestSlot : RunData {
   void release();
 };
 
+/// One rank of this process.
+struct LocalRank {
+  LocalRank(const RankContext &context, StateStore &states,
+            const RankExecutor *owner, bool trace)
+      : ports(context), executor(context, ports, states, owner, trace) {}
+  GlobalPorts ports;
+  RankExecutor executor;
+};
+
 /// What the ranks' threads use. They own it together with the executor, so that
 /// a thread that hangs in foreign code can be left behind.
 struct SharedRanks {
   std::shared_ptr<const Program> program;
-  RankBackends ranks;
+  RankBackends backends;
   std::unique_ptr<StateStore> states;
-  std::vector<std::unique_ptr<RankRunner>> runners;
+  std::vector<std::unique_ptr<LocalRank>> ranks;
   std::vector<RequestSlot> ring;
   /// Requests submitted and finished so far. They finish in order, because
   /// every rank works in order.
@@ -76,7 +86,7 @@ struct SharedRanks {
 };
 
 /// What a rank's thread does: prepares, and works through the requests.
-void runRank(const std::shared_ptr<SharedRanks> &shared, RankRunner &runner);
+void runRank(const std::shared_ptr<SharedRanks> &shared, LocalRank &rank);
 
 } // namespace ax::rt
 

@@ -6,21 +6,21 @@
 
 namespace ax::rt {
 
-Watchdog::Watchdog(const std::vector<std::unique_ptr<RankRunner>> &runners,
+Watchdog::Watchdog(const std::vector<std::unique_ptr<LocalRank>> &ranks,
                    std::chrono::milliseconds timeout)
-    : runners(runners),
-      interval(std::clamp<int64_t>(timeout.count() / 8, 1, 200)),
+    : ranks(ranks), interval(std::clamp<int64_t>(timeout.count() / 8, 1, 200)),
       limit(static_cast<uint64_t>(timeout / interval + 4)) {}
 
-const RankRunner *Watchdog::findStuck() {
+const RankExecutor *Watchdog::findStuck() {
   uint64_t count = 0;
-  const RankRunner *stuck = nullptr;
-  for (const std::unique_ptr<RankRunner> &runner : runners) {
-    count += runner->getNumExecuted();
-    if (runner->isIdle())
+  const RankExecutor *stuck = nullptr;
+  for (const std::unique_ptr<LocalRank> &rank : ranks) {
+    const RankExecutor &executor = rank->executor;
+    count += executor.getNumExecuted();
+    if (executor.isIdle())
       continue;
-    if (!stuck || (stuck->isWaiting() && !runner->isWaiting()))
-      stuck = runner.get();
+    if (!stuck || (stuck->isWaiting() && !executor.isWaiting()))
+      stuck = &executor;
   }
   if (!stuck || count != lastCount) {
     lastCount = count;

@@ -2,7 +2,7 @@
 #ifndef AX_RUNTIME_WATCHDOG_H
 #define AX_RUNTIME_WATCHDOG_H
 
-#include "RankRunner.h"
+#include "RankThreads.h"
 
 namespace ax::rt {
 
@@ -10,7 +10,7 @@ namespace ax::rt {
 /// commands, the others may wait: for a stage before them, or for a core.
 class Watchdog {
 public:
-  Watchdog(const std::vector<std::unique_ptr<RankRunner>> &runners,
+  Watchdog(const std::vector<std::unique_ptr<LocalRank>> &ranks,
            std::chrono::milliseconds timeout);
 
   /// How often to look.
@@ -18,10 +18,10 @@ public:
 
   /// When nothing has happened for the timeout, the rank at fault as far as can
   /// be seen: one that does not itself wait for others. Else null.
-  const RankRunner *findStuck();
+  const RankExecutor *findStuck();
 
 private:
-  const std::vector<std::unique_ptr<RankRunner>> &runners;
+  const std::vector<std::unique_ptr<LocalRank>> &ranks;
   std::chrono::milliseconds interval;
   /// Rounds without progress; a process that was stopped has none.
   uint64_t rounds = 0, limit;

@@ -1,14 +1,13 @@
-//===- RankRunner.h - One rank's memory and commands ------------*- C++ -*-===//
-#ifndef AX_RUNTIME_RANKRUNNER_H
-#define AX_RUNTIME_RANKRUNNER_H
+//===- RankExecutor.h - One rank's memory and commands ----------*- C++ -*-===//
+#ifndef AX_RUNTIME_RANKEXECUTOR_H
+#define AX_RUNTIME_RANKEXECUTOR_H
 
-#include "ax/Runtime/IndexFault.h"
-#include "Parts.h"
+#include "RankContext.h"
+#include "RankPorts.h"
 #include "StateStore.h"
 #include "Trace.h"
+#include "ax/Runtime/IndexFault.h"
 
-#include "ax/Runtime/Communicator.h"
-#include "ax/Runtime/Device.h"
 #include "ax/Runtime/Executor.h"
 
 #include <atomic>
@@ -16,28 +15,23 @@
 
 namespace ax::rt {
 
-/// The global tensors of one request.
-struct RunData {
-  std::vector<const uint8_t *> inputs;
-  std::vector<uint8_t *> outputs;
-};
-
 /// Everything that one rank needs, prepared once; used by its thread only, but
-/// for what is said to be otherwise.
-class RankRunner {
+/// for what is said to be otherwise. Of other ranks it knows what its
+/// communicator reaches.
+class RankExecutor {
 public:
-  RankRunner(const Program &program, int32_t rank, Device &device,
-             Communicator &communicator, StateStore &states,
-             const RankRunner *owner, bool trace);
+  /// `owner`: of the same rank; its mutable states are used. May be null.
+  RankExecutor(const RankContext &context, RankPorts &ports, StateStore &states,
+               const RankExecutor *owner, bool trace);
 
   /// Allocates, loads, packs, joins groups. The other ranks of the stage and
   /// those it exchanges values with do so at the same time.
   llvm::Error prepare();
 
-  /// Does the whole schedule of the rank's stage for one request.
-  llvm::Error run(const RunData &data);
+  /// Does the whole schedule of the rank's stage once.
+  llvm::Error run();
 
-  int32_t getRank() const { return rank; }
+  int32_t getRank() const { return context.rank; }
   /// The rank's copy of a mutable state; null when it has none.
   const void *getOwnState(int32_t state) const;
   /// The same, with all that have to do with it.
@@ -64,16 +58,11 @@ public:
   }
 
 private:
-  /// A port's part for each micro-batch.
-  struct PortPart {
+  struct PortBuffer {
     int32_t buffer = 0;
-    int32_t port = 0;
     /// The list that uses it.
     int32_t list = 0;
-    std::vector<Part> parts;
-    /// Outputs: this rank hands the micro-batch's part over.
-    std::vector<bool> isOwner;
-    std::unique_ptr<DeviceMemory> memory;
+    std::unique_ptr<BoundPort> port;
   };
   /// A transfer from another stage, with one receive for each slot.
   struct Incoming {
@@ -128,11 +117,9 @@ private:
   llvm::Error prepareLibrary(Step &step, const LibraryCommand &command);
   llvm::Error prepareState();
   llvm::Expected<std::shared_ptr<DeviceMemory>> makeOwnState(int32_t state);
-  llvm::Expected<std::unique_ptr<DeviceMemory>> allocate(int64_t bytes);
 
-  llvm::Error runAction(const RunData &data, const Action &action);
-  void bindBuffers(const RunData &data, const Action &action);
-  void finishOutputs(const RunData &data, const Action &action);
+  llvm::Error runAction(const Action &action);
+  void bindBuffers(const Action &action);
   llvm::Error runStep(Step &step, int32_t microBatch);
   /// Keeps the first of index faults; other errors stay.
   llvm::Error keepFault(llvm::Error error, int32_t command, int32_t microBatch);
@@ -141,28 +128,20 @@ private:
     return static_cast<char *>(bases[static_cast<size_t>(ref.buffer)]) +
            ref.byteOffset;
   }
-  std::vector<int64_t> coordinates(int32_t microBatch) const {
-    return program.mesh.coordinates(rank, microBatch);
-  }
 
+  RankContext context;
   const Program &program;
-  int32_t rank;
-  int32_t stageIndex = 0;
-  /// Position among the ranks of the stage.
-  size_t position = 0;
-  const StageProgram *stage = nullptr;
-  Device &device;
-  Communicator &communicator;
+  const StageProgram *stage;
+  RankPorts &ports;
   StateStore &states;
-  /// The same rank of the executor whose mutable states are used; or null.
-  const RankRunner *owner;
+  const RankExecutor *owner;
 
   std::unique_ptr<Stream> stream;
   /// Address of each buffer of the stage; those of ports and received values
   /// change from action to action.
   std::vector<void *> bases;
   std::unique_ptr<DeviceMemory> arena, workspace;
-  std::vector<PortPart> inputs, outputs;
+  std::vector<PortBuffer> inputs, outputs;
   std::vector<Incoming> incoming;
   std::vector<KeptBuffer> keptBuffers;
   /// By StageProgram::kept.
@@ -187,4 +166,4 @@ private:
 
 } // namespace ax::rt
 
-#endif // AX_RUNTIME_RANKRUNNER_H
+#endif // AX_RUNTIME_RANKEXECUTOR_H

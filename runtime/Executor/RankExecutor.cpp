@@ -1,22 +1,20 @@
-//===- RankRunner.cpp - One rank's memory and commands --------------------===//
+//===- RankExecutor.cpp - One rank's memory and commands ------------------===//
 
-#include "RankRunner.h"
+#include "RankExecutor.h"
 
 #include "ax/Support/Error.h"
 
-#include <cstring>
-
 namespace ax::rt {
 
-llvm::Error RankRunner::run(const RunData &data) {
+llvm::Error RankExecutor::run() {
   for (const Action &action : stage->schedule)
-    if (llvm::Error error = runAction(data, action))
+    if (llvm::Error error = runAction(action))
       return error;
   return llvm::Error::success();
 }
 
-llvm::Error RankRunner::runAction(const RunData &data, const Action &action) {
-  bindBuffers(data, action);
+llvm::Error RankExecutor::runAction(const Action &action) {
+  bindBuffers(action);
   int32_t microBatch = action.microBatch;
   auto list = static_cast<size_t>(action.list);
   for (size_t i = firstStep[list]; i < firstStep[list + 1]; ++i) {
@@ -33,7 +31,9 @@ llvm::Error RankRunner::runAction(const RunData &data, const Action &action) {
       trace.events.push_back({index, microBatch, begin, Clock::now()});
   }
   beginCommand(idle);
-  finishOutputs(data, action);
+  for (PortBuffer &output : outputs)
+    if (output.list == action.list)
+      output.port->close(microBatch);
   // The slot is free again.
   for (Incoming &in : incoming) {
     if (in.list != action.list)
@@ -60,8 +60,8 @@ static std::string describeFault(const IndexCheckDesc &check,
                        entry.index, entry.size);
 }
 
-llvm::Error RankRunner::keepFault(llvm::Error error, int32_t command,
-                                  int32_t microBatch) {
+llvm::Error RankExecutor::keepFault(llvm::Error error, int32_t command,
+                                    int32_t microBatch) {
   return llvm::handleErrors(
       std::move(error), [&](const IndexFault &found) -> llvm::Error {
         const auto &check = std::get<IndexCheckDesc>(
@@ -78,8 +78,9 @@ llvm::Error RankRunner::keepFault(llvm::Error error, int32_t command,
           int64_t rest = entry.place;
           for (size_t d = local.size(); d-- > 0; rest /= check.indices.sizes[d])
             local[d] = rest % check.indices.sizes[d];
-          auto at = sharding::globalIndex(check.layout, program.mesh,
-                                          coordinates(microBatch), local);
+          auto at =
+              sharding::globalIndex(check.layout, program.mesh,
+                                    context.coordinates(microBatch), local);
           if (!at)
             continue;
           FirstFault next{check.order, 0, {}};
@@ -96,21 +97,20 @@ llvm::Error RankRunner::keepFault(llvm::Error error, int32_t command,
       });
 }
 
-const void *RankRunner::getOwnState(int32_t state) const {
+const void *RankExecutor::getOwnState(int32_t state) const {
   auto it = ownState.find(state);
   return it == ownState.end() ? nullptr : it->second->getAddress();
 }
 
 std::shared_ptr<DeviceMemory>
-RankRunner::shareOwnState(const std::string &name) const {
+RankExecutor::shareOwnState(const std::string &name) const {
   for (const auto &[number, own] : ownState)
     if (program.states[static_cast<size_t>(number)].name == name)
       return own;
   return nullptr;
 }
 
-void RankRunner::bindBuffers(const RunData &data, const Action &action) {
-  auto m = static_cast<size_t>(action.microBatch);
+void RankExecutor::bindBuffers(const Action &action) {
   for (Incoming &in : incoming)
     for (int32_t buffer : in.buffers)
       bases[static_cast<size_t>(buffer)] = in.slots[in.slot()]->getAddress();
@@ -121,38 +121,16 @@ void RankRunner::bindBuffers(const RunData &data, const Action &action) {
         static_cast<char *>(memory.getAddress()) +
         action.microBatch % value.slots * (memory.getSize() / value.slots);
   }
-  for (PortPart &input : inputs) {
-    if (input.list != action.list)
-      continue;
-    const Part &part = input.parts[m];
-    const uint8_t *global = data.inputs[static_cast<size_t>(input.port)];
-    void *&base = bases[static_cast<size_t>(input.buffer)];
-    if (!input.memory) {
-      base = const_cast<uint8_t *>(global + part.contiguousOffset);
-      continue;
-    }
-    base = input.memory->getAddress();
-    if (!part.isFull)
-      std::memset(base, 0, static_cast<size_t>(part.localBytes));
-    part.box.copy(global, base);
-  }
-  for (PortPart &output : outputs)
+  for (PortBuffer &input : inputs)
+    if (input.list == action.list)
+      bases[static_cast<size_t>(input.buffer)] =
+          input.port->open(action.microBatch);
+  for (PortBuffer &output : outputs)
     bases[static_cast<size_t>(output.buffer)] =
-        output.memory ? output.memory->getAddress()
-                      : data.outputs[static_cast<size_t>(output.port)] +
-                            output.parts[m].contiguousOffset;
+        output.port->open(action.microBatch);
 }
 
-void RankRunner::finishOutputs(const RunData &data, const Action &action) {
-  auto m = static_cast<size_t>(action.microBatch);
-  for (PortPart &output : outputs)
-    if (output.list == action.list && output.memory && output.isOwner[m])
-      output.parts[m].box.copyBack(
-          data.outputs[static_cast<size_t>(output.port)],
-          output.memory->getAddress());
-}
-
-llvm::Error RankRunner::runStep(Step &step, int32_t microBatch) {
+llvm::Error RankExecutor::runStep(Step &step, int32_t microBatch) {
   for (size_t i = 0; i < step.references.size(); ++i)
     step.addresses[i] = resolve(step.references[i]);
   const auto &body = step.command->body;

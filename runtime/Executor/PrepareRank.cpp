@@ -1,6 +1,6 @@
-//===- RankPrepare.cpp - Before a rank's first request --------------------===//
+//===- PrepareRank.cpp - Before a rank's first request --------------------===//
 
-#include "RankRunner.h"
+#include "RankExecutor.h"
 
 #include "ax/Support/Error.h"
 
@@ -11,9 +11,6 @@
 namespace ax::rt {
 
 namespace {
-
-/// What kernels may rely on.
-constexpr int64_t bufferAlignment = 64;
 
 std::vector<BufferRef> referencesOf(const Command &command) {
   if (const auto *kernel = std::get_if<KernelCommand>(&command.body))
@@ -38,20 +35,11 @@ std::vector<BufferRef> referencesOf(const Command &command) {
 
 } // namespace
 
-RankRunner::RankRunner(const Program &program, int32_t rank, Device &device,
-                       Communicator &communicator, StateStore &states,
-                       const RankRunner *owner, bool tracing)
-    : program(program), rank(rank), device(device), communicator(communicator),
-      states(states), owner(owner), tracing(tracing) {
-  for (size_t s = 0; s < program.stages.size(); ++s) {
-    const std::vector<int32_t> &ranks = program.stages[s].ranks;
-    auto found = std::find(ranks.begin(), ranks.end(), rank);
-    if (found == ranks.end())
-      continue;
-    stageIndex = static_cast<int32_t>(s);
-    stage = &program.stages[s];
-    position = static_cast<size_t>(found - ranks.begin());
-  }
+RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
+                           StateStore &states, const RankExecutor *owner,
+                           bool tracing)
+    : context(context), program(context.program), stage(context.stage),
+      ports(ports), states(states), owner(owner), tracing(tracing) {
   for (const CommandList &list : stage->lists) {
     firstStep.push_back(steps.size());
     for (const Command &command : list.commands) {
@@ -63,13 +51,13 @@ RankRunner::RankRunner(const Program &program, int32_t rank, Device &device,
     }
   }
   firstStep.push_back(steps.size());
-  trace.rank = rank;
-  trace.stage = stageIndex;
+  trace.rank = context.rank;
+  trace.stage = context.stageIndex;
 }
 
-std::string RankRunner::describeCommand(int32_t index) const {
+std::string RankExecutor::describeCommand(int32_t index) const {
   std::string text =
-      "rank " + std::to_string(rank) + ", stage '" + stage->name + "'";
+      "rank " + std::to_string(context.rank) + ", stage '" + stage->name + "'";
   if (index == preparing)
     return text + ", preparing";
   if (index < 0)
@@ -79,7 +67,7 @@ std::string RankRunner::describeCommand(int32_t index) const {
          rt::describe(program, *stage, command) + ")";
 }
 
-bool RankRunner::isWaiting() const {
+bool RankExecutor::isWaiting() const {
   int32_t command = currentCommand.load(std::memory_order_relaxed);
   if (command < 0)
     return false;
@@ -89,25 +77,16 @@ bool RankRunner::isWaiting() const {
          !std::holds_alternative<CopyCommand>(body);
 }
 
-llvm::Expected<std::unique_ptr<DeviceMemory>>
-RankRunner::allocate(int64_t bytes) {
-  llvm::Expected<std::unique_ptr<DeviceMemory>> result = device.allocate(bytes);
-  if (result && bytes)
-    if (llvm::Error error =
-            communicator.registerMemory((*result)->getAddress(), bytes))
-      return error;
-  return result;
-}
-
-llvm::Error RankRunner::prepare() {
+llvm::Error RankExecutor::prepare() {
   beginCommand(preparing);
-  device.attachThread();
-  llvm::Expected<std::unique_ptr<Stream>> newStream = device.createStream();
+  context.device.attachThread();
+  llvm::Expected<std::unique_ptr<Stream>> newStream =
+      context.device.createStream();
   if (!newStream)
     return newStream.takeError();
   stream = std::move(*newStream);
   llvm::Expected<std::unique_ptr<DeviceMemory>> newArena =
-      allocate(stage->arenaBytes);
+      context.allocate(stage->arenaBytes);
   if (!newArena)
     return newArena.takeError();
   arena = std::move(*newArena);
@@ -125,66 +104,45 @@ llvm::Error RankRunner::prepare() {
     if (stage->buffers[b].space == Space::Arena)
       bases[b] =
           static_cast<char *>(arena->getAddress()) + stage->buffers[b].offset;
-  for (auto part : {&RankRunner::preparePorts, &RankRunner::prepareGroups,
-                    &RankRunner::prepareTransfers, &RankRunner::prepareKept,
-                    &RankRunner::prepareSteps, &RankRunner::prepareState})
+  for (auto part : {&RankExecutor::preparePorts, &RankExecutor::prepareGroups,
+                    &RankExecutor::prepareTransfers, &RankExecutor::prepareKept,
+                    &RankExecutor::prepareSteps, &RankExecutor::prepareState})
     if (llvm::Error error = (this->*part)())
       return error;
   beginCommand(idle);
   return llvm::Error::success();
 }
 
-llvm::Error RankRunner::preparePorts() {
-  auto microBatches = static_cast<int32_t>(program.mesh.numTimeSlices());
+llvm::Error RankExecutor::preparePorts() {
   for (size_t b = 0; b < stage->buffers.size(); ++b) {
     const Buffer &buffer = stage->buffers[b];
     bool isInput = buffer.space == Space::Input;
     if (!isInput && buffer.space != Space::Output)
       continue;
-    const Port &port =
-        (isInput ? program.inputs
-                 : program.outputs)[static_cast<size_t>(buffer.index)];
-    PortPart part;
-    part.buffer = static_cast<int32_t>(b);
-    part.port = buffer.index;
+    PortBuffer made;
+    made.buffer = static_cast<int32_t>(b);
     for (const Step &step : steps)
       for (const BufferRef &ref : step.references)
-        if (ref.buffer == part.buffer)
-          part.list = step.list;
-    bool needsMemory = false;
-    for (int32_t m = 0; m < microBatches; ++m) {
-      part.parts.push_back(
-          makePart(port.layout, port.dtype, program.mesh, coordinates(m)));
-      const Part &mine = part.parts.back();
-      // The first of the stage's ranks with this part hands it over.
-      bool isOwner = true;
-      for (size_t i = 0; i < position && isOwner; ++i)
-        isOwner = makePart(port.layout, port.dtype, program.mesh,
-                           program.mesh.coordinates(stage->ranks[i], m))
-                      .number != mine.number;
-      part.isOwner.push_back(isOwner);
-      needsMemory |= !mine.isContiguous() || (!isInput && !isOwner) ||
-                     mine.contiguousOffset % bufferAlignment != 0;
-    }
-    if (needsMemory) {
-      llvm::Expected<std::unique_ptr<DeviceMemory>> allocated =
-          allocate(part.parts.front().localBytes);
-      if (!allocated)
-        return allocated.takeError();
-      part.memory = std::move(*allocated);
-      memory.bufferBytes += part.memory->getSize();
-    }
-    (isInput ? inputs : outputs).push_back(std::move(part));
+        if (ref.buffer == made.buffer)
+          made.list = step.list;
+    llvm::Expected<std::unique_ptr<BoundPort>> port =
+        isInput ? ports.bindInput(buffer.index)
+                : ports.bindOutput(buffer.index);
+    if (!port)
+      return port.takeError();
+    made.port = std::move(*port);
+    memory.bufferBytes += made.port->getBytes();
+    (isInput ? inputs : outputs).push_back(std::move(made));
   }
   return llvm::Error::success();
 }
 
-llvm::Error RankRunner::prepareGroups() {
+llvm::Error RankExecutor::prepareGroups() {
   for (const GroupSet &set : stage->groups)
     for (const std::vector<int32_t> &ranks : set.groups)
-      if (std::find(ranks.begin(), ranks.end(), rank) != ranks.end()) {
+      if (std::find(ranks.begin(), ranks.end(), context.rank) != ranks.end()) {
         llvm::Expected<std::shared_ptr<Group>> group =
-            communicator.createGroup(ranks);
+            context.communicator.createGroup(ranks);
         if (!group)
           return group.takeError();
         groups.push_back(std::move(*group));
@@ -192,10 +150,10 @@ llvm::Error RankRunner::prepareGroups() {
   return llvm::Error::success();
 }
 
-llvm::Error RankRunner::prepareTransfers() {
+llvm::Error RankExecutor::prepareTransfers() {
   for (size_t t = 0; t < program.transfers.size(); ++t) {
     const Transfer &transfer = program.transfers[t];
-    if (transfer.toStage != stageIndex)
+    if (transfer.toStage != context.stageIndex)
       continue;
     Incoming in;
     in.transfer = static_cast<int32_t>(t);
@@ -203,17 +161,17 @@ llvm::Error RankRunner::prepareTransfers() {
       if (const auto *recv = std::get_if<RecvCommand>(&step.command->body))
         if (recv->transfer == in.transfer)
           in.list = step.list;
-    int32_t peer =
-        program.stages[static_cast<size_t>(transfer.fromStage)].ranks[position];
+    int32_t peer = program.stages[static_cast<size_t>(transfer.fromStage)]
+                       .ranks[context.position];
     for (int32_t slot = 0; slot < transfer.slots; ++slot) {
       llvm::Expected<std::unique_ptr<DeviceMemory>> allocated =
-          allocate(transfer.bytes);
+          context.allocate(transfer.bytes);
       if (!allocated)
         return allocated.takeError();
       memory.bufferBytes += transfer.bytes;
       llvm::Expected<std::unique_ptr<Operation>> receive =
-          communicator.prepareReceive(peer, static_cast<int64_t>(t),
-                                      transfer.bytes, transfer.name);
+          context.communicator.prepareReceive(peer, static_cast<int64_t>(t),
+                                              transfer.bytes, transfer.name);
       if (!receive)
         return receive.takeError();
       if (llvm::Error error =
@@ -231,12 +189,12 @@ llvm::Error RankRunner::prepareTransfers() {
   return llvm::Error::success();
 }
 
-llvm::Error RankRunner::prepareKept() {
+llvm::Error RankExecutor::prepareKept() {
   for (const Kept &value : stage->kept) {
     int64_t stride =
         (value.bytes + bufferAlignment - 1) / bufferAlignment * bufferAlignment;
     llvm::Expected<std::unique_ptr<DeviceMemory>> allocated =
-        allocate(stride * value.slots);
+        context.allocate(stride * value.slots);
     if (!allocated)
       return allocated.takeError();
     std::memset((*allocated)->getAddress(), 0,
@@ -257,7 +215,7 @@ static int64_t packedBytes(const Command &command) {
   return packed >= 0 ? argumentDesc(library->desc, packed).spanBytes() : 0;
 }
 
-llvm::Error RankRunner::prepareSteps() {
+llvm::Error RankExecutor::prepareSteps() {
   std::vector<size_t> order(steps.size());
   std::iota(order.begin(), order.end(), 0);
   // While a weight is packed it is in memory twice: the largest comes first,
@@ -278,7 +236,7 @@ llvm::Error RankRunner::prepareSteps() {
   }
   beginCommand(preparing);
   llvm::Expected<std::unique_ptr<DeviceMemory>> allocated =
-      allocate(workspaceBytes);
+      context.allocate(workspaceBytes);
   if (!allocated)
     return allocated.takeError();
   workspace = std::move(*allocated);
@@ -286,7 +244,7 @@ llvm::Error RankRunner::prepareSteps() {
   return llvm::Error::success();
 }
 
-llvm::Error RankRunner::prepareStep(Step &step, size_t index) {
+llvm::Error RankExecutor::prepareStep(Step &step, size_t index) {
   const auto &body = step.command->body;
   if (const auto *library = std::get_if<LibraryCommand>(&body))
     return prepareLibrary(step, *library);
@@ -294,7 +252,8 @@ llvm::Error RankRunner::prepareStep(Step &step, size_t index) {
     needsState[static_cast<size_t>(ref.buffer)] = true;
   if (const auto *kernel = std::get_if<KernelCommand>(&body)) {
     llvm::Expected<std::unique_ptr<DeviceKernel>> loaded =
-        device.loadKernel(program.kernels[static_cast<size_t>(kernel->kernel)]);
+        context.device.loadKernel(
+            program.kernels[static_cast<size_t>(kernel->kernel)]);
     if (!loaded)
       return loaded.takeError();
     step.kernel = std::move(*loaded);
@@ -303,12 +262,14 @@ llvm::Error RankRunner::prepareStep(Step &step, size_t index) {
         step.scalars.push_back(
             scalar.constant +
             scalar.scale *
-                program.mesh.index(scalar.axes,
-                                   coordinates(static_cast<int32_t>(m))));
+                program.mesh.index(
+                    scalar.axes, context.coordinates(static_cast<int32_t>(m))));
   } else if (const auto *collective = std::get_if<CollectiveCommand>(&body)) {
-    llvm::Expected<std::unique_ptr<Operation>> operation = communicator.prepare(
-        {collective->parts.begin(), collective->parts.end()},
-        groups[static_cast<size_t>(collective->groupSet)], step.command->name);
+    llvm::Expected<std::unique_ptr<Operation>> operation =
+        context.communicator.prepare(
+            {collective->parts.begin(), collective->parts.end()},
+            groups[static_cast<size_t>(collective->groupSet)],
+            step.command->name);
     if (!operation)
       return operation.takeError();
     step.operation = std::move(*operation);
@@ -321,11 +282,11 @@ llvm::Error RankRunner::prepareStep(Step &step, size_t index) {
   } else if (const auto *send = std::get_if<SendCommand>(&body)) {
     const Transfer &transfer =
         program.transfers[static_cast<size_t>(send->transfer)];
-    int32_t peer =
-        program.stages[static_cast<size_t>(transfer.toStage)].ranks[position];
+    int32_t peer = program.stages[static_cast<size_t>(transfer.toStage)]
+                       .ranks[context.position];
     llvm::Expected<std::unique_ptr<Operation>> operation =
-        communicator.prepareSend(peer, send->transfer, transfer.bytes,
-                                 transfer.name);
+        context.communicator.prepareSend(peer, send->transfer, transfer.bytes,
+                                         transfer.name);
     if (!operation)
       return operation.takeError();
     step.operation = std::move(*operation);
@@ -336,8 +297,8 @@ llvm::Error RankRunner::prepareStep(Step &step, size_t index) {
   return llvm::Error::success();
 }
 
-llvm::Error RankRunner::prepareLibrary(Step &step,
-                                       const LibraryCommand &command) {
+llvm::Error RankExecutor::prepareLibrary(Step &step,
+                                         const LibraryCommand &command) {
   int packed = packedArgument(command.desc);
   for (size_t i = 0; i < step.references.size(); ++i)
     if (static_cast<int>(i) != packed)
@@ -350,7 +311,7 @@ llvm::Error RankRunner::prepareLibrary(Step &step,
     const State &state = program.states[static_cast<size_t>(buffer.index)];
     if (!state.isMutable) {
       llvm::Expected<std::shared_ptr<const StatePart>> loaded =
-          states.get(buffer.index, rank, byteSize(state.dtype));
+          states.get(buffer.index, context.rank, byteSize(state.dtype));
       if (!loaded)
         return loaded.takeError();
       part = *loaded;
@@ -359,7 +320,7 @@ llvm::Error RankRunner::prepareLibrary(Step &step,
     }
   }
   llvm::Expected<std::unique_ptr<LibraryOp>> op =
-      device.prepare(command.desc, constant);
+      context.device.prepare(command.desc, constant);
   if (!op)
     return op.takeError();
   step.op = std::move(*op);
@@ -372,16 +333,16 @@ llvm::Error RankRunner::prepareLibrary(Step &step,
   } else if (--numReads[static_cast<size_t>(number)] == 0) {
     part.reset();
     if (program.states[static_cast<size_t>(number)].isPrepared)
-      states.release(number, rank);
+      states.release(number, context.rank);
   }
   return llvm::Error::success();
 }
 
 llvm::Expected<std::shared_ptr<DeviceMemory>>
-RankRunner::makeOwnState(int32_t number) {
+RankExecutor::makeOwnState(int32_t number) {
   if (!owner) {
     llvm::Expected<std::unique_ptr<DeviceMemory>> copied =
-        states.copy(number, rank);
+        states.copy(number, context.rank);
     if (!copied)
       return copied.takeError();
     memory.stateBytes += (*copied)->getSize();
@@ -393,10 +354,10 @@ RankRunner::makeOwnState(int32_t number) {
   return makeErrorf(ExitCode::BadPlan,
                     "program '{0}' uses state '{1}' on rank {2}, where program "
                     "'{3}' does not hold it",
-                    program.name, name, rank, owner->program.name);
+                    program.name, name, context.rank, owner->program.name);
 }
 
-llvm::Error RankRunner::prepareState() {
+llvm::Error RankExecutor::prepareState() {
   for (size_t b = 0; b < stage->buffers.size(); ++b) {
     const Buffer &buffer = stage->buffers[b];
     if (buffer.space != Space::State || !needsState[b])
@@ -415,7 +376,7 @@ llvm::Error RankRunner::prepareState() {
       continue;
     }
     llvm::Expected<std::shared_ptr<const StatePart>> part =
-        states.get(buffer.index, rank, bufferAlignment);
+        states.get(buffer.index, context.rank, bufferAlignment);
     if (!part)
       return part.takeError();
     bases[b] = const_cast<void *>((*part)->getData());

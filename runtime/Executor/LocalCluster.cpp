@@ -1,0 +1,347 @@
+//===- LocalCluster.cpp - Ranks that are threads of this process ----------===//
+
+#include "LocalCluster.h"
+
+#include "Watchdog.h"
+
+#include "ax/Support/Error.h"
+
+#include <cstring>
+#include <set>
+#include <system_error>
+
+namespace ax::rt {
+
+llvm::Error LocalCluster::start() {
+  const Program &program = *shared->program;
+  if (llvm::Error error = checkProgram(program))
+    return error;
+  const RankBackends &backends = shared->backends;
+  auto numRanks = static_cast<size_t>(program.mesh.numRanks());
+  if (backends.devices.size() != numRanks ||
+      backends.communicators.size() != numRanks)
+    return makeErrorf(
+        ExitCode::Internal, "{0} devices and {1} communicators for {2} ranks",
+        backends.devices.size(), backends.communicators.size(), numRanks);
+  llvm::Expected<std::unique_ptr<StateStore>> states =
+      StateStore::open(program, options.dataFolder, options.prepared);
+  if (!states)
+    return states.takeError();
+  shared->states = std::move(*states);
+  int32_t numThreads = 0;
+  for (const std::unique_ptr<Device> &device : backends.devices)
+    numThreads += device->getNumThreads();
+  shared->idle.spins = WaitPolicy::spinsFor(numThreads);
+  shared->idle.aborted = &shared->stop;
+  const auto *owner = static_cast<const LocalCluster *>(options.owner);
+  for (size_t rank = 0; rank < numRanks; ++rank)
+    shared->ranks.push_back(std::make_unique<LocalRank>(
+        RankContext(program, static_cast<int32_t>(rank),
+                    *backends.devices[rank], *backends.communicators[rank]),
+        *shared->states,
+        owner ? &owner->shared->ranks[rank]->executor : nullptr,
+        options.trace));
+  for (RequestSlot &slot : shared->ring) {
+    slot.inputs.reserve(program.inputs.size());
+    slot.outputs.reserve(program.outputs.size());
+    slot.owners.reserve(program.inputs.size() + program.outputs.size());
+  }
+  if (llvm::Error error = startThreads())
+    shared->fail(std::move(error));
+  {
+    std::unique_lock<std::mutex> lock(shared->mutex);
+    shared->changed.wait(lock, [&] {
+      return shared->prepared == shared->ranks.size() ||
+             shared->failureCode != ExitCode::Success;
+    });
+  }
+  if (shared->failed())
+    return shared->takeFailure();
+  // What was packed is not needed in its plain form any more.
+  shared->states->dropPrepared();
+  options.prepared.reset();
+  return llvm::Error::success();
+}
+
+llvm::Error LocalCluster::startThreads() {
+  try {
+    if (options.timeout.count() > 0)
+      watchdog = std::thread([this] { watch(); });
+    for (std::unique_ptr<LocalRank> &rank : shared->ranks) {
+      threads.emplace_back([shared = shared, &rank = *rank] {
+        runRank(shared, rank);
+        {
+          std::lock_guard<std::mutex> lock(shared->mutex);
+          --shared->running;
+        }
+        shared->changed.notify_all();
+      });
+      std::lock_guard<std::mutex> lock(shared->mutex);
+      ++shared->running;
+    }
+    {
+      std::lock_guard<std::mutex> lock(shared->mutex);
+      shared->launched = true;
+    }
+    shared->changed.notify_all();
+  } catch (const std::system_error &error) {
+    return makeErrorf(ExitCode::RunFailed,
+                      "threads for {0} of {1} ranks could be started: {2}",
+                      threads.size(), shared->ranks.size(),
+                      error.code().message());
+  }
+  return llvm::Error::success();
+}
+
+LocalCluster::~LocalCluster() {
+  {
+    std::lock_guard<std::mutex> lock(shared->mutex);
+    shared->stop.store(true);
+  }
+  shared->submitted.wake();
+  shared->changed.notify_all();
+  if (watchdog.joinable())
+    watchdog.join();
+  // Ranks end at once; those that hang in a kernel are left behind.
+  bool ended;
+  {
+    std::unique_lock<std::mutex> lock(shared->mutex);
+    auto allEnded = [&] { return shared->running == 0; };
+    ended = true;
+    if (shared->failureCode == ExitCode::Success)
+      shared->changed.wait(lock, allEnded);
+    else
+      ended = shared->changed.wait_for(lock, std::chrono::seconds(2), allEnded);
+  }
+  for (std::thread &thread : threads)
+    ended ? thread.join() : thread.detach();
+  for (RequestSlot &slot : shared->ring)
+    if (slot.request)
+      slot.request->slot = nullptr;
+}
+
+void LocalCluster::watch() {
+  Watchdog dog(shared->ranks, options.timeout);
+  std::unique_lock<std::mutex> lock(shared->mutex);
+  while (!shared->changed.wait_for(lock, dog.getInterval(),
+                                   [&] { return shared->stop.load(); })) {
+    const RankExecutor *stuck = dog.findStuck();
+    if (!stuck)
+      continue;
+    lock.unlock();
+    shared->fail(makeErrorf(ExitCode::RunFailed,
+                            "{0}: no rank got on for {1} ms", stuck->describe(),
+                            options.timeout.count()),
+                 stuck->getRank());
+    return;
+  }
+}
+
+llvm::Expected<std::unique_ptr<Request>> LocalCluster::createRequest() {
+  auto request = std::make_unique<ThreadRequest>();
+  const Program &program = *shared->program;
+  request->inputs.resize(program.inputs.size());
+  for (const Port &port : program.outputs) {
+    llvm::Expected<HostTensor> tensor =
+        HostTensor::allocate(port.dtype, port.shape);
+    if (!tensor)
+      return addContext(tensor.takeError(), "output '" + port.name + "'");
+    request->outputs.push_back(std::move(*tensor));
+  }
+  return request;
+}
+
+llvm::Error LocalCluster::checkInputs(const Request &request) const {
+  const Program &program = *shared->program;
+  std::string faults;
+  if (request.inputs.size() != program.inputs.size())
+    return makeErrorf(ExitCode::BadInput, "{0} inputs given, {1} needed",
+                      request.inputs.size(), program.inputs.size());
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const Port &port = program.inputs[i];
+    const HostTensor &tensor = request.inputs[i];
+    if (tensor.getType() != port.dtype || tensor.getShape() != port.shape)
+      faults += (faults.empty() ? "" : "; ") + ("input '" + port.name) +
+                "' is " + tensor.typeToString() + ", needed is " +
+                HostTensor::borrow(port.dtype, port.shape, nullptr, nullptr)
+                    .typeToString();
+  }
+  if (!faults.empty())
+    return makeError(ExitCode::BadInput, faults);
+  return llvm::Error::success();
+}
+
+llvm::Error LocalCluster::waitUntilFinished(uint64_t count) {
+  WaitPolicy policy;
+  policy.aborted = &shared->stop;
+  WaitResult result =
+      shared->finished.waitFor(static_cast<uint32_t>(count), policy);
+  if (result != WaitResult::Reached)
+    return shared->takeFailure();
+  return llvm::Error::success();
+}
+
+llvm::Error LocalCluster::submit(Request &base) {
+  auto &request = static_cast<ThreadRequest &>(base);
+  if (llvm::Error error = checkInputs(request))
+    return error;
+  // Ranks use the inputs' memory as it is.
+  for (HostTensor &input : request.inputs)
+    if (reinterpret_cast<uintptr_t>(input.data()) % bufferAlignment != 0) {
+      llvm::Expected<HostTensor> aligned = HostTensor::fromBytes(
+          input.getType(), input.getShape(), input.rawBytes());
+      if (!aligned)
+        return aligned.takeError();
+      input = std::move(*aligned);
+    }
+  // Outputs may have been moved away, or be shared with copies.
+  for (size_t i = 0; i < request.outputs.size(); ++i) {
+    const Port &port = shared->program->outputs[i];
+    HostTensor &output = request.outputs[i];
+    if (output.getType() == port.dtype && output.getShape() == port.shape)
+      continue;
+    llvm::Expected<HostTensor> made =
+        HostTensor::allocate(port.dtype, port.shape);
+    if (!made)
+      return addContext(made.takeError(), "output '" + port.name + "'");
+    output = std::move(*made);
+  }
+  size_t capacity = shared->ring.size();
+  if (numSubmitted >= capacity)
+    if (llvm::Error error = waitUntilFinished(numSubmitted - capacity + 1))
+      return error;
+  if (shared->stop.load())
+    return shared->takeFailure();
+  RequestSlot &slot = shared->ring[numSubmitted % capacity];
+  slot.release();
+  slot.fill(request, numSubmitted, static_cast<int32_t>(shared->ranks.size()));
+  ++numSubmitted;
+  shared->submitted.set(static_cast<uint32_t>(numSubmitted));
+  return llvm::Error::success();
+}
+
+llvm::Error LocalCluster::wait(Request &base) {
+  auto &request = static_cast<ThreadRequest &>(base);
+  if (!request.isSubmitted)
+    return makeError(ExitCode::Internal, "the request was never submitted");
+  if (llvm::Error error = waitUntilFinished(request.number + 1))
+    return error;
+  if (request.slot)
+    request.slot->release();
+  return llvm::Error::success();
+}
+
+llvm::Expected<HostTensor> LocalCluster::readState(int32_t number) const {
+  const Program &program = *shared->program;
+  const State &state = program.states[static_cast<size_t>(number)];
+  llvm::Expected<HostTensor> tensor =
+      HostTensor::allocate(state.dtype, state.shape);
+  if (!tensor)
+    return addContext(tensor.takeError(), "state '" + state.name + "'");
+  if (!state.isMutable) {
+    shared->states->readWhole(number, tensor->mutableData());
+    return tensor;
+  }
+  std::set<int64_t> seen;
+  for (const std::unique_ptr<LocalRank> &rank : shared->ranks)
+    if (const void *own = rank->executor.getOwnState(number)) {
+      Part part = partOf(state, rank->executor.getRank());
+      if (seen.insert(part.number).second)
+        part.box.copyBack(tensor->mutableData(), own);
+    }
+  return tensor;
+}
+
+Part LocalCluster::partOf(const State &state, int32_t rank) const {
+  const sharding::Mesh &mesh = shared->program->mesh;
+  return makePart(state.layout, state.dtype, mesh, mesh.coordinates(rank));
+}
+
+std::vector<HeldPart> LocalCluster::getParts(int32_t number) const {
+  const State &state = shared->program->states[static_cast<size_t>(number)];
+  int64_t elementBytes = byteSize(state.dtype);
+  std::vector<HeldPart> result;
+  std::set<int64_t> seen;
+  for (const std::unique_ptr<LocalRank> &rank : shared->ranks) {
+    if (!rank->executor.getOwnState(number))
+      continue;
+    Part part = partOf(state, rank->executor.getRank());
+    // Some are nothing but padding.
+    if (!seen.insert(part.number).second || part.box.isEmpty())
+      continue;
+    HeldPart &held = result.emplace_back();
+    held.rank = rank->executor.getRank();
+    held.offset = part.box.sourceOffset / elementBytes;
+    for (const StridedBox::Dim &dim : part.box.getDims()) {
+      held.sizes.push_back(dim.size);
+      held.strides.push_back(dim.sourceStride / elementBytes);
+    }
+    held.sizes.push_back(part.box.getRunBytes() / elementBytes);
+    held.strides.push_back(1);
+  }
+  return result;
+}
+
+llvm::Expected<HostTensor> LocalCluster::readPart(int32_t number,
+                                                  const HeldPart &held) const {
+  const State &state = shared->program->states[static_cast<size_t>(number)];
+  llvm::Expected<HostTensor> tensor =
+      HostTensor::allocate(state.dtype, held.sizes);
+  if (!tensor)
+    return addContext(tensor.takeError(), "state '" + state.name + "'");
+  const auto *own = static_cast<const uint8_t *>(
+      shared->ranks[static_cast<size_t>(held.rank)]->executor.getOwnState(
+          number));
+  uint8_t *to = tensor->mutableData();
+  partOf(state, held.rank)
+      .box.forEachRun([&](int64_t, int64_t at, int64_t bytes) {
+        std::memcpy(to, own + at, static_cast<size_t>(bytes));
+        to += bytes;
+      });
+  return tensor;
+}
+
+std::shared_ptr<StoredStates> LocalCluster::getStored() const {
+  auto stored = std::make_shared<StoredStates>();
+  for (const State &state : shared->program->states)
+    for (const std::unique_ptr<LocalRank> &rank : shared->ranks)
+      if (auto own = rank->executor.shareOwnState(state.name))
+        stored->add(state.name, partOf(state, rank->executor.getRank()).number,
+                    std::move(own));
+  return stored;
+}
+
+std::vector<RankMemory> LocalCluster::getMemory() const {
+  std::vector<RankMemory> result;
+  for (const std::unique_ptr<LocalRank> &rank : shared->ranks)
+    result.push_back(rank->executor.getMemory());
+  return result;
+}
+
+void LocalCluster::clearTrace() {
+  for (std::unique_ptr<LocalRank> &rank : shared->ranks)
+    rank->executor.getTrace().events.clear();
+}
+
+std::vector<const RankTrace *> LocalCluster::getTraces() const {
+  std::vector<const RankTrace *> traces;
+  for (const std::unique_ptr<LocalRank> &rank : shared->ranks)
+    traces.push_back(&std::as_const(rank->executor).getTrace());
+  return traces;
+}
+
+std::vector<CommandTime> LocalCluster::getCommandTimes() const {
+  if (!options.trace)
+    return {};
+  return sumCommandTimes(*shared->program, getTraces());
+}
+
+std::optional<double> LocalCluster::getBubble() const {
+  return measureBubble(*shared->program, getTraces());
+}
+
+llvm::Error LocalCluster::writeTrace(const std::string &path) const {
+  return writeChromeTrace(path, *shared->program, getTraces());
+}
+
+} // namespace ax::rt

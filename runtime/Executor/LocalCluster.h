@@ -1,0 +1,65 @@
+//===- LocalCluster.h - Ranks that are threads of this process --*- C++ -*-===//
+//
+// Gives requests to the ranks' threads, has global inputs cut into their parts
+// and global outputs made of them, and ends them all when one fails or hangs.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_RUNTIME_LOCALCLUSTER_H
+#define AX_RUNTIME_LOCALCLUSTER_H
+
+#include "Parts.h"
+#include "RankThreads.h"
+
+#include <algorithm>
+#include <thread>
+
+namespace ax::rt {
+
+class LocalCluster : public Executor {
+public:
+  LocalCluster(std::shared_ptr<const Program> program, RankBackends backends,
+               const ExecutorOptions &options)
+      : options(options),
+        shared(std::make_shared<SharedRanks>(
+            static_cast<size_t>(std::max(1, options.maxInFlight)))) {
+    shared->program = std::move(program);
+    shared->backends = std::move(backends);
+  }
+  ~LocalCluster() override;
+
+  llvm::Error start();
+
+  const Program &getProgram() const override { return *shared->program; }
+  llvm::Expected<std::unique_ptr<Request>> createRequest() override;
+  llvm::Error submit(Request &request) override;
+  llvm::Error wait(Request &request) override;
+  bool hasFailed() const override { return shared->stop.load(); }
+  llvm::Expected<HostTensor> readState(int32_t state) const override;
+  std::vector<HeldPart> getParts(int32_t state) const override;
+  llvm::Expected<HostTensor> readPart(int32_t state,
+                                      const HeldPart &part) const override;
+  std::shared_ptr<StoredStates> getStored() const override;
+  std::vector<RankMemory> getMemory() const override;
+  void clearTrace() override;
+  std::vector<CommandTime> getCommandTimes() const override;
+  std::optional<double> getBubble() const override;
+  llvm::Error writeTrace(const std::string &path) const override;
+
+private:
+  llvm::Error startThreads();
+  llvm::Error checkInputs(const Request &request) const;
+  llvm::Error waitUntilFinished(uint64_t count);
+  void watch();
+  Part partOf(const State &state, int32_t rank) const;
+  std::vector<const RankTrace *> getTraces() const;
+
+  ExecutorOptions options;
+  std::shared_ptr<SharedRanks> shared;
+  std::vector<std::thread> threads;
+  std::thread watchdog;
+  uint64_t numSubmitted = 0;
+};
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_LOCALCLUSTER_H

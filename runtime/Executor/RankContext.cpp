@@ -1,0 +1,33 @@
+//===- RankContext.cpp - What one rank works on and with ------------------===//
+
+#include "RankContext.h"
+
+#include <algorithm>
+
+namespace ax::rt {
+
+RankContext::RankContext(const Program &program, int32_t rank, Device &device,
+                         Communicator &communicator)
+    : program(program), rank(rank), device(device), communicator(communicator) {
+  for (size_t s = 0; s < program.stages.size(); ++s) {
+    const std::vector<int32_t> &ranks = program.stages[s].ranks;
+    auto found = std::find(ranks.begin(), ranks.end(), rank);
+    if (found == ranks.end())
+      continue;
+    stageIndex = static_cast<int32_t>(s);
+    stage = &program.stages[s];
+    position = static_cast<size_t>(found - ranks.begin());
+  }
+}
+
+llvm::Expected<std::unique_ptr<DeviceMemory>>
+RankContext::allocate(int64_t bytes) const {
+  llvm::Expected<std::unique_ptr<DeviceMemory>> result = device.allocate(bytes);
+  if (result && bytes)
+    if (llvm::Error error =
+            communicator.registerMemory((*result)->getAddress(), bytes))
+      return error;
+  return result;
+}
+
+} // namespace ax::rt

@@ -1,0 +1,36 @@
+//===- RankContext.h - What one rank works on and with ----------*- C++ -*-===//
+#ifndef AX_RUNTIME_RANKCONTEXT_H
+#define AX_RUNTIME_RANKCONTEXT_H
+
+#include "ax/Runtime/Communicator.h"
+#include "ax/Runtime/Device.h"
+#include "ax/Runtime/Program.h"
+
+namespace ax::rt {
+
+/// What kernels may rely on.
+constexpr int64_t bufferAlignment = 64;
+
+struct RankContext {
+  RankContext(const Program &program, int32_t rank, Device &device,
+              Communicator &communicator);
+
+  std::vector<int64_t> coordinates(int32_t microBatch) const {
+    return program.mesh.coordinates(rank, microBatch);
+  }
+  /// Of the device, and known to the communicator.
+  llvm::Expected<std::unique_ptr<DeviceMemory>> allocate(int64_t bytes) const;
+
+  const Program &program;
+  int32_t rank;
+  Device &device;
+  Communicator &communicator;
+  int32_t stageIndex = 0;
+  const StageProgram *stage = nullptr;
+  /// Position among the ranks of the stage.
+  size_t position = 0;
+};
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_RANKCONTEXT_H
