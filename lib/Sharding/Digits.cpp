@@ -140,6 +140,9 @@ SubAxes withoutAxes(const SubAxes &axes, const SubAxes &remove) {
   return joinAxes(rest);
 }
 
+/// Reads digits off the major end until each part is full, and cuts the digit
+/// that stands across a boundary: of a split one, both pieces stay split, by
+/// the major and the minor digit of its axis.
 std::optional<std::vector<DimLayout>>
 divide(const DimLayout &dim, const std::vector<int64_t> &sizes) {
   std::vector<DimLayout> parts;
@@ -223,6 +226,9 @@ std::vector<DimLayout> splitParts(const std::vector<int64_t> &sizes,
   return parts;
 }
 
+/// In a string of digits those of `axes` become local ones where they stand,
+/// and join their local neighbours: `3 * 8{col} * 64` without col is 1536
+/// again.
 std::optional<DimLayout> unsplit(const DimLayout &dim, const SubAxes &axes) {
   std::optional<SubAxes> mine = cutAxes(dim.axes(), axes);
   if (!mine)

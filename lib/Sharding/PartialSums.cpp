@@ -51,9 +51,10 @@ private:
     std::vector<std::pair<int, int>> chain;
   };
 
-  /// In rounds: what can pass does, then what must not is blocked. A round
-  /// visits, in topological order, only ops that something has changed for
-  /// since they were visited last: whether they are blocked, what operands
+  /// In rounds: what can pass does, then what must not is blocked. It ends, as
+  /// what is blocked stays so, and a round that blocks nothing is the last. A
+  /// round visits, in topological order, only ops that something has changed
+  /// for since they were visited last: whether they are blocked, what operands
   /// bring, or their own layouts.
   void settle() {
     std::set<int> next;
@@ -227,6 +228,8 @@ private:
   }
 
   /// Blocks the users of what is passed on several ways, where that is cheaper.
+  /// Each is decided alone, in program order: what it is worth is the
+  /// difference of everything that the sum reaches, with and without it.
   bool blockFanOuts() {
     bool any = false;
     for (int maker : state.order)
@@ -264,7 +267,11 @@ private:
            !state.isPinned(tensor);
   }
 
-  /// Passes sums on to where they meet others.
+  /// Passes sums on to where they meet others: a bias or a residual is added to
+  /// one rank's addend alone, and one reduction behind the addition does for
+  /// two before it. A sum that comes to nobody else (`Lazy`) waits with the ops
+  /// that it would have to pass; only when it meets another one do they pass
+  /// it.
   void meetLater() {
     std::vector<std::optional<Lazy>> lazy(graph.tensors.size());
     auto setLazy = [&](int op) {

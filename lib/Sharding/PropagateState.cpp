@@ -237,6 +237,8 @@ bool State::isPinned(int tensor) const {
   return false;
 }
 
+/// Dimensions that are not pinned keep what splits them but for axes of pinned
+/// ones; a sum is reduced, as consumers of a pinned value find it whole.
 LayoutId State::delivered(int tensor, LayoutId produced) {
   std::vector<DimId> layout = table[produced].dims;
   AxesId pinnedAxes = LayoutTable::noAxes;

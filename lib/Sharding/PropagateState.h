@@ -16,7 +16,8 @@
 
 namespace ax::sharding::detail {
 
-/// How one factor of an op, or one dimension of a tensor, is split, and why.
+/// How one factor of an op, or one dimension of a tensor, is split, and why. An
+/// example with all fields: docs/rationale/sharding.md.
 struct Split {
   DimId dim;
   PinLevel level = PinLevel::Recipe;

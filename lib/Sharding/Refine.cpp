@@ -5,6 +5,11 @@
 // change that saves most is kept, until none saves anything. Pinned factors
 // never change, and nobody takes up axes that no neighbour uses.
 //
+// A change counts by what it does to the predicted seconds of everything: of
+// the ops that change, and of the reshardings of all tensors beside them. Each
+// one that is kept lowers this sum, so no assignment comes twice, and the
+// search ends in a local optimum.
+//
 // What a try at one tensor finds depends only on ops near it. It is not
 // repeated before one of these has changed, so that the work of a graph of N
 // equal layers is N times that of one.
@@ -48,8 +53,18 @@ public:
   int64_t numChanges = 0;
 
 private:
+  /// A sweep can only find something where the one before changed something
+  /// near. Mostly the third finds nothing; some chains of sequence parallelism
+  /// take four.
   static constexpr int maxSweeps = 8;
+  /// Of one change. Without a limit it would travel along a residual stream
+  /// through all layers, and a try would cost as much as the model is deep. A
+  /// chain that is longer goes on in the next change.
   static constexpr size_t maxOps = 64;
+  /// In seconds: a picosecond, as the prices of paths have. What is less may
+  /// come from adding the same numbers in another order, and a change that
+  /// gains nothing must not be made, undone and made again.
+  static constexpr double leastGain = 1e-12;
 
   /// A changed op with what it was before.
   struct Saved {
@@ -150,6 +165,9 @@ void Refiner::readTensor(int tensor) {
     readOp(use.op);
 }
 
+/// What the tensor does not decide stays, but for axes that the tensor has now:
+/// other factors give these up. Nothing when a pinned factor would change or
+/// the op cannot be split so.
 std::optional<std::vector<Split>>
 Refiner::adopt(int op, const TensorMap &map, const std::vector<SizesId> &sizes,
                LayoutId like, const std::vector<Split> &reasons) {
@@ -284,7 +302,10 @@ void Refiner::follow(Follow direction) {
   }
 }
 
-/// Tries the change alone and with those that follow, and keeps the best.
+/// Tries the change alone and with those that follow, and keeps the best. Alone
+/// is not enough: moving a resharding by one op changes nothing in a chain
+/// whose tensors are of one size, while moving it to the end of the chain,
+/// where the tensor is smaller or wanted so, saves.
 void Refiner::consider(int op, const std::vector<Split> &factors, Move &best) {
   for (Follow direction : {Follow::None, Follow::Backward, Follow::Forward}) {
     ++numChanges;
@@ -311,8 +332,7 @@ void Refiner::consider(int op, const std::vector<Split> &factors, Move &best) {
     undo();
     for (int changed : ops)
       gain += state.opSeconds(changed);
-    // Anything less is rounding.
-    if (!(gain > best.gain + 1e-12))
+    if (!(gain > best.gain + leastGain))
       continue;
     best.gain = gain;
     best.factors.clear();
@@ -321,6 +341,9 @@ void Refiner::consider(int op, const std::vector<Split> &factors, Move &best) {
   }
 }
 
+/// Tries what each end of each resharding of the tensor could do about it: have
+/// the other's layout, or not split over the axes that move at all. Makes the
+/// best change, if one saves anything.
 bool Refiner::improve(int tensor) {
   Move best;
   ++numTries;

@@ -143,6 +143,9 @@ const std::vector<DimId> &ReshardMoves::insertions(DimId base, AxesId axes,
                       [&] { return findInsertions(base, axes, wanted); });
 }
 
+/// The pieces of a dimension are what its digits cut it into. A permute leaves
+/// the pieces and deals them to other ranks, so it is told by one dimension at
+/// a time, and its axes are all that name other pieces than before.
 std::optional<AxesId> ReshardMoves::findRenamed(DimId from, DimId to) {
   auto found = renamingOf(table[from].value, table[to].value);
   if (!found)

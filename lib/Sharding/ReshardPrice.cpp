@@ -35,4 +35,12 @@ Price StepPrices::price(StepKind kind, AxesId axes, int64_t payload) {
           communicates(kind) ? 1 : 0, 1};
 }
 
+Price StepPrices::leastToReduce(AxesId axes, int64_t payload) {
+  const Group &group = groupOf(axes);
+  double seconds = group.inSpace.empty()
+                       ? 0
+                       : cost(StepKind::ReduceScatter, group.inSpace, payload);
+  return {picosecondsOf(std::min(seconds, impossible)), 1, 1};
+}
+
 } // namespace ax::sharding::detail

@@ -41,6 +41,9 @@ public:
   /// `axes` is sorted; `payload` as payloadBytes() says.
   double seconds(StepKind kind, AxesId axes, int64_t payload);
   Price price(StepKind kind, AxesId axes, int64_t payload);
+  /// What reducing over these axes costs at least, whichever way it is done:
+  /// over axes in space a reduce-scatter, over others nothing.
+  Price leastToReduce(AxesId axes, int64_t payload);
 
 private:
   struct Group {

@@ -1,11 +1,18 @@
 //===- ReshardSearch.cpp - Shortest paths over layouts --------------------===//
 //
 // A* over layouts: Hart, Nilsson, Raphael, A formal basis for the heuristic
-// determination of minimum cost paths, 1968. Only axes whose role differs
-// between the two ends move, cut into pieces that both ends agree on ("atoms"),
-// and only dimensions that differ are touched: mostly one or two atoms and
-// dimensions, so the graph is small. Why what it finds is the cheapest, and
-// what that asks of the cost function: docs/rationale/sharding.md.
+// determination of minimum cost paths, 1968. Layouts are nodes, and collectives
+// are edges.
+//
+// Only axes whose role differs between the two ends move, cut into pieces that
+// both ends agree on ("atoms"), and only dimensions that differ are touched:
+// mostly one or two atoms and dimensions, so the graph is small. An axis that
+// both ends use alike never moves, even if a detour over it were cheaper.
+//
+// The estimate of what is left to pay never exceeds it (it is admissible), but
+// it may fall by more than a step costs (it is not consistent), so a layout
+// that was left is visited again when it is reached more cheaply. Why that is
+// so, and what it asks of the cost function: docs/rationale/sharding.md.
 //
 //===----------------------------------------------------------------------===//
 
@@ -23,6 +30,7 @@ namespace ax::sharding::detail {
 namespace {
 
 /// What of a layout differs on the way: the touched dimensions, and the sums.
+/// It is all that two nodes of one search can differ in.
 struct Place {
   std::vector<DimId> dims;
   AxesId partial = LayoutTable::noAxes;
@@ -85,6 +93,9 @@ private:
     return moves.insertions(base, axes, target.dims[d]);
   }
 
+  /// Over 3 atoms the searches of ResNet-50 visit 447 layouts at most, so the
+  /// best path is found. Over 4 some do not end before; over 8 there are
+  /// millions of layouts, of which the most promising are visited.
   static constexpr size_t maxVisited = 500;
 
   const LayoutEntry &from, &to;
@@ -99,7 +110,8 @@ private:
   int64_t otherElements = 1;
   Place target;
   int64_t targetElements = 1;
-  /// By the number of ranks: the cheapest all-gather that ends at the target.
+  /// By numbers of ranks that atoms make up: the cheapest all-gather over as
+  /// many or more that ends at the target.
   std::map<int64_t, Price> gathers;
   Price bound;
 
@@ -125,6 +137,8 @@ private:
   };
   std::unordered_set<int, Hash, Same> ids;
 
+  /// The estimate of a whole path, how many nodes there were when it was made
+  /// (of equal ones the first comes first: the order is a fixed one), the node.
   using Entry = std::tuple<Price, size_t, int>;
   struct Later {
     bool operator()(const Entry &a, const Entry &b) const {
@@ -221,10 +235,23 @@ void Search::priceGathers() {
     if (!isNew)
       at->second = std::min(at->second, price);
   }
+  // Over more ranks it may be cheaper: they may leave out a slow axis, or time,
+  // over which no gather is possible.
+  for (auto at = gathers.rbegin(); at != gathers.rend(); ++at)
+    if (auto more = std::next(at); more != gathers.rend())
+      more->second = std::min(more->second, at->second);
 }
 
-/// An all-gather by as much as the parts still grow, and a reduce-scatter of
+/// An all-gather by as much as the blocks still grow, and a reduce-scatter of
 /// what is partial, when all that could be sliced before it was.
+///
+/// Blocks grow by gathers alone, of which one over all axes is the cheapest
+/// way; the last of them ends at a block that is no smaller than the target's.
+/// As parts may be uneven, growth is no product of atoms: it counts as the next
+/// smaller number of ranks that is one. Sums end by reductions alone, each of
+/// which takes at least a reduce-scatter of its own block; no slice on the way
+/// makes that smaller than what all unused atoms make of it. No step is counted
+/// twice, as none both gathers and reduces.
 Price Search::leastFrom(const Place &place, int64_t elements) {
   int64_t local = std::max<int64_t>(elements, 1);
   Price least;
@@ -235,10 +262,9 @@ Price Search::leastFrom(const Place &place, int64_t elements) {
   if (reduced != LayoutTable::noAxes) {
     int64_t slices = numParts(table[unusedAt(place)]);
     int64_t sliced = std::max<int64_t>(local / slices, 1);
-    least = least + prices.price(StepKind::ReduceScatter, reduced,
-                                 sliced * elementBytes.whole);
+    least = least + prices.leastToReduce(reduced, sliced * elementBytes.whole);
   }
-  // Sums of several steps are rounded.
+  // Each step's price is rounded to picoseconds, and a path has fewer than 16.
   constexpr int64_t rounding = 16;
   least.picoseconds = std::max<int64_t>(least.picoseconds - rounding, 0);
   return least;
@@ -252,8 +278,8 @@ void Search::offer(Move move) {
       nodes[current].price + prices.price(move.kind, move.set, payload);
   auto known = ids.find(isNext);
   const bool isNew = known == ids.end();
-  // Also when it was left before: what is left may be estimated higher from a
-  // place behind than from the one before it.
+  // A place that was left is visited again when it is reached more cheaply,
+  // which happens as the estimate is not consistent.
   if (!isNew && !(price < nodes[*known].price))
     return;
   const Price least = isNew ? leastFrom(next, elements) : nodes[*known].least;
@@ -275,7 +301,8 @@ void Search::offer(Move move) {
   queue.push({whole, nodes.size(), id});
 }
 
-/// Reductions, and replicated -> partial.
+/// Reductions, with a slice at once or without, and replicated -> partial. Sums
+/// that the target lacks are only reduced: making others partial never helps.
 void Search::expandPartial() {
   for (const Movable &movable : moves.movables(reducible(here), atoms)) {
     next.partial = table.without(here.partial, movable.axes);
@@ -304,7 +331,8 @@ void Search::expandPartial() {
   next = here;
 }
 
-/// Gathers, slices, and both at once.
+/// Gathers, slices, and both at once: an all-to-all takes axes out of one
+/// dimension and puts them into another, or into another place of the same.
 void Search::expandSplit() {
   const AxesId unused = unusedAt(here);
   for (size_t d = 0; d < dims.size(); ++d) {
@@ -336,7 +364,8 @@ void Search::expandSplit() {
   }
 }
 
-/// Permutes: the pieces' names are dealt anew among the atoms.
+/// Permutes: the pieces' names are dealt anew among the atoms. The one that
+/// ends at the target is always tried, however many atoms there are.
 void Search::expandRenamed() {
   if (here.partial == target.partial &&
       (!here.isPartial() || here.kind == target.kind))
@@ -376,12 +405,14 @@ std::optional<std::vector<Step>> Search::run(Price limit) {
     queue.pop();
     if (nodes[node].done)
       continue;
+    // No estimate of what is still open is lower than this price.
     if (node == goal)
       break;
     nodes[node].done = true;
     ++visited;
     current = node;
     expand();
+    // What cannot end below the best path that is known is not even offered.
     if (goal >= 0)
       bound = std::min(bound, nodes[goal].price);
   }

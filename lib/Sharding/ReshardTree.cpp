@@ -3,6 +3,12 @@
 // Uses that want one layout share its resharding, and a resharding may start
 // from the result of another: reduced once, then sliced for nothing.
 //
+// This is a directed Steiner tree in the graph of layouts, where only what uses
+// want may be a branching point. Up to three wants are tried in every order,
+// each beginning at the cheapest that is there; of more, the one that is
+// cheapest to add is added first, as in Prim's algorithm. There are rarely more
+// than two.
+//
 //===----------------------------------------------------------------------===//
 
 #include "PropagateState.h"
@@ -89,6 +95,8 @@ private:
     return best;
   }
 
+  /// The reshardings of what is produced so. Where a pin delivers it otherwise,
+  /// all uses start from what is delivered.
   Tree grow(LayoutId produced) {
     Tree tree;
     tree.produced = produced;
@@ -161,6 +169,7 @@ private:
     return tree;
   }
 
+  /// Of equally cheap ones the tensor itself, then the first branch.
   std::pair<int, Price> cheapestSource(const Tree &tree, int root,
                                        LayoutId base, const Want &want) {
     int best = root;

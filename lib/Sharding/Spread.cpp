@@ -2,7 +2,15 @@
 //
 // Rounds of two halves: every op takes what its tensors offer, then every
 // tensor what its ops offer. Each half reads only what the other wrote, so the
-// order of visits does not matter. Splits only ever grow.
+// order of visits does not matter.
+//
+// It ends: a split is only ever replaced by one that refines it, whose parts
+// are a multiple of its own and no more than the mesh has places, and a round
+// that changes nothing is the last of its stage. What was taken too early would
+// stay, so stages go from what is most certain to what is least: splits that
+// users asked for before all others, and within these ops that only pass splits
+// on before those that sum over one, and these before those that make
+// dimensions of their own.
 //
 // Whoever would be told what it was told before, and took nothing then, is not
 // visited: a round visits neighbours of what the one before changed, and a new
@@ -148,6 +156,9 @@ void Spreader::offerFactors(int op, const TensorMap &map, int side,
   }
 }
 
+/// A factor takes an offer that refines what it has, without axes that other
+/// factors of the op have (the first to be told keeps them; pins were there
+/// before all), if the op can be split so.
 bool Spreader::takeFactor(int op, const Offer &offer) {
   Split &current = state.factors[op][offer.target];
   FactorKind kind = graph.ops[op].rule.factors[offer.target].kind;
@@ -183,6 +194,8 @@ bool Spreader::takeFactor(int op, const Offer &offer) {
   return false;
 }
 
+/// A dimension takes an offer as a whole or not at all: less than an op offers
+/// would tell the op's other neighbours of a layout that nobody has.
 bool Spreader::takeDim(int tensor, const Offer &offer) {
   Split &current = state.dims[tensor][offer.target];
   if (current.closed || offer.split.dim == current.dim ||

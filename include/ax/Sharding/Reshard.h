@@ -115,11 +115,13 @@ int64_t localBytes(const Layout &layout, ElementBytes elementBytes);
 int64_t payloadBytes(StepKind kind, const Layout &from, const Layout &to,
                      ElementBytes elementBytes);
 
-/// Seconds of a step of this kind over these axes with this payload; asked once
-/// for equal steps, and only for steps that communicate. Paths are the cheapest
-/// when it grows with the payload and the ranks, one collective over several
-/// axes is not dearer than several over one each (how it is done inside is the
-/// communicator's), and an all-reduce is not cheaper than a reduce-scatter.
+/// Seconds of a step of this kind over these axes with this payload; asked only
+/// for steps that communicate. Paths are the cheapest when it does not fall
+/// with a growing payload, when one collective over several axes is not dearer
+/// than several over some of them each (how it is done inside is the
+/// communicator's), and when an all-reduce is not cheaper than a
+/// reduce-scatter, nor an all-to-all whose parts are padded than an all-gather.
+/// Why: docs/rationale/sharding.md.
 using CostFn =
     std::function<double(StepKind kind, const SubAxes &axes, int64_t payload)>;
 /// One bandwidth for all axes, ring payloads; latency times log2 of the ranks.

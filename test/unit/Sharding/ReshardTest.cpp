@@ -92,6 +92,15 @@ TEST(ReshardSearchTest, LargeUnevenOnesAreCheapest) {
        5e-6,
        5e9,
        3218e3},
+      // Gathered, sliced in time, and only then gathered further: over time
+      // itself nothing can be, of which the estimate has to know.
+      {Mesh({{"x", 4}, {"y", 4}, {"micro", 2, true}}),
+       {8, 8},
+       "[{x}, {y}]",
+       "[{micro}, {}]",
+       1e-6,
+       1e9,
+       4.144},
   };
   for (const Case &c : cases) {
     Resharder resharder(c.mesh, ringCost(c.latency, c.bandwidth));
