@@ -93,7 +93,7 @@ defm loss : Value<
   help3_training, [Common, Suggested],
   "cross_entropy,mse,l1,bce_with_logits,graph">;
 defm optimizer : Value<
-  "optimizer", "OPTIMIZER", "sgd(...), adam(...), lion(...) or adamw(lr=1e-3,...)",
+  "optimizer", "OPTIMIZER", "sgd, adam, lion or adamw(lr=1e-3,...)",
   help3_training, [Common, Suggested], "sgd,adam,adamw,lion">;
 defm lr_schedule : Value<
   "lr-schedule", "SCHEDULE",
