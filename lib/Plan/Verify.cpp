@@ -272,12 +272,13 @@ static void verifyState(StateOp state, const StateUses &uses,
   if (auto stages = state.getStages())
     listed.insert(stages->begin(), stages->end());
   if (listed != uses.stages)
-    state.emitOpError() << "is held by stages " << text(listed)
-                        << ", and loaded by " << text(uses.stages);
+    state.emitOpError() << "@" << state.getSymName() << " is held by stages "
+                        << text(listed) << ", and loaded by "
+                        << text(uses.stages);
   for (const std::set<int64_t> &storing : uses.storing)
     if (storing != uses.stages)
-      state.emitOpError() << "is held by stages " << text(listed)
-                          << ", but stored by " << text(storing)
+      state.emitOpError() << "@" << state.getSymName() << " is held by stages "
+                          << text(listed) << ", but stored by " << text(storing)
                           << " only: the others would go on with the old value";
 }
 

@@ -28,6 +28,8 @@ PIPELINES = ["--micro-batches=2", "--micro-batches=4 --dp=2",
              "--pp=2 --micro-batches=4 --schedule=interleaved "
              "--virtual-stages=2",
              "--pp=4 --micro-batches=4 --schedule=zero-bubble"]
+# Of those models. Evaluation, without batch statistics, is cut as they are.
+WHOLE_PIPELINES = ["--pp=2", "--pp=4"]
 # With --all besides: everything in all combinations that there are.
 MORE = ["--dp=4 --zero=1", "--dp=4 --zero=2", "--dp=2 --zero=3",
         "--tp=2 --checkpoint=selective", "--checkpoint=full",
@@ -155,9 +157,9 @@ def alike(model, layout):
 
 def trained(every):
     for model in sorted(path.parent for path in TRAINING.glob("*/model.onnx")):
-        layouts = LAYOUTS + (MORE if every else [])
-        if model.name != "batchnorm":
-            layouts = layouts + PIPELINES + (MORE_PIPELINES if every else [])
+        pipelines = PIPELINES + (MORE_PIPELINES if every else [])
+        layouts = LAYOUTS + (MORE if every else []) + (
+            WHOLE_PIPELINES if model.name == "batchnorm" else pipelines)
         for layout in dict.fromkeys(layouts):
             yield model, layout
 

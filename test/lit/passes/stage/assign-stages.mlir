@@ -39,3 +39,65 @@ ax.plan @small version 1 {
     ax.return %0 : tensor<4xf32>
   }
 }
+
+// -----
+
+// What only @main computes weighs as much as three products: without it the even
+// cut of @eval would be behind the second. A weight stays where @main has it.
+// CHECK-LABEL: ax.plan @follows
+// CHECK: ax.program @main
+// CHECK: ax.dot {{.*}} {node = "a", stage = 0 : i64}
+// CHECK: ax.dot {{.*}} {node = "b", stage = 1 : i64}
+// CHECK: ax.program @eval
+// CHECK: ax.dot {{.*}} {node = "a", stage = 0 : i64}
+// CHECK: ax.dot {{.*}} {node = "b", stage = 1 : i64}
+// CHECK: ax.dot {{.*}} {node = "c", stage = 1 : i64}
+// CHECK: ax.dot {{.*}} {node = "d", stage = 1 : i64}
+ax.plan @follows version 1 {
+  ax.state @a : tensor<256x256xf32> {trainable}
+  ax.state @b : tensor<256x256xf32> {trainable}
+  ax.program @main(%x: tensor<256x256xf32>) -> tensor<256x256xf32> {
+    %a = ax.load @a : tensor<256x256xf32>
+    %b = ax.load @b : tensor<256x256xf32>
+    %0 = ax.dot %x, %a batch [] x [] contract [1] x [0] {node = "a"} : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    %1 = ax.dot %0, %0 batch [] x [] contract [1] x [0] : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    %2 = ax.dot %1, %1 batch [] x [] contract [1] x [0] : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    %3 = ax.dot %2, %2 batch [] x [] contract [1] x [0] : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    %4 = ax.dot %3, %b batch [] x [] contract [1] x [0] {node = "b"} : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    %5 = ax.dot %4, %4 batch [] x [] contract [1] x [0] {node = "c"} : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    %6 = ax.dot %5, %5 batch [] x [] contract [1] x [0] {node = "d"} : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    ax.return %6 : tensor<256x256xf32>
+  }
+  ax.program @eval(%x: tensor<256x256xf32>) -> tensor<256x256xf32> {
+    %a = ax.load @a : tensor<256x256xf32>
+    %b = ax.load @b : tensor<256x256xf32>
+    %0 = ax.dot %x, %a batch [] x [] contract [1] x [0] {node = "a"} : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    %1 = ax.dot %0, %b batch [] x [] contract [1] x [0] {node = "b"} : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    %2 = ax.dot %1, %1 batch [] x [] contract [1] x [0] {node = "c"} : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    %3 = ax.dot %2, %2 batch [] x [] contract [1] x [0] {node = "d"} : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    ax.return %3 : tensor<256x256xf32>
+  }
+}
+
+// -----
+
+// Here none can: @eval uses @b before @a.
+ax.plan @turned version 1 {
+  ax.state @a : tensor<8x8xf32> {trainable}
+  ax.state @b : tensor<8x8xf32> {trainable}
+  ax.program @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %a = ax.load @a : tensor<8x8xf32>
+    %b = ax.load @b : tensor<8x8xf32>
+    %0 = ax.binary add %x, %a : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+    %1 = ax.binary add %0, %b : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+    ax.return %1 : tensor<8x8xf32>
+  }
+  // expected-error @+1 {{no 2 pipeline stages of @eval have the weights that those of the programs before it have: name the operations to cut after with --cut}}
+  ax.program @eval(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+    %a = ax.load @a : tensor<8x8xf32>
+    %b = ax.load @b : tensor<8x8xf32>
+    %0 = ax.binary add %x, %b : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+    %1 = ax.binary add %0, %a : tensor<8x8xf32>, tensor<8x8xf32> -> tensor<8x8xf32>
+    ax.return %1 : tensor<8x8xf32>
+  }
+}
