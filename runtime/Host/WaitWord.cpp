@@ -39,7 +39,11 @@ int32_t WaitPolicy::spinsFor(int32_t numThreads) {
 }
 
 void WaitWord::set(uint32_t newValue) {
-  // With waitFor: either it sees the value, or we see the sleeper.
+  // With sleepUntil: either it sees the value, or we see the sleeper. Each side
+  // writes its own word and then reads the other's. With release and acquire
+  // both could read what was there before, and the sleeper would only notice at
+  // its next tick; of four seq_cst accesses there is one order, in which the
+  // second write comes before a read.
   value.store(newValue, std::memory_order_seq_cst);
   if (sleepers.load(std::memory_order_seq_cst) != 0)
     wake();
@@ -76,6 +80,9 @@ WaitResult WaitWord::sleepUntil(uint32_t target, const WaitPolicy &policy) {
       result = WaitResult::TimedOut;
       break;
     }
+    // The kernel compares again, under its own lock, before it puts the thread
+    // to sleep: a value that was set since `seen` makes this return at once.
+    // Who aborts does not know which words are waited for, hence the tick.
     timespec tick{0, tickNanoseconds};
     syscall(SYS_futex, &value, FUTEX_WAIT_PRIVATE, seen, &tick, nullptr, 0);
   }

@@ -15,6 +15,20 @@
 // writes it to every destination, so that each element is moved once. (A source
 // that is a destination too is safe: nobody else reads its i-th slice.)
 //
+// Memory order. Nothing here is atomic but the WaitWords `ready` and `done`,
+// each written by its member alone; set() releases and a successful wait
+// acquires. So
+//  - who has seen ready >= n of a member sees what this wrote before: the
+//    addresses of run n, and the bytes of its source or copy;
+//  - who has seen done >= n of all sees what they wrote into its destination,
+//    and knows that nobody looks at its source any more.
+//
+// What the next runs overwrite is read no more. Where all wait at the end that
+// is so from then on. Staged, a member may be slow in run n while others have
+// started n + 1, but not n + 2: therefore addresses and copies are there twice.
+// `destinations` are there once, as others write to them in large all-reduces
+// alone, at whose end all wait.
+//
 //===----------------------------------------------------------------------===//
 
 #include "CollectivePieces.h"
