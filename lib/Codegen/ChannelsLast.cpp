@@ -1,13 +1,18 @@
 //===- ChannelsLast.cpp - Images with their channels innermost ------------===//
-#include "ChannelsLast.h"
-
+#include "ForEachStage.h"
 #include "Library.h"
 #include "TransposedNorms.h"
+#include "ax/Codegen/LocalPasses.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
 
-using namespace mlir;
-
 namespace ax::codegen {
+#define GEN_PASS_DEF_CHANNELSLAST
+#include "ax/Codegen/LocalPasses.h.inc"
+} // namespace ax::codegen
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::codegen;
 
 namespace {
 
@@ -47,21 +52,24 @@ bool isTransposeOf(Value value, ArrayRef<int64_t> permutation) {
 /// A depthwise convolution whose signals are as good as they are, each by
 /// itself: turning them would cost more than it.
 bool keepsSignals(Operation *op, ArrayRef<int64_t> last) {
-  auto conv = dyn_cast<ConvOp>(op);
-  if (!conv || last.size() != 3 || isTransposeOf(conv.getX(), last))
+  auto conv = dyn_cast<ConvOp>(getLibraryCore(op));
+  if (!conv || last.size() != 3 || isTransposeOf(op->getOperand(0), last))
     return false;
   RankedTensorType x = tensorType(conv.getX()), y = tensorType(conv);
   int64_t groups = conv.getGroups();
   auto activation = conv.getActivation();
+  if (auto library = dyn_cast<LibraryOp>(op))
+    if (UnaryOp unary = library.getActivation())
+      activation = unary.getKind();
   return x.getElementType().isF32() && groups > 1 &&
          x.getDimSize(1) == groups && y.getDimSize(1) == groups &&
          conv.getStrides()[0] == 1 &&
          (!activation || *activation == UnaryKind::relu);
 }
 
-class ChannelsLast {
+class Converter {
 public:
-  explicit ChannelsLast(Block &block)
+  explicit Converter(Block &block)
       : block(block), builder(UnknownLoc::get(block.front().getContext()),
                               block.front().getContext()) {}
 
@@ -69,8 +77,8 @@ public:
     bool any = false;
     for (Operation &op : llvm::make_early_inc_range(block)) {
       builder.setLoc(op.getLoc());
-      if (isa<ConvOp, ConvTransposeOp, ConvWeightGradientOp, PoolOp,
-              MaxPoolGradientOp>(op)) {
+      if (isa_and_present<ConvOp, ConvTransposeOp, ConvWeightGradientOp, PoolOp,
+                          MaxPoolGradientOp>(getLibraryCore(&op))) {
         convert(&op);
         any = true;
       } else if (any) {
@@ -106,6 +114,7 @@ private:
   }
 
   void convert(Operation *op) {
+    Operation *core = getLibraryCore(op);
     RankedTensorType type = tensorType(op->getResult(0));
     if (type.getRank() < 3)
       return;
@@ -114,15 +123,26 @@ private:
       return;
     builder.setInsertionPoint(op);
     setInMemory(op->getOpOperand(0), last);
-    if (isa<ConvWeightGradientOp, MaxPoolGradientOp>(op))
+    if (isa<ConvWeightGradientOp, MaxPoolGradientOp>(core))
       setInMemory(op->getOpOperand(1), last);
-    if (isa<ConvWeightGradientOp>(op))
+    if (isa<ConvWeightGradientOp>(core))
       return;
-    if (auto conv = dyn_cast<ConvOp>(op); conv && conv.getResidual())
-      conv.getResidualMutable().assign(transpose(conv.getResidual(), last));
-    op->setAttr(kResultPermutation, builder.getDenseI64ArrayAttr(last));
-    op->getResult(0).setType(type.clone(permuted(type.getShape(), last)));
-    replaceByTransposed(op, type, back);
+    LibraryOp library = wrapInLibrary(op);
+    if (auto conv = dyn_cast<ConvOp>(core); conv && conv.getResidual()) {
+      OpOperand &residual = conv.getResidualMutable()[0];
+      unsigned number = residual.getOperandNumber();
+      builder.setInsertionPoint(library);
+      setLibraryOperand(library, number,
+                        transpose(library.getOperand(number), last));
+      builder.setInsertionPoint(core);
+      residual.set(TransposeOp::create(
+          builder, type, library.getBody().getArgument(number), back));
+    }
+    builder.setInsertionPoint(library.getYield());
+    library.setYielded(TransposeOp::create(
+        builder, type.clone(permuted(type.getShape(), last)),
+        library.getYield()->getOperand(0), last));
+    replaceByTransposed(library, type, back);
   }
 
   /// Users of `op` see its result through a transpose to `type`.
@@ -153,7 +173,7 @@ private:
 
   /// Of operations whose attributes count dimensions.
   static bool changesShape(Operation *op) {
-    return isa<ConcatOp, SliceOp, PadOp, CollectiveOpInterface>(op);
+    return isa<ConcatOp, SliceOp, PadOp, LocalCollectiveOpInterface>(op);
   }
 
   void sink(Operation *op) {
@@ -191,9 +211,14 @@ private:
       pad.setLow(permuted(pad.getLow(), up));
       pad.setHigh(permuted(pad.getHigh(), up));
     }
-    for (StringRef name : {kGatherDim, kScatterDim})
-      if (auto dims = op->getAttrOfType<DenseI64ArrayAttr>(name))
-        op->setAttr(name, builder.getDenseI64ArrayAttr(down[dims[0]]));
+    if (auto gather = dyn_cast<LocalAllGatherOp>(op)) {
+      gather.setDims(down[gather.getDims()[0]]);
+    } else if (auto scatter = dyn_cast<LocalReduceScatterOp>(op)) {
+      scatter.setDims(down[scatter.getDims()[0]]);
+    } else if (auto swap = dyn_cast<LocalAllToAllOp>(op)) {
+      swap.setGatherDim(down[swap.getGatherDim()]);
+      swap.setScatterDim(down[swap.getScatterDim()]);
+    }
     op->getResult(0).setType(type.clone(permuted(type.getShape(), up)));
     replaceByTransposed(op, type, down);
   }
@@ -229,8 +254,11 @@ private:
   ImplicitLocOpBuilder builder;
 };
 
+struct ChannelsLastPass : codegen::impl::ChannelsLastBase<ChannelsLastPass> {
+  void runOnOperation() override {
+    forEachStage(getOperation(),
+                 [](LocalStageOp stage) { Converter(stage.getBlock()).run(); });
+  }
+};
+
 } // namespace
-
-void putChannelsLast(Block &block) { ChannelsLast(block).run(); }
-
-} // namespace ax::codegen

@@ -1,10 +1,8 @@
 //===- Codegen.cpp - From a plan's program to commands --------------------===//
 #include "ax/Codegen/Codegen.h"
 
-#include "InPlace.h"
 #include "IndexedInputs.h"
 #include "StageBuilder.h"
-#include "ax/Codegen/Fusion.h"
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Evaluation.h"
@@ -69,12 +67,14 @@ public:
     addPorts();
     addStages();
     addTransfers();
-    for (StageOp stage : stages) {
-      auto source = prepare(stage);
-      if (!source)
-        return addContext(source.takeError(), "stage " + stage.getSymName());
-      sources.push_back(std::move(*source));
-    }
+    auto lowered = lower(program, options);
+    if (!lowered)
+      return lowered.takeError();
+    local = std::move(*lowered);
+    auto localProgram = *local->getBody().getOps<LocalProgramOp>().begin();
+    for (auto [stage, ops] :
+         llvm::zip_equal(stages, localProgram.getBody().getOps<LocalStageOp>()))
+      sources.push_back(prepare(stage, ops));
     if (llvm::Error error = compileKernels())
       return error;
     for (auto [source, stage] : llvm::zip_equal(sources, stages))
@@ -214,19 +214,16 @@ private:
     return it->second;
   }
 
-  llvm::Expected<StageSource> prepare(StageOp stage) {
+  StageSource prepare(StageOp stage, LocalStageOp ops) {
     StageSource source;
+    source.local = ops;
     source.number = static_cast<int64_t>(sources.size());
     ActionKind kind = *actionOf(stage);
     source.list.isOnceAStep = kind.isOnceAStep();
     if (!(kind == ActionKind()))
       source.list.name = stage.getSymName().str();
-    auto local = localize(stage, result.mesh);
-    if (!local)
-      return local.takeError();
-    source.local = std::move(*local);
-    for (const std::string &state : source.local.states)
-      stateOf(state);
+    for (size_t i = 0; i < ops.getStates().size(); ++i)
+      stateOf(ops.getState(i));
     for (Value operand : stage.getOperands()) {
       if (auto argument = dyn_cast<BlockArgument>(operand)) {
         source.inputs.push_back(
@@ -254,18 +251,16 @@ private:
               transfers.lookup(cast<TransferOp>(use.getOwner())));
       }
     }
-    for (const std::string &state : source.local.stored)
-      source.outputs.emplace_back().states.push_back(stateOf(state));
-    fuse(*source.local.program, options.separateKernels);
-    markInPlace(source.local);
+    for (size_t i = 0; i < ops.getStored().size(); ++i)
+      source.outputs.emplace_back().states.push_back(
+          stateOf(ops.getStoredState(i)));
     return source;
   }
 
   llvm::Error compileKernels() {
     if (options.withoutKernels) {
       for (StageSource &source : sources)
-        for (auto fusion :
-             source.local.program->getBody().front().getOps<FusionOp>())
+        for (auto fusion : source.local.getBlock().getOps<FusionOp>())
           source.kernels[fusion] = CompiledKernel();
       return llvm::Error::success();
     }
@@ -278,16 +273,14 @@ private:
       return compiler.takeError();
     SmallVector<FusionOp> fusions;
     for (StageSource &source : sources)
-      llvm::append_range(
-          fusions, source.local.program->getBody().front().getOps<FusionOp>());
+      llvm::append_range(fusions, source.local.getBlock().getOps<FusionOp>());
     auto compiled = (*compiler)->compileAll(fusions);
     if (!compiled)
       return compiled.takeError();
     auto code = std::make_shared<std::vector<std::shared_ptr<const void>>>();
     size_t next = 0;
     for (StageSource &source : sources)
-      for (auto fusion :
-           source.local.program->getBody().front().getOps<FusionOp>()) {
+      for (auto fusion : source.local.getBlock().getOps<FusionOp>()) {
         code->push_back((*compiled)[next].code);
         source.kernels[fusion] = (*compiled)[next++];
       }
@@ -322,6 +315,7 @@ private:
   /// In the program's order; and for each pipe coordinate the lists' kinds.
   std::vector<StageOp> stages;
   std::vector<SmallVector<ActionKind>> lists;
+  OwningOpRef<PlanOp> local;
   std::vector<StageSource> sources;
   llvm::DenseMap<Value, int32_t> keptValues;
   llvm::DenseMap<Operation *, int32_t> transfers;

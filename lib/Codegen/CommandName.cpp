@@ -2,7 +2,7 @@
 #include "CommandName.h"
 
 #include "StageBuffers.h"
-#include "ax/Dialect/LocalOps.h"
+#include "ax/Local/Local.h"
 
 using namespace mlir;
 
@@ -10,6 +10,8 @@ namespace ax::codegen {
 
 std::string nameOf(Operation *op) {
   StringRef node = getNodeName(op);
+  if (auto library = dyn_cast<LibraryOp>(op); library && node.empty())
+    op = library.getCore();
   return (node.empty() ? op->getName().stripDialect() : node).str();
 }
 

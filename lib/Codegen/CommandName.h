@@ -2,7 +2,7 @@
 #ifndef AX_LIB_CODEGEN_COMMANDNAME_H
 #define AX_LIB_CODEGEN_COMMANDNAME_H
 
-#include "ax/Dialect/Ax.h"
+#include "ax/Local/Local.h"
 
 #include <string>
 #include <vector>

@@ -7,7 +7,7 @@
 #include "FusionGroups.h"
 
 #include "ax/Codegen/Kernel.h"
-#include "ax/Dialect/LocalOps.h"
+#include "ax/Local/Local.h"
 
 using namespace mlir;
 

@@ -2,8 +2,8 @@
 #include "Library.h"
 
 #include "Contraction.h"
-#include "ax/Dialect/LocalOps.h"
 #include "ax/Eval/Elements.h"
+#include "ax/Local/Local.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -11,14 +11,38 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-bool isLibraryOp(Operation *op) {
+Operation *getLibraryCore(Operation *op) {
+  if (auto library = dyn_cast<LibraryOp>(op))
+    return library.getCore();
   return isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
              AttentionOp, PoolOp, MaxPoolGradientOp, TopKOp,
-             NonMaxSuppressionOp, CheckIndicesOp>(op);
+             NonMaxSuppressionOp, CheckIndicesOp>(op)
+             ? op
+             : nullptr;
 }
 
-bool canPermuteResult(Operation *op) {
-  return isa<LinearOp, DotOp, AttentionOp>(op);
+LibraryOp wrapInLibrary(Operation *op) {
+  if (auto library = dyn_cast<LibraryOp>(op))
+    return library;
+  OpBuilder builder(op);
+  Location loc = op->getLoc();
+  auto library = LibraryOp::create(builder, loc, op->getResult(0).getType(),
+                                   op->getOperands());
+  op->getResult(0).replaceAllUsesWith(library.getResult());
+  Block &body = library.getBody().emplaceBlock();
+  for (Type type : op->getOperandTypes())
+    body.addArgument(type, loc);
+  op->moveBefore(&body, body.end());
+  op->setOperands(body.getArguments());
+  builder.setInsertionPointToEnd(&body);
+  LocalYieldOp::create(builder, loc, op->getResults());
+  return library;
+}
+
+void setLibraryOperand(Operation *op, unsigned number, Value value) {
+  op->setOperand(number, value);
+  if (auto library = dyn_cast<LibraryOp>(op))
+    library.getBody().getArgument(number).setType(value.getType());
 }
 
 std::optional<rt::Activation> libraryActivation(UnaryKind kind) {
@@ -56,10 +80,11 @@ class CallBuilder {
 public:
   CallBuilder(Operation *op, llvm::function_ref<bool(Value)> isConstant,
               const MemoryValues &inMemory)
-      : op(op), isConstant(isConstant), inMemory(inMemory) {}
+      : op(op), library(dyn_cast<LibraryOp>(op)), isConstant(isConstant),
+        inMemory(inMemory) {}
 
   LibraryCall build() {
-    llvm::TypeSwitch<Operation *>(op)
+    llvm::TypeSwitch<Operation *>(getLibraryCore(op))
         .Case<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
               AttentionOp, PoolOp, MaxPoolGradientOp, TopKOp,
               NonMaxSuppressionOp, CheckIndicesOp>(
@@ -70,9 +95,13 @@ public:
   }
 
 private:
+  /// What the core's operand is outside.
+  Value outside(OpOperand &operand) {
+    return op->getOperand(operand.getOperandNumber());
+  }
   /// The view of an operand, which is also an argument.
   View argument(OpOperand &operand) {
-    View view = viewOf(operand.get(), inMemory);
+    View view = viewOf(outside(operand), inMemory);
     call.arguments.push_back(
         {view.base, view.offset * byteSize(dtypeOf(view.base))});
     return view;
@@ -83,7 +112,7 @@ private:
   rt::TensorDesc denseArgument(OpOperand &operand) {
     View view = argument(operand);
     if (!view.isDense())
-      call.wantsDense.push_back(operand.get());
+      call.wantsDense.push_back(outside(operand));
     return rt::TensorDesc::dense(dtypeOf(view.base), toVector(view.sizes));
   }
   /// An operand without gaps, its dimensions in any order.
@@ -99,25 +128,27 @@ private:
       ordered.strides.push_back(view.strides[dim]);
     }
     if (!ordered.isDense())
-      call.wantsDense.push_back(operand.get());
+      call.wantsDense.push_back(outside(operand));
     return desc(view);
   }
   /// An operand whose innermost dimension is contiguous.
   rt::TensorDesc rowArgument(OpOperand &operand) {
     View view = argument(operand);
     if (view.sizes.back() != 1 && view.strides.back() != 1)
-      call.wantsDense.push_back(operand.get());
+      call.wantsDense.push_back(outside(operand));
     return desc(view);
   }
-  rt::TensorDesc result(Value value) {
+  /// What is computed, where it is written.
+  rt::TensorDesc result() {
+    Value value = op->getResult(0);
     ArrayRef<int64_t> shape = tensorType(value).getShape();
     rt::TensorDesc dense =
         rt::TensorDesc::dense(dtypeOf(value), toVector(shape));
-    auto permutation = op->getAttrOfType<DenseI64ArrayAttr>(kResultPermutation);
-    if (!permutation)
+    TransposeOp transpose = library ? library.getTranspose() : TransposeOp();
+    if (!transpose)
       return dense;
     rt::TensorDesc computed = dense;
-    for (auto [i, from] : llvm::enumerate(permutation.asArrayRef())) {
+    for (auto [i, from] : llvm::enumerate(transpose.getPermutation())) {
       computed.sizes[from] = dense.sizes[i];
       computed.strides[from] = dense.strides[i];
     }
@@ -135,9 +166,9 @@ private:
       matmul.residual = made->residual;
     }
     if (fault.a)
-      call.wantsDense.push_back(a.get());
+      call.wantsDense.push_back(outside(a));
     if (fault.b)
-      call.wantsDense.push_back(b.get());
+      call.wantsDense.push_back(outside(b));
     assert((made || !call.wantsDense.empty()) && "dense operands always fit");
     matmul.constantB = isConstant(call.arguments[1].base);
     call.desc = matmul;
@@ -149,7 +180,7 @@ private:
     View w = argument(linear.getWMutable());
     contraction.factorType = dtypeOf(linear.getX());
     contraction.resultType = dtypeOf(linear.getResult());
-    rt::TensorDesc c = result(linear.getResult());
+    rt::TensorDesc c = result();
     rt::MatmulDesc matmul;
     if (linear.getBias()) {
       matmul.hasBias = true;
@@ -182,7 +213,7 @@ private:
     View b = argument(dot.getRhsMutable());
     contraction.factorType = dtypeOf(dot.getLhs());
     contraction.resultType = dtypeOf(dot.getResult());
-    rt::TensorDesc c = result(dot.getResult());
+    rt::TensorDesc c = result();
     int64_t next = 0;
     for (auto [l, r] : llvm::zip_equal(dot.getLhsBatch(), dot.getRhsBatch()))
       contraction.batch.push_back(
@@ -224,7 +255,7 @@ private:
       out.hasBias = true;
       denseArgument(conv.getBiasMutable()[0]);
     }
-    out.y = result(conv.getResult());
+    out.y = result();
     return out;
   }
   void buildFor(ConvOp conv) {
@@ -235,7 +266,10 @@ private:
     }
     if (auto kind = conv.getActivation())
       out.activation = *libraryActivation(*kind);
-    out.activationLast = conv->hasAttr(kActivationLast);
+    if (UnaryOp last = library ? library.getActivation() : UnaryOp()) {
+      out.activation = *libraryActivation(last.getKind());
+      out.activationLast = true;
+    }
     call.desc = out;
   }
   void buildFor(ConvTransposeOp conv) {
@@ -250,7 +284,7 @@ private:
     setWindow(conv, out);
     out.x = packedArgument(conv.getXMutable());
     out.y = packedArgument(conv.getGradientMutable());
-    out.w = result(conv.getResult());
+    out.w = result();
     call.desc = out;
   }
 
@@ -271,7 +305,7 @@ private:
     out.kind = pool.getKind() == PoolKind::max   ? rt::PoolKind::Max
                : pool.getKind() == PoolKind::avg ? rt::PoolKind::Avg
                                                  : rt::PoolKind::Sum;
-    out.y = result(pool.getResult());
+    out.y = result();
     out.countIncludePad = pool.getCountIncludePad();
     call.desc = out;
   }
@@ -279,7 +313,7 @@ private:
     rt::PoolDesc out = windows(pool);
     out.kind = rt::PoolKind::MaxGradient;
     out.y = packedArgument(pool.getGradientMutable());
-    out.dx = result(pool.getResult());
+    out.dx = result();
     call.desc = out;
   }
 
@@ -288,7 +322,7 @@ private:
     out.q = rowArgument(attention.getQMutable());
     out.k = rowArgument(attention.getKMutable());
     out.v = rowArgument(attention.getVMutable());
-    out.out = result(attention.getResult());
+    out.out = result();
     if (attention.getMask()) {
       out.hasMask = true;
       View mask = argument(attention.getMaskMutable()[0]);
@@ -334,11 +368,13 @@ private:
     rt::IndexCheckDesc out;
     out.indices = denseArgument(check.getIndicesMutable());
     out.sizes = toVector(check.getSizes());
-    out.isCount = check->hasAttr(kIsCount);
+    out.isCount = check.getIsCount();
     call.desc = out;
   }
 
   Operation *op;
+  /// Null where `op` is a library operation itself.
+  LibraryOp library;
   llvm::function_ref<bool(Value)> isConstant;
   const MemoryValues &inMemory;
   LibraryCall call;

@@ -3,11 +3,19 @@
 #define AX_LIB_CODEGEN_LIBRARY_H
 
 #include "Views.h"
+#include "ax/Local/Local.h"
 #include "ax/Runtime/LibraryOps.h"
 
 namespace ax::codegen {
 
-bool isLibraryOp(mlir::Operation *op);
+/// What a library does of `op`: itself, or what an axl.library is about; null
+/// of all else.
+mlir::Operation *getLibraryCore(mlir::Operation *op);
+inline bool isLibraryOp(mlir::Operation *op) { return getLibraryCore(op); }
+/// An axl.library of `op`, a library operation, if it is not one.
+LibraryOp wrapInLibrary(mlir::Operation *op);
+/// Of a library operation: its operand `number` becomes `value`.
+void setLibraryOperand(mlir::Operation *op, unsigned number, mlir::Value value);
 
 /// A library operation on values in memory.
 struct LibraryCall {
@@ -27,16 +35,6 @@ struct LibraryCall {
 LibraryCall makeLibraryCall(mlir::Operation *op,
                             llvm::function_ref<bool(mlir::Value)> isConstant,
                             const MemoryValues &inMemory = {});
-
-/// Library ops may write their result transposed: result dimension i of the
-/// op is dimension `ax.result_permutation`[i] of what it computes. A residual
-/// is transposed as the result is.
-inline constexpr llvm::StringLiteral kResultPermutation =
-    "ax.result_permutation";
-bool canPermuteResult(mlir::Operation *op);
-
-/// On a convolution: its activation comes after the residual.
-inline constexpr llvm::StringLiteral kActivationLast = "ax.activation_last";
 
 /// The activation as a library does it; nothing when it has none like it.
 std::optional<rt::Activation> libraryActivation(UnaryKind kind);

@@ -1,11 +1,18 @@
 //===- Localize.cpp - What one rank of a stage computes -------------------===//
+#include "ForEachStage.h"
 #include "Localizer.h"
-
+#include "ax/Codegen/LocalPasses.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Indexing.h"
 #include "ax/Support/Error.h"
 
+namespace ax::codegen {
+#define GEN_PASS_DEF_LOCALIZE
+#include "ax/Codegen/LocalPasses.h.inc"
+} // namespace ax::codegen
+
 using namespace mlir;
+using namespace ax;
 
 namespace ax::codegen {
 
@@ -173,43 +180,31 @@ Value Localizer::addedUp(Value addend, Value sum) {
   return select(isFirst, addend, binary(BinaryKind::add, sum, addend));
 }
 
-llvm::Expected<LocalStage> Localizer::run(StageOp stage) {
+llvm::Expected<OwningOpRef<LocalStageOp>> Localizer::run(StageOp stage) {
   Block &body = stage.getBody().front();
-  LocalStage result;
-  result.numInputs = body.getNumArguments();
-
-  SmallVector<Type> arguments, results;
+  SmallVector<Type> arguments;
   for (BlockArgument argument : body.getArguments())
     arguments.push_back(localType(argument.getType()));
-  llvm::StringMap<unsigned> stateIndex;
+  SmallVector<Attribute> states, stored;
+  llvm::DenseMap<Attribute, unsigned> stateIndex;
   for (auto load : body.getOps<LoadOp>())
-    if (stateIndex.try_emplace(load.getState(), arguments.size()).second) {
+    if (stateIndex.try_emplace(load.getStateAttr(), arguments.size()).second) {
       arguments.push_back(localType(load.getType()));
-      result.states.push_back(load.getState().str());
+      states.push_back(load.getStateAttr());
     }
-  size_t firstSum = arguments.size();
+  SmallVector<int64_t> accumulated;
   for (OpResult value : stage.getResults())
     if (isAccumulated(value, mesh)) {
       arguments.push_back(localType(value.getType()));
-      result.accumulated.push_back(value.getResultNumber());
+      accumulated.push_back(value.getResultNumber());
     }
-  for (Type type : body.getTerminator()->getOperandTypes())
-    results.push_back(localType(type));
-  for (auto store : body.getOps<StoreOp>()) {
-    results.push_back(localType(store.getOperand().getType()));
-    result.stored.push_back(store.getState().str());
-  }
+  for (auto store : body.getOps<StoreOp>())
+    stored.push_back(store.getStateAttr());
 
   builder.setLoc(stage.getLoc());
-  result.program = ProgramOp::create(
-      builder, stage.getSymName(), builder.getFunctionType(arguments, results));
-  Region &region = result.program->getBody();
-  if (region.empty())
-    region.emplaceBlock();
-  Block &block = region.front();
-  if (block.getNumArguments() == 0)
-    block.addArguments(arguments,
-                       SmallVector<Location>(arguments.size(), stage.getLoc()));
+  OwningOpRef<LocalStageOp> result = LocalStageOp::create(
+      builder, stage.getSymName(), states, accumulated, stored, arguments);
+  Block &block = result->getBlock();
   builder.setInsertionPointToStart(&block);
   for (BlockArgument argument : body.getArguments())
     mapping.map(argument, block.getArgument(argument.getArgNumber()));
@@ -218,7 +213,7 @@ llvm::Expected<LocalStage> Localizer::run(StageOp stage) {
     ++opNumber;
     if (auto load = dyn_cast<LoadOp>(op)) {
       mapping.map(load.getResult(),
-                  block.getArgument(stateIndex.lookup(load.getState())));
+                  block.getArgument(stateIndex.lookup(load.getStateAttr())));
       continue;
     }
     if (isa<StoreOp>(op))
@@ -230,18 +225,60 @@ llvm::Expected<LocalStage> Localizer::run(StageOp stage) {
   for (Value value : body.getTerminator()->getOperands())
     returned.push_back(mapping.lookup(value));
   builder.setLoc(stage.getLoc());
-  for (auto [i, number] : llvm::enumerate(result.accumulated))
+  for (auto [i, number] : llvm::enumerate(accumulated))
     returned[number] =
-        addedUp(returned[number], block.getArgument(firstSum + i));
+        addedUp(returned[number],
+                block.getArgument(arguments.size() - accumulated.size() + i));
   for (auto store : body.getOps<StoreOp>())
-    returned.push_back(stored(store));
+    returned.push_back(this->stored(store));
   builder.setLoc(stage.getLoc());
-  ReturnOp::create(builder, returned);
+  LocalYieldOp::create(builder, returned);
   return result;
 }
 
-llvm::Expected<LocalStage> localize(StageOp stage, const sharding::Mesh &mesh) {
-  return Localizer(stage.getContext(), mesh).run(stage);
+llvm::Expected<OwningOpRef<LocalStageOp>> localize(StageOp stage,
+                                                   const sharding::Mesh &mesh) {
+  stage.getContext()->getOrLoadDialect<AxlDialect>();
+  auto local = Localizer(stage.getContext(), mesh).run(stage);
+  if (local)
+    removeUnused((*local)->getBlock());
+  return local;
+}
+
+llvm::Expected<OwningOpRef<LocalProgramOp>> localize(ProgramOp program) {
+  MLIRContext *context = program.getContext();
+  context->getOrLoadDialect<AxlDialect>();
+  OpBuilder builder(context);
+  OwningOpRef<LocalProgramOp> local =
+      LocalProgramOp::create(builder, program.getLoc(), program.getSymName());
+  Block &body = local->getBody().emplaceBlock();
+  sharding::Mesh mesh = getMesh(program);
+  for (auto stage : program.getBody().front().getOps<StageOp>()) {
+    auto made = localize(stage, mesh);
+    if (!made)
+      return addContext(made.takeError(), "stage " + stage.getSymName());
+    body.push_back(made->release());
+  }
+  return local;
 }
 
 } // namespace ax::codegen
+
+namespace {
+
+struct LocalizePass : codegen::impl::LocalizeBase<LocalizePass> {
+  void runOnOperation() override {
+    for (auto program : llvm::to_vector(
+             getOperation().getBody().front().getOps<ProgramOp>())) {
+      auto local = codegen::localize(program);
+      if (!local) {
+        program.emitError(describeError(local.takeError()).message);
+        return signalPassFailure();
+      }
+      OpBuilder(program).insert(local->release());
+      program.erase();
+    }
+  }
+};
+
+} // namespace

@@ -9,7 +9,7 @@
 #include "Localizer.h"
 
 #include "ax/Dialect/Actions.h"
-#include "ax/Dialect/LocalOps.h"
+#include "ax/Local/Local.h"
 
 using namespace mlir;
 
@@ -18,6 +18,7 @@ namespace ax::codegen {
 using sharding::Digit;
 using sharding::Digits;
 using sharding::DimLayout;
+using sharding::StepKind;
 using sharding::SubAxes;
 
 /// The runs of digits that `axes` tell. `wholeSize`: local extent of the
@@ -94,31 +95,55 @@ static SmallVector<int64_t> divided(Value value, int64_t &dim, int64_t major) {
   return shape;
 }
 
-SmallVector<Value> Localizer::exchange(Operation *op, ArrayRef<Part> parts,
-                                       const SubAxes &axes) {
+SmallVector<Value> Localizer::exchange(CollectiveOpInterface op, StepKind kind,
+                                       ArrayRef<Part> parts,
+                                       const SubAxes &subAxes,
+                                       ArrayRef<int64_t> sources) {
   SmallVector<Value> operands, results;
   SmallVector<Type> types;
-  SmallVector<int64_t> gatherDims, scatterDims;
+  SmallVector<int64_t> dims;
   for (const Part &part : parts) {
     operands.push_back(part.operand);
     types.push_back(tensorType(part.operand).clone(part.shape));
-    gatherDims.push_back(part.gatherDim);
-    scatterDims.push_back(part.scatterDim);
+    dims.push_back(std::max(part.gatherDim, part.scatterDim));
   }
-  Operation *made = Operation::create(
-      OperationState(getNodeLocation(op), op->getName().getStringRef(),
-                     operands, types, op->getAttrs()));
-  builder.insert(made);
-  made->removeAttr(kNode);
-  made->removeAttr("start");
-  made->setAttr("axes", AxesAttr::get(builder.getContext(), axes, mesh));
-  if (gatherDims.front() >= 0)
-    made->setAttr(kGatherDim, builder.getDenseI64ArrayAttr(gatherDims));
-  if (scatterDims.front() >= 0)
-    made->setAttr(kScatterDim, builder.getDenseI64ArrayAttr(scatterDims));
-  if (isa<AllReduceOp, ReduceScatterOp>(op))
-    made->setAttr(kReduceKind, builder.getStringAttr(sharding::toString(
-                                   layoutOf(op->getOperand(0)).partialKind)));
+  auto axes = AxesAttr::get(builder.getContext(), subAxes, mesh);
+  StringAttr because = op.getCause();
+  auto reduction = [&] {
+    return *symbolizeReduceOpKind(
+        sharding::toString(layoutOf(op->getOperand(0)).partialKind));
+  };
+  Operation *made = nullptr;
+  switch (kind) {
+  case StepKind::AllReduce:
+    made = LocalAllReduceOp::create(builder, types, reduction(), operands, axes,
+                                    because, /*start=*/false);
+    break;
+  case StepKind::ReduceScatter:
+    made =
+        LocalReduceScatterOp::create(builder, types, reduction(), dims,
+                                     operands, axes, because, /*start=*/false);
+    break;
+  case StepKind::AllGather:
+    made = LocalAllGatherOp::create(builder, types, dims, operands, axes,
+                                    because, /*start=*/false);
+    break;
+  case StepKind::AllToAll:
+    made = LocalAllToAllOp::create(builder, types, parts[0].gatherDim,
+                                   parts[0].scatterDim, operands, axes, because,
+                                   /*start=*/false);
+    break;
+  case StepKind::CollectivePermute:
+    made = LocalPermuteOp::create(builder, types, sources, operands, axes,
+                                  because, /*start=*/false);
+    break;
+  case StepKind::AllSlice:
+  case StepKind::ToPartial:
+    llvm_unreachable("nothing is exchanged");
+  }
+  for (NamedAttribute attribute : op->getDiscardableAttrs())
+    if (attribute.getName() != kNode)
+      made->setDiscardableAttr(attribute.getName(), attribute.getValue());
   for (auto [part, result] : llvm::zip_equal(parts, made->getResults()))
     results.push_back(reshape(result, part.result));
   return results;
@@ -217,7 +242,8 @@ static std::pair<int64_t, int64_t> movedDims(const sharding::Layout &from,
   return {source, target};
 }
 
-llvm::Expected<Value> Localizer::moveParts(Operation *op, Value value,
+llvm::Expected<Value> Localizer::moveParts(CollectiveOpInterface op,
+                                           Value value,
                                            const sharding::Layout &from,
                                            const sharding::Layout &to,
                                            const SubAxes &axes) {
@@ -261,27 +287,26 @@ llvm::Expected<Value> Localizer::moveParts(Operation *op, Value value,
     if (source != target && gathered.size() == 1 && scattered.size() == 1 &&
         gathered[0].axes == scattered[0].axes)
       return exchange(
-          op, swapRuns(value, source, gathered[0], target, scattered[0]),
+          op, StepKind::AllToAll,
+          swapRuns(value, source, gathered[0], target, scattered[0]),
           gathered[0].axes)[0];
     // Digits in another order than they were: no single exchange.
-    auto gather =
-        AllGatherOp::create(builder, value.getType(), value,
-                            cast<CollectiveOpInterface>(op).getMovedAxes(),
-                            cast<CollectiveOpInterface>(op).getCause());
     for (const Run &run : llvm::reverse(gathered))
-      value = exchange(gather, runPart(value, source, run, /*gathers=*/true),
-                       run.axes)[0];
-    gather.erase();
+      value =
+          exchange(op, StepKind::AllGather,
+                   runPart(value, source, run, /*gathers=*/true), run.axes)[0];
     for (const Run &run : scattered)
       value = sliceRun(value, target, run);
     return value;
   }
   for (const Run &run : llvm::reverse(gathered))
-    value = exchange(op, runPart(value, source, run, /*gathers=*/true),
-                     run.axes)[0];
+    value =
+        exchange(op, StepKind::AllGather,
+                 runPart(value, source, run, /*gathers=*/true), run.axes)[0];
   for (const Run &run : scattered)
-    value = exchange(op, runPart(value, target, run, /*gathers=*/false),
-                     run.axes)[0];
+    value =
+        exchange(op, StepKind::ReduceScatter,
+                 runPart(value, target, run, /*gathers=*/false), run.axes)[0];
   return value;
 }
 
@@ -326,7 +351,7 @@ llvm::Error Localizer::localizeCollective(CollectiveOpInterface collective) {
     if (!parts)
       return parts.takeError();
     if (!parts->empty())
-      locals = exchange(op, *parts, axes);
+      locals = exchange(collective, collective.getStepKind(), *parts, axes);
   }
   if (locals.empty())
     for (auto [operand, result] :
@@ -364,14 +389,14 @@ llvm::Expected<Value> Localizer::localizeStep(CollectiveOpInterface collective,
     // Added up where the value was kept.
     result = local;
   } else if (isa<AllReduceOp>(op)) {
-    result = exchange(op, wholePart(local), axes)[0];
+    result =
+        exchange(collective, StepKind::AllReduce, wholePart(local), axes)[0];
   } else if (isa<CollectivePermuteOp>(op)) {
     std::vector<int64_t> sources = sharding::permuteSources(from, to, mesh);
-    result = exchange(op, wholePart(local), axes)[0];
-    result.getDefiningOp()->setAttr(kSources,
-                                    builder.getDenseI64ArrayAttr(sources));
+    result = exchange(collective, StepKind::CollectivePermute, wholePart(local),
+                      axes, sources)[0];
   } else {
-    auto moved = moveParts(op, local, from, to, axes);
+    auto moved = moveParts(collective, local, from, to, axes);
     if (!moved)
       return moved.takeError();
     result = *moved;
@@ -387,7 +412,7 @@ llvm::Error Localizer::startCollective(CollectiveOpInterface collective) {
   Operation *last = nullptr;
   for (Operation *op = before ? before->getNextNode() : &block->front(); op;
        op = op->getNextNode())
-    if (isa<CollectiveOpInterface>(op))
+    if (isa<LocalCollectiveOpInterface>(op))
       last = op;
   if (!last)
     return llvm::Error::success();

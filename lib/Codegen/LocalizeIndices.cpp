@@ -3,7 +3,7 @@
 #include "Localizer.h"
 
 #include "ax/Dialect/Indexing.h"
-#include "ax/Dialect/LocalOps.h"
+#include "ax/Local/Local.h"
 
 using namespace mlir;
 
@@ -35,10 +35,8 @@ llvm::Expected<Value> Localizer::checkedIndices(Operation *op) {
 
 CheckIndicesOp Localizer::check(Operation *op, Value local, Value global,
                                 ArrayRef<int64_t> sizes) {
-  auto check = CheckIndicesOp::create(builder, local, sizes);
-  check->setAttr(kWholeIndices, TypeAttr::get(global.getType()));
-  check->setAttr(kOrder, builder.getI64IntegerAttr(opNumber));
-  return check;
+  return CheckIndicesOp::create(builder, local, sizes, global.getType(),
+                                opNumber);
 }
 
 void Localizer::localizeAtMost(AtMostOp op) {
@@ -50,7 +48,7 @@ void Localizer::localizeAtMost(AtMostOp op) {
           constant(builder.getZeroAttr(tensorType(local).getElementType())));
   CheckIndicesOp made = check(op, local, op.getOperand(),
                               {static_cast<int64_t>(op.getLimit()) + 1});
-  made->setAttr(kIsCount, builder.getUnitAttr());
+  made.setIsCount(true);
   mapping.map(op.getResult(), made.getResult());
 }
 

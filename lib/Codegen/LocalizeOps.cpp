@@ -1,6 +1,6 @@
 //===- LocalizeOps.cpp - Ops whose attributes depend on the part ----------===//
 #include "Localizer.h"
-#include "ax/Dialect/LocalOps.h"
+#include "ax/Local/Local.h"
 
 using namespace mlir;
 

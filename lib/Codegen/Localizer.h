@@ -4,7 +4,7 @@
 
 #include "ax/Codegen/Localize.h"
 #include "ax/Dialect/Ax.h"
-#include "ax/Dialect/LocalOps.h"
+#include "ax/Local/Local.h"
 #include "ax/Sharding/Digits.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -17,7 +17,7 @@ public:
   Localizer(mlir::MLIRContext *context, const sharding::Mesh &mesh)
       : mesh(mesh), builder(mlir::UnknownLoc::get(context), context) {}
 
-  llvm::Expected<LocalStage> run(StageOp stage);
+  llvm::Expected<mlir::OwningOpRef<LocalStageOp>> run(StageOp stage);
 
 private:
   // Localize.cpp
@@ -95,7 +95,8 @@ private:
                                            mlir::Value changed);
   llvm::Expected<llvm::SmallVector<Part>> sharedParts(mlir::Operation *op,
                                                       sharding::SubAxes &axes);
-  llvm::Expected<mlir::Value> moveParts(mlir::Operation *op, mlir::Value value,
+  llvm::Expected<mlir::Value> moveParts(CollectiveOpInterface op,
+                                        mlir::Value value,
                                         const sharding::Layout &from,
                                         const sharding::Layout &to,
                                         const sharding::SubAxes &axes);
@@ -108,9 +109,12 @@ private:
   llvm::Expected<llvm::SmallVector<Run>>
   runsOf(mlir::Operation *op, const sharding::DimLayout &layout,
          const sharding::SubAxes &axes, int64_t wholeSize);
-  llvm::SmallVector<mlir::Value> exchange(mlir::Operation *op,
+  /// `kind`: what is done of what `op` does. `sources`: of a permutation.
+  llvm::SmallVector<mlir::Value> exchange(CollectiveOpInterface op,
+                                          sharding::StepKind kind,
                                           llvm::ArrayRef<Part> parts,
-                                          const sharding::SubAxes &axes);
+                                          const sharding::SubAxes &axes,
+                                          llvm::ArrayRef<int64_t> sources = {});
   Part wholePart(mlir::Value value);
   Part runPart(mlir::Value value, int64_t dim, const Run &run, bool gathers);
   Part swapRuns(mlir::Value value, int64_t gatherDim, const Run &gather,

@@ -2,8 +2,8 @@
 #include "StageBuffers.h"
 
 #include "CommandName.h"
-#include "ax/Dialect/LocalOps.h"
 #include "ax/Eval/Elements.h"
+#include "ax/Local/Local.h"
 #include "ax/Support/Error.h"
 
 using namespace mlir;

@@ -2,10 +2,9 @@
 #include "StageBuilder.h"
 
 #include "CommandName.h"
-#include "InPlace.h"
 #include "StageBuffers.h"
-#include "ax/Dialect/LocalOps.h"
 #include "ax/Eval/Elements.h"
+#include "ax/Local/Local.h"
 #include "ax/Support/Error.h"
 
 using namespace mlir;
@@ -20,8 +19,8 @@ public:
                rt::StageProgram &stage)
       : source(source), tables(tables), stage(stage),
         commands(stage.lists.emplace_back(source.list).commands),
-        buffers(tables, stage, commands), program(source.local.program.get()),
-        block(program.getBody().front()) {}
+        buffers(tables, stage, commands), local(source.local),
+        block(local.getBlock()) {}
 
   llvm::Error build() {
     bindArguments();
@@ -49,22 +48,21 @@ private:
     for (BlockArgument argument : block.getArguments()) {
       unsigned number = argument.getArgNumber();
       int64_t bytes = byteSizeOf(argument);
-      if (number < source.local.numInputs) {
+      if (number < local.getNumInputs()) {
         StageInput input = source.inputs[number];
         buffers.place(argument, buffers.add(input.space, input.index, bytes,
                                             inputName(input)));
         continue;
       }
-      if (number >= source.local.firstSum()) {
-        unsigned result =
-            source.local.accumulated[number - source.local.firstSum()];
+      if (number >= local.getFirstSum()) {
+        int64_t result = local.getAccumulated()[number - local.getFirstSum()];
         int32_t kept = source.outputs[result].kept.front();
         buffers.place(argument, sumBuffers[kept] =
                                     buffers.add(rt::Space::Kept, kept, bytes,
                                                 stage.kept[kept].name));
         continue;
       }
-      StringRef name = source.local.states[number - source.local.numInputs];
+      StringRef name = local.getState(number - local.getNumInputs());
       int32_t state = tables.states.lookup(name);
       buffers.place(argument, stateBuffers[state] = buffers.add(
                                   rt::Space::State, state, bytes, name));
@@ -102,7 +100,8 @@ private:
   void bindOutputs() {
     Operation *terminator = block.getTerminator();
     for (auto [number, sinks] : llvm::enumerate(source.outputs)) {
-      if (llvm::is_contained(source.local.accumulated, number))
+      if (llvm::is_contained(local.getAccumulated(),
+                             static_cast<int64_t>(number)))
         continue;
       View view = viewOf(terminator->getOperand(number));
       Operation *maker = view.base.getDefiningOp();
@@ -135,11 +134,11 @@ private:
       return emitKernel(fusion);
     if (isLibraryOp(op))
       return emitLibrary(op);
-    if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+    if (auto collective = dyn_cast<LocalCollectiveOpInterface>(op))
       return emitCollective(collective);
     if (auto await = dyn_cast<AwaitOp>(op))
       return emitWait(await);
-    if (auto terminator = dyn_cast<ReturnOp>(op))
+    if (auto terminator = dyn_cast<LocalYieldOp>(op))
       return emitReturn(terminator);
     return makeError(ExitCode::Unsupported, op->getName().getStringRef() +
                                                 " of node '" + nameOf(op) +
@@ -160,7 +159,7 @@ private:
     }
     command.kernel = it->second;
     for (OpResult result : fusion->getResults())
-      if (Value operand = inPlaceOperand(result))
+      if (Value operand = fusion.getInPlaceOperand(result.getResultNumber()))
         buffers.place(result, buffers.lookup(operand));
     for (ValueRange values :
          {ValueRange(fusion.getOperands()), ValueRange(fusion.getResults())})
@@ -195,7 +194,7 @@ private:
     rt::LibraryCommand command;
     command.desc = call.desc;
     if (auto *check = std::get_if<rt::IndexCheckDesc>(&command.desc))
-      setOrigin(op, *check);
+      setOrigin(cast<CheckIndicesOp>(op), *check);
     for (const LibraryCall::Argument &argument : call.arguments) {
       auto ref = buffers.ref(argument.base, argument.byteOffset);
       if (!ref)
@@ -207,25 +206,25 @@ private:
   }
 
   /// What tells which of several ranks' faults is the first.
-  void setOrigin(Operation *op, rt::IndexCheckDesc &check) {
-    auto type = cast<RankedTensorType>(
-        op->getAttrOfType<TypeAttr>(kWholeIndices).getValue());
-    check.layout = getLayout(type, tables.program.mesh);
-    check.order =
-        source.number << 32 | op->getAttrOfType<IntegerAttr>(kOrder).getInt();
+  void setOrigin(CheckIndicesOp op, rt::IndexCheckDesc &check) {
+    check.layout =
+        getLayout(cast<RankedTensorType>(op.getWhole()), tables.program.mesh);
+    check.order = source.number << 32 | static_cast<int64_t>(op.getOrder());
   }
 
   /// A convolution's result goes where the residual was, if nothing else wants
   /// that. (A matmul may put partial sums into its result first.)
   void reuseResidual(Operation *op, const LibraryCall &call) {
-    auto conv = dyn_cast<ConvOp>(op);
+    auto conv = dyn_cast<ConvOp>(getLibraryCore(op));
     if (!conv || !conv.getResidual())
       return;
-    Value base = viewOf(conv.getResidual()).base;
+    Value residual =
+        op->getOperand(conv.getResidualMutable()[0].getOperandNumber());
+    Value base = viewOf(residual).base;
     unsigned uses = 0;
     for (const LibraryCall::Argument &argument : call.arguments)
       uses += argument.base == base;
-    if (uses == 1 && buffers.canReplace(conv.getResidual(), op->getResult(0)))
+    if (uses == 1 && buffers.canReplace(residual, op->getResult(0)))
       buffers.place(op->getResult(0), buffers.lookup(base));
   }
 
@@ -245,39 +244,50 @@ private:
     return number;
   }
 
+  static rt::CollectiveKind kindOf(sharding::StepKind kind) {
+    switch (kind) {
+    case sharding::StepKind::AllReduce:
+      return rt::CollectiveKind::AllReduce;
+    case sharding::StepKind::ReduceScatter:
+      return rt::CollectiveKind::ReduceScatter;
+    case sharding::StepKind::AllGather:
+      return rt::CollectiveKind::AllGather;
+    case sharding::StepKind::AllToAll:
+      return rt::CollectiveKind::AllToAll;
+    case sharding::StepKind::CollectivePermute:
+      return rt::CollectiveKind::Permute;
+    case sharding::StepKind::AllSlice:
+    case sharding::StepKind::ToPartial:
+      break;
+    }
+    llvm_unreachable("nothing is exchanged");
+  }
+
   /// One tensor of a collective.
   llvm::Expected<rt::CollectivePart>
-  collectivePart(Operation *op, OpResult result, int32_t groupSet) {
+  collectivePart(LocalCollectiveOpInterface op, OpResult result,
+                 int32_t groupSet) {
     unsigned number = result.getResultNumber();
     Value operand = op->getOperand(number);
     RankedTensorType from = tensorType(operand), to = tensorType(result);
     rt::CollectivePart part;
     part.dtype = *eval::toDType(from.getElementType());
     part.shape.assign(from.getShape().begin(), from.getShape().end());
-    if (auto reduce = op->getAttrOfType<StringAttr>(kReduceKind))
-      part.reduce = reduce == "max"   ? sharding::ReduceKind::Max
-                    : reduce == "min" ? sharding::ReduceKind::Min
-                                      : sharding::ReduceKind::Sum;
-    if (auto dims = op->getAttrOfType<DenseI64ArrayAttr>(kGatherDim)) {
-      part.gatherDim = dims[number];
-      part.gatherSize = to.getDimSize(part.gatherDim);
+    if (std::optional<ReduceOpKind> kind = op.getReduction())
+      part.reduce = *kind == ReduceOpKind::max   ? sharding::ReduceKind::Max
+                    : *kind == ReduceOpKind::min ? sharding::ReduceKind::Min
+                                                 : sharding::ReduceKind::Sum;
+    if (int64_t dim = op.getGatherDimOf(number); dim >= 0) {
+      part.gatherDim = dim;
+      part.gatherSize = to.getDimSize(dim);
     }
-    if (auto dims = op->getAttrOfType<DenseI64ArrayAttr>(kScatterDim)) {
-      part.scatterDim = dims[number];
-      part.scatterPart = to.getDimSize(part.scatterDim);
+    if (int64_t dim = op.getScatterDimOf(number); dim >= 0) {
+      part.scatterDim = dim;
+      part.scatterPart = to.getDimSize(dim);
     }
-    if (isa<AllReduceOp>(op))
-      part.kind = rt::CollectiveKind::AllReduce;
-    else if (isa<ReduceScatterOp>(op))
-      part.kind = rt::CollectiveKind::ReduceScatter;
-    else if (isa<AllGatherOp>(op))
-      part.kind = rt::CollectiveKind::AllGather;
-    else if (isa<AllToAllOp>(op))
-      part.kind = rt::CollectiveKind::AllToAll;
-    else
-      part.kind = rt::CollectiveKind::Permute;
-    if (auto sources = op->getAttrOfType<DenseI64ArrayAttr>(kSources))
-      if (llvm::Error error = permutationOf(op, sources, groupSet, part))
+    part.kind = kindOf(op.getStepKind());
+    if (auto permute = dyn_cast<LocalPermuteOp>(op.getOperation()))
+      if (llvm::Error error = permutationOf(permute, groupSet, part))
         return error;
 
     auto source = buffers.denseRef(operand);
@@ -287,7 +297,7 @@ private:
     auto sharesMemory = [&](Value other) {
       return viewOf(other).base == viewOf(operand).base;
     };
-    if (isa<AllReduceOp>(op) && buffers.canReplace(operand, result) &&
+    if (isa<LocalAllReduceOp>(op) && buffers.canReplace(operand, result) &&
         llvm::count_if(op->getOperands(), sharesMemory) == 1)
       buffers.place(result, source->buffer);
     auto destination = buffers.ref(result);
@@ -297,11 +307,10 @@ private:
     return part;
   }
 
-  llvm::Error emitCollective(CollectiveOpInterface collective) {
-    Operation *op = collective;
+  llvm::Error emitCollective(LocalCollectiveOpInterface op) {
     rt::CollectiveCommand command;
-    command.groupSet = groupSetOf(
-        op->getAttrOfType<AxesAttr>("axes").resolve(tables.program.mesh));
+    command.groupSet =
+        groupSetOf(op.getMovedAxes().resolve(tables.program.mesh));
     for (OpResult result : op->getResults()) {
       auto part = collectivePart(op, result, command.groupSet);
       if (!part)
@@ -309,9 +318,9 @@ private:
       command.parts.push_back(std::move(*part));
     }
     std::string name = nameOf(op);
-    if (StringAttr cause = collective.getCause())
+    if (StringAttr cause = op.getCause())
       name += " (" + cause.str() + ")";
-    if (op->hasAttr("start"))
+    if (op.isStarted())
       command.request = requests[op->getResult(0)] = numRequests++;
     add(std::move(command), name, bytesMoved(op), nodesOf(op));
     return llvm::Error::success();
@@ -328,13 +337,14 @@ private:
   }
 
   /// The same for every group, as members.
-  llvm::Error permutationOf(Operation *op, DenseI64ArrayAttr sources,
-                            int32_t groupSet, rt::CollectivePart &part) {
+  llvm::Error permutationOf(LocalPermuteOp op, int32_t groupSet,
+                            rt::CollectivePart &part) {
     bool isFirst = true;
     for (const std::vector<int32_t> &group : stage.groups[groupSet].groups) {
       std::vector<int32_t> members;
       for (int32_t rank : group)
-        members.push_back(llvm::find(group, sources[rank]) - group.begin());
+        members.push_back(llvm::find(group, op.getSources()[rank]) -
+                          group.begin());
       if (!isFirst && members != part.permutation)
         return makeError(ExitCode::BadPlan, "collective_permute of node '" +
                                                 nameOf(op) +
@@ -357,7 +367,7 @@ private:
     add(std::move(copy), name, 2 * byteSizeOf(value));
   }
 
-  llvm::Error emitReturn(ReturnOp terminator) {
+  llvm::Error emitReturn(LocalYieldOp terminator) {
     for (auto [number, sinks] : llvm::enumerate(source.outputs)) {
       Value value = terminator->getOperand(number);
       auto ref = buffers.denseRef(value);
@@ -411,7 +421,7 @@ private:
   rt::StageProgram &stage;
   std::vector<rt::Command> &commands;
   StageBuffers buffers;
-  ProgramOp program;
+  LocalStageOp local;
   Block &block;
   /// State -> its buffer; kept value -> that of its sum.
   llvm::DenseMap<int32_t, int32_t> stateBuffers, sumBuffers;

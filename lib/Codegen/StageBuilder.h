@@ -4,7 +4,6 @@
 
 #include "Library.h"
 #include "ax/Codegen/Kernel.h"
-#include "ax/Codegen/Localize.h"
 #include "ax/Runtime/Program.h"
 
 namespace ax::codegen {
@@ -39,7 +38,7 @@ struct StageSource {
   rt::CommandList list;
   /// Among the program's.
   int64_t number = 0;
-  LocalStage local;
+  LocalStageOp local;
   std::vector<StageInput> inputs;
   std::vector<StageOutput> outputs;
   llvm::DenseMap<mlir::Operation *, CompiledKernel> kernels;

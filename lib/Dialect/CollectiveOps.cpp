@@ -7,9 +7,6 @@ using namespace ax;
 static LogicalResult verifyStart(CollectiveOpInterface op) {
   if (!sharding::communicates(op.getStepKind()))
     return op->emitOpError("exchanges nothing: there is nothing to start");
-  // Inside Codegen it is a local operation that waits.
-  if (!tensorType(op->getOperand(0)).getEncoding())
-    return success();
   if (op->getNumResults() != 1 || !op->hasOneUse() ||
       !isa<WaitOp>(*op->user_begin()) ||
       op->user_begin()->getBlock() != op->getBlock())
@@ -33,9 +30,6 @@ static LogicalResult verifyStep(CollectiveOpInterface op, Value operand,
   if (!sameWithoutLayout(TypeRange(from), TypeRange(to)))
     return raw->emitOpError("changes more than the layout: ")
            << from << " to " << to;
-  // Inside Codegen types are local and layouts gone.
-  if (!from.getEncoding() && !to.getEncoding())
-    return success();
   sharding::Mesh mesh = getMesh(raw);
   sharding::SubAxes axes = op.getMovedAxes().resolve(mesh);
   for (const sharding::SubAxis &sub : axes) {

@@ -1,5 +1,5 @@
 //===- Dialect.cpp - Registration and helpers on types --------------------===//
-#include "ax/Dialect/LocalOps.h"
+#include "ax/Dialect/Ax.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -20,10 +20,6 @@ void AxDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "ax/Dialect/AxOps.cpp.inc"
-      >();
-  addOperations<
-#define GET_OP_LIST
-#include "ax/Dialect/AxLocalOps.cpp.inc"
       >();
 }
 

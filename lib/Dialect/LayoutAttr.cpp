@@ -8,7 +8,7 @@
 //   layout = dims, (factors, factor*)*, reduce kind, axes
 //
 //===----------------------------------------------------------------------===//
-#include "AxesSyntax.h"
+#include "ax/Dialect/AxesSyntax.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"

@@ -1,7 +1,6 @@
 //===- Ops.cpp - Generated definitions of the operations ------------------===//
-#include "AxesSyntax.h"
-
-#include "ax/Dialect/LocalOps.h"
+#include "ax/Dialect/Ax.h"
+#include "ax/Dialect/AxesSyntax.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 
@@ -9,6 +8,3 @@ using namespace ax;
 
 #define GET_OP_CLASSES
 #include "ax/Dialect/AxOps.cpp.inc"
-
-#define GET_OP_CLASSES
-#include "ax/Dialect/AxLocalOps.cpp.inc"

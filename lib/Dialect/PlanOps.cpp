@@ -55,7 +55,9 @@ LogicalResult PlanOp::verify() {
   }
   bool seenMesh = false;
   for (Operation &op : getBody().front()) {
-    if (!isa<MeshOp, StateOp, ProgramOp>(op))
+    // Other dialects have programs of their own.
+    if (op.getDialect() == (*this)->getDialect() &&
+        !isa<MeshOp, StateOp, ProgramOp>(op))
       return op.emitOpError("does not belong directly into a plan");
     if (auto state = dyn_cast<StateOp>(op);
         state && state.getPrepared() && version == firstVersion)

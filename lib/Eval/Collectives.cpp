@@ -3,7 +3,6 @@
 #include "Kernels.h"
 
 #include "ax/Eval/Evaluate.h"
-#include "ax/Support/Error.h"
 
 using namespace mlir;
 
@@ -49,20 +48,10 @@ static HostTensor join(ArrayRef<HostTensor> parts, int64_t dim,
   return window(to, dim, 0, shape);
 }
 
-static std::optional<ReduceOpKind> reduction(Operation *op) {
-  auto name = op->getAttrOfType<StringAttr>(kReduceKind);
-  return name ? symbolizeReduceOpKind(name.getValue()) : std::nullopt;
-}
-
-static int64_t dimension(Operation *op, StringRef name, unsigned part) {
-  auto attr = op->getAttrOfType<DenseI64ArrayAttr>(name);
-  return attr ? attr[part] : -1;
-}
-
 namespace {
 /// One tensor of a collective, seen from one rank.
 struct Exchange {
-  Operation *op;
+  LocalCollectiveOpInterface op;
   unsigned part;
   ArrayRef<HostTensor> operands;
   /// Ranks in order, and this rank's place among them.
@@ -98,45 +87,34 @@ struct Exchange {
 };
 } // namespace
 
-static std::optional<HostTensor> run(const Exchange &exchange, StepKind kind,
-                                     int64_t rank) {
-  Operation *op = exchange.op;
-  int64_t gatherDim = dimension(op, kGatherDim, exchange.part);
-  int64_t scatterDim = dimension(op, kScatterDim, exchange.part);
-  std::optional<ReduceOpKind> reduce = reduction(op);
-  switch (kind) {
+static HostTensor run(const Exchange &exchange, int64_t rank) {
+  LocalCollectiveOpInterface op = exchange.op;
+  int64_t gatherDim = op.getGatherDimOf(exchange.part);
+  int64_t scatterDim = op.getScatterDimOf(exchange.part);
+  switch (op.getStepKind()) {
   case StepKind::AllReduce:
-    if (reduce)
-      return exchange.reduced(*reduce);
-    break;
+    return exchange.reduced(*op.getReduction());
   case StepKind::ReduceScatter:
-    if (reduce && scatterDim >= 0)
-      return exchange.scattered(exchange.reduced(*reduce), scatterDim);
-    break;
+    return exchange.scattered(exchange.reduced(*op.getReduction()), scatterDim);
   case StepKind::AllGather:
-    if (gatherDim >= 0)
-      return exchange.gathered(gatherDim);
-    break;
+    return exchange.gathered(gatherDim);
   case StepKind::AllToAll:
-    if (gatherDim >= 0 && scatterDim >= 0)
-      return exchange.swapped(gatherDim, scatterDim);
-    break;
+    return exchange.swapped(gatherDim, scatterDim);
   case StepKind::CollectivePermute:
-    if (auto sources = op->getAttrOfType<DenseI64ArrayAttr>(kSources))
-      return exchange.operands[sources[rank]];
-    break;
+    return exchange
+        .operands[cast<LocalPermuteOp>(op.getOperation()).getSources()[rank]];
   case StepKind::AllSlice:
   case StepKind::ToPartial:
     break;
   }
-  return std::nullopt;
+  llvm_unreachable("nothing is exchanged");
 }
 
-llvm::Expected<std::vector<HostTensor>>
-evaluateCollective(CollectiveOpInterface collective, unsigned part,
-                   const sharding::Mesh &mesh, ArrayRef<HostTensor> operands) {
-  Operation *op = collective;
-  sharding::SubAxes axes = collective.getMovedAxes().resolve(mesh);
+std::vector<HostTensor> evaluateCollective(LocalCollectiveOpInterface op,
+                                           unsigned part,
+                                           const sharding::Mesh &mesh,
+                                           ArrayRef<HostTensor> operands) {
+  sharding::SubAxes axes = op.getMovedAxes().resolve(mesh);
   ArrayRef<int64_t> shape = tensorType(op->getResult(part)).getShape();
   std::vector<HostTensor> results;
   for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank) {
@@ -146,12 +124,8 @@ evaluateCollective(CollectiveOpInterface collective, unsigned part,
                       mesh.group(axes, rank),
                       mesh.index(axes, mesh.coordinates(rank)),
                       shape};
-    std::optional<HostTensor> result =
-        run(exchange, collective.getStepKind(), rank);
-    if (!result || ArrayRef<int64_t>(result->getShape()) != shape)
-      return makeErrorf(ExitCode::Internal, "{0} is not localised",
-                        op->getName().getStringRef());
-    results.push_back(std::move(*result));
+    results.push_back(run(exchange, rank));
+    assert(ArrayRef<int64_t>(results.back().getShape()) == shape);
   }
   return results;
 }

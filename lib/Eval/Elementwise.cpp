@@ -3,7 +3,7 @@
 #include "Kernels.h"
 #include "ax/Support/Philox.h"
 
-#include "ax/Dialect/LocalOps.h"
+#include "ax/Local/Local.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>

@@ -5,7 +5,7 @@
 #include "Kernels.h"
 
 #include "ax/Dialect/Indexing.h"
-#include "ax/Dialect/LocalOps.h"
+#include "ax/Local/Local.h"
 #include "ax/Support/Error.h"
 
 using namespace mlir;
@@ -92,11 +92,12 @@ static llvm::Expected<PerRank> walk(Block &block, PerRank arguments,
   return PerRank(numRanks);
 }
 
-static llvm::Expected<Results> evaluateFusion(FusionOp op, Operands operands,
-                                              const Place *place) {
+/// Of what is one command: a kernel, or a library's.
+static llvm::Expected<Results> evaluateBody(Block &block, Operands operands,
+                                            const Place *place) {
   PerRank arguments = {Results(operands)};
   llvm::Expected<PerRank> results =
-      walk(op.getBody().front(), std::move(arguments),
+      walk(block, std::move(arguments),
            [&](Operation *inner, PerRank in) -> llvm::Expected<PerRank> {
              llvm::Expected<Results> out = evaluate(inner, in[0], place);
              if (!out)
@@ -118,8 +119,8 @@ llvm::Expected<Results> evaluate(Operation *op, Operands operands,
       return value.takeError();
     return Results{std::move(*value)};
   }
-  if (auto fusion = dyn_cast<FusionOp>(op))
-    return evaluateFusion(fusion, operands, place);
+  if (isa<FusionOp, LibraryOp>(op))
+    return evaluateBody(op->getRegion(0).front(), operands, place);
   if (auto index = dyn_cast<AxisIndexOp>(op)) {
     if (!place)
       return fault(op, "no place on a mesh is known");
@@ -188,22 +189,27 @@ static llvm::Expected<PerRank> evaluateGlobally(Operation *op, PerRank operands,
   return PerRank{std::move(*results)};
 }
 
-static llvm::Error checkArguments(ProgramOp program, Operands inputs) {
-  if (inputs.size() != program.getArgumentTypes().size())
+/// `nameOf`: what follows the number of an input in a message.
+static llvm::Error
+checkArguments(Block &block, Operands inputs,
+               llvm::function_ref<std::string(unsigned)> nameOf) {
+  if (inputs.size() != block.getNumArguments())
     return makeErrorf(ExitCode::BadInput, "{0} inputs given, {1} needed",
-                      inputs.size(), program.getArgumentTypes().size());
-  for (auto [i, argument] :
-       llvm::enumerate(program.getBody().front().getArguments()))
+                      inputs.size(), block.getNumArguments());
+  for (auto [i, argument] : llvm::enumerate(block.getArguments()))
     if (!hasType(inputs[i], argument))
-      return makeErrorf(ExitCode::BadInput, "input {0} '{1}' is {2}", i,
-                        program.getArgName(i), inputs[i].typeToString());
+      return makeErrorf(ExitCode::BadInput, "input {0}{1} is {2}", i, nameOf(i),
+                        inputs[i].typeToString());
   return llvm::Error::success();
 }
 
 llvm::Expected<Results> evaluateProgram(ProgramOp program, Operands inputs,
                                         StateReader readState,
                                         StateWriter writeState) {
-  if (llvm::Error error = checkArguments(program, inputs))
+  if (llvm::Error error =
+          checkArguments(program.getBody().front(), inputs, [&](unsigned i) {
+            return (" '" + program.getArgName(i) + "'").str();
+          }))
     return error;
   llvm::Expected<PerRank> results = walk(
       program.getBody().front(), {Results(inputs)},
@@ -215,27 +221,26 @@ llvm::Expected<Results> evaluateProgram(ProgramOp program, Operands inputs,
   return std::move(results->front());
 }
 
-llvm::Expected<PerRank> evaluateRanks(ProgramOp local,
+llvm::Expected<PerRank> evaluateRanks(LocalStageOp local,
                                       const sharding::Mesh &mesh,
                                       PerRank inputs, int64_t slice) {
   assert(static_cast<int64_t>(inputs.size()) == mesh.numRanks());
   for (const Results &ofRank : inputs)
-    if (llvm::Error error = checkArguments(local, ofRank))
+    if (llvm::Error error = checkArguments(
+            local.getBlock(), ofRank, [](unsigned) { return std::string(); }))
       return error;
   std::vector<Place> places;
   for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank)
     places.push_back({&mesh, mesh.coordinates(rank, slice)});
   auto step = [&](Operation *op, PerRank operands) -> llvm::Expected<PerRank> {
     PerRank results(operands.size());
-    if (auto collective = dyn_cast<CollectiveOpInterface>(op)) {
+    if (auto collective = dyn_cast<LocalCollectiveOpInterface>(op)) {
       for (unsigned part = 0; part < op->getNumOperands(); ++part) {
         std::vector<HostTensor> tensors;
         for (const Results &ofRank : operands)
           tensors.push_back(ofRank[part]);
-        auto moved = evaluateCollective(collective, part, mesh, tensors);
-        if (!moved)
-          return moved.takeError();
-        for (auto [ofRank, tensor] : llvm::zip_equal(results, *moved))
+        for (auto [ofRank, tensor] : llvm::zip_equal(
+                 results, evaluateCollective(collective, part, mesh, tensors)))
           ofRank.push_back(tensor);
       }
       return results;
@@ -249,7 +254,7 @@ llvm::Expected<PerRank> evaluateRanks(ProgramOp local,
     }
     return results;
   };
-  return walk(local.getBody().front(), std::move(inputs), step);
+  return walk(local.getBlock(), std::move(inputs), step);
 }
 
 } // namespace ax::eval

@@ -290,8 +290,8 @@ static bool areFingerprints(Attribute value) {
          });
 }
 
-/// Attributes with our prefix are how Codegen and passes talk to themselves;
-/// in a plan they would be believed. These say what nobody behind us relies on.
+/// Attributes with our prefix are how passes talk to themselves; in a plan they
+/// would be believed. These say what nobody behind us relies on.
 static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kUnbatched)
@@ -358,6 +358,9 @@ llvm::Error plan::verifyPlan(ModuleOp module) {
     plan.emitOpError("has no ax.mesh");
   if (plan.getBody().getOps<ProgramOp>().empty())
     plan.emitOpError("has no ax.program");
+  for (Operation &op : plan.getBody().front())
+    if (!isa<MeshOp, StateOp, ProgramOp>(op))
+      op.emitOpError("is of no plan: it is made when a plan runs");
   verifyUnbatched(plan);
   llvm::DenseMap<StringAttr, StateUses> uses;
   for (ProgramOp program : plan.getBody().getOps<ProgramOp>()) {

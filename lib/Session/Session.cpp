@@ -11,6 +11,7 @@
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/Support/Timing.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
@@ -150,6 +151,13 @@ Session::load(const std::string &planPath, const SessionOptions &options) {
   return session;
 }
 
+/// Text that axopt-opt goes on with.
+static void printDump(llvm::StringRef step, PlanOp plan) {
+  llvm::errs() << "// after " << step << '\n';
+  plan.print(llvm::errs(), mlir::OpPrintingFlags().enableDebugInfo());
+  llvm::errs() << '\n';
+}
+
 llvm::Expected<std::unique_ptr<Session>>
 Session::compile(const std::string &planPath, const SessionOptions &options) {
   auto impl = std::make_unique<Impl>();
@@ -200,6 +208,13 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
                           : ", which '" + codegenOptions.cacheDir +
                                 "' keeps for later runs"));
     };
+  codegenOptions.after = [&](llvm::StringRef step, PlanOp plan) {
+    if (llvm::is_contained(options.dumpAfter, step))
+      printDump(step, plan);
+  };
+  mlir::DefaultTimingManager timing;
+  timing.setEnabled(options.tellTimes);
+  codegenOptions.timing = &timing;
   auto generate = [&](ProgramOp from,
                       std::shared_ptr<rt::Program> &to) -> llvm::Error {
     auto generated = codegen::generate(from, codegenOptions);

@@ -1,7 +1,9 @@
 //===- main.cpp - axopt-opt: passes on IR, for tests ------------*- C++ -*-===//
 
+#include "ax/Codegen/LocalPasses.h"
 #include "ax/Compile/Compile.h"
 #include "ax/Dialect/Ax.h"
+#include "ax/Local/Local.h"
 #include "ax/Passes/Passes.h"
 
 #include "mlir/IR/DialectRegistry.h"
@@ -10,9 +12,10 @@
 
 int main(int argc, char **argv) {
   mlir::DialectRegistry registry;
-  registry.insert<ax::AxDialect>();
+  registry.insert<ax::AxDialect, ax::AxlDialect>();
   ax::registerAxPasses();
   ax::registerPipelines();
+  ax::codegen::registerLocalPasses();
   mlir::registerCSEPass();
   mlir::registerCanonicalizerPass();
   return mlir::asMainReturnCode(

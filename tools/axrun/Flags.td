@@ -190,6 +190,13 @@ defm trace_steps : Value<
 defm list_commands : Switch<
   "list-commands", "Print what every stage does, and stop", help6_debugging,
   [Common]>;
+defm dump_after : Value<
+  "dump-after", "STEP", "Print what one rank of each stage does after steps",
+  help6_debugging, [CommaSeparated, Repeatable, Common],
+  "localize,split-epilogues,join-epilogues,channels-last,write-transposed,"
+  "order-products,merge-equal,fuse,mark-in-place">;
+defm timing : Switch<
+  "mlir-timing", "Tell what each of these steps takes", help6_debugging>;
 defm separate_kernels : Switch<
   "separate-kernels", "No fusion: every operation is a kernel",
   help6_debugging>;

@@ -256,6 +256,8 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   flags.read(OPT_timeout, session.timeoutSeconds);
   flags.read(OPT_cache_dir, session.cacheDir);
   flags.read(OPT_separate_kernels, session.separateKernels);
+  session.dumpAfter = flags.list(OPT_dump_after);
+  flags.read(OPT_timing, session.tellTimes);
   session.trace = !options.trace.empty() || options.profile;
   session.warn = [](const std::string &text) {
     llvm::errs() << "axrun: warning: " << text << '\n';

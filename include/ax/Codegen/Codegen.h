@@ -3,11 +3,17 @@
 #define AX_CODEGEN_CODEGEN_H
 
 #include "ax/Cost/StageCost.h"
+#include "ax/Local/Local.h"
 #include "ax/Runtime/Program.h"
+#include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
 #include <functional>
+
+namespace mlir {
+class TimingManager;
+} // namespace mlir
 
 namespace ax::codegen {
 
@@ -24,7 +30,17 @@ struct Options {
   /// Kernels are left out: only what memory is needed can be asked of the
   /// result.
   bool withoutKernels = false;
+  /// Is called after "localize" and each of the passes behind it, with the plan
+  /// whose program is a local one; may be left empty.
+  std::function<void(llvm::StringRef step, PlanOp plan)> after;
+  /// What the steps take, if it is to be told.
+  mlir::TimingManager *timing = nullptr;
 };
+
+/// A plan of the mesh and the states of `program`'s, and a local program that
+/// has gone through all passes. Errors as of generate.
+llvm::Expected<mlir::OwningOpRef<PlanOp>> lower(ProgramOp program,
+                                                const Options &options = {});
 
 /// Commands, kernels and memory of all stages of `program`, which must be part
 /// of a verified plan. BadPlan errors name the stage and node that cannot be

@@ -1,12 +1,13 @@
-//===- Kernel.h - From ax.fusion to native code -----------------*- C++ -*-===//
+//===- Kernel.h - From axl.fusion to native code -----------------*- C++
+//-*-===//
 //
-// The kernel compiler: one `ax.fusion` on local shapes becomes one function.
+// The kernel compiler: one `axl.fusion` on local shapes becomes one function.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_CODEGEN_KERNEL_H
 #define AX_CODEGEN_KERNEL_H
 
-#include "ax/Dialect/Ax.h"
+#include "ax/Local/Local.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -29,15 +30,13 @@ namespace ax::codegen {
 using KernelFn = void (*)(void *const *buffers, const int64_t *scalars,
                           int64_t begin, int64_t end);
 
-/// Attribute of an `ax.fusion`: for each result the number of the operand in
-/// whose memory it is made, or -1. An element of such an operand must be read
-/// for nothing but that element of the results.
-inline constexpr llvm::StringLiteral kInPlace = "ax.in_place";
+/// Attribute of an `axl.fusion`.
+inline constexpr llvm::StringLiteral kInPlace = "in_place";
 
 struct KernelSignature {
   int64_t numOperands = 0;
   int64_t numResults = 0;
-  /// The axes of the `ax.axis_index` ops, each once, in order of appearance:
+  /// The axes of the `axl.axis_index` ops, each once, in order of appearance:
   /// argument i is this rank's number along axes i.
   llvm::SmallVector<AxesAttr, 2> scalars;
   /// Independent outer iterations; a caller may deal them out to threads in

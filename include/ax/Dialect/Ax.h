@@ -35,12 +35,6 @@ class GradientBuilder;
 
 namespace ax {
 
-/// Attributes of collectives on local parts, see codegen::LocalStage.
-inline constexpr llvm::StringLiteral kGatherDim = "ax.gather_dim",
-                                     kScatterDim = "ax.scatter_dim",
-                                     kReduceKind = "ax.reduce",
-                                     kSources = "ax.sources";
-
 /// Of a plan: the file beside it that its `#ax.stored` constants are in.
 inline constexpr llvm::StringLiteral kData = "ax.data";
 

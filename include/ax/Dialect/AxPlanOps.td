@@ -162,8 +162,8 @@ def Ax_StageOp : Ax_Op<"stage", [HasParent<"ProgramOp">, IsolatedFromAbove,
 }
 
 def Ax_YieldOp : Ax_Op<"yield", [Pure, ReturnLike, Terminator,
-    ParentOneOf<["StageOp", "FusionOp"]>]> {
-  let summary = "Results of a stage or a fusion";
+    HasParent<"StageOp">]> {
+  let summary = "Results of a stage";
   let arguments = (ins Variadic<Ax_Tensor>:$operands);
   let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";
 }
@@ -193,31 +193,6 @@ def Ax_ScheduleOp : Ax_Op<"schedule", [HasParent<"ProgramOp">]> {
   let arguments = (ins StrAttr:$policy, StrArrayAttr:$orders);
   let hasCustomAssemblyFormat = 1;
   let hasVerifier = 1;
-}
-
-def Ax_FusionOp : Ax_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock]> {
-  let summary = "Operations that become one kernel";
-  let description = [{
-    Exists only inside Codegen: made by fusion, on local shapes; read by the
-    kernel compiler. The region's arguments are the operands.
-  }];
-  let arguments = (ins Variadic<Ax_Tensor>:$operands);
-  let results = (outs Variadic<Ax_Tensor>:$results);
-  let regions = (region SizedRegion<1>:$body);
-  let assemblyFormat = [{
-    `(` $operands `)` attr-dict-with-keyword $body `:`
-    functional-type($operands, $results) }];
-}
-
-def Ax_AxisIndexOp : Ax_Op<"axis_index", [Pure]> {
-  let summary = "This rank's number along the given axes (scalar i64)";
-  let description = [{
-    Exists only inside Codegen: created by localisation, becomes a scalar
-    argument of kernels.
-  }];
-  let arguments = (ins Ax_AxesAttr:$axes);
-  let results = (outs Ax_IndexTensor:$result);
-  let assemblyFormat = "custom<Axes>($axes) attr-dict `:` type($result)";
 }
 
 #endif // AX_PLAN_OPS_TD

@@ -8,6 +8,7 @@
 #define AX_EVAL_EVALUATE_H
 
 #include "ax/Dialect/Ax.h"
+#include "ax/Local/Local.h"
 #include "ax/Support/HostTensor.h"
 
 namespace ax::eval {
@@ -20,7 +21,7 @@ struct Place {
 
 /// The results of one operation without side effects, except collectives and
 /// `ax.load`. Operands must have the operand types' shapes and element types
-/// (layouts do not matter). `ax.axis_index` needs a place. Fails for
+/// (layouts do not matter). `axl.axis_index` needs a place. Fails for
 /// operations that it does not know.
 llvm::Expected<llvm::SmallVector<HostTensor>>
 evaluate(mlir::Operation *op, llvm::ArrayRef<HostTensor> operands,
@@ -41,18 +42,18 @@ evaluateProgram(ProgramOp program, llvm::ArrayRef<HostTensor> inputs,
 /// For every rank of a mesh its tensors.
 using PerRank = std::vector<llvm::SmallVector<HostTensor>>;
 
-/// A program of local shapes (see codegen::localize) on all ranks of `mesh` in
-/// lockstep, in slice `slice` of the axes in time.
-llvm::Expected<PerRank> evaluateRanks(ProgramOp local,
+/// A local stage on all ranks of `mesh` in lockstep, in slice `slice` of the
+/// axes in time.
+llvm::Expected<PerRank> evaluateRanks(LocalStageOp local,
                                       const sharding::Mesh &mesh,
                                       PerRank inputs, int64_t slice = 0);
 
-/// One localised collective: its operand number `part` of every rank to the
-/// result of every rank.
-llvm::Expected<std::vector<HostTensor>>
-evaluateCollective(CollectiveOpInterface op, unsigned part,
-                   const sharding::Mesh &mesh,
-                   llvm::ArrayRef<HostTensor> operands);
+/// One exchange: its operand number `part` of every rank to the result of every
+/// rank.
+std::vector<HostTensor> evaluateCollective(LocalCollectiveOpInterface op,
+                                           unsigned part,
+                                           const sharding::Mesh &mesh,
+                                           llvm::ArrayRef<HostTensor> operands);
 
 } // namespace ax::eval
 

@@ -291,6 +291,8 @@ def Checkpoint : Pass<"ax-checkpoint", "::ax::PlanOp"> {
   let options = [
     Option<"mode", "mode", "std::string", "\"none\"", "selective">
   ];
+  // To predict memory, code is generated.
+  let dependentDialects = ["ax::AxlDialect"];
 }
 
 //===----------------------------------------------------------------------===//

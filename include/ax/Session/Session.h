@@ -58,6 +58,11 @@ struct SessionOptions {
   bool flushDenormals = false;
   /// Every operation is a kernel of its own; for finding faults.
   bool separateKernels = false;
+  /// Steps after which what one rank of each stage does goes to standard error
+  /// (codegen::lower).
+  std::vector<std::string> dumpAfter;
+  /// What these steps take goes there.
+  bool tellTimes = false;
   /// Told what the run can do without; may be left empty.
   std::function<void(const std::string &)> warn;
   /// Told why loading takes long; may be left empty.

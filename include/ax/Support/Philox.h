@@ -30,7 +30,7 @@ inline std::array<uint32_t, 4> generate(std::array<uint32_t, 4> counter,
   return counter;
 }
 
-/// What `ax.random` gives.
+/// What `axl.random` gives.
 inline float uniform(uint64_t index, uint64_t seed, uint64_t step,
                      uint64_t id) {
   uint32_t bits = generate(

@@ -5,7 +5,7 @@
 #include "Emitter.h"
 #include "ScalarMath.h"
 
-#include "ax/Dialect/LocalOps.h"
+#include "ax/Local/Local.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"

@@ -1,4 +1,4 @@
-//===- EmitRandom.cpp - ax.random in kernels ------------------------------===//
+//===- EmitRandom.cpp - axl.random in kernels -----------------------------===//
 #include "EmitRandom.h"
 
 #include "ax/Support/Philox.h"

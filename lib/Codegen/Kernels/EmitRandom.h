@@ -1,4 +1,4 @@
-//===- EmitRandom.h - ax.random in kernels ----------------------*- C++ -*-===//
+//===- EmitRandom.h - axl.random in kernels ---------------------*- C++ -*-===//
 #ifndef AX_CODEGEN_KERNELS_EMITRANDOM_H
 #define AX_CODEGEN_KERNELS_EMITRANDOM_H
 

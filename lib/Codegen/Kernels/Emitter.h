@@ -15,7 +15,7 @@
 
 #include "IndexSpace.h"
 
-#include "ax/Dialect/Ax.h"
+#include "ax/Local/Local.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"

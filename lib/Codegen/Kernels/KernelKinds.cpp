@@ -4,7 +4,7 @@
 #include "Emitter.h"
 #include "ax/Codegen/Kernel.h"
 
-#include "ax/Dialect/LocalOps.h"
+#include "ax/Local/Local.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "Recompute.h"
 #include "ax/Cost/StageCost.h"
+#include "ax/Local/Local.h"
 #include "ax/Passes/Passes.h"
 
 #include "llvm/Support/GlobPattern.h"

@@ -71,15 +71,6 @@
 %added = ax.scatter_nd add %x[%at], %points : tensor<4x8xf32>, tensor<2x2xi64>, tensor<2xf32> -> tensor<4x8xf32>
 %dtable = ax.gather_gradient %rows[%i] axis 0 size 4 : tensor<3x8xf32>, tensor<3xi64> -> tensor<4x8xf32>
 
-// Inside Codegen only.
-// CHECK: ax.fusion
-%f = ax.fusion(%x) {
-^bb0(%e: tensor<4x8xf32>):
-  %1 = ax.unary relu %e : tensor<4x8xf32> -> tensor<4x8xf32>
-  ax.yield %1 : tensor<4x8xf32>
-} : (tensor<4x8xf32>) -> tensor<4x8xf32>
-%number = ax.axis_index {col} : tensor<i64>
-
 // A plan with its parts: two stages of four ranks each.
 // CHECK: ax.plan @example
 ax.plan @example version 1 {

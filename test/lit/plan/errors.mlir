@@ -125,9 +125,9 @@
 // RUN: not axopt %t.spread.mlir --verify 2>&1 | FileCheck %s --check-prefix=SPREAD
 // SPREAD: 'ax.all_slice' op has a result spread over 'pipe'; values go between stages by ax.transfer only
 
-// RUN: sed 's/%0 = .*/%i = ax.axis_index {col} : tensor<i64> %0 = ax.linear %a, %w : !t, !w -> !t/' %s > %t.index.mlir
+// RUN: sed 's/%0 = .*/%i = axl.axis_index {col} : tensor<i64> %0 = ax.linear %a, %w : !t, !w -> !t/' %s > %t.index.mlir
 // RUN: not axopt %t.index.mlir --verify 2>&1 | FileCheck %s --check-prefix=INDEX
-// INDEX: 'ax.axis_index' op does not belong in a stage
+// INDEX: there is no operation 'axl.axis_index'
 
 // RUN: sed 's/%0 = .*/%0 = ax.linear %a, %w {ax.action = ""} : !t, !w -> !t/' %s > %t.mark.mlir
 // RUN: not axopt %t.mark.mlir --verify 2>&1 | FileCheck %s --check-prefix=MARK

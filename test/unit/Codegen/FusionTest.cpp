@@ -6,11 +6,12 @@
 //===----------------------------------------------------------------------===//
 #include "PlanText.h"
 
-#include "ax/Codegen/Fusion.h"
 #include "ax/Codegen/Kernel.h"
+#include "ax/Codegen/LocalPasses.h"
 #include "ax/Codegen/Localize.h"
 #include "ax/Eval/Evaluate.h"
 #include "ax/Support/Error.h"
+#include "mlir/Pass/PassManager.h"
 
 using namespace ax;
 using namespace ax::codegen;
@@ -61,40 +62,12 @@ llvm::SmallVector<HostTensor> runKernel(FusionOp fusion,
   return results;
 }
 
-/// A library operation may write its result transposed, and read its residual
-/// so, which the evaluator does not know.
-llvm::Expected<llvm::SmallVector<HostTensor>>
-evaluatePermuted(Operation *op, llvm::SmallVector<HostTensor> operands) {
-  auto permutation =
-      op->getAttrOfType<DenseI64ArrayAttr>("ax.result_permutation");
-  if (!permutation)
-    return eval::evaluate(op, operands);
-  RankedTensorType type = tensorType(op->getResult(0));
-  SmallVector<int64_t> inverse(permutation.size()), shape(inverse);
-  for (auto [i, from] : llvm::enumerate(permutation.asArrayRef())) {
-    inverse[from] = i;
-    shape[from] = type.getDimSize(i);
-  }
-  RankedTensorType plainType = type.clone(shape);
-  OpBuilder builder(op->getContext());
-  OwningOpRef<TransposeOp> back;
-  OwningOpRef<Operation *> plain = op->clone();
-  plain->getResult(0).setType(plainType);
-  if (auto conv = dyn_cast<ConvOp>(*plain); conv && conv.getResidual()) {
-    back = TransposeOp::create(builder, op->getLoc(), plainType,
-                               conv.getResidual(), inverse);
-    auto residual = eval::evaluate(*back, operands.back());
-    if (!residual)
-      return residual.takeError();
-    operands.back() = residual->front();
-    conv.getResidualMutable().assign(*back);
-  }
-  auto computed = eval::evaluate(*plain, operands);
-  if (!computed)
-    return computed.takeError();
-  OwningOpRef<TransposeOp> transpose = TransposeOp::create(
-      builder, op->getLoc(), type, plain->getResult(0), permutation);
-  return eval::evaluate(*transpose, *computed);
+/// All passes behind localisation.
+void fuse(LocalStageOp stage) {
+  PassManager manager(stage.getContext(), LocalStageOp::getOperationName());
+  for (std::unique_ptr<Pass> &pass : stagePasses(/*separateKernels=*/false))
+    manager.addPass(std::move(pass));
+  EXPECT_TRUE(succeeded(manager.run(stage)));
 }
 
 struct Fused {
@@ -118,31 +91,29 @@ Fused fuseAndRun(const std::vector<std::string> &inputs,
   auto local = llvm::cantFail(
       localize(findOp<StageOp>(*module), getMesh(findOp<ProgramOp>(*module))));
   llvm::SmallVector<HostTensor> globals;
-  for (auto [i, type] : llvm::enumerate(local.program->getArgumentTypes()))
+  for (auto [i, type] : llvm::enumerate(local->getBody().getArgumentTypes()))
     globals.push_back(randomTensor(type, i + 1));
-  auto noState = [](LoadOp) -> llvm::Expected<HostTensor> {
-    return makeError(ExitCode::Internal, "no states");
-  };
-  auto wanted = eval::evaluateProgram(*local.program, globals, noState);
+  auto wanted =
+      eval::evaluateRanks(*local, getMesh(findOp<PlanOp>(*module)), {globals});
   if (!wanted) {
     ADD_FAILURE() << describeError(wanted.takeError()).message;
     return fused;
   }
 
-  fuse(*local.program);
+  fuse(*local);
   std::string text;
-  llvm::raw_string_ostream(text) << *local.program;
+  llvm::raw_string_ostream(text) << *local;
   SCOPED_TRACE(text);
   llvm::DenseMap<Value, HostTensor> values;
-  Block &block = local.program->getBody().front();
+  Block &block = local->getBlock();
   for (BlockArgument argument : block.getArguments())
     values[argument] = globals[argument.getArgNumber()];
   for (Operation &op : block) {
     llvm::SmallVector<HostTensor> operands;
     for (Value operand : op.getOperands())
       operands.push_back(values.at(operand));
-    if (isa<ReturnOp>(op)) {
-      for (auto [got, want] : llvm::zip_equal(operands, *wanted))
+    if (isa<LocalYieldOp>(op)) {
+      for (auto [got, want] : llvm::zip_equal(operands, wanted->front()))
         expectClose(got, want, 1e-5);
       break;
     }
@@ -153,9 +124,12 @@ Fused fuseAndRun(const std::vector<std::string> &inputs,
       results = runKernel(fusion, operands);
     } else {
       fused.views += isa<TransposeOp>(op);
+      Operation *named = &op;
+      if (auto library = dyn_cast<LibraryOp>(op))
+        named = library.getCore();
       if (!isa<ReshapeOp, TransposeOp, SliceOp, BroadcastOp, ConstantOp>(op))
-        fused.others.push_back(op.getName().stripDialect().str());
-      auto made = evaluatePermuted(&op, operands);
+        fused.others.push_back(named->getName().stripDialect().str());
+      auto made = eval::evaluate(&op, operands);
       if (!made) {
         ADD_FAILURE() << describeError(made.takeError()).message;
         return fused;
@@ -378,9 +352,9 @@ TEST(Fusion, WindowsOverEmptyImages) {
                                    "tensor<1x3x30x2xf32>"));
   ASSERT_TRUE(module);
   auto stage = findOp<StageOp>(*module);
-  LocalStage local = llvm::cantFail(localize(stage, getMesh(stage)));
-  fuse(*local.program);
-  EXPECT_TRUE(findOp<PoolOp>(*local.program));
+  auto local = llvm::cantFail(localize(stage, getMesh(stage)));
+  fuse(*local);
+  EXPECT_TRUE(findOp<PoolOp>(*local));
 }
 
 TEST(Fusion, ViewsEndAtWhatLaterOpsPutInMemory) {

@@ -51,10 +51,10 @@ void expectSame(const std::string &mesh, const std::vector<std::string> &inputs,
           globals[i], getLayout(llvm::cast<mlir::RankedTensorType>(type), at),
           at, at.coordinates(rank), eval::Padding::Poison));
   }
-  auto results = eval::evaluateRanks(*local->program, at, parts);
+  auto results = eval::evaluateRanks(**local, at, parts);
   if (!results) {
     std::string ir;
-    llvm::raw_string_ostream(ir) << *local->program;
+    llvm::raw_string_ostream(ir) << **local;
     FAIL() << describeError(results.takeError()).message << ir;
   }
   std::vector<eval::Part> returned;
@@ -67,7 +67,7 @@ void expectSame(const std::string &mesh, const std::vector<std::string> &inputs,
       at);
   if (!whole) {
     std::string ir;
-    llvm::raw_string_ostream(ir) << *local->program;
+    llvm::raw_string_ostream(ir) << **local;
     FAIL() << describeError(whole.takeError()).message << ir;
   }
   SCOPED_TRACE(text);
@@ -121,7 +121,7 @@ TEST(Localize, NarrowAddendsAreF32) {
   ASSERT_TRUE(module);
   auto stage = findOp<StageOp>(*module);
   sharding::Mesh mesh = getMesh(stage);
-  LocalStage local = llvm::cantFail(localize(stage, mesh));
+  auto local = llvm::cantFail(localize(stage, mesh));
   // The first half of the products adds up to 8e5, the other to -8e5.
   eval::PerRank inputs(2);
   for (int64_t rank = 0; rank < 2; ++rank) {
@@ -135,7 +135,7 @@ TEST(Localize, NarrowAddendsAreF32) {
     }
     inputs[rank] = {x, part, ones};
   }
-  auto results = eval::evaluateRanks(*local.program, mesh, inputs);
+  auto results = eval::evaluateRanks(*local, mesh, inputs);
   ASSERT_TRUE(static_cast<bool>(results));
   for (const auto &ofRank : *results)
     for (int64_t i = 0; i < 5; ++i)

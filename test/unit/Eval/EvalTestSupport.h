@@ -18,7 +18,7 @@ namespace ax::eval {
 inline mlir::MLIRContext &testContext() {
   static mlir::MLIRContext *context = [] {
     auto *made = new mlir::MLIRContext(mlir::MLIRContext::Threading::DISABLED);
-    made->loadDialect<AxDialect>();
+    made->loadDialect<AxDialect, AxlDialect>();
     return made;
   }();
   return *context;

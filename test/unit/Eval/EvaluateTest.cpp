@@ -434,9 +434,9 @@ TEST(Window, Pool) {
 TEST(Program, FusionAndConstants) {
   expectValues(run("%c = ax.constant dense<[1, 2]> : tensor<2xi64> -> "
                    "tensor<2xi64>\n"
-                   "%r = ax.fusion(%x0, %c) {\n^bb0(%a: tensor<2xi64>, %b: "
+                   "%r = axl.fusion(%x0, %c) {\n^bb0(%a: tensor<2xi64>, %b: "
                    "tensor<2xi64>):\n  %s = ax.binary add %a, %b : "
-                   "tensor<2xi64>, tensor<2xi64> -> tensor<2xi64>\n  ax.yield "
+                   "tensor<2xi64>, tensor<2xi64> -> tensor<2xi64>\n  axl.yield "
                    "%s : tensor<2xi64>\n} : (tensor<2xi64>, tensor<2xi64>) -> "
                    "tensor<2xi64>",
                    {i64({2}, {10, 20})}, "tensor<2xi64>"),

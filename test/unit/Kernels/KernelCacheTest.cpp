@@ -175,9 +175,9 @@ TEST_F(KernelCache, WhatOthersCanWriteIsReplaced) {
 
 TEST_F(KernelCache, AxisIndicesAreScalars) {
   auto module = parse({{"4xi64"},
-                       R"(%i = ax.axis_index {col} : tensor<i64>
-          %j = ax.axis_index {row, data} : tensor<i64>
-          %k = ax.axis_index {col} : tensor<i64>
+                       R"(%i = axl.axis_index {col} : tensor<i64>
+          %j = axl.axis_index {row, data} : tensor<i64>
+          %k = axl.axis_index {col} : tensor<i64>
           %s = ax.binary sub %i, %j : tensor<i64>, tensor<i64> -> tensor<i64>
           %t = ax.binary mul %s, %k : tensor<i64>, tensor<i64> -> tensor<i64>
           %r = ax.binary add %a, %t : tensor<4xi64>, tensor<i64> -> tensor<4xi64>)",

@@ -18,7 +18,7 @@ namespace ax::codegen {
 MLIRContext &testContext() {
   static MLIRContext *context = [] {
     auto *made = new MLIRContext();
-    made->loadDialect<AxDialect>();
+    made->loadDialect<AxDialect, AxlDialect>();
     made->allowUnregisteredDialects();
     return made;
   }();
@@ -49,10 +49,10 @@ OwningOpRef<ModuleOp> parse(const FusionText &text) {
   if (!text.operands.empty())
     source += "%in:" + std::to_string(text.operands.size()) +
               " = \"test.source\"() : () -> (" + types + ")\n";
-  source += "%out:" + std::to_string(text.results.size()) + " = ax.fusion (" +
+  source += "%out:" + std::to_string(text.results.size()) + " = axl.fusion (" +
             names + ") {\n^bb0" +
             (arguments.empty() ? "" : "(" + arguments + ")") + ":\n" +
-            text.body + "\nax.yield " + results + " : " + resultTypes +
+            text.body + "\naxl.yield " + results + " : " + resultTypes +
             "\n} : (" + types + ") -> (" + resultTypes + ")";
   auto module = parseSourceString<ModuleOp>(source, &testContext());
   EXPECT_TRUE(module) << source;

@@ -123,7 +123,7 @@ public:
     else
       os << *op;
     if (local)
-      os << "\nlocally:\n" << *local->program;
+      os << "\nlocally:\n" << *local;
     return result;
   }
 
@@ -203,7 +203,7 @@ private:
   std::vector<Layout> inputLayouts, outputLayouts;
   OwningOpRef<PlanOp> plan;
   StageOp stage;
-  std::optional<codegen::LocalStage> local;
+  OwningOpRef<LocalStageOp> local;
 };
 
 /// Sometimes the last collectives of two values become one, if they can.
@@ -318,9 +318,8 @@ std::string Case::compare() {
   if (!localized)
     return "localize: " + describeError(localized.takeError()).message;
   local = std::move(*localized);
-  for (Operation &inner :
-       local->program->getBody().front().without_terminator())
-    if (!isa<CollectiveOpInterface>(inner) && failed(mlir::verify(&inner)))
+  for (Operation &inner : local->getBlock())
+    if (failed(mlir::verify(&inner)))
       return "what is made locally does not verify";
 
   eval::PerRank inputs(mesh.numRanks());
@@ -346,7 +345,7 @@ std::string Case::compare() {
       inputs[rank].push_back(eval::localPart(dense[0], resultLayouts[0], mesh,
                                              mesh.coordinates(rank),
                                              eval::Padding::Zero));
-  auto results = eval::evaluateRanks(*local->program, mesh, std::move(inputs));
+  auto results = eval::evaluateRanks(*local, mesh, std::move(inputs));
   if (!results)
     return "ranks: " + describeError(results.takeError()).message;
 

@@ -113,37 +113,37 @@ llvm::Error OnRanks::runStage(StageOp stage, int64_t slice) {
     give(*tensors);
   }
   auto plan = program->getParentOfType<PlanOp>();
-  for (const std::string &name : local->states) {
+  LocalStageOp ops = **local;
+  for (size_t i = 0; i < ops.getStates().size(); ++i) {
+    llvm::StringRef name = ops.getState(i);
     auto state = cast<StateOp>(SymbolTable::lookupSymbolIn(plan, name));
     auto value = readState(name);
     if (!value)
       return value.takeError();
     give(parts(*value, state.getTensorType(), slice, eval::Padding::Zero));
   }
-  for (auto [i, number] : llvm::enumerate(local->accumulated)) {
+  for (auto [i, number] : llvm::enumerate(ops.getAccumulated())) {
     Value sum = stage.getResult(number);
-    auto argument =
-        local->program->getBody().getArgument(local->firstSum() + i);
+    auto argument = ops.getBody().getArgument(ops.getFirstSum() + i);
     // Nothing is known of it before the first.
     HostTensor unknown = poison(tensorType(argument));
     give(slice > 0 ? sums[sum]
                    : std::vector<HostTensor>(mesh.numRanks(), unknown));
   }
-  auto results =
-      eval::evaluateRanks(*local->program, mesh, std::move(arguments), slice);
+  auto results = eval::evaluateRanks(ops, mesh, std::move(arguments), slice);
   if (!results)
     return results.takeError();
   for (auto [i, result] : llvm::enumerate(stage.getResults())) {
     std::vector<HostTensor> tensors;
     for (const auto &ofRank : *results)
       tensors.push_back(ofRank[i]);
-    if (llvm::is_contained(local->accumulated, i))
+    if (llvm::is_contained(ops.getAccumulated(), static_cast<int64_t>(i)))
       sums[result] = tensors;
     held[stage.getOn()][result] = std::move(tensors);
   }
-  for (auto [i, name] : llvm::enumerate(local->stored))
+  for (size_t i = 0; i < ops.getStored().size(); ++i)
     for (const auto &ofRank : *results)
-      stored[{name, stage.getOn()}].push_back(
+      stored[{ops.getStoredState(i).str(), stage.getOn()}].push_back(
           ofRank[stage.getNumResults() + i]);
   return llvm::Error::success();
 }

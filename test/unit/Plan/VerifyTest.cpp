@@ -2,6 +2,7 @@
 #include "PlanRunner.h"
 #include "SamplePlans.h"
 
+#include "ax/Local/Local.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/Error.h"
 
@@ -136,6 +137,18 @@ TEST(Verify, AttributesOfCodegenAreNotBelieved) {
               "version 1 attributes {ax.model_dir = 7} {", "which no plan has");
   expectFault(mlpPlan, "version 1 {", "version 1 attributes {ax.files = 7} {",
               "which no plan has");
+}
+
+/// A process that runs plans knows them.
+TEST(Verify, LocalOperationsAreOfNoPlan) {
+  testContext().loadDialect<AxlDialect>();
+  expectFault(mlpPlan, "ax.program @main",
+              "axl.program @other {}\nax.program @main",
+              "is of no plan: it is made when a plan runs");
+  expectRefused("tensor<4xf32>",
+                "%i = axl.axis_index {col} : tensor<i64>\n%b = ax.unary neg %a "
+                ": tensor<4xf32> -> tensor<4xf32>",
+                "tensor<4xf32>", "does not belong in a stage");
 }
 
 TEST(Verify, ConstantIndicesAreInRange) {

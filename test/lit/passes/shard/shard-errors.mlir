@@ -3,7 +3,7 @@
 ax.plan @p version 1 {
   ax.program @main(%x: tensor<4xf32> {ax.name = "x"}) -> (tensor<i64> {ax.name = "y"}) {
     // expected-error @+1 {{cannot be sharded: it has no sharding rule}}
-    %0 = ax.axis_index {col} : tensor<i64>
+    %0 = axl.axis_index {col} : tensor<i64>
     ax.return %0 : tensor<i64>
   }
 }

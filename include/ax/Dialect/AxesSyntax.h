@@ -1,6 +1,6 @@
 //===- AxesSyntax.h - `{col}` in the assembly of ops ------------*- C++ -*-===//
-#ifndef AX_LIB_DIALECT_AXESSYNTAX_H
-#define AX_LIB_DIALECT_AXESSYNTAX_H
+#ifndef AX_DIALECT_AXESSYNTAX_H
+#define AX_DIALECT_AXESSYNTAX_H
 
 #include "ax/Dialect/Ax.h"
 
@@ -14,4 +14,4 @@ void printAxes(mlir::OpAsmPrinter &printer, mlir::Operation *op, AxesAttr axes);
 
 } // namespace ax
 
-#endif // AX_LIB_DIALECT_AXESSYNTAX_H
+#endif // AX_DIALECT_AXESSYNTAX_H

@@ -1,11 +1,16 @@
-//===- InPlace.cpp - Results that replace states where they are -----------===//
-#include "InPlace.h"
-
+//===- MarkInPlace.cpp - Results that replace states where they are -------===//
+#include "ForEachStage.h"
 #include "Views.h"
-
-using namespace mlir;
+#include "ax/Codegen/LocalPasses.h"
 
 namespace ax::codegen {
+#define GEN_PASS_DEF_MARKINPLACE
+#include "ax/Codegen/LocalPasses.h.inc"
+} // namespace ax::codegen
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::codegen;
 
 /// Whether everything that reads `value` comes before `op`, which does too.
 static bool isLastReader(Operation *op, Value value) {
@@ -32,7 +37,7 @@ static bool isElementwiseIn(FusionOp fusion, BlockArgument argument) {
   llvm::SmallDenseSet<Value> seen;
   while (!open.empty())
     for (Operation *user : open.pop_back_val().getUsers()) {
-      if (isa<YieldOp>(user))
+      if (isa<LocalYieldOp>(user))
         continue;
       if (!isa<UnaryOp, BinaryOp, SelectOp, CompareOp, CastOp>(user) ||
           !llvm::all_of(user->getResults(), hasShape))
@@ -56,32 +61,32 @@ static void markInPlace(Value made, Value old) {
   if (!isElementwiseIn(fusion, fusion.getBody().getArgument(operand)))
     return;
   SmallVector<int64_t> places(fusion.getNumResults(), -1);
-  if (auto marked = fusion->getAttrOfType<DenseI64ArrayAttr>(kInPlace))
-    places.assign(marked.asArrayRef().begin(), marked.asArrayRef().end());
+  if (std::optional<ArrayRef<int64_t>> marked = fusion.getInPlace())
+    places.assign(marked->begin(), marked->end());
   places[result.getResultNumber()] = operand;
-  fusion->setAttr(kInPlace,
-                  DenseI64ArrayAttr::get(fusion.getContext(), places));
+  fusion.setInPlace(places);
 }
 
-void markInPlace(LocalStage &stage) {
-  Block &block = stage.program->getBody().front();
-  OperandRange returned = block.getTerminator()->getOperands();
-  size_t firstStored = returned.size() - stage.stored.size();
-  for (auto [i, name] : llvm::enumerate(stage.stored))
-    if (auto state = llvm::find(stage.states, name);
-        state != stage.states.end())
-      markInPlace(
-          returned[firstStored + i],
-          block.getArgument(stage.numInputs + (state - stage.states.begin())));
-  for (auto [i, number] : llvm::enumerate(stage.accumulated))
-    markInPlace(returned[number], block.getArgument(stage.firstSum() + i));
+static void markInPlace(LocalStageOp stage) {
+  Block &block = stage.getBlock();
+  OperandRange returned = stage.getYield()->getOperands();
+  for (auto [i, name] : llvm::enumerate(stage.getStored()))
+    if (auto state = llvm::find(stage.getStates(), name);
+        state != stage.getStates().end())
+      markInPlace(returned[stage.getFirstStored() + i],
+                  block.getArgument(stage.getNumInputs() +
+                                    (state - stage.getStates().begin())));
+  for (auto [i, number] : llvm::enumerate(stage.getAccumulated()))
+    markInPlace(returned[number], block.getArgument(stage.getFirstSum() + i));
 }
 
-Value inPlaceOperand(OpResult result) {
-  auto marked = result.getOwner()->getAttrOfType<DenseI64ArrayAttr>(kInPlace);
-  if (!marked || marked[result.getResultNumber()] < 0)
-    return {};
-  return result.getOwner()->getOperand(marked[result.getResultNumber()]);
-}
+namespace {
 
-} // namespace ax::codegen
+struct MarkInPlacePass : codegen::impl::MarkInPlaceBase<MarkInPlacePass> {
+  void runOnOperation() override {
+    forEachStage(getOperation(),
+                 [](LocalStageOp stage) { markInPlace(stage); });
+  }
+};
+
+} // namespace

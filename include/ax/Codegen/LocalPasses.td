@@ -1,0 +1,87 @@
+//===- LocalPasses.td - From a plan to commands --------------*- tablegen -*-===//
+//
+// In the order in which they run. The first makes local programs of a plan's;
+// the others run on whatever holds local stages, each of which by itself.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_CODEGEN_LOCALPASSES_TD
+#define AX_CODEGEN_LOCALPASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def Localize : Pass<"axl-localize", "::ax::PlanOp"> {
+  let summary = "What one rank of each stage computes";
+  let description = [{
+    Puts an `axl.program` in the place of each `ax.program` of a plan that
+    `--verify` accepts. Tensors become the parts that a rank holds, collectives
+    exchanges of parts along one dimension of a suitably reshaped tensor; padding
+    is masked where it would be summed, indices are checked that are not known.
+    What nobody reads is left out.
+  }];
+  let dependentDialects = ["ax::AxlDialect"];
+}
+
+def SplitEpilogues : Pass<"axl-split-epilogues"> {
+  let summary = "Activations that no library has become operations";
+}
+
+def JoinEpilogues : Pass<"axl-join-epilogues"> {
+  let summary = "The activation behind a convolution's residual is done with it";
+  let description = [{
+    Both become one `axl.library`, if the activation is all that reads the sum of
+    convolution and residual.
+  }];
+}
+
+def ChannelsLast : Pass<"axl-channels-last"> {
+  let summary = "Images with their channels innermost";
+  let description = [{
+    Convolutions and pools read and write [batch, spatial..., channels] in
+    memory, which libraries do fastest without reordering. Between them the
+    transposes move down through what works on elements, and vanish where they
+    meet their inverse. Norms of such images become reductions and element-wise
+    operations in the order of memory.
+  }];
+}
+
+def WriteTransposed : Pass<"axl-write-transposed"> {
+  let summary = "Results that are only wanted transposed are written so";
+  let description = [{
+    Of contractions and attention, if rows stay rows: no product is fast that
+    writes columns.
+  }];
+}
+
+def OrderProducts : Pass<"axl-order-products"> {
+  let summary = "Operands of products in an order that libraries can read";
+  let description = [{
+    Puts a transpose before operands of `ax.dot` that no dense tensor would make
+    fit: views are read through it, all else is written so.
+  }];
+}
+
+def MergeEqual : Pass<"axl-merge-equal"> {
+  let summary = "Unused operations are removed, equal ones done once";
+}
+
+def Fuse : Pass<"axl-fuse"> {
+  let summary = "Kernels: operations that are computed together";
+  let description = [{
+    Afterwards a stage has what becomes commands (`axl.fusion`, operations of
+    libraries, collectives), constants in memory, and views that strides express.
+  }];
+  let options = [
+    Option<"separately", "separately", "bool", "false",
+           "Every operation is a kernel of its own: slow, for finding faults">
+  ];
+}
+
+def MarkInPlace : Pass<"axl-mark-in-place"> {
+  let summary = "Kernels that write a new value over the old one";
+  let description = [{
+    Of a state, or of a sum over micro-batches: if nothing reads the old value
+    later, and the kernel reads of it only the element that it is about to write.
+  }];
+}
+
+#endif // AX_CODEGEN_LOCALPASSES_TD

@@ -1,0 +1,293 @@
+//===- LocalOps.td - What one rank does ---------------------*- tablegen -*-===//
+#ifndef AX_LOCAL_OPS_TD
+#define AX_LOCAL_OPS_TD
+
+include "ax/Dialect/AxOpBase.td"
+include "ax/Local/LocalInterfaces.td"
+include "mlir/IR/RegionKindInterface.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+def Axl_Dialect : Dialect {
+  let name = "axl";
+  let cppNamespace = "::ax";
+  let summary = "What one rank of a stage does, for all ranks at once";
+  let description = [{
+    A plan's stage is written on global shapes with layouts. Localised, it is the
+    same computation on the part that one rank holds: operations of `ax` on types
+    without layouts, and those of this dialect for what only ranks know. All
+    ranks of a stage have one program, in which a rank's place is a number read at
+    run time. It is made of a verified plan by `axl-localize`, changed by the
+    passes after it, and becomes commands in the end; no plan's text has it.
+  }];
+}
+
+class Axl_Op<string mnemonic, list<Trait> traits = []>
+    : Op<Axl_Dialect, mnemonic, traits>;
+
+/// Types are local: an encoding would be a layout.
+class Axl_Local<TypeConstraint type>
+    : Type<And<[type.predicate, CPred<
+          "!::llvm::cast<::mlir::RankedTensorType>($_self).getEncoding()">]>,
+        type.summary # " without a layout", type.cppType>;
+def Axl_Tensor : Axl_Local<Ax_Tensor>;
+def Axl_FloatTensor : Axl_Local<Ax_FloatTensor>;
+def Axl_IndexTensor : Axl_Local<Ax_IndexTensor>;
+
+//===----------------------------------------------------------------------===//
+// Programs
+//===----------------------------------------------------------------------===//
+
+def Axl_LocalProgramOp : Axl_Op<"program", [IsolatedFromAbove, Symbol,
+    SingleBlock, NoTerminator, NoRegionArguments, HasParent<"PlanOp">]> {
+  let summary = "The stages of a program, as their ranks do them";
+  let description = [{
+    Stands in a plan in place of the `ax.program` that it was made of, and holds
+    one `axl.stage` for each `ax.stage`, in their order.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = "$sym_name attr-dict-with-keyword $body";
+  let hasVerifier = 1;
+}
+
+def Axl_LocalStageOp : Axl_Op<"stage", [IsolatedFromAbove, SingleBlock,
+    DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {
+  let summary = "The part of a stage that a rank computes";
+  let description = [{
+    Arguments: the stage's operands in order; then the states it loads, each once
+    (zero where a rank's part is padding); then, of the results that are added up
+    over micro-batches, what they came to so far (of no meaning in the first).
+    Results: the stage's, then the new values of the states it stores. Padding
+    elsewhere may hold anything and never reaches a valid element.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$states,
+    DenseI64ArrayAttr:$accumulated, ArrayAttr:$stored);
+  let regions = (region SizedRegion<1>:$body);
+  let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
+    "::llvm::ArrayRef<::mlir::Attribute>":$states,
+    "::llvm::ArrayRef<int64_t>":$accumulated,
+    "::llvm::ArrayRef<::mlir::Attribute>":$stored,
+    "::mlir::TypeRange":$arguments)>];
+  let skipDefaultBuilders = 1;
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Block &getBlock() { return getBody().front(); }
+    ::mlir::Operation *getYield() { return getBlock().getTerminator(); }
+    unsigned getNumInputs() { return getFirstSum() - getStates().size(); }
+    /// The argument that holds the first sum so far.
+    unsigned getFirstSum() {
+      return getBody().getNumArguments() - getAccumulated().size();
+    }
+    /// The result that is the first new value of a state.
+    unsigned getFirstStored() {
+      return getYield()->getNumOperands() - getStored().size();
+    }
+    ::llvm::StringRef getState(unsigned i) {
+      return ::llvm::cast<::mlir::FlatSymbolRefAttr>(getStates()[i]).getValue();
+    }
+    ::llvm::StringRef getStoredState(unsigned i) {
+      return ::llvm::cast<::mlir::FlatSymbolRefAttr>(getStored()[i]).getValue();
+    }
+  }];
+}
+
+def Axl_LocalYieldOp : Axl_Op<"yield", [Pure, ReturnLike, Terminator,
+    ParentOneOf<["LocalStageOp", "LibraryOp", "FusionOp"]>]> {
+  let summary = "Results of a stage, or of what is one command";
+  let arguments = (ins Variadic<Axl_Tensor>:$operands);
+  let assemblyFormat = "($operands^ `:` type($operands))? attr-dict";
+}
+
+//===----------------------------------------------------------------------===//
+// Collectives
+//===----------------------------------------------------------------------===//
+
+/// One exchange over `axes` of parts along one dimension, part after part in
+/// group order. A whole extent is that of the types; the last parts may be cut
+/// short.
+class Axl_CollectiveOp<string mnemonic, list<string> methods = []>
+    : Axl_Op<mnemonic, [Pure, DeclareOpInterfaceMethods<
+        Axl_CollectiveOpInterface, methods>]> {
+  let results = (outs Variadic<Axl_Tensor>:$results);
+  let hasVerifier = 1;
+}
+
+class Axl_CollectiveArgs<dag own> {
+  dag all = !con(own, (ins Variadic<Axl_Tensor>:$operands, Ax_AxesAttr:$axes,
+                           OptionalAttr<StrAttr>:$because, UnitAttr:$start));
+}
+
+def Axl_LocalAllReduceOp : Axl_CollectiveOp<"all_reduce", ["getReduction"]> {
+  let summary = "Every rank has what all ranks' operands come to";
+  let arguments = Axl_CollectiveArgs<(ins Ax_ReduceOpKindAttr:$kind)>.all;
+  let assemblyFormat = [{
+    `` $kind $operands `over` custom<Axes>($axes) (`because` $because^)?
+    (`start` $start^)? attr-dict `:` type($operands) `->` type($results) }];
+}
+
+def Axl_LocalReduceScatterOp : Axl_CollectiveOp<"reduce_scatter",
+    ["getReduction", "getScatterDimOf"]> {
+  let summary = "Every rank has its part of what all ranks' operands come to";
+  let arguments = Axl_CollectiveArgs<
+    (ins Ax_ReduceOpKindAttr:$kind, DenseI64ArrayAttr:$dims)>.all;
+  let assemblyFormat = [{
+    `` $kind $operands `dims` $dims `over` custom<Axes>($axes)
+    (`because` $because^)? (`start` $start^)? attr-dict `:` type($operands) `->`
+    type($results) }];
+}
+
+def Axl_LocalAllGatherOp : Axl_CollectiveOp<"all_gather", ["getGatherDimOf"]> {
+  let summary = "Every rank has all ranks' operands, one after another";
+  let arguments = Axl_CollectiveArgs<(ins DenseI64ArrayAttr:$dims)>.all;
+  let assemblyFormat = [{
+    $operands `dims` $dims `over` custom<Axes>($axes) (`because` $because^)?
+    (`start` $start^)? attr-dict `:` type($operands) `->` type($results) }];
+}
+
+def Axl_LocalAllToAllOp : Axl_CollectiveOp<"all_to_all",
+    ["getGatherDimOf", "getScatterDimOf"]> {
+  let summary = "Every rank has its part of all ranks' operands, one after another";
+  let arguments = Axl_CollectiveArgs<
+    (ins I64Attr:$gather_dim, I64Attr:$scatter_dim)>.all;
+  let assemblyFormat = [{
+    $operands `gather` $gather_dim `scatter` $scatter_dim `over`
+    custom<Axes>($axes) (`because` $because^)? (`start` $start^)? attr-dict `:`
+    type($operands) `->` type($results) }];
+}
+
+def Axl_LocalPermuteOp : Axl_CollectiveOp<"permute"> {
+  let summary = "Every rank has the operand of another one";
+  let description = [{
+    `sources`: for each rank of the mesh the one whose value it receives, of its
+    own group.
+  }];
+  let arguments = Axl_CollectiveArgs<(ins DenseI64ArrayAttr:$sources)>.all;
+  let assemblyFormat = [{
+    $operands `sources` $sources `over` custom<Axes>($axes)
+    (`because` $because^)? (`start` $start^)? attr-dict `:` type($operands) `->`
+    type($results) }];
+}
+
+def Axl_AwaitOp : Axl_Op<"await", [Pure, AllTypesMatch<["started", "result"]>]> {
+  let summary = "The result of a started exchange, in its memory";
+  let description = [{
+    What localisation makes of `ax.wait`. `source` is the exchange's operand: it
+    lives until here.
+  }];
+  let arguments = (ins Axl_Tensor:$started, Axl_Tensor:$source);
+  let results = (outs Axl_Tensor:$result);
+  let assemblyFormat = [{
+    $started `source` $source attr-dict `:` type($result) `,` type($source) }];
+  let hasVerifier = 1;
+}
+
+//===----------------------------------------------------------------------===//
+// What only ranks know
+//===----------------------------------------------------------------------===//
+
+def Axl_AxisIndexOp : Axl_Op<"axis_index", [Pure]> {
+  let summary = "This rank's number along the given axes (scalar i64)";
+  let description = "A scalar argument of kernels.";
+  let arguments = (ins Ax_AxesAttr:$axes);
+  let results = (outs Axl_IndexTensor:$result);
+  let assemblyFormat = "custom<Axes>($axes) attr-dict `:` type($result)";
+}
+
+def Axl_CheckIndicesOp : Axl_Op<"check_indices", [Pure,
+    AllTypesMatch<["indices", "result"]>]> {
+  let summary = "The indices, negative ones counted from the end, or an error";
+  let description = [{
+    Of indices that are not known. The run ends with an error unless every
+    element i is in [-s, s), where s = sizes[i mod number of sizes]. Of several
+    faults the first in `order`, the number of the plan's op, and in `whole`, the
+    type of the whole indices with its layout, is reported. With `is_count` they
+    are how many results there are.
+  }];
+  let arguments = (ins Axl_IndexTensor:$indices, DenseI64ArrayAttr:$sizes,
+    TypeAttr:$whole, I64Attr:$order, UnitAttr:$is_count);
+  let results = (outs Axl_IndexTensor:$result);
+  let assemblyFormat = [{
+    $indices `sizes` $sizes `of` $whole `order` $order
+    (`is_count` $is_count^)? attr-dict `:` type($result) }];
+}
+
+def Axl_RandomOp : Axl_Op<"random", [Pure]> {
+  let summary = "Uniform numbers in [0, 1) by seed, step, id and index";
+  let description = [{
+    Philox4x32-10 (Salmon et al., Parallel random numbers: as easy as 1, 2, 3,
+    SC 2011): the counter's words are the index (low, high), the id and the step,
+    the key is the seed; the upper 24 bits of the first word, as f32. `index`,
+    `seed` and `step` are i64, the last two scalars. What localisation makes of
+    `dropout` and `uniform`.
+  }];
+  let arguments = (ins Axl_IndexTensor:$index, Axl_IndexTensor:$seed,
+    Axl_IndexTensor:$step, I64Attr:$id);
+  let results = (outs Axl_FloatTensor:$result);
+  let assemblyFormat = [{
+    $index `seed` $seed `step` $step `id` $id attr-dict `:` type($index) `,`
+    type($seed) `,` type($step) `->` type($result) }];
+}
+
+//===----------------------------------------------------------------------===//
+// What is one command
+//===----------------------------------------------------------------------===//
+
+def Axl_FusionOp : Axl_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock]> {
+  let summary = "Operations that become one kernel";
+  let description = [{
+    The region's arguments are the operands. `in_place`: for each result the
+    number of the operand in whose memory it is made, or -1. An element of such
+    an operand is read for nothing but that element of the results.
+  }];
+  let arguments = (ins Variadic<Axl_Tensor>:$operands,
+    OptionalAttr<DenseI64ArrayAttr>:$in_place);
+  let results = (outs Variadic<Axl_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let builders = [OpBuilder<(ins "::mlir::TypeRange":$results,
+                                 "::mlir::ValueRange":$operands), [{
+    build($_builder, $_state, results, operands, ::mlir::DenseI64ArrayAttr());
+  }]>];
+  let assemblyFormat = [{
+    `(` $operands `)` (`in_place` $in_place^)? attr-dict-with-keyword $body `:`
+    functional-type($operands, $results) }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    /// The operand in whose memory the result is made; null when it has its own.
+    ::mlir::Value getInPlaceOperand(unsigned result);
+  }];
+}
+
+def Axl_LibraryOp : Axl_Op<"library", [Pure, IsolatedFromAbove, SingleBlock]> {
+  let summary = "An operation, and what a library does around it in one call";
+  let description = [{
+    A contraction, convolution, attention or pool on the region's arguments, which
+    are its operands in order. Behind it an activation, and a transpose of what is
+    written; a residual is read in the order of the result, so a transpose of it
+    may stand in front.
+  }];
+  let arguments = (ins Variadic<Axl_Tensor>:$operands);
+  let results = (outs Axl_Tensor:$result);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    `(` $operands `)` attr-dict-with-keyword $body `:`
+    functional-type($operands, $result) }];
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::Operation *getYield() { return getBody().front().getTerminator(); }
+    /// What it is all about.
+    ::mlir::Operation *getCore();
+    /// Null where there is none.
+    ::ax::UnaryOp getActivation();
+    ::ax::TransposeOp getTranspose();
+    /// The region, and so this op, gives `value` from now on.
+    void setYielded(::mlir::Value value) {
+      getYield()->setOperand(0, value);
+      getResult().setType(
+          ::llvm::cast<decltype(getResult().getType())>(value.getType()));
+    }
+  }];
+}
+
+#endif // AX_LOCAL_OPS_TD

@@ -1,0 +1,28 @@
+//===- ForEachStage.h - What passes work on ---------------------*- C++ -*-===//
+#ifndef AX_LIB_CODEGEN_FOREACHSTAGE_H
+#define AX_LIB_CODEGEN_FOREACHSTAGE_H
+
+#include "ax/Local/Local.h"
+
+namespace ax::codegen {
+
+/// All local stages in `root`, or it alone, being one.
+inline void forEachStage(mlir::Operation *root,
+                         llvm::function_ref<void(LocalStageOp)> apply) {
+  root->walk<mlir::WalkOrder::PreOrder>([&](LocalStageOp stage) {
+    apply(stage);
+    return mlir::WalkResult::skip();
+  });
+}
+
+/// From the last to the first: what only removed ones used goes, too.
+inline void removeUnused(mlir::Block &block) {
+  for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (op.use_empty() && mlir::isPure(&op) &&
+        !op.hasTrait<mlir::OpTrait::IsTerminator>())
+      op.erase();
+}
+
+} // namespace ax::codegen
+
+#endif // AX_LIB_CODEGEN_FOREACHSTAGE_H

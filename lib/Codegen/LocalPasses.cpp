@@ -1,0 +1,38 @@
+//===- LocalPasses.cpp - The passes behind localisation, in order ---------===//
+#include "ax/Codegen/LocalPasses.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels) {
+  std::vector<std::unique_ptr<Pass>> passes;
+  passes.push_back(createSplitEpilogues());
+  passes.push_back(createJoinEpilogues());
+  passes.push_back(createChannelsLast());
+  passes.push_back(createWriteTransposed());
+  passes.push_back(createOrderProducts());
+  passes.push_back(createMergeEqual());
+  passes.push_back(createFuse({separateKernels}));
+  passes.push_back(createMarkInPlace());
+  return passes;
+}
+
+#define GEN_PASS_REGISTRATION
+#include "ax/Codegen/LocalPasses.h.inc"
+
+void registerLocalPasses() {
+  registerAxLocalPasses();
+  PassPipelineRegistration<>(
+      "axl-lower", "All steps from a plan to what becomes commands",
+      [](OpPassManager &manager) {
+        manager.addPass(createLocalize());
+        for (std::unique_ptr<Pass> &pass : stagePasses(false))
+          manager.addPass(std::move(pass));
+      });
+}
+
+} // namespace ax::codegen

@@ -1,0 +1,69 @@
+//===- Lower.cpp - From a program to what becomes commands ----------------===//
+#include "ax/Codegen/Codegen.h"
+#include "ax/Codegen/LocalPasses.h"
+#include "ax/Codegen/Localize.h"
+#include "ax/Support/Error.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+/// Of the plan that `program` is in: what a local program refers to.
+static OwningOpRef<PlanOp> planAround(ProgramOp program) {
+  auto plan = program->getParentOfType<PlanOp>();
+  OpBuilder builder(program.getContext());
+  OwningOpRef<PlanOp> around = PlanOp::create(
+      builder, plan.getLoc(), plan.getSymName(), plan.getVersion());
+  (*around)->setDiscardableAttrs(plan->getDiscardableAttrDictionary());
+  builder.setInsertionPointToEnd(&around->getBody().emplaceBlock());
+  for (Operation &op : plan.getBody().front())
+    if (isa<MeshOp, StateOp>(op))
+      builder.clone(op);
+  return around;
+}
+
+static LogicalResult runOnStages(std::unique_ptr<Pass> pass, PlanOp plan,
+                                 TimingScope &scope) {
+  PassManager manager(plan.getContext(), PlanOp::getOperationName());
+  manager.enableTiming(scope);
+#ifdef NDEBUG
+  // Of a verified plan; axopt-opt and debug builds look after each step.
+  manager.enableVerifier(false);
+#endif
+  manager.nest<LocalProgramOp>().nest<LocalStageOp>().addPass(std::move(pass));
+  return manager.run(plan);
+}
+
+llvm::Expected<OwningOpRef<PlanOp>> lower(ProgramOp program,
+                                          const Options &options) {
+  OwningOpRef<PlanOp> plan = planAround(program);
+  TimingScope root =
+      options.timing ? options.timing->getRootScope() : TimingScope();
+  TimingScope whole = root.nest("program " + program.getSymName().str());
+  auto done = [&](StringRef step) {
+    if (options.after)
+      options.after(step, *plan);
+  };
+  TimingScope localizing = whole.nest("localize");
+  auto local = localize(program);
+  if (!local)
+    return local.takeError();
+  plan->getBody().front().push_back(local->release());
+  localizing.stop();
+  done("localize");
+  for (std::unique_ptr<Pass> &pass : stagePasses(options.separateKernels)) {
+    StringRef step = pass->getArgument();
+    step.consume_front("axl-");
+    TimingScope scope = whole.nest(step);
+    if (failed(runOnStages(std::move(pass), *plan, scope)))
+      return makeError(ExitCode::Internal, step + " failed");
+    scope.stop();
+    done(step);
+  }
+  return plan;
+}
+
+} // namespace ax::codegen

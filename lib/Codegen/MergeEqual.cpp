@@ -1,0 +1,30 @@
+//===- MergeEqual.cpp - Nothing is done twice, or for nobody --------------===//
+#include "ForEachStage.h"
+#include "ax/Codegen/LocalPasses.h"
+#include "mlir/IR/Dominance.h"
+#include "mlir/IR/PatternMatch.h"
+#include "mlir/Transforms/CSE.h"
+
+namespace ax::codegen {
+#define GEN_PASS_DEF_MERGEEQUAL
+#include "ax/Codegen/LocalPasses.h.inc"
+} // namespace ax::codegen
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::codegen;
+
+namespace {
+
+struct MergeEqualPass : codegen::impl::MergeEqualBase<MergeEqualPass> {
+  void runOnOperation() override {
+    forEachStage(getOperation(), [](LocalStageOp stage) {
+      removeUnused(stage.getBlock());
+      IRRewriter rewriter(stage.getContext());
+      DominanceInfo dominance(stage);
+      eliminateCommonSubExpressions(rewriter, dominance, stage);
+    });
+  }
+};
+
+} // namespace

@@ -1,0 +1,94 @@
+//===- Commands.cpp - Kernels and library calls ---------------------------===//
+#include "ax/Local/Local.h"
+
+using namespace mlir;
+using namespace ax;
+
+//===----------------------------------------------------------------------===//
+// FusionOp
+//===----------------------------------------------------------------------===//
+
+LogicalResult FusionOp::verify() {
+  Block &block = getBody().front();
+  if (block.getArgumentTypes() != getOperandTypes())
+    return emitOpError("operands and region arguments differ in type");
+  auto yield = dyn_cast<LocalYieldOp>(block.back());
+  if (!yield || yield.getOperandTypes() != getResultTypes())
+    return emitOpError("must end with axl.yield of what it gives");
+  std::optional<ArrayRef<int64_t>> places = getInPlace();
+  if (!places)
+    return success();
+  if (places->size() != getNumResults())
+    return emitOpError("needs a place for each of ")
+           << getNumResults() << " results, -1 for one of its own";
+  for (auto [result, place] : llvm::zip_equal(getResults(), *places))
+    if (place != -1 &&
+        (place < 0 || place >= static_cast<int64_t>(getNumOperands()) ||
+         getOperand(place).getType() != result.getType()))
+      return emitOpError("makes ")
+             << result.getType() << " in place of operand " << place
+             << ", which is no such tensor";
+  return success();
+}
+
+Value FusionOp::getInPlaceOperand(unsigned result) {
+  std::optional<ArrayRef<int64_t>> places = getInPlace();
+  if (!places || (*places)[result] < 0)
+    return {};
+  return getOperand((*places)[result]);
+}
+
+//===----------------------------------------------------------------------===//
+// LibraryOp
+//===----------------------------------------------------------------------===//
+
+/// Nothing where the region has no such operation.
+static Operation *findCore(LibraryOp library) {
+  for (Operation &op : library.getBody().front())
+    if (!isa<TransposeOp>(op))
+      return &op;
+  return nullptr;
+}
+
+Operation *LibraryOp::getCore() { return findCore(*this); }
+
+UnaryOp LibraryOp::getActivation() {
+  return dyn_cast<UnaryOp>(getCore()->getNextNode());
+}
+
+TransposeOp LibraryOp::getTranspose() {
+  return dyn_cast<TransposeOp>(getYield()->getPrevNode());
+}
+
+LogicalResult LibraryOp::verify() {
+  Block &block = getBody().front();
+  if (block.getArgumentTypes() != getOperandTypes())
+    return emitOpError("operands and region arguments differ in type");
+  auto yield = dyn_cast<LocalYieldOp>(block.back());
+  if (!yield || yield.getOperandTypes() != (*this)->getResultTypes())
+    return emitOpError("must end with axl.yield of what it gives");
+  Operation *core = findCore(*this);
+  if (core->getNumOperands() != block.getNumArguments())
+    return emitOpError("needs an operation that reads each argument once");
+  for (auto [operand, argument] :
+       llvm::zip_equal(core->getOperands(), block.getArguments())) {
+    auto transpose = operand.getDefiningOp<TransposeOp>();
+    if ((transpose ? transpose.getOperand() : operand) != argument)
+      return emitOpError(
+          "needs an operation that reads its arguments in order");
+  }
+  // Each behind the one before, which it alone reads.
+  Operation *last = core;
+  if (auto unary = dyn_cast<UnaryOp>(last->getNextNode()))
+    last = unary;
+  if (auto transpose = dyn_cast<TransposeOp>(last->getNextNode()))
+    last = transpose;
+  if (last->getNextNode() != yield)
+    return emitOpError("has more than an activation and a transpose behind ")
+           << core->getName();
+  for (Operation *op = yield; op != core; op = op->getPrevNode())
+    if (op->getNumOperands() != 1 ||
+        op->getOperand(0).getDefiningOp() != op->getPrevNode())
+      return emitOpError("does not give what it computes");
+  return success();
+}

@@ -1,0 +1,295 @@
+// RUN: axopt-opt %s -split-input-file -verify-diagnostics
+
+// expected-error @+1 {{has 0 operands and 0 results: each result is made of an operand}}
+"axl.all_reduce"() <{axes = #ax.axes<{col}>, kind = #ax<reduce_kind sum>}> : () -> ()
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4xf32> -> tensor<4xf32>
+// expected-error @+1 {{multiplies: ranks add, or take the largest or smallest}}
+%0 = axl.all_reduce prod %x over {col} : tensor<4xf32> -> tensor<4xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4xf32> -> tensor<4xf32>
+// expected-error @+1 {{names 2 dimensions for 1 operands, or one below 0}}
+%0 = axl.all_gather %x dims [0, 0] over {col} : tensor<4xf32> -> tensor<8xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4xf32> -> tensor<4xf32>
+// expected-error @+1 {{names dimension 1 of 'tensor<4xf32>'}}
+%0 = axl.all_gather %x dims [1] over {col} : tensor<4xf32> -> tensor<8xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4xf32> -> tensor<4xf32>
+// expected-error @+1 {{cannot make 'tensor<3xf32>' of 'tensor<4xf32>'}}
+%0 = axl.all_gather %x dims [0] over {col} : tensor<4xf32> -> tensor<3xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4xf32> -> tensor<4xf32>
+%y = ax.constant dense<1> : tensor<4xi32> -> tensor<4xi32>
+// expected-error @+1 {{exchanges elements of two types}}
+%0:2 = axl.all_reduce sum %x, %y over {col} : tensor<4xf32>, tensor<4xi32> -> tensor<4xf32>, tensor<4xi32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4xf32> -> tensor<4xf32>
+// expected-error @+1 {{gathers dimension 0 and scatters dimension 0}}
+%0 = axl.all_to_all %x gather 0 scatter 0 over {col} : tensor<4xf32> -> tensor<4xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4xf32> -> tensor<4xf32>
+// expected-error @+1 {{is started: it has one result, for axl.await alone}}
+%0 = axl.all_reduce sum %x over {col} start : tensor<4xf32> -> tensor<4xf32>
+%1 = ax.unary neg %0 : tensor<4xf32> -> tensor<4xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4xf32> -> tensor<4xf32>
+// expected-error @+1 {{waits for a value that no collective with `start` gives}}
+%0 = axl.await %x source %x : tensor<4xf32>, tensor<4xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4xf32> -> tensor<4xf32>
+%y = ax.unary neg %x : tensor<4xf32> -> tensor<4xf32>
+%0 = axl.all_reduce sum %x over {col} start : tensor<4xf32> -> tensor<4xf32>
+// expected-error @+1 {{holds another value than the exchange reads}}
+%1 = axl.await %0 source %y : tensor<4xf32>, tensor<4xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4xf32> -> tensor<4xf32, #ax.layout<[{col}]>>
+// expected-error @+1 {{must be variadic of statically shaped tensor of any type values without a layout}}
+%0 = axl.all_reduce sum %x over {col} : tensor<4xf32, #ax.layout<[{col}]>> -> tensor<4xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4xf32> -> tensor<4xf32>
+// expected-error @+1 {{operands and region arguments differ in type}}
+%0 = axl.fusion(%x) {
+^bb0(%a: tensor<5xf32>):
+  axl.yield %a : tensor<5xf32>
+} : (tensor<4xf32>) -> tensor<5xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4xf32> -> tensor<4xf32>
+// expected-error @+1 {{must end with axl.yield of what it gives}}
+%0 = axl.fusion(%x) {
+^bb0(%a: tensor<4xf32>):
+  axl.yield %a : tensor<4xf32>
+} : (tensor<4xf32>) -> tensor<5xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4xf32> -> tensor<4xf32>
+// expected-error @+1 {{needs a place for each of 1 results, -1 for one of its own}}
+%0 = axl.fusion(%x) in_place [0, 0] {
+^bb0(%a: tensor<4xf32>):
+  axl.yield %a : tensor<4xf32>
+} : (tensor<4xf32>) -> tensor<4xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4xf32> -> tensor<4xf32>
+// expected-error @+1 {{makes 'tensor<4xf32>' in place of operand 1, which is no such tensor}}
+%0 = axl.fusion(%x) in_place [1] {
+^bb0(%a: tensor<4xf32>):
+  axl.yield %a : tensor<4xf32>
+} : (tensor<4xf32>) -> tensor<4xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{operands and region arguments differ in type}}
+%0 = axl.library(%x, %w) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x7xf32>):
+  axl.yield %a : tensor<4x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{must end with axl.yield of what it gives}}
+%0 = axl.library(%x, %w) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  axl.yield %b : tensor<8x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{needs an operation that reads each argument once}}
+%0 = axl.library(%x, %w) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>):
+  %1 = ax.unary relu %a : tensor<4x8xf32> -> tensor<4x8xf32>
+  axl.yield %1 : tensor<4x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{needs an operation that reads its arguments in order}}
+%0 = axl.library(%w, %x) {
+^bb0(%b: tensor<8x8xf32>, %a: tensor<4x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  axl.yield %1 : tensor<4x8xf32>
+} : (tensor<8x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{has more than an activation and a transpose behind ax.linear}}
+%0 = axl.library(%x, %w) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %2 = ax.unary relu %1 : tensor<4x8xf32> -> tensor<4x8xf32>
+  %3 = ax.unary relu %2 : tensor<4x8xf32> -> tensor<4x8xf32>
+  axl.yield %3 : tensor<4x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{does not give what it computes}}
+%0 = axl.library(%x, %w) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %2 = ax.unary relu %a : tensor<4x8xf32> -> tensor<4x8xf32>
+  axl.yield %2 : tensor<4x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 2]
+  axl.program @main {
+    axl.stage @s(%x: tensor<4xf32>) {
+      // expected-error @+1 {{names an axis that the mesh lacks: row}}
+      %0 = axl.all_reduce sum %x over {row} : tensor<4xf32> -> tensor<4xf32>
+      axl.yield %x : tensor<4xf32>
+    }
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 2]
+  axl.program @main {
+    axl.stage @s(%x: tensor<4xf32>) {
+      // expected-error @+1 {{cannot make 'tensor<9xf32>' of 'tensor<4xf32>'}}
+      %0 = axl.all_gather %x dims [0] over {col} : tensor<4xf32> -> tensor<9xf32>
+      axl.yield %x : tensor<4xf32>
+    }
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 2]
+  axl.program @main {
+    axl.stage @s(%x: tensor<4xf32>) {
+      // expected-error @+1 {{needs for each of 2 ranks a source of its own group}}
+      %0 = axl.permute %x sources [0, 2] over {col} : tensor<4xf32> -> tensor<4xf32>
+      axl.yield %x : tensor<4xf32>
+    }
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 2]
+  axl.program @main {
+    // expected-error @+1 {{does not belong into a local program}}
+    %x = ax.iota dim 0 : tensor<4xi64>
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 2]
+  axl.program @main {
+    // expected-error @+1 {{must end with axl.yield}}
+    axl.stage @s(%x: tensor<4xf32>) {
+      %0 = ax.unary neg %x : tensor<4xf32> -> tensor<4xf32>
+    }
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 2]
+  axl.program @main {
+    // expected-error @+1 {{names states by @name alone}}
+    "axl.stage"() <{sym_name = "s", states = [1], stored = [], accumulated = array<i64>}> ({
+    ^bb0(%x: tensor<4xf32>):
+      axl.yield
+    }) : () -> ()
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 2]
+  axl.program @main {
+    // expected-error @+1 {{has fewer arguments or results than states and sums}}
+    axl.stage @s(%x: tensor<4xf32>) stores(@w) {
+      axl.yield
+    }
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 2]
+  axl.program @main {
+    // expected-error @+1 {{adds up result 0, which is not what its sum is}}
+    axl.stage @s(%x: tensor<4xf32>) adds(0 = %sum: tensor<5xf32>) {
+      axl.yield %x : tensor<4xf32>
+    }
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 2]
+  axl.program @main {
+    // expected-error @+1 {{there is no state @w}}
+    axl.stage @s() loads(@w = %w: tensor<4xf32>) {
+      axl.yield
+    }
+  }
+}
+
+// -----
+
+ax.plan @p version 1 {
+  ax.mesh [col = 2]
+  ax.state @w : tensor<4xf32, #ax.layout<[{col}]>>
+  axl.program @main {
+    // expected-error @+1 {{has 'tensor<4xf32>' for a rank's part of @w}}
+    axl.stage @s() loads(@w = %w: tensor<4xf32>) {
+      axl.yield
+    }
+  }
+}
