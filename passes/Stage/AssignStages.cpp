@@ -311,6 +311,9 @@ FailureOr<SmallVector<size_t>> AssignStages::namedCuts(ProgramOp program,
 }
 
 std::optional<SmallVector<size_t>> AssignStages::balancedCuts(int64_t stages) {
+  // There may be no operations at all.
+  if (stages == 1)
+    return SmallVector<size_t>();
   size_t n = ops.size();
   std::vector<std::vector<int64_t>> foreign = countForeign(stages);
   std::vector<int64_t> users(1, 0);

@@ -192,7 +192,7 @@ defm list_commands : Switch<
   [Common]>;
 defm dump_after : Value<
   "dump-after", "STEP", "Print what one rank of each stage does after steps",
-  help6_debugging, [CommaSeparated, Repeatable, Common],
+  help6_debugging, [CommaSeparated, Repeatable],
   "localize,split-epilogues,join-epilogues,channels-last,write-transposed,"
   "order-products,merge-equal,fuse,mark-in-place">;
 defm timing : Switch<
