@@ -139,6 +139,8 @@ class Layers(Maker):
     def MeanVarianceNormalization(self):
         yield self.case(random((2, 3, 4, 5)))
         yield self.case(random((2, 3, 4, 5)), attributes={"axes": [1, 2]})
+        # Far from zero: the mean's square is nearly the mean of the squares.
+        yield self.case(random((3, 2, 4, 5)) + np.float32(100))
 
     def Dropout(self):
         x = random((3, 4))
