@@ -122,7 +122,7 @@ private:
     Type type = elementType(match.q.value);
     bool alone = match.masks.size() == 1;
     if (fill == -INFINITY ||
-        (alone && fill < -1e3 &&
+        (alone && swallowsScores(fill, type) &&
          known.keepsEveryRow(condition, step.staysWhere))) {
       if (addend)
         addend = SelectOp::create(rewriter, loc, stays, addend,
@@ -178,8 +178,9 @@ private:
 //===----------------------------------------------------------------------===//
 
 /// A mask as what may be attended to, when every element says yes or no and
-/// every row has a yes.
-std::optional<std::vector<bool>> attendable(const HostTensor &mask,
+/// every row has a yes. A number says no when no score makes up for it; -1e4 in
+/// f32, say, is a number to add.
+std::optional<std::vector<bool>> attendable(const HostTensor &mask, Type type,
                                             bool kept = true) {
   bool isBool = mask.getType() == DType::Bool;
   std::vector<bool> result;
@@ -189,7 +190,7 @@ std::optional<std::vector<bool>> attendable(const HostTensor &mask,
     for (int64_t i = row; i < row + width; ++i) {
       double element = mask.getDouble(i);
       bool yes = isBool ? (element != 0) == kept : element == 0;
-      if (!isBool && !yes && !(element < -1e3))
+      if (!isBool && !yes && !swallowsScores(element, type))
         return std::nullopt;
       result.push_back(yes);
       any |= yes;
@@ -254,8 +255,8 @@ bool KnownMasks::keepsEveryRow(Value condition, bool kept) {
   if (!isNew)
     return entry->second;
   std::optional<HostTensor> tensor = knownValue(condition);
-  entry->second =
-      tensor && tensor->getRank() > 0 && attendable(*tensor, kept).has_value();
+  entry->second = tensor && tensor->getRank() > 0 &&
+                  attendable(*tensor, elementType(condition), kept).has_value();
   if (entry->second)
     noteDecided(condition);
   return entry->second;
@@ -268,7 +269,7 @@ KnownMasks::Kind KnownMasks::getKind(Value mask, int64_t queries,
     return entry->second;
   std::optional<HostTensor> tensor = knownValue(mask);
   std::optional<std::vector<bool>> allowed =
-      tensor ? attendable(*tensor) : std::nullopt;
+      tensor ? attendable(*tensor, elementType(mask)) : std::nullopt;
   if (!allowed)
     return Unknown;
   if (llvm::all_of(*allowed, [](bool yes) { return yes; }))

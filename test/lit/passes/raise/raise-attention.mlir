@@ -43,15 +43,16 @@ ax.program @scaled_dot_product(%q: tensor<2x4x8x16xf32>, %k: tensor<2x4x8x16xf32
   ax.return %10 : tensor<2x4x8x16xf32>
 }
 
-// Known masks: scores replaced, or an addend; -1e4 does because every row
-// keeps a score. Two queries of three keys. Both come to the same.
+// Known masks: scores replaced, or an addend; no score makes up for the lowest
+// number, and every row keeps one. Two queries of three keys. Both come to the
+// same.
 // CHECK-LABEL: ax.program @causal
 // CHECK-NEXT: %[[R:.*]] = ax.attention %arg0, %arg1, %arg2 scale 1.000000e+00 {causal}
 // CHECK-NEXT: ax.return %[[R]], %[[R]], %[[R]]
 ax.program @causal(%q: tensor<2x4x2x16xf32>, %k: tensor<2x4x3x16xf32>, %v: tensor<2x4x3x16xf32>) -> (tensor<2x4x2x16xf32>, tensor<2x4x2x16xf32>, tensor<2x4x2x16xf32>) {
   %keep = ax.constant dense<[[[[true, true, false], [true, true, true]]]]> : tensor<1x1x2x3xi1> -> tensor<1x1x2x3xi1>
   %addend = ax.constant dense<[[0.0, 0.0, -1.0e30], [0.0, 0.0, 0.0]]> : tensor<2x3xf32> -> tensor<2x3xf32>
-  %low = ax.constant dense<-1.0e4> : tensor<f32> -> tensor<f32>
+  %low = ax.constant dense<-3.40282347E+38> : tensor<f32> -> tensor<f32>
   %0 = ax.dot %q, %k batch [0, 1] x [0, 1] contract [3] x [3] : tensor<2x4x2x16xf32>, tensor<2x4x3x16xf32> -> tensor<2x4x2x3xf32>
   %1 = ax.select %keep, %0, %low : tensor<1x1x2x3xi1>, tensor<2x4x2x3xf32>, tensor<f32> -> tensor<2x4x2x3xf32>
   %2 = ax.softmax %1 dim 3 : tensor<2x4x2x3xf32> -> tensor<2x4x2x3xf32>
@@ -64,6 +65,24 @@ ax.program @causal(%q: tensor<2x4x2x16xf32>, %k: tensor<2x4x3x16xf32>, %v: tenso
   %8 = ax.softmax %7 dim 3 : tensor<2x4x2x3xf32> -> tensor<2x4x2x3xf32>
   %9 = ax.dot %8, %v batch [0, 1] x [0, 1] contract [3] x [2] : tensor<2x4x2x3xf32>, tensor<2x4x3x16xf32> -> tensor<2x4x2x16xf32>
   ax.return %3, %6, %9 : tensor<2x4x2x16xf32>, tensor<2x4x2x16xf32>, tensor<2x4x2x16xf32>
+}
+
+// Scores of a few thousands make up for -1001 and -1e4: the numbers are added.
+// CHECK-LABEL: ax.program @finite
+// CHECK-DAG: ax.attention %arg0, %arg1, %arg2 mask %{{.*}} : tensor<1x1x3x3xf32> scale 1.000000e+00 :
+// CHECK-DAG: ax.attention %arg0, %arg1, %arg2 mask %{{.*}} : tensor<1x1x3x3xf32> scale 1.000000e+00 :
+// CHECK: ax.return
+ax.program @finite(%q: tensor<2x4x3x16xf32>, %k: tensor<2x4x3x16xf32>, %v: tensor<2x4x3x16xf32>) -> (tensor<2x4x3x16xf32>, tensor<2x4x3x16xf32>) {
+  %addend = ax.constant dense<[[0.0, -1001.0, -1001.0], [0.0, 0.0, -1001.0], [0.0, 0.0, 0.0]]> : tensor<3x3xf32> -> tensor<3x3xf32>
+  %lower = ax.constant dense<[[0.0, -1.0e4, -1.0e4], [0.0, 0.0, -1.0e4], [0.0, 0.0, 0.0]]> : tensor<3x3xf32> -> tensor<3x3xf32>
+  %0 = ax.dot %q, %k batch [0, 1] x [0, 1] contract [3] x [3] : tensor<2x4x3x16xf32>, tensor<2x4x3x16xf32> -> tensor<2x4x3x3xf32>
+  %1 = ax.binary add %0, %addend : tensor<2x4x3x3xf32>, tensor<3x3xf32> -> tensor<2x4x3x3xf32>
+  %2 = ax.softmax %1 dim 3 : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %3 = ax.dot %2, %v batch [0, 1] x [0, 1] contract [3] x [2] : tensor<2x4x3x3xf32>, tensor<2x4x3x16xf32> -> tensor<2x4x3x16xf32>
+  %4 = ax.binary add %0, %lower : tensor<2x4x3x3xf32>, tensor<3x3xf32> -> tensor<2x4x3x3xf32>
+  %5 = ax.softmax %4 dim 3 : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %6 = ax.dot %5, %v batch [0, 1] x [0, 1] contract [3] x [2] : tensor<2x4x3x3xf32>, tensor<2x4x3x16xf32> -> tensor<2x4x3x16xf32>
+  ax.return %3, %6 : tensor<2x4x3x16xf32>, tensor<2x4x3x16xf32>
 }
 
 // A window is no causal mask; nor is a causal mask with padding: where padding
@@ -201,11 +220,12 @@ ax.program @softcap(%q: tensor<2x4x3x16xf32>, %k: tensor<2x4x3x16xf32>, %v: tens
 }
 
 // Near misses: a softmax over the queries; probabilities that are an output,
-// too; scores replaced by -1e4 in rows that may lose all.
+// too; scores replaced by -1e4 in rows that may lose all, and in rows that keep
+// one, which may be lower.
 // CHECK-LABEL: ax.program @near_misses
 // CHECK-NOT: ax.attention
 // CHECK: ax.return
-ax.program @near_misses(%q: tensor<2x4x3x16xf32>, %k: tensor<2x4x3x16xf32>, %c: tensor<2x1x1x3xi1>) -> (tensor<2x4x3x16xf32>, tensor<2x4x3x16xf32>, tensor<2x4x3x3xf32>, tensor<2x4x3x16xf32>) {
+ax.program @near_misses(%q: tensor<2x4x3x16xf32>, %k: tensor<2x4x3x16xf32>, %c: tensor<2x1x1x3xi1>) -> (tensor<2x4x3x16xf32>, tensor<2x4x3x16xf32>, tensor<2x4x3x3xf32>, tensor<2x4x3x16xf32>, tensor<2x4x3x16xf32>) {
   %low = ax.constant dense<-1.0e4> : tensor<f32> -> tensor<f32>
   %0 = ax.dot %q, %k batch [0, 1] x [0, 1] contract [3] x [3] : tensor<2x4x3x16xf32>, tensor<2x4x3x16xf32> -> tensor<2x4x3x3xf32>
   %1 = ax.softmax %0 dim 2 : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
@@ -215,6 +235,10 @@ ax.program @near_misses(%q: tensor<2x4x3x16xf32>, %k: tensor<2x4x3x16xf32>, %c: 
   %5 = ax.select %c, %0, %low : tensor<2x1x1x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
   %6 = ax.softmax %5 dim 3 : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
   %7 = ax.dot %6, %k batch [0, 1] x [0, 1] contract [3] x [2] : tensor<2x4x3x3xf32>, tensor<2x4x3x16xf32> -> tensor<2x4x3x16xf32>
-  ax.return %2, %4, %3, %7 : tensor<2x4x3x16xf32>, tensor<2x4x3x16xf32>, tensor<2x4x3x3xf32>, tensor<2x4x3x16xf32>
+  %keep = ax.constant dense<[[true, false, false], [true, true, false], [true, true, true]]> : tensor<3x3xi1> -> tensor<3x3xi1>
+  %8 = ax.select %keep, %0, %low : tensor<3x3xi1>, tensor<2x4x3x3xf32>, tensor<f32> -> tensor<2x4x3x3xf32>
+  %9 = ax.softmax %8 dim 3 : tensor<2x4x3x3xf32> -> tensor<2x4x3x3xf32>
+  %10 = ax.dot %9, %k batch [0, 1] x [0, 1] contract [3] x [2] : tensor<2x4x3x3xf32>, tensor<2x4x3x16xf32> -> tensor<2x4x3x16xf32>
+  ax.return %2, %4, %3, %7, %10 : tensor<2x4x3x16xf32>, tensor<2x4x3x16xf32>, tensor<2x4x3x3xf32>, tensor<2x4x3x16xf32>, tensor<2x4x3x16xf32>
 }
 }
