@@ -4,6 +4,7 @@
 
 #include "Match.h"
 
+#include "ax/Dialect/WeightKind.h"
 #include "ax/Eval/Elements.h"
 #include "ax/Eval/Evaluate.h"
 #include "ax/Eval/FoldedWeights.h"
@@ -24,19 +25,13 @@ std::optional<T> orNothing(llvm::Expected<T> value) {
   return std::nullopt;
 }
 
+/// The state's elements, where no training changes them.
 std::optional<HostTensor> readState(LoadOp load) {
   auto plan = load->getParentOfType<PlanOp>();
   auto state = plan ? plan.lookupSymbol<StateOp>(load.getState()) : StateOp();
-  if (!state)
+  if (!state || state.getTrainable() || state->hasAttr(kMayBeTrained))
     return std::nullopt;
-  std::shared_ptr<MappedFile> file;
-  llvm::ArrayRef<uint8_t> bytes = bytesOf(state, file);
-  RankedTensorType type = state.getTensorType();
-  std::optional<DType> element = eval::toDType(type.getElementType());
-  if (!file || !element)
-    return std::nullopt;
-  return orNothing(
-      HostTensor::fromBytes(*element, Shape(type.getShape()), bytes));
+  return contentsOf(state);
 }
 
 using Known = llvm::DenseMap<Value, std::optional<HostTensor>>;
@@ -94,6 +89,17 @@ llvm::ArrayRef<uint8_t> ax::bytesOf(StateOp state,
   return *bytes;
 }
 
+std::optional<HostTensor> ax::contentsOf(StateOp state) {
+  std::shared_ptr<MappedFile> file;
+  llvm::ArrayRef<uint8_t> bytes = bytesOf(state, file);
+  RankedTensorType type = state.getTensorType();
+  std::optional<DType> element = eval::toDType(type.getElementType());
+  if (!file || !element)
+    return std::nullopt;
+  return orNothing(
+      HostTensor::fromBytes(*element, Shape(type.getShape()), bytes));
+}
+
 std::optional<HostTensor> ax::knownValue(Value value, int64_t maxElements) {
   if (!isWeight(value))
     return std::nullopt;
@@ -113,13 +119,17 @@ void ax::noteDecided(Value value) {
   }
 }
 
-std::optional<double> ax::knownSplat(Value value, int64_t maxElements) {
-  std::optional<HostTensor> known = knownValue(value, maxElements);
-  if (!known || known->numElements() == 0)
+std::optional<double> ax::splatOf(const HostTensor &tensor) {
+  if (tensor.numElements() == 0)
     return std::nullopt;
-  double first = known->getDouble(0);
-  for (int64_t i = 1; i < known->numElements(); ++i)
-    if (known->getDouble(i) != first)
+  double first = tensor.getDouble(0);
+  for (int64_t i = 1; i < tensor.numElements(); ++i)
+    if (tensor.getDouble(i) != first)
       return std::nullopt;
   return first;
+}
+
+std::optional<double> ax::knownSplat(Value value, int64_t maxElements) {
+  std::optional<HostTensor> known = knownValue(value, maxElements);
+  return known ? splatOf(*known) : std::nullopt;
 }

@@ -12,8 +12,8 @@ namespace ax {
 
 /// The elements of what is computed from constants, and from states that are
 /// read from the model's folder: masks, indices, positions. Nothing when inputs
-/// take part, when a tensor on the way has more than `maxElements`, or when a
-/// file cannot be read.
+/// or states that are trained, or may be, take part, when a tensor on the way
+/// has more than `maxElements`, or when a file cannot be read.
 std::optional<HostTensor> knownValue(mlir::Value value,
                                      int64_t maxElements = int64_t(1) << 24);
 
@@ -25,6 +25,12 @@ llvm::ArrayRef<uint8_t> bytesOf(StateOp state,
 /// What is done follows from the elements of such a value: the weights among
 /// its states are noted with the plan (Eval/FoldedWeights.h).
 void noteDecided(mlir::Value value);
+
+/// A state's elements before any training; none when they cannot be read.
+std::optional<HostTensor> contentsOf(StateOp state);
+
+/// The number that every element has.
+std::optional<double> splatOf(const HostTensor &tensor);
 
 /// The number that every element of such a value has.
 std::optional<double> knownSplat(mlir::Value value,

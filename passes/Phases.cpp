@@ -7,6 +7,22 @@
 
 using namespace ax;
 
+/// Both ask the same question, with the same flags.
+template <typename OptionsTy>
+static OptionsTy optionsOfChoice(const Training &training) {
+  OptionsTy options;
+  options.trainable.assign(training.trainable.begin(),
+                           training.trainable.end());
+  options.frozen.assign(training.frozen.begin(), training.frozen.end());
+  return options;
+}
+
+void ax::addCandidatesPhase(mlir::OpPassManager &manager,
+                            const Training &training) {
+  manager.nest<PlanOp>().addPass(
+      createMarkCandidates(optionsOfChoice<MarkCandidatesOptions>(training)));
+}
+
 void ax::addNormalizePhase(mlir::OpPassManager &manager) {
   manager.addPass(createNormalize());
   manager.addPass(mlir::createCSEPass());
@@ -41,16 +57,17 @@ void ax::addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy) {
 
 void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training) {
   mlir::OpPassManager &plan = manager.nest<PlanOp>();
-  SelectTrainableOptions select;
-  select.trainable.assign(training.trainable.begin(), training.trainable.end());
-  select.frozen.assign(training.frozen.begin(), training.frozen.end());
-  plan.addPass(createSelectTrainable(select));
+  plan.addPass(
+      createSelectTrainable(optionsOfChoice<SelectTrainableOptions>(training)));
   plan.addPass(createAddDropout({training.dropout}));
   // Gradients in f16 overflow, and vanish.
   bool isScaled = training.precision == "fp16";
   plan.addPass(createAddLoss({training.loss, isScaled}));
-  plan.addPass(
-      createDifferentiate({isScaled ? "scaled_loss_sum" : "loss_sum"}));
+  DifferentiateOptions differentiate;
+  differentiate.loss = isScaled ? "scaled_loss_sum" : "loss_sum";
+  differentiate.trainable.assign(training.trainable.begin(),
+                                 training.trainable.end());
+  plan.addPass(createDifferentiate(differentiate));
   addNormalizePhase(manager);
   manager.nest<PlanOp>().addPass(createSetPrecision({training.precision}));
   AddOptimizerOptions optimizer;

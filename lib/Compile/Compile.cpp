@@ -124,7 +124,12 @@ std::vector<Phase> ax::phasesFor(const CompileOptions &options) {
   const Strategy &strategy = options.strategy;
   const Training *training = strategy.training ? &*strategy.training : nullptr;
   std::vector<Phase> phases = {
-      {"normalize", ExitCode::Internal, addNormalizePhase},
+      {"normalize", ExitCode::Internal,
+       [=](auto &manager) {
+         if (training)
+           addCandidatesPhase(manager, *training);
+         addNormalizePhase(manager);
+       }},
       {"raise", ExitCode::Internal, addRaisePhase},
       {"stage", ExitCode::Usage,
        [&](auto &manager) { addStagePhase(manager, strategy); }},

@@ -116,6 +116,8 @@ llvm::Expected<OwningOpRef<ModuleOp>> Inspector::import() {
 
 llvm::Error Inspector::runPhases(ModuleOp module, Remarks &remarks) {
   PassManager manager(&context);
+  if (strategy.training)
+    addCandidatesPhase(manager, *strategy.training);
   addNormalizePhase(manager);
   addRaisePhase(manager);
   if (failed(manager.run(module)))

@@ -3,6 +3,7 @@
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/WeightKind.h"
 #include "ax/Eval/Elements.h"
+#include "ax/Eval/FoldedWeights.h"
 #include "ax/Passes/Choices.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
@@ -358,6 +359,7 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
     for (const WeightChoice &choice : *choices) {
       StateOp state = choice.state;
       state->removeAttr(kWeightKind);
+      state->removeAttr(kMayBeTrained);
       state.setTrainable(choice.isTrained);
       StringAttr name = state.getSymNameAttr();
       if (choice.kind == WeightKind::ZeroRow && !choice.isByFlags) {
@@ -382,8 +384,21 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
                "in docs/training.md";
     warnOfZeros(trainedZeros, "is trained as the bias of a layer");
     warnOfZeros(leftZeros, "is not trained, as a buffer that meets data");
+    warnOfDecided(*choices);
     warnOfMerged();
     warnOfTwins(*choices);
+  }
+
+  /// Shapes and choices of branches, say, which Import asks weights for.
+  void warnOfDecided(ArrayRef<WeightChoice> choices) {
+    auto decided = getOperation()->getAttrOfType<DictionaryAttr>(kFolded);
+    for (const WeightChoice &choice : choices)
+      if (StateOp state = choice.state;
+          choice.isTrained && decided && decided.contains(state.getSymName()))
+        state.emitWarning("'")
+            << state.getSymName()
+            << "' is trained, but a part of the plan goes by its value in the "
+               "model";
   }
 
   /// Neither values nor uses tell parameters that are new from buffers.
@@ -420,6 +435,15 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
           << twins << "\nsee 'Models to train' in docs/training.md";
   }
 
+  /// Of fresh biases and scales, which are small; not single numbers.
+  static bool isOfOneNumber(StateOp state) {
+    int64_t size = state.getTensorType().getNumElements();
+    if (size < 2 || size > (int64_t(1) << 16))
+      return false;
+    std::optional<HostTensor> contents = contentsOf(state);
+    return contents && splatOf(*contents);
+  }
+
   /// Exporters write equal weights once, which those of a fresh model are.
   void warnOfMerged() {
     llvm::MapVector<StringAttr, SmallVector<LoadOp>> loads;
@@ -432,10 +456,8 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
       size_t uses = 0;
       for (LoadOp load : of)
         uses += llvm::range_size(load.getResult().getUses());
-      if (uses > 1 &&
-          getOperation().lookupSymbol<StateOp>(name).getTrainable() &&
-          tensorType(of.front()).getNumElements() > 1 &&
-          knownSplat(of.front().getResult()))
+      auto state = getOperation().lookupSymbol<StateOp>(name);
+      if (uses > 1 && state.getTrainable() && isOfOneNumber(state))
         merged += "\n  " + name.str() + ": " + std::to_string(uses) + " times";
     }
     if (!merged.empty())

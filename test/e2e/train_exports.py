@@ -116,6 +116,88 @@ all = Concat<axis=1>(tokens, d)
                      "docs/training.md")
 
 
+def biasedAttention(path, bias):
+    """Learned biases of attention by distance, as LeViT's, told as a parameter;
+    and a head that no loss reads."""
+    made = textModel("float[8,6,16] x", "float[8,4] logits, float[8,6,4] unread",
+                     """
+h = MatMul(x, w)
+q1 = Reshape(h, parts)
+q = Transpose<perm=[0,2,1,3]>(q1)
+k1 = MatMul(x, wk)
+k2 = Reshape(k1, parts)
+k = Transpose<perm=[0,2,3,1]>(k2)
+s = MatMul(q, k)
+b = Gather<axis=1>(bias, index)
+a = Add(s, b)
+p = Softmax<axis=-1>(a)
+o = MatMul(p, q)
+t = Transpose<perm=[0,2,1,3]>(o)
+y = Reshape(t, whole)
+m = ReduceMean<keepdims=0>(y, one)
+logits = MatMul(m, head)
+unread = MatMul(y, other)
+""".strip(), "int64[4] parts = {8, 6, 2, 8}, int64[3] whole = {8, 6, 16}, "
+                     "int64[1] one = {1}")
+    random = np.random.default_rng(0)
+    place = np.arange(6)
+    arrays = {name: (random.standard_normal(shape) / 2).astype(np.float32)
+              for name, shape in (("w", (16, 16)), ("wk", (16, 16)),
+                                  ("head", (16, 4)), ("other", (16, 4)))}
+    arrays |= {"bias": bias, "index": place[:, None] - place + 5}
+    for name, array in arrays.items():
+        made.graph.initializer.append(onnx.numpy_helper.from_array(array, name))
+    info = onnx.helper.make_tensor_value_info("bias", 1, bias.shape)
+    entry = info.metadata_props.add()
+    entry.key = "pkg.torch.export.graph_signature.InputSpec.kind"
+    entry.value = "PARAMETER"
+    made.graph.value_info.append(info)
+    onnx.save(made, path)
+
+
+def beginsAtZero():
+    """What a parameter is at first decides nothing: a bias of attention that is
+    zero, or looks like a mask, trains as one that nearly is."""
+    random = np.random.default_rng(1)
+    flags = ["--train", LOSS, "--optimizer=sgd(lr=0.5)"]
+    zero = np.zeros((2, 11), np.float32)
+    masked = np.where(np.arange(11) < 5, np.float32(-3e8), zero)
+    with scratch() as folder:
+        folder = Path(folder)
+        np.savez(folder / "data.npz",
+                 x=2 * random.standard_normal((8, 6, 16)).astype(np.float32),
+                 labels=random.integers(0, 4, 8))
+        for bias in (zero, masked):
+            logs = []
+            for nearly in (0, 1e-12):
+                there = nearly * np.arange(22, dtype=np.float32).reshape(2, 11)
+                biasedAttention(folder / "m.onnx", bias + there)
+                said = run(tool("axopt"), folder / "m.onnx", *flags, "-o",
+                           folder / "p.mlir").stderr
+                says(said, "without gradient, as the loss does not depend on "
+                     "them: other")
+                run(tool("axrun"), folder / "p.mlir", "--data",
+                    folder / "data.npz", "--steps", 20, "--no-shuffle",
+                    "--quiet", "--log", folder / "log.jsonl", "--save-weights",
+                    folder / f"{nearly}.safetensors")
+                logs.append(logged(folder / "log.jsonl"))
+                (folder / "log.jsonl").unlink()
+            for what in "loss", "gradient_norm":
+                got, wanted = ([line[what] for line in log if what in line]
+                               for log in logs)
+                close(got, wanted, 1e-4, what)
+            moved = dict(states(folder / "0.safetensors"))["bias"]
+            if np.abs(moved - bias)[:, 5:].max() < 1e-3:
+                raise Failed(f"the bias has not been trained: {moved}")
+        for flag in ("--trainable=w --trainable=oth*",
+                     "--param-group=other:lr=2"):
+            named = flag.split()[-1]
+            says(run(tool("axopt"), folder / "m.onnx", *flags, *flag.split(),
+                     "-o", folder / "p.mlir", expect=2).stderr,
+                 f"{named.split(':')[0]}: the loss does not depend on such a "
+                 "weight")
+
+
 def repeated():
     """An exporter has folded the class token's repetition for each sample."""
     model = MODELS / "vit_sdpa_dynamo18_static" / "model.onnx"
@@ -249,6 +331,7 @@ def cases(every):
            "was exported); --batchnorm=frozen takes the running ones")
     yield "said by the tensor", inTensor
     yield "flags win", named
+    yield "begins at zero", beginsAtZero
     yield "repeated by the exporter", repeated
     yield "batchnorm", batchnorm
     optimizers = list(json.loads((EXPORTS / "padding.json").read_text()))

@@ -30,6 +30,11 @@ enum class WeightKind {
 /// Import, gone after ax-select-trainable.
 inline constexpr llvm::StringLiteral kWeightKind = "ax.weight_kind";
 
+/// On a state whose value may decide nothing, since training may change it: of
+/// a plan that is to train, before ax-select-trainable, where `trainable` takes
+/// its place.
+inline constexpr llvm::StringLiteral kMayBeTrained = "ax.may_be_trained";
+
 /// `parameter`, `buffer`, ...
 llvm::StringRef toString(WeightKind kind);
 std::optional<WeightKind> parseWeightKind(llvm::StringRef name);

@@ -16,7 +16,9 @@ namespace ax {
 #define GEN_PASS_DECL
 #include "ax/Passes/Passes.h.inc"
 
-/// Phases, in their order. Each is to run on a module or a plan.
+/// Phases, in their order. Each is to run on a module or a plan. The first is
+/// for a model that is to train.
+void addCandidatesPhase(mlir::OpPassManager &manager, const Training &training);
 void addNormalizePhase(mlir::OpPassManager &manager);
 void addRaisePhase(mlir::OpPassManager &manager);
 void addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy);

@@ -109,6 +109,21 @@ def AssignStages : Pass<"ax-assign-stages", "::ax::PlanOp"> {
 // Train
 //===----------------------------------------------------------------------===//
 
+def MarkCandidates : Pass<"ax-mark-candidates", "::ax::PlanOp"> {
+  let summary = "Marks the states that may be trained";
+  let description = [{
+    Before anything looks at values: what ax-select-trainable may choose, with the
+    same options, is marked (`ax.may_be_trained`), and no pass decides anything by
+    its value. Roles are known only when layers are raised, so these are all floats
+    but those that flags leave out, that the file declares as buffers, and whose
+    values say what they are, unless a layer takes them.
+  }];
+  let options = [
+    ListOption<"trainable", "trainable", "std::string", "States to train">,
+    ListOption<"frozen", "frozen", "std::string", "States that stay as they are">
+  ];
+}
+
 def SelectTrainable : Pass<"ax-select-trainable", "::ax::PlanOp"> {
   let summary = "Marks the states that are trained";
   let description = [{
@@ -174,15 +189,18 @@ def Differentiate : Pass<"ax-differentiate"> {
   let description = [{
     Reverse mode over the program. Beside its results the program then returns,
     in the order of the plan's states, the gradient of each trainable state that
-    the loss depends on, named `gradient of STATE`. Integers, booleans and
-    operations marked `ax.no_gradient` carry no gradient, and nothing is computed
-    for states that are not trainable. New
-    operations have `ax.action = "B"`, and stage and name of the operation that
+    the loss depends on, named `gradient of STATE`; a remark names the others, which
+    stay as they are. Integers, booleans and operations marked `ax.no_gradient`
+    carry no gradient, and nothing is computed for states that are not trainable.
+    New operations have `ax.action = "B"`, and stage and name of the operation that
     they go through.
   }];
   let options = [
     Option<"loss", "loss", "std::string", "\"\"",
-           "Result to differentiate; the only scalar float one by default">
+           "Result to differentiate; the only scalar float one by default">,
+    ListOption<"trainable", "trainable", "std::string",
+               "States to train: an error where none of a pattern's has a "
+               "gradient">
   ];
 }
 

@@ -7,7 +7,10 @@
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Passes/Passes.h"
 
+#include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/GlobPattern.h"
 
 namespace ax {
 #define GEN_PASS_DEF_DIFFERENTIATE
@@ -209,6 +212,43 @@ struct Differentiate : ax::impl::DifferentiateBase<Differentiate> {
     return found[0];
   }
 
+  /// States that are to train and do not.
+  LogicalResult tellUntrained(ProgramOp program,
+                              ArrayRef<StateGradient> gradients) {
+    llvm::DenseSet<Operation *> trained;
+    for (const StateGradient &found : gradients)
+      trained.insert(found.state);
+    auto plan = program->getParentOfType<PlanOp>();
+    SmallVector<StateOp> untrained;
+    for (auto state : plan.getBody().getOps<StateOp>())
+      if (state.getTrainable() && !trained.contains(state))
+        untrained.push_back(state);
+    for (const std::string &pattern : trainable) {
+      // ax-select-trainable has seen that it is a glob.
+      llvm::GlobPattern glob =
+          llvm::cantFail(llvm::GlobPattern::create(pattern));
+      auto named = [&](StateOp state) {
+        return glob.match(state.getSymName());
+      };
+      bool isVain = llvm::any_of(untrained, named);
+      for (const StateGradient &found : gradients)
+        isVain &= !named(found.state);
+      if (isVain)
+        return program.emitError("--trainable=")
+               << pattern << ": the loss does not depend on such a weight";
+    }
+    if (!untrained.empty()) {
+      constexpr size_t most = 8;
+      SmallVector<StringRef> names;
+      for (StateOp state : ArrayRef(untrained).take_front(most))
+        names.push_back(state.getSymName());
+      plan.emitRemark("without gradient, as the loss does not depend on them: ")
+          << llvm::join(names, ", ")
+          << (untrained.size() > most ? ", ..." : "");
+    }
+    return success();
+  }
+
   LogicalResult run(ProgramOp program) {
     FailureOr<unsigned> number = findLoss(program);
     if (failed(number))
@@ -216,6 +256,8 @@ struct Differentiate : ax::impl::DifferentiateBase<Differentiate> {
     auto output = cast<ReturnOp>(program.getBody().front().getTerminator());
     auto gradients = differentiate(program, output.getOperand(*number));
     if (failed(gradients))
+      return failure();
+    if (failed(tellUntrained(program, *gradients)))
       return failure();
     Builder builder(&getContext());
     for (const StateGradient &found : *gradients) {

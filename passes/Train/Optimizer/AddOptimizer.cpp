@@ -19,6 +19,7 @@
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/StringExtras.h"
 
 namespace ax {
 #define GEN_PASS_DEF_ADDOPTIMIZER
@@ -64,6 +65,8 @@ private:
   /// The program's result of that name, which is taken away.
   Value takeResult(StringRef name);
   LogicalResult collect();
+  /// A group of trained states of which none has a gradient is an error.
+  LogicalResult checkGroups();
   LogicalResult freezeRows();
   /// `value`, or in frozen rows `otherwise` (null: 0).
   Value unfrozen(const Parameter &parameter, Value value,
@@ -148,6 +151,28 @@ static Attribute stageOf(Value gradient) {
   return op ? op->getAttr(kStage) : Attribute();
 }
 
+LogicalResult OptimizerAdder::checkGroups() {
+  for (const ParameterGroup &group : groups) {
+    auto holds = [&](StateOp state) {
+      return group.contains(state.getSymName(),
+                            state.getTensorType().getRank());
+    };
+    bool isTrained =
+        llvm::any_of(plan.getBody().getOps<StateOp>(), [&](StateOp state) {
+          return state.getTrainable() && holds(state);
+        });
+    bool hasGradient =
+        llvm::any_of(parameters, [&](const Parameter &parameter) {
+          return holds(parameter.state);
+        });
+    if (isTrained && !hasGradient && !group.patterns.empty())
+      return program.emitError("--param-group=")
+             << llvm::join(group.patterns, "|")
+             << ": the loss does not depend on such a weight";
+  }
+  return success();
+}
+
 LogicalResult OptimizerAdder::collect() {
   for (auto load : output->getBlock()->getOps<LoadOp>())
     loads.try_emplace(states.lookup(load.getState()), load.getResult());
@@ -157,7 +182,7 @@ LogicalResult OptimizerAdder::collect() {
       parameters.push_back({state, gradient, stageOf(gradient), {}, {}});
   if (parameters.empty())
     return program.emitError("has no gradients: differentiate it first");
-  return success();
+  return checkGroups();
 }
 
 void OptimizerAdder::addResult(StringRef name, Value value) {
