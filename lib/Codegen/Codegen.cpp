@@ -75,6 +75,8 @@ public:
     for (auto [stage, ops] :
          llvm::zip_equal(stages, localProgram.getBody().getOps<LocalStageOp>()))
       sources.push_back(prepare(stage, ops));
+    if (options.allWeights)
+      addUnusedWeights();
     if (llvm::Error error = compileKernels())
       return error;
     for (auto [source, stage] : llvm::zip_equal(sources, stages))
@@ -192,6 +194,13 @@ private:
     it->second = result.states.size();
     result.states.push_back(std::move(state));
     return it->second;
+  }
+
+  void addUnusedWeights() {
+    for (auto op :
+         program->getParentOfType<PlanOp>().getBody().getOps<StateOp>())
+      if (!op.getFile().empty() && !tables.states.contains(op.getSymName()))
+        result.states[stateOf(op.getSymName())].isUnused = true;
   }
 
   /// Where lists find what another one of their ranks has made.

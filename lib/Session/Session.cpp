@@ -80,6 +80,18 @@ static llvm::Expected<ProgramOp> findProgram(mlir::ModuleOp module,
                        (isOfTraining ? "; compile it with axopt --train" : ""));
 }
 
+/// Whether steps of it change weights.
+static bool doesTrain(ProgramOp program) {
+  auto plan = program->getParentOfType<PlanOp>();
+  return program
+      .walk([&](StoreOp store) {
+        auto state = plan.lookupSymbol<StateOp>(store.getState());
+        return state && !state.getFile().empty() ? mlir::WalkResult::interrupt()
+                                                 : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 /// 0: for ever.
 static llvm::Expected<std::chrono::milliseconds> toTimeout(double seconds) {
   constexpr double least = 1e-3, most = 1e9;
@@ -223,8 +235,11 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
     to = std::make_shared<rt::Program>(std::move(*generated));
     return llvm::Error::success();
   };
+  // What is trained is saved with all else that the plan has.
+  codegenOptions.allWeights = doesTrain(*program);
   if (llvm::Error error = generate(*program, impl->program))
     return error;
+  codegenOptions.allWeights = false;
   std::vector<rt::Program *> programs{impl->program.get()};
   auto plan = (*program)->getParentOfType<PlanOp>();
   if (auto evaluation = plan.lookupSymbol<ProgramOp>(evaluationProgram);
@@ -264,7 +279,7 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
       return error;
   }
   if (!options.resume.empty()) {
-    auto resumed = resumeFrom(*impl->program, options.resume,
+    auto resumed = resumeFrom(programs, options.resume,
                               impl->options.dataFolder, options.warn);
     if (!resumed)
       return resumed.takeError();
@@ -314,9 +329,8 @@ llvm::Error Session::start() {
       if (llvm::Error error = checkFiles(*program, impl->options.dataFolder))
         return error;
   if (impl->preparationProgram)
-    if (llvm::Error error =
-            prepareStates(impl->preparationProgram, impl->backends,
-                          impl->options))
+    if (llvm::Error error = prepareStates(impl->preparationProgram,
+                                          impl->backends, impl->options))
       return error;
   auto executor = createExecutor(impl->program, impl->backends, impl->options);
   if (!executor)

@@ -96,18 +96,26 @@ void checkFrozen(const rt::State &state, const rt::Checkpoint &checkpoint,
                             "that of the run, which did not train it");
 }
 
-/// Bytes only of those that a file has to have.
-std::vector<ModelWeight>
-weightsOf(llvm::ArrayRef<rt::Program *> programs,
-          const std::map<std::string, std::string> &frozen, ModelFiles &files) {
+/// Bytes only of those that a file has to have: all that the programs use; a
+/// checkpoint has all of the plan's.
+std::vector<ModelWeight> weightsOf(llvm::ArrayRef<rt::Program *> programs,
+                                   const rt::Checkpoint &source,
+                                   ModelFiles &files) {
+  const std::map<std::string, std::string> &frozen = source.frozen;
+  bool isCheckpoint = !source.weights.empty();
   std::vector<ModelWeight> model;
-  llvm::StringSet<> seen;
+  llvm::StringSet<> seen, used;
+  for (rt::Program *program : programs)
+    for (const rt::State &state : program->states)
+      if (!state.isUnused)
+        used.insert(state.name);
   for (rt::Program *program : programs)
     for (const rt::State &state : program->states) {
       if (!seen.insert(state.name).second)
         continue;
       ModelWeight weight{state.name, state.dtype, state.shape, {}};
-      weight.isRequired = state.isWeight && !frozen.count(state.name);
+      weight.isRequired = state.isWeight && !frozen.count(state.name) &&
+                          (isCheckpoint || used.contains(state.name));
       if (weight.isRequired)
         weight.bytes = files.bytesOf(state);
       model.push_back(std::move(weight));
@@ -172,7 +180,7 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
   given.warn = warn;
   given.used = request.names;
   ModelFiles files(request.folder);
-  std::vector<ModelWeight> model = weightsOf(programs, source->frozen, files);
+  std::vector<ModelWeight> model = weightsOf(programs, *source, files);
   auto lacking = matchWeights(model, given);
   if (!lacking)
     return lacking.takeError();
@@ -260,10 +268,11 @@ Trained trainedBy(const rt::Checkpoint &checkpoint) {
 
 } // namespace
 
-llvm::Expected<Resumed> ax::resumeFrom(rt::Program &program,
+llvm::Expected<Resumed> ax::resumeFrom(llvm::ArrayRef<rt::Program *> programs,
                                        const std::string &path,
                                        const std::string &folder,
                                        const Warn &warn) {
+  rt::Program &program = *programs.front();
   auto checkpoint = rt::readCheckpoint(path, warn);
   if (!checkpoint)
     return checkpoint.takeError();
@@ -279,9 +288,12 @@ llvm::Expected<Resumed> ax::resumeFrom(rt::Program &program,
   llvm::sort(checkpoint->tensors, [](const auto &one, const auto &other) {
     return one.first < other.first;
   });
-  llvm::StringMap<HostTensor *> byName;
-  for (auto &[name, tensor] : checkpoint->tensors)
+  llvm::StringMap<HostTensor *> byName, given;
+  for (auto &[name, tensor] : checkpoint->tensors) {
     byName[name] = &tensor;
+    if (checkpoint->given.count(name))
+      given[name] = &tensor;
+  }
   Faults faults;
   ModelFiles files(folder);
   for (rt::State &state : program.states) {
@@ -307,6 +319,10 @@ llvm::Expected<Resumed> ax::resumeFrom(rt::Program &program,
   if (llvm::Error error = faults.take("checkpoint '" + checkpoint->path +
                                       "' is of another model or optimizer:"))
     return error;
+  for (rt::Program *other : programs.drop_front())
+    for (rt::State &state : other->states)
+      if (HostTensor *tensor = given.lookup(state.name))
+        give(state, *tensor);
   Resumed resumed;
   resumed.path = checkpoint->path;
   resumed.step = checkpoint->step;

@@ -35,11 +35,11 @@ struct WeightsRequest {
 llvm::Error useWeights(llvm::ArrayRef<rt::Program *> programs,
                        const WeightsRequest &request);
 
-/// Every state that `program` changes as it is in the checkpoint, and the
-/// weights that its run was given and did not train. It must be of the same
-/// model, whose files are in `folder`, and optimizer: otherwise a BadInput error
-/// lists what is different.
-llvm::Expected<Resumed> resumeFrom(rt::Program &program,
+/// Every state that the first of the programs changes as it is in the
+/// checkpoint, and in all of them the weights that its run was given and did
+/// not train. It must be of the same model, whose files are in `folder`, and
+/// optimizer: otherwise a BadInput error lists what is different.
+llvm::Expected<Resumed> resumeFrom(llvm::ArrayRef<rt::Program *> programs,
                                    const std::string &path,
                                    const std::string &folder, const Warn &warn);
 

@@ -195,12 +195,30 @@ llvm::Error Writer::write(const std::string &folder) {
   return syncFolder(folder);
 }
 
-/// A link goes, what it names stays.
-void removeFolder(const std::string &path) {
+/// A file or a folder. A link goes, what it names stays.
+void remove(const std::string &path) {
+  if (!fs::is_symlink_file(path) && fs::is_directory(path))
+    fs::remove_directories(path);
+  else
+    fs::remove(path);
+}
+
+/// Empty, and of a name that the next run knows.
+int makeUnfinished(const std::string &folder, std::string &path) {
+  return makeWithNewName(inFolder(folder, unfinishedPrefix), path,
+                         [](const char *name) { return ::mkdir(name, 0777); });
+}
+
+/// In the place of an unfinished one first, so that a run that dies leaves
+/// either a checkpoint or what the next one removes.
+void removeCheckpoint(const std::string &folder, const std::string &path) {
+  std::string aside;
   if (fs::is_symlink_file(path))
     fs::remove(path);
-  else
-    fs::remove_directories(path);
+  else if (makeUnfinished(folder, aside) == 0) {
+    fs::rename(path, aside);
+    remove(aside);
+  }
 }
 
 /// `fresh` at `path`, and what was there at `fresh`. At one moment, so that a
@@ -250,17 +268,29 @@ bool isUnfinished(const std::string &path) {
   return !code;
 }
 
+/// As AtomicFile names what becomes the file `latest`.
+bool isUnfinishedLatest(const std::string &path) {
+  constexpr size_t numDigits = 8;
+  llvm::StringRef name = llvm::sys::path::filename(path);
+  return name.consume_front(checkpoint::latestName) &&
+         name.consume_front(".") && name.size() == numDigits &&
+         llvm::all_of(name, llvm::isHexDigit) && !fs::is_symlink_file(path) &&
+         fs::is_regular_file(path);
+}
+
 /// What runs that died have left.
 void removeUnfinished(const std::string &folder) {
   std::vector<std::string> found;
   std::error_code code;
   for (fs::directory_iterator it(folder, code), end; !code && it != end;
-       it.increment(code))
-    if (llvm::sys::path::filename(it->path()).starts_with(unfinishedPrefix) &&
-        isUnfinished(it->path()))
+       it.increment(code)) {
+    llvm::StringRef name = llvm::sys::path::filename(it->path());
+    if (name.starts_with(unfinishedPrefix) ? isUnfinished(it->path())
+                                           : isUnfinishedLatest(it->path()))
       found.push_back(it->path());
+  }
   for (const std::string &path : found)
-    removeFolder(path);
+    remove(path);
 }
 
 } // namespace
@@ -331,8 +361,7 @@ CheckpointFolder::write(const Executor &executor,
   if (isLocked)
     removeUnfinished(folder);
   std::string unfinished;
-  if (makeWithNewName(inFolder(folder, unfinishedPrefix), unfinished,
-                      [](const char *name) { return ::mkdir(name, 0777); }) < 0)
+  if (makeUnfinished(folder, unfinished) < 0)
     return makeErrnoError("cannot write '" + folder + "'", errno);
   std::string made = inFolder(folder, stepPrefix + llvm::Twine(options.step));
   llvm::Error error = Writer(executor, options, frozen).write(unfinished);
@@ -345,7 +374,7 @@ CheckpointFolder::write(const Executor &executor,
   if (!error)
     error = syncFolder(folder);
   if (error) {
-    removeFolder(unfinished);
+    remove(unfinished);
     return error;
   }
   if (llvm::Error failed =
@@ -353,7 +382,7 @@ CheckpointFolder::write(const Executor &executor,
                               (llvm::sys::path::filename(made) + "\n").str()))
     return failed;
   // What was in its place, if anything.
-  removeFolder(unfinished);
+  remove(unfinished);
   auto all = checkpoint::list(folder);
   // Those of later steps are of a run that was given up.
   while (!all.empty() && all.back().first > options.step)
@@ -362,7 +391,7 @@ CheckpointFolder::write(const Executor &executor,
        options.keep > 0 && i < e; ++i)
     if (const std::string &old = all[static_cast<size_t>(i)].second;
         hasManifest(old))
-      removeFolder(old);
+      removeCheckpoint(folder, old);
   return made;
 }
 

@@ -10,6 +10,7 @@
 #include "ax/Runtime/Safetensors.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Flags.h"
+#include "ax/Support/GivenWeights.h"
 #include "ax/Support/MappedFile.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -114,9 +115,16 @@ llvm::Expected<NamedTensors> readPretrained(const std::string &path) {
     auto tensors = readSafetensors(beside(path, name));
     if (!tensors)
       return tensors.takeError();
+    std::vector<std::string> unnamed;
     for (auto &[key, tensor] : *tensors)
       if (wanted.erase(key))
         all.emplace_back(key, std::move(tensor));
+      else
+        unnamed.push_back(key);
+    if (!unnamed.empty())
+      return bad(path, name + " has " + listSome(unnamed) +
+                           ", which weight_map does not name: it is not the "
+                           "index of these files");
     if (!wanted.empty())
       return bad(path, "'" + *wanted.begin() + "' is not in " + name);
   }

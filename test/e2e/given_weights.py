@@ -246,6 +246,14 @@ def refusesIndices():
         there = whole["weight_map"]["model.w"]
         refused({"weight_map": whole["weight_map"] | {"more": there}},
                 f"'more' is not in {there}")
+        fewer = {name: file for name, file in whole["weight_map"].items()
+                 if name == "model.w" or file != there}
+        assert fewer.keys() < whole["weight_map"].keys(), fewer
+        unnamed = next(iter(whole["weight_map"].keys() - fewer.keys()))
+        refused({"weight_map": fewer}, f"{there} has '")
+        refused({"weight_map": fewer}, f"'{unnamed}'")
+        refused({"weight_map": fewer}, "which weight_map does not name: it is "
+                "not the index of these files")
         refused({"weight_map": {"model.w": "none.safetensors"}},
                 "none.safetensors': No such file", 7)
 

@@ -109,8 +109,8 @@ def refusesDamage():
               says="resumed after step 2 from")
         refused(edited(lambda content: content.update(step=5)),
                 "manifest.json is damaged: its checksum is another")
-        refused(edited(lambda content: content.update(version=1)),
-                "manifest.json has a version other than 2")
+        refused(edited(lambda content: content.update(version=2)),
+                "manifest.json has a version other than 3")
         (Path(folder) / "run" / "step-4" / "manifest.json").unlink()
         (Path(folder) / "run" / "step-2" / "manifest.json").unlink()
         axrun(plan, *train, "--steps=5", "--resume", f"{folder}/run", expect=6,

@@ -4,7 +4,7 @@ import re
 
 import numpy as np
 import onnx
-from onnx import numpy_helper
+from onnx import helper, numpy_helper
 
 from _training import DIGITS, FC_NET, axrun, close, compiled, losses
 from _weights import expect
@@ -137,10 +137,80 @@ def weightsAlone():
         assert rates == [first, first] and first > 0, (rates, first)
 
 
+def twoHeads(path):
+    """The second one has no part in the loss."""
+    value, make = helper.make_tensor_value_info, helper.make_node
+    rng = np.random.default_rng(3)
+    shapes = {"w1": (64, 16), "w2": (16, 10), "aux": (16, 3), "auxb": (3,)}
+    weights = {name: rng.normal(size=shape).astype(np.float32)
+               for name, shape in shapes.items()}
+    nodes = [make("MatMul", ["input", "w1"], ["h"]),
+             make("Relu", ["h"], ["r"]),
+             make("MatMul", ["r", "w2"], ["logits"]),
+             make("MatMul", ["r", "aux"], ["a"]),
+             make("Add", ["a", "auxb"], ["second"])]
+    graph = helper.make_graph(
+        nodes, "two", [value("input", 1, [32, 64])],
+        [value("logits", 1, [32, 10]), value("second", 1, [32, 3])],
+        [numpy_helper.from_array(array, name)
+         for name, array in weights.items()])
+    onnx.save(helper.make_model(graph, ir_version=9, opset_imports=[
+        helper.make_opsetid("", 20)]), path)
+    return weights
+
+
+def outsideTheLoss(layout):
+    """Weights that no step uses are those that were given, too."""
+    with scratch() as folder:
+        model = f"{folder}/model.onnx"
+        own = twoHeads(model)
+        other = {name: array + 1 for name, array in own.items()}
+        np.savez(f"{folder}/given.npz", **other)
+        partial = {name: other[name] for name in ("w1", "w2")}
+        np.savez(f"{folder}/partial.npz", **partial)
+        plan = compiled(folder, *layout.split(), model=model)
+        for given, aux in ("given", other), ("partial", own):
+            saved = f"{folder}/{given}"
+            axrun(plan, *DATA, "--steps=2", "--weights", f"{saved}.npz",
+                  "--save", f"{saved}-run")
+            axrun(plan, *DATA, "--steps=4", "--resume", f"{saved}-run",
+                  "--save", f"{saved}-run", "--save-weights",
+                  f"{saved}.safetensors")
+            results = []
+            for weights in f"{saved}-run", f"{saved}.safetensors":
+                axrun(plan, *DATA[:2], "--predict", f"{folder}/out.npz",
+                      "--weights", weights)
+                results.append(np.load(f"{folder}/out.npz")["second"])
+                run(tool("axopt"), model, "--export-onnx",
+                    f"{folder}/out.onnx", "--weights", weights)
+                for tensor in onnx.load(f"{folder}/out.onnx").graph.initializer:
+                    got = numpy_helper.to_array(tensor)
+                    same = np.array_equal(got, aux[tensor.name])
+                    assert same == tensor.name.startswith("aux"), tensor.name
+            np.testing.assert_array_equal(*results)
+
+
+def givenToEvaluation():
+    """A run that goes on measures what it was given, as it did before."""
+    with scratch() as folder:
+        givenWeights(f"{folder}/given.npz")
+        plan = compiled(folder, f"--frozen={FROZEN}")
+        first = measured(plan, *DATA, "--steps=2", "--weights",
+                         f"{folder}/given.npz", "--save", f"{folder}/run")
+        axrun(plan, *DATA, "--steps=1", "--weights", f"{folder}/given.npz",
+              "--save", f"{folder}/start")
+        again = measured(plan, *DATA, "--steps=2", "--resume",
+                         f"{folder}/start")
+        assert len(first) == 1 and again == first, (again, first)
+
+
 def cases(every):
     for layout, other in (("", "--tp=2"), ("--dp=2 --zero=3", ""),
                           ("--tp=2", "--dp=2 --zero=2")):
         yield f"given on {layout}, then {other}", given, layout, other
     yield "another model", otherModel
     yield "a plan that lacks one", lacking
+    for layout in "", "--dp=2 --zero=2", "--pp=2 --micro-batches=2":
+        yield f"outside the loss {layout}", outsideTheLoss, layout
+    yield "given to the evaluation", givenToEvaluation
     yield "weights alone", weightsAlone

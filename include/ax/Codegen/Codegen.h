@@ -35,6 +35,9 @@ struct Options {
   std::function<void(llvm::StringRef step, PlanOp plan)> after;
   /// What the steps take, if it is to be told.
   mlir::TimingManager *timing = nullptr;
+  /// Weights of the plan that the program does not use are among its states
+  /// (rt::State::isUnused): for who saves a run.
+  bool allWeights = false;
 };
 
 /// A plan of the mesh and the states of `program`'s, and a local program that

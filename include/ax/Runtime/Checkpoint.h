@@ -64,7 +64,7 @@ inline constexpr llvm::StringLiteral unfinishedPrefix = ".unfinished-";
 /// Of an empty file that stays, which who writes to the folder has locked.
 inline constexpr llvm::StringLiteral lockName = ".lock";
 inline constexpr llvm::StringLiteral format = "axopt checkpoint";
-inline constexpr int64_t version = 2;
+inline constexpr int64_t version = 3;
 /// Of states: what trains, what an optimizer keeps, and Checkpoint::given.
 inline constexpr llvm::StringLiteral weightRole = "weight";
 inline constexpr llvm::StringLiteral optimizerRole = "optimizer";

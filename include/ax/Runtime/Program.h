@@ -92,6 +92,8 @@ struct State {
   bool isMutable = false;
   /// What another program has stored in it once, if it is not mutable.
   bool isPrepared = false;
+  /// A weight that only other programs use; what a run saves has it, too.
+  bool isUnused = false;
 };
 
 /// A value sent from the ranks of one stage to those of another: i-th to i-th.

@@ -13,10 +13,12 @@
 #include "ax/Support/Error.h"
 
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
 #include "gtest/gtest.h"
 
 #include <cerrno>
 #include <limits>
+#include <set>
 #include <sys/file.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
@@ -34,6 +36,17 @@ extern "C" int flock(int file, int operation) noexcept {
     return static_cast<int>(::syscall(SYS_flock, file, operation));
   errno = lockFaults.back();
   lockFaults.pop_back();
+  return -1;
+}
+
+/// How many files and folders can still be removed; then it fails, as if the
+/// process were no more.
+static int64_t removesLeft = std::numeric_limits<int64_t>::max();
+
+extern "C" int remove(const char *path) noexcept {
+  if (removesLeft-- > 0)
+    return ::unlink(path) == 0 ? 0 : ::rmdir(path);
+  errno = EIO;
   return -1;
 }
 
@@ -258,6 +271,44 @@ TEST_F(CheckpointTest, FoldersThatCannotBeLocked) {
   lockFaults = {EINTR, EINTR};
   EXPECT_TRUE(static_cast<bool>(open()));
   EXPECT_TRUE(warnings.empty());
+}
+
+/// A run that dies while it removes an old one leaves no part of it where a
+/// checkpoint would be.
+TEST_F(CheckpointTest, RemovesAtOneMoment) {
+  std::string to = (folder + "/run").str(), left = to + "/latest.0123abcd";
+  ProgramBuilder builder({});
+  builder.stages(1);
+  auto executor = llvm::cantFail(createExecutor(builder.program, {}));
+  auto save = [&](int64_t step) {
+    CheckpointOptions options;
+    options.step = step;
+    options.keep = 1;
+    auto opened = llvm::cantFail(CheckpointFolder::open(to));
+    return llvm::cantFail(opened.write(*executor, options));
+  };
+  save(1);
+  removesLeft = 0;
+  // Of its manifest, and of the folder that is empty then.
+  for (int64_t step = 2; step < 5; ++step, removesLeft = step - 2) {
+    save(step);
+    for (const auto &[number, path] : checkpoint::list(to))
+      EXPECT_TRUE(static_cast<bool>(readCheckpoint(path, nullptr))) << path;
+  }
+  removesLeft = std::numeric_limits<int64_t>::max();
+  ASSERT_FALSE(
+      static_cast<bool>(writeFileAtomically(left, llvm::StringRef("step-"))));
+  ASSERT_FALSE(static_cast<bool>(
+      writeFileAtomically(to + "/latest.mine", llvm::StringRef("mine"))));
+  save(9);
+  EXPECT_EQ(checkpoint::list(to).size(), 1u);
+  std::set<std::string> names;
+  std::error_code code;
+  for (llvm::sys::fs::directory_iterator it(to, code), end; !code && it != end;
+       it.increment(code))
+    names.insert(llvm::sys::path::filename(it->path()).str());
+  EXPECT_EQ(names, (std::set<std::string>{".lock", "latest", "latest.mine",
+                                          "step-9"}));
 }
 
 TEST_F(CheckpointTest, BooleansOfSafetensorsAreOneOrZero) {

@@ -59,7 +59,7 @@ TEST(ResumeTest, TakesNoNarrowerTypes) {
     state.name = "w";
     state.shape = {3};
     state.isWeight = state.isMutable = true;
-    auto resumed = resumeFrom(program, path, "", nullptr);
+    auto resumed = resumeFrom({&program}, path, "", nullptr);
     std::string text =
         resumed ? "" : describeError(resumed.takeError()).message;
     if (type == DType::F32)
