@@ -242,6 +242,10 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   codegenOptions.allWeights = false;
   std::vector<rt::Program *> programs{impl->program.get()};
   auto plan = (*program)->getParentOfType<PlanOp>();
+  if (auto folded = plan->getAttrOfType<mlir::DictionaryAttr>(kFolded))
+    for (mlir::NamedAttribute entry : folded)
+      impl->program->folded[entry.getName().str()] =
+          mlir::cast<mlir::StringAttr>(entry.getValue()).str();
   if (auto evaluation = plan.lookupSymbol<ProgramOp>(evaluationProgram);
       evaluation && evaluation != *program && options.evaluation) {
     if (llvm::Error error = generate(evaluation, impl->evaluationProgram))
@@ -266,15 +270,11 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
                                  : options.modelDir;
   impl->files = plan::filesOf(plan, planPath, impl->options.dataFolder);
   if (!options.weights.empty()) {
-    WeightsRequest request{
-        options.weights,          options.tied, options.leaveOut, {}, {},
-        impl->options.dataFolder, options.warn};
+    WeightsRequest request{options.weights,          options.tied,
+                           options.leaveOut,         {},
+                           impl->options.dataFolder, options.warn};
     for (auto state : plan.getBody().getOps<StateOp>())
       request.names.insert(state.getSymName().str());
-    if (auto folded = plan->getAttrOfType<mlir::DictionaryAttr>(kFolded))
-      for (mlir::NamedAttribute entry : folded)
-        request.folded[entry.getName().str()] =
-            mlir::cast<mlir::StringAttr>(entry.getValue()).str();
     if (llvm::Error error = useWeights(programs, request))
       return error;
   }

@@ -2,7 +2,6 @@
 #include "Weights.h"
 
 #include "ax/Runtime/Checkpoint.h"
-#include "ax/Support/Checksum.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
 #include "ax/Support/GivenWeights.h"
@@ -83,17 +82,28 @@ private:
   std::map<std::string, std::shared_ptr<MappedFile>> files;
 };
 
-/// A fault when a weight that the checkpoint's run found in its model is
-/// another one in this.
-void checkFrozen(const rt::State &state, const rt::Checkpoint &checkpoint,
-                 ModelFiles &files, Faults &faults) {
-  auto there = checkpoint.frozen.find(state.name);
-  if (!state.isWeight || there == checkpoint.frozen.end())
-    return;
+/// Whether what the checkpoint's run found in its model is what this plan has.
+/// A fault when it is another one.
+bool isFrozen(const std::string &name, llvm::StringRef own,
+              const rt::Checkpoint &checkpoint, Faults &faults) {
+  auto there = checkpoint.frozen.find(name);
+  if (there == checkpoint.frozen.end())
+    return false;
+  if (!own.empty() && own != there->second)
+    faults.add(name + " has other values in this plan's model than in "
+                      "that of the run, which did not train it");
+  return true;
+}
+
+bool isFrozen(const rt::State &state, const rt::Checkpoint &checkpoint,
+              ModelFiles &files, Faults &faults) {
+  // Of a state that is made, and of no elements, there is nothing to compare.
   llvm::ArrayRef<uint8_t> own = files.bytesOf(state);
-  if (!own.empty() && checksumOf(own) != there->second)
-    faults.add(state.name + " has other values in this plan's model than in "
-                            "that of the run, which did not train it");
+  std::string fingerprint;
+  if (!own.empty() && checkpoint.frozen.count(state.name))
+    fingerprint = fingerprintOf(
+        HostTensor::borrow(state.dtype, state.shape, own.data(), nullptr));
+  return isFrozen(state.name, fingerprint, checkpoint, faults);
 }
 
 /// Bytes only of those that a file has to have: all that the programs use; a
@@ -175,7 +185,8 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
   given.tensors.insert(source->tensors.begin(), source->tensors.end());
   given.ties = request.ties;
   given.leaveOut = request.leaveOut;
-  given.folded = request.folded;
+  const std::map<std::string, std::string> &folded = programs.front()->folded;
+  given.folded = folded;
   given.isCheckpoint = !source->weights.empty();
   given.warn = warn;
   given.used = request.names;
@@ -198,13 +209,16 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
     for (rt::State &state : program->states) {
       bool isFirst = used.insert(state.name).second;
       auto tensor = given.tensors.find(state.name);
-      if (isFirst && tensor == given.tensors.end())
-        checkFrozen(state, *source, files, faults);
+      if (isFirst && state.isWeight && tensor == given.tensors.end())
+        isFrozen(state, *source, files, faults);
       if (tensor == given.tensors.end() || !state.isWeight)
         continue;
       if (llvm::Error error = assign(state, tensor->second, widened, faults))
         return error;
     }
+  for (const auto &[name, fingerprint] : folded)
+    if (!request.names.count(name))
+      isFrozen(name, fingerprint, *source, faults);
   widened.tell(path, warn);
   if (!source->weights.empty() &&
       llvm::none_of(source->weights, [&](const std::string &weight) {
@@ -215,7 +229,7 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
                                              "has none of their names, as '" +
                                              source->weights.front() + "'");
   auto isConstant = [&](const std::string &weight, llvm::StringRef what) {
-    if (!used.contains(weight) && !request.folded.count(weight))
+    if (!used.contains(weight) && !folded.count(weight))
       faults.add(weight + what +
                  ", but the plan has it as constants: write the weights into "
                  "the model (axopt --export-onnx) and compile that");
@@ -296,11 +310,15 @@ llvm::Expected<Resumed> ax::resumeFrom(llvm::ArrayRef<rt::Program *> programs,
   }
   Faults faults;
   ModelFiles files(folder);
+  llvm::StringSet<> used;
   for (rt::State &state : program.states) {
     HostTensor *tensor = byName.lookup(state.name);
-    if (!state.isMutable && !tensor)
-      checkFrozen(state, *checkpoint, files, faults);
-    if (!state.isMutable && !checkpoint->given.count(state.name))
+    used.insert(state.name);
+    bool isGiven = checkpoint->given.count(state.name);
+    bool isKept = !state.isMutable && state.isWeight && !isGiven;
+    if (isKept && !tensor && isFrozen(state, *checkpoint, files, faults))
+      continue;
+    if (!state.isMutable && !isGiven && (tensor || !state.isWeight))
       continue;
     // What a run goes on with is what it was, in its own type.
     if (!tensor)
@@ -312,6 +330,20 @@ llvm::Expected<Resumed> ax::resumeFrom(llvm::ArrayRef<rt::Program *> programs,
       give(state, *tensor);
     byName.erase(state.name);
   }
+  for (const auto &[name, fingerprint] : program.folded) {
+    const HostTensor *tensor = given.lookup(name);
+    // What was trained is not trained here: that is told below.
+    if (!used.insert(name).second || (byName.contains(name) && !tensor))
+      continue;
+    if (tensor ? fingerprintOf(*tensor) != fingerprint
+               : !isFrozen(name, fingerprint, *checkpoint, faults))
+      faults.add(name + (tensor ? " is a constant of the plan, with another "
+                                  "value than in the checkpoint"
+                                : " is not in the checkpoint"));
+  }
+  for (const auto &[name, fingerprint] : checkpoint->frozen)
+    if (!used.contains(name))
+      faults.add(name + " is in the model of the run, but not in the plan's");
   for (auto &[name, tensor] : checkpoint->tensors)
     if (byName.contains(name) && !checkpoint->given.count(name))
       faults.add(name + " is in the checkpoint, but the plan does not train "

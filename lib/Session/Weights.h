@@ -20,8 +20,6 @@ struct WeightsRequest {
   std::vector<std::string> leaveOut;
   /// Of all of the plan's states.
   std::set<std::string> names;
-  /// What the plan has as constants (`ax.folded`).
-  std::map<std::string, std::string> folded;
   /// Where the model's files are.
   std::string folder;
   Warn warn;

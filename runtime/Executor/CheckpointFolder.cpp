@@ -6,6 +6,7 @@
 #include "ax/Runtime/Safetensors.h"
 #include "ax/Support/Checksum.h"
 #include "ax/Support/Error.h"
+#include "ax/Support/GivenWeights.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -78,7 +79,7 @@ private:
   const CheckpointOptions &options;
   std::map<int32_t, std::vector<Piece>> byRank;
   json::Object states;
-  /// Checksums of the model's own, which no step changes.
+  /// Fingerprints of the model's own, which no step changes.
   std::map<std::string, std::string> &frozen;
 };
 
@@ -102,7 +103,7 @@ llvm::Error Writer::describeFrozen(int32_t index) {
   auto tensor = executor.readState(index);
   if (!tensor)
     return tensor.takeError();
-  frozen[state.name] = checksumOf(tensor->rawBytes());
+  frozen[state.name] = fingerprintOf(*tensor);
   return llvm::Error::success();
 }
 
@@ -165,16 +166,19 @@ llvm::Error Writer::writeFile(const std::string &folder, int32_t rank,
 }
 
 llvm::Error Writer::writeManifest(const std::string &folder) {
-  json::Object checksums;
-  for (const auto &[name, checksum] : frozen)
-    checksums[name] = checksum;
+  json::Object fingerprints;
+  for (const auto &[name, fingerprint] : program.folded)
+    if (!states.get(name))
+      fingerprints[name] = fingerprint;
+  for (const auto &[name, fingerprint] : frozen)
+    fingerprints[name] = fingerprint;
   json::Value content =
       json::Object{{"format", checkpoint::format},
                    {"version", checkpoint::version},
                    {"step", options.step},
                    {"program", program.name},
                    {"progress", json::Object(options.progress)},
-                   {"frozen", std::move(checksums)},
+                   {"frozen", std::move(fingerprints)},
                    {"states", std::move(states)}};
   std::string checksum = checkpoint::checksumOf(content);
   json::Value manifest =

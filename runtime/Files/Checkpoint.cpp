@@ -10,6 +10,7 @@
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
 #include "ax/Support/Flags.h"
+#include "ax/Support/GivenWeights.h"
 #include "ax/Support/MappedFile.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -101,14 +102,19 @@ public:
     if (!states || !frozen || !progress || !step || *step < 0 ||
         *step > checkpoint::mostSteps)
       return malformed();
-    int64_t skipped = progress->getInteger("skipped").value_or(0);
+    const json::Value *count = progress->get("skipped");
+    int64_t skipped = count ? count->getAsInteger().value_or(-1) : 0;
     if (skipped < 0 || skipped > *step)
       return malformed();
+    const json::Object *data = progress->getObject("data");
+    if (const json::Value *seed = data ? data->get("seed") : nullptr)
+      if (!seed->getAsUINT64())
+        return malformed();
     result.step = *step;
     result.progress = *progress;
-    for (const auto &[name, checksum] : *frozen) {
-      auto text = checksum.getAsString();
-      if (!text)
+    for (const auto &[name, fingerprint] : *frozen) {
+      auto text = fingerprint.getAsString();
+      if (!text || !typeOfFingerprint(*text))
         return malformed();
       result.frozen[llvm::StringRef(name).str()] = text->str();
     }
@@ -185,8 +191,10 @@ private:
       return whole.takeError();
     if (*role == checkpoint::weightRole)
       result.weights.push_back(name.str());
-    if (*role == checkpoint::frozenRole)
+    else if (*role == checkpoint::frozenRole)
       result.given.insert(name.str());
+    else if (*role != checkpoint::optimizerRole)
+      return malformed();
     result.tensors.emplace_back(name.str(), std::move(*whole));
     return llvm::Error::success();
   }

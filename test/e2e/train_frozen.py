@@ -137,16 +137,25 @@ def weightsAlone():
         assert rates == [first, first] and first > 0, (rates, first)
 
 
-def twoHeads(path):
+def twoHeads(path, scale=2.0, causal=True, **more):
     """The second one has no part in the loss."""
     value, make = helper.make_tensor_value_info, helper.make_node
     rng = np.random.default_rng(3)
     shapes = {"w1": (64, 16), "w2": (16, 10), "aux": (16, 3), "auxb": (3,)}
     weights = {name: rng.normal(size=shape).astype(np.float32)
                for name, shape in shapes.items()}
+    mask = np.tri(16) if causal else np.abs(np.subtract.outer(
+        np.arange(16), np.arange(16))) < 3
+    weights |= {"scale": np.float32(scale), "mask": mask.astype(np.float32)}
+    weights |= more
     nodes = [make("MatMul", ["input", "w1"], ["h"]),
              make("Relu", ["h"], ["r"]),
-             make("MatMul", ["r", "w2"], ["logits"]),
+             make("Mul", ["r", "scale"], ["s"]),
+             make("MatMul", ["s", "mask"], ["m"]),
+             *(make("Mul", ["m" if i == 0 else f"m{i}", name], [f"m{i + 1}"])
+               for i, name in enumerate(more)),
+             make("MatMul", [f"m{len(more)}" if more else "m", "w2"],
+                  ["logits"]),
              make("MatMul", ["r", "aux"], ["a"]),
              make("Add", ["a", "auxb"], ["second"])]
     graph = helper.make_graph(
@@ -164,11 +173,12 @@ def outsideTheLoss(layout):
     with scratch() as folder:
         model = f"{folder}/model.onnx"
         own = twoHeads(model)
-        other = {name: array + 1 for name, array in own.items()}
+        del own["scale"]
+        other = {name: array + (name != "mask") for name, array in own.items()}
         np.savez(f"{folder}/given.npz", **other)
-        partial = {name: other[name] for name in ("w1", "w2")}
+        partial = {name: other[name] for name in ("w1", "w2", "mask")}
         np.savez(f"{folder}/partial.npz", **partial)
-        plan = compiled(folder, *layout.split(), model=model)
+        plan = compiled(folder, *layout.split(), "--frozen=mask", model=model)
         for given, aux in ("given", other), ("partial", own):
             saved = f"{folder}/{given}"
             axrun(plan, *DATA, "--steps=2", "--weights", f"{saved}.npz",
@@ -185,9 +195,50 @@ def outsideTheLoss(layout):
                     f"{folder}/out.onnx", "--weights", weights)
                 for tensor in onnx.load(f"{folder}/out.onnx").graph.initializer:
                     got = numpy_helper.to_array(tensor)
+                    if tensor.name in ("scale", "mask"):
+                        continue
                     same = np.array_equal(got, aux[tensor.name])
                     assert same == tensor.name.startswith("aux"), tensor.name
             np.testing.assert_array_equal(*results)
+
+
+def otherConstants():
+    """Nothing of the model may be another: no number, no mask, no weight that
+    is new."""
+    with scratch() as folder:
+        frozen = {"frozen": np.arange(16, dtype=np.float32)}
+        flags = ["--frozen=frozen", "--frozen=mask"]
+        others = {"scale": {"scale": 3.0}, "mask": {"causal": False},
+                  "frozen": {}}
+        twoHeads(f"{folder}/model.onnx")
+        plan = compiled(folder, "--frozen=mask", model=f"{folder}/model.onnx")
+        axrun(plan, *DATA, "--steps=1", "--save", f"{folder}/run")
+        for name, change in others.items():
+            new = frozen if name == "frozen" else {}
+            twoHeads(f"{folder}/{name}.onnx", **change, **new)
+            other = compiled(folder, *flags[0 if new else 1:], name=name,
+                             model=f"{folder}/{name}.onnx")
+            differs = f"{name} has other values in this plan's model than in " \
+                "that of the run, which did not train it"
+            axrun(other, *DATA, "--steps=2", "--resume", f"{folder}/run",
+                  expect=6, says="frozen is not in the checkpoint" if new else
+                  differs)
+            axrun(other, *EVAL, "--weights", f"{folder}/run", expect=6,
+                  says="frozen is missing" if new else differs)
+            command = [tool("axopt"), f"{folder}/{name}.onnx", "--export-onnx",
+                       f"{folder}/out.onnx", "--weights", f"{folder}/run"]
+            expect(run(*command, expect=6), "do not have 'frozen', which would "
+                   "keep the model's values" if new else
+                   f"weight '{name}' has other values in this model than in "
+                   "that of the run, which did not train it")
+            if not new:
+                continue
+            run(*command, "--partial")
+            axrun(other, *DATA, "--steps=1", "--save", f"{folder}/more")
+            axrun(plan, *DATA, "--steps=2", "--resume", f"{folder}/more",
+                  expect=6, says="frozen is in the model of the run, but not "
+                  "in the plan's")
+        axrun(plan, *DATA, "--steps=2", "--resume", f"{folder}/run")
 
 
 def givenToEvaluation():
@@ -212,5 +263,6 @@ def cases(every):
     yield "a plan that lacks one", lacking
     for layout in "", "--dp=2 --zero=2", "--pp=2 --micro-batches=2":
         yield f"outside the loss {layout}", outsideTheLoss, layout
+    yield "other constants", otherConstants
     yield "given to the evaluation", givenToEvaluation
     yield "weights alone", weightsAlone

@@ -24,8 +24,7 @@ llvm::Error ax::exportModel(const Options &options) {
   weights.given.warn = warn;
   weights.required = source->weights;
   weights.frozen = source->frozen;
-  // A checkpoint has all that its plan knows: the rest are constants.
-  weights.isPartial = options.isPartial || weights.given.isCheckpoint;
+  weights.isPartial = options.isPartial;
   return import::exportModel(options.input, options.exportOnnx,
                              std::move(weights));
 }

@@ -14,8 +14,8 @@ struct ExportWeights {
   GivenWeights given;
   /// Those that must be the model's.
   std::vector<std::string> required;
-  /// Checksums (Checksum.h) of the model's that are not among them and stay
-  /// what they are.
+  /// fingerprintOf each of the model's that are not among them and stay what
+  /// they are.
   std::map<std::string, std::string> frozen;
   /// Others of the model's may stay what they are.
   bool isPartial = false;

@@ -31,8 +31,9 @@ struct Checkpoint {
   std::vector<std::string> weights;
   /// Those that the run was given in place of the model's, and never changes.
   std::set<std::string> given;
-  /// Checksums of weights that the run never changes either, by name; they are
-  /// the model's, and not in the checkpoint.
+  /// What the run never changes either, by name, as states or as constants of
+  /// the plan: fingerprintOf each. They are the model's, and not in the
+  /// checkpoint.
   std::map<std::string, std::string> frozen;
 };
 

@@ -60,7 +60,7 @@ private:
 
   std::string path;
   std::function<void(const std::string &)> warn;
-  /// Of the model's weights that no step changes, which are the same each time.
+  /// Checkpoint::frozen, which is the same each time.
   std::map<std::string, std::string> frozen;
   /// The open file that is locked, where that is possible.
   int lock = -1;

@@ -18,6 +18,7 @@
 #include "ax/Sharding/Layout.h"
 #include "ax/Support/HostTensor.h"
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -290,6 +291,9 @@ struct Program {
   std::vector<Port> inputs;
   std::vector<Port> outputs;
   std::vector<State> states;
+  /// Weights of the model of which constants were made, by name: fingerprintOf
+  /// each. Other values of them need another program.
+  std::map<std::string, std::string> folded;
   std::vector<Transfer> transfers;
   std::vector<Kernel> kernels;
   std::vector<StageProgram> stages;

@@ -88,7 +88,7 @@ protected:
                                        {"version", checkpoint::version},
                                        {"step", step},
                                        {"progress", json::Object(progress)},
-                                       {"frozen", json::Object()},
+                                       {"frozen", json::Object(frozen)},
                                        {"states", std::move(states)}};
     std::string checksum = checkpoint::checksumOf(content);
     json::Value manifest =
@@ -113,7 +113,7 @@ protected:
 
   llvm::SmallString<128> folder;
   int64_t step = 3;
-  json::Object progress;
+  json::Object progress, frozen;
   HostTensor w = HostTensor::fromValues<float>({2, 2}, {1, 2, 3, 4});
   HostTensor s = HostTensor::scalar<int64_t>(7);
 };
@@ -150,12 +150,26 @@ TEST_F(CheckpointTest, Contradictions) {
   expect("w", state("F32", {2, 2}, part(w, 0, {4}, {1})),
          "manifest.json is malformed");
   step = 3;
-  for (int64_t skipped : {-1, 4}) {
-    progress = json::Object{{"skipped", skipped}};
+  for (json::Object bad :
+       {json::Object{{"skipped", -1}}, json::Object{{"skipped", 4}},
+        json::Object{{"skipped", "one"}},
+        json::Object{{"data", json::Object{{"seed", "one"}}}},
+        json::Object{{"data", json::Object{{"seed", -1}}}}}) {
+    progress = std::move(bad);
     expect("w", state("F32", {2, 2}, part(w, 0, {4}, {1})),
            "manifest.json is malformed");
   }
-  progress = json::Object{{"skipped", 3}};
+  progress = json::Object{{"skipped", 3}, {"data", json::Object{{"seed", 1}}}};
+  json::Object unknown = state("F32", {2, 2}, part(w, 0, {4}, {1}));
+  unknown["role"] = "scale";
+  expect("w", std::move(unknown), "manifest.json is malformed");
+  for (const char *fingerprint : {"f32", "f32:12", "f99:8c1d3f0a52b7e964"}) {
+    frozen = json::Object{{"c", fingerprint}};
+    expect("w", state("F32", {2, 2}, part(w, 0, {4}, {1})),
+           "manifest.json is malformed");
+  }
+  frozen = json::Object{{"c", "f32:8c1d3f0a52b7e964"}};
+  expect("w", state("F32", {2, 2}, part(w, 0, {4}, {1})), "2x2xf32 4.0");
   json::Object outside = part(w, 0, {4}, {1});
   outside["file"] = "../rank-0.safetensors";
   expect("w", state("F32", {2, 2}, std::move(outside)), "'../rank-0");
