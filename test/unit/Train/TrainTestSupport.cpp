@@ -49,7 +49,8 @@ ProgramOp programOf(ModuleOp module) {
 std::string runPasses(ModuleOp module, const std::string &pipeline) {
   std::string message;
   ScopedDiagnosticHandler handler(&context(), [&](Diagnostic &diagnostic) {
-    message += diagnostic.str();
+    if (diagnostic.getSeverity() != DiagnosticSeverity::Remark)
+      message += diagnostic.str();
     return success();
   });
   PassManager manager(&context());
