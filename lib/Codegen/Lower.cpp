@@ -4,6 +4,7 @@
 #include "ax/Codegen/Localize.h"
 #include "ax/Support/Error.h"
 
+#include "mlir/IR/Verifier.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
 
@@ -29,10 +30,8 @@ static LogicalResult runOnStages(std::unique_ptr<Pass> pass, PlanOp plan,
                                  TimingScope &scope) {
   PassManager manager(plan.getContext(), PlanOp::getOperationName());
   manager.enableTiming(scope);
-#ifdef NDEBUG
-  // Of a verified plan; axopt-opt and debug builds look after each step.
+  // The end is verified; axopt-opt looks after each step.
   manager.enableVerifier(false);
-#endif
   manager.nest<LocalProgramOp>().nest<LocalStageOp>().addPass(std::move(pass));
   return manager.run(plan);
 }
@@ -63,6 +62,10 @@ llvm::Expected<OwningOpRef<PlanOp>> lower(ProgramOp program,
     scope.stop();
     done(step);
   }
+  if (failed(verify(*plan)))
+    return makeError(ExitCode::Internal,
+                     "program " + program.getSymName() +
+                         " was lowered to what is no local program");
   return plan;
 }
 

@@ -42,12 +42,10 @@ Value FusionOp::getInPlaceOperand(unsigned result) {
 // LibraryOp
 //===----------------------------------------------------------------------===//
 
-/// Nothing where the region has no such operation.
+/// The terminator where the region has no such operation.
 static Operation *findCore(LibraryOp library) {
-  for (Operation &op : library.getBody().front())
-    if (!isa<TransposeOp>(op))
-      return &op;
-  return nullptr;
+  return &*llvm::find_if(library.getBody().front(),
+                         [](Operation &op) { return !isa<TransposeOp>(op); });
 }
 
 Operation *LibraryOp::getCore() { return findCore(*this); }
@@ -68,6 +66,8 @@ LogicalResult LibraryOp::verify() {
   if (!yield || yield.getOperandTypes() != (*this)->getResultTypes())
     return emitOpError("must end with axl.yield of what it gives");
   Operation *core = findCore(*this);
+  if (core == yield.getOperation())
+    return emitOpError("has no operation to do");
   if (core->getNumOperands() != block.getNumArguments())
     return emitOpError("needs an operation that reads each argument once");
   for (auto [operand, argument] :

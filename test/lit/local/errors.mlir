@@ -127,6 +127,15 @@
 // -----
 
 %x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+// expected-error @+1 {{has no operation to do}}
+%0 = axl.library(%x) {
+^bb0(%a: tensor<4x8xf32>):
+  axl.yield %a : tensor<4x8xf32>
+} : (tensor<4x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
 %w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
 // expected-error @+1 {{needs an operation that reads each argument once}}
 %0 = axl.library(%x, %w) {
