@@ -8,6 +8,7 @@
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Eval/Elements.h"
+#include "ax/Eval/FoldedWeights.h"
 #include "ax/Support/Error.h"
 
 using namespace mlir;
@@ -61,6 +62,12 @@ public:
     result.name = program.getSymName().str();
     if (auto steps = program->getAttrOfType<IntegerAttr>(kScheduleSteps))
       result.scheduleSteps = steps.getInt();
+    if (auto folded =
+            program->getParentOfType<PlanOp>()->getAttrOfType<DictionaryAttr>(
+                kFolded))
+      for (NamedAttribute entry : folded)
+        result.folded[entry.getName().str()] =
+            cast<StringAttr>(entry.getValue()).str();
     result.mesh = getMesh(program);
     if (llvm::Error error = checkElementTypes(program))
       return error;

@@ -5,7 +5,6 @@
 #include "ax/Codegen/Codegen.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/Random.h"
-#include "ax/Eval/FoldedWeights.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Runtime/AllBackends.h"
 #include "ax/Support/Error.h"
@@ -242,10 +241,6 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   codegenOptions.allWeights = false;
   std::vector<rt::Program *> programs{impl->program.get()};
   auto plan = (*program)->getParentOfType<PlanOp>();
-  if (auto folded = plan->getAttrOfType<mlir::DictionaryAttr>(kFolded))
-    for (mlir::NamedAttribute entry : folded)
-      impl->program->folded[entry.getName().str()] =
-          mlir::cast<mlir::StringAttr>(entry.getValue()).str();
   if (auto evaluation = plan.lookupSymbol<ProgramOp>(evaluationProgram);
       evaluation && evaluation != *program && options.evaluation) {
     if (llvm::Error error = generate(evaluation, impl->evaluationProgram))
