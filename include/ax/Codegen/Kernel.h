@@ -1,5 +1,4 @@
-//===- Kernel.h - From axl.fusion to native code -----------------*- C++
-//-*-===//
+//===- Kernel.h - From axl.fusion to native code ----------------*- C++ -*-===//
 //
 // The kernel compiler: one `axl.fusion` on local shapes becomes one function.
 //
@@ -24,14 +23,11 @@ namespace ax::codegen {
 /// Does outer iterations begin .. end - 1. `buffers`: operands, then results,
 /// then scratch when the signature asks for it. Tensors are contiguous and
 /// row-major, 64-byte aligned, i1 is one byte (0 or 1); no result overlaps
-/// another buffer, but for those of kInPlace. `scalars`:
+/// another buffer, but for those of `in_place`. `scalars`:
 /// KernelSignature::scalars. Thread-safe, as long as each thread has scratch of
 /// its own and outer iterations of its own.
 using KernelFn = void (*)(void *const *buffers, const int64_t *scalars,
                           int64_t begin, int64_t end);
-
-/// Attribute of an `axl.fusion`.
-inline constexpr llvm::StringLiteral kInPlace = "in_place";
 
 struct KernelSignature {
   int64_t numOperands = 0;

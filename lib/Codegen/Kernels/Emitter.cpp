@@ -244,8 +244,8 @@ void Emitter::beginFunction() {
   b.setInsertionPointToStart(start);
   buffers.assign(start->args_begin(), start->args_begin() + numTensors);
   // One name for one piece of memory: so none is said not to alias the other.
-  if (auto places = fusion->getAttrOfType<DenseI64ArrayAttr>(kInPlace))
-    for (auto [result, operand] : llvm::enumerate(places.asArrayRef()))
+  if (std::optional<ArrayRef<int64_t>> places = fusion.getInPlace())
+    for (auto [result, operand] : llvm::enumerate(*places))
       if (operand >= 0)
         buffers[numOperands + result] = buffers[operand];
   scratch = start->getArgument(numTensors);

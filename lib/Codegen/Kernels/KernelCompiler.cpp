@@ -40,7 +40,7 @@ std::string hashOf(FusionOp fusion) {
   // Operand values have no part in it; types do.
   for (Type type : fusion.getBody().getArgumentTypes())
     os << type << ",";
-  if (Attribute places = fusion->getAttr(kInPlace))
+  if (Attribute places = fusion.getInPlaceAttr())
     os << places;
   OpPrintingFlags flags;
   flags.printGenericOpForm().elideLargeElementsAttrs(
@@ -60,8 +60,8 @@ std::string hashOf(FusionOp fusion) {
 OwningOpRef<FusionOp> cloneBody(FusionOp fusion) {
   OperationState state(fusion.getLoc(), FusionOp::getOperationName());
   Region *region = state.addRegion();
-  if (Attribute places = fusion->getAttr(kInPlace))
-    state.addAttribute(kInPlace, places);
+  if (Attribute places = fusion.getInPlaceAttr())
+    state.addAttribute(fusion.getInPlaceAttrName(), places);
   IRMapping mapping;
   fusion.getBody().cloneInto(region, mapping);
   return cast<FusionOp>(Operation::create(state));
