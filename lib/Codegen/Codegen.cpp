@@ -62,6 +62,8 @@ public:
     result.name = program.getSymName().str();
     if (auto steps = program->getAttrOfType<IntegerAttr>(kScheduleSteps))
       result.scheduleSteps = steps.getInt();
+    if (auto optimizer = program->getAttrOfType<StringAttr>(kOptimizer))
+      result.optimizer = optimizer.str();
     if (auto folded =
             program->getParentOfType<PlanOp>()->getAttrOfType<DictionaryAttr>(
                 kFolded))

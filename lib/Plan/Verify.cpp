@@ -12,6 +12,7 @@
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 #include <set>
@@ -300,6 +301,10 @@ static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
     auto steps = dyn_cast<IntegerAttr>(attribute.getValue());
     return isa<ProgramOp>(op) && steps && steps.getType().isInteger(64) &&
            steps.getInt() > 0;
+  }
+  if (name == kOptimizer) {
+    auto text = dyn_cast<StringAttr>(attribute.getValue());
+    return isa<ProgramOp>(op) && text && llvm::json::isUTF8(text.getValue());
   }
   if (name == "ax.model_dir" || name == kData)
     return isa<PlanOp>(op) && isa<StringAttr>(attribute.getValue());

@@ -359,6 +359,7 @@ llvm::Error Trainer::save() {
   to.step = done;
   to.keep = options.saveKeep;
   to.progress = llvm::json::Object{{"data", batches->getPosition()},
+                                   {"optimizer", program.optimizer},
                                    {"skipped", skipped}};
   auto path = folder->write(executor, to);
   if (!path)

@@ -280,6 +280,17 @@ Trained trainedBy(const rt::Checkpoint &checkpoint) {
   return result;
 }
 
+/// An optimizer's name and options, as a program or a checkpoint says them.
+struct OptimizerText {
+  llvm::StringRef text;
+
+  llvm::StringRef name() const { return text.split('(').first; }
+  /// What is not said is no other.
+  bool differsFrom(const OptimizerText &other) const {
+    return !text.empty() && !other.text.empty() && text != other.text;
+  }
+};
+
 } // namespace
 
 llvm::Expected<Resumed> ax::resumeFrom(llvm::ArrayRef<rt::Program *> programs,
@@ -298,6 +309,16 @@ llvm::Expected<Resumed> ax::resumeFrom(llvm::ArrayRef<rt::Program *> programs,
                       "takes its weights alone",
                       checkpoint->path, there.describe(), here.describe(),
                       path);
+  OptimizerText ours{program.optimizer};
+  OptimizerText theirs{
+      checkpoint->progress.getString("optimizer").value_or("")};
+  // What two keep of a weight may have one name and not one meaning.
+  if (ours.differsFrom(theirs) && ours.name() != theirs.name())
+    return makeErrorf(ExitCode::BadInput,
+                      "checkpoint '{0}' is of another optimizer: it is of {1}, "
+                      "and the plan trains with {2}; --weights={3} takes its "
+                      "weights alone",
+                      checkpoint->path, theirs.text, ours.text, path);
   // In one order each time.
   llvm::sort(checkpoint->tensors, [](const auto &one, const auto &other) {
     return one.first < other.first;
@@ -355,6 +376,10 @@ llvm::Expected<Resumed> ax::resumeFrom(llvm::ArrayRef<rt::Program *> programs,
     for (rt::State &state : other->states)
       if (HostTensor *tensor = given.lookup(state.name))
         give(state, *tensor);
+  if (ours.differsFrom(theirs))
+    warn(("training goes on with " + ours.text + ", where checkpoint '" +
+          checkpoint->path + "' was made with " + theirs.text)
+             .str());
   Resumed resumed;
   resumed.path = checkpoint->path;
   resumed.step = checkpoint->step;

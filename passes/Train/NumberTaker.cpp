@@ -4,17 +4,17 @@
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/Format.h"
-#include "llvm/Support/raw_ostream.h"
 
+#include <array>
+#include <charconv>
 #include <cmath>
 
 using namespace ax;
 
+/// Of the texts that read as this number the shortest.
 static std::string shortest(double number) {
-  std::string text;
-  llvm::raw_string_ostream(text) << llvm::format("%g", number);
-  return text;
+  std::array<char, 32> text;
+  return {text.data(), std::to_chars(text.begin(), text.end(), number).ptr};
 }
 
 void NumberTaker::take(llvm::StringRef key, double &value, double least,
@@ -29,6 +29,7 @@ void NumberTaker::take(llvm::StringRef key, double &value, double least,
                                                      " and " + shortest(largest)
                                                : shortest(least) + " or more"));
   value = *taken;
+  note(key, value);
 }
 
 void NumberTaker::take(llvm::StringRef key, std::optional<double> &value) {
@@ -44,6 +45,7 @@ void NumberTaker::take(llvm::StringRef key, bool &value) {
     return keep(makeErrorf(ExitCode::Usage, "{0}: {1}={2} is neither 0 nor 1",
                            call.name, key, text));
   value = text.empty() ? value : text == "1";
+  note(key, value);
 }
 
 void NumberTaker::take(llvm::StringRef key, int64_t &value) {
@@ -54,12 +56,17 @@ void NumberTaker::take(llvm::StringRef key, int64_t &value) {
     return keep(makeErrorf(ExitCode::Usage, "{0}: {1}={2} is negative",
                            call.name, key, *taken));
   value = *taken;
+  note(key, static_cast<double>(value));
 }
 
 void NumberTaker::takeBetas(double &beta1, double &beta2) {
   std::string text = call.take("betas");
+  auto noteBoth = [&] {
+    note("betas", beta1);
+    options += ":" + shortest(beta2);
+  };
   if (text.empty())
-    return;
+    return noteBoth();
   auto [first, second] = llvm::StringRef(text).split(':');
   double a = 0, b = 0;
   if (!llvm::to_float(first.str(), a) || !llvm::to_float(second.str(), b) ||
@@ -70,6 +77,15 @@ void NumberTaker::takeBetas(double &beta1, double &beta2) {
                            call.name, text));
   beta1 = a;
   beta2 = b;
+  noteBoth();
+}
+
+std::string NumberTaker::describe() const {
+  return call.name + "(" + options + ")";
+}
+
+void NumberTaker::note(llvm::StringRef key, double value) {
+  options += (options.empty() ? "" : ",") + key.str() + "=" + shortest(value);
 }
 
 llvm::Error NumberTaker::finish(llvm::ArrayRef<llvm::StringRef> arguments) {

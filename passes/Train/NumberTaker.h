@@ -29,10 +29,16 @@ public:
   /// The first fault; then those of Call::finish.
   llvm::Error finish(llvm::ArrayRef<llvm::StringRef> arguments);
 
+  /// The call with every option that it could have, given or not, in the order
+  /// in which they were taken: `sgd(lr=0.1,momentum=0,nesterov=0)`.
+  std::string describe() const;
+
 private:
+  void note(llvm::StringRef key, double value);
   void keep(llvm::Error error);
 
   Call &call;
+  std::string options;
   llvm::Error fault = llvm::Error::success();
 };
 

@@ -137,6 +137,22 @@ def refusesOthers():
             assert len(done.stderr.splitlines()) == 1, done.stderr
         axrun(f"{folder}/adam.mlir", *train, "--steps=1", "--weights",
               f"{folder}/run")
+        # They keep the same, with another meaning.
+        axrun(f"{folder}/adam.mlir", *train, "--steps=2", "--save",
+              f"{folder}/adam")
+        made = f"/adam/step-2' is of another optimizer: it is of adam(lr=0.1," \
+            "weight_decay=0,betas=0.9:0.999,eps=1e-08), and the plan trains " \
+            "with adamw(lr=0.1,weight_decay=0.01,betas=0.9:0.999,eps=1e-08); " \
+            f"--weights={folder}/adam takes its weights alone"
+        axrun(compiled(folder, "--optimizer=adamw(lr=0.1)", name="adamw"),
+              *train, "--steps=3", "--resume", f"{folder}/adam", expect=6,
+              says=made)
+        axrun(compiled(folder, "--optimizer=sgd(lr=0.1,momentum=0.9,"
+                       "nesterov=1)", name="nesterov"), *train, *resume,
+              says="training goes on with sgd(lr=0.1,weight_decay=0,"
+              "momentum=0.9,nesterov=1), where checkpoint "
+              f"'{folder}/run/step-2' was made with sgd(lr=0.1,"
+              "weight_decay=0,momentum=0.9,nesterov=0)")
         # Of other weights, in the order of their names.
         done = axrun(compiled(folder, "--optimizer=sgd(lr=1)",
                               "--frozen=embed*", name="frozen"), *train,

@@ -19,6 +19,10 @@ inline constexpr llvm::StringLiteral kLossShift = "ax.loss_shift";
 /// it is then.
 inline constexpr llvm::StringLiteral kScheduleSteps = "ax.schedule_steps";
 
+/// On a program that trains: the optimizer's name and options, in words. Runs
+/// of one do not go on with what another has kept.
+inline constexpr llvm::StringLiteral kOptimizer = "ax.optimizer";
+
 /// States of a loss's scale, i64 and zero at first: the exponent, counted from
 /// the first one, and how many finite steps there were since it changed.
 inline constexpr llvm::StringLiteral kLossScale = "optimizer.loss_scale";

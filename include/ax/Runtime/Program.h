@@ -299,6 +299,8 @@ struct Program {
   std::vector<StageProgram> stages;
   /// Steps of training that the learning rate's schedule has; 0: any number.
   int64_t scheduleSteps = 0;
+  /// What it trains with, as `adamw(lr=0.001,...)`; empty: not said.
+  std::string optimizer;
   /// Keeps the kernels' code loaded.
   std::shared_ptr<void> code;
 };

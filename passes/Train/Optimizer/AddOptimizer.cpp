@@ -377,6 +377,7 @@ LogicalResult OptimizerAdder::run() {
     program->setAttr(kScheduleSteps, t.b.getI64IntegerAttr(schedule.steps));
   addResult("learning_rate",
             t.cast(t.mul(factor, rule.learningRate), t.b.getF32Type()));
+  program->setAttr(kOptimizer, t.b.getStringAttr(rule.text));
   rule.beginStep(t, step);
   for (Parameter &parameter : parameters)
     update(parameter, scale);

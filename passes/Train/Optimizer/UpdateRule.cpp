@@ -51,5 +51,6 @@ UpdateRules::parse(llvm::StringRef text) const {
     return error;
   if (llvm::Error error = rule->checkOptions())
     return error;
+  rule->text = number.describe();
   return rule;
 }

@@ -64,6 +64,8 @@ public:
 
   double learningRate = 1e-3;
   double weightDecay = 0;
+  /// Its name and all of its options: `sgd(lr=0.1,weight_decay=0,...)`.
+  std::string text;
 };
 
 /// The rules by name.

@@ -153,6 +153,12 @@
 // RUN: not axopt %t.nosteps.mlir --verify 2>&1 | FileCheck %s --check-prefix=NOSTEPS
 // NOSTEPS: 'ax.program' op has attribute 'ax.schedule_steps' = 0 : i64, which no plan has
 
+// RUN: sed 's/schedule_steps = 3/optimizer = "sgd"/' %t.steps.mlir > %t.optimizer.mlir
+// RUN: axopt %t.optimizer.mlir --verify
+// RUN: sed 's/schedule_steps = 3/optimizer = "\\FF"/' %t.steps.mlir > %t.nooptimizer.mlir
+// RUN: not axopt %t.nooptimizer.mlir --verify 2>&1 | FileCheck %s --check-prefix=NOOPTIMIZER
+// NOOPTIMIZER: 'ax.program' op has attribute 'ax.optimizer' = "\FF", which no plan has
+
 // Schedules.
 
 // RUN: sed '/ax.schedule/d' %s > %t.none.mlir
