@@ -295,14 +295,10 @@ private:
     auto compiled = (*compiler)->compileAll(fusions);
     if (!compiled)
       return compiled.takeError();
-    auto code = std::make_shared<std::vector<std::shared_ptr<const void>>>();
     size_t next = 0;
     for (StageSource &source : sources)
-      for (auto fusion : source.local.getBlock().getOps<FusionOp>()) {
-        code->push_back((*compiled)[next].code);
+      for (auto fusion : source.local.getBlock().getOps<FusionOp>())
         source.kernels[fusion] = (*compiled)[next++];
-      }
-    result.code = code;
     return llvm::Error::success();
   }
 

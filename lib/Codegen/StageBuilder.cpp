@@ -148,14 +148,12 @@ private:
   llvm::Error emitKernel(FusionOp fusion) {
     const CompiledKernel &compiled = source.kernels.at(fusion);
     rt::KernelCommand command;
-    auto [it, isNew] =
-        tables.kernels.try_emplace(reinterpret_cast<void *>(compiled.fn), 0);
+    auto [it, isNew] = tables.kernels.try_emplace(compiled.signature.key, 0);
     if (isNew) {
       it->second = tables.program.kernels.size();
-      tables.program.kernels.push_back(
-          {kindsOf(fusion), compiled.fn, compiled.signature.scratchBytes,
-           static_cast<int32_t>(compiled.signature.numOperands +
-                                compiled.signature.numResults)});
+      tables.program.kernels.push_back(compiled.image ? *compiled.image
+                                                      : rt::Kernel());
+      tables.program.kernels.back().name = kindsOf(fusion);
     }
     command.kernel = it->second;
     for (OpResult result : fusion->getResults())

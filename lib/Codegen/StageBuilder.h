@@ -30,7 +30,8 @@ struct ProgramTables {
   rt::Program &program;
   llvm::StringMap<int32_t> states;
   llvm::DenseMap<mlir::Attribute, int32_t> constants;
-  llvm::DenseMap<const void *, int32_t> kernels;
+  /// By their keys.
+  llvm::StringMap<int32_t> kernels;
 };
 
 /// A localised, fused list of a stage with its kernels and connections.

@@ -8,6 +8,7 @@
 #include "ax/Runtime/StridedCopy.h"
 
 #include "ax/Runtime/Backends.h"
+#include "ax/Runtime/CpuKernel.h"
 #include "ax/Runtime/Program.h"
 #include "ax/Support/Error.h"
 
@@ -23,9 +24,11 @@ namespace {
 
 class CpuKernel : public DeviceKernel {
 public:
-  CpuKernel(const Kernel &kernel, std::unique_ptr<DeviceMemory> scratch)
-      : function(kernel.function), numBuffers(kernel.numBuffers),
-        scratchBytes(alignedScratch(kernel)), scratch(std::move(scratch)) {}
+  CpuKernel(const Kernel &kernel, std::shared_ptr<const LoadedKernel> loaded,
+            std::unique_ptr<DeviceMemory> scratch)
+      : function(loaded->getFunction()), loaded(std::move(loaded)),
+        numBuffers(kernel.numBuffers), scratchBytes(alignedScratch(kernel)),
+        scratch(std::move(scratch)) {}
 
   static int64_t alignedScratch(const Kernel &kernel) {
     return (kernel.scratchBytes + 63) / 64 * 64;
@@ -50,7 +53,9 @@ public:
   }
 
 private:
-  NativeKernel function;
+  CpuKernelFn function;
+  /// Keeps the function in memory.
+  std::shared_ptr<const LoadedKernel> loaded;
   int32_t numBuffers;
   int64_t scratchBytes;
   std::unique_ptr<DeviceMemory> scratch;
@@ -141,9 +146,9 @@ public:
   }
   llvm::Expected<std::unique_ptr<DeviceKernel>>
   loadKernel(const Kernel &kernel) override {
-    if (!kernel.function)
-      return makeErrorf(ExitCode::Internal, "kernel '{0}' has no native code",
-                        kernel.name);
+    auto loaded = loadCpuKernel(kernel);
+    if (!loaded)
+      return loaded.takeError();
     std::unique_ptr<DeviceMemory> scratch;
     if (kernel.scratchBytes > 0) {
       auto memory = allocateHostMemory(CpuKernel::alignedScratch(kernel) *
@@ -152,7 +157,8 @@ public:
         return memory.takeError();
       scratch = std::move(*memory);
     }
-    return std::make_unique<CpuKernel>(kernel, std::move(scratch));
+    return std::make_unique<CpuKernel>(kernel, std::move(*loaded),
+                                       std::move(scratch));
   }
   llvm::Expected<std::unique_ptr<LibraryOp>>
   prepare(const LibraryDesc &desc, const ConstantOperand &constant) override {

@@ -46,7 +46,7 @@ public:
   void operator()(const KernelCommand &c) {
     if (!require(isIndex(c.kernel, program.kernels), "no such kernel"))
       return;
-    require(program.kernels[static_cast<size_t>(c.kernel)].function,
+    require(!program.kernels[static_cast<size_t>(c.kernel)].image.empty(),
             "the kernel has no code");
     require(c.iterations >= 0, "negative iterations");
     require(program.kernels[static_cast<size_t>(c.kernel)].scratchBytes == 0 ||

@@ -19,7 +19,7 @@ SITES = [
     "emitUnsupported",
     "makeError", "makeErrorf", "makeErrnoError", "addContext",
     # What passes its text on to these.
-    "bad", "badInput", "badWeights", "complain", "dnnlError", "fail", "fault",
+    "bad", "badInput", "badWeights", "complain", "damaged", "dnnlError", "fail", "fault",
     "malformed", "refuse", "require", "unsupported", "usage",
 ]
 
@@ -37,7 +37,6 @@ UNTESTED = {
         "the loops of kernel",
         "cannot be part of a kernel",
         "in a kernel reads what is no operand of it",
-        "has no native code",
         "its value has the wrong size",
         "impossible heads",
         "no attention of integers",
@@ -51,6 +50,11 @@ UNTESTED = {
         "the program cannot take the input",
         "the program cannot give the result",
         "is of bits and has no gradient",
+    ],
+    "the system would have to refuse a few pages of memory, or that they be "
+    "run": [
+        "no memory for its code",
+        "its code may not be run",
     ],
     "memory would have to suffice for the tool's libraries, not for a stack": [
         "cannot start a thread with a stack of",

@@ -1,12 +1,21 @@
 //===- Kernel.h - From axl.fusion to native code ----------------*- C++ -*-===//
 //
-// The kernel compiler: one `axl.fusion` on local shapes becomes one function.
+// The kernel compiler: one `axl.fusion` on local shapes becomes one function in
+// an object file of its own.
+//
+// The function is a kernel's entry (ax/Runtime/Program.h): it does outer
+// iterations begin .. end - 1. `buffers`: operands, then results, then scratch
+// when the signature asks for it. Tensors are contiguous and row-major, 64-byte
+// aligned, i1 is one byte (0 or 1); no result overlaps another buffer, but for
+// those of `in_place`. `scalars`: KernelSignature::scalars. Threads may share
+// it, as long as each has scratch of its own and outer iterations of its own.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_CODEGEN_KERNEL_H
 #define AX_CODEGEN_KERNEL_H
 
 #include "ax/Local/Local.h"
+#include "ax/Runtime/Program.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -19,15 +28,6 @@
 #include <vector>
 
 namespace ax::codegen {
-
-/// Does outer iterations begin .. end - 1. `buffers`: operands, then results,
-/// then scratch when the signature asks for it. Tensors are contiguous and
-/// row-major, 64-byte aligned, i1 is one byte (0 or 1); no result overlaps
-/// another buffer, but for those of `in_place`. `scalars`:
-/// KernelSignature::scalars. Thread-safe, as long as each thread has scratch of
-/// its own and outer iterations of its own.
-using KernelFn = void (*)(void *const *buffers, const int64_t *scalars,
-                          int64_t begin, int64_t end);
 
 struct KernelSignature {
   int64_t numOperands = 0;
@@ -52,9 +52,8 @@ struct KernelSignature {
 
 struct CompiledKernel {
   KernelSignature signature;
-  KernelFn fn = nullptr;
-  /// Keeps the code in memory.
-  std::shared_ptr<const void> code;
+  /// Without a name. Equal fusions have one.
+  std::shared_ptr<const rt::Kernel> image;
 };
 
 /// How an operation behaves inside a fusion. A fusion may hold any mix; this is

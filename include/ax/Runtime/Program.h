@@ -153,16 +153,27 @@ struct Scalar {
 // Commands
 //===----------------------------------------------------------------------===//
 
-/// A compiled kernel does iterations begin <= i < end of its outermost loop;
-/// different iterations may run at the same time on different threads.
-/// `buffers`: one address per argument, offsets added.
-using NativeKernel = void (*)(void *const *buffers, const int64_t *scalars,
-                              int64_t begin, int64_t end);
+/// Of code; devices say what they load.
+namespace kernelFormat {
+/// A relocatable object file, whose entry is a function of the C interface:
+/// void entry(void *const *buffers, const int64_t *scalars, int64_t begin,
+/// int64_t end), which does iterations begin <= i < end of the kernel's
+/// outermost loop. `buffers`: one address per argument, offsets added.
+inline constexpr const char *elfX86 = "elf-x86-64";
+} // namespace kernelFormat
 
+/// Code as data: only a device makes something that runs of it. It does
+/// independent iterations of one loop, which may run at the same time.
 struct Kernel {
   /// Names it in traces.
   std::string name;
-  NativeKernel function = nullptr;
+  /// Equal keys are equal code: a hash of what it was compiled from, of the
+  /// compiler and of the processor.
+  std::string key;
+  std::string format;
+  /// Symbol in the image.
+  std::string entry;
+  std::vector<uint8_t> image;
   /// When > 0: one more buffer after the command's, private to each thread that
   /// calls it and aligned to 64 bytes; its content does not matter.
   int64_t scratchBytes = 0;
@@ -301,8 +312,6 @@ struct Program {
   int64_t scheduleSteps = 0;
   /// What it trains with, as `adamw(lr=0.001,...)`; empty: not said.
   std::string optimizer;
-  /// Keeps the kernels' code loaded.
-  std::shared_ptr<void> code;
 };
 
 /// The group of every rank of `ranks` over `axes`, each group once.

@@ -34,8 +34,8 @@ struct EmittedKernel {
 /// Axes of the axis_index ops, each once, in order of appearance.
 llvm::SmallVector<AxesAttr, 2> collectScalars(FusionOp fusion);
 
-/// Writes the function `symbol` (a KernelFn) into `module`. The fusion holds
-/// only operations that `canFuse`, decomposed.
+/// Writes the function `symbol` (see ax/Codegen/Kernel.h) into `module`. The
+/// fusion holds only operations that `canFuse`, decomposed.
 llvm::Expected<EmittedKernel>
 emitKernel(FusionOp fusion, llvm::StringRef symbol, mlir::ModuleOp module);
 

@@ -1,4 +1,8 @@
 //===- HostFunctions.h - C++ that kernels call ------------------*- C++ -*-===//
+//
+// Of the device that runs them: ax/Runtime/CpuKernel.h says what they do.
+//
+//===----------------------------------------------------------------------===//
 #ifndef AX_CODEGEN_KERNELS_HOSTFUNCTIONS_H
 #define AX_CODEGEN_KERNELS_HOSTFUNCTIONS_H
 
@@ -12,12 +16,6 @@ namespace ax::codegen {
 DType hostTypeOf(mlir::Type elementType);
 
 constexpr const char *topKSymbol = "ax_kernel_top_k";
-
-/// The k largest (or smallest) of n elements in order, equal ones in order of
-/// their indices; NaN counts as larger than every number.
-extern "C" void ax_kernel_top_k(int64_t type, const void *input, int64_t n,
-                                int64_t k, int64_t smallest, void *values,
-                                int64_t *indices);
 
 } // namespace ax::codegen
 

@@ -27,8 +27,8 @@ namespace ax::codegen {
 namespace {
 
 struct Code {
-  KernelFn fn = nullptr;
-  EmittedKernel shape;
+  std::shared_ptr<const rt::Kernel> image;
+  int64_t outerCount = 1;
 };
 
 std::string hashOf(FusionOp fusion) {
@@ -89,7 +89,6 @@ llvm::Error checkFusion(FusionOp fusion) {
 
 struct KernelCompiler::Impl {
   KernelOptions options;
-  std::shared_ptr<CodeLoader> loader;
   std::unique_ptr<ObjectCache> cache;
   mutable std::mutex mutex;
   llvm::StringMap<Code> known;
@@ -106,10 +105,6 @@ KernelCompiler::~KernelCompiler() = default;
 llvm::Expected<std::unique_ptr<KernelCompiler>>
 KernelCompiler::create(KernelOptions options) {
   auto impl = std::make_unique<Impl>();
-  auto loader = CodeLoader::create();
-  if (!loader)
-    return loader.takeError();
-  impl->loader = std::move(*loader);
   if (!options.cacheDir.empty()) {
     auto cache = ObjectCache::create(options.cacheDir);
     if (!cache)
@@ -122,41 +117,45 @@ KernelCompiler::create(KernelOptions options) {
 
 llvm::Expected<Code> KernelCompiler::Impl::build(FusionOp fusion,
                                                  const std::string &key) {
-  std::string symbol = "ax_kernel_" + key;
-  auto load = [&](const CachedObject &object) -> llvm::Expected<Code> {
-    auto address = loader->load(object.code, symbol);
-    if (!address)
-      return address.takeError();
-    return Code{reinterpret_cast<KernelFn>(*address),
-                {object.outerCount, object.scratchBytes}};
+  std::string entry = "ax_kernel_" + key;
+  auto codeOf = [&](const CachedObject &object) {
+    auto image = std::make_shared<rt::Kernel>();
+    image->key = key;
+    image->format = objectFormat();
+    image->entry = entry;
+    image->image.assign(object.code.begin(), object.code.end());
+    image->scratchBytes = object.scratchBytes;
+    image->numBuffers = static_cast<int32_t>(fusion->getNumOperands() +
+                                             fusion->getNumResults());
+    return Code{std::move(image), object.outerCount};
   };
   if (cache)
     if (std::optional<CachedObject> object = cache->find(key)) {
       std::lock_guard<std::mutex> lock(mutex);
       ++statistics.fromDisk;
-      return load(*object);
+      return codeOf(*object);
     }
 
   OwningOpRef<FusionOp> copy = cloneBody(fusion);
   decompose(*copy);
   OwningOpRef<ModuleOp> module(
       ModuleOp::create(UnknownLoc::get(fusion.getContext())));
-  auto emitted = emitKernel(*copy, symbol, *module);
+  auto emitted = emitKernel(*copy, entry, *module);
   if (!emitted)
     return emitted.takeError();
   auto object = generateObject(*module);
   if (!object)
     return object.takeError();
-  CachedObject entry{emitted->outerCount, emitted->scratchBytes,
-                     std::move(*object)};
+  CachedObject made{emitted->outerCount, emitted->scratchBytes,
+                    std::move(*object)};
   // A cache that cannot be written to costs time, not results.
   if (cache)
-    cache->store(key, entry);
+    cache->store(key, made);
   {
     std::lock_guard<std::mutex> lock(mutex);
     ++statistics.compiled;
   }
-  return load(entry);
+  return codeOf(made);
 }
 
 llvm::Expected<Code> KernelCompiler::Impl::find(FusionOp fusion,
@@ -245,14 +244,13 @@ KernelCompiler::compileAll(llvm::ArrayRef<FusionOp> fusions) {
   for (auto [i, fusion] : llvm::enumerate(fusions)) {
     const Code &code = impl->known.find(keys[i])->second;
     CompiledKernel kernel;
-    kernel.fn = code.fn;
-    kernel.code = impl->loader;
+    kernel.image = code.image;
     FusionOp op = fusion;
     kernel.signature.numOperands = op->getNumOperands();
     kernel.signature.numResults = op->getNumResults();
     kernel.signature.scalars = collectScalars(op);
-    kernel.signature.outerCount = code.shape.outerCount;
-    kernel.signature.scratchBytes = code.shape.scratchBytes;
+    kernel.signature.outerCount = code.outerCount;
+    kernel.signature.scratchBytes = code.image->scratchBytes;
     kernel.signature.key = keys[i];
     kernels.push_back(std::move(kernel));
   }

@@ -28,7 +28,7 @@
 #include "llvm/Target/TargetMachine.h"
 #include "llvm/TargetParser/Host.h"
 
-#include <mutex>
+#include <algorithm>
 
 using namespace mlir;
 
@@ -36,7 +36,7 @@ namespace ax::codegen {
 namespace {
 
 struct Host {
-  std::string triple, cpu, features, description;
+  std::string triple, cpu, features, description, format;
   unsigned vectorBits = 128;
   const llvm::Target *target = nullptr;
 };
@@ -57,6 +57,10 @@ const Host &host() {
         h.vectorBits = std::max(h.vectorBits, 256u);
     }
     h.description = h.triple + " " + h.cpu + " " + h.features;
+    // As the ABIs call themselves: x86-64.
+    h.format = llvm::Triple(h.triple).getArchName().str();
+    std::replace(h.format.begin(), h.format.end(), '_', '-');
+    h.format = "elf-" + h.format;
     std::string error;
     h.target =
         llvm::TargetRegistry::lookupTarget(llvm::Triple(h.triple), error);
@@ -100,6 +104,8 @@ llvm::Error lowerToLLVM(ModuleOp module) {
 } // namespace
 
 const std::string &hostDescription() { return host().description; }
+
+const std::string &objectFormat() { return host().format; }
 
 void loadLoweringDialects(MLIRContext &context) {
   DialectRegistry registry;

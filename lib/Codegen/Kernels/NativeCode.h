@@ -6,7 +6,6 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 
-#include <memory>
 #include <string>
 
 namespace ax::codegen {
@@ -21,21 +20,8 @@ generateObject(mlir::ModuleOp module);
 /// Name and features of this machine's CPU.
 const std::string &hostDescription();
 
-/// Objects in this process's memory. Thread-safe.
-class CodeLoader {
-public:
-  static llvm::Expected<std::shared_ptr<CodeLoader>> create();
-  ~CodeLoader();
-  /// Address of `symbol` in the object, which stays loaded as long as the
-  /// loader lives.
-  llvm::Expected<void *> load(llvm::ArrayRef<char> object,
-                              llvm::StringRef symbol);
-
-private:
-  struct Impl;
-  explicit CodeLoader(std::unique_ptr<Impl> impl);
-  std::unique_ptr<Impl> impl;
-};
+/// rt::Kernel::format of what `generateObject` gives.
+const std::string &objectFormat();
 
 } // namespace ax::codegen
 

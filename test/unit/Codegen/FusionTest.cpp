@@ -10,6 +10,7 @@
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Codegen/Localize.h"
 #include "ax/Eval/Evaluate.h"
+#include "ax/Runtime/CpuKernel.h"
 #include "ax/Support/Error.h"
 #include "mlir/Pass/PassManager.h"
 
@@ -54,8 +55,9 @@ llvm::SmallVector<HostTensor> runKernel(FusionOp fusion,
   if (compiled->signature.scratchBytes)
     add(compiled->signature.scratchBytes);
   std::vector<int64_t> scalars(compiled->signature.scalars.size(), 0);
-  compiled->fn(buffers.data(), scalars.data(), 0,
-               compiled->signature.outerCount);
+  auto loaded = llvm::cantFail(rt::loadCpuKernel(*compiled->image));
+  loaded->getFunction()(buffers.data(), scalars.data(), 0,
+                        compiled->signature.outerCount);
   for (auto [i, result] : llvm::enumerate(results))
     std::memcpy(result.mutableData(), buffers[operands.size() + i],
                 result.numBytes());

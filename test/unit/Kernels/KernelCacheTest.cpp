@@ -61,8 +61,8 @@ TEST_F(KernelCache, EqualFusionsAreCompiledOnce) {
   auto compiler = llvm::cantFail(KernelCompiler::create());
   auto kernels = llvm::cantFail(
       compiler->compileAll({fusionOf(*a), fusionOf(*b), fusionOf(*c)}));
-  EXPECT_EQ(kernels[0].fn, kernels[1].fn);
-  EXPECT_NE(kernels[0].fn, kernels[2].fn);
+  EXPECT_EQ(kernels[0].image, kernels[1].image);
+  EXPECT_NE(kernels[0].image->image, kernels[2].image->image);
   EXPECT_EQ(kernels[0].signature.key, kernels[1].signature.key);
   EXPECT_EQ(compiler->getStatistics().compiled, 2);
   llvm::cantFail(compiler->compile(fusionOf(*b)));

@@ -4,6 +4,7 @@
 
 #include "ax/Eval/Elements.h"
 #include "ax/Eval/Evaluate.h"
+#include "ax/Runtime/CpuKernel.h"
 #include "ax/Support/Error.h"
 #include "mlir/Parser/Parser.h"
 
@@ -118,10 +119,11 @@ std::vector<HostTensor> runKernel(const CompiledKernel &kernel, FusionOp fusion,
   std::vector<void *> buffers;
   for (Guarded &one : memory)
     buffers.push_back(one.data());
+  auto loaded = llvm::cantFail(rt::loadCpuKernel(*kernel.image));
   int64_t count = kernel.signature.outerCount;
   for (int64_t p = pieces - 1; p >= 0; --p)
-    kernel.fn(buffers.data(), scalars.data(), count * p / pieces,
-              count * (p + 1) / pieces);
+    loaded->getFunction()(buffers.data(), scalars.data(), count * p / pieces,
+                          count * (p + 1) / pieces);
   for (size_t i = 0; i != memory.size(); ++i)
     EXPECT_TRUE(memory[i].isIntact()) << "buffer " << i << " overrun";
   for (size_t i = 0; i != results.size(); ++i)

@@ -104,8 +104,7 @@ const Fault faults[] = {
     // Commands
     {"'double': no such kernel",
      [](Program &p) { command<KernelCommand>(p, 0, 0).kernel = 5; }},
-    {"the kernel has no code",
-     [](Program &p) { p.kernels[0].function = nullptr; }},
+    {"the kernel has no code", [](Program &p) { p.kernels[0].image.clear(); }},
     {"negative iterations",
      [](Program &p) { command<KernelCommand>(p, 0, 0).iterations = -1; }},
     {"a kernel with scratch memory and another number of buffers",

@@ -236,7 +236,7 @@ TEST(CheckProgramTest, EveryFaultIsFound) {
             .a.strides = {1};
       },
       [](Program &p) { command<KernelCommand>(p, 1, 2).kernel = 1; },
-      [](Program &p) { p.kernels[0].function = nullptr; },
+      [](Program &p) { p.kernels[0].image.clear(); },
       [](Program &p) {
         command<KernelCommand>(p, 1, 2).buffers[0].buffer = -1;
       },

@@ -2,6 +2,8 @@
 #ifndef AX_TEST_PROGRAMBUILDER_H
 #define AX_TEST_PROGRAMBUILDER_H
 
+#include "KernelImage.h"
+
 #include "ax/Runtime/AllBackends.h"
 #include "ax/Runtime/Executor.h"
 
@@ -105,10 +107,10 @@ public:
   }
 
   /// `buffers`: addresses of the arguments.
-  void kernel(int32_t s, const std::string &name, NativeKernel function,
+  void kernel(int32_t s, const std::string &name, CpuKernelFn function,
               const std::vector<int32_t> &buffers, int64_t iterations,
               std::vector<Scalar> scalars = {}) {
-    program->kernels.push_back({name, function});
+    program->kernels.push_back(makeKernel(name, function));
     KernelCommand command;
     command.kernel = static_cast<int32_t>(program->kernels.size() - 1);
     for (int32_t b : buffers)
