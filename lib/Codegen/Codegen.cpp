@@ -283,6 +283,7 @@ private:
       return llvm::Error::success();
     }
     KernelOptions kernelOptions;
+    kernelOptions.target = options.target;
     kernelOptions.cacheDir = options.cacheDir;
     kernelOptions.numThreads = options.numThreads;
     kernelOptions.onMany = options.onMany;

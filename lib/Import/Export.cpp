@@ -9,7 +9,7 @@
 
 #include "TensorHeader.h"
 #include "Types.h"
-#include "WireFormat.h"
+#include "ax/Support/WireFormat.h"
 
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"

@@ -4,7 +4,7 @@
 
 #include "ImportWith.h"
 #include "TensorHeader.h"
-#include "WireFormat.h"
+#include "ax/Support/WireFormat.h"
 
 #include <onnx/onnx_pb.h>
 

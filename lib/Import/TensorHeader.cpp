@@ -3,7 +3,7 @@
 #include "TensorHeader.h"
 
 #include "Types.h"
-#include "WireFormat.h"
+#include "ax/Support/WireFormat.h"
 
 #include "ax/Support/Error.h"
 

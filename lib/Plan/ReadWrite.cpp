@@ -57,6 +57,17 @@ llvm::Expected<OwningOpRef<ModuleOp>> readPlan(llvm::StringRef path,
   return module;
 }
 
+llvm::Expected<std::string> printPlan(ModuleOp module, llvm::StringRef path) {
+  OwningOpRef<ModuleOp> written = module.clone();
+  // The file is never committed.
+  auto stored = storeConstants(*written, path.str() + ".data");
+  if (!stored)
+    return stored.takeError();
+  std::string text;
+  llvm::raw_string_ostream(text) << *written << '\n';
+  return text;
+}
+
 llvm::Error writePlan(ModuleOp module, llvm::StringRef path) {
   // Who goes on with the module wants its constants.
   OwningOpRef<ModuleOp> written = module.clone();

@@ -1,22 +1,18 @@
 //===- Session.cpp - A plan, ready to run ---------------------------------===//
 #include "ax/Session/Session.h"
 
+#include "PlanSource.h"
 #include "Weights.h"
-#include "ax/Codegen/Codegen.h"
 #include "ax/Dialect/Evaluation.h"
-#include "ax/Dialect/Random.h"
-#include "ax/Plan/Plan.h"
+#include "ax/Dialect/StateNames.h"
 #include "ax/Runtime/AllBackends.h"
+#include "ax/Support/CpuTarget.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
-#include "mlir/IR/MLIRContext.h"
-#include "mlir/Support/Timing.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/Process.h"
-
-#include <thread>
 
 using namespace ax;
 
@@ -45,50 +41,36 @@ const Resumed *Session::getResumed() const {
   return impl->resumed ? &*impl->resumed : nullptr;
 }
 
-static std::string defaultCache() {
-  llvm::SmallString<128> folder;
-  if (auto cache = llvm::sys::Process::GetEnv("AXOPT_CACHE")) {
-    folder = *cache;
-  } else {
-    if (!llvm::sys::path::home_directory(folder))
-      return "";
-    llvm::sys::path::append(folder, ".cache", "axopt");
+/// The program that is run; if it is there and asked for, that which evaluates;
+/// if it is there, that which prepares.
+static llvm::Expected<std::vector<llvm::StringRef>>
+choosePrograms(llvm::ArrayRef<llvm::StringRef> names,
+               const SessionOptions &options) {
+  auto isThere = [&](llvm::StringRef name) {
+    return llvm::is_contained(names, name);
+  };
+  llvm::StringRef main = options.program;
+  if (main.empty() && isThere(options.preferredProgram))
+    main = options.preferredProgram;
+  if (main.empty())
+    for (llvm::StringRef name : llvm::reverse(names))
+      if (name != preparationProgram)
+        main = name;
+  if (!isThere(main)) {
+    bool isOfTraining = main == evaluationProgram;
+    return makeError(
+        ExitCode::Usage,
+        "the plan has no program '" + main +
+            "', but: " + llvm::join(names, " ") +
+            (isOfTraining ? "; compile it with axopt --train" : ""));
   }
-  llvm::sys::path::append(folder, "kernels");
-  return folder.str().str();
-}
-
-static llvm::Expected<ProgramOp> findProgram(mlir::ModuleOp module,
-                                             llvm::StringRef name,
-                                             llvm::StringRef preferred) {
-  if (name.empty() && !preferred.empty())
-    for (auto plan : module.getOps<PlanOp>())
-      if (auto program = plan.lookupSymbol<ProgramOp>(preferred))
-        return program;
-  std::string known;
-  for (auto plan : module.getOps<PlanOp>())
-    for (auto program : plan.getBody().getOps<ProgramOp>()) {
-      bool isFirst = name.empty() && program.getSymName() != preparationProgram;
-      if (isFirst || program.getSymName() == name)
-        return program;
-      known += " " + program.getSymName().str();
-    }
-  bool isOfTraining = name == ax::evaluationProgram;
-  return makeError(ExitCode::Usage,
-                   "the plan has no program '" + name + "', but:" + known +
-                       (isOfTraining ? "; compile it with axopt --train" : ""));
-}
-
-/// Whether steps of it change weights.
-static bool doesTrain(ProgramOp program) {
-  auto plan = program->getParentOfType<PlanOp>();
-  return program
-      .walk([&](StoreOp store) {
-        auto state = plan.lookupSymbol<StateOp>(store.getState());
-        return state && !state.getFile().empty() ? mlir::WalkResult::interrupt()
-                                                 : mlir::WalkResult::advance();
-      })
-      .wasInterrupted();
+  std::vector<llvm::StringRef> chosen{main};
+  if (options.evaluation && main != evaluationProgram &&
+      isThere(evaluationProgram))
+    chosen.push_back(evaluationProgram);
+  if (main != preparationProgram && isThere(preparationProgram))
+    chosen.push_back(preparationProgram);
+  return chosen;
 }
 
 /// 0: for ever.
@@ -102,21 +84,6 @@ static llvm::Expected<std::chrono::milliseconds> toTimeout(double seconds) {
                       "to %g",
                       seconds, least, most);
   return makeError(ExitCode::Usage, text);
-}
-
-/// A cache that cannot be had costs time, not results.
-static std::string usableCache(const SessionOptions &options) {
-  std::string folder =
-      options.cacheDir.empty() ? defaultCache() : options.cacheDir;
-  if (folder.empty())
-    return folder;
-  std::error_code code = llvm::sys::fs::create_directories(folder);
-  if (!code)
-    return folder;
-  if (options.warn)
-    options.warn("kernels are not cached: cannot make folder '" + folder +
-                 "': " + code.message());
-  return "";
 }
 
 /// Of the run that is gone on with.
@@ -162,11 +129,42 @@ Session::load(const std::string &planPath, const SessionOptions &options) {
   return session;
 }
 
-/// Text that axopt-opt goes on with.
-static void printDump(llvm::StringRef step, PlanOp plan) {
-  llvm::errs() << "// after " << step << '\n';
-  plan.print(llvm::errs(), mlir::OpPrintingFlags().enableDebugInfo());
-  llvm::errs() << '\n';
+/// Code is run only where the user knows that it is some.
+static llvm::Error checkIsText(const std::string &path) {
+  if (!rt::isCompiledPlan(path))
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::BadPlan,
+                    "'{0}' is a compiled plan, which is code: it is run only "
+                    "under a name that ends in {1}",
+                    path, compiledPlanEnding);
+}
+
+/// All that is in it has to be for this machine.
+static llvm::Expected<PlanSource> readCompiled(const std::string &path,
+                                               const SessionOptions &options,
+                                               ChoosePrograms choose) {
+  if (options.separateKernels || !options.dumpAfter.empty() ||
+      options.tellTimes)
+    return makeError(ExitCode::Usage,
+                     "'" + path +
+                         "' is compiled: --dump-after, --mlir-timing and "
+                         "--separate-kernels are for plans as text");
+  auto plan = rt::readCompiledPlan(path);
+  if (!plan)
+    return plan.takeError();
+  if (llvm::Error error = checkProcessor(plan->target, plan->features))
+    return addContext(std::move(error), path);
+  std::vector<llvm::StringRef> names;
+  for (const auto &program : plan->programs) {
+    names.push_back(program->name);
+    if (llvm::Error error =
+            rt::checkThreads(program->mesh.numRanks(), options.threadsPerRank))
+      return addContext(std::move(error), path);
+  }
+  auto chosen = choose(names);
+  if (!chosen)
+    return chosen.takeError();
+  return PlanSource{std::move(*plan), {path}};
 }
 
 llvm::Expected<std::unique_ptr<Session>>
@@ -183,93 +181,45 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   if (llvm::Error error = rt::allBackends().check(impl->backends))
     return error;
 
-  if (llvm::sys::path::extension(planPath) == ".onnx")
-    return makeError(ExitCode::BadPlan,
-                     "'" + planPath +
-                         "' is an ONNX model: compile it with axopt first");
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  context.loadDialect<AxDialect>();
-  auto module = plan::readPlan(planPath, context);
-  if (!module)
-    return module.takeError();
-  // Before any work is done for each rank.
-  for (auto plan : (*module)->getOps<PlanOp>())
-    if (llvm::Error error =
-            rt::checkThreads(plan.getMesh().numRanks(), options.threadsPerRank))
-      return addContext(std::move(error), planPath);
-  if (llvm::Error error = plan::verifyPlan(**module))
-    return addContext(std::move(error), planPath);
-  auto program =
-      findProgram(**module, options.program, options.preferredProgram);
-  if (!program)
-    return program.takeError();
-
-  codegen::Options codegenOptions;
-  codegenOptions.cacheDir = usableCache(options);
-  codegenOptions.numThreads =
-      std::max<int64_t>(1, std::thread::hardware_concurrency());
-  codegenOptions.separateKernels = options.separateKernels;
-  bool isTold = false;
-  if (options.note)
-    codegenOptions.onMany = [&](int64_t count) {
-      if (!std::exchange(isTold, true))
-        options.note("compiling " + std::to_string(count) + " kernels" +
-                     (codegenOptions.cacheDir.empty()
-                          ? ""
-                          : ", which '" + codegenOptions.cacheDir +
-                                "' keeps for later runs"));
-    };
-  codegenOptions.after = [&](llvm::StringRef step, PlanOp plan) {
-    if (llvm::is_contained(options.dumpAfter, step))
-      printDump(step, plan);
+  std::vector<std::string> chosen;
+  auto choose = [&](llvm::ArrayRef<llvm::StringRef> names)
+      -> llvm::Expected<std::vector<llvm::StringRef>> {
+    auto result = choosePrograms(names, options);
+    if (result)
+      chosen.assign(result->begin(), result->end());
+    return result;
   };
-  mlir::DefaultTimingManager timing;
-  timing.setEnabled(options.tellTimes);
-  codegenOptions.timing = &timing;
-  auto generate = [&](ProgramOp from,
-                      std::shared_ptr<rt::Program> &to) -> llvm::Error {
-    auto generated = codegen::generate(from, codegenOptions);
-    if (!generated)
-      return addContext(generated.takeError(), planPath);
-    to = std::make_shared<rt::Program>(std::move(*generated));
-    return llvm::Error::success();
-  };
-  // What is trained is saved with all else that the plan has.
-  codegenOptions.allWeights = doesTrain(*program);
-  if (llvm::Error error = generate(*program, impl->program))
-    return error;
-  codegenOptions.allWeights = false;
-  std::vector<rt::Program *> programs{impl->program.get()};
-  auto plan = (*program)->getParentOfType<PlanOp>();
-  if (auto evaluation = plan.lookupSymbol<ProgramOp>(evaluationProgram);
-      evaluation && evaluation != *program && options.evaluation) {
-    if (llvm::Error error = generate(evaluation, impl->evaluationProgram))
+  bool isCompiled = llvm::StringRef(planPath).ends_with(compiledPlanEnding);
+  if (!isCompiled)
+    if (llvm::Error error = checkIsText(planPath))
       return error;
-    programs.push_back(impl->evaluationProgram.get());
+  auto source = isCompiled ? readCompiled(planPath, options, choose)
+                           : compileText(planPath, options, choose);
+  if (!source)
+    return source.takeError();
+  rt::CompiledPlan &plan = source->plan;
+  std::vector<rt::Program *> programs;
+  for (const std::string &name : chosen) {
+    std::shared_ptr<rt::Program> program = plan.find(name);
+    programs.push_back(program.get());
+    (name == chosen.front()       ? impl->program
+     : name == preparationProgram ? impl->preparationProgram
+                                  : impl->evaluationProgram) = program;
   }
   impl->isUntrained =
-      options.weights.empty() && options.resume.empty() &&
-      llvm::any_of(plan.getBody().getOps<StateOp>(),
-                   [](StateOp state) { return state.getTrainable(); });
-  if (auto preparation = plan.lookupSymbol<ProgramOp>(preparationProgram);
-      preparation && preparation != *program) {
-    if (llvm::Error error = generate(preparation, impl->preparationProgram))
-      return error;
-    programs.push_back(impl->preparationProgram.get());
-  }
+      options.weights.empty() && options.resume.empty() && plan.isTraining;
   if (options.modelDir.empty())
-    if (llvm::Error error = plan::checkModelFolder(plan, planPath))
+    if (llvm::Error error = plan.files.check(planPath))
       return error;
-  impl->options.dataFolder = options.modelDir.empty()
-                                 ? plan::findModelFolder(plan, planPath)
-                                 : options.modelDir;
-  impl->files = plan::filesOf(plan, planPath, impl->options.dataFolder);
+  impl->options.dataFolder =
+      options.modelDir.empty() ? plan.files.find(planPath) : options.modelDir;
+  impl->files = std::move(source->files);
+  llvm::append_range(impl->files, plan.files.paths(impl->options.dataFolder));
   if (!options.weights.empty()) {
-    WeightsRequest request{options.weights,          options.tied,
-                           options.leaveOut,         {},
-                           impl->options.dataFolder, options.warn};
-    for (auto state : plan.getBody().getOps<StateOp>())
-      request.names.insert(state.getSymName().str());
+    WeightsRequest request{
+        options.weights,          options.tied, options.leaveOut, {},
+        impl->options.dataFolder, options.warn};
+    request.names.insert(plan.states.begin(), plan.states.end());
     if (llvm::Error error = useWeights(programs, request))
       return error;
   }

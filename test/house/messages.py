@@ -117,6 +117,7 @@ UNTESTED = {
         "bytes are not available",
         "zlib does not start",
         "failed with status",
+        "cannot find folder",
         "creating a primitive",
         "creating a reorder",
         "creating a stream",

@@ -4,6 +4,7 @@
 
 #include "Options.h"
 
+#include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
 
 namespace ax {
@@ -17,6 +18,9 @@ llvm::Error checkOutputs(const Options &options,
 
 /// Makes or reads the plan, and verifies, summarises, explains and writes it.
 llvm::Error makePlan(const Options &options, mlir::MLIRContext &context);
+
+/// Compiles a verified plan's kernels, and writes all that a run needs.
+llvm::Error writeCompiled(mlir::ModuleOp module, const Options &options);
 
 /// Writes the model with other weights.
 llvm::Error exportModel(const Options &options);

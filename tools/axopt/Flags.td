@@ -139,6 +139,13 @@ def o : JoinedOrSeparate<["-"], "o">, MetaVarName<"FILE">,
         HelpText<"Where the plan goes (-: standard output)">,
         Group<help4_output>, Flags<[Common]>;
 defm output : LongName<"output", o>;
+defm compile : Switch<
+  "compile", "Compile the plan's kernels too: -o model.axc runs without a "
+  "compiler", help4_output>;
+defm target : Value<
+  "target", "PROCESSOR",
+  "What --compile is for: native, x86-64, x86-64-v2, x86-64-v3 or x86-64-v4",
+  help4_output, [], "native,x86-64,x86-64-v2,x86-64-v3,x86-64-v4">;
 defm verify : Switch<"verify", "Only check the plan", help4_output, [Common]>;
 defm export_onnx : Value<
   "export-onnx", "FILE.onnx", "Only write the model again, with --weights",

@@ -4,6 +4,7 @@
 #include "ax/Compile/Compile.h"
 #include "ax/Dialect/Ax.h"
 #include "ax/Plan/Plan.h"
+#include "ax/Runtime/CompiledPlan.h"
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
@@ -23,19 +24,30 @@ static void printDump(llvm::StringRef phase, ModuleOp module) {
   llvm::errs() << '\n';
 }
 
+/// The plan that was compiled; of its constants only what identifies them.
+static llvm::Expected<OwningOpRef<ModuleOp>>
+readText(const std::string &path, mlir::MLIRContext &context) {
+  auto compiled = rt::readCompiledPlan(path);
+  if (!compiled)
+    return compiled.takeError();
+  return plan::parsePlan(compiled->text, path, context);
+}
+
 static llvm::Expected<OwningOpRef<ModuleOp>> load(const Options &options,
                                                   mlir::MLIRContext &context,
                                                   Diagnostics &diagnostics) {
   if (options.isPlan) {
-    auto module = plan::readPlan(options.input, context);
+    auto module = options.isCompiledPlan
+                      ? readText(options.input, context)
+                      : plan::readPlan(options.input, context);
     if (!module)
       return module.takeError();
     PlanOp plan = *(**module).getOps<PlanOp>().begin();
-    if (llvm::Error error =
-            checkOutputs(options,
-                         plan::filesOf(plan, options.input,
-                                       plan::modelFolder(plan, options.input)),
-                         plan::constantsFile(plan, options.input)))
+    if (llvm::Error error = checkOutputs(
+            options,
+            plan::pathsOf(plan, options.input,
+                          plan::filesOf(plan).named(options.input)),
+            plan::constantsFile(plan, options.input)))
       return error;
     return module;
   }
@@ -66,18 +78,20 @@ llvm::Error ax::makePlan(const Options &options, mlir::MLIRContext &context) {
   auto module = load(options, context, diagnostics);
   if (!module)
     return module.takeError();
-  // What comes out is checked like what comes in.
-  if (llvm::Error error = plan::verifyPlan(**module))
-    return error;
+  // What comes out is checked like what comes in; what was compiled has been.
+  if (!options.isCompiledPlan)
+    if (llvm::Error error = plan::verifyPlan(**module))
+      return error;
   diagnostics.showNotes();
   if (options.verifyOnly) {
     llvm::outs() << options.input << ": verified\n";
     return llvm::Error::success();
   }
   plan::StageMemory memory;
-  if (!options.quiet || !options.report.empty())
+  bool isSummarised = !options.quiet && !options.isCompiledPlan;
+  if (isSummarised || !options.report.empty())
     memory = predictMemory(**module);
-  if (!options.quiet)
+  if (isSummarised)
     plan::summarise(**module, llvm::errs(), memory);
   if (!options.report.empty())
     if (llvm::Error error = writeFileAtomically(
@@ -91,5 +105,7 @@ llvm::Error ax::makePlan(const Options &options, mlir::MLIRContext &context) {
     return error;
   if (options.explain != Explain::No && options.output == "-")
     return llvm::Error::success();
+  if (options.target)
+    return writeCompiled(**module, options);
   return plan::writePlan(**module, options.output);
 }

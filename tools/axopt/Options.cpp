@@ -7,6 +7,7 @@
 #include "ax/Support/FlagTable.h"
 #include "ax/Support/Flags.h"
 #include "ax/Support/GivenWeights.h"
+#include "ax/Support/PlanFiles.h"
 
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Support/Timing.h"
@@ -277,6 +278,21 @@ llvm::Error readMLIR(const CommandLine &flags) {
   return usage("a flag of MLIR's: " + first);
 }
 
+/// What is compiled, and for what.
+llvm::Error readTarget(const CommandLine &flags, Options &options) {
+  if (!flags.isOn(OPT_compile))
+    return flags.has(OPT_target) ? usage("--target is for --compile")
+                                 : llvm::Error::success();
+  if (!llvm::StringRef(options.output).ends_with(compiledPlanEnding))
+    return usage("--compile makes a file that ends in .axc: -o model.axc");
+  auto target = CpuTarget::parse(flags.has(OPT_target) ? flags.text(OPT_target)
+                                                       : "native");
+  if (!target)
+    return target.takeError();
+  options.target = std::move(*target);
+  return llvm::Error::success();
+}
+
 /// A flag that would do nothing is an error.
 llvm::Error checkUse(const CommandLine &flags, const Options &options) {
   if (options.verifyOnly && !options.isPlan)
@@ -305,6 +321,9 @@ llvm::Error checkUse(const CommandLine &flags, const Options &options) {
   if (isExport && options.weights.empty())
     return usage("--export-onnx needs --weights=FILE: what is to be written "
                  "into the model");
+  if (options.isCompiledPlan && !flags.has(OPT_explain))
+    return usage("'" + options.input +
+                 "' is a compiled plan: --explain tells of it, axrun runs it");
   std::string ofModels =
       flags.firstOf({OPT_help1_input, OPT_help2_layout, OPT_help3_training,
                      OPT_help6_debugging, OPT_export_onnx});
@@ -318,6 +337,10 @@ llvm::Error checkUse(const CommandLine &flags, const Options &options) {
   if (std::string idle = ofPlans.empty() ? ofResults : ofPlans;
       isExport && !idle.empty())
     return usage(idle + " has no use beside --export-onnx");
+  std::string ofText = flags.firstOf({OPT_o, OPT_compile, OPT_report});
+  if (options.isCompiledPlan && !ofText.empty())
+    return usage(ofText + " is for models and plans as text: '" +
+                 options.input + "' is compiled");
   if (options.verifyOnly && !ofResults.empty())
     return usage("--verify only checks: " + ofResults +
                  " has no use beside it");
@@ -338,7 +361,9 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
 
   Options options;
   options.input = *input;
-  options.isPlan = llvm::sys::path::extension(options.input) == ".mlir";
+  llvm::StringRef extension = llvm::sys::path::extension(options.input);
+  options.isCompiledPlan = extension == compiledPlanEnding;
+  options.isPlan = extension == ".mlir" || options.isCompiledPlan;
   flags.read(OPT_o, options.output);
   flags.read(OPT_export_onnx, options.exportOnnx);
   flags.read(OPT_weights, options.weights);
@@ -351,6 +376,8 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
   flags.read(OPT_eval, options.import.evaluation);
   flags.read(OPT_dump_after, options.dumpAfter);
   flags.read(OPT_dump_tensors, options.import.keptValues);
+  if (llvm::Error error = readTarget(flags, options))
+    return error;
   if (flags.has(OPT_explain))
     options.explain =
         flags.text(OPT_explain) == "json" ? Explain::JSON : Explain::Text;

@@ -4,6 +4,7 @@
 
 #include "ax/Import/Import.h"
 #include "ax/Passes/Strategy.h"
+#include "ax/Support/CpuTarget.h"
 
 namespace ax {
 
@@ -14,7 +15,12 @@ struct Options {
   std::string input;
   /// Else it is a model.
   bool isPlan = false;
+  /// Else, with isPlan, it is text.
+  bool isCompiledPlan = false;
   std::string output = "-";
+  /// What kernels are compiled for, into the output; nothing: the output is the
+  /// plan's text.
+  std::optional<CpuTarget> target;
   import::ImportOptions import;
   Strategy strategy;
   std::string saveStrategy;

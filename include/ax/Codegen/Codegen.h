@@ -4,7 +4,8 @@
 
 #include "ax/Cost/StageCost.h"
 #include "ax/Local/Local.h"
-#include "ax/Runtime/Program.h"
+#include "ax/Runtime/CompiledPlan.h"
+#include "ax/Support/CpuTarget.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -18,6 +19,8 @@ class TimingManager;
 namespace ax::codegen {
 
 struct Options {
+  /// What runs the kernels.
+  CpuTarget target = CpuTarget::native();
   /// Folder of compiled kernels; empty: none are kept.
   std::string cacheDir;
   /// Threads that compile kernels.
@@ -40,6 +43,9 @@ struct Options {
   bool allWeights = false;
 };
 
+/// `kernels` in `$AXOPT_CACHE` or `~/.cache/axopt`; empty without a home.
+std::string defaultCacheFolder();
+
 /// A plan of the mesh and the states of `program`'s, and a local program that
 /// has gone through all passes. Errors as of generate.
 llvm::Expected<mlir::OwningOpRef<PlanOp>> lower(ProgramOp program,
@@ -50,6 +56,12 @@ llvm::Expected<mlir::OwningOpRef<PlanOp>> lower(ProgramOp program,
 /// localised, Unsupported ones what has no kernel.
 llvm::Expected<rt::Program> generate(ProgramOp program,
                                      const Options &options = {});
+
+/// The programs of a verified plan that are named, in the plan's order, with
+/// all that a run needs to know besides; but for its text and files.
+llvm::Expected<rt::CompiledPlan>
+compilePlan(PlanOp plan, llvm::ArrayRef<llvm::StringRef> programs,
+            Options options = {});
 
 /// What a rank of each stage allocates to run `program`, in the stages' order.
 llvm::Expected<std::vector<cost::RankMemory>> predictMemory(ProgramOp program);

@@ -16,6 +16,7 @@
 
 #include "ax/Local/Local.h"
 #include "ax/Runtime/Program.h"
+#include "ax/Support/CpuTarget.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -88,9 +89,11 @@ struct KernelOptions {
   /// Told once by `compileAll` when many are in no cache: how many it was given
   /// that differ. May be left empty; any thread may call it.
   std::function<void(int64_t)> onMany;
+  /// What runs the kernels.
+  CpuTarget target = CpuTarget::native();
 };
 
-/// Compiles for the machine it runs on. Thread-safe.
+/// Thread-safe.
 class KernelCompiler {
 public:
   static llvm::Expected<std::unique_ptr<KernelCompiler>>

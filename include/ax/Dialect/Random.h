@@ -3,15 +3,9 @@
 #define AX_DIALECT_RANDOM_H
 
 #include "ax/Dialect/Ax.h"
-
-#include "llvm/ADT/StringRef.h"
+#include "ax/Dialect/StateNames.h"
 
 namespace ax {
-
-/// The state that decides all that is random: `axrun --seed`. And the one that
-/// counts the steps that are done.
-inline constexpr llvm::StringLiteral kRandomSeed = "random.seed",
-                                     kStepCounter = "optimizer.step";
 
 /// Whether the op's results are others with another seed or in another step.
 inline bool isRandom(mlir::Operation *op) {

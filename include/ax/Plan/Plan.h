@@ -4,6 +4,7 @@
 
 #include "ax/Cost/StageCost.h"
 #include "ax/Dialect/Ax.h"
+#include "ax/Support/PlanFiles.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/Support/Error.h"
@@ -41,24 +42,18 @@ llvm::Error writePlan(mlir::ModuleOp module, llvm::StringRef path);
 /// with the first faults, and how many more there are.
 llvm::Error verifyPlan(mlir::ModuleOp module);
 
-/// The folder that the plan's files are relative to: `ax.model_dir`, itself
-/// relative to the plan's own folder, or that.
-std::string modelFolder(PlanOp plan, llvm::StringRef planPath);
-
-/// Where those files are now: that folder, or the plan's own when they are not
-/// (all) there, but here, each as the plan knows it (`ax.files`).
-std::string findModelFolder(PlanOp plan, llvm::StringRef planPath);
-
-/// A BadPlan error when that folder is neither the plan's own nor below it, and
-/// there is a file in it that the plan would read without knowing what is in
-/// it: of which it has no fingerprint. So nobody's file is read because a plan
-/// names it.
-llvm::Error checkModelFolder(PlanOp plan, llvm::StringRef planPath);
+/// What the plan says of the files of its states.
+PlanFiles filesOf(PlanOp plan);
 
 /// The plan, and all that it was made from. `folder` has the files that it
 /// names.
-std::vector<std::string> filesOf(PlanOp plan, llvm::StringRef planPath,
+std::vector<std::string> pathsOf(PlanOp plan, llvm::StringRef planPath,
                                  llvm::StringRef folder);
+
+/// The plan's text as `writePlan` would write it to `path`, without its
+/// constants' file: to explain it, not to run it.
+llvm::Expected<std::string> printPlan(mlir::ModuleOp module,
+                                      llvm::StringRef path);
 
 /// What a rank of a stage allocates, where that is known.
 using StageMemory = llvm::DenseMap<mlir::Operation *, cost::RankMemory>;

@@ -31,12 +31,12 @@ struct Code {
   int64_t outerCount = 1;
 };
 
-std::string hashOf(FusionOp fusion) {
+std::string hashOf(FusionOp fusion, const CpuTarget &target) {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << AX_CODE_VERSION << "\n"
      << LLVM_VERSION_STRING << "\n"
-     << hostDescription() << "\n";
+     << target.describe() << "\n";
   // Operand values have no part in it; types do.
   for (Type type : fusion.getBody().getArgumentTypes())
     os << type << ",";
@@ -121,7 +121,7 @@ llvm::Expected<Code> KernelCompiler::Impl::build(FusionOp fusion,
   auto codeOf = [&](const CachedObject &object) {
     auto image = std::make_shared<rt::Kernel>();
     image->key = key;
-    image->format = objectFormat();
+    image->format = objectFormat(options.target);
     image->entry = entry;
     image->image.assign(object.code.begin(), object.code.end());
     image->scratchBytes = object.scratchBytes;
@@ -143,7 +143,7 @@ llvm::Expected<Code> KernelCompiler::Impl::build(FusionOp fusion,
   auto emitted = emitKernel(*copy, entry, *module);
   if (!emitted)
     return emitted.takeError();
-  auto object = generateObject(*module);
+  auto object = generateObject(*module, options.target);
   if (!object)
     return object.takeError();
   CachedObject made{emitted->outerCount, emitted->scratchBytes,
@@ -192,7 +192,7 @@ KernelCompiler::compileAll(llvm::ArrayRef<FusionOp> fusions) {
   for (FusionOp fusion : fusions) {
     if (llvm::Error error = checkFusion(fusion))
       return error;
-    keys.push_back(hashOf(fusion));
+    keys.push_back(hashOf(fusion, impl->options.target));
     if (seen.try_emplace(keys.back(), keys.size() - 1).second)
       first.push_back(keys.size() - 1);
     loadLoweringDialects(*fusion.getContext());

@@ -26,7 +26,7 @@
 #include "llvm/Passes/PassBuilder.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Target/TargetMachine.h"
-#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/Triple.h"
 
 #include <algorithm>
 
@@ -34,40 +34,6 @@ using namespace mlir;
 
 namespace ax::codegen {
 namespace {
-
-struct Host {
-  std::string triple, cpu, features, description, format;
-  unsigned vectorBits = 128;
-  const llvm::Target *target = nullptr;
-};
-
-const Host &host() {
-  static const Host host = [] {
-    llvm::InitializeNativeTarget();
-    llvm::InitializeNativeTargetAsmPrinter();
-    Host h;
-    h.triple = llvm::sys::getProcessTriple();
-    h.cpu = llvm::sys::getHostCPUName().str();
-    for (auto &feature : llvm::sys::getHostCPUFeatures()) {
-      h.features += (h.features.empty() ? "" : ",");
-      h.features += (feature.second ? "+" : "-") + feature.first().str();
-      if (feature.second && feature.first() == "avx512f")
-        h.vectorBits = 512;
-      if (feature.second && feature.first() == "avx2")
-        h.vectorBits = std::max(h.vectorBits, 256u);
-    }
-    h.description = h.triple + " " + h.cpu + " " + h.features;
-    // As the ABIs call themselves: x86-64.
-    h.format = llvm::Triple(h.triple).getArchName().str();
-    std::replace(h.format.begin(), h.format.end(), '_', '-');
-    h.format = "elf-" + h.format;
-    std::string error;
-    h.target =
-        llvm::TargetRegistry::lookupTarget(llvm::Triple(h.triple), error);
-    return h;
-  }();
-  return host;
-}
 
 /// What O3 does for one such function, in its order, less what finds nothing
 /// here: no calls to inline, no memory to promote, no unrolling before the
@@ -103,9 +69,11 @@ llvm::Error lowerToLLVM(ModuleOp module) {
 
 } // namespace
 
-const std::string &hostDescription() { return host().description; }
-
-const std::string &objectFormat() { return host().format; }
+std::string objectFormat(const CpuTarget &target) {
+  std::string name = llvm::Triple(target.triple).getArchName().str();
+  std::replace(name.begin(), name.end(), '_', '-');
+  return "elf-" + name;
+}
 
 void loadLoweringDialects(MLIRContext &context) {
   DialectRegistry registry;
@@ -116,7 +84,8 @@ void loadLoweringDialects(MLIRContext &context) {
                       LLVM::LLVMDialect, math::MathDialect, scf::SCFDialect>();
 }
 
-llvm::Expected<llvm::SmallVector<char, 0>> generateObject(ModuleOp module) {
+llvm::Expected<llvm::SmallVector<char, 0>>
+generateObject(ModuleOp module, const CpuTarget &target) {
   if (llvm::Error error = lowerToLLVM(module))
     return error;
   llvm::LLVMContext context;
@@ -124,22 +93,31 @@ llvm::Expected<llvm::SmallVector<char, 0>> generateObject(ModuleOp module) {
   if (!code)
     return makeError(ExitCode::Internal, "kernel: translation to LLVM failed");
 
-  const Host &h = host();
-  if (!h.target)
+  static std::once_flag initialized;
+  std::call_once(initialized, [] {
+    llvm::InitializeNativeTarget();
+    llvm::InitializeNativeTargetAsmPrinter();
+  });
+  llvm::Triple triple(target.triple);
+  std::string missing, features = target.featureText();
+  const llvm::Target *backend =
+      llvm::TargetRegistry::lookupTarget(triple, missing);
+  if (!backend)
     return makeErrorf(ExitCode::Internal, "no code generator for {0}",
-                      h.triple);
+                      target.triple);
   llvm::TargetOptions options;
-  std::unique_ptr<llvm::TargetMachine> machine(h.target->createTargetMachine(
-      llvm::Triple(h.triple), h.cpu, h.features, options, llvm::Reloc::PIC_,
-      std::nullopt, llvm::CodeGenOptLevel::Default));
-  code->setTargetTriple(llvm::Triple(h.triple));
+  std::unique_ptr<llvm::TargetMachine> machine(backend->createTargetMachine(
+      triple, target.cpu, features, options, llvm::Reloc::PIC_, std::nullopt,
+      llvm::CodeGenOptLevel::Default));
+  code->setTargetTriple(triple);
   code->setDataLayout(machine->createDataLayout());
   for (llvm::Function &function : *code) {
     if (function.isDeclaration())
       continue;
-    function.addFnAttr("target-cpu", h.cpu);
-    function.addFnAttr("target-features", h.features);
-    function.addFnAttr("prefer-vector-width", std::to_string(h.vectorBits));
+    function.addFnAttr("target-cpu", target.cpu);
+    function.addFnAttr("target-features", features);
+    function.addFnAttr("prefer-vector-width",
+                       std::to_string(target.vectorBits));
     function.addFnAttr("no-trapping-math", "true");
   }
 

@@ -2,6 +2,8 @@
 #ifndef AX_CODEGEN_KERNELS_NATIVECODE_H
 #define AX_CODEGEN_KERNELS_NATIVECODE_H
 
+#include "ax/Support/CpuTarget.h"
+
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
@@ -15,13 +17,10 @@ void loadLoweringDialects(mlir::MLIRContext &context);
 
 /// `module`: llvm.func of scf, arith, math and llvm; consumed.
 llvm::Expected<llvm::SmallVector<char, 0>>
-generateObject(mlir::ModuleOp module);
-
-/// Name and features of this machine's CPU.
-const std::string &hostDescription();
+generateObject(mlir::ModuleOp module, const CpuTarget &target);
 
 /// rt::Kernel::format of what `generateObject` gives.
-const std::string &objectFormat();
+std::string objectFormat(const CpuTarget &target);
 
 } // namespace ax::codegen
 

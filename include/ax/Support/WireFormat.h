@@ -1,19 +1,20 @@
-//===- WireFormat.h - Walking protobuf bytes without parsing ----*- C++ -*-===//
+//===- WireFormat.h - Protobuf's bytes without protobuf ---------*- C++ -*-===//
 //
-// Enough of protobuf's wire format to find and skip fields in place, so that
-// gigabytes of weights are never copied.
+// Enough of protobuf's wire format to find, skip and write fields in place, so
+// that gigabytes of weights are never copied.
 //
 //===----------------------------------------------------------------------===//
-#ifndef AX_LIB_IMPORT_WIREFORMAT_H
-#define AX_LIB_IMPORT_WIREFORMAT_H
+#ifndef AX_SUPPORT_WIREFORMAT_H
+#define AX_SUPPORT_WIREFORMAT_H
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
-namespace ax::import {
+namespace ax {
 
 enum class WireType : uint8_t {
   Varint = 0,
@@ -45,10 +46,12 @@ public:
 
   /// The next field; false at the end and when the bytes are malformed.
   bool read(WireField &field);
+  /// The next number, without a tag; likewise.
+  bool readVarint(uint64_t &value);
+  bool isAtEnd() const { return next == end; }
   bool isMalformed() const { return malformed; }
 
 private:
-  bool readVarint(uint64_t &value);
   bool fail() {
     malformed = true;
     return false;
@@ -59,10 +62,25 @@ private:
   bool malformed = false;
 };
 
+/// The numbers of a packed field. False when the bytes are malformed.
+bool readPacked(llvm::ArrayRef<uint8_t> bytes, std::vector<uint64_t> &values);
+
+/// Signed numbers as small ones whose least bit is the sign (sint64).
+constexpr uint64_t toZigZag(int64_t value) {
+  return (static_cast<uint64_t>(value) << 1) ^
+         static_cast<uint64_t>(value >> 63);
+}
+constexpr int64_t fromZigZag(uint64_t value) {
+  return static_cast<int64_t>((value >> 1) ^ (~(value & 1) + 1));
+}
+
+void appendVarint(std::string &out, uint64_t value);
+void appendVarintField(std::string &out, uint32_t number, uint64_t value);
+void appendFixed64Field(std::string &out, uint32_t number, uint64_t value);
 /// Appends a length-delimited field.
 void appendBytesField(std::string &out, uint32_t number,
                       llvm::StringRef contents);
 
-} // namespace ax::import
+} // namespace ax
 
-#endif // AX_LIB_IMPORT_WIREFORMAT_H
+#endif // AX_SUPPORT_WIREFORMAT_H

@@ -1,8 +1,8 @@
-//===- WireFormat.cpp - Walking protobuf bytes without parsing ------------===//
+//===- WireFormat.cpp - Protobuf's bytes without protobuf -----------------===//
 
-#include "WireFormat.h"
+#include "ax/Support/WireFormat.h"
 
-using namespace ax::import;
+using namespace ax;
 
 bool WireReader::readVarint(uint64_t &value) {
   value = 0;
@@ -47,7 +47,7 @@ bool WireReader::read(WireField &field) {
     if (!readVarint(size))
       return false;
     break;
-  default: // groups, which ONNX never had
+  default: // groups, which nobody writes any more
     return fail();
   }
   if (size > static_cast<uint64_t>(end - next))
@@ -61,7 +61,16 @@ bool WireReader::read(WireField &field) {
   return true;
 }
 
-static void appendVarint(std::string &out, uint64_t value) {
+bool ax::readPacked(llvm::ArrayRef<uint8_t> bytes,
+                    std::vector<uint64_t> &values) {
+  WireReader reader(bytes);
+  uint64_t value;
+  while (!reader.isAtEnd() && reader.readVarint(value))
+    values.push_back(value);
+  return !reader.isMalformed();
+}
+
+void ax::appendVarint(std::string &out, uint64_t value) {
   while (value >= 0x80) {
     out.push_back(static_cast<char>(value | 0x80));
     value >>= 7;
@@ -69,10 +78,25 @@ static void appendVarint(std::string &out, uint64_t value) {
   out.push_back(static_cast<char>(value));
 }
 
-void ax::import::appendBytesField(std::string &out, uint32_t number,
-                                  llvm::StringRef contents) {
+static void appendTag(std::string &out, uint32_t number, WireType type) {
   appendVarint(out, (static_cast<uint64_t>(number) << 3) |
-                        static_cast<uint64_t>(WireType::Bytes));
+                        static_cast<uint64_t>(type));
+}
+
+void ax::appendVarintField(std::string &out, uint32_t number, uint64_t value) {
+  appendTag(out, number, WireType::Varint);
+  appendVarint(out, value);
+}
+
+void ax::appendFixed64Field(std::string &out, uint32_t number, uint64_t value) {
+  appendTag(out, number, WireType::Fixed64);
+  for (int byte = 0; byte < 8; ++byte)
+    out.push_back(static_cast<char>(value >> (8 * byte)));
+}
+
+void ax::appendBytesField(std::string &out, uint32_t number,
+                          llvm::StringRef contents) {
+  appendTag(out, number, WireType::Bytes);
   appendVarint(out, contents.size());
   out.append(contents.data(), contents.size());
 }

@@ -1,0 +1,52 @@
+//===- CompiledPlan.h - Programs in a file ----------------------*- C++ -*-===//
+//
+// What a plan becomes when it is compiled for a target: all that a run needs,
+// so that it starts without a compiler. docs/compiled-plans.md describes the
+// file, runtime/Program/CompiledPlan.proto its message.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_RUNTIME_COMPILEDPLAN_H
+#define AX_RUNTIME_COMPILEDPLAN_H
+
+#include "ax/Runtime/Program.h"
+#include "ax/Support/PlanFiles.h"
+
+#include <map>
+#include <memory>
+
+namespace ax::rt {
+
+struct CompiledPlan {
+  /// What its kernels were compiled for (CpuTarget.h).
+  std::string target;
+  /// What the processor must have.
+  std::vector<std::string> features;
+  /// The plan as text, to explain it.
+  std::string text;
+  PlanFiles files;
+  /// Names of all states of the plan, of which programs have those that they
+  /// use.
+  std::vector<std::string> states;
+  /// Some state is trained.
+  bool isTraining = false;
+  /// In the plan's order.
+  std::vector<std::shared_ptr<Program>> programs;
+
+  /// Null when there is none of that name.
+  std::shared_ptr<Program> find(llvm::StringRef name) const;
+};
+
+/// Whether the file begins like a compiled plan. False for what cannot be read.
+bool isCompiledPlan(const std::string &path);
+
+/// Replaces the file as a whole.
+llvm::Error writeCompiledPlan(const std::string &path,
+                              const CompiledPlan &plan);
+
+/// A BadPlan error for a file that is damaged, of another version, or not sound
+/// (checkProgram).
+llvm::Expected<CompiledPlan> readCompiledPlan(const std::string &path);
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_COMPILEDPLAN_H

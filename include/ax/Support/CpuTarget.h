@@ -1,0 +1,43 @@
+//===- CpuTarget.h - Processors that code is made for -----------*- C++ -*-===//
+#ifndef AX_SUPPORT_CPUTARGET_H
+#define AX_SUPPORT_CPUTARGET_H
+
+#include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
+
+#include <string>
+#include <vector>
+
+namespace ax {
+
+struct CpuTarget {
+  /// `x86_64-pc-linux-gnu`.
+  std::string triple;
+  /// `native` is named by what it is: `sapphirerapids`, `x86-64-v3`.
+  std::string cpu;
+  /// LLVM's: those that it has, and of this machine those that it lacks.
+  std::vector<std::string> features, missing;
+  /// Of a vector register.
+  unsigned vectorBits = 128;
+
+  /// The machine that this runs on.
+  static const CpuTarget &native();
+  /// `native`, or a level of x86-64 (`x86-64-v3`: AVX2, `x86-64-v4`: AVX-512).
+  /// A Usage error for others.
+  static llvm::Expected<CpuTarget> parse(llvm::StringRef name);
+
+  /// `+avx2,...,-avx512f`.
+  std::string featureText() const;
+  /// All of it: equal ones are equal code.
+  std::string describe() const {
+    return triple + " " + cpu + " " + featureText();
+  }
+};
+
+/// An Unsupported error that names what this machine lacks of `features`.
+llvm::Error checkProcessor(llvm::StringRef cpu,
+                           const std::vector<std::string> &features);
+
+} // namespace ax
+
+#endif // AX_SUPPORT_CPUTARGET_H

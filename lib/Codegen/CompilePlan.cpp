@@ -1,0 +1,60 @@
+//===- CompilePlan.cpp - All that a run of a plan needs -------------------===//
+#include "ax/Codegen/Codegen.h"
+
+#include "llvm/Support/Path.h"
+#include "llvm/Support/Process.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+std::string defaultCacheFolder() {
+  llvm::SmallString<128> folder;
+  if (auto cache = llvm::sys::Process::GetEnv("AXOPT_CACHE")) {
+    folder = *cache;
+  } else {
+    if (!llvm::sys::path::home_directory(folder))
+      return "";
+    llvm::sys::path::append(folder, ".cache", "axopt");
+  }
+  llvm::sys::path::append(folder, "kernels");
+  return folder.str().str();
+}
+
+/// Whether steps of it change weights.
+static bool doesTrain(ProgramOp program) {
+  auto plan = program->getParentOfType<PlanOp>();
+  return program
+      .walk([&](StoreOp store) {
+        auto state = plan.lookupSymbol<StateOp>(store.getState());
+        return state && !state.getFile().empty() ? mlir::WalkResult::interrupt()
+                                                 : mlir::WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+llvm::Expected<rt::CompiledPlan>
+compilePlan(PlanOp plan, llvm::ArrayRef<llvm::StringRef> programs,
+            Options options) {
+  rt::CompiledPlan result;
+  result.target = options.target.cpu;
+  result.features = options.target.features;
+  for (auto state : plan.getBody().getOps<StateOp>()) {
+    result.states.push_back(state.getSymName().str());
+    result.isTraining |= state.getTrainable();
+  }
+  for (auto program : plan.getBody().getOps<ProgramOp>()) {
+    if (!llvm::is_contained(programs, program.getSymName()))
+      continue;
+    // What is trained is saved with all else that the plan has.
+    options.allWeights = doesTrain(program);
+    auto generated = generate(program, options);
+    if (!generated)
+      return generated.takeError();
+    result.programs.push_back(
+        std::make_shared<rt::Program>(std::move(*generated)));
+  }
+  return result;
+}
+
+} // namespace ax::codegen

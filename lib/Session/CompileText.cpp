@@ -1,0 +1,93 @@
+//===- CompileText.cpp - A plan's text, compiled for this machine ---------===//
+#include "PlanSource.h"
+#include "ax/Codegen/Codegen.h"
+#include "ax/Plan/Plan.h"
+#include "ax/Support/Error.h"
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Support/Timing.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+#include <thread>
+
+using namespace ax;
+
+/// A cache that cannot be had costs time, not results.
+static std::string usableCache(const SessionOptions &options) {
+  std::string folder = options.cacheDir.empty() ? codegen::defaultCacheFolder()
+                                                : options.cacheDir;
+  if (folder.empty())
+    return folder;
+  std::error_code code = llvm::sys::fs::create_directories(folder);
+  if (!code)
+    return folder;
+  if (options.warn)
+    options.warn("kernels are not cached: cannot make folder '" + folder +
+                 "': " + code.message());
+  return "";
+}
+
+/// Text that axopt-opt goes on with.
+static void printDump(llvm::StringRef step, PlanOp plan) {
+  llvm::errs() << "// after " << step << '\n';
+  plan.print(llvm::errs(), mlir::OpPrintingFlags().enableDebugInfo());
+  llvm::errs() << '\n';
+}
+
+llvm::Expected<PlanSource> ax::compileText(const std::string &path,
+                                           const SessionOptions &options,
+                                           ChoosePrograms choose) {
+  if (llvm::sys::path::extension(path) == ".onnx")
+    return makeError(ExitCode::BadPlan,
+                     "'" + path +
+                         "' is an ONNX model: compile it with axopt first");
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  context.loadDialect<AxDialect>();
+  auto module = plan::readPlan(path, context);
+  if (!module)
+    return module.takeError();
+  PlanOp plan = *(*module)->getOps<PlanOp>().begin();
+  // Before any work is done for each rank.
+  if (llvm::Error error =
+          rt::checkThreads(plan.getMesh().numRanks(), options.threadsPerRank))
+    return addContext(std::move(error), path);
+  if (llvm::Error error = plan::verifyPlan(**module))
+    return addContext(std::move(error), path);
+
+  codegen::Options how;
+  how.cacheDir = usableCache(options);
+  how.numThreads = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  how.separateKernels = options.separateKernels;
+  bool isTold = false;
+  if (options.note)
+    how.onMany = [&](int64_t count) {
+      if (!std::exchange(isTold, true))
+        options.note("compiling " + std::to_string(count) + " kernels" +
+                     (how.cacheDir.empty() ? ""
+                                           : ", which '" + how.cacheDir +
+                                                 "' keeps for later runs"));
+    };
+  how.after = [&](llvm::StringRef step, PlanOp lowered) {
+    if (llvm::is_contained(options.dumpAfter, step))
+      printDump(step, lowered);
+  };
+  mlir::DefaultTimingManager timing;
+  timing.setEnabled(options.tellTimes);
+  how.timing = &timing;
+  std::vector<llvm::StringRef> names;
+  for (auto program : plan.getBody().getOps<ProgramOp>())
+    names.push_back(program.getSymName());
+  auto chosen = choose(names);
+  if (!chosen)
+    return chosen.takeError();
+  auto compiled = codegen::compilePlan(plan, *chosen, how);
+  if (!compiled)
+    return addContext(compiled.takeError(), path);
+  PlanSource source{std::move(*compiled), {path}};
+  source.plan.files = plan::filesOf(plan);
+  if (std::string constants = plan::constantsFile(plan, path);
+      !constants.empty())
+    source.files.push_back(constants);
+  return source;
+}

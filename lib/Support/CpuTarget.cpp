@@ -1,0 +1,86 @@
+//===- CpuTarget.cpp - Processors that code is made for -------------------===//
+#include "ax/Support/CpuTarget.h"
+
+#include "ax/Support/Error.h"
+#include "ax/Support/Nearest.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/TargetParser/Host.h"
+#include "llvm/TargetParser/X86TargetParser.h"
+
+using namespace ax;
+
+/// Of the widest registers that it has. A level names extensions of AVX-512,
+/// which imply it.
+static unsigned widestVector(const std::vector<std::string> &features) {
+  if (llvm::is_contained(features, "avx512f") ||
+      llvm::is_contained(features, "avx512vl"))
+    return 512;
+  return llvm::is_contained(features, "avx2") ? 256 : 128;
+}
+
+const CpuTarget &CpuTarget::native() {
+  static const CpuTarget native = [] {
+    CpuTarget target;
+    target.triple = llvm::sys::getProcessTriple();
+    target.cpu = llvm::sys::getHostCPUName().str();
+    for (const auto &feature : llvm::sys::getHostCPUFeatures())
+      (feature.second ? target.features : target.missing)
+          .push_back(feature.first().str());
+    llvm::sort(target.features);
+    llvm::sort(target.missing);
+    target.vectorBits = widestVector(target.features);
+    return target;
+  }();
+  return native;
+}
+
+llvm::Expected<CpuTarget> CpuTarget::parse(llvm::StringRef name) {
+  if (name == "native")
+    return native();
+  llvm::SmallVector<llvm::StringRef> levels{"x86-64", "x86-64-v2", "x86-64-v3",
+                                            "x86-64-v4"};
+  if (!llvm::is_contained(levels, name)) {
+    levels.push_back("native");
+    return makeErrorf(ExitCode::Usage, "there is no target '{0}', but {1}{2}",
+                      name, llvm::join(levels, ", "),
+                      suggestNearest(name, levels));
+  }
+  CpuTarget target;
+  target.triple = native().triple;
+  target.cpu = name.str();
+  llvm::SmallVector<llvm::StringRef> features;
+  llvm::X86::getFeaturesForCPU(name, features);
+  for (llvm::StringRef feature : features)
+    // All have an x87, but none says so.
+    if (feature != "x87")
+      target.features.push_back(feature.str());
+  llvm::sort(target.features);
+  target.vectorBits = widestVector(target.features);
+  return target;
+}
+
+std::string CpuTarget::featureText() const {
+  std::vector<std::string> all;
+  for (const std::string &feature : features)
+    all.push_back("+" + feature);
+  for (const std::string &feature : missing)
+    all.push_back("-" + feature);
+  return llvm::join(all, ",");
+}
+
+llvm::Error ax::checkProcessor(llvm::StringRef cpu,
+                               const std::vector<std::string> &features) {
+  const std::vector<std::string> &here = CpuTarget::native().features;
+  std::vector<std::string> lacking;
+  for (const std::string &feature : features)
+    if (!llvm::is_contained(here, feature))
+      lacking.push_back(feature);
+  if (lacking.empty())
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::Unsupported,
+                    "is for '{0}', which has {1}; this processor ({2}) has "
+                    "not: compile it here, or with --target=x86-64-v3",
+                    cpu, llvm::join(lacking, ", "), CpuTarget::native().cpu);
+}

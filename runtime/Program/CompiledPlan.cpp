@@ -1,0 +1,102 @@
+//===- CompiledPlan.cpp - Programs in a file ------------------------------===//
+//
+// A line `axopt compiled plan VERSION CHECKSUM`, then the message, of whose
+// bytes the checksum is.
+//
+//===----------------------------------------------------------------------===//
+#include "ax/Runtime/CompiledPlan.h"
+
+#include "FieldReader.h"
+#include "FieldWriter.h"
+#include "ax/Support/AtomicFile.h"
+#include "ax/Support/Checksum.h"
+#include "ax/Support/Error.h"
+#include "ax/Support/MappedFile.h"
+
+namespace ax::rt {
+
+/// Of Fields.h: raised with any change of what a field means.
+static constexpr int64_t version = 1;
+static constexpr llvm::StringLiteral beginning = "axopt compiled plan ";
+
+std::shared_ptr<Program> CompiledPlan::find(llvm::StringRef name) const {
+  for (const std::shared_ptr<Program> &program : programs)
+    if (program->name == name)
+      return program;
+  return nullptr;
+}
+
+bool isCompiledPlan(const std::string &path) {
+  auto file = MappedFile::open(path);
+  if (file)
+    return llvm::toStringRef((*file)->bytes()).starts_with(beginning);
+  llvm::consumeError(file.takeError());
+  return false;
+}
+
+llvm::Error writeCompiledPlan(const std::string &path,
+                              const CompiledPlan &plan) {
+  std::string message;
+  fields::FieldWriter writer(message);
+  // An archive may also set fields; this one does not.
+  fields::visit(writer, const_cast<CompiledPlan &>(plan));
+  auto file = AtomicFile::create(path);
+  if (!file)
+    return file.takeError();
+  std::string line =
+      beginning.str() + std::to_string(version) + " " +
+      checksumOf(llvm::arrayRefFromStringRef<uint8_t>(message)) + "\n";
+  if (llvm::Error error = file->write(line))
+    return error;
+  if (llvm::Error error = file->write(message))
+    return error;
+  return file->commit();
+}
+
+/// What is right by the fields' types may still be no program: of a mesh or a
+/// layout nothing else checks it behind this.
+static bool hasSoundLayouts(const Program &program) {
+  for (const sharding::Axis &axis : program.mesh.getAxes())
+    if (axis.size < 1)
+      return false;
+  auto isSound = [&](const auto &named) {
+    return !sharding::findFault(named.layout, named.shape, program.mesh);
+  };
+  return llvm::all_of(program.inputs, isSound) &&
+         llvm::all_of(program.outputs, isSound) &&
+         llvm::all_of(program.states, isSound);
+}
+
+llvm::Expected<CompiledPlan> readCompiledPlan(const std::string &path) {
+  auto file = MappedFile::open(path);
+  if (!file)
+    return file.takeError();
+  auto refuse = [&](const llvm::Twine &why) {
+    return makeError(ExitCode::BadPlan, "compiled plan '" + path + "' " + why);
+  };
+  llvm::ArrayRef<uint8_t> bytes = (*file)->bytes();
+  llvm::StringRef text = llvm::toStringRef(bytes);
+  auto [line, rest] = text.split('\n');
+  if (!line.consume_front(beginning))
+    return refuse("is none: it does not begin like one");
+  auto [number, checksum] = line.split(' ');
+  if (number != std::to_string(version))
+    return refuse("is of version '" + llvm::Twine(shorten(number, 20)) +
+                  "', and this program reads " + llvm::Twine(version) +
+                  ": compile it again");
+  llvm::ArrayRef<uint8_t> message = bytes.take_back(rest.size());
+  if (checksumOf(message) != checksum)
+    return refuse("is damaged: its checksum is another");
+  CompiledPlan plan;
+  if (!fields::FieldReader::readMessage(message, plan))
+    return refuse("is damaged: it cannot be read");
+  for (const std::shared_ptr<Program> &program : plan.programs) {
+    if (!hasSoundLayouts(*program))
+      return refuse("has no sound layouts in program '" + program->name + "'");
+    if (llvm::Error error = checkProgram(*program))
+      return addContext(std::move(error), path);
+  }
+  return plan;
+}
+
+} // namespace ax::rt

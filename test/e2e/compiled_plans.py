@@ -1,0 +1,171 @@
+"""Compiled plans: the same bits as from the text, refused when not sound."""
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+
+from cases import MODELS, ROOT, Failed, run, scratch, tool
+from _training import DIGITS, FC_NET, GPT, axrun, compiled, losses
+
+LAYOUTS = ["--tp=1", "--tp=2", "--pp=2 --tp=2"]
+
+
+def both(folder, *command):
+    """The plan as text and compiled."""
+    text, code = Path(folder) / "plan.mlir", Path(folder) / "plan.axc"
+    run(tool("axopt"), *command, "--quiet", "-o", text)
+    run(tool("axopt"), *command, "--quiet", "--compile", "-o", code)
+    return text, code
+
+
+def sameOutputs(model, layout):
+    with scratch() as folder:
+        results = []
+        for plan in both(folder, model / "model.onnx", "--test-data",
+                         model / "test_data_set_0", *layout.split()):
+            axrun(plan, "--test-data", model / "test_data_set_0", "--output",
+                  f"{plan}.npz")
+            results.append(np.load(f"{plan}.npz"))
+        for name in results[0].files:
+            np.testing.assert_array_equal(results[0][name], results[1][name])
+
+
+def sameTraining():
+    """Steps, evaluation, checkpoints and what goes on with them."""
+    with scratch() as folder:
+        logs = []
+        command = [FC_NET, "--shape=input=32x64", "--train",
+                   "--loss=cross_entropy(logits,labels)", "--dp=2", "--zero=2"]
+        text, code = both(folder, *command)
+        data = ["--data", DIGITS / "train.npz", "--eval", DIGITS / "test.npz"]
+        for first, second in (text, text), (code, code), (text, code):
+            save, log = f"{folder}/run{len(logs)}", f"{folder}/{len(logs)}.jsonl"
+            axrun(first, *data, "--steps=4", "--save", save, "--quiet",
+                  "--log", log)
+            axrun(second, *data, "--steps=8", "--resume", save, "--quiet",
+                  "--log", log)
+            logs.append(losses(log))
+            axrun(second, "--eval", DIGITS / "test.npz", "--weights", save)
+        assert len(logs[0]) == 8 and logs[0] == logs[1] == logs[2], logs
+
+
+def elsewhere():
+    """It finds its model's files from another folder, and can be moved with
+    them."""
+    with scratch() as folder:
+        model = Path(folder) / "there" / "model.onnx"
+        shutil.copytree(MODELS / "mlp_eager_ts13_dyn", model.parent)
+        here = Path(folder) / "here"
+        here.mkdir()
+        run(tool("axopt"), model, "--dim=batch=4", "--compile", "--quiet", "-o",
+            here / "plan.axc")
+        axrun("plan.axc", "--random-inputs=1", cwd=here)
+        for file in model.parent.iterdir():
+            if file.is_file():
+                shutil.move(file, here)
+        axrun("plan.axc", "--random-inputs=1", cwd=here)
+        # From a plan as text, in the same folder.
+        run(tool("axopt"), here / "model.onnx", "--dim=batch=4", "--quiet",
+            "-o", here / "plan.mlir")
+        run(tool("axopt"), here / "plan.mlir", "--compile", "-o",
+            here / "again.axc")
+        axrun(here / "again.axc", "--random-inputs=1")
+
+
+def explained():
+    with scratch() as folder:
+        text, code = both(folder, GPT, "--dim=batch=2", "--tp=2")
+        said = [run(tool("axopt"), plan, "--explain").stdout
+                for plan in (text, code)]
+        assert said[0] and said[0] == said[1], said
+
+
+def schema():
+    """CompiledPlan.proto knows every field."""
+    if not shutil.which("protoc"):
+        raise Failed("there is no protoc")
+    with scratch() as folder:
+        plan = compiled(folder, "--dp=2", "--pp=2", "--micro-batches=2")
+        code = Path(folder) / "plan.axc"
+        run(tool("axopt"), plan, "--compile", "-o", code)
+        line, _, message = code.read_bytes().partition(b"\n")
+        decoded = subprocess.run(
+            ["protoc", f"-I{ROOT}/runtime/Program", "--decode=ax.CompiledPlan",
+             "CompiledPlan.proto"], input=message, capture_output=True,
+            check=True).stdout.decode()
+        unknown = re.findall(r"^ *\d+[:{ ].*", decoded, re.M)
+        if unknown or "is_mutable: true" not in decoded:
+            raise Failed(f"fields without names: {unknown[:5]}")
+
+
+def targets():
+    """A lower level runs here; a processor that has more is refused."""
+    with scratch() as folder:
+        model = [MODELS / "mlp_eager_ts13_dyn" / "model.onnx", "--dim=batch=4",
+                 "--compile", "--quiet", "-o", f"{folder}/plan.axc"]
+        run(tool("axopt"), *model, "--target=x86-64")
+        axrun(f"{folder}/plan.axc", "--random-inputs=1")
+        for flags, says in [
+                (["--target=x86-64-v9"],
+                 "--target=x86-64-v9: expected native, x86-64, x86-64-v2, "
+                 "x86-64-v3 or x86-64-v4; did you mean 'x86-64-v2'?"),
+                (["--output=-"], "--compile makes a file that ends in .axc"),
+                ([f"--output={folder}/plan.mlir"],
+                 "--compile makes a file that ends in .axc: -o model.axc")]:
+            arguments = model if "--target" in flags[0] else model[:-2]
+            done = run(tool("axopt"), *arguments, *flags, expect=2)
+            if says not in done.stderr:
+                raise Failed(done.stderr)
+
+
+def onlyByName():
+    """What is code is run only where its name says so."""
+    with scratch() as folder:
+        text, code = both(folder, MODELS / "mlp_eager_ts13_dyn" / "model.onnx",
+                          "--dim=batch=4")
+        shutil.copy(code, text)
+        axrun(text, "--random-inputs=1", expect=5,
+              says=f"'{text}' is a compiled plan, which is code: it is run "
+              "only under a name that ends in .axc")
+        shutil.copy(MODELS / "mlp_eager_ts13_dyn" / "model.onnx", code)
+        axrun(code, "--random-inputs=1", expect=5,
+              says=f"compiled plan '{code}' is none: it does not begin like "
+              "one")
+
+
+def usage():
+    with scratch() as folder:
+        text, code = both(folder, MODELS / "mlp_eager_ts13_dyn" / "model.onnx",
+                          "--dim=batch=4")
+        axopt = tool("axopt")
+        for command, says in [
+                ([axopt, code], "is a compiled plan: --explain tells of it, "
+                                "axrun runs it"),
+                ([axopt, code, "--explain", "--report=r.json"],
+                 "--report is for models and plans as text"),
+                ([axopt, text, "--target=native"],
+                 "--target is for --compile"),
+                *(([tool("axrun"), code, "--random-inputs=1", flag],
+                   "is compiled: --dump-after, --mlir-timing and "
+                   "--separate-kernels are for plans as text")
+                  for flag in ("--separate-kernels", "--dump-after=fuse",
+                               "--mlir-timing"))]:
+            done = run(*command, expect=2)
+            if says not in done.stderr:
+                raise Failed(f"expected: {says}\ngot: {done.stderr}")
+
+
+def cases(every):
+    for name in "mlp_eager_ts13_dyn", "cnn", "gpt":
+        for model in sorted(MODELS.glob(f"{name}*"))[:1]:
+            for layout in LAYOUTS:
+                yield f"{model.name} {layout}", sameOutputs, model, layout
+    yield "training", sameTraining
+    yield "elsewhere", elsewhere
+    yield "explained", explained
+    yield "schema", schema
+    yield "targets", targets
+    yield "only by name", onlyByName
+    yield "usage", usage

@@ -1,0 +1,156 @@
+//===- CompiledPlanTest.cpp - Files of compiled plans ---------------------===//
+
+#include "ax/Runtime/CompiledPlan.h"
+
+#include "ProgramBuilder.h"
+#include "ax/Support/AtomicFile.h"
+#include "ax/Support/Error.h"
+#include "ax/Support/MappedFile.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+
+#include <gtest/gtest.h>
+
+namespace ax::rt {
+namespace {
+
+class CompiledPlanTest : public ::testing::Test {
+protected:
+  void SetUp() override {
+    llvm::SmallString<128> name;
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("axopt-test", name));
+    folder = name.str().str();
+    path = folder + "/plan.axc";
+  }
+  void TearDown() override { llvm::sys::fs::remove_directories(folder); }
+
+  std::string bytesOf(const std::string &file) {
+    return llvm::toStringRef(llvm::cantFail(MappedFile::open(file))->bytes())
+        .str();
+  }
+  std::string written(const CompiledPlan &plan) {
+    llvm::cantFail(writeCompiledPlan(path, plan));
+    return bytesOf(path);
+  }
+  /// What is said of a file with these bytes; empty: it is read.
+  std::string refused(llvm::StringRef bytes) {
+    llvm::cantFail(writeFileAtomically(path, bytes));
+    auto plan = readCompiledPlan(path);
+    if (plan)
+      return "";
+    ErrorDescription error = describeError(plan.takeError());
+    EXPECT_EQ(error.code, ExitCode::BadPlan);
+    return error.message;
+  }
+
+  std::string folder, path;
+};
+
+/// y = 2 x + 1 on two ranks, summed; with what is not always there.
+CompiledPlan makePlan() {
+  ProgramBuilder b({{"col", 2, false}, {"micro", 2, true}});
+  sharding::Layout layout = b.split({8}, {b.over("micro")});
+  b.stages(1);
+  int32_t in = b.buffer(0, Space::Input, b.input("x", {8}, layout), 16);
+  int32_t sum = b.buffer(0, Space::Arena, 0, 16);
+  b.kernel(0, "double", doublePlusOne, {in, sum}, 4);
+  b.allReduce(0, b.group(0, "col"), sum, sum, {4}, 0);
+  b.add(0, WaitCommand{0}, "wait");
+  int32_t w =
+      b.buffer(0, Space::State,
+               b.state("w", countingTensor({4, 4}), b.split({4, 4}, {})), 64);
+  int32_t out = b.buffer(0, Space::Output, b.output("y", {8}, layout), 16);
+  LibraryCommand matmul;
+  MatmulDesc desc;
+  desc.a = desc.c = TensorDesc::dense(DType::F32, {1, 4});
+  desc.b = TensorDesc::dense(DType::F32, {4, 4});
+  desc.constantB = true;
+  matmul.desc = desc;
+  matmul.arguments = {{sum, 0}, {w, 0}, {out, 0}};
+  b.add(0, matmul, "matmul");
+  CompiledPlan plan;
+  plan.target = "x86-64-v3";
+  plan.features = {"avx2", "fma"};
+  plan.text = "the plan";
+  plan.files = {"/models", {{"model.data", "8 bytes"}}, {{"w", "model.data"}}};
+  plan.states = {"w"};
+  plan.isTraining = true;
+  Program &program = *b.program;
+  program.inputs[0].labels = Labels{10, -100, 1};
+  program.inputs[0].indexed = 5;
+  program.outputs[0].samples = 0;
+  program.scheduleSteps = 7;
+  program.optimizer = "sgd";
+  program.folded = {{"scale", "0123"}};
+  plan.programs.push_back(b.program);
+  return plan;
+}
+
+TEST_F(CompiledPlanTest, RoundTrip) {
+  std::string first = written(makePlan());
+  auto plan = readCompiledPlan(path);
+  ASSERT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
+  EXPECT_EQ(plan->files.folder, "/models");
+  EXPECT_TRUE(plan->isTraining);
+  std::shared_ptr<Program> program = plan->find("test");
+  ASSERT_TRUE(program);
+  EXPECT_FALSE(plan->find("other"));
+  EXPECT_EQ(program->folded.at("scale"), "0123");
+  EXPECT_EQ(program->optimizer, "sgd");
+  EXPECT_EQ(program->inputs[0].labels->ignored, -100);
+  EXPECT_EQ(*program->inputs[0].indexed, 5);
+  EXPECT_FALSE(program->inputs[0].samples);
+  EXPECT_EQ(*program->outputs[0].samples, 0);
+  EXPECT_TRUE(program->states[0].value.isIdentical(countingTensor({4, 4})));
+  EXPECT_EQ(program->stages[0].allCommands().size(), 4u);
+  EXPECT_EQ(written(*plan), first);
+  EXPECT_TRUE(isCompiledPlan(path));
+  EXPECT_FALSE(isCompiledPlan(folder + "/none"));
+}
+
+TEST_F(CompiledPlanTest, EveryBitCounts) {
+  std::string whole = written(makePlan());
+  for (size_t i = 0; i < whole.size(); ++i) {
+    std::string other = whole;
+    other[i] = static_cast<char>(other[i] ^ (1 << (i % 8)));
+    EXPECT_NE(refused(other), "") << "byte " << i;
+  }
+  for (size_t size = 0; size < whole.size(); size += 7)
+    EXPECT_NE(refused(llvm::StringRef(whole).take_front(size)), "") << size;
+}
+
+TEST_F(CompiledPlanTest, Messages) {
+  std::string whole = written(makePlan());
+  EXPECT_EQ(refused("plan"), "compiled plan '" + path +
+                                 "' is none: it does not begin like one");
+  std::string other = whole;
+  other.back() ^= 1;
+  EXPECT_EQ(refused(other), "compiled plan '" + path +
+                                "' is damaged: its checksum is another");
+  other = whole;
+  other.replace(other.find(" 1 "), 3, " 2 ");
+  EXPECT_EQ(refused(other), "compiled plan '" + path +
+                                "' is of version '2', and this program reads "
+                                "1: compile it again");
+}
+
+// A checksum that is right makes nothing sound.
+TEST_F(CompiledPlanTest, Unsound) {
+  CompiledPlan plan = makePlan();
+  Program &program = *plan.programs[0];
+  program.outputs[0].shape = {9};
+  EXPECT_NE(refused(written(plan)).find("has no sound layouts in program "
+                                        "'test'"),
+            std::string::npos);
+  plan = makePlan();
+  plan.programs[0]->stages[0].buffers[0].index = 3;
+  EXPECT_NE(refused(written(plan)), "");
+  plan = makePlan();
+  plan.programs[0]->states[0].dtype = static_cast<DType>(99);
+  EXPECT_EQ(refused(written(plan)),
+            "compiled plan '" + path + "' is damaged: it cannot be read");
+}
+
+} // namespace
+} // namespace ax::rt

@@ -1,0 +1,74 @@
+//===- FieldsTest.cpp - No field is left out of compiled plans ------------===//
+
+#include "Fields.h"
+
+#include <gtest/gtest.h>
+
+namespace ax::rt {
+namespace {
+
+/// Becomes whatever a member is initialised with.
+struct Anything {
+  template <typename T>
+  operator T &() const &;
+  template <typename T>
+  operator T &&() const &&;
+};
+
+template <typename T, size_t... index>
+auto isMadeOf(std::index_sequence<index...>)
+    -> decltype(T{(void(index), Anything{})...}, std::true_type{});
+template <typename T, size_t... index>
+std::false_type isMadeOf(...);
+
+/// Of an aggregate: the largest number of initialisers that it takes.
+template <typename T, size_t most = 24>
+constexpr size_t numMembers() {
+  if constexpr (most == 0)
+    return 0;
+  else if constexpr (decltype(isMadeOf<T>(
+                         std::make_index_sequence<most>{}))::value)
+    return most;
+  else
+    return numMembers<T, most - 1>();
+}
+
+/// A base counts as one member.
+template <typename T>
+constexpr size_t numFields() {
+  if constexpr (std::is_same_v<T, CollectivePart>)
+    return numMembers<T>() - 1 + numMembers<CollectiveSpec>();
+  else
+    return numMembers<T>();
+}
+
+struct Counter {
+  template <typename T>
+  void operator()(int64_t, T &) {
+    ++count;
+  }
+  size_t count = 0;
+};
+
+template <typename T>
+class FieldsTest : public ::testing::Test {};
+
+using Messages = ::testing::Types<
+    sharding::Axis, sharding::SubAxis, sharding::Factor, sharding::DimLayout,
+    sharding::Layout, TensorDesc, MatmulDesc, ConvDesc, PoolDesc, AttentionDesc,
+    TopKDesc, NonMaxSuppressionDesc, IndexCheckDesc, Labels, Port::Count, Port,
+    State, Transfer, Kept, Buffer, BufferRef, Scalar, Kernel, KernelCommand,
+    LibraryCommand, CollectivePart, CollectiveCommand, WaitCommand, CopyCommand,
+    SendCommand, RecvCommand, Command, GroupSet, CommandList, Action,
+    StageProgram, Program, PlanFiles, CompiledPlan>;
+TYPED_TEST_SUITE(FieldsTest, Messages);
+
+TYPED_TEST(FieldsTest, AllAreVisited) {
+  Counter counter;
+  TypeParam message;
+  fields::visit(counter, message);
+  EXPECT_EQ(counter.count, numFields<TypeParam>());
+}
+
+} // namespace
+} // namespace ax::rt

@@ -1,0 +1,59 @@
+//===- CpuTargetTest.cpp - Processors that code is made for ---------------===//
+
+#include "ax/Support/CpuTarget.h"
+
+#include "ax/Support/Error.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <gtest/gtest.h>
+
+namespace ax {
+namespace {
+
+TEST(CpuTarget, NativeHasWhatItHas) {
+  const CpuTarget &native = CpuTarget::native();
+  EXPECT_FALSE(native.cpu.empty());
+  EXPECT_TRUE(!checkProcessor(native.cpu, native.features));
+  EXPECT_EQ(llvm::cantFail(CpuTarget::parse("native")).describe(),
+            native.describe());
+}
+
+TEST(CpuTarget, LevelsGrow) {
+  std::vector<std::string> below;
+  unsigned bits = 0;
+  for (const char *name : {"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"}) {
+    CpuTarget target = llvm::cantFail(CpuTarget::parse(name));
+    EXPECT_EQ(target.cpu, name);
+    EXPECT_GE(target.vectorBits, bits);
+    EXPECT_TRUE(llvm::includes(target.features, below));
+    EXPECT_GT(target.features.size(), below.size());
+    below = target.features;
+    bits = target.vectorBits;
+  }
+  EXPECT_EQ(bits, 512u);
+}
+
+TEST(CpuTarget, UnknownOnes) {
+  auto target = CpuTarget::parse("x86-64-v9");
+  ASSERT_FALSE(target);
+  ErrorDescription error = describeError(target.takeError());
+  EXPECT_EQ(error.code, ExitCode::Usage);
+  EXPECT_EQ(error.message, "there is no target 'x86-64-v9', but x86-64, "
+                           "x86-64-v2, x86-64-v3, x86-64-v4, native; did you "
+                           "mean 'x86-64-v2'?");
+}
+
+TEST(CpuTarget, WhatAProcessorLacks) {
+  llvm::Error error = checkProcessor("better", {"avx999"});
+  ASSERT_TRUE(bool(error));
+  ErrorDescription said = describeError(std::move(error));
+  EXPECT_EQ(said.code, ExitCode::Unsupported);
+  EXPECT_EQ(said.message,
+            "is for 'better', which has avx999; this processor (" +
+                CpuTarget::native().cpu +
+                ") has not: compile it here, or with --target=x86-64-v3");
+}
+
+} // namespace
+} // namespace ax

@@ -1,0 +1,42 @@
+//===- WriteCompiled.cpp - A plan with its kernels ------------------------===//
+#include "Actions.h"
+#include "ax/Codegen/Codegen.h"
+#include "ax/Plan/Plan.h"
+#include "ax/Support/Error.h"
+
+#include "llvm/Support/FileSystem.h"
+
+#include <thread>
+
+using namespace ax;
+
+llvm::Error ax::writeCompiled(mlir::ModuleOp module, const Options &options) {
+  PlanOp plan = *module.getOps<PlanOp>().begin();
+  PlanFiles files = plan::filesOf(plan);
+  // The output may lie elsewhere.
+  std::string planPath = options.isPlan ? options.input : options.output;
+  llvm::SmallString<256> folder(files.find(planPath));
+  if (options.isPlan)
+    if (llvm::Error error = files.check(planPath))
+      return error;
+  if (std::error_code code = llvm::sys::fs::make_absolute(folder))
+    return makeError(ExitCode::InputOutput,
+                     "cannot find folder '" + folder + "': " + code.message());
+  auto text = plan::printPlan(module, options.output);
+  if (!text)
+    return text.takeError();
+  codegen::Options how;
+  how.target = *options.target;
+  how.cacheDir = codegen::defaultCacheFolder();
+  how.numThreads = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  std::vector<llvm::StringRef> names;
+  for (auto program : plan.getBody().getOps<ProgramOp>())
+    names.push_back(program.getSymName());
+  auto compiled = codegen::compilePlan(plan, names, how);
+  if (!compiled)
+    return addContext(compiled.takeError(), options.input);
+  compiled->text = std::move(*text);
+  compiled->files = std::move(files);
+  compiled->files.folder = folder.str().str();
+  return rt::writeCompiledPlan(options.output, *compiled);
+}
