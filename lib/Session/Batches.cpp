@@ -68,11 +68,15 @@ llvm::Error Batches::next(std::vector<HostTensor> &inputs) {
   return llvm::Error::success();
 }
 
-int64_t Batches::stepsOf(int64_t epochs) const {
-  int64_t batch = samples.getBatch();
-  int64_t whole = samples.size() / batch;
-  bool hasRest = samples.size() % batch && last == LastBatch::Pad;
-  return epochs * (whole + hasRest);
+int64_t Batches::stepsUntil(int64_t epochs) const {
+  if (place.epoch >= epochs)
+    return 0;
+  auto batchesOf = [&](int64_t count) {
+    bool hasRest = count % samples.getBatch() && last == LastBatch::Pad;
+    return count / samples.getBatch() + hasRest;
+  };
+  return batchesOf(samples.size() - place.position) +
+         (epochs - place.epoch - 1) * batchesOf(samples.size());
 }
 
 void Batches::setPlace(Place to) {

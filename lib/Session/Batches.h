@@ -27,8 +27,8 @@ public:
   /// Numbers of the samples of the batch given last, those that fill it up
   /// included.
   llvm::ArrayRef<int64_t> getGiven() const { return given; }
-  /// Batches of so many epochs.
-  int64_t stepsOf(int64_t epochs) const;
+  /// Batches until so many epochs are over, from this place on.
+  int64_t stepsUntil(int64_t epochs) const;
 
   /// How far it is in the samples.
   struct Place {

@@ -130,23 +130,26 @@ llvm::Error Trainer::open() {
       (options.seed && seed && *options.seed != *seed))
     warn("the order of samples is another one than before: what is left of "
          "this epoch has some of them again, and not all");
+  if (resumed) {
+    if (llvm::Error error = batches->setPosition(
+            position ? *position : llvm::json::Object(), resumed->step))
+      return addContext(std::move(error), "checkpoint '" + resumed->path + "'");
+    done = first = resumed->step;
+  }
+  // Of batches that had another size before, there were others.
   if (options.epochs)
-    steps = batches->stepsOf(options.epochs);
+    steps = done + batches->stepsUntil(options.epochs);
   if (traceLast == 0)
     traceFirst = traceLast = steps;
   if (traceLast > steps)
     return makeError(ExitCode::Usage, "--trace-steps: there are steps 1 to " +
                                           llvm::Twine(steps));
   if (resumed) {
-    if (llvm::Error error = batches->setPosition(
-            position ? *position : llvm::json::Object(), resumed->step))
-      return addContext(std::move(error), "checkpoint '" + resumed->path + "'");
     if (auto batch = position ? position->getInteger("batch") : std::nullopt;
         batch && *batch != batches->getSamples().getBatch())
       warn("a batch has " + llvm::Twine(batches->getSamples().getBatch()) +
            " samples, where the run that is gone on with had " +
            llvm::Twine(*batch));
-    done = first = resumed->step;
     skipped = resumed->progress.getInteger("skipped").value_or(0);
     if (llvm::sys::fs::equivalent(llvm::sys::path::parent_path(resumed->path),
                                   options.save))

@@ -41,6 +41,31 @@ def facts():
                     raise Failed(str(line))
 
 
+def epochsOfOtherBatches():
+    """Epochs end where the data does, whatever the batches before were."""
+    with scratch() as folder:
+        samples = data(folder, samples=48)
+        plans = {batch: compiled(folder, shape=f"input={batch}x64",
+                                 name=f"of{batch}") for batch in (8, 16)}
+        for first, epochs, second, until, steps in (
+                (8, 2, 16, 4, 12 + 6), (16, 2, 8, 3, 6 + 6),
+                (16, 4, 8, 4, 12)):
+            run = f"{folder}/{first}-{second}-{until}"
+            command = ["--data", samples, "--save", run, "--log", f"{run}.log"]
+            axrun(plans[first], *command, f"--epochs={epochs}")
+            axrun(plans[second], *command, f"--epochs={until}", "--resume", run)
+            lines = logged(f"{run}.log")
+            expect((lines[-1]["step"], lines[-1]["epoch"]),
+                   (steps, until - 1), "last step, its epoch")
+        # From amidst an epoch on.
+        command = ["--data", samples, "--save", f"{folder}/amidst", "--log",
+                   f"{folder}/amidst.log"]
+        axrun(plans[8], *command, "--steps=9")
+        axrun(plans[16], *command, "--epochs=2", "--last=pad", "--resume",
+              f"{folder}/amidst")
+        expect(len(logged(f"{folder}/amidst.log")), 9 + 2, "steps")
+
+
 def every():
     """Some steps have a line, the last one always, in a file and elsewhere."""
     with scratch() as folder:
@@ -208,6 +233,7 @@ def cases(every_case):
     yield "the last step", last
     yield "resumed", resumed
     yield "facts of steps", facts
+    yield "epochs of other batches", epochsOfOtherBatches
     yield "--log-every", every
     yield "a table", table
     yield "curve.py", drawn
