@@ -291,13 +291,9 @@ llvm::Error Samples::check(const Source &source, int64_t first, int64_t count,
     return llvm::Error::success();
   for (int64_t i = 0; i < count; ++i) {
     int64_t value = source.array.getInt(first + i);
-    if (port.labels && (value < 0 || value >= port.labels->classes) &&
-        value != port.labels->ignored)
+    if (port.labels && !port.labels->allow(value))
       return fault(describeValue(source, value, "label", i, count, where) +
-                   ", is none of the " + llvm::Twine(port.labels->classes) +
-                   " classes 0 to " + llvm::Twine(port.labels->classes - 1) +
-                   ", nor " + llvm::Twine(port.labels->ignored) +
-                   ", which is ignored");
+                   ", is none of " + port.labels->describe());
     if (port.indexed && (value < -*port.indexed || value >= *port.indexed))
       return fault(describeValue(source, value, "index", i, count, where) +
                    ", is out of range: the model looks it up among " +

@@ -6,6 +6,8 @@
 
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <cstring>
 #include <set>
 #include <system_error>
@@ -151,6 +153,19 @@ llvm::Expected<std::unique_ptr<Request>> LocalCluster::createRequest() {
   return request;
 }
 
+/// A label that is no class would count, with a loss of nothing.
+static llvm::Error checkLabels(const Port &port, const HostTensor &tensor) {
+  if (!port.labels)
+    return llvm::Error::success();
+  for (int64_t i = 0, e = tensor.numElements(); i < e; ++i)
+    if (!port.labels->allow(tensor.getInt(i)))
+      return makeErrorf(ExitCode::BadInput,
+                        "label {0} of input '{1}', element {2}, is none of {3}",
+                        tensor.getInt(i), port.name, i,
+                        port.labels->describe());
+  return llvm::Error::success();
+}
+
 llvm::Error LocalCluster::checkInputs(const Request &request) const {
   const Program &program = *shared->program;
   std::string faults;
@@ -168,6 +183,9 @@ llvm::Error LocalCluster::checkInputs(const Request &request) const {
   }
   if (!faults.empty())
     return makeError(ExitCode::BadInput, faults);
+  for (auto [port, tensor] : llvm::zip_equal(program.inputs, request.inputs))
+    if (llvm::Error error = checkLabels(port, tensor))
+      return error;
   return llvm::Error::success();
 }
 

@@ -4,6 +4,12 @@
 
 namespace ax::rt {
 
+std::string Labels::describe() const {
+  return "the " + std::to_string(classes) + " classes 0 to " +
+         std::to_string(classes - 1) + ", nor " + std::to_string(ignored) +
+         ", which is ignored";
+}
+
 namespace {
 
 struct Describe {

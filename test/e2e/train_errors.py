@@ -2,6 +2,7 @@
 import numpy as np
 
 from _onnx_text import model
+from _training import axrun, compiled
 
 from cases import Failed, run, scratch, tool, TRAINING
 
@@ -79,6 +80,24 @@ def unused():
 TRAIN = ["--train", "--loss=mse(logits,target)"]
 
 
+def labelsWithoutData():
+    """What is no class is refused however it is given."""
+    with scratch() as folder:
+        plan = compiled(folder, "--dp=2", shape="input=4x64")
+        np.save(f"{folder}/x.npy", np.ones((4, 64), np.float32))
+        for program in "main", "eval":
+            for label, code in ((3, 0), (-100, 0), (10, 6), (-5, 6)):
+                np.save(f"{folder}/labels.npy",
+                        np.array([0, 1, label, 9], np.int64))
+                axrun(plan, "--program", program, "--input",
+                      f"input={folder}/x.npy", "--input",
+                      f"labels={folder}/labels.npy", expect=code,
+                      says=code and f"label {label} of input 'labels', element "
+                      "2, is none of the 10 classes 0 to 9, nor -100, which is "
+                      "ignored")
+            axrun(plan, "--program", program, "--random-inputs=1")
+
+
 def cases(every):
     where = "--data=data.npz: "
     yield "other files", otherFiles
@@ -123,3 +142,4 @@ def cases(every):
                                          "s": np.float32(1)}, \
         where + "input 's' has no dimension for samples (axopt " \
         "--unbatched=s says that this is meant)", 6, scaled
+    yield "labels without data", labelsWithoutData

@@ -47,7 +47,8 @@ static llvm::Expected<HostTensor> randomTensor(const rt::Port &port,
   HostTensor tensor = std::move(*made);
   std::mt19937_64 random(seed);
   std::normal_distribution<double> normal;
-  int64_t below = std::clamp<int64_t>(port.indexed.value_or(100), 1, 100);
+  int64_t known = port.labels ? port.labels->classes : 100;
+  int64_t below = std::clamp<int64_t>(port.indexed.value_or(known), 1, 100);
   for (int64_t i = 0, e = tensor.numElements(); i < e; ++i)
     if (isFloat(port.dtype))
       tensor.setDouble(i, normal(random));

@@ -39,6 +39,12 @@ struct Labels {
   /// So many places does the program itself move them to the left along their
   /// last dimension.
   int64_t shift = 0;
+
+  bool allow(int64_t value) const {
+    return (value >= 0 && value < classes) || value == ignored;
+  }
+  /// What is allowed, behind "is none of".
+  std::string describe() const;
 };
 
 /// A global tensor given to, or made by, one run. Each rank of every stage that
