@@ -216,9 +216,9 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   impl->files = std::move(source->files);
   llvm::append_range(impl->files, plan.files.paths(impl->options.dataFolder));
   if (!options.weights.empty()) {
-    WeightsRequest request{
-        options.weights,          options.tied, options.leaveOut, {},
-        impl->options.dataFolder, options.warn};
+    WeightsRequest request{options.weights,          options.tied,
+                           options.leaveOut,         {},
+                           impl->options.dataFolder, options.warn};
     request.names.insert(plan.states.begin(), plan.states.end());
     if (llvm::Error error = useWeights(programs, request))
       return error;

@@ -43,9 +43,9 @@ llvm::Error writeCompiledPlan(const std::string &path,
   auto file = AtomicFile::create(path);
   if (!file)
     return file.takeError();
-  std::string line =
-      beginning.str() + std::to_string(version) + " " +
-      checksumOf(llvm::arrayRefFromStringRef<uint8_t>(message)) + "\n";
+  std::string line = beginning.str() + std::to_string(version) + " " +
+                     checksumOf(llvm::arrayRefFromStringRef<uint8_t>(message)) +
+                     "\n";
   if (llvm::Error error = file->write(line))
     return error;
   if (llvm::Error error = file->write(message))

@@ -137,9 +137,9 @@ private:
   }
   bool read(sharding::Mesh &mesh) {
     std::vector<sharding::Axis> axes;
-    bool isSound = is(WireType::Bytes) &&
-                   readFields(field.bytes,
-                              [&](FieldReader &reader) { reader(1, axes); });
+    bool isSound =
+        is(WireType::Bytes) &&
+        readFields(field.bytes, [&](FieldReader &reader) { reader(1, axes); });
     mesh = sharding::Mesh(std::move(axes));
     return isSound;
   }

@@ -122,12 +122,12 @@ TEST_F(CompiledPlanTest, EveryBitCounts) {
 
 TEST_F(CompiledPlanTest, Messages) {
   std::string whole = written(makePlan());
-  EXPECT_EQ(refused("plan"), "compiled plan '" + path +
-                                 "' is none: it does not begin like one");
+  EXPECT_EQ(refused("plan"),
+            "compiled plan '" + path + "' is none: it does not begin like one");
   std::string other = whole;
   other.back() ^= 1;
-  EXPECT_EQ(refused(other), "compiled plan '" + path +
-                                "' is damaged: its checksum is another");
+  EXPECT_EQ(refused(other),
+            "compiled plan '" + path + "' is damaged: its checksum is another");
   other = whole;
   other.replace(other.find(" 1 "), 3, " 2 ");
   EXPECT_EQ(refused(other), "compiled plan '" + path +
@@ -140,8 +140,9 @@ TEST_F(CompiledPlanTest, Unsound) {
   CompiledPlan plan = makePlan();
   Program &program = *plan.programs[0];
   program.outputs[0].shape = {9};
-  EXPECT_NE(refused(written(plan)).find("has no sound layouts in program "
-                                        "'test'"),
+  EXPECT_NE(refused(written(plan))
+                .find("has no sound layouts in program "
+                      "'test'"),
             std::string::npos);
   plan = makePlan();
   plan.programs[0]->stages[0].buffers[0].index = 3;
