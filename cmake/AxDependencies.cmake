@@ -31,5 +31,14 @@ include_directories(SYSTEM ${LLVM_INCLUDE_DIRS} ${MLIR_INCLUDE_DIRS})
 
 find_package(Threads REQUIRED)
 find_package(GTest QUIET)
+
+# The archives by themselves: LLVM's targets ask for libraries, as z3, of which
+# nothing here is used.
+add_library(AxStaticLLVM INTERFACE)
+foreach(part Option TargetParser Support Demangle)
+  target_link_libraries(AxStaticLLVM INTERFACE
+    "${LLVM_LIBRARY_DIR}/libLLVM${part}.a")
+endforeach()
+target_link_libraries(AxStaticLLVM INTERFACE Threads::Threads ${CMAKE_DL_LIBS})
 include(AxOnnx)
 include(AxPrecompile)

@@ -76,25 +76,27 @@ function(ax_add_backend name)
   set_property(GLOBAL APPEND PROPERTY AX_BACKENDS ${name})
 endfunction()
 
-# _ax_flag_table(name): NAMEFlags.inc of the folder's Flags.td
-# (ax/Support/FlagTable.def), which sources of target `name` may include.
-function(_ax_flag_table name)
+# ax_add_flag_table(target name): NAMEFlags.inc of the folder's Flags.td
+# (ax/Support/FlagTable.def), which sources of the target may include.
+function(ax_add_flag_table target name)
   set(LLVM_TARGET_DEFINITIONS Flags.td)
   set(TABLEGEN_OUTPUT)
   tablegen(LLVM ${name}Flags.inc -gen-opt-parser-defs
            DEPENDS "${CMAKE_SOURCE_DIR}/include/ax/Support/Flags.td")
   add_public_tablegen_target(${name}FlagsIncGen)
-  add_dependencies(${name} ${name}FlagsIncGen)
-  target_include_directories(${name} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}")
+  add_dependencies(${target} ${name}FlagsIncGen)
+  target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}")
 endfunction()
 
 # ax_add_tool(name SOURCES main.cpp ... [DEPENDS ...] [MLIR] [LIBS ...]):
-# a program in bin/, with a table of flags where the folder has a Flags.td.
+# a program in bin/, with a table of flags where the folder has a Flags.td that
+# no library of it has taken.
 function(ax_add_tool name)
   cmake_parse_arguments(ARG "MLIR" "" "SOURCES;DEPENDS;LIBS;TABLEGEN" ${ARGN})
   add_executable(${name} ${ARG_SOURCES})
-  if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/Flags.td")
-    _ax_flag_table(${name})
+  if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/Flags.td"
+     AND NOT TARGET ${name}FlagsIncGen)
+    ax_add_flag_table(${name} ${name})
   endif()
   _ax_target_common(${name} PRIVATE)
 endfunction()
@@ -121,7 +123,7 @@ function(ax_add_unittest name)
   _ax_target_common(${name} PRIVATE)
   target_link_libraries(${name} PRIVATE GTest::gtest_main)
   if(EXISTS "${CMAKE_CURRENT_SOURCE_DIR}/Flags.td")
-    _ax_flag_table(${name})
+    ax_add_flag_table(${name} ${name})
   endif()
   add_dependencies(tests ${name})
 endfunction()

@@ -27,7 +27,7 @@ add_custom_target(manuals ALL DEPENDS ${printed})
 # Before anything is copied: `cmake --install` builds nothing by itself, and of
 # half a build (`tools/dev demo` makes what it runs) it would install half.
 set(needed ${printed})
-foreach(target axopt axrun axopt-opt AxRunC AxPlugin)
+foreach(target axopt axrun axrun-core axopt-opt AxRunC AxPlugin)
   list(APPEND needed "$<TARGET_FILE:${target}>")
 endforeach()
 install(CODE "
@@ -40,10 +40,10 @@ install(CODE "
   endforeach()")
 
 # Libraries of LLVM may lie where the loader does not look by itself.
-set_target_properties(axopt axrun axopt-opt AxRunC AxPlugin PROPERTIES
+set_target_properties(axopt axrun axrun-core axopt-opt AxRunC AxPlugin PROPERTIES
   INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}"
   INSTALL_RPATH_USE_LINK_PATH TRUE)
-install(TARGETS axopt axrun axopt-opt RUNTIME)
+install(TARGETS axopt axrun axrun-core axopt-opt RUNTIME)
 install(TARGETS AxRunC EXPORT axoptTargets LIBRARY
         INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES include/ax-c/axrun.h

@@ -55,6 +55,7 @@ static std::vector<std::string> listFrom(const char *const *texts) {
 
 static llvm::Expected<SessionOptions> optionsFrom(const AxOptions *options) {
   SessionOptions made;
+  made.compiler = &compileText;
   made.warn = [](const std::string &text) {
     llvm::errs() << "axrun: warning: " << text << '\n';
   };

@@ -1,7 +1,9 @@
 //===- CompileText.cpp - A plan's text, compiled for this machine ---------===//
-#include "PlanSource.h"
+#include "ax/Session/PlanSource.h"
+
 #include "ax/Codegen/Codegen.h"
 #include "ax/Plan/Plan.h"
+#include "ax/Session/Session.h"
 #include "ax/Support/Error.h"
 
 #include "mlir/IR/MLIRContext.h"

@@ -1,7 +1,6 @@
 //===- Session.cpp - A plan, ready to run ---------------------------------===//
 #include "ax/Session/Session.h"
 
-#include "PlanSource.h"
 #include "Weights.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/StateNames.h"
@@ -129,14 +128,21 @@ Session::load(const std::string &planPath, const SessionOptions &options) {
   return session;
 }
 
-/// Code is run only where the user knows that it is some.
-static llvm::Error checkIsText(const std::string &path) {
-  if (!rt::isCompiledPlan(path))
-    return llvm::Error::success();
-  return makeErrorf(ExitCode::BadPlan,
-                    "'{0}' is a compiled plan, which is code: it is run only "
-                    "under a name that ends in {1}",
-                    path, compiledPlanEnding);
+static llvm::Expected<PlanSource> readText(const std::string &path,
+                                           const SessionOptions &options,
+                                           ChoosePrograms choose) {
+  // Code is run only where the user knows that it is some.
+  if (rt::isCompiledPlan(path))
+    return makeErrorf(ExitCode::BadPlan,
+                      "'{0}' is a compiled plan, which is code: it is run only "
+                      "under a name that ends in {1}",
+                      path, compiledPlanEnding);
+  if (!options.compiler)
+    return makeErrorf(ExitCode::Unsupported,
+                      "'{0}' is no compiled plan ({1}), and there is no "
+                      "compiler here: axopt --compile makes one",
+                      path, compiledPlanEnding);
+  return options.compiler(path, options, choose);
 }
 
 /// All that is in it has to be for this machine.
@@ -190,11 +196,8 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
     return result;
   };
   bool isCompiled = llvm::StringRef(planPath).ends_with(compiledPlanEnding);
-  if (!isCompiled)
-    if (llvm::Error error = checkIsText(planPath))
-      return error;
   auto source = isCompiled ? readCompiled(planPath, options, choose)
-                           : compileText(planPath, options, choose);
+                           : readText(planPath, options, choose);
   if (!source)
     return source.takeError();
   rt::CompiledPlan &plan = source->plan;

@@ -239,26 +239,53 @@ private:
   int64_t packedElements = 0, partialElements = 0;
 };
 
-/// Columns past the last one are zero.
+/// A part of b, as panels. Columns past the last one are zero already.
+struct PanelPart {
+  const float *from;
+  float *to;
+  int64_t k, columns, width, rowStride, columnStride;
+
+  /// Rows that lie in the memory one after another: of some panels at a time,
+  /// as what the memory fetches ahead is in a row.
+  void packRows() const {
+    for (int64_t i = 0; i < k; ++i)
+      for (int64_t j = 0; j < columns; j += width)
+        std::memcpy(to + j * k + i * width, from + i * rowStride + j,
+                    static_cast<size_t>(std::min(width, columns - j)) *
+                        sizeof(float));
+  }
+  /// Of a b that is transposed: in squares, each of which stays in the cache
+  /// until it is read and written.
+  void packColumns() const {
+    constexpr int64_t side = 16;
+    for (int64_t panel = 0; panel < columns; panel += width)
+      for (int64_t row = 0; row < k; row += side)
+        for (int64_t j = panel; j < std::min(panel + width, columns); ++j)
+          for (int64_t i = row; i < std::min(row + side, k); ++i)
+            to[panel * k + i * width + j - panel] =
+                from[i * rowStride + j * columnStride];
+  }
+};
+
 void packPanels(const MatmulDesc &desc, const float *from, float *to) {
   int64_t k = desc.b.sizes[0], n = desc.b.sizes[1];
   int64_t width = vectorKernels().panelWidth;
-  int64_t rowStride = desc.b.strides[0], columnStride = desc.b.strides[1];
-  parallelFor(llvm::divideCeil(n, width), 1, [&](int64_t begin, int64_t end) {
-    for (int64_t panel = begin; panel < end; ++panel) {
-      float *panelTo = to + panel * k * width;
-      int64_t columns = std::min(width, n - panel * width);
-      const float *panelFrom = from + panel * width * columnStride;
-      // Along the memory of b, whichever way it lies.
-      if (columnStride == 1)
-        for (int64_t i = 0; i < k; ++i)
-          for (int64_t j = 0; j < columns; ++j)
-            panelTo[i * width + j] = panelFrom[i * rowStride + j];
+  constexpr int64_t panelsAtATime = 8;
+  int64_t most = panelsAtATime * width;
+  parallelFor(llvm::divideCeil(n, most), 1, [&](int64_t begin, int64_t end) {
+    for (int64_t first = begin * most; first < std::min(n, end * most);
+         first += most) {
+      PanelPart part{from + first * desc.b.strides[1],
+                     to + first * k,
+                     k,
+                     std::min(most, n - first),
+                     width,
+                     desc.b.strides[0],
+                     desc.b.strides[1]};
+      if (part.columnStride == 1)
+        part.packRows();
       else
-        for (int64_t j = 0; j < columns; ++j)
-          for (int64_t i = 0; i < k; ++i)
-            panelTo[i * width + j] =
-                panelFrom[i * rowStride + j * columnStride];
+        part.packColumns();
     }
   });
 }

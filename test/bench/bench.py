@@ -76,10 +76,12 @@ def measured(*command, **environment):
     start = time.perf_counter()
     child = subprocess.Popen([str(word) for word in command],
                              env=os.environ | environment,
-                             stdout=subprocess.DEVNULL)
+                             stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE, text=True)
+    said = child.stderr.read()
     _, status, usage = os.wait4(child.pid, 0)
     if status:
-        sys.exit(f"$ {' '.join(map(str, command))}: failed")
+        sys.exit(f"$ {' '.join(map(str, command))}\n{said}")
     return time.perf_counter() - start, usage.ru_maxrss * 1024
 
 
@@ -97,6 +99,32 @@ def startUp(options, folder):
         print(f"| {ranks} | {compiling:.2f} | {running:.2f} "
               f"| {compiling + running:.2f} | {peak / 2**20:.0f} "
               f"| {peak / weights:.2f} |", flush=True)
+
+
+def ready(options, folder):
+    """Until ranks have their weights, with kernels in the cache, beside reading
+    the file of the weights."""
+    model = networks.build("gpt2-small", options.models)
+    data, = model.parent.glob("*.data")
+    report = folder / "report.json"
+    for ranks in 1, 4:
+        text, code = (folder / f"ready-{ranks}.{end}" for end in ("mlir", "axc"))
+        axopt = options.bin / "axopt"
+        capture(axopt, model, "--quiet", f"--tp={ranks}", "-o", text)
+        capture(axopt, text, "--quiet", "--compile", "-o", code)
+        seconds = {"read": [], "axrun": [], "axrun-core": []}
+        for _ in range(options.rounds):
+            start = time.perf_counter()
+            data.read_bytes()
+            seconds["read"].append(time.perf_counter() - start)
+            for name, plan in ("axrun", text), ("axrun-core", code):
+                measured(options.bin / name, plan, "--random-inputs", 1,
+                         "--json", report, "--iterations", 1)
+                seconds[name].append(
+                    json.loads(report.read_text())["load_seconds"])
+        read, axrun, core = (min(values) for values in seconds.values())
+        print(f"| {ranks} | {read:.2f} | {axrun:.2f} | {core:.2f} "
+              f"| {core / read:.2f} |", flush=True)
 
 
 def main():
@@ -123,6 +151,10 @@ def main():
             print("\n| gpt2-small, ranks | axopt s | axrun s | both s "
                   "| axrun peak MiB | peak / weights |\n|---|---|---|---|---|---|")
             startUp(options, Path(folder))
+            print("\n| gpt2-small, ranks | read s | axrun plan.mlir s "
+                  "| axrun-core plan.axc s | axrun-core / read |\n"
+                  "|---|---|---|---|---|")
+            ready(options, Path(folder))
 
 
 if __name__ == "__main__":

@@ -32,6 +32,33 @@ def sameOutputs(model, layout):
             np.testing.assert_array_equal(results[0][name], results[1][name])
 
 
+def withoutCompiler():
+    """axrun-core gives the same bits, of compiled plans only."""
+    with scratch() as folder:
+        model = MODELS / "bert_sdpa_ts20_dyn"
+        data = model / "test_data_set_0"
+        text, code = both(folder, model / "model.onnx", "--test-data", data,
+                          "--tp=2")
+        core = tool("axrun-core")
+        results = []
+        for program, plan in (tool("axrun"), text), (core, code):
+            run(program, plan, "--random-inputs=1", "--output",
+                f"{Path(program).name}.npz", cwd=folder)
+            results.append(np.load(f"{folder}/{Path(program).name}.npz"))
+        for name in results[0].files:
+            np.testing.assert_array_equal(results[0][name], results[1][name])
+        for command, code, says in [
+                ([text, "--random-inputs=1"], 4,
+                 f"'{text}' is no compiled plan (.axc), and there is no "
+                 "compiler here: axopt --compile makes one"),
+                ([code, "--test-data", data], 2,
+                 "--test-data needs ONNX's library, which is not here: give "
+                 "--inputs=FILE.npz and --expect=FILE.npz")]:
+            done = run(core, *command, expect=code)
+            if says not in done.stderr:
+                raise Failed(f"expected: {says}\ngot: {done.stderr}")
+
+
 def sameTraining():
     """Steps, evaluation, checkpoints and what goes on with them."""
     with scratch() as folder:
@@ -41,9 +68,11 @@ def sameTraining():
         text, code = both(folder, *command)
         data = ["--data", DIGITS / "train.npz", "--eval", DIGITS / "test.npz"]
         for first, second in (text, text), (code, code), (text, code):
+            # The first part of a run needs no compiler.
+            program = tool("axrun-core" if first == code else "axrun")
             save, log = f"{folder}/run{len(logs)}", f"{folder}/{len(logs)}.jsonl"
-            axrun(first, *data, "--steps=4", "--save", save, "--quiet",
-                  "--log", log)
+            run(program, first, *data, "--steps=4", "--save", save, "--quiet",
+                "--log", log)
             axrun(second, *data, "--steps=8", "--resume", save, "--quiet",
                   "--log", log)
             logs.append(losses(log))
@@ -162,6 +191,7 @@ def cases(every):
         for model in sorted(MODELS.glob(f"{name}*"))[:1]:
             for layout in LAYOUTS:
                 yield f"{model.name} {layout}", sameOutputs, model, layout
+    yield "without compiler", withoutCompiler
     yield "training", sameTraining
     yield "elsewhere", elsewhere
     yield "explained", explained

@@ -23,6 +23,9 @@ def tryTools(bin, folder):
     run(bin / "axopt", MODEL / "model.onnx", "--dim", "batch=4", "--tp=2", "-o",
         plan)
     run(bin / "axrun", plan, "--test-data", MODEL)
+    code = Path(plan).with_suffix(".axc")
+    run(bin / "axopt", plan, "--compile", "-o", code)
+    run(bin / "axrun-core", code, "--random-inputs=1")
     return plan
 
 

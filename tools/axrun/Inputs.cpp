@@ -1,7 +1,6 @@
 //===- Inputs.cpp - Tensors given to a run, and those it makes ------------===//
 #include "Inputs.h"
 
-#include "ax/Import/Import.h"
 #include "ax/Runtime/Checkpoint.h"
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
@@ -22,19 +21,6 @@ static llvm::Error badInput(const llvm::Twine &message) {
 static std::string typeOf(const rt::Port &port) {
   std::string shape = shapeToString(port.shape);
   return (shape.empty() ? "" : shape + "x") + toString(port.dtype);
-}
-
-static llvm::Expected<rt::NamedTensors>
-readTestData(llvm::StringRef folder, llvm::StringRef prefix,
-             const std::vector<rt::Port> &ports) {
-  auto read = import::readTestData(folder, prefix);
-  if (!read)
-    return read.takeError();
-  import::nameByPosition(*read, rt::namesOf(ports));
-  rt::NamedTensors tensors;
-  for (import::NamedTensor &tensor : *read)
-    tensors.emplace_back(tensor.name, std::move(tensor.tensor));
-  return tensors;
 }
 
 /// Integers are small and not negative: indices into anything, and where it is
@@ -62,7 +48,8 @@ ax::readInputs(const RunOptions &options, const std::vector<rt::Port> &inputs) {
   rt::NamedTensors given;
   bool hasTestData = true;
   if (!options.testData.empty()) {
-    auto read = readTestData(options.testData, "input", inputs);
+    auto read = options.testCases->read(options.testData, "input",
+                                        rt::namesOf(inputs));
     if (!read)
       return read.takeError();
     hasTestData = !read->empty();
@@ -155,7 +142,8 @@ ax::readExpected(const RunOptions &options,
                  const std::vector<rt::Port> &outputs) {
   rt::NamedTensors expected;
   if (!options.testData.empty() && options.expect.empty()) {
-    auto read = readTestData(options.testData, "output", outputs);
+    auto read = options.testCases->read(options.testData, "output",
+                                        rt::namesOf(outputs));
     if (!read)
       return read.takeError();
     // Outputs that are kept are reason enough for a run.
@@ -259,7 +247,7 @@ static llvm::Error checkFiles(const RunOptions &options,
       files.reads(rt::npyFileIn(options.expect, port.name));
   for (const char *prefix : {"input", "output"})
     if (!options.testData.empty())
-      read(import::filesOfTestData(options.testData, prefix));
+      read(options.testCases->files(options.testData, prefix));
 
   files.writes("--json", options.json);
   files.writes("--trace", options.trace);

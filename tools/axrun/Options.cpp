@@ -191,7 +191,8 @@ llvm::Error check(const CommandLine &flags, const RunOptions &options) {
 }
 } // namespace
 
-llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
+llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
+                                            const Toolkit &toolkit) {
   FlagTable table("axrun", "runs all ranks of a plan, in this process",
                   "PLAN.mlir [FLAG]...", AX_FLAG_TABLE);
   auto parsed = table.parse(argc, argv);
@@ -220,6 +221,10 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
     flags.read(OPT_random_inputs, options.randomSeed.emplace());
   flags.read(OPT_inputs, options.inputArchive);
   flags.read(OPT_test_data, options.testData);
+  options.testCases = toolkit.testCases;
+  if (!options.testData.empty() && !options.testCases)
+    return usage("--test-data needs ONNX's library, which is not here: give "
+                 "--inputs=FILE.npz and --expect=FILE.npz");
   flags.read(OPT_output, options.output);
   options.isPadded = flags.isOn(OPT_padded);
   flags.read(OPT_expect, options.expect);
@@ -233,6 +238,7 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv) {
   flags.read(OPT_trace, options.trace);
   readProfile(flags, options);
   SessionOptions &session = options.session;
+  session.compiler = toolkit.compiler;
   flags.read(OPT_weights, session.weights);
   flags.read(OPT_model_dir, session.modelDir);
   auto ties = parseTies(flags.list(OPT_tied));

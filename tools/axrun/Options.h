@@ -2,6 +2,7 @@
 #ifndef AX_TOOLS_AXRUN_OPTIONS_H
 #define AX_TOOLS_AXRUN_OPTIONS_H
 
+#include "TestData.h"
 #include "ax/Session/Session.h"
 #include "ax/Session/Train.h"
 
@@ -16,6 +17,8 @@ struct RunOptions {
   std::vector<std::pair<std::string, std::string>> inputs;
   std::string inputArchive;
   std::string testData;
+  /// Reads it; there is one where it is asked for.
+  const TestData *testCases = nullptr;
   std::optional<uint64_t> randomSeed;
   std::string output;
   std::string expect;
@@ -41,9 +44,16 @@ struct RunOptions {
   std::string predict;
 };
 
+/// What a tool can do besides running compiled plans.
+struct Toolkit {
+  PlanCompiler compiler = nullptr;
+  const TestData *testCases = nullptr;
+};
+
 /// Parses the command line; fails with code Usage. `--help` and `--version`
 /// end the process.
-llvm::Expected<RunOptions> parseOptions(int argc, char **argv);
+llvm::Expected<RunOptions> parseOptions(int argc, char **argv,
+                                        const Toolkit &toolkit);
 
 } // namespace ax
 

@@ -1,50 +1,33 @@
 //===- main.cpp - axrun: run a plan ---------------------------------------===//
-#include "Actions.h"
-#include "Inputs.h"
-
-#include "ax/Support/Error.h"
-#include "ax/Support/Process.h"
-#include "ax/Support/Stack.h"
+#include "RunTool.h"
+#include "ax/Import/Import.h"
 
 using namespace ax;
-using Clock = std::chrono::steady_clock;
 
-double Task::secondsSinceBegin() const {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
+namespace {
 
-static llvm::Expected<int> run(const RunOptions &options) {
-  Clock::time_point begin = Clock::now();
-  auto session = Session::compile(options.plan, options.session);
-  if (!session)
-    return session.takeError();
-  if (options.listing) {
-    printListing((*session)->getProgram(), llvm::outs());
-    return static_cast<int>(ExitCode::Success);
+class OnnxTestData : public TestData {
+  std::vector<std::string> files(llvm::StringRef folder,
+                                 llvm::StringRef prefix) const final {
+    return import::filesOfTestData(folder, prefix);
   }
-  if (llvm::Error error = checkDestinations(options, **session))
-    return error;
-  Task task{options, **session, begin};
-  if (options.training)
-    return trainPlan(task);
-  if (options.eval)
-    return evaluateSamples(task);
-  if (!options.predict.empty())
-    return predictSamples(task);
-  return runInputs(task);
-}
+  llvm::Expected<rt::NamedTensors>
+  read(llvm::StringRef folder, llvm::StringRef prefix,
+       llvm::ArrayRef<std::string> names) const final {
+    auto read = import::readTestData(folder, prefix);
+    if (!read)
+      return read.takeError();
+    import::nameByPosition(*read, names);
+    rt::NamedTensors tensors;
+    for (import::NamedTensor &tensor : *read)
+      tensors.emplace_back(tensor.name, std::move(tensor.tensor));
+    return tensors;
+  }
+};
 
-static int runTool(int argc, char **argv) {
-  llvm::Expected<RunOptions> options = parseOptions(argc, argv);
-  if (!options)
-    return reportError("axrun", options.takeError());
-  llvm::Expected<int> code = run(*options);
-  if (!code)
-    return reportError("axrun", code.takeError());
-  return *code;
-}
+} // namespace
 
 int main(int argc, char **argv) {
-  setUpProcess("axrun");
-  return runWithLargeStacks("axrun", [&] { return runTool(argc, argv); });
+  OnnxTestData testCases;
+  return runMain(argc, argv, {&compileText, &testCases});
 }

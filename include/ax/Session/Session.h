@@ -8,6 +8,7 @@
 #define AX_SESSION_SESSION_H
 
 #include "ax/Runtime/Executor.h"
+#include "ax/Session/PlanSource.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -63,6 +64,8 @@ struct SessionOptions {
   std::vector<std::string> dumpAfter;
   /// What these steps take goes there.
   bool tellTimes = false;
+  /// Plans that are text go through it; null: compiled ones only.
+  PlanCompiler compiler = nullptr;
   /// Told what the run can do without; may be left empty.
   std::function<void(const std::string &)> warn;
   /// Told why loading takes long; may be left empty.

@@ -1,13 +1,14 @@
 //===- PlanSource.h - Programs of a plan file -------------------*- C++ -*-===//
-#ifndef AX_LIB_SESSION_PLANSOURCE_H
-#define AX_LIB_SESSION_PLANSOURCE_H
+#ifndef AX_SESSION_PLANSOURCE_H
+#define AX_SESSION_PLANSOURCE_H
 
 #include "ax/Runtime/CompiledPlan.h"
-#include "ax/Session/Session.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace ax {
+
+struct SessionOptions;
 
 struct PlanSource {
   rt::CompiledPlan plan;
@@ -21,12 +22,17 @@ using ChoosePrograms =
     llvm::function_ref<llvm::Expected<std::vector<llvm::StringRef>>(
         llvm::ArrayRef<llvm::StringRef>)>;
 
-/// Reads, verifies and compiles a plan's text: what a program without compiler
-/// (axrun-core) refuses.
+/// Makes programs of a plan that is text.
+using PlanCompiler = llvm::Expected<PlanSource> (*)(
+    const std::string &path, const SessionOptions &options,
+    ChoosePrograms choose);
+
+/// Reads, verifies and compiles it for this machine; of the library
+/// AxPlanCompiler.
 llvm::Expected<PlanSource> compileText(const std::string &path,
                                        const SessionOptions &options,
                                        ChoosePrograms choose);
 
 } // namespace ax
 
-#endif // AX_LIB_SESSION_PLANSOURCE_H
+#endif // AX_SESSION_PLANSOURCE_H

@@ -1,0 +1,8 @@
+//===- main.cpp - axrun-core: run compiled plans --------------------------===//
+//
+// axrun without a compiler and without ONNX: small, and there at once.
+//
+//===----------------------------------------------------------------------===//
+#include "../axrun/RunTool.h"
+
+int main(int argc, char **argv) { return ax::runMain(argc, argv, {}); }
