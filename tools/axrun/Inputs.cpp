@@ -48,8 +48,8 @@ ax::readInputs(const RunOptions &options, const std::vector<rt::Port> &inputs) {
   rt::NamedTensors given;
   bool hasTestData = true;
   if (!options.testData.empty()) {
-    auto read = options.testCases->read(options.testData, "input",
-                                        rt::namesOf(inputs));
+    auto read =
+        options.testCases->read(options.testData, "input", rt::namesOf(inputs));
     if (!read)
       return read.takeError();
     hasTestData = !read->empty();
