@@ -81,15 +81,15 @@ std::optional<rt::MatmulDesc> toMatmul(const Contraction &contraction,
   append(desc.c, column.size, column.c);
   append(desc.residual, row.size, row.residual);
   append(desc.residual, column.size, column.residual);
-  // A dimension of extent 1 may have any stride: the one that makes the matrix
-  // a plain one.
+  // A dimension of extent 1, or of none, may have any stride: the one that
+  // makes the matrix a plain one.
   auto fillStrides = [](rt::TensorDesc &tensor) {
     int64_t rank = tensor.getRank();
     int64_t &outer = tensor.strides[rank - 2],
             &inner = tensor.strides[rank - 1];
-    if (tensor.sizes[rank - 1] == 1)
+    if (tensor.sizes[rank - 1] <= 1)
       inner = 1;
-    if (tensor.sizes[rank - 2] == 1)
+    if (tensor.sizes[rank - 2] <= 1)
       outer = inner == 1 ? tensor.sizes[rank - 1] : 1;
     for (int64_t i = rank - 3; i >= 0; --i)
       if (tensor.sizes[i] == 1)

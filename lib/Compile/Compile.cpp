@@ -94,7 +94,7 @@ static void warnOfNothing(ProgramOp program) {
                             tensor.getShape(),
                             [](int64_t size) { return std::to_string(size); }),
                         "x")
-          << "): what is made of it is empty, too";
+          << "): what is made of it has none, or is a sum of nothing";
 }
 
 /// Bytes of the rank that needs most, of a plan that is to go through the

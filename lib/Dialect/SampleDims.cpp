@@ -46,9 +46,12 @@ private:
 
 /// Where the batch can be among numbers of these sizes, slowest first, that
 /// together count as far as `before` before they count samples. A batch of 1
-/// is in numbers of 1 rather than at the edges of others.
+/// is in numbers of 1 rather than at the edges of others. Where nothing is
+/// counted, it is nowhere.
 Places BatchTracker::locate(ArrayRef<int64_t> sizes, int64_t before) const {
   Places exact, within;
+  if (before == 0 || llvm::is_contained(sizes, 0))
+    return {};
   int64_t slower = 1;
   for (auto [i, size] : llvm::enumerate(sizes)) {
     if (before % slower == 0 && slower * size % (before * batch) == 0) {

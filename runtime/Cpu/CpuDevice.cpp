@@ -175,6 +175,10 @@ public:
 private:
   ExpectedCpuOp prepareOp(const MatmulDesc &desc,
                           const ConstantOperand &constant) {
+    // A sum over nothing is 0; oneDNN writes nothing.
+    if (llvm::is_contained(desc.a.sizes, 0) ||
+        llvm::is_contained(desc.b.sizes, 0))
+      return preparePlainMatmul(desc);
     ExpectedCpuOp op = nullptr;
     if (prefersPackedMatmul())
       op = preparePackedMatmul(desc, constant, *packed);

@@ -200,8 +200,9 @@ class Elements(Maker):
         for shape in [6, 4], [0, -1], [-1], [2, 0, 2, 2]:
             yield self.case(x, ints(*shape), known={1})
         if self.has("allowzero"):
-            yield self.case(random((0, 3)), ints(3, 0), known={1},
-                            attributes={"allowzero": 1})
+            for old, new in ((0, 3), (3, 0)), ((2, 3, 0, 4), (6, 0, 4)):
+                yield self.case(random(old), ints(*new), known={1},
+                                attributes={"allowzero": 1})
 
     def Flatten(self):
         for axis in [None, 0, 1, 2, 3] + [-1] * (self.opset >= 11):
@@ -279,7 +280,8 @@ class Elements(Maker):
                             known={1, 2, 3})
 
     def Tile(self):
-        yield self.case(random((2, 3)), ints(2, 1), known={1})
+        for repeats in (2, 1), (0, 2):
+            yield self.case(random((2, 3)), ints(*repeats), known={1})
 
     def Trilu(self):
         for upper in 0, 1:

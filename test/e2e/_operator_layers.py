@@ -11,7 +11,9 @@ class Layers(Maker):
 
     def MatMul(self):
         for a, b in (((2, 3), (3, 4)), ((5, 2, 3), (3, 4)), ((3,), (3, 4)),
-                     ((2, 1, 2, 3), (5, 3, 4))):
+                     ((2, 1, 2, 3), (5, 3, 4)), ((4, 0), (0, 5)),
+                     ((2, 4, 0), (2, 0, 5)), ((4, 3), (3, 0)),
+                     ((0, 3), (3, 4))):
             yield self.case(random(a), random(b, seed=1))
 
     def Gemm(self):
@@ -20,6 +22,8 @@ class Layers(Maker):
             x = random((3, 2) if attributes.get("transA") else (2, 3))
             w = random((4, 3) if attributes.get("transB") else (3, 4), seed=1)
             yield self.case(x, w, random((4,), seed=2), attributes=attributes)
+        yield self.case(random((0, 2)), random((4, 0)), random((4,), seed=2),
+                        attributes={"transA": 1, "transB": 1})
         if self.opset >= 11:
             yield self.case(random((2, 3)), random((3, 4), seed=1))
 
