@@ -158,6 +158,10 @@ static llvm::Expected<PlanSource> readCompiled(const std::string &path,
   auto plan = rt::readCompiledPlan(path);
   if (!plan)
     return plan.takeError();
+  if (!plan->embedded.empty() && !options.modelDir.empty())
+    return makeError(ExitCode::Usage,
+                     "'" + path +
+                         "' has its weights itself: --model-dir has no use");
   if (llvm::Error error = checkProcessor(plan->target, plan->features))
     return addContext(std::move(error), path);
   std::vector<llvm::StringRef> names;

@@ -1,17 +1,21 @@
 //===- CompiledPlan.cpp - Programs in a file ------------------------------===//
 //
-// A line `axopt compiled plan VERSION CHECKSUM`, then the message, of whose
-// bytes the checksum is.
+// A line `axopt compiled plan VERSION CHECKSUM LENGTH`, then so many bytes of
+// the message, of which the checksum is, then its field of weights, if it has
+// them.
 //
 //===----------------------------------------------------------------------===//
 #include "ax/Runtime/CompiledPlan.h"
 
+#include "EmbeddedWeights.h"
 #include "FieldReader.h"
 #include "FieldWriter.h"
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Checksum.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
+
+#include "llvm/Support/Alignment.h"
 
 namespace ax::rt {
 
@@ -34,21 +38,41 @@ bool isCompiledPlan(const std::string &path) {
   return false;
 }
 
-llvm::Error writeCompiledPlan(const std::string &path,
-                              const CompiledPlan &plan) {
+/// What is checked by the line: the message without the weights.
+static std::string lineOf(const std::string &message) {
+  return beginning.str() + std::to_string(version) + " " +
+         checksumOf(llvm::arrayRefFromStringRef<uint8_t>(message)) + " " +
+         std::to_string(message.size());
+}
+
+llvm::Error writeCompiledPlan(const std::string &path, CompiledPlan plan,
+                              const std::optional<std::string> &embedFrom) {
+  EmbeddedWeights weights;
+  if (embedFrom) {
+    auto taken = EmbeddedWeights::take(plan, *embedFrom);
+    if (!taken)
+      return taken.takeError();
+    weights = std::move(*taken);
+  }
   std::string message;
   fields::FieldWriter writer(message);
-  // An archive may also set fields; this one does not.
-  fields::visit(writer, const_cast<CompiledPlan &>(plan));
+  fields::visit(writer, plan);
+  std::string line = lineOf(message);
+  std::string header = EmbeddedWeights::header(weights.getBytes());
+  // The weights begin where they are aligned.
+  uint64_t size = line.size() + 1 + message.size() + header.size();
+  if (!header.empty())
+    line.append(
+        llvm::offsetToAlignment(size, llvm::Align(EmbeddedWeights::alignment)),
+        ' ');
+  line += '\n';
   auto file = AtomicFile::create(path);
   if (!file)
     return file.takeError();
-  std::string line = beginning.str() + std::to_string(version) + " " +
-                     checksumOf(llvm::arrayRefFromStringRef<uint8_t>(message)) +
-                     "\n";
-  if (llvm::Error error = file->write(line))
-    return error;
-  if (llvm::Error error = file->write(message))
+  for (const std::string &part : {line, message, header})
+    if (llvm::Error error = file->write(part))
+      return error;
+  if (llvm::Error error = weights.write(*file))
     return error;
   return file->commit();
 }
@@ -79,17 +103,26 @@ llvm::Expected<CompiledPlan> readCompiledPlan(const std::string &path) {
   auto [line, rest] = text.split('\n');
   if (!line.consume_front(beginning))
     return refuse("is none: it does not begin like one");
-  auto [number, checksum] = line.split(' ');
+  auto [number, facts] = line.split(' ');
   if (number != std::to_string(version))
     return refuse("is of version '" + llvm::Twine(shorten(number, 20)) +
                   "', and this program reads " + llvm::Twine(version) +
                   ": compile it again");
-  llvm::ArrayRef<uint8_t> message = bytes.take_back(rest.size());
+  auto [checksum, length] = facts.split(' ');
+  uint64_t messageBytes;
+  if (length.rtrim(' ').getAsInteger(10, messageBytes) ||
+      messageBytes > rest.size())
+    return refuse("is damaged: it is cut off");
+  llvm::ArrayRef<uint8_t> contents = bytes.take_back(rest.size()),
+                          message = contents.take_front(messageBytes);
   if (checksumOf(message) != checksum)
     return refuse("is damaged: its checksum is another");
   CompiledPlan plan;
   if (!fields::FieldReader::readMessage(message, plan))
     return refuse("is damaged: it cannot be read");
+  if (llvm::Error error =
+          placeEmbedded(plan, contents.drop_front(messageBytes), **file))
+    return error;
   for (const std::shared_ptr<Program> &program : plan.programs) {
     if (!hasSoundLayouts(*program))
       return refuse("has no sound layouts in program '" + program->name + "'");

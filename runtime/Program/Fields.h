@@ -282,9 +282,16 @@ void visit(Archive &a, PlanFiles &files) {
 }
 
 template <typename Archive>
+void visit(Archive &a, EmbeddedPiece &piece) {
+  a(1, piece.bytes), a(2, piece.checksum);
+}
+
+template <typename Archive>
 void visit(Archive &a, CompiledPlan &plan) {
   a(1, plan.target), a(2, plan.features), a(3, plan.text), a(4, plan.files);
   a(5, plan.states), a(6, plan.isTraining), a(7, plan.programs);
+  // 9: the weights themselves (EmbeddedWeights.h).
+  a(8, plan.embedded);
 }
 
 } // namespace ax::rt::fields

@@ -103,6 +103,51 @@ def elsewhere():
         axrun(here / "again.axc", "--random-inputs=1")
 
 
+def embedded():
+    """One file is enough, at any place and under any name; what is wrong with
+    any byte of its weights is said."""
+    with scratch() as folder:
+        folder = Path(folder)
+        model = folder / "model.onnx"
+        shutil.copytree(MODELS / "mlp_eager_ts13_dyn", folder / "model")
+        shutil.move(folder / "model" / "model.onnx", model)
+        for file in (folder / "model").iterdir():
+            if file.is_file():
+                shutil.move(file, folder)
+        flags = [model, "--dim=batch=4", "--tp=2", "--quiet"]
+        run(tool("axopt"), *flags, "-o", folder / "plan.mlir")
+        run(tool("axopt"), *flags, "--compile", "--embed-weights", "-o",
+            folder / "plan.axc")
+        axrun(folder / "plan.mlir", "--random-inputs=1", "--output",
+              folder / "text.npz")
+        alone = folder / "alone"
+        alone.mkdir()
+        shutil.move(folder / "plan.axc", alone / "other.axc")
+        shutil.rmtree(folder / "model")
+        model.unlink()
+        (folder / "link.axc").symlink_to(alone / "other.axc")
+        wanted = np.load(folder / "text.npz")
+        for plan in alone / "other.axc", folder / "link.axc":
+            run(tool("axrun-core"), plan, "--random-inputs=1", "--output",
+                folder / "alone.npz")
+            got = np.load(folder / "alone.npz")
+            for name in wanted.files:
+                np.testing.assert_array_equal(got[name], wanted[name])
+        plan = alone / "other.axc"
+        done = axrun(plan, "--random-inputs=1", "--model-dir", alone, expect=2)
+        assert "has its weights itself: --model-dir has no use" in done.stderr
+        whole = bytearray(plan.read_bytes())
+        says = f"compiled plan '{plan}' is damaged: its weights are not those"
+        for place in len(whole) - 1, len(whole) - 5000, len(whole) * 3 // 4:
+            whole[place] ^= 1
+            plan.write_bytes(whole)
+            axrun(plan, "--random-inputs=1", expect=5, says=says)
+            whole[place] ^= 1
+        for bytes_ in whole[:-1], whole + b"\0":
+            plan.write_bytes(bytes_)
+            axrun(plan, "--random-inputs=1", expect=5, says=says)
+
+
 def explained():
     with scratch() as folder:
         text, code = both(folder, GPT, "--dim=batch=2", "--tp=2")
@@ -118,7 +163,7 @@ def schema():
     with scratch() as folder:
         plan = compiled(folder, "--dp=2", "--pp=2", "--micro-batches=2")
         code = Path(folder) / "plan.axc"
-        run(tool("axopt"), plan, "--compile", "-o", code)
+        run(tool("axopt"), plan, "--compile", "--embed-weights", "-o", code)
         line, _, message = code.read_bytes().partition(b"\n")
         decoded = subprocess.run(
             ["protoc", f"-I{ROOT}/runtime/Program", "--decode=ax.CompiledPlan",
@@ -176,6 +221,8 @@ def usage():
                  "--report is for models and plans as text"),
                 ([axopt, text, "--target=native"],
                  "--target is for --compile"),
+                ([axopt, text, "--embed-weights"],
+                 "--embed-weights is for --compile"),
                 *(([tool("axrun"), code, "--random-inputs=1", flag],
                    "is compiled: --dump-after, --mlir-timing and "
                    "--separate-kernels are for plans as text")
@@ -194,6 +241,7 @@ def cases(every):
     yield "without compiler", withoutCompiler
     yield "training", sameTraining
     yield "elsewhere", elsewhere
+    yield "embedded weights", embedded
     yield "explained", explained
     yield "schema", schema
     yield "targets", targets

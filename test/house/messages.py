@@ -118,6 +118,7 @@ UNTESTED = {
         "zlib does not start",
         "failed with status",
         "cannot find folder",
+        "cannot find",
         "creating a primitive",
         "creating a reorder",
         "creating a stream",

@@ -146,6 +146,9 @@ defm target : Value<
   "target", "PROCESSOR",
   "What --compile is for: native, x86-64, x86-64-v2, x86-64-v3 or x86-64-v4",
   help4_output, [], "native,x86-64,x86-64-v2,x86-64-v3,x86-64-v4">;
+defm embed_weights : Switch<
+  "embed-weights", "With --compile: the weights are in the file, too",
+  help4_output>;
 defm verify : Switch<"verify", "Only check the plan", help4_output, [Common]>;
 defm export_onnx : Value<
   "export-onnx", "FILE.onnx", "Only write the model again, with --weights",

@@ -280,9 +280,11 @@ llvm::Error readMLIR(const CommandLine &flags) {
 
 /// What is compiled, and for what.
 llvm::Error readTarget(const CommandLine &flags, Options &options) {
+  std::string idle = flags.firstOf({OPT_target, OPT_embed_weights});
   if (!flags.isOn(OPT_compile))
-    return flags.has(OPT_target) ? usage("--target is for --compile")
-                                 : llvm::Error::success();
+    return idle.empty() ? llvm::Error::success()
+                        : usage(idle + " is for --compile");
+  flags.read(OPT_embed_weights, options.embedWeights);
   if (!llvm::StringRef(options.output).ends_with(compiledPlanEnding))
     return usage("--compile makes a file that ends in .axc: -o model.axc");
   auto target = CpuTarget::parse(flags.has(OPT_target) ? flags.text(OPT_target)

@@ -21,6 +21,8 @@ struct Options {
   /// What kernels are compiled for, into the output; nothing: the output is the
   /// plan's text.
   std::optional<CpuTarget> target;
+  /// The compiled plan has the weights, too.
+  bool embedWeights = false;
   import::ImportOptions import;
   Strategy strategy;
   std::string saveStrategy;

@@ -38,5 +38,8 @@ llvm::Error ax::writeCompiled(mlir::ModuleOp module, const Options &options) {
   compiled->text = std::move(*text);
   compiled->files = std::move(files);
   compiled->files.folder = folder.str().str();
-  return rt::writeCompiledPlan(options.output, *compiled);
+  std::optional<std::string> embedFrom;
+  if (options.embedWeights)
+    embedFrom = compiled->files.folder;
+  return rt::writeCompiledPlan(options.output, std::move(*compiled), embedFrom);
 }

@@ -16,6 +16,12 @@
 
 namespace ax::rt {
 
+/// Of a compiled plan's own weights, in their order.
+struct EmbeddedPiece {
+  int64_t bytes = 0;
+  std::string checksum;
+};
+
 struct CompiledPlan {
   /// What its kernels were compiled for (CpuTarget.h).
   std::string target;
@@ -31,6 +37,8 @@ struct CompiledPlan {
   bool isTraining = false;
   /// In the plan's order.
   std::vector<std::shared_ptr<Program>> programs;
+  /// Empty: states come from the model's files.
+  std::vector<EmbeddedPiece> embedded;
 
   /// Null when there is none of that name.
   std::shared_ptr<Program> find(llvm::StringRef name) const;
@@ -39,9 +47,11 @@ struct CompiledPlan {
 /// Whether the file begins like a compiled plan. False for what cannot be read.
 bool isCompiledPlan(const std::string &path);
 
-/// Replaces the file as a whole.
-llvm::Error writeCompiledPlan(const std::string &path,
-                              const CompiledPlan &plan);
+/// Replaces the file as a whole. With a folder, that of the model's files, the
+/// weights are in it, too.
+llvm::Error
+writeCompiledPlan(const std::string &path, CompiledPlan plan,
+                  const std::optional<std::string> &embedFrom = std::nullopt);
 
 /// A BadPlan error for a file that is damaged, of another version, or not sound
 /// (checkProgram).

@@ -44,6 +44,16 @@ protected:
     return error.message;
   }
 
+  void checkEveryBit(const std::string &whole) {
+    for (size_t i = 0; i < whole.size(); ++i) {
+      std::string other = whole;
+      other[i] = static_cast<char>(other[i] ^ (1 << (i % 8)));
+      EXPECT_NE(refused(other), "") << "byte " << i;
+    }
+    for (size_t size = 0; size < whole.size(); size += 7)
+      EXPECT_NE(refused(llvm::StringRef(whole).take_front(size)), "") << size;
+  }
+
   std::string folder, path;
 };
 
@@ -109,21 +119,60 @@ TEST_F(CompiledPlanTest, RoundTrip) {
   EXPECT_FALSE(isCompiledPlan(folder + "/none"));
 }
 
-TEST_F(CompiledPlanTest, EveryBitCounts) {
-  std::string whole = written(makePlan());
-  for (size_t i = 0; i < whole.size(); ++i) {
-    std::string other = whole;
-    other[i] = static_cast<char>(other[i] ^ (1 << (i % 8)));
-    EXPECT_NE(refused(other), "") << "byte " << i;
+TEST_F(CompiledPlanTest, Embedded) {
+  std::string model(100, 'm');
+  for (size_t i = 0; i < 64; ++i)
+    model[36 + i] = static_cast<char>(i);
+  llvm::cantFail(writeFileAtomically(
+      folder + "/model.bin", llvm::arrayRefFromStringRef<uint8_t>(model)));
+  CompiledPlan plan = makePlan();
+  State &state = plan.programs[0]->states[0];
+  state.value = {};
+  state.file = "model.bin";
+  state.offset = 36;
+  // A second one in other programs is the same bytes.
+  plan.programs.push_back(std::make_shared<Program>(*plan.programs[0]));
+  plan.programs[1]->name = "other";
+  llvm::cantFail(writeCompiledPlan(path, plan, folder));
+  EXPECT_EQ(state.file, "model.bin");
+  std::string whole = bytesOf(path);
+  auto read = readCompiledPlan(path);
+  ASSERT_TRUE(bool(read)) << llvm::toString(read.takeError());
+  EXPECT_EQ(read->embedded.size(), 1u);
+  for (const auto &program : read->programs) {
+    const State &own = program->states[0];
+    EXPECT_EQ(own.file, "plan.axc");
+    EXPECT_EQ(own.offset % 64, 0);
+    EXPECT_EQ(whole.substr(static_cast<size_t>(own.offset), 64),
+              model.substr(36));
   }
-  for (size_t size = 0; size < whole.size(); size += 7)
-    EXPECT_NE(refused(llvm::StringRef(whole).take_front(size)), "") << size;
+  std::string damaged = "compiled plan '" + path +
+                        "' is damaged: its weights are not those that it had";
+  EXPECT_EQ(refused(whole + '\0'), damaged);
+  EXPECT_EQ(refused(llvm::StringRef(whole).drop_back(64)), damaged);
+  checkEveryBit(whole);
+  // The model is another one, or gone.
+  plan.programs[0]->states[0].fingerprint = "other";
+  llvm::Error error = writeCompiledPlan(path, plan, folder);
+  EXPECT_EQ(llvm::toString(std::move(error)),
+            "'" + folder +
+                "/model.bin' is not the file that this plan was "
+                "compiled from: compile it again");
+  plan.programs[0]->states[0].file = "../model.bin";
+  error = writeCompiledPlan(path, plan, folder);
+  EXPECT_NE(llvm::toString(std::move(error))
+                .find("it must be a file inside the model's folder"),
+            std::string::npos);
 }
+
+TEST_F(CompiledPlanTest, EveryBitCounts) { checkEveryBit(written(makePlan())); }
 
 TEST_F(CompiledPlanTest, Messages) {
   std::string whole = written(makePlan());
   EXPECT_EQ(refused("plan"),
             "compiled plan '" + path + "' is none: it does not begin like one");
+  EXPECT_EQ(refused(llvm::StringRef(whole).drop_back(1)),
+            "compiled plan '" + path + "' is damaged: it is cut off");
   std::string other = whole;
   other.back() ^= 1;
   EXPECT_EQ(refused(other),

@@ -60,7 +60,7 @@ using Messages = ::testing::Types<
     State, Transfer, Kept, Buffer, BufferRef, Scalar, Kernel, KernelCommand,
     LibraryCommand, CollectivePart, CollectiveCommand, WaitCommand, CopyCommand,
     SendCommand, RecvCommand, Command, GroupSet, CommandList, Action,
-    StageProgram, Program, PlanFiles, CompiledPlan>;
+    StageProgram, Program, PlanFiles, EmbeddedPiece, CompiledPlan>;
 TYPED_TEST_SUITE(FieldsTest, Messages);
 
 TYPED_TEST(FieldsTest, AllAreVisited) {
