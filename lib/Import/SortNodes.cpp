@@ -5,6 +5,7 @@
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <queue>
 
@@ -13,16 +14,31 @@ using namespace ax::import;
 using onnx::NodeProto;
 using Nodes = google::protobuf::RepeatedPtrField<NodeProto>;
 
-/// Calls `visit` with the names that a node and the graphs in it read.
+/// Calls `visit` with the names that a node and the graphs in it read, but for
+/// what these graphs themselves call so.
 static void visitReads(const NodeProto &node,
                        llvm::function_ref<void(llvm::StringRef)> visit) {
   for (const std::string &name : node.input())
     visit(name);
   auto visitGraph = [&](const onnx::GraphProto &graph) {
+    llvm::StringSet<> own;
+    for (const onnx::ValueInfoProto &input : graph.input())
+      own.insert(input.name());
+    for (const onnx::TensorProto &initializer : graph.initializer())
+      own.insert(initializer.name());
+    for (const onnx::SparseTensorProto &initializer :
+         graph.sparse_initializer())
+      own.insert(initializer.values().name());
     for (const NodeProto &inner : graph.node())
-      visitReads(inner, visit);
+      own.insert(inner.output().begin(), inner.output().end());
+    auto visitOuter = [&](llvm::StringRef name) {
+      if (!own.contains(name))
+        visit(name);
+    };
+    for (const NodeProto &inner : graph.node())
+      visitReads(inner, visitOuter);
     for (const onnx::ValueInfoProto &output : graph.output())
-      visit(output.name());
+      visitOuter(output.name());
   };
   for (const onnx::AttributeProto &attribute : node.attribute()) {
     visitGraph(attribute.g());

@@ -5,6 +5,7 @@
 
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/StateNames.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Eval/FoldedWeights.h"
 #include "ax/Plan/Plan.h"
@@ -276,6 +277,10 @@ static void verifyState(StateOp state, const StateUses &uses,
     state.emitOpError() << "@" << state.getSymName() << " is held by stages "
                         << text(listed) << ", and loaded by "
                         << text(uses.stages);
+  if (state.isZeroAtFirst() && !uses.stages.empty() && uses.storing.empty() &&
+      state.getSymName() != kRandomSeed)
+    state.emitOpError() << "is in no file, so zero at first, and nothing stores "
+                           "it";
   for (const std::set<int64_t> &storing : uses.storing)
     if (storing != uses.stages)
       state.emitOpError() << "@" << state.getSymName() << " is held by stages "

@@ -54,6 +54,20 @@ def unsorted(nested):
     compare(made, {"x": X}, -np.exp(X))
 
 
+def namesOfBodies(names):
+    """What a graph in a node calls as one outside is called, its own or
+    another's."""
+    result, carried = names
+    body = (f"b (int64 i, bool c, float[2,3] {carried}) => (bool d, float[2,3] "
+            f"{result}) {{ d = Identity(c)\n {result} = Add({carried}, x) }}")
+    made = model("float[2,3] x", "float y",
+                 f"o = Loop(m, , x) <body = {body}>\nh = Neg(o)\n"
+                 "y = If(k) <then_branch = t () => (float[2,3] y) "
+                 "{ y = Neg(h) }, else_branch = e () => (float[2,3] y) "
+                 "{ y = Relu(h) }>", "int64 m = {2}, bool k = {1}")
+    compare(made, {"x": X}, 3 * X)
+
+
 def oldIR(version):
     """IR version 3 wants initializers to be inputs; nobody obeys."""
     made = model("float[2,3] x", "float y", "y = Add(x, w)",
@@ -103,6 +117,8 @@ def cases(every):
     yield "function of another operator set", functionAtOtherSet
     yield "unsorted", unsorted, False
     yield "unsorted branch", unsorted, True
+    for names in ("o", "p"), ("p", "h"), ("o", "h"), ("y", "o"):
+        yield f"names of bodies: {' '.join(names)}", namesOfBodies, names
     yield "IR version 3", oldIR, 3
     yield "IR version 1", oldIR, 1
     yield "operator set 6", operatorSet6

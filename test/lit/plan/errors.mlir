@@ -41,6 +41,10 @@
 
 // States.
 
+// RUN: sed 's/ from "w.bin" offset 0 length 256//' %s > %t.nofile.mlir
+// RUN: not axopt %t.nofile.mlir --verify 2>&1 | FileCheck %s --check-prefix=NOFILE
+// NOFILE: 'ax.state' op is in no file, so zero at first, and nothing stores it
+
 // RUN: sed 's/offset 0 length/offset -8 length/' %s > %t.offset.mlir
 // RUN: not axopt %t.offset.mlir --verify 2>&1 | FileCheck %s --check-prefix=OFFSET
 // OFFSET: 'ax.state' op of type {{.*}} does not have 256 bytes at offset -8
