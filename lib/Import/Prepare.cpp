@@ -131,7 +131,18 @@ private:
 
 } // namespace
 
-/// The inliner itself has no bounds.
+/// The inliner takes no defaults of attributes, and takes functions away that
+/// others call which it leaves alone, as those of other operator sets.
+static bool isForInliner(const onnx::ModelProto &model) {
+  int64_t opset = importedOpset(model, 0);
+  return llvm::none_of(model.functions(),
+                       [&](const onnx::FunctionProto &function) {
+                         return function.attribute_proto_size() ||
+                                importedOpset(function, opset) != opset;
+                       });
+}
+
+/// Functions that stay are imported as such. The inliner itself has no bounds.
 static llvm::Error inlineFunctions(onnx::ModelProto &model) {
   if (!model.functions_size())
     return llvm::Error::success();
@@ -142,8 +153,8 @@ static llvm::Error inlineFunctions(onnx::ModelProto &model) {
                       "the model has more than {0} nodes, its functions "
                       "written out",
                       maxNodes);
-  // Those of other operator sets stay functions: they are imported as such.
-  onnx::inliner::InlineLocalFunctions(model, /*convert_version=*/false);
+  if (isForInliner(model))
+    onnx::inliner::InlineLocalFunctions(model, /*convert_version=*/false);
   return llvm::Error::success();
 }
 

@@ -41,6 +41,38 @@ def functionAtOtherSet():
     compare(made, {"x": X}, np.exp(X) / np.exp(X).sum())
 
 
+def functionsOfDefaults(inner, given):
+    """What a call does not say of an attribute is its function's to say, also
+    where that function is called by one of another operator set, or by one that
+    was not told either."""
+    def function(name, node, opset, parameters=(), defaults=()):
+        return helper.make_function(
+            "l", name, ["x"], ["y"], [node], [
+                helper.make_opsetid("", opset), helper.make_opsetid("l", 1)],
+            attributes=list(parameters), attribute_protos=[
+                helper.make_attribute(key, value) for key, value in defaults])
+
+    def calling(name, domain, **references):
+        node = helper.make_node(name, ["x"], ["y"], domain=domain)
+        for key, value in references.items():
+            node.attribute.append(onnx.AttributeProto(
+                name=key, ref_attr_name=value, type=onnx.AttributeProto.FLOAT))
+        return node
+
+    leaky = function("leaky", calling("LeakyRelu", "", alpha="slope"), 21,
+                     defaults=[("slope", 0.5)])
+    outer = function("outer", calling("leaky", "l", slope="s"), inner,
+                     parameters=["s"])
+    x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, [2, 3])
+            for n in "xy")
+    node = helper.make_node("outer", ["x"], ["y"], domain="l", **given)
+    made = helper.make_model(
+        helper.make_graph([node], "g", [x], [y]), ir_version=10,
+        opset_imports=[helper.make_opsetid("", 21),
+                       helper.make_opsetid("l", 1)], functions=[leaky, outer])
+    compare(made, {"x": X}, np.where(X < 0, given.get("s", 0.5) * X, X))
+
+
 def unsorted(nested):
     """Nodes before those whose outputs they read, also by way of a branch."""
     if nested:
@@ -115,6 +147,10 @@ def otherName():
 
 def cases(every):
     yield "function of another operator set", functionAtOtherSet
+    for inner in 21, 13:
+        for given in {}, {"s": 0.25}:
+            yield f"defaults of functions: {inner} {given}", \
+                functionsOfDefaults, inner, given
     yield "unsorted", unsorted, False
     yield "unsorted branch", unsorted, True
     for names in ("o", "p"), ("p", "h"), ("o", "h"), ("y", "o"):
