@@ -64,7 +64,6 @@ void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training) {
   bool isScaled = training.precision == "fp16";
   plan.addPass(createAddLoss({training.loss, isScaled}));
   DifferentiateOptions differentiate;
-  differentiate.loss = isScaled ? "scaled_loss_sum" : "loss_sum";
   differentiate.trainable.assign(training.trainable.begin(),
                                  training.trainable.end());
   plan.addPass(createDifferentiate(differentiate));

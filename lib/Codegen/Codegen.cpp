@@ -118,6 +118,31 @@ private:
                       number("shift")};
   }
 
+  std::optional<rt::Role> roleOf(unsigned output) {
+    std::optional<ResultRole> role = program.getRole(output);
+    if (!role)
+      return std::nullopt;
+    switch (*role) {
+    case ResultRole::loss:
+      return rt::Role::Loss;
+    case ResultRole::gradient_norm:
+      return rt::Role::GradientNorm;
+    case ResultRole::learning_rate:
+      return rt::Role::LearningRate;
+    case ResultRole::loss_scale:
+      return rt::Role::LossScale;
+    case ResultRole::loss_sum:
+      return rt::Role::LossSum;
+    case ResultRole::loss_count:
+      return rt::Role::LossCount;
+    case ResultRole::correct:
+      return rt::Role::Correct;
+    case ResultRole::scaled_loss_sum:
+      return std::nullopt;
+    }
+    return std::nullopt;
+  }
+
   void addPorts() {
     for (auto [number, type] : llvm::enumerate(program.getArgumentTypes())) {
       result.inputs.push_back(
@@ -130,6 +155,7 @@ private:
       result.outputs.push_back(portOf(
           type, nameOr(program.getResultName(number), "output", number)));
       result.outputs.back().samples = program.getSampleDim(number);
+      result.outputs.back().role = roleOf(number);
     }
     for (auto [number, port] : llvm::enumerate(result.outputs)) {
       std::optional<int64_t> dim = program.getCountedDim(number);

@@ -1,6 +1,7 @@
 //===- PlanOps.cpp - Plans, meshes, state, programs -----------------------===//
 #include "ax/Dialect/Ax.h"
 #include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/TrainingAttrs.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"
 
@@ -44,7 +45,7 @@ LogicalResult PlanOp::verify() {
   if (Attribute data = (*this)->getAttr(kData)) {
     if (!isa<StringAttr>(data))
       return emitOpError("has a '") << kData << "' that names no file";
-    if (version == firstVersion)
+    if (version < preparedVersion)
       return emitOpError("has a '")
              << kData << "', which version " << version << " has not";
   }
@@ -60,7 +61,7 @@ LogicalResult PlanOp::verify() {
         !isa<MeshOp, StateOp, ProgramOp>(op))
       return op.emitOpError("does not belong directly into a plan");
     if (auto state = dyn_cast<StateOp>(op);
-        state && state.getPrepared() && version == firstVersion)
+        state && state.getPrepared() && version < preparedVersion)
       return op.emitOpError("is prepared, which version ")
              << version << " does not know";
     if (isa<MeshOp>(op) && std::exchange(seenMesh, true))
@@ -311,6 +312,41 @@ StringRef ProgramOp::getResultName(unsigned i) {
   return nameIn(getResultAttrDict(i));
 }
 
+std::optional<ResultRole> ProgramOp::getRole(unsigned i) {
+  if (auto role = getResultAttrOfType<ResultRoleAttr>(i, kRole))
+    return role.getValue();
+  return std::nullopt;
+}
+
+void ProgramOp::setRole(unsigned i, ResultRole role) {
+  setResultAttr(i, kRole, ResultRoleAttr::get(getContext(), role));
+}
+
+std::optional<unsigned> ProgramOp::findResult(ResultRole role) {
+  for (unsigned i = 0, e = getNumResults(); i < e; ++i)
+    if (getRole(i) == role)
+      return i;
+  return std::nullopt;
+}
+
+static LogicalResult verifyRoles(ProgramOp program) {
+  int64_t version = program->getParentOfType<PlanOp>().getVersion();
+  llvm::SmallDenseSet<ResultRole> seen;
+  for (unsigned i = 0, e = program.getNumResults(); i < e; ++i) {
+    Attribute attr = program.getResultAttr(i, kRole);
+    if (attr && version < PlanOp::rolesVersion)
+      return program.emitOpError()
+             << "has a result with an '" << kRole << "', which version "
+             << version << " has not";
+    if (attr && !isa<ResultRoleAttr>(attr))
+      return program.emitOpError()
+             << kRole << " of a result is a role, got " << attr;
+    if (attr && !seen.insert(*program.getRole(i)).second)
+      return program.emitOpError() << "has two results of the role " << attr;
+  }
+  return success();
+}
+
 static LogicalResult verifyLabels(ProgramOp program, Type type,
                                   Attribute attr) {
   auto labels = dyn_cast<DictionaryAttr>(attr);
@@ -367,6 +403,8 @@ LogicalResult ProgramOp::verify() {
   for (unsigned i = 0; i < getNumResults(); ++i)
     if (failed(verifySamples(*this, i)))
       return failure();
+  if (failed(verifyRoles(*this)))
+    return failure();
   // Every layout in the body, once, here: ops need not ask.
   WalkResult result = walk([&](Operation *op) {
     for (Type type : op->getResultTypes())

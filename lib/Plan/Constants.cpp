@@ -213,7 +213,7 @@ storeConstants(ModuleOp module, const std::string &path) {
       continue;
     plan->setAttr(kData, StringAttr::get(module.getContext(),
                                          llvm::sys::path::filename(path)));
-    plan.setVersion(PlanOp::currentVersion);
+    plan.needVersion(PlanOp::preparedVersion);
   }
   return file;
 }

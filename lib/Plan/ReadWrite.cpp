@@ -3,6 +3,7 @@
 #include "Faults.h"
 #include "Screen.h"
 
+#include "ax/Dialect/Evaluation.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
@@ -21,6 +22,32 @@ namespace ax::plan {
 
 static constexpr size_t maxFileBytes = size_t(64) << 20;
 
+/// Plans of older versions say by names alone what training takes a result for.
+static void addRoles(PlanOp plan) {
+  using Roles = llvm::ArrayRef<ResultRole>;
+  static constexpr ResultRole ofStep[] = {
+      ResultRole::loss, ResultRole::gradient_norm, ResultRole::learning_rate,
+      ResultRole::loss_scale};
+  static constexpr ResultRole ofEvaluation[] = {
+      ResultRole::loss_sum, ResultRole::loss_count, ResultRole::correct};
+  for (auto program : plan.getBody().getOps<ProgramOp>()) {
+    StringRef name = program.getSymName();
+    if (name == predictionProgram || name == preparationProgram)
+      continue;
+    bool isStep = program.walk([](StoreOp) { return WalkResult::interrupt(); })
+                      .wasInterrupted();
+    if (!isStep && name != evaluationProgram)
+      continue;
+    for (ResultRole role : isStep ? Roles(ofStep) : Roles(ofEvaluation))
+      for (unsigned i = 0, e = program.getNumResults(); i < e; ++i)
+        if (program.getResultName(i) == stringifyResultRole(role) &&
+            !program.findResult(role)) {
+          plan.needVersion(PlanOp::rolesVersion);
+          program.setRole(i, role);
+        }
+  }
+}
+
 llvm::Expected<OwningOpRef<ModuleOp>>
 parsePlan(llvm::StringRef text, llvm::StringRef name, MLIRContext &context) {
   if (text.size() > maxFileBytes)
@@ -38,8 +65,13 @@ parsePlan(llvm::StringRef text, llvm::StringRef name, MLIRContext &context) {
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(
       sources, ParserConfig(&context, /*verifyAfterParse=*/false));
-  if (module && succeeded(screenModule(*module)) && succeeded(verify(*module)))
+  if (module && succeeded(screenModule(*module)) &&
+      succeeded(verify(*module))) {
+    for (auto plan : module->getOps<PlanOp>())
+      if (static_cast<int64_t>(plan.getVersion()) < PlanOp::rolesVersion)
+        addRoles(plan);
     return module;
+  }
   if (llvm::Error error = faults.take())
     return error;
   return makeError(ExitCode::BadPlan, name + ": is no plan");

@@ -108,21 +108,22 @@ void ProgramVerifier::verifyTraining() {
         return !stage.getBody().getOps<StoreOp>().empty();
       }))
     return;
-  std::set<StringRef> given;
+  bool hasRoles = false;
   for (auto [i, type] : llvm::enumerate(program.getResultTypes())) {
-    StringRef name = program.getResultName(i);
-    if (name != "loss" && name != "gradient_norm" && name != "learning_rate" &&
-        name != "loss_scale")
+    std::optional<ResultRole> role = program.getRole(i);
+    if (!role)
       continue;
-    given.insert(name);
+    hasRoles = true;
     auto tensor = cast<RankedTensorType>(type);
     if (tensor.getRank() != 0 || !tensor.getElementType().isF32())
-      program.emitOpError() << "gives '" << name << "' as " << type
-                            << "; axrun takes a scalar of f32";
+      program.emitOpError()
+          << "gives '" << stringifyResultRole(*role) << "' as " << type
+          << "; axrun takes a scalar of f32";
   }
-  for (StringRef name : {"loss", "gradient_norm"})
-    if (!given.empty() && !given.count(name))
-      program.emitOpError() << "trains, but has no output '" << name << "'";
+  for (ResultRole role : {ResultRole::loss, ResultRole::gradient_norm})
+    if (hasRoles && !program.findResult(role))
+      program.emitOpError() << "trains, but no output has the role '"
+                            << stringifyResultRole(role) << "'";
 }
 
 void ProgramVerifier::verifyStages() {

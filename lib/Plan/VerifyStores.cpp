@@ -30,7 +30,7 @@ public:
   void verify();
 
 private:
-  Value resultOf(StringRef name);
+  Value resultOf(ResultRole role);
   bool isFinite(Value condition) const;
   void verifyStore(StoreOp store);
   void verifyNothingIsForgotten();
@@ -100,12 +100,10 @@ static llvm::DenseSet<StringAttr> statesOf(Value value, bool withConditions) {
   return states;
 }
 
-Value StoreVerifier::resultOf(StringRef name) {
+Value StoreVerifier::resultOf(ResultRole role) {
+  std::optional<unsigned> number = program.findResult(role);
   Operation *end = program.getBody().front().getTerminator();
-  for (unsigned i = 0, e = program.getNumResults(); i < e; ++i)
-    if (program.getResultName(i) == name)
-      return end->getOperand(i);
-  return {};
+  return number ? end->getOperand(*number) : Value();
 }
 
 /// Whether it says that the loss and the norm of the gradient are numbers.
@@ -201,7 +199,8 @@ void StoreVerifier::verifyNothingIsInVain() {
 }
 
 void StoreVerifier::verify() {
-  Value norm = resultOf("gradient_norm"), loss = resultOf("loss");
+  Value norm = resultOf(ResultRole::gradient_norm),
+        loss = resultOf(ResultRole::loss);
   if (norm && loss)
     finite = {numbers.of(norm), numbers.of(loss)};
   bool changesNothing = isEvaluation(program.getSymName());

@@ -35,10 +35,10 @@ double Measured::get(Metric metric) const {
   return 0;
 }
 
-std::optional<size_t> Evaluator::findOutput(llvm::StringRef name) const {
+std::optional<size_t> Evaluator::findOutput(rt::Role role) const {
   const std::vector<rt::Port> &outputs = executor.getProgram().outputs;
   for (size_t i = 0; i < outputs.size(); ++i)
-    if (outputs[i].name == name && outputs[i].dtype == DType::F32 &&
+    if (outputs[i].role == role && outputs[i].dtype == DType::F32 &&
         outputs[i].shape.size() <= 1)
       return i;
   return std::nullopt;
@@ -52,7 +52,8 @@ llvm::Expected<Evaluator> Evaluator::create(rt::Executor &executor,
   if (!samples)
     return samples.takeError();
   Evaluator made(executor, std::move(*samples));
-  auto sum = made.findOutput("loss_sum"), count = made.findOutput("loss_count");
+  auto sum = made.findOutput(rt::Role::LossSum),
+       count = made.findOutput(rt::Role::LossCount);
   if (!sum || !count)
     return makeError(ExitCode::Usage,
                      "program '" + program.name +
@@ -60,7 +61,7 @@ llvm::Expected<Evaluator> Evaluator::create(rt::Executor &executor,
                          "axopt --train");
   made.lossSum = *sum;
   made.lossCount = *count;
-  made.correct = made.findOutput("correct");
+  made.correct = made.findOutput(rt::Role::Correct);
   made.metrics.push_back(Metric::Loss);
   for (Metric metric : options.metrics) {
     if (metric != Metric::Loss && !made.correct)

@@ -34,7 +34,7 @@ public:
 private:
   Evaluator(rt::Executor &executor, Samples samples)
       : executor(executor), samples(std::move(samples)) {}
-  std::optional<size_t> findOutput(llvm::StringRef name) const;
+  std::optional<size_t> findOutput(rt::Role role) const;
   /// Its result for the first `count` samples of a batch.
   double sum(size_t output, int64_t count) const;
 

@@ -21,15 +21,15 @@
 using namespace ax;
 
 static std::optional<size_t> findOutput(const rt::Program &program,
-                                        llvm::StringRef name) {
+                                        rt::Role role) {
   for (size_t i = 0; i < program.outputs.size(); ++i)
-    if (program.outputs[i].name == name && program.outputs[i].shape.empty())
+    if (program.outputs[i].role == role && program.outputs[i].shape.empty())
       return i;
   return std::nullopt;
 }
 
 bool ax::isTraining(const rt::Program &program) {
-  return findOutput(program, "loss") &&
+  return findOutput(program, rt::Role::Loss) &&
          llvm::any_of(program.states,
                       [](const rt::State &state) { return state.isMutable; });
 }
@@ -98,9 +98,9 @@ llvm::Error Trainer::open() {
                      "program '" + program.name +
                          "' does not train: compile it with axopt --train, "
                          "or give --predict=OUT for what it makes of --data");
-  loss = *findOutput(program, "loss");
-  norm = findOutput(program, "gradient_norm");
-  lossScale = findOutput(program, "loss_scale");
+  loss = *findOutput(program, rt::Role::Loss);
+  norm = findOutput(program, rt::Role::GradientNorm);
+  lossScale = findOutput(program, rt::Role::LossScale);
   auto samples =
       Samples::open(program.inputs, options.data, options.tokens, "data");
   if (!samples)

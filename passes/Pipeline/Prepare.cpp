@@ -314,7 +314,7 @@ void Prepare::runOnOperation() {
     }
   if (!any)
     return;
-  plan.setVersion(PlanOp::currentVersion);
+  plan.needVersion(PlanOp::preparedVersion);
   OpBuilder builder = OpBuilder::atBlockEnd(&plan.getBody().front());
   auto prepare = ProgramOp::create(builder, plan.getLoc(), preparationProgram,
                                    builder.getFunctionType({}, {}));

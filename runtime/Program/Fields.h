@@ -34,6 +34,8 @@ template <>
 inline constexpr int64_t count<PoolKind> =
     static_cast<int64_t>(PoolKind::MaxGradient) + 1;
 template <>
+inline constexpr int64_t count<Role> = static_cast<int64_t>(Role::Correct) + 1;
+template <>
 inline constexpr int64_t count<Space> = static_cast<int64_t>(Space::Kept) + 1;
 
 //===----------------------------------------------------------------------===//
@@ -140,6 +142,7 @@ void visit(Archive &a, Port &port) {
   a(1, port.name), a(2, port.dtype), a(3, port.shape), a(4, port.layout);
   a(5, port.labels), a(6, port.indexed), a(7, port.isBatched);
   a(8, port.samples), a(9, port.count);
+  a(10, port.role);
 }
 
 template <typename Archive>

@@ -125,4 +125,18 @@ def Ax_ScatterKind : Ax_Enum<"ScatterKind", "how an update meets what is there",
   Ax_Cases<["set", "add", "mul", "max", "min"]>.cases>;
 def Ax_ScatterKindAttr : EnumAttr<Ax_Dialect, Ax_ScatterKind, "scatter_kind">;
 
+def Ax_ResultRole : Ax_Enum<"ResultRole", "what a result of a program that trains is",
+  Ax_Cases<["loss", "gradient_norm", "learning_rate", "loss_scale", "loss_sum",
+            "loss_count", "correct", "scaled_loss_sum"]>.cases>;
+def Ax_ResultRoleAttr : EnumAttr<Ax_Dialect, Ax_ResultRole, "role"> {
+  let summary = "What a result of a program that trains is: `#ax.role<loss>`";
+  let description = [{
+    On a result, as `ax.role`, whatever its name. Of what changes states: `loss`
+    (the mean), `gradient_norm`, `learning_rate`, `loss_scale`. Of what measures
+    them: `loss_sum`, `loss_count` and `correct`, how many predictions are right.
+    `scaled_loss_sum` is what is differentiated in f16, and gone afterwards.
+  }];
+  let assemblyFormat = "`<` $value `>`";
+}
+
 #endif // AX_ATTRS_TD

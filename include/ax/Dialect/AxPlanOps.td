@@ -19,7 +19,13 @@ def Ax_PlanOp : Ax_Op<"plan", [IsolatedFromAbove, SymbolTable, Symbol,
   let extraClassDeclaration = [{
     /// What has constants in a file, or a program that prepares states, is of
     /// the second version: who knows only the first would not do without.
-    static constexpr int64_t firstVersion = 1, currentVersion = 2;
+    static constexpr int64_t firstVersion = 1, preparedVersion = 2,
+                             rolesVersion = 3, currentVersion = 3;
+    /// Raises the version to the first one that has what the plan now needs.
+    void needVersion(int64_t version) {
+      if (static_cast<int64_t>(getVersion()) < version)
+        setVersion(version);
+    }
     /// The plan's mesh; one without axes before the Shard phase.
     ::ax::sharding::Mesh getMesh();
   }];
@@ -95,7 +101,8 @@ def Ax_ProgramOp : Ax_Op<"program", [HasParent<"PlanOp">, IsolatedFromAbove,
     of a result: its dimension DIM counts the samples of a batch, each of which
     has an equal part of it, in their order; none does where there is no such
     attribute. Created by Import, which follows the batch from the inputs, and
-    for what a loss adds by Train. Before the Pipeline phase the body is
+    for what a loss adds by Train. `ax.role = #ax.role<loss>` of a result says
+    what training takes it for. Before the Pipeline phase the body is
     operations and `ax.return`; after it `ax.stage`, `ax.transfer`, one
     `ax.schedule` and `ax.return`.
   }];
@@ -131,6 +138,12 @@ def Ax_ProgramOp : Ax_Op<"program", [HasParent<"PlanOp">, IsolatedFromAbove,
     /// `ax.counted_dim`: along it are as many results as another output says.
     ::std::optional<int64_t> getCountedDim(unsigned i);
     ::llvm::StringRef getResultName(unsigned i);
+    /// What training takes a result for, if for anything.
+    ::std::optional<::ax::ResultRole> getRole(unsigned i);
+    /// Of a plan that has the version for it.
+    void setRole(unsigned i, ::ax::ResultRole role);
+    /// The result that is this; nothing when none is.
+    ::std::optional<unsigned> findResult(::ax::ResultRole role);
   }];
   let hasVerifier = 1;
 }

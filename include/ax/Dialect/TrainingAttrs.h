@@ -10,6 +10,13 @@ namespace ax {
 /// and has its name. Gone after ax-add-optimizer.
 inline constexpr llvm::StringLiteral kStatistic = "ax.statistic";
 
+/// On a result of a program: a ResultRoleAttr, what training takes it for.
+inline constexpr llvm::StringLiteral kRole = "ax.role";
+
+/// On a result that is the gradient of the loss in a state: the state. Gone
+/// after ax-add-optimizer.
+inline constexpr llvm::StringLiteral kGradientOf = "ax.gradient_of";
+
 /// On a program whose gradients are those of the loss times a scale that
 /// changes: i64, the power of two which that is divided by. Gone after
 /// ax-add-optimizer.

@@ -161,8 +161,9 @@ def AddDropout : Pass<"ax-add-dropout", "::ax::PlanOp"> {
 def AddLoss : Pass<"ax-add-loss"> {
   let summary = "The loss behind the model's outputs";
   let description = [{
-    Adds the results `loss_sum` and `loss_count`, both f32 scalars: the loss is
-    their quotient, and the sum is what is differentiated. `OUTPUT` is an output
+    Adds results of the roles `loss_sum` and `loss_count`, both f32 scalars: the
+    loss is their quotient, and the sum is what is differentiated. They have
+    these names, too; outputs of the model may have them besides. `OUTPUT` is an output
     of the model (`logits`: its only one), `LABELS` or `TARGET` a new input, or
     one that has the type which the loss needs.
 
@@ -173,7 +174,7 @@ def AddLoss : Pass<"ax-add-loss"> {
       every element counts.
     - `graph(OUTPUT,mean|sum)`: a loss that the model computes, taken as it is.
 
-    With `scaled` the sum to differentiate is `scaled_loss_sum`: times the
+    With `scaled` the sum to differentiate has the role `scaled_loss_sum`: times the
     loss scale, which the state `optimizer.loss_scale` is the exponent of.
   }];
   let options = [
@@ -189,7 +190,7 @@ def Differentiate : Pass<"ax-differentiate"> {
   let description = [{
     Reverse mode over the program. Beside its results the program then returns,
     in the order of the plan's states, the gradient of each trainable state that
-    the loss depends on, named `gradient of STATE`; a remark names the others, which
+    the loss depends on, with `ax.gradient_of = @STATE`; a remark names the others, which
     stay as they are. Integers, booleans and operations marked `ax.no_gradient`
     carry no gradient, and nothing is computed for states that are not trainable.
     New operations have `ax.action = "B"`, and stage and name of the operation that
@@ -197,7 +198,8 @@ def Differentiate : Pass<"ax-differentiate"> {
   }];
   let options = [
     Option<"loss", "loss", "std::string", "\"\"",
-           "Result to differentiate; the only scalar float one by default">,
+           "Result to differentiate; by default what ax-add-loss added, else the "
+           "only scalar float one">,
     ListOption<"trainable", "trainable", "std::string",
                "States to train: an error where none of a pattern's has a "
                "gradient">
@@ -221,10 +223,10 @@ def SetPrecision : Pass<"ax-set-precision", "::ax::PlanOp"> {
 def AddOptimizer : Pass<"ax-add-optimizer", "::ax::PlanOp"> {
   let summary = "From gradients to new values of the states";
   let description = [{
-    Takes the results `gradient of STATE`, `loss_sum` and `loss_count`, stores
-    those that are marked `ax.statistic` in the state of their name, drops the
-    model's outputs, and returns `loss`, `gradient_norm` (before clipping) and
-    `learning_rate`. Gradients are divided by the count once, and by the loss
+    Takes the gradients of states and the results of the roles `loss_sum` and
+    `loss_count`, stores those that are marked `ax.statistic` in the state of their
+    name, drops the model's outputs, and returns results of the roles `loss`,
+    `gradient_norm` (before clipping) and `learning_rate`, named so. Gradients are divided by the count once, and by the loss
     scale if there is one, which is returned as `loss_scale`. Moments and the
     number of steps are new states, `STATE.exp_avg` and so on. New operations
     have `ax.action = "U"`.

@@ -47,6 +47,17 @@ struct Labels {
   std::string describe() const;
 };
 
+/// What training takes an output for.
+enum class Role {
+  Loss,
+  GradientNorm,
+  LearningRate,
+  LossScale,
+  LossSum,
+  LossCount,
+  Correct
+};
+
 /// A global tensor given to, or made by, one run. Each rank of every stage that
 /// names it holds its part for the current micro-batch.
 struct Port {
@@ -63,6 +74,8 @@ struct Port {
   bool isBatched = true;
   /// Of an output: the dimension that counts samples; nothing if none does.
   std::optional<int64_t> samples = std::nullopt;
+  /// Of an output of a program that trains.
+  std::optional<Role> role = std::nullopt;
   /// Of an output with room for more results than there may be: the dimension
   /// along which they come first, and which output says how many there are.
   struct Count {

@@ -5,6 +5,7 @@
 #include "../../Placed.h"
 #include "GradientBuilder.h"
 #include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Passes/Passes.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -192,10 +193,14 @@ struct Differentiate : ax::impl::DifferentiateBase<Differentiate> {
     return tensor.getRank() == 0 && isa<FloatType>(tensor.getElementType());
   }
 
-  /// The result that option `loss` names, or the only one that can be meant.
+  /// The result that option `loss` names, the sum that ax-add-loss added, or
+  /// the only one that can be meant.
   FailureOr<unsigned> findLoss(ProgramOp program) {
     ArrayRef<Type> types = program.getResultTypes();
     SmallVector<unsigned> found;
+    for (ResultRole role : {ResultRole::scaled_loss_sum, ResultRole::loss_sum})
+      if (auto sum = program.findResult(role); sum && loss.empty())
+        return *sum;
     for (unsigned i = 0; i < types.size(); ++i)
       if (loss.empty() ? canBeLoss(types[i]) : program.getResultName(i) == loss)
         found.push_back(i);
@@ -261,12 +266,15 @@ struct Differentiate : ax::impl::DifferentiateBase<Differentiate> {
       return failure();
     Builder builder(&getContext());
     for (const StateGradient &found : *gradients) {
-      auto name = builder.getStringAttr("gradient of " +
-                                        StateOp(found.state).getSymName());
-      if (failed(program.insertResult(
-              program.getNumResults(), found.gradient.getType(),
-              builder.getDictionaryAttr(
-                  builder.getNamedAttr("ax.name", name)))))
+      StringRef state = StateOp(found.state).getSymName();
+      NamedAttribute attributes[] = {
+          builder.getNamedAttr("ax.name",
+                               builder.getStringAttr("gradient of " + state)),
+          builder.getNamedAttr(kGradientOf,
+                               FlatSymbolRefAttr::get(&getContext(), state))};
+      if (failed(program.insertResult(program.getNumResults(),
+                                      found.gradient.getType(),
+                                      builder.getDictionaryAttr(attributes))))
         return failure();
       output.getOperandsMutable().append(found.gradient);
     }

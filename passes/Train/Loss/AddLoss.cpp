@@ -60,11 +60,11 @@ public:
       (void)program.eraseResults(
           llvm::BitVector(program.getNumResults(), true));
     }
-    for (auto [name, value] : {std::pair("loss_sum", made->losses),
-                               std::pair("loss_count", made->counts),
-                               std::pair("correct", made->correct)})
+    for (auto [role, value] : {std::pair(ResultRole::loss_sum, made->losses),
+                               std::pair(ResultRole::loss_count, made->counts),
+                               std::pair(ResultRole::correct, made->correct)})
       if (value)
-        if (llvm::Error error = addResult(name, sum(value)))
+        if (llvm::Error error = addResult(role, sum(value)))
           return error;
     if (isScaled && !isEvaluation)
       if (llvm::Error error = addScaled(made->losses))
@@ -155,14 +155,15 @@ private:
         t.b.getNamedAttr("ax.name", t.b.getStringAttr(name)));
   }
 
-  llvm::Error addResult(StringRef name, Value value) {
+  /// Named as its role. A model's own output may have that name, too: what it
+  /// is to training is said by the role.
+  llvm::Error addResult(ResultRole role, Value value) {
     unsigned count = program.getNumResults();
     bool isBySample = sampleDim && !shapeOf(value).empty();
-    for (unsigned i = 0; i < count; ++i)
-      if (program.getResultName(i) == name)
-        return fault("the program has a result '" + name + "' already");
+    StringRef name = stringifyResultRole(role);
     if (failed(program.insertResult(count, value.getType(), nameAttr(name))))
       return fault("the program cannot give the result '" + name + "'");
+    program.setRole(count, role);
     if (isBySample)
       program.setSampleDim(count, 0);
     output.getOperandsMutable().append(value);
@@ -192,7 +193,7 @@ private:
       return state.takeError();
     before.setInsertionPointToStart(output->getBlock());
     Value exponent = LoadOp::create(before, t.b.getLoc(), type, kLossScale);
-    return addResult("scaled_loss_sum",
+    return addResult(ResultRole::scaled_loss_sum,
                      t.mul(sum(losses), getLossScale(t, exponent, shift)));
   }
 
@@ -396,6 +397,7 @@ struct AddLoss : ax::impl::AddLossBase<AddLoss> {
     llvm::Expected<Call> call = Call::parse(loss);
     if (!call)
       return call.takeError();
+    program->getParentOfType<PlanOp>().needVersion(PlanOp::rolesVersion);
     return LossAdder(program, std::move(*call), scaled).run();
   }
 };

@@ -63,7 +63,10 @@ private:
   };
 
   /// The program's result of that name, which is taken away.
-  Value takeResult(StringRef name);
+  /// Takes it off the program's results; null where there is no such one.
+  Value takeResult(unsigned number);
+  Value takeResult(ResultRole role);
+  Value takeGradient(StateOp state);
   LogicalResult collect();
   /// A group of trained states of which none has a gradient is an error.
   LogicalResult checkGroups();
@@ -76,7 +79,7 @@ private:
     return t.select(parameter.isFrozen,
                     otherwise ? otherwise : t.number(value, 0), value);
   }
-  void addResult(StringRef name, Value value);
+  void addResult(ResultRole role, Value value);
   LogicalResult storeUpdates();
 
   /// One load of a state in the program: it has one layout.
@@ -132,14 +135,24 @@ private:
 
 } // namespace
 
-Value OptimizerAdder::takeResult(StringRef name) {
+Value OptimizerAdder::takeResult(unsigned number) {
+  Value value = output.getOperand(number);
+  output.getOperandsMutable().erase(number);
+  (void)program.eraseResult(number);
+  return value;
+}
+
+Value OptimizerAdder::takeResult(ResultRole role) {
+  std::optional<unsigned> number = program.findResult(role);
+  return number ? takeResult(*number) : Value();
+}
+
+Value OptimizerAdder::takeGradient(StateOp state) {
   for (unsigned i = 0, e = program.getNumResults(); i < e; ++i)
-    if (program.getResultName(i) == name) {
-      Value value = output.getOperand(i);
-      output.getOperandsMutable().erase(i);
-      (void)program.eraseResult(i);
-      return value;
-    }
+    if (auto of =
+            program.getResultAttrOfType<FlatSymbolRefAttr>(i, kGradientOf);
+        of && of.getAttr() == state.getSymNameAttr())
+      return takeResult(i);
   return {};
 }
 
@@ -177,19 +190,19 @@ LogicalResult OptimizerAdder::collect() {
   for (auto load : output->getBlock()->getOps<LoadOp>())
     loads.try_emplace(states.lookup(load.getState()), load.getResult());
   for (StateOp state : plan.getBody().getOps<StateOp>())
-    if (Value gradient =
-            takeResult(("gradient of " + state.getSymName()).str()))
+    if (Value gradient = takeGradient(state))
       parameters.push_back({state, gradient, stageOf(gradient), {}, {}});
   if (parameters.empty())
     return program.emitError("has no gradients: differentiate it first");
   return checkGroups();
 }
 
-void OptimizerAdder::addResult(StringRef name, Value value) {
-  auto attributes = builder.getDictionaryAttr(
-      builder.getNamedAttr("ax.name", builder.getStringAttr(name)));
-  (void)program.insertResult(program.getNumResults(), value.getType(),
-                             attributes);
+void OptimizerAdder::addResult(ResultRole role, Value value) {
+  auto attributes = builder.getDictionaryAttr(builder.getNamedAttr(
+      "ax.name", builder.getStringAttr(stringifyResultRole(role))));
+  unsigned number = program.getNumResults();
+  (void)program.insertResult(number, value.getType(), attributes);
+  program.setRole(number, role);
   output.getOperandsMutable().append(value);
 }
 
@@ -231,14 +244,14 @@ Value OptimizerAdder::takeScale() {
   if (!shift)
     return {};
   program->removeAttr(kLossShift);
-  takeResult("scaled_loss_sum");
+  takeResult(ResultRole::scaled_loss_sum);
   exponent = load(states.lookup<StateOp>(kLossScale));
   return getLossScale(t, exponent, shift.getInt());
 }
 
 /// Also, and just then, when the step changes nothing else.
 void OptimizerAdder::updateScale() {
-  addResult("loss_scale", getLossScale(t, exponent));
+  addResult(ResultRole::loss_scale, getLossScale(t, exponent));
   StateOp steps =
       ownState(kFiniteSteps, cast<RankedTensorType>(exponent.getType()));
   LossScale after = updateLossScale(t, {exponent, load(steps)}, isFinite);
@@ -339,7 +352,8 @@ LogicalResult OptimizerAdder::run() {
                 "--frozen";
   if (failed(checkBatch(program)))
     return failure();
-  Value sum = takeResult("loss_sum"), count = takeResult("loss_count");
+  Value sum = takeResult(ResultRole::loss_sum),
+        count = takeResult(ResultRole::loss_count);
   if (!sum || !count)
     return program.emitError("has no loss: add one first");
   markBackward(program, {sum, count});
@@ -357,11 +371,12 @@ LogicalResult OptimizerAdder::run() {
   isFinite = t.binary(BinaryKind::logical_and, finite(loss), finite(norm));
   if (failed(storeUpdates()))
     return failure();
+  plan.needVersion(PlanOp::rolesVersion);
   // What the model gives is not wanted while it is trained.
   output.getOperandsMutable().clear();
   (void)program.eraseResults(llvm::BitVector(program.getNumResults(), true));
-  addResult("loss", loss);
-  addResult("gradient_norm", norm);
+  addResult(ResultRole::loss, loss);
+  addResult(ResultRole::gradient_norm, norm);
   Value scale = t.div(scalar(1, t.b.getF32Type()), divisor);
   if (clipNorm > 0) {
     Value allowed =
@@ -375,7 +390,7 @@ LogicalResult OptimizerAdder::run() {
   factor = learningRateFactor(t, schedule, step);
   if (schedule.decay != LearningRateSchedule::Decay::None)
     program->setAttr(kScheduleSteps, t.b.getI64IntegerAttr(schedule.steps));
-  addResult("learning_rate",
+  addResult(ResultRole::learning_rate,
             t.cast(t.mul(factor, rule.learningRate), t.b.getF32Type()));
   program->setAttr(kOptimizer, t.b.getStringAttr(rule.text));
   rule.beginStep(t, step);

@@ -16,7 +16,7 @@
 
 // CHECK: verified
 // LOSS-DAG: 'ax.program' op gives 'loss' as 'tensor<5xf32, #ax.layout<[{col}]>>'; axrun takes a scalar of f32
-// LOSS-DAG: 'ax.program' op trains, but has no output 'gradient_norm'
+// LOSS-DAG: 'ax.program' op trains, but no output has the role 'gradient_norm'
 // OTHER: 'ax.state' op @{{.*}} is held by stages [0, 1], but stored by [0] only: the others would go on with the old value
 // TWICE: 'ax.store' op stores @n a second time in one step
 // MICRO: 'ax.store' op stores @n once a step, but its stage runs for each of 2 micro-batches

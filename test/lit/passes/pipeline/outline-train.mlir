@@ -1,6 +1,6 @@
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate{loss=loss_sum},ax.plan(ax-add-optimizer{optimizer=sgd(lr=0.5)},ax-shard,ax-outline-stages,ax-schedule))' | FileCheck %s
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate{loss=loss_sum},ax.plan(ax-add-optimizer{optimizer=sgd(lr=0.5)},ax-shard,ax-outline-stages,ax-schedule{schedule=gpipe}))' | FileCheck %s --check-prefix=GPIPE
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate{loss=loss_sum},ax.plan(ax-add-optimizer{optimizer=sgd(lr=0.5)},ax-shard,ax-outline-stages{split-backward},ax-schedule{schedule=zero-bubble}))' | FileCheck %s --check-prefix=SPLIT
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-add-optimizer{optimizer=sgd(lr=0.5)},ax-shard,ax-outline-stages,ax-schedule))' | FileCheck %s
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-add-optimizer{optimizer=sgd(lr=0.5)},ax-shard,ax-outline-stages,ax-schedule{schedule=gpipe}))' | FileCheck %s --check-prefix=GPIPE
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-add-optimizer{optimizer=sgd(lr=0.5)},ax-shard,ax-outline-stages{split-backward},ax-schedule{schedule=zero-bubble}))' | FileCheck %s --check-prefix=SPLIT
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-schedule{schedule=best}))' 2>&1 | FileCheck %s --check-prefix=POLICY
 // POLICY: there is no schedule 'best': there are gpipe, 1f1b, interleaved and zero-bubble
 
@@ -37,11 +37,11 @@
 // SPLIT: ax.schedule "zero-bubble" {
 // SPLIT-NEXT: stage 0: "F0 F1 B0 F2 B1 B2 U U.2",
 // SPLIT-NEXT: stage 1: "F0 B0 W0 F1 B1 W1 F2 B2 W2 U.1 U.2"
-ax.plan @p version 1 {
+ax.plan @p version 3 {
   ax.mesh [pipe = 2, data = 2] in time [micro = 3]
   ax.state @w : tensor<4x4xf32> from "w" offset 0 length 64 {trainable}
   ax.state @v : tensor<4x4xf32> from "w" offset 64 length 64 {trainable}
-  ax.program @main(%x: tensor<12x4xf32> {ax.name = "x"}, %t: tensor<12x4xf32> {ax.name = "t"}) -> (tensor<f32> {ax.name = "loss_sum"}, tensor<f32> {ax.name = "loss_count"}) {
+  ax.program @main(%x: tensor<12x4xf32> {ax.name = "x"}, %t: tensor<12x4xf32> {ax.name = "t"}) -> (tensor<f32> {ax.name = "loss_sum", ax.role = #ax.role<loss_sum>}, tensor<f32> {ax.name = "loss_count", ax.role = #ax.role<loss_count>}) {
     %w = ax.load @w : tensor<4x4xf32>
     %v = ax.load @v : tensor<4x4xf32>
     %0 = ax.linear %x, %w {stage = 0} : tensor<12x4xf32>, tensor<4x4xf32> -> tensor<12x4xf32>

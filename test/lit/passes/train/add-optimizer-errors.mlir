@@ -1,8 +1,8 @@
 // RUN: axopt-opt %s --split-input-file -verify-diagnostics --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer))'
 
-ax.plan @p version 1 {
+ax.plan @p version 3 {
   // expected-error @+1 {{has no gradients: differentiate it first}}
-  ax.program @main() -> (tensor<f32> {ax.name = "loss_sum"}) {
+  ax.program @main() -> (tensor<f32> {ax.name = "loss_sum", ax.role = #ax.role<loss_sum>}) {
     %0 = ax.constant dense<0.0> : tensor<f32> -> tensor<f32>
     ax.return %0 : tensor<f32>
   }
@@ -10,10 +10,10 @@ ax.plan @p version 1 {
 
 // -----
 
-ax.plan @p version 1 {
+ax.plan @p version 3 {
   // expected-error @+1 {{weight 'w' is to be trained, but is 'tensor<4xf16>': only f32 weights can be; export the model in f32 (--precision=bf16 or fp16 is for its products), or give --frozen}}
   ax.state @w : tensor<4xf16> from "w" offset 0 length 8 {trainable}
-  ax.program @main() -> (tensor<4xf16> {ax.name = "gradient of w"}) {
+  ax.program @main() -> (tensor<4xf16> {ax.gradient_of = @w, ax.name = "gradient of w"}) {
     %w = ax.load @w : tensor<4xf16>
     ax.return %w : tensor<4xf16>
   }
@@ -21,10 +21,10 @@ ax.plan @p version 1 {
 
 // -----
 
-ax.plan @p version 1 {
+ax.plan @p version 3 {
   ax.state @w : tensor<4xf32> from "w" offset 0 length 16 {trainable}
   // expected-error @+1 {{has no loss: add one first}}
-  ax.program @main() -> (tensor<4xf32> {ax.name = "gradient of w"}) {
+  ax.program @main() -> (tensor<4xf32> {ax.gradient_of = @w, ax.name = "gradient of w"}) {
     %w = ax.load @w : tensor<4xf32>
     ax.return %w : tensor<4xf32>
   }
@@ -33,15 +33,15 @@ ax.plan @p version 1 {
 // -----
 
 // Training's own states.
-ax.plan @p version 1 {
+ax.plan @p version 3 {
   ax.state @w : tensor<4xf32> from "w" offset 0 length 16 {trainable}
   ax.state @w.exp_avg : tensor<3xf32> from "w" offset 0 length 12
   ax.state @optimizer.step : tensor<i64> from "w" offset 0 length 8
   // expected-error @+2 {{the model has a weight 'w.exp_avg', and training keeps a state of that name: rename the initializer}}
   // expected-error @+1 {{the model has a weight 'optimizer.step', and}}
   ax.program @main(%x: tensor<4xf32> {ax.name = "x"}) -> (
-      tensor<f32> {ax.name = "loss_sum"}, tensor<f32> {ax.name = "loss_count"},
-      tensor<4xf32> {ax.name = "gradient of w"}) {
+      tensor<f32> {ax.name = "loss_sum", ax.role = #ax.role<loss_sum>}, tensor<f32> {ax.name = "loss_count", ax.role = #ax.role<loss_count>},
+      tensor<4xf32> {ax.gradient_of = @w, ax.name = "gradient of w"}) {
     %w = ax.load @w : tensor<4xf32>
     %e = ax.load @w.exp_avg : tensor<3xf32>
     %0 = ax.binary mul %w, %x : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
@@ -54,12 +54,12 @@ ax.plan @p version 1 {
 // -----
 
 // Every input is cut, not the first one alone.
-ax.plan @p version 1 {
+ax.plan @p version 3 {
   ax.mesh [data = 2] in time [micro = 2]
   ax.state @w : tensor<4xf32> from "w" offset 0 length 16 {trainable}
   // expected-error @+1 {{takes a batch of 6 (input 'z'), which is not divided by 2 micro-batches, and the ranks that share it}}
   ax.program @main(%x: tensor<8x4xf32> {ax.name = "x"}, %z: tensor<6x4xf32> {ax.name = "z"}) -> (
-      tensor<4xf32> {ax.name = "gradient of w"}) {
+      tensor<4xf32> {ax.gradient_of = @w, ax.name = "gradient of w"}) {
     %w = ax.load @w : tensor<4xf32>
     ax.return %w : tensor<4xf32>
   }

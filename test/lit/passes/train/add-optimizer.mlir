@@ -42,17 +42,17 @@
 // a state is stored.
 // CHECK: ax.state @w.momentum : tensor<4x2xf32>
 // CHECK: ax.program @main
-// CHECK-SAME: -> (tensor<f32> {ax.name = "loss"}, tensor<f32> {ax.name = "gradient_norm"}, tensor<f32> {ax.name = "learning_rate"})
-ax.plan @p version 1 {
+// CHECK-SAME: -> (tensor<f32> {ax.name = "loss", ax.role = #ax.role<loss>}, tensor<f32> {ax.name = "gradient_norm", ax.role = #ax.role<gradient_norm>}, tensor<f32> {ax.name = "learning_rate", ax.role = #ax.role<learning_rate>})
+ax.plan @p version 3 {
   ax.state @w : tensor<4x2xf32> from "w" offset 0 length 32 {trainable}
   ax.state @b : tensor<2xf32> from "w" offset 0 length 8 {trainable}
   ax.state @mean : tensor<2xf32> from "w" offset 0 length 8
   ax.program @main(%x: tensor<3x4xf32> {ax.name = "x"}) -> (
       tensor<3x2xf32> {ax.name = "y"}, tensor<4x2xf32> {ax.name = "w"},
       tensor<2xf32> {ax.name = "mean", ax.statistic},
-      tensor<f32> {ax.name = "loss_sum"}, tensor<f32> {ax.name = "loss_count"},
-      tensor<4x2xf32> {ax.name = "gradient of w"},
-      tensor<2xf32> {ax.name = "gradient of b"}) {
+      tensor<f32> {ax.name = "loss_sum", ax.role = #ax.role<loss_sum>}, tensor<f32> {ax.name = "loss_count", ax.role = #ax.role<loss_count>},
+      tensor<4x2xf32> {ax.gradient_of = @w, ax.name = "gradient of w"},
+      tensor<2xf32> {ax.gradient_of = @b, ax.name = "gradient of b"}) {
     // CHECK: ax.load @w : tensor<4x2xf32>
     %w = ax.load @w : tensor<4x2xf32>
     %b = ax.load @b : tensor<2xf32>

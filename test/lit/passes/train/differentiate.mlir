@@ -15,7 +15,7 @@ ax.plan @p version 1 {
   ax.state @tied : tensor<4x4xf32> from "w" offset 0 length 64 {trainable}
   ax.state @frozen : tensor<3x4xf32> from "w" offset 0 length 48
   // CHECK: ax.program @main
-  // CHECK-SAME: -> (tensor<f32> {ax.name = "loss"}, tensor<f32> {ax.name = "other"}, tensor<2x4xf32> {ax.name = "y"}, tensor<4x4xf32> {ax.name = "gradient of tied"})
+  // CHECK-SAME: -> (tensor<f32> {ax.name = "loss"}, tensor<f32> {ax.name = "other"}, tensor<2x4xf32> {ax.name = "y"}, tensor<4x4xf32> {ax.gradient_of = @tied, ax.name = "gradient of tied"})
   ax.program @main(%x: tensor<2x3xf32> {ax.name = "x"}) -> (
       tensor<f32> {ax.name = "loss"}, tensor<f32> {ax.name = "other"},
       tensor<2x4xf32> {ax.name = "y"}) {
