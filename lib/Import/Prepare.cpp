@@ -158,6 +158,46 @@ static llvm::Error inlineFunctions(onnx::ModelProto &model) {
   return llvm::Error::success();
 }
 
+/// Twice the same set is a slip; two of them give operators two meanings.
+template <typename Proto>
+static llvm::Error checkOneOpset(const Proto &proto, llvm::StringRef what) {
+  int64_t opset = importedOpset(proto, 0);
+  for (const onnx::OperatorSetIdProto &other : proto.opset_import())
+    if (isDefaultDomain(other.domain()) && other.version() != opset)
+      return makeErrorf(ExitCode::BadModel,
+                        "{0} imports operator sets {1} and {2} of the default "
+                        "domain",
+                        what, opset, other.version());
+  return llvm::Error::success();
+}
+
+/// Before set 7 a slope is of a channel; the converter leaves it where those of
+/// later sets are of the last dimension.
+static llvm::Error checkOldSlopes(const onnx::GraphProto &graph,
+                                  const SlimModel &slim) {
+  auto isSingle = [&](const std::string &name) {
+    if (slim.numbers.count(name))
+      return true;
+    auto weight = slim.weights.find(name);
+    if (weight != slim.weights.end())
+      return checkedNumElements(weight->second.shape) == 1;
+    return false;
+  };
+  for (const onnx::NodeProto &node : graph.node()) {
+    if (node.op_type() == "PRelu" && isDefaultDomain(node.domain()) &&
+        node.input_size() > 1 && !isSingle(node.input(1)))
+      return makeErrorf(ExitCode::Unsupported,
+                        "node '{0}' (PRelu) has a slope for each channel: this "
+                        "is known from operator set {1} on",
+                        node.name(), oldestOpset);
+    for (const onnx::AttributeProto &attribute : node.attribute())
+      if (attribute.has_g())
+        if (llvm::Error error = checkOldSlopes(attribute.g(), slim))
+          return error;
+  }
+  return llvm::Error::success();
+}
+
 /// One spelling of the default domain, and the newest IR version: what older
 /// ones ask for besides (initializers that are inputs) changes no meaning.
 static llvm::Error normalise(onnx::ModelProto &model) {
@@ -187,6 +227,12 @@ static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
     return error;
   if (llvm::Error error = normalise(model))
     return error;
+  if (llvm::Error error = checkOneOpset(model, "the model"))
+    return error;
+  for (const onnx::FunctionProto &function : model.functions())
+    if (llvm::Error error =
+            checkOneOpset(function, "function '" + function.name() + "'"))
+      return error;
   int64_t opset = importedOpset(model, newestOpset());
   if (opset < 1 || opset > newestOpset())
     return makeErrorf(ExitCode::Unsupported,
@@ -227,6 +273,8 @@ static llvm::Error prepare(const SlimModel &slim, PreparedModel &result) {
                      "changed in set 9");
   if (opset >= oldestOpset)
     return llvm::Error::success();
+  if (llvm::Error error = checkOldSlopes(model.graph(), slim))
+    return error;
   model = onnx::version_conversion::ConvertVersion(model, oldestOpset);
   // Where the converter knows no rule, old attributes are left.
   return check(model);

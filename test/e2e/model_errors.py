@@ -188,6 +188,16 @@ def wholeModels():
     made = model("float[4] x", "float y", "y = Relu(x)")
     made.ClearField("ir_version")
     yield "no IR version", made, "the model has no IR version", 3, []
+    for domain, version in ("", 13), ("ai.onnx", 11):
+        made = model("float[4] x", "float y", "y = Relu(x)", opset=12)
+        made.opset_import.append(onnx.helper.make_opsetid(domain, version))
+        yield f"two operator sets {version}", made, "the model imports " \
+            f"operator sets 12 and {version} of the default domain", 3, []
+    yield "slopes of channels", model(
+        "float[2,4,3,4] x", "float y", "y = PRelu(x, s)",
+        "float[4] s = {1, 2, 3, 4}", opset=6), \
+        "node '' (PRelu) has a slope for each channel: this is known from " \
+        "operator set 7 on", 4, []
     yield "circle", model("float[4] x", "float y", "a = Add(x, b)\n"
                           "b = Relu(a)\ny = Relu(b)"), \
         "node '' (Add) reads, by way of others, what it makes itself", 3, []
