@@ -11,8 +11,7 @@
 
 using namespace ax;
 
-/// Of the texts that read as this number the shortest.
-static std::string shortest(double number) {
+std::string ax::shortest(double number) {
   std::array<char, 32> text;
   return {text.data(), std::to_chars(text.begin(), text.end(), number).ptr};
 }

@@ -8,6 +8,9 @@
 
 namespace ax {
 
+/// Of the texts that read as this number the shortest.
+std::string shortest(double number);
+
 /// Takes numbers out of a call, and remembers the first that is none or lies
 /// outside of its range. What is not given stays as it is.
 class NumberTaker {

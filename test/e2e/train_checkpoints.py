@@ -153,6 +153,12 @@ def refusesOthers():
               "momentum=0.9,nesterov=1), where checkpoint "
               f"'{folder}/run/step-2' was made with sgd(lr=0.1,"
               "weight_decay=0,momentum=0.9,nesterov=0)")
+        axrun(compiled(folder, "--optimizer=sgd(lr=0.1,momentum=0.9)",
+                       "--clip-norm=2", "--param-group=rank<2:lr=1",
+                       "--lr-schedule=linear(steps=9)", name="more"), *train,
+              *resume, says="training goes on with sgd(lr=0.1,weight_decay=0,"
+              "momentum=0.9,nesterov=0) lr-schedule=linear(steps=9) "
+              "clip-norm=2 param-group=rank<2:lr=1, where checkpoint ")
         # Of other weights, in the order of their names.
         done = axrun(compiled(folder, "--optimizer=sgd(lr=1)",
                               "--frozen=embed*", name="frozen"), *train,

@@ -447,6 +447,14 @@ struct AddOptimizer : ax::impl::AddOptimizerBase<AddOptimizer> {
       getOperation().emitError(describeError(std::move(error)).message);
       return signalPassFailure();
     }
+    if (rate->decay != LearningRateSchedule::Decay::None || rate->warmup)
+      (*rule)->text += " lr-schedule=" + schedule;
+    if (clipNorm > 0)
+      (*rule)->text += " clip-norm=" + shortest(clipNorm);
+    for (const std::string &group : groups)
+      (*rule)->text += " param-group=" + group;
+    for (const std::string &rows : frozenRows)
+      (*rule)->text += " frozen-rows=" + rows;
     for (ProgramOp program :
          llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
       if (!isEvaluation(program.getSymName()) &&
