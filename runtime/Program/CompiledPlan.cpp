@@ -16,6 +16,7 @@
 #include "ax/Support/MappedFile.h"
 
 #include "llvm/Support/Alignment.h"
+#include "llvm/Support/Path.h"
 
 namespace ax::rt {
 
@@ -77,11 +78,27 @@ llvm::Error writeCompiledPlan(const std::string &path, CompiledPlan plan,
   return file->commit();
 }
 
-/// What is right by the fields' types may still be no program: of a mesh or a
-/// layout nothing else checks it behind this.
+/// What is right by the fields' types may still be no program: of a mesh, a
+/// layout or a file nothing else checks it behind this.
 static bool hasSoundLayouts(const Program &program) {
-  for (const sharding::Axis &axis : program.mesh.getAxes())
-    if (axis.size < 1)
+  // As in a plan's mesh.
+  constexpr int64_t mostRanksAndSlices = int64_t(1) << 24;
+  int64_t total = 1;
+  for (const sharding::Axis &axis : program.mesh.getAxes()) {
+    if (axis.size < 1 || axis.size > mostRanksAndSlices / total)
+      return false;
+    total *= axis.size;
+  }
+  // A plan's are relative, and below its folder.
+  for (const State &state : program.states)
+    if (llvm::sys::path::is_absolute(state.file))
+      return false;
+  for (const Port &output : program.outputs)
+    if (output.count &&
+        (output.count->dim < 0 ||
+         output.count->dim >= static_cast<int64_t>(output.shape.size()) ||
+         output.count->output < 0 ||
+         output.count->output >= static_cast<int64_t>(program.outputs.size())))
       return false;
   auto isSound = [&](const auto &named) {
     return !sharding::findFault(named.layout, named.shape, program.mesh);

@@ -136,9 +136,10 @@ static bool areWhole(const std::vector<EmbeddedPiece> &pieces,
   return isWhole;
 }
 
-/// False where a state is not in so many bytes of weights.
+/// False where a state is not in so many bytes of weights. The file is opened
+/// again for them: another one that has taken its name by then is refused.
 static bool comeFrom(CompiledPlan &plan, int64_t numBytes, int64_t offset,
-                     llvm::StringRef name) {
+                     llvm::StringRef name, const std::string &fingerprint) {
   for (const std::shared_ptr<Program> &program : plan.programs)
     for (State &state : program->states) {
       if (state.file.empty())
@@ -148,6 +149,7 @@ static bool comeFrom(CompiledPlan &plan, int64_t numBytes, int64_t offset,
           state.offset > numBytes || numBytes - state.offset < size)
         return false;
       state.file = name.str();
+      state.fingerprint = fingerprint;
       state.offset += offset;
     }
   return true;
@@ -180,7 +182,7 @@ llvm::Error placeEmbedded(CompiledPlan &plan, llvm::ArrayRef<uint8_t> rest,
                      "cannot find '" + file.getPath() + "': " + code.message());
   if (!comeFrom(plan, static_cast<int64_t>(numBytes),
                 file.getSize() - static_cast<int64_t>(numBytes),
-                llvm::sys::path::filename(path)))
+                llvm::sys::path::filename(path), file.fingerprint()))
     return damaged();
   plan.files.folder = llvm::sys::path::parent_path(path).str();
   return llvm::Error::success();

@@ -12,6 +12,8 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+
 namespace ax::rt {
 namespace {
 
@@ -35,7 +37,9 @@ protected:
   }
   /// What is said of a file with these bytes; empty: it is read.
   std::string refused(llvm::StringRef bytes) {
-    llvm::cantFail(writeFileAtomically(path, bytes));
+    // A file that is cut and written again waits for the disk.
+    llvm::sys::fs::remove(path);
+    std::ofstream(path, std::ios::binary).write(bytes.data(), bytes.size());
     auto plan = readCompiledPlan(path);
     if (plan)
       return "";
@@ -142,6 +146,8 @@ TEST_F(CompiledPlanTest, Embedded) {
   for (const auto &program : read->programs) {
     const State &own = program->states[0];
     EXPECT_EQ(own.file, "plan.axc");
+    EXPECT_EQ(own.fingerprint,
+              llvm::cantFail(MappedFile::open(path))->fingerprint());
     EXPECT_EQ(own.offset % 64, 0);
     EXPECT_EQ(whole.substr(static_cast<size_t>(own.offset), 64),
               model.substr(36));
@@ -189,6 +195,13 @@ TEST_F(CompiledPlanTest, Unsound) {
   CompiledPlan plan = makePlan();
   Program &program = *plan.programs[0];
   program.outputs[0].shape = {9};
+  EXPECT_NE(refused(written(plan))
+                .find("has no sound layouts in program "
+                      "'test'"),
+            std::string::npos);
+  plan = makePlan();
+  plan.programs[0]->mesh = sharding::Mesh(
+      {{"col", int64_t(1) << 40, false}, {"micro", int64_t(1) << 40, true}});
   EXPECT_NE(refused(written(plan))
                 .find("has no sound layouts in program "
                       "'test'"),
