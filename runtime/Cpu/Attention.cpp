@@ -203,6 +203,9 @@ private:
   /// to be multiplied by.
   S softmaxRow(S *row, int64_t seen, int64_t batch, int64_t head,
                int64_t query) const {
+    // A sum over nothing, as products have it.
+    if (keys == 0)
+      return S(0);
     int64_t count = limit(query);
     S scale = static_cast<S>(desc.scale);
     if (desc.softcap > 0 || mask || scale < 0) {

@@ -311,6 +311,10 @@ MALFORMED = {
 }
 
 UNSUPPORTED = {
+    "LSTM of no steps": (
+        "float[0,2,3] x, float[1,16,3] w, float[1,16,4] r",
+        "y = LSTM<hidden_size=4>(x, w, r)", "",
+        "a sequence of no steps is not supported"),
     "tensor wanted": ("float[2] x", "s = SequenceEmpty()\ny = Relu(s)", "",
                       "input 0 is no tensor"),
     "shape from data": ("float[6] x, int64[1] s", "y = Reshape(x, s)", "",

@@ -196,6 +196,9 @@ def beginsAtZero():
                      "-o", folder / "p.mlir", expect=2).stderr,
                  f"{named.split(':')[0]}: the loss does not depend on such a "
                  "weight")
+        says(run(tool("axopt"), folder / "m.onnx", *flags, "--frozen=w",
+                 "--param-group=w:lr=2", "-o", folder / "p.mlir",
+                 expect=2).stderr, "--param-group=w: no such weight is trained")
 
 
 def repeated():

@@ -144,8 +144,12 @@ bool Recurrent::prepare() {
   if (hidden < 1 || Emitter::shapeOf(w)[0] != numDirections ||
       Emitter::shapeOf(r) !=
           ArrayRef<int64_t>({numDirections, numGates * hidden, hidden}) ||
-      Emitter::shapeOf(w)[1] != numGates * hidden || steps < 1) {
+      Emitter::shapeOf(w)[1] != numGates * hidden) {
     n.fail("W and R do not fit");
+    return false;
+  }
+  if (steps < 1) {
+    b.fail(ExitCode::Unsupported, "a sequence of no steps is not supported");
     return false;
   }
   Value bias = n.optional(3);

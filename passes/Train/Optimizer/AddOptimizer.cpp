@@ -68,7 +68,7 @@ private:
   Value takeResult(ResultRole role);
   Value takeGradient(StateOp state);
   LogicalResult collect();
-  /// A group of trained states of which none has a gradient is an error.
+  /// A group of states of which none has a gradient is an error.
   LogicalResult checkGroups();
   LogicalResult freezeRows();
   /// `value`, or in frozen rows `otherwise` (null: 0).
@@ -178,10 +178,11 @@ LogicalResult OptimizerAdder::checkGroups() {
         llvm::any_of(parameters, [&](const Parameter &parameter) {
           return holds(parameter.state);
         });
-    if (isTrained && !hasGradient && !group.patterns.empty())
+    if (!hasGradient && !group.patterns.empty())
       return program.emitError("--param-group=")
-             << llvm::join(group.patterns, "|")
-             << ": the loss does not depend on such a weight";
+             << llvm::join(group.patterns, "|") << ": "
+             << (isTrained ? "the loss does not depend on such a weight"
+                           : "no such weight is trained");
   }
   return success();
 }

@@ -7,8 +7,8 @@
 namespace ax {
 
 /// `constant`, `linear(warmup=W,steps=N,final=F)` or `cosine(...)`: the
-/// learning rate grows over the first W steps, then goes down to its F-th part
-/// at step N.
+/// learning rate grows over the first W steps, then goes down, so that
+/// its F-th part is left after N of them.
 struct LearningRateSchedule {
   enum class Decay { None, Linear, Cosine };
   Decay decay = Decay::None;

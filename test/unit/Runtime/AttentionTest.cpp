@@ -135,6 +135,19 @@ TEST(AttentionTest, LargeScoresDoNotOverflow) {
   check(desc);
 }
 
+// As products over nothing.
+TEST(AttentionTest, NoKeys) {
+  AttentionDesc desc = makeDesc({1, 2, 1, 3, 0, 4, 8}, DType::F32);
+  std::vector<ViewData> data;
+  std::mt19937 random(1);
+  for (int i = 0; i < 4; ++i)
+    data.emplace_back(argumentDesc(desc, i));
+  data[3].fillRandom(random);
+  runLibrary(desc, data);
+  for (int64_t i = 0; i < 2 * 3 * 8; ++i)
+    EXPECT_EQ(data[3].memory.getDouble(i), 0);
+}
+
 TEST(AttentionTest, NaNIsNotLost) {
   AttentionDesc desc = makeDesc({1, 1, 1, 2, 40, 4, 4}, DType::F32);
   std::vector<ViewData> data;
