@@ -1,6 +1,7 @@
 //===- CompilePlan.cpp - All that a run of a plan needs -------------------===//
 #include "ax/Codegen/Codegen.h"
 
+#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/Process.h"
 
@@ -8,7 +9,7 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-std::string defaultCacheFolder() {
+static std::string defaultCache() {
   llvm::SmallString<128> folder;
   if (auto cache = llvm::sys::Process::GetEnv("AXOPT_CACHE")) {
     folder = *cache;
@@ -19,6 +20,20 @@ std::string defaultCacheFolder() {
   }
   llvm::sys::path::append(folder, "kernels");
   return folder.str().str();
+}
+
+std::string usableCache(std::string asked,
+                        const std::function<void(const std::string &)> &warn) {
+  std::string folder = asked.empty() ? defaultCache() : std::move(asked);
+  if (folder.empty())
+    return folder;
+  std::error_code code = llvm::sys::fs::create_directories(folder);
+  if (!code)
+    return folder;
+  if (warn)
+    warn("kernels are not cached: cannot make folder '" + folder +
+         "': " + code.message());
+  return "";
 }
 
 /// Whether steps of it change weights.

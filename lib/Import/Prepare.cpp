@@ -172,20 +172,30 @@ static llvm::Error checkOneOpset(const Proto &proto, llvm::StringRef what) {
 }
 
 /// Before set 7 a slope is of a channel; the converter leaves it where those of
-/// later sets are of the last dimension.
+/// later sets are of the last dimension: only of a matrix that is the same.
 static llvm::Error checkOldSlopes(const onnx::GraphProto &graph,
                                   const SlimModel &slim) {
-  auto isSingle = [&](const std::string &name) {
-    if (slim.numbers.count(name))
-      return true;
-    auto weight = slim.weights.find(name);
-    if (weight != slim.weights.end())
-      return checkedNumElements(weight->second.shape) == 1;
-    return false;
+  auto isOne = [](const auto &shape) {
+    return llvm::all_of(shape, [](int64_t size) { return size == 1; });
   };
+  std::set<std::string> single, matrices;
+  for (const WeightMap *weights : {&slim.weights, &slim.numbers})
+    for (const auto &[name, weight] : *weights)
+      if (isOne(weight.shape))
+        single.insert(name);
+  for (const onnx::NodeProto &node : graph.node())
+    for (const onnx::AttributeProto &attribute : node.attribute())
+      if (node.op_type() == "Constant" && node.output_size() &&
+          attribute.has_t() && isOne(attribute.t().dims()))
+        single.insert(node.output(0));
+  for (const auto *values : {&graph.input(), &graph.value_info()})
+    for (const onnx::ValueInfoProto &value : *values)
+      if (value.type().tensor_type().shape().dim_size() == 2)
+        matrices.insert(value.name());
   for (const onnx::NodeProto &node : graph.node()) {
     if (node.op_type() == "PRelu" && isDefaultDomain(node.domain()) &&
-        node.input_size() > 1 && !isSingle(node.input(1)))
+        node.input_size() > 1 && !single.count(node.input(1)) &&
+        !matrices.count(node.input(0)))
       return makeErrorf(ExitCode::Unsupported,
                         "node '{0}' (PRelu) has a slope for each channel: this "
                         "is known from operator set {1} on",

@@ -8,27 +8,11 @@
 
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/Support/Timing.h"
-#include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 
 #include <thread>
 
 using namespace ax;
-
-/// A cache that cannot be had costs time, not results.
-static std::string usableCache(const SessionOptions &options) {
-  std::string folder = options.cacheDir.empty() ? codegen::defaultCacheFolder()
-                                                : options.cacheDir;
-  if (folder.empty())
-    return folder;
-  std::error_code code = llvm::sys::fs::create_directories(folder);
-  if (!code)
-    return folder;
-  if (options.warn)
-    options.warn("kernels are not cached: cannot make folder '" + folder +
-                 "': " + code.message());
-  return "";
-}
 
 /// Text that axopt-opt goes on with.
 static void printDump(llvm::StringRef step, PlanOp plan) {
@@ -58,7 +42,7 @@ llvm::Expected<PlanSource> ax::compileText(const std::string &path,
     return addContext(std::move(error), path);
 
   codegen::Options how;
-  how.cacheDir = usableCache(options);
+  how.cacheDir = codegen::usableCache(options.cacheDir, options.warn);
   how.numThreads = std::max<int64_t>(1, std::thread::hardware_concurrency());
   how.separateKernels = options.separateKernels;
   bool isTold = false;

@@ -6,7 +6,7 @@
 using namespace ax;
 
 llvm::Error ax::saveWeights(const rt::Executor &executor,
-                           const std::string &path) {
+                            const std::string &path) {
   const std::vector<rt::State> &states = executor.getProgram().states;
   std::vector<rt::SafetensorsWriter::Entry> entries;
   for (const rt::State &state : states)

@@ -95,7 +95,8 @@ static uint64_t seedOf(const std::optional<Resumed> &resumed) {
 
 static void setSeed(rt::Program &program, uint64_t seed) {
   for (rt::State &state : program.states)
-    if (state.name == kRandomSeed.str()) {
+    if (state.name == kRandomSeed.str() && state.dtype == DType::I64 &&
+        state.shape.empty()) {
       state.value = HostTensor(state.dtype, state.shape);
       state.value.mutableValues<int64_t>()[0] = static_cast<int64_t>(seed);
       state.isZeroAtFirst = false;
@@ -106,7 +107,8 @@ static void setSeed(rt::Program &program, uint64_t seed) {
 static llvm::Error checkFiles(const rt::Program &program,
                               const std::string &folder) {
   for (const rt::State &state : program.states) {
-    if (state.file.empty() || !findEscape(folder, state.file).empty())
+    if (state.file.empty() || state.openFile ||
+        !findEscape(folder, state.file).empty())
       continue;
     llvm::SmallString<256> path(folder);
     llvm::sys::path::append(path, state.file);
@@ -137,6 +139,8 @@ static llvm::Expected<PlanSource> readText(const std::string &path,
                       "'{0}' is a compiled plan, which is code: it is run only "
                       "under a name that ends in {1}",
                       path, compiledPlanEnding);
+  if (!options.compiler && !llvm::sys::fs::exists(path))
+    return makeError(ExitCode::InputOutput, "cannot open '" + path + "'");
   if (!options.compiler)
     return makeErrorf(ExitCode::Unsupported,
                       "'{0}' is no compiled plan ({1}), and there is no "
@@ -150,11 +154,12 @@ static llvm::Expected<PlanSource> readCompiled(const std::string &path,
                                                const SessionOptions &options,
                                                ChoosePrograms choose) {
   if (options.separateKernels || !options.dumpAfter.empty() ||
-      options.tellTimes)
+      options.tellTimes || !options.cacheDir.empty())
     return makeError(ExitCode::Usage,
                      "'" + path +
-                         "' is compiled: --dump-after, --mlir-timing and "
-                         "--separate-kernels are for plans as text");
+                         "' is compiled: --cache-dir, --dump-after, "
+                         "--mlir-timing and --separate-kernels are for plans "
+                         "as text");
   auto plan = rt::readCompiledPlan(path);
   if (!plan)
     return plan.takeError();

@@ -58,7 +58,9 @@ public:
   /// None where they are not.
   llvm::ArrayRef<uint8_t> bytesOf(const rt::State &state) {
     auto [file, isNew] = files.try_emplace(state.file);
-    if (isNew && findEscape(folder, state.file).empty()) {
+    if (isNew && state.openFile)
+      file->second = state.openFile;
+    else if (isNew && findEscape(folder, state.file).empty()) {
       auto opened = MappedFile::open(folder + "/" + state.file);
       if (!opened)
         llvm::consumeError(opened.takeError());

@@ -20,14 +20,28 @@ static unsigned widestVector(const std::vector<std::string> &features) {
   return llvm::is_contained(features, "avx2") ? 256 : 128;
 }
 
+/// Whether code of kernels can be made with it. Others, as those for systems
+/// and transactions, would only bind it to a machine.
+static bool isForKernels(llvm::StringRef feature) {
+  static const llvm::SmallVector<llvm::StringRef> level = [] {
+    llvm::SmallVector<llvm::StringRef> features;
+    llvm::X86::getFeaturesForCPU("x86-64-v4", features);
+    return features;
+  }();
+  return llvm::is_contained(level, feature) || feature.starts_with("avx");
+}
+
 const CpuTarget &CpuTarget::native() {
   static const CpuTarget native = [] {
     CpuTarget target;
     target.triple = llvm::sys::getProcessTriple();
     target.cpu = llvm::sys::getHostCPUName().str();
-    for (const auto &feature : llvm::sys::getHostCPUFeatures())
-      (feature.second ? target.features : target.missing)
-          .push_back(feature.first().str());
+    for (const auto &feature : llvm::sys::getHostCPUFeatures()) {
+      if (!feature.second)
+        target.missing.push_back(feature.first().str());
+      else if (isForKernels(feature.first()))
+        target.features.push_back(feature.first().str());
+    }
     llvm::sort(target.features);
     llvm::sort(target.missing);
     target.vectorBits = widestVector(target.features);

@@ -130,7 +130,7 @@ llvm::Error KernelObject::readSymbols() {
       if (end == llvm::StringRef::npos)
         return damaged("a symbol has no name");
       Symbol &symbol = symbols.emplace_back();
-      symbol.name = text.slice(read.st_name, end).str();
+      symbol.name = text.slice(read.st_name, end);
       symbol.section = read.st_shndx;
       symbol.value = read.st_value;
       if (i == 0 || read.st_shndx != SHN_UNDEF)

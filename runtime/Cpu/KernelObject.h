@@ -36,7 +36,7 @@ private:
     int64_t place = -1;
   };
   struct Symbol {
-    std::string name;
+    llvm::StringRef name;
     uint16_t section = 0;
     uint64_t value = 0;
     /// Of one that is not in the object: where its address, and then a jump to

@@ -66,10 +66,10 @@ StateStore::open(const Program &program, const std::string &folder,
       store->sources.push_back(source);
       continue;
     }
-    // Plans name relative ones only.
+    // Plans name relative ones only; embedded weights are open already.
     bool absolute = state.file.front() == '/';
     std::string inside = folder.empty() ? "." : folder;
-    if (!absolute)
+    if (!absolute && !state.openFile)
       if (std::string why = findEscape(inside, state.file); !why.empty())
         return makeErrorf(ExitCode::BadPlan,
                           "state '{0}': '{1}' {2}: it must be a file inside "
@@ -77,6 +77,8 @@ StateStore::open(const Program &program, const std::string &folder,
                           state.name, state.file, why, inside);
     std::string path = absolute ? state.file : inside + "/" + state.file;
     std::shared_ptr<MappedFile> &file = files[path];
+    if (state.openFile)
+      file = state.openFile;
     if (!file) {
       llvm::Expected<std::shared_ptr<MappedFile>> opened =
           MappedFile::open(path);

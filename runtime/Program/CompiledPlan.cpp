@@ -94,6 +94,11 @@ static bool hasSoundLayouts(const Program &program) {
     if (llvm::sys::path::is_absolute(state.file))
       return false;
   for (const Port &output : program.outputs)
+    if (output.samples &&
+        (*output.samples < 0 ||
+         *output.samples >= static_cast<int64_t>(output.shape.size())))
+      return false;
+  for (const Port &output : program.outputs)
     if (output.count &&
         (output.count->dim < 0 ||
          output.count->dim >= static_cast<int64_t>(output.shape.size()) ||
@@ -138,7 +143,7 @@ llvm::Expected<CompiledPlan> readCompiledPlan(const std::string &path) {
   if (!fields::FieldReader::readMessage(message, plan))
     return refuse("is damaged: it cannot be read");
   if (llvm::Error error =
-          placeEmbedded(plan, contents.drop_front(messageBytes), **file))
+          placeEmbedded(plan, contents.drop_front(messageBytes), *file))
     return error;
   for (const std::shared_ptr<Program> &program : plan.programs) {
     if (!hasSoundLayouts(*program))

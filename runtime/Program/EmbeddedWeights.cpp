@@ -15,6 +15,7 @@
 #include "llvm/Support/Path.h"
 
 #include <atomic>
+#include <system_error>
 #include <thread>
 #include <tuple>
 
@@ -129,17 +130,22 @@ static bool areWhole(const std::vector<EmbeddedPiece> &pieces,
   for (size_t i = 1;
        i < std::min<size_t>(std::thread::hardware_concurrency(), parts.size());
        ++i)
-    others.emplace_back(look);
+    try {
+      others.emplace_back(look);
+    } catch (const std::system_error &) {
+      // Those that there are do it.
+      break;
+    }
   look();
   for (std::thread &other : others)
     other.join();
   return isWhole;
 }
 
-/// False where a state is not in so many bytes of weights. The file is opened
-/// again for them: another one that has taken its name by then is refused.
+/// False where a state is not in so many bytes of weights.
 static bool comeFrom(CompiledPlan &plan, int64_t numBytes, int64_t offset,
-                     llvm::StringRef name, const std::string &fingerprint) {
+                     llvm::StringRef name,
+                     const std::shared_ptr<MappedFile> &file) {
   for (const std::shared_ptr<Program> &program : plan.programs)
     for (State &state : program->states) {
       if (state.file.empty())
@@ -149,16 +155,16 @@ static bool comeFrom(CompiledPlan &plan, int64_t numBytes, int64_t offset,
           state.offset > numBytes || numBytes - state.offset < size)
         return false;
       state.file = name.str();
-      state.fingerprint = fingerprint;
+      state.openFile = file;
       state.offset += offset;
     }
   return true;
 }
 
 llvm::Error placeEmbedded(CompiledPlan &plan, llvm::ArrayRef<uint8_t> rest,
-                          const MappedFile &file) {
+                          const std::shared_ptr<MappedFile> &file) {
   auto damaged = [&] {
-    return makeError(ExitCode::BadPlan, "compiled plan '" + file.getPath() +
+    return makeError(ExitCode::BadPlan, "compiled plan '" + file->getPath() +
                                             "' is damaged: its weights are "
                                             "not those that it had");
   };
@@ -177,12 +183,12 @@ llvm::Error placeEmbedded(CompiledPlan &plan, llvm::ArrayRef<uint8_t> rest,
   if (numBytes == 0)
     return llvm::Error::success();
   llvm::SmallString<256> path;
-  if (std::error_code code = llvm::sys::fs::real_path(file.getPath(), path))
-    return makeError(ExitCode::InputOutput,
-                     "cannot find '" + file.getPath() + "': " + code.message());
+  if (std::error_code code = llvm::sys::fs::real_path(file->getPath(), path))
+    return makeError(ExitCode::InputOutput, "cannot find '" + file->getPath() +
+                                                "': " + code.message());
   if (!comeFrom(plan, static_cast<int64_t>(numBytes),
-                file.getSize() - static_cast<int64_t>(numBytes),
-                llvm::sys::path::filename(path), file.fingerprint()))
+                file->getSize() - static_cast<int64_t>(numBytes),
+                llvm::sys::path::filename(path), file))
     return damaged();
   plan.files.folder = llvm::sys::path::parent_path(path).str();
   return llvm::Error::success();

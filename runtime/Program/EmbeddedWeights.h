@@ -40,7 +40,7 @@ private:
 /// the field with the weights that the plan says it has, whose states come from
 /// that file then; nothing when it has none. A BadPlan error otherwise.
 llvm::Error placeEmbedded(CompiledPlan &plan, llvm::ArrayRef<uint8_t> rest,
-                          const MappedFile &file);
+                          const std::shared_ptr<MappedFile> &file);
 
 } // namespace ax::rt
 

@@ -1,4 +1,5 @@
 """Compiled plans: the same bits as from the text, refused when not sound."""
+import os
 import re
 import shutil
 import subprocess
@@ -51,6 +52,8 @@ def withoutCompiler():
                 ([text, "--random-inputs=1"], 4,
                  f"'{text}' is no compiled plan (.axc), and there is no "
                  "compiler here: axopt --compile makes one"),
+                (["none.mlir", "--random-inputs=1"], 7,
+                 "cannot open 'none.mlir'"),
                 ([code, "--test-data", data], 2,
                  "--test-data needs ONNX's library, which is not here: give "
                  "--inputs=FILE.npz and --expect=FILE.npz")]:
@@ -194,6 +197,23 @@ def targets():
                 raise Failed(done.stderr)
 
 
+def outputs():
+    """The plan's text is not overwritten by what is made of it."""
+    with scratch() as folder:
+        folder = Path(folder)
+        text, code = both(folder, MODELS / "mlp_eager_ts13_dyn" / "model.onnx",
+                          "--dim=batch=4")
+        (folder / "link.axc").symlink_to(text)
+        before = text.read_text()
+        run(tool("axopt"), text, "--compile", "-o", folder / "link.axc",
+            expect=2)
+        assert text.read_text() == before
+        # A cache costs time, not results.
+        done = run(tool("axopt"), text, "--compile", "-o", code, "--quiet",
+                   env=os.environ | {"AXOPT_CACHE": "/proc/none"})
+        assert "kernels are not cached" in done.stderr, done.stderr
+
+
 def onlyByName():
     """What is code is run only where its name says so."""
     with scratch() as folder:
@@ -224,10 +244,10 @@ def usage():
                 ([axopt, text, "--embed-weights"],
                  "--embed-weights is for --compile"),
                 *(([tool("axrun"), code, "--random-inputs=1", flag],
-                   "is compiled: --dump-after, --mlir-timing and "
-                   "--separate-kernels are for plans as text")
+                   "is compiled: --cache-dir, --dump-after, --mlir-timing "
+                   "and --separate-kernels are for plans as text")
                   for flag in ("--separate-kernels", "--dump-after=fuse",
-                               "--mlir-timing"))]:
+                               "--mlir-timing", "--cache-dir=c"))]:
             done = run(*command, expect=2)
             if says not in done.stderr:
                 raise Failed(f"expected: {says}\ngot: {done.stderr}")
@@ -245,5 +265,6 @@ def cases(every):
     yield "explained", explained
     yield "schema", schema
     yield "targets", targets
+    yield "outputs", outputs
     yield "only by name", onlyByName
     yield "usage", usage

@@ -100,6 +100,19 @@ def namesOfBodies(names):
     compare(made, {"x": X}, 3 * X)
 
 
+def oldSlopes(kind):
+    """Slopes of operator set 6 that later sets take in the same way."""
+    nodes, initializers = {
+        "of a matrix": ("y = PRelu(x, s)", "float[3] s = {1, 2, 3}"),
+        "of one element": ("y = PRelu(x, s)", "float[1] s = {2}"),
+        "of a Constant": ("s = Constant<value = float[1] {2}>()\n"
+                          "h = Relu(x)\nd = Sub(x, h)\nn = PRelu(d, s)\n"
+                          "y = Add(n, h)", "")}[kind]
+    made = model("float[2,3] x", "float y", nodes, initializers, opset=6)
+    slopes = np.array([1, 2, 3] if kind == "of a matrix" else 2, np.float32)
+    compare(made, {"x": X}, np.where(X < 0, slopes * X, X))
+
+
 def oldIR(version):
     """IR version 3 wants initializers to be inputs; nobody obeys."""
     made = model("float[2,3] x", "float y", "y = Add(x, w)",
@@ -155,6 +168,8 @@ def cases(every):
     yield "unsorted branch", unsorted, True
     for names in ("o", "p"), ("p", "h"), ("o", "h"), ("y", "o"):
         yield f"names of bodies: {' '.join(names)}", namesOfBodies, names
+    for kind in "of a matrix", "of one element", "of a Constant":
+        yield f"slopes of set 6 {kind}", oldSlopes, kind
     yield "IR version 3", oldIR, 3
     yield "IR version 1", oldIR, 1
     yield "operator set 6", operatorSet6

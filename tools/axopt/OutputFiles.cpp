@@ -14,7 +14,8 @@ llvm::Error ax::checkOutputs(const Options &options,
                              const std::string &constants) {
   OutputCheck files;
   // A plan is read as a whole, with its constants, before it is written.
-  bool isReplaced = options.isPlan && options.output != "-" &&
+  bool isReplaced = options.isPlan && !options.target &&
+                    options.output != "-" &&
                     llvm::sys::fs::equivalent(options.input, options.output);
   for (const std::string &input : inputs)
     files.reads(input,

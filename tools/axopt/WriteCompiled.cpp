@@ -27,7 +27,9 @@ llvm::Error ax::writeCompiled(mlir::ModuleOp module, const Options &options) {
     return text.takeError();
   codegen::Options how;
   how.target = *options.target;
-  how.cacheDir = codegen::defaultCacheFolder();
+  how.cacheDir = codegen::usableCache("", [](const std::string &text) {
+    llvm::errs() << "axopt: warning: " << text << '\n';
+  });
   how.numThreads = std::max<int64_t>(1, std::thread::hardware_concurrency());
   std::vector<llvm::StringRef> names;
   for (auto program : plan.getBody().getOps<ProgramOp>())

@@ -43,8 +43,11 @@ struct Options {
   bool allWeights = false;
 };
 
-/// `kernels` in `$AXOPT_CACHE` or `~/.cache/axopt`; empty without a home.
-std::string defaultCacheFolder();
+/// The folder `asked`; when that is empty, `kernels` in `$AXOPT_CACHE` or
+/// `~/.cache/axopt`. Where it cannot be made `warn` is told, if there is one,
+/// and the result is empty: a cache that cannot be had costs time, not results.
+std::string usableCache(std::string asked,
+                        const std::function<void(const std::string &)> &warn);
 
 /// A plan of the mesh and the states of `program`'s, and a local program that
 /// has gone through all passes. Errors as of generate.

@@ -25,6 +25,10 @@
 #include <variant>
 #include <vector>
 
+namespace ax {
+class MappedFile;
+} // namespace ax
+
 namespace ax::rt {
 
 //===----------------------------------------------------------------------===//
@@ -102,6 +106,9 @@ struct State {
   /// Of the file that the program was made from (MappedFile::fingerprint);
   /// empty: of any.
   std::string fingerprint;
+  /// The file, where it is open: that of a compiled plan that has its weights
+  /// itself. It is not opened by its name again, which may be another's by then.
+  std::shared_ptr<MappedFile> openFile;
   HostTensor value;
   /// Zero unless there is a value.
   bool isZeroAtFirst = false;

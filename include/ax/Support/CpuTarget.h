@@ -15,7 +15,7 @@ struct CpuTarget {
   std::string triple;
   /// `native` is named by what it is: `sapphirerapids`, `x86-64-v3`.
   std::string cpu;
-  /// LLVM's: those that it has, and of this machine those that it lacks.
+  /// LLVM's: those that code needs, and of this machine those that it lacks.
   std::vector<std::string> features, missing;
   /// Of a vector register.
   unsigned vectorBits = 128;
