@@ -159,8 +159,9 @@ private:
     }
     for (auto [number, port] : llvm::enumerate(result.outputs)) {
       std::optional<int64_t> dim = program.getCountedDim(number);
+      std::string name = countName(port.name);
       auto count = llvm::find_if(result.outputs, [&](const rt::Port &other) {
-        return other.name == countName(port.name);
+        return other.name == name;
       });
       if (dim && count != result.outputs.end())
         port.count = {*dim,
