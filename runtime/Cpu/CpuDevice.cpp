@@ -280,6 +280,8 @@ createCpuDevices(int32_t numRanks, const DeviceOptions &options) {
   return devices;
 }
 
+// Declared where the build's list of them is called.
+// NOLINTNEXTLINE(misc-use-internal-linkage)
 void registerCpu(Backends &backends) {
   backends.devices.add(
       "cpu",

@@ -177,6 +177,8 @@ createLocalCommunicators(int32_t numRanks, const CommunicatorOptions &options) {
   return result;
 }
 
+// Declared where the build's list of them is called.
+// NOLINTNEXTLINE(misc-use-internal-linkage)
 void registerLocal(Backends &backends) {
   backends.communicators.add(
       "local",

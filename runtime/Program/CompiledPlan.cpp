@@ -102,8 +102,7 @@ static bool hasSoundLayouts(const Program &program) {
     if (output.count &&
         (output.count->dim < 0 ||
          output.count->dim >= static_cast<int64_t>(output.shape.size()) ||
-         output.count->output < 0 ||
-         output.count->output >= static_cast<int64_t>(program.outputs.size())))
+         output.count->output >= program.outputs.size()))
       return false;
   auto isSound = [&](const auto &named) {
     return !sharding::findFault(named.layout, named.shape, program.mesh);

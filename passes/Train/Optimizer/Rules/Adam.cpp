@@ -66,6 +66,8 @@ private:
 
 } // namespace
 
+// Declared where the build's list of them is called.
+// NOLINTNEXTLINE(misc-use-internal-linkage)
 void addAdam(UpdateRules &rules) {
   rules.add("adam", [] { return std::make_unique<Adam>(false); });
   rules.add("adamw", [] { return std::make_unique<Adam>(true); });

@@ -43,6 +43,8 @@ class SGD : public UpdateRule {
 
 } // namespace
 
+// Declared where the build's list of them is called.
+// NOLINTNEXTLINE(misc-use-internal-linkage)
 void addSGD(UpdateRules &rules) {
   rules.add("sgd", [] { return std::make_unique<SGD>(); });
 }
