@@ -2,6 +2,7 @@
 #include "Weights.h"
 
 #include "ax/Runtime/Checkpoint.h"
+#include "ax/Runtime/StateFiles.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
 #include "ax/Support/GivenWeights.h"
@@ -50,39 +51,16 @@ void addMisfit(const rt::State &state, const HostTensor &tensor,
              wanted.typeToString());
 }
 
-/// States as the model has them, where its files are there.
-class ModelFiles {
-public:
-  explicit ModelFiles(const std::string &folder) : folder(folder) {}
-
-  /// None where they are not.
-  llvm::ArrayRef<uint8_t> bytesOf(const rt::State &state) {
-    auto [file, isNew] = files.try_emplace(state.file);
-    if (isNew && state.openFile)
-      file->second = state.openFile;
-    else if (isNew && findEscape(folder, state.file).empty()) {
-      auto opened = MappedFile::open(folder + "/" + state.file);
-      if (!opened)
-        llvm::consumeError(opened.takeError());
-      else if (state.fingerprint.empty() ||
-               (*opened)->fingerprint() == state.fingerprint)
-        file->second = std::move(*opened);
-    }
-    auto count = checkedNumElements(state.shape, byteSize(state.dtype));
-    if (!file->second || !count)
-      return {};
-    auto bytes =
-        file->second->range(state.offset, *count * byteSize(state.dtype));
-    if (bytes)
-      return *bytes;
-    llvm::consumeError(bytes.takeError());
+/// A state as the model has it; nothing where its file is not there.
+llvm::ArrayRef<uint8_t> bytesIn(rt::StateFiles &files, const rt::State &state) {
+  if (state.file.empty())
     return {};
-  }
-
-private:
-  const std::string &folder;
-  std::map<std::string, std::shared_ptr<MappedFile>> files;
-};
+  auto found = files.find(state);
+  if (found)
+    return found->bytes;
+  llvm::consumeError(found.takeError());
+  return {};
+}
 
 /// Whether what the checkpoint's run found in its model is what this plan has.
 /// A fault when it is another one.
@@ -98,9 +76,9 @@ bool isFrozen(const std::string &name, llvm::StringRef own,
 }
 
 bool isFrozen(const rt::State &state, const rt::Checkpoint &checkpoint,
-              ModelFiles &files, Faults &faults) {
+              rt::StateFiles &files, Faults &faults) {
   // Of a state that is made, and of no elements, there is nothing to compare.
-  llvm::ArrayRef<uint8_t> own = files.bytesOf(state);
+  llvm::ArrayRef<uint8_t> own = bytesIn(files, state);
   std::string fingerprint;
   if (!own.empty() && checkpoint.frozen.count(state.name))
     fingerprint = fingerprintOf(
@@ -112,7 +90,7 @@ bool isFrozen(const rt::State &state, const rt::Checkpoint &checkpoint,
 /// checkpoint has all of the plan's.
 std::vector<ModelWeight> weightsOf(llvm::ArrayRef<rt::Program *> programs,
                                    const rt::Checkpoint &source,
-                                   ModelFiles &files) {
+                                   rt::StateFiles &files) {
   const std::map<std::string, std::string> &frozen = source.frozen;
   bool isCheckpoint = !source.weights.empty();
   std::vector<ModelWeight> model;
@@ -129,7 +107,7 @@ std::vector<ModelWeight> weightsOf(llvm::ArrayRef<rt::Program *> programs,
       weight.isRequired = state.isWeight && !frozen.count(state.name) &&
                           (isCheckpoint || used.contains(state.name));
       if (weight.isRequired)
-        weight.bytes = files.bytesOf(state);
+        weight.bytes = bytesIn(files, state);
       model.push_back(std::move(weight));
     }
   return model;
@@ -192,7 +170,7 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
   given.isCheckpoint = !source->weights.empty();
   given.warn = warn;
   given.used = request.names;
-  ModelFiles files(request.folder);
+  rt::StateFiles files(request.folder);
   std::vector<ModelWeight> model = weightsOf(programs, *source, files);
   auto lacking = matchWeights(model, given);
   if (!lacking)
@@ -332,7 +310,7 @@ llvm::Expected<Resumed> ax::resumeFrom(llvm::ArrayRef<rt::Program *> programs,
       given[name] = &tensor;
   }
   Faults faults;
-  ModelFiles files(folder);
+  rt::StateFiles files(folder);
   llvm::StringSet<> used;
   for (rt::State &state : program.states) {
     HostTensor *tensor = byName.lookup(state.name);

@@ -3,9 +3,9 @@
 #include "StateStore.h"
 
 #include "ax/Runtime/HostMemory.h"
+#include "ax/Runtime/StateFiles.h"
 
 #include "ax/Support/Error.h"
-#include "ax/Support/Escape.h"
 
 #include <cassert>
 #include <cstring>
@@ -45,11 +45,8 @@ StateStore::open(const Program &program, const std::string &folder,
                  std::shared_ptr<StoredStates> prepared) {
   std::unique_ptr<StateStore> store(new StateStore(program));
   store->prepared = std::move(prepared);
-  std::map<std::string, std::shared_ptr<MappedFile>> files;
+  StateFiles files(folder);
   for (const State &state : program.states) {
-    std::optional<int64_t> count =
-        checkedNumElements(state.shape, byteSize(state.dtype));
-    int64_t bytes = count ? *count * byteSize(state.dtype) : -1;
     Source source;
     bool isMade = state.isPrepared || state.isZeroAtFirst;
     if (isMade && state.value.numBytes() == 0) {
@@ -57,7 +54,7 @@ StateStore::open(const Program &program, const std::string &folder,
       continue;
     }
     if (state.file.empty()) {
-      if (state.value.numBytes() != bytes)
+      if (state.value.numBytes() != bytesOf(state))
         return makeErrorf(ExitCode::BadPlan,
                           "state '{0}': its value has the "
                           "wrong size",
@@ -66,38 +63,11 @@ StateStore::open(const Program &program, const std::string &folder,
       store->sources.push_back(source);
       continue;
     }
-    // Plans name relative ones only; embedded weights are open already.
-    bool absolute = state.file.front() == '/';
-    std::string inside = folder.empty() ? "." : folder;
-    if (!absolute && !state.openFile)
-      if (std::string why = findEscape(inside, state.file); !why.empty())
-        return makeErrorf(ExitCode::BadPlan,
-                          "state '{0}': '{1}' {2}: it must be a file inside "
-                          "the model's folder '{3}'",
-                          state.name, state.file, why, inside);
-    std::string path = absolute ? state.file : inside + "/" + state.file;
-    std::shared_ptr<MappedFile> &file = files[path];
-    if (state.openFile)
-      file = state.openFile;
-    if (!file) {
-      llvm::Expected<std::shared_ptr<MappedFile>> opened =
-          MappedFile::open(path);
-      if (!opened)
-        return addContext(opened.takeError(), "state '" + state.name + "'");
-      file = std::move(*opened);
-      if (!state.fingerprint.empty() &&
-          file->fingerprint() != state.fingerprint)
-        return makeErrorf(ExitCode::BadInput,
-                          "'{0}' is not the file that this plan was compiled "
-                          "from: compile it again",
-                          path);
-    }
-    llvm::Expected<llvm::ArrayRef<uint8_t>> range =
-        file->range(state.offset, bytes);
-    if (!range)
-      return addContext(range.takeError(), "state '" + state.name + "'");
-    source.file = file;
-    source.data = range->data();
+    auto found = files.find(state);
+    if (!found)
+      return found.takeError();
+    source.file = std::move(found->file);
+    source.data = found->bytes.data();
     store->sources.push_back(source);
   }
   return store;

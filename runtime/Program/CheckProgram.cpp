@@ -19,6 +19,8 @@ namespace {
 
 /// More are a slip of the pen.
 constexpr int32_t mostKeptSlots = 1 << 20;
+/// As in a plan's ax.mesh.
+constexpr int64_t mostRanksAndSlices = int64_t(1) << 24;
 
 /// Collects the first fault.
 class Checker {
@@ -26,21 +28,22 @@ public:
   explicit Checker(const Program &program) : program(program) {}
 
   llvm::Error run() {
+    if (llvm::Error error = checkMesh())
+      return error;
     checkRanks();
     for (const Port &port : program.inputs)
       checkLayout("input", port.name, port.shape, port.layout, port.dtype);
-    for (const Port &port : program.outputs)
+    for (const Port &port : program.outputs) {
       checkLayout("output", port.name, port.shape, port.layout, port.dtype);
+      checkCounts(port);
+    }
     for (const State &state : program.states)
       checkLayout("state", state.name, state.shape, state.layout, state.dtype);
     for (size_t s = 0; s < program.stages.size() && fault.empty(); ++s)
       checkStage(static_cast<int32_t>(s));
     if (fault.empty())
       checkTransfers();
-    if (fault.empty())
-      return llvm::Error::success();
-    return makeError(ExitCode::BadPlan,
-                     "program '" + program.name + "': " + fault);
+    return takeFault();
   }
 
   void operator()(const KernelCommand &c) {
@@ -123,6 +126,34 @@ private:
       last += (sizes[i] - 1) * strides[i];
     }
     return last + 1;
+  }
+  llvm::Error takeFault() {
+    if (fault.empty())
+      return llvm::Error::success();
+    return makeError(ExitCode::BadPlan,
+                     "program '" + program.name + "': " + fault);
+  }
+  /// What all else counts by.
+  llvm::Error checkMesh() {
+    where = "mesh: ";
+    int64_t total = 1;
+    for (const sharding::Axis &axis : program.mesh.getAxes())
+      if (require(axis.size >= 1 && axis.size <= mostRanksAndSlices / total,
+                  "more ranks and slices than there can be, or none"))
+        total *= axis.size;
+    return takeFault();
+  }
+  /// Which dimensions of an output count samples and results.
+  void checkCounts(const Port &output) {
+    auto isDim = [&](int64_t dim) {
+      return dim >= 0 && dim < static_cast<int64_t>(output.shape.size());
+    };
+    require(!output.samples || isDim(*output.samples),
+            "samples along a dimension that it has not");
+    require(!output.count || (isDim(output.count->dim) &&
+                              output.count->output < program.outputs.size()),
+            "results along a dimension, or counted by an output, that is not "
+            "there");
   }
   void checkRanks();
   void checkLayout(const char *kind, const std::string &name,

@@ -78,40 +78,6 @@ llvm::Error writeCompiledPlan(const std::string &path, CompiledPlan plan,
   return file->commit();
 }
 
-/// What is right by the fields' types may still be no program: of a mesh, a
-/// layout or a file nothing else checks it behind this.
-static bool hasSoundLayouts(const Program &program) {
-  // As in a plan's mesh.
-  constexpr int64_t mostRanksAndSlices = int64_t(1) << 24;
-  int64_t total = 1;
-  for (const sharding::Axis &axis : program.mesh.getAxes()) {
-    if (axis.size < 1 || axis.size > mostRanksAndSlices / total)
-      return false;
-    total *= axis.size;
-  }
-  // A plan's are relative, and below its folder.
-  for (const State &state : program.states)
-    if (llvm::sys::path::is_absolute(state.file))
-      return false;
-  for (const Port &output : program.outputs)
-    if (output.samples &&
-        (*output.samples < 0 ||
-         *output.samples >= static_cast<int64_t>(output.shape.size())))
-      return false;
-  for (const Port &output : program.outputs)
-    if (output.count &&
-        (output.count->dim < 0 ||
-         output.count->dim >= static_cast<int64_t>(output.shape.size()) ||
-         output.count->output >= program.outputs.size()))
-      return false;
-  auto isSound = [&](const auto &named) {
-    return !sharding::findFault(named.layout, named.shape, program.mesh);
-  };
-  return llvm::all_of(program.inputs, isSound) &&
-         llvm::all_of(program.outputs, isSound) &&
-         llvm::all_of(program.states, isSound);
-}
-
 llvm::Expected<CompiledPlan> readCompiledPlan(const std::string &path) {
   auto file = MappedFile::open(path);
   if (!file)
@@ -145,8 +111,11 @@ llvm::Expected<CompiledPlan> readCompiledPlan(const std::string &path) {
           placeEmbedded(plan, contents.drop_front(messageBytes), *file))
     return error;
   for (const std::shared_ptr<Program> &program : plan.programs) {
-    if (!hasSoundLayouts(*program))
-      return refuse("has no sound layouts in program '" + program->name + "'");
+    // A plan's files are named from its folder on.
+    for (const State &state : program->states)
+      if (llvm::sys::path::is_absolute(state.file))
+        return refuse("has state '" + state.name + "' in '" + state.file +
+                      "', which is no path inside the model's folder");
     if (llvm::Error error = checkProgram(*program))
       return addContext(std::move(error), path);
   }

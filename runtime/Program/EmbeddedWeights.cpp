@@ -3,7 +3,6 @@
 
 #include "ax/Support/Checksum.h"
 #include "ax/Support/Error.h"
-#include "ax/Support/Escape.h"
 #include "ax/Support/WireFormat.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -27,51 +26,26 @@ static constexpr uint64_t alignment = EmbeddedWeights::alignment;
 /// What states come from, in the message.
 static constexpr llvm::StringLiteral ownFile = ".";
 
-static int64_t bytesOf(const State &state) {
-  std::optional<int64_t> count =
-      checkedNumElements(state.shape, byteSize(state.dtype));
-  return count ? *count * byteSize(state.dtype) : -1;
-}
-
 llvm::Expected<EmbeddedWeights>
 EmbeddedWeights::take(CompiledPlan &plan, const std::string &folder) {
   EmbeddedWeights result;
-  std::map<std::string, std::shared_ptr<MappedFile>> files;
+  StateFiles files(folder);
   std::map<std::tuple<std::string, int64_t, int64_t>, int64_t> places;
   for (std::shared_ptr<Program> &program : plan.programs) {
     program = std::make_shared<Program>(*program);
     for (State &state : program->states) {
       if (state.file.empty())
         continue;
-      std::shared_ptr<MappedFile> &file = files[state.file];
-      if (!file) {
-        if (std::string why = findEscape(folder, state.file); !why.empty())
-          return makeErrorf(ExitCode::BadPlan,
-                            "state '{0}': '{1}' {2}: it must be a file inside "
-                            "the model's folder '{3}'",
-                            state.name, state.file, why, folder);
-        auto opened = MappedFile::open(folder + "/" + state.file);
-        if (!opened)
-          return addContext(opened.takeError(), "state '" + state.name + "'");
-        file = std::move(*opened);
-        if (!state.fingerprint.empty() &&
-            file->fingerprint() != state.fingerprint)
-          return makeErrorf(ExitCode::BadInput,
-                            "'{0}' is not the file that this plan was compiled "
-                            "from: compile it again",
-                            file->getPath());
-        result.files.push_back(file);
-      }
-      auto range = file->range(state.offset, bytesOf(state));
-      if (!range)
-        return addContext(range.takeError(), "state '" + state.name + "'");
+      auto found = files.find(state);
+      if (!found)
+        return found.takeError();
       auto [place, isNew] = places.try_emplace(
           {state.file, state.offset, bytesOf(state)}, result.bytes);
       if (isNew) {
-        plan.embedded.push_back(
-            {static_cast<int64_t>(range->size()), checksumOf(*range)});
-        result.pieces.push_back(*range);
-        result.bytes += llvm::alignTo(range->size(), alignment);
+        plan.embedded.push_back({static_cast<int64_t>(found->bytes.size()),
+                                 checksumOf(found->bytes)});
+        result.bytes += llvm::alignTo(found->bytes.size(), alignment);
+        result.pieces.push_back(std::move(*found));
       }
       state.file = ownFile.str();
       state.fingerprint.clear();
@@ -94,11 +68,11 @@ std::string EmbeddedWeights::header(int64_t bytes) {
 
 llvm::Error EmbeddedWeights::write(AtomicFile &file) const {
   const std::string zeros(alignment, '\0');
-  for (llvm::ArrayRef<uint8_t> piece : pieces) {
-    if (llvm::Error error = file.write(piece))
+  for (const StateFiles::Range &piece : pieces) {
+    if (llvm::Error error = file.write(piece.bytes))
       return error;
     uint64_t rest =
-        llvm::offsetToAlignment(piece.size(), llvm::Align(alignment));
+        llvm::offsetToAlignment(piece.bytes.size(), llvm::Align(alignment));
     if (llvm::Error error = file.write(llvm::StringRef(zeros).take_front(rest)))
       return error;
   }

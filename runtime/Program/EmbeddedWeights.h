@@ -9,8 +9,8 @@
 #define AX_RUNTIME_PROGRAM_EMBEDDEDWEIGHTS_H
 
 #include "ax/Runtime/CompiledPlan.h"
+#include "ax/Runtime/StateFiles.h"
 #include "ax/Support/AtomicFile.h"
-#include "ax/Support/MappedFile.h"
 
 namespace ax::rt {
 
@@ -32,8 +32,7 @@ public:
 
 private:
   int64_t bytes = 0;
-  std::vector<std::shared_ptr<MappedFile>> files;
-  std::vector<llvm::ArrayRef<uint8_t>> pieces;
+  std::vector<StateFiles::Range> pieces;
 };
 
 /// `rest`: the bytes of the file behind the rest of the message. They must be

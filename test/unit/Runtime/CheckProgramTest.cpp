@@ -74,7 +74,22 @@ const Fault faults[] = {
      [](Program &p) {
        std::swap(p.stages[1].schedule[0], p.stages[1].schedule[1]);
      }},
+    // Mesh
+    {"mesh: more ranks and slices than there can be, or none",
+     [](Program &p) {
+       p.mesh = sharding::Mesh({{"col", int64_t(1) << 40, false},
+                                {"micro", int64_t(1) << 40, true}});
+     }},
+    {"mesh: more ranks and slices than there can be, or none",
+     [](Program &p) { p.mesh = sharding::Mesh({{"col", 0, false}}); }},
     // Ports and states
+    {"output 'y': samples along a dimension that it has not",
+     [](Program &p) { p.outputs[0].samples = 9; }},
+    {"output 'y': samples along a dimension that it has not",
+     [](Program &p) { p.outputs[0].samples = -1; }},
+    {"output 'y': results along a dimension, or counted by an output, that is "
+     "not there",
+     [](Program &p) { p.outputs[0].count = Port::Count{0, 1}; }},
     {"input 'x': it is partial",
      [](Program &p) { p.inputs[0].layout.partial = {p.mesh.whole("col")}; }},
     {"output 'y': its size is impossible",

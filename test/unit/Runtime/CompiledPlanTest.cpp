@@ -195,17 +195,21 @@ TEST_F(CompiledPlanTest, Unsound) {
   CompiledPlan plan = makePlan();
   Program &program = *plan.programs[0];
   program.outputs[0].shape = {9};
-  EXPECT_NE(refused(written(plan))
-                .find("has no sound layouts in program "
-                      "'test'"),
+  EXPECT_NE(refused(written(plan)).find("program 'test': output 'y': "),
             std::string::npos);
   plan = makePlan();
   plan.programs[0]->mesh = sharding::Mesh(
       {{"col", int64_t(1) << 40, false}, {"micro", int64_t(1) << 40, true}});
   EXPECT_NE(refused(written(plan))
-                .find("has no sound layouts in program "
-                      "'test'"),
+                .find("program 'test': mesh: more ranks and slices than there "
+                      "can be, or none"),
             std::string::npos);
+  plan = makePlan();
+  plan.programs[0]->states[0].file = "/w.bin";
+  EXPECT_EQ(refused(written(plan)),
+            "compiled plan '" + path +
+                "' has state 'w' in '/w.bin', which is no path inside the "
+                "model's folder");
   plan = makePlan();
   plan.programs[0]->stages[0].buffers[0].index = 3;
   EXPECT_NE(refused(written(plan)), "");

@@ -1,0 +1,54 @@
+//===- StateFiles.cpp - Files that states come from -----------------------===//
+#include "ax/Runtime/StateFiles.h"
+
+#include "ax/Support/Error.h"
+#include "ax/Support/Escape.h"
+
+namespace ax::rt {
+
+int64_t bytesOf(const State &state) {
+  std::optional<int64_t> count =
+      checkedNumElements(state.shape, byteSize(state.dtype));
+  return count ? *count * byteSize(state.dtype) : -1;
+}
+
+llvm::Expected<std::shared_ptr<MappedFile>>
+StateFiles::open(const State &state) {
+  if (state.openFile)
+    return state.openFile;
+  // Plans name relative ones only.
+  bool absolute = state.file.front() == '/';
+  if (!absolute)
+    if (std::string why = findEscape(folder, state.file); !why.empty())
+      return makeErrorf(ExitCode::BadPlan,
+                        "state '{0}': '{1}' {2}: it must be a file inside "
+                        "the model's folder '{3}'",
+                        state.name, state.file, why, folder);
+  std::string path = absolute ? state.file : folder + "/" + state.file;
+  std::shared_ptr<MappedFile> &file = files[path];
+  if (file)
+    return file;
+  auto opened = MappedFile::open(path);
+  if (!opened)
+    return addContext(opened.takeError(), "state '" + state.name + "'");
+  if (!state.fingerprint.empty() &&
+      (*opened)->fingerprint() != state.fingerprint)
+    return makeErrorf(ExitCode::BadInput,
+                      "'{0}' is not the file that this plan was compiled "
+                      "from: compile it again",
+                      path);
+  file = std::move(*opened);
+  return file;
+}
+
+llvm::Expected<StateFiles::Range> StateFiles::find(const State &state) {
+  auto file = open(state);
+  if (!file)
+    return file.takeError();
+  auto bytes = (*file)->range(state.offset, bytesOf(state));
+  if (!bytes)
+    return addContext(bytes.takeError(), "state '" + state.name + "'");
+  return Range{std::move(*file), *bytes};
+}
+
+} // namespace ax::rt
