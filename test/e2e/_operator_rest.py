@@ -67,6 +67,15 @@ class Rest(Maker):
             yield self.case(x, random((3,), low=0.02, high=0.1),
                             random((3,), np.uint8, 0, 9),
                             attributes={"axis": 0})
+        # Numbers that f16 does not have, in units of a scale of that type.
+        if self.has("block_size"):
+            small = np.array(0.001, np.float16)
+            for x in (np.array([70000, 100001, -66003], np.int32),
+                      np.array([2049, 30001, -2051], np.int16)):
+                yield self.case(x, small, np.zeros((), x.dtype))
+            if self.has("output_dtype"):
+                yield self.case(np.array([127, 51, -127], np.int8), small,
+                                attributes={"output_dtype": 1})
 
     def DynamicQuantizeLinear(self):
         yield self.case(random((3, 4), low=-4, high=4), outputs=3)

@@ -64,12 +64,19 @@ static Value quantize(Node &n, Value x, Value zero, DType type) {
   return n.b.cast(y, type);
 }
 
+/// In f32 for narrow scales, too: what is in units of them may be beyond f16,
+/// and has more digits.
 static Value dequantize(Node &n, Value x, Value scale, Value zero) {
+  if (!scale)
+    return {};
   // In i32, where differences of 8- and 16-bit numbers are exact.
   Value y = n.b.cast(x, DType::I32);
   if (zero)
     y = n.b.sub(y, n.b.cast(zero, DType::I32));
-  return scale ? n.b.mul(n.b.cast(y, Emitter::typeOf(scale)), scale) : Value();
+  DType type = Emitter::typeOf(scale);
+  if (byteSize(type) < byteSize(DType::F32))
+    type = DType::F32;
+  return n.b.mul(n.b.cast(y, type), n.b.cast(scale, type));
 }
 
 /// The attribute's type, where it is there and not 0 (UNDEFINED).
