@@ -72,8 +72,19 @@ typedef struct AxOptions {
 } AxOptions;
 
 #define AX_OPTIONS_INIT                                                        \
-  {sizeof(AxOptions), NULL, NULL, NULL, NULL, 1, 60, NULL, NULL, NULL, NULL,   \
-   NULL,              NULL}
+  {sizeof(AxOptions),                                                          \
+   NULL,                                                                       \
+   NULL,                                                                       \
+   NULL,                                                                       \
+   NULL,                                                                       \
+   1,                                                                          \
+   60,                                                                         \
+   NULL,                                                                       \
+   NULL,                                                                       \
+   NULL,                                                                       \
+   NULL,                                                                       \
+   NULL,                                                                       \
+   NULL}
 
 /* `options` may be null: AX_OPTIONS_INIT. On failure *session is null. */
 int axLoad(const char *planPath, const AxOptions *options, AxSession **session);

@@ -280,8 +280,9 @@ static void verifyState(StateOp state, const StateUses &uses,
                         << text(uses.stages);
   if (state.isZeroAtFirst() && !uses.stages.empty() && uses.storing.empty() &&
       state.getSymName() != kRandomSeed)
-    state.emitOpError() << "is in no file, so zero at first, and nothing stores "
-                           "it";
+    state.emitOpError()
+        << "is in no file, so zero at first, and nothing stores "
+           "it";
   for (const std::set<int64_t> &storing : uses.storing)
     if (storing != uses.stages)
       state.emitOpError() << "@" << state.getSymName() << " is held by stages "

@@ -65,8 +65,8 @@ struct ImportOptions {
 /// types, static shapes, no mesh. Operations carry the name of their ONNX node
 /// (and the exporter's scope) as location. Weights are `ax.state`s that refer
 /// to files in the model's folder, which the plan's attribute `ax.model_dir`
-/// names; they are not read, but `ax.files` has their fingerprints. Weights that
-/// became constants, and those that were read, are in `ax.folded`
+/// names; they are not read, but `ax.files` has their fingerprints. Weights
+/// that became constants, and those that were read, are in `ax.folded`
 /// (Eval/FoldedWeights.h).
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importModel(llvm::StringRef path, const ImportOptions &options,

@@ -64,8 +64,8 @@ public:
 
   double learningRate = 1e-3;
   double weightDecay = 0;
-  /// Its name and all of its options: `sgd(lr=0.1,weight_decay=0,...)`, and what
-  /// else decides a step.
+  /// Its name and all of its options: `sgd(lr=0.1,weight_decay=0,...)`, and
+  /// what else decides a step.
   std::string text;
 };
 
