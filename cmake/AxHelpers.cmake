@@ -76,6 +76,22 @@ function(ax_add_backend name)
   set_property(GLOBAL APPEND PROPERTY AX_BACKENDS ${name})
 endfunction()
 
+# ax_list_backends(VARIABLE Foo ...): a source in the build folder that defines
+# allBackends() as these. They are called by name: of a static library the linker
+# takes only what something names.
+function(ax_list_backends variable)
+  set(declarations)
+  set(calls)
+  foreach(backend ${ARGN})
+    string(APPEND declarations "void register${backend}(Backends &);\n")
+    string(APPEND calls "    register${backend}(made);\n")
+  endforeach()
+  set(source "${CMAKE_CURRENT_BINARY_DIR}/AllBackends.cpp")
+  configure_file("${CMAKE_SOURCE_DIR}/runtime/AllBackends.cpp.in" "${source}"
+                 @ONLY)
+  set(${variable} "${source}" PARENT_SCOPE)
+endfunction()
+
 # ax_add_flag_table(target name): NAMEFlags.inc of the folder's Flags.td
 # (ax/Support/FlagTable.def), which sources of the target may include.
 function(ax_add_flag_table target name)

@@ -33,7 +33,8 @@ class Failed(Exception):
 
 
 @functools.lru_cache(maxsize=None)
-def _load(path):
+def load(path):
+    """The cases of a file: lists of a function and its arguments, by name."""
     folder = str(pathlib.Path(path).parent)
     if folder not in sys.path:  # For files whose names begin with _.
         sys.path.append(folder)
@@ -53,7 +54,7 @@ class Cases(lit.formats.TestFormat):
         folder = pathlib.Path(suite.getSourcePath(path))
         for file in sorted(folder.glob("[!_]*.py")):
             try:
-                names = list(_load(str(file)))
+                names = list(load(str(file)))
             except Exception:
                 # Fails again, and is reported, when this one is executed.
                 names = ["lists its cases"]
@@ -64,7 +65,7 @@ class Cases(lit.formats.TestFormat):
         *folder, file, name = test.path_in_suite
         path = test.suite.getSourcePath(tuple(folder) + (file,))
         try:
-            function, *arguments = _load(path)[name]
+            function, *arguments = load(path)[name]
             function(*arguments)
         except Unsupported as reason:
             return lit.Test.UNSUPPORTED, str(reason)
@@ -112,7 +113,9 @@ def scratch():
 
 
 def tool(name):
-    """Path of a tool that was built."""
+    """Path of a tool that was built; AX_AXRUN is another build of axrun."""
+    if name == "axrun" and "AX_AXRUN" in os.environ:
+        return os.environ["AX_AXRUN"]
     return os.path.join(os.environ["AX_BIN"], name)
 
 

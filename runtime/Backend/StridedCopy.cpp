@@ -30,6 +30,15 @@ int64_t StridedBox::numBytes() const {
   return bytes;
 }
 
+StridedBox StridedBox::withDenseSource() const {
+  StridedBox dense = *this;
+  dense.sourceOffset = 0;
+  int64_t stride = runBytes;
+  for (size_t d = dims.size(); d-- > 0; stride *= dims[d].size)
+    dense.dims[d].sourceStride = stride;
+  return dense;
+}
+
 namespace {
 
 /// Constant sizes become single instructions.

@@ -4,11 +4,10 @@
 
 #include "CpuLibrary.h"
 #include "Threads.h"
-#include "ax/Runtime/HostMemory.h"
-#include "ax/Runtime/StridedCopy.h"
 
 #include "ax/Runtime/Backends.h"
 #include "ax/Runtime/CpuKernel.h"
+#include "ax/Runtime/DeviceAccess.h"
 #include "ax/Runtime/Program.h"
 #include "ax/Support/Error.h"
 
@@ -25,7 +24,7 @@ namespace {
 class CpuKernel : public DeviceKernel {
 public:
   CpuKernel(const Kernel &kernel, std::shared_ptr<const LoadedKernel> loaded,
-            std::unique_ptr<DeviceMemory> scratch)
+            HostMemory scratch)
       : function(loaded->getFunction()), loaded(std::move(loaded)),
         numBuffers(kernel.numBuffers), scratchBytes(alignedScratch(kernel)),
         scratch(std::move(scratch)) {}
@@ -36,7 +35,7 @@ public:
 
   void run(void *const *buffers, const int64_t *scalars,
            int64_t iterations) const {
-    if (!scratch) {
+    if (!scratch.getSize()) {
       parallelFor(iterations, 1, [&](int64_t begin, int64_t end) {
         function(buffers, scalars, begin, end);
       });
@@ -46,7 +45,7 @@ public:
     std::atomic<int64_t> next{0};
     parallelFor(iterations, 1, [&](int64_t begin, int64_t end) {
       llvm::SmallVector<void *, 16> all(buffers, buffers + numBuffers);
-      all.push_back(static_cast<char *>(scratch->getAddress()) +
+      all.push_back(static_cast<char *>(scratch.getData()) +
                     next++ * scratchBytes);
       function(all.data(), scalars, begin, end);
     });
@@ -58,7 +57,28 @@ private:
   std::shared_ptr<const LoadedKernel> loaded;
   int32_t numBuffers;
   int64_t scratchBytes;
-  std::unique_ptr<DeviceMemory> scratch;
+  HostMemory scratch;
+};
+
+class CpuMemory : public DeviceMemory {
+public:
+  explicit CpuMemory(HostMemory memoryIn)
+      : DeviceMemory(DeviceAccess::address(memoryIn.getData()),
+                     memoryIn.getSize()),
+        memory(std::move(memoryIn)) {}
+
+private:
+  HostMemory memory;
+};
+
+class CpuMapping : public HostMapping {
+public:
+  DeviceAddress toDevice(const void *host) const override {
+    return DeviceAccess::address(host);
+  }
+  void *toHost(DeviceAddress address) const override {
+    return DeviceAccess::pointer(address);
+  }
 };
 
 class CpuEvent : public Event {};
@@ -66,30 +86,41 @@ class CpuEvent : public Event {};
 /// Does everything at once, on the calling thread and its team.
 class CpuStream : public Stream {
 public:
-  llvm::Error launch(const DeviceKernel &kernel, void *const *buffers,
+  llvm::Error launch(const DeviceKernel &kernel, const DeviceAddress *buffers,
                      const int64_t *scalars, int64_t iterations) override {
-    static_cast<const CpuKernel &>(kernel).run(buffers, scalars, iterations);
+    static_cast<const CpuKernel &>(kernel).run(DeviceAccess::pointers(buffers),
+                                               scalars, iterations);
     return llvm::Error::success();
   }
-  llvm::Error execute(LibraryOp &op, void *const *arguments,
-                      void *workspace) override {
-    return static_cast<CpuOp &>(op).execute(arguments, workspace);
+  llvm::Error execute(LibraryOp &op, const DeviceAddress *arguments,
+                      DeviceAddress workspace) override {
+    return static_cast<CpuOp &>(op).execute(DeviceAccess::pointers(arguments),
+                                            DeviceAccess::pointer(workspace));
   }
-  llvm::Error copy(const void *source, void *destination,
-                   int64_t bytes) override {
+  llvm::Error clear(DeviceAddress memory, int64_t bytes) override {
     if (bytes)
-      std::memcpy(destination, source, static_cast<size_t>(bytes));
+      std::memset(DeviceAccess::pointer(memory), 0, static_cast<size_t>(bytes));
     return llvm::Error::success();
   }
-  llvm::Error copyStrided(const CopyCommand &command, const void *source,
-                          void *destination) override {
+  llvm::Error upload(const StridedBox &box, const void *host,
+                     DeviceAddress device) override {
+    box.copy(host, DeviceAccess::pointer(device));
+    return llvm::Error::success();
+  }
+  llvm::Error download(const StridedBox &box, DeviceAddress device,
+                       void *host) override {
+    box.copyBack(host, DeviceAccess::pointer(device));
+    return llvm::Error::success();
+  }
+  llvm::Error copyStrided(const CopyCommand &command, DeviceAddress source,
+                          DeviceAddress destination) override {
     StridedBox box(command.elementBytes);
     for (size_t d = 0; d < command.sizes.size(); ++d)
       box.addDim(command.sizes[d],
                  command.sourceStrides[d] * command.elementBytes,
                  command.destinationStrides[d] * command.elementBytes);
     box.finish();
-    box.copy(source, destination);
+    box.copy(DeviceAccess::pointer(source), DeviceAccess::pointer(destination));
     return llvm::Error::success();
   }
   llvm::Error record(Event &) override { return llvm::Error::success(); }
@@ -134,9 +165,19 @@ public:
   }
   int32_t getNumThreads() const override { return options.threadsPerRank; }
 
+  const HostMapping *getHostMapping() const override { return &mapping; }
+  int32_t getMemorySpace() const override { return 0; }
+
   llvm::Expected<std::unique_ptr<DeviceMemory>>
   allocate(int64_t bytes) override {
-    return allocateHostMemory(bytes);
+    llvm::Expected<HostMemory> memory = HostMemory::allocate(bytes);
+    if (!memory)
+      return memory.takeError();
+    return std::make_unique<CpuMemory>(std::move(*memory));
+  }
+  llvm::Expected<std::unique_ptr<DeviceMemory>>
+  allocateZeroed(int64_t bytes) override {
+    return allocate(bytes); // As fresh pages are.
   }
   llvm::Expected<std::unique_ptr<Stream>> createStream() override {
     return std::make_unique<CpuStream>();
@@ -149,19 +190,17 @@ public:
     auto loaded = loadCpuKernel(kernel);
     if (!loaded)
       return loaded.takeError();
-    std::unique_ptr<DeviceMemory> scratch;
-    if (kernel.scratchBytes > 0) {
-      auto memory = allocateHostMemory(CpuKernel::alignedScratch(kernel) *
-                                       options.threadsPerRank);
-      if (!memory)
-        return memory.takeError();
-      scratch = std::move(*memory);
-    }
+    llvm::Expected<HostMemory> scratch = HostMemory::allocate(
+        CpuKernel::alignedScratch(kernel) * options.threadsPerRank);
+    if (!scratch)
+      return scratch.takeError();
     return std::make_unique<CpuKernel>(kernel, std::move(*loaded),
-                                       std::move(scratch));
+                                       std::move(*scratch));
   }
   llvm::Expected<std::unique_ptr<LibraryOp>>
-  prepare(const LibraryDesc &desc, const ConstantOperand &constant) override {
+  prepare(const LibraryDesc &desc, const ConstantOperand &operand) override {
+    CpuConstant constant{DeviceAccess::pointer(operand.data), operand.identity,
+                         operand.byteOffset};
     return std::visit(
         [&](const auto &d) -> llvm::Expected<std::unique_ptr<LibraryOp>> {
           ExpectedCpuOp op = prepareOp(d, constant);
@@ -173,8 +212,7 @@ public:
   }
 
 private:
-  ExpectedCpuOp prepareOp(const MatmulDesc &desc,
-                          const ConstantOperand &constant) {
+  ExpectedCpuOp prepareOp(const MatmulDesc &desc, const CpuConstant &constant) {
     // A sum over nothing is 0; oneDNN writes nothing.
     if (llvm::is_contained(desc.a.sizes, 0) ||
         llvm::is_contained(desc.b.sizes, 0))
@@ -199,8 +237,7 @@ private:
     return isPlainDepthwiseConv(desc) && desc.strides[0] == 1 &&
            desc.x.strides[2] == 1 && desc.y.strides[2] == 1;
   }
-  ExpectedCpuOp prepareOp(const ConvDesc &desc,
-                          const ConstantOperand &constant) {
+  ExpectedCpuOp prepareOp(const ConvDesc &desc, const CpuConstant &constant) {
     ExpectedCpuOp op = nullptr;
     if (!prefersPlain(desc))
       op = guardNaN(desc, constant, [&](const ConvDesc &d) {
@@ -219,31 +256,32 @@ private:
     }
     llvm_unreachable("no such convolution");
   }
-  ExpectedCpuOp prepareOp(const PoolDesc &desc, const ConstantOperand &) {
+  ExpectedCpuOp prepareOp(const PoolDesc &desc, const CpuConstant &) {
     return preparePool(desc);
   }
-  ExpectedCpuOp prepareOp(const AttentionDesc &desc, const ConstantOperand &) {
+  ExpectedCpuOp prepareOp(const AttentionDesc &desc, const CpuConstant &) {
     return prepareAttention(desc);
   }
-  ExpectedCpuOp prepareOp(const TopKDesc &desc, const ConstantOperand &) {
+  ExpectedCpuOp prepareOp(const TopKDesc &desc, const CpuConstant &) {
     return prepareTopK(desc);
   }
   ExpectedCpuOp prepareOp(const NonMaxSuppressionDesc &desc,
-                          const ConstantOperand &) {
+                          const CpuConstant &) {
     return prepareNonMaxSuppression(desc);
   }
-  ExpectedCpuOp prepareOp(const IndexCheckDesc &desc, const ConstantOperand &) {
+  ExpectedCpuOp prepareOp(const IndexCheckDesc &desc, const CpuConstant &) {
     return prepareIndexCheck(desc);
   }
 
   std::shared_ptr<PackedWeights> packed;
   DeviceOptions options;
+  CpuMapping mapping;
 };
 
 } // namespace
 
-llvm::Expected<std::shared_ptr<DeviceMemory>>
-PackedWeights::get(const ConstantOperand &constant, const std::string &format,
+llvm::Expected<std::shared_ptr<const HostMemory>>
+PackedWeights::get(const CpuConstant &constant, const std::string &format,
                    int64_t bytes,
                    llvm::function_ref<llvm::Error(void *)> pack) {
   std::shared_ptr<Entry> entry;
@@ -258,14 +296,13 @@ PackedWeights::get(const ConstantOperand &constant, const std::string &format,
     entry = std::make_shared<Entry>();
   }
   std::lock_guard<std::mutex> lock(entry->mutex);
-  if (std::shared_ptr<DeviceMemory> memory = entry->memory.lock())
+  if (std::shared_ptr<const HostMemory> memory = entry->memory.lock())
     return memory;
-  llvm::Expected<std::unique_ptr<DeviceMemory>> fresh =
-      allocateHostMemory(bytes);
+  llvm::Expected<HostMemory> fresh = HostMemory::allocate(bytes);
   if (!fresh)
     return fresh.takeError();
-  std::shared_ptr<DeviceMemory> memory = std::move(*fresh);
-  if (llvm::Error error = pack(memory->getAddress()))
+  auto memory = std::make_shared<const HostMemory>(std::move(*fresh));
+  if (llvm::Error error = pack(memory->getData()))
     return error;
   entry->memory = memory;
   return memory;

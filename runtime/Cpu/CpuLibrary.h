@@ -3,6 +3,7 @@
 #define AX_RUNTIME_CPULIBRARY_H
 
 #include "ax/Runtime/Device.h"
+#include "ax/Runtime/HostMemory.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -18,19 +19,26 @@ public:
   virtual llvm::Error execute(void *const *arguments, void *workspace) = 0;
 };
 
+/// A ConstantOperand, where it is in this process.
+struct CpuConstant {
+  const void *data = nullptr;
+  uint64_t identity = 0;
+  int64_t byteOffset = 0;
+};
+
 /// Packed weights by what they were packed from and how, as long as somebody
 /// uses them.
 class PackedWeights {
 public:
   /// `pack` fills the memory; it runs once for equal contents and formats.
-  llvm::Expected<std::shared_ptr<DeviceMemory>>
-  get(const ConstantOperand &constant, const std::string &format, int64_t bytes,
+  llvm::Expected<std::shared_ptr<const HostMemory>>
+  get(const CpuConstant &constant, const std::string &format, int64_t bytes,
       llvm::function_ref<llvm::Error(void *)> pack);
 
 private:
   struct Entry {
     std::mutex mutex;
-    std::weak_ptr<DeviceMemory> memory;
+    std::weak_ptr<const HostMemory> memory;
   };
   std::mutex mutex;
   /// By identity, place in it, and format.
@@ -42,24 +50,23 @@ using ExpectedCpuOp = llvm::Expected<std::unique_ptr<CpuOp>>;
 
 /// By our own packed kernels. A null pointer: not for these operands.
 ExpectedCpuOp preparePackedMatmul(const MatmulDesc &desc,
-                                  const ConstantOperand &constant,
+                                  const CpuConstant &constant,
                                   PackedWeights &packed);
 
 /// By oneDNN. A null pointer: oneDNN cannot do it.
 ExpectedCpuOp prepareDnnlMatmul(const MatmulDesc &desc,
-                                const ConstantOperand &constant,
+                                const CpuConstant &constant,
                                 PackedWeights &packed);
-ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc,
-                              const ConstantOperand &constant,
+ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc, const CpuConstant &constant,
                               PackedWeights &packed);
 
 /// What `prepare` makes, but that an activation keeps NaN. A null pointer where
 /// `prepare` gives one.
 ExpectedCpuOp
-guardNaN(const MatmulDesc &desc, const ConstantOperand &constant,
+guardNaN(const MatmulDesc &desc, const CpuConstant &constant,
          llvm::function_ref<ExpectedCpuOp(const MatmulDesc &)> prepare);
 ExpectedCpuOp
-guardNaN(const ConvDesc &desc, const ConstantOperand &constant,
+guardNaN(const ConvDesc &desc, const CpuConstant &constant,
          llvm::function_ref<ExpectedCpuOp(const ConvDesc &)> prepare);
 
 /// Every group is one channel.

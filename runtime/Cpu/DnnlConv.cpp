@@ -184,7 +184,7 @@ bool isProduct(const DnnlPrimitiveDesc &primitive) {
   return info && llvm::StringRef(info).contains(":gemm:");
 }
 
-ExpectedCpuOp prepareConv(const ConvDesc &desc, const ConstantOperand &constant,
+ExpectedCpuOp prepareConv(const ConvDesc &desc, const CpuConstant &constant,
                           PackedWeights &packed, bool allowsProduct) {
   Descs plain;
   if (desc.strides.size() > 3 || !dnnlType(desc.x.dtype) ||
@@ -240,8 +240,7 @@ ExpectedCpuOp prepareConv(const ConvDesc &desc, const ConstantOperand &constant,
 
 } // namespace
 
-ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc,
-                              const ConstantOperand &constant,
+ExpectedCpuOp prepareDnnlConv(const ConvDesc &desc, const CpuConstant &constant,
                               PackedWeights &packed) {
   if (desc.strides.size() == 1 && isDepthwise(desc))
     return prepareConv(withHeight(desc), constant, packed,

@@ -6,7 +6,7 @@
 namespace ax::rt {
 
 ExpectedCpuOp prepareDnnlMatmul(const MatmulDesc &original,
-                                const ConstantOperand &constant,
+                                const CpuConstant &constant,
                                 PackedWeights &packed) {
   MatmulDesc desc = collapse(original);
   if (!dnnlType(desc.a.dtype) || !hasUnitStride(desc.a) ||

@@ -214,7 +214,7 @@ llvm::Error DnnlOp::addReorder(const dnnl_memory_desc_t &from, DnnlPlace source,
   return llvm::Error::success();
 }
 
-llvm::Expected<DnnlPlace> DnnlOp::addConstant(const ConstantOperand &constant,
+llvm::Expected<DnnlPlace> DnnlOp::addConstant(const CpuConstant &constant,
                                               const dnnl_memory_desc_t &plain,
                                               const dnnl_memory_desc_t &wanted,
                                               PackedWeights &packed) {
@@ -227,20 +227,20 @@ llvm::Expected<DnnlPlace> DnnlOp::addConstant(const ConstantOperand &constant,
       return error;
     if (llvm::Error error = reorder.finish())
       return error;
-    llvm::Expected<std::unique_ptr<DeviceMemory>> workspace =
-        allocateHostMemory(reorder.getWorkspaceBytes());
+    llvm::Expected<HostMemory> workspace =
+        HostMemory::allocate(reorder.getWorkspaceBytes());
     if (!workspace)
       return workspace.takeError();
-    return reorder.execute(nullptr, (*workspace)->getAddress());
+    return reorder.execute(nullptr, workspace->getData());
   };
-  llvm::Expected<std::shared_ptr<DeviceMemory>> memory =
+  llvm::Expected<std::shared_ptr<const HostMemory>> memory =
       packed.get(constant, dnnlFormatKey(plain) + ">" + dnnlFormatKey(wanted),
                  bytes, pack);
   if (!memory)
     return memory.takeError();
   constants.push_back(*memory);
   readsConstantOperand = false;
-  return DnnlPlace::fixed((*memory)->getAddress());
+  return DnnlPlace::fixed((*memory)->getData());
 }
 
 llvm::Error DnnlOp::finish() {

@@ -88,7 +88,7 @@ public:
   llvm::Error addReorder(const dnnl_memory_desc_t &from, DnnlPlace source,
                          const dnnl_memory_desc_t &to, DnnlPlace destination);
   /// Packs `constant` from the layout `plain` to `wanted`; the result's place.
-  llvm::Expected<DnnlPlace> addConstant(const ConstantOperand &constant,
+  llvm::Expected<DnnlPlace> addConstant(const CpuConstant &constant,
                                         const dnnl_memory_desc_t &plain,
                                         const dnnl_memory_desc_t &wanted,
                                         PackedWeights &packed);
@@ -109,7 +109,7 @@ private:
 
   std::vector<Step> steps;
   DnnlStream stream;
-  std::vector<std::shared_ptr<DeviceMemory>> constants;
+  std::vector<std::shared_ptr<const HostMemory>> constants;
   int64_t temporaryBytes = 0;
   int64_t scratchBytes = 0;
 };

@@ -67,7 +67,7 @@ template <typename Desc>
 class NaNGuard : public CpuOp {
 public:
   NaNGuard(Desc descIn, std::unique_ptr<CpuOp> fusedIn,
-           std::unique_ptr<CpuOp> bareIn, const ConstantOperand &constant)
+           std::unique_ptr<CpuOp> bareIn, const CpuConstant &constant)
       : desc(std::move(descIn)), fused(std::move(fusedIn)),
         bare(std::move(bareIn)) {
     workspaceBytes =
@@ -162,7 +162,7 @@ void dropActivation(ConvDesc &desc) {
 }
 
 template <typename Desc>
-ExpectedCpuOp guard(const Desc &desc, const ConstantOperand &constant,
+ExpectedCpuOp guard(const Desc &desc, const CpuConstant &constant,
                     llvm::function_ref<ExpectedCpuOp(const Desc &)> prepare) {
   ExpectedCpuOp fused = prepare(desc);
   if (!fused || !*fused || desc.activation != Activation::Relu)
@@ -179,13 +179,13 @@ ExpectedCpuOp guard(const Desc &desc, const ConstantOperand &constant,
 } // namespace
 
 ExpectedCpuOp
-guardNaN(const MatmulDesc &desc, const ConstantOperand &constant,
+guardNaN(const MatmulDesc &desc, const CpuConstant &constant,
          llvm::function_ref<ExpectedCpuOp(const MatmulDesc &)> prepare) {
   return guard(desc, constant, prepare);
 }
 
 ExpectedCpuOp
-guardNaN(const ConvDesc &desc, const ConstantOperand &constant,
+guardNaN(const ConvDesc &desc, const CpuConstant &constant,
          llvm::function_ref<ExpectedCpuOp(const ConvDesc &)> prepare) {
   return guard(desc, constant, prepare);
 }

@@ -76,7 +76,7 @@ constexpr int64_t cacheLine = 64;
 
 class PackedMatmul : public CpuOp {
 public:
-  PackedMatmul(RowProduct product, std::shared_ptr<DeviceMemory> weights)
+  PackedMatmul(RowProduct product, std::shared_ptr<const HostMemory> weights)
       : desc(std::move(product.desc)),
         rowOffsets(std::move(product.rowOffsets)), weights(std::move(weights)),
         m(desc.c.sizes[0]), n(desc.c.sizes[1]), k(desc.a.sizes.back()),
@@ -182,7 +182,7 @@ private:
   }
 
   void runPanel(const Run &run, int64_t panel, int64_t range) const {
-    const auto *b = static_cast<const float *>(weights->getAddress()) +
+    const auto *b = static_cast<const float *>(weights->getData()) +
                     panel * k * kernels.panelWidth;
     float *partial = run.packed + packedElements + range * partialElements;
     int64_t tiles = run.lastTile - run.firstTile;
@@ -203,7 +203,7 @@ private:
           reinterpret_cast<const char *>(b + end * kernels.panelWidth);
       bool last = block + 1 == blocks;
       int64_t left = static_cast<int64_t>(
-          reinterpret_cast<const char *>(weights->getAddress()) +
+          reinterpret_cast<const char *>(weights->getData()) +
           weights->getSize() - following);
       int64_t ahead = std::clamp<int64_t>(
           left, 0,
@@ -234,7 +234,7 @@ private:
   const VectorKernels &kernels = vectorKernels();
   MatmulDesc desc;
   std::vector<int64_t> rowOffsets;
-  std::shared_ptr<DeviceMemory> weights;
+  std::shared_ptr<const HostMemory> weights;
   int64_t m, n, k, panels, threads;
   int64_t packedElements = 0, partialElements = 0;
 };
@@ -293,7 +293,7 @@ void packPanels(const MatmulDesc &desc, const float *from, float *to) {
 } // namespace
 
 ExpectedCpuOp preparePackedMatmul(const MatmulDesc &original,
-                                  const ConstantOperand &constant,
+                                  const CpuConstant &constant,
                                   PackedWeights &packed) {
   const VectorKernels &kernels = vectorKernels();
   if (!kernels.packedTile || !original.constantB || !constant.data ||
@@ -316,7 +316,7 @@ ExpectedCpuOp preparePackedMatmul(const MatmulDesc &original,
   for (int d = 0; d < 2; ++d)
     format += " " + std::to_string(desc.b.sizes[static_cast<size_t>(d)]) + ":" +
               std::to_string(desc.b.strides[static_cast<size_t>(d)]);
-  llvm::Expected<std::shared_ptr<DeviceMemory>> weights =
+  llvm::Expected<std::shared_ptr<const HostMemory>> weights =
       packed.get(constant, format, bytes, [&](void *to) {
         packPanels(desc, static_cast<const float *>(constant.data),
                    static_cast<float *>(to));

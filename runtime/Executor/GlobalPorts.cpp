@@ -4,8 +4,6 @@
 
 #include "Parts.h"
 
-#include <cstring>
-
 namespace ax::rt {
 
 namespace {
@@ -15,7 +13,7 @@ class PortParts : public BoundPort {
 public:
   PortParts(const RankContext &context, int32_t number, const Port &port,
             const RunData *const &data)
-      : number(number), data(data) {
+      : number(number), data(data), mapping(context.device.getHostMapping()) {
     auto microBatches =
         static_cast<int32_t>(context.program.mesh.numTimeSlices());
     for (int32_t m = 0; m < microBatches; ++m)
@@ -23,14 +21,14 @@ public:
                                context.coordinates(m)));
   }
 
-  void close(int32_t) override {}
   int64_t getBytes() const override { return memory ? memory->getSize() : 0; }
 
 protected:
   /// Parts that cannot be used where they are.
   bool needsMemory(size_t microBatch) const {
     const Part &part = parts[microBatch];
-    return !part.isContiguous() || part.contiguousOffset % bufferAlignment != 0;
+    return !mapping || !part.isContiguous() ||
+           part.contiguousOffset % bufferAlignment != 0;
   }
   llvm::Error allocate(const RankContext &context) {
     auto allocated = context.allocate(parts.front().localBytes);
@@ -44,6 +42,8 @@ protected:
   int32_t number;
   /// Of GlobalPorts: another one for each request.
   const RunData *const &data;
+  /// Of the device; may be null.
+  const HostMapping *mapping;
   std::vector<Part> parts;
   /// Null when all parts are used where they are.
   std::unique_ptr<DeviceMemory> memory;
@@ -63,16 +63,22 @@ public:
     return llvm::Error::success();
   }
 
-  void *open(int32_t microBatch) override {
+  llvm::Expected<DeviceAddress> open(Stream &stream,
+                                     int32_t microBatch) override {
     const Part &part = parts[static_cast<size_t>(microBatch)];
     const uint8_t *global = data->inputs[static_cast<size_t>(number)];
     if (!memory)
-      return const_cast<uint8_t *>(global + part.contiguousOffset);
-    void *to = memory->getAddress();
+      return mapping->toDevice(global + part.contiguousOffset);
+    DeviceAddress to = memory->getAddress();
     if (!part.isFull)
-      std::memset(to, 0, static_cast<size_t>(part.localBytes));
-    part.box.copy(global, to);
+      if (llvm::Error error = stream.clear(to, part.localBytes))
+        return error;
+    if (llvm::Error error = stream.upload(part.box, global, to))
+      return error;
     return to;
+  }
+  llvm::Error close(Stream &, int32_t) override {
+    return llvm::Error::success();
   }
 };
 
@@ -100,16 +106,19 @@ public:
     return isNeeded ? allocate(context) : llvm::Error::success();
   }
 
-  void *open(int32_t microBatch) override {
-    return memory ? memory->getAddress()
-                  : data->outputs[static_cast<size_t>(number)] +
-                        parts[static_cast<size_t>(microBatch)].contiguousOffset;
+  llvm::Expected<DeviceAddress> open(Stream &, int32_t microBatch) override {
+    if (memory)
+      return memory->getAddress();
+    return mapping->toDevice(
+        data->outputs[static_cast<size_t>(number)] +
+        parts[static_cast<size_t>(microBatch)].contiguousOffset);
   }
-  void close(int32_t microBatch) override {
+  llvm::Error close(Stream &stream, int32_t microBatch) override {
     auto m = static_cast<size_t>(microBatch);
-    if (memory && isOwner[m])
-      parts[m].box.copyBack(data->outputs[static_cast<size_t>(number)],
-                            memory->getAddress());
+    if (!memory || !isOwner[m])
+      return llvm::Error::success();
+    return stream.download(parts[m].box, memory->getAddress(),
+                           data->outputs[static_cast<size_t>(number)]);
   }
 
 private:

@@ -25,11 +25,12 @@ llvm::Error LocalCluster::start() {
     return makeErrorf(
         ExitCode::Internal, "{0} devices and {1} communicators for {2} ranks",
         backends.devices.size(), backends.communicators.size(), numRanks);
-  llvm::Expected<std::unique_ptr<StateStore>> states =
-      StateStore::open(program, options.dataFolder, options.prepared);
+  llvm::Expected<std::vector<HostState>> states =
+      openHostStates(program, options.dataFolder);
   if (!states)
     return states.takeError();
-  shared->states = std::move(*states);
+  shared->states = std::make_unique<StateStore>(program, std::move(*states),
+                                                options.prepared);
   int32_t numThreads = 0;
   for (const std::unique_ptr<Device> &device : backends.devices)
     numThreads += device->getNumThreads();
@@ -262,10 +263,12 @@ llvm::Expected<HostTensor> LocalCluster::readState(int32_t number) const {
   }
   std::set<int64_t> seen;
   for (const std::unique_ptr<LocalRank> &rank : shared->ranks)
-    if (const void *own = rank->executor.getOwnState(number)) {
+    if (rank->executor.hasOwnState(number)) {
       Part part = partOf(state, rank->executor.getRank());
       if (seen.insert(part.number).second)
-        part.box.copyBack(tensor->mutableData(), own);
+        if (llvm::Error error = rank->executor.readOwnState(
+                number, part.box, tensor->mutableData()))
+          return error;
     }
   return tensor;
 }
@@ -275,13 +278,18 @@ Part LocalCluster::partOf(const State &state, int32_t rank) const {
   return makePart(state.layout, state.dtype, mesh, mesh.coordinates(rank));
 }
 
+StoredStates::Key LocalCluster::keyOf(const State &state, int32_t rank) const {
+  const Device &device = *shared->backends.devices[static_cast<size_t>(rank)];
+  return {state.name, partOf(state, rank).number, device.getMemorySpace()};
+}
+
 std::vector<HeldPart> LocalCluster::getParts(int32_t number) const {
   const State &state = shared->program->states[static_cast<size_t>(number)];
   int64_t elementBytes = byteSize(state.dtype);
   std::vector<HeldPart> result;
   std::set<int64_t> seen;
   for (const std::unique_ptr<LocalRank> &rank : shared->ranks) {
-    if (!rank->executor.getOwnState(number))
+    if (!rank->executor.hasOwnState(number))
       continue;
     Part part = partOf(state, rank->executor.getRank());
     // Some are nothing but padding.
@@ -307,15 +315,12 @@ llvm::Expected<HostTensor> LocalCluster::readPart(int32_t number,
       HostTensor::allocate(state.dtype, held.sizes);
   if (!tensor)
     return addContext(tensor.takeError(), "state '" + state.name + "'");
-  const auto *own = static_cast<const uint8_t *>(
-      shared->ranks[static_cast<size_t>(held.rank)]->executor.getOwnState(
-          number));
-  uint8_t *to = tensor->mutableData();
-  partOf(state, held.rank)
-      .box.forEachRun([&](int64_t, int64_t at, int64_t bytes) {
-        std::memcpy(to, own + at, static_cast<size_t>(bytes));
-        to += bytes;
-      });
+  const StridedBox box = partOf(state, held.rank).box.withDenseSource();
+  const RankExecutor &executor =
+      shared->ranks[static_cast<size_t>(held.rank)]->executor;
+  if (llvm::Error error =
+          executor.readOwnState(number, box, tensor->mutableData()))
+    return error;
   return tensor;
 }
 
@@ -324,8 +329,7 @@ std::shared_ptr<StoredStates> LocalCluster::getStored() const {
   for (const State &state : shared->program->states)
     for (const std::unique_ptr<LocalRank> &rank : shared->ranks)
       if (auto own = rank->executor.shareOwnState(state.name))
-        stored->add(state.name, partOf(state, rank->executor.getRank()).number,
-                    std::move(own));
+        stored->add(keyOf(state, rank->executor.getRank()), std::move(own));
   return stored;
 }
 

@@ -51,6 +51,7 @@ private:
   llvm::Error waitUntilFinished(uint64_t count);
   void watch();
   Part partOf(const State &state, int32_t rank) const;
+  StoredStates::Key keyOf(const State &state, int32_t rank) const;
   std::vector<const RankTrace *> getTraces() const;
 
   ExecutorOptions options;

@@ -5,7 +5,6 @@
 #include "ax/Support/Error.h"
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 
 namespace ax::rt {
@@ -91,7 +90,7 @@ llvm::Error RankExecutor::prepare() {
     return newArena.takeError();
   arena = std::move(*newArena);
   memory.arenaBytes = stage->arenaBytes;
-  bases.assign(stage->buffers.size(), nullptr);
+  bases.assign(stage->buffers.size(), {});
   needsState.assign(stage->buffers.size(), false);
   numReads.assign(program.states.size(), 0);
   for (const Step &step : steps)
@@ -102,8 +101,7 @@ llvm::Error RankExecutor::prepare() {
         ++numReads[static_cast<size_t>(buffer.index)];
   for (size_t b = 0; b < stage->buffers.size(); ++b)
     if (stage->buffers[b].space == Space::Arena)
-      bases[b] =
-          static_cast<char *>(arena->getAddress()) + stage->buffers[b].offset;
+      bases[b] = arena->getAddress() + stage->buffers[b].offset;
   for (auto part : {&RankExecutor::preparePorts, &RankExecutor::prepareGroups,
                     &RankExecutor::prepareTransfers, &RankExecutor::prepareKept,
                     &RankExecutor::prepareSteps, &RankExecutor::prepareState})
@@ -150,6 +148,14 @@ llvm::Error RankExecutor::prepareGroups() {
   return llvm::Error::success();
 }
 
+llvm::Expected<std::unique_ptr<RankOperation>>
+RankExecutor::adapt(llvm::Expected<std::unique_ptr<Operation>> operation,
+                    llvm::ArrayRef<RankOperation::Sizes> sizes) const {
+  if (!operation)
+    return operation.takeError();
+  return RankOperation::create(std::move(*operation), context.device, sizes);
+}
+
 llvm::Error RankExecutor::prepareTransfers() {
   for (size_t t = 0; t < program.transfers.size(); ++t) {
     const Transfer &transfer = program.transfers[t];
@@ -169,13 +175,14 @@ llvm::Error RankExecutor::prepareTransfers() {
       if (!allocated)
         return allocated.takeError();
       memory.bufferBytes += transfer.bytes;
-      llvm::Expected<std::unique_ptr<Operation>> receive =
+      auto receive = adapt(
           context.communicator.prepareReceive(peer, static_cast<int64_t>(t),
-                                              transfer.bytes, transfer.name);
+                                              transfer.bytes, transfer.name),
+          {{0, transfer.bytes}});
       if (!receive)
         return receive.takeError();
-      if (llvm::Error error =
-              (*receive)->start(nullptr, (*allocated)->getAddress()))
+      if (llvm::Error error = (*receive)->start(
+              *stream, {DeviceAddress(), (*allocated)->getAddress()}))
         return error;
       in.slots.push_back(std::move(*allocated));
       in.receives.push_back(std::move(*receive));
@@ -197,8 +204,9 @@ llvm::Error RankExecutor::prepareKept() {
         context.allocate(stride * value.slots);
     if (!allocated)
       return allocated.takeError();
-    std::memset((*allocated)->getAddress(), 0,
-                static_cast<size_t>((*allocated)->getSize()));
+    if (llvm::Error error =
+            stream->clear((*allocated)->getAddress(), (*allocated)->getSize()))
+      return error;
     memory.bufferBytes += (*allocated)->getSize();
     kept.push_back(std::move(*allocated));
   }
@@ -265,11 +273,15 @@ llvm::Error RankExecutor::prepareStep(Step &step, size_t index) {
                 program.mesh.index(
                     scalar.axes, context.coordinates(static_cast<int32_t>(m))));
   } else if (const auto *collective = std::get_if<CollectiveCommand>(&body)) {
-    llvm::Expected<std::unique_ptr<Operation>> operation =
-        context.communicator.prepare(
-            {collective->parts.begin(), collective->parts.end()},
-            groups[static_cast<size_t>(collective->groupSet)],
-            step.command->name);
+    std::vector<RankOperation::Sizes> sizes;
+    for (const CollectivePart &part : collective->parts)
+      sizes.push_back({sourceBytes(part), destinationBytes(part)});
+    auto operation =
+        adapt(context.communicator.prepare(
+                  {collective->parts.begin(), collective->parts.end()},
+                  groups[static_cast<size_t>(collective->groupSet)],
+                  step.command->name),
+              sizes);
     if (!operation)
       return operation.takeError();
     step.operation = std::move(*operation);
@@ -284,9 +296,10 @@ llvm::Error RankExecutor::prepareStep(Step &step, size_t index) {
         program.transfers[static_cast<size_t>(send->transfer)];
     int32_t peer = program.stages[static_cast<size_t>(transfer.toStage)]
                        .ranks[context.position];
-    llvm::Expected<std::unique_ptr<Operation>> operation =
-        context.communicator.prepareSend(peer, send->transfer, transfer.bytes,
-                                         transfer.name);
+    auto operation =
+        adapt(context.communicator.prepareSend(peer, send->transfer,
+                                               transfer.bytes, transfer.name),
+              {{transfer.bytes, 0}});
     if (!operation)
       return operation.takeError();
     step.operation = std::move(*operation);
@@ -311,12 +324,12 @@ llvm::Error RankExecutor::prepareLibrary(Step &step,
     const State &state = program.states[static_cast<size_t>(buffer.index)];
     if (!state.isMutable) {
       llvm::Expected<std::shared_ptr<const StatePart>> loaded =
-          states.get(buffer.index, context.rank, byteSize(state.dtype));
+          states.get(buffer.index, context, *stream, byteSize(state.dtype));
       if (!loaded)
         return loaded.takeError();
       part = *loaded;
-      constant = {static_cast<const char *>(part->getData()) + ref.byteOffset,
-                  part->getIdentity(), ref.byteOffset};
+      constant = {part->getAddress() + ref.byteOffset, part->getIdentity(),
+                  ref.byteOffset};
     }
   }
   llvm::Expected<std::unique_ptr<LibraryOp>> op =
@@ -333,7 +346,7 @@ llvm::Error RankExecutor::prepareLibrary(Step &step,
   } else if (--numReads[static_cast<size_t>(number)] == 0) {
     part.reset();
     if (program.states[static_cast<size_t>(number)].isPrepared)
-      states.release(number, context.rank);
+      states.release(number, context);
   }
   return llvm::Error::success();
 }
@@ -342,7 +355,7 @@ llvm::Expected<std::shared_ptr<DeviceMemory>>
 RankExecutor::makeOwnState(int32_t number) {
   if (!owner) {
     llvm::Expected<std::unique_ptr<DeviceMemory>> copied =
-        states.copy(number, context.rank);
+        states.copy(number, context, *stream);
     if (!copied)
       return copied.takeError();
     memory.stateBytes += (*copied)->getSize();
@@ -376,10 +389,10 @@ llvm::Error RankExecutor::prepareState() {
       continue;
     }
     llvm::Expected<std::shared_ptr<const StatePart>> part =
-        states.get(buffer.index, context.rank, bufferAlignment);
+        states.get(buffer.index, context, *stream, bufferAlignment);
     if (!part)
       return part.takeError();
-    bases[b] = const_cast<void *>((*part)->getData());
+    bases[b] = (*part)->getAddress();
     memory.stateBytes += (*part)->getSize();
     sharedState.push_back(std::move(*part));
   }

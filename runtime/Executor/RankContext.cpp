@@ -23,9 +23,10 @@ RankContext::RankContext(const Program &program, int32_t rank, Device &device,
 llvm::Expected<std::unique_ptr<DeviceMemory>>
 RankContext::allocate(int64_t bytes) const {
   llvm::Expected<std::unique_ptr<DeviceMemory>> result = device.allocate(bytes);
-  if (result && bytes)
-    if (llvm::Error error =
-            communicator.registerMemory((*result)->getAddress(), bytes))
+  const HostMapping *mapping = device.getHostMapping();
+  if (result && bytes && mapping)
+    if (llvm::Error error = communicator.registerMemory(
+            mapping->toHost((*result)->getAddress()), bytes))
       return error;
   return result;
 }

@@ -14,7 +14,8 @@ llvm::Error RankExecutor::run() {
 }
 
 llvm::Error RankExecutor::runAction(const Action &action) {
-  bindBuffers(action);
+  if (llvm::Error error = bindBuffers(action))
+    return error;
   int32_t microBatch = action.microBatch;
   auto list = static_cast<size_t>(action.list);
   for (size_t i = firstStep[list]; i < firstStep[list + 1]; ++i) {
@@ -33,13 +34,14 @@ llvm::Error RankExecutor::runAction(const Action &action) {
   beginCommand(idle);
   for (PortBuffer &output : outputs)
     if (output.list == action.list)
-      output.port->close(microBatch);
+      if (llvm::Error error = output.port->close(*stream, microBatch))
+        return error;
   // The slot is free again.
   for (Incoming &in : incoming) {
     if (in.list != action.list)
       continue;
     if (llvm::Error error = in.receives[in.slot()]->start(
-            nullptr, in.slots[in.slot()]->getAddress()))
+            *stream, {DeviceAddress(), in.slots[in.slot()]->getAddress()}))
       return error;
     ++in.count;
   }
@@ -97,9 +99,9 @@ llvm::Error RankExecutor::keepFault(llvm::Error error, int32_t command,
       });
 }
 
-const void *RankExecutor::getOwnState(int32_t state) const {
-  auto it = ownState.find(state);
-  return it == ownState.end() ? nullptr : it->second->getAddress();
+llvm::Error RankExecutor::readOwnState(int32_t state, const StridedBox &box,
+                                       void *host) const {
+  return stream->download(box, ownState.at(state)->getAddress(), host);
 }
 
 std::shared_ptr<DeviceMemory>
@@ -110,7 +112,7 @@ RankExecutor::shareOwnState(const std::string &name) const {
   return nullptr;
 }
 
-void RankExecutor::bindBuffers(const Action &action) {
+llvm::Error RankExecutor::bindBuffers(const Action &action) {
   for (Incoming &in : incoming)
     for (int32_t buffer : in.buffers)
       bases[static_cast<size_t>(buffer)] = in.slots[in.slot()]->getAddress();
@@ -118,16 +120,25 @@ void RankExecutor::bindBuffers(const Action &action) {
     const Kept &value = stage->kept[static_cast<size_t>(buffer.kept)];
     DeviceMemory &memory = *kept[static_cast<size_t>(buffer.kept)];
     bases[static_cast<size_t>(buffer.buffer)] =
-        static_cast<char *>(memory.getAddress()) +
+        memory.getAddress() +
         action.microBatch % value.slots * (memory.getSize() / value.slots);
   }
+  auto open = [&](PortBuffer &port) -> llvm::Error {
+    llvm::Expected<DeviceAddress> part =
+        port.port->open(*stream, action.microBatch);
+    if (!part)
+      return part.takeError();
+    bases[static_cast<size_t>(port.buffer)] = *part;
+    return llvm::Error::success();
+  };
   for (PortBuffer &input : inputs)
     if (input.list == action.list)
-      bases[static_cast<size_t>(input.buffer)] =
-          input.port->open(action.microBatch);
+      if (llvm::Error error = open(input))
+        return error;
   for (PortBuffer &output : outputs)
-    bases[static_cast<size_t>(output.buffer)] =
-        output.port->open(action.microBatch);
+    if (llvm::Error error = open(output))
+      return error;
+  return llvm::Error::success();
 }
 
 llvm::Error RankExecutor::runStep(Step &step, int32_t microBatch) {
@@ -145,24 +156,22 @@ llvm::Error RankExecutor::runStep(Step &step, int32_t microBatch) {
                            workspace->getAddress());
   if (const auto *copy = std::get_if<CopyCommand>(&body))
     return stream->copyStrided(*copy, step.addresses[0], step.addresses[1]);
-  // What others will read must be there.
-  if (llvm::Error error = stream->synchronize())
-    return error;
   if (const auto *collective = std::get_if<CollectiveCommand>(&body)) {
-    llvm::ArrayRef<void *> addresses(step.addresses);
-    size_t parts = collective->parts.size();
-    if (llvm::Error error = step.operation->start({addresses.data(), parts},
-                                                  addresses.take_back(parts)))
+    if (llvm::Error error = step.operation->start(*stream, step.addresses))
       return error;
     return collective->request >= 0 ? llvm::Error::success()
-                                    : step.operation->wait();
+                                    : step.operation->finish(*stream);
   }
   if (std::holds_alternative<WaitCommand>(body))
-    return steps[step.target].operation->wait();
-  if (std::holds_alternative<SendCommand>(body))
-    return step.operation->run(step.addresses[0], nullptr);
+    return steps[step.target].operation->finish(*stream);
+  if (std::holds_alternative<SendCommand>(body)) {
+    if (llvm::Error error = step.operation->start(
+            *stream, {step.addresses[0], DeviceAddress()}))
+      return error;
+    return step.operation->finish(*stream);
+  }
   Incoming &in = incoming[step.target];
-  return in.receives[in.slot()]->wait();
+  return in.receives[in.slot()]->finish(*stream);
 }
 
 } // namespace ax::rt

@@ -3,6 +3,7 @@
 #define AX_RUNTIME_RANKEXECUTOR_H
 
 #include "RankContext.h"
+#include "RankOperation.h"
 #include "RankPorts.h"
 #include "StateStore.h"
 #include "Trace.h"
@@ -32,9 +33,12 @@ public:
   llvm::Error run();
 
   int32_t getRank() const { return context.rank; }
-  /// The rank's copy of a mutable state; null when it has none.
-  const void *getOwnState(int32_t state) const;
-  /// The same, with all that have to do with it.
+  bool hasOwnState(int32_t state) const { return ownState.count(state) != 0; }
+  /// What the rank's copy of a mutable state, which it has, holds of `box`,
+  /// whose source is `host`.
+  llvm::Error readOwnState(int32_t state, const StridedBox &box,
+                           void *host) const;
+  /// The copy, with all that have to do with it; null when there is none.
   std::shared_ptr<DeviceMemory> shareOwnState(const std::string &name) const;
   const RankMemory &getMemory() const { return memory; }
   RankTrace &getTrace() { return trace; }
@@ -70,7 +74,7 @@ private:
     /// The list that receives it.
     int32_t list = 0;
     std::vector<std::unique_ptr<DeviceMemory>> slots;
-    std::vector<std::unique_ptr<Operation>> receives;
+    std::vector<std::unique_ptr<RankOperation>> receives;
     std::vector<int32_t> buffers;
     /// Values received so far; slots are used round robin.
     uint64_t count = 0;
@@ -86,12 +90,12 @@ private:
     const Command *command = nullptr;
     int32_t list = 0;
     std::vector<BufferRef> references;
-    std::vector<void *> addresses;
+    std::vector<DeviceAddress> addresses;
     std::unique_ptr<DeviceKernel> kernel;
     /// One row for each micro-batch.
     std::vector<int64_t> scalars;
     std::unique_ptr<LibraryOp> op;
-    std::unique_ptr<Operation> operation;
+    std::unique_ptr<RankOperation> operation;
     /// Wait: index of the step that started it. Recv: index into `incoming`.
     size_t target = 0;
   };
@@ -110,6 +114,10 @@ private:
 
   llvm::Error preparePorts();
   llvm::Error prepareGroups();
+  /// What the communicator has prepared, for memory of the device.
+  llvm::Expected<std::unique_ptr<RankOperation>>
+  adapt(llvm::Expected<std::unique_ptr<Operation>> operation,
+        llvm::ArrayRef<RankOperation::Sizes> sizes) const;
   llvm::Error prepareTransfers();
   llvm::Error prepareKept();
   llvm::Error prepareSteps();
@@ -119,14 +127,15 @@ private:
   llvm::Expected<std::shared_ptr<DeviceMemory>> makeOwnState(int32_t state);
 
   llvm::Error runAction(const Action &action);
-  void bindBuffers(const Action &action);
+  llvm::Error bindBuffers(const Action &action);
   llvm::Error runStep(Step &step, int32_t microBatch);
   /// Keeps the first of index faults; other errors stay.
   llvm::Error keepFault(llvm::Error error, int32_t command, int32_t microBatch);
 
-  void *resolve(const BufferRef &ref) const {
-    return static_cast<char *>(bases[static_cast<size_t>(ref.buffer)]) +
-           ref.byteOffset;
+  /// None for what was packed.
+  DeviceAddress resolve(const BufferRef &ref) const {
+    DeviceAddress base = bases[static_cast<size_t>(ref.buffer)];
+    return base ? base + ref.byteOffset : base;
   }
 
   RankContext context;
@@ -139,7 +148,7 @@ private:
   std::unique_ptr<Stream> stream;
   /// Address of each buffer of the stage; those of ports and received values
   /// change from action to action.
-  std::vector<void *> bases;
+  std::vector<DeviceAddress> bases;
   std::unique_ptr<DeviceMemory> arena, workspace;
   std::vector<PortBuffer> inputs, outputs;
   std::vector<Incoming> incoming;

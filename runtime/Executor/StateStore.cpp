@@ -1,10 +1,8 @@
-//===- StateStore.cpp - Weights, read part by part ------------------------===//
+//===- StateStore.cpp - Weights, loaded part by part ----------------------===//
 
 #include "StateStore.h"
 
-#include "ax/Runtime/HostMemory.h"
 #include "ax/Runtime/StateFiles.h"
-
 #include "ax/Support/Error.h"
 
 #include <cassert>
@@ -12,168 +10,120 @@
 
 namespace ax::rt {
 
-void StoredStates::add(const std::string &state, int64_t part,
-                       std::shared_ptr<const DeviceMemory> memory) {
-  std::lock_guard<std::mutex> lock(mutex);
-  Stored &stored = parts[{state, part}];
-  if (!stored.memory)
-    stored.memory = std::move(memory);
-  ++stored.numHolders;
-}
+StatePart::~StatePart() { host.release(offset, size); }
 
-std::shared_ptr<const DeviceMemory> StoredStates::find(const std::string &state,
-                                                       int64_t part) const {
-  std::lock_guard<std::mutex> lock(mutex);
-  auto found = parts.find({state, part});
-  return found == parts.end() ? nullptr : found->second.memory;
-}
-
-void StoredStates::release(const std::string &state, int64_t part) {
-  std::lock_guard<std::mutex> lock(mutex);
-  auto found = parts.find({state, part});
-  if (found != parts.end() && --found->second.numHolders == 0)
-    found->second.memory.reset();
-}
-
-StatePart::~StatePart() {
-  if (file)
-    file->release(fileOffset, size);
-}
-
-llvm::Expected<std::unique_ptr<StateStore>>
-StateStore::open(const Program &program, const std::string &folder,
-                 std::shared_ptr<StoredStates> prepared) {
-  std::unique_ptr<StateStore> store(new StateStore(program));
-  store->prepared = std::move(prepared);
-  StateFiles files(folder);
-  for (const State &state : program.states) {
-    Source source;
-    bool isMade = state.isPrepared || state.isZeroAtFirst;
-    if (isMade && state.value.numBytes() == 0) {
-      store->sources.push_back(source);
-      continue;
-    }
-    if (state.file.empty()) {
-      if (state.value.numBytes() != bytesOf(state))
-        return makeErrorf(ExitCode::BadPlan,
-                          "state '{0}': its value has the "
-                          "wrong size",
-                          state.name);
-      source.data = state.value.data();
-      store->sources.push_back(source);
-      continue;
-    }
-    auto found = files.find(state);
-    if (!found)
-      return found.takeError();
-    source.file = std::move(found->file);
-    source.data = found->bytes.data();
-    store->sources.push_back(source);
-  }
-  return store;
-}
-
-Part StateStore::partOf(int32_t state, int32_t rank) const {
-  const State &s = program.states[static_cast<size_t>(state)];
+Part StateStore::partOf(int32_t state, const RankContext &rank) const {
+  const State &s = describe(state);
   return makePart(s.layout, s.dtype, program.mesh,
-                  program.mesh.coordinates(rank));
+                  program.mesh.coordinates(rank.rank));
 }
 
 llvm::Expected<std::unique_ptr<DeviceMemory>>
-StateStore::load(int32_t state, const Part &part) const {
-  const Source &source = sources[static_cast<size_t>(state)];
+StateStore::load(int32_t state, const Part &part, Device &device,
+                 Stream &stream) const {
+  const HostState &host = states[static_cast<size_t>(state)];
+  bool isWholly = host.data && part.isFull;
   llvm::Expected<std::unique_ptr<DeviceMemory>> memory =
-      allocateHostMemory(part.localBytes);
+      isWholly ? device.allocate(part.localBytes)
+               : device.allocateZeroed(part.localBytes);
   if (!memory)
-    return addContext(
-        memory.takeError(),
-        "state '" + program.states[static_cast<size_t>(state)].name + "'");
-  // Fresh memory is zero: so is the padding.
-  if (source.data)
-    part.box.copy(source.data, (*memory)->getAddress());
-  if (source.file) {
-    const State &s = program.states[static_cast<size_t>(state)];
-    source.file->release(s.offset,
-                         *checkedNumElements(s.shape) * byteSize(s.dtype));
-  }
+    return addContext(memory.takeError(),
+                      "state '" + describe(state).name + "'");
+  if (!host.data)
+    return memory;
+  if (llvm::Error error =
+          stream.upload(part.box, host.data, (*memory)->getAddress()))
+    return error;
+  host.release(0, bytesOf(describe(state)));
+  // Other ranks' streams may be the next to read it.
+  if (llvm::Error error = stream.synchronize())
+    return error;
   return memory;
 }
 
+llvm::Error StateStore::fill(StatePart &result, int32_t state, const Part &part,
+                             Device &device, Stream &stream,
+                             int64_t alignment) const {
+  const HostState &host = states[static_cast<size_t>(state)];
+  if (describe(state).isPrepared && !host.data) {
+    assert(prepared && "the program that prepares states comes first");
+    result.memory = prepared->find(
+        {describe(state).name, part.number, device.getMemorySpace()});
+    assert(result.memory && "it prepares all that verified plans load");
+    result.address = result.memory->getAddress();
+    return llvm::Error::success();
+  }
+  const uint8_t *inPlace = host.data && part.isContiguous()
+                               ? host.data + part.contiguousOffset
+                               : nullptr;
+  if (inPlace && device.getHostMapping() &&
+      reinterpret_cast<uintptr_t>(inPlace) %
+              static_cast<uintptr_t>(alignment) ==
+          0) {
+    result.address = device.getHostMapping()->toDevice(inPlace);
+    result.host = host;
+    result.offset = part.contiguousOffset;
+    return llvm::Error::success();
+  }
+  llvm::Expected<std::unique_ptr<DeviceMemory>> memory =
+      load(state, part, device, stream);
+  if (!memory)
+    return memory.takeError();
+  result.memory = std::move(*memory);
+  result.address = result.memory->getAddress();
+  return llvm::Error::success();
+}
+
 llvm::Expected<std::shared_ptr<const StatePart>>
-StateStore::get(int32_t state, int32_t rank, int64_t alignment) {
+StateStore::get(int32_t state, const RankContext &rank, Stream &stream,
+                int64_t alignment) {
+  Device &device = rank.device;
   Part part = partOf(state, rank);
-  const Source &source = sources[static_cast<size_t>(state)];
+  // What a device has allocated is aligned for everything.
+  if (!device.getHostMapping())
+    alignment = bufferAlignment;
+  uint64_t identity = 0;
   std::shared_ptr<Entry> entry;
   {
     std::lock_guard<std::mutex> lock(mutex);
-    // Contents do not depend on the alignment: neither does the identity.
-    std::shared_ptr<Entry> &identity = entries[{state, part.number, 0}];
-    if (!identity) {
-      identity = std::make_shared<Entry>();
-      identity->identity = entries.size();
-    }
-    std::shared_ptr<Entry> &wanted = entries[{state, part.number, alignment}];
-    if (!wanted) {
+    identity =
+        identities.try_emplace({state, part.number}, identities.size() + 1)
+            .first->second;
+    std::shared_ptr<Entry> &wanted =
+        entries[{identity, device.getMemorySpace(), alignment}];
+    if (!wanted)
       wanted = std::make_shared<Entry>();
-      wanted->identity = identity->identity;
-    }
     entry = wanted;
   }
   std::lock_guard<std::mutex> lock(entry->mutex);
   if (std::shared_ptr<const StatePart> known = entry->part.lock())
     return known;
   auto result = std::make_shared<StatePart>();
-  result->identity = entry->identity;
+  result->identity = identity;
   result->size = part.localBytes;
-  const State &described = program.states[static_cast<size_t>(state)];
-  if (described.isPrepared && !source.data) {
-    assert(prepared && "the program that prepares states comes first");
-    result->memory = prepared->find(described.name, part.number);
-    assert(result->memory && "it prepares all that verified plans load");
-    result->data = result->memory->getAddress();
-    entry->part = result;
-    return result;
-  }
-  const uint8_t *inPlace = source.data && part.isContiguous()
-                               ? source.data + part.contiguousOffset
-                               : nullptr;
-  if (inPlace && reinterpret_cast<uintptr_t>(inPlace) %
-                         static_cast<uintptr_t>(alignment) ==
-                     0) {
-    result->data = inPlace;
-    result->file = source.file;
-    result->fileOffset = program.states[static_cast<size_t>(state)].offset +
-                         part.contiguousOffset;
-  } else {
-    llvm::Expected<std::unique_ptr<DeviceMemory>> memory = load(state, part);
-    if (!memory)
-      return memory.takeError();
-    result->memory = std::move(*memory);
-    result->data = result->memory->getAddress();
-  }
+  if (llvm::Error error = fill(*result, state, part, device, stream, alignment))
+    return error;
   entry->part = result;
   return result;
 }
 
-void StateStore::release(int32_t state, int32_t rank) {
+llvm::Expected<std::unique_ptr<DeviceMemory>>
+StateStore::copy(int32_t state, const RankContext &rank, Stream &stream) const {
+  return load(state, partOf(state, rank), rank.device, stream);
+}
+
+void StateStore::release(int32_t state, const RankContext &rank) {
   if (prepared)
-    prepared->release(program.states[static_cast<size_t>(state)].name,
-                      partOf(state, rank).number);
+    prepared->release({describe(state).name, partOf(state, rank).number,
+                       rank.device.getMemorySpace()});
 }
 
 void StateStore::readWhole(int32_t state, void *to) const {
-  const State &s = program.states[static_cast<size_t>(state)];
-  auto bytes =
-      static_cast<size_t>(*checkedNumElements(s.shape) * byteSize(s.dtype));
-  if (const uint8_t *data = sources[static_cast<size_t>(state)].data)
+  auto bytes = static_cast<size_t>(bytesOf(describe(state)));
+  if (const uint8_t *data = states[static_cast<size_t>(state)].data)
     std::memcpy(to, data, bytes);
   else
     std::memset(to, 0, bytes);
-}
-
-llvm::Expected<std::unique_ptr<DeviceMemory>> StateStore::copy(int32_t state,
-                                                               int32_t rank) {
-  return load(state, partOf(state, rank));
 }
 
 } // namespace ax::rt

@@ -7,34 +7,32 @@
 #include "llvm/Support/MathExtras.h"
 
 #include <sys/mman.h>
+#include <utility>
 
 namespace ax::rt {
 
-namespace {
+static constexpr uint64_t hugePage = 2 << 20;
 
-constexpr uint64_t hugePage = 2 << 20;
+HostMemory::HostMemory(HostMemory &&other) noexcept
+    : data(std::exchange(other.data, nullptr)),
+      size(std::exchange(other.size, 0)),
+      mappedBytes(std::exchange(other.mappedBytes, 0)) {}
 
-class HostMemory : public DeviceMemory {
-public:
-  HostMemory(void *address, int64_t size, void *mapping, size_t mappedBytes)
-      : DeviceMemory(address, size), mapping(mapping),
-        mappedBytes(mappedBytes) {}
-  ~HostMemory() override {
-    if (mapping)
-      munmap(mapping, mappedBytes);
-  }
+HostMemory &HostMemory::operator=(HostMemory &&other) noexcept {
+  std::swap(data, other.data);
+  std::swap(size, other.size);
+  std::swap(mappedBytes, other.mappedBytes);
+  return *this;
+}
 
-private:
-  void *mapping;
-  size_t mappedBytes;
-};
+HostMemory::~HostMemory() {
+  if (data)
+    munmap(data, mappedBytes);
+}
 
-} // namespace
-
-llvm::Expected<std::unique_ptr<DeviceMemory>>
-allocateHostMemory(int64_t bytes) {
+llvm::Expected<HostMemory> HostMemory::allocate(int64_t bytes) {
   if (bytes == 0)
-    return std::make_unique<HostMemory>(nullptr, 0, nullptr, 0);
+    return HostMemory();
   auto size = static_cast<uint64_t>(bytes);
   bool huge = size >= hugePage;
   // Room to start at a huge page's boundary; what is left over goes back, so
@@ -50,7 +48,7 @@ allocateHostMemory(int64_t bytes) {
                       "available",
                       bytes);
   if (!huge)
-    return std::make_unique<HostMemory>(mapping, bytes, mapping, needed);
+    return HostMemory(mapping, bytes, needed);
   auto start = reinterpret_cast<uintptr_t>(mapping);
   uintptr_t first = llvm::alignTo(start, hugePage), end = first + needed;
   auto *address = reinterpret_cast<void *>(first);
@@ -59,7 +57,7 @@ allocateHostMemory(int64_t bytes) {
   if (start + mapped > end)
     munmap(reinterpret_cast<void *>(end), start + mapped - end);
   madvise(address, size / hugePage * hugePage, MADV_HUGEPAGE);
-  return std::make_unique<HostMemory>(address, bytes, address, needed);
+  return HostMemory(address, bytes, needed);
 }
 
 } // namespace ax::rt

@@ -49,13 +49,11 @@ public:
   void operator()(const KernelCommand &c) {
     if (!require(isIndex(c.kernel, program.kernels), "no such kernel"))
       return;
-    require(!program.kernels[static_cast<size_t>(c.kernel)].image.empty(),
-            "the kernel has no code");
+    const Kernel &kernel = program.kernels[static_cast<size_t>(c.kernel)];
+    require(!kernel.image.empty(), "the kernel has no code");
     require(c.iterations >= 0, "negative iterations");
-    require(program.kernels[static_cast<size_t>(c.kernel)].scratchBytes == 0 ||
-                program.kernels[static_cast<size_t>(c.kernel)].numBuffers ==
-                    static_cast<int32_t>(c.buffers.size()),
-            "a kernel with scratch memory and another number of buffers");
+    require(kernel.numBuffers == static_cast<int32_t>(c.buffers.size()),
+            "the kernel has another number of buffers");
     for (const BufferRef &ref : c.buffers)
       checkRef(ref, 0);
   }

@@ -120,7 +120,21 @@ def everyRoomIsListed():
         raise Failed(f"rooms that do not exist: {gone}")
 
 
+def deviceMemoryIsTheDevices():
+    """Only who defines a device makes pointers of its addresses."""
+    header = "ax/Runtime/DeviceAccess.h"
+    wrong = [str(file.relative_to(ROOT))
+             for top in ("include", "lib", "passes", "runtime", "tools")
+             for file in (ROOT / top).rglob("*.[hci]*")
+             if header in file.read_text()
+             and file.parent != ROOT / "runtime/Cpu"
+             and file.stem != "DeviceAccess"]
+    if wrong:
+        raise Failed(f"{header} is for devices alone: {wrong}")
+
+
 def cases(every):
     yield "every room is listed", everyRoomIsListed
+    yield "device memory is the devices'", deviceMemoryIsTheDevices
     for room in BELOW:
         yield f"{room} knows only what is below it", check, room

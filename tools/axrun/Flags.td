@@ -146,8 +146,9 @@ defm leave_out : Value<
 defm program : Value<
   "program", "NAME", "Which program of the plan to run (the first)",
   help4_running>;
-defm device : Value<"device", "NAME", "What ranks compute on (cpu)",
-                    help4_running>;
+defm device : Value<
+  "device", "NAME", "What ranks compute on (cpu, or what AXRUN_DEVICE says)",
+  help4_running>;
 defm comm : Value<"comm", "NAME", "How ranks communicate (local)",
                   help4_running>;
 defm threads_per_rank : Value<

@@ -8,6 +8,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 using namespace ax;
 
@@ -251,6 +252,8 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
   if (!session.leaveOut.empty() && session.weights.empty())
     return usage("--leave-out is for --weights");
   flags.read(OPT_program, session.program);
+  if (const char *device = std::getenv("AXRUN_DEVICE"))
+    session.device = device;
   flags.read(OPT_device, session.device);
   flags.read(OPT_comm, session.communicator);
   int64_t threads = session.threadsPerRank;

@@ -107,7 +107,8 @@ struct State {
   /// empty: of any.
   std::string fingerprint;
   /// The file, where it is open: that of a compiled plan that has its weights
-  /// itself. It is not opened by its name again, which may be another's by then.
+  /// itself. It is not opened by its name again, which may be another's by
+  /// then.
   std::shared_ptr<MappedFile> openFile;
   HostTensor value;
   /// Zero unless there is a value.

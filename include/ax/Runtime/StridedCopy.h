@@ -37,6 +37,10 @@ public:
   llvm::ArrayRef<Dim> getDims() const { return dims; }
   int64_t getRunBytes() const { return runBytes; }
 
+  /// After `finish`: the same elements of the destination, and a source that
+  /// has nothing but these, in order.
+  StridedBox withDenseSource() const;
+
   /// Calls fn(source offset, destination offset, bytes) for each run.
   template <typename Fn>
   void forEachRun(Fn &&fn) const {

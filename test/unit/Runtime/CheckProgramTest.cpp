@@ -122,8 +122,8 @@ const Fault faults[] = {
     {"the kernel has no code", [](Program &p) { p.kernels[0].image.clear(); }},
     {"negative iterations",
      [](Program &p) { command<KernelCommand>(p, 0, 0).iterations = -1; }},
-    {"a kernel with scratch memory and another number of buffers",
-     [](Program &p) { p.kernels[0].scratchBytes = 64; }},
+    {"the kernel has another number of buffers",
+     [](Program &p) { p.kernels[0].numBuffers = 3; }},
     {"'double': no such buffer",
      [](Program &p) {
        command<KernelCommand>(p, 0, 0).buffers[0].buffer = 17;

@@ -91,11 +91,12 @@ inline void runLibrary(const LibraryDesc &desc, std::vector<ViewData> &data,
   device.attachThread();
   ConstantOperand constant;
   int packed = packedArgument(desc);
-  std::vector<void *> addresses;
+  std::vector<DeviceAddress> addresses;
   for (ViewData &d : data)
-    addresses.push_back(d.memory.mutableData());
+    addresses.push_back(
+        device.getHostMapping()->toDevice(d.memory.mutableData()));
   if (packed >= 0 && constants)
-    constant = {addresses[static_cast<size_t>(packed)], 0};
+    constant.data = addresses[static_cast<size_t>(packed)];
   auto op = device.prepare(desc, constant);
   ASSERT_TRUE(bool(op)) << toString(desc) << ": "
                         << llvm::toString(op.takeError());
@@ -103,7 +104,7 @@ inline void runLibrary(const LibraryDesc &desc, std::vector<ViewData> &data,
   auto workspace =
       llvm::cantFail(device.allocate((*op)->getWorkspaceBytes() + 64));
   if (packed >= 0 && !(*op)->readsConstant())
-    addresses[static_cast<size_t>(packed)] = nullptr;
+    addresses[static_cast<size_t>(packed)] = {};
   llvm::cantFail(
       stream->execute(**op, addresses.data(), workspace->getAddress()));
 }

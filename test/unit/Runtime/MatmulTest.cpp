@@ -220,15 +220,17 @@ TEST(MatmulTest, ResidualInPlace) {
   }
   auto devices = createCpuDevices(1);
   devices[0]->attachThread();
-  auto op =
-      llvm::cantFail(devices[0]->prepare(desc, {data[1].memory.data(), 0}));
+  const HostMapping &mapping = *devices[0]->getHostMapping();
+  std::vector<DeviceAddress> addresses;
+  for (int argument : {0, 1, 2, 2})
+    addresses.push_back(mapping.toDevice(
+        data[static_cast<size_t>(argument)].memory.mutableData()));
+  auto op = llvm::cantFail(devices[0]->prepare(desc, {addresses[1], 0}));
   auto stream = llvm::cantFail(devices[0]->createStream());
   auto workspace =
       llvm::cantFail(devices[0]->allocate(op->getWorkspaceBytes() + 64));
-  void *c = data[2].memory.mutableData();
-  void *addresses[] = {data[0].memory.mutableData(),
-                       data[1].memory.mutableData(), c, c};
-  llvm::cantFail(stream->execute(*op, addresses, workspace->getAddress()));
+  llvm::cantFail(
+      stream->execute(*op, addresses.data(), workspace->getAddress()));
   EXPECT_TRUE(data[2].memory.isIdentical(separate[3].memory));
 }
 
@@ -238,12 +240,13 @@ TEST(MatmulTest, PackedWeightsAreShared) {
   desc.constantB = true;
   auto devices = createCpuDevices(2);
   std::vector<float> weights(256 * 256, 1.0f);
-  auto first = llvm::cantFail(devices[0]->prepare(desc, {weights.data(), 17}));
+  DeviceAddress there = devices[0]->getHostMapping()->toDevice(weights.data());
+  auto first = llvm::cantFail(devices[0]->prepare(desc, {there, 17}));
   if (first->readsConstant())
     GTEST_SKIP() << "this processor's matmul takes plain weights";
   // The same identity: nothing is read.
-  auto second = llvm::cantFail(
-      devices[1]->prepare(desc, {reinterpret_cast<void *>(64), 17}));
+  auto second =
+      llvm::cantFail(devices[1]->prepare(desc, {DeviceAddress() + 64, 17}));
   EXPECT_FALSE(second->readsConstant());
 }
 

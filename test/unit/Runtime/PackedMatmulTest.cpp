@@ -20,8 +20,8 @@ void run(CpuOp &op, std::vector<ViewData> &data) {
   for (ViewData &d : data)
     addresses.push_back(d.memory.mutableData());
   addresses[1] = nullptr;
-  auto workspace = llvm::cantFail(allocateHostMemory(op.getWorkspaceBytes()));
-  llvm::cantFail(op.execute(addresses.data(), workspace->getAddress()));
+  auto workspace = llvm::cantFail(HostMemory::allocate(op.getWorkspaceBytes()));
+  llvm::cantFail(op.execute(addresses.data(), workspace.getData()));
 }
 
 void check(const MatmulDesc &desc) {
@@ -33,7 +33,7 @@ void check(const MatmulDesc &desc) {
   }
   std::vector<ViewData> reference = data;
   PackedWeights packed;
-  ConstantOperand constant{data[1].memory.data(), 0};
+  CpuConstant constant{data[1].memory.data()};
   auto ours = llvm::cantFail(preparePackedMatmul(desc, constant, packed));
   ASSERT_TRUE(ours) << toString(desc);
   EXPECT_FALSE(ours->readsConstant());
@@ -156,10 +156,11 @@ TEST_F(PackedMatmulTest, ResidualInPlace) {
   desc.hasResidual = true;
   PackedWeights packed;
   std::vector<float> a(40 * 1200, 0.5f), b(1200 * 50, 2.0f), c(40 * 50, 3.0f);
-  auto op = llvm::cantFail(preparePackedMatmul(desc, {b.data(), 0}, packed));
-  auto workspace = llvm::cantFail(allocateHostMemory(op->getWorkspaceBytes()));
+  auto op = llvm::cantFail(preparePackedMatmul(desc, {b.data()}, packed));
+  auto workspace =
+      llvm::cantFail(HostMemory::allocate(op->getWorkspaceBytes()));
   void *addresses[] = {a.data(), nullptr, c.data(), c.data()};
-  llvm::cantFail(op->execute(addresses, workspace->getAddress()));
+  llvm::cantFail(op->execute(addresses, workspace.getData()));
   for (float value : c)
     EXPECT_EQ(value, 1203.0f);
 }

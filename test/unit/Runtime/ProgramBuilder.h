@@ -11,12 +11,17 @@
 
 namespace ax::rt {
 
-/// With CPU ranks that are threads.
+#ifndef AX_TEST_DEVICE
+#define AX_TEST_DEVICE "cpu"
+#endif
+
+/// With ranks that are threads.
 inline llvm::Expected<std::unique_ptr<Executor>>
 createExecutor(std::shared_ptr<const Program> program,
                const ExecutorOptions &options = {},
                const DeviceOptions &devices = {}) {
   BackendOptions backends;
+  backends.device = AX_TEST_DEVICE;
   backends.devices = devices;
   auto ranks = allBackends().create(program->mesh.numRanks(), backends);
   if (!ranks)
@@ -111,6 +116,7 @@ public:
               const std::vector<int32_t> &buffers, int64_t iterations,
               std::vector<Scalar> scalars = {}) {
     program->kernels.push_back(makeKernel(name, function));
+    program->kernels.back().numBuffers = static_cast<int32_t>(buffers.size());
     KernelCommand command;
     command.kernel = static_cast<int32_t>(program->kernels.size() - 1);
     for (int32_t b : buffers)

@@ -8,6 +8,7 @@
 #include "ProgramBuilder.h"
 
 #include "ax/Runtime/CpuDevice.h"
+#include "ax/Runtime/DeviceAccess.h"
 #include "ax/Runtime/LocalCommunicator.h"
 
 #include "gtest/gtest.h"
@@ -31,10 +32,14 @@ class OwnPort : public BoundPort {
 public:
   OwnPort(std::vector<Values> &parts, int &closed)
       : parts(parts), closed(closed) {}
-  void *open(int32_t microBatch) override {
-    return parts[static_cast<size_t>(microBatch)].values.data();
+  llvm::Expected<DeviceAddress> open(Stream &, int32_t microBatch) override {
+    return DeviceAccess::address(
+        parts[static_cast<size_t>(microBatch)].values.data());
   }
-  void close(int32_t) override { ++closed; }
+  llvm::Error close(Stream &, int32_t) override {
+    ++closed;
+    return llvm::Error::success();
+  }
   int64_t getBytes() const override { return 0; }
 
 private:
@@ -87,10 +92,10 @@ TEST(RankExecutorTest, RanksThatShareNothing) {
       for (size_t m = 0; m < 2; ++m)
         mine.inputs[m].values.fill(static_cast<float>(10 * rank + m));
       auto device = std::move(createCpuDevices(1)[0]);
-      auto states = llvm::cantFail(StateStore::open(*program, ""));
+      StateStore states(*program, llvm::cantFail(openHostStates(*program, "")));
       RankExecutor executor(RankContext(*program, static_cast<int32_t>(rank),
                                         *device, *communicators[rank]),
-                            mine, *states, nullptr, false);
+                            mine, states, nullptr, false);
       llvm::Error error = executor.prepare();
       for (int i = 0; i < 3 && !error; ++i)
         error = executor.run();

@@ -1,0 +1,45 @@
+//===- HostStates.cpp - States as the host has them -----------------------===//
+
+#include "HostStates.h"
+
+#include "ax/Runtime/StateFiles.h"
+
+#include "ax/Support/Error.h"
+#include "ax/Support/MappedFile.h"
+
+namespace ax::rt {
+
+void HostState::release(int64_t offset, int64_t bytes) const {
+  if (file)
+    file->release(fileOffset + offset, bytes);
+}
+
+llvm::Expected<std::vector<HostState>>
+openHostStates(const Program &program, const std::string &folder) {
+  std::vector<HostState> states;
+  StateFiles files(folder);
+  for (const State &state : program.states) {
+    HostState &host = states.emplace_back();
+    bool isMade = state.isPrepared || state.isZeroAtFirst;
+    if (isMade && state.value.numBytes() == 0)
+      continue;
+    if (state.file.empty()) {
+      if (state.value.numBytes() != bytesOf(state))
+        return makeErrorf(ExitCode::BadPlan,
+                          "state '{0}': its value has the "
+                          "wrong size",
+                          state.name);
+      host.data = state.value.data();
+      continue;
+    }
+    auto found = files.find(state);
+    if (!found)
+      return found.takeError();
+    host.file = std::move(found->file);
+    host.data = found->bytes.data();
+    host.fileOffset = state.offset;
+  }
+  return states;
+}
+
+} // namespace ax::rt

@@ -1,0 +1,33 @@
+//===- HostStates.h - States as the host has them ---------------*- C++ -*-===//
+#ifndef AX_RUNTIME_HOSTSTATES_H
+#define AX_RUNTIME_HOSTSTATES_H
+
+#include "ax/Runtime/Program.h"
+
+#include "llvm/Support/Error.h"
+
+namespace ax::rt {
+
+/// The global tensor of a state at first, row-major: in a file that is mapped,
+/// or in the program, which must live longer.
+struct HostState {
+  /// Null: there are nothing but zeros, or it is prepared.
+  const uint8_t *data = nullptr;
+  /// Null when it is in the program.
+  std::shared_ptr<MappedFile> file;
+  /// Of the tensor in the file.
+  int64_t fileOffset = 0;
+
+  /// The host's memory need not hold these bytes of it any more; who reads them
+  /// again reads the file again.
+  void release(int64_t offset, int64_t bytes) const;
+};
+
+/// By number. Opens the files; an error when a state is not wholly inside its
+/// file.
+llvm::Expected<std::vector<HostState>>
+openHostStates(const Program &program, const std::string &folder);
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_HOSTSTATES_H

@@ -1,0 +1,73 @@
+//===- RankOperation.cpp - Communication on device memory -----------------===//
+
+#include "RankOperation.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <cassert>
+
+namespace ax::rt {
+
+llvm::Expected<std::unique_ptr<RankOperation>>
+RankOperation::create(std::unique_ptr<Operation> operation,
+                      const Device &device, llvm::ArrayRef<Sizes> tensors) {
+  std::unique_ptr<RankOperation> made(
+      new RankOperation(std::move(operation), device.getHostMapping()));
+  auto add = [&](std::vector<Tensor> &side, int64_t bytes) -> llvm::Error {
+    Tensor &tensor = side.emplace_back();
+    tensor.bytes = bytes;
+    if (made->mapping)
+      return llvm::Error::success();
+    llvm::Expected<HostMemory> copy = HostMemory::allocate(bytes);
+    if (!copy)
+      return copy.takeError();
+    tensor.copy = std::move(*copy);
+    return llvm::Error::success();
+  };
+  for (const Sizes &sizes : tensors) {
+    if (llvm::Error error = add(made->sources, sizes.source))
+      return error;
+    if (llvm::Error error = add(made->destinations, sizes.destination))
+      return error;
+  }
+  made->from.resize(tensors.size());
+  made->to.resize(tensors.size());
+  return made;
+}
+
+llvm::Error RankOperation::start(Stream &stream,
+                                 llvm::ArrayRef<DeviceAddress> addresses) {
+  assert(addresses.size() == sources.size() + destinations.size());
+  // What others will read must be there.
+  if (llvm::Error error = stream.synchronize())
+    return error;
+  for (size_t i = 0; i < sources.size(); ++i) {
+    sources[i].address = addresses[i];
+    destinations[i].address = addresses[sources.size() + i];
+    if (mapping) {
+      from[i] = mapping->toHost(sources[i].address);
+      to[i] = mapping->toHost(destinations[i].address);
+      continue;
+    }
+    from[i] = sources[i].copy.getData();
+    to[i] = destinations[i].copy.getData();
+    if (llvm::Error error = stream.download(
+            sources[i].address, sources[i].copy.getData(), sources[i].bytes))
+      return error;
+  }
+  return operation->start(from, to);
+}
+
+llvm::Error RankOperation::finish(Stream &stream) {
+  if (llvm::Error error = operation->wait())
+    return error;
+  if (mapping)
+    return llvm::Error::success();
+  for (const Tensor &tensor : destinations)
+    if (llvm::Error error =
+            stream.upload(tensor.copy.getData(), tensor.address, tensor.bytes))
+      return error;
+  return llvm::Error::success();
+}
+
+} // namespace ax::rt

@@ -1,0 +1,57 @@
+//===- RankOperation.h - Communication on device memory ---------*- C++ -*-===//
+#ifndef AX_RUNTIME_RANKOPERATION_H
+#define AX_RUNTIME_RANKOPERATION_H
+
+#include "ax/Runtime/Communicator.h"
+#include "ax/Runtime/Device.h"
+#include "ax/Runtime/HostMemory.h"
+
+namespace ax::rt {
+
+/// An operation of a communicator, which works on memory of the host, on that
+/// of a rank's device: in place where the two are the same, else on copies here
+/// between a download and an upload. Errors are those of Operation, and the
+/// stream's.
+class RankOperation {
+public:
+  /// Of one tensor, in bytes; a send has no destination, a receive no source.
+  struct Sizes {
+    int64_t source = 0, destination = 0;
+  };
+  static llvm::Expected<std::unique_ptr<RankOperation>>
+  create(std::unique_ptr<Operation> operation, const Device &device,
+         llvm::ArrayRef<Sizes> tensors);
+
+  /// Comes after what the stream holds. The addresses of all sources, then
+  /// those of all destinations; for what one may do with them, see
+  /// Operation::start.
+  llvm::Error start(Stream &stream, llvm::ArrayRef<DeviceAddress> addresses);
+  /// Returns when the others have done their part; what the stream gets next
+  /// finds the destinations.
+  llvm::Error finish(Stream &stream);
+
+private:
+  RankOperation(std::unique_ptr<Operation> operation,
+                const HostMapping *mapping)
+      : operation(std::move(operation)), mapping(mapping) {}
+
+  struct Tensor {
+    int64_t bytes = 0;
+    /// Where `mapping` is null.
+    HostMemory copy;
+    /// Of the run that was started.
+    DeviceAddress address;
+  };
+
+  std::unique_ptr<Operation> operation;
+  /// Null: there are copies.
+  const HostMapping *mapping;
+  std::vector<Tensor> sources, destinations;
+  /// Addresses of this run, in the host's memory.
+  std::vector<const void *> from;
+  std::vector<void *> to;
+};
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_RANKOPERATION_H

@@ -1,0 +1,181 @@
+//===- GuardedDevice.cpp - A CPU whose memory the host cannot touch -------===//
+//
+// `guarded`: the CPU's kernels and libraries, on memory of its own. Host code
+// that reads or writes at an address of it faults at once; an address that is
+// no more, or another rank's, is an error of the command; what was never
+// written is NaN. So what passes on it moves its data as a device of another
+// kind needs it.
+//
+//===----------------------------------------------------------------------===//
+
+#include "GuardedMemory.h"
+
+#include "ax/Runtime/Backends.h"
+#include "ax/Runtime/CpuDevice.h"
+#include "ax/Runtime/DeviceAccess.h"
+#include "ax/Runtime/Program.h"
+
+namespace ax::rt {
+
+namespace {
+
+class GuardedKernel : public DeviceKernel {
+public:
+  GuardedKernel(std::unique_ptr<DeviceKernel> inner, int32_t numBuffers)
+      : inner(std::move(inner)), numBuffers(numBuffers) {}
+  std::unique_ptr<DeviceKernel> inner;
+  int32_t numBuffers;
+};
+
+class GuardedOp : public LibraryOp {
+public:
+  GuardedOp(std::unique_ptr<LibraryOp> innerIn, int32_t numArguments)
+      : inner(std::move(innerIn)), numArguments(numArguments) {
+    workspaceBytes = inner->getWorkspaceBytes();
+    readsConstantOperand = inner->readsConstant();
+  }
+  std::unique_ptr<LibraryOp> inner;
+  int32_t numArguments;
+};
+
+/// Every address becomes the one behind it.
+class GuardedStream : public Stream {
+public:
+  GuardedStream(std::unique_ptr<Stream> inner, const GuardedSpace &space)
+      : inner(std::move(inner)), space(space) {}
+
+  llvm::Error launch(const DeviceKernel &kernel, const DeviceAddress *buffers,
+                     const int64_t *scalars, int64_t iterations) override {
+    const auto &guarded = static_cast<const GuardedKernel &>(kernel);
+    return with({buffers, static_cast<size_t>(guarded.numBuffers)},
+                [&](const DeviceAddress *found) {
+                  return inner->launch(*guarded.inner, found, scalars,
+                                       iterations);
+                });
+  }
+  llvm::Error execute(LibraryOp &op, const DeviceAddress *arguments,
+                      DeviceAddress workspace) override {
+    auto &guarded = static_cast<GuardedOp &>(op);
+    llvm::SmallVector<DeviceAddress, 16> all(arguments,
+                                             arguments + guarded.numArguments);
+    all.push_back(workspace);
+    return with(all, [&](const DeviceAddress *found) {
+      return inner->execute(*guarded.inner, found, found[guarded.numArguments]);
+    });
+  }
+  llvm::Error copyStrided(const CopyCommand &box, DeviceAddress source,
+                          DeviceAddress destination) override {
+    return with({source, destination}, [&](const DeviceAddress *found) {
+      return inner->copyStrided(box, found[0], found[1]);
+    });
+  }
+  llvm::Error clear(DeviceAddress memory, int64_t bytes) override {
+    return with(memory, [&](const DeviceAddress *found) {
+      return inner->clear(*found, bytes);
+    });
+  }
+  llvm::Error upload(const StridedBox &box, const void *host,
+                     DeviceAddress device) override {
+    return with(device, [&](const DeviceAddress *found) {
+      return inner->upload(box, host, *found);
+    });
+  }
+  llvm::Error download(const StridedBox &box, DeviceAddress device,
+                       void *host) override {
+    return with(device, [&](const DeviceAddress *found) {
+      return inner->download(box, *found, host);
+    });
+  }
+  llvm::Error record(Event &event) override { return inner->record(event); }
+  llvm::Error wait(Event &event) override { return inner->wait(event); }
+  llvm::Error synchronize() override { return inner->synchronize(); }
+
+private:
+  template <typename Fn>
+  llvm::Error with(llvm::ArrayRef<DeviceAddress> addresses, Fn &&fn) {
+    translated.clear();
+    for (DeviceAddress address : addresses) {
+      llvm::Expected<void *> found = space.find(address);
+      if (!found)
+        return found.takeError();
+      translated.push_back(DeviceAccess::address(*found));
+    }
+    return fn(translated.data());
+  }
+
+  std::unique_ptr<Stream> inner;
+  const GuardedSpace &space;
+  llvm::SmallVector<DeviceAddress, 32> translated;
+};
+
+class GuardedDevice : public Device {
+public:
+  GuardedDevice(std::unique_ptr<Device> inner, int32_t rank)
+      : inner(std::move(inner)), space(guardedSpace(rank)) {}
+
+  const char *getName() const override { return "guarded"; }
+  void attachThread() override { inner->attachThread(); }
+  int32_t getNumThreads() const override { return inner->getNumThreads(); }
+  const HostMapping *getHostMapping() const override { return nullptr; }
+  int32_t getMemorySpace() const override { return space->getNumber(); }
+  llvm::Expected<std::unique_ptr<DeviceMemory>>
+  allocate(int64_t bytes) override {
+    return space->allocate(bytes, false);
+  }
+  llvm::Expected<std::unique_ptr<DeviceMemory>>
+  allocateZeroed(int64_t bytes) override {
+    return space->allocate(bytes, true);
+  }
+  llvm::Expected<std::unique_ptr<Stream>> createStream() override {
+    auto stream = inner->createStream();
+    if (!stream)
+      return stream.takeError();
+    return std::make_unique<GuardedStream>(std::move(*stream), *space);
+  }
+  llvm::Expected<std::unique_ptr<Event>> createEvent() override {
+    return inner->createEvent();
+  }
+  llvm::Expected<std::unique_ptr<DeviceKernel>>
+  loadKernel(const Kernel &kernel) override {
+    auto loaded = inner->loadKernel(kernel);
+    if (!loaded)
+      return loaded.takeError();
+    return std::make_unique<GuardedKernel>(std::move(*loaded),
+                                           kernel.numBuffers);
+  }
+  llvm::Expected<std::unique_ptr<LibraryOp>>
+  prepare(const LibraryDesc &desc, const ConstantOperand &constant) override {
+    llvm::Expected<void *> data = space->find(constant.data);
+    if (!data)
+      return data.takeError();
+    ConstantOperand found = constant;
+    found.data = DeviceAccess::address(*data);
+    auto op = inner->prepare(desc, found);
+    if (!op)
+      return op.takeError();
+    return std::make_unique<GuardedOp>(std::move(*op), numArguments(desc));
+  }
+
+private:
+  std::unique_ptr<Device> inner;
+  std::shared_ptr<GuardedSpace> space;
+};
+
+} // namespace
+
+// Declared where the build's list of them is called.
+// NOLINTNEXTLINE(misc-use-internal-linkage)
+void registerGuarded(Backends &backends) {
+  backends.devices.add(
+      "guarded",
+      [](int32_t numRanks, const DeviceOptions &options)
+          -> llvm::Expected<std::vector<std::unique_ptr<Device>>> {
+        std::vector<std::unique_ptr<Device>> devices;
+        for (std::unique_ptr<Device> &cpu : createCpuDevices(numRanks, options))
+          devices.push_back(std::make_unique<GuardedDevice>(
+              std::move(cpu), static_cast<int32_t>(devices.size())));
+        return devices;
+      });
+}
+
+} // namespace ax::rt
