@@ -57,6 +57,7 @@ void ax::addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy) {
 
 void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training) {
   mlir::OpPassManager &plan = manager.nest<PlanOp>();
+  plan.addPass(createStraightThrough());
   plan.addPass(
       createSelectTrainable(optionsOfChoice<SelectTrainableOptions>(training)));
   plan.addPass(createAddDropout({training.dropout}));

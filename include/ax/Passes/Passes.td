@@ -124,6 +124,17 @@ def MarkCandidates : Pass<"ax-mark-candidates", "::ax::PlanOp"> {
   ];
 }
 
+def StraightThrough : Pass<"ax-straight-through", "::ax::PlanOp"> {
+  let summary = "Quantised numbers pass gradients to what is rounded";
+  let description = [{
+    What is quantised and dequantised (`QuantizeLinear`, `DequantizeLinear`), and
+    made of states that may be trained, gets the same value from floats alone, of
+    which the part that rounding adds is marked `ax.no_gradient`: the gradient is
+    that of what is rounded, and zero outside of the range of the integers.
+  }];
+  let dependentDialects = ["ax::AxDialect"];
+}
+
 def SelectTrainable : Pass<"ax-select-trainable", "::ax::PlanOp"> {
   let summary = "Marks the states that are trained";
   let description = [{

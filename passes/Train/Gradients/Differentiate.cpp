@@ -3,6 +3,7 @@
 #include "Differentiate.h"
 
 #include "../../Placed.h"
+#include "../Quantised.h"
 #include "GradientBuilder.h"
 #include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/TrainingAttrs.h"
@@ -80,6 +81,7 @@ private:
       auto load = dyn_cast<LoadOp>(op);
       if (op.hasAttr("ax.no_gradient"))
         continue;
+      findCut(op);
       if (load ? !stateOf(load).getTrainable()
                : llvm::none_of(op.getOperands(), [&](Value operand) {
                    return active.contains(operand);
@@ -90,6 +92,21 @@ private:
             type && isa<FloatType>(type.getElementType()))
           active.insert(result);
     }
+  }
+
+  /// Integers that floats with gradients were rounded to, and what is made of
+  /// them, but for what jumps anyway.
+  void findCut(Operation &op) {
+    Operation *rounding = nullptr;
+    for (Value operand : op.getOperands())
+      if (Operation *found = cut.lookup(operand))
+        rounding = found;
+    if (auto cast = dyn_cast<CastOp>(op);
+        cast && active.contains(cast.getOperand()) && matchQuantised(cast))
+      rounding = cast;
+    if (rounding && !isa<CompareOp>(op))
+      for (Value result : op.getResults())
+        cut[result] = rounding;
   }
 
   /// A trainable state that `op` depends on.
@@ -141,6 +158,12 @@ private:
       accumulate(ofStates[stateOf(load)], ofResults[0]);
       return success();
     }
+    for (Value operand : op->getOperands())
+      if (Operation *rounding = cut.lookup(operand);
+          rounding && !active.contains(operand) &&
+          isa<FloatType>(elementType(operand)))
+        return complain(rounding, "rounds to integers that are more than "
+                                  "dequantised, and so passes no gradient");
     auto differentiable = dyn_cast<DifferentiableOpInterface>(op);
     if (!differentiable)
       return complain(op, "has no gradient");
@@ -165,6 +188,8 @@ private:
   OpBuilder builder;
   SmallVector<Operation *> forward;
   DenseSet<Value> active;
+  /// By value: the cast to integers behind which it is.
+  DenseMap<Value, Operation *> cut;
   DenseMap<Value, Value> gradients;
   DenseMap<Operation *, Value> ofStates;
 };

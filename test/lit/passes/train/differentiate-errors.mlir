@@ -27,6 +27,29 @@ ax.plan @cut version 1 {
 
 // -----
 
+// A part of the gradient would be lost without a word.
+ax.plan @quantised version 1 {
+  ax.state @w : tensor<4xf32> from "w" offset 0 length 16 {trainable}
+  ax.program @main() -> tensor<f32> {
+    %low = ax.constant dense<-128.0> : tensor<f32> -> tensor<f32>
+    %high = ax.constant dense<127.0> : tensor<f32> -> tensor<f32>
+    %w = ax.load @w : tensor<4xf32>
+    %r = ax.unary round %w : tensor<4xf32> -> tensor<4xf32>
+    %m = ax.binary max %r, %low : tensor<4xf32>, tensor<f32> -> tensor<4xf32>
+    %c = ax.binary min %m, %high : tensor<4xf32>, tensor<f32> -> tensor<4xf32>
+    // expected-error @below {{ax.cast of node 'quantize' rounds to integers that are more than dequantised, and so passes no gradient; it lies between the trainable state 'w' and the loss}}
+    %q = ax.cast %c {node = "quantize"} : tensor<4xf32> -> tensor<4xi8>
+    %i = ax.cast %q : tensor<4xi8> -> tensor<4xi32>
+    %s = ax.binary mul %i, %i : tensor<4xi32>, tensor<4xi32> -> tensor<4xi32>
+    %f = ax.cast %s : tensor<4xi32> -> tensor<4xf32>
+    %sum = ax.binary add %f, %w : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+    %loss = ax.reduce sum %sum dims [0] : tensor<4xf32> -> tensor<f32>
+    ax.return %loss : tensor<f32>
+  }
+}
+
+// -----
+
 ax.plan @without version 1 {
   ax.state @w : tensor<1x1x4xf32> from "w" offset 0 length 16 {trainable}
   ax.program @main(%x: tensor<1x1x2xf32>) -> tensor<f32> {

@@ -1,0 +1,67 @@
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-straight-through))' | FileCheck %s
+
+// What rounding adds has no gradient, nor what is outside of the range; zero
+// points are taken off in floats, and moves between the two are done with floats.
+ax.plan @p version 1 {
+  ax.state @w : tensor<4x2xf32> from "w" offset 0 length 32 {ax.may_be_trained}
+  ax.state @frozen : tensor<4x2xf32> from "w" offset 32 length 32
+  // CHECK-LABEL: ax.program @main
+  ax.program @main() -> (tensor<2x4xf32>, tensor<4x2xf32>) {
+    %low = ax.constant dense<0.0> : tensor<f32> -> tensor<f32>
+    %high = ax.constant dense<255.0> : tensor<f32> -> tensor<f32>
+    %z = ax.constant dense<3.0> : tensor<f32> -> tensor<f32>
+    %zi = ax.constant dense<3> : tensor<i32> -> tensor<i32>
+    // CHECK: %[[W:.*]] = ax.load @w
+    %w = ax.load @w : tensor<4x2xf32>
+    // CHECK: %[[R:.*]] = ax.unary round %[[W]]
+    %r = ax.unary round %w {stage = 2 : i64} : tensor<4x2xf32> -> tensor<4x2xf32>
+    // CHECK: %[[V:.*]] = ax.binary add %[[R]]
+    %v = ax.binary add %r, %z {stage = 2 : i64} : tensor<4x2xf32>, tensor<f32> -> tensor<4x2xf32>
+    %m = ax.binary max %v, %low {stage = 2 : i64} : tensor<4x2xf32>, tensor<f32> -> tensor<4x2xf32>
+    %c = ax.binary min %m, %high {stage = 2 : i64} : tensor<4x2xf32>, tensor<f32> -> tensor<4x2xf32>
+    // CHECK: %[[Q:.*]] = ax.cast %{{.*}} -> tensor<4x2xui8>
+    // CHECK: %[[REST:.*]] = ax.binary sub %[[R]], %[[W]] {ax.no_gradient, stage = 2 : i64}
+    // CHECK: %[[SUM:.*]] = ax.binary add %[[W]], %[[REST]]
+    // CHECK: %[[WHOLE:.*]] = ax.binary add %[[SUM]]
+    // CHECK: %[[GE:.*]] = ax.compare ge %[[V]]
+    // CHECK: %[[LE:.*]] = ax.compare le %[[V]]
+    // CHECK: %[[IN:.*]] = ax.binary logical_and %[[GE]], %[[LE]]
+    // CHECK: %[[CUT:.*]] = ax.cast %[[Q]] {ax.no_gradient, stage = 2 : i64} : tensor<4x2xui8> -> tensor<4x2xf32>
+    // CHECK: %[[F:.*]] = ax.select %[[IN]], %[[WHOLE]], %[[CUT]]
+    // CHECK: %[[T:.*]] = ax.transpose %[[F]] [1, 0] : tensor<4x2xf32>
+    // CHECK: %[[Y:.*]] = ax.binary sub %[[T]], %{{.*}} : tensor<2x4xf32>, tensor<f32>
+    %q = ax.cast %c {stage = 2 : i64} : tensor<4x2xf32> -> tensor<4x2xui8>
+    %t = ax.transpose %q [1, 0] : tensor<4x2xui8> -> tensor<2x4xui8>
+    %i = ax.cast %t : tensor<2x4xui8> -> tensor<2x4xi32>
+    %d = ax.binary sub %i, %zi : tensor<2x4xi32>, tensor<i32> -> tensor<2x4xi32>
+    %y = ax.cast %d : tensor<2x4xi32> -> tensor<2x4xf32>
+
+    // What is not trained stays as it is.
+    // CHECK: ax.load @frozen
+    // CHECK-NOT: ax.no_gradient
+    %l = ax.load @frozen : tensor<4x2xf32>
+    %lr = ax.unary round %l : tensor<4x2xf32> -> tensor<4x2xf32>
+    %lm = ax.binary max %lr, %low : tensor<4x2xf32>, tensor<f32> -> tensor<4x2xf32>
+    %lc = ax.binary min %lm, %high : tensor<4x2xf32>, tensor<f32> -> tensor<4x2xf32>
+    %lq = ax.cast %lc : tensor<4x2xf32> -> tensor<4x2xui8>
+    %ly = ax.cast %lq : tensor<4x2xui8> -> tensor<4x2xf32>
+    // CHECK: ax.return %[[Y]]
+    ax.return %y, %ly : tensor<2x4xf32>, tensor<4x2xf32>
+  }
+
+  // So does what cuts to another range.
+  // CHECK-LABEL: ax.program @other
+  ax.program @other() -> tensor<4x2xf32> {
+    %low = ax.constant dense<-7.0> : tensor<f32> -> tensor<f32>
+    %high = ax.constant dense<7.0> : tensor<f32> -> tensor<f32>
+    %w = ax.load @w : tensor<4x2xf32>
+    %r = ax.unary round %w : tensor<4x2xf32> -> tensor<4x2xf32>
+    %m = ax.binary max %r, %low : tensor<4x2xf32>, tensor<f32> -> tensor<4x2xf32>
+    %c = ax.binary min %m, %high : tensor<4x2xf32>, tensor<f32> -> tensor<4x2xf32>
+    %q = ax.cast %c : tensor<4x2xf32> -> tensor<4x2xi8>
+    // CHECK-NOT: ax.no_gradient
+    // CHECK: ax.return
+    %y = ax.cast %q : tensor<4x2xi8> -> tensor<4x2xf32>
+    ax.return %y : tensor<4x2xf32>
+  }
+}
