@@ -39,7 +39,7 @@ bool isFree(Operation *op) {
 static bool isFusable(Operation *op) {
   if (isa<ConstantOp>(op))
     return isInlineConstant(op);
-  return isa<AxisIndexOp>(op) || (!isa<PoolOp, TopKOp>(op) && canFuse(op));
+  return canFuse(op);
 }
 
 /// Some tens of instructions per element.

@@ -16,8 +16,7 @@ std::vector<FactorPin> pinDim(const Graph &graph, int op,
   std::vector<int> splittable;
   std::vector<int64_t> sizes;
   for (int factor : factors) {
-    FactorKind kind = rule.factors[factor].kind;
-    if (kind == FactorKind::Whole || kind == FactorKind::Permutation)
+    if (rule.factors[factor].kind == FactorKind::Whole)
       continue;
     splittable.push_back(factor);
     sizes.push_back(rule.factors[factor].size);

@@ -210,24 +210,12 @@ std::optional<DimLayout> splitFurther(const DimLayout &dim,
 
 } // namespace
 
-std::optional<Layout> allGather(const Layout &from, int dim,
-                                const SubAxes &axes) {
-  auto gathered = unsplit(from.dims[dim], axes);
-  return gathered ? withDim(from, dim, *gathered) : std::nullopt;
-}
-
 std::optional<Layout> allSlice(const Layout &from, int dim,
                                const SubAxes &axes) {
   auto split = splitFurther(from.dims[dim], axes);
   if (!split || overlap(from.usedAxes(), axes))
     return std::nullopt;
   return withDim(from, dim, *split);
-}
-
-std::optional<Layout> allToAll(const Layout &from, int dim, int toDim,
-                               const SubAxes &axes) {
-  auto gathered = allGather(from, dim, axes);
-  return gathered ? allSlice(*gathered, toDim, axes) : std::nullopt;
 }
 
 std::optional<Layout> reduceScatter(const Layout &from, int toDim,
@@ -241,17 +229,6 @@ std::optional<Layout> allReduce(const Layout &from, const SubAxes &axes) {
     return std::nullopt;
   Layout to = from;
   to.partial = withoutAxes(from.partial, axes);
-  return canonicalize(std::move(to));
-}
-
-std::optional<Layout> toPartial(const Layout &from, const SubAxes &axes,
-                                ReduceKind kind) {
-  if (overlap(from.usedAxes(), axes) ||
-      (!from.partial.empty() && from.partialKind != kind))
-    return std::nullopt;
-  Layout to = from;
-  to.partial.insert(to.partial.end(), axes.begin(), axes.end());
-  to.partialKind = kind;
   return canonicalize(std::move(to));
 }
 

@@ -109,8 +109,7 @@ findFault(const Rule &rule, const Assignment &assignment, const Mesh &mesh) {
       return name + ": " + *fault;
     if (!split.isSplit())
       continue;
-    if (factor.kind == FactorKind::Whole ||
-        factor.kind == FactorKind::Permutation)
+    if (factor.kind == FactorKind::Whole)
       return name + " cannot be split";
     if (!factor.mayPad && !digitsOf(split))
       return name + " does not divide over " +

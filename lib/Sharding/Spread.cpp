@@ -161,9 +161,8 @@ void Spreader::offerFactors(int op, const TensorMap &map, int side,
 /// before all), if the op can be split so.
 bool Spreader::takeFactor(int op, const Offer &offer) {
   Split &current = state.factors[op][offer.target];
-  FactorKind kind = graph.ops[op].rule.factors[offer.target].kind;
-  if (current.closed || kind == FactorKind::Whole ||
-      kind == FactorKind::Permutation || offer.split.dim == current.dim)
+  if (current.closed || offer.split.dim == current.dim ||
+      graph.ops[op].rule.factors[offer.target].kind == FactorKind::Whole)
     return false;
   // Axes that other factors of the op have stay with them, and a pin may
   // allow no others.

@@ -2,15 +2,10 @@
 
 #include "ax/Runtime/CpuKernel.h"
 
-#include "ax/Support/DType.h"
-
 #include "llvm/ADT/StringMap.h"
 
-#include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <numeric>
-#include <vector>
 
 // f16, of the compiler's own library; how they are called does not matter here.
 extern "C" {
@@ -20,47 +15,6 @@ void __truncsfhf2();
 }
 
 namespace ax::rt {
-
-template <typename T>
-static void topK(const T *input, int64_t n, int64_t k, bool smallest, T *values,
-                 int64_t *indices) {
-  // Total order: NaN above everything.
-  auto less = [](T a, T b) {
-    if constexpr (std::is_integral_v<T>) {
-      return a < b;
-    } else {
-      double x = static_cast<double>(a), y = static_cast<double>(b);
-      return std::isnan(y) ? !std::isnan(x) : x < y;
-    }
-  };
-  // Rows are long and called often: the memory is kept per thread.
-  static thread_local std::vector<int64_t> order;
-  order.resize(static_cast<size_t>(n));
-  std::iota(order.begin(), order.end(), 0);
-  std::partial_sort(order.begin(), order.begin() + k, order.end(),
-                    [&](int64_t i, int64_t j) {
-                      T a = input[i], b = input[j];
-                      if (smallest ? less(a, b) : less(b, a))
-                        return true;
-                      if (smallest ? less(b, a) : less(a, b))
-                        return false;
-                      return i < j;
-                    });
-  for (int64_t i = 0; i != k; ++i) {
-    values[i] = input[order[static_cast<size_t>(i)]];
-    indices[i] = order[static_cast<size_t>(i)];
-  }
-}
-
-extern "C" void ax_kernel_top_k(int64_t type, const void *input, int64_t n,
-                                int64_t k, int64_t smallest, void *values,
-                                int64_t *indices) {
-  visitDType(static_cast<DType>(type), [&](auto tag) {
-    using T = typename decltype(tag)::type;
-    topK(static_cast<const T *>(input), n, k, smallest != 0,
-         static_cast<T *>(values), indices);
-  });
-}
 
 namespace {
 
@@ -84,7 +38,6 @@ void add(Table &table, llvm::StringRef name, double (*f64)(double, double),
 
 Table makeTable() {
   Table table;
-  table["ax_kernel_top_k"] = addressOf(&ax_kernel_top_k);
   table["memcpy"] = addressOf(&::memcpy);
   table["memmove"] = addressOf(&::memmove);
   table["memset"] = addressOf(&::memset);

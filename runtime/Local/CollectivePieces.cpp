@@ -61,9 +61,6 @@ CollectivePlan planCollective(const CollectiveSpec &spec, int32_t members,
     if (int32_t from = spec.permutation[static_cast<size_t>(me)]; from >= 0)
       add(from);
     break;
-  case CollectiveKind::Broadcast:
-    add(spec.root);
-    break;
   }
   int64_t covered = 0;
   for (const CollectivePiece &piece : plan.pieces)

@@ -10,8 +10,7 @@ bool CollectiveSpec::operator==(const CollectiveSpec &o) const {
   return kind == o.kind && reduce == o.reduce && dtype == o.dtype &&
          shape == o.shape && gatherDim == o.gatherDim &&
          gatherSize == o.gatherSize && scatterDim == o.scatterDim &&
-         scatterPart == o.scatterPart && permutation == o.permutation &&
-         root == o.root;
+         scatterPart == o.scatterPart && permutation == o.permutation;
 }
 
 namespace {
@@ -28,8 +27,6 @@ const char *toString(CollectiveKind kind) {
     return "all_to_all";
   case CollectiveKind::Permute:
     return "permute";
-  case CollectiveKind::Broadcast:
-    return "broadcast";
   }
   __builtin_unreachable();
 }
@@ -98,9 +95,6 @@ static std::string findFault(const CollectiveSpec &spec, int64_t members) {
       if (from < -1 || from >= members)
         return "the permutation names no member";
   }
-  if (spec.kind == CollectiveKind::Broadcast &&
-      (spec.root < 0 || spec.root >= members))
-    return "the root is no member";
   if (reduces && spec.dtype == DType::Bool &&
       spec.reduce == sharding::ReduceKind::Sum)
     return "booleans have no sum";

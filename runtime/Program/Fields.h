@@ -23,7 +23,7 @@ inline constexpr int64_t count<sharding::ReduceKind> =
     static_cast<int64_t>(sharding::ReduceKind::Min) + 1;
 template <>
 inline constexpr int64_t count<CollectiveKind> =
-    static_cast<int64_t>(CollectiveKind::Broadcast) + 1;
+    static_cast<int64_t>(CollectiveKind::Permute) + 1;
 template <>
 inline constexpr int64_t count<Activation> =
     static_cast<int64_t>(Activation::Sigmoid) + 1;
@@ -207,7 +207,7 @@ template <typename Archive>
 void visit(Archive &a, CollectivePart &part) {
   a(1, part.kind), a(2, part.reduce), a(3, part.dtype), a(4, part.shape);
   a(5, part.gatherDim), a(6, part.gatherSize), a(7, part.scatterDim);
-  a(8, part.scatterPart), a(9, part.permutation), a(10, part.root);
+  a(8, part.scatterPart), a(9, part.permutation);
   a(11, part.source), a(12, part.destination);
 }
 

@@ -67,11 +67,12 @@ enum class FusionKind {
   /// to repeat.
   Pull,
   /// Needs whole rows of its operand: reductions, softmax, norms, arg_reduce,
-  /// cumulative, top_k. Fast with others that keep the same leading dimensions;
-  /// its result is computed once per row.
+  /// cumulative. Fast with others that keep the same leading dimensions; its
+  /// result is computed once per row.
   Row,
-  /// Reads its operand many times or at random (pool, scatter): producers are
-  /// best left outside. Scatter makes the fusion one outer iteration.
+  /// Writes its result at random (scatter): producers are best left outside,
+  /// and
+  /// the fusion has one outer iteration.
   Window,
 };
 FusionKind fusionKind(mlir::Operation *op);

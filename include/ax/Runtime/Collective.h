@@ -21,7 +21,6 @@ enum class CollectiveKind {
   AllGather,     ///< parts of gatherDim one after another, in group order
   AllToAll,      ///< gatherDim becomes whole while scatterDim is split
   Permute,       ///< member i receives what member permutation[i] holds
-  Broadcast,     ///< every member receives what member root holds
 };
 
 /// A collective without its addresses. Members are numbered in group order;
@@ -47,8 +46,6 @@ struct CollectiveSpec {
   int64_t scatterPart = 0;
   /// Permute: for each member; -1: receives zeros.
   std::vector<int32_t> permutation;
-  /// Broadcast: its source only is read.
-  int32_t root = 0;
 
   bool operator==(const CollectiveSpec &o) const;
 };

@@ -35,15 +35,9 @@ protected:
 llvm::Expected<std::shared_ptr<const LoadedKernel>>
 loadCpuKernel(const Kernel &kernel);
 
-/// What kernels may call by this name: of the mathematical library, of memory,
-/// and ax_kernel_top_k. Null for others.
+/// What kernels may call by this name: functions of the mathematical library
+/// and of memory. Null for others.
 const void *hostFunction(llvm::StringRef name);
-
-/// The k largest (or smallest) of n elements of a DType in order, equal ones in
-/// order of their indices; NaN counts as larger than every number.
-extern "C" void ax_kernel_top_k(int64_t type, const void *input, int64_t n,
-                                int64_t k, int64_t smallest, void *values,
-                                int64_t *indices);
 
 } // namespace ax::rt
 

@@ -64,17 +64,11 @@ struct Step {
 
 /// Layout after the step; nothing when it is not possible. New splits are put
 /// at the minor end of what splits the dimension already.
-std::optional<Layout> allGather(const Layout &from, int dim,
-                                const SubAxes &axes);
 std::optional<Layout> allSlice(const Layout &from, int dim,
-                               const SubAxes &axes);
-std::optional<Layout> allToAll(const Layout &from, int dim, int toDim,
                                const SubAxes &axes);
 std::optional<Layout> reduceScatter(const Layout &from, int toDim,
                                     const SubAxes &axes);
 std::optional<Layout> allReduce(const Layout &from, const SubAxes &axes);
-std::optional<Layout> toPartial(const Layout &from, const SubAxes &axes,
-                                ReduceKind kind = ReduceKind::Sum);
 
 /// The one step from one layout to the other, if there is one. Where two kinds
 /// would do, the first of: AllSlice, AllGather, AllReduce, ReduceScatter,

@@ -11,8 +11,6 @@ enum class FactorKind {
   Parallel,
   /// Absent from the results, which become partial over the axes that split it.
   Reduction,
-  /// Split only with an exchange that the op itself describes (halo, pad).
-  Permutation,
   /// Never split.
   Whole,
 };
@@ -89,8 +87,8 @@ InferredAssignment inferAssignment(const Rule &rule,
                                    const std::vector<Layout> &results,
                                    const Mesh &mesh);
 
-/// Why `assignment` is not legal for `rule`: sizes, a whole or permutation
-/// factor split, an uneven split where padding is not allowed or inside a
+/// Why `assignment` is not legal for `rule`: sizes, a whole factor
+/// split, an uneven split where padding is not allowed or inside a
 /// compound dimension, an axis used twice, partial sums that do not pass, two
 /// kinds of partial at once. Nothing when it is legal.
 std::optional<std::string>

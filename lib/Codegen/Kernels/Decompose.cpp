@@ -158,8 +158,6 @@ static int64_t ownCost(Operation *op) {
   }
   if (isa<GatherOp, GatherElementsOp, GatherNDOp>(op))
     return 6;
-  if (isa<PoolOp>(op))
-    return 32;
   if (isa<ReshapeOp, TransposeOp, BroadcastOp, SliceOp, ConstantOp>(op))
     return 0;
   return 1;

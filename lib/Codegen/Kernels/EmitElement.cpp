@@ -125,7 +125,6 @@ Value Emitter::pullOp(OpResult value, ArrayRef<IndexExpr> indices) {
       .Case<GatherElementsOp>(
           [&](GatherElementsOp o) { return pullGatherElements(o, indices); })
       .Case<GatherNDOp>([&](GatherNDOp o) { return pullGatherND(o, indices); })
-      .Case<PoolOp>([&](PoolOp o) { return pullPool(o, indices); })
       .Default([](Operation *) -> Value {
         llvm_unreachable("operation that canFuse refuses");
       });
@@ -374,84 +373,6 @@ Value Emitter::pullGatherND(GatherNDOp op, ArrayRef<IndexExpr> indices) {
   }
   own.append(indices.begin() + rank, indices.end());
   return pull(op.getOperand(), own);
-}
-
-/// Small windows are written out, so that the loop over the result vectorises.
-Value Emitter::pullPool(PoolOp op, ArrayRef<IndexExpr> indices) {
-  constexpr int64_t maxUnrolled = 32;
-  RankedTensorType type = tensorType(op.getX());
-  ArrayRef<int64_t> kernel = op.getKernel(), pads = op.getPads();
-  unsigned spatial = kernel.size();
-  Type axType = type.getElementType(), accType = axType;
-  if (axType.isF16() || axType.isBF16())
-    accType = b.getF32Type();
-  ReduceOpKind combine =
-      op.getKind() == PoolKind::max ? ReduceOpKind::max : ReduceOpKind::sum;
-  auto tap = [&](ArrayRef<IndexExpr> offsets, Value acc) {
-    Indices own(indices.take_front(2));
-    SmallVector<Bound> bounds;
-    for (unsigned s = 0; s != spatial; ++s) {
-      own.push_back(indices[2 + s] * op.getStrides()[s] +
-                    offsets[s] * op.getDilations()[s] + IndexExpr(-pads[s]));
-      bounds.push_back({own.back(), 0, type.getDimSize(2 + s)});
-    }
-    return guarded(
-        bounds, accType,
-        [&] {
-          Value x = emitCast(b, pull(op.getX(), own), axType, accType);
-          return emitCombine(b, combine, acc, x, accType);
-        },
-        [&] { return acc; });
-  };
-  Value acc = emitNeutral(b, combine, accType);
-  LoopPlan window(kernel);
-  int64_t taps = window.numPoints();
-  if (taps <= maxUnrolled) {
-    for (int64_t t = 0; t != taps; ++t)
-      acc = tap(space->delinearize(IndexExpr(t), kernel), acc);
-  } else {
-    acc = emitNest(
-              op, 0, kernel, {acc},
-              [&](ArrayRef<IndexExpr> offsets,
-                  ValueRange carried) -> SmallVector<Value> {
-                return {tap(offsets, carried.front())};
-              },
-              /*canCut=*/false)
-              .front();
-  }
-  if (op.getKind() != PoolKind::avg)
-    return emitCast(b, acc, accType, axType);
-
-  // How many taps of each dimension count.
-  Value count = number(1);
-  for (unsigned s = 0; s != spatial; ++s) {
-    IndexExpr start = indices[2 + s] * op.getStrides()[s] + IndexExpr(-pads[s]);
-    bool padding = op.getCountIncludePad();
-    int64_t lo = padding ? -pads[s] : 0;
-    int64_t hi = type.getDimSize(2 + s) + (padding ? pads[spatial + s] : 0);
-    int64_t step = op.getDilations()[s];
-    auto [first, last] = space->range(start);
-    Value n;
-    if (first >= lo && last + (kernel[s] - 1) * step < hi) {
-      n = number(kernel[s]);
-    } else {
-      // Taps k with lo <= start + k step < hi.
-      Value at = space->materialize(start);
-      auto tapsUpTo = [&](int64_t bound) -> Value {
-        Value room = arith::SubIOp::create(b, loc, number(bound), at);
-        room = arith::MaxSIOp::create(b, loc, room, number(0));
-        room = arith::AddIOp::create(b, loc, room, number(step - 1));
-        room = arith::DivUIOp::create(b, loc, room, number(step));
-        return arith::MinSIOp::create(b, loc, room, number(kernel[s]));
-      };
-      Value low = tapsUpTo(lo), high = tapsUpTo(hi);
-      n = arith::SubIOp::create(b, loc, high, low);
-    }
-    count = arith::MulIOp::create(b, loc, count, n);
-  }
-  Value divisor = emitCast(b, count, b.getI64Type(), accType);
-  Value mean = emitBinary(b, BinaryKind::div, acc, divisor, accType);
-  return emitCast(b, mean, accType, axType);
 }
 
 } // namespace ax::codegen

@@ -152,10 +152,10 @@ Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
   r.outerSizes.assign(sizes.begin(), sizes.begin() + inner);
   r.innerSizes.assign(sizes.begin() + inner, sizes.end());
 
-  RowArray row;
+  RowValue row;
   if (r.outerSizes.empty()) {
     row.scalar = reduceElements(r, {}, emitNeutral(b, r.kind, r.element));
-    return {row};
+    return row;
   }
   row = allocateRow(op->getResult(0), fixed);
   if (r.inMemory())
@@ -169,7 +169,7 @@ Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
                        space->linearize(indices, r.outerSizes), r.element);
           return {};
         });
-  return {row};
+  return row;
 }
 
 /// `acc` and all elements at the given place.

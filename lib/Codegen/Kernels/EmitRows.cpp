@@ -16,8 +16,7 @@ static Type elementType(Value value) {
 }
 
 bool isRowOp(Operation *op) {
-  return isa<ReduceOp, CumulativeOp, TopKOp, ScatterElementsOp, ScatterNDOp>(
-      op);
+  return isa<ReduceOp, CumulativeOp, ScatterElementsOp, ScatterNDOp>(op);
 }
 
 /// How many leading dimensions of the results are independent of each other,
@@ -30,7 +29,7 @@ static unsigned numIndependent(Operation *op) {
         return o.getDims().empty() ? tensorType(o.getOperand()).getRank()
                                    : o.getDims().front();
       })
-      .Case<CumulativeOp, TopKOp>([](auto o) -> unsigned { return o.getDim(); })
+      .Case<CumulativeOp>([](auto o) -> unsigned { return o.getDim(); })
       .Case<ScatterElementsOp, ScatterNDOp>([](auto) { return 0u; })
       .Default([](Operation *o) -> unsigned {
         return tensorType(o->getResult(0)).getRank();
@@ -38,14 +37,13 @@ static unsigned numIndependent(Operation *op) {
 }
 
 Value Emitter::pullRow(OpResult value, ArrayRef<IndexExpr> indices) {
-  const RowArray &row =
-      getRowValue(value.getOwner(), indices)[value.getResultNumber()];
+  const RowValue &row = getRowValue(value.getOwner(), indices);
   if (row.scalar)
     return row.scalar;
   return loadElement(row.base, rowOffset(row, indices), elementType(value));
 }
 
-IndexExpr Emitter::rowOffset(const RowArray &row, ArrayRef<IndexExpr> indices) {
+IndexExpr Emitter::rowOffset(const RowValue &row, ArrayRef<IndexExpr> indices) {
   IndexExpr offset;
   for (auto [index, stride] : llvm::zip(indices, row.strides))
     offset = offset + index * stride;
@@ -88,7 +86,6 @@ Emitter::RowValue Emitter::emitRowValue(Operation *op,
       .Case<ReduceOp>([&](ReduceOp o) { return emitReduce(o, fixed); })
       .Case<CumulativeOp>(
           [&](CumulativeOp o) { return emitCumulative(o, fixed); })
-      .Case<TopKOp>([&](TopKOp o) { return emitTopK(o, fixed); })
       .Case<ScatterElementsOp>(
           [&](ScatterElementsOp o) { return emitScatterElements(o); })
       .Case<ScatterNDOp>([&](ScatterNDOp o) { return emitScatterND(o); })
@@ -97,10 +94,10 @@ Emitter::RowValue Emitter::emitRowValue(Operation *op,
 
 /// In the result that this value is, when the row lies there in one piece; in
 /// scratch otherwise.
-Emitter::RowArray Emitter::allocateRow(OpResult value,
+Emitter::RowValue Emitter::allocateRow(OpResult value,
                                        ArrayRef<IndexExpr> fixed) {
   RankedTensorType type = tensorType(value);
-  RowArray row;
+  RowValue row;
   row.strides.assign(type.getRank(), 0);
   int64_t count = 1;
   for (int64_t d = type.getRank() - 1; d >= int64_t(fixed.size()); --d) {
@@ -143,7 +140,7 @@ Value Emitter::allocateScratch(int64_t count, Type element) {
 Emitter::RowValue Emitter::emitKept(Operation *op, ArrayRef<IndexExpr> fixed) {
   auto value = op->getResult(0);
   RankedTensorType type = tensorType(value);
-  RowArray row = allocateRow(value, fixed);
+  RowValue row = allocateRow(value, fixed);
   SmallVector<int64_t> sizes(type.getShape().drop_front(fixed.size()));
   Operation *previous = std::exchange(inKept, op);
   emitNest(op, 0, sizes, {},
@@ -156,7 +153,7 @@ Emitter::RowValue Emitter::emitKept(Operation *op, ArrayRef<IndexExpr> fixed) {
              return {};
            });
   inKept = previous;
-  return {row};
+  return row;
 }
 
 } // namespace ax::codegen

@@ -1,8 +1,7 @@
-//===- EmitScans.cpp - Cumulative, top_k, scatter -------------------------===//
+//===- EmitScans.cpp - Cumulative, scatter --------------------------------===//
 
 #include "ElementOps.h"
 #include "Emitter.h"
-#include "HostFunctions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -22,7 +21,7 @@ Emitter::RowValue Emitter::emitCumulative(CumulativeOp op,
   unsigned first = fixed.size(), along = op.getDim() - first;
   int64_t size = type.getDimSize(op.getDim());
   SmallVector<int64_t> sizes(type.getShape().drop_front(first));
-  RowArray row = allocateRow(op->getResult(0), fixed);
+  RowValue row = allocateRow(op->getResult(0), fixed);
 
   auto at = [&](ArrayRef<IndexExpr> indices, const IndexExpr &step) {
     Indices own(indices);
@@ -61,76 +60,10 @@ Emitter::RowValue Emitter::emitCumulative(CumulativeOp op,
                        resultAt(own), element);
           return {};
         });
-  return {row};
+  return row;
 }
 
-/// Each row is written to scratch, and a function of the host picks from it.
-Emitter::RowValue Emitter::emitTopK(TopKOp op, ArrayRef<IndexExpr> fixed) {
-  RankedTensorType type = tensorType(op.getOperand());
-  Type element = type.getElementType(), i64 = b.getI64Type();
-  unsigned first = fixed.size(), along = op.getDim() - first;
-  int64_t size = type.getDimSize(op.getDim()), k = op.getK();
-  RowArray values = allocateRow(op->getResult(0), fixed);
-  RowArray indices = allocateRow(op->getResult(1), fixed);
-  Type pointer = scratch.getType();
-  auto room = [&](int64_t bytes) -> Value {
-    Value at = LLVM::GEPOp::create(b, loc, pointer, b.getI8Type(), scratch,
-                                   ArrayRef<LLVM::GEPArg>{number(scratchBytes)},
-                                   LLVM::GEPNoWrapFlags::inbounds);
-    scratchBytes += (bytes + 63) / 64 * 64;
-    return at;
-  };
-  Value input = room(size * storageBytes(element));
-  Value bestValues = room(k * storageBytes(element));
-  Value bestIndices = room(k * 8);
-
-  if (!module.lookupSymbol(topKSymbol)) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(module.getBody());
-    LLVM::LLVMFuncOp::create(
-        b, loc, topKSymbol,
-        LLVM::LLVMFunctionType::get(
-            LLVM::LLVMVoidType::get(b.getContext()),
-            {i64, pointer, i64, i64, i64, pointer, pointer}));
-  }
-  SmallVector<int64_t> sizes(type.getShape().drop_front(first));
-  sizes[along] = 1;
-  SmallVector<int64_t> resultSizes(sizes);
-  resultSizes[along] = k;
-  emitNest(
-      op, 0, sizes, {},
-      [&](ArrayRef<IndexExpr> lane, ValueRange) -> SmallVector<Value> {
-        emitNest(op, 1, {size}, {},
-                 [&](ArrayRef<IndexExpr> at, ValueRange) -> SmallVector<Value> {
-                   Indices all(fixed);
-                   llvm::append_range(all, lane);
-                   all[op.getDim()] = at[0];
-                   storeElement(pull(op.getOperand(), all), input, at[0],
-                                element);
-                   return {};
-                 });
-        LLVM::CallOp::create(b, loc, TypeRange(), topKSymbol,
-                             ValueRange{number(int64_t(hostTypeOf(element))),
-                                        input, number(size), number(k),
-                                        number(op.getSmallest()), bestValues,
-                                        bestIndices});
-        emitNest(op, 2, {k}, {},
-                 [&](ArrayRef<IndexExpr> at, ValueRange) -> SmallVector<Value> {
-                   Indices own(lane);
-                   own[along] = at[0];
-                   IndexExpr offset = space->linearize(own, resultSizes);
-                   storeElement(loadElement(bestValues, at[0], element),
-                                values.base, offset, element);
-                   storeElement(loadElement(bestIndices, at[0], i64),
-                                indices.base, offset, i64);
-                   return {};
-                 });
-        return {};
-      });
-  return {values, indices};
-}
-
-void Emitter::emitUpdate(ScatterKind kind, const RowArray &row,
+void Emitter::emitUpdate(ScatterKind kind, const RowValue &row,
                          const IndexExpr &offset, Value update, Type type) {
   if (kind != ScatterKind::set) {
     Value old = loadElement(row.base, offset, type);
@@ -148,7 +81,7 @@ Emitter::RowValue Emitter::emitScatterElements(ScatterElementsOp op) {
   RankedTensorType updates = tensorType(op.getUpdates());
   ArrayRef<int64_t> shape = type.getShape();
   Type element = type.getElementType();
-  RowArray row = allocateRow(op->getResult(0), {});
+  RowValue row = allocateRow(op->getResult(0), {});
   emitNest(op, 0, shape, {},
            [&](ArrayRef<IndexExpr> at, ValueRange) -> SmallVector<Value> {
              storeElement(pull(op.getOperand(), at), row.base,
@@ -165,7 +98,7 @@ Emitter::RowValue Emitter::emitScatterElements(ScatterElementsOp op) {
                         pull(op.getUpdates(), at), element);
              return {};
            });
-  return {row};
+  return row;
 }
 
 Emitter::RowValue Emitter::emitScatterND(ScatterNDOp op) {
@@ -175,7 +108,7 @@ Emitter::RowValue Emitter::emitScatterND(ScatterNDOp op) {
   ArrayRef<int64_t> shape = type.getShape();
   Type element = type.getElementType();
   unsigned rank = indexType.getRank() - 1;
-  RowArray row = allocateRow(op->getResult(0), {});
+  RowValue row = allocateRow(op->getResult(0), {});
   emitNest(op, 0, shape, {},
            [&](ArrayRef<IndexExpr> at, ValueRange) -> SmallVector<Value> {
              storeElement(pull(op.getOperand(), at), row.base,
@@ -198,7 +131,7 @@ Emitter::RowValue Emitter::emitScatterND(ScatterNDOp op) {
                         pull(op.getUpdates(), at), element);
              return {};
            });
-  return {row};
+  return row;
 }
 
 } // namespace ax::codegen

@@ -448,9 +448,8 @@ SmallVector<Value> Emitter::emitLoops(const IndexSpace::Nest &nest,
 
 SmallVector<Value> Emitter::emitNest(
     Operation *op, int which, ArrayRef<int64_t> sizes, ValueRange carried,
-    function_ref<SmallVector<Value>(ArrayRef<IndexExpr>, ValueRange)> body,
-    bool canCut) {
-  IndexSpace::Nest nest = space->addNest(getPlan(op, which, sizes), canCut);
+    function_ref<SmallVector<Value>(ArrayRef<IndexExpr>, ValueRange)> body) {
+  IndexSpace::Nest nest = space->addNest(getPlan(op, which, sizes), true);
   return emitLoops(nest, carried, [&](ValueRange values) {
     // Here, where pieces have their ranges.
     return body(space->delinearize(space->linear(nest), sizes), values);

@@ -64,13 +64,12 @@ private:
       llvm::function_ref<llvm::SmallVector<Value>(mlir::ValueRange carried)>;
 
   /// Where a row value's elements are.
-  struct RowArray {
+  struct RowValue {
     Value scalar; // instead of an array, when there is one element
     Value base;
     llvm::SmallVector<int64_t, 4> strides; // in elements, 0: fixed dimension
   };
   using RowKey = std::pair<mlir::Operation *, Indices>;
-  using RowValue = llvm::SmallVector<RowArray, 2>;
   struct Bound {
     IndexExpr index;
     int64_t lo, hi; // lo <= index < hi
@@ -99,8 +98,7 @@ private:
       mlir::ValueRange carried,
       llvm::function_ref<llvm::SmallVector<Value>(llvm::ArrayRef<IndexExpr>,
                                                   mlir::ValueRange)>
-          body,
-      bool canCut = true);
+          body);
   void atRowLevel(llvm::function_ref<void()> body);
   Value loadElement(Value base, const IndexExpr &offset, mlir::Type type);
   void storeElement(Value value, Value base, const IndexExpr &offset,
@@ -119,7 +117,6 @@ private:
   Value pullGatherElements(GatherElementsOp op,
                            llvm::ArrayRef<IndexExpr> indices);
   Value pullGatherND(GatherNDOp op, llvm::ArrayRef<IndexExpr> indices);
-  Value pullPool(PoolOp op, llvm::ArrayRef<IndexExpr> indices);
   IndexExpr dynamicIndex(Value number, mlir::Type type, int64_t size);
   IndexExpr chooseIndex(const IndexExpr &index, int64_t bound,
                         const IndexExpr &below, const IndexExpr &notBelow);
@@ -131,9 +128,9 @@ private:
   Value pullRow(mlir::OpResult value, llvm::ArrayRef<IndexExpr> indices);
   RowValue &getRowValue(mlir::Operation *op, llvm::ArrayRef<IndexExpr> indices);
   RowValue emitRowValue(mlir::Operation *op, llvm::ArrayRef<IndexExpr> fixed);
-  RowArray allocateRow(mlir::OpResult value, llvm::ArrayRef<IndexExpr> fixed);
+  RowValue allocateRow(mlir::OpResult value, llvm::ArrayRef<IndexExpr> fixed);
   Value allocateScratch(int64_t count, mlir::Type element);
-  IndexExpr rowOffset(const RowArray &row, llvm::ArrayRef<IndexExpr> indices);
+  IndexExpr rowOffset(const RowValue &row, llvm::ArrayRef<IndexExpr> indices);
   RowValue emitKept(mlir::Operation *op, llvm::ArrayRef<IndexExpr> fixed);
 
   // EmitReduce.cpp
@@ -146,10 +143,9 @@ private:
 
   // EmitScans.cpp
   RowValue emitCumulative(CumulativeOp op, llvm::ArrayRef<IndexExpr> fixed);
-  RowValue emitTopK(TopKOp op, llvm::ArrayRef<IndexExpr> fixed);
   RowValue emitScatterElements(ScatterElementsOp op);
   RowValue emitScatterND(ScatterNDOp op);
-  void emitUpdate(ScatterKind kind, const RowArray &row,
+  void emitUpdate(ScatterKind kind, const RowValue &row,
                   const IndexExpr &offset, Value update, mlir::Type type);
 
   FusionOp fusion;

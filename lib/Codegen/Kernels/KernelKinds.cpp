@@ -27,8 +27,8 @@ static FusionKind kindOfOp(Operation *op) {
         return fits ? FusionKind::Pull : FusionKind::None;
       })
       .Case<ReduceOp, ArgReduceOp, SoftmaxOp, LayerNormOp, RMSNormOp,
-            CumulativeOp, TopKOp>([](auto) { return FusionKind::Row; })
-      .Case<PoolOp, ScatterElementsOp, ScatterNDOp>(
+            CumulativeOp>([](auto) { return FusionKind::Row; })
+      .Case<ScatterElementsOp, ScatterNDOp>(
           [](auto) { return FusionKind::Window; })
       .Default([](Operation *) { return FusionKind::None; });
 }

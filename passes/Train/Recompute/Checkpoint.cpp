@@ -180,22 +180,22 @@ struct Checkpoint : ax::impl::CheckpointBase<Checkpoint> {
   /// time that is spent.
   static SmallVector<Step> orderSteps(const Recompute &recompute) {
     std::vector<std::pair<double, Step>> steps;
-    Recompute::Price nothing = recompute.price({});
+    Recompute::Tradeoff nothing = recompute.tradeoffOf({});
     for (size_t s = 0; s <= recompute.numSegments(); ++s) {
-      Recompute::Price before = nothing;
+      Recompute::Tradeoff before = nothing;
       double limit = std::numeric_limits<double>::infinity();
       for (bool isFull : {false, true}) {
         Recompute::Ops again;
         addSegment(recompute, s, isFull, again);
         recompute.keepLater(again);
-        Recompute::Price price = recompute.price(again);
-        double ratio = static_cast<double>(before.keptBytes - price.keptBytes) /
-                       std::max(price.seconds - before.seconds, 1e-12);
-        if (price.keptBytes < before.keptBytes) {
+        Recompute::Tradeoff then = recompute.tradeoffOf(again);
+        double ratio = static_cast<double>(before.keptBytes - then.keptBytes) /
+                       std::max(then.seconds - before.seconds, 1e-12);
+        if (then.keptBytes < before.keptBytes) {
           // In full, a segment comes after what is cheap in it.
           limit = std::min(limit, ratio);
           steps.push_back({limit, {s, isFull}});
-          before = price;
+          before = then;
         }
       }
     }

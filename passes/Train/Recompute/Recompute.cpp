@@ -138,8 +138,8 @@ Recompute::Needs Recompute::needs(const Ops &again) const {
   return result;
 }
 
-Recompute::Price Recompute::price(const Ops &again) const {
-  Price result;
+Recompute::Tradeoff Recompute::tradeoffOf(const Ops &again) const {
+  Tradeoff result;
   Needs all = needs(again);
   llvm::DenseSet<Value> counted;
   for (auto &[value, users] : all.kept) {

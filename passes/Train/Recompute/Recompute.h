@@ -35,13 +35,13 @@ public:
   /// Done again in about the time that reading a few such results takes.
   bool isCheap(mlir::Operation *op) const;
 
-  /// What `again` means: bytes kept from forward to backward, time of what is
-  /// done again.
-  struct Price {
+  /// What doing `again` again comes to: bytes that are kept from forward to
+  /// backward all the same, and the time that the copies take.
+  struct Tradeoff {
     int64_t keptBytes = 0;
     double seconds = 0;
   };
-  Price price(const Ops &again) const;
+  Tradeoff tradeoffOf(const Ops &again) const;
 
   /// Keeps a result instead of a larger or equal operand that only it needs.
   void keepLater(Ops &again) const;

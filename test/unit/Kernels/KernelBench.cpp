@@ -200,13 +200,6 @@ int main() {
               %r = ax.binary add %g, %c : tensor<1x128x512xf32>, tensor<128x512xf32> -> tensor<1x128x512xf32>)",
        {{"%r", "1x128x512xf32"}}},
       128 * 512);
-  measure("max pool 3x3 s2",
-          {{"1x64x112x112xf32"},
-           "%r = ax.pool max %a kernel [3, 3] strides [2, 2] pads [1, 1, 1, 1] "
-           "dilations [1, 1] ceil_extra [0, 0] : tensor<1x64x112x112xf32> -> "
-           "tensor<1x64x56x56xf32>",
-           {{"%r", "1x64x56x56xf32"}}},
-          64 * 56 * 56);
   measure(
       "argmax 8x8192",
       {{"8x8192xf32"},

@@ -269,33 +269,5 @@ TEST(KernelElement, DynamicSliceOfSum) {
          {3, HostTensor::scalar<int64_t>(0)}});
 }
 
-TEST(KernelElement, Pool) {
-  for (const char *kind : {"max", "avg", "sum"})
-    for (const char *include : {"", " {count_include_pad}"}) {
-      check({{"2x3x11x9xf32"},
-             std::string("%r = ax.pool ") + kind +
-                 " %a kernel [3, 2] strides [2, 1] pads [1, 0, 1, 1] "
-                 "dilations [1, 2] ceil_extra [0, 0]" +
-                 include + " : tensor<2x3x11x9xf32> -> tensor<2x3x6x8xf32>",
-             {{"%r", "2x3x6x8xf32"}}});
-      check({{"1x4x20xf32"},
-             std::string("%r = ax.pool ") + kind +
-                 " %a kernel [5] strides [4] pads [2, 2] dilations [1] "
-                 "ceil_extra [1]" +
-                 include + " : tensor<1x4x20xf32> -> tensor<1x4x6xf32>",
-             {{"%r", "1x4x6xf32"}}});
-    }
-  check({{"1x2x9x9xf16"},
-         "%r = ax.pool avg %a kernel [7, 7] strides [2, 2] pads [3, 3, 3, 3] "
-         "dilations [1, 1] ceil_extra [0, 0] : tensor<1x2x9x9xf16> -> "
-         "tensor<1x2x5x5xf16>",
-         {{"%r", "1x2x5x5xf16"}}});
-  check({{"1x1x4x4xui8"},
-         "%r = ax.pool max %a kernel [2, 2] strides [1, 1] pads [0, 0, 0, 0] "
-         "dilations [1, 1] ceil_extra [0, 0] : tensor<1x1x4x4xui8> -> "
-         "tensor<1x1x3x3xui8>",
-         {{"%r", "1x1x3x3xui8"}}});
-}
-
 } // namespace
 } // namespace ax::codegen

@@ -200,24 +200,6 @@ TEST(KernelRow, Cumulative) {
          {{"%r", "6x9xi64"}}});
 }
 
-TEST(KernelRow, TopK) {
-  for (std::string type : {"f32", "f16", "i64", "ui8"})
-    for (const char *flags : {"", " {smallest}"}) {
-      check({{"4x13x" + type},
-             std::string("%v, %i = ax.top_k %a k 5 dim 1") + flags +
-                 " : tensor<4x13x" + type + "> -> tensor<4x5x" + type +
-                 ">, tensor<4x5xi64>",
-             {{"%v", "4x5x" + type}, {"%i", "4x5xi64"}}});
-      check({{"3x6x2x" + type},
-             std::string("%s = ax.unary sign %a : tensor<3x6x2x") + type +
-                 "> -> tensor<3x6x2x" + type +
-                 ">\n%v, %i = ax.top_k %s k 4 dim 1" + flags +
-                 " : tensor<3x6x2x" + type + "> -> tensor<3x4x2x" + type +
-                 ">, tensor<3x4x2xi64>",
-             {{"%i", "3x4x2xi64"}}});
-    }
-}
-
 TEST(KernelRow, Scatter) {
   std::mt19937 random(5);
   auto type = [](llvm::ArrayRef<int64_t> shape) {
