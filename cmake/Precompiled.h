@@ -1,6 +1,9 @@
-// What most files include of MLIR and LLVM, parsed once for all builds
-// (AxPrecompile.cmake). A file still includes what it uses: without the cache
-// this one is not read.
+//===- Precompiled.h - Parsed once for all builds ---------------*- C++ -*-===//
+//
+// What most files include of MLIR and LLVM (AxPrecompile.cmake). A file still
+// includes what it uses: without the cache this one is not read.
+//
+//===----------------------------------------------------------------------===//
 
 #include "mlir/Bytecode/BytecodeOpInterface.h"
 #include "mlir/IR/Builders.h"

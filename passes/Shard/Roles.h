@@ -1,5 +1,4 @@
-//===- Roles.h - Which feature dimensions go over row, which over col -*- C++
-//-*-===//
+//===- Roles.h - Which dimensions go over row, which over col ---*- C++ -*-===//
 //
 // The 3-D algorithm (AxoNN, arXiv 2305.13525) splits a Linear's k over one of
 // (row, col) and its n over the other; consecutive Linears swap the two, so

@@ -1,5 +1,4 @@
-//===- VectorKernelsBaseline.cpp
-//-------------------------------------------===//
+//===- VectorKernelsBaseline.cpp - The loops for all ----------------------===//
 
 #define AX_VECTOR_NAME vectorKernelsBaseline
 #include "VectorKernels.inc"

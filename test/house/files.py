@@ -6,7 +6,11 @@ from pathlib import Path
 from cases import Failed
 
 ROOT = Path(__file__).parents[2]
-CODE = {".h", ".cpp", ".td", ".py", ".cmake", ".bash", ".txt"}
+CODE = {".h", ".cpp", ".c", ".td", ".inc", ".def", ".proto", ".map",
+        ".py", ".cmake", ".bash", ".txt", ".in", ".cfg"}
+# Those that begin with a line of their own name, as LLVM's do.
+BANNERS = {".h", ".cpp", ".td", ".inc", ".def"}
+NO_BANNER = {"include/ax-c/axrun.h": "it is C"}
 
 # A longer file does two things. Exceptions, with the reason:
 LONGEST = 500
@@ -34,9 +38,15 @@ def readText(path):
         return ""
 
 
+def isCode(path):
+    """Scripts may have no suffix."""
+    return path.suffix in CODE or (
+        not path.suffix and readText(path).startswith("#!"))
+
+
 def lengths():
     long = [f"{name}: {lines} lines" for name, path in sources()
-            if path.suffix in CODE and name not in LONG
+            if isCode(path) and name not in LONG
             and (lines := readText(path).count("\n")) > LONGEST]
     if long:
         raise Failed(f"over {LONGEST} lines, split these:\n" + "\n".join(long))
@@ -64,7 +74,23 @@ def headerGuards():
         raise Failed("headers without their guard:\n" + "\n".join(wrong))
 
 
+def banners():
+    """`//===- Name.h - What is in it ---*- C++ -*-===//`, 80 columns."""
+    wrong = []
+    for name, path in sources():
+        if path.suffix not in BANNERS or name in NO_BANNER:
+            continue
+        line = readText(path).partition("\n")[0]
+        if (not line.startswith(f"//===- {path.name} - ")
+                or not line.endswith("-===//") or len(line) != 80):
+            wrong.append(f"{name}: {line}")
+    if wrong:
+        raise Failed("first lines that do not name the file:\n"
+                     + "\n".join(wrong))
+
+
 def cases(every):
     yield "no file is too long", lengths
     yield "no paths of one machine", machinePaths
     yield "header guards are named after the file", headerGuards
+    yield "first lines name the file", banners

@@ -210,7 +210,7 @@ def sites(text):
 def messages():
     for folder in FOLDERS:
         for file in sorted((ROOT / folder).rglob("*")):
-            if file.suffix in (".cpp", ".h"):
+            if file.suffix in (".cpp", ".h", ".inc"):
                 text = withoutComments(file.read_text())
                 for start, piece in sites(text):
                     line = text.count("\n", 0, start) + 1

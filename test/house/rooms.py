@@ -95,7 +95,7 @@ def mayInclude(room, library):
 def check(room):
     wrong = []
     for file in files(room):
-        if file.suffix not in (".h", ".cpp", ".in", ".inc", ".td"):
+        if file.suffix not in (".h", ".cpp", ".in", ".inc", ".def", ".td"):
             continue
         for first, rest in INCLUDE.findall(file.read_text()):
             where = f"{file.relative_to(ROOT)} includes {first}{rest}"

@@ -1,4 +1,4 @@
-//===- LocalPasses.td - From a plan to commands --------------*- tablegen -*-===//
+//===- LocalPasses.td - From a plan to commands ------------*- tablegen -*-===//
 //
 // In the order in which they run. The first makes local programs of a plan's;
 // the others run on whatever holds local stages, each of which by itself.

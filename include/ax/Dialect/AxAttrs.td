@@ -1,4 +1,4 @@
-//===- AxAttrs.td - Attributes and enums of ax ------------------*- tablegen -*-===//
+//===- AxAttrs.td - Attributes and enums of ax -------------*- tablegen -*-===//
 #ifndef AX_ATTRS_TD
 #define AX_ATTRS_TD
 

@@ -1,4 +1,4 @@
-//===- AxCollectiveOps.td - Changes of layout -------------------*- tablegen -*-===//
+//===- AxCollectiveOps.td - Changes of layout --------------*- tablegen -*-===//
 #ifndef AX_COLLECTIVE_OPS_TD
 #define AX_COLLECTIVE_OPS_TD
 

@@ -1,4 +1,4 @@
-//===- AxContractionOps.td - Sums of products -------------------*- tablegen -*-===//
+//===- AxContractionOps.td - Sums of products --------------*- tablegen -*-===//
 #ifndef AX_CONTRACTION_OPS_TD
 #define AX_CONTRACTION_OPS_TD
 

@@ -1,4 +1,4 @@
-//===- AxDialect.td - The ax dialect ---------------------------*- tablegen -*-===//
+//===- AxDialect.td - The ax dialect -----------------------*- tablegen -*-===//
 #ifndef AX_DIALECT_TD
 #define AX_DIALECT_TD
 

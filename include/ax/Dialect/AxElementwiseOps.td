@@ -1,4 +1,4 @@
-//===- AxElementwiseOps.td - One element at a time --------------*- tablegen -*-===//
+//===- AxElementwiseOps.td - One element at a time ---------*- tablegen -*-===//
 #ifndef AX_ELEMENTWISE_OPS_TD
 #define AX_ELEMENTWISE_OPS_TD
 

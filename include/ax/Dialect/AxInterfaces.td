@@ -1,4 +1,4 @@
-//===- AxInterfaces.td - What every ax operation declares -------*- tablegen -*-===//
+//===- AxInterfaces.td - What every ax operation declares --*- tablegen -*-===//
 #ifndef AX_INTERFACES_TD
 #define AX_INTERFACES_TD
 

@@ -1,4 +1,4 @@
-//===- AxOpBase.td - Base classes of the operations -------------*- tablegen -*-===//
+//===- AxOpBase.td - Base classes of the operations --------*- tablegen -*-===//
 #ifndef AX_OP_BASE_TD
 #define AX_OP_BASE_TD
 

@@ -1,4 +1,4 @@
-//===- AxOps.td - All operations of ax --------------------------*- tablegen -*-===//
+//===- AxOps.td - All operations of ax ---------------------*- tablegen -*-===//
 #ifndef AX_OPS_TD
 #define AX_OPS_TD
 

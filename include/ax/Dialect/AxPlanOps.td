@@ -1,4 +1,4 @@
-//===- AxPlanOps.td - Plans, programs, stages, state ------------*- tablegen -*-===//
+//===- AxPlanOps.td - Plans, programs, stages, state -------*- tablegen -*-===//
 #ifndef AX_PLAN_OPS_TD
 #define AX_PLAN_OPS_TD
 

@@ -1,4 +1,4 @@
-//===- AxReductionOps.td - Reductions, norms, scans -------------*- tablegen -*-===//
+//===- AxReductionOps.td - Reductions, norms, scans --------*- tablegen -*-===//
 #ifndef AX_REDUCTION_OPS_TD
 #define AX_REDUCTION_OPS_TD
 

@@ -1,4 +1,4 @@
-//===- AxShapeOps.td - Moving elements --------------------------*- tablegen -*-===//
+//===- AxShapeOps.td - Moving elements ---------------------*- tablegen -*-===//
 #ifndef AX_SHAPE_OPS_TD
 #define AX_SHAPE_OPS_TD
 

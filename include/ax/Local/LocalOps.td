@@ -1,4 +1,4 @@
-//===- LocalOps.td - What one rank does ---------------------*- tablegen -*-===//
+//===- LocalOps.td - What one rank does --------------------*- tablegen -*-===//
 #ifndef AX_LOCAL_OPS_TD
 #define AX_LOCAL_OPS_TD
 

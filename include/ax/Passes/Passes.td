@@ -1,4 +1,4 @@
-//===- Passes.td - The passes of axopt -------------------------*- tablegen -*-===//
+//===- Passes.td - The passes of axopt ---------------------*- tablegen -*-===//
 //
 // In the order of the phases. A pass runs on whatever holds programs: a module,
 // a plan, or one program.

@@ -1,4 +1,4 @@
-//===- Flags.h - Command lines --------------------------------*- C++ -*-===//
+//===- Flags.h - Command lines ----------------------------------*- C++ -*-===//
 //
 // What values of flags, and files, are made of.
 //

@@ -1,5 +1,4 @@
-//===- IndexSpace.h - Loops and what is computed from their counters -*- C++
-//-*-===//
+//===- IndexSpace.h - Loops, and numbers made of counters -------*- C++ -*-===//
 //
 // A loop nest is a list of atoms: counters 0 .. size - 1, first slowest. The
 // index of a dimension is an affine expression in atoms, so a reshape is

@@ -1,4 +1,4 @@
-//===- GenerateContraction.cpp - Random sums of products ----------------===//
+//===- GenerateContraction.cpp - Random sums of products ------------------===//
 
 #include "OpGenerators.h"
 

@@ -1,4 +1,4 @@
-//===- GenerateElementwise.cpp - Random element-wise ops, reductions ----===//
+//===- GenerateElementwise.cpp - Random element-wise ops, reductions ------===//
 
 #include "OpGenerators.h"
 

@@ -1,4 +1,4 @@
-//===- GenerateShape.cpp - Random ops that move elements ----------------===//
+//===- GenerateShape.cpp - Random ops that move elements ------------------===//
 
 #include "OpGenerators.h"
 

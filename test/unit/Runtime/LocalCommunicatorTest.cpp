@@ -1,4 +1,4 @@
-//===- LocalCommunicatorTest.cpp ------------------------------------------===//
+//===- LocalCommunicatorTest.cpp - Ranks that are threads -----------------===//
 
 #include "CommunicatorSuite.h"
 

@@ -1,4 +1,4 @@
-// The table that FlagTableTest.cpp reads.
+//===- Flags.td - The table that FlagTableTest.cpp reads ---*- tablegen -*-===//
 
 include "ax/Support/Flags.td"
 

@@ -1,4 +1,4 @@
-//===- HostTensorTest.cpp -------------------------------------------------===//
+//===- HostTensorTest.cpp - Tensors of this process -----------------------===//
 
 #include "ax/Support/HostTensor.h"
 

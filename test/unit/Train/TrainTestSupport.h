@@ -1,5 +1,4 @@
-//===- TrainTestSupport.h - Programs, their gradients, differences -*- C++
-//-*-===//
+//===- TrainTestSupport.h - Programs and their gradients --------*- C++ -*-===//
 #ifndef AX_TEST_UNIT_TRAIN_TRAINTESTSUPPORT_H
 #define AX_TEST_UNIT_TRAIN_TRAINTESTSUPPORT_H
 
