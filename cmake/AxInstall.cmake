@@ -60,7 +60,7 @@ endif()
 target_link_libraries(AxPluginHeaders INTERFACE MLIR LLVM)
 install(TARGETS AxPluginHeaders EXPORT axoptTargets
         INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-foreach(room Cost Dialect Eval Local Passes Sharding Support)
+foreach(room Cost Dialect Interpreter Local Passes Sharding Support)
   foreach(root "${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}")
     install(DIRECTORY "${root}/include/ax/${room}"
             DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ax" OPTIONAL

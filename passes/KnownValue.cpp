@@ -5,9 +5,9 @@
 #include "Match.h"
 
 #include "ax/Dialect/WeightKind.h"
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/Evaluate.h"
-#include "ax/Eval/FoldedWeights.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/FoldedWeights.h"
+#include "ax/Interpreter/Interpreter.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/Path.h"
@@ -53,7 +53,7 @@ std::optional<HostTensor> computeOnce(Value value, int64_t maxElements,
       return std::nullopt;
     operands.push_back(std::move(*tensor));
   }
-  auto results = orNothing(eval::evaluate(op, operands));
+  auto results = orNothing(interpreter::interpret(op, operands));
   if (!results)
     return std::nullopt;
   return (*results)[cast<OpResult>(value).getResultNumber()];
@@ -93,7 +93,7 @@ std::optional<HostTensor> ax::contentsOf(StateOp state) {
   std::shared_ptr<MappedFile> file;
   llvm::ArrayRef<uint8_t> bytes = bytesOf(state, file);
   RankedTensorType type = state.getTensorType();
-  std::optional<DType> element = eval::toDType(type.getElementType());
+  std::optional<DType> element = interpreter::toDType(type.getElementType());
   if (!file || !element)
     return std::nullopt;
   return orNothing(

@@ -23,7 +23,7 @@ llvm::ArrayRef<uint8_t> bytesOf(StateOp state,
                                 std::shared_ptr<MappedFile> &file);
 
 /// What is done follows from the elements of such a value: the weights among
-/// its states are noted with the plan (Eval/FoldedWeights.h).
+/// its states are noted with the plan (Interpreter/FoldedWeights.h).
 void noteDecided(mlir::Value value);
 
 /// A state's elements before any training; none when they cannot be read.

@@ -5,10 +5,10 @@
 #include "StageBuilder.h"
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Actions.h"
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/TrainingAttrs.h"
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/FoldedWeights.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/FoldedWeights.h"
 #include "ax/Support/Error.h"
 
 using namespace mlir;
@@ -29,7 +29,8 @@ static llvm::Error checkElementTypes(Operation *root) {
       llvm::append_range(types, region.getArgumentTypes());
     for (Type type : types)
       if (auto tensor = dyn_cast<RankedTensorType>(type);
-          tensor && !culprit && !eval::toDType(tensor.getElementType())) {
+          tensor && !culprit &&
+          !interpreter::toDType(tensor.getElementType())) {
         culprit = op;
         element = tensor.getElementType();
       }
@@ -101,7 +102,7 @@ private:
     auto tensor = cast<RankedTensorType>(type);
     rt::Port port;
     port.name = std::move(name);
-    port.dtype = *eval::toDType(tensor.getElementType());
+    port.dtype = *interpreter::toDType(tensor.getElementType());
     port.shape = toVector(tensor.getShape());
     port.layout = getLayout(tensor, result.mesh);
     return port;

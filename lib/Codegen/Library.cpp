@@ -2,7 +2,7 @@
 #include "Library.h"
 
 #include "Contraction.h"
-#include "ax/Eval/Elements.h"
+#include "ax/Interpreter/Elements.h"
 #include "ax/Local/Local.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -67,7 +67,8 @@ std::optional<rt::Activation> libraryActivation(UnaryKind kind) {
 namespace {
 
 DType dtypeOf(Value value) {
-  std::optional<DType> type = eval::toDType(tensorType(value).getElementType());
+  std::optional<DType> type =
+      interpreter::toDType(tensorType(value).getElementType());
   assert(type && "tensors have element types of ours");
   return *type;
 }

@@ -2,7 +2,7 @@
 #include "StageBuffers.h"
 
 #include "CommandName.h"
-#include "ax/Eval/Elements.h"
+#include "ax/Interpreter/Elements.h"
 #include "ax/Local/Local.h"
 #include "ax/Support/Error.h"
 
@@ -13,7 +13,7 @@ namespace ax::codegen {
 int64_t byteSizeOf(Value value) {
   RankedTensorType type = tensorType(value);
   return type.getNumElements() *
-         byteSize(*eval::toDType(type.getElementType()));
+         byteSize(*interpreter::toDType(type.getElementType()));
 }
 
 int32_t StageBuffers::add(rt::Space space, int32_t index, int64_t bytes,
@@ -30,7 +30,7 @@ int32_t StageBuffers::add(rt::Space space, int32_t index, int64_t bytes,
 llvm::Expected<int32_t> StageBuffers::constantState(ConstantOp constant) {
   auto [it, isNew] = tables.constants.try_emplace(constant.getValue(), 0);
   if (isNew) {
-    auto value = eval::toHostTensor(constant.getValue());
+    auto value = interpreter::toHostTensor(constant.getValue());
     if (!value)
       return value.takeError();
     rt::State state;
@@ -86,7 +86,7 @@ llvm::Expected<rt::BufferRef> StageBuffers::denseRef(Value value) {
                          " of node '" + nameOf(value.getDefiningOp()) +
                          "' has no kernel");
   int64_t elementBytes =
-      byteSize(*eval::toDType(tensorType(value).getElementType()));
+      byteSize(*interpreter::toDType(tensorType(value).getElementType()));
   return ref(view.base, view.offset * elementBytes);
 }
 

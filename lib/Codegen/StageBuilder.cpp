@@ -3,7 +3,7 @@
 
 #include "CommandName.h"
 #include "StageBuffers.h"
-#include "ax/Eval/Elements.h"
+#include "ax/Interpreter/Elements.h"
 #include "ax/Local/Local.h"
 #include "ax/Support/Error.h"
 
@@ -269,7 +269,7 @@ private:
     Value operand = op->getOperand(number);
     RankedTensorType from = tensorType(operand), to = tensorType(result);
     rt::CollectivePart part;
-    part.dtype = *eval::toDType(from.getElementType());
+    part.dtype = *interpreter::toDType(from.getElementType());
     part.shape.assign(from.getShape().begin(), from.getShape().end());
     if (std::optional<ReduceOpKind> kind = op.getReduction())
       part.reduce = *kind == ReduceOpKind::max   ? sharding::ReduceKind::Max
@@ -359,7 +359,7 @@ private:
     buffers.touch(from.buffer);
     copy.destination = {to, 0};
     copy.elementBytes =
-        byteSize(*eval::toDType(tensorType(value).getElementType()));
+        byteSize(*interpreter::toDType(tensorType(value).getElementType()));
     copy.sizes = {tensorType(value).getNumElements()};
     copy.sourceStrides = copy.destinationStrides = {1};
     add(std::move(copy), name, 2 * byteSizeOf(value));

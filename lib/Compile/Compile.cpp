@@ -4,7 +4,7 @@
 #include "PhaseList.h"
 
 #include "ax/Codegen/Codegen.h"
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
@@ -155,7 +155,7 @@ std::vector<Phase> ax::phasesFor(const CompileOptions &options) {
        [&](auto &manager) { addPipelinePhase(manager, strategy); }},
   };
   // What is dropped at random is known when it is raised.
-  if (options.evaluation)
+  if (options.evaluationMode)
     phases[1].check = checkNotRandom;
   return phases;
 }

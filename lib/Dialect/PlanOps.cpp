@@ -1,6 +1,6 @@
 //===- PlanOps.cpp - Plans, meshes, state, programs -----------------------===//
 #include "ax/Dialect/Ax.h"
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/Interfaces/FunctionImplementation.h"

@@ -12,7 +12,7 @@
 #include "Emitter.h"
 
 #include "ax/Dialect/Ax.h"
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/Support/GlobPattern.h"

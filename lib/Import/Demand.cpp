@@ -45,7 +45,7 @@ Emitter::demand(Value value, std::optional<int64_t> fewer,
       return std::nullopt;
     operands.push_back(std::move(*known));
   }
-  std::optional<std::vector<HostTensor>> results = evaluate(op, operands);
+  std::optional<std::vector<HostTensor>> results = interpret(op, operands);
   if (!results)
     return std::nullopt;
   for (auto [result, tensor] : llvm::zip_equal(op->getResults(), *results))

@@ -5,9 +5,9 @@
 #include "Fold.h"
 
 #include "ax/Dialect/Ax.h"
-#include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/Limits.h"
-#include "ax/Eval/Elements.h"
+#include "ax/Dialect/ProgramNames.h"
+#include "ax/Interpreter/Elements.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -19,9 +19,9 @@ using mlir::RankedTensorType;
 static constexpr int64_t maxOperations = 200000;
 
 Emitter::Emitter(mlir::MLIRContext *context, ModelFolder &folder, bool training,
-                 bool evaluation)
+                 bool evaluationMode)
     : builder(context), location(mlir::UnknownLoc::get(context)),
-      folder(folder), training(training), evaluation(evaluation),
+      folder(folder), training(training), evaluationMode(evaluationMode),
       diagnostics(context, [this](mlir::Diagnostic &diagnostic) {
         std::string message = diagnostic.str();
         bool isLarge = llvm::StringRef(message).contains(tooLarge);
@@ -34,7 +34,7 @@ ArrayRef<int64_t> Emitter::shapeOf(Value value) {
 }
 
 DType Emitter::typeOf(Value value) {
-  return *eval::toDType(ax::tensorType(value).getElementType());
+  return *interpreter::toDType(ax::tensorType(value).getElementType());
 }
 
 int64_t Emitter::numElementsOf(Value value) {
@@ -42,8 +42,8 @@ int64_t Emitter::numElementsOf(Value value) {
 }
 
 RankedTensorType Emitter::tensorType(DType type, ArrayRef<int64_t> shape) {
-  return RankedTensorType::get(shape,
-                               eval::toElementType(type, builder.getContext()));
+  return RankedTensorType::get(
+      shape, interpreter::toElementType(type, builder.getContext()));
 }
 
 /// Messages may quote several types of many dimensions.
@@ -104,7 +104,7 @@ Value Emitter::constant(HostTensor tensor) {
   }
   // A stand-in; `finish` writes the elements of those that are still used.
   mlir::DenseElementsAttr placeholder =
-      count == 0 ? eval::toElementsAttr(tensor, builder.getContext())
+      count == 0 ? interpreter::toElementsAttr(tensor, builder.getContext())
                  : toSplat(type, HostTensor(tensor.getType(), {}));
   Value result = constantOp(type, placeholder);
   contents[result] = std::move(tensor);
@@ -133,7 +133,7 @@ Value Emitter::like(Value value, double number) {
 std::string ax::import::stateName(const std::string &name) {
   // Programs have these names.
   bool isTaken = name == "main" || name == ax::preparationProgram ||
-                 ax::isEvaluation(name);
+                 ax::isEvaluationMode(name);
   return isTaken ? name + ".weight" : name;
 }
 
@@ -241,8 +241,8 @@ void Emitter::finish(mlir::Block &body, mlir::OpBuilder &stateBuilder) {
       if (auto constant = mlir::dyn_cast<ax::ConstantOp>(op)) {
         auto known = contents.find(constant.getResult());
         if (known != contents.end())
-          constant.setValueAttr(
-              eval::toElementsAttr(known->second, constant.getContext()));
+          constant.setValueAttr(interpreter::toElementsAttr(
+              known->second, constant.getContext()));
         continue;
       }
       const LoadedState &state = states.at(operand);

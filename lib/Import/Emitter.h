@@ -69,11 +69,11 @@ using CountedOutputs = llvm::SmallVector<std::pair<unsigned, int64_t>>;
 class Emitter {
 public:
   Emitter(mlir::MLIRContext *context, ModelFolder &folder, bool training,
-          bool evaluation);
+          bool evaluationMode);
 
   mlir::OpBuilder &getOpBuilder() { return builder; }
   /// Training modes of nodes do not count.
-  bool isEvaluation() const { return evaluation; }
+  bool isEvaluationMode() const { return evaluationMode; }
   mlir::Location getLocation() const { return location; }
   void setLocation(mlir::Location newLocation) { location = newLocation; }
 
@@ -276,7 +276,7 @@ private:
   bool isSame(Value a, Value b, int depth = 0);
   void remember(mlir::Operation *op);
   std::optional<std::vector<HostTensor>>
-  evaluate(mlir::Operation *op, ArrayRef<HostTensor> operands);
+  interpret(mlir::Operation *op, ArrayRef<HostTensor> operands);
   bool fold(OpClass opClass, mlir::Operation *op,
             llvm::SmallVectorImpl<Value> &results);
   Value constantOp(mlir::RankedTensorType type, mlir::DenseElementsAttr value);
@@ -295,7 +295,7 @@ private:
   mlir::OpBuilder builder;
   mlir::Location location;
   ModelFolder &folder;
-  bool training, evaluation;
+  bool training, evaluationMode;
   /// Contents of constants that are not uniform.
   llvm::DenseMap<Value, HostTensor> contents;
   llvm::DenseMap<Value, LoadedState> states;

@@ -6,8 +6,8 @@
 
 #include "ax/Dialect/Ax.h"
 #include "ax/Dialect/Random.h"
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/Evaluate.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/Interpreter.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -37,7 +37,7 @@ static bool isQuantized(Value value) {
 mlir::DenseElementsAttr ax::import::toSplat(RankedTensorType type,
                                             const HostTensor &element) {
   return mlir::DenseElementsAttr::get(
-      type, eval::toElementsAttr(element, type.getContext())
+      type, interpreter::toElementsAttr(element, type.getContext())
                 .getSplatValue<mlir::Attribute>());
 }
 
@@ -60,7 +60,7 @@ std::optional<HostTensor> Emitter::uniformValue(Value value) const {
     return std::nullopt;
   auto type = RankedTensorType::get({}, splat.getElementType());
   llvm::Expected<HostTensor> element =
-      eval::toHostTensor(splat.resizeSplat(type));
+      interpreter::toHostTensor(splat.resizeSplat(type));
   if (!element) {
     llvm::consumeError(element.takeError());
     return std::nullopt;
@@ -134,7 +134,7 @@ std::optional<HostTensor> Emitter::knownValue(Value value) {
       return std::nullopt;
     operands.push_back(std::move(*tensor));
   }
-  std::optional<std::vector<HostTensor>> results = evaluate(op, operands);
+  std::optional<std::vector<HostTensor>> results = interpret(op, operands);
   if (!results)
     return std::nullopt;
   return results->front();
@@ -145,7 +145,7 @@ std::optional<HostTensor> Emitter::knownValue(Value value) {
 //===----------------------------------------------------------------------===//
 
 std::optional<std::vector<HostTensor>>
-Emitter::evaluate(mlir::Operation *op, ArrayRef<HostTensor> operands) {
+Emitter::interpret(mlir::Operation *op, ArrayRef<HostTensor> operands) {
   // Without elements, other dimensions may be of any size.
   auto isHuge = [](Value value) {
     return llvm::any_of(shapeOf(value),
@@ -160,7 +160,7 @@ Emitter::evaluate(mlir::Operation *op, ArrayRef<HostTensor> operands) {
     foldBudget -= operand.numElements();
   if (foldBudget < 0)
     return std::nullopt;
-  auto results = eval::evaluate(op, operands);
+  auto results = interpreter::interpret(op, operands);
   if (results)
     return std::vector<HostTensor>(results->begin(), results->end());
   // It is left to the program, which may never get there.
@@ -231,7 +231,7 @@ bool Emitter::fold(OpClass opClass, mlir::Operation *op,
         one->setOperands(state.operands);
         one->getResult(0).setType(
             RankedTensorType::get({}, type.getElementType()));
-        auto folded = evaluate(one, scalars);
+        auto folded = interpret(one, scalars);
         one->destroy();
         if (!folded)
           return false;
@@ -264,7 +264,7 @@ bool Emitter::fold(OpClass opClass, mlir::Operation *op,
       return false;
     operands.push_back(std::move(*tensor));
   }
-  std::optional<std::vector<HostTensor>> values = evaluate(op, operands);
+  std::optional<std::vector<HostTensor>> values = interpret(op, operands);
   if (!values)
     return false;
   // What is kept is dearer: a loop that doubles a tensor writes it cheaply. So

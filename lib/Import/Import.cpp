@@ -8,14 +8,14 @@
 #include "KeptValues.h"
 #include "Types.h"
 
-#include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/Indexing.h"
 #include "ax/Dialect/Limits.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Dialect/SampleDims.h"
 #include "ax/Dialect/TrainingAttrs.h"
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/FoldedWeights.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/FoldedWeights.h"
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
@@ -46,7 +46,7 @@ struct ProgramEmitter {
   /// What of `keptValues` is not given.
   std::vector<std::string> known = {};
 
-  llvm::Error emit(llvm::StringRef programName, bool evaluation,
+  llvm::Error emit(llvm::StringRef programName, bool evaluationMode,
                    mlir::OpBuilder &builder);
   void warnOfKnown();
 
@@ -83,13 +83,14 @@ void ProgramEmitter::warnOfKnown() {
         << " are no tensors, or known already: the plan does not give them";
 }
 
-llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
+llvm::Error ProgramEmitter::emit(llvm::StringRef programName,
+                                 bool evaluationMode,
                                  mlir::OpBuilder &builder) {
   auto unknown = mlir::UnknownLoc::get(&context);
   // The body is made first: the program's type follows from it.
   mlir::Region region;
   mlir::Block &body = region.emplaceBlock();
-  Emitter b(&context, folder, options.training, evaluation);
+  Emitter b(&context, folder, options.training, evaluationMode);
   b.getOpBuilder().setInsertionPointToEnd(&body);
   b.setMaxResults(options.maxResults);
   GraphImporter importer(b, model);
@@ -104,8 +105,8 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
     auto name = builder.getStringAttr(input.name);
     argNames.push_back(name);
     scope.entries[input.name] = Entry(body.addArgument(
-        mlir::RankedTensorType::get(input.shape,
-                                    eval::toElementType(input.type, &context)),
+        mlir::RankedTensorType::get(
+            input.shape, interpreter::toElementType(input.type, &context)),
         mlir::NameLoc::get(name)));
   }
   for (const auto &[name, weight] : model.weights) {
@@ -134,7 +135,7 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
   CountedOutputs counted = b.addCounts(results, resultNames);
   size_t numCounted = results.size();
   b.checkMaxResults();
-  if (options.training && !evaluation)
+  if (options.training && !evaluationMode)
     for (const auto &[state, value] : b.getUpdates()) {
       results.push_back(value);
       resultNames.push_back(builder.getStringAttr(state));
@@ -166,7 +167,7 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName, bool evaluation,
     if (std::optional<std::string> why = findIndexFault(&op))
       return makeError(ExitCode::BadModel,
                        "node '" + getNodeName(&op) + "': " + *why);
-    if (isRandom(&op) && !options.training && !options.evaluation)
+    if (isRandom(&op) && !options.training && !options.evaluationMode)
       return makeError(
           ExitCode::Unsupported,
           "node '" + getNodeName(&op) +
@@ -251,13 +252,14 @@ ax::import::importWith(const ImportOptions &options, llvm::StringRef path,
   if (!keptValues)
     return withPath(keptValues.takeError());
   ProgramEmitter emitter{context, folder, *model, binder, options, *keptValues};
-  llvm::Error error = options.evaluation
-                          ? llvm::Error::success()
-                          : emitter.emit("main", /*evaluation=*/false, builder);
+  llvm::Error error =
+      options.evaluationMode
+          ? llvm::Error::success()
+          : emitter.emit("main", /*evaluationMode=*/false, builder);
   if (!error && options.training)
-    error = emitter.emit(evaluationProgram, /*evaluation=*/true, builder);
-  if (!error && (options.training || options.evaluation))
-    error = emitter.emit(predictionProgram, /*evaluation=*/true, builder);
+    error = emitter.emit(evaluationProgram, /*evaluationMode=*/true, builder);
+  if (!error && (options.training || options.evaluationMode))
+    error = emitter.emit(predictionProgram, /*evaluationMode=*/true, builder);
   if (error)
     return withPath(std::move(error));
   emitter.warnOfKnown();

@@ -5,7 +5,7 @@
 
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Actions.h"
-#include "ax/Eval/Elements.h"
+#include "ax/Interpreter/Elements.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 
@@ -152,7 +152,7 @@ void Inspector::collectWeights(ArrayRef<WeightChoice> choices) {
       RankedTensorType type = state.getTensorType();
       Weight &weight = result.weights.emplace_back();
       weight.name = state.getSymName().str();
-      weight.type = *eval::toDType(type.getElementType());
+      weight.type = *interpreter::toDType(type.getElementType());
       weight.shape = type.getShape().vec();
       weight.file = state.getFile().str();
       weight.offset = state.getOffset();

@@ -2,7 +2,7 @@
 #include "Constants.h"
 
 #include "ax/Dialect/Ax.h"
-#include "ax/Eval/Elements.h"
+#include "ax/Interpreter/Elements.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Checksum.h"
@@ -74,7 +74,7 @@ llvm::Expected<DenseElementsAttr> Reader::read(StoredAttr stored) {
     return makeErrorf(ExitCode::BadPlan, text...);
   };
   ShapedType type = stored.getType();
-  std::optional<DType> element = eval::toDType(type.getElementType());
+  std::optional<DType> element = interpreter::toDType(type.getElementType());
   Shape shape(type.getShape());
   auto count = element ? checkedNumElements(shape, byteSize(*element))
                        : std::optional<int64_t>();
@@ -100,7 +100,7 @@ llvm::Expected<DenseElementsAttr> Reader::read(StoredAttr stored) {
   auto tensor = HostTensor::fromBytes(*element, std::move(shape), bytes);
   if (!tensor)
     return tensor.takeError();
-  auto elements = eval::toElementsAttr(*tensor, stored.getContext());
+  auto elements = interpreter::toElementsAttr(*tensor, stored.getContext());
   return known[stored] = elements;
 }
 
@@ -162,7 +162,7 @@ std::optional<std::string> constantsFileFor(llvm::StringRef output) {
 
 static bool isLarge(ElementsAttr value) {
   std::optional<DType> element =
-      eval::toDType(value.getShapedType().getElementType());
+      interpreter::toDType(value.getShapedType().getElementType());
   return element && !isa<StoredAttr>(value) && !value.isSplat() &&
          value.getNumElements() * byteSize(*element) > maxInlineBytes;
 }
@@ -175,7 +175,7 @@ storeConstants(ModuleOp module, const std::string &path) {
   auto store = [&](ElementsAttr value) -> llvm::Expected<StoredAttr> {
     if (StoredAttr stored = known.lookup(value))
       return stored;
-    auto tensor = eval::toHostTensor(value);
+    auto tensor = interpreter::toHostTensor(value);
     if (!tensor)
       return tensor.takeError();
     if (!file) {

@@ -3,7 +3,7 @@
 #include "Faults.h"
 #include "Screen.h"
 
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"

@@ -3,7 +3,7 @@
 
 #include "ax/Cost/Simulate.h"
 #include "ax/Dialect/Actions.h"
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Sharding/Digits.h"
 
 #include "llvm/ADT/StringExtras.h"

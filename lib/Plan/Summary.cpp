@@ -1,7 +1,7 @@
 //===- Summary.cpp - A plan in a few lines --------------------------------===//
 #include "Report.h"
 
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Plan/Plan.h"
 
 #include "llvm/Support/FormatVariadic.h"

@@ -4,10 +4,10 @@
 #include "Verifier.h"
 
 #include "ax/Dialect/Actions.h"
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/StateNames.h"
 #include "ax/Dialect/TrainingAttrs.h"
-#include "ax/Eval/FoldedWeights.h"
+#include "ax/Interpreter/FoldedWeights.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/GivenWeights.h"
 

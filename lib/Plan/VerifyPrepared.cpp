@@ -1,7 +1,7 @@
 //===- VerifyPrepared.cpp - What is computed once, of weights -------------===//
 #include "Verifier.h"
 
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 
 using namespace mlir;
 using namespace ax;

@@ -9,7 +9,7 @@
 #include "ValueNumbers.h"
 #include "Verifier.h"
 
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Dialect/TrainingAttrs.h"
 
@@ -203,7 +203,7 @@ void StoreVerifier::verify() {
         loss = resultOf(ResultRole::loss);
   if (norm && loss)
     finite = {numbers.of(norm), numbers.of(loss)};
-  bool changesNothing = isEvaluation(program.getSymName());
+  bool changesNothing = isEvaluationMode(program.getSymName());
   program.walk([&](StoreOp store) {
     if (changesNothing)
       store.emitOpError() << "stores @" << store.getState() << ", but @"

@@ -2,7 +2,7 @@
 #include "ax/Session/Session.h"
 
 #include "Weights.h"
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/StateNames.h"
 #include "ax/Runtime/AllBackends.h"
 #include "ax/Support/CpuTarget.h"

@@ -4,7 +4,7 @@
 #include "../Match.h"
 #include "Patterns.h"
 
-#include "ax/Eval/Elements.h"
+#include "ax/Interpreter/Elements.h"
 
 using namespace mlir;
 using namespace ax;
@@ -33,7 +33,7 @@ struct FoldConstants : RewritePattern {
     if (!value)
       return failure();
     rewriter.replaceOpWithNewOp<ConstantOp>(
-        op, eval::toElementsAttr(*value, getContext()));
+        op, interpreter::toElementsAttr(*value, getContext()));
     return success();
   }
 };

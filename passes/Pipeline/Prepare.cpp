@@ -8,8 +8,8 @@
 //===----------------------------------------------------------------------===//
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Actions.h"
-#include "ax/Dialect/Evaluation.h"
 #include "ax/Dialect/Indexing.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Passes/Passes.h"
 

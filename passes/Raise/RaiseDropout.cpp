@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Passes/Passes.h"
 
 #include "../KnownValue.h"
@@ -143,7 +143,7 @@ struct RaiseScaledMask : RewritePattern {
     rewriter.setInsertionPoint(user);
     Value kept = createSplat(rewriter, loc, tensorType(op->getResult(0)), 1);
     auto program = op->getParentOfType<ProgramOp>();
-    if (!program || !isEvaluation(program.getSymName()))
+    if (!program || !isEvaluationMode(program.getSymName()))
       kept = DropoutOp::create(rewriter, loc, kept, mask->uniform.getSeed(),
                                mask->uniform.getStep(), APFloat(1 - mask->kept),
                                mask->uniform.getId());

@@ -7,7 +7,7 @@
 #include "../Placed.h"
 #include "AttentionParts.h"
 #include "OwnState.h"
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
@@ -201,7 +201,7 @@ struct AddDropout : ax::impl::AddDropoutBase<AddDropout> {
   void runOnOperation() final {
     for (ProgramOp program :
          llvm::to_vector(getOperation().getBody().getOps<ProgramOp>())) {
-      bool isTraining = !isEvaluation(program.getSymName());
+      bool isTraining = !isEvaluationMode(program.getSymName());
       if (failed(DropoutAdder(program, isTraining ? double(rate) : 0).run()))
         return signalPassFailure();
       if (program.getSymName() == evaluationProgram &&

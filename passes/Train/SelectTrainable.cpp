@@ -1,9 +1,9 @@
 //===- SelectTrainable.cpp - Which states the optimizer changes -----------===//
 #include "../KnownValue.h"
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/WeightKind.h"
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/FoldedWeights.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/FoldedWeights.h"
 #include "ax/Passes/Choices.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
@@ -417,7 +417,8 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
     for (const WeightChoice &choice : choices) {
       StateOp state = choice.state;
       RankedTensorType type = state.getTensorType();
-      std::optional<DType> element = eval::toDType(type.getElementType());
+      std::optional<DType> element =
+          interpreter::toDType(type.getElementType());
       if (!choice.isTrained || !element)
         continue;
       ModelWeight weight{
@@ -448,7 +449,7 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
   void warnOfMerged() {
     llvm::MapVector<StringAttr, SmallVector<LoadOp>> loads;
     for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>())
-      if (!isEvaluation(program.getSymName()))
+      if (!isEvaluationMode(program.getSymName()))
         for (auto load : program.getBody().getOps<LoadOp>())
           loads[load.getStateAttr().getAttr()].push_back(load);
     std::string merged;

@@ -1,6 +1,6 @@
 """Runs the node tests of the onnx package through our tools.
 
-    run.py BUILD [--tool axrun|ax-eval] [--filter REGEX]
+    run.py BUILD [--tool axrun|ax-interpret] [--filter REGEX]
            [--write docs/conformance.md]
 
 Each test is a model of (mostly) one operator with inputs and expected outputs.
@@ -96,9 +96,9 @@ def run_case(case, build, tool):
             atol = max([case.atol] + [noise(value) for value in outputs])
             tolerances = [f"--rtol={rtol}", f"--atol={atol}"]
             while True:
-                if tool == "ax-eval":
+                if tool == "ax-interpret":
                     code, message = call(
-                        [build / "bin/ax-eval", model, f"--test-data={data}",
+                        [build / "bin/ax-interpret", model, f"--test-data={data}",
                          *tolerances]
                         + [f"--const-input={name}" for name in constants])
                 else:
@@ -237,7 +237,7 @@ def table(results, tool):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("build", type=pathlib.Path)
-    parser.add_argument("--tool", choices=["axrun", "ax-eval"], default="axrun")
+    parser.add_argument("--tool", choices=["axrun", "ax-interpret"], default="axrun")
     parser.add_argument("--filter", default=".", help="regular expression")
     parser.add_argument("--every", type=int, default=1,
                         help="only each so-manieth test")

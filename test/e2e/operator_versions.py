@@ -1,5 +1,5 @@
 """Every operator in every version since operator set 7, beside onnxruntime and,
-where that lacks it, onnx's reference evaluator.
+where that lacks it, onnx's reference interpreter.
 
 All cases of an operator set are one model, so that the tools run once; what
 then fails is tried alone, so that a failure names its case. An operator's

@@ -124,7 +124,7 @@ UNTESTED = {
         "creating a stream",
         "a primitive",
     ],
-    "ax-eval is a test's tool: this is what a failing test says": [
+    "ax-interpret is a test's tool: this is what a failing test says": [
         "differs: element",
     ],
     "a run that was stopped from outside, between requests": [

@@ -57,7 +57,7 @@ static llvm::Expected<OwningOpRef<ModuleOp>> load(const Options &options,
   CompileOptions how;
   how.strategy = options.strategy;
   how.strict = options.strict;
-  how.evaluation = options.import.evaluation;
+  how.evaluationMode = options.import.evaluationMode;
   how.after = [&](llvm::StringRef phase, ModuleOp module) {
     if (llvm::is_contained(options.dumpAfter, phase))
       printDump(phase, module);

@@ -375,7 +375,7 @@ llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
   flags.read(OPT_verify, options.verifyOnly);
   flags.read(OPT_quiet, options.quiet);
   flags.read(OPT_report, options.report);
-  flags.read(OPT_eval, options.import.evaluation);
+  flags.read(OPT_eval, options.import.evaluationMode);
   flags.read(OPT_dump_after, options.dumpAfter);
   flags.read(OPT_dump_tensors, options.import.keptValues);
   if (llvm::Error error = readTarget(flags, options))

@@ -22,7 +22,7 @@ struct CompileOptions {
   /// What cannot be split as asked is an error, not a warning.
   bool strict = false;
   /// The model was asked for in evaluation mode, which has no random numbers.
-  bool evaluation = false;
+  bool evaluationMode = false;
   /// Is called with "import" before the first phase, and with each phase's name
   /// after it.
   std::function<void(llvm::StringRef phase, mlir::ModuleOp module)> after;

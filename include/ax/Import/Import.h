@@ -49,7 +49,7 @@ struct ImportOptions {
   std::vector<std::string> unbatched;
   /// The model in evaluation mode, as the only program, `predict`. What is
   /// random in it all the same is for who compiles it to refuse.
-  bool evaluation = false;
+  bool evaluationMode = false;
   /// External data that is missing is no error: nothing is known of it then.
   bool mayLackData = false;
   /// BatchNormalization of the program that trains by the batch's statistics
@@ -67,7 +67,7 @@ struct ImportOptions {
 /// to files in the model's folder, which the plan's attribute `ax.model_dir`
 /// names; they are not read, but `ax.files` has their fingerprints. Weights
 /// that became constants, and those that were read, are in `ax.folded`
-/// (Eval/FoldedWeights.h).
+/// (Interpreter/FoldedWeights.h).
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importModel(llvm::StringRef path, const ImportOptions &options,
             mlir::MLIRContext &context);

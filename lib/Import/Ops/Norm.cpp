@@ -60,7 +60,7 @@ static void importBatchNormalization(Node &n) {
     n.unsupported("statistics of each place (spatial = 0)");
     return;
   }
-  if (isTraining && n.b.isEvaluation()) {
+  if (isTraining && n.b.isEvaluationMode()) {
     for (int i : {1, 3})
       n.out(i, mean);
     for (int i : {2, 4})

@@ -119,7 +119,7 @@ static void importDropout(Node &n) {
     if (n.has(1))
       ratio = n.known(1, "ratio");
     double rate = ratio ? ratio->getDouble(0) : 0.5;
-    if (training && *training && rate != 0 && !n.b.isEvaluation()) {
+    if (training && *training && rate != 0 && !n.b.isEvaluationMode()) {
       drop(n, x, rate);
       return;
     }

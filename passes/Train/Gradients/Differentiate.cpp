@@ -5,7 +5,7 @@
 #include "../../Placed.h"
 #include "../Quantised.h"
 #include "GradientBuilder.h"
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Passes/Passes.h"
 
@@ -204,7 +204,7 @@ struct Differentiate : ax::impl::DifferentiateBase<Differentiate> {
 
   void runOnOperation() final {
     WalkResult result = getOperation()->walk([&](ProgramOp program) {
-      if (isEvaluation(program.getSymName()))
+      if (isEvaluationMode(program.getSymName()))
         return WalkResult::skip();
       return failed(run(program)) ? WalkResult::interrupt()
                                   : WalkResult::skip();

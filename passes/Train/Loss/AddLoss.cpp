@@ -10,7 +10,7 @@
 #include "../OwnState.h"
 #include "../TensorBuilder.h"
 #include "LossScale.h"
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"

@@ -12,7 +12,7 @@
 #include "LearningRate.h"
 #include "ParameterGroup.h"
 #include "UpdateRule.h"
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Passes/Passes.h"
@@ -458,7 +458,7 @@ struct AddOptimizer : ax::impl::AddOptimizerBase<AddOptimizer> {
       (*rule)->text += " frozen-rows=" + rows;
     for (ProgramOp program :
          llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
-      if (!isEvaluation(program.getSymName()) &&
+      if (!isEvaluationMode(program.getSymName()) &&
           failed(
               OptimizerAdder(program, **rule, *rate, parsed, frozen, clipNorm)
                   .run()))

@@ -1,7 +1,7 @@
 //===- FusionTest.cpp - What shares a kernel, and that it is right --------===//
 //
-// Programs are evaluated as written, and fused: kernels natively, everything
-// else by the reference evaluator.
+// Programs are interpreted as written, and fused: kernels natively, everything
+// else by the reference interpreter.
 //
 //===----------------------------------------------------------------------===//
 #include "PlanText.h"
@@ -9,7 +9,7 @@
 #include "ax/Codegen/Kernel.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Codegen/Localize.h"
-#include "ax/Eval/Evaluate.h"
+#include "ax/Interpreter/Interpreter.h"
 #include "ax/Runtime/CpuKernel.h"
 #include "ax/Support/Error.h"
 #include "mlir/Pass/PassManager.h"
@@ -48,7 +48,7 @@ llvm::SmallVector<HostTensor> runKernel(FusionOp fusion,
   llvm::SmallVector<HostTensor> results;
   for (Value result : fusion.getResults()) {
     RankedTensorType type = tensorType(result);
-    results.emplace_back(*eval::toDType(type.getElementType()),
+    results.emplace_back(*interpreter::toDType(type.getElementType()),
                          Shape(type.getShape()));
     add(results.back().numBytes());
   }
@@ -82,7 +82,7 @@ struct Fused {
   unsigned turned = 0;
 };
 
-/// Fuses `body` (of one rank), compares its result with the evaluator's, and
+/// Fuses `body` (of one rank), compares its result with the interpreter's, and
 /// tells what became of it.
 Fused fuseAndRun(const std::vector<std::string> &inputs,
                  const std::string &body, const std::string &result) {
@@ -95,8 +95,8 @@ Fused fuseAndRun(const std::vector<std::string> &inputs,
   llvm::SmallVector<HostTensor> globals;
   for (auto [i, type] : llvm::enumerate(local->getBody().getArgumentTypes()))
     globals.push_back(randomTensor(type, i + 1));
-  auto wanted =
-      eval::evaluateRanks(*local, getMesh(findOp<PlanOp>(*module)), {globals});
+  auto wanted = interpreter::interpretRanks(
+      *local, getMesh(findOp<PlanOp>(*module)), {globals});
   if (!wanted) {
     ADD_FAILURE() << describeError(wanted.takeError()).message;
     return fused;
@@ -131,7 +131,7 @@ Fused fuseAndRun(const std::vector<std::string> &inputs,
         named = library.getCore();
       if (!isa<ReshapeOp, TransposeOp, SliceOp, BroadcastOp, ConstantOp>(op))
         fused.others.push_back(named->getName().stripDialect().str());
-      auto made = eval::evaluate(&op, operands);
+      auto made = interpreter::interpret(&op, operands);
       if (!made) {
         ADD_FAILURE() << describeError(made.takeError()).message;
         return fused;

@@ -1,6 +1,6 @@
 //===- LocalizeTest.cpp - Ranks together compute what the plan says -------===//
 //
-// Every case is evaluated twice by the reference evaluator: as written, on
+// Every case is done twice by the reference interpreter: as written, on
 // global tensors; and localised, on every rank, where padding of inputs holds
 // poison. The ranks' results together must be the global result.
 //
@@ -8,8 +8,8 @@
 #include "PlanText.h"
 
 #include "ax/Codegen/Localize.h"
-#include "ax/Eval/Distribute.h"
-#include "ax/Eval/Evaluate.h"
+#include "ax/Interpreter/Distribute.h"
+#include "ax/Interpreter/Interpreter.h"
 #include "ax/Support/Error.h"
 
 using namespace ax;
@@ -17,7 +17,7 @@ using namespace ax::codegen;
 
 namespace {
 
-/// Evaluates both ways and compares.
+/// Interprets both ways and compares.
 void expectSame(const std::string &mesh, const std::vector<std::string> &inputs,
                 const std::string &body, const std::string &result,
                 int64_t limit = 10) {
@@ -30,7 +30,7 @@ void expectSame(const std::string &mesh, const std::vector<std::string> &inputs,
   llvm::SmallVector<HostTensor> globals;
   for (auto [i, type] : llvm::enumerate(program.getArgumentTypes()))
     globals.push_back(randomTensor(type, i + 1, limit));
-  auto dense = eval::evaluateProgram(
+  auto dense = interpreter::interpretProgram(
       program, globals, [](LoadOp) -> llvm::Expected<HostTensor> {
         return makeError(ExitCode::Internal, "no states");
       });
@@ -43,24 +43,24 @@ void expectSame(const std::string &mesh, const std::vector<std::string> &inputs,
   if (!local) {
     FAIL() << describeError(local.takeError()).message << text;
   }
-  eval::PerRank parts;
+  interpreter::PerRank parts;
   for (int64_t rank = 0; rank < at.numRanks(); ++rank) {
     parts.emplace_back();
     for (auto [i, type] : llvm::enumerate(program.getArgumentTypes()))
-      parts.back().push_back(eval::localPart(
+      parts.back().push_back(interpreter::localPart(
           globals[i], getLayout(llvm::cast<mlir::RankedTensorType>(type), at),
-          at, at.coordinates(rank), eval::Padding::Poison));
+          at, at.coordinates(rank), interpreter::Padding::Poison));
   }
-  auto results = eval::evaluateRanks(**local, at, parts);
+  auto results = interpreter::interpretRanks(**local, at, parts);
   if (!results) {
     std::string ir;
     llvm::raw_string_ostream(ir) << **local;
     FAIL() << describeError(results.takeError()).message << ir;
   }
-  std::vector<eval::Part> returned;
+  std::vector<interpreter::Part> returned;
   for (int64_t rank = 0; rank < at.numRanks(); ++rank)
     returned.push_back({at.coordinates(rank), (*results)[rank][0]});
-  auto whole = eval::assemble(
+  auto whole = interpreter::assemble(
       returned,
       getLayout(llvm::cast<mlir::RankedTensorType>(program.getResultTypes()[0]),
                 at),
@@ -123,7 +123,7 @@ TEST(Localize, NarrowAddendsAreF32) {
   sharding::Mesh mesh = getMesh(stage);
   auto local = llvm::cantFail(localize(stage, mesh));
   // The first half of the products adds up to 8e5, the other to -8e5.
-  eval::PerRank inputs(2);
+  interpreter::PerRank inputs(2);
   for (int64_t rank = 0; rank < 2; ++rank) {
     HostTensor x(DType::F16, {4, 4}), part(DType::F16, {4, 5}),
         ones(DType::F16, {4, 5});
@@ -135,7 +135,7 @@ TEST(Localize, NarrowAddendsAreF32) {
     }
     inputs[rank] = {x, part, ones};
   }
-  auto results = eval::evaluateRanks(*local, mesh, inputs);
+  auto results = interpreter::interpretRanks(*local, mesh, inputs);
   ASSERT_TRUE(static_cast<bool>(results));
   for (const auto &ofRank : *results)
     for (int64_t i = 0; i < 5; ++i)

@@ -3,7 +3,7 @@
 #define AX_TEST_UNIT_CODEGEN_PLANTEXT_H
 
 #include "ax/Dialect/Ax.h"
-#include "ax/Eval/Elements.h"
+#include "ax/Interpreter/Elements.h"
 #include "ax/Support/HostTensor.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -60,7 +60,7 @@ Op findOp(mlir::Operation *root) {
 inline HostTensor randomTensor(mlir::Type type, unsigned seed,
                                int64_t limit = 10) {
   auto tensor = llvm::cast<mlir::RankedTensorType>(type);
-  HostTensor made(*eval::toDType(tensor.getElementType()),
+  HostTensor made(*interpreter::toDType(tensor.getElementType()),
                   Shape(tensor.getShape()));
   std::mt19937 generator(seed);
   std::uniform_real_distribution<double> real(-1, 1);

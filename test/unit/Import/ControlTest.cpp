@@ -29,7 +29,7 @@ TEST(Control, IfTakesTheKnownBranch) {
     options.constants["c"] = HostTensor::scalar<bool>(condition);
     auto module = model.import(options);
     ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
-    auto y = evaluateModule(
+    auto y = interpretModule(
         **module, {HostTensor::fromValues<float>({2}, {-1.0f, 2.0f})});
     ASSERT_TRUE(bool(y));
     EXPECT_EQ((*y)[0].getDouble(1), condition ? -2 : 2);
@@ -65,7 +65,7 @@ TEST(Control, LoopUnrolls) {
   addLoop(model, false);
   auto module = model.import();
   ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
-  auto results = evaluateModule(
+  auto results = interpretModule(
       **module, {HostTensor::fromValues<float>({2}, {0.0f, 10.0f})});
   ASSERT_TRUE(bool(results));
   EXPECT_EQ((*results)[0].getDouble(1), 16);
@@ -107,7 +107,7 @@ TEST(Control, LocalFunctionsOfOldOpsets) {
   model.output("y", TensorProto::FLOAT);
   auto module = model.import();
   ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
-  auto y = evaluateModule(
+  auto y = interpretModule(
       **module,
       {HostTensor::fromValues<float>({2, 3}, {1.f, 2.f, 3.f, 4.f, 5.f, 6.f})});
   ASSERT_TRUE(bool(y));

@@ -2,7 +2,7 @@
 
 #include "TestModel.h"
 
-#include "ax/Eval/FoldedWeights.h"
+#include "ax/Interpreter/FoldedWeights.h"
 
 #include <gtest/gtest.h>
 
@@ -52,7 +52,7 @@ TEST(Folding, HugeUniformConstantsStayOneNumber) {
   auto module = model.import();
   ASSERT_TRUE(bool(module)) << llvm::toString(module.takeError());
   auto y =
-      evaluateModule(**module, {HostTensor::fromValues<float>({1}, {2.0f})});
+      interpretModule(**module, {HostTensor::fromValues<float>({1}, {2.0f})});
   ASSERT_TRUE(bool(y));
   EXPECT_EQ((*y)[0].getDouble(0), 3);
 }
@@ -148,8 +148,8 @@ TEST(Folding, KnownEvenIndicesAreSlices) {
   std::vector<float> values;
   for (int i = 0; i < 12; ++i)
     values.push_back(static_cast<float>(i));
-  auto y =
-      evaluateModule(**module, {HostTensor::fromValues<float>({2, 6}, values)});
+  auto y = interpretModule(**module,
+                           {HostTensor::fromValues<float>({2, 6}, values)});
   ASSERT_TRUE(bool(y));
   EXPECT_EQ((*y)[0].getDouble(0), 1);
   EXPECT_EQ((*y)[0].getDouble(1), 3);

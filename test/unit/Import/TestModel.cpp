@@ -2,8 +2,8 @@
 
 #include "TestModel.h"
 
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/Evaluate.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/Interpreter.h"
 #include "ax/Support/MappedFile.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -173,13 +173,13 @@ static llvm::Expected<HostTensor> readState(LoadOp load) {
   if (!bytes)
     return bytes.takeError();
   mlir::RankedTensorType type = state.getTensorType();
-  return HostTensor::fromBytes(*eval::toDType(type.getElementType()),
+  return HostTensor::fromBytes(*interpreter::toDType(type.getElementType()),
                                Shape(type.getShape()), *bytes);
 }
 
 llvm::Expected<llvm::SmallVector<HostTensor>>
-ax::test::evaluateModule(mlir::ModuleOp module,
-                         llvm::ArrayRef<HostTensor> inputs) {
+ax::test::interpretModule(mlir::ModuleOp module,
+                          llvm::ArrayRef<HostTensor> inputs) {
   auto program = mlir::cast<ProgramOp>(findOps(module, "ax.program").front());
-  return eval::evaluateProgram(program, inputs, readState);
+  return interpreter::interpretProgram(program, inputs, readState);
 }

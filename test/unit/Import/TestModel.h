@@ -65,9 +65,10 @@ private:
 /// All operations of a name in a module.
 std::vector<mlir::Operation *> findOps(mlir::ModuleOp module,
                                        llvm::StringRef name);
-/// The program of an imported module, evaluated; weights come from their files.
+/// The program of an imported module, interpreted; weights come from their
+/// files.
 llvm::Expected<llvm::SmallVector<HostTensor>>
-evaluateModule(mlir::ModuleOp module, llvm::ArrayRef<HostTensor> inputs);
+interpretModule(mlir::ModuleOp module, llvm::ArrayRef<HostTensor> inputs);
 
 } // namespace ax::test
 

@@ -2,7 +2,7 @@
 
 #include "KernelTestSupport.h"
 
-#include "ax/Eval/Elements.h"
+#include "ax/Interpreter/Elements.h"
 #include "ax/Runtime/CpuKernel.h"
 
 #include <chrono>
@@ -60,7 +60,7 @@ void measure(const char *name, const FusionText &text, int64_t elements) {
   for (mlir::Type type : fusion.getResultTypes()) {
     auto tensor = llvm::cast<mlir::RankedTensorType>(type);
     int64_t size = tensor.getNumElements() *
-                   byteSize(*eval::toDType(tensor.getElementType()));
+                   byteSize(*interpreter::toDType(tensor.getElementType()));
     buffers.push_back(Memory(size).data);
     bytes += size;
   }

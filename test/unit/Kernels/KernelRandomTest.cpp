@@ -1,4 +1,4 @@
-//===- KernelRandomTest.cpp - Random fusions against the evaluator --------===//
+//===- KernelRandomTest.cpp - Random fusions against the interpreter ------===//
 
 #include "KernelTestSupport.h"
 
@@ -261,7 +261,7 @@ constexpr int64_t Generator::sizes[];
 
 class KernelRandom : public testing::TestWithParam<int> {};
 
-TEST_P(KernelRandom, AgreesWithEvaluator) {
+TEST_P(KernelRandom, AgreesWithInterpreter) {
   for (const char *type : {"f64", "i32", "f32"})
     for (int i = 0; i != 12; ++i) {
       Generator generator(GetParam() * 1000 + i * 10 + type[1], type);

@@ -1,9 +1,9 @@
-//===- KernelTestSupport.cpp - A fusion against the evaluator -------------===//
+//===- KernelTestSupport.cpp - A fusion against the interpreter -----------===//
 
 #include "KernelTestSupport.h"
 
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/Evaluate.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/Interpreter.h"
 #include "ax/Runtime/CpuKernel.h"
 #include "ax/Support/Error.h"
 #include "mlir/Parser/Parser.h"
@@ -109,7 +109,7 @@ std::vector<HostTensor> runKernel(const CompiledKernel &kernel, FusionOp fusion,
   std::vector<HostTensor> results;
   for (Type type : fusion.getResultTypes()) {
     auto tensor = cast<RankedTensorType>(type);
-    results.emplace_back(*eval::toDType(tensor.getElementType()),
+    results.emplace_back(*interpreter::toDType(tensor.getElementType()),
                          Shape(tensor.getShape()));
     memory.emplace_back(results.back().numBytes());
   }
@@ -132,8 +132,8 @@ std::vector<HostTensor> runKernel(const CompiledKernel &kernel, FusionOp fusion,
   return results;
 }
 
-std::vector<HostTensor> evaluateFusion(FusionOp fusion,
-                                       llvm::ArrayRef<HostTensor> operands) {
+std::vector<HostTensor> interpretFusion(FusionOp fusion,
+                                        llvm::ArrayRef<HostTensor> operands) {
   llvm::DenseMap<Value, HostTensor> values;
   Block &block = fusion.getBody().front();
   for (auto [argument, operand] : llvm::zip(block.getArguments(), operands))
@@ -142,7 +142,7 @@ std::vector<HostTensor> evaluateFusion(FusionOp fusion,
     std::vector<HostTensor> inputs;
     for (Value operand : op.getOperands())
       inputs.push_back(values[operand]);
-    auto results = eval::evaluate(&op, inputs);
+    auto results = interpreter::interpret(&op, inputs);
     if (!results) {
       ADD_FAILURE() << describeError(results.takeError()).message;
       return {};
@@ -157,7 +157,7 @@ std::vector<HostTensor> evaluateFusion(FusionOp fusion,
 }
 
 HostTensor randomTensor(RankedTensorType type, std::mt19937 &random) {
-  DType dtype = *eval::toDType(type.getElementType());
+  DType dtype = *interpreter::toDType(type.getElementType());
   HostTensor tensor(dtype, Shape(type.getShape()));
   std::uniform_real_distribution<double> real(-3.0, 3.0);
   std::uniform_int_distribution<int64_t> integer(-20, 20);
@@ -175,7 +175,7 @@ HostTensor randomTensor(RankedTensorType type, std::mt19937 &random) {
 
 HostTensor randomIndices(RankedTensorType type, int64_t bound,
                          std::mt19937 &random) {
-  HostTensor tensor(*eval::toDType(type.getElementType()),
+  HostTensor tensor(*interpreter::toDType(type.getElementType()),
                     Shape(type.getShape()));
   std::uniform_int_distribution<int64_t> pick(-bound, bound - 1);
   for (int64_t i = 0; i != tensor.numElements(); ++i)
@@ -233,7 +233,7 @@ void check(const FusionText &text,
     operands.push_back(randomTensor(cast<RankedTensorType>(type), random));
   for (auto &[position, tensor] : fixed)
     operands[position] = tensor;
-  std::vector<HostTensor> expected = evaluateFusion(fusion, operands);
+  std::vector<HostTensor> expected = interpretFusion(fusion, operands);
   for (int64_t pieces : {1, 3}) {
     std::vector<HostTensor> actual =
         runKernel(*kernel, fusion, operands, pieces);

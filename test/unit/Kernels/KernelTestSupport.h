@@ -1,4 +1,4 @@
-//===- KernelTestSupport.h - A fusion against the evaluator -----*- C++ -*-===//
+//===- KernelTestSupport.h - A fusion against the interpreter ---*- C++ -*-===//
 #ifndef AX_TEST_UNIT_KERNELS_KERNELTESTSUPPORT_H
 #define AX_TEST_UNIT_KERNELS_KERNELTESTSUPPORT_H
 
@@ -30,8 +30,8 @@ std::vector<HostTensor> runKernel(const CompiledKernel &kernel, FusionOp fusion,
                                   llvm::ArrayRef<HostTensor> operands,
                                   int64_t pieces = 1,
                                   llvm::ArrayRef<int64_t> scalars = {});
-std::vector<HostTensor> evaluateFusion(FusionOp fusion,
-                                       llvm::ArrayRef<HostTensor> operands);
+std::vector<HostTensor> interpretFusion(FusionOp fusion,
+                                        llvm::ArrayRef<HostTensor> operands);
 
 /// Values that suit `type`: floats in [-3, 3], integers in [-20, 20] or
 /// [0, 40], mixed bools.

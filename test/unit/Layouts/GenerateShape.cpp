@@ -2,7 +2,7 @@
 
 #include "OpGenerators.h"
 
-#include "ax/Eval/Elements.h"
+#include "ax/Interpreter/Elements.h"
 
 #include <numeric>
 
@@ -13,8 +13,8 @@ namespace ax::test {
 static Operation *constant(Gen &g) {
   DType type = g.oneOf({g.real, DType::I64, DType::Bool});
   HostTensor tensor = g.values(type, g.shape(0, 4));
-  return make<ConstantOp>(g,
-                          eval::toElementsAttr(tensor, g.builder.getContext()));
+  return make<ConstantOp>(
+      g, interpreter::toElementsAttr(tensor, g.builder.getContext()));
 }
 
 static Operation *iota(Gen &g) {

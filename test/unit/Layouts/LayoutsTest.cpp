@@ -1,7 +1,7 @@
 //===- LayoutsTest.cpp - Every op on every layout -------------------------===//
 //
-// Random operations, meshes and layouts: evaluating the whole tensors gives
-// what all ranks give together, each evaluating its localised part, with the
+// Random operations, meshes and layouts: interpreting the whole tensors gives
+// what all ranks give together, each interpreting its localised part, with the
 // derived collectives simulated. Padding is poisoned.
 //
 //===----------------------------------------------------------------------===//
@@ -9,9 +9,9 @@
 #include "RandomLayouts.h"
 
 #include "ax/Codegen/Localize.h"
-#include "ax/Eval/Distribute.h"
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/Evaluate.h"
+#include "ax/Interpreter/Distribute.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/Interpreter.h"
 #include "ax/Sharding/Reshard.h"
 #include "ax/Support/Error.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -78,7 +78,7 @@ bool near(double a, double b, DType type) {
 
 int64_t bytesOf(RankedTensorType type) {
   return type.getNumElements() *
-         byteSize(*eval::toDType(type.getElementType()));
+         byteSize(*interpreter::toDType(type.getElementType()));
 }
 
 /// One random case: an op, a mesh, an assignment, layouts before and after.
@@ -305,10 +305,10 @@ std::string Case::compare() {
   llvm::SmallVector<HostTensor> dense;
   if (isa<LoadOp>(op)) {
     RankedTensorType type = tensorType(op->getResult(0));
-    dense = {
-        gen.values(*eval::toDType(type.getElementType()), shapes(type)[0])};
+    dense = {gen.values(*interpreter::toDType(type.getElementType()),
+                        shapes(type)[0])};
   } else {
-    auto results = eval::evaluate(op, tensors);
+    auto results = interpreter::interpret(op, tensors);
     if (!results)
       return describeError(results.takeError()).message;
     dense = std::move(*results);
@@ -322,7 +322,7 @@ std::string Case::compare() {
     if (failed(mlir::verify(&inner)))
       return "what is made locally does not verify";
 
-  eval::PerRank inputs(mesh.numRanks());
+  interpreter::PerRank inputs(mesh.numRanks());
   for (auto [i, tensor] : llvm::enumerate(tensors)) {
     std::vector<HostTensor> addends =
         randomAddends(gen, tensor, inputLayouts[i]);
@@ -335,25 +335,26 @@ std::string Case::compare() {
                                    inputLayouts[i], mesh),
                         mesh);
       inputs[rank].push_back(
-          eval::localPart(addends[mesh.index(inputLayouts[i].partial, at)],
-                          whole, mesh, at, eval::Padding::Poison)
-              .cast(*eval::toDType(held.getElementType())));
+          interpreter::localPart(
+              addends[mesh.index(inputLayouts[i].partial, at)], whole, mesh, at,
+              interpreter::Padding::Poison)
+              .cast(*interpreter::toDType(held.getElementType())));
     }
   }
   if (isa<LoadOp>(op))
     for (int64_t rank = 0; rank < mesh.numRanks(); ++rank)
-      inputs[rank].push_back(eval::localPart(dense[0], resultLayouts[0], mesh,
-                                             mesh.coordinates(rank),
-                                             eval::Padding::Zero));
-  auto results = eval::evaluateRanks(*local, mesh, std::move(inputs));
+      inputs[rank].push_back(interpreter::localPart(
+          dense[0], resultLayouts[0], mesh, mesh.coordinates(rank),
+          interpreter::Padding::Zero));
+  auto results = interpreter::interpretRanks(*local, mesh, std::move(inputs));
   if (!results)
     return "ranks: " + describeError(results.takeError()).message;
 
   for (auto [i, layout] : llvm::enumerate(outputLayouts)) {
-    std::vector<eval::Part> parts;
+    std::vector<interpreter::Part> parts;
     for (int64_t rank = 0; rank < mesh.numRanks(); ++rank)
       parts.push_back({mesh.coordinates(rank), (*results)[rank][i]});
-    auto whole = eval::assemble(parts, layout, mesh);
+    auto whole = interpreter::assemble(parts, layout, mesh);
     if (!whole)
       return describeError(whole.takeError()).message;
     for (int64_t e = 0; e < whole->numElements(); ++e)

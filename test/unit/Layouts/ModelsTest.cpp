@@ -7,9 +7,9 @@
 
 #include "PlanOnRanks.h"
 
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/Evaluate.h"
 #include "ax/Import/Import.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/Interpreter.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
 #include "llvm/Support/FileSystem.h"
@@ -78,7 +78,7 @@ TEST_P(Models, RanksGiveTheExpectedOutputs) {
         inputs.push_back(tensor.tensor);
   ASSERT_EQ(inputs.size(), program.getArgumentTypes().size());
   auto plan = program->getParentOfType<PlanOp>();
-  auto outputs = evaluateOnRanks(program, inputs, [&](llvm::StringRef state) {
+  auto outputs = interpretOnRanks(program, inputs, [&](llvm::StringRef state) {
     return readState(plan, state);
   });
   ASSERT_TRUE(static_cast<bool>(outputs))

@@ -2,7 +2,7 @@
 
 #include "OpGenerators.h"
 
-#include "ax/Eval/Elements.h"
+#include "ax/Interpreter/Elements.h"
 
 using namespace mlir;
 
@@ -42,8 +42,8 @@ Value Gen::operand(DType dtype, const Shape &shape, int64_t low, int64_t high) {
 }
 
 RankedTensorType Gen::type(DType type, const Shape &shape) {
-  return RankedTensorType::get(shape,
-                               eval::toElementType(type, builder.getContext()));
+  return RankedTensorType::get(
+      shape, interpreter::toElementType(type, builder.getContext()));
 }
 
 const llvm::StringMap<Generator> &opGenerators() {

@@ -1,14 +1,14 @@
-//===- PlanOnRanks.cpp - Evaluating a plan rank by rank -------------------===//
+//===- PlanOnRanks.cpp - Interpreting a plan rank by rank -----------------===//
 
 #include "PlanOnRanks.h"
 
 #include "ax/Codegen/Localize.h"
 #include "ax/Compile/Compile.h"
 #include "ax/Dialect/Actions.h"
-#include "ax/Dialect/Evaluation.h"
-#include "ax/Eval/Distribute.h"
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/Evaluate.h"
+#include "ax/Dialect/ProgramNames.h"
+#include "ax/Interpreter/Distribute.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/Interpreter.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
 
@@ -22,7 +22,7 @@ namespace ax::test {
 
 /// What must never reach a result.
 static HostTensor poison(RankedTensorType type) {
-  HostTensor tensor(*eval::toDType(type.getElementType()),
+  HostTensor tensor(*interpreter::toDType(type.getElementType()),
                     Shape(type.getShape()));
   for (int64_t i = 0; i < tensor.numElements(); ++i)
     tensor.setDouble(i, NAN);
@@ -66,12 +66,12 @@ private:
   }
   /// Every rank's part of `global`.
   std::vector<HostTensor> parts(const HostTensor &global, Type type,
-                                int64_t slice, eval::Padding padding) {
+                                int64_t slice, interpreter::Padding padding) {
     std::vector<HostTensor> result;
     for (int64_t rank = 0; rank < mesh.numRanks(); ++rank)
-      result.push_back(
-          eval::localPart(global, getLayout(cast<RankedTensorType>(type), mesh),
-                          mesh, mesh.coordinates(rank, slice), padding));
+      result.push_back(interpreter::localPart(
+          global, getLayout(cast<RankedTensorType>(type), mesh), mesh,
+          mesh.coordinates(rank, slice), padding));
     return result;
   }
 
@@ -83,7 +83,7 @@ private:
   /// Sums over the slices so far, and the new values of states, by stage.
   llvm::DenseMap<Value, std::vector<HostTensor>> sums;
   std::map<std::pair<std::string, int64_t>, std::vector<HostTensor>> stored;
-  std::vector<std::vector<eval::Part>> outputs;
+  std::vector<std::vector<interpreter::Part>> outputs;
 };
 } // namespace
 
@@ -101,7 +101,7 @@ llvm::Error OnRanks::runStage(StageOp stage, int64_t slice) {
   auto local = codegen::localize(stage, mesh);
   if (!local)
     return local.takeError();
-  eval::PerRank arguments(mesh.numRanks());
+  interpreter::PerRank arguments(mesh.numRanks());
   auto give = [&](const std::vector<HostTensor> &tensors) {
     for (auto [ofRank, tensor] : llvm::zip_equal(arguments, tensors))
       ofRank.push_back(tensor);
@@ -120,7 +120,8 @@ llvm::Error OnRanks::runStage(StageOp stage, int64_t slice) {
     auto value = readState(name);
     if (!value)
       return value.takeError();
-    give(parts(*value, state.getTensorType(), slice, eval::Padding::Zero));
+    give(parts(*value, state.getTensorType(), slice,
+               interpreter::Padding::Zero));
   }
   for (auto [i, number] : llvm::enumerate(ops.getAccumulated())) {
     Value sum = stage.getResult(number);
@@ -130,7 +131,8 @@ llvm::Error OnRanks::runStage(StageOp stage, int64_t slice) {
     give(slice > 0 ? sums[sum]
                    : std::vector<HostTensor>(mesh.numRanks(), unknown));
   }
-  auto results = eval::evaluateRanks(ops, mesh, std::move(arguments), slice);
+  auto results =
+      interpreter::interpretRanks(ops, mesh, std::move(arguments), slice);
   if (!results)
     return results.takeError();
   for (auto [i, result] : llvm::enumerate(stage.getResults())) {
@@ -157,7 +159,7 @@ llvm::Error OnRanks::runSlice(llvm::ArrayRef<HostTensor> inputs, int64_t slice,
        llvm::zip_equal(program.getBody().getArguments(), inputs))
     for (StageOp stage : program.getBody().getOps<StageOp>())
       held[stage.getOn()][argument] =
-          parts(input, argument.getType(), slice, eval::Padding::Poison);
+          parts(input, argument.getType(), slice, interpreter::Padding::Poison);
   for (Operation &op : program.getBody().front()) {
     if (auto stage = dyn_cast<StageOp>(op)) {
       if (actionOf(stage)->isOnceAStep() != isOnce)
@@ -193,12 +195,12 @@ llvm::Error OnRanks::addStored(std::vector<HostTensor> &results) {
   auto plan = program->getParentOfType<PlanOp>();
   for (auto &[key, tensors] : stored) {
     auto state = cast<StateOp>(SymbolTable::lookupSymbolIn(plan, key.first));
-    std::vector<eval::Part> parts;
+    std::vector<interpreter::Part> parts;
     for (int64_t slice = 0; slice < mesh.numTimeSlices(); ++slice)
       for (auto [rank, tensor] : llvm::enumerate(tensors))
         parts.push_back({mesh.coordinates(rank, slice), tensor});
-    auto whole =
-        eval::assemble(parts, getLayout(state.getTensorType(), mesh), mesh);
+    auto whole = interpreter::assemble(
+        parts, getLayout(state.getTensorType(), mesh), mesh);
     if (!whole)
       return whole.takeError();
     results.push_back(std::move(*whole));
@@ -217,7 +219,7 @@ OnRanks::run(llvm::ArrayRef<HostTensor> inputs) {
     return error;
   std::vector<HostTensor> results;
   for (auto [parts, value] : llvm::zip_equal(outputs, end->getOperands())) {
-    auto whole = eval::assemble(parts, layoutOf(value), mesh);
+    auto whole = interpreter::assemble(parts, layoutOf(value), mesh);
     if (!whole)
       return whole.takeError();
     results.push_back(std::move(*whole));
@@ -228,8 +230,8 @@ OnRanks::run(llvm::ArrayRef<HostTensor> inputs) {
 }
 
 llvm::Expected<std::vector<HostTensor>>
-evaluateOnRanks(ProgramOp program, llvm::ArrayRef<HostTensor> inputs,
-                StateValue readState) {
+interpretOnRanks(ProgramOp program, llvm::ArrayRef<HostTensor> inputs,
+                 StateValue readState) {
   auto plan = program->getParentOfType<PlanOp>();
   auto prepare = plan.lookupSymbol<ProgramOp>(preparationProgram);
   if (!prepare)
@@ -327,7 +329,7 @@ llvm::Expected<HostTensor> readState(PlanOp plan, llvm::StringRef name) {
   if (!bytes)
     return bytes.takeError();
   RankedTensorType type = state.getTensorType();
-  return HostTensor::fromBytes(*eval::toDType(type.getElementType()),
+  return HostTensor::fromBytes(*interpreter::toDType(type.getElementType()),
                                Shape(type.getShape()), *bytes);
 }
 

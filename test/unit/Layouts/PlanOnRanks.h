@@ -1,4 +1,4 @@
-//===- PlanOnRanks.h - Evaluating a plan rank by rank -----------*- C++ -*-===//
+//===- PlanOnRanks.h - Interpreting a plan rank by rank ---------*- C++ -*-===//
 #ifndef AX_TEST_UNIT_LAYOUTS_PLANONRANKS_H
 #define AX_TEST_UNIT_LAYOUTS_PLANONRANKS_H
 
@@ -14,11 +14,11 @@ using StateValue =
 
 /// Global outputs of a program with stages for global inputs, and after them
 /// what it stores, by the states' names: every stage
-/// localised and evaluated on all its ranks, slice by slice of the axes in
+/// localised and interpreted on all its ranks, slice by slice of the axes in
 /// time, with the collectives simulated and padding poisoned.
 llvm::Expected<std::vector<HostTensor>>
-evaluateOnRanks(ProgramOp program, llvm::ArrayRef<HostTensor> inputs,
-                StateValue readState);
+interpretOnRanks(ProgramOp program, llvm::ArrayRef<HostTensor> inputs,
+                 StateValue readState);
 
 /// What a user asks for on the command line.
 struct NamedStrategy {

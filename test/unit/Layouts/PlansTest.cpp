@@ -1,15 +1,15 @@
 //===- PlansTest.cpp - Plans of small models, rank by rank ----------------===//
 //
-// A model is evaluated whole; then it goes through the phases for some
-// strategy, and its plan is evaluated on all ranks. The outputs agree.
+// A model is interpreted whole; then it goes through the phases for some
+// strategy, and its plan is interpreted on all ranks. The outputs agree.
 //
 //===----------------------------------------------------------------------===//
 
 #include "PlanOnRanks.h"
 #include "Programs.h"
 
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/Evaluate.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/Interpreter.h"
 #include "ax/Support/Error.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/Support/raw_ostream.h"
@@ -53,7 +53,7 @@ void PrintTo(const Model &model, std::ostream *os) { *os << model.name; }
 
 HostTensor randomTensor(RankedTensorType type, std::mt19937_64 &random) {
   ArrayRef<int64_t> shape = type.getShape();
-  HostTensor tensor(*eval::toDType(type.getElementType()),
+  HostTensor tensor(*interpreter::toDType(type.getElementType()),
                     Shape(shape.begin(), shape.end()));
   std::uniform_real_distribution<double> numbers(-0.5, 0.5);
   for (int64_t i = 0, e = tensor.numElements(); i < e; ++i)
@@ -92,16 +92,15 @@ TEST_P(Plans, RanksTogetherGiveTheWhole) {
   auto readState = [&](llvm::StringRef name) -> llvm::Expected<HostTensor> {
     return states.at(name.str());
   };
-  auto whole =
-      eval::evaluateProgram(firstProgram(*module), inputs, [&](LoadOp load) {
-        return readState(load.getState());
-      });
+  auto whole = interpreter::interpretProgram(
+      firstProgram(*module), inputs,
+      [&](LoadOp load) { return readState(load.getState()); });
   ASSERT_TRUE(static_cast<bool>(whole))
       << describeError(whole.takeError()).message;
 
   ASSERT_TRUE(succeeded(runPhases(*module, strategy))) << toText(*module);
 
-  auto ranks = evaluateOnRanks(firstProgram(*module), inputs, readState);
+  auto ranks = interpretOnRanks(firstProgram(*module), inputs, readState);
   ASSERT_TRUE(static_cast<bool>(ranks))
       << describeError(ranks.takeError()).message << "\n"
       << toText(*module);

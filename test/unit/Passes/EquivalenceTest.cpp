@@ -5,8 +5,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "ax/Dialect/Ax.h"
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/Evaluate.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/Interpreter.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 
@@ -29,7 +29,7 @@ using mlir::Value;
 namespace {
 
 HostTensor randomTensor(RankedTensorType type, std::mt19937 &random) {
-  HostTensor tensor(*eval::toDType(type.getElementType()),
+  HostTensor tensor(*interpreter::toDType(type.getElementType()),
                     Shape(type.getShape()));
   std::uniform_real_distribution<double> number(-2, 2);
   for (int64_t i = 0; i < tensor.numElements(); ++i) {
@@ -44,7 +44,7 @@ HostTensor randomTensor(RankedTensorType type, std::mt19937 &random) {
 }
 
 /// Inputs and states are functions of the seed.
-llvm::SmallVector<HostTensor> evaluate(ProgramOp program, unsigned seed) {
+llvm::SmallVector<HostTensor> interpret(ProgramOp program, unsigned seed) {
   std::mt19937 random(seed);
   llvm::SmallVector<HostTensor> inputs;
   for (mlir::Type type : program.getArgumentTypes())
@@ -53,7 +53,7 @@ llvm::SmallVector<HostTensor> evaluate(ProgramOp program, unsigned seed) {
     std::mt19937 ofState(seed + llvm::hash_value(load.getState()));
     return randomTensor(tensorType(load), ofState);
   };
-  auto results = eval::evaluateProgram(program, inputs, readState);
+  auto results = interpreter::interpretProgram(program, inputs, readState);
   if (!results) {
     ADD_FAILURE() << describeError(results.takeError()).message;
     return {};
@@ -74,12 +74,12 @@ void expectClose(const HostTensor &actual, const HostTensor &expected,
   }
 }
 
-/// Evaluates all programs, runs the phases, and evaluates again.
+/// Interprets all programs, runs the phases, and interprets again.
 void checkModule(mlir::ModuleOp module, const std::string &where) {
   llvm::SmallVector<llvm::SmallVector<HostTensor>> before;
   constexpr unsigned seed = 1;
   module.walk(
-      [&](ProgramOp program) { before.push_back(evaluate(program, seed)); });
+      [&](ProgramOp program) { before.push_back(interpret(program, seed)); });
   mlir::PassManager manager(module.getContext());
   addNormalizePhase(manager);
   addRaisePhase(manager);
@@ -87,7 +87,7 @@ void checkModule(mlir::ModuleOp module, const std::string &where) {
   size_t i = 0;
   module.walk([&](ProgramOp program) {
     std::string name = where + " @" + program.getSymName().str();
-    llvm::SmallVector<HostTensor> after = evaluate(program, seed);
+    llvm::SmallVector<HostTensor> after = interpret(program, seed);
     ASSERT_EQ(after.size(), before[i].size()) << name;
     for (size_t j = 0; j < after.size(); ++j)
       expectClose(after[j], before[i][j], name);

@@ -5,9 +5,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/Evaluate.h"
 #include "ax/Import/Import.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/Interpreter.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
@@ -74,7 +74,7 @@ llvm::Expected<HostTensor> readState(LoadOp load) {
   if (!bytes)
     return bytes.takeError();
   mlir::RankedTensorType type = state.getTensorType();
-  return HostTensor::fromBytes(*eval::toDType(type.getElementType()),
+  return HostTensor::fromBytes(*interpreter::toDType(type.getElementType()),
                                Shape(type.getShape()), *bytes);
 }
 
@@ -133,7 +133,7 @@ TEST_P(Models, EveryLayerIsFoundAndMeansTheSame) {
   if (!module)
     FAIL() << describeError(module.takeError()).message;
 
-  auto evaluate = [&](bool padded) {
+  auto interpret = [&](bool padded) {
     ProgramOp program;
     (*module)->walk([&](ProgramOp op) { program = op; });
     llvm::SmallVector<HostTensor> arguments;
@@ -143,9 +143,9 @@ TEST_P(Models, EveryLayerIsFoundAndMeansTheSame) {
           arguments.push_back(padded && input.name == "attention_mask"
                                   ? padInFront(input.tensor)
                                   : input.tensor);
-    return eval::evaluateProgram(program, arguments, readState);
+    return interpreter::interpretProgram(program, arguments, readState);
   };
-  auto before = evaluate(false), beforePadded = evaluate(true);
+  auto before = interpret(false), beforePadded = interpret(true);
 
   mlir::PassManager manager(&context);
   addNormalizePhase(manager);
@@ -175,7 +175,7 @@ TEST_P(Models, EveryLayerIsFoundAndMeansTheSame) {
   EXPECT_EQ(found.rmsNorms, GetParam().rmsNorms);
   EXPECT_EQ(found.activations, GetParam().activations);
 
-  auto after = evaluate(false), afterPadded = evaluate(true);
+  auto after = interpret(false), afterPadded = interpret(true);
   expectSame(after, before);
   expectSame(afterPadded, beforePadded);
 }

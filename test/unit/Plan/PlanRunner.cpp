@@ -1,10 +1,10 @@
-//===- PlanRunner.cpp - Plans on the reference evaluator ------------------===//
+//===- PlanRunner.cpp - Plans on the reference interpreter ----------------===//
 #include "PlanRunner.h"
 
 #include "../Layouts/PlanOnRanks.h"
 
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/Evaluate.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/Interpreter.h"
 
 #include <cmath>
 #include <functional>
@@ -26,7 +26,7 @@ MLIRContext &testContext() {
 }
 
 static HostTensor namedTensor(llvm::StringRef name, RankedTensorType type) {
-  HostTensor tensor(*eval::toDType(type.getElementType()),
+  HostTensor tensor(*interpreter::toDType(type.getElementType()),
                     Shape(type.getShape()));
   std::mt19937 generator(std::hash<std::string>()(name.str()));
   std::uniform_real_distribution<double> real(-1, 1);
@@ -65,13 +65,13 @@ llvm::Expected<std::vector<HostTensor>> runPlan(ModuleOp module,
   std::vector<HostTensor> made;
   if (inputs.empty())
     inputs = made = namedInputs(program);
-  return test::evaluateOnRanks(program, inputs, read);
+  return test::interpretOnRanks(program, inputs, read);
 }
 
 llvm::Expected<std::vector<HostTensor>> runGlobally(ModuleOp module) {
   ProgramOp program = programOf(module);
   std::map<std::pair<std::string, int64_t>, HostTensor> stored;
-  auto results = eval::evaluateProgram(
+  auto results = interpreter::interpretProgram(
       program, namedInputs(program),
       [](LoadOp load) -> llvm::Expected<HostTensor> {
         return namedTensor(load.getState(), tensorType(load.getResult()));

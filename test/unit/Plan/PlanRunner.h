@@ -1,4 +1,4 @@
-//===- PlanRunner.h - Plans on the reference evaluator ----------*- C++ -*-===//
+//===- PlanRunner.h - Plans on the reference interpreter --------*- C++ -*-===//
 #ifndef AX_TEST_UNIT_PLAN_PLANRUNNER_H
 #define AX_TEST_UNIT_PLAN_PLANRUNNER_H
 

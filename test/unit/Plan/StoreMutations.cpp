@@ -1,7 +1,7 @@
 //===- StoreMutations.cpp - Edits of what becomes of states ---------------===//
 #include "Mutations.h"
 
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -48,7 +48,7 @@ static void addStore(StoreOp store, AddMutation add) {
 
 static void addLoad(LoadOp load, AddMutation add) {
   // Elsewhere it is one store more among those that are compared.
-  if (!isEvaluation(load->getParentOfType<ProgramOp>().getSymName()))
+  if (!isEvaluationMode(load->getParentOfType<ProgramOp>().getSymName()))
     return;
   add("stored again", [](Operation *op) {
     auto load = cast<LoadOp>(op);

@@ -1,6 +1,6 @@
 //===- GradientsTest.cpp - Every gradient against differences -------------===//
 //
-// In f64 on the reference evaluator: the gradient of every operand of every
+// In f64 on the reference interpreter: the gradient of every operand of every
 // operation that has one, in all its kinds and attributes, against central
 // differences.
 //
@@ -45,7 +45,7 @@ TEST_P(EveryGradient, IsThatOfDifferences) {
   OwningOpRef<ModuleOp> trained = module->clone();
   // The pass manager verifies what comes out.
   ASSERT_EQ(runPasses(*trained, "ax-differentiate"), "") << text;
-  States results = evaluate(*trained, {}, states);
+  States results = interpret(*trained, {}, states);
   for (const Operand &operand : c.operands) {
     auto gradient = results.find(std::string("gradient of ") + operand.name);
     HostTensor &value = states[operand.name];
@@ -53,9 +53,9 @@ TEST_P(EveryGradient, IsThatOfDifferences) {
       constexpr double h = 1e-5;
       double at = value.getDouble(i);
       value.setDouble(i, at + h);
-      double above = evaluate(*module, {}, states)["loss"].getDouble(0);
+      double above = interpret(*module, {}, states)["loss"].getDouble(0);
       value.setDouble(i, at - h);
-      double below = evaluate(*module, {}, states)["loss"].getDouble(0);
+      double below = interpret(*module, {}, states)["loss"].getDouble(0);
       value.setDouble(i, at);
       double expected = (above - below) / (2 * h);
       // An operand that nothing flows through has no gradient.
@@ -102,7 +102,7 @@ std::vector<double> atCorners(const std::string &body,
   EXPECT_EQ(runPasses(*module, "ax-differentiate"), "");
   States states = {{"a", HostTensor::fromValues<double>(
                              {static_cast<int64_t>(values.size())}, values)}};
-  States results = evaluate(*module, {}, states);
+  States results = interpret(*module, {}, states);
   std::vector<double> gradient;
   for (size_t i = 0; i < values.size(); ++i)
     gradient.push_back(results["gradient of a"].getDouble(i) /
@@ -130,8 +130,8 @@ TEST(Gradients, EqualExtremesShare) {
   auto module = parse(programText(c));
   ASSERT_EQ(runPasses(*module, "ax-differentiate"), "");
   States results =
-      evaluate(*module, {},
-               {{"a", HostTensor::fromValues<double>({5}, {1, 3, 2, 3, -1})}});
+      interpret(*module, {},
+                {{"a", HostTensor::fromValues<double>({5}, {1, 3, 2, 3, -1})}});
   std::vector<double> expected = {0, 0.65, 0, 0.65, 0};
   for (int i = 0; i < 5; ++i)
     EXPECT_DOUBLE_EQ(results["gradient of a"].getDouble(i), expected[i]);

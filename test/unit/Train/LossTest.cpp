@@ -52,7 +52,7 @@ void expectLoss(const std::string &text, const HostTensor &x,
                 const HostTensor &labels, Loss expected) {
   auto module = identity(x);
   ASSERT_EQ(addLoss(*module, text), "");
-  States results = evaluate(*module, {{"x", x}, {"labels", labels}}, {});
+  States results = interpret(*module, {{"x", x}, {"labels", labels}}, {});
   EXPECT_NEAR(results["loss_sum"].getDouble(0), expected.sum,
               1e-6 * (1 + std::fabs(expected.sum)))
       << text;

@@ -8,8 +8,8 @@
 #include "TrainTestSupport.h"
 
 #include "ax/Compile/Compile.h"
-#include "ax/Eval/Elements.h"
 #include "ax/Import/Import.h"
+#include "ax/Interpreter/Elements.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Runtime/Npy.h"
 #include "ax/Support/Error.h"
@@ -69,7 +69,7 @@ States readStates(ModuleOp module, const std::string &folder) {
         llvm::cantFail(MappedFile::open(folder + "/" + state.getFile().str()));
     RankedTensorType type = state.getTensorType();
     states[state.getSymName().str()] = llvm::cantFail(HostTensor::fromBytes(
-        *eval::toDType(type.getElementType()), Shape(type.getShape()),
+        *interpreter::toDType(type.getElementType()), Shape(type.getShape()),
         llvm::cantFail(file->range(state.getOffset(), state.getLength()))));
   });
   return states;
@@ -126,7 +126,7 @@ TEST_P(TrainingModels, FirstStepIsPyTorchs) {
   ASSERT_EQ(runPasses(**module, "ax-add-loss{loss=cross_entropy(logits,"
                                 "labels)},ax-differentiate{loss=loss_sum}"),
             "");
-  States results = evaluate(**module, inputs, readStates(**module, folder));
+  States results = interpret(**module, inputs, readStates(**module, folder));
   double count = results["loss_count"].getDouble(0), squares = 0;
   size_t numGradients = 0;
   for (auto &[name, tensor] : results) {

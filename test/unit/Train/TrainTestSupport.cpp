@@ -2,8 +2,8 @@
 
 #include "TrainTestSupport.h"
 
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/Evaluate.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/Interpreter.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 #include "mlir/Parser/Parser.h"
@@ -60,12 +60,12 @@ std::string runPasses(ModuleOp module, const std::string &pipeline) {
   return failedToRun && message.empty() ? "failed" : message;
 }
 
-States evaluate(ModuleOp module, const States &inputs, const States &states) {
+States interpret(ModuleOp module, const States &inputs, const States &states) {
   ProgramOp program = programOf(module);
   llvm::SmallVector<HostTensor> arguments;
   for (unsigned i = 0; i < program.getNumArguments(); ++i)
     arguments.push_back(inputs.at(program.getArgName(i).str()));
-  auto results = eval::evaluateProgram(
+  auto results = interpreter::interpretProgram(
       program, arguments, [&](LoadOp load) -> llvm::Expected<HostTensor> {
         return states.at(load.getState().str());
       });

@@ -53,8 +53,8 @@ ProgramOp programOf(mlir::ModuleOp module);
 /// Runs the passes of a textual pipeline; what went wrong, or nothing.
 std::string runPasses(mlir::ModuleOp module, const std::string &pipeline);
 /// Results by their names; those without one are `0`, `1`, ....
-States evaluate(mlir::ModuleOp module, const States &inputs,
-                const States &states);
+States interpret(mlir::ModuleOp module, const States &inputs,
+                 const States &states);
 
 /// The case as a program that returns the sum of its result, each element
 /// times its own number.

@@ -1,6 +1,6 @@
 //===- Distribute.cpp - Global tensors and the parts of ranks -------------===//
 
-#include "ax/Eval/Distribute.h"
+#include "ax/Interpreter/Distribute.h"
 
 #include "Kernels.h"
 
@@ -10,7 +10,7 @@
 
 using namespace mlir;
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 using sharding::Layout;
 using sharding::Mesh;
@@ -148,4 +148,4 @@ llvm::Expected<HostTensor> assemble(ArrayRef<Part> parts, const Layout &layout,
   return total;
 }
 
-} // namespace ax::eval
+} // namespace ax::interpreter

@@ -1,4 +1,4 @@
-//===- Reductions.cpp - Evaluation of reductions, norms, scans ------------===//
+//===- Reductions.cpp - Interpreting reductions, norms, scans -------------===//
 
 #include "Kernels.h"
 
@@ -9,7 +9,7 @@
 
 using namespace mlir;
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 namespace {
 /// The operand with the given dimensions last, as rows over them.
@@ -265,7 +265,7 @@ static HostTensor nonMaxSuppression(NonMaxSuppressionOp op,
   return result;
 }
 
-std::optional<Results> evaluateReduction(Operation *op, Operands in) {
+std::optional<Results> interpretReduction(Operation *op, Operands in) {
   return llvm::TypeSwitch<Operation *, std::optional<Results>>(op)
       .Case([&](ReduceOp o) { return Results{reduce(o, in[0])}; })
       .Case([&](ArgReduceOp o) { return Results{argReduce(o, in[0])}; })
@@ -280,4 +280,4 @@ std::optional<Results> evaluateReduction(Operation *op, Operands in) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-} // namespace ax::eval
+} // namespace ax::interpreter

@@ -1,4 +1,4 @@
-//===- Elementwise.cpp - Evaluation of element-wise ops -------------------===//
+//===- Elementwise.cpp - Interpreting element-wise ops --------------------===//
 
 #include "Kernels.h"
 #include "ax/Support/Philox.h"
@@ -10,7 +10,7 @@
 
 using namespace mlir;
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 static double sigmoid(double x) {
   return x >= 0 ? 1 / (1 + std::exp(-x)) : std::exp(x) / (1 + std::exp(x));
@@ -396,7 +396,7 @@ static HostTensor dropout(DropoutOp op, Operands in) {
   return to;
 }
 
-std::optional<Results> evaluateElementwise(Operation *op, Operands in) {
+std::optional<Results> interpretElementwise(Operation *op, Operands in) {
   return llvm::TypeSwitch<Operation *, std::optional<Results>>(op)
       .Case([&](UnaryOp o) { return Results{unary(o, in[0])}; })
       .Case([&](BinaryOp o) { return Results{binary(o, in)}; })
@@ -411,4 +411,4 @@ std::optional<Results> evaluateElementwise(Operation *op, Operands in) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-} // namespace ax::eval
+} // namespace ax::interpreter

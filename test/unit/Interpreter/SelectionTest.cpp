@@ -1,9 +1,9 @@
 //===- SelectionTest.cpp - Known answers of what chooses results ----------===//
 
-#include "EvalTestSupport.h"
+#include "InterpreterTestSupport.h"
 
 using namespace ax;
-using namespace ax::eval;
+using namespace ax::interpreter;
 
 TEST(Selection, NonMaxSuppression) {
   // The second overlaps with the first by 1 / 3, the third with none; corners
@@ -32,7 +32,7 @@ TEST(Selection, AtMost) {
   for (int64_t number : {6, -1}) {
     HostTensor odd = i64({2}, {1, number});
     auto module = parseProgram(body, {odd}, "tensor<2xi64>");
-    auto results = evaluateProgram(
+    auto results = interpretProgram(
         programOf(*module), {odd}, [](LoadOp) -> llvm::Expected<HostTensor> {
           return makeError(ExitCode::Internal, "no states");
         });

@@ -1,6 +1,6 @@
 //===- DistributeTest.cpp - Parts of tensors and their whole --------------===//
 
-#include "ax/Eval/Distribute.h"
+#include "ax/Interpreter/Distribute.h"
 
 #include "ax/Support/Error.h"
 #include "llvm/ADT/STLExtras.h"
@@ -9,7 +9,7 @@
 #include <gtest/gtest.h>
 
 using namespace ax;
-using namespace ax::eval;
+using namespace ax::interpreter;
 using namespace ax::sharding;
 
 static HostTensor numbers(Shape shape) {

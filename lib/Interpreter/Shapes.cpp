@@ -1,4 +1,4 @@
-//===- Shapes.cpp - Evaluation of ops that move elements ------------------===//
+//===- Shapes.cpp - Interpreting ops that move elements -------------------===//
 
 #include "Kernels.h"
 
@@ -8,7 +8,7 @@
 
 using namespace mlir;
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 static HostTensor iota(IotaOp op) {
   HostTensor to = emptyLike(op.getResult());
@@ -130,7 +130,7 @@ static HostTensor concat(ConcatOp op, Operands in) {
   return to;
 }
 
-std::optional<Results> evaluateShape(Operation *op, Operands in) {
+std::optional<Results> interpretShape(Operation *op, Operands in) {
   return llvm::TypeSwitch<Operation *, std::optional<Results>>(op)
       .Case([&](IotaOp o) { return Results{iota(o)}; })
       .Case([&](ReshapeOp o) {
@@ -151,4 +151,4 @@ std::optional<Results> evaluateShape(Operation *op, Operands in) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-} // namespace ax::eval
+} // namespace ax::interpreter

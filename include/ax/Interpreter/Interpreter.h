@@ -1,17 +1,17 @@
-//===- Evaluate.h - Reference evaluation of ax operations -------*- C++ -*-===//
+//===- Interpreter.h - Reference interpreter of ax operations ---*- C++ -*-===//
 //
 // Every compute operation on host tensors, slowly and exactly: floats in
 // double, rounded once to the result's type; integers wrap.
 //
 //===----------------------------------------------------------------------===//
-#ifndef AX_EVAL_EVALUATE_H
-#define AX_EVAL_EVALUATE_H
+#ifndef AX_INTERPRETER_INTERPRETER_H
+#define AX_INTERPRETER_INTERPRETER_H
 
 #include "ax/Dialect/Ax.h"
 #include "ax/Local/Local.h"
 #include "ax/Support/HostTensor.h"
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 /// Where on the mesh an operation runs: one coordinate for each axis.
 struct Place {
@@ -24,8 +24,8 @@ struct Place {
 /// (layouts do not matter). `axl.axis_index` needs a place. Fails for
 /// operations that it does not know.
 llvm::Expected<llvm::SmallVector<HostTensor>>
-evaluate(mlir::Operation *op, llvm::ArrayRef<HostTensor> operands,
-         const Place *place = nullptr);
+interpret(mlir::Operation *op, llvm::ArrayRef<HostTensor> operands,
+          const Place *place = nullptr);
 
 /// Gives the value of the state that an `ax.load` reads.
 using StateReader = llvm::function_ref<llvm::Expected<HostTensor>(LoadOp load)>;
@@ -36,25 +36,25 @@ using StateWriter = llvm::function_ref<void(StoreOp store, HostTensor value)>;
 /// A whole program, before or after the Pipeline phase, on global tensors: a
 /// collective changes nothing. Without `writeState` nothing is stored.
 llvm::Expected<llvm::SmallVector<HostTensor>>
-evaluateProgram(ProgramOp program, llvm::ArrayRef<HostTensor> inputs,
-                StateReader readState, StateWriter writeState = nullptr);
+interpretProgram(ProgramOp program, llvm::ArrayRef<HostTensor> inputs,
+                 StateReader readState, StateWriter writeState = nullptr);
 
 /// For every rank of a mesh its tensors.
 using PerRank = std::vector<llvm::SmallVector<HostTensor>>;
 
 /// A local stage on all ranks of `mesh` in lockstep, in slice `slice` of the
 /// axes in time.
-llvm::Expected<PerRank> evaluateRanks(LocalStageOp local,
-                                      const sharding::Mesh &mesh,
-                                      PerRank inputs, int64_t slice = 0);
+llvm::Expected<PerRank> interpretRanks(LocalStageOp local,
+                                       const sharding::Mesh &mesh,
+                                       PerRank inputs, int64_t slice = 0);
 
 /// One exchange: its operand number `part` of every rank to the result of every
 /// rank.
-std::vector<HostTensor> evaluateCollective(LocalCollectiveOpInterface op,
-                                           unsigned part,
-                                           const sharding::Mesh &mesh,
-                                           llvm::ArrayRef<HostTensor> operands);
+std::vector<HostTensor>
+interpretCollective(LocalCollectiveOpInterface op, unsigned part,
+                    const sharding::Mesh &mesh,
+                    llvm::ArrayRef<HostTensor> operands);
 
-} // namespace ax::eval
+} // namespace ax::interpreter
 
-#endif // AX_EVAL_EVALUATE_H
+#endif // AX_INTERPRETER_INTERPRETER_H

@@ -2,11 +2,11 @@
 
 #include "Kernels.h"
 
-#include "ax/Eval/Evaluate.h"
+#include "ax/Interpreter/Interpreter.h"
 
 using namespace mlir;
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 using sharding::StepKind;
 
@@ -110,10 +110,10 @@ static HostTensor run(const Exchange &exchange, int64_t rank) {
   llvm_unreachable("nothing is exchanged");
 }
 
-std::vector<HostTensor> evaluateCollective(LocalCollectiveOpInterface op,
-                                           unsigned part,
-                                           const sharding::Mesh &mesh,
-                                           ArrayRef<HostTensor> operands) {
+std::vector<HostTensor> interpretCollective(LocalCollectiveOpInterface op,
+                                            unsigned part,
+                                            const sharding::Mesh &mesh,
+                                            ArrayRef<HostTensor> operands) {
   sharding::SubAxes axes = op.getMovedAxes().resolve(mesh);
   ArrayRef<int64_t> shape = tensorType(op->getResult(part)).getShape();
   std::vector<HostTensor> results;
@@ -130,4 +130,4 @@ std::vector<HostTensor> evaluateCollective(LocalCollectiveOpInterface op,
   return results;
 }
 
-} // namespace ax::eval
+} // namespace ax::interpreter

@@ -1,13 +1,13 @@
-//===- main.cpp - ax-eval: a model by the reference evaluator -------------===//
+//===- main.cpp - ax-interpret: a model by the reference interpreter ------===//
 //
-// The oracle of tests: imports a model and evaluates it, slowly and without a
+// The oracle of tests: imports a model and interprets it, slowly and without a
 // plan, on an ONNX test case's inputs, and compares.
 //
 //===----------------------------------------------------------------------===//
 
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/Evaluate.h"
 #include "ax/Import/Import.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/Interpreter.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
 
@@ -92,7 +92,7 @@ static llvm::Expected<HostTensor> readState(LoadOp load) {
   if (!bytes)
     return bytes.takeError();
   mlir::RankedTensorType type = state.getTensorType();
-  return HostTensor::fromBytes(*eval::toDType(type.getElementType()),
+  return HostTensor::fromBytes(*interpreter::toDType(type.getElementType()),
                                Shape(type.getShape()), *bytes);
 }
 
@@ -145,7 +145,7 @@ static llvm::Error run() {
       return makeErrorf(ExitCode::BadInput, "input '{0}' is missing", name);
     inputs.push_back(found->tensor);
   }
-  auto results = eval::evaluateProgram(program, inputs, readState);
+  auto results = interpreter::interpretProgram(program, inputs, readState);
   if (!results)
     return results.takeError();
   llvm::Error differences = llvm::Error::success();
@@ -157,8 +157,9 @@ static llvm::Error run() {
 }
 
 int main(int argc, char **argv) {
-  cl::ParseCommandLineOptions(argc, argv, "reference evaluation of a model\n");
+  cl::ParseCommandLineOptions(argc, argv,
+                              "reference interpretation of a model\n");
   if (llvm::Error error = run())
-    return reportError("ax-eval", std::move(error));
+    return reportError("ax-interpret", std::move(error));
   return 0;
 }

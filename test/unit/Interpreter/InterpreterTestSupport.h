@@ -1,9 +1,9 @@
-//===- EvalTestSupport.h - Evaluating a line of IR --------------*- C++ -*-===//
-#ifndef AX_TEST_UNIT_EVAL_EVALTESTSUPPORT_H
-#define AX_TEST_UNIT_EVAL_EVALTESTSUPPORT_H
+//===- InterpreterTestSupport.h - Interpreting a line of IR -----*- C++ -*-===//
+#ifndef AX_TEST_UNIT_INTERPRETER_INTERPRETERTESTSUPPORT_H
+#define AX_TEST_UNIT_INTERPRETER_INTERPRETERTESTSUPPORT_H
 
-#include "ax/Eval/Elements.h"
-#include "ax/Eval/Evaluate.h"
+#include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/Interpreter.h"
 #include "ax/Support/Error.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/IR/MLIRContext.h"
@@ -13,7 +13,7 @@
 #include <cmath>
 #include <gtest/gtest.h>
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 inline mlir::MLIRContext &testContext() {
   static mlir::MLIRContext *context = [] {
@@ -59,7 +59,7 @@ inline HostTensor run(llvm::StringRef body, llvm::ArrayRef<HostTensor> operands,
   auto module = parseProgram(body, operands, resultType);
   if (!module)
     return {};
-  auto results = evaluateProgram(
+  auto results = interpretProgram(
       programOf(*module), operands, [](LoadOp) -> llvm::Expected<HostTensor> {
         return makeError(ExitCode::Internal, "no states");
       });
@@ -95,6 +95,6 @@ inline void expectValues(const HostTensor &tensor,
   }
 }
 
-} // namespace ax::eval
+} // namespace ax::interpreter
 
-#endif // AX_TEST_UNIT_EVAL_EVALTESTSUPPORT_H
+#endif // AX_TEST_UNIT_INTERPRETER_INTERPRETERTESTSUPPORT_H

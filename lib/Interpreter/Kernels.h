@@ -1,25 +1,25 @@
-//===- Kernels.h - What the parts of the evaluator share --------*- C++ -*-===//
-#ifndef AX_LIB_EVAL_KERNELS_H
-#define AX_LIB_EVAL_KERNELS_H
+//===- Kernels.h - What the parts of the interpreter share ------*- C++ -*-===//
+#ifndef AX_LIB_INTERPRETER_KERNELS_H
+#define AX_LIB_INTERPRETER_KERNELS_H
 
 #include "ax/Dialect/Ax.h"
-#include "ax/Eval/Elements.h"
+#include "ax/Interpreter/Elements.h"
 
 #include <limits>
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 using Operands = llvm::ArrayRef<HostTensor>;
 using Results = llvm::SmallVector<HostTensor>;
 
 /// One per .td file: the results, or nothing when the op is not of the group.
 /// Operands have the types that the op says.
-std::optional<Results> evaluateElementwise(mlir::Operation *op, Operands in);
-std::optional<Results> evaluateReduction(mlir::Operation *op, Operands in);
-std::optional<Results> evaluateShape(mlir::Operation *op, Operands in);
-std::optional<Results> evaluateGather(mlir::Operation *op, Operands in);
-std::optional<Results> evaluateContraction(mlir::Operation *op, Operands in);
-std::optional<Results> evaluateWindow(mlir::Operation *op, Operands in);
+std::optional<Results> interpretElementwise(mlir::Operation *op, Operands in);
+std::optional<Results> interpretReduction(mlir::Operation *op, Operands in);
+std::optional<Results> interpretShape(mlir::Operation *op, Operands in);
+std::optional<Results> interpretGather(mlir::Operation *op, Operands in);
+std::optional<Results> interpretContraction(mlir::Operation *op, Operands in);
+std::optional<Results> interpretWindow(mlir::Operation *op, Operands in);
 
 /// Floats compute in double, integers in 64 bits, wrapping.
 template <typename T>
@@ -131,6 +131,6 @@ void combineInto(ReduceOpKind kind, HostTensor &to, const HostTensor &from);
 using UnaryFn = double (*)(double);
 UnaryFn unaryFunction(UnaryKind kind);
 
-} // namespace ax::eval
+} // namespace ax::interpreter
 
-#endif // AX_LIB_EVAL_KERNELS_H
+#endif // AX_LIB_INTERPRETER_KERNELS_H

@@ -4,7 +4,7 @@
 
 using namespace mlir;
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 DType elementDType(Value value) {
   return *toDType(tensorType(value).getElementType());
@@ -151,4 +151,4 @@ SmallVector<int64_t> inverse(ArrayRef<int64_t> permutation) {
   return result;
 }
 
-} // namespace ax::eval
+} // namespace ax::interpreter

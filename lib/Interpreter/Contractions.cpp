@@ -1,4 +1,4 @@
-//===- Contractions.cpp - Evaluation of dot, linear, attention ------------===//
+//===- Contractions.cpp - Interpreting dot, linear, attention -------------===//
 
 #include "Kernels.h"
 
@@ -9,7 +9,7 @@
 
 using namespace mlir;
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 template <typename W>
 static std::vector<W> widen(const HostTensor &tensor) {
@@ -191,7 +191,7 @@ private:
 };
 } // namespace
 
-std::optional<Results> evaluateContraction(Operation *op, Operands in) {
+std::optional<Results> interpretContraction(Operation *op, Operands in) {
   return llvm::TypeSwitch<Operation *, std::optional<Results>>(op)
       .Case([&](DotOp o) { return Results{dot(o, in)}; })
       .Case([&](LinearOp o) { return Results{linear(o, in)}; })
@@ -199,4 +199,4 @@ std::optional<Results> evaluateContraction(Operation *op, Operands in) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-} // namespace ax::eval
+} // namespace ax::interpreter

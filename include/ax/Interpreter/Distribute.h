@@ -1,11 +1,11 @@
 //===- Distribute.h - Global tensors and the parts of ranks -----*- C++ -*-===//
-#ifndef AX_EVAL_DISTRIBUTE_H
-#define AX_EVAL_DISTRIBUTE_H
+#ifndef AX_INTERPRETER_DISTRIBUTE_H
+#define AX_INTERPRETER_DISTRIBUTE_H
 
 #include "ax/Sharding/Layout.h"
 #include "ax/Support/HostTensor.h"
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 enum class Padding {
   Zero,
@@ -33,6 +33,6 @@ llvm::Expected<HostTensor> assemble(llvm::ArrayRef<Part> parts,
                                     const sharding::Layout &layout,
                                     const sharding::Mesh &mesh);
 
-} // namespace ax::eval
+} // namespace ax::interpreter
 
-#endif // AX_EVAL_DISTRIBUTE_H
+#endif // AX_INTERPRETER_DISTRIBUTE_H

@@ -1,6 +1,6 @@
-//===- Evaluation.h - Names that programs which train use -------*- C++ -*-===//
-#ifndef AX_DIALECT_EVALUATION_H
-#define AX_DIALECT_EVALUATION_H
+//===- ProgramNames.h - Names that programs which train use -----*- C++ -*-===//
+#ifndef AX_DIALECT_PROGRAMNAMES_H
+#define AX_DIALECT_PROGRAMNAMES_H
 
 #include "llvm/ADT/StringRef.h"
 
@@ -19,7 +19,7 @@ inline constexpr llvm::StringLiteral predictionProgram = "predict";
 inline constexpr llvm::StringLiteral preparationProgram = "prepare";
 
 /// A program of this name drops nothing, and changes no state.
-inline bool isEvaluation(llvm::StringRef program) {
+inline bool isEvaluationMode(llvm::StringRef program) {
   return program == evaluationProgram || program == predictionProgram;
 }
 
@@ -44,4 +44,4 @@ inline constexpr llvm::StringLiteral kUnbatched = "ax.unbatched";
 
 } // namespace ax
 
-#endif // AX_DIALECT_EVALUATION_H
+#endif // AX_DIALECT_PROGRAMNAMES_H

@@ -1,6 +1,6 @@
 //===- FoldedWeights.h - Weights that are constants of a plan ---*- C++ -*-===//
-#ifndef AX_EVAL_FOLDEDWEIGHTS_H
-#define AX_EVAL_FOLDEDWEIGHTS_H
+#ifndef AX_INTERPRETER_FOLDEDWEIGHTS_H
+#define AX_INTERPRETER_FOLDEDWEIGHTS_H
 
 #include "ax/Dialect/Ax.h"
 #include "ax/Support/HostTensor.h"
@@ -21,4 +21,4 @@ void addFolded(PlanOp plan, llvm::StringRef name, const HostTensor &tensor);
 
 } // namespace ax
 
-#endif // AX_EVAL_FOLDEDWEIGHTS_H
+#endif // AX_INTERPRETER_FOLDEDWEIGHTS_H

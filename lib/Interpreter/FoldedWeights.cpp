@@ -1,5 +1,5 @@
 //===- FoldedWeights.cpp - Weights that are constants of a plan -----------===//
-#include "ax/Eval/FoldedWeights.h"
+#include "ax/Interpreter/FoldedWeights.h"
 
 #include "ax/Support/GivenWeights.h"
 

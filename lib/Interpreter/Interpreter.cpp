@@ -1,6 +1,6 @@
-//===- Evaluate.cpp - Reference evaluation of ax operations ---------------===//
+//===- Interpreter.cpp - Reference interpreter of ax operations -----------===//
 
-#include "ax/Eval/Evaluate.h"
+#include "ax/Interpreter/Interpreter.h"
 
 #include "Kernels.h"
 
@@ -10,7 +10,7 @@
 
 using namespace mlir;
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 static std::string describe(Operation *op) {
   llvm::StringRef node = getNodeName(op);
@@ -93,13 +93,13 @@ static llvm::Expected<PerRank> walk(Block &block, PerRank arguments,
 }
 
 /// Of what is one command: a kernel, or a library's.
-static llvm::Expected<Results> evaluateBody(Block &block, Operands operands,
-                                            const Place *place) {
+static llvm::Expected<Results> interpretBody(Block &block, Operands operands,
+                                             const Place *place) {
   PerRank arguments = {Results(operands)};
   llvm::Expected<PerRank> results =
       walk(block, std::move(arguments),
            [&](Operation *inner, PerRank in) -> llvm::Expected<PerRank> {
-             llvm::Expected<Results> out = evaluate(inner, in[0], place);
+             llvm::Expected<Results> out = interpret(inner, in[0], place);
              if (!out)
                return out.takeError();
              return PerRank{std::move(*out)};
@@ -109,8 +109,8 @@ static llvm::Expected<Results> evaluateBody(Block &block, Operands operands,
   return std::move(results->front());
 }
 
-llvm::Expected<Results> evaluate(Operation *op, Operands operands,
-                                 const Place *place) {
+llvm::Expected<Results> interpret(Operation *op, Operands operands,
+                                  const Place *place) {
   if (llvm::Error error = check(op, operands))
     return error;
   if (auto constant = dyn_cast<ConstantOp>(op)) {
@@ -120,7 +120,7 @@ llvm::Expected<Results> evaluate(Operation *op, Operands operands,
     return Results{std::move(*value)};
   }
   if (isa<FusionOp, LibraryOp>(op))
-    return evaluateBody(op->getRegion(0).front(), operands, place);
+    return interpretBody(op->getRegion(0).front(), operands, place);
   if (auto index = dyn_cast<AxisIndexOp>(op)) {
     if (!place)
       return fault(op, "no place on a mesh is known");
@@ -150,16 +150,17 @@ llvm::Expected<Results> evaluate(Operation *op, Operands operands,
       return addContext(indices.takeError(), describe(op));
   if (isa<AwaitOp>(op))
     return Results{operands[0]};
-  for (auto group : {evaluateElementwise, evaluateShape, evaluateGather,
-                     evaluateReduction, evaluateContraction, evaluateWindow})
+  for (auto group : {interpretElementwise, interpretShape, interpretGather,
+                     interpretReduction, interpretContraction, interpretWindow})
     if (std::optional<Results> results = group(op, operands))
       return std::move(*results);
   return fault(op, "cannot be evaluated");
 }
 
-static llvm::Expected<PerRank> evaluateGlobally(Operation *op, PerRank operands,
-                                                StateReader readState,
-                                                StateWriter writeState) {
+static llvm::Expected<PerRank> interpretGlobally(Operation *op,
+                                                 PerRank operands,
+                                                 StateReader readState,
+                                                 StateWriter writeState) {
   if (isa<CollectiveOpInterface, WaitOp, TransferOp>(op))
     return operands;
   if (auto load = dyn_cast<LoadOp>(op)) {
@@ -177,13 +178,13 @@ static llvm::Expected<PerRank> evaluateGlobally(Operation *op, PerRank operands,
     return PerRank(1);
   }
   auto step = [&](Operation *inner, PerRank in) {
-    return evaluateGlobally(inner, std::move(in), readState, writeState);
+    return interpretGlobally(inner, std::move(in), readState, writeState);
   };
   if (auto stage = dyn_cast<StageOp>(op))
     return walk(stage.getBody().front(), std::move(operands), step);
   if (isa<ScheduleOp>(op))
     return PerRank(1);
-  llvm::Expected<Results> results = evaluate(op, operands[0]);
+  llvm::Expected<Results> results = interpret(op, operands[0]);
   if (!results)
     return results.takeError();
   return PerRank{std::move(*results)};
@@ -203,27 +204,28 @@ checkArguments(Block &block, Operands inputs,
   return llvm::Error::success();
 }
 
-llvm::Expected<Results> evaluateProgram(ProgramOp program, Operands inputs,
-                                        StateReader readState,
-                                        StateWriter writeState) {
+llvm::Expected<Results> interpretProgram(ProgramOp program, Operands inputs,
+                                         StateReader readState,
+                                         StateWriter writeState) {
   if (llvm::Error error =
           checkArguments(program.getBody().front(), inputs, [&](unsigned i) {
             return (" '" + program.getArgName(i) + "'").str();
           }))
     return error;
-  llvm::Expected<PerRank> results = walk(
-      program.getBody().front(), {Results(inputs)},
-      [&](Operation *op, PerRank operands) {
-        return evaluateGlobally(op, std::move(operands), readState, writeState);
-      });
+  llvm::Expected<PerRank> results =
+      walk(program.getBody().front(), {Results(inputs)},
+           [&](Operation *op, PerRank operands) {
+             return interpretGlobally(op, std::move(operands), readState,
+                                      writeState);
+           });
   if (!results)
     return results.takeError();
   return std::move(results->front());
 }
 
-llvm::Expected<PerRank> evaluateRanks(LocalStageOp local,
-                                      const sharding::Mesh &mesh,
-                                      PerRank inputs, int64_t slice) {
+llvm::Expected<PerRank> interpretRanks(LocalStageOp local,
+                                       const sharding::Mesh &mesh,
+                                       PerRank inputs, int64_t slice) {
   assert(static_cast<int64_t>(inputs.size()) == mesh.numRanks());
   for (const Results &ofRank : inputs)
     if (llvm::Error error = checkArguments(
@@ -240,14 +242,14 @@ llvm::Expected<PerRank> evaluateRanks(LocalStageOp local,
         for (const Results &ofRank : operands)
           tensors.push_back(ofRank[part]);
         for (auto [ofRank, tensor] : llvm::zip_equal(
-                 results, evaluateCollective(collective, part, mesh, tensors)))
+                 results, interpretCollective(collective, part, mesh, tensors)))
           ofRank.push_back(tensor);
       }
       return results;
     }
     for (size_t rank = 0; rank < operands.size(); ++rank) {
       llvm::Expected<Results> ofRank =
-          evaluate(op, operands[rank], &places[rank]);
+          interpret(op, operands[rank], &places[rank]);
       if (!ofRank)
         return ofRank.takeError();
       results[rank] = std::move(*ofRank);
@@ -257,4 +259,4 @@ llvm::Expected<PerRank> evaluateRanks(LocalStageOp local,
   return walk(local.getBlock(), std::move(inputs), step);
 }
 
-} // namespace ax::eval
+} // namespace ax::interpreter

@@ -1,13 +1,13 @@
 //===- Elements.cpp - MLIR attributes and host tensors --------------------===//
 
-#include "ax/Eval/Elements.h"
+#include "ax/Interpreter/Elements.h"
 
 #include "ax/Support/Error.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 
 using namespace mlir;
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 std::optional<DType> toDType(Type elementType) {
   if (elementType.isF32())
@@ -144,4 +144,4 @@ DenseElementsAttr toElementsAttr(const HostTensor &tensor,
       type, {reinterpret_cast<const char *>(tensor.data()), size});
 }
 
-} // namespace ax::eval
+} // namespace ax::interpreter

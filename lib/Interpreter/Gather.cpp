@@ -1,4 +1,4 @@
-//===- Gather.cpp - Evaluation of gather and scatter ----------------------===//
+//===- Gather.cpp - Interpreting gather and scatter -----------------------===//
 
 #include "Kernels.h"
 
@@ -11,7 +11,7 @@
 
 using namespace mlir;
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 static int64_t product(ArrayRef<int64_t> sizes) {
   return std::accumulate(sizes.begin(), sizes.end(), int64_t(1),
@@ -32,7 +32,7 @@ llvm::Expected<std::vector<int64_t>> toIndices(const HostTensor &tensor,
   return indices;
 }
 
-/// `evaluate` has seen that they are in range.
+/// `interpret` has seen that they are in range.
 static std::vector<int64_t> indicesOf(Operation *op, Operands in) {
   return llvm::cantFail(toIndices(in[indicesOperand], *getIndexedSizes(op)));
 }
@@ -218,7 +218,7 @@ static HostTensor scatterND(ScatterNDOp op, Operands in) {
   return to;
 }
 
-std::optional<Results> evaluateGather(Operation *op, Operands in) {
+std::optional<Results> interpretGather(Operation *op, Operands in) {
   return llvm::TypeSwitch<Operation *, std::optional<Results>>(op)
       .Case([&](GatherOp o) { return Results{gather(o, in)}; })
       .Case([&](GatherGradientOp o) { return Results{gatherGradient(o, in)}; })
@@ -233,4 +233,4 @@ std::optional<Results> evaluateGather(Operation *op, Operands in) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-} // namespace ax::eval
+} // namespace ax::interpreter

@@ -4,14 +4,14 @@
 // are signed, `ui` ones unsigned.
 //
 //===----------------------------------------------------------------------===//
-#ifndef AX_EVAL_ELEMENTS_H
-#define AX_EVAL_ELEMENTS_H
+#ifndef AX_INTERPRETER_ELEMENTS_H
+#define AX_INTERPRETER_ELEMENTS_H
 
 #include "ax/Support/HostTensor.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 /// Nothing for an element type that tensors at run time cannot have.
 std::optional<DType> toDType(mlir::Type elementType);
@@ -29,6 +29,6 @@ llvm::Expected<HostTensor> toHostTensor(mlir::ElementsAttr elements);
 mlir::DenseElementsAttr toElementsAttr(const HostTensor &tensor,
                                        mlir::MLIRContext *context);
 
-} // namespace ax::eval
+} // namespace ax::interpreter
 
-#endif // AX_EVAL_ELEMENTS_H
+#endif // AX_INTERPRETER_ELEMENTS_H

@@ -1,4 +1,4 @@
-//===- Windows.cpp - Evaluation of convolutions and pooling ---------------===//
+//===- Windows.cpp - Interpreting convolutions and pooling ----------------===//
 //
 // One to three spatial dimensions are done as three.
 //
@@ -13,7 +13,7 @@
 
 using namespace mlir;
 
-namespace ax::eval {
+namespace ax::interpreter {
 
 namespace {
 using Triple = std::array<int64_t, 3>;
@@ -228,7 +228,7 @@ static HostTensor pool(PoolOp op, const HostTensor &x) {
   return to;
 }
 
-std::optional<Results> evaluateWindow(Operation *op, Operands in) {
+std::optional<Results> interpretWindow(Operation *op, Operands in) {
   return llvm::TypeSwitch<Operation *, std::optional<Results>>(op)
       .Case([&](ConvOp o) { return Results{conv(o, in)}; })
       .Case([&](ConvTransposeOp o) { return Results{convTranspose(o, in)}; })
@@ -241,4 +241,4 @@ std::optional<Results> evaluateWindow(Operation *op, Operands in) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
-} // namespace ax::eval
+} // namespace ax::interpreter

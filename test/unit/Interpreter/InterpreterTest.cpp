@@ -1,11 +1,11 @@
-//===- EvaluateTest.cpp - Known answers of the evaluator ------------------===//
+//===- InterpreterTest.cpp - Known answers of the interpreter -------------===//
 
-#include "EvalTestSupport.h"
+#include "InterpreterTestSupport.h"
 
 #include <chrono>
 
 using namespace ax;
-using namespace ax::eval;
+using namespace ax::interpreter;
 
 static HostTensor unary(const char *kind, const HostTensor &x,
                         std::string resultType = "") {
@@ -249,7 +249,7 @@ TEST(Gather, IndicesOutOfRangeAreErrors) {
       auto module =
           parseProgram(std::string("%r = ") + c.body, c.operands, c.type);
       ASSERT_TRUE(module);
-      auto results = evaluateProgram(programOf(*module), c.operands, nullptr);
+      auto results = interpretProgram(programOf(*module), c.operands, nullptr);
       ASSERT_FALSE(bool(results)) << c.body;
       ErrorDescription error = describeError(results.takeError());
       EXPECT_EQ(error.code, ExitCode::RunFailed);
@@ -452,7 +452,7 @@ TEST(Program, WrongInputIsRefused) {
   };
   for (const std::vector<HostTensor> &inputs :
        {std::vector<HostTensor>{}, {i64({3}, {1, 2, 3})}, {f32({2}, {1, 2})}}) {
-    auto results = evaluateProgram(programOf(*module), inputs, noStates);
+    auto results = interpretProgram(programOf(*module), inputs, noStates);
     ASSERT_FALSE(static_cast<bool>(results));
     EXPECT_EQ(describeError(results.takeError()).code, ExitCode::BadInput);
   }
