@@ -72,7 +72,7 @@ void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training) {
   manager.nest<PlanOp>().addPass(createSetPrecision({training.precision}));
   AddOptimizerOptions optimizer;
   optimizer.optimizer = training.optimizer;
-  optimizer.schedule = training.schedule;
+  optimizer.learningRateSchedule = training.learningRateSchedule;
   optimizer.groups.assign(training.groups.begin(), training.groups.end());
   optimizer.clipNorm = training.clipNorm;
   optimizer.frozenRows.assign(training.frozenRows.begin(),
@@ -93,10 +93,10 @@ void ax::addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
   plan.addPass(createSumPartials());
 }
 
-void ax::addCheckpointPhase(mlir::OpPassManager &manager,
-                            const Training &training, PredictPeak predict) {
+void ax::addRecomputePhase(mlir::OpPassManager &manager,
+                           const Training &training, PredictPeak predict) {
   manager.nest<PlanOp>().addPass(
-      createCheckpoint({training.checkpoint}, std::move(predict)));
+      createRecomputeForward({training.recompute}, std::move(predict)));
 }
 
 void ax::addOptimizePhase(mlir::OpPassManager &manager) {

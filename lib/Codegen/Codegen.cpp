@@ -61,8 +61,8 @@ public:
 
   llvm::Expected<rt::Program> build() {
     result.name = program.getSymName().str();
-    if (auto steps = program->getAttrOfType<IntegerAttr>(kScheduleSteps))
-      result.scheduleSteps = steps.getInt();
+    if (auto steps = program->getAttrOfType<IntegerAttr>(kLearningRateSteps))
+      result.learningRateSteps = steps.getInt();
     if (auto optimizer = program->getAttrOfType<StringAttr>(kOptimizer))
       result.optimizer = optimizer.str();
     if (auto folded =

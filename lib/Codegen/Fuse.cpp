@@ -31,7 +31,7 @@ static MemoryValues findMemoryValues(Block &block) {
         inMemory.insert(argument.base);
     } else if (isa<LocalCollectiveOpInterface, AwaitOp, LocalYieldOp>(op)) {
       for (Value operand : op.getOperands()) {
-        View view = viewOf(operand, inMemory);
+        StridedView view = viewOf(operand, inMemory);
         inMemory.insert(view.isDense() ? view.base : operand);
       }
     }

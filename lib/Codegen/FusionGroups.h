@@ -2,7 +2,7 @@
 #ifndef AX_LIB_CODEGEN_FUSIONGROUPS_H
 #define AX_LIB_CODEGEN_FUSIONGROUPS_H
 
-#include "Views.h"
+#include "StridedView.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 

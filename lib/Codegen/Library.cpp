@@ -101,29 +101,29 @@ private:
     return op->getOperand(operand.getOperandNumber());
   }
   /// The view of an operand, which is also an argument.
-  View argument(OpOperand &operand) {
-    View view = viewOf(outside(operand), inMemory);
+  StridedView argument(OpOperand &operand) {
+    StridedView view = viewOf(outside(operand), inMemory);
     call.arguments.push_back(
         {view.base, view.offset * byteSize(dtypeOf(view.base))});
     return view;
   }
-  rt::TensorDesc desc(const View &view) {
+  rt::TensorDesc desc(const StridedView &view) {
     return {dtypeOf(view.base), toVector(view.sizes), toVector(view.strides)};
   }
   rt::TensorDesc denseArgument(OpOperand &operand) {
-    View view = argument(operand);
+    StridedView view = argument(operand);
     if (!view.isDense())
       call.wantsDense.push_back(outside(operand));
     return rt::TensorDesc::dense(dtypeOf(view.base), toVector(view.sizes));
   }
   /// An operand without gaps, its dimensions in any order.
   rt::TensorDesc packedArgument(OpOperand &operand) {
-    View view = argument(operand);
+    StridedView view = argument(operand);
     auto dims = llvm::to_vector(llvm::seq<int64_t>(0, view.sizes.size()));
     llvm::stable_sort(dims, [&](int64_t a, int64_t b) {
       return view.strides[a] > view.strides[b];
     });
-    View ordered{view.base, view.offset, {}, {}};
+    StridedView ordered{view.base, view.offset, {}, {}};
     for (int64_t dim : dims) {
       ordered.sizes.push_back(view.sizes[dim]);
       ordered.strides.push_back(view.strides[dim]);
@@ -134,7 +134,7 @@ private:
   }
   /// An operand whose innermost dimension is contiguous.
   rt::TensorDesc rowArgument(OpOperand &operand) {
-    View view = argument(operand);
+    StridedView view = argument(operand);
     if (view.sizes.back() != 1 && view.strides.back() != 1)
       call.wantsDense.push_back(outside(operand));
     return desc(view);
@@ -177,8 +177,8 @@ private:
 
   void buildFor(LinearOp linear) {
     Contraction contraction;
-    View x = argument(linear.getXMutable());
-    View w = argument(linear.getWMutable());
+    StridedView x = argument(linear.getXMutable());
+    StridedView w = argument(linear.getWMutable());
     contraction.factorType = dtypeOf(linear.getX());
     contraction.resultType = dtypeOf(linear.getResult());
     rt::TensorDesc c = result();
@@ -187,7 +187,7 @@ private:
       matmul.hasBias = true;
       denseArgument(linear.getBiasMutable()[0]);
     }
-    View residual;
+    StridedView residual;
     if (linear.getResidual()) {
       matmul.hasResidual = contraction.hasResidual = true;
       residual = argument(linear.getResidualMutable()[0]);
@@ -210,8 +210,8 @@ private:
 
   void buildFor(DotOp dot) {
     Contraction contraction;
-    View a = argument(dot.getLhsMutable());
-    View b = argument(dot.getRhsMutable());
+    StridedView a = argument(dot.getLhsMutable());
+    StridedView b = argument(dot.getRhsMutable());
     contraction.factorType = dtypeOf(dot.getLhs());
     contraction.resultType = dtypeOf(dot.getResult());
     rt::TensorDesc c = result();
@@ -326,7 +326,7 @@ private:
     out.out = result();
     if (attention.getMask()) {
       out.hasMask = true;
-      View mask = argument(attention.getMaskMutable()[0]);
+      StridedView mask = argument(attention.getMaskMutable()[0]);
       // Broadcast to [batch, heads, S, T].
       int64_t target[4] = {out.q.sizes[0], out.q.sizes[1], out.q.sizes[2],
                            out.k.sizes[2]};

@@ -2,7 +2,7 @@
 #ifndef AX_LIB_CODEGEN_LIBRARY_H
 #define AX_LIB_CODEGEN_LIBRARY_H
 
-#include "Views.h"
+#include "StridedView.h"
 #include "ax/Local/Local.h"
 #include "ax/Runtime/LibraryOps.h"
 

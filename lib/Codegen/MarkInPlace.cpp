@@ -1,6 +1,6 @@
 //===- MarkInPlace.cpp - Results that replace states where they are -------===//
 #include "ForEachStage.h"
-#include "Views.h"
+#include "StridedView.h"
 #include "ax/Codegen/LocalPasses.h"
 
 namespace ax::codegen {

@@ -79,7 +79,7 @@ llvm::Expected<rt::BufferRef> StageBuffers::ref(Value value,
 }
 
 llvm::Expected<rt::BufferRef> StageBuffers::denseRef(Value value) {
-  View view = viewOf(value);
+  StridedView view = viewOf(value);
   if (!view.isDense()) // A view that no kernel can take in.
     return makeError(ExitCode::Unsupported,
                      value.getDefiningOp()->getName().getStringRef() +
@@ -100,7 +100,7 @@ void StageBuffers::finish() {
 }
 
 bool StageBuffers::canReplace(Value operand, Value result) const {
-  View view = viewOf(operand);
+  StridedView view = viewOf(operand);
   auto it = buffers.find(view.base);
   if (buffers.contains(result) || view.offset != 0 ||
       byteSizeOf(view.base) != byteSizeOf(result) || it == buffers.end() ||

@@ -103,7 +103,7 @@ private:
       if (llvm::is_contained(local.getAccumulated(),
                              static_cast<int64_t>(number)))
         continue;
-      View view = viewOf(terminator->getOperand(number));
+      StridedView view = viewOf(terminator->getOperand(number));
       Operation *maker = view.base.getDefiningOp();
       if (!maker || isa<ConstantOp>(maker) || buffers.contains(view.base) ||
           view.offset != 0 || !view.isDense() ||

@@ -7,7 +7,7 @@
 #include "TransposedNorms.h"
 
 #include "Kernels/WideBuilder.h"
-#include "Views.h"
+#include "StridedView.h"
 
 using namespace mlir;
 
@@ -44,7 +44,7 @@ std::optional<SmallVector<Factor>> commonFactors(ArrayRef<int64_t> turned,
 }
 
 bool readsAcrossMemory(Value turned) {
-  View view = viewOf(turned);
+  StridedView view = viewOf(turned);
   for (auto [size, stride] :
        llvm::zip_equal(llvm::reverse(view.sizes), llvm::reverse(view.strides)))
     if (size != 1)

@@ -98,7 +98,7 @@ static void warnOfNothing(ProgramOp program) {
 }
 
 /// Bytes of the rank that needs most, of a plan that is to go through the
-/// phases after Checkpoint.
+/// phases after `checkpoint`.
 static mlir::FailureOr<int64_t> predictPeak(PlanOp plan,
                                             const Strategy &strategy) {
   mlir::OwningOpRef<ModuleOp> module = ModuleOp::create(plan.getLoc());
@@ -146,7 +146,7 @@ std::vector<Phase> ax::phasesFor(const CompileOptions &options) {
       {"checkpoint", ExitCode::Usage,
        [&strategy, training](auto &manager) {
          if (training)
-           addCheckpointPhase(manager, *training, [strategy](PlanOp plan) {
+           addRecomputePhase(manager, *training, [strategy](PlanOp plan) {
              return predictPeak(plan, strategy);
            });
        }},

@@ -1,7 +1,7 @@
 //===- ReadWrite.cpp - Plans from and to text -----------------------------===//
 #include "Constants.h"
 #include "Faults.h"
-#include "Screen.h"
+#include "Precheck.h"
 
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Plan/Plan.h"
@@ -58,14 +58,14 @@ parsePlan(llvm::StringRef text, llvm::StringRef name, MLIRContext &context) {
   if (isBytecode(*buffer))
     return makeError(ExitCode::BadPlan,
                      name + ": is MLIR bytecode; plans are text");
-  if (llvm::Error error = screenText(text, name))
+  if (llvm::Error error = precheckText(text, name))
     return error;
   Faults faults(&context);
   llvm::SourceMgr sources;
   sources.AddNewSourceBuffer(std::move(buffer), llvm::SMLoc());
   OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(
       sources, ParserConfig(&context, /*verifyAfterParse=*/false));
-  if (module && succeeded(screenModule(*module)) &&
+  if (module && succeeded(precheckModule(*module)) &&
       succeeded(verify(*module))) {
     for (auto plan : module->getOps<PlanOp>())
       if (static_cast<int64_t>(plan.getVersion()) < PlanOp::rolesVersion)

@@ -1,6 +1,6 @@
 //===- Verify.cpp - Proving a plan without running it ---------------------===//
 #include "Faults.h"
-#include "Screen.h"
+#include "Precheck.h"
 #include "Verifier.h"
 
 #include "ax/Dialect/Actions.h"
@@ -304,7 +304,7 @@ static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
   StringRef name = attribute.getName();
   if (name == kUnbatched)
     return isa<PlanOp>(op);
-  if (name == kScheduleSteps) {
+  if (name == kLearningRateSteps) {
     auto steps = dyn_cast<IntegerAttr>(attribute.getValue());
     return isa<ProgramOp>(op) && steps && steps.getType().isInteger(64) &&
            steps.getInt() > 0;
@@ -354,7 +354,7 @@ static void verifyUnbatched(PlanOp plan) {
 
 llvm::Error plan::verifyPlan(ModuleOp module) {
   Faults faults(module.getContext());
-  if (failed(screenModule(module)) || failed(mlir::verify(module)))
+  if (failed(precheckModule(module)) || failed(mlir::verify(module)))
     return faults.take();
   PlanOp plan = *module.getOps<PlanOp>().begin();
   for (ProgramOp program : plan.getBody().getOps<ProgramOp>())

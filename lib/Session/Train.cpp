@@ -166,7 +166,7 @@ llvm::Error Trainer::open() {
   if (done < steps && options.save.empty() && options.saveWeights.empty())
     progress.show("note: what is trained is not kept: --save=DIR or "
                   "--save-weights=FILE.safetensors keeps it");
-  if (int64_t end = program.scheduleSteps; end > 0 && steps > end)
+  if (int64_t end = program.learningRateSteps; end > 0 && steps > end)
     warn("the learning rate's schedule ends after step " + llvm::Twine(end) +
          " (axopt --lr-schedule): it stays what it is then until step " +
          llvm::Twine(steps));

@@ -2,7 +2,7 @@
 
 #include "ax/Passes/Passes.h"
 
-#include "../Placed.h"
+#include "../StageAndAction.h"
 #include "Patterns.h"
 #include "ax/Dialect/Ax.h"
 

@@ -1,6 +1,6 @@
 //===- FuseEpilogue.cpp - What follows a linear or conv ---------*- C++ -*-===//
 
-#include "../Placed.h"
+#include "../StageAndAction.h"
 #include "ax/Passes/Passes.h"
 
 #include "../Match.h"
@@ -37,7 +37,8 @@ bool isActivation(UnaryKind kind) {
 template <typename Op>
 Op matchWhole(Value value, Operation *user) {
   auto op = value.getDefiningOp<Op>();
-  if (!op || !op->hasOneUse() || op.getResidual() || !isAtSamePlace(op, user))
+  if (!op || !op->hasOneUse() || op.getResidual() ||
+      !haveSameStageAndAction(op, user))
     return {};
   sharding::Mesh mesh = getMesh(op);
   return getLayout(tensorType(value), mesh).partial.empty() ? op : Op();

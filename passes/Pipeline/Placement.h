@@ -2,7 +2,7 @@
 #ifndef AX_PASSES_PIPELINE_PLACEMENT_H
 #define AX_PASSES_PIPELINE_PLACEMENT_H
 
-#include "../Placed.h"
+#include "../StageAndAction.h"
 
 #include "llvm/ADT/DenseSet.h"
 

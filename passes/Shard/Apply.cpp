@@ -1,7 +1,7 @@
 //===- Apply.cpp - Layouts and collectives into the program ---------------===//
 #include "Apply.h"
 
-#include "../Placed.h"
+#include "../StageAndAction.h"
 #include "ax/Cost/OpCost.h"
 #include "ax/Sharding/Digits.h"
 
@@ -46,9 +46,9 @@ static void place(Operation *made, const Step &step, Operation *producer,
   bool early =
       step.kind == StepKind::AllReduce || step.kind == StepKind::ReduceScatter;
   if (Operation *op = early && producer ? producer : user)
-    copyPlace(op, made);
+    copyStageAndAction(op, made);
   if (producer && !made->hasAttr(kStage))
-    copyPlace(producer, made);
+    copyStageAndAction(producer, made);
 }
 
 /// `layout` with `axes` among its partial ones, or without them.
@@ -116,7 +116,7 @@ static void applyToStores(ProgramOp program, const SymbolTable &states,
              .plan(getLayout(type, mesh), wanted, cost::elementBytesOf(type))
              .steps) {
       value = createStep(builder, store.getLoc(), step, value, mesh, because);
-      copyPlace(store, value.getDefiningOp());
+      copyStageAndAction(store, value.getDefiningOp());
     }
     store.getOperandMutable().assign(value);
   }

@@ -6,7 +6,7 @@
 // (Chan, Golub, LeVeque 1979), since E[x^2] - E[x]^2 cancels.
 //
 //===----------------------------------------------------------------------===//
-#include "../Placed.h"
+#include "../StageAndAction.h"
 #include "Recipe.h"
 
 #include "mlir/IR/Builders.h"
@@ -207,7 +207,7 @@ bool ax::decomposeSplitRows(const ShardGraph &graph, const Mesh &mesh) {
       for (Operation *made = result.getDefiningOp();
            made && !made->hasAttr(kStage) && made != op;
            made = made->getPrevNode())
-        copyPlace(op, made);
+        copyStageAndAction(op, made);
     op->getResult(0).replaceAllUsesWith(result);
     op->erase();
     changed = true;

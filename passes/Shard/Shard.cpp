@@ -1,6 +1,6 @@
 //===- Shard.cpp - Layouts for everything, collectives where they differ --===//
 #include "../Pipeline/Placement.h"
-#include "../Placed.h"
+#include "../StageAndAction.h"
 #include "Apply.h"
 #include "Recipe.h"
 #include "UpdatePins.h"
@@ -43,7 +43,7 @@ static void splitBias(OpT op, int64_t channelDim) {
                               op.getResult(), shaped);
   for (Operation *made = op->getNextNode(); made != sum->getNextNode();
        made = made->getNextNode())
-    copyPlace(op, made);
+    copyStageAndAction(op, made);
   op.getResult().replaceAllUsesExcept(sum.getResult(), sum);
 }
 

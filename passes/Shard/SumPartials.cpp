@@ -6,7 +6,7 @@
 // add(all_reduce(a), all_reduce(b)) is all_reduce(add(a, b)).
 //
 //===----------------------------------------------------------------------===//
-#include "../Placed.h"
+#include "../StageAndAction.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Sharding/Digits.h"
 
@@ -48,7 +48,7 @@ private:
   }
   Value add(Value lhs, Value rhs);
   Value toRoot(Value sum, StringAttr cause);
-  void place(Value made) { copyPlace(root, made.getDefiningOp()); }
+  void place(Value made) { copyStageAndAction(root, made.getDefiningOp()); }
 
   Operation *root;
   const Mesh &mesh;
@@ -84,7 +84,7 @@ bool SumTree::isRoot(Operation *op, const Mesh &mesh) {
   if (!op->hasOneUse())
     return true;
   Operation *user = *op->user_begin();
-  return !isNode(user, mesh) || !isAtSamePlace(op, user);
+  return !isNode(user, mesh) || !haveSameStageAndAction(op, user);
 }
 
 SumTree::SumTree(Operation *root, const Mesh &mesh)
@@ -93,8 +93,9 @@ SumTree::SumTree(Operation *root, const Mesh &mesh)
   while (!open.empty()) {
     Leaf next = open.pop_back_val();
     Operation *op = next.value.getDefiningOp();
-    bool isInner = op && isNode(op, mesh) &&
-                   (op == root || (op->hasOneUse() && isAtSamePlace(op, root)));
+    bool isInner =
+        op && isNode(op, mesh) &&
+        (op == root || (op->hasOneUse() && haveSameStageAndAction(op, root)));
     if (!isInner) {
       leaves.push_back(next);
       continue;

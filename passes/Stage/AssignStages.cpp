@@ -19,7 +19,7 @@
 // together.
 //
 //===----------------------------------------------------------------------===//
-#include "../Placed.h"
+#include "../StageAndAction.h"
 #include "ax/Cost/StageCost.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Passes/Passes.h"

@@ -99,10 +99,11 @@ struct MappingTraits<ax::Training> {
     ax::Training standard;
     io.mapRequired("loss", t.loss);
     io.mapOptional("optimizer", t.optimizer, standard.optimizer);
-    io.mapOptional("lr-schedule", t.schedule, standard.schedule);
+    io.mapOptional("lr-schedule", t.learningRateSchedule,
+                   standard.learningRateSchedule);
     io.mapOptional("param-group", t.groups);
     mapNumber(io, "clip-norm", t.clipNorm);
-    io.mapOptional("checkpoint", t.checkpoint, standard.checkpoint);
+    io.mapOptional("checkpoint", t.recompute, standard.recompute);
     io.mapOptional("precision", t.precision, standard.precision);
     io.mapOptional("batchnorm", t.batchNorm, standard.batchNorm);
     io.mapOptional("dropout", t.dropout, standard.dropout);

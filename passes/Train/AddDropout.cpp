@@ -4,9 +4,9 @@
 // unsupervised multitask learners; Devlin et al., arXiv 1810.04805.
 //
 //===----------------------------------------------------------------------===//
-#include "../Placed.h"
+#include "../StageAndAction.h"
 #include "AttentionParts.h"
-#include "OwnState.h"
+#include "TrainingState.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Passes/Passes.h"
@@ -64,7 +64,7 @@ private:
   ProgramOp program;
   Block &body;
   double rate;
-  MarkPlace mark{'F'};
+  MarkStageAndAction mark{'F'};
   OpBuilder builder;
   int64_t nextId = 0;
   llvm::DenseSet<Value> dropped;
@@ -173,7 +173,7 @@ Value DropoutAdder::load(StringRef name) {
   SymbolTable states(program->getParentOfType<PlanOp>());
   auto type = RankedTensorType::get({}, builder.getI64Type());
   builder.setInsertionPoint(program);
-  auto state = getOwnState(states, builder, name, type);
+  auto state = getTrainingState(states, builder, name, type);
   if (!state) {
     program.emitError(describeError(state.takeError()).message);
     return {};

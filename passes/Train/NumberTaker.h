@@ -2,7 +2,7 @@
 #ifndef AX_PASSES_TRAIN_NUMBERTAKER_H
 #define AX_PASSES_TRAIN_NUMBERTAKER_H
 
-#include "Call.h"
+#include "CallExpression.h"
 
 #include <optional>
 
@@ -18,7 +18,7 @@ public:
   /// What no rate or number of steps comes near.
   static constexpr double unbounded = 1e30;
 
-  explicit NumberTaker(Call &call) : call(call) {}
+  explicit NumberTaker(CallExpression &call) : call(call) {}
 
   void take(llvm::StringRef key, double &value, double least = 0,
             double largest = unbounded);
@@ -29,7 +29,7 @@ public:
   void take(llvm::StringRef key, int64_t &value);
   /// `betas=B1:B2`, both below 1.
   void takeBetas(double &beta1, double &beta2);
-  /// The first fault; then those of Call::finish.
+  /// The first fault; then those of CallExpression::finish.
   llvm::Error finish(llvm::ArrayRef<llvm::StringRef> arguments);
 
   /// The call with every option that it could have, given or not, in the order
@@ -40,7 +40,7 @@ private:
   void note(llvm::StringRef key, double value);
   void keep(llvm::Error error);
 
-  Call &call;
+  CallExpression &call;
   std::string options;
   llvm::Error fault = llvm::Error::success();
 };

@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Match.h"
-#include "../Placed.h"
+#include "../StageAndAction.h"
 #include "ax/Passes/Passes.h"
 
 namespace ax {
@@ -47,7 +47,7 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
     Builder types(op->getContext());
     Type element =
         type == "bf16" ? Type(types.getBF16Type()) : Type(types.getF16Type());
-    MarkPlace mark(markedAction(op), op->getAttr(kStage));
+    MarkStageAndAction mark(markedAction(op), op->getAttr(kStage));
     OpBuilder builder(op, &mark);
     Value bias;
     int64_t channelDim = 0;

@@ -9,7 +9,7 @@ namespace ax::rt {
 namespace {
 
 /// The product's views, always in step.
-struct Views {
+struct ProductViews {
   TensorDesc *views[4];
   int count;
 
@@ -42,7 +42,8 @@ void drop(TensorDesc &view, size_t d) {
 
 MatmulDesc collapse(const MatmulDesc &original) {
   MatmulDesc desc = original;
-  Views rows{{&desc.a, &desc.c, &desc.residual}, desc.hasResidual ? 3 : 2};
+  ProductViews rows{{&desc.a, &desc.c, &desc.residual},
+                    desc.hasResidual ? 3 : 2};
   for (size_t d = 0; d + 2 < desc.c.sizes.size(); ++d)
     for (TensorDesc *view : {&desc.a, &desc.b})
       if (view->strides[d] == 0)

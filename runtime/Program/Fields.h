@@ -275,7 +275,7 @@ template <typename Archive>
 void visit(Archive &a, Program &program) {
   a(1, program.name), a(2, program.mesh), a(3, program.inputs);
   a(4, program.outputs), a(5, program.states), a(6, program.transfers);
-  a(7, program.kernels), a(8, program.stages), a(9, program.scheduleSteps);
+  a(7, program.kernels), a(8, program.stages), a(9, program.learningRateSteps);
   a(10, program.optimizer), a(11, program.folded);
 }
 

@@ -126,13 +126,13 @@ llvm::Error readTraining(const CommandLine &flags, Options &options) {
     training.emplace();
   flags.read(OPT_loss, training->loss);
   flags.read(OPT_optimizer, training->optimizer);
-  flags.read(OPT_lr_schedule, training->schedule);
+  flags.read(OPT_lr_schedule, training->learningRateSchedule);
   flags.read(OPT_param_group, training->groups);
   flags.read(OPT_clip_norm, training->clipNorm);
   flags.read(OPT_trainable, training->trainable);
   flags.read(OPT_frozen, training->frozen);
   flags.read(OPT_frozen_rows, training->frozenRows);
-  flags.read(OPT_checkpoint, training->checkpoint);
+  flags.read(OPT_checkpoint, training->recompute);
   flags.read(OPT_precision, training->precision);
   flags.read(OPT_dropout, training->dropout);
   flags.read(OPT_batchnorm, training->batchNorm);

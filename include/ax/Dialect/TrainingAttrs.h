@@ -24,7 +24,7 @@ inline constexpr llvm::StringLiteral kLossShift = "ax.loss_shift";
 
 /// On a program that trains: i64, the steps until its learning rate stays what
 /// it is then.
-inline constexpr llvm::StringLiteral kScheduleSteps = "ax.schedule_steps";
+inline constexpr llvm::StringLiteral kLearningRateSteps = "ax.schedule_steps";
 
 /// On a program that trains: the optimizer's name and options, in words. Runs
 /// of one do not go on with what another has kept.

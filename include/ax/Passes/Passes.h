@@ -29,13 +29,13 @@ void addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
 using PredictPeak = std::function<mlir::FailureOr<int64_t>(PlanOp)>;
 /// `predict`: bytes of the rank that needs most, for `budget:SIZE`; nothing:
 /// an estimate that knows no fusion.
-void addCheckpointPhase(mlir::OpPassManager &manager, const Training &training,
-                        PredictPeak predict = nullptr);
+void addRecomputePhase(mlir::OpPassManager &manager, const Training &training,
+                       PredictPeak predict = nullptr);
 void addOptimizePhase(mlir::OpPassManager &manager);
 void addPipelinePhase(mlir::OpPassManager &manager, const Strategy &strategy);
 
-std::unique_ptr<mlir::Pass> createCheckpoint(CheckpointOptions options,
-                                             PredictPeak predict);
+std::unique_ptr<mlir::Pass>
+createRecomputeForward(RecomputeForwardOptions options, PredictPeak predict);
 
 /// Attaches the gradients of the ax operations; the passes that need them do
 /// so by themselves.

@@ -237,13 +237,13 @@ def AddOptimizer : Pass<"ax-add-optimizer", "::ax::PlanOp"> {
     Takes the gradients of states and the results of the roles `loss_sum` and
     `loss_count`, stores those that are marked `ax.statistic` in the state of their
     name, drops the model's outputs, and returns results of the roles `loss`,
-    `gradient_norm` (before clipping) and `learning_rate`, named so. Gradients are divided by the count once, and by the loss
-    scale if there is one, which is returned as `loss_scale`. Moments and the
-    number of steps are new states, `STATE.exp_avg` and so on. New operations
-    have `ax.action = "U"`.
+    `gradient_norm` (before clipping) and `learning_rate`, named so. Gradients are
+    divided by the count once, and by the loss scale if there is one, which is
+    returned as `loss_scale`. Moments and the number of steps are new states,
+    `STATE.exp_avg` and so on. New operations have `ax.action = "U"`.
 
     Optimizers: docs/training.md lists them; each is a file of
-    passes/Train/Optimizer/Rules. Schedules: `constant`,
+    passes/Train/Optimizer/Rules. Learning-rate schedules: `constant`,
     `linear(warmup=W,steps=N,final=F)`, `cosine(...)`. Groups: `PATTERN|rank<N:`
     `lr=...,weight_decay=...`; the last that matches a state counts. Frozen rows
     have no gradient, no decay, and moments that stay zero.
@@ -251,7 +251,7 @@ def AddOptimizer : Pass<"ax-add-optimizer", "::ax::PlanOp"> {
   let options = [
     Option<"optimizer", "optimizer", "std::string", "\"adamw\"",
            "adamw(lr=1e-3,weight_decay=0.01)">,
-    Option<"schedule", "lr-schedule", "std::string", "\"constant\"",
+    Option<"learningRateSchedule", "lr-schedule", "std::string", "\"constant\"",
            "cosine(warmup=100,steps=1000)">,
     ListOption<"groups", "param-group", "std::string",
                "Other options for some states">,
@@ -298,10 +298,10 @@ def SumPartials : Pass<"ax-sum-partials", "::ax::PlanOp"> {
 }
 
 //===----------------------------------------------------------------------===//
-// Checkpoint
+// Recompute
 //===----------------------------------------------------------------------===//
 
-def Checkpoint : Pass<"ax-checkpoint", "::ax::PlanOp"> {
+def RecomputeForward : Pass<"ax-recompute-forward", "::ax::PlanOp"> {
   let summary = "What the backward pass computes again instead of keeping it";
   let description = [{
     Copies forward operations, as `ax.action = "B"` and `recomputed`, right

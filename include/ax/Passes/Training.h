@@ -12,7 +12,7 @@ namespace ax {
 struct Training {
   std::string loss;
   std::string optimizer = "adamw";
-  std::string schedule = "constant";
+  std::string learningRateSchedule = "constant";
   std::vector<std::string> groups;
   /// Of the gradient's global norm; 0: any.
   double clipNorm = 0;
@@ -29,7 +29,7 @@ struct Training {
   double dropout = 0;
   /// What the backward pass computes again: none, selective, full, a glob over
   /// names of nodes, `budget:SIZE`.
-  std::string checkpoint = "none";
+  std::string recompute = "none";
 };
 
 } // namespace ax

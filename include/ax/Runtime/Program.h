@@ -336,7 +336,7 @@ struct Program {
   std::vector<Kernel> kernels;
   std::vector<StageProgram> stages;
   /// Steps of training that the learning rate's schedule has; 0: any number.
-  int64_t scheduleSteps = 0;
+  int64_t learningRateSteps = 0;
   /// What it trains with, as `adamw(lr=0.001,...)`; empty: not said.
   std::string optimizer;
 };

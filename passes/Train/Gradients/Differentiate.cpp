@@ -2,7 +2,7 @@
 
 #include "Differentiate.h"
 
-#include "../../Placed.h"
+#include "../../StageAndAction.h"
 #include "../Quantised.h"
 #include "GradientBuilder.h"
 #include "ax/Dialect/ProgramNames.h"
@@ -184,7 +184,7 @@ private:
   Value loss;
   PlanOp plan;
   SymbolTable states{plan};
-  MarkPlace mark{'B'};
+  MarkStageAndAction mark{'B'};
   OpBuilder builder;
   SmallVector<Operation *> forward;
   DenseSet<Value> active;

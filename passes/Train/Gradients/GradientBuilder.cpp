@@ -2,7 +2,7 @@
 
 #include "GradientBuilder.h"
 
-#include "../../Placed.h"
+#include "../../StageAndAction.h"
 
 using namespace mlir;
 using namespace ax;
@@ -27,7 +27,7 @@ void GradientBuilder::giveSummed(OpOperand &operand, Make make) {
 Value GradientBuilder::inForward(Make make) {
   OpBuilder::InsertionGuard guard(b);
   OpBuilder::Listener *backward = b.getListener();
-  MarkPlace forward(markedAction(op), op->getAttr(kStage));
+  MarkStageAndAction forward(markedAction(op), op->getAttr(kStage));
   b.setInsertionPointAfter(op);
   b.setListener(&forward);
   Value made = make();

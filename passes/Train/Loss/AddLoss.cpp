@@ -5,10 +5,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../Placed.h"
-#include "../Call.h"
-#include "../OwnState.h"
+#include "../../StageAndAction.h"
+#include "../CallExpression.h"
 #include "../TensorBuilder.h"
+#include "../TrainingState.h"
 #include "LossScale.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/TrainingAttrs.h"
@@ -43,7 +43,7 @@ std::string typeText(Type type) {
 
 class LossAdder {
 public:
-  LossAdder(ProgramOp program, Call call, bool scaled)
+  LossAdder(ProgramOp program, CallExpression call, bool scaled)
       : program(program), call(std::move(call)), isScaled(scaled),
         output(cast<ReturnOp>(program.getBody().front().getTerminator())),
         builder(output),
@@ -188,7 +188,7 @@ private:
     auto type = RankedTensorType::get({}, t.b.getI64Type());
     OpBuilder before(program);
     SymbolTable states(program->getParentOfType<PlanOp>());
-    auto state = getOwnState(states, before, kLossScale, type);
+    auto state = getTrainingState(states, before, kLossScale, type);
     if (!state)
       return state.takeError();
     before.setInsertionPointToStart(output->getBlock());
@@ -364,7 +364,7 @@ private:
   }
 
   ProgramOp program;
-  Call call;
+  CallExpression call;
   bool isScaled;
   bool isEvaluation = program.getSymName() == evaluationProgram;
   ReturnOp output;
@@ -394,7 +394,7 @@ struct AddLoss : ax::impl::AddLossBase<AddLoss> {
   }
 
   llvm::Error add(ProgramOp program) {
-    llvm::Expected<Call> call = Call::parse(loss);
+    llvm::Expected<CallExpression> call = CallExpression::parse(loss);
     if (!call)
       return call.takeError();
     program->getParentOfType<PlanOp>().needVersion(PlanOp::rolesVersion);

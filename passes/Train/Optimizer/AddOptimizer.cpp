@@ -4,11 +4,11 @@
 // number, clipped by their global norm, and given to the optimizer's rule.
 //
 //===----------------------------------------------------------------------===//
-#include "../../Placed.h"
+#include "../../StageAndAction.h"
 #include "../BatchCheck.h"
 #include "../Loss/LossScale.h"
 #include "../MarkBackward.h"
-#include "../OwnState.h"
+#include "../TrainingState.h"
 #include "LearningRate.h"
 #include "ParameterGroup.h"
 #include "UpdateRule.h"
@@ -118,7 +118,7 @@ private:
   double clipNorm;
   ReturnOp output;
   /// Without a stage: every one that needs it does it.
-  MarkPlace mark{'U'};
+  MarkStageAndAction mark{'U'};
   OpBuilder builder;
   TensorBuilder t;
   std::vector<Parameter> parameters;
@@ -210,7 +210,7 @@ void OptimizerAdder::addResult(ResultRole role, Value value) {
 StateOp OptimizerAdder::ownState(const Twine &name, RankedTensorType type) {
   OpBuilder atStates(parameters.back().state->getContext());
   atStates.setInsertionPointAfter(parameters.back().state);
-  auto state = getOwnState(states, atStates, name.str(), type);
+  auto state = getTrainingState(states, atStates, name.str(), type);
   if (state)
     return *state;
   program.emitError(describeError(state.takeError()).message);
@@ -390,7 +390,7 @@ LogicalResult OptimizerAdder::run() {
   countStep();
   factor = learningRateFactor(t, schedule, step);
   if (schedule.decay != LearningRateSchedule::Decay::None)
-    program->setAttr(kScheduleSteps, t.b.getI64IntegerAttr(schedule.steps));
+    program->setAttr(kLearningRateSteps, t.b.getI64IntegerAttr(schedule.steps));
   addResult(ResultRole::learning_rate,
             t.cast(t.mul(factor, rule.learningRate), t.b.getF32Type()));
   program->setAttr(kOptimizer, t.b.getStringAttr(rule.text));
@@ -424,7 +424,7 @@ struct AddOptimizer : ax::impl::AddOptimizerBase<AddOptimizer> {
 
   void runOnOperation() final {
     auto rule = UpdateRules::get().parse(optimizer);
-    auto rate = LearningRateSchedule::parse(schedule);
+    auto rate = LearningRateSchedule::parse(learningRateSchedule);
     std::vector<ParameterGroup> parsed;
     std::vector<FrozenRows> frozen;
     llvm::Error error =
@@ -449,7 +449,7 @@ struct AddOptimizer : ax::impl::AddOptimizerBase<AddOptimizer> {
       return signalPassFailure();
     }
     if (rate->decay != LearningRateSchedule::Decay::None || rate->warmup)
-      (*rule)->text += " lr-schedule=" + schedule;
+      (*rule)->text += " lr-schedule=" + learningRateSchedule;
     if (clipNorm > 0)
       (*rule)->text += " clip-norm=" + shortest(clipNorm);
     for (const std::string &group : groups)

@@ -12,7 +12,7 @@ using namespace ax;
 
 llvm::Expected<LearningRateSchedule>
 LearningRateSchedule::parse(llvm::StringRef text) {
-  llvm::Expected<Call> call = Call::parse(text);
+  llvm::Expected<CallExpression> call = CallExpression::parse(text);
   if (!call)
     return call.takeError();
   LearningRateSchedule result;

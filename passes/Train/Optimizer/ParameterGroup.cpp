@@ -31,7 +31,8 @@ llvm::Expected<ParameterGroup> ParameterGroup::parse(llvm::StringRef text) {
                         llvm::toString(glob.takeError()));
     result.patterns.push_back(name.str());
   }
-  llvm::Expected<Call> call = Call::parse(("group(" + options + ")").str());
+  llvm::Expected<CallExpression> call =
+      CallExpression::parse(("group(" + options + ")").str());
   if (!call)
     return call.takeError();
   NumberTaker number(*call);

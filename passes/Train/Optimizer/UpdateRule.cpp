@@ -30,7 +30,7 @@ const UpdateRules &UpdateRules::get() {
 
 llvm::Expected<std::unique_ptr<UpdateRule>>
 UpdateRules::parse(llvm::StringRef text) const {
-  llvm::Expected<Call> call = Call::parse(text);
+  llvm::Expected<CallExpression> call = CallExpression::parse(text);
   if (!call)
     return call.takeError();
   auto found = makers.find(call->name);

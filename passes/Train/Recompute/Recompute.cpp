@@ -1,7 +1,7 @@
 //===- Recompute.cpp - Forward operations done again ----------------------===//
 #include "Recompute.h"
 
-#include "../../Placed.h"
+#include "../../StageAndAction.h"
 #include "../MarkBackward.h"
 
 #include "mlir/IR/IRMapping.h"

@@ -1,6 +1,6 @@
 //===- ContractionTest.cpp - Contractions and views as matrices -----------===//
 #include "../../../lib/Codegen/Contraction.h"
-#include "../../../lib/Codegen/Views.h"
+#include "../../../lib/Codegen/StridedView.h"
 
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ TEST(Contraction, OperandThatIsNoMatrixIsNamed) {
   EXPECT_FALSE(fault.b);
 }
 
-TEST(Views, ReshapeKeepsStridesWhereItCan) {
+TEST(StridedView, ReshapeKeepsStridesWhereItCan) {
   auto split = reshapeStrides({2, 12}, {100, 1}, {2, 3, 4});
   ASSERT_TRUE(split);
   EXPECT_EQ(Ints(split->begin(), split->end()), Ints({100, 4, 1}));

@@ -94,7 +94,7 @@ CompiledPlan makePlan() {
   program.inputs[0].labels = Labels{10, -100, 1};
   program.inputs[0].indexed = 5;
   program.outputs[0].samples = 0;
-  program.scheduleSteps = 7;
+  program.learningRateSteps = 7;
   program.optimizer = "sgd";
   program.folded = {{"scale", "0123"}};
   plan.programs.push_back(b.program);

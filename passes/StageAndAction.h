@@ -1,14 +1,14 @@
-//===- Placed.h - Stage and action of an operation --------------*- C++ -*-===//
-#ifndef AX_PASSES_PLACED_H
-#define AX_PASSES_PLACED_H
+//===- StageAndAction.h - Stage and action of an operation ------*- C++ -*-===//
+#ifndef AX_PASSES_STAGEANDACTION_H
+#define AX_PASSES_STAGEANDACTION_H
 
 #include "ax/Dialect/Actions.h"
 #include "mlir/IR/Builders.h"
 
 namespace ax {
 
-/// `made` belongs where `from` does, in what it does not say itself.
-inline void copyPlace(mlir::Operation *from, mlir::Operation *made) {
+/// `made` gets the stage and the action of `from`, unless it has its own.
+inline void copyStageAndAction(mlir::Operation *from, mlir::Operation *made) {
   for (llvm::StringRef name :
        {llvm::StringRef(kStage), llvm::StringRef(kAction)})
     if (mlir::Attribute attr = from->getAttr(name);
@@ -17,8 +17,8 @@ inline void copyPlace(mlir::Operation *from, mlir::Operation *made) {
 }
 
 /// What a builder makes belongs to `action`, and to `stage` if there is one.
-struct MarkPlace : mlir::OpBuilder::Listener {
-  explicit MarkPlace(char action, mlir::Attribute stage = {})
+struct MarkStageAndAction : mlir::OpBuilder::Listener {
+  explicit MarkStageAndAction(char action, mlir::Attribute stage = {})
       : action(action), stage(stage) {}
   void notifyOperationInserted(mlir::Operation *made,
                                mlir::OpBuilder::InsertPoint) final {
@@ -31,11 +31,11 @@ struct MarkPlace : mlir::OpBuilder::Listener {
   mlir::Attribute stage;
 };
 
-inline bool isAtSamePlace(mlir::Operation *a, mlir::Operation *b) {
+inline bool haveSameStageAndAction(mlir::Operation *a, mlir::Operation *b) {
   return a->getDiscardableAttr(kStage) == b->getDiscardableAttr(kStage) &&
          a->getDiscardableAttr(kAction) == b->getDiscardableAttr(kAction);
 }
 
 } // namespace ax
 
-#endif // AX_PASSES_PLACED_H
+#endif // AX_PASSES_STAGEANDACTION_H

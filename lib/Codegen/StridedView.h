@@ -1,6 +1,6 @@
-//===- Views.h - Values that are other values seen differently --*- C++ -*-===//
-#ifndef AX_LIB_CODEGEN_VIEWS_H
-#define AX_LIB_CODEGEN_VIEWS_H
+//===- StridedView.h - Values that others are seen as -----------*- C++ -*-===//
+#ifndef AX_LIB_CODEGEN_STRIDEDVIEW_H
+#define AX_LIB_CODEGEN_STRIDEDVIEW_H
 
 #include "ax/Dialect/Ax.h"
 #include "llvm/ADT/DenseSet.h"
@@ -15,7 +15,7 @@ bool isViewOp(mlir::Operation *op);
 
 /// Element (i...) of the value is element offset + sum(i * strides) of the
 /// dense row-major `base`. Strides are >= 0.
-struct View {
+struct StridedView {
   mlir::Value base;
   int64_t offset = 0;
   llvm::SmallVector<int64_t> sizes, strides;
@@ -28,7 +28,7 @@ using MemoryValues = llvm::SmallDenseSet<mlir::Value>;
 
 /// `value` seen through as many view ops as strides can express, up to one
 /// that is in memory. `base` is `value` itself when there are none.
-View viewOf(mlir::Value value, const MemoryValues &inMemory = {});
+StridedView viewOf(mlir::Value value, const MemoryValues &inMemory = {});
 
 /// Strides under which `sizes` have the same elements in the same order as
 /// `newSizes`; nothing when there are none.
@@ -38,4 +38,4 @@ reshapeStrides(llvm::ArrayRef<int64_t> sizes, llvm::ArrayRef<int64_t> strides,
 
 } // namespace ax::codegen
 
-#endif // AX_LIB_CODEGEN_VIEWS_H
+#endif // AX_LIB_CODEGEN_STRIDEDVIEW_H

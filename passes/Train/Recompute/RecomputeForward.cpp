@@ -1,4 +1,4 @@
-//===- Checkpoint.cpp - What is kept for the backward pass ----------------===//
+//===- RecomputeForward.cpp - What is kept for the backward pass ----------===//
 //
 // Chen et al., arXiv 1604.06174 (between checkpoints all is computed again);
 // Korthikanti et al., arXiv 2205.05198 (only what is cheap per byte).
@@ -12,7 +12,7 @@
 #include "llvm/Support/GlobPattern.h"
 
 namespace ax {
-#define GEN_PASS_DEF_CHECKPOINT
+#define GEN_PASS_DEF_RECOMPUTEFORWARD
 #include "ax/Passes/Passes.h.inc"
 } // namespace ax
 
@@ -43,10 +43,10 @@ std::optional<int64_t> parseBytes(StringRef text) {
   return static_cast<int64_t>(bytes);
 }
 
-struct Checkpoint : ax::impl::CheckpointBase<Checkpoint> {
-  using CheckpointBase::CheckpointBase;
-  Checkpoint(const CheckpointOptions &options, PredictPeak predict)
-      : CheckpointBase(options), predict(std::move(predict)) {}
+struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
+  using RecomputeForwardBase::RecomputeForwardBase;
+  RecomputeForward(const RecomputeForwardOptions &options, PredictPeak predict)
+      : RecomputeForwardBase(options), predict(std::move(predict)) {}
 
   void runOnOperation() final {
     if (mode == "none")
@@ -210,7 +210,8 @@ struct Checkpoint : ax::impl::CheckpointBase<Checkpoint> {
 
 } // namespace
 
-std::unique_ptr<Pass> ax::createCheckpoint(CheckpointOptions options,
-                                           PredictPeak predict) {
-  return std::make_unique<Checkpoint>(options, std::move(predict));
+std::unique_ptr<Pass>
+ax::createRecomputeForward(RecomputeForwardOptions options,
+                           PredictPeak predict) {
+  return std::make_unique<RecomputeForward>(options, std::move(predict));
 }

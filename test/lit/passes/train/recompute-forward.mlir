@@ -1,14 +1,14 @@
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-checkpoint))' | FileCheck %s --check-prefix=NONE
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-checkpoint{mode=selective}))' | FileCheck %s --check-prefix=SELECTIVE
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-checkpoint{mode=full}))' | FileCheck %s --check-prefix=FULL
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-checkpoint{mode=full}),cse)' | FileCheck %s --check-prefix=FULL
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-checkpoint{mode=layer1.*}))' | FileCheck %s --check-prefix=PATTERN
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-checkpoint{mode=budget:1GiB}))' | FileCheck %s --check-prefix=NONE
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-checkpoint{mode=budget:2.15MiB}))' | FileCheck %s --check-prefix=BUDGET
-// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-checkpoint{mode=budget:100kB}))' 2>&1 | FileCheck %s --check-prefix=SMALL
-// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-checkpoint{mode=budget:much}))' 2>&1 | FileCheck %s --check-prefix=SIZE
-// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-checkpoint{mode=layer7.*}))' 2>&1 | FileCheck %s --check-prefix=NODE
-// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-checkpoint{mode=layer[}))' 2>&1 | FileCheck %s --check-prefix=GLOB
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-recompute-forward))' | FileCheck %s --check-prefix=NONE
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-recompute-forward{mode=selective}))' | FileCheck %s --check-prefix=SELECTIVE
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-recompute-forward{mode=full}))' | FileCheck %s --check-prefix=FULL
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-recompute-forward{mode=full}),cse)' | FileCheck %s --check-prefix=FULL
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-recompute-forward{mode=layer1.*}))' | FileCheck %s --check-prefix=PATTERN
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-recompute-forward{mode=budget:1GiB}))' | FileCheck %s --check-prefix=NONE
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-recompute-forward{mode=budget:2.15MiB}))' | FileCheck %s --check-prefix=BUDGET
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-recompute-forward{mode=budget:100kB}))' 2>&1 | FileCheck %s --check-prefix=SMALL
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-recompute-forward{mode=budget:much}))' 2>&1 | FileCheck %s --check-prefix=SIZE
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-recompute-forward{mode=layer7.*}))' 2>&1 | FileCheck %s --check-prefix=NODE
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-recompute-forward{mode=layer[}))' 2>&1 | FileCheck %s --check-prefix=GLOB
 
 // SMALL: error: --checkpoint=budget:100kB: a rank needs {{.*}} MB with everything computed again that can be; use more ranks, --zero or a smaller batch
 // SIZE: error: --checkpoint=budget:much: give a size, as budget:2GiB or budget:500MB (units: B, kB, MB, GB, KiB, MiB, GiB)

@@ -1,5 +1,5 @@
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-checkpoint{mode=full}))' | FileCheck %s
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-checkpoint{mode=layer0.*}))' | FileCheck %s
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-recompute-forward{mode=full}))' | FileCheck %s
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-recompute-forward{mode=layer0.*}))' | FileCheck %s
 
 // What is compared is done again, but not what was decided by it: neither by
 // the model nor which number is the largest, which the gradient goes by.

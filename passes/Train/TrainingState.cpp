@@ -1,13 +1,14 @@
-//===- OwnState.cpp - States that training adds ---------------------------===//
-#include "OwnState.h"
+//===- TrainingState.cpp - States that training adds ----------------------===//
+#include "TrainingState.h"
 
 #include "ax/Support/Error.h"
 
 using namespace mlir;
 using namespace ax;
 
-llvm::Expected<StateOp> ax::getOwnState(SymbolTable &states, OpBuilder &builder,
-                                        StringRef name, RankedTensorType type) {
+llvm::Expected<StateOp> ax::getTrainingState(SymbolTable &states,
+                                             OpBuilder &builder, StringRef name,
+                                             RankedTensorType type) {
   auto state = states.lookup<StateOp>(name);
   if (state && !state.isZeroAtFirst())
     return makeErrorf(

@@ -1,10 +1,10 @@
-//===- Call.h - `name(first,second,key=value)` ------------------*- C++ -*-===//
+//===- CallExpression.h - `name(first,second,key=value)` --------*- C++ -*-===//
 //
 // How losses and optimizers are written on the command line.
 //
 //===----------------------------------------------------------------------===//
-#ifndef AX_PASSES_TRAIN_CALL_H
-#define AX_PASSES_TRAIN_CALL_H
+#ifndef AX_PASSES_TRAIN_CALLEXPRESSION_H
+#define AX_PASSES_TRAIN_CALLEXPRESSION_H
 
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -15,7 +15,7 @@
 
 namespace ax {
 
-struct Call {
+struct CallExpression {
   std::string name;
   std::vector<std::string> arguments;
   /// Those not taken yet, in the order given.
@@ -23,7 +23,7 @@ struct Call {
   /// Those that somebody asked for.
   std::vector<std::string> known;
 
-  static llvm::Expected<Call> parse(llvm::StringRef text);
+  static llvm::Expected<CallExpression> parse(llvm::StringRef text);
 
   /// The option's value, which is taken out; `otherwise` when it is not given.
   llvm::Expected<double> takeNumber(llvm::StringRef key, double otherwise);
@@ -39,4 +39,4 @@ struct Call {
 
 } // namespace ax
 
-#endif // AX_PASSES_TRAIN_CALL_H
+#endif // AX_PASSES_TRAIN_CALLEXPRESSION_H

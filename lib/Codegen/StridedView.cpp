@@ -1,5 +1,5 @@
-//===- Views.cpp - Values that are other values seen differently ----------===//
-#include "Views.h"
+//===- StridedView.cpp - Values that others are seen as -------------------===//
+#include "StridedView.h"
 
 using namespace mlir;
 
@@ -16,7 +16,7 @@ static SmallVector<int64_t> denseStrides(ArrayRef<int64_t> sizes) {
   return strides;
 }
 
-bool View::isDense() const {
+bool StridedView::isDense() const {
   if (llvm::is_contained(sizes, 0))
     return true;
   int64_t expected = 1;
@@ -65,16 +65,16 @@ std::optional<SmallVector<int64_t>> reshapeStrides(ArrayRef<int64_t> sizes,
   return result;
 }
 
-static View whole(Value value) {
+static StridedView whole(Value value) {
   ArrayRef<int64_t> shape = tensorType(value).getShape();
   return {value, 0, SmallVector<int64_t>(shape), denseStrides(shape)};
 }
 
 /// The result of the view op `op`, given its operand; nothing when strides
 /// cannot express it.
-static std::optional<View> through(Operation *op, View in) {
+static std::optional<StridedView> through(Operation *op, StridedView in) {
   ArrayRef<int64_t> shape = tensorType(op->getResult(0)).getShape();
-  View out{in.base, in.offset, SmallVector<int64_t>(shape), {}};
+  StridedView out{in.base, in.offset, SmallVector<int64_t>(shape), {}};
   if (isa<ReshapeOp>(op)) {
     auto strides = reshapeStrides(in.sizes, in.strides, shape);
     if (!strides)
@@ -101,7 +101,7 @@ static std::optional<View> through(Operation *op, View in) {
   return out;
 }
 
-View viewOf(Value value, const MemoryValues &inMemory) {
+StridedView viewOf(Value value, const MemoryValues &inMemory) {
   Operation *op = value.getDefiningOp();
   if (!isViewOp(op) || inMemory.contains(value))
     return whole(value);

@@ -1,6 +1,6 @@
-//===- Call.cpp - `name(first,second,key=value)` --------------------------===//
+//===- CallExpression.cpp - `name(first,second,key=value)` ----------------===//
 
-#include "Call.h"
+#include "CallExpression.h"
 
 #include "ax/Support/Error.h"
 #include "ax/Support/Nearest.h"
@@ -11,8 +11,8 @@
 
 using namespace ax;
 
-llvm::Expected<Call> Call::parse(llvm::StringRef text) {
-  Call call;
+llvm::Expected<CallExpression> CallExpression::parse(llvm::StringRef text) {
+  CallExpression call;
   auto [name, rest] = text.split('(');
   call.name = name.trim().str();
   bool hasParentheses = text.contains('(');
@@ -55,7 +55,7 @@ llvm::Expected<Call> Call::parse(llvm::StringRef text) {
   return call;
 }
 
-std::string Call::take(llvm::StringRef key) {
+std::string CallExpression::take(llvm::StringRef key) {
   known.push_back(key.str());
   auto found = llvm::find_if(
       options, [&](const auto &option) { return option.first == key; });
@@ -66,7 +66,8 @@ std::string Call::take(llvm::StringRef key) {
   return value;
 }
 
-llvm::Expected<double> Call::takeNumber(llvm::StringRef key, double otherwise) {
+llvm::Expected<double> CallExpression::takeNumber(llvm::StringRef key,
+                                                  double otherwise) {
   std::string text = take(key);
   if (text.empty())
     return otherwise;
@@ -77,7 +78,8 @@ llvm::Expected<double> Call::takeNumber(llvm::StringRef key, double otherwise) {
   return value;
 }
 
-llvm::Expected<int64_t> Call::takeInt(llvm::StringRef key, int64_t otherwise) {
+llvm::Expected<int64_t> CallExpression::takeInt(llvm::StringRef key,
+                                                int64_t otherwise) {
   std::string text = take(key);
   int64_t value = otherwise;
   if (!text.empty() && !llvm::to_integer(text, value, 10))
@@ -86,7 +88,8 @@ llvm::Expected<int64_t> Call::takeInt(llvm::StringRef key, int64_t otherwise) {
   return value;
 }
 
-llvm::Error Call::finish(llvm::ArrayRef<llvm::StringRef> names) const {
+llvm::Error
+CallExpression::finish(llvm::ArrayRef<llvm::StringRef> names) const {
   if (arguments.size() != names.size())
     return makeErrorf(ExitCode::Usage, "{0}({1}) has {2} arguments, not {3}",
                       name, llvm::join(names, ","), names.size(),

@@ -1,5 +1,5 @@
-//===- Screen.cpp - What is refused before anybody reads a plan -----------===//
-#include "Screen.h"
+//===- Precheck.cpp - What is refused before anybody reads a plan ---------===//
+#include "Precheck.h"
 
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Ax.h"
@@ -35,7 +35,7 @@ static size_t skipOpaque(llvm::StringRef text, size_t at) {
   return at;
 }
 
-llvm::Error screenText(llvm::StringRef text, llvm::StringRef name) {
+llvm::Error precheckText(llvm::StringRef text, llvm::StringRef name) {
   int64_t depth = 0, signs = 0;
   for (size_t i = 0; i < text.size();) {
     if (size_t end = skipOpaque(text, i); end != i) {
@@ -116,7 +116,7 @@ static std::optional<std::string> findLayoutFault(LayoutAttr attr,
   return findDigitFault(layout.usedAxes());
 }
 
-LogicalResult screenModule(ModuleOp module) {
+LogicalResult precheckModule(ModuleOp module) {
   auto ops = module.getBody()->getOperations().begin();
   if (module.getBody()->getOperations().size() != 1 || !isa<PlanOp>(*ops))
     return module.emitError("expected one ax.plan and nothing else");
