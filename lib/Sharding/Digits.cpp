@@ -1,4 +1,12 @@
 //===- Digits.cpp - A dimension's index as a string of digits -------------===//
+//
+// Of `3 * 64{col}`, col = 4, the digits are 3, 4 of col, 16: element 100 is 1,
+// 2, 4 (100 = 1 * 64 + 2 * 16 + 4), so the rank with col 2 has it. In DimLayout
+// an axis stands at the major end of its factor, which has the local digit
+// behind it in its size; in digits each stands for itself, so that strings can
+// be cut and joined anywhere. An uneven split, 50257 over 2, has no digits.
+//
+//===----------------------------------------------------------------------===//
 
 #include "ax/Sharding/Digits.h"
 
@@ -10,7 +18,9 @@ namespace ax::sharding {
 
 namespace {
 
-/// Appends a digit, joining it with the last where the two are one.
+/// Appends a digit, joining it with the last where the two are one: 3 and 16
+/// local ones are 48; col:(1)2 and then col:(2)2 are col. (Not the other way
+/// round: then the minor half of col counts the larger steps.)
 void append(Digits &digits, Digit digit) {
   if (digit.size == 1)
     return;
@@ -32,7 +42,9 @@ void append(Digits &digits, Digit digit) {
 
 Digit splitDigit(const SubAxis &axis) { return {axis.size, axis}; }
 
-/// Pieces of `axis` cut at the boundaries of `by`, major first.
+/// Pieces of `axis` cut at the boundaries of `by`, major first. An axis of 8,
+/// cut by its sub-axis (2)2, is (1)2, (2)2, (4)2: boundaries lie at 1, 2, 4, 8.
+/// Each has to divide the next, or a piece would be no digit.
 std::optional<SubAxes> cutAxis(const SubAxis &axis, const SubAxes &by) {
   std::vector<int64_t> bounds = {axis.pre, axis.pre * axis.size};
   for (const SubAxis &other : by) {
@@ -70,6 +82,9 @@ std::optional<Digits> digitsOf(const DimLayout &dim) {
   return digits;
 }
 
+/// A factor is opened by a split digit that follows a local one; local digits
+/// before the first split one are a factor, too: 3, 4 of col, 16, 2 of data, 5
+/// is `3 * 64{col} * 10{data}`.
 DimLayout dimOf(const Digits &digits) {
   DimLayout dim;
   for (const Digit &digit : digits) {
@@ -142,7 +157,9 @@ SubAxes withoutAxes(const SubAxes &axes, const SubAxes &remove) {
 
 /// Reads digits off the major end until each part is full, and cuts the digit
 /// that stands across a boundary: of a split one, both pieces stay split, by
-/// the major and the minor digit of its axis.
+/// the major and the minor digit of its axis. `12{col}`, col = 4, in 2 and 6:
+/// digits 4 of col, 3; the first is cut into 2 and 2, for `2{col:(1)2}` and
+/// `6{col:(2)2}`. In 3 and 4 it cannot be divided, as 3 does not divide 4.
 std::optional<std::vector<DimLayout>>
 divide(const DimLayout &dim, const std::vector<int64_t> &sizes) {
   std::vector<DimLayout> parts;
@@ -153,7 +170,7 @@ divide(const DimLayout &dim, const std::vector<int64_t> &sizes) {
   }
   std::optional<Digits> digits = digitsOf(dim);
   if (!digits) {
-    // Uneven: one part takes it all.
+    // Uneven: one part takes it all, the others being of size 1.
     bool taken = false;
     for (int64_t size : sizes) {
       bool takes = !taken && size == dim.size();
@@ -201,6 +218,9 @@ DimLayout compose(const std::vector<DimLayout> &parts) {
   return canonicalize(std::move(dim));
 }
 
+/// What the first part does not divide by is left to the next. Heads of grouped
+/// queries are key/value heads times the queries of each, say {2, 4}: col = 8
+/// splits the 2 by its major half, col:(1)2, and the 4 by the rest, col:(2)4.
 std::vector<DimLayout> splitParts(const std::vector<int64_t> &sizes,
                                   const SubAxes &axes) {
   SubAxes rest = axes;
@@ -241,7 +261,9 @@ std::optional<DimLayout> unsplit(const DimLayout &dim, const SubAxes &axes) {
   std::optional<Digits> digits = digitsOf(dim);
   if (!digits) {
     // Parts of an uneven split join into larger ones only when the larger
-    // split's parts are unions of them.
+    // split's parts are unions of them. 10 over 4 ranks is 3, 3, 3, 1, and over
+    // their major 2 it is 5, 5: no two parts make 5. 11 over 4 is 3, 3, 3, 2,
+    // and over 2 it is 6, 5.
     DimLayout result = canonicalize(DimLayout::split(dim.size(), rest));
     for (size_t i = 0; i < rest.size(); ++i)
       if ((*mine)[i] != rest[i])

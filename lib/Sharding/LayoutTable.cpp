@@ -10,6 +10,7 @@ LayoutTable::LayoutTable(const Mesh &mesh) : mesh(mesh) { add(SubAxes()); }
 
 DimId LayoutTable::add(const DimLayout &dim) {
   DimId id = dims(dim);
+  // Numbers are given in turn, so a new one is the number of entries.
   if (static_cast<size_t>(id) < dimEntries.size())
     return id;
   DimEntry entry;
@@ -47,6 +48,8 @@ LayoutId LayoutTable::add(const Layout &layout) {
   return add(ids, add(layout.partial), layout.partialKind);
 }
 
+/// Without partial axes the kind of reduction means nothing: one number for
+/// all.
 LayoutId LayoutTable::add(const std::vector<DimId> &dims, AxesId partial,
                           ReduceKind kind) {
   if (partial == noAxes)
@@ -120,6 +123,7 @@ std::optional<DimId> LayoutTable::unsplit(DimId dim, AxesId axes) {
   });
 }
 
+/// Dimensions in turn as one: the parts' numbers are interned as a list first.
 DimId LayoutTable::compose(const std::vector<DimId> &parts) {
   int list = dimLists(parts);
   if (auto at = compositions.find(list); at != compositions.end())
@@ -144,6 +148,11 @@ const std::vector<DimId> *LayoutTable::divide(DimId dim, SizesId sizes) {
   return parts ? &*parts : nullptr;
 }
 
+/// `{data, col}` refines `{data}`, and `3 * 64{col}` refines 192, unsplit; but
+/// it does not refine `{col}` of 192, which splits at other places. So `finer`
+/// must have all axes of `coarser`, and an all-gather over the others must
+/// leave `coarser`. Parts of the finer one are a multiple of the other's:
+/// chains of refinements end.
 bool LayoutTable::refines(DimId finer, DimId coarser) {
   if (finer == coarser || !isSplit(coarser))
     return true;

@@ -65,6 +65,9 @@ int64_t Mesh::rankOf(const std::vector<int64_t> &coordinates) const {
   return rank;
 }
 
+/// Of an axis of 8 at coordinate 6, in binary 110, the sub-axis (1)2 is the
+/// first digit, 1, and (2)4 are the other two, 2: the digits minor to it, 8 /
+/// (pre * size) of them, are divided away, and those major to it are cut off.
 int64_t Mesh::index(const SubAxes &subs,
                     const std::vector<int64_t> &coordinates) const {
   int64_t value = 0;
@@ -113,6 +116,8 @@ int64_t numParts(const SubAxes &subs) {
   return parts;
 }
 
+/// A sub-axis takes the interval [pre, pre * size) of its axis's radix: (1)2
+/// and (2)4 of an axis of 8 touch at 2, and have nothing in common.
 bool overlap(const SubAxis &a, const SubAxis &b) {
   return a.axis == b.axis && a.size > 1 && b.size > 1 &&
          a.pre < b.pre * b.size && b.pre < a.pre * a.size;

@@ -8,6 +8,18 @@
 // linear ops (a bias, a residual), they are passed on up to there and reduced
 // once.
 //
+// Examples, with x and y partial sums over col and b whole:
+//  - x -> reshape -> transpose: both pass it on, for one reduction at the end.
+//  - relu(x): not linear, so x is reduced before it.
+//  - x + y: both operands carry it, so the sum is partial, and one reduction
+//    does for two.
+//  - x + b: b would have to become partial first, zero on all ranks but one,
+//    which costs nothing but gains nothing either: x is reduced at once.
+//  - (x + b) + y, as attention and MLP side by side make it: here b becomes
+//    partial, as then x and y meet unreduced.
+//  - x, read by two linear ops: passed on both ways it ends in two reductions.
+//    Where these cost more than one of x itself, both read x reduced.
+//
 //===----------------------------------------------------------------------===//
 
 #include "PropagateState.h"
@@ -19,6 +31,7 @@ namespace ax::sharding::detail {
 
 namespace {
 
+/// What of a tensor is still to be reduced.
 struct Partial {
   AxesId axes = LayoutTable::noAxes;
   ReduceKind kind = ReduceKind::Sum;
@@ -45,6 +58,7 @@ public:
   }
 
 private:
+  /// A sum that waits for another one to meet.
   struct Lazy {
     AxesId axes;
     /// Ops, with their linear sets, that would have to pass it on.
@@ -92,6 +106,8 @@ private:
     }
   }
 
+  /// True when the op makes a sum of its own, of `kind`: its result can be
+  /// partial in one way only, so sums of another kind are reduced before it.
   bool reducesItself(int op, ReduceKind &kind) const {
     const Rule &rule = graph.ops[op].rule;
     for (size_t f = 0; f < rule.factors.size(); ++f)
@@ -110,7 +126,8 @@ private:
                             graph.tensors[tensor].elementBytes);
   }
 
-  /// What both lack; the rest is reduced before they meet.
+  /// What both lack; the rest is reduced before they meet. Sums over {row, col}
+  /// and over {col} are added as sums over {col}.
   Partial intersect(const Partial &a, const Partial &b) const {
     if (a == b)
       return a;
@@ -119,7 +136,10 @@ private:
             a.kind};
   }
 
-  /// True when passing on costs no more bytes than reducing the operands.
+  /// True when passing on costs no more bytes than reducing the operands: a
+  /// broadcast or a product of a narrow tensor with a wide one is not carried
+  /// through, as what is reduced later would be larger. An operand that is used
+  /// twice is reduced once.
   bool staysSmall(int op, const std::vector<int> &operands) const {
     int64_t before = 0, after = 0;
     std::set<int> seen;
@@ -131,6 +151,8 @@ private:
     return after <= before;
   }
 
+  /// What the op can pass on, given what its operands bring: the sums common to
+  /// one of its linear sets, or else a maximum or minimum that all bring.
   Passing findPassing(int op) const {
     const GraphOp &graphOp = graph.ops[op];
     auto of = [&](int operand) -> const Partial & {
@@ -162,13 +184,15 @@ private:
     return {first.axes, first.kind, -1};
   }
 
-  /// True when `use` takes the tensor partial.
+  /// True when `use` takes the tensor partial; an output of the program does
+  /// not.
   bool takesPartial(const Use &use) const {
     return use.op >= 0 && table.isPartial(state.wanted(use));
   }
 
-  /// Blocks ops that pass on what somebody else needs reduced, and adds their
-  /// places to `found`; false when there are none.
+  /// Blocks ops that pass on what somebody else needs reduced: as it is reduced
+  /// anyway, they take the result. Adds their places to `found`; false when
+  /// there are none.
   bool block(std::set<int> &found) {
     std::vector<int> ops;
     for (size_t t = 0; t < graph.tensors.size(); ++t) {
@@ -262,6 +286,7 @@ private:
     return any;
   }
 
+  /// Read once, inside the program, and as it is made.
   bool singleUse(int tensor) const {
     return state.uses[tensor].size() == 1 && state.uses[tensor][0].op >= 0 &&
            !state.isPinned(tensor);
@@ -295,6 +320,8 @@ private:
             carriers.push_back(operand);
         if (carriers.empty())
           continue;
+        // All of one set have to have the same sum, or none yet: what has none
+        // becomes partial for nothing, each element on the first rank alone.
         const AxesId axes = lazy[graphOp.operands[carriers[0]]]->axes;
         auto joins = [&](int operand) {
           int tensor = graphOp.operands[operand];
@@ -308,6 +335,8 @@ private:
             !std::all_of(set.begin(), set.end(), joins) ||
             !staysSmall(op, carriers))
           continue;
+        // Two have met: everything that they waited behind passes them on. One
+        // alone waits on, here too, as long as nobody else reads it.
         if (carriers.size() > 1) {
           for (int operand : carriers)
             for (auto [link, linkSet] : lazy[graphOp.operands[operand]]->chain)

@@ -1,4 +1,12 @@
 //===- Propagate.cpp - From pins to assignments and reshardings -----------===//
+//
+// Four parts, each in a file of its own, work on one State: pins spread until
+// nobody learns anything new (Spread); ops that can pass partial sums on do
+// (PartialSums); where neighbours still disagree at a cost, cheaper assignments
+// are searched for (Refine), after which sums are decided anew; and what
+// remains is resharded, for each tensor in one tree (ReshardTree).
+//
+//===----------------------------------------------------------------------===//
 
 #include "ax/Sharding/Propagate.h"
 
@@ -8,6 +16,9 @@ namespace ax::sharding {
 
 namespace {
 
+/// A dimension of 8 key/value heads times 4 queries of each, by col = 16: the 8
+/// take its major 8, and the 4 its minor 2. A single factor that may be
+/// padded takes all of the axes, as 50257 words over 2 ranks.
 std::vector<FactorPin> pinDim(const Graph &graph, int op,
                               const std::vector<int> &factors,
                               const SubAxes &axes, PinLevel level,
@@ -84,6 +95,8 @@ Propagation Propagator::propagate(const Graph &graph, const Pins &pins) {
                                     : std::string());
     result.ops.push_back(std::move(assigned));
   }
+  // Numbers of branches are of their tree; reshardings of all trees are
+  // numbered one after another.
   for (size_t t = 0; t < graph.tensors.size(); ++t) {
     detail::Tree tree = detail::buildTree(state, static_cast<int>(t));
     int offset = static_cast<int>(result.reshards.size());

@@ -36,6 +36,9 @@ State::State(const Graph &graph, const PropagateOptions &options,
       uses[t].push_back({-1, 0});
   }
 
+  // Kahn's algorithm. Among ops that are ready the one whose result has the
+  // lowest number goes first: results are numbered as the program has them, so
+  // the order is the program's own, whatever the order of Graph::ops.
   std::vector<int> waiting(numOps);
   using Ready = std::pair<int, int>;
   std::priority_queue<Ready, std::vector<Ready>, std::greater<>> ready;
@@ -83,7 +86,7 @@ std::string factorName(const GraphOp &op, size_t factor) {
   return "factor " + std::to_string(factor);
 }
 
-/// Puts a pin where no stronger one is; false when one is.
+/// Puts a pin where no stronger one is; false, and no change, where one is.
 bool place(Split &split, DimId dim, PinLevel level, int cause, bool open) {
   if (split.pinned && split.level > level)
     return false;
@@ -98,7 +101,7 @@ bool place(Split &split, DimId dim, PinLevel level, int cause, bool open) {
 } // namespace
 
 /// The pins of one level by what they pin: the last first, which holds unless
-/// it cannot.
+/// it cannot. Places are in the order in which their last pins were given.
 template <typename Pin, typename PlaceOf>
 static std::vector<std::vector<const Pin *>>
 pinsByPlace(const std::vector<Pin> &pins, PinLevel level, PlaceOf placeOf) {
@@ -116,6 +119,11 @@ pinsByPlace(const std::vector<Pin> &pins, PinLevel level, PlaceOf placeOf) {
   return found;
 }
 
+/// A pin that splits over axes which another factor of the op has, or in a way
+/// that the op cannot be split, is not followed but told. Reserved axes
+/// (`anyPlace`) take part in this, as nobody else may have them, but split
+/// nothing yet: they become `ifUntold`, and the factor is whole until a
+/// neighbour, or placeUntold(), says where they go.
 bool State::applyPin(const FactorPin &pin) {
   causes.push_back(pin.cause);
   std::vector<Split> changed = factors[pin.op];
@@ -148,6 +156,8 @@ bool State::applyPin(const FactorPin &pin) {
   return true;
 }
 
+/// The same for a dimension of a tensor. A state's pins do not spread: how a
+/// weight is stored (ZeRO, depth) says nothing about how it is used.
 bool State::applyPin(const TensorPin &pin) {
   causes.push_back(pin.cause);
   std::vector<Split> changed = dims[pin.tensor];
@@ -185,6 +195,8 @@ void State::applyPins(const Pins &pins) {
         return;
   };
   // Stronger pins first: a weaker one that does not fit beside them gives way.
+  // Of those for one place that are as strong, the last one that can be
+  // followed holds, so that a user's later --shard overrides an earlier one.
   for (PinLevel level : {PinLevel::User, PinLevel::Recipe}) {
     for (const auto &place : pinsByPlace(pins.factors, level, factorPlace))
       applyOne(place);
@@ -204,6 +216,8 @@ Assignment State::assignmentOf(int op) {
   return rules[op]->assignment(dimsOf(factors[op]), passing[op]);
 }
 
+/// One axis splits one factor of an op only, so these are not free for
+/// `factor`.
 AxesId State::axesOfOthers(int op, int factor) {
   AxesId axes = LayoutTable::noAxes;
   for (size_t f = 0; f < factors[op].size(); ++f)
@@ -222,6 +236,8 @@ bool State::splitsOver(int op, AxesId axes) {
   return false;
 }
 
+/// What operands the op wants and what results it gives is the same for all ops
+/// of one rule that have these factors and pass these sums: a look-up.
 void State::updateLayouts(int op) {
   layouts[op] = &rules[op]->layouts(dimsOf(factors[op]), passing[op]);
 }
@@ -230,6 +246,7 @@ bool State::canHave(int op, const std::vector<Split> &factors) {
   return rules[op]->isLegal(dimsOf(factors));
 }
 
+/// Some dimension is: what the producer makes is then delivered as pins say.
 bool State::isPinned(int tensor) const {
   for (const Split &split : dims[tensor])
     if (split.pinned)
@@ -239,6 +256,11 @@ bool State::isPinned(int tensor) const {
 
 /// Dimensions that are not pinned keep what splits them but for axes of pinned
 /// ones; a sum is reduced, as consumers of a pinned value find it whole.
+///
+/// Made as `[{data}, {col}], partial sum {row}` with dimension 0 pinned to
+/// {col}, it is delivered as `[{col}, {}]`: what the pin says, the other
+/// dimension without col, nothing partial. An open pin of {data} would leave
+/// `[{data}, {col}]`, and let a producer split dimension 0 further.
 LayoutId State::delivered(int tensor, LayoutId produced) {
   std::vector<DimId> layout = table[produced].dims;
   AxesId pinnedAxes = LayoutTable::noAxes;
@@ -267,6 +289,10 @@ LayoutId State::delivered(int tensor, LayoutId produced) {
   return table.add(layout, LayoutTable::noAxes, ReduceKind::Sum);
 }
 
+/// FLOPs are shared by all ranks that split some factor of the op: over a split
+/// that it lacks, ranks repeat each other's work. Bytes are what one rank reads
+/// and writes. Axes in time share nothing, as their slices are done one after
+/// the other.
 double State::opSeconds(int op) const {
   const GraphOp &graphOp = graph.ops[op];
   double parts = 1;

@@ -14,6 +14,15 @@
 // repeated before one of these has changed, so that the work of a graph of N
 // equal layers is N times that of one.
 //
+// An example: a convolution gives its channels split, [{}, {col}, {}, {}], and
+// an addition behind it has them whole, as its other operand is. Between them
+// is an all-gather. The convolution tries the addition's layout, and no split
+// over col; the addition tries the convolution's layout. Then its other operand
+// is sliced, for nothing, and whoever reads its result gathers that instead:
+// alone this saves nothing. With the Relu behind it and the next convolution,
+// if no pin holds that, there is no gather any more, but an all-reduce behind
+// the sum over channels. What saves more of the sum of all seconds is kept.
+//
 //===----------------------------------------------------------------------===//
 
 #include "PropagateState.h"
@@ -37,6 +46,9 @@ public:
       treeSeconds[t] = costOf(static_cast<int>(t));
   }
 
+  /// In program order, each tensor until nothing more is saved there. The order
+  /// counts, as each change is kept: the result is a local optimum, and the
+  /// same one each time.
   void run() {
     for (int sweep = 0; sweep < maxSweeps; ++sweep) {
       bool changed = false;
@@ -83,6 +95,7 @@ private:
     std::vector<int> ops;
   };
 
+  /// Seconds of all reshardings of the tensor, as its ops are now.
   double costOf(int tensor) { return buildTree(state, tensor).seconds; }
 
   LayoutId layoutAt(const Use &use, bool isResult) const {
@@ -168,6 +181,11 @@ void Refiner::readTensor(int tensor) {
 /// What the tensor does not decide stays, but for axes that the tensor has now:
 /// other factors give these up. Nothing when a pinned factor would change or
 /// the op cannot be split so.
+///
+/// A Linear with m whole and n split over col, whose result is to be [{col},
+/// {}] like what its user wants: m takes col, n is told whole by the same
+/// layout; k, which the result does not have, stays, unless it had col: then it
+/// gives it up, as one axis splits one factor of an op.
 std::optional<std::vector<Split>>
 Refiner::adopt(int op, const TensorMap &map, const std::vector<SizesId> &sizes,
                LayoutId like, const std::vector<Split> &reasons) {
@@ -209,6 +227,8 @@ Refiner::adopt(int op, const TensorMap &map, const std::vector<SizesId> &sizes,
   return changed;
 }
 
+/// Giving axes up costs repeated work, which opSeconds() counts, and saves what
+/// is exchanged over them: small element-wise ops are better done by everyone.
 std::optional<std::vector<Split>> Refiner::without(int op, AxesId axes) {
   std::vector<Split> changed = state.factors[op];
   bool differs = false;
@@ -225,6 +245,8 @@ std::optional<std::vector<Split>> Refiner::without(int op, AxesId axes) {
   return differs ? std::optional(changed) : std::nullopt;
 }
 
+/// Partial sums that the op passes on cannot be over an axis that splits it
+/// now: it reduces them. Others are decided anew when all is refined.
 void Refiner::apply(int op, const std::vector<Split> &factors) {
   state.factors[op] = factors;
   if (state.splitsOver(op, state.passing[op].axes))
@@ -268,7 +290,8 @@ std::vector<int> Refiner::changedTensors() const {
 }
 
 /// Lets ops that agreed with a changed one, behind or ahead of it, change with
-/// it.
+/// it: those that had the layout that it had take the one that it has. A pinned
+/// tensor ends the chain, as pins deliver what they say on either side.
 void Refiner::follow(Follow direction) {
   if (direction == Follow::None)
     return;
@@ -306,6 +329,10 @@ void Refiner::follow(Follow direction) {
 /// is not enough: moving a resharding by one op changes nothing in a chain
 /// whose tensors are of one size, while moving it to the end of the chain,
 /// where the tensor is smaller or wanted so, saves.
+///
+/// All three begin from the same state, which undo() brings back, and are
+/// summed over the same tensors before and after. Ops are in the order of their
+/// numbers, so that the sum does not depend on the order of changes.
 void Refiner::consider(int op, const std::vector<Split> &factors, Move &best) {
   for (Follow direction : {Follow::None, Follow::Backward, Follow::Forward}) {
     ++numChanges;
@@ -343,7 +370,8 @@ void Refiner::consider(int op, const std::vector<Split> &factors, Move &best) {
 
 /// Tries what each end of each resharding of the tensor could do about it: have
 /// the other's layout, or not split over the axes that move at all. Makes the
-/// best change, if one saves anything.
+/// best change, if one saves anything. With R reshardings and U uses these are
+/// at most 2 (R + U) changes, each in three ways.
 bool Refiner::improve(int tensor) {
   Move best;
   ++numTries;

@@ -7,7 +7,9 @@
 namespace ax::sharding::detail {
 
 /// How a dimension falls into pieces, whoever holds them: sizes of the digits
-/// in turn, negative for digits counted locally.
+/// in turn, negative for digits counted locally. `3 * 64{col}` is -3, 4, -16,
+/// and so is `3 * 64{row, data}` with row = data = 2: both are a renaming of
+/// the other.
 static std::vector<int64_t> piecesOf(const DimLayout &dim) {
   std::optional<Digits> digits = digitsOf(dim);
   if (!digits)
@@ -29,6 +31,8 @@ std::optional<Renaming> renamingOf(const DimLayout &from, const DimLayout &to) {
   auto after = cutAxes(to.axes(), from.axes());
   if (!before || !after)
     return std::nullopt;
+  // Names that stay at either end take no part: from `{a, b, c}` to `{a, c, b}`
+  // b and c change, in groups in which a is the same.
   while (!before->empty() && !after->empty() &&
          before->front() == after->front()) {
     before->erase(before->begin());

@@ -1,4 +1,11 @@
 //===- Reshard.cpp - Single steps between layouts -------------------------===//
+//
+// A step is known by the layouts on either side of it and the axes that it is
+// over. `matches` is the definition of every kind, in terms of one operation on
+// dimensions: unsplit(), what an all-gather leaves. So the same lines plan a
+// step, tell which step two layouts are apart, and verify a plan's collective.
+//
+//===----------------------------------------------------------------------===//
 
 #include "ax/Sharding/Reshard.h"
 
@@ -80,7 +87,9 @@ bool partialIsWithout(const Layout &more, const Layout &less,
          (less.partial.empty() || less.partialKind == more.partialKind);
 }
 
-/// The axes of a collective permute; nothing when it is none.
+/// The axes of a collective permute, old and new names of pieces together;
+/// nothing when it is none. They are a and b both from `[{a, b}]` to `[{b, a}]`
+/// and, if these are of one size, from `[{a}]` to `[{b}]`.
 std::optional<SubAxes> permuteAxes(const Layout &from, const Layout &to) {
   if (!samePartial(from, to))
     return std::nullopt;
@@ -97,19 +106,23 @@ std::optional<SubAxes> permuteAxes(const Layout &from, const Layout &to) {
   return sortAxes(axes);
 }
 
+/// True when an all-gather of `split` over `axes` gives `whole`.
 bool gathersTo(const DimLayout &split, const SubAxes &axes,
                const DimLayout &whole) {
   std::optional<DimLayout> gathered = unsplit(split, axes);
   return gathered && *gathered == whole;
 }
 
-/// Checks the layouts against one kind of step; fills dim and toDim.
+/// Checks the layouts against one kind of step; fills dim and toDim. In the
+/// examples col and data are axes of 4 and 2 ranks.
 bool matches(StepKind kind, const SubAxes &axes, const Layout &from,
              const Layout &to, Step &step) {
   std::vector<int> dims = differingDims(from, to);
   auto dimBefore = [&](int d) -> const DimLayout & { return from.dims[d]; };
   auto dimAfter = [&](int d) -> const DimLayout & { return to.dims[d]; };
   switch (kind) {
+  // `[{}, {}]` -> `[{data}, {col}]`: everybody has all that it keeps. The axes
+  // are not in use, not even by a sum, of which a slice would keep one addend.
   case StepKind::AllSlice: {
     if (!samePartial(from, to) || dims.empty() ||
         overlap(from.usedAxes(), axes) || !contains(splitAxes(to), axes))
@@ -121,21 +134,30 @@ bool matches(StepKind kind, const SubAxes &axes, const Layout &from,
     step.toDim = dims[0];
     return true;
   }
+  // `[{data, col}, {}]` -> `[{data}, {}]`, one dimension only: the parts of two
+  // would have to be put together in both at once.
   case StepKind::AllGather:
     step.dim = dims.size() == 1 ? dims[0] : -1;
     return dims.size() == 1 && samePartial(from, to) &&
            gathersTo(dimBefore(dims[0]), axes, dimAfter(dims[0]));
+  // `[{}], partial sum {data, col}` -> `[{}], partial sum {data}`.
   case StepKind::AllReduce:
     return dims.empty() && partialIsWithout(from, to, axes);
+  // `[{}, {}], partial sum {col}` -> `[{col}, {}]`: an AllReduce, of which each
+  // rank gets the part that an AllSlice would keep.
   case StepKind::ReduceScatter:
     step.toDim = dims.size() == 1 ? dims[0] : -1;
     return dims.size() == 1 && partialIsWithout(from, to, axes) &&
            gathersTo(dimAfter(dims[0]), axes, dimBefore(dims[0]));
+  // `[{}, {}]` -> `[{}, {}], partial sum {col}`: AllReduce backwards.
   case StepKind::ToPartial:
     return dims.empty() && partialIsWithout(to, from, axes) &&
            !overlap(splitAxes(from), axes);
   case StepKind::CollectivePermute:
     return !dims.empty() && permuteAxes(from, to) == axes;
+  // `[{col}, {}]` -> `[{}, {col}]`, an AllGather of dimension 0 and an AllSlice
+  // of dimension 1 in one. Inside one dimension it is digits that change place:
+  // `[{col}]` of 192 elements -> `[3 * 64{col}]`.
   case StepKind::AllToAll: {
     if (!samePartial(from, to) || dims.empty() || dims.size() > 2)
       return false;
@@ -168,6 +190,8 @@ std::optional<Step> tryStep(StepKind kind, const SubAxes &axes,
 }
 
 /// An all-to-all that moves digits inside one dimension: the fewest that do.
+/// The layouts do not tell which moved, so subsets are tried, for the smallest
+/// group.
 std::optional<Step> moveInside(int dim, const Layout &from, const Layout &to) {
   auto pieces = cutAxes(from.dims[dim].axes(), to.dims[dim].axes());
   if (!pieces || pieces->size() > 8)
@@ -218,6 +242,7 @@ std::optional<Layout> allSlice(const Layout &from, int dim,
   return withDim(from, dim, *split);
 }
 
+/// Defined by two steps, of which it is one.
 std::optional<Layout> reduceScatter(const Layout &from, int toDim,
                                     const SubAxes &axes) {
   auto reduced = allReduce(from, axes);
@@ -240,6 +265,8 @@ std::optional<Step> identifyStep(const Layout &from, const Layout &to) {
   if (auto axes = permuteAxes(from, to))
     if (auto step = tryStep(StepKind::CollectivePermute, *axes, from, to))
       return step;
+  // For most kinds the layouts leave one candidate for the axes: what splits
+  // one of the two alone, or what one alone is partial over.
   SubAxes before = splitAxes(from), after = splitAxes(to);
   SubAxes reduced = withoutAxes(from.partial, to.partial);
   SubAxes madePartial = withoutAxes(to.partial, from.partial);
@@ -293,6 +320,14 @@ std::optional<std::string> findStepFault(StepKind kind, const SubAxes &axes,
   return text;
 }
 
+/// A rank's new block is named by the digits `after` of its own coordinates.
+/// Its source is the rank whose digits `before` name the same block, and whose
+/// other coordinates are the same. `[{a, b}]` -> `[{b, a}]` with a = 4, b = 2:
+/// the rank (a 1, b 1) is to have piece 1 * 4 + 1 = 5, which (a 2, b 1) has.
+///
+/// Axes that only name blocks afterwards say nothing about who had them, and
+/// those that did so only before are free: one is told by the other, so that no
+/// rank sends twice while another one sends nothing.
 std::vector<int64_t> permuteSources(const Layout &from, const Layout &to,
                                     const Mesh &mesh) {
   assert(permuteAxes(from, to) && "not a collective permute");
@@ -332,6 +367,9 @@ int64_t payloadBytes(StepKind kind, const Layout &from, const Layout &to,
   return std::max(localBytes(from, elementBytes), localBytes(to, elementBytes));
 }
 
+/// In a ring of p ranks each sends a p-th of the payload p - 1 times; an
+/// all-reduce is a reduce-scatter and an all-gather. Latencies count as in a
+/// tree, log2 of p: small payloads are sent so.
 CostFn ringCost(double latencySeconds, double bytesPerSecond) {
   return [=](StepKind kind, const SubAxes &axes, int64_t payload) {
     double ranks = static_cast<double>(numParts(axes));

@@ -1,4 +1,11 @@
 //===- ReshardCause.cpp - Why something is resharded ----------------------===//
+//
+// What stands behind `because` in a plan: "k of h.0.mlp.c_proj is split
+// (--tp=4)". It is found from the result of propagation, not noted on the way,
+// which changes its mind: of a sum that is reduced, the factor that was summed
+// over; of a split that is undone or made, the factor that wants it so.
+//
+//===----------------------------------------------------------------------===//
 
 #include "PropagateState.h"
 
@@ -19,7 +26,9 @@ std::string splitText(State &state, int op, size_t factor) {
   return text;
 }
 
-/// The op whose split reduction a partial sum over `axes` comes from.
+/// The op whose split reduction a partial sum over `axes` comes from: backwards
+/// through the ops that passed it on, along an operand that is partial as it
+/// was made rather than one that was made partial to meet it (a bias).
 std::string partialCause(State &state, int tensor, AxesId axes) {
   auto overlaps = [&](LayoutId layout) {
     return state.table.overlap(state.table[layout].partial, axes);

@@ -10,6 +10,8 @@
 
 namespace ax::sharding::detail {
 
+/// `axes` in pieces, in the order in which `axes` has them: col, data with the
+/// atoms data, col:(1)2 and col:(2)2 is col:(1)2, col:(2)2, data.
 AxesId ReshardMoves::atomsIn(AxesId axes, AxesId atoms) {
   return inside.get(axes, atoms, [&] {
     SubAxes found;
@@ -35,6 +37,7 @@ const std::vector<Movable> &ReshardMoves::movables(AxesId axes, AxesId atoms) {
     const SubAxes all = table[atomsIn(axes, atoms)];
     const size_t count = std::min<size_t>(all.size(), 8);
     std::vector<Movable> found;
+    // Bits of `mask` say which are in the subset: three give 7 of them.
     for (unsigned mask = 1; mask < 1u << count; ++mask) {
       SubAxes subset;
       for (size_t i = 0; i < count; ++i)
@@ -48,6 +51,11 @@ const std::vector<Movable> &ReshardMoves::movables(AxesId axes, AxesId atoms) {
 
 /// Puts `axis` into `digits` where `model` has it: with as many elements minor
 /// to it. Nothing when `model` lacks it or another digit stands there.
+///
+/// 192 elements, of which the model is `3 * 64{col}`, col = 4, in digits
+/// 3, 4 of col, 16: col's weight is 16, as many elements lie between two of its
+/// values. The digits 192, counted locally, are cut there, 192 / 16 / 4 = 3
+/// before it and 16 after it: 3, 4 of col, 16.
 static std::optional<Digits>
 insertAsIn(const Digits &model, const Digits &digits, const SubAxis &axis) {
   int64_t weight = 0, minor = 1;
@@ -63,6 +71,8 @@ insertAsIn(const Digits &model, const Digits &digits, const SubAxis &axis) {
     const Digit host = digits[i];
     if (minor * host.size <= weight)
       continue;
+    // The digit into which the weight falls. It must be counted locally, and
+    // divide at both ends of the axis.
     bool fits = !host.isSplit() && weight % minor == 0 &&
                 host.size % (weight / minor * axis.size) == 0;
     if (!fits)
@@ -78,6 +88,12 @@ insertAsIn(const Digits &model, const Digits &digits, const SubAxis &axis) {
   return std::nullopt;
 }
 
+/// First as the target has all of the axes, if it does; then at either end of
+/// each digit that is counted locally, in each order. 8 elements split over
+/// a = 2 are the digits 2 of a, 4. There b = 2 at the major end of the 4 gives
+/// `{a, b}`, and at the minor end `4{a} * 2{b}`, elements dealt out in turn. Of
+/// the places inside of a digit the target's own is the one that a path can end
+/// with.
 std::vector<DimId> ReshardMoves::findInsertions(DimId baseId, AxesId axesId,
                                                 DimId wantedId) {
   const DimLayout base = table[baseId].value;
@@ -86,7 +102,7 @@ std::vector<DimId> ReshardMoves::findInsertions(DimId baseId, AxesId axesId,
   auto add = [&](DimLayout candidate) {
     candidate = canonicalize(std::move(candidate));
     // A step has to be told by the two layouts alone: what it gathers is what
-    // it had sliced.
+    // it had sliced. Uneven parts, for one, need not nest.
     auto without = unsplit(candidate, axes);
     if (!without || !(*without == base))
       return;
@@ -130,12 +146,14 @@ std::vector<DimId> ReshardMoves::findInsertions(DimId baseId, AxesId axesId,
         add(dimOf(edited));
       }
     }
-    // All orders of more than 3 axes would be too many.
+    // All orders of more than 3 axes would be too many: of 3 there are 6 at
+    // each place, of 4 there are 24.
   } while (order.size() <= 3 &&
            std::next_permutation(order.begin(), order.end()));
   return found;
 }
 
+/// Remembered by three numbers, of which the last two are made one first.
 const std::vector<DimId> &ReshardMoves::insertions(DimId base, AxesId axes,
                                                    DimId wanted) {
   int target = targets.get(axes, wanted, [&] { return numTargets++; });
@@ -153,6 +171,8 @@ std::optional<AxesId> ReshardMoves::findRenamed(DimId from, DimId to) {
   return unite(table.add(found->before), table.add(found->after));
 }
 
+/// Each dimension's pieces are renamed by themselves; the permute is over all
+/// axes that any of them loses or gets.
 std::optional<AxesId> ReshardMoves::permutes(const std::vector<DimId> &from,
                                              const std::vector<DimId> &to) {
   AxesId set = LayoutTable::noAxes;
@@ -179,7 +199,9 @@ ReshardMoves::findPermutations(const std::vector<DimId> &dims, AxesId unused,
   const size_t numNamed = pool.size();
   for (const SubAxis &atom : table[atomsIn(unused, atoms)])
     pool.push_back(atom);
-  // The factors of the canonical form are the runs of pieces to be named.
+  // The factors of the canonical form are the runs of pieces to be named. Each
+  // takes names off the front until they are as many parts as it has; names
+  // that go beyond that, or end too early, are no permute.
   auto rename = [&](const SubAxes &dealt) {
     Permuted result;
     size_t next = 0;
@@ -208,6 +230,7 @@ ReshardMoves::findPermutations(const std::vector<DimId> &dims, AxesId unused,
     while (std::next_permutation(dealt.begin(), dealt.end()));
     return found;
   }
+  // Exchanges of two reach every order, in several steps.
   for (size_t i = 0; i < numNamed; ++i)
     for (size_t j = i + 1; j < pool.size(); ++j) {
       SubAxes dealt = pool;

@@ -21,6 +21,10 @@ const StepPrices::Group &StepPrices::groupOf(AxesId axes) {
   return at->second;
 }
 
+/// An all-reduce over axes in time and in space costs what its part in space
+/// does: slices of a batch are summed where they are, one after the other, and
+/// only their sum is sent to other ranks, once. Nothing else can be over time,
+/// as a slice would have to wait for the next ones.
 double StepPrices::seconds(StepKind kind, AxesId axes, int64_t payload) {
   if (!communicates(kind))
     return 0;
@@ -30,11 +34,15 @@ double StepPrices::seconds(StepKind kind, AxesId axes, int64_t payload) {
   return group.inSpace.empty() ? 0 : cost(kind, group.inSpace, payload);
 }
 
+/// No step is dearer than `impossible`, whatever the cost function says: sums
+/// of prices must not overflow, and infinities would make all paths equal.
 Price StepPrices::price(StepKind kind, AxesId axes, int64_t payload) {
   return {picosecondsOf(std::min(seconds(kind, axes, payload), impossible)),
           communicates(kind) ? 1 : 0, 1};
 }
 
+/// An all-reduce is a reduce-scatter and more (a promise of the cost function),
+/// and over axes in time any reduction is free.
 Price StepPrices::leastToReduce(AxesId axes, int64_t payload) {
   const Group &group = groupOf(axes);
   double seconds = group.inSpace.empty()

@@ -9,10 +9,20 @@
 // mostly one or two atoms and dimensions, so the graph is small. An axis that
 // both ends use alike never moves, even if a detour over it were cheaper.
 //
-// The estimate of what is left to pay never exceeds it (it is admissible), but
-// it may fall by more than a step costs (it is not consistent), so a layout
-// that was left is visited again when it is reached more cheaply. Why that is
-// so, and what it asks of the cost function: docs/rationale/sharding.md.
+// The estimate of what is left to pay never exceeds it (it is admissible), so
+// the first path that ends at the target before any estimate is lower is the
+// cheapest. It may fall by more than a step costs (it is not consistent), so a
+// layout that was left is visited again when it is reached more cheaply.
+//
+// For that the cost function must not fall when a payload grows; must not price
+// one gather (or reduce-scatter) over several axes above several over some of
+// them each; must not price an all-reduce below a reduce-scatter of the same
+// payload, nor a padded all-to-all below an all-gather. One that breaks this
+// still gets paths that are right, of which some are not the cheapest. Proofs,
+// and an example of the inconsistency: docs/rationale/sharding.md.
+//
+// It ends: a node is only taken again for a lower price, there are finitely
+// many layouts, and no more than maxVisited are expanded.
 //
 //===----------------------------------------------------------------------===//
 
@@ -30,7 +40,9 @@ namespace ax::sharding::detail {
 namespace {
 
 /// What of a layout differs on the way: the touched dimensions, and the sums.
-/// It is all that two nodes of one search can differ in.
+/// It is all that two nodes of one search can differ in. From `[{a}, {}, {c}]`
+/// to `[{}, {a}, {c}]` a place is the first two dimensions; the third one has
+/// an axis that never moves, and only counts in the size of a block.
 struct Place {
   std::vector<DimId> dims;
   AxesId partial = LayoutTable::noAxes;
@@ -43,6 +55,8 @@ struct Place {
   }
 };
 
+/// The edge that led to a node: a step, whose layouts before and after are
+/// those of the two nodes.
 struct Move {
   StepKind kind = StepKind::AllReduce;
   AxesId set = LayoutTable::noAxes;
@@ -87,7 +101,8 @@ private:
   void expandPartial();
   void expandSplit();
   void expandRenamed();
-  /// Takes `next` as what the move makes of `here`.
+  /// Takes `next` as what the move makes of `here`: as a new node, or as a
+  /// cheaper way to a known one; or drops it.
   void offer(Move move);
   const std::vector<DimId> &insertions(DimId base, size_t d, AxesId axes) {
     return moves.insertions(base, axes, target.dims[d]);
@@ -155,6 +170,16 @@ private:
   Place here, next;
 };
 
+/// Finds which dimensions and axes differ. False when the search would be over
+/// too many atoms, or the two ends cut an axis in ways that have no common
+/// pieces (a 6-way axis into 2 * 3 and into 3 * 2): then there is no search,
+/// and Resharder gathers and slices.
+///
+/// Atoms are the pieces of axes at whose boundaries either end cuts: if col = 4
+/// splits a dimension before, and only its major half `col:(1)2` another one
+/// afterwards, they are col:(1)2 and col:(2)2, each of which moves alone or
+/// with the other. Mostly there are one or two. Eight of them have 255 subsets,
+/// all of which are tried wherever axes can move.
 bool Search::findAtoms() {
   SubAxes before, after;
   const Layout &start = from.value, &end = to.value;
@@ -169,6 +194,9 @@ bool Search::findAtoms() {
       axes->insert(axes->end(), more.begin(), more.end());
     }
   }
+  // Sums that both ends have stay as they are. A sum and a maximum have nothing
+  // in common, even over the same axes: one is reduced before the other is
+  // made.
   bool sameKind = start.partialKind == end.partialKind;
   for (const SubAxis &axis :
        withoutAxes(start.partial, sameKind ? end.partial : SubAxes()))
@@ -215,6 +243,8 @@ Layout Search::layoutOf(const Place &place) const {
   return canonicalize(std::move(layout));
 }
 
+/// Atoms that neither split a dimension nor are summed over: what a slice or a
+/// permute may take up.
 AxesId Search::unusedAt(const Place &place) {
   AxesId used = place.partial;
   for (DimId dim : place.dims)
@@ -227,7 +257,12 @@ AxesId Search::reducible(const Place &place) {
                                    : place.partial;
 }
 
+/// Prices an all-gather that ends at the target's block, over each set of
+/// atoms. With atoms of 4, 2 and 3 ranks there are entries for 2, 3, 4, 6, 8,
+/// 12 and 24.
 void Search::priceGathers() {
+  // The payload of a gather is what it ends with. A path's last gather may end
+  // with more, as slices can follow, but never with less.
   const int64_t payload = bytesOf(target, targetElements);
   for (const Movable &movable : moves.movables(atoms, atoms)) {
     Price price = prices.price(StepKind::AllGather, movable.set, payload);
@@ -252,6 +287,11 @@ void Search::priceGathers() {
 /// which takes at least a reduce-scatter of its own block; no slice on the way
 /// makes that smaller than what all unused atoms make of it. No step is counted
 /// twice, as none both gathers and reduces.
+///
+/// For example, from `[{a}, {}], partial sum {b}` to `[{}, {}]`, with a = 4:
+/// the block grows 4 times, so a gather over at least 4 ranks is left, and a
+/// reduce-scatter over b of the block as it is now, as no atom is unused that
+/// could slice it.
 Price Search::leastFrom(const Place &place, int64_t elements) {
   int64_t local = std::max<int64_t>(elements, 1);
   Price least;
@@ -264,7 +304,9 @@ Price Search::leastFrom(const Place &place, int64_t elements) {
     int64_t sliced = std::max<int64_t>(local / slices, 1);
     least = least + prices.leastToReduce(reduced, sliced * elementBytes.whole);
   }
-  // Each step's price is rounded to picoseconds, and a path has fewer than 16.
+  // Each step's price is rounded to picoseconds, and a path has fewer than 16
+  // steps. What the sum of rounded prices can lie below the exact one is taken
+  // off, or the estimate would be above what is left by these.
   constexpr int64_t rounding = 16;
   least.picoseconds = std::max<int64_t>(least.picoseconds - rounding, 0);
   return least;
@@ -279,11 +321,14 @@ void Search::offer(Move move) {
   auto known = ids.find(isNext);
   const bool isNew = known == ids.end();
   // A place that was left is visited again when it is reached more cheaply,
-  // which happens as the estimate is not consistent.
+  // which happens as the estimate is not consistent. What is left to pay does
+  // not depend on the way, so its estimate stays.
   if (!isNew && !(price < nodes[*known].price))
     return;
   const Price least = isNew ? leastFrom(next, elements) : nodes[*known].least;
   const Price whole = price + least;
+  // The bound is a path that is known, at first gather-then-slice: what cannot
+  // end as cheaply is not looked at.
   if (bound < whole)
     return;
   const int id = isNew ? static_cast<int>(nodes.size()) : *known;
@@ -298,11 +343,16 @@ void Search::offer(Move move) {
     nodes[id].move = move;
     nodes[id].done = false;
   }
+  // A node that was there with a higher price is in the queue twice, or more
+  // often: run() passes over those that come up when it is done.
   queue.push({whole, nodes.size(), id});
 }
 
 /// Reductions, with a slice at once or without, and replicated -> partial. Sums
-/// that the target lacks are only reduced: making others partial never helps.
+/// that the target lacks are only reduced: making others partial never helps,
+/// as they must be reduced again and no step gets cheaper by them. What the
+/// target sums over becomes partial in one step, for nothing, as soon as these
+/// axes split no dimension.
 void Search::expandPartial() {
   for (const Movable &movable : moves.movables(reducible(here), atoms)) {
     next.partial = table.without(here.partial, movable.axes);
@@ -364,8 +414,9 @@ void Search::expandSplit() {
   }
 }
 
-/// Permutes: the pieces' names are dealt anew among the atoms. The one that
-/// ends at the target is always tried, however many atoms there are.
+/// Permutes: the pieces' names are dealt anew among the atoms, as from `{a, b}`
+/// to `{b, a}`, or to `{c}` where c is unused and as large. The one that ends
+/// at the target is always tried, however many atoms there are.
 void Search::expandRenamed() {
   if (here.partial == target.partial &&
       (!here.isPartial() || here.kind == target.kind))
@@ -405,7 +456,8 @@ std::optional<std::vector<Step>> Search::run(Price limit) {
     queue.pop();
     if (nodes[node].done)
       continue;
-    // No estimate of what is still open is lower than this price.
+    // No estimate of what is still open is lower than this price, and none is
+    // above what its paths will cost: no other path is cheaper.
     if (node == goal)
       break;
     nodes[node].done = true;
@@ -416,6 +468,7 @@ std::optional<std::vector<Step>> Search::run(Price limit) {
     if (goal >= 0)
       bound = std::min(bound, nodes[goal].price);
   }
+  // With maxVisited expanded there may be a path, the best one seen so far.
   if (goal < 0)
     return std::nullopt;
   std::vector<Step> steps;

@@ -9,6 +9,13 @@
 // cheapest to add is added first, as in Prim's algorithm. There are rarely more
 // than two.
 //
+// An example: a partial sum over col, which a norm wants as [{}, {}] and the
+// residual behind it as [{col}, {}]. Each for itself would take an all-reduce
+// and a reduce-scatter. In the order norm, residual the second starts from the
+// result of the first: the all-reduce and a slice, which is free. In the order
+// residual, norm it is a reduce-scatter and an all-gather of its result, which
+// send as much, in two collectives: the first order is taken.
+//
 //===----------------------------------------------------------------------===//
 
 #include "PropagateState.h"
@@ -41,7 +48,8 @@ public:
 
 private:
   /// The layout of what comes from outside: as its uses want it; where they
-  /// differ, what is cheapest, then smallest.
+  /// differ, what is cheapest, then smallest. Whole is always among what is
+  /// tried then, as everything can be sliced from it.
   Tree chooseSource() {
     std::vector<LayoutId> candidates;
     auto add = [&](LayoutId layout) {
@@ -77,7 +85,9 @@ private:
   }
 
   /// Reduced as an output: whole, or scattered where that is cheaper and
-  /// nobody else uses it.
+  /// nobody else uses it. An output may have any layout, as who takes it puts
+  /// the parts of ranks together; but all parts are to be equally large, hence
+  /// digits.
   LayoutId outputLayout(LayoutId produced) {
     LayoutId best = table.reduced(produced);
     if (best == produced || state.uses[tensor].size() > 1)
@@ -149,6 +159,7 @@ private:
     return *best;
   }
 
+  /// For four wants and more: their orders would be 24 and more.
   Tree growGreedily(Tree tree, int root, LayoutId base,
                     std::vector<Want> wants) {
     while (!wants.empty()) {
@@ -169,7 +180,9 @@ private:
     return tree;
   }
 
-  /// Of equally cheap ones the tensor itself, then the first branch.
+  /// The branch (or `root`) from which `want` is cheapest to make, and its
+  /// price. Of equally cheap ones the tensor itself, then the first branch:
+  /// chains are no longer than saves something.
   std::pair<int, Price> cheapestSource(const Tree &tree, int root,
                                        LayoutId base, const Want &want) {
     int best = root;
@@ -184,6 +197,8 @@ private:
     return {best, least};
   }
 
+  /// Adds the resharding that makes what `want` wants of branch `source`'s
+  /// result.
   void attach(Tree &tree, const Want &want, int source, LayoutId base) {
     LayoutId from = source < 0 ? base : tree.branches[source].to;
     const PlannedReshard &planned = plan(from, want.layout);

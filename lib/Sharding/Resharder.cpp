@@ -13,7 +13,9 @@ namespace ax::sharding {
 
 namespace {
 
-/// Reduces and gathers all that differs, then slices.
+/// Reduces and gathers all that differs, then slices: what always works, and
+/// the bound from which a search begins. From `[{a}, {}], partial sum {b}` to
+/// `[{}, {a}]` it is an all-reduce over b, an all-gather over a, and a slice.
 std::vector<Step> gatherThenSlice(const Layout &from, const Layout &to) {
   std::vector<Step> steps;
   Layout now = from;
@@ -46,7 +48,8 @@ std::vector<Step> gatherThenSlice(const Layout &from, const Layout &to) {
   return steps;
 }
 
-/// Joins neighbouring slices of several dimensions.
+/// Joins neighbouring slices of several dimensions: the search makes one for
+/// each, and a plan has one `all_slice` for them, as nothing is sent.
 void joinSlices(std::vector<Step> &steps, const Layout &from) {
   for (size_t i = 1; i < steps.size();) {
     const Layout &before = i >= 2 ? steps[i - 2].result : from;
@@ -73,6 +76,8 @@ int ReshardPlan::numCollectives() const {
 
 namespace detail {
 
+/// In seconds, for those who add them to an op's own; a search counts in whole
+/// picoseconds.
 double ReshardPlans::secondsOf(const Step &step, const Layout &from,
                                ElementBytes elementBytes) {
   return prices.seconds(
@@ -93,6 +98,11 @@ Price ReshardPlans::priceOf(const std::vector<Step> &steps, const Layout &from,
   return price;
 }
 
+/// Where one collective does, it is taken, even if the cost function prices a
+/// cascade over its axes lower: how a collective over two axes is done inside
+/// is the communicator's choice, and readers count collectives. A permute is no
+/// such step, as it sends whole blocks: an all-gather and a slice may send
+/// less.
 ReshardPlan ReshardPlans::make(LayoutId fromId, LayoutId toId,
                                ElementBytes elementBytes) {
   const Layout &from = table[fromId].value, &to = table[toId].value;
@@ -118,6 +128,8 @@ ReshardPlan ReshardPlans::make(LayoutId fromId, LayoutId toId,
 
 const PlannedReshard &ReshardPlans::plan(LayoutId from, LayoutId to,
                                          ElementBytes elementBytes) {
+  // What is cheapest depends on how wide elements are, and addends: latencies
+  // count more for fewer bytes, and a reduction makes wide sums narrow again.
   auto width =
       std::find_if(widths.begin(), widths.end(), [&](const OfWidth &w) {
         return w.bytes.whole == elementBytes.whole &&

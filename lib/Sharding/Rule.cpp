@@ -1,4 +1,14 @@
 //===- Rule.cpp - How the dimensions of an operation relate ---------------===//
+//
+// Between the splits of an op's factors and the layouts of its tensors stand
+// two functions of Digits.h: a dimension's layout is compose() of its factors',
+// and divide() reads the factors' off a dimension. A Linear has the factors m,
+// k, n, its operands the dimensions [m, k] and [k, n], its result [m, n]: with
+// k over col the operands are `[{}, {col}]` and `[{col}, {}]`, and the result,
+// in which k is not, is `[{}, {}], partial sum {col}`. A reshape of [12] to [3,
+// 4] has two factors, 3 and 4, of which the first dimension is made.
+//
+//===----------------------------------------------------------------------===//
 
 #include "ax/Sharding/Rule.h"
 
@@ -43,7 +53,8 @@ bool hasFactor(const TensorMap &map, int factor) {
   return false;
 }
 
-/// True when `operand` must be partial for `assignment`'s sums to pass.
+/// True when `operand` must be partial for `assignment`'s sums to pass: of a
+/// sum the operands of its linear set, of a maximum or minimum all.
 bool carriesPartial(const Rule &rule, const Assignment &assignment,
                     int operand) {
   if (assignment.passedPartial.empty())
@@ -77,6 +88,8 @@ Layout resultLayout(const Rule &rule, const Assignment &assignment,
   layout.dims = dimsOf(rule.results[result], assignment);
   layout.partial = assignment.passedPartial;
   layout.partialKind = assignment.passedKind;
+  // Over axes that split a factor which the op sums over, each rank has summed
+  // its own part only.
   for (size_t f = 0; f < rule.factors.size(); ++f) {
     if (rule.factors[f].kind != FactorKind::Reduction ||
         hasFactor(rule.results[result], static_cast<int>(f)))
@@ -126,6 +139,8 @@ findFault(const Rule &rule, const Assignment &assignment, const Mesh &mesh) {
       kind = factor.reduce;
     }
   }
+  // Factors that are legal each for itself may not be so together: an uneven
+  // one cannot be a part of a dimension.
   auto tensorFault = [&](const TensorMap &map) -> std::optional<std::string> {
     Layout layout;
     layout.dims = dimsOf(map, assignment);
@@ -153,7 +168,9 @@ findFault(const Rule &rule, const Assignment &assignment, const Mesh &mesh) {
 
 namespace {
 
-/// Collects the splits of factors that tensors' layouts imply.
+/// Collects the splits of factors that tensors' layouts imply. Two operands
+/// that have a factor in common must split it alike: with `[{}, {col}]` and
+/// `[{row}, {}]` for a Linear, k would be over col and over row.
 class Inference {
 public:
   Inference(const Rule &rule, const Mesh &mesh) : rule(rule), mesh(mesh) {
@@ -223,7 +240,10 @@ private:
   std::vector<std::string> source;
 };
 
-/// Fills the partial sums that pass; a fault when they do not.
+/// Fills the partial sums that pass; a fault when they do not. Operands that
+/// are partial must be exactly one linear set: for an addition, {{0, 1}}, both
+/// or none; for a product, {{0}, {1}}, only one of the two, since the sum of
+/// products of addends is not the product of sums.
 std::optional<std::string> inferPassed(const Rule &rule,
                                        const std::vector<Layout> &operands,
                                        Assignment &assignment) {

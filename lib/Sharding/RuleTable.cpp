@@ -35,6 +35,8 @@ Assignment RuleEntry::assignment(const std::vector<DimId> &factors,
   return result;
 }
 
+/// The layers of a model that are alike have one entry, and mostly the same
+/// assignments: the 32nd looks up what was computed for the first.
 const OpLayouts &RuleEntry::layouts(const std::vector<DimId> &factors,
                                     const Passing &passing) {
   key.clear();
@@ -56,6 +58,8 @@ const OpLayouts &RuleEntry::layouts(const std::vector<DimId> &factors,
   return made;
 }
 
+/// Sums that are passed on are no part of this: whoever splits an op over an
+/// axis has it pass nothing over this axis.
 bool RuleEntry::isLegal(const std::vector<DimId> &factors) {
   if (auto at = legal.find(factors); at != legal.end())
     return at->second;
@@ -63,7 +67,8 @@ bool RuleEntry::isLegal(const std::vector<DimId> &factors) {
              !findFault(rule, assignment(factors, {}), table.getMesh());
 }
 
-/// Numbers that two rules share only when they are equal.
+/// Numbers that two rules share only when they are equal: lists come with their
+/// lengths, so that none can be read in two ways.
 static std::vector<int64_t> keyOf(const Rule &rule) {
   std::vector<int64_t> key;
   auto add = [&](auto number) { key.push_back(static_cast<int64_t>(number)); };

@@ -16,6 +16,14 @@
 // visited: a round visits neighbours of what the one before changed, and a new
 // stage those that something has changed for since their last visit.
 //
+// An example: a Linear whose factor n is pinned to {col}, a Relu behind it, and
+// a Linear behind that. The first Linear offers {col} to the dimension of its
+// result, which takes it; the Relu's factor takes it from there, and the Relu's
+// result from the Relu. In the stage of contractions the second Linear's factor
+// k, over which it sums, takes it, too, and its result becomes a partial sum,
+// which PartialSums and ReshardTree deal with. Had a pin said {row} for that k,
+// it would have kept this, and the tensor between would be resharded.
+//
 //===----------------------------------------------------------------------===//
 
 #include "PropagateState.h"
@@ -27,6 +35,8 @@ namespace ax::sharding::detail {
 
 namespace {
 
+/// What a neighbour says: this factor (of an op) or dimension (of a tensor) is
+/// split so.
 struct Offer {
   int target = 0; // factor or dimension
   Split split;
@@ -35,6 +45,10 @@ struct Offer {
   double weight = 0;
 };
 
+/// The order in which offers are looked at, which decides where two exclude
+/// each other: the stronger pin, what a tensor's producer says (`side`), the
+/// larger (a tensor's bytes, an op's FLOPs), the first factor, the axes that
+/// the mesh has first. None of these is a number of a visit, or of a name.
 void sortOffers(std::vector<Offer> &offers, const LayoutTable &table) {
   std::stable_sort(offers.begin(), offers.end(),
                    [&](const Offer &a, const Offer &b) {
@@ -62,6 +76,8 @@ public:
     }
   }
 
+  /// Each time that something is placed, what follows from it spreads before
+  /// the next is. It ends, as each pin is placed once.
   void run() {
     runStages();
     while (placeUntold())
@@ -114,7 +130,10 @@ private:
   std::vector<bool> opIsPending, tensorIsPending;
 };
 
-/// What a tensor's dimensions say about an op's factors.
+/// What a tensor's dimensions say about an op's factors. A dimension of 192
+/// that is `3 * 64{col}` says to a reshape with the factors 3, 4 and 16 that
+/// the 4 are split: 3 and 16 get no offer. One of 192{col}, 48 on each of 4
+/// ranks, cannot be divided into 3, 4 and 16 at all, and says nothing.
 void Spreader::offerDims(int tensor, const TensorMap &map,
                          const std::vector<SizesId> &sizes, PinLevel least) {
   for (size_t d = 0; d < map.size(); ++d) {
@@ -132,7 +151,8 @@ void Spreader::offerDims(int tensor, const TensorMap &map,
   }
 }
 
-/// What an op's factors say about the dimensions of one of its tensors.
+/// What an op's factors say about the dimensions of one of its tensors: the
+/// inverse. The first factor that is split gives the reason for all of them.
 void Spreader::offerFactors(int op, const TensorMap &map, int side,
                             PinLevel least) {
   for (size_t d = 0; d < map.size(); ++d) {
@@ -165,7 +185,8 @@ bool Spreader::takeFactor(int op, const Offer &offer) {
       graph.ops[op].rule.factors[offer.target].kind == FactorKind::Whole)
     return false;
   // Axes that other factors of the op have stay with them, and a pin may
-  // allow no others.
+  // allow no others. What is left of the offer is taken: of {data, col} for a
+  // dimension of samples {data}, where col splits the features.
   AxesId others = state.axesOfOthers(op, offer.target);
   DimId dim = offer.split.dim;
   if (current.waits())
@@ -181,6 +202,8 @@ bool Spreader::takeFactor(int op, const Offer &offer) {
   }
   if (dim == current.dim || !table.refines(dim, current.dim))
     return false;
+  // A pinned factor that is split further (an open pin, reserved axes) keeps
+  // its own reason.
   const Split before = current;
   if (!current.pinned) {
     current.level = offer.split.level;
@@ -213,7 +236,8 @@ bool Spreader::takeDim(int tensor, const Offer &offer) {
   return true;
 }
 
-/// True when the op has taken something.
+/// Shows the op what all of its tensors say, at this level of pins or above.
+/// True when it has taken something.
 bool Spreader::tellOp(int op, PinLevel least) {
   const GraphOp &graphOp = graph.ops[op];
   const RuleEntry &rule = *state.rules[op];
@@ -231,7 +255,8 @@ bool Spreader::tellOp(int op, PinLevel least) {
   return changed;
 }
 
-/// True when the tensor has taken something.
+/// Shows the tensor what its producer and its users say. True when it has taken
+/// something.
 bool Spreader::tellTensor(int tensor, PinLevel least) {
   const Use &producer = state.producers[tensor];
   offers.clear();
@@ -250,6 +275,8 @@ bool Spreader::tellTensor(int tensor, PinLevel least) {
   return changed;
 }
 
+/// What an op refused before may fit beside what it has taken now, and its
+/// tensors have not heard of that.
 void Spreader::noteChangedOp(int op) {
   opIsPending[op] = true;
   for (auto *tensors : {&graph.ops[op].operands, &graph.ops[op].results})
@@ -257,6 +284,8 @@ void Spreader::noteChangedOp(int op) {
       tensorIsPending[tensor] = true;
 }
 
+/// The half of a round in which ops read tensors. Changes are noted after all
+/// have read, so that no op sees what another one did in the same half.
 bool Spreader::tellOps(const std::vector<int> &ops, PinLevel least) {
   touchedOps.clear();
   for (int op : ops) {
@@ -269,6 +298,7 @@ bool Spreader::tellOps(const std::vector<int> &ops, PinLevel least) {
   return !touchedOps.empty();
 }
 
+/// The other half: tensors read ops.
 bool Spreader::tellTensors(const std::vector<int> &tensors, PinLevel least) {
   touchedTensors.clear();
   for (int tensor : tensors) {
@@ -348,6 +378,8 @@ bool Spreader::placeUntold() {
   return !untold.empty();
 }
 
+/// Rounds until one changes nothing, among ops of these classes and pins of
+/// this level. Begins with what may have something to take at all.
 void Spreader::toFixedPoint(PinLevel least, OpClass upTo) {
   std::vector<int> visits;
   for (size_t t = 0; t < graph.tensors.size(); ++t)

@@ -14,6 +14,12 @@ int64_t validPart(int64_t part, int64_t size, int64_t index) {
   return std::clamp<int64_t>(size - index * part, 0, part);
 }
 
+/// What `me` reads of `peer`'s source. Along the gathered dimension it is all
+/// that `peer` has, but for padding, and goes to `peer`'s place; along the
+/// scattered one it is `me`'s part of what `peer` has, and goes to the
+/// beginning; along all others it is everything. So one box describes all
+/// kinds: an all-gather has the first, a reduce-scatter the second, an
+/// all-to-all both.
 StridedBox makeBox(const CollectiveSpec &spec, int32_t peer, int32_t me) {
   std::vector<int64_t> to = destinationShape(spec);
   std::vector<int64_t> fromStrides = rowMajorStrides(spec.shape);
@@ -62,6 +68,7 @@ CollectivePlan planCollective(const CollectiveSpec &spec, int32_t members,
       add(from);
     break;
   }
+  // Pieces do not overlap, so they cover the destination if they are as large.
   int64_t covered = 0;
   for (const CollectivePiece &piece : plan.pieces)
     covered += piece.box.numBytes();

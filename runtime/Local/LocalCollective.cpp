@@ -29,6 +29,18 @@
 // `destinations` are there once, as others write to them in large all-reduces
 // alone, at whose end all wait.
 //
+// An example, staged, members A and B, of which B is slow:
+//
+//   A: copy 1, ready 1 . see B's ready 1, read . copy 2, ready 2 . waits for B
+//   B: copy 1, ready 1 ............ see A's ready 2 (>= 1), read A's copy 1 ...
+//
+// B reads run 1 of A while A has written run 2: into the other copy. A's run 3
+// would overwrite copy 1, but A ends run 2 only when B's ready is 2, which B
+// sets behind its last read of run 1, and set() releases: these reads see
+// nothing of run 3. Release and acquire are enough, as each member looks at
+// every other one's own word and learns nothing through a third. (WaitWord
+// itself uses stronger orders, to put a waiter to sleep.)
+//
 //===----------------------------------------------------------------------===//
 
 #include "CollectivePieces.h"

@@ -15,7 +15,16 @@ namespace ax::rt {
 
 namespace {
 
-/// The receiver says where a message goes; the sender writes it there.
+/// The receiver says where a message goes; the sender writes it there, so that
+/// each byte is moved once, and a send ends when its receive has been started.
+///
+/// Memory order: the channel's words `posted` and `delivered`, which one side
+/// each writes, are all that is atomic. The receiver writes the address of
+/// message n and then posts n + 1; a sender that has seen this sees the
+/// address, writes the bytes, and delivers n + 1; a receiver that has seen that
+/// sees the bytes. Addresses are in a ring: that of message n is overwritten by
+/// message n + capacity, which is refused before message n has been delivered,
+/// that is, before the sender has read its address.
 class LocalMessage : public Operation {
 public:
   LocalMessage(std::shared_ptr<LocalWorld> world, int32_t rank, int32_t peer,
@@ -128,6 +137,8 @@ public:
     return prepareMessage<LocalReceive>(peer, rank, peer, tag, bytes, name);
   }
 
+  /// Each member counts its own word up and waits for all others': who has left
+  /// sees what everybody wrote before it came.
   llvm::Error barrier(Group &group) override {
     auto &local = static_cast<LocalGroup &>(group);
     std::vector<WaitWord> &words = local.state->barriers;

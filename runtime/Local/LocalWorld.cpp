@@ -25,6 +25,10 @@ LocalWorld::getGroup(const std::vector<int32_t> &ranks) {
   return group;
 }
 
+/// Members of a group prepare its collectives in one order, so the n-th that
+/// one prepares is the n-th of all: the first to come makes its state, the
+/// others find it, and the last one takes it out of the list. What they ask for
+/// must be the same; that it is, a plan's verification proves, and this checks.
 llvm::Expected<std::shared_ptr<LocalCollectiveState>>
 LocalWorld::joinCollective(LocalGroupState &group, int32_t member,
                            const CollectiveSpecs &specs,

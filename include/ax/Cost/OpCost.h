@@ -6,8 +6,8 @@
 
 namespace ax::cost {
 
-/// Of the machine that a rank runs on; what `axrun --calibrate` would measure.
-/// As it is here: one that nobody has measured.
+/// How fast a rank's machine computes and communicates. The numbers here are of
+/// no machine that somebody has measured.
 struct Machine {
   llvm::StringRef name = "generic CPU core";
   double flopsPerSecond = 5e10;
@@ -22,7 +22,7 @@ std::vector<int64_t> localShape(mlir::RankedTensorType type,
                                 const sharding::Mesh &mesh);
 /// Bytes of an element in memory: i1 takes one.
 int64_t elementBytes(mlir::Type element);
-/// Of a tensor and its addends.
+/// Returns the bytes of an element of the tensor, and of an addend of one.
 sharding::ElementBytes elementBytesOf(mlir::RankedTensorType type);
 /// Bytes of the part that one rank holds.
 int64_t localBytes(mlir::RankedTensorType type, const sharding::Mesh &mesh);

@@ -43,7 +43,7 @@ struct Simulation {
   double seconds = 0;
   /// Time that each stage computes.
   std::vector<double> busy;
-  /// Of every stage that never ends, what it waits for; empty when all do.
+  /// What each stage waits for that never ends; empty when all end.
   std::vector<std::string> stuck;
 };
 

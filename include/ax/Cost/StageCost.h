@@ -22,9 +22,9 @@ struct RankMemory {
   }
 };
 
-/// Of one rank of a pipeline stage.
+/// What a pipeline stage costs one rank.
 struct StageCost {
-  /// Of each of its lists, once.
+  /// How long each of the stage's lists takes once.
   std::vector<double> seconds;
   /// States and constants that the stage reads.
   int64_t stateBytes = 0;
@@ -44,8 +44,8 @@ struct StageCost {
 StageCost stageCost(llvm::ArrayRef<StageOp> lists, const sharding::Mesh &mesh,
                     const Machine &machine);
 
-/// Of a program that is not cut into stages yet: states, constants, and values
-/// made on the way, without fusion.
+/// Returns the bytes that one rank needs for a program that is not cut into
+/// stages yet: states, constants, and values made on the way, without fusion.
 int64_t programBytes(ProgramOp program, const sharding::Mesh &mesh);
 
 /// Whether ranks exchange something: not for sums over time.

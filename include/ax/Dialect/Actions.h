@@ -38,11 +38,12 @@ struct ActionKind {
   }
 };
 
-/// Of an operation before the Pipeline phase: what `kAction` says, else 'F'.
+/// Returns the action of an operation that is in no stage yet: the letter that
+/// `kAction` says, else 'F'.
 char markedAction(mlir::Operation *op);
 void markAction(mlir::Operation *op, char letter);
 
-/// Of a stage; nothing when its attributes make no sense.
+/// Returns what the stage is for; nothing when its attributes make no sense.
 std::optional<ActionKind> actionOf(StageOp stage);
 void setAction(StageOp stage, ActionKind kind);
 
@@ -65,8 +66,8 @@ bool isSummedOverTime(const sharding::Layout &layout,
 bool isAccumulated(mlir::OpResult result, const sharding::Mesh &mesh);
 /// Keeps what other lists take of a stage for `slots` micro-batches.
 void setSlots(StageOp stage, const sharding::Mesh &mesh, int64_t slots);
-/// Of how many micro-batches a stage's result is kept at a time: of one when it
-/// is the same in all, or is added up.
+/// Returns the number of micro-batches of which a stage's result is kept at the
+/// same time: one when it is the same in all, or is added up.
 int64_t keptSlots(mlir::OpResult result, const sharding::Mesh &mesh);
 
 } // namespace ax

@@ -35,10 +35,11 @@ class GradientBuilder;
 
 namespace ax {
 
-/// Of a plan: the file beside it that its `#ax.stored` constants are in.
+/// Attribute of a plan: the file beside it that its `#ax.stored` constants are
+/// in.
 inline constexpr llvm::StringLiteral kData = "ax.data";
 
-/// Shapes and element types agree; layouts may differ.
+/// Returns true when shapes and element types agree; layouts may differ.
 bool sameWithoutLayout(mlir::TypeRange lhs, mlir::TypeRange rhs);
 
 /// f16 and bf16: too coarse to add up in.
@@ -46,7 +47,7 @@ inline bool isNarrowFloat(mlir::Type element) {
   return element.isF16() || element.isBF16();
 }
 
-/// The same, but that f32 may stand for narrow floats.
+/// Returns the same, but that f32 may stand for narrow floats.
 bool sameOrUnrounded(mlir::TypeRange inferred, mlir::TypeRange actual);
 
 inline mlir::RankedTensorType tensorType(mlir::Value value) {
@@ -80,7 +81,7 @@ broadcastShapes(llvm::ArrayRef<int64_t> lhs, llvm::ArrayRef<int64_t> rhs);
 /// location; empty when unknown. The first, where there are several.
 llvm::StringRef getNodeName(mlir::Operation *op);
 
-/// All nodes that `op` computes, each once: passes merge some.
+/// Returns all nodes that `op` computes, each once: passes merge some.
 llvm::SmallVector<llvm::StringRef> getMergedNodes(mlir::Operation *op);
 
 /// The attribute by which plans name an operation's nodes: a name, or several
@@ -89,11 +90,12 @@ inline constexpr llvm::StringLiteral kNode = "node";
 void setNodes(mlir::Operation *op, llvm::ArrayRef<llvm::StringRef> nodes);
 /// The location that names them; that of `op` when it has none.
 mlir::Location getNodeLocation(mlir::Operation *op);
-/// Of what computes the nodes of both, above all those of `first`.
+/// Returns the location of an operation that computes what both do: it names
+/// the nodes of `first` and then those of `second`.
 mlir::Location mergeLocations(mlir::Operation *first, mlir::Operation *second);
 
-/// All names that users may know `op` by: its node's, that of the exporter's
-/// module around it, those of what it was inlined or merged from.
+/// Returns all names that users may know `op` by: its node's, that of the
+/// exporter's module around it, those of what it was inlined or merged from.
 llvm::SmallVector<llvm::StringRef> getNodeNames(mlir::Operation *op);
 
 } // namespace ax

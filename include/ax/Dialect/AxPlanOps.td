@@ -140,9 +140,10 @@ def Ax_ProgramOp : Ax_Op<"program", [HasParent<"PlanOp">, IsolatedFromAbove,
     ::llvm::StringRef getResultName(unsigned i);
     /// What training takes a result for, if for anything.
     ::std::optional<::ax::ResultRole> getRole(unsigned i);
-    /// Of a plan that has the version for it.
+    /// Says what training takes result `i` for. The plan is of a version that has
+    /// roles.
     void setRole(unsigned i, ::ax::ResultRole role);
-    /// The result that is this; nothing when none is.
+    /// Returns the number of the result of this role; nothing when none has it.
     ::std::optional<unsigned> findResult(::ax::ResultRole role);
   }];
   let hasVerifier = 1;

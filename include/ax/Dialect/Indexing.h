@@ -6,11 +6,12 @@
 
 namespace ax {
 
-/// Where gathers and scatters have their indices.
+/// The number of the operand in which gathers and scatters have their indices.
 inline constexpr unsigned indicesOperand = 1;
 
-/// For a gather or scatter: element i of its indices is one into a dimension of
-/// size `result[i mod result.size()]`. Nothing for other operations.
+/// Returns into dimensions of which sizes a gather or scatter has indices, such
+/// that element i of them is one into `result[i mod result.size()]`; nothing
+/// for other operations.
 std::optional<llvm::SmallVector<int64_t>> getIndexedSizes(mlir::Operation *op);
 
 /// Which of the constant indices that `op` has is out of range; nothing when

@@ -23,23 +23,23 @@ inline bool isEvaluationMode(llvm::StringRef program) {
   return program == evaluationProgram || program == predictionProgram;
 }
 
-/// Of the input that holds the labels of a loss over classes: a dictionary of
-/// `classes`, `ignore_index` and `shift` (how many places the program itself
-/// moves them to the left), each i64.
+/// Attribute of the input that holds the labels of a loss over classes: a
+/// dictionary of `classes`, `ignore_index` and `shift` (how many places the
+/// program itself moves them to the left), each i64.
 inline constexpr llvm::StringLiteral kLabels = "ax.labels";
 
-/// Of a result: i64, the dimension that counts samples.
+/// Attribute of a result: i64, the dimension that counts samples.
 inline constexpr llvm::StringLiteral kSamples = "ax.samples";
 
-/// On a result of a program: the dimension along which results come first and
-/// padding follows. How many there are is the result `countName(name)`, an i64
-/// scalar.
+/// Attribute of a result of a program: the dimension along which results come
+/// first and padding follows. How many there are is the result
+/// `countName(name)`, an i64 scalar.
 inline constexpr llvm::StringLiteral kCountedDim = "ax.counted_dim";
 inline std::string countName(llvm::StringRef output) {
   return (output + ".count").str();
 }
 
-/// Of a plan: the names of inputs that take no batches.
+/// Attribute of a plan: the names of inputs that take no batches.
 inline constexpr llvm::StringLiteral kUnbatched = "ax.unbatched";
 
 } // namespace ax

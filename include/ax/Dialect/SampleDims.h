@@ -6,12 +6,12 @@
 
 namespace ax {
 
-/// For each result of a program without stages the dimension that counts the
-/// samples of a batch: what belongs to sample i is the i-th of so many equal
-/// parts of it. Follows the first dimension of the inputs that take batches
-/// through the operations. Nothing where the batch is in no dimension, is not
-/// the slowest part of one, or is in several (`x x^T`). In a batch of 1 it may
-/// be in any of neighbouring dimensions of 1, for all that is known.
+/// Returns for each result of a program without stages the dimension that
+/// counts the samples of a batch: what belongs to sample i is the i-th of so
+/// many equal parts of it. Follows the first dimension of the inputs that take
+/// batches through the operations. Nothing where the batch is in no dimension,
+/// is not the slowest part of one, or is in several (`x x^T`). In a batch of 1
+/// it may be in any of neighbouring dimensions of 1, for all that is known.
 llvm::SmallVector<std::optional<int64_t>> findSampleDims(ProgramOp program);
 
 } // namespace ax

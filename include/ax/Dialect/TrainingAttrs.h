@@ -6,28 +6,29 @@
 
 namespace ax {
 
-/// On a result that is the new value of what a state observed (running means)
-/// and has its name. Gone after ax-add-optimizer.
+/// Attribute of a result that is the new value of what a state observed
+/// (running means) and has its name. Gone after ax-add-optimizer.
 inline constexpr llvm::StringLiteral kStatistic = "ax.statistic";
 
-/// On a result of a program: a ResultRoleAttr, what training takes it for.
+/// Attribute of a result of a program: a ResultRoleAttr, what training takes it
+/// for.
 inline constexpr llvm::StringLiteral kRole = "ax.role";
 
-/// On a result that is the gradient of the loss in a state: the state. Gone
-/// after ax-add-optimizer.
+/// Attribute of a result that is the gradient of the loss in a state: the
+/// state. Gone after ax-add-optimizer.
 inline constexpr llvm::StringLiteral kGradientOf = "ax.gradient_of";
 
-/// On a program whose gradients are those of the loss times a scale that
-/// changes: i64, the power of two which that is divided by. Gone after
+/// Attribute of a program whose gradients are those of the loss times a scale
+/// that changes: i64, the power of two which that is divided by. Gone after
 /// ax-add-optimizer.
 inline constexpr llvm::StringLiteral kLossShift = "ax.loss_shift";
 
-/// On a program that trains: i64, the steps until its learning rate stays what
-/// it is then.
+/// Attribute of a program that trains: i64, the steps until its learning rate
+/// stays what it is then.
 inline constexpr llvm::StringLiteral kLearningRateSteps = "ax.schedule_steps";
 
-/// On a program that trains: the optimizer's name and options, in words. Runs
-/// of one do not go on with what another has kept.
+/// Attribute of a program that trains: the optimizer's name and options, in
+/// words. Runs of one do not go on with what another has kept.
 inline constexpr llvm::StringLiteral kOptimizer = "ax.optimizer";
 
 /// States of a loss's scale, i64 and zero at first: the exponent, counted from

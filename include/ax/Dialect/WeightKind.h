@@ -26,13 +26,13 @@ enum class WeightKind {
   Repeated,
 };
 
-/// On a state of a program that is to train: a WeightKind, by name. Made by
-/// Import, gone after ax-select-trainable.
+/// Attribute of a state of a program that is to train: a WeightKind, by name.
+/// Made by Import, gone after ax-select-trainable.
 inline constexpr llvm::StringLiteral kWeightKind = "ax.weight_kind";
 
-/// On a state whose value may decide nothing, since training may change it: of
-/// a plan that is to train, before ax-select-trainable, where `trainable` takes
-/// its place.
+/// Attribute of a state whose value may decide nothing, since training may
+/// change it: of a plan that is to train, before ax-select-trainable, where
+/// `trainable` takes its place.
 inline constexpr llvm::StringLiteral kMayBeTrained = "ax.may_be_trained";
 
 /// `parameter`, `buffer`, ...

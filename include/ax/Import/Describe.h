@@ -43,7 +43,7 @@ struct ModelFile {
 
 /// A float initializer of more than one element, or a large one.
 struct StoredWeight {
-  /// Of the state that a plan has for it.
+  /// The name of the state that a plan has for it.
   std::string name;
   DType type = DType::F32;
   Shape shape;
@@ -54,7 +54,8 @@ struct StoredWeight {
 struct ModelDescription {
   int64_t irVersion = 0;
   std::string producer, producerVersion;
-  /// Of PyTorch's exporters: `dynamo` or `TorchScript`; else empty.
+  /// Which of PyTorch's exporters wrote it: `dynamo` or `TorchScript`; else
+  /// empty.
   std::string exporter;
   /// Domain (ONNX's own: `ai.onnx`) and version.
   std::vector<std::pair<std::string, int64_t>> opsets;

@@ -15,7 +15,7 @@
 namespace ax::inspect {
 
 struct Weight : import::StoredWeight {
-  /// Nothing where the graph could not be read so far.
+  /// Whether it trains; nothing where the graph could not be read so far.
   std::optional<bool> isTrained;
   std::string why;
 };
@@ -31,7 +31,7 @@ struct Layer {
 struct Block {
   std::string name;
   int64_t layers = 0;
-  /// Of the weights that it reads.
+  /// How large the weights are that the block reads.
   int64_t weightBytes = 0;
   double flops = 0;
   /// What `--cut` ends a stage with after this block.
@@ -47,14 +47,14 @@ struct Stage {
 struct Inspection {
   std::string path;
   import::ModelDescription model;
-  /// Of symbolic dimensions; those that no flag says are `assumed`.
+  /// The sizes of symbolic dimensions; those that no flag says are `assumed`.
   std::map<std::string, int64_t> sizes;
   /// Symbols, and inputs whose dimensions have no names.
   std::vector<std::string> assumed;
   std::vector<Weight> weights;
   std::vector<Layer> layers;
   std::vector<Block> blocks;
-  /// Where there is more than one.
+  /// The pipeline's stages, where there is more than one.
   std::vector<Stage> stages;
   std::vector<PatternMatch> matches;
   /// Why the graph cannot be compiled, or looked into any further.
@@ -63,9 +63,10 @@ struct Inspection {
   std::vector<std::string> notes;
 };
 
-/// Of flags those that concern import, `strategy` with its training (of which
-/// only what names weights counts). What is wrong with the model is a problem,
-/// not an error; errors are of the flags (Usage, as in compiling), and of files
+/// Returns what is in the model at `path`, and what the flags would name in it:
+/// those that concern import, and `strategy` with its training (of which only
+/// what names weights counts). What is wrong with the model is a problem, not
+/// an error; errors are of the flags (Usage, as in compiling), and of files
 /// that are no ONNX model or cannot be read.
 llvm::Expected<Inspection> inspectModel(llvm::StringRef path,
                                         const import::ImportOptions &options,

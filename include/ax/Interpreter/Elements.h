@@ -13,19 +13,20 @@
 
 namespace ax::interpreter {
 
-/// Nothing for an element type that tensors at run time cannot have.
+/// Returns the DType of an MLIR element type; nothing for one that tensors at
+/// run time cannot have.
 std::optional<DType> toDType(mlir::Type elementType);
 mlir::Type toElementType(DType type, mlir::MLIRContext *context);
 
-/// The plain tensor type of `tensor`.
+/// Returns the plain tensor type of `tensor`.
 mlir::RankedTensorType toTensorType(const HostTensor &tensor,
                                     mlir::MLIRContext *context);
 
-/// The values of dense, splat or resource elements. Fails for other
+/// Returns the values of dense, splat or resource elements. Fails for other
 /// attributes, element types, or a resource without its bytes.
 llvm::Expected<HostTensor> toHostTensor(mlir::ElementsAttr elements);
 
-/// `dense<...>`; one value when all are the same bits.
+/// Returns `dense<...>` of the values; of one value when all are the same bits.
 mlir::DenseElementsAttr toElementsAttr(const HostTensor &tensor,
                                        mlir::MLIRContext *context);
 

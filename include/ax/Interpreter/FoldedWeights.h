@@ -7,16 +7,17 @@
 
 namespace ax {
 
-/// Of a plan: a dictionary of the model's weights of which constants of the
-/// plan were made, or which decided what it does, by name: `fingerprintOf` its
-/// elements. Other values of them need another plan.
+/// Attribute of a plan: a dictionary of the model's weights of which constants
+/// of the plan were made, or which decided what it does. It has for each name
+/// the `fingerprintOf` the elements: other values of them need another plan.
 inline constexpr llvm::StringLiteral kFolded = "ax.folded";
 
 /// Whether a tensor of that type may be a weight. Integers of 64 bits and
 /// booleans are indices, shapes and masks, which belong to the architecture.
 bool mayBeWeight(DType type);
 
-/// Adds it to the plan's, if it may be a weight.
+/// Adds the fingerprint of `tensor` to the plan's dictionary, if it may be a
+/// weight.
 void addFolded(PlanOp plan, llvm::StringRef name, const HostTensor &tensor);
 
 } // namespace ax

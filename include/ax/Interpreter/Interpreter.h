@@ -19,10 +19,10 @@ struct Place {
   std::vector<int64_t> coordinates;
 };
 
-/// The results of one operation without side effects, except collectives and
-/// `ax.load`. Operands must have the operand types' shapes and element types
-/// (layouts do not matter). `axl.axis_index` needs a place. Fails for
-/// operations that it does not know.
+/// Returns the results of one operation without side effects, except
+/// collectives and `ax.load`. Operands must have the operand types' shapes and
+/// element types (layouts do not matter). `axl.axis_index` needs a place. Fails
+/// for operations that it does not know.
 llvm::Expected<llvm::SmallVector<HostTensor>>
 interpret(mlir::Operation *op, llvm::ArrayRef<HostTensor> operands,
           const Place *place = nullptr);
@@ -33,23 +33,24 @@ using StateReader = llvm::function_ref<llvm::Expected<HostTensor>(LoadOp load)>;
 /// Takes what an `ax.store` writes.
 using StateWriter = llvm::function_ref<void(StoreOp store, HostTensor value)>;
 
-/// A whole program, before or after the Pipeline phase, on global tensors: a
-/// collective changes nothing. Without `writeState` nothing is stored.
+/// Returns the results of a whole program, before or after the Pipeline phase,
+/// on global tensors: a collective changes nothing. Without `writeState`
+/// nothing is stored.
 llvm::Expected<llvm::SmallVector<HostTensor>>
 interpretProgram(ProgramOp program, llvm::ArrayRef<HostTensor> inputs,
                  StateReader readState, StateWriter writeState = nullptr);
 
-/// For every rank of a mesh its tensors.
+/// The tensors of every rank of a mesh.
 using PerRank = std::vector<llvm::SmallVector<HostTensor>>;
 
-/// A local stage on all ranks of `mesh` in lockstep, in slice `slice` of the
-/// axes in time.
+/// Returns what a local stage gives on all ranks of `mesh`, which do it in
+/// lockstep, in slice `slice` of the axes in time.
 llvm::Expected<PerRank> interpretRanks(LocalStageOp local,
                                        const sharding::Mesh &mesh,
                                        PerRank inputs, int64_t slice = 0);
 
-/// One exchange: its operand number `part` of every rank to the result of every
-/// rank.
+/// Returns the result of every rank of one exchange of operand number `part`,
+/// which `operands` has of every rank.
 std::vector<HostTensor>
 interpretCollective(LocalCollectiveOpInterface op, unsigned part,
                     const sharding::Mesh &mesh,

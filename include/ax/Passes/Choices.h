@@ -21,15 +21,15 @@ struct WeightChoice {
   StateOp state;
   std::optional<WeightKind> kind;
   bool isTrained = false;
-  /// By --trainable or --frozen.
+  /// A flag, --trainable or --frozen, decided it.
   bool isByFlags = false;
   /// It meets data as parameters do, and is none by its values.
   bool isVetoed = false;
   llvm::StringRef why;
 };
 
-/// Of all states, in their order. `trainable` and `frozen` are globs; a Usage
-/// error where one names nothing.
+/// Returns for each state, in their order, whether it trains and why.
+/// `trainable` and `frozen` are globs; a Usage error where one names nothing.
 llvm::Expected<std::vector<WeightChoice>>
 chooseTrainable(PlanOp plan, llvm::ArrayRef<std::string> trainable,
                 llvm::ArrayRef<std::string> frozen);
@@ -40,8 +40,8 @@ struct PatternMatch {
   std::vector<std::string> names;
 };
 
-/// Of --shard, --cut, and of training's flags, in this order. A Usage error
-/// where one names nothing, or is none.
+/// Returns what each pattern of --shard, --cut and training's flags names, in
+/// this order. A Usage error where one names nothing, or is no pattern.
 llvm::Expected<std::vector<PatternMatch>>
 matchPatterns(PlanOp plan, const Strategy &strategy);
 

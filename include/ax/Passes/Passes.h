@@ -25,10 +25,11 @@ void addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy);
 void addTrainPhase(mlir::OpPassManager &manager, const Training &training);
 void addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
                    bool strict);
-/// Of a plan after Shard; failures are diagnostics.
+/// Returns the bytes of the rank that needs most, of a plan after Shard;
+/// failures are diagnostics.
 using PredictPeak = std::function<mlir::FailureOr<int64_t>(PlanOp)>;
-/// `predict`: bytes of the rank that needs most, for `budget:SIZE`; nothing:
-/// an estimate that knows no fusion.
+/// `predict` is asked for `budget:SIZE`; without it there is an estimate that
+/// knows no fusion.
 void addRecomputePhase(mlir::OpPassManager &manager, const Training &training,
                        PredictPeak predict = nullptr);
 void addOptimizePhase(mlir::OpPassManager &manager);

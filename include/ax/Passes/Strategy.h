@@ -38,9 +38,9 @@ struct Strategy {
   /// Space axes, outermost first; a permutation of pipe, data, depth, row, col.
   std::vector<std::string> order = {"pipe", "data", "depth", "row", "col"};
   bool sequenceParallel = false;
-  /// Of a program that trains: `gpipe`, `1f1b`, ...
+  /// The pipeline schedule of a program that trains: `gpipe`, `1f1b`, ...
   std::string schedule = "1f1b";
-  /// Of each coordinate on pipe.
+  /// How many stages each coordinate on pipe has.
   int64_t virtualStages = 1;
   /// What training splits over data: 1, 2: optimizer state and gradients; 3:
   /// weights too.
@@ -61,8 +61,8 @@ struct Strategy {
   static llvm::Expected<Strategy> fromFile(llvm::StringRef path);
   std::string toYAML() const;
 
-  /// As an option of a pipeline: such a file, or its text, in which a colon and
-  /// a space come after each key: `{col: 2, pipe: 2}`.
+  /// Reads an option of a pipeline: the name of such a file, or its text, in
+  /// which a colon and a space come after each key: `{col: 2, pipe: 2}`.
   static llvm::Expected<Strategy> parse(llvm::StringRef text);
   std::string toText() const { return toYAML(); }
 };

@@ -14,18 +14,18 @@ struct Training {
   std::string optimizer = "adamw";
   std::string learningRateSchedule = "constant";
   std::vector<std::string> groups;
-  /// Of the gradient's global norm; 0: any.
+  /// The largest global norm of the gradient; 0: any.
   double clipNorm = 0;
   /// Globs over names of states.
   std::vector<std::string> trainable, frozen;
   /// Rows that stay as they are: `PATTERN=0,7`.
   std::vector<std::string> frozenRows;
-  /// Of contractions: fp32, bf16 or fp16.
+  /// What contractions compute in: fp32, bf16 or fp16.
   std::string precision = "fp32";
   /// BatchNormalization's statistics: `train`, `frozen`, or empty: as the model
   /// says.
   std::string batchNorm;
-  /// Of dropout that is put back; 0: none.
+  /// The part that dropout drops where it is put back; 0: none.
   double dropout = 0;
   /// What the backward pass computes again: none, selective, full, a glob over
   /// names of nodes, `budget:SIZE`.

@@ -24,7 +24,7 @@ struct Layer {
   std::vector<NamedSplit> splits;
   /// Axes of the stage, with more than one rank, that split nothing of it.
   sharding::SubAxes replicated;
-  /// Of one step (all micro-batches): of the whole op, and of one rank.
+  /// What one step (all micro-batches) takes: of the whole op, and of one rank.
   double wholeFlops = 0, rankFlops = 0;
 };
 

@@ -16,8 +16,8 @@ namespace ax::plan {
 /// yet verified as a plan.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 readPlan(llvm::StringRef path, mlir::MLIRContext &context);
-/// The same from text, without constants in another file; `name` stands for
-/// the text's own in messages.
+/// Returns the same from text, without constants in another file; `name` stands
+/// for the text's own in messages.
 llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 parsePlan(llvm::StringRef text, llvm::StringRef name,
           mlir::MLIRContext &context);

@@ -60,13 +60,16 @@ namespace checkpoint {
 inline constexpr llvm::StringLiteral manifestName = "manifest.json";
 inline constexpr llvm::StringLiteral latestName = "latest";
 inline constexpr llvm::StringLiteral stepPrefix = "step-";
-/// Of folders that are being written, or were when a run died.
+/// What the name of a folder begins with that is being written, or was when a
+/// run died.
 inline constexpr llvm::StringLiteral unfinishedPrefix = ".unfinished-";
-/// Of an empty file that stays, which who writes to the folder has locked.
+/// The name of an empty file that stays: who writes to the folder has it
+/// locked.
 inline constexpr llvm::StringLiteral lockName = ".lock";
 inline constexpr llvm::StringLiteral format = "axopt checkpoint";
 inline constexpr int64_t version = 3;
-/// Of states: what trains, what an optimizer keeps, and Checkpoint::given.
+/// What a manifest calls a state: it trains, an optimizer keeps it, or it is
+/// one of Checkpoint::given.
 inline constexpr llvm::StringLiteral weightRole = "weight";
 inline constexpr llvm::StringLiteral optimizerRole = "optimizer";
 inline constexpr llvm::StringLiteral frozenRole = "frozen";

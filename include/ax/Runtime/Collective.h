@@ -54,13 +54,14 @@ struct CollectiveSpec {
 /// and element type in common.
 using CollectiveSpecs = std::vector<CollectiveSpec>;
 
-/// Shape of the destination.
+/// Returns the shape of the destination.
 std::vector<int64_t> destinationShape(const CollectiveSpec &spec);
 int64_t sourceBytes(const CollectiveSpec &spec);
 int64_t destinationBytes(const CollectiveSpec &spec);
-/// Why the spec makes no sense for a group of `members`; empty when it does.
+/// Returns why the specs make no sense for a group of `members`; empty when
+/// they do.
 std::string findFault(const CollectiveSpecs &specs, int64_t members);
-/// `all_reduce 128x512 f32`; `all_reduce 128x512, 512 f32`.
+/// Returns `all_reduce 128x512 f32`; of two `all_reduce 128x512, 512 f32`.
 std::string toString(const CollectiveSpecs &specs);
 
 } // namespace ax::rt

@@ -16,7 +16,8 @@
 
 namespace ax::rt {
 
-/// Of a compiled plan's own weights, in their order.
+/// One of the weights that a compiled plan has itself, which are in the order
+/// of these.
 struct EmbeddedPiece {
   int64_t bytes = 0;
   std::string checksum;

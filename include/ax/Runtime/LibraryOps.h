@@ -42,8 +42,8 @@ struct TensorDesc {
 /// Applied to the sum with the bias, in at least f32, before the residual.
 enum class Activation { None, Relu, GeluErf, GeluTanh, Silu, Tanh, Sigmoid };
 
-/// Where what is multiplied (a and b, x and w, x and y of a weight gradient) is
-/// f16 or bf16, the result may be f32: the sums as they are made.
+// Products: where what is multiplied (a and b, x and w, x and y of a weight
+// gradient) is f16 or bf16, the result may be f32, the sums as they are made.
 
 /// c = act(a b + bias) + residual.
 /// Arguments: a, b, [bias], [residual], c. The residual must not overlap c.
@@ -167,7 +167,8 @@ struct IndexCheckDesc {
   std::vector<int64_t> sizes;
   /// They count results, of which there may be one less than the size.
   bool isCount = false;
-  /// Of the whole indices; and among the program's checks.
+  /// The layout of the whole indices, and this check's number among those of
+  /// the program: of several faults the first one is told.
   sharding::Layout layout;
   int64_t order = 0;
 

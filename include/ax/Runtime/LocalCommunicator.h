@@ -12,7 +12,8 @@
 
 namespace ax::rt {
 
-/// One communicator per rank. They share state and may outlive each other.
+/// Returns one communicator per rank. They share state and may outlive each
+/// other.
 std::vector<std::unique_ptr<Communicator>>
 createLocalCommunicators(int32_t numRanks,
                          const CommunicatorOptions &options = {});

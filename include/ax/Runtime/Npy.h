@@ -23,7 +23,7 @@ using NamedTensors = std::vector<std::pair<std::string, HostTensor>>;
 
 llvm::Expected<HostTensor> readNpy(const std::string &path);
 llvm::Error writeNpy(const std::string &path, const HostTensor &tensor);
-/// All of it is written, but for the file's name.
+/// Writes the tensor, and returns the file that has only to get its name.
 llvm::Expected<AtomicFile> prepareNpy(const std::string &path,
                                       const HostTensor &tensor);
 
@@ -45,7 +45,8 @@ llvm::Error writeNpz(const std::string &path, const NamedTensors &tensors);
 /// become underscores, so that the file is in the folder and seen.
 std::string npyFileName(llvm::StringRef name);
 std::string npyFileIn(llvm::StringRef folder, llvm::StringRef name);
-/// Those of `names` that have a file in the folder, in the order of `names`.
+/// Returns the tensors of those of `names` that have a file in the folder, in
+/// the order of `names`.
 llvm::Expected<NamedTensors> readNpyFolder(llvm::StringRef folder,
                                            llvm::ArrayRef<std::string> names);
 

@@ -71,17 +71,18 @@ struct Port {
   /// Axes in time choose the micro-batch's slice. Never partial.
   sharding::Layout layout;
   std::optional<Labels> labels;
-  /// Of an input: all of its elements are indices into a dimension of this
+  /// An input's: all of its elements are indices into a dimension of this
   /// size, negative ones counted from the end. Runs check that, too.
   std::optional<int64_t> indexed = std::nullopt;
-  /// Of an input: its first dimension counts the samples of a batch.
+  /// An input's: its first dimension counts the samples of a batch.
   bool isBatched = true;
-  /// Of an output: the dimension that counts samples; nothing if none does.
+  /// An output's: the dimension that counts samples; nothing if none does.
   std::optional<int64_t> samples = std::nullopt;
-  /// Of an output of a program that trains.
+  /// An output's, in a program that trains: what it is taken for.
   std::optional<Role> role = std::nullopt;
-  /// Of an output with room for more results than there may be: the dimension
-  /// along which they come first, and which output says how many there are.
+  /// An output's that has room for more results than there may be: the
+  /// dimension along which they come first, and which output says how many
+  /// there are.
   struct Count {
     int64_t dim = 0;
     size_t output = 0;
@@ -96,15 +97,15 @@ struct State {
   std::string name;
   DType dtype = DType::F32;
   Shape shape;
-  /// As stored by the ranks; never partial, no axes in time.
+  /// How ranks store it: never partial, no axes in time.
   sharding::Layout layout;
   /// Where the global tensor comes from, row-major and little endian: bytes
   /// [offset, offset + its size) of `file` (relative to the folder given when
   /// the program is loaded); without a file `value`, or zero.
   std::string file;
   int64_t offset = 0;
-  /// Of the file that the program was made from (MappedFile::fingerprint);
-  /// empty: of any.
+  /// What the file must have that holds the state (MappedFile::fingerprint), as
+  /// the one had that the program was made from; empty: any file will do.
   std::string fingerprint;
   /// The file, where it is open: that of a compiled plan that has its weights
   /// itself. It is not opened by its name again, which may be another's by
@@ -125,7 +126,8 @@ struct State {
 };
 
 /// A value sent from the ranks of one stage to those of another: i-th to i-th.
-/// One list sends it, one receives it, for the same micro-batches in one order.
+/// A tensor that one list sends and one receives, for the same micro-batches in
+/// one order.
 struct Transfer {
   std::string name;
   int32_t fromStage = 0;
@@ -180,7 +182,7 @@ struct Scalar {
 // Commands
 //===----------------------------------------------------------------------===//
 
-/// Of code; devices say what they load.
+/// What a kernel's code can be; devices say what they load.
 namespace kernelFormat {
 /// A relocatable object file, whose entry is a function of the C interface:
 /// void entry(void *const *buffers, const int64_t *scalars, int64_t begin,
@@ -204,7 +206,7 @@ struct Kernel {
   /// When > 0: one more buffer after the command's, private to each thread that
   /// calls it and aligned to 64 bytes; its content does not matter.
   int64_t scratchBytes = 0;
-  /// Buffers of its commands.
+  /// How many buffers its commands have.
   int32_t numBuffers = 0;
 };
 
@@ -217,7 +219,7 @@ struct KernelCommand {
 
 struct LibraryCommand {
   LibraryDesc desc;
-  /// In the order that the description documents.
+  /// Operands and results, in the order that the description documents.
   std::vector<BufferRef> arguments;
 };
 
@@ -230,7 +232,7 @@ struct CollectivePart : CollectiveSpec {
 
 /// One collective in each group of a group set.
 struct CollectiveCommand {
-  /// At least one, of one kind.
+  /// What is exchanged: at least one tensor, all by one kind of collective.
   std::vector<CollectivePart> parts;
   /// Into StageProgram::groups.
   int32_t groupSet = 0;
@@ -248,7 +250,7 @@ struct CopyCommand {
   BufferRef source, destination;
   int64_t elementBytes = 4;
   std::vector<int64_t> sizes;
-  /// In elements.
+  /// How many elements lie between neighbours, for each dimension.
   std::vector<int64_t> sourceStrides, destinationStrides;
 };
 
@@ -295,7 +297,7 @@ struct CommandList {
   /// `B`: forward lists have none.
   std::string name;
   std::vector<Command> commands;
-  /// Not for each micro-batch.
+  /// The list is done once a step, not for each micro-batch.
   bool isOnceAStep = false;
 };
 
@@ -308,17 +310,18 @@ struct Action {
 
 struct StageProgram {
   std::string name;
-  /// In increasing order. Stages have the same number of ranks, none in common.
+  /// The stage's ranks, in increasing order. Stages have the same number of
+  /// them, and none in common.
   std::vector<int32_t> ranks;
   std::vector<Buffer> buffers;
-  /// Of the list that needs most.
+  /// How large an arena the list needs that needs most.
   int64_t arenaBytes = 0;
   std::vector<Kept> kept;
   std::vector<GroupSet> groups;
   std::vector<CommandList> lists;
   std::vector<Action> schedule;
 
-  /// Of all lists, one after another.
+  /// Returns the commands of all lists, one after another.
   std::vector<const Command *> allCommands() const;
 };
 

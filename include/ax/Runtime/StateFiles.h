@@ -9,10 +9,11 @@
 
 namespace ax::rt {
 
-/// Of a state's elements; -1 when there are too many.
+/// Returns the bytes of a state's elements; -1 when there are too many.
 int64_t bytesOf(const State &state);
 
-/// Each is opened once, or open already (State::openFile).
+/// The files of a program's states, each opened once, or open already
+/// (State::openFile).
 class StateFiles {
 public:
   /// `folder`: what names of files are relative to, and what those files are

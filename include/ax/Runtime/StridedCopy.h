@@ -48,7 +48,7 @@ public:
       visit(0, sourceOffset, destinationOffset, fn);
   }
   void copy(const void *source, void *destination) const;
-  /// From the destination's place to the source's.
+  /// Copies the other way round: from the destination's places to the source's.
   void copyBack(void *source, const void *destination) const;
 
 private:

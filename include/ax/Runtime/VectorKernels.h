@@ -85,7 +85,7 @@ struct VectorKernels {
   /// x[i] = exp(scale x[i] - shift), and their sum. Results below the range of
   /// normal numbers become 0.
   float (*expSum)(float *x, int64_t count, float scale, float shift);
-  /// Of what is not NaN; -infinity if nothing else is there.
+  /// Returns the largest element that is not NaN; -infinity if there is none.
   float (*maximum)(const float *x, int64_t count);
   /// to[i] = factor from[i]
   void (*scaled)(const float *from, float *to, int64_t count, float factor);

@@ -16,8 +16,8 @@ struct PlanSource {
   std::vector<std::string> files;
 };
 
-/// From the names of a plan's programs, in its order, those that a run needs; a
-/// Usage error where they are not there.
+/// Returns those programs that a run needs, of the names of a plan's programs
+/// in its order; a Usage error where they are not there.
 using ChoosePrograms =
     llvm::function_ref<llvm::Expected<std::vector<llvm::StringRef>>(
         llvm::ArrayRef<llvm::StringRef>)>;

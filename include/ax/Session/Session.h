@@ -72,7 +72,7 @@ struct SessionOptions {
   std::function<void(const std::string &)> note;
 };
 
-/// Where training was.
+/// The checkpoint from which a run goes on.
 struct Resumed {
   std::string path;
   int64_t step = 0;
@@ -97,18 +97,20 @@ public:
   }
   /// The plan, and what it was made from.
   const std::vector<std::string> &getFiles() const;
-  /// For several requests in flight, traces and times.
+  /// Returns what runs the plan's program, for who wants several requests in
+  /// flight, traces and times.
   rt::Executor &getExecutor();
-  /// Null when it was not asked for, or the plan has no such program.
+  /// Returns what runs the plan's evaluation program; null when it was not
+  /// asked for, or the plan has none.
   rt::Executor *getEvaluation();
   /// Whether the plan has a program that trains, and no other weights are given
   /// than the model's own, from before it.
   bool isUntrained() const;
-  /// Null when nothing is resumed.
+  /// Returns where the run goes on from; null when nothing is resumed.
   const Resumed *getResumed() const;
 
-  /// One step: global inputs in the order of getInputs(), with their types and
-  /// shapes; global outputs.
+  /// Does one step on global inputs, in the order of getInputs() and with their
+  /// types and shapes, and returns the global outputs.
   llvm::Expected<std::vector<HostTensor>>
   run(const std::vector<HostTensor> &inputs);
 

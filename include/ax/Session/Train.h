@@ -22,7 +22,7 @@ enum class LastBatch { Drop, Pad };
 /// case it changes nothing.
 enum class OnNonfinite { Stop, Skip };
 enum class Metric { Loss, Accuracy, Perplexity };
-/// As --metric names it.
+/// Returns the name by which --metric takes it.
 llvm::StringRef toString(Metric metric);
 
 struct EvalOptions {
@@ -38,12 +38,14 @@ struct TrainOptions {
   /// the input's first dimension says. Or a file of tokens.
   std::string data;
   Tokens tokens = Tokens::No;
-  /// In all, those before a checkpoint that is resumed included.
+  /// How many steps there are to be in all, those before a checkpoint that is
+  /// resumed included.
   int64_t steps = 0;
-  /// If not 0, this many times through the data instead.
+  /// If not 0, the run goes this many times through the data instead.
   int64_t epochs = 0;
-  /// In the order of a permutation that depends on `seed` and the epoch alone;
-  /// otherwise as they are in the file. As the checkpoint says when resuming.
+  /// Samples come in the order of a permutation that depends on `seed` and the
+  /// epoch alone; otherwise as they are in the file. Nothing: as the checkpoint
+  /// says that is resumed.
   std::optional<bool> shuffle;
   std::optional<uint64_t> seed;
   LastBatch last = LastBatch::Drop;

@@ -56,7 +56,7 @@ struct GraphOp {
   /// Tensor numbers, as many as the rule has operands and results.
   std::vector<int> operands;
   std::vector<int> results;
-  /// Of the whole op; element-wise ones may leave it 0.
+  /// What the whole op takes; element-wise ones may leave it 0.
   double flops = 0;
   /// For causes: names of factors ("k"); may be empty.
   std::vector<std::string> factorNames;

@@ -82,8 +82,9 @@ std::optional<std::string> findStepFault(StepKind kind, const SubAxes &axes,
                                          const Layout &from, const Layout &to,
                                          const Mesh &mesh);
 
-/// Of a CollectivePermute: for each rank, the rank whose block it receives. A
-/// permutation of the ranks.
+/// Returns for each rank the rank whose block it receives in the
+/// CollectivePermute that leads from one layout to the other: a permutation of
+/// the ranks.
 std::vector<int64_t> permuteSources(const Layout &from, const Layout &to,
                                     const Mesh &mesh);
 

@@ -18,7 +18,7 @@ enum class FactorKind {
 struct RuleFactor {
   int64_t size = 1;
   FactorKind kind = FactorKind::Parallel;
-  /// Of a Reduction: how the parts combine.
+  /// How the parts of a Reduction combine; means nothing for other kinds.
   ReduceKind reduce = ReduceKind::Sum;
   /// A split need not divide: padding in this factor never reaches a result
   /// that is not padding itself (or the localised op masks it).

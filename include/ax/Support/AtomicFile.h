@@ -34,8 +34,8 @@ public:
   llvm::Error write(llvm::StringRef text);
   /// Bytes written so far.
   int64_t getPosition() const { return position; }
-  /// All is written, and on disk; only `commit` may follow. Files that wait for
-  /// others to be there hold nothing open until then.
+  /// Says that all is written, and puts it on disk; only `commit` may follow.
+  /// Files that wait for others to be there hold nothing open until then.
   llvm::Error finish();
   llvm::Error commit();
 

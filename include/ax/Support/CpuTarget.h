@@ -17,7 +17,7 @@ struct CpuTarget {
   std::string cpu;
   /// LLVM's: those that code needs, and of this machine those that it lacks.
   std::vector<std::string> features, missing;
-  /// Of a vector register.
+  /// How wide a vector register is.
   unsigned vectorBits = 128;
 
   /// The machine that this runs on.
@@ -28,7 +28,7 @@ struct CpuTarget {
 
   /// `+avx2,...,-avx512f`.
   std::string featureText() const;
-  /// All of it: equal ones are equal code.
+  /// Returns all of it as text: equal texts are equal code.
   std::string describe() const {
     return triple + " " + cpu + " " + featureText();
   }

@@ -49,7 +49,8 @@ llvm::Error makeErrorf(ExitCode code, const char *format, Ts &&...values) {
 /// file or directory`.
 llvm::Error makeErrnoError(const llvm::Twine &action, int errnoValue);
 
-/// The same error with `context: ` before its message; success stays success.
+/// Returns the same error with `context: ` before its message; success stays
+/// success.
 llvm::Error addContext(llvm::Error error, const llvm::Twine &context);
 
 /// `text`, cut to about `most` letters, which the end then says.

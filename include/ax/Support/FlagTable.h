@@ -44,10 +44,10 @@ public:
   bool isOn(unsigned flag) const;
   /// The value; empty where the flag is not given.
   std::string text(unsigned flag) const;
-  /// All values, in the order given.
+  /// Returns all values of the flag, in the order given.
   std::vector<std::string> list(unsigned flag) const;
-  /// The value of a flag that is given, or all its values, into `value`, which
-  /// is of the kind that the table says; else that stays what it is.
+  /// Puts the value of a flag that is given, or all its values, into `value`,
+  /// which is of the kind that the table says; else that stays what it is.
   void read(unsigned flag, std::string &value) const;
   void read(unsigned flag, std::vector<std::string> &value) const;
   void read(unsigned flag, bool &value) const;
@@ -93,7 +93,7 @@ public:
 
   /// Sections with their flags; without `all`, those that most need.
   void printHelp(llvm::raw_ostream &os, bool all) const;
-  /// In man(7)'s language.
+  /// Prints the manual page, in man(7)'s language.
   void printMan(llvm::raw_ostream &os) const;
   void printBashCompletion(llvm::raw_ostream &os) const;
   void printZshCompletion(llvm::raw_ostream &os) const;

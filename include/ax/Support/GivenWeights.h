@@ -19,8 +19,8 @@
 
 namespace ax {
 
-/// As the model has it. The bytes are there as long as its files are mapped;
-/// none where they cannot be read.
+/// A weight as the model has it. The bytes are there as long as its files are
+/// mapped; none where they cannot be read.
 struct ModelWeight {
   std::string name;
   DType type = DType::F32;
@@ -42,23 +42,23 @@ struct Twin {
   }
 };
 
-/// For each of `missing` that has the elements of one of `given` in the model,
-/// that one: exporters write a weight that is used twice two times, the second
-/// one of matrices perhaps transposed, and save_pretrained does so once. Only
-/// floats that are not all equal count: a bias of zeros equals every other one.
-/// So do layers that began as copies: what differs from a name in the file only
-/// by numbers is no twin.
+/// Returns for each of `missing` that has the elements of one of `given` in the
+/// model that one: exporters write a weight that is used twice two times, the
+/// second one of matrices perhaps transposed, and save_pretrained does so once.
+/// Only floats that are not all equal count: a bias of zeros equals every other
+/// one. So do layers that began as copies: what differs from a name in the file
+/// only by numbers is no twin.
 std::map<std::string, Twin> findTied(llvm::ArrayRef<ModelWeight> missing,
                                      llvm::ArrayRef<ModelWeight> given);
 
-/// Those of `weights` that are another one again in the same sense, each with
-/// the first such.
+/// Returns those of `weights` that are another one again in the same sense,
+/// each with the first such.
 std::vector<std::pair<std::string, Twin>>
 findTwins(llvm::ArrayRef<ModelWeight> weights);
 
 /// Whether the matrix `one` is `other` with rows and columns exchanged.
 bool isTransposeOf(const ModelWeight &one, const ModelWeight &other);
-/// Of a matrix.
+/// Returns the transpose of `matrix`, which has two dimensions.
 llvm::Expected<HostTensor> transposed(const HostTensor &matrix);
 
 /// The user's word for such: names of weights that a file lacks, each with that
@@ -80,7 +80,8 @@ bool isOfLayers(DType type, llvm::ArrayRef<uint8_t> elements);
 /// Type and checksum of elements, `f32:8c1d3f0a52b7e964`, by which a plan knows
 /// the weights again that it has as constants.
 std::string fingerprintOf(const HostTensor &tensor);
-/// Nothing where it is none.
+/// Returns the type of the tensor that a fingerprint is of; nothing where it is
+/// none.
 std::optional<DType> typeOfFingerprint(llvm::StringRef fingerprint);
 
 /// What a file has for a model.
@@ -94,8 +95,8 @@ struct GivenWeights {
   std::vector<std::string> leaveOut;
   /// Weights that a plan has as constants, by name: fingerprintOf each.
   std::map<std::string, std::string> folded;
-  /// Of axrun itself: it has each weight that its run had, as the model names
-  /// it, and what its optimizer had.
+  /// The file is a checkpoint that axrun wrote: it has each weight that its run
+  /// had, as the model names it, and what its optimizer had.
   bool isCheckpoint = false;
   std::function<void(const std::string &)> warn;
   /// Names of tensors that have a use, though they are no weights of the model.
@@ -121,8 +122,8 @@ matchWeights(llvm::ArrayRef<ModelWeight> model, GivenWeights &given);
 llvm::Error checkLeftOver(llvm::ArrayRef<ModelWeight> model,
                           const GivenWeights &given);
 
-/// For each weight that matchWeights found missing what of the file could be
-/// it, if that is one tensor: ` (to take ...)`; else nothing.
+/// Returns for each weight that matchWeights found missing what of the file
+/// could be it, if that is one tensor: ` (to take ...)`; else nothing.
 llvm::Expected<std::vector<std::string>>
 describeMissing(llvm::ArrayRef<ModelWeight> model, const GivenWeights &given,
                 llvm::ArrayRef<std::string> missing);
@@ -136,7 +137,7 @@ public:
   /// loses nothing, or what is `wanted`.
   static bool fits(DType wanted, DType given);
   llvm::Expected<HostTensor> to(DType wanted, const HostTensor &tensor);
-  /// One line about all of them, if there were any.
+  /// Warns of all of them in one line, if there were any.
   void tell(llvm::StringRef path,
             const std::function<void(const std::string &)> &warn) const;
 

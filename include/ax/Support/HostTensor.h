@@ -36,11 +36,12 @@ public:
   /// f32 of shape [0].
   HostTensor() : shape{0} {}
 
-  /// All bits zero. The shape must be one that checkedNumElements accepts, and
-  /// come from us; for sizes that a file names use `allocate`.
+  /// Makes a tensor of zero bits. The shape must be one that checkedNumElements
+  /// accepts, and come from us; for sizes that a file names use `allocate`.
   HostTensor(DType type, Shape shape);
 
-  /// All bits zero; an error when the shape is impossible or memory is short.
+  /// Returns a tensor of zero bits; an error when the shape is impossible or
+  /// memory is short.
   static llvm::Expected<HostTensor> allocate(DType type, Shape shape);
 
   /// Copies `bytes`; an error when there are not exactly as many as the shape
@@ -95,9 +96,9 @@ public:
   void setInt(int64_t index, int64_t value);
   std::vector<int64_t> toInts() const;
 
-  /// The same bytes under another shape of as many elements.
+  /// Returns the same bytes under another shape of as many elements.
   HostTensor reshaped(Shape newShape) const;
-  /// Every element converted as by setDouble / setInt.
+  /// Returns a tensor with every element converted as by setDouble or setInt.
   HostTensor cast(DType newType) const;
   /// Same type, shape and bits.
   bool isIdentical(const HostTensor &other) const;

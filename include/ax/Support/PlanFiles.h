@@ -11,7 +11,7 @@
 
 namespace ax {
 
-/// Of the names of files of compiled plans: what is code says so.
+/// The end of the name of a compiled plan's file: what is code says so.
 inline constexpr llvm::StringLiteral compiledPlanEnding = ".axc";
 
 /// What a plan says of the files that its states come from.
