@@ -89,8 +89,19 @@ def banners():
                      + "\n".join(wrong))
 
 
+def citedPages():
+    cited = re.compile(r"docs/[\w./-]+\.(?:md|svg)")
+    missing = [f"{name}:{number}: {page}"
+               for name, path in sources() if isCode(path)
+               for number, line in enumerate(readText(path).splitlines(), 1)
+               for page in cited.findall(line) if not (ROOT / page).exists()]
+    if missing:
+        raise Failed("pages that are not there:\n" + "\n".join(missing))
+
+
 def cases(every):
     yield "no file is too long", lengths
     yield "no paths of one machine", machinePaths
     yield "header guards are named after the file", headerGuards
     yield "first lines name the file", banners
+    yield "comments cite pages that are there", citedPages

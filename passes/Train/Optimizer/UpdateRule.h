@@ -1,7 +1,7 @@
 //===- UpdateRule.h - How an optimizer changes a weight ---------*- C++ -*-===//
 //
 // Each file of Rules/ has one rule, or a family, and is found there by the
-// build: docs/add-an-optimizer.md.
+// build: docs/add-an-operator.md.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_PASSES_TRAIN_OPTIMIZER_UPDATERULE_H
