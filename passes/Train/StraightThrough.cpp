@@ -14,10 +14,10 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../Placed.h"
+#include "../StageAndAction.h"
 #include "Quantised.h"
 #include "TensorBuilder.h"
-#include "ax/Dialect/Evaluation.h"
+#include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/WeightKind.h"
 #include "ax/Passes/Passes.h"
 
@@ -97,7 +97,7 @@ struct StraightThrough : ax::impl::StraightThroughBase<StraightThrough> {
 
   void passThrough(CastOp cast) {
     Quantised quantised = *matchQuantised(cast);
-    MarkPlace mark('F', cast->getAttr(kStage));
+    MarkStageAndAction mark('F', cast->getAttr(kStage));
     OpBuilder builder(&getContext(), &mark);
     builder.setInsertionPointAfter(cast);
     TensorBuilder t(cast.getLoc(), builder);
@@ -137,7 +137,7 @@ struct StraightThrough : ax::impl::StraightThroughBase<StraightThrough> {
   static void replaceFloats(Value integer, ArrayRef<Operation *> users,
                             Value number) {
     for (Operation *user : users) {
-      MarkPlace mark('F', user->getAttr(kStage));
+      MarkStageAndAction mark('F', user->getAttr(kStage));
       OpBuilder builder(user->getContext(), &mark);
       builder.setInsertionPointAfter(user);
       TensorBuilder t(user->getLoc(), builder);
