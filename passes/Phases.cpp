@@ -51,7 +51,7 @@ void ax::addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy) {
   plan.addPass(createSetMesh(mesh));
   AssignStagesOptions stages;
   stages.cut.assign(strategy.cuts.begin(), strategy.cuts.end());
-  stages.virtualStages = strategy.virtualStages;
+  stages.virtualStages = strategy.parts();
   plan.addPass(createAssignStages(stages));
 }
 
@@ -109,7 +109,7 @@ void ax::addPipelinePhase(mlir::OpPassManager &manager,
   // Only now is known what a rank computes and what it waits for.
   if (strategy.pipe > 1 && strategy.cuts.empty())
     plan.addPass(createAssignStages());
-  plan.addPass(createOutlineStages({strategy.schedule == "zero-bubble"}));
+  plan.addPass(createOutlineStages({strategy.schedule}));
   plan.addPass(createPrepare());
   plan.addPass(createShareCollectives());
   plan.addPass(createOverlap());

@@ -18,16 +18,16 @@ inline void copyStageAndAction(mlir::Operation *from, mlir::Operation *made) {
 
 /// What a builder makes belongs to `action`, and to `stage` if there is one.
 struct MarkStageAndAction : mlir::OpBuilder::Listener {
-  explicit MarkStageAndAction(char action, mlir::Attribute stage = {})
+  explicit MarkStageAndAction(Action action, mlir::Attribute stage = {})
       : action(action), stage(stage) {}
   void notifyOperationInserted(mlir::Operation *made,
                                mlir::OpBuilder::InsertPoint) final {
-    if (action != 'F')
+    if (action != Action::Forward)
       markAction(made, action);
     if (stage)
       made->setAttr(kStage, stage);
   }
-  char action;
+  Action action;
   mlir::Attribute stage;
 };
 

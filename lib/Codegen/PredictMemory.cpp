@@ -14,7 +14,9 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-static bool isUpdate(Operation *op) { return markedAction(op) == 'U'; }
+static bool isUpdate(Operation *op) {
+  return markedAction(op) == Action::Update;
+}
 
 /// It gives its operand, elsewhere.
 static bool isMoved(Operation *op) {

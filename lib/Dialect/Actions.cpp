@@ -6,27 +6,28 @@
 using namespace mlir;
 using namespace ax;
 
-static bool isLetter(StringRef text) {
-  return text == "F" || text == "B" || text == "W" || text == "U";
-}
-
-char ax::markedAction(Operation *op) {
+Action ax::markedAction(Operation *op) {
   auto marked = op->getAttrOfType<StringAttr>(kAction);
-  return marked && isLetter(marked.getValue()) ? marked.getValue()[0] : 'F';
+  return marked ? parseActionLetter(marked.getValue()).value_or(Action::Forward)
+                : Action::Forward;
 }
 
-void ax::markAction(Operation *op, char letter) {
-  op->setAttr(kAction,
-              StringAttr::get(op->getContext(), StringRef(&letter, 1)));
+static StringAttr textOf(MLIRContext *context, Action action) {
+  return StringAttr::get(context, Twine(letterOf(action)));
+}
+
+void ax::markAction(Operation *op, Action action) {
+  op->setAttr(kAction, textOf(op->getContext(), action));
 }
 
 std::optional<ActionKind> ax::actionOf(StageOp stage) {
   ActionKind kind;
-  if (Attribute action = stage->getDiscardableAttr(kAction)) {
-    auto text = dyn_cast<StringAttr>(action);
-    if (!text || !isLetter(text.getValue()))
+  if (Attribute marked = stage->getDiscardableAttr(kAction)) {
+    auto text = dyn_cast<StringAttr>(marked);
+    auto action = text ? parseActionLetter(text.getValue()) : std::nullopt;
+    if (!action)
       return std::nullopt;
-    kind.letter = text.getValue()[0];
+    kind.action = *action;
   }
   if (Attribute part = stage->getDiscardableAttr(kPart)) {
     auto number = dyn_cast<IntegerAttr>(part);
@@ -39,37 +40,10 @@ std::optional<ActionKind> ax::actionOf(StageOp stage) {
 
 void ax::setAction(StageOp stage, ActionKind kind) {
   Builder builder(stage.getContext());
-  if (kind.letter != 'F')
-    stage->setDiscardableAttr(
-        kAction, builder.getStringAttr(StringRef(&kind.letter, 1)));
+  if (kind.action != Action::Forward)
+    stage->setDiscardableAttr(kAction, textOf(stage.getContext(), kind.action));
   if (kind.part != 0)
     stage->setDiscardableAttr(kPart, builder.getI64IntegerAttr(kind.part));
-}
-
-std::string ax::toString(const ScheduledAction &action) {
-  std::string text(1, action.kind.letter);
-  if (!action.kind.isOnceAStep())
-    text += std::to_string(action.microBatch);
-  if (action.kind.part != 0)
-    text += "." + std::to_string(action.kind.part);
-  return text;
-}
-
-std::optional<ScheduledAction> ax::parseAction(StringRef text) {
-  ScheduledAction action;
-  if (!isLetter(text.take_front(1)))
-    return std::nullopt;
-  action.kind.letter = text[0];
-  auto [number, part] = text.drop_front().split('.');
-  bool hasPart = text.contains('.');
-  if (action.kind.isOnceAStep() ? !number.empty()
-                                : number.getAsInteger(10, action.microBatch))
-    return std::nullopt;
-  if (hasPart && part.getAsInteger(10, action.kind.part))
-    return std::nullopt;
-  if (action.microBatch < 0 || action.kind.part < 0)
-    return std::nullopt;
-  return action;
 }
 
 sharding::SubAxes ax::inTime(const sharding::SubAxes &axes,

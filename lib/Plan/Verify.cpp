@@ -323,7 +323,8 @@ static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
   if (name == kAction)
     return isa<StageOp>(op) ||
            attribute.getValue() ==
-               StringAttr::get(op->getContext(), Twine(markedAction(op)));
+               StringAttr::get(op->getContext(),
+                               Twine(letterOf(markedAction(op))));
   if (name == kPart || name == kSlots)
     return isa<StageOp>(op);
   return name == "ax.no_gradient" || !name.starts_with("ax.");

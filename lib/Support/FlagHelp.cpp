@@ -83,7 +83,7 @@ void FlagTable::printHelp(llvm::raw_ostream &os, bool all) const {
         os << '\n' << std::string(column, ' ');
       else
         os << std::string(column - names.size(), ' ');
-      printWrapped(os, getOptionHelpText(flag), column);
+      printWrapped(os, helpOf(flag), column);
     }
   }
   if (!all)
@@ -109,7 +109,7 @@ void FlagTable::printMan(llvm::raw_ostream &os) const {
       os << ".nf\n" << inMan(section.example) << "\n.fi\n";
     for (unsigned flag : section.flags)
       os << ".TP\n.B " << inMan(llvm::join(spellings(flag), ", ")) << '\n'
-         << inMan(getOptionHelpText(flag)) << '\n';
+         << inMan(helpOf(flag)) << '\n';
   }
   os << ".SH EXIT STATUS\n";
   for (ExitCode code :
@@ -162,8 +162,8 @@ void FlagTable::printZshCompletion(llvm::raw_ostream &os) const {
       bool takesValue = getOption(flag).getKind() != Option::FlagClass;
       bool isLetter = getOptionPrefix(flag) == "-";
       os << "  '" << (isRepeatable ? "*" : "") << nameOf(flag)
-         << (takesValue && !isLetter ? "=" : "") << '['
-         << escape(getOptionHelpText(flag)) << ']';
+         << (takesValue && !isLetter ? "=" : "") << '[' << escape(helpOf(flag))
+         << ']';
       if (takesValue) {
         std::vector<llvm::StringRef> known = valuesOf(flag);
         const char *metaVar = getOptionMetaVar(flag);

@@ -25,7 +25,7 @@ FlagTable::FlagTable(llvm::StringRef tool, llvm::StringRef overview,
       usage(usage) {
   setDashDashParsing(true);
   for (const Info &info : flags) {
-    values.push_back(info.Values);
+    values.emplace_back(info.Values ? info.Values : "");
     llvm::StringRef name = getOptionName(info.ID);
     // `--name=` is found by `--name`, which is there, too.
     if (info.Kind != Option::GroupClass && info.PrefixesOffset &&
@@ -45,10 +45,29 @@ std::string FlagTable::nameOf(unsigned flag) const {
 
 std::vector<llvm::StringRef> FlagTable::valuesOf(unsigned flag) const {
   std::vector<llvm::StringRef> all;
-  if (const char *text = values[flag - 1]; text && *text)
+  const std::string &text = values[flag - 1];
+  if (!text.empty())
     for (llvm::StringRef value : llvm::split(text, ','))
       all.push_back(value);
   return all;
+}
+
+void FlagTable::setValues(unsigned flag,
+                          llvm::ArrayRef<llvm::StringRef> known) {
+  values[flag - 1] = llvm::join(known, ",");
+  ofTool.insert(flag);
+}
+
+/// `a, b or c`.
+static std::string listed(std::vector<llvm::StringRef> known) {
+  std::string last = known.back().str();
+  known.pop_back();
+  return llvm::join(known, ", ") + (known.empty() ? "" : " or ") + last;
+}
+
+std::string FlagTable::helpOf(unsigned flag) const {
+  std::string text = getOptionHelpText(flag);
+  return ofTool.count(flag) ? text + ": " + listed(valuesOf(flag)) : text;
 }
 
 llvm::Error FlagTable::unknown(llvm::StringRef word) const {
@@ -80,11 +99,7 @@ llvm::Error FlagTable::check(unsigned flag, llvm::StringRef value) const {
   std::vector<llvm::StringRef> known = valuesOf(flag);
   if (known.empty() || is(flag, Suggested) || llvm::is_contained(known, value))
     return llvm::Error::success();
-  std::string nearest = suggestNearest(value, known);
-  std::string last = known.back().str();
-  known.pop_back();
-  return usageError(prefix + llvm::join(known, ", ") +
-                    (known.empty() ? "" : " or ") + last + nearest);
+  return usageError(prefix + listed(known) + suggestNearest(value, known));
 }
 
 llvm::Error FlagTable::add(CommandLine &line, const Arg &arg) const {

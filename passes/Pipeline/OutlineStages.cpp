@@ -1,6 +1,7 @@
 //===- OutlineStages.cpp - Operations into stages, values into transfers --===//
 #include "StageLists.h"
 #include "ax/Passes/Passes.h"
+#include "ax/Support/Error.h"
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
@@ -20,10 +21,11 @@ namespace {
 /// One program's lists become stages.
 class Outliner {
 public:
-  Outliner(ProgramOp program, const sharding::Mesh &mesh, bool splitBackward)
+  Outliner(ProgramOp program, const sharding::Mesh &mesh,
+           const cost::PipelineSchedule &schedule)
       : program(program), body(program.getBody().front()),
         output(cast<ReturnOp>(body.getTerminator())),
-        placement(program, mesh, splitBackward), lists(program, placement) {}
+        placement(program, mesh, &schedule), lists(program, placement) {}
 
   LogicalResult run();
 
@@ -44,13 +46,24 @@ private:
 
 } // namespace
 
+static const char *stageNameOf(Action action) {
+  switch (action) {
+  case Action::Forward:
+    return "forward";
+  case Action::Backward:
+    return "backward";
+  case Action::Weights:
+    return "weights";
+  case Action::Update:
+    return "update";
+  }
+  llvm_unreachable("an action");
+}
+
 std::string Outliner::nameOf(const StageList &list) const {
   std::string name = "stage";
   if (isCut)
-    name = list.kind.letter == 'F'   ? "forward"
-           : list.kind.letter == 'B' ? "backward"
-           : list.kind.letter == 'W' ? "weights"
-                                     : "update";
+    name = stageNameOf(list.kind.action);
   name += std::to_string(list.on);
   if (list.kind.part != 0)
     name += "." + std::to_string(list.kind.part);
@@ -119,8 +132,9 @@ LogicalResult Outliner::run() {
   for (Operation &op : body.without_terminator())
     old.push_back(&op);
   std::vector<StageList *> all = lists.inOrder();
-  isCut = llvm::any_of(
-      all, [](const StageList *list) { return list->kind.letter != 'F'; });
+  isCut = llvm::any_of(all, [](const StageList *list) {
+    return list->kind.action != Action::Forward;
+  });
   for (StageList *list : all)
     create(*list);
   for (OpOperand &operand : output->getOpOperands())
@@ -137,8 +151,13 @@ struct OutlineStages : ax::impl::OutlineStagesBase<OutlineStages> {
   void runOnOperation() override {
     PlanOp plan = getOperation();
     sharding::Mesh mesh = plan.getMesh();
+    auto parsed = cost::PipelineSchedules::get().parse(schedule);
+    if (!parsed) {
+      plan.emitError(describeError(parsed.takeError()).message);
+      return signalPassFailure();
+    }
     for (ProgramOp program : plan.getBody().getOps<ProgramOp>())
-      if (failed(Outliner(program, mesh, splitBackward).run()))
+      if (failed(Outliner(program, mesh, **parsed).run()))
         return signalPassFailure();
     recordHolders(plan);
   }

@@ -19,8 +19,8 @@ static std::optional<int64_t> markedStage(Operation *op) {
 }
 
 Placement::Placement(ProgramOp program, const sharding::Mesh &mesh,
-                     bool splitBackward)
-    : program(program), mesh(mesh), splitBackward(splitBackward),
+                     const cost::PipelineSchedule *schedule)
+    : program(program), mesh(mesh), schedule(schedule),
       ranks(mesh.axisSize("pipe")), stages(ranks) {
   for (Operation &op : program.getBody().front())
     stages = std::max(stages, markedStage(&op).value_or(0) + 1);
@@ -35,14 +35,14 @@ static bool reducesOverTime(Operation *op, const sharding::Mesh &mesh) {
 }
 
 /// By itself, whatever its operands are.
-char Placement::ownLetter(Operation *op) const {
-  char letter = markedAction(op);
+Action Placement::ownAction(Operation *op) const {
+  Action action = markedAction(op);
   if (isa<StoreOp>(op) || reducesOverTime(op, mesh))
-    return 'U';
+    return Action::Update;
   // What gradients of several stages make.
-  if (letter != 'F' && stages > 1 && !markedStage(op))
-    return 'U';
-  return letter;
+  if (action != Action::Forward && stages > 1 && !markedStage(op))
+    return Action::Update;
+  return action;
 }
 
 /// The weight, if any, of whose update `op` is a part.
@@ -84,9 +84,8 @@ LogicalResult Placement::checkTime(Operation *op) const {
 }
 
 LogicalResult Placement::run() {
-  StringRef order = "FBWU";
   for (Operation &op : program.getBody().front().without_terminator()) {
-    bool isUpdate = markedAction(&op) == 'U';
+    bool isUpdate = markedAction(&op) == Action::Update;
     if (isa<LoadOp, ConstantOp>(op) ||
         (!isUpdate && !isa<StoreOp>(op) &&
          llvm::all_of(op.getOperands(),
@@ -94,29 +93,28 @@ LogicalResult Placement::run() {
       everywhere.insert(&op);
       continue;
     }
-    char letter = ownLetter(&op);
+    Action action = ownAction(&op);
     int64_t stage = 0;
     for (Value operand : op.getOperands())
       if (Operation *producer = operand.getDefiningOp();
           producer && !isEverywhere(producer)) {
-        if (order.find(letterOf(producer)) > order.find(letter))
-          letter = letterOf(producer);
+        action = std::max(action, actionOf(producer));
         stage = std::max(stage, stageOfOp.lookup(producer));
       }
-    letters[&op] = letter;
-    if (letter != 'U' || markedStage(&op))
+    actions[&op] = action;
+    if (action != Action::Update || markedStage(&op))
       stageOfOp[&op] = markedStage(&op).value_or(stage);
-    if (letter == 'U' && failed(checkTime(&op)))
+    if (action == Action::Update && failed(checkTime(&op)))
       return failure();
   }
   if (stages > 1) {
-    if (splitBackward)
+    if (schedule && schedule->splitsBackward())
       findWeightGradients();
     return success();
   }
-  for (auto &[op, letter] : letters)
-    if (letter != 'U' || mesh.numTimeSlices() == 1) {
-      letter = 'F';
+  for (auto &[op, action] : actions)
+    if (action != Action::Update || mesh.numTimeSlices() == 1) {
+      action = Action::Forward;
       stageOfOp[op] = 0;
     }
   return success();
@@ -127,10 +125,10 @@ void Placement::findWeightGradients() {
   llvm::DenseSet<Operation *> awaited;
   llvm::DenseSet<int64_t> passOn;
   for (Operation &op : llvm::reverse(program.getBody().front()))
-    if (letterOf(&op) == 'B') {
+    if (actionOf(&op) == Action::Backward) {
       int64_t stage = stageOfOp.lookup(&op);
       bool isAwaited = llvm::any_of(op.getUsers(), [&](Operation *user) {
-        return letterOf(user) == 'B' &&
+        return actionOf(user) == Action::Backward &&
                (stageOfOp.lookup(user) < stage || awaited.contains(user));
       });
       if (!isAwaited)
@@ -138,10 +136,10 @@ void Placement::findWeightGradients() {
       awaited.insert(&op);
       passOn.insert(stage);
     }
-  for (auto &[op, letter] : letters)
-    if (letter == 'B' && !awaited.contains(op) &&
+  for (auto &[op, action] : actions)
+    if (action == Action::Backward && !awaited.contains(op) &&
         passOn.contains(stageOfOp.lookup(op)))
-      letter = 'W';
+      action = Action::Weights;
 }
 
 std::optional<int64_t> Placement::stageOf(Operation *op) const {

@@ -3,6 +3,7 @@
 #define AX_PASSES_PIPELINE_PLACEMENT_H
 
 #include "../StageAndAction.h"
+#include "ax/Cost/Schedule.h"
 
 #include "llvm/ADT/DenseSet.h"
 
@@ -11,7 +12,9 @@ namespace ax {
 /// Where operations are done, from their attributes and from each other.
 class Placement {
 public:
-  Placement(ProgramOp program, const sharding::Mesh &mesh, bool splitBackward);
+  /// Without a schedule: as far as all schedules agree.
+  Placement(ProgramOp program, const sharding::Mesh &mesh,
+            const cost::PipelineSchedule *schedule = nullptr);
 
   /// Says what needs more than one micro-batch at a time.
   mlir::LogicalResult run();
@@ -23,29 +26,30 @@ public:
   bool isEverywhere(mlir::Value value) const {
     return value.getDefiningOp() && isEverywhere(value.getDefiningOp());
   }
-  /// F, B, W or U. With one stage, F is the backward pass too; with one
+  /// With one stage, forward is the backward pass too; with one
   /// micro-batch besides, everything.
-  char letterOf(mlir::Operation *op) const { return letters.lookup(op); }
+  Action actionOf(mlir::Operation *op) const { return actions.lookup(op); }
   /// Of an update: nothing where all stages that need it do it.
   std::optional<int64_t> stageOf(mlir::Operation *op) const;
 
   int64_t numStages() const { return stages; }
-  /// Stages are dealt to coordinates on `pipe` in turn.
-  int64_t coordinateOf(int64_t stage) const { return stage % ranks; }
+  int64_t coordinateOf(int64_t stage) const {
+    return schedule->coordinateOf(stage, ranks);
+  }
   int64_t partOf(int64_t stage) const { return stage / ranks; }
   int64_t numCoordinates() const { return ranks; }
 
 private:
-  char ownLetter(mlir::Operation *op) const;
+  Action ownAction(mlir::Operation *op) const;
   mlir::LogicalResult checkTime(mlir::Operation *op) const;
   void findWeightGradients();
 
   ProgramOp program;
   const sharding::Mesh &mesh;
-  bool splitBackward;
+  const cost::PipelineSchedule *schedule;
   int64_t ranks, stages;
   llvm::DenseSet<mlir::Operation *> everywhere;
-  llvm::DenseMap<mlir::Operation *, char> letters;
+  llvm::DenseMap<mlir::Operation *, Action> actions;
   llvm::DenseMap<mlir::Operation *, int64_t> stageOfOp;
 };
 

@@ -325,7 +325,7 @@ void Prepare::runOnOperation() {
         StageOp::create(builder, plan.getLoc(), TypeRange(),
                         "prepare" + std::to_string(on), on, ValueRange());
     // Once, however many micro-batches there are.
-    setAction(stage, {'U', 0});
+    setAction(stage, {Action::Update, 0});
     OpBuilder inside = OpBuilder::atBlockEnd(&stage.getBody().emplaceBlock());
     YieldOp::create(inside, plan.getLoc(), ValueRange());
     made.push_back(stage);

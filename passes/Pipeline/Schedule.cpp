@@ -2,6 +2,7 @@
 #include "ax/Cost/Schedule.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Passes/Passes.h"
+#include "ax/Support/Error.h"
 
 #include "mlir/IR/Builders.h"
 
@@ -21,19 +22,18 @@ struct Schedule : ax::impl::ScheduleBase<Schedule> {
 
   void runOnOperation() override {
     PlanOp plan = getOperation();
-    auto parsed = cost::parsePolicy(policy);
+    auto parsed = cost::PipelineSchedules::get().parse(policy);
     if (!parsed) {
-      plan.emitError() << "there is no schedule '" << policy
-                       << "': there are gpipe, 1f1b, interleaved and "
-                          "zero-bubble";
+      plan.emitError(describeError(parsed.takeError()).message);
       return signalPassFailure();
     }
     for (ProgramOp program : plan.getBody().getOps<ProgramOp>())
-      schedule(program, plan.getMesh(), *parsed);
+      if (failed(schedule(program, plan.getMesh(), **parsed)))
+        return signalPassFailure();
   }
 
-  void schedule(ProgramOp program, const sharding::Mesh &mesh,
-                cost::SchedulePolicy policy);
+  LogicalResult schedule(ProgramOp program, const sharding::Mesh &mesh,
+                         const cost::PipelineSchedule &schedule);
 };
 } // namespace
 
@@ -44,8 +44,8 @@ static void append(std::string &order, const std::vector<ActionKind> &kinds,
     order += (order.empty() ? "" : " ") + toString(action);
 }
 
-void Schedule::schedule(ProgramOp program, const sharding::Mesh &mesh,
-                        cost::SchedulePolicy policy) {
+LogicalResult Schedule::schedule(ProgramOp program, const sharding::Mesh &mesh,
+                                 const cost::PipelineSchedule &schedule) {
   cost::Pipeline pipeline;
   pipeline.coordinates = mesh.axisSize("pipe");
   pipeline.microBatches = mesh.numTimeSlices();
@@ -56,32 +56,37 @@ void Schedule::schedule(ProgramOp program, const sharding::Mesh &mesh,
     kinds[stage.getOn()].push_back(kind);
     if (!kind.isOnceAStep())
       pipeline.parts = std::max(pipeline.parts, kind.part + 1);
-    if (kind.letter == 'B')
+    if (kind.action == Action::Backward)
       pipeline.backward = std::max(pipeline.backward, 2.0);
-    if (kind.letter == 'W')
+    if (kind.action == Action::Weights)
       pipeline.backward = pipeline.weights = 1;
   }
-  auto made = cost::makeSchedule(pipeline, policy);
+  if (pipeline.trains() && pipeline.coordinates > 1)
+    if (llvm::Error error = cost::check(schedule, pipeline))
+      return program.emitError(describeError(std::move(error)).message);
+  std::vector<cost::ActionOrder> made = schedule.orders(pipeline);
   std::vector<std::string> orders(pipeline.coordinates);
   for (auto [order, actions, known] : llvm::zip_equal(orders, made, kinds)) {
-    for (const cost::PipelineAction &action : actions)
-      append(order, known, {{action.letter, action.part}, action.microBatch});
+    for (const ScheduledAction &action : actions)
+      append(order, known, action);
     llvm::sort(known);
     for (ActionKind kind : known)
       if (kind.isOnceAStep())
         append(order, known, {kind, 0});
   }
   for (StageOp stage : program.getBody().getOps<StageOp>())
-    setSlots(stage, mesh, cost::liveBound(pipeline, policy, stage.getOn()));
+    setSlots(stage, mesh,
+             schedule.slots(pipeline, stage.getOn(), *actionOf(stage),
+                            made[stage.getOn()]));
 
   for (ScheduleOp old :
        llvm::make_early_inc_range(program.getBody().getOps<ScheduleOp>()))
     old.erase();
   OpBuilder builder(program.getBody().front().getTerminator());
-  ScheduleOp::create(builder, program.getLoc(),
-                     builder.getStringAttr(pipeline.backward > 0
-                                               ? cost::toString(policy)
-                                               : "forward"),
-                     builder.getStrArrayAttr(
-                         SmallVector<StringRef>(orders.begin(), orders.end())));
+  ScheduleOp::create(
+      builder, program.getLoc(),
+      builder.getStringAttr(pipeline.trains() ? schedule.name() : "forward"),
+      builder.getStrArrayAttr(
+          SmallVector<StringRef>(orders.begin(), orders.end())));
+  return success();
 }

@@ -4,59 +4,60 @@
 using namespace mlir;
 using namespace ax;
 
-static constexpr llvm::StringLiteral letterOrder = "FBWU";
-
 StageLists::StageLists(ProgramOp program, const Placement &placement)
     : program(program), placement(placement) {}
 
-StageList &StageLists::list(char letter, int64_t part, int64_t on) {
-  StageList &found = lists[{letterOrder.find(letter), part, on}];
-  found.kind = {letter, part};
+StageList &StageLists::list(Action action, int64_t part, int64_t on) {
+  StageList &found = lists[{action, part, on}];
+  found.kind = {action, part};
   found.on = on;
   return found;
 }
 
-LogicalResult StageLists::bring(Value value, char letter, int64_t stage) {
+LogicalResult StageLists::bring(Value value, Action action, int64_t stage) {
   if (placement.isEverywhere(value))
     return success();
-  StageList &here = ofStage(letter, stage);
+  StageList &here = ofStage(action, stage);
   Operation *producer = value.getDefiningOp();
   if (!producer) {
     take(here, value, nullptr);
     return success();
   }
-  char made = placement.letterOf(producer);
+  Action made = placement.actionOf(producer);
   int64_t origin = *placement.stageOf(producer);
   if (&here == &homeOf(producer) || here.takes.contains(value))
     return success();
   // From list to list, until the one that makes it.
-  char fromLetter = letter;
+  Action fromAction = action;
   int64_t fromStage = stage;
-  if (letter == 'W') {
-    fromLetter = made == 'F' && stage >= origin ? 'F' : 'B';
-  } else if (letter == 'B' && made == 'F' && stage >= origin) {
-    fromLetter = 'F';
-  } else if (letter == 'B' && stage == origin) {
-    fromLetter = made;
+  if (action == Action::Weights) {
+    fromAction = made == Action::Forward && stage >= origin ? Action::Forward
+                                                            : Action::Backward;
+  } else if (action == Action::Backward && made == Action::Forward &&
+             stage >= origin) {
+    fromAction = Action::Forward;
+  } else if (action == Action::Backward && stage == origin) {
+    fromAction = made;
   } else {
-    fromStage += letter == 'F' ? -1 : 1;
+    fromStage += action == Action::Forward ? -1 : 1;
     if (fromStage < 0 || fromStage >= placement.numStages() ||
-        (letter == 'F') != (origin < stage))
+        (action == Action::Forward) != (origin < stage))
       return producer->emitError()
              << "of stage " << origin << " makes what stage " << stage
              << " needs before";
   }
-  take(here, value, &ofStage(fromLetter, fromStage));
-  return bring(value, fromLetter, fromStage);
+  take(here, value, &ofStage(fromAction, fromStage));
+  return bring(value, fromAction, fromStage);
 }
 
 LogicalResult StageLists::placeOutputs() {
   for (Value value : program.getBody().front().getTerminator()->getOperands()) {
     Operation *producer = value.getDefiningOp();
     bool isAnywhere = !producer || placement.isEverywhere(producer);
-    if (!isAnywhere && placement.letterOf(producer) == 'U')
+    if (!isAnywhere && placement.actionOf(producer) == Action::Update)
       continue;
-    StageList &home = isAnywhere ? ofStage('F', 0) : homeOf(producer);
+    StageList &home =
+        isAnywhere ? ofStage(Action::Forward, 0) : homeOf(producer);
     if (!producer)
       take(home, value, nullptr);
     home.gives.insert(value);
@@ -67,14 +68,15 @@ LogicalResult StageLists::placeOutputs() {
 
 LogicalResult StageLists::collect() {
   for (int64_t stage = 0; stage < placement.numStages(); ++stage)
-    ofStage('F', stage);
+    ofStage(Action::Forward, stage);
   for (Operation &op : program.getBody().front().without_terminator()) {
-    if (placement.isEverywhere(&op) || placement.letterOf(&op) == 'U')
+    if (placement.isEverywhere(&op) ||
+        placement.actionOf(&op) == Action::Update)
       continue;
     homeOf(&op).ops.push_back(&op);
     for (Value operand : op.getOperands())
       if (failed(
-              bring(operand, placement.letterOf(&op), *placement.stageOf(&op))))
+              bring(operand, placement.actionOf(&op), *placement.stageOf(&op))))
         return failure();
   }
   placeUpdates(*this, program, placement);
@@ -87,9 +89,12 @@ std::vector<StageList *> StageLists::inOrder() {
     result.push_back(&list);
   // Backward passes begin at the last stage.
   auto keyOf = [&](const StageList *list) {
-    int64_t stage = list->kind.part * placement.numCoordinates() + list->on;
-    size_t letter = letterOrder.find(list->kind.letter);
-    return std::pair(letter, letter == 1 || letter == 2 ? -stage : stage);
+    Action action = list->kind.action;
+    if (action == Action::Update)
+      return std::tuple(action, list->kind.part, list->on);
+    bool isBackward = action != Action::Forward;
+    return std::tuple(action, isBackward ? -list->stage : list->stage,
+                      list->on);
   };
   llvm::stable_sort(result, [&](const StageList *a, const StageList *b) {
     return keyOf(a) < keyOf(b);

@@ -15,6 +15,8 @@ namespace ax {
 struct StageList {
   ActionKind kind;
   int64_t on = 0;
+  /// Of the model; 0 of an update, which is of all that its coordinate has.
+  int64_t stage = 0;
   /// In the order of the program.
   std::vector<mlir::Operation *> ops;
   /// Values from outside, and which list gives each; null: a program input.
@@ -46,16 +48,19 @@ public:
 private:
   friend class UpdatePlacer;
 
-  StageList &list(char letter, int64_t part, int64_t on);
+  StageList &list(Action action, int64_t part, int64_t on);
   /// Of a stage's forward or backward operations.
-  StageList &ofStage(char letter, int64_t stage) {
-    return list(letter, placement.partOf(stage), placement.coordinateOf(stage));
+  StageList &ofStage(Action action, int64_t stage) {
+    StageList &found =
+        list(action, placement.partOf(stage), placement.coordinateOf(stage));
+    found.stage = stage;
+    return found;
   }
   StageList &homeOf(mlir::Operation *op) {
-    return ofStage(placement.letterOf(op), *placement.stageOf(op));
+    return ofStage(placement.actionOf(op), *placement.stageOf(op));
   }
   /// `value` will be there in the list of stage `stage`.
-  mlir::LogicalResult bring(mlir::Value value, char letter, int64_t stage);
+  mlir::LogicalResult bring(mlir::Value value, Action action, int64_t stage);
   mlir::LogicalResult placeOutputs();
   static void take(StageList &list, mlir::Value value, StageList *from) {
     if (list.takes.try_emplace(value, from).second && from)
@@ -64,8 +69,8 @@ private:
 
   ProgramOp program;
   const Placement &placement;
-  /// By letter, part, coordinate.
-  std::map<std::tuple<size_t, int64_t, int64_t>, StageList> lists;
+  /// By action, part, coordinate.
+  std::map<std::tuple<Action, int64_t, int64_t>, StageList> lists;
   llvm::DenseMap<mlir::Value, StageList *> givers;
 };
 

@@ -33,7 +33,8 @@ private:
   using Key = std::tuple<int64_t, Operation *, void *>;
 
   bool isUpdate(Operation *op) const {
-    return op && !placement.isEverywhere(op) && placement.letterOf(op) == 'U';
+    return op && !placement.isEverywhere(op) &&
+           placement.actionOf(op) == Action::Update;
   }
   int64_t coordinateOf(Operation *op, int64_t wanted) const {
     auto stage = placement.stageOf(op);
@@ -50,7 +51,7 @@ private:
   /// Reads `value` in a list of coordinate `on`.
   void read(Value value, int64_t on, int64_t level);
   StageList &listOf(const Node &node) {
-    return lists.list('U', parts[node.level], node.on);
+    return lists.list(Action::Update, parts[node.level], node.on);
   }
 
   StageLists &lists;
@@ -210,7 +211,7 @@ void UpdatePlacer::findLevels() {
 }
 
 void UpdatePlacer::read(Value value, int64_t on, int64_t level) {
-  StageList &here = lists.list('U', parts[level], on);
+  StageList &here = lists.list(Action::Update, parts[level], on);
   if (placement.isEverywhere(value))
     return;
   Operation *producer = value.getDefiningOp();
@@ -226,7 +227,7 @@ void UpdatePlacer::read(Value value, int64_t on, int64_t level) {
     return;
   }
   int64_t first = arrival.at({on, value.getAsOpaquePointer()});
-  StageList &receiver = lists.list('U', parts[first], on);
+  StageList &receiver = lists.list(Action::Update, parts[first], on);
   lists.take(receiver, value, &listOf(node));
   if (first != level)
     lists.take(here, value, &receiver);

@@ -179,7 +179,7 @@ void RecipeMaker::pinBatchSums(const SubAxes &split) {
       for (auto [dim, factors] : llvm::enumerate(map))
         if (!factors.empty() && ofBatch.contains(factors.front()))
           batched.insert({tensor, dim});
-    if (markedAction(graph.ops[i]) != 'B')
+    if (markedAction(graph.ops[i]) != Action::Backward)
       continue;
     for (int factor : ofBatch)
       if (const RuleFactor &f = op.rule.factors[factor];

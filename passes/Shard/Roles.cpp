@@ -38,7 +38,9 @@ Roles::Roles(const ShardGraph &graph, ArrayRef<WeightOp> weightOps,
     weightOf[weight.op] = &weight;
   // Weights flip what the rest of the forward pass has joined; the backward
   // pass follows.
-  auto isForward = [&](int op) { return markedAction(graph.ops[op]) == 'F'; };
+  auto isForward = [&](int op) {
+    return markedAction(graph.ops[op]) == Action::Forward;
+  };
   int numOps = graph.ops.size();
   for (int op = 0; op < numOps; ++op)
     if (isForward(op))

@@ -79,9 +79,8 @@ struct Shard : ax::impl::ShardBase<Shard> {
   /// here, where that is known.
   LogicalResult checkTime(ProgramOp program) {
     sharding::Mesh mesh = getOperation().getMesh();
-    return mesh.numTimeSlices() > 1
-               ? Placement(program, mesh, /*splitBackward=*/false).run()
-               : success();
+    return mesh.numTimeSlices() > 1 ? Placement(program, mesh).run()
+                                    : success();
   }
 
   LogicalResult shard(ProgramOp program, sharding::Propagator &propagator) {

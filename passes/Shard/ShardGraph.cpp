@@ -62,7 +62,8 @@ FailureOr<ShardGraph> ShardGraph::build(ProgramOp program) {
     tensor.elementBytes = cost::elementBytesOf(type);
     // Gradients are widened before they are summed: that is never dearer.
     if (Operation *op = value.getDefiningOp();
-        op && markedAction(op) != 'F' && isa<FloatType>(type.getElementType()))
+        op && markedAction(op) != Action::Forward &&
+        isa<FloatType>(type.getElementType()))
       tensor.elementBytes = std::max<int64_t>(tensor.elementBytes.whole, 4);
     tensor.role = role;
     result.tensorOf[value] = result.values.size();
@@ -114,7 +115,7 @@ bool ax::contractsInGroups(Operation *op) {
     int64_t groups = conv.getGroups();
     return groups > 1 && tensorType(conv.getX()).getDimSize(1) > groups;
   };
-  if (markedAction(op) != 'F')
+  if (markedAction(op) != Action::Forward)
     return false;
   if (auto conv = dyn_cast<ConvOp>(op))
     return inGroups(conv);
@@ -141,7 +142,7 @@ std::vector<WeightOp> ax::findWeightOps(const ShardGraph &graph) {
   };
   for (size_t i = 0; i < graph.ops.size(); ++i) {
     // The backward pass follows the forward one.
-    if (markedAction(graph.ops[i]) != 'F')
+    if (markedAction(graph.ops[i]) != Action::Forward)
       continue;
     const Rule &rule = graph.rule(i);
     WeightOp found;

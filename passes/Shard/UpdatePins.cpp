@@ -10,7 +10,9 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::sharding;
 
-static bool isUpdate(Operation *op) { return markedAction(op) == 'U'; }
+static bool isUpdate(Operation *op) {
+  return markedAction(op) == Action::Update;
+}
 
 static ArrayRef<int64_t> shapeOf(Value value) {
   return tensorType(value).getShape();
@@ -120,10 +122,10 @@ bool ax::pinUpdates(const ShardGraph &graph, ProgramOp program,
     std::optional<Layout> used;
     SmallVector<OpOperand *> backward;
     for (OpOperand &use : load.getResult().getUses()) {
-      char action = markedAction(use.getOwner());
-      if (action == 'B')
+      Action action = markedAction(use.getOwner());
+      if (action == Action::Backward)
         backward.push_back(&use);
-      if (action != 'F')
+      if (action != Action::Forward)
         continue;
       int op = numbers.lookup(use.getOwner());
       Layout wanted = operandLayout(graph.rule(op), found.ops[op].assignment,

@@ -1,5 +1,7 @@
 //===- Strategy.cpp - Strategies from flags and files ---------------------===//
 #include "ax/Passes/Strategy.h"
+
+#include "ax/Cost/Schedule.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Flags.h"
 #include "ax/Support/Nearest.h"
@@ -50,6 +52,25 @@ llvm::Expected<sharding::Mesh> Strategy::mesh() const {
     return usage("--micro-batches=" + llvm::Twine(micro) + ": at least 1");
   axes.push_back({"micro", micro, true});
   return sharding::Mesh(std::move(axes));
+}
+
+int64_t Strategy::parts() const {
+  if (pipe == 1)
+    return virtualStages.value_or(1);
+  auto known = cost::PipelineSchedules::get().parse(schedule);
+  if (known)
+    return virtualStages.value_or((*known)->parts().first);
+  llvm::consumeError(known.takeError());
+  return virtualStages.value_or(1);
+}
+
+llvm::Error Strategy::checkSchedule() const {
+  auto known = cost::PipelineSchedules::get().parse(schedule);
+  if (!known)
+    return addContext(known.takeError(), "--schedule=" + schedule);
+  bool isPipeline = pipe > 1 || virtualStages;
+  return isPipeline ? cost::check(**known, {pipe, parts(), micro})
+                    : llvm::Error::success();
 }
 
 llvm::Expected<TensorGrid> TensorGrid::parse(llvm::StringRef text) {
@@ -133,7 +154,7 @@ struct MappingTraits<ax::Strategy> {
     io.mapOptional("sequence-parallel", s.sequenceParallel, false);
     io.mapOptional("zero", s.zero, int64_t(0));
     io.mapOptional("schedule", s.schedule, std::string("1f1b"));
-    io.mapOptional("virtual-stages", s.virtualStages, int64_t(1));
+    io.mapOptional("virtual-stages", s.virtualStages);
     io.mapOptional("shard", s.shard);
     io.mapOptional("cut", s.cuts);
     io.mapOptional("train", s.training);

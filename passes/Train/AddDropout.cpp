@@ -64,7 +64,7 @@ private:
   ProgramOp program;
   Block &body;
   double rate;
-  MarkStageAndAction mark{'F'};
+  MarkStageAndAction mark{Action::Forward};
   OpBuilder builder;
   int64_t nextId = 0;
   llvm::DenseSet<Value> dropped;

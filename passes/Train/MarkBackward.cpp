@@ -31,7 +31,7 @@ void ax::markBackward(ProgramOp program, ArrayRef<Value> forward) {
   llvm::SetVector<Value> needed(forward.begin(), forward.end());
   needed.insert_range(block.getTerminator()->getOperands());
   for (Operation &op : block.without_terminator())
-    if (markedAction(&op) == 'F' && jumps(&op))
+    if (markedAction(&op) == Action::Forward && jumps(&op))
       needed.insert_range(op.getResults());
   for (size_t i = 0; i < needed.size(); ++i)
     if (Operation *op = needed[i].getDefiningOp())
@@ -43,6 +43,6 @@ void ax::markBackward(ProgramOp program, ArrayRef<Value> forward) {
                      [&](Value result) { return needed.contains(result); }))
       op.removeAttr(kAction);
     else
-      markAction(&op, 'B');
+      markAction(&op, Action::Backward);
   }
 }

@@ -53,8 +53,7 @@ defm micro_batches : Value<
   [Integer]>;
 defm schedule : Value<
   "schedule", "SCHEDULE",
-  "Order of a pipeline that trains: 1f1b, gpipe, interleaved or zero-bubble",
-  help2_layout, [], "1f1b,gpipe,interleaved,zero-bubble">;
+  "Order of a pipeline that trains", help2_layout>;
 defm virtual_stages : Value<
   "virtual-stages", "V", "Parts of the model that each stage has", help2_layout,
   [Integer]>;
@@ -93,8 +92,8 @@ defm loss : Value<
   help3_training, [Common, Suggested],
   "cross_entropy,mse,l1,bce_with_logits,graph">;
 defm optimizer : Value<
-  "optimizer", "OPTIMIZER", "sgd, adam, lion or adamw(lr=1e-3,...)",
-  help3_training, [Common, Suggested], "sgd,adam,adamw,lion">;
+  "optimizer", "OPTIMIZER", "How a step changes weights, NAME(lr=1e-3,...)",
+  help3_training, [Common, Suggested]>;
 defm lr_schedule : Value<
   "lr-schedule", "SCHEDULE",
   "constant, linear(...) or cosine(warmup=W,steps=N,final=F)", help3_training,

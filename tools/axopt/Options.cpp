@@ -184,26 +184,11 @@ llvm::Error checkSequence(const Strategy &strategy) {
 
 /// Of a pipeline that trains.
 llvm::Error checkSchedule(const CommandLine &flags, const Strategy &strategy) {
-  auto policy = cost::parsePolicy(strategy.schedule);
-  if (!policy)
-    return usage("--schedule=" + strategy.schedule +
-                 ": there are 1f1b, gpipe, interleaved and zero-bubble");
   if (strategy.pipe == 1 &&
       (flags.has(OPT_schedule) || flags.has(OPT_virtual_stages)))
     return usage("--schedule and --virtual-stages are for pipelines: add "
                  "--pp=2 or more");
-  bool isInterleaved = policy == cost::SchedulePolicy::Interleaved;
-  if (strategy.virtualStages < 1 || strategy.virtualStages > 1024 ||
-      isInterleaved != (strategy.virtualStages > 1))
-    return usage("--virtual-stages=" + llvm::Twine(strategy.virtualStages) +
-                 " with --schedule=" + strategy.schedule +
-                 ": interleaved takes 2 or more, others 1");
-  if (isInterleaved && strategy.micro % strategy.pipe != 0)
-    return usage("--schedule=interleaved takes micro-batches in groups of "
-                 "--pp=" +
-                 llvm::Twine(strategy.pipe) + ", which " +
-                 llvm::Twine(strategy.micro) + " are no multiple of");
-  return llvm::Error::success();
+  return strategy.checkSchedule();
 }
 
 /// `data,depth,row,col,pipe`.
@@ -229,7 +214,8 @@ llvm::Error readStrategy(const CommandLine &flags, Strategy &strategy) {
   flags.read(OPT_pp, strategy.pipe);
   flags.read(OPT_micro_batches, strategy.micro);
   flags.read(OPT_schedule, strategy.schedule);
-  flags.read(OPT_virtual_stages, strategy.virtualStages);
+  if (flags.has(OPT_virtual_stages))
+    flags.read(OPT_virtual_stages, strategy.virtualStages.emplace());
   flags.read(OPT_sequence_parallel, strategy.sequenceParallel);
   flags.read(OPT_zero, strategy.zero);
   flags.read(OPT_cut, strategy.cuts);
@@ -353,6 +339,8 @@ llvm::Error checkUse(const CommandLine &flags, const Options &options) {
 llvm::Expected<Options> ax::parseOptions(int argc, char **argv) {
   FlagTable table("axopt", "an ONNX model as a plan that many ranks run",
                   "MODEL.onnx|PLAN.mlir [FLAG]...", AX_FLAG_TABLE);
+  table.setValues(OPT_schedule, cost::PipelineSchedules::get().names());
+  table.setValues(OPT_optimizer, optimizerNames());
   auto parsed = table.parse(argc, argv);
   if (!parsed)
     return parsed.takeError();

@@ -9,6 +9,7 @@
 #define AX_DIALECT_ACTIONS_H
 
 #include "ax/Dialect/Ax.h"
+#include "ax/Dialect/ScheduledAction.h"
 
 namespace ax {
 
@@ -22,38 +23,14 @@ inline constexpr llvm::StringLiteral kAction = "ax.action", kPart = "ax.part",
 /// Before the Pipeline phase: an operation's pipeline stage.
 inline constexpr llvm::StringLiteral kStage = "stage";
 
-/// F, B, W: forward, backward, gradients of weights: once for each micro-batch.
-/// U: update, once a step, after them. `part` numbers the lists of one kind on
-/// one coordinate.
-struct ActionKind {
-  char letter = 'F';
-  int64_t part = 0;
-
-  bool isOnceAStep() const { return letter == 'U'; }
-  bool operator==(const ActionKind &o) const {
-    return letter == o.letter && part == o.part;
-  }
-  bool operator<(const ActionKind &o) const {
-    return std::pair(letter, part) < std::pair(o.letter, o.part);
-  }
-};
-
-/// Returns the action of an operation that is in no stage yet: the letter that
-/// `kAction` says, else 'F'.
-char markedAction(mlir::Operation *op);
-void markAction(mlir::Operation *op, char letter);
+/// Returns the action of an operation that is in no stage yet: what `kAction`
+/// says, else forward.
+Action markedAction(mlir::Operation *op);
+void markAction(mlir::Operation *op, Action action);
 
 /// Returns what the stage is for; nothing when its attributes make no sense.
 std::optional<ActionKind> actionOf(StageOp stage);
 void setAction(StageOp stage, ActionKind kind);
-
-/// `F3`; `B0.1`: of part 1; `U`.
-struct ScheduledAction {
-  ActionKind kind;
-  int64_t microBatch = 0;
-};
-std::string toString(const ScheduledAction &action);
-std::optional<ScheduledAction> parseAction(llvm::StringRef text);
 
 /// Sub-axes of `axes` that are in time.
 sharding::SubAxes inTime(const sharding::SubAxes &axes,

@@ -101,7 +101,7 @@ def AssignStages : Pass<"ax-assign-stages", "::ax::PlanOp"> {
   let options = [
     ListOption<"cut", "cut", "std::string", "Node after which a stage ends">,
     Option<"virtualStages", "virtual-stages", "int64_t", "1",
-           "Stages of each coordinate on pipe, dealt in turn">
+           "Stages of each coordinate on pipe">
   ];
 }
 
@@ -355,13 +355,13 @@ def OutlineStages : Pass<"ax-outline-stages", "::ax::PlanOp"> {
     of the forward pass is kept by the ranks that made it. The update is what
     comes after sums over micro-batches; it is cut (`ax.part`) where one
     coordinate needs what another one makes. Without `--pp` forward and backward
-    stay together, and with one micro-batch all of it. With `split-backward`
-    what the stage before does not wait for (gradients of weights) is a list of
-    its own (`"W"`).
+    stay together, and with one micro-batch all of it. The schedule says which
+    coordinate has which stages, and whether what the stage before does not wait
+    for (gradients of weights) is a list of its own (`"W"`).
   }];
   let options = [
-    Option<"splitBackward", "split-backward", "bool", "false",
-           "Gradients of weights apart from those of inputs">
+    Option<"schedule", "schedule", "std::string", "\"1f1b\"",
+           "One of lib/Cost/Schedules">
   ];
 }
 
@@ -412,12 +412,11 @@ def Schedule : Pass<"ax-schedule", "::ax::PlanOp"> {
   let summary = "The order of each stage's actions";
   let description = [{
     And for how many micro-batches what a stage's lists leave for each other is
-    kept: `gpipe`, all; `1f1b` and `zero-bubble`, as many as there are stages
-    from here to the last; `interleaved`, more.
+    kept. Schedules are lib/Cost/Schedules, as docs/training.md describes them.
   }];
   let options = [
     Option<"policy", "schedule", "std::string", "\"1f1b\"",
-           "gpipe, 1f1b, interleaved or zero-bubble">
+           "One of lib/Cost/Schedules">
   ];
 }
 

@@ -38,10 +38,12 @@ struct Strategy {
   /// Space axes, outermost first; a permutation of pipe, data, depth, row, col.
   std::vector<std::string> order = {"pipe", "data", "depth", "row", "col"};
   bool sequenceParallel = false;
-  /// The pipeline schedule of a program that trains: `gpipe`, `1f1b`, ...
+  /// The pipeline schedule of a program that trains: one of
+  /// cost::PipelineSchedules.
   std::string schedule = "1f1b";
-  /// How many stages each coordinate on pipe has.
-  int64_t virtualStages = 1;
+  /// How many stages each coordinate on pipe has; nothing: as few as the
+  /// schedule can have.
+  std::optional<int64_t> virtualStages;
   /// What training splits over data: 1, 2: optimizer state and gradients; 3:
   /// weights too.
   int64_t zero = 0;
@@ -54,6 +56,12 @@ struct Strategy {
   /// Space axes in order, then `micro`. Fails when a size is not positive, the
   /// ranks are too many, or the order is no permutation of the axes.
   llvm::Expected<sharding::Mesh> mesh() const;
+
+  /// How many stages each coordinate on pipe has.
+  int64_t parts() const;
+  /// A Usage error where there is no such schedule, or none for these stages
+  /// and micro-batches.
+  llvm::Error checkSchedule() const;
 
   /// The YAML file of --strategy; writing and reading again gives the same.
   static llvm::Expected<Strategy> fromYAML(llvm::StringRef text,

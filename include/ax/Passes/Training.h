@@ -2,6 +2,8 @@
 #ifndef AX_PASSES_TRAINING_H
 #define AX_PASSES_TRAINING_H
 
+#include "llvm/ADT/StringRef.h"
+
 #include <string>
 #include <vector>
 
@@ -31,6 +33,9 @@ struct Training {
   /// names of nodes, `budget:SIZE`.
   std::string recompute = "none";
 };
+
+/// Of all rules in passes/Train/Optimizer/Rules, sorted.
+std::vector<llvm::StringRef> optimizerNames();
 
 } // namespace ax
 

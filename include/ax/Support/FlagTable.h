@@ -14,6 +14,7 @@
 #include "llvm/Support/Error.h"
 
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,10 @@ public:
             llvm::ArrayRef<llvm::StringTable::Offset> prefixes,
             llvm::ArrayRef<Info> flags);
 
+  /// The values that a flag has, or is offered, where not the table but the
+  /// tool knows them. Help lists them behind the flag's text.
+  void setValues(unsigned flag, llvm::ArrayRef<llvm::StringRef> known);
+
   /// Usage errors: flags that there are not (with the nearest that there is),
   /// values that are none, what is given twice. --help, --version and the like
   /// print and end the process.
@@ -110,6 +115,7 @@ private:
   /// `--dp=D, --data-parallel-size=D`.
   std::vector<std::string> spellings(unsigned flag) const;
   std::vector<llvm::StringRef> valuesOf(unsigned flag) const;
+  std::string helpOf(unsigned flag) const;
   std::vector<Section> sections() const;
   llvm::Error unknown(llvm::StringRef word) const;
   llvm::Error check(unsigned flag, llvm::StringRef value) const;
@@ -118,7 +124,10 @@ private:
   std::string tool, overview, usage;
   /// Names of flags without dashes, `=` and other spellings.
   std::map<std::string, unsigned> byName;
-  std::vector<const char *> values;
+  /// By number, from 1 up, between commas.
+  std::vector<std::string> values;
+  /// Flags whose values are not in the table.
+  std::set<unsigned> ofTool;
 };
 
 /// Name, version, commit and LLVM's version.

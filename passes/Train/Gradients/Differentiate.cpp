@@ -184,7 +184,7 @@ private:
   Value loss;
   PlanOp plan;
   SymbolTable states{plan};
-  MarkStageAndAction mark{'B'};
+  MarkStageAndAction mark{Action::Backward};
   OpBuilder builder;
   SmallVector<Operation *> forward;
   DenseSet<Value> active;

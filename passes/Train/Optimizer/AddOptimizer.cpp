@@ -118,7 +118,7 @@ private:
   double clipNorm;
   ReturnOp output;
   /// Without a stage: every one that needs it does it.
-  MarkStageAndAction mark{'U'};
+  MarkStageAndAction mark{Action::Update};
   OpBuilder builder;
   TensorBuilder t;
   std::vector<Parameter> parameters;

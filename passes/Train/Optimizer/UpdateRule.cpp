@@ -1,6 +1,7 @@
 //===- UpdateRule.cpp - Optimizers by name --------------------------------===//
 #include "UpdateRule.h"
 
+#include "ax/Passes/Training.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Nearest.h"
 
@@ -28,6 +29,17 @@ const UpdateRules &UpdateRules::get() {
   return all;
 }
 
+std::vector<llvm::StringRef> UpdateRules::names() const {
+  std::vector<llvm::StringRef> names;
+  for (const auto &[name, maker] : makers)
+    names.push_back(name);
+  return names;
+}
+
+std::vector<llvm::StringRef> ax::optimizerNames() {
+  return UpdateRules::get().names();
+}
+
 llvm::Expected<std::unique_ptr<UpdateRule>>
 UpdateRules::parse(llvm::StringRef text) const {
   llvm::Expected<CallExpression> call = CallExpression::parse(text);
@@ -35,12 +47,9 @@ UpdateRules::parse(llvm::StringRef text) const {
     return call.takeError();
   auto found = makers.find(call->name);
   if (found == makers.end()) {
-    llvm::SmallVector<llvm::StringRef> names;
-    for (const auto &[name, maker] : makers)
-      names.push_back(name);
     return makeErrorf(
         ExitCode::Usage, "there is no optimizer '{0}', but {1}{2}", call->name,
-        llvm::join(names, ", "), suggestNearest(call->name, names));
+        llvm::join(names(), ", "), suggestNearest(call->name, names()));
   }
   std::unique_ptr<UpdateRule> rule = found->second();
   NumberTaker number(*call);

@@ -79,6 +79,9 @@ public:
   /// for what is no rule (it lists those there are) or no option.
   llvm::Expected<std::unique_ptr<UpdateRule>> parse(llvm::StringRef text) const;
 
+  /// Sorted.
+  std::vector<llvm::StringRef> names() const;
+
   void add(llvm::StringRef name, Maker maker) {
     makers.emplace(name, std::move(maker));
   }

@@ -21,22 +21,21 @@ static bool isLayer(Operation *op) {
 
 Recompute::Recompute(ProgramOp program) : mesh(getMesh(program)) {
   // What Shard adds belongs to the latest that it works on.
-  llvm::DenseMap<Operation *, size_t> actions;
-  StringRef order = "FBU";
+  llvm::DenseMap<Operation *, Action> actions;
   for (Operation &op : program.getBody().front().without_terminator()) {
     if (isSource(&op)) {
       weights.insert(op.result_begin(), op.result_end());
       continue;
     }
-    size_t action = order.find(markedAction(&op));
+    Action action = markedAction(&op);
     if (!op.hasAttr(kAction))
       for (Value operand : op.getOperands())
         if (Operation *producer = operand.getDefiningOp())
           action = std::max(action, actions.lookup(producer));
     actions[&op] = action;
-    if (order[action] == 'B')
+    if (action == Action::Backward)
       backward.push_back(&op);
-    if (order[action] != 'F')
+    if (action != Action::Forward)
       continue;
     position[&op] = forward.size();
     forward.push_back(&op);
@@ -191,7 +190,7 @@ void Recompute::apply(const Ops &again) {
       if (Operation *producer = theirs.getDefiningOp();
           producer && again.contains(producer) && !isAgain(producer, op))
         mine.set(theirs);
-    markAction(made, 'B');
+    markAction(made, Action::Backward);
     made->setAttr("recomputed", builder.getUnitAttr());
   };
   for (Operation *op : backward)

@@ -283,7 +283,6 @@ LogicalResult runPhases(ModuleOp module, const NamedStrategy &named) {
   strategy.sequenceParallel = named.sequenceParallel;
   strategy.zero = named.zero;
   strategy.schedule = named.schedule;
-  strategy.virtualStages = named.virtualStages;
   strategy.cuts = named.cuts;
   if (named.training)
     strategy.training = *named.training;

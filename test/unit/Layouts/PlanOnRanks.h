@@ -31,7 +31,6 @@ struct NamedStrategy {
   const Training *training = nullptr;
   int64_t zero = 0;
   const char *schedule = "1f1b";
-  int64_t virtualStages = 1;
   std::vector<std::string> cuts = {};
 };
 llvm::ArrayRef<NamedStrategy> strategies();

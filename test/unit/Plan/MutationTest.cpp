@@ -4,6 +4,7 @@
 #include "SamplePlans.h"
 
 #include "../Layouts/PlanOnRanks.h"
+#include "ax/Cost/Schedule.h"
 #include "ax/Import/Import.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/Error.h"
@@ -228,8 +229,7 @@ ax.plan @p version 1 {
   }
 })";
 
-static OwningOpRef<ModuleOp> trainedPlan(const char *schedule,
-                                         int64_t virtualStages, int64_t zero) {
+static OwningOpRef<ModuleOp> trainedPlan(const char *schedule, int64_t zero) {
   auto plan = parsePlan(trainedProgram, "p.mlir", testContext());
   if (!plan) {
     ADD_FAILURE() << describeError(plan.takeError()).message;
@@ -242,20 +242,21 @@ static OwningOpRef<ModuleOp> trainedPlan(const char *schedule,
   test::NamedStrategy strategy{"trained", "1", 2, 2, 2};
   strategy.training = &training;
   strategy.schedule = schedule;
-  strategy.virtualStages = virtualStages;
   strategy.zero = zero;
-  if (virtualStages == 1)
+  if (cantFail(cost::PipelineSchedules::get().parse(schedule))->parts().first ==
+      1)
     strategy.cuts = {"d"};
   EXPECT_TRUE(succeeded(test::runPhases(**plan, strategy)));
   return std::move(*plan);
 }
 
 TEST(Mutations, TrainedPlansRunAsWithoutAMesh) {
-  for (auto [schedule, virtualStages, zero] :
-       {std::tuple("gpipe", 1, 0), std::tuple("1f1b", 1, 0),
-        std::tuple("1f1b", 1, 2), std::tuple("1f1b", 1, 3),
-        std::tuple("interleaved", 2, 0), std::tuple("zero-bubble", 1, 1)}) {
-    auto plan = trainedPlan(schedule, virtualStages, zero);
+  std::vector<std::pair<std::string, int64_t>> all = {
+      {"1f1b", 2}, {"1f1b", 3}, {"zero-bubble", 1}};
+  for (StringRef name : cost::PipelineSchedules::get().names())
+    all.emplace_back(name, 0);
+  for (auto &[schedule, zero] : all) {
+    auto plan = trainedPlan(schedule.c_str(), zero);
     ASSERT_TRUE(plan);
     llvm::Error fault = verifyPlan(*plan);
     ASSERT_FALSE(bool(fault)) << describeError(std::move(fault)).message;
@@ -272,7 +273,7 @@ TEST(Mutations, TrainedPlansRunAsWithoutAMesh) {
 /// Of both programs: what one of them stores, the other loads.
 TEST(Mutations, PairsOfEditsOfTrainedPlans) {
   for (const char *schedule : {"1f1b", "zero-bubble"}) {
-    auto plan = trainedPlan(schedule, 1, 0);
+    auto plan = trainedPlan(schedule, 0);
     ASSERT_TRUE(plan);
     Effort effort = inPairs(500);
     effort.runs = 60;
@@ -282,7 +283,7 @@ TEST(Mutations, PairsOfEditsOfTrainedPlans) {
 
 TEST(Mutations, TrainedPipeline) {
   for (const char *schedule : {"1f1b", "zero-bubble"}) {
-    auto plan = trainedPlan(schedule, 1, 0);
+    auto plan = trainedPlan(schedule, 0);
     ASSERT_TRUE(plan);
     Effort effort;
     effort.byText = false;

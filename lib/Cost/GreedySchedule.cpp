@@ -1,0 +1,172 @@
+//===- GreedySchedule.cpp - Whatever can be done first --------------------===//
+#include "GreedySchedule.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+
+namespace ax::cost {
+
+namespace {
+
+/// One schedule being played. A part's forward and backward actions, and those
+/// of its weights, are each taken by micro-batches in their order, so that of
+/// each kind of action only one can be next.
+class Player {
+public:
+  Player(const GreedySchedule &schedule, const Pipeline &pipeline)
+      : schedule(schedule), pipeline(pipeline),
+        stages(pipeline.coordinates * pipeline.parts),
+        ranks(pipeline.coordinates) {
+    for (std::vector<double> &times : ended)
+      times.assign(stages * pipeline.microBatches, never);
+    for (int64_t r = 0; r < pipeline.coordinates; ++r) {
+      ranks[r].bound = schedule.liveBound(pipeline, r);
+      ranks[r].of(Action::Forward).actions = sequence(Action::Forward);
+      if (pipeline.trains())
+        ranks[r].of(Action::Backward).actions = sequence(Action::Backward);
+    }
+  }
+
+  std::vector<ActionOrder> run() {
+    for (;;) {
+      double soonest = never;
+      int64_t rank = -1;
+      Action action = Action::Forward;
+      for (int64_t r = 0; r < pipeline.coordinates; ++r) {
+        auto [start, chosen] = choose(r);
+        if (start < soonest) {
+          soonest = start;
+          rank = r;
+          action = chosen;
+        }
+      }
+      if (rank < 0)
+        break;
+      perform(rank, action, soonest);
+    }
+    std::vector<ActionOrder> orders;
+    for (Rank &rank : ranks)
+      orders.push_back(std::move(rank.order));
+    return orders;
+  }
+
+private:
+  static constexpr double never = std::numeric_limits<double>::infinity();
+  /// All but the update.
+  static constexpr size_t numKinds = 3;
+
+  /// From `next` on they are still to be done.
+  struct Queue {
+    std::vector<ScheduledAction> actions;
+    size_t next = 0;
+    bool isEmpty() const { return next == actions.size(); }
+    const ScheduledAction &front() const { return actions[next]; }
+  };
+  struct Rank {
+    std::array<Queue, numKinds> queues;
+    ActionOrder order;
+    double free = 0;
+    int64_t live = 0, bound = 0;
+    Queue &of(Action action) { return queues[static_cast<size_t>(action)]; }
+  };
+
+  /// Part by part, as many micro-batches at a time as there are coordinates.
+  std::vector<ScheduledAction> sequence(Action action) const {
+    std::vector<ScheduledAction> result;
+    int64_t group =
+        pipeline.parts > 1 ? pipeline.coordinates : pipeline.microBatches;
+    for (int64_t first = 0; first < pipeline.microBatches; first += group)
+      for (int64_t p = 0; p < pipeline.parts; ++p)
+        for (int64_t m = first;
+             m < std::min(first + group, pipeline.microBatches); ++m) {
+          int64_t part =
+              action == Action::Backward ? pipeline.parts - 1 - p : p;
+          result.push_back({{action, part}, m});
+        }
+    return result;
+  }
+
+  double &end(Action action, int64_t stage, int64_t microBatch) {
+    return ended[static_cast<size_t>(action)]
+                [stage * pipeline.microBatches + microBatch];
+  }
+
+  /// When what `action` needs is there.
+  double readyAt(int64_t rank, const ScheduledAction &action) {
+    int64_t stage = action.kind.part * pipeline.coordinates + rank;
+    int64_t m = action.microBatch;
+    if (action.kind.action == Action::Forward)
+      return stage == 0 ? 0 : end(Action::Forward, stage - 1, m);
+    if (action.kind.action == Action::Weights)
+      return end(Action::Backward, stage, m);
+    double forward = end(Action::Forward, stage, m);
+    return stage + 1 == stages
+               ? forward
+               : std::max(forward, end(Action::Backward, stage + 1, m));
+  }
+
+  /// When `rank` can go on, and with what.
+  std::pair<double, Action> choose(int64_t r) {
+    Rank &rank = ranks[r];
+    std::array<Action, numKinds> preferred = {Action::Backward, Action::Forward,
+                                              Action::Weights};
+    if (schedule.prefersForward())
+      std::swap(preferred[0], preferred[1]);
+    double best = never;
+    Action chosen = Action::Forward;
+    for (Action action : preferred) {
+      Queue &queue = rank.of(action);
+      if (queue.isEmpty() ||
+          (action == Action::Forward && rank.live == rank.bound))
+        continue;
+      double start = std::max(rank.free, readyAt(r, queue.front()));
+      if (start < best) {
+        best = start;
+        chosen = action;
+      }
+    }
+    return {best, chosen};
+  }
+
+  double secondsOf(Action action) const {
+    return action == Action::Forward    ? pipeline.forward
+           : action == Action::Backward ? pipeline.backward
+                                        : pipeline.weights;
+  }
+
+  void perform(int64_t r, Action action, double start) {
+    Rank &rank = ranks[r];
+    Queue &queue = rank.of(action);
+    ScheduledAction done = queue.actions[queue.next++];
+    rank.free = start + secondsOf(action);
+    end(action, done.kind.part * pipeline.coordinates + r, done.microBatch) =
+        rank.free;
+    rank.order.push_back(done);
+    if (action == Action::Forward && pipeline.trains())
+      ++rank.live;
+    bool hasWeights = pipeline.weights > 0;
+    if (action == (hasWeights ? Action::Weights : Action::Backward))
+      --rank.live;
+    if (action == Action::Backward && hasWeights)
+      rank.of(Action::Weights)
+          .actions.push_back(
+              {{Action::Weights, done.kind.part}, done.microBatch});
+  }
+
+  const GreedySchedule &schedule;
+  const Pipeline &pipeline;
+  int64_t stages;
+  std::vector<Rank> ranks;
+  /// By action, stage and micro-batch.
+  std::array<std::vector<double>, numKinds> ended;
+};
+
+} // namespace
+
+std::vector<ActionOrder>
+GreedySchedule::orders(const Pipeline &pipeline) const {
+  return Player(*this, pipeline).run();
+}
+
+} // namespace ax::cost
