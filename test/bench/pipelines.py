@@ -45,7 +45,7 @@ def bubbles(bin, folder):
     model, plan = folder / "batch.onnx", folder / "training.mlir"
     networks.gpt(**MODEL, batch=BATCH).save(model)
     print("\n| `--schedule` | predicted | measured | step ms |\n|---|---|---|---|")
-    for schedule in "gpipe", "1f1b", "zero-bubble":
+    for schedule in "gpipe", "1f1b", "zero-bubble", "zb-v":
         summary = subprocess.run(
             [bin / "axopt", model, "--train", "--pp=2",
              "--loss=cross_entropy(logits,labels)", f"--micro-batches={BATCH}",

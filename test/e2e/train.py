@@ -27,7 +27,8 @@ PIPELINES = ["--micro-batches=2", "--micro-batches=4 --dp=2",
              "--checkpoint=selective",
              "--pp=2 --micro-batches=4 --schedule=interleaved "
              "--virtual-stages=2",
-             "--pp=4 --micro-batches=4 --schedule=zero-bubble"]
+             "--pp=4 --micro-batches=4 --schedule=zero-bubble",
+             "--pp=2 --micro-batches=4 --schedule=zb-v"]
 # Of those models. Evaluation, without batch statistics, is cut as they are.
 WHOLE_PIPELINES = ["--pp=2", "--pp=4"]
 # With --all besides: everything in all combinations that there are.
@@ -41,6 +42,9 @@ MORE_PIPELINES = ["--micro-batches=4", "--pp=4", "--pp=2 --micro-batches=4"] + [
     "--pp=2 --micro-batches=2 --schedule=interleaved --virtual-stages=2",
     "--dp=2 --tp=2 --pp=2 --micro-batches=4",
     "--dp=2 --tp=2 --pp=2 --micro-batches=4 --schedule=zero-bubble",
+    "--pp=4 --micro-batches=4 --schedule=zb-v",
+    "--pp=4 --micro-batches=8 --schedule=zb-v --checkpoint=selective",
+    "--dp=2 --tp=2 --pp=2 --micro-batches=4 --schedule=zb-v --zero=3",
     "--pp=2 --micro-batches=2 --checkpoint=full",
     "--pp=2 --micro-batches=2 --schedule=zero-bubble --checkpoint=full",
     "--pp=2 --micro-batches=2 --tp=2 --sequence-parallel"]
