@@ -13,9 +13,10 @@ DIGITS = ROOT / "examples" / "digits"
 LOSS = "--loss=cross_entropy(logits,labels)"
 
 
-def compiled(folder, *flags, model=FC_NET, shape="input=32x64", name="plan"):
+def compiled(folder, *flags, model=FC_NET, shape="input=32x64", name="plan",
+             axopt=None):
     plan = Path(folder) / f"{name}.mlir"
-    run(tool("axopt"), model, "--shape", shape, "--train", LOSS, "--quiet",
+    run(axopt or tool("axopt"), model, "--shape", shape, "--train", LOSS, "--quiet",
         *flags, "-o", plan)
     return plan
 

@@ -44,7 +44,7 @@ def expected(update, weights, data):
     return losses
 
 
-def follows(layout, flag, rule, *options):
+def follows(layout, flag, rule, *options, axopt=None):
     random = np.random.default_rng(1)
     weights = [random.normal(size=size).astype(np.float32)
                for size in ((WIDTH, WIDTH), (WIDTH,))]
@@ -55,7 +55,7 @@ def follows(layout, flag, rule, *options):
               [helper.make_node("Gemm", ["input", "w", "b"], ["logits"])],
               {"w": weights[0], "b": weights[1]}, [BATCH, WIDTH])
         np.savez(f"{folder}/data.npz", **data)
-        run(tool("axopt"), f"{folder}/model.onnx", "--train",
+        run(axopt or tool("axopt"), f"{folder}/model.onnx", "--train",
             "--loss=mse(logits,target)", f"--optimizer={flag}", *layout.split(),
             "--quiet", "-o", f"{folder}/plan.mlir")
         axrun(f"{folder}/plan.mlir", "--data", f"{folder}/data.npz", "--steps",
