@@ -72,7 +72,7 @@ struct StraightThrough : ax::impl::StraightThroughBase<StraightThrough> {
     PlanOp plan = getOperation();
     SymbolTable states(plan);
     for (auto program : plan.getBody().getOps<ProgramOp>())
-      if (!isEvaluation(program.getSymName()))
+      if (!isEvaluationMode(program.getSymName()))
         rewrite(program, states);
   }
 
@@ -97,7 +97,7 @@ struct StraightThrough : ax::impl::StraightThroughBase<StraightThrough> {
 
   void passThrough(CastOp cast) {
     Quantised quantised = *matchQuantised(cast);
-    MarkStageAndAction mark('F', cast->getAttr(kStage));
+    MarkStageAndAction mark(Action::Forward, cast->getAttr(kStage));
     OpBuilder builder(&getContext(), &mark);
     builder.setInsertionPointAfter(cast);
     TensorBuilder t(cast.getLoc(), builder);
@@ -137,7 +137,7 @@ struct StraightThrough : ax::impl::StraightThroughBase<StraightThrough> {
   static void replaceFloats(Value integer, ArrayRef<Operation *> users,
                             Value number) {
     for (Operation *user : users) {
-      MarkStageAndAction mark('F', user->getAttr(kStage));
+      MarkStageAndAction mark(Action::Forward, user->getAttr(kStage));
       OpBuilder builder(user->getContext(), &mark);
       builder.setInsertionPointAfter(user);
       TensorBuilder t(user->getLoc(), builder);
