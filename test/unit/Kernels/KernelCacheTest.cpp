@@ -31,7 +31,7 @@ protected:
   void TearDown() override { llvm::sys::fs::remove_directories(folder); }
 
   std::unique_ptr<KernelCompiler> makeCompiler() {
-    return llvm::cantFail(KernelCompiler::create({folder, 2}));
+    return llvm::cantFail(KernelCompiler::create({folder, 2, {}}));
   }
   /// The result of the kernel on 1, 1, ...
   double run(KernelCompiler &compiler, const FusionText &text) {
@@ -203,7 +203,7 @@ TEST_F(KernelCache, RefusesWhatIsNotForKernels) {
 
 TEST_F(KernelCache, FoldersThatCannotBeAreErrors) {
   std::ofstream(folder + "/file") << "no folder";
-  auto compiler = KernelCompiler::create({folder + "/file/cache", 2});
+  auto compiler = KernelCompiler::create({folder + "/file/cache", 2, {}});
   ASSERT_FALSE(compiler);
   ErrorDescription error = describeError(compiler.takeError());
   EXPECT_EQ(error.code, ExitCode::InputOutput);
