@@ -45,6 +45,24 @@ private:
   mlir::ScopedDiagnosticHandler handler;
 };
 
+/// Tells what steps of a phase have left.
+class StepWatcher : public mlir::PassInstrumentation {
+public:
+  StepWatcher(llvm::ArrayRef<llvm::StringRef> steps,
+              llvm::function_ref<void(llvm::StringRef)> done)
+      : steps(steps), done(done) {}
+
+  void runAfterPass(mlir::Pass *pass, mlir::Operation *) override {
+    llvm::StringRef step = pass->getArgument();
+    if (step.consume_front("ax-") && llvm::is_contained(steps, step))
+      done(step);
+  }
+
+private:
+  llvm::ArrayRef<llvm::StringRef> steps;
+  llvm::function_ref<void(llvm::StringRef)> done;
+};
+
 } // namespace
 
 /// Training mode has its own random numbers, which evaluation mode lacks; a
@@ -139,10 +157,12 @@ std::vector<Phase> ax::phasesFor(const CompileOptions &options) {
            addTrainPhase(manager, *training);
        },
        checkUnbatched},
-      {"shard", ExitCode::Usage,
-       [&](auto &manager) {
-         addShardPhase(manager, strategy, options.strict);
-       }},
+      {"shard",
+       ExitCode::Usage,
+       [&](auto &manager) { addShardPhase(manager, strategy, options.strict); },
+       nullptr,
+       {"split-biases", "decompose-split", "recipe", "user-pins", "update-pins",
+        "propagate", "insert-reshards"}},
       {"checkpoint", ExitCode::Usage,
        [&strategy, training](auto &manager) {
          if (training)
@@ -178,6 +198,9 @@ llvm::Error ax::compile(ModuleOp module, const CompileOptions &options) {
       return errors.take(ExitCode::Usage);
     mlir::TimingScope phaseScope = scope.nest(phase.name);
     manager.enableTiming(phaseScope);
+    if (!phase.steps.empty())
+      manager.addInstrumentation(
+          std::make_unique<StepWatcher>(phase.steps, done));
     phase.add(manager);
     if (failed(manager.run(module)))
       return errors.take(phase.code);

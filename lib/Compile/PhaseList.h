@@ -18,6 +18,8 @@ struct Phase {
   std::function<void(mlir::OpPassManager &)> add;
   /// What is to hold after it; nothing where it is empty.
   std::function<llvm::Error(mlir::ModuleOp)> check = nullptr;
+  /// Passes that may be looked behind, without their `ax-`.
+  std::vector<llvm::StringRef> steps = {};
 };
 
 /// All phases, in their order. They refer to `options` until they are added;

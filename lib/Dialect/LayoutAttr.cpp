@@ -1,13 +1,6 @@
 //===- LayoutAttr.cpp - Text and values of layouts ------------------------===//
-//
-// Both attributes store axes as indices into a list of names and a flat list
-// of numbers:
-//
-//   axes   = count, (name, pre, size)*           size 0: the whole axis
-//   factor = size, axes                          size 0: the only factor
-//   layout = dims, (factors, factor*)*, reduce kind, axes
-//
-//===----------------------------------------------------------------------===//
+#include "LayoutEncoding.h"
+
 #include "ax/Dialect/AxesSyntax.h"
 
 #include "mlir/IR/Builders.h"
@@ -17,65 +10,7 @@
 using namespace mlir;
 using namespace ax;
 
-namespace {
-
-/// Writes the flat form.
-class Encoder {
-public:
-  explicit Encoder(MLIRContext *context) : context(context) {}
-
-  void number(int64_t n) { encoding.push_back(n); }
-  void axis(StringRef name, int64_t pre, int64_t size) {
-    StringAttr attr = StringAttr::get(context, name);
-    auto *it = llvm::find(names, attr);
-    number(it - names.begin());
-    if (it == names.end())
-      names.push_back(attr);
-    number(pre);
-    number(size);
-  }
-  void axes(const sharding::SubAxes &axes, const sharding::Mesh &mesh) {
-    number(axes.size());
-    for (const sharding::SubAxis &sub : axes) {
-      bool whole = sub.pre == 1 && sub.size == mesh.axisSize(sub.axis);
-      axis(sub.axis, sub.pre, whole ? 0 : sub.size);
-    }
-  }
-
-  SmallVector<StringAttr> names;
-  SmallVector<int64_t> encoding;
-
-private:
-  MLIRContext *context;
-};
-
-/// Reads the flat form.
-class Decoder {
-public:
-  Decoder(ArrayRef<StringAttr> names, ArrayRef<int64_t> encoding)
-      : names(names), encoding(encoding) {}
-
-  int64_t number() { return encoding[position++]; }
-  /// Sizes of whole axes stay 0 without a mesh.
-  sharding::SubAxes axes(const sharding::Mesh *mesh) {
-    sharding::SubAxes result(number());
-    for (sharding::SubAxis &sub : result) {
-      sub.axis = names[number()].str();
-      sub.pre = number();
-      sub.size = number();
-      if (sub.size == 0 && mesh)
-        sub.size = mesh->axisSize(sub.axis);
-    }
-    return result;
-  }
-
-private:
-  ArrayRef<StringAttr> names;
-  ArrayRef<int64_t> encoding;
-  size_t position = 0;
-};
-
-void writeAxes(raw_ostream &os, const sharding::SubAxes &axes) {
+void ax::printAxes(raw_ostream &os, const sharding::SubAxes &axes) {
   os << '{';
   llvm::interleaveComma(axes, os, [&](const sharding::SubAxis &sub) {
     os << sub.axis;
@@ -86,7 +21,8 @@ void writeAxes(raw_ostream &os, const sharding::SubAxes &axes) {
 }
 
 /// One or more axes, without the braces.
-ParseResult parseAxisList(AsmParser &parser, Encoder &encoder, size_t countAt) {
+static ParseResult parseAxisList(AsmParser &parser, LayoutEncoder &encoder,
+                                 size_t countAt) {
   do {
     StringRef name;
     int64_t pre = 1, size = 0;
@@ -106,9 +42,8 @@ ParseResult parseAxisList(AsmParser &parser, Encoder &encoder, size_t countAt) {
   return success();
 }
 
-/// `{}`, `{a, b}`. With `optional`, nothing at all is an empty list too.
-ParseResult readAxes(AsmParser &parser, Encoder &encoder,
-                     bool optional = false) {
+ParseResult ax::parseAxes(AsmParser &parser, LayoutEncoder &encoder,
+                          bool optional) {
   size_t countAt = encoder.encoding.size();
   encoder.number(0);
   if (optional ? failed(parser.parseOptionalLBrace())
@@ -120,15 +55,14 @@ ParseResult readAxes(AsmParser &parser, Encoder &encoder,
                  failed(parser.parseRBrace()));
 }
 
-/// `{a, b}`, or `3 * 8{a} * 64`.
-ParseResult parseDim(AsmParser &parser, Encoder &encoder) {
+ParseResult ax::parseDim(AsmParser &parser, LayoutEncoder &encoder) {
   size_t countAt = encoder.encoding.size();
   encoder.number(1);
   int64_t size = 0;
   OptionalParseResult first = parser.parseOptionalInteger(size);
   if (!first.has_value()) {
     encoder.number(0);
-    return readAxes(parser, encoder);
+    return parseAxes(parser, encoder);
   }
   if (failed(*first))
     return failure();
@@ -138,7 +72,7 @@ ParseResult parseDim(AsmParser &parser, Encoder &encoder) {
                               "factor sizes are at least 1");
     encoder.number(size);
     // An unsplit factor has no braces.
-    if (readAxes(parser, encoder, /*optional=*/true))
+    if (parseAxes(parser, encoder, /*optional=*/true))
       return failure();
     encoder.encoding[countAt] = count;
     if (failed(parser.parseOptionalStar()))
@@ -148,7 +82,72 @@ ParseResult parseDim(AsmParser &parser, Encoder &encoder) {
   }
 }
 
-} // namespace
+void ax::printDim(raw_ostream &os, LayoutDecoder &decoder) {
+  int64_t factors = decoder.number();
+  for (int64_t f = 0; f < factors; ++f) {
+    if (f)
+      os << " * ";
+    int64_t size = decoder.number();
+    sharding::SubAxes axes = decoder.axes(nullptr);
+    if (size)
+      os << size;
+    if (!size || !axes.empty())
+      printAxes(os, axes);
+  }
+}
+
+void ax::printLayout(raw_ostream &os, LayoutAttr layout, StringRef separator) {
+  LayoutDecoder decoder(layout.getAxisNames(), layout.getEncoding());
+  os << '[';
+  for (int64_t i = 0, dims = decoder.number(); i < dims; ++i) {
+    if (i)
+      os << ", ";
+    printDim(os, decoder);
+  }
+  os << ']';
+  auto kind = static_cast<sharding::ReduceKind>(decoder.number());
+  sharding::SubAxes partial = decoder.axes(nullptr);
+  if (!partial.empty()) {
+    os << separator << "partial " << sharding::toString(kind) << ' ';
+    printAxes(os, partial);
+  }
+}
+
+LayoutAttr ax::parseLayout(AsmParser &parser, bool withComma) {
+  LayoutEncoder encoder(parser.getContext());
+  encoder.number(0);
+  if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        ++encoder.encoding[0];
+        return parseDim(parser, encoder);
+      }))
+    return {};
+  bool isPartial = withComma
+                       ? succeeded(parser.parseOptionalComma())
+                       : succeeded(parser.parseOptionalKeyword("partial"));
+  if (!isPartial) {
+    encoder.number(0);
+    encoder.number(0);
+  } else {
+    StringRef kind;
+    SMLoc loc;
+    if ((withComma && parser.parseKeyword("partial")) ||
+        parser.getCurrentLocation(&loc) || parser.parseKeyword(&kind))
+      return {};
+    auto value = llvm::StringSwitch<int64_t>(kind)
+                     .Case("sum", 0)
+                     .Case("max", 1)
+                     .Case("min", 2)
+                     .Default(-1);
+    if (value < 0) {
+      parser.emitError(loc, "expected sum, max or min, got '") << kind << "'";
+      return {};
+    }
+    encoder.number(value);
+    if (parseAxes(parser, encoder))
+      return {};
+  }
+  return LayoutAttr::get(parser.getContext(), encoder.names, encoder.encoding);
+}
 
 //===----------------------------------------------------------------------===//
 // LayoutAttr
@@ -157,7 +156,7 @@ ParseResult parseDim(AsmParser &parser, Encoder &encoder) {
 LayoutAttr LayoutAttr::get(MLIRContext *context, const sharding::Layout &layout,
                            const sharding::Mesh &mesh) {
   sharding::Layout canonical = sharding::canonicalize(layout);
-  Encoder encoder(context);
+  LayoutEncoder encoder(context);
   encoder.number(canonical.dims.size());
   for (const sharding::DimLayout &dim : canonical.dims) {
     encoder.number(dim.factors.size());
@@ -175,7 +174,7 @@ LayoutAttr LayoutAttr::get(MLIRContext *context, const sharding::Layout &layout,
 
 sharding::Layout LayoutAttr::resolve(ArrayRef<int64_t> shape,
                                      const sharding::Mesh &mesh) const {
-  Decoder decoder(getAxisNames(), getEncoding());
+  LayoutDecoder decoder(getAxisNames(), getEncoding());
   sharding::Layout layout;
   layout.dims.resize(decoder.number());
   for (auto [i, dim] : llvm::enumerate(layout.dims)) {
@@ -193,68 +192,18 @@ sharding::Layout LayoutAttr::resolve(ArrayRef<int64_t> shape,
 }
 
 void LayoutAttr::print(AsmPrinter &printer) const {
-  raw_ostream &os = printer.getStream();
-  Decoder decoder(getAxisNames(), getEncoding());
-  os << "<[";
-  for (int64_t i = 0, dims = decoder.number(); i < dims; ++i) {
-    if (i)
-      os << ", ";
-    int64_t factors = decoder.number();
-    for (int64_t f = 0; f < factors; ++f) {
-      if (f)
-        os << " * ";
-      int64_t size = decoder.number();
-      sharding::SubAxes axes = decoder.axes(nullptr);
-      if (size)
-        os << size;
-      if (!size || !axes.empty())
-        writeAxes(os, axes);
-    }
-  }
-  os << ']';
-  auto kind = static_cast<sharding::ReduceKind>(decoder.number());
-  sharding::SubAxes partial = decoder.axes(nullptr);
-  if (!partial.empty()) {
-    os << ", partial " << sharding::toString(kind) << ' ';
-    writeAxes(os, partial);
-  }
-  os << '>';
+  printer << '<';
+  printLayout(printer.getStream(), *this, ", ");
+  printer << '>';
 }
 
 Attribute LayoutAttr::parse(AsmParser &parser, Type) {
-  Encoder encoder(parser.getContext());
-  encoder.number(0);
-  if (parser.parseLess() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
-        ++encoder.encoding[0];
-        return parseDim(parser, encoder);
-      }))
+  if (parser.parseLess())
     return {};
-  if (failed(parser.parseOptionalComma())) {
-    encoder.number(0);
-    encoder.number(0);
-  } else {
-    StringRef kind;
-    SMLoc loc;
-    if (parser.parseKeyword("partial") || parser.getCurrentLocation(&loc) ||
-        parser.parseKeyword(&kind))
-      return {};
-    auto value = llvm::StringSwitch<int64_t>(kind)
-                     .Case("sum", 0)
-                     .Case("max", 1)
-                     .Case("min", 2)
-                     .Default(-1);
-    if (value < 0) {
-      parser.emitError(loc, "expected sum, max or min, got '") << kind << "'";
-      return {};
-    }
-    encoder.number(value);
-    if (readAxes(parser, encoder))
-      return {};
-  }
-  if (parser.parseGreater())
+  LayoutAttr layout = parseLayout(parser, /*withComma=*/true);
+  if (!layout || parser.parseGreater())
     return {};
-  return get(parser.getContext(), encoder.names, encoder.encoding);
+  return layout;
 }
 
 //===----------------------------------------------------------------------===//
@@ -263,38 +212,39 @@ Attribute LayoutAttr::parse(AsmParser &parser, Type) {
 
 AxesAttr AxesAttr::get(MLIRContext *context, const sharding::SubAxes &axes,
                        const sharding::Mesh &mesh) {
-  Encoder encoder(context);
+  LayoutEncoder encoder(context);
   encoder.axes(axes, mesh);
   return get(context, encoder.names, encoder.encoding);
 }
 
 sharding::SubAxes AxesAttr::resolve(const sharding::Mesh &mesh) const {
-  return Decoder(getAxisNames(), getEncoding()).axes(&mesh);
+  return LayoutDecoder(getAxisNames(), getEncoding()).axes(&mesh);
 }
 
 void AxesAttr::print(AsmPrinter &printer) const {
   printer << '<';
-  writeAxes(printer.getStream(),
-            Decoder(getAxisNames(), getEncoding()).axes(nullptr));
+  printAxes(printer.getStream(),
+            LayoutDecoder(getAxisNames(), getEncoding()).axes(nullptr));
   printer << '>';
 }
 
 Attribute AxesAttr::parse(AsmParser &parser, Type) {
-  Encoder encoder(parser.getContext());
-  if (parser.parseLess() || readAxes(parser, encoder) || parser.parseGreater())
+  LayoutEncoder encoder(parser.getContext());
+  if (parser.parseLess() || parseAxes(parser, encoder) || parser.parseGreater())
     return {};
   return get(parser.getContext(), encoder.names, encoder.encoding);
 }
 
 ParseResult ax::parseAxes(OpAsmParser &parser, AxesAttr &axes) {
-  Encoder encoder(parser.getContext());
-  if (readAxes(static_cast<AsmParser &>(parser), encoder))
+  LayoutEncoder encoder(parser.getContext());
+  if (parseAxes(static_cast<AsmParser &>(parser), encoder))
     return failure();
   axes = AxesAttr::get(parser.getContext(), encoder.names, encoder.encoding);
   return success();
 }
 
 void ax::printAxes(OpAsmPrinter &printer, Operation *, AxesAttr axes) {
-  writeAxes(printer.getStream(),
-            Decoder(axes.getAxisNames(), axes.getEncoding()).axes(nullptr));
+  printAxes(
+      printer.getStream(),
+      LayoutDecoder(axes.getAxisNames(), axes.getEncoding()).axes(nullptr));
 }

@@ -12,6 +12,8 @@
 
 #include "PropagateState.h"
 
+#include <cassert>
+
 namespace ax::sharding {
 
 namespace {
@@ -76,28 +78,23 @@ Propagator::~Propagator() = default;
 
 Resharder &Propagator::getResharder() { return impl->resharder; }
 
-Propagation Propagator::propagate(const Graph &graph, const Pins &pins) {
+Decided Propagator::decide(const Graph &graph, const Pins &pins) {
   detail::State state(graph, impl->options, impl->resharder.getPlans(),
                       impl->rules);
   state.applyPins(pins);
   detail::spread(state);
   detail::passPartialSums(state);
-  Propagation result;
-  result.numTries = detail::refine(state);
+  Decided decided;
+  decided.numTries = detail::refine(state);
   detail::passPartialSums(state);
-  for (size_t op = 0; op < graph.ops.size(); ++op) {
-    AssignedOp assigned;
-    assigned.assignment = state.assignmentOf(static_cast<int>(op));
-    for (const detail::Split &split : state.factors[op])
-      assigned.causes.push_back(state.table.isSplit(split.dim) &&
-                                        split.cause >= 0
-                                    ? state.causes[split.cause]
-                                    : std::string());
-    result.ops.push_back(std::move(assigned));
-  }
-  // Numbers of branches are of their tree; reshardings of all trees are
-  // numbered one after another.
-  for (size_t t = 0; t < graph.tensors.size(); ++t) {
+  decided.shardings = detail::shardingsOf(state);
+  decided.warnings = std::move(state.warnings);
+  return decided;
+}
+
+static Resharding reshardsOf(detail::State &state) {
+  Resharding result;
+  for (size_t t = 0; t < state.graph.tensors.size(); ++t) {
     detail::Tree tree = detail::buildTree(state, static_cast<int>(t));
     int offset = static_cast<int>(result.reshards.size());
     for (detail::Branch &branch : tree.branches) {
@@ -112,10 +109,42 @@ Propagation Propagator::propagate(const Graph &graph, const Pins &pins) {
       reshard.cause = detail::causeOf(state, reshard);
       result.reshards.push_back(std::move(reshard));
     }
-    result.reshardSeconds += tree.seconds;
-    result.tensors.push_back(state.table[tree.produced].value);
+    result.seconds += tree.seconds;
   }
-  result.warnings = std::move(state.warnings);
+  return result;
+}
+
+Resharding Propagator::reshard(const Graph &graph, const Pins &pins,
+                               const Shardings &shardings) {
+  detail::State state(graph, impl->options, impl->resharder.getPlans(),
+                      impl->rules);
+  if (auto fault = detail::restore(state, pins, shardings))
+    return {{}, 0, std::move(fault)};
+  return reshardsOf(state);
+}
+
+Propagation Propagator::propagate(const Graph &graph, const Pins &pins) {
+  Decided decided = decide(graph, pins);
+  detail::State state(graph, impl->options, impl->resharder.getPlans(),
+                      impl->rules);
+  [[maybe_unused]] auto fault = detail::restore(state, pins, decided.shardings);
+  assert(!fault && "what was decided is no assignment");
+  Propagation result;
+  for (size_t op = 0; op < graph.ops.size(); ++op) {
+    AssignedOp assigned;
+    assigned.assignment = state.assignmentOf(static_cast<int>(op));
+    for (const detail::Split &split : state.factors[op])
+      assigned.causes.push_back(split.cause >= 0 ? state.causes[split.cause]
+                                                 : std::string());
+    result.ops.push_back(std::move(assigned));
+  }
+  for (size_t t = 0; t < graph.tensors.size(); ++t)
+    result.tensors.push_back(decided.shardings.tensor(static_cast<int>(t)));
+  Resharding resharding = reshardsOf(state);
+  result.reshards = std::move(resharding.reshards);
+  result.reshardSeconds = resharding.seconds;
+  result.warnings = std::move(decided.warnings);
+  result.numTries = decided.numTries;
   return result;
 }
 

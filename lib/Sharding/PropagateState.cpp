@@ -63,6 +63,7 @@ State::State(const Graph &graph, const PropagateOptions &options,
   for (size_t i = 0; i < numOps; ++i)
     places[order[i]] = static_cast<int>(i);
 
+  sources.resize(numTensors);
   passing.resize(numOps);
   layouts.resize(numOps);
   for (const GraphOp &op : graph.ops) {
@@ -178,30 +179,35 @@ bool State::applyPin(const TensorPin &pin) {
   return true;
 }
 
+/// Of pins of one place, the first that can be followed.
+template <typename Places>
+static void applyFirst(State &state, const Places &places) {
+  for (const auto &ofOnePlace : places)
+    for (const auto *pin : ofOnePlace)
+      if (state.applyPin(*pin))
+        break;
+}
+
+void State::applyTensorPins(const Pins &pins, PinLevel level) {
+  applyFirst(*this, pinsByPlace(pins.tensors, level, [](const TensorPin &pin) {
+    return std::pair(pin.tensor, pin.dim);
+  }));
+}
+
 void State::applyPins(const Pins &pins) {
   auto isUsers = [](const auto &pin) { return pin.level == PinLevel::User; };
   hasUserPins =
       std::any_of(pins.factors.begin(), pins.factors.end(), isUsers) ||
       std::any_of(pins.tensors.begin(), pins.tensors.end(), isUsers);
-  auto factorPlace = [](const FactorPin &pin) {
-    return std::pair(pin.op, pin.factor);
-  };
-  auto dimPlace = [](const TensorPin &pin) {
-    return std::pair(pin.tensor, pin.dim);
-  };
-  auto applyOne = [&](const auto &ofOnePlace) {
-    for (const auto *pin : ofOnePlace)
-      if (applyPin(*pin))
-        return;
-  };
   // Stronger pins first: a weaker one that does not fit beside them gives way.
   // Of those for one place that are as strong, the last one that can be
   // followed holds, so that a user's later --shard overrides an earlier one.
   for (PinLevel level : {PinLevel::User, PinLevel::Recipe}) {
-    for (const auto &place : pinsByPlace(pins.factors, level, factorPlace))
-      applyOne(place);
-    for (const auto &place : pinsByPlace(pins.tensors, level, dimPlace))
-      applyOne(place);
+    applyFirst(*this,
+               pinsByPlace(pins.factors, level, [](const FactorPin &pin) {
+                 return std::pair(pin.op, pin.factor);
+               }));
+    applyTensorPins(pins, level);
   }
 }
 

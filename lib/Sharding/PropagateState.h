@@ -73,7 +73,12 @@ public:
   /// What follows from these, see updateLayouts().
   std::vector<const OpLayouts *> layouts;
 
+  /// Of tensors that no op makes: how they come, once it is decided.
+  std::vector<std::optional<LayoutId>> sources;
+
   void applyPins(const Pins &pins);
+  /// The same, of those of one level that are of tensors.
+  void applyTensorPins(const Pins &pins, PinLevel level);
   /// False, and a warning, when it cannot be followed.
   bool applyPin(const FactorPin &pin);
   bool applyPin(const TensorPin &pin);
@@ -131,6 +136,12 @@ struct Tree {
 };
 /// ReshardTree.cpp.
 Tree buildTree(State &state, int tensor);
+
+/// Shardings.cpp: what is decided, and the state in which it is, but for what
+/// only serves to decide. Why not, where layouts are none of an op's.
+Shardings shardingsOf(State &state);
+std::optional<std::pair<int, std::string>>
+restore(State &state, const Pins &pins, const Shardings &shardings);
 
 /// ReshardCause.cpp: what made a resharding necessary, for the reader.
 std::string causeOf(State &state, const Reshard &reshard);

@@ -43,6 +43,8 @@ public:
     const Use &producer = state.producers[tensor];
     if (producer.op >= 0)
       return grow(state.given(producer));
+    if (state.sources[tensor])
+      return grow(*state.sources[tensor]);
     return chooseSource();
   }
 

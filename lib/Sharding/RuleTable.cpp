@@ -58,6 +58,44 @@ const OpLayouts &RuleEntry::layouts(const std::vector<DimId> &factors,
   return made;
 }
 
+static std::string layoutFault(const char *what, size_t number,
+                               const Layout &has, const Layout &right,
+                               const Mesh &mesh) {
+  return what + std::to_string(number) + " is " + toString(has, mesh) +
+         ", by the others it is " + toString(right, mesh);
+}
+
+const InferredOp &RuleEntry::infer(const OpLayouts &layouts) {
+  key.clear();
+  for (const auto *ids : {&layouts.operands, &layouts.results})
+    for (LayoutId id : *ids)
+      key.push_back(static_cast<int>(id));
+  if (auto at = inferred.find(key); at != inferred.end())
+    return at->second;
+  InferredOp &made = inferred[key];
+  std::vector<Layout> operands, results;
+  for (LayoutId id : layouts.operands)
+    operands.push_back(table[id].value);
+  for (LayoutId id : layouts.results)
+    results.push_back(table[id].value);
+  InferredAssignment found =
+      inferAssignment(rule, operands, results, table.getMesh());
+  if (!found.assignment) {
+    made.fault = found.fault;
+    return made;
+  }
+  for (const DimLayout &factor : found.assignment->factors)
+    made.factors.push_back(table.add(canonicalize(factor)));
+  made.passing = {table.add(found.assignment->passedPartial),
+                  found.assignment->passedKind, found.assignment->linearSet};
+  const OpLayouts &right = this->layouts(made.factors, made.passing);
+  for (size_t i = 0; i < results.size(); ++i)
+    if (right.results[i] != layouts.results[i])
+      made.fault = layoutFault("result ", i, results[i],
+                               table[right.results[i]].value, table.getMesh());
+  return made;
+}
+
 /// Sums that are passed on are no part of this: whoever splits an op over an
 /// axis has it pass nothing over this axis.
 bool RuleEntry::isLegal(const std::vector<DimId> &factors) {

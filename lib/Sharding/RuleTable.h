@@ -24,6 +24,14 @@ struct OpLayouts {
   std::vector<LayoutId> operands, results;
 };
 
+/// How an op is split that has given layouts.
+struct InferredOp {
+  std::vector<DimId> factors;
+  Passing passing;
+  /// Why its rule has no such assignment; empty when it has.
+  std::string fault;
+};
+
 /// One rule, and what is known of it.
 class RuleEntry {
 public:
@@ -38,12 +46,15 @@ public:
   /// What operandLayout() and resultLayout() give. Stays where it is.
   const OpLayouts &layouts(const std::vector<DimId> &factors,
                            const Passing &passing);
+  /// The inverse. Stays where it is.
+  const InferredOp &infer(const OpLayouts &layouts);
   /// True when findFault() finds nothing in an assignment of these factors.
   bool isLegal(const std::vector<DimId> &factors);
 
 private:
   LayoutTable &table;
   std::unordered_map<std::vector<int>, OpLayouts, HashOfNumbers> known;
+  std::unordered_map<std::vector<int>, InferredOp, HashOfNumbers> inferred;
   std::unordered_map<std::vector<DimId>, bool, HashOfNumbers> legal;
   std::vector<int> key;
 };

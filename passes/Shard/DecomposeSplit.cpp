@@ -8,8 +8,15 @@
 //===----------------------------------------------------------------------===//
 #include "../StageAndAction.h"
 #include "Recipe.h"
+#include "ShardAnalysis.h"
+#include "ax/Passes/Passes.h"
 
 #include "mlir/IR/Builders.h"
+
+namespace ax {
+#define GEN_PASS_DEF_DECOMPOSESPLIT
+#include "ax/Passes/Passes.h.inc"
+} // namespace ax
 
 using namespace mlir;
 using namespace ax;
@@ -162,7 +169,8 @@ static Value decompose(LayerNormOp op, int64_t parts) {
   return row.cast(y, tensorType(op.getX()).getElementType());
 }
 
-bool ax::decomposeSplitRows(const ShardGraph &graph, const Mesh &mesh) {
+/// True when it changed the program.
+static bool decomposeSplitRows(const ShardGraph &graph, const Mesh &mesh) {
   std::vector<WeightOp> weightOps = findWeightOps(graph);
   Roles roles(graph, weightOps, mesh);
   // Only feature dimensions: those that some weight sums over or gives.
@@ -214,3 +222,20 @@ bool ax::decomposeSplitRows(const ShardGraph &graph, const Mesh &mesh) {
   }
   return changed;
 }
+
+namespace {
+struct DecomposeSplit : ax::impl::DecomposeSplitBase<DecomposeSplit> {
+  void runOnOperation() final {
+    auto &shared = getAnalysis<ShardAnalysis>();
+    bool changed = false;
+    for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>()) {
+      const ShardGraph *graph = shared.graphOf(program);
+      if (!graph)
+        return signalPassFailure();
+      changed |= decomposeSplitRows(*graph, shared.getMesh());
+    }
+    if (!changed)
+      markAllAnalysesPreserved();
+  }
+};
+} // namespace

@@ -85,9 +85,10 @@ private:
     recipe.pins.tensors.push_back({tensor, dim, DimLayout::split(size, axes),
                                    PinLevel::Recipe, std::move(cause), open});
   }
-  void ask(int op, int factor, const SubAxes &axes, const Twine &what) {
+  /// Of the factor that was pinned last.
+  void ask(const SubAxes &axes, const Twine &what) {
     if (!axes.empty())
-      recipe.asked.push_back({op, factor, axes, what.str()});
+      recipe.asked[recipe.pins.factors.size() - 1] = what.str();
   }
   /// `op`: -1 where no one op is meant.
   void warn(int op, const Twine &text) {
@@ -128,8 +129,7 @@ static int64_t groupsOf(Operation *op) {
   return cast<ConvTransposeOp>(op).getGroups();
 }
 
-/// What is done where not as many parts can be made as asked for.
-static std::string insteadOf(int64_t parts) {
+std::string ax::insteadOf(int64_t parts) {
   return parts == 1 ? "replicated instead"
                     : "split " + std::to_string(parts) +
                           " ways, the rest is replicated";
@@ -329,14 +329,16 @@ void RecipeMaker::pinWeight(const WeightOp &weight) {
   if (!nFits)
     nAxes.clear();
   // Beside heads, these say how far; tables follow what they are for.
-  if (input >= 0 && !kFollowsHeads)
-    ask(weight.op, weight.k, kAxes, Twine(k) + " input features");
-  if (input >= 0 && !nFollowsHeads)
-    ask(weight.op, weight.n, nAxes, Twine(n) + " output features");
-  if (!kFits || !kAxes.empty())
+  if (!kFits || !kAxes.empty()) {
     pinFactor(weight.op, weight.k, kAxes, /*anyPlace=*/true, kFollowsHeads);
-  if (!nFits || !nAxes.empty())
+    if (input >= 0 && !kFollowsHeads)
+      ask(kAxes, Twine(k) + " input features");
+  }
+  if (!nFits || !nAxes.empty()) {
     pinFactor(weight.op, weight.n, nAxes, /*anyPlace=*/true, nFollowsHeads);
+    if (input >= 0 && !nFollowsHeads)
+      ask(nAxes, Twine(n) + " output features");
+  }
   pinDepth(weight, kAxes, nAxes);
 }
 
@@ -410,26 +412,4 @@ void RecipeMaker::pinSequence() {
 Recipe ax::makeRecipe(const ShardGraph &graph, const Mesh &mesh,
                       const RecipeOptions &options) {
   return RecipeMaker(graph, mesh, options).make();
-}
-
-std::vector<RecipeWarning> ax::findUnsplit(const ShardGraph &graph,
-                                           const Recipe &recipe,
-                                           const Propagation &found) {
-  llvm::SmallDenseSet<int> byUser;
-  for (const FactorPin &pin : recipe.pins.factors)
-    if (pin.level == PinLevel::User)
-      byUser.insert(pin.op);
-  std::vector<RecipeWarning> warnings;
-  for (const AskedSplit &asked : recipe.asked) {
-    int64_t ways = numParts(asked.axes),
-            parts = numParts(
-                found.ops[asked.op].assignment.factors[asked.factor].axes());
-    if (parts < ways && !byUser.contains(asked.op))
-      warnings.push_back({graph.ops[asked.op],
-                          "its " + asked.what + " are not split " +
-                              std::to_string(ways) +
-                              " ways, because what is beside them is not: " +
-                              insteadOf(parts)});
-  }
-  return warnings;
 }

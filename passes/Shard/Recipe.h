@@ -4,6 +4,8 @@
 
 #include "Roles.h"
 
+#include <map>
+
 namespace ax {
 
 struct RecipeOptions {
@@ -17,19 +19,15 @@ struct RecipeWarning {
   std::string text;
 };
 
-/// A factor that is to be split over all of `axes`, where its pin leaves to
-/// neighbours how.
-struct AskedSplit {
-  int op, factor;
-  sharding::SubAxes axes;
-  /// `96 output features`.
-  std::string what;
-};
+/// By number of factor pins: what a factor is called (`96 output features`)
+/// that is to be split over all axes of its pin, which leaves to neighbours
+/// how.
+using AskedParts = std::map<size_t, std::string>;
 
 struct Recipe {
   sharding::Pins pins;
   std::vector<RecipeWarning> warnings;
-  std::vector<AskedSplit> asked;
+  AskedParts asked;
 };
 
 /// Pins of the 3-D tensor-parallel layout, of batch and sequence, for a mesh
@@ -38,18 +36,11 @@ struct Recipe {
 Recipe makeRecipe(const ShardGraph &graph, const sharding::Mesh &mesh,
                   const RecipeOptions &options);
 
-/// Of what was asked, what `found` splits into fewer parts.
-std::vector<RecipeWarning> findUnsplit(const ShardGraph &graph,
-                                       const Recipe &recipe,
-                                       const sharding::Propagation &found);
+/// What is done where not as many parts can be made as asked for.
+std::string insteadOf(int64_t parts);
 
-/// Softmax and norms over a dimension that the recipe will split, as exchanges
-/// of one or two numbers per row (DESIGN_sharding 7). True when it changed the
-/// program; the graph must be built anew then.
-bool decomposeSplitRows(const ShardGraph &graph, const sharding::Mesh &mesh);
-
-/// Attribute of ops that must see a dimension of their operand as a whole (the
-/// exchanged numbers): its number.
+/// From ax-decompose-split to ax-recipe: attribute of ops that must see a
+/// dimension of their operand as a whole (the exchanged numbers): its number.
 inline constexpr const char *gatheredAttr = "ax.gathered";
 
 /// Axes that the recipe puts on a role, without those of size 1.

@@ -1,10 +1,16 @@
 //===- UpdatePins.cpp - Where the optimizer works -------------------------===//
-#include "UpdatePins.h"
-
+#include "PinLists.h"
+#include "ShardAnalysis.h"
 #include "ax/Dialect/Actions.h"
+#include "ax/Passes/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringMap.h"
+
+namespace ax {
+#define GEN_PASS_DEF_UPDATEPINS
+#include "ax/Passes/Passes.h.inc"
+} // namespace ax
 
 using namespace mlir;
 using namespace ax;
@@ -80,83 +86,144 @@ static int64_t partsOf(const Layout &layout) {
   return parts;
 }
 
-bool ax::pinUpdates(const ShardGraph &graph, ProgramOp program,
-                    const Propagation &found, const Mesh &mesh, int64_t zero,
-                    Pins &pins) {
+namespace {
+
+/// A weight that the program changes, and the gradient that it is changed by.
+struct UpdatedWeight {
+  LoadOp load;
+  Value gradient;
+};
+
+class UpdatePinner {
+public:
+  UpdatePinner(const ShardGraph &graph, const Shardings &found,
+               const Mesh &mesh, int64_t zero)
+      : graph(graph), found(found), zero(zero),
+        cause(zero > 0 ? "--zero=" + std::to_string(zero)
+                       : "weights are updated there") {
+    if (zero > 0 && mesh.axisSize("data") > 1)
+      data.push_back(mesh.whole("data"));
+    for (auto [i, op] : llvm::enumerate(graph.ops))
+      numbers[op] = i;
+  }
+
+  void pin(const UpdatedWeight &weight);
+
+  Pins pins;
+
+private:
+  void pinTensor(Value value, const Layout &layout, bool spreads);
+  void pinOperand(OpOperand &operand, const Layout &layout);
+  const Layout &layoutOf(Value value) const {
+    return found.tensor(graph.tensorOf.lookup(value));
+  }
+
+  const ShardGraph &graph;
+  const Shardings &found;
+  int64_t zero;
+  std::string cause;
   SubAxes data;
-  if (zero > 0 && mesh.axisSize("data") > 1)
-    data.push_back(mesh.whole("data"));
-  std::string cause =
-      zero > 0 ? "--zero=" + std::to_string(zero) : "weights are updated there";
-  auto pin = [&](int tensor, const Layout &layout, bool spreads) {
-    for (auto [dim, split] : llvm::enumerate(layout.dims))
-      pins.tensors.push_back({tensor, static_cast<int>(dim), split,
-                              PinLevel::Recipe, cause, /*open=*/false,
-                              spreads});
-  };
   llvm::DenseMap<Operation *, int> numbers;
-  for (auto [i, op] : llvm::enumerate(graph.ops))
-    numbers[op] = i;
-  auto pinOperand = [&](OpOperand &operand, const Layout &layout) {
-    int op = numbers.lookup(operand.getOwner());
-    const TensorMap &map = graph.rule(op).operands[operand.getOperandNumber()];
-    for (auto [dim, split] : llvm::enumerate(layout.dims))
-      if (map[dim].size() == 1)
-        pins.factors.push_back(
-            {op, map[dim].front(), split, PinLevel::Recipe, cause});
-  };
+};
+
+} // namespace
+
+/// The weights of `program` that it updates. Moments come with their weight.
+static std::vector<UpdatedWeight> findUpdated(ProgramOp program) {
   llvm::StringMap<LoadOp> loads;
   for (auto load : program.getBody().getOps<LoadOp>())
     loads.try_emplace(load.getState(), load);
-  bool any = false;
+  std::vector<UpdatedWeight> updated;
   for (auto store : program.getBody().getOps<StoreOp>()) {
     LoadOp load = loads.lookup(store.getState());
     Value gradient = gradientBehind(store.getOperand());
-    // Moments come with their weight.
-    if (!gradient || !load || llvm::all_of(load->getUsers(), isUpdate))
-      continue;
-    any = true;
-    int state = graph.tensorOf.lookup(load.getResult());
-    // As the forward pass has it, not as some update would like it; and so the
-    // backward pass finds it.
-    std::optional<Layout> used;
-    SmallVector<OpOperand *> backward;
-    for (OpOperand &use : load.getResult().getUses()) {
-      Action action = markedAction(use.getOwner());
-      if (action == Action::Backward)
-        backward.push_back(&use);
-      if (action != Action::Forward)
-        continue;
-      int op = numbers.lookup(use.getOwner());
-      Layout wanted = operandLayout(graph.rule(op), found.ops[op].assignment,
-                                    use.getOperandNumber());
-      if (!used || partsOf(wanted) > partsOf(*used))
-        used = wanted;
-    }
-    Layout stored = found.tensors[state];
-    if (used && partsOf(*used) > partsOf(stored))
-      stored = *used;
-    if (used)
-      for (OpOperand *use : backward)
-        pinOperand(*use, *used);
-    Layout updated = stored;
-    if (!data.empty())
-      updated = splitOverData(stored, data).value_or(stored);
-    pin(state, zero == 3 ? updated : stored, /*spreads=*/false);
-    // The backward pass computes it as before; it is summed to where it is
-    // needed. What is widened stays where it was made, to be summed as a wide
-    // one.
-    Value narrow = widenedFrom(gradient);
-    pin(graph.tensorOf.lookup(gradient),
-        narrow ? found.tensors[graph.tensorOf.lookup(narrow)] : updated,
-        /*spreads=*/false);
-    for (Value update : updatesOf(gradient)) {
-      pin(graph.tensorOf.lookup(update), updated, /*spreads=*/true);
-      // A norm is summed up where its parts are, however small they are.
-      for (Operation *user : update.getUsers())
-        if (auto reduce = dyn_cast<ReduceOp>(user); reduce && isUpdate(user))
-          pinOperand(reduce->getOpOperand(0), updated);
-    }
+    if (gradient && load && !llvm::all_of(load->getUsers(), isUpdate))
+      updated.push_back({load, gradient});
   }
-  return any;
+  return updated;
 }
+
+void UpdatePinner::pinTensor(Value value, const Layout &layout, bool spreads) {
+  for (auto [dim, split] : llvm::enumerate(layout.dims))
+    pins.tensors.push_back({graph.tensorOf.lookup(value), static_cast<int>(dim),
+                            split, PinLevel::Recipe, cause, /*open=*/false,
+                            spreads});
+}
+
+void UpdatePinner::pinOperand(OpOperand &operand, const Layout &layout) {
+  int op = numbers.lookup(operand.getOwner());
+  const TensorMap &map = graph.rule(op).operands[operand.getOperandNumber()];
+  for (auto [dim, split] : llvm::enumerate(layout.dims))
+    if (map[dim].size() == 1)
+      pins.factors.push_back(
+          {op, map[dim].front(), split, PinLevel::Recipe, cause});
+}
+
+void UpdatePinner::pin(const UpdatedWeight &weight) {
+  // As the forward pass has it, not as some update would like it; and so the
+  // backward pass finds it.
+  std::optional<Layout> used;
+  SmallVector<OpOperand *> backward;
+  LoadOp load = weight.load;
+  for (OpOperand &use : load.getResult().getUses()) {
+    Action action = markedAction(use.getOwner());
+    if (action == Action::Backward)
+      backward.push_back(&use);
+    if (action != Action::Forward)
+      continue;
+    const Layout &wanted =
+        found.operand(numbers.lookup(use.getOwner()), use.getOperandNumber());
+    if (!used || partsOf(wanted) > partsOf(*used))
+      used = wanted;
+  }
+  Layout stored = layoutOf(load);
+  if (used && partsOf(*used) > partsOf(stored))
+    stored = *used;
+  if (used)
+    for (OpOperand *use : backward)
+      pinOperand(*use, *used);
+  Layout updated = stored;
+  if (!data.empty())
+    updated = splitOverData(stored, data).value_or(stored);
+  pinTensor(load, zero == 3 ? updated : stored, /*spreads=*/false);
+  // The backward pass computes it as before; it is summed to where it is
+  // needed. What is widened stays where it was made, to be summed as a wide
+  // one.
+  Value narrow = widenedFrom(weight.gradient);
+  pinTensor(weight.gradient, narrow ? layoutOf(narrow) : updated,
+            /*spreads=*/false);
+  for (Value update : updatesOf(weight.gradient)) {
+    pinTensor(update, updated, /*spreads=*/true);
+    // A norm is summed up where its parts are, however small they are.
+    for (Operation *user : update.getUsers())
+      if (auto reduce = dyn_cast<ReduceOp>(user); reduce && isUpdate(user))
+        pinOperand(reduce->getOpOperand(0), updated);
+  }
+}
+
+namespace {
+struct UpdatePins : ax::impl::UpdatePinsBase<UpdatePins> {
+  using UpdatePinsBase::UpdatePinsBase;
+
+  void runOnOperation() final {
+    auto &shared = getAnalysis<ShardAnalysis>();
+    const Mesh &mesh = shared.getMesh();
+    for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>()) {
+      std::vector<UpdatedWeight> updated = findUpdated(program);
+      if (updated.empty())
+        continue;
+      const ShardGraph *graph = shared.graphOf(program);
+      if (!graph)
+        return signalPassFailure();
+      // Where weights are without that is known only to propagation.
+      Decided decided =
+          shared.getPropagator().decide(graph->graph, readPins(*graph, mesh));
+      UpdatePinner pinner(*graph, decided.shardings, mesh, zero);
+      for (const UpdatedWeight &weight : updated)
+        pinner.pin(weight);
+      addPins(*graph, pinner.pins, mesh);
+    }
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace

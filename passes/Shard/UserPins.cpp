@@ -1,9 +1,17 @@
 //===- UserPins.cpp - Pins that the user wrote ----------------------------===//
 #include "UserPins.h"
+#include "PinLists.h"
+#include "ShardAnalysis.h"
+#include "ax/Passes/Passes.h"
 #include "ax/Sharding/LayoutText.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/Support/GlobPattern.h"
+
+namespace ax {
+#define GEN_PASS_DEF_USERPINS
+#include "ax/Passes/Passes.h.inc"
+} // namespace ax
 
 using namespace mlir;
 using namespace ax;
@@ -179,3 +187,27 @@ llvm::Error ax::addUserPins(const ShardGraph &graph, ProgramOp program,
       return error;
   return llvm::Error::success();
 }
+
+namespace {
+struct UserPins : ax::impl::UserPinsBase<UserPins> {
+  using UserPinsBase::UserPinsBase;
+
+  void runOnOperation() final {
+    auto &shared = getAnalysis<ShardAnalysis>();
+    for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>()) {
+      const ShardGraph *graph = shared.graphOf(program);
+      if (!graph)
+        return signalPassFailure();
+      Pins found;
+      if (llvm::Error error =
+              addUserPins(*graph, program, pins, shared.getMesh(),
+                          sharesStates(program), found)) {
+        program.emitError(describeError(std::move(error)).message);
+        return signalPassFailure();
+      }
+      addPins(*graph, found, shared.getMesh());
+    }
+    markAllAnalysesPreserved();
+  }
+};
+} // namespace

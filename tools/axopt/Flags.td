@@ -181,9 +181,11 @@ defm report : Value<
 
 // Debugging.
 defm dump_after : Value<
-  "dump-after", "PHASE", "Print the IR after phases", help6_debugging,
-  [CommaSeparated, Repeatable, Common],
-  "import,normalize,raise,stage,train,shard,checkpoint,optimize,pipeline">;
+  "dump-after", "PHASE", "Print the IR after phases, or after steps of shard",
+  help6_debugging, [CommaSeparated, Repeatable, Common],
+  "import,normalize,raise,stage,train,split-biases,decompose-split,recipe,"
+  "user-pins,update-pins,propagate,insert-reshards,shard,checkpoint,optimize,"
+  "pipeline">;
 defm dump_tensors : Value<
   "dump-tensors", "PATTERN",
   "Intermediate values that the plan gives beside its outputs, by value, node "

@@ -24,7 +24,7 @@ struct CompileOptions {
   /// The model was asked for in evaluation mode, which has no random numbers.
   bool evaluationMode = false;
   /// Is called with "import" before the first phase, and with each phase's name
-  /// after it.
+  /// after it; within Shard with that of each step, too (`recipe`, ...).
   std::function<void(llvm::StringRef phase, mlir::ModuleOp module)> after;
   /// Is called with each phase's passes before they run, for what a tool's
   /// command line says of them; empty: nothing is.

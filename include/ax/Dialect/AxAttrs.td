@@ -59,6 +59,74 @@ def Ax_AxesAttr : Ax_Attr<"Axes", "axes"> {
   }];
 }
 
+def Ax_PinAttr : Ax_Attr<"Pin", "pin"> {
+  let summary = "What is asked of a tensor's split, and why";
+  let description = [{
+    In the list `ax.pins` of the operation that makes the tensor, or of a
+    program's input, between the steps of the Shard phase:
+
+    ```
+    #ax.pin<[{data}, {}, ?] open because "the batch is split">
+    #ax.pin<result 1 [{}, 3 * 8{col} * 64] user because "--shard=heads">
+    ```
+
+    Whoever uses the tensor finds the dimensions so, if need be after a
+    resharding; nothing is said of `?`. Of a state: how it is stored. `user`: it
+    comes before what a recipe says; of two equal ones the last holds. `open`:
+    propagation may split further. `here_only`: operations beside it do not learn
+    of it.
+  }];
+  let parameters = (ins "unsigned":$result, "::ax::LayoutAttr":$layout,
+                        ArrayRefParameter<"int64_t">:$dims, "bool":$user,
+                        "bool":$open, "bool":$hereOnly,
+                        "::mlir::StringAttr":$because);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Ax_FactorPinAttr : Ax_Attr<"FactorPin", "factor_pin"> {
+  let summary = "What is asked of the split of one of an operation's factors";
+  let description = [{
+    In the list `ax.pins` of the operation. The factor is named by a dimension
+    that it is in; `part`: as which one, where the dimension is made of several:
+
+    ```
+    #ax.factor_pin<operand 0 dim 2 = {row} any_place because "--tp=2x2x2">
+    #ax.factor_pin<result 0 dim 1 part 1 = 3 * 4{col} user because "by hand">
+    ```
+
+    `{}` splits it never. `user` and `open` are as in `#ax.pin`. `any_place`: the
+    axes are reserved, and neighbours say where in the factor they split; when none
+    does, the text holds, or with `else_whole` nothing splits it. `asks` is what a
+    warning calls the factor if propagation splits it into fewer parts.
+  }];
+  let parameters = (ins "bool":$ofResult, "unsigned":$tensor, "unsigned":$dim,
+                        "unsigned":$part, "::ax::LayoutAttr":$split,
+                        "bool":$user, "bool":$open, "bool":$anyPlace,
+                        "bool":$elseWhole, "::mlir::StringAttr":$because,
+                        "::mlir::StringAttr":$asks);
+  let hasCustomAssemblyFormat = 1;
+}
+
+def Ax_ShardingAttr : Ax_Attr<"Sharding", "sharding"> {
+  let summary = "In which layouts an operation takes and gives its tensors";
+  let description = [{
+    As `ax.sharding` of an operation, from ax-propagate to ax-insert-reshards,
+    which exchanges what operands have and it takes otherwise:
+
+    ```
+    #ax.sharding<([{data}, 8{col} * 64], [8{col} * 64]) -> ([{data}, 64] partial sum {col})
+        because {data} "the batch is split", {col} "--tp=2">
+    ```
+
+    Of loads, constants and inputs of a program there are results only.
+  }];
+  let parameters = (ins ArrayRefParameter<"::ax::LayoutAttr">:$operands,
+                        ArrayRefParameter<"::ax::LayoutAttr">:$results,
+                        ArrayRefParameter<"::ax::AxesAttr">:$axes,
+                        ArrayRefParameter<"::mlir::StringAttr">:$reasons);
+  let hasCustomAssemblyFormat = 1;
+}
+
 def Ax_StoredAttr : Ax_Attr<"Stored", "stored", [ElementsAttrInterface]> {
   let summary = "Elements that lie in the file beside the plan";
   let description = [{

@@ -25,6 +25,8 @@ void addStagePhase(mlir::OpPassManager &manager, const Strategy &strategy);
 void addTrainPhase(mlir::OpPassManager &manager, const Training &training);
 void addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
                    bool strict);
+/// What ax-shard does, one after another, on a plan.
+void addShardSteps(mlir::OpPassManager &plan, const ShardOptions &options);
 /// Returns the bytes of the rank that needs most, of a plan after Shard;
 /// failures are diagnostics.
 using PredictPeak = std::function<mlir::FailureOr<int64_t>(PlanOp)>;

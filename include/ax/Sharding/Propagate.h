@@ -152,6 +152,51 @@ struct Reshard {
   std::string cause;
 };
 
+/// In which layouts ops take and give their tensors: what propagation decides,
+/// and all that resharding goes by. What is in it often is there once, and has
+/// a number.
+struct Shardings {
+  std::vector<Layout> layouts;
+  std::vector<SubAxes> axes;
+  std::vector<std::string> causes;
+
+  struct Op {
+    /// Numbers of layouts.
+    std::vector<int> operands, results;
+    /// For each factor that is split, and that a pin led to: the numbers of its
+    /// axes and of the pin's cause.
+    std::vector<std::pair<int, int>> because;
+  };
+  /// As Graph::ops.
+  std::vector<Op> ops;
+  /// As Graph::tensors, numbers of layouts: as produced, given (Input) or
+  /// stored (State).
+  std::vector<int> tensors;
+
+  const Layout &operand(int op, int operand) const {
+    return layouts[ops[op].operands[operand]];
+  }
+  const Layout &tensor(int tensor) const { return layouts[tensors[tensor]]; }
+};
+
+struct Decided {
+  Shardings shardings;
+  /// Pins that could not be followed, and why.
+  std::vector<std::string> warnings;
+  /// Changes of assignments that were tried: a measure of the work.
+  int64_t numTries = 0;
+};
+
+struct Resharding {
+  /// Sources come before what starts from them; by tensor.
+  std::vector<Reshard> reshards;
+  /// Predicted.
+  double seconds = 0;
+  /// An op whose layouts are none that its rule allows, and why; there are no
+  /// reshards then.
+  std::optional<std::pair<int, std::string>> fault;
+};
+
 struct AssignedOp {
   Assignment assignment;
   /// For each factor that is split, the cause of the pin that led there;
@@ -159,6 +204,7 @@ struct AssignedOp {
   std::vector<std::string> causes;
 };
 
+/// Both at once, by factors.
 struct Propagation {
   /// As Graph::ops. Layouts wanted of operands: operandLayout().
   std::vector<AssignedOp> ops;
@@ -183,6 +229,11 @@ public:
 
   /// Rules, tensor numbers and pins fit the graph (asserted); the graph has no
   /// cycle. What was propagated before makes no difference to the result.
+  Decided decide(const Graph &graph, const Pins &pins);
+  /// What stands between ops. Layouts are legal; of what an op makes, those of
+  /// its results count.
+  Resharding reshard(const Graph &graph, const Pins &pins,
+                     const Shardings &shardings);
   Propagation propagate(const Graph &graph, const Pins &pins);
 
   Resharder &getResharder();

@@ -77,6 +77,55 @@ TEST(PropagatorTest, WhatItRemembersMakesNoDifference) {
   EXPECT_EQ(textOf(propagate(large.graph, mesh, large.pins, options)), first);
 }
 
+TEST(PropagatorTest, WhatIsDecidedIsAllThatReshardingNeeds) {
+  GraphBuilder b = blocks(4);
+  PropagateOptions options;
+  options.cost = ringCost(1e-6, 5e9);
+  Propagation both = propagate(b.graph, mesh, b.pins, options);
+  ASSERT_FALSE(both.reshards.empty());
+  Decided decided = Propagator(mesh, options).decide(b.graph, b.pins);
+  Resharding found =
+      Propagator(mesh, options).reshard(b.graph, b.pins, decided.shardings);
+  ASSERT_FALSE(found.fault);
+  EXPECT_EQ(found.seconds, both.reshardSeconds);
+  Propagation again = both;
+  again.reshards = found.reshards;
+  EXPECT_EQ(textOf(again), textOf(both));
+}
+
+TEST(PropagatorTest, LayoutsMayBeOthersThanThoseThatWereDecided) {
+  GraphBuilder b = blocks(1);
+  PropagateOptions options;
+  options.cost = ringCost(1e-6, 5e9);
+  Propagator propagator(mesh, options);
+  Shardings shardings = propagator.decide(b.graph, b.pins).shardings;
+  auto replicated = [&](int tensor) {
+    shardings.layouts.push_back(
+        Layout::replicated(b.graph.tensors[tensor].shape));
+    return static_cast<int>(shardings.layouts.size()) - 1;
+  };
+  // An input that comes whole: every rank takes its part.
+  Shardings decided = shardings;
+  int input = b.graph.ops.front().operands[0];
+  shardings.tensors[input] = replicated(input);
+  Resharding found = propagator.reshard(b.graph, b.pins, shardings);
+  ASSERT_FALSE(found.fault);
+  ASSERT_FALSE(found.reshards.empty());
+  EXPECT_EQ(found.reshards.front().tensor, input);
+  EXPECT_EQ(found.reshards.front().steps.front().kind, StepKind::AllSlice);
+
+  // A result that its op does not give.
+  shardings = decided;
+  int op = b.ops["h.0.fc0"];
+  shardings.ops[op].results[0] = replicated(b.graph.ops[op].results[0]);
+  found = propagator.reshard(b.graph, b.pins, shardings);
+  ASSERT_TRUE(found.fault);
+  EXPECT_EQ(found.fault->first, op);
+  EXPECT_NE(found.fault->second.find("result 0 is [{}, {}], by the others"),
+            std::string::npos)
+      << found.fault->second;
+}
+
 TEST(PropagatorTest, AnotherBlockIsAsMuchWorkAsTheOneBefore) {
   auto work = [](int count) { return blocks(count).run(mesh).numTries; };
   const int64_t four = work(4), eight = work(8), sixteen = work(16);

@@ -1,0 +1,20 @@
+//===- Pins.h - What the steps of the Shard phase tell each other - C++ -*-===//
+#ifndef AX_DIALECT_PINS_H
+#define AX_DIALECT_PINS_H
+
+#include "llvm/ADT/StringRef.h"
+
+namespace ax {
+
+/// On an operation or a program's input: what is asked of splits, a list of
+/// `#ax.pin` and `#ax.factor_pin` in the order in which it was asked. Gone
+/// after ax-insert-reshards.
+inline constexpr llvm::StringLiteral kPins = "ax.pins";
+
+/// On an operation or a program's input: the `#ax.sharding` that propagation
+/// found. Gone after ax-insert-reshards.
+inline constexpr llvm::StringLiteral kSharding = "ax.sharding";
+
+} // namespace ax
+
+#endif // AX_DIALECT_PINS_H
