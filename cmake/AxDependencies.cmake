@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
 # Libraries from outside. Optional ones leave their target undefined.
 
 # What tools/dev builds outside the tree.

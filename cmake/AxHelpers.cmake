@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
 # What rooms use in their CMakeLists.txt.
 
 # ax_add_subdirectories(PATTERN...): every folder that matches and has a

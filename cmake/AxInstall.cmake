@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
 # `cmake --install`: tools, the C library with its headers and CMake package,
 # the plugin for mlir-opt, headers for plugins of others, manual pages and
 # completions. `cpack` makes a Debian package of it.

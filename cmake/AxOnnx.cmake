@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
 # AxOnnx: the onnx C++ library, as tools/dev builds it from its PyPI source
 # package. Only lib/Import links it.
 

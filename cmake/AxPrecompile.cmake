@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
 # Precompiled headers of MLIR and LLVM. They are outside the tree, as the onnx
 # library is, so that builds of every clone read, and ccache hashes, the same.
 

@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
 # Compiler, linker, cache: what every target is built with.
 
 set(CMAKE_CXX_STANDARD 17)

@@ -1,4 +1,5 @@
 //===- Precompiled.h - Parsed once for all builds ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What most files include of MLIR and LLVM (AxPrecompile.cmake). A file still
 // includes what it uses: without the cache this one is not read.

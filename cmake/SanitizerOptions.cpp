@@ -1,4 +1,5 @@
 //===- SanitizerOptions.cpp - Defaults of builds with sanitizers ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // LLVM's shared library is not instrumented: what our code poisons in its
 // allocators, it hands out without unpoisoning. And memory that is not there is

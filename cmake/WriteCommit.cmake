@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
 # The commit of SOURCE as a macro in OUTPUT, which changes only when that does.
 find_program(git git)
 set(commit "no commit")

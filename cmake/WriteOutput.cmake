@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
 # What COMMAND prints into OUTPUT; nothing stays there when it fails.
 execute_process(COMMAND ${COMMAND} OUTPUT_FILE "${OUTPUT}"
                 RESULT_VARIABLE failed)

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """curve.py LOG OUT.svg: the losses of a training log (lines of JSON, or a table
 in a .csv), and those measured."""
 import csv

@@ -1,4 +1,5 @@
 //===- Choices.cpp - What flags choose of a model -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Passes/Choices.h"
 
 #include "Shard/UserPins.h"

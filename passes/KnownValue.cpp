@@ -1,4 +1,5 @@
 //===- KnownValue.cpp - Values that are known before any input --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KnownValue.h"
 

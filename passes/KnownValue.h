@@ -1,4 +1,5 @@
 //===- KnownValue.h - Values that are known before any input ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_KNOWNVALUE_H
 #define AX_PASSES_KNOWNVALUE_H
 

@@ -1,4 +1,5 @@
 //===- Match.cpp - What patterns ask about values ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Match.h"
 

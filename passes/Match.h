@@ -1,4 +1,5 @@
 //===- Match.h - What patterns ask about values -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Shared by the passes; all questions are cheap and look only upwards.
 //

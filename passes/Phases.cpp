@@ -1,4 +1,5 @@
 //===- Phases.cpp - Passes in their order -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Passes/Passes.h"
 

@@ -1,4 +1,5 @@
 //===- StageAndAction.h - Stage and action of an operation ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_STAGEANDACTION_H
 #define AX_PASSES_STAGEANDACTION_H
 

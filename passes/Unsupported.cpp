@@ -1,4 +1,5 @@
 //===- Unsupported.cpp - Errors that no strategy helps --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Passes/Passes.h"
 
 using namespace mlir;

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A lit format for Python files that list cases.
 
 A file NAME.py has

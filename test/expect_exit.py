@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """expect_exit.py CODE COMMAND...: runs it; fails unless it exits with CODE."""
 import subprocess
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Suites: test/lit (RUN lines), and folders whose Python files list cases.
 
 Their lit.local.cfg choose the format; GoogleTest programs are a suite of

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs every test of a build; the last line is `N passed, M failed`.
 
 lit is the one driver: test/lit, the cases of Python files, and each case of

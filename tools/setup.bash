@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
 # What builds, tests and the demo need and a fresh Debian 12 lacks. Sourced by
 # tools/dev. Every function may be called again; what is there is left alone.
 

@@ -1,3 +1,5 @@
+/* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
+
 /* Runs a plan once on made-up inputs and prints the first numbers of every
    output:  run_plan PLAN.mlir */
 #include "ax-c/axrun.h"

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """classify.py MODEL.onnx VOCAB IN.txt: the classes that onnxruntime finds for
 lines `class: sentence`, each by itself and without padding."""
 import sys

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """head.py MODEL.onnx CLASSES OUT.onnx: a classifier on top of an encoder.
 
 The mean of the encoder's last_hidden_state over the tokens that attention_mask

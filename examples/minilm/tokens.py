@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """tokens.py VOCAB IN.txt OUT.npz [LENGTH]: lines `class: sentence` as arrays.
 
 Word pieces are those of BERT's uncased models: text in lower case without

@@ -1,4 +1,5 @@
 //===- CountFlops.cpp - A pass in a plugin --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // axopt-opt plan.mlir --load-pass-plugin=libCountFlops.so
 //   --pass-pipeline='builtin.module(count-flops)'

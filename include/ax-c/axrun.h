@@ -1,4 +1,5 @@
 /*===- axrun.h - Running plans from C ----------------------------*- C -*-===*\
+|* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
 |*                                                                            *|
 |* Load a plan, run it, free it. All ranks are threads of this process.       *|
 |* A session is used by one thread at a time; several sessions are            *|

@@ -1,4 +1,5 @@
 //===- ChannelsLast.cpp - Images with their channels innermost ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ForEachStage.h"
 #include "Library.h"
 #include "TransposedNorms.h"

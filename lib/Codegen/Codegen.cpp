@@ -1,4 +1,5 @@
 //===- Codegen.cpp - From a plan's program to commands --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Codegen/Codegen.h"
 
 #include "IndexedInputs.h"

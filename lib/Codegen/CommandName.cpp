@@ -1,4 +1,5 @@
 //===- CommandName.cpp - What commands are called -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "CommandName.h"
 
 #include "StageBuffers.h"

@@ -1,4 +1,5 @@
 //===- CommandName.h - What commands are called -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_CODEGEN_COMMANDNAME_H
 #define AX_LIB_CODEGEN_COMMANDNAME_H
 

@@ -1,4 +1,5 @@
 //===- CompilePlan.cpp - All that a run of a plan needs -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Codegen/Codegen.h"
 
 #include "llvm/Support/FileSystem.h"

@@ -1,4 +1,5 @@
 //===- Contraction.cpp - Contractions as strided matrix products ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Contraction.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,4 +1,5 @@
 //===- Contraction.h - Contractions as strided matrix products --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_CODEGEN_CONTRACTION_H
 #define AX_LIB_CODEGEN_CONTRACTION_H
 

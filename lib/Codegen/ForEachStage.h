@@ -1,4 +1,5 @@
 //===- ForEachStage.h - What passes work on ---------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_CODEGEN_FOREACHSTAGE_H
 #define AX_LIB_CODEGEN_FOREACHSTAGE_H
 

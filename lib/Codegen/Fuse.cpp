@@ -1,4 +1,5 @@
 //===- Fuse.cpp - What is computed together -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ForEachStage.h"
 #include "FusionGroups.h"
 #include "Library.h"

@@ -1,4 +1,5 @@
 //===- FusionGroups.cpp - Which operations share a kernel -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // From the last operation to the first, each joins the kernel of its users if
 // it may, or starts one. What leaves a kernel is written to memory once.

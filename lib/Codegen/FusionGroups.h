@@ -1,4 +1,5 @@
 //===- FusionGroups.h - Which operations share a kernel ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_CODEGEN_FUSIONGROUPS_H
 #define AX_LIB_CODEGEN_FUSIONGROUPS_H
 

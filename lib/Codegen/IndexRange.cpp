@@ -1,4 +1,5 @@
 //===- IndexRange.cpp - Between which numbers integers lie ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IndexRange.h"
 
 #include "llvm/ADT/TypeSwitch.h"

@@ -1,4 +1,5 @@
 //===- IndexRange.h - Between which numbers integers lie --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_CODEGEN_INDEXRANGE_H
 #define AX_LIB_CODEGEN_INDEXRANGE_H
 

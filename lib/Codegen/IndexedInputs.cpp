@@ -1,4 +1,5 @@
 //===- IndexedInputs.cpp - Inputs that hold indices -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IndexedInputs.h"
 
 #include "ax/Dialect/Indexing.h"

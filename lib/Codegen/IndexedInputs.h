@@ -1,4 +1,5 @@
 //===- IndexedInputs.h - Inputs that hold indices ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_CODEGEN_INDEXEDINPUTS_H
 #define AX_LIB_CODEGEN_INDEXEDINPUTS_H
 

@@ -1,4 +1,5 @@
 //===- JoinEpilogues.cpp - Activations that a library does behind ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ForEachStage.h"
 #include "Library.h"
 #include "ax/Codegen/LocalPasses.h"

@@ -1,4 +1,5 @@
 //===- Library.cpp - Operations that a device's library does --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Library.h"
 
 #include "Contraction.h"

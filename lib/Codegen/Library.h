@@ -1,4 +1,5 @@
 //===- Library.h - Operations that a device's library does ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_CODEGEN_LIBRARY_H
 #define AX_LIB_CODEGEN_LIBRARY_H
 

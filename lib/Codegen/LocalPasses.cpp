@@ -1,4 +1,5 @@
 //===- LocalPasses.cpp - The passes behind localisation, in order ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Codegen/LocalPasses.h"
 
 #include "mlir/Pass/PassManager.h"

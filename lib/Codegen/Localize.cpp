@@ -1,4 +1,5 @@
 //===- Localize.cpp - What one rank of a stage computes -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ForEachStage.h"
 #include "Localizer.h"
 #include "ax/Codegen/LocalPasses.h"

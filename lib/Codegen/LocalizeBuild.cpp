@@ -1,4 +1,5 @@
 //===- LocalizeBuild.cpp - Small pieces of local programs -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Localizer.h"
 
 using namespace mlir;

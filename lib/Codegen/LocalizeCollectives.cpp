@@ -1,4 +1,5 @@
 //===- LocalizeCollectives.cpp - Collectives without layouts --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A dimension is a string of digits (see Digits.h). A collective makes digits
 // that ranks tell local ones, or the reverse. Neighbouring digits move

@@ -1,4 +1,5 @@
 //===- LocalizeGradients.cpp - Gradient ops as others ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Localizer.h"
 
 #include "ax/Support/Error.h"

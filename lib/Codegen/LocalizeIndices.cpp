@@ -1,4 +1,5 @@
 //===- LocalizeIndices.cpp - No index is out of range ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "IndexRange.h"
 #include "Localizer.h"
 

@@ -1,4 +1,5 @@
 //===- LocalizeMask.cpp - Padding that must not be summed -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Localizer.h"
 
 #include <limits>

@@ -1,4 +1,5 @@
 //===- LocalizeOps.cpp - Ops whose attributes depend on the part ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Localizer.h"
 #include "ax/Local/Local.h"
 

@@ -1,4 +1,5 @@
 //===- Localizer.h - State of one localisation ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_CODEGEN_LOCALIZER_H
 #define AX_LIB_CODEGEN_LOCALIZER_H
 

@@ -1,4 +1,5 @@
 //===- Lower.cpp - From a program to what becomes commands ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Codegen/Codegen.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Codegen/Localize.h"

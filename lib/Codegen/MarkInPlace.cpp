@@ -1,4 +1,5 @@
 //===- MarkInPlace.cpp - Results that replace states where they are -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ForEachStage.h"
 #include "StridedView.h"
 #include "ax/Codegen/LocalPasses.h"

@@ -1,4 +1,5 @@
 //===- MergeEqual.cpp - Nothing is done twice, or for nobody --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ForEachStage.h"
 #include "ax/Codegen/LocalPasses.h"
 #include "mlir/IR/Dominance.h"

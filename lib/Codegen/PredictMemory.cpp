@@ -1,4 +1,5 @@
 //===- PredictMemory.cpp - What a rank allocates --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Not an estimate: the stages are localised, fused and placed as for a run.
 //

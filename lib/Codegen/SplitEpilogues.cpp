@@ -1,4 +1,5 @@
 //===- SplitEpilogues.cpp - Activations that no library has ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ForEachStage.h"
 #include "Library.h"
 #include "ax/Codegen/LocalPasses.h"

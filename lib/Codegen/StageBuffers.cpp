@@ -1,4 +1,5 @@
 //===- StageBuffers.cpp - Where values of a command list lie --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "StageBuffers.h"
 
 #include "CommandName.h"

@@ -1,4 +1,5 @@
 //===- StageBuffers.h - Where values of a command list lie ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_CODEGEN_STAGEBUFFERS_H
 #define AX_LIB_CODEGEN_STAGEBUFFERS_H
 

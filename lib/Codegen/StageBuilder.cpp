@@ -1,4 +1,5 @@
 //===- StageBuilder.cpp - Commands of one stage ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "StageBuilder.h"
 
 #include "CommandName.h"

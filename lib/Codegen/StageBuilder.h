@@ -1,4 +1,5 @@
 //===- StageBuilder.h - Commands of one stage -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_CODEGEN_STAGEBUILDER_H
 #define AX_LIB_CODEGEN_STAGEBUILDER_H
 

@@ -1,4 +1,5 @@
 //===- StridedView.cpp - Values that others are seen as -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "StridedView.h"
 
 using namespace mlir;

@@ -1,4 +1,5 @@
 //===- StridedView.h - Values that others are seen as -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_CODEGEN_STRIDEDVIEW_H
 #define AX_LIB_CODEGEN_STRIDEDVIEW_H
 

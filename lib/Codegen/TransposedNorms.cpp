@@ -1,4 +1,5 @@
 //===- TransposedNorms.cpp - Norms where their operand lies ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // x [N, C, H, W] that lies as m [N, H, W, C], normalised as [N, G, C/G H W]:
 // dimensions become factors N, G, C/G, H, W, in the order of m.

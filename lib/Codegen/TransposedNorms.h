@@ -1,4 +1,5 @@
 //===- TransposedNorms.h - Norms where their operand lies -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_CODEGEN_TRANSPOSEDNORMS_H
 #define AX_LIB_CODEGEN_TRANSPOSEDNORMS_H
 

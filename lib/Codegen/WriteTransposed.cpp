@@ -1,4 +1,5 @@
 //===- WriteTransposed.cpp - Results in another order ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ForEachStage.h"
 #include "Library.h"
 #include "ax/Codegen/LocalPasses.h"

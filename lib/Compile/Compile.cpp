@@ -1,4 +1,5 @@
 //===- Compile.cpp - From an imported model to a plan ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Compile/Compile.h"
 
 #include "PhaseList.h"

@@ -1,4 +1,5 @@
 //===- PhaseList.h - The phases in their order ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_COMPILE_PHASELIST_H
 #define AX_LIB_COMPILE_PHASELIST_H
 

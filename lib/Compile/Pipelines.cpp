@@ -1,4 +1,5 @@
 //===- Pipelines.cpp - The phases for axopt-opt ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Compile/Compile.h"
 
 #include "PhaseList.h"

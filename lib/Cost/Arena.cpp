@@ -1,4 +1,5 @@
 //===- Arena.cpp - Places for values by when they live --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Cost/Arena.h"
 
 #include <algorithm>

@@ -1,4 +1,5 @@
 //===- GreedySchedule.cpp - Whatever can be done first --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "GreedySchedule.h"
 
 #include <algorithm>

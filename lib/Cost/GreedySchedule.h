@@ -1,4 +1,5 @@
 //===- GreedySchedule.h - Whatever can be done first ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_COST_GREEDYSCHEDULE_H
 #define AX_COST_GREEDYSCHEDULE_H
 

@@ -1,4 +1,5 @@
 //===- OpCost.cpp - What one operation costs one rank ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Cost/OpCost.h"
 #include "llvm/ADT/TypeSwitch.h"
 

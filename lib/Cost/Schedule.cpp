@@ -1,4 +1,5 @@
 //===- Schedule.cpp - Pipeline schedules by name --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Cost/Schedule.h"
 
 #include "ax/Support/Error.h"

@@ -1,4 +1,5 @@
 //===- Simulate.cpp - Running a schedule without running it ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Cost/Simulate.h"
 
 #include <algorithm>

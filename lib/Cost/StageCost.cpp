@@ -1,4 +1,5 @@
 //===- StageCost.cpp - Memory and time of a pipeline stage ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Cost/StageCost.h"
 
 #include "ax/Cost/Arena.h"

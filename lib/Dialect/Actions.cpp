@@ -1,4 +1,5 @@
 //===- Actions.cpp - Entries of schedules ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/Actions.h"
 
 #include "mlir/IR/Builders.h"

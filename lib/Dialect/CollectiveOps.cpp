@@ -1,4 +1,5 @@
 //===- CollectiveOps.cpp - Verifying changes of layout --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/Ax.h"
 
 using namespace mlir;

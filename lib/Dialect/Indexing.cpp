@@ -1,4 +1,5 @@
 //===- Indexing.cpp - Indices of gathers and scatters ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/Indexing.h"
 
 #include "InferTypes.h"

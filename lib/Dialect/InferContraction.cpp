@@ -1,4 +1,5 @@
 //===- InferContraction.cpp - Result types of contractions ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "InferTypes.h"
 
 using namespace mlir;

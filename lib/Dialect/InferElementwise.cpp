@@ -1,4 +1,5 @@
 //===- InferElementwise.cpp - Result types of element-wise ops ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "InferTypes.h"
 #include "ax/Dialect/Limits.h"
 #include "mlir/IR/Builders.h"

@@ -1,4 +1,5 @@
 //===- InferReduction.cpp - Result types of reductions, norms, scans ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "InferTypes.h"
 #include "mlir/IR/Builders.h"
 

@@ -1,4 +1,5 @@
 //===- InferShape.cpp - Types of ops that move elements -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "InferTypes.h"
 #include "mlir/IR/Builders.h"
 

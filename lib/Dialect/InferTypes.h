@@ -1,4 +1,5 @@
 //===- InferTypes.h - Shared by the type inference files --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_DIALECT_INFERTYPES_H
 #define AX_LIB_DIALECT_INFERTYPES_H
 

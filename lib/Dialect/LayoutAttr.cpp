@@ -1,4 +1,5 @@
 //===- LayoutAttr.cpp - Text and values of layouts ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "LayoutEncoding.h"
 
 #include "ax/Dialect/AxesSyntax.h"

@@ -1,4 +1,5 @@
 //===- LayoutEncoding.h - Layouts as flat lists of numbers ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Attributes store axes as indices into a list of names and a flat list of
 // numbers:

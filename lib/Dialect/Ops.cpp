@@ -1,4 +1,5 @@
 //===- Ops.cpp - Generated definitions of the operations ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/Ax.h"
 #include "ax/Dialect/AxesSyntax.h"
 #include "mlir/IR/Builders.h"

@@ -1,4 +1,5 @@
 //===- PinAttrs.cpp - Text of pins and of what comes of them --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "LayoutEncoding.h"
 
 using namespace mlir;

@@ -1,4 +1,5 @@
 //===- PlanOps.cpp - Plans, meshes, state, programs -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/Ax.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/TrainingAttrs.h"

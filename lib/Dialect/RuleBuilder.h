@@ -1,4 +1,5 @@
 //===- RuleBuilder.h - Writing down sharding rules --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_DIALECT_RULEBUILDER_H
 #define AX_LIB_DIALECT_RULEBUILDER_H
 

@@ -1,4 +1,5 @@
 //===- SampleDims.cpp - Where the batch is in results ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A dimension is read as a mixed-radix number, of which the batch is a digit.
 // Sharding rules say where each digit of an operand is in the results. Digits

@@ -1,4 +1,5 @@
 //===- ScheduledAction.cpp - What schedules put in order ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/ScheduledAction.h"
 
 using namespace ax;

@@ -1,4 +1,5 @@
 //===- ShardingRules.cpp - Writing down sharding rules --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RuleBuilder.h"
 

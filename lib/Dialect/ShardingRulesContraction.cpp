@@ -1,4 +1,5 @@
 //===- ShardingRulesContraction.cpp - Rules of sums of products -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RuleBuilder.h"
 

@@ -1,4 +1,5 @@
 //===- ShardingRulesElementwise.cpp - Rules of element-wise ops -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RuleBuilder.h"
 

@@ -1,4 +1,5 @@
 //===- ShardingRulesGather.cpp - Rules of gather and scatter --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RuleBuilder.h"
 

@@ -1,4 +1,5 @@
 //===- ShardingRulesReduction.cpp - Rules of reductions, norms, scans -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RuleBuilder.h"
 

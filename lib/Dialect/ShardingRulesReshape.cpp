@@ -1,4 +1,5 @@
 //===- ShardingRulesReshape.cpp - Rule of reshape -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Both shapes are read as mixed-radix numbers of one row-major position. Digits
 // that both share are parallel factors.

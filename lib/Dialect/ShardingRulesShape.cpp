@@ -1,4 +1,5 @@
 //===- ShardingRulesShape.cpp - Rules of ops that move elements -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RuleBuilder.h"
 

@@ -1,4 +1,5 @@
 //===- StageOps.cpp - Stages, transfers, schedules ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/Ax.h"
 #include "mlir/IR/Builders.h"
 

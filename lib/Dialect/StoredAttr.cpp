@@ -1,4 +1,5 @@
 //===- StoredAttr.cpp - Text of elements that lie in a file ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/Ax.h"
 
 #include "mlir/IR/OpImplementation.h"

@@ -1,4 +1,5 @@
 //===- VerifyPins.cpp - Pins and shardings fit what they stand on ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/Ax.h"
 #include "ax/Dialect/Pins.h"
 

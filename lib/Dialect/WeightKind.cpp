@@ -1,4 +1,5 @@
 //===- WeightKind.cpp - What a model tells of a weight --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/WeightKind.h"
 
 #include "llvm/ADT/ArrayRef.h"

@@ -1,4 +1,5 @@
 //===- AttributeRules.cpp - Which values attributes may have --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // ONNX's schemas say which attributes an operator has and of which type. What
 // their numbers and names may be is written in prose only, so it is here, once.

@@ -1,4 +1,5 @@
 //===- AttributeRules.h - Which values attributes may have ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_ATTRIBUTERULES_H
 #define AX_LIB_IMPORT_ATTRIBUTERULES_H
 

@@ -1,4 +1,5 @@
 //===- BatchStatistics.cpp - What BatchNormalization goes by --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "BatchStatistics.h"
 

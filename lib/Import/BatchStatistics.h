@@ -1,4 +1,5 @@
 //===- BatchStatistics.h - What BatchNormalization goes by ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_BATCHSTATISTICS_H
 #define AX_LIB_IMPORT_BATCHSTATISTICS_H
 

@@ -1,4 +1,5 @@
 //===- Bounds.cpp - Results of which there may be fewer -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where data decide how many results there are, `--max` gives them room: they
 // come first along a dimension, padding follows. An operation keeps such a

@@ -1,4 +1,5 @@
 //===- Contractions.h - Contractions that several operators use -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_CONTRACTIONS_H
 #define AX_LIB_IMPORT_CONTRACTIONS_H
 

@@ -1,4 +1,5 @@
 //===- Demand.cpp - Values that decide shapes -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Folding leaves alone what is large, or made of weights: the plan has it.
 // Where a shape is to be known, what decides it is worked out all the same.

@@ -1,4 +1,5 @@
 //===- Describe.cpp - What a model's file says of itself ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Import/Describe.h"
 

@@ -1,4 +1,5 @@
 //===- Emitter.cpp - Emission, constants, states --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Emitter.h"
 

@@ -1,4 +1,5 @@
 //===- Emitter.h - ax operations with folding -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every importer is a composition of these functions. Each emits one ax
 // operation, or a constant when everything it needs is known. A null value

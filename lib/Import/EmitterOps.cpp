@@ -1,4 +1,5 @@
 //===- EmitterOps.cpp - One function an operation -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Emitter.h"
 

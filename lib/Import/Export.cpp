@@ -1,4 +1,5 @@
 //===- Export.cpp - Other weights in a user's model -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The bytes of the file are copied field by field, so that nothing of it is
 // lost but the data that is replaced.

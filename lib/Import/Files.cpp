@@ -1,4 +1,5 @@
 //===- Files.cpp - Files that a model is made of --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Import/Import.h"
 

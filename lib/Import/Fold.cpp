@@ -1,4 +1,5 @@
 //===- Fold.cpp - What is known when the model is imported ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Fold.h"
 

@@ -1,4 +1,5 @@
 //===- Fold.h - What emission and folding share -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_FOLD_H
 #define AX_LIB_IMPORT_FOLD_H
 

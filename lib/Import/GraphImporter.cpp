@@ -1,4 +1,5 @@
 //===- GraphImporter.cpp - Walks graphs, node by node ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "GraphImporter.h"
 

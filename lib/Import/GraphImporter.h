@@ -1,4 +1,5 @@
 //===- GraphImporter.h - Walks graphs, node by node -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_GRAPHIMPORTER_H
 #define AX_LIB_IMPORT_GRAPHIMPORTER_H
 

@@ -1,4 +1,5 @@
 //===- Import.cpp - ONNX model to ax IR -----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ImportWith.h"
 

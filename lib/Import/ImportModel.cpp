@@ -1,4 +1,5 @@
 //===- ImportModel.cpp - Sizes that a model does not take -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a node says of shapes that do not fit is the same whether the model is
 // malformed or a size was given that its tables are too small for. With another

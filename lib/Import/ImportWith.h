@@ -1,4 +1,5 @@
 //===- ImportWith.h - A model with these sizes ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_IMPORTWITH_H
 #define AX_LIB_IMPORT_IMPORTWITH_H
 

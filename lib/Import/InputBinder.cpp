@@ -1,4 +1,5 @@
 //===- InputBinder.cpp - Static shapes of a model's inputs ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "InputBinder.h"
 
 #include "Types.h"

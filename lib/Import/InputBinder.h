@@ -1,4 +1,5 @@
 //===- InputBinder.h - Static shapes of a model's inputs --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_INPUTBINDER_H
 #define AX_LIB_IMPORT_INPUTBINDER_H
 

@@ -1,4 +1,5 @@
 //===- KeptValues.cpp - Values to be given beside the outputs -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "KeptValues.h"
 
 #include "ax/Support/Error.h"

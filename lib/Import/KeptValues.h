@@ -1,4 +1,5 @@
 //===- KeptValues.h - Values to be given beside the outputs -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_KEPTVALUES_H
 #define AX_LIB_IMPORT_KEPTVALUES_H
 

@@ -1,4 +1,5 @@
 //===- Node.cpp - One ONNX node while it is imported ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Node.h"
 

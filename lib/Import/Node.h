@@ -1,4 +1,5 @@
 //===- Node.h - One ONNX node while it is imported --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_NODE_H
 #define AX_LIB_IMPORT_NODE_H
 

@@ -1,4 +1,5 @@
 //===- NodeCheck.cpp - Nodes held against their operators' schemas --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "NodeCheck.h"
 

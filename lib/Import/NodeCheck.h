@@ -1,4 +1,5 @@
 //===- NodeCheck.h - Nodes held against their operators' schemas *- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_NODECHECK_H
 #define AX_LIB_IMPORT_NODECHECK_H
 

@@ -1,4 +1,5 @@
 //===- OpTable.cpp - Operators and their importers ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "OpTable.h"
 

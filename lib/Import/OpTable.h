@@ -1,4 +1,5 @@
 //===- OpTable.h - Operators and their importers ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each file of Ops/ ends with its table: one line an operator. Where its
 // meaning changed, the older one is a line of its own; what is only written

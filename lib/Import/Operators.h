@@ -1,4 +1,5 @@
 //===- Operators.h - Which operators a model uses ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_OPERATORS_H
 #define AX_LIB_IMPORT_OPERATORS_H
 

@@ -1,4 +1,5 @@
 //===- Prepare.cpp - A model ready to be walked ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Prepare.h"
 

@@ -1,4 +1,5 @@
 //===- Prepare.h - A model ready to be walked -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Sorted, checked by the onnx library, model-local functions inlined. Operators
 // stay as their own operator set has them: onnx's version converter has holes,

@@ -1,4 +1,5 @@
 //===- Sampling.h - Reading between the elements ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A value between elements is a weighted sum of some around it, its taps. Which
 // they are and their weights are computed for each dimension, and then

@@ -1,4 +1,5 @@
 //===- Schemas.cpp - What ONNX says about an operator ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Schemas.h"
 

@@ -1,4 +1,5 @@
 //===- Schemas.h - What ONNX says about an operator -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_SCHEMAS_H
 #define AX_LIB_IMPORT_SCHEMAS_H
 

@@ -1,4 +1,5 @@
 //===- SingleParameters.cpp - Parameters of one element -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Exporters write numbers of all kinds as initializers; one is a parameter
 // where a layer takes it, and where the exporter says so.

@@ -1,4 +1,5 @@
 //===- SlimModel.cpp - A model's bytes without its weights ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "SlimModel.h"
 

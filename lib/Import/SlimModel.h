@@ -1,4 +1,5 @@
 //===- SlimModel.h - A model's bytes without its weights --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_SLIMMODEL_H
 #define AX_LIB_IMPORT_SLIMMODEL_H
 

@@ -1,4 +1,5 @@
 //===- SortNodes.cpp - Nodes after those that they read -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "SortNodes.h"
 

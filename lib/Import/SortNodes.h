@@ -1,4 +1,5 @@
 //===- SortNodes.h - Nodes after those that they read -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_SORTNODES_H
 #define AX_LIB_IMPORT_SORTNODES_H
 

@@ -1,4 +1,5 @@
 //===- TensorHeader.cpp - An initializer without its data -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TensorHeader.h"
 

@@ -1,4 +1,5 @@
 //===- TensorHeader.h - An initializer without its data ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_TENSORHEADER_H
 #define AX_LIB_IMPORT_TENSORHEADER_H
 

@@ -1,4 +1,5 @@
 //===- TestData.cpp - Tensors of an ONNX test case ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Import/Import.h"
 

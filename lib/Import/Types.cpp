@@ -1,4 +1,5 @@
 //===- Types.cpp - ONNX tensors as ours -----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Types.h"
 

@@ -1,4 +1,5 @@
 //===- Types.h - ONNX tensors as ours ---------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_IMPORT_TYPES_H
 #define AX_LIB_IMPORT_TYPES_H
 

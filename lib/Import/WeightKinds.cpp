@@ -1,4 +1,5 @@
 //===- WeightKinds.cpp - Parameters, buffers, tables ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "WeightKinds.h"
 

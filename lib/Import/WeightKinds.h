@@ -1,4 +1,5 @@
 //===- WeightKinds.h - Parameters, buffers, tables --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a model tells of its initializers, beside what is done with them: what
 // the exporter wrote down, and what their values give away.

@@ -1,4 +1,5 @@
 //===- Weights.cpp - Where the tensors of a model lie ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Weights.h"
 

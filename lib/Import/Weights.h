@@ -1,4 +1,5 @@
 //===- Weights.h - Where the tensors of a model lie -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // References to tensor data in the model's file and its external data files,
 // and the checks that these files are allowed and long enough.

@@ -1,4 +1,5 @@
 //===- Inspect.cpp - What there is in a model -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Inspect/Inspect.h"
 
 #include "Sizes.h"

@@ -1,4 +1,5 @@
 //===- JSON.cpp - An inspection for programs ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Inspect/Inspect.h"
 
 #include "llvm/Support/JSON.h"

@@ -1,4 +1,5 @@
 //===- Sizes.cpp - Sizes for dimensions that nobody gave ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Sizes.h"
 
 #include "llvm/ADT/STLExtras.h"

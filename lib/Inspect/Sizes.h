@@ -1,4 +1,5 @@
 //===- Sizes.h - Sizes for dimensions that nobody gave ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_INSPECT_SIZES_H
 #define AX_LIB_INSPECT_SIZES_H
 

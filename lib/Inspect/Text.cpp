@@ -1,4 +1,5 @@
 //===- Text.cpp - An inspection for readers -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Inspect/Inspect.h"
 
 #include "ax/Support/Error.h"

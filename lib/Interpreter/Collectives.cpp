@@ -1,4 +1,5 @@
 //===- Collectives.cpp - Simulation of localised collectives --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Kernels.h"
 

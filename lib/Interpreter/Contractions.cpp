@@ -1,4 +1,5 @@
 //===- Contractions.cpp - Interpreting dot, linear, attention -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Kernels.h"
 

@@ -1,4 +1,5 @@
 //===- Distribute.cpp - Global tensors and the parts of ranks -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Interpreter/Distribute.h"
 

@@ -1,4 +1,5 @@
 //===- Elements.cpp - MLIR attributes and host tensors --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Interpreter/Elements.h"
 

@@ -1,4 +1,5 @@
 //===- Elementwise.cpp - Interpreting element-wise ops --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Kernels.h"
 #include "ax/Support/Philox.h"

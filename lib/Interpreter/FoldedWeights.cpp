@@ -1,4 +1,5 @@
 //===- FoldedWeights.cpp - Weights that are constants of a plan -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Interpreter/FoldedWeights.h"
 
 #include "ax/Support/GivenWeights.h"

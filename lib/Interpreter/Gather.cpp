@@ -1,4 +1,5 @@
 //===- Gather.cpp - Interpreting gather and scatter -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Kernels.h"
 

@@ -1,4 +1,5 @@
 //===- Interpreter.cpp - Reference interpreter of ax operations -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Interpreter/Interpreter.h"
 

@@ -1,4 +1,5 @@
 //===- Kernels.h - What the parts of the interpreter share ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_INTERPRETER_KERNELS_H
 #define AX_LIB_INTERPRETER_KERNELS_H
 

@@ -1,4 +1,5 @@
 //===- Movement.cpp - Copies by index tables ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Kernels.h"
 

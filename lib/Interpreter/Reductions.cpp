@@ -1,4 +1,5 @@
 //===- Reductions.cpp - Interpreting reductions, norms, scans -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Kernels.h"
 

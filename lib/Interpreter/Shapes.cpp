@@ -1,4 +1,5 @@
 //===- Shapes.cpp - Interpreting ops that move elements -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Kernels.h"
 

@@ -1,4 +1,5 @@
 //===- Windows.cpp - Interpreting convolutions and pooling ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One to three spatial dimensions are done as three.
 //

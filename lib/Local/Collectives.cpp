@@ -1,4 +1,5 @@
 //===- Collectives.cpp - Verifying exchanges of parts ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Local/Local.h"
 
 using namespace mlir;

@@ -1,4 +1,5 @@
 //===- Commands.cpp - Kernels and library calls ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Local/Local.h"
 
 using namespace mlir;

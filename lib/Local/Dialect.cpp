@@ -1,4 +1,5 @@
 //===- Dialect.cpp - Registration of axl ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/AxesSyntax.h"
 #include "ax/Local/Local.h"
 

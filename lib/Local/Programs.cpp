@@ -1,4 +1,5 @@
 //===- Programs.cpp - Local programs and stages ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Local/Local.h"
 
 #include "mlir/IR/Builders.h"

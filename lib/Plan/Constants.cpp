@@ -1,4 +1,5 @@
 //===- Constants.cpp - A plan's constants in a file beside it -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Constants.h"
 
 #include "ax/Dialect/Ax.h"

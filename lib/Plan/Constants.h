@@ -1,4 +1,5 @@
 //===- Constants.h - A plan's constants in a file beside it -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_PLAN_CONSTANTS_H
 #define AX_LIB_PLAN_CONSTANTS_H
 

@@ -1,4 +1,5 @@
 //===- Explain.cpp - How layers are split, why collectives are there ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 
 #include "ax/Plan/Plan.h"

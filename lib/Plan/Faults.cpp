@@ -1,4 +1,5 @@
 //===- Faults.cpp - Diagnostics as one error ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Faults.h"
 
 #include "ax/Support/Error.h"

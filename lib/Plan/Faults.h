@@ -1,4 +1,5 @@
 //===- Faults.h - Diagnostics as one error ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_PLAN_FAULTS_H
 #define AX_LIB_PLAN_FAULTS_H
 

@@ -1,4 +1,5 @@
 //===- Files.cpp - Files that a plan is made of ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Plan/Plan.h"
 

@@ -1,4 +1,5 @@
 //===- Layers.cpp - Linears, convolutions, attention, embeddings ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Plan/Layers.h"
 
 #include "ax/Cost/OpCost.h"

@@ -1,4 +1,5 @@
 //===- Precheck.cpp - What is refused before anybody reads a plan ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Precheck.h"
 
 #include "ax/Cost/OpCost.h"

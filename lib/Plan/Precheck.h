@@ -1,4 +1,5 @@
 //===- Precheck.h - What is refused before anybody reads a plan -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_PLAN_PRECHECK_H
 #define AX_LIB_PLAN_PRECHECK_H
 

@@ -1,4 +1,5 @@
 //===- ReadWrite.cpp - Plans from and to text -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Constants.h"
 #include "Faults.h"
 #include "Precheck.h"

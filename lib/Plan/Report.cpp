@@ -1,4 +1,5 @@
 //===- Report.cpp - What a plan makes every rank hold and do --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 
 #include "ax/Cost/Simulate.h"

@@ -1,4 +1,5 @@
 //===- Report.h - What a plan makes every rank hold and do ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_PLAN_REPORT_H
 #define AX_LIB_PLAN_REPORT_H
 

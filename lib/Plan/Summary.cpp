@@ -1,4 +1,5 @@
 //===- Summary.cpp - A plan in a few lines --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 
 #include "ax/Dialect/ProgramNames.h"

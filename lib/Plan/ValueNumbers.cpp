@@ -1,4 +1,5 @@
 //===- ValueNumbers.cpp - Which values of a program are the same ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ValueNumbers.h"
 
 using namespace mlir;

@@ -1,4 +1,5 @@
 //===- ValueNumbers.h - Which values of a program are the same --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_PLAN_VALUENUMBERS_H
 #define AX_LIB_PLAN_VALUENUMBERS_H
 

@@ -1,4 +1,5 @@
 //===- Verifier.h - The parts of the proof ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each reports errors at the operations and goes on; the plan is sound when
 // none did.

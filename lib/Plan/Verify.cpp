@@ -1,4 +1,5 @@
 //===- Verify.cpp - Proving a plan without running it ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Faults.h"
 #include "Precheck.h"
 #include "Verifier.h"

@@ -1,4 +1,5 @@
 //===- VerifyOps.cpp - Layouts of a stage obey rules ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A collective changes nothing but the layout, and an op whose layouts obey its
 // rule computes the same whatever they are. So a stage in which all do computes

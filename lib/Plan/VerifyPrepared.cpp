@@ -1,4 +1,5 @@
 //===- VerifyPrepared.cpp - What is computed once, of weights -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Verifier.h"
 
 #include "ax/Dialect/ProgramNames.h"

@@ -1,4 +1,5 @@
 //===- VerifyReplicas.cpp - One value for all that hold a state -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Stages that hold a state each compute its new value.
 //

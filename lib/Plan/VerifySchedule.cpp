@@ -1,4 +1,5 @@
 //===- VerifySchedule.cpp - Every action once, nobody waits for ever ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Verifier.h"
 
 #include "ax/Cost/Simulate.h"

@@ -1,4 +1,5 @@
 //===- VerifyStores.cpp - What becomes of a state -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A step of training that has no finite gradient changes nothing, so that what
 // it stores is a choice between the new value and the one that it loaded. By

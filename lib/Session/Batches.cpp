@@ -1,4 +1,5 @@
 //===- Batches.cpp - Samples in the order of training ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Batches.h"
 
 #include "ax/Runtime/Checkpoint.h"

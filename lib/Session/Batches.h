@@ -1,4 +1,5 @@
 //===- Batches.h - Samples in the order of training -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_SESSION_BATCHES_H
 #define AX_LIB_SESSION_BATCHES_H
 

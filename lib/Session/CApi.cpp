@@ -1,4 +1,5 @@
 //===- CApi.cpp - Running plans from C ------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax-c/axrun.h"
 #include "ax/Session/Session.h"
 #include "ax/Support/Error.h"

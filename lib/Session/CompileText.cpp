@@ -1,4 +1,5 @@
 //===- CompileText.cpp - A plan's text, compiled for this machine ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Session/PlanSource.h"
 
 #include "ax/Codegen/Codegen.h"

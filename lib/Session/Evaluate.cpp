@@ -1,4 +1,5 @@
 //===- Evaluate.cpp - How good states are ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Evaluate.h"
 
 #include "Interrupt.h"

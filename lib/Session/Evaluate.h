@@ -1,4 +1,5 @@
 //===- Evaluate.h - How good states are -------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_SESSION_EVALUATE_H
 #define AX_LIB_SESSION_EVALUATE_H
 

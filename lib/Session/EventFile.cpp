@@ -1,4 +1,5 @@
 //===- EventFile.cpp - What TensorBoard reads -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "EventFile.h"
 
 #include "Flush.h"

@@ -1,4 +1,5 @@
 //===- EventFile.h - What TensorBoard reads ---------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_SESSION_EVENTFILE_H
 #define AX_LIB_SESSION_EVENTFILE_H
 

@@ -1,4 +1,5 @@
 //===- Flush.cpp - What a log has is in its file --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Flush.h"
 
 #include "ax/Support/Error.h"

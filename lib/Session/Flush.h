@@ -1,4 +1,5 @@
 //===- Flush.h - What a log has is in its file ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_SESSION_FLUSH_H
 #define AX_LIB_SESSION_FLUSH_H
 

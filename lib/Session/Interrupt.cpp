@@ -1,4 +1,5 @@
 //===- Interrupt.cpp - Ctrl-C while training ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Interrupt.h"
 
 #include <atomic>

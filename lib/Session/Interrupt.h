@@ -1,4 +1,5 @@
 //===- Interrupt.h - Ctrl-C while training ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_SESSION_INTERRUPT_H
 #define AX_LIB_SESSION_INTERRUPT_H
 

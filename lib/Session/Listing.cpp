@@ -1,4 +1,5 @@
 //===- Listing.cpp - A program's commands as text -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Session/Session.h"
 
 #include "llvm/ADT/STLExtras.h"

@@ -1,4 +1,5 @@
 //===- Predict.cpp - A program's outputs for any number of samples --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Samples.h"
 
 #include "ax/Session/Session.h"

@@ -1,4 +1,5 @@
 //===- Results.cpp - Outputs of which there are fewer than there is room --===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Session/Session.h"
 #include "ax/Support/Error.h"
 

@@ -1,4 +1,5 @@
 //===- Samples.cpp - What a program is trained or measured with -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Samples.h"
 
 #include "ax/Runtime/Npy.h"

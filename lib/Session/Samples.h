@@ -1,4 +1,5 @@
 //===- Samples.h - What a program is trained or measured with ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_SESSION_SAMPLES_H
 #define AX_LIB_SESSION_SAMPLES_H
 

@@ -1,4 +1,5 @@
 //===- SaveWeights.cpp - Weights into one .safetensors file ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Session/Train.h"
 
 #include "ax/Runtime/Safetensors.h"

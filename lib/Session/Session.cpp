@@ -1,4 +1,5 @@
 //===- Session.cpp - A plan, ready to run ---------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Session/Session.h"
 
 #include "Weights.h"

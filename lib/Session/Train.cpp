@@ -1,4 +1,5 @@
 //===- Train.cpp - Steps of a program that trains -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Session/Train.h"
 
 #include "Batches.h"

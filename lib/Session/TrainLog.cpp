@@ -1,4 +1,5 @@
 //===- TrainLog.cpp - What is told of steps -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "TrainLog.h"
 
 #include "Flush.h"

@@ -1,4 +1,5 @@
 //===- TrainLog.h - What is told of steps -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_SESSION_TRAINLOG_H
 #define AX_LIB_SESSION_TRAINLOG_H
 

@@ -1,4 +1,5 @@
 //===- Weights.cpp - Other weights for a plan's states --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Weights.h"
 
 #include "ax/Runtime/Checkpoint.h"

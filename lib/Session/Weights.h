@@ -1,4 +1,5 @@
 //===- Weights.h - Other weights for a plan's states ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_SESSION_WEIGHTS_H
 #define AX_LIB_SESSION_WEIGHTS_H
 

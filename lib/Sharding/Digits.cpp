@@ -1,4 +1,5 @@
 //===- Digits.cpp - A dimension's index as a string of digits -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Of `3 * 64{col}`, col = 4, the digits are 3, 4 of col, 16: element 100 is 1,
 // 2, 4 (100 = 1 * 64 + 2 * 16 + 4), so the rank with col 2 has it. In DimLayout

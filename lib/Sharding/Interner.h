@@ -1,4 +1,5 @@
 //===- Interner.h - Values as numbers, answers by pairs of them -*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_SHARDING_INTERNER_H
 #define AX_LIB_SHARDING_INTERNER_H
 

@@ -1,4 +1,5 @@
 //===- Layout.cpp - How a tensor is spread over a mesh --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Sharding/Layout.h"
 

@@ -1,4 +1,5 @@
 //===- LayoutTable.cpp - Layouts as numbers -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LayoutTable.h"
 

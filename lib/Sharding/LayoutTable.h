@@ -1,4 +1,5 @@
 //===- LayoutTable.h - Layouts as numbers -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Propagation meets the same few hundred layouts a million times. Here every
 // list of axes, dimension and layout has a number: equal numbers mean equal

@@ -1,4 +1,5 @@
 //===- LayoutText.cpp - Layouts and sub-axes as text ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Sharding/LayoutText.h"
 

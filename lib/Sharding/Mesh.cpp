@@ -1,4 +1,5 @@
 //===- Mesh.cpp - Named axes of ranks and of time -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Sharding/Mesh.h"
 

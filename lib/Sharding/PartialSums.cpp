@@ -1,4 +1,5 @@
 //===- PartialSums.cpp - Where partial sums are not reduced at once -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An op passes on what partial sums have in common when it is linear in all
 // operands that carry it, nobody else needs these operands reduced, and the

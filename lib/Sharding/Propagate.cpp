@@ -1,4 +1,5 @@
 //===- Propagate.cpp - From pins to assignments and reshardings -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Four parts, each in a file of its own, work on one State: pins spread until
 // nobody learns anything new (Spread); ops that can pass partial sums on do

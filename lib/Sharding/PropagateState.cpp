@@ -1,4 +1,5 @@
 //===- PropagateState.cpp - What propagation works on ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PropagateState.h"
 

@@ -1,4 +1,5 @@
 //===- PropagateState.h - What propagation works on -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Shared by the parts of propagation, in the order in which they run: Spread
 // (pins flow through the graph), PartialSums (which ops pass them on), Refine

@@ -1,4 +1,5 @@
 //===- Refine.cpp - Cheaper assignments where neighbours disagree ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where a tensor is resharded at a cost, the ops at both ends try the other's
 // layout, alone or with the ops behind them that had agreed with them; the

@@ -1,4 +1,5 @@
 //===- Renaming.cpp - The same pieces, dealt to other ranks ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Renaming.h"
 

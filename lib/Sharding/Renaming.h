@@ -1,4 +1,5 @@
 //===- Renaming.h - The same pieces, dealt to other ranks -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_SHARDING_RENAMING_H
 #define AX_LIB_SHARDING_RENAMING_H
 

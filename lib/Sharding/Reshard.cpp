@@ -1,4 +1,5 @@
 //===- Reshard.cpp - Single steps between layouts -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A step is known by the layouts on either side of it and the axes that it is
 // over. `matches` is the definition of every kind, in terms of one operation on

@@ -1,4 +1,5 @@
 //===- ReshardCause.cpp - Why something is resharded ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What stands behind `because` in a plan: "k of h.0.mlp.c_proj is split
 // (--tp=4)". It is found from the result of propagation, not noted on the way,

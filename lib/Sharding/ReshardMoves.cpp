@@ -1,4 +1,5 @@
 //===- ReshardMoves.cpp - Where axes can go, remembered -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ReshardMoves.h"
 

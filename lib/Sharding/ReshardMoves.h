@@ -1,4 +1,5 @@
 //===- ReshardMoves.h - Where axes can go, remembered -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a step can make of one dimension depends on this dimension, on the axes
 // that move and on how the target has it, whatever the rest of the layout. So

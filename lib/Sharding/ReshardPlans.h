@@ -1,4 +1,5 @@
 //===- ReshardPlans.h - Planned reshardings, remembered ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_SHARDING_RESHARDPLANS_H
 #define AX_LIB_SHARDING_RESHARDPLANS_H
 

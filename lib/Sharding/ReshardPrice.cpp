@@ -1,4 +1,5 @@
 //===- ReshardPrice.cpp - What steps and paths cost -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ReshardPrice.h"
 

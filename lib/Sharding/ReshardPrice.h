@@ -1,4 +1,5 @@
 //===- ReshardPrice.h - What steps and paths cost ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_SHARDING_RESHARDPRICE_H
 #define AX_LIB_SHARDING_RESHARDPRICE_H
 

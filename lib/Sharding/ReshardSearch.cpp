@@ -1,4 +1,5 @@
 //===- ReshardSearch.cpp - Shortest paths over layouts --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A* over layouts: Hart, Nilsson, Raphael, A formal basis for the heuristic
 // determination of minimum cost paths, 1968. Layouts are nodes, and collectives

@@ -1,4 +1,5 @@
 //===- ReshardSearch.h - Shortest paths over layouts ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_SHARDING_RESHARDSEARCH_H
 #define AX_LIB_SHARDING_RESHARDSEARCH_H
 

@@ -1,4 +1,5 @@
 //===- ReshardTree.cpp - What is resharded from what ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Uses that want one layout share its resharding, and a resharding may start
 // from the result of another: reduced once, then sliced for nothing.

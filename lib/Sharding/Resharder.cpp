@@ -1,4 +1,5 @@
 //===- Resharder.cpp - Planned reshardings, remembered --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ReshardPlans.h"
 

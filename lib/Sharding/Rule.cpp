@@ -1,4 +1,5 @@
 //===- Rule.cpp - How the dimensions of an operation relate ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Between the splits of an op's factors and the layouts of its tensors stand
 // two functions of Digits.h: a dimension's layout is compose() of its factors',

@@ -1,4 +1,5 @@
 //===- RuleTable.cpp - Rules as numbers of layouts ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RuleTable.h"
 

@@ -1,4 +1,5 @@
 //===- RuleTable.h - Rules as numbers of layouts ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Equal operations have equal rules, and equal rules under equal assignments
 // give equal layouts: here they are computed once for all of them.

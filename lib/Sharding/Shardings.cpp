@@ -1,4 +1,5 @@
 //===- Shardings.cpp - What is decided, out of a state and into one -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PropagateState.h"
 

@@ -1,4 +1,5 @@
 //===- Spread.cpp - Pins flow through the graph ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Rounds of two halves: every op takes what its tensors offer, then every
 // tensor what its ops offer. Each half reads only what the other wrote, so the

@@ -1,4 +1,5 @@
 //===- AtomicFile.cpp - Files that appear whole or not at all -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/AtomicFile.h"
 

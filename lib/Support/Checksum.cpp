@@ -1,4 +1,5 @@
 //===- Checksum.cpp - Whether bytes are what they were --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Support/Checksum.h"
 
 #include "llvm/ADT/StringExtras.h"

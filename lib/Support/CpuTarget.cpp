@@ -1,4 +1,5 @@
 //===- CpuTarget.cpp - Processors that code is made for -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Support/CpuTarget.h"
 
 #include "ax/Support/Error.h"

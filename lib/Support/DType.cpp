@@ -1,4 +1,5 @@
 //===- DType.cpp - Element types of tensors -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/DType.h"
 

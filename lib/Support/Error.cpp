@@ -1,4 +1,5 @@
 //===- Error.cpp - llvm::Error with an exit code --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/Error.h"
 

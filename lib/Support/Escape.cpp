@@ -1,4 +1,5 @@
 //===- Escape.cpp - Paths that must stay in a folder ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/Escape.h"
 

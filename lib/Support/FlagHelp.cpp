@@ -1,4 +1,5 @@
 //===- FlagHelp.cpp - What a table of flags says to readers and shells ----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/ExitCode.h"
 #include "ax/Support/FlagTable.h"

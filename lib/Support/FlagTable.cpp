@@ -1,4 +1,5 @@
 //===- FlagTable.cpp - Command lines from tables --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/FlagTable.h"
 

@@ -1,4 +1,5 @@
 //===- Flags.cpp - Command lines ------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/Flags.h"
 

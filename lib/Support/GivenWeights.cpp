@@ -1,4 +1,5 @@
 //===- GivenWeights.cpp - Weights of a file for those of a model ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/GivenWeights.h"
 

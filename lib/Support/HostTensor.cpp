@@ -1,4 +1,5 @@
 //===- HostTensor.cpp - A dense tensor in host memory ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/HostTensor.h"
 

@@ -1,4 +1,5 @@
 //===- LeftOverWeights.cpp - Tensors of a file that no model takes --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a file has and the model does not take is an error, as it is to PyTorch:
 // exporters merge equal weights, fold some into others, and drop what is zero,

@@ -1,4 +1,5 @@
 //===- MappedFile.cpp - Read-only memory-mapped file ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/MappedFile.h"
 

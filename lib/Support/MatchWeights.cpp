@@ -1,4 +1,5 @@
 //===- MatchWeights.cpp - A file's tensors for a model's weights ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/GivenWeights.h"
 

@@ -1,4 +1,5 @@
 //===- Nearest.cpp - What a misspelled word may mean ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/Nearest.h"
 

@@ -1,4 +1,5 @@
 //===- OutputCheck.cpp - Outputs that would destroy something -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/OutputCheck.h"
 

@@ -1,4 +1,5 @@
 //===- PlanFiles.cpp - Files that a plan's states come from ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Support/PlanFiles.h"
 
 #include "ax/Support/Error.h"

@@ -1,4 +1,5 @@
 //===- Process.cpp - What surrounds a tool --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/Process.h"
 

@@ -1,4 +1,5 @@
 //===- Stack.cpp - Room for recursion -------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/Stack.h"
 

@@ -1,4 +1,5 @@
 //===- TiedWeights.cpp - Weights that a model has twice -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/GivenWeights.h"
 

@@ -1,4 +1,5 @@
 //===- Version.cpp - What a tool is made of -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/Commit.inc"
 #include "ax/Support/FlagTable.h"

@@ -1,4 +1,5 @@
 //===- WireFormat.cpp - Protobuf's bytes without protobuf -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/WireFormat.h"
 

@@ -1,4 +1,5 @@
 //===- Arithmetic.cpp - Neutral elements, powers, order ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../Match.h"
 #include "Patterns.h"

@@ -1,4 +1,5 @@
 //===- Constants.cpp - What depends on constants only -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../KnownValue.h"
 #include "../Match.h"

@@ -1,4 +1,5 @@
 //===- Contraction.cpp - Dimensions of contractions -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../Match.h"
 #include "Patterns.h"

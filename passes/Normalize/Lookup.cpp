@@ -1,4 +1,5 @@
 //===- Lookup.cpp - Lookups with known indices ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../KnownValue.h"
 #include "../Match.h"

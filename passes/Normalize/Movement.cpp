@@ -1,4 +1,5 @@
 //===- Movement.cpp - Chains of reshapes, transposes, casts -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../Match.h"
 #include "Patterns.h"

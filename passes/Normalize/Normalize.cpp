@@ -1,4 +1,5 @@
 //===- Normalize.cpp - One form for what is written in many -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Passes/Passes.h"
 

@@ -1,4 +1,5 @@
 //===- Patterns.h - Rewrites of the Normalize phase -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_NORMALIZE_PATTERNS_H
 #define AX_PASSES_NORMALIZE_PATTERNS_H
 

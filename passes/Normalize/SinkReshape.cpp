@@ -1,4 +1,5 @@
 //===- SinkReshape.cpp - Reshapes go below element-wise ops -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../Match.h"
 #include "Patterns.h"

@@ -1,4 +1,5 @@
 //===- FuseEpilogue.cpp - What follows a linear or conv ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../StageAndAction.h"
 #include "ax/Passes/Passes.h"

@@ -1,4 +1,5 @@
 //===- OutlineStages.cpp - Operations into stages, values into transfers --===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "StageLists.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"

@@ -1,4 +1,5 @@
 //===- Overlap.cpp - Collectives start early and end late -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Gradients are reduced while those of the layers before are computed, weights
 // are gathered while the layer before computes. Nothing but collectives moves.

@@ -1,4 +1,5 @@
 //===- Placement.cpp - Which list does which operation --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Forward and backward operations have their stage and are done for each
 // micro-batch. What comes after a sum over micro-batches is done once a step:

@@ -1,4 +1,5 @@
 //===- Placement.h - Which list does which operation ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_PIPELINE_PLACEMENT_H
 #define AX_PASSES_PIPELINE_PLACEMENT_H
 

@@ -1,4 +1,5 @@
 //===- Prepare.cpp - What depends on weights alone is computed once -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In each stage, operations on states and constants alone are done by the
 // program `@prepare`, which runs when the plan is loaded; what others take of

@@ -1,4 +1,5 @@
 //===- Schedule.cpp - The order of each stage's actions -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Cost/Schedule.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Passes/Passes.h"

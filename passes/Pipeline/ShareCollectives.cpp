@@ -1,4 +1,5 @@
 //===- ShareCollectives.cpp - Small tensors share one reduction -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ranks wait for one another at every collective, however little it moves. So
 // reductions of one list that are of one kind, over the same axes, become one:

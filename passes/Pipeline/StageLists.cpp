@@ -1,4 +1,5 @@
 //===- StageLists.cpp - Forward and backward lists ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "StageLists.h"
 
 using namespace mlir;

@@ -1,4 +1,5 @@
 //===- StageLists.h - A program cut into lists ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_PIPELINE_STAGELISTS_H
 #define AX_PASSES_PIPELINE_STAGELISTS_H
 

@@ -1,4 +1,5 @@
 //===- UpdateLists.cpp - What is done once a step, and where --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // From the states that a coordinate holds follows what it has to compute. An
 // operation that no stage owns is done by all that need its result; what

@@ -1,4 +1,5 @@
 //===- AttentionMask.cpp - Masks of attention -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AttentionMask.h"
 

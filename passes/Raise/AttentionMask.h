@@ -1,4 +1,5 @@
 //===- AttentionMask.h - Masks of attention ---------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_RAISE_ATTENTIONMASK_H
 #define AX_PASSES_RAISE_ATTENTIONMASK_H
 

@@ -1,4 +1,5 @@
 //===- AttentionMatch.cpp - softmax(q k^T) v in a program -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "AttentionMatch.h"
 

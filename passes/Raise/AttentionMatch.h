@@ -1,4 +1,5 @@
 //===- AttentionMatch.h - softmax(q k^T) v in a program ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_RAISE_ATTENTIONMATCH_H
 #define AX_PASSES_RAISE_ATTENTIONMATCH_H
 

@@ -1,4 +1,5 @@
 //===- MatchedNodes.cpp - The nodes of what is replaced -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "MatchedNodes.h"
 
 #include "llvm/ADT/SetVector.h"

@@ -1,4 +1,5 @@
 //===- MatchedNodes.h - The nodes of what is replaced -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_RAISE_MATCHEDNODES_H
 #define AX_PASSES_RAISE_MATCHEDNODES_H
 

@@ -1,4 +1,5 @@
 //===- RaiseActivation.cpp - Named functions from primitives ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Passes/Passes.h"
 

@@ -1,4 +1,5 @@
 //===- RaiseAttention.cpp - softmax(q k^T) v --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Passes/Passes.h"
 

@@ -1,4 +1,5 @@
 //===- RaiseDropout.cpp - Dropout of branches from primitives -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Stochastic depth: Huang et al., Deep networks with stochastic depth,
 // arXiv 1603.09382.

@@ -1,4 +1,5 @@
 //===- RaiseLinear.cpp - Contractions with a weight -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Passes/Passes.h"
 

@@ -1,4 +1,5 @@
 //===- RaiseNorm.cpp - Layer and RMS norm from primitives -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Passes/Passes.h"
 

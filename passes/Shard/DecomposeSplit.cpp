@@ -1,4 +1,5 @@
 //===- DecomposeSplit.cpp - Rows that are split, as small exchanges -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Softmax: maximum, then sum. RMS norm: sum of squares. Layer norm: each part's
 // (mean, M2), gathered and combined by Chan's formula

@@ -1,4 +1,5 @@
 //===- InsertReshards.cpp - Collectives where layouts differ --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../Pipeline/Placement.h"
 #include "PinLists.h"
 #include "ShardAnalysis.h"

@@ -1,4 +1,5 @@
 //===- PinLists.cpp - Pins as attributes and back -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "PinLists.h"
 
 #include "ax/Dialect/Pins.h"

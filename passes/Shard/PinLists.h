@@ -1,4 +1,5 @@
 //===- PinLists.h - Pins as attributes and back -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_SHARD_PINLISTS_H
 #define AX_PASSES_SHARD_PINLISTS_H
 

@@ -1,4 +1,5 @@
 //===- Propagate.cpp - Layouts from pins ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "PinLists.h"
 #include "ShardAnalysis.h"
 #include "Shardings.h"

@@ -1,4 +1,5 @@
 //===- Recipe.cpp - Pins from a strategy ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Recipe.h"
 
 #include "ax/Dialect/Actions.h"

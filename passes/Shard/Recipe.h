@@ -1,4 +1,5 @@
 //===- Recipe.h - Pins from a strategy --------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_SHARD_RECIPE_H
 #define AX_PASSES_SHARD_RECIPE_H
 

@@ -1,4 +1,5 @@
 //===- RecipePins.cpp - What a strategy asks of splits --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "PinLists.h"
 #include "ShardAnalysis.h"
 #include "ax/Passes/Passes.h"

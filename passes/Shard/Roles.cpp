@@ -1,4 +1,5 @@
 //===- Roles.cpp - Two-colouring of feature dimensions --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Roles.h"
 
 #include "ax/Dialect/Actions.h"

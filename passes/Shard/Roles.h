@@ -1,4 +1,5 @@
 //===- Roles.h - Which dimensions go over row, which over col ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The 3-D algorithm (AxoNN, arXiv 2305.13525) splits a Linear's k over one of
 // (row, col) and its n over the other; consecutive Linears swap the two, so

@@ -1,4 +1,5 @@
 //===- Shard.cpp - The steps from pins to collectives ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Passes/Passes.h"
 
 #include "mlir/Pass/PassManager.h"

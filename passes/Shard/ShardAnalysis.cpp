@@ -1,4 +1,5 @@
 //===- ShardAnalysis.cpp - What the steps of Shard share ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ShardAnalysis.h"
 
 #include "ax/Cost/OpCost.h"

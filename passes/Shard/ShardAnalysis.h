@@ -1,4 +1,5 @@
 //===- ShardAnalysis.h - What the steps of Shard share ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The steps tell each other by attributes what they decide. What they only
 // would compute again is here: a step that changes no operation keeps it for

@@ -1,4 +1,5 @@
 //===- ShardGraph.cpp - A program as the sharding engine sees it ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ShardGraph.h"
 #include "../Match.h"
 #include "ax/Dialect/Actions.h"

@@ -1,4 +1,5 @@
 //===- ShardGraph.h - A program as the sharding engine sees it --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_SHARD_SHARDGRAPH_H
 #define AX_PASSES_SHARD_SHARDGRAPH_H
 

@@ -1,4 +1,5 @@
 //===- Shardings.cpp - What propagation found, as attributes --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Shardings.h"
 #include "PinLists.h"
 

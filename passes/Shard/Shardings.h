@@ -1,4 +1,5 @@
 //===- Shardings.h - What propagation found, as attributes ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_SHARD_SHARDINGS_H
 #define AX_PASSES_SHARD_SHARDINGS_H
 

@@ -1,4 +1,5 @@
 //===- SplitBiases.cpp - Biases stand alone while sums are partial --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../StageAndAction.h"
 #include "ax/Passes/Passes.h"
 

@@ -1,4 +1,5 @@
 //===- SumPartials.cpp - Partial sums are added before they are reduced ---===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Collectives do not change what a tensor is, only who has what of it. So a
 // tree of additions, all-reduces and to-partials is the sum of its leaves.

@@ -1,4 +1,5 @@
 //===- UpdatePins.cpp - Where the optimizer works -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "PinLists.h"
 #include "ShardAnalysis.h"
 #include "ax/Dialect/Actions.h"

@@ -1,4 +1,5 @@
 //===- UserPins.cpp - Pins that the user wrote ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "UserPins.h"
 #include "PinLists.h"
 #include "ShardAnalysis.h"

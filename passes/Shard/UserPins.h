@@ -1,4 +1,5 @@
 //===- UserPins.h - Pins that the user wrote --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_SHARD_USERPINS_H
 #define AX_PASSES_SHARD_USERPINS_H
 

@@ -1,4 +1,5 @@
 //===- AssignStages.cpp - Which pipeline stage does which operation -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Operations keep their program order; a stage is a run of them. Cuts are
 // chosen by dynamic programming: the dearest stage, with the values it must

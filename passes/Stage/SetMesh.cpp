@@ -1,4 +1,5 @@
 //===- SetMesh.cpp - The plan's mesh --------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/Ax.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Passes/Strategy.h"

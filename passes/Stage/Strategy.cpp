@@ -1,4 +1,5 @@
 //===- Strategy.cpp - Strategies from flags and files ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Passes/Strategy.h"
 
 #include "ax/Cost/Schedule.h"

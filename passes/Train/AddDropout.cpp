@@ -1,4 +1,5 @@
 //===- AddDropout.cpp - Dropout put back, and what it depends on ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The places are those of GPT-2 and BERT: Radford et al., Language models are
 // unsupervised multitask learners; Devlin et al., arXiv 1810.04805.

@@ -1,4 +1,5 @@
 //===- AttentionParts.cpp - Attention from other operations ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "AttentionParts.h"
 
 #include <cmath>

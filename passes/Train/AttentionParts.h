@@ -1,4 +1,5 @@
 //===- AttentionParts.h - Attention from other operations -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Query heads are taken apart into [kv heads, group], so that keys and values
 // are shared by broadcasting.

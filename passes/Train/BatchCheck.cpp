@@ -1,4 +1,5 @@
 //===- BatchCheck.cpp - Batches that ranks and time can share -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "BatchCheck.h"
 
 using namespace mlir;

@@ -1,4 +1,5 @@
 //===- BatchCheck.h - Batches that ranks and time can share -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_TRAIN_BATCHCHECK_H
 #define AX_PASSES_TRAIN_BATCHCHECK_H
 

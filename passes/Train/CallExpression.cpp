@@ -1,4 +1,5 @@
 //===- CallExpression.cpp - `name(first,second,key=value)` ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CallExpression.h"
 

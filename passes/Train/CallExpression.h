@@ -1,4 +1,5 @@
 //===- CallExpression.h - `name(first,second,key=value)` --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // How losses and optimizers are written on the command line.
 //

@@ -1,4 +1,5 @@
 //===- MarkBackward.cpp - Forward or backward pass ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "MarkBackward.h"
 
 #include "../Match.h"

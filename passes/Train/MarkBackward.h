@@ -1,4 +1,5 @@
 //===- MarkBackward.h - Forward or backward pass ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_TRAIN_MARKBACKWARD_H
 #define AX_PASSES_TRAIN_MARKBACKWARD_H
 

@@ -1,4 +1,5 @@
 //===- MarkCandidates.cpp - Which states training may change --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Roles are known when layers are raised, but what raises them looks at values
 // of masks and numbers: it may not at those that training changes.

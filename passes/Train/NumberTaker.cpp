@@ -1,4 +1,5 @@
 //===- NumberTaker.cpp - Numbers among the options of a call --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "NumberTaker.h"
 
 #include "ax/Support/Error.h"

@@ -1,4 +1,5 @@
 //===- NumberTaker.h - Numbers among the options of a call ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_TRAIN_NUMBERTAKER_H
 #define AX_PASSES_TRAIN_NUMBERTAKER_H
 

@@ -1,4 +1,5 @@
 //===- Quantised.h - Floats rounded to integers of few bits -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_TRAIN_QUANTISED_H
 #define AX_PASSES_TRAIN_QUANTISED_H
 

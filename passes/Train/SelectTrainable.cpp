@@ -1,4 +1,5 @@
 //===- SelectTrainable.cpp - Which states the optimizer changes -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../KnownValue.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/WeightKind.h"

@@ -1,4 +1,5 @@
 //===- SetPrecision.cpp - Contractions in a narrower type -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Micikevicius et al., arXiv 1710.03740: weights, sums and the optimizer stay
 // in f32.

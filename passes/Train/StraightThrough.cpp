@@ -1,4 +1,5 @@
 //===- StraightThrough.cpp - Gradients of quantised numbers ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Rounding has a gradient of zero almost everywhere. Who trains a model whose
 // numbers are rounded wants that of what is rounded, where it is inside of the

@@ -1,4 +1,5 @@
 //===- TensorBuilder.cpp - Short names for ax operations ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TensorBuilder.h"
 

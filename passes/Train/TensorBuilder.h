@@ -1,4 +1,5 @@
 //===- TensorBuilder.h - Short names for ax operations ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What gradients, losses and optimizers are made of.
 //

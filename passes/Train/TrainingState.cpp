@@ -1,4 +1,5 @@
 //===- TrainingState.cpp - States that training adds ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "TrainingState.h"
 
 #include "ax/Support/Error.h"

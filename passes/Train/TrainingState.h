@@ -1,4 +1,5 @@
 //===- TrainingState.h - States that training adds --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_TRAIN_TRAININGSTATE_H
 #define AX_PASSES_TRAIN_TRAININGSTATE_H
 

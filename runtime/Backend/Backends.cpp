@@ -1,4 +1,5 @@
 //===- Backends.cpp - Devices and communicators by name -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/Backends.h"
 

@@ -1,4 +1,5 @@
 //===- Communicator.cpp - Ranks that work together ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/Communicator.h"
 

@@ -1,4 +1,5 @@
 //===- Device.cpp - What computes: memory, kernels, libraries -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/Device.h"
 

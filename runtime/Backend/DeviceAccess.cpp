@@ -1,4 +1,5 @@
 //===- DeviceAccess.cpp - Device addresses as pointers --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/DeviceAccess.h"
 

@@ -1,4 +1,5 @@
 //===- IndexFault.cpp - Indices out of range ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/IndexFault.h"
 

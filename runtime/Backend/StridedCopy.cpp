@@ -1,4 +1,5 @@
 //===- StridedCopy.cpp - Copies of strided boxes --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/StridedCopy.h"
 

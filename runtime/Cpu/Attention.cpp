@@ -1,4 +1,5 @@
 //===- Attention.cpp - softmax(q k^T) v by heads --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A block of query rows at a time: scores of all their keys stay in the cache.
 // Keys that causality hides from the whole block are never touched.

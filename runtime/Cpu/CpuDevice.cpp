@@ -1,4 +1,5 @@
 //===- CpuDevice.cpp - Ranks that compute on CPU threads ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/CpuDevice.h"
 

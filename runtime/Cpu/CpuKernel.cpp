@@ -1,4 +1,5 @@
 //===- CpuKernel.cpp - Kernels in this process's memory -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/CpuKernel.h"
 

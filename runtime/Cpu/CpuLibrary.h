@@ -1,4 +1,5 @@
 //===- CpuLibrary.h - Library operations on the CPU -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_CPULIBRARY_H
 #define AX_RUNTIME_CPULIBRARY_H
 

@@ -1,4 +1,5 @@
 //===- DnnlConv.cpp - Convolutions by oneDNN ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "DnnlOp.h"
 

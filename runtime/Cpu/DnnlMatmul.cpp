@@ -1,4 +1,5 @@
 //===- DnnlMatmul.cpp - Matrix products by oneDNN -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "DnnlOp.h"
 #include "MatmulView.h"

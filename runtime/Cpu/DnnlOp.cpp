@@ -1,4 +1,5 @@
 //===- DnnlOp.cpp - Operations made of oneDNN primitives ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "DnnlOp.h"
 

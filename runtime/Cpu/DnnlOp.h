@@ -1,4 +1,5 @@
 //===- DnnlOp.h - Operations made of oneDNN primitives ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // oneDNN's C interface: its C++ one throws. Primitives are cheap to make again:
 // oneDNN keeps what it generated for equal ones.

@@ -1,4 +1,5 @@
 //===- HostFunctions.cpp - What kernels may call --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/CpuKernel.h"
 

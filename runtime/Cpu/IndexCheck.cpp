@@ -1,4 +1,5 @@
 //===- IndexCheck.cpp - Indices that are in range -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CpuLibrary.h"
 #include "Threads.h"

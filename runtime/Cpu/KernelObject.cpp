@@ -1,4 +1,5 @@
 //===- KernelObject.cpp - Relocatable object files of kernels -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The ELF format for x86-64, as far as code without data of its own uses it:
 // what is not known here is an error, not passed over.

@@ -1,4 +1,5 @@
 //===- KernelObject.h - Relocatable object files of kernels -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_KERNELOBJECT_H
 #define AX_RUNTIME_KERNELOBJECT_H
 

@@ -1,4 +1,5 @@
 //===- MatmulView.cpp - Simpler forms of a matrix product -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "MatmulView.h"
 

@@ -1,4 +1,5 @@
 //===- MatmulView.h - Simpler forms of a matrix product ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_MATMULVIEW_H
 #define AX_RUNTIME_MATMULVIEW_H
 

@@ -1,4 +1,5 @@
 //===- MaxPoolGradient.cpp - To each window's largest element -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PoolWindows.h"
 #include "ax/Runtime/VectorKernels.h"

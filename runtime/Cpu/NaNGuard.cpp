@@ -1,4 +1,5 @@
 //===- NaNGuard.cpp - Fused activations that keep NaN ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // oneDNN's activations take a maximum or clamp, which makes a number of NaN. So
 // they are fused only where no sum can be infinite or NaN: the magnitudes of

@@ -1,4 +1,5 @@
 //===- NonMaxSuppression.cpp - The best of overlapping boxes --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CpuLibrary.h"
 #include "Threads.h"

@@ -1,4 +1,5 @@
 //===- PackedMatmul.cpp - Products with weights packed for our kernels ----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // c = act(a b + bias) + residual in f32, where b never changes. b is kept in
 // panels of a few columns, each [k][panel width], so that it streams through

@@ -1,4 +1,5 @@
 //===- PlainConv.cpp - Convolutions of any element type -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For a few output places at a time, the elements of x that they see are
 // gathered into rows, which are multiplied by the weights.

@@ -1,4 +1,5 @@
 //===- PlainConvTransposed.cpp - Of any element type ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For a few places of x at a time, their channels are multiplied by the
 // weights: what they add to each place of their windows. Windows that overlap

@@ -1,4 +1,5 @@
 //===- PlainConvWeightGradient.cpp - Of any element type ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A thread makes the gradients of a few input channels of one group: for some
 // output places at a time, the elements of x that they see, transposed, are

@@ -1,4 +1,5 @@
 //===- PlainDepthwiseConv.cpp - Signals, each by its own few weights ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Sums are made for elements of x that lie together: of several channels at one
 // place, or of one channel at places that see as many elements of x.

@@ -1,4 +1,5 @@
 //===- PlainMath.h - Contractions of any element type -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For the types that libraries lack. Operands are widened to the type in which
 // sums are made, multiplied by a vectorised kernel, and narrowed again.

@@ -1,4 +1,5 @@
 //===- PlainMatmul.cpp - Matrix products of any element type --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CpuLibrary.h"
 #include "MatmulView.h"

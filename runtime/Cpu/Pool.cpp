@@ -1,4 +1,5 @@
 //===- Pool.cpp - Sliding-window maximum, mean and sum --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PoolWindows.h"
 

@@ -1,4 +1,5 @@
 //===- PoolWindows.cpp - What each window of a pool sees ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PoolWindows.h"
 

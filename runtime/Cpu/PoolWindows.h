@@ -1,4 +1,5 @@
 //===- PoolWindows.h - What each window of a pool sees ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_POOLWINDOWS_H
 #define AX_RUNTIME_POOLWINDOWS_H
 

@@ -1,4 +1,5 @@
 //===- Threads.cpp - The threads of one rank ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Threads.h"
 

@@ -1,4 +1,5 @@
 //===- Threads.h - The threads of one rank ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // libgomp's, called directly: oneDNN uses the same, and no compiler flag can
 // bring in another OpenMP runtime beside it.

@@ -1,4 +1,5 @@
 //===- TopK.cpp - The largest or smallest elements ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CpuLibrary.h"
 #include "Threads.h"

@@ -1,4 +1,5 @@
 //===- WindowPlaces.h - Which elements a window sees ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_WINDOWPLACES_H
 #define AX_RUNTIME_WINDOWPLACES_H
 

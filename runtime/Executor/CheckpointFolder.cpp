@@ -1,4 +1,5 @@
 //===- CheckpointFolder.cpp - States into a folder ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/CheckpointFolder.h"
 

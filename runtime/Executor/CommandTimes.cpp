@@ -1,4 +1,5 @@
 //===- CommandTimes.cpp - Where the time went -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Trace.h"
 

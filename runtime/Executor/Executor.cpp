@@ -1,4 +1,5 @@
 //===- Executor.cpp - Runs a command program on many ranks ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/Executor.h"
 

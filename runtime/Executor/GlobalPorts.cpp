@@ -1,4 +1,5 @@
 //===- GlobalPorts.cpp - Parts of global tensors in this process ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "GlobalPorts.h"
 

@@ -1,4 +1,5 @@
 //===- GlobalPorts.h - Parts of global tensors in this process --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_GLOBALPORTS_H
 #define AX_RUNTIME_GLOBALPORTS_H
 

@@ -1,4 +1,5 @@
 //===- HostStates.cpp - States as the host has them -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "HostStates.h"
 

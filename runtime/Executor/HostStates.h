@@ -1,4 +1,5 @@
 //===- HostStates.h - States as the host has them ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_HOSTSTATES_H
 #define AX_RUNTIME_HOSTSTATES_H
 

@@ -1,4 +1,5 @@
 //===- LocalCluster.cpp - Ranks that are threads of this process ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LocalCluster.h"
 

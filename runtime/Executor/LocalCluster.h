@@ -1,4 +1,5 @@
 //===- LocalCluster.h - Ranks that are threads of this process --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Gives requests to the ranks' threads, has global inputs cut into their parts
 // and global outputs made of them, and ends them all when one fails or hangs.

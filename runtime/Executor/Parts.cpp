@@ -1,4 +1,5 @@
 //===- Parts.cpp - A rank's part of a global tensor -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Parts.h"
 

@@ -1,4 +1,5 @@
 //===- Parts.h - A rank's part of a global tensor ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_PARTS_H
 #define AX_RUNTIME_PARTS_H
 

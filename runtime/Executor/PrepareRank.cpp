@@ -1,4 +1,5 @@
 //===- PrepareRank.cpp - Before a rank's first request --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RankExecutor.h"
 

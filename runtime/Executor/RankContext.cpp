@@ -1,4 +1,5 @@
 //===- RankContext.cpp - What one rank works on and with ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RankContext.h"
 

@@ -1,4 +1,5 @@
 //===- RankContext.h - What one rank works on and with ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_RANKCONTEXT_H
 #define AX_RUNTIME_RANKCONTEXT_H
 

@@ -1,4 +1,5 @@
 //===- RankExecutor.cpp - One rank's memory and commands ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RankExecutor.h"
 

@@ -1,4 +1,5 @@
 //===- RankExecutor.h - One rank's memory and commands ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_RANKEXECUTOR_H
 #define AX_RUNTIME_RANKEXECUTOR_H
 

@@ -1,4 +1,5 @@
 //===- RankOperation.cpp - Communication on device memory -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RankOperation.h"
 

@@ -1,4 +1,5 @@
 //===- RankOperation.h - Communication on device memory ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_RANKOPERATION_H
 #define AX_RUNTIME_RANKOPERATION_H
 

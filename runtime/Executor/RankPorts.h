@@ -1,4 +1,5 @@
 //===- RankPorts.h - One rank's parts of inputs and outputs -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_RANKPORTS_H
 #define AX_RUNTIME_RANKPORTS_H
 

@@ -1,4 +1,5 @@
 //===- RankThreads.cpp - The ranks of one process -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RankThreads.h"
 

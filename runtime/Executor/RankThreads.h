@@ -1,4 +1,5 @@
 //===- RankThreads.h - The ranks of one process -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_RANKTHREADS_H
 #define AX_RUNTIME_RANKTHREADS_H
 

@@ -1,4 +1,5 @@
 //===- StateStore.cpp - Weights, loaded part by part ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "StateStore.h"
 

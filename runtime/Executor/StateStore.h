@@ -1,4 +1,5 @@
 //===- StateStore.h - Weights, loaded part by part --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Ranks of one process whose devices share a memory space share equal parts. A
 // part that lies in one piece where the device works on the host's memory is

@@ -1,4 +1,5 @@
 //===- StoredStates.cpp - What the ranks of an executor have --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "StoredStates.h"
 

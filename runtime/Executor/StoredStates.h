@@ -1,4 +1,5 @@
 //===- StoredStates.h - What the ranks of an executor have ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_STOREDSTATES_H
 #define AX_RUNTIME_STOREDSTATES_H
 

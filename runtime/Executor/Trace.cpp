@@ -1,4 +1,5 @@
 //===- Trace.cpp - What each rank did when --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Trace.h"
 

@@ -1,4 +1,5 @@
 //===- Trace.h - What each rank did when ------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_TRACE_H
 #define AX_RUNTIME_TRACE_H
 

@@ -1,4 +1,5 @@
 //===- Watchdog.cpp - Notices when no rank gets on ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Watchdog.h"
 

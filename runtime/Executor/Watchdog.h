@@ -1,4 +1,5 @@
 //===- Watchdog.h - Notices when no rank gets on ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_WATCHDOG_H
 #define AX_RUNTIME_WATCHDOG_H
 

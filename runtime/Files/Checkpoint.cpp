@@ -1,4 +1,5 @@
 //===- Checkpoint.cpp - Global tensors from a checkpoint ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/Checkpoint.h"
 

@@ -1,4 +1,5 @@
 //===- CheckpointParts.cpp - Where parts of a tensor lie ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CheckpointParts.h"
 

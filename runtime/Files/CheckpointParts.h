@@ -1,4 +1,5 @@
 //===- CheckpointParts.h - Where parts of a tensor lie ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_CHECKPOINTPARTS_H
 #define AX_RUNTIME_CHECKPOINTPARTS_H
 

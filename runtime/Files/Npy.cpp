@@ -1,4 +1,5 @@
 //===- Npy.cpp - NumPy's .npy and .npz files ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/Npy.h"
 

@@ -1,4 +1,5 @@
 //===- ReadShards.cpp - Weights as save_pretrained writes them ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // FOLDER/model.safetensors, or several files of which
 // FOLDER/model.safetensors.index.json says what is in which.

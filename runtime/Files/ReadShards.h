@@ -1,4 +1,5 @@
 //===- ReadShards.h - Weights as save_pretrained writes them ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_READSHARDS_H
 #define AX_RUNTIME_READSHARDS_H
 

@@ -1,4 +1,5 @@
 //===- Safetensors.cpp - Tensors in one file ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/Safetensors.h"
 

@@ -1,4 +1,5 @@
 //===- ZipFile.cpp - Members of a .zip archive ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ZipFile.h"
 

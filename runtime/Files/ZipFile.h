@@ -1,4 +1,5 @@
 //===- ZipFile.h - Members of a .zip archive --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_ZIPFILE_H
 #define AX_RUNTIME_ZIPFILE_H
 

@@ -1,4 +1,5 @@
 //===- HostMemory.cpp - Memory of this process ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/HostMemory.h"
 

@@ -1,4 +1,5 @@
 //===- VectorKernels.cpp - Choice of the loops for this machine -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/VectorKernels.h"
 

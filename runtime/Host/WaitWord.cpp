@@ -1,4 +1,5 @@
 //===- WaitWord.cpp - A counter that others can wait for ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/WaitWord.h"
 

@@ -1,4 +1,5 @@
 //===- CollectivePieces.cpp - Which elements go where ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CollectivePieces.h"
 

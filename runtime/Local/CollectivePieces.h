@@ -1,4 +1,5 @@
 //===- CollectivePieces.h - Which elements go where -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_COLLECTIVEPIECES_H
 #define AX_RUNTIME_COLLECTIVEPIECES_H
 

@@ -1,4 +1,5 @@
 //===- LocalCollective.cpp - Collectives over shared memory ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every member publishes the address of its source, and reads what it needs
 // straight from the others'.

@@ -1,4 +1,5 @@
 //===- LocalCommunicator.cpp - Ranks that are threads ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/LocalCommunicator.h"
 

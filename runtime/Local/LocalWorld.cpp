@@ -1,4 +1,5 @@
 //===- LocalWorld.cpp - What the local ranks share ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LocalWorld.h"
 

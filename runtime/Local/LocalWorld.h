@@ -1,4 +1,5 @@
 //===- LocalWorld.h - What the local ranks share ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_LOCALWORLD_H
 #define AX_RUNTIME_LOCALWORLD_H
 

@@ -1,4 +1,5 @@
 //===- CheckProgram.cpp - Faults of a command program ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Programs come from a plan that a user may have edited, and through a cache on
 // disk; the executor trusts them with raw addresses. So everything it relies on

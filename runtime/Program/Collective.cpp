@@ -1,4 +1,5 @@
 //===- Collective.cpp - What a group of ranks does together ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/Collective.h"
 

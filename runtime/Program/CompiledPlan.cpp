@@ -1,4 +1,5 @@
 //===- CompiledPlan.cpp - Programs in a file ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A line `axopt compiled plan VERSION CHECKSUM LENGTH`, then so many bytes of
 // the message, of which the checksum is, then its field of weights, if it has

@@ -1,4 +1,5 @@
 //===- EmbeddedWeights.cpp - Weights in a compiled plan -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "EmbeddedWeights.h"
 
 #include "ax/Support/Checksum.h"

@@ -1,4 +1,5 @@
 //===- EmbeddedWeights.h - Weights in a compiled plan -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The last field of the message, in which every weight begins at a multiple of
 // 64 bytes, zeros between them. It is not read into memory: states come from

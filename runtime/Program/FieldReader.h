@@ -1,4 +1,5 @@
 //===- FieldReader.h - Fields out of protobuf's bytes -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_PROGRAM_FIELDREADER_H
 #define AX_RUNTIME_PROGRAM_FIELDREADER_H
 

@@ -1,4 +1,5 @@
 //===- FieldWriter.h - Fields as protobuf's bytes ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_PROGRAM_FIELDWRITER_H
 #define AX_RUNTIME_PROGRAM_FIELDWRITER_H
 

@@ -1,4 +1,5 @@
 //===- Fields.h - The fields of programs, by number -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One list of fields serves both directions: an archive is called with each
 // field's number and the field, and writes it or, where the number is that of

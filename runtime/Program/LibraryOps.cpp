@@ -1,4 +1,5 @@
 //===- LibraryOps.cpp - What a library is asked to compute ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/LibraryOps.h"
 

@@ -1,4 +1,5 @@
 //===- Program.cpp - Command lists: what the executor runs ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/Program.h"
 

@@ -1,4 +1,5 @@
 //===- StateFiles.cpp - Files that states come from -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Runtime/StateFiles.h"
 
 #include "ax/Support/Error.h"

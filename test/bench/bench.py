@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """axrun against its peers, in turns within one run; ratios of times.
 
 usage: bench.py BUILD --minilm FOLDER [MODEL...] [--rounds N]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What compiling takes: axopt of a Llama of 32 and 64 layers (hidden size 64,
 random weights) and ResNet-50 (8 images), in training on the layouts of docs/training.md,
 and in inference.

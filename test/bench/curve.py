@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Draws the curve of an example's page again, and renews what the page says that
 axrun prints: runs the page's commands up to the one that draws.
 

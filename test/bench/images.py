@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training steps of image models (torchvision's, batch normalisation by the
 batch, SGD with momentum), axrun beside PyTorch, one thread each.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One training step of the GPT-2-like model in JAX: median milliseconds.
 
 usage: jax_step.py BATCH (as many threads as the process may use processors)

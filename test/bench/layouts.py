@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How far training on every layout is from PyTorch's: the table of
 docs/training.md. Each number is the largest relative difference of a loss or a
 gradient norm in 20 steps, with three optimizers.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The models that are measured, written with onnx.helper as PyTorch exports
 them, with random weights from a fixed seed. Those of the zoo are in zoo_*.py."""
 import sys

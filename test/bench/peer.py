@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One peer runs one model: prints the median time of a run in milliseconds.
 
 usage: peer.py onnxruntime|openvino MODEL THREADS ITERATIONS [DIM=SIZE...]

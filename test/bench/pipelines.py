@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tables of docs/benchmarks.md about pipelines: runs in flight, bubbles of
 schedules as axopt predicts and axrun measures them, and all-reduce beside MPI's.
 

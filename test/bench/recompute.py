@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The tables of docs/training.md about memory: what recomputing costs and
 saves, and what is predicted of a large gated MLP beside what is measured.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One training step of the GPT-2-like model in PyTorch (loss, backward pass,
 clipping, fused AdamW; all of it compiled or none): median milliseconds.
 

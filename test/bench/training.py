@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training steps of axrun and its peers, in turns within one run.
 
 usage: training.py BUILD [--rounds N]

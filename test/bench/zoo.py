@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Networks of many kinds: axrun beside its peers, one thread each, in turns.
 
 usage: zoo.py BUILD [NETWORK...] [--rounds N] [--seconds S]

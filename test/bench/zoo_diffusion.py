@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Networks of the zoo that make images from noise; see zoo_images.py."""
 import numpy as np
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One engine holds one model and runs it when told to.
 
 usage: zoo_engine.py ENGINE MODEL FEEDS.npz OUTPUTS.npz [LIBRARY]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Networks of the zoo that see images: each is written with onnx.helper as
 PyTorch exports it, with random weights. `small` ones have few channels and
 places; they are for tests of numbers, the others for times.

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """All networks of the zoo, by name: functions that make a small or a large
 one."""
 import zoo_diffusion

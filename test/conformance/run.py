@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Runs the node tests of the onnx package through our tools.
 
     run.py BUILD [--tool axrun|ax-interpret] [--filter REGEX]

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """GPT-like and gated models of any size, of the benchmarks' parts."""
 import sys
 from pathlib import Path

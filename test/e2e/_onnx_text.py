@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Models as text, in the syntax of onnx.parser."""
 import os
 import pathlib

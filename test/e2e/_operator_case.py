@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """A node to try, and how cases of one operator are made."""
 import itertools
 import zlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Operators on numbers, on shapes and by index."""
 import itertools
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Contractions, pools, normalisations, interpolation."""
 import itertools
 

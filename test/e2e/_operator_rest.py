@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Recurrent and quantised layers, attention, losses, graphs, sequences."""
 import itertools
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Operators that read between elements, and windows the other way round."""
 import itertools
 

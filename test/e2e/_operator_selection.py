@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Operators of which data decide how many results they have."""
 import numpy as np
 

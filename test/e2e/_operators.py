@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """One case or more for every operator that axopt imports, in every version that
 operator sets 7 and later have of it."""
 import pathlib

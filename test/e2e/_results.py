@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Plans of graphs with `axopt --max` beside onnxruntime."""
 import numpy as np
 import onnxruntime

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What tests of training have in common."""
 import json
 from pathlib import Path

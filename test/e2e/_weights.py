@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Files of weights, and what tools say of them."""
 import json
 import struct

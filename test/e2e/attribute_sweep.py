@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every number of every attribute of the node tests of the onnx package, set to
 values that it should not have: axopt ends with a plan or with a message.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The flags of axrun, what it says of bad input, and its exit codes."""
 import json
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Flags, plans and files that axrun refuses, or can do without: one message."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What axrun says of inputs, weights and plans that cannot be."""
 import json
 import pathlib

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """axrun --profile: what takes the time, of which nodes."""
 import json
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Compiled plans: the same bits as from the text, refused when not sound."""
 import os
 import re

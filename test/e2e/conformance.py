@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The node tests of the onnx package: none wrong, and each operator does as its
 line in docs/conformance.md says, neither less nor more."""
 import os

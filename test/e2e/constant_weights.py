@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Weights that an exporter wrote as nodes are weights like others."""
 import re
 from pathlib import Path

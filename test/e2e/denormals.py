@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """--flush-denormals: subnormal numbers are 0 on all threads of all ranks."""
 import numpy as np
 

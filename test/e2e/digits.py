@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The example of docs/examples/digits.md on several layouts."""
 import json
 

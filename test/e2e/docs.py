@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Commands in fenced blocks marked `sh run` of README.md and docs/ work, code in
 blocks marked with a file stands there, what axrun is shown to print it prints,
 and every flag is on a page."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Dropout is the same on every layout, and whenever it is computed."""
 from pathlib import Path
 

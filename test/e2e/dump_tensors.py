@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """axopt --dump-tensors: intermediate values of any layout, beside onnxruntime's,
 which gets them as outputs of the model."""
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What docs/add-*.md show as a new file does what they say, once it is where they
 say: built as its neighbours are, and linked into axopt."""
 import json

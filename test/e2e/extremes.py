@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Sizes that no sensible model has: many operands, nothing at all, small
 stacks."""
 from pathlib import Path

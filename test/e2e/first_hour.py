@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What a new user meets: plans that moved, notes, permissions of results."""
 import os
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every fuzz target for some seconds, over what lies in test/fuzz/TARGET and
 what its line here adds. Targets: *Fuzzer in the build's test/fuzz, and those
 that have a corpus."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Weights as save_pretrained writes them, for a plan and into a model."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Tests of other files once more, their ranks on a device whose memory the host
 cannot touch (test/guarded)."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What axopt says about nodes that cannot be: operator, message.
 
 Each is a model of few nodes. Exit code 3 (the model is malformed) but where the

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Graphs that are valid though odd: they compile, and give the right numbers."""
 import numpy as np
 import onnx

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Indices out of range are one error, whatever the layout; negative ones count
 from the end."""
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """axopt --inspect tells of a model what compiling it finds."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What is installed works by itself: tools, the C library, the package."""
 import os
 import re

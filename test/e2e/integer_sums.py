@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Sums of integers are exact, so quantised layers give the same bits on every
 layout, and those of onnxruntime: also where results are halfway between two
 steps, which the last bit of a rounded addend would decide."""

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Files whose tensors are not just those of the model, for a plan and into the
 model: others, prefixes of names, transposes."""
 from pathlib import Path

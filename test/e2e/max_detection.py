@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What detectors have behind their network, whose boxes data decide the number
 of (`axopt --max`): beside onnxruntime, on every layout."""
 import numpy as np

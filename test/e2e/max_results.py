@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Results of which data decide how many there are: with room for them
 (`axopt --max`) they are onnxruntime's, on every layout, and what would take the
 padding for results is refused."""

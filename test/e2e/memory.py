@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What training needs of memory: predicted, and measured."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The commands of docs/examples/minilm.md; that padding counts for nothing."""
 import os
 import re

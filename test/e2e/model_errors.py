@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What axopt says about models and their data that cannot be."""
 import numpy as np
 import onnx

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every model on every layout: compiled, verified, run by all ranks, and its
 outputs beside those of the framework that it came from."""
 import re

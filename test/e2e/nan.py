@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """NaN and infinities reach the outputs that they reach in onnxruntime, through
 fused activations and attention too."""
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Sums of f16 and bf16 are made in f32, on one rank and over ranks: beside the
 same in f64."""
 import numpy as np

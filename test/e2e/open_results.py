@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What docs/user-guide.md says of results that ONNX leaves open."""
 import numpy as np
 import onnx

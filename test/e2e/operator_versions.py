@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every operator in every version since operator set 7, beside onnxruntime and,
 where that lacks it, onnx's reference interpreter.
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Optimizers that PyTorch's reference runs (train.py) do not have, beside the
 formulas of their papers in f64, on every kind of layout."""
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """No output takes the place of what a run reads, or of another output."""
 import os
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Constants of a plan in the file beside it, which nobody believes."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Plans that train, edited so that they would go wrong without a word."""
 import re
 

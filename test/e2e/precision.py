@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Narrow contractions, statistics of batches: what --precision and --batchnorm
 change, and what not."""
 import re

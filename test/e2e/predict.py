@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Any number of samples through a plan of any batch, evaluation mode of models
 exported for training, and inputs that take no batches."""
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What depends on weights alone is computed once, when they are loaded."""
 import re
 from pathlib import Path

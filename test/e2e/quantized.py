@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Quantised models: their weights stay where they are, as they are."""
 import logging
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the backward pass computes again is rounded in another way than it was
 in the forward pass: models whose gradients go by which numbers are equal train
 as if everything had been kept."""

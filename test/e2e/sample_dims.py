@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Which dimension of an output counts samples: predictions of any number of
 samples, put together along it, beside onnxruntime on all of them at once."""
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Operators that read between elements: the same on every layout, with
 gradients, and indices that there are not are errors."""
 import numpy as np

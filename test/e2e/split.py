@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """The work is really split: what one rank holds and computes, beside the whole
 divided by the ranks that share it; and what they must say to each other."""
 import csv

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Streams and files that fail while they are written or read."""
 import os
 import pty

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """No tensor of --weights is without effect in silence, wherever the model's
 weight went: into a constant, another weight, or nowhere."""
 from pathlib import Path

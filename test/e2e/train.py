@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training runs of another framework, step by step, on every layout: the same
 losses, gradient norms and weights. And every model trains alike on some."""
 import json

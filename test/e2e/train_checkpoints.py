@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training that is saved, interrupted, and gone on with elsewhere."""
 import json
 import os

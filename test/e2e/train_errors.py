@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What axrun says of training that cannot be."""
 import numpy as np
 

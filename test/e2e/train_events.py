@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """axrun --tensorboard: what TensorBoard reads of it is what the log says."""
 import math
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Trained weights in the user's model, for other runtimes."""
 import os
 import shutil

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What exporters tell of a model, and do not: which weights are parameters,
 what a BatchNormalization goes by, rows without gradient. The models and
 PyTorch's numbers are made by test/data/exports/make.py."""

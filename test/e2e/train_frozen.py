@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Weights that a run does not train: the model's own, and others it was given."""
 import json
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What training tells of its steps: --log, --log-every, --epochs, --quiet."""
 import csv
 import signal

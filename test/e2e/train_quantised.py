@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Models trained with quantisation in them (QuantizeLinear, DequantizeLinear):
 gradients go straight through, as with PyTorch's fake_quantize."""
 import numpy as np

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What training takes results for is not told by their names: a model may call
 its outputs as training calls its own, and older plans, which have names alone,
 train on."""

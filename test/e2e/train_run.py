@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training as a user does it: what goes in, and what is measured."""
 import json
 import os

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Small ones of the networks that `tools/dev bench zoo` measures, beside
 onnxruntime, on one rank and on two."""
 import sys

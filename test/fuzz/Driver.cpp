@@ -1,4 +1,5 @@
 //===- Driver.cpp - Runs a fuzz target without libFuzzer ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Mutates the files of a corpus and gives them to LLVMFuzzerTestOneInput, with
 // libFuzzer's own flags, so that every compiler and every preset can run every

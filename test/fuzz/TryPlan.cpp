@@ -1,4 +1,5 @@
 //===- TryPlan.cpp - What verifies also runs ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "TryPlan.h"
 
 #include "ax/Codegen/Codegen.h"

@@ -1,4 +1,5 @@
 //===- TryPlan.h - What verifies also runs ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_FUZZ_TRYPLAN_H
 #define AX_TEST_FUZZ_TRYPLAN_H
 

@@ -1,4 +1,5 @@
 //===- GuardedDevice.cpp - A CPU whose memory the host cannot touch -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // `guarded`: the CPU's kernels and libraries, on memory of its own. Host code
 // that reads or writes at an address of it faults at once; an address that is

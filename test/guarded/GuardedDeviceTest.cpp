@@ -1,4 +1,5 @@
 //===- GuardedDeviceTest.cpp - What the guarded device refuses ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/AllBackends.h"
 #include "ax/Runtime/DeviceAccess.h"

@@ -1,4 +1,5 @@
 //===- GuardedMemory.cpp - Memory that only its device reaches ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "GuardedMemory.h"
 

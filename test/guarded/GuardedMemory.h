@@ -1,4 +1,5 @@
 //===- GuardedMemory.h - Memory that only its device reaches ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_GUARDEDMEMORY_H
 #define AX_TEST_GUARDEDMEMORY_H
 

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """tools/dev, with stand-ins for what it runs."""
 import os
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What holds for every source file."""
 import re
 import subprocess
@@ -16,6 +17,9 @@ NO_BANNER = {"include/ax-c/axrun.h": "it is C"}
 LONGEST = 500
 LONG = {
 }
+
+# A line of every source file's first ones.
+LICENSE = "SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception"
 
 # Folders of one machine that have no business in the tree.
 MACHINE = re.compile(r"(?<![\w.$}~])/(?:home|root|work|Users)/[\w.]")
@@ -99,9 +103,21 @@ def citedPages():
         raise Failed("pages that are not there:\n" + "\n".join(missing))
 
 
+def licenses():
+    """Texts have none, but CMake's; nor has what tests read."""
+    missing = [name for name, path in sources()
+               if isCode(path)
+               and (path.suffix != ".txt" or path.name == "CMakeLists.txt")
+               and (not name.startswith("test/data/") or path.suffix == ".py")
+               and LICENSE not in "".join(readText(path).split("\n")[:3])]
+    if missing:
+        raise Failed(f"first lines without `{LICENSE}`:\n" + "\n".join(missing))
+
+
 def cases(every):
     yield "no file is too long", lengths
     yield "no paths of one machine", machinePaths
     yield "header guards are named after the file", headerGuards
     yield "first lines name the file", banners
+    yield "every file says its license", licenses
     yield "comments cite pages that are there", citedPages

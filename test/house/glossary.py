@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every term of docs/glossary.md is found where the page says."""
 import re
 from pathlib import Path

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What the tools load when they start: libraries are of the rooms that need
 them (docs/architecture.md)."""
 import re

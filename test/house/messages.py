@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every error message is expected by a test, every pass has one.
 
 A diagnostic site is a call of SITES, or a literal returned by a function that

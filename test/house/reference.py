@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """docs/reference is what TableGen says, with examples that a test parses:
 `tools/dev docs` writes it again."""
 import re

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Rooms know only the rooms below them (docs/architecture.md)."""
 import re
 from pathlib import Path

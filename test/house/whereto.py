@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Every question of docs/architecture.md is answered where the page says."""
 import re
 

@@ -1,4 +1,5 @@
 //===- CountAllocations.h - What a program allocates ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For one file of a program of tests: replaces its operators new and delete.
 //

@@ -1,4 +1,5 @@
 //===- LocalMain.cpp - All-reduce between threads -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Measure.h"
 

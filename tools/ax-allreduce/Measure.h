@@ -1,4 +1,5 @@
 //===- Measure.h - Bandwidth of an all-reduce -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TOOLS_ALLREDUCE_MEASURE_H
 #define AX_TOOLS_ALLREDUCE_MEASURE_H
 

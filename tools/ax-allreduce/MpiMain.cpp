@@ -1,4 +1,5 @@
 //===- MpiMain.cpp - All-reduce between processes, by MPI -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Measure.h"
 

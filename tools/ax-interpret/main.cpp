@@ -1,4 +1,5 @@
 //===- main.cpp - ax-interpret: a model by the reference interpreter ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The oracle of tests: imports a model and interprets it, slowly and without a
 // plan, on an ONNX test case's inputs, and compares.

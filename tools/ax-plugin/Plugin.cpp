@@ -1,4 +1,5 @@
 //===- Plugin.cpp - The ax dialect and passes for mlir-opt ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Compile/Compile.h"
 #include "ax/Dialect/Ax.h"

@@ -1,4 +1,5 @@
 //===- main.cpp - axopt-opt: passes on IR, for tests ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Compile/Compile.h"

@@ -1,4 +1,5 @@
 //===- Actions.h - What axopt does ------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TOOLS_AXOPT_ACTIONS_H
 #define AX_TOOLS_AXOPT_ACTIONS_H
 

@@ -1,4 +1,5 @@
 //===- Diagnostics.cpp - What axopt says beside errors --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Diagnostics.h"
 
 using namespace ax;

@@ -1,4 +1,5 @@
 //===- Diagnostics.h - What axopt says beside errors ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TOOLS_AXOPT_DIAGNOSTICS_H
 #define AX_TOOLS_AXOPT_DIAGNOSTICS_H
 

@@ -1,4 +1,5 @@
 //===- ExportModel.cpp - The model with other weights ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Actions.h"
 #include "ax/Import/Export.h"
 #include "ax/Runtime/Checkpoint.h"

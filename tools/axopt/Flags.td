@@ -1,4 +1,5 @@
 //===- Flags.td - The command line of axopt -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 include "ax/Support/Flags.td"
 

@@ -1,4 +1,5 @@
 //===- InspectModel.cpp - What is in the model ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Actions.h"
 #include "ax/Inspect/Inspect.h"
 #include "ax/Support/MappedFile.h"

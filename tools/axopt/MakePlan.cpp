@@ -1,4 +1,5 @@
 //===- MakePlan.cpp - A plan of a model -----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Actions.h"
 #include "Diagnostics.h"
 #include "ax/Compile/Compile.h"

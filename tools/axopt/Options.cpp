@@ -1,4 +1,5 @@
 //===- Options.cpp - The command line of axopt ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Options.h"
 #include "ax/Cost/Schedule.h"
 #include "ax/Passes/Passes.h"

@@ -1,4 +1,5 @@
 //===- Options.h - The command line of axopt --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TOOLS_AXOPT_OPTIONS_H
 #define AX_TOOLS_AXOPT_OPTIONS_H
 

@@ -1,4 +1,5 @@
 //===- OutputFiles.cpp - What axopt writes replaces no input --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Actions.h"
 #include "ax/Import/Export.h"
 #include "ax/Plan/Plan.h"

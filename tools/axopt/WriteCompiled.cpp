@@ -1,4 +1,5 @@
 //===- WriteCompiled.cpp - A plan with its kernels ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Actions.h"
 #include "ax/Codegen/Codegen.h"
 #include "ax/Plan/Plan.h"

@@ -1,4 +1,5 @@
 //===- main.cpp - axopt: ONNX in, plan out --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Actions.h"
 #include "Options.h"
 #include "ax/Dialect/Ax.h"

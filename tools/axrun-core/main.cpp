@@ -1,4 +1,5 @@
 //===- main.cpp - axrun-core: run compiled plans --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // axrun without a compiler and without ONNX: small, and there at once.
 //

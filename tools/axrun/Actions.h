@@ -1,4 +1,5 @@
 //===- Actions.h - What axrun does with a plan ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TOOLS_AXRUN_ACTIONS_H
 #define AX_TOOLS_AXRUN_ACTIONS_H
 

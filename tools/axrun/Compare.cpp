@@ -1,4 +1,5 @@
 //===- Compare.cpp - Outputs beside the expected ones ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Compare.h"
 
 #include "llvm/ADT/StringExtras.h"

@@ -1,4 +1,5 @@
 //===- Compare.h - Outputs beside the expected ones -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TOOLS_AXRUN_COMPARE_H
 #define AX_TOOLS_AXRUN_COMPARE_H
 

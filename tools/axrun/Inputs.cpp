@@ -1,4 +1,5 @@
 //===- Inputs.cpp - Tensors given to a run, and those it makes ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Inputs.h"
 
 #include "ax/Runtime/Checkpoint.h"

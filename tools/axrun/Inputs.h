@@ -1,4 +1,5 @@
 //===- Inputs.h - Tensors given to a run, and those it makes ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TOOLS_AXRUN_INPUTS_H
 #define AX_TOOLS_AXRUN_INPUTS_H
 

@@ -1,4 +1,5 @@
 //===- Options.cpp - The command line of axrun ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Options.h"
 
 #include "ax/Support/Error.h"

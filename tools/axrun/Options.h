@@ -1,4 +1,5 @@
 //===- Options.h - The command line of axrun --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TOOLS_AXRUN_OPTIONS_H
 #define AX_TOOLS_AXRUN_OPTIONS_H
 

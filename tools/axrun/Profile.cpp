@@ -1,4 +1,5 @@
 //===- Profile.cpp - What takes the time ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Profile.h"
 
 #include "llvm/Support/Format.h"

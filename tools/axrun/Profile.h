@@ -1,4 +1,5 @@
 //===- Profile.h - What takes the time --------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TOOLS_AXRUN_PROFILE_H
 #define AX_TOOLS_AXRUN_PROFILE_H
 

@@ -1,4 +1,5 @@
 //===- Report.cpp - How long runs took ------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Report.h"
 
 #include "Profile.h"

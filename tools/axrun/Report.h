@@ -1,4 +1,5 @@
 //===- Report.h - How long runs took ----------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TOOLS_AXRUN_REPORT_H
 #define AX_TOOLS_AXRUN_REPORT_H
 

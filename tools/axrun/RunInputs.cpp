@@ -1,4 +1,5 @@
 //===- RunInputs.cpp - One set of inputs, once or many times --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Actions.h"
 #include "Compare.h"
 #include "Inputs.h"

@@ -1,4 +1,5 @@
 //===- RunSamples.cpp - All samples of a file, in batches -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Actions.h"
 #include "Inputs.h"
 

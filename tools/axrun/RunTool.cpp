@@ -1,4 +1,5 @@
 //===- RunTool.cpp - From a command line to an exit code ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "RunTool.h"
 
 #include "Actions.h"

@@ -1,4 +1,5 @@
 //===- RunTool.h - From a command line to an exit code ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TOOLS_AXRUN_RUNTOOL_H
 #define AX_TOOLS_AXRUN_RUNTOOL_H
 

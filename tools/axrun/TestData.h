@@ -1,4 +1,5 @@
 //===- TestData.h - Tensors of ONNX test cases ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TOOLS_AXRUN_TESTDATA_H
 #define AX_TOOLS_AXRUN_TESTDATA_H
 

@@ -1,4 +1,5 @@
 //===- TrainPlan.cpp - Steps of training ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Actions.h"
 #include "Report.h"
 

@@ -1,4 +1,5 @@
 //===- main.cpp - axrun: run a plan ---------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "RunTool.h"
 #include "ax/Import/Import.h"
 

@@ -1,4 +1,5 @@
 //===- Codegen.h - From a plan's program to commands ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_CODEGEN_CODEGEN_H
 #define AX_CODEGEN_CODEGEN_H
 

@@ -1,4 +1,5 @@
 //===- Kernel.h - From axl.fusion to native code ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The kernel compiler: one `axl.fusion` on local shapes becomes one function in
 // an object file of its own.

@@ -1,4 +1,5 @@
 //===- LocalPasses.h - From a plan to commands, step by step ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_CODEGEN_LOCALPASSES_H
 #define AX_CODEGEN_LOCALPASSES_H
 

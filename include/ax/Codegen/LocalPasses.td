@@ -1,4 +1,5 @@
 //===- LocalPasses.td - From a plan to commands ------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In the order in which they run. The first makes local programs of a plan's;
 // the others run on whatever holds local stages, each of which by itself.

@@ -1,4 +1,5 @@
 //===- Localize.h - What one rank of a stage computes -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A stage is written on global shapes with layouts. Localising gives the same
 // computation on the part that one rank holds: one program for all ranks, in

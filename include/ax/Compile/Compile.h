@@ -1,4 +1,5 @@
 //===- Compile.h - From an imported model to a plan -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_COMPILE_COMPILE_H
 #define AX_COMPILE_COMPILE_H
 

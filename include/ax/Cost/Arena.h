@@ -1,4 +1,5 @@
 //===- Arena.h - Places for values by when they live ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_COST_ARENA_H
 #define AX_COST_ARENA_H
 

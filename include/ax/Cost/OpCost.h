@@ -1,4 +1,5 @@
 //===- OpCost.h - What one operation costs one rank -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_COST_OPCOST_H
 #define AX_COST_OPCOST_H
 

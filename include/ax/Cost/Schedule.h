@@ -1,4 +1,5 @@
 //===- Schedule.h - Orders of a pipeline's actions --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A schedule says which coordinate of the pipeline does which stage, in which
 // order each coordinate takes its actions, and for how many micro-batches it

@@ -1,4 +1,5 @@
 //===- Simulate.h - Running a schedule without running it -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Stages take their actions in order. An action receives what the stage needs,
 // computes, and sends; a receive waits for its send, a send for a free slot.

@@ -1,4 +1,5 @@
 //===- StageCost.h - Memory and time of a pipeline stage --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_COST_STAGECOST_H
 #define AX_COST_STAGECOST_H
 

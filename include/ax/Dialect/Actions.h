@@ -1,4 +1,5 @@
 //===- Actions.h - Entries of schedules -------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the ranks of one pipeline coordinate do is cut into lists of operations,
 // one `ax.stage` each: forward, backward, update. A schedule says in which

@@ -1,4 +1,5 @@
 //===- Ax.h - The ax dialect ------------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Everything of the dialect: attributes, enums, interfaces, operations.
 //

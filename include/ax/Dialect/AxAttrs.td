@@ -1,4 +1,5 @@
 //===- AxAttrs.td - Attributes and enums of ax -------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_ATTRS_TD
 #define AX_ATTRS_TD
 

@@ -1,4 +1,5 @@
 //===- AxCollectiveOps.td - Changes of layout --------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_COLLECTIVE_OPS_TD
 #define AX_COLLECTIVE_OPS_TD
 

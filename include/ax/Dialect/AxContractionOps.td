@@ -1,4 +1,5 @@
 //===- AxContractionOps.td - Sums of products --------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_CONTRACTION_OPS_TD
 #define AX_CONTRACTION_OPS_TD
 

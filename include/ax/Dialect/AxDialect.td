@@ -1,4 +1,5 @@
 //===- AxDialect.td - The ax dialect -----------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_DIALECT_TD
 #define AX_DIALECT_TD
 

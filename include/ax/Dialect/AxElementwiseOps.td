@@ -1,4 +1,5 @@
 //===- AxElementwiseOps.td - One element at a time ---------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_ELEMENTWISE_OPS_TD
 #define AX_ELEMENTWISE_OPS_TD
 

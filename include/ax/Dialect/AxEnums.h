@@ -1,4 +1,5 @@
 //===- AxEnums.h - Kinds of operations --------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The enums alone, for code that does not need the operation classes.
 //

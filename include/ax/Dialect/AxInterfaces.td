@@ -1,4 +1,5 @@
 //===- AxInterfaces.td - What every ax operation declares --*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_INTERFACES_TD
 #define AX_INTERFACES_TD
 

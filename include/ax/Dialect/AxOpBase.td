@@ -1,4 +1,5 @@
 //===- AxOpBase.td - Base classes of the operations --------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_OP_BASE_TD
 #define AX_OP_BASE_TD
 

@@ -1,4 +1,5 @@
 //===- AxOps.td - All operations of ax ---------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_OPS_TD
 #define AX_OPS_TD
 

@@ -1,4 +1,5 @@
 //===- AxPlanOps.td - Plans, programs, stages, state -------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PLAN_OPS_TD
 #define AX_PLAN_OPS_TD
 

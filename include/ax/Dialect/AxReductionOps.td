@@ -1,4 +1,5 @@
 //===- AxReductionOps.td - Reductions, norms, scans --------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_REDUCTION_OPS_TD
 #define AX_REDUCTION_OPS_TD
 

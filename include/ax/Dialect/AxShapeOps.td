@@ -1,4 +1,5 @@
 //===- AxShapeOps.td - Moving elements ---------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SHAPE_OPS_TD
 #define AX_SHAPE_OPS_TD
 

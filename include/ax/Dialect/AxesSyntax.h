@@ -1,4 +1,5 @@
 //===- AxesSyntax.h - `{col}` in the assembly of ops ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_DIALECT_AXESSYNTAX_H
 #define AX_DIALECT_AXESSYNTAX_H
 

@@ -1,4 +1,5 @@
 //===- Indexing.h - Indices of gathers and scatters -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_DIALECT_INDEXING_H
 #define AX_DIALECT_INDEXING_H
 

@@ -1,4 +1,5 @@
 //===- Limits.h - What is refused everywhere --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_DIALECT_LIMITS_H
 #define AX_DIALECT_LIMITS_H
 

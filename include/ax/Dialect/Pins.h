@@ -1,4 +1,5 @@
 //===- Pins.h - What the steps of the Shard phase tell each other - C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_DIALECT_PINS_H
 #define AX_DIALECT_PINS_H
 

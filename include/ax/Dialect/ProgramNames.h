@@ -1,4 +1,5 @@
 //===- ProgramNames.h - Names that programs which train use -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_DIALECT_PROGRAMNAMES_H
 #define AX_DIALECT_PROGRAMNAMES_H
 

@@ -1,4 +1,5 @@
 //===- Random.h - What random numbers depend on -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_DIALECT_RANDOM_H
 #define AX_DIALECT_RANDOM_H
 

@@ -1,4 +1,5 @@
 //===- SampleDims.h - Where the batch is in results -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_DIALECT_SAMPLEDIMS_H
 #define AX_DIALECT_SAMPLEDIMS_H
 

@@ -1,4 +1,5 @@
 //===- ScheduledAction.h - What schedules put in order ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_DIALECT_SCHEDULEDACTION_H
 #define AX_DIALECT_SCHEDULEDACTION_H
 

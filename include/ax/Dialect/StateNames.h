@@ -1,4 +1,5 @@
 //===- StateNames.h - States that training and dropout add ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_DIALECT_STATENAMES_H
 #define AX_DIALECT_STATENAMES_H
 

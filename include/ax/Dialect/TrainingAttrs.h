@@ -1,4 +1,5 @@
 //===- TrainingAttrs.h - What training passes are told ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_DIALECT_TRAININGATTRS_H
 #define AX_DIALECT_TRAININGATTRS_H
 

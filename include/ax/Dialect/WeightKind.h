@@ -1,4 +1,5 @@
 //===- WeightKind.h - What a model tells of a weight ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_DIALECT_WEIGHTKIND_H
 #define AX_DIALECT_WEIGHTKIND_H
 

@@ -1,4 +1,5 @@
 //===- Describe.h - What a model's file says of itself ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_IMPORT_DESCRIBE_H
 #define AX_IMPORT_DESCRIBE_H
 

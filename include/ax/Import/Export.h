@@ -1,4 +1,5 @@
 //===- Export.h - Other weights in a user's model ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_IMPORT_EXPORT_H
 #define AX_IMPORT_EXPORT_H
 

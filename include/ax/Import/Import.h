@@ -1,4 +1,5 @@
 //===- Import.h - ONNX model to ax IR ---------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A model file is untrusted: whatever it holds, the functions here return a
 // module or an AxError (BadModel, Unsupported, InputOutput, Usage), and never

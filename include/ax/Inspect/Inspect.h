@@ -1,4 +1,5 @@
 //===- Inspect.h - What there is in a model ---------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Before anything is compiled: what the file says, and what Import, Raise and
 // the passes that flags concern find.

@@ -1,4 +1,5 @@
 //===- Distribute.h - Global tensors and the parts of ranks -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_INTERPRETER_DISTRIBUTE_H
 #define AX_INTERPRETER_DISTRIBUTE_H
 

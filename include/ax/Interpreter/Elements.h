@@ -1,4 +1,5 @@
 //===- Elements.h - MLIR attributes and host tensors ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Element types and constants in both worlds. i1 is Bool; signless integers
 // are signed, `ui` ones unsigned.

@@ -1,4 +1,5 @@
 //===- FoldedWeights.h - Weights that are constants of a plan ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_INTERPRETER_FOLDEDWEIGHTS_H
 #define AX_INTERPRETER_FOLDEDWEIGHTS_H
 

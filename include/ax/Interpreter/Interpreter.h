@@ -1,4 +1,5 @@
 //===- Interpreter.h - Reference interpreter of ax operations ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every compute operation on host tensors, slowly and exactly: floats in
 // double, rounded once to the result's type; integers wrap.

@@ -1,4 +1,5 @@
 //===- Local.h - The axl dialect --------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Programs of ranks: collectives on parts, a rank's place, and what is one
 // command.

@@ -1,4 +1,5 @@
 //===- LocalInterfaces.td - What local operations declare --*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LOCAL_INTERFACES_TD
 #define AX_LOCAL_INTERFACES_TD
 

@@ -1,4 +1,5 @@
 //===- LocalOps.td - What one rank does --------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LOCAL_OPS_TD
 #define AX_LOCAL_OPS_TD
 

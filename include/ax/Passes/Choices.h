@@ -1,4 +1,5 @@
 //===- Choices.h - What flags choose of a model -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the passes find, for who only looks: in a plan as Import and the phases
 // Normalize and Raise leave it, with one program or more.

@@ -1,4 +1,5 @@
 //===- OptionParsers.h - Options of passes that are structs -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_OPTIONPARSERS_H
 #define AX_PASSES_OPTIONPARSERS_H
 

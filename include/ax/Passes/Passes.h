@@ -1,4 +1,5 @@
 //===- Passes.h - The passes of axopt ---------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_PASSES_H
 #define AX_PASSES_PASSES_H
 

@@ -1,4 +1,5 @@
 //===- Passes.td - The passes of axopt ---------------------*- tablegen -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In the order of the phases. A pass runs on whatever holds programs: a module,
 // a plan, or one program.

@@ -1,4 +1,5 @@
 //===- Strategy.h - What the user asks of the mesh --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_STRATEGY_H
 #define AX_PASSES_STRATEGY_H
 

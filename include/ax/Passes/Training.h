@@ -1,4 +1,5 @@
 //===- Training.h - What the user asks of training --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_TRAINING_H
 #define AX_PASSES_TRAINING_H
 

@@ -1,4 +1,5 @@
 //===- Layers.h - Linears, convolutions, attention, embeddings --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PLAN_LAYERS_H
 #define AX_PLAN_LAYERS_H
 

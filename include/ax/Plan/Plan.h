@@ -1,4 +1,5 @@
 //===- Plan.h - Plans as files: read, check, tell about ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PLAN_PLAN_H
 #define AX_PLAN_PLAN_H
 

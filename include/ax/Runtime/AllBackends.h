@@ -1,4 +1,5 @@
 //===- AllBackends.h - What is linked in ------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_ALLBACKENDS_H
 #define AX_RUNTIME_ALLBACKENDS_H
 

@@ -1,4 +1,5 @@
 //===- Backends.h - Devices and communicators by name -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A backend is a folder of runtime/ that says ax_add_backend(NAME ...) in its
 // CMakeLists.txt and defines

@@ -1,4 +1,5 @@
 //===- Checkpoint.h - The states of a run, in a folder ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // FOLDER/step-N holds a .safetensors file for each rank that is the first to
 // have a part of some state, and manifest.json: what the parts are of which

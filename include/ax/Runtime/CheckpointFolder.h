@@ -1,4 +1,5 @@
 //===- CheckpointFolder.h - Where a run saves its states --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A checkpoint (Checkpoint.h) is written beside its place, synced and renamed:
 // it is there as a whole or not at all.

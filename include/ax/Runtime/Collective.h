@@ -1,4 +1,5 @@
 //===- Collective.h - What a group of ranks does together -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_COLLECTIVE_H
 #define AX_RUNTIME_COLLECTIVE_H
 

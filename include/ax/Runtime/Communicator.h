@@ -1,4 +1,5 @@
 //===- Communicator.h - Ranks that work together ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the executor needs of a network: groups, collectives, messages, and a
 // bounded end when something fails. Backends.h has them by name.

@@ -1,4 +1,5 @@
 //===- CompiledPlan.h - Programs in a file ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What a plan becomes when it is compiled for a target: all that a run needs,
 // so that it starts without a compiler. docs/compiled-plans.md describes the

@@ -1,4 +1,5 @@
 //===- CpuDevice.h - Ranks that compute on CPU threads ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Matmul and convolution by oneDNN, whose threads (and our kernels') are those
 // of libgomp: one team per rank. Never link libomp into the same process.

@@ -1,4 +1,5 @@
 //===- CpuKernel.h - Kernels in this process's memory -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // An image of format `elf-x86-64` is a relocatable object file: code, constants
 // and calls of functions that hostFunction() knows. Every number of it is

@@ -1,4 +1,5 @@
 //===- Device.h - What computes: memory, kernels, libraries -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One Device per rank, used by one thread at a time. Work is put on streams and
 // done in order; on the CPU it is done at once. Backends.h has them by name.

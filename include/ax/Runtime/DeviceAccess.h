@@ -1,4 +1,5 @@
 //===- DeviceAccess.h - Device addresses as pointers ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // For the sources of devices alone (test/house/rooms.py): what others do with
 // device memory they ask a Stream to do.

@@ -1,4 +1,5 @@
 //===- Executor.h - Runs a command program on many ranks --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One thread per rank, each with a device, a communicator and an arena. Ranks
 // work through the requests in the order in which they were submitted; those of

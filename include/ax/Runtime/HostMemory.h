@@ -1,4 +1,5 @@
 //===- HostMemory.h - Memory of this process --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_HOSTMEMORY_H
 #define AX_RUNTIME_HOSTMEMORY_H
 

@@ -1,4 +1,5 @@
 //===- IndexFault.h - Indices out of range ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A run with a bad index goes on, with 0 in its place, and fails at its end:
 // other ranks may find one that comes before it, and the same one is to be

@@ -1,4 +1,5 @@
 //===- LibraryOps.h - What a library is asked to compute --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Plain descriptions of the operations that a device's libraries do. A device
 // prepares one (chooses a kernel, packs weights) and then executes it any

@@ -1,4 +1,5 @@
 //===- LocalCommunicator.h - Ranks that are threads -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Threads of one process read each other's buffers directly. An all-reduce
 // gives the same bits on every rank and from run to run: every element is

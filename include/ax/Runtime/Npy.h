@@ -1,4 +1,5 @@
 //===- Npy.h - NumPy's .npy and .npz files ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Reading accepts what numpy.save, savez and savez_compressed write for our
 // element types, either byte order, C or Fortran order (transposed to C).

@@ -1,4 +1,5 @@
 //===- Program.h - Command lists: what the executor runs --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The contract between Codegen, which makes a Program, and the executor, which
 // runs it. Plain data, no MLIR. A few command lists per pipeline stage

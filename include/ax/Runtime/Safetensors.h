@@ -1,4 +1,5 @@
 //===- Safetensors.h - Tensors in one file ----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Eight bytes with the length of a JSON header, which gives each tensor's type,
 // shape and place; then the tensors, little endian and row-major.

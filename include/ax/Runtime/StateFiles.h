@@ -1,4 +1,5 @@
 //===- StateFiles.h - Files that states come from ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_STATEFILES_H
 #define AX_RUNTIME_STATEFILES_H
 

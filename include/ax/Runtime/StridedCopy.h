@@ -1,4 +1,5 @@
 //===- StridedCopy.h - Copies of strided boxes ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_STRIDEDCOPY_H
 #define AX_RUNTIME_STRIDEDCOPY_H
 

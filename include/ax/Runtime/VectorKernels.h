@@ -1,4 +1,5 @@
 //===- VectorKernels.h - Loops compiled for several processors --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The same source, VectorKernels.inc, is compiled for AVX-512, AVX2 and any
 // processor; `vectorKernels()` is the best that this machine runs.

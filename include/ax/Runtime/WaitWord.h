@@ -1,4 +1,5 @@
 //===- WaitWord.h - A counter that others can wait for ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Waiting spins for a moment and then sleeps in the kernel (futex), so that
 // ranks that share a core let the one that has work to do run.

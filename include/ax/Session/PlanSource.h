@@ -1,4 +1,5 @@
 //===- PlanSource.h - Programs of a plan file -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SESSION_PLANSOURCE_H
 #define AX_SESSION_PLANSOURCE_H
 

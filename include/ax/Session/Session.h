@@ -1,4 +1,5 @@
 //===- Session.h - A plan, ready to run -------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Plan file → checked → commands and kernels → ranks as threads of this
 // process. What axrun and the C API stand on.

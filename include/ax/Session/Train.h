@@ -1,4 +1,5 @@
 //===- Train.h - Steps of a program that trains -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A program trains when it stores states and gives `loss`, a scalar.
 //

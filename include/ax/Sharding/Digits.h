@@ -1,4 +1,5 @@
 //===- Digits.h - A dimension's index as a string of digits -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A dimension whose splits all divide evenly is a mixed-radix number: each
 // digit is either told by a rank's place on the mesh or counted locally. All

@@ -1,4 +1,5 @@
 //===- Layout.h - How a tensor is spread over a mesh ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every dimension is a product of factors, major first, each split by an
 // ordered list of sub-axes; and a set of sub-axes over which the tensor is

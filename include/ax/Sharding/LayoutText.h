@@ -1,4 +1,5 @@
 //===- LayoutText.h - Layouts and sub-axes from text ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SHARDING_LAYOUTTEXT_H
 #define AX_SHARDING_LAYOUTTEXT_H
 

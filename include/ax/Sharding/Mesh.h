@@ -1,4 +1,5 @@
 //===- Mesh.h - Named axes of ranks and of time -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A mesh has named axes. An axis in space numbers ranks; an axis in time
 // (`micro`) numbers slices done one after another by the same ranks.

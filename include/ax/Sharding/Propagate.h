@@ -1,4 +1,5 @@
 //===- Propagate.h - From pins to assignments and reshardings ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A graph of operations with rules, and pins: what the strategy asks of some
 // factors and tensors. Propagation finds an assignment for every operation, the

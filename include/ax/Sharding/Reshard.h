@@ -1,4 +1,5 @@
 //===- Reshard.h - From one layout to another -------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A step changes a tensor's layout and nothing else. What a step does with the
 // data follows from the layouts before and after it; `axes` only names the

@@ -1,4 +1,5 @@
 //===- Rule.h - How the dimensions of an operation relate -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SHARDING_RULE_H
 #define AX_SHARDING_RULE_H
 

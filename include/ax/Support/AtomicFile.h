@@ -1,4 +1,5 @@
 //===- AtomicFile.h - Files that appear whole or not at all -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SUPPORT_ATOMICFILE_H
 #define AX_SUPPORT_ATOMICFILE_H
 

@@ -1,4 +1,5 @@
 //===- Checksum.h - Whether bytes are what they were ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SUPPORT_CHECKSUM_H
 #define AX_SUPPORT_CHECKSUM_H
 

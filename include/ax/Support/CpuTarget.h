@@ -1,4 +1,5 @@
 //===- CpuTarget.h - Processors that code is made for -----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SUPPORT_CPUTARGET_H
 #define AX_SUPPORT_CPUTARGET_H
 

@@ -1,4 +1,5 @@
 //===- DType.h - Element types of tensors -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SUPPORT_DTYPE_H
 #define AX_SUPPORT_DTYPE_H
 

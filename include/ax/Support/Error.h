@@ -1,4 +1,5 @@
 //===- Error.h - llvm::Error with an exit code ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every error that a user can cause is an AxError: one message, and the exit
 // code with which a tool that cannot go on ends.

@@ -1,4 +1,5 @@
 //===- Escape.h - Paths that must stay in a folder --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SUPPORT_ESCAPE_H
 #define AX_SUPPORT_ESCAPE_H
 

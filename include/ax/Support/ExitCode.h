@@ -1,4 +1,5 @@
 //===- ExitCode.h - What our tools return to the shell ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The one table of exit codes of axopt, axrun and axopt-opt. An error carries
 // its code from where it is found to main(); see Error.h.

@@ -1,4 +1,5 @@
 //===- FlagTable.h - Command lines from tables ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A tool's flags are a table that TableGen makes of its Flags.td (classes:
 // ax/Support/Flags.td). Parsing, checks of values, help, manual page and

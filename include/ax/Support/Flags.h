@@ -1,4 +1,5 @@
 //===- Flags.h - Command lines ----------------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What values of flags, and files, are made of.
 //

@@ -1,4 +1,5 @@
 //===- Float16.h - f16 and bf16 in software ---------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Conversions round to nearest, ties to even; NaN stays NaN, overflow gives
 // infinity, subnormals are kept. From double there is one rounding only.

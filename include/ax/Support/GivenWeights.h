@@ -1,4 +1,5 @@
 //===- GivenWeights.h - Weights of a file for those of a model --*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What is common to axrun --weights and axopt --export-onnx: a file from
 // elsewhere does not have all that a model names, not always as it has it, and

@@ -1,4 +1,5 @@
 //===- HostTensor.h - A dense tensor in host memory -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Contiguous, row-major. A value type: copies share their bytes until one of
 // them is written to.

@@ -1,4 +1,5 @@
 //===- MappedFile.h - Read-only memory-mapped file --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SUPPORT_MAPPEDFILE_H
 #define AX_SUPPORT_MAPPEDFILE_H
 

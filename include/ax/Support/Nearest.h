@@ -1,4 +1,5 @@
 //===- Nearest.h - What a misspelled word may mean --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SUPPORT_NEAREST_H
 #define AX_SUPPORT_NEAREST_H
 

@@ -1,4 +1,5 @@
 //===- OutputCheck.h - Outputs that would destroy something -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SUPPORT_OUTPUTCHECK_H
 #define AX_SUPPORT_OUTPUTCHECK_H
 

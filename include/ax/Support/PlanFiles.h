@@ -1,4 +1,5 @@
 //===- PlanFiles.h - Files that a plan's states come from -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SUPPORT_PLANFILES_H
 #define AX_SUPPORT_PLANFILES_H
 

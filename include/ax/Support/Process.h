@@ -1,4 +1,5 @@
 //===- Process.h - What surrounds a tool ------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SUPPORT_PROCESS_H
 #define AX_SUPPORT_PROCESS_H
 

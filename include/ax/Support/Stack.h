@@ -1,4 +1,5 @@
 //===- Stack.h - Room for recursion -----------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_SUPPORT_STACK_H
 #define AX_SUPPORT_STACK_H
 

@@ -1,4 +1,5 @@
 //===- WireFormat.h - Protobuf's bytes without protobuf ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Enough of protobuf's wire format to find, skip and write fields in place, so
 // that gigabytes of weights are never copied.

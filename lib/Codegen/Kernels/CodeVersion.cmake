@@ -1,3 +1,5 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
 # cmake -DFILES=... -DOUTPUT=... -P CodeVersion.cmake: a header with the hash of
 # all that is in FILES.
 set(all)

@@ -1,4 +1,5 @@
 //===- Decompose.cpp - Softmax and norms as reductions --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Emitter.h"
 #include "WideBuilder.h"

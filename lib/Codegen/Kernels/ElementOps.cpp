@@ -1,4 +1,5 @@
 //===- ElementOps.cpp - Element-wise operations on scalars ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ElementOps.h"
 #include "ScalarMath.h"

@@ -1,4 +1,5 @@
 //===- ElementOps.h - Element-wise operations on scalars --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Scalars in kernels have signless types: what ax calls ui8 is an i8 that the
 // operation reads as unsigned. f16 and bf16 are computed in f32 and rounded

@@ -1,4 +1,5 @@
 //===- EmitElement.cpp - The element of a value at some indices -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ElementOps.h"
 #include "EmitRandom.h"

@@ -1,4 +1,5 @@
 //===- EmitRandom.cpp - axl.random in kernels -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "EmitRandom.h"
 
 #include "ax/Support/Philox.h"

@@ -1,4 +1,5 @@
 //===- EmitRandom.h - axl.random in kernels ---------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_CODEGEN_KERNELS_EMITRANDOM_H
 #define AX_CODEGEN_KERNELS_EMITRANDOM_H
 

@@ -1,4 +1,5 @@
 //===- EmitReduce.cpp - Reductions ----------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The last reduced dimensions run in a register; reduced dimensions before a
 // kept one ("rows") in memory, so that the loop over the kept one vectorises.

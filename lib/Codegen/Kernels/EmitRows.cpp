@@ -1,4 +1,5 @@
 //===- EmitRows.cpp - Values computed once per outer iteration ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ElementOps.h"
 #include "Emitter.h"

@@ -1,4 +1,5 @@
 //===- EmitScans.cpp - Cumulative, scatter --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ElementOps.h"
 #include "Emitter.h"

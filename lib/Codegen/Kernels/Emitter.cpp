@@ -1,4 +1,5 @@
 //===- Emitter.cpp - The frame of a kernel: loops, results, attempts ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Emitter.h"
 #include "ElementOps.h"

@@ -1,4 +1,5 @@
 //===- Emitter.h - One fusion becomes loops over scalars --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Elements are *pulled*: the element of a value at some indices is asked of its
 // operands, down to loads, so nothing inside a fusion needs a buffer; except

@@ -1,4 +1,5 @@
 //===- FloatMath.h - Arithmetic and functions of one number -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_LIB_CODEGEN_KERNELS_FLOATMATH_H
 #define AX_LIB_CODEGEN_KERNELS_FLOATMATH_H
 

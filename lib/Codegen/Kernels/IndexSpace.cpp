@@ -1,4 +1,5 @@
 //===- IndexSpace.cpp - Loops and what is computed from their counters ----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "IndexSpace.h"
 

@@ -1,4 +1,5 @@
 //===- IndexSpace.h - Loops, and numbers made of counters -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A loop nest is a list of atoms: counters 0 .. size - 1, first slowest. The
 // index of a dimension is an affine expression in atoms, so a reshape is

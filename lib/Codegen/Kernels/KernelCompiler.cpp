@@ -1,4 +1,5 @@
 //===- KernelCompiler.cpp - Fusions to functions, each once ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Codegen/Kernel.h"
 

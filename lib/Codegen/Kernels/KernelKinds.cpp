@@ -1,4 +1,5 @@
 //===- KernelKinds.cpp - What the kernel compiler handles -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ElementOps.h"
 #include "Emitter.h"

@@ -1,4 +1,5 @@
 //===- NativeCode.cpp - From scalar loops to an object file ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "NativeCode.h"
 

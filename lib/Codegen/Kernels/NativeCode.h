@@ -1,4 +1,5 @@
 //===- NativeCode.h - From scalar loops to an object file -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_CODEGEN_KERNELS_NATIVECODE_H
 #define AX_CODEGEN_KERNELS_NATIVECODE_H
 

@@ -1,4 +1,5 @@
 //===- ObjectCache.cpp - Compiled kernels on disk -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ObjectCache.h"
 

@@ -1,4 +1,5 @@
 //===- ObjectCache.h - Compiled kernels on disk -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_CODEGEN_KERNELS_OBJECTCACHE_H
 #define AX_CODEGEN_KERNELS_OBJECTCACHE_H
 

@@ -1,4 +1,5 @@
 //===- ScalarMath.cpp - Functions of one floating-point number ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ScalarMath.h"
 

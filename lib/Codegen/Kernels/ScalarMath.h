@@ -1,4 +1,5 @@
 //===- ScalarMath.h - Functions of one floating-point number ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In f32: branch-free arithmetic that loops of it vectorise, or the C library's
 // function; within 4 ulp, NaN, infinities, signs of zeros and subnormal numbers

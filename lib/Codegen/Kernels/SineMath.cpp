@@ -1,4 +1,5 @@
 //===- SineMath.cpp - Sine and cosine -------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "FloatMath.h"
 

@@ -1,4 +1,5 @@
 //===- WideBuilder.cpp - Element-wise steps in f32 or f64 -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "WideBuilder.h"
 

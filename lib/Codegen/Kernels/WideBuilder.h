@@ -1,4 +1,5 @@
 //===- WideBuilder.h - Element-wise steps in f32 or f64 ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_CODEGEN_KERNELS_WIDEBUILDER_H
 #define AX_CODEGEN_KERNELS_WIDEBUILDER_H
 

@@ -1,4 +1,5 @@
 //===- GPipe.cpp - All forward passes, then all backward passes -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Huang et al., arXiv 1811.06965.
 //

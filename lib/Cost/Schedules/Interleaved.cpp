@@ -1,4 +1,5 @@
 //===- Interleaved.cpp - 1F1B of several parts on each coordinate ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Narayanan et al., arXiv 2104.04473: a bubble 1 / V as large, for V times as
 // many transfers.

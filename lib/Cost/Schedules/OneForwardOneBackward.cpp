@@ -1,4 +1,5 @@
 //===- OneForwardOneBackward.cpp - Backward as soon as can be -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Narayanan et al. (PipeDream), SOSP 2019, with one update a step: a coordinate
 // begins as many micro-batches as there are coordinates from it to the last,

@@ -1,4 +1,5 @@
 //===- ZeroBubble.cpp - Gradients of weights where nobody waits -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Qi et al., arXiv 2401.10241 (ZB-H1): 1F1B whose coordinates do not wait for
 // gradients of weights of others; a coordinate makes its own where it would

@@ -1,4 +1,5 @@
 //===- ZeroBubbleV.cpp - Two parts there and back, and no bubble ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Qi et al., arXiv 2401.10241 (ZB-V). Coordinate c of P has stages c and
 // 2P - 1 - c, so the first coordinate has the first and the last stage, and the

@@ -1,4 +1,5 @@
 //===- Activation.cpp - Activations and softmax ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../OpTable.h"
 

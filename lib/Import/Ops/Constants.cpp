@@ -1,4 +1,5 @@
 //===- Constants.cpp - Tensors from attributes and shapes -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../OpTable.h"
 #include "../Types.h"

@@ -1,4 +1,5 @@
 //===- Control.cpp - Branches and loops that are known --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../OpTable.h"
 

@@ -1,4 +1,5 @@
 //===- Elementwise.cpp - One element at a time ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../OpTable.h"
 

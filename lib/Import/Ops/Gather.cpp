@@ -1,4 +1,5 @@
 //===- Gather.cpp - Reading and writing by index --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../OpTable.h"
 

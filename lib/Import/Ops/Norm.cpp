@@ -1,4 +1,5 @@
 //===- Norm.cpp - Normalisations ------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../OpTable.h"
 

@@ -1,4 +1,5 @@
 //===- Pool.cpp - Pooling -------------------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../Contractions.h"
 #include "../OpTable.h"

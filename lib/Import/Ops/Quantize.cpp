@@ -1,4 +1,5 @@
 //===- Quantize.cpp - Integers that stand for numbers ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../Contractions.h"
 #include "../OpTable.h"

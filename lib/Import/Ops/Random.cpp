@@ -1,4 +1,5 @@
 //===- Random.cpp - Random numbers and Dropout ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Their seed is the run's: the attribute `seed` does not count.
 //

@@ -1,4 +1,5 @@
 //===- Recurrent.cpp - RNN, GRU, LSTM, unrolled ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../Contractions.h"
 #include "../OpTable.h"

@@ -1,4 +1,5 @@
 //===- Reduce.cpp - Reductions and scans ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../OpTable.h"
 

@@ -1,4 +1,5 @@
 //===- Resize.cpp - Interpolation -----------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Interpolation is separable: along each resized dimension it is a product with
 // a matrix [out, in] that is known when compiling; for `nearest`, a gather.

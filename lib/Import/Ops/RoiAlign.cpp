@@ -1,4 +1,5 @@
 //===- RoiAlign.cpp - Regions of images as grids of bins ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../OpTable.h"
 #include "../Sampling.h"

@@ -1,4 +1,5 @@
 //===- Sampling.cpp - Reading between the elements ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../Sampling.h"
 #include "../Contractions.h"

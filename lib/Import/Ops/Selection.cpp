@@ -1,4 +1,5 @@
 //===- Selection.cpp - As many results as data decide ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where the data are not known, `--max` gives results room: see Bounds.cpp.
 //

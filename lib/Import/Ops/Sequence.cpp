@@ -1,4 +1,5 @@
 //===- Sequence.cpp - Sequences and optionals -----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A sequence's length is known when compiling, so it exists only here: its
 // tensors are ordinary values.

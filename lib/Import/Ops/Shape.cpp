@@ -1,4 +1,5 @@
 //===- Shape.cpp - Shapes and orders of dimensions ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../OpTable.h"
 

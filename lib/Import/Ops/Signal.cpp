@@ -1,4 +1,5 @@
 //===- Signal.cpp - Fourier transforms ------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A transform of few points is a product with a matrix. One of a b points is b
 // transforms of a points, a factor for each place, and a transforms of b points

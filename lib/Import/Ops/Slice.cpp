@@ -1,4 +1,5 @@
 //===- Slice.cpp - Parts of tensors, padding, repetition ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../OpTable.h"
 

@@ -1,4 +1,5 @@
 //===- Differentiate.cpp - Reverse mode over a program --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Differentiate.h"
 

@@ -1,4 +1,5 @@
 //===- Differentiate.h - Reverse mode over a program ------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_TRAIN_GRADIENTS_DIFFERENTIATE_H
 #define AX_PASSES_TRAIN_GRADIENTS_DIFFERENTIATE_H
 

@@ -1,4 +1,5 @@
 //===- GradientAttention.cpp - The gradient of attention ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The scores are computed again, not kept.
 //

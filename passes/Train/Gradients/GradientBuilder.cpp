@@ -1,4 +1,5 @@
 //===- GradientBuilder.cpp - What gradients are built with ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "GradientBuilder.h"
 

@@ -1,4 +1,5 @@
 //===- GradientBuilder.h - What gradients are built with --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One for each operation that a gradient goes through: the gradients of its
 // results, and where those of its operands go.

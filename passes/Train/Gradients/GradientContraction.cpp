@@ -1,4 +1,5 @@
 //===- GradientContraction.cpp - Gradients of linear and dot --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "GradientBuilder.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"

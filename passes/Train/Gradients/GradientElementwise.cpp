@@ -1,4 +1,5 @@
 //===- GradientElementwise.cpp - Gradients of element-wise ops ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where a function has a corner, its gradient there is PyTorch's.
 //

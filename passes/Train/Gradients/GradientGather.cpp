@@ -1,4 +1,5 @@
 //===- GradientGather.cpp - Gradients of gather and scatter ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Indices are taken to be in range.
 //

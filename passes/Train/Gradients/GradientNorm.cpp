@@ -1,4 +1,5 @@
 //===- GradientNorm.cpp - Gradients of softmax and norms ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // softmax from its result; norms from their operand: the statistics of a row
 // are computed again rather than kept.

@@ -1,4 +1,5 @@
 //===- GradientReduction.cpp - Gradients of reductions --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "GradientBuilder.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"

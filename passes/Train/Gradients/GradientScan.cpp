@@ -1,4 +1,5 @@
 //===- GradientScan.cpp - Gradients of running reductions -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "GradientBuilder.h"
 

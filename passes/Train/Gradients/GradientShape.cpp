@@ -1,4 +1,5 @@
 //===- GradientShape.cpp - Gradients of what moves elements ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "GradientBuilder.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"

@@ -1,4 +1,5 @@
 //===- GradientWindow.cpp - Gradients of convolutions and pooling ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "GradientBuilder.h"
 

@@ -1,4 +1,5 @@
 //===- AddLoss.cpp - The loss behind the model's outputs ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // As a sum over what counts, and how much that is: micro-batches and shards
 // give partial sums of both.

@@ -1,4 +1,5 @@
 //===- LossScale.cpp - Gradients that fit into f16 ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "LossScale.h"
 
 using namespace mlir;

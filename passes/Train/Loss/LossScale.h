@@ -1,4 +1,5 @@
 //===- LossScale.h - Gradients that fit into f16 ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Micikevicius et al., arXiv 1710.03740, section 3.2: the loss is multiplied by
 // a power of two, which falls whenever a gradient is no finite number, and

@@ -1,4 +1,5 @@
 //===- AddOptimizer.cpp - From gradients to new states --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The gradients are of a sum over samples; here they are divided by their
 // number, clipped by their global norm, and given to the optimizer's rule.

@@ -1,4 +1,5 @@
 //===- LearningRate.cpp - A schedule as operations ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "LearningRate.h"
 
 #include "../NumberTaker.h"

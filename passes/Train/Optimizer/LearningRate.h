@@ -1,4 +1,5 @@
 //===- LearningRate.h - A schedule as operations ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_TRAIN_OPTIMIZER_LEARNINGRATE_H
 #define AX_PASSES_TRAIN_OPTIMIZER_LEARNINGRATE_H
 

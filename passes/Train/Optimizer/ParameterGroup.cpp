@@ -1,4 +1,5 @@
 //===- ParameterGroup.cpp - Weights that are trained in another way -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ParameterGroup.h"
 
 #include "../NumberTaker.h"

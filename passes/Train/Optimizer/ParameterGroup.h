@@ -1,4 +1,5 @@
 //===- ParameterGroup.h - Weights that are trained otherwise ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_TRAIN_OPTIMIZER_PARAMETERGROUP_H
 #define AX_PASSES_TRAIN_OPTIMIZER_PARAMETERGROUP_H
 

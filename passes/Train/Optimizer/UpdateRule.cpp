@@ -1,4 +1,5 @@
 //===- UpdateRule.cpp - Optimizers by name --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "UpdateRule.h"
 
 #include "ax/Passes/Training.h"

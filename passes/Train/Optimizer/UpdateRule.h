@@ -1,4 +1,5 @@
 //===- UpdateRule.h - How an optimizer changes a weight ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each file of Rules/ has one rule, or a family, and is found there by the
 // build: docs/add-an-operator.md.

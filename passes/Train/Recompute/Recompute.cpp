@@ -1,4 +1,5 @@
 //===- Recompute.cpp - Forward operations done again ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Recompute.h"
 
 #include "../../StageAndAction.h"

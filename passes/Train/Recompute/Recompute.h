@@ -1,4 +1,5 @@
 //===- Recompute.h - Forward operations done again --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_PASSES_TRAIN_RECOMPUTE_RECOMPUTE_H
 #define AX_PASSES_TRAIN_RECOMPUTE_RECOMPUTE_H
 

@@ -1,4 +1,5 @@
 //===- RecomputeForward.cpp - What is kept for the backward pass ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Chen et al., arXiv 1604.06174 (between checkpoints all is computed again);
 // Korthikanti et al., arXiv 2205.05198 (only what is cheap per byte).

@@ -1,3 +1,4 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Small models, as torch exports them, whose weights are hard to tell from
 buffers: MODEL.dynamo.onnx, which says it, and MODEL.torchscript.onnx, which does
 not. names.json: what is a parameter. And two that PyTorch trains: batchnorm,

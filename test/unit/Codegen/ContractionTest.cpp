@@ -1,4 +1,5 @@
 //===- ContractionTest.cpp - Contractions and views as matrices -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../../../lib/Codegen/Contraction.h"
 #include "../../../lib/Codegen/StridedView.h"
 

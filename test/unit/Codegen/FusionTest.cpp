@@ -1,4 +1,5 @@
 //===- FusionTest.cpp - What shares a kernel, and that it is right --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Programs are interpreted as written, and fused: kernels natively, everything
 // else by the reference interpreter.

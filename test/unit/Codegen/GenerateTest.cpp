@@ -1,4 +1,5 @@
 //===- GenerateTest.cpp - Whole programs as commands ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "PlanText.h"
 
 #include "ax/Codegen/Codegen.h"

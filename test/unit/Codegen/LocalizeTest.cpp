@@ -1,4 +1,5 @@
 //===- LocalizeTest.cpp - Ranks together compute what the plan says -------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every case is done twice by the reference interpreter: as written, on
 // global tensors; and localised, on every rank, where padding of inputs holds

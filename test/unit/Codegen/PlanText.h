@@ -1,4 +1,5 @@
 //===- PlanText.h - Plans of one stage, as text -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_UNIT_CODEGEN_PLANTEXT_H
 #define AX_TEST_UNIT_CODEGEN_PLANTEXT_H
 

@@ -1,4 +1,5 @@
 //===- ArenaTest.cpp - Memory planned by when values live -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Cost/Arena.h"
 
 #include <gtest/gtest.h>

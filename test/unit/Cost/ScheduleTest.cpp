@@ -1,4 +1,5 @@
 //===- ScheduleTest.cpp - Orders of a pipeline's actions ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Cost/Schedule.h"
 #include "ax/Cost/Simulate.h"
 #include "ax/Support/Error.h"

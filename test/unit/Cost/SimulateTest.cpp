@@ -1,4 +1,5 @@
 //===- SimulateTest.cpp - Simulation of schedules -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Cost/Simulate.h"
 
 #include <gtest/gtest.h>

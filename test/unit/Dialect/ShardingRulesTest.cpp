@@ -1,4 +1,5 @@
 //===- ShardingRulesTest.cpp - Known rules --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A rule as text: the factors of each dimension as letters (`.`: none), then
 // each factor's size; `*` whole, `+` summed, `max`, `min` likewise, `!` splits

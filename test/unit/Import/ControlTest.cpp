@@ -1,4 +1,5 @@
 //===- ControlTest.cpp - If, Loop and local functions ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TestModel.h"
 

@@ -1,4 +1,5 @@
 //===- ExternalDataTest.cpp - Weights in other files ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TestModel.h"
 

@@ -1,4 +1,5 @@
 //===- FoldingTest.cpp - What is computed while importing -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TestModel.h"
 

@@ -1,4 +1,5 @@
 //===- ImportFuzzer.cpp - Any bytes as a model ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../../fuzz/TryPlan.h"
 #include "ax/Compile/Compile.h"

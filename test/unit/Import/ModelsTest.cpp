@@ -1,4 +1,5 @@
 //===- ModelsTest.cpp - Whole models against PyTorch's outputs ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TestModel.h"
 

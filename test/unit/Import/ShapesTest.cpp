@@ -1,4 +1,5 @@
 //===- ShapesTest.cpp - Symbols, constants, what is refused ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TestModel.h"
 

@@ -1,4 +1,5 @@
 //===- TestModel.cpp - Small models written by tests ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TestModel.h"
 

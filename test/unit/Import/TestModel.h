@@ -1,4 +1,5 @@
 //===- TestModel.h - Small models written by tests --------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_UNIT_IMPORT_TESTMODEL_H
 #define AX_TEST_UNIT_IMPORT_TESTMODEL_H
 

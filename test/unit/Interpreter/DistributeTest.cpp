@@ -1,4 +1,5 @@
 //===- DistributeTest.cpp - Parts of tensors and their whole --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Interpreter/Distribute.h"
 

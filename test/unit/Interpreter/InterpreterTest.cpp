@@ -1,4 +1,5 @@
 //===- InterpreterTest.cpp - Known answers of the interpreter -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "InterpreterTestSupport.h"
 

@@ -1,4 +1,5 @@
 //===- InterpreterTestSupport.h - Interpreting a line of IR -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_UNIT_INTERPRETER_INTERPRETERTESTSUPPORT_H
 #define AX_TEST_UNIT_INTERPRETER_INTERPRETERTESTSUPPORT_H
 

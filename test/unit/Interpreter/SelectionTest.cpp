@@ -1,4 +1,5 @@
 //===- SelectionTest.cpp - Known answers of what chooses results ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "InterpreterTestSupport.h"
 

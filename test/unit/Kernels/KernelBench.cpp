@@ -1,4 +1,5 @@
 //===- KernelBench.cpp - Speed of typical kernels on one core -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelTestSupport.h"
 

@@ -1,4 +1,5 @@
 //===- KernelCacheTest.cpp - Sharing, the cache on disk, refusals ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelTestSupport.h"
 

@@ -1,4 +1,5 @@
 //===- KernelElementTest.cpp - Pulled operations --------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelTestSupport.h"
 

@@ -1,4 +1,5 @@
 //===- KernelFunctionsTest.cpp - Accuracy of functions of numbers ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every function over all exponents, beside the C library's in f64: within 4
 // units of the last place, special values exactly, signs of zeros too. Of f32 a

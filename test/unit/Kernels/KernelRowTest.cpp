@@ -1,4 +1,5 @@
 //===- KernelRowTest.cpp - Reductions, norms, scans, scatter --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelTestSupport.h"
 

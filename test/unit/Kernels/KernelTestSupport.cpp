@@ -1,4 +1,5 @@
 //===- KernelTestSupport.cpp - A fusion against the interpreter -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelTestSupport.h"
 

@@ -1,4 +1,5 @@
 //===- KernelTestSupport.h - A fusion against the interpreter ---*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_UNIT_KERNELS_KERNELTESTSUPPORT_H
 #define AX_TEST_UNIT_KERNELS_KERNELTESTSUPPORT_H
 

@@ -1,4 +1,5 @@
 //===- GenerateContraction.cpp - Random sums of products ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "OpGenerators.h"
 

@@ -1,4 +1,5 @@
 //===- GenerateElementwise.cpp - Random element-wise ops, reductions ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "OpGenerators.h"
 

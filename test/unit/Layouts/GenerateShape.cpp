@@ -1,4 +1,5 @@
 //===- GenerateShape.cpp - Random ops that move elements ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "OpGenerators.h"
 

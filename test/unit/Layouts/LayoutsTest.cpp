@@ -1,4 +1,5 @@
 //===- LayoutsTest.cpp - Every op on every layout -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Random operations, meshes and layouts: interpreting the whole tensors gives
 // what all ranks give together, each interpreting its localised part, with the

@@ -1,4 +1,5 @@
 //===- ModelsTest.cpp - Plans of the shared models, rank by rank ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // As PlansTest, with the models of test/models: against their own expected
 // outputs, without kernels or runtime.

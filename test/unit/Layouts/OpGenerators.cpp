@@ -1,4 +1,5 @@
 //===- OpGenerators.cpp - Random instances of every operation -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "OpGenerators.h"
 

@@ -1,4 +1,5 @@
 //===- OpGenerators.h - Random instances of every operation -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_UNIT_LAYOUTS_OPGENERATORS_H
 #define AX_TEST_UNIT_LAYOUTS_OPGENERATORS_H
 

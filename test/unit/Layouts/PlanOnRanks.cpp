@@ -1,4 +1,5 @@
 //===- PlanOnRanks.cpp - Interpreting a plan rank by rank -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "PlanOnRanks.h"
 

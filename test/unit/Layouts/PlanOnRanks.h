@@ -1,4 +1,5 @@
 //===- PlanOnRanks.h - Interpreting a plan rank by rank ---------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_UNIT_LAYOUTS_PLANONRANKS_H
 #define AX_TEST_UNIT_LAYOUTS_PLANONRANKS_H
 

@@ -1,4 +1,5 @@
 //===- PlansTest.cpp - Plans of small models, rank by rank ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A model is interpreted whole; then it goes through the phases for some
 // strategy, and its plan is interpreted on all ranks. The outputs agree.

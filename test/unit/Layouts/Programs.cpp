@@ -1,4 +1,5 @@
 //===- Programs.cpp - Small models as programs ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Programs.h"
 

@@ -1,4 +1,5 @@
 //===- Programs.h - Small models as programs --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_UNIT_LAYOUTS_PROGRAMS_H
 #define AX_TEST_UNIT_LAYOUTS_PROGRAMS_H
 

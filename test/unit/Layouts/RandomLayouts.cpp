@@ -1,4 +1,5 @@
 //===- RandomLayouts.cpp - Random meshes, layouts, assignments ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "RandomLayouts.h"
 

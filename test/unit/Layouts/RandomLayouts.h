@@ -1,4 +1,5 @@
 //===- RandomLayouts.h - Random meshes, layouts, assignments ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_UNIT_LAYOUTS_RANDOMLAYOUTS_H
 #define AX_TEST_UNIT_LAYOUTS_RANDOMLAYOUTS_H
 

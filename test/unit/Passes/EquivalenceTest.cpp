@@ -1,4 +1,5 @@
 //===- EquivalenceTest.cpp - Normalize and Raise change no result ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // On every program of the passes' lit tests, and on random ones.
 //

@@ -1,4 +1,5 @@
 //===- ModelsTest.cpp - Whole models through Normalize and Raise ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Every layer is found, nothing of one is left over, and the program computes
 // what it computed before.

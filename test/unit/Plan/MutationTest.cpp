@@ -1,4 +1,5 @@
 //===- MutationTest.cpp - Every edit, or two, is found or harmless --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Mutations.h"
 #include "PlanRunner.h"
 #include "SamplePlans.h"

@@ -1,4 +1,5 @@
 //===- Mutations.cpp - Every single edit of a plan ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Mutations.h"
 
 #include "ax/Dialect/Actions.h"

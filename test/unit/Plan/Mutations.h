@@ -1,4 +1,5 @@
 //===- Mutations.h - Every single edit of a plan ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_UNIT_PLAN_MUTATIONS_H
 #define AX_TEST_UNIT_PLAN_MUTATIONS_H
 

@@ -1,4 +1,5 @@
 //===- PlanFuzzer.cpp - Any text is a plan that runs, or one error --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../../fuzz/TryPlan.h"
 #include "ax/Dialect/Ax.h"
 #include "ax/Plan/Plan.h"

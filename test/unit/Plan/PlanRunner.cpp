@@ -1,4 +1,5 @@
 //===- PlanRunner.cpp - Plans on the reference interpreter ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "PlanRunner.h"
 
 #include "../Layouts/PlanOnRanks.h"

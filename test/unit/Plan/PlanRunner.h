@@ -1,4 +1,5 @@
 //===- PlanRunner.h - Plans on the reference interpreter --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_UNIT_PLAN_PLANRUNNER_H
 #define AX_TEST_UNIT_PLAN_PLANRUNNER_H
 

@@ -1,4 +1,5 @@
 //===- PlanTest.cpp - Plans from and to text ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "PlanRunner.h"
 #include "SamplePlans.h"
 

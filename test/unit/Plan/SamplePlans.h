@@ -1,4 +1,5 @@
 //===- SamplePlans.h - Small plans, written by hand -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_UNIT_PLAN_SAMPLEPLANS_H
 #define AX_TEST_UNIT_PLAN_SAMPLEPLANS_H
 

@@ -1,4 +1,5 @@
 //===- StoreMutations.cpp - Edits of what becomes of states ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Mutations.h"
 
 #include "ax/Dialect/ProgramNames.h"

@@ -1,4 +1,5 @@
 //===- VerifyTest.cpp - What the verifier says ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "PlanRunner.h"
 #include "SamplePlans.h"
 

@@ -1,4 +1,5 @@
 //===- AllocationTest.cpp - The steady state allocates nothing ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../CountAllocations.h"
 #include "ProgramBuilder.h"

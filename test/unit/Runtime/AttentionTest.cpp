@@ -1,4 +1,5 @@
 //===- AttentionTest.cpp - Attention and top-k on the CPU -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LibraryRunner.h"
 

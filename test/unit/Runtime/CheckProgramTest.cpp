@@ -1,4 +1,5 @@
 //===- CheckProgramTest.cpp - Every fault of a program is named -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramBuilder.h"
 

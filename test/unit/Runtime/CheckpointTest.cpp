@@ -1,4 +1,5 @@
 //===- CheckpointTest.cpp - Checkpoints that contradict themselves --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Their checksums are right.
 //

@@ -1,4 +1,5 @@
 //===- CommandTimesTest.cpp - Where the time of traces went ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ProgramBuilder.h"
 #include "Trace.h"

@@ -1,4 +1,5 @@
 //===- CommunicatorFailures.cpp - What every communicator must refuse -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CommunicatorSuite.h"
 

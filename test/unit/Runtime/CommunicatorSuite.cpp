@@ -1,4 +1,5 @@
 //===- CommunicatorSuite.cpp - What every communicator must do ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CommunicatorSuite.h"
 

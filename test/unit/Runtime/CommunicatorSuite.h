@@ -1,4 +1,5 @@
 //===- CommunicatorSuite.h - What every communicator must do ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // A backend's test program links CommunicatorSuite.cpp and
 // CommunicatorFailures.cpp, and instantiates CommunicatorSuite with itself.

@@ -1,4 +1,5 @@
 //===- CompiledPlanTest.cpp - Files of compiled plans ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/CompiledPlan.h"
 

@@ -1,4 +1,5 @@
 //===- ConvTest.cpp - Convolutions and windows on the CPU -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LibraryRunner.h"
 

@@ -1,4 +1,5 @@
 //===- CpuKernelTest.cpp - Images of kernels ------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelImage.h"
 

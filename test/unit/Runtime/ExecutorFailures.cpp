@@ -1,4 +1,5 @@
 //===- ExecutorFailures.cpp - Runs that end with an error, or must not ----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExecutorTestSupport.h"
 

@@ -1,4 +1,5 @@
 //===- ExecutorTest.cpp - Programs on ranks -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExecutorTestSupport.h"
 

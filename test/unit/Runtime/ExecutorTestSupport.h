@@ -1,4 +1,5 @@
 //===- ExecutorTestSupport.h - Programs that run or do not ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_EXECUTORTESTSUPPORT_H
 #define AX_TEST_EXECUTORTESTSUPPORT_H
 

@@ -1,4 +1,5 @@
 //===- FieldsTest.cpp - No field is left out of compiled plans ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Fields.h"
 

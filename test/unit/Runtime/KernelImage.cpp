@@ -1,4 +1,5 @@
 //===- KernelImage.cpp - Small object files for tests ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelImage.h"
 

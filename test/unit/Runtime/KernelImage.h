@@ -1,4 +1,5 @@
 //===- KernelImage.h - Small object files for tests -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_KERNELIMAGE_H
 #define AX_TEST_KERNELIMAGE_H
 

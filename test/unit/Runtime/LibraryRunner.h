@@ -1,4 +1,5 @@
 //===- LibraryRunner.h - Library operations on test data --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_LIBRARYRUNNER_H
 #define AX_TEST_LIBRARYRUNNER_H
 

@@ -1,4 +1,5 @@
 //===- LocalCommunicatorTest.cpp - Ranks that are threads -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CommunicatorSuite.h"
 

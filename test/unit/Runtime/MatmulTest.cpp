@@ -1,4 +1,5 @@
 //===- MatmulTest.cpp - Matrix products on the CPU ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "LibraryRunner.h"
 

@@ -1,4 +1,5 @@
 //===- NpyTest.cpp - .npy and .npz files ----------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/Npy.h"
 

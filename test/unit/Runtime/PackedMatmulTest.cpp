@@ -1,4 +1,5 @@
 //===- PackedMatmulTest.cpp - Our packed kernels against oneDNN -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Which of the two a device uses depends on the processor; this calls ours.
 //

@@ -1,4 +1,5 @@
 //===- PartsTest.cpp - Parts of tensors, checks of programs ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Parts.h"
 #include "ProgramBuilder.h"

@@ -1,4 +1,5 @@
 //===- ProgramBuilder.h - Small command programs for tests ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_PROGRAMBUILDER_H
 #define AX_TEST_PROGRAMBUILDER_H
 

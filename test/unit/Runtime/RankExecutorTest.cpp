@@ -1,4 +1,5 @@
 //===- RankExecutorTest.cpp - Ranks that share nothing --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // As in processes of their own: each has its part of everything, and reaches
 // the other one by its communicator alone.

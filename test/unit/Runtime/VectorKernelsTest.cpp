@@ -1,4 +1,5 @@
 //===- VectorKernelsTest.cpp - Loops for each processor -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Runtime/VectorKernels.h"
 

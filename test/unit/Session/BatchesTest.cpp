@@ -1,4 +1,5 @@
 //===- BatchesTest.cpp - Places in the data that cannot be ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../../../lib/Session/Batches.h"
 
 #include "ax/Runtime/Npy.h"

@@ -1,4 +1,5 @@
 //===- CApiTest.cpp - Running plans from C --------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax-c/axrun.h"
 

@@ -1,4 +1,5 @@
 //===- EventFileTest.cpp - Checksums of records ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../../../lib/Session/EventFile.h"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,5 @@
 //===- ResumeTest.cpp - Checkpoints of other types ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "../../../lib/Session/Weights.h"
 
 #include "ax/Runtime/Checkpoint.h"

@@ -1,4 +1,5 @@
 //===- GraphBuilder.cpp - Graphs of rules, by hand ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "GraphBuilder.h"
 

@@ -1,4 +1,5 @@
 //===- GraphBuilder.h - Graphs of rules, by hand ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_SHARDING_GRAPHBUILDER_H
 #define AX_TEST_SHARDING_GRAPHBUILDER_H
 

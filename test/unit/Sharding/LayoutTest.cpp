@@ -1,4 +1,5 @@
 //===- LayoutTest.cpp - Meshes, layouts, digits ---------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Sharding/Digits.h"
 #include "ax/Sharding/LayoutText.h"

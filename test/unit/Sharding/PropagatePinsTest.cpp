@@ -1,4 +1,5 @@
 //===- PropagatePinsTest.cpp - Which pins hold ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "GraphBuilder.h"
 

@@ -1,4 +1,5 @@
 //===- PropagateTest.cpp - Known layouts come out of their pins -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "GraphBuilder.h"
 

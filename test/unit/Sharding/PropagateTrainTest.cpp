@@ -1,4 +1,5 @@
 //===- PropagateTrainTest.cpp - Gradients, stored layouts, images ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "GraphBuilder.h"
 

@@ -1,4 +1,5 @@
 //===- PropagatorTest.cpp - What propagation remembers, and its work ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "GraphBuilder.h"
 

@@ -1,4 +1,5 @@
 //===- ReshardTest.cpp - Paths between layouts ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ShardingTestUtils.h"
 

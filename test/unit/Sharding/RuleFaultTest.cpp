@@ -1,4 +1,5 @@
 //===- RuleFaultTest.cpp - What is wrong with rules and layouts -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Sharding/LayoutText.h"
 #include "ax/Sharding/Reshard.h"

@@ -1,4 +1,5 @@
 //===- RuleTest.cpp - From operand layouts to assignments -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Sharding/Rule.h"
 #include "ax/Sharding/LayoutText.h"

@@ -1,4 +1,5 @@
 //===- ShardingTestUtils.cpp - Random layouts, simulated ranks ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ShardingTestUtils.h"
 

@@ -1,4 +1,5 @@
 //===- ShardingTestUtils.h - Random layouts, simulated ranks ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_SHARDING_SHARDINGTESTUTILS_H
 #define AX_TEST_SHARDING_SHARDINGTESTUTILS_H
 

@@ -1,4 +1,5 @@
 //===- CpuTargetTest.cpp - Processors that code is made for ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/CpuTarget.h"
 

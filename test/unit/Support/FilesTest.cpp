@@ -1,4 +1,5 @@
 //===- FilesTest.cpp - Errors, mapped files, atomic files -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"

@@ -1,4 +1,5 @@
 //===- FlagTableTest.cpp - Command lines from tables ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/FlagTable.h"
 

@@ -1,4 +1,5 @@
 //===- FlagsTest.cpp - Texts of flags -------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/Flags.h"
 

@@ -1,4 +1,5 @@
 //===- HostTensorTest.cpp - Tensors of this process -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ax/Support/HostTensor.h"
 

@@ -1,4 +1,5 @@
 //===- PhiloxTest.cpp - Random numbers that others give, too --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Support/Philox.h"
 
 #include "gtest/gtest.h"

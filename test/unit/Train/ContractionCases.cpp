@@ -1,4 +1,5 @@
 //===- ContractionCases.cpp - Contractions, windows, attention ------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TrainTestSupport.h"
 

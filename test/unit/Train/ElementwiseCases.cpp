@@ -1,4 +1,5 @@
 //===- ElementwiseCases.cpp - Element-wise ops, reductions, norms ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TrainTestSupport.h"
 

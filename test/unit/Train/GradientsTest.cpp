@@ -1,4 +1,5 @@
 //===- GradientsTest.cpp - Every gradient against differences -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // In f64 on the reference interpreter: the gradient of every operand of every
 // operation that has one, in all its kinds and attributes, against central

@@ -1,4 +1,5 @@
 //===- LossTest.cpp - Losses as PyTorch defines them ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Against a plain implementation of the definitions in PyTorch's
 // documentation (sum over the samples, and what a mean divides by).

@@ -1,4 +1,5 @@
 //===- ModelsTest.cpp - PyTorch's loss and gradient norm ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Training-mode exports, through import, Normalize and Raise, with a loss and
 // its gradients: step 0 of PyTorch's own training run.

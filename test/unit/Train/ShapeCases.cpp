@@ -1,4 +1,5 @@
 //===- ShapeCases.cpp - What moves elements, gather and scatter -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TrainTestSupport.h"
 

@@ -1,4 +1,5 @@
 //===- TrainTestSupport.cpp - Programs, their gradients, differences ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "TrainTestSupport.h"
 

@@ -1,4 +1,5 @@
 //===- TrainTestSupport.h - Programs and their gradients --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_UNIT_TRAIN_TRAINTESTSUPPORT_H
 #define AX_TEST_UNIT_TRAIN_TRAINTESTSUPPORT_H
 

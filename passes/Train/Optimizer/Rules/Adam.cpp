@@ -1,4 +1,5 @@
 //===- Adam.cpp - Steps of about one size, by two moments -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Kingma and Ba, arXiv 1412.6980 (Adam); Loshchilov and Hutter, arXiv
 // 1711.05101 (AdamW: the decay does not go through the moments).

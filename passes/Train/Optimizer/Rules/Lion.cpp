@@ -1,4 +1,5 @@
 //===- Lion.cpp - The sign of a moment ------------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Chen et al., arXiv 2302.06675, program 1: every element moves by the rate
 // itself. One moment: half of what Adam keeps.

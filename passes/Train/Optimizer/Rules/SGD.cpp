@@ -1,4 +1,5 @@
 //===- SGD.cpp - Along the gradient, with momentum ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Sutskever et al., ICML 2013 (momentum), in PyTorch's form: the rate scales
 // the momentum, not what is added to it.
