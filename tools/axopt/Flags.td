@@ -93,8 +93,8 @@ defm loss : Value<
   help3_training, [Common, Suggested],
   "cross_entropy,mse,l1,bce_with_logits,graph">;
 defm optimizer : Value<
-  "optimizer", "OPTIMIZER", "How a step changes weights, NAME(lr=1e-3,...)",
-  help3_training, [Common, Suggested]>;
+  "optimizer", "OPTIMIZER", "Rule of a step", help3_training,
+  [Common, Suggested]>;
 defm lr_schedule : Value<
   "lr-schedule", "SCHEDULE",
   "constant, linear(...) or cosine(warmup=W,steps=N,final=F)", help3_training,
