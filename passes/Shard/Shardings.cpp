@@ -96,11 +96,10 @@ FailureOr<Shardings> ax::readShardings(const ShardGraph &graph,
                                        const Mesh &mesh) {
   ShardingReader reader(mesh);
   Shardings &read = reader.read;
-  for (auto [value, tensor] :
-       llvm::zip_equal(graph.values, graph.graph.tensors))
+  for (Value value : graph.values)
     if (!getShardAttr(value, kSharding))
       return emitError(value.getLoc())
-             << "'" << tensor.name << "' has no " << kSharding
+             << "has no " << kSharding
              << ": ax-propagate goes before ax-insert-reshards";
   for (Operation *op : graph.ops) {
     auto sharding = cast<ShardingAttr>(op->getDiscardableAttr(kSharding));

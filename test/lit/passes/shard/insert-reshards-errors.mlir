@@ -3,7 +3,7 @@
 ax.plan @p version 1 {
   ax.mesh [pipe = 1, data = 1, depth = 1, row = 1, col = 2] in time [micro = 1]
   ax.program @main(%x: tensor<4x64xf32> {ax.name = "x", ax.sharding = #ax.sharding<() -> ([{}, {}])>}) -> (tensor<4x64xf32> {ax.name = "y"}) {
-    // expected-error @+1 {{'ax.unary' has no ax.sharding: ax-propagate goes before ax-insert-reshards}}
+    // expected-error @+1 {{has no ax.sharding: ax-propagate goes before ax-insert-reshards}}
     %y = ax.unary relu %x : tensor<4x64xf32> -> tensor<4x64xf32>
     ax.return %y : tensor<4x64xf32>
   }

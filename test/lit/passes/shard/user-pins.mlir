@@ -1,8 +1,8 @@
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-user-pins{shard="w1=[{}, {}]",x=replicate}))' | FileCheck %s
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-user-pins{shard=w1=replicate,x=replicate}))' | FileCheck %s
 
 // What flags ask for stands behind what the recipe did, and is stronger.
 // CHECK: ax.pins = [#ax.pin<[{data}, ?] open because "the batch is split">, #ax.pin<[{}, {}] user because "--shard=x=replicate">]
-// CHECK: ax.load @w1 {ax.pins = [#ax.pin<[{}, {}] user because "--shard=w1=[{}, {}]">]}
+// CHECK: ax.load @w1 {ax.pins = [#ax.pin<[{}, {}] user because "--shard=w1=replicate">]}
 // CHECK: ax.linear {{.*}}{ax.pins = [#ax.factor_pin<operand 1 dim 1 = {col} any_place because "--tp=2" asks "256 output features">]}
 ax.plan @p version 1 {
   ax.mesh [pipe = 1, data = 2, depth = 1, row = 1, col = 2] in time [micro = 1]
