@@ -10,10 +10,10 @@
 // mostly one or two atoms and dimensions, so the graph is small. An axis that
 // both ends use alike never moves, even if a detour over it were cheaper.
 //
-// The estimate of what is left to pay never exceeds it (it is admissible), so
-// the first path that ends at the target before any estimate is lower is the
-// cheapest. It may fall by more than a step costs (it is not consistent), so a
-// layout that was left is visited again when it is reached more cheaply.
+// The estimate of what is left to pay never exceeds it (it is admissible): when
+// the target comes up as the node of the lowest estimate, no path is cheaper.
+// It may fall by more than a step costs (it is not consistent): a layout that
+// was left is visited again when it is reached more cheaply.
 //
 // For that the cost function must not fall when a payload grows; must not price
 // one gather (or reduce-scatter) over several axes above several over some of
@@ -21,6 +21,11 @@
 // payload, nor a padded all-to-all below an all-gather. One that breaks this
 // still gets paths that are right, of which some are not the cheapest. Proofs,
 // and an example of the inconsistency: docs/rationale/sharding.md.
+//
+// An example: no single step leads from `[{a}, {b}]` to `[{b}, {a}]`, where
+// a = 4 and b = 2. The cheapest path has three, all-to-alls on which no block
+// grows: b moves to dimension 0, `[{a, b}, {}]`; a to dimension 1, which with
+// 1024 rows leaves `[4 * 256{b}, {a}]`; and b to the major end of dimension 0.
 //
 // It ends: a node is only taken again for a lower price, there are finitely
 // many layouts, and no more than maxVisited are expanded.

@@ -312,7 +312,7 @@ struct InsertReshards : ax::impl::InsertReshardsBase<InsertReshards> {
   /// here, where that is known.
   static LogicalResult checkTime(ProgramOp program, const Mesh &mesh) {
     return mesh.numTimeSlices() > 1
-               ? Placement(program, mesh, /*splitBackward=*/false).run()
+               ? Placement(program, mesh).run()
                : success();
   }
 };
