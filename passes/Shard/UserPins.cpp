@@ -85,6 +85,12 @@ llvm::Error UserPinAdder::pinTensor(int tensor, StringRef text) {
   if (!layout.partial.empty())
     return makeError(ExitCode::Usage,
                      cause + ": a stored tensor cannot be a partial sum");
+  for (const SubAxis &axis : layout.usedAxes())
+    if (axis.axis == "pipe")
+      return makeError(ExitCode::Usage,
+                       cause +
+                           ": 'pipe' numbers the stages, and each tensor is "
+                           "in one of them: layouts have other axes");
   for (size_t dim = 0; dim < layout.dims.size(); ++dim)
     pins.tensors.push_back({tensor, static_cast<int>(dim), layout.dims[dim],
                             PinLevel::User, cause});

@@ -4,6 +4,7 @@
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=nobody=replicate}))' 2>&1 | FileCheck %s --check-prefix=NOBODY
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=up=sideways}))' 2>&1 | FileCheck %s --check-prefix=SIDEWAYS
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="y=[{}, {rows}]"}))' 2>&1 | FileCheck %s --check-prefix=AXIS
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{pp=2},ax-shard{shard="w1=[{pipe}, {}]"}))' 2>&1 | FileCheck %s --check-prefix=PIPE
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=128},ax-shard{shard=up=rowwise}))' 2>&1 | FileCheck %s --check-prefix=WAYS
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard=up}))' 2>&1 | FileCheck %s --check-prefix=NOPAIR
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{tp=2},ax-shard{shard="y=[{}, {}, {}]"}))' 2>&1 | FileCheck %s --check-prefix=DIMS
@@ -33,6 +34,7 @@
 // NOBODY: error: {{.*}}--shard=nobody=replicate: no layer, weight, input or output is named so
 // SIDEWAYS: error: {{.*}}--shard=up=sideways: a layer is colwise, rowwise or replicate
 // AXIS: error: {{.*}}--shard=y=[{}, {rows}]:
+// PIPE: error: --shard=w1=[{pipe}, {}]: 'pipe' numbers the stages, and each tensor is in one of them: layouts have other axes
 // NOPAIR: --shard=up: expected PATTERN=colwise|rowwise|replicate|LAYOUT
 // WAYS: error: --shard=up=rowwise: 64 features cannot be split 128 ways
 // DIMS: error: --shard=y=[{}, {}, {}]: more dimensions than the tensor's 2 at offset 8
