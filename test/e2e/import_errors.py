@@ -134,6 +134,23 @@ MALFORMED = {
                          "y = DequantizeLinear<axis=0, block_size=3>(x, s)",
                          "float[3,4] s = {1,1,1,1,1,1,1,1,1,1,1,1}",
                          "block_size does not fit the shapes"),
+    "DequantizeLinear block": (
+        "int8[4,4] x", "y = DequantizeLinear<axis=1, block_size=2>(x, s)",
+        "float s = {1}",
+        "block_size does not fit the shapes: a scale or zero point is []"),
+    "DequantizeLinear blocks": (
+        "int8[4,4] x", "y = DequantizeLinear<axis=1, block_size=2>(x, s)",
+        "float[1,2] s = {1, 2}",
+        "block_size does not fit the shapes: a scale or zero point is [1x2]"),
+    "DequantizeLinear row": (
+        "int8[4,6] x", "y = DequantizeLinear<axis=1>(x, s)",
+        "float[1,6] s = {1, 2, 3, 4, 5, 6}",
+        "a scale or zero point of [1x6] is neither one number nor a vector of "
+        "[6], for axis 1"),
+    "QuantizeLinear": (
+        "float[4,6] x", "y = QuantizeLinear<axis=1>(x, s, z)",
+        "float[6] s = {1, 2, 3, 4, 5, 6}, uint8[3,2] z = {1, 2, 3, 4, 5, 6}",
+        "a scale or zero point of [3x2] is neither one number nor a vector of"),
     # Names that ONNX does not have
     "Gelu": ("float[2] x", "y = Gelu<approximate=\"sine\">(x)", "",
              "attribute 'approximate' is 'sine', not none or tanh"),

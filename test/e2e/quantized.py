@@ -177,7 +177,105 @@ def divides(ofX, ofScale, attributes, inside):
             raise Failed(f"{got}, not {wanted}")
 
 
+# Shapes of a, of its scale and zero point, of b, of its, and of the result's.
+PRODUCTS = {
+    "stacks": ([2, 8, 12], [2, 8, 1], [2, 12, 6], [2, 1, 6], []),
+    "stacks of squares": ([4, 4, 4], [4, 4, 1], [4, 4, 4], [4, 1, 4],
+                          [4, 4, 1]),
+    "scales of one in a stack": ([2, 8, 12], [8, 1], [2, 12, 6], [1, 6], []),
+    "a stack by a matrix": ([2, 8, 12], [2, 8, 1], [12, 6], [6], [2, 1, 1]),
+    "a vector by a matrix": ([12], [], [12, 6], [6], []),
+    "a vector by a stack": ([12], [1], [2, 12, 6], [2, 1, 6], []),
+    "a matrix by a vector": ([8, 12], [8], [12], [], [8]),
+    "a stack by a vector": ([2, 8, 12], [2, 8, 1], [12], [1], []),
+    "two vectors": ([12], [], [12], [], []),
+}
+# What the summed dimension has no scale for, and sizes that are none of it.
+NO_PRODUCTS = {
+    "a scale along what is summed": (
+        [8, 12], [1, 12], [12, 6], [],
+        "a scale of [1x12] beside [8x12] differs along the dimension that is "
+        "summed"),
+    "a scale of columns of a vector": (
+        [8, 12], [], [12], [12],
+        "a scale or zero point of [12] beside [12]: one number, a vector of "
+        "rows or columns, and what broadcasts with it"),
+    "a scale of another size": (
+        [8, 12], [], [12, 6], [5],
+        "a scale or zero point of [5] beside [12x6]: one number"),
+}
+
+
+def saveProduct(path, ofA, scaleA, ofB, scaleB, scaleY):
+    """Gives a, and what belongs to the others: scales in powers of two."""
+    random = np.random.default_rng(0)
+
+    def integers(low, high, shape, type):
+        return np.asarray(random.integers(low, high, shape), type)
+
+    def scale(low, shape):
+        return np.asarray(2. ** random.integers(low, low + 3, shape), "f4")
+
+    a = integers(0, 256, ofA, np.uint8)
+    tensors = {"as": scale(-6, scaleA),
+               "az": integers(120, 130, scaleA, np.uint8),
+               "b": integers(-128, 128, ofB, np.int8), "bs": scale(-6, scaleB),
+               "bz": integers(-5, 5, scaleB, np.int8), "ys": scale(0, scaleY),
+               "yz": integers(120, 130, scaleY, np.uint8)}
+    value = helper.make_tensor_value_info
+    onnx.save(helper.make_model(helper.make_graph(
+        [helper.make_node("QLinearMatMul", ["a", *tensors], ["y"])], "product",
+        [value("a", TensorProto.UINT8, ofA)],
+        [helper.make_empty_tensor_value_info("y")],
+        [numpy_helper.from_array(array, name)
+         for name, array in tensors.items()]), ir_version=10,
+        opset_imports=[helper.make_opsetid("", 21)]), path)
+    return a, tensors
+
+
+def product(ofA, scaleA, ofB, scaleB, scaleY):
+    with scratch() as folder:
+        a, t = saveProduct(f"{folder}/model.onnx", ofA, scaleA, ofB, scaleB,
+                           scaleY)
+        # A vector of the operator's is of rows of a, or columns of b.
+        rows = [-1, 1] if len(ofB) > 1 else [-1]
+        for name, shape in (("as", [-1, 1]), ("az", [-1, 1]), ("ys", rows),
+                            ("yz", rows)):
+            if t[name].ndim == 1 and t[name].size > 1:
+                t[name] = t[name].reshape(shape)
+        sums = (a.astype(np.int32) - t["az"]) @ (t["b"] - t["bz"].astype("i4"))
+        scaleOfA, scaleOfB = t["as"], t["bs"]
+        if len(ofB) == 1 and scaleOfA.ndim > 1:
+            scaleOfA = scaleOfA[..., 0]
+        if len(ofA) == 1 and scaleOfB.ndim > 1:
+            scaleOfB = scaleOfB[..., 0, :]
+        wanted = np.clip(np.rint(sums * (scaleOfA * scaleOfB / t["ys"]))
+                         + t["yz"], 0, 255)
+        np.save(f"{folder}/a.npy", a)
+        for layout in ["--tp=1", "--tp=2", "--dp=2"][:1 + len(ofA)]:
+            run(tool("axopt"), f"{folder}/model.onnx", layout, "--quiet", "-o",
+                f"{folder}/plan.mlir")
+            run(tool("axrun"), f"{folder}/plan.mlir", "--input",
+                f"a={folder}/a.npy", "--output", f"{folder}/y.npy")
+            got = np.load(f"{folder}/y.npy")
+            if got.shape != sums.shape or not np.array_equal(got, wanted):
+                raise Failed(f"{layout}: {got}, not {wanted}")
+
+
+def noProduct(ofA, scaleA, ofB, scaleB, says):
+    with scratch() as folder:
+        saveProduct(f"{folder}/model.onnx", ofA, scaleA, ofB, scaleB, [])
+        done = run(tool("axopt"), f"{folder}/model.onnx", "--quiet", "-o",
+                   f"{folder}/plan.mlir", expect=4)
+        if says not in done.stderr:
+            raise Failed(f"expected: {says}\ngot: {done.stderr}")
+
+
 def cases(every):
+    for name, shapes in PRODUCTS.items():
+        yield name, product, *shapes
+    for name, shapes in NO_PRODUCTS.items():
+        yield name, noProduct, *shapes
     for name, division in DIVISIONS.items():
         yield name, divides, *division
     for kind in "per-tensor", "per-channel", "operators", "dynamic":

@@ -8,25 +8,36 @@
 using namespace ax;
 using namespace ax::import;
 
-/// A scale or zero point shaped to broadcast with `x`: a scalar as it is, a
+/// A scale or zero point shaped to broadcast with `x`: one number as it is, a
 /// vector along `axis`, blocks repeated.
 static Value spread(Node &n, Value parameter, Value x, int64_t axis,
                     int64_t block) {
-  if (!parameter || !x || Emitter::numElementsOf(parameter) == 1)
-    return parameter ? n.b.reshape(parameter, {}) : Value();
+  if (!parameter || !x)
+    return {};
+  if (block == 0 && Emitter::numElementsOf(parameter) == 1)
+    return n.b.reshape(parameter, {});
   ArrayRef<int64_t> shape = Emitter::shapeOf(x);
   axis = n.dim(axis, shape.size());
   if (n.failed())
     return {};
+  ArrayRef<int64_t> blocks = Emitter::shapeOf(parameter);
   if (block == 0) {
+    if (blocks.size() != 1 || blocks[0] != shape[axis])
+      return n.fail("a scale or zero point of [" + shapeToString(blocks) +
+                    "] is neither one number nor a vector of [" +
+                    llvm::Twine(shape[axis]) + "], for axis " +
+                    llvm::Twine(axis));
     Shape line(shape.size(), 1);
     line[axis] = shape[axis];
     return n.b.reshape(parameter, line);
   }
-  ArrayRef<int64_t> blocks = Emitter::shapeOf(parameter);
-  if (block < 1 || block > shape[axis] || blocks.size() != shape.size() ||
-      blocks[axis] != (shape[axis] + block - 1) / block)
-    return n.fail("block_size does not fit the shapes");
+  Shape wanted(shape);
+  if (block <= shape[axis])
+    wanted[axis] = (shape[axis] + block - 1) / block;
+  if (block < 1 || block > shape[axis] || blocks != ArrayRef<int64_t>(wanted))
+    return n.fail("block_size does not fit the shapes: a scale or zero point "
+                  "is [" +
+                  shapeToString(blocks) + "]");
   Shape open(blocks), wide(blocks), whole(blocks);
   open.insert(open.begin() + axis + 1, 1);
   wide.insert(wide.begin() + axis + 1, block);
@@ -118,24 +129,58 @@ static void importDequantizeLinear(Node &n) {
   n.out(n.b.cast(y, typeOr(n, "output_dtype", Emitter::typeOf(scale))));
 }
 
+/// A scale or zero point of an operand or result `x` of a product: one number
+/// as it is, a vector along `along`, if `x` has such a dimension, and others as
+/// they broadcast, with the dimensions of `x`.
+static Value spreadOver(Node &n, Value parameter, Value x, int64_t along) {
+  if (!parameter || !x)
+    return {};
+  if (Emitter::numElementsOf(parameter) == 1)
+    return n.b.reshape(parameter, {});
+  ArrayRef<int64_t> given = Emitter::shapeOf(parameter),
+                    shape = Emitter::shapeOf(x);
+  int64_t rank = shape.size(), numGiven = given.size();
+  int64_t first = numGiven == 1 ? along : rank - numGiven;
+  bool fits = first >= 0 && first < rank;
+  Shape wide(rank, 1);
+  for (int64_t i = 0; i < numGiven && fits; ++i) {
+    wide[first + i] = given[i];
+    fits = given[i] == shape[first + i] || (given[i] == 1 && numGiven > 1);
+  }
+  if (!fits)
+    return n.unsupported("a scale or zero point of [" + shapeToString(given) +
+                         "] beside [" + shapeToString(shape) +
+                         "]: one number, a vector of rows or columns, and what "
+                         "broadcasts with it");
+  return n.b.reshape(parameter, wide);
+}
+
+/// Of a matrix or a stack of them; -1, which no dimension is, of a vector.
+static int64_t rowsOf(Value x) {
+  return std::max<int64_t>(Emitter::rankOf(x), 1) - 2;
+}
+static int64_t columnsOf(Value x) {
+  return Emitter::rankOf(x) > 1 ? Emitter::rankOf(x) - 1 : -1;
+}
+
 /// An integer operand of a product, its zero point taken off, in i32. A vector
-/// of zero points belongs to dimension `dim`.
-static Value centred(Node &n, int input, int zeroInput, int64_t dim) {
+/// of zero points belongs to dimension `along`.
+static Value centred(Node &n, int input, int zeroInput,
+                     llvm::function_ref<int64_t(Value)> along) {
   Value x = n.in(input), zero = n.optional(zeroInput);
   if (!x)
     return {};
   Value y = n.b.cast(x, DType::I32);
   if (!zero)
     return y;
-  if (Emitter::numElementsOf(zero) == 1)
-    zero = n.b.reshape(zero, {});
-  else if (Emitter::rankOf(zero) == 1)
-    zero = spread(n, zero, x, dim, 0);
-  return n.b.sub(y, n.b.cast(zero, DType::I32));
+  return n.b.sub(y, n.b.cast(spreadOver(n, zero, x, along(x)), DType::I32));
 }
 
+static int64_t channelsOf(Value) { return 1; }
+static int64_t filtersOf(Value) { return 0; }
+
 static void importMatMulInteger(Node &n) {
-  n.out(matmul(n.b, centred(n, 0, 2, -2), centred(n, 1, 3, -1)));
+  n.out(matmul(n.b, centred(n, 0, 2, rowsOf), centred(n, 1, 3, columnsOf)));
 }
 
 /// Integers as floating point, exact for these sizes, for operations that have
@@ -143,8 +188,8 @@ static void importMatMulInteger(Node &n) {
 static Value asFloat(Node &n, Value x) { return n.b.cast(x, DType::F64); }
 
 static void importConvInteger(Node &n) {
-  Value y = importConvolution(n, asFloat(n, centred(n, 0, 2, 1)),
-                              asFloat(n, centred(n, 1, 3, 0)), {});
+  Value y = importConvolution(n, asFloat(n, centred(n, 0, 2, channelsOf)),
+                              asFloat(n, centred(n, 1, 3, filtersOf)), {});
   n.out(n.b.cast(y, DType::I32));
 }
 
@@ -163,23 +208,51 @@ static Value requantize(Node &n, Value sum, Value scaleA, Value scaleB,
                   Emitter::typeOf(zero));
 }
 
+/// The scale of an operand `x` as it broadcasts with the product: dimension
+/// `summed` of it is gone, or, where the other operand `hasOther` in its place,
+/// 1.
+static Value scaleOfProduct(Node &n, Value scale, Value x, int64_t along,
+                            int64_t summed, bool hasOther) {
+  Value y = spreadOver(n, scale, x, along);
+  if (!y || Emitter::rankOf(y) == 0)
+    return y;
+  Shape shape(Emitter::shapeOf(y));
+  if (shape[summed] != 1)
+    return n.unsupported("a scale of [" +
+                         shapeToString(Emitter::shapeOf(scale)) + "] beside [" +
+                         shapeToString(Emitter::shapeOf(x)) +
+                         "] differs along the dimension that is summed");
+  if (!hasOther)
+    shape.erase(shape.begin() + summed);
+  return n.b.reshape(y, shape);
+}
+
 static void importQLinearMatMul(Node &n) {
   Value a = n.in(0), b = n.in(3), yScale = n.in(6), zero = n.in(7);
   if (n.failed())
     return;
-  Value product = matmul(n.b, centred(n, 0, 2, -2), centred(n, 3, 5, -1));
-  if (product)
-    n.out(requantize(
-        n, product, spread(n, n.in(1), a, -2, 0), spread(n, n.in(4), b, -1, 0),
-        spread(n, yScale, product, -2, 0), spread(n, zero, product, -2, 0)));
+  Value product =
+      matmul(n.b, centred(n, 0, 2, rowsOf), centred(n, 3, 5, columnsOf));
+  if (!product)
+    return;
+  int64_t rankA = Emitter::rankOf(a), rankB = Emitter::rankOf(b);
+  // Its rows are those of `a`, of which a vector has none.
+  int64_t rows =
+      rankA > 1 ? Emitter::rankOf(product) - (rankB > 1 ? 2 : 1) : -1;
+  n.out(requantize(
+      n, product,
+      scaleOfProduct(n, n.in(1), a, rowsOf(a), rankA - 1, rankB > 1),
+      scaleOfProduct(n, n.in(4), b, columnsOf(b), rankB - 2, rankA > 1),
+      spreadOver(n, yScale, product, rows),
+      spreadOver(n, zero, product, rows)));
 }
 
 static void importQLinearConv(Node &n) {
   Value yScale = n.in(6), zero = n.in(7), bias = n.optional(8);
   if (n.failed())
     return;
-  Value sum = importConvolution(n, asFloat(n, centred(n, 0, 2, 1)),
-                                asFloat(n, centred(n, 3, 5, 0)),
+  Value sum = importConvolution(n, asFloat(n, centred(n, 0, 2, channelsOf)),
+                                asFloat(n, centred(n, 3, 5, filtersOf)),
                                 bias ? asFloat(n, bias) : Value());
   if (sum)
     n.out(requantize(n, sum, spread(n, n.in(1), sum, 1, 0),
