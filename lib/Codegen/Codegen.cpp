@@ -72,6 +72,9 @@ public:
       for (NamedAttribute entry : folded)
         result.folded[entry.getName().str()] =
             cast<StringAttr>(entry.getValue()).str();
+    for (StringRef name :
+         foldedParametersOf(program->getParentOfType<PlanOp>()))
+      result.foldedParameters.push_back(name.str());
     result.mesh = getMesh(program);
     if (llvm::Error error = checkElementTypes(program))
       return error;

@@ -8,7 +8,9 @@
 
 #include "ax/Import/Export.h"
 
-#include "TensorHeader.h"
+#include "GraphTensors.h"
+#include "ParameterRoles.h"
+#include "SlimModel.h"
 #include "Types.h"
 #include "ax/Support/WireFormat.h"
 
@@ -24,7 +26,6 @@
 
 using namespace ax;
 using namespace ax::import;
-using onnx::GraphProto;
 using onnx::ModelProto;
 using onnx::TensorProto;
 
@@ -50,20 +51,18 @@ private:
     return makeErrorf(ExitCode::BadModel, "'{0}/{1}' is not an ONNX model: {2}",
                       folder.getPath(), folder.getModelFile(), what.str());
   }
+  llvm::Error findRoles(llvm::ArrayRef<uint8_t> graph);
   llvm::Error decide(llvm::ArrayRef<uint8_t> graph);
-  llvm::Error complete(llvm::ArrayRef<uint8_t> graph);
+  llvm::Error complete();
+  void warnOfUnclear();
   llvm::Error describeLack(llvm::ArrayRef<ModelWeight> all,
                            llvm::ArrayRef<std::string> lacking);
   llvm::Expected<llvm::ArrayRef<uint8_t>>
   bytesOf(const TensorHeader &header, DType type,
           std::shared_ptr<MappedFile> &file);
   llvm::Error checkFrozen(const TensorHeader &header, DType type);
-  llvm::Error copyGraph(llvm::ArrayRef<uint8_t> graph, std::string &out);
   llvm::Expected<std::optional<std::string>>
   rewriteTensor(const TensorHeader &header, llvm::ArrayRef<uint8_t> given);
-  llvm::Error copyInitializer(const WireField &field, std::string &out);
-  llvm::Error copyNode(const WireField &field, const WeightNodes &nodes,
-                       std::string &out);
   /// What replaces the data; nothing when it stays.
   llvm::Expected<std::optional<HostTensor>>
   findWeight(const TensorHeader &header);
@@ -73,6 +72,11 @@ private:
   ExportWeights weights;
   Widening widening;
   llvm::ArrayRef<uint8_t> model;
+  /// Also those of graphs in nodes, which may have one name several times.
+  std::vector<TensorHeader> tensors;
+  ParameterRoles roles;
+  /// Names of unclearNumbers.
+  std::vector<std::string> unclear;
   std::set<std::string> replaced;
   /// With external data.
   std::optional<AtomicFile> data;
@@ -100,30 +104,40 @@ bool isData(const WireField &field) {
 
 } // namespace
 
-/// The tensor of an initializer, or of a node that gives one.
-static std::optional<TensorHeader> tensorOf(const WireField &field,
-                                            const WeightNodes &nodes) {
-  TensorHeader header;
-  if (field.type != WireType::Bytes)
-    return std::nullopt;
-  if (field.number == GraphProto::kInitializerFieldNumber)
-    return readTensorHeader(field.bytes, header) ? std::optional(header)
-                                                 : std::nullopt;
-  if (field.number != GraphProto::kNodeFieldNumber)
-    return std::nullopt;
-  auto constant = nodes.read(field.bytes);
-  return constant ? std::optional(constant->header) : std::nullopt;
+/// What nodes and the exporter say of the tensors.
+llvm::Error Exporter::findRoles(llvm::ArrayRef<uint8_t> graph) {
+  SlimModel slim;
+  WireReader reader(model);
+  WireField field;
+  while (reader.read(field))
+    if (field.number != ModelProto::kGraphFieldNumber)
+      append(slim.bytes, field.whole);
+  appendBytesField(slim.bytes, ModelProto::kGraphFieldNumber,
+                   withoutTensors(graph));
+  ModelProto proto;
+  if (llvm::Error error = parseSlim(slim, proto))
+    return addContext(std::move(error), "'" + folder.getPath() + "/" +
+                                            folder.getModelFile() + "'");
+  ShapeMap floats;
+  WeightKinds kinds;
+  collectDeclared(proto.graph(), kinds);
+  for (const TensorHeader &header : tensors) {
+    if (header.kind)
+      kinds.emplace(header.name, *header.kind);
+    std::optional<DType> type = fromOnnxType(header.type);
+    if (type && isFloat(*type))
+      floats.emplace(header.name, header.dims);
+  }
+  roles = findParameters(proto, floats, kinds);
+  for (const std::string &name : unclearNumbers(roles, floats, kinds))
+    if (!roles.has(stateName(name)))
+      unclear.push_back(stateName(name));
+  return llvm::Error::success();
 }
 
 llvm::Error Exporter::decide(llvm::ArrayRef<uint8_t> graph) {
-  WireReader reader(graph);
-  WireField field;
-  bool isExternal = graph.size() > mostInlineBytes;
-  WeightNodes nodes(graph);
-  while (reader.read(field))
-    if (auto header = tensorOf(field, nodes))
-      isExternal |= header->external;
-  if (!isExternal)
+  auto isExternal = [](const TensorHeader &header) { return header.external; };
+  if (graph.size() <= mostInlineBytes && llvm::none_of(tensors, isExternal))
     return llvm::Error::success();
   auto file = AtomicFile::create(dataFileOf(output));
   if (!file)
@@ -178,16 +192,10 @@ llvm::Error Exporter::checkFrozen(const TensorHeader &header, DType type) {
 }
 
 /// Weights that stay what they are, though others do not, are an error.
-llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
+llvm::Error Exporter::complete() {
   std::vector<ModelWeight> all;
-  WeightNodes nodes(graph);
-  WireReader reader(graph);
-  WireField field;
-  while (reader.read(field)) {
-    auto found = tensorOf(field, nodes);
-    if (!found)
-      continue;
-    const TensorHeader &header = *found;
+  std::map<std::string, size_t> places;
+  for (const TensorHeader &header : tensors) {
     std::optional<DType> type = fromOnnxType(header.type);
     auto count = checkedNumElements(header.dims);
     ModelWeight weight{
@@ -201,10 +209,12 @@ llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
       else
         llvm::consumeError(bytes.takeError());
     }
-    // Other ones are constants of the graph.
-    weight.isRequired = type && count && *count > 1 &&
-                        isOfLayers(*type, weight.bytes) &&
-                        !weights.frozen.count(weight.name);
+    // Other ones are constants of the graph. What has a role has it in types,
+    // too, that are not known here.
+    bool isParameter = type ? roles.isParameter(weight.name, *type,
+                                                count.value_or(0), weight.bytes)
+                            : roles.has(weight.name);
+    weight.isRequired = isParameter && !weights.frozen.count(weight.name);
     auto known = weights.given.tensors.find(weight.name);
     // What does not fit tells more of a file than what it lacks.
     if (weight.isRequired && known != weights.given.tensors.end())
@@ -213,7 +223,12 @@ llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
     if (type)
       if (llvm::Error error = checkFrozen(header, *type))
         return error;
-    all.push_back(std::move(weight));
+    // Branches may each have one of that name, and the file has one for all.
+    auto [place, isFirst] = places.try_emplace(weight.name, all.size());
+    if (isFirst)
+      all.push_back(std::move(weight));
+    else
+      all[place->second].isRequired |= weight.isRequired;
   }
   auto isGiven = [&](const ModelWeight &weight) {
     return weight.isRequired && weights.given.tensors.count(weight.name);
@@ -227,8 +242,24 @@ llvm::Error Exporter::complete(llvm::ArrayRef<uint8_t> graph) {
   auto isTaken = [&](const ModelWeight &weight) {
     return weights.given.tensors.count(weight.name) > 0;
   };
-  return llvm::any_of(all, isTaken) ? checkLeftOver(all, weights.given)
-                                    : llvm::Error::success();
+  if (llvm::none_of(all, isTaken))
+    return llvm::Error::success();
+  if (llvm::Error error = checkLeftOver(all, weights.given))
+    return error;
+  warnOfUnclear();
+  return llvm::Error::success();
+}
+
+void Exporter::warnOfUnclear() {
+  llvm::erase_if(unclear, [&](const std::string &name) {
+    return weights.given.tensors.count(name) || weights.frozen.count(name);
+  });
+  if (!unclear.empty() && !weights.isPartial)
+    weights.given.warn("weights '" + weights.given.path +
+                       "': single numbers "
+                       "that they do not have stay what they are in the "
+                       "model: " +
+                       listSome(unclear));
 }
 
 llvm::Error Exporter::describeLack(llvm::ArrayRef<ModelWeight> all,
@@ -325,76 +356,6 @@ Exporter::rewriteTensor(const TensorHeader &header,
   return tensor;
 }
 
-llvm::Error Exporter::copyInitializer(const WireField &field,
-                                      std::string &out) {
-  TensorHeader header;
-  if (!readTensorHeader(field.bytes, header))
-    return fault("an initializer is damaged");
-  auto tensor = rewriteTensor(header, field.bytes);
-  if (!tensor)
-    return tensor.takeError();
-  if (*tensor)
-    appendBytesField(out, field.number, **tensor);
-  else
-    append(out, field.whole);
-  return llvm::Error::success();
-}
-
-/// `message` with another field of that number.
-static std::string withField(llvm::ArrayRef<uint8_t> message, uint32_t number,
-                             llvm::StringRef contents) {
-  std::string out;
-  WireReader reader(message);
-  WireField field;
-  while (reader.read(field))
-    if (field.number == number)
-      appendBytesField(out, number, contents);
-    else
-      append(out, field.whole);
-  return out;
-}
-
-llvm::Error Exporter::copyNode(const WireField &field, const WeightNodes &nodes,
-                               std::string &out) {
-  auto constant = nodes.read(field.bytes);
-  std::optional<std::string> tensor;
-  if (constant) {
-    auto rewritten = rewriteTensor(constant->header, constant->tensor);
-    if (!rewritten)
-      return rewritten.takeError();
-    tensor = std::move(*rewritten);
-  }
-  if (!tensor) {
-    append(out, field.whole);
-    return llvm::Error::success();
-  }
-  std::string attribute = withField(
-      constant->attribute, onnx::AttributeProto::kTFieldNumber, *tensor);
-  appendBytesField(out, field.number,
-                   withField(constant->node,
-                             onnx::NodeProto::kAttributeFieldNumber,
-                             attribute));
-  return llvm::Error::success();
-}
-
-llvm::Error Exporter::copyGraph(llvm::ArrayRef<uint8_t> graph,
-                                std::string &out) {
-  WeightNodes nodes(graph);
-  WireReader reader(graph);
-  WireField field;
-  while (reader.read(field)) {
-    bool isInitializer = field.number == GraphProto::kInitializerFieldNumber;
-    if ((!isInitializer && field.number != GraphProto::kNodeFieldNumber) ||
-        field.type != WireType::Bytes)
-      append(out, field.whole);
-    else if (llvm::Error error = isInitializer ? copyInitializer(field, out)
-                                               : copyNode(field, nodes, out))
-      return error;
-  }
-  return reader.isMalformed() ? fault("its graph is damaged or cut off")
-                              : llvm::Error::success();
-}
-
 llvm::Error Exporter::run() {
   auto file = folder.openModel();
   if (!file)
@@ -409,14 +370,22 @@ llvm::Error Exporter::run() {
       append(out, field.whole);
       continue;
     }
-    if (llvm::Error error = complete(field.bytes))
+    tensors = findTensors(field.bytes);
+    if (llvm::Error error = findRoles(field.bytes))
+      return error;
+    if (llvm::Error error = complete())
       return error;
     if (llvm::Error error = decide(field.bytes))
       return error;
-    std::string graph;
-    if (llvm::Error error = copyGraph(field.bytes, graph))
-      return error;
-    appendBytesField(out, ModelProto::kGraphFieldNumber, graph);
+    auto graph = rewriteTensors(
+        field.bytes,
+        [&](const TensorHeader &header, llvm::ArrayRef<uint8_t> tensor) {
+          return rewriteTensor(header, tensor);
+        },
+        [&](const llvm::Twine &what) { return fault(what); });
+    if (!graph)
+      return graph.takeError();
+    appendBytesField(out, ModelProto::kGraphFieldNumber, *graph);
   }
   if (reader.isMalformed())
     return fault("its bytes are damaged or cut off");

@@ -94,8 +94,7 @@ bool GraphImporter::importInitializers(const onnx::GraphProto &graph,
       b.fail(why.code, why.message);
       return false;
     }
-    if (isMain)
-      b.noteFolded(stateName(proto.name()), *tensor);
+    b.noteFolded(stateName(proto.name()), *tensor);
     scope.entries[proto.name()] = Entry(b.constant(std::move(*tensor)));
   }
   if (graph.sparse_initializer_size()) {

@@ -33,6 +33,21 @@ static std::string planName(llvm::StringRef path) {
   return name.empty() ? "model" : name;
 }
 
+/// Makes weights of single numbers that are parameters. Names the others, if
+/// they may be such and nothing says so.
+static std::vector<std::string> takeSingleParameters(PreparedModel &model) {
+  ShapeMap floats;
+  for (const WeightMap *weights : {&model.weights, &model.numbers})
+    for (const auto &[name, weight] : *weights)
+      if (isFloat(weight.type))
+        floats.emplace(name, weight.shape);
+  model.roles = findParameters(model.proto, floats, model.kinds);
+  for (auto it = model.numbers.begin(); it != model.numbers.end();)
+    if (auto number = it++; model.roles.numbers.count(stateName(number->first)))
+      model.weights.insert(model.numbers.extract(number));
+  return unclearNumbers(model.roles, floats, model.kinds);
+}
+
 namespace {
 /// The model as a program at the end of a plan, with the states that the plan
 /// does not have yet.
@@ -161,8 +176,14 @@ llvm::Error ProgramEmitter::emit(llvm::StringRef programName,
   for (size_t i = numCounted; i < results.size(); ++i)
     program.setResultAttr(i, kStatistic, builder.getUnitAttr());
   auto plan = mlir::cast<PlanOp>(program->getParentOp());
-  for (const auto &[name, tensor] : b.getFolded())
+  std::set<std::string> parameters;
+  for (const auto &[name, tensor] : b.getFolded()) {
     addFolded(plan, name, tensor);
+    if (model.roles.isParameter(name, tensor.getType(), tensor.numElements(),
+                                tensor.rawBytes()))
+      parameters.insert(name);
+  }
+  addFoldedParameters(plan, std::move(parameters));
   // Only of what is still used: constants in unused branches may be anything.
   for (mlir::Operation &op : program.getBody().front()) {
     if (std::optional<std::string> why = findIndexFault(&op))
@@ -227,10 +248,11 @@ ax::import::importWith(const ImportOptions &options, llvm::StringRef path,
                                options.batchStatistics, unknown))
       return withPath(std::move(error));
   }
-  std::string numbers = takeSingleParameters(*model);
+  std::vector<std::string> numbers = takeSingleParameters(*model);
   if (options.training && !numbers.empty())
     mlir::emitRemark(unknown)
-        << "single numbers are constants, which nothing trains: " << numbers;
+        << "single numbers are constants, which nothing trains: "
+        << llvm::join(numbers, ", ");
   InputBinder binder(options);
   if (llvm::Error error = binder.run(*model))
     return withPath(std::move(error));

@@ -9,6 +9,7 @@
 #ifndef AX_LIB_IMPORT_PREPARE_H
 #define AX_LIB_IMPORT_PREPARE_H
 
+#include "ParameterRoles.h"
 #include "WeightKinds.h"
 #include "Weights.h"
 
@@ -30,6 +31,8 @@ struct PreparedModel {
   WeightMap numbers;
   /// Of initializers that say it, or of which the graph does.
   WeightKinds kinds;
+  /// Set when the graph is what is imported.
+  ParameterRoles roles;
   /// Inputs of which not even the rank is known.
   std::set<std::string> unranked;
   /// Exporter's scope (`encoder.layer.0.attention`) by a node's first output.
@@ -41,10 +44,6 @@ inline constexpr int64_t maxNodes = 1000000;
 
 /// Older operator sets are converted to this.
 inline constexpr int oldestOpset = 7;
-
-/// Makes weights of `numbers` that are parameters. Names the others, if they
-/// may be such and nothing says so.
-std::string takeSingleParameters(PreparedModel &model);
 
 llvm::Expected<PreparedModel> prepareModel(ModelFolder &folder);
 

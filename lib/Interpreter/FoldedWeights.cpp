@@ -26,3 +26,23 @@ void ax::addFolded(PlanOp plan, StringRef name, const HostTensor &tensor) {
   folded.set(name, StringAttr::get(plan.getContext(), fingerprintOf(tensor)));
   plan->setAttr(kFolded, folded.getDictionary(plan.getContext()));
 }
+
+void ax::addFoldedParameters(PlanOp plan, std::set<std::string> names) {
+  for (StringRef name : foldedParametersOf(plan))
+    names.insert(name.str());
+  auto folded = plan->getAttrOfType<DictionaryAttr>(kFolded);
+  SmallVector<StringRef> kept;
+  for (const std::string &name : names)
+    if (folded && folded.contains(name))
+      kept.push_back(name);
+  if (!kept.empty())
+    plan->setAttr(kFoldedParameters,
+                  Builder(plan.getContext()).getStrArrayAttr(kept));
+}
+
+SmallVector<StringRef> ax::foldedParametersOf(PlanOp plan) {
+  SmallVector<StringRef> names;
+  if (auto list = plan->getAttrOfType<ArrayAttr>(kFoldedParameters))
+    llvm::append_range(names, list.getAsValueRange<StringAttr>());
+  return names;
+}

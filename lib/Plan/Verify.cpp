@@ -299,6 +299,15 @@ static bool areFingerprints(Attribute value) {
          });
 }
 
+static bool areFolded(PlanOp plan, Attribute value) {
+  auto names = dyn_cast<ArrayAttr>(value);
+  auto folded = plan->getAttrOfType<DictionaryAttr>(kFolded);
+  return names && folded && llvm::all_of(names, [&](Attribute entry) {
+           auto name = dyn_cast<StringAttr>(entry);
+           return name && folded.contains(name.getValue());
+         });
+}
+
 /// Attributes with our prefix are how passes talk to themselves; in a plan they
 /// would be believed. These say what nobody behind us relies on.
 static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
@@ -320,6 +329,8 @@ static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
     return isa<PlanOp>(op) && isa<DictionaryAttr>(attribute.getValue());
   if (name == kFolded)
     return isa<PlanOp>(op) && areFingerprints(attribute.getValue());
+  if (name == kFoldedParameters)
+    return isa<PlanOp>(op) && areFolded(cast<PlanOp>(op), attribute.getValue());
   // What a stage has for an action is checked with it.
   if (name == kAction)
     return isa<StageOp>(op) ||

@@ -91,6 +91,7 @@ bool isFrozen(const rt::State &state, const rt::Checkpoint &checkpoint,
 /// checkpoint has all of the plan's.
 std::vector<ModelWeight> weightsOf(llvm::ArrayRef<rt::Program *> programs,
                                    const rt::Checkpoint &source,
+                                   const std::set<std::string> &names,
                                    rt::StateFiles &files) {
   const std::map<std::string, std::string> &frozen = source.frozen;
   bool isCheckpoint = !source.weights.empty();
@@ -111,6 +112,19 @@ std::vector<ModelWeight> weightsOf(llvm::ArrayRef<rt::Program *> programs,
         weight.bytes = bytesIn(files, state);
       model.push_back(std::move(weight));
     }
+  // All programs of a plan have the same constants.
+  const rt::Program &program = *programs.front();
+  for (const std::string &name : program.foldedParameters) {
+    auto folded = program.folded.find(name);
+    if (folded == program.folded.end() || names.count(name) ||
+        frozen.count(name))
+      continue;
+    ModelWeight weight;
+    weight.name = name;
+    weight.type = typeOfFingerprint(folded->second).value_or(weight.type);
+    weight.isFolded = true;
+    model.push_back(std::move(weight));
+  }
   return model;
 }
 
@@ -172,7 +186,8 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
   given.warn = warn;
   given.used = request.names;
   rt::StateFiles files(request.folder);
-  std::vector<ModelWeight> model = weightsOf(programs, *source, files);
+  std::vector<ModelWeight> model =
+      weightsOf(programs, *source, request.names, files);
   auto lacking = matchWeights(model, given);
   if (!lacking)
     return lacking.takeError();

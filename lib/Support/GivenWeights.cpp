@@ -33,9 +33,11 @@ bool isComputedBuffer(llvm::StringRef name) {
   return llvm::is_contained(names, name.substr(name.rfind('.') + 1));
 }
 
-bool isOfLayers(DType type, llvm::ArrayRef<uint8_t> elements) {
+bool isOfLayers(DType type, llvm::ArrayRef<uint8_t> elements,
+                bool isQuantised) {
   bool isNarrow = type == DType::I8 || type == DType::U8 ||
-                  type == DType::I16 || type == DType::U16;
+                  type == DType::I16 || type == DType::U16 ||
+                  (isQuantised && type == DType::I32);
   bool isMask = !elements.empty() &&
                 llvm::all_of(elements, [](uint8_t byte) { return byte <= 1; });
   return isFloat(type) || (isNarrow && !isMask);

@@ -104,6 +104,8 @@ private:
   llvm::ArrayRef<ModelWeight> model;
   const GivenWeights &given;
   std::set<std::string> known;
+  /// Layers of the model have integers.
+  bool isQuantised = false;
   std::map<Shape, std::vector<const ModelWeight *>> byShape;
   /// The file's that no weight takes and that may matter.
   std::vector<std::string> untaken, differing;
@@ -129,7 +131,8 @@ llvm::Expected<LeftOver::Verdict> LeftOver::judge(const std::string &name,
                                                   std::string &other) const {
   if (known.count(name) || given.used.count(name) || given.folded.count(name) ||
       isOfOptimizer(name, tensor, given) || isComputedBuffer(name) ||
-      !isOfLayers(tensor.getType(), tensor.rawBytes()) || isCausalMask(tensor))
+      !isOfLayers(tensor.getType(), tensor.rawBytes(), isQuantised) ||
+      isCausalMask(tensor))
     return Verdict::Harmless;
   auto found = byShape.find(tensor.getShape());
   if (found == byShape.end())
@@ -167,7 +170,10 @@ llvm::Expected<LeftOver::Verdict> LeftOver::judge(const std::string &name,
 llvm::Error LeftOver::collect() {
   for (const ModelWeight &weight : model) {
     known.insert(weight.name);
-    byShape[weight.shape].push_back(&weight);
+    isQuantised |= weight.isRequired && !isFloat(weight.type) &&
+                   isOfLayers(weight.type, {}, /*isQuantised=*/true);
+    if (!weight.isFolded)
+      byShape[weight.shape].push_back(&weight);
   }
   for (const auto &[name, tensor] : given.tensors) {
     std::string other;
@@ -236,6 +242,8 @@ llvm::Error LeftOver::check() {
 
 std::string LeftOver::findTie(const ModelWeight &weight,
                               std::string &name) const {
+  if (weight.isFolded)
+    return "";
   Shape turned(weight.shape.rbegin(), weight.shape.rend());
   std::vector<std::string> same, transposed;
   for (const auto *names : {&untaken, &differing})

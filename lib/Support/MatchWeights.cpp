@@ -49,14 +49,14 @@ public:
     if (!given.isCheckpoint)
       if (llvm::Error error = rename())
         return error;
-    if (llvm::Error error = checkFolded())
-      return error;
     for (const ModelWeight &weight : model)
       if (weight.isRequired && !given.tensors.count(weight.name))
         absent.push_back(weight.name);
     for (const auto &[name, other] : given.ties)
       if (llvm::Error error = tie(name, other))
         return error;
+    if (llvm::Error error = checkFolded())
+      return error;
     llvm::erase_if(absent, [&](const std::string &name) {
       return given.ties.count(name) > 0;
     });

@@ -278,6 +278,7 @@ void visit(Archive &a, Program &program) {
   a(4, program.outputs), a(5, program.states), a(6, program.transfers);
   a(7, program.kernels), a(8, program.stages), a(9, program.learningRateSteps);
   a(10, program.optimizer), a(11, program.folded);
+  a(12, program.foldedParameters);
 }
 
 template <typename Archive>

@@ -140,6 +140,15 @@ def numbers():
         model.compile("out")
         model.axrun(plan="out")
         close(np.load(model.folder / "y.npy"), wanted(new))
+        # What a layer takes has to be there, of others a warning tells.
+        model.write({name: new[name] for name in ("c.weight", "p.weight")})
+        expect(model.export(expect=6), "do not have 'c.bias', which would keep")
+        expect(model.export("--partial"))
+        model.write({name: new[name] for name in new if name != "p.weight"})
+        expect(model.export(expect=6), "do not have 'p.weight', which would")
+        model.write({name: new[name] for name in new if name != "logit_scale"})
+        expect(model.export(), "single numbers that they do not have stay what "
+               "they are in the model: 'logit_scale'")
         # As with any other type.
         new["logit_scale"] = np.array(0.5, np.float64)
         model.write(new)
@@ -185,7 +194,9 @@ def quantised():
             # Weights of the model before it was quantised are none of it.
             model.write({"scale": np.array(0.5, np.float32),
                          "w": normal(rows, 8)})
-            expect(model.export(expect=6), "the model has no place for 'w'")
+            expect(model.export(expect=6), "do not have 'w_q', 'zero', which")
+            expect(model.export("--partial", expect=6),
+                   "the model has no place for 'w'")
             model.write({"bias": normal(3), "scale": np.array(0.5, np.float32)})
             expect(model.export("--leave-out=bias", "--partial"))
 
@@ -200,7 +211,8 @@ def biases():
             "scale": np.array(0.25, np.float32), "zero": np.array(1, np.int8),
             "b": normal(8)})
         model.write({"b": normal(8)})
-        expect(model.export(expect=6), "do not have 'w_q', which would keep")
+        expect(model.export(expect=6), "do not have 'w_q', 'scale', 'zero', "
+               "which would keep")
         model.export("--partial")
 
 
@@ -215,11 +227,209 @@ def quantisedClones():
     with scratch() as folder:
         model = Model(folder, nodes, {"l.0.w_q": integers[0],
                                       "scale": np.array(0.25, np.float32)}, x=x)
-        model.refuses({"l.0.w_q": integers[1], "l.1.w_q": integers[2]},
-                      "'l.1.w_q' differs from 'l.0.w_q'")
-        w = integers[1] * np.float32(0.25)
+        scale = np.array(0.25, np.float32)
+        model.refuses({"l.0.w_q": integers[1], "l.1.w_q": integers[2],
+                       "scale": scale}, "'l.1.w_q' differs from 'l.0.w_q'")
+        w = integers[1] * scale
         model.takes({"l.0.w_q": integers[1], "l.1.w_q": integers[1],
-                     "mask": np.tri(4, 7, dtype=np.uint8)}, x @ w @ w)
+                     "scale": scale, "mask": np.tri(4, 7, dtype=np.uint8)},
+                    x @ w @ w)
+
+
+def quantisedLayer():
+    """All that a quantised layer has, also its bias of 32 bits and what is one
+    number, is in a file that has its weights."""
+    nodes = [node("Identity", ["w_z"], ["zero"]),
+             node("DequantizeLinear", ["w", "w_s", "zero"], ["wf"]),
+             node("DequantizeLinear", ["b", "b_s"], ["bf"]),
+             node("Gemm", ["x", "wf", "bf"], ["g"]),
+             node("Cast", ["index"], ["i"], to=TensorProto.INT64),
+             node("Gather", ["g", "i"], ["y"], axis=1)]
+    x = normal(4, 64)
+
+    def layer():
+        return {"w": random.integers(-99, 99, (64, 32)).astype(np.int8),
+                "w_s": np.asarray(random.uniform(.1, .2), np.float32),
+                "w_z": np.asarray(random.integers(2, 9), np.int8),
+                "b": random.integers(-999, 999, 32).astype(np.int32),
+                "b_s": np.asarray(random.uniform(.1, .2), np.float32),
+                # Of 32 bits as well, but of the architecture.
+                "index": np.arange(31, -1, -1, dtype=np.int32)}
+
+    def wanted(w):
+        y = x @ ((w["w"] - float(w["w_z"])) * w["w_s"]) + w["b"] * w["b_s"]
+        return y[:, ::-1]
+
+    old, new = layer(), layer()
+    with scratch() as folder:
+        model = Model(folder, nodes, old, x=x)
+        text = (model.folder / "model.mlir").read_text()
+        assert 'ax.folded_parameters = ["b", "b_s", "w_s", "w_z"]' in text, text
+        # The plan has all but its weights as constants.
+        model.takes(old, wanted(old))
+        same = old | {"w": new["w"]}
+        model.takes(same, wanted(same))
+        for names in ["b"], ["w_s"], ["w_z"], ["b_s"], ["b", "w_s", "w_z"]:
+            model.write({name: same[name] for name in same
+                         if name not in names})
+            done = model.axrun("--weights", model.path, expect=6)
+            expect(done, *(f"  {name} is missing\n" for name in names))
+            done = model.export(expect=6)
+            expect(done, ", which would keep the model's values",
+                   *(f"'{name}'" for name in names))
+        model.write({"w": new["w"]})
+        expect(model.axrun("--weights", model.path, expect=6),
+               "  b is missing\n  b_s is missing\n  w_s is missing\n"
+               "  w_z is missing\n")
+        # By another name it is what the user says.
+        other = {("bias" if name == "b" else name): value
+                 for name, value in same.items()}
+        model.write(other)
+        expect(model.axrun("--weights", model.path, expect=6),
+               "  b is missing\n")
+        expect(model.export(expect=6), "(to take 'bias' in its place: --tied "
+               "b=bias)")
+        model.takes(other, wanted(same), "--tied=b=bias")
+        model.write(other | {"bias": new["b"]})
+        expect(model.axrun("--weights", model.path, "--tied=b=bias", expect=6),
+               "'b' is a constant of the plan, with another value")
+        expect(model.export("--partial", expect=6), "no place for 'bias'")
+        # Into the model goes all.
+        model.write({name: new[name] for name in new if name != "index"})
+        expect(model.axrun("--weights", model.path, expect=6),
+               "' is a constant of the plan, with another value")
+        expect(model.export())
+        model.compile("out")
+        model.axrun(plan="out")
+        close(np.load(model.folder / "y.npy"), wanted(new))
+        # Compiled plans know it, too.
+        run(tool("axopt"), model.folder / "model.onnx", "--quiet", "--compile",
+            "-o", model.folder / "compiled.axc")
+        model.write({"w": new["w"]})
+        expect(run(tool("axrun"), model.folder / "compiled.axc",
+                   "--random-inputs=1", "--weights", model.path, expect=6),
+               "  b is missing")
+        names = 'ax.folded_parameters = ["b", '
+        for wrong in ('ax.folded_parameters = ["nobody", ',
+                      "ax.folded_parameters = [3, "):
+            (model.folder / "edited.mlir").write_text(
+                text.replace(names, wrong))
+            expect(run(tool("axopt"), model.folder / "edited.mlir", "--verify",
+                       expect=5), "has attribute 'ax.folded_parameters'")
+
+
+def quantisedOperators():
+    """Operators whose operands are integers, and layers that quantise their
+    input as it comes."""
+    integers = random.integers
+    layers = {
+        "QLinearConv": (
+            [node("QuantizeLinear", ["x", "x_s", "x_z"], ["xq"]),
+             node("QLinearConv", ["xq", "x_s", "x_z", "w", "w_s", "w_z", "y_s",
+                                  "y_z", "b"], ["yq"]),
+             node("DequantizeLinear", ["yq", "y_s", "y_z"], ["y"])],
+            {"w": integers(-9, 9, (4, 3, 1)).astype(np.int8),
+             "w_s": normal(4) ** 2, "w_z": np.zeros(4, np.int8),
+             "b": integers(-99, 99, 4).astype(np.int32),
+             "x_s": np.array(.5, np.float32), "x_z": np.array(7, np.uint8),
+             "y_s": np.array(.5, np.float32), "y_z": np.array(7, np.uint8)},
+            normal(2, 3, 5)),
+        "QLinearMatMul": (
+            [node("QuantizeLinear", ["x", "x_s", "x_z"], ["xq"]),
+             node("QLinearMatMul", ["xq", "x_s", "x_z", "w", "w_s", "w_z",
+                                    "y_s", "y_z"], ["yq"]),
+             node("DequantizeLinear", ["yq", "y_s", "y_z"], ["y"])],
+            {"w": integers(-9, 9, (8, 4)).astype(np.int8),
+             "w_s": np.array(.5, np.float32), "w_z": np.array(0, np.int8),
+             "x_s": np.array(.5, np.float32), "x_z": np.array(7, np.uint8),
+             "y_s": np.array(.5, np.float32), "y_z": np.array(7, np.uint8)},
+            normal(4, 8)),
+        "MatMulInteger": (
+            [node("DynamicQuantizeLinear", ["x"], ["xq", "s", "z"]),
+             node("MatMulInteger", ["xq", "w", "z", "w_z"], ["i"]),
+             node("Cast", ["i"], ["c"], to=TensorProto.FLOAT),
+             node("Mul", ["s", "w_s"], ["sw"]), node("Mul", ["c", "sw"], ["y"])],
+            {"w": integers(-9, 9, (8, 4)).astype(np.int8),
+             "w_s": np.array(.5, np.float32), "w_z": np.array(0, np.int8)},
+            normal(4, 8)),
+    }
+    for nodes, tensors, x in layers.values():
+        with scratch() as folder:
+            model = Model(folder, nodes, tensors, x=x)
+            for name in tensors:
+                model.write({other: tensors[other] for other in tensors
+                             if other != name})
+                expect(model.export(expect=6), f"do not have '{name}', which")
+                expect(model.axrun("--weights", model.path, expect=6),
+                       f"  {name} is missing")
+
+
+def functions():
+    """What a model's own function does with a number, its caller does."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [4, 8])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    body = helper.make_function(
+        "own", "Linear", ["v", "weight", "bias"], ["out"],
+        [node("MatMul", ["v", "weight"], ["m"]),
+         node("Add", ["m", "bias"], ["out"])],
+        [helper.make_opsetid("", 20)])
+    tensors = {"fc.weight": normal(8, 1), "fc.bias": normal(1)}
+    with scratch() as folder:
+        folder = Path(folder)
+        onnx.save(helper.make_model(
+            helper.make_graph(
+                [node("Linear", ["x", *tensors], ["y"], domain="own")], "g",
+                [x], [y], [numpy_helper.from_array(array, name)
+                           for name, array in tensors.items()]),
+            opset_imports=[helper.make_opsetid("", 20),
+                           helper.make_opsetid("own", 1)],
+            functions=[body], ir_version=9), folder / "model.onnx")
+        save(folder / "w.safetensors", {"fc.weight": normal(8, 1)})
+        expect(run(tool("axopt"), folder / "model.onnx", "--export-onnx",
+                   folder / "out.onnx", "--weights", folder / "w.safetensors",
+                   expect=6), "do not have 'fc.bias', which would keep")
+
+
+def branches():
+    """Weights of graphs in nodes are the model's."""
+    def branch(name):
+        return helper.make_graph(
+            [node("MatMul", ["h", f"{name}.w"], [name])], name, [],
+            [helper.make_tensor_value_info(name, TensorProto.FLOAT, [4, 8])],
+            [numpy_helper.from_array(old[f"{name}.w"], f"{name}.w")])
+
+    names = ["w", "yes.w", "no.w"]
+    old, new = ({name: normal(8, 8) for name in names} for _ in range(2))
+    nodes = [node("MatMul", ["x", "w"], ["h"]),
+             node("If", ["c"], ["y"], then_branch=branch("yes"),
+                  else_branch=branch("no"))]
+    with scratch() as folder:
+        model = Model(folder, nodes, {"w": old["w"], "c": np.array(True)})
+        model.write({"w": new["w"]})
+        expect(model.export(expect=6), "do not have 'no.w', 'yes.w', which")
+        # The plan has the branch that is taken.
+        expect(model.axrun("--weights", model.path, expect=6),
+               "  yes.w is missing\n")
+        model.write(old)
+        expect(model.axrun("--weights", model.path, "--leave-out=no.w"))
+        model.write(new)
+        expect(model.axrun("--weights", model.path, expect=6),
+               "'yes.w' is a constant of the plan, with another value")
+        expect(model.export())
+        model.compile("out")
+        model.axrun(plan="out")
+        close(np.load(model.folder / "y.npy"),
+              model.x @ new["w"] @ new["yes.w"])
+        # All else is as it was.
+        before, after = (onnx.load(model.folder / name).graph
+                         for name in ("model.onnx", "out.onnx"))
+        for tensor in [*before.initializer,
+                       *(graph.g.initializer[0]
+                         for graph in before.node[1].attribute)]:
+            if tensor.name in new:
+                tensor.CopyFrom(numpy_helper.from_array(new[tensor.name],
+                                                        tensor.name))
+        assert before == after
 
 
 def masks():
@@ -359,6 +569,10 @@ def cases(every):
     yield "quantised", quantised
     yield "biases of quantised layers", biases
     yield "clones of quantised layers", quantisedClones
+    yield "quantised layer", quantisedLayer
+    yield "quantised operators", quantisedOperators
+    yield "functions", functions
+    yield "branches", branches
     yield "masks", masks
     yield "clones", clones
     yield "zeros", zeros

@@ -336,6 +336,8 @@ struct Program {
   /// Weights of the model of which constants were made, by name: fingerprintOf
   /// each. Other values of them need another program.
   std::map<std::string, std::string> folded;
+  /// Those of them that a file which has the model's weights has.
+  std::vector<std::string> foldedParameters;
   std::vector<Transfer> transfers;
   std::vector<Kernel> kernels;
   std::vector<StageProgram> stages;

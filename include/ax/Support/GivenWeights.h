@@ -29,6 +29,8 @@ struct ModelWeight {
   llvm::ArrayRef<uint8_t> bytes;
   /// A file that has the model's weights has this one.
   bool isRequired = true;
+  /// A constant of a plan: neither bytes nor shape are known.
+  bool isFolded = false;
 };
 
 /// A name without its numbers: one for all layers of a model.
@@ -74,9 +76,11 @@ llvm::Expected<Ties> parseTies(llvm::ArrayRef<std::string> pairs);
 bool isComputedBuffer(llvm::StringRef name);
 
 /// Whether such elements are a layer's: floats and, of quantised layers,
-/// integers of 8 and 16 bits, unless they are a mask of zeros and ones. Other
+/// integers of 8 and 16 bits, and of 32 (biases) where it is known that the
+/// model `isQuantised`, unless they are a mask of zeros and ones. Other
 /// integers are indices, counts and shapes. Without elements: they may be.
-bool isOfLayers(DType type, llvm::ArrayRef<uint8_t> elements);
+bool isOfLayers(DType type, llvm::ArrayRef<uint8_t> elements,
+                bool isQuantised = false);
 
 /// Type and checksum of elements, `f32:8c1d3f0a52b7e964`, by which a plan knows
 /// the weights again that it has as constants.

@@ -98,6 +98,7 @@ CompiledPlan makePlan() {
   program.learningRateSteps = 7;
   program.optimizer = "sgd";
   program.folded = {{"scale", "0123"}};
+  program.foldedParameters = {"scale"};
   plan.programs.push_back(b.program);
   return plan;
 }
@@ -112,6 +113,7 @@ TEST_F(CompiledPlanTest, RoundTrip) {
   ASSERT_TRUE(program);
   EXPECT_FALSE(plan->find("other"));
   EXPECT_EQ(program->folded.at("scale"), "0123");
+  EXPECT_EQ(program->foldedParameters, std::vector<std::string>{"scale"});
   EXPECT_EQ(program->optimizer, "sgd");
   EXPECT_EQ(program->inputs[0].labels->ignored, -100);
   EXPECT_EQ(*program->inputs[0].indexed, 5);
