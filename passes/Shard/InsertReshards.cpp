@@ -311,9 +311,8 @@ struct InsertReshards : ax::impl::InsertReshardsBase<InsertReshards> {
   /// What cannot be cut into micro-batches is the strategy's fault, and said
   /// here, where that is known.
   static LogicalResult checkTime(ProgramOp program, const Mesh &mesh) {
-    return mesh.numTimeSlices() > 1
-               ? Placement(program, mesh).run()
-               : success();
+    return mesh.numTimeSlices() > 1 ? Placement(program, mesh).run()
+                                    : success();
   }
 };
 } // namespace

@@ -26,12 +26,13 @@ FEW = {
 }
 # With --all: what runs plans.
 MANY = [
-    "axrun_errors", "axrun_messages", "constant_weights", "digits", "extremes",
-    "first_hour", "indices", "integer_sums", "matched_weights", "max_results",
-    "minilm_training", "models", "nan", "narrow_sums", "open_results", "outputs",
-    "plan_constants", "precision", "sample_dims", "split", "streams",
-    "strict_weights", "train", "train_errors", "train_events", "train_export",
-    "train_exports", "train_frozen", "train_log", "train_roles", "train_run",
+    "axrun_errors", "axrun_messages", "constant_weights", "digits",
+    "extremes", "first_hour", "indices", "integer_sums", "matched_weights",
+    "max_results", "minilm_training", "models", "nan", "narrow_sums",
+    "open_results", "outputs", "plan_constants", "precision", "sample_dims",
+    "split", "streams", "quantised_weights", "strict_weights", "train",
+    "train_errors", "train_events", "train_export", "train_exports",
+    "train_frozen", "train_log", "train_roles", "train_run",
 ]
 
 

@@ -4,9 +4,9 @@
 // Types, and the one collective that is needed. Nothing else of the steps before
 // is left.
 // CHECK: ax.state @w1 : tensor<64x256xf32, #ax.layout<[{}, {col}]>>
-// CHECK: ax.program @main(%arg0: tensor<4x64xf32, #ax.layout<[{data}, {}]>> {ax.name = "x"}) -> (tensor<4x64xf32, #ax.layout<[{data}, {}]>>
+// CHECK: ax.program @main(%arg0: tensor<4x64xf32, #ax.layout<[{data}, {}]>> {ax.name = "x"}) -> (tensor<4x64xf32, #ax.layout<[{data, col}, {}]>>
 // CHECK: %[[P:.*]] = ax.linear {{.*}} -> tensor<4x64xf32, #ax.layout<[{data}, {}], partial sum {col}>>
-// CHECK-NEXT: %[[S:.*]] = ax.all_reduce %[[P]] over {col} because "k of ax.linear is split (--tp=2)"
+// CHECK-NEXT: %[[S:.*]] = ax.reduce_scatter %[[P]] over {col} because "k of ax.linear is split (--tp=2)"
 // CHECK-NEXT: ax.return %[[S]]
 
 // Somebody wants the first weight stored whole: each rank takes its columns.
