@@ -93,15 +93,11 @@ public:
   mlir::Value expFlushed(mlir::Value x);
   mlir::Value expm1(mlir::Value x);
   /// A number as a product, of which `high` is normal or 0.
-  struct Powers {
-    mlir::Value high, low;
-  };
-  Powers expPowers(mlir::Value x);
   struct HalfPowers {
     mlir::Value rest, power;
   };
   HalfPowers reduceByHalves(mlir::Value x, mlir::Value low);
-  mlir::Value silu(mlir::Value x, Powers e);
+  mlir::Value silu(mlir::Value x, HalfPowers e);
   mlir::Value log(mlir::Value x);
   mlir::Value log1p(mlir::Value x);
   mlir::Value tanh(mlir::Value x);

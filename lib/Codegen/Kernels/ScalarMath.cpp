@@ -54,14 +54,9 @@ FloatMath::HalfPowers FloatMath::reduceByHalves(Value x, Value low) {
   return {fma(mul(r, r), q, r), power};
 }
 
-FloatMath::Powers FloatMath::expPowers(Value x) {
-  HalfPowers halves = reduceByHalves(x, {});
-  return {mul(add(halves.rest, num(1.0)), halves.power), halves.power};
-}
-
 Value FloatMath::exp(Value x) {
-  Powers powers = expPowers(x);
-  return mul(powers.high, powers.low);
+  HalfPowers e = reduceByHalves(x, {});
+  return mul(mul(add(e.rest, num(1.0)), e.power), e.power);
 }
 
 Value FloatMath::expFlushed(Value x) {
@@ -78,11 +73,12 @@ Value FloatMath::expm1(Value x) {
   return copySign(select(less(num(88.0), x), exp(x), small), x);
 }
 
-/// x sigmoid(x), given exp(-|x|): x may make a normal number of a subnormal
-/// one.
-Value FloatMath::silu(Value x, Powers e) {
-  Value small = mul(mul(x, e.high), e.low);
-  return div(select(less(x, num(0.0)), small, x), fma(e.high, e.low, num(1.0)));
+/// x sigmoid(z), given exp(-|z|) of a z that has the sign of x: x may make a
+/// normal number of a subnormal one. x (1 + rest) is rounded once.
+Value FloatMath::silu(Value x, HalfPowers e) {
+  Value small = mul(mul(fma(x, e.rest, x), e.power), e.power);
+  Value high = mul(add(e.rest, num(1.0)), e.power);
+  return div(select(less(x, num(0.0)), small, x), fma(high, e.power, num(1.0)));
 }
 
 /// log(1 + f) for sqrt(1/2) <= 1 + f <= sqrt(2), relative error 1e-9.
@@ -181,8 +177,14 @@ Value FloatMath::gelu(Value x) {
                         2.990926223e-03, -3.403662152e-04, -4.694824611e-04,
                         1.215739206e-05, 4.647479117e-05});
   Value isBelow = less(x, num(0.0));
-  Value factor = mul(div(select(isBelow, size, t), add(t, num(1.0))), g);
-  HalfPowers e = reduceByHalves(mul(square, num(-0.5)), mul(rest, num(-0.5)));
+  // What t + 1 loses, where t < 1, is made good by the exponent: 1 - t / (t +
+  // 1) is its inverse.
+  Value sum = add(t, num(1.0));
+  Value part = div(select(isBelow, size, t), sum);
+  Value lost = sub(t, sub(sum, num(1.0)));
+  Value factor = mul(part, g);
+  Value low = fma(neg(lost), sub(num(1.0), part), mul(rest, num(-0.5)));
+  HalfPowers e = reduceByHalves(mul(square, num(-0.5)), low);
   Value tail = mul(mul(fma(factor, e.rest, factor), e.power), e.power);
   return select(isBelow, neg(tail), sub(x, tail));
 }
@@ -205,8 +207,7 @@ Value FloatMath::geluTanh(Value x) {
   low = add(add(lost, low), num(linear - linearHigh));
   Value z = mul(t, sum);
   Value rest = fma(t, low, exactFma(t, sum, neg(z)));
-  Powers e = expPowers(neg(z));
-  return silu(x, {fma(e.high, neg(rest), e.high), e.low});
+  return silu(x, reduceByHalves(neg(z), neg(rest)));
 }
 
 namespace {
@@ -279,6 +280,13 @@ const char *libmName(UnaryKind kind) {
 
 } // namespace
 
+/// x sigmoid(z), given exp(-|z| / 2) of a z that has the sign of x.
+static Value siluOf(FloatMath &f, Value x, Value root) {
+  Value small = f.mul(f.mul(x, root), root);
+  return f.div(f.select(f.less(x, f.num(0.0)), small, x),
+               f.fma(root, root, f.num(1.0)));
+}
+
 Value emitExpFlushed(OpBuilder &b, Value x) {
   return x.getType().isF32() ? FloatMath(b, x.getType()).expFlushed(x)
                              : callLibm(b, libmName(UnaryKind::exp), x);
@@ -306,9 +314,8 @@ Value emitFloatFunction(OpBuilder &b, UnaryKind kind, Value x) {
   case UnaryKind::silu: {
     Value size = f.neg(f.abs(x));
     if (single)
-      return f.silu(x, f.expPowers(size));
-    Value root = call(UnaryKind::exp, f.mul(size, f.num(0.5)));
-    return f.silu(x, {root, root});
+      return f.silu(x, f.reduceByHalves(size, {}));
+    return siluOf(f, x, call(UnaryKind::exp, f.mul(size, f.num(0.5))));
   }
   case UnaryKind::gelu:
     if (single)
@@ -320,8 +327,7 @@ Value emitFloatFunction(OpBuilder &b, UnaryKind kind, Value x) {
       return f.geluTanh(x);
     Value cube = f.mul(f.mul(x, x), x);
     Value z = f.mul(f.fma(cube, f.num(0.044715), x), f.num(1.5957691216057308));
-    Value root = call(UnaryKind::exp, f.mul(f.abs(z), f.num(-0.5)));
-    return f.silu(x, {root, root});
+    return siluOf(f, x, call(UnaryKind::exp, f.mul(f.abs(z), f.num(-0.5))));
   }
   case UnaryKind::softplus: {
     Value tail = call(UnaryKind::log1p, call(UnaryKind::exp, f.neg(f.abs(x))));
