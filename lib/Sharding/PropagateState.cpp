@@ -129,7 +129,9 @@ pinsByPlace(const std::vector<Pin> &pins, PinLevel level, PlaceOf placeOf) {
 bool State::applyPin(const FactorPin &pin) {
   causes.push_back(pin.cause);
   std::vector<Split> changed = factors[pin.op];
-  if (!place(changed[pin.factor], table.add(canonicalize(pin.split)), pin.level,
+  // Over axes of size 1 nothing is split, and there is no place to look for.
+  const DimLayout asked = canonicalize(pin.split);
+  if (!place(changed[pin.factor], table.add(asked), pin.level,
              static_cast<int>(causes.size()) - 1, pin.open))
     return true;
   std::optional<std::string> fault;
@@ -147,7 +149,7 @@ bool State::applyPin(const FactorPin &pin) {
                        " is not split as " + pin.cause + " asks: " + *fault);
     return false;
   }
-  if (pin.anyPlace && pin.split.isSplit()) {
+  if (pin.anyPlace && asked.isSplit()) {
     Split &split = changed[pin.factor];
     split.ifUntold = split.dim;
     split.dim = table.whole(split.dim);

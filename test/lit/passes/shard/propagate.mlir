@@ -1,5 +1,6 @@
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-propagate))' | FileCheck %s
 // RUN: sed 's/{col} any_place because "--tp=2" asks "256 output features"/{} user because "mine"/' %s | axopt-opt --pass-pipeline='builtin.module(ax.plan(ax-propagate))' | FileCheck %s --check-prefix=MINE
+// RUN: sed 's/{col} any_place because "--tp=2" asks "256 output/{depth} any_place because "--tp=2" asks "256 output/' %s | axopt-opt --pass-pipeline='builtin.module(ax.plan(ax-propagate))' | FileCheck %s --check-prefix=ONE
 
 // In which layouts everything is given and taken, and why. The first layer's
 // columns are the second one's rows; types have no layouts yet.
@@ -8,6 +9,9 @@
 // CHECK: ax.linear {{.*}}ax.sharding = #ax.sharding<([{data}, {}], [{}, {col}]) -> ([{data}, {col}]) because {data} "the batch is split", {col} "--tp=2">
 // CHECK: ax.load @w2 {ax.sharding = #ax.sharding<() -> ([{col}, {}])>}
 // CHECK: ax.linear {{.*}}ax.sharding = #ax.sharding<([{data}, {col}], [{col}, {}]) -> ([{data}, {}] partial sum {col}) because {data} "the batch is split", {col} "--tp=2">
+
+// An axis of size 1 has no place to be looked for: the layer is whole.
+// ONE: ax.load @w1 {ax.sharding = #ax.sharding<() -> ([{}, {}])>}
 
 // A pin that somebody wrote in between.
 // MINE: ax.load @w1 {ax.sharding = #ax.sharding<() -> ([{}, {}])>}
