@@ -37,6 +37,25 @@ static LogicalResult runOnStages(std::unique_ptr<Pass> pass, PlanOp plan,
   return manager.run(plan);
 }
 
+static StringRef stepOf(const Pass &pass) {
+  StringRef step = pass.getArgument();
+  step.consume_front("axl-");
+  return step;
+}
+
+/// Of a copy: what a kernel is written of is no part of the program.
+static llvm::Error
+showNests(PlanOp plan, function_ref<void(StringRef step, PlanOp plan)> after) {
+  OwningOpRef<PlanOp> copy = plan.clone();
+  std::unique_ptr<Pass> pass = createChooseNests();
+  StringRef step = stepOf(*pass);
+  TimingScope untold;
+  if (failed(runOnStages(std::move(pass), *copy, untold)))
+    return makeError(ExitCode::Internal, step + " failed");
+  after(step, *copy);
+  return llvm::Error::success();
+}
+
 llvm::Expected<OwningOpRef<PlanOp>> lower(ProgramOp program,
                                           const Options &options) {
   OwningOpRef<PlanOp> plan = planAround(program);
@@ -55,14 +74,16 @@ llvm::Expected<OwningOpRef<PlanOp>> lower(ProgramOp program,
   localizing.stop();
   done("localize");
   for (std::unique_ptr<Pass> &pass : stagePasses(options.separateKernels)) {
-    StringRef step = pass->getArgument();
-    step.consume_front("axl-");
+    StringRef step = stepOf(*pass);
     TimingScope scope = whole.nest(step);
     if (failed(runOnStages(std::move(pass), *plan, scope)))
       return makeError(ExitCode::Internal, step + " failed");
     scope.stop();
     done(step);
   }
+  if (options.after)
+    if (llvm::Error error = showNests(*plan, options.after))
+      return error;
   if (failed(verify(*plan)))
     return makeError(ExitCode::Internal,
                      "program " + program.getSymName() +

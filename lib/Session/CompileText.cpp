@@ -55,10 +55,11 @@ llvm::Expected<PlanSource> ax::compileText(const std::string &path,
                                            : ", which '" + how.cacheDir +
                                                  "' keeps for later runs"));
     };
-  how.after = [&](llvm::StringRef step, PlanOp lowered) {
-    if (llvm::is_contained(options.dumpAfter, step))
-      printDump(step, lowered);
-  };
+  if (!options.dumpAfter.empty())
+    how.after = [&](llvm::StringRef step, PlanOp lowered) {
+      if (llvm::is_contained(options.dumpAfter, step))
+        printDump(step, lowered);
+    };
   mlir::DefaultTimingManager timing;
   timing.setEnabled(options.tellTimes);
   how.timing = &timing;

@@ -35,7 +35,7 @@ UNTESTED = {
     ],
     "Codegen would have to give its own compiler or device what these cannot "
     "do": [
-        "the loops of kernel",
+        "the loops of the kernel of node",
         "cannot be part of a kernel",
         "in a kernel reads what is no operand of it",
         "its value has the wrong size",

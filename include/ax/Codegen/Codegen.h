@@ -35,7 +35,8 @@ struct Options {
   /// result.
   bool withoutKernels = false;
   /// Is called after "localize" and each of the passes behind it, with the plan
-  /// whose program is a local one; may be left empty.
+  /// whose program is a local one, and with "choose-nests" and a copy that says
+  /// which loops kernels have; may be left empty.
   std::function<void(llvm::StringRef step, PlanOp plan)> after;
   /// What the steps take, if it is to be told.
   mlir::TimingManager *timing = nullptr;

@@ -82,6 +82,11 @@ inline bool canFuse(mlir::Operation *op) {
   return fusionKind(op) != FusionKind::None;
 }
 
+/// Makes of a fusion what is written of it, and says in attributes which loops
+/// that will have (KernelNests in lib/Codegen/Kernels/Nests.h). Errors as of
+/// KernelCompiler::compile.
+llvm::Error showNests(FusionOp fusion);
+
 struct KernelOptions {
   /// Folder of compiled objects; created when missing, empty: no cache. A file
   /// that is damaged or of another version is compiled again and replaced.

@@ -85,4 +85,19 @@ def MarkInPlace : Pass<"axl-mark-in-place"> {
   }];
 }
 
+def ChooseNests : Pass<"axl-choose-nests"> {
+  let summary = "Shows which loops a kernel will have";
+  let description = [{
+    A kernel's operations become what is written of them (softmax and norms are
+    reductions and element-wise operations), and attributes say with which loops:
+    `nests` of the kernel has the iterations that threads share, and how results
+    are written; `axl.nests` of an operation how its rows are computed, which is
+    before that. `8(4x2) 16[3]` is a loop over 8 points, which stand for two
+    dimensions, around one over 16, whose first three points are written apart.
+
+    Commands are made of what was before this: it is chosen again, in the same way,
+    when a kernel is compiled, which one from the cache is not.
+  }];
+}
+
 #endif // AX_CODEGEN_LOCALPASSES_TD

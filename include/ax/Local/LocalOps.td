@@ -240,19 +240,22 @@ def Axl_FusionOp : Axl_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock]> {
   let description = [{
     The region's arguments are the operands. `in_place`: for each result the
     number of the operand in whose memory it is made, or -1. An element of such
-    an operand is read for nothing but that element of the results.
+    an operand is read for nothing but that element of the results. `nests`: the
+    kernel's loops, for who reads (`axl-choose-nests`).
   }];
   let arguments = (ins Variadic<Axl_Tensor>:$operands,
-    OptionalAttr<DenseI64ArrayAttr>:$in_place);
+    OptionalAttr<DenseI64ArrayAttr>:$in_place,
+    OptionalAttr<StrArrayAttr>:$nests);
   let results = (outs Variadic<Axl_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let builders = [OpBuilder<(ins "::mlir::TypeRange":$results,
                                  "::mlir::ValueRange":$operands), [{
-    build($_builder, $_state, results, operands, ::mlir::DenseI64ArrayAttr());
+    build($_builder, $_state, results, operands, ::mlir::DenseI64ArrayAttr(),
+          ::mlir::ArrayAttr());
   }]>];
   let assemblyFormat = [{
-    `(` $operands `)` (`in_place` $in_place^)? attr-dict-with-keyword $body `:`
-    functional-type($operands, $results) }];
+    `(` $operands `)` (`in_place` $in_place^)? (`nests` $nests^)?
+    attr-dict-with-keyword $body `:` functional-type($operands, $results) }];
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     /// The operand in whose memory the result is made; null when it has its own.

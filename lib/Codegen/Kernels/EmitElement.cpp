@@ -1,15 +1,9 @@
 //===- EmitElement.cpp - The element of a value at some indices -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "ElementOps.h"
-#include "EmitRandom.h"
 #include "Emitter.h"
-#include "ScalarMath.h"
 
 #include "ax/Local/Local.h"
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-#include "mlir/Dialect/SCF/IR/SCF.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -29,8 +23,8 @@ Value Emitter::pull(Value value, ArrayRef<IndexExpr> indices) {
   Value element;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     element =
-        loadElement(buffers[argument.getArgNumber()],
-                    space->linearize(indices, tensorType(value).getShape()),
+        loadElement(writer.tensor(argument.getArgNumber()),
+                    space.linearize(indices, tensorType(value).getShape()),
                     elementType(value));
   } else {
     auto result = cast<OpResult>(value);
@@ -58,50 +52,48 @@ Value Emitter::pullOp(OpResult value, ArrayRef<IndexExpr> indices) {
   return TypeSwitch<Operation *, Value>(op)
       .Case<UnaryOp>([&](UnaryOp o) {
         if (o->hasAttr(kFlushed))
-          return emitExpFlushed(b, pull(o.getOperand(), indices));
-        return emitUnary(b, o.getKind(), pull(o.getOperand(), indices),
-                         elementType(o.getOperand()));
+          return writer.expFlushed(pull(o.getOperand(), indices));
+        return writer.unary(o.getKind(), pull(o.getOperand(), indices),
+                            elementType(o.getOperand()));
       })
       .Case<BinaryOp>([&](BinaryOp o) {
         Value x = pullBroadcast(o.getLhs(), indices);
         Value y = pullBroadcast(o.getRhs(), indices);
-        return emitBinary(b, o.getKind(), x, y, type);
+        return writer.binary(o.getKind(), x, y, type);
       })
       .Case<CompareOp>([&](CompareOp o) {
         Value x = pullBroadcast(o.getLhs(), indices);
         Value y = pullBroadcast(o.getRhs(), indices);
-        return emitCompare(b, o.getKind(), x, y, elementType(o.getLhs()));
+        return writer.compare(o.getKind(), x, y, elementType(o.getLhs()));
       })
       .Case<SelectOp>([&](SelectOp o) -> Value {
         Value c = pullBroadcast(o.getCondition(), indices);
         Value x = pullBroadcast(o.getOnTrue(), indices);
         Value y = pullBroadcast(o.getOnFalse(), indices);
-        return arith::SelectOp::create(b, loc, c, x, y);
+        return writer.select(c, x, y);
       })
       .Case<RandomOp>([&](RandomOp o) {
-        return emitRandom(b, pull(o.getIndex(), indices), pull(o.getSeed(), {}),
-                          pull(o.getStep(), {}), o.getId());
+        return writer.random(pull(o.getIndex(), indices), pull(o.getSeed(), {}),
+                             pull(o.getStep(), {}), o.getId());
       })
       .Case<CastOp>([&](CastOp o) {
-        return emitCast(b, pull(o.getOperand(), indices),
-                        elementType(o.getOperand()), type);
+        return writer.convert(pull(o.getOperand(), indices),
+                              elementType(o.getOperand()), type);
       })
       .Case<ConstantOp>([&](ConstantOp o) { return pullConstant(o, indices); })
       .Case<IotaOp>([&](IotaOp o) {
-        return emitCast(b, space->materialize(indices[o.getDim()]),
-                        b.getI64Type(), type);
+        return writer.convert(space.materialize(indices[o.getDim()]), i64,
+                              type);
       })
       .Case<AxisIndexOp>([&](AxisIndexOp o) -> Value {
         auto *it = llvm::find(scalars, o.getAxes());
-        return emitCast(b, scalarArgs[it - scalars.begin()], b.getI64Type(),
-                        type);
+        return writer.convert(writer.scalar(it - scalars.begin()), i64, type);
       })
       .Case<ReshapeOp>([&](ReshapeOp o) {
         RankedTensorType from = tensorType(o.getOperand());
         IndexExpr linear =
-            space->linearize(indices, tensorType(value).getShape());
-        return pull(o.getOperand(),
-                    space->delinearize(linear, from.getShape()));
+            space.linearize(indices, tensorType(value).getShape());
+        return pull(o.getOperand(), space.delinearize(linear, from.getShape()));
       })
       .Case<TransposeOp>([&](TransposeOp o) {
         Indices own(indices.size());
@@ -131,39 +123,15 @@ Value Emitter::pullOp(OpResult value, ArrayRef<IndexExpr> indices) {
       });
 }
 
-/// A splat is a number; anything else lies in the module.
+/// A splat is a number; anything else lies in memory.
 Value Emitter::pullConstant(ConstantOp op, ArrayRef<IndexExpr> indices) {
   RankedTensorType type = tensorType(op.getResult());
   Type element = type.getElementType();
   auto values = cast<DenseElementsAttr>(op.getValue());
   if (values.isSplat())
-    return emitConstant(b, values.getSplatValue<Attribute>(), element);
-  Type stored = storageType(element);
-  auto arrayType = LLVM::LLVMArrayType::get(stored, type.getNumElements());
-  std::string name =
-      "constant" +
-      std::to_string(std::distance(op->getBlock()->begin(), op->getIterator()));
-  if (!module.lookupSymbol(name)) {
-    // The same bits under a signless type; i1 as bytes.
-    auto plain = RankedTensorType::get({type.getNumElements()}, stored);
-    DenseElementsAttr data;
-    if (element.isInteger(1)) {
-      SmallVector<int8_t> bytes;
-      for (bool value : values.getValues<bool>())
-        bytes.push_back(value);
-      data = DenseElementsAttr::get(plain, ArrayRef<int8_t>(bytes));
-    } else {
-      data = DenseElementsAttr::getFromRawBuffer(plain, values.getRawData());
-    }
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(module.getBody());
-    LLVM::GlobalOp::create(b, loc, arrayType, /*isConstant=*/true,
-                           LLVM::Linkage::Internal, name, data,
-                           /*alignment=*/64);
-  }
-  Value base = LLVM::AddressOfOp::create(
-      b, loc, LLVM::LLVMPointerType::get(b.getContext()), name);
-  return loadElement(base, space->linearize(indices, type.getShape()), element);
+    return writer.constant(values.getSplatValue<Attribute>(), element);
+  return loadElement(writer.table(op),
+                     space.linearize(indices, type.getShape()), element);
 }
 
 /// `inside` where all bounds hold, `outside` elsewhere; the choice is made at
@@ -171,57 +139,48 @@ Value Emitter::pullConstant(ConstantOp op, ArrayRef<IndexExpr> indices) {
 Value Emitter::guarded(ArrayRef<Bound> bounds, Type type,
                        function_ref<Value()> inside,
                        function_ref<Value()> outside) {
-  Value condition;
+  std::optional<Value> condition;
   auto require = [&](Value c) {
-    condition = condition ? arith::AndIOp::create(b, loc, condition, c) : c;
+    condition = condition ? writer.both(*condition, c) : c;
   };
   for (const Bound &bound : bounds) {
-    std::optional<bool> below = space->isLess(bound.index, bound.lo);
-    std::optional<bool> belowEnd = space->isLess(bound.index, bound.hi);
+    std::optional<bool> below = space.isLess(bound.index, bound.lo);
+    std::optional<bool> belowEnd = space.isLess(bound.index, bound.hi);
     if ((below && *below) || (belowEnd && !*belowEnd))
       return outside();
     if (below && belowEnd)
       continue;
-    Value index = space->materialize(bound.index);
+    Value index = space.materialize(bound.index);
     if (!below)
-      require(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::sge, index,
-                                    number(bound.lo)));
+      require(writer.isAtLeast(index, writer.number(bound.lo)));
     if (!belowEnd)
-      require(arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, index,
-                                    number(bound.hi)));
+      require(writer.isLess(index, writer.number(bound.hi)));
   }
   if (!condition)
     return inside();
-  auto choice = scf::IfOp::create(b, loc, TypeRange(scalarType(type)),
-                                  condition, /*addThenBlock=*/true,
-                                  /*addElseBlock=*/true);
-  auto fill = [&](Block *block, function_ref<Value()> body) {
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(block);
+  auto apart = [&](function_ref<Value()> body) {
     memos.emplace_back();
     Value value = body();
     memos.pop_back();
-    scf::YieldOp::create(b, loc, value);
+    return value;
   };
-  fill(choice.thenBlock(), inside);
-  fill(choice.elseBlock(), outside);
-  return choice.getResult(0);
+  return writer.choice(
+      *condition, type, [&] { return apart(inside); },
+      [&] { return apart(outside); });
 }
 
 IndexExpr Emitter::chooseIndex(const IndexExpr &index, int64_t bound,
                                const IndexExpr &below,
                                const IndexExpr &notBelow) {
-  if (std::optional<bool> isLess = space->isLess(index, bound))
+  if (std::optional<bool> isLess = space.isLess(index, bound))
     return *isLess ? below : notBelow;
   Value condition =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt,
-                            space->materialize(index), number(bound));
-  Value chosen =
-      arith::SelectOp::create(b, loc, condition, space->materialize(below),
-                              space->materialize(notBelow));
-  auto [lo1, hi1] = space->range(below);
-  auto [lo2, hi2] = space->range(notBelow);
-  return space->addOpaque(chosen, std::min(lo1, lo2), std::max(hi1, hi2));
+      writer.isLess(space.materialize(index), writer.number(bound));
+  Value chosen = writer.select(condition, space.materialize(below),
+                               space.materialize(notBelow));
+  auto [lo1, hi1] = space.range(below);
+  auto [lo2, hi2] = space.range(notBelow);
+  return space.addOpaque(chosen, std::min(lo1, lo2), std::max(hi1, hi2));
 }
 
 /// By halves: of many operands, few comparisons find the one.
@@ -274,7 +233,7 @@ Value Emitter::pullPad(PadOp op, ArrayRef<IndexExpr> indices) {
     case PadMode::wrap:
       // Not negative before the remainder is taken.
       own.push_back(
-          space->divMod(index + IndexExpr((low + size - 1) / size * size), size)
+          space.divMod(index + IndexExpr((low + size - 1) / size * size), size)
               .second);
       break;
     case PadMode::reflect: {
@@ -287,8 +246,8 @@ Value Emitter::pullPad(PadOp op, ArrayRef<IndexExpr> indices) {
       }
       index =
           space
-              ->divMod(index + IndexExpr((low + period - 1) / period * period),
-                       period)
+              .divMod(index + IndexExpr((low + period - 1) / period * period),
+                      period)
               .second;
       own.push_back(
           chooseIndex(index, size, index, index * -1 + IndexExpr(period)));
@@ -305,15 +264,13 @@ Value Emitter::pullPad(PadOp op, ArrayRef<IndexExpr> indices) {
 /// A number from memory as an index into `size` elements: negative ones count
 /// from the end, and none leaves the tensor.
 IndexExpr Emitter::dynamicIndex(Value number, Type type, int64_t size) {
-  Value i = emitCast(b, number, type, b.getI64Type());
-  Value n = this->number(size), zero = this->number(0);
-  Value negative =
-      arith::CmpIOp::create(b, loc, arith::CmpIPredicate::slt, i, zero);
-  Value moved = arith::AddIOp::create(b, loc, i, n);
-  i = arith::SelectOp::create(b, loc, negative, moved, i);
-  i = arith::MaxSIOp::create(b, loc, i, zero);
-  i = arith::MinSIOp::create(b, loc, i, this->number(size - 1));
-  return space->addOpaque(i, 0, size - 1);
+  Value i = writer.convert(number, type, i64);
+  Value zero = writer.number(0);
+  Value moved = writer.addWrapped(i, writer.number(size));
+  i = writer.select(writer.isLess(i, zero), moved, i);
+  i = writer.maxSigned(i, zero);
+  i = writer.minSigned(i, writer.number(size - 1));
+  return space.addOpaque(i, 0, size - 1);
 }
 
 Value Emitter::pullDynamicSlice(DynamicSliceOp op,
@@ -326,18 +283,17 @@ Value Emitter::pullDynamicSlice(DynamicSliceOp op,
     // A window beyond either end holds nothing, however far. A tight range:
     // index arithmetic multiplies it by strides, which must not wrap.
     int64_t low = -window[d], high = shape[d];
-    Value first =
-        emitCast(b, pull(start, {}), elementType(start), b.getI64Type());
-    first = arith::MaxSIOp::create(b, loc, first, number(low));
-    first = arith::MinSIOp::create(b, loc, first, number(high));
-    IndexExpr index = indices[d] + space->addOpaque(first, low, high);
+    Value first = writer.convert(pull(start, {}), elementType(start), i64);
+    first = writer.maxSigned(first, writer.number(low));
+    first = writer.minSigned(first, writer.number(high));
+    IndexExpr index = indices[d] + space.addOpaque(first, low, high);
     bounds.push_back({index, 0, shape[d]});
     own.push_back(index);
   }
   return guarded(
       bounds, elementType(op.getOperand()),
       [&] { return pull(op.getOperand(), own); },
-      [&] { return emitZero(b, elementType(op.getResult())); });
+      [&] { return writer.zero(elementType(op.getResult())); });
 }
 
 Value Emitter::pullGather(GatherOp op, ArrayRef<IndexExpr> indices) {

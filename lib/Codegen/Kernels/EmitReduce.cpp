@@ -17,21 +17,6 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-namespace {
-/// The loop nests of one reduction, for emitNest.
-enum Nest {
-  Whole,
-  Elements,
-  ClearResult,
-  RowBlocks,
-  ClearBlock,
-  RowsOfBlock,
-  AddBlock,
-  ElementBlocks,
-  RowsLeft
-};
-} // namespace
-
 /// Where dimensions are cut into blocks: the one that is, its part of one, the
 /// number of blocks, and what is left.
 struct Emitter::Blocks {
@@ -155,21 +140,21 @@ Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
 
   RowValue row;
   if (r.outerSizes.empty()) {
-    row.scalar = reduceElements(r, {}, emitNeutral(b, r.kind, r.element));
+    row.isScalar = true;
+    row.scalar = reduceElements(r, {}, writer.neutral(r.kind, r.element));
     return row;
   }
   row = allocateRow(op->getResult(0), fixed);
   if (r.inMemory())
     reduceRows(r, row.base);
   else
-    emitNest(
-        op, Whole, r.outerSizes, {},
-        [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
-          Value acc = emitNeutral(b, r.kind, r.element);
-          storeElement(reduceElements(r, indices, acc), row.base,
-                       space->linearize(indices, r.outerSizes), r.element);
-          return {};
-        });
+    emitNest(op, NestRole::Whole, r.outerSizes, {},
+             [&](ArrayRef<IndexExpr> indices, ValueRange) -> Values {
+               Value acc = writer.neutral(r.kind, r.element);
+               storeElement(reduceElements(r, indices, acc), row.base,
+                            space.linearize(indices, r.outerSizes), r.element);
+               return {};
+             });
   return row;
 }
 
@@ -178,15 +163,15 @@ Value Emitter::reduceElements(const Reduction &r, ArrayRef<IndexExpr> outer,
                               Value acc) {
   auto add = [&](ArrayRef<int64_t> sizes, Value first,
                  function_ref<Indices(ArrayRef<IndexExpr>)> place) {
-    return emitNest(r.op, Elements, sizes, {first},
-                    [&](ArrayRef<IndexExpr> indices,
-                        ValueRange carried) -> SmallVector<Value> {
-                      Indices all(r.fixed);
-                      llvm::append_range(all, outer);
-                      llvm::append_range(all, place(indices));
-                      Value x = pull(r.op.getOperand(), all);
-                      return {emitCombine(b, r.kind, carried[0], x, r.element)};
-                    })
+    return emitNest(
+               r.op, NestRole::Elements, sizes, {first},
+               [&](ArrayRef<IndexExpr> indices, ValueRange carried) -> Values {
+                 Indices all(r.fixed);
+                 llvm::append_range(all, outer);
+                 llvm::append_range(all, place(indices));
+                 Value x = pull(r.op.getOperand(), all);
+                 return {writer.combine(r.kind, carried[0], x, r.element)};
+               })
         .front();
   };
   std::optional<Blocks> blocks = r.blocksOfElements();
@@ -201,44 +186,41 @@ Value Emitter::reduceElements(const Reduction &r, ArrayRef<IndexExpr> outer,
           return blocks->afterBlocks(indices);
         });
   return emitNest(
-             r.op, ElementBlocks, blockSizes, {acc},
-             [&](ArrayRef<IndexExpr> block,
-                 ValueRange carried) -> SmallVector<Value> {
-               Value part = add(partSizes, emitNeutral(b, r.kind, r.element),
+             r.op, NestRole::ElementBlocks, blockSizes, {acc},
+             [&](ArrayRef<IndexExpr> block, ValueRange carried) -> Values {
+               Value part = add(partSizes, writer.neutral(r.kind, r.element),
                                 [&](ArrayRef<IndexExpr> indices) {
                                   return blocks->join(block, indices);
                                 });
-               return {emitCombine(b, r.kind, carried[0], part, r.element)};
+               return {writer.combine(r.kind, carried[0], part, r.element)};
              })
       .front();
 }
 
 void Emitter::reduceRows(const Reduction &r, Value base) {
-  auto clear = [&](Nest which, Value to, ArrayRef<int64_t> sizes) {
-    emitNest(
-        r.op, which, sizes, {},
-        [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
-          storeElement(emitNeutral(b, r.kind, r.element), to,
-                       space->linearize(indices, sizes), r.element);
-          return {};
-        });
+  auto clear = [&](NestRole which, Value to, ArrayRef<int64_t> sizes) {
+    emitNest(r.op, which, sizes, {},
+             [&](ArrayRef<IndexExpr> indices, ValueRange) -> Values {
+               storeElement(writer.neutral(r.kind, r.element), to,
+                            space.linearize(indices, sizes), r.element);
+               return {};
+             });
   };
   auto add = [&](ArrayRef<IndexExpr> indices, Value to, unsigned first) {
     IndexExpr offset =
-        space->linearize(r.keptIndices(indices, first), r.keptSizes(first));
+        space.linearize(r.keptIndices(indices, first), r.keptSizes(first));
     Value acc = loadElement(to, offset, r.element);
     storeElement(reduceElements(r, indices, acc), to, offset, r.element);
   };
   SmallVector<int64_t> allKept = r.keptSizes(0);
-  clear(ClearResult, base, allKept);
+  clear(NestRole::Clear, base, allKept);
   std::optional<Blocks> blocks = r.blocksOfRows();
   if (!blocks) {
-    emitNest(
-        r.op, Whole, r.outerSizes, {},
-        [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
-          add(indices, base, 0);
-          return {};
-        });
+    emitNest(r.op, NestRole::Whole, r.outerSizes, {},
+             [&](ArrayRef<IndexExpr> indices, ValueRange) -> Values {
+               add(indices, base, 0);
+               return {};
+             });
     return;
   }
 
@@ -247,36 +229,33 @@ void Emitter::reduceRows(const Reduction &r, Value base) {
   SmallVector<int64_t> kept = r.keptSizes(blocks->dim);
   Value part = allocateScratch(llvm::product_of(kept), r.element);
   auto addBlock = [&](ArrayRef<IndexExpr> block) {
-    clear(ClearBlock, part, kept);
-    emitNest(
-        r.op, RowsOfBlock, partSizes, {},
-        [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
-          add(blocks->join(block, indices), part, blocks->dim);
-          return {};
-        });
-    emitNest(
-        r.op, AddBlock, kept, {},
-        [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
-          Indices all = r.keptIndices(block.drop_back());
-          llvm::append_range(all, indices);
-          IndexExpr to = space->linearize(all, allKept);
-          Value sum = loadElement(base, to, r.element);
-          Value more =
-              loadElement(part, space->linearize(indices, kept), r.element);
-          storeElement(emitCombine(b, r.kind, sum, more, r.element), base, to,
-                       r.element);
-          return {};
-        });
+    clear(NestRole::ClearBlock, part, kept);
+    emitNest(r.op, NestRole::RowsOfBlock, partSizes, {},
+             [&](ArrayRef<IndexExpr> indices, ValueRange) -> Values {
+               add(blocks->join(block, indices), part, blocks->dim);
+               return {};
+             });
+    emitNest(r.op, NestRole::AddBlock, kept, {},
+             [&](ArrayRef<IndexExpr> indices, ValueRange) -> Values {
+               Indices all = r.keptIndices(block.drop_back());
+               llvm::append_range(all, indices);
+               IndexExpr to = space.linearize(all, allKept);
+               Value sum = loadElement(base, to, r.element);
+               Value more =
+                   loadElement(part, space.linearize(indices, kept), r.element);
+               storeElement(writer.combine(r.kind, sum, more, r.element), base,
+                            to, r.element);
+               return {};
+             });
   };
   if (blocks->left)
-    emitNest(
-        r.op, RowsLeft, blocks->rest(r.outerSizes), {},
-        [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
-          add(blocks->afterBlocks(indices), base, 0);
-          return {};
-        });
-  emitNest(r.op, RowBlocks, blockSizes, {},
-           [&](ArrayRef<IndexExpr> block, ValueRange) -> SmallVector<Value> {
+    emitNest(r.op, NestRole::RowsLeft, blocks->rest(r.outerSizes), {},
+             [&](ArrayRef<IndexExpr> indices, ValueRange) -> Values {
+               add(blocks->afterBlocks(indices), base, 0);
+               return {};
+             });
+  emitNest(r.op, NestRole::RowBlocks, blockSizes, {},
+           [&](ArrayRef<IndexExpr> block, ValueRange) -> Values {
              addBlock(block);
              return {};
            });

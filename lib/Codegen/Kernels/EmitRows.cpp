@@ -4,8 +4,6 @@
 #include "ElementOps.h"
 #include "Emitter.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -39,7 +37,7 @@ static unsigned numIndependent(Operation *op) {
 
 Value Emitter::pullRow(OpResult value, ArrayRef<IndexExpr> indices) {
   const RowValue &row = getRowValue(value.getOwner(), indices);
-  if (row.scalar)
+  if (row.isScalar)
     return row.scalar;
   return loadElement(row.base, rowOffset(row, indices), elementType(value));
 }
@@ -59,17 +57,17 @@ Emitter::RowValue &Emitter::getRowValue(Operation *op,
   unsigned independent = numIndependent(op);
   Indices fixed;
   while (fixed.size() < std::min<size_t>(independent, shape.size()) &&
-         space->dependsOnlyOn(indices[fixed.size()], outer))
+         space.dependsOnlyOn(indices[fixed.size()], outer))
     fixed.push_back(indices[fixed.size()]);
-  if (outerTotal > 1) {
+  if (nests.iterations > 1) {
     // Otherwise each outer iteration would do the same again.
     for (auto var : outer.vars)
-      wantsSmallerOuter |=
+      wantsFewer |=
           var >= 0 && llvm::none_of(fixed, [&](const IndexExpr &index) {
             return index.coefficient(var) != 0;
           });
     for (size_t d = fixed.size(); d != shape.size(); ++d)
-      wantsSmallerOuter |= space->dependsOn(indices[d], outer);
+      wantsFewer |= space.dependsOn(indices[d], outer);
   }
   RowKey key{op, fixed};
   auto it = rowValues.find(key);
@@ -111,17 +109,14 @@ Emitter::RowValue Emitter::allocateRow(OpResult value,
     start = start + fixed[d] * stride;
     stride *= type.getDimSize(d);
   }
-  Type stored = storageType(type.getElementType());
   for (auto [i, result] : llvm::enumerate(yield->getOperands())) {
     if (result != value || resultDone[i] ||
-        type.getNumElements() != count * outerTotal ||
-        !(start == space->linear(outer) * count))
+        type.getNumElements() != count * nests.iterations ||
+        !(start == space.linear(outer) * count))
       continue;
     resultDone[i] = 1;
-    row.base = LLVM::GEPOp::create(
-        b, loc, scratch.getType(), stored, buffers[numOperands + i],
-        ArrayRef<LLVM::GEPArg>{space->materialize(start)},
-        LLVM::GEPNoWrapFlags::inbounds);
+    row.base = writer.address(writer.tensor(numOperands + i),
+                              space.materialize(start), type.getElementType());
     return row;
   }
   row.base = allocateScratch(count, type.getElementType());
@@ -129,10 +124,7 @@ Emitter::RowValue Emitter::allocateRow(OpResult value,
 }
 
 Value Emitter::allocateScratch(int64_t count, Type element) {
-  Value base =
-      LLVM::GEPOp::create(b, loc, scratch.getType(), b.getI8Type(), scratch,
-                          ArrayRef<LLVM::GEPArg>{number(scratchBytes)},
-                          LLVM::GEPNoWrapFlags::inbounds);
+  Value base = writer.scratch(scratchBytes);
   int64_t bytes = count * storageBytes(element);
   scratchBytes += (bytes + 63) / 64 * 64;
   return base;
@@ -144,12 +136,12 @@ Emitter::RowValue Emitter::emitKept(Operation *op, ArrayRef<IndexExpr> fixed) {
   RowValue row = allocateRow(value, fixed);
   SmallVector<int64_t> sizes(type.getShape().drop_front(fixed.size()));
   Operation *previous = std::exchange(inKept, op);
-  emitNest(op, 0, sizes, {},
-           [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
+  emitNest(op, NestRole::Whole, sizes, {},
+           [&](ArrayRef<IndexExpr> indices, ValueRange) -> Values {
              Indices all(fixed);
              llvm::append_range(all, indices);
              storeElement(pull(value, all), row.base,
-                          space->linearize(indices, sizes),
+                          space.linearize(indices, sizes),
                           type.getElementType());
              return {};
            });

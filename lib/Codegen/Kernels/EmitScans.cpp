@@ -4,9 +4,6 @@
 #include "ElementOps.h"
 #include "Emitter.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
-#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
-
 using namespace mlir;
 
 namespace ax::codegen {
@@ -35,32 +32,31 @@ Emitter::RowValue Emitter::emitCumulative(CumulativeOp op,
     return pull(op.getOperand(), all);
   };
   auto resultAt = [&](ArrayRef<IndexExpr> own) {
-    return space->linearize(own, sizes);
+    return space.linearize(own, sizes);
   };
   SmallVector<int64_t> firstSizes(sizes), restSizes(sizes);
   firstSizes[along] = 1;
   restSizes[along] = size - 1;
-  emitNest(op, 0, firstSizes, {},
-           [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
+  emitNest(op, NestRole::First, firstSizes, {},
+           [&](ArrayRef<IndexExpr> indices, ValueRange) -> Values {
              Indices own = at(indices, IndexExpr(0));
              Value start = op.getExclusive()
-                               ? emitNeutral(b, op.getKind(), element)
+                               ? writer.neutral(op.getKind(), element)
                                : operandAt(own);
              storeElement(start, row.base, resultAt(own), element);
              return {};
            });
   if (size > 1)
-    emitNest(
-        op, 1, restSizes, {},
-        [&](ArrayRef<IndexExpr> indices, ValueRange) -> SmallVector<Value> {
-          Indices own = at(indices, indices[along] + IndexExpr(1));
-          Indices before = at(indices, indices[along]);
-          Value sum = loadElement(row.base, resultAt(before), element);
-          Value x = operandAt(op.getExclusive() ? before : own);
-          storeElement(emitCombine(b, op.getKind(), sum, x, element), row.base,
-                       resultAt(own), element);
-          return {};
-        });
+    emitNest(op, NestRole::Whole, restSizes, {},
+             [&](ArrayRef<IndexExpr> indices, ValueRange) -> Values {
+               Indices own = at(indices, indices[along] + IndexExpr(1));
+               Indices before = at(indices, indices[along]);
+               Value sum = loadElement(row.base, resultAt(before), element);
+               Value x = operandAt(op.getExclusive() ? before : own);
+               storeElement(writer.combine(op.getKind(), sum, x, element),
+                            row.base, resultAt(own), element);
+               return {};
+             });
   return row;
 }
 
@@ -72,7 +68,7 @@ void Emitter::emitUpdate(ScatterKind kind, const RowValue &row,
                          : kind == ScatterKind::mul ? BinaryKind::mul
                          : kind == ScatterKind::max ? BinaryKind::max
                                                     : BinaryKind::min;
-    update = emitBinary(b, combine, old, update, type);
+    update = writer.binary(combine, old, update, type);
   }
   storeElement(update, row.base, offset, type);
 }
@@ -83,19 +79,19 @@ Emitter::RowValue Emitter::emitScatterElements(ScatterElementsOp op) {
   ArrayRef<int64_t> shape = type.getShape();
   Type element = type.getElementType();
   RowValue row = allocateRow(op->getResult(0), {});
-  emitNest(op, 0, shape, {},
-           [&](ArrayRef<IndexExpr> at, ValueRange) -> SmallVector<Value> {
+  emitNest(op, NestRole::First, shape, {},
+           [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
              storeElement(pull(op.getOperand(), at), row.base,
-                          space->linearize(at, shape), element);
+                          space.linearize(at, shape), element);
              return {};
            });
-  emitNest(op, 1, updates.getShape(), {},
-           [&](ArrayRef<IndexExpr> at, ValueRange) -> SmallVector<Value> {
+  emitNest(op, NestRole::Update, updates.getShape(), {},
+           [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
              Indices own(at);
              own[op.getAxis()] = dynamicIndex(pull(op.getIndices(), at),
                                               elementType(op.getIndices()),
                                               shape[op.getAxis()]);
-             emitUpdate(op.getKind(), row, space->linearize(own, shape),
+             emitUpdate(op.getKind(), row, space.linearize(own, shape),
                         pull(op.getUpdates(), at), element);
              return {};
            });
@@ -110,14 +106,14 @@ Emitter::RowValue Emitter::emitScatterND(ScatterNDOp op) {
   Type element = type.getElementType();
   unsigned rank = indexType.getRank() - 1;
   RowValue row = allocateRow(op->getResult(0), {});
-  emitNest(op, 0, shape, {},
-           [&](ArrayRef<IndexExpr> at, ValueRange) -> SmallVector<Value> {
+  emitNest(op, NestRole::First, shape, {},
+           [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
              storeElement(pull(op.getOperand(), at), row.base,
-                          space->linearize(at, shape), element);
+                          space.linearize(at, shape), element);
              return {};
            });
-  emitNest(op, 1, updates.getShape(), {},
-           [&](ArrayRef<IndexExpr> at, ValueRange) -> SmallVector<Value> {
+  emitNest(op, NestRole::Update, updates.getShape(), {},
+           [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
              Indices which(at.take_front(rank));
              which.push_back(IndexExpr());
              Indices own;
@@ -128,7 +124,7 @@ Emitter::RowValue Emitter::emitScatterND(ScatterNDOp op) {
                                           shape[k]));
              }
              own.append(at.begin() + rank, at.end());
-             emitUpdate(op.getKind(), row, space->linearize(own, shape),
+             emitUpdate(op.getKind(), row, space.linearize(own, shape),
                         pull(op.getUpdates(), at), element);
              return {};
            });

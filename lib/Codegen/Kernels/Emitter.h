@@ -1,4 +1,4 @@
-//===- Emitter.h - One fusion becomes loops over scalars --------*- C++ -*-===//
+//===- Emitter.h - What a kernel does, loop by loop -------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Elements are *pulled*: the element of a value at some indices is asked of its
@@ -7,38 +7,29 @@
 // read), computed once per outer iteration before the nest that asks for them.
 //
 // The kernel: for each outer iteration, nests of row values, then nests that
-// store the results. It is emitted several times, until no index expression
-// asks for a better iteration space (IndexSpace.h).
+// store the results. The Emitter tells it to a writer, once to write it, and
+// before that, to a writer that writes nothing, while loops are chosen.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_CODEGEN_KERNELS_EMITTER_H
 #define AX_CODEGEN_KERNELS_EMITTER_H
 
-#include "IndexSpace.h"
+#include "Nests.h"
 
-#include "ax/Local/Local.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
-#include "llvm/ADT/STLFunctionalExtras.h"
-#include "llvm/Support/Error.h"
-
-#include <map>
 
 namespace ax::codegen {
-
-struct EmittedKernel {
-  int64_t outerCount = 1;
-  int64_t scratchBytes = 0;
-};
 
 /// Axes of the axis_index ops, each once, in order of appearance.
 llvm::SmallVector<AxesAttr, 2> collectScalars(FusionOp fusion);
 
-/// Writes the function `symbol` (see ax/Codegen/Kernel.h) into `module`. The
-/// fusion holds only operations that `canFuse`, decomposed.
-llvm::Expected<EmittedKernel>
-emitKernel(FusionOp fusion, llvm::StringRef symbol, mlir::ModuleOp module);
+/// Writes the function `symbol` (see ax/Codegen/Kernel.h), whose loops are
+/// `nests`, into `module`: nothing for a fusion without results. The fusion is
+/// the one they were chosen for.
+void writeKernel(FusionOp fusion, KernelNests &nests, llvm::StringRef symbol,
+                 mlir::ModuleOp module);
 
 /// Softmax, norms and arg_reduce become reductions and element-wise ops;
 /// reductions and scans of f16 and bf16 are done in f32.
@@ -56,17 +47,34 @@ bool isRowOp(mlir::Operation *op);
 
 class Emitter {
 public:
-  Emitter(FusionOp fusion, llvm::StringRef symbol, mlir::ModuleOp module);
-  llvm::Expected<EmittedKernel> run();
+  /// Nests that `nests` lacks are added to it, unrefined.
+  Emitter(FusionOp fusion, KernelNests &nests, KernelWriter &writer);
+
+  /// Tells the writer all of the kernel.
+  void run();
+
+  //===--- What was found on the way --------------------------------------===//
+
+  /// Refines the nests as indices asked for; true when something was.
+  bool refineNests() { return space.applyRequests(); }
+  bool wantsRefining() const { return space.wantsRefining(); }
+  /// Iterations would do the same again, or need each other's rows.
+  bool wantsFewerIterations() const { return wantsFewer; }
+  /// As KernelNests::tiledSize.
+  int64_t getWantedTiledSize() const { return wantedTiledSize; }
+  int64_t getScratchBytes() const { return scratchBytes; }
 
 private:
   using Value = mlir::Value;
-  using Body =
-      llvm::function_ref<llvm::SmallVector<Value>(mlir::ValueRange carried)>;
+  using Values = KernelWriter::Values;
+  using Body = llvm::function_ref<Values(mlir::ValueRange carried)>;
+  using IndexBody =
+      llvm::function_ref<Values(llvm::ArrayRef<IndexExpr>, mlir::ValueRange)>;
 
   /// Where a row value's elements are.
   struct RowValue {
-    Value scalar; // instead of an array, when there is one element
+    bool isScalar = false; // There is one element, and it is in no memory.
+    Value scalar;
     Value base;
     llvm::SmallVector<int64_t, 4> strides; // in elements, 0: fixed dimension
   };
@@ -77,34 +85,24 @@ private:
   };
 
   // Emitter.cpp
-  bool attempt();
-  void beginFunction();
-  Value loadWord(Value base, mlir::Type type, unsigned index);
-  void emitOuterLoop(llvm::function_ref<void()> body);
+  void emitIterations(llvm::function_ref<void()> body);
   void emitResults();
-  bool shrinkOuter();
-  bool chooseFlatOuter();
   void noteStride(const IndexExpr &offset, mlir::Type type);
   LoopPlan &getPlan(mlir::Operation *op, int which,
                     llvm::ArrayRef<int64_t> sizes);
-  llvm::SmallVector<Value> emitLoops(const IndexSpace::Nest &nest,
-                                     mlir::ValueRange carried, Body body);
-  llvm::SmallVector<Value> emitLoops(const IndexSpace::Nest &nest,
-                                     unsigned group, mlir::ValueRange carried,
-                                     Body body);
+  Values emitLoops(const IndexSpace::Nest &nest, mlir::ValueRange carried,
+                   Body body);
+  Values emitLoops(const IndexSpace::Nest &nest, unsigned group,
+                   mlir::ValueRange carried, Body body);
   /// A nest over all points of `sizes`; the body gets the index of each
   /// dimension.
-  llvm::SmallVector<Value> emitNest(
-      mlir::Operation *op, int which, llvm::ArrayRef<int64_t> sizes,
-      mlir::ValueRange carried,
-      llvm::function_ref<llvm::SmallVector<Value>(llvm::ArrayRef<IndexExpr>,
-                                                  mlir::ValueRange)>
-          body);
+  Values emitNest(mlir::Operation *op, NestRole role,
+                  llvm::ArrayRef<int64_t> sizes, mlir::ValueRange carried,
+                  IndexBody body);
   void atRowLevel(llvm::function_ref<void()> body);
   Value loadElement(Value base, const IndexExpr &offset, mlir::Type type);
   void storeElement(Value value, Value base, const IndexExpr &offset,
                     mlir::Type type);
-  Value number(int64_t value);
 
   // EmitElement.cpp
   Value pull(Value value, llvm::ArrayRef<IndexExpr> indices);
@@ -150,41 +148,27 @@ private:
                   const IndexExpr &offset, Value update, mlir::Type type);
 
   FusionOp fusion;
-  std::string symbol;
-  mlir::ModuleOp module;
+  KernelNests &nests;
+  KernelWriter &writer;
   mlir::Operation *yield;
   unsigned numOperands;
+  mlir::Type i64;
   llvm::DenseSet<mlir::Operation *> kept;
   bool hasRows;
+  llvm::SmallVector<AxesAttr, 2> scalars;
+  /// Of the fusion's operations.
+  llvm::DenseMap<mlir::Operation *, int64_t> numbers;
 
-  // What is learned from attempt to attempt.
-  int64_t outerTotal = 1;
-  bool outerChosen = false;
-  LoopPlan outerPlan;
-  /// Size of the results' last loop when it runs in tiles: the loop over these
-  /// is outside of all others.
-  int64_t tiledSize = 0;
-  using PlanKey =
-      std::tuple<mlir::Operation *, int, llvm::SmallVector<int64_t, 4>>;
-  std::map<PlanKey, LoopPlan> plans;
-
-  // One attempt.
-  mlir::OpBuilder b;
-  mlir::Location loc;
-  std::unique_ptr<IndexSpace> space;
+  IndexSpace space;
   IndexSpace::Nest outer;
-  bool wantsSmallerOuter = false;
+  bool wantsFewer = false;
   int64_t wantedTiledSize = 0;
   /// Of the results, while it is emitted; null when it cannot run in tiles.
   const IndexSpace::Nest *resultNest = nullptr;
   /// Of the tile: the first point, and the one behind the last.
   std::pair<Value, Value> tile;
   int64_t scratchBytes = 0;
-  Value scratch;
-  llvm::SmallVector<Value> buffers, scalarArgs;
-  llvm::SmallVector<AxesAttr, 2> scalars;
   llvm::SmallVector<char> resultDone;
-  mlir::Operation *scratchOfEntry = nullptr;
   /// Where the row-level nests being emitted begin, innermost last.
   llvm::SmallVector<mlir::Operation *> anchors;
   int nestDepth = 0;

@@ -3,7 +3,6 @@
 
 #include "IndexSpace.h"
 
-#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
@@ -86,6 +85,39 @@ SmallVector<std::pair<int, int>, 4> LoopPlan::groups() const {
       groups.push_back({k, k + 1});
   }
   return groups;
+}
+
+int64_t LoopPlan::sizeOf(std::pair<int, int> group) const {
+  int64_t size = 1;
+  for (int k = group.first; k != group.second; ++k)
+    size *= atoms[k].size;
+  return size;
+}
+
+void LoopPlan::print(raw_ostream &os) const {
+  bool isFirst = true;
+  for (std::pair<int, int> group : groups()) {
+    if (sizeOf(group) == 1)
+      continue;
+    os << (std::exchange(isFirst, false) ? "" : " ") << sizeOf(group);
+    SmallVector<int64_t> sizes;
+    for (int k = group.first; k != group.second; ++k)
+      if (atoms[k].size != 1)
+        sizes.push_back(atoms[k].size);
+    if (sizes.size() > 1) {
+      os << '(';
+      llvm::interleave(sizes, os, "x");
+      os << ')';
+    }
+    // An atom that is cut is a loop by itself.
+    if (ArrayRef<int64_t> cuts = atoms[group.first].cuts; !cuts.empty()) {
+      os << '[';
+      llvm::interleave(cuts, os, ",");
+      os << ']';
+    }
+  }
+  if (isFirst)
+    os << "once";
 }
 
 //===----------------------------------------------------------------------===//
@@ -204,10 +236,9 @@ std::pair<IndexExpr, IndexExpr> IndexSpace::divMod(const IndexExpr &expr,
   // Not negative, so that the unsigned division is the right one.
   rest.constant -= first * divisor;
   quotient.constant += first;
-  Value value = materialize(rest), by = constant(divisor);
-  Location loc = builder.getUnknownLoc();
-  Value q = arith::DivUIOp::create(builder, loc, value, by);
-  Value r = arith::RemUIOp::create(builder, loc, value, by);
+  Value value = materialize(rest), by = writer.number(divisor);
+  Value q = writer.divIndex(value, by);
+  Value r = writer.remIndex(value, by);
   int64_t most = (hi - first * divisor) / divisor;
   return {quotient + addOpaque(q, 0, most), addOpaque(r, 0, divisor - 1)};
 }
@@ -277,19 +308,12 @@ std::optional<bool> IndexSpace::isLess(const IndexExpr &expr, int64_t bound) {
   return std::nullopt;
 }
 
-Value IndexSpace::constant(int64_t value) {
-  return arith::ConstantIntOp::create(builder, builder.getUnknownLoc(), value,
-                                      64);
-}
-
 Value IndexSpace::materialize(const IndexExpr &expr) {
-  Location loc = builder.getUnknownLoc();
-  auto flags = arith::IntegerOverflowFlags::nsw;
-  Value sum;
+  std::optional<Value> sum;
   auto add = [&](Value value, int64_t coef) {
     if (coef != 1)
-      value = arith::MulIOp::create(builder, loc, value, constant(coef), flags);
-    sum = sum ? arith::AddIOp::create(builder, loc, sum, value, flags) : value;
+      value = writer.mulIndex(value, writer.number(coef));
+    sum = sum ? writer.addIndex(*sum, value) : value;
   };
   SmallVector<char, 16> done(expr.terms.size(), 0);
   for (int i = int(expr.terms.size()) - 1; i >= 0; --i) {
@@ -340,11 +364,9 @@ Value IndexSpace::materialize(const IndexExpr &expr) {
     }
     add(var.value, unit);
   }
-  if (expr.constant != 0 || !sum) {
-    Value value = constant(expr.constant);
-    sum = sum ? arith::AddIOp::create(builder, loc, sum, value, flags) : value;
-  }
-  return sum;
+  if (expr.constant != 0 || !sum)
+    add(writer.number(expr.constant), 1);
+  return *sum;
 }
 
 bool IndexSpace::dependsOnlyOn(const IndexExpr &expr, const Nest &nest) const {
@@ -359,7 +381,7 @@ bool IndexSpace::dependsOn(const IndexExpr &expr, const Nest &nest) const {
   });
 }
 
-bool IndexSpace::isDraft() const {
+bool IndexSpace::wantsRefining() const {
   return !splits.empty() || !cuts.empty() || !separations.empty();
 }
 

@@ -4,15 +4,17 @@
 // A loop nest is a list of atoms: counters 0 .. size - 1, first slowest. The
 // index of a dimension is an affine expression in atoms, so a reshape is
 // arithmetic on expressions, and mostly costs nothing at run time. Where a
-// quotient or a comparison does not simplify, the nest is refined (an atom
-// split in two, or its range cut in pieces) and the kernel is emitted anew.
-// Adjacent atoms that are always used as one number become one loop.
+// quotient or a comparison does not simplify, the nest is to be refined (an
+// atom split in two, or its range cut in pieces); chooseNests (Nests.h) then
+// goes through the kernel anew. Adjacent atoms that are always used as one
+// number become one loop.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_CODEGEN_KERNELS_INDEXSPACE_H
 #define AX_CODEGEN_KERNELS_INDEXSPACE_H
 
-#include "mlir/IR/Builders.h"
+#include "KernelWriter.h"
+
 #include "llvm/ADT/SmallVector.h"
 
 #include <optional>
@@ -50,7 +52,7 @@ IndexExpr operator+(const IndexExpr &a, const IndexExpr &b);
 IndexExpr operator*(const IndexExpr &a, int64_t factor);
 using Indices = llvm::SmallVector<IndexExpr, 4>;
 
-/// The atoms of one nest, refined from attempt to attempt.
+/// The atoms of one nest.
 struct LoopPlan {
   struct Atom {
     int64_t size;
@@ -66,14 +68,19 @@ struct LoopPlan {
   int64_t numPieces() const;
   /// [first, last) of each run of atoms that is one loop.
   llvm::SmallVector<std::pair<int, int>, 4> groups() const;
+  /// Points of the loop that atoms [first, last) are.
+  int64_t sizeOf(std::pair<int, int> group) const;
+  /// E.g. `8(4x2) 16[3]`: a loop over 8 of two atoms, one over 16 that has its
+  /// first three points apart.
+  void print(llvm::raw_ostream &os) const;
 };
 
-/// Variables of one attempt to emit a kernel, and what it wants refined.
+/// Variables of one way through a kernel, and what it wants refined.
 class IndexSpace {
 public:
-  explicit IndexSpace(mlir::OpBuilder &builder) : builder(builder) {}
+  explicit IndexSpace(KernelWriter &writer) : writer(writer) {}
 
-  /// Variables for the atoms of a plan, which must outlive the attempt.
+  /// Variables for the atoms of a plan, which must outlive the space.
   struct Nest {
     LoopPlan *plan;
     llvm::SmallVector<int, 4> vars; // -1 for atoms of size 1
@@ -85,7 +92,7 @@ public:
 
   /// The loop counter of atoms [first, last) of the nest.
   void bindGroup(const Nest &nest, int first, mlir::Value counter);
-  /// The atom lies in [lo, hi] in what is emitted now.
+  /// The atom lies in [lo, hi] in what is written now.
   void setRange(const Nest &nest, int atom, int64_t lo, int64_t hi);
 
   IndexExpr atom(const Nest &nest, int index) const;
@@ -108,8 +115,7 @@ public:
   bool dependsOnlyOn(const IndexExpr &expr, const Nest &nest) const;
   bool dependsOn(const IndexExpr &expr, const Nest &nest) const;
 
-  /// Something is to be refined: what is emitted now will be thrown away.
-  bool isDraft() const;
+  bool wantsRefining() const;
   /// Refines the plans as was asked for; true when something was.
   bool applyRequests();
 
@@ -133,9 +139,8 @@ private:
   };
 
   bool requestSplit(const IndexExpr &rest, int64_t divisor);
-  mlir::Value constant(int64_t value);
 
-  mlir::OpBuilder &builder;
+  KernelWriter &writer;
   llvm::SmallVector<Var, 16> vars;
   llvm::SmallVector<Split, 4> splits;
   llvm::SmallVector<Cut, 4> cuts;

@@ -88,6 +88,17 @@ llvm::Error checkFusion(FusionOp fusion) {
 
 } // namespace
 
+llvm::Error showNests(FusionOp fusion) {
+  if (llvm::Error error = checkFusion(fusion))
+    return error;
+  decompose(fusion);
+  auto nests = chooseNests(fusion);
+  if (!nests)
+    return nests.takeError();
+  describe(*nests, fusion);
+  return llvm::Error::success();
+}
+
 struct KernelCompiler::Impl {
   KernelOptions options;
   std::unique_ptr<ObjectCache> cache;
@@ -141,14 +152,14 @@ llvm::Expected<Code> KernelCompiler::Impl::build(FusionOp fusion,
   decompose(*copy);
   OwningOpRef<ModuleOp> module(
       ModuleOp::create(UnknownLoc::get(fusion.getContext())));
-  auto emitted = emitKernel(*copy, entry, *module);
-  if (!emitted)
-    return emitted.takeError();
+  auto nests = chooseNests(*copy);
+  if (!nests)
+    return nests.takeError();
+  writeKernel(*copy, *nests, entry, *module);
   auto object = generateObject(*module, options.target);
   if (!object)
     return object.takeError();
-  CachedObject made{emitted->outerCount, emitted->scratchBytes,
-                    std::move(*object)};
+  CachedObject made{nests->iterations, nests->scratchBytes, std::move(*object)};
   // A cache that cannot be written to costs time, not results.
   if (cache)
     cache->store(key, made);

@@ -1,0 +1,106 @@
+//===- KernelWriter.h - What writes a kernel for a target -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The Emitter says what a kernel does, scalar by scalar and loop by loop, in
+// the order in which it is done; a writer makes a target's code of that
+// (CpuWriter.h), or none while loops are being chosen (Nests.h).
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_CODEGEN_KERNELS_KERNELWRITER_H
+#define AX_CODEGEN_KERNELS_KERNELWRITER_H
+
+#include "ax/Dialect/Ax.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace ax::codegen {
+
+/// Values belong to the writer: nobody looks into one, and a writer that writes
+/// nothing gives null ones. Integers without a type named are i64, conditions
+/// are i1; `type` is an element type of ax.
+class KernelWriter {
+public:
+  using Value = mlir::Value;
+  using Values = llvm::SmallVector<Value>;
+  /// Of a loop: the values that the next iteration gets.
+  using LoopBody =
+      llvm::function_ref<Values(Value counter, mlir::ValueRange carried)>;
+  using Scalar = llvm::function_ref<Value()>;
+
+  virtual ~KernelWriter() = default;
+
+  //===--- Index arithmetic -----------------------------------------------===//
+
+  virtual Value number(int64_t value) = 0;
+  /// None of the two overflows.
+  virtual Value addIndex(Value x, Value y) = 0;
+  virtual Value mulIndex(Value x, Value y) = 0;
+  /// Of numbers that are not negative.
+  virtual Value divIndex(Value x, Value y) = 0;
+  virtual Value remIndex(Value x, Value y) = 0;
+  /// Of numbers from memory, which may be anything.
+  virtual Value addWrapped(Value x, Value y) = 0;
+  virtual Value minSigned(Value x, Value y) = 0;
+  virtual Value maxSigned(Value x, Value y) = 0;
+  virtual Value isLess(Value x, Value y) = 0;
+  virtual Value isAtLeast(Value x, Value y) = 0;
+  virtual Value both(Value condition, Value other) = 0;
+  virtual Value select(Value condition, Value x, Value y) = 0;
+
+  //===--- Elements -------------------------------------------------------===//
+
+  /// `type` is the operands'.
+  virtual Value unary(UnaryKind kind, Value x, mlir::Type type) = 0;
+  /// exp of an f32 that is not above 0, whose subnormal results may be 0.
+  virtual Value expFlushed(Value x) = 0;
+  virtual Value binary(BinaryKind kind, Value x, Value y, mlir::Type type) = 0;
+  virtual Value compare(CompareKind kind, Value x, Value y,
+                        mlir::Type type) = 0;
+  virtual Value convert(Value x, mlir::Type from, mlir::Type to) = 0;
+  /// Sums and products may be done in any order.
+  virtual Value combine(ReduceOpKind kind, Value acc, Value x,
+                        mlir::Type type) = 0;
+  /// What combining starts from.
+  virtual Value neutral(ReduceOpKind kind, mlir::Type type) = 0;
+  virtual Value zero(mlir::Type type) = 0;
+  virtual Value constant(mlir::Attribute element, mlir::Type type) = 0;
+  /// An f32 in [0, 1) (ax/Support/Philox.h).
+  virtual Value random(Value index, Value seed, Value step, int64_t id) = 0;
+
+  //===--- Memory ---------------------------------------------------------===//
+
+  /// Tensors of the kernel: operands, then results.
+  virtual Value tensor(unsigned number) = 0;
+  /// A number that ranks differ in (KernelSignature::scalars).
+  virtual Value scalar(unsigned number) = 0;
+  /// Memory of one iteration, from so many bytes on.
+  virtual Value scratch(int64_t byteOffset) = 0;
+  /// The elements of a constant of more than one number.
+  virtual Value table(ConstantOp op) = 0;
+  /// So many elements behind `base`.
+  virtual Value address(Value base, Value offset, mlir::Type type) = 0;
+  virtual Value load(Value base, Value offset, mlir::Type type) = 0;
+  virtual void store(Value value, Value base, Value offset,
+                     mlir::Type type) = 0;
+
+  //===--- Control --------------------------------------------------------===//
+
+  /// The loop over the kernel's iterations; when `tiledSize` > 0 for each tile
+  /// of so many points, whose first point, and the one behind its last, the
+  /// body gets.
+  virtual void iterations(
+      int64_t tiledSize,
+      llvm::function_ref<void(Value iteration, std::pair<Value, Value> tile)>
+          body) = 0;
+  virtual Values loop(Value begin, Value end, mlir::ValueRange carried,
+                      LoopBody body) = 0;
+  virtual Value choice(Value condition, mlir::Type type, Scalar inside,
+                       Scalar outside) = 0;
+  /// A place that is written to later, with `at`, until it is closed: here.
+  virtual mlir::Operation *openPlace() = 0;
+  virtual void at(mlir::Operation *place, llvm::function_ref<void()> body) = 0;
+  virtual void closePlace(mlir::Operation *place) = 0;
+};
+
+} // namespace ax::codegen
+
+#endif // AX_CODEGEN_KERNELS_KERNELWRITER_H

@@ -1,0 +1,279 @@
+//===- Nests.cpp - Which loops a kernel has -------------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Nests.h"
+
+#include "Emitter.h"
+#include "ax/Support/Error.h"
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+/// Each way through refines something; sizes have few divisors, so few suffice.
+static constexpr int maxAttempts = 64;
+
+std::pair<SmallVector<int64_t>, SmallVector<int64_t>>
+splitShape(ArrayRef<int64_t> shape, int64_t total) {
+  SmallVector<int64_t> first, rest;
+  int64_t left = total, points = 1;
+  for (int64_t size : shape)
+    points *= size;
+  for (int64_t size : shape) {
+    if (left == 1) {
+      rest.push_back(size);
+    } else if (size != 0 && left % size == 0) {
+      first.push_back(size);
+      left /= size;
+    } else if (size % left == 0) {
+      first.push_back(left);
+      rest.push_back(size / left);
+      left = 1;
+    } else {
+      return {{total}, {points / total}};
+    }
+  }
+  return {first, rest};
+}
+
+namespace {
+
+/// Writes nothing. Bodies of loops and choices are gone through once.
+class DraftWriter final : public KernelWriter {
+public:
+  Value number(int64_t) final { return {}; }
+  Value addIndex(Value, Value) final { return {}; }
+  Value mulIndex(Value, Value) final { return {}; }
+  Value divIndex(Value, Value) final { return {}; }
+  Value remIndex(Value, Value) final { return {}; }
+  Value addWrapped(Value, Value) final { return {}; }
+  Value minSigned(Value, Value) final { return {}; }
+  Value maxSigned(Value, Value) final { return {}; }
+  Value isLess(Value, Value) final { return {}; }
+  Value isAtLeast(Value, Value) final { return {}; }
+  Value both(Value, Value) final { return {}; }
+  Value select(Value, Value, Value) final { return {}; }
+
+  Value unary(UnaryKind, Value, Type) final { return {}; }
+  Value expFlushed(Value) final { return {}; }
+  Value binary(BinaryKind, Value, Value, Type) final { return {}; }
+  Value compare(CompareKind, Value, Value, Type) final { return {}; }
+  Value convert(Value, Type, Type) final { return {}; }
+  Value combine(ReduceOpKind, Value, Value, Type) final { return {}; }
+  Value neutral(ReduceOpKind, Type) final { return {}; }
+  Value zero(Type) final { return {}; }
+  Value constant(Attribute, Type) final { return {}; }
+  Value random(Value, Value, Value, int64_t) final { return {}; }
+
+  Value tensor(unsigned) final { return {}; }
+  Value scalar(unsigned) final { return {}; }
+  Value scratch(int64_t) final { return {}; }
+  Value table(ConstantOp) final { return {}; }
+  Value address(Value, Value, Type) final { return {}; }
+  Value load(Value, Value, Type) final { return {}; }
+  void store(Value, Value, Value, Type) final {}
+
+  void
+  iterations(int64_t,
+             function_ref<void(Value, std::pair<Value, Value>)> body) final {
+    body({}, {});
+  }
+  Values loop(Value, Value, ValueRange carried, LoopBody body) final {
+    return body({}, carried);
+  }
+  Value choice(Value, Type, Scalar inside, Scalar outside) final {
+    inside();
+    outside();
+    return {};
+  }
+  Operation *openPlace() final { return nullptr; }
+  void at(Operation *, function_ref<void()> body) final { body(); }
+  void closePlace(Operation *) final {}
+};
+
+class NestChooser {
+public:
+  explicit NestChooser(FusionOp fusion)
+      : fusion(fusion), yield(fusion.getBody().front().getTerminator()) {}
+
+  llvm::Expected<KernelNests> choose() {
+    if (yield->getNumOperands() == 0)
+      return nests;
+    chooseFirstIterations();
+    for (int i = 0; i != maxAttempts; ++i)
+      if (isSettled())
+        return std::move(nests);
+    return makeErrorf(ExitCode::Internal,
+                      "the loops of the kernel of node '{0}' do not settle",
+                      getNodeName(fusion));
+  }
+
+private:
+  ArrayRef<int64_t> shapeOfFirst() {
+    return tensorType(yield->getOperand(0)).getShape();
+  }
+  int64_t pointsOf(Value result) { return tensorType(result).getNumElements(); }
+
+  /// With rows, as many iterations as there are elements; what rows need makes
+  /// it fewer. Without, one: loops tell (`chooseFlatIterations`).
+  void chooseFirstIterations() {
+    areChosen = llvm::any_of(fusion.getBody().front(),
+                             [](Operation &op) { return isRowOp(&op); });
+    if (areChosen) {
+      nests.iterations = pointsOf(yield->getOperand(0));
+      while (nests.iterations > 1 &&
+             llvm::any_of(yield->getOperands(), [&](Value result) {
+               return pointsOf(result) % nests.iterations != 0;
+             }))
+        takeFewerIterations();
+    }
+    nests.iterations = std::max<int64_t>(nests.iterations, 1);
+    setOuter();
+  }
+
+  void setOuter() {
+    nests.outer = LoopPlan(splitShape(shapeOfFirst(), nests.iterations).first);
+    nests.inner.clear();
+  }
+
+  /// The next shorter prefix of the first result's dimensions.
+  bool takeFewerIterations() {
+    if (nests.iterations <= 1)
+      return false;
+    int64_t product = 1, best = 1;
+    for (int64_t size : shapeOfFirst()) {
+      product *= size;
+      if (product >= nests.iterations)
+        break;
+      best = product;
+    }
+    nests.iterations = best;
+    return true;
+  }
+
+  /// Without rows: the first loop of the results becomes the outer one when it
+  /// leaves inner loops long enough.
+  bool chooseFlatIterations() {
+    areChosen = true;
+    int64_t total = pointsOf(yield->getOperand(0));
+    if (total <= 1 || llvm::any_of(yield->getOperands(), [&](Value result) {
+          return pointsOf(result) != total;
+        }))
+      return false;
+    auto number =
+        std::distance(fusion.getBody().front().begin(), yield->getIterator());
+    const LoopPlan &plan =
+        nests.inner.at({number, 0, SmallVector<int64_t, 4>(shapeOfFirst())});
+    auto groups = plan.groups();
+    llvm::erase_if(groups,
+                   [&](auto &group) { return plan.sizeOf(group) == 1; });
+    int64_t product = 1;
+    for (auto [i, group] : llvm::enumerate(groups)) {
+      bool isCut = llvm::any_of(
+          ArrayRef(plan.atoms).slice(group.first, group.second - group.first),
+          [](const LoopPlan::Atom &atom) { return !atom.cuts.empty(); });
+      int64_t inner = total / (product * plan.sizeOf(group));
+      // One loop in all: its elements are the iterations. Otherwise dividing up
+      // the iteration's number is to be rare.
+      if (isCut || !(groups.size() == 1 || inner >= (i == 0 ? 64 : 1024)))
+        break;
+      product *= plan.sizeOf(group);
+    }
+    nests.iterations = product;
+    return product > 1;
+  }
+
+  bool isSettled() {
+    DraftWriter draft;
+    Emitter emitter(fusion, nests, draft);
+    emitter.run();
+    nests.scratchBytes = emitter.getScratchBytes();
+    if (emitter.refineNests())
+      return false;
+    if (emitter.wantsFewerIterations() ? takeFewerIterations()
+                                       : !areChosen && chooseFlatIterations()) {
+      setOuter();
+      return false;
+    }
+    int64_t before = nests.tiledSize;
+    nests.tiledSize = emitter.getWantedTiledSize();
+    return nests.tiledSize == before;
+  }
+
+  FusionOp fusion;
+  Operation *yield;
+  KernelNests nests;
+  bool areChosen = false;
+};
+
+} // namespace
+
+llvm::Expected<KernelNests> chooseNests(FusionOp fusion) {
+  return NestChooser(fusion).choose();
+}
+
+static std::string nameOf(NestRole role) {
+  switch (role) {
+  case NestRole::Whole:
+    return "whole";
+  case NestRole::Elements:
+    return "elements";
+  case NestRole::Clear:
+    return "clear";
+  case NestRole::RowBlocks:
+    return "blocks of rows";
+  case NestRole::ClearBlock:
+    return "clear block";
+  case NestRole::RowsOfBlock:
+    return "rows of block";
+  case NestRole::AddBlock:
+    return "add block";
+  case NestRole::ElementBlocks:
+    return "blocks of elements";
+  case NestRole::RowsLeft:
+    return "rows left";
+  case NestRole::First:
+    return "first";
+  case NestRole::Update:
+    return "update";
+  }
+  llvm_unreachable("no such role");
+}
+
+void describe(const KernelNests &nests, FusionOp fusion) {
+  auto print = [](const LoopPlan &plan) {
+    std::string text;
+    llvm::raw_string_ostream os(text);
+    plan.print(os);
+    return text;
+  };
+  std::string first =
+      std::to_string(nests.iterations) + " iterations: " + print(nests.outer);
+  if (nests.tiledSize)
+    first += ", in tiles of a loop over " + std::to_string(nests.tiledSize);
+  if (nests.scratchBytes)
+    first += ", " + std::to_string(nests.scratchBytes) + " bytes of scratch";
+  std::vector<std::string> ofResults{std::move(first)};
+  std::map<int64_t, std::vector<std::string>> ofOps;
+  Block &block = fusion.getBody().front();
+  int64_t last = std::distance(block.begin(), block.end()) - 1;
+  for (const auto &[key, plan] : nests.inner) {
+    auto [number, which, sizes] = key;
+    if (number == last)
+      ofResults.push_back("result " + std::to_string(which) + ": " +
+                          print(plan));
+    else
+      ofOps[number].push_back(nameOf(NestRole(which)) + ": " + print(plan));
+  }
+  Builder builder(fusion.getContext());
+  auto listOf = [&](const std::vector<std::string> &lines) {
+    return builder.getStrArrayAttr(
+        SmallVector<StringRef>(lines.begin(), lines.end()));
+  };
+  fusion.setNestsAttr(listOf(ofResults));
+  for (auto [number, op] : llvm::enumerate(block))
+    if (auto it = ofOps.find(static_cast<int64_t>(number)); it != ofOps.end())
+      op.setDiscardableAttr(kNests, listOf(it->second));
+}
+
+} // namespace ax::codegen

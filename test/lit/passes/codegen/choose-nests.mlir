@@ -1,0 +1,76 @@
+// RUN: axopt-opt %s --axl-choose-nests --split-input-file | FileCheck %s
+
+// Nothing to share rows of: the loop over all elements is what threads share.
+// CHECK-LABEL: @flat
+// CHECK: axl.fusion(%{{.*}}) nests ["32 iterations: 32(4x8)", "result 0: once"]
+axl.stage @flat(%x: tensor<4x8xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<4x8xf32>):
+    %1 = ax.unary neg %a : tensor<4x8xf32> -> tensor<4x8xf32>
+    axl.yield %1 : tensor<4x8xf32>
+  } : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  axl.yield %0 : tensor<4x8xf32>
+}
+
+// -----
+
+// Softmax is what it is written as; its exponential is kept in memory.
+// CHECK-LABEL: @rows
+// CHECK: axl.fusion(%{{.*}}) nests ["4 iterations: 4, 2432 bytes of scratch", "result 0: 600"]
+// CHECK: ax.reduce max {{.*}}{axl.nests = ["elements: 600"]}
+// CHECK: ax.unary exp {{.*}}axl.nests = ["whole: 600"]
+// CHECK: ax.reduce sum {{.*}}{axl.nests = ["elements: 600"]}
+axl.stage @rows(%x: tensor<4x600xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<4x600xf32>):
+    %1 = ax.softmax %a dim 1 : tensor<4x600xf32> -> tensor<4x600xf32>
+    axl.yield %1 : tensor<4x600xf32>
+  } : (tensor<4x600xf32>) -> tensor<4x600xf32>
+  axl.yield %0 : tensor<4x600xf32>
+}
+
+// -----
+
+// The transpose's columns are in another order than the result's 24 numbers: a
+// loop over them becomes one over 6 and one over 4.
+// CHECK-LABEL: @split
+// CHECK: nests ["1 iterations: once", "result 0: 6 4"]
+axl.stage @split(%x: tensor<4x6xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<4x6xf32>):
+    %1 = ax.transpose %a [1, 0] : tensor<4x6xf32> -> tensor<6x4xf32>
+    %2 = ax.reshape %1 : tensor<6x4xf32> -> tensor<24xf32>
+    axl.yield %2 : tensor<24xf32>
+  } : (tensor<4x6xf32>) -> tensor<24xf32>
+  axl.yield %0 : tensor<24xf32>
+}
+
+// -----
+
+// The padding's edges are pieces of their own.
+// CHECK-LABEL: @cut
+// CHECK: nests ["8 iterations: 8", "result 0: 108[3,103]"]
+axl.stage @cut(%x: tensor<8x100xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<8x100xf32>):
+    %z = ax.constant dense<0.0> : tensor<f32> -> tensor<f32>
+    %1 = ax.pad %a value %z : tensor<f32> low [0, 3] high [0, 5] : tensor<8x100xf32> -> tensor<8x108xf32>
+    axl.yield %1 : tensor<8x108xf32>
+  } : (tensor<8x100xf32>) -> tensor<8x108xf32>
+  axl.yield %0 : tensor<8x108xf32>
+}
+
+// -----
+
+// Many rows are summed in blocks.
+// CHECK-LABEL: @blocks
+// CHECK: nests ["1 iterations: once, 64 bytes of scratch", "result 0: 16"]
+// CHECK: ax.reduce sum {{.*}}"blocks of rows: 32", "clear block: 16", "rows of block: 31 16", "add block: 16", "rows left: 8 16"]
+axl.stage @blocks(%x: tensor<1000x16xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<1000x16xf32>):
+    %1 = ax.reduce sum %a dims [0] : tensor<1000x16xf32> -> tensor<16xf32>
+    axl.yield %1 : tensor<16xf32>
+  } : (tensor<1000x16xf32>) -> tensor<16xf32>
+  axl.yield %0 : tensor<16xf32>
+}
