@@ -19,6 +19,7 @@ std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels) {
   passes.push_back(createMergeEqual());
   passes.push_back(createFuse({separateKernels}));
   passes.push_back(createMarkInPlace());
+  passes.push_back(createPlaceBuffers());
   return passes;
 }
 

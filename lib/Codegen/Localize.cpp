@@ -181,6 +181,26 @@ Value Localizer::addedUp(Value addend, Value sum) {
   return select(isFirst, addend, binary(BinaryKind::add, sum, addend));
 }
 
+/// Results that go to an output, to other lists of the stage, or into a state
+/// that is prepared: what becomes of none of these is read before.
+static SmallVector<int64_t> directResults(StageOp stage,
+                                          const sharding::Mesh &mesh) {
+  SmallVector<int64_t> direct;
+  for (OpResult value : stage.getResults())
+    if (!isAccumulated(value, mesh) &&
+        llvm::any_of(value.getUsers(), llvm::IsaPred<StageOp, ReturnOp>))
+      direct.push_back(value.getResultNumber());
+  int64_t number = stage->getNumResults();
+  for (auto store : stage.getBody().front().getOps<StoreOp>()) {
+    auto state = SymbolTable::lookupNearestSymbolFrom<StateOp>(
+        store, store.getStateAttr());
+    if (state.getPrepared())
+      direct.push_back(number);
+    ++number;
+  }
+  return direct;
+}
+
 llvm::Expected<OwningOpRef<LocalStageOp>> Localizer::run(StageOp stage) {
   Block &body = stage.getBody().front();
   SmallVector<Type> arguments;
@@ -203,8 +223,9 @@ llvm::Expected<OwningOpRef<LocalStageOp>> Localizer::run(StageOp stage) {
     stored.push_back(store.getStateAttr());
 
   builder.setLoc(stage.getLoc());
-  OwningOpRef<LocalStageOp> result = LocalStageOp::create(
-      builder, stage.getSymName(), states, accumulated, stored, arguments);
+  OwningOpRef<LocalStageOp> result =
+      LocalStageOp::create(builder, stage.getSymName(), states, accumulated,
+                           stored, directResults(stage, mesh), arguments);
   Block &block = result->getBlock();
   builder.setInsertionPointToStart(&block);
   for (BlockArgument argument : body.getArguments())

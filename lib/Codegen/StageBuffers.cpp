@@ -11,18 +11,13 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-int64_t byteSizeOf(Value value) {
-  RankedTensorType type = tensorType(value);
-  return type.getNumElements() *
-         byteSize(*interpreter::toDType(type.getElementType()));
-}
-
 int32_t StageBuffers::add(rt::Space space, int32_t index, int64_t bytes,
-                          StringRef name) {
+                          StringRef name, int64_t offset) {
   rt::Buffer buffer;
   buffer.space = space;
   buffer.index = index;
   buffer.bytes = bytes;
+  buffer.offset = offset;
   buffer.name = name.str();
   stage.buffers.push_back(std::move(buffer));
   return stage.buffers.size() - 1;
@@ -48,27 +43,24 @@ llvm::Expected<int32_t> StageBuffers::constantState(ConstantOp constant) {
 
 llvm::Expected<int32_t> StageBuffers::of(Value value) {
   if (auto it = buffers.find(value); it != buffers.end())
-    return touch(it->second);
-  int32_t buffer;
+    return it->second;
   if (auto constant = value.getDefiningOp<ConstantOp>()) {
     auto state = constantState(constant);
     if (!state)
       return state.takeError();
-    buffer = add(rt::Space::State, *state, byteSizeOf(value),
-                 tables.program.states[*state].name);
-  } else {
-    buffer = add(rt::Space::Arena, 0, byteSizeOf(value),
-                 getNodeName(value.getDefiningOp()));
-    lifetimes[buffer] = {byteSizeOf(value), now(), now(), 0};
+    return place(value, add(rt::Space::State, *state, byteSizeOf(value),
+                            tables.program.states[*state].name));
   }
-  buffers[value] = buffer;
-  return buffer;
-}
-
-int32_t StageBuffers::touch(int32_t buffer) {
-  if (auto *it = lifetimes.find(buffer); it != lifetimes.end())
-    it->second.last = now();
-  return buffer;
+  auto result = cast<OpResult>(value);
+  Operation *op = result.getOwner();
+  PlaceAttr chosen = getPlace(result);
+  if (chosen.getKind() == PlaceKind::Operand) {
+    Value operand = op->getOperand(chosen.getNumber());
+    return place(value, lookup(viewOf(operand).base));
+  }
+  assert(chosen.getKind() == PlaceKind::Arena && "results are placed first");
+  return place(value, add(rt::Space::Arena, 0, byteSizeOf(value),
+                          getNodeName(op), chosen.getNumber()));
 }
 
 llvm::Expected<rt::BufferRef> StageBuffers::ref(Value value,
@@ -89,37 +81,6 @@ llvm::Expected<rt::BufferRef> StageBuffers::denseRef(Value value) {
   int64_t elementBytes =
       byteSize(*interpreter::toDType(tensorType(value).getElementType()));
   return ref(view.base, view.offset * elementBytes);
-}
-
-void StageBuffers::finish() {
-  std::vector<cost::Lifetime> pieces;
-  for (auto &[buffer, lifetime] : lifetimes)
-    pieces.push_back(lifetime);
-  stage.arenaBytes = std::max(stage.arenaBytes, cost::planArena(pieces));
-  for (auto [piece, entry] : llvm::zip_equal(pieces, lifetimes))
-    stage.buffers[entry.first].offset = piece.offset;
-}
-
-bool StageBuffers::canReplace(Value operand, Value result) const {
-  StridedView view = viewOf(operand);
-  auto it = buffers.find(view.base);
-  if (buffers.contains(result) || view.offset != 0 ||
-      byteSizeOf(view.base) != byteSizeOf(result) || it == buffers.end() ||
-      !lifetimes.contains(it->second))
-    return false;
-  SmallVector<Value> seen{view.base};
-  Operation *maker = result.getDefiningOp();
-  while (!seen.empty())
-    for (Operation *user : seen.pop_back_val().getUsers()) {
-      auto await = dyn_cast<AwaitOp>(user);
-      if (await && await.getStarted() == result)
-        continue;
-      if (isViewOp(user))
-        seen.push_back(user->getResult(0));
-      else if (!user->isBeforeInBlock(maker) && user != maker)
-        return false;
-    }
-  return true;
 }
 
 } // namespace ax::codegen

@@ -20,17 +20,16 @@ public:
                rt::StageProgram &stage)
       : source(source), tables(tables), stage(stage),
         commands(stage.lists.emplace_back(source.list).commands),
-        buffers(tables, stage, commands), local(source.local),
-        block(local.getBlock()) {}
+        buffers(tables, stage), local(source.local), block(local.getBlock()) {}
 
   llvm::Error build() {
     bindArguments();
-    bindOutputs();
+    bindResults();
     for (Operation &op : block) {
       if (llvm::Error error = emit(&op))
         return error;
     }
-    buffers.finish();
+    stage.arenaBytes = std::max(stage.arenaBytes, local.getArenaBytesAttr().getInt());
     return llvm::Error::success();
   }
 
@@ -76,9 +75,8 @@ private:
             tables.program.transfers[input.index].name, 0);
   }
 
-  /// Where a result goes in the end, if it may be made there: nobody reads that
-  /// place before.
-  std::optional<int32_t> placeOf(const StageOutput &sinks, int64_t bytes) {
+  /// Where a result goes in the end.
+  int32_t bufferOf(const StageOutput &sinks, int64_t bytes) {
     if (!sinks.kept.empty()) {
       int32_t kept = sinks.kept.front();
       return buffers.add(rt::Space::Kept, kept, bytes, stage.kept[kept].name);
@@ -88,30 +86,21 @@ private:
       return buffers.add(rt::Space::Output, output, bytes,
                          tables.program.outputs[output].name);
     }
-    if (sinks.states.empty())
-      return std::nullopt;
     int32_t state = sinks.states.front();
-    if (!tables.program.states[state].isPrepared)
-      return std::nullopt;
     return stateBuffers[state] = buffers.add(rt::Space::State, state, bytes,
                                              tables.program.states[state].name);
   }
 
-  /// Values that can be made right where they go in the end.
-  void bindOutputs() {
-    Operation *terminator = block.getTerminator();
-    for (auto [number, sinks] : llvm::enumerate(source.outputs)) {
-      if (llvm::is_contained(local.getAccumulated(),
-                             static_cast<int64_t>(number)))
-        continue;
-      StridedView view = viewOf(terminator->getOperand(number));
-      Operation *maker = view.base.getDefiningOp();
-      if (!maker || isa<ConstantOp>(maker) || buffers.contains(view.base) ||
-          view.offset != 0 || !view.isDense() ||
-          byteSizeOf(view.base) != byteSizeOf(terminator->getOperand(number)))
-        continue;
-      if (auto place = placeOf(sinks, byteSizeOf(view.base)))
-        buffers.place(view.base, *place);
+  /// Values that are made right where they go in the end.
+  void bindResults() {
+    for (int64_t number : local.getDirect()) {
+      Value base = viewOf(local.getYield()->getOperand(number)).base;
+      Operation *maker = base.getDefiningOp();
+      PlaceAttr wanted =
+          PlaceAttr::get(local.getContext(), PlaceKind::Result, number);
+      if (maker && maker->hasAttr(kPlaces) &&
+          getPlace(cast<OpResult>(base)) == wanted)
+        buffers.place(base, bufferOf(source.outputs[number], byteSizeOf(base)));
     }
   }
 
@@ -157,9 +146,6 @@ private:
       tables.program.kernels.back().name = kindsOf(fusion);
     }
     command.kernel = it->second;
-    for (OpResult result : fusion->getResults())
-      if (Value operand = fusion.getInPlaceOperand(result.getResultNumber()))
-        buffers.place(result, buffers.lookup(operand));
     for (ValueRange values :
          {ValueRange(fusion.getOperands()), ValueRange(fusion.getResults())})
       for (Value value : values) {
@@ -189,7 +175,6 @@ private:
     LibraryCall call =
         makeLibraryCall(op, [&](Value value) { return isConstant(value); });
     assert(call.wantsDense.empty() && "fusion makes operands dense");
-    reuseResidual(op, call);
     rt::LibraryCommand command;
     command.desc = call.desc;
     if (auto *check = std::get_if<rt::IndexCheckDesc>(&command.desc))
@@ -209,22 +194,6 @@ private:
     check.layout =
         getLayout(cast<RankedTensorType>(op.getWhole()), tables.program.mesh);
     check.order = source.number << 32 | static_cast<int64_t>(op.getOrder());
-  }
-
-  /// A convolution's result goes where the residual was, if nothing else wants
-  /// that. (A matmul may put partial sums into its result first.)
-  void reuseResidual(Operation *op, const LibraryCall &call) {
-    auto conv = dyn_cast<ConvOp>(getLibraryCore(op));
-    if (!conv || !conv.getResidual())
-      return;
-    Value residual =
-        op->getOperand(conv.getResidualMutable()[0].getOperandNumber());
-    Value base = viewOf(residual).base;
-    unsigned uses = 0;
-    for (const LibraryCall::Argument &argument : call.arguments)
-      uses += argument.base == base;
-    if (uses == 1 && buffers.canReplace(residual, op->getResult(0)))
-      buffers.place(op->getResult(0), buffers.lookup(base));
   }
 
   int32_t groupSetOf(const sharding::SubAxes &axes) {
@@ -293,12 +262,6 @@ private:
     if (!source)
       return source.takeError();
     part.source = *source;
-    auto sharesMemory = [&](Value other) {
-      return viewOf(other).base == viewOf(operand).base;
-    };
-    if (isa<LocalAllReduceOp>(op) && buffers.canReplace(operand, result) &&
-        llvm::count_if(op->getOperands(), sharesMemory) == 1)
-      buffers.place(result, source->buffer);
     auto destination = buffers.ref(result);
     if (!destination)
       return destination.takeError();
@@ -325,12 +288,9 @@ private:
     return llvm::Error::success();
   }
 
-  /// Both ends of the exchange live until here.
   llvm::Error emitWait(AwaitOp op) {
     Operation *started = op.getStarted().getDefiningOp();
-    buffers.place(op.getResult(),
-                  buffers.touch(buffers.lookup(op.getStarted())));
-    buffers.touch(buffers.lookup(viewOf(op.getSource()).base));
+    buffers.place(op.getResult(), buffers.lookup(op.getStarted()));
     add(rt::WaitCommand{requests.lookup(op.getStarted())}, nameOf(started), 0);
     return llvm::Error::success();
   }
@@ -357,7 +317,6 @@ private:
   void emitCopy(Value value, rt::BufferRef from, int32_t to, StringRef name) {
     rt::CopyCommand copy;
     copy.source = from;
-    buffers.touch(from.buffer);
     copy.destination = {to, 0};
     copy.elementBytes =
         byteSize(*interpreter::toDType(tensorType(value).getElementType()));
@@ -406,11 +365,9 @@ private:
           it->second = buffers.add(rt::Space::Kept, kept, bytes, name);
         emitCopy(value, *ref, it->second, name);
       }
-      for (int32_t transfer : sinks.transfers) {
-        buffers.touch(ref->buffer);
+      for (int32_t transfer : sinks.transfers)
         add(rt::SendCommand{transfer, *ref},
             tables.program.transfers[transfer].name, bytes);
-      }
     }
     return llvm::Error::success();
   }

@@ -2,12 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "StridedView.h"
 
+#include "ax/Interpreter/Elements.h"
+
 using namespace mlir;
 
 namespace ax::codegen {
 
 bool isViewOp(Operation *op) {
   return isa_and_nonnull<ReshapeOp, TransposeOp, SliceOp, BroadcastOp>(op);
+}
+
+int64_t byteSizeOf(Value value) {
+  RankedTensorType type = tensorType(value);
+  return type.getNumElements() *
+         byteSize(*interpreter::toDType(type.getElementType()));
 }
 
 static SmallVector<int64_t> denseStrides(ArrayRef<int64_t> sizes) {

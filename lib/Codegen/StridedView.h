@@ -24,6 +24,9 @@ struct StridedView {
   bool isDense() const;
 };
 
+/// Of a local tensor in memory.
+int64_t byteSizeOf(mlir::Value value);
+
 /// Values known to be in memory, whatever makes them.
 using MemoryValues = llvm::SmallDenseSet<mlir::Value>;
 

@@ -32,13 +32,6 @@ LogicalResult FusionOp::verify() {
   return success();
 }
 
-Value FusionOp::getInPlaceOperand(unsigned result) {
-  std::optional<ArrayRef<int64_t>> places = getInPlace();
-  if (!places || (*places)[result] < 0)
-    return {};
-  return getOperand((*places)[result]);
-}
-
 //===----------------------------------------------------------------------===//
 // LibraryOp
 //===----------------------------------------------------------------------===//

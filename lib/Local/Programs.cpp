@@ -25,12 +25,14 @@ LogicalResult LocalProgramOp::verify() {
 void LocalStageOp::build(OpBuilder &builder, OperationState &state,
                          StringRef name, ArrayRef<Attribute> states,
                          ArrayRef<int64_t> accumulated,
-                         ArrayRef<Attribute> stored, TypeRange arguments) {
+                         ArrayRef<Attribute> stored, ArrayRef<int64_t> direct,
+                         TypeRange arguments) {
   Properties &properties = state.getOrAddProperties<Properties>();
   properties.sym_name = builder.getStringAttr(name);
   properties.states = builder.getArrayAttr(states);
   properties.accumulated = builder.getDenseI64ArrayAttr(accumulated);
   properties.stored = builder.getArrayAttr(stored);
+  properties.direct = builder.getDenseI64ArrayAttr(direct);
   Block &block = state.addRegion()->emplaceBlock();
   for (Type type : arguments)
     block.addArgument(type, state.location);
@@ -41,7 +43,7 @@ ParseResult LocalStageOp::parse(OpAsmParser &parser, OperationState &result) {
   StringAttr name;
   SmallVector<OpAsmParser::Argument> arguments;
   SmallVector<Attribute> states, stored;
-  SmallVector<int64_t> accumulated;
+  SmallVector<int64_t> accumulated, direct;
   auto parseArgument = [&]() -> ParseResult {
     return parser.parseArgument(arguments.emplace_back(), /*allowType=*/true);
   };
@@ -64,6 +66,9 @@ ParseResult LocalStageOp::parse(OpAsmParser &parser, OperationState &result) {
     stored.push_back(state);
     return success();
   };
+  auto parseDirect = [&]() -> ParseResult {
+    return parser.parseInteger(direct.emplace_back());
+  };
   auto parseList = [&](StringRef keyword,
                        function_ref<ParseResult()> parse) -> ParseResult {
     if (failed(parser.parseOptionalKeyword(keyword)))
@@ -75,7 +80,7 @@ ParseResult LocalStageOp::parse(OpAsmParser &parser, OperationState &result) {
       parser.parseCommaSeparatedList(OpAsmParser::Delimiter::Paren,
                                      parseArgument) ||
       parseList("loads", parseLoad) || parseList("adds", parseSum) ||
-      parseList("stores", parseStored) ||
+      parseList("stores", parseStored) || parseList("direct", parseDirect) ||
       parser.parseOptionalAttrDictWithKeyword(result.attributes))
     return failure();
   result.addAttribute(getStatesAttrName(result.name),
@@ -84,6 +89,8 @@ ParseResult LocalStageOp::parse(OpAsmParser &parser, OperationState &result) {
                       builder.getDenseI64ArrayAttr(accumulated));
   result.addAttribute(getStoredAttrName(result.name),
                       builder.getArrayAttr(stored));
+  result.addAttribute(getDirectAttrName(result.name),
+                      builder.getDenseI64ArrayAttr(direct));
   return parser.parseRegion(*result.addRegion(), arguments);
 }
 
@@ -119,9 +126,15 @@ void LocalStageOp::print(OpAsmPrinter &printer) {
     llvm::interleaveComma(getStored(), printer);
     printer << ')';
   }
+  if (!getDirect().empty()) {
+    printer << " direct(";
+    llvm::interleaveComma(getDirect(), printer);
+    printer << ')';
+  }
   printer.printOptionalAttrDictWithKeyword(
-      (*this)->getAttrs(), {getSymNameAttrName(), getStatesAttrName(),
-                            getAccumulatedAttrName(), getStoredAttrName()});
+      (*this)->getAttrs(),
+      {getSymNameAttrName(), getStatesAttrName(), getAccumulatedAttrName(),
+       getStoredAttrName(), getDirectAttrName()});
   printer << ' ';
   printer.printRegion(getBody(), /*printEntryBlockArgs=*/false);
 }
@@ -142,6 +155,9 @@ LogicalResult LocalStageOp::verify() {
             block.getArgument(getFirstSum() + i).getType())
       return emitOpError("adds up result ")
              << number << ", which is not what its sum is";
+  for (int64_t number : getDirect())
+    if (number < 0 || number >= getYield()->getNumOperands())
+      return emitOpError("has no result ") << number << " to make directly";
   return success();
 }
 

@@ -196,7 +196,8 @@ defm dump_after : Value<
   "dump-after", "STEP", "Print what one rank of each stage does after steps",
   help6_debugging, [CommaSeparated, Repeatable],
   "localize,split-epilogues,join-epilogues,channels-last,write-transposed,"
-  "order-products,merge-equal,fuse,mark-in-place,choose-nests">;
+  "order-products,merge-equal,fuse,mark-in-place,place-buffers,"
+  "choose-nests">;
 defm timing : Switch<
   "mlir-timing", "Tell what each of these steps takes", help6_debugging>;
 defm separate_kernels : Switch<

@@ -4,6 +4,7 @@
 #define AX_LOCAL_OPS_TD
 
 include "ax/Dialect/AxOpBase.td"
+include "ax/Local/LocalEnums.td"
 include "ax/Local/LocalInterfaces.td"
 include "mlir/IR/RegionKindInterface.td"
 include "mlir/IR/SymbolInterfaces.td"
@@ -21,6 +22,23 @@ def Axl_Dialect : Dialect {
     run time. It is made of a verified plan by `axl-localize`, changed by the
     passes after it, and becomes commands in the end; no plan's text has it.
   }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+}
+
+def Axl_PlaceAttr : AttrDef<Axl_Dialect, "Place"> {
+  let mnemonic = "place";
+  let summary = "Where a result of a command lies in a rank's memory";
+  let description = [{
+    In the list `axl.places` of the command, after `axl-place-buffers`:
+
+    - `arena 128`: from byte 128 on of the memory that the stage's values share;
+    - `result 1`: where the stage's result 1 goes when the stage is done;
+    - `operand 0`: in the memory of the command's operand 0, which nothing reads
+      afterwards.
+  }];
+  let parameters = (ins EnumParameter<Axl_PlaceKind>:$kind, "int64_t":$number);
+  let assemblyFormat = "`<` $kind $number `>`";
 }
 
 class Axl_Op<string mnemonic, list<Trait> traits = []>
@@ -61,14 +79,21 @@ def Axl_LocalStageOp : Axl_Op<"stage", [IsolatedFromAbove, SingleBlock,
     over micro-batches, what they came to so far (of no meaning in the first).
     Results: the stage's, then the new values of the states it stores. Padding
     elsewhere may hold anything and never reaches a valid element.
+
+    `direct`: results that may be made right where they go in the end, since
+    nothing reads what is there before. `arena_bytes`: what its values share, after
+    `axl-place-buffers`.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$states,
-    DenseI64ArrayAttr:$accumulated, ArrayAttr:$stored);
+    DenseI64ArrayAttr:$accumulated, ArrayAttr:$stored,
+    DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$direct,
+    OptionalAttr<I64Attr>:$arena_bytes);
   let regions = (region SizedRegion<1>:$body);
   let builders = [OpBuilder<(ins "::llvm::StringRef":$name,
     "::llvm::ArrayRef<::mlir::Attribute>":$states,
     "::llvm::ArrayRef<int64_t>":$accumulated,
     "::llvm::ArrayRef<::mlir::Attribute>":$stored,
+    "::llvm::ArrayRef<int64_t>":$direct,
     "::mlir::TypeRange":$arguments)>];
   let skipDefaultBuilders = 1;
   let hasCustomAssemblyFormat = 1;
@@ -257,10 +282,6 @@ def Axl_FusionOp : Axl_Op<"fusion", [Pure, IsolatedFromAbove, SingleBlock]> {
     `(` $operands `)` (`in_place` $in_place^)? (`nests` $nests^)?
     attr-dict-with-keyword $body `:` functional-type($operands, $results) }];
   let hasVerifier = 1;
-  let extraClassDeclaration = [{
-    /// The operand in whose memory the result is made; null when it has its own.
-    ::mlir::Value getInPlaceOperand(unsigned result);
-  }];
 }
 
 def Axl_LibraryOp : Axl_Op<"library", [Pure, IsolatedFromAbove, SingleBlock]> {

@@ -302,3 +302,26 @@ ax.plan @p version 1 {
     }
   }
 }
+
+// -----
+
+axl.stage @s(%x: tensor<4x4xf32>) {
+  // expected-error @+1 {{'axl.places' has a place for each result}}
+  %0 = ax.linear %x, %x {axl.places = ["arena 0"]} : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  axl.yield %0 : tensor<4x4xf32>
+}
+
+// -----
+
+axl.stage @s(%x: tensor<4x4xf32>) {
+  // expected-error @+1 {{there is no place #axl.place<operand 2>}}
+  %0 = ax.linear %x, %x {axl.places = [#axl.place<operand 2>]} : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  axl.yield %0 : tensor<4x4xf32>
+}
+
+// -----
+
+// expected-error @+1 {{has no result 1 to make directly}}
+axl.stage @s(%x: tensor<4x4xf32>) direct(1) {
+  axl.yield %x : tensor<4x4xf32>
+}

@@ -4,7 +4,7 @@
 // the input is masked, that of the weight is zero. What nobody reads goes.
 // CHECK: ax.state @w
 // CHECK: axl.program @main {
-// CHECK-NEXT: axl.stage @forward0(%[[X:.*]]: tensor<4x4xf32>) loads(@w = %[[W:.*]]: tensor<4x5xf32>) {
+// CHECK-NEXT: axl.stage @forward0(%[[X:.*]]: tensor<4x4xf32>) loads(@w = %[[W:.*]]: tensor<4x5xf32>) direct(0) {
 // CHECK: %[[I:.*]] = axl.axis_index {col} : tensor<i64>
 // CHECK: %[[VALID:.*]] = ax.compare lt
 // CHECK: %[[MASKED:.*]] = ax.select %[[VALID]], %[[X]]

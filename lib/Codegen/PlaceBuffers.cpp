@@ -1,0 +1,197 @@
+//===- PlaceBuffers.cpp - Where results of commands lie in memory ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "ForEachStage.h"
+#include "Library.h"
+#include "ax/Codegen/LocalPasses.h"
+#include "ax/Cost/Arena.h"
+#include "mlir/IR/Builders.h"
+#include "llvm/ADT/DenseMap.h"
+
+#include <optional>
+
+namespace ax::codegen {
+#define GEN_PASS_DEF_PLACEBUFFERS
+#include "ax/Codegen/LocalPasses.h.inc"
+} // namespace ax::codegen
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::codegen;
+
+/// Whether `op` becomes a command that has results in memory.
+static bool isCommand(Operation *op) {
+  return isa<FusionOp, LocalCollectiveOpInterface>(op) || isLibraryOp(op);
+}
+
+namespace {
+
+/// Goes through a stage once, with the number of the operation as the time.
+class Placer {
+public:
+  explicit Placer(LocalStageOp stage) : stage(stage), block(stage.getBlock()) {}
+
+  void run() {
+    choosePlacesOfResults();
+    for (Operation &op : block) {
+      for (Value operand : op.getOperands())
+        touch(operand);
+      if (auto await = dyn_cast<AwaitOp>(op)) {
+        // Both ends of the exchange live until here.
+        pieceOf[await.getResult()] = pieceOf.lookup(await.getStarted());
+        touch(await.getSource());
+      } else if (isCommand(&op)) {
+        for (OpResult result : op.getResults())
+          place(result);
+      }
+      ++now;
+    }
+    write();
+  }
+
+private:
+  /// Values that share memory. Of those outside of the arena nothing is known
+  /// but that they have a place.
+  struct Piece {
+    std::optional<cost::Lifetime> inArena;
+  };
+
+  /// A result that is the whole of a value, not a part of one seen as it.
+  void choosePlacesOfResults() {
+    for (BlockArgument argument : block.getArguments())
+      pieceOf[argument] = addPiece({});
+    for (int64_t number : stage.getDirect()) {
+      Value result = stage.getYield()->getOperand(number);
+      StridedView view = viewOf(result);
+      Operation *maker = view.base.getDefiningOp();
+      if (maker && isCommand(maker) && view.offset == 0 && view.isDense() &&
+          byteSizeOf(view.base) == byteSizeOf(result))
+        resultOf.try_emplace(view.base, number);
+    }
+  }
+
+  int64_t addPiece(Piece piece) {
+    pieces.push_back(piece);
+    return static_cast<int64_t>(pieces.size()) - 1;
+  }
+
+  void touch(Value value) {
+    auto it = pieceOf.find(viewOf(value).base);
+    if (it == pieceOf.end()) // A constant, which lies elsewhere.
+      return;
+    if (std::optional<cost::Lifetime> &life = pieces[it->second].inArena)
+      life->last = now;
+  }
+
+  void place(OpResult result) {
+    Operation *op = result.getOwner();
+    auto decide = [&](PlaceKind kind, int64_t number, int64_t piece) {
+      places[result] = PlaceAttr::get(op->getContext(), kind, number);
+      pieceOf[result] = piece;
+    };
+    if (std::optional<unsigned> operand = replacedOperand(result)) {
+      Value base = viewOf(op->getOperand(*operand)).base;
+      decide(PlaceKind::Operand, *operand, pieceOf.lookup(base));
+      touch(result);
+    } else if (auto it = resultOf.find(result); it != resultOf.end()) {
+      decide(PlaceKind::Result, it->second, addPiece({}));
+    } else {
+      cost::Lifetime life{byteSizeOf(result), now, now, 0};
+      decide(PlaceKind::Arena, 0, addPiece({life}));
+    }
+  }
+
+  /// In whose memory a result is made.
+  std::optional<unsigned> replacedOperand(OpResult result) {
+    Operation *op = result.getOwner();
+    if (auto fusion = dyn_cast<FusionOp>(op)) {
+      ArrayRef<int64_t> inPlace =
+          fusion.getInPlace().value_or(ArrayRef<int64_t>());
+      int64_t operand =
+          inPlace.empty() ? -1 : inPlace[result.getResultNumber()];
+      return operand < 0 ? std::nullopt : std::optional<unsigned>(operand);
+    }
+    std::optional<unsigned> operand;
+    if (isa<LocalAllReduceOp>(op))
+      operand = result.getResultNumber();
+    // A convolution's result goes where the residual was. (A matmul may put
+    // partial sums into its result first.)
+    if (auto conv = dyn_cast_or_null<ConvOp>(getLibraryCore(op));
+        conv && conv.getResidual())
+      operand = conv.getResidualMutable()[0].getOperandNumber();
+    return operand && canReplace(op->getOperand(*operand), result)
+               ? operand
+               : std::nullopt;
+  }
+
+  /// Whether `result` may be made in `operand`'s memory: that is in the arena,
+  /// nobody needs it afterwards, and nothing else wants the result elsewhere.
+  bool canReplace(Value operand, OpResult result) {
+    StridedView view = viewOf(operand);
+    auto it = pieceOf.find(view.base);
+    if (resultOf.contains(result) || view.offset != 0 ||
+        byteSizeOf(view.base) != byteSizeOf(result) || it == pieceOf.end() ||
+        !pieces[it->second].inArena)
+      return false;
+    Operation *maker = result.getOwner();
+    if (llvm::count_if(maker->getOperands(), [&](Value other) {
+          return viewOf(other).base == view.base;
+        }) != 1)
+      return false;
+    SmallVector<Value> seen{view.base};
+    while (!seen.empty())
+      for (Operation *user : seen.pop_back_val().getUsers()) {
+        auto await = dyn_cast<AwaitOp>(user);
+        if (await && await.getStarted() == result)
+          continue;
+        if (isViewOp(user))
+          seen.push_back(user->getResult(0));
+        else if (!user->isBeforeInBlock(maker) && user != maker)
+          return false;
+      }
+    return true;
+  }
+
+  void write() {
+    std::vector<cost::Lifetime> lives;
+    for (const Piece &piece : pieces)
+      if (piece.inArena)
+        lives.push_back(*piece.inArena);
+    Builder builder(stage.getContext());
+    stage.setArenaBytes(cost::planArena(lives));
+    auto next = lives.begin();
+    SmallVector<int64_t> offsets;
+    for (const Piece &piece : pieces)
+      offsets.push_back(piece.inArena ? (next++)->offset : 0);
+    for (Operation &op : block) {
+      if (!isCommand(&op))
+        continue;
+      SmallVector<Attribute> attributes;
+      for (OpResult result : op.getResults()) {
+        PlaceAttr place = places.lookup(result);
+        if (place.getKind() == PlaceKind::Arena)
+          place = PlaceAttr::get(op.getContext(), PlaceKind::Arena,
+                                 offsets[pieceOf.lookup(result)]);
+        attributes.push_back(place);
+      }
+      op.setAttr(kPlaces, builder.getArrayAttr(attributes));
+    }
+  }
+
+  LocalStageOp stage;
+  Block &block;
+  int64_t now = 0;
+  std::vector<Piece> pieces;
+  llvm::DenseMap<Value, int64_t> pieceOf;
+  llvm::DenseMap<Value, PlaceAttr> places;
+  /// What is made right where a result of the stage goes.
+  llvm::DenseMap<Value, int64_t> resultOf;
+};
+
+struct PlaceBuffersPass : codegen::impl::PlaceBuffersBase<PlaceBuffersPass> {
+  void runOnOperation() override {
+    forEachStage(getOperation(),
+                 [](LocalStageOp stage) { Placer(stage).run(); });
+  }
+};
+
+} // namespace

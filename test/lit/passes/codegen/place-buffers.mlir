@@ -1,0 +1,47 @@
+// RUN: axopt-opt %s --axl-place-buffers --split-input-file | FileCheck %s
+
+// What is read together lies apart, what is not does not; the result goes where
+// the stage's goes, if nothing reads that place before.
+// CHECK-LABEL: axl.stage @arena(
+// CHECK-SAME: direct(0) attributes {arena_bytes = 128 : i64}
+// CHECK: ax.linear {{.*}}{axl.places = [#axl.place<arena 0>]}
+// CHECK: ax.linear {{.*}}{axl.places = [#axl.place<arena 64>]}
+// CHECK: ax.linear {{.*}}{axl.places = [#axl.place<arena 0>]}
+// CHECK: ax.linear {{.*}}{axl.places = [#axl.place<result 0>]}
+// CHECK: ax.linear {{.*}}{axl.places = [#axl.place<arena 0>]}
+axl.stage @arena(%x: tensor<4x4xf32>, %w: tensor<4x4xf32>) direct(0) {
+  %0 = ax.linear %x, %w : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %1 = ax.linear %0, %w : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %2 = ax.linear %1, %w : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %3 = ax.linear %2, %w : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  %4 = ax.linear %3, %w : tensor<4x4xf32>, tensor<4x4xf32> -> tensor<4x4xf32>
+  axl.yield %3, %4 : tensor<4x4xf32>, tensor<4x4xf32>
+}
+
+// -----
+
+// A result in the memory of what is read last: a kernel's operand, a residual,
+// an addend of a sum over ranks; but not of one that is read again.
+ax.plan @p version 1 {
+  ax.mesh [col = 2]
+  axl.program @main {
+    // CHECK-LABEL: axl.stage @replaced(
+    // CHECK: axl.fusion(%{{.*}}) in_place [0] attributes {axl.places = [#axl.place<operand 0>]}
+    // CHECK: ax.conv {{.*}}axl.places = [#axl.place<arena 0>]
+    // CHECK: ax.conv {{.*}}axl.places = [#axl.place<operand 2>]
+    // CHECK: axl.all_reduce {{.*}}axl.places = [#axl.place<operand 0>]
+    // CHECK: axl.all_reduce {{.*}}axl.places = [#axl.place<arena 128>]
+    axl.stage @replaced(%s: tensor<4xf32>, %x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>) {
+      %0 = axl.fusion(%s) in_place [0] {
+      ^bb0(%a: tensor<4xf32>):
+        %5 = ax.unary neg %a : tensor<4xf32> -> tensor<4xf32>
+        axl.yield %5 : tensor<4xf32>
+      } : (tensor<4xf32>) -> tensor<4xf32>
+      %1 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
+      %2 = ax.conv %x, %w residual %1 : tensor<1x2x4x4xf32> strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
+      %3 = axl.all_reduce sum %2 over {col} : tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
+      %4 = axl.all_reduce sum %3 over {col} : tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
+      axl.yield %0, %3, %4 : tensor<4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>
+    }
+  }
+}
