@@ -6,12 +6,11 @@
 #include "Match.h"
 
 #include "ax/Dialect/WeightKind.h"
-#include "ax/Interpreter/Elements.h"
 #include "ax/Interpreter/FoldedWeights.h"
 #include "ax/Interpreter/Interpreter.h"
+#include "ax/Interpreter/States.h"
 
 #include "llvm/ADT/SetVector.h"
-#include "llvm/Support/Path.h"
 
 using namespace mlir;
 using namespace ax;
@@ -73,32 +72,12 @@ std::optional<HostTensor> compute(Value value, int64_t maxElements,
 
 llvm::ArrayRef<uint8_t> ax::bytesOf(StateOp state,
                                     std::shared_ptr<MappedFile> &file) {
-  file = nullptr;
-  auto folder = state->getParentOp()->getAttrOfType<StringAttr>("ax.model_dir");
-  if (!folder)
-    return {};
-  llvm::SmallString<256> path(folder.getValue());
-  llvm::sys::path::append(path, state.getFile());
-  auto opened = orNothing(MappedFile::open(path.str().str()));
-  if (!opened)
-    return {};
-  auto bytes =
-      orNothing((*opened)->range(state.getOffset(), state.getLength()));
-  if (!bytes)
-    return {};
-  file = std::move(*opened);
-  return *bytes;
+  return orNothing(interpreter::bytesOf(state, file))
+      .value_or(llvm::ArrayRef<uint8_t>());
 }
 
 std::optional<HostTensor> ax::contentsOf(StateOp state) {
-  std::shared_ptr<MappedFile> file;
-  llvm::ArrayRef<uint8_t> bytes = bytesOf(state, file);
-  RankedTensorType type = state.getTensorType();
-  std::optional<DType> element = interpreter::toDType(type.getElementType());
-  if (!file || !element)
-    return std::nullopt;
-  return orNothing(
-      HostTensor::fromBytes(*element, Shape(type.getShape()), bytes));
+  return orNothing(interpreter::readState(state));
 }
 
 std::optional<HostTensor> ax::knownValue(Value value, int64_t maxElements) {

@@ -54,3 +54,22 @@ void ax::import::nameByPosition(std::vector<NamedTensor> &tensors,
         !taken.contains(names[i]))
       tensors[i].name = names[i];
 }
+
+llvm::Expected<std::vector<HostTensor>>
+ax::import::readTestData(llvm::StringRef folder, llvm::StringRef prefix,
+                         llvm::ArrayRef<std::string> names) {
+  auto read = readTestData(folder, prefix);
+  if (!read)
+    return read.takeError();
+  nameByPosition(*read, names);
+  std::vector<HostTensor> tensors;
+  for (const std::string &name : names) {
+    auto found = llvm::find_if(
+        *read, [&](const NamedTensor &tensor) { return tensor.name == name; });
+    if (found == read->end())
+      return makeErrorf(ExitCode::BadInput, "{0}: there is no {1} '{2}'",
+                        folder, prefix, name);
+    tensors.push_back(found->tensor);
+  }
+  return tensors;
+}

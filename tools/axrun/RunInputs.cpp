@@ -1,7 +1,7 @@
 //===- RunInputs.cpp - One set of inputs, once or many times --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Actions.h"
-#include "Compare.h"
+#include "Agree.h"
 #include "Inputs.h"
 #include "Report.h"
 

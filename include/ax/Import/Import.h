@@ -62,6 +62,11 @@ struct ImportOptions {
   std::vector<std::string> keptValues;
 };
 
+/// Adds what `--dim=NAME=SIZE` and `--shape=INPUT=AxBxC` say, without the
+/// flags' names; Usage errors, also where a name is there already.
+llvm::Error addDim(ImportOptions &options, llvm::StringRef text);
+llvm::Error addShape(ImportOptions &options, llvm::StringRef text);
+
 /// The module `ax.plan @model { ax.state...; ax.program @main }`: plain tensor
 /// types, static shapes, no mesh. Operations carry the name of their ONNX node
 /// (and the exporter's scope) as location. Weights are `ax.state`s that refer
@@ -86,6 +91,12 @@ std::vector<std::string> filesOfTestData(llvm::StringRef folder,
                                          llvm::StringRef prefix);
 llvm::Expected<std::vector<NamedTensor>> readTestData(llvm::StringRef folder,
                                                       llvm::StringRef prefix);
+
+/// Returns the test case's tensors in the order of `names`; BadInput where one
+/// is missing.
+llvm::Expected<std::vector<HostTensor>>
+readTestData(llvm::StringRef folder, llvm::StringRef prefix,
+             llvm::ArrayRef<std::string> names);
 
 /// Test data often has no names: who has none of `names` gets that at its
 /// place, unless another tensor has it.

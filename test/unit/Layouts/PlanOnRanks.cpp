@@ -10,8 +10,8 @@
 #include "ax/Interpreter/Distribute.h"
 #include "ax/Interpreter/Elements.h"
 #include "ax/Interpreter/Interpreter.h"
+#include "ax/Interpreter/States.h"
 #include "ax/Support/Error.h"
-#include "ax/Support/MappedFile.h"
 
 #include <cmath>
 
@@ -319,18 +319,8 @@ double relativeDifference(const HostTensor &actual,
 }
 
 llvm::Expected<HostTensor> readState(PlanOp plan, llvm::StringRef name) {
-  auto state = cast<StateOp>(SymbolTable::lookupSymbolIn(plan, name));
-  auto folder = plan->getAttrOfType<StringAttr>("ax.model_dir");
-  auto file =
-      MappedFile::open((folder.getValue() + "/" + state.getFile()).str());
-  if (!file)
-    return file.takeError();
-  auto bytes = (*file)->range(state.getOffset(), state.getLength());
-  if (!bytes)
-    return bytes.takeError();
-  RankedTensorType type = state.getTensorType();
-  return HostTensor::fromBytes(*interpreter::toDType(type.getElementType()),
-                               Shape(type.getShape()), *bytes);
+  return interpreter::readState(
+      cast<StateOp>(SymbolTable::lookupSymbolIn(plan, name)));
 }
 
 } // namespace ax::test

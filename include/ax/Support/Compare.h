@@ -1,10 +1,9 @@
-//===- Compare.h - Outputs beside the expected ones -------------*- C++ -*-===//
+//===- Compare.h - Tensors beside the expected ones -------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AX_TOOLS_AXRUN_COMPARE_H
-#define AX_TOOLS_AXRUN_COMPARE_H
+#ifndef AX_SUPPORT_COMPARE_H
+#define AX_SUPPORT_COMPARE_H
 
-#include "Options.h"
-#include "ax/Runtime/Npy.h"
+#include "ax/Support/HostTensor.h"
 
 namespace ax {
 
@@ -37,12 +36,6 @@ Difference compare(const HostTensor &got, const HostTensor &wanted, double rtol,
 std::string describe(llvm::StringRef name, const Difference &difference,
                      const HostTensor &got, const HostTensor &wanted);
 
-/// Whether all outputs are as expected. Tells on stderr what differs, and what
-/// was not looked at.
-bool agree(const RunOptions &options, const std::vector<rt::Port> &ports,
-           const std::vector<HostTensor> &outputs,
-           const rt::NamedTensors &expected);
-
 } // namespace ax
 
-#endif // AX_TOOLS_AXRUN_COMPARE_H
+#endif // AX_SUPPORT_COMPARE_H
