@@ -95,7 +95,8 @@ function(ax_list_backends variable)
 endfunction()
 
 # ax_add_flag_table(target name): NAMEFlags.inc of the folder's Flags.td
-# (ax/Support/FlagTable.def), which sources of the target may include.
+# (ax/Support/FlagTable.def), which sources of the target, and of what links it,
+# may include.
 function(ax_add_flag_table target name)
   set(LLVM_TARGET_DEFINITIONS Flags.td)
   set(TABLEGEN_OUTPUT)
@@ -103,7 +104,7 @@ function(ax_add_flag_table target name)
            DEPENDS "${CMAKE_SOURCE_DIR}/include/ax/Support/Flags.td")
   add_public_tablegen_target(${name}FlagsIncGen)
   add_dependencies(${target} ${name}FlagsIncGen)
-  target_include_directories(${target} PRIVATE "${CMAKE_CURRENT_BINARY_DIR}")
+  target_include_directories(${target} PUBLIC "${CMAKE_CURRENT_BINARY_DIR}")
 endfunction()
 
 # ax_add_tool(name SOURCES main.cpp ... [DEPENDS ...] [MLIR] [LIBS ...]):

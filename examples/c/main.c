@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception */
 
 /* Runs a plan once on made-up inputs and prints the first numbers of every
-   output:  run_plan PLAN.mlir */
+   output; or makes one of a model first, with flags as axopt has them:
+     run_plan PLAN.mlir|PLAN.axc
+     run_plan MODEL.onnx [FLAG]... */
 #include "ax-c/axrun.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static void printPort(const char *kind, const AxPort *port) {
   printf("%s %s: [", kind, port->name);
@@ -23,13 +26,32 @@ static void *makeInput(const AxPort *port) {
   return data;
 }
 
+/* `flags` ends with a null, as main's arguments do. */
+static int compileAndLoad(const char *model, const char *const *flags,
+                          AxSession **session) {
+  AxCompileOptions options = AX_COMPILE_OPTIONS_INIT;
+  options.flags = flags;
+  AxPlan *plan;
+  int code = axCompile(model, &options, &plan);
+  if (code)
+    return code;
+  /* axSavePlan(plan, "model.axc") would keep it for other runs. */
+  code = axLoadPlan(plan, NULL, session);
+  axFreePlan(plan);
+  return code;
+}
+
 int main(int argc, char **argv) {
-  if (argc != 2) {
-    fprintf(stderr, "usage: %s PLAN.mlir\n", argv[0]);
+  if (argc < 2) {
+    fprintf(stderr, "usage: %s PLAN.mlir | MODEL.onnx [FLAG]...\n", argv[0]);
     return 2;
   }
+  const char *ending = strrchr(argv[1], '.');
   AxSession *session;
-  int code = axLoad(argv[1], NULL, &session);
+  int code =
+      ending && !strcmp(ending, ".onnx")
+          ? compileAndLoad(argv[1], (const char *const *)argv + 2, &session)
+          : axLoad(argv[1], NULL, &session);
   if (code) {
     fprintf(stderr, "%s\n", axLastError());
     return code;

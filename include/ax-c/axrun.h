@@ -1,7 +1,8 @@
-/*===- axrun.h - Running plans from C ----------------------------*- C -*-===*\
+/*===- axrun.h - Compiling models and running plans from C -------*- C -*-===*\
 |* SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception                    *|
 |*                                                                            *|
-|* Load a plan, run it, free it. All ranks are threads of this process.       *|
+|* Load a plan, run it, free it; or make one of an ONNX model, save it, and   *|
+|* run it at once. All ranks are threads of this process.                     *|
 |* A session is used by one thread at a time; several sessions are            *|
 |* independent. Functions return 0, or one of axrun's exit codes; then        *|
 |* axLastError() tells what was wrong. Pointers must not be null where        *|
@@ -86,6 +87,41 @@ typedef struct AxOptions {
    NULL,                                                                       \
    NULL,                                                                       \
    NULL}
+
+/* A plan in memory. Used by one thread at a time. */
+typedef struct AxPlan AxPlan;
+
+/* Start with AX_COMPILE_OPTIONS_INIT. */
+typedef struct AxCompileOptions {
+  /* sizeof(AxCompileOptions): fields will be added at the end. */
+  size_t size;
+  /* axopt's flags of input, layout and training (`axopt --help-all`), and
+     --dump-tensors, --target and --embed-weights: a list that ends with a null,
+     or null. "--tp=2" is one string, or "--tp", "2" are two. */
+  const char *const *flags;
+  /* Told what can be done without; null: standard error is. */
+  void (*warn)(const char *message, void *context);
+  void *warnContext;
+} AxCompileOptions;
+
+#define AX_COMPILE_OPTIONS_INIT {sizeof(AxCompileOptions), NULL, NULL, NULL}
+
+/* Makes a plan of an ONNX model, as `axopt MODEL FLAG...` does, and verifies
+   it. `options` may be null: AX_COMPILE_OPTIONS_INIT. On failure *plan is null.
+ */
+int axCompile(const char *modelPath, const AxCompileOptions *options,
+              AxPlan **plan);
+
+/* Writes the plan: with its kernels, compiled for --target or this processor,
+   where the path ends in .axc, else as text. It must be none of the files that
+   the plan was made from. axopt and axrun read either, axLoad, too. */
+int axSavePlan(AxPlan *plan, const char *path);
+
+/* As axLoad of the saved plan. The session lives without the plan. */
+int axLoadPlan(AxPlan *plan, const AxOptions *options, AxSession **session);
+
+/* `plan` may be null. */
+void axFreePlan(AxPlan *plan);
 
 /* `options` may be null: AX_OPTIONS_INIT. On failure *session is null. */
 int axLoad(const char *planPath, const AxOptions *options, AxSession **session);

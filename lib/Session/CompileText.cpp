@@ -1,6 +1,6 @@
 //===- CompileText.cpp - A plan's text, compiled for this machine ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "ax/Session/PlanSource.h"
+#include "ax/Session/CompileModule.h"
 
 #include "ax/Codegen/Codegen.h"
 #include "ax/Plan/Plan.h"
@@ -22,26 +22,11 @@ static void printDump(llvm::StringRef step, PlanOp plan) {
   llvm::errs() << '\n';
 }
 
-llvm::Expected<PlanSource> ax::compileText(const std::string &path,
-                                           const SessionOptions &options,
-                                           ChoosePrograms choose) {
-  if (llvm::sys::path::extension(path) == ".onnx")
-    return makeError(ExitCode::BadPlan,
-                     "'" + path +
-                         "' is an ONNX model: compile it with axopt first");
-  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
-  context.loadDialect<AxDialect>();
-  auto module = plan::readPlan(path, context);
-  if (!module)
-    return module.takeError();
-  PlanOp plan = *(*module)->getOps<PlanOp>().begin();
-  // Before any work is done for each rank.
-  if (llvm::Error error =
-          rt::checkThreads(plan.getMesh().numRanks(), options.threadsPerRank))
-    return addContext(std::move(error), path);
-  if (llvm::Error error = plan::verifyPlan(**module))
-    return addContext(std::move(error), path);
-
+llvm::Expected<PlanSource> ax::compileModule(mlir::ModuleOp module,
+                                             const std::string &path,
+                                             const SessionOptions &options,
+                                             ChoosePrograms choose) {
+  PlanOp plan = *module.getOps<PlanOp>().begin();
   codegen::Options how;
   how.cacheDir = codegen::usableCache(options.cacheDir, options.warn);
   how.numThreads = std::max<int64_t>(1, std::thread::hardware_concurrency());
@@ -78,4 +63,26 @@ llvm::Expected<PlanSource> ax::compileText(const std::string &path,
       !constants.empty())
     source.files.push_back(constants);
   return source;
+}
+
+llvm::Expected<PlanSource> ax::compileText(const std::string &path,
+                                           const SessionOptions &options,
+                                           ChoosePrograms choose) {
+  if (llvm::sys::path::extension(path) == ".onnx")
+    return makeError(ExitCode::BadPlan,
+                     "'" + path +
+                         "' is an ONNX model: compile it with axopt first");
+  mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+  context.loadDialect<AxDialect>();
+  auto module = plan::readPlan(path, context);
+  if (!module)
+    return module.takeError();
+  PlanOp plan = *(*module)->getOps<PlanOp>().begin();
+  // Before any work is done for each rank.
+  if (llvm::Error error =
+          rt::checkThreads(plan.getMesh().numRanks(), options.threadsPerRank))
+    return addContext(std::move(error), path);
+  if (llvm::Error error = plan::verifyPlan(**module))
+    return addContext(std::move(error), path);
+  return compileModule(**module, path, options, choose);
 }

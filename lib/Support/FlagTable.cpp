@@ -136,11 +136,10 @@ llvm::Error FlagTable::add(CommandLine &line, const Arg &arg) const {
   return llvm::Error::success();
 }
 
-llvm::Expected<CommandLine> FlagTable::parse(int argc,
-                                             const char *const *argv) const {
+llvm::Expected<CommandLine>
+FlagTable::parseFlags(llvm::ArrayRef<const char *> words) const {
   unsigned missingIndex = 0, missingCount = 0;
-  InputArgList args = ParseArgs(llvm::ArrayRef(argv + 1, argv + argc),
-                                missingIndex, missingCount);
+  InputArgList args = ParseArgs(words, missingIndex, missingCount);
   CommandLine line(*this);
   for (const Arg *arg : args) {
     if (arg->getOption().getKind() == Option::InputClass) {
@@ -154,10 +153,19 @@ llvm::Expected<CommandLine> FlagTable::parse(int argc,
   }
   if (missingCount) {
     unsigned flag =
-        byName.at(llvm::StringRef(argv[1 + missingIndex]).ltrim('-').str());
+        byName.at(llvm::StringRef(words[missingIndex]).ltrim('-').str());
     return usageError(nameOf(flag) +
                       " needs a value: " + spellings(flag).front());
   }
+  return line;
+}
+
+llvm::Expected<CommandLine> FlagTable::parse(int argc,
+                                             const char *const *argv) const {
+  auto parsed = parseFlags(llvm::ArrayRef(argv + 1, argv + argc));
+  if (!parsed)
+    return parsed.takeError();
+  const CommandLine &line = *parsed;
   auto isOn = [&](llvm::StringRef name) {
     return line.isOn(byName.at(name.str()));
   };
@@ -175,7 +183,7 @@ llvm::Expected<CommandLine> FlagTable::parse(int argc,
   else if (shell == "zsh")
     printZshCompletion(os);
   else
-    return line;
+    return parsed;
   os.flush();
   std::exit(static_cast<int>(ExitCode::Success));
 }

@@ -62,9 +62,13 @@ def installed():
         declared = set(re.findall(r"\b(ax[A-Z]\w+)\(", header))
         if names != declared:
             raise Failed(f"exported: {sorted(names)}")
-        done = run(example("c", folder, prefix) / "run_plan", plan)
+        example_c = example("c", folder, prefix) / "run_plan"
+        done = run(example_c, plan)
         if "output" not in done.stdout:
             raise Failed(done.stdout)
+        again = run(example_c, MODEL / "model.onnx", "--dim", "batch=4", "--tp=2")
+        if again.stdout != done.stdout:
+            raise Failed(again.stdout)
         plugin = example("pass", folder, prefix) / "libCountFlops.so"
         done = run(prefix / "bin/axopt-opt", plan,
                    f"--load-pass-plugin={plugin}",

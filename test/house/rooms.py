@@ -30,7 +30,9 @@ BELOW = {
     "Runtime/Executor": ["Runtime/Host", "Runtime/Files"],
     # All backends; what is in runtime/ itself.
     "Runtime": ["Runtime/Cpu", "Runtime/Local"],
+    "Driver": ["Import", "Compile", "Runtime/Files"],
     "Session": ["Plan", "Codegen", "Runtime", "Runtime/Executor"],
+    "CApi": ["Driver", "Session"],
 }
 
 # First folder of an #include from outside -> the only rooms that may name it;

@@ -20,8 +20,8 @@ llvm::Error checkOutputs(const Options &options,
 /// Makes or reads the plan, and verifies, summarises, explains and writes it.
 llvm::Error makePlan(const Options &options, mlir::MLIRContext &context);
 
-/// Compiles a verified plan's kernels, and writes all that a run needs.
-llvm::Error writeCompiled(mlir::ModuleOp module, const Options &options);
+/// Tells of what axopt can do without, on standard error.
+void warn(const std::string &text);
 
 /// Writes the model with other weights.
 llvm::Error exportModel(const Options &options);

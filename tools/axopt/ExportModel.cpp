@@ -4,14 +4,9 @@
 #include "ax/Import/Export.h"
 #include "ax/Runtime/Checkpoint.h"
 
-#include "llvm/Support/raw_ostream.h"
-
 using namespace ax;
 
 llvm::Error ax::exportModel(const Options &options) {
-  auto warn = [](const std::string &text) {
-    llvm::errs() << "axopt: warning: " << text << '\n';
-  };
   auto source = rt::readWeights(options.weights, warn);
   if (!source)
     return source.takeError();

@@ -1,8 +1,7 @@
 //===- MakePlan.cpp - A plan of a model -----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "ax/Driver/MakePlan.h"
 #include "Actions.h"
-#include "Diagnostics.h"
-#include "ax/Compile/Compile.h"
 #include "ax/Dialect/Ax.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Runtime/CompiledPlan.h"
@@ -34,9 +33,9 @@ readText(const std::string &path, mlir::MLIRContext &context) {
   return plan::parsePlan(compiled->text, path, context);
 }
 
-static llvm::Expected<OwningOpRef<ModuleOp>> load(const Options &options,
-                                                  mlir::MLIRContext &context,
-                                                  Diagnostics &diagnostics) {
+static llvm::Expected<OwningOpRef<ModuleOp>>
+load(const Options &options, driver::Diagnostics &diagnostics) {
+  mlir::MLIRContext &context = diagnostics.getContext();
   if (options.isPlan) {
     auto module = options.isCompiledPlan
                       ? readText(options.input, context)
@@ -52,13 +51,7 @@ static llvm::Expected<OwningOpRef<ModuleOp>> load(const Options &options,
       return error;
     return module;
   }
-  auto module = import::importModel(options.input, options.import, context);
-  if (!module)
-    return module.takeError();
   CompileOptions how;
-  how.strategy = options.strategy;
-  how.strict = options.strict;
-  how.evaluationMode = options.import.evaluationMode;
   how.after = [&](llvm::StringRef phase, ModuleOp module) {
     if (llvm::is_contained(options.dumpAfter, phase))
       printDump(phase, module);
@@ -67,23 +60,22 @@ static llvm::Expected<OwningOpRef<ModuleOp>> load(const Options &options,
   mlir::DefaultTimingManager timing;
   mlir::applyDefaultTimingManagerCLOptions(timing);
   how.timing = &timing;
-  llvm::Error error = compile(**module, how);
-  diagnostics.showWarnings();
-  if (error)
-    return addContext(std::move(error), options.input);
-  return std::move(*module);
+  return driver::makePlan(options.input, options, diagnostics, warn, how);
 }
 
 llvm::Error ax::makePlan(const Options &options, mlir::MLIRContext &context) {
-  Diagnostics diagnostics(context, !options.quiet);
-  auto module = load(options, context, diagnostics);
+  driver::Diagnostics diagnostics(context);
+  auto module = load(options, diagnostics);
   if (!module)
     return module.takeError();
   // What comes out is checked like what comes in; what was compiled has been.
   if (!options.isCompiledPlan)
     if (llvm::Error error = plan::verifyPlan(**module))
       return error;
-  diagnostics.showNotes();
+  if (!options.quiet)
+    diagnostics.tellNotes([](const std::string &text) {
+      llvm::errs() << "axopt: note: " << text << '\n';
+    });
   if (options.verifyOnly) {
     llvm::outs() << options.input << ": verified\n";
     return llvm::Error::success();
@@ -107,6 +99,7 @@ llvm::Error ax::makePlan(const Options &options, mlir::MLIRContext &context) {
   if (options.explain != Explain::No && options.output == "-")
     return llvm::Error::success();
   if (options.target)
-    return writeCompiled(**module, options);
+    return driver::writeCompiled(**module, options.input, options.output,
+                                 options, warn);
   return plan::writePlan(**module, options.output);
 }

@@ -3,31 +3,22 @@
 #ifndef AX_TOOLS_AXOPT_OPTIONS_H
 #define AX_TOOLS_AXOPT_OPTIONS_H
 
-#include "ax/Import/Import.h"
-#include "ax/Passes/Strategy.h"
-#include "ax/Support/CpuTarget.h"
+#include "ax/Driver/ModelFlags.h"
 
 namespace ax {
 
 enum class Explain { No, Text, JSON };
 enum class Inspect { No, Text, All, JSON };
 
-struct Options {
+/// `target` is nothing where the output is the plan's text.
+struct Options : driver::ModelOptions {
   std::string input;
   /// Else it is a model.
   bool isPlan = false;
   /// Else, with isPlan, it is text.
   bool isCompiledPlan = false;
   std::string output = "-";
-  /// What kernels are compiled for, into the output; nothing: the output is the
-  /// plan's text.
-  std::optional<CpuTarget> target;
-  /// The compiled plan has the weights, too.
-  bool embedWeights = false;
-  import::ImportOptions import;
-  Strategy strategy;
   std::string saveStrategy;
-  bool strict = false;
   bool verifyOnly = false;
   bool quiet = false;
   Explain explain = Explain::No;
@@ -40,9 +31,6 @@ struct Options {
   /// Weights that they lack get others' values: by name, from name.
   std::map<std::string, std::string> tied;
   std::vector<std::string> leaveOut;
-  /// What flags beside `weights` read.
-  std::string strategyFile;
-  std::vector<std::string> otherInputs;
   /// What MLIR's pass manager writes when a pass fails.
   std::string reproducer;
   /// JSON of what every rank holds and does, to this file.

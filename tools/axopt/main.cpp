@@ -11,6 +11,10 @@
 
 using namespace ax;
 
+void ax::warn(const std::string &text) {
+  llvm::errs() << "axopt: warning: " << text << '\n';
+}
+
 static llvm::Error run(const Options &options) {
   // What a plan is made of is known when it is read.
   if (!options.isPlan)

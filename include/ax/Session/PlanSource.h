@@ -7,6 +7,8 @@
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
+#include <functional>
+
 namespace ax {
 
 struct SessionOptions;
@@ -23,10 +25,10 @@ using ChoosePrograms =
     llvm::function_ref<llvm::Expected<std::vector<llvm::StringRef>>(
         llvm::ArrayRef<llvm::StringRef>)>;
 
-/// Makes programs of a plan that is text.
-using PlanCompiler = llvm::Expected<PlanSource> (*)(
+/// Makes programs of a plan that is not compiled.
+using PlanCompiler = std::function<llvm::Expected<PlanSource>(
     const std::string &path, const SessionOptions &options,
-    ChoosePrograms choose);
+    ChoosePrograms choose)>;
 
 /// Reads, verifies and compiles it for this machine; of the library
 /// AxPlanCompiler.

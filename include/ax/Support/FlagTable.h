@@ -87,7 +87,10 @@ public:
   void setValues(unsigned flag, llvm::ArrayRef<llvm::StringRef> known);
 
   /// Usage errors: flags that there are not (with the nearest that there is),
-  /// values that are none, what is given twice. --help, --version and the like
+  /// values that are none, what is given twice.
+  llvm::Expected<CommandLine>
+  parseFlags(llvm::ArrayRef<const char *> words) const;
+  /// Parses a tool's command line likewise. --help, --version and the like
   /// print and end the process.
   llvm::Expected<CommandLine> parse(int argc, const char *const *argv) const;
 

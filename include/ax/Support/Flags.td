@@ -1,8 +1,8 @@
 //===- Flags.td - What the tables of command lines are made of ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Each tool has a table of its flags, tools/TOOL/Flags.td, which includes this
-// file. Its parser, its help, its manual page and the completions of shells are
+// Each tool has a table of its flags, a Flags.td, which includes this file. Its
+// parser, its help, its manual page and the completions of shells are
 // made of that table (ax/Support/FlagTable.h).
 //
 //===----------------------------------------------------------------------===//

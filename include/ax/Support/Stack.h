@@ -5,6 +5,7 @@
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
+#include "llvm/Support/Error.h"
 
 namespace ax {
 
@@ -13,6 +14,10 @@ namespace ax {
 /// buffers need room, and running out of it is a crash. Gives body's result, or
 /// prints an error and gives its exit code where there is no memory.
 int runWithLargeStacks(llvm::StringRef tool, llvm::function_ref<int()> body);
+
+/// Calls `body` likewise, and changes nothing of other threads: for a library,
+/// whose process is another's.
+llvm::Error callWithLargeStack(llvm::function_ref<llvm::Error()> body);
 
 } // namespace ax
 

@@ -1,6 +1,7 @@
 //===- WriteCompiled.cpp - A plan with its kernels ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Actions.h"
+#include "ax/Driver/MakePlan.h"
+
 #include "ax/Codegen/Codegen.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/Error.h"
@@ -11,38 +12,38 @@
 
 using namespace ax;
 
-llvm::Error ax::writeCompiled(mlir::ModuleOp module, const Options &options) {
+llvm::Error driver::writeCompiled(mlir::ModuleOp module,
+                                  const std::string &input,
+                                  const std::string &output,
+                                  const ModelOptions &options,
+                                  const Tell &warn) {
   PlanOp plan = *module.getOps<PlanOp>().begin();
   PlanFiles files = plan::filesOf(plan);
-  // The output may lie elsewhere.
-  std::string planPath = options.isPlan ? options.input : options.output;
-  llvm::SmallString<256> folder(files.find(planPath));
-  if (options.isPlan)
-    if (llvm::Error error = files.check(planPath))
-      return error;
+  llvm::SmallString<256> folder(files.find(input));
+  // A plan that came from elsewhere may name files that it must not.
+  if (llvm::Error error = files.check(input))
+    return error;
   if (std::error_code code = llvm::sys::fs::make_absolute(folder))
     return makeError(ExitCode::InputOutput,
                      "cannot find folder '" + folder + "': " + code.message());
-  auto text = plan::printPlan(module, options.output);
+  auto text = plan::printPlan(module, output);
   if (!text)
     return text.takeError();
   codegen::Options how;
   how.target = *options.target;
-  how.cacheDir = codegen::usableCache("", [](const std::string &text) {
-    llvm::errs() << "axopt: warning: " << text << '\n';
-  });
+  how.cacheDir = codegen::usableCache("", warn);
   how.numThreads = std::max<int64_t>(1, std::thread::hardware_concurrency());
   std::vector<llvm::StringRef> names;
   for (auto program : plan.getBody().getOps<ProgramOp>())
     names.push_back(program.getSymName());
   auto compiled = codegen::compilePlan(plan, names, how);
   if (!compiled)
-    return addContext(compiled.takeError(), options.input);
+    return addContext(compiled.takeError(), input);
   compiled->text = std::move(*text);
   compiled->files = std::move(files);
   compiled->files.folder = folder.str().str();
   std::optional<std::string> embedFrom;
   if (options.embedWeights)
     embedFrom = compiled->files.folder;
-  return rt::writeCompiledPlan(options.output, std::move(*compiled), embedFrom);
+  return rt::writeCompiledPlan(output, std::move(*compiled), embedFrom);
 }

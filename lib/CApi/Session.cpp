@@ -1,7 +1,6 @@
-//===- CApi.cpp - Running plans from C ------------------------------------===//
+//===- Session.cpp - Running plans from C ---------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "ax-c/axrun.h"
-#include "ax/Session/Session.h"
+#include "Common.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/GivenWeights.h"
 
@@ -22,7 +21,7 @@ struct AxSession {
 
 static thread_local std::string lastError;
 
-static int fail(llvm::Error error) {
+int capi::fail(llvm::Error error) {
   ErrorDescription description = describeError(std::move(error));
   lastError = description.message;
   return static_cast<int>(description.code);
@@ -46,31 +45,27 @@ static std::vector<AxPort> portsOf(const std::vector<rt::Port> &ports) {
   return result;
 }
 
-/// Up to the null behind the last.
-static std::vector<std::string> listFrom(const char *const *texts) {
+std::vector<std::string> capi::listFrom(const char *const *texts) {
   std::vector<std::string> result;
   for (; texts && *texts; ++texts)
     result.push_back(*texts);
   return result;
 }
 
-static llvm::Expected<SessionOptions> optionsFrom(const AxOptions *options) {
-  SessionOptions made;
-  made.compiler = &compileText;
-  made.warn = [](const std::string &text) {
+capi::Tell capi::teller(void (*warn)(const char *, void *), void *context) {
+  if (warn)
+    return [=](const std::string &text) { warn(text.c_str(), context); };
+  return [](const std::string &text) {
     llvm::errs() << "axrun: warning: " << text << '\n';
   };
-  if (!options)
-    return made;
-  // Callers that were compiled with fewer fields have shorter ones.
+}
+
+static llvm::Expected<SessionOptions> optionsFrom(const AxOptions *options) {
+  SessionOptions made;
   AxOptions given = AX_OPTIONS_INIT;
-  if (options->size <= offsetof(AxOptions, weights) ||
-      options->size > sizeof(AxOptions) ||
-      options->size % alignof(AxOptions) != 0)
-    return makeErrorf(ExitCode::Usage,
-                      "AxOptions of size {0}: start with AX_OPTIONS_INIT",
-                      options->size);
-  std::memcpy(&given, options, options->size);
+  if (llvm::Error error =
+          capi::copyOptions(options, given, "AxOptions", "AX_OPTIONS_INIT"))
+    return error;
   if (given.weights)
     made.weights = given.weights;
   if (given.modelDir)
@@ -85,24 +80,21 @@ static llvm::Expected<SessionOptions> optionsFrom(const AxOptions *options) {
     made.communicator = given.communicator;
   made.threadsPerRank = given.threadsPerRank;
   made.timeoutSeconds = given.timeoutSeconds;
-  auto ties = parseTies(listFrom(given.tied));
+  auto ties = parseTies(capi::listFrom(given.tied));
   if (!ties)
     return ties.takeError();
   made.tied = std::move(*ties);
-  made.leaveOut = listFrom(given.leaveOut);
-  if (given.warn)
-    made.warn = [warn = given.warn, context = given.warnContext](
-                    const std::string &text) { warn(text.c_str(), context); };
+  made.leaveOut = capi::listFrom(given.leaveOut);
+  made.warn = capi::teller(given.warn, given.warnContext);
   return made;
 }
 
-static llvm::Error load(const char *planPath, const AxOptions *options,
-                        AxSession &result) {
-  if (!planPath)
-    return makeError(ExitCode::Usage, "the plan's path is null");
+static llvm::Error load(const std::string &planPath, const AxOptions *options,
+                        const PlanCompiler &compiler, AxSession &result) {
   auto made = optionsFrom(options);
   if (!made)
     return made.takeError();
+  made->compiler = compiler;
   auto loaded = Session::load(planPath, *made);
   if (!loaded)
     return loaded.takeError();
@@ -122,14 +114,22 @@ static llvm::Error load(const char *planPath, const AxOptions *options,
   return llvm::Error::success();
 }
 
-int axLoad(const char *planPath, const AxOptions *options,
-           AxSession **session) {
+int capi::loadSession(const std::string &planPath, const AxOptions *options,
+                      const PlanCompiler &compiler, AxSession **session) {
   *session = nullptr;
   auto result = std::make_unique<AxSession>();
-  if (llvm::Error error = load(planPath, options, *result))
+  if (llvm::Error error = load(planPath, options, compiler, *result))
     return fail(std::move(error));
   *session = result.release();
   return 0;
+}
+
+int axLoad(const char *planPath, const AxOptions *options,
+           AxSession **session) {
+  *session = nullptr;
+  if (!planPath)
+    return capi::fail(makeError(ExitCode::Usage, "the plan's path is null"));
+  return capi::loadSession(planPath, options, compileText, session);
 }
 
 int32_t axNumInputs(const AxSession *session) {
@@ -187,7 +187,7 @@ static llvm::Error run(AxSession &session, const void *const *inputs,
 
 int axRun(AxSession *session, const void *const *inputs, void *const *outputs) {
   llvm::Error error = run(*session, inputs, outputs);
-  return error ? fail(std::move(error)) : 0;
+  return error ? capi::fail(std::move(error)) : 0;
 }
 
 void axFree(AxSession *session) { delete session; }

@@ -1,32 +1,32 @@
-//===- Diagnostics.cpp - What axopt says beside errors --------------------===//
+//===- Diagnostics.cpp - What a compiler says beside errors ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Diagnostics.h"
+#include "ax/Driver/Diagnostics.h"
 
-using namespace ax;
+using namespace ax::driver;
 
-Diagnostics::Diagnostics(mlir::MLIRContext &context, bool withNotes)
-    : handler(&context, [this, withNotes](mlir::Diagnostic &diagnostic) {
+Diagnostics::Diagnostics(mlir::MLIRContext &context)
+    : context(context), handler(&context, [this](mlir::Diagnostic &diagnostic) {
         if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Error)
           return mlir::failure();
         if (diagnostic.getSeverity() == mlir::DiagnosticSeverity::Warning)
           addWarning(diagnostic.str());
-        else if (withNotes)
+        else
           notes.push_back(diagnostic.str());
         return mlir::success();
       }) {}
 
-void Diagnostics::showWarnings() {
+void Diagnostics::tellWarnings(const Tell &tell) const {
   for (const auto &[what, nodes] : warnings) {
-    llvm::errs() << "axopt: warning: " << nodes.front;
+    std::string text = nodes.front;
     if (nodes.others)
-      llvm::errs() << " and " << nodes.others << " more";
-    llvm::errs() << (nodes.front.empty() ? "" : ": ") << what << '\n';
+      text += " and " + std::to_string(nodes.others) + " more";
+    tell(text + (text.empty() ? "" : ": ") + what);
   }
 }
 
-void Diagnostics::showNotes() {
+void Diagnostics::tellNotes(const Tell &tell) const {
   for (const std::string &note : notes)
-    llvm::errs() << "axopt: note: " << note << '\n';
+    tell(note);
 }
 
 void Diagnostics::addWarning(llvm::StringRef text) {

@@ -1,0 +1,28 @@
+//===- MakePlan.h - A model as a plan, and a plan's kernels -----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_DRIVER_MAKEPLAN_H
+#define AX_DRIVER_MAKEPLAN_H
+
+#include "ax/Compile/Compile.h"
+#include "ax/Driver/Diagnostics.h"
+#include "ax/Driver/ModelFlags.h"
+
+namespace ax::driver {
+
+/// Imports a model and compiles it; the plan is not yet verified. `how` has the
+/// hooks. A model that was imported has its warnings told, whether it compiles
+/// or not; an error of compiling begins with the model's path.
+llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
+makePlan(const std::string &model, const ModelOptions &options,
+         Diagnostics &diagnostics, const Tell &warn, CompileOptions how = {});
+
+/// Compiles the kernels of a verified plan for `options.target`, and writes all
+/// that a run needs to `output`. `input` is the model or the plan that it was
+/// made of, by which files of its states are found.
+llvm::Error writeCompiled(mlir::ModuleOp module, const std::string &input,
+                          const std::string &output,
+                          const ModelOptions &options, const Tell &warn);
+
+} // namespace ax::driver
+
+#endif // AX_DRIVER_MAKEPLAN_H
