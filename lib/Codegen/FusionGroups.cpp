@@ -8,6 +8,7 @@
 #include "FusionGroups.h"
 
 #include "ax/Codegen/Kernel.h"
+#include "ax/Dialect/FunctionFacts.h"
 #include "ax/Local/Local.h"
 
 using namespace mlir;
@@ -47,32 +48,10 @@ static bool isFusable(Operation *op) {
 static bool isCostly(Operation *op) {
   if (isa<RandomOp>(op))
     return true;
-  auto unary = dyn_cast<UnaryOp>(op);
-  if (!unary) {
-    auto binary = dyn_cast<BinaryOp>(op);
-    return binary && binary.getKind() == BinaryKind::pow;
-  }
-  switch (unary.getKind()) {
-  case UnaryKind::neg:
-  case UnaryKind::abs:
-  case UnaryKind::sign:
-  case UnaryKind::sqrt:
-  case UnaryKind::rsqrt:
-  case UnaryKind::reciprocal:
-  case UnaryKind::relu:
-  case UnaryKind::ceil:
-  case UnaryKind::floor:
-  case UnaryKind::round:
-  case UnaryKind::trunc:
-  case UnaryKind::logical_not:
-  case UnaryKind::bit_not:
-  case UnaryKind::is_nan:
-  case UnaryKind::is_pos_inf:
-  case UnaryKind::is_neg_inf:
-    return false;
-  default:
-    return true;
-  }
+  if (auto unary = dyn_cast<UnaryOp>(op))
+    return factsOf(unary.getKind()).cost == FunctionCost::Many;
+  auto binary = dyn_cast<BinaryOp>(op);
+  return binary && binary.getKind() == BinaryKind::pow;
 }
 
 static int64_t numElements(Operation *op) {

@@ -8,7 +8,6 @@ using namespace mlir;
 using namespace ax;
 
 #include "ax/Dialect/AxDialect.cpp.inc"
-#include "ax/Dialect/AxEnums.cpp.inc"
 #include "ax/Dialect/AxInterfaces.cpp.inc"
 #define GET_ATTRDEF_CLASSES
 #include "ax/Dialect/AxAttrs.cpp.inc"

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "InferTypes.h"
 
+#include "ax/Dialect/FunctionFacts.h"
+
 using namespace mlir;
 using namespace ax;
 
@@ -46,17 +48,10 @@ AX_INFER(DotOp) {
 /// What Optimize may put behind a layer: floating point to floating point.
 static LogicalResult checkActivation(std::optional<Location> location,
                                      std::optional<UnaryKind> kind) {
-  switch (kind.value_or(UnaryKind::relu)) {
-  case UnaryKind::logical_not:
-  case UnaryKind::bit_not:
-  case UnaryKind::is_nan:
-  case UnaryKind::is_pos_inf:
-  case UnaryKind::is_neg_inf:
+  if (kind && !factsOf(*kind).isActivation())
     return emitOptionalError(location, stringifyUnaryKind(*kind),
                              " is no activation");
-  default:
-    return success();
-  }
+  return success();
 }
 
 int64_t LinearOp::getK() { return shapeOf(getW())[getTransposeW() ? 1 : 0]; }

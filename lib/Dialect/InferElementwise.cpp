@@ -1,6 +1,7 @@
 //===- InferElementwise.cpp - Result types of element-wise ops ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "InferTypes.h"
+#include "ax/Dialect/FunctionFacts.h"
 #include "ax/Dialect/Limits.h"
 #include "mlir/IR/Builders.h"
 
@@ -33,42 +34,32 @@ LogicalResult ax::checkElements(std::optional<Location> location,
   return success();
 }
 
-static bool isPredicate(UnaryKind kind) {
-  return kind == UnaryKind::is_nan || kind == UnaryKind::is_pos_inf ||
-         kind == UnaryKind::is_neg_inf;
+/// What a function of such operands wants when it does not get it.
+static StringRef findWanted(FunctionOperands operands, Type element) {
+  bool isFloat = isa<FloatType>(element), isBool = element.isInteger(1);
+  switch (operands) {
+  case FunctionOperands::Floats:
+    return isFloat ? "" : "floating point";
+  case FunctionOperands::Numbers:
+    return isBool ? "numbers" : "";
+  case FunctionOperands::Integers:
+    return isFloat ? "integers" : "";
+  case FunctionOperands::Bools:
+    return isBool ? "" : "i1";
+  case FunctionOperands::Any:
+    return "";
+  }
+  llvm_unreachable("operands of a function");
 }
 
 AX_INFER(UnaryOp) {
   Type element = elementOf(op.getOperand());
-  bool isFloat = isa<FloatType>(element);
-  bool isBool = element.isInteger(1);
-  switch (op.getKind()) {
-  case UnaryKind::logical_not:
-    if (!isBool)
-      return emitOptionalError(location, stringifyUnaryKind(op.getKind()),
-                               " needs i1, got ", element);
-    break;
-  case UnaryKind::bit_not:
-    if (isFloat)
-      return emitOptionalError(location, stringifyUnaryKind(op.getKind()),
-                               " needs integers, got ", element);
-    break;
-  case UnaryKind::neg:
-  case UnaryKind::abs:
-  case UnaryKind::sign:
-  case UnaryKind::relu:
-    if (isBool)
-      return emitOptionalError(location, stringifyUnaryKind(op.getKind()),
-                               " needs numbers, got ", element);
-    break;
-  default:
-    if (!isFloat)
-      return emitOptionalError(location, stringifyUnaryKind(op.getKind()),
-                               " needs floating point, got ", element);
-  }
+  const UnaryFacts &facts = factsOf(op.getKind());
+  if (StringRef wanted = findWanted(facts.operands, element); !wanted.empty())
+    return emitOptionalError(location, stringifyUnaryKind(op.getKind()),
+                             " needs ", wanted, ", got ", element);
   return give(types, shapeOf(op.getOperand()),
-              isPredicate(op.getKind()) ? IntegerType::get(context, 1)
-                                        : element);
+              facts.givesBools ? IntegerType::get(context, 1) : element);
 }
 
 static LogicalResult inferBroadcast(std::optional<Location> location, Value lhs,

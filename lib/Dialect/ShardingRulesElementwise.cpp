@@ -3,6 +3,8 @@
 
 #include "RuleBuilder.h"
 
+#include "ax/Dialect/FunctionFacts.h"
+
 using namespace mlir;
 using namespace ax;
 using namespace ax::sharding;
@@ -18,38 +20,14 @@ static RuleBuilder elementwise(Operation *op) {
   return builder;
 }
 
-/// Everywhere: a number of which one rank's addend is outside the function's
-/// domain would give NaN.
-static bool isNonDecreasing(UnaryKind kind) {
-  switch (kind) {
-  case UnaryKind::sign:
-  case UnaryKind::exp:
-  case UnaryKind::expm1:
-  case UnaryKind::sinh:
-  case UnaryKind::asinh:
-  case UnaryKind::atan:
-  case UnaryKind::tanh:
-  case UnaryKind::erf:
-  case UnaryKind::sigmoid:
-  case UnaryKind::relu:
-  case UnaryKind::softplus:
-  case UnaryKind::ceil:
-  case UnaryKind::floor:
-  case UnaryKind::round:
-  case UnaryKind::trunc:
-    return true;
-  default:
-    return false;
-  }
-}
-
 Rule AtMostOp::getShardingRule() { return elementwise(*this).take(); }
 
 Rule UnaryOp::getShardingRule() {
   RuleBuilder builder = elementwise(*this);
-  if (getKind() == UnaryKind::neg)
+  const UnaryFacts &facts = factsOf(getKind());
+  if (facts.isLinear)
     builder.linearIn({0});
-  if (isNonDecreasing(getKind()))
+  if (facts.isNonDecreasing)
     builder.passMaxMin();
   return builder.take();
 }

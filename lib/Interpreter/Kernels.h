@@ -5,6 +5,7 @@
 
 #include "ax/Dialect/Ax.h"
 #include "ax/Interpreter/Elements.h"
+#include "ax/Interpreter/Functions.h"
 
 #include <limits>
 
@@ -128,9 +129,7 @@ llvm::SmallVector<int64_t> inverse(llvm::ArrayRef<int64_t> permutation);
 /// Element-wise, in place.
 void combineInto(ReduceOpKind kind, HostTensor &to, const HostTensor &from);
 
-/// The function of `kind` on doubles; null for those that have none.
-using UnaryFn = double (*)(double);
-UnaryFn unaryFunction(UnaryKind kind);
+HostTensor interpretUnary(UnaryOp op, const HostTensor &x);
 
 } // namespace ax::interpreter
 

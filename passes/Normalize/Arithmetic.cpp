@@ -4,6 +4,8 @@
 #include "../Match.h"
 #include "Patterns.h"
 
+#include "ax/Dialect/FunctionFacts.h"
+
 #include <cmath>
 
 using namespace mlir;
@@ -171,13 +173,10 @@ struct MergeUnary : OpRewritePattern<UnaryOp> {
     }
     if (outer != inner.getKind())
       return failure();
-    if (outer == UnaryKind::neg || outer == UnaryKind::logical_not ||
-        outer == UnaryKind::bit_not) {
-      rewriter.replaceOp(op, inner.getOperand());
-      return success();
-    }
-    if (outer == UnaryKind::relu || outer == UnaryKind::abs) {
-      rewriter.replaceOp(op, op.getOperand());
+    const UnaryFacts &facts = factsOf(outer);
+    if (facts.isOwnInverse || facts.isIdempotent) {
+      rewriter.replaceOp(op, facts.isOwnInverse ? inner.getOperand()
+                                                : op.getOperand());
       return success();
     }
     return failure();

@@ -4,6 +4,8 @@
 #include "Emitter.h"
 #include "WideBuilder.h"
 
+#include "ax/Dialect/FunctionFacts.h"
+
 using namespace mlir;
 
 namespace ax::codegen {
@@ -121,30 +123,8 @@ void decompose(FusionOp fusion) {
 
 /// About how many instructions an element of the op costs, operands aside.
 static int64_t ownCost(Operation *op) {
-  if (auto unary = dyn_cast<UnaryOp>(op)) {
-    switch (unary.getKind()) {
-    case UnaryKind::neg:
-    case UnaryKind::abs:
-    case UnaryKind::sign:
-    case UnaryKind::relu:
-    case UnaryKind::ceil:
-    case UnaryKind::floor:
-    case UnaryKind::round:
-    case UnaryKind::trunc:
-    case UnaryKind::logical_not:
-    case UnaryKind::bit_not:
-    case UnaryKind::is_nan:
-    case UnaryKind::is_pos_inf:
-    case UnaryKind::is_neg_inf:
-      return 1;
-    case UnaryKind::sqrt:
-    case UnaryKind::rsqrt:
-    case UnaryKind::reciprocal:
-      return 6;
-    default:
-      return 16;
-    }
-  }
+  if (auto unary = dyn_cast<UnaryOp>(op))
+    return static_cast<int64_t>(factsOf(unary.getKind()).cost);
   if (auto binary = dyn_cast<BinaryOp>(op)) {
     switch (binary.getKind()) {
     case BinaryKind::div:

@@ -3,6 +3,7 @@
 
 #include "ElementOps.h"
 #include "ScalarMath.h"
+#include "UnaryFunctions.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
@@ -63,7 +64,6 @@ struct Ops {
                    : cmp(arith::CmpIPredicate::eq, x, zero());
   }
 
-  Value unary(UnaryKind kind, Value x);
   Value binary(BinaryKind kind, Value x, Value y);
   Value divide(Value x, Value y);
   Value remainder(Value x, Value y, bool floored);
@@ -75,49 +75,6 @@ struct Ops {
   Type axType, type;
   bool isFloat, isUnsigned;
 };
-
-Value Ops::unary(UnaryKind kind, Value x) {
-  switch (kind) {
-  case UnaryKind::neg:
-    return isFloat ? Value(arith::NegFOp::create(b, loc, x))
-                   : make<arith::SubIOp>(zero(), x);
-  case UnaryKind::abs:
-    if (isFloat)
-      return math::AbsFOp::create(b, loc, x);
-    if (isUnsigned)
-      return x;
-    return select(less(x, zero()), make<arith::SubIOp>(zero(), x), x);
-  case UnaryKind::sign: {
-    // x itself where it is neither above nor below: zeros and NaN.
-    Value minusOne = isFloat ? num(-1.0) : integer(-1);
-    Value y = select(less(zero(), x), one(), x);
-    return isUnsigned ? y : select(less(x, zero()), minusOne, y);
-  }
-  case UnaryKind::relu:
-    return isUnsigned ? x : select(less(x, zero()), zero(), x);
-  case UnaryKind::logical_not:
-  case UnaryKind::bit_not:
-    return make<arith::XOrIOp>(x, integer(-1));
-  case UnaryKind::ceil:
-    return isFloat ? Value(math::CeilOp::create(b, loc, x)) : x;
-  case UnaryKind::floor:
-    return isFloat ? Value(math::FloorOp::create(b, loc, x)) : x;
-  case UnaryKind::round:
-    return isFloat ? Value(math::RoundEvenOp::create(b, loc, x)) : x;
-  case UnaryKind::trunc:
-    return isFloat ? Value(math::TruncOp::create(b, loc, x)) : x;
-  case UnaryKind::is_nan:
-    return cmp(arith::CmpFPredicate::UNO, x, x);
-  case UnaryKind::is_pos_inf:
-    return cmp(arith::CmpFPredicate::OEQ, x,
-               num(std::numeric_limits<double>::infinity()));
-  case UnaryKind::is_neg_inf:
-    return cmp(arith::CmpFPredicate::OEQ, x,
-               num(-std::numeric_limits<double>::infinity()));
-  default:
-    return emitFloatFunction(b, kind, x);
-  }
-}
 
 /// Truncating; by zero, or the least number by -1, a value rather than a trap.
 Value Ops::divide(Value x, Value y) {
@@ -305,8 +262,8 @@ Value toStorage(OpBuilder &b, Value x, Type type) {
 
 Value emitUnary(OpBuilder &b, UnaryKind kind, Value x, Type type) {
   if (!isNarrowFloat(type))
-    return Ops(b, type).unary(kind, x);
-  Value y = Ops(b, b.getF32Type()).unary(kind, widen(b, x));
+    return emitUnaryFunction(b, kind, x, type);
+  Value y = emitUnaryFunction(b, kind, widen(b, x), b.getF32Type());
   return y.getType().isF32() ? narrow(b, y, type) : y;
 }
 

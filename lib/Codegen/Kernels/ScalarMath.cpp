@@ -10,7 +10,6 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/IR/Matchers.h"
-#include "llvm/ADT/StringSwitch.h"
 
 #include <cmath>
 #include <limits>
@@ -210,10 +209,7 @@ Value FloatMath::geluTanh(Value x) {
   return silu(x, reduceByHalves(neg(z), neg(rest)));
 }
 
-namespace {
-
-/// A call of the C library's function, which has no side effect we see.
-Value callLibm(OpBuilder &b, StringRef name, ValueRange operands) {
+Value emitLibraryCall(OpBuilder &b, StringRef name, ValueRange operands) {
   Type type = operands.front().getType();
   std::string symbol = name.str() + (type.isF32() ? "f" : "");
   auto module =
@@ -237,49 +233,6 @@ Value callLibm(OpBuilder &b, StringRef name, ValueRange operands) {
       .getResult();
 }
 
-const char *libmName(UnaryKind kind) {
-  switch (kind) {
-  case UnaryKind::exp:
-    return "exp";
-  case UnaryKind::log:
-    return "log";
-  case UnaryKind::log1p:
-    return "log1p";
-  case UnaryKind::expm1:
-    return "expm1";
-  case UnaryKind::sin:
-    return "sin";
-  case UnaryKind::cos:
-    return "cos";
-  case UnaryKind::tan:
-    return "tan";
-  case UnaryKind::asin:
-    return "asin";
-  case UnaryKind::acos:
-    return "acos";
-  case UnaryKind::atan:
-    return "atan";
-  case UnaryKind::sinh:
-    return "sinh";
-  case UnaryKind::cosh:
-    return "cosh";
-  case UnaryKind::tanh:
-    return "tanh";
-  case UnaryKind::asinh:
-    return "asinh";
-  case UnaryKind::acosh:
-    return "acosh";
-  case UnaryKind::atanh:
-    return "atanh";
-  case UnaryKind::erf:
-    return "erf";
-  default:
-    llvm_unreachable("not a function of the C library");
-  }
-}
-
-} // namespace
-
 /// x sigmoid(z), given exp(-|z| / 2) of a z that has the sign of x.
 static Value siluOf(FloatMath &f, Value x, Value root) {
   Value small = f.mul(f.mul(x, root), root);
@@ -289,55 +242,10 @@ static Value siluOf(FloatMath &f, Value x, Value root) {
 
 Value emitExpFlushed(OpBuilder &b, Value x) {
   return x.getType().isF32() ? FloatMath(b, x.getType()).expFlushed(x)
-                             : callLibm(b, libmName(UnaryKind::exp), x);
+                             : emitLibraryCall(b, "exp", x);
 }
 
-Value emitFloatFunction(OpBuilder &b, UnaryKind kind, Value x) {
-  FloatMath f(b, x.getType());
-  bool single = x.getType().isF32();
-  auto call = [&](UnaryKind which, Value operand) {
-    return emitFloatFunction(b, which, operand);
-  };
-  switch (kind) {
-  case UnaryKind::sqrt:
-    return f.sqrt(x);
-  case UnaryKind::rsqrt:
-    return f.div(f.num(1.0), f.sqrt(x));
-  case UnaryKind::reciprocal:
-    return f.div(f.num(1.0), x);
-  case UnaryKind::sigmoid: {
-    // Of exp(-|x|), which does not overflow.
-    Value e = call(UnaryKind::exp, f.neg(f.abs(x)));
-    Value top = f.select(f.less(x, f.num(0.0)), e, f.num(1.0));
-    return f.div(top, f.add(e, f.num(1.0)));
-  }
-  case UnaryKind::silu: {
-    Value size = f.neg(f.abs(x));
-    if (single)
-      return f.silu(x, f.reduceByHalves(size, {}));
-    return siluOf(f, x, call(UnaryKind::exp, f.mul(size, f.num(0.5))));
-  }
-  case UnaryKind::gelu:
-    if (single)
-      return f.gelu(x);
-    return f.mul(f.mul(x, f.num(0.5)),
-                 callLibm(b, "erfc", f.mul(x, f.num(-M_SQRT1_2))));
-  case UnaryKind::gelu_tanh: {
-    if (single)
-      return f.geluTanh(x);
-    Value cube = f.mul(f.mul(x, x), x);
-    Value z = f.mul(f.fma(cube, f.num(0.044715), x), f.num(1.5957691216057308));
-    return siluOf(f, x, call(UnaryKind::exp, f.mul(f.abs(z), f.num(-0.5))));
-  }
-  case UnaryKind::softplus: {
-    Value tail = call(UnaryKind::log1p, call(UnaryKind::exp, f.neg(f.abs(x))));
-    return f.add(f.atLeast(x, 0.0), tail);
-  }
-  default:
-    break;
-  }
-  if (!single)
-    return callLibm(b, libmName(kind), x);
+static Value emitBetterFormF32(FloatMath &f, UnaryKind kind, Value x) {
   switch (kind) {
   case UnaryKind::exp:
     return f.exp(x);
@@ -355,9 +263,40 @@ Value emitFloatFunction(OpBuilder &b, UnaryKind kind, Value x) {
     return f.sine(x, false);
   case UnaryKind::cos:
     return f.sine(x, true);
+  case UnaryKind::silu:
+    return f.silu(x, f.reduceByHalves(f.neg(f.abs(x)), {}));
+  case UnaryKind::gelu:
+    return f.gelu(x);
+  case UnaryKind::gelu_tanh:
+    return f.geluTanh(x);
   default:
-    return callLibm(b, libmName(kind), x);
+    return {};
   }
+}
+
+static Value emitBetterFormF64(OpBuilder &b, FloatMath &f, UnaryKind kind,
+                               Value x) {
+  switch (kind) {
+  case UnaryKind::silu:
+    return siluOf(
+        f, x, emitLibraryCall(b, "exp", f.mul(f.neg(f.abs(x)), f.num(0.5))));
+  case UnaryKind::gelu_tanh: {
+    Value cube = f.mul(f.mul(x, x), x);
+    Value z = f.mul(f.fma(cube, f.num(0.044715), x), f.num(1.5957691216057308));
+    return siluOf(f, x,
+                  emitLibraryCall(b, "exp", f.mul(f.abs(z), f.num(-0.5))));
+  }
+  default:
+    return {};
+  }
+}
+
+Value emitBetterForm(OpBuilder &b, UnaryKind kind, Value x) {
+  if (!isa<FloatType>(x.getType()))
+    return {};
+  FloatMath f(b, x.getType());
+  return x.getType().isF32() ? emitBetterFormF32(f, kind, x)
+                             : emitBetterFormF64(b, f, kind, x);
 }
 
 Value emitPow(OpBuilder &b, Value x, Value y) {
@@ -381,7 +320,7 @@ Value emitPow(OpBuilder &b, Value x, Value y) {
                       root);
     }
   }
-  return callLibm(b, "pow", {x, y});
+  return emitLibraryCall(b, "pow", {x, y});
 }
 
 } // namespace ax::codegen

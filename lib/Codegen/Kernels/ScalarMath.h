@@ -18,9 +18,14 @@ enum class UnaryKind : uint32_t;
 
 namespace ax::codegen {
 
-/// `x` is f32 or f64; a function of the kinds that are of floats only.
-mlir::Value emitFloatFunction(mlir::OpBuilder &builder, ax::UnaryKind kind,
-                              mlir::Value x);
+/// A form of the function that is faster or more exact than its definition
+/// (ax/Dialect/UnaryFunctions.h) in the type of `x`; null if there is none.
+mlir::Value emitBetterForm(mlir::OpBuilder &builder, ax::UnaryKind kind,
+                           mlir::Value x);
+/// A call of the C library's function `name`, in f32 of the one with an f
+/// behind its name, which has no side effect we see.
+mlir::Value emitLibraryCall(mlir::OpBuilder &builder, llvm::StringRef name,
+                            mlir::ValueRange operands);
 /// exp(x) of an f32 or f64 x <= 0, where what is subnormal may become 0.
 mlir::Value emitExpFlushed(mlir::OpBuilder &builder, mlir::Value x);
 /// pow, or a few multiplications when the exponent is a suitable constant.

@@ -3,6 +3,8 @@
 
 #include "KernelTestSupport.h"
 
+#include "ax/Dialect/FunctionFacts.h"
+
 #include <cmath>
 #include <gtest/gtest.h>
 #include <limits>
@@ -14,46 +16,44 @@ const std::vector<std::string> floats = {"f32", "f64", "f16", "bf16"};
 const std::vector<std::string> integers = {"i8",  "i16",  "i32",  "i64",
                                            "ui8", "ui16", "ui32", "ui64"};
 
-/// One unary op over [-3, 3], or where `lift` says |x| + lift.
-void checkUnary(const std::string &kind, const std::string &type,
-                double lift = -1) {
-  std::string t = "tensor<5x7x" + type + ">";
-  std::string body;
-  if (lift >= 0)
-    body = "%m = ax.unary abs %a : " + t + " -> " + t +
-           "\n%c = ax.constant dense<" + std::to_string(lift) + "> : tensor<" +
-           type + "> -> tensor<" + type +
-           ">\n%x = ax.binary add %m, %c : " + t + ", tensor<" + type +
-           "> -> " + t + "\n";
-  std::string x = lift >= 0 ? "%x" : "%a";
-  std::string r = kind.rfind("is_", 0) == 0 ? "i1" : type;
-  body += "%r = ax.unary " + kind + " " + x + " : " + t + " -> tensor<5x7x" +
-          r + ">";
+/// Of numbers from -3 to 3, of floats where the function is defined.
+void checkUnary(UnaryKind kind, const std::string &type) {
+  const UnaryFacts &facts = factsOf(kind);
+  std::string t = "tensor<5x7x" + type + ">", body, x = "%a";
+  auto affine = [&](const std::string &op, double by) {
+    std::string y = x + "x";
+    body += y + "c = ax.constant dense<" + std::to_string(by) + "> : tensor<" +
+            type + "> -> tensor<" + type + ">\n" + y + " = ax.binary " + op +
+            " " + x + ", " + y + "c : " + t + ", tensor<" + type + "> -> " + t +
+            "\n";
+    x = y;
+  };
+  if (facts.operands == FunctionOperands::Floats) {
+    affine("mul", (facts.high - facts.low) / 6);
+    affine("add", (facts.high + facts.low) / 2);
+  }
+  std::string r = facts.givesBools ? "i1" : type;
+  body += "%r = ax.unary " + stringifyUnaryKind(kind).str() + " " + x + " : " +
+          t + " -> tensor<5x7x" + r + ">";
   check({{"5x7x" + type}, body, {{"%r", "5x7x" + r}}});
 }
 
-TEST(KernelElement, UnaryFloat) {
-  for (const std::string &type : floats) {
-    for (const char *kind :
-         {"neg",    "abs",        "sign",      "exp",   "expm1", "sin",
-          "cos",    "tan",        "atan",      "sinh",  "cosh",  "tanh",
-          "asinh",  "erf",        "sigmoid",   "relu",  "gelu",  "gelu_tanh",
-          "silu",   "softplus",   "ceil",      "floor", "round", "trunc",
-          "is_nan", "is_pos_inf", "is_neg_inf"})
-      if (std::string(kind) != "tan") // poles within [-3, 3]
+TEST(KernelElement, Unary) {
+  for (uint32_t i = 0; i <= getMaxEnumValForUnaryKind(); ++i) {
+    auto kind = static_cast<UnaryKind>(i);
+    FunctionOperands operands = factsOf(kind).operands;
+    if (operands == FunctionOperands::Floats ||
+        operands == FunctionOperands::Numbers)
+      for (const std::string &type : floats)
         checkUnary(kind, type);
-    for (const char *kind : {"log", "log1p", "sqrt", "rsqrt", "reciprocal"})
-      checkUnary(kind, type, 0.25);
-    checkUnary("acosh", type, 1.5);
+    if (operands == FunctionOperands::Numbers ||
+        operands == FunctionOperands::Integers)
+      for (const std::string &type : integers)
+        checkUnary(kind, type);
+    if (operands == FunctionOperands::Integers ||
+        operands == FunctionOperands::Bools)
+      checkUnary(kind, "i1");
   }
-}
-
-TEST(KernelElement, UnaryInteger) {
-  for (const std::string &type : integers) {
-    for (const char *kind : {"abs", "sign", "relu", "bit_not", "neg"})
-      checkUnary(kind, type);
-  }
-  checkUnary("logical_not", "i1");
 }
 
 void checkBinary(const std::string &kind, const std::string &type) {

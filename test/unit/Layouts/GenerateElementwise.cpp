@@ -3,6 +3,8 @@
 
 #include "OpGenerators.h"
 
+#include "ax/Dialect/FunctionFacts.h"
+
 using namespace mlir;
 
 namespace ax::test {
@@ -10,9 +12,9 @@ namespace ax::test {
 static Operation *unary(Gen &g) {
   auto kind = static_cast<UnaryKind>(g.pick(0, getMaxEnumValForUnaryKind()));
   DType type = g.real;
-  if (kind == UnaryKind::logical_not)
+  if (factsOf(kind).operands == FunctionOperands::Bools)
     type = DType::Bool;
-  else if (kind == UnaryKind::bit_not)
+  else if (factsOf(kind).operands == FunctionOperands::Integers)
     type = DType::I32;
   return make<UnaryOp>(g, kind, g.operand(type, g.shape(0, 4)));
 }

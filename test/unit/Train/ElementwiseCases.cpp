@@ -3,36 +3,15 @@
 
 #include "TrainTestSupport.h"
 
+#include "ax/Dialect/FunctionFacts.h"
+
 namespace ax::test {
 
 static Case unaryCase(UnaryKind kind) {
-  double low = -2, high = 2.2;
-  switch (kind) {
-  case UnaryKind::log:
-  case UnaryKind::sqrt:
-  case UnaryKind::rsqrt:
-  case UnaryKind::reciprocal:
-    low = 0.3;
-    break;
-  case UnaryKind::log1p:
-  case UnaryKind::asin:
-  case UnaryKind::acos:
-  case UnaryKind::atanh:
-    low = -0.9, high = 0.9;
-    break;
-  case UnaryKind::acosh:
-    low = 1.2, high = 3;
-    break;
-  case UnaryKind::tan:
-    low = -1.2, high = 1.2;
-    break;
-  default:
-    break;
-  }
   std::string name = stringifyUnaryKind(kind).str();
   return {"unary",
           name,
-          {{"a", "3x5", low, high}},
+          {{"a", "3x5", factsOf(kind).low, factsOf(kind).high}},
           "%r = ax.unary " + name + " %a : $a -> $r",
           "3x5"};
 }
@@ -60,21 +39,13 @@ std::vector<Case> elementwiseCases() {
   std::vector<Case> cases;
   for (uint32_t i = 0; i <= getMaxEnumValForUnaryKind(); ++i) {
     UnaryKind kind = *symbolizeUnaryKind(i);
-    switch (kind) {
-    case UnaryKind::logical_not:
-    case UnaryKind::bit_not:
-    case UnaryKind::is_nan:
-    case UnaryKind::is_pos_inf:
-    case UnaryKind::is_neg_inf:
-      // Of truth values and bits, or giving them.
+    if (!factsOf(kind).isActivation())
       continue;
-    default:
-      // Those whose gradient is 0 are beside something that has one.
-      cases.push_back(unaryCase(kind));
-      cases.back().body = "%u = ax.unary " + cases.back().name +
-                          " %a : $a -> $r\n    %r = ax.binary add %u, %a : "
-                          "$r, $a -> $r";
-    }
+    // Those whose gradient is 0 are beside something that has one.
+    cases.push_back(unaryCase(kind));
+    cases.back().body = "%u = ax.unary " + cases.back().name +
+                        " %a : $a -> $r\n    %r = ax.binary add %u, %a : "
+                        "$r, $a -> $r";
   }
   for (const char *name : {"add", "sub", "mul", "div", "pow", "max", "min",
                            "floor_mod", "trunc_mod"})
