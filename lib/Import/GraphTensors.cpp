@@ -50,8 +50,14 @@ static std::vector<WireField> graphsOf(llvm::ArrayRef<uint8_t> node) {
   return graphs;
 }
 
+/// Graphs in nodes: more inside each other are refused when the model is
+/// parsed, which is later.
+static constexpr int maxDepth = 64;
+
 static void collect(llvm::ArrayRef<uint8_t> graph, const WeightNodes &nodes,
-                    std::vector<TensorHeader> &tensors) {
+                    std::vector<TensorHeader> &tensors, int depth = 0) {
+  if (depth > maxDepth)
+    return;
   WireReader reader(graph);
   WireField field;
   while (reader.read(field)) {
@@ -64,7 +70,7 @@ static void collect(llvm::ArrayRef<uint8_t> graph, const WeightNodes &nodes,
         tensors.push_back(std::move(constant->header));
       else
         for (const WireField &inner : graphsOf(field.bytes))
-          collect(inner.bytes, nodes, tensors);
+          collect(inner.bytes, nodes, tensors, depth + 1);
     }
   }
 }

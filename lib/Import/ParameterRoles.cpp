@@ -25,7 +25,8 @@ using onnx::NodeProto;
 bool ParameterRoles::isParameter(const std::string &name, DType type,
                                  int64_t numElements,
                                  llvm::ArrayRef<uint8_t> elements) const {
-  return has(name) || (numElements > 1 && isOfLayers(type, elements));
+  return has(name) || (numElements > 1 && !settings.count(name) &&
+                       isOfLayers(type, elements));
 }
 
 static bool isSingle(const Shape &shape) {
@@ -39,6 +40,19 @@ static bool isMoving(llvm::StringRef type) {
       .Cases({"Identity", "Reshape", "Slice", "Squeeze"}, true)
       .Cases({"Transpose", "Unsqueeze"}, true)
       .Default(false);
+}
+
+/// Whether operand `number` says what a node does, and is nothing that it
+/// computes with.
+static bool isSetting(llvm::StringRef type, size_t number) {
+  constexpr size_t none = std::numeric_limits<size_t>::max();
+  size_t first =
+      llvm::StringSwitch<size_t>(type)
+          .Cases({"Resize", "Upsample", "Pad", "Dropout", "OneHot"}, 1)
+          .Case("NonMaxSuppression", 2)
+          .Cases({"Range", "MelWeightMatrix", "HannWindow"}, 0)
+          .Default(none);
+  return number >= first;
 }
 
 /// Functions inside each other; the importer takes as many.
@@ -82,6 +96,11 @@ public:
       if (kind == WeightKind::Parameter)
         takeNumber(name, /*leastRank=*/0);
     visit(model.graph().node(), Call());
+    for (const onnx::ValueInfoProto &output : model.graph().output())
+      computed.insert(output.name());
+    for (const std::string &name : set)
+      if (isOnlySet(name))
+        roles.settings.insert(stateName(name));
   }
 
 private:
@@ -91,6 +110,10 @@ private:
                  const Call &call);
   void visitLayer(const Use &use);
   void visitQuantised(const Use &use);
+  void visitSettings(const Use &use);
+  void takeSetting(const std::string &name);
+  /// Neither it nor what it is moved to is computed with.
+  bool isOnlySet(const std::string &name);
   /// Layers have lists of parameters, also of one.
   void takeNumber(const std::string &name, size_t leastRank = 1);
   /// A value, and those that were moved to become it.
@@ -105,6 +128,10 @@ private:
   /// Second operands of products, and what was moved to become a value.
   llvm::StringMap<std::string> columns;
   llvm::StringMap<std::vector<std::string>> moved;
+  /// Operands that are settings, or are moved to become one, and others.
+  std::set<std::string> set;
+  llvm::StringSet<> computed;
+  llvm::StringMap<std::vector<std::string>> movedTo;
   /// Sums of products of integers, and scales that are computed of the input.
   llvm::StringSet<> unscaled;
 };
@@ -129,6 +156,7 @@ void ParameterFinder::visit(const Nodes &nodes, const Call &call) {
     }
     visitLayer(use);
     visitQuantised(use);
+    visitSettings(use);
     for (const onnx::AttributeProto &attribute : node.attribute()) {
       visit(attribute.g().node(), call);
       for (const onnx::GraphProto &inner : attribute.graphs())
@@ -195,6 +223,43 @@ void ParameterFinder::visitQuantised(const Use &use) {
         use.type == "Concat" ? use.inputs : std::vector{use.inputs[0]};
 }
 
+void ParameterFinder::visitSettings(const Use &use) {
+  for (auto [number, name] : llvm::enumerate(use.inputs))
+    if (isSetting(use.type, number))
+      takeSetting(name);
+    else if (isMoving(use.type) && !use.outputs.empty())
+      movedTo[name].push_back(use.outputs[0]);
+    else
+      computed.insert(name);
+}
+
+/// What was moved to become one, too; nodes are in order.
+void ParameterFinder::takeSetting(const std::string &name) {
+  std::vector<std::string> names{name};
+  while (!names.empty()) {
+    std::string next = std::move(names.back());
+    names.pop_back();
+    if (set.insert(next).second)
+      if (auto source = moved.find(next); source != moved.end())
+        llvm::append_range(names, source->second);
+  }
+}
+
+bool ParameterFinder::isOnlySet(const std::string &name) {
+  std::vector<std::string> names{name};
+  llvm::StringSet<> seen;
+  while (!names.empty()) {
+    std::string next = std::move(names.back());
+    names.pop_back();
+    if (computed.contains(next))
+      return false;
+    if (auto to = movedTo.find(next);
+        seen.insert(next).second && to != movedTo.end())
+      llvm::append_range(names, to->second);
+  }
+  return true;
+}
+
 void ParameterFinder::takeNumber(const std::string &name, size_t leastRank) {
   auto found = floats.find(name);
   if (found != floats.end() && found->second.size() >= leastRank &&
@@ -250,7 +315,7 @@ std::vector<std::string> ax::import::unclearNumbers(const ParameterRoles &roles,
     return names;
   for (const auto &[name, shape] : floats)
     if (isSingle(shape) && !roles.numbers.count(stateName(name)) &&
-        isUsersName(name))
+        !roles.settings.count(stateName(name)) && isUsersName(name))
       names.push_back(name);
   return names;
 }

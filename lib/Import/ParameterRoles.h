@@ -26,6 +26,9 @@ struct ParameterRoles {
   /// their scales and zero points, of any size. Also values that are no
   /// initializers.
   std::set<std::string> quantised;
+  /// What nodes take where older sets of operators have attributes (sizes, the
+  /// scales of Resize, Dropout's ratio), and nothing else takes.
+  std::set<std::string> settings;
 
   /// Whether a tensor is a parameter, and not what the architecture has:
   /// indices, shapes, masks, numbers in the code. Without elements: it may be.

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Session/Train.h"
 
+#include "ax/Runtime/Checkpoint.h"
 #include "ax/Runtime/Safetensors.h"
 
 using namespace ax;
@@ -13,7 +14,10 @@ llvm::Error ax::saveWeights(const rt::Executor &executor,
   for (const rt::State &state : states)
     if (state.isWeight)
       entries.push_back({state.name, state.dtype, state.shape});
-  auto file = rt::SafetensorsWriter::create(path, entries);
+  // What the plan has as constants is not here: who reads the file is to know
+  // that these are the model's.
+  auto file = rt::SafetensorsWriter::create(
+      path, entries, rt::describeFrozen(executor.getProgram().folded));
   if (!file)
     return file.takeError();
   for (size_t i = 0; i < states.size(); ++i) {

@@ -11,7 +11,8 @@
 // y becomes (low <= w <= high ? w : cast(q)) - z for w = (u + r) + z, where
 // r = round(u) - u carries no gradient. No number changes: r and u + r are
 // exact, since what is rounded to the next whole number is less than 1 away
-// from it.
+// from it. Where q is cut to less than its type has before that, there is no
+// gradient of what is cut off.
 //
 //===----------------------------------------------------------------------===//
 
@@ -133,8 +134,58 @@ struct StraightThrough : ax::impl::StraightThroughBase<StraightThrough> {
     return sum ? t.add(withGradient(t, sum->first), sum->second) : Value();
   }
 
-  /// Floats that `users` of an integer make of it by no more than moves and
-  /// zero points are made of `number`, which has the same value.
+  /// Whether `to` has all numbers of `from`, which has fewer bits.
+  static bool holdsAll(IntegerType to, IntegerType from) {
+    return to.getWidth() > from.getWidth() &&
+           (!to.isUnsigned() || from.isUnsigned());
+  }
+
+  /// Integers that no training changes and that f32 has exactly, differences
+  /// with numbers of 16 bits included: zero points, ends of a range.
+  static bool isSmall(Value integer) {
+    while (Operation *op = integer.getDefiningOp()) {
+      auto type = dyn_cast<IntegerType>(elementType(integer));
+      if (!type)
+        return false;
+      if (auto constant = dyn_cast<ConstantOp>(op)) {
+        auto values = dyn_cast<DenseIntElementsAttr>(constant.getValue());
+        return values && llvm::all_of(values, [&](const APInt &value) {
+                 return type.isUnsigned() ? value.getActiveBits() < 24
+                                          : value.getSignificantBits() <= 24;
+               });
+      }
+      integer = op->getOperand(0);
+      bool isWider = isa<CastOp>(op) &&
+                     isa<IntegerType>(elementType(integer)) &&
+                     holdsAll(type, cast<IntegerType>(elementType(integer)));
+      if (!isWider && !isa<ReshapeOp, TransposeOp, BroadcastOp>(op))
+        return false;
+    }
+    return false;
+  }
+
+  /// Whether `type` has the difference of a quantised number and a small one.
+  static bool holdsDifferences(Type type) {
+    auto integer = dyn_cast<IntegerType>(type);
+    return integer && !integer.isUnsigned() && integer.getWidth() >= 32;
+  }
+
+  /// Floats that `users` of an integer make of it by no more than moves, zero
+  /// points and ends of a range are made of `number`, which has the same value.
+  /// What may wrap is none of these.
+  /// The end of a range that `user` cuts `integer` to.
+  static std::optional<std::pair<BinaryKind, Value>> cutOf(Operation *user,
+                                                           Value integer) {
+    auto binary = dyn_cast<BinaryOp>(user);
+    if (!binary || (binary.getKind() != BinaryKind::max &&
+                    binary.getKind() != BinaryKind::min))
+      return std::nullopt;
+    Value end = binary.getLhs() == integer ? binary.getRhs() : binary.getLhs();
+    if (!isSmall(end))
+      return std::nullopt;
+    return std::make_pair(binary.getKind(), end);
+  }
+
   static void replaceFloats(Value integer, ArrayRef<Operation *> users,
                             Value number) {
     for (Operation *user : users) {
@@ -143,17 +194,23 @@ struct StraightThrough : ax::impl::StraightThroughBase<StraightThrough> {
       builder.setInsertionPointAfter(user);
       TensorBuilder t(user->getLoc(), builder);
       Value moved;
-      if (auto cast = dyn_cast<CastOp>(user)) {
-        Type type = elementType(cast.getResult());
+      if (isa<CastOp>(user)) {
+        Type type = elementType(user->getResult(0));
         if (isa<FloatType>(type))
-          cast.getResult().replaceAllUsesWith(t.cast(number, type));
-        else if (type.getIntOrFloatBitWidth() >
-                 elementType(integer).getIntOrFloatBitWidth())
+          user->getResult(0).replaceAllUsesWith(t.cast(number, type));
+        else if (holdsAll(cast<IntegerType>(type),
+                          cast<IntegerType>(elementType(integer))))
           moved = number;
       } else if (auto sub = dyn_cast<BinaryOp>(user);
                  sub && sub.getKind() == BinaryKind::sub &&
-                 sub.getLhs() == integer && sub.getRhs() != integer) {
+                 sub.getLhs() == integer && isSmall(sub.getRhs()) &&
+                 holdsDifferences(elementType(integer))) {
         moved = t.sub(number, t.cast(sub.getRhs(), builder.getF32Type()));
+      } else if (auto cut = cutOf(user, integer)) {
+        Value end = t.cast(cut->second, builder.getF32Type());
+        bool isLeast = cut->first == BinaryKind::max;
+        CompareKind kind = isLeast ? CompareKind::ge : CompareKind::le;
+        moved = t.select(t.compare(kind, number, end), number, end);
       } else if (isa<ReshapeOp, TransposeOp>(user)) {
         Operation *clone = builder.clone(*user);
         clone->setOperand(0, number);

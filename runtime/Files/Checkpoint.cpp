@@ -318,6 +318,9 @@ readCheckpoint(const std::string &path,
                             : faults);
 }
 
+/// In front of a weight's name, with its fingerprint as the text.
+static constexpr llvm::StringLiteral frozenPrefix = "axopt.frozen:";
+
 /// One, or a folder of them.
 static bool isCheckpoint(const std::string &path) {
   return fs::exists(inFolder(path, checkpoint::manifestName)) ||
@@ -346,15 +349,28 @@ readWeights(const std::string &path,
                      "--weights=" + path +
                          ": expected a .safetensors or .npz file, a folder "
                          "with model.safetensors, or a checkpoint's");
+  SafetensorsMetadata metadata;
   auto tensors = !pretrained.empty()      ? readPretrained(pretrained)
                  : name.ends_with(".npz") ? readNpz(path)
-                                          : readSafetensors(path);
+                                          : readSafetensors(path, &metadata);
   if (!tensors)
     return tensors.takeError();
   Checkpoint result;
   result.path = path;
   result.tensors = std::move(*tensors);
+  for (const auto &[key, fingerprint] : metadata)
+    if (llvm::StringRef weight = key;
+        weight.consume_front(frozenPrefix) && typeOfFingerprint(fingerprint))
+      result.frozen[weight.str()] = fingerprint;
   return result;
+}
+
+SafetensorsMetadata
+describeFrozen(const std::map<std::string, std::string> &frozen) {
+  SafetensorsMetadata metadata;
+  for (const auto &[weight, fingerprint] : frozen)
+    metadata[(frozenPrefix + weight).str()] = fingerprint;
+  return metadata;
 }
 
 std::vector<std::string> filesOfWeights(const std::string &path) {

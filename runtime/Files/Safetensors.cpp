@@ -15,6 +15,8 @@
 
 namespace ax::rt {
 
+static constexpr llvm::StringLiteral metadataKey = "__metadata__";
+
 static llvm::Error badFile(const llvm::Twine &path,
                            const llvm::Twine &message) {
   return makeError(ExitCode::BadInput, "weights '" + path + "': " + message);
@@ -74,7 +76,17 @@ readEntry(const llvm::json::Object &entry, const std::string &path,
   return HostTensor::borrow(*type, shape, bytes->data(), file);
 }
 
-llvm::Expected<NamedTensors> readSafetensors(const std::string &path) {
+/// Others than texts there may be, though the format has none.
+static void readMetadata(const llvm::json::Value &entry,
+                         SafetensorsMetadata &metadata) {
+  if (const llvm::json::Object *texts = entry.getAsObject())
+    for (const auto &[key, value] : *texts)
+      if (auto text = value.getAsString())
+        metadata[llvm::StringRef(key).str()] = text->str();
+}
+
+llvm::Expected<NamedTensors> readSafetensors(const std::string &path,
+                                             SafetensorsMetadata *metadata) {
   auto file = MappedFile::open(path);
   if (!file)
     return file.takeError();
@@ -104,8 +116,11 @@ llvm::Expected<NamedTensors> readSafetensors(const std::string &path) {
   std::vector<std::pair<int64_t, int64_t>> ranges;
   for (const auto &[key, value] : *entries) {
     llvm::StringRef name = key;
-    if (name == "__metadata__")
+    if (name == metadataKey) {
+      if (metadata)
+        readMetadata(value, *metadata);
       continue;
+    }
     const llvm::json::Object *entry = value.getAsObject();
     if (!entry)
       return badFile(path, "the entry of '" + name + "' is malformed");
@@ -126,12 +141,18 @@ llvm::Expected<NamedTensors> readSafetensors(const std::string &path) {
 }
 
 static std::string
-headerOf(const std::vector<SafetensorsWriter::Entry> &entries) {
+headerOf(const std::vector<SafetensorsWriter::Entry> &entries,
+         const SafetensorsMetadata &metadata) {
   std::string text;
   llvm::raw_string_ostream os(text);
   llvm::json::OStream json(os);
   int64_t at = 0;
   json.object([&] {
+    if (!metadata.empty())
+      json.attributeObject(metadataKey, [&] {
+        for (const auto &[key, value] : metadata)
+          json.attribute(key, value);
+      });
     for (const SafetensorsWriter::Entry &entry : entries)
       json.attributeObject(entry.name, [&] {
         int64_t bytes = *checkedNumElements(entry.shape) * byteSize(entry.type);
@@ -154,11 +175,12 @@ headerOf(const std::vector<SafetensorsWriter::Entry> &entries) {
 
 llvm::Expected<SafetensorsWriter>
 SafetensorsWriter::create(const std::string &path,
-                          const std::vector<Entry> &entries) {
+                          const std::vector<Entry> &entries,
+                          const SafetensorsMetadata &metadata) {
   auto file = AtomicFile::create(path);
   if (!file)
     return file.takeError();
-  std::string header = headerOf(entries);
+  std::string header = headerOf(entries, metadata);
   uint8_t length[8];
   llvm::support::endian::write64le(length, header.size());
   if (llvm::Error error = file->write(llvm::ArrayRef<uint8_t>(length)))

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What axopt says about models and their data that cannot be."""
+from pathlib import Path
+
 import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from _onnx_text import model, refuse
 
-from cases import MODELS, scratch
+from cases import MODELS, run, scratch, tool
 
 ODD = MODELS.parent / "data/odd-models"
 
@@ -382,7 +384,32 @@ def _without(made, name):
     return made
 
 
+def endlesslyNested(count=60000):
+    """Graphs in graphs, as protobuf has them: more than any stack holds."""
+    def length(size):
+        low, size = size & 127, size >> 7
+        return bytes([low | 128]) + length(size) if size else bytes([low])
+
+    parts, size = [], 0
+    # attribute.g, node.attribute and graph.node, then model.graph.
+    for field in [6, 5, 1] * count + [7]:
+        parts.append(bytes([field << 3 | 2]) + length(size))
+        size += len(parts[-1])
+    return b"\x08\x09" + b"".join(reversed(parts))
+
+
+def refuseExport():
+    with scratch() as folder:
+        folder = Path(folder)
+        (folder / "model.onnx").write_bytes(endlesslyNested())
+        np.savez(folder / "w.npz", w=np.zeros(2, np.float32))
+        done = run(tool("axopt"), folder / "model.onnx", "--export-onnx",
+                   folder / "out.onnx", "--weights", folder / "w.npz", expect=3)
+        assert "protobuf cannot parse it" in done.stderr, done.stderr
+
+
 def cases(every):
+    yield "export of endlessly nested graphs", refuseExport
     for name, made, message, code, flags in wholeModels():
         yield f"model: {name}", refuse, made, message, code, *flags
     for name, made, message, code, flags in sizes():

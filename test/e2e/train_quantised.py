@@ -24,8 +24,11 @@ class Quantised:
         return gradient * self.isInside
 
 
-SCALES = {"input": 1 / 8, "w": 1 / 64, "h": 1 / 8}
-RANGES = {"input": (3, 0, 255), "w": (0, -128, 127), "h": (-5, -128, 127)}
+# Of each column of the weight its own.
+SCALES = {"input": 1 / 8, "w": 2.0 ** -np.array([6, 5, 6, 7, 4, 6]), "h": 1 / 8}
+RANGES = {"input": (3, 0, 255), "w": (0, -128, 127), "h": (-5, -128, 100)}
+# As PyTorch exports a range of fewer than all bits.
+CUT = {"h": 100}
 
 
 def quantised(name, values):
@@ -35,8 +38,12 @@ def quantised(name, values):
 def model(path, weights):
     nodes, tensors = [], dict(weights)
     for name, (zero, low, _) in RANGES.items():
-        tensors[f"{name}.scale"] = np.float32(SCALES[name])
-        tensors[f"{name}.zero"] = (np.int8 if low else np.uint8)(zero)
+        scale = np.float32(SCALES[name])
+        integer = np.int8 if low else np.uint8
+        tensors[f"{name}.scale"] = scale
+        tensors[f"{name}.zero"] = np.full(np.shape(scale), zero, integer)
+        if name in CUT:
+            tensors[f"{name}.high"] = integer(CUT[name])
     for name, then in (
             ("input", []), ("w", [
                 helper.make_node("MatMul", ["input.d", "w.d"], ["xw"]),
@@ -45,11 +52,15 @@ def model(path, weights):
             ("h", [helper.make_node("Add", ["h.d", "y"], ["sum"]),
                    helper.make_node("MatMul", ["sum", "v"], ["logits"])])):
         parameters = [f"{name}.scale", f"{name}.zero"]
-        nodes += [helper.make_node("QuantizeLinear", [name, *parameters],
-                                   [name + ".q"]),
-                  helper.make_node("DequantizeLinear",
-                                   [name + ".q", *parameters], [name + ".d"]),
-                  *then]
+        number = name + ".q"
+        nodes.append(helper.make_node("QuantizeLinear", [name, *parameters],
+                                      [number]))
+        if name in CUT:
+            nodes.append(helper.make_node("Clip", [number, "", name + ".high"],
+                                          [name + ".cut"]))
+            number = name + ".cut"
+        nodes += [helper.make_node("DequantizeLinear", [number, *parameters],
+                                   [name + ".d"]), *then]
     small(path, nodes, weights=tensors, shape=[BATCH, WIDTH])
 
 

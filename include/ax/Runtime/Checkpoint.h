@@ -13,6 +13,7 @@
 #define AX_RUNTIME_CHECKPOINT_H
 
 #include "ax/Runtime/Npy.h"
+#include "ax/Runtime/Safetensors.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -37,6 +38,10 @@ struct Checkpoint {
   /// checkpoint.
   std::map<std::string, std::string> frozen;
 };
+
+/// What a .safetensors file of a run says of `frozen`, if there is some.
+SafetensorsMetadata
+describeFrozen(const std::map<std::string, std::string> &frozen);
 
 /// A checkpoint, or the newest one in a folder. One that is damaged is a
 /// BadInput error that names it and the file; in a folder the one before is

@@ -11,13 +11,21 @@
 #include "ax/Runtime/Npy.h"
 #include "ax/Support/AtomicFile.h"
 
+#include <map>
+
 namespace ax::rt {
 
 /// Dimensions that a tensor may have here, as in plans.
 inline constexpr size_t mostDims = 64;
 
+/// What a file says of itself (`__metadata__`): texts by name.
+using SafetensorsMetadata = std::map<std::string, std::string>;
+
 /// The tensors stay in the file, which is mapped. BadInput errors name it.
-llvm::Expected<NamedTensors> readSafetensors(const std::string &path);
+/// `metadata`, if not null, becomes what the file says of itself.
+llvm::Expected<NamedTensors>
+readSafetensors(const std::string &path,
+                SafetensorsMetadata *metadata = nullptr);
 
 /// `F32`, as the header writes it.
 std::string safetensorsName(DType type);
@@ -33,7 +41,8 @@ public:
   };
   /// Writes the header; the tensors follow in the order of `entries`.
   static llvm::Expected<SafetensorsWriter>
-  create(const std::string &path, const std::vector<Entry> &entries);
+  create(const std::string &path, const std::vector<Entry> &entries,
+         const SafetensorsMetadata &metadata = {});
   llvm::Error write(const HostTensor &tensor);
   /// Until then there is no such file, or the one before.
   llvm::Error commit() { return file.commit(); }

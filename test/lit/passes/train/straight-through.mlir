@@ -49,6 +49,49 @@ ax.plan @p version 1 {
     ax.return %y, %ly : tensor<2x4xf32>, tensor<4x2xf32>
   }
 
+  // A range of fewer than all bits has no gradient outside of it.
+  // CHECK-LABEL: ax.program @cut
+  ax.program @cut() -> tensor<4x2xf32> {
+    %low = ax.constant dense<0.0> : tensor<f32> -> tensor<f32>
+    %high = ax.constant dense<255.0> : tensor<f32> -> tensor<f32>
+    %most = ax.constant dense<127> : tensor<ui8> -> tensor<ui8>
+    %w = ax.load @w : tensor<4x2xf32>
+    %r = ax.unary round %w : tensor<4x2xf32> -> tensor<4x2xf32>
+    %m = ax.binary max %r, %low : tensor<4x2xf32>, tensor<f32> -> tensor<4x2xf32>
+    %c = ax.binary min %m, %high : tensor<4x2xf32>, tensor<f32> -> tensor<4x2xf32>
+    %q = ax.cast %c : tensor<4x2xf32> -> tensor<4x2xui8>
+    // CHECK: %[[F:.*]] = ax.select
+    // CHECK: %[[LE:.*]] = ax.compare le %[[F]], %[[MOST:.*]] : tensor<4x2xf32>, tensor<f32>
+    // CHECK: %[[Y:.*]] = ax.select %[[LE]], %[[F]], %[[MOST]]
+    %s = ax.binary min %q, %most : tensor<4x2xui8>, tensor<ui8> -> tensor<4x2xui8>
+    %y = ax.cast %s : tensor<4x2xui8> -> tensor<4x2xf32>
+    // CHECK: ax.return %[[Y]]
+    ax.return %y : tensor<4x2xf32>
+  }
+
+  // Differences that wrap, and signs that are lost, stay integers.
+  // CHECK-LABEL: ax.program @wrapping
+  ax.program @wrapping() -> (tensor<4x2xf32>, tensor<4x2xf32>) {
+    %low = ax.constant dense<-128.0> : tensor<f32> -> tensor<f32>
+    %high = ax.constant dense<127.0> : tensor<f32> -> tensor<f32>
+    %z = ax.constant dense<100> : tensor<si8> -> tensor<si8>
+    %w = ax.load @w : tensor<4x2xf32>
+    %r = ax.unary round %w : tensor<4x2xf32> -> tensor<4x2xf32>
+    %m = ax.binary max %r, %low : tensor<4x2xf32>, tensor<f32> -> tensor<4x2xf32>
+    %c = ax.binary min %m, %high : tensor<4x2xf32>, tensor<f32> -> tensor<4x2xf32>
+    %q = ax.cast %c : tensor<4x2xf32> -> tensor<4x2xsi8>
+    %d = ax.binary sub %q, %z : tensor<4x2xsi8>, tensor<si8> -> tensor<4x2xsi8>
+    // CHECK: %[[S:.*]] = ax.binary sub %{{.*}} : tensor<4x2xsi8>, tensor<si8>
+    // CHECK: %[[D:.*]] = ax.cast %[[S]] :
+    %y = ax.cast %d : tensor<4x2xsi8> -> tensor<4x2xf32>
+    %u = ax.cast %q : tensor<4x2xsi8> -> tensor<4x2xui16>
+    // CHECK: %[[U16:.*]] = ax.cast %{{.*}} -> tensor<4x2xui16>
+    // CHECK: %[[U:.*]] = ax.cast %[[U16]] :
+    %v = ax.cast %u : tensor<4x2xui16> -> tensor<4x2xf32>
+    // CHECK: ax.return %[[D]], %[[U]]
+    ax.return %y, %v : tensor<4x2xf32>, tensor<4x2xf32>
+  }
+
   // So does what cuts to another range.
   // CHECK-LABEL: ax.program @other
   ax.program @other() -> tensor<4x2xf32> {
