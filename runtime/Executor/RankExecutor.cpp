@@ -11,7 +11,9 @@ llvm::Error RankExecutor::run() {
   for (const Action &action : stage->schedule)
     if (llvm::Error error = runAction(action))
       return error;
-  return llvm::Error::success();
+  // A request ends when its work has, also of a rank that gives no output:
+  // another device may read the states next.
+  return stream->synchronize();
 }
 
 llvm::Error RankExecutor::runAction(const Action &action) {

@@ -20,7 +20,7 @@ SmallVector<AxesAttr, 2> collectScalars(FusionOp fusion) {
   return axes;
 }
 
-void writeKernel(FusionOp fusion, KernelNests &nests, StringRef symbol,
+void writeKernel(FusionOp fusion, KernelNests nests, StringRef symbol,
                  ModuleOp module) {
   if (fusion.getBody().front().getTerminator()->getNumOperands() == 0)
     return;
