@@ -217,7 +217,8 @@ LogicalResult Inserter::insert(const Resharding &found) {
           !isSum)
         return first->emitError()
                << "needs all of the batch at once (" << toString(step.kind)
-               << " in time): run this model with --micro-batches=1";
+               << " in time" << (reshard.cause.empty() ? "" : ", because ")
+               << reshard.cause << "): run this model with --micro-batches=1";
       value = createStep(builder, loc, step, value, mesh, because);
       Operation *made = value.getDefiningOp();
       // Who uses it through another reshard may come before.

@@ -211,7 +211,7 @@ struct StraightThrough : ax::impl::StraightThroughBase<StraightThrough> {
         bool isLeast = cut->first == BinaryKind::max;
         CompareKind kind = isLeast ? CompareKind::ge : CompareKind::le;
         moved = t.select(t.compare(kind, number, end), number, end);
-      } else if (isa<ReshapeOp, TransposeOp>(user)) {
+      } else if (isa<ReshapeOp, TransposeOp, BroadcastOp, SliceOp>(user)) {
         Operation *clone = builder.clone(*user);
         clone->setOperand(0, number);
         moved = clone->getResult(0);

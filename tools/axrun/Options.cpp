@@ -253,7 +253,7 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
   if (!session.leaveOut.empty() && session.weights.empty())
     return usage("--leave-out is for --weights");
   flags.read(OPT_program, session.program);
-  if (const char *device = std::getenv("AXRUN_DEVICE"))
+  if (const char *device = std::getenv("AXRUN_DEVICE"); device && *device)
     session.device = device;
   flags.read(OPT_device, session.device);
   flags.read(OPT_comm, session.communicator);

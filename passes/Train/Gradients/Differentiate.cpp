@@ -6,6 +6,7 @@
 #include "../../StageAndAction.h"
 #include "../Quantised.h"
 #include "GradientBuilder.h"
+#include "ax/Dialect/Indexing.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Passes/Passes.h"
@@ -99,8 +100,10 @@ private:
   /// them, but for what jumps anyway.
   void findCut(Operation &op) {
     Operation *rounding = nullptr;
-    for (Value operand : op.getOperands())
-      if (Operation *found = cut.lookup(operand))
+    bool isIndexed = getIndexedSizes(&op).has_value();
+    for (OpOperand &operand : op.getOpOperands())
+      if (Operation *found = cut.lookup(operand.get());
+          found && !(isIndexed && operand.getOperandNumber() == indicesOperand))
         rounding = found;
     if (auto cast = dyn_cast<CastOp>(op);
         cast && active.contains(cast.getOperand()) && matchQuantised(cast))
@@ -246,6 +249,10 @@ struct Differentiate : ax::impl::DifferentiateBase<Differentiate> {
   /// States that are to train and do not.
   LogicalResult tellUntrained(ProgramOp program,
                               ArrayRef<StateGradient> gradients) {
+    if (gradients.empty())
+      return program.emitError(
+          "the loss has no gradient in any weight: it depends on none that is "
+          "to train, or only through what is rounded, compared or counted");
     llvm::DenseSet<Operation *> trained;
     for (const StateGradient &found : gradients)
       trained.insert(found.state);

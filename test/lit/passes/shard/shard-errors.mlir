@@ -13,7 +13,7 @@ ax.plan @p version 1 {
 // The first rows of all the batch, not of each of its slices.
 ax.plan @p version 1 {
   ax.program @main(%x: tensor<4x8xf32> {ax.name = "x"}) -> (tensor<4x8xf32> {ax.name = "y"}) {
-    // expected-error @+1 {{needs all of the batch at once (all_gather in time): run this model with --micro-batches=1}}
+    // expected-error @+1 {{needs all of the batch at once (all_gather in time, because x is pinned (the batch is split)): run this model with --micro-batches=1}}
     %0 = ax.cumulative sum %x dim 0 : tensor<4x8xf32> -> tensor<4x8xf32>
     ax.return %0 : tensor<4x8xf32>
   }

@@ -74,3 +74,37 @@ ax.plan @beside version 1 {
     ax.return %loss, %g : tensor<f32>, tensor<1x1x4xf32>
   }
 }
+
+// -----
+
+// An index passes no gradient on, whatever it was rounded from.
+ax.plan @looked_up version 1 {
+  ax.state @w : tensor<4xf32> from "w" offset 0 length 16 {trainable}
+  ax.program @main(%table: tensor<256xf32>) -> tensor<f32> {
+    %low = ax.constant dense<0.0> : tensor<f32> -> tensor<f32>
+    %high = ax.constant dense<255.0> : tensor<f32> -> tensor<f32>
+    %w = ax.load @w : tensor<4xf32>
+    %r = ax.unary round %w : tensor<4xf32> -> tensor<4xf32>
+    %m = ax.binary max %r, %low : tensor<4xf32>, tensor<f32> -> tensor<4xf32>
+    %c = ax.binary min %m, %high : tensor<4xf32>, tensor<f32> -> tensor<4xf32>
+    %q = ax.cast %c : tensor<4xf32> -> tensor<4xui8>
+    %i = ax.cast %q : tensor<4xui8> -> tensor<4xi64>
+    %g = ax.gather %table[%i] axis 0 : tensor<256xf32>, tensor<4xi64> -> tensor<4xf32>
+    %p = ax.binary mul %g, %w : tensor<4xf32>, tensor<4xf32> -> tensor<4xf32>
+    %loss = ax.reduce sum %p dims [0] : tensor<4xf32> -> tensor<f32>
+    ax.return %loss : tensor<f32>
+  }
+}
+
+// -----
+
+ax.plan @flat version 1 {
+  ax.state @w : tensor<4xf32> from "w" offset 0 length 16 {trainable}
+  // expected-error @below {{the loss has no gradient in any weight: it depends on none that is to train, or only through what is rounded, compared or counted}}
+  ax.program @main() -> tensor<f32> {
+    %w = ax.load @w : tensor<4xf32>
+    %r = ax.unary round %w : tensor<4xf32> -> tensor<4xf32>
+    %loss = ax.reduce sum %r dims [0] : tensor<4xf32> -> tensor<f32>
+    ax.return %loss : tensor<f32>
+  }
+}
