@@ -101,7 +101,8 @@ void ax::addRecomputePhase(mlir::OpPassManager &manager,
 }
 
 void ax::addOptimizePhase(mlir::OpPassManager &manager) {
-  manager.addPass(createFuseEpilogue());
+  manager.addPass(createJoinBiases());
+  manager.addPass(createSinkProducts());
 }
 
 void ax::addPipelinePhase(mlir::OpPassManager &manager,

@@ -32,11 +32,6 @@ struct MarkStageAndAction : mlir::OpBuilder::Listener {
   mlir::Attribute stage;
 };
 
-inline bool haveSameStageAndAction(mlir::Operation *a, mlir::Operation *b) {
-  return a->getDiscardableAttr(kStage) == b->getDiscardableAttr(kStage) &&
-         a->getDiscardableAttr(kAction) == b->getDiscardableAttr(kAction);
-}
-
 } // namespace ax
 
 #endif // AX_PASSES_STAGEANDACTION_H

@@ -58,14 +58,12 @@ bool keepsSignals(Operation *op, ArrayRef<int64_t> last) {
     return false;
   RankedTensorType x = tensorType(conv.getX()), y = tensorType(conv);
   int64_t groups = conv.getGroups();
-  auto activation = conv.getActivation();
-  if (auto library = dyn_cast<LibraryOp>(op))
-    if (UnaryOp unary = library.getActivation())
-      activation = unary.getKind();
+  auto library = dyn_cast<LibraryOp>(op);
+  UnaryOp activation = library ? library.getActivation() : UnaryOp();
   return x.getElementType().isF32() && groups > 1 &&
          x.getDimSize(1) == groups && y.getDimSize(1) == groups &&
          conv.getStrides()[0] == 1 &&
-         (!activation || *activation == UnaryKind::relu);
+         (!activation || activation.getKind() == UnaryKind::relu);
 }
 
 class Converter {
@@ -129,14 +127,13 @@ private:
     if (isa<ConvWeightGradientOp>(core))
       return;
     LibraryOp library = wrapInLibrary(op);
-    if (auto conv = dyn_cast<ConvOp>(core); conv && conv.getResidual()) {
-      OpOperand &residual = conv.getResidualMutable()[0];
-      unsigned number = residual.getOperandNumber();
+    if (BinaryOp residual = library.getResidual()) {
+      OpOperand &operand = library.getResidualOperand();
+      unsigned number = operand.getOperandNumber();
       builder.setInsertionPoint(library);
-      setLibraryOperand(library, number,
-                        transpose(library.getOperand(number), last));
+      setLibraryOperand(library, number, transpose(operand.get(), last));
       builder.setInsertionPoint(core);
-      residual.set(TransposeOp::create(
+      residual.getRhsMutable().assign(TransposeOp::create(
           builder, type, library.getBody().getArgument(number), back));
     }
     builder.setInsertionPoint(library.getYield());

@@ -1,8 +1,9 @@
-//===- JoinEpilogues.cpp - Activations that a library does behind ---------===//
+//===- JoinEpilogues.cpp - What a library does along with a product -------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ForEachStage.h"
 #include "Library.h"
 #include "ax/Codegen/LocalPasses.h"
+#include "ax/Cost/OpCost.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace ax::codegen {
@@ -14,34 +15,49 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::codegen;
 
-/// What `conv` may do behind the sum with its residual.
-static UnaryOp joinedActivation(ConvOp conv) {
-  if (!conv.getResidual() || conv.getActivation() || !conv->hasOneUse())
-    return {};
-  auto unary = dyn_cast<UnaryOp>(*conv->user_begin());
-  return unary && libraryActivation(unary.getKind()) ? unary : UnaryOp();
-}
-
 namespace {
 
 struct JoinEpiloguesPass : codegen::impl::JoinEpiloguesBase<JoinEpiloguesPass> {
   void runOnOperation() override {
-    forEachStage(getOperation(), [](LocalStageOp stage) {
-      for (auto conv : llvm::to_vector(stage.getBlock().getOps<ConvOp>()))
-        if (UnaryOp unary = joinedActivation(conv))
-          join(conv, unary);
+    cost::Machine machine;
+    forEachStage(getOperation(), [&](LocalStageOp stage) {
+      SmallVector<Epilogue> found;
+      for (Operation &op : stage.getBlock())
+        if (Epilogue epilogue = findEpilogue(&op, *machine.library);
+            !epilogue.getOps().empty())
+          found.push_back(epilogue);
+      llvm::for_each(found, join);
     });
   }
 
-  static void join(ConvOp conv, UnaryOp unary) {
-    LibraryOp library = wrapInLibrary(conv);
-    library->setLoc(mergeLocations(conv, unary));
+  static void join(const Epilogue &epilogue) {
+    Operation *product = epilogue.product;
+    SmallVector<Operation *, 3> ops = epilogue.getOps();
+    Value addend = epilogue.getAddend();
+    // The residual may be computed later than the product was.
+    if (epilogue.residual)
+      product->moveBefore(epilogue.residual);
+    Value inside = product->getResult(0);
+    LibraryOp library = wrapInLibrary(product);
     OpBuilder builder(library.getYield());
-    IRMapping mapping;
-    mapping.map(unary.getOperand(), conv.getResult());
-    library.setYielded(builder.clone(*unary, mapping)->getResult(0));
-    unary.getResult().replaceAllUsesWith(library.getResult());
-    unary.erase();
+    for (Operation *op : ops) {
+      library->setLoc(mergeLocations(library, op));
+      if (op == epilogue.residual) {
+        library->insertOperands(library->getNumOperands(), addend);
+        Value argument =
+            library.getBody().addArgument(addend.getType(), op->getLoc());
+        inside = BinaryOp::create(builder, op->getLoc(), BinaryKind::add,
+                                  inside, argument);
+      } else {
+        IRMapping mapping;
+        mapping.map(op->getOperand(0), inside);
+        inside = builder.clone(*op, mapping)->getResult(0);
+      }
+    }
+    library.setYielded(inside);
+    ops.back()->getResult(0).replaceAllUsesWith(library.getResult());
+    for (Operation *op : llvm::reverse(ops))
+      op->erase();
   }
 };
 

@@ -46,7 +46,8 @@ void setLibraryOperand(Operation *op, unsigned number, Value value) {
     library.getBody().getArgument(number).setType(value.getType());
 }
 
-std::optional<rt::Activation> libraryActivation(UnaryKind kind) {
+/// The activation as `cpuLibrary` does it.
+static rt::Activation activationOf(UnaryKind kind) {
   switch (kind) {
   case UnaryKind::relu:
     return rt::Activation::Relu;
@@ -61,7 +62,7 @@ std::optional<rt::Activation> libraryActivation(UnaryKind kind) {
   case UnaryKind::sigmoid:
     return rt::Activation::Sigmoid;
   default:
-    return std::nullopt;
+    llvm_unreachable("a library that supports it");
   }
 }
 
@@ -103,7 +104,10 @@ private:
   }
   /// The view of an operand, which is also an argument.
   StridedView argument(OpOperand &operand) {
-    StridedView view = viewOf(outside(operand), inMemory);
+    return argument(outside(operand));
+  }
+  StridedView argument(Value value) {
+    StridedView view = viewOf(value, inMemory);
     call.arguments.push_back(
         {view.base, view.offset * byteSize(dtypeOf(view.base))});
     return view;
@@ -112,9 +116,12 @@ private:
     return {dtypeOf(view.base), toVector(view.sizes), toVector(view.strides)};
   }
   rt::TensorDesc denseArgument(OpOperand &operand) {
-    StridedView view = argument(operand);
+    return denseArgument(outside(operand));
+  }
+  rt::TensorDesc denseArgument(Value value) {
+    StridedView view = argument(value);
     if (!view.isDense())
-      call.wantsDense.push_back(outside(operand));
+      call.wantsDense.push_back(value);
     return rt::TensorDesc::dense(dtypeOf(view.base), toVector(view.sizes));
   }
   /// An operand without gaps, its dimensions in any order.
@@ -157,6 +164,17 @@ private:
     return computed;
   }
 
+  /// What is added behind the core; null where nothing is.
+  Value getResidual() {
+    return library && library.getResidual() ? library.getResidualOperand().get()
+                                            : Value();
+  }
+  rt::Activation getActivation() {
+    UnaryOp activation = library ? library.getActivation() : UnaryOp();
+    return activation ? activationOf(activation.getKind())
+                      : rt::Activation::None;
+  }
+
   void finish(Contraction &contraction, OpOperand &a, OpOperand &b,
               rt::MatmulDesc &matmul) {
     ContractionFault fault;
@@ -189,9 +207,9 @@ private:
       denseArgument(linear.getBiasMutable()[0]);
     }
     StridedView residual;
-    if (linear.getResidual()) {
+    if (Value added = getResidual()) {
       matmul.hasResidual = contraction.hasResidual = true;
-      residual = argument(linear.getResidualMutable()[0]);
+      residual = argument(added);
     }
     auto residualStride = [&](int64_t dim) {
       return matmul.hasResidual ? residual.strides[dim] : -1;
@@ -204,8 +222,7 @@ private:
     contraction.k.push_back({x.sizes[last], x.strides[last], w.strides[wk]});
     contraction.n.push_back({w.sizes[1 - wk], -1, w.strides[1 - wk],
                              c.strides[last], residualStride(last)});
-    if (auto kind = linear.getActivation())
-      matmul.activation = *libraryActivation(*kind);
+    matmul.activation = getActivation();
     finish(contraction, linear.getXMutable(), linear.getWMutable(), matmul);
   }
 
@@ -262,16 +279,12 @@ private:
   }
   void buildFor(ConvOp conv) {
     rt::ConvDesc out = convolution(conv);
-    if (conv.getResidual()) {
+    if (Value added = getResidual()) {
       out.hasResidual = true;
-      denseArgument(conv.getResidualMutable()[0]);
+      denseArgument(added);
     }
-    if (auto kind = conv.getActivation())
-      out.activation = *libraryActivation(*kind);
-    if (UnaryOp last = library ? library.getActivation() : UnaryOp()) {
-      out.activation = *libraryActivation(last.getKind());
-      out.activationLast = true;
-    }
+    out.activation = getActivation();
+    out.activationLast = library && library.isActivationLast();
     call.desc = out;
   }
   void buildFor(ConvTransposeOp conv) {

@@ -37,9 +37,6 @@ LibraryCall makeLibraryCall(mlir::Operation *op,
                             llvm::function_ref<bool(mlir::Value)> isConstant,
                             const MemoryValues &inMemory = {});
 
-/// The activation as a library does it; nothing when it has none like it.
-std::optional<rt::Activation> libraryActivation(UnaryKind kind);
-
 } // namespace ax::codegen
 
 #endif // AX_LIB_CODEGEN_LIBRARY_H

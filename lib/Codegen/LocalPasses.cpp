@@ -11,7 +11,6 @@ namespace ax::codegen {
 
 std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels) {
   std::vector<std::unique_ptr<Pass>> passes;
-  passes.push_back(createSplitEpilogues());
   passes.push_back(createJoinEpilogues());
   passes.push_back(createChannelsLast());
   passes.push_back(createWriteTransposed());

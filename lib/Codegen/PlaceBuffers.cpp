@@ -115,9 +115,9 @@ private:
       operand = result.getResultNumber();
     // A convolution's result goes where the residual was. (A matmul may put
     // partial sums into its result first.)
-    if (auto conv = dyn_cast_or_null<ConvOp>(getLibraryCore(op));
-        conv && conv.getResidual())
-      operand = conv.getResidualMutable()[0].getOperandNumber();
+    if (auto library = dyn_cast<LibraryOp>(op);
+        library && isa<ConvOp>(library.getCore()) && library.getResidual())
+      operand = library.getResidualOperand().getOperandNumber();
     return operand && canReplace(op->getOperand(*operand), result)
                ? operand
                : std::nullopt;

@@ -16,11 +16,13 @@ using namespace ax::codegen;
 
 /// What alone reads the result of `op`, if that may be written so.
 static TransposeOp onlyTranspose(Operation *op) {
-  if (!isa<LinearOp, DotOp, AttentionOp>(op) || !op->hasOneUse())
+  if (!isa_and_present<LinearOp, DotOp, AttentionOp>(getLibraryCore(op)) ||
+      !op->hasOneUse())
     return {};
-  auto linear = dyn_cast<LinearOp>(op);
+  auto library = dyn_cast<LibraryOp>(op);
   auto transpose = dyn_cast<TransposeOp>(*op->user_begin());
-  if (!transpose || (linear && linear.getResidual()) ||
+  if (!transpose ||
+      (library && (library.getResidual() || library.getTranspose())) ||
       transpose.getPermutation().back() + 1 !=
           static_cast<int64_t>(transpose.getPermutation().size()))
     return {};
@@ -46,7 +48,7 @@ struct WriteTransposedPass
     LibraryOp library = wrapInLibrary(op);
     OpBuilder builder(library.getYield());
     IRMapping mapping;
-    mapping.map(transpose.getOperand(), op->getResult(0));
+    mapping.map(transpose.getOperand(), library.getYield()->getOperand(0));
     library.setYielded(builder.clone(*transpose, mapping)->getResult(0));
     transpose.getResult().replaceAllUsesWith(library.getResult());
     transpose.erase();

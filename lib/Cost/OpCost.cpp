@@ -84,18 +84,34 @@ double cost::wholeFlops(Operation *op) {
                [](Value value) { return tensorType(value).getShape().vec(); });
 }
 
-double cost::seconds(Operation *op, const sharding::Mesh &mesh,
-                     const Machine &machine) {
+/// Of an operation that reads `moreBytes` than its operands.
+static double secondsWith(double moreBytes, Operation *op,
+                          const sharding::Mesh &mesh,
+                          const cost::Machine &machine) {
   if (isa<CollectiveOpInterface, WaitOp, ConstantOp, LoadOp, ReshapeOp,
           ReturnOp, StoreOp, YieldOp, StageOp, TransferOp, ScheduleOp>(op))
     return 0;
-  double bytes = 0;
+  double bytes = moreBytes;
   for (Value value : op->getOperands())
-    bytes += localBytes(tensorType(value), mesh);
+    bytes += cost::localBytes(tensorType(value), mesh);
   for (Value value : op->getResults())
-    bytes += localBytes(tensorType(value), mesh);
-  return std::max(contractionFlops(op, mesh) / machine.flopsPerSecond,
+    bytes += cost::localBytes(tensorType(value), mesh);
+  return std::max(cost::contractionFlops(op, mesh) / machine.flopsPerSecond,
                   bytes / machine.bytesPerSecond);
+}
+
+double cost::seconds(Operation *op, const sharding::Mesh &mesh,
+                     const Machine &machine) {
+  return secondsWith(0, op, mesh, machine);
+}
+
+double cost::secondsInPlace(Operation *op, const sharding::Mesh &mesh,
+                            const Machine &machine) {
+  if (findProduct(op, *machine.library))
+    return 0;
+  Value addend = findEpilogue(op, *machine.library).getAddend();
+  return secondsWith(addend ? localBytes(tensorType(addend), mesh) : 0, op,
+                     mesh, machine);
 }
 
 sharding::CostFn cost::collectiveCost(const Machine &machine) {

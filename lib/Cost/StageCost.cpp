@@ -31,10 +31,21 @@ double cost::collectiveSeconds(CollectiveOpInterface op,
                                  payloadBytes(op, mesh));
 }
 
-/// The value in whose memory `value` lies: these only rename.
+/// The product whose result is made where that of `op` is.
+static Operation *productOf(Operation *op) {
+  return findProduct(op, *cost::Machine().library);
+}
+
+/// The value in whose memory `value` lies: these only rename, and a product is
+/// written once it is through its epilogue.
 static Value storageOf(Value value) {
-  while (isa_and_nonnull<ReshapeOp, WaitOp>(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
+  while (Operation *op = value.getDefiningOp())
+    if (isa<ReshapeOp, WaitOp>(op))
+      value = op->getOperand(0);
+    else if (Operation *product = productOf(op))
+      value = product->getResult(0);
+    else
+      break;
   return value;
 }
 
@@ -47,7 +58,7 @@ static int64_t arenaBytes(Block &body, const sharding::Mesh &mesh) {
   llvm::DenseMap<Value, size_t> pieceOf;
   std::vector<cost::Lifetime> pieces;
   for (Operation &op : body) {
-    if (isa<LoadOp, ConstantOp, ReshapeOp, WaitOp>(op))
+    if (isa<LoadOp, ConstantOp, ReshapeOp, WaitOp>(op) || productOf(&op))
       continue;
     for (Value result : op.getResults()) {
       pieceOf[result] = pieces.size();
@@ -119,7 +130,7 @@ static double secondsOf(StageOp list, const sharding::Mesh &mesh,
   double now = 0, free = 0;
   llvm::DenseMap<Value, double> ends;
   for (Operation &op : list.getBody().front()) {
-    now += cost::seconds(&op, mesh, machine);
+    now += cost::secondsInPlace(&op, mesh, machine);
     if (auto wait = dyn_cast<WaitOp>(op))
       now = std::max(now, ends.lookup(wait.getStarted()));
     auto collective = dyn_cast<CollectiveOpInterface>(op);

@@ -45,36 +45,24 @@ AX_INFER(DotOp) {
   return checkedGive(location, types, shape, elementOf(op.getLhs()));
 }
 
-/// What Optimize may put behind a layer: floating point to floating point.
-static LogicalResult checkActivation(std::optional<Location> location,
-                                     std::optional<UnaryKind> kind) {
-  if (kind && !factsOf(*kind).isActivation())
-    return emitOptionalError(location, stringifyUnaryKind(*kind),
-                             " is no activation");
-  return success();
-}
-
 int64_t LinearOp::getK() { return shapeOf(getW())[getTransposeW() ? 1 : 0]; }
 int64_t LinearOp::getN() { return shapeOf(getW())[getTransposeW() ? 0 : 1]; }
 
-/// Of an op whose epilogue is of its factors' type.
 template <typename OpTy>
-static LogicalResult verifyUnrounded(OpTy op, bool hasEpilogue) {
-  if (!hasEpilogue || elementOf(op.getX()) == elementOf(op.getResult()))
+static LogicalResult verifyLayer(OpTy op) {
+  // It would be an attribute that nobody reads.
+  if (op->hasAttr("activation"))
+    return op.emitOpError("has an activation, as plans had before they were "
+                          "ax.unary operations: make the plan again");
+  if (!op.getBias() || elementOf(op.getX()) == elementOf(op.getResult()))
     return success();
   return op.emitOpError("a sum in f32 of ")
-         << elementOf(op.getX()) << " has no bias, residual or activation";
+         << elementOf(op.getX()) << " has no bias";
 }
 
-LogicalResult LinearOp::verify() {
-  return verifyUnrounded(*this, getBias() || getResidual() || getActivation());
-}
-LogicalResult ConvOp::verify() {
-  return verifyUnrounded(*this, getBias() || getResidual() || getActivation());
-}
-LogicalResult ConvTransposeOp::verify() {
-  return verifyUnrounded(*this, bool(getBias()));
-}
+LogicalResult LinearOp::verify() { return verifyLayer(*this); }
+LogicalResult ConvOp::verify() { return verifyLayer(*this); }
+LogicalResult ConvTransposeOp::verify() { return verifyLayer(*this); }
 
 AX_INFER(LinearOp) {
   ArrayRef<int64_t> x = shapeOf(op.getX()), w = shapeOf(op.getW());
@@ -82,9 +70,7 @@ AX_INFER(LinearOp) {
     return emitOptionalError(location,
                              "needs x of rank >= 1 and w of rank 2, got ",
                              op.getX().getType(), " and ", op.getW().getType());
-  if (failed(checkElements(
-          location, {op.getX(), op.getW(), op.getBias(), op.getResidual()})) ||
-      failed(checkActivation(location, op.getActivation())))
+  if (failed(checkElements(location, {op.getX(), op.getW(), op.getBias()})))
     return failure();
   int64_t k = w[op.getTransposeW() ? 1 : 0], n = w[op.getTransposeW() ? 0 : 1];
   if (x.back() != k)
@@ -94,8 +80,6 @@ AX_INFER(LinearOp) {
     return emitOptionalError(location, "bias must have ", n, " elements");
   SmallVector<int64_t> shape(x);
   shape.back() = n;
-  if (op.getResidual() && shapeOf(op.getResidual()) != ArrayRef<int64_t>(shape))
-    return emitOptionalError(location, "residual must have the result's shape");
   return checkedGive(location, types, shape, elementOf(op.getX()));
 }
 
@@ -132,9 +116,7 @@ AX_INFER(ConvOp) {
                              "needs x and w of the same rank >= 3, got ",
                              op.getX().getType(), " and ", op.getW().getType());
   size_t spatial = x.size() - 2;
-  if (failed(checkElements(
-          location, {op.getX(), op.getW(), op.getBias(), op.getResidual()})) ||
-      failed(checkActivation(location, op.getActivation())) ||
+  if (failed(checkElements(location, {op.getX(), op.getW(), op.getBias()})) ||
       failed(checkWindow(location, spatial, op.getStrides(), op.getPads(),
                          op.getDilations())))
     return failure();
@@ -156,8 +138,6 @@ AX_INFER(ConvOp) {
                                " of ", x[i + 2]);
     shape.push_back(room / op.getStrides()[i] + 1);
   }
-  if (op.getResidual() && shapeOf(op.getResidual()) != ArrayRef<int64_t>(shape))
-    return emitOptionalError(location, "residual must have the result's shape");
   return checkedGive(location, types, shape, elementOf(op.getX()));
 }
 

@@ -36,18 +36,18 @@ Rule DotOp::getShardingRule() {
   return builder.take();
 }
 
-/// The summed dimension of a contraction with an epilogue: bias, residual and
-/// activation come after the sum is complete.
-static int contracted(RuleBuilder &builder, int64_t size, bool hasEpilogue) {
-  return hasEpilogue ? builder.whole(size) : builder.reduction(size);
+/// The summed dimension of a contraction; a bias comes after the sum is
+/// complete.
+static int contracted(RuleBuilder &builder, int64_t size, bool hasBias) {
+  return hasBias ? builder.whole(size) : builder.reduction(size);
 }
 
-/// Operands 0 and 1 multiply, the other `numAdded` are added.
-static void linearInFactors(RuleBuilder &builder, int numAdded) {
+/// Operands 0 and 1 multiply; a bias, operand 2, is added.
+static void linearInFactors(RuleBuilder &builder, bool hasBias) {
   for (int factor : {0, 1}) {
     std::vector<int> set = {factor};
-    for (int i = 0; i < numAdded; ++i)
-      set.push_back(2 + i);
+    if (hasBias)
+      set.push_back(2);
     builder.linearIn(std::move(set));
   }
 }
@@ -55,10 +55,9 @@ static void linearInFactors(RuleBuilder &builder, int numAdded) {
 Rule LinearOp::getShardingRule() {
   RuleBuilder builder;
   llvm::ArrayRef<int64_t> xShape = shapeOf(getX());
-  bool hasEpilogue = getBias() || getResidual() || getActivation();
   TensorMap x = builder.allParallel(xShape.drop_back());
   TensorMap result = x;
-  int k = contracted(builder, xShape.back(), hasEpilogue);
+  int k = contracted(builder, xShape.back(), !!getBias());
   int n = builder.parallel(shapeOf(getResult()).back());
   x.push_back({k});
   result.push_back({n});
@@ -66,23 +65,19 @@ Rule LinearOp::getShardingRule() {
   builder.operand(getTransposeW() ? TensorMap{{n}, {k}} : TensorMap{{k}, {n}});
   if (getBias())
     builder.operand({{n}});
-  if (getResidual())
-    builder.operand(result);
   builder.result(std::move(result));
-  if (!getActivation())
-    linearInFactors(builder, !!getBias() + !!getResidual());
+  linearInFactors(builder, !!getBias());
   return builder.take();
 }
 
 Rule ConvOp::getShardingRule() {
   RuleBuilder builder;
   llvm::ArrayRef<int64_t> wShape = shapeOf(getW());
-  bool hasEpilogue = getBias() || getResidual() || getActivation();
   int64_t numGroups = getGroups();
   int batch = builder.parallel(shapeOf(getX())[0]);
   int groups = builder.parallel(numGroups);
   int out = builder.parallel(wShape[0] / numGroups);
-  int in = contracted(builder, wShape[1], hasEpilogue);
+  int in = contracted(builder, wShape[1], !!getBias());
   TensorMap x = {{batch}, {groups, in}};
   TensorMap w = {{groups, out}, {in}};
   TensorMap result = {{batch}, {groups, out}};
@@ -95,11 +90,8 @@ Rule ConvOp::getShardingRule() {
   builder.operand(std::move(w));
   if (getBias())
     builder.operand({{groups, out}});
-  if (getResidual())
-    builder.operand(result);
   builder.result(std::move(result));
-  if (!getActivation())
-    linearInFactors(builder, !!getBias() + !!getResidual());
+  linearInFactors(builder, !!getBias());
   return builder.take();
 }
 
@@ -147,7 +139,7 @@ Rule ConvWeightGradientOp::getShardingRule() {
   builder.operand(std::move(x));
   builder.operand(std::move(gradient));
   builder.result(std::move(result));
-  linearInFactors(builder, 0);
+  linearInFactors(builder, /*hasBias=*/false);
   return builder.take();
 }
 

@@ -360,7 +360,6 @@ Value Emitter::conv(Value x, Value w, Value bias, const Window &window,
     p.pads = i64s(builder, window.pads);
     p.dilations = i64s(builder, window.dilations);
     p.groups = builder.getI64IntegerAttr(groups);
-    p.operandSegmentSizes = {1, 1, bias ? 1 : 0, 0};
   }));
 }
 

@@ -99,21 +99,10 @@ static HostTensor linear(LinearOp op, Operands in) {
   if (!sums.empty())
     multiply(toDoubles(in[0]).data(), toDoubles(w).data(), sums.data(), 1,
              to.numElements() / n, k, n);
-  Operands rest = in.drop_front(2);
-  std::vector<double> bias, residual;
   if (op.getBias()) {
-    bias = toDoubles(rest.front());
-    rest = rest.drop_front();
-  }
-  if (op.getResidual())
-    residual = toDoubles(rest.front());
-  UnaryFn activation =
-      op.getActivation() ? unaryFunction(*op.getActivation()) : nullptr;
-  for (size_t i = 0; i < sums.size(); ++i) {
-    double value = sums[i] + (bias.empty() ? 0 : bias[i % n]);
-    if (activation)
-      value = activation(value);
-    sums[i] = value + (residual.empty() ? 0 : residual[i]);
+    std::vector<double> bias = toDoubles(in[2]);
+    for (size_t i = 0; i < sums.size(); ++i)
+      sums[i] += bias[i % n];
   }
   storeDoubles(sums, to);
   return to;

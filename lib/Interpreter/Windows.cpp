@@ -91,21 +91,10 @@ static HostTensor conv(ConvOp op, Operands in) {
           out[(b * outs + o) * points + point] += sum;
         }
       });
-  Operands rest = in.drop_front(2);
-  std::vector<double> bias, residual;
   if (op.getBias()) {
-    bias = toDoubles(rest.front());
-    rest = rest.drop_front();
-  }
-  if (op.getResidual())
-    residual = toDoubles(rest.front());
-  UnaryFn activation =
-      op.getActivation() ? unaryFunction(*op.getActivation()) : nullptr;
-  for (size_t i = 0; i < out.size(); ++i) {
-    double value = out[i] + (bias.empty() ? 0 : bias[i / points % outs]);
-    if (activation)
-      value = activation(value);
-    out[i] = value + (residual.empty() ? 0 : residual[i]);
+    std::vector<double> bias = toDoubles(in[2]);
+    for (size_t i = 0; i < out.size(); ++i)
+      out[i] += bias[i / points % outs];
   }
   storeDoubles(out, to);
   return to;

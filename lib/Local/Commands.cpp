@@ -44,8 +44,23 @@ static Operation *findCore(LibraryOp library) {
 
 Operation *LibraryOp::getCore() { return findCore(*this); }
 
-UnaryOp LibraryOp::getActivation() {
-  return dyn_cast<UnaryOp>(getCore()->getNextNode());
+/// The first `OpTy` behind the core; null where there is none.
+template <typename OpTy>
+static OpTy firstBehind(LibraryOp library) {
+  for (Operation *op = library.getCore()->getNextNode(); op;
+       op = op->getNextNode())
+    if (auto found = dyn_cast<OpTy>(op))
+      return found;
+  return {};
+}
+
+UnaryOp LibraryOp::getActivation() { return firstBehind<UnaryOp>(*this); }
+
+BinaryOp LibraryOp::getResidual() { return firstBehind<BinaryOp>(*this); }
+
+bool LibraryOp::isActivationLast() {
+  UnaryOp activation = getActivation();
+  return activation && getResidual() == activation->getPrevNode();
 }
 
 TransposeOp LibraryOp::getTranspose() {
@@ -62,10 +77,13 @@ LogicalResult LibraryOp::verify() {
   Operation *core = findCore(*this);
   if (core == yield.getOperation())
     return emitOpError("has no operation to do");
-  if (core->getNumOperands() != block.getNumArguments())
+  BinaryOp residual = getResidual();
+  SmallVector<Value> read(core->getOperands());
+  if (residual)
+    read.push_back(residual.getRhs());
+  if (read.size() != block.getNumArguments())
     return emitOpError("needs an operation that reads each argument once");
-  for (auto [operand, argument] :
-       llvm::zip_equal(core->getOperands(), block.getArguments())) {
+  for (auto [operand, argument] : llvm::zip_equal(read, block.getArguments())) {
     auto transpose = operand.getDefiningOp<TransposeOp>();
     if ((transpose ? transpose.getOperand() : operand) != argument)
       return emitOpError(
@@ -73,15 +91,22 @@ LogicalResult LibraryOp::verify() {
   }
   // Each behind the one before, which it alone reads.
   Operation *last = core;
-  if (auto unary = dyn_cast<UnaryOp>(last->getNextNode()))
+  UnaryOp activation = dyn_cast<UnaryOp>(last->getNextNode());
+  if (activation)
+    last = activation;
+  if (residual && last->getNextNode() == residual &&
+      residual.getKind() == BinaryKind::add)
+    last = residual;
+  if (auto unary = dyn_cast<UnaryOp>(last->getNextNode()); unary && !activation)
     last = unary;
   if (auto transpose = dyn_cast<TransposeOp>(last->getNextNode()))
     last = transpose;
   if (last->getNextNode() != yield)
-    return emitOpError("has more than an activation and a transpose behind ")
+    return emitOpError("has more than an activation, a residual and a "
+                       "transpose behind ")
            << core->getName();
   for (Operation *op = yield; op != core; op = op->getPrevNode())
-    if (op->getNumOperands() != 1 ||
+    if ((op->getNumOperands() != 1 && op != residual) ||
         op->getOperand(0).getDefiningOp() != op->getPrevNode())
       return emitOpError("does not give what it computes");
   return success();

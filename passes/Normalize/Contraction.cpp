@@ -62,14 +62,11 @@ struct UnmergeLinear : OpRewritePattern<LinearOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(LinearOp op,
                                 PatternRewriter &rewriter) const final {
-    if (op.getResidual())
-      return failure();
     Value x = unmergeLeading(rewriter, op.getLoc(), op.getX());
     if (x == op.getX())
       return failure();
-    Value result =
-        LinearOp::create(rewriter, op.getLoc(), x, op.getW(), op.getBias(),
-                         Value(), op.getTransposeW(), op.getActivationAttr());
+    Value result = LinearOp::create(rewriter, op.getLoc(), x, op.getW(),
+                                    op.getBias(), op.getTransposeW());
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), result);
     return success();
   }

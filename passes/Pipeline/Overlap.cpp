@@ -55,11 +55,16 @@ struct Overlap : ax::impl::OverlapBase<Overlap> {
   }
 
 private:
-  static Operation *firstUser(Operation *op) {
+  /// What waits for `op`. A product does for what its epilogue reads.
+  Operation *firstUser(Operation *op) {
     Operation *first = nullptr;
-    for (Operation *user : op->getUsers())
+    for (Operation *user : op->getUsers()) {
+      Operation *product = findProduct(user, *machine.library);
+      if (product && op->isBeforeInBlock(product))
+        user = product;
       if (!first || user->isBeforeInBlock(first))
         first = user;
+    }
     return first;
   }
 
@@ -87,7 +92,7 @@ private:
          before = before->getPrevNode()) {
       if (before == op)
         continue;
-      left -= cost::seconds(before, mesh, machine);
+      left -= cost::secondsInPlace(before, mesh, machine);
       flops += cost::contractionFlops(before, mesh);
       place = before;
     }

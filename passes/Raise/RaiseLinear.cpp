@@ -83,8 +83,8 @@ struct RaiseDot : OpRewritePattern<DotOp> {
                        transposed ? ArrayRef<int64_t>{n, k}
                                   : ArrayRef<int64_t>{k, n});
 
-    Value result = LinearOp::create(rewriter, loc, input, weight, Value(),
-                                    Value(), transposed, UnaryKindAttr());
+    Value result =
+        LinearOp::create(rewriter, loc, input, weight, Value(), transposed);
     SmallVector<int64_t> shape = x.sizes(x.free);
     llvm::append_range(shape, w.sizes(w.free));
     result = reshapeTo(rewriter, loc, result, shape);
@@ -111,8 +111,7 @@ struct TakeBias : OpRewritePattern<BinaryOp> {
         reshape && reshape->hasOneUse())
       value = reshape.getOperand();
     auto linear = value.getDefiningOp<LinearOp>();
-    bool fits = linear && linear->hasOneUse() && !linear.getBias() &&
-                !linear.getResidual() && !linear.getActivation();
+    bool fits = linear && linear->hasOneUse() && !linear.getBias();
     return fits ? linear : LinearOp();
   }
 
@@ -141,9 +140,9 @@ struct TakeBias : OpRewritePattern<BinaryOp> {
     if (!bias)
       return failure();
     bias = reshapeTo(rewriter, loc, bias, {n});
-    Value result = LinearOp::create(rewriter, mergeLocations(linear, op),
-                                    linear.getX(), linear.getW(), bias, Value(),
-                                    linear.getTransposeW(), UnaryKindAttr());
+    Value result =
+        LinearOp::create(rewriter, mergeLocations(linear, op), linear.getX(),
+                         linear.getW(), bias, linear.getTransposeW());
     rewriter.replaceOp(op, reshapeTo(rewriter, loc, result, shapeOf(op)));
     return success();
   }
@@ -156,8 +155,7 @@ struct TakeConvBias : OpRewritePattern<BinaryOp> {
                                 PatternRewriter &rewriter) const final {
     auto pair = matchCommutative(op, BinaryKind::add, [](Value value) {
       auto conv = value.getDefiningOp<ConvOp>();
-      return conv && conv->hasOneUse() && !conv.getBias() &&
-             !conv.getResidual() && !conv.getActivation();
+      return conv && conv->hasOneUse() && !conv.getBias();
     });
     if (!pair || pair->first.getType() != op.getType())
       return failure();
@@ -169,10 +167,10 @@ struct TakeConvBias : OpRewritePattern<BinaryOp> {
       return failure();
     auto conv = pair->first.getDefiningOp<ConvOp>();
     bias = reshapeTo(rewriter, op.getLoc(), bias, {shape[1]});
-    auto result = ConvOp::create(
-        rewriter, mergeLocations(conv, op), conv.getX(), conv.getW(), bias,
-        Value(), conv.getStridesAttr(), conv.getPadsAttr(),
-        conv.getDilationsAttr(), conv.getGroupsAttr(), UnaryKindAttr());
+    auto result = ConvOp::create(rewriter, mergeLocations(conv, op),
+                                 conv.getX(), conv.getW(), bias,
+                                 conv.getStridesAttr(), conv.getPadsAttr(),
+                                 conv.getDilationsAttr(), conv.getGroupsAttr());
     rewriter.replaceOp(op, result);
     return success();
   }

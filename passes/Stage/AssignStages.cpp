@@ -100,6 +100,8 @@ struct AssignStages : ax::impl::AssignStagesBase<AssignStages> {
   SmallVector<Operation *> ops;
   /// Seconds of ops[0 .. i).
   SmallVector<double> before;
+  /// What ops[i] costs more behind a cut: nothing, unless it is of an epilogue.
+  SmallVector<double> apart;
   /// Bytes that cross a cut before ops[i].
   SmallVector<int64_t> crossing;
   /// The states that each of `ops` uses.
@@ -122,7 +124,7 @@ static double secondsOf(Operation *op, const sharding::Mesh &mesh,
                         const cost::Machine &machine) {
   auto collective = dyn_cast<CollectiveOpInterface>(op);
   if (!collective || !sharding::communicates(collective.getStepKind()))
-    return cost::seconds(op, mesh, machine);
+    return cost::secondsInPlace(op, mesh, machine);
   return cost::collectiveSeconds(collective, mesh, machine);
 }
 
@@ -131,6 +133,8 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
   llvm::DenseMap<Operation *, size_t> position;
   for (Operation &op : program.getBody().front().without_terminator())
     if (!isa<LoadOp, ConstantOp>(op)) {
+      // An earlier cut does not take a product's epilogue from it.
+      op.removeAttr(kStage);
       position[&op] = ops.size();
       ops.push_back(&op);
     }
@@ -143,9 +147,13 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
   cost::Machine machine;
   sharding::Mesh mesh = getMesh(program);
   before.assign(1, 0);
+  apart.clear();
   crossing.assign(ops.size() + 2, 0);
   for (auto [i, op] : llvm::enumerate(ops)) {
     before.push_back(before.back() + secondsOf(op, mesh, machine));
+    apart.push_back(findProduct(op, *machine.library)
+                        ? cost::seconds(op, mesh, machine)
+                        : 0);
     for (Value value : op->getResults()) {
       size_t last = i;
       for (Operation *user : value.getUsers()) {
@@ -353,7 +361,7 @@ std::optional<SmallVector<size_t>> AssignStages::balancedCuts(int64_t stages) {
         if (!isStage(cut, i))
           continue;
         const Choice &left = best[s - 1][cut];
-        double stage = before[i] - before[cut] + send(i);
+        double stage = before[i] - before[cut] + apart[cut] + send(i);
         Choice choice{std::max(left.worst, stage),
                       left.squares + squared(stage), cut};
         // Of equal ones the earliest cut.

@@ -14,7 +14,7 @@ sys.path.append(str(Path(__file__).parents[1] / "bench"))
 from zoo_networks import NETWORKS
 
 LARGEST_RATIO = 1.1
-LARGEST_IMBALANCE = 1.25
+LARGEST_IMBALANCE = 1.3
 
 # What exceeds LARGEST_RATIO, one by one, by how much, and why. A ratio that is
 # not there, or another one, fails: lower it here when it gets better.
@@ -80,9 +80,11 @@ def isSplit(model):
                              f"{expected or f'at most {LARGEST_RATIO}'}")
         stages = report["programs"][0]["stages"]
         if len(stages) > 1 and blocks(explanation) >= 2 * len(stages):
-            # One operation cannot be cut (a stem's convolution on the image).
-            times = [s["seconds"] + s["send_seconds"] for s in stages
-                     if s["ops"] > 1]
+            # One layer cannot be cut (a stem's convolution on the image).
+            layers = [len(stage["layers"]) for stage in
+                      explanation["programs"][0]["stages"]]
+            times = [s["seconds"] + s["send_seconds"]
+                     for s, count in zip(stages, layers) if count > 1]
             if max(times) > LARGEST_IMBALANCE * min(times):
                 wrong.append(f"{layout}: stages take {times} s")
     wrong += [f"{place} is in {EXCEPTIONS.name}, and not in the plan"

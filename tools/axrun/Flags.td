@@ -195,7 +195,7 @@ defm list_commands : Switch<
 defm dump_after : Value<
   "dump-after", "STEP", "Print what one rank of each stage does after steps",
   help6_debugging, [CommaSeparated, Repeatable],
-  "localize,split-epilogues,join-epilogues,channels-last,write-transposed,"
+  "localize,join-epilogues,channels-last,write-transposed,"
   "order-products,merge-equal,fuse,mark-in-place,place-buffers,"
   "choose-nests">;
 defm timing : Switch<

@@ -22,15 +22,13 @@ def Localize : Pass<"axl-localize", "::ax::PlanOp"> {
   let dependentDialects = ["ax::AxlDialect"];
 }
 
-def SplitEpilogues : Pass<"axl-split-epilogues"> {
-  let summary = "Activations that no library has become operations";
-}
-
 def JoinEpilogues : Pass<"axl-join-epilogues"> {
-  let summary = "The activation behind a convolution's residual is done with it";
+  let summary = "What a library does along with a product is done with it";
   let description = [{
-    Both become one `axl.library`, if the activation is all that reads the sum of
-    convolution and residual.
+    A product, an activation behind it, the sum with a residual and an activation of
+    that become one `axl.library`, as far as the library does them in one call
+    (`Library` in include/ax/Cost/Epilogue.h) and each alone reads what the one
+    before gives. Biases are the product's own.
   }];
 }
 

@@ -3,7 +3,7 @@
 #ifndef AX_COST_OPCOST_H
 #define AX_COST_OPCOST_H
 
-#include "ax/Dialect/Ax.h"
+#include "ax/Cost/Epilogue.h"
 
 namespace ax::cost {
 
@@ -15,6 +15,7 @@ struct Machine {
   double bytesPerSecond = 1e10;
   double collectiveLatency = 5e-6;
   double collectiveBytesPerSecond = 5e9;
+  const Library *library = &cpuLibrary();
 };
 
 /// Shape of the part that one rank holds (one micro-batch of it), by the
@@ -39,6 +40,10 @@ double wholeFlops(mlir::Operation *op);
 /// not priced here. 0 for ops that only rename (reshape, constant, load).
 double seconds(mlir::Operation *op, const sharding::Mesh &mesh,
                const Machine &machine);
+/// The same where it is: a product with its epilogue, of which no operation
+/// costs anything by itself.
+double secondsInPlace(mlir::Operation *op, const sharding::Mesh &mesh,
+                      const Machine &machine);
 
 /// Price of collectives: rings with one latency and bandwidth.
 sharding::CostFn collectiveCost(const Machine &machine);

@@ -28,6 +28,10 @@ inline constexpr llvm::StringLiteral kStage = "stage";
 /// says, else forward.
 Action markedAction(mlir::Operation *op);
 void markAction(mlir::Operation *op, Action action);
+inline bool haveSameStageAndAction(mlir::Operation *a, mlir::Operation *b) {
+  return a->getDiscardableAttr(kStage) == b->getDiscardableAttr(kStage) &&
+         a->getDiscardableAttr(kAction) == b->getDiscardableAttr(kAction);
+}
 
 /// Returns what the stage is for; nothing when its attributes make no sense.
 std::optional<ActionKind> actionOf(StageOp stage);

@@ -22,21 +22,20 @@ def Ax_DotOp : Ax_ContractionOp<"dot"> {
   }];
 }
 
-def Ax_LinearOp : Ax_ContractionOp<"linear", [AttrSizedOperandSegments]> {
-  let summary = "act(x W + bias) + residual";
+def Ax_LinearOp : Ax_ContractionOp<"linear"> {
+  let summary = "x W + bias";
   let description = [{
-    x: [..., k]; W: [k, n], or [n, k] with `transpose_w`; bias: [n]; residual and
-    result: [..., n]. Created by Raise from a dot with a two-dimensional weight;
-    `activation` and `residual` are set by Optimize, after sharding.
+    x: [..., k]; W: [k, n], or [n, k] with `transpose_w`; bias: [n]; result:
+    [..., n]. Created by Raise from a dot with a two-dimensional weight. What a
+    library does in one call with it, an activation behind it and a residual, stands
+    behind it; code generation decides.
   }];
   let arguments = (ins Ax_FloatTensor:$x, Ax_FloatTensor:$w,
-    Optional<Ax_FloatTensor>:$bias, Optional<Ax_FloatTensor>:$residual,
-    UnitAttr:$transpose_w, OptionalAttr<Ax_UnaryKindAttr>:$activation);
+    Optional<Ax_FloatTensor>:$bias, UnitAttr:$transpose_w);
   let results = (outs Ax_FloatTensor:$result);
   let hasVerifier = 1;
   let assemblyFormat = [{
-    $x `,` $w (`bias` $bias^ `:` type($bias))?
-    (`residual` $residual^ `:` type($residual))? attr-dict
+    $x `,` $w `` custom<Bias>($bias, type($bias)) attr-dict
     `:` type($x) `,` type($w) `->` type($result)
   }];
   let extraClassDeclaration = inferredDeclaration # [{
@@ -44,23 +43,21 @@ def Ax_LinearOp : Ax_ContractionOp<"linear", [AttrSizedOperandSegments]> {
   }];
 }
 
-def Ax_ConvOp : Ax_ContractionOp<"conv", [AttrSizedOperandSegments]> {
-  let summary = "act(conv(x, w) + bias) + residual in 1, 2 or 3 dimensions";
+def Ax_ConvOp : Ax_ContractionOp<"conv"> {
+  let summary = "conv(x, w) + bias in 1, 2 or 3 dimensions";
   let description = [{
     x: [batch, channels, spatial...]; w: [out channels, channels / groups,
     kernel...]; bias: [out channels]. `pads`: low of each spatial dimension, then
     high of each.
   }];
   let arguments = (ins Ax_FloatTensor:$x, Ax_FloatTensor:$w,
-    Optional<Ax_FloatTensor>:$bias, Optional<Ax_FloatTensor>:$residual,
+    Optional<Ax_FloatTensor>:$bias,
     DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads,
-    DenseI64ArrayAttr:$dilations, DefaultValuedAttr<I64Attr, "1">:$groups,
-    OptionalAttr<Ax_UnaryKindAttr>:$activation);
+    DenseI64ArrayAttr:$dilations, DefaultValuedAttr<I64Attr, "1">:$groups);
   let results = (outs Ax_FloatTensor:$result);
   let hasVerifier = 1;
   let assemblyFormat = [{
-    $x `,` $w (`bias` $bias^ `:` type($bias))?
-    (`residual` $residual^ `:` type($residual))?
+    $x `,` $w `` custom<Bias>($bias, type($bias))
     `strides` $strides `pads` $pads `dilations` $dilations attr-dict
     `:` type($x) `,` type($w) `->` type($result)
   }];

@@ -75,8 +75,8 @@ struct UnaryFacts {
   bool isOwnInverse = false, isIdempotent = false;
   FunctionCost cost = FunctionCost::Many;
   double low = -2, high = 2.2;
-  /// Whether it is a function of floats to floats, as layers have behind them.
-  constexpr bool isActivation() const {
+  /// Whether floats give floats.
+  constexpr bool isOfFloats() const {
     return !givesBools && (operands == FunctionOperands::Floats ||
                            operands == FunctionOperands::Numbers);
   }

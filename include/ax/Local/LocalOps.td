@@ -288,9 +288,10 @@ def Axl_LibraryOp : Axl_Op<"library", [Pure, IsolatedFromAbove, SingleBlock]> {
   let summary = "An operation, and what a library does around it in one call";
   let description = [{
     A contraction, convolution, attention or pool on the region's arguments, which
-    are its operands in order. Behind it an activation, and a transpose of what is
-    written; a residual is read in the order of the result, so a transpose of it
-    may stand in front.
+    are its operands in order. Behind it an activation, the sum with a residual,
+    which is one more argument, and a transpose of what is written; the activation
+    may be that of the sum instead. A residual is read in the order of the result,
+    so a transpose of it may stand in front.
   }];
   let arguments = (ins Variadic<Axl_Tensor>:$operands);
   let results = (outs Axl_Tensor:$result);
@@ -303,9 +304,16 @@ def Axl_LibraryOp : Axl_Op<"library", [Pure, IsolatedFromAbove, SingleBlock]> {
     ::mlir::Operation *getYield() { return getBody().front().getTerminator(); }
     /// What it is all about.
     ::mlir::Operation *getCore();
-    /// Null where there is none.
+    /// Null where there is none; a residual is the right operand of its sum.
     ::ax::UnaryOp getActivation();
+    ::ax::BinaryOp getResidual();
     ::ax::TransposeOp getTranspose();
+    /// The activation is that of the sum with the residual.
+    bool isActivationLast();
+    /// What is read as the residual, if there is one.
+    ::mlir::OpOperand &getResidualOperand() {
+      return getOperation()->getOpOperand(getNumOperands() - 1);
+    }
     /// The region, and so this op, gives `value` from now on.
     void setYielded(::mlir::Value value) {
       getYield()->setOperand(0, value);

@@ -66,21 +66,11 @@ static LogicalResult dot(DotOp op, GradientBuilder &g) {
 
 static LogicalResult linear(LinearOp op, GradientBuilder &g) {
   Value x = op.getX(), w = op.getW(), dy = g.ofResult();
-  g.give(op.getResidualMutable(), [&] { return dy; });
-  if (op.getActivation()) {
-    Value sum = LinearOp::create(g.b, x, w, op.getBias(), Value(),
-                                 op.getTransposeW(), UnaryKindAttr());
-    dy = unaryGradient(g, *op.getActivation(), sum,
-                       g.unary(*op.getActivation(), sum), dy);
-    if (!dy)
-      return success();
-  }
   SmallVector<int64_t> rows = dimsFrom(0, shapeOf(x).size() - 1);
   g.give(op.getBiasMutable(),
          [&] { return g.sum(dy, rows, /*keepDims=*/false); });
   g.give(op.getXMutable(), [&]() -> Value {
-    return LinearOp::create(g.b, dy, w, Value(), Value(), !op.getTransposeW(),
-                            UnaryKindAttr());
+    return LinearOp::create(g.b, dy, w, Value(), !op.getTransposeW());
   });
   g.give(op.getWMutable(), [&]() -> Value {
     if (op.getTransposeW())

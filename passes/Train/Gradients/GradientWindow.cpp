@@ -33,16 +33,6 @@ static SmallVector<int64_t> allButChannels(Value value) {
 
 static LogicalResult conv(ConvOp op, GradientBuilder &g) {
   Value x = op.getX(), w = op.getW(), dy = g.ofResult();
-  g.give(op.getResidualMutable(), [&] { return dy; });
-  if (op.getActivation()) {
-    Value sum = ConvOp::create(g.b, x, w, op.getBias(), Value(),
-                               op.getStrides(), op.getPads(), op.getDilations(),
-                               op.getGroups(), UnaryKindAttr());
-    dy = unaryGradient(g, *op.getActivation(), sum,
-                       g.unary(*op.getActivation(), sum), dy);
-    if (!dy)
-      return success();
-  }
   ArrayRef<int64_t> kernel = shapeOf(w).drop_front(2);
   g.give(op.getBiasMutable(),
          [&] { return g.sum(dy, allButChannels(dy), /*keepDims=*/false); });
@@ -73,8 +63,8 @@ static LogicalResult convTranspose(ConvTransposeOp op, GradientBuilder &g) {
     if (op.getOutputPads()[i] >= op.getStrides()[i])
       pads[spatial + i] -= op.getOutputPads()[i];
   g.give(op.getXMutable(), [&]() -> Value {
-    return ConvOp::create(g.b, dy, w, Value(), Value(), op.getStrides(), pads,
-                          op.getDilations(), op.getGroups(), UnaryKindAttr());
+    return ConvOp::create(g.b, dy, w, Value(), op.getStrides(), pads,
+                          op.getDilations(), op.getGroups());
   });
   g.give(op.getWMutable(), [&]() -> Value {
     return ConvWeightGradientOp::create(g.b, dy, x, shapeOf(w).drop_front(2),

@@ -28,7 +28,7 @@
 // Contractions. The weight is [out, in]; Raise makes a linear of a dot.
 // CHECK: ax.dot
 %d = ax.dot %x, %w batch [] x [] contract [1] x [1] : tensor<4x8xf32>, tensor<16x8xf32> -> tensor<4x16xf32>
-%l = ax.linear %x, %w bias %bias : tensor<16xf32> {activation = #ax<unary_kind gelu>, transpose_w} : tensor<4x8xf32>, tensor<16x8xf32> -> tensor<4x16xf32>
+%l = ax.linear %x, %w bias %bias : tensor<16xf32> {transpose_w} : tensor<4x8xf32>, tensor<16x8xf32> -> tensor<4x16xf32>
 %q = ax.constant dense<0.1> : tensor<2x4x5x8xf32> -> tensor<2x4x5x8xf32>
 %kv = ax.constant dense<0.1> : tensor<2x2x5x8xf32> -> tensor<2x2x5x8xf32>
 %a = ax.attention %q, %kv, %kv scale 0.35355339059327379 {causal} : tensor<2x4x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32> -> tensor<2x4x5x8xf32>

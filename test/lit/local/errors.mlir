@@ -159,7 +159,7 @@
 
 %x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
 %w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
-// expected-error @+1 {{has more than an activation and a transpose behind ax.linear}}
+// expected-error @+1 {{has more than an activation, a residual and a transpose behind ax.linear}}
 %0 = axl.library(%x, %w) {
 ^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>):
   %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
@@ -167,6 +167,46 @@
   %3 = ax.unary relu %2 : tensor<4x8xf32> -> tensor<4x8xf32>
   axl.yield %3 : tensor<4x8xf32>
 } : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+// A residual is one more argument, and is added.
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{needs an operation that reads each argument once}}
+%0 = axl.library(%x, %w) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %2 = ax.binary add %1, %a : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  axl.yield %2 : tensor<4x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{has more than an activation, a residual and a transpose behind ax.linear}}
+%0 = axl.library(%x, %w, %x) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>, %c: tensor<4x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %2 = ax.binary mul %1, %c : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  axl.yield %2 : tensor<4x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+
+// -----
+
+// Two activations.
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+// expected-error @+1 {{has more than an activation, a residual and a transpose behind ax.linear}}
+%0 = axl.library(%x, %w, %x) {
+^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>, %c: tensor<4x8xf32>):
+  %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %2 = ax.unary relu %1 : tensor<4x8xf32> -> tensor<4x8xf32>
+  %3 = ax.binary add %2, %c : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+  %4 = ax.unary relu %3 : tensor<4x8xf32> -> tensor<4x8xf32>
+  axl.yield %4 : tensor<4x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
 
 // -----
 

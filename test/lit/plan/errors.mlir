@@ -115,11 +115,15 @@
 // RUN: not axopt %t.infer.mlir --verify 2>&1 | FileCheck %s --check-prefix=INFER
 // INFER: 'ax.linear' op inferred type(s) 'tensor<8x8xf32>' are incompatible
 
-// One message, with the operation's name.
-// RUN: sed 's/%0 = .*/%0 = ax.linear %a, %a {activation = #ax<unary_kind is_nan>} : !t, !t -> !t/' %s > %t.activation.mlir
+// Plans of before, where these were no operations of their own. One message, with
+// the operation's name.
+// RUN: sed 's/%0 = .*/%0 = ax.linear %a, %a {activation = #ax<unary_kind relu>} : !t, !t -> !t/' %s > %t.activation.mlir
 // RUN: not axopt %t.activation.mlir --verify 2>&1 | FileCheck %s --check-prefix=ACTIVATION
-// ACTIVATION: activation.mlir:{{[0-9]+}}:{{[0-9]+}}: 'ax.linear' op is_nan is no activation
+// ACTIVATION: activation.mlir:{{[0-9]+}}:{{[0-9]+}}: 'ax.linear' op has an activation, as plans had before they were ax.unary operations: make the plan again
 // ACTIVATION-NOT: infer
+// RUN: sed 's/%0 = .*/%0 = ax.linear %a, %a residual %a : !t : !t, !t -> !t/' %s > %t.residual.mlir
+// RUN: not axopt %t.residual.mlir --verify 2>&1 | FileCheck %s --check-prefix=RESIDUAL
+// RESIDUAL: residual.mlir:{{[0-9]+}}:{{[0-9]+}}: custom op 'ax.linear' has a residual, as plans had before they were ax.binary operations: make the plan again
 
 // RUN: sed 's/%0 = .*/%g = ax.all_gather %a over {micro} : !t -> !w %0 = ax.all_slice %g over {micro} : !w -> !t/' %s > %t.gather.mlir
 // RUN: not axopt %t.gather.mlir --verify 2>&1 | FileCheck %s --check-prefix=GATHER

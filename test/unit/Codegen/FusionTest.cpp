@@ -174,7 +174,7 @@ TEST(Fusion, ResidualIsWrittenByTheNormThatReadsIt) {
           "\n%l = ax.linear %n, %x3 : " + t + ", " + w + " -> " + t +
           "\n%r = ax.binary add %l, %a : " + t + ", " + t + " -> " + t,
       t);
-  EXPECT_EQ(fused.kernels, 2u);
+  EXPECT_EQ(fused.kernels, 1u);
   EXPECT_EQ(fused.others, std::vector<std::string>{"linear"});
 }
 
@@ -214,14 +214,14 @@ TEST(Fusion, HeadsNeedNoCopies) {
 }
 
 TEST(Fusion, NoCycleThroughWhatLeavesAKernel) {
-  // a goes to the last addition both directly and through a linear: a kernel
-  // with a and the addition would wait for itself.
+  // a goes to the last product both directly and through a linear: a kernel
+  // with a and the product would wait for itself.
   std::string t = f32("4x8"), w = f32("8x8");
   Fused fused = fuseAndRun(
       {t, w},
       "%a = ax.unary exp %x0 : " + t + " -> " + t +
           "\n%l = ax.linear %a, %x1 : " + t + ", " + w + " -> " + t +
-          "\n%r = ax.binary add %a, %l : " + t + ", " + t + " -> " + t,
+          "\n%r = ax.binary mul %a, %l : " + t + ", " + t + " -> " + t,
       t);
   EXPECT_EQ(fused.kernels, 2u);
 }
@@ -236,15 +236,19 @@ TEST(Fusion, CostlyValuesAreNotRepeated) {
   EXPECT_EQ(fused.kernels, 2u);
 }
 
-TEST(Fusion, ActivationThatNoLibraryHas) {
+TEST(Fusion, LibrariesDoActivationsThatTheyHave) {
   std::string t = f32("4x8"), w = f32("8x8");
-  Fused fused = fuseAndRun({t, w},
-                           "%r = ax.linear %x0, %x1 residual %x0 : " + t +
-                               " {activation = #ax<unary_kind sin>} : " + t +
-                               ", " + w + " -> " + t,
-                           t);
-  EXPECT_EQ(fused.kernels, 1u);
-  EXPECT_EQ(fused.others, std::vector<std::string>{"linear"});
+  for (bool has : {false, true}) {
+    std::string kind = has ? "gelu" : "sin";
+    Fused fused = fuseAndRun(
+        {t, w},
+        "%l = ax.linear %x0, %x1 : " + t + ", " + w + " -> " + t +
+            "\n%a = ax.unary " + kind + " %l : " + t + " -> " + t +
+            "\n%r = ax.binary add %x0, %a : " + t + ", " + t + " -> " + t,
+        t);
+    EXPECT_EQ(fused.kernels, has ? 0u : 1u);
+    EXPECT_EQ(fused.others, std::vector<std::string>{"linear"});
+  }
 }
 
 TEST(Fusion, TransposedWeightLikeOperandIsReadInPlace) {
@@ -267,10 +271,11 @@ TEST(Fusion, ImagesKeepTheirChannelsLast) {
       {x, w, v, s},
       "%a = ax.conv %x0, %x1" + conv + x + ", " + w + " -> " + y +
           "\n%m = ax.binary mul %a, %x3 : " + y + ", " + s + " -> " + y +
-          "\n%b = ax.conv %m, %x2 residual %m : " + y + conv + y + ", " + v +
-          " -> " + y + "\n%c = ax.binary add %b, %a : " + y + ", " + y +
-          " -> " + y + "\n%d = ax.concat %c, %a dim 0 : " + y + ", " + y +
-          " -> " + f32("4x4x6x6") +
+          "\n%v = ax.conv %m, %x2" + conv + y + ", " + v + " -> " + y +
+          "\n%b = ax.binary add %v, %m : " + y + ", " + y + " -> " + y +
+          "\n%c = ax.binary add %b, %a : " + y + ", " + y + " -> " + y +
+          "\n%d = ax.concat %c, %a dim 0 : " + y + ", " + y + " -> " +
+          f32("4x4x6x6") +
           "\n%e = ax.slice %d starts [1, 0, 0, 0] "
           "steps [1, 1, 1, 1] : " +
           f32("4x4x6x6") + " -> " + y +

@@ -62,10 +62,10 @@ TEST(Generate, MLPOnTwoRanks) {
   auto program = generated(planText(
       "[col = 2]", {x},
       "%w1 = ax.load @w1 : " + w1 + "\n%w2 = ax.load @w2 : " + w2 +
-          "\n%h = ax.linear %x0, %w1 {activation = #ax<unary_kind gelu>} : " +
-          x + ", " + w1 + " -> " + h + "\n%p = ax.linear %h, %w2 : " + h +
-          ", " + w2 + " -> " + p + "\n%r = ax.all_reduce %p over {col} : " + p +
-          " -> " + x,
+          "\n%l = ax.linear %x0, %w1 : " + x + ", " + w1 + " -> " + h +
+          "\n%h = ax.unary gelu %l : " + h + " -> " + h +
+          "\n%p = ax.linear %h, %w2 : " + h + ", " + w2 + " -> " + p +
+          "\n%r = ax.all_reduce %p over {col} : " + p + " -> " + x,
       x,
       "ax.state @w1 : " + w1 + " from \"w\" offset 0 length 192\n" +
           "ax.state @w2 : " + w2 + " from \"w\" offset 192 length 192\n"));
@@ -127,8 +127,9 @@ TEST(Generate, ImagesKeepTheirChannelsLastThroughCollectives) {
       "[col = 2]", {x},
       "%w = ax.load @w : " + w + "\n%a = ax.conv %x0, %w" + window + x + ", " +
           w + " -> " + y + "\n%g = ax.all_gather %a over {col} : " + y +
-          " -> " + x + "\n%r = ax.conv %g, %w residual %a : " + y + window + x +
-          ", " + w + " -> " + y,
+          " -> " + x + "\n%c = ax.conv %g, %w" + window + x + ", " + w +
+          " -> " + y + "\n%r = ax.binary add %c, %a : " + y + ", " + y +
+          " -> " + y,
       y, "ax.state @w : " + state));
   ASSERT_TRUE(program);
   EXPECT_EQ(commandsOf(*program),

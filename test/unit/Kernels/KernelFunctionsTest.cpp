@@ -24,7 +24,7 @@ namespace {
 std::vector<UnaryKind> functions() {
   std::vector<UnaryKind> found;
   for (uint32_t i = 0; i <= getMaxEnumValForUnaryKind(); ++i)
-    if (factsOf(static_cast<UnaryKind>(i)).isActivation())
+    if (factsOf(static_cast<UnaryKind>(i)).isOfFloats())
       found.push_back(static_cast<UnaryKind>(i));
   return found;
 }

@@ -47,22 +47,14 @@ static Operation *dot(Gen &g) {
                      rhsRoles[0], lhsRoles[1], rhsRoles[1]);
 }
 
-static UnaryKindAttr activation(Gen &g) {
-  return g.chance(20)
-             ? UnaryKindAttr::get(g.builder.getContext(), UnaryKind::relu)
-             : UnaryKindAttr();
-}
-
 static Operation *linear(Gen &g) {
-  Shape xShape = g.shape(1, 3), result = xShape;
+  Shape xShape = g.shape(1, 3);
   int64_t k = xShape.back(), n = g.extent();
-  result.back() = n;
   bool transposed = g.chance(50);
   Value x = g.operand(g.real, xShape);
   Value w = g.operand(g.real, transposed ? Shape{n, k} : Shape{k, n});
   Value bias = g.chance(30) ? g.operand(g.real, {n}) : Value();
-  Value residual = g.chance(20) ? g.operand(g.real, result) : Value();
-  return make<LinearOp>(g, x, w, bias, residual, transposed, activation(g));
+  return make<LinearOp>(g, x, w, bias, transposed);
 }
 
 namespace {
@@ -109,8 +101,7 @@ static Operation *conv(Gen &g) {
   Value x = g.operand(g.real, s.withLeading(batch, groups * ins, s.spatial));
   Value w = g.operand(g.real, s.withLeading(outs, ins, s.kernel));
   Value bias = g.chance(30) ? g.operand(g.real, {outs}) : Value();
-  return make<ConvOp>(g, x, w, bias, Value(), s.strides, s.pads, s.dilations,
-                      groups, activation(g));
+  return make<ConvOp>(g, x, w, bias, s.strides, s.pads, s.dilations, groups);
 }
 
 static Operation *convTranspose(Gen &g) {

@@ -39,7 +39,7 @@ std::vector<Case> elementwiseCases() {
   std::vector<Case> cases;
   for (uint32_t i = 0; i <= getMaxEnumValForUnaryKind(); ++i) {
     UnaryKind kind = *symbolizeUnaryKind(i);
-    if (!factsOf(kind).isActivation())
+    if (!factsOf(kind).isOfFloats())
       continue;
     // Those whose gradient is 0 are beside something that has one.
     cases.push_back(unaryCase(kind));

@@ -1,4 +1,4 @@
-// RUN: axopt-opt %s --axl-channels-last --axl-merge-equal | FileCheck %s
+// RUN: axopt-opt %s --axl-join-epilogues --axl-channels-last --axl-merge-equal | FileCheck %s
 
 // Between the two nothing is turned; the residual is read as the result is
 // written, what works on elements is done in between, and the gather has its
@@ -15,7 +15,8 @@
 // CHECK: %[[B:.*]] = axl.library(%[[E2]], %[[W]], %[[E]]) {
 // CHECK: ^bb0(%{{.*}}: tensor<1x4x5x6xf32>, %{{.*}}: tensor<4x4x1x1xf32>, %[[R:.*]]: tensor<1x5x6x4xf32>)
 // CHECK: %[[R2:.*]] = ax.transpose %[[R]] [0, 3, 1, 2]
-// CHECK: ax.conv %{{.*}}, %{{.*}} residual %[[R2]]
+// CHECK: %[[C:.*]] = ax.conv
+// CHECK: ax.binary add %[[C]], %[[R2]]
 // CHECK: ax.transpose %{{.*}} [0, 2, 3, 1]
 // CHECK: %[[G:.*]] = axl.all_gather %[[B]] dims [3] over {col} : tensor<1x5x6x4xf32> -> tensor<1x5x6x8xf32>
 // CHECK: %[[OUT:.*]] = ax.transpose %[[G]] [0, 3, 1, 2]
@@ -23,7 +24,8 @@
 axl.stage @s(%x: tensor<1x4x5x6xf32>, %w: tensor<4x4x1x1xf32>) {
   %0 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x4x5x6xf32>, tensor<4x4x1x1xf32> -> tensor<1x4x5x6xf32>
   %1 = ax.unary exp %0 : tensor<1x4x5x6xf32> -> tensor<1x4x5x6xf32>
-  %2 = ax.conv %1, %w residual %1 : tensor<1x4x5x6xf32> strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x4x5x6xf32>, tensor<4x4x1x1xf32> -> tensor<1x4x5x6xf32>
+  %c = ax.conv %1, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x4x5x6xf32>, tensor<4x4x1x1xf32> -> tensor<1x4x5x6xf32>
+  %2 = ax.binary add %c, %1 : tensor<1x4x5x6xf32>, tensor<1x4x5x6xf32> -> tensor<1x4x5x6xf32>
   %3 = axl.all_gather %2 dims [1] over {col} : tensor<1x4x5x6xf32> -> tensor<1x8x5x6xf32>
   axl.yield %3 : tensor<1x8x5x6xf32>
 }

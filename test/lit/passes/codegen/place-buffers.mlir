@@ -28,7 +28,7 @@ ax.plan @p version 1 {
     // CHECK-LABEL: axl.stage @replaced(
     // CHECK: axl.fusion(%{{.*}}) in_place [0] attributes {axl.places = [#axl.place<operand 0>]}
     // CHECK: ax.conv {{.*}}axl.places = [#axl.place<arena 0>]
-    // CHECK: ax.conv {{.*}}axl.places = [#axl.place<operand 2>]
+    // CHECK: axl.library(%{{.*}}) attributes {axl.places = [#axl.place<operand 2>]}
     // CHECK: axl.all_reduce {{.*}}axl.places = [#axl.place<operand 0>]
     // CHECK: axl.all_reduce {{.*}}axl.places = [#axl.place<arena 128>]
     axl.stage @replaced(%s: tensor<4xf32>, %x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>) {
@@ -38,7 +38,12 @@ ax.plan @p version 1 {
         axl.yield %5 : tensor<4xf32>
       } : (tensor<4xf32>) -> tensor<4xf32>
       %1 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
-      %2 = ax.conv %x, %w residual %1 : tensor<1x2x4x4xf32> strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
+      %2 = axl.library(%x, %w, %1) {
+      ^bb0(%a: tensor<1x2x4x4xf32>, %b: tensor<2x2x1x1xf32>, %c: tensor<1x2x4x4xf32>):
+        %5 = ax.conv %a, %b strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
+        %6 = ax.binary add %5, %c : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
+        axl.yield %6 : tensor<1x2x4x4xf32>
+      } : (tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32>, tensor<1x2x4x4xf32>) -> tensor<1x2x4x4xf32>
       %3 = axl.all_reduce sum %2 over {col} : tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
       %4 = axl.all_reduce sum %3 over {col} : tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
       axl.yield %0, %3, %4 : tensor<4xf32>, tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32>

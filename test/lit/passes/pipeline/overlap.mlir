@@ -25,6 +25,13 @@
 // CHECK: ax.linear
 // CHECK-NEXT: ax.all_slice
 // CHECK-NOT: ax.wait
+
+// A product waits for what its residual waits for, and hides nothing of that.
+// CHECK-LABEL: @epilogue
+// CHECK: ax.all_reduce %{{.*}} over {data} :
+// CHECK-NEXT: %[[L:.*]] = ax.linear
+// CHECK-NEXT: ax.binary add %[[L]]
+// CHECK-NOT: ax.wait
 #p = #ax.layout<[{}, {}], partial sum {data}>
 #r = #ax.layout<[{}, {}]>
 #d = #ax.layout<[{data}, {}]>
@@ -50,6 +57,12 @@ ax.plan @p version 1 {
       %3 = ax.linear %a, %a : tensor<512x512xf32, #r>, tensor<512x512xf32, #r> -> tensor<512x512xf32, #r>
       %4 = ax.all_slice %3 over {data} : tensor<512x512xf32, #r> -> tensor<512x512xf32, #d>
       ax.yield %4 : tensor<512x512xf32, #d>
+    }
+    %3 = ax.stage @epilogue on 0 (%a = %x : tensor<16x16xf32, #p>, %b = %y : tensor<16x16xf32, #r>) -> (tensor<16x16xf32, #r>) {
+      %4 = ax.all_reduce %a over {data} : tensor<16x16xf32, #p> -> tensor<16x16xf32, #r>
+      %5 = ax.linear %b, %b : tensor<16x16xf32, #r>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #r>
+      %6 = ax.binary add %5, %4 : tensor<16x16xf32, #r>, tensor<16x16xf32, #r> -> tensor<16x16xf32, #r>
+      ax.yield %6 : tensor<16x16xf32, #r>
     }
     ax.return
   }

@@ -32,6 +32,39 @@ ax.plan @cheap version 1 {
 
 // -----
 
+// What is done along with a product costs nothing there, and something elsewhere.
+// CHECK-LABEL: ax.plan @along
+// CHECK: ax.linear {{.*}} {stage = 0 : i64}
+// CHECK: ax.unary relu {{.*}} {stage = 0 : i64}
+// CHECK: ax.linear {{.*}} {stage = 1 : i64}
+// CHECK: ax.unary relu {{.*}} {stage = 1 : i64}
+ax.plan @along version 1 {
+  ax.program @main(%x: tensor<256x256xf32>) -> tensor<256x256xf32> {
+    %0 = ax.linear %x, %x : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    %1 = ax.unary relu %0 : tensor<256x256xf32> -> tensor<256x256xf32>
+    %2 = ax.linear %1, %1 : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    %3 = ax.unary relu %2 : tensor<256x256xf32> -> tensor<256x256xf32>
+    ax.return %3 : tensor<256x256xf32>
+  }
+}
+
+// -----
+
+// Where there is no other cut, it is cut off.
+// CHECK-LABEL: ax.plan @off
+// CHECK: ax.linear {{.*}} {stage = 0 : i64}
+// CHECK: ax.unary relu {{.*}} {stage = 1 : i64}
+ax.plan @off version 1 {
+  // expected-warning @+1 {{1 of 2 pipeline stages have next to nothing to do}}
+  ax.program @main(%x: tensor<256x256xf32>) -> tensor<256x256xf32> {
+    %0 = ax.linear %x, %x : tensor<256x256xf32>, tensor<256x256xf32> -> tensor<256x256xf32>
+    %1 = ax.unary relu %0 : tensor<256x256xf32> -> tensor<256x256xf32>
+    ax.return %1 : tensor<256x256xf32>
+  }
+}
+
+// -----
+
 ax.plan @small version 1 {
   // expected-error @+1 {{has 1 operations, too few for 2 pipeline stages: use a smaller --pp}}
   ax.program @main(%x: tensor<4xf32>) -> tensor<4xf32> {
