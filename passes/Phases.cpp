@@ -101,7 +101,6 @@ void ax::addRecomputePhase(mlir::OpPassManager &manager,
 }
 
 void ax::addOptimizePhase(mlir::OpPassManager &manager) {
-  manager.addPass(createJoinBiases());
   manager.addPass(createSinkProducts());
 }
 

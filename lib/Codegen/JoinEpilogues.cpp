@@ -32,11 +32,20 @@ struct JoinEpiloguesPass : codegen::impl::JoinEpiloguesBase<JoinEpiloguesPass> {
 
   static void join(const Epilogue &epilogue) {
     Operation *product = epilogue.product;
-    SmallVector<Operation *, 3> ops = epilogue.getOps();
+    SmallVector<Operation *, 4> ops = epilogue.getOps();
     Value addend = epilogue.getAddend();
-    // The residual may be computed later than the product was.
-    if (epilogue.residual)
-      product->moveBefore(epilogue.residual);
+    // What is added may be computed later than the product was.
+    if (Operation *place = epilogue.getPlace())
+      product->moveBefore(place);
+    if (BinaryOp bias = epilogue.bias) {
+      product->insertOperands(product->getNumOperands(), epilogue.getBias());
+      product->setLoc(mergeLocations(product, bias));
+      bias.getResult().replaceAllUsesWith(product->getResult(0));
+      bias.erase();
+      ops.erase(ops.begin());
+    }
+    if (ops.empty())
+      return;
     Value inside = product->getResult(0);
     LibraryOp library = wrapInLibrary(product);
     OpBuilder builder(library.getYield());

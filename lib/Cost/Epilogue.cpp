@@ -7,26 +7,61 @@
 using namespace mlir;
 using namespace ax;
 
-SmallVector<Operation *, 3> Epilogue::getOps() const {
-  SmallVector<Operation *, 3> ops{activation, residual, last};
+SmallVector<Operation *, 4> Epilogue::getOps() const {
+  SmallVector<Operation *, 4> ops{bias, activation, residual, last};
   llvm::erase(ops, nullptr);
   return ops;
 }
 
 Value Epilogue::getResult() const {
-  SmallVector<Operation *, 3> ops = getOps();
+  SmallVector<Operation *, 4> ops = getOps();
   return (ops.empty() ? product : ops.back())->getResult(0);
+}
+
+/// The operand of `sum` that `maker` does not give.
+static Value otherOperand(Operation *sum, Operation *maker) {
+  return sum->getOperand(sum->getOperand(0) == maker->getResult(0));
+}
+
+/// `value`, a vector or a reshaped one, as a vector of `size`; null where it is
+/// none.
+static Value asVector(Value value, int64_t size) {
+  if (tensorType(value).getRank() != 1)
+    if (auto reshape = value.getDefiningOp<ReshapeOp>())
+      value = reshape.getOperand();
+  ArrayRef<int64_t> shape = tensorType(value).getShape();
+  return shape.size() == 1 && shape[0] == size ? value : Value();
+}
+
+/// What `sum` adds to `product`: to the last dimension of a Linear, to the
+/// second of images. Null where that is no bias.
+static Value biasOf(Operation *product, BinaryOp sum) {
+  Value added = otherOperand(sum, product);
+  ArrayRef<int64_t> shape = tensorType(added).getShape(),
+                    result = tensorType(product->getResult(0)).getShape();
+  int64_t dim = isa<LinearOp>(product) ? result.size() - 1 : 1;
+  if (shape.size() != result.size() - dim || shape[0] != result[dim] ||
+      llvm::any_of(shape.drop_front(), [](int64_t n) { return n != 1; }))
+    return {};
+  return asVector(added, result[dim]);
+}
+
+Value Epilogue::getBias() const {
+  return bias ? biasOf(product, bias) : Value();
 }
 
 Value Epilogue::getAddend() const {
   if (!residual)
     return {};
   Operation *maker = product;
+  if (bias)
+    maker = bias;
   if (activation)
     maker = activation;
-  OperandRange operands = residual->getOperands();
-  return operands[operands[0] == maker->getResult(0)];
+  return otherOperand(residual, maker);
 }
+
+Operation *Epilogue::getPlace() const { return residual ? residual : bias; }
 
 //===----------------------------------------------------------------------===//
 // Device cpu
@@ -52,7 +87,9 @@ class CpuLibrary : public Library {
 public:
   bool supports(const Epilogue &epilogue) const override {
     Operation *product = epilogue.product;
-    if (!isa<LinearOp, ConvOp>(product))
+    if (isa<DotOp>(product) ||
+        (isa<ConvTransposeOp>(product) &&
+         (epilogue.activation || epilogue.residual || epilogue.last)))
       return false;
     // A sum in f32 is for others to round.
     auto elementOf = [](Value value) {
@@ -91,6 +128,25 @@ static bool isWidened(Value value) {
              type.getElementType();
 }
 
+/// A product that `accept` takes, of those that `value` is made of by at most
+/// the operations of an epilogue; null where there is none.
+static Operation *findAbove(Value value,
+                            llvm::function_ref<bool(Operation *)> accept) {
+  SmallVector<Value> values{value};
+  for (int step = 0; step <= 4; ++step) {
+    SmallVector<Value> further;
+    for (Value at : values) {
+      Operation *maker = at.getDefiningOp();
+      if (isProduct(maker) && accept(maker))
+        return maker;
+      if (isa_and_present<UnaryOp, BinaryOp>(maker))
+        llvm::append_range(further, maker->getOperands());
+    }
+    values = std::move(further);
+  }
+  return nullptr;
+}
+
 /// The one reader of what `found` gives so far, if it may be done with it.
 template <typename OpTy>
 static OpTy onlyReader(const Epilogue &found) {
@@ -104,16 +160,27 @@ static OpTy onlyReader(const Epilogue &found) {
   return fits ? reader : OpTy();
 }
 
-/// The activation alone, if there is one.
+static bool hasBias(Operation *product) {
+  return product->getNumOperands() > 2;
+}
+
+/// Bias and activation, as far as they are there.
 static Epilogue findActivation(Operation *product, const Library &library) {
-  Epilogue found{product, {}, {}, {}};
+  Epilogue found;
+  found.product = product;
   Epilogue longer = found;
+  longer.bias = onlyReader<BinaryOp>(found);
+  if (longer.bias && longer.bias.getKind() == BinaryKind::add &&
+      !isa<DotOp>(product) && !hasBias(product) && longer.getBias() &&
+      library.supports(longer))
+    found = longer;
+  longer = found;
   longer.activation = onlyReader<UnaryOp>(found);
   return longer.activation && library.supports(longer) ? longer : found;
 }
 
-/// `found`, an activation at most, with the sum that reads it, if `library`
-/// does that.
+/// `found`, a bias and an activation at most, with the sum that reads it, if
+/// `library` does that.
 static std::optional<Epilogue> withResidual(Epilogue found,
                                             const Library &library) {
   BinaryOp sum = onlyReader<BinaryOp>(found);
@@ -128,19 +195,21 @@ static std::optional<Epilogue> withResidual(Epilogue found,
 /// the residual adds, and so adds what `product` gives.
 static bool isTaken(const Epilogue &found, const Library &library) {
   Value addend = found.getAddend();
-  Operation *maker = addend.getDefiningOp();
-  if (auto activation = dyn_cast_or_null<UnaryOp>(maker))
-    maker = activation.getOperand().getDefiningOp();
-  if (!isProduct(maker) || maker->getBlock() != found.product->getBlock() ||
-      maker->isBeforeInBlock(found.product))
-    return false;
-  Epilogue other = findActivation(maker, library);
-  return other.getResult() == addend && withResidual(other, library);
+  return findAbove(addend, [&](Operation *product) {
+    Epilogue other = findActivation(product, library);
+    return other.getResult() == addend &&
+           product->getBlock() == found.product->getBlock() &&
+           found.product->isBeforeInBlock(product) &&
+           withResidual(other, library);
+  });
 }
 
 Epilogue ax::findEpilogue(Operation *product, const Library &library) {
-  if (!isProduct(product))
-    return {product, {}, {}, {}};
+  if (!isProduct(product)) {
+    Epilogue none;
+    none.product = product;
+    return none;
+  }
   Epilogue found = findActivation(product, library);
   std::optional<Epilogue> longer = withResidual(found, library);
   if (longer && !isTaken(*longer, library))
@@ -153,22 +222,9 @@ Epilogue ax::findEpilogue(Operation *product, const Library &library) {
 }
 
 Operation *ax::findProduct(Operation *op, const Library &library) {
-  SmallVector<Operation *> makers{op};
-  // An epilogue has three operations at most.
-  for (int step = 0; step < 3; ++step) {
-    SmallVector<Operation *> further;
-    for (Operation *maker : makers) {
-      if (!isa<UnaryOp, BinaryOp>(maker))
-        continue;
-      for (Value operand : maker->getOperands())
-        if (Operation *before = operand.getDefiningOp()) {
-          if (isProduct(before) &&
-              llvm::is_contained(findEpilogue(before, library).getOps(), op))
-            return before;
-          further.push_back(before);
-        }
-    }
-    makers = std::move(further);
-  }
-  return nullptr;
+  if (!isa<UnaryOp, BinaryOp>(op))
+    return nullptr;
+  return findAbove(op->getResult(0), [&](Operation *product) {
+    return llvm::is_contained(findEpilogue(product, library).getOps(), op);
+  });
 }

@@ -109,9 +109,12 @@ double cost::secondsInPlace(Operation *op, const sharding::Mesh &mesh,
                             const Machine &machine) {
   if (findProduct(op, *machine.library))
     return 0;
-  Value addend = findEpilogue(op, *machine.library).getAddend();
-  return secondsWith(addend ? localBytes(tensorType(addend), mesh) : 0, op,
-                     mesh, machine);
+  Epilogue epilogue = findEpilogue(op, *machine.library);
+  double added = 0;
+  for (Value value : {epilogue.getBias(), epilogue.getAddend()})
+    if (value)
+      added += localBytes(tensorType(value), mesh);
+  return secondsWith(added, op, mesh, machine);
 }
 
 sharding::CostFn cost::collectiveCost(const Machine &machine) {

@@ -18,13 +18,17 @@ struct SinkProducts : ax::impl::SinkProductsBase<SinkProducts> {
     SmallVector<Epilogue> found;
     getOperation()->walk([&](Operation *op) {
       Epilogue epilogue = findEpilogue(op, *machine.library);
-      if (epilogue.residual)
+      if (epilogue.getPlace())
         found.push_back(epilogue);
     });
     for (const Epilogue &epilogue : found) {
-      epilogue.product->moveBefore(epilogue.residual);
-      if (Operation *activation = epilogue.activation)
-        activation->moveBefore(epilogue.residual);
+      Operation *place = epilogue.getPlace();
+      epilogue.product->moveBefore(place);
+      for (Operation *op : epilogue.getOps()) {
+        if (op == place)
+          break;
+        op->moveBefore(place);
+      }
     }
   }
 };

@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace ax;
 
 /// Biases are added after the sum is complete, so they stand alone until
-/// Optimize fuses what can be. False where there is none.
+/// code generation joins what can be. False where there is none.
 template <typename OpT>
 static bool splitBias(OpT op, int64_t channelDim) {
   Value bias = op.getBias();

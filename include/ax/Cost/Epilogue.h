@@ -17,6 +17,8 @@ namespace ax {
 /// where there is none.
 struct Epilogue {
   mlir::Operation *product = nullptr;
+  /// Adds a vector of the product's columns (channels).
+  BinaryOp bias;
   UnaryOp activation;
   /// Adds a tensor of the result's type.
   BinaryOp residual;
@@ -24,25 +26,30 @@ struct Epilogue {
   UnaryOp last;
 
   /// Returns those that are there.
-  llvm::SmallVector<mlir::Operation *, 3> getOps() const;
+  llvm::SmallVector<mlir::Operation *, 4> getOps() const;
   /// Returns what all of it gives.
   mlir::Value getResult() const;
+  /// Returns what the bias adds, as a vector; null where there is none.
+  mlir::Value getBias() const;
   /// Returns what the residual adds; null where there is none.
   mlir::Value getAddend() const;
+  /// Returns the operation that the product waits for: what it adds may be
+  /// computed later than its factors are. Null where it adds nothing.
+  mlir::Operation *getPlace() const;
 };
 
 /// What the library of a device does in one call.
 class Library {
 public:
   virtual ~Library() = default;
-  /// Returns whether it does all of `epilogue` with the product, whose bias it
-  /// adds before.
+  /// Returns whether it does all of `epilogue` with the product.
   virtual bool supports(const Epilogue &epilogue) const = 0;
 };
 
 /// Returns that of device `cpu`: behind Linears and convolutions that give the
-/// type of their factors an activation and then a residual, behind convolutions
-/// also the activation of the sum with the residual instead.
+/// type of their factors a bias, an activation and then a residual, behind
+/// convolutions also the activation of the sum with the residual instead;
+/// behind transposed ones a bias.
 const Library &cpuLibrary();
 
 /// Returns as much of what stands behind `product` as `library` does with it.

@@ -303,22 +303,13 @@ def RecomputeForward : Pass<"ax-recompute-forward", "::ax::PlanOp"> {
 // Optimize
 //===----------------------------------------------------------------------===//
 
-def JoinBiases : Pass<"ax-join-biases"> {
-  let summary = "A sum with a bias becomes part of linear and conv";
-  let description = [{
-    After Shard: a partial sum keeps its bias outside, which is to be added once,
-    after the reduction.
-  }];
-  let dependentDialects = ["ax::AxDialect"];
-}
-
 def SinkProducts : Pass<"ax-sink-products"> {
-  let summary = "A product stands where its residual is added";
+  let summary = "A product stands where its bias or residual is added";
   let description = [{
-    Code generation makes one command of a linear or conv, the activation behind it
-    and the sum with a residual, if the library does these in one call. So the
-    product waits for what the residual waits for; collectives are priced and
-    overlapped where that is to be seen.
+    Code generation makes one command of a linear or conv, its bias, the activation
+    behind it and the sum with a residual, if the library does these in one call. So
+    the product waits for what they wait for; collectives are priced and overlapped
+    where that is to be seen.
   }];
   let dependentDialects = ["ax::AxDialect"];
 }

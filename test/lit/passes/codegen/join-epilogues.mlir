@@ -1,6 +1,6 @@
 // RUN: axopt-opt %s --axl-join-epilogues | FileCheck %s
 
-// Of a Linear the activation, then the residual, which is an argument more; it may
+// Of a Linear the bias, the activation, then the residual, which is an argument more; it may
 // be computed later than the product. The activation behind it stays apart.
 // CHECK: axl.stage @linear(%[[X:.*]]: tensor<4x8xf32>, %[[W:.*]]: tensor<8x8xf32>, %[[B:.*]]: tensor<8xf32>)
 // CHECK-NEXT: %[[E:.*]] = ax.unary exp %[[X]]
@@ -13,7 +13,8 @@
 // CHECK: %[[R:.*]] = ax.unary relu %[[L]]
 // CHECK: axl.yield %[[R]]
 axl.stage @linear(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %b: tensor<8xf32>) {
-  %0 = ax.linear %x, %w bias %b : tensor<8xf32> : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %p = ax.linear %x, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %0 = ax.binary add %b, %p : tensor<8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
   %1 = ax.unary gelu %0 : tensor<4x8xf32> -> tensor<4x8xf32>
   %2 = ax.unary exp %x : tensor<4x8xf32> -> tensor<4x8xf32>
   %3 = ax.binary add %2, %1 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
@@ -36,6 +37,23 @@ axl.stage @conv(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>) {
   %1 = ax.binary add %0, %x : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
   %2 = ax.unary relu %1 : tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
   axl.yield %2 : tensor<1x2x4x4xf32>
+}
+
+// A bias is the product's own, of a transposed convolution, too.
+// CHECK: axl.stage @biases(%[[X:.*]]: tensor<1x2x4x4xf32>, %[[W:.*]]: tensor<2x2x1x1xf32>, %[[B:.*]]: tensor<2xf32>)
+// CHECK: ax.conv %[[X]], %[[W]] bias %[[B]] : tensor<2xf32>
+// CHECK-NOT: ax.binary
+// CHECK: ax.conv_transpose %{{.*}}, %[[W]] bias %[[B]] : tensor<2xf32>
+// CHECK: ax.binary add
+// CHECK: axl.yield
+axl.stage @biases(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>, %b: tensor<2xf32>) {
+  %r = ax.reshape %b : tensor<2xf32> -> tensor<2x1x1xf32>
+  %0 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
+  %1 = ax.binary add %0, %r : tensor<1x2x4x4xf32>, tensor<2x1x1xf32> -> tensor<1x2x4x4xf32>
+  %2 = ax.conv_transpose %1, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] output_pads [0, 0] : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
+  %3 = ax.binary add %2, %r : tensor<1x2x4x4xf32>, tensor<2x1x1xf32> -> tensor<1x2x4x4xf32>
+  %4 = ax.binary add %3, %x : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
+  axl.yield %4 : tensor<1x2x4x4xf32>
 }
 
 // One activation is all that a convolution does.
@@ -77,7 +95,7 @@ axl.stage @products(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %v: tensor<8x8xf32
 // CHECK: axl.stage @apart
 // CHECK-NOT: axl.library
 // CHECK: axl.yield
-axl.stage @apart(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %h: tensor<4x8xf16>, %v: tensor<8x8xf16>, %r: tensor<8xf32>) {
+axl.stage @apart(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %h: tensor<4x8xf16>, %v: tensor<8x8xf16>, %r: tensor<4x1xf32>) {
   %0 = ax.linear %x, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
   %1 = ax.unary sin %0 : tensor<4x8xf32> -> tensor<4x8xf32>
   %2 = ax.binary add %1, %x : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
@@ -88,6 +106,6 @@ axl.stage @apart(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %h: tensor<4x8xf16>, 
   %7 = ax.linear %x, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
   %8 = ax.binary add %7, %7 : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
   %9 = ax.linear %x, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
-  %10 = ax.binary add %9, %r : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %10 = ax.binary add %9, %r : tensor<4x8xf32>, tensor<4x1xf32> -> tensor<4x8xf32>
   axl.yield %3, %4, %6, %8, %10 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }

@@ -20,6 +20,21 @@ ax.program @waits(%x: tensor<3x16xf32>) -> tensor<3x16xf32> {
   ax.return %3 : tensor<3x16xf32>
 }
 
+// So does a bias, without a residual.
+// CHECK-LABEL: ax.program @bias
+// CHECK: %[[B:.*]] = ax.reduce sum
+// CHECK-NEXT: %[[L:.*]] = ax.linear
+// CHECK-NEXT: %[[S:.*]] = ax.binary add %[[L]], %[[B]]
+// CHECK-NEXT: ax.unary relu %[[S]]
+ax.program @bias(%x: tensor<3x16xf32>) -> tensor<3x16xf32> {
+  %w = ax.load @w : tensor<16x16xf32>
+  %0 = ax.linear %x, %w : tensor<3x16xf32>, tensor<16x16xf32> -> tensor<3x16xf32>
+  %b = ax.reduce sum %x dims [0] : tensor<3x16xf32> -> tensor<16xf32>
+  %1 = ax.binary add %0, %b : tensor<3x16xf32>, tensor<16xf32> -> tensor<3x16xf32>
+  %2 = ax.unary relu %1 : tensor<3x16xf32> -> tensor<3x16xf32>
+  ax.return %2 : tensor<3x16xf32>
+}
+
 // No library has sin: what comes later is no reason to wait.
 // CHECK-LABEL: ax.program @stays
 // CHECK: ax.linear
