@@ -57,7 +57,7 @@ static bool survivesCast(double number, Type to) {
 
 std::optional<double> ax::splatNumber(Value value) {
   while (Operation *op = value.getDefiningOp()) {
-    if (isa<ReshapeOp, TransposeOp, SliceOp, BroadcastOp>(op)) {
+    if (isView(op)) {
       value = op->getOperand(0);
       continue;
     }
@@ -107,7 +107,7 @@ bool ax::isWeight(Value value) {
     Operation *op = open.pop_back_val().getDefiningOp();
     if (!op || seen.size() > limit || isRandom(op))
       return false;
-    if (!seen.insert(op).second || isa<LoadOp, ConstantOp, IotaOp>(op))
+    if (!seen.insert(op).second || isSource(op) || isa<IotaOp>(op))
       continue;
     if (op->getNumOperands() == 0 || op->getNumRegions() != 0)
       return false;

@@ -175,9 +175,7 @@ private:
   }
 
   void sink(Operation *op) {
-    bool isElementwise =
-        isa<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp>(op);
-    if (!isElementwise && !changesShape(op))
+    if (!isElementwise(op) && !changesShape(op))
       return;
     // Who waits for it knows what it reads.
     if (op->hasAttr("start") || op->getNumResults() != 1)

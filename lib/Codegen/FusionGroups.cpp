@@ -82,7 +82,7 @@ static std::optional<ArrayRef<int64_t>> rowPrefix(Operation *op) {
 
 /// Element-wise along leading dimensions: row by row, nothing moves.
 static bool keepsRows(Operation *op) {
-  return isa<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp, RandomOp>(op);
+  return isElementwise(op) || isa<RandomOp>(op);
 }
 
 FusionGroups::FusionGroups(Block &block, MemoryValues &inMemory,

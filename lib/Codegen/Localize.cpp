@@ -48,9 +48,7 @@ void Localizer::widenOperands(Operation *local) {
   auto isNarrow = [](Value value) {
     return isNarrowFloat(tensorType(value).getElementType());
   };
-  if (isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp>(
-          local) &&
-      local->getNumOperands() == 2 &&
+  if (isa<ContractionOpInterface>(local) && local->getNumOperands() == 2 &&
       llvm::all_of(local->getOperands(), isNarrow))
     return;
   OpBuilder::InsertionGuard guard(builder);

@@ -40,8 +40,7 @@ static bool isElementwiseIn(FusionOp fusion, BlockArgument argument) {
     for (Operation *user : open.pop_back_val().getUsers()) {
       if (isa<LocalYieldOp>(user))
         continue;
-      if (!isa<UnaryOp, BinaryOp, SelectOp, CompareOp, CastOp>(user) ||
-          !llvm::all_of(user->getResults(), hasShape))
+      if (!isElementwise(user) || !llvm::all_of(user->getResults(), hasShape))
         return false;
       for (Value result : user->getResults())
         if (seen.insert(result).second)

@@ -35,7 +35,7 @@ static bool isState(Value value) {
     if (isMoved(op))
       value = movedFrom(value);
     else
-      return isa<LoadOp, ConstantOp>(op);
+      return isSource(op);
   return false;
 }
 

@@ -8,9 +8,7 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-bool isViewOp(Operation *op) {
-  return isa_and_nonnull<ReshapeOp, TransposeOp, SliceOp, BroadcastOp>(op);
-}
+bool isViewOp(Operation *op) { return isView(op); }
 
 int64_t byteSizeOf(Value value) {
   RankedTensorType type = tensorType(value);

@@ -1,7 +1,6 @@
 //===- OpCost.cpp - What one operation costs one rank ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Cost/OpCost.h"
-#include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
 using namespace ax;
@@ -23,13 +22,6 @@ sharding::ElementBytes cost::elementBytesOf(RankedTensorType type) {
   return {bytes, isNarrowFloat(element) ? 4 : bytes};
 }
 
-static double product(ArrayRef<int64_t> sizes) {
-  double result = 1;
-  for (int64_t size : sizes)
-    result *= size;
-  return result;
-}
-
 int64_t cost::localBytes(RankedTensorType type, const sharding::Mesh &mesh) {
   RankedTensorType part = localPartType(type, mesh);
   int64_t bytes = elementBytes(part.getElementType());
@@ -38,40 +30,10 @@ int64_t cost::localBytes(RankedTensorType type, const sharding::Mesh &mesh) {
   return bytes;
 }
 
-using ShapeOf = llvm::function_ref<std::vector<int64_t>(Value)>;
-
-static double flops(Operation *op, ShapeOf shape) {
-  return llvm::TypeSwitch<Operation *, double>(op)
-      .Case<LinearOp>([&](LinearOp linear) {
-        return 2 * product(shape(linear.getResult())) *
-               shape(linear.getX()).back();
-      })
-      .Case<DotOp>([&](DotOp dot) {
-        std::vector<int64_t> lhs = shape(dot.getLhs());
-        double k = 1;
-        for (int64_t dim : dot.getLhsContract())
-          k *= lhs[dim];
-        return 2 * product(shape(dot.getResult())) * k;
-      })
-      .Case<ConvOp>([&](ConvOp conv) {
-        return 2 * product(shape(conv.getResult())) *
-               product(ArrayRef<int64_t>(shape(conv.getW())).drop_front());
-      })
-      .Case<ConvTransposeOp>([&](ConvTransposeOp conv) {
-        return 2 * product(shape(conv.getX())) *
-               product(ArrayRef<int64_t>(shape(conv.getW())).drop_front());
-      })
-      .Case<ConvWeightGradientOp>([&](ConvWeightGradientOp conv) {
-        return 2 * product(shape(conv.getGradient())) *
-               product(ArrayRef<int64_t>(shape(conv.getResult())).drop_front());
-      })
-      .Case<AttentionOp>([&](AttentionOp attention) {
-        std::vector<int64_t> q = shape(attention.getQ()),
-                             v = shape(attention.getV());
-        double pairs = double(q[0]) * q[1] * q[2] * v[2];
-        return 2 * pairs * (q[3] + v[3]) * (attention.getCausal() ? 0.5 : 1);
-      })
-      .Default([](Operation *) { return 0.0; });
+static double flops(Operation *op,
+                    llvm::function_ref<std::vector<int64_t>(Value)> shape) {
+  auto contraction = dyn_cast<ContractionOpInterface>(op);
+  return contraction ? contraction.getFlops(shape) : 0;
 }
 
 double cost::contractionFlops(Operation *op, const sharding::Mesh &mesh) {
@@ -88,8 +50,9 @@ double cost::wholeFlops(Operation *op) {
 static double secondsWith(double moreBytes, Operation *op,
                           const sharding::Mesh &mesh,
                           const cost::Machine &machine) {
-  if (isa<CollectiveOpInterface, WaitOp, ConstantOp, LoadOp, ReshapeOp,
-          ReturnOp, StoreOp, YieldOp, StageOp, TransferOp, ScheduleOp>(op))
+  if (isSource(op) ||
+      isa<CollectiveOpInterface, WaitOp, ReshapeOp, ReturnOp, StoreOp, YieldOp,
+          StageOp, TransferOp, ScheduleOp>(op))
     return 0;
   double bytes = moreBytes;
   for (Value value : op->getOperands())

@@ -58,7 +58,7 @@ static int64_t arenaBytes(Block &body, const sharding::Mesh &mesh) {
   llvm::DenseMap<Value, size_t> pieceOf;
   std::vector<cost::Lifetime> pieces;
   for (Operation &op : body) {
-    if (isa<LoadOp, ConstantOp, ReshapeOp, WaitOp>(op) || productOf(&op))
+    if (isSource(&op) || isa<ReshapeOp, WaitOp>(op) || productOf(&op))
       continue;
     for (Value result : op.getResults()) {
       pieceOf[result] = pieces.size();

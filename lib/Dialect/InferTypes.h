@@ -3,7 +3,8 @@
 #ifndef AX_LIB_DIALECT_INFERTYPES_H
 #define AX_LIB_DIALECT_INFERTYPES_H
 
-#include "ax/Dialect/Ax.h"
+#include "ShapeOf.h"
+
 #include "mlir/IR/Diagnostics.h"
 
 #define AX_INFER(OP)                                                           \
@@ -13,9 +14,6 @@
 
 namespace ax {
 
-inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
-  return tensorType(value).getShape();
-}
 inline mlir::Type elementOf(mlir::Value value) {
   return tensorType(value).getElementType();
 }

@@ -3,7 +3,7 @@
 #ifndef AX_LIB_DIALECT_RULEBUILDER_H
 #define AX_LIB_DIALECT_RULEBUILDER_H
 
-#include "ax/Dialect/Ax.h"
+#include "ShapeOf.h"
 
 namespace ax {
 
@@ -11,6 +11,8 @@ namespace ax {
 /// and results in order.
 class RuleBuilder {
 public:
+  explicit RuleBuilder(sharding::OpClass opClass) { rule.opClass = opClass; }
+
   int parallel(int64_t size);
   int whole(int64_t size);
   int reduction(int64_t size,
@@ -47,10 +49,6 @@ private:
 sharding::TensorMap broadcastMap(const sharding::TensorMap &map,
                                  llvm::ArrayRef<int64_t> operandShape,
                                  llvm::ArrayRef<int64_t> resultShape);
-
-inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
-  return tensorType(value).getShape();
-}
 
 } // namespace ax
 

@@ -8,7 +8,7 @@ using namespace ax;
 using namespace ax::sharding;
 
 Rule DotOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> lhsShape = shapeOf(getLhs());
   llvm::ArrayRef<int64_t> rhsShape = shapeOf(getRhs());
   TensorMap lhs(lhsShape.size()), rhs(rhsShape.size()), result;
@@ -53,7 +53,7 @@ static void linearInFactors(RuleBuilder &builder, bool hasBias) {
 }
 
 Rule LinearOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> xShape = shapeOf(getX());
   TensorMap x = builder.allParallel(xShape.drop_back());
   TensorMap result = x;
@@ -71,7 +71,7 @@ Rule LinearOp::getShardingRule() {
 }
 
 Rule ConvOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> wShape = shapeOf(getW());
   int64_t numGroups = getGroups();
   int batch = builder.parallel(shapeOf(getX())[0]);
@@ -96,7 +96,7 @@ Rule ConvOp::getShardingRule() {
 }
 
 Rule ConvTransposeOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> wShape = shapeOf(getW());
   int64_t numGroups = getGroups();
   int batch = builder.parallel(shapeOf(getX())[0]);
@@ -121,7 +121,7 @@ Rule ConvTransposeOp::getShardingRule() {
 }
 
 Rule ConvWeightGradientOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> wShape = shapeOf(getResult());
   int64_t numGroups = getGroups();
   int batch = builder.reduction(shapeOf(getX())[0]);
@@ -144,7 +144,7 @@ Rule ConvWeightGradientOp::getShardingRule() {
 }
 
 Rule MaxPoolGradientOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> xShape = shapeOf(getX());
   TensorMap x = builder.allParallel(xShape.take_front(2));
   TensorMap gradient = x;
@@ -160,7 +160,7 @@ Rule MaxPoolGradientOp::getShardingRule() {
 }
 
 Rule PoolOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> xShape = shapeOf(getX());
   TensorMap x = builder.allParallel(xShape.take_front(2));
   TensorMap result = x;
@@ -176,7 +176,7 @@ Rule PoolOp::getShardingRule() {
 }
 
 Rule AttentionOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> qShape = shapeOf(getQ());
   llvm::ArrayRef<int64_t> vShape = shapeOf(getV());
   int batch = builder.parallel(qShape[0]);

@@ -11,7 +11,7 @@ using namespace ax::sharding;
 
 /// Operands broadcast to the one result; every dimension is parallel.
 static RuleBuilder elementwise(Operation *op) {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Elementwise);
   llvm::ArrayRef<int64_t> shape = shapeOf(op->getResult(0));
   TensorMap result = builder.allParallel(shape);
   for (Value operand : op->getOperands())
@@ -69,7 +69,7 @@ Rule DropoutOp::getShardingRule() {
 }
 
 Rule UniformOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Elementwise);
   builder.operand({});
   builder.operand({});
   builder.result(builder.allParallel(shapeOf(getResult())));

@@ -8,7 +8,7 @@ using namespace ax;
 using namespace ax::sharding;
 
 Rule GatherOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> shape = shapeOf(getOperand());
   size_t axis = getAxis();
   // A rank holding part of the indexed dimension gives 0 for indices outside
@@ -32,7 +32,7 @@ Rule GatherOp::getShardingRule() {
 }
 
 Rule GatherGradientOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> updatesShape = shapeOf(getUpdates());
   size_t axis = getAxis(), depth = shapeOf(getIndices()).size();
   // Ranks that hold some of the slices hold an addend each. A rank that holds
@@ -76,7 +76,7 @@ elementMaps(RuleBuilder &builder, llvm::ArrayRef<int64_t> operand,
 }
 
 Rule GatherElementsOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> indicesShape = shapeOf(getIndices());
   size_t axis = getAxis();
   auto [operand, indices] =
@@ -91,7 +91,7 @@ Rule GatherElementsOp::getShardingRule() {
 }
 
 Rule ScatterElementsOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   auto [operand, indices] = elementMaps(builder, shapeOf(getOperand()),
                                         shapeOf(getIndices()), getAxis());
   builder.operand(operand);
@@ -104,7 +104,7 @@ Rule ScatterElementsOp::getShardingRule() {
 }
 
 Rule GatherNDOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> shape = shapeOf(getOperand());
   llvm::ArrayRef<int64_t> indicesShape = shapeOf(getIndices());
   size_t numBatch = getBatchDims();
@@ -129,7 +129,7 @@ Rule GatherNDOp::getShardingRule() {
 }
 
 Rule ScatterNDOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> shape = shapeOf(getOperand());
   llvm::ArrayRef<int64_t> indicesShape = shapeOf(getIndices());
   size_t numIndexed = indicesShape.back();

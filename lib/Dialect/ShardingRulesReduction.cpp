@@ -8,7 +8,7 @@ using namespace ax;
 using namespace ax::sharding;
 
 Rule ReduceOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> shape = shapeOf(getOperand());
   TensorMap operand, result;
   for (int64_t dim = 0, rank = shape.size(); dim < rank; ++dim) {
@@ -42,7 +42,7 @@ Rule ReduceOp::getShardingRule() {
 }
 
 Rule ArgReduceOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> shape = shapeOf(getOperand());
   TensorMap operand = builder.allParallel(shape);
   TensorMap result = operand;
@@ -56,7 +56,7 @@ Rule ArgReduceOp::getShardingRule() {
 /// Operand and result have one shape; the dimensions `first` .. `last` - 1
 /// are whole.
 static RuleBuilder alongDims(Operation *op, int64_t first, int64_t last) {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   TensorMap map;
   for (auto [dim, size] : llvm::enumerate(shapeOf(op->getOperand(0)))) {
     bool whole =
@@ -79,7 +79,7 @@ Rule CumulativeOp::getShardingRule() {
 }
 
 Rule TopKOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> shape = shapeOf(getOperand());
   TensorMap operand, result;
   for (auto [dim, size] : llvm::enumerate(shape)) {
@@ -95,7 +95,7 @@ Rule TopKOp::getShardingRule() {
 }
 
 Rule NonMaxSuppressionOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> shape = shapeOf(getScores());
   int images = builder.parallel(shape[0]), classes = builder.parallel(shape[1]);
   int boxes = builder.whole(shape[2]);

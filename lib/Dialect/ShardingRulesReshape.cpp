@@ -93,7 +93,7 @@ static void refine(RuleBuilder &builder, Side &from, Side &to) {
 }
 
 Rule ReshapeOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Elementwise);
   llvm::ArrayRef<int64_t> fromShape = shapeOf(getOperand());
   llvm::ArrayRef<int64_t> toShape = shapeOf(getResult());
   TensorMap operand(fromShape.size()), result(toShape.size());

@@ -10,15 +10,19 @@ using namespace ax;
 using namespace ax::sharding;
 
 /// The result of an op without operands: every rank makes its part.
-static Rule sourceRule(Operation *op) {
-  RuleBuilder builder;
+static Rule sourceRule(Operation *op, OpClass opClass) {
+  RuleBuilder builder(opClass);
   builder.result(builder.allParallel(shapeOf(op->getResult(0))));
   return builder.take();
 }
 
-Rule ConstantOp::getShardingRule() { return sourceRule(*this); }
-Rule IotaOp::getShardingRule() { return sourceRule(*this); }
-Rule LoadOp::getShardingRule() { return sourceRule(*this); }
+Rule ConstantOp::getShardingRule() {
+  return sourceRule(*this, OpClass::Elementwise);
+}
+Rule IotaOp::getShardingRule() { return sourceRule(*this, OpClass::Broadcast); }
+Rule LoadOp::getShardingRule() {
+  return sourceRule(*this, OpClass::Elementwise);
+}
 
 /// Ops that are linear in operand 0 and keep the order of its values.
 static Rule takeLayoutRule(RuleBuilder &builder) {
@@ -28,7 +32,7 @@ static Rule takeLayoutRule(RuleBuilder &builder) {
 }
 
 Rule TransposeOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Elementwise);
   TensorMap operand = builder.allParallel(shapeOf(getOperand()));
   TensorMap result;
   for (int64_t dim : getPermutation())
@@ -39,7 +43,7 @@ Rule TransposeOp::getShardingRule() {
 }
 
 Rule BroadcastOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Broadcast);
   llvm::ArrayRef<int64_t> shape = shapeOf(getResult());
   TensorMap result = builder.allParallel(shape);
   builder.operand(broadcastMap(result, shapeOf(getOperand()), shape));
@@ -65,7 +69,7 @@ partOfDim(RuleBuilder &builder, int64_t size, int64_t start, int64_t kept) {
 }
 
 Rule SliceOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Elementwise);
   llvm::ArrayRef<int64_t> from = shapeOf(getOperand());
   llvm::ArrayRef<int64_t> to = shapeOf(getResult());
   TensorMap operand, result;
@@ -86,7 +90,7 @@ Rule SliceOp::getShardingRule() {
 }
 
 Rule DynamicSliceOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Elementwise);
   builder.operand(builder.allWhole(shapeOf(getOperand())));
   for (size_t i = 0; i < getStarts().size(); ++i)
     builder.operand({});
@@ -96,7 +100,7 @@ Rule DynamicSliceOp::getShardingRule() {
 }
 
 Rule ConcatOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Elementwise);
   llvm::ArrayRef<int64_t> shape = shapeOf(getResult());
   size_t concatDim = getDim();
   TensorMap shared = builder.allParallel(shape);
@@ -127,7 +131,7 @@ Rule ConcatOp::getShardingRule() {
 }
 
 Rule PadOp::getShardingRule() {
-  RuleBuilder builder;
+  RuleBuilder builder(OpClass::Elementwise);
   llvm::ArrayRef<int64_t> from = shapeOf(getOperand());
   llvm::ArrayRef<int64_t> to = shapeOf(getResult());
   TensorMap operand, result;

@@ -200,8 +200,7 @@ bool Emitter::isFixed(Value value, int64_t at) {
   if (demand(value))
     return true;
   mlir::Operation *op = value.getDefiningOp();
-  if (!mlir::isa_and_nonnull<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp,
-                             BroadcastOp>(op))
+  if (!isElementwise(op) && !mlir::isa_and_nonnull<BroadcastOp>(op))
     return false;
   return llvm::all_of(op->getOperands(), [&](Value operand) {
     if (numElementsOf(operand) == 1)

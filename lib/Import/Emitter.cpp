@@ -228,15 +228,14 @@ void Emitter::finish(mlir::Block &body, mlir::OpBuilder &stateBuilder) {
   // Constants and weights next to their first use.
   std::vector<mlir::Operation *> order;
   for (mlir::Operation &op : body)
-    if (!mlir::isa<ax::ConstantOp, ax::LoadOp>(op))
+    if (!isSource(&op))
       order.push_back(&op);
   llvm::DenseSet<mlir::Operation *> placed;
   mlir::SymbolTable symbols(stateBuilder.getBlock()->getParentOp());
   for (mlir::Operation *user : order)
     for (Value operand : user->getOperands()) {
       mlir::Operation *op = operand.getDefiningOp();
-      if (!op || !mlir::isa<ax::ConstantOp, ax::LoadOp>(op) ||
-          !placed.insert(op).second)
+      if (!isSource(op) || !placed.insert(op).second)
         continue;
       op->moveBefore(user);
       if (auto constant = mlir::dyn_cast<ax::ConstantOp>(op)) {

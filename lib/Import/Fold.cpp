@@ -43,8 +43,7 @@ mlir::DenseElementsAttr ax::import::toSplat(RankedTensorType type,
 }
 
 static bool isMoving(mlir::Operation *op) {
-  return mlir::isa<ax::ReshapeOp, ax::TransposeOp, ax::BroadcastOp, ax::SliceOp,
-                   ax::ConcatOp, ax::CastOp>(op);
+  return isView(op) || mlir::isa<ax::ConcatOp, ax::CastOp>(op);
 }
 
 std::optional<HostTensor> Emitter::uniformValue(Value value) const {

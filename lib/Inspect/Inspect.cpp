@@ -182,7 +182,7 @@ void Inspector::collectProgram(ProgramOp program) {
   std::map<int64_t, Sums> stages;
   Operation *last = nullptr;
   for (Operation &op : program.getBody().front().without_terminator()) {
-    if (isa<LoadOp, ConstantOp>(op))
+    if (isSource(&op))
       continue;
     last = &op;
     if (auto layer = plan::findLayer(&op, mesh)) {

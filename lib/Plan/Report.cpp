@@ -172,7 +172,7 @@ StageReport Reporter::report(int64_t on, std::vector<StageOp> lists) {
       if (double flops = cost::contractionFlops(&op, mesh); flops > 0)
         contractions.push_back({&op, flops});
     for (Operation &op : list.getBody().front()) {
-      report.numOps += !isa<LoadOp, ConstantOp, YieldOp>(op);
+      report.numOps += !isSource(&op) && !isa<YieldOp>(op);
       if (op.hasAttr("recomputed")) {
         ++report.numRecomputed;
         report.recomputedFlops += cost::contractionFlops(&op, mesh) *

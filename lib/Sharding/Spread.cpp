@@ -322,7 +322,7 @@ bool Spreader::tellTensors(const std::vector<int> &tensors, PinLevel least) {
 std::vector<int> Spreader::opsToTell(OpClass upTo) {
   std::vector<int> visits;
   auto visit = [&](int op) {
-    if (op >= 0 && !opIsVisited[op] && graph.ops[op].opClass <= upTo) {
+    if (op >= 0 && !opIsVisited[op] && graph.ops[op].rule.opClass <= upTo) {
       opIsVisited[op] = true;
       visits.push_back(op);
     }
@@ -389,7 +389,7 @@ void Spreader::toFixedPoint(PinLevel least, OpClass upTo) {
   tellTensors(visits, least);
   visits.clear();
   for (int op : state.order)
-    if (opIsPending[op] && graph.ops[op].opClass <= upTo)
+    if (opIsPending[op] && graph.ops[op].rule.opClass <= upTo)
       visits.push_back(op);
   while (tellOps(visits, least) && tellTensors(tensorsToTell(), least))
     visits = opsToTell(upTo);

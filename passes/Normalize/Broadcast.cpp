@@ -9,10 +9,6 @@ using namespace ax;
 
 namespace {
 
-bool isElementwise(Operation *op) {
-  return isa<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp>(op);
-}
-
 /// f(broadcast(x), y) is f(x, y), broadcast only if y does not have the shape.
 struct SinkBroadcast : RewritePattern {
   SinkBroadcast(MLIRContext *context)

@@ -28,7 +28,7 @@ struct SinkReshape : RewritePattern {
 
   LogicalResult matchAndRewrite(Operation *op,
                                 PatternRewriter &rewriter) const final {
-    if (!isa<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp>(op))
+    if (!isElementwise(op))
       return failure();
     auto type = cast<RankedTensorType>(op->getResult(0).getType());
     ReshapeOp reshape;

@@ -93,7 +93,7 @@ void Outliner::clone(Operation *op, IRMapping &mapping, OpBuilder &builder) {
   made->removeAttr(kStage);
   if (isCut)
     made->removeAttr(kAction);
-  if (!isa<LoadOp, ConstantOp, StoreOp>(made))
+  if (!isSource(made) && !isa<StoreOp>(made))
     setNodes(made, getMergedNodes(op));
 }
 

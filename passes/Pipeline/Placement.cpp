@@ -87,10 +87,10 @@ LogicalResult Placement::checkTime(Operation *op) const {
 LogicalResult Placement::run() {
   for (Operation &op : program.getBody().front().without_terminator()) {
     bool isUpdate = markedAction(&op) == Action::Update;
-    if (isa<LoadOp, ConstantOp>(op) ||
-        (!isUpdate && !isa<StoreOp>(op) &&
-         llvm::all_of(op.getOperands(),
-                      [&](Value v) { return isEverywhere(v); }))) {
+    if (isSource(&op) || (!isUpdate && !isa<StoreOp>(op) &&
+                          llvm::all_of(op.getOperands(), [&](Value v) {
+                            return isEverywhere(v);
+                          }))) {
       everywhere.insert(&op);
       continue;
     }

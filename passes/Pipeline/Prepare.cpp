@@ -77,15 +77,9 @@ private:
 
 } // namespace
 
-static bool isSource(Operation *op) { return isa<LoadOp, ConstantOp>(op); }
-
 /// Its result is its operand, seen differently, or it is made in passing.
 static bool isFree(Operation *op) {
   return isa<ReshapeOp, BroadcastOp, SliceOp, AllSliceOp>(op);
-}
-
-static bool isElementwise(Operation *op) {
-  return isa<UnaryOp, BinaryOp, CastOp, SelectOp, CompareOp>(op);
 }
 
 /// What `value` is a view of.

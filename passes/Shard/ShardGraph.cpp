@@ -11,18 +11,6 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::sharding;
 
-static OpClass classOf(Operation *op) {
-  if (isa<BroadcastOp, IotaOp>(op))
-    return OpClass::Broadcast;
-  if (isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
-          PoolOp, MaxPoolGradientOp, AttentionOp, ReduceOp, ArgReduceOp,
-          CumulativeOp, TopKOp, NonMaxSuppressionOp, SoftmaxOp, LayerNormOp,
-          RMSNormOp, GatherOp, GatherElementsOp, GatherGradientOp, GatherNDOp,
-          ScatterElementsOp, ScatterNDOp>(op))
-    return OpClass::Reduction;
-  return OpClass::Elementwise;
-}
-
 static TensorRole roleOf(Operation *op) {
   if (isa<LoadOp>(op))
     return TensorRole::State;
@@ -97,7 +85,6 @@ FailureOr<ShardGraph> ShardGraph::build(ProgramOp program) {
     node.name = getNodeName(&op).str();
     if (node.name.empty())
       node.name = op.getName().getStringRef().str();
-    node.opClass = classOf(&op);
     node.rule = ruled.getShardingRule();
     for (Value value : op.getOperands())
       node.operands.push_back(result.tensorOf.lookup(value));

@@ -32,8 +32,7 @@ static Value gradientBehind(Value value) {
   seen.insert(value);
   for (size_t i = 0; i < seen.size(); ++i) {
     Operation *op = seen[i].getDefiningOp();
-    if (!op || isa<LoadOp, ConstantOp>(op) ||
-        shapeOf(seen[i]) != shapeOf(value))
+    if (!op || isSource(op) || shapeOf(seen[i]) != shapeOf(value))
       continue;
     if (!isUpdate(op))
       return seen[i];

@@ -132,7 +132,7 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
   ops.clear();
   llvm::DenseMap<Operation *, size_t> position;
   for (Operation &op : program.getBody().front().without_terminator())
-    if (!isa<LoadOp, ConstantOp>(op)) {
+    if (!isSource(&op)) {
       // An earlier cut does not take a product's epilogue from it.
       op.removeAttr(kStage);
       position[&op] = ops.size();
@@ -215,7 +215,7 @@ void AssignStages::findUsedStates(ProgramOp program) {
     if (isEverywhere)
       for (Value result : op.getResults())
         everywhere[result] = states;
-    if (!isa<LoadOp, ConstantOp>(op))
+    if (!isSource(&op))
       used.push_back(isEverywhere ? llvm::SetVector<StringAttr>() : states);
   }
 }

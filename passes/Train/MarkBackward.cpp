@@ -38,7 +38,7 @@ void ax::markBackward(ProgramOp program, ArrayRef<Value> forward) {
     if (Operation *op = needed[i].getDefiningOp())
       needed.insert_range(op->getOperands());
   for (Operation &op : block.without_terminator()) {
-    if (isa<LoadOp, ConstantOp>(op))
+    if (isSource(&op))
       continue;
     if (llvm::any_of(op.getResults(),
                      [&](Value result) { return needed.contains(result); }))

@@ -200,7 +200,7 @@ private:
     };
     spread(active, made);
     spread(fromInput, false);
-    if (isa<LoadOp, ConstantOp>(op) ||
+    if (isSource(op) ||
         (op->getNumOperands() && llvm::all_of(op->getOperands(), [&](Value v) {
            return ofWeights.contains(v);
          }))) {

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""What docs/add-*.md show as a new file does what they say, once it is where they
-say: built as its neighbours are, and linked into axopt."""
+"""What docs/add-*.md show as a new file or a change does what they say, once it is
+where they say: built as its neighbours are, and linked with what is built."""
 import json
+import os
 import re
 import shlex
 from concurrent.futures import ThreadPoolExecutor
@@ -16,7 +17,6 @@ from optimizers import follows
 
 NEW = re.compile(r"^```cpp new (\S+)\n(.*?)^```", re.M | re.S)
 DIFF = re.compile(r"^```diff (\S+)\n(.*?)^```", re.M | re.S)
-TABLEGEN = {"AxEnums.h.inc", "AxEnums.cpp.inc"}  # What exercises change of it.
 
 
 def made():
@@ -24,113 +24,130 @@ def made():
     return Path(tool("axopt")).parents[1]
 
 
-def allCommands():
-    return {str(Path(entry["file"]).resolve()): entry["command"] for entry in
-            json.loads((made() / "compile_commands.json").read_text())}
+class Change:
+    """What a page changes, compiled in a folder and linked with what is built."""
+
+    def __init__(self, page, folder):
+        self.folder = Path(folder)
+        self.commands = {
+            Path(entry["file"]).resolve().relative_to(ROOT.resolve()):
+            shlex.split(entry["command"]) for entry in
+            json.loads((made() / "compile_commands.json").read_text())
+            if Path(entry["file"]).resolve().is_relative_to(ROOT.resolve())}
+        self.changed, self.objects, self.jobs = {}, {}, []
+        text = (ROOT / "docs" / page).read_text()
+        for path, code in NEW.findall(text):
+            self.changed[Path(path)] = code
+        for path, diff in DIFF.findall(text):
+            self.changed[Path(path)] = patched(path, diff, self.changed.get(
+                Path(path), (ROOT / path).read_text()))
+        for path, code in self.changed.items():
+            self.write(path, code)
+
+    def write(self, path, code):
+        place = self.folder / "tree" / path
+        place.parent.mkdir(parents=True, exist_ok=True)
+        place.write_text(code)
+
+    def compile(self, path, *includes):
+        """A source of the tree or of the page."""
+        path = Path(path)
+        like = path if path in self.commands else min(
+            other for other in self.commands if other.parent == path.parent)
+        command = list(self.commands[like])
+        at = command.index("-o") + 1
+        new = str(self.folder / str(path).replace("/", "-")) + ".o"
+        self.objects[command[at] if like == path else new] = new
+        command[at] = new
+        if path in self.changed:
+            old = str((ROOT / like).resolve())
+            command = [str(self.folder / "tree" / path)
+                       if Path(word).is_absolute() and
+                       os.path.realpath(word) == old else word
+                       for word in command]
+        # Before all others; what is beside the source is found from its copy.
+        first = [*includes, self.folder / "tree/include",
+                 (ROOT / path).resolve().parent]
+        self.jobs.append(command[:1] + [f"-I{name}" for name in first] +
+                         command[1:])
+
+    def tablegen(self, stem):
+        """What comes of the page's .td files."""
+        include = self.folder / "tree/include"
+        for end in ".h.inc", ".cpp.inc":
+            file = made() / "include/ax/Dialect" / (stem + end)
+            command = run("ninja", "-C", made(), "-t", "commands",
+                          file.relative_to(made())).stdout.splitlines()[-1]
+            words = shlex.split(
+                re.search(r"&& (\S*mlir-tblgen .*?) --write", command)[1])
+            text = run(words[0], f"-I{include}", *words[1:]).stdout
+            if text == file.read_text():
+                raise Failed(f"the page does not change {file.name}")
+            self.write(Path("include/ax/Dialect") / file.name, text)
+
+    def compileUsers(self, stem):
+        """The page's sources, and those that what it changes is meant for. Other
+        code would learn of an enumerator or an operation more (to name it in a
+        message), and is left as it is: that is what makes this cheap."""
+        self.tablegen(stem)
+        headers = {path.name for path in self.changed if path.suffix == ".h"}
+        headers.add(stem + ".cpp.inc")
+        used = re.compile("".join(
+            ('#include "ax/Dialect/(', "|".join(map(re.escape, headers)), ')"')))
+        sources = {path for path in self.changed if path.suffix == ".cpp"}
+        sources |= {path for path in self.commands if path.suffix == ".cpp" and
+                    used.search((ROOT / path).read_text())}
+        for path in sorted(sources):
+            self.compile(path)
+
+    def link(self, *names):
+        """These programs of the build folder with what is compiled."""
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(lambda job: run(*job, cwd=made()), self.jobs))
+        self.jobs.clear()
+        # Before the libraries, which have older ones of the same names. Of an
+        # archive a program takes what it has use for.
+        archive = self.folder / "changed.a"
+        archive.unlink(missing_ok=True)
+        run("ar", "rc", archive, *self.objects.values())
+        for name in names:
+            command = run("ninja", "-C", made(), "-t", "commands", name)
+            words = shlex.split(command.stdout.strip().splitlines()[-1])
+            if "-o" not in words or words[words.index("-o") + 1] != name:
+                raise Failed(f"no command that links {name}: {words}")
+            words = [self.objects.get(word, word) for word in words
+                     if word not in (":", "&&")]
+            at = words.index("-o")
+            words[at + 1] = str(self.folder / Path(name).name)
+            run(*words[:at], archive, *words[at:], cwd=made())
+        return [self.folder / Path(name).name for name in names]
 
 
-def commandFor(source, commands, folder, *includes):
-    """Its command in the build folder, which writes FOLDER/NAME.o instead."""
-    words = shlex.split(commands[str(source)])
-    at = words.index("-o")
-    words[at + 1] = str(folder / source.with_suffix(".o").name)
-    return words[:1] + [f"-I{path}" for path in includes] + words[1:]
-
-
-def link(name, objects, folder):
-    """FOLDER/NAME, the tool with these objects instead of those that it has."""
-    output = f" -o bin/{name} "
-    command = run("ninja", "-C", made(), "-t", "commands", f"bin/{name}")
-    command = command.stdout.strip().splitlines()[-1]
-    if output not in command:
-        raise Failed(f"no command that links {name}: {command}")
-    # Before the libraries, which have older ones of the same names.
-    new = " ".join(shlex.quote(str(file)) for file in objects)
-    run("bash", "-c", command.replace(
-        output, f" {new} -o {shlex.quote(str(folder / name))} "), cwd=made())
-    return folder / name
-
-
-def build(page, lists, folder):
-    """axopt with the new file of a page. `lists` includes the list of files that
-    the build writes for its folder."""
-    (path, text), = NEW.findall((ROOT / "docs" / page).read_text())
-    path = (ROOT / path).resolve()
-    lists = (ROOT / lists).resolve()
-    commands = allCommands()
-    source = folder / path.name
-    source.write_text(text)
-    name, = re.findall(r'#include "(\w+\.inc)"\n#undef',
-                       lists.read_text())[:1]
-    neighbours = sorted(path.parent.glob("*.cpp"))
-    (folder / name).write_text("".join(
-        f"AX_FILE({stem})\n"
-        for stem in [file.stem for file in neighbours] + [path.stem]))
-    # Includes as from its own folder.
-    like = commandFor(neighbours[0], commands, folder, path.parent)
-    like = [{str(neighbours[0]): str(source)}.get(word, word) for word in like]
-    like[like.index("-o") + 1] = str(source.with_suffix(".o"))
-    run(*like, cwd=made())
-    run(*commandFor(lists, commands, folder, folder), cwd=made())
-    return link("axopt", [folder / source.with_suffix(".o").name,
-                          folder / lists.with_suffix(".o").name], folder)
-
-
-def patched(path, diff):
-    """The text of a file after the change that a page shows."""
+def patched(path, diff, text):
+    """A file's text after a change that a page shows."""
     lines = [line or " " for line in diff.splitlines()]
     if any(line[0] not in " +-" for line in lines):
         raise Failed(f"no change of {path}:\n{diff}")
     old, new = ("".join(line[1:] + "\n" for line in lines if line[0] in kind)
                 for kind in (" -", " +"))
-    text = (ROOT / path).read_text()
     if text.count(old) != 1:
         raise Failed(f"{path} has {text.count(old)} times\n{old}")
     return text.replace(old, new)
 
 
-def tablegen(folder):
-    """The files of TABLEGEN, from the copies of .td files in `folder`."""
-    for name in TABLEGEN:
-        command = run("ninja", "-C", made(), "-t", "commands",
-                      f"include/ax/Dialect/{name}").stdout.splitlines()[-1]
-        words = shlex.split(re.search(r"&& (\S*mlir-tblgen .*?) -o", command)[1])
-        (folder / "ax/Dialect" / name).write_text(
-            run(words[0], f"-I{folder}", *words[1:]).stdout)
-
-
-def buildChanged(page, folder, *tools):
-    """The tools after the changes that a page shows. Only what the table of
-    functions is for is compiled again: for other code nothing changes."""
-    commands = allCommands()
-    objects = []
-    changes = DIFF.findall((ROOT / "docs" / page).read_text())
-    for path, diff in changes:
-        place = folder / path.removeprefix("include/")
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_text(patched(path, diff))
-    tablegen(folder)
-    users = [Path(source) for source in commands
-             if '"ax/Dialect/UnaryFunctions.h"' in Path(source).read_text()]
-    assert len(users) >= 4, users
-    jobs = []
-    for source in users + [ROOT / path for path, _ in changes
-                           if path.endswith(".cpp")]:
-        source = source.resolve()
-        name = str(source.relative_to(ROOT.resolve()))
-        command = commandFor(source, commands, folder, folder, source.parent)
-        copy = folder / name
-        if copy.exists():
-            command = [str(copy) if word == str(source) else word
-                       for word in command]
-        objects.append(folder / (name.replace("/", "-") + ".o"))
-        command[command.index("-o") + 1] = str(objects[-1])
-        jobs.append(command)
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda command: run(*command, cwd=made()), jobs))
-    # A tool takes those that it has.
-    run("ar", "rc", folder / "changed.a", *objects)
-    return [link(name, [folder / "changed.a"], folder) for name in tools]
+def build(page, lists, folder):
+    """axopt with the new file of a page. `lists` includes the list of files that
+    the build writes for its folder."""
+    change = Change(page, folder)
+    path, = change.changed
+    name, = re.findall(r'#include "(\w+\.inc)"\n#undef',
+                       (ROOT / lists).read_text())[:1]
+    stems = [file.stem for file in sorted((ROOT / path.parent).glob("*.cpp"))]
+    (folder / name).write_text("".join(
+        f"AX_FILE({stem})\n" for stem in stems + [path.stem]))
+    change.compile(path)
+    change.compile(lists, folder)
+    return change.link("bin/axopt")[0]
 
 
 def schedule():
@@ -178,7 +195,9 @@ def function():
     random = np.random.default_rng(1)
     with scratch() as folder:
         folder = Path(folder)
-        new = buildChanged("add-a-function.md", folder, "axopt", "axrun")
+        change = Change("add-a-function.md", folder)
+        change.compileUsers("AxEnums")
+        new = change.link("bin/axopt", "bin/axrun")
         small(folder / "model.onnx",
               [helper.make_node("Gemm", ["input", "w", "b"], ["h"]),
                helper.make_node("Softsign", ["h"], ["logits"])],
@@ -203,7 +222,36 @@ def function():
         close(np.array(one), np.array(composed), 1e-5, "losses")
 
 
+def operation():
+    """Its tests pass, and kernels of ranks do what NumPy does."""
+    with scratch() as folder:
+        folder = Path(folder)
+        change = Change("add-an-operator.md", folder)
+        change.compileUsers("AxOps")
+        *tests, axrun = change.link("test/unit/AxLayoutsTests",
+                                    "test/unit/AxTrainTests", "bin/axrun")
+        for test in tests:
+            done = run(test, "--gtest_filter=*roll*")
+            if not re.search(r"PASSED  \] [1-9]", done.stdout):
+                raise Failed(f"no test of it:\n{done.stdout}")
+        small(folder / "model.onnx",
+              [helper.make_node("Relu", ["input"], ["logits"])], {}, [8, 16])
+        run(tool("axopt"), folder / "model.onnx", "--dp=2", "--quiet", "-o",
+            folder / "plan.mlir")
+        plan = (folder / "plan.mlir").read_text()
+        rolled = re.sub(r"ax.unary relu (%\w+)", r"ax.roll \1 by 3 dim 1", plan)
+        assert plan != rolled, plan
+        (folder / "plan.mlir").write_text(rolled)
+        x = np.random.default_rng(1).normal(size=(8, 16)).astype(np.float32)
+        np.savez(folder / "in.npz", input=x)
+        run(axrun, folder / "plan.mlir", "--inputs", folder / "in.npz", "--output",
+            folder / "out.npz", f"--cache-dir={folder / 'kernels'}")
+        with np.load(folder / "out.npz") as outputs:
+            np.testing.assert_array_equal(outputs["logits"], np.roll(x, 3, 1))
+
+
 def cases(every):
+    yield "add-an-operator.md", operation
     yield "add-a-function.md", function
     yield "add-a-schedule.md", schedule
     yield "add-an-optimizer.md", optimizer

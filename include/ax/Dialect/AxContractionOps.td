@@ -144,7 +144,8 @@ def Ax_MaxPoolGradientOp : Ax_InferredOp<"max_pool_gradient"> {
   }];
 }
 
-def Ax_AttentionOp : Ax_InferredOp<"attention"> {
+def Ax_AttentionOp : Ax_InferredOp<"attention", [
+    DeclareOpInterfaceMethods<Ax_ContractionOpInterface>]> {
   let summary = "softmax(scale q k^T + mask) v by heads";
   let description = [{
     q: [batch, heads, S, d]; k: [batch, kv heads, T, d]; v: [batch, kv heads, T,

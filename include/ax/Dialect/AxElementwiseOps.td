@@ -5,7 +5,7 @@
 
 include "ax/Dialect/AxOpBase.td"
 
-def Ax_UnaryOp : Ax_InferredOp<"unary"> {
+def Ax_UnaryOp : Ax_InferredOp<"unary", [Ax_ElementwiseLike]> {
   let summary = "Element-wise function of one operand";
   let description = [{
     `is_*` give i1; all others the operand's type. `gelu` is the exact (erf)
@@ -18,7 +18,7 @@ def Ax_UnaryOp : Ax_InferredOp<"unary"> {
     `` $kind $operand attr-dict `:` type($operand) `->` type($result) }];
 }
 
-def Ax_BinaryOp : Ax_InferredOp<"binary"> {
+def Ax_BinaryOp : Ax_InferredOp<"binary", [Ax_ElementwiseLike]> {
   let summary = "Element-wise function of two operands, with NumPy broadcasting";
   let description = [{
     Both operands have the same element type; the result has it too. Integer
@@ -32,7 +32,7 @@ def Ax_BinaryOp : Ax_InferredOp<"binary"> {
   }];
 }
 
-def Ax_CompareOp : Ax_InferredOp<"compare"> {
+def Ax_CompareOp : Ax_InferredOp<"compare", [Ax_ElementwiseLike]> {
   let summary = "Element-wise comparison, with NumPy broadcasting; gives i1";
   let arguments = (ins Ax_CompareKindAttr:$kind, Ax_Tensor:$lhs, Ax_Tensor:$rhs);
   let results = (outs Ax_BoolTensor:$result);
@@ -41,7 +41,7 @@ def Ax_CompareOp : Ax_InferredOp<"compare"> {
   }];
 }
 
-def Ax_SelectOp : Ax_InferredOp<"select"> {
+def Ax_SelectOp : Ax_InferredOp<"select", [Ax_ElementwiseLike]> {
   let summary = "Element-wise choice, with NumPy broadcasting of all three";
   let arguments = (ins Ax_BoolTensor:$condition, Ax_Tensor:$onTrue,
                        Ax_Tensor:$onFalse);
@@ -52,7 +52,7 @@ def Ax_SelectOp : Ax_InferredOp<"select"> {
   }];
 }
 
-def Ax_CastOp : Ax_ComputeOp<"cast"> {
+def Ax_CastOp : Ax_ComputeOp<"cast", [Ax_ElementwiseLike]> {
   let summary = "Conversion to another element type";
   let description = [{
     Float to integer truncates towards zero; to i1: not equal to zero; wider

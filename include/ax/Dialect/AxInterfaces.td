@@ -5,15 +5,52 @@
 
 include "mlir/IR/OpBase.td"
 
+class Ax_Trait<string name> : NativeOpTrait<name> {
+  let cppNamespace = "::ax";
+}
+
+/// An element of the result is made of one of each operand, by NumPy's
+/// broadcasting, and of nothing else: not of its place, of chance or of others.
+def Ax_ElementwiseLike : Ax_Trait<"ElementwiseLike">;
+/// The first operand's elements, or some of them, in other places; in memory
+/// nothing needs to move.
+def Ax_ViewLike : Ax_Trait<"ViewLike">;
+/// Kernels compute any element of the result where somebody asks for it
+/// (EmitElement.cpp), so that it fuses with its neighbours. Element-wise
+/// operations and views do so, too.
+def Ax_FusesByElement : Ax_Trait<"FusesByElement">;
+/// Kernels compute the result row by row (EmitRows.cpp), if need be after they
+/// have made simpler operations of it (Decompose.cpp).
+def Ax_FusesByRow : Ax_Trait<"FusesByRow">;
+/// Known before a step begins: it has no operands and costs no step anything.
+def Ax_SourceLike : Ax_Trait<"SourceLike">;
+
 def Ax_ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
   let cppNamespace = "::ax";
   let description = [{
-    How the dimensions of the operands and results relate. It depends on global
-    shapes and attributes only. An operation without a rule does not build.
+    How the dimensions of the operands and results relate, and in which turn
+    splits spread through the operation. It depends on global shapes and
+    attributes only. An operation without a rule does not build.
   }];
   let methods = [
     InterfaceMethod<"The rule of this operation.",
                     "::ax::sharding::Rule", "getShardingRule">
+  ];
+}
+
+def Ax_ContractionOpInterface : OpInterface<"ContractionOpInterface"> {
+  let cppNamespace = "::ax";
+  let description = [{
+    A sum of products, whose work is what a plan's time is estimated by. Other
+    operations count for their memory traffic alone.
+  }];
+  let methods = [
+    InterfaceMethod<[{
+        Multiplications and additions, where operands and results have the shapes
+        that `shape` gives: all of them, or one rank's part.
+      }],
+      "double", "getFlops",
+      (ins "::llvm::function_ref<::std::vector<int64_t>(::mlir::Value)>":$shape)>
   ];
 }
 

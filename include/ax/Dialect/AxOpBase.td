@@ -38,7 +38,8 @@ class Ax_InferredOp<string mnemonic, list<Trait> traits = []>
 /// A sum of products. Of narrow floats its result may be f32: the sum before it
 /// is rounded, which has no bias, residual or activation.
 class Ax_ContractionOp<string mnemonic, list<Trait> traits = []>
-    : Ax_InferredOp<mnemonic, traits> {
+    : Ax_InferredOp<mnemonic, !listconcat([
+        DeclareOpInterfaceMethods<Ax_ContractionOpInterface>], traits)> {
   let inferredDeclaration = [{
     static bool isCompatibleReturnTypes(::mlir::TypeRange inferred,
                                         ::mlir::TypeRange actual) {

@@ -74,7 +74,7 @@ def Ax_StateOp : Ax_Op<"state", [HasParent<"PlanOp">, Symbol]> {
   }];
 }
 
-def Ax_LoadOp : Ax_Op<"load", [Pure,
+def Ax_LoadOp : Ax_Op<"load", [Pure, Ax_SourceLike,
     DeclareOpInterfaceMethods<SymbolUserOpInterface>,
     DeclareOpInterfaceMethods<Ax_ShardingRuleOpInterface>]> {
   let summary = "The value of a state at the start of the step, as stored";

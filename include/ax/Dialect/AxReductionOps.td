@@ -5,7 +5,7 @@
 
 include "ax/Dialect/AxOpBase.td"
 
-def Ax_ReduceOp : Ax_InferredOp<"reduce"> {
+def Ax_ReduceOp : Ax_InferredOp<"reduce", [Ax_FusesByRow]> {
   let summary = "Sum, product, maximum or minimum over dimensions";
   let description = [{
     `dims` are sorted and unique. Without elements the result is the neutral
@@ -20,7 +20,7 @@ def Ax_ReduceOp : Ax_InferredOp<"reduce"> {
     `:` type($operand) `->` type($result) }];
 }
 
-def Ax_ArgReduceOp : Ax_InferredOp<"arg_reduce"> {
+def Ax_ArgReduceOp : Ax_InferredOp<"arg_reduce", [Ax_FusesByRow]> {
   let summary = "Index (i64) of the largest or smallest element; dim is kept as 1";
   let arguments = (ins Ax_Tensor:$operand, I64Attr:$dim, UnitAttr:$min,
     UnitAttr:$last);
@@ -29,7 +29,7 @@ def Ax_ArgReduceOp : Ax_InferredOp<"arg_reduce"> {
     $operand `dim` $dim attr-dict `:` type($operand) `->` type($result) }];
 }
 
-def Ax_CumulativeOp : Ax_InferredOp<"cumulative"> {
+def Ax_CumulativeOp : Ax_InferredOp<"cumulative", [Ax_FusesByRow]> {
   let summary = "Running sum, product, maximum or minimum along a dimension";
   let arguments = (ins Ax_ReduceOpKindAttr:$kind, Ax_Tensor:$operand,
     I64Attr:$dim, UnitAttr:$exclusive, UnitAttr:$reverse);
@@ -68,7 +68,7 @@ def Ax_NonMaxSuppressionOp : Ax_InferredOp<"non_max_suppression"> {
     `:` type($boxes) `,` type($scores) `->` type($result) }];
 }
 
-def Ax_SoftmaxOp : Ax_InferredOp<"softmax"> {
+def Ax_SoftmaxOp : Ax_InferredOp<"softmax", [Ax_FusesByRow]> {
   let summary = "exp(x - max) / sum along a dimension, or its logarithm";
   let arguments = (ins Ax_FloatTensor:$operand, I64Attr:$dim, UnitAttr:$log);
   let results = (outs Ax_FloatTensor:$result);
@@ -76,7 +76,8 @@ def Ax_SoftmaxOp : Ax_InferredOp<"softmax"> {
     $operand `dim` $dim attr-dict `:` type($operand) `->` type($result) }];
 }
 
-class Ax_NormOp<string mnemonic> : Ax_InferredOp<mnemonic, [AttrSizedOperandSegments]> {
+class Ax_NormOp<string mnemonic> : Ax_InferredOp<mnemonic, [
+    AttrSizedOperandSegments, Ax_FusesByRow]> {
   let arguments = (ins Ax_FloatTensor:$x, Optional<Ax_FloatTensor>:$scale,
     Optional<Ax_FloatTensor>:$bias, I64Attr:$axis, F64Attr:$epsilon);
   let results = (outs Ax_FloatTensor:$result);

@@ -5,7 +5,7 @@
 
 include "ax/Dialect/AxOpBase.td"
 
-def Ax_ConstantOp : Ax_ComputeOp<"constant", [ConstantLike]> {
+def Ax_ConstantOp : Ax_ComputeOp<"constant", [ConstantLike, Ax_SourceLike]> {
   let summary = "A constant tensor; with a layout, each rank holds its part";
   let arguments = (ins ElementsAttr:$value);
   let results = (outs Ax_Tensor:$result);
@@ -17,7 +17,7 @@ def Ax_ConstantOp : Ax_ComputeOp<"constant", [ConstantLike]> {
   }]>];
 }
 
-def Ax_IotaOp : Ax_ComputeOp<"iota"> {
+def Ax_IotaOp : Ax_ComputeOp<"iota", [Ax_FusesByElement]> {
   let summary = "The index along `dim`, as a number of the result's element type";
   let arguments = (ins I64Attr:$dim);
   let results = (outs Ax_Tensor:$result);
@@ -25,7 +25,7 @@ def Ax_IotaOp : Ax_ComputeOp<"iota"> {
   let hasVerifier = 1;
 }
 
-def Ax_ReshapeOp : Ax_ComputeOp<"reshape"> {
+def Ax_ReshapeOp : Ax_ComputeOp<"reshape", [Ax_ViewLike]> {
   let summary = "The same elements in row-major order with another shape";
   let arguments = (ins Ax_Tensor:$operand);
   let results = (outs Ax_Tensor:$result);
@@ -33,7 +33,7 @@ def Ax_ReshapeOp : Ax_ComputeOp<"reshape"> {
   let hasVerifier = 1;
 }
 
-def Ax_TransposeOp : Ax_InferredOp<"transpose"> {
+def Ax_TransposeOp : Ax_InferredOp<"transpose", [Ax_ViewLike]> {
   let summary = "Result dimension i is operand dimension permutation[i]";
   let arguments = (ins Ax_Tensor:$operand, DenseI64ArrayAttr:$permutation);
   let results = (outs Ax_Tensor:$result);
@@ -41,7 +41,7 @@ def Ax_TransposeOp : Ax_InferredOp<"transpose"> {
     $operand $permutation attr-dict `:` type($operand) `->` type($result) }];
 }
 
-def Ax_BroadcastOp : Ax_ComputeOp<"broadcast"> {
+def Ax_BroadcastOp : Ax_ComputeOp<"broadcast", [Ax_ViewLike]> {
   let summary = "NumPy broadcast to the result's shape";
   let arguments = (ins Ax_Tensor:$operand);
   let results = (outs Ax_Tensor:$result);
@@ -49,7 +49,7 @@ def Ax_BroadcastOp : Ax_ComputeOp<"broadcast"> {
   let hasVerifier = 1;
 }
 
-def Ax_SliceOp : Ax_ComputeOp<"slice"> {
+def Ax_SliceOp : Ax_ComputeOp<"slice", [Ax_ViewLike]> {
   let summary = "Elements start, start + step, ... of each dimension";
   let description = "Steps may be negative, never 0; sizes are the result's.";
   let arguments = (ins Ax_Tensor:$operand, DenseI64ArrayAttr:$starts,
@@ -61,7 +61,7 @@ def Ax_SliceOp : Ax_ComputeOp<"slice"> {
   let hasVerifier = 1;
 }
 
-def Ax_DynamicSliceOp : Ax_ComputeOp<"dynamic_slice"> {
+def Ax_DynamicSliceOp : Ax_ComputeOp<"dynamic_slice", [Ax_FusesByElement]> {
   let summary = "A window whose start is known at run time";
   let description = [{
     One i64 scalar per dimension. Elements outside the operand are 0 (false).
@@ -75,7 +75,7 @@ def Ax_DynamicSliceOp : Ax_ComputeOp<"dynamic_slice"> {
   let hasVerifier = 1;
 }
 
-def Ax_ConcatOp : Ax_InferredOp<"concat"> {
+def Ax_ConcatOp : Ax_InferredOp<"concat", [Ax_FusesByElement]> {
   let summary = "Operands one after another along `dim`";
   let arguments = (ins Variadic<Ax_Tensor>:$operands, I64Attr:$dim);
   let results = (outs Ax_Tensor:$result);
@@ -83,7 +83,7 @@ def Ax_ConcatOp : Ax_InferredOp<"concat"> {
     $operands `dim` $dim attr-dict `:` type($operands) `->` type($result) }];
 }
 
-def Ax_PadOp : Ax_InferredOp<"pad"> {
+def Ax_PadOp : Ax_InferredOp<"pad", [Ax_FusesByElement]> {
   let summary = "Elements added before and after each dimension";
   let description = [{
     `value` is a scalar tensor of the operand's element type, required exactly
@@ -98,7 +98,7 @@ def Ax_PadOp : Ax_InferredOp<"pad"> {
     attr-dict `:` type($operand) `->` type($result) }];
 }
 
-def Ax_GatherOp : Ax_InferredOp<"gather"> {
+def Ax_GatherOp : Ax_InferredOp<"gather", [Ax_FusesByElement]> {
   let summary = "Slices of `operand` along `axis` chosen by `indices`";
   let description = [{
     ONNX Gather: result shape = operand[:axis] + indices + operand[axis+1:].
@@ -113,7 +113,7 @@ def Ax_GatherOp : Ax_InferredOp<"gather"> {
     type($indices) `->` type($result) }];
 }
 
-def Ax_GatherElementsOp : Ax_InferredOp<"gather_elements"> {
+def Ax_GatherElementsOp : Ax_InferredOp<"gather_elements", [Ax_FusesByElement]> {
   let summary = "ONNX GatherElements";
   let arguments = (ins Ax_Tensor:$operand, Ax_IndexTensor:$indices, I64Attr:$axis);
   let results = (outs Ax_Tensor:$result);
@@ -122,7 +122,7 @@ def Ax_GatherElementsOp : Ax_InferredOp<"gather_elements"> {
     type($indices) `->` type($result) }];
 }
 
-def Ax_GatherNDOp : Ax_InferredOp<"gather_nd"> {
+def Ax_GatherNDOp : Ax_InferredOp<"gather_nd", [Ax_FusesByElement]> {
   let summary = "ONNX GatherND";
   let arguments = (ins Ax_Tensor:$operand, Ax_IndexTensor:$indices,
     I64Attr:$batch_dims);

@@ -213,7 +213,7 @@ def Axl_AwaitOp : Axl_Op<"await", [Pure, AllTypesMatch<["started", "result"]>]> 
 // What only ranks know
 //===----------------------------------------------------------------------===//
 
-def Axl_AxisIndexOp : Axl_Op<"axis_index", [Pure]> {
+def Axl_AxisIndexOp : Axl_Op<"axis_index", [Pure, Ax_FusesByElement]> {
   let summary = "This rank's number along the given axes (scalar i64)";
   let description = "A scalar argument of kernels.";
   let arguments = (ins Ax_AxesAttr:$axes);
@@ -239,7 +239,7 @@ def Axl_CheckIndicesOp : Axl_Op<"check_indices", [Pure,
     (`is_count` $is_count^)? attr-dict `:` type($result) }];
 }
 
-def Axl_RandomOp : Axl_Op<"random", [Pure]> {
+def Axl_RandomOp : Axl_Op<"random", [Pure, Ax_FusesByElement]> {
   let summary = "Uniform numbers in [0, 1) by seed, step, id and index";
   let description = [{
     Philox4x32-10 (Salmon et al., Parallel random numbers: as easy as 1, 2, 3,

@@ -39,20 +39,9 @@ struct GraphTensor {
   bool isOutput = false;
 };
 
-/// In which turn splits spread through an op.
-enum class OpClass {
-  /// Element-wise, transpose, reshape, slice, ...: first.
-  Elementwise,
-  /// Contractions, reductions, normalisations, gathers.
-  Reduction,
-  /// Results with dimensions that no operand has.
-  Broadcast,
-};
-
 struct GraphOp {
   /// For causes.
   std::string name;
-  OpClass opClass = OpClass::Elementwise;
   Rule rule;
   /// Tensor numbers, as many as the rule has operands and results.
   std::vector<int> operands;

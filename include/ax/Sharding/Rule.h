@@ -31,9 +31,20 @@ struct RuleFactor {
 /// broadcast has no factors.
 using TensorMap = std::vector<std::vector<int>>;
 
+/// In which turn splits spread through an op.
+enum class OpClass {
+  /// Element-wise, transpose, reshape, slice, ...: first.
+  Elementwise,
+  /// Contractions, reductions, normalisations, gathers.
+  Reduction,
+  /// Results with dimensions that no operand has.
+  Broadcast,
+};
+
 /// How the dimensions of one operation relate; depends on shapes and
 /// attributes only.
 struct Rule {
+  OpClass opClass = OpClass::Elementwise;
   std::vector<RuleFactor> factors;
   std::vector<TensorMap> operands;
   std::vector<TensorMap> results;

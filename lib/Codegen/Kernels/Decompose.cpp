@@ -139,7 +139,7 @@ static int64_t ownCost(Operation *op) {
   }
   if (isa<GatherOp, GatherElementsOp, GatherNDOp>(op))
     return 6;
-  if (isa<ReshapeOp, TransposeOp, BroadcastOp, SliceOp, ConstantOp>(op))
+  if (isView(op) || isa<ConstantOp>(op))
     return 0;
   return 1;
 }

@@ -118,8 +118,9 @@ Value Emitter::pullOp(OpResult value, ArrayRef<IndexExpr> indices) {
       .Case<GatherElementsOp>(
           [&](GatherElementsOp o) { return pullGatherElements(o, indices); })
       .Case<GatherNDOp>([&](GatherNDOp o) { return pullGatherND(o, indices); })
-      .Default([](Operation *) -> Value {
-        llvm_unreachable("operation that canFuse refuses");
+      .Default([](Operation *o) -> Value {
+        llvm::report_fatal_error(o->getName().getStringRef() +
+                                 " has no emitter of elements");
       });
 }
 

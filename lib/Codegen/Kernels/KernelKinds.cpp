@@ -5,8 +5,7 @@
 #include "Emitter.h"
 #include "ax/Codegen/Kernel.h"
 
-#include "ax/Local/Local.h"
-#include "llvm/ADT/TypeSwitch.h"
+#include "ax/Dialect/Ax.h"
 
 using namespace mlir;
 
@@ -16,22 +15,18 @@ namespace ax::codegen {
 static constexpr int64_t maxConstantBytes = 1 << 16;
 
 static FusionKind kindOfOp(Operation *op) {
-  return llvm::TypeSwitch<Operation *, FusionKind>(op)
-      .Case<UnaryOp, BinaryOp, CompareOp, SelectOp, CastOp, RandomOp, IotaOp,
-            ReshapeOp, TransposeOp, BroadcastOp, SliceOp, DynamicSliceOp,
-            ConcatOp, PadOp, GatherOp, GatherElementsOp, GatherNDOp,
-            AxisIndexOp>([](auto) { return FusionKind::Pull; })
-      .Case<ConstantOp>([](ConstantOp o) {
-        auto values = dyn_cast<DenseElementsAttr>(o.getValue());
-        bool fits = values && (values.isSplat() ||
-                               values.getRawData().size() <= maxConstantBytes);
-        return fits ? FusionKind::Pull : FusionKind::None;
-      })
-      .Case<ReduceOp, ArgReduceOp, SoftmaxOp, LayerNormOp, RMSNormOp,
-            CumulativeOp>([](auto) { return FusionKind::Row; })
-      .Case<ScatterElementsOp, ScatterNDOp>(
-          [](auto) { return FusionKind::Window; })
-      .Default([](Operation *) { return FusionKind::None; });
+  if (auto constant = dyn_cast<ConstantOp>(op)) {
+    auto values = dyn_cast<DenseElementsAttr>(constant.getValue());
+    bool fits = values && (values.isSplat() ||
+                           values.getRawData().size() <= maxConstantBytes);
+    return fits ? FusionKind::Pull : FusionKind::None;
+  }
+  if (fusesByElement(op))
+    return FusionKind::Pull;
+  if (fusesByRow(op))
+    return FusionKind::Row;
+  return isa<ScatterElementsOp, ScatterNDOp>(op) ? FusionKind::Window
+                                                 : FusionKind::None;
 }
 
 FusionKind fusionKind(Operation *op) {

@@ -14,8 +14,6 @@ using namespace ax;
 /// A segment holds at least and, if it can, at most so many layers.
 static constexpr int64_t minLayers = 2, maxLayers = 8;
 
-static bool isSource(Operation *op) { return isa<LoadOp, ConstantOp>(op); }
-
 static bool isLayer(Operation *op) {
   return isa<LinearOp, ConvOp, ConvTransposeOp>(op);
 }

@@ -4,10 +4,14 @@
 #include "KernelTestSupport.h"
 
 #include "ax/Dialect/FunctionFacts.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Parser/Parser.h"
 
 #include <cmath>
+#include <cstdlib>
 #include <gtest/gtest.h>
 #include <limits>
+#include <set>
 
 namespace ax::codegen {
 namespace {
@@ -54,6 +58,39 @@ TEST(KernelElement, Unary) {
         operands == FunctionOperands::Bools)
       checkUnary(kind, "i1");
   }
+}
+
+/// What says that it fuses, in a kernel of its own.
+TEST(KernelElement, WhatFusesHasAnEmitter) {
+  const char *folder = std::getenv("AX_TEST_DIR");
+  ASSERT_NE(folder, nullptr);
+  auto module = mlir::parseSourceFile<mlir::ModuleOp>(
+      std::string(folder) + "/lit/dialect/examples.mlir", &testContext());
+  ASSERT_TRUE(module);
+  std::set<llvm::StringRef> tested;
+  for (mlir::Operation &op :
+       llvm::make_early_inc_range(module->getBody()->getOperations())) {
+    if (!canFuse(&op))
+      continue;
+    tested.insert(op.getName().getStringRef());
+    mlir::OpBuilder builder(&op);
+    auto fusion = FusionOp::create(builder, op.getLoc(), op.getResultTypes(),
+                                   op.getOperands());
+    mlir::Block &body = fusion.getBody().emplaceBlock();
+    mlir::IRMapping mapping;
+    for (mlir::Value operand : op.getOperands())
+      mapping.map(operand, body.addArgument(operand.getType(), op.getLoc()));
+    builder.setInsertionPointToEnd(&body);
+    mlir::Operation *inner = builder.clone(op, mapping);
+    LocalYieldOp::create(builder, op.getLoc(), inner->getResults());
+    EXPECT_TRUE(bool(testCompiler().compile(fusion)))
+        << op.getName().getStringRef().str();
+  }
+  for (mlir::RegisteredOperationName op :
+       testContext().getRegisteredOperationsByDialect("ax"))
+    if (op.hasTrait<ElementwiseLike>() || op.hasTrait<ViewLike>() ||
+        op.hasTrait<FusesByElement>() || op.hasTrait<FusesByRow>())
+      EXPECT_TRUE(tested.count(op.getStringRef())) << op.getStringRef().str();
 }
 
 void checkBinary(const std::string &kind, const std::string &type) {

@@ -92,7 +92,7 @@ int GraphBuilder::linear(const std::string &name, int x, int64_t n, int weight,
     weight = state(name + ".weight", {k, n});
   GraphOp op;
   op.name = name;
-  op.opClass = OpClass::Reduction;
+  op.rule.opClass = OpClass::Reduction;
   op.operands = {x, weight};
   TensorMap rows = parallelMap(op, {shape.begin(), shape.end() - 1});
   int fk = op.rule.addFactor(k, FactorKind::Reduction);
@@ -122,7 +122,7 @@ int GraphBuilder::norm(const std::string &name, int a) {
   std::vector<int64_t> shape = shapeOf(graph, a);
   GraphOp op;
   op.name = name;
-  op.opClass = OpClass::Reduction;
+  op.rule.opClass = OpClass::Reduction;
   int scale = state(name + ".scale", {shape.back()});
   op.operands = {a, scale};
   TensorMap map = parallelMap(op, {shape.begin(), shape.end() - 1});
@@ -138,7 +138,7 @@ int GraphBuilder::embedding(const std::string &name, int table, int ids) {
   std::vector<int64_t> shape = shapeOf(graph, ids);
   GraphOp op;
   op.name = name;
-  op.opClass = OpClass::Reduction;
+  op.rule.opClass = OpClass::Reduction;
   op.operands = {table, ids};
   int v = op.rule.addFactor(tableShape[0], FactorKind::Reduction);
   int d = op.rule.addFactor(tableShape[1]);
@@ -226,7 +226,7 @@ int GraphBuilder::broadcast(const std::string &name, int a,
                             std::vector<int64_t> shape) {
   GraphOp op;
   op.name = name;
-  op.opClass = OpClass::Broadcast;
+  op.rule.opClass = OpClass::Broadcast;
   op.operands = {a};
   TensorMap result = parallelMap(op, shape);
   op.rule.operands = {broadcastMap(result, shapeOf(graph, a), shape)};
@@ -241,7 +241,7 @@ int GraphBuilder::attention(const std::string &name, int q, int k, int v,
   std::vector<int64_t> qs = shapeOf(graph, q), vs = shapeOf(graph, v);
   GraphOp op;
   op.name = name;
-  op.opClass = OpClass::Reduction;
+  op.rule.opClass = OpClass::Reduction;
   op.operands = {q, k, v};
   int b = op.rule.addFactor(qs[0]), g = op.rule.addFactor(vs[1]),
       r = op.rule.addFactor(qs[1] / vs[1]), s = op.rule.addFactor(qs[2]),
@@ -268,7 +268,7 @@ int GraphBuilder::weightGrad(const std::string &name, int x, int dy) {
   int64_t k = shape.back(), n = shapeOf(graph, dy).back();
   GraphOp op;
   op.name = name;
-  op.opClass = OpClass::Reduction;
+  op.rule.opClass = OpClass::Reduction;
   op.operands = {x, dy};
   TensorMap rows;
   for (size_t d = 0; d + 1 < shape.size(); ++d) {
@@ -294,7 +294,7 @@ int GraphBuilder::conv(const std::string &name, int x, int64_t out) {
   int64_t in = shape[1];
   GraphOp op;
   op.name = name;
-  op.opClass = OpClass::Reduction;
+  op.rule.opClass = OpClass::Reduction;
   op.operands = {x, state(name + ".weight", {out, in, 3, 3})};
   Rule &rule = op.rule;
   int b = rule.addFactor(shape[0]), n = rule.addFactor(out),
@@ -316,7 +316,7 @@ int GraphBuilder::reduceSum(const std::string &name, int a, size_t dim) {
   std::vector<int64_t> shape = shapeOf(graph, a);
   GraphOp op;
   op.name = name;
-  op.opClass = OpClass::Reduction;
+  op.rule.opClass = OpClass::Reduction;
   op.operands = {a};
   TensorMap map, result;
   for (size_t d = 0; d < shape.size(); ++d) {
