@@ -51,7 +51,7 @@ static bool isCostly(Operation *op) {
   if (auto unary = dyn_cast<UnaryOp>(op))
     return factsOf(unary.getKind()).cost == FunctionCost::Many;
   auto binary = dyn_cast<BinaryOp>(op);
-  return binary && binary.getKind() == BinaryKind::pow;
+  return binary && factsOf(binary.getKind()).cost == FunctionCost::Many;
 }
 
 static int64_t numElements(Operation *op) {

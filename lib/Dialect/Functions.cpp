@@ -13,3 +13,42 @@ const UnaryFacts &ax::factsOf(UnaryKind kind) {
       tabulateUnary<UnaryFacts>([](auto function) { return function.facts; });
   return facts[static_cast<uint32_t>(kind)];
 }
+
+BinaryFacts ax::factsOf(BinaryKind kind) {
+  using Operands = FunctionOperands;
+  using Linearity = FunctionLinearity;
+  constexpr bool commutative = true;
+  switch (kind) {
+  case BinaryKind::add:
+    return {Operands::Any, commutative, Linearity::Jointly};
+  case BinaryKind::sub:
+    return {Operands::Any, !commutative, Linearity::Jointly};
+  case BinaryKind::mul:
+    return {Operands::Any, commutative, Linearity::InEach};
+  case BinaryKind::div:
+    // Integer division truncates each addend.
+    return {Operands::Any, !commutative, Linearity::InFirstOfFloats,
+            FunctionCost::Division};
+  case BinaryKind::pow:
+    return {Operands::Any, !commutative, Linearity::None, FunctionCost::Many};
+  case BinaryKind::max:
+  case BinaryKind::min:
+    return {Operands::Any, commutative};
+  case BinaryKind::floor_mod:
+  case BinaryKind::trunc_mod:
+    return {Operands::Any, !commutative, Linearity::None,
+            FunctionCost::Division};
+  case BinaryKind::logical_and:
+  case BinaryKind::logical_or:
+  case BinaryKind::logical_xor:
+    return {Operands::Bools, commutative};
+  case BinaryKind::bit_and:
+  case BinaryKind::bit_or:
+  case BinaryKind::bit_xor:
+    return {Operands::Integers, commutative};
+  case BinaryKind::shl:
+  case BinaryKind::shr:
+    return {Operands::Integers, !commutative};
+  }
+  llvm_unreachable("binary kind");
+}

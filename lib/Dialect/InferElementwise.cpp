@@ -34,20 +34,27 @@ LogicalResult ax::checkElements(std::optional<Location> location,
   return success();
 }
 
-/// What a function of such operands wants when it does not get it.
-static StringRef findWanted(FunctionOperands operands, Type element) {
+static LogicalResult checkOperands(std::optional<Location> location,
+                                   StringRef function,
+                                   FunctionOperands operands, Type element) {
   bool isFloat = isa<FloatType>(element), isBool = element.isInteger(1);
+  auto check = [&](bool fits, StringRef wanted) -> LogicalResult {
+    if (fits)
+      return success();
+    return emitOptionalError(location, function, " needs ", wanted, ", got ",
+                             element);
+  };
   switch (operands) {
   case FunctionOperands::Floats:
-    return isFloat ? "" : "floating point";
+    return check(isFloat, "floating point");
   case FunctionOperands::Numbers:
-    return isBool ? "numbers" : "";
+    return check(!isBool, "numbers");
   case FunctionOperands::Integers:
-    return isFloat ? "integers" : "";
+    return check(isa<IntegerType>(element), "integers");
   case FunctionOperands::Bools:
-    return isBool ? "" : "i1";
+    return check(isBool, "i1");
   case FunctionOperands::Any:
-    return "";
+    return success();
   }
   llvm_unreachable("operands of a function");
 }
@@ -55,9 +62,9 @@ static StringRef findWanted(FunctionOperands operands, Type element) {
 AX_INFER(UnaryOp) {
   Type element = elementOf(op.getOperand());
   const UnaryFacts &facts = factsOf(op.getKind());
-  if (StringRef wanted = findWanted(facts.operands, element); !wanted.empty())
-    return emitOptionalError(location, stringifyUnaryKind(op.getKind()),
-                             " needs ", wanted, ", got ", element);
+  if (failed(checkOperands(location, stringifyUnaryKind(op.getKind()),
+                           facts.operands, element)))
+    return failure();
   return give(types, shapeOf(op.getOperand()),
               facts.givesBools ? IntegerType::get(context, 1) : element);
 }
@@ -77,26 +84,9 @@ static LogicalResult inferBroadcast(std::optional<Location> location, Value lhs,
 
 AX_INFER(BinaryOp) {
   Type element = elementOf(op.getLhs());
-  switch (op.getKind()) {
-  case BinaryKind::logical_and:
-  case BinaryKind::logical_or:
-  case BinaryKind::logical_xor:
-    if (!element.isInteger(1))
-      return emitOptionalError(location, stringifyBinaryKind(op.getKind()),
-                               " needs i1, got ", element);
-    break;
-  case BinaryKind::bit_and:
-  case BinaryKind::bit_or:
-  case BinaryKind::bit_xor:
-  case BinaryKind::shl:
-  case BinaryKind::shr:
-    if (!isa<IntegerType>(element))
-      return emitOptionalError(location, stringifyBinaryKind(op.getKind()),
-                               " needs integers, got ", element);
-    break;
-  default:
-    break;
-  }
+  if (failed(checkOperands(location, stringifyBinaryKind(op.getKind()),
+                           factsOf(op.getKind()).operands, element)))
+    return failure();
   return inferBroadcast(location, op.getLhs(), op.getRhs(), element, types);
 }
 

@@ -34,21 +34,20 @@ Rule UnaryOp::getShardingRule() {
 
 Rule BinaryOp::getShardingRule() {
   RuleBuilder builder = elementwise(*this);
-  switch (getKind()) {
-  case BinaryKind::add:
-  case BinaryKind::sub:
+  bool isFloat = isa<FloatType>(tensorType(getResult()).getElementType());
+  switch (factsOf(getKind()).linear) {
+  case FunctionLinearity::Jointly:
     builder.linearIn({0, 1});
     break;
-  case BinaryKind::mul:
+  case FunctionLinearity::InEach:
     builder.linearIn({0});
     builder.linearIn({1});
     break;
-  case BinaryKind::div:
-    // Integer division truncates each addend.
-    if (isa<FloatType>(tensorType(getResult()).getElementType()))
+  case FunctionLinearity::InFirstOfFloats:
+    if (isFloat)
       builder.linearIn({0});
     break;
-  default:
+  case FunctionLinearity::None:
     break;
   }
   return builder.take();

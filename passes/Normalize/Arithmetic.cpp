@@ -13,24 +13,6 @@ using namespace ax;
 
 namespace {
 
-bool isCommutative(BinaryKind kind) {
-  switch (kind) {
-  case BinaryKind::add:
-  case BinaryKind::mul:
-  case BinaryKind::max:
-  case BinaryKind::min:
-  case BinaryKind::logical_and:
-  case BinaryKind::logical_or:
-  case BinaryKind::logical_xor:
-  case BinaryKind::bit_and:
-  case BinaryKind::bit_or:
-  case BinaryKind::bit_xor:
-    return true;
-  default:
-    return false;
-  }
-}
-
 /// 0: computed, 1: weight, 2: constant.
 int fixedness(Value value) {
   while (Operation *op = value.getDefiningOp()) {
@@ -49,7 +31,7 @@ struct FixedToTheRight : OpRewritePattern<BinaryOp> {
   using OpRewritePattern::OpRewritePattern;
   LogicalResult matchAndRewrite(BinaryOp op,
                                 PatternRewriter &rewriter) const final {
-    if (!isCommutative(op.getKind()) ||
+    if (!factsOf(op.getKind()).isCommutative ||
         fixedness(op.getLhs()) <= fixedness(op.getRhs()))
       return failure();
     rewriter.modifyOpInPlace(op, [&] {

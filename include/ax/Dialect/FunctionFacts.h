@@ -2,8 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What the verifier, sharding rules, fusion and tests ask of element-wise
-// functions. It is stated where a function is defined: UnaryFunctions.h,
-// BinaryFunctions.h.
+// functions. Of those of one element it is stated where they are defined
+// (UnaryFunctions.h), of those of two in lib/Dialect/Functions.cpp.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_DIALECT_FUNCTIONFACTS_H
@@ -90,6 +90,26 @@ private:
 };
 
 const UnaryFacts &factsOf(UnaryKind kind);
+
+/// Through which operands sums over ranks pass, rounding aside.
+enum class FunctionLinearity {
+  None,
+  /// f(a + b, c + d) = f(a, c) + f(b, d).
+  Jointly,
+  /// In each operand, while all ranks have the other.
+  InEach,
+  /// In the first, where elements are floats: division.
+  InFirstOfFloats,
+};
+
+struct BinaryFacts {
+  FunctionOperands operands = FunctionOperands::Any;
+  bool isCommutative = false;
+  FunctionLinearity linear = FunctionLinearity::None;
+  FunctionCost cost = FunctionCost::One;
+};
+
+BinaryFacts factsOf(BinaryKind kind);
 
 } // namespace ax
 

@@ -125,18 +125,8 @@ void decompose(FusionOp fusion) {
 static int64_t ownCost(Operation *op) {
   if (auto unary = dyn_cast<UnaryOp>(op))
     return static_cast<int64_t>(factsOf(unary.getKind()).cost);
-  if (auto binary = dyn_cast<BinaryOp>(op)) {
-    switch (binary.getKind()) {
-    case BinaryKind::div:
-    case BinaryKind::floor_mod:
-    case BinaryKind::trunc_mod:
-      return 6;
-    case BinaryKind::pow:
-      return 16;
-    default:
-      return 1;
-    }
-  }
+  if (auto binary = dyn_cast<BinaryOp>(op))
+    return static_cast<int64_t>(factsOf(binary.getKind()).cost);
   if (isa<GatherOp, GatherElementsOp, GatherNDOp>(op))
     return 6;
   if (isView(op) || isa<ConstantOp>(op))

@@ -26,22 +26,10 @@ static Operation *binary(Gen &g) {
     kind = g.oneOf(
         {BinaryKind::add, BinaryKind::sub, BinaryKind::mul, BinaryKind::div});
   DType type = g.number();
-  switch (kind) {
-  case BinaryKind::logical_and:
-  case BinaryKind::logical_or:
-  case BinaryKind::logical_xor:
+  if (factsOf(kind).operands == FunctionOperands::Bools)
     type = DType::Bool;
-    break;
-  case BinaryKind::bit_and:
-  case BinaryKind::bit_or:
-  case BinaryKind::bit_xor:
-  case BinaryKind::shl:
-  case BinaryKind::shr:
+  else if (factsOf(kind).operands == FunctionOperands::Integers)
     type = DType::U8;
-    break;
-  default:
-    break;
-  }
   Shape full = g.shape(0, 4), lhs = full, rhs = full;
   (g.chance(50) ? lhs : rhs) = g.broadcastable(full);
   int64_t low = type == DType::U8 ? 0 : -4;
