@@ -114,9 +114,10 @@ def scratch():
 
 
 def tool(name):
-    """Path of a tool that was built; AX_AXRUN is another build of axrun."""
-    if name == "axrun" and "AX_AXRUN" in os.environ:
-        return os.environ["AX_AXRUN"]
+    """Path of a tool that was built; AX_RUNNERS has other builds of what runs
+    plans."""
+    if name in ("axrun", "axrun-core") and "AX_RUNNERS" in os.environ:
+        return os.path.join(os.environ["AX_RUNNERS"], name)
     return os.path.join(os.environ["AX_BIN"], name)
 
 

@@ -29,7 +29,8 @@ public:
       if (llvm::Error error = emit(&op))
         return error;
     }
-    stage.arenaBytes = std::max(stage.arenaBytes, local.getArenaBytesAttr().getInt());
+    stage.arenaBytes =
+        std::max(stage.arenaBytes, local.getArenaBytesAttr().getInt());
     return llvm::Error::success();
   }
 
@@ -145,6 +146,9 @@ private:
                                                       : rt::Kernel());
       tables.program.kernels.back().name = kindsOf(fusion);
     }
+    std::vector<int64_t> &bounds =
+        tables.program.kernels[it->second].scalarBounds;
+    bounds.resize(compiled.signature.scalars.size());
     command.kernel = it->second;
     for (ValueRange values :
          {ValueRange(fusion.getOperands()), ValueRange(fusion.getResults())})
@@ -154,9 +158,11 @@ private:
           return ref.takeError();
         command.buffers.push_back(*ref);
       }
-    for (AxesAttr axes : compiled.signature.scalars)
+    for (auto [axes, bound] :
+         llvm::zip_equal(compiled.signature.scalars, bounds)) {
       command.scalars.push_back({0, 1, axes.resolve(tables.program.mesh)});
-    command.iterations = compiled.signature.outerCount;
+      bound = std::max(bound, numParts(command.scalars.back().axes));
+    }
     add(std::move(command), nameOf(fusion), bytesMoved(fusion),
         nodesOf(fusion));
     return llvm::Error::success();

@@ -41,11 +41,12 @@ static void printAll(const std::vector<BufferRef> &refs,
 
 namespace {
 struct Operands {
+  const Program &program;
   llvm::raw_ostream &os;
 
   void operator()(const KernelCommand &c) const {
     printAll(c.buffers, os);
-    os << " x " << c.iterations;
+    os << " x " << program.kernels[static_cast<size_t>(c.kernel)].iterations;
   }
   void operator()(const LibraryCommand &c) const { printAll(c.arguments, os); }
   void operator()(const CollectiveCommand &c) const {
@@ -78,7 +79,7 @@ void ax::printListing(const Program &program, llvm::raw_ostream &os) {
       for (auto [number, command] : llvm::enumerate(list.commands)) {
         os << "  " << number << ": " << describe(program, stage, command)
            << " (";
-        std::visit(Operands{os}, command.body);
+        std::visit(Operands{program, os}, command.body);
         os << ") " << command.name << '\n';
       }
     }

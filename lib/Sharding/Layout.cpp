@@ -131,20 +131,25 @@ std::optional<std::string> findFault(const SubAxis &sub, const Mesh &mesh) {
 
 } // namespace
 
+std::optional<std::string> findFault(const SubAxes &axes, const Mesh &mesh) {
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (auto fault = findFault(axes[i], mesh))
+      return fault;
+    for (size_t j = 0; j < i; ++j)
+      if (overlap(axes[i], axes[j]))
+        return "axis '" + toString(axes[i], mesh) + "' is used twice";
+  }
+  return std::nullopt;
+}
+
 std::optional<std::string> findFault(const Layout &layout,
                                      const std::vector<int64_t> &shape,
                                      const Mesh &mesh) {
   if (layout.dims.size() != shape.size())
     return "the layout has " + std::to_string(layout.dims.size()) +
            " dimensions, the tensor " + std::to_string(shape.size());
-  SubAxes used = layout.usedAxes();
-  for (size_t i = 0; i < used.size(); ++i) {
-    if (auto fault = findFault(used[i], mesh))
-      return fault;
-    for (size_t j = 0; j < i; ++j)
-      if (overlap(used[i], used[j]))
-        return "axis '" + toString(used[i], mesh) + "' is used twice";
-  }
+  if (auto fault = findFault(layout.usedAxes(), mesh))
+    return fault;
   for (size_t d = 0; d < shape.size(); ++d) {
     const DimLayout &dim = layout.dims[d];
     std::string where = "dimension " + std::to_string(d);

@@ -27,8 +27,8 @@ public:
   CpuKernel(const Kernel &kernel, std::shared_ptr<const LoadedKernel> loaded,
             HostMemory scratch)
       : function(loaded->getFunction()), loaded(std::move(loaded)),
-        numBuffers(kernel.numBuffers), scratchBytes(alignedScratch(kernel)),
-        scratch(std::move(scratch)) {}
+        numBuffers(kernel.arguments.size()),
+        scratchBytes(alignedScratch(kernel)), scratch(std::move(scratch)) {}
 
   static int64_t alignedScratch(const Kernel &kernel) {
     return (kernel.scratchBytes + 63) / 64 * 64;
@@ -56,7 +56,7 @@ private:
   CpuKernelFn function;
   /// Keeps the function in memory.
   std::shared_ptr<const LoadedKernel> loaded;
-  int32_t numBuffers;
+  size_t numBuffers;
   int64_t scratchBytes;
   HostMemory scratch;
 };

@@ -9,9 +9,6 @@
 
 namespace ax::rt {
 
-/// What kernels may rely on.
-constexpr int64_t bufferAlignment = 64;
-
 struct RankContext {
   RankContext(const Program &program, int32_t rank, Device &device,
               Communicator &communicator);

@@ -149,11 +149,11 @@ llvm::Error RankExecutor::runStep(Step &step, int32_t microBatch) {
     step.addresses[i] = resolve(step.references[i]);
   const auto &body = step.command->body;
   if (const auto *kernel = std::get_if<KernelCommand>(&body))
-    return stream->launch(*step.kernel, step.addresses.data(),
-                          step.scalars.data() +
-                              static_cast<size_t>(microBatch) *
-                                  kernel->scalars.size(),
-                          kernel->iterations);
+    return stream->launch(
+        *step.kernel, step.addresses.data(),
+        step.scalars.data() +
+            static_cast<size_t>(microBatch) * kernel->scalars.size(),
+        program.kernels[static_cast<size_t>(kernel->kernel)].iterations);
   if (std::holds_alternative<LibraryCommand>(body))
     return stream->execute(*step.op, step.addresses.data(),
                            workspace->getAddress());

@@ -112,7 +112,8 @@ void runRank(const std::shared_ptr<SharedRanks> &shared, LocalRank &rank) {
       return;
   }
   llvm::Error error = rank.executor.prepare();
-  if (!error) { // One that failed is told of below; it is not ready.
+  // One that failed says so below: who waits must not go on before.
+  if (!error) {
     std::lock_guard<std::mutex> lock(shared->mutex);
     ++shared->prepared;
   }

@@ -6,7 +6,6 @@
 #include "ax/Runtime/StateFiles.h"
 #include "ax/Support/Error.h"
 
-#include <cassert>
 #include <cstring>
 
 namespace ax::rt {
@@ -47,10 +46,15 @@ llvm::Error StateStore::fill(StatePart &result, int32_t state, const Part &part,
                              int64_t alignment) const {
   const HostState &host = states[static_cast<size_t>(state)];
   if (describe(state).isPrepared && !host.data) {
-    assert(prepared && "the program that prepares states comes first");
-    result.memory = prepared->find(
-        {describe(state).name, part.number, device.getMemorySpace()});
-    assert(result.memory && "it prepares all that verified plans load");
+    if (prepared)
+      result.memory = prepared->find(
+          {describe(state).name, part.number, device.getMemorySpace()});
+    // So in verified plans, but one that was compiled may have been changed.
+    if (!result.memory || result.memory->getSize() < part.localBytes)
+      return makeErrorf(ExitCode::BadPlan,
+                        "state '{0}' is to be prepared, and no program of the "
+                        "plan prepares it",
+                        describe(state).name);
     result.address = result.memory->getAddress();
     return llvm::Error::success();
   }

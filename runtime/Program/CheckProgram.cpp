@@ -7,12 +7,9 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ax/Runtime/Program.h"
-#include "ax/Support/Error.h"
+#include "Checker.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 
 namespace ax::rt {
 
@@ -20,174 +17,29 @@ namespace {
 
 /// More are a slip of the pen.
 constexpr int32_t mostKeptSlots = 1 << 20;
+/// Of a thread; more cannot be had.
+constexpr int64_t mostScratchBytes = int64_t(1) << 40;
 /// As in a plan's ax.mesh.
 constexpr int64_t mostRanksAndSlices = int64_t(1) << 24;
 
-/// Collects the first fault.
-class Checker {
-public:
-  explicit Checker(const Program &program) : program(program) {}
+/// Whether all slots together can be addressed.
+bool hasRoom(const Kept &value) {
+  int64_t bytes = 0;
+  return !__builtin_mul_overflow(value.bytes + bufferAlignment, value.slots,
+                                 &bytes);
+}
 
-  llvm::Error run() {
-    if (llvm::Error error = checkMesh())
-      return error;
-    checkRanks();
-    for (const Port &port : program.inputs)
-      checkLayout("input", port.name, port.shape, port.layout, port.dtype);
-    for (const Port &port : program.outputs) {
-      checkLayout("output", port.name, port.shape, port.layout, port.dtype);
-      checkCounts(port);
-    }
-    for (const State &state : program.states)
-      checkLayout("state", state.name, state.shape, state.layout, state.dtype);
-    for (size_t s = 0; s < program.stages.size() && fault.empty(); ++s)
-      checkStage(static_cast<int32_t>(s));
-    if (fault.empty())
-      checkTransfers();
-    return takeFault();
-  }
+} // namespace
 
-  void operator()(const KernelCommand &c) {
-    if (!require(isIndex(c.kernel, program.kernels), "no such kernel"))
-      return;
-    const Kernel &kernel = program.kernels[static_cast<size_t>(c.kernel)];
-    require(!kernel.image.empty(), "the kernel has no code");
-    require(c.iterations >= 0, "negative iterations");
-    require(kernel.numBuffers == static_cast<int32_t>(c.buffers.size()),
-            "the kernel has another number of buffers");
-    for (const BufferRef &ref : c.buffers)
-      checkRef(ref, 0);
-  }
-  void operator()(const LibraryCommand &c) {
-    if (!require(static_cast<int>(c.arguments.size()) == numArguments(c.desc),
-                 "wrong number of arguments"))
-      return;
-    int packed = packedArgument(c.desc);
-    for (size_t i = 0; i < c.arguments.size(); ++i) {
-      TensorDesc desc = argumentDesc(c.desc, static_cast<int>(i));
-      if (!require(desc.sizes.size() == desc.strides.size(),
-                   "sizes and strides do not match"))
-        return;
-      checkRef(c.arguments[i], desc.spanBytes());
-      if (static_cast<int>(i) == packed && fault.empty())
-        require(
-            stage->buffers[static_cast<size_t>(c.arguments[i].buffer)].space ==
-                Space::State,
-            "a constant operand that is not state");
-    }
-  }
-  void operator()(const CollectiveCommand &c);
-  void operator()(const WaitCommand &c) {
-    require(pending.erase(c.request) == 1, "nothing to wait for");
-  }
-  void operator()(const CopyCommand &c) {
-    if (!require(c.sourceStrides.size() == c.sizes.size() &&
-                     c.destinationStrides.size() == c.sizes.size() &&
-                     c.elementBytes > 0,
-                 "sizes and strides do not match"))
-      return;
-    checkRef(c.source, span(c.sizes, c.sourceStrides) * c.elementBytes);
-    checkRef(c.destination,
-             span(c.sizes, c.destinationStrides) * c.elementBytes);
-  }
-  void operator()(const SendCommand &c) {
-    if (!require(isIndex(c.transfer, program.transfers), "no such transfer"))
-      return;
-    const Transfer &t = program.transfers[static_cast<size_t>(c.transfer)];
-    require(t.fromStage == stageIndex, "sent from a foreign stage");
-    checkRef(c.source, t.bytes);
-    require(sent.emplace(c.transfer, list).second, "sent twice");
-  }
-  void operator()(const RecvCommand &c) {
-    if (!require(isIndex(c.transfer, program.transfers), "no such transfer"))
-      return;
-    const Transfer &t = program.transfers[static_cast<size_t>(c.transfer)];
-    require(t.toStage == stageIndex, "received by a foreign stage");
-    require(received.emplace(c.transfer, list).second, "received twice");
-  }
-
-private:
-  template <typename T>
-  static bool isIndex(int32_t index, const std::vector<T> &list) {
-    return index >= 0 && static_cast<size_t>(index) < list.size();
-  }
-  bool require(bool condition, const std::string &what) {
-    if (!condition && fault.empty())
-      fault = where + what;
-    return condition && fault.empty();
-  }
-  static int64_t span(const std::vector<int64_t> &sizes,
-                      const std::vector<int64_t> &strides) {
-    int64_t last = 0;
-    for (size_t i = 0; i < sizes.size(); ++i) {
-      if (sizes[i] <= 0)
-        return 0;
-      last += (sizes[i] - 1) * strides[i];
-    }
-    return last + 1;
-  }
-  llvm::Error takeFault() {
-    if (fault.empty())
-      return llvm::Error::success();
-    return makeError(ExitCode::BadPlan,
-                     "program '" + program.name + "': " + fault);
-  }
-  /// What all else counts by.
-  llvm::Error checkMesh() {
-    where = "mesh: ";
-    int64_t total = 1;
-    for (const sharding::Axis &axis : program.mesh.getAxes())
-      if (require(axis.size >= 1 && axis.size <= mostRanksAndSlices / total,
-                  "more ranks and slices than there can be, or none"))
-        total *= axis.size;
-    return takeFault();
-  }
-  /// Which dimensions of an output count samples and results.
-  void checkCounts(const Port &output) {
-    auto isDim = [&](int64_t dim) {
-      return dim >= 0 && dim < static_cast<int64_t>(output.shape.size());
-    };
-    require(!output.samples || isDim(*output.samples),
-            "samples along a dimension that it has not");
-    require(!output.count || (isDim(output.count->dim) &&
-                              output.count->output < program.outputs.size()),
-            "results along a dimension, or counted by an output, that is not "
-            "there");
-  }
-  void checkRanks();
-  void checkLayout(const char *kind, const std::string &name,
-                   const Shape &shape, const sharding::Layout &layout,
-                   DType dtype) {
-    where = std::string(kind) + " '" + name + "': ";
-    if (std::optional<std::string> why =
-            sharding::findFault(layout, shape, program.mesh))
-      require(false, *why);
-    else if (require(layout.partial.empty(), "it is partial"))
-      require(bytesOf(dtype, shape) >= 0 &&
-                  bytesOf(dtype, layout.localShape()) >= 0,
-              "its size is impossible");
-  }
-  void checkStage(int32_t index);
-  void checkSchedule();
-  void checkBuffers();
-  void checkGroups();
-  void checkTransfers();
-  void checkRef(const BufferRef &ref, int64_t bytes);
-  int64_t bytesOf(DType dtype, const std::vector<int64_t> &shape) const {
-    std::optional<int64_t> count = checkedNumElements(shape, byteSize(dtype));
-    return count ? *count * byteSize(dtype) : -1;
-  }
-
-  const Program &program;
-  const StageProgram *stage = nullptr;
-  int32_t stageIndex = 0;
-  std::string where;
-  std::string fault;
-  std::set<int32_t> pending;
-  /// Transfer -> the list that does it.
-  std::map<int32_t, int32_t> sent, received;
-  int32_t list = 0;
-};
+llvm::Error Checker::checkMesh() {
+  where = "mesh: ";
+  int64_t total = 1;
+  for (const sharding::Axis &axis : program.mesh.getAxes())
+    if (require(axis.size >= 1 && axis.size <= mostRanksAndSlices / total,
+                "more ranks and slices than there can be, or none"))
+      total *= axis.size;
+  return takeFault();
+}
 
 void Checker::checkRanks() {
   auto numRanks = static_cast<size_t>(program.mesh.numRanks());
@@ -211,8 +63,22 @@ void Checker::checkRanks() {
   require(count == numRanks, "a rank of the mesh is in no stage");
 }
 
+void Checker::checkKernels() {
+  for (const Kernel &kernel : program.kernels) {
+    where = "kernel '" + kernel.name + "': ";
+    require(kernel.iterations >= 0, "negative iterations");
+    require(kernel.scratchBytes >= 0 && kernel.scratchBytes <= mostScratchBytes,
+            "it has no room");
+    for (const KernelArgument &argument : kernel.arguments)
+      require(argument.bytes >= 0 && argument.alignment >= 1 &&
+                  bufferAlignment % argument.alignment == 0,
+              "an impossible argument");
+  }
+}
+
 void Checker::checkStage(int32_t index) {
   stageIndex = index;
+  listOf.clear();
   stage = &program.stages[static_cast<size_t>(index)];
   where = "stage '" + stage->name + "': ";
   checkBuffers();
@@ -232,7 +98,7 @@ void Checker::checkStage(int32_t index) {
 }
 
 /// The micro-batches of one list, in the order of the schedule.
-std::vector<int32_t> orderOf(const StageProgram &stage, int32_t list) {
+static std::vector<int32_t> orderOf(const StageProgram &stage, int32_t list) {
   std::vector<int32_t> order;
   for (const Action &action : stage.schedule)
     if (action.list == list)
@@ -264,10 +130,11 @@ void Checker::checkSchedule() {
 }
 
 void Checker::checkBuffers() {
+  require(stage->arenaBytes >= 0, "its arena has no room");
   for (const Kept &value : stage->kept) {
     where = "stage '" + stage->name + "', kept value '" + value.name + "': ";
     require(value.bytes >= 0 && value.slots >= 1 &&
-                value.slots <= mostKeptSlots,
+                value.slots <= mostKeptSlots && hasRoom(value),
             "it has no room");
   }
   for (const Buffer &buffer : stage->buffers) {
@@ -275,7 +142,7 @@ void Checker::checkBuffers() {
     int64_t capacity = -1;
     switch (buffer.space) {
     case Space::Arena:
-      require(buffer.offset >= 0 && buffer.offset % 64 == 0,
+      require(buffer.offset >= 0 && buffer.offset % bufferAlignment == 0,
               "its offset is not a multiple of 64");
       capacity = stage->arenaBytes - buffer.offset;
       break;
@@ -331,33 +198,6 @@ void Checker::checkGroups() {
   }
 }
 
-void Checker::checkRef(const BufferRef &ref, int64_t bytes) {
-  if (!require(isIndex(ref.buffer, stage->buffers), "no such buffer"))
-    return;
-  const Buffer &buffer = stage->buffers[static_cast<size_t>(ref.buffer)];
-  require(ref.byteOffset >= 0 && bytes >= 0 && ref.byteOffset <= buffer.bytes &&
-              bytes <= buffer.bytes - ref.byteOffset,
-          std::to_string(bytes) + " bytes at " +
-              std::to_string(ref.byteOffset) + " are not inside buffer '" +
-              buffer.name + "' of " + std::to_string(buffer.bytes));
-}
-
-void Checker::operator()(const CollectiveCommand &c) {
-  if (!require(isIndex(c.groupSet, stage->groups), "no such group set"))
-    return;
-  auto members = static_cast<int64_t>(
-      stage->groups[static_cast<size_t>(c.groupSet)].groups.front().size());
-  if (std::string why = findFault({c.parts.begin(), c.parts.end()}, members);
-      !require(why.empty(), why))
-    return;
-  for (const CollectivePart &part : c.parts) {
-    checkRef(part.source, sourceBytes(part));
-    checkRef(part.destination, destinationBytes(part));
-  }
-  if (c.request >= 0)
-    require(pending.insert(c.request).second, "its request is in use");
-}
-
 void Checker::checkTransfers() {
   for (size_t t = 0; t < program.transfers.size(); ++t) {
     const Transfer &transfer = program.transfers[t];
@@ -380,8 +220,6 @@ void Checker::checkTransfers() {
             "its micro-batches are sent in another order than received");
   }
 }
-
-} // namespace
 
 llvm::Error checkProgram(const Program &program) {
   return Checker(program).run();

@@ -186,16 +186,21 @@ void visit(Archive &a, Scalar &scalar) {
 //===----------------------------------------------------------------------===//
 
 template <typename Archive>
+void visit(Archive &a, KernelArgument &argument) {
+  a(1, argument.bytes), a(2, argument.alignment), a(3, argument.isWritten);
+}
+
+template <typename Archive>
 void visit(Archive &a, Kernel &kernel) {
   a(1, kernel.name), a(2, kernel.key), a(3, kernel.format);
   a(4, kernel.entry), a(5, kernel.image), a(6, kernel.scratchBytes);
-  a(7, kernel.numBuffers);
+  a(8, kernel.arguments), a(9, kernel.scalarBounds);
+  a(10, kernel.iterations);
 }
 
 template <typename Archive>
 void visit(Archive &a, KernelCommand &command) {
   a(1, command.kernel), a(2, command.buffers), a(3, command.scalars);
-  a(4, command.iterations);
 }
 
 template <typename Archive>

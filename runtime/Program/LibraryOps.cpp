@@ -245,6 +245,10 @@ TensorDesc argumentDesc(const LibraryDesc &desc, int index) {
       desc);
 }
 
+int numResults(const LibraryDesc &desc) {
+  return std::holds_alternative<TopKDesc>(desc) ? 2 : 1;
+}
+
 int packedArgument(const LibraryDesc &desc) {
   if (const auto *matmul = std::get_if<MatmulDesc>(&desc))
     return matmul->constantB ? 1 : -1;

@@ -10,6 +10,7 @@ from cases import load
 # File -> which of its cases: together they move data in each way that there is.
 FEW = {
     "axrun_profile": "",
+    "compiled_plans": "pp=2|without compiler|training|embedded",
     "dropout": "",
     "dump_tensors": "",
     "given_weights": "",
@@ -26,7 +27,7 @@ FEW = {
 }
 # With --all: what runs plans.
 MANY = [
-    "axrun_errors", "axrun_messages", "constant_weights", "digits",
+    "compiled_plans", "axrun_errors", "axrun_messages", "constant_weights", "digits",
     "extremes", "first_hour", "indices", "integer_sums", "matched_weights",
     "max_results", "minilm_training", "models", "nan", "narrow_sums",
     "open_results", "outputs", "plan_constants", "precision", "sample_dims",
@@ -39,7 +40,7 @@ MANY = [
 def onGuardedDevice(function, *arguments):
     before = dict(os.environ)
     build = Path(os.environ["AX_BIN"]).parent
-    os.environ["AX_AXRUN"] = str(build / "test" / "guarded" / "axrun")
+    os.environ["AX_RUNNERS"] = str(build / "test" / "guarded")
     os.environ["AXRUN_DEVICE"] = "guarded"
     try:
         function(*arguments)

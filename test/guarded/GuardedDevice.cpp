@@ -22,10 +22,10 @@ namespace {
 
 class GuardedKernel : public DeviceKernel {
 public:
-  GuardedKernel(std::unique_ptr<DeviceKernel> inner, int32_t numBuffers)
+  GuardedKernel(std::unique_ptr<DeviceKernel> inner, size_t numBuffers)
       : inner(std::move(inner)), numBuffers(numBuffers) {}
   std::unique_ptr<DeviceKernel> inner;
-  int32_t numBuffers;
+  size_t numBuffers;
 };
 
 class GuardedOp : public LibraryOp {
@@ -48,11 +48,9 @@ public:
   llvm::Error launch(const DeviceKernel &kernel, const DeviceAddress *buffers,
                      const int64_t *scalars, int64_t iterations) override {
     const auto &guarded = static_cast<const GuardedKernel &>(kernel);
-    return with({buffers, static_cast<size_t>(guarded.numBuffers)},
-                [&](const DeviceAddress *found) {
-                  return inner->launch(*guarded.inner, found, scalars,
-                                       iterations);
-                });
+    return with({buffers, guarded.numBuffers}, [&](const DeviceAddress *found) {
+      return inner->launch(*guarded.inner, found, scalars, iterations);
+    });
   }
   llvm::Error execute(LibraryOp &op, const DeviceAddress *arguments,
                       DeviceAddress workspace) override {
@@ -142,7 +140,7 @@ public:
     if (!loaded)
       return loaded.takeError();
     return std::make_unique<GuardedKernel>(std::move(*loaded),
-                                           kernel.numBuffers);
+                                           kernel.arguments.size());
   }
   llvm::Expected<std::unique_ptr<LibraryOp>>
   prepare(const LibraryDesc &desc, const ConstantOperand &constant) override {

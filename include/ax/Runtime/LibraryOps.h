@@ -180,12 +180,18 @@ using LibraryDesc =
     std::variant<MatmulDesc, ConvDesc, PoolDesc, AttentionDesc, TopKDesc,
                  NonMaxSuppressionDesc, IndexCheckDesc>;
 
+/// Returns why no device can do it: sizes, strides, types that do not fit each
+/// other, or overflow; empty when there is no fault. The functions below, and
+/// devices, are for what has none.
+std::string findFault(const LibraryDesc &desc);
 /// `matmul 128x512 x 512x2048 f32 bias gelu_erf`: for traces and errors.
 std::string toString(const LibraryDesc &desc);
 /// Number of arguments that an execution takes.
 int numArguments(const LibraryDesc &desc);
 /// The view of argument `index`.
 TensorDesc argumentDesc(const LibraryDesc &desc, int index);
+/// Number of the last arguments, which are results.
+int numResults(const LibraryDesc &desc);
 /// Index of the argument that preparation may pack, -1 when there is none.
 int packedArgument(const LibraryDesc &desc);
 /// Multiplications and additions of one execution (0 for those that do

@@ -155,7 +155,10 @@ struct Kept {
   int32_t slots = 1;
 };
 
-/// A contiguous piece of memory of one rank; starts are aligned to 64 bytes.
+constexpr int64_t bufferAlignment = 64;
+
+/// A contiguous piece of memory of one rank; starts are multiples of
+/// bufferAlignment.
 struct Buffer {
   Space space = Space::Arena;
   int64_t offset = 0;
@@ -192,8 +195,19 @@ namespace kernelFormat {
 inline constexpr const char *elfX86 = "elf-x86-64";
 } // namespace kernelFormat
 
+/// What a kernel's code does with one of the buffers that it is given.
+struct KernelArgument {
+  /// It touches so many bytes from the address on.
+  int64_t bytes = 0;
+  /// The address is a multiple of it, a power of 2 up to that of buffers.
+  int64_t alignment = 1;
+  bool isWritten = false;
+};
+
 /// Code as data: only a device makes something that runs of it. It does
-/// independent iterations of one loop, which may run at the same time.
+/// independent iterations of one loop, which may run at the same time. What is
+/// said here of the code is as trusted as the code; commands are held against
+/// it.
 struct Kernel {
   /// Names it in traces.
   std::string name;
@@ -207,15 +221,17 @@ struct Kernel {
   /// When > 0: one more buffer after the command's, private to each thread that
   /// calls it and aligned to 64 bytes; its content does not matter.
   int64_t scratchBytes = 0;
-  /// How many buffers its commands have.
-  int32_t numBuffers = 0;
+  std::vector<KernelArgument> arguments;
+  /// Scalar i is from 0 to less than bound i.
+  std::vector<int64_t> scalarBounds;
+  /// Of its loop; all of them have to be done.
+  int64_t iterations = 1;
 };
 
 struct KernelCommand {
   int32_t kernel = 0;
   std::vector<BufferRef> buffers;
   std::vector<Scalar> scalars;
-  int64_t iterations = 1;
 };
 
 struct LibraryCommand {

@@ -92,6 +92,9 @@ std::optional<std::string> findFault(const Layout &layout,
                                      const std::vector<int64_t> &shape,
                                      const Mesh &mesh);
 
+/// Returns the same of axes that number parts, as those of a group do.
+std::optional<std::string> findFault(const SubAxes &axes, const Mesh &mesh);
+
 /// For local index `local` (one entry per dimension) of the rank at
 /// `coordinates`, the global index; nothing when it is padding.
 std::optional<std::vector<int64_t>>

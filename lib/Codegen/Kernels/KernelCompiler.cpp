@@ -7,6 +7,7 @@
 #include "Emitter.h"
 #include "NativeCode.h"
 #include "ObjectCache.h"
+#include "ax/Interpreter/Elements.h"
 #include "ax/Support/Error.h"
 
 #include "mlir/IR/AsmState.h"
@@ -127,6 +128,14 @@ KernelCompiler::create(KernelOptions options) {
   return std::unique_ptr<KernelCompiler>(new KernelCompiler(std::move(impl)));
 }
 
+/// A whole tensor without gaps.
+static rt::KernelArgument argumentOf(Value value, bool isWritten) {
+  RankedTensorType type = tensorType(value);
+  DType element = *interpreter::toDType(type.getElementType());
+  return {type.getNumElements() * byteSize(element), byteSize(element),
+          isWritten};
+}
+
 llvm::Expected<Code> KernelCompiler::Impl::build(FusionOp fusion,
                                                  const std::string &key) {
   std::string entry = "ax_kernel_" + key;
@@ -137,8 +146,11 @@ llvm::Expected<Code> KernelCompiler::Impl::build(FusionOp fusion,
     image->entry = entry;
     image->image.assign(object.code.begin(), object.code.end());
     image->scratchBytes = object.scratchBytes;
-    image->numBuffers = static_cast<int32_t>(fusion->getNumOperands() +
-                                             fusion->getNumResults());
+    for (Value operand : fusion->getOperands())
+      image->arguments.push_back(argumentOf(operand, /*isWritten=*/false));
+    for (Value result : fusion->getResults())
+      image->arguments.push_back(argumentOf(result, /*isWritten=*/true));
+    image->iterations = object.outerCount;
     return Code{std::move(image), object.outerCount};
   };
   if (cache)

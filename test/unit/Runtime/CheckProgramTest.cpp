@@ -54,6 +54,18 @@ C &command(Program &program, size_t stage, size_t number) {
   return std::get<C>(program.stages[stage].lists[0].commands[number].body);
 }
 
+/// In place of the product of stage 1: a check of 4 indices, part of what has
+/// `layout`.
+void checkIndices(Program &program, sharding::Layout layout) {
+  auto &library = command<LibraryCommand>(program, 1, 1);
+  IndexCheckDesc check;
+  check.indices = TensorDesc::dense(DType::I32, {4});
+  check.sizes = {7};
+  check.layout = std::move(layout);
+  library.desc = check;
+  library.arguments.erase(library.arguments.begin() + 1);
+}
+
 struct Fault {
   const char *message;
   std::function<void(Program &)> make;
@@ -121,15 +133,49 @@ const Fault faults[] = {
     {"'double': no such kernel",
      [](Program &p) { command<KernelCommand>(p, 0, 0).kernel = 5; }},
     {"the kernel has no code", [](Program &p) { p.kernels[0].image.clear(); }},
-    {"negative iterations",
-     [](Program &p) { command<KernelCommand>(p, 0, 0).iterations = -1; }},
+    {"kernel 'double': negative iterations",
+     [](Program &p) { p.kernels[0].iterations = -1; }},
+    {"kernel 'double': it has no room",
+     [](Program &p) { p.kernels[0].scratchBytes = int64_t(1) << 60; }},
+    {"kernel 'double': an impossible argument",
+     [](Program &p) { p.kernels[0].arguments[0].alignment = 0; }},
     {"the kernel has another number of buffers",
-     [](Program &p) { p.kernels[0].numBuffers = 3; }},
+     [](Program &p) { p.kernels[0].arguments.pop_back(); }},
+    {"the kernel has another number of scalars",
+     [](Program &p) { command<KernelCommand>(p, 0, 0).scalars = {{}}; }},
+    {"a scalar that the kernel does not take",
+     [](Program &p) {
+       p.kernels[0].scalarBounds = {2};
+       command<KernelCommand>(p, 0, 0).scalars = {
+           {1, 1, {p.mesh.whole("col")}}};
+     }},
+    {"a scalar that the kernel does not take",
+     [](Program &p) {
+       p.kernels[0].scalarBounds = {2};
+       command<KernelCommand>(p, 0, 0).scalars = {
+           {0, INT64_MAX, {p.mesh.whole("micro"), p.mesh.whole("col")}}};
+     }},
+    {"the mesh has no axis 'other'",
+     [](Program &p) {
+       p.kernels[0].scalarBounds = {2};
+       command<KernelCommand>(p, 0, 0).scalars = {{0, 1, {{"other", 1, 2}}}};
+     }},
+    {"16 bytes at 4 are not inside buffer 'b0' of 16",
+     [](Program &p) {
+       command<KernelCommand>(p, 0, 0).buffers[0].byteOffset = 4;
+     }},
+    {"byte 2 of buffer 'b1' begins no element",
+     [](Program &p) {
+       p.kernels[0].arguments[1].bytes = 8;
+       command<KernelCommand>(p, 0, 0).buffers[1].byteOffset = 2;
+     }},
+    {"it writes to buffer 'b0', which does not change",
+     [](Program &p) { command<KernelCommand>(p, 0, 0).buffers[1] = {0, 0}; }},
     {"'double': no such buffer",
      [](Program &p) {
        command<KernelCommand>(p, 0, 0).buffers[0].buffer = 17;
      }},
-    {"0 bytes at -4 are not inside buffer 'b0' of 16",
+    {"16 bytes at -4 are not inside buffer 'b0' of 16",
      [](Program &p) {
        command<KernelCommand>(p, 0, 0).buffers[0].byteOffset = -4;
      }},
@@ -178,10 +224,45 @@ const Fault faults[] = {
        std::get<MatmulDesc>(command<LibraryCommand>(p, 1, 1).desc)
            .a.strides.pop_back();
      }},
+    {"'copy': impossible strides",
+     [](Program &p) {
+       command<CopyCommand>(p, 0, 3).sourceStrides[0] = INT64_MAX / 2;
+     }},
+    {"'copy': impossible strides",
+     [](Program &p) {
+       command<CopyCommand>(p, 0, 3).destinationStrides[0] = -1;
+     }},
+    {"buffer 'b0' is not yet received",
+     [](Program &p) {
+       std::swap(p.stages[1].lists[0].commands[0],
+                 p.stages[1].lists[0].commands[1]);
+     }},
+    {"buffer 'b0' is another list's",
+     [](Program &p) {
+       p.stages[0].lists.push_back({"L", {p.stages[0].lists[0].commands[0]}});
+     }},
+    {"it writes to buffer 'b1', which does not change",
+     [](Program &p) {
+       command<LibraryCommand>(p, 1, 1).arguments[2] = {1, 0};
+     }},
+    {"'matmul': its sizes do not fit each other",
+     [](Program &p) {
+       std::get<MatmulDesc>(command<LibraryCommand>(p, 1, 1).desc).c.sizes = {
+           1, 3};
+     }},
+    {"'matmul': a layout of other indices",
+     [](Program &p) { checkIndices(p, sharding::Layout::replicated({5})); }},
+    {"'matmul': impossible sizes",
+     [](Program &p) {
+       constexpr int64_t size = int64_t(1) << 40;
+       sharding::Layout layout = sharding::Layout::replicated({4});
+       layout.dims[0].factors = {{size, {}}, {size, {}}};
+       checkIndices(p, layout);
+     }},
     {"a constant operand that is not state",
      [](Program &p) {
-       std::get<MatmulDesc>(command<LibraryCommand>(p, 1, 1).desc).b.sizes = {
-           1, 4};
+       std::get<MatmulDesc>(command<LibraryCommand>(p, 1, 1).desc).b.strides = {
+           0, 1};
        command<LibraryCommand>(p, 1, 1).arguments[1] = {0, 0};
      }},
     // Transfers
@@ -191,10 +272,7 @@ const Fault faults[] = {
     {"it is never sent",
      [](Program &p) { p.stages[0].lists[0].commands.pop_back(); }},
     {"it is never received",
-     [](Program &p) {
-       p.stages[1].lists[0].commands.erase(
-           p.stages[1].lists[0].commands.begin());
-     }},
+     [](Program &p) { p.stages[1].lists[0].commands.clear(); }},
     {"transfer 'back': it must go to another stage",
      [](Program &p) { p.transfers.push_back({"back", 1, 1, 16, 2}); }},
     // Lists
@@ -202,6 +280,12 @@ const Fault faults[] = {
      [](Program &p) { p.stages[0].buffers[0].space = Space::Kept; }},
     {"kept value 'k': it has no room",
      [](Program &p) { p.stages[0].kept.push_back({"k", 4, 0}); }},
+    {"kept value 'k': it has no room",
+     [](Program &p) {
+       p.stages[0].kept.push_back({"k", int64_t(1) << 60, 1 << 10});
+     }},
+    {"stage 'forward1': its arena has no room",
+     [](Program &p) { p.stages[1].arenaBytes = -64; }},
     {"it schedules what it does not have",
      [](Program &p) { p.stages[0].schedule[0].list = 1; }},
 };

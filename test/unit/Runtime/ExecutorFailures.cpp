@@ -103,6 +103,25 @@ TEST(ExecutorFailures, PreparingEndsInBoundedTime) {
     EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
+// What verified plans have; one that was compiled may have been changed.
+TEST(ExecutorFailures, StatesThatNobodyPreparesAreRefused) {
+  ProgramBuilder b({{"col", 1, false}});
+  b.stages(1);
+  int32_t w = b.state("w", countingTensor({4}), b.split({4}, {}));
+  b.program->states[0].value = {};
+  b.program->states[0].isPrepared = true;
+  int32_t from = b.buffer(0, Space::State, w, 16);
+  int32_t to = b.buffer(0, Space::Arena, 0, 16);
+  b.kernel(0, "double", doublePlusOne, {from, to}, 4);
+  auto executor = createExecutor(b.program);
+  ASSERT_FALSE(bool(executor));
+  std::string message = failureOf(executor.takeError(), ExitCode::BadPlan);
+  EXPECT_NE(message.find("state 'w' is to be prepared, and no program of the "
+                         "plan prepares it"),
+            std::string::npos)
+      << message;
+}
+
 TEST(ExecutorFailures, TooManyThreadsAreRefused) {
   for (auto [ranks, threads] :
        {std::pair(mostThreads + 1, 1), std::pair(int64_t(2), 1 << 30),

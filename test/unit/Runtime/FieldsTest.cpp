@@ -61,10 +61,11 @@ using Messages = ::testing::Types<
     sharding::Axis, sharding::SubAxis, sharding::Factor, sharding::DimLayout,
     sharding::Layout, TensorDesc, MatmulDesc, ConvDesc, PoolDesc, AttentionDesc,
     TopKDesc, NonMaxSuppressionDesc, IndexCheckDesc, Labels, Port::Count, Port,
-    State, Transfer, Kept, Buffer, BufferRef, Scalar, Kernel, KernelCommand,
-    LibraryCommand, CollectivePart, CollectiveCommand, WaitCommand, CopyCommand,
-    SendCommand, RecvCommand, Command, GroupSet, CommandList, Action,
-    StageProgram, Program, PlanFiles, EmbeddedPiece, CompiledPlan>;
+    State, Transfer, Kept, Buffer, BufferRef, Scalar, KernelArgument, Kernel,
+    KernelCommand, LibraryCommand, CollectivePart, CollectiveCommand,
+    WaitCommand, CopyCommand, SendCommand, RecvCommand, Command, GroupSet,
+    CommandList, Action, StageProgram, Program, PlanFiles, EmbeddedPiece,
+    CompiledPlan>;
 TYPED_TEST_SUITE(FieldsTest, Messages);
 
 TYPED_TEST(FieldsTest, AllAreVisited) {

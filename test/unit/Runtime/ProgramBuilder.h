@@ -117,13 +117,19 @@ public:
               const std::vector<int32_t> &buffers, int64_t iterations,
               std::vector<Scalar> scalars = {}) {
     program->kernels.push_back(makeKernel(name, function));
-    program->kernels.back().numBuffers = static_cast<int32_t>(buffers.size());
+    Kernel &kernel = program->kernels.back();
+    for (int32_t b : buffers)
+      kernel.arguments.push_back(
+          {stage(s).buffers[static_cast<size_t>(b)].bytes, sizeof(float)});
+    // As these kernels do.
+    kernel.arguments.back().isWritten = true;
+    kernel.scalarBounds.assign(scalars.size(), int64_t(1) << 40);
+    kernel.iterations = iterations;
     KernelCommand command;
     command.kernel = static_cast<int32_t>(program->kernels.size() - 1);
     for (int32_t b : buffers)
       command.buffers.push_back({b, 0});
     command.scalars = std::move(scalars);
-    command.iterations = iterations;
     add(s, std::move(command), name);
   }
   template <typename C>

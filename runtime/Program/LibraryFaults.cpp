@@ -1,0 +1,235 @@
+//===- LibraryFaults.cpp - What a library cannot be asked -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Devices believe descriptions: loops go by their sizes, addresses by their
+// strides. So sizes of one operation's tensors are held against each other
+// here, before anything is asked of one, argumentDesc included.
+//
+//===----------------------------------------------------------------------===//
+
+#include "ax/Runtime/LibraryOps.h"
+#include "ax/Support/HostTensor.h"
+
+#include <algorithm>
+
+namespace ax::rt {
+
+namespace {
+
+using Sizes = std::vector<int64_t>;
+using Fault = std::string;
+
+constexpr size_t mostDims = 16;
+/// Of a size, a stride, or a pad of a window: products of two such, and some
+/// sums of these, are no overflow.
+constexpr int64_t mostInWindow = int64_t(1) << 30;
+
+const char *const badSizes = "its sizes do not fit each other";
+const char *const badTypes = "its types do not fit each other";
+
+/// Of a view by itself; its elements lie within what can be addressed.
+Fault findFault(const TensorDesc &view) {
+  if (view.sizes.size() != view.strides.size() || view.sizes.size() > mostDims)
+    return "sizes and strides do not match";
+  if (!checkedNumElements(view.sizes, byteSize(view.dtype)))
+    return "impossible sizes";
+  int64_t last = 1;
+  for (size_t d = 0; d < view.sizes.size(); ++d) {
+    int64_t reach = 0;
+    if (view.strides[d] < 0)
+      return "a stride is negative";
+    if (view.sizes[d] > 0 &&
+        (__builtin_mul_overflow(view.sizes[d] - 1, view.strides[d], &reach) ||
+         __builtin_add_overflow(last, reach, &last)))
+      return "impossible strides";
+  }
+  if (__builtin_mul_overflow(last, byteSize(view.dtype), &last))
+    return "impossible strides";
+  return "";
+}
+
+/// Of a view that is written: each place of it once.
+Fault findResultFault(const TensorDesc &view) {
+  for (size_t d = 0; d < view.sizes.size(); ++d)
+    if (view.sizes[d] > 1 && view.strides[d] == 0)
+      return "a result has a stride of 0";
+  return "";
+}
+
+/// What is wrong with any of them; the last is the result.
+Fault findFault(std::initializer_list<const TensorDesc *> views) {
+  for (const TensorDesc *view : views)
+    if (Fault fault = findFault(*view); !fault.empty())
+      return fault;
+  return findResultFault(**(views.end() - 1));
+}
+
+/// Whether sums of products of the one are kept as the other.
+bool areProducts(DType factors, DType result) {
+  bool isHalf = factors == DType::F16 || factors == DType::BF16;
+  return factors != DType::Bool &&
+         (result == factors || (isHalf && result == DType::F32));
+}
+
+bool hasActivation(DType dtype, Activation activation) {
+  return isFloat(dtype) || activation == Activation::None ||
+         activation == Activation::Relu;
+}
+
+Fault faultOf(const MatmulDesc &d) {
+  if (Fault fault = findFault({&d.a, &d.b, &d.c}); !fault.empty())
+    return fault;
+  size_t rank = d.c.sizes.size();
+  if (rank < 2 || d.a.sizes.size() != rank || d.b.sizes.size() != rank)
+    return badSizes;
+  size_t m = rank - 2, n = rank - 1;
+  if (d.a.sizes[m] != d.c.sizes[m] || d.b.sizes[n] != d.c.sizes[n] ||
+      d.a.sizes[n] != d.b.sizes[m])
+    return badSizes;
+  for (size_t i = 0; i < m; ++i)
+    for (const TensorDesc *view : {&d.a, &d.b})
+      if (view->sizes[i] != 1 && view->sizes[i] != d.c.sizes[i])
+        return badSizes;
+  if (d.a.dtype != d.b.dtype || !areProducts(d.a.dtype, d.c.dtype) ||
+      !hasActivation(d.c.dtype, d.activation))
+    return badTypes;
+  if (!d.hasResidual)
+    return "";
+  if (Fault fault = findFault(d.residual); !fault.empty())
+    return fault;
+  if (d.residual.dtype != d.c.dtype)
+    return badTypes;
+  return d.residual.sizes == d.c.sizes ? "" : badSizes;
+}
+
+/// One of a window's lists of numbers.
+bool areBetween(const Sizes &numbers, size_t count, int64_t least) {
+  return numbers.size() == count &&
+         std::all_of(numbers.begin(), numbers.end(), [&](int64_t number) {
+           return number >= least && number <= mostInWindow;
+         });
+}
+
+/// Of what moves over `x`: [batch, channels, spatial...].
+template <typename Window>
+Fault findWindowFault(const Window &d) {
+  size_t spatial = d.x.sizes.size() - 2;
+  bool fits = areBetween(d.strides, spatial, 1) &&
+              areBetween(d.dilations, spatial, 1) &&
+              areBetween(d.padsLow, spatial, -mostInWindow) &&
+              areBetween(d.padsHigh, spatial, -mostInWindow);
+  for (const TensorDesc *view : {&d.x, &d.y})
+    fits &=
+        areBetween({view->sizes.begin() + 2, view->sizes.end()}, spatial, 0);
+  return fits && d.x.sizes[0] == d.y.sizes[0] ? "" : "impossible windows";
+}
+
+Fault faultOf(const ConvDesc &d) {
+  bool isGradient = d.kind == ConvKind::WeightGradient;
+  const TensorDesc &result = isGradient ? d.w : d.y;
+  const TensorDesc &factor = isGradient ? d.y : d.w;
+  if (Fault fault = findFault({&d.x, &factor, &result}); !fault.empty())
+    return fault;
+  size_t rank = d.x.sizes.size();
+  if (rank < 3 || d.w.sizes.size() != rank || d.y.sizes.size() != rank)
+    return badSizes;
+  if (Fault fault = findWindowFault(d); !fault.empty())
+    return fault;
+  if (!areBetween({d.w.sizes.begin() + 2, d.w.sizes.end()}, rank - 2, 0))
+    return "impossible windows";
+  // Of a transposed convolution, that whose gradient it is.
+  bool isTransposed = d.kind == ConvKind::Transposed;
+  int64_t in = (isTransposed ? d.y : d.x).sizes[1];
+  int64_t out = (isTransposed ? d.x : d.y).sizes[1];
+  if (d.groups < 1 || in % d.groups != 0 || out % d.groups != 0 ||
+      d.w.sizes[0] != out || d.w.sizes[1] != in / d.groups)
+    return badSizes;
+  if (d.x.dtype != factor.dtype || !areProducts(d.x.dtype, result.dtype) ||
+      !hasActivation(result.dtype, d.activation))
+    return badTypes;
+  return "";
+}
+
+Fault faultOf(const PoolDesc &d) {
+  bool isGradient = d.kind == PoolKind::MaxGradient;
+  if (Fault fault =
+          isGradient ? findFault({&d.x, &d.y, &d.dx}) : findFault({&d.x, &d.y});
+      !fault.empty())
+    return fault;
+  size_t rank = d.x.sizes.size();
+  if (rank < 3 || d.y.sizes.size() != rank || d.x.sizes[1] != d.y.sizes[1] ||
+      (isGradient && d.dx.sizes != d.x.sizes))
+    return badSizes;
+  if (Fault fault = findWindowFault(d); !fault.empty())
+    return fault;
+  if (!areBetween(d.kernel, rank - 2, 1))
+    return "impossible windows";
+  bool isWide = d.x.dtype == DType::F32 || d.x.dtype == DType::F64;
+  bool hasKind = isGradient                ? isWide && d.dx.dtype == d.x.dtype
+                 : d.kind == PoolKind::Avg ? isFloat(d.x.dtype)
+                                           : d.x.dtype != DType::Bool;
+  return d.x.dtype == d.y.dtype && hasKind ? "" : badTypes;
+}
+
+Fault faultOf(const AttentionDesc &d) {
+  if (Fault fault = findFault({&d.q, &d.k, &d.v, &d.out}); !fault.empty())
+    return fault;
+  const Sizes &q = d.q.sizes, &k = d.k.sizes, &v = d.v.sizes;
+  if (q.size() != 4 || k.size() != 4 || v.size() != 4 || k[1] < 1 ||
+      q[1] % k[1] != 0 || k[0] != q[0] || k[3] != q[3] ||
+      v != Sizes{k[0], k[1], k[2], v[3]} ||
+      d.out.sizes != Sizes{q[0], q[1], q[2], v[3]})
+    return badSizes;
+  if (!isFloat(d.q.dtype) || d.k.dtype != d.q.dtype || d.v.dtype != d.q.dtype ||
+      d.out.dtype != d.q.dtype)
+    return badTypes;
+  if (!d.hasMask)
+    return "";
+  if (Fault fault = findFault(d.mask); !fault.empty())
+    return fault;
+  if (d.mask.dtype != DType::Bool && d.mask.dtype != d.q.dtype)
+    return badTypes;
+  return d.mask.sizes == Sizes{q[0], q[1], q[2], k[2]} ? "" : badSizes;
+}
+
+Fault faultOf(const TopKDesc &d) {
+  if (Fault fault = findFault(d.x); !fault.empty())
+    return fault;
+  bool fits = d.x.isDense() && d.dim >= 0 && d.dim < d.x.getRank() &&
+              d.k >= 0 && d.k <= d.x.sizes[static_cast<size_t>(d.dim)];
+  return fits ? "" : badSizes;
+}
+
+Fault faultOf(const NonMaxSuppressionDesc &d) {
+  for (const TensorDesc *view : {&d.boxes, &d.scores})
+    if (Fault fault = findFault(*view); !fault.empty())
+      return fault;
+  const Sizes &boxes = d.boxes.sizes, &scores = d.scores.sizes;
+  if (boxes.size() != 3 || scores.size() != 3 || boxes[2] != 4 ||
+      boxes[0] != scores[0] || boxes[1] != scores[2] || d.limit < 0 ||
+      d.limit > boxes[1] || !d.boxes.isDense() || !d.scores.isDense())
+    return badSizes;
+  return isFloat(d.boxes.dtype) && d.boxes.dtype == d.scores.dtype ? ""
+                                                                   : badTypes;
+}
+
+Fault faultOf(const IndexCheckDesc &d) {
+  if (Fault fault = findFault(d.indices); !fault.empty())
+    return fault;
+  auto isSize = [](int64_t size) { return size >= 0; };
+  if (!d.indices.isDense() || d.sizes.empty() ||
+      !std::all_of(d.sizes.begin(), d.sizes.end(), isSize) ||
+      d.layout.dims.size() != d.indices.sizes.size())
+    return badSizes;
+  return d.indices.dtype == DType::I32 || d.indices.dtype == DType::I64
+             ? ""
+             : badTypes;
+}
+
+} // namespace
+
+std::string findFault(const LibraryDesc &desc) {
+  return std::visit([](const auto &d) { return faultOf(d); }, desc);
+}
+
+} // namespace ax::rt
