@@ -123,8 +123,8 @@ static int64_t slotBytes(StageOp list, const sharding::Mesh &mesh) {
   return bytes;
 }
 
-/// Of one list, once. Collectives take their turns; what is started costs only
-/// what its wait has to wait.
+/// Of one list, once. Collectives take their turns; where they go on while the
+/// rank computes, what is started costs only what its wait has to wait.
 static double secondsOf(StageOp list, const sharding::Mesh &mesh,
                         const cost::Machine &machine) {
   double now = 0, free = 0;
@@ -138,7 +138,7 @@ static double secondsOf(StageOp list, const sharding::Mesh &mesh,
       continue;
     free = std::max(now, free) +
            cost::collectiveSeconds(collective, mesh, machine);
-    if (op.hasAttr("start"))
+    if (machine.overlapsCollectives && op.hasAttr("start"))
       ends[op.getResult(0)] = free;
     else
       now = free;

@@ -146,8 +146,8 @@ static std::string describe(const Collective &collective, const Mesh &mesh) {
   if (!collective.because.empty())
     os << ": " << collective.because;
   if (collective.hiddenFlops > 0)
-    os << "; hides behind " << countText(collective.hiddenFlops, "FLOP")
-       << " as of '" << collective.behind << "'";
+    os << "; " << countText(collective.hiddenFlops, "FLOP") << " as of '"
+       << collective.behind << "' lie between its start and its end";
   return text;
 }
 
@@ -239,6 +239,7 @@ static std::string toJSON(ModuleOp module, Fn writeStage,
       json.attribute("collective_latency", machine.collectiveLatency);
       json.attribute("collective_bytes_per_second",
                      machine.collectiveBytesPerSecond);
+      json.attribute("overlaps_collectives", machine.overlapsCollectives);
     });
     json.attributeArray("programs", [&] {
       for (const ProgramReport &program : report.programs)

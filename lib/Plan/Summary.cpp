@@ -61,6 +61,7 @@ static void printMachine(const cost::Machine &machine, llvm::raw_ostream &os) {
      << countText(machine.bytesPerSecond, "B/s") << " a rank, exchanges "
      << timeText(machine.collectiveLatency) << " and "
      << countText(machine.collectiveBytesPerSecond, "B/s")
+     << (machine.overlapsCollectives ? " while it computes" : "")
      << "; yours was not measured\n";
 }
 

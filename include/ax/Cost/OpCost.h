@@ -15,6 +15,10 @@ struct Machine {
   double bytesPerSecond = 1e10;
   double collectiveLatency = 5e-6;
   double collectiveBytesPerSecond = 5e9;
+  /// What is started goes on while the rank computes. Threads of one process
+  /// (`--comm=local`) do all of a collective themselves, where they wait for
+  /// it.
+  bool overlapsCollectives = false;
   const Library *library = &cpuLibrary();
 };
 

@@ -49,6 +49,41 @@ TEST(PlanFile, WritingWhatWasReadChangesNothing) {
   }
 }
 
+/// A sum over ranks that starts before a product and ends behind it.
+constexpr const char *startedPlan = R"(
+#p = #ax.layout<[{}, {}], partial sum {data}>
+#r = #ax.layout<[{}, {}]>
+ax.plan @p version 1 {
+  ax.mesh [data = 2]
+  ax.program @main(%x: tensor<16x16xf32, #p>, %y: tensor<512x512xf32, #r>) {
+    %0:2 = ax.stage @s on 0 (%a = %x : tensor<16x16xf32, #p>, %b = %y : tensor<512x512xf32, #r>)
+        -> (tensor<16x16xf32, #r>, tensor<512x512xf32, #r>) {
+      %1 = ax.all_reduce %a over {data} start : tensor<16x16xf32, #p> -> tensor<16x16xf32, #r>
+      %2 = ax.linear %b, %b : tensor<512x512xf32, #r>, tensor<512x512xf32, #r> -> tensor<512x512xf32, #r>
+      %3 = ax.wait %1 hides 268435456 : tensor<16x16xf32, #r>
+      ax.yield %3, %2 : tensor<16x16xf32, #r>, tensor<512x512xf32, #r>
+    }
+    ax.return
+  }
+})";
+
+TEST(PlanCost, WhatIsStartedTakesItsTimeWhereNothingOverlaps) {
+  auto module = parsePlan(startedPlan, "p.mlir", testContext());
+  ASSERT_TRUE(bool(module)) << describeError(module.takeError()).message;
+  StageOp stage;
+  CollectiveOpInterface collective;
+  (**module).walk([&](StageOp op) { stage = op; });
+  (**module).walk([&](CollectiveOpInterface op) { collective = op; });
+  sharding::Mesh mesh = getMesh(stage);
+  cost::Machine machine;
+  double alone = cost::collectiveSeconds(collective, mesh, machine);
+  double inFull = cost::stageCost(stage, mesh, machine).seconds.front();
+  machine.overlapsCollectives = true;
+  double hidden = cost::stageCost(stage, mesh, machine).seconds.front();
+  EXPECT_GT(alone, 0);
+  EXPECT_DOUBLE_EQ(inFull, hidden + alone);
+}
+
 TEST(PlanFile, ErrorsNameTheLine) {
   EXPECT_EQ(refusal("ax.plan @p version 1 {\n  ax.mesh [pipe = 0]\n}"),
             "p.mlir:2:3: 'ax.mesh' op axis 'pipe' has size 0; 1 .. 16777216 is "
