@@ -6,6 +6,7 @@
 #include "StageBuilder.h"
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/MeshAxes.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Interpreter/Elements.h"
@@ -176,7 +177,7 @@ private:
 
   void addStages() {
     Block &body = program.getBody().front();
-    result.stages.resize(result.mesh.axisSize("pipe"));
+    result.stages.resize(result.mesh.axisSize(meshAxis::pipe));
     lists.resize(result.stages.size());
     for (auto stage : body.getOps<StageOp>()) {
       stages.push_back(stage);
@@ -186,8 +187,8 @@ private:
         made.name = stage.getSymName().str();
     }
     sharding::SubAxes pipe;
-    if (result.mesh.find("pipe"))
-      pipe.push_back(result.mesh.whole("pipe"));
+    if (result.mesh.find(meshAxis::pipe))
+      pipe.push_back(result.mesh.whole(meshAxis::pipe));
     for (int64_t rank = 0, e = result.mesh.numRanks(); rank < e; ++rank)
       result.stages[result.mesh.index(pipe, result.mesh.coordinates(rank))]
           .ranks.push_back(rank);

@@ -1,6 +1,7 @@
 //===- PlanOps.cpp - Plans, meshes, state, programs -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/Ax.h"
+#include "ax/Dialect/MeshAxes.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "mlir/IR/Builders.h"
@@ -158,7 +159,8 @@ LogicalResult MeshOp::verify() {
       return emitOpError("axis '") << axis.name << "' has size " << axis.size
                                    << "; 1 .. " << maxRanks << " is possible";
     if (axis.inTime &&
-        llvm::is_contained({"pipe", "data", "depth", "row", "col"},
+        llvm::is_contained({meshAxis::pipe, meshAxis::data, meshAxis::depth,
+                            meshAxis::row, meshAxis::col},
                            StringRef(axis.name)))
       return emitOpError("axis '")
              << axis.name << "' says which rank it is: it cannot be in time";

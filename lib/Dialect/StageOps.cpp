@@ -1,13 +1,16 @@
 //===- StageOps.cpp - Stages, transfers, schedules ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/Ax.h"
+#include "ax/Dialect/MeshAxes.h"
 #include "mlir/IR/Builders.h"
 
 using namespace mlir;
 using namespace ax;
 
 /// Ranks of one stage share a coordinate on this axis.
-static int64_t numStages(Operation *op) { return getMesh(op).axisSize("pipe"); }
+static int64_t numStages(Operation *op) {
+  return getMesh(op).axisSize(meshAxis::pipe);
+}
 
 static LogicalResult checkStage(Operation *op, int64_t stage) {
   int64_t stages = numStages(op);

@@ -4,6 +4,7 @@
 
 #include "ax/Cost/Simulate.h"
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/MeshAxes.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Sharding/Digits.h"
 
@@ -76,10 +77,11 @@ std::optional<Layer> Reporter::layerOf(Operation *op) {
   for (const NamedSplit &part : layer->splits)
     llvm::append_range(used, part.axes);
   for (const sharding::Axis &axis : mesh.getAxes()) {
-    if (axis.size == 1 || axis.inTime || axis.name == "pipe")
+    if (axis.size == 1 || axis.inTime || axis.name == meshAxis::pipe)
       continue;
     // A table's rows are looked up, not multiplied: its batch is not its own.
-    if (layer->kind == "embedding" && axis.name != "row" && axis.name != "col")
+    if (layer->kind == "embedding" && axis.name != meshAxis::row &&
+        axis.name != meshAxis::col)
       continue;
     llvm::append_range(layer->replicated,
                        sharding::withoutAxes({mesh.whole(axis.name)}, used));
@@ -244,7 +246,7 @@ void Reporter::simulate(ProgramReport &result) {
 ProgramReport Reporter::report(ProgramOp program) {
   ProgramReport result;
   result.op = program;
-  std::vector<std::vector<StageOp>> lists(mesh.axisSize("pipe"));
+  std::vector<std::vector<StageOp>> lists(mesh.axisSize(meshAxis::pipe));
   for (StageOp stage : program.getBody().getOps<StageOp>())
     lists[stage.getOn()].push_back(stage);
   for (auto [on, ofStage] : llvm::enumerate(lists))

@@ -9,11 +9,9 @@
 #define AX_LIB_PLAN_VERIFIER_H
 
 #include "ax/Dialect/Ax.h"
+#include "ax/Dialect/MeshAxes.h"
 
 namespace ax::plan {
-
-/// Axis whose coordinate is the pipeline stage.
-inline constexpr const char *pipeAxis = "pipe";
 
 /// Operations of a stage: their layouts obey their rules, collectives stay
 /// inside the stage and the micro-batch.

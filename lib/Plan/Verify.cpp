@@ -128,7 +128,7 @@ void ProgramVerifier::verifyTraining() {
 }
 
 void ProgramVerifier::verifyStages() {
-  int64_t stages = mesh.axisSize(plan::pipeAxis);
+  int64_t stages = mesh.axisSize(meshAxis::pipe);
   std::vector<std::set<ActionKind>> seen(stages);
   for (StageOp stage : program.getBody().getOps<StageOp>()) {
     int64_t on = stage.getOn();

@@ -140,8 +140,8 @@ void OpVerifier::verifyNoPipe() {
   for (Value value : op->getResults())
     for (const sharding::SubAxis &axis :
          getLayout(tensorType(value), mesh).usedAxes())
-      if (axis.axis == plan::pipeAxis) {
-        fault() << "has a result spread over '" << plan::pipeAxis
+      if (axis.axis == meshAxis::pipe) {
+        fault() << "has a result spread over '" << meshAxis::pipe
                 << "'; values go between stages by ax.transfer only";
         return;
       }
@@ -170,7 +170,7 @@ plan::findHoldingFault(RankedTensorType type, const Mesh &mesh, bool inTime) {
     return "is a partial " + std::string(toString(layout.partialKind)) +
            ": reduce it first";
   for (const sharding::SubAxis &axis : layout.usedAxes()) {
-    if (axis.axis == pipeAxis)
+    if (axis.axis == meshAxis::pipe)
       return "is split over '" + axis.axis + "', whose ranks are other stages";
     if (!inTime && mesh.isInTime(axis))
       return "is split over '" + axis.axis +

@@ -2,8 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Verifier.h"
 
+#include "ax/Cost/Schedule.h"
 #include "ax/Cost/Simulate.h"
 #include "ax/Dialect/Actions.h"
+#include "ax/Support/Error.h"
 
 #include "llvm/ADT/StringExtras.h"
 
@@ -20,7 +22,7 @@ public:
   ScheduleVerifier(ProgramOp program, ScheduleOp schedule,
                    const sharding::Mesh &mesh)
       : program(program), schedule(schedule), mesh(mesh),
-        stages(mesh.axisSize(plan::pipeAxis)) {}
+        stages(mesh.axisSize(meshAxis::pipe)) {}
 
   void verify();
 
@@ -34,6 +36,8 @@ private:
   InFlightDiagnostic fault(size_t stage) {
     return schedule.emitOpError() << "of stage " << stage << ": ";
   }
+  /// What the schedule that it is called after says of such a pipeline.
+  LogicalResult checkPolicy();
   LogicalResult parse(size_t number, StringRef text);
   LogicalResult checkOrders();
   /// Lists of one stage leave values for each other in slots.
@@ -88,6 +92,38 @@ LogicalResult ScheduleVerifier::parse(size_t number, StringRef text) {
     for (int64_t slice = 0; slice < (kind.isOnceAStep() ? 1 : slices); ++slice)
       if (std::string name = toString({kind, slice}); !seen.count(name))
         return fault(number) << name << " is missing";
+  return success();
+}
+
+/// A name that is no schedule's is the reader's own. Of one that is, sizes have
+/// to be possible; the order may be another, as whoever edits a plan may have
+/// found a better one: what it needs is proven below.
+LogicalResult ScheduleVerifier::checkPolicy() {
+  const cost::PipelineSchedules &all = cost::PipelineSchedules::get();
+  if (!llvm::is_contained(all.names(), schedule.getPolicy()))
+    return success();
+  cost::Pipeline pipeline;
+  pipeline.coordinates = static_cast<int64_t>(stages.size());
+  pipeline.microBatches = mesh.numTimeSlices();
+  pipeline.backward = 0;
+  for (const Stage &stage : stages)
+    for (const ActionKind &kind : stage.kinds) {
+      if (kind.action == Action::Forward)
+        pipeline.parts = std::max(pipeline.parts, kind.part + 1);
+      if (kind.action == Action::Backward)
+        pipeline.backward = 2;
+      if (kind.action == Action::Weights)
+        pipeline.weights = 1;
+    }
+  // Without a pipeline all of them are the same.
+  if (!pipeline.trains() || pipeline.coordinates == 1)
+    return success();
+  const cost::PipelineSchedule *known =
+      llvm::cantFail(all.parse(schedule.getPolicy()));
+  if (llvm::Error error = cost::check(*known, pipeline))
+    return schedule.emitOpError()
+           << "cannot be: " << describeError(std::move(error)).message
+           << "; an order of your own is free under another name";
   return success();
 }
 
@@ -232,6 +268,8 @@ void ScheduleVerifier::verify() {
     stages[list.getOn()].lists.push_back(list);
     stages[list.getOn()].kinds.push_back(*kind);
   }
+  if (failed(checkPolicy()))
+    return;
   for (auto [number, text] :
        llvm::enumerate(schedule.getOrders().getAsValueRange<StringAttr>()))
     if (failed(parse(number, text)))

@@ -7,6 +7,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "Placement.h"
+#include "ax/Dialect/MeshAxes.h"
 
 #include "llvm/ADT/SetVector.h"
 
@@ -22,7 +23,7 @@ static std::optional<int64_t> markedStage(Operation *op) {
 Placement::Placement(ProgramOp program, const sharding::Mesh &mesh,
                      const cost::PipelineSchedule *schedule)
     : program(program), mesh(mesh), schedule(schedule),
-      ranks(mesh.axisSize("pipe")), stages(ranks) {
+      ranks(mesh.axisSize(meshAxis::pipe)), stages(ranks) {
   for (Operation &op : program.getBody().front())
     stages = std::max(stages, markedStage(&op).value_or(0) + 1);
   stages = (stages + ranks - 1) / ranks * ranks;

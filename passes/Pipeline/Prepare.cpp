@@ -10,6 +10,7 @@
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Indexing.h"
+#include "ax/Dialect/MeshAxes.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Passes/Passes.h"
@@ -315,7 +316,7 @@ void Prepare::runOnOperation() {
                                    builder.getFunctionType({}, {}));
   builder.setInsertionPointToEnd(&prepare.getBody().front());
   SmallVector<StageOp> made;
-  for (int64_t on = 0, e = mesh.axisSize("pipe"); on < e; ++on) {
+  for (int64_t on = 0, e = mesh.axisSize(meshAxis::pipe); on < e; ++on) {
     auto stage =
         StageOp::create(builder, plan.getLoc(), TypeRange(),
                         "prepare" + std::to_string(on), on, ValueRange());

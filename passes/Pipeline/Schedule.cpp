@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Cost/Schedule.h"
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/MeshAxes.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 
@@ -48,7 +49,7 @@ static void append(std::string &order, const std::vector<ActionKind> &kinds,
 LogicalResult Schedule::schedule(ProgramOp program, const sharding::Mesh &mesh,
                                  const cost::PipelineSchedule &schedule) {
   cost::Pipeline pipeline;
-  pipeline.coordinates = mesh.axisSize("pipe");
+  pipeline.coordinates = mesh.axisSize(meshAxis::pipe);
   pipeline.microBatches = mesh.numTimeSlices();
   pipeline.backward = 0;
   std::vector<std::vector<ActionKind>> kinds(pipeline.coordinates);

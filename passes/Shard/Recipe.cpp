@@ -3,6 +3,7 @@
 #include "Recipe.h"
 
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/MeshAxes.h"
 #include "ax/Sharding/Digits.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -13,7 +14,7 @@ using namespace ax;
 using namespace ax::sharding;
 
 SubAxes ax::axesOf(Role role, const Mesh &mesh) {
-  const char *name = role == Role::Row ? "row" : "col";
+  const char *name = role == Role::Row ? meshAxis::row : meshAxis::col;
   return mesh.axisSize(name) > 1 ? SubAxes{mesh.whole(name)} : SubAxes{};
 }
 
@@ -31,8 +32,9 @@ public:
               const RecipeOptions &options)
       : graph(graph), mesh(mesh), options(options),
         weightOps(findWeightOps(graph)), roles(graph, weightOps, mesh) {
-    int64_t row = mesh.axisSize("row"), depth = mesh.axisSize("depth");
-    std::string col = std::to_string(mesh.axisSize("col"));
+    int64_t row = mesh.axisSize(meshAxis::row),
+            depth = mesh.axisSize(meshAxis::depth);
+    std::string col = std::to_string(mesh.axisSize(meshAxis::col));
     cause = row == 1 && depth == 1 ? "--tp=" + col
                                    : "--tp=" + std::to_string(row) + "x" + col +
                                          "x" + std::to_string(depth);
@@ -193,7 +195,7 @@ void RecipeMaker::pinBatchSums(const SubAxes &split) {
 
 /// As many of the axes as divide it, outermost first.
 SubAxes RecipeMaker::splitOfBatch(int64_t batch, const std::string &input) {
-  SubAxes all = axes({"data", "depth", "micro"}), split;
+  SubAxes all = axes({meshAxis::data, meshAxis::depth, meshAxis::micro}), split;
   int64_t rest = batch;
   std::string product, who;
   for (const SubAxis &axis : all) {
@@ -204,8 +206,8 @@ SubAxes RecipeMaker::splitOfBatch(int64_t batch, const std::string &input) {
       continue;
     }
     who += who.empty() ? "" : " and ";
-    who += axis.axis == "micro" ? "the micro-batches"
-                                : "the ranks along " + axis.axis;
+    who += axis.axis == meshAxis::micro ? "the micro-batches"
+                                        : "the ranks along " + axis.axis;
   }
   if (!who.empty())
     warn(-1, Twine("the batch of ") + Twine(batch) + " (input '" + input +
@@ -346,7 +348,7 @@ void RecipeMaker::pinWeight(const WeightOp &weight) {
 /// The weight is stored split over depth too, and gathered before use.
 void RecipeMaker::pinDepth(const WeightOp &weight, const SubAxes &kAxes,
                            const SubAxes &nAxes) {
-  SubAxes depth = axes({"depth"});
+  SubAxes depth = axes({meshAxis::depth});
   const GraphOp &op = graph.graph.ops[weight.op];
   int tensor = op.operands[weight.weight];
   // A tied weight is stored in one way.
@@ -374,8 +376,8 @@ void RecipeMaker::pinDepth(const WeightOp &weight, const SubAxes &kAxes,
 
 /// What lies between tensor-parallel pairs is split along the sequence.
 void RecipeMaker::pinSequence() {
-  SubAxes col = axes({"col"});
-  if (col.empty() || mesh.axisSize("row") > 1)
+  SubAxes col = axes({meshAxis::col});
+  if (col.empty() || mesh.axisSize(meshAxis::row) > 1)
     return;
   bool pinned = false;
   std::string uneven;

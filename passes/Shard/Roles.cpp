@@ -3,6 +3,7 @@
 #include "Roles.h"
 
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/MeshAxes.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -22,8 +23,8 @@ constexpr double elementFlops = 32;
 
 Roles::Roles(const ShardGraph &graph, ArrayRef<WeightOp> weightOps,
              const Mesh &mesh)
-    : graph(graph), rowParts(mesh.axisSize("row")),
-      colParts(mesh.axisSize("col")) {
+    : graph(graph), rowParts(mesh.axisSize(meshAxis::row)),
+      colParts(mesh.axisSize(meshAxis::col)) {
   int nodes = 0;
   for (const GraphTensor &tensor : graph.graph.tensors) {
     firstNode.push_back(nodes);

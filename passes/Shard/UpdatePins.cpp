@@ -3,6 +3,7 @@
 #include "PinLists.h"
 #include "ShardAnalysis.h"
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/MeshAxes.h"
 #include "ax/Passes/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -101,8 +102,8 @@ public:
       : graph(graph), found(found), zero(zero),
         cause(zero > 0 ? "--zero=" + std::to_string(zero)
                        : "weights are updated there") {
-    if (zero > 0 && mesh.axisSize("data") > 1)
-      data.push_back(mesh.whole("data"));
+    if (zero > 0 && mesh.axisSize(meshAxis::data) > 1)
+      data.push_back(mesh.whole(meshAxis::data));
     for (auto [i, op] : llvm::enumerate(graph.ops))
       numbers[op] = i;
   }

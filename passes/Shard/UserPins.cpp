@@ -3,6 +3,7 @@
 #include "UserPins.h"
 #include "PinLists.h"
 #include "ShardAnalysis.h"
+#include "ax/Dialect/MeshAxes.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Sharding/LayoutText.h"
 #include "ax/Support/Error.h"
@@ -26,7 +27,7 @@ public:
                bool mayBeAbsent, Pins &pins)
       : graph(graph), program(program), mesh(mesh), mayBeAbsent(mayBeAbsent),
         pins(pins), weightOps(findWeightOps(graph)) {
-    for (const char *axis : {"row", "col"})
+    for (const char *axis : {meshAxis::row, meshAxis::col})
       if (mesh.axisSize(axis) > 1)
         split.push_back(mesh.whole(axis));
   }
@@ -86,7 +87,7 @@ llvm::Error UserPinAdder::pinTensor(int tensor, StringRef text) {
     return makeError(ExitCode::Usage,
                      cause + ": a stored tensor cannot be a partial sum");
   for (const SubAxis &axis : layout.usedAxes())
-    if (axis.axis == "pipe")
+    if (axis.axis == meshAxis::pipe)
       return makeError(ExitCode::Usage,
                        cause +
                            ": 'pipe' numbers the stages, and each tensor is "

@@ -23,6 +23,7 @@
 #include "../StageAndAction.h"
 #include "ax/Cost/StageCost.h"
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/MeshAxes.h"
 #include "ax/Passes/Passes.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -46,7 +47,7 @@ struct AssignStages : ax::impl::AssignStagesBase<AssignStages> {
 
   void runOnOperation() override {
     PlanOp plan = getOperation();
-    int64_t stages = plan.getMesh().axisSize("pipe") * virtualStages;
+    int64_t stages = plan.getMesh().axisSize(meshAxis::pipe) * virtualStages;
     if (trains(plan))
       return;
     SmallVector<ProgramOp> programs(plan.getBody().getOps<ProgramOp>());

@@ -1,6 +1,7 @@
 //===- Strategy.cpp - Strategies from flags and files ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Passes/Strategy.h"
+#include "ax/Dialect/MeshAxes.h"
 
 #include "ax/Cost/Schedule.h"
 #include "ax/Support/Error.h"
@@ -24,19 +25,21 @@ static llvm::Error usage(const llvm::Twine &message) {
 }
 
 static int64_t &sizeOf(Strategy &strategy, llvm::StringRef axis) {
-  if (axis == "pipe")
+  if (axis == meshAxis::pipe)
     return strategy.pipe;
-  if (axis == "data")
+  if (axis == meshAxis::data)
     return strategy.data;
-  if (axis == "depth")
+  if (axis == meshAxis::depth)
     return strategy.tensor.depth;
-  return axis == "row" ? strategy.tensor.row : strategy.tensor.col;
+  return axis == meshAxis::row ? strategy.tensor.row : strategy.tensor.col;
 }
 
 llvm::Expected<sharding::Mesh> Strategy::mesh() const {
   std::vector<std::string> sorted = order;
   std::sort(sorted.begin(), sorted.end());
-  if (sorted != std::vector<std::string>{"col", "data", "depth", "pipe", "row"})
+  if (sorted != std::vector<std::string>{meshAxis::col, meshAxis::data,
+                                         meshAxis::depth, meshAxis::pipe,
+                                         meshAxis::row})
     return usage("the order of axes must name pipe, data, depth, row and col, "
                  "each once");
   std::vector<sharding::Axis> axes;
@@ -51,7 +54,7 @@ llvm::Expected<sharding::Mesh> Strategy::mesh() const {
   }
   if (micro < 1 || micro > maxRanks)
     return usage("--micro-batches=" + llvm::Twine(micro) + ": at least 1");
-  axes.push_back({"micro", micro, true});
+  axes.push_back({meshAxis::micro, micro, true});
   return sharding::Mesh(std::move(axes));
 }
 
@@ -145,11 +148,11 @@ struct MappingTraits<ax::Training> {
 template <>
 struct MappingTraits<ax::Strategy> {
   static void mapping(IO &io, ax::Strategy &s) {
-    io.mapOptional("data", s.data, int64_t(1));
-    io.mapOptional("depth", s.tensor.depth, int64_t(1));
-    io.mapOptional("row", s.tensor.row, int64_t(1));
-    io.mapOptional("col", s.tensor.col, int64_t(1));
-    io.mapOptional("pipe", s.pipe, int64_t(1));
+    io.mapOptional(meshAxis::data, s.data, int64_t(1));
+    io.mapOptional(meshAxis::depth, s.tensor.depth, int64_t(1));
+    io.mapOptional(meshAxis::row, s.tensor.row, int64_t(1));
+    io.mapOptional(meshAxis::col, s.tensor.col, int64_t(1));
+    io.mapOptional(meshAxis::pipe, s.pipe, int64_t(1));
     io.mapOptional("micro-batches", s.micro, int64_t(1));
     io.mapOptional("order", s.order);
     io.mapOptional("sequence-parallel", s.sequenceParallel, false);
@@ -191,18 +194,20 @@ static bool isTooDeep(llvm::StringRef text) {
 /// What the user may have meant, as the command line calls it or nearly.
 static std::string adviseKey(llvm::StringRef key) {
   constexpr std::pair<llvm::StringLiteral, llvm::StringLiteral> flags[] = {
-      {"dp", "data"}, {"tp", "row, col and depth"}, {"pp", "pipe"}};
+      {"dp", meshAxis::data},
+      {"tp", "row, col and depth"},
+      {"pp", meshAxis::pipe}};
   for (const auto &[flag, meant] : flags)
     if (key == flag)
       return ("; --" + flag + " is " + meant + " here").str();
   constexpr llvm::StringLiteral known[] = {
-      "data",        "depth",          "row",        "col",
-      "pipe",        "micro-batches",  "order",      "zero",
-      "schedule",    "virtual-stages", "shard",      "cut",
-      "train",       "loss",           "optimizer",  "lr-schedule",
-      "param-group", "clip-norm",      "checkpoint", "precision",
-      "batchnorm",   "dropout",        "trainable",  "frozen",
-      "frozen-rows", "pattern",        "layout",     "sequence-parallel"};
+      meshAxis::data, meshAxis::depth,  meshAxis::row, meshAxis::col,
+      meshAxis::pipe, "micro-batches",  "order",       "zero",
+      "schedule",     "virtual-stages", "shard",       "cut",
+      "train",        "loss",           "optimizer",   "lr-schedule",
+      "param-group",  "clip-norm",      "checkpoint",  "precision",
+      "batchnorm",    "dropout",        "trainable",   "frozen",
+      "frozen-rows",  "pattern",        "layout",      "sequence-parallel"};
   return suggestNearest(key, llvm::SmallVector<llvm::StringRef>(
                                  std::begin(known), std::end(known)));
 }

@@ -1,13 +1,15 @@
 //===- BatchCheck.cpp - Batches that ranks and time can share -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "BatchCheck.h"
+#include "ax/Dialect/MeshAxes.h"
 
 using namespace mlir;
 using namespace ax;
 
 /// How the user asked for ranks that share the batch.
 static std::string flagsOf(const sharding::Mesh &mesh) {
-  int64_t data = mesh.axisSize("data"), depth = mesh.axisSize("depth");
+  int64_t data = mesh.axisSize(meshAxis::data),
+          depth = mesh.axisSize(meshAxis::depth);
   std::string text;
   if (data > 1)
     text = "--dp=" + std::to_string(data);
@@ -24,7 +26,8 @@ LogicalResult ax::checkBatch(ProgramOp program) {
                     [&](unsigned i) { return program.isBatched(i); }))
     return program.emitError("has no input that takes batches, and so no "
                              "micro-batches");
-  int64_t ranks = mesh.axisSize("data") * mesh.axisSize("depth");
+  int64_t ranks =
+      mesh.axisSize(meshAxis::data) * mesh.axisSize(meshAxis::depth);
   // Other inputs of another size are whole on all of these ranks.
   bool isFirst = true;
   for (auto [i, type] : llvm::enumerate(program.getArgumentTypes())) {
@@ -39,7 +42,7 @@ LogicalResult ax::checkBatch(ProgramOp program) {
              << " ranks (" << flagsOf(mesh)
              << "): some would compute the same; choose a batch that " << ranks
              << " divides (--dim, --shape), or fewer ranks";
-    for (StringRef axis : {"data", "depth"})
+    for (StringRef axis : {meshAxis::data, meshAxis::depth})
       if (size % mesh.axisSize(axis.str()) == 0)
         size /= mesh.axisSize(axis.str());
     if (size % mesh.numTimeSlices() != 0)

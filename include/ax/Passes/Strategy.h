@@ -3,6 +3,7 @@
 #ifndef AX_PASSES_STRATEGY_H
 #define AX_PASSES_STRATEGY_H
 
+#include "ax/Dialect/MeshAxes.h"
 #include "ax/Passes/Training.h"
 #include "ax/Sharding/Mesh.h"
 #include "llvm/ADT/StringRef.h"
@@ -37,7 +38,9 @@ struct Strategy {
   int64_t data = 1, pipe = 1, micro = 1;
   TensorGrid tensor;
   /// Space axes, outermost first; a permutation of pipe, data, depth, row, col.
-  std::vector<std::string> order = {"pipe", "data", "depth", "row", "col"};
+  std::vector<std::string> order = {meshAxis::pipe, meshAxis::data,
+                                    meshAxis::depth, meshAxis::row,
+                                    meshAxis::col};
   bool sequenceParallel = false;
   /// The pipeline schedule of a program that trains: one of
   /// cost::PipelineSchedules.

@@ -1,0 +1,22 @@
+//===- MeshAxes.h - What axes of a plan's mesh are called -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_DIALECT_MESHAXES_H
+#define AX_DIALECT_MESHAXES_H
+
+namespace ax::meshAxis {
+
+/// In space. The coordinate along `pipe` says which stages a rank has, and is
+/// never in a layout; `data` splits the batch; `row`, `col` and `depth` split
+/// weights, `depth` the batch, too.
+inline constexpr char pipe[] = "pipe";
+inline constexpr char data[] = "data";
+inline constexpr char depth[] = "depth";
+inline constexpr char row[] = "row";
+inline constexpr char col[] = "col";
+
+/// In time: the slices of a batch.
+inline constexpr char micro[] = "micro";
+
+} // namespace ax::meshAxis
+
+#endif // AX_DIALECT_MESHAXES_H
