@@ -34,6 +34,8 @@ Assignment Assignment::unsplit(const Rule &rule) {
 
 namespace {
 
+/// The layout of each dimension, composed of its factors' in the map's order,
+/// major first: heads over col and 64 in a head, whole, are `8{col} * 64`.
 std::vector<DimLayout> dimsOf(const TensorMap &map,
                               const Assignment &assignment) {
   std::vector<DimLayout> dims;
@@ -125,14 +127,21 @@ findFault(const Rule &rule, const Assignment &assignment, const Mesh &mesh) {
       continue;
     if (factor.kind == FactorKind::Whole)
       return name + " cannot be split";
+    // Padding is anything. Along rows it stays in rows that nobody has; in a
+    // sum or an order it would count: 10 elements over 4 ranks are 3, 3, 3, 1
+    // and two that are none.
     if (!factor.mayPad && !digitsOf(split))
       return name + " does not divide over " +
              std::to_string(numParts(split.axes())) + " parts";
+    // One axis cannot number parts of two factors, nor of a factor and a sum:
+    // rank i would have block (i, i) alone, and nobody block (0, 1).
     SubAxes axes = split.axes();
     for (const SubAxis &axis : axes)
       if (overlap({axis}, used))
         return "axis '" + toString(axis, mesh) + "' is used twice";
     used.insert(used.end(), axes.begin(), axes.end());
+    // A layout has one kind of partial: no collective makes the whole of a sum
+    // of maxima.
     if (factor.kind == FactorKind::Reduction) {
       if (kind && *kind != factor.reduce)
         return std::string("the results would be partial in two ways (") +
@@ -179,7 +188,10 @@ public:
   }
 
   /// False, with `fault` set, when `layout` cannot be read through `map`.
-  /// With `onlyUnknown`, factors known from other tensors are not compared.
+  /// With `onlyUnknown`, factors known from other tensors are not compared:
+  /// what operands say decides, and the caller holds the result against it,
+  /// which gives the better message. For an op without operands, as a constant
+  /// or random numbers, results alone decide.
   bool read(const TensorMap &map, const Layout &layout, const std::string &name,
             bool onlyUnknown) {
     if (map.size() != layout.dims.size())
@@ -191,6 +203,8 @@ public:
       std::vector<int64_t> sizes;
       for (int factor : map[d])
         sizes.push_back(rule.factors[factor].size);
+      // A dimension of no factor is of size 1, made by the op itself: there is
+      // nothing to split.
       auto parts = divide(layout.dims[d], sizes);
       if (!parts || (map[d].empty() && layout.dims[d].isSplit())) {
         Layout alone;
@@ -262,6 +276,8 @@ std::optional<std::string> inferPassed(const Rule &rule,
              " are partial over different axes";
   assignment.passedPartial = sortAxes(first.partial);
   assignment.passedKind = first.partialKind;
+  // More than is needed: of a monotone operation an operand might be whole. No
+  // operation here has asked for it.
   if (first.partialKind != ReduceKind::Sum) {
     if (partial.size() != operands.size())
       return operandName(partial[0]) + " is partial " +

@@ -31,45 +31,47 @@ struct Pipeline {
   bool trains() const { return backward > 0; }
 };
 
-/// The actions of one coordinate, updates left out.
+/// The actions of one coordinate in their order, without updates.
 using ActionOrder = std::vector<ScheduledAction>;
 
 class PipelineSchedule {
 public:
   virtual ~PipelineSchedule();
 
-  /// What `--schedule` calls it, and plans.
+  /// Returns the name by which `--schedule` and plans call it.
   virtual llvm::StringRef name() const = 0;
 
-  /// Whether gradients of weights that no earlier stage waits for are actions
-  /// of their own.
+  /// Returns whether gradients of weights, for which no earlier stage waits,
+  /// are actions of their own.
   virtual bool splitsBackward() const { return false; }
-  /// Of how many parts of the model, one after another, a coordinate may have
-  /// one stage each: from `first` to `second`. Without `--virtual-stages` it is
-  /// the first.
+  /// Returns the least and the largest number of parts that the model may be
+  /// cut into, one after another, of each of which a coordinate has one stage.
+  /// Without `--virtual-stages` the least is taken.
   virtual std::pair<int64_t, int64_t> parts() const { return {1, 1}; }
-  /// Who does a stage. A part is as many stages as there are coordinates: part
-  /// p begins with stage `p * coordinates`, and each coordinate has one of its.
+  /// Returns which coordinate does a stage. A part is as many stages as there
+  /// are coordinates: part p begins with stage `p * coordinates`, and each
+  /// coordinate has one stage of it.
   virtual int64_t coordinateOf(int64_t stage, int64_t coordinates) const {
     return stage % coordinates;
   }
-  /// Why there is no such schedule for these sizes, as it goes on after its
-  /// name
-  /// ("takes an even number of micro-batches"); empty if there is one.
+  /// Returns why there is no such schedule for these sizes, as the words behind
+  /// its name ("takes an even number of micro-batches"); empty where there is
+  /// one.
   virtual std::string findFault(const Pipeline &) const { return ""; }
 
-  /// Of how many (part, micro-batch) pairs activations may be alive on a
-  /// coordinate at a time: those whose forward action began and whose last
-  /// action has not ended.
+  /// Returns of how many (part, micro-batch) pairs activations may be alive on
+  /// a coordinate at a time: such whose forward action has begun and whose last
+  /// action has not ended. Of 1F1B on the first of 4 coordinates that is 4.
   virtual int64_t liveBound(const Pipeline &pipeline,
                             int64_t coordinate) const = 0;
-  /// For each coordinate its order: each action that there is once, the
-  /// micro-batches of one kind and part from 0 up, and so that nobody waits for
-  /// ever.
+  /// Returns the order of each coordinate, such that each action is there once,
+  /// the micro-batches of one kind and part come from 0 up, and nobody waits
+  /// for ever.
   virtual std::vector<ActionOrder> orders(const Pipeline &pipeline) const = 0;
-  /// For how many micro-batches at a time a coordinate keeps what actions of
-  /// one kind leave for its others; if not said otherwise, as few as `order`
-  /// takes, which is what `orders` gave for that coordinate.
+  /// Returns for how many micro-batches at a time a coordinate keeps what
+  /// actions of one kind leave for its others: as few as `order` needs, which
+  /// is what `orders` gave for that coordinate, if a schedule does not say
+  /// otherwise.
   virtual int64_t slots(const Pipeline &pipeline, int64_t coordinate,
                         ActionKind kind, const ActionOrder &order) const;
 };
@@ -78,9 +80,10 @@ public:
 class PipelineSchedules {
 public:
   static const PipelineSchedules &get();
-  /// A Usage error for what is none: it lists those there are.
+  /// Returns the schedule of that name; a Usage error, which lists those that
+  /// there are, where there is none.
   llvm::Expected<const PipelineSchedule *> parse(llvm::StringRef name) const;
-  /// Sorted.
+  /// Returns all names, sorted.
   std::vector<llvm::StringRef> names() const;
 
   void add(std::unique_ptr<PipelineSchedule> schedule);
@@ -89,7 +92,7 @@ private:
   std::map<std::string, std::unique_ptr<PipelineSchedule>, std::less<>> byName;
 };
 
-/// What is wrong with the sizes for that schedule, as a Usage error.
+/// Returns what is wrong with the sizes for that schedule as a Usage error.
 llvm::Error check(const PipelineSchedule &schedule, const Pipeline &pipeline);
 
 } // namespace ax::cost

@@ -30,7 +30,7 @@ struct CopyCommand;
 class DeviceAddress {
 public:
   DeviceAddress() = default;
-  /// False: nothing is there.
+  /// Returns false for the address of nothing.
   explicit operator bool() const { return value != 0; }
   DeviceAddress operator+(int64_t bytes) const {
     DeviceAddress moved;
@@ -44,11 +44,12 @@ private:
   uintptr_t value = 0;
 };
 
-/// Freed when destroyed.
+/// Memory of a device, which is freed when this is destroyed.
 class DeviceMemory {
 public:
   virtual ~DeviceMemory();
-  /// None where the size is 0.
+  /// Returns where the memory begins; the address of nothing where the size is
+  /// 0.
   DeviceAddress getAddress() const { return address; }
   int64_t getSize() const { return size; }
 
@@ -71,10 +72,11 @@ public:
 class LibraryOp {
 public:
   virtual ~LibraryOp();
-  /// Scratch memory that every execution needs (64-byte aligned).
+  /// Returns how much scratch memory every execution is to be given, aligned to
+  /// 64 bytes.
   int64_t getWorkspaceBytes() const { return workspaceBytes; }
-  /// False: the constant operand was packed, and its argument is not looked at
-  /// any more.
+  /// Returns false where the constant operand was packed: executions do not
+  /// look at its argument any more.
   bool readsConstant() const { return readsConstantOperand; }
 
 protected:
@@ -82,22 +84,25 @@ protected:
   bool readsConstantOperand = true;
 };
 
-/// A point in a stream's work.
+/// A point in a stream's work, which another stream can wait for.
 class Event {
 public:
   virtual ~Event();
 };
 
+/// Work that a device does in the order in which it was put here.
 class Stream {
 public:
   virtual ~Stream();
-  /// Iterations may run at the same time.
+  /// Does iterations 0 to `iterations` of the kernel, some of which may run at
+  /// the same time.
   virtual llvm::Error launch(const DeviceKernel &kernel,
                              const DeviceAddress *buffers,
                              const int64_t *scalars, int64_t iterations) = 0;
+  /// Does the operation once. `workspace` has as many bytes as it asks for.
   virtual llvm::Error execute(LibraryOp &op, const DeviceAddress *arguments,
                               DeviceAddress workspace) = 0;
-  /// The box that `box` describes; its buffers are ignored.
+  /// Copies the box that `box` describes, whose own buffers are ignored.
   virtual llvm::Error copyStrided(const CopyCommand &box, DeviceAddress source,
                                   DeviceAddress destination) = 0;
   /// Makes `bytes` bytes zero.
@@ -111,28 +116,31 @@ public:
   /// done.
   virtual llvm::Error download(const StridedBox &box, DeviceAddress device,
                                void *host) = 0;
+  /// Makes the event the end of all work that was put here so far.
   virtual llvm::Error record(Event &event) = 0;
-  /// Later work of this stream waits for what was recorded.
+  /// Lets later work of this stream wait for the event.
   virtual llvm::Error wait(Event &event) = 0;
+  /// Returns when all work is done, with the first error of it.
   virtual llvm::Error synchronize() = 0;
 
-  /// The same of `bytes` bytes in one piece.
+  /// Move `bytes` bytes in one piece, as those for boxes do.
   llvm::Error upload(const void *host, DeviceAddress device, int64_t bytes);
   llvm::Error download(DeviceAddress device, void *host, int64_t bytes);
 };
 
 /// The value of an operand that never changes.
 struct ConstantOperand {
-  /// None: there is none, or it is not to be packed.
+  /// The address of nothing where there is no such operand, or it is not to be
+  /// packed.
   DeviceAddress data;
-  /// Of the contents that `data` is `byteOffset` behind the beginning of: equal
-  /// for equal ones, so that operations and ranks of one process share packed
-  /// copies. 0: unknown.
+  /// A number for the tensor in which `data` lies, `byteOffset` behind its
+  /// beginning. Equal tensors have equal numbers, so that operations and ranks
+  /// of one process share packed copies; 0 says that nothing is known.
   uint64_t identity = 0;
   int64_t byteOffset = 0;
 };
 
-/// What the devices of this process have alike.
+/// What all devices of this process are told alike.
 struct DeviceOptions {
   int32_t threadsPerRank = 1;
   /// What is computed takes subnormal numbers for 0 and gives 0 for them (x86's
@@ -141,7 +149,8 @@ struct DeviceOptions {
   bool flushDenormals = false;
 };
 
-/// Of a device whose memory is the host's: an address is that of a place here.
+/// How a device whose memory is the host's, and who works for it, find the same
+/// place by an address and by a pointer.
 class HostMapping {
 public:
   virtual ~HostMapping();
@@ -153,33 +162,38 @@ class Device {
 public:
   virtual ~Device();
 
-  /// `cpu`.
+  /// Returns the name by which it is registered, as `cpu`.
   virtual const char *getName() const = 0;
-  /// Call once on the thread that will use the device.
+  /// Is to be called once, on the thread that will use the device.
   virtual void attachThread() = 0;
-  /// Threads of this process that compute for it at the same time, with the one
-  /// that uses it.
+  /// Returns how many threads of this process compute for it at the same time,
+  /// the one that uses it among them.
   virtual int32_t getNumThreads() const = 0;
 
-  /// Null: what the host has is uploaded, and what it wants is downloaded.
+  /// Returns null where the device has memory of its own: then what the host
+  /// has is uploaded, and what it wants is downloaded.
   virtual const HostMapping *getHostMapping() const = 0;
-  /// Devices of this process with equal numbers use each other's memory by the
-  /// same addresses.
+  /// Returns a number that this device shares with those of this process which
+  /// find its memory by the same addresses.
   virtual int32_t getMemorySpace() const = 0;
 
-  /// Memory with anything in it, aligned to 64 bytes at least. A RunFailed
-  /// error when memory is short.
+  /// Returns memory that is aligned to 64 bytes at least, whatever is in it; a
+  /// RunFailed error when there is not so much.
   virtual llvm::Expected<std::unique_ptr<DeviceMemory>>
   allocate(int64_t bytes) = 0;
-  /// The same, of zeros: what a device may have cheaper than by clearing.
+  /// Returns memory that is zero, which a device may have cheaper than by
+  /// clearing it.
   virtual llvm::Expected<std::unique_ptr<DeviceMemory>>
   allocateZeroed(int64_t bytes) = 0;
   virtual llvm::Expected<std::unique_ptr<Stream>> createStream() = 0;
   virtual llvm::Expected<std::unique_ptr<Event>> createEvent() = 0;
+  /// Returns what `launch` takes; BadPlan where the image is damaged,
+  /// Unsupported where it is of another kind of device.
   virtual llvm::Expected<std::unique_ptr<DeviceKernel>>
   loadKernel(const Kernel &kernel) = 0;
-  /// An Unsupported error for what the device cannot do. `constant` is read
-  /// only during the call unless the result `readsConstant()`.
+  /// Returns the operation that `desc`, which has no fault, describes; an
+  /// Unsupported error where the device cannot do it. `constant` is read only
+  /// during the call, unless the result `readsConstant()`.
   virtual llvm::Expected<std::unique_ptr<LibraryOp>>
   prepare(const LibraryDesc &desc, const ConstantOperand &constant) = 0;
 };
