@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "InferTypes.h"
 
-#include "ax/Dialect/FunctionFacts.h"
-
 using namespace mlir;
 using namespace ax;
 
