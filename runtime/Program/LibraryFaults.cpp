@@ -48,8 +48,10 @@ Fault findFault(const TensorDesc &view) {
   return "";
 }
 
-/// Of a view that is written: each place of it once.
+/// Of a view that is written: each place of it once, if there are any.
 Fault findResultFault(const TensorDesc &view) {
+  if (std::find(view.sizes.begin(), view.sizes.end(), 0) != view.sizes.end())
+    return "";
   for (size_t d = 0; d < view.sizes.size(); ++d)
     if (view.sizes[d] > 1 && view.strides[d] == 0)
       return "a result has a stride of 0";
@@ -64,11 +66,11 @@ Fault findFault(std::initializer_list<const TensorDesc *> views) {
   return findResultFault(**(views.end() - 1));
 }
 
-/// Whether sums of products of the one are kept as the other.
+/// Whether sums of products of the one are kept as the other. What has products
+/// or windows at all, the device says.
 bool areProducts(DType factors, DType result) {
   bool isHalf = factors == DType::F16 || factors == DType::BF16;
-  return factors != DType::Bool &&
-         (result == factors || (isHalf && result == DType::F32));
+  return result == factors || (isHalf && result == DType::F32);
 }
 
 bool hasActivation(DType dtype, Activation activation) {
@@ -144,7 +146,8 @@ Fault faultOf(const ConvDesc &d) {
   if (d.groups < 1 || in % d.groups != 0 || out % d.groups != 0 ||
       d.w.sizes[0] != out || d.w.sizes[1] != in / d.groups)
     return badSizes;
-  if (d.x.dtype != factor.dtype || !areProducts(d.x.dtype, result.dtype) ||
+  if (d.x.dtype != factor.dtype || d.x.dtype == DType::Bool ||
+      !areProducts(d.x.dtype, result.dtype) ||
       !hasActivation(result.dtype, d.activation))
     return badTypes;
   return "";
@@ -167,7 +170,7 @@ Fault faultOf(const PoolDesc &d) {
   bool isWide = d.x.dtype == DType::F32 || d.x.dtype == DType::F64;
   bool hasKind = isGradient                ? isWide && d.dx.dtype == d.x.dtype
                  : d.kind == PoolKind::Avg ? isFloat(d.x.dtype)
-                                           : d.x.dtype != DType::Bool;
+                                           : true;
   return d.x.dtype == d.y.dtype && hasKind ? "" : badTypes;
 }
 
