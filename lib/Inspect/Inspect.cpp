@@ -212,7 +212,15 @@ void Inspector::collectProgram(ProgramOp program) {
 llvm::Error Inspector::collect(PlanOp plan) {
   const Training none;
   const Training &training = strategy.training.value_or(none);
-  auto choices = chooseTrainable(plan, training.trainable, training.frozen);
+  // On a copy, of which gradients know the way through quantised numbers.
+  OwningOpRef<ModuleOp> trained = plan->getParentOfType<ModuleOp>().clone();
+  PassManager manager(&context);
+  addCandidatesPhase(manager, training);
+  manager.nest<PlanOp>().addPass(createStraightThrough());
+  if (failed(manager.run(*trained)))
+    return makeError(ExitCode::Internal, "ax-straight-through failed");
+  auto choices = chooseTrainable(*trained->getOps<PlanOp>().begin(),
+                                 training.trainable, training.frozen);
   if (!choices)
     return choices.takeError();
   collectWeights(*choices);

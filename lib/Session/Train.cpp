@@ -9,6 +9,7 @@
 
 #include "ax/Runtime/Checkpoint.h"
 #include "ax/Runtime/CheckpointFolder.h"
+#include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
 
@@ -164,6 +165,10 @@ llvm::Error Trainer::open() {
       progress.show(llvm::Twine(done) +
                     " steps are done already: nothing to do");
   }
+  // Not only when all is done.
+  if (!options.saveWeights.empty())
+    if (auto file = AtomicFile::create(options.saveWeights); !file)
+      return file.takeError();
   if (done < steps && options.save.empty() && options.saveWeights.empty())
     progress.show("note: what is trained is not kept: --save=DIR or "
                   "--save-weights=FILE.safetensors keeps it");

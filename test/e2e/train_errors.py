@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """What axrun says of training that cannot be."""
+from pathlib import Path
+
 import numpy as np
 
 from _onnx_text import model
@@ -78,6 +80,21 @@ def unused():
                 raise Failed(f"expected: {says}\ngot: {done.stderr}")
 
 
+def savedNowhere():
+    """That weights cannot be written is said before they are trained."""
+    with scratch() as folder:
+        run(tool("axopt"), MODEL, "--shape=input=4x64", *TRAIN, "--quiet", "-o",
+            f"{folder}/plan.mlir")
+        np.savez(f"{folder}/data.npz", **samples())
+        done = run(tool("axrun"), "plan.mlir", "--data=data.npz", "--steps=4",
+                   "--save-weights=none/w.safetensors", "--log=log", expect=7,
+                   cwd=folder)
+        log = Path(folder) / "log"
+        if "none/w.safetensors" not in done.stderr or (
+                log.exists() and '"loss"' in log.read_text()):
+            raise Failed(done.stderr)
+
+
 TRAIN = ["--train", "--loss=mse(logits,target)"]
 
 
@@ -102,6 +119,7 @@ def labelsWithoutData():
 def cases(every):
     where = "--data=data.npz: "
     yield "other files", otherFiles
+    yield "weights saved nowhere", savedNowhere
     yield "unused arrays", unused
     yield "no training", train, [], samples(), \
         ("program 'main' does not train: compile it with axopt --train, or "

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Models trained with quantisation in them (QuantizeLinear, DequantizeLinear):
 gradients go straight through, as with PyTorch's fake_quantize."""
+import json
+
 import numpy as np
 from onnx import helper
 
@@ -112,6 +114,20 @@ def goesThrough(layout):
     close(got, reference(weights, inputs, labels), 1e-5, "losses and norms")
 
 
+def toldBefore():
+    """--inspect says what is trained."""
+    with scratch() as folder:
+        weights = {name: np.ones([WIDTH, WIDTH][:rank], np.float32)
+                   for name, rank in (("w", 2), ("b", 1), ("v", 2))}
+        model(f"{folder}/model.onnx", weights)
+        found = json.loads(run(tool("axopt"), f"{folder}/model.onnx",
+                               "--inspect=json").stdout)
+    trained = {weight["name"] for weight in found["weights"]
+               if weight["trained"]}
+    assert trained == set(weights), found["weights"]
+
+
 def cases(every):
+    yield "told before", toldBefore
     for layout in "--tp=1", "--tp=2", "--dp=2 --zero=3", "--pp=2", "--tp=2x2x2":
         yield layout, goesThrough, layout
