@@ -89,8 +89,9 @@ TEST(KernelElement, WhatFusesHasAnEmitter) {
   for (mlir::RegisteredOperationName op :
        testContext().getRegisteredOperationsByDialect("ax"))
     if (op.hasTrait<ElementwiseLike>() || op.hasTrait<ViewLike>() ||
-        op.hasTrait<FusesByElement>() || op.hasTrait<FusesByRow>())
+        op.hasTrait<FusesByElement>() || op.hasTrait<FusesByRow>()) {
       EXPECT_TRUE(tested.count(op.getStringRef())) << op.getStringRef().str();
+    }
 }
 
 void checkBinary(const std::string &kind, const std::string &type) {
