@@ -196,6 +196,11 @@ def targets():
             done = run(tool("axopt"), *arguments, *flags, expect=2)
             if says not in done.stderr:
                 raise Failed(done.stderr)
+        for name, flag in ("p.axc", "--compile"), ("p.onnx", "--export-onnx"):
+            done = run(tool("axopt"), *model[:2], "-o", f"{folder}/{name}",
+                       expect=2)
+            if "a plan's text has no such name; " + flag not in done.stderr:
+                raise Failed(done.stderr)
 
 
 def outputs():

@@ -32,6 +32,7 @@ UNTESTED = {
         "kernel: no object files here",
         "no code generator for",
         "was lowered to what is no local program",
+        "ax-straight-through failed",
     ],
     "Codegen would have to give its own compiler or device what these cannot "
     "do": [

@@ -50,9 +50,16 @@ llvm::Error readMLIR(const CommandLine &flags) {
 /// What is compiled, and for what.
 llvm::Error readCompile(const CommandLine &flags, Options &options) {
   std::string idle = flags.firstOf({OPT_target, OPT_embed_weights});
-  if (!flags.isOn(OPT_compile))
+  if (!flags.isOn(OPT_compile)) {
+    llvm::StringRef name = options.output;
+    bool isModel = name.ends_with(".onnx");
+    if (isModel || name.ends_with(compiledPlanEnding))
+      return usage("-o " + name + ": a plan's text has no such name; " +
+                   (isModel ? "--export-onnx" : "--compile") +
+                   " writes files that have");
     return idle.empty() ? llvm::Error::success()
                         : usage(idle + " is for --compile");
+  }
   if (!llvm::StringRef(options.output).ends_with(compiledPlanEnding))
     return usage("--compile makes a file that ends in .axc: -o model.axc");
   return driver::readTarget(flags, options);

@@ -103,7 +103,11 @@ def ChooseNests : Pass<"axl-choose-nests"> {
     `nests` of the kernel has the iterations that threads share, and how results
     are written; `axl.nests` of an operation how its rows are computed, which is
     before that. `8(4x2) 16[3]` is a loop over 8 points, which stand for two
-    dimensions, around one over 16, whose first three points are written apart.
+    dimensions, around one over 16, whose first three points are written apart;
+    `once` is no loop. In front of them stands what they do: `elements` are summed
+    in a register, `whole` is all of a row that is kept in memory, and of what has
+    many terms there are `blocks`, `clear`, `add block` and what is `left`
+    (`NestRole` in lib/Codegen/Kernels/Nests.h).
 
     Commands are made of what was before this: it is chosen again, in the same way,
     when a kernel is compiled, which one from the cache is not.
