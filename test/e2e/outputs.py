@@ -142,6 +142,11 @@ def training():
 
 
 def compiling():
+    def says(flag, alias):
+        if flag == "-o" and str(alias).endswith(".onnx"):
+            return f"-o {alias}: a plan's text has no such name"
+        return f"to write '{alias}' would destroy '"
+
     with scratch() as folder:
         files = Guarded(folder)
         np.save(f"{folder}/c.npy", np.zeros((32, 64), np.float32))
@@ -150,11 +155,11 @@ def compiling():
             for flag in "-o", "--report", "--save-strategy":
                 for alias in files.aliases(target, "alias"):
                     files.refused("axopt", "model.onnx", shape, flag, alias,
-                                  says=f"to write '{alias}' would destroy '")
+                                  says=says(flag, alias))
             for flag in "-o", "--report":
                 for alias in files.aliases(target, "alias"):
                     files.refused("axopt", "plan.mlir", flag, alias,
-                                  says=f"to write '{alias}' would destroy '")
+                                  says=says(flag, alias))
         # No model has hard links to its data.
         for alias in Path(folder).glob("*-alias"):
             alias.unlink()
