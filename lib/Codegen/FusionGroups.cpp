@@ -4,6 +4,25 @@
 // From the last operation to the first, each joins the kernel of its users if
 // it may, or starts one. What leaves a kernel is written to memory once.
 //
+// Backwards, because a kernel is written from its results: it pulls elements of
+// operands when it needs them (Kernels/Emitter.h), and how often it needs them,
+// the *demand*, is known as soon as all users are placed. So one pass over the
+// block decides, and no decision is taken back.
+//
+// An example: relu(layer_norm(x) + broadcast(bias)), where something that is no
+// kernel reads the relu. It is the first to be placed, and starts a kernel. The
+// sum has one user and as many elements as the relu, and joins. The broadcast
+// is free, and joins; the norm joins, as its rows are the sum's. One kernel
+// reads x and bias, and writes the relu. Were the sum in memory, too, for its
+// gradient, it would join all the same and be a second result of the kernel.
+//
+// An operation with users in several kernels joins one of them as a result that
+// the others read, as long as none of these comes before that one: kernels
+// would wait for each other otherwise. That is what `usersReach` looks for.
+//
+// To ask that takes a walk over what is behind an operation; all else is linear
+// in operations times members of a kernel, of which there are `maxMembers`.
+//
 //===----------------------------------------------------------------------===//
 #include "FusionGroups.h"
 
@@ -15,6 +34,8 @@ using namespace mlir;
 
 namespace ax::codegen {
 
+/// Constants up to this size are tables in a kernel; larger ones would be in
+/// the image of each kernel that uses them.
 static constexpr int64_t maxInlineElements = 64;
 /// Longer kernels gain little and compile slowly.
 static constexpr size_t maxMembers = 96;
@@ -37,14 +58,15 @@ bool isFree(Operation *op) {
   return isViewOp(op) || isInlineConstant(op) || isa<IotaOp, AxisIndexOp>(op);
 }
 
-/// In a kernel if anybody wants it there.
+/// Whether `op` is in a kernel if anybody wants it there.
 static bool isFusable(Operation *op) {
   if (isa<ConstantOp>(op))
     return isInlineConstant(op);
   return canFuse(op);
 }
 
-/// Some tens of instructions per element.
+/// Whether an element takes some tens of instructions, so that to work it out
+/// twice is dearer than to write and to read it once.
 static bool isCostly(Operation *op) {
   if (isa<RandomOp>(op))
     return true;
@@ -80,7 +102,8 @@ static std::optional<ArrayRef<int64_t>> rowPrefix(Operation *op) {
   return shape.take_front(first);
 }
 
-/// Element-wise along leading dimensions: row by row, nothing moves.
+/// Whether element i of the result is made of elements i of operands alone, so
+/// that a kernel can go on with it in the row where it is.
 static bool keepsRows(Operation *op) {
   return isElementwise(op) || isa<RandomOp>(op);
 }
@@ -104,6 +127,8 @@ void FusionGroups::join(Operation *op, unsigned group) {
   memberOf[op].push_back(group);
 }
 
+/// Free operations go into each kernel that wants them, and start one of their
+/// own only for a result that must be in memory. Others are in one kernel.
 void FusionGroups::place(Operation *op) {
   llvm::SmallSetVector<unsigned, 4> wanting;
   for (Operation *user : op->getUsers())
@@ -119,6 +144,9 @@ void FusionGroups::place(Operation *op) {
     if (!wanted || isa<ConstantOp>(op))
       return;
   } else if (!separately) {
+    // Alone, it disappears in the kernel of its users. Else it is a result of
+    // that kernel, too: then it is to have as many elements as the others, for
+    // results that share loops cost one store more, not loops more.
     bool alone = wanting.size() == 1 && !wanted;
     for (unsigned group : wanting) {
       if (!mayJoin(op, group) || (!alone && usersReach(op, group)))
@@ -132,13 +160,16 @@ void FusionGroups::place(Operation *op) {
       return;
     }
   }
-  if (wanting.empty() && !wanted)
+  if (wanting.empty() && !wanted) // Nobody uses it.
     return;
   groups.emplace_back();
   inMemory.insert(op->result_begin(), op->result_end());
   join(op, groups.size() - 1);
 }
 
+/// E.g. f of [64, 1], broadcast to [64, 1000] in the kernel: each element of
+/// the broadcast asks for one of f, so that its demand is 64000, of 64
+/// elements. A row operation in between ends that: it works out each row once.
 int64_t FusionGroups::demandOf(Operation *op, unsigned group) const {
   const FusionGroup &kernel = groups[group];
   int64_t demand = 0;
@@ -157,6 +188,8 @@ int64_t FusionGroups::demandOf(Operation *op, unsigned group) const {
   return demand ? demand : numElements(op);
 }
 
+/// A kernel with a scatter is closed: it writes its result at random, in one
+/// iteration, and what it reads is better made outside, by all threads.
 bool FusionGroups::mayJoin(Operation *op, unsigned group) const {
   const FusionGroup &kernel = groups[group];
   if (kernel.members.size() >= maxMembers || op->getNumResults() != 1)
@@ -177,7 +210,9 @@ bool FusionGroups::mayJoin(Operation *op, unsigned group) const {
   }
 }
 
-/// Working an element out at each use must not cost more than reading it.
+/// Working an element out at each use must not cost more than reading it. What
+/// is cheap may be worked out twice, which is about what writing and reading it
+/// would take.
 bool FusionGroups::mayPull(Operation *op, unsigned group) const {
   int64_t elements = std::max<int64_t>(numElements(op), 1);
   int64_t demand = demandOf(op, group);
@@ -187,7 +222,8 @@ bool FusionGroups::mayPull(Operation *op, unsigned group) const {
     return false;
   if (elements == 1 || demand <= 2 * elements)
     return true;
-  // The same for a whole row: worked out once for it.
+  // The same for a whole row: worked out once for it, as LLVM moves what the
+  // loop over a row does not change out of that loop.
   for (Operation *user : op->getUsers()) {
     if (!llvm::is_contained(groups[group].members, user))
       continue;
@@ -205,7 +241,11 @@ bool FusionGroups::mayPull(Operation *op, unsigned group) const {
   return true;
 }
 
-/// The kernel must go on row by row with what `op` makes of each row.
+/// The kernel must go on row by row with what `op` makes of each row: its outer
+/// loop is over rows, each of which is there only for one iteration. A
+/// transpose between the norm and the kernel's result would ask for all rows in
+/// each, and another row operation with other rows would need another outer
+/// loop.
 bool FusionGroups::mayKeepRows(Operation *op, unsigned group) const {
   std::optional<ArrayRef<int64_t>> prefix = rowPrefix(op);
   if (!prefix)
@@ -225,6 +265,7 @@ bool FusionGroups::mayKeepRows(Operation *op, unsigned group) const {
   for (Operation *member : kernel.members)
     if (fusionKind(member) == FusionKind::Row && rowPrefix(member) != prefix)
       return false;
+  // All that is made of op's rows in the kernel, directly or not.
   llvm::SmallSetVector<Operation *, 16> dependents;
   dependents.insert(op);
   for (size_t i = 0; i < dependents.size(); ++i) {
@@ -243,6 +284,13 @@ bool FusionGroups::mayKeepRows(Operation *op, unsigned group) const {
   return true;
 }
 
+/// E.g. y = f(x), which a kernel and a Linear read, and the kernel reads what
+/// the Linear makes, too. With f in that kernel, the Linear would wait for y,
+/// that is for the kernel, and the kernel for the Linear. So f gets a kernel of
+/// its own.
+///
+/// A search from users outside of the group on, where entering a kernel leads
+/// to all that reads any of its results: they are there when all of it is done.
 bool FusionGroups::usersReach(Operation *op, unsigned group) const {
   bool reached = false;
   SmallVector<Operation *> worklist;

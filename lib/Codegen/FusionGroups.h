@@ -16,10 +16,13 @@ struct FusionGroup {
   llvm::SmallDenseMap<mlir::Operation *, int64_t> demand;
 };
 
+/// Which operations of a stage share a kernel, as sets: Fuse.cpp makes fusions
+/// of them. How they are found is said in FusionGroups.cpp.
 class FusionGroups {
 public:
   /// `inMemory`: values that something other than a kernel reads. More are
-  /// added: those that one kernel makes for another.
+  /// added: those that one kernel makes for another. With `separately`, each
+  /// operation that is not free has a kernel of its own.
   FusionGroups(mlir::Block &block, MemoryValues &inMemory, bool separately);
 
   llvm::ArrayRef<FusionGroup> getGroups() const { return groups; }
@@ -32,6 +35,7 @@ private:
   bool mayJoin(mlir::Operation *op, unsigned group) const;
   bool mayPull(mlir::Operation *op, unsigned group) const;
   bool mayKeepRows(mlir::Operation *op, unsigned group) const;
+  /// FusionGroup::demand of `op`, if it joined that group.
   int64_t demandOf(mlir::Operation *op, unsigned group) const;
   /// Whether `group` needs, directly or not, something that a user of `op`
   /// outside the group makes.

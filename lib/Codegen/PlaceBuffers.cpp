@@ -1,5 +1,28 @@
 //===- PlaceBuffers.cpp - Where results of commands lie in memory ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A result has one of three places: where a result of the stage goes, if it is
+// all of one; the memory of an operand that nobody needs any more; or the
+// arena, of which it has a piece from the command that makes it to the last
+// that reads it. The first saves a copy, the second saves memory, so they come
+// first.
+//
+// An example, of commands a .. d, each with 4 kB of results:
+//
+//   0  a = kernel(x)          arena, in use 0 .. 2
+//   1  b = kernel(a)          arena, in use 1 .. 3
+//   2  c = all_reduce(a)      in place of a, which is in use until 3 then
+//   3  d = kernel(b, c)       the stage's result
+//
+// Three values need 8 kB, as d has a place already, and c has that of a. Views
+// (a reshape, a slice) are no commands: who reads one reads its base, whose
+// life lasts until then.
+//
+// Time is the number of the operation in its block. That is enough, since a
+// rank does its commands one after another; only a collective that was started
+// works on besides, and `axl.await` is when it is over.
+//
+//===----------------------------------------------------------------------===//
 #include "ForEachStage.h"
 #include "Library.h"
 #include "ax/Codegen/LocalPasses.h"
@@ -55,7 +78,9 @@ private:
     std::optional<cost::Lifetime> inArena;
   };
 
-  /// A result that is the whole of a value, not a part of one seen as it.
+  /// Finds what is made right where a result of the stage goes, of those that
+  /// may be (`direct`): it must be the whole of what its command makes, not a
+  /// part of it or a transposed view, since a command writes all, in its order.
   void choosePlacesOfResults() {
     for (BlockArgument argument : block.getArguments())
       pieceOf[argument] = addPiece({});
@@ -69,11 +94,13 @@ private:
     }
   }
 
+  /// Returns the new piece's number: pieces move as the vector grows.
   int64_t addPiece(Piece piece) {
     pieces.push_back(piece);
     return static_cast<int64_t>(pieces.size()) - 1;
   }
 
+  /// The piece that `value` is in is in use now, whichever view of it this is.
   void touch(Value value) {
     auto it = pieceOf.find(viewOf(value).base);
     if (it == pieceOf.end()) // A constant, which lies elsewhere.
@@ -82,6 +109,9 @@ private:
       life->last = now;
   }
 
+  /// Operands are touched before results are placed, so that an operand that is
+  /// read for the last time overlaps the result: a command reads and writes at
+  /// once. Only `replacedOperand` knows commands that can do that in place.
   void place(OpResult result) {
     Operation *op = result.getOwner();
     auto decide = [&](PlaceKind kind, int64_t number, int64_t piece) {
@@ -137,6 +167,8 @@ private:
           return viewOf(other).base == view.base;
         }) != 1)
       return false;
+    // All that reads the operand, by whatever view, comes before the command,
+    // but for the end of the exchange that the command starts.
     SmallVector<Value> seen{view.base};
     while (!seen.empty())
       for (Operation *user : seen.pop_back_val().getUsers()) {
@@ -151,6 +183,8 @@ private:
     return true;
   }
 
+  /// Offsets are known only now, when each life has its end. A result in place
+  /// of an operand is in that one's piece, so that the two lives are one.
   void write() {
     std::vector<cost::Lifetime> lives;
     for (const Piece &piece : pieces)

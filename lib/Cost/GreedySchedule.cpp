@@ -1,5 +1,23 @@
 //===- GreedySchedule.cpp - Whatever can be done first --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// An example: 1F1B of 2 coordinates and 3 micro-batches. Backward is preferred,
+// a forward action takes 1 and a backward one 2, and 2 micro-batches may be
+// alive on the first coordinate, 1 on the second:
+//
+//   time   0  1  2  3  4  5  6  7  8  9  10 11
+//   c 0    F0 F1 .  .  B0 B0 F2 B1 B1 .  B2 B2
+//   c 1    .  F0 B0 B0 F1 B1 B1 F2 B2 B2
+//
+// At 2, the first coordinate could do F2, but two are alive: without the bound
+// it would keep the activations of all, as GPipe does. At 6, it prefers B1,
+// which is not ready before 7, so it does F2 in the meantime.
+//
+// How long actions take is a guess. The order is one that can be followed all
+// the same, whatever they take: what an action needs comes before it in what
+// was played here, so that nobody waits for ever.
+//
+//===----------------------------------------------------------------------===//
 #include "GreedySchedule.h"
 
 #include <algorithm>
@@ -29,6 +47,10 @@ public:
     }
   }
 
+  /// Of all coordinates the one that can go on soonest does, the first of equal
+  /// ones. So nothing that is chosen later ends earlier, and when a coordinate
+  /// chooses, it is known what will be ready by then. Each round asks all
+  /// coordinates and does one action, so that there are as many as actions.
   std::vector<ActionOrder> run() {
     for (;;) {
       double soonest = never;
@@ -72,7 +94,12 @@ private:
     Queue &of(Action action) { return queues[static_cast<size_t>(action)]; }
   };
 
-  /// Part by part, as many micro-batches at a time as there are coordinates.
+  /// Part by part, as many micro-batches at a time as there are coordinates:
+  /// with 2 coordinates, 2 parts and 4 micro-batches, part 0 of 0 and 1, part 1
+  /// of 0 and 1, part 0 of 2 and 3, part 1 of 2 and 3. By the time the first
+  /// coordinate has begun a group, its first micro-batch has been through all
+  /// others, and comes back for the next part. Larger groups would keep more
+  /// alive, smaller ones would wait.
   std::vector<ScheduledAction> sequence(Action action) const {
     std::vector<ScheduledAction> result;
     int64_t group =
@@ -107,7 +134,9 @@ private:
                : std::max(forward, end(Action::Backward, stage + 1, m));
   }
 
-  /// When `rank` can go on, and with what.
+  /// When `rank` can go on, and with what. What is preferred less is chosen
+  /// only where it starts sooner: so it fills what would be a bubble, as
+  /// zero-bubble schedules do with gradients of weights.
   std::pair<double, Action> choose(int64_t r) {
     Rank &rank = ranks[r];
     std::array<Action, numKinds> preferred = {Action::Backward, Action::Forward,
@@ -144,6 +173,8 @@ private:
     end(action, done.kind.part * pipeline.coordinates + r, done.microBatch) =
         rank.free;
     rank.order.push_back(done);
+    // Activations are there from the forward action to the last one that reads
+    // them, which is that of the weights where there is one.
     if (action == Action::Forward && pipeline.trains())
       ++rank.live;
     bool hasWeights = pipeline.weights > 0;

@@ -7,6 +7,20 @@
 // are searched for (Refine), after which sums are decided anew; and what
 // remains is resharded, for each tensor in one tree (ReshardTree).
 //
+// An example: two Linears with a Relu between, where the recipe pins n of the
+// first and k of the second to {col}. Spread carries {col} from the first over
+// the Relu, and finds that the second agrees. The second sums over k, so its
+// result is a partial sum over col, and whoever cannot pass that on makes it
+// whole: the reduction there is the only resharding. Were k of the second
+// pinned to {row}, pins would hold against Refine, and the tree of the tensor
+// between would lead from {col} to {row}.
+//
+// The order of the four is that of what each needs: what is partial follows
+// from which factors are split, and what a change costs, from both. Refine
+// changes splits, so PartialSums comes after it once more. To decide and to
+// reshard are two calls, because what is decided is written into the IR in
+// between, where it can be read and edited.
+//
 //===----------------------------------------------------------------------===//
 
 #include "ax/Sharding/Propagate.h"
@@ -19,9 +33,11 @@ namespace ax::sharding {
 
 namespace {
 
-/// A dimension of 8 key/value heads times 4 queries of each, by col = 16: the 8
-/// take its major 8, and the 4 its minor 2. A single factor that may be
-/// padded takes all of the axes, as 50257 words over 2 ranks.
+/// Pins the factors that a dimension is made of, each by its share of `axes`,
+/// major factor first. E.g. a dimension of 8 key/value heads times 4 queries of
+/// each, by col = 16: the 8 take its major 8, and the 4 its minor 2. A single
+/// factor that may be padded takes all of the axes, as 50257 words over 2
+/// ranks.
 std::vector<FactorPin> pinDim(const Graph &graph, int op,
                               const std::vector<int> &factors,
                               const SubAxes &axes, PinLevel level,
@@ -62,6 +78,9 @@ std::vector<FactorPin> pinResultDim(const Graph &graph, int op, int result,
                 cause);
 }
 
+/// What outlasts a graph: paths of reshardings and layouts that rules allow do
+/// not depend on it, and are asked for again and again, by equal layers and by
+/// the other programs of a plan.
 struct Propagator::Impl {
   Impl(const Mesh &mesh, const PropagateOptions &options)
       : options(options), resharder(mesh, options.cost),
@@ -79,6 +98,8 @@ Propagator::~Propagator() = default;
 
 Resharder &Propagator::getResharder() { return impl->resharder; }
 
+// Spread ends because splits only get finer, Refine because the sum of
+// predicted seconds falls with every change that it keeps.
 Decided Propagator::decide(const Graph &graph, const Pins &pins) {
   detail::State state(graph, impl->options, impl->resharder.getPlans(),
                       impl->rules);
@@ -93,6 +114,9 @@ Decided Propagator::decide(const Graph &graph, const Pins &pins) {
   return decided;
 }
 
+/// Of each tensor the branches of its tree, by number of the tensor. A branch
+/// names the one that it starts from by its place in its own tree, which is
+/// moved to where that tree begins in the list of all.
 static Resharding reshardsOf(detail::State &state) {
   Resharding result;
   for (size_t t = 0; t < state.graph.tensors.size(); ++t) {
@@ -128,6 +152,8 @@ Propagation Propagator::propagate(const Graph &graph, const Pins &pins) {
   Decided decided = decide(graph, pins);
   detail::State state(graph, impl->options, impl->resharder.getPlans(),
                       impl->rules);
+  // By way of shardings, as passes do it, so that there is one way from what is
+  // decided to what is resharded.
   [[maybe_unused]] auto fault = detail::restore(state, pins, decided.shardings);
   assert(!fault && "what was decided is no assignment");
   Propagation result;

@@ -5,6 +5,24 @@
 // micro-batch. What comes after a sum over micro-batches is done once a step:
 // the update, and what of the backward pass works on whole gradients.
 //
+// Marks are where Train and Stage made the operation; what later phases insert
+// has none, or that of its neighbour. So an operation is never earlier than
+// what it reads: its action and its stage are at least those of its operands.
+// One walk in program order is enough for that.
+//
+// An example, of a Linear in stage 1 that has the weight w:
+//
+//   t = transpose(w)              everywhere: each list that reads t makes it
+//   y = linear(x, t)              F of stage 1, as marked
+//   g = contract(x, dy)           B of stage 1, as marked
+//   s = all_reduce(g) over micro  U: a sum over micro-batches
+//   c = cast(s)                   U, though marked B: it reads s
+//   store w, w - 0.1 c            U
+//
+// Were c done for each micro-batch, it would ask for a sum that is not there
+// before the last. With --schedule=zero-bubble, g is W: no earlier stage waits
+// for it, as one does for dx.
+//
 //===----------------------------------------------------------------------===//
 #include "Placement.h"
 #include "ax/Dialect/MeshAxes.h"
@@ -29,6 +47,8 @@ Placement::Placement(ProgramOp program, const sharding::Mesh &mesh,
   stages = (stages + ranks - 1) / ranks * ranks;
 }
 
+/// Whether `op` adds up what micro-batches have: slices in time are an axis of
+/// the mesh, so their sum is an all-reduce as any other.
 static bool reducesOverTime(Operation *op, const sharding::Mesh &mesh) {
   auto collective = dyn_cast<CollectiveOpInterface>(op);
   return collective &&
@@ -36,7 +56,7 @@ static bool reducesOverTime(Operation *op, const sharding::Mesh &mesh) {
          !inTime(collective.getMovedAxes().resolve(mesh), mesh).empty();
 }
 
-/// By itself, whatever its operands are.
+/// Returns the action that `op` has by itself, whatever its operands are.
 Action Placement::ownAction(Operation *op) const {
   Action action = markedAction(op);
   if (isa<StoreOp>(op) || reducesOverTime(op, mesh))
@@ -47,7 +67,8 @@ Action Placement::ownAction(Operation *op) const {
   return action;
 }
 
-/// The weight, if any, of whose update `op` is a part.
+/// Returns the weight, if any, of whose update `op` is a part, for messages: it
+/// follows users that keep the shape, as an update is element-wise.
 static StringRef updatedState(Operation *op) {
   auto plan = op->getParentOfType<PlanOp>();
   llvm::SetVector<Value> values(op->operand_begin(), op->operand_end());
@@ -64,7 +85,9 @@ static StringRef updatedState(Operation *op) {
   return "";
 }
 
-/// An update has no micro-batch.
+/// Fails where an update works on what is sliced in time: it has no
+/// micro-batch, so that there would be nothing to take the slice of. E.g. a
+/// learned position for each sample of the batch.
 LogicalResult Placement::checkTime(Operation *op) const {
   auto isSliced = [&](Value value) {
     sharding::Layout layout = getLayout(tensorType(value), mesh);
@@ -104,6 +127,8 @@ LogicalResult Placement::run() {
         stage = std::max(stage, stageOfOp.lookup(producer));
       }
     actions[&op] = action;
+    // An update without a stage has gradients of several, as a norm of all, or
+    // is a number that all need, as the learning rate: each does it for itself.
     if (action != Action::Update || markedStage(&op))
       stageOfOp[&op] = markedStage(&op).value_or(stage);
     if (action == Action::Update && failed(checkTime(&op)))
@@ -114,6 +139,8 @@ LogicalResult Placement::run() {
       findWeightGradients();
     return success();
   }
+  // Without a pipeline nobody waits between forward and backward, so one list
+  // does both; and without micro-batches there is no sum to wait for, either.
   for (auto &[op, action] : actions)
     if (action != Action::Update || mesh.numTimeSlices() == 1) {
       action = Action::Forward;
@@ -122,7 +149,11 @@ LogicalResult Placement::run() {
   return success();
 }
 
-/// What no earlier stage waits for, where there is something that one does.
+/// Finds what no earlier stage waits for, where there is something that one
+/// does, and makes it an action of its own. In reverse order, in which all
+/// users come before what they use, one walk finds what is awaited: what an
+/// earlier stage reads, and what that is made of. The first stage passes
+/// nothing on, so its backward pass stays in one piece.
 void Placement::findWeightGradients() {
   llvm::DenseSet<Operation *> awaited;
   llvm::DenseSet<int64_t> passOn;

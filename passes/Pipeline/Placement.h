@@ -10,27 +10,33 @@
 
 namespace ax {
 
-/// Where operations are done, from their attributes and from each other.
+/// Where operations are done, from their attributes and from each other: in
+/// which action (forward, backward, gradients of weights, update) of which
+/// stage.
 class Placement {
 public:
-  /// Without a schedule: as far as all schedules agree.
+  /// Without a schedule, gradients of weights are backward actions, which is as
+  /// far as all schedules agree; `coordinateOf` may not be asked then.
   Placement(ProgramOp program, const sharding::Mesh &mesh,
             const cost::PipelineSchedule *schedule = nullptr);
 
-  /// Says what needs more than one micro-batch at a time.
+  /// Places everything; fails, and says so, at what needs more than one
+  /// micro-batch at a time.
   mlir::LogicalResult run();
 
-  /// Depends on no input: computed wherever it is used.
+  /// Whether an operation depends on no input: it is computed wherever it is
+  /// used, which is cheaper than to send it.
   bool isEverywhere(mlir::Operation *op) const {
     return everywhere.contains(op);
   }
   bool isEverywhere(mlir::Value value) const {
     return value.getDefiningOp() && isEverywhere(value.getDefiningOp());
   }
-  /// With one stage, forward is the backward pass too; with one
-  /// micro-batch besides, everything.
+  /// Returns in which action an operation is done. With one stage, forward is
+  /// the backward pass too; with one micro-batch besides, everything.
   Action actionOf(mlir::Operation *op) const { return actions.lookup(op); }
-  /// Of an update: nothing where all stages that need it do it.
+  /// Returns the stage of an operation; nothing for an update that all stages
+  /// which need it do.
   std::optional<int64_t> stageOf(mlir::Operation *op) const;
 
   int64_t numStages() const { return stages; }

@@ -1,5 +1,13 @@
 //===- Propagate.cpp - Layouts from pins ----------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// One program after another, each as a graph of its own: the engine
+// (lib/Sharding/Propagate.cpp) decides, and what it decides is written into
+// attributes. Programs share states, which are stored once: the first program
+// that reads a state says how, unless the state has a layout already, and the
+// others are pinned to that.
+//
+//===----------------------------------------------------------------------===//
 #include "PinLists.h"
 #include "ShardAnalysis.h"
 #include "Shardings.h"
@@ -18,7 +26,8 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::sharding;
 
-/// How the factor that `pin` of operation `op` is of is split.
+/// Returns how the factor that `pin` of operation `op` is of is split. A layout
+/// knows dimensions only, so the one that the factor is a part of is divided.
 static DimLayout splitOf(FactorPinAttr pin, int op, const ShardGraph &graph,
                          const Shardings &found) {
   const Rule &rule = graph.rule(op);
@@ -35,8 +44,8 @@ static DimLayout splitOf(FactorPinAttr pin, int op, const ShardGraph &graph,
   return (*parts)[pin.getPart()];
 }
 
-/// What was asked for and is split into fewer parts; not where users had their
-/// say.
+/// Tells what was asked for and is split into fewer parts. Where users pinned a
+/// factor of the operation themselves, they are not told what follows from it.
 static LogicalResult tellUnsplit(const ShardGraph &graph,
                                  const Shardings &found, const Mesh &mesh,
                                  Complaints &complaints) {
@@ -109,7 +118,8 @@ struct Propagate : ax::impl::PropagateBase<Propagate> {
     return success();
   }
 
-  /// A state is stored as the program before this one has it.
+  /// Pins each state as the program before this one has it. The pins do not
+  /// spread: where an operation wants it otherwise, it is resharded there.
   void pinStates(const ShardGraph &graph, const Mesh &mesh) {
     Pins pins;
     for (auto [tensor, value] : llvm::enumerate(graph.values)) {
@@ -127,7 +137,7 @@ struct Propagate : ax::impl::PropagateBase<Propagate> {
     addPins(graph, pins, mesh);
   }
 
-  /// By state, as programs before this one have it.
+  /// The layout of each state, as given or as programs before this one have it.
   llvm::StringMap<Layout> stored;
 };
 } // namespace

@@ -1,5 +1,28 @@
 //===- Roles.cpp - Two-colouring of feature dimensions --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// An example, a block of a transformer:
+//
+//   a = attention(linear(x))  z = x + linear(a)  h = linear(z)  y = z + linear(h)
+//
+// Heads go over col. The k of the Linear behind them is that of the heads, so
+// its n goes over row; the addition relates that to x, and so x, z and y go
+// over row, and the hidden dimension of h, one flip away from z, over col.
+// Every Linear then finds its input as it wants it: nothing is exchanged but
+// sums.
+//
+// Two structures of union-find hold what is known. *Colours* join dimensions
+// with the parity of flips between them, a bit on each edge, so that a relation
+// that contradicts the others is found when it is added. *Segments* join only
+// dimensions without a flip in between: they are what can be turned alone, at
+// the price of exchanges at the weights around them.
+//
+// The order counts, as what is joined first holds: the forward pass before
+// weights, so that dimensions that an addition meets never part, then weights,
+// then the backward pass, which follows: what it says against the others is not
+// heard.
+//
+//===----------------------------------------------------------------------===//
 #include "Roles.h"
 
 #include "ax/Dialect/Actions.h"
@@ -57,7 +80,9 @@ Roles::Roles(const ShardGraph &graph, ArrayRef<WeightOp> weightOps,
       joinDims(op, nullptr);
 
   // Anchors: attention heads and groups of convolutions go over col, what
-  // embeddings give over row, and else the first contraction sums over row.
+  // embeddings give over row, and else the first contraction sums over row. Up
+  // to here colours are relative; the first anchor of a component says which is
+  // which, and later ones find that it is said.
   llvm::DenseSet<int> fixed;
   auto anchor = [&](int n, Role role) {
     setRole(n, role);
@@ -96,7 +121,9 @@ Roles::Roles(const ShardGraph &graph, ArrayRef<WeightOp> weightOps,
   improve(weightOps, odd, fixed);
 }
 
-/// Dimensions that an op, beside its weight, relates.
+/// Joins the dimensions that an op, beside its weight, relates: those with one
+/// factor of its rule. E.g. an addition's rule has the factor d in the last
+/// dimension of both operands and of the result, so these three have one role.
 void Roles::joinDims(int i, const WeightOp *weight) {
   const GraphOp &op = graph.graph.ops[i];
   auto isValue = [&](int tensor) {
@@ -159,6 +186,16 @@ int Roles::outputNode(const WeightOp &weight) const {
 /// Turns segments of the components where some relation in `odd` is broken, as
 /// long as that makes the exchanges cheaper (iterated conditional modes, Besag
 /// 1986). Those of `fixed` stay.
+///
+/// E.g. y = x + conv(conv(conv(x))): three flips lead from x to y, and the
+/// addition says none. One of the convolutions has to find both of its sides
+/// over one role, and pay for it; which is cheapest depends on how large the
+/// values between them are. Where nothing is broken, all is as each weight
+/// wants it.
+///
+/// It ends, since each turn that is kept lowers the sum of all costs: a
+/// segment's own weights are all that its turn changes. What it finds is a
+/// local optimum.
 void Roles::improve(ArrayRef<WeightOp> weightOps,
                     const llvm::DenseSet<int> &odd,
                     const llvm::DenseSet<int> &fixed) {
@@ -206,6 +243,10 @@ double Roles::exchange(double parts, double elements) {
   return parts > 1 ? (parts - 1) / parts * elements + latencyElements : 0;
 }
 
+/// E.g. an output of 1000 elements, on row x col = 4 x 2: with k over row and n
+/// over col, parts of 1000 / 2 are all-reduced over 4 ranks. If both are to be
+/// over row, the sum is made so, too, but scattered over row and then gathered
+/// over col; or the input is gathered over row, and its k is split over col.
 WeightSides Roles::sides(const WeightOp &weight) {
   Role n = roleOfNode(outputNode(weight));
   if (weight.x < 0)
@@ -239,6 +280,9 @@ int Roles::findSegment(int n) {
   return n;
 }
 
+/// `flips` becomes the parity on the way from a to b by way of their roots: of
+/// one component, that is whether the new relation is broken; of two, what the
+/// edge between the roots has to say so that it holds.
 bool Roles::relate(int a, int b, bool flipped) {
   bool flips = flipped;
   int rootA = findColour(a, flips), rootB = findColour(b, flips);
@@ -252,6 +296,7 @@ bool Roles::relate(int a, int b, bool flipped) {
   return true;
 }
 
+/// Does nothing where the component has its role: the first anchor holds.
 void Roles::setRole(int n, Role role) {
   bool flips = false;
   int root = findColour(n, flips);

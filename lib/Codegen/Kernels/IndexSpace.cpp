@@ -1,5 +1,20 @@
 //===- IndexSpace.cpp - Loops and what is computed from their counters ----===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// An example: the operand [4, 6] is transposed to [6, 4] and reshaped to [24].
+// The first way through has one atom a in 0 .. 23. The reshape needs a / 4 and
+// a % 4, which no affine expression says, so a is to be split. The second way
+// through has b in 0 .. 5 and c in 0 .. 3, the result's element is 4 b + c, and
+// quotient and remainder by 4 are b and c. The operand's element is [c, b],
+// number b + 6 c. One counter 4 b + c cannot give that, so the two are to be
+// separate loops; the third way through wants nothing. No division is left in
+// the kernel.
+//
+// Refining ends, as plans only ever get finer: a split makes two smaller sizes
+// of one, a separation is made once, and there are no more cuts than
+// `maxPieces` lets there be.
+//
+//===----------------------------------------------------------------------===//
 
 #include "IndexSpace.h"
 
@@ -11,7 +26,9 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-/// More pieces than this of one nest would cost more than they save.
+/// Each piece is a copy of the nest's body: more of them would cost more in
+/// code than comparisons cost in time. Two dimensions that are padded at both
+/// ends make 3 * 3.
 static constexpr int64_t maxPieces = 9;
 
 int64_t IndexExpr::coefficient(int var) const {
@@ -28,6 +45,8 @@ bool IndexExpr::operator<(const IndexExpr &o) const {
                                       o.terms.begin(), o.terms.end());
 }
 
+/// Merges the two sorted lists, so that equal numbers have equal expressions:
+/// memos of what was computed are found by them.
 IndexExpr operator+(const IndexExpr &a, const IndexExpr &b) {
   IndexExpr sum(a.constant + b.constant);
   auto i = a.terms.begin(), j = b.terms.begin();
@@ -148,7 +167,9 @@ IndexExpr IndexSpace::addOpaque(Value value, int64_t lo, int64_t hi) {
 }
 
 void IndexSpace::bindGroup(const Nest &nest, int first, Value counter) {
-  // All atoms of the group; materialize scales by the last one's coefficient.
+  // Every atom of the group has the value of the whole group's counter, which
+  // is not the atom's own: materialize() takes the group at once, times the
+  // coefficient of its last atom.
   for (int k = first, e = nest.vars.size(); k != e; ++k) {
     if (k > first && nest.plan->atoms[k].separate)
       break;
@@ -181,6 +202,8 @@ IndexExpr IndexSpace::linear(const Nest &nest) const {
   return sum;
 }
 
+/// Both ends are taken by some point, since variables do not depend on each
+/// other and each is in the expression once.
 std::pair<int64_t, int64_t> IndexSpace::range(const IndexExpr &expr) const {
   int64_t lo = expr.constant, hi = expr.constant;
   for (const IndexExpr::Term &term : expr.terms) {
@@ -191,6 +214,12 @@ std::pair<int64_t, int64_t> IndexSpace::range(const IndexExpr &expr) const {
   return {lo, hi};
 }
 
+/// Asks for an atom to be split such that `rest` can be divided afterwards.
+///
+/// E.g. rest = 2 v + w, with v in 0 .. 7 and w in 0 .. 1, and divisor 8: with
+/// v = 4 b + c, rest is 8 b + 2 c + w, where 2 c + w < 8, so that the quotient
+/// is b. What is left beside b has to stay below the divisor, and not to be
+/// negative, or there would be a division all the same.
 bool IndexSpace::requestSplit(const IndexExpr &rest, int64_t divisor) {
   for (const IndexExpr::Term &term : rest.terms) {
     const Var &var = vars[term.var];
@@ -198,6 +227,7 @@ bool IndexSpace::requestSplit(const IndexExpr &rest, int64_t divisor) {
       continue;
     int64_t inner = divisor / term.coef;
     int64_t size = var.plan->atoms[var.atom].size;
+    // An atom with cuts stays whole: they are places in it.
     if (inner <= 1 || inner >= size || size % inner != 0 ||
         !var.plan->atoms[var.atom].cuts.empty())
       continue;
@@ -216,6 +246,8 @@ std::pair<IndexExpr, IndexExpr> IndexSpace::divMod(const IndexExpr &expr,
                                                    int64_t divisor) {
   if (divisor == 1)
     return {expr, IndexExpr()};
+  // Multiples of the divisor go into the quotient, and what is left is divided
+  // by its range: between two multiples of the divisor its quotient is known.
   int64_t whole = llvm::divideFloorSigned(expr.constant, divisor);
   IndexExpr quotient(whole), rest(expr.constant - whole * divisor);
   for (const IndexExpr::Term &term : expr.terms) {
@@ -231,9 +263,11 @@ std::pair<IndexExpr, IndexExpr> IndexSpace::divMod(const IndexExpr &expr,
     quotient.constant += first;
     return {quotient, rest};
   }
+  // This way through is in vain then: any expression will do.
   if (requestSplit(rest, divisor))
     return {IndexExpr(), IndexExpr()};
-  // Not negative, so that the unsigned division is the right one.
+  // The division is done at run time, e.g. of an index that a gather has read.
+  // It is unsigned, so what is divided is made not negative first.
   rest.constant -= first * divisor;
   quotient.constant += first;
   Value value = materialize(rest), by = writer.number(divisor);
@@ -248,6 +282,7 @@ Indices IndexSpace::delinearize(IndexExpr linear, ArrayRef<int64_t> shape) {
   for (int d = int(shape.size()) - 1; d >= 0; --d) {
     if (shape[d] <= 1)
       continue;
+    // The outermost index needs no remainder: the number is one of a point.
     if (std::all_of(shape.begin(), shape.begin() + d,
                     [](int64_t size) { return size == 1; })) {
       indices[d] = linear;
@@ -270,13 +305,18 @@ IndexExpr IndexSpace::linearize(ArrayRef<IndexExpr> indices,
   return sum;
 }
 
+/// E.g. a concatenation of 3 and 5 elements asks whether its index v, in
+/// 0 .. 7, is less than 3. That is not known, so a cut at 3 is asked for: the
+/// next way through has a loop over 0 .. 2 and one over 3 .. 7, and in each of
+/// them it is. Without an answer a kernel compares at run time.
 std::optional<bool> IndexSpace::isLess(const IndexExpr &expr, int64_t bound) {
   auto [lo, hi] = range(expr);
   if (hi < bound)
     return true;
   if (lo >= bound)
     return false;
-  // The term that counts most decides, if the others stay below its step.
+  // The term that counts most decides, if the others stay below its step: else
+  // some value of it has points of either kind, which no cut parts.
   const IndexExpr::Term *main = nullptr;
   for (const IndexExpr::Term &term : expr.terms)
     if (!main || std::abs(term.coef) > std::abs(main->coef))
@@ -292,7 +332,8 @@ std::optional<bool> IndexSpace::isLess(const IndexExpr &expr, int64_t bound) {
     return std::nullopt;
   int64_t at;
   if (main->coef > 0) {
-    // First value for which some point is not less; all are to be so there.
+    // First value for which some point is not less; all are to be so there, or
+    // the piece behind the cut would have to ask again.
     at = llvm::divideCeilSigned(bound - restHi, step);
     if (step * at + restLo < bound)
       return std::nullopt;
@@ -308,6 +349,9 @@ std::optional<bool> IndexSpace::isLess(const IndexExpr &expr, int64_t bound) {
   return std::nullopt;
 }
 
+/// The counter of a loop over atoms of sizes 6 and 4 is 4 b + c. So 8 b + 2 c
+/// is twice the counter, while for b + 6 c there must be two loops: that is
+/// asked for, and what is returned then means nothing.
 Value IndexSpace::materialize(const IndexExpr &expr) {
   std::optional<Value> sum;
   auto add = [&](Value value, int64_t coef) {
@@ -337,7 +381,7 @@ Value IndexSpace::materialize(const IndexExpr &expr) {
       continue;
     }
     // Every atom's coefficient is to be the number of points after it, times
-    // that of the last one.
+    // that of the last one. An atom that the expression lacks counts as 0.
     int64_t unit = 0, points = 1;
     bool isLast = true;
     // Terms of this group are neighbours: the nest's variables are.
@@ -387,7 +431,7 @@ bool IndexSpace::wantsRefining() const {
 
 bool IndexSpace::applyRequests() {
   // After a split was asked for, expressions are placeholders: what else was
-  // asked for means nothing.
+  // asked for means nothing, and would take loops apart that may stay one.
   if (!splits.empty()) {
     cuts.clear();
     separations.clear();
@@ -397,6 +441,8 @@ bool IndexSpace::applyRequests() {
     changed |= !plan->atoms[atom].separate;
     plan->atoms[atom].separate = true;
   }
+  // A piece has a range of its own, which only a loop over that atom alone can
+  // have: so it is separate from the atoms before and behind it.
   for (const Cut &cut : cuts) {
     LoopPlan::Atom &atom = cut.plan->atoms[cut.atom];
     if (llvm::is_contained(atom.cuts, cut.at) ||
@@ -421,6 +467,7 @@ bool IndexSpace::applyRequests() {
     LoopPlan::Atom &atom = split.plan->atoms[split.atom];
     if (!atom.cuts.empty())
       continue;
+    // The two stay one loop as long as nobody needs them apart.
     int64_t inner = split.inner;
     atom.size /= inner;
     split.plan->atoms.insert(split.plan->atoms.begin() + split.atom + 1,

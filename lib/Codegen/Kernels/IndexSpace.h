@@ -52,7 +52,8 @@ IndexExpr operator+(const IndexExpr &a, const IndexExpr &b);
 IndexExpr operator*(const IndexExpr &a, int64_t factor);
 using Indices = llvm::SmallVector<IndexExpr, 4>;
 
-/// The atoms of one nest.
+/// The atoms of one nest. They, and not the counters of its loops, are the
+/// variables of expressions, since an atom may be finer than a loop.
 struct LoopPlan {
   struct Atom {
     int64_t size;
@@ -76,6 +77,10 @@ struct LoopPlan {
 };
 
 /// Variables of one way through a kernel, and what it wants refined.
+///
+/// A way through that wants something refined gives placeholders for what it
+/// cannot say, and is good for nothing but `applyRequests`. In one that wants
+/// nothing, all indices are affine in atoms, and in numbers of run time.
 class IndexSpace {
 public:
   explicit IndexSpace(KernelWriter &writer) : writer(writer) {}
@@ -95,14 +100,18 @@ public:
   /// The atom lies in [lo, hi] in what is written now.
   void setRange(const Nest &nest, int atom, int64_t lo, int64_t hi);
 
+  /// The counter of one atom, as an expression.
   IndexExpr atom(const Nest &nest, int index) const;
   /// The row-major number of the nest's point.
   IndexExpr linear(const Nest &nest) const;
 
+  /// The least and the largest value that the expression takes.
   std::pair<int64_t, int64_t> range(const IndexExpr &expr) const;
   /// Quotient (rounded down) and remainder by a constant > 0.
   std::pair<IndexExpr, IndexExpr> divMod(const IndexExpr &expr,
                                          int64_t divisor);
+  /// Indices of the element whose row-major number is `linear`, 0 in dimensions
+  /// of size 1; linearize() is the inverse.
   Indices delinearize(IndexExpr linear, llvm::ArrayRef<int64_t> shape);
   IndexExpr linearize(llvm::ArrayRef<IndexExpr> indices,
                       llvm::ArrayRef<int64_t> shape);
@@ -113,6 +122,7 @@ public:
   mlir::Value materialize(const IndexExpr &expr);
   /// True when the expression has no variable but those of `nest`.
   bool dependsOnlyOn(const IndexExpr &expr, const Nest &nest) const;
+  /// True when the expression has any variable of `nest`.
   bool dependsOn(const IndexExpr &expr, const Nest &nest) const;
 
   bool wantsRefining() const;
@@ -127,11 +137,13 @@ private:
     int atom = 0;
     bool canCut = false;
   };
+  /// What is asked for: an atom of `inner` points behind what is left of it.
   struct Split {
     LoopPlan *plan;
     int atom;
     int64_t inner;
   };
+  /// What is asked for: that a piece of the atom ends before `at`.
   struct Cut {
     LoopPlan *plan;
     int atom;
@@ -144,6 +156,7 @@ private:
   llvm::SmallVector<Var, 16> vars;
   llvm::SmallVector<Split, 4> splits;
   llvm::SmallVector<Cut, 4> cuts;
+  /// Atoms that are not to be one loop with the one before.
   llvm::SmallVector<std::pair<LoopPlan *, int>, 4> separations;
 };
 

@@ -1,5 +1,28 @@
 //===- Nests.cpp - Which loops a kernel has -------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Two things are chosen: how many iterations there are, which threads share,
+// and the loops within one. What decides both is what indices need, and only
+// going through the kernel tells that, so the Emitter does, with a writer that
+// writes nothing, until it wants nothing more.
+//
+// An example: softmax of [8, 128, 512]. With rows, the choice begins with the
+// most iterations, one for each of 2^19 elements. But the sum of a row does not
+// depend on the last index: 512 iterations would do it over again. So fewer are
+// taken, a prefix of the dimensions each time, and 8 * 128 = 1024 are left,
+// each with loops over 512 for the maximum, the sum and the result.
+//
+// Without rows it begins with one iteration, to see which loops the results
+// have: gelu of [8, 128, 512] has one loop over all, whose elements become the
+// iterations, and nothing is left within one. Where there are several loops,
+// outer ones become iterations as long as the loops within stay long enough to
+// pay for what an iteration costs.
+//
+// It ends: with iterations as they are, loops only get finer (IndexSpace.cpp).
+// They are made fewer a bounded number of times, one for each dimension, and
+// chosen anew once; what depends on their number begins again then.
+//
+//===----------------------------------------------------------------------===//
 
 #include "Nests.h"
 
@@ -11,6 +34,7 @@ using namespace mlir;
 namespace ax::codegen {
 
 /// Each way through refines something; sizes have few divisors, so few suffice.
+/// More than these are a fault of ours, and an error instead of a hang.
 static constexpr int maxAttempts = 64;
 
 std::pair<SmallVector<int64_t>, SmallVector<int64_t>>
@@ -19,6 +43,7 @@ splitShape(ArrayRef<int64_t> shape, int64_t total) {
   int64_t left = total, points = 1;
   for (int64_t size : shape)
     points *= size;
+  // E.g. [8, 6, 5] at 16: 8 and 2 are in front, 3 and 5 are left.
   for (int64_t size : shape) {
     if (left == 1) {
       rest.push_back(size);
@@ -38,7 +63,8 @@ splitShape(ArrayRef<int64_t> shape, int64_t total) {
 
 namespace {
 
-/// Writes nothing. Bodies of loops and choices are gone through once.
+/// Writes nothing. Bodies of loops and both sides of choices are gone through
+/// once, as when code is written, so that the same is asked of indices.
 class DraftWriter final : public KernelWriter {
 public:
   Value number(int64_t) final { return {}; }
@@ -115,7 +141,8 @@ private:
   int64_t pointsOf(Value result) { return tensorType(result).getNumElements(); }
 
   /// With rows, as many iterations as there are elements; what rows need makes
-  /// it fewer. Without, one: loops tell (`chooseFlatIterations`).
+  /// it fewer. Without, one: loops tell (`chooseFlatIterations`). Each result
+  /// is to have equally many elements in each iteration.
   void chooseFirstIterations() {
     areChosen = llvm::any_of(fusion.getBody().front(),
                              [](Operation &op) { return isRowOp(&op); });
@@ -131,6 +158,7 @@ private:
     setOuter();
   }
 
+  /// An iteration of other size has other loops: all of them are forgotten.
   void setOuter() {
     nests.outer = LoopPlan(splitShape(shapeOfFirst(), nests.iterations).first);
     nests.inner.clear();
@@ -174,7 +202,9 @@ private:
           [](const LoopPlan::Atom &atom) { return !atom.cuts.empty(); });
       int64_t inner = total / (product * plan.sizeOf(group));
       // One loop in all: its elements are the iterations. Otherwise dividing up
-      // the iteration's number is to be rare.
+      // the iteration's number is to be rare: each loop but the first takes a
+      // quotient and a remainder of it. A loop that is cut stays inside, for
+      // only loops within an iteration are written in pieces.
       if (isCut || !(groups.size() == 1 || inner >= (i == 0 ? 64 : 1024)))
         break;
       product *= plan.sizeOf(group);
@@ -195,6 +225,7 @@ private:
       setOuter();
       return false;
     }
+    // Tiles are the last to be chosen, as they depend on all loops.
     int64_t before = nests.tiledSize;
     nests.tiledSize = emitter.getWantedTiledSize();
     return nests.tiledSize == before;

@@ -1,5 +1,26 @@
 //===- Recompute.cpp - Forward operations done again ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// The backward pass reads values of the forward pass, which are kept until
+// then. An operation that is done *again* is copied in front of the backward
+// operation that reads it; its own result is dropped as soon as the forward
+// pass is done with it, and what its copy reads is kept instead, or done again,
+// too.
+//
+// An example, a block of a transformer's MLP with a residual:
+//
+//   a = norm(x)   b = linear(a, v)   c = gelu(b)   d = linear(c, w)   y = x + d
+//
+// Backward reads x (norm), a (v's gradient), b (gelu) and c (w's gradient). b
+// and c are four times as large as x. With c done again, b is kept for both.
+// With all of a .. d done again, only x is, which is kept anyway where a
+// segment ends before it: y, and x, are the narrow places of a model, at which
+// alone one tensor crosses. These are what `cut` looks for. While its backward
+// pass is done, one segment has its values in memory, instead of the whole
+// model: with n layers in segments of k, n / k + k in place of n (Chen et al.,
+// arXiv 1604.06174).
+//
+//===----------------------------------------------------------------------===//
 #include "Recompute.h"
 
 #include "../../StageAndAction.h"
@@ -11,7 +32,9 @@
 using namespace mlir;
 using namespace ax;
 
-/// A segment holds at least and, if it can, at most so many layers.
+/// A segment holds at least and, if it can, at most so many layers: fewer save
+/// little, as what crosses is kept for each segment, and more are in memory at
+/// once.
 static constexpr int64_t minLayers = 2, maxLayers = 8;
 
 static bool isLayer(Operation *op) {
@@ -45,6 +68,8 @@ Recompute::Recompute(ProgramOp program) : mesh(getMesh(program)) {
   cut();
 }
 
+/// Gathers are none: their results are as many times larger than what is kept
+/// instead as there are ranks, so to repeat them is worth their time.
 static bool isExchange(Operation *op) {
   auto collective = dyn_cast<CollectiveOpInterface>(op);
   return collective && sharding::communicates(collective.getStepKind()) &&
@@ -68,7 +93,12 @@ bool Recompute::isCheap(Operation *op) const {
 }
 
 /// From each cut, the next is where the least has to be kept that is not kept
-/// already, some layers further on.
+/// already, some layers further on. A model with one long residual is cut
+/// behind additions, and so is a decoder whose layers all read an encoder's
+/// output: what crosses one cut is kept anyway, and counts nothing at the next.
+///
+/// Each cut is behind the one before, so it ends; the time is the number of
+/// operations times that of cuts.
 void Recompute::cut() {
   size_t n = forward.size();
   // Until when the forward pass uses what an operation makes.
@@ -102,6 +132,7 @@ void Recompute::cut() {
           alive += bytes(result);
       }
     }
+    // What is left is too short to be cut.
     if (best == 0)
       return;
     for (size_t i = 0; i < best; ++i)
@@ -116,6 +147,9 @@ size_t Recompute::segmentOf(Operation *op) const {
   return llvm::upper_bound(cuts, position.lookup(op)) - cuts.begin();
 }
 
+/// What the backward pass reads is kept or copied; what copies read is, too,
+/// and so on. Operations that are to be done again and that nobody asks for are
+/// not.
 Recompute::Needs Recompute::needs(const Ops &again) const {
   Needs result;
   auto read = [&](Value value, Operation *user) {
@@ -154,6 +188,9 @@ Recompute::Tradeoff Recompute::tradeoffOf(const Ops &again) const {
   return result;
 }
 
+/// E.g. a rounding to bf16 that is done again for a product's gradient needs
+/// the f32 value; if nothing else does, the rounded one is kept instead, which
+/// is half as large. Each change takes an operation from `again`, so it ends.
 void Recompute::keepLater(Ops &again) const {
   bool changed = true;
   while (changed) {
