@@ -170,10 +170,8 @@ struct StraightThrough : ax::impl::StraightThroughBase<StraightThrough> {
     return integer && !integer.isUnsigned() && integer.getWidth() >= 32;
   }
 
-  /// Floats that `users` of an integer make of it by no more than moves, zero
-  /// points and ends of a range are made of `number`, which has the same value.
-  /// What may wrap is none of these.
-  /// The end of a range that `user` cuts `integer` to.
+  /// Returns by what, max or min, `user` cuts `integer` to a range, and the end
+  /// of that range.
   static std::optional<std::pair<BinaryKind, Value>> cutOf(Operation *user,
                                                            Value integer) {
     auto binary = dyn_cast<BinaryOp>(user);
@@ -186,6 +184,9 @@ struct StraightThrough : ax::impl::StraightThroughBase<StraightThrough> {
     return std::make_pair(binary.getKind(), end);
   }
 
+  /// Makes floats, which `users` make of `integer` by no more than moves, zero
+  /// points and ends of a range, of `number`, which has the same value. What may
+  /// wrap is not followed.
   static void replaceFloats(Value integer, ArrayRef<Operation *> users,
                             Value number) {
     for (Operation *user : users) {

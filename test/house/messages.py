@@ -253,8 +253,8 @@ def exceptionsAreNeeded():
 
 
 def everyPassHasATest():
-    text = "".join(file.read_text()
-                   for file in (ROOT / "include/ax").rglob("*Passes.td"))
+    text = "".join(file.read_text() for top in ("include", "lib", "passes")
+                   for file in sorted((ROOT / top).rglob("*.td")))
     names = re.findall(r'^def \w+ : (?:Pass|InterfacePass)<"([\w-]+)"', text,
                        re.M)
     folder = ROOT / "test/lit/passes"

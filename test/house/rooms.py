@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-"""Rooms know only the rooms below them (docs/architecture.md)."""
+"""Rooms know only the rooms below them: the table in docs/architecture.md."""
 import re
 from pathlib import Path
 
@@ -7,33 +7,39 @@ from cases import Failed
 
 ROOT = Path(__file__).parents[2]
 
-# Room -> rooms it may use directly; what these use is allowed too.
-BELOW = {
-    "Support": [],
-    "Sharding": [],
-    "Dialect": ["Sharding"],
-    "Local": ["Dialect"],
-    "Interpreter": ["Local", "Support"],
-    "Import": ["Dialect", "Interpreter", "Support"],
-    "Cost": ["Dialect", "Support"],
-    "Passes": ["Dialect", "Cost", "Interpreter"],
-    "Plan": ["Dialect", "Cost", "Interpreter"],
-    "Inspect": ["Import", "Passes", "Plan"],
-    "Codegen": ["Local", "Cost", "Interpreter", "Runtime/Program"],
-    "Compile": ["Passes", "Plan", "Codegen"],
-    "Runtime/Files": ["Support"],
-    "Runtime/Program": ["Support", "Sharding"],
-    "Runtime/Backend": ["Runtime/Program"],
-    "Runtime/Host": ["Runtime/Backend"],
-    "Runtime/Cpu": ["Runtime/Host"],
-    "Runtime/Local": ["Runtime/Host"],
-    "Runtime/Executor": ["Runtime/Host", "Runtime/Files"],
-    # All backends; what is in runtime/ itself.
-    "Runtime": ["Runtime/Cpu", "Runtime/Local"],
-    "Driver": ["Import", "Compile", "Runtime/Files"],
-    "Session": ["Plan", "Codegen", "Runtime", "Runtime/Executor"],
-    "CApi": ["Driver", "Session"],
-}
+# What the table's last column names beside rooms; OUTSIDE says who may use it.
+LIBRARIES = {"nothing", "LLVMSupport", "MLIR", "onnx", "protobuf", "oneDNN"}
+
+ROW = re.compile(r"^\| `([\w/]+)`[^|]* \|[^|]*\| ([^|]+) \|$", re.M)
+
+
+def shortName(path):
+    """`lib/Support` -> Support, `runtime/Host` -> Runtime/Host."""
+    return (path.rstrip("/").removeprefix("lib/").replace("runtime", "Runtime")
+            .replace("passes", "Passes"))
+
+
+def readTable():
+    """Room -> what it may use directly, as the page has it; what that uses is
+    allowed too. Among folders of the runtime the page leaves out `runtime/`.
+    `tools/` may use everything, and is not looked at."""
+    page = (ROOT / "docs/architecture.md").read_text()
+    rows = {shortName(path): re.sub(r"\([^)]*\)", "", used)
+            for path, used in ROW.findall(page) if path != "tools/"}
+
+    def named(room, name):
+        beside = f"Runtime/{name}"
+        if room.startswith("Runtime/") and beside in rows:
+            return beside
+        return shortName(name)
+
+    return {room: [named(room, name.strip(" `")) for name in used.split(",")]
+            for room, used in rows.items()}
+
+
+TABLE = readTable()
+BELOW = {room: [name for name in used if name in TABLE]
+         for room, used in TABLE.items()}
 
 # First folder of an #include from outside -> the only rooms that may name it;
 # a minus: every room but these.
@@ -82,10 +88,10 @@ def files(room):
 
 
 def allowed(room):
-    found = {room}
-    for below in BELOW[room]:
-        found |= allowed(below)
-    return found
+    found = [room]
+    for used in found:
+        found += [below for below in BELOW[used] if below not in found]
+    return set(found)
 
 
 def mayInclude(room, library):
@@ -112,15 +118,28 @@ def check(room):
 
 
 def everyRoomIsListed():
+    """Every room is in the table, and the table has nothing but rooms."""
     found = {str(f.relative_to(ROOT / top)) for top in ("include/ax", "lib")
              for f in (ROOT / top).glob("*") if f.is_dir()} - {"Runtime"}
     found |= {f"Runtime/{f.name}" for f in (ROOT / "runtime").glob("*")
               if f.is_dir()}
     if found - BELOW.keys():
-        raise Failed(f"rooms without an entry here: {found - BELOW.keys()}")
-    gone = [room for room in BELOW if not (folder(room) / "CMakeLists.txt").exists()]
+        raise Failed("rooms that the table of docs/architecture.md lacks: "
+                     f"{found - BELOW.keys()}")
+    gone = {room for room in BELOW if not (folder(room) / "CMakeLists.txt").exists()}
+    gone |= {name for used in TABLE.values() for name in used
+             if name not in TABLE and name not in LIBRARIES}
     if gone:
-        raise Failed(f"rooms that do not exist: {gone}")
+        raise Failed("docs/architecture.md has rooms that do not exist: "
+                     f"{sorted(gone)}")
+
+
+def noRoomUsesItself():
+    """Neither directly nor by way of others: that would not be below."""
+    wrong = [room for room in BELOW
+             if any(room in allowed(below) for below in BELOW[room])]
+    if wrong:
+        raise Failed(f"rooms that are below themselves: {wrong}")
 
 
 def deviceMemoryIsTheDevices():
@@ -138,6 +157,7 @@ def deviceMemoryIsTheDevices():
 
 def cases(every):
     yield "every room is listed", everyRoomIsListed
+    yield "no room uses itself", noRoomUsesItself
     yield "device memory is the devices'", deviceMemoryIsTheDevices
     for room in BELOW:
         yield f"{room} knows only what is below it", check, room
