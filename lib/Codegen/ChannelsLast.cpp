@@ -169,7 +169,8 @@ private:
     return found;
   }
 
-  /// Of operations whose attributes count dimensions.
+  /// Whether attributes of `op` count dimensions, which change with their
+  /// order.
   static bool changesShape(Operation *op) {
     return isa<ConcatOp, SliceOp, PadOp, LocalCollectiveOpInterface>(op);
   }

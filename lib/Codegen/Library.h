@@ -15,7 +15,7 @@ mlir::Operation *getLibraryCore(mlir::Operation *op);
 inline bool isLibraryOp(mlir::Operation *op) { return getLibraryCore(op); }
 /// An axl.library of `op`, a library operation, if it is not one.
 LibraryOp wrapInLibrary(mlir::Operation *op);
-/// Of a library operation: its operand `number` becomes `value`.
+/// Makes `value` operand `number` of the library operation `op`.
 void setLibraryOperand(mlir::Operation *op, unsigned number, mlir::Value value);
 
 /// A library operation on values in memory.

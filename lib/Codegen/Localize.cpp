@@ -43,7 +43,8 @@ Operation *Localizer::cloneLocal(Operation *op) {
   return clone;
 }
 
-/// Of an op that makes addends in f32. Contractions do so from narrow factors.
+/// Makes an operation take f32 whose addends are to be f32. Contractions give
+/// them from narrow factors as they are.
 void Localizer::widenOperands(Operation *local) {
   auto isNarrow = [](Value value) {
     return isNarrowFloat(tensorType(value).getElementType());

@@ -155,7 +155,8 @@ Localizer::Part Localizer::wholePart(Value value) {
   return {value, llvm::to_vector(shape), llvm::to_vector(shape)};
 }
 
-/// Of an exchange that gathers the run's parts, or scatters them.
+/// Returns what an exchange does that gathers the run's parts, or scatters
+/// them.
 Localizer::Part Localizer::runPart(Value value, int64_t dim, const Run &run,
                                    bool gathers) {
   Part part = wholePart(value);
@@ -311,8 +312,8 @@ llvm::Expected<Value> Localizer::moveParts(CollectiveOpInterface op,
   return value;
 }
 
-/// Of each tensor of a shared collective; none where one needs several
-/// exchanges, or one of other ranks than the rest.
+/// Returns the part that each tensor has in a shared collective; none where one
+/// needs several exchanges, or one of other ranks than the rest.
 llvm::Expected<SmallVector<Localizer::Part>>
 Localizer::sharedParts(Operation *op, SubAxes &axes) {
   SmallVector<Part> parts;

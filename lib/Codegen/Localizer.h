@@ -153,7 +153,7 @@ private:
   llvm::DenseMap<AxesAttr, mlir::Value> axisIndices;
   /// Results of started collectives in the plan, and what ends them.
   llvm::DenseMap<mlir::Value, llvm::SmallVector<mlir::Operation *>> endings;
-  /// Of the plan's op that is localised, among the stage's.
+  /// The number among the stage's of the plan's operation that is localised.
   int64_t opNumber = 0;
 };
 

@@ -13,7 +13,7 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-/// Of the plan that `program` is in: what a local program refers to.
+/// Returns a plan with what a local program refers to in that of `program`.
 static OwningOpRef<PlanOp> planAround(ProgramOp program) {
   auto plan = program->getParentOfType<PlanOp>();
   OpBuilder builder(program.getContext());
@@ -43,7 +43,8 @@ static StringRef stepOf(const Pass &pass) {
   return step;
 }
 
-/// Of a copy: what a kernel is written of is no part of the program.
+/// Shows the nests of a copy: what a kernel is written of is no part of the
+/// program.
 static llvm::Error
 showNests(PlanOp plan, function_ref<void(StringRef step, PlanOp plan)> after) {
   OwningOpRef<PlanOp> copy = plan.clone();

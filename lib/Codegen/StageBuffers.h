@@ -20,7 +20,7 @@ public:
   int32_t place(mlir::Value value, int32_t buffer) {
     return buffers[value] = buffer;
   }
-  /// Of a value that has one.
+  /// Returns the buffer of a value, which must have one.
   int32_t lookup(mlir::Value value) const { return buffers.at(value); }
 
   /// The buffer of a value that is in memory.

@@ -387,7 +387,8 @@ private:
   Block &block;
   /// State -> its buffer; kept value -> that of its sum.
   llvm::DenseMap<int32_t, int32_t> stateBuffers, sumBuffers;
-  /// Of started collectives.
+  /// The request number of each collective that is started and not yet waited
+  /// for.
   llvm::DenseMap<Value, int32_t> requests;
   int32_t numRequests = 0;
   std::vector<std::pair<sharding::SubAxes, int32_t>> groupSets;

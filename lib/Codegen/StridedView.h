@@ -24,7 +24,7 @@ struct StridedView {
   bool isDense() const;
 };
 
-/// Of a local tensor in memory.
+/// Returns the bytes that a local tensor takes in memory.
 int64_t byteSizeOf(mlir::Value value);
 
 /// Values known to be in memory, whatever makes them.

@@ -14,7 +14,7 @@ namespace ax {
 
 struct Phase {
   llvm::StringRef name;
-  /// Of a failure: the strategy does not fit, or a fault of ours.
+  /// What a failure is: the strategy does not fit, or a fault of ours.
   ExitCode code;
   std::function<void(mlir::OpPassManager &)> add;
   /// What is to hold after it; nothing where it is empty.

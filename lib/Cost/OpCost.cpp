@@ -46,7 +46,8 @@ double cost::wholeFlops(Operation *op) {
                [](Value value) { return tensorType(value).getShape().vec(); });
 }
 
-/// Of an operation that reads `moreBytes` than its operands.
+/// Returns the time of an operation that reads `moreBytes` than its operands
+/// have.
 static double secondsWith(double moreBytes, Operation *op,
                           const sharding::Mesh &mesh,
                           const cost::Machine &machine) {

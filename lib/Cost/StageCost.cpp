@@ -123,8 +123,9 @@ static int64_t slotBytes(StageOp list, const sharding::Mesh &mesh) {
   return bytes;
 }
 
-/// Of one list, once. Collectives take their turns; where they go on while the
-/// rank computes, what is started costs only what its wait has to wait.
+/// Returns the time that a list takes once. Collectives take their turns; where
+/// they go on while the rank computes, what is started costs only what its wait
+/// has to wait.
 static double secondsOf(StageOp list, const sharding::Mesh &mesh,
                         const cost::Machine &machine) {
   double now = 0, free = 0;

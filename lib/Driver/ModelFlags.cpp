@@ -115,7 +115,8 @@ llvm::Error readTraining(const CommandLine &flags, bool onlyLooks,
   return llvm::Error::success();
 }
 
-/// Of what ZeRO splits only training has any, and only data splits it.
+/// Checks that there is what ZeRO splits, which only training keeps, and by
+/// which it does, data.
 llvm::Error checkZero(const Strategy &strategy) {
   if (!strategy.zero)
     return llvm::Error::success();
@@ -142,7 +143,7 @@ llvm::Error checkSequence(const Strategy &strategy) {
                "pairs: add --tp=T, at least 2");
 }
 
-/// Of a pipeline that trains.
+/// Checks that what flags say of a schedule fits a pipeline.
 llvm::Error checkSchedule(const CommandLine &flags, const Strategy &strategy) {
   if (strategy.pipe == 1 &&
       (flags.has(OPT_schedule) || flags.has(OPT_virtual_stages)))

@@ -47,7 +47,7 @@ struct Rule {
 /// Sizes of windows: products with a dimension do not overflow.
 static constexpr int64_t maxExtent = int64_t(1) << 20;
 static constexpr int64_t maxCount = (int64_t(1) << 31) - 1;
-/// Of dimensions and of parts of them.
+/// The largest size of a dimension, or of a part of one.
 static constexpr int64_t maxSize = int64_t(1) << 42;
 /// Where the rank is not that of an input; importers know which it is.
 static constexpr int64_t maxAxis = 1023;
@@ -231,7 +231,8 @@ static const Rule *findRule(llvm::StringRef attribute, llvm::StringRef op,
   return found;
 }
 
-/// Of a tensor, or of the first of a sequence.
+/// Returns the rank of an input that is a tensor, or of the first tensor of a
+/// sequence.
 static int64_t rankOfInput(const Node &node, int i) {
   if (!node.has(i))
     return 0;

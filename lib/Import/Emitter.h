@@ -132,7 +132,7 @@ public:
   }
   /// A failure when some were for no node.
   void checkMaxResults();
-  /// Of this node, if the user gave it.
+  /// Returns what the user gave for this node, if anything.
   std::optional<int64_t> maxResults();
   /// The same, or a failure.
   std::optional<int64_t> roomForResults();

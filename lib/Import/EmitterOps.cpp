@@ -92,7 +92,7 @@ DType Emitter::sumType(DType type) {
   return type == DType::F16 || type == DType::BF16 ? DType::F32 : type;
 }
 
-/// Of a seed and a step that training gives.
+/// Drops elements by a seed and a step that training gives later.
 Value Emitter::dropout(Value x, double rate, int64_t id) {
   Value zero = scalar(DType::I64, 0);
   return first(emit<DropoutOp>(OpClass::Other, {x, zero, zero}, [&](auto &p) {

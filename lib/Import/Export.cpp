@@ -146,7 +146,7 @@ llvm::Error Exporter::decide(llvm::ArrayRef<uint8_t> graph) {
   return llvm::Error::success();
 }
 
-/// Of an initializer that is in place; `file` keeps them.
+/// Returns the bytes of an initializer where they lie; `file` keeps them.
 llvm::Expected<llvm::ArrayRef<uint8_t>>
 Exporter::bytesOf(const TensorHeader &header, DType type,
                   std::shared_ptr<MappedFile> &file) {

@@ -54,7 +54,8 @@ private:
 
   Emitter &b;
   const PreparedModel &model;
-  /// Of the nodes that are imported now: a function's may be another.
+  /// The operator set of the nodes that are imported now: a function's may be
+  /// another than the model's.
   int opset;
   /// Whether they are of a function that a schema gives.
   bool isInSchema = false;

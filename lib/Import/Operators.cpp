@@ -20,7 +20,7 @@ using onnx::NodeProto;
 template <typename T>
 using Repeated = google::protobuf::RepeatedPtrField<T>;
 
-/// Of those of one operator that is not supported.
+/// So many nodes of one operator that is not supported are named.
 static constexpr size_t maxNodesNamed = 8;
 
 const onnx::FunctionProto *

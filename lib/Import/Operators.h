@@ -21,8 +21,8 @@ const onnx::FunctionProto *findFunction(const onnx::ModelProto &model,
 const onnx::OpSchema *findFunctionSchema(const onnx::NodeProto &node,
                                          int opset);
 
-/// Of the main graph, the graphs inside it, and functions, as they are written;
-/// sorted by domain and name.
+/// Returns the operators of the main graph, the graphs inside it, and
+/// functions, as they are written; sorted by domain and name.
 std::vector<OperatorUse> findOperators(const onnx::ModelProto &model,
                                        int opset);
 

@@ -23,13 +23,13 @@ struct PreparedModel {
   /// Checked. Its functions are those that are written at an operator set of
   /// their own. Initializers that are only in `weights` are graph inputs in it.
   onnx::ModelProto proto;
-  /// Of the default domain, from `oldestOpset` on.
+  /// The operator set of the default domain, from `oldestOpset` on.
   int opset = 0;
   WeightMap weights;
   /// Single floats. They are constants, but for parameters of layers with one
   /// feature and those that the exporter declares.
   WeightMap numbers;
-  /// Of initializers that say it, or of which the graph does.
+  /// The kinds of initializers that say theirs, or of which the graph does.
   WeightKinds kinds;
   /// Set when the graph is what is imported.
   ParameterRoles roles;

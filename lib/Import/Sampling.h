@@ -39,8 +39,9 @@ struct Taps {
 /// Taps of the places `x` [batch..., places]; for the nearest one x is whole.
 Taps findTaps(Emitter &b, Value x, const Line &line);
 
-/// Of all dimensions together. With `isGrid` places are all combinations of
-/// those of each dimension, else each is one place in all of them.
+/// Combines the taps of all dimensions. With `isGrid` places are all
+/// combinations of those of each dimension, else each is one place in all of
+/// them.
 Taps combine(Emitter &b, ArrayRef<Taps> lines, ArrayRef<int64_t> sizes,
              bool isGrid);
 

@@ -21,7 +21,7 @@ struct SlimModel {
   WeightMap numbers;
   /// Initializers that are in `weights` and no longer in `bytes`, in order.
   std::vector<std::string> removed;
-  /// Of initializers that say it themselves.
+  /// The kinds of initializers that say theirs themselves.
   WeightKinds kinds;
 };
 

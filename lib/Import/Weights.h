@@ -68,7 +68,7 @@ private:
 /// folder; whether they are there and allowed is not asked.
 std::set<std::string> filesOf(ModelFolder &folder);
 
-/// Of an initializer.
+/// Returns the name of the state that an initializer becomes.
 std::string stateName(const std::string &name);
 
 using WeightMap = std::map<std::string, Weight>;

@@ -164,7 +164,8 @@ static void scatterOne(ScatterKind kind, T &to, T update) {
   }
 }
 
-/// Of an op that adds up in the tensor it makes: narrow floats in f32.
+/// Computes an operation that adds up in the tensor it makes: narrow floats in
+/// f32.
 template <typename OpTy>
 static HostTensor
 scatterWide(OpTy op, Operands in,

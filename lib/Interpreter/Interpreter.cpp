@@ -93,7 +93,7 @@ static llvm::Expected<PerRank> walk(Block &block, PerRank arguments,
   return PerRank(numRanks);
 }
 
-/// Of what is one command: a kernel, or a library's.
+/// Interprets the body of what is one command, a kernel or a library's.
 static llvm::Expected<Results> interpretBody(Block &block, Operands operands,
                                              const Place *place) {
   PerRank arguments = {Results(operands)};

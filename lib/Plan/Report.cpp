@@ -37,7 +37,7 @@ std::string plan::splitsText(const Layer &layer, const Mesh &mesh) {
 
 namespace {
 
-/// Of a list, in its order.
+/// A contraction of a list, and the FLOPs of one rank that it takes.
 struct Contraction {
   Operation *op;
   double flops;

@@ -39,13 +39,14 @@ struct StageReport {
   /// Weights read by the stage: as a whole, and a rank's part.
   int64_t wholeWeightBytes = 0, rankWeightBytes = 0;
   int64_t numOps = 0;
-  /// Of the program that prepares states: those that it stores.
+  /// How many states the program that prepares them stores, and their bytes.
   int64_t numPrepared = 0, preparedBytes = 0;
   /// Forward operations that the backward pass does again, and the FLOPs of
   /// them, of one rank and step.
   int64_t numRecomputed = 0;
   double recomputedFlops = 0;
-  /// Of one step: computing and collectives, and sending to later stages.
+  /// The time of one step: computing and collectives, and sending to later
+  /// stages.
   double seconds = 0, sendSeconds = 0;
 };
 
@@ -73,7 +74,7 @@ struct Report {
   std::vector<ProgramReport> programs;
 };
 
-/// Of a verified plan.
+/// Describes a verified plan.
 Report makeReport(mlir::ModuleOp module,
                   const StageMemory &memory = StageMemory());
 

@@ -84,7 +84,8 @@ readNamed(const std::vector<rt::Port> &ports, const std::string &path,
   return rt::readNpyFolder(path, rt::namesOf(ports));
 }
 
-/// Of an archive its arrays, of a folder its .npy files.
+/// Returns what no input takes: of an archive its arrays, of a folder its .npy
+/// files.
 static std::vector<std::string> findUnused(const std::vector<rt::Port> &ports,
                                            const std::string &path,
                                            const rt::NamedTensors &tensors) {

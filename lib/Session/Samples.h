@@ -50,7 +50,7 @@ public:
   }
 
 private:
-  /// Of one input.
+  /// The samples of one input.
   struct Source {
     rt::Port port;
     /// Samples, one after another; or all tokens.

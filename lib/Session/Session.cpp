@@ -86,7 +86,7 @@ static llvm::Expected<std::chrono::milliseconds> toTimeout(double seconds) {
   return makeError(ExitCode::Usage, text);
 }
 
-/// Of the run that is gone on with.
+/// Returns the seed of the run that is gone on with; 0 where there is none.
 static uint64_t seedOf(const std::optional<Resumed> &resumed) {
   const llvm::json::Object *data =
       resumed ? resumed->progress.getObject("data") : nullptr;

@@ -79,7 +79,7 @@ private:
   /// Where checkpoints go, if any do.
   std::optional<rt::CheckpointFolder> folder;
   std::unique_ptr<rt::Request> request;
-  /// Of the steps that are traced, until these are told of.
+  /// How long each traced step took, until these are told of.
   std::vector<std::chrono::nanoseconds> traced;
   size_t loss = 0;
   std::optional<size_t> norm, lossScale;
@@ -284,7 +284,7 @@ std::string Trainer::whyNotFinite(llvm::StringRef what) const {
                 "--clip-norm)";
 }
 
-/// Of the step that was done last.
+/// Tells of the step that was done last.
 void Trainer::tellStep(const StepFacts &facts) {
   if (log)
     keepLog(log->writeStep(facts, program, request->outputs));

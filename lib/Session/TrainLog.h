@@ -41,7 +41,7 @@ private:
                    llvm::ArrayRef<Metric> metrics);
   llvm::Error write(llvm::ArrayRef<Entry> entries);
   std::string path;
-  /// Of a table.
+  /// The columns, where the log is a table.
   std::vector<std::string> columns;
   std::unique_ptr<llvm::raw_fd_ostream> os;
   std::optional<EventFile> events;

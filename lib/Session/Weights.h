@@ -19,7 +19,7 @@ struct WeightsRequest {
   std::string path;
   std::map<std::string, std::string> ties;
   std::vector<std::string> leaveOut;
-  /// Of all of the plan's states.
+  /// The names of all of the plan's states.
   std::set<std::string> names;
   /// Where the model's files are.
   std::string folder;

@@ -59,10 +59,10 @@ SubAxes DimLayout::axes() const {
   return all;
 }
 
-/// Of an even split the string of digits is the canonical form, as two layouts
-/// that give ranks the same elements have the same digits: 4{a} * 2{b} over a =
-/// 4 and b = 2 is 8{a, b}. Of an uneven one factors stay what they are, since
-/// only one can be split, and all of it.
+/// Even splits have the string of digits as their canonical form, as two
+/// layouts that give ranks the same elements have the same digits: 4{a} * 2{b}
+/// over a = 4 and b = 2 is 8{a, b}. In an uneven one factors stay what they
+/// are, since only one can be split, and all of it.
 DimLayout canonicalize(DimLayout dim) {
   if (std::optional<Digits> digits = digitsOf(dim))
     return dimOf(*digits);

@@ -66,9 +66,10 @@ int64_t Mesh::rankOf(const std::vector<int64_t> &coordinates) const {
   return rank;
 }
 
-/// Of an axis of 8 at coordinate 6, in binary 110, the sub-axis (1)2 is the
-/// first digit, 1, and (2)4 are the other two, 2: the digits minor to it, 8 /
-/// (pre * size) of them, are divided away, and those major to it are cut off.
+/// An example: of an axis of 8 at coordinate 6, in binary 110, the sub-axis
+/// (1)2 is the first digit, 1, and (2)4 are the other two, 2. The digits minor
+/// to it, 8 / (pre * size) of them, are divided away, and those major to it are
+/// cut off.
 int64_t Mesh::index(const SubAxes &subs,
                     const std::vector<int64_t> &coordinates) const {
   int64_t value = 0;

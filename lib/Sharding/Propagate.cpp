@@ -114,9 +114,9 @@ Decided Propagator::decide(const Graph &graph, const Pins &pins) {
   return decided;
 }
 
-/// Of each tensor the branches of its tree, by number of the tensor. A branch
-/// names the one that it starts from by its place in its own tree, which is
-/// moved to where that tree begins in the list of all.
+/// Lists the branches of all trees, by number of the tensor. A branch names the
+/// one that it starts from by its place in its own tree, which is moved to
+/// where that tree begins in the list.
 static Resharding reshardsOf(detail::State &state) {
   Resharding result;
   for (size_t t = 0; t < state.graph.tensors.size(); ++t) {

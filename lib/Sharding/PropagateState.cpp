@@ -182,7 +182,7 @@ bool State::applyPin(const TensorPin &pin) {
   return true;
 }
 
-/// Of pins of one place, the first that can be followed.
+/// Applies the first pin of each place that can be followed.
 template <typename Places>
 static void applyFirst(State &state, const Places &places) {
   for (const auto &ofOnePlace : places)

@@ -27,10 +27,10 @@ struct Split {
   bool pinned = false;
   /// A pin that propagation may not split further.
   bool closed = false;
-  /// Of a tensor's pin: its ops learn of it.
+  /// Whether ops learn of a tensor's pin.
   bool spreads = true;
-  /// Of a pin whose place neighbours decide: its axes, and what splits the
-  /// factor if no neighbour does. Nothing: not such a pin.
+  /// The axes of a pin whose place neighbours decide, and what splits the
+  /// factor if no neighbour does. Nothing: it is not such a pin.
   std::optional<DimId> ifUntold = std::nullopt;
   /// Nothing does.
   bool elseWhole = false;
@@ -48,7 +48,7 @@ public:
   ReshardPlans &plans;
   LayoutTable &table;
   const Mesh &mesh;
-  /// Of each op.
+  /// The rule of each op.
   std::vector<RuleEntry *> rules;
 
   /// Op that makes a tensor and which result it is; op -1: none does.
@@ -59,22 +59,23 @@ public:
   /// Topological; of ops that are ready the one whose result has the lowest
   /// number. Does not depend on the order of Graph::ops.
   std::vector<int> order;
-  /// Of each op, where it is in `order`.
+  /// Where each op is in `order`.
   std::vector<int> places;
 
   /// Some pin is of level User.
   bool hasUserPins = false;
   std::vector<std::string> causes;
   std::vector<std::string> warnings;
-  /// Of each op, of each tensor. Tensors' splits only serve to carry pins from
-  /// op to op, but for pinned dimensions.
+  /// How the factors of each op and the dimensions of each tensor are split.
+  /// Tensors' splits only serve to carry pins from op to op, but for pinned
+  /// dimensions.
   std::vector<std::vector<Split>> factors;
   std::vector<std::vector<Split>> dims;
   std::vector<Passing> passing;
   /// What follows from these, see updateLayouts().
   std::vector<const OpLayouts *> layouts;
 
-  /// Of tensors that no op makes: how they come, once it is decided.
+  /// How tensors come that no op makes, once it is decided.
   std::vector<std::optional<LayoutId>> sources;
 
   void applyPins(const Pins &pins);
@@ -128,7 +129,7 @@ struct Branch {
   double seconds() const { return planned->plan.seconds; }
 };
 
-/// Of one tensor: its layout where it comes from, and the reshardings.
+/// A tensor's layout where it comes from, and its reshardings.
 struct Tree {
   LayoutId produced = {};
   std::vector<Branch> branches;

@@ -70,9 +70,9 @@ private:
   /// near. Mostly the third finds nothing; some chains of sequence parallelism
   /// take four.
   static constexpr int maxSweeps = 8;
-  /// Of one change. Without a limit it would travel along a residual stream
-  /// through all layers, and a try would cost as much as the model is deep. A
-  /// chain that is longer goes on in the next change.
+  /// One change is of no more ops. Without a limit it would travel along a
+  /// residual stream through all layers, and a try would cost as much as the
+  /// model is deep. A chain that is longer goes on in the next change.
   static constexpr size_t maxOps = 64;
   /// In seconds: a picosecond, as the prices of paths have. What is less may
   /// come from adding the same numbers in another order, and a change that
@@ -156,8 +156,8 @@ private:
   std::vector<int> changedAt;
   int numMoves = 0;
 
-  /// Of the move that is considered, in the order of changes; and of each op,
-  /// where it is there.
+  /// What the move that is considered has changed, in that order; and where in
+  /// it each op is.
   std::vector<Saved> saved;
   std::vector<int> savedAt;
 

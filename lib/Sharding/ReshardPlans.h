@@ -10,7 +10,7 @@ namespace ax::sharding::detail {
 
 struct PlannedReshard {
   ReshardPlan plan;
-  /// Of all of it.
+  /// The price of all steps together.
   Price price;
 };
 

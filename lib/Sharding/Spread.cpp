@@ -354,7 +354,7 @@ std::vector<int> Spreader::tensorsToTell() {
   return visits;
 }
 
-/// Of the pins whose place no neighbour told, those of the smallest factors
+/// Places pins whose place no neighbour told. Those of the smallest factors
 /// take their own: what a slice or concat connects them with is a multiple of
 /// them, and follows (a fused gate and up the layer after them: 2 * n{col}).
 bool Spreader::placeUntold() {

@@ -29,7 +29,7 @@ struct Destination {
   std::string path;
   /// Replaced by a new file; else it is written to: a device, a pipe.
   bool isReplaced = true;
-  /// Of the file that is replaced, if there is one.
+  /// The permissions of the file that is replaced, if there is one.
   std::optional<mode_t> mode;
 };
 

@@ -12,8 +12,8 @@
 
 using namespace ax;
 
-/// Of the widest registers that it has. A level names extensions of AVX-512,
-/// which imply it.
+/// Returns the bits of the widest registers. A level names extensions of
+/// AVX-512, which imply it.
 static unsigned widestVector(const std::vector<std::string> &features) {
   if (llvm::is_contained(features, "avx512f") ||
       llvm::is_contained(features, "avx512vl"))

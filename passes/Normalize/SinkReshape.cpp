@@ -19,9 +19,9 @@ int64_t commonSuffix(ArrayRef<int64_t> lhs, ArrayRef<int64_t> rhs) {
   return count;
 }
 
-/// Of element-wise operations with an operand reshape(x) of the result's
-/// shape: f(reshape(x), y) = reshape(f(x, y)) where y is a reshape alike or
-/// broadcasts along dimensions that the reshape leaves alone.
+/// Sinks reshapes behind element-wise operations with an operand reshape(x) of
+/// the result's shape: f(reshape(x), y) = reshape(f(x, y)) where y is a reshape
+/// alike or broadcasts along dimensions that the reshape leaves alone.
 struct SinkReshape : RewritePattern {
   SinkReshape(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}

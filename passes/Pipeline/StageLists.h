@@ -16,7 +16,8 @@ namespace ax {
 struct StageList {
   ActionKind kind;
   int64_t on = 0;
-  /// Of the model; 0 of an update, which is of all that its coordinate has.
+  /// The stage of the model; 0 for an update, which is of all that its
+  /// coordinate has.
   int64_t stage = 0;
   /// In the order of the program.
   std::vector<mlir::Operation *> ops;
@@ -50,7 +51,7 @@ private:
   friend class UpdatePlacer;
 
   StageList &list(Action action, int64_t part, int64_t on);
-  /// Of a stage's forward or backward operations.
+  /// Returns the list of a stage's forward or backward operations.
   StageList &ofStage(Action action, int64_t stage) {
     StageList &found =
         list(action, placement.partOf(stage), placement.coordinateOf(stage));

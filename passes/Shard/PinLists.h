@@ -18,7 +18,8 @@ sharding::Pins readPins(const ShardGraph &graph, const sharding::Mesh &mesh);
 /// The factor that a pin of operation `op` of the graph is of.
 int factorOf(FactorPinAttr pin, const sharding::Rule &rule);
 
-/// Of an operation that makes tensors, or of an input, the attribute `name`.
+/// Returns the attribute `name` that a tensor has: from the operation that
+/// makes it, or the input.
 mlir::Attribute getShardAttr(mlir::Value value, llvm::StringRef name);
 /// Null removes it.
 void setShardAttr(mlir::Value value, llvm::StringRef name,

@@ -88,7 +88,7 @@ private:
     recipe.pins.tensors.push_back({tensor, dim, DimLayout::split(size, axes),
                                    PinLevel::Recipe, std::move(cause), open});
   }
-  /// Of the factor that was pinned last.
+  /// Notes what the factor that was pinned last is called.
   void ask(const SubAxes &axes, const Twine &what) {
     if (!axes.empty())
       recipe.asked[recipe.pins.factors.size() - 1] = what.str();

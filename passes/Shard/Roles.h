@@ -71,9 +71,9 @@ private:
   std::vector<int> firstNode;
   std::vector<int> colourParent, segmentParent;
   std::vector<char> flipsToParent;
-  /// Of roots: the role, once an anchor gave it.
+  /// The role of the root of each component, once an anchor gave it.
   llvm::DenseMap<int, Role> rootRole;
-  /// Of segments: what convolutions in groups cost, in elements exchanged, when
+  /// By segment what convolutions in groups cost, in elements exchanged, when
   /// nothing splits them.
   llvm::DenseMap<int, double> groupElements;
   /// Segments whose role is the opposite of their colour.

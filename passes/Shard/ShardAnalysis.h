@@ -16,8 +16,8 @@
 
 namespace ax {
 
-/// Of a plan: its programs as graphs, and what propagation has learned of
-/// layouts, rules and reshardings.
+/// A plan's programs as graphs, and what propagation has learned of layouts,
+/// rules and reshardings.
 class ShardAnalysis {
 public:
   explicit ShardAnalysis(mlir::Operation *plan);

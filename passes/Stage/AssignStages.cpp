@@ -107,7 +107,7 @@ struct AssignStages : ax::impl::AssignStagesBase<AssignStages> {
   SmallVector<int64_t> crossing;
   /// The states that each of `ops` uses.
   SmallVector<llvm::SetVector<StringAttr>> used;
-  /// Of the programs so far: the stages that use a state.
+  /// The stages that use each state, in the programs so far.
   llvm::DenseMap<StringAttr, llvm::DenseSet<int64_t>> held;
   bool stateInEachStage = false;
   /// Sets of states that no cut is to separate.
@@ -120,7 +120,8 @@ struct AssignStages : ax::impl::AssignStagesBase<AssignStages> {
 
 } // namespace
 
-/// Of one micro-batch on one rank; of all of it before the Shard phase.
+/// Returns the time of one micro-batch on one rank; of all of it before the
+/// Shard phase.
 static double secondsOf(Operation *op, const sharding::Mesh &mesh,
                         const cost::Machine &machine) {
   auto collective = dyn_cast<CollectiveOpInterface>(op);

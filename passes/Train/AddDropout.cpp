@@ -131,7 +131,7 @@ void DropoutAdder::addToAttention(AttentionOp op) {
   op.erase();
 }
 
-/// Of a sum with the residual.
+/// Adds dropout to the branch of a sum with the residual.
 bool DropoutAdder::addToBranch(BinaryOp sum) {
   if (sum.getKind() != BinaryKind::add ||
       sum.getLhs().getType() != sum.getRhs().getType())

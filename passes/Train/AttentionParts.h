@@ -22,7 +22,7 @@ public:
   /// [batch, heads, ...] as [batch, kv heads, group, ...].
   mlir::Value byGroups(mlir::Value value);
   mlir::Value scaledQueries();
-  /// Of every kv head of every sample.
+  /// Multiplies x and y for every kv head of every sample.
   mlir::Value dot(mlir::Value x, mlir::Value y, llvm::ArrayRef<int64_t> xDims,
                   llvm::ArrayRef<int64_t> yDims);
   llvm::SmallVector<int64_t> maskShape();

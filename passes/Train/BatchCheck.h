@@ -7,7 +7,7 @@
 
 namespace ax {
 
-/// Of a program that trains: fails where some ranks, or micro-batches, would
+/// Fails for a program that trains where some ranks, or micro-batches, would
 /// all do the same because the mesh does not divide the batch.
 mlir::LogicalResult checkBatch(ProgramOp program);
 

@@ -9,7 +9,7 @@
 
 namespace ax {
 
-/// Of the texts that read as this number the shortest.
+/// Returns the shortest of the texts that read as this number.
 std::string shortest(double number);
 
 /// Takes numbers out of a call, and remembers the first that is none or lies

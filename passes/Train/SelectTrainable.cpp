@@ -437,7 +437,8 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
           << twins << "\nsee 'Models to train' in docs/training.md";
   }
 
-  /// Of fresh biases and scales, which are small; not single numbers.
+  /// Whether all elements are equal, as in fresh biases and scales, which are
+  /// small; not in single numbers.
   static bool isOfOneNumber(StateOp state) {
     int64_t size = state.getTensorType().getNumElements();
     if (size < 2 || size > (int64_t(1) << 16))

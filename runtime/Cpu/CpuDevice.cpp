@@ -139,7 +139,8 @@ bool prefersPackedMatmul() {
 #endif
 }
 
-/// Of the calling thread and, since threads inherit it, its future team.
+/// Makes subnormal numbers 0 in the calling thread and, since threads inherit
+/// it, its future team.
 void flushDenormals() {
 #if defined(__x86_64__)
   constexpr unsigned flushToZero = 1U << 15, denormalsAreZero = 1U << 6;

@@ -23,7 +23,8 @@ public:
   static llvm::Expected<KernelObject> parse(llvm::ArrayRef<uint8_t> bytes,
                                             llvm::StringRef entry);
 
-  /// Of what is loaded: sections one after another, then calls to the outside.
+  /// Returns the bytes of what is loaded: sections one after another, then
+  /// calls to the outside.
   uint64_t getSize() const { return size; }
   /// Where the function `entry` begins in it.
   uint64_t getEntry() const { return entry; }
@@ -40,8 +41,8 @@ private:
     llvm::StringRef name;
     uint16_t section = 0;
     uint64_t value = 0;
-    /// Of one that is not in the object: where its address, and then a jump to
-    /// it, is loaded.
+    /// Where the address of a symbol that is not in the object, and then a jump
+    /// to it, is loaded.
     int64_t stub = -1;
     const void *address = nullptr;
   };

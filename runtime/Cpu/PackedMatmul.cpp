@@ -26,7 +26,7 @@ namespace {
 struct RowProduct {
   /// c and the residual have two dimensions, b's batch is of size 1.
   MatmulDesc desc;
-  /// Of each row of a, in elements.
+  /// Where each row of a begins, in elements.
   std::vector<int64_t> rowOffsets;
 };
 
@@ -255,7 +255,7 @@ struct PanelPart {
                     static_cast<size_t>(std::min(width, columns - j)) *
                         sizeof(float));
   }
-  /// Of a b that is transposed: in squares, each of which stays in the cache
+  /// Packs a b that is transposed: in squares, each of which stays in the cache
   /// until it is read and written.
   void packColumns() const {
     constexpr int64_t side = 16;

@@ -263,7 +263,7 @@ private:
   WindowPlaces window;
   size_t dims;
   int64_t inChannels, outChannels;
-  /// Of a row of the first spatial dimension.
+  /// How many places a row of the first spatial dimension has.
   int64_t xRowPlaces = 1, yRowPlaces = 1;
   int64_t columns, slabRows, slabs;
   int64_t threads, threadElements;

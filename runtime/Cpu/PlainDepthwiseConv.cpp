@@ -65,11 +65,12 @@ private:
     float *y;
   };
 
-  /// Of x, where the first tap of `place` is.
+  /// Returns where in x the first tap of `place` is, perhaps outside.
   int64_t firstSeen(int64_t place) const {
     return place * desc.strides[0] - desc.padsLow[0];
   }
-  /// Of the taps of `place`, those inside of x: first, and behind the last.
+  /// Returns which taps of `place` are inside of x: the first, and the one
+  /// behind the last.
   std::pair<int64_t, int64_t> tapsInside(int64_t place) const {
     int64_t first = firstSeen(place);
     int64_t begin =

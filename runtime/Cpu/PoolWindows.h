@@ -82,7 +82,7 @@ void forEachPoolChannels(const TensorDesc &view, bool together, Fn &&fn) {
   });
 }
 
-/// Of one to three dimensions: what preparePool makes of PoolKind::MaxGradient.
+/// Prepares PoolKind::MaxGradient of one to three dimensions, for preparePool.
 ExpectedCpuOp prepareMaxPoolGradient(const PoolDesc &desc);
 
 } // namespace ax::rt

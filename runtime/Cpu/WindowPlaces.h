@@ -18,7 +18,7 @@ public:
     }
   }
 
-  /// Of the p-th place of `view`.
+  /// Returns the offset of the p-th place of `view`.
   int64_t offset(const TensorDesc &view, int64_t p) const {
     int64_t offset = 0;
     for (size_t d = desc.strides.size(); d-- > 0;) {

@@ -28,7 +28,7 @@ namespace fs = llvm::sys::fs;
 using checkpoint::stepPrefix;
 using checkpoint::unfinishedPrefix;
 
-/// Of each rank's file.
+/// The name of each rank's file begins so.
 constexpr llvm::StringLiteral rankPrefix = "rank-";
 
 namespace {

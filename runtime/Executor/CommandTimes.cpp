@@ -29,9 +29,10 @@ private:
 
   const Program &program;
   std::vector<CommandTime> times;
-  /// Of each stage, among all.
+  /// Where the commands of each stage begin among all.
   std::vector<size_t> first;
-  /// Of what a group of ranks does together: who they are, and by rank.
+  /// Who does a command together, where a group of ranks does; and how long
+  /// each rank took.
   std::vector<const GroupSet *> groups;
   std::vector<std::vector<Durations>> durations;
 };

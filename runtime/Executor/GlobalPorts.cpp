@@ -41,9 +41,9 @@ protected:
 
   /// Among the program's inputs, or outputs.
   int32_t number;
-  /// Of GlobalPorts: another one for each request.
+  /// The request's data, which GlobalPorts has: another one for each request.
   const RunData *const &data;
-  /// Of the device; may be null.
+  /// The device's; null where it has none.
   const HostMapping *mapping;
   std::vector<Part> parts;
   /// Null when all parts are used where they are.

@@ -16,7 +16,7 @@ struct HostState {
   const uint8_t *data = nullptr;
   /// Null when it is in the program.
   std::shared_ptr<MappedFile> file;
-  /// Of the tensor in the file.
+  /// Where the tensor begins in the file.
   int64_t fileOffset = 0;
 
   /// The host's memory need not hold these bytes of it any more; who reads them

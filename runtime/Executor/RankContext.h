@@ -16,7 +16,7 @@ struct RankContext {
   std::vector<int64_t> coordinates(int32_t microBatch) const {
     return program.mesh.coordinates(rank, microBatch);
   }
-  /// Of the device, and known to the communicator.
+  /// Allocates memory of the device, which the communicator gets to know.
   llvm::Expected<std::unique_ptr<DeviceMemory>> allocate(int64_t bytes) const;
 
   const Program &program;

@@ -157,7 +157,7 @@ private:
   /// By StageProgram::kept.
   std::vector<std::unique_ptr<DeviceMemory>> kept;
   std::vector<std::shared_ptr<Group>> groups;
-  /// Of all lists, and where each list's begin; one more at the end.
+  /// The steps of all lists, and where each list's begin; one more at the end.
   std::vector<Step> steps;
   std::vector<size_t> firstStep;
   /// State buffers that something reads in their plain form.

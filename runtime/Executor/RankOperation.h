@@ -15,7 +15,7 @@ namespace ax::rt {
 /// stream's.
 class RankOperation {
 public:
-  /// Of one tensor, in bytes; a send has no destination, a receive no source.
+  /// The bytes of one tensor; a send has no destination, a receive no source.
   struct Sizes {
     int64_t source = 0, destination = 0;
   };
@@ -40,7 +40,7 @@ private:
     int64_t bytes = 0;
     /// Where `mapping` is null.
     HostMemory copy;
-    /// Of the run that was started.
+    /// Where the tensor is in the run that was started.
     DeviceAddress address;
   };
 

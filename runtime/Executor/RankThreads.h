@@ -19,7 +19,7 @@ struct RequestSlot;
 class ThreadRequest : public Request {
 public:
   ~ThreadRequest() override;
-  /// Of its newest submission.
+  /// The number of its newest submission.
   uint64_t number = 0;
   bool isSubmitted = false;
   /// From its submission until its end was noticed.

@@ -25,7 +25,8 @@ public:
   ~StatePart();
   DeviceAddress getAddress() const { return address; }
   int64_t getSize() const { return size; }
-  /// Of its contents: unique among all parts of one store; never 0.
+  /// Returns the number of its contents: unique among all parts of one store;
+  /// never 0.
   uint64_t getIdentity() const { return identity; }
 
 private:

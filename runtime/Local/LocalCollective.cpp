@@ -91,7 +91,7 @@ private:
   struct Part {
     CollectivePlan plan;
     int64_t numElements = 0, sourceBytes = 0, destinationBytes = 0;
-    /// Of its copy among the copies.
+    /// Where its copy begins among the copies.
     int64_t offset = 0;
     uint8_t *destination = nullptr;
   };

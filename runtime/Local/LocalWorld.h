@@ -20,7 +20,8 @@ struct alignas(64) LocalMember {
   WaitWord ready;
   /// Runs of which this member has done its first step; see LocalCollective.
   WaitWord done;
-  /// Of run n: sources[n % 2]; a slow member may still look at the last ones.
+  /// The sources of run n are in sources[n % 2]; a slow member may still look
+  /// at the last ones.
   std::vector<const void *> sources[2];
   /// Where others write to, if they do.
   std::vector<void *> destinations;

@@ -17,7 +17,7 @@ namespace {
 
 /// More are a slip of the pen.
 constexpr int32_t mostKeptSlots = 1 << 20;
-/// Of a thread; more cannot be had.
+/// A thread's scratch memory has at most so many bytes; more cannot be had.
 constexpr int64_t mostScratchBytes = int64_t(1) << 40;
 /// As in a plan's ax.mesh.
 constexpr int64_t mostRanksAndSlices = int64_t(1) << 24;

@@ -21,7 +21,7 @@
 
 namespace ax::rt {
 
-/// Of Fields.h: raised with any change of what a field means.
+/// The version of Fields.h: raised with any change of what a field means.
 static constexpr int64_t version = 3;
 static constexpr llvm::StringLiteral beginning = "axopt compiled plan ";
 

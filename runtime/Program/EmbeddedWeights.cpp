@@ -21,7 +21,7 @@
 
 namespace ax::rt {
 
-/// Of CompiledPlan.proto.
+/// The field of CompiledPlan.proto that holds the weights.
 static constexpr uint32_t weightsField = 9;
 static constexpr uint64_t alignment = EmbeddedWeights::alignment;
 /// What states come from, in the message.

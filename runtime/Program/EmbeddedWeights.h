@@ -27,7 +27,7 @@ public:
 
   /// Tag and length of the field; nothing when there are no weights.
   static std::string header(int64_t bytes);
-  /// Of the field's contents.
+  /// Returns the bytes of the field's contents.
   int64_t getBytes() const { return bytes; }
   llvm::Error write(AtomicFile &file) const;
 

@@ -20,14 +20,15 @@ using Sizes = std::vector<int64_t>;
 using Fault = std::string;
 
 constexpr size_t mostDims = 16;
-/// Of a size, a stride, or a pad of a window: products of two such, and some
-/// sums of these, are no overflow.
+/// A size, a stride, or a pad of a window is at most so large: products of two
+/// such, and some sums of these, are no overflow.
 constexpr int64_t mostInWindow = int64_t(1) << 30;
 
 const char *const badSizes = "its sizes do not fit each other";
 const char *const badTypes = "its types do not fit each other";
 
-/// Of a view by itself; its elements lie within what can be addressed.
+/// Returns what is wrong with a view by itself; the elements of a sound one lie
+/// within what can be addressed.
 Fault findFault(const TensorDesc &view) {
   if (view.sizes.size() != view.strides.size() || view.sizes.size() > mostDims)
     return "sizes and strides do not match";
@@ -48,7 +49,8 @@ Fault findFault(const TensorDesc &view) {
   return "";
 }
 
-/// Of a view that is written: each place of it once, if there are any.
+/// Returns what is wrong with a view that is written: each place of it is to be
+/// there once, if there are any.
 Fault findResultFault(const TensorDesc &view) {
   if (std::find(view.sizes.begin(), view.sizes.end(), 0) != view.sizes.end())
     return "";
@@ -112,7 +114,8 @@ bool areBetween(const Sizes &numbers, size_t count, int64_t least) {
          });
 }
 
-/// Of what moves over `x`: [batch, channels, spatial...].
+/// Returns what is wrong with what moves over `x`: [batch, channels,
+/// spatial...].
 template <typename Window>
 Fault findWindowFault(const Window &d) {
   size_t spatial = d.x.sizes.size() - 2;

@@ -120,7 +120,8 @@ static bool isArray(const std::string &path) {
   return llvm::sys::path::extension(path) == ".npy";
 }
 
-/// Of an archive or a folder, or the only one.
+/// Reads what outputs are to be from an archive or a folder, or from the array
+/// of the only one.
 static llvm::Expected<rt::NamedTensors>
 readExpectedFile(const std::string &path,
                  const std::vector<rt::Port> &outputs) {

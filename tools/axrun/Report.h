@@ -8,13 +8,13 @@
 namespace ax {
 
 struct Measurement {
-  /// Of each run, in order.
+  /// How long each run took, in order.
   std::vector<std::chrono::nanoseconds> times;
   /// From the first run's start to the last one's end.
   double totalSeconds = 0;
   int64_t flops = 0;
   double loadSeconds = 0;
-  /// Of a pipeline that was traced.
+  /// The part of the time that ranks waited, where a pipeline was traced.
   std::optional<double> bubble;
 };
 

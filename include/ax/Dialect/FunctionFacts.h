@@ -13,7 +13,7 @@
 
 namespace ax {
 
-/// Of which elements a function is. Integers are also i1, numbers are not.
+/// The elements that a function takes. Integers are also i1, numbers are not.
 enum class FunctionOperands { Floats, Numbers, Integers, Bools, Any };
 
 /// About how many instructions an element costs where a device has vectors: an

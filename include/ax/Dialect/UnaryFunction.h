@@ -29,7 +29,7 @@
 
 namespace ax {
 
-/// Of each kind there is one with
+/// Each kind has a specialization with
 ///   facts                  UnaryFacts
 ///   value(m, x)
 ///   gradient(m, x, y, dy)  dy times the slope at x, where the value is y; at

@@ -35,7 +35,7 @@ struct Training {
   std::string recompute = "none";
 };
 
-/// Of all rules in passes/Train/Optimizer/Rules, sorted.
+/// Returns the names of all rules in passes/Train/Optimizer/Rules, sorted.
 std::vector<llvm::StringRef> optimizerNames();
 
 } // namespace ax

@@ -224,7 +224,8 @@ struct Kernel {
   std::vector<KernelArgument> arguments;
   /// Scalar i is from 0 to less than bound i.
   std::vector<int64_t> scalarBounds;
-  /// Of its loop; all of them have to be done.
+  /// The loop has so many iterations, all of which have to be done, in any
+  /// order.
   int64_t iterations = 1;
 };
 

@@ -13,12 +13,13 @@ struct Difference {
   int64_t numDiffering = 0;
   /// NaN in both.
   int64_t numNaN = 0;
-  /// Of all elements; infinite where one is NaN and the other is not.
+  /// The largest difference of all elements; infinite where one is NaN and the
+  /// other is not.
   double largest = 0;
   /// Where that is, row-major.
   int64_t worst = 0;
-  /// Of those that differ the one with most of what the tolerances allow: how
-  /// many times as much, and where.
+  /// By how many times at most an element that differs goes beyond what the
+  /// tolerances allow, and which element that is.
   double excess = 0;
   int64_t worstDiffering = 0;
   /// Largest magnitude of a finite expected element.

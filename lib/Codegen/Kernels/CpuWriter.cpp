@@ -15,7 +15,8 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-/// Of the last loop: so many cache lines stay even with an unlucky stride.
+/// A tile has so many points of the last loop: that many cache lines stay even
+/// with an unlucky stride.
 static constexpr int64_t tilePoints = 16;
 
 //===----------------------------------------------------------------------===//

@@ -48,7 +48,8 @@ struct Emitter::Blocks {
     llvm::append_range(all, inner.drop_front());
     return all;
   }
-  /// Of indices of the rest.
+  /// Returns indices of the dimensions for those of what is left behind the
+  /// blocks.
   Indices afterBlocks(ArrayRef<IndexExpr> indices) const {
     Indices all(indices);
     all[dim] = all[dim] + IndexExpr(count * size);
@@ -62,8 +63,8 @@ struct Emitter::Reduction {
   ReduceOpKind kind;
   Type element;
   ArrayRef<IndexExpr> fixed;
-  /// Of the dimensions after the fixed ones: those up to the last that is kept,
-  /// and the rest, which are all reduced.
+  /// Sizes of the dimensions after the fixed ones: those up to the last that is
+  /// kept, and the rest, which are all reduced.
   SmallVector<int64_t> outerSizes, innerSizes;
 
   bool isReduced(unsigned d) const {
@@ -75,7 +76,8 @@ struct Emitter::Reduction {
         return true;
     return false;
   }
-  /// Of the kept ones among the outer dimensions from `first`.
+  /// Returns the sizes of the dimensions that are kept among the outer ones
+  /// from `first` on.
   SmallVector<int64_t> keptSizes(unsigned first) const {
     SmallVector<int64_t> sizes;
     for (unsigned d = first; d != outerSizes.size(); ++d)

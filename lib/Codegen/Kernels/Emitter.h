@@ -156,16 +156,17 @@ private:
   llvm::DenseSet<mlir::Operation *> kept;
   bool hasRows;
   llvm::SmallVector<AxesAttr, 2> scalars;
-  /// Of the fusion's operations.
+  /// The place of each of the fusion's operations among them.
   llvm::DenseMap<mlir::Operation *, int64_t> numbers;
 
   IndexSpace space;
   IndexSpace::Nest outer;
   bool wantsFewer = false;
   int64_t wantedTiledSize = 0;
-  /// Of the results, while it is emitted; null when it cannot run in tiles.
+  /// The nest of the results while it is emitted; null when it cannot run in
+  /// tiles.
   const IndexSpace::Nest *resultNest = nullptr;
-  /// Of the tile: the first point, and the one behind the last.
+  /// The first point of the tile, and the one behind its last.
   std::pair<Value, Value> tile;
   int64_t scratchBytes = 0;
   llvm::SmallVector<char> resultDone;

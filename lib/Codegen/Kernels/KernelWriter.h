@@ -21,7 +21,7 @@ class KernelWriter {
 public:
   using Value = mlir::Value;
   using Values = llvm::SmallVector<Value>;
-  /// Of a loop: the values that the next iteration gets.
+  /// The body of a loop returns the values that the next iteration gets.
   using LoopBody =
       llvm::function_ref<Values(Value counter, mlir::ValueRange carried)>;
   using Scalar = llvm::function_ref<Value()>;
@@ -34,10 +34,10 @@ public:
   /// None of the two overflows.
   virtual Value addIndex(Value x, Value y) = 0;
   virtual Value mulIndex(Value x, Value y) = 0;
-  /// Of numbers that are not negative.
+  /// Neither number is negative.
   virtual Value divIndex(Value x, Value y) = 0;
   virtual Value remIndex(Value x, Value y) = 0;
-  /// Of numbers from memory, which may be anything.
+  /// The numbers come from memory, and may be anything.
   virtual Value addWrapped(Value x, Value y) = 0;
   virtual Value minSigned(Value x, Value y) = 0;
   virtual Value maxSigned(Value x, Value y) = 0;

@@ -17,9 +17,9 @@ namespace ax::codegen {
 enum class NestRole {
   /// All that there is to do.
   Whole,
-  /// Of a reduction: elements that are summed in a register; memory that sums
-  /// begin with; blocks of many rows or elements, which are summed apart, and
-  /// what is left of them.
+  /// The nests of a reduction: elements that are summed in a register; memory
+  /// that sums begin with; blocks of many rows or elements, which are summed
+  /// apart, and what is left of them.
   Elements,
   Clear,
   RowBlocks,
@@ -28,7 +28,7 @@ enum class NestRole {
   AddBlock,
   ElementBlocks,
   RowsLeft,
-  /// Of a scan: where it starts. Of a scatter: what there was before updates.
+  /// Where a scan starts; for a scatter, what there was before updates.
   First,
   Update
 };

@@ -25,7 +25,7 @@ struct Header {
   /// The key, and then the code, follow.
   uint64_t keyBytes;
   uint64_t codeBytes;
-  /// Of the whole file, with 0 here.
+  /// The hash of the whole file, with 0 in its own place.
   uint64_t hash;
 };
 

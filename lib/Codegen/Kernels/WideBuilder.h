@@ -31,7 +31,7 @@ struct WideBuilder {
     return UnaryOp::create(b, loc, x.getType(), kind, x);
   }
   Value number(double value);
-  /// Of which 1 is left of each dimension reduced.
+  /// Reduces `dims` of `x`, of each of which 1 is left.
   Value reduce(ReduceOpKind kind, Value x, llvm::ArrayRef<int64_t> dims);
   /// The norm `op` of `x`, whose dimensions `dims` are those that it is over.
   /// Scale and bias may be null; they are broadcast.

@@ -9,7 +9,8 @@ using namespace ax::import;
 
 /// Beyond any sensible window; products with a dimension do not overflow.
 static constexpr int64_t maxExtent = int64_t(1) << 20;
-/// Of all dimensions together: every element of a result costs as much.
+/// The largest window, of all dimensions together: every element of a result
+/// costs as much.
 static constexpr int64_t maxWindow = int64_t(1) << 32;
 
 std::optional<Window> ax::import::readWindow(Node &n, Value x,

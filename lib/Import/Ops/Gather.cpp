@@ -35,8 +35,8 @@ static std::optional<Progression> progression(Emitter &b, Value indices,
   return result;
 }
 
-/// Of results of which there may be fewer: an index of none is an error of the
-/// run.
+/// Gathers from results of which there may be fewer than there is room for: an
+/// index behind those that there are is an error of the run.
 static Value gatherResults(Node &n, Value x, Value indices) {
   Bound bound = *n.b.boundOf(x);
   n.b.dropBounds();

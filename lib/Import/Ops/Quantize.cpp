@@ -155,7 +155,8 @@ static Value spreadOver(Node &n, Value parameter, Value x, int64_t along) {
   return n.b.reshape(parameter, wide);
 }
 
-/// Of a matrix or a stack of them; -1, which no dimension is, of a vector.
+/// Returns the dimension of rows of a matrix or a stack of them; of a vector
+/// -1, which no dimension is.
 static int64_t rowsOf(Value x) {
   return std::max<int64_t>(Emitter::rankOf(x), 1) - 2;
 }

@@ -100,7 +100,8 @@ static void importMultinomial(Node &n) {
   n.out(n.b.cast(n.b.reshape(best, {batch, samples}), type));
 }
 
-/// Of training. The mask: where ones are kept.
+/// Drops elements as training does. The mask is ones treated alike: true where
+/// they are kept.
 static void drop(Node &n, Value x, double rate) {
   int64_t id = n.b.takeRandomId();
   n.out(0, n.b.dropout(x, rate, id));

@@ -7,7 +7,7 @@
 using namespace ax;
 using namespace ax::import;
 
-/// Of a bin of RoiAlign, in each dimension.
+/// The largest number of samples of a bin, in each dimension.
 static constexpr int64_t maxSamples = 1024;
 
 namespace {
@@ -174,7 +174,7 @@ void RoiAligner::run() {
       b.reduce(isMax ? ReduceOpKind::max : ReduceOpKind::sum, read, {1}, false);
   Value count = b.reshape(b.mul(lines[0].live, lines[1].live), {regions, 1, 1});
   if (isMax)
-    // Of no samples.
+    // The maximum of no samples is 0.
     y = b.select(b.compare(CompareKind::gt, count, b.like(count, 0)), y,
                  b.like(y, 0));
   else

@@ -102,7 +102,8 @@ static void importCompress(Node &n) {
     n.out(n.b.gather(x, n.b.bounded(places, 0, count), axis));
 }
 
-/// Of all elements, in order of size or as they come first.
+/// Finds the different ones of all elements, in order of size or as they come
+/// first.
 static void importUnique(Node &n) {
   Value x = n.in(0);
   if (!x)

@@ -123,8 +123,8 @@ static void product(ScatterOp op, GradientBuilder &g) {
   });
 }
 
-/// Of several updates of one place, `set` keeps one: all are given its
-/// gradient, as PyTorch does.
+/// Gives all updates of one place its gradient, though `set` keeps one of them:
+/// as PyTorch does.
 template <typename ScatterOp>
 static LogicalResult scatter(ScatterOp op, GradientBuilder &g) {
   Value dy = g.ofResult();

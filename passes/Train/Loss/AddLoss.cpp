@@ -171,8 +171,8 @@ private:
     return llvm::Error::success();
   }
 
-  /// Of all; in evaluation of each sample, where there is a dimension of them,
-  /// so that who runs it can leave some out.
+  /// Sums all up; in evaluation each sample by itself, where there is a
+  /// dimension of them, so that who runs it can leave some out.
   Value sum(Value x) {
     SmallVector<int64_t> dims = dimsFrom(0, shapeOf(x).size());
     if (!dims.empty() && sampleDim)

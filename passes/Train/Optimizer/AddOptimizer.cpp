@@ -128,7 +128,7 @@ private:
   bool isSound = true;
   /// Loss and gradient norm are finite numbers: one decision for all ranks.
   Value isFinite;
-  /// Of the loss's scale; null: it has none.
+  /// The exponent of the loss's scale; null: it has none.
   Value exponent;
   /// f64 scalars: the number of this step, from 1, and the schedule's factor.
   Value step, factor;
@@ -261,8 +261,8 @@ void OptimizerAdder::updateScale() {
   StoreOp::create(t.b, kFiniteSteps, after.finiteSteps);
 }
 
-/// Of the mean gradient: what PyTorch's clip_grad_norm_ gives. Each stage sums
-/// up for itself.
+/// Returns the norm of the mean gradient, as PyTorch's clip_grad_norm_ does.
+/// Each stage sums up for itself.
 Value OptimizerAdder::globalNorm(Value divisor) {
   Type f32 = t.b.getF32Type();
   llvm::MapVector<Attribute, Value> sums;
