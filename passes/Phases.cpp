@@ -8,7 +8,8 @@
 
 using namespace ax;
 
-/// Both ask the same question, with the same flags.
+/// Gives the options of both passes that choose: they ask the same question,
+/// with the same flags.
 template <typename OptionsTy>
 static OptionsTy optionsOfChoice(const Training &training) {
   OptionsTy options;

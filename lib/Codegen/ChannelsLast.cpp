@@ -220,8 +220,8 @@ private:
     replaceByTransposed(op, type, down);
   }
 
-  /// Over the same elements where they are, if what remains keeps its order or
-  /// can be turned, being small.
+  /// Turns a reduction over the same elements where they are, if what remains
+  /// keeps its order or can be turned, being small.
   void sinkReduce(ReduceOp reduce) {
     auto above = reduce.getOperand().getDefiningOp<TransposeOp>();
     if (!above)

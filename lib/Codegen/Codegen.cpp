@@ -360,7 +360,8 @@ private:
   ProgramTables tables;
   /// States that some program of the plan changes.
   llvm::DenseSet<StringAttr> stored;
-  /// In the program's order; and for each pipe coordinate the lists' kinds.
+  /// The stages in the program's order; and for each pipe coordinate the lists'
+  /// kinds.
   std::vector<StageOp> stages;
   std::vector<SmallVector<ActionKind>> lists;
   OwningOpRef<PlanOp> local;

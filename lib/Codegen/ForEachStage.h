@@ -16,7 +16,8 @@ inline void forEachStage(mlir::Operation *root,
   });
 }
 
-/// From the last to the first: what only removed ones used goes, too.
+/// Removes what nothing uses, from the last to the first: what only removed
+/// ones used goes, too.
 inline void removeUnused(mlir::Block &block) {
   for (mlir::Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (op.use_empty() && mlir::isPure(&op) &&

@@ -7,7 +7,7 @@
 
 namespace ax::codegen {
 
-/// Both ends are included.
+/// The numbers that an index can be, both ends included.
 struct IndexRange {
   int64_t low = std::numeric_limits<int64_t>::min();
   int64_t high = std::numeric_limits<int64_t>::max();

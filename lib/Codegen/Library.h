@@ -27,8 +27,9 @@ struct LibraryCall {
     int64_t byteOffset = 0;
   };
   llvm::SmallVector<Argument> arguments;
-  /// Not empty: values that must be in memory, dense, before a description
-  /// can take the operands (their strides do not fit). The rest is not valid.
+  /// Values that must be in memory, dense, before a description can take the
+  /// operands (their strides do not fit). The rest is not valid unless this is
+  /// empty.
   llvm::SmallVector<mlir::Value> wantsDense;
 };
 

@@ -130,7 +130,7 @@ private:
     }
   }
 
-  /// In whose memory a result is made.
+  /// Returns the operand in whose memory a result is made, if there is one.
   std::optional<unsigned> replacedOperand(OpResult result) {
     Operation *op = result.getOwner();
     if (auto fusion = dyn_cast<FusionOp>(op)) {

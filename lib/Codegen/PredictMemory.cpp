@@ -29,7 +29,7 @@ static Value movedFrom(Value value) {
       cast<OpResult>(value).getResultNumber());
 }
 
-/// Behind what only moves it.
+/// Whether a value is a source, as a state is, behind what only moves it.
 static bool isState(Value value) {
   while (Operation *op = value.getDefiningOp())
     if (isMoved(op))

@@ -31,14 +31,14 @@ struct ProgramTables {
   rt::Program &program;
   llvm::StringMap<int32_t> states;
   llvm::DenseMap<mlir::Attribute, int32_t> constants;
-  /// By their keys.
+  /// The number of each kernel, by its key.
   llvm::StringMap<int32_t> kernels;
 };
 
 /// A localised, fused list of a stage with its kernels and connections.
 struct StageSource {
   rt::CommandList list;
-  /// Among the program's.
+  /// The number of the stage among the program's.
   int64_t number = 0;
   LocalStageOp local;
   std::vector<StageInput> inputs;

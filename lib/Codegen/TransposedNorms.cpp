@@ -21,7 +21,8 @@ struct Factor {
   int64_t size, turnedDim, normDim;
 };
 
-/// Nothing where a dimension of one overlaps a part of one of the other.
+/// Returns factors that both shapes are made of; nothing where a dimension of
+/// one overlaps a part of one of the other.
 std::optional<SmallVector<Factor>> commonFactors(ArrayRef<int64_t> turned,
                                                  ArrayRef<int64_t> norm) {
   SmallVector<Factor> factors;

@@ -79,7 +79,8 @@ private:
   /// All but the update.
   static constexpr size_t numKinds = 3;
 
-  /// From `next` on they are still to be done.
+  /// Actions that are taken in order: those from `next` on are still to be
+  /// done.
   struct Queue {
     std::vector<ScheduledAction> actions;
     size_t next = 0;
@@ -190,7 +191,7 @@ private:
   const Pipeline &pipeline;
   int64_t stages;
   std::vector<Rank> ranks;
-  /// By action, stage and micro-batch.
+  /// When each action ended, by kind, stage and micro-batch.
   std::array<std::vector<double>, numKinds> ended;
 };
 

@@ -78,7 +78,7 @@ private:
 
 /// `{a, b}`.
 void printAxes(llvm::raw_ostream &os, const sharding::SubAxes &axes);
-/// With `optional`, nothing at all is an empty list too.
+/// Parses a list of axes. With `optional`, nothing at all is an empty list too.
 mlir::ParseResult parseAxes(mlir::AsmParser &parser, LayoutEncoder &encoder,
                             bool optional = false);
 

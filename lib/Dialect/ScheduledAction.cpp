@@ -4,7 +4,7 @@
 
 using namespace ax;
 
-/// In the order of Action.
+/// The letters, in the order of Action.
 static constexpr llvm::StringLiteral letters = "FBWU";
 
 char ax::letterOf(Action action) {

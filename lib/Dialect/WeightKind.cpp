@@ -6,7 +6,7 @@
 
 using namespace ax;
 
-/// In the order of the enum.
+/// The names, in the order of the enum.
 static constexpr llvm::StringLiteral names[] = {
     "parameter", "buffer",   "layer_parameter", "statistic", "sines",
     "mask",      "zero_row", "progression",     "grid",      "repeated"};

@@ -20,7 +20,8 @@ static onnx::AttributeProto *findMode(onnx::NodeProto &node) {
   return mode == attributes.end() ? nullptr : &*mode;
 }
 
-/// Until operator set 13 whoever asks for statistics normalises by them.
+/// Whether a node normalises by its batch. Until operator set 13 whoever asks
+/// for statistics does.
 static bool isByBatch(onnx::NodeProto &node, int opset) {
   if (opset < 14)
     return node.output_size() > 1;

@@ -48,8 +48,8 @@ struct AttentionOptions {
   bool emptyRowsZero = false;
 };
 
-/// Along `dim`, which has room for more, are as many results as the i64 scalar
-/// `count` says; padding follows.
+/// Says that along `dim`, which has room for more, are as many results as the
+/// i64 scalar `count` says; padding follows.
 struct Bound {
   int64_t dim = 0;
   Value count;
@@ -164,7 +164,8 @@ public:
   void dropBounds() { dropsBounds = true; }
   /// False, and a failure, when a node lost sight of how many results it has.
   bool checkDropped(ArrayRef<Value> inputs, ArrayRef<Value> outputs);
-  /// Behind the program's outputs come the counts of those that are bounded.
+  /// Appends the counts of outputs that are bounded behind the program's
+  /// outputs.
   CountedOutputs addCounts(llvm::SmallVectorImpl<Value> &outputs,
                            llvm::SmallVectorImpl<mlir::StringAttr> &names);
 
@@ -175,7 +176,7 @@ public:
   Value compare(CompareKind kind, Value lhs, Value rhs);
   Value select(Value condition, Value onTrue, Value onFalse);
   Value cast(Value x, DType type);
-  /// In the type in which x is added up.
+  /// Returns x in the type in which it is added up.
   Value wide(Value x) { return x ? cast(x, sumType(typeOf(x))) : x; }
   /// Random ops of one id drop the same elements, of different ids others.
   int64_t takeRandomId() { return randomIds++; }

@@ -72,13 +72,14 @@ private:
   ExportWeights weights;
   Widening widening;
   llvm::ArrayRef<uint8_t> model;
-  /// Also those of graphs in nodes, which may have one name several times.
+  /// The model's tensors, also those of graphs in nodes, which may have one
+  /// name several times.
   std::vector<TensorHeader> tensors;
   ParameterRoles roles;
   /// Names of unclearNumbers.
   std::vector<std::string> unclear;
   std::set<std::string> replaced;
-  /// With external data.
+  /// The file of external data, if there is one.
   std::optional<AtomicFile> data;
 };
 

@@ -59,7 +59,8 @@ private:
   int opset;
   /// Whether they are of a function that a schema gives.
   bool isInSchema = false;
-  /// Set inside function bodies, whose nodes have no names of their own.
+  /// The call's place, inside function bodies, whose nodes have no names of
+  /// their own.
   std::optional<mlir::Location> outerLocation;
   int depth = 0;
   int64_t numNodes = 0;

@@ -14,7 +14,8 @@
 
 namespace ax::import {
 
-/// In the order of the file, but for damaged ones; they point into `graph`.
+/// Returns tensors in the order of the file, but for damaged ones; they point
+/// into `graph`.
 std::vector<TensorHeader> findTensors(llvm::ArrayRef<uint8_t> graph);
 
 /// What becomes of a tensor, whose message is `tensor`; nothing where it stays.

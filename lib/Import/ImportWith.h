@@ -15,7 +15,8 @@ llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 importWith(const ImportOptions &options, llvm::StringRef path,
            mlir::MLIRContext &context);
 
-/// By which a plan knows the files again that it was made from (`ax.files`).
+/// Returns that by which a plan knows the files again that it was made from
+/// (`ax.files`).
 llvm::Expected<mlir::DictionaryAttr> fingerprints(PlanOp plan,
                                                   ModelFolder &folder);
 

@@ -54,7 +54,7 @@ std::string ax::import::describe(const NodeProto &node) {
 
 namespace {
 
-/// By domain and name.
+/// The uses of operators, by domain and name.
 using UseMap = std::map<std::pair<std::string, std::string>, OperatorUse>;
 
 class OperatorFinder {

@@ -299,8 +299,8 @@ ParameterRoles ax::import::findParameters(const onnx::ModelProto &model,
   return roles;
 }
 
-/// Not one that an exporter made up for a number in the code (`onnx::Mul_3`,
-/// `/fc/Constant_output_0`).
+/// Whether it is not one that an exporter made up for a number in the code
+/// (`onnx::Mul_3`, `/fc/Constant_output_0`).
 static bool isUsersName(llvm::StringRef name) {
   return !name.empty() && !llvm::isDigit(name.front()) &&
          name.find_first_of(":/") == llvm::StringRef::npos;

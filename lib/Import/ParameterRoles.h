@@ -18,7 +18,7 @@
 
 namespace ax::import {
 
-/// By the names of states.
+/// What the model says of its parameters, by the names of states.
 struct ParameterRoles {
   /// Single floats that are parameters: of layers, or by the exporter's word.
   std::set<std::string> numbers;

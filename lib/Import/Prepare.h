@@ -31,7 +31,7 @@ struct PreparedModel {
   WeightMap numbers;
   /// The kinds of initializers that say theirs, or of which the graph does.
   WeightKinds kinds;
-  /// Set when the graph is what is imported.
+  /// The roles, when the graph is what is imported.
   ParameterRoles roles;
   /// Inputs of which not even the rank is known.
   std::set<std::string> unranked;

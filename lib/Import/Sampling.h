@@ -28,7 +28,7 @@ struct Line {
 
 /// Taps of places: [batch..., taps, places].
 struct Taps {
-  /// Within the dimension, or the dimensions together.
+  /// The index within the dimension, or the dimensions together.
   Value index;
   /// Whether there is such an element; null when there always is.
   Value isInside;

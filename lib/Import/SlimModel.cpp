@@ -119,7 +119,7 @@ llvm::Error Slimmer::visitInitializer(const WireField &field,
   return visitTensor(header, field, out);
 }
 
-/// As an initializer.
+/// Writes the constant as an initializer.
 llvm::Error Slimmer::visitConstant(const ConstantNode &constant,
                                    std::string &out) {
   std::string whole;

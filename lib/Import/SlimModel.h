@@ -16,8 +16,8 @@ struct SlimModel {
   /// Where the data of every external or float initializer lies, by name; those
   /// that are gone, and the small ones that are in `bytes` too.
   WeightMap weights;
-  /// Likewise single floats, which are no weights by themselves unless the
-  /// exporter says so.
+  /// The data of single floats likewise, which are no weights by themselves
+  /// unless the exporter says so.
   WeightMap numbers;
   /// Initializers that are in `weights` and no longer in `bytes`, in order.
   std::vector<std::string> removed;

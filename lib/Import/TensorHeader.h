@@ -53,7 +53,7 @@ struct ConstantNode {
 class WeightNodes {
 public:
   explicit WeightNodes(llvm::ArrayRef<uint8_t> graph);
-  /// Nothing when the node is another one, or damaged.
+  /// Reads a constant; gives nothing when the node is another one, or damaged.
   std::optional<ConstantNode> read(llvm::ArrayRef<uint8_t> node) const;
 
 private:

@@ -239,7 +239,7 @@ static bool isRowOfZeros(const Values &values) {
                       [&](int64_t i) { return values[i] == 0; });
 }
 
-/// Not all of one number, which new weights often are.
+/// Whether rows repeat, but not all of one number, which new weights often are.
 static bool isRepeated(const Values &values) {
   ArrayRef<int64_t> shape = values.getShape();
   if (shape.size() < 2 || shape[0] < 2 || values.size() == 0)

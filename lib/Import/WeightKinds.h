@@ -20,7 +20,7 @@
 
 namespace ax::import {
 
-/// By the names of initializers.
+/// The kinds of weights, by the names of initializers.
 using WeightKinds = std::map<std::string, WeightKind>;
 
 /// What torch.export knew of a tensor, if `entry` of its metadata says it.

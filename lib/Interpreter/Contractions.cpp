@@ -135,7 +135,7 @@ public:
   }
 
 private:
-  /// As numbers to be added, for every score.
+  /// Reads the mask as numbers to be added, for every score.
   void readMask(const HostTensor &tensor) {
     HostTensor full = broadcastTo(tensor, {batches, heads, queries, keys});
     mask = toDoubles(full);

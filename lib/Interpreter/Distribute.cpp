@@ -16,7 +16,8 @@ namespace ax::interpreter {
 using sharding::Layout;
 using sharding::Mesh;
 
-/// For each dimension, the global index of every local one, or `outside`.
+/// Returns for each dimension the global index of every local one, or
+/// `outside`.
 static SmallVector<Table> globalIndices(const Layout &layout, const Mesh &mesh,
                                         const std::vector<int64_t> &at) {
   SmallVector<Table> tables;

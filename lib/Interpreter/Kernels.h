@@ -106,8 +106,8 @@ llvm::Expected<std::vector<int64_t>> toIndices(const HostTensor &tensor,
 std::vector<double> toDoubles(const HostTensor &tensor);
 void storeDoubles(llvm::ArrayRef<double> values, HostTensor &to);
 
-/// For each index along one result dimension, what it adds to the position in
-/// the operand, or `outside`.
+/// What each index along one result dimension adds to the position in the
+/// operand, or `outside`.
 using Table = std::vector<int64_t>;
 constexpr int64_t outside = std::numeric_limits<int64_t>::min();
 /// start, start + step, ... : `size` entries.

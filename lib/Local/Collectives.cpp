@@ -52,7 +52,7 @@ LogicalResult CollectiveVerifier::verifyDims(unsigned part) {
   return success();
 }
 
-/// Along each dimension: a part becomes all parts, all of it one part, or
+/// Checks each dimension: a part becomes all parts, all of it one part, or
 /// nothing changes.
 LogicalResult CollectiveVerifier::verifyTypes(unsigned part) {
   RankedTensorType from = tensorType(op->getOperand(part)),

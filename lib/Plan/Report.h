@@ -29,7 +29,8 @@ struct StageReport {
   /// Its lists, in the program's order.
   std::vector<StageOp> lists;
   cost::StageCost cost;
-  /// Instead of the estimate in `cost`.
+  /// The memory that ranks allocate, where it is known, instead of the estimate
+  /// in `cost`.
   std::optional<cost::RankMemory> memory;
   int64_t peakBytes() const {
     return memory ? memory->total() : cost.peakBytes();
@@ -52,7 +53,7 @@ struct StageReport {
 
 struct TransferReport {
   TransferOp op;
-  /// Per rank and micro-batch.
+  /// The bytes that a rank sends for a micro-batch.
   int64_t bytes = 0;
 };
 

@@ -220,7 +220,7 @@ namespace {
 /// Stages that load or store a state.
 struct StateUses {
   std::set<int64_t> stages;
-  /// In each program that stores it.
+  /// The stages that store it, of each program that does.
   std::vector<std::set<int64_t>> storing;
 };
 } // namespace

@@ -41,7 +41,7 @@ private:
   plan::ValueNumbers numbers;
   /// The numbers of the loss and of the norm of the gradient.
   std::set<int64_t> finite;
-  /// By its number, the state in which a new value is stored.
+  /// The state in which each new value is stored, by the value's number.
   llvm::DenseMap<int64_t, StringAttr> storedIn;
 };
 

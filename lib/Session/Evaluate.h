@@ -9,7 +9,7 @@
 
 namespace ax {
 
-/// Over all samples together.
+/// What was measured, over all samples together.
 struct Measured {
   int64_t samples = 0;
   double loss = 0;
@@ -25,7 +25,7 @@ public:
   /// not give what a metric needs.
   static llvm::Expected<Evaluator>
   create(rt::Executor &executor, const EvalOptions &options, Tokens tokens);
-  /// Nothing when it was interrupted.
+  /// Measures; nothing when it was interrupted.
   llvm::Expected<std::optional<Measured>> run();
   /// `loss 0.1234, accuracy 0.9722 (360 samples)`.
   std::string describe(const Measured &measured) const;

@@ -84,7 +84,8 @@ llvm::Error Predictor::chooseOutputs() {
   return llvm::Error::success();
 }
 
-/// Behind the last sample come copies of the batch's first ones.
+/// Submits a batch. Behind the last sample come copies of the batch's first
+/// ones.
 llvm::Error Predictor::submit(rt::Request &request, int64_t first) {
   int64_t batch = samples.getBatch(),
           valid = std::min(batch, samples.size() - first);

@@ -58,7 +58,8 @@ private:
     bool isTokens = false;
     /// A sample of tokens begins so many places later.
     int64_t shift = 0;
-    /// Without samples: how many batches have one of their own; 0: one for all.
+    /// How many batches have a value of their own, of an input without samples;
+    /// 0: one for all.
     int64_t batches = 0;
   };
 

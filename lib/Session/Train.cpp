@@ -88,7 +88,7 @@ private:
   int64_t done = 0, skipped = 0, saved = -1, measured = -1;
   /// Those that were done before this run.
   int64_t first = 0;
-  /// To do in all, and those among them that are traced.
+  /// The steps to do in all, and those among them that are traced.
   int64_t steps, traceFirst, traceLast;
 };
 

@@ -22,9 +22,10 @@ struct StepFacts {
 /// and events for TensorBoard in a folder.
 class TrainLog {
 public:
-  /// Nothing is written without a path, or a folder. A run that goes on after
-  /// step `resumed` adds to what is there, but for what is told of later steps:
-  /// it does these again. `metrics`: those that writeMeasured will be told of.
+  /// Opens a log, which writes nothing without a path, or a folder. A run that
+  /// goes on after step `resumed` adds to what is there, but for what is told
+  /// of later steps: it does these again. `metrics`: those that writeMeasured
+  /// will be told of.
   static llvm::Expected<TrainLog> create(const std::string &path,
                                          const std::string &events,
                                          std::optional<int64_t> resumed,

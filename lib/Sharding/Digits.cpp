@@ -247,8 +247,8 @@ std::vector<DimLayout> splitParts(const std::vector<int64_t> &sizes,
   return parts;
 }
 
-/// In a string of digits those of `axes` become local ones where they stand,
-/// and join their local neighbours: `3 * 8{col} * 64` without col is 1536
+/// Makes digits of `axes` in a string of digits local ones where they stand,
+/// which join their local neighbours: `3 * 8{col} * 64` without col is 1536
 /// again.
 std::optional<DimLayout> unsplit(const DimLayout &dim, const SubAxes &axes) {
   std::optional<SubAxes> mine = cutAxes(dim.axes(), axes);

@@ -49,8 +49,8 @@ LayoutId LayoutTable::add(const Layout &layout) {
   return add(ids, add(layout.partial), layout.partialKind);
 }
 
-/// Without partial axes the kind of reduction means nothing: one number for
-/// all.
+/// Gives one number to layouts without partial axes, whichever the kind of
+/// reduction, which means nothing then.
 LayoutId LayoutTable::add(const std::vector<DimId> &dims, AxesId partial,
                           ReduceKind kind) {
   if (partial == noAxes)

@@ -85,7 +85,7 @@ public:
   /// The same without partial sums.
   LayoutId reduced(LayoutId layout);
 
-  /// As the functions of the same name in Digits.h.
+  /// These are the functions of the same name in Digits.h.
   bool overlap(AxesId a, AxesId b);
   AxesId without(AxesId axes, AxesId remove);
   std::optional<DimId> unsplit(DimId dim, AxesId axes);

@@ -217,7 +217,7 @@ private:
 
   /// What a partial tensor becomes as long as it is passed on.
   struct Reach {
-    /// In topological order.
+    /// The ops that pass it on, in topological order.
     std::vector<int> ops;
     /// Everything that these ops read or make.
     std::set<int> tensors;

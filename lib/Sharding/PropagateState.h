@@ -32,7 +32,7 @@ struct Split {
   /// The axes of a pin whose place neighbours decide, and what splits the
   /// factor if no neighbour does. Nothing: it is not such a pin.
   std::optional<DimId> ifUntold = std::nullopt;
-  /// Nothing does.
+  /// Whether nothing splits the factor if no neighbour says how.
   bool elseWhole = false;
 
   bool waits() const { return ifUntold.has_value(); }
@@ -53,8 +53,8 @@ public:
 
   /// Op that makes a tensor and which result it is; op -1: none does.
   std::vector<Use> producers;
-  /// In canonical order: by number of the using op's first result; the
-  /// program's output last.
+  /// The uses of each tensor in canonical order: by number of the using op's
+  /// first result; the program's output last.
   std::vector<std::vector<Use>> uses;
   /// Topological; of ops that are ready the one whose result has the lowest
   /// number. Does not depend on the order of Graph::ops.

@@ -13,7 +13,8 @@ struct Renaming {
   SubAxes before, after;
 };
 
-/// Nothing when the two do not fall into the same pieces.
+/// Returns what turns one split into the other; nothing when the two do not
+/// fall into the same pieces.
 std::optional<Renaming> renamingOf(const DimLayout &from, const DimLayout &to);
 
 } // namespace ax::sharding::detail

@@ -47,7 +47,7 @@ public:
   const std::vector<Permuted> &permutations(const std::vector<DimId> &dims,
                                             AxesId unused, AxesId atoms);
 
-  /// Both sets as one, sorted.
+  /// Returns both sets as one, sorted.
   AxesId unite(AxesId a, AxesId b);
 
 private:

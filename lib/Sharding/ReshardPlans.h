@@ -22,7 +22,7 @@ public:
 
   LayoutTable table;
 
-  /// As Resharder::plan. Stays where it is.
+  /// Returns what Resharder::plan does. It stays where it is.
   const PlannedReshard &plan(LayoutId from, LayoutId to,
                              ElementBytes elementBytes);
 

@@ -162,7 +162,7 @@ private:
     return *best;
   }
 
-  /// For four wants and more: their orders would be 24 and more.
+  /// Grows a tree for four wants and more: their orders would be 24 and more.
   Tree growGreedily(Tree tree, int root, LayoutId base,
                     std::vector<Want> wants) {
     while (!wants.empty()) {

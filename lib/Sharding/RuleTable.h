@@ -39,7 +39,7 @@ public:
   RuleEntry(const Rule &rule, LayoutTable &table);
 
   const Rule rule;
-  /// For every dimension of every operand and result, the sizes of its factors.
+  /// The sizes of the factors of every dimension of every operand and result.
   std::vector<std::vector<SizesId>> operandSizes, resultSizes;
 
   Assignment assignment(const std::vector<DimId> &factors,

@@ -25,7 +25,7 @@ namespace ax {
 namespace {
 
 struct Destination {
-  /// Behind all symbolic links.
+  /// The path behind all symbolic links.
   std::string path;
   /// Replaced by a new file; else it is written to: a device, a pipe.
   bool isReplaced = true;

@@ -23,7 +23,7 @@ namespace {
 using Identity = std::tuple<dev_t, ino_t, std::string>;
 } // namespace
 
-/// Nothing for what is no regular file and no folder.
+/// Returns which file or folder it is; nothing for what is neither.
 static std::optional<Identity> identityOf(const std::string &path) {
   struct stat info = {};
   if (::stat(path.c_str(), &info) == 0) {
@@ -44,7 +44,8 @@ static std::optional<Identity> identityOf(const std::string &path) {
   return Identity(info.st_dev, info.st_ino, rest.str().ltrim('/').str());
 }
 
-/// Without links, dots and doubled slashes, whether it is there or not.
+/// Returns the path without links, dots and doubled slashes, whether it is
+/// there or not.
 static std::string canonical(const std::string &path) {
   llvm::SmallString<256> absolute(behindLinks(path));
   llvm::sys::fs::make_absolute(absolute);

@@ -42,7 +42,7 @@ static void finishStreams(int code, void *) {
     ::_exit(failed);
 }
 
-/// Only what signal handlers may call.
+/// Calls nothing but what signal handlers may call.
 static void tell(const char *text) {
   // There is nobody to tell when it fails.
   [[maybe_unused]] ssize_t written = ::write(2, text, std::strlen(text));

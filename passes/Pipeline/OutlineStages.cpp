@@ -84,7 +84,7 @@ Value Outliner::handOver(Value value, const StageList &from,
   return transfer;
 }
 
-/// With what it needs and is everywhere.
+/// Clones an operation with what it needs and is everywhere.
 void Outliner::clone(Operation *op, IRMapping &mapping, OpBuilder &builder) {
   for (Value operand : op->getOperands())
     if (placement.isEverywhere(operand) && !mapping.contains(operand))

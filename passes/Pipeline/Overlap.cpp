@@ -99,7 +99,8 @@ private:
     op->moveBefore(place);
   }
 
-  /// With nothing to hide behind it stays one operation.
+  /// Puts the wait before the first user. With nothing to hide behind it stays
+  /// one operation.
   static void endLate(CollectiveOpInterface op, Operation *user, double flops) {
     if (flops == 0)
       return;

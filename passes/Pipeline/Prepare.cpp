@@ -49,8 +49,8 @@ public:
 
   void run();
 
-  /// In the order of the block: what prepared states are to hold, and what
-  /// computes it.
+  /// What prepared states are to hold, and what computes it, in the order of
+  /// the block.
   SmallVector<Value> chosen;
   SmallVector<Operation *> ops;
 

@@ -19,7 +19,7 @@ struct StageList {
   /// The stage of the model; 0 for an update, which is of all that its
   /// coordinate has.
   int64_t stage = 0;
-  /// In the order of the program.
+  /// The operations, in the order of the program.
   std::vector<mlir::Operation *> ops;
   /// Values from outside, and which list gives each; null: a program input.
   llvm::MapVector<mlir::Value, StageList *> takes;
@@ -42,7 +42,8 @@ public:
 
   mlir::LogicalResult collect();
 
-  /// In an order in which each list comes after those that it takes from.
+  /// Returns the lists in an order in which each comes after those that it
+  /// takes from.
   std::vector<StageList *> inOrder();
   /// The list that gives an output of the program.
   StageList &giverOf(mlir::Value output) { return *givers[output]; }
@@ -71,7 +72,7 @@ private:
 
   ProgramOp program;
   const Placement &placement;
-  /// By action, part, coordinate.
+  /// The lists by action, part and coordinate.
   std::map<std::tuple<Action, int64_t, int64_t>, StageList> lists;
   llvm::DenseMap<mlir::Value, StageList *> givers;
 };

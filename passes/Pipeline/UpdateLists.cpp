@@ -63,7 +63,7 @@ private:
   llvm::DenseMap<Operation *, unsigned> position;
   std::map<Key, size_t> numbers;
   std::vector<Node> nodes;
-  /// In the order of the program.
+  /// The numbers of nodes, in the order of the program.
   std::vector<size_t> order;
   /// Level at which a coordinate first has what another one sends.
   std::map<std::pair<int64_t, void *>, int64_t> arrival;

@@ -51,7 +51,7 @@ std::optional<AttentionOperand> matchSide(Value value, ArrayRef<int64_t> batch,
   return side;
 }
 
-/// From the softmax's operand up to the product of q and k.
+/// Walks from the softmax's operand up to the product of q and k.
 class ScoresWalk {
 public:
   explicit ScoresWalk(AttentionMatch &match) : match(match) {}
@@ -106,8 +106,8 @@ private:
     return true;
   }
 
-  /// As matchSide. Beside the rows there may be a dimension that k lacks: heads
-  /// that share a key.
+  /// Matches as matchSide does. Beside the rows there may be a dimension that k
+  /// lacks: heads that share a key.
   std::optional<AttentionOperand> matchQueries(DotOp dot) {
     ArrayRef<int64_t> batch = dot.getLhsBatch(),
                       contract = dot.getLhsContract();
@@ -332,8 +332,8 @@ struct Zeroed {
   bool where = true;
 };
 
-/// From the probabilities that multiply v up to the softmax. `rowParts` are
-/// rows that have become one dimension on the way.
+/// Walks from the probabilities that multiply v up to the softmax. `rowParts`
+/// are rows that have become one dimension on the way.
 SoftmaxOp walkToSoftmax(Value value, bool &emptyRowsZero,
                         std::optional<Zeroed> &zeroed,
                         SmallVectorImpl<int64_t> &rowParts) {

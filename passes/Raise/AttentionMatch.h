@@ -28,7 +28,7 @@ struct MaskStep {
   double number = 0;
   /// Shape of the scores at this step: leading..., S, T.
   llvm::SmallVector<int64_t> shape;
-  /// By what the step's result is multiplied further on.
+  /// The number by which the step's result is multiplied further on.
   double factor = 1;
 };
 
@@ -55,7 +55,7 @@ struct AttentionMatch {
   mlir::Value rowScale;
   llvm::SmallVector<int64_t> rowScaleShape;
   std::optional<double> softcap;
-  /// From the scores outwards.
+  /// The masks, from the scores outwards.
   llvm::SmallVector<MaskStep> masks;
   bool emptyRowsZero = false;
   /// The order in which the product with v has the leading dimensions.

@@ -95,8 +95,8 @@ static std::vector<Step> withTimeApart(const Reshard &reshard, const Mesh &mesh,
   return steps;
 }
 
-/// Before which operation each reshard stands: shared results start others, so
-/// it is the first of all that use what comes of it.
+/// Returns before which operation each reshard stands: shared results start
+/// others, so it is the first of all that use what comes of it.
 static std::vector<Operation *> firstUsersOf(const Resharding &found,
                                              const ShardGraph &graph,
                                              Operation *output) {
@@ -146,7 +146,8 @@ private:
   int64_t zero;
   SymbolTable states;
   ReturnOp output;
-  /// As ops find values, which is as produced but for state split in time.
+  /// The tensors as ops find them, which is as produced but for state split in
+  /// time.
   std::vector<Value> produced;
 };
 

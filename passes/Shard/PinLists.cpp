@@ -57,7 +57,7 @@ private:
   const ShardGraph &graph;
   const Mesh &mesh;
   MLIRContext *context;
-  /// By the first result of an operation, or an input.
+  /// The pins, by the first result of an operation, or by an input.
   llvm::MapVector<Value, SmallVector<Attribute>> lists;
 };
 

@@ -71,8 +71,9 @@ private:
         result.push_back(mesh.whole(name));
     return result;
   }
-  /// With `anyPlace`, neighbours say where the axes split: a fused gate and up
-  /// as 2 * n{col}. With `elseWhole`, nothing splits what they do not.
+  /// Pins a factor. With `anyPlace`, neighbours say where the axes split: a
+  /// fused gate and up as 2 * n{col}. With `elseWhole`, nothing splits what
+  /// they do not.
   void pinFactor(int op, int factor, const SubAxes &axes, bool anyPlace = false,
                  bool elseWhole = false) {
     FactorPin pin{op, factor,
@@ -193,7 +194,7 @@ void RecipeMaker::pinBatchSums(const SubAxes &split) {
   }
 }
 
-/// As many of the axes as divide it, outermost first.
+/// Returns as many of the axes as divide the batch, outermost first.
 SubAxes RecipeMaker::splitOfBatch(int64_t batch, const std::string &input) {
   SubAxes all = axes({meshAxis::data, meshAxis::depth, meshAxis::micro}), split;
   int64_t rest = batch;

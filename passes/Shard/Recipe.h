@@ -20,9 +20,8 @@ struct RecipeWarning {
   std::string text;
 };
 
-/// By number of factor pins: what a factor is called (`96 output features`)
-/// that is to be split over all axes of its pin, which leaves to neighbours
-/// how.
+/// What factors are called (`96 output features`) that are to be split over all
+/// axes of their pins, which leave to neighbours how: by number of factor pins.
 using AskedParts = std::map<size_t, std::string>;
 
 struct Recipe {
@@ -40,7 +39,7 @@ Recipe makeRecipe(const ShardGraph &graph, const sharding::Mesh &mesh,
 /// What is done where not as many parts can be made as asked for.
 std::string insteadOf(int64_t parts);
 
-/// From ax-decompose-split to ax-recipe: attribute of ops that must see a
+/// The attribute, from ax-decompose-split to ax-recipe, of ops that must see a
 /// dimension of their operand as a whole (the exchanged numbers): its number.
 inline constexpr const char *gatheredAttr = "ax.gathered";
 

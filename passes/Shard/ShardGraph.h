@@ -14,9 +14,9 @@ namespace ax {
 /// role State and Constant, program arguments of role Input.
 struct ShardGraph {
   sharding::Graph graph;
-  /// As graph.ops.
+  /// The operations of graph.ops.
   std::vector<mlir::Operation *> ops;
-  /// As graph.tensors.
+  /// The values of graph.tensors.
   std::vector<mlir::Value> values;
   llvm::DenseMap<mlir::Value, int> tensorOf;
 

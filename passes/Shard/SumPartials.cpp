@@ -39,7 +39,7 @@ public:
   static bool isNode(Operation *op, const Mesh &mesh);
   static bool isRoot(Operation *op, const Mesh &mesh);
 
-  /// With fewer reductions, if that can be.
+  /// Writes the sum with fewer reductions, if that can be.
   void rewrite();
 
 private:
@@ -110,7 +110,7 @@ SumTree::SumTree(Operation *root, const Mesh &mesh)
   }
 }
 
-/// As early as both are there: they need not be kept for the root.
+/// Adds as early as both are there: they need not be kept for the root.
 Value SumTree::add(Value lhs, Value rhs) {
   Operation *later = lhs.getDefiningOp(), *other = rhs.getDefiningOp();
   if (!later || (other && later->isBeforeInBlock(other)))

@@ -136,7 +136,8 @@ struct MappingTraits<ax::Training> {
     io.mapOptional("frozen", t.frozen);
     io.mapOptional("frozen-rows", t.frozenRows);
   }
-  /// With all its digits, which LLVM's own writing of numbers cuts.
+  /// Reads and writes a number with all its digits, which LLVM's own writing of
+  /// numbers cuts.
   static void mapNumber(IO &io, const char *key, double &value) {
     std::string text;
     llvm::raw_string_ostream(text) << llvm::json::Value(value);

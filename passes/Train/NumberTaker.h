@@ -26,7 +26,7 @@ public:
   void take(llvm::StringRef key, std::optional<double> &value);
   /// 0 or 1.
   void take(llvm::StringRef key, bool &value);
-  /// Not negative.
+  /// Takes a whole number that is not negative.
   void take(llvm::StringRef key, int64_t &value);
   /// `betas=B1:B2`, both below 1.
   void takeBetas(double &beta1, double &beta2);

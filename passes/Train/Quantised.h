@@ -17,7 +17,7 @@ struct Quantised {
   double low = 0, high = 0;
 };
 
-/// Nothing where the cast is another one.
+/// Returns what is quantised; nothing where the cast is another one.
 std::optional<Quantised> matchQuantised(CastOp cast);
 
 } // namespace ax

@@ -57,9 +57,10 @@ public:
 private:
   /// How a weight is used.
   enum class Use {
-    /// As the weight of a layer.
+    /// It is the weight of a layer.
     Layer,
-    /// As its data, or in arithmetic with data. A single number is none there.
+    /// It is a layer's data, or in arithmetic with data. A single number is
+    /// none there.
     Data,
   };
 
@@ -120,8 +121,8 @@ private:
   bool isData(Value value) const {
     return active.contains(value) || fromInput.contains(value);
   }
-  /// Only waves take the result, as it is or times a number: so are frequencies
-  /// taken, which as a rule are fixed.
+  /// Whether only waves take the result, as it is or times a number: so are
+  /// frequencies taken, which as a rule are fixed.
   static bool isAngle(Operation *op, int depth = 0) {
     return depth < 8 &&
            llvm::all_of(

@@ -52,7 +52,7 @@ public:
     return select(condition, x, number(x, y));
   }
   Value cast(Value x, mlir::Type element);
-  /// In f32 if the type is narrower: for statistics.
+  /// Returns x in f32 if its type is narrower: for statistics.
   Value wide(Value x);
   /// 1 where `condition` holds, 0 elsewhere.
   Value indicator(Value condition, mlir::Type element) {
@@ -69,8 +69,8 @@ public:
   /// The index along `dim`, i64, all other extents 1.
   Value indexAlong(int64_t dim, int64_t size, int64_t rank);
 
-  /// By index along the first dimension of `type`, all other extents 1: whether
-  /// it is one of `rows`; null when there are none.
+  /// Returns by index along the first dimension of `type`, all other extents 1,
+  /// whether it is one of `rows`; null when there are none.
   Value isRowOf(mlir::RankedTensorType type, Dims rows);
 
   // Shapes.

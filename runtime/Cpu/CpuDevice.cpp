@@ -129,8 +129,9 @@ public:
   llvm::Error synchronize() override { return llvm::Error::success(); }
 };
 
-/// With one 512-bit multiplier (AMD) oneDNN reaches 97 % of its peak and ours
-/// 96 %; with two (Intel) fetching weights ahead counts.
+/// Whether our own kernels multiply faster: with one 512-bit multiplier (AMD)
+/// oneDNN reaches 97 % of its peak and ours 96 %; with two (Intel) fetching
+/// weights ahead counts.
 bool prefersPackedMatmul() {
 #if defined(__x86_64__)
   return __builtin_cpu_is("intel");

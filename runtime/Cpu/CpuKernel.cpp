@@ -62,7 +62,7 @@ public:
     return llvm::Error::success();
   }
 
-  /// By which others find it; empty as long as they do not.
+  /// The bytes by which others find it; empty as long as they do not.
   std::string content;
 
 private:

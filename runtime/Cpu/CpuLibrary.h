@@ -42,19 +42,20 @@ private:
     std::weak_ptr<const HostMemory> memory;
   };
   std::mutex mutex;
-  /// By identity, place in it, and format.
+  /// The packed weights, by identity, place in it, and format.
   std::map<std::tuple<uint64_t, int64_t, std::string>, std::shared_ptr<Entry>>
       entries;
 };
 
 using ExpectedCpuOp = llvm::Expected<std::unique_ptr<CpuOp>>;
 
-/// By our own packed kernels. A null pointer: not for these operands.
+/// Prepares a product by our own packed kernels. A null pointer: not for these
+/// operands.
 ExpectedCpuOp preparePackedMatmul(const MatmulDesc &desc,
                                   const CpuConstant &constant,
                                   PackedWeights &packed);
 
-/// By oneDNN. A null pointer: oneDNN cannot do it.
+/// Prepares a product by oneDNN. A null pointer: oneDNN cannot do it.
 ExpectedCpuOp prepareDnnlMatmul(const MatmulDesc &desc,
                                 const CpuConstant &constant,
                                 PackedWeights &packed);

@@ -42,11 +42,12 @@ using DnnlPostOps =
                     DnnlDeleter<dnnl_post_ops_t, dnnl_post_ops_destroy>>;
 
 dnnl_engine_t dnnlCpuEngine();
-/// Nothing for element types that oneDNN's CPU primitives do not compute with.
+/// Returns oneDNN's type; nothing for element types that its CPU primitives do
+/// not compute with.
 std::optional<dnnl_data_type_t> dnnlType(DType dtype);
 /// False when the view cannot be described.
 bool makeDnnlDesc(const TensorDesc &view, dnnl_memory_desc_t &desc);
-/// As `desc`, in whatever format oneDNN likes best.
+/// Returns `desc` in whatever format oneDNN likes best.
 dnnl_memory_desc_t withAnyFormat(const dnnl_memory_desc_t &desc);
 /// The text that tells formats apart.
 std::string dnnlFormatKey(const dnnl_memory_desc_t &desc);

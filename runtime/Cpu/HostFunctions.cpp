@@ -24,7 +24,7 @@ const void *addressOf(Fn *function) {
   return reinterpret_cast<const void *>(function);
 }
 
-/// For f64 by its name, and for f32 with an f behind it.
+/// The functions: one for f64 by its name, and one for f32 with an f behind it.
 using Table = llvm::StringMap<const void *>;
 void add(Table &table, llvm::StringRef name, double (*f64)(double),
          float (*f32)(float)) {

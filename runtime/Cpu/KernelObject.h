@@ -55,7 +55,7 @@ private:
   llvm::Error relocate(const Section &relocations, uint8_t *to) const;
   llvm::Error relocate(const Section &target, const Elf64_Rela &relocation,
                        uint8_t *to) const;
-  /// Nothing where it would be behind the end.
+  /// Reads what is at a place; nothing where it would be behind the end.
   template <typename T>
   bool read(uint64_t at, T &value) const;
   bool isInside(const Elf64_Shdr &section) const;

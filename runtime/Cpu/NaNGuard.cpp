@@ -24,8 +24,8 @@ namespace ax::rt {
 
 namespace {
 
-/// At least every |element| of what lies in `view`'s memory; infinity if one is
-/// NaN.
+/// Returns at least every |element| of what lies in `view`'s memory; infinity
+/// if one is NaN.
 double largestMagnitude(const TensorDesc &view, const void *data) {
   int64_t count = view.spanBytes() / byteSize(view.dtype);
   bool isWide = view.dtype == DType::F32;

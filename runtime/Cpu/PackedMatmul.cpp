@@ -30,7 +30,8 @@ struct RowProduct {
   std::vector<int64_t> rowOffsets;
 };
 
-/// Nothing where b, or what c's rows are apart, differs in the batch.
+/// Returns the product by rows; nothing where b, or what c's rows are apart,
+/// differs in the batch.
 std::optional<RowProduct> asRows(const MatmulDesc &original) {
   RowProduct result{collapse(original), {0}};
   MatmulDesc &desc = result.desc;
@@ -71,7 +72,8 @@ std::optional<RowProduct> asRows(const MatmulDesc &original) {
 constexpr int64_t blockK = 512;
 /// Rows for which b is streamed once.
 constexpr int64_t blockRowTiles = 16;
-/// With fewer rows the product is limited by memory, and oneDNN is as good.
+/// The least number of rows: with fewer the product is limited by memory, and
+/// oneDNN is as good.
 constexpr int64_t leastRows = 8;
 constexpr int64_t cacheLine = 64;
 

@@ -117,7 +117,7 @@ private:
   ConvDesc desc;
   WindowPlaces window;
   int64_t inChannels, outChannels, threads;
-  /// None when there is nothing to make.
+  /// There are no blocks when there is nothing to make.
   int64_t blockChannels = 1, blocks = 0, rows = 0, threadElements = 0;
 };
 

@@ -11,7 +11,8 @@
 
 namespace ax::rt {
 
-/// In three dimensions always; missing ones have one place.
+/// The windows of a pool, always in three dimensions; missing ones have one
+/// place.
 class PoolWindows {
 public:
   /// The indices of x, in one dimension, that one window sees.

@@ -37,7 +37,7 @@ struct Ranges {
   int64_t count;
   detail::RangeFn fn;
   void *context;
-  /// Only their addresses matter.
+  /// These two are there for their addresses alone.
   char begun = 0, ended = 0;
 };
 

@@ -214,8 +214,9 @@ int makeUnfinished(const std::string &folder, std::string &path) {
                          [](const char *name) { return ::mkdir(name, 0777); });
 }
 
-/// In the place of an unfinished one first, so that a run that dies leaves
-/// either a checkpoint or what the next one removes.
+/// Removes a checkpoint by moving it in the place of an unfinished one first,
+/// so that a run that dies leaves either a checkpoint or what the next one
+/// removes.
 void removeCheckpoint(const std::string &folder, const std::string &path) {
   std::string aside;
   if (fs::is_symlink_file(path))
@@ -258,7 +259,7 @@ llvm::Error inTheWay(llvm::StringRef path) {
                        "away, or save to another folder");
 }
 
-/// Has nothing but what a checkpoint is written as.
+/// Whether a folder has nothing but what a checkpoint is written as.
 bool isUnfinished(const std::string &path) {
   if (fs::is_symlink_file(path) || !fs::is_directory(path))
     return false;
@@ -273,7 +274,7 @@ bool isUnfinished(const std::string &path) {
   return !code;
 }
 
-/// As AtomicFile names what becomes the file `latest`.
+/// Whether a file is called as AtomicFile names what becomes the file `latest`.
 bool isUnfinishedLatest(const std::string &path) {
   constexpr size_t numDigits = 8;
   llvm::StringRef name = llvm::sys::path::filename(path);
@@ -317,7 +318,8 @@ CheckpointFolder::open(const std::string &path,
   return folder;
 }
 
-/// Again when the folder is not the one that is locked, but one of its name.
+/// Locks the folder; again when it is not the one that is locked, but one of
+/// its name.
 llvm::Error CheckpointFolder::acquire() {
   if (std::error_code code = makeFolder(path))
     return cannotWrite(path, code);

@@ -39,7 +39,7 @@ protected:
     return llvm::Error::success();
   }
 
-  /// Among the program's inputs, or outputs.
+  /// The port's number among the program's inputs, or outputs.
   int32_t number;
   /// The request's data, which GlobalPorts has: another one for each request.
   const RunData *const &data;
@@ -123,7 +123,7 @@ public:
   }
 
 private:
-  /// By micro-batch: this rank hands the part over.
+  /// Whether this rank hands the part over, by micro-batch.
   std::vector<bool> isOwner;
 };
 

@@ -24,8 +24,8 @@ struct HostState {
   void release(int64_t offset, int64_t bytes) const;
 };
 
-/// By number. Opens the files; an error when a state is not wholly inside its
-/// file.
+/// Opens the files, and returns states by number; an error when one is not
+/// wholly inside its file.
 llvm::Expected<std::vector<HostState>>
 openHostStates(const Program &program, const std::string &folder);
 

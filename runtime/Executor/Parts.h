@@ -17,8 +17,8 @@ struct Part {
   int64_t localBytes = 0;
   /// The part has no padding.
   bool isFull = false;
-  /// Nothing but one run of the global tensor's bytes, from this offset on; -1
-  /// for other parts.
+  /// Where in the global tensor's bytes the part is, if it is one run of them;
+  /// -1 for other parts.
   int64_t contiguousOffset = -1;
   /// Equal for the coordinates that hold the same part.
   int64_t number = 0;

@@ -101,7 +101,7 @@ private:
     size_t target = 0;
   };
 
-  /// In place of a command's index.
+  /// These stand in place of a command's index.
   static constexpr int32_t idle = -1, preparing = -2;
 
   std::string describeCommand(int32_t command) const;
@@ -133,7 +133,7 @@ private:
   /// Keeps the first of index faults; other errors stay.
   llvm::Error keepFault(llvm::Error error, int32_t command, int32_t microBatch);
 
-  /// None for what was packed.
+  /// Returns an address; none for what was packed.
   DeviceAddress resolve(const BufferRef &ref) const {
     DeviceAddress base = bases[static_cast<size_t>(ref.buffer)];
     return base ? base + ref.byteOffset : base;
@@ -154,7 +154,7 @@ private:
   std::vector<PortBuffer> inputs, outputs;
   std::vector<Incoming> incoming;
   std::vector<KeptBuffer> keptBuffers;
-  /// By StageProgram::kept.
+  /// The memory of each StageProgram::kept.
   std::vector<std::unique_ptr<DeviceMemory>> kept;
   std::vector<std::shared_ptr<Group>> groups;
   /// The steps of all lists, and where each list's begin; one more at the end.
@@ -162,7 +162,7 @@ private:
   std::vector<size_t> firstStep;
   /// State buffers that something reads in their plain form.
   std::vector<bool> needsState;
-  /// By state: how often it is read, but for what has been packed.
+  /// How often each state is read, but for what has been packed.
   std::vector<int32_t> numReads;
   std::vector<std::shared_ptr<const StatePart>> sharedState;
   std::map<int32_t, std::shared_ptr<DeviceMemory>> ownState;

@@ -22,7 +22,7 @@ public:
   /// The number of its newest submission.
   uint64_t number = 0;
   bool isSubmitted = false;
-  /// From its submission until its end was noticed.
+  /// The slot, from its submission until its end was noticed.
   RequestSlot *slot = nullptr;
 };
 
@@ -33,7 +33,7 @@ struct RequestSlot : RunData {
   /// Ranks that have still to finish it.
   std::atomic<int32_t> remaining{0};
   std::atomic<Clock::rep> begin{0}, end{0};
-  /// Until its end was noticed. The caller's side only.
+  /// The request, until its end was noticed. Only the caller's side uses it.
   ThreadRequest *request = nullptr;
   std::vector<std::shared_ptr<const void>> owners;
   /// The first that ranks found so far; guarded by SharedRanks::mutex.

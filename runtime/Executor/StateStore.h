@@ -35,7 +35,8 @@ private:
   int64_t size = 0;
   uint64_t identity = 0;
   std::shared_ptr<const DeviceMemory> memory;
-  /// In place of `memory`, where the host's is used, from this byte on.
+  /// The host's memory, where it is used in place of `memory`, from this byte
+  /// on.
   HostState host;
   int64_t offset = 0;
 };
@@ -60,7 +61,7 @@ public:
   copy(int32_t state, const RankContext &rank, Stream &stream) const;
   /// The rank needs no more of a prepared state than it has got.
   void release(int32_t state, const RankContext &rank);
-  /// Likewise of all ranks and states. Not while other threads get some.
+  /// Drops the prepared states of all ranks. Not while other threads get some.
   void dropPrepared() { prepared.reset(); }
   /// The global tensor as it was at first, of a state that is not prepared.
   void readWhole(int32_t state, void *to) const;
@@ -84,9 +85,9 @@ private:
   std::vector<HostState> states;
   std::shared_ptr<StoredStates> prepared;
   std::mutex mutex;
-  /// By state and part.
+  /// Identities by state and part.
   std::map<std::pair<int32_t, int64_t>, uint64_t> identities;
-  /// By identity, memory space and alignment.
+  /// Entries by identity, memory space and alignment.
   std::map<std::tuple<uint64_t, int32_t, int64_t>, std::shared_ptr<Entry>>
       entries;
 };

@@ -318,7 +318,8 @@ readCheckpoint(const std::string &path,
                             : faults);
 }
 
-/// In front of a weight's name, with its fingerprint as the text.
+/// The key of a frozen weight begins so, in front of its name; its fingerprint
+/// is the text.
 static constexpr llvm::StringLiteral frozenPrefix = "axopt.frozen:";
 
 /// One, or a folder of them.

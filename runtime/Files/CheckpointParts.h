@@ -36,7 +36,7 @@ struct Box {
   std::vector<int64_t> sizes, strides;
   int64_t count = 0;
 
-  /// Nothing for one that is not inside of `total` elements.
+  /// Reads a box; gives nothing for one that is not inside of `total` elements.
   static std::optional<Box> read(const llvm::json::Object &part, int64_t total);
 
   bool isAll(int64_t total) const {

@@ -71,7 +71,7 @@ std::string describeLack(const std::string &folder) {
   return other.empty() ? text : text + ": give the file, as --weights=" + other;
 }
 
-/// By file, the names of the tensors in it.
+/// The names of the tensors in each file.
 using Shards = std::map<std::string, std::set<std::string>>;
 
 static llvm::Expected<Shards> readIndex(const std::string &path) {

@@ -11,7 +11,7 @@ namespace ax::rt {
 /// none.
 std::string findPretrained(const std::string &path);
 
-/// For a folder that has none: what was looked for, and what could be given
+/// Says of a folder that has none what was looked for, and what could be given
 /// instead.
 std::string describeLack(const std::string &folder);
 

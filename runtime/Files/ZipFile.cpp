@@ -24,7 +24,8 @@ constexpr uint32_t end64Magic = 0x06064b50;
 constexpr uint32_t locator64Magic = 0x07064b50;
 constexpr size_t localSize = 30, centralSize = 46, endSize = 22;
 constexpr size_t end64Size = 56, locator64Size = 20;
-/// In a 32-bit field: the value is in the ZIP64 extra field.
+/// This value of a 32-bit field says that the true one is in the ZIP64 extra
+/// field.
 constexpr uint32_t inExtra = 0xffffffffu;
 constexpr uint16_t zip64Tag = 1;
 /// No deflate stream expands more than this.
@@ -246,8 +247,9 @@ void put(std::string &to, uint64_t value, int numBytes) {
     to.push_back(static_cast<char>(value >> (8 * i)));
 }
 
-/// From "version needed" to the lengths, as in both kinds of header. Sizes are
-/// always in the extra field, whose length is given: one form for any size.
+/// Puts the fields from "version needed" to the lengths, as in both kinds of
+/// header. Sizes are always in the extra field, whose length is given: one form
+/// for any size.
 void putCommon(std::string &to, uint32_t crc, size_t nameLength,
                int extraLength) {
   put(to, 45, 2);

@@ -17,8 +17,8 @@ struct CollectivePiece {
 };
 
 struct CollectivePlan {
-  /// For ReduceScatter one piece: the box is the same in every member's source.
-  /// Empty for AllReduce.
+  /// The pieces that are copied; for ReduceScatter one, whose box is the same
+  /// in every member's source. Empty for AllReduce.
   std::vector<CollectivePiece> pieces;
   /// Parts of the destination are in no piece and must become zero.
   bool zeroFirst = false;

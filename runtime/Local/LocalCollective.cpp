@@ -59,7 +59,7 @@ namespace ax::rt {
 
 namespace {
 
-/// Up to here copying costs less than waiting for the readers.
+/// Up to so many bytes, copying costs less than waiting for the readers.
 constexpr int64_t stagedBytes = 16 << 10;
 constexpr size_t alignment = 64;
 /// Slices of an all-reduce start at multiples of this many elements, so that

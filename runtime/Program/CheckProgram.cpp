@@ -19,7 +19,7 @@ namespace {
 constexpr int32_t mostKeptSlots = 1 << 20;
 /// A thread's scratch memory has at most so many bytes; more cannot be had.
 constexpr int64_t mostScratchBytes = int64_t(1) << 40;
-/// As in a plan's ax.mesh.
+/// The same bound as of a plan's ax.mesh.
 constexpr int64_t mostRanksAndSlices = int64_t(1) << 24;
 
 /// Whether all slots together can be addressed.

@@ -13,9 +13,9 @@ enum class Inspect { No, Text, All, JSON };
 /// `target` is nothing where the output is the plan's text.
 struct Options : driver::ModelOptions {
   std::string input;
-  /// Else it is a model.
+  /// Whether the input is a plan; else it is a model.
   bool isPlan = false;
-  /// Else, with isPlan, it is text.
+  /// Whether, with isPlan, it is a compiled one; else it is text.
   bool isCompiledPlan = false;
   std::string output = "-";
   std::string saveStrategy;

@@ -15,8 +15,9 @@ namespace ax {
 void printProfile(const rt::Executor &executor, const Measurement &measurement,
                   int64_t lines, llvm::raw_ostream &os);
 
-/// At most `width` characters that tell which nodes: of the first one the end,
-/// of the others the last part of their names, and how many more there are.
+/// Returns at most `width` characters that tell which nodes: of the first one
+/// the end, of the others the last part of their names, and how many more there
+/// are.
 std::string shortenNodes(const std::vector<std::string> &nodes, size_t width);
 
 } // namespace ax

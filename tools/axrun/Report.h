@@ -10,7 +10,7 @@ namespace ax {
 struct Measurement {
   /// How long each run took, in order.
   std::vector<std::chrono::nanoseconds> times;
-  /// From the first run's start to the last one's end.
+  /// The time from the first run's start to the last one's end.
   double totalSeconds = 0;
   int64_t flops = 0;
   double loadSeconds = 0;
@@ -22,7 +22,7 @@ struct Measurement {
 /// in seconds.
 struct RankTime {
   double computing = 0, exchanging = 0;
-  /// For other ranks.
+  /// Waiting for other ranks.
   double waiting = 0;
   /// Doing no command.
   double between = 0;

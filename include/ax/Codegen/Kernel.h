@@ -54,14 +54,14 @@ struct KernelSignature {
 
 struct CompiledKernel {
   KernelSignature signature;
-  /// Without a name. Equal fusions have one.
+  /// The kernel, without a name. Equal fusions share one.
   std::shared_ptr<const rt::Kernel> image;
 };
 
 /// How an operation behaves inside a fusion. A fusion may hold any mix; this is
 /// what makes a mix fast.
 enum class FusionKind {
-  /// Not for the kernel compiler (contractions, collectives, ...).
+  /// The kernel compiler has nothing for it (contractions, collectives, ...).
   None,
   /// An element of the result is a function of a few elements of the operands:
   /// costs nothing to fuse into its consumers when it has one use or is cheap

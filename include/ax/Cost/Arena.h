@@ -13,7 +13,7 @@ struct Lifetime {
   int64_t bytes = 0;
   int64_t first = 0;
   int64_t last = 0;
-  /// Set by planArena: a multiple of 64.
+  /// planArena sets it, to a multiple of 64.
   int64_t offset = 0;
 };
 

@@ -20,7 +20,7 @@ namespace ax::cost {
 struct SimulatedAction {
   int64_t microBatch = 0;
   int64_t list = 0;
-  /// As schedules write it, for messages.
+  /// The action as schedules write it, for messages.
   std::string name;
 };
 

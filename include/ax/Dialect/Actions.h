@@ -21,7 +21,8 @@ namespace ax {
 inline constexpr llvm::StringLiteral kAction = "ax.action", kPart = "ax.part",
                                      kSlots = "ax.slots";
 
-/// Before the Pipeline phase: an operation's pipeline stage.
+/// The attribute that says an operation's pipeline stage before the Pipeline
+/// phase.
 inline constexpr llvm::StringLiteral kStage = "stage";
 
 /// Returns the action of an operation that is in no stage yet: what `kAction`

@@ -91,14 +91,14 @@ private:
 
 const UnaryFacts &factsOf(UnaryKind kind);
 
-/// Through which operands sums over ranks pass, rounding aside.
+/// Says through which operands sums over ranks pass, rounding aside.
 enum class FunctionLinearity {
   None,
   /// f(a + b, c + d) = f(a, c) + f(b, d).
   Jointly,
-  /// In each operand, while all ranks have the other.
+  /// They pass through each operand, while all ranks have the other.
   InEach,
-  /// In the first, where elements are floats: division.
+  /// They pass through the first, where elements are floats: division.
   InFirstOfFloats,
 };
 

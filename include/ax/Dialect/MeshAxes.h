@@ -5,16 +5,16 @@
 
 namespace ax::meshAxis {
 
-/// In space. The coordinate along `pipe` says which stages a rank has, and is
-/// never in a layout; `data` splits the batch; `row`, `col` and `depth` split
-/// weights, `depth` the batch, too.
+/// The axes in space. The coordinate along `pipe` says which stages a rank has,
+/// and is never in a layout; `data` splits the batch; `row`, `col` and `depth`
+/// split weights, `depth` the batch, too.
 inline constexpr char pipe[] = "pipe";
 inline constexpr char data[] = "data";
 inline constexpr char depth[] = "depth";
 inline constexpr char row[] = "row";
 inline constexpr char col[] = "col";
 
-/// In time: the slices of a batch.
+/// The axis in time: the slices of a batch.
 inline constexpr char micro[] = "micro";
 
 } // namespace ax::meshAxis

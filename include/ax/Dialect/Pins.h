@@ -7,13 +7,13 @@
 
 namespace ax {
 
-/// On an operation or a program's input: what is asked of splits, a list of
-/// `#ax.pin` and `#ax.factor_pin` in the order in which it was asked. Gone
-/// after ax-insert-reshards.
+/// The attribute of an operation or a program's input that says what is asked
+/// of splits: a list of `#ax.pin` and `#ax.factor_pin` in the order in which it
+/// was asked. It is gone after ax-insert-reshards.
 inline constexpr llvm::StringLiteral kPins = "ax.pins";
 
-/// On an operation or a program's input: the `#ax.sharding` that propagation
-/// found. Gone after ax-insert-reshards.
+/// The attribute of an operation or a program's input with the `#ax.sharding`
+/// that propagation found. It is gone after ax-insert-reshards.
 inline constexpr llvm::StringLiteral kSharding = "ax.sharding";
 
 } // namespace ax

@@ -17,9 +17,9 @@ namespace ax {
 /// on another action of the same micro-batch depends on one of before it here.
 enum class Action { Forward, Backward, Weights, Update };
 
-/// In plans: `F`, `B`, `W`, `U`.
+/// Returns the letter that plans write: `F`, `B`, `W`, `U`.
 char letterOf(Action action);
-/// Nothing for what is no such letter.
+/// Returns the action of a letter; nothing for what is no such letter.
 std::optional<Action> parseActionLetter(llvm::StringRef text);
 
 /// `part` numbers the lists of one kind on one pipeline coordinate.

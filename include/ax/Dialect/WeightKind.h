@@ -9,7 +9,8 @@
 
 namespace ax {
 
-/// Beside what is done with it.
+/// Why a weight is taken for a parameter, or for none, beside what is done with
+/// it.
 enum class WeightKind {
   /// The file says so.
   Parameter,

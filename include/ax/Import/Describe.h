@@ -21,7 +21,8 @@ struct OperatorUse {
 };
 
 struct ModelDim {
-  /// Nothing where the file leaves it open; then `symbol` may name it.
+  /// The size; nothing where the file leaves it open, then `symbol` may name
+  /// it.
   std::optional<int64_t> size;
   std::string symbol;
 };

@@ -22,7 +22,8 @@
 
 namespace ax {
 
-/// On what is a command: where its results lie, an array of `#axl.place`.
+/// The attribute of a command that says where its results lie, an array of
+/// `#axl.place`.
 inline constexpr llvm::StringLiteral kPlaces = "axl.places";
 
 /// Where a result of a command lies, after `axl-place-buffers`.

@@ -9,8 +9,8 @@
 
 namespace ax {
 
-/// Between a pipeline's text (of axopt-opt, or of a reproducer) and a struct
-/// that has `parse` and `toText`.
+/// Goes between a pipeline's text (of axopt-opt, or of a reproducer) and a
+/// struct that has `parse` and `toText`.
 template <typename T>
 class OptionParser : public llvm::cl::basic_parser<T> {
 public:

@@ -10,8 +10,8 @@
 
 namespace ax {
 
-/// As written on the command line; the passes of the Train phase say what each
-/// may be.
+/// What is asked of training, as written on the command line; the passes of the
+/// Train phase say what each may be.
 struct Training {
   std::string loss;
   std::string optimizer = "adamw";

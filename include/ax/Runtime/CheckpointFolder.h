@@ -47,8 +47,8 @@ public:
   CheckpointFolder &operator=(CheckpointFolder &&) = delete;
   ~CheckpointFolder();
 
-  /// Nothing may be in flight. Gives the checkpoint's path. InputOutput errors,
-  /// after which the folder is as it was.
+  /// Writes a checkpoint and gives its path. Nothing may be in flight. Errors
+  /// are InputOutput errors, after which the folder is as it was.
   llvm::Expected<std::string> write(const Executor &executor,
                                     const CheckpointOptions &options);
 

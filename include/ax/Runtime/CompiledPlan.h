@@ -37,7 +37,7 @@ struct CompiledPlan {
   std::vector<std::string> states;
   /// Some state is trained.
   bool isTraining = false;
-  /// In the plan's order.
+  /// The programs, in the plan's order.
   std::vector<std::shared_ptr<Program>> programs;
   /// Empty: states come from the model's files.
   std::vector<EmbeddedPiece> embedded;

@@ -23,7 +23,7 @@ class IndexFault : public llvm::ErrorInfo<IndexFault> {
 public:
   static char ID;
   struct Entry {
-    /// In the rank's part, row-major.
+    /// Which element of the rank's part it is, row-major.
     int64_t place;
     int64_t index, size;
   };

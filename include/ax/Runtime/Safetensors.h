@@ -44,7 +44,7 @@ public:
   create(const std::string &path, const std::vector<Entry> &entries,
          const SafetensorsMetadata &metadata = {});
   llvm::Error write(const HostTensor &tensor);
-  /// Until then there is no such file, or the one before.
+  /// Makes the file appear: until then there is none, or the one before.
   llvm::Error commit() { return file.commit(); }
   int64_t getPosition() const { return file.getPosition(); }
 

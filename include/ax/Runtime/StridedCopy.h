@@ -31,15 +31,15 @@ public:
   void finish();
 
   bool isEmpty() const { return empty; }
-  /// After `finish`: one memcpy does it.
+  /// After `finish`: whether one memcpy does it.
   bool isSingleRun() const { return dims.empty() && !empty; }
   int64_t numBytes() const;
-  /// After `finish`: what there is around the runs, outermost first.
+  /// After `finish`: the dimensions around the runs, outermost first.
   llvm::ArrayRef<Dim> getDims() const { return dims; }
   int64_t getRunBytes() const { return runBytes; }
 
-  /// After `finish`: the same elements of the destination, and a source that
-  /// has nothing but these, in order.
+  /// After `finish`: returns the same elements of the destination, with a
+  /// source that has nothing but these, in order.
   StridedBox withDenseSource() const;
 
   /// Calls fn(source offset, destination offset, bytes) for each run.

@@ -19,7 +19,7 @@ struct WaitPolicy {
   std::chrono::milliseconds timeout{0};
   /// Rounds of spinning before sleeping; few when cores are scarce.
   int32_t spins = 0;
-  /// Set once when nobody should wait any more.
+  /// It becomes true, once, when nobody should wait any more.
   std::atomic<bool> *aborted = nullptr;
 
   /// Spins enough for `numThreads` busy threads on this machine's cores.

@@ -74,7 +74,7 @@ struct TrainOptions {
   int64_t traceFirst = 0, traceLast = 0;
   std::function<llvm::Error(const std::vector<std::chrono::nanoseconds> &)>
       onTraced;
-  /// Only what goes wrong is told, and what is measured.
+  /// Whether only what goes wrong is told, and what is measured.
   bool quiet = false;
   std::function<void(const std::string &)> warn;
 };

@@ -95,8 +95,8 @@ std::optional<std::string> findFault(const Layout &layout,
 /// Returns the same of axes that number parts, as those of a group do.
 std::optional<std::string> findFault(const SubAxes &axes, const Mesh &mesh);
 
-/// For local index `local` (one entry per dimension) of the rank at
-/// `coordinates`, the global index; nothing when it is padding.
+/// Returns the global index of local index `local` (one entry per dimension) of
+/// the rank at `coordinates`; nothing when it is padding.
 std::optional<std::vector<int64_t>>
 globalIndex(const Layout &layout, const Mesh &mesh,
             const std::vector<int64_t> &coordinates,

@@ -30,7 +30,7 @@ enum class TensorRole {
 };
 
 struct GraphTensor {
-  /// For causes.
+  /// The name that causes give.
   std::string name;
   std::vector<int64_t> shape;
   ElementBytes elementBytes = 4;
@@ -40,7 +40,7 @@ struct GraphTensor {
 };
 
 struct GraphOp {
-  /// For causes.
+  /// The name that causes give.
   std::string name;
   Rule rule;
   /// Tensor numbers, as many as the rule has operands and results.
@@ -48,7 +48,7 @@ struct GraphOp {
   std::vector<int> results;
   /// What the whole op takes; element-wise ones may leave it 0.
   double flops = 0;
-  /// For causes: names of factors ("k"); may be empty.
+  /// Names of factors ("k") that causes give; may be empty.
   std::vector<std::string> factorNames;
 };
 
@@ -134,7 +134,7 @@ struct Reshard {
   int source = -1;
   Layout from;
   Layout to;
-  /// At least one; the last one's result is `to`.
+  /// There is at least one; the last one's result is `to`.
   std::vector<Step> steps;
   double seconds = 0;
   std::vector<Use> uses;
@@ -142,9 +142,9 @@ struct Reshard {
   std::string cause;
 };
 
-/// In which layouts ops take and give their tensors: what propagation decides,
-/// and all that resharding goes by. What is in it often is there once, and has
-/// a number.
+/// The layouts in which ops take and give their tensors: what propagation
+/// decides, and all that resharding goes by. What is in it often is there once,
+/// and has a number.
 struct Shardings {
   std::vector<Layout> layouts;
   std::vector<SubAxes> axes;
@@ -157,9 +157,9 @@ struct Shardings {
     /// axes and of the pin's cause.
     std::vector<std::pair<int, int>> because;
   };
-  /// As Graph::ops.
+  /// The ops, as in Graph::ops.
   std::vector<Op> ops;
-  /// As Graph::tensors, numbers of layouts: as produced, given (Input) or
+  /// Numbers of the layouts of Graph::tensors: as produced, given (Input) or
   /// stored (State).
   std::vector<int> tensors;
 
@@ -194,11 +194,12 @@ struct AssignedOp {
   std::vector<std::string> causes;
 };
 
-/// Both at once, by factors.
+/// What Decided and Resharding say, by factors.
 struct Propagation {
-  /// As Graph::ops. Layouts wanted of operands: operandLayout().
+  /// The ops, as in Graph::ops. Layouts wanted of operands: operandLayout().
   std::vector<AssignedOp> ops;
-  /// As Graph::tensors: layout as produced, given (Input) or stored (State).
+  /// The layouts of Graph::tensors: as produced, given (Input) or stored
+  /// (State).
   std::vector<Layout> tensors;
   /// Sources come before what starts from them; by tensor.
   std::vector<Reshard> reshards;

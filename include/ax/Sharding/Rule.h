@@ -8,7 +8,7 @@
 namespace ax::sharding {
 
 enum class FactorKind {
-  /// In operands and results alike; splits freely.
+  /// The factor is in operands and results alike, and splits freely.
   Parallel,
   /// Absent from the results, which become partial over the axes that split it.
   Reduction,
@@ -26,12 +26,12 @@ struct RuleFactor {
   bool mayPad = true;
 };
 
-/// For one operand or result: for each dimension the factors it is made of,
+/// Says of one operand or result for each dimension the factors it is made of,
 /// major first (indices into Rule::factors). A dimension of size 1 that is
 /// broadcast has no factors.
 using TensorMap = std::vector<std::vector<int>>;
 
-/// In which turn splits spread through an op.
+/// The turn in which splits spread through an op.
 enum class OpClass {
   /// Element-wise, transpose, reshape, slice, ...: first.
   Elementwise,

@@ -28,7 +28,7 @@ struct Difference {
   double relative() const;
 };
 
-/// Both of one shape.
+/// Compares two tensors of one shape.
 Difference compare(const HostTensor &got, const HostTensor &wanted, double rtol,
                    double atol);
 

@@ -32,7 +32,8 @@ enum FlagProperty : unsigned {
   Repeatable = 1 << 8,
   Common = 1 << 9,
   Suggested = 1 << 10,
-  /// From here on a tool's own: in which command lines a flag is of use.
+  /// Bits from here on are a tool's own: in which command lines a flag is of
+  /// use.
   FirstUse = 1 << 11,
 };
 
@@ -56,7 +57,7 @@ public:
   void read(unsigned flag, int64_t &value) const;
   void read(unsigned flag, uint64_t &value) const;
   void read(unsigned flag, double &value) const;
-  /// What is no flag: there must be one, `what`.
+  /// Returns what is no flag: there must be one, `what`.
   llvm::Expected<std::string> onlyInput(llvm::StringRef what) const;
   /// `--name` of the first flag of these, or of these sections, that is given;
   /// empty if there is none.
@@ -128,7 +129,7 @@ private:
   std::string tool, overview, usage;
   /// Names of flags without dashes, `=` and other spellings.
   std::map<std::string, unsigned> byName;
-  /// By number, from 1 up, between commas.
+  /// The values that a flag may have, between commas, by its number, from 1 up.
   std::vector<std::string> values;
   /// Flags whose values are not in the table.
   std::set<unsigned> ofTool;

@@ -91,9 +91,9 @@ std::optional<DType> typeOfFingerprint(llvm::StringRef fingerprint);
 
 /// What a file has for a model.
 struct GivenWeights {
-  /// For messages.
+  /// The file, for messages.
   std::string path;
-  /// By the file's names at first.
+  /// The tensors, by the file's names at first.
   std::map<std::string, HostTensor> tensors;
   Ties ties;
   /// Globs over the file's names: what is not meant for the model.

@@ -22,7 +22,7 @@ struct PlanFiles {
   std::string folder;
   /// `ax.files`: what they are known by (MappedFile::fingerprint).
   std::map<std::string, std::string> fingerprints;
-  /// By state the file that it comes from.
+  /// The file that each state comes from.
   std::map<std::string, std::string> ofStates;
 
   /// That folder.

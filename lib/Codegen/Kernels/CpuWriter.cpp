@@ -66,7 +66,7 @@ Value CpuWriter::loadWord(Value base, Type type, unsigned index) {
   return LLVM::LoadOp::create(b, loc, type, at);
 }
 
-/// At once: a list of them is made anew for each change.
+/// Makes all attributes at once: a list of them is made anew for each change.
 ArrayAttr CpuWriter::argumentAttributes(FusionOp fusion,
                                         unsigned numArguments) {
   SmallVector<Type> types(fusion.getBody().getArgumentTypes());

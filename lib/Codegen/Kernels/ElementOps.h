@@ -18,10 +18,11 @@ namespace ax::codegen {
 bool isKernelType(mlir::Type elementType);
 /// Type of the scalar for an element type of ax.
 mlir::Type scalarType(mlir::Type elementType);
-/// In memory: i1 is a byte, bf16 is moved as an integer.
+/// Returns the type of an element in memory: i1 is a byte, bf16 is moved as an
+/// integer.
 mlir::Type storageType(mlir::Type elementType);
 int64_t storageBytes(mlir::Type elementType);
-/// Between the two.
+/// These two convert between that type and the scalar's.
 mlir::Value fromStorage(mlir::OpBuilder &builder, mlir::Value stored,
                         mlir::Type elementType);
 mlir::Value toStorage(mlir::OpBuilder &builder, mlir::Value x,

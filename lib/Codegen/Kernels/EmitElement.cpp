@@ -184,7 +184,7 @@ IndexExpr Emitter::chooseIndex(const IndexExpr &index, int64_t bound,
   return space.addOpaque(chosen, std::min(lo1, lo2), std::max(hi1, hi2));
 }
 
-/// By halves: of many operands, few comparisons find the one.
+/// Finds the operand by halves: of many, few comparisons find the one.
 Value Emitter::pullConcat(ConcatOp op, ArrayRef<IndexExpr> indices) {
   uint64_t dim = op.getDim();
   SmallVector<int64_t> starts;

@@ -91,8 +91,8 @@ Emitter::RowValue Emitter::emitRowValue(Operation *op,
       .Default([&](Operation *o) { return emitKept(o, fixed); });
 }
 
-/// In the result that this value is, when the row lies there in one piece; in
-/// scratch otherwise.
+/// Places a row in the result that this value is, when the row lies there in
+/// one piece; in scratch otherwise.
 Emitter::RowValue Emitter::allocateRow(OpResult value,
                                        ArrayRef<IndexExpr> fixed) {
   RankedTensorType type = tensorType(value);

@@ -35,8 +35,8 @@ void writeKernel(FusionOp fusion, KernelNests nests, llvm::StringRef symbol,
 /// reductions and scans of f16 and bf16 are done in f32.
 void decompose(FusionOp fusion);
 
-/// On an exp whose operand is not above 0 and whose subnormal results are of no
-/// use: the rows of softmax.
+/// The attribute of an exp whose operand is not above 0 and whose subnormal
+/// results are of no use: the rows of softmax.
 inline constexpr llvm::StringLiteral kFlushed = "ax.flushed";
 
 /// Values that are computed once per outer iteration, though elements of them
@@ -60,7 +60,7 @@ public:
   bool wantsRefining() const { return space.wantsRefining(); }
   /// Iterations would do the same again, or need each other's rows.
   bool wantsFewerIterations() const { return wantsFewer; }
-  /// As KernelNests::tiledSize.
+  /// Returns what KernelNests::tiledSize is to be.
   int64_t getWantedTiledSize() const { return wantedTiledSize; }
   int64_t getScratchBytes() const { return scratchBytes; }
 

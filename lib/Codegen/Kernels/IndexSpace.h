@@ -59,7 +59,7 @@ struct LoopPlan {
     int64_t size;
     /// Sorted; the loop is emitted once for each piece between them.
     llvm::SmallVector<int64_t, 2> cuts;
-    /// Not one loop with the atom before.
+    /// Whether it is not one loop with the atom before.
     bool separate = false;
   };
   llvm::SmallVector<Atom, 4> atoms;

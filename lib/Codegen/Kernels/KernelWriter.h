@@ -31,7 +31,7 @@ public:
   //===--- Index arithmetic -----------------------------------------------===//
 
   virtual Value number(int64_t value) = 0;
-  /// None of the two overflows.
+  /// Neither of the two overflows.
   virtual Value addIndex(Value x, Value y) = 0;
   virtual Value mulIndex(Value x, Value y) = 0;
   /// Neither number is negative.

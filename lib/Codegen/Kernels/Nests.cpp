@@ -179,7 +179,7 @@ private:
     return true;
   }
 
-  /// Without rows: the first loop of the results becomes the outer one when it
+  /// Makes iterations of results without rows: of their first loop, when it
   /// leaves inner loops long enough.
   bool chooseFlatIterations() {
     areChosen = true;

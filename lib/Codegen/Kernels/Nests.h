@@ -70,7 +70,7 @@ llvm::Expected<KernelNests> chooseNests(FusionOp fusion);
 std::pair<llvm::SmallVector<int64_t>, llvm::SmallVector<int64_t>>
 splitShape(llvm::ArrayRef<int64_t> shape, int64_t total);
 
-/// On an operation in a fusion: its nests, as text.
+/// The attribute of an operation in a fusion with its nests, as text.
 inline constexpr llvm::StringLiteral kNests = "axl.nests";
 
 /// Says in attributes of the fusion (`nests`: the iterations, and how results

@@ -35,7 +35,8 @@ uint64_t hashOf(Header header, llvm::StringRef keyAndCode) {
   return llvm::xxh3_64bits(bytes + keyAndCode.str());
 }
 
-/// Nothing when there is none, or somebody else could have written it.
+/// Returns a file's contents; nothing when there is none, or somebody else
+/// could have written it.
 std::unique_ptr<llvm::MemoryBuffer> readOwn(const std::string &path) {
   // Non-blocking, or opening a pipe would wait for its writer.
   int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);

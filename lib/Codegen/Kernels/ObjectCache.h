@@ -25,8 +25,8 @@ class ObjectCache {
 public:
   static llvm::Expected<std::unique_ptr<ObjectCache>>
   create(const std::string &folder);
-  /// Nothing when there is no file, or one that is damaged, of another key, or
-  /// that others could have written.
+  /// Returns the object of a key; nothing when there is no file, or one that is
+  /// damaged, of another key, or that others could have written.
   std::optional<CachedObject> find(const std::string &key) const;
   void store(const std::string &key, const CachedObject &object) const;
 

@@ -7,8 +7,8 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-/// In f64, whose 53 bits leave f32 enough after the multiples of pi / 2 are
-/// taken away.
+/// Works in f64, whose 53 bits leave f32 enough after the multiples of pi / 2
+/// are taken away.
 FloatMath::QuarterTurns FloatMath::reduceByQuarters(Value wide) {
   Value n =
       math::RoundEvenOp::create(b, loc, mul(wide, num(0.636619772367581343)));

@@ -8,9 +8,9 @@
 
 namespace ax::codegen {
 
-/// By its better form in this type, if there is one (ScalarMath.h), else by its
-/// definition. `type` is the operand's element type in ax, none narrower than
-/// f32 if it is a float.
+/// Emits a function by its better form in this type, if there is one
+/// (ScalarMath.h), else by its definition. `type` is the operand's element type
+/// in ax, none narrower than f32 if it is a float.
 mlir::Value emitUnaryFunction(mlir::OpBuilder &builder, UnaryKind kind,
                               mlir::Value x, mlir::Type type);
 

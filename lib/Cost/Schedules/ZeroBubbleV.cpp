@@ -98,7 +98,7 @@ private:
   /// How many coordinates there are from this one on.
   int64_t behind;
   int64_t coordinate;
-  /// By part and action.
+  /// The next micro-batch, by part and action.
   int64_t next[2][3] = {};
   ActionOrder order;
 };

@@ -264,8 +264,8 @@ static void importLRN(Node &n) {
   n.out(n.b.cast(y, Emitter::typeOf(x)));
 }
 
-/// Not as ONNX's function has it: its mean of squares less the mean's square
-/// keeps no digit of numbers far from zero.
+/// Normalises otherwise than ONNX's function does: its mean of squares less the
+/// mean's square keeps no digit of numbers far from zero.
 static void importMeanVarianceNormalization(Node &n) {
   Value x = n.in(0);
   if (!x)

@@ -76,8 +76,8 @@ static Value quantize(Node &n, Value x, Value zero, DType type) {
   return n.b.cast(y, type);
 }
 
-/// In f32 for narrow scales, too: what is in units of them may be beyond f16,
-/// and has more digits.
+/// Computes in f32 for narrow scales, too: what is in units of them may be
+/// beyond f16, and has more digits.
 static Value dequantize(Node &n, Value x, Value scale, Value zero) {
   if (!scale)
     return {};

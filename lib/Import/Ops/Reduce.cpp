@@ -16,7 +16,7 @@ struct Reduction {
   bool keepDims = true;
   /// The operator leaves its input as it is.
   bool isIdentity = false;
-  /// Set where the operand had fewer results than it has room for.
+  /// The bound of the operand, where it had fewer results than it has room for.
   std::optional<Bound> bound;
 };
 } // namespace

@@ -16,8 +16,8 @@ using namespace ax::import;
 namespace {
 
 struct ResizeOptions {
-  /// As the attributes of set 11 say; `nearest` is also `outer`: up when
-  /// shrinking, else down.
+  /// These are what the attributes of set 11 say; `nearest` is also `outer`: up
+  /// when shrinking, else down.
   std::string mode, coordinates, nearest;
   bool antialias = false, excludeOutside = false;
   double cubic = -0.75;

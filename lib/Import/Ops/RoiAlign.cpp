@@ -48,7 +48,8 @@ Value RoiAligner::column(int64_t number) {
   return halfPixel ? b.add(x, -0.5) : x;
 }
 
-/// Along the dimension whose ends are the columns `first` and first + 2.
+/// Samples along the dimension whose ends are the columns `first` and first +
+/// 2.
 RoiLine RoiAligner::alongDim(int64_t first, int64_t size, int64_t bins) {
   Value start = column(first);
   Value length = b.sub(column(first + 2), start);

@@ -233,8 +233,8 @@ static void importExpand(Node &n) {
   n.out(y);
 }
 
-/// Along a dimension of which some have fewer results than room: those of all,
-/// then padding.
+/// Concatenates along a dimension of which some have fewer results than room:
+/// those of all, then padding.
 static Value concatResults(Node &n, ArrayRef<Value> values, int64_t axis) {
   n.b.dropBounds();
   std::vector<Value> parts, live;

@@ -79,7 +79,8 @@ static int64_t largestPrime(int64_t length) {
   return std::max(largest, length);
 }
 
-/// Along the last dimension; not divided by the number of points.
+/// Transforms along the last dimension, without dividing by the number of
+/// points.
 static Complex transform(Emitter &b, const Complex &x, int sign) {
   if (!x.real)
     return {};

@@ -192,7 +192,7 @@ private:
   OpBuilder builder;
   SmallVector<Operation *> forward;
   DenseSet<Value> active;
-  /// By value: the cast to integers behind which it is.
+  /// The cast to integers behind which a value is.
   DenseMap<Value, Operation *> cut;
   DenseMap<Value, Value> gradients;
   DenseMap<Operation *, Value> ofStates;

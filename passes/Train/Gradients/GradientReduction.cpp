@@ -21,8 +21,8 @@ static Value extreme(ReduceOp op, GradientBuilder &g) {
   return g.mul(isBest, share);
 }
 
-/// For each element the product of all others, which a quotient would not give
-/// for zeros: of those before it times those behind it.
+/// Takes for each element the product of all others, which a quotient would not
+/// give for zeros: of those before it times those behind it.
 static Value product(ReduceOp op, GradientBuilder &g) {
   Value x = op.getOperand();
   ArrayRef<int64_t> shape = shapeOf(x), dims = op.getDims();

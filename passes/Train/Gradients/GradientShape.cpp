@@ -101,8 +101,8 @@ static Value inner(PadOp op, GradientBuilder &g) {
   return dx;
 }
 
-/// Along one dimension after the other, added up at the places that padding
-/// repeats: those where it puts their index.
+/// Folds one dimension after the other: adds up at the places that padding
+/// repeats, those where it puts their index.
 static Value foldPadding(PadOp op, GradientBuilder &g) {
   Value dx = g.ofResult();
   for (auto [dim, size] : llvm::enumerate(shapeOf(op.getOperand()))) {

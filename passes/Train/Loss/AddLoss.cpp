@@ -29,7 +29,7 @@ using namespace ax;
 
 namespace {
 
-/// By element of what is summed.
+/// What is summed, element by element.
 struct LossValues {
   Value losses, counts;
   /// 1 where the prediction is right, if there is such a thing; null else.

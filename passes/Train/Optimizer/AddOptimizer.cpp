@@ -59,7 +59,7 @@ private:
     /// Where the gradient is made.
     Attribute stage;
     llvm::SmallVector<int64_t> frozenRows;
-    /// By row, whether it is one; null: none is.
+    /// Whether each row is frozen; null: none is.
     Value isFrozen;
   };
 
@@ -118,7 +118,7 @@ private:
   ArrayRef<FrozenRows> frozenRows;
   double clipNorm;
   ReturnOp output;
-  /// Without a stage: every one that needs it does it.
+  /// Where its stage is null, every one that needs what is made makes it.
   MarkStageAndAction mark{Action::Update};
   OpBuilder builder;
   TensorBuilder t;
@@ -219,7 +219,8 @@ StateOp OptimizerAdder::ownState(const Twine &name, RankedTensorType type) {
   return StateOp::create(atStates, t.b.getLoc(), name.str(), type);
 }
 
-/// Without a gradient there, so that neither the norm nor a moment has any.
+/// Freezes rows by leaving them without a gradient, so that neither the norm
+/// nor a moment has any.
 LogicalResult OptimizerAdder::freezeRows() {
   SmallVector<StateOp> trained;
   for (Parameter &parameter : parameters)
