@@ -32,7 +32,8 @@ bool isExactSplat(mlir::Value value, double number);
 mlir::Value createSplat(mlir::OpBuilder &builder, mlir::Location loc,
                         mlir::RankedTensorType type, double number);
 
-/// Computed from states and constants only: known before any input.
+/// Whether a value is computed from states and constants only: known before any
+/// input.
 bool isWeight(mlir::Value value);
 
 /// A weight that means the same under `shape`: leading dimensions of size 1

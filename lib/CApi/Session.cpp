@@ -14,7 +14,7 @@ using namespace ax;
 
 struct AxSession {
   std::unique_ptr<Session> session;
-  /// Used for every run, so that none allocates.
+  /// This one is used for every run, so that none allocates.
   std::unique_ptr<rt::Request> request;
   std::vector<AxPort> inputs, outputs;
 };

@@ -32,7 +32,7 @@ static IndexRange rangeOf(ConstantOp constant) {
   return range;
 }
 
-/// Everything, when a number at an end could wrap.
+/// Returns everything when a number at an end could wrap.
 static IndexRange product(IndexRange a, IndexRange b) {
   IndexRange range{std::numeric_limits<int64_t>::max(),
                    std::numeric_limits<int64_t>::min()};
@@ -46,7 +46,7 @@ static IndexRange product(IndexRange a, IndexRange b) {
   return range;
 }
 
-/// Everything, when a number at an end could wrap.
+/// Returns everything when a number at an end could wrap.
 static IndexRange rangeOf(BinaryOp op, IndexRange a, IndexRange b) {
   IndexRange sum;
   switch (op.getKind()) {

@@ -385,7 +385,7 @@ private:
   StageBuffers buffers;
   LocalStageOp local;
   Block &block;
-  /// State -> its buffer; kept value -> that of its sum.
+  /// The buffer of each state, and of the sum of each kept value.
   llvm::DenseMap<int32_t, int32_t> stateBuffers, sumBuffers;
   /// The request number of each collective that is started and not yet waited
   /// for.

@@ -48,9 +48,10 @@ public:
   }
 
   /// Of all coordinates the one that can go on soonest does, the first of equal
-  /// ones. So nothing that is chosen later ends earlier, and when a coordinate
-  /// chooses, it is known what will be ready by then. Each round asks all
-  /// coordinates and does one action, so that there are as many as actions.
+  /// ones. So nothing that is chosen later starts earlier, and all that ends by
+  /// the time at which a coordinate goes on is known when it chooses. Each
+  /// round asks all coordinates and does one action, so that there are as many
+  /// rounds as actions.
   std::vector<ActionOrder> run() {
     for (;;) {
       double soonest = never;

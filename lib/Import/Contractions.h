@@ -7,7 +7,7 @@
 
 namespace ax::import {
 
-/// NumPy's matmul.
+/// Multiplies as NumPy's matmul does.
 Value matmul(Emitter &b, Value lhs, Value rhs);
 
 /// The window that a convolution's or pool's attributes describe for `x`

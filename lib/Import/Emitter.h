@@ -30,7 +30,7 @@ using mlir::Value;
 /// Windows of convolutions and pools, one entry a spatial dimension.
 struct Window {
   std::vector<int64_t> kernel, strides, dilations;
-  /// Low of every dimension, then high of every dimension.
+  /// The pads of every dimension at its low end, then at its high end.
   std::vector<int64_t> pads;
   /// Pool: elements past the high padding. Transposed convolution: extra
   /// elements of the result.

@@ -97,7 +97,7 @@ public:
 
   // Dimensions: negative ones count from the end.
   int64_t dim(int64_t value, int64_t rank);
-  /// Sorted, each once.
+  /// Returns dimensions sorted, each once.
   std::vector<int64_t> dims(std::vector<int64_t> values, int64_t rank);
 
   // Outputs.

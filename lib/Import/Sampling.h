@@ -52,7 +52,7 @@ Value toRows(Emitter &b, Value x);
 /// [batch..., taps, places, channels], in the type of sums.
 Value readTaps(Emitter &b, Value rows, const Taps &taps, int64_t batchDims);
 
-/// Their sum: [batch, places, channels].
+/// Returns the sum of the taps: [batch, places, channels].
 Value sample(Emitter &b, Value rows, const Taps &taps);
 
 } // namespace ax::import

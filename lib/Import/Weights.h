@@ -23,7 +23,7 @@ namespace ax::import {
 struct Weight {
   DType type = DType::F32;
   Shape shape;
-  /// Relative to the model's folder.
+  /// The file, relative to the model's folder.
   std::string file;
   int64_t offset = 0;
   int64_t length = 0;
@@ -54,7 +54,7 @@ public:
   llvm::Expected<std::shared_ptr<MappedFile>> openEither(llvm::StringRef file);
 
   llvm::Expected<HostTensor> read(const Weight &weight);
-  /// Mapped as long as this folder lives, at any alignment.
+  /// Returns the bytes, mapped as long as this folder lives, at any alignment.
   llvm::Expected<llvm::ArrayRef<uint8_t>> bytesOf(const Weight &weight);
 
 private:

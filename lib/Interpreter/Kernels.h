@@ -126,7 +126,7 @@ llvm::SmallVector<int64_t> movedLast(int64_t rank,
                                      llvm::ArrayRef<int64_t> dims);
 llvm::SmallVector<int64_t> inverse(llvm::ArrayRef<int64_t> permutation);
 
-/// Element-wise, in place.
+/// Combines element by element, in place.
 void combineInto(ReduceOpKind kind, HostTensor &to, const HostTensor &from);
 
 HostTensor interpretUnary(UnaryOp op, const HostTensor &x);

@@ -15,9 +15,9 @@ struct Collective {
   /// The layer whose result (or whose operand) it is, of its first tensor.
   std::string node;
   std::string because;
-  /// Payload per rank, each time; and how often that is in a step.
+  /// The payload of a rank, each time; and how often that is in a step.
   int64_t bytes = 0, times = 1;
-  /// Exchanged together.
+  /// How many tensors are exchanged together.
   int64_t tensors = 1;
   /// FLOPs of contractions between start and wait, and the largest of them.
   double hiddenFlops = 0;

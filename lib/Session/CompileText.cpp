@@ -15,7 +15,7 @@
 
 using namespace ax;
 
-/// Text that axopt-opt goes on with.
+/// Prints text that axopt-opt goes on with.
 static void printDump(llvm::StringRef step, PlanOp plan) {
   llvm::errs() << "// after " << step << '\n';
   plan.print(llvm::errs(), mlir::OpPrintingFlags().enableDebugInfo());

@@ -81,7 +81,7 @@ private:
   std::vector<Source> sources;
   /// Arrays, or files, that are no input's.
   std::vector<std::string> unused;
-  /// Samples: -1 until an array has told.
+  /// The samples of a batch, and all; -1 until an array has told.
   int64_t batch = 0, numSamples = -1;
 };
 

@@ -73,7 +73,7 @@ choosePrograms(llvm::ArrayRef<llvm::StringRef> names,
   return chosen;
 }
 
-/// 0: for ever.
+/// Returns how long to wait; 0: for ever.
 static llvm::Expected<std::chrono::milliseconds> toTimeout(double seconds) {
   constexpr double least = 1e-3, most = 1e9;
   if (seconds == 0 || (seconds >= least && seconds <= most))

@@ -113,9 +113,9 @@ private:
   std::vector<DimId> scratch;
 };
 
-/// Spread.cpp: fills factors and dims to a fixed point.
+/// Fills factors and dims to a fixed point (Spread.cpp).
 void spread(State &state);
-/// PartialSums.cpp: decides `passing` for all ops and updates layouts.
+/// Decides `passing` for all ops and updates layouts (PartialSums.cpp).
 void passPartialSums(State &state);
 
 /// One resharding of a tensor, shared by all uses that want its result.
@@ -136,7 +136,8 @@ struct Tree {
   double seconds = 0;
   int collectives = 0;
 };
-/// ReshardTree.cpp.
+/// Returns how a tensor gets from its layout to those that its uses want
+/// (ReshardTree.cpp).
 Tree buildTree(State &state, int tensor);
 
 /// Shardings.cpp: what is decided, and the state in which it is, but for what
@@ -145,10 +146,11 @@ Shardings shardingsOf(State &state);
 std::optional<std::pair<int, std::string>>
 restore(State &state, const Pins &pins, const Shardings &shardings);
 
-/// ReshardCause.cpp: what made a resharding necessary, for the reader.
+/// Says what made a resharding necessary, for the reader (ReshardCause.cpp).
 std::string causeOf(State &state, const Reshard &reshard);
 
-/// Refine.cpp: local search over unpinned factors. How many changes it tried.
+/// Searches for cheaper assignments of unpinned factors, and returns how many
+/// changes it tried (Refine.cpp).
 int64_t refine(State &state);
 
 } // namespace ax::sharding::detail

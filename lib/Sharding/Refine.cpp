@@ -62,7 +62,7 @@ public:
     }
   }
 
-  /// Tried so far.
+  /// How many changes have been tried so far.
   int64_t numChanges = 0;
 
 private:

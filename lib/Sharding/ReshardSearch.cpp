@@ -136,7 +136,8 @@ private:
   std::map<int64_t, Price> gathers;
   Price bound;
 
-  /// By their places; as a number of a node, `isNext` is none yet but `next`.
+  /// The nodes by their places; as a number of a node, `isNext` is none yet but
+  /// `next`.
   std::vector<Node> nodes;
   static constexpr int isNext = -1;
   const Place &placeAt(int node) const {

@@ -41,7 +41,7 @@ namespace {
 struct Offer {
   int target = 0; // factor or dimension
   Split split;
-  /// Larger first.
+  /// Offers with a larger side come first.
   int side = 0;
   double weight = 0;
 };

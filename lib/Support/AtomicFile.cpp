@@ -27,7 +27,8 @@ namespace {
 struct Destination {
   /// The path behind all symbolic links.
   std::string path;
-  /// Replaced by a new file; else it is written to: a device, a pipe.
+  /// Whether it is replaced by a new file; else it is written to: a device, a
+  /// pipe.
   bool isReplaced = true;
   /// The permissions of the file that is replaced, if there is one.
   std::optional<mode_t> mode;

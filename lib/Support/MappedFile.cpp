@@ -31,7 +31,7 @@ struct Place {
 } // namespace
 
 static std::atomic<Place *> places{nullptr};
-/// Held by those who change `places`, or use the files in it.
+/// Who changes `places`, or uses the files in it, holds this.
 static std::mutex placesMutex;
 
 static void enter(const MappedFile &file) {

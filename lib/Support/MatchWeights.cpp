@@ -18,7 +18,7 @@ namespace {
 /// What makes the file's names the model's.
 struct Renaming {
   std::string prefix;
-  /// Or removed.
+  /// Whether it is added; else it is removed.
   bool isAdded = false;
 
   bool operator<(const Renaming &other) const {

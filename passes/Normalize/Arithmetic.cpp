@@ -13,7 +13,7 @@ using namespace ax;
 
 namespace {
 
-/// 0: computed, 1: weight, 2: constant.
+/// Returns 0 for what is computed, 1 for a weight, 2 for a constant.
 int fixedness(Value value) {
   while (Operation *op = value.getDefiningOp()) {
     if (isa<ConstantOp>(op))

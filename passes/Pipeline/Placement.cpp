@@ -6,9 +6,9 @@
 // the update, and what of the backward pass works on whole gradients.
 //
 // Marks are where Train and Stage made the operation; what later phases insert
-// has none, or that of its neighbour. So an operation is never earlier than
-// what it reads: its action and its stage are at least those of its operands.
-// One walk in program order is enough for that.
+// has none, or that of its neighbour. So an operation's action is never earlier
+// than those of what it reads, and one without a stage is in the last of
+// theirs. One walk in program order is enough for that.
 //
 // An example, of a Linear in stage 1 that has the weight w:
 //

@@ -67,7 +67,7 @@ private:
   std::vector<size_t> order;
   /// Level at which a coordinate first has what another one sends.
   std::map<std::pair<int64_t, void *>, int64_t> arrival;
-  /// Level -> part, without gaps.
+  /// The part of each level, without gaps.
   std::map<int64_t, int64_t> parts;
 };
 

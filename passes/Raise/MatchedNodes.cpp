@@ -7,7 +7,7 @@
 using namespace mlir;
 using namespace ax;
 
-/// More than any pattern takes.
+/// No pattern takes so many.
 static constexpr size_t maxOps = 64;
 
 /// Whether `op`, or what it is made of, is made of `input`.

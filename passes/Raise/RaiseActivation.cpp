@@ -235,7 +235,7 @@ struct RaiseGated : OpRewritePattern<BinaryOp> {
   }
 };
 
-/// 1 / (1 + exp(-x)), and x over the same.
+/// Raises 1 / (1 + exp(-x)), and x over the same.
 struct RaiseSigmoid : RewritePattern {
   RaiseSigmoid(MLIRContext *context)
       : RewritePattern(MatchAnyOpTypeTag(), 1, context) {}

@@ -41,7 +41,7 @@ std::optional<double> numberOf(Value value) {
   return known;
 }
 
-/// Random numbers in [0, 1), also of a narrow type.
+/// Returns the op of random numbers in [0, 1), also of a narrow type.
 UniformOp uniformOf(Value value) {
   if (auto least = onlyUseOf<BinaryOp>(value);
       least && least.getKind() == BinaryKind::min)

@@ -121,7 +121,7 @@ private:
   llvm::DenseSet<int> withHeads;
   /// Weights that are stored split over depth.
   llvm::DenseSet<int> overDepth;
-  /// Tensor and dimension: those that the batch comes first in.
+  /// The tensors, and in each the dimension, that the batch comes first in.
   llvm::DenseSet<std::pair<int, int>> batched;
 };
 

@@ -33,7 +33,7 @@ struct WeightOp {
   /// features.
   int x = 0;
   int weight = 1;
-  /// Rule factors: summed over, and given to the result.
+  /// The rule's factors that are summed over, and given to the result.
   int k = -1;
   int n = -1;
 };

@@ -24,11 +24,11 @@ public:
   void take(llvm::StringRef key, double &value, double least = 0,
             double largest = unbounded);
   void take(llvm::StringRef key, std::optional<double> &value);
-  /// 0 or 1.
+  /// Takes 0 or 1.
   void take(llvm::StringRef key, bool &value);
   /// Takes a whole number that is not negative.
   void take(llvm::StringRef key, int64_t &value);
-  /// `betas=B1:B2`, both below 1.
+  /// Takes `betas=B1:B2`, both below 1.
   void takeBetas(double &beta1, double &beta2);
   /// The first fault; then those of CallExpression::finish.
   llvm::Error finish(llvm::ArrayRef<llvm::StringRef> arguments);

@@ -54,7 +54,7 @@ public:
   Value cast(Value x, mlir::Type element);
   /// Returns x in f32 if its type is narrower: for statistics.
   Value wide(Value x);
-  /// 1 where `condition` holds, 0 elsewhere.
+  /// Returns 1 where `condition` holds, 0 elsewhere.
   Value indicator(Value condition, mlir::Type element) {
     return cast(condition, element);
   }

@@ -42,7 +42,7 @@ StridedBox StridedBox::withDenseSource() const {
 
 namespace {
 
-/// Constant sizes become single instructions.
+/// Copies by single instructions where sizes are constants.
 void copyRun(char *to, const char *from, int64_t bytes) {
   switch (bytes) {
   case 1:

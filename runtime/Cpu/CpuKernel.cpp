@@ -24,7 +24,7 @@ struct Loaded {
   std::unordered_map<std::string, std::weak_ptr<const LoadedKernel>> kernels;
 };
 
-/// Never destroyed: kernels may be unloaded while the process ends.
+/// The map is never destroyed: kernels may be unloaded while the process ends.
 Loaded &loaded() {
   static auto *all = new Loaded;
   return *all;

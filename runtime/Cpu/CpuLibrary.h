@@ -77,12 +77,13 @@ inline bool isDepthwise(const ConvDesc &desc) {
          desc.y.sizes[1] == desc.groups;
 }
 
-/// Ours: f32 signals, of which channels or places lie together.
+/// Whether our own kernel is for it: f32 signals, of which channels or places
+/// lie together.
 bool isPlainDepthwiseConv(const ConvDesc &desc);
 /// `desc` is one.
 ExpectedCpuOp preparePlainDepthwiseConv(const ConvDesc &desc);
 
-/// Ours: any element type.
+/// These are our own, for any element type.
 ExpectedCpuOp preparePlainMatmul(const MatmulDesc &desc);
 ExpectedCpuOp preparePlainConv(const ConvDesc &desc);
 ExpectedCpuOp preparePlainConvTransposed(const ConvDesc &desc);

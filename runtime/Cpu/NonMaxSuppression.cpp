@@ -14,7 +14,7 @@ namespace ax::rt {
 
 namespace {
 
-/// Lowest corner first.
+/// A box by its lowest corner and its highest.
 template <typename Real>
 struct Box {
   Real top, left, bottom, right;

@@ -22,7 +22,7 @@ namespace {
 /// Output places that one thread makes at a time.
 constexpr int64_t blockRows = 16;
 
-/// R: of the bias, the residual and the result.
+/// A convolution of T; R is the type of the bias, the residual and the result.
 template <typename T, typename R>
 class PlainConv : public CpuOp {
 public:

@@ -45,7 +45,8 @@ void addTo(T *__restrict to, const T *__restrict from, int64_t count) {
     to[i] += from[i];
 }
 
-/// R: of the bias, the residual and the result.
+/// A transposed convolution of T; R is the type of the bias, the residual and
+/// the result.
 template <typename T, typename R>
 class PlainConvTransposed : public CpuOp {
 public:

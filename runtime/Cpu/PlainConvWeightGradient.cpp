@@ -24,7 +24,7 @@ namespace {
 constexpr int64_t blockPlaces = 64;
 constexpr int64_t mostChannels = 8;
 
-/// R: of the result.
+/// A weight gradient of T; R is the type of the result.
 template <typename T, typename R>
 class PlainConvWeightGradient : public CpuOp {
 public:

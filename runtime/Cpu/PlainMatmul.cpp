@@ -17,7 +17,7 @@ namespace {
 /// Rows that one thread makes at a time.
 constexpr int64_t blockRows = 16;
 
-/// R: of the bias, the residual and the result.
+/// A product of T; R is the type of the bias, the residual and the result.
 template <typename T, typename R>
 class PlainMatmul : public CpuOp {
 public:

@@ -61,7 +61,7 @@ public:
       : executor(executor), program(executor.getProgram()), options(options),
         frozen(frozen) {}
 
-  /// Into an empty folder.
+  /// Writes the checkpoint into an empty folder.
   llvm::Error write(const std::string &folder);
 
 private:
@@ -208,7 +208,7 @@ void remove(const std::string &path) {
     fs::remove(path);
 }
 
-/// Empty, and of a name that the next run knows.
+/// Makes a folder that is empty, and of a name that the next run knows.
 int makeUnfinished(const std::string &folder, std::string &path) {
   return makeWithNewName(inFolder(folder, unfinishedPrefix), path,
                          [](const char *name) { return ::mkdir(name, 0777); });

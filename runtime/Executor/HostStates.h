@@ -12,7 +12,7 @@ namespace ax::rt {
 /// The global tensor of a state at first, row-major: in a file that is mapped,
 /// or in the program, which must live longer.
 struct HostState {
-  /// Null: there are nothing but zeros, or it is prepared.
+  /// The bytes; null where there are nothing but zeros, or it is prepared.
   const uint8_t *data = nullptr;
   /// Null when it is in the program.
   std::shared_ptr<MappedFile> file;

@@ -20,7 +20,7 @@ struct Part {
   /// Where in the global tensor's bytes the part is, if it is one run of them;
   /// -1 for other parts.
   int64_t contiguousOffset = -1;
-  /// Equal for the coordinates that hold the same part.
+  /// The same number for coordinates that hold the same part.
   int64_t number = 0;
 
   bool isContiguous() const { return contiguousOffset >= 0; }

@@ -97,7 +97,8 @@ private:
     std::vector<int64_t> scalars;
     std::unique_ptr<LibraryOp> op;
     std::unique_ptr<RankOperation> operation;
-    /// Wait: index of the step that started it. Recv: index into `incoming`.
+    /// The step that started what is waited for; or, of what is received, its
+    /// index in `incoming`.
     size_t target = 0;
   };
 

@@ -45,7 +45,7 @@ private:
   };
 
   std::unique_ptr<Operation> operation;
-  /// Null: there are copies.
+  /// The device's; null where there are copies.
   const HostMapping *mapping;
   std::vector<Tensor> sources, destinations;
   /// Addresses of this run, in the host's memory.

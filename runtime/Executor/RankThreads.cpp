@@ -86,7 +86,7 @@ void SharedRanks::fail(llvm::Error error, int32_t rank) {
   changed.notify_all();
 }
 
-/// Called by every rank once for each request.
+/// Ends a request for a rank: every rank calls it once for each.
 static void finishRank(SharedRanks &shared, RequestSlot &slot,
                        std::optional<FirstFault> fault) {
   if (fault) {

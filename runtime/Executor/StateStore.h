@@ -41,7 +41,7 @@ private:
   int64_t offset = 0;
 };
 
-/// Thread-safe, but for dropPrepared.
+/// The parts of states that ranks hold. Thread-safe, but for dropPrepared.
 class StateStore {
 public:
   /// Prepared states are in `prepared`.

@@ -274,7 +274,8 @@ llvm::Expected<Checkpoint> readOne(const std::string &path) {
   return result;
 }
 
-/// Newest first: the one written last, and those of steps before it.
+/// Returns checkpoints, newest first: the one written last, and those of steps
+/// before it.
 std::vector<std::string> candidates(const std::string &folder) {
   auto all = checkpoint::list(folder);
   constexpr int64_t mostBytes = 4096;

@@ -13,7 +13,7 @@ namespace ax::rt {
 
 struct ZipMember {
   std::string name;
-  /// Bytes.
+  /// The contents, as bytes.
   HostTensor content;
 };
 

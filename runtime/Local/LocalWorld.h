@@ -25,7 +25,7 @@ struct alignas(64) LocalMember {
   std::vector<const void *> sources[2];
   /// Where others write to, if they do.
   std::vector<void *> destinations;
-  /// Owned; sized by the member when it prepares.
+  /// Memory of this member, which sizes it when it prepares.
   std::vector<uint8_t> scratch;
   uint8_t *alignedScratch = nullptr;
 };
@@ -102,7 +102,7 @@ public:
   std::shared_ptr<LocalGroupState> state;
 };
 
-/// Member `group->getIndex()` of the collective.
+/// Makes member `group->getIndex()` of the collective.
 std::unique_ptr<Operation>
 makeLocalCollective(std::shared_ptr<LocalWorld> world, int32_t rank,
                     std::shared_ptr<Group> group,

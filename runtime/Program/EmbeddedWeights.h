@@ -25,7 +25,7 @@ public:
   static llvm::Expected<EmbeddedWeights> take(CompiledPlan &plan,
                                               const std::string &folder);
 
-  /// Tag and length of the field; nothing when there are no weights.
+  /// Returns tag and length of the field; nothing when there are no weights.
   static std::string header(int64_t bytes);
   /// Returns the bytes of the field's contents.
   int64_t getBytes() const { return bytes; }

@@ -16,7 +16,8 @@ using namespace ax;
 using mlir::ModuleOp;
 using mlir::OwningOpRef;
 
-/// Text that axopt-opt goes on with: locations are the names of ONNX nodes.
+/// Prints text that axopt-opt goes on with: locations are the names of ONNX
+/// nodes.
 static void printDump(llvm::StringRef phase, ModuleOp module) {
   llvm::errs() << "// after " << phase << '\n';
   module.print(llvm::errs(),

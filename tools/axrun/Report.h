@@ -22,9 +22,9 @@ struct Measurement {
 /// in seconds.
 struct RankTime {
   double computing = 0, exchanging = 0;
-  /// Waiting for other ranks.
+  /// The time that ranks wait for others.
   double waiting = 0;
-  /// Doing no command.
+  /// The time in which they do no command.
   double between = 0;
   double total = 0;
 };

@@ -18,7 +18,8 @@ public:
   /// `test_data_set_0` in it.
   virtual std::vector<std::string> files(llvm::StringRef folder,
                                          llvm::StringRef prefix) const = 0;
-  /// Their tensors; one that has none of `names` gets that at its place.
+  /// Reads the tensors of files; one that has none of `names` gets that at its
+  /// place.
   virtual llvm::Expected<rt::NamedTensors>
   read(llvm::StringRef folder, llvm::StringRef prefix,
        llvm::ArrayRef<std::string> names) const = 0;

@@ -10,9 +10,10 @@ namespace ax::sharding {
 enum class FactorKind {
   /// The factor is in operands and results alike, and splits freely.
   Parallel,
-  /// Absent from the results, which become partial over the axes that split it.
+  /// The factor is absent from the results, which become partial over the axes
+  /// that split it.
   Reduction,
-  /// Never split.
+  /// The factor is never split.
   Whole,
 };
 
@@ -33,9 +34,9 @@ using TensorMap = std::vector<std::vector<int>>;
 
 /// The turn in which splits spread through an op.
 enum class OpClass {
-  /// Element-wise, transpose, reshape, slice, ...: first.
+  /// Element-wise ops, transpose, reshape, slice, ... come first.
   Elementwise,
-  /// Contractions, reductions, normalisations, gathers.
+  /// Contractions, reductions, normalisations and gathers come next.
   Reduction,
   /// Results with dimensions that no operand has.
   Broadcast,

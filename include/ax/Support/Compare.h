@@ -11,7 +11,7 @@ struct Difference {
   /// Elements for which not |got - wanted| <= atol + rtol |wanted|. Equal
   /// infinities and two NaNs agree.
   int64_t numDiffering = 0;
-  /// NaN in both.
+  /// How many elements are NaN in both.
   int64_t numNaN = 0;
   /// The largest difference of all elements; infinite where one is NaN and the
   /// other is not.

@@ -16,7 +16,8 @@ struct CpuTarget {
   std::string triple;
   /// `native` is named by what it is: `sapphirerapids`, `x86-64-v3`.
   std::string cpu;
-  /// LLVM's: those that code needs, and of this machine those that it lacks.
+  /// Names of features as LLVM has them: those that code needs, and of this
+  /// machine those that it lacks.
   std::vector<std::string> features, missing;
   /// How wide a vector register is.
   unsigned vectorBits = 128;

@@ -101,7 +101,7 @@ public:
   HostTensor reshaped(Shape newShape) const;
   /// Returns a tensor with every element converted as by setDouble or setInt.
   HostTensor cast(DType newType) const;
-  /// Same type, shape and bits.
+  /// Whether type, shape and bits are the same.
   bool isIdentical(const HostTensor &other) const;
 
 private:

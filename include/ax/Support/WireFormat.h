@@ -27,9 +27,9 @@ enum class WireType : uint8_t {
 struct WireField {
   uint32_t number = 0;
   WireType type = WireType::Varint;
-  /// Varint, Fixed32 and Fixed64: the value.
+  /// The value of a Varint, Fixed32 or Fixed64.
   uint64_t value = 0;
-  /// Bytes: the contents.
+  /// The contents of Bytes.
   llvm::ArrayRef<uint8_t> bytes;
   /// The field with its tag, to copy unchanged.
   llvm::ArrayRef<uint8_t> whole;

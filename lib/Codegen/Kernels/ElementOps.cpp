@@ -76,7 +76,8 @@ struct Ops {
   bool isFloat, isUnsigned;
 };
 
-/// Truncating; by zero, or the least number by -1, a value rather than a trap.
+/// Truncates; by zero, or the least number by -1, gives a value rather than a
+/// trap.
 Value Ops::divide(Value x, Value y) {
   if (isFloat)
     return make<arith::DivFOp>(x, y);
@@ -125,7 +126,8 @@ Value Ops::shift(Value x, Value y, bool left) {
   return make<arith::ShRSIOp>(x, distance);
 }
 
-/// Repeated squaring, wrapping; a negative exponent leaves 0 but for 1 and -1.
+/// Squares repeatedly, and wraps; a negative exponent leaves 0 but for 1 and
+/// -1.
 Value Ops::integerPow(Value x, Value y) {
   Value power = one(), square = x, rest = y;
   Value negative = isUnsigned ? Value() : less(y, zero());

@@ -55,7 +55,7 @@ public:
   mlir::Value select(mlir::Value c, mlir::Value x, mlir::Value y) {
     return mlir::arith::SelectOp::create(b, loc, c, x, y);
   }
-  /// Both keep a NaN in x.
+  /// A NaN in x stays one in both.
   mlir::Value atLeast(mlir::Value x, double lo) {
     mlir::Value bound = num(lo);
     return select(less(x, bound), bound, x);

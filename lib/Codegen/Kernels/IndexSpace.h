@@ -57,7 +57,8 @@ using Indices = llvm::SmallVector<IndexExpr, 4>;
 struct LoopPlan {
   struct Atom {
     int64_t size;
-    /// Sorted; the loop is emitted once for each piece between them.
+    /// Where the range is cut, sorted; the loop is emitted once for each piece
+    /// between them.
     llvm::SmallVector<int64_t, 2> cuts;
     /// Whether it is not one loop with the atom before.
     bool separate = false;

@@ -72,11 +72,11 @@ public:
   virtual Value tensor(unsigned number) = 0;
   /// A number that ranks differ in (KernelSignature::scalars).
   virtual Value scalar(unsigned number) = 0;
-  /// Memory of one iteration, from so many bytes on.
+  /// Returns the memory of one iteration, from so many bytes on.
   virtual Value scratch(int64_t byteOffset) = 0;
   /// The elements of a constant of more than one number.
   virtual Value table(ConstantOp op) = 0;
-  /// So many elements behind `base`.
+  /// Returns the place of the element `offset` behind `base`.
   virtual Value address(Value base, Value offset, mlir::Type type) = 0;
   virtual Value load(Value base, Value offset, mlir::Type type) = 0;
   virtual void store(Value value, Value base, Value offset,

@@ -11,7 +11,7 @@ static void importUnary(Node &n) {
   n.out(n.b.unary(kind, n.in(0)));
 }
 
-/// Abs, Sign and Relu: unsigned numbers have no sign.
+/// Imports Abs, Sign and Relu: unsigned numbers have no sign.
 template <UnaryKind kind>
 static void importSigned(Node &n) {
   Value x = n.in(0);
@@ -45,7 +45,7 @@ static void importCompare(Node &n) {
   n.out(n.b.compare(kind, n.in(0), n.in(1)));
 }
 
-/// Sum, Max and Min of any number of operands.
+/// Imports Sum, Max and Min of any number of operands.
 template <BinaryKind kind>
 static void importVariadic(Node &n) {
   Value result = n.in(0);

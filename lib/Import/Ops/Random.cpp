@@ -26,7 +26,8 @@ static Value uniform(Node &n, ArrayRef<int64_t> shape, DType type) {
   return random;
 }
 
-/// Box and Muller, A note on the generation of random normal deviates, 1958.
+/// Makes normal numbers as Box and Muller do (A note on the generation of
+/// random normal deviates, 1958).
 static Value normal(Node &n, ArrayRef<int64_t> shape) {
   Value rest = n.b.add(n.b.unary(UnaryKind::neg, uniform(n, shape)), 1);
   Value radius =

@@ -26,7 +26,7 @@ public:
         resultGradients(resultGradients), wanted(wanted),
         operandGradients(op->getNumOperands()) {}
 
-  /// Null for a result through which nothing flows.
+  /// Returns the gradient of a result; null where nothing flows through it.
   Value ofResult(unsigned i = 0) const { return resultGradients[i]; }
   bool isWanted(mlir::OpOperand &operand) const {
     return wanted(operand.get());

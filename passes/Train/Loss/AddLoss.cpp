@@ -156,8 +156,8 @@ private:
         t.b.getNamedAttr("ax.name", t.b.getStringAttr(name)));
   }
 
-  /// Named as its role. A model's own output may have that name, too: what it
-  /// is to training is said by the role.
+  /// Adds a result that is named as its role. A model's own output may have
+  /// that name, too: what it is to training is said by the role.
   llvm::Error addResult(ResultRole role, Value value) {
     unsigned count = program.getNumResults();
     bool isBySample = sampleDim && !shapeOf(value).empty();

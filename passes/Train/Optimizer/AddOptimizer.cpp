@@ -252,7 +252,8 @@ Value OptimizerAdder::takeScale() {
   return getLossScale(t, exponent, shift.getInt());
 }
 
-/// Also, and just then, when the step changes nothing else.
+/// Updates the loss's scale, also, and just then, when the step changes nothing
+/// else.
 void OptimizerAdder::updateScale() {
   addResult(ResultRole::loss_scale, getLossScale(t, exponent));
   StateOp steps =

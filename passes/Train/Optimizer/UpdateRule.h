@@ -80,7 +80,7 @@ public:
   /// for what is no rule (it lists those there are) or no option.
   llvm::Expected<std::unique_ptr<UpdateRule>> parse(llvm::StringRef text) const;
 
-  /// Sorted.
+  /// Returns the names, sorted.
   std::vector<llvm::StringRef> names() const;
 
   void add(llvm::StringRef name, Maker maker) {

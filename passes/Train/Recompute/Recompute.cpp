@@ -15,7 +15,7 @@
 // and c are four times as large as x. With c done again, b is kept for both.
 // With all of a .. d done again, only x is, which is kept anyway where a
 // segment ends before it: y, and x, are the narrow places of a model, at which
-// alone one tensor crosses. These are what `cut` looks for. While its backward
+// only one tensor crosses. These are what `cut` looks for. While its backward
 // pass is done, one segment has its values in memory, instead of the whole
 // model: with n layers in segments of k, n / k + k in place of n (Chen et al.,
 // arXiv 1604.06174).

@@ -23,17 +23,18 @@ public:
   /// Runs of the forward pass between places where little crosses. What stands
   /// after the last one goes on with the backward pass at once.
   size_t numSegments() const { return cuts.size(); }
-  /// Segment of an operation; numSegments() after the last.
+  /// Returns the segment of an operation; numSegments() after the last.
   size_t segmentOf(mlir::Operation *op) const;
   /// Whether its result crosses from one segment to the next.
   bool crosses(mlir::Operation *op) const { return crossing.contains(op); }
 
-  /// Never done again: it has an effect, or reduces between ranks, or moves
-  /// between them what it does not enlarge, or its result jumps: done again of
-  /// numbers that are rounded in another way, that would not be what the
-  /// forward pass went by.
+  /// Whether an operation is never done again: it has an effect, or reduces
+  /// between ranks, or moves between them what it does not enlarge, or its
+  /// result jumps: done again of numbers that are rounded in another way, that
+  /// would not be what the forward pass went by.
   static bool mustBeKept(mlir::Operation *op);
-  /// Done again in about the time that reading a few such results takes.
+  /// Whether an operation is done again in about the time that reading a few
+  /// such results takes.
   bool isCheap(mlir::Operation *op) const;
 
   /// What doing `again` again comes to: bytes that are kept from forward to
@@ -68,7 +69,7 @@ private:
   cost::Machine machine;
   llvm::SmallVector<mlir::Operation *> forward, backward;
   llvm::DenseMap<mlir::Operation *, size_t> position;
-  /// Computed from states and constants alone.
+  /// Values that are computed from states and constants alone.
   llvm::DenseSet<mlir::Value> weights;
   /// Ends of segments, as positions.
   llvm::SmallVector<size_t> cuts;
