@@ -115,8 +115,8 @@ llvm::Error readTraining(const CommandLine &flags, bool onlyLooks,
   return llvm::Error::success();
 }
 
-/// Checks that there is what ZeRO splits, which only training keeps, and by
-/// which it does, data.
+/// Checks that there is something for ZeRO to split, which only training keeps,
+/// and the axis over which it does, data.
 llvm::Error checkZero(const Strategy &strategy) {
   if (!strategy.zero)
     return llvm::Error::success();

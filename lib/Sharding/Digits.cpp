@@ -104,6 +104,8 @@ DimLayout dimOf(const Digits &digits) {
   return dim;
 }
 
+/// E.g. col:(1)2, col:(2)4 is col:(1)8. In the other order they stay two, since
+/// the minor digit of col counts the larger steps there.
 SubAxes joinAxes(const SubAxes &axes) {
   SubAxes joined;
   for (const SubAxis &axis : axes) {
@@ -142,6 +144,7 @@ std::optional<SubAxes> cutAxes(const SubAxes &axes, const SubAxes &by) {
   return cut;
 }
 
+/// E.g. col of 8 without col:(2)2 is col:(1)2, col:(4)2.
 SubAxes withoutAxes(const SubAxes &axes, const SubAxes &remove) {
   SubAxes rest;
   for (const SubAxis &axis : axes) {

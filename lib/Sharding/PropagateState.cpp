@@ -1,5 +1,15 @@
 //===- PropagateState.cpp - What propagation works on ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Pins are applied before anything spreads, users' before the recipe's. An
+// example: the recipe splits n of a Linear over col, and a user splits it over
+// row. The user's pin is there first, and the recipe's, which finds a stronger
+// one in its place, is dropped without a word. If the recipe splits k of that
+// Linear over row besides, row would number parts of two factors: that pin
+// cannot be followed, which is told, and k stays whole until a neighbour says
+// something else.
+//
+//===----------------------------------------------------------------------===//
 
 #include "PropagateState.h"
 

@@ -36,6 +36,7 @@ AxesId ReshardMoves::unite(AxesId a, AxesId b) {
 const std::vector<Movable> &ReshardMoves::movables(AxesId axes, AxesId atoms) {
   return subsets.get(axes, atoms, [&] {
     const SubAxes all = table[atomsIn(axes, atoms)];
+    // Of more atoms the first 8 move, or the subsets would be too many.
     const size_t count = std::min<size_t>(all.size(), 8);
     std::vector<Movable> found;
     // Bits of `mask` say which are in the subset: three give 7 of them.
@@ -189,6 +190,9 @@ std::optional<AxesId> ReshardMoves::permutes(const std::vector<DimId> &from,
   return set == LayoutTable::noAxes ? std::nullopt : std::optional(set);
 }
 
+/// E.g. over a = b = c = 2, `[8{a}, 8{b}]` can become `[8{b}, 8{a}]`, and, if
+/// nobody uses c, `[8{c}, 8{b}]`: each rank gets all of its part from one
+/// other.
 std::vector<Permuted>
 ReshardMoves::findPermutations(const std::vector<DimId> &dims, AxesId unused,
                                AxesId atoms) {

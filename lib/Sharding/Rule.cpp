@@ -48,6 +48,7 @@ std::vector<DimLayout> dimsOf(const TensorMap &map,
   return dims;
 }
 
+/// Whether some dimension is made of `factor`, alone or with others.
 bool hasFactor(const TensorMap &map, int factor) {
   for (const std::vector<int> &dim : map)
     for (int f : dim)

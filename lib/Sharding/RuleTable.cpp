@@ -1,5 +1,12 @@
 //===- RuleTable.cpp - Rules as numbers of layouts ------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A model of N equal layers has N equal Linears: one entry with one rule, and
+// for each way in which they are split one list of layouts, all found by lists
+// of numbers. So Rule.cpp works on layouts themselves once for each way, and
+// propagation, which asks in every round, compares numbers.
+//
+//===----------------------------------------------------------------------===//
 
 #include "RuleTable.h"
 
@@ -66,6 +73,9 @@ static std::string layoutFault(const char *what, size_t number,
          ", by the others it is " + toString(right, mesh);
 }
 
+/// Operands say how factors are split. What results those factors give is then
+/// held against the results that there are: they differ where somebody has
+/// edited a layout.
 const InferredOp &RuleEntry::infer(const OpLayouts &layouts) {
   key.clear();
   for (const auto *ids : {&layouts.operands, &layouts.results})
