@@ -90,7 +90,7 @@ void normalize(NormOp op) {
       return value;
     return ReshapeOp::create(f.b, f.loc, from.clone(shape), value);
   };
-  // Of dimensions `axis` and behind.
+  // A scale or bias has dimensions `axis` and those behind it.
   auto parameter = [&](Value value) -> Value {
     if (!value)
       return value;

@@ -35,7 +35,7 @@ static HostTensor join(ArrayRef<HostTensor> parts, int64_t dim,
   Shape joined = parts.front().getShape();
   int64_t extent = joined[dim];
   joined[dim] *= parts.size();
-  // As a sum of windows: every element comes from exactly one part.
+  // A sum of windows will do: every element comes from exactly one part.
   HostTensor to(parts.front().getType(), joined);
   int64_t inner = byteSize(to.getType()), outer = 1;
   for (int64_t d = 0; d < to.getRank(); ++d)

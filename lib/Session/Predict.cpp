@@ -109,7 +109,7 @@ void Predictor::keep(const rt::Request &request, int64_t first) {
     int64_t outer = 1;
     for (int64_t size : llvm::ArrayRef(made.getShape()).take_front(dim))
       outer *= size;
-    // Of one sample, within one row of what comes before its dimension.
+    // What one sample has in one row of what comes before its dimension.
     int64_t bytes = outer ? made.numBytes() / outer / batch : 0;
     for (int64_t row = 0; row < outer; ++row)
       std::memcpy(result.second.mutableData() +

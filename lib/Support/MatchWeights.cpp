@@ -195,7 +195,7 @@ llvm::Error Matcher::giveTwin(const std::string &name, const Twin &twin) {
 
 llvm::Error Matcher::tie(const std::string &name, llvm::StringRef other) {
   std::string flag = "--tied " + name + "=" + other.str() + ": ";
-  // By the model's name or by the file's.
+  // A tensor is found by the model's name or by the file's.
   auto find = [&](llvm::StringRef wanted) {
     auto found = given.tensors.find(wanted.str());
     for (const auto &[to, from] : given.fileNames)

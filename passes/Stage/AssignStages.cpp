@@ -366,7 +366,7 @@ std::optional<SmallVector<size_t>> AssignStages::balancedCuts(int64_t stages) {
         double stage = before[i] - before[cut] + apart[cut] + send(i);
         Choice choice{std::max(left.worst, stage),
                       left.squares + squared(stage), cut};
-        // Of equal ones the earliest cut.
+        // The earliest of equal cuts is taken.
         if (choice.worst < best[s][i].worst ||
             (choice.worst == best[s][i].worst &&
              choice.squares <= best[s][i].squares))

@@ -98,7 +98,7 @@ llvm::Expected<NamedTensors> readSafetensors(const std::string &path,
     return badFile(path, "no safetensors header");
   llvm::StringRef text(reinterpret_cast<const char *>(bytes.data()) + 8,
                        headerBytes);
-  // As the format says; and entries have lists, and nothing deeper.
+  // The format says so; and entries have lists, and nothing deeper.
   constexpr uint64_t longestHeader = 100'000'000;
   constexpr int deepest = 3;
   if (headerBytes > longestHeader || nestsDeeper(text, deepest))
@@ -129,7 +129,7 @@ llvm::Expected<NamedTensors> readSafetensors(const std::string &path,
       return tensor.takeError();
     tensors.emplace_back(name.str(), std::move(*tensor));
   }
-  // As the format says: who copies tensors takes no more than the file has.
+  // The format says so: who copies tensors takes no more than the file has.
   llvm::sort(ranges);
   int64_t at = 0;
   for (auto [begin, end] : ranges)

@@ -29,7 +29,7 @@ class FusesByRow : public mlir::OpTrait::TraitBase<ConcreteOp, FusesByRow> {};
 template <typename ConcreteOp>
 class SourceLike : public mlir::OpTrait::TraitBase<ConcreteOp, SourceLike> {};
 
-// Of a null operation: false.
+// These are false for a null operation.
 inline bool isElementwise(mlir::Operation *op) {
   return op && op->hasTrait<ElementwiseLike>();
 }

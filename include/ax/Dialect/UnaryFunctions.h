@@ -327,7 +327,7 @@ template <>
 struct UnaryFunction<UnaryKind::sigmoid> {
   static constexpr UnaryFacts facts = ofFloats.nonDecreasing();
   static constexpr auto value = [](auto &m, auto x) {
-    // Of exp(-|x|), which does not overflow.
+    // Both branches are made of exp(-|x|), which does not overflow.
     auto e = m.unary(UnaryKind::exp, m.neg(m.abs(x)));
     auto top = m.select(m.compare(CompareKind::lt, x, 0), e, m.number(x, 1));
     return m.div(top, m.add(e, 1));
