@@ -10,7 +10,7 @@
 //   unary(kind, x)                   another function
 //   add, mul, div, neg               add and mul also of a double as y
 //   compare(kind, x, y)              y may be a double
-//   select(condition, x, y)        y may be a double
+//   select(condition, x, y)          y may be a double
 //   number(x, value)                 of x's type
 // and those of values have abs, sqrt, ceil, floor, round (half to even), trunc,
 // bitNot, and library(name, function, x): a function of the C library, which

@@ -6,6 +6,7 @@
 #include "ElementOps.h"
 #include "EmitRandom.h"
 #include "ScalarMath.h"
+#include "ax/Runtime/Program.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
@@ -85,7 +86,7 @@ ArrayAttr CpuWriter::argumentAttributes(FusionOp fusion,
   for (unsigned i = 0; i != types.size() + 1; ++i) {
     attributes[i].set(LLVM::LLVMDialect::getNoAliasAttrName(), b.getUnitAttr());
     attributes[i].set(LLVM::LLVMDialect::getAlignAttrName(),
-                      b.getI64IntegerAttr(64));
+                      b.getI64IntegerAttr(rt::bufferAlignment));
   }
   return b.getArrayAttr(llvm::map_to_vector(
       attributes, [&](const NamedAttrList &of) -> Attribute {

@@ -128,11 +128,11 @@ KernelCompiler::create(KernelOptions options) {
   return std::unique_ptr<KernelCompiler>(new KernelCompiler(std::move(impl)));
 }
 
-/// A whole tensor without gaps.
+/// A whole tensor without gaps, from the beginning of a place in a buffer on.
 static rt::KernelArgument argumentOf(Value value, bool isWritten) {
   RankedTensorType type = tensorType(value);
   DType element = *interpreter::toDType(type.getElementType());
-  return {type.getNumElements() * byteSize(element), byteSize(element),
+  return {type.getNumElements() * byteSize(element), rt::bufferAlignment,
           isWritten};
 }
 

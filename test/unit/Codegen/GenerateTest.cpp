@@ -3,6 +3,7 @@
 #include "PlanText.h"
 
 #include "ax/Codegen/Codegen.h"
+#include "ax/Dialect/FunctionFacts.h"
 #include "ax/Support/Error.h"
 
 using namespace ax;
@@ -51,6 +52,34 @@ TEST(Generate, ProductsWriteRows) {
       program->stages[0].lists[0].commands[0].body);
   EXPECT_EQ(std::get<rt::MatmulDesc>(product.desc).c.strides,
             (std::vector<int64_t>{8, 1}));
+}
+
+/// What joins them and what makes commands of them know the same ones.
+TEST(Generate, ActivationsThatAreJoinedAreTheCommands) {
+  std::string x = "tensor<5x6xf32>", w = "tensor<6x8xf32>",
+              h = "tensor<5x8xf32>";
+  int numJoined = 0;
+  for (uint32_t i = 0; i <= getMaxEnumValForUnaryKind(); ++i) {
+    auto kind = static_cast<UnaryKind>(i);
+    if (!factsOf(kind).isOfFloats())
+      continue;
+    auto program = generated(planText(
+        "[col = 1]", {x},
+        "%w = ax.load @w : " + w + "\n%h = ax.linear %x0, %w : " + x + ", " +
+            w + " -> " + h + "\n%r = ax.unary " +
+            stringifyUnaryKind(kind).str() + " %h : " + h + " -> " + h,
+        h, "ax.state @w : " + w + " from \"w\" offset 0 length 192\n"));
+    ASSERT_TRUE(program);
+    const auto &product = std::get<rt::LibraryCommand>(
+        program->stages[0].lists[0].commands[0].body);
+    bool joined = commandsOf(*program).size() == 1;
+    numJoined += joined;
+    EXPECT_EQ(std::get<rt::MatmulDesc>(product.desc).activation !=
+                  rt::Activation::None,
+              joined)
+        << stringifyUnaryKind(kind).str();
+  }
+  EXPECT_EQ(numJoined, 6);
 }
 
 TEST(Generate, MLPOnTwoRanks) {
