@@ -47,11 +47,15 @@ int main(int argc, char **argv) {
     return 2;
   }
   const char *ending = strrchr(argv[1], '.');
+  int isModel = ending && !strcmp(ending, ".onnx");
+  if (!isModel && argc > 2) {
+    fprintf(stderr, "%s is a plan: it takes no flags\n", argv[1]);
+    return 2;
+  }
   AxSession *session;
   int code =
-      ending && !strcmp(ending, ".onnx")
-          ? compileAndLoad(argv[1], (const char *const *)argv + 2, &session)
-          : axLoad(argv[1], NULL, &session);
+      isModel ? compileAndLoad(argv[1], (const char *const *)argv + 2, &session)
+              : axLoad(argv[1], NULL, &session);
   if (code) {
     fprintf(stderr, "%s\n", axLastError());
     return code;

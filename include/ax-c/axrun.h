@@ -96,8 +96,9 @@ typedef struct AxCompileOptions {
   /* sizeof(AxCompileOptions): fields will be added at the end. */
   size_t size;
   /* axopt's flags of input, layout and training (`axopt --help-all`), and
-     --dump-tensors, --target and --embed-weights: a list that ends with a null,
-     or null. "--tp=2" is one string, or "--tp", "2" are two. */
+     --dump-tensors; also --target and --embed-weights, which say how an .axc is
+     saved. A list that ends with a null, or null. "--tp=2" is one string, or
+     "--tp", "2" are two. */
   const char *const *flags;
   /* Told what can be done without; null: standard error is. */
   void (*warn)(const char *message, void *context);
@@ -123,7 +124,10 @@ int axLoadPlan(AxPlan *plan, const AxOptions *options, AxSession **session);
 /* `plan` may be null. */
 void axFreePlan(AxPlan *plan);
 
-/* `options` may be null: AX_OPTIONS_INIT. On failure *session is null. */
+/* `options` may be null: AX_OPTIONS_INIT. On failure *session is null.
+   Of a plan that trains, the first program is a step, of which a run does one:
+   the session's weights change, and nothing writes them (`axrun --save` does).
+   `program` "eval" and "predict" are the others. */
 int axLoad(const char *planPath, const AxOptions *options, AxSession **session);
 
 int32_t axNumInputs(const AxSession *session);

@@ -29,10 +29,14 @@ llvm::Error copyOptions(const T *options, T &given, const char *type,
                         const char *initial) {
   if (!options)
     return llvm::Error::success();
-  if (options->size <= sizeof(size_t) || options->size > sizeof(T) ||
-      options->size % alignof(T) != 0)
+  if (options->size <= sizeof(size_t) || options->size % alignof(T) != 0)
     return makeErrorf(ExitCode::Usage, "{0} of size {1}: start with {2}", type,
                       options->size, initial);
+  if (options->size > sizeof(T))
+    return makeErrorf(ExitCode::Usage,
+                      "{0} of size {1}: start with {2}; or this library, where "
+                      "it has {3} bytes, is older than the header",
+                      type, options->size, initial, sizeof(T));
   std::memcpy(&given, options, options->size);
   return llvm::Error::success();
 }

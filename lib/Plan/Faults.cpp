@@ -47,10 +47,14 @@ void Faults::add(Diagnostic &diagnostic) {
   StringRef rest = message;
   bool isUnknown = rest.consume_front("Dialect `") &&
                    rest.contains("' not found for custom op");
-  if (isUnknown)
-    message = "there is no operation " +
-              rest.split("custom op ").second.split(' ').first.str() +
-              ": the plan is damaged or cut off";
+  if (isUnknown) {
+    StringRef name = rest.split("custom op ").second.split(' ').first;
+    message = "there is no operation " + name.str() + ": ";
+    // 'axl.program', as `axrun --dump-after` prints it.
+    message += name.starts_with("'axl.")
+                   ? "this is what a plan becomes on a rank, for axopt-opt"
+                   : "the plan is damaged or cut off";
+  }
   // MLIR says which op has failed after the op has said why.
   StringRef op = message;
   if (op.consume_back("op failed to infer returned types") && !texts.empty() &&

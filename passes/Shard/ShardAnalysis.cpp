@@ -59,7 +59,7 @@ LogicalResult Complaints::add(Operation *op, StringRef text) {
     return diagnostic;
   };
   if (strict)
-    return say(op->emitError());
+    return say(op->emitError()) << "; --strict makes it an error";
   say(op->emitWarning());
   return success();
 }

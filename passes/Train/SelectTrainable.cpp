@@ -339,7 +339,9 @@ ax::chooseTrainable(PlanOp plan, ArrayRef<std::string> trainable,
   for (ArrayRef<std::string> patterns : {trainable, frozen})
     for (const std::string &pattern : patterns)
       if (!matched.contains(pattern))
-        return makeErrorf(ExitCode::Usage, "no weight is called '{0}'",
+        return makeErrorf(ExitCode::Usage,
+                          "no weight is called '{0}' that could be trained: "
+                          "--inspect=all lists them",
                           pattern);
   return choices;
 }

@@ -12,7 +12,7 @@ namespace ax::rt {
 llvm::Error checkThreads(int64_t numRanks, int64_t threadsPerRank) {
   if (threadsPerRank < 1)
     return makeErrorf(ExitCode::Usage,
-                      "{0} threads for each rank: it has 1 or more",
+                      "--threads-per-rank={0}: a rank has 1 thread or more",
                       threadsPerRank);
   if (numRanks <= mostThreads / threadsPerRank)
     return llvm::Error::success();

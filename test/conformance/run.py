@@ -229,6 +229,10 @@ def table(results, tool):
         reason = re.sub(r"/tmp/\S*/", "", reason)
         reason = re.sub(r"exit code \d+: |ax\w+(-\w+)?: error: |'?model.onnx'?: |"
                         r"node \S+ (of output \S+ )?", "", reason)
+        # The message lists them, and the row is of one.
+        reason = re.sub(r"these operators are not supported:\s*"
+                        r"(of domain \S+(?=,))?.*",
+                        lambda found: found[1] or "the operator", reason)
         reason = reason.replace("|", "\\|")
         lines.append(f"| {operator} | {c['passed']} | {c['failed']} | "
                      f"{c['unsupported']} | {reason[:160]} |")

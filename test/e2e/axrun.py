@@ -183,6 +183,8 @@ def fromC():
         if "output" not in done.stdout:
             raise Failed(f"no output in:\n{done.stdout}")
         run(tool("run_plan"), f"{folder}/none.mlir", expect=7)
+        run(tool("run_plan"), plan, "--tp=4", expect=2,
+            says="a plan: it takes no flags")
 
 
 def cases(every):

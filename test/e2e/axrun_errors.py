@@ -74,7 +74,7 @@ def numbersOutOfRange():
         for threads in 0, -1:
             refused(2, plan, "--random-inputs=1",
                     f"--threads-per-rank={threads}",
-                    says=f"{threads} threads for each rank: it has 1 or more")
+                    says=f"--threads-per-rank={threads}: a rank has 1 thread or more")
         for threads in (100000, 2**31 - 1):
             refused(2, plan, "--random-inputs=1",
                     f"--threads-per-rank={threads}",

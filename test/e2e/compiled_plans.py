@@ -243,6 +243,9 @@ def usage():
         for command, says in [
                 ([axopt, code], "is a compiled plan: --explain tells of it, "
                                 "axrun runs it"),
+                ([axopt, code, "--inspect"],
+                 "--inspect is for models: --explain tells of the compiled "
+                 f"plan '{code}'"),
                 ([axopt, code, "--explain", "--report=r.json"],
                  "--report is for models and plans as text"),
                 ([axopt, text, "--target=native"],

@@ -73,10 +73,11 @@ llvm::Error checkUse(const CommandLine &flags, const Options &options) {
   bool isExport = flags.has(OPT_export_onnx);
   if (options.inspect != Inspect::No) {
     if (options.isPlan)
-      return usage(
-          "--inspect is for models: --explain and --report tell of the "
-          "plan '" +
-          options.input + "'");
+      return usage(llvm::Twine("--inspect is for models: --explain ") +
+                   (options.isCompiledPlan
+                        ? "tells of the compiled plan '"
+                        : "and --report tell of the plan '") +
+                   options.input + "'");
     if (std::string idle =
             flags.firstOf({OPT_o, OPT_verify, OPT_export_onnx, OPT_weights,
                            OPT_partial, OPT_explain, OPT_report, OPT_strict,

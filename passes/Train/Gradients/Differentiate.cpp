@@ -51,7 +51,8 @@ public:
     findActive();
     if (!active.contains(loss))
       return emitError(loss.getLoc())
-             << "the loss does not depend on a trainable state";
+             << "the loss depends on no weight that is trained: --trainable "
+                "and --frozen choose them";
     if (Operation *producer = loss.getDefiningOp())
       mark.stage = producer->getAttr(kStage);
     gradients[loss] =

@@ -131,7 +131,7 @@ TEST(ExecutorFailures, TooManyThreadsAreRefused) {
     auto executor = createExecutor(b.program, {}, {threads});
     ASSERT_FALSE(bool(executor));
     std::string message = failureOf(executor.takeError(), ExitCode::Usage);
-    const char *says = threads < 1 ? " threads for each rank: it has 1 or more"
+    const char *says = threads < 1 ? ": a rank has 1 thread or more"
                                    : "one process runs 1 to 4096 threads";
     EXPECT_NE(message.find(says), std::string::npos) << message;
   }

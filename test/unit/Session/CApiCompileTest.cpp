@@ -3,6 +3,8 @@
 
 #include "ax-c/axrun.h"
 
+#include "llvm/ADT/SmallString.h"
+#include "llvm/Support/FileSystem.h"
 #include "gtest/gtest.h"
 
 #include <cmath>
@@ -29,8 +31,9 @@ std::vector<float> readTensor(const std::string &path, size_t count) {
 class CApiCompileTest : public ::testing::Test {
 protected:
   void SetUp() override {
-    char pattern[] = "/tmp/axcapiXXXXXX";
-    folder = mkdtemp(pattern);
+    llvm::SmallString<128> made;
+    ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("capi", made));
+    folder = made.str();
     options.warn = [](const char *message, void *context) {
       *static_cast<std::string *>(context) += message;
     };
@@ -65,6 +68,7 @@ protected:
   }
 
   std::string models = std::string(getenv("AX_TEST_DIR")) + "/models/";
+  std::string training = std::string(getenv("AX_TEST_DIR")) + "/data/training/";
   std::string model = models + "mlp_eager_ts13_dyn/model.onnx";
   std::string cases = models + "mlp_eager_ts13_dyn/test_data_set_0";
   std::string folder, warnings;
@@ -113,6 +117,29 @@ TEST_F(CApiCompileTest, ACompiledPlanMayHaveItsWeights) {
   EXPECT_EQ(run(session).size(), 40u);
 }
 
+TEST_F(CApiCompileTest, ARunOfAPlanThatTrainsIsAStep) {
+  ASSERT_EQ(compile({"--shape=input=4x64", "--train", "--optimizer=sgd(lr=0.1)",
+                     "--loss=cross_entropy(logits,labels)"},
+                    training + "fc_net/model.onnx"),
+            0)
+      << axLastError();
+  ASSERT_EQ(axLoadPlan(plan, nullptr, &session), 0) << axLastError();
+  std::vector<float> x(4 * 64, 0.5f);
+  std::vector<int64_t> labels{1, 2, 3, 4};
+  const void *inputs[] = {x.data(), labels.data()};
+  float first = 0, loss = 0, norm = 0, rate = 0;
+  void *outputs[] = {&loss, &norm, &rate};
+  ASSERT_EQ(axNumOutputs(session), 3);
+  for (int step = 0; step < 5; ++step) {
+    ASSERT_EQ(axRun(session, inputs, outputs), 0) << axLastError();
+    if (step == 0)
+      first = loss;
+  }
+  axFree(session);
+  EXPECT_FLOAT_EQ(rate, 0.1f);
+  EXPECT_LT(loss, first);
+}
+
 TEST_F(CApiCompileTest, WarningsAreTold) {
   ASSERT_EQ(compile({"--dim=batch=0"}), 0) << axLastError();
   EXPECT_NE(warnings.find("has no elements"), std::string::npos) << warnings;
@@ -137,6 +164,10 @@ TEST_F(CApiCompileTest, MistakesAreErrors) {
   AxCompileOptions shorter = {};
   expectFailure(axCompile(model.c_str(), &shorter, &plan), 2,
                 "AxCompileOptions of size 0: start with");
+  AxCompileOptions longer = AX_COMPILE_OPTIONS_INIT;
+  longer.size += 8;
+  expectFailure(axCompile(model.c_str(), &longer, &plan), 2,
+                "is older than the header");
   EXPECT_EQ(plan, nullptr);
 
   std::filesystem::copy(model, folder + "/model.onnx");

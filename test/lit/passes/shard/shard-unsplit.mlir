@@ -6,7 +6,7 @@
 // Neither groups nor the channels of one are divided by three ranks; four of them
 // have half a group each, but for the last convolution, of ten channels.
 // GROUPS: warning: its 32 output channels in 2 groups are not divided by 3: replicated instead
-// STRICT: error: its 32 output channels in 2 groups are not divided by 3: replicated instead
+// STRICT: error: its 32 output channels in 2 groups are not divided by 3: replicated instead; --strict makes it an error
 // FEW: warning: its 10 output channels in 2 groups are not divided by 4: split 2 ways, the rest is replicated
 // SEQUENCE: warning: --sequence-parallel changes nothing: there are no sums or norms of a sequence between tensor-parallel pairs
 ax.plan @p version 1 {

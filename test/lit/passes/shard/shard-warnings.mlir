@@ -3,7 +3,7 @@
 
 // CHECK: warning: {{.*}}the batch of 4 (input 'x') is not divided by data = 3
 // CHECK: warning: its 10 output features are not divided by 4: replicated instead
-// STRICT: error: its 10 output features are not divided by 4: replicated instead
+// STRICT: error: its 10 output features are not divided by 4: replicated instead; --strict makes it an error
 
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-set-mesh{dp=4 micro-batches=2},ax-shard))' 2>&1 | FileCheck %s --check-prefix=MICRO
 // MICRO: warning: the batch of 4 (input 'x') is not divided by data x micro = 8: the micro-batches compute the same; choose a batch that 8 divides

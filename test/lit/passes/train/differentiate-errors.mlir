@@ -4,7 +4,7 @@ ax.plan @frozen version 1 {
   ax.state @w : tensor<4xf32> from "w" offset 0 length 16
   ax.program @main() -> tensor<f32> {
     %w = ax.load @w : tensor<4xf32>
-    // expected-error @below {{the loss does not depend on a trainable state}}
+    // expected-error @below {{the loss depends on no weight that is trained: --trainable and --frozen choose them}}
     %loss = ax.reduce sum %w dims [0] : tensor<4xf32> -> tensor<f32>
     ax.return %loss : tensor<f32>
   }
@@ -19,7 +19,7 @@ ax.plan @cut version 1 {
     %w = ax.load @w : tensor<4xf32>
     %i = ax.cast %w : tensor<4xf32> -> tensor<4xi32>
     %f = ax.cast %i : tensor<4xi32> -> tensor<4xf32>
-    // expected-error @below {{the loss does not depend on a trainable state}}
+    // expected-error @below {{the loss depends on no weight that is trained: --trainable and --frozen choose them}}
     %loss = ax.reduce sum %f dims [0] : tensor<4xf32> -> tensor<f32>
     ax.return %loss : tensor<f32>
   }

@@ -32,7 +32,7 @@
 // NAMED-NOT: trainable
 // NAMED: ax.program
 
-// NONE: error: no weight is called 'nothing*'
+// NONE: error: no weight is called 'nothing*' that could be trained: --inspect=all lists them
 ax.plan @p version 1 {
   ax.state @table : tensor<8x4xf32> from "w" offset 0 length 128
   ax.state @position : tensor<2x4xf32> from "w" offset 0 length 32
