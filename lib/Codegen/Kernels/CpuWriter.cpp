@@ -5,6 +5,7 @@
 
 #include "ElementOps.h"
 #include "EmitRandom.h"
+#include "Emitter.h"
 #include "ScalarMath.h"
 #include "ax/Runtime/Program.h"
 
@@ -310,5 +311,22 @@ void CpuWriter::at(Operation *place, function_ref<void()> body) {
 }
 
 void CpuWriter::closePlace(Operation *place) { place->erase(); }
+
+//===----------------------------------------------------------------------===//
+// The kernel
+//===----------------------------------------------------------------------===//
+
+void writeKernel(FusionOp fusion, KernelNests nests, StringRef symbol,
+                 ModuleOp module) {
+  if (fusion.getBody().front().getTerminator()->getNumOperands() == 0)
+    return;
+  CpuWriter writer(fusion, symbol, module, collectScalars(fusion).size(),
+                   nests.scratchBytes > 0);
+  Emitter emitter(fusion, nests, writer);
+  emitter.run();
+  assert(!emitter.wantsRefining() &&
+         emitter.getScratchBytes() == nests.scratchBytes &&
+         "the nests were chosen for this kernel");
+}
 
 } // namespace ax::codegen

@@ -4,6 +4,7 @@
 #define AX_CODEGEN_KERNELS_CPUWRITER_H
 
 #include "KernelWriter.h"
+#include "Nests.h"
 
 #include "ax/Local/Local.h"
 #include "mlir/IR/Builders.h"
@@ -75,6 +76,12 @@ private:
   Values tensors, scalars;
   Value scratchBase, begin, end;
 };
+
+/// Writes the function `symbol` (see ax/Codegen/Kernel.h), whose loops are
+/// `nests`, into `module`: nothing for a fusion without results. The fusion is
+/// the one they were chosen for.
+void writeKernel(FusionOp fusion, KernelNests nests, llvm::StringRef symbol,
+                 mlir::ModuleOp module);
 
 } // namespace ax::codegen
 

@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "Emitter.h"
-#include "CpuWriter.h"
 #include "ElementOps.h"
 
 using namespace mlir;
@@ -18,19 +17,6 @@ SmallVector<AxesAttr, 2> collectScalars(FusionOp fusion) {
       axes.push_back(op.getAxes());
   });
   return axes;
-}
-
-void writeKernel(FusionOp fusion, KernelNests nests, StringRef symbol,
-                 ModuleOp module) {
-  if (fusion.getBody().front().getTerminator()->getNumOperands() == 0)
-    return;
-  CpuWriter writer(fusion, symbol, module, collectScalars(fusion).size(),
-                   nests.scratchBytes > 0);
-  Emitter emitter(fusion, nests, writer);
-  emitter.run();
-  assert(!emitter.wantsRefining() &&
-         emitter.getScratchBytes() == nests.scratchBytes &&
-         "the nests were chosen for this kernel");
 }
 
 Emitter::Emitter(FusionOp fusion, KernelNests &nests, KernelWriter &writer)

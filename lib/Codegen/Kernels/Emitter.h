@@ -25,12 +25,6 @@ namespace ax::codegen {
 /// Axes of the axis_index ops, each once, in order of appearance.
 llvm::SmallVector<AxesAttr, 2> collectScalars(FusionOp fusion);
 
-/// Writes the function `symbol` (see ax/Codegen/Kernel.h), whose loops are
-/// `nests`, into `module`: nothing for a fusion without results. The fusion is
-/// the one they were chosen for.
-void writeKernel(FusionOp fusion, KernelNests nests, llvm::StringRef symbol,
-                 mlir::ModuleOp module);
-
 /// Softmax, norms and arg_reduce become reductions and element-wise ops;
 /// reductions and scans of f16 and bf16 are done in f32.
 void decompose(FusionOp fusion);

@@ -4,6 +4,7 @@
 #include "ax/Codegen/Kernel.h"
 
 #include "CodeVersion.h"
+#include "CpuWriter.h"
 #include "Emitter.h"
 #include "NativeCode.h"
 #include "ObjectCache.h"
