@@ -7,6 +7,7 @@
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/MeshAxes.h"
+#include "ax/Dialect/PlanAttrs.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Interpreter/Elements.h"
@@ -222,8 +223,7 @@ private:
     state.layout = port.layout;
     state.file = op.getFile().str();
     state.offset = op.getOffset();
-    if (auto files =
-            op->getParentOp()->getAttrOfType<DictionaryAttr>("ax.files"))
+    if (auto files = op->getParentOp()->getAttrOfType<DictionaryAttr>(kFiles))
       if (auto fingerprint = files.getAs<StringAttr>(op.getFile()))
         state.fingerprint = fingerprint.str();
     state.isZeroAtFirst = op.isZeroAtFirst();

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Dialect/Ax.h"
 #include "ax/Dialect/Pins.h"
+#include "ax/Dialect/PlanAttrs.h"
 
 #include "llvm/ADT/Twine.h"
 
@@ -107,6 +108,9 @@ LogicalResult AxDialect::verifyOperationAttribute(Operation *op,
                           isMade ? TypeRange(op->getOperandTypes())
                                  : TypeRange(),
                           op->getResultTypes(), isMade, getMesh(op), emitError);
+  if (!fitsPlanAttribute(op, attr))
+    return emitError() << "has attribute '" << attr.getName().getValue()
+                       << "' = " << attr.getValue() << ", which it cannot have";
   return success();
 }
 

@@ -1,6 +1,7 @@
 //===- States.cpp - Values of states, from the model's files --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Interpreter/States.h"
+#include "ax/Dialect/PlanAttrs.h"
 
 #include "ax/Interpreter/Elements.h"
 #include "ax/Support/Error.h"
@@ -12,7 +13,7 @@ using namespace ax;
 llvm::Expected<llvm::ArrayRef<uint8_t>>
 interpreter::bytesOf(StateOp state, std::shared_ptr<MappedFile> &file) {
   auto folder =
-      state->getParentOp()->getAttrOfType<mlir::StringAttr>("ax.model_dir");
+      state->getParentOp()->getAttrOfType<mlir::StringAttr>(kModelDir);
   if (!folder)
     return makeError(ExitCode::InputOutput, "the model's folder is not known");
   llvm::SmallString<256> path(folder.getValue());

@@ -1,6 +1,7 @@
 //===- Files.cpp - Files that a plan is made of ---------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ax/Dialect/PlanAttrs.h"
 #include "ax/Plan/Plan.h"
 
 using namespace mlir;
@@ -9,9 +10,9 @@ namespace ax::plan {
 
 PlanFiles filesOf(PlanOp plan) {
   PlanFiles files;
-  if (auto folder = plan->getAttrOfType<StringAttr>("ax.model_dir"))
+  if (auto folder = plan->getAttrOfType<StringAttr>(kModelDir))
     files.folder = folder.str();
-  if (auto known = plan->getAttrOfType<DictionaryAttr>("ax.files"))
+  if (auto known = plan->getAttrOfType<DictionaryAttr>(kFiles))
     for (NamedAttribute file : known)
       if (auto fingerprint = dyn_cast<StringAttr>(file.getValue()))
         files.fingerprints[file.getName().str()] = fingerprint.str();

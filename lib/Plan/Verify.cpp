@@ -5,6 +5,7 @@
 #include "Verifier.h"
 
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/PlanAttrs.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/StateNames.h"
 #include "ax/Dialect/TrainingAttrs.h"
@@ -14,7 +15,6 @@
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/Path.h"
 
 #include <set>
@@ -291,7 +291,7 @@ static void verifyState(StateOp state, const StateUses &uses,
                           << " only: the others would go on with the old value";
 }
 
-static bool areFingerprints(Attribute value) {
+static bool areFingerprints(PlanOp, Attribute value) {
   auto folded = dyn_cast<DictionaryAttr>(value);
   return folded && llvm::all_of(folded, [](NamedAttribute entry) {
            auto text = dyn_cast<StringAttr>(entry.getValue());
@@ -309,45 +309,23 @@ static bool areFolded(PlanOp plan, Attribute value) {
 }
 
 /// Attributes with our prefix are how passes talk to themselves; in a plan they
-/// would be believed. These say what nobody behind us relies on.
-static bool mayBeInPlans(Operation *op, NamedAttribute attribute) {
-  StringRef name = attribute.getName();
-  if (name == kUnbatched)
-    return isa<PlanOp>(op);
-  if (name == kLearningRateSteps) {
-    auto steps = dyn_cast<IntegerAttr>(attribute.getValue());
-    return isa<ProgramOp>(op) && steps && steps.getType().isInteger(64) &&
-           steps.getInt() > 0;
-  }
-  if (name == kOptimizer) {
-    auto text = dyn_cast<StringAttr>(attribute.getValue());
-    return isa<ProgramOp>(op) && text && llvm::json::isUTF8(text.getValue());
-  }
-  if (name == "ax.model_dir" || name == kData)
-    return isa<PlanOp>(op) && isa<StringAttr>(attribute.getValue());
-  if (name == "ax.files")
-    return isa<PlanOp>(op) && isa<DictionaryAttr>(attribute.getValue());
-  if (name == kFolded)
-    return isa<PlanOp>(op) && areFingerprints(attribute.getValue());
-  if (name == kFoldedParameters)
-    return isa<PlanOp>(op) && areFolded(cast<PlanOp>(op), attribute.getValue());
-  // What a stage has for an action is checked with it.
-  if (name == kAction)
-    return isa<StageOp>(op) ||
-           attribute.getValue() ==
-               StringAttr::get(op->getContext(),
-                               Twine(letterOf(markedAction(op))));
-  if (name == kPart || name == kSlots)
-    return isa<StageOp>(op);
-  return name == "ax.no_gradient" || !name.starts_with("ax.");
-}
-
+/// would be believed.
 static void verifyAttributes(Operation *op) {
   for (NamedAttribute attribute : op->getDiscardableAttrs())
-    if (!mayBeInPlans(op, attribute))
+    if (attribute.getName().getValue().starts_with("ax.") &&
+        !isPlanAttribute(attribute.getName()))
       op->emitOpError() << "has attribute '" << attribute.getName().getValue()
                         << "' = " << attribute.getValue()
                         << ", which no plan has";
+}
+
+static void verifyFolded(PlanOp plan) {
+  for (auto [name, isRight] :
+       {std::pair(kFolded, areFingerprints), {kFoldedParameters, areFolded}})
+    if (Attribute value = plan->getDiscardableAttr(name);
+        value && !isRight(plan, value))
+      plan.emitOpError() << "has attribute '" << name << "' = " << value
+                         << ", which no plan has";
 }
 
 /// What is said to take no batches is an input.
@@ -386,6 +364,7 @@ llvm::Error plan::verifyPlan(ModuleOp module) {
   for (Operation &op : plan.getBody().front())
     if (!isa<MeshOp, StateOp, ProgramOp>(op))
       op.emitOpError("is of no plan: it is made when a plan runs");
+  verifyFolded(plan);
   verifyUnbatched(plan);
   llvm::DenseMap<StringAttr, StateUses> uses;
   for (ProgramOp program : plan.getBody().getOps<ProgramOp>()) {

@@ -139,7 +139,7 @@
 
 // RUN: sed 's/%0 = .*/%0 = ax.linear %a, %w {ax.action = ""} : !t, !w -> !t/' %s > %t.mark.mlir
 // RUN: not axopt %t.mark.mlir --verify 2>&1 | FileCheck %s --check-prefix=MARK
-// MARK: 'ax.linear' op has attribute 'ax.action' = "", which no plan has
+// MARK: 'ax.linear' op {{.*}}has attribute 'ax.action' = "", which it cannot have
 
 // What a plan says of inputs and outputs.
 
@@ -159,13 +159,13 @@
 // RUN: axopt %t.steps.mlir --verify
 // RUN: sed 's/schedule_steps = 3/schedule_steps = 0/' %t.steps.mlir > %t.nosteps.mlir
 // RUN: not axopt %t.nosteps.mlir --verify 2>&1 | FileCheck %s --check-prefix=NOSTEPS
-// NOSTEPS: 'ax.program' op has attribute 'ax.schedule_steps' = 0 : i64, which no plan has
+// NOSTEPS: 'ax.program' op has attribute 'ax.schedule_steps' = 0 : i64, which it cannot have
 
 // RUN: sed 's/schedule_steps = 3/optimizer = "sgd"/' %t.steps.mlir > %t.optimizer.mlir
 // RUN: axopt %t.optimizer.mlir --verify
 // RUN: sed 's/schedule_steps = 3/optimizer = "\\FF"/' %t.steps.mlir > %t.nooptimizer.mlir
 // RUN: not axopt %t.nooptimizer.mlir --verify 2>&1 | FileCheck %s --check-prefix=NOOPTIMIZER
-// NOOPTIMIZER: 'ax.program' op has attribute 'ax.optimizer' = "\FF", which no plan has
+// NOOPTIMIZER: 'ax.program' op has attribute 'ax.optimizer' = "\FF", which it cannot have
 
 // Schedules.
 

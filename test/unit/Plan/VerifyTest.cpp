@@ -125,18 +125,27 @@ static void expectRefused(const std::string &in, const std::string &body,
 }
 
 TEST(Verify, AttributesOfCodegenAreNotBelieved) {
-  for (const char *attribute :
-       {"ax.result_permutation = array<i64: 7, 9>", "ax.activation_last",
-        "ax.model_dir = \"here\"", "ax.anything = 1"}) {
+  for (const char *attribute : {"ax.result_permutation = array<i64: 7, 9>",
+                                "ax.activation_last", "ax.anything = 1"}) {
     std::string text = std::string("{") + attribute + ", node = \"fc1\"}";
     expectFault(mlpPlan, "{node = \"fc1\"}", text, "which no plan has");
   }
   expectFault(mlpPlan, "because \"k of fc2 is split\"",
               "because \"k of fc2 is split\" {ax.gather_dim = 77 : i64}",
               "which no plan has");
+}
+
+TEST(Verify, AttributesOfPlansStandWhereTheyMay) {
+  expectFault(mlpPlan, "{node = \"fc1\"}",
+              "{ax.model_dir = \"here\", node = \"fc1\"}",
+              "which it cannot have");
   expectFault(mlpPlan, "version 1 {",
-              "version 1 attributes {ax.model_dir = 7} {", "which no plan has");
+              "version 1 attributes {ax.model_dir = 7} {",
+              "which it cannot have");
   expectFault(mlpPlan, "version 1 {", "version 1 attributes {ax.files = 7} {",
+              "which it cannot have");
+  expectFault(mlpPlan, "version 1 {",
+              "version 1 attributes {ax.folded = {w = 7}} {",
               "which no plan has");
 }
 
