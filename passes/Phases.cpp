@@ -1,6 +1,7 @@
 //===- Phases.cpp - Passes in their order -----------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "ax/Cost/OpCost.h"
 #include "ax/Passes/Passes.h"
 
 #include "mlir/Pass/PassManager.h"
@@ -114,6 +115,6 @@ void ax::addPipelinePhase(mlir::OpPassManager &manager,
   plan.addPass(createOutlineStages({strategy.schedule}));
   plan.addPass(createPrepare());
   plan.addPass(createShareCollectives());
-  plan.addPass(createOverlap());
+  plan.addPass(createOverlap({cost::Machine().overlapsCollectives}));
   plan.addPass(createSchedule({strategy.schedule}));
 }

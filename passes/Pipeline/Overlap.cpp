@@ -26,6 +26,7 @@ struct Overlap : ax::impl::OverlapBase<Overlap> {
 
   void runOnOperation() final {
     mesh = getOperation().getMesh();
+    machine.overlapsCollectives = overlapsCollectives;
     getOperation().walk([&](StageOp stage) {
       auto hides = [&](Operation &op) {
         return cost::contractionFlops(&op, mesh) > 0;
@@ -83,6 +84,12 @@ private:
         op->moveAfter(producer);
       else
         op->moveBefore(&op->getBlock()->front());
+      return;
+    }
+    // Where it moves nothing before it is waited for, it would only hold its
+    // memory for longer.
+    if (!machine.overlapsCollectives) {
+      op->moveBefore(user);
       return;
     }
     double left = cost::collectiveSeconds(op, mesh, machine), flops = 0;

@@ -364,12 +364,18 @@ def Prepare : Pass<"ax-prepare", "::ax::PlanOp"> {
 def Overlap : Pass<"ax-overlap", "::ax::PlanOp"> {
   let summary = "Collectives start early and are waited for late";
   let description = [{
-    In every stage: what reduces starts as soon as its operand is there, what
-    gathers as early as it takes, by the cost model (a gathered tensor takes more
-    memory). If contractions lie between that and the first use of the result,
-    the collective is only started, and `ax.wait` is put before the use. Other
+    In every stage: what reduces starts as soon as its operand is there. What
+    gathers takes more memory than before: it starts as early as it takes, by the
+    cost model, where a started collective makes progress while its rank computes
+    (option `overlaps-collectives`), and right before its first use elsewhere. If
+    contractions lie between the start and the first use of the result, the
+    collective is only started, and `ax.wait` is put before the use. Other
     operations stay where they are.
   }];
+  let options = [
+    Option<"overlapsCollectives", "overlaps-collectives", "bool", "false",
+           "Started collectives make progress while a rank computes">
+  ];
   let dependentDialects = ["ax::AxDialect"];
 }
 

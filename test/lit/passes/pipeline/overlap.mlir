@@ -1,4 +1,5 @@
-// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-overlap))' | FileCheck %s
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-overlap{overlaps-collectives=true}))' | FileCheck %s
+// RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-overlap))' | FileCheck %s --check-prefix=LATE
 
 // The gradient's reduction starts when it is there, while the next contraction
 // computes, and is waited for before its use; the last one has nothing to hide
@@ -19,6 +20,13 @@
 // CHECK-NEXT: ax.linear
 // CHECK-NEXT: %[[W:.*]] = ax.wait %[[S]] hides
 // CHECK-NEXT: ax.linear %{{.*}}, %[[W]]
+
+// And right before its use, where nothing would move in the meantime.
+// LATE-LABEL: @gathers
+// LATE: ax.linear
+// LATE-NEXT: ax.linear
+// LATE-NEXT: %[[G:.*]] = ax.all_gather %{{.*}} over {data} :
+// LATE-NEXT: ax.linear %{{.*}}, %[[G]]
 
 // What nobody sends is left.
 // CHECK-LABEL: @slices
