@@ -112,27 +112,39 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
     return success();
   }
 
-  FailureOr<int64_t> peakOf(ProgramOp program) {
-    if (!predict)
-      return cost::programBytes(program, getMesh(program));
-    return predict(getOperation());
-  }
-
-  /// Bytes of the whole plan with the first `count` steps taken.
   using Step = std::pair<size_t, bool>;
-  FailureOr<int64_t> peakAfter(ProgramOp program, ArrayRef<Step> steps) {
+
+  /// What `measure` says of the program with these steps taken, which is then
+  /// alone in the plan, under its own name.
+  static FailureOr<int64_t>
+  after(ProgramOp program, ArrayRef<Step> steps,
+        llvm::function_ref<FailureOr<int64_t>(ProgramOp)> measure) {
     ProgramOp trial = program.clone();
     OpBuilder(program).insert(trial);
     take(trial, steps);
-    // Alone in the plan, under its own name.
     Operation *original = program.getOperation();
     Block *block = original->getBlock();
-    auto after = std::next(original->getIterator());
+    auto behind = std::next(original->getIterator());
     original->remove();
-    FailureOr<int64_t> bytes = peakOf(trial);
-    block->getOperations().insert(after, original);
+    FailureOr<int64_t> bytes = measure(trial);
+    block->getOperations().insert(behind, original);
     trial.erase();
     return bytes;
+  }
+
+  /// Bytes of the whole plan, as code generation has them.
+  FailureOr<int64_t> peakAfter(ProgramOp program, ArrayRef<Step> steps) {
+    if (!predict)
+      return estimateAfter(program, steps);
+    return after(program, steps,
+                 [&](ProgramOp) { return predict(getOperation()); });
+  }
+
+  /// At once, without what fuses and which memory is used twice.
+  static int64_t estimateAfter(ProgramOp program, ArrayRef<Step> steps) {
+    return *after(program, steps, [](ProgramOp trial) -> FailureOr<int64_t> {
+      return cost::programBytes(trial, getMesh(trial));
+    });
   }
 
   static void take(ProgramOp program, ArrayRef<Step> steps) {
@@ -152,28 +164,49 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
              << ": give a size, as budget:2GiB or budget:500MB (units: B, "
                 "kB, MB, GB, KiB, MiB, GiB)";
     SmallVector<Step> steps = orderSteps(Recompute(program));
-    // The fewest that fit.
-    size_t low = 0, high = steps.size() + 1;
-    int64_t least = 0;
-    while (low < high) {
-      // All of them first: whether it fits at all.
-      size_t count = least ? (low + high) / 2 : steps.size();
-      FailureOr<int64_t> bytes =
-          peakAfter(program, ArrayRef(steps).take_front(count));
+    FailureOr<int64_t> none = peakAfter(program, {});
+    if (failed(none))
+      return failure();
+    if (*none <= *budget)
+      return success();
+    // Generating code takes a second for a large model, and the estimate is off
+    // by much the same however many steps are taken. So it says where to look.
+    int64_t tooLow = *none - estimateAfter(program, {});
+    size_t guess = *llvm::partition_point(
+        llvm::seq<size_t>(1, std::max<size_t>(steps.size(), 1)),
+        [&](size_t count) {
+          return estimateAfter(program, ArrayRef(steps).take_front(count)) +
+                     tooLow >
+                 *budget;
+        });
+    return takeFewest(program, steps, guess, *none, *budget, text);
+  }
+
+  /// Takes the fewest steps with which the plan needs `budget` bytes at most,
+  /// `least` being what it needs with none. They are looked for from `guess`
+  /// on, in strides that double, until there is a number that fits and one that
+  /// does not: where the guess is right, that is one try on either side of it.
+  LogicalResult takeFewest(ProgramOp program, ArrayRef<Step> steps,
+                           size_t guess, int64_t least, int64_t budget,
+                           StringRef text) {
+    size_t low = 1, high = steps.size() + 1;
+    for (size_t count = guess, stride = 1; low < high; stride *= 2) {
+      FailureOr<int64_t> bytes = peakAfter(program, steps.take_front(count));
       if (failed(bytes))
         return failure();
-      least = least ? std::min(least, *bytes) : *bytes;
-      if (*bytes <= *budget)
-        high = count;
-      else
-        low = count + 1;
+      least = std::min(least, *bytes);
+      bool fits = *bytes <= budget;
+      (fits ? high : low) = fits ? count : count + 1;
+      size_t middle = (low + high) / 2;
+      count = fits ? std::max(count - std::min(stride, count), middle)
+                   : std::min(count + stride, middle);
     }
     if (low > steps.size())
       return program.emitError("--checkpoint=budget:")
              << text << ": a rank needs " << (least + 999999) / 1000000
              << " MB with everything computed again that can be; use more "
                 "ranks, --zero or a smaller batch";
-    take(program, ArrayRef(steps).take_front(low));
+    take(program, steps.take_front(low));
     return success();
   }
 
