@@ -408,7 +408,7 @@ TEST(PoolTest, MaxGradientOfHugeImages) {
   desc.padsLow = desc.padsHigh = {0};
   desc.x = desc.y = desc.dx =
       image(DType::F16, {1, 1, int64_t(1) << 31}, false);
-  auto op = createCpuDevices(1, DeviceOptions{1})[0]->prepare(desc, {});
+  auto op = createTestDevices(1)[0]->prepare(desc, {});
   ASSERT_FALSE(bool(op));
   EXPECT_NE(llvm::toString(op.takeError())
                 .find("gradients in images of 2^31 places and more"),

@@ -3,7 +3,8 @@
 #ifndef AX_TEST_LIBRARYRUNNER_H
 #define AX_TEST_LIBRARYRUNNER_H
 
-#include "ax/Runtime/CpuDevice.h"
+#include "TestDevice.h"
+
 #include "ax/Support/HostTensor.h"
 
 #include "gtest/gtest.h"
@@ -80,6 +81,28 @@ inline double distance(double got, double wanted) {
   return got == wanted ? 0 : std::abs(got - wanted);
 }
 
+/// Test data in memory of a device while it lives.
+class OnDevice {
+public:
+  OnDevice(Device &device, Stream &stream, ViewData &data)
+      : stream(stream), data(data),
+        memory(llvm::cantFail(
+            device.allocate(std::max<int64_t>(1, data.memory.numBytes())))) {
+    llvm::cantFail(stream.upload(data.memory.data(), getAddress(),
+                                 data.memory.numBytes()));
+  }
+  DeviceAddress getAddress() const { return memory->getAddress(); }
+  void bringBack() {
+    llvm::cantFail(stream.download(getAddress(), data.memory.mutableData(),
+                                   data.memory.numBytes()));
+  }
+
+private:
+  Stream &stream;
+  ViewData &data;
+  std::unique_ptr<DeviceMemory> memory;
+};
+
 /// Random arguments, then one execution, or two where the first must not
 /// matter. Arguments are in `data` afterwards.
 inline void runLibrary(const LibraryDesc &desc, std::vector<ViewData> &data,
@@ -87,27 +110,30 @@ inline void runLibrary(const LibraryDesc &desc, std::vector<ViewData> &data,
   if (data.empty())
     data = randomArguments(desc);
   std::vector<std::unique_ptr<Device>> devices =
-      createCpuDevices(1, DeviceOptions{threads});
+      createTestDevices(1, DeviceOptions{threads});
   Device &device = *devices[0];
   device.attachThread();
+  auto stream = llvm::cantFail(device.createStream());
   ConstantOperand constant;
   int packed = packedArgument(desc);
+  std::vector<OnDevice> arguments;
   std::vector<DeviceAddress> addresses;
   for (ViewData &d : data)
     addresses.push_back(
-        device.getHostMapping()->toDevice(d.memory.mutableData()));
+        arguments.emplace_back(device, *stream, d).getAddress());
   if (packed >= 0 && constants)
     constant.data = addresses[static_cast<size_t>(packed)];
   auto op = device.prepare(desc, constant);
   ASSERT_TRUE(bool(op)) << toString(desc) << ": "
                         << llvm::toString(op.takeError());
-  auto stream = llvm::cantFail(device.createStream());
   auto workspace =
       llvm::cantFail(device.allocate((*op)->getWorkspaceBytes() + 64));
   if (packed >= 0 && !(*op)->readsConstant())
     addresses[static_cast<size_t>(packed)] = {};
   llvm::cantFail(
       stream->execute(**op, addresses.data(), workspace->getAddress()));
+  for (OnDevice &argument : arguments)
+    argument.bringBack();
 }
 
 inline double tolerance(DType dtype) {

@@ -219,19 +219,19 @@ TEST(MatmulTest, ResidualInPlace) {
     data.emplace_back(argumentDesc(desc, i));
     data.back().fillRandom(random);
   }
-  auto devices = createCpuDevices(1);
+  auto devices = createTestDevices(1);
   devices[0]->attachThread();
-  const HostMapping &mapping = *devices[0]->getHostMapping();
-  std::vector<DeviceAddress> addresses;
-  for (int argument : {0, 1, 2, 2})
-    addresses.push_back(mapping.toDevice(
-        data[static_cast<size_t>(argument)].memory.mutableData()));
-  auto op = llvm::cantFail(devices[0]->prepare(desc, {addresses[1], 0}));
   auto stream = llvm::cantFail(devices[0]->createStream());
+  OnDevice a(*devices[0], *stream, data[0]), b(*devices[0], *stream, data[1]),
+      c(*devices[0], *stream, data[2]);
+  std::vector<DeviceAddress> addresses{a.getAddress(), b.getAddress(),
+                                       c.getAddress(), c.getAddress()};
+  auto op = llvm::cantFail(devices[0]->prepare(desc, {addresses[1], 0}));
   auto workspace =
       llvm::cantFail(devices[0]->allocate(op->getWorkspaceBytes() + 64));
   llvm::cantFail(
       stream->execute(*op, addresses.data(), workspace->getAddress()));
+  c.bringBack();
   EXPECT_TRUE(data[2].memory.isIdentical(separate[3].memory));
 }
 
@@ -239,9 +239,11 @@ TEST(MatmulTest, ResidualInPlace) {
 TEST(MatmulTest, PackedWeightsAreShared) {
   MatmulDesc desc = makeDesc(DType::F32, {}, 64, 256, 256);
   desc.constantB = true;
-  auto devices = createCpuDevices(2);
-  std::vector<float> weights(256 * 256, 1.0f);
-  DeviceAddress there = devices[0]->getHostMapping()->toDevice(weights.data());
+  auto devices = createTestDevices(2);
+  auto stream = llvm::cantFail(devices[0]->createStream());
+  ViewData weights(argumentDesc(desc, 1));
+  OnDevice onDevice(*devices[0], *stream, weights);
+  DeviceAddress there = onDevice.getAddress();
   auto first = llvm::cantFail(devices[0]->prepare(desc, {there, 17}));
   if (first->readsConstant())
     GTEST_SKIP() << "this processor's matmul takes plain weights";

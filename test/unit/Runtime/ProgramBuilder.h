@@ -4,17 +4,13 @@
 #define AX_TEST_PROGRAMBUILDER_H
 
 #include "KernelImage.h"
+#include "TestDevice.h"
 
-#include "ax/Runtime/AllBackends.h"
 #include "ax/Runtime/Executor.h"
 
 #include <numeric>
 
 namespace ax::rt {
-
-#ifndef AX_TEST_DEVICE
-#define AX_TEST_DEVICE "cpu"
-#endif
 
 /// With ranks that are threads.
 inline llvm::Expected<std::unique_ptr<Executor>>
