@@ -43,6 +43,15 @@ static StringRef stepOf(const Pass &pass) {
   return step;
 }
 
+std::vector<std::string> stepNames() {
+  std::vector<std::string> names{"localize"};
+  for (const std::unique_ptr<Pass> &pass :
+       stagePasses(/*separateKernels=*/false))
+    names.push_back(stepOf(*pass).str());
+  names.push_back(stepOf(*createChooseNests()).str());
+  return names;
+}
+
 /// Shows the nests of a copy: what a kernel is written of is no part of the
 /// program.
 static llvm::Error

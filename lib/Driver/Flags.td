@@ -182,7 +182,7 @@ defm report : Value<
 
 // Debugging.
 defm dump_after : Value<
-  "dump-after", "PHASE", "Print the IR after phases, or after steps of shard",
+  "dump-after", "PHASE", "Print the IR after phases, or steps of shard or --compile",
   help6_debugging, [CommaSeparated, Repeatable, Common],
   "import,normalize,raise,stage,train,split-biases,decompose-split,recipe,"
   "user-pins,update-pins,propagate,insert-reshards,shard,checkpoint,optimize,"

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Driver/ModelFlags.h"
 
+#include "ax/Codegen/Codegen.h"
 #include "ax/Cost/Schedule.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Runtime/Npy.h"
@@ -209,6 +210,7 @@ FlagTable driver::axoptFlags() {
                   "MODEL.onnx|PLAN.mlir [FLAG]...", AX_FLAG_TABLE);
   table.setValues(OPT_schedule, cost::PipelineSchedules::get().names());
   table.setValues(OPT_optimizer, optimizerNames());
+  table.addValues(OPT_dump_after, codegen::stepNames());
   return table;
 }
 

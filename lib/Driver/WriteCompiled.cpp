@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Driver/MakePlan.h"
 
-#include "ax/Codegen/Codegen.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/Error.h"
 
@@ -15,8 +14,8 @@ using namespace ax;
 llvm::Error driver::writeCompiled(mlir::ModuleOp module,
                                   const std::string &input,
                                   const std::string &output,
-                                  const ModelOptions &options,
-                                  const Tell &warn) {
+                                  const ModelOptions &options, const Tell &warn,
+                                  codegen::Options how) {
   PlanOp plan = *module.getOps<PlanOp>().begin();
   PlanFiles files = plan::filesOf(plan);
   llvm::SmallString<256> folder(files.find(input));
@@ -29,7 +28,6 @@ llvm::Error driver::writeCompiled(mlir::ModuleOp module,
   auto text = plan::printPlan(module, output);
   if (!text)
     return text.takeError();
-  codegen::Options how;
   how.target = *options.target;
   how.cacheDir = codegen::usableCache("", warn);
   how.numThreads = std::max<int64_t>(1, std::thread::hardware_concurrency());

@@ -18,7 +18,7 @@ std::vector<FlagTable::Section> FlagTable::sections() const {
     Option option = getOption(flag);
     if (option.getKind() == Option::GroupClass)
       byGroup[flag] = {getOptionName(flag).str(), getOptionHelpText(flag), {}};
-    else if (getOptionHelpText(flag))
+    else if (getOptionHelpText(flag) && !hidden.count(flag))
       byGroup[getOptionGroupID(flag)].flags.push_back(flag);
   }
   std::vector<Section> all;

@@ -59,6 +59,11 @@ void FlagTable::setValues(unsigned flag,
   ofTool.insert(flag);
 }
 
+void FlagTable::addValues(unsigned flag, llvm::ArrayRef<std::string> more) {
+  for (const std::string &value : more)
+    values[flag - 1] += "," + value;
+}
+
 /// `a, b or c`.
 static std::string listed(std::vector<llvm::StringRef> known) {
   std::string last = known.back().str();

@@ -59,8 +59,12 @@ def withoutCompiler():
                  "--test-data needs ONNX's library, which is not here: give "
                  "--inputs=FILE.npz and --expect=FILE.npz")]:
             done = run(core, *command, expect=code)
-            if says not in done.stderr:
+            if f"axrun-core: error: {says}" not in done.stderr:
                 raise Failed(f"expected: {says}\ngot: {done.stderr}")
+        told = run(core, "--help-all").stdout
+        for flag in "--test-data", "--dump-after", "--cache-dir":
+            if flag in told:
+                raise Failed(f"{flag} is refused, and offered:\n{told}")
 
 
 def sameTraining():

@@ -18,10 +18,13 @@ using mlir::OwningOpRef;
 
 /// Prints text that axopt-opt goes on with: locations are the names of ONNX
 /// nodes.
-static void printDump(llvm::StringRef phase, ModuleOp module) {
+static void printDump(const Options &options, llvm::StringRef phase,
+                      mlir::Operation *op) {
+  if (!llvm::is_contained(options.dumpAfter, phase))
+    return;
   llvm::errs() << "// after " << phase << '\n';
-  module.print(llvm::errs(),
-               mlir::OpPrintingFlags().enableDebugInfo().useLocalScope());
+  op->print(llvm::errs(),
+            mlir::OpPrintingFlags().enableDebugInfo().useLocalScope());
   llvm::errs() << '\n';
 }
 
@@ -35,7 +38,8 @@ readText(const std::string &path, mlir::MLIRContext &context) {
 }
 
 static llvm::Expected<OwningOpRef<ModuleOp>>
-load(const Options &options, driver::Diagnostics &diagnostics) {
+load(const Options &options, driver::Diagnostics &diagnostics,
+     mlir::TimingManager &timing) {
   mlir::MLIRContext &context = diagnostics.getContext();
   if (options.isPlan) {
     auto module = options.isCompiledPlan
@@ -54,19 +58,19 @@ load(const Options &options, driver::Diagnostics &diagnostics) {
   }
   CompileOptions how;
   how.after = [&](llvm::StringRef phase, ModuleOp module) {
-    if (llvm::is_contained(options.dumpAfter, phase))
-      printDump(phase, module);
+    printDump(options, phase, module);
   };
   how.configure = mlir::applyPassManagerCLOptions;
-  mlir::DefaultTimingManager timing;
-  mlir::applyDefaultTimingManagerCLOptions(timing);
   how.timing = &timing;
   return driver::makePlan(options.input, options, diagnostics, warn, how);
 }
 
 llvm::Error ax::makePlan(const Options &options, mlir::MLIRContext &context) {
   driver::Diagnostics diagnostics(context);
-  auto module = load(options, diagnostics);
+  // It tells when it goes.
+  mlir::DefaultTimingManager timing;
+  mlir::applyDefaultTimingManagerCLOptions(timing);
+  auto module = load(options, diagnostics, timing);
   if (!module)
     return module.takeError();
   // What comes out is checked like what comes in; what was compiled has been.
@@ -99,8 +103,15 @@ llvm::Error ax::makePlan(const Options &options, mlir::MLIRContext &context) {
     return error;
   if (options.explain != Explain::No && options.output == "-")
     return llvm::Error::success();
-  if (options.target)
+  if (options.target) {
+    codegen::Options how;
+    if (!options.dumpAfter.empty())
+      how.after = [&](llvm::StringRef step, PlanOp plan) {
+        printDump(options, step, plan);
+      };
+    how.timing = &timing;
     return driver::writeCompiled(**module, options.input, options.output,
-                                 options, warn);
+                                 options, warn, std::move(how));
+  }
   return plan::writePlan(**module, options.output);
 }

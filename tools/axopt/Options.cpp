@@ -1,6 +1,7 @@
 //===- Options.cpp - The command line of axopt ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Options.h"
+#include "ax/Codegen/Codegen.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/GivenWeights.h"
@@ -97,9 +98,19 @@ llvm::Error checkUse(const CommandLine &flags, const Options &options) {
   if (options.isCompiledPlan && !flags.has(OPT_explain))
     return usage("'" + options.input +
                  "' is a compiled plan: --explain tells of it, axrun runs it");
+  std::vector<std::string> steps = codegen::stepNames();
   std::string ofModels =
       flags.firstOf({OPT_help1_input, OPT_help2_layout, OPT_help3_training,
-                     OPT_help6_debugging, OPT_export_onnx});
+                     OPT_dump_tensors, OPT_export_onnx});
+  if (!flags.has(OPT_compile))
+    ofModels += ofModels.empty() ? flags.firstOf({OPT_mlir}) : "";
+  for (const std::string &step : options.dumpAfter) {
+    std::string flag = "--dump-after=" + step;
+    if (!llvm::is_contained(steps, step))
+      ofModels = ofModels.empty() ? flag : ofModels;
+    else if (!flags.has(OPT_compile))
+      return usage(flag + " is for --compile");
+  }
   if (options.isPlan && !ofModels.empty())
     return usage(ofModels + " is for models: '" + options.input +
                  "' is a plan already");

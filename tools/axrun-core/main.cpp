@@ -6,4 +6,6 @@
 //===----------------------------------------------------------------------===//
 #include "../axrun/RunTool.h"
 
-int main(int argc, char **argv) { return ax::runMain(argc, argv, {}); }
+int main(int argc, char **argv) {
+  return ax::runMain(argc, argv, {"axrun-core", "MODEL.axc"});
+}

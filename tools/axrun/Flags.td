@@ -194,10 +194,7 @@ defm list_commands : Switch<
   [Common]>;
 defm dump_after : Value<
   "dump-after", "STEP", "Print what one rank of each stage does after steps",
-  help6_debugging, [CommaSeparated, Repeatable],
-  "localize,join-epilogues,channels-last,write-transposed,"
-  "order-products,merge-equal,fuse,mark-in-place,place-buffers,"
-  "choose-nests">;
+  help6_debugging, [CommaSeparated, Repeatable]>;
 defm timing : Switch<
   "mlir-timing", "Tell what each of these steps takes", help6_debugging>;
 defm separate_kernels : Switch<

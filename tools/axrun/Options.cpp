@@ -195,15 +195,23 @@ llvm::Error check(const CommandLine &flags, const RunOptions &options) {
 
 llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
                                             const Toolkit &toolkit) {
-  FlagTable table("axrun", "runs all ranks of a plan, in this process",
-                  "PLAN.mlir [FLAG]...", AX_FLAG_TABLE);
+  FlagTable table(toolkit.name, "runs all ranks of a plan, in this process",
+                  toolkit.input + std::string(" [FLAG]..."), AX_FLAG_TABLE);
+  table.setValues(OPT_dump_after,
+                  llvm::to_vector_of<llvm::StringRef>(toolkit.steps));
+  if (!toolkit.testCases)
+    table.hide(OPT_test_data);
+  if (!toolkit.compiler)
+    for (unsigned flag :
+         {OPT_cache_dir, OPT_dump_after, OPT_timing, OPT_separate_kernels})
+      table.hide(flag);
   auto parsed = table.parse(argc, argv);
   if (!parsed)
     return parsed.takeError();
   const CommandLine &flags = *parsed;
   if (llvm::Error error = checkUses(table, flags))
     return error;
-  auto plan = flags.onlyInput("PLAN.mlir");
+  auto plan = flags.onlyInput(toolkit.input);
   if (!plan)
     return plan.takeError();
 
@@ -269,13 +277,13 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
   session.dumpAfter = flags.list(OPT_dump_after);
   flags.read(OPT_timing, session.tellTimes);
   session.trace = !options.trace.empty() || options.profile;
-  session.warn = [](const std::string &text) {
-    llvm::errs() << "axrun: warning: " << text << '\n';
+  session.warn = [name = toolkit.name](const std::string &text) {
+    llvm::errs() << name << ": warning: " << text << '\n';
   };
   // Who waits looks at a terminal; a log has no use for it.
   if (llvm::errs().is_displayed() && !flags.isOn(OPT_quiet))
-    session.note = [](const std::string &text) {
-      llvm::errs() << "axrun: " << text << '\n';
+    session.note = [name = toolkit.name](const std::string &text) {
+      llvm::errs() << name << ": " << text << '\n';
     };
   if (llvm::Error error = readTraining(flags, options))
     return error;

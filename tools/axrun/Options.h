@@ -45,10 +45,13 @@ struct RunOptions {
   std::string predict;
 };
 
-/// What a tool can do besides running compiled plans.
+/// A tool that runs plans, and what it can do besides running compiled ones.
 struct Toolkit {
+  const char *name, *input;
   PlanCompiler compiler = nullptr;
   const TestData *testCases = nullptr;
+  /// Of the compiler, for --dump-after.
+  std::vector<std::string> steps;
 };
 
 /// Parses the command line; fails with code Usage. `--help` and `--version`

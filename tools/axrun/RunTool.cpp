@@ -40,15 +40,15 @@ static llvm::Expected<int> run(const RunOptions &options) {
 static int runTool(int argc, char **argv, const Toolkit &toolkit) {
   llvm::Expected<RunOptions> options = parseOptions(argc, argv, toolkit);
   if (!options)
-    return reportError("axrun", options.takeError());
+    return reportError(toolkit.name, options.takeError());
   llvm::Expected<int> code = run(*options);
   if (!code)
-    return reportError("axrun", code.takeError());
+    return reportError(toolkit.name, code.takeError());
   return *code;
 }
 
 int ax::runMain(int argc, char **argv, const Toolkit &toolkit) {
-  setUpProcess("axrun");
-  return runWithLargeStacks("axrun",
+  setUpProcess(toolkit.name);
+  return runWithLargeStacks(toolkit.name,
                             [&] { return runTool(argc, argv, toolkit); });
 }

@@ -1,6 +1,7 @@
 //===- main.cpp - axrun: run a plan ---------------------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "RunTool.h"
+#include "ax/Codegen/Codegen.h"
 #include "ax/Import/Import.h"
 
 using namespace ax;
@@ -30,5 +31,7 @@ class OnnxTestData : public TestData {
 
 int main(int argc, char **argv) {
   OnnxTestData testCases;
-  return runMain(argc, argv, {&compileText, &testCases});
+  return runMain(
+      argc, argv,
+      {"axrun", "PLAN.mlir", &compileText, &testCases, codegen::stepNames()});
 }

@@ -51,6 +51,9 @@ struct Options {
 std::string usableCache(std::string asked,
                         const std::function<void(const std::string &)> &warn);
 
+/// The names by which `Options::after` is called, in this order.
+std::vector<std::string> stepNames();
+
 /// A plan of the mesh and the states of `program`'s, and a local program that
 /// has gone through all passes. Errors as of generate.
 llvm::Expected<mlir::OwningOpRef<PlanOp>> lower(ProgramOp program,

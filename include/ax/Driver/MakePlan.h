@@ -3,6 +3,7 @@
 #ifndef AX_DRIVER_MAKEPLAN_H
 #define AX_DRIVER_MAKEPLAN_H
 
+#include "ax/Codegen/Codegen.h"
 #include "ax/Compile/Compile.h"
 #include "ax/Driver/Diagnostics.h"
 #include "ax/Driver/ModelFlags.h"
@@ -18,10 +19,11 @@ makePlan(const std::string &model, const ModelOptions &options,
 
 /// Compiles the kernels of a verified plan for `options.target`, and writes all
 /// that a run needs to `output`. `input` is the model or the plan that it was
-/// made of, by which files of its states are found.
+/// made of, by which files of its states are found. `how` has the hooks.
 llvm::Error writeCompiled(mlir::ModuleOp module, const std::string &input,
                           const std::string &output,
-                          const ModelOptions &options, const Tell &warn);
+                          const ModelOptions &options, const Tell &warn,
+                          codegen::Options how = {});
 
 } // namespace ax::driver
 

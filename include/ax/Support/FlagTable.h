@@ -87,6 +87,13 @@ public:
   /// tool knows them. Help lists them behind the flag's text.
   void setValues(unsigned flag, llvm::ArrayRef<llvm::StringRef> known);
 
+  /// The same, besides those that the table has.
+  void addValues(unsigned flag, llvm::ArrayRef<std::string> more);
+
+  /// Says nothing of a flag to who asks for help: the tool knows it only to say
+  /// what to do instead.
+  void hide(unsigned flag) { hidden.insert(flag); }
+
   /// Usage errors: flags that there are not (with the nearest that there is),
   /// values that are none, what is given twice.
   llvm::Expected<CommandLine>
@@ -133,6 +140,7 @@ private:
   std::vector<std::string> values;
   /// Flags whose values are not in the table.
   std::set<unsigned> ofTool;
+  std::set<unsigned> hidden;
 };
 
 /// Name, version, commit and LLVM's version.
