@@ -11,6 +11,7 @@
 
 #include "ax/Dialect/Indexing.h"
 #include "ax/Dialect/Limits.h"
+#include "ax/Dialect/PlanAttrs.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Dialect/SampleDims.h"
@@ -18,6 +19,7 @@
 #include "ax/Interpreter/Elements.h"
 #include "ax/Interpreter/FoldedWeights.h"
 
+#include "ax/Support/JoinFirst.h"
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -255,7 +257,7 @@ ax::import::importWith(const ImportOptions &options, llvm::StringRef path,
   if (options.training && !numbers.empty())
     mlir::emitRemark(unknown)
         << "single numbers are constants, which nothing trains: "
-        << llvm::join(numbers, ", ");
+        << joinFirst(numbers);
   InputBinder binder(options);
   if (llvm::Error error = binder.run(*model))
     return withPath(std::move(error));
@@ -267,7 +269,7 @@ ax::import::importWith(const ImportOptions &options, llvm::StringRef path,
   llvm::SmallString<128> absolute(folder.getPath());
   llvm::sys::fs::make_absolute(absolute);
   llvm::sys::path::remove_dots(absolute, /*remove_dot_dot=*/true);
-  plan->setAttr("ax.model_dir", builder.getStringAttr(absolute));
+  plan->setAttr(kModelDir, builder.getStringAttr(absolute));
   if (!options.unbatched.empty())
     plan->setAttr(kUnbatched,
                   builder.getStrArrayAttr(
@@ -293,6 +295,6 @@ ax::import::importWith(const ImportOptions &options, llvm::StringRef path,
   if (!files)
     return withPath(files.takeError());
   if (!files->empty())
-    plan->setAttr("ax.files", *files);
+    plan->setAttr(kFiles, *files);
   return module;
 }

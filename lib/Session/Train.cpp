@@ -165,10 +165,6 @@ llvm::Error Trainer::open() {
       progress.show(llvm::Twine(done) +
                     " steps are done already: nothing to do");
   }
-  // Not only when all is done.
-  if (!options.saveWeights.empty())
-    if (auto file = AtomicFile::create(options.saveWeights); !file)
-      return file.takeError();
   if (done < steps && options.save.empty() && options.saveWeights.empty())
     progress.show("note: what is trained is not kept: --save=DIR or "
                   "--save-weights=FILE.safetensors keeps it");
@@ -211,6 +207,10 @@ llvm::Error Trainer::open() {
       return locked.takeError();
     folder.emplace(std::move(*locked));
   }
+  // Not only when all is done; in the folder that has just been made, too.
+  if (!options.saveWeights.empty())
+    if (llvm::Error error = AtomicFile::check(options.saveWeights))
+      return error;
   auto opened = TrainLog::create(
       options.log, options.tensorboard,
       resumed ? std::optional(done) : std::nullopt, program,

@@ -129,6 +129,16 @@ llvm::Expected<AtomicFile> AtomicFile::create(const std::string &path,
   return AtomicFile(to->path, std::move(temporary), fd);
 }
 
+llvm::Error AtomicFile::check(const std::string &path) {
+  llvm::Expected<Destination> to = findDestination(path);
+  if (!to)
+    return to.takeError();
+  if (to->isReplaced)
+    return create(path).takeError();
+  return ::access(path.c_str(), W_OK) == 0 ? llvm::Error::success()
+                                           : cannotWrite(path, errno);
+}
+
 AtomicFile::AtomicFile(AtomicFile &&other)
     : path(std::move(other.path)), temporary(std::move(other.temporary)),
       fd(other.fd), position(other.position) {

@@ -9,6 +9,7 @@
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/GivenWeights.h"
+#include "ax/Support/JoinFirst.h"
 
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
@@ -235,15 +236,10 @@ private:
 
   static std::string text(const Groups &groups) {
     // What nobody wrote down is worth a look.
-    constexpr size_t most = 8;
     std::string result;
-    for (const auto &[why, names] : groups) {
+    for (const auto &[why, names] : groups)
       result += (result.empty() ? "" : "; ") + std::to_string(names.size()) +
-                " " + why.str() + " (";
-      for (auto [i, name] : llvm::enumerate(ArrayRef(names).take_front(most)))
-        result += (i ? ", " : "") + name.str();
-      result += (names.size() > most ? ", ...)" : ")");
-    }
+                " " + why.str() + " (" + joinFirst(names) + ")";
     return result.empty() ? "none" : result;
   }
 

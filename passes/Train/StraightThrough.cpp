@@ -19,6 +19,7 @@
 #include "../StageAndAction.h"
 #include "Quantised.h"
 #include "TensorBuilder.h"
+#include "ax/Dialect/PlanAttrs.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/WeightKind.h"
 #include "ax/Passes/Passes.h"
@@ -117,7 +118,7 @@ struct StraightThrough : ax::impl::StraightThroughBase<StraightThrough> {
 
   static Value withoutGradient(Value value) {
     Operation *op = value.getDefiningOp();
-    op->setAttr("ax.no_gradient", UnitAttr::get(op->getContext()));
+    op->setAttr(kNoGradient, UnitAttr::get(op->getContext()));
     return value;
   }
 
@@ -154,6 +155,11 @@ struct StraightThrough : ax::impl::StraightThroughBase<StraightThrough> {
                                           : value.getSignificantBits() <= 24;
                });
       }
+      // Zero points of many channels are a state, whose type says enough.
+      if (isa<LoadOp>(op))
+        return type.getWidth() <= 16;
+      if (op->getNumOperands() == 0)
+        return false;
       integer = op->getOperand(0);
       bool isWider = isa<CastOp>(op) &&
                      isa<IntegerType>(elementType(integer)) &&

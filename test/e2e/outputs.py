@@ -88,6 +88,16 @@ def running():
               cwd=folder)
 
 
+def weightsBesideCheckpoints():
+    """The folder is made by the same run."""
+    with scratch() as folder:
+        files = Guarded(folder)
+        axrun("train.mlir", "--data", "data.npz", "--steps=1", "--save", "made",
+              "--save-weights", "made/w.safetensors", cwd=folder)
+        if not os.path.exists(f"{folder}/made/w.safetensors"):
+            raise Failed(f"no weights beside {os.listdir(folder)}")
+
+
 def training():
     with scratch() as folder:
         files = Guarded(folder)
@@ -193,5 +203,5 @@ def compiling():
 
 
 def cases(every):
-    for function in running, training, compiling:
+    for function in running, weightsBesideCheckpoints, training, compiling:
         yield function.__name__, function

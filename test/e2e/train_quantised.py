@@ -114,6 +114,46 @@ def goesThrough(layout):
     close(got, reference(weights, inputs, labels), 1e-5, "losses and norms")
 
 
+def manyChannels(layout):
+    """Zero points of more channels than a plan's text has numbers are states."""
+    rng = np.random.default_rng(1)
+    channels = 2048
+    weights = {"w": rng.normal(size=[WIDTH, channels]) / 8,
+               "v": rng.normal(size=[channels, WIDTH]) / 8}
+    weights = {name: x.astype(np.float32) for name, x in weights.items()}
+    inputs = rng.normal(size=[BATCH, WIDTH]).astype(np.float32)
+    labels = rng.integers(0, WIDTH, BATCH)
+    quantisation = ["w.scale", "w.zero"]
+    nodes = [
+        helper.make_node("QuantizeLinear", ["w", *quantisation], ["w.q"]),
+        helper.make_node("DequantizeLinear", ["w.q", *quantisation], ["w.d"]),
+        helper.make_node("MatMul", ["input", "w.d"], ["h"]),
+        helper.make_node("MatMul", ["h", "v"], ["logits"])]
+    qw = Quantised(weights["w"].astype(float), 1 / 64, 3, -128, 127)
+    x, v = inputs.astype(float), weights["v"].astype(float)
+    h = x @ qw.values
+    p = np.exp(h @ v - (h @ v).max(-1, keepdims=True))
+    p /= p.sum(-1, keepdims=True)
+    p[np.arange(BATCH), labels] -= 1
+    p /= BATCH
+    gradients = qw.back(x.T @ (p @ v.T)), h.T @ p
+    norm = np.sqrt(sum((g ** 2).sum() for g in gradients))
+    with scratch() as folder:
+        path = f"{folder}/model.onnx"
+        small(path, nodes, shape=[BATCH, WIDTH], weights={
+            **weights, "w.scale": np.full(channels, 1 / 64, np.float32),
+            "w.zero": np.full(channels, 3, np.int8)})
+        plan = compiled(folder, f"--optimizer=sgd(lr={RATE})", "--clip-norm=1e9",
+                        *layout.split(), model=path,
+                        shape=f"input={BATCH}x{WIDTH}")
+        np.savez(f"{folder}/data.npz", input=inputs, labels=labels)
+        axrun(plan, "--data", f"{folder}/data.npz", "--no-shuffle", "--steps=1",
+              "--quiet", "--log", f"{folder}/log")
+        line, = (line for line in logged(f"{folder}/log") if "loss" in line)
+    close([line["loss"], line["gradient_norm"]],
+          [crossEntropy(h @ v, labels), norm], 1e-5, "loss and norm")
+
+
 def toldBefore():
     """--inspect says what is trained."""
     with scratch() as folder:
@@ -131,3 +171,5 @@ def cases(every):
     yield "told before", toldBefore
     for layout in "--tp=1", "--tp=2", "--dp=2 --zero=3", "--pp=2", "--tp=2x2x2":
         yield layout, goesThrough, layout
+    for layout in "--tp=1", "--tp=2":
+        yield f"many channels {layout}", manyChannels, layout

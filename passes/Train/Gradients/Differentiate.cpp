@@ -7,10 +7,12 @@
 #include "../Quantised.h"
 #include "GradientBuilder.h"
 #include "ax/Dialect/Indexing.h"
+#include "ax/Dialect/PlanAttrs.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Passes/Passes.h"
 
+#include "ax/Support/JoinFirst.h"
 #include "llvm/ADT/DenseSet.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/StringExtras.h"
@@ -82,7 +84,7 @@ private:
     for (Operation &op : block.without_terminator()) {
       forward.push_back(&op);
       auto load = dyn_cast<LoadOp>(op);
-      if (op.hasAttr("ax.no_gradient"))
+      if (op.hasAttr(kNoGradient))
         continue;
       findCut(op);
       if (load ? !stateOf(load).getTrainable()
@@ -277,13 +279,10 @@ struct Differentiate : ax::impl::DifferentiateBase<Differentiate> {
                << pattern << ": the loss does not depend on such a weight";
     }
     if (!untrained.empty()) {
-      constexpr size_t most = 8;
-      SmallVector<StringRef> names;
-      for (StateOp state : ArrayRef(untrained).take_front(most))
-        names.push_back(state.getSymName());
       plan.emitRemark("without gradient, as the loss does not depend on them: ")
-          << llvm::join(names, ", ")
-          << (untrained.size() > most ? ", ..." : "");
+          << joinFirst(llvm::map_to_vector(untrained, [](StateOp state) {
+               return state.getSymName().str();
+             }));
     }
     return success();
   }

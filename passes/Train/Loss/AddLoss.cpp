@@ -11,6 +11,7 @@
 #include "../TensorBuilder.h"
 #include "../TrainingState.h"
 #include "LossScale.h"
+#include "ax/Dialect/PlanAttrs.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Passes/Passes.h"
@@ -205,9 +206,9 @@ private:
   /// Labels moved `shift` to the left along their last dimension, so that the
   /// logits stay whole; what comes in from the right is ignored.
   Value shifted(Value labels, int64_t shift, Value ignored) {
-    int64_t dim = shapeOf(labels).size() - 1, size = shapeOf(labels)[dim];
     if (shift == 0)
       return labels;
+    int64_t dim = shapeOf(labels).size() - 1, size = shapeOf(labels)[dim];
     SmallVector<int64_t> low(dim + 1, 0), high(dim + 1, 0);
     high[dim] = shift;
     return PadOp::create(t.b, t.slice(labels, dim, shift, size - shift),
@@ -278,7 +279,7 @@ private:
     Value x = t.wide(*found);
     Value largest = t.reduce(ReduceOpKind::max, x, dim);
     // Adding it back again, its gradient would be 0.
-    largest.getDefiningOp()->setAttr("ax.no_gradient", t.b.getUnitAttr());
+    largest.getDefiningOp()->setAttr(kNoGradient, t.b.getUnitAttr());
     Value exps = t.unary(UnaryKind::exp, t.sub(x, largest));
     Value logSum = t.add(t.unary(UnaryKind::log, t.sum(exps, dim)), largest);
     Value isLabel =

@@ -5,6 +5,7 @@
 ax.plan @p version 1 {
   ax.state @w : tensor<4x2xf32> from "w" offset 0 length 32 {ax.may_be_trained}
   ax.state @frozen : tensor<4x2xf32> from "w" offset 32 length 32
+  ax.state @zero_points : tensor<2xi8> from "w" offset 64 length 2
   // CHECK-LABEL: ax.program @main
   ax.program @main() -> (tensor<2x4xf32>, tensor<4x2xf32>) {
     %low = ax.constant dense<0.0> : tensor<f32> -> tensor<f32>
@@ -67,6 +68,34 @@ ax.plan @p version 1 {
     %y = ax.cast %s : tensor<4x2xui8> -> tensor<4x2xf32>
     // CHECK: ax.return %[[Y]]
     ax.return %y : tensor<4x2xf32>
+  }
+
+  // Zero points may be a state, whose type says that they are small; what is made
+  // of nothing says nothing.
+  // CHECK-LABEL: ax.program @zeros
+  ax.program @zeros() -> (tensor<4x2xf32>, tensor<4x2xf32>) {
+    %low = ax.constant dense<-128.0> : tensor<f32> -> tensor<f32>
+    %high = ax.constant dense<127.0> : tensor<f32> -> tensor<f32>
+    %w = ax.load @w : tensor<4x2xf32>
+    %r = ax.unary round %w : tensor<4x2xf32> -> tensor<4x2xf32>
+    %m = ax.binary max %r, %low : tensor<4x2xf32>, tensor<f32> -> tensor<4x2xf32>
+    %c = ax.binary min %m, %high : tensor<4x2xf32>, tensor<f32> -> tensor<4x2xf32>
+    %q = ax.cast %c : tensor<4x2xf32> -> tensor<4x2xi8>
+    %i = ax.cast %q : tensor<4x2xi8> -> tensor<4x2xi32>
+    %z8 = ax.load @zero_points : tensor<2xi8>
+    %z = ax.cast %z8 : tensor<2xi8> -> tensor<2xi32>
+    // CHECK: %[[F:.*]] = ax.select
+    // CHECK: %[[Z:.*]] = ax.cast %{{.*}} : tensor<2xi32> -> tensor<2xf32>
+    // CHECK: %[[Y:.*]] = ax.binary sub %[[F]], %[[Z]]
+    %d = ax.binary sub %i, %z : tensor<4x2xi32>, tensor<2xi32> -> tensor<4x2xi32>
+    %y = ax.cast %d : tensor<4x2xi32> -> tensor<4x2xf32>
+    %n = ax.iota dim 0 : tensor<4x2xi32>
+    // CHECK: %[[S:.*]] = ax.binary sub %{{.*}} : tensor<4x2xi32>, tensor<4x2xi32>
+    // CHECK: %[[V:.*]] = ax.cast %[[S]]
+    %s = ax.binary sub %i, %n : tensor<4x2xi32>, tensor<4x2xi32> -> tensor<4x2xi32>
+    %v = ax.cast %s : tensor<4x2xi32> -> tensor<4x2xf32>
+    // CHECK: ax.return %[[Y]], %[[V]]
+    ax.return %y, %v : tensor<4x2xf32>, tensor<4x2xf32>
   }
 
   // Differences that wrap, and signs that are lost, stay integers.
