@@ -11,6 +11,8 @@
 
 #include "Node.h"
 
+#include "llvm/ADT/StringMap.h"
+
 namespace ax::import {
 
 struct OpEntry {
@@ -19,30 +21,26 @@ struct OpEntry {
   /// The first operator set whose meaning this is; until the next line's.
   int since = 1;
 };
-using OpTable = ArrayRef<OpEntry>;
 
-OpTable activationOps();
-OpTable attentionOps();
-OpTable constantOps();
-OpTable contractionOps();
-OpTable controlOps();
-OpTable convolutionOps();
-OpTable elementwiseOps();
-OpTable gatherOps();
-OpTable normOps();
-OpTable poolOps();
-OpTable quantizeOps();
-OpTable randomOps();
-OpTable recurrentOps();
-OpTable reduceOps();
-OpTable resizeOps();
-OpTable roiAlignOps();
-OpTable samplingOps();
-OpTable selectionOps();
-OpTable sequenceOps();
-OpTable shapeOps();
-OpTable signalOps();
-OpTable sliceOps();
+/// All operators, by name.
+class OpTable {
+public:
+  static const OpTable &get();
+  void add(ArrayRef<OpEntry> group);
+  /// Returns the importer of an operator of ONNX's own domain in that operator
+  /// set; null when there is none.
+  OpImporter find(llvm::StringRef opType, int opset) const;
+
+private:
+  /// Oldest first.
+  using Meanings = llvm::SmallVector<OpEntry, 1>;
+  llvm::StringMap<Meanings> byName;
+};
+
+// Of each file in Ops/, which the build finds there.
+#define AX_FILE(Name) void add##Name(OpTable &table);
+#include "Importers.inc"
+#undef AX_FILE
 
 } // namespace ax::import
 

@@ -151,10 +151,11 @@ llvm::Expected<Results> interpret(Operation *op, Operands operands,
       return addContext(indices.takeError(), describe(op));
   if (isa<AwaitOp>(op))
     return Results{operands[0]};
-  for (auto group : {interpretElementwise, interpretShape, interpretGather,
-                     interpretReduction, interpretContraction, interpretWindow})
-    if (std::optional<Results> results = group(op, operands))
-      return std::move(*results);
+#define AX_FILE(Name)                                                          \
+  if (std::optional<Results> results = interpret##Name(op, operands))          \
+    return std::move(*results);
+#include "Families.inc"
+#undef AX_FILE
   return fault(op, "cannot be evaluated");
 }
 

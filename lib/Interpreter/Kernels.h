@@ -14,14 +14,12 @@ namespace ax::interpreter {
 using Operands = llvm::ArrayRef<HostTensor>;
 using Results = llvm::SmallVector<HostTensor>;
 
-/// One per .td file: the results, or nothing when the op is not of the group.
-/// Operands have the types that the op says.
-std::optional<Results> interpretElementwise(mlir::Operation *op, Operands in);
-std::optional<Results> interpretReduction(mlir::Operation *op, Operands in);
-std::optional<Results> interpretShape(mlir::Operation *op, Operands in);
-std::optional<Results> interpretGather(mlir::Operation *op, Operands in);
-std::optional<Results> interpretContraction(mlir::Operation *op, Operands in);
-std::optional<Results> interpretWindow(mlir::Operation *op, Operands in);
+// Of each file in Ops/, which the build finds there: the results, or nothing
+// when the op is not of its family. Operands have the types that the op says.
+#define AX_FILE(Name)                                                          \
+  std::optional<Results> interpret##Name(mlir::Operation *op, Operands in);
+#include "Families.inc"
+#undef AX_FILE
 
 /// Floats compute in double, integers in 64 bits, wrapping.
 template <typename T>

@@ -17,11 +17,20 @@ from optimizers import follows
 
 NEW = re.compile(r"^```cpp new (\S+)\n(.*?)^```", re.M | re.S)
 DIFF = re.compile(r"^```diff (\S+)\n(.*?)^```", re.M | re.S)
+LISTED = re.compile(r"^ax_list_files\(\w+ (\S+) (\S+)\)", re.M)
 
 
 def made():
     """The build folder."""
     return Path(tool("axopt")).parents[1]
+
+
+def listed():
+    """Folder -> the list of its files that the build writes."""
+    return {(cmake.parent / folder).relative_to(ROOT): name
+            for top in ("lib", "passes", "test")
+            for cmake in (ROOT / top).glob("**/CMakeLists.txt")
+            for folder, name in LISTED.findall(cmake.read_text())}
 
 
 class Change:
@@ -34,7 +43,7 @@ class Change:
             shlex.split(entry["command"]) for entry in
             json.loads((made() / "compile_commands.json").read_text())
             if Path(entry["file"]).resolve().is_relative_to(ROOT.resolve())}
-        self.changed, self.objects, self.jobs = {}, {}, []
+        self.changed, self.objects = {}, {}
         text = (ROOT / "docs" / page).read_text()
         for path, code in NEW.findall(text):
             self.changed[Path(path)] = code
@@ -43,14 +52,31 @@ class Change:
                 Path(path), (ROOT / path).read_text()))
         for path, code in self.changed.items():
             self.write(path, code)
+        self.sources = {path for path in self.changed if path.suffix == ".cpp"}
+        for place, name in listed().items():
+            if any(path.parent == place for path in self.changed):
+                self.list(place, name)
 
     def write(self, path, code):
         place = self.folder / "tree" / path
         place.parent.mkdir(parents=True, exist_ok=True)
         place.write_text(code)
 
-    def compile(self, path, *includes):
-        """A source of the tree or of the page."""
+    def list(self, place, name):
+        """The files of a folder, with the page's; what reads the list needs to be
+        compiled again."""
+        files = {path.stem for path in self.changed if path.parent == place}
+        files |= {file.stem for file in (ROOT / place).glob("*.cpp")}
+        (self.folder / name).write_text(
+            "".join(f"AX_FILE({stem})\n" for stem in sorted(files)))
+        users = {path for path in self.commands if path.suffix == ".cpp" and
+                 f'#include "{name}"' in (ROOT / path).read_text()}
+        if not users:
+            raise Failed(f"nothing reads {name}")
+        self.sources |= users
+
+    def compile(self, path):
+        """The command that compiles a source of the tree or of the page."""
         path = Path(path)
         like = path if path in self.commands else min(
             other for other in self.commands if other.parent == path.parent)
@@ -66,10 +92,9 @@ class Change:
                        os.path.realpath(word) == old else word
                        for word in command]
         # Before all others; what is beside the source is found from its copy.
-        first = [*includes, self.folder / "tree/include",
+        first = [self.folder, self.folder / "tree/include",
                  (ROOT / path).resolve().parent]
-        self.jobs.append(command[:1] + [f"-I{name}" for name in first] +
-                         command[1:])
+        return command[:1] + [f"-I{name}" for name in first] + command[1:]
 
     def tablegen(self, stem):
         """What comes of the page's .td files."""
@@ -94,17 +119,14 @@ class Change:
         headers.add(stem + ".cpp.inc")
         used = re.compile("".join(
             ('#include "ax/Dialect/(', "|".join(map(re.escape, headers)), ')"')))
-        sources = {path for path in self.changed if path.suffix == ".cpp"}
-        sources |= {path for path in self.commands if path.suffix == ".cpp" and
-                    used.search((ROOT / path).read_text())}
-        for path in sorted(sources):
-            self.compile(path)
+        self.sources |= {path for path in self.commands if path.suffix == ".cpp"
+                         and used.search((ROOT / path).read_text())}
 
     def link(self, *names):
         """These programs of the build folder with what is compiled."""
+        jobs = [self.compile(path) for path in sorted(self.sources)]
         with ThreadPoolExecutor(2) as pool:
-            list(pool.map(lambda job: run(*job, cwd=made()), self.jobs))
-        self.jobs.clear()
+            list(pool.map(lambda job: run(*job, cwd=made()), jobs))
         # Before the libraries, which have older ones of the same names. Of an
         # archive a program takes what it has use for.
         archive = self.folder / "changed.a"
@@ -135,25 +157,10 @@ def patched(path, diff, text):
     return text.replace(old, new)
 
 
-def build(page, lists, folder):
-    """axopt with the new file of a page. `lists` includes the list of files that
-    the build writes for its folder."""
-    change = Change(page, folder)
-    path, = change.changed
-    name, = re.findall(r'#include "(\w+\.inc)"\n#undef',
-                       (ROOT / lists).read_text())[:1]
-    stems = [file.stem for file in sorted((ROOT / path.parent).glob("*.cpp"))]
-    (folder / name).write_text("".join(
-        f"AX_FILE({stem})\n" for stem in stems + [path.stem]))
-    change.compile(path)
-    change.compile(lists, folder)
-    return change.link("bin/axopt")[0]
-
-
 def schedule():
     with scratch() as folder:
         folder = Path(folder)
-        axopt = build("add-a-schedule.md", "lib/Cost/Schedule.cpp", folder)
+        axopt, = Change("add-a-schedule.md", folder).link("bin/axopt")
         if "one-at-a-time" not in run(axopt, "--help-all").stdout:
             raise Failed("it is not in the help")
         found = {}
@@ -185,8 +192,7 @@ def adagrad(lr, eps=1e-10):
 
 def optimizer():
     with scratch() as folder:
-        axopt = build("add-an-optimizer.md",
-                      "passes/Train/Optimizer/UpdateRule.cpp", Path(folder))
+        axopt, = Change("add-an-optimizer.md", folder).link("bin/axopt")
         follows("--dp=2 --zero=3", "adagrad(lr=0.1)", adagrad, 0.1, axopt=axopt)
 
 

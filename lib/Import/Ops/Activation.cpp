@@ -212,4 +212,4 @@ static const OpEntry entries[] = {
     {"ThresholdedRelu", importThresholdedRelu},
 };
 
-OpTable ax::import::activationOps() { return entries; }
+void ax::import::addActivation(OpTable &table) { table.add(entries); }

@@ -222,4 +222,4 @@ static const OpEntry entries[] = {
     {"Attention", importAttention},
 };
 
-OpTable ax::import::attentionOps() { return entries; }
+void ax::import::addAttention(OpTable &table) { table.add(entries); }

@@ -216,4 +216,4 @@ static const OpEntry entries[] = {
     {"Range", importRange},
 };
 
-OpTable ax::import::constantOps() { return entries; }
+void ax::import::addConstants(OpTable &table) { table.add(entries); }

@@ -173,4 +173,4 @@ static const OpEntry entries[] = {
     {"Scan", importScan},
 };
 
-OpTable ax::import::controlOps() { return entries; }
+void ax::import::addControl(OpTable &table) { table.add(entries); }

@@ -159,4 +159,4 @@ static const OpEntry entries[] = {
     {"Xor", importBinary<BinaryKind::logical_xor>},
 };
 
-OpTable ax::import::elementwiseOps() { return entries; }
+void ax::import::addElementwise(OpTable &table) { table.add(entries); }

@@ -202,4 +202,4 @@ static const OpEntry entries[] = {
     {"TensorScatter", importTensorScatter},
 };
 
-OpTable ax::import::gatherOps() { return entries; }
+void ax::import::addGather(OpTable &table) { table.add(entries); }

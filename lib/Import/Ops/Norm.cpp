@@ -334,4 +334,4 @@ static const OpEntry entries[] = {
     {"RMSNormalization", importLayerNorm<false>},
 };
 
-OpTable ax::import::normOps() { return entries; }
+void ax::import::addNorm(OpTable &table) { table.add(entries); }

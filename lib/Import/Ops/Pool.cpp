@@ -244,4 +244,4 @@ static const OpEntry entries[] = {
     {"MaxUnpool", importMaxUnpool},
 };
 
-OpTable ax::import::poolOps() { return entries; }
+void ax::import::addPool(OpTable &table) { table.add(entries); }

@@ -270,4 +270,4 @@ static const OpEntry entries[] = {
     {"QuantizeLinear", importQuantizeLinear},
 };
 
-OpTable ax::import::quantizeOps() { return entries; }
+void ax::import::addQuantize(OpTable &table) { table.add(entries); }

@@ -323,4 +323,4 @@ static const OpEntry entries[] = {
     {"RNN", importRNN},
 };
 
-OpTable ax::import::recurrentOps() { return entries; }
+void ax::import::addRecurrent(OpTable &table) { table.add(entries); }

@@ -249,4 +249,4 @@ static const OpEntry entries[] = {
     {"TopK", importTopK},
 };
 
-OpTable ax::import::reduceOps() { return entries; }
+void ax::import::addReduce(OpTable &table) { table.add(entries); }

@@ -318,4 +318,4 @@ static const OpEntry entries[] = {
     {"Upsample", importOldResize},
 };
 
-OpTable ax::import::resizeOps() { return entries; }
+void ax::import::addResize(OpTable &table) { table.add(entries); }

@@ -189,4 +189,4 @@ static const OpEntry entries[] = {
     {"RoiAlign", importRoiAlign},
 };
 
-OpTable ax::import::roiAlignOps() { return entries; }
+void ax::import::addRoiAlign(OpTable &table) { table.add(entries); }

@@ -346,4 +346,4 @@ static const OpEntry entries[] = {
     {"GridSample", importGridSample},
 };
 
-OpTable ax::import::samplingOps() { return entries; }
+void ax::import::addSampling(OpTable &table) { table.add(entries); }

@@ -268,4 +268,4 @@ static const OpEntry entries[] = {
     {"Unique", importUnique},
 };
 
-OpTable ax::import::selectionOps() { return entries; }
+void ax::import::addSelection(OpTable &table) { table.add(entries); }

@@ -193,4 +193,4 @@ static const OpEntry entries[] = {
     {"SplitToSequence", importSplitToSequence},
 };
 
-OpTable ax::import::sequenceOps() { return entries; }
+void ax::import::addSequence(OpTable &table) { table.add(entries); }

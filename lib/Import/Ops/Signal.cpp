@@ -277,4 +277,4 @@ static const OpEntry entries[] = {
     {"STFT", importSTFT},
 };
 
-OpTable ax::import::signalOps() { return entries; }
+void ax::import::addSignal(OpTable &table) { table.add(entries); }

@@ -28,15 +28,9 @@ using namespace ax;
 
 void ax::registerGradients(DialectRegistry &registry) {
   registry.addExtension(+[](MLIRContext *context, AxDialect *) {
-    attachElementwiseGradients(*context);
-    attachReductionGradients(*context);
-    attachScanGradients(*context);
-    attachNormGradients(*context);
-    attachContractionGradients(*context);
-    attachWindowGradients(*context);
-    attachAttentionGradients(*context);
-    attachShapeGradients(*context);
-    attachGatherGradients(*context);
+#define AX_FILE(Name) attach##Name##Gradients(*context);
+#include "Gradients.inc"
+#undef AX_FILE
   });
 }
 

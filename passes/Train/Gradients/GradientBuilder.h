@@ -86,16 +86,10 @@ void attachGradient(mlir::MLIRContext &context) {
   OpT::template attachInterface<GradientModel<OpT, fn>>(context);
 }
 
-/// One for each family of operations.
-void attachElementwiseGradients(mlir::MLIRContext &context);
-void attachReductionGradients(mlir::MLIRContext &context);
-void attachScanGradients(mlir::MLIRContext &context);
-void attachNormGradients(mlir::MLIRContext &context);
-void attachContractionGradients(mlir::MLIRContext &context);
-void attachWindowGradients(mlir::MLIRContext &context);
-void attachAttentionGradients(mlir::MLIRContext &context);
-void attachShapeGradients(mlir::MLIRContext &context);
-void attachGatherGradients(mlir::MLIRContext &context);
+// Of each file in Rules/, which the build finds there.
+#define AX_FILE(Name) void attach##Name##Gradients(mlir::MLIRContext &context);
+#include "Gradients.inc"
+#undef AX_FILE
 
 } // namespace ax
 

@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Each file of Rules/ has one rule, or a family, and is found there by the
-// build: docs/add-an-operator.md.
+// build: docs/add-an-optimizer.md.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_PASSES_TRAIN_OPTIMIZER_UPDATERULE_H

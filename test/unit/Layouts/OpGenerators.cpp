@@ -50,11 +50,9 @@ RankedTensorType Gen::type(DType type, const Shape &shape) {
 const llvm::StringMap<Generator> &opGenerators() {
   static const auto *generators = [] {
     auto *made = new llvm::StringMap<Generator>();
-    addElementwiseGenerators(*made);
-    addShapeGenerators(*made);
-    addGatherGenerators(*made);
-    addReductionGenerators(*made);
-    addContractionGenerators(*made);
+#define AX_FILE(Name) add##Name##Generators(*made);
+#include "Generators.inc"
+#undef AX_FILE
     return made;
   }();
   return *generators;

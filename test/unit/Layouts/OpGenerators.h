@@ -67,12 +67,11 @@ mlir::Operation *make(Gen &g, Args &&...args) {
 
 using Generator = std::function<mlir::Operation *(Gen &)>;
 
-/// One for each .td file, and one for its gathers and scatters.
-void addElementwiseGenerators(llvm::StringMap<Generator> &to);
-void addShapeGenerators(llvm::StringMap<Generator> &to);
-void addGatherGenerators(llvm::StringMap<Generator> &to);
-void addReductionGenerators(llvm::StringMap<Generator> &to);
-void addContractionGenerators(llvm::StringMap<Generator> &to);
+// Of each file in Generators/, which the build finds there.
+#define AX_FILE(Name)                                                          \
+  void add##Name##Generators(llvm::StringMap<Generator> &to);
+#include "Generators.inc"
+#undef AX_FILE
 
 /// By operation name without `ax.`.
 const llvm::StringMap<Generator> &opGenerators();

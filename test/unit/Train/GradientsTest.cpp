@@ -21,10 +21,9 @@ namespace {
 
 std::vector<Case> allCases() {
   std::vector<Case> all;
-  for (auto family : {elementwiseCases, reductionCases, contractionCases,
-                      windowCases, attentionCases, shapeCases, gatherCases})
-    for (Case &c : family())
-      all.push_back(std::move(c));
+#define AX_FILE(Name) add##Name##Cases(all);
+#include "Cases.inc"
+#undef AX_FILE
   return all;
 }
 

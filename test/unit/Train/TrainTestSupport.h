@@ -36,13 +36,10 @@ inline void PrintTo(const Case &c, std::ostream *stream) {
   *stream << "ax." << c.op << " " << c.name;
 }
 
-std::vector<Case> elementwiseCases();
-std::vector<Case> reductionCases();
-std::vector<Case> contractionCases();
-std::vector<Case> windowCases();
-std::vector<Case> attentionCases();
-std::vector<Case> shapeCases();
-std::vector<Case> gatherCases();
+// Of each file in Cases/, which the build finds there.
+#define AX_FILE(Name) void add##Name##Cases(std::vector<Case> &cases);
+#include "Cases.inc"
+#undef AX_FILE
 
 /// A context in which gradients are registered.
 mlir::MLIRContext &context();

@@ -1,7 +1,7 @@
-//===- GenerateContraction.cpp - Random sums of products ------------------===//
+//===- Contraction.cpp - Random sums of products --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "OpGenerators.h"
+#include "../OpGenerators.h"
 
 using namespace mlir;
 

@@ -1,12 +1,12 @@
-//===- GradientAttention.cpp - The gradient of attention ------------------===//
+//===- Attention.cpp - The gradient of attention --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The scores are computed again, not kept.
 //
 //===----------------------------------------------------------------------===//
 
-#include "../AttentionParts.h"
-#include "GradientBuilder.h"
+#include "../../AttentionParts.h"
+#include "../GradientBuilder.h"
 
 using namespace mlir;
 using namespace ax;

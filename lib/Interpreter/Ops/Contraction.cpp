@@ -1,7 +1,7 @@
-//===- Contractions.cpp - Interpreting dot, linear, attention -------------===//
+//===- Contraction.cpp - Interpreting dot, linear, attention --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Kernels.h"
+#include "../Kernels.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -1,7 +1,7 @@
-//===- GradientShape.cpp - Gradients of what moves elements ---------------===//
+//===- Shape.cpp - Gradients of what moves elements -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "GradientBuilder.h"
+#include "../GradientBuilder.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;

@@ -1,4 +1,4 @@
-//===- GradientNorm.cpp - Gradients of softmax and norms ------------------===//
+//===- Norm.cpp - Gradients of softmax and norms --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // softmax from its result; norms from their operand: the statistics of a row
@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "GradientBuilder.h"
+#include "../GradientBuilder.h"
 
 using namespace mlir;
 using namespace ax;

@@ -1,7 +1,7 @@
-//===- Shapes.cpp - Interpreting ops that move elements -------------------===//
+//===- Shape.cpp - Interpreting ops that move elements --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Kernels.h"
+#include "../Kernels.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

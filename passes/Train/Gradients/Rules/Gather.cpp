@@ -1,11 +1,11 @@
-//===- GradientGather.cpp - Gradients of gather and scatter ---------------===//
+//===- Gather.cpp - Gradients of gather and scatter -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Indices are taken to be in range.
 //
 //===----------------------------------------------------------------------===//
 
-#include "GradientBuilder.h"
+#include "../GradientBuilder.h"
 
 using namespace mlir;
 using namespace ax;

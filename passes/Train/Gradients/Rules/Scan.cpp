@@ -1,7 +1,7 @@
-//===- GradientScan.cpp - Gradients of running reductions -----------------===//
+//===- Scan.cpp - Gradients of running reductions -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "GradientBuilder.h"
+#include "../GradientBuilder.h"
 
 using namespace mlir;
 using namespace ax;

@@ -1,11 +1,11 @@
-//===- Windows.cpp - Interpreting convolutions and pooling ----------------===//
+//===- Window.cpp - Interpreting convolutions and pooling -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // One to three spatial dimensions are done as three.
 //
 //===----------------------------------------------------------------------===//
 
-#include "Kernels.h"
+#include "../Kernels.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

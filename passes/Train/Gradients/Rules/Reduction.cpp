@@ -1,7 +1,7 @@
-//===- GradientReduction.cpp - Gradients of reductions --------------------===//
+//===- Reduction.cpp - Gradients of reductions ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "GradientBuilder.h"
+#include "../GradientBuilder.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;

@@ -1,7 +1,7 @@
 //===- Gather.cpp - Interpreting gather and scatter -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Kernels.h"
+#include "../Kernels.h"
 
 #include "ax/Dialect/Indexing.h"
 #include "ax/Support/Error.h"

@@ -1,7 +1,7 @@
 //===- Elementwise.cpp - Interpreting element-wise ops --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Kernels.h"
+#include "../Kernels.h"
 #include "ax/Support/Philox.h"
 
 #include "ax/Local/Local.h"

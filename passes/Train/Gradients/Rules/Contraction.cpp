@@ -1,7 +1,7 @@
-//===- GradientContraction.cpp - Gradients of linear and dot --------------===//
+//===- Contraction.cpp - Gradients of linear and dot ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "GradientBuilder.h"
+#include "../GradientBuilder.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;

@@ -1,7 +1,7 @@
-//===- Reductions.cpp - Interpreting reductions, norms, scans -------------===//
+//===- Reduction.cpp - Interpreting reductions, norms, scans --------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Kernels.h"
+#include "../Kernels.h"
 
 #include "llvm/ADT/TypeSwitch.h"
 

@@ -1,14 +1,13 @@
-//===- ContractionCases.cpp - Contractions, windows, attention ------------===//
+//===- Contraction.cpp - Contractions, windows, attention -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "TrainTestSupport.h"
+#include "../TrainTestSupport.h"
 
 #include "llvm/ADT/StringExtras.h"
 
 namespace ax::test {
 
-std::vector<Case> contractionCases() {
-  std::vector<Case> cases;
+static void addProducts(std::vector<Case> &cases) {
   auto dot = [&](const char *name, const char *a, const char *b,
                  const char *dims, const char *result) {
     cases.push_back(
@@ -58,7 +57,6 @@ std::vector<Case> contractionCases() {
         c.body += " : $x, $w -> $r";
         cases.push_back(c);
       }
-  return cases;
 }
 
 namespace {
@@ -146,8 +144,7 @@ static void addTransposedConvs(std::vector<Case> &cases) {
     }
 }
 
-std::vector<Case> windowCases() {
-  std::vector<Case> cases;
+static void addWindows(std::vector<Case> &cases) {
   addConvs(cases);
   addTransposedConvs(cases);
   struct Pool {
@@ -179,11 +176,9 @@ std::vector<Case> windowCases() {
                  p.dilations + " ceil_extra " + p.extra +
                  (include ? " {count_include_pad}" : "") + " : $x -> $r",
              p.result});
-  return cases;
 }
 
-std::vector<Case> attentionCases() {
-  std::vector<Case> cases;
+static void addAttention(std::vector<Case> &cases) {
   struct Heads {
     const char *name, *q, *k, *v, *result;
     int64_t heads, queries, keys;
@@ -251,7 +246,12 @@ std::vector<Case> attentionCases() {
             " : $q, $k, $v -> $r";
         cases.push_back(c);
       }
-  return cases;
+}
+
+void addContractionCases(std::vector<Case> &cases) {
+  addProducts(cases);
+  addWindows(cases);
+  addAttention(cases);
 }
 
 } // namespace ax::test

@@ -1,11 +1,11 @@
-//===- GradientElementwise.cpp - Gradients of element-wise ops ------------===//
+//===- Elementwise.cpp - Gradients of element-wise ops --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Where a function has a corner, its gradient there is PyTorch's.
 //
 //===----------------------------------------------------------------------===//
 
-#include "GradientBuilder.h"
+#include "../GradientBuilder.h"
 
 using namespace mlir;
 using namespace ax;
