@@ -33,13 +33,13 @@ static Value asVector(Value value, int64_t size) {
   return shape.size() == 1 && shape[0] == size ? value : Value();
 }
 
-/// What `sum` adds to `product`: to the last dimension of a Linear, to the
-/// second of images. Null where that is no bias.
+/// What `sum` adds to the features that `product` makes. Null where that is no
+/// bias.
 static Value biasOf(Operation *product, BinaryOp sum) {
   Value added = otherOperand(sum, product);
   ArrayRef<int64_t> shape = tensorType(added).getShape(),
                     result = tensorType(product->getResult(0)).getShape();
-  int64_t dim = isa<LinearOp>(product) ? result.size() - 1 : 1;
+  int64_t dim = cast<LayerOpInterface>(product).getFeatureDim();
   if (shape.size() != result.size() - dim || shape[0] != result[dim] ||
       llvm::any_of(shape.drop_front(), [](int64_t n) { return n != 1; }))
     return {};
@@ -87,9 +87,8 @@ class CpuLibrary : public Library {
 public:
   bool supports(const Epilogue &epilogue) const override {
     Operation *product = epilogue.product;
-    if (isa<DotOp>(product) ||
-        (isa<ConvTransposeOp>(product) &&
-         (epilogue.activation || epilogue.residual || epilogue.last)))
+    if (isa<ConvTransposeOp>(product) &&
+        (epilogue.activation || epilogue.residual || epilogue.last))
       return false;
     // A sum in f32 is for others to round.
     auto elementOf = [](Value value) {
@@ -117,7 +116,7 @@ const Library &ax::cpuLibrary() {
 //===----------------------------------------------------------------------===//
 
 static bool isProduct(Operation *op) {
-  return isa_and_present<LinearOp, DotOp, ConvOp, ConvTransposeOp>(op);
+  return isa_and_present<LayerOpInterface>(op);
 }
 
 /// An addend of narrow floats is f32 on its rank: it is no value of its type.
@@ -171,8 +170,7 @@ static Epilogue findActivation(Operation *product, const Library &library) {
   Epilogue longer = found;
   longer.bias = onlyReader<BinaryOp>(found);
   if (longer.bias && longer.bias.getKind() == BinaryKind::add &&
-      !isa<DotOp>(product) && !hasBias(product) && longer.getBias() &&
-      library.supports(longer))
+      !hasBias(product) && longer.getBias() && library.supports(longer))
     found = longer;
   longer = found;
   longer.activation = onlyReader<UnaryOp>(found);

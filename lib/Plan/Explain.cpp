@@ -38,8 +38,7 @@ static AttentionOp findAttention(Operation *layer) {
       Operation *op = found.pop_back_val();
       if (auto attention = dyn_cast<AttentionOp>(op))
         return attention;
-      if (!seen.insert(op).second ||
-          isa<LinearOp, ConvOp, ConvTransposeOp, LoadOp, YieldOp>(op))
+      if (!seen.insert(op).second || isa<LayerOpInterface, LoadOp, YieldOp>(op))
         continue;
       addNext(op);
     }

@@ -4,7 +4,6 @@
 
 #include "ax/Cost/OpCost.h"
 
-#include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
@@ -30,96 +29,42 @@ std::string plan::countText(double n, const char *unit) {
                        prefixes[p], unit);
 }
 
-namespace {
-
-struct Splits {
-  NamedSplit split(StringRef name, Value value, int64_t dim) const {
-    sharding::DimLayout layout = getLayout(tensorType(value), mesh).dims[dim];
-    return {name.str(), layout.size(), layout.axes()};
+static NamedSplit splitOf(const NamedDims &named, const sharding::Mesh &mesh) {
+  sharding::Layout layout = getLayout(tensorType(named.value), mesh);
+  NamedSplit all{named.name.str(), 1, {}};
+  for (int64_t dim : named.dims) {
+    all.size *= layout.dims[dim].size();
+    llvm::append_range(all.axes, layout.dims[dim].axes());
   }
-  /// Dimensions `first` .. `last` - 1 of `value`, as one.
-  NamedSplit split(StringRef name, Value value, int64_t first,
-                   int64_t last) const {
-    NamedSplit all{name.str(), 1, {}};
-    for (int64_t dim = first; dim < last; ++dim) {
-      NamedSplit one = split(name, value, dim);
-      all.size *= one.size;
-      llvm::append_range(all.axes, one.axes);
-    }
-    return all;
-  }
+  return all;
+}
 
-  const sharding::Mesh &mesh;
-};
-
-} // namespace
-
-static bool isWeight(Value value) {
-  return value.getDefiningOp<LoadOp>() != nullptr;
+/// A table of weights, one row for each index.
+static GatherOp asEmbedding(Operation *op) {
+  auto gather = dyn_cast<GatherOp>(op);
+  bool fits = gather && gather.getOperand().getDefiningOp<LoadOp>() &&
+              gather.getAxis() == 0 &&
+              tensorType(gather.getOperand()).getRank() == 2;
+  return fits ? gather : GatherOp();
 }
 
 std::optional<Layer> plan::findLayer(Operation *op,
                                      const sharding::Mesh &mesh) {
-  Splits splits{mesh};
   Layer layer;
   layer.op = op;
-  bool known =
-      llvm::TypeSwitch<Operation *, bool>(op)
-          .Case<LinearOp>([&](LinearOp linear) {
-            int64_t last = tensorType(linear.getX()).getRank() - 1;
-            layer.kind = "linear";
-            layer.splits = {splits.split("k", linear.getX(), last),
-                            splits.split("n", linear.getResult(), last),
-                            splits.split("rows", linear.getResult(), 0, last)};
-            return true;
-          })
-          .Case<ConvOp, ConvTransposeOp>([&](auto conv) {
-            layer.kind = "convolution";
-            layer.splits = {
-                splits.split("input channels", conv.getX(), 1),
-                splits.split("output channels", conv.getResult(), 1),
-                splits.split("batch", conv.getResult(), 0)};
-            return true;
-          })
-          .Case<AttentionOp>([&](AttentionOp attention) {
-            layer.kind = "attention";
-            layer.splits = {splits.split("heads", attention.getQ(), 1),
-                            splits.split("kv heads", attention.getK(), 1),
-                            splits.split("queries", attention.getQ(), 2),
-                            splits.split("batch", attention.getQ(), 0)};
-            return true;
-          })
-          .Case<DotOp>([&](DotOp dot) {
-            layer.kind = "dot";
-            int64_t batch = dot.getLhsBatch().size();
-            int64_t left = tensorType(dot.getLhs()).getRank() -
-                           dot.getLhsContract().size();
-            int64_t rank = tensorType(dot.getResult()).getRank();
-            layer.splits = {
-                splits.split("batch", dot.getResult(), 0, batch),
-                splits.split("rows", dot.getResult(), batch, left),
-                splits.split("columns", dot.getResult(), left, rank)};
-            NamedSplit summed{"k", 1, {}};
-            for (int64_t dim : dot.getLhsContract()) {
-              NamedSplit one = splits.split("k", dot.getLhs(), dim);
-              summed.size *= one.size;
-              llvm::append_range(summed.axes, one.axes);
-            }
-            layer.splits.push_back(summed);
-            return true;
-          })
-          .Case<GatherOp>([&](GatherOp gather) {
-            if (!isWeight(gather.getOperand()) || gather.getAxis() != 0 ||
-                tensorType(gather.getOperand()).getRank() != 2)
-              return false;
-            layer.kind = "embedding";
-            layer.splits = {splits.split("vocabulary", gather.getOperand(), 0),
-                            splits.split("hidden", gather.getOperand(), 1)};
-            return true;
-          })
-          .Default([](Operation *) { return false; });
-  if (!known)
+  SmallVector<NamedDims> named;
+  if (auto contraction = dyn_cast<ContractionOpInterface>(op)) {
+    layer.kind = contraction.getKindName();
+    named = contraction.getNamedDims();
+  } else if (GatherOp gather = asEmbedding(op)) {
+    layer.kind = "embedding";
+    named = {{"vocabulary", gather.getOperand(), {0}},
+             {"hidden", gather.getOperand(), {1}}};
+  }
+  if (named.empty())
     return std::nullopt;
+  for (const NamedDims &dims : named)
+    layer.splits.push_back(splitOf(dims, mesh));
   layer.node = getNodeName(op).str();
   layer.wholeFlops = cost::wholeFlops(op);
   return layer;

@@ -20,23 +20,23 @@ static TensorRole roleOf(Operation *op) {
 /// Names that causes use; others stay empty.
 static std::vector<std::string> factorNames(Operation *op, const Rule &rule) {
   std::vector<std::string> names(rule.factors.size());
-  auto name = [&](const TensorMap &map, int dim, const char *text) {
-    for (int factor : map[dim])
-      names[factor] = text;
-  };
-  llvm::TypeSwitch<Operation *>(op)
-      .Case<LinearOp>([&](LinearOp) {
-        name(rule.operands[0], rule.operands[0].size() - 1, "k");
-        name(rule.results[0], rule.results[0].size() - 1, "n");
-      })
-      .Case<ConvOp, ConvTransposeOp>([&](auto) {
-        name(rule.operands[0], 1, "input channels");
-        name(rule.results[0], 1, "output channels");
-      })
-      .Case<AttentionOp>([&](auto) { name(rule.operands[0], 1, "heads"); })
-      .Case<GatherOp>([&](GatherOp gather) {
-        name(rule.operands[0], gather.getAxis(), "vocabulary");
-      });
+  SmallVector<NamedDims> named;
+  if (auto contraction = dyn_cast<ContractionOpInterface>(op))
+    named = contraction.getNamedDims();
+  else if (auto gather = dyn_cast<GatherOp>(op))
+    named = {{"vocabulary", gather.getOperand(), {gather.getAxis()}, true}};
+  for (const NamedDims &dims : named) {
+    if (!dims.inCauses)
+      continue;
+    bool isResult = dims.value.getDefiningOp() == op;
+    auto operand = llvm::find(op->getOperands(), dims.value);
+    const TensorMap &map = isResult
+                               ? rule.results[0]
+                               : rule.operands[operand - op->operand_begin()];
+    for (int64_t dim : dims.dims)
+      for (int factor : map[dim])
+        names[factor] = dims.name;
+  }
   return names;
 }
 
@@ -136,15 +136,14 @@ std::vector<WeightOp> ax::findWeightOps(const ShardGraph &graph) {
     WeightOp found;
     found.op = i;
     llvm::TypeSwitch<Operation *>(graph.ops[i])
-        .Case<LinearOp>([&](LinearOp) {
-          found.k = onlyFactor(rule.operands[0].back());
-          found.n = onlyFactor(rule.results[0].back());
-        })
-        .Case<ConvOp, ConvTransposeOp>([&](auto conv) {
-          if (conv.getGroups() != 1)
+        .Case<LayerOpInterface>([&](LayerOpInterface layer) {
+          int64_t dim = layer.getFeatureDim();
+          int k = onlyFactor(rule.operands[0][dim]);
+          // Groups are not summed over.
+          if (k < 0 || rule.factors[k].kind == FactorKind::Parallel)
             return;
-          found.k = onlyFactor(rule.operands[0][1]);
-          found.n = onlyFactor(rule.results[0][1]);
+          found.k = k;
+          found.n = onlyFactor(rule.results[0][dim]);
         })
         // Of floats they are linears already.
         .Case<DotOp>([&](DotOp dot) {

@@ -38,8 +38,8 @@ struct WeightOp {
   int n = -1;
 };
 
-/// The weight contractions among the ops: linear, a dot of integers, conv and
-/// conv_transpose in one group, a gather of whole rows of a state.
+/// The weight contractions among the ops: layers (in one group), a dot of
+/// integers with a weight, a gather of whole rows of a state.
 std::vector<WeightOp> findWeightOps(const ShardGraph &graph);
 
 /// A convolution of the forward pass in groups that are products themselves,

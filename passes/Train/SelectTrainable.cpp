@@ -165,12 +165,9 @@ private:
       layer(weight);
       layer(typed.getBias());
     };
-    if (auto linear = dyn_cast<LinearOp>(op)) {
-      layerOf(linear, linear.getW());
-    } else if (auto conv = dyn_cast<ConvOp>(op)) {
-      layerOf(conv, conv.getW());
-    } else if (auto conv = dyn_cast<ConvTransposeOp>(op)) {
-      layerOf(conv, conv.getW());
+    if (auto found = dyn_cast<LayerOpInterface>(op)) {
+      meet(found.getX());
+      llvm::for_each(op->getOperands().drop_front(), layer);
     } else if (auto norm = dyn_cast<LayerNormOp>(op)) {
       layerOf(norm, norm.getScale());
     } else if (auto norm = dyn_cast<RMSNormOp>(op)) {

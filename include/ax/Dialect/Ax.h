@@ -24,6 +24,7 @@
 
 #include "ax/Dialect/AxDialect.h.inc"
 #include "ax/Dialect/AxEnums.h"
+#include "ax/Dialect/NamedDims.h"
 #include "ax/Dialect/OpTraits.h"
 
 #define GET_ATTRDEF_CLASSES

@@ -22,7 +22,7 @@ def Ax_DotOp : Ax_ContractionOp<"dot"> {
   }];
 }
 
-def Ax_LinearOp : Ax_ContractionOp<"linear"> {
+def Ax_LinearOp : Ax_LayerOp<"linear"> {
   let summary = "x W + bias";
   let description = [{
     x: [..., k]; W: [k, n], or [n, k] with `transpose_w`; bias: [n]; result:
@@ -43,7 +43,7 @@ def Ax_LinearOp : Ax_ContractionOp<"linear"> {
   }];
 }
 
-def Ax_ConvOp : Ax_ContractionOp<"conv"> {
+def Ax_ConvOp : Ax_LayerOp<"conv"> {
   let summary = "conv(x, w) + bias in 1, 2 or 3 dimensions";
   let description = [{
     x: [batch, channels, spatial...]; w: [out channels, channels / groups,
@@ -63,7 +63,7 @@ def Ax_ConvOp : Ax_ContractionOp<"conv"> {
   }];
 }
 
-def Ax_ConvTransposeOp : Ax_ContractionOp<"conv_transpose"> {
+def Ax_ConvTransposeOp : Ax_LayerOp<"conv_transpose"> {
   let summary = "Transposed convolution (the gradient of conv in its input)";
   let description = [{
     x: [batch, channels, spatial...]; w: [channels, out channels / groups,

@@ -50,7 +50,28 @@ def Ax_ContractionOpInterface : OpInterface<"ContractionOpInterface"> {
         that `shape` gives: all of them, or one rank's part.
       }],
       "double", "getFlops",
-      (ins "::llvm::function_ref<::std::vector<int64_t>(::mlir::Value)>":$shape)>
+      (ins "::llvm::function_ref<::std::vector<int64_t>(::mlir::Value)>":$shape)>,
+    InterfaceMethod<"What reports call it: `linear`.",
+                    "::llvm::StringRef", "getKindName">,
+    InterfaceMethod<[{
+        The dimensions by which reports and causes say how it is split, in their
+        order: what is summed, what the result has. None: reports leave it out.
+      }],
+      "::llvm::SmallVector<::ax::NamedDims>", "getNamedDims">
+  ];
+}
+
+def Ax_LayerOpInterface : OpInterface<"LayerOpInterface"> {
+  let cppNamespace = "::ax";
+  let description = [{
+    A contraction of data, operand 0, with a weight, operand 1: the features of
+    the data are summed, those of the result made. What tensor parallelism splits.
+  }];
+  let methods = [
+    InterfaceMethod<"The data.", "::mlir::Value", "getX">,
+    InterfaceMethod<"The weight.", "::mlir::Value", "getW">,
+    InterfaceMethod<"The dimension of features, in the data and in the result.",
+                    "int64_t", "getFeatureDim">
   ];
 }
 

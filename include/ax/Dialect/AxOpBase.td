@@ -48,4 +48,9 @@ class Ax_ContractionOp<string mnemonic, list<Trait> traits = []>
   }];
 }
 
+/// One of data with a weight.
+class Ax_LayerOp<string mnemonic, list<Trait> traits = []>
+    : Ax_ContractionOp<mnemonic, !listconcat([
+        DeclareOpInterfaceMethods<Ax_LayerOpInterface>], traits)>;
+
 #endif // AX_OP_BASE_TD

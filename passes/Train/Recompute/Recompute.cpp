@@ -37,10 +37,6 @@ using namespace ax;
 /// once.
 static constexpr int64_t minLayers = 2, maxLayers = 8;
 
-static bool isLayer(Operation *op) {
-  return isa<LinearOp, ConvOp, ConvTransposeOp>(op);
-}
-
 Recompute::Recompute(ProgramOp program) : mesh(getMesh(program)) {
   // What Shard adds belongs to the latest that it works on.
   llvm::DenseMap<Operation *, Action> actions;
@@ -105,7 +101,7 @@ void Recompute::cut() {
   SmallVector<size_t> lastUse(n, 0);
   SmallVector<int64_t> layers(n + 1, 0);
   for (auto [i, op] : llvm::enumerate(forward)) {
-    layers[i + 1] = layers[i] + isLayer(op);
+    layers[i + 1] = layers[i] + isa<LayerOpInterface>(op);
     for (Value operand : op->getOperands())
       if (auto it = position.find(operand.getDefiningOp());
           it != position.end() && !weights.contains(operand))

@@ -1,0 +1,111 @@
+//===- Contractions.cpp - What contractions say of themselves -------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#include "ax/Dialect/Ax.h"
+#include "llvm/ADT/Sequence.h"
+
+using namespace mlir;
+using namespace ax;
+
+using ShapeOf = llvm::function_ref<std::vector<int64_t>(Value)>;
+
+static double product(ArrayRef<int64_t> sizes) {
+  double result = 1;
+  for (int64_t size : sizes)
+    result *= size;
+  return result;
+}
+
+/// Dimensions `first` .. `last` - 1.
+static SmallVector<int64_t> range(int64_t first, int64_t last) {
+  return llvm::to_vector(llvm::seq(first, last));
+}
+
+//===----------------------------------------------------------------------===//
+// Work
+//===----------------------------------------------------------------------===//
+
+double LinearOp::getFlops(ShapeOf shape) {
+  return 2 * product(shape(getResult())) * shape(getX()).back();
+}
+
+double DotOp::getFlops(ShapeOf shape) {
+  std::vector<int64_t> lhs = shape(getLhs());
+  double k = 1;
+  for (int64_t dim : getLhsContract())
+    k *= lhs[dim];
+  return 2 * product(shape(getResult())) * k;
+}
+
+double ConvOp::getFlops(ShapeOf shape) {
+  return 2 * product(shape(getResult())) *
+         product(ArrayRef<int64_t>(shape(getW())).drop_front());
+}
+
+double ConvTransposeOp::getFlops(ShapeOf shape) {
+  return 2 * product(shape(getX())) *
+         product(ArrayRef<int64_t>(shape(getW())).drop_front());
+}
+
+double ConvWeightGradientOp::getFlops(ShapeOf shape) {
+  return 2 * product(shape(getGradient())) *
+         product(ArrayRef<int64_t>(shape(getResult())).drop_front());
+}
+
+double AttentionOp::getFlops(ShapeOf shape) {
+  std::vector<int64_t> q = shape(getQ()), v = shape(getV());
+  double pairs = double(q[0]) * q[1] * q[2] * v[2];
+  return 2 * pairs * (q[3] + v[3]) * (getCausal() ? 0.5 : 1);
+}
+
+//===----------------------------------------------------------------------===//
+// Names
+//===----------------------------------------------------------------------===//
+
+StringRef LinearOp::getKindName() { return "linear"; }
+StringRef DotOp::getKindName() { return "dot"; }
+StringRef ConvOp::getKindName() { return "convolution"; }
+StringRef ConvTransposeOp::getKindName() { return "convolution"; }
+StringRef ConvWeightGradientOp::getKindName() { return "convolution"; }
+StringRef AttentionOp::getKindName() { return "attention"; }
+
+SmallVector<NamedDims> LinearOp::getNamedDims() {
+  int64_t last = getFeatureDim();
+  return {{"k", getX(), {last}, true},
+          {"n", getResult(), {last}, true},
+          {"rows", getResult(), range(0, last)}};
+}
+
+SmallVector<NamedDims> DotOp::getNamedDims() {
+  int64_t batch = getLhsBatch().size();
+  int64_t left = tensorType(getLhs()).getRank() - getLhsContract().size();
+  int64_t rank = tensorType(getResult()).getRank();
+  return {{"batch", getResult(), range(0, batch)},
+          {"rows", getResult(), range(batch, left)},
+          {"columns", getResult(), range(left, rank)},
+          {"k", getLhs(), llvm::to_vector(getLhsContract())}};
+}
+
+template <typename ConvOpTy>
+static SmallVector<NamedDims> namedDims(ConvOpTy conv) {
+  return {{"input channels", conv.getX(), {1}, true},
+          {"output channels", conv.getResult(), {1}, true},
+          {"batch", conv.getResult(), {0}}};
+}
+SmallVector<NamedDims> ConvOp::getNamedDims() { return namedDims(*this); }
+SmallVector<NamedDims> ConvTransposeOp::getNamedDims() {
+  return namedDims(*this);
+}
+SmallVector<NamedDims> ConvWeightGradientOp::getNamedDims() { return {}; }
+
+SmallVector<NamedDims> AttentionOp::getNamedDims() {
+  return {{"heads", getQ(), {1}, true},
+          {"kv heads", getK(), {1}},
+          {"queries", getQ(), {2}},
+          {"batch", getQ(), {0}}};
+}
+
+int64_t LinearOp::getFeatureDim() {
+  return tensorType(getResult()).getRank() - 1;
+}
+int64_t ConvOp::getFeatureDim() { return 1; }
+int64_t ConvTransposeOp::getFeatureDim() { return 1; }
