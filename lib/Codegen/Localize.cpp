@@ -59,13 +59,6 @@ void Localizer::widenOperands(Operation *local) {
       operand.set(castTo(operand.get(), builder.getF32Type()));
 }
 
-/// A rank's groups: its channels over those that one filter sees, of which
-/// there may be none.
-static int64_t groupsOf(Value channels, Value filters) {
-  int64_t seen = tensorType(filters).getDimSize(1);
-  return seen ? tensorType(channels).getDimSize(1) / seen : 1;
-}
-
 /// Whether `op` adds up in the tensor that it makes.
 static bool addsInMemory(Operation *op) {
   auto adds = [](ScatterKind kind) {
@@ -89,55 +82,9 @@ void Localizer::widenMemory(Operation *op, Operation *local) {
   mapping.map(op->getResult(0), castTo(result, type.getElementType()));
 }
 
-llvm::Error Localizer::localizeOp(Operation *op) {
-  builder.setLoc(getNodeLocation(op));
-  if (auto collective = dyn_cast<CollectiveOpInterface>(op))
-    return op->hasAttr("start") ? startCollective(collective)
-                                : localizeCollective(collective);
-  if (auto wait = dyn_cast<WaitOp>(op)) {
-    localizeWait(wait);
-    return llvm::Error::success();
-  }
-  if (auto reshape = dyn_cast<ReshapeOp>(op))
-    return localizeReshape(reshape);
-  if (auto slice = dyn_cast<SliceOp>(op))
-    return localizeSlice(slice);
-  if (auto pad = dyn_cast<PadOp>(op))
-    return localizePad(pad);
-  if (auto constant = dyn_cast<ConstantOp>(op))
-    return localizeConstant(constant);
-  if (auto gather = dyn_cast<GatherOp>(op))
-    return localizeGather(gather);
-  if (auto iota = dyn_cast<IotaOp>(op)) {
-    localizeIota(iota);
-    return llvm::Error::success();
-  }
-  if (auto atMost = dyn_cast<AtMostOp>(op)) {
-    localizeAtMost(atMost);
-    return llvm::Error::success();
-  }
-  if (auto attention = dyn_cast<AttentionOp>(op)) {
-    localizeAttention(attention);
-    return llvm::Error::success();
-  }
-  if (auto dropout = dyn_cast<DropoutOp>(op)) {
-    localizeDropout(dropout);
-    return llvm::Error::success();
-  }
-  if (auto uniform = dyn_cast<UniformOp>(op)) {
-    localizeUniform(uniform);
-    return llvm::Error::success();
-  }
-  if (auto cast = dyn_cast<CastOp>(op)) {
-    mapping.map(cast.getResult(),
-                castTo(mapping.lookup(cast.getOperand()),
-                       localType(cast.getType()).getElementType()));
-    return llvm::Error::success();
-  }
+llvm::Expected<Operation *> Localizer::doOnParts(Operation *op) {
   if (llvm::Error error = maskReduced(op))
     return error;
-  if (auto gradient = dyn_cast<GatherGradientOp>(op))
-    return localizeGatherGradient(gradient);
   Operation *local = cloneLocal(op);
   if (getIndexedSizes(op)) {
     builder.setInsertionPoint(local);
@@ -148,13 +95,39 @@ llvm::Error Localizer::localizeOp(Operation *op) {
     builder.setInsertionPointAfter(local);
   }
   widenMemory(op, local);
-  if (auto conv = dyn_cast<ConvOp>(local))
-    conv.setGroups(groupsOf(conv.getX(), conv.getW()));
-  else if (auto conv = dyn_cast<ConvTransposeOp>(local))
-    conv.setGroups(groupsOf(conv.getResult(), conv.getW()));
-  else if (auto conv = dyn_cast<ConvWeightGradientOp>(local))
-    conv.setGroups(groupsOf(conv.getX(), conv.getResult()));
-  return llvm::Error::success();
+  return local;
+}
+
+/// A plan's parts, states and collectives are no computations of a rank.
+template <typename OpTy>
+static constexpr bool isComputed =
+    OpTy::template hasTrait<ShardingRuleOpInterface::Trait>() &&
+    !OpTy::template hasTrait<CollectiveOpInterface::Trait>() &&
+    !std::is_same_v<OpTy, LoadOp>;
+
+template <typename OpTy, typename... Others>
+llvm::Error Localizer::localizeAs(Operation *op) {
+  if constexpr (isComputed<OpTy>)
+    if (auto typed = dyn_cast<OpTy>(op))
+      return localize(typed);
+  if constexpr (sizeof...(Others) > 0)
+    return localizeAs<Others...>(op);
+  llvm_unreachable("a verified stage has operations of the dialect");
+}
+
+llvm::Error Localizer::localizeOp(Operation *op) {
+  builder.setLoc(getNodeLocation(op));
+  if (auto collective = dyn_cast<CollectiveOpInterface>(op))
+    return op->hasAttr("start") ? startCollective(collective)
+                                : localizeCollective(collective);
+  if (auto wait = dyn_cast<WaitOp>(op)) {
+    localizeWait(wait);
+    return llvm::Error::success();
+  }
+  return localizeAs<
+#define GET_OP_LIST
+#include "ax/Dialect/AxOps.cpp.inc"
+      >(op);
 }
 
 /// The padding of a state is zero.

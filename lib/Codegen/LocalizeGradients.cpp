@@ -12,7 +12,9 @@ using sharding::DimLayout;
 
 /// Scattered into zeros, the indexed dimension in front. What belongs to other
 /// ranks becomes 0.
-llvm::Error Localizer::localizeGatherGradient(GatherGradientOp op) {
+llvm::Error Localizer::localize(GatherGradientOp op) {
+  if (llvm::Error error = maskReduced(op))
+    return error;
   int64_t axis = op.getAxis();
   sharding::DimLayout dim = layoutOf(op.getResult()).dims[axis];
   auto checked = checkedIndices(op);

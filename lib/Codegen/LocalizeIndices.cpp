@@ -40,7 +40,7 @@ CheckIndicesOp Localizer::check(Operation *op, Value local, Value global,
                                 opNumber);
 }
 
-void Localizer::localizeAtMost(AtMostOp op) {
+llvm::Error Localizer::localize(AtMostOp op) {
   Value local = mapping.lookup(op.getOperand());
   for (auto [dim, layout] : llvm::enumerate(layoutOf(op.getOperand()).dims))
     if (!sharding::digitsOf(layout))
@@ -51,6 +51,7 @@ void Localizer::localizeAtMost(AtMostOp op) {
                               {static_cast<int64_t>(op.getLimit()) + 1});
   made.setIsCount(true);
   mapping.map(op.getResult(), made.getResult());
+  return llvm::Error::success();
 }
 
 } // namespace ax::codegen

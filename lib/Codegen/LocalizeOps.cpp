@@ -9,7 +9,47 @@ namespace ax::codegen {
 
 using sharding::DimLayout;
 
-llvm::Error Localizer::localizeReshape(ReshapeOp op) {
+llvm::Error Localizer::localize(CastOp op) {
+  mapping.map(op.getResult(), castTo(mapping.lookup(op.getOperand()),
+                                     localType(op.getType()).getElementType()));
+  return llvm::Error::success();
+}
+
+/// A rank's groups: its channels over those that one filter sees, of which
+/// there may be none.
+static int64_t groupsOf(Value channels, Value filters) {
+  int64_t seen = tensorType(filters).getDimSize(1);
+  return seen ? tensorType(channels).getDimSize(1) / seen : 1;
+}
+
+llvm::Error Localizer::localize(ConvOp op) {
+  auto local = doOnParts(op);
+  if (!local)
+    return local.takeError();
+  auto conv = cast<ConvOp>(*local);
+  conv.setGroups(groupsOf(conv.getX(), conv.getW()));
+  return llvm::Error::success();
+}
+
+llvm::Error Localizer::localize(ConvTransposeOp op) {
+  auto local = doOnParts(op);
+  if (!local)
+    return local.takeError();
+  auto conv = cast<ConvTransposeOp>(*local);
+  conv.setGroups(groupsOf(conv.getResult(), conv.getW()));
+  return llvm::Error::success();
+}
+
+llvm::Error Localizer::localize(ConvWeightGradientOp op) {
+  auto local = doOnParts(op);
+  if (!local)
+    return local.takeError();
+  auto conv = cast<ConvWeightGradientOp>(*local);
+  conv.setGroups(groupsOf(conv.getX(), conv.getResult()));
+  return llvm::Error::success();
+}
+
+llvm::Error Localizer::localize(ReshapeOp op) {
   Value operand = mapping.lookup(op.getOperand());
   RankedTensorType type = localType(op.getType());
   if (tensorType(operand).getNumElements() != type.getNumElements())
@@ -27,7 +67,7 @@ static std::pair<int64_t, int64_t> minorSizes(const DimLayout &dim) {
   return {dim.size() / major.size, dim.localSize() / major.size};
 }
 
-llvm::Error Localizer::localizeSlice(SliceOp op) {
+llvm::Error Localizer::localize(SliceOp op) {
   sharding::Layout from = layoutOf(op.getOperand());
   sharding::Layout to = layoutOf(op.getResult());
   SmallVector<int64_t> starts(op.getStarts());
@@ -50,7 +90,7 @@ llvm::Error Localizer::localizeSlice(SliceOp op) {
   return llvm::Error::success();
 }
 
-llvm::Error Localizer::localizePad(PadOp op) {
+llvm::Error Localizer::localize(PadOp op) {
   sharding::Layout layout = layoutOf(op.getOperand());
   for (auto [dim, low, high] :
        llvm::zip_equal(layout.dims, op.getLow(), op.getHigh()))
@@ -60,7 +100,7 @@ llvm::Error Localizer::localizePad(PadOp op) {
   return llvm::Error::success();
 }
 
-llvm::Error Localizer::localizeConstant(ConstantOp op) {
+llvm::Error Localizer::localize(ConstantOp op) {
   sharding::Layout layout = layoutOf(op.getResult());
   if (!layout.partial.empty())
     return fault(op, "a constant cannot be a partial sum");
@@ -87,13 +127,13 @@ llvm::Error Localizer::localizeConstant(ConstantOp op) {
   return llvm::Error::success();
 }
 
-void Localizer::localizeIota(IotaOp op) {
+llvm::Error Localizer::localize(IotaOp op) {
   RankedTensorType type = localType(op.getType());
   int64_t dim = op.getDim();
   const DimLayout layout = layoutOf(op.getResult()).dims[dim];
   if (!layout.isSplit()) {
     cloneLocal(op);
-    return;
+    return llvm::Error::success();
   }
   Value index = globalIndex(layout, dim, type.getRank());
   RankedTensorType indexType = tensorType(index);
@@ -103,6 +143,7 @@ void Localizer::localizeIota(IotaOp op) {
   if (tensorType(index) != type)
     index = BroadcastOp::create(builder, type, index);
   mapping.map(op.getResult(), index);
+  return llvm::Error::success();
 }
 
 /// Each digit of the index: inside this rank's part of `dim`, and where in it.
@@ -153,7 +194,7 @@ std::pair<Value, Value> Localizer::localIndex(Value indices,
 
 /// Vocabulary-parallel: indices outside this rank's part give zero, so that the
 /// sum over ranks is the element.
-llvm::Error Localizer::localizeGather(GatherOp op) {
+llvm::Error Localizer::localize(GatherOp op) {
   int64_t axis = op.getAxis();
   DimLayout dim = layoutOf(op.getOperand()).dims[axis];
   auto indices = checkedIndices(op);
@@ -180,11 +221,11 @@ llvm::Error Localizer::localizeGather(GatherOp op) {
 }
 
 /// A causal mask counts positions from the global start.
-void Localizer::localizeAttention(AttentionOp op) {
+llvm::Error Localizer::localize(AttentionOp op) {
   DimLayout queries = layoutOf(op.getQ()).dims[2];
   auto local = cast<AttentionOp>(cloneLocal(op));
   if (!op.getCausal() || !queries.isSplit())
-    return;
+    return llvm::Error::success();
   OpBuilder::InsertionGuard guard(builder);
   builder.setInsertionPoint(local);
   int64_t numQueries = queries.size();
@@ -206,6 +247,7 @@ void Localizer::localizeAttention(AttentionOp op) {
   }
   local.getMaskMutable().assign(mask);
   local.setCausal(false);
+  return llvm::Error::success();
 }
 
 template <typename OpTy>
@@ -228,11 +270,12 @@ Value Localizer::randomNumbers(OpTy op, const sharding::Layout &layout) {
       mapping.lookup(op.getSeed()), mapping.lookup(op.getStep()), op.getId());
 }
 
-void Localizer::localizeUniform(UniformOp op) {
+llvm::Error Localizer::localize(UniformOp op) {
   mapping.map(op.getResult(), randomNumbers(op, layoutOf(op.getResult())));
+  return llvm::Error::success();
 }
 
-void Localizer::localizeDropout(DropoutOp op) {
+llvm::Error Localizer::localize(DropoutOp op) {
   Value x = mapping.lookup(op.getOperand());
   double rate = op.getRate().convertToDouble();
   Value isKept =
@@ -243,6 +286,7 @@ void Localizer::localizeDropout(DropoutOp op) {
                         constant(FloatAttr::get(element, 1 / (1 - rate))));
   mapping.map(op.getResult(),
               select(isKept, scaled, constant(FloatAttr::get(element, 0))));
+  return llvm::Error::success();
 }
 
 } // namespace ax::codegen

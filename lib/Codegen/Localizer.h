@@ -21,9 +21,40 @@ public:
   llvm::Expected<mlir::OwningOpRef<LocalStageOp>> run(StageOp stage);
 
 private:
+  // Rules of localisation: of operations of which a rank does something else
+  // than the same on its parts.
+  llvm::Error localize(AtMostOp op);
+  llvm::Error localize(AttentionOp op);
+  llvm::Error localize(CastOp op);
+  llvm::Error localize(ConstantOp op);
+  llvm::Error localize(ConvOp op);
+  llvm::Error localize(ConvTransposeOp op);
+  llvm::Error localize(ConvWeightGradientOp op);
+  llvm::Error localize(DropoutOp op);
+  llvm::Error localize(GatherGradientOp op);
+  llvm::Error localize(GatherOp op);
+  llvm::Error localize(IotaOp op);
+  llvm::Error localize(PadOp op);
+  llvm::Error localize(ReshapeOp op);
+  llvm::Error localize(SliceOp op);
+  llvm::Error localize(UniformOp op);
+  /// What has none of these.
+  template <typename OpTy>
+  llvm::Error localize(OpTy op) {
+    static_assert(OpTy::template hasTrait<DoneByParts>() ||
+                      OpTy::template hasTrait<ElementwiseLike>(),
+                  "what is not done by parts has a rule of localisation");
+    return doOnParts(op).takeError();
+  }
+
   // Localize.cpp
   llvm::Error localizeOp(mlir::Operation *op);
-  /// Same op on the parts of its operands.
+  template <typename OpTy, typename... Others>
+  llvm::Error localizeAs(mlir::Operation *op);
+  /// Returns the same op on the parts of its operands, padding that must not
+  /// count masked and indices checked.
+  llvm::Expected<mlir::Operation *> doOnParts(mlir::Operation *op);
+  /// Returns the same op on the parts as they are.
   mlir::Operation *cloneLocal(mlir::Operation *op);
   void widenOperands(mlir::Operation *local);
   void widenMemory(mlir::Operation *op, mlir::Operation *local);
@@ -32,14 +63,11 @@ private:
   llvm::Error fault(mlir::Operation *op, const llvm::Twine &message);
 
   // LocalizeOps.cpp
-  llvm::Error localizeReshape(ReshapeOp op);
-  llvm::Error localizeSlice(SliceOp op);
-  llvm::Error localizePad(PadOp op);
-  llvm::Error localizeConstant(ConstantOp op);
-  void localizeIota(IotaOp op);
   std::pair<mlir::Value, mlir::Value>
   localIndex(mlir::Value indices, const sharding::DimLayout &dim);
-  llvm::Error localizeGather(GatherOp op);
+  /// f32, by each element's place in the whole tensor.
+  template <typename OpTy>
+  mlir::Value randomNumbers(OpTy op, const sharding::Layout &layout);
 
   // LocalizeIndices.cpp
   /// The indices of a gather or scatter, none out of range: those that are not
@@ -47,18 +75,6 @@ private:
   llvm::Expected<mlir::Value> checkedIndices(mlir::Operation *op);
   CheckIndicesOp check(mlir::Operation *op, mlir::Value local,
                        mlir::Value global, llvm::ArrayRef<int64_t> sizes);
-  void localizeAtMost(AtMostOp op);
-
-  // LocalizeOps.cpp
-  void localizeAttention(AttentionOp op);
-  /// f32, by each element's place in the whole tensor.
-  template <typename OpTy>
-  mlir::Value randomNumbers(OpTy op, const sharding::Layout &layout);
-  void localizeDropout(DropoutOp op);
-  void localizeUniform(UniformOp op);
-
-  // LocalizeGradients.cpp
-  llvm::Error localizeGatherGradient(GatherGradientOp op);
 
   // LocalizeMask.cpp
   /// Replaces operands by ones whose padding cannot change the result: those

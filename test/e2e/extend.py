@@ -36,7 +36,8 @@ def listed():
 class Change:
     """What a page changes, compiled in a folder and linked with what is built."""
 
-    def __init__(self, page, folder):
+    def __init__(self, page, folder, without=""):
+        """`without`: what is left out of the lines that the page adds."""
         self.folder = Path(folder)
         self.commands = {
             Path(entry["file"]).resolve().relative_to(ROOT.resolve()):
@@ -44,7 +45,9 @@ class Change:
             json.loads((made() / "compile_commands.json").read_text())
             if Path(entry["file"]).resolve().is_relative_to(ROOT.resolve())}
         self.changed, self.objects = {}, {}
-        text = (ROOT / "docs" / page).read_text()
+        text = "".join(
+            line.replace(without, "") if line.startswith("+") else line for line in
+            (ROOT / "docs" / page).read_text().splitlines(keepends=True))
         for path, code in NEW.findall(text):
             self.changed[Path(path)] = code
         for path, diff in DIFF.findall(text):
@@ -256,8 +259,21 @@ def operation():
             np.testing.assert_array_equal(outputs["logits"], np.roll(x, 3, 1))
 
 
+def unlocalised():
+    """An operation that says nothing of what a rank does of it does not build."""
+    with scratch() as folder:
+        change = Change("add-an-operator.md", folder, ", Ax_DoneByParts")
+        change.tablegen("AxOps")
+        done = run(*change.compile("lib/Codegen/Localize.cpp"), "-fsyntax-only",
+                   cwd=made(), expect=1)
+        for said in "RollOp", "is not done by parts has a rule":
+            if said not in done.stderr:
+                raise Failed(f"no word of {said}:\n{done.stderr}")
+
+
 def cases(every):
     yield "add-an-operator.md", operation
+    yield "an operation without a rule of localisation", unlocalised
     yield "add-a-function.md", function
     yield "add-a-schedule.md", schedule
     yield "add-an-optimizer.md", optimizer

@@ -5,7 +5,7 @@
 
 include "ax/Dialect/AxOpBase.td"
 
-def Ax_DotOp : Ax_ContractionOp<"dot"> {
+def Ax_DotOp : Ax_ContractionOp<"dot", [Ax_DoneByParts]> {
   let summary = "General contraction of two tensors";
   let description = [{
     Result dimensions: batch (in the order of `lhs_batch`), the other dimensions
@@ -22,7 +22,7 @@ def Ax_DotOp : Ax_ContractionOp<"dot"> {
   }];
 }
 
-def Ax_LinearOp : Ax_LayerOp<"linear"> {
+def Ax_LinearOp : Ax_LayerOp<"linear", [Ax_DoneByParts]> {
   let summary = "x W + bias";
   let description = [{
     x: [..., k]; W: [k, n], or [n, k] with `transpose_w`; bias: [n]; result:
@@ -106,7 +106,7 @@ def Ax_ConvWeightGradientOp : Ax_ContractionOp<"conv_weight_gradient"> {
   }];
 }
 
-def Ax_PoolOp : Ax_InferredOp<"pool"> {
+def Ax_PoolOp : Ax_InferredOp<"pool", [Ax_DoneByParts]> {
   let summary = "Sliding-window maximum, mean or sum over spatial dimensions";
   let description = [{
     x: [batch, channels, spatial...]. Padding never wins a maximum, adds nothing
@@ -125,7 +125,8 @@ def Ax_PoolOp : Ax_InferredOp<"pool"> {
   }];
 }
 
-def Ax_MaxPoolGradientOp : Ax_InferredOp<"max_pool_gradient"> {
+def Ax_MaxPoolGradientOp : Ax_InferredOp<"max_pool_gradient", [
+    Ax_DoneByParts]> {
   let summary = "The gradient of a maximum pool in its operand";
   let description = [{
     x: the pool's operand; gradient: that of its result; result: as x. Each

@@ -22,6 +22,10 @@ def Ax_FusesByElement : Ax_Trait<"FusesByElement">;
 /// Kernels compute the result row by row (EmitRows.cpp), if need be after they
 /// have made simpler operations of it (Decompose.cpp).
 def Ax_FusesByRow : Ax_Trait<"FusesByRow">;
+/// What a rank does of it is the same operation on its parts: no attribute says a
+/// size or a place. Element-wise operations are such, too; others have a rule of
+/// localisation (lib/Codegen/Localizer.h), and one that has neither does not build.
+def Ax_DoneByParts : Ax_Trait<"DoneByParts">;
 /// Known before a step begins: it has no operands and costs no step anything.
 def Ax_SourceLike : Ax_Trait<"SourceLike">;
 

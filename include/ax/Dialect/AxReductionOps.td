@@ -5,7 +5,7 @@
 
 include "ax/Dialect/AxOpBase.td"
 
-def Ax_ReduceOp : Ax_InferredOp<"reduce", [Ax_FusesByRow]> {
+def Ax_ReduceOp : Ax_InferredOp<"reduce", [Ax_FusesByRow, Ax_DoneByParts]> {
   let summary = "Sum, product, maximum or minimum over dimensions";
   let description = [{
     `dims` are sorted and unique. Without elements the result is the neutral
@@ -20,7 +20,8 @@ def Ax_ReduceOp : Ax_InferredOp<"reduce", [Ax_FusesByRow]> {
     `:` type($operand) `->` type($result) }];
 }
 
-def Ax_ArgReduceOp : Ax_InferredOp<"arg_reduce", [Ax_FusesByRow]> {
+def Ax_ArgReduceOp : Ax_InferredOp<"arg_reduce", [
+    Ax_FusesByRow, Ax_DoneByParts]> {
   let summary = "Index (i64) of the largest or smallest element; dim is kept as 1";
   let arguments = (ins Ax_Tensor:$operand, I64Attr:$dim, UnitAttr:$min,
     UnitAttr:$last);
@@ -29,7 +30,8 @@ def Ax_ArgReduceOp : Ax_InferredOp<"arg_reduce", [Ax_FusesByRow]> {
     $operand `dim` $dim attr-dict `:` type($operand) `->` type($result) }];
 }
 
-def Ax_CumulativeOp : Ax_InferredOp<"cumulative", [Ax_FusesByRow]> {
+def Ax_CumulativeOp : Ax_InferredOp<"cumulative", [
+    Ax_FusesByRow, Ax_DoneByParts]> {
   let summary = "Running sum, product, maximum or minimum along a dimension";
   let arguments = (ins Ax_ReduceOpKindAttr:$kind, Ax_Tensor:$operand,
     I64Attr:$dim, UnitAttr:$exclusive, UnitAttr:$reverse);
@@ -38,7 +40,7 @@ def Ax_CumulativeOp : Ax_InferredOp<"cumulative", [Ax_FusesByRow]> {
     `` $kind $operand `dim` $dim attr-dict `:` type($operand) `->` type($result) }];
 }
 
-def Ax_TopKOp : Ax_InferredOp<"top_k"> {
+def Ax_TopKOp : Ax_InferredOp<"top_k", [Ax_DoneByParts]> {
   let summary = "The k largest (or smallest) elements along a dimension, in order";
   let description = "Equal elements keep the order of their indices.";
   let arguments = (ins Ax_Tensor:$operand, I64Attr:$k, I64Attr:$dim,
@@ -49,7 +51,8 @@ def Ax_TopKOp : Ax_InferredOp<"top_k"> {
     `,` type($indices) }];
 }
 
-def Ax_NonMaxSuppressionOp : Ax_InferredOp<"non_max_suppression"> {
+def Ax_NonMaxSuppressionOp : Ax_InferredOp<"non_max_suppression", [
+    Ax_DoneByParts]> {
   let summary = "The best boxes of those that overlap, by image and class";
   let description = [{
     boxes: [images, n, 4], two opposite corners y, x, y, x each; scores: [images,
@@ -68,7 +71,7 @@ def Ax_NonMaxSuppressionOp : Ax_InferredOp<"non_max_suppression"> {
     `:` type($boxes) `,` type($scores) `->` type($result) }];
 }
 
-def Ax_SoftmaxOp : Ax_InferredOp<"softmax", [Ax_FusesByRow]> {
+def Ax_SoftmaxOp : Ax_InferredOp<"softmax", [Ax_FusesByRow, Ax_DoneByParts]> {
   let summary = "exp(x - max) / sum along a dimension, or its logarithm";
   let arguments = (ins Ax_FloatTensor:$operand, I64Attr:$dim, UnitAttr:$log);
   let results = (outs Ax_FloatTensor:$result);
@@ -77,7 +80,7 @@ def Ax_SoftmaxOp : Ax_InferredOp<"softmax", [Ax_FusesByRow]> {
 }
 
 class Ax_NormOp<string mnemonic> : Ax_InferredOp<mnemonic, [
-    AttrSizedOperandSegments, Ax_FusesByRow]> {
+    AttrSizedOperandSegments, Ax_FusesByRow, Ax_DoneByParts]> {
   let arguments = (ins Ax_FloatTensor:$x, Optional<Ax_FloatTensor>:$scale,
     Optional<Ax_FloatTensor>:$bias, I64Attr:$axis, F64Attr:$epsilon);
   let results = (outs Ax_FloatTensor:$result);

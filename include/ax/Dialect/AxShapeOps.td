@@ -33,7 +33,7 @@ def Ax_ReshapeOp : Ax_ComputeOp<"reshape", [Ax_ViewLike]> {
   let hasVerifier = 1;
 }
 
-def Ax_TransposeOp : Ax_InferredOp<"transpose", [Ax_ViewLike]> {
+def Ax_TransposeOp : Ax_InferredOp<"transpose", [Ax_ViewLike, Ax_DoneByParts]> {
   let summary = "Result dimension i is operand dimension permutation[i]";
   let arguments = (ins Ax_Tensor:$operand, DenseI64ArrayAttr:$permutation);
   let results = (outs Ax_Tensor:$result);
@@ -41,7 +41,7 @@ def Ax_TransposeOp : Ax_InferredOp<"transpose", [Ax_ViewLike]> {
     $operand $permutation attr-dict `:` type($operand) `->` type($result) }];
 }
 
-def Ax_BroadcastOp : Ax_ComputeOp<"broadcast", [Ax_ViewLike]> {
+def Ax_BroadcastOp : Ax_ComputeOp<"broadcast", [Ax_ViewLike, Ax_DoneByParts]> {
   let summary = "NumPy broadcast to the result's shape";
   let arguments = (ins Ax_Tensor:$operand);
   let results = (outs Ax_Tensor:$result);
@@ -61,7 +61,8 @@ def Ax_SliceOp : Ax_ComputeOp<"slice", [Ax_ViewLike]> {
   let hasVerifier = 1;
 }
 
-def Ax_DynamicSliceOp : Ax_ComputeOp<"dynamic_slice", [Ax_FusesByElement]> {
+def Ax_DynamicSliceOp : Ax_ComputeOp<"dynamic_slice", [
+    Ax_FusesByElement, Ax_DoneByParts]> {
   let summary = "A window whose start is known at run time";
   let description = [{
     One i64 scalar per dimension. Elements outside the operand are 0 (false).
@@ -75,7 +76,7 @@ def Ax_DynamicSliceOp : Ax_ComputeOp<"dynamic_slice", [Ax_FusesByElement]> {
   let hasVerifier = 1;
 }
 
-def Ax_ConcatOp : Ax_InferredOp<"concat", [Ax_FusesByElement]> {
+def Ax_ConcatOp : Ax_InferredOp<"concat", [Ax_FusesByElement, Ax_DoneByParts]> {
   let summary = "Operands one after another along `dim`";
   let arguments = (ins Variadic<Ax_Tensor>:$operands, I64Attr:$dim);
   let results = (outs Ax_Tensor:$result);
@@ -113,7 +114,8 @@ def Ax_GatherOp : Ax_InferredOp<"gather", [Ax_FusesByElement]> {
     type($indices) `->` type($result) }];
 }
 
-def Ax_GatherElementsOp : Ax_InferredOp<"gather_elements", [Ax_FusesByElement]> {
+def Ax_GatherElementsOp : Ax_InferredOp<"gather_elements", [
+    Ax_FusesByElement, Ax_DoneByParts]> {
   let summary = "ONNX GatherElements";
   let arguments = (ins Ax_Tensor:$operand, Ax_IndexTensor:$indices, I64Attr:$axis);
   let results = (outs Ax_Tensor:$result);
@@ -122,7 +124,8 @@ def Ax_GatherElementsOp : Ax_InferredOp<"gather_elements", [Ax_FusesByElement]> 
     type($indices) `->` type($result) }];
 }
 
-def Ax_GatherNDOp : Ax_InferredOp<"gather_nd", [Ax_FusesByElement]> {
+def Ax_GatherNDOp : Ax_InferredOp<"gather_nd", [
+    Ax_FusesByElement, Ax_DoneByParts]> {
   let summary = "ONNX GatherND";
   let arguments = (ins Ax_Tensor:$operand, Ax_IndexTensor:$indices,
     I64Attr:$batch_dims);
@@ -132,7 +135,7 @@ def Ax_GatherNDOp : Ax_InferredOp<"gather_nd", [Ax_FusesByElement]> {
     type($operand) `,` type($indices) `->` type($result) }];
 }
 
-def Ax_ScatterElementsOp : Ax_InferredOp<"scatter_elements"> {
+def Ax_ScatterElementsOp : Ax_InferredOp<"scatter_elements", [Ax_DoneByParts]> {
   let summary = "ONNX ScatterElements";
   let arguments = (ins Ax_ScatterKindAttr:$kind, Ax_Tensor:$operand,
     Ax_IndexTensor:$indices, Ax_Tensor:$updates, I64Attr:$axis);
@@ -142,7 +145,7 @@ def Ax_ScatterElementsOp : Ax_InferredOp<"scatter_elements"> {
     type($operand) `,` type($indices) `,` type($updates) `->` type($result) }];
 }
 
-def Ax_ScatterNDOp : Ax_InferredOp<"scatter_nd"> {
+def Ax_ScatterNDOp : Ax_InferredOp<"scatter_nd", [Ax_DoneByParts]> {
   let summary = "ONNX ScatterND";
   let arguments = (ins Ax_ScatterKindAttr:$kind, Ax_Tensor:$operand,
     Ax_IndexTensor:$indices, Ax_Tensor:$updates);

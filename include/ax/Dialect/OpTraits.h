@@ -27,6 +27,9 @@ template <typename ConcreteOp>
 class FusesByRow : public mlir::OpTrait::TraitBase<ConcreteOp, FusesByRow> {};
 
 template <typename ConcreteOp>
+class DoneByParts : public mlir::OpTrait::TraitBase<ConcreteOp, DoneByParts> {};
+
+template <typename ConcreteOp>
 class SourceLike : public mlir::OpTrait::TraitBase<ConcreteOp, SourceLike> {};
 
 // These are false for a null operation.
