@@ -4,6 +4,7 @@
 #include "ax/Support/FlagTable.h"
 
 #include "ax/Support/Error.h"
+#include "ax/Support/Flags.h"
 #include "ax/Support/Nearest.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -92,13 +93,12 @@ llvm::Error FlagTable::unknown(llvm::StringRef word) const {
 llvm::Error FlagTable::check(unsigned flag, llvm::StringRef value) const {
   int64_t integer;
   uint64_t natural;
-  double number;
-  const char *expected =
-      is(flag, Integer) && value.getAsInteger(10, integer) ? "a whole number"
-      : is(flag, Natural) && value.getAsInteger(10, natural)
-          ? "a whole number that is not negative"
-      : is(flag, Number) && !llvm::to_float(value, number) ? "a number"
-                                                           : nullptr;
+  const char *expected = is(flag, Integer) && value.getAsInteger(10, integer)
+                             ? "a whole number"
+                         : is(flag, Natural) && value.getAsInteger(10, natural)
+                             ? "a whole number that is not negative"
+                         : is(flag, Number) && !parseNumber(value) ? "a number"
+                                                                   : nullptr;
   std::string prefix = nameOf(flag) + "=" + value.str() + ": expected ";
   if (expected)
     return usageError(prefix + expected);
@@ -251,7 +251,7 @@ void CommandLine::read(unsigned flag, uint64_t &value) const {
 
 void CommandLine::read(unsigned flag, double &value) const {
   if (has(flag))
-    llvm::to_float(text(flag), value);
+    value = parseNumber(text(flag)).value_or(value);
 }
 
 llvm::Expected<std::string> CommandLine::onlyInput(llvm::StringRef what) const {

@@ -4,11 +4,10 @@
 #include "CallExpression.h"
 
 #include "ax/Support/Error.h"
+#include "ax/Support/Flags.h"
 #include "ax/Support/Nearest.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
-
-#include <cmath>
 
 using namespace ax;
 
@@ -30,8 +29,7 @@ llvm::Expected<CallExpression> CallExpression::parse(llvm::StringRef text) {
     auto parts = part.split('=');
     llvm::StringRef key = parts.first.trim(), value = parts.second.trim();
     bool isOption = part.contains('=');
-    double number;
-    if (!isOption && !call.options.empty() && llvm::to_float(key, number))
+    if (!isOption && !call.options.empty() && parseNumber(key))
       return makeErrorf(ExitCode::Usage,
                         "'{0}': several numbers of one option have ':' between "
                         "them: {1}={2}:{3}",
@@ -72,11 +70,10 @@ llvm::Expected<double> CallExpression::takeNumber(llvm::StringRef key,
   std::string text = take(key);
   if (text.empty())
     return otherwise;
-  double value = 0;
-  if (!llvm::to_float(text, value) || !std::isfinite(value))
-    return makeErrorf(ExitCode::Usage, "{0}: {1}={2}: give a number", name, key,
-                      text);
-  return value;
+  if (std::optional<double> value = parseNumber(text))
+    return *value;
+  return makeErrorf(ExitCode::Usage, "{0}: {1}={2}: give a number", name, key,
+                    text);
 }
 
 llvm::Expected<int64_t> CallExpression::takeInt(llvm::StringRef key,

@@ -3,8 +3,7 @@
 #include "NumberTaker.h"
 
 #include "ax/Support/Error.h"
-
-#include "llvm/ADT/StringExtras.h"
+#include "ax/Support/Flags.h"
 
 #include <array>
 #include <charconv>
@@ -68,15 +67,14 @@ void NumberTaker::takeBetas(double &beta1, double &beta2) {
   if (text.empty())
     return noteBoth();
   auto [first, second] = llvm::StringRef(text).split(':');
-  double a = 0, b = 0;
-  if (!llvm::to_float(first.str(), a) || !llvm::to_float(second.str(), b) ||
-      !(a >= 0 && a < 1 && b >= 0 && b < 1))
+  std::optional<double> a = parseNumber(first), b = parseNumber(second);
+  if (!a || !b || !(*a >= 0 && *a < 1 && *b >= 0 && *b < 1))
     return keep(makeErrorf(ExitCode::Usage,
                            "{0}: betas={1}: give two numbers below 1, as "
                            "0.9:0.999",
                            call.name, text));
-  beta1 = a;
-  beta2 = b;
+  beta1 = *a;
+  beta2 = *b;
   noteBoth();
 }
 

@@ -68,7 +68,7 @@ def within(numBytes):
 def numbersOutOfRange():
     with scratch() as folder:
         plan = compiled(folder, "--tp=2")
-        for seconds in ("1e10", "0.0004", "-1", "nan", "inf"):
+        for seconds in ("1e10", "0.0004", "-1"):
             refused(2, plan, "--random-inputs=1", f"--timeout={seconds}",
                     says="expected 0 (for ever), or 0.001 to 1e+09")
         for threads in 0, -1:
@@ -82,7 +82,9 @@ def numbersOutOfRange():
                          "runs 1 to 4096 threads")
         refused(2, plan, "--random-inputs=1", "--threads-per-rank=99999999999",
                 says="threads each: one process runs 1 to 4096 threads")
-        for flag in ("--random-inputs=abc", "--warmup=1e3", "--rtol=little"):
+        for flag in ("--random-inputs=abc", "--warmup=1e3", "--rtol=little",
+                     "--timeout=", "--timeout=nan", "--timeout=inf",
+                     "--timeout=0x10"):
             refused(2, plan, flag, says=f"{flag}: expected a ")
         run(tool("axrun"), plan, "--random-inputs=1", "--timeout=0")
         refused(2, plan, "--data=x.npz", "--steps=1", "--warmup=1",

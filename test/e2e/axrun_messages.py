@@ -55,7 +55,7 @@ def flags():
                   "--iterations=0", "--iterations=1 --in-flight=0"):
         yield flags, few
     yield "--expect=y.npz --rtol=-1", "--rtol and --atol must not be negative"
-    yield "--expect=y.npz --atol=nan", "--rtol and --atol must not be negative"
+    yield "--expect=y.npz --atol=nan", "--atol=nan: expected a number"
     idle = " has no use in this run: it is for "
     for flag, what in (
             ("--steps=3", "training (--data, without --predict)"),

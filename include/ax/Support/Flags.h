@@ -9,6 +9,7 @@
 
 #include "llvm/ADT/StringRef.h"
 
+#include <optional>
 #include <utility>
 
 namespace ax {
@@ -17,6 +18,10 @@ namespace ax {
 /// behind which an existing file is named counts, else the first. Both are
 /// empty where one would be.
 std::pair<llvm::StringRef, llvm::StringRef> splitAtFile(llvm::StringRef text);
+
+/// A finite number in decimal digits, `1`, `-0.5` or `1e-3`, and nothing else;
+/// nothing where `text` is none.
+std::optional<double> parseNumber(llvm::StringRef text);
 
 /// Whether `text` has brackets of any kind more than `limit` deep, outside of
 /// quoted strings: what parsers that recurse must not be given.

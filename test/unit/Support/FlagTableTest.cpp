@@ -111,7 +111,9 @@ TEST(FlagTableTest, WhatIsWrong) {
   EXPECT_EQ(errorOf({"--count="}), "--count=: expected a whole number");
   EXPECT_EQ(errorOf({"--seed=-1"}),
             "--seed=-1: expected a whole number that is not negative");
-  EXPECT_EQ(errorOf({"--rate=x"}), "--rate=x: expected a number");
+  for (const char *none : {"x", "", "0x10", "nan", "1s"})
+    EXPECT_EQ(errorOf({("--rate=" + llvm::Twine(none)).str().c_str()}),
+              ("--rate=" + llvm::Twine(none) + ": expected a number").str());
   EXPECT_EQ(errorOf({"--color=pink"}),
             "--color=pink: expected red, green or blue");
   EXPECT_EQ(errorOf({"--color=bleu"}),

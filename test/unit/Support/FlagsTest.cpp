@@ -27,6 +27,18 @@ TEST(FlagsTest, FilesMayHoldEqualSigns) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(FlagsTest, NumbersAreDecimalDigits) {
+  for (auto [text, number] :
+       {std::pair("0", 0.), std::pair("1", 1.), std::pair("-0.5", -0.5),
+        std::pair("+2", 2.), std::pair(".5", 0.5), std::pair("5.", 5.),
+        std::pair("1e-3", 1e-3), std::pair("2E+3", 2e3)})
+    EXPECT_EQ(parseNumber(text), number) << text;
+  for (const char *text : {"",   "-",   "+",     "+-1",   "--1", "1x",   " 1",
+                           "1 ", "0x1", "0x1p3", "nan",   "inf", "-inf", "1e",
+                           "e1", "1,5", "1e999", "1.2.3", "0b1", "1_000"})
+    EXPECT_FALSE(parseNumber(text)) << text;
+}
+
 TEST(FlagsTest, Nesting) {
   EXPECT_FALSE(nestsDeeper("{\"[[[[\\\"[[\": [1, 2], \"b\": {}}", 2));
   EXPECT_TRUE(nestsDeeper("{\"a\": [(1)]}", 2));

@@ -3,6 +3,8 @@
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=tiger}))' 2>&1 | FileCheck %s --check-prefix=KIND
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(lr=-1)}))' 2>&1 | FileCheck %s --check-prefix=RANGE
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=adam(betas=0.9:1)}))' 2>&1 | FileCheck %s --check-prefix=BETAS
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=adamw(betas=0.8)}))' 2>&1 | FileCheck %s --check-prefix=ONE
+// RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(momentum=0x1)}))' 2>&1 | FileCheck %s --check-prefix=HEX
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(nesterov=1)}))' 2>&1 | FileCheck %s --check-prefix=NESTEROV
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=adam(betas=nan:0.9)}))' 2>&1 | FileCheck %s --check-prefix=NAN
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(momentum=0.9,nesterov=0.5)}))' 2>&1 | FileCheck %s --check-prefix=HALF
@@ -23,6 +25,8 @@
 // KIND: error: there is no optimizer 'tiger', but adam, adamw, {{.*}}sgd
 // RANGE: error: sgd: lr=-1{{.*}} is not 0 or more
 // BETAS: error: adam: betas=0.9:1: give two numbers below 1, as 0.9:0.999
+// ONE: error: adamw: betas=0.8: give two numbers below 1, as 0.9:0.999
+// HEX: error: sgd: momentum=0x1: give a number
 // NAN: error: adam: betas=nan:0.9: give two numbers below 1
 // HALF: error: sgd: nesterov=0.5 is neither 0 nor 1
 // LESS: error: group: lr=-0.5 is not 0 or more
