@@ -41,28 +41,22 @@ static llvm::Error matchTraining(PlanOp plan, const Training &training,
     matches.push_back({"--trainable", pattern, statesNamed(*choices, pattern)});
   for (const std::string &pattern : training.frozen)
     matches.push_back({"--frozen", pattern, statesNamed(*choices, pattern)});
-  for (const std::string &text : training.groups) {
-    auto group = ParameterGroup::parse(text);
-    if (!group)
-      return group.takeError();
-    auto names = findGroup(plan, *group);
+  for (const ParameterGroup &group : training.groups) {
+    auto names = findGroup(plan, group);
     if (!names)
       return names.takeError();
-    matches.push_back({"--param-group", text, std::move(*names)});
+    matches.push_back({"--param-group", group.toText(), std::move(*names)});
   }
   SmallVector<StateOp> trained;
   for (const WeightChoice &choice : *choices)
     if (choice.isTrained)
       trained.push_back(choice.state);
-  for (const std::string &text : training.frozenRows) {
-    auto rows = FrozenRows::parse(text);
-    if (!rows)
-      return rows.takeError();
-    auto states = rows->find(trained);
+  for (const FrozenRows &rows : training.frozenRows) {
+    auto states = findFrozen(trained, rows);
     if (!states)
       return states.takeError();
     PatternMatch &match =
-        matches.emplace_back(PatternMatch{"--frozen-rows", text, {}});
+        matches.emplace_back(PatternMatch{"--frozen-rows", rows.toText(), {}});
     for (StateOp state : *states)
       match.names.push_back(state.getSymName().str());
   }

@@ -65,8 +65,8 @@ void ax::addTrainPhase(mlir::OpPassManager &manager, const Training &training) {
       createSelectTrainable(optionsOfChoice<SelectTrainableOptions>(training)));
   plan.addPass(createAddDropout({training.dropout}));
   // Gradients in f16 overflow, and vanish.
-  bool isScaled = training.precision == "fp16";
-  plan.addPass(createAddLoss({training.loss, isScaled}));
+  bool isScaled = training.precision.type == Precision::FP16;
+  plan.addPass(createAddLoss({*training.loss, isScaled}));
   DifferentiateOptions differentiate;
   differentiate.trainable.assign(training.trainable.begin(),
                                  training.trainable.end());

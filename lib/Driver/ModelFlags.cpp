@@ -66,6 +66,28 @@ llvm::Error readDims(const CommandLine &flags, import::ImportOptions &options,
   return llvm::Error::success();
 }
 
+llvm::Error readValues(const CommandLine &flags, Training &training) {
+  flags.read(OPT_clip_norm, training.clipNorm);
+  flags.read(OPT_trainable, training.trainable);
+  flags.read(OPT_frozen, training.frozen);
+  flags.read(OPT_dropout, training.dropout);
+  llvm::Error error = llvm::Error::success();
+  auto parse = [&](unsigned flag, auto &value) {
+    if (!error)
+      error = flags.parse(flag, value);
+  };
+  if (flags.has(OPT_loss))
+    parse(OPT_loss, training.loss.emplace());
+  parse(OPT_optimizer, training.optimizer);
+  parse(OPT_lr_schedule, training.learningRateSchedule);
+  parse(OPT_param_group, training.groups);
+  parse(OPT_frozen_rows, training.frozenRows);
+  parse(OPT_checkpoint, training.recompute);
+  parse(OPT_precision, training.precision);
+  parse(OPT_batchnorm, training.batchNorm);
+  return error;
+}
+
 /// Flags beside what a strategy's file says.
 llvm::Error readTraining(const CommandLine &flags, bool onlyLooks,
                          ModelOptions &options) {
@@ -85,31 +107,17 @@ llvm::Error readTraining(const CommandLine &flags, bool onlyLooks,
                  "evaluation mode");
   if (!training)
     training.emplace();
-  flags.read(OPT_loss, training->loss);
-  flags.read(OPT_optimizer, training->optimizer);
-  flags.read(OPT_lr_schedule, training->learningRateSchedule);
-  flags.read(OPT_param_group, training->groups);
-  flags.read(OPT_clip_norm, training->clipNorm);
-  flags.read(OPT_trainable, training->trainable);
-  flags.read(OPT_frozen, training->frozen);
-  flags.read(OPT_frozen_rows, training->frozenRows);
-  flags.read(OPT_checkpoint, training->recompute);
-  flags.read(OPT_precision, training->precision);
-  flags.read(OPT_dropout, training->dropout);
-  flags.read(OPT_batchnorm, training->batchNorm);
-  if (training->loss.empty() && !onlyLooks)
+  if (llvm::Error error = readValues(flags, *training))
+    return error;
+  if (!training->loss && !onlyLooks)
     return usage("--train needs a loss: --loss='cross_entropy(logits,labels)'");
   if (!(training->dropout >= 0 && training->dropout < 1))
     return usage("--dropout is a rate from 0 to less than 1");
-  if (!training->batchNorm.empty()) {
-    if (training->batchNorm != "train" && training->batchNorm != "frozen")
-      return usage("--batchnorm=" + training->batchNorm +
-                   ": expected train or frozen");
-    options.import.batchStatistics = training->batchNorm == "train";
-    if (*options.import.batchStatistics && options.strategy.micro > 1)
-      return usage("--batchnorm=train needs all of the batch at once: with "
-                   "--micro-batches use --batchnorm=frozen");
-  }
+  options.import.batchStatistics = training->batchNorm.isByBatch;
+  if (training->batchNorm.isByBatch.value_or(false) &&
+      options.strategy.micro > 1)
+    return usage("--batchnorm=train needs all of the batch at once: with "
+                 "--micro-batches use --batchnorm=frozen");
   if (!(training->clipNorm >= 0))
     return usage("--clip-norm must not be negative");
   options.import.training = true;
@@ -175,27 +183,22 @@ llvm::Error readStrategy(const CommandLine &flags, Strategy &strategy) {
   flags.read(OPT_dp, strategy.data);
   flags.read(OPT_pp, strategy.pipe);
   flags.read(OPT_micro_batches, strategy.micro);
-  flags.read(OPT_schedule, strategy.schedule);
   if (flags.has(OPT_virtual_stages))
     flags.read(OPT_virtual_stages, strategy.virtualStages.emplace());
   flags.read(OPT_sequence_parallel, strategy.sequenceParallel);
   flags.read(OPT_zero, strategy.zero);
   flags.read(OPT_cut, strategy.cuts);
-  if (flags.has(OPT_tp)) {
-    auto tensor = TensorGrid::parse(flags.text(OPT_tp));
-    if (!tensor)
-      return tensor.takeError();
-    strategy.tensor = *tensor;
-  }
+  if (llvm::Error error = flags.parse(OPT_schedule, strategy.schedule))
+    return error;
+  if (llvm::Error error = flags.parse(OPT_tp, strategy.tensor))
+    return error;
   if (flags.has(OPT_order))
     if (llvm::Error error = readOrder(flags.text(OPT_order), strategy))
       return error;
-  for (const std::string &text : flags.list(OPT_shard)) {
-    auto pin = ShardPin::parse(text);
-    if (!pin)
-      return pin.takeError();
-    strategy.shard.push_back(std::move(*pin));
-  }
+  std::vector<ShardPin> pins;
+  if (llvm::Error error = flags.parse(OPT_shard, pins))
+    return error;
+  llvm::append_range(strategy.shard, pins);
   if (llvm::Error error = checkSequence(strategy))
     return error;
   if (llvm::Error error = checkSchedule(flags, strategy))

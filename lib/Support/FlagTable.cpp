@@ -254,6 +254,11 @@ void CommandLine::read(unsigned flag, double &value) const {
     value = parseNumber(text(flag)).value_or(value);
 }
 
+llvm::Error CommandLine::addFlag(llvm::Error error, unsigned flag,
+                                 llvm::StringRef text) const {
+  return addContext(std::move(error), table->nameOf(flag) + "=" + text);
+}
+
 llvm::Expected<std::string> CommandLine::onlyInput(llvm::StringRef what) const {
   if (inputs.empty())
     return usageError(what + " is missing: --help says more");

@@ -152,13 +152,8 @@ struct OutlineStages : ax::impl::OutlineStagesBase<OutlineStages> {
   void runOnOperation() override {
     PlanOp plan = getOperation();
     sharding::Mesh mesh = plan.getMesh();
-    auto parsed = cost::PipelineSchedules::get().parse(schedule);
-    if (!parsed) {
-      plan.emitError(describeError(parsed.takeError()).message);
-      return signalPassFailure();
-    }
     for (ProgramOp program : plan.getBody().getOps<ProgramOp>())
-      if (failed(Outliner(program, mesh, **parsed).run()))
+      if (failed(Outliner(program, mesh, schedule.get()).run()))
         return signalPassFailure();
     recordHolders(plan);
   }

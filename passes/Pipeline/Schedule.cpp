@@ -24,13 +24,8 @@ struct Schedule : ax::impl::ScheduleBase<Schedule> {
 
   void runOnOperation() override {
     PlanOp plan = getOperation();
-    auto parsed = cost::PipelineSchedules::get().parse(policy);
-    if (!parsed) {
-      plan.emitError(describeError(parsed.takeError()).message);
-      return signalPassFailure();
-    }
     for (ProgramOp program : plan.getBody().getOps<ProgramOp>())
-      if (failed(schedule(program, plan.getMesh(), **parsed)))
+      if (failed(schedule(program, plan.getMesh(), policy.get())))
         return signalPassFailure();
   }
 

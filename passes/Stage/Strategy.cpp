@@ -59,23 +59,27 @@ llvm::Expected<sharding::Mesh> Strategy::mesh() const {
 }
 
 int64_t Strategy::parts() const {
-  if (pipe == 1)
-    return virtualStages.value_or(1);
-  auto known = cost::PipelineSchedules::get().parse(schedule);
-  if (known)
-    return virtualStages.value_or((*known)->parts().first);
-  llvm::consumeError(known.takeError());
-  return virtualStages.value_or(1);
+  int64_t fewest = pipe == 1 ? 1 : schedule.get().parts().first;
+  return virtualStages.value_or(fewest);
 }
 
 llvm::Error Strategy::checkSchedule() const {
-  auto known = cost::PipelineSchedules::get().parse(schedule);
-  if (!known)
-    return addContext(known.takeError(), "--schedule=" + schedule);
   bool isPipeline = pipe > 1 || virtualStages;
-  return isPipeline ? cost::check(**known, {pipe, parts(), micro})
+  return isPipeline ? cost::check(schedule.get(), {pipe, parts(), micro})
                     : llvm::Error::success();
 }
+
+ScheduleChoice::ScheduleChoice()
+    : ScheduleChoice(llvm::cantFail(parse("1f1b"))) {}
+
+llvm::Expected<ScheduleChoice> ScheduleChoice::parse(llvm::StringRef name) {
+  auto known = cost::PipelineSchedules::get().parse(name);
+  if (!known)
+    return known.takeError();
+  return ScheduleChoice(*known);
+}
+
+std::string ScheduleChoice::toText() const { return schedule->name().str(); }
 
 llvm::Expected<TensorGrid> TensorGrid::parse(llvm::StringRef text) {
   llvm::SmallVector<llvm::StringRef> parts;
@@ -88,8 +92,7 @@ llvm::Expected<TensorGrid> TensorGrid::parse(llvm::StringRef text) {
     return TensorGrid{1, sizes[0], 1};
   if (sizes.size() == parts.size() && sizes.size() == 3)
     return TensorGrid{sizes[0], sizes[1], sizes[2]};
-  return usage("--tp=" + text +
-               ": expected T, or ROWSxCOLUMNSxDEPTH, sizes at least 1");
+  return usage("expected T, or ROWSxCOLUMNSxDEPTH, sizes at least 1");
 }
 
 std::string TensorGrid::toText() const {
@@ -99,8 +102,7 @@ std::string TensorGrid::toText() const {
 llvm::Expected<ShardPin> ShardPin::parse(llvm::StringRef text) {
   auto [pattern, layout] = text.rsplit('=');
   if (pattern.empty() || layout.empty())
-    return usage("--shard=" + text +
-                 ": expected PATTERN=colwise|rowwise|replicate|LAYOUT");
+    return usage("expected PATTERN=colwise|rowwise|replicate|LAYOUT");
   return ShardPin{pattern.str(), layout.str()};
 }
 
@@ -109,8 +111,59 @@ llvm::Expected<ShardPin> ShardPin::parse(llvm::StringRef text) {
 //===----------------------------------------------------------------------===//
 
 LLVM_YAML_IS_SEQUENCE_VECTOR(ax::ShardPin)
+LLVM_YAML_IS_SEQUENCE_VECTOR(ax::ParameterGroup)
+LLVM_YAML_IS_SEQUENCE_VECTOR(ax::FrozenRows)
+
+namespace {
+/// Of a value that has `parse` and `toText`. The context of reading is a string
+/// that has room for what is wrong.
+template <typename T>
+struct TextTraits {
+  static void output(const T &value, void *, llvm::raw_ostream &os) {
+    os << value.toText();
+  }
+  static llvm::StringRef input(llvm::StringRef text, void *context, T &value) {
+    llvm::Expected<T> parsed = T::parse(text);
+    if (!parsed)
+      return *static_cast<std::string *>(context) =
+                 describeError(parsed.takeError()).message;
+    value = std::move(*parsed);
+    return "";
+  }
+  static llvm::yaml::QuotingType mustQuote(llvm::StringRef text) {
+    return llvm::yaml::needsQuotes(text);
+  }
+};
+} // namespace
 
 namespace llvm::yaml {
+template <>
+struct ScalarTraits<ax::ScheduleChoice> : TextTraits<ax::ScheduleChoice> {};
+template <>
+struct ScalarTraits<ax::Loss> : TextTraits<ax::Loss> {};
+template <>
+struct ScalarTraits<ax::Optimizer> : TextTraits<ax::Optimizer> {};
+template <>
+struct ScalarTraits<ax::LearningRateSchedule>
+    : TextTraits<ax::LearningRateSchedule> {};
+template <>
+struct ScalarTraits<ax::ParameterGroup> : TextTraits<ax::ParameterGroup> {};
+template <>
+struct ScalarTraits<ax::FrozenRows> : TextTraits<ax::FrozenRows> {};
+template <>
+struct ScalarTraits<ax::Precision> : TextTraits<ax::Precision> {};
+template <>
+struct ScalarTraits<ax::BatchNormMode> : TextTraits<ax::BatchNormMode> {};
+template <>
+struct ScalarTraits<ax::RecomputeMode> : TextTraits<ax::RecomputeMode> {};
+
+/// What is as it is without being written, is not written.
+template <typename T>
+static void mapText(IO &io, const char *key, T &value) {
+  if (!io.outputting() || value.toText() != T().toText())
+    io.mapOptional(key, value);
+}
+
 template <>
 struct MappingTraits<ax::ShardPin> {
   static void mapping(IO &io, ax::ShardPin &pin) {
@@ -121,17 +174,15 @@ struct MappingTraits<ax::ShardPin> {
 template <>
 struct MappingTraits<ax::Training> {
   static void mapping(IO &io, ax::Training &t) {
-    ax::Training standard;
-    io.mapRequired("loss", t.loss);
-    io.mapOptional("optimizer", t.optimizer, standard.optimizer);
-    io.mapOptional("lr-schedule", t.learningRateSchedule,
-                   standard.learningRateSchedule);
+    io.mapRequired("loss", t.loss ? *t.loss : t.loss.emplace());
+    mapText(io, "optimizer", t.optimizer);
+    mapText(io, "lr-schedule", t.learningRateSchedule);
     io.mapOptional("param-group", t.groups);
     mapNumber(io, "clip-norm", t.clipNorm);
-    io.mapOptional("checkpoint", t.recompute, standard.recompute);
-    io.mapOptional("precision", t.precision, standard.precision);
-    io.mapOptional("batchnorm", t.batchNorm, standard.batchNorm);
-    io.mapOptional("dropout", t.dropout, standard.dropout);
+    mapText(io, "checkpoint", t.recompute);
+    mapText(io, "precision", t.precision);
+    mapText(io, "batchnorm", t.batchNorm);
+    io.mapOptional("dropout", t.dropout, 0.0);
     io.mapOptional("trainable", t.trainable);
     io.mapOptional("frozen", t.frozen);
     io.mapOptional("frozen-rows", t.frozenRows);
@@ -142,7 +193,11 @@ struct MappingTraits<ax::Training> {
     std::string text;
     llvm::raw_string_ostream(text) << llvm::json::Value(value);
     io.mapOptional(key, text, std::string("0"));
-    if (!io.outputting() && StringRef(text).getAsDouble(value))
+    if (io.outputting())
+      return;
+    if (std::optional<double> number = ax::parseNumber(text))
+      value = *number;
+    else
       io.setError(llvm::Twine(key) + " is no number");
   }
 };
@@ -158,7 +213,7 @@ struct MappingTraits<ax::Strategy> {
     io.mapOptional("order", s.order);
     io.mapOptional("sequence-parallel", s.sequenceParallel, false);
     io.mapOptional("zero", s.zero, int64_t(0));
-    io.mapOptional("schedule", s.schedule, std::string("1f1b"));
+    mapText(io, "schedule", s.schedule);
     io.mapOptional("virtual-stages", s.virtualStages);
     io.mapOptional("shard", s.shard);
     io.mapOptional("cut", s.cuts);
@@ -234,7 +289,8 @@ llvm::Expected<Strategy> Strategy::fromYAML(llvm::StringRef text,
       to += (" in '" + diagnostic.getLineContents().trim() + "'").str();
   };
   Strategy strategy;
-  llvm::yaml::Input input(text, nullptr, collect, &message);
+  std::string fault;
+  llvm::yaml::Input input(text, &fault, collect, &message);
   input >> strategy;
   if (input.error())
     return usage(fileName + ":" + message);

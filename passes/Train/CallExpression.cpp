@@ -19,10 +19,9 @@ llvm::Expected<CallExpression> CallExpression::parse(llvm::StringRef text) {
   rest = rest.rtrim();
   if (call.name.empty() || (hasParentheses && !rest.consume_back(")")) ||
       rest.contains('(') || rest.contains(')'))
-    return makeErrorf(ExitCode::Usage,
-                      "'{0}': give NAME(A,B,KEY=VALUE,...); several numbers of "
-                      "one option are KEY=1:2",
-                      text);
+    return makeError(ExitCode::Usage,
+                     "give NAME(A,B,KEY=VALUE,...); several numbers of one "
+                     "option are KEY=1:2");
   if (rest.trim().empty())
     return call;
   for (llvm::StringRef part : llvm::split(rest, ',')) {
@@ -31,24 +30,23 @@ llvm::Expected<CallExpression> CallExpression::parse(llvm::StringRef text) {
     bool isOption = part.contains('=');
     if (!isOption && !call.options.empty() && parseNumber(key))
       return makeErrorf(ExitCode::Usage,
-                        "'{0}': several numbers of one option have ':' between "
-                        "them: {1}={2}:{3}",
-                        text, call.options.back().first,
-                        call.options.back().second, key);
+                        "several numbers of one option have ':' between them: "
+                        "{0}={1}:{2}",
+                        call.options.back().first, call.options.back().second,
+                        key);
     if (key.empty() || (isOption && value.empty()) ||
         (!isOption && !call.options.empty()))
       return makeErrorf(ExitCode::Usage,
-                        "'{0}': '{1}' is neither KEY=VALUE nor a name in front "
-                        "of those",
-                        text, part.trim());
+                        "'{0}' is neither KEY=VALUE nor a name in front of "
+                        "those",
+                        part.trim());
     if (!isOption) {
       call.arguments.push_back(key.str());
       continue;
     }
     if (llvm::any_of(call.options,
                      [&](const auto &other) { return other.first == key; }))
-      return makeErrorf(ExitCode::Usage, "'{0}': {1} is given twice", text,
-                        key);
+      return makeErrorf(ExitCode::Usage, "{0} is given twice", key);
     call.options.emplace_back(key, value);
   }
   return call;

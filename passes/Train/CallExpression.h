@@ -24,6 +24,7 @@ struct CallExpression {
   /// Those that somebody asked for.
   std::vector<std::string> known;
 
+  /// A Usage error for what is no call; it does not repeat the text.
   static llvm::Expected<CallExpression> parse(llvm::StringRef text);
 
   /// The option's value, which is taken out; `otherwise` when it is not given.

@@ -47,15 +47,19 @@ void NumberTaker::take(llvm::StringRef key, bool &value) {
   note(key, value);
 }
 
-void NumberTaker::take(llvm::StringRef key, int64_t &value) {
+void NumberTaker::takeSigned(llvm::StringRef key, int64_t &value) {
   llvm::Expected<int64_t> taken = call.takeInt(key, value);
   if (!taken)
     return keep(taken.takeError());
-  if (*taken < 0)
-    return keep(makeErrorf(ExitCode::Usage, "{0}: {1}={2} is negative",
-                           call.name, key, *taken));
   value = *taken;
   note(key, static_cast<double>(value));
+}
+
+void NumberTaker::take(llvm::StringRef key, int64_t &value) {
+  takeSigned(key, value);
+  if (value < 0)
+    keep(makeErrorf(ExitCode::Usage, "{0}: {1}={2} is negative", call.name, key,
+                    value));
 }
 
 void NumberTaker::takeBetas(double &beta1, double &beta2) {

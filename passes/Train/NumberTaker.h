@@ -28,7 +28,9 @@ public:
   void take(llvm::StringRef key, bool &value);
   /// Takes a whole number that is not negative.
   void take(llvm::StringRef key, int64_t &value);
-  /// Takes `betas=B1:B2`, both below 1.
+  /// Any whole number.
+  void takeSigned(llvm::StringRef key, int64_t &value);
+  /// `betas=B1:B2`, both below 1.
   void takeBetas(double &beta1, double &beta2);
   /// The first fault; then those of CallExpression::finish.
   llvm::Error finish(llvm::ArrayRef<llvm::StringRef> arguments);

@@ -23,13 +23,8 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
   using SetPrecisionBase::SetPrecisionBase;
 
   void runOnOperation() final {
-    if (type == "fp32")
+    if (type.type == Precision::FP32)
       return;
-    if (type != "bf16" && type != "fp16") {
-      getOperation().emitError("--precision=")
-          << type << ": expected fp32, bf16 or fp16";
-      return signalPassFailure();
-    }
     for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>())
       for (Operation &op :
            llvm::make_early_inc_range(program.getBody().front()))
@@ -46,8 +41,8 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
   /// Operands are rounded, the result is widened, and the bias added to that.
   void narrow(Operation *op) {
     Builder types(op->getContext());
-    Type element =
-        type == "bf16" ? Type(types.getBF16Type()) : Type(types.getF16Type());
+    Type element = type.type == Precision::BF16 ? Type(types.getBF16Type())
+                                                : Type(types.getF16Type());
     MarkStageAndAction mark(markedAction(op), op->getAttr(kStage));
     OpBuilder builder(op, &mark);
     Value bias;

@@ -349,13 +349,13 @@ def cases(every):
         yield f"kept rows/{layout}", keptRows, layout
     yield "frozen rows/strategy", inStrategy
     for flag, message in (
-            ("--frozen-rows=0.weight", "frozen rows '0.weight': give "
-             "PATTERN=ROW,ROW,..."),
-            ("--frozen-rows=0.weight=a", "frozen rows '0.weight=a': give "
-             "PATTERN=ROW,ROW,..."),
-            ("--frozen-rows=[=1", "frozen rows '[=1': "),
-            ("--frozen-rows=none*=1", "frozen rows 'none*': no weight that is "
+            ("--frozen-rows=0.weight", "axopt: error: --frozen-rows=0.weight: "
+             "give PATTERN=ROW,ROW,..."),
+            ("--frozen-rows=0.weight=a", "axopt: error: "
+             "--frozen-rows=0.weight=a: give PATTERN=ROW,ROW,..."),
+            ("--frozen-rows=[=1", "axopt: error: --frozen-rows=[=1: "),
+            ("--frozen-rows=none*=1", "--frozen-rows=none*=1: no weight that is "
              "trained is called so"),
-            ("--frozen-rows=0.weight=20", "frozen rows '0.weight': '0.weight' "
-             "has 20 rows, and no row 20")):
+            ("--frozen-rows=0.weight=20", "--frozen-rows=0.weight=20: "
+             "'0.weight' has 20 rows, and no row 20")):
         yield f"refused/{flag}", refused, flag, message

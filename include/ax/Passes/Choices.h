@@ -42,7 +42,7 @@ struct PatternMatch {
 };
 
 /// Returns what each pattern of --shard, --cut and training's flags names, in
-/// this order. A Usage error where one names nothing, or is no pattern.
+/// this order. A Usage error where one names nothing.
 llvm::Expected<std::vector<PatternMatch>>
 matchPatterns(PlanOp plan, const Strategy &strategy);
 

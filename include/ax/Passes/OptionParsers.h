@@ -45,6 +45,39 @@ class parser<ax::ShardPin> : public ax::OptionParser<ax::ShardPin> {
   using OptionParser::OptionParser;
 };
 template <>
+class parser<ax::ScheduleChoice> : public ax::OptionParser<ax::ScheduleChoice> {
+  using OptionParser::OptionParser;
+};
+template <>
+class parser<ax::Loss> : public ax::OptionParser<ax::Loss> {
+  using OptionParser::OptionParser;
+};
+template <>
+class parser<ax::Optimizer> : public ax::OptionParser<ax::Optimizer> {
+  using OptionParser::OptionParser;
+};
+template <>
+class parser<ax::LearningRateSchedule>
+    : public ax::OptionParser<ax::LearningRateSchedule> {
+  using OptionParser::OptionParser;
+};
+template <>
+class parser<ax::ParameterGroup> : public ax::OptionParser<ax::ParameterGroup> {
+  using OptionParser::OptionParser;
+};
+template <>
+class parser<ax::FrozenRows> : public ax::OptionParser<ax::FrozenRows> {
+  using OptionParser::OptionParser;
+};
+template <>
+class parser<ax::Precision> : public ax::OptionParser<ax::Precision> {
+  using OptionParser::OptionParser;
+};
+template <>
+class parser<ax::RecomputeMode> : public ax::OptionParser<ax::RecomputeMode> {
+  using OptionParser::OptionParser;
+};
+template <>
 class parser<ax::Strategy> : public ax::OptionParser<ax::Strategy> {
   using OptionParser::OptionParser;
 };

@@ -190,7 +190,8 @@ def AddLoss : Pass<"ax-add-loss"> {
     loss scale, which the state `optimizer.loss_scale` is the exponent of.
   }];
   let options = [
-    Option<"loss", "loss", "std::string", "\"\"", "cross_entropy(logits,labels)">,
+    Option<"loss", "loss", "::ax::Loss", "::ax::Loss()",
+           "cross_entropy(logits,labels)">,
     Option<"scaled", "scaled", "bool", "false",
            "Of gradients in f16: times a scale that changes">
   ];
@@ -227,7 +228,8 @@ def SetPrecision : Pass<"ax-set-precision", "::ax::PlanOp"> {
     sums and the optimizer.
   }];
   let options = [
-    Option<"type", "type", "std::string", "\"fp32\"", "fp32, bf16 or fp16">
+    Option<"type", "type", "::ax::Precision", "::ax::Precision()",
+           "fp32, bf16 or fp16">
   ];
   let dependentDialects = ["ax::AxDialect"];
 }
@@ -250,15 +252,15 @@ def AddOptimizer : Pass<"ax-add-optimizer", "::ax::PlanOp"> {
     have no gradient, no decay, and moments that stay zero.
   }];
   let options = [
-    Option<"optimizer", "optimizer", "std::string", "\"adamw\"",
+    Option<"optimizer", "optimizer", "::ax::Optimizer", "::ax::Optimizer()",
            "adamw(lr=1e-3,weight_decay=0.01)">,
-    Option<"learningRateSchedule", "lr-schedule", "std::string", "\"constant\"",
-           "cosine(warmup=100,steps=1000)">,
-    ListOption<"groups", "param-group", "std::string",
+    Option<"learningRateSchedule", "lr-schedule", "::ax::LearningRateSchedule",
+           "::ax::LearningRateSchedule()", "cosine(warmup=100,steps=1000)">,
+    ListOption<"groups", "param-group", "::ax::ParameterGroup",
                "Other options for some states">,
     Option<"clipNorm", "clip-norm", "double", "0",
            "Largest global norm of the gradient; 0: any">,
-    ListOption<"frozenRows", "frozen-rows", "std::string",
+    ListOption<"frozenRows", "frozen-rows", "::ax::FrozenRows",
                "Rows of states that stay as they are: PATTERN=ROW,ROW">
   ];
   let dependentDialects = ["ax::AxDialect"];
@@ -293,7 +295,8 @@ def RecomputeForward : Pass<"ax-recompute-forward", "::ax::PlanOp"> {
     - anything else: a glob over names of nodes and modules.
   }];
   let options = [
-    Option<"mode", "mode", "std::string", "\"none\"", "selective">
+    Option<"mode", "mode", "::ax::RecomputeMode", "::ax::RecomputeMode()",
+           "selective">
   ];
   // To predict memory, code is generated.
   let dependentDialects = ["ax::AxlDialect"];
@@ -335,8 +338,8 @@ def OutlineStages : Pass<"ax-outline-stages", "::ax::PlanOp"> {
     for (gradients of weights) is a list of its own (`"W"`).
   }];
   let options = [
-    Option<"schedule", "schedule", "std::string", "\"1f1b\"",
-           "One of lib/Cost/Schedules">
+    Option<"schedule", "schedule", "::ax::ScheduleChoice",
+           "::ax::ScheduleChoice()", "One of lib/Cost/Schedules">
   ];
 }
 
@@ -396,8 +399,8 @@ def Schedule : Pass<"ax-schedule", "::ax::PlanOp"> {
     kept. Schedules are lib/Cost/Schedules, as docs/training.md describes them.
   }];
   let options = [
-    Option<"policy", "schedule", "std::string", "\"1f1b\"",
-           "One of lib/Cost/Schedules">
+    Option<"policy", "schedule", "::ax::ScheduleChoice",
+           "::ax::ScheduleChoice()", "One of lib/Cost/Schedules">
   ];
 }
 

@@ -15,6 +15,10 @@
 
 namespace ax {
 
+namespace cost {
+class PipelineSchedule;
+} // namespace cost
+
 /// A layer's or tensor's layout: `PATTERN=colwise|rowwise|replicate|LAYOUT`.
 /// PATTERN is a glob over node, scope, state, input and output names.
 struct ShardPin {
@@ -33,6 +37,23 @@ struct TensorGrid {
   std::string toText() const;
 };
 
+/// One of cost::PipelineSchedules, by its name.
+class ScheduleChoice {
+public:
+  /// `1f1b`.
+  ScheduleChoice();
+
+  static llvm::Expected<ScheduleChoice> parse(llvm::StringRef name);
+  std::string toText() const;
+  const cost::PipelineSchedule &get() const { return *schedule; }
+
+private:
+  explicit ScheduleChoice(const cost::PipelineSchedule *schedule)
+      : schedule(schedule) {}
+
+  const cost::PipelineSchedule *schedule;
+};
+
 /// A list of pins on the layout of everything; propagation makes the rest.
 struct Strategy {
   int64_t data = 1, pipe = 1, micro = 1;
@@ -42,9 +63,8 @@ struct Strategy {
                                     meshAxis::depth, meshAxis::row,
                                     meshAxis::col};
   bool sequenceParallel = false;
-  /// The pipeline schedule of a program that trains: one of
-  /// cost::PipelineSchedules.
-  std::string schedule = "1f1b";
+  /// Of a program that trains.
+  ScheduleChoice schedule;
   /// How many stages each coordinate on pipe has; nothing: as few as the
   /// schedule can have.
   std::optional<int64_t> virtualStages;
@@ -63,8 +83,8 @@ struct Strategy {
 
   /// How many stages each coordinate on pipe has.
   int64_t parts() const;
-  /// A Usage error where there is no such schedule, or none for these stages
-  /// and micro-batches.
+  /// A Usage error where there is no such schedule for these stages and
+  /// micro-batches.
   llvm::Error checkSchedule() const;
 
   /// The YAML file of --strategy; writing and reading again gives the same.

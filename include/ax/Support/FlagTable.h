@@ -57,7 +57,13 @@ public:
   void read(unsigned flag, int64_t &value) const;
   void read(unsigned flag, uint64_t &value) const;
   void read(unsigned flag, double &value) const;
-  /// Returns what is no flag: there must be one, `what`.
+  /// The same of what has a `parse` that takes a text; its error comes back
+  /// behind `--name=TEXT`.
+  template <typename T>
+  llvm::Error parse(unsigned flag, T &value) const;
+  template <typename T>
+  llvm::Error parse(unsigned flag, std::vector<T> &value) const;
+  /// What is no flag: there must be one, `what`.
   llvm::Expected<std::string> onlyInput(llvm::StringRef what) const;
   /// `--name` of the first flag of these, or of these sections, that is given;
   /// empty if there is none.
@@ -69,6 +75,8 @@ public:
 private:
   friend class FlagTable;
   explicit CommandLine(const FlagTable &table) : table(&table) {}
+  llvm::Error addFlag(llvm::Error error, unsigned flag,
+                      llvm::StringRef text) const;
 
   const FlagTable *table;
   std::map<unsigned, std::vector<std::string>> given;
@@ -142,6 +150,29 @@ private:
   std::set<unsigned> ofTool;
   std::set<unsigned> hidden;
 };
+
+template <typename T>
+llvm::Error CommandLine::parse(unsigned flag, std::vector<T> &value) const {
+  if (has(flag))
+    value.clear();
+  for (const std::string &text : list(flag)) {
+    llvm::Expected<T> parsed = T::parse(text);
+    if (!parsed)
+      return addFlag(parsed.takeError(), flag, text);
+    value.push_back(std::move(*parsed));
+  }
+  return llvm::Error::success();
+}
+
+template <typename T>
+llvm::Error CommandLine::parse(unsigned flag, T &value) const {
+  std::vector<T> values;
+  if (llvm::Error error = parse(flag, values))
+    return error;
+  if (!values.empty())
+    value = std::move(values.back());
+  return llvm::Error::success();
+}
 
 /// Name, version, commit and LLVM's version.
 std::string describeVersion(llvm::StringRef tool);

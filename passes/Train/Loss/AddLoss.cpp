@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 
 #include "../../StageAndAction.h"
-#include "../CallExpression.h"
 #include "../TensorBuilder.h"
 #include "../TrainingState.h"
 #include "LossScale.h"
@@ -16,7 +15,6 @@
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
-#include "ax/Support/Nearest.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -45,8 +43,8 @@ std::string typeText(Type type) {
 
 class LossAdder {
 public:
-  LossAdder(ProgramOp program, CallExpression call, bool scaled)
-      : program(program), call(std::move(call)), isScaled(scaled),
+  LossAdder(ProgramOp program, const Loss &loss, bool scaled)
+      : program(program), loss(loss), isScaled(scaled),
         output(cast<ReturnOp>(program.getBody().front().getTerminator())),
         builder(output),
         t(NameLoc::get(StringAttr::get(program.getContext(), "loss")),
@@ -82,25 +80,23 @@ public:
 
 private:
   llvm::Expected<LossValues> make() {
-    if (call.name == "cross_entropy")
+    switch (loss.kind) {
+    case Loss::Kind::CrossEntropy:
       return crossEntropy();
-    if (call.name == "graph")
+    case Loss::Kind::MSE:
+      return elementwise(&LossAdder::squared);
+    case Loss::Kind::L1:
+      return elementwise(&LossAdder::absolute);
+    case Loss::Kind::BCEWithLogits:
+      return elementwise(&LossAdder::logistic);
+    case Loss::Kind::Graph:
       return inGraph();
-    for (auto [name, fn] : {std::pair("mse", &LossAdder::squared),
-                            std::pair("l1", &LossAdder::absolute),
-                            std::pair("bce_with_logits", &LossAdder::logistic)})
-      if (call.name == name)
-        return elementwise(fn);
-    return makeErrorf(ExitCode::Usage,
-                      "there is no loss '{0}'; there are cross_entropy, mse, "
-                      "l1, bce_with_logits and graph{1}",
-                      call.name,
-                      suggestNearest(call.name, {"cross_entropy", "mse", "l1",
-                                                 "bce_with_logits", "graph"}));
+    }
+    llvm_unreachable("a loss of no kind");
   }
 
   llvm::Error fault(const Twine &message) {
-    return makeError(ExitCode::Usage, "loss " + call.name + ": " + message);
+    return makeError(ExitCode::Usage, "loss " + loss.name() + ": " + message);
   }
 
   /// The output of this name; `logits` is any model's only one.
@@ -229,28 +225,15 @@ private:
   }
 
   llvm::Expected<LossValues> crossEntropy() {
-    auto ignoreIndex = call.takeInt("ignore_index", -100);
-    auto shift = call.takeInt("shift", 0);
-    auto classDim = call.takeInt("class_dim", -1);
-    auto smoothing = call.takeNumber("label_smoothing", 0);
-    llvm::Error wrong = llvm::joinErrors(
-        llvm::joinErrors(ignoreIndex.takeError(), shift.takeError()),
-        llvm::joinErrors(classDim.takeError(), smoothing.takeError()));
-    if (!wrong)
-      wrong = call.finish({"OUTPUT", "LABELS"});
-    if (wrong)
-      return wrong;
-    auto found = findFloatOutput(call.arguments[0]);
+    auto found = findFloatOutput(loss.output);
     if (!found)
       return found.takeError();
     SmallVector<int64_t> shape(shapeOf(*found));
     int64_t rank = shape.size();
-    int64_t dim = *classDim < 0 ? *classDim + rank : *classDim;
+    int64_t dim = loss.classDim < 0 ? loss.classDim + rank : loss.classDim;
     if (rank < 1 || dim < 0 || dim >= rank)
       return fault("the output " + typeText(found->getType()) +
-                   " has no dimension " + Twine(*classDim) + " of classes");
-    if (*smoothing < 0 || *smoothing > 1)
-      return fault("label_smoothing is between 0 and 1");
+                   " has no dimension " + Twine(loss.classDim) + " of classes");
     if (sampleDim == dim)
       sampleDim = std::nullopt;
     double classes = shape[dim];
@@ -259,20 +242,20 @@ private:
                    " has no classes");
     SmallVector<int64_t> labelShape(shape);
     labelShape.erase(labelShape.begin() + dim);
-    if (*shift < 0 ||
-        (*shift > 0 && (labelShape.empty() || *shift >= labelShape.back())))
+    if (loss.shift > 0 &&
+        (labelShape.empty() || loss.shift >= labelShape.back()))
       return fault(
-          "shift=" + Twine(*shift) + " of labels " +
+          "shift=" + Twine(loss.shift) + " of labels " +
           typeText(RankedTensorType::get(labelShape, t.b.getI64Type())));
-    auto given = findInput(call.arguments[1], labelShape, t.b.getI64Type());
+    auto given = findInput(loss.target, labelShape, t.b.getI64Type());
     if (!given)
       return given.takeError();
 
-    describeLabels(*given, shape[dim], *ignoreIndex, *shift);
+    describeLabels(*given, shape[dim], loss.ignoreIndex, loss.shift);
     SmallVector<int64_t> kept(shape);
     kept[dim] = 1;
-    Value ignored = t.splat({}, t.b.getI64Type(), *ignoreIndex);
-    Value labels = t.reshape(shifted(*given, *shift, ignored), kept);
+    Value ignored = t.splat({}, t.b.getI64Type(), loss.ignoreIndex);
+    Value labels = t.reshape(shifted(*given, loss.shift, ignored), kept);
     Value valid = t.compare(CompareKind::ne, labels, ignored);
     // Reductions and a comparison with the class's number: all of it can be
     // split along the classes.
@@ -285,9 +268,9 @@ private:
     Value isLabel =
         t.compare(CompareKind::eq, t.indexAlong(dim, shape[dim], rank), labels);
     Value target = t.sum(t.select(isLabel, x, 0), dim);
-    if (*smoothing > 0)
-      target = t.add(t.mul(target, 1 - *smoothing),
-                     t.mul(t.sum(x, dim), *smoothing / classes));
+    if (loss.labelSmoothing > 0)
+      target = t.add(t.mul(target, 1 - loss.labelSmoothing),
+                     t.mul(t.sum(x, dim), loss.labelSmoothing / classes));
     LossValues result;
     result.losses = t.select(valid, t.sub(logSum, target), 0);
     result.counts = t.indicator(valid, t.b.getF32Type());
@@ -321,13 +304,10 @@ private:
   }
 
   llvm::Expected<LossValues> elementwise(Value (LossAdder::*fn)(Value, Value)) {
-    if (llvm::Error error = call.finish({"OUTPUT", "TARGET"}))
-      return error;
-    auto found = findFloatOutput(call.arguments[0]);
+    auto found = findFloatOutput(loss.output);
     if (!found)
       return found.takeError();
-    auto target =
-        findInput(call.arguments[1], shapeOf(*found), elementType(*found));
+    auto target = findInput(loss.target, shapeOf(*found), elementType(*found));
     if (!target)
       return target.takeError();
     Value losses = (this->*fn)(t.wide(*found), t.wide(*target));
@@ -339,7 +319,7 @@ private:
     double count = tensorType(losses).getNumElements();
     result.counts = t.splat(counted, t.b.getF32Type(),
                             counted.empty() ? count : count / counted[0]);
-    if (isEvaluation && call.name == "bce_with_logits") {
+    if (isEvaluation && loss.kind == Loss::Kind::BCEWithLogits) {
       Value isRight = t.compare(
           CompareKind::eq,
           t.indicator(t.compare(CompareKind::gt, *found, 0), t.b.getF32Type()),
@@ -351,22 +331,18 @@ private:
   }
 
   llvm::Expected<LossValues> inGraph() {
-    if (llvm::Error error = call.finish({"OUTPUT", "mean|sum"}))
-      return error;
-    if (call.arguments[1] != "mean" && call.arguments[1] != "sum")
-      return fault("'" + call.arguments[1] + "' is neither mean nor sum");
-    auto found = findFloatOutput(call.arguments[0]);
+    auto found = findFloatOutput(loss.output);
     if (!found)
       return found.takeError();
     if (tensorType(*found).getNumElements() != 1)
-      return fault("the output '" + call.arguments[0] + "' is " +
+      return fault("the output '" + loss.output + "' is " +
                    typeText(found->getType()) + ", not one number");
     return LossValues{
         t.reshape(*found, {}), t.splat({}, t.b.getF32Type(), 1), {}};
   }
 
   ProgramOp program;
-  CallExpression call;
+  const Loss &loss;
   bool isScaled;
   bool isEvaluation = program.getSymName() == evaluationProgram;
   ReturnOp output;
@@ -396,11 +372,8 @@ struct AddLoss : ax::impl::AddLossBase<AddLoss> {
   }
 
   llvm::Error add(ProgramOp program) {
-    llvm::Expected<CallExpression> call = CallExpression::parse(loss);
-    if (!call)
-      return call.takeError();
     program->getParentOfType<PlanOp>().needVersion(PlanOp::rolesVersion);
-    return LossAdder(program, std::move(*call), scaled).run();
+    return LossAdder(program, loss, scaled).run();
   }
 };
 

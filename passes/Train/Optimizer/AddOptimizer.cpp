@@ -226,7 +226,7 @@ LogicalResult OptimizerAdder::freezeRows() {
   for (Parameter &parameter : parameters)
     trained.push_back(parameter.state);
   for (const FrozenRows &frozen : frozenRows) {
-    auto found = frozen.find(trained);
+    auto found = findFrozen(trained, frozen);
     if (!found)
       return program.emitError(describeError(found.takeError()).message);
     for (Parameter &parameter : parameters)
@@ -426,44 +426,26 @@ struct AddOptimizer : ax::impl::AddOptimizerBase<AddOptimizer> {
   using AddOptimizerBase::AddOptimizerBase;
 
   void runOnOperation() final {
-    auto rule = UpdateRules::get().parse(optimizer);
-    auto rate = LearningRateSchedule::parse(learningRateSchedule);
-    std::vector<ParameterGroup> parsed;
-    std::vector<FrozenRows> frozen;
-    llvm::Error error =
-        llvm::joinErrors(rule ? llvm::Error::success() : rule.takeError(),
-                         rate ? llvm::Error::success() : rate.takeError());
-    auto parseAll = [&](const auto &texts, auto &results) {
-      for (const std::string &text : texts) {
-        auto result = std::decay_t<decltype(results[0])>::parse(text);
-        if (result)
-          results.push_back(std::move(*result));
-        else
-          error = llvm::joinErrors(std::move(error), result.takeError());
+    for (const ParameterGroup &group : groups)
+      if (llvm::Error error = findGroup(getOperation(), group).takeError()) {
+        getOperation().emitError(describeError(std::move(error)).message);
+        return signalPassFailure();
       }
-    };
-    parseAll(groups, parsed);
-    parseAll(frozenRows, frozen);
-    for (const ParameterGroup &group : parsed)
-      if (!error)
-        error = findGroup(getOperation(), group).takeError();
-    if (error) {
-      getOperation().emitError(describeError(std::move(error)).message);
-      return signalPassFailure();
-    }
-    if (rate->decay != LearningRateSchedule::Decay::None || rate->warmup)
-      (*rule)->text += " lr-schedule=" + learningRateSchedule;
+    std::unique_ptr<UpdateRule> rule = optimizer.makeRule();
+    const LearningRateSchedule &rate = learningRateSchedule;
+    if (rate.decay != LearningRateSchedule::Decay::None || rate.warmup)
+      rule->text += " lr-schedule=" + rate.toText();
     if (clipNorm > 0)
-      (*rule)->text += " clip-norm=" + shortest(clipNorm);
-    for (const std::string &group : groups)
-      (*rule)->text += " param-group=" + group;
-    for (const std::string &rows : frozenRows)
-      (*rule)->text += " frozen-rows=" + rows;
+      rule->text += " clip-norm=" + shortest(clipNorm);
+    for (const ParameterGroup &group : groups)
+      rule->text += " param-group=" + group.toText();
+    for (const FrozenRows &rows : frozenRows)
+      rule->text += " frozen-rows=" + rows.toText();
     for (ProgramOp program :
          llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
       if (!isEvaluationMode(program.getSymName()) &&
           failed(
-              OptimizerAdder(program, **rule, *rate, parsed, frozen, clipNorm)
+              OptimizerAdder(program, *rule, rate, groups, frozenRows, clipNorm)
                   .run()))
         return signalPassFailure();
   }

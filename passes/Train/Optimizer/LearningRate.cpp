@@ -17,6 +17,7 @@ LearningRateSchedule::parse(llvm::StringRef text) {
   if (!call)
     return call.takeError();
   LearningRateSchedule result;
+  result.text = text.str();
   NumberTaker number(*call);
   if (call->name == "linear")
     result.decay = Decay::Linear;

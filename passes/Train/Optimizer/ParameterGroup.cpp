@@ -12,24 +12,21 @@ using namespace ax;
 
 llvm::Expected<ParameterGroup> ParameterGroup::parse(llvm::StringRef text) {
   ParameterGroup result;
+  result.text = text.str();
   auto [names, options] = text.rsplit(':');
   if (names.empty() || options.empty())
-    return makeErrorf(ExitCode::Usage,
-                      "parameter group '{0}': give PATTERN|rank<N:lr=...,"
-                      "weight_decay=...",
-                      text);
+    return makeError(ExitCode::Usage,
+                     "give PATTERN|rank<N:lr=...,weight_decay=...");
   for (llvm::StringRef name : llvm::split(names, '|')) {
     if (name.consume_front("rank<")) {
       if (!llvm::to_integer(name, result.belowRank, 10) || result.belowRank < 1)
-        return makeErrorf(ExitCode::Usage,
-                          "parameter group '{0}': rank< needs a number", text);
+        return makeError(ExitCode::Usage, "rank< needs a number");
       continue;
     }
     if (llvm::Expected<llvm::GlobPattern> glob =
             llvm::GlobPattern::create(name);
         !glob)
-      return makeErrorf(ExitCode::Usage, "parameter group '{0}': {1}", text,
-                        llvm::toString(glob.takeError()));
+      return makeError(ExitCode::Usage, llvm::toString(glob.takeError()));
     result.patterns.push_back(name.str());
   }
   llvm::Expected<CallExpression> call =
@@ -67,6 +64,7 @@ ax::findGroup(PlanOp plan, const ParameterGroup &group) {
 
 llvm::Expected<FrozenRows> FrozenRows::parse(llvm::StringRef text) {
   FrozenRows result;
+  result.text = text.str();
   auto [name, rows] = text.rsplit('=');
   result.pattern = name.str();
   bool isSound = !name.empty() && !rows.empty();
@@ -76,11 +74,9 @@ llvm::Expected<FrozenRows> FrozenRows::parse(llvm::StringRef text) {
     else
       isSound = false;
   if (!isSound)
-    return makeErrorf(ExitCode::Usage,
-                      "frozen rows '{0}': give PATTERN=ROW,ROW,...", text);
+    return makeError(ExitCode::Usage, "give PATTERN=ROW,ROW,...");
   if (auto glob = llvm::GlobPattern::create(name); !glob)
-    return makeErrorf(ExitCode::Usage, "frozen rows '{0}': {1}", text,
-                      llvm::toString(glob.takeError()));
+    return makeError(ExitCode::Usage, llvm::toString(glob.takeError()));
   return result;
 }
 
@@ -89,23 +85,23 @@ bool FrozenRows::contains(llvm::StringRef name) const {
 }
 
 llvm::Expected<std::vector<StateOp>>
-FrozenRows::find(llvm::ArrayRef<StateOp> states) const {
+ax::findFrozen(llvm::ArrayRef<StateOp> states, const FrozenRows &frozen) {
   std::vector<StateOp> found;
   for (StateOp state : states) {
-    if (!contains(state.getSymName()))
+    if (!frozen.contains(state.getSymName()))
       continue;
     mlir::RankedTensorType type = state.getTensorType();
     int64_t size = type.getRank() ? type.getDimSize(0) : 0;
-    if (int64_t row = *llvm::max_element(rows); row >= size)
+    if (int64_t row = *llvm::max_element(frozen.rows); row >= size)
       return makeErrorf(ExitCode::Usage,
-                        "frozen rows '{0}': '{1}' has {2} rows, and no row {3}",
-                        pattern, state.getSymName(), size, row);
+                        "--frozen-rows={0}: '{1}' has {2} rows, and no row {3}",
+                        frozen.text, state.getSymName(), size, row);
     found.push_back(state);
   }
   if (found.empty())
     return makeErrorf(ExitCode::Usage,
-                      "frozen rows '{0}': no weight that is trained is called "
+                      "--frozen-rows={0}: no weight that is trained is called "
                       "so",
-                      pattern);
+                      frozen.text);
   return found;
 }

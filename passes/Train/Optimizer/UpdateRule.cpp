@@ -32,7 +32,7 @@ const UpdateRules &UpdateRules::get() {
 
 std::vector<llvm::StringRef> UpdateRules::names() const {
   std::vector<llvm::StringRef> names;
-  for (const auto &[name, maker] : makers)
+  for (const auto &[name, entry] : entries)
     names.push_back(name);
   return names;
 }
@@ -41,18 +41,19 @@ std::vector<llvm::StringRef> ax::optimizerNames() {
   return UpdateRules::get().names();
 }
 
-llvm::Expected<std::unique_ptr<UpdateRule>>
-UpdateRules::parse(llvm::StringRef text) const {
+Optimizer::Optimizer() : Optimizer(llvm::cantFail(parse("adamw"))) {}
+
+llvm::Expected<Optimizer> Optimizer::parse(llvm::StringRef text) {
   llvm::Expected<CallExpression> call = CallExpression::parse(text);
   if (!call)
     return call.takeError();
-  auto found = makers.find(call->name);
-  if (found == makers.end()) {
-    return makeErrorf(
-        ExitCode::Usage, "there is no optimizer '{0}', but {1}{2}", call->name,
-        llvm::join(names(), ", "), suggestNearest(call->name, names()));
-  }
-  std::unique_ptr<UpdateRule> rule = found->second();
+  const UpdateRules::Entry *entry = UpdateRules::get().find(call->name);
+  if (!entry)
+    return makeErrorf(ExitCode::Usage,
+                      "there is no optimizer '{0}', but {1}{2}", call->name,
+                      llvm::join(optimizerNames(), ", "),
+                      suggestNearest(call->name, optimizerNames()));
+  std::shared_ptr<UpdateRule> rule = entry->make();
   NumberTaker number(*call);
   number.take("lr", rule->learningRate);
   number.take("weight_decay", rule->weightDecay);
@@ -62,5 +63,7 @@ UpdateRules::parse(llvm::StringRef text) const {
   if (llvm::Error error = rule->checkOptions())
     return error;
   rule->text = number.describe();
-  return rule;
+  return Optimizer(text, [rule, entry] { return entry->copy(*rule); });
 }
+
+std::unique_ptr<UpdateRule> Optimizer::makeRule() const { return make(); }

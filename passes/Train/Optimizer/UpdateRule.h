@@ -73,22 +73,33 @@ public:
 /// The rules by name.
 class UpdateRules {
 public:
-  using Maker = std::function<std::unique_ptr<UpdateRule>()>;
+  struct Entry {
+    /// Gives a rule as it is without options.
+    std::function<std::unique_ptr<UpdateRule>()> make;
+    std::function<std::unique_ptr<UpdateRule>(const UpdateRule &)> copy;
+  };
 
   static const UpdateRules &get();
-  /// `adamw(lr=1e-3,betas=0.9:0.999,eps=1e-8,weight_decay=0.01)`. A Usage error
-  /// for what is no rule (it lists those there are) or no option.
-  llvm::Expected<std::unique_ptr<UpdateRule>> parse(llvm::StringRef text) const;
-
-  /// Returns the names, sorted.
+  /// Null where there is none.
+  const Entry *find(llvm::StringRef name) const {
+    auto found = entries.find(name.str());
+    return found == entries.end() ? nullptr : &found->second;
+  }
+  /// Sorted.
   std::vector<llvm::StringRef> names() const;
 
-  void add(llvm::StringRef name, Maker maker) {
-    makers.emplace(name, std::move(maker));
+  /// `make` gives a `std::unique_ptr` of the rule's own class.
+  template <typename MakeTy>
+  void add(llvm::StringRef name, MakeTy make) {
+    using Rule = std::decay_t<decltype(*make())>;
+    entries.emplace(name.str(), Entry{make, [](const UpdateRule &rule) {
+                                        return std::make_unique<Rule>(
+                                            static_cast<const Rule &>(rule));
+                                      }});
   }
 
 private:
-  std::map<std::string, Maker> makers;
+  std::map<std::string, Entry> entries;
 };
 
 } // namespace ax

@@ -22,35 +22,13 @@ using namespace ax;
 
 namespace {
 
-/// `2GiB`, `1.5 GB`, `500MB`, `4096`.
-std::optional<int64_t> parseBytes(StringRef text) {
-  size_t end = text.find_first_not_of("0123456789.");
-  double number;
-  if (text.take_front(end).getAsDouble(number) || !(number > 0))
-    return std::nullopt;
-  double unit = llvm::StringSwitch<double>(
-                    end == StringRef::npos ? "" : text.drop_front(end).trim())
-                    .Cases({"", "B"}, 1)
-                    .Cases({"kB", "KB"}, 1e3)
-                    .Case("MB", 1e6)
-                    .Case("GB", 1e9)
-                    .Case("KiB", 1 << 10)
-                    .Case("MiB", 1 << 20)
-                    .Case("GiB", 1 << 30)
-                    .Default(0);
-  double bytes = number * unit;
-  if (!(bytes >= 1 && bytes < 1e18))
-    return std::nullopt;
-  return static_cast<int64_t>(bytes);
-}
-
 struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
   using RecomputeForwardBase::RecomputeForwardBase;
   RecomputeForward(const RecomputeForwardOptions &options, PredictPeak predict)
       : RecomputeForwardBase(options), predict(std::move(predict)) {}
 
   void runOnOperation() final {
-    if (mode == "none")
+    if (mode.kind == RecomputeMode::None)
       return;
     for (ProgramOp program :
          llvm::to_vector(getOperation().getBody().getOps<ProgramOp>()))
@@ -62,14 +40,16 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
     Recompute recompute(program);
     if (!recompute.hasBackward())
       return success();
-    if (StringRef(mode).starts_with("budget:"))
-      return fitBudget(program, StringRef(mode).drop_front(7));
+    if (mode.kind == RecomputeMode::Budget)
+      return fitBudget(program);
     Recompute::Ops again;
-    if (mode == "selective" || mode == "full") {
+    if (mode.kind == RecomputeMode::Matching) {
+      if (failed(addMatching(program, recompute, again)))
+        return failure();
+    } else {
+      bool isFull = mode.kind == RecomputeMode::Full;
       for (size_t s = 0; s <= recompute.numSegments(); ++s)
-        addSegment(recompute, s, mode == "full", again);
-    } else if (failed(addMatching(program, recompute, again))) {
-      return failure();
+        addSegment(recompute, s, isFull, again);
     }
     recompute.keepLater(again);
     recompute.apply(again);
@@ -91,14 +71,11 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
 
   LogicalResult addMatching(ProgramOp program, const Recompute &recompute,
                             Recompute::Ops &again) {
-    auto glob = llvm::GlobPattern::create(mode);
-    if (!glob)
-      return program.emitError("--checkpoint=")
-             << mode << ": " << llvm::toString(glob.takeError());
+    auto glob = llvm::cantFail(llvm::GlobPattern::create(mode.text));
     bool any = false;
     for (Operation *op : recompute.getForward()) {
       if (llvm::none_of(getNodeNames(op),
-                        [&](StringRef name) { return glob->match(name); }))
+                        [&](StringRef name) { return glob.match(name); }))
         continue;
       any = true;
       if (!Recompute::mustBeKept(op))
@@ -106,7 +83,7 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
     }
     if (!any)
       return program.emitError("--checkpoint=")
-             << mode
+             << mode.text
              << " is neither none, selective, full nor budget:SIZE, and no "
                 "node is called so";
     return success();
@@ -156,18 +133,12 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
     recompute.apply(again);
   }
 
-  LogicalResult fitBudget(ProgramOp program, StringRef text) {
-    std::optional<int64_t> budget = parseBytes(text);
-    if (!budget)
-      return program.emitError("--checkpoint=budget:")
-             << text
-             << ": give a size, as budget:2GiB or budget:500MB (units: B, "
-                "kB, MB, GB, KiB, MiB, GiB)";
+  LogicalResult fitBudget(ProgramOp program) {
     SmallVector<Step> steps = orderSteps(Recompute(program));
     FailureOr<int64_t> none = peakAfter(program, {});
     if (failed(none))
       return failure();
-    if (*none <= *budget)
+    if (*none <= mode.budget)
       return success();
     // Generating code takes a second for a large model, and the estimate is off
     // by much the same however many steps are taken. So it says where to look.
@@ -177,33 +148,32 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
         [&](size_t count) {
           return estimateAfter(program, ArrayRef(steps).take_front(count)) +
                      tooLow >
-                 *budget;
+                 mode.budget;
         });
-    return takeFewest(program, steps, guess, *none, *budget, text);
+    return takeFewest(program, steps, guess, *none);
   }
 
-  /// Takes the fewest steps with which the plan needs `budget` bytes at most,
+  /// Takes the fewest steps with which the plan needs no more than the budget,
   /// `least` being what it needs with none. They are looked for from `guess`
   /// on, in strides that double, until there is a number that fits and one that
   /// does not: where the guess is right, that is one try on either side of it.
   LogicalResult takeFewest(ProgramOp program, ArrayRef<Step> steps,
-                           size_t guess, int64_t least, int64_t budget,
-                           StringRef text) {
+                           size_t guess, int64_t least) {
     size_t low = 1, high = steps.size() + 1;
     for (size_t count = guess, stride = 1; low < high; stride *= 2) {
       FailureOr<int64_t> bytes = peakAfter(program, steps.take_front(count));
       if (failed(bytes))
         return failure();
       least = std::min(least, *bytes);
-      bool fits = *bytes <= budget;
+      bool fits = *bytes <= mode.budget;
       (fits ? high : low) = fits ? count : count + 1;
       size_t middle = (low + high) / 2;
       count = fits ? std::max(count - std::min(stride, count), middle)
                    : std::min(count + stride, middle);
     }
     if (low > steps.size())
-      return program.emitError("--checkpoint=budget:")
-             << text << ": a rank needs " << (least + 999999) / 1000000
+      return program.emitError("--checkpoint=")
+             << mode.text << ": a rank needs " << (least + 999999) / 1000000
              << " MB with everything computed again that can be; use more "
                 "ranks, --zero or a smaller batch";
     take(program, steps.take_front(low));

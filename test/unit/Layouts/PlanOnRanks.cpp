@@ -283,7 +283,7 @@ LogicalResult runPhases(ModuleOp module, const NamedStrategy &named) {
   strategy.micro = named.micro;
   strategy.sequenceParallel = named.sequenceParallel;
   strategy.zero = named.zero;
-  strategy.schedule = named.schedule;
+  strategy.schedule = llvm::cantFail(ScheduleChoice::parse(named.schedule));
   strategy.cuts = named.cuts;
   if (named.training)
     strategy.training = *named.training;

@@ -237,8 +237,8 @@ static OwningOpRef<ModuleOp> trainedPlan(const char *schedule, int64_t zero) {
     return {};
   }
   static Training training;
-  training.loss = "mse(y,target)";
-  training.optimizer = "sgd(lr=0.1,momentum=0.9)";
+  training.loss = cantFail(Loss::parse("mse(y,target)"));
+  training.optimizer = cantFail(Optimizer::parse("sgd(lr=0.1,momentum=0.9)"));
   training.clipNorm = 1;
   test::NamedStrategy strategy{"trained", "1", 2, 2, 2};
   strategy.training = &training;

@@ -7,6 +7,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "TrainTestSupport.h"
+#include "ax/Passes/Training.h"
+#include "ax/Support/Error.h"
 
 #include <cmath>
 #include <gtest/gtest.h>
@@ -45,12 +47,12 @@ HostTensor randomTensor(Shape shape, unsigned seed) {
   return tensor;
 }
 
-struct Loss {
+struct Sums {
   double sum = 0, count = 0;
 };
 
 void expectLoss(const std::string &text, const HostTensor &x,
-                const HostTensor &labels, Loss expected) {
+                const HostTensor &labels, Sums expected) {
   auto module = identity(x);
   ASSERT_EQ(addLoss(*module, text), "");
   States results = interpret(*module, {{"x", x}, {"labels", labels}}, {});
@@ -64,10 +66,10 @@ void expectLoss(const std::string &text, const HostTensor &x,
 }
 
 /// Of logits [n, classes].
-Loss crossEntropy(const std::vector<std::vector<double>> &logits,
+Sums crossEntropy(const std::vector<std::vector<double>> &logits,
                   const std::vector<int64_t> &labels, int64_t ignored,
                   double smoothing) {
-  Loss loss;
+  Sums loss;
   for (size_t i = 0; i < logits.size(); ++i) {
     if (labels[i] == ignored)
       continue;
@@ -141,7 +143,7 @@ TEST(CrossEntropy, ClassesInFront) {
 
 TEST(Losses, OfTargets) {
   HostTensor x = randomTensor({3, 4}, 4), z = randomTensor({3, 4}, 5);
-  Loss mse{0, 12}, l1{0, 12}, bce{0, 12};
+  Sums mse{0, 12}, l1{0, 12}, bce{0, 12};
   for (int64_t i = 0; i < 12; ++i) {
     double a = x.getDouble(i), b = z.getDouble(i), p = 1 / (1 + std::exp(-a));
     mse.sum += (a - b) * (a - b);
@@ -176,9 +178,6 @@ TEST(Losses, WhatDoesNotFit) {
   auto fault = [](const HostTensor &of, const std::string &loss) {
     return addLoss(*identity(of), loss);
   };
-  EXPECT_EQ(fault(x, "hinge(y,labels)"),
-            "there is no loss 'hinge'; there are cross_entropy, mse, l1, "
-            "bce_with_logits and graph");
   EXPECT_EQ(fault(x, "cross_entropy(z,labels)"),
             "loss cross_entropy: the model has no output 'z'; it has 'y'");
   EXPECT_EQ(fault(i, "cross_entropy(y,labels)"),
@@ -194,23 +193,44 @@ TEST(Losses, WhatDoesNotFit) {
             "loss cross_entropy: the output tensor<2x0xf32> has no classes");
   EXPECT_EQ(fault(x, "cross_entropy(y,labels,shift=2)"),
             "loss cross_entropy: shift=2 of labels tensor<2xi64>");
-  EXPECT_EQ(fault(x, "cross_entropy(y,labels,label_smoothing=1.5)"),
-            "loss cross_entropy: label_smoothing is between 0 and 1");
-  EXPECT_EQ(fault(x, "cross_entropy(y,labels,smoothing=0.1)"),
+  EXPECT_EQ(fault(x, "graph(y,mean)"),
+            "loss graph: the output 'y' is tensor<2x3xf32>, not one number");
+}
+
+TEST(Losses, WhatIsNone) {
+  auto fault = [](const char *text) {
+    return describeError(Loss::parse(text).takeError()).message;
+  };
+  EXPECT_EQ(fault("hinge(y,labels)"),
+            "there is no loss 'hinge'; there are cross_entropy, mse, l1, "
+            "bce_with_logits and graph");
+  EXPECT_EQ(fault("cross_entropy(y,labels,label_smoothing=1.5)"),
+            "cross_entropy: label_smoothing=1.5 is not between 0 and 1");
+  EXPECT_EQ(fault("cross_entropy(y,labels,smoothing=0.1)"),
             "cross_entropy: there is no option 'smoothing', but ignore_index, "
             "shift, class_dim, label_smoothing; did you mean "
             "'label_smoothing'?");
-  EXPECT_EQ(fault(x, "cross_entropy(y,labels,shift=one)"),
+  EXPECT_EQ(fault("cross_entropy(y,labels,shift=one)"),
             "cross_entropy: shift=one: give a whole number");
-  EXPECT_EQ(fault(x, "cross_entropy(y)"),
+  EXPECT_EQ(fault("cross_entropy(y,labels,shift=-1)"),
+            "cross_entropy: shift=-1 is negative");
+  EXPECT_EQ(fault("cross_entropy(y)"),
             "cross_entropy(OUTPUT,LABELS) has 2 arguments, not 1");
-  EXPECT_EQ(fault(x, "cross_entropy(shift=1,y)"),
-            "'cross_entropy(shift=1,y)': 'y' is neither KEY=VALUE nor a name "
-            "in front of those");
-  EXPECT_EQ(fault(x, "graph(y,mean)"),
-            "loss graph: the output 'y' is tensor<2x3xf32>, not one number");
-  EXPECT_EQ(fault(x, "graph(y,max)"),
-            "loss graph: 'max' is neither mean nor sum");
+  EXPECT_EQ(fault("mse(y,t,shift=1)"), "mse: there is no option 'shift'");
+  EXPECT_EQ(fault("cross_entropy(shift=1,y)"),
+            "'y' is neither KEY=VALUE nor a name in front of those");
+  EXPECT_EQ(fault("graph(y,max)"), "graph: 'max' is neither mean nor sum");
+}
+
+TEST(Losses, AreWrittenAsTheyWereRead) {
+  for (const char *text :
+       {"cross_entropy( logits, labels,shift=1, ignore_index=-1)",
+        "graph(y,sum)"})
+    EXPECT_EQ(llvm::cantFail(Loss::parse(text)).toText(), text);
+  Loss standard, read = llvm::cantFail(Loss::parse(standard.toText()));
+  EXPECT_EQ(read.name(), "cross_entropy");
+  EXPECT_EQ(read.output, standard.output);
+  EXPECT_EQ(read.target, standard.target);
 }
 
 } // namespace

@@ -35,7 +35,7 @@
 // SIDEWAYS: error: {{.*}}--shard=up=sideways: a layer is colwise, rowwise or replicate
 // AXIS: error: {{.*}}--shard=y=[{}, {rows}]:
 // PIPE: error: --shard=w1=[{pipe}, {}]: 'pipe' numbers the stages, and each tensor is in one of them: layouts have other axes
-// NOPAIR: --shard=up: expected PATTERN=colwise|rowwise|replicate|LAYOUT
+// NOPAIR: option: expected PATTERN=colwise|rowwise|replicate|LAYOUT
 // WAYS: error: --shard=up=rowwise: 64 features cannot be split 128 ways
 // DIMS: error: --shard=y=[{}, {}, {}]: more dimensions than the tensor's 2 at offset 8
 // MORE: error: --shard=y=[{}, {}] more: unexpected text after the layout at offset 9

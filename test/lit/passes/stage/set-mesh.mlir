@@ -6,7 +6,7 @@
 
 // CHECK: ax.mesh [pipe = 2, data = 3, depth = 1, row = 2, col = 4] in time [micro = 4]
 // ORDER: ax.mesh [data = 1, pipe = 1, depth = 1, row = 1, col = 4] in time [micro = 1]
-// TP: --tp=2x2: expected T, or ROWSxCOLUMNSxDEPTH, sizes at least 1
+// TP: --tp option: expected T, or ROWSxCOLUMNSxDEPTH, sizes at least 1
 // BADORDER: error: the order of axes must name pipe, data, depth, row and col, each once
 // ZERO: error: axis data = 0: sizes are at least 1, and there are at most 1048576 ranks
 ax.plan @p version 1 {

@@ -18,23 +18,23 @@
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{optimizer=sgd(lr=much)}))' 2>&1 | FileCheck %s --check-prefix=NUMBER
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-add-optimizer{lr-schedule=constant(warmup=-1)}))' 2>&1 | FileCheck %s --check-prefix=NEGATIVE
 
-// CALL: error: 'sgd(lr': give NAME(A,B,KEY=VALUE,...); several numbers of one option are KEY=1:2
-// TWICE: error: 'sgd(lr=1,lr=2)': lr is given twice
-// NUMBER: error: sgd: lr=much: give a number
-// NEGATIVE: error: constant: warmup=-1 is negative
-// KIND: error: there is no optimizer 'tiger', but adam, adamw, {{.*}}sgd
-// RANGE: error: sgd: lr=-1{{.*}} is not 0 or more
-// BETAS: error: adam: betas=0.9:1: give two numbers below 1, as 0.9:0.999
-// ONE: error: adamw: betas=0.8: give two numbers below 1, as 0.9:0.999
-// HEX: error: sgd: momentum=0x1: give a number
-// NAN: error: adam: betas=nan:0.9: give two numbers below 1
-// HALF: error: sgd: nesterov=0.5 is neither 0 nor 1
-// LESS: error: group: lr=-0.5 is not 0 or more
-// NESTEROV: error: sgd: nesterov needs a momentum
-// GROUP: error: parameter group 'fc.weight': give PATTERN|rank<N:lr=...,weight_decay=...
-// RANK: error: parameter group 'rank<x:lr=1': rank< needs a number
-// STEPS: error: cosine: steps=5 is not more than warmup=5: give steps=N, the step at which it ends
-// SCHEDULE: error: there is no learning-rate schedule 'step', but constant, linear, cosine
+// CALL: --optimizer option: give NAME(A,B,KEY=VALUE,...); several numbers of one option are KEY=1:2
+// TWICE: --optimizer option: lr is given twice
+// NUMBER: --optimizer option: sgd: lr=much: give a number
+// NEGATIVE: --lr-schedule option: constant: warmup=-1 is negative
+// KIND: --optimizer option: there is no optimizer 'tiger', but adam, adamw, {{.*}}sgd
+// RANGE: --optimizer option: sgd: lr=-1 is not 0 or more
+// BETAS: --optimizer option: adam: betas=0.9:1: give two numbers below 1, as 0.9:0.999
+// ONE: --optimizer option: adamw: betas=0.8: give two numbers below 1, as 0.9:0.999
+// HEX: --optimizer option: sgd: momentum=0x1: give a number
+// NAN: --optimizer option: adam: betas=nan:0.9: give two numbers below 1
+// HALF: --optimizer option: sgd: nesterov=0.5 is neither 0 nor 1
+// LESS: --param-group option: group: lr=-0.5 is not 0 or more
+// NESTEROV: --optimizer option: sgd: nesterov needs a momentum
+// GROUP: --param-group option: give PATTERN|rank<N:lr=...,weight_decay=...
+// RANK: --param-group option: rank< needs a number
+// STEPS: --lr-schedule option: cosine: steps=5 is not more than warmup=5: give steps=N, the step at which it ends
+// SCHEDULE: --lr-schedule option: there is no learning-rate schedule 'step', but constant, linear, cosine
 
 // ADAM-DAG: ax.state @w.exp_avg : tensor<4x2xf32>
 // ADAM-DAG: ax.state @w.exp_avg_sq : tensor<4x2xf32>

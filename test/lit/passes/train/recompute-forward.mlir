@@ -11,9 +11,9 @@
 // RUN: not axopt-opt %s --pass-pipeline='builtin.module(ax-differentiate,ax.plan(ax-recompute-forward{mode=layer[}))' 2>&1 | FileCheck %s --check-prefix=GLOB
 
 // SMALL: error: --checkpoint=budget:100kB: a rank needs {{.*}} MB with everything computed again that can be; use more ranks, --zero or a smaller batch
-// SIZE: error: --checkpoint=budget:much: give a size, as budget:2GiB or budget:500MB (units: B, kB, MB, GB, KiB, MiB, GiB)
+// SIZE: --mode option: give a size, as budget:2GiB or budget:500MB (units: B, kB, MB, GB, KiB, MiB, GiB)
 // NODE: error: --checkpoint=layer7.* is neither none, selective, full nor budget:SIZE, and no node is called so
-// GLOB: error: --checkpoint=layer[: invalid glob pattern
+// GLOB: --mode option: invalid glob pattern
 
 // NONE-NOT: recomputed
 
