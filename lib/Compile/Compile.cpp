@@ -122,9 +122,12 @@ static mlir::FailureOr<int64_t> predictPeak(PlanOp plan,
                                             const Strategy &strategy) {
   mlir::OwningOpRef<ModuleOp> module = ModuleOp::create(plan.getLoc());
   module->push_back(plan.clone());
+  CompileOptions rest;
+  rest.strategy = strategy;
+  rest.first = "optimize";
   mlir::PassManager manager(plan.getContext());
-  addOptimizePhase(manager);
-  addPipelinePhase(manager, strategy);
+  for (const Phase &phase : phasesFor(rest))
+    phase.add(manager);
   if (failed(manager.run(*module)))
     return mlir::failure();
   int64_t peak = 0;
@@ -178,6 +181,16 @@ std::vector<Phase> ax::phasesFor(const CompileOptions &options) {
   // What is dropped at random is known when it is raised.
   if (options.evaluationMode)
     phases[1].check = checkNotRandom;
+  auto find = [&](llvm::StringRef name) {
+    auto found = llvm::find_if(
+        phases, [&](const Phase &phase) { return phase.name == name; });
+    assert(found != phases.end() && "there is no such phase");
+    return found;
+  };
+  if (!options.last.empty())
+    phases.erase(std::next(find(options.last)), phases.end());
+  if (!options.first.empty())
+    phases.erase(phases.begin(), find(options.first));
   return phases;
 }
 

@@ -23,8 +23,8 @@ struct Phase {
   std::vector<llvm::StringRef> steps = {};
 };
 
-/// All phases, in their order. They refer to `options` until they are added;
-/// what they add does not.
+/// The phases from `options.first` to `options.last`, in their order. They
+/// refer to `options` until they are added; what they add does not.
 std::vector<Phase> phasesFor(const CompileOptions &options);
 
 } // namespace ax

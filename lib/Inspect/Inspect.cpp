@@ -4,6 +4,7 @@
 
 #include "Sizes.h"
 
+#include "ax/Compile/Compile.h"
 #include "ax/Cost/OpCost.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Interpreter/Elements.h"
@@ -27,14 +28,12 @@ public:
   explicit Remarks(MLIRContext &context)
       : handler(&context, [this](Diagnostic &diagnostic) {
           std::string text = diagnostic.str();
-          if (diagnostic.getSeverity() == DiagnosticSeverity::Error)
-            errors += (errors.empty() ? "" : "\n") + text;
-          else if (!llvm::is_contained(notes, text))
+          if (diagnostic.getSeverity() != DiagnosticSeverity::Error &&
+              !llvm::is_contained(notes, text))
             notes.push_back(text);
           return success();
         }) {}
 
-  std::string errors;
   std::vector<std::string> notes;
 
 private:
@@ -75,7 +74,6 @@ public:
 private:
   /// Null, and a problem, when the model cannot be imported.
   llvm::Expected<OwningOpRef<ModuleOp>> import();
-  llvm::Error runPhases(ModuleOp module, Remarks &remarks);
   llvm::Error collect(PlanOp plan);
   void collectWeights(ArrayRef<WeightChoice> choices);
   void collectProgram(ProgramOp program);
@@ -113,21 +111,6 @@ llvm::Expected<OwningOpRef<ModuleOp>> Inspector::import() {
   }
   result.problems.push_back(problem);
   return OwningOpRef<ModuleOp>();
-}
-
-llvm::Error Inspector::runPhases(ModuleOp module, Remarks &remarks) {
-  PassManager manager(&context);
-  if (strategy.training)
-    addCandidatesPhase(manager, *strategy.training);
-  addNormalizePhase(manager);
-  addRaisePhase(manager);
-  if (failed(manager.run(module)))
-    return makeError(ExitCode::Internal, remarks.errors);
-  PassManager stages(&context);
-  addStagePhase(stages, strategy);
-  if (failed(stages.run(module)))
-    return makeError(ExitCode::Usage, remarks.errors);
-  return llvm::Error::success();
 }
 
 void Inspector::collectWeights(ArrayRef<WeightChoice> choices) {
@@ -241,7 +224,10 @@ llvm::Error Inspector::run() {
   if (!module)
     return module.takeError();
   if (*module) {
-    if (llvm::Error error = runPhases(**module, remarks))
+    CompileOptions stages;
+    stages.strategy = strategy;
+    stages.last = "stage";
+    if (llvm::Error error = compile(**module, stages))
       return error;
     if (llvm::Error error = collect(*(**module).getOps<PlanOp>().begin()))
       return error;

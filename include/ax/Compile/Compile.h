@@ -24,7 +24,9 @@ struct CompileOptions {
   bool strict = false;
   /// The model was asked for in evaluation mode, which has no random numbers.
   bool evaluationMode = false;
-  /// Is called with "import" before the first phase, and with each phase's name
+  /// Names of the first and the last phase to go through; empty: of all.
+  llvm::StringRef first, last;
+  /// Is called with "import" before the phases, and with each phase's name
   /// after it; within Shard with that of each step, too (`recipe`, ...).
   std::function<void(llvm::StringRef phase, mlir::ModuleOp module)> after;
   /// Is called with each phase's passes before they run, for what a tool's

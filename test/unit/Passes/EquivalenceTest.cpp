@@ -5,15 +5,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ax/Compile/Compile.h"
 #include "ax/Dialect/Ax.h"
 #include "ax/Interpreter/Elements.h"
 #include "ax/Interpreter/Interpreter.h"
-#include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 
 #include "mlir/IR/Verifier.h"
 #include "mlir/Parser/Parser.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
 #include "gtest/gtest.h"
@@ -81,10 +80,10 @@ void checkModule(mlir::ModuleOp module, const std::string &where) {
   constexpr unsigned seed = 1;
   module.walk(
       [&](ProgramOp program) { before.push_back(interpret(program, seed)); });
-  mlir::PassManager manager(module.getContext());
-  addNormalizePhase(manager);
-  addRaisePhase(manager);
-  ASSERT_TRUE(mlir::succeeded(manager.run(module))) << where;
+  CompileOptions layers;
+  layers.last = "raise";
+  if (llvm::Error error = compile(module, layers))
+    FAIL() << where << ": " << describeError(std::move(error)).message;
   size_t i = 0;
   module.walk([&](ProgramOp program) {
     std::string name = where + " @" + program.getSymName().str();

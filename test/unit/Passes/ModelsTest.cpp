@@ -6,15 +6,14 @@
 //
 //===----------------------------------------------------------------------===//
 
+#include "ax/Compile/Compile.h"
 #include "ax/Import/Import.h"
 #include "ax/Interpreter/Elements.h"
 #include "ax/Interpreter/Interpreter.h"
-#include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
 
 #include "mlir/IR/Verifier.h"
-#include "mlir/Pass/PassManager.h"
 #include "llvm/Support/FileSystem.h"
 #include "gtest/gtest.h"
 
@@ -148,10 +147,10 @@ TEST_P(Models, EveryLayerIsFoundAndMeansTheSame) {
   };
   auto before = interpret(false), beforePadded = interpret(true);
 
-  mlir::PassManager manager(&context);
-  addNormalizePhase(manager);
-  addRaisePhase(manager);
-  ASSERT_TRUE(mlir::succeeded(manager.run(**module)));
+  CompileOptions layers;
+  layers.last = "raise";
+  if (llvm::Error error = compile(**module, layers))
+    FAIL() << describeError(std::move(error)).message;
   if (std::getenv("AX_TEST_PRINT_IR")) {
     mlir::OpPrintingFlags flags;
     (*module)->print(llvm::errs(), flags.elideLargeElementsAttrs(16));
