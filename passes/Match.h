@@ -7,7 +7,7 @@
 #ifndef AX_PASSES_MATCH_H
 #define AX_PASSES_MATCH_H
 
-#include "ax/Dialect/Ax.h"
+#include "ax/Dialect/Tensors.h"
 
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/PatternMatch.h"
@@ -16,21 +16,10 @@
 
 namespace ax {
 
-/// The elements of a constant that stands in the IR; null otherwise.
-mlir::DenseElementsAttr constantElements(mlir::Value value);
-
-/// The number that every element of `value` has, seen through reshapes,
-/// transposes, slices, broadcasts and casts that keep it exact.
-std::optional<double> splatNumber(mlir::Value value);
-
 /// Whether every element of `value` is `number`, but for the rounding of a
 /// float (relative 1e-6 in f32, 1e-3 in narrower types).
 bool isSplat(mlir::Value value, double number);
 bool isExactSplat(mlir::Value value, double number);
-
-/// A constant of `type` filled with `number`.
-mlir::Value createSplat(mlir::OpBuilder &builder, mlir::Location loc,
-                        mlir::RankedTensorType type, double number);
 
 /// Whether a value is computed from states and constants only: known before any
 /// input.
@@ -83,24 +72,10 @@ std::optional<Mean> matchMean(mlir::Value value);
 /// The operand's shape with 1 for the reduced dimensions.
 llvm::SmallVector<int64_t> keptShape(const Mean &mean);
 
-inline llvm::ArrayRef<int64_t> shapeOf(mlir::Value value) {
-  return tensorType(value).getShape();
-}
-inline mlir::Type elementType(mlir::Value value) {
-  return tensorType(value).getElementType();
-}
-/// `value` under another shape; itself when it has the shape.
-mlir::Value reshapeTo(mlir::OpBuilder &builder, mlir::Location loc,
-                      mlir::Value value, llvm::ArrayRef<int64_t> shape);
-/// `value` transposed; itself when the permutation does nothing.
-mlir::Value transposeTo(mlir::OpBuilder &builder, mlir::Location loc,
-                        mlir::Value value, llvm::ArrayRef<int64_t> permutation);
 /// The one result of `op` (element-wise) on other operands, of another shape.
 mlir::Value recreate(mlir::OpBuilder &builder, mlir::Operation *op,
                      llvm::ArrayRef<mlir::Value> operands,
                      llvm::ArrayRef<int64_t> shape);
-bool isIdentity(llvm::ArrayRef<int64_t> permutation);
-
 /// Groups of consecutive dimensions of two shapes that hold the same elements,
 /// as fine as possible: {lhs end, rhs end} of each group; nothing when the
 /// shapes have elements of different number or none.

@@ -3,7 +3,7 @@
 #ifndef AX_LIB_DIALECT_INFERTYPES_H
 #define AX_LIB_DIALECT_INFERTYPES_H
 
-#include "ShapeOf.h"
+#include "ax/Dialect/Tensors.h"
 
 #include "mlir/IR/Diagnostics.h"
 

@@ -3,7 +3,7 @@
 #ifndef AX_LIB_DIALECT_RULEBUILDER_H
 #define AX_LIB_DIALECT_RULEBUILDER_H
 
-#include "ShapeOf.h"
+#include "ax/Dialect/Tensors.h"
 
 namespace ax {
 

@@ -3,9 +3,9 @@
 
 #include "ax/Passes/Passes.h"
 
-#include "../StageAndAction.h"
 #include "Patterns.h"
 #include "ax/Dialect/Ax.h"
+#include "ax/Dialect/StageAndAction.h"
 
 #include "mlir/Transforms/GreedyPatternRewriteDriver.h"
 

@@ -3,8 +3,8 @@
 #ifndef AX_PASSES_PIPELINE_PLACEMENT_H
 #define AX_PASSES_PIPELINE_PLACEMENT_H
 
-#include "../StageAndAction.h"
 #include "ax/Cost/Schedule.h"
+#include "ax/Dialect/StageAndAction.h"
 
 #include "llvm/ADT/DenseSet.h"
 

@@ -7,9 +7,9 @@
 // (Chan, Golub, LeVeque 1979), since E[x^2] - E[x]^2 cancels.
 //
 //===----------------------------------------------------------------------===//
-#include "../StageAndAction.h"
 #include "Recipe.h"
 #include "ShardAnalysis.h"
+#include "ax/Dialect/StageAndAction.h"
 #include "ax/Passes/Passes.h"
 
 #include "mlir/IR/Builders.h"

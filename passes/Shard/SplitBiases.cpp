@@ -1,6 +1,6 @@
 //===- SplitBiases.cpp - Biases stand alone while sums are partial --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "../StageAndAction.h"
+#include "ax/Dialect/StageAndAction.h"
 #include "ax/Passes/Passes.h"
 
 #include "mlir/IR/Builders.h"

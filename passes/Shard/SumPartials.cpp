@@ -7,7 +7,7 @@
 // add(all_reduce(a), all_reduce(b)) is all_reduce(add(a, b)).
 //
 //===----------------------------------------------------------------------===//
-#include "../StageAndAction.h"
+#include "ax/Dialect/StageAndAction.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Sharding/Digits.h"
 

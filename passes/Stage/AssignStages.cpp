@@ -20,10 +20,10 @@
 // together.
 //
 //===----------------------------------------------------------------------===//
-#include "../StageAndAction.h"
 #include "ax/Cost/StageCost.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/MeshAxes.h"
+#include "ax/Dialect/StageAndAction.h"
 #include "ax/Passes/Passes.h"
 
 #include "llvm/ADT/SetVector.h"

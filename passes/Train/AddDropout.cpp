@@ -5,11 +5,11 @@
 // unsupervised multitask learners; Devlin et al., arXiv 1810.04805.
 //
 //===----------------------------------------------------------------------===//
-#include "../StageAndAction.h"
-#include "AttentionParts.h"
 #include "TrainingState.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Random.h"
+#include "ax/Dialect/StageAndAction.h"
+#include "ax/Gradients/AttentionParts.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 

@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "../Match.h"
-#include "../StageAndAction.h"
+#include "ax/Dialect/StageAndAction.h"
 #include "ax/Passes/Passes.h"
 
 namespace ax {

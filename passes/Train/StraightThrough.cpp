@@ -16,12 +16,12 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../StageAndAction.h"
 #include "Quantised.h"
-#include "TensorBuilder.h"
 #include "ax/Dialect/PlanAttrs.h"
 #include "ax/Dialect/ProgramNames.h"
+#include "ax/Dialect/StageAndAction.h"
 #include "ax/Dialect/WeightKind.h"
+#include "ax/Gradients/TensorBuilder.h"
 #include "ax/Passes/Passes.h"
 
 #include "llvm/ADT/DenseSet.h"
@@ -191,8 +191,8 @@ struct StraightThrough : ax::impl::StraightThroughBase<StraightThrough> {
   }
 
   /// Makes floats, which `users` make of `integer` by no more than moves, zero
-  /// points and ends of a range, of `number`, which has the same value. What may
-  /// wrap is not followed.
+  /// points and ends of a range, of `number`, which has the same value. What
+  /// may wrap is not followed.
   static void replaceFloats(Value integer, ArrayRef<Operation *> users,
                             Value number) {
     for (Operation *user : users) {

@@ -41,10 +41,6 @@ void addPipelinePhase(mlir::OpPassManager &manager, const Strategy &strategy);
 std::unique_ptr<mlir::Pass>
 createRecomputeForward(RecomputeForwardOptions options, PredictPeak predict);
 
-/// Attaches the gradients of the ax operations; the passes that need them do
-/// so by themselves.
-void registerGradients(mlir::DialectRegistry &registry);
-
 /// An error of `op` that other flags do not help: the model needs what axopt
 /// does not do, and compile gives Unsupported for it.
 mlir::InFlightDiagnostic emitUnsupported(mlir::Operation *op);

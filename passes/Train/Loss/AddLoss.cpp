@@ -6,13 +6,13 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../StageAndAction.h"
-#include "../TensorBuilder.h"
 #include "../TrainingState.h"
 #include "LossScale.h"
 #include "ax/Dialect/PlanAttrs.h"
 #include "ax/Dialect/ProgramNames.h"
+#include "ax/Dialect/StageAndAction.h"
 #include "ax/Dialect/TrainingAttrs.h"
+#include "ax/Gradients/TensorBuilder.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 

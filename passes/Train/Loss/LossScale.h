@@ -9,8 +9,8 @@
 #ifndef AX_PASSES_TRAIN_LOSS_LOSSSCALE_H
 #define AX_PASSES_TRAIN_LOSS_LOSSSCALE_H
 
-#include "../TensorBuilder.h"
 #include "ax/Dialect/TrainingAttrs.h"
+#include "ax/Gradients/TensorBuilder.h"
 
 namespace ax {
 

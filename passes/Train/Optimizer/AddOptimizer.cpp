@@ -5,7 +5,6 @@
 // number, clipped by their global norm, and given to the optimizer's rule.
 //
 //===----------------------------------------------------------------------===//
-#include "../../StageAndAction.h"
 #include "../BatchCheck.h"
 #include "../Loss/LossScale.h"
 #include "../MarkBackward.h"
@@ -15,6 +14,7 @@
 #include "UpdateRule.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Random.h"
+#include "ax/Dialect/StageAndAction.h"
 #include "ax/Dialect/TrainingAttrs.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"

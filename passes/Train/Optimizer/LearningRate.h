@@ -3,7 +3,7 @@
 #ifndef AX_PASSES_TRAIN_OPTIMIZER_LEARNINGRATE_H
 #define AX_PASSES_TRAIN_OPTIMIZER_LEARNINGRATE_H
 
-#include "../TensorBuilder.h"
+#include "ax/Gradients/TensorBuilder.h"
 #include "ax/Passes/Training.h"
 
 namespace ax {

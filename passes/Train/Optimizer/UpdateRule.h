@@ -9,7 +9,7 @@
 #define AX_PASSES_TRAIN_OPTIMIZER_UPDATERULE_H
 
 #include "../NumberTaker.h"
-#include "../TensorBuilder.h"
+#include "ax/Gradients/TensorBuilder.h"
 
 #include <functional>
 #include <map>

@@ -23,8 +23,8 @@
 //===----------------------------------------------------------------------===//
 #include "Recompute.h"
 
-#include "../../StageAndAction.h"
 #include "../MarkBackward.h"
+#include "ax/Dialect/StageAndAction.h"
 
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"

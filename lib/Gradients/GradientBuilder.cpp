@@ -1,9 +1,9 @@
 //===- GradientBuilder.cpp - What gradients are built with ----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "GradientBuilder.h"
+#include "GradientRules.h"
 
-#include "../../StageAndAction.h"
+#include "ax/Dialect/StageAndAction.h"
 
 using namespace mlir;
 using namespace ax;
@@ -34,4 +34,12 @@ Value GradientBuilder::inForward(Make make) {
   Value made = make();
   b.setListener(backward);
   return made;
+}
+
+void ax::registerGradients(DialectRegistry &registry) {
+  registry.addExtension(+[](MLIRContext *context, AxDialect *) {
+#define AX_FILE(Name) attach##Name##Gradients(*context);
+#include "Gradients.inc"
+#undef AX_FILE
+  });
 }

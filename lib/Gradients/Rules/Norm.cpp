@@ -6,7 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../GradientBuilder.h"
+#include "../GradientRules.h"
 
 using namespace mlir;
 using namespace ax;

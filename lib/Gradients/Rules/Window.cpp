@@ -1,7 +1,7 @@
 //===- Window.cpp - Gradients of convolutions and pooling -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "../GradientBuilder.h"
+#include "../GradientRules.h"
 
 using namespace mlir;
 using namespace ax;

@@ -4,10 +4,10 @@
 // What gradients, losses and optimizers are made of.
 //
 //===----------------------------------------------------------------------===//
-#ifndef AX_PASSES_TRAIN_TENSORBUILDER_H
-#define AX_PASSES_TRAIN_TENSORBUILDER_H
+#ifndef AX_GRADIENTS_TENSORBUILDER_H
+#define AX_GRADIENTS_TENSORBUILDER_H
 
-#include "../Match.h"
+#include "ax/Dialect/Tensors.h"
 
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 #include "mlir/IR/ImplicitLocOpBuilder.h"
@@ -105,4 +105,4 @@ inline llvm::SmallVector<int64_t> dimsFrom(int64_t first, int64_t last) {
 
 } // namespace ax
 
-#endif // AX_PASSES_TRAIN_TENSORBUILDER_H
+#endif // AX_GRADIENTS_TENSORBUILDER_H

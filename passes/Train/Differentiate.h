@@ -1,7 +1,7 @@
 //===- Differentiate.h - Reverse mode over a program ------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AX_PASSES_TRAIN_GRADIENTS_DIFFERENTIATE_H
-#define AX_PASSES_TRAIN_GRADIENTS_DIFFERENTIATE_H
+#ifndef AX_PASSES_TRAIN_DIFFERENTIATE_H
+#define AX_PASSES_TRAIN_DIFFERENTIATE_H
 
 #include "ax/Dialect/Ax.h"
 
@@ -21,4 +21,4 @@ differentiate(ProgramOp program, mlir::Value loss);
 
 } // namespace ax
 
-#endif // AX_PASSES_TRAIN_GRADIENTS_DIFFERENTIATE_H
+#endif // AX_PASSES_TRAIN_DIFFERENTIATE_H

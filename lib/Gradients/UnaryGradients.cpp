@@ -1,7 +1,7 @@
 //===- UnaryGradients.cpp - Gradients of functions of one element ---------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "GradientBuilder.h"
+#include "ax/Gradients/GradientBuilder.h"
 
 #include "ax/Dialect/UnaryFunctions.h"
 

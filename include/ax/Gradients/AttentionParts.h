@@ -5,10 +5,10 @@
 // are shared by broadcasting.
 //
 //===----------------------------------------------------------------------===//
-#ifndef AX_PASSES_TRAIN_ATTENTIONPARTS_H
-#define AX_PASSES_TRAIN_ATTENTIONPARTS_H
+#ifndef AX_GRADIENTS_ATTENTIONPARTS_H
+#define AX_GRADIENTS_ATTENTIONPARTS_H
 
-#include "TensorBuilder.h"
+#include "ax/Gradients/TensorBuilder.h"
 
 namespace ax {
 
@@ -39,4 +39,4 @@ private:
 
 } // namespace ax
 
-#endif // AX_PASSES_TRAIN_ATTENTIONPARTS_H
+#endif // AX_GRADIENTS_ATTENTIONPARTS_H

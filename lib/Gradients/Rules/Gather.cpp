@@ -5,7 +5,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../GradientBuilder.h"
+#include "../GradientRules.h"
 
 using namespace mlir;
 using namespace ax;

@@ -3,13 +3,13 @@
 
 #include "Differentiate.h"
 
-#include "../../StageAndAction.h"
-#include "../Quantised.h"
-#include "GradientBuilder.h"
+#include "Quantised.h"
 #include "ax/Dialect/Indexing.h"
 #include "ax/Dialect/PlanAttrs.h"
 #include "ax/Dialect/ProgramNames.h"
+#include "ax/Dialect/StageAndAction.h"
 #include "ax/Dialect/TrainingAttrs.h"
+#include "ax/Gradients/GradientBuilder.h"
 #include "ax/Passes/Passes.h"
 
 #include "ax/Support/JoinFirst.h"
@@ -25,14 +25,6 @@ namespace ax {
 
 using namespace mlir;
 using namespace ax;
-
-void ax::registerGradients(DialectRegistry &registry) {
-  registry.addExtension(+[](MLIRContext *context, AxDialect *) {
-#define AX_FILE(Name) attach##Name##Gradients(*context);
-#include "Gradients.inc"
-#undef AX_FILE
-  });
-}
 
 namespace {
 

@@ -1,7 +1,7 @@
 //===- Scan.cpp - Gradients of running reductions -------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "../GradientBuilder.h"
+#include "../GradientRules.h"
 
 using namespace mlir;
 using namespace ax;

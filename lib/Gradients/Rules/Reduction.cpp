@@ -1,7 +1,7 @@
 //===- Reduction.cpp - Gradients of reductions ----------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "../GradientBuilder.h"
+#include "../GradientRules.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;

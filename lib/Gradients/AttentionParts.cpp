@@ -1,6 +1,6 @@
 //===- AttentionParts.cpp - Attention from other operations ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "AttentionParts.h"
+#include "ax/Gradients/AttentionParts.h"
 
 #include <cmath>
 

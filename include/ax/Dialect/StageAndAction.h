@@ -1,7 +1,7 @@
 //===- StageAndAction.h - Stage and action of an operation ------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#ifndef AX_PASSES_STAGEANDACTION_H
-#define AX_PASSES_STAGEANDACTION_H
+#ifndef AX_DIALECT_STAGEANDACTION_H
+#define AX_DIALECT_STAGEANDACTION_H
 
 #include "ax/Dialect/Actions.h"
 #include "mlir/IR/Builders.h"
@@ -34,4 +34,4 @@ struct MarkStageAndAction : mlir::OpBuilder::Listener {
 
 } // namespace ax
 
-#endif // AX_PASSES_STAGEANDACTION_H
+#endif // AX_DIALECT_STAGEANDACTION_H

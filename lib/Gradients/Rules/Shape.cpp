@@ -1,7 +1,7 @@
 //===- Shape.cpp - Gradients of what moves elements -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "../GradientBuilder.h"
+#include "../GradientRules.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;

@@ -1,7 +1,7 @@
 //===- TensorBuilder.cpp - Short names for ax operations ------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "TensorBuilder.h"
+#include "ax/Gradients/TensorBuilder.h"
 
 using namespace mlir;
 using namespace ax;

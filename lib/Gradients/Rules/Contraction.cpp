@@ -1,7 +1,7 @@
 //===- Contraction.cpp - Gradients of linear and dot ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "../GradientBuilder.h"
+#include "../GradientRules.h"
 #include "mlir/Dialect/Utils/IndexingUtils.h"
 
 using namespace mlir;

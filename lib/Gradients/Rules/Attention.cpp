@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "../../AttentionParts.h"
-#include "../GradientBuilder.h"
+#include "ax/Gradients/AttentionParts.h"
+#include "../GradientRules.h"
 
 using namespace mlir;
 using namespace ax;

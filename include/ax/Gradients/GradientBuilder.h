@@ -5,10 +5,10 @@
 // results, and where those of its operands go.
 //
 //===----------------------------------------------------------------------===//
-#ifndef AX_PASSES_TRAIN_GRADIENTS_GRADIENTBUILDER_H
-#define AX_PASSES_TRAIN_GRADIENTS_GRADIENTBUILDER_H
+#ifndef AX_GRADIENTS_GRADIENTBUILDER_H
+#define AX_GRADIENTS_GRADIENTBUILDER_H
 
-#include "../TensorBuilder.h"
+#include "ax/Gradients/TensorBuilder.h"
 
 #include <string>
 
@@ -86,11 +86,10 @@ void attachGradient(mlir::MLIRContext &context) {
   OpT::template attachInterface<GradientModel<OpT, fn>>(context);
 }
 
-// Of each file in Rules/, which the build finds there.
-#define AX_FILE(Name) void attach##Name##Gradients(mlir::MLIRContext &context);
-#include "Gradients.inc"
-#undef AX_FILE
+/// Attaches the gradients of the ax operations; the passes that need them do
+/// so by themselves.
+void registerGradients(mlir::DialectRegistry &registry);
 
 } // namespace ax
 
-#endif // AX_PASSES_TRAIN_GRADIENTS_GRADIENTBUILDER_H
+#endif // AX_GRADIENTS_GRADIENTBUILDER_H
