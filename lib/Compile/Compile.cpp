@@ -117,7 +117,7 @@ static void warnOfNothing(ProgramOp program) {
 }
 
 /// Bytes of the rank that needs most, of a plan that is to go through the
-/// phases after `checkpoint`.
+/// phases after `recompute`.
 static mlir::FailureOr<int64_t> predictPeak(PlanOp plan,
                                             const Strategy &strategy) {
   mlir::OwningOpRef<ModuleOp> module = ModuleOp::create(plan.getLoc());
@@ -167,7 +167,7 @@ std::vector<Phase> ax::phasesFor(const CompileOptions &options) {
        nullptr,
        {"split-biases", "decompose-split", "recipe", "user-pins", "update-pins",
         "propagate", "insert-reshards"}},
-      {"checkpoint", ExitCode::Usage,
+      {"recompute", ExitCode::Usage,
        [&strategy, training](auto &manager) {
          if (training)
            addRecomputePhase(manager, *training, [strategy](PlanOp plan) {

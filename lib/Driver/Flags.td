@@ -120,11 +120,12 @@ defm batchnorm : Value<
   "BatchNormalization by the batch's statistics (train) or the running ones "
   "(frozen); as the model says if not given", help3_training, [],
   "train,frozen">;
-defm checkpoint : Value<
-  "checkpoint", "MODE",
+defm recompute : Value<
+  "recompute", "MODE",
   "What the backward pass computes again instead of keeping it: none, "
   "selective, full, a glob over names of nodes, or budget:2GiB (as much as "
   "makes a rank fit)", help3_training, [Suggested], "none,selective,full">;
+defm checkpoint : LongName<"checkpoint", recompute>;
 defm trainable : Value<"trainable", "PATTERN", "Weights to train",
                        help3_training, [Repeatable]>;
 defm frozen : Value<"frozen", "PATTERN", "Weights not to train", help3_training,
@@ -185,7 +186,7 @@ defm dump_after : Value<
   "dump-after", "PHASE", "Print the IR after phases, or steps of shard or --compile",
   help6_debugging, [CommaSeparated, Repeatable, Common],
   "import,normalize,raise,stage,train,split-biases,decompose-split,recipe,"
-  "user-pins,update-pins,propagate,insert-reshards,shard,checkpoint,optimize,"
+  "user-pins,update-pins,propagate,insert-reshards,shard,recompute,optimize,"
   "pipeline">;
 defm dump_tensors : Value<
   "dump-tensors", "PATTERN",

@@ -82,7 +82,7 @@ llvm::Error readValues(const CommandLine &flags, Training &training) {
   parse(OPT_lr_schedule, training.learningRateSchedule);
   parse(OPT_param_group, training.groups);
   parse(OPT_frozen_rows, training.frozenRows);
-  parse(OPT_checkpoint, training.recompute);
+  parse(OPT_recompute, training.recompute);
   parse(OPT_precision, training.precision);
   parse(OPT_batchnorm, training.batchNorm);
   return error;

@@ -179,7 +179,10 @@ struct MappingTraits<ax::Training> {
     mapText(io, "lr-schedule", t.learningRateSchedule);
     io.mapOptional("param-group", t.groups);
     mapNumber(io, "clip-norm", t.clipNorm);
-    mapText(io, "checkpoint", t.recompute);
+    mapText(io, "recompute", t.recompute);
+    // As files of other versions have it.
+    if (!io.outputting())
+      mapText(io, "checkpoint", t.recompute);
     mapText(io, "precision", t.precision);
     mapText(io, "batchnorm", t.batchNorm);
     io.mapOptional("dropout", t.dropout, 0.0);
@@ -261,7 +264,7 @@ static std::string adviseKey(llvm::StringRef key) {
       meshAxis::pipe, "micro-batches",  "order",       "zero",
       "schedule",     "virtual-stages", "shard",       "cut",
       "train",        "loss",           "optimizer",   "lr-schedule",
-      "param-group",  "clip-norm",      "checkpoint",  "precision",
+      "param-group",  "clip-norm",      "recompute",   "precision",
       "batchnorm",    "dropout",        "trainable",   "frozen",
       "frozen-rows",  "pattern",        "layout",      "sequence-parallel"};
   return suggestNearest(key, llvm::SmallVector<llvm::StringRef>(

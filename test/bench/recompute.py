@@ -28,14 +28,14 @@ def stepTime(plan, folder):
         return json.load(file)["median_ms"]
 
 
-def checkpointing(folder):
+def recomputing(folder):
     model = f"{folder}/gpt.onnx"
     gpt(model, layers=8, width=256, heads=8, vocabulary=1024, batch=8,
         tokens=128)
     plans, activations = {}, {}
     for mode in "none", "selective", "full":
         flags = ["--train", "--loss=cross_entropy(logits,labels)",
-                 f"--checkpoint={mode}"]
+                 f"--recompute={mode}"]
         activations[mode] = predicted(model, folder, *flags)["activations"]
         plans[mode] = f"{folder}/{mode}.mlir"
         os.rename(f"{folder}/plan.mlir", plans[mode])
@@ -68,7 +68,7 @@ def largeModel(folder):
 def main():
     os.environ["AX_BIN"] = str(Path(sys.argv[1]) / "bin")
     with tempfile.TemporaryDirectory() as folder:
-        checkpointing(folder)
+        recomputing(folder)
         largeModel(folder)
 
 

@@ -10,8 +10,8 @@ from _training import logged, small
 from cases import Failed, run, scratch, tool
 
 LAYOUTS = ["--dp=2", "--tp=2", "--tp=2x2x2", "--dp=2 --tp=2 --zero=3",
-           "--tp=2 --sequence-parallel", "--checkpoint=selective",
-           "--tp=2 --checkpoint=full", "--micro-batches=2",
+           "--tp=2 --sequence-parallel", "--recompute=selective",
+           "--tp=2 --recompute=full", "--micro-batches=2",
            "--pp=2 --micro-batches=4",
            "--dp=2 --tp=2 --pp=2 --micro-batches=2 --schedule=zero-bubble"]
 

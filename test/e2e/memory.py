@@ -104,7 +104,7 @@ def agrees():
                 raise Failed(f"{flags}: {got} bytes, predicted {wanted}")
 
 
-def checkpoint():
+def recompute():
     """Full: at most a third, gradients, which are there in any case, apart;
     selective between. The same loss, and no reduction more."""
     with scratch() as folder:
@@ -114,7 +114,7 @@ def checkpoint():
         model, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
         bytes, reductions = {}, {}
         for mode in "none", "selective", "full":
-            flags = [*loss, "--checkpoint=" + mode]
+            flags = [*loss, "--recompute=" + mode]
             memory = predicted(model, folder, *flags)
             bytes[mode] = memory["activations"]
             run(tool("axrun"), plan, "--random-inputs", 1,
@@ -127,7 +127,7 @@ def checkpoint():
             raise Failed(f"activations of {bytes}")
         if bytes["full"] * 3 > bytes["none"]:
             raise Failed(f"activations of {bytes}")
-        memory = predicted(model, folder, *loss, "--checkpoint=budget:10MB")
+        memory = predicted(model, folder, *loss, "--recompute=budget:10MB")
         if not 9e6 < memory["peak"] <= 10e6:
             raise Failed(f"for 10 MB: {memory}")
         if len(set(reductions.values())) != 1:
@@ -162,7 +162,7 @@ def prepared():
 
 def cases(every):
     yield "steps share packed weights", stepsShareWeights
-    yield "checkpoint", checkpoint
+    yield "recompute", recompute
     yield "ranks", ranks
     yield "agrees with a run", agrees
     yield "prepared", prepared

@@ -8,10 +8,10 @@ from onnx import helper
 from _training import axrun, close, compiled, logged, small
 from cases import scratch
 
-LAYOUTS = ["--checkpoint=selective", "--checkpoint=full", "--checkpoint=h*",
-           "--tp=2 --checkpoint=full",
-           "--dp=2 --zero=3 --micro-batches=2 --checkpoint=full",
-           "--pp=2 --micro-batches=2 --checkpoint=full"]
+LAYOUTS = ["--recompute=selective", "--recompute=full", "--recompute=h*",
+           "--tp=2 --recompute=full",
+           "--dp=2 --zero=3 --micro-batches=2 --recompute=full",
+           "--pp=2 --micro-batches=2 --recompute=full"]
 
 node = helper.make_node
 # From h to r. What is small, as the largest of each sample, is kept: the model

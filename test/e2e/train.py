@@ -12,20 +12,20 @@ from cases import MODELS, TRAINING, Failed, minilm, run, scratch, tool
 LAYOUTS = ["", "--dp=2", "--dp=4", "--tp=2", "--tp=4", "--tp=2x2x1",
            "--tp=1x2x2", "--tp=2x2x2", "--dp=2 --tp=2", "--dp=2 --zero=1",
            "--dp=2 --zero=2", "--dp=4 --zero=3", "--dp=2 --tp=2 --zero=3",
-           "--tp=2 --sequence-parallel", "--checkpoint=selective",
-           "--dp=2 --tp=2 --checkpoint=full",
-           "--dp=2 --zero=3 --checkpoint=full",
-           "--tp=2x2x1 --checkpoint=budget:1GB"]
+           "--tp=2 --sequence-parallel", "--recompute=selective",
+           "--dp=2 --tp=2 --recompute=full",
+           "--dp=2 --zero=3 --recompute=full",
+           "--tp=2x2x1 --recompute=budget:1GB"]
 # Micro-batches and pipelines: not of models that normalise by the batch.
 PIPELINES = ["--micro-batches=2", "--micro-batches=4 --dp=2",
-             "--dp=2 --zero=3 --micro-batches=2 --checkpoint=full",
+             "--dp=2 --zero=3 --micro-batches=2 --recompute=full",
              "--pp=2", "--pp=2 --micro-batches=2",
              "--pp=4 --micro-batches=4", "--pp=2 --micro-batches=4 --tp=2",
              "--pp=4 --micro-batches=4 --schedule=gpipe",
              "--dp=2 --tp=2 --pp=2 --micro-batches=2",
              "--dp=2 --pp=2 --micro-batches=2 --zero=1",
              "--dp=2 --pp=2 --micro-batches=2 --zero=3 "
-             "--checkpoint=selective",
+             "--recompute=selective",
              "--pp=2 --micro-batches=4 --schedule=interleaved "
              "--virtual-stages=2",
              "--pp=4 --micro-batches=4 --schedule=zero-bubble",
@@ -34,8 +34,8 @@ PIPELINES = ["--micro-batches=2", "--micro-batches=4 --dp=2",
 WHOLE_PIPELINES = ["--pp=2", "--pp=4"]
 # With --all besides: everything in all combinations that there are.
 MORE = ["--dp=4 --zero=1", "--dp=4 --zero=2", "--dp=2 --zero=3",
-        "--tp=2 --checkpoint=selective", "--checkpoint=full",
-        "--checkpoint=budget:1GB"]
+        "--tp=2 --recompute=selective", "--recompute=full",
+        "--recompute=budget:1GB"]
 MORE_PIPELINES = ["--micro-batches=4", "--pp=4", "--pp=2 --micro-batches=4"] + [
     f"--pp={stages} --micro-batches={micro} --schedule={schedule}"
     for stages, micro in ((2, 2), (2, 4), (4, 2), (4, 4))
@@ -44,10 +44,10 @@ MORE_PIPELINES = ["--micro-batches=4", "--pp=4", "--pp=2 --micro-batches=4"] + [
     "--dp=2 --tp=2 --pp=2 --micro-batches=4",
     "--dp=2 --tp=2 --pp=2 --micro-batches=4 --schedule=zero-bubble",
     "--pp=4 --micro-batches=4 --schedule=zb-v",
-    "--pp=4 --micro-batches=8 --schedule=zb-v --checkpoint=selective",
+    "--pp=4 --micro-batches=8 --schedule=zb-v --recompute=selective",
     "--dp=2 --tp=2 --pp=2 --micro-batches=4 --schedule=zb-v --zero=3",
-    "--pp=2 --micro-batches=2 --checkpoint=full",
-    "--pp=2 --micro-batches=2 --schedule=zero-bubble --checkpoint=full",
+    "--pp=2 --micro-batches=2 --recompute=full",
+    "--pp=2 --micro-batches=2 --schedule=zero-bubble --recompute=full",
     "--pp=2 --micro-batches=2 --tp=2 --sequence-parallel"]
 OPTIMIZERS = ["adamw", "sgd", "adamw_groups"]
 # Each on these with every optimizer, on the others with the first.

@@ -82,7 +82,7 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
         again.insert(op);
     }
     if (!any)
-      return program.emitError("--checkpoint=")
+      return program.emitError("--recompute=")
              << mode.text
              << " is neither none, selective, full nor budget:SIZE, and no "
                 "node is called so";
@@ -172,7 +172,7 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
                    : std::min(count + stride, middle);
     }
     if (low > steps.size())
-      return program.emitError("--checkpoint=")
+      return program.emitError("--recompute=")
              << mode.text << ": a rank needs " << (least + 999999) / 1000000
              << " MB with everything computed again that can be; use more "
                 "ranks, --zero or a smaller batch";
