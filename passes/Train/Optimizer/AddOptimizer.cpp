@@ -400,6 +400,11 @@ LogicalResult OptimizerAdder::run() {
   rule.beginStep(t, step);
   for (Parameter &parameter : parameters)
     update(parameter, scale);
+  // What only outputs of the model needed is for nobody now.
+  for (Operation &op :
+       llvm::make_early_inc_range(llvm::reverse(program.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
   return success(isSound);
 }
 

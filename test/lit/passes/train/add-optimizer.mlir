@@ -42,8 +42,8 @@
 // ADAM-DAG: ax.state @optimizer.step : tensor<i64>
 // ADAM: ax.program
 
-// The model's outputs go, also one that is called as a state; its own update of
-// a state is stored.
+// The model's outputs go, also one that is called as a state, and what only they
+// needed; its own update of a state is stored.
 // CHECK: ax.state @w.momentum : tensor<4x2xf32>
 // CHECK: ax.program @main
 // CHECK-SAME: -> (tensor<f32> {ax.name = "loss", ax.role = #ax.role<loss>}, tensor<f32> {ax.name = "gradient_norm", ax.role = #ax.role<gradient_norm>}, tensor<f32> {ax.name = "learning_rate", ax.role = #ax.role<learning_rate>})
@@ -52,12 +52,15 @@ ax.plan @p version 3 {
   ax.state @b : tensor<2xf32> from "w" offset 0 length 8 {trainable}
   ax.state @mean : tensor<2xf32> from "w" offset 0 length 8
   ax.program @main(%x: tensor<3x4xf32> {ax.name = "x"}) -> (
-      tensor<3x2xf32> {ax.name = "y"}, tensor<4x2xf32> {ax.name = "w"},
-      tensor<2xf32> {ax.name = "mean", ax.statistic},
+      tensor<3x2xf32> {ax.name = "y"}, tensor<3x4xf32> {ax.name = "z"},
+      tensor<4x2xf32> {ax.name = "w"}, tensor<2xf32> {ax.name = "mean", ax.statistic},
       tensor<f32> {ax.name = "loss_sum", ax.role = #ax.role<loss_sum>}, tensor<f32> {ax.name = "loss_count", ax.role = #ax.role<loss_count>},
       tensor<4x2xf32> {ax.gradient_of = @w, ax.name = "gradient of w"},
       tensor<2xf32> {ax.gradient_of = @b, ax.name = "gradient of b"}) {
+    // CHECK-NOT: ax.unary
     // CHECK: ax.load @w : tensor<4x2xf32>
+    %sin = ax.unary sin %x : tensor<3x4xf32> -> tensor<3x4xf32>
+    %z = ax.unary tanh %sin : tensor<3x4xf32> -> tensor<3x4xf32>
     %w = ax.load @w : tensor<4x2xf32>
     %b = ax.load @b : tensor<2xf32>
     %y = ax.linear %x, %w bias %b : tensor<2xf32> : tensor<3x4xf32>, tensor<4x2xf32> -> tensor<3x2xf32>
@@ -82,6 +85,6 @@ ax.plan @p version 3 {
     // CHECK-NOT: ax.store @w,
     // CHECK: ax.store @b.momentum
     // CHECK: ax.store @b,
-    ax.return %y, %w, %mean, %sum, %count, %gw, %gb : tensor<3x2xf32>, tensor<4x2xf32>, tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<4x2xf32>, tensor<2xf32>
+    ax.return %y, %z, %w, %mean, %sum, %count, %gw, %gb : tensor<3x2xf32>, tensor<3x4xf32>, tensor<4x2xf32>, tensor<2xf32>, tensor<f32>, tensor<f32>, tensor<4x2xf32>, tensor<2xf32>
   }
 }
