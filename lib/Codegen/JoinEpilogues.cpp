@@ -30,31 +30,43 @@ struct JoinEpiloguesPass : codegen::impl::JoinEpiloguesBase<JoinEpiloguesPass> {
     });
   }
 
+  /// A number becomes one for each column, which is what libraries add.
+  static Value asColumns(Value bias, Operation *product) {
+    auto constant = bias.getDefiningOp<ConstantOp>();
+    RankedTensorType type = tensorType(product->getResult(0));
+    if (!constant || tensorType(bias).getRank() != 0)
+      return bias;
+    SmallVector<int64_t> shape(type.getShape().take_back());
+    if (!isa<LinearOp>(product)) {
+      shape.assign(type.getRank() - 1, 1);
+      shape[0] = type.getDimSize(1);
+    }
+    OpBuilder builder(product);
+    auto number = cast<DenseElementsAttr>(constant.getValue());
+    return ConstantOp::create(builder, bias.getLoc(),
+                              number.resizeSplat(RankedTensorType::get(
+                                  shape, type.getElementType())));
+  }
+
   static void join(const Epilogue &epilogue) {
     Operation *product = epilogue.product;
     SmallVector<Operation *, 4> ops = epilogue.getOps();
-    Value addend = epilogue.getAddend();
+    Value bias = epilogue.getBias(), addend = epilogue.getAddend();
     // What is added may be computed later than the product was.
     if (Operation *place = epilogue.getPlace())
       product->moveBefore(place);
-    if (BinaryOp bias = epilogue.bias) {
-      product->insertOperands(product->getNumOperands(), epilogue.getBias());
-      product->setLoc(mergeLocations(product, bias));
-      bias.getResult().replaceAllUsesWith(product->getResult(0));
-      bias.erase();
-      ops.erase(ops.begin());
-    }
-    if (ops.empty())
-      return;
+    if (bias)
+      bias = asColumns(bias, product);
     Value inside = product->getResult(0);
     LibraryOp library = wrapInLibrary(product);
     OpBuilder builder(library.getYield());
     for (Operation *op : ops) {
       library->setLoc(mergeLocations(library, op));
-      if (op == epilogue.residual) {
-        library->insertOperands(library->getNumOperands(), addend);
+      Value added = op == epilogue.bias ? bias : addend;
+      if (isa<BinaryOp>(op)) {
+        library->insertOperands(library->getNumOperands(), added);
         Value argument =
-            library.getBody().addArgument(addend.getType(), op->getLoc());
+            library.getBody().addArgument(added.getType(), op->getLoc());
         inside = BinaryOp::create(builder, op->getLoc(), BinaryKind::add,
                                   inside, argument);
       } else {

@@ -164,7 +164,14 @@ private:
     return computed;
   }
 
-  /// What is added behind the core; null where nothing is.
+  /// Adds the argument; false where there is none.
+  bool addBias() {
+    if (!library || !library.getBias())
+      return false;
+    denseArgument(library.getBiasOperand().get());
+    return true;
+  }
+  /// Null where there is none.
   Value getResidual() {
     return library && library.getResidual() ? library.getResidualOperand().get()
                                             : Value();
@@ -202,10 +209,7 @@ private:
     contraction.resultType = dtypeOf(linear.getResult());
     rt::TensorDesc c = result();
     rt::MatmulDesc matmul;
-    if (linear.getBias()) {
-      matmul.hasBias = true;
-      denseArgument(linear.getBiasMutable()[0]);
-    }
+    matmul.hasBias = addBias();
     StridedView residual;
     if (Value added = getResidual()) {
       matmul.hasResidual = contraction.hasResidual = true;
@@ -270,10 +274,7 @@ private:
     out.x = packedArgument(conv.getXMutable());
     out.w = denseArgument(conv.getWMutable());
     out.constantW = isConstant(call.arguments[1].base);
-    if (conv.getBias()) {
-      out.hasBias = true;
-      denseArgument(conv.getBiasMutable()[0]);
-    }
+    out.hasBias = addBias();
     out.y = result();
     return out;
   }

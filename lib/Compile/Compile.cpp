@@ -165,8 +165,8 @@ std::vector<Phase> ax::phasesFor(const CompileOptions &options) {
        ExitCode::Usage,
        [&](auto &manager) { addShardPhase(manager, strategy, options.strict); },
        nullptr,
-       {"split-biases", "decompose-split", "recipe", "user-pins", "update-pins",
-        "propagate", "insert-reshards"}},
+       {"decompose-split", "recipe", "user-pins", "update-pins", "propagate",
+        "insert-reshards"}},
       {"recompute", ExitCode::Usage,
        [&strategy, training](auto &manager) {
          if (training)

@@ -23,27 +23,14 @@ static Value otherOperand(Operation *sum, Operation *maker) {
   return sum->getOperand(sum->getOperand(0) == maker->getResult(0));
 }
 
-/// `value`, a vector or a reshaped one, as a vector of `size`; null where it is
-/// none.
-static Value asVector(Value value, int64_t size) {
-  if (tensorType(value).getRank() != 1)
-    if (auto reshape = value.getDefiningOp<ReshapeOp>())
-      value = reshape.getOperand();
-  ArrayRef<int64_t> shape = tensorType(value).getShape();
-  return shape.size() == 1 && shape[0] == size ? value : Value();
-}
-
-/// What `sum` adds to the features that `product` makes. Null where that is no
-/// bias.
+/// What `sum` adds to all of `product`, or to each column; null where that is
+/// no bias.
 static Value biasOf(Operation *product, BinaryOp sum) {
   Value added = otherOperand(sum, product);
-  ArrayRef<int64_t> shape = tensorType(added).getShape(),
-                    result = tensorType(product->getResult(0)).getShape();
-  int64_t dim = cast<LayerOpInterface>(product).getFeatureDim();
-  if (shape.size() != result.size() - dim || shape[0] != result[dim] ||
-      llvm::any_of(shape.drop_front(), [](int64_t n) { return n != 1; }))
-    return {};
-  return asVector(added, result[dim]);
+  auto constant = added.getDefiningOp<ConstantOp>();
+  bool isNumber = constant && tensorType(added).getRank() == 0 &&
+                  isa<DenseElementsAttr>(constant.getValue());
+  return isNumber ? added : findBias(product, sum);
 }
 
 Value Epilogue::getBias() const {
@@ -159,10 +146,6 @@ static OpTy onlyReader(const Epilogue &found) {
   return fits ? reader : OpTy();
 }
 
-static bool hasBias(Operation *product) {
-  return product->getNumOperands() > 2;
-}
-
 /// Bias and activation, as far as they are there.
 static Epilogue findActivation(Operation *product, const Library &library) {
   Epilogue found;
@@ -170,7 +153,7 @@ static Epilogue findActivation(Operation *product, const Library &library) {
   Epilogue longer = found;
   longer.bias = onlyReader<BinaryOp>(found);
   if (longer.bias && longer.bias.getKind() == BinaryKind::add &&
-      !hasBias(product) && longer.getBias() && library.supports(longer))
+      longer.getBias() && library.supports(longer))
     found = longer;
   longer = found;
   longer.activation = onlyReader<UnaryOp>(found);

@@ -105,6 +105,21 @@ FailureOr<SmallVector<int64_t>> ax::broadcastShapes(ArrayRef<int64_t> lhs,
   return result;
 }
 
+Value ax::findBias(Operation *product, BinaryOp sum) {
+  auto layer = dyn_cast<LayerOpInterface>(product);
+  if (!layer || sum.getKind() != BinaryKind::add)
+    return {};
+  Value result = product->getResult(0),
+        added = sum->getOperand(sum.getLhs() == result);
+  ArrayRef<int64_t> of = tensorType(result).getShape(),
+                    shape = tensorType(added).getShape();
+  size_t dim = layer.getFeatureDim();
+  bool fits =
+      shape.size() == of.size() - dim && shape[0] == of[dim] &&
+      llvm::all_of(shape.drop_front(), [](int64_t n) { return n == 1; });
+  return fits ? added : Value();
+}
+
 static StringRef nameOf(Location loc) {
   return llvm::TypeSwitch<LocationAttr, StringRef>(loc)
       .Case<NameLoc>([](NameLoc name) { return name.getName().getValue(); })

@@ -52,10 +52,7 @@ static LogicalResult verifyLayer(OpTy op) {
   if (op->hasAttr("activation"))
     return op.emitOpError("has an activation, as plans had before they were "
                           "ax.unary operations: make the plan again");
-  if (!op.getBias() || elementOf(op.getX()) == elementOf(op.getResult()))
-    return success();
-  return op.emitOpError("a sum in f32 of ")
-         << elementOf(op.getX()) << " has no bias";
+  return success();
 }
 
 LogicalResult LinearOp::verify() { return verifyLayer(*this); }
@@ -68,14 +65,12 @@ AX_INFER(LinearOp) {
     return emitOptionalError(location,
                              "needs x of rank >= 1 and w of rank 2, got ",
                              op.getX().getType(), " and ", op.getW().getType());
-  if (failed(checkElements(location, {op.getX(), op.getW(), op.getBias()})))
+  if (failed(checkElements(location, {op.getX(), op.getW()})))
     return failure();
   int64_t k = w[op.getTransposeW() ? 1 : 0], n = w[op.getTransposeW() ? 0 : 1];
   if (x.back() != k)
     return emitOptionalError(location, "x has ", x.back(),
                              " features, the weight takes ", k);
-  if (op.getBias() && shapeOf(op.getBias()) != ArrayRef<int64_t>(n))
-    return emitOptionalError(location, "bias must have ", n, " elements");
   SmallVector<int64_t> shape(x);
   shape.back() = n;
   return checkedGive(location, types, shape, elementOf(op.getX()));
@@ -114,7 +109,7 @@ AX_INFER(ConvOp) {
                              "needs x and w of the same rank >= 3, got ",
                              op.getX().getType(), " and ", op.getW().getType());
   size_t spatial = x.size() - 2;
-  if (failed(checkElements(location, {op.getX(), op.getW(), op.getBias()})) ||
+  if (failed(checkElements(location, {op.getX(), op.getW()})) ||
       failed(checkWindow(location, spatial, op.getStrides(), op.getPads(),
                          op.getDilations())))
     return failure();
@@ -123,8 +118,6 @@ AX_INFER(ConvOp) {
     return emitOptionalError(location, "channels do not fit: x has ", x[1],
                              ", w takes ", w[1], " in ", groups,
                              " groups and gives ", w[0]);
-  if (op.getBias() && shapeOf(op.getBias()) != ArrayRef<int64_t>(w[0]))
-    return emitOptionalError(location, "bias must have ", w[0], " elements");
   SmallVector<int64_t> shape{x[0], w[0]};
   for (size_t i = 0; i < spatial; ++i) {
     int64_t window = windowOf(w[i + 2], op.getDilations()[i]);
@@ -146,7 +139,7 @@ AX_INFER(ConvTransposeOp) {
                              "needs x and w of the same rank >= 3, got ",
                              op.getX().getType(), " and ", op.getW().getType());
   size_t spatial = x.size() - 2;
-  if (failed(checkElements(location, {op.getX(), op.getW(), op.getBias()})) ||
+  if (failed(checkElements(location, {op.getX(), op.getW()})) ||
       failed(checkWindow(location, spatial, op.getStrides(), op.getPads(),
                          op.getDilations())))
     return failure();
@@ -159,9 +152,6 @@ AX_INFER(ConvTransposeOp) {
     return emitOptionalError(location, "channels do not fit: x has ", x[1],
                              ", w takes ", w[0], " in ", groups, " groups");
   SmallVector<int64_t> shape{x[0], cappedProduct(w[1], groups)};
-  if (op.getBias() && shapeOf(op.getBias()) != ArrayRef<int64_t>(shape[1]))
-    return emitOptionalError(location, "bias must have ", shape[1],
-                             " elements");
   for (size_t i = 0; i < spatial; ++i)
     shape.push_back(cappedProduct(x[i + 2] - 1, op.getStrides()[i]) +
                     op.getOutputPads()[i] +

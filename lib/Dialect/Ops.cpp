@@ -8,26 +8,21 @@
 using namespace mlir;
 using namespace ax;
 
-/// `bias %b : TYPE`, or nothing.
-static ParseResult
-parseBias(OpAsmParser &parser,
-          std::optional<OpAsmParser::UnresolvedOperand> &bias, Type &type) {
-  if (succeeded(parser.parseOptionalKeyword("bias")))
-    if (parser.parseOperand(bias.emplace()) || parser.parseColonType(type))
-      return failure();
-  llvm::SMLoc location = parser.getCurrentLocation();
-  if (succeeded(parser.parseOptionalKeyword("residual")))
-    return parser.emitError(
-        location, "has a residual, as plans had before they were ax.binary "
-                  "operations: make the plan again");
+/// Nothing; what plans had there once is said.
+static ParseResult parseNoEpilogue(OpAsmParser &parser,
+                                   const OpAsmParser::UnresolvedOperand &) {
+  for (StringRef what : {"bias", "residual"}) {
+    llvm::SMLoc location = parser.getCurrentLocation();
+    if (succeeded(parser.parseOptionalKeyword(what)))
+      return parser.emitError(location)
+             << "has a " << what
+             << ", as plans had before they were ax.binary operations: make "
+                "the plan again";
+  }
   return success();
 }
 
-static void printBias(OpAsmPrinter &printer, Operation *, Value bias,
-                      Type type) {
-  if (bias)
-    printer << " bias " << bias << " : " << type;
-}
+static void printNoEpilogue(OpAsmPrinter &, Operation *, Value) {}
 
 #define GET_OP_CLASSES
 #include "ax/Dialect/AxOps.cpp.inc"

@@ -7,6 +7,12 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::sharding;
 
+/// Operands 0 and 1 multiply.
+static void linearInFactors(RuleBuilder &builder) {
+  builder.linearIn({0});
+  builder.linearIn({1});
+}
+
 Rule DotOp::getShardingRule() {
   RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> lhsShape = shapeOf(getLhs());
@@ -31,25 +37,8 @@ Rule DotOp::getShardingRule() {
   builder.operand(std::move(lhs));
   builder.operand(std::move(rhs));
   builder.result(std::move(result));
-  builder.linearIn({0});
-  builder.linearIn({1});
+  linearInFactors(builder);
   return builder.take();
-}
-
-/// The summed dimension of a contraction; a bias comes after the sum is
-/// complete.
-static int contracted(RuleBuilder &builder, int64_t size, bool hasBias) {
-  return hasBias ? builder.whole(size) : builder.reduction(size);
-}
-
-/// Operands 0 and 1 multiply; a bias, operand 2, is added.
-static void linearInFactors(RuleBuilder &builder, bool hasBias) {
-  for (int factor : {0, 1}) {
-    std::vector<int> set = {factor};
-    if (hasBias)
-      set.push_back(2);
-    builder.linearIn(std::move(set));
-  }
 }
 
 Rule LinearOp::getShardingRule() {
@@ -57,16 +46,14 @@ Rule LinearOp::getShardingRule() {
   llvm::ArrayRef<int64_t> xShape = shapeOf(getX());
   TensorMap x = builder.allParallel(xShape.drop_back());
   TensorMap result = x;
-  int k = contracted(builder, xShape.back(), !!getBias());
+  int k = builder.reduction(xShape.back());
   int n = builder.parallel(shapeOf(getResult()).back());
   x.push_back({k});
   result.push_back({n});
   builder.operand(std::move(x));
   builder.operand(getTransposeW() ? TensorMap{{n}, {k}} : TensorMap{{k}, {n}});
-  if (getBias())
-    builder.operand({{n}});
   builder.result(std::move(result));
-  linearInFactors(builder, !!getBias());
+  linearInFactors(builder);
   return builder.take();
 }
 
@@ -77,7 +64,7 @@ Rule ConvOp::getShardingRule() {
   int batch = builder.parallel(shapeOf(getX())[0]);
   int groups = builder.parallel(numGroups);
   int out = builder.parallel(wShape[0] / numGroups);
-  int in = contracted(builder, wShape[1], !!getBias());
+  int in = builder.reduction(wShape[1]);
   TensorMap x = {{batch}, {groups, in}};
   TensorMap w = {{groups, out}, {in}};
   TensorMap result = {{batch}, {groups, out}};
@@ -88,10 +75,8 @@ Rule ConvOp::getShardingRule() {
   }
   builder.operand(std::move(x));
   builder.operand(std::move(w));
-  if (getBias())
-    builder.operand({{groups, out}});
   builder.result(std::move(result));
-  linearInFactors(builder, !!getBias());
+  linearInFactors(builder);
   return builder.take();
 }
 
@@ -101,7 +86,7 @@ Rule ConvTransposeOp::getShardingRule() {
   int64_t numGroups = getGroups();
   int batch = builder.parallel(shapeOf(getX())[0]);
   int groups = builder.parallel(numGroups);
-  int in = contracted(builder, wShape[0] / numGroups, !!getBias());
+  int in = builder.reduction(wShape[0] / numGroups);
   int out = builder.parallel(wShape[1]);
   TensorMap x = {{batch}, {groups, in}};
   TensorMap w = {{groups, in}, {out}};
@@ -113,10 +98,8 @@ Rule ConvTransposeOp::getShardingRule() {
   }
   builder.operand(std::move(x));
   builder.operand(std::move(w));
-  if (getBias())
-    builder.operand({{groups, out}});
   builder.result(std::move(result));
-  linearInFactors(builder, !!getBias());
+  linearInFactors(builder);
   return builder.take();
 }
 
@@ -139,7 +122,7 @@ Rule ConvWeightGradientOp::getShardingRule() {
   builder.operand(std::move(x));
   builder.operand(std::move(gradient));
   builder.result(std::move(result));
-  linearInFactors(builder, /*hasBias=*/false);
+  linearInFactors(builder);
   return builder.take();
 }
 

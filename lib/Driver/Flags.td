@@ -185,9 +185,8 @@ defm report : Value<
 defm dump_after : Value<
   "dump-after", "PHASE", "Print the IR after phases, or steps of shard or --compile",
   help6_debugging, [CommaSeparated, Repeatable, Common],
-  "import,normalize,raise,stage,train,split-biases,decompose-split,recipe,"
-  "user-pins,update-pins,propagate,insert-reshards,shard,recompute,optimize,"
-  "pipeline">;
+  "import,normalize,raise,stage,train,decompose-split,recipe,user-pins,"
+  "update-pins,propagate,insert-reshards,shard,recompute,optimize,pipeline">;
 defm dump_tensors : Value<
   "dump-tensors", "PATTERN",
   "Intermediate values that the plan gives beside its outputs, by value, node "

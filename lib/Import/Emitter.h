@@ -226,12 +226,10 @@ public:
                   double epsilon);
   Value rmsNorm(Value x, Value scale, Value bias, int64_t axis, double epsilon);
 
-  // Contractions. `bias` and `mask` may be null.
+  // Contractions. `mask` may be null.
   Value dot(Value lhs, Value rhs, const DotDims &dims);
-  Value conv(Value x, Value w, Value bias, const Window &window,
-             int64_t groups);
-  Value convTranspose(Value x, Value w, Value bias, const Window &window,
-                      int64_t groups);
+  Value conv(Value x, Value w, const Window &window, int64_t groups);
+  Value convTranspose(Value x, Value w, const Window &window, int64_t groups);
   Value pool(PoolKind kind, Value x, const Window &window,
              bool countIncludePad);
   Value attention(Value q, Value k, Value v, Value mask,

@@ -350,12 +350,8 @@ Value Emitter::dot(Value lhs, Value rhs, const DotDims &dims) {
   }));
 }
 
-Value Emitter::conv(Value x, Value w, Value bias, const Window &window,
-                    int64_t groups) {
-  llvm::SmallVector<Value, 3> operands{x, w};
-  if (bias)
-    operands.push_back(bias);
-  return first(emit<ConvOp>(OpClass::Other, operands, [&](auto &p) {
+Value Emitter::conv(Value x, Value w, const Window &window, int64_t groups) {
+  return first(emit<ConvOp>(OpClass::Other, {x, w}, [&](auto &p) {
     p.strides = i64s(builder, window.strides);
     p.pads = i64s(builder, window.pads);
     p.dilations = i64s(builder, window.dilations);
@@ -363,12 +359,9 @@ Value Emitter::conv(Value x, Value w, Value bias, const Window &window,
   }));
 }
 
-Value Emitter::convTranspose(Value x, Value w, Value bias, const Window &window,
+Value Emitter::convTranspose(Value x, Value w, const Window &window,
                              int64_t groups) {
-  llvm::SmallVector<Value, 3> operands{x, w};
-  if (bias)
-    operands.push_back(bias);
-  return first(emit<ConvTransposeOp>(OpClass::Other, operands, [&](auto &p) {
+  return first(emit<ConvTransposeOp>(OpClass::Other, {x, w}, [&](auto &p) {
     p.strides = i64s(builder, window.strides);
     p.pads = i64s(builder, window.pads);
     p.dilations = i64s(builder, window.dilations);

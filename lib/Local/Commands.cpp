@@ -44,19 +44,27 @@ static Operation *findCore(LibraryOp library) {
 
 Operation *LibraryOp::getCore() { return findCore(*this); }
 
-/// The first `OpTy` behind the core; null where there is none.
+/// The first `OpTy` behind `op`; null where there is none.
 template <typename OpTy>
-static OpTy firstBehind(LibraryOp library) {
-  for (Operation *op = library.getCore()->getNextNode(); op;
-       op = op->getNextNode())
+static OpTy firstBehind(Operation *op) {
+  while ((op = op->getNextNode()))
     if (auto found = dyn_cast<OpTy>(op))
       return found;
   return {};
 }
 
-UnaryOp LibraryOp::getActivation() { return firstBehind<UnaryOp>(*this); }
+BinaryOp LibraryOp::getBias() {
+  Operation *core = getCore();
+  auto sum = dyn_cast_if_present<BinaryOp>(core->getNextNode());
+  return sum && findBias(core, sum) ? sum : BinaryOp();
+}
 
-BinaryOp LibraryOp::getResidual() { return firstBehind<BinaryOp>(*this); }
+UnaryOp LibraryOp::getActivation() { return firstBehind<UnaryOp>(getCore()); }
+
+BinaryOp LibraryOp::getResidual() {
+  BinaryOp bias = getBias();
+  return firstBehind<BinaryOp>(bias ? bias : getCore());
+}
 
 bool LibraryOp::isActivationLast() {
   UnaryOp activation = getActivation();
@@ -77,10 +85,11 @@ LogicalResult LibraryOp::verify() {
   Operation *core = findCore(*this);
   if (core == yield.getOperation())
     return emitOpError("has no operation to do");
-  BinaryOp residual = getResidual();
+  BinaryOp bias = getBias(), residual = getResidual();
   SmallVector<Value> read(core->getOperands());
-  if (residual)
-    read.push_back(residual.getRhs());
+  for (BinaryOp sum : {bias, residual})
+    if (sum)
+      read.push_back(sum.getRhs());
   if (read.size() != block.getNumArguments())
     return emitOpError("needs an operation that reads each argument once");
   for (auto [operand, argument] : llvm::zip_equal(read, block.getArguments())) {
@@ -90,7 +99,7 @@ LogicalResult LibraryOp::verify() {
           "needs an operation that reads its arguments in order");
   }
   // Each behind the one before, which it alone reads.
-  Operation *last = core;
+  Operation *last = bias ? bias : core;
   UnaryOp activation = dyn_cast<UnaryOp>(last->getNextNode());
   if (activation)
     last = activation;
@@ -102,11 +111,11 @@ LogicalResult LibraryOp::verify() {
   if (auto transpose = dyn_cast<TransposeOp>(last->getNextNode()))
     last = transpose;
   if (last->getNextNode() != yield)
-    return emitOpError("has more than an activation, a residual and a "
-                       "transpose behind ")
+    return emitOpError("has more than a bias, an activation, a residual and "
+                       "a transpose behind ")
            << core->getName();
   for (Operation *op = yield; op != core; op = op->getPrevNode())
-    if ((op->getNumOperands() != 1 && op != residual) ||
+    if ((op->getNumOperands() != 1 && op != bias && op != residual) ||
         op->getOperand(0).getDefiningOp() != op->getPrevNode())
       return emitOpError("does not give what it computes");
   return success();

@@ -66,7 +66,7 @@ struct UnmergeLinear : OpRewritePattern<LinearOp> {
     if (x == op.getX())
       return failure();
     Value result = LinearOp::create(rewriter, op.getLoc(), x, op.getW(),
-                                    op.getBias(), op.getTransposeW());
+                                    op.getTransposeW());
     rewriter.replaceOpWithNewOp<ReshapeOp>(op, op.getType(), result);
     return success();
   }

@@ -83,8 +83,7 @@ struct RaiseDot : OpRewritePattern<DotOp> {
                        transposed ? ArrayRef<int64_t>{n, k}
                                   : ArrayRef<int64_t>{k, n});
 
-    Value result =
-        LinearOp::create(rewriter, loc, input, weight, Value(), transposed);
+    Value result = LinearOp::create(rewriter, loc, input, weight, transposed);
     SmallVector<int64_t> shape = x.sizes(x.free);
     llvm::append_range(shape, w.sizes(w.free));
     result = reshapeTo(rewriter, loc, result, shape);
@@ -102,88 +101,88 @@ struct RaiseDot : OpRewritePattern<DotOp> {
   }
 };
 
-/// linear(x) + b, or reshape(linear(x)) + b.
-struct TakeBias : OpRewritePattern<BinaryOp> {
-  using OpRewritePattern::OpRewritePattern;
+/// The product that gives `value`, a Linear maybe through a reshape, if nothing
+/// else reads it; null where there is none.
+Operation *productOf(Value value) {
+  if (auto reshape = value.getDefiningOp<ReshapeOp>();
+      reshape && reshape->hasOneUse() &&
+      reshape.getOperand().getDefiningOp<LinearOp>())
+    value = reshape.getOperand();
+  Operation *op = value.getDefiningOp();
+  return isa_and_present<LinearOp, ConvOp, ConvTransposeOp>(op) &&
+                 op->hasOneUse()
+             ? op
+             : nullptr;
+}
 
-  static LinearOp matchLinear(Value value) {
-    if (auto reshape = value.getDefiningOp<ReshapeOp>();
-        reshape && reshape->hasOneUse())
-      value = reshape.getOperand();
-    auto linear = value.getDefiningOp<LinearOp>();
-    bool fits = linear && linear->hasOneUse() && !linear.getBias();
-    return fits ? linear : LinearOp();
-  }
+/// The dimensions of `sum` that hold what a bias of `linear` has, which it
+/// adds to, maybe after a reshape; nothing where rows and columns are mixed.
+std::optional<ArrayRef<int64_t>> columnsOf(LinearOp linear, BinaryOp sum) {
+  ArrayRef<int64_t> columns = shapeOf(sum);
+  std::optional<DimGroups> groups = matchDims(shapeOf(linear), columns);
+  if (!groups)
+    return std::nullopt;
+  if (groups->size() > 1)
+    columns = columns.drop_front((*groups)[groups->size() - 2].second);
+  while (!columns.empty() && columns.front() == 1)
+    columns = columns.drop_front();
+  if (ShapedType::getNumElements(columns) != shapeOf(linear).back())
+    return std::nullopt;
+  return columns;
+}
 
-  LogicalResult matchAndRewrite(BinaryOp op,
-                                PatternRewriter &rewriter) const final {
-    auto pair = matchCommutative(op, BinaryKind::add, [](Value value) {
-      return bool(matchLinear(value));
-    });
-    if (!pair || pair->first.getType() != op.getType())
-      return failure();
-    LinearOp linear = matchLinear(pair->first);
-    int64_t n = shapeOf(linear).back();
-    // The dimensions that hold the n results of one row.
-    ArrayRef<int64_t> columns = shapeOf(op);
-    std::optional<DimGroups> groups = matchDims(shapeOf(linear), columns);
-    if (!groups)
-      return failure();
-    if (groups->size() > 1)
-      columns = columns.drop_front((*groups)[groups->size() - 2].second);
-    while (!columns.empty() && columns.front() == 1)
-      columns = columns.drop_front();
-    if (ShapedType::getNumElements(columns) != n)
-      return failure();
-    Location loc = op.getLoc();
-    Value bias = weightOfShape(rewriter, loc, pair->second, columns);
-    if (!bias)
-      return failure();
-    bias = reshapeTo(rewriter, loc, bias, {n});
-    Value result =
-        LinearOp::create(rewriter, mergeLocations(linear, op), linear.getX(),
-                         linear.getW(), bias, linear.getTransposeW());
-    rewriter.replaceOp(op, reshapeTo(rewriter, loc, result, shapeOf(op)));
-    return success();
+/// `value` in the form that `findBias` knows, where `sum` adds it to `product`;
+/// null where it is no bias. One number is one in any form.
+Value shapedBias(OpBuilder &builder, BinaryOp sum, Operation *product,
+                 Value value) {
+  Location loc = sum.getLoc();
+  if (constantElements(value) && shapeOf(value).empty())
+    return value;
+  if (auto linear = dyn_cast<LinearOp>(product)) {
+    std::optional<ArrayRef<int64_t>> columns = columnsOf(linear, sum);
+    Value bias =
+        columns ? weightOfShape(builder, loc, value, *columns) : Value();
+    return bias ? reshapeTo(builder, loc, bias, shapeOf(linear).take_back())
+                : Value();
   }
-};
+  SmallVector<int64_t> channels(shapeOf(sum).size() - 1, 1);
+  channels[0] = shapeOf(sum)[1];
+  return weightOfShape(builder, loc, value, channels);
+}
 
-/// conv(x) + b, one number for each channel.
-struct TakeConvBias : OpRewritePattern<BinaryOp> {
-  using OpRewritePattern::OpRewritePattern;
-  LogicalResult matchAndRewrite(BinaryOp op,
-                                PatternRewriter &rewriter) const final {
-    auto pair = matchCommutative(op, BinaryKind::add, [](Value value) {
-      auto conv = value.getDefiningOp<ConvOp>();
-      return conv && conv->hasOneUse() && !conv.getBias();
-    });
-    if (!pair || pair->first.getType() != op.getType())
-      return failure();
-    ArrayRef<int64_t> shape = shapeOf(op);
-    SmallVector<int64_t> channels(shape.size() - 1, 1);
-    channels[0] = shape[1];
-    Value bias = weightOfShape(rewriter, op.getLoc(), pair->second, channels);
-    if (!bias)
-      return failure();
-    auto conv = pair->first.getDefiningOp<ConvOp>();
-    bias = reshapeTo(rewriter, op.getLoc(), bias, {shape[1]});
-    auto result = ConvOp::create(rewriter, mergeLocations(conv, op),
-                                 conv.getX(), conv.getW(), bias,
-                                 conv.getStridesAttr(), conv.getPadsAttr(),
-                                 conv.getDilationsAttr(), conv.getGroupsAttr());
-    rewriter.replaceOp(op, result);
-    return success();
-  }
-};
+/// linear(x) + b, reshape(linear(x)) + b, conv(x) + b: the bias is added to the
+/// product itself, right behind it, and both operations have the nodes of both.
+void placeBias(BinaryOp op) {
+  auto pair = matchCommutative(op, BinaryKind::add, productOf);
+  if (!pair || pair->first.getType() != op.getType())
+    return;
+  Operation *product = productOf(pair->first);
+  OpBuilder builder(op);
+  Value bias = shapedBias(builder, op, product, pair->second);
+  if (!bias)
+    return;
+  Location loc = mergeLocations(product, op);
+  product->setLoc(loc);
+  product->moveBefore(op);
+  Value sum = BinaryOp::create(builder, loc, BinaryKind::add,
+                               product->getResult(0), bias);
+  op.getResult().replaceAllUsesWith(reshapeTo(builder, loc, sum, shapeOf(op)));
+  op.erase();
+  if (pair->first != product->getResult(0))
+    pair->first.getDefiningOp()->erase();
+}
 
 struct RaiseLinear : ax::impl::RaiseLinearBase<RaiseLinear> {
   using RaiseLinearBase::RaiseLinearBase;
 
   void runOnOperation() final {
     RewritePatternSet patterns(&getContext());
-    patterns.add<RaiseDot, TakeBias, TakeConvBias>(&getContext());
+    patterns.add<RaiseDot>(&getContext());
     if (failed(applyPatternsGreedily(getOperation(), std::move(patterns))))
-      signalPassFailure();
+      return signalPassFailure();
+    SmallVector<BinaryOp> sums;
+    getOperation()->walk([&](BinaryOp op) { sums.push_back(op); });
+    llvm::for_each(sums, placeBias);
   }
 };
 

@@ -13,7 +13,6 @@ using namespace mlir;
 using namespace ax;
 
 void ax::addShardSteps(OpPassManager &plan, const ShardOptions &options) {
-  plan.addPass(createSplitBiases());
   plan.addPass(createDecomposeSplit());
   plan.addPass(createRecipePins({options.sequenceParallel, options.strict}));
   UserPinsOptions user;

@@ -6,6 +6,7 @@
 //
 //===----------------------------------------------------------------------===//
 #include "TrainingState.h"
+#include "../Match.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Dialect/StageAndAction.h"

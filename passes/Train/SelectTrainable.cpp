@@ -149,6 +149,18 @@ private:
            !isAngle(op);
   }
 
+  /// What `op` adds to a product that nothing else reads, as its bias; null
+  /// where it does something else.
+  static Value biasOf(Operation *op) {
+    if (auto sum = dyn_cast<BinaryOp>(op))
+      for (Value operand : op->getOperands())
+        if (Operation *product = operand.getDefiningOp();
+            product && operand.hasOneUse())
+          if (Value bias = findBias(product, sum))
+            return bias;
+    return {};
+  }
+
   bool isLayerParameter(Operation *op) const {
     auto load = dyn_cast<LoadOp>(op);
     return load && kinds.lookup(load.getStateAttr().getAttr()) ==
@@ -160,18 +172,19 @@ private:
     auto isOfLayer = [&](Value value) { return ofLayers.contains(value); };
     auto layer = [&](Value value) { made |= addWeights(value, Use::Layer); };
     auto meet = [&](Value value) { made |= addWeights(value, Use::Data); };
-    auto layerOf = [&](auto typed, Value weight) {
-      meet(typed.getX());
+    auto layerOf = [&](Value x, Value weight, Value bias) {
+      meet(x);
       layer(weight);
-      layer(typed.getBias());
+      layer(bias);
     };
     if (auto found = dyn_cast<LayerOpInterface>(op)) {
-      meet(found.getX());
-      llvm::for_each(op->getOperands().drop_front(), layer);
+      layerOf(found.getX(), found.getW(), Value());
+    } else if (Value bias = biasOf(op)) {
+      layer(bias);
     } else if (auto norm = dyn_cast<LayerNormOp>(op)) {
-      layerOf(norm, norm.getScale());
+      layerOf(norm.getX(), norm.getScale(), norm.getBias());
     } else if (auto norm = dyn_cast<RMSNormOp>(op)) {
-      layerOf(norm, norm.getScale());
+      layerOf(norm.getX(), norm.getScale(), norm.getBias());
     } else if (auto gather = dyn_cast<GatherOp>(op)) {
       layer(gather.getOperand());
     } else if (isa<AttentionOp>(op)) {
@@ -443,6 +456,14 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
     return contents && splatOf(*contents);
   }
 
+  /// Of all who read it, also through a reshape.
+  static size_t countUses(Value value) {
+    size_t uses = 0;
+    for (Operation *user : value.getUsers())
+      uses += isa<ReshapeOp>(user) ? countUses(user->getResult(0)) : 1;
+    return uses;
+  }
+
   /// Exporters write equal weights once, which those of a fresh model are.
   void warnOfMerged() {
     llvm::MapVector<StringAttr, SmallVector<LoadOp>> loads;
@@ -454,7 +475,7 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
     for (auto &[name, of] : loads) {
       size_t uses = 0;
       for (LoadOp load : of)
-        uses += llvm::range_size(load.getResult().getUses());
+        uses += countUses(load.getResult());
       auto state = getOperation().lookupSymbol<StateOp>(name);
       if (uses > 1 && state.getTrainable() && isOfOneNumber(state))
         merged += "\n  " + name.str() + ": " + std::to_string(uses) + " times";

@@ -17,6 +17,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "Quantised.h"
+#include "../Match.h"
 #include "ax/Dialect/PlanAttrs.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/StageAndAction.h"

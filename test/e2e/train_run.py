@@ -322,24 +322,30 @@ def otherRuns():
 
 
 def merged():
-    """Two norms that an exporter gave one scale, because all of it is 1."""
+    """Two layers that an exporter gave one weight, because all of it is 1."""
+    node = helper.make_node
+    norms = [node("LayerNormalization", ["input", "shared"], ["x"]),
+             node("MatMul", ["x", "w"], ["y"]),
+             node("LayerNormalization", ["y", "shared"], ["logits"])]
+    convs = [node("Conv", ["input", "w", "shared"], ["x"]),
+             node("Relu", ["x"], ["y"]),
+             node("Conv", ["y", "w", "shared"], ["logits"])]
+    eye = np.eye(64, dtype=np.float32)
     with scratch() as folder:
-        for scale, isMerged in ((np.ones(64, np.float32), True),
-                                (np.arange(64, dtype=np.float32), False)):
-            small(f"{folder}/model.onnx",
-                  [helper.make_node("LayerNormalization", ["input", "scale"],
-                                    ["x"]),
-                   helper.make_node("MatMul", ["x", "w"], ["y"]),
-                   helper.make_node("LayerNormalization", ["y", "scale"],
-                                    ["logits"])],
-                  {"w": np.eye(64, dtype=np.float32), "scale": scale}, [64, 64])
-            done = run(tool("axopt"), f"{folder}/model.onnx", "--train",
-                       "--loss=mse(logits,target)", "-o", f"{folder}/plan.mlir")
-            says = ("weights of equal elements are used several times; if an "
-                    "exporter merged those of several layers, they train as "
-                    "one:\n  scale: 2 times")
-            if (says in done.stderr) != isMerged:
-                raise Failed(done.stderr)
+        for nodes, w, shape in ((norms, eye, [64, 64]),
+                                (convs, eye[..., None, None], [8, 64, 3, 3])):
+            for shared, isMerged in ((np.ones(64, np.float32), True),
+                                     (np.arange(64, dtype=np.float32), False)):
+                small(f"{folder}/model.onnx", nodes,
+                      {"w": w, "shared": shared}, shape)
+                done = run(tool("axopt"), f"{folder}/model.onnx", "--train",
+                           "--loss=mse(logits,target)",
+                           "-o", f"{folder}/plan.mlir")
+                says = ("weights of equal elements are used several times; if "
+                        "an exporter merged those of several layers, they "
+                        "train as one:\n  shared: 2 times")
+                if (says in done.stderr) != isMerged:
+                    raise Failed(done.stderr)
 
 
 def untied():

@@ -25,10 +25,10 @@ def Localize : Pass<"axl-localize", "::ax::PlanOp"> {
 def JoinEpilogues : Pass<"axl-join-epilogues"> {
   let summary = "What a library does along with a product is done with it";
   let description = [{
-    A bias becomes the product's own; the product, an activation behind it, the sum
-    with a residual and an activation of that become one `axl.library`: as far as the
-    library does them in one call (`Library` in include/ax/Cost/Epilogue.h) and each
-    alone reads what the one before gives.
+    The product, the sum with a bias behind it, an activation, the sum with a residual
+    and an activation of that become one `axl.library`: as far as the library does
+    them in one call (`Library` in include/ax/Cost/Epilogue.h) and each alone reads
+    what the one before gives.
   }];
 }
 

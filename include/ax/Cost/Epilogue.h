@@ -17,7 +17,8 @@ namespace ax {
 /// where there is none.
 struct Epilogue {
   mlir::Operation *product = nullptr;
-  /// Adds a vector of the product's columns (channels).
+  /// Adds to each of the product's columns (channels) a number of its own, or
+  /// to all the same.
   BinaryOp bias;
   UnaryOp activation;
   /// Adds a tensor of the result's type.
@@ -29,7 +30,8 @@ struct Epilogue {
   llvm::SmallVector<mlir::Operation *, 4> getOps() const;
   /// Returns what all of it gives.
   mlir::Value getResult() const;
-  /// Returns what the bias adds, as a vector; null where there is none.
+  /// Returns what the bias adds, as `findBias` does, or a constant of one
+  /// number; null where there is none.
   mlir::Value getBias() const;
   /// Returns what the residual adds; null where there is none.
   mlir::Value getAddend() const;

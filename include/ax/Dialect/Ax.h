@@ -106,4 +106,13 @@ llvm::SmallVector<llvm::StringRef> getNodeNames(mlir::Operation *op);
 #define GET_OP_CLASSES
 #include "ax/Dialect/AxOps.h.inc"
 
+namespace ax {
+
+/// Returns what `sum` adds to `product` as a bias: to a Linear one number for
+/// each column, [n], to a convolution one for each channel, [n, 1...]. Null
+/// where it adds something else, or to something else.
+mlir::Value findBias(mlir::Operation *product, BinaryOp sum);
+
+} // namespace ax
+
 #endif // AX_DIALECT_AX_H

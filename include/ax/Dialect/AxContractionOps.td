@@ -23,19 +23,19 @@ def Ax_DotOp : Ax_ContractionOp<"dot", [Ax_DoneByParts]> {
 }
 
 def Ax_LinearOp : Ax_LayerOp<"linear", [Ax_DoneByParts]> {
-  let summary = "x W + bias";
+  let summary = "x W";
   let description = [{
-    x: [..., k]; W: [k, n], or [n, k] with `transpose_w`; bias: [n]; result:
-    [..., n]. Created by Raise from a dot with a two-dimensional weight. What a
-    library does in one call with it, an activation behind it and a residual, stands
-    behind it; code generation decides.
+    x: [..., k]; W: [k, n], or [n, k] with `transpose_w`; result: [..., n]. Created
+    by Raise from a dot with a two-dimensional weight. What a library does in one
+    call with it, a bias [n], an activation and a residual, stands behind it; code
+    generation decides.
   }];
   let arguments = (ins Ax_FloatTensor:$x, Ax_FloatTensor:$w,
-    Optional<Ax_FloatTensor>:$bias, UnitAttr:$transpose_w);
+    UnitAttr:$transpose_w);
   let results = (outs Ax_FloatTensor:$result);
   let hasVerifier = 1;
   let assemblyFormat = [{
-    $x `,` $w `` custom<Bias>($bias, type($bias)) attr-dict
+    $x `,` $w `` custom<NoEpilogue>(ref($w)) attr-dict
     `:` type($x) `,` type($w) `->` type($result)
   }];
   let extraClassDeclaration = inferredDeclaration # [{
@@ -44,20 +44,20 @@ def Ax_LinearOp : Ax_LayerOp<"linear", [Ax_DoneByParts]> {
 }
 
 def Ax_ConvOp : Ax_LayerOp<"conv"> {
-  let summary = "conv(x, w) + bias in 1, 2 or 3 dimensions";
+  let summary = "Convolution in 1, 2 or 3 dimensions";
   let description = [{
     x: [batch, channels, spatial...]; w: [out channels, channels / groups,
-    kernel...]; bias: [out channels]. `pads`: low of each spatial dimension, then
-    high of each.
+    kernel...]. `pads`: low of each spatial dimension, then high of each. Behind it
+    stands what a library does with it, as behind `ax.linear`; a bias is
+    [out channels, 1...] there.
   }];
   let arguments = (ins Ax_FloatTensor:$x, Ax_FloatTensor:$w,
-    Optional<Ax_FloatTensor>:$bias,
     DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads,
     DenseI64ArrayAttr:$dilations, DefaultValuedAttr<I64Attr, "1">:$groups);
   let results = (outs Ax_FloatTensor:$result);
   let hasVerifier = 1;
   let assemblyFormat = [{
-    $x `,` $w `` custom<Bias>($bias, type($bias))
+    $x `,` $w `` custom<NoEpilogue>(ref($w))
     `strides` $strides `pads` $pads `dilations` $dilations attr-dict
     `:` type($x) `,` type($w) `->` type($result)
   }];
@@ -71,7 +71,6 @@ def Ax_ConvTransposeOp : Ax_LayerOp<"conv_transpose"> {
     (kernel - 1) dilation + 1 - pad_low - pad_high.
   }];
   let arguments = (ins Ax_FloatTensor:$x, Ax_FloatTensor:$w,
-    Optional<Ax_FloatTensor>:$bias,
     DenseI64ArrayAttr:$strides, DenseI64ArrayAttr:$pads,
     DenseI64ArrayAttr:$dilations, DenseI64ArrayAttr:$output_pads,
     DefaultValuedAttr<I64Attr, "1">:$groups);
@@ -79,7 +78,7 @@ def Ax_ConvTransposeOp : Ax_LayerOp<"conv_transpose"> {
   let extraClassDeclaration = inferredDeclaration;
   let hasVerifier = 1;
   let assemblyFormat = [{
-    $x `,` $w (`bias` $bias^ `:` type($bias))?
+    $x `,` $w `` custom<NoEpilogue>(ref($w))
     `strides` $strides `pads` $pads `dilations` $dilations `output_pads`
     $output_pads attr-dict `:` type($x) `,` type($w) `->` type($result)
   }];

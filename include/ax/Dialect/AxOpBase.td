@@ -36,7 +36,7 @@ class Ax_InferredOp<string mnemonic, list<Trait> traits = []>
 }
 
 /// A sum of products. Of narrow floats its result may be f32: the sum before it
-/// is rounded, which has no bias, residual or activation.
+/// is rounded.
 class Ax_ContractionOp<string mnemonic, list<Trait> traits = []>
     : Ax_InferredOp<mnemonic, !listconcat([
         DeclareOpInterfaceMethods<Ax_ContractionOpInterface>], traits)> {

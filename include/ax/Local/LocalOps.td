@@ -288,9 +288,11 @@ def Axl_LibraryOp : Axl_Op<"library", [Pure, IsolatedFromAbove, SingleBlock]> {
   let summary = "An operation, and what a library does around it in one call";
   let description = [{
     A contraction, convolution, attention or pool on the region's arguments, which
-    are its operands in order. Behind it an activation, the sum with a residual,
-    which is one more argument, and a transpose of what is written; the activation
-    may be that of the sum instead. A residual is read in the order of the result,
+    are its operands in order. Behind it the sum with a bias, an activation, the sum
+    with a residual, and a transpose of what is written; the activation may be that
+    of the sum with the residual instead. What is added is the right operand of its
+    sum and an argument more: a bias has a number for each column or channel, a
+    residual the type of the result. A residual is read in the order of the result,
     so a transpose of it may stand in front.
   }];
   let arguments = (ins Variadic<Axl_Tensor>:$operands);
@@ -304,13 +306,17 @@ def Axl_LibraryOp : Axl_Op<"library", [Pure, IsolatedFromAbove, SingleBlock]> {
     ::mlir::Operation *getYield() { return getBody().front().getTerminator(); }
     /// What it is all about.
     ::mlir::Operation *getCore();
-    /// Null where there is none; a residual is the right operand of its sum.
+    /// Null where there is none.
+    ::ax::BinaryOp getBias();
     ::ax::UnaryOp getActivation();
     ::ax::BinaryOp getResidual();
     ::ax::TransposeOp getTranspose();
     /// The activation is that of the sum with the residual.
     bool isActivationLast();
-    /// What is read as the residual, if there is one.
+    /// What is read as the bias, as the residual, if there is one.
+    ::mlir::OpOperand &getBiasOperand() {
+      return getOperation()->getOpOperand(getCore()->getNumOperands());
+    }
     ::mlir::OpOperand &getResidualOperand() {
       return getOperation()->getOpOperand(getNumOperands() - 1);
     }

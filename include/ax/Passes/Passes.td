@@ -56,8 +56,8 @@ def RaiseLinear : Pass<"ax-raise-linear"> {
     A weight is anything computed from states and constants alone. Dimensions
     that a reshape had merged in front of the contraction stay separate, so that
     batch and sequence can be split each by itself. A bias that is added to the
-    result, directly or after a reshape, becomes an operand; that of a
-    convolution, too.
+    result, directly or after a reshape, is added right behind it, as a vector, and
+    to what a convolution gives as [channels, 1...].
   }];
   let dependentDialects = ["ax::AxDialect"];
 }

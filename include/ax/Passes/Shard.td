@@ -12,10 +12,10 @@ include "mlir/Pass/PassBase.td"
 def Shard : Pass<"ax-shard", "::ax::PlanOp"> {
   let summary = "Layouts for every tensor, collectives where they differ";
   let description = [{
-    All steps, one after another: `ax-split-biases`, `ax-decompose-split`,
-    `ax-recipe`, `ax-user-pins`, `ax-update-pins`, `ax-propagate`,
-    `ax-insert-reshards`. Afterwards every tensor type of the plan has a layout,
-    and every operation obeys its rule.
+    All steps, one after another: `ax-decompose-split`, `ax-recipe`,
+    `ax-user-pins`, `ax-update-pins`, `ax-propagate`, `ax-insert-reshards`.
+    Afterwards every tensor type of the plan has a layout, and every operation
+    obeys its rule.
   }];
   let options = [
     Option<"sequenceParallel", "sequence-parallel", "bool", "false",
@@ -27,14 +27,6 @@ def Shard : Pass<"ax-shard", "::ax::PlanOp"> {
     Option<"strict", "strict", "bool", "false",
            "What cannot be split as asked is an error, not a warning">
   ];
-}
-
-def SplitBiases : Pass<"ax-split-biases", "::ax::PlanOp"> {
-  let summary = "A bias is added behind its Linear or convolution";
-  let description = [{
-    A partial sum gets it once, when it is complete. Codegen joins what can be.
-  }];
-  let dependentDialects = ["ax::AxDialect"];
 }
 
 def DecomposeSplit : Pass<"ax-decompose-split", "::ax::PlanOp"> {

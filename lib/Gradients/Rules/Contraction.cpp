@@ -67,10 +67,8 @@ static LogicalResult dot(DotOp op, GradientBuilder &g) {
 static LogicalResult linear(LinearOp op, GradientBuilder &g) {
   Value x = op.getX(), w = op.getW(), dy = g.ofResult();
   SmallVector<int64_t> rows = dimsFrom(0, shapeOf(x).size() - 1);
-  g.give(op.getBiasMutable(),
-         [&] { return g.sum(dy, rows, /*keepDims=*/false); });
   g.give(op.getXMutable(), [&]() -> Value {
-    return LinearOp::create(g.b, dy, w, Value(), !op.getTransposeW());
+    return LinearOp::create(g.b, dy, w, !op.getTransposeW());
   });
   g.give(op.getWMutable(), [&]() -> Value {
     if (op.getTransposeW())

@@ -25,23 +25,15 @@ struct TransposedPads {
 };
 } // namespace
 
-static SmallVector<int64_t> allButChannels(Value value) {
-  SmallVector<int64_t> dims = dimsFrom(2, shapeOf(value).size());
-  dims.insert(dims.begin(), 0);
-  return dims;
-}
-
 static LogicalResult conv(ConvOp op, GradientBuilder &g) {
   Value x = op.getX(), w = op.getW(), dy = g.ofResult();
   ArrayRef<int64_t> kernel = shapeOf(w).drop_front(2);
-  g.give(op.getBiasMutable(),
-         [&] { return g.sum(dy, allButChannels(dy), /*keepDims=*/false); });
   g.give(op.getXMutable(), [&]() -> Value {
     TransposedPads fit(shapeOf(x).drop_front(2), shapeOf(dy).drop_front(2),
                        kernel, op.getStrides(), op.getPads(),
                        op.getDilations());
-    return ConvTransposeOp::create(g.b, dy, w, Value(), op.getStrides(),
-                                   fit.pads, op.getDilations(), fit.output,
+    return ConvTransposeOp::create(g.b, dy, w, op.getStrides(), fit.pads,
+                                   op.getDilations(), fit.output,
                                    op.getGroups());
   });
   g.give(op.getWMutable(), [&]() -> Value {
@@ -54,8 +46,6 @@ static LogicalResult conv(ConvOp op, GradientBuilder &g) {
 
 static LogicalResult convTranspose(ConvTransposeOp op, GradientBuilder &g) {
   Value x = op.getX(), w = op.getW(), dy = g.ofResult();
-  g.give(op.getBiasMutable(),
-         [&] { return g.sum(dy, allButChannels(dy), /*keepDims=*/false); });
   // What the output pads add is read by no window of the convolution.
   size_t spatial = op.getStrides().size();
   SmallVector<int64_t> pads(op.getPads());
@@ -63,8 +53,8 @@ static LogicalResult convTranspose(ConvTransposeOp op, GradientBuilder &g) {
     if (op.getOutputPads()[i] >= op.getStrides()[i])
       pads[spatial + i] -= op.getOutputPads()[i];
   g.give(op.getXMutable(), [&]() -> Value {
-    return ConvOp::create(g.b, dy, w, Value(), op.getStrides(), pads,
-                          op.getDilations(), op.getGroups());
+    return ConvOp::create(g.b, dy, w, op.getStrides(), pads, op.getDilations(),
+                          op.getGroups());
   });
   g.give(op.getWMutable(), [&]() -> Value {
     return ConvWeightGradientOp::create(g.b, dy, x, shapeOf(w).drop_front(2),
@@ -122,9 +112,9 @@ static Value spread(PoolOp op, GradientBuilder &g, Value dy) {
                      op.getDilations());
   SmallVector<int64_t> ones = {shape[1], 1};
   llvm::append_range(ones, op.getKernel());
-  return ConvTransposeOp::create(
-      g.b, dy, g.splat(ones, elementType(dy), 1), Value(), op.getStrides(),
-      fit.pads, op.getDilations(), fit.output, /*groups=*/shape[1]);
+  return ConvTransposeOp::create(g.b, dy, g.splat(ones, elementType(dy), 1),
+                                 op.getStrides(), fit.pads, op.getDilations(),
+                                 fit.output, /*groups=*/shape[1]);
 }
 
 static LogicalResult pool(PoolOp op, GradientBuilder &g) {

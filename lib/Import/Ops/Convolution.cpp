@@ -71,6 +71,17 @@ static void autoPad(Node &n, Value x, Window &window) {
   }
 }
 
+/// What a convolution gives, and `bias`, a vector over its channels or null.
+static Value addBias(Node &n, Value y, Value bias) {
+  if (!y || !bias)
+    return y;
+  Shape shape(Emitter::rankOf(y) - 1, 1);
+  shape[0] = Emitter::shapeOf(y)[1];
+  if (Emitter::shapeOf(bias) != ArrayRef<int64_t>(shape[0]))
+    return n.fail(llvm::formatv("the bias must have {0} elements", shape[0]));
+  return n.b.add(y, n.b.reshape(bias, shape));
+}
+
 Value ax::import::importConvolution(Node &n, Value x, Value w, Value bias) {
   if (!x || !w)
     return {};
@@ -83,7 +94,7 @@ Value ax::import::importConvolution(Node &n, Value x, Value w, Value bias) {
   if (ArrayRef<int64_t>(window->kernel) != kernel)
     return n.fail("kernel_shape is not the shape of W");
   autoPad(n, x, *window);
-  return n.b.conv(x, w, bias, *window, n.intAttr("group", 1));
+  return addBias(n, n.b.conv(x, w, *window, n.intAttr("group", 1)), bias);
 }
 
 static void importConv(Node &n) {
@@ -137,7 +148,8 @@ static void importConvTranspose(Node &n) {
     window->pads[i] = low;
     window->pads[i + spatial] = total - low;
   }
-  n.out(n.b.convTranspose(x, w, bias, *window, n.intAttr("group", 1)));
+  Value y = n.b.convTranspose(x, w, *window, n.intAttr("group", 1));
+  n.out(addBias(n, y, bias));
 }
 
 void ax::import::finishPoolWindow(Node &n, Value x, Window &window) {

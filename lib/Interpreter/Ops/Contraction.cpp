@@ -99,11 +99,6 @@ static HostTensor linear(LinearOp op, Operands in) {
   if (!sums.empty())
     multiply(toDoubles(in[0]).data(), toDoubles(w).data(), sums.data(), 1,
              to.numElements() / n, k, n);
-  if (op.getBias()) {
-    std::vector<double> bias = toDoubles(in[2]);
-    for (size_t i = 0; i < sums.size(); ++i)
-      sums[i] += bias[i % n];
-  }
   storeDoubles(sums, to);
   return to;
 }

@@ -91,11 +91,6 @@ static HostTensor conv(ConvOp op, Operands in) {
           out[(b * outs + o) * points + point] += sum;
         }
       });
-  if (op.getBias()) {
-    std::vector<double> bias = toDoubles(in[2]);
-    for (size_t i = 0; i < out.size(); ++i)
-      out[i] += bias[i / points % outs];
-  }
   storeDoubles(out, to);
   return to;
 }
@@ -124,11 +119,6 @@ static HostTensor convTranspose(ConvTransposeOp op, Operands in) {
                 value * w[(c * outs + o) * taps + tap];
         }
       });
-  if (op.getBias()) {
-    std::vector<double> bias = toDoubles(in[2]);
-    for (size_t i = 0; i < out.size(); ++i)
-      out[i] += bias[i / area % bias.size()];
-  }
   storeDoubles(out, to);
   return to;
 }

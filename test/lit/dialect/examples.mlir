@@ -8,7 +8,6 @@
 %i = ax.constant dense<[3, 0, -1]> : tensor<3xi64> -> tensor<3xi64>
 %stored = ax.constant #ax.stored<offset 64 length 2048 checksum "8c1d3f0a52b7e964"> : tensor<256xi64> -> tensor<256xi64>
 %w = ax.constant dense<0.5> : tensor<16x8xf32> -> tensor<16x8xf32>
-%bias = ax.constant dense<0.0> : tensor<16xf32> -> tensor<16xf32>
 %scale = ax.constant dense<1.0> : tensor<8xf32> -> tensor<8xf32>
 %zero = ax.constant dense<0.0> : tensor<f32> -> tensor<f32>
 
@@ -28,7 +27,7 @@
 // Contractions. The weight is [out, in]; Raise makes a linear of a dot.
 // CHECK: ax.dot
 %d = ax.dot %x, %w batch [] x [] contract [1] x [1] : tensor<4x8xf32>, tensor<16x8xf32> -> tensor<4x16xf32>
-%l = ax.linear %x, %w bias %bias : tensor<16xf32> {transpose_w} : tensor<4x8xf32>, tensor<16x8xf32> -> tensor<4x16xf32>
+%l = ax.linear %x, %w {transpose_w} : tensor<4x8xf32>, tensor<16x8xf32> -> tensor<4x16xf32>
 %q = ax.constant dense<0.1> : tensor<2x4x5x8xf32> -> tensor<2x4x5x8xf32>
 %kv = ax.constant dense<0.1> : tensor<2x2x5x8xf32> -> tensor<2x2x5x8xf32>
 %a = ax.attention %q, %kv, %kv scale 0.35355339059327379 {causal} : tensor<2x4x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32> -> tensor<2x4x5x8xf32>

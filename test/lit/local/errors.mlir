@@ -159,7 +159,7 @@
 
 %x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
 %w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
-// expected-error @+1 {{has more than an activation, a residual and a transpose behind ax.linear}}
+// expected-error @+1 {{has more than a bias, an activation, a residual and a transpose behind ax.linear}}
 %0 = axl.library(%x, %w) {
 ^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>):
   %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
@@ -185,7 +185,7 @@
 
 %x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
 %w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
-// expected-error @+1 {{has more than an activation, a residual and a transpose behind ax.linear}}
+// expected-error @+1 {{has more than a bias, an activation, a residual and a transpose behind ax.linear}}
 %0 = axl.library(%x, %w, %x) {
 ^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>, %c: tensor<4x8xf32>):
   %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
@@ -198,7 +198,7 @@
 // Two activations.
 %x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
 %w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
-// expected-error @+1 {{has more than an activation, a residual and a transpose behind ax.linear}}
+// expected-error @+1 {{has more than a bias, an activation, a residual and a transpose behind ax.linear}}
 %0 = axl.library(%x, %w, %x) {
 ^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>, %c: tensor<4x8xf32>):
   %1 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>

@@ -132,15 +132,10 @@ TEST(ShardingRules, CastsPassAddendsThatStayWhatTheyAre) {
 }
 
 TEST(ShardingRules, Linear) {
-  std::vector<std::string> types = {"2x8x16xf32", "16x32xf32", "32xf32"};
-  EXPECT_EQ(ruleOf(types, "%r = ax.linear %x0, %x1 : tensor<2x8x16xf32>, "
-                          "tensor<16x32xf32> -> tensor<2x8x32xf32>"),
+  EXPECT_EQ(ruleOf({"2x8x16xf32", "16x32xf32"},
+                   "%r = ax.linear %x0, %x1 : tensor<2x8x16xf32>, "
+                   "tensor<16x32xf32> -> tensor<2x8x32xf32>"),
             "(a b c)(c d) -> (a b d) a2 b8 c16+ d32 {0} {1}");
-  // A bias is added once, after the sum.
-  EXPECT_EQ(ruleOf(types, "%r = ax.linear %x0, %x1 bias %x2 : tensor<32xf32> "
-                          ": tensor<2x8x16xf32>, tensor<16x32xf32> -> "
-                          "tensor<2x8x32xf32>"),
-            "(a b c)(c d)(d) -> (a b d) a2 b8 c16* d32 {02} {12}");
 }
 
 TEST(ShardingRules, AttentionByKeyValueHeads) {

@@ -65,7 +65,8 @@ public:
     Value w = weight(state + ".w", {k, n});
     Value b = bias ? weight(state + ".b", {n}) : Value();
     name(state);
-    return make<LinearOp>(x, w, b, false);
+    Value y = make<LinearOp>(x, w, false);
+    return b ? add(y, b) : y;
   }
   Value add(Value a, Value b) { return make<BinaryOp>(BinaryKind::add, a, b); }
   Value reshape(Value x, Dims shape) { return make<ReshapeOp>(f32(shape), x); }
@@ -117,8 +118,7 @@ public:
   }
   OwningOpRef<ModuleOp> logits(Value x) {
     name("lm_head");
-    return end(
-        make<LinearOp>(x, weight("wte", {s.vocabulary, width}), Value(), true));
+    return end(make<LinearOp>(x, weight("wte", {s.vocabulary, width}), true));
   }
 
   const TransformerShape s;
@@ -186,8 +186,9 @@ OwningOpRef<ModuleOp> buildConvNet(MLIRContext &context, int64_t batch) {
     Value w = m.weight(state + ".w", {outs, ins / groups, kernel, kernel});
     Value b = m.weight(state + ".b", {outs});
     m.name(state);
-    return m.make<ConvOp>(x, w, b, Dims{1, 1}, Dims{pad, pad, pad, pad},
-                          Dims{1, 1}, groups);
+    Value y = m.make<ConvOp>(x, w, Dims{1, 1}, Dims{pad, pad, pad, pad},
+                             Dims{1, 1}, groups);
+    return m.add(y, m.reshape(b, {outs, 1, 1}));
   };
   auto relu = [&](Value x) { return m.make<UnaryOp>(UnaryKind::relu, x); };
   Value x = relu(conv(m.input(0), "stem", 8, 3, 1));

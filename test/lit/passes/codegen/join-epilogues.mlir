@@ -1,13 +1,14 @@
 // RUN: axopt-opt %s --axl-join-epilogues | FileCheck %s
 
-// Of a Linear the bias, the activation, then the residual, which is an argument more; it may
+// Of a Linear the bias, the activation, then the residual, each an argument more; it may
 // be computed later than the product. The activation behind it stays apart.
 // CHECK: axl.stage @linear(%[[X:.*]]: tensor<4x8xf32>, %[[W:.*]]: tensor<8x8xf32>, %[[B:.*]]: tensor<8xf32>)
 // CHECK-NEXT: %[[E:.*]] = ax.unary exp %[[X]]
 // CHECK-NEXT: %[[L:.*]] = axl.library(%[[X]], %[[W]], %[[B]], %[[E]]) {
 // CHECK-NEXT: ^bb0(%[[A0:.*]]: {{.*}}, %[[A1:.*]]: {{.*}}, %[[A2:.*]]: {{.*}}, %[[A3:.*]]: {{.*}}):
-// CHECK-NEXT: %[[Y:.*]] = ax.linear %[[A0]], %[[A1]] bias %[[A2]]
-// CHECK-NEXT: %[[G:.*]] = ax.unary gelu %[[Y]]
+// CHECK-NEXT: %[[Y:.*]] = ax.linear %[[A0]], %[[A1]]
+// CHECK-NEXT: %[[Z:.*]] = ax.binary add %[[Y]], %[[A2]]
+// CHECK-NEXT: %[[G:.*]] = ax.unary gelu %[[Z]]
 // CHECK-NEXT: %[[S:.*]] = ax.binary add %[[G]], %[[A3]]
 // CHECK-NEXT: axl.yield %[[S]]
 // CHECK: %[[R:.*]] = ax.unary relu %[[L]]
@@ -39,21 +40,43 @@ axl.stage @conv(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>) {
   axl.yield %2 : tensor<1x2x4x4xf32>
 }
 
-// A bias is the product's own, of a transposed convolution, too.
-// CHECK: axl.stage @biases(%[[X:.*]]: tensor<1x2x4x4xf32>, %[[W:.*]]: tensor<2x2x1x1xf32>, %[[B:.*]]: tensor<2xf32>)
-// CHECK: ax.conv %[[X]], %[[W]] bias %[[B]] : tensor<2xf32>
-// CHECK-NOT: ax.binary
-// CHECK: ax.conv_transpose %{{.*}}, %[[W]] bias %[[B]] : tensor<2xf32>
-// CHECK: ax.binary add
+// Biases of images, whatever they are made by; that of a transposed convolution,
+// too, but no residual.
+// CHECK: axl.stage @biases(%[[X:.*]]: tensor<1x2x4x4xf32>, %[[W:.*]]: tensor<2x2x1x1xf32>, %[[B:.*]]: tensor<2xf32>, %[[D:.*]]: tensor<2x1x1xf32>)
+// CHECK: %[[R:.*]] = ax.reshape %[[B]]
+// CHECK: %[[C:.*]] = axl.library(%[[X]], %[[W]], %[[R]]) {
+// CHECK: ax.conv
+// CHECK-NEXT: ax.binary add
+// CHECK-NEXT: axl.yield
+// CHECK: %[[T:.*]] = axl.library(%[[C]], %[[W]], %[[D]]) {
+// CHECK: ax.conv_transpose
+// CHECK-NEXT: ax.binary add
+// CHECK-NEXT: axl.yield
+// CHECK: ax.binary add %[[T]], %[[X]]
 // CHECK: axl.yield
-axl.stage @biases(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>, %b: tensor<2xf32>) {
+axl.stage @biases(%x: tensor<1x2x4x4xf32>, %w: tensor<2x2x1x1xf32>, %b: tensor<2xf32>, %d: tensor<2x1x1xf32>) {
   %r = ax.reshape %b : tensor<2xf32> -> tensor<2x1x1xf32>
   %0 = ax.conv %x, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
   %1 = ax.binary add %0, %r : tensor<1x2x4x4xf32>, tensor<2x1x1xf32> -> tensor<1x2x4x4xf32>
   %2 = ax.conv_transpose %1, %w strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] output_pads [0, 0] : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
-  %3 = ax.binary add %2, %r : tensor<1x2x4x4xf32>, tensor<2x1x1xf32> -> tensor<1x2x4x4xf32>
+  %3 = ax.binary add %2, %d : tensor<1x2x4x4xf32>, tensor<2x1x1xf32> -> tensor<1x2x4x4xf32>
   %4 = ax.binary add %3, %x : tensor<1x2x4x4xf32>, tensor<1x2x4x4xf32> -> tensor<1x2x4x4xf32>
   axl.yield %4 : tensor<1x2x4x4xf32>
+}
+
+// One number for all columns becomes one for each.
+// CHECK: axl.stage @numbers
+// CHECK-DAG: %[[B:.*]] = ax.constant dense<3.0{{.*}}> : tensor<8xf32>
+// CHECK-DAG: axl.library(%{{.*}}, %{{.*}}, %[[B]])
+// CHECK: %[[C:.*]] = ax.constant dense<3.0{{.*}}> : tensor<2x1x1xf32>
+// CHECK: axl.library(%{{.*}}, %{{.*}}, %[[C]])
+axl.stage @numbers(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %i: tensor<1x2x4x4xf32>, %k: tensor<2x2x1x1xf32>) {
+  %n = ax.constant dense<3.0> : tensor<f32> -> tensor<f32>
+  %0 = ax.linear %x, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %1 = ax.binary add %0, %n : tensor<4x8xf32>, tensor<f32> -> tensor<4x8xf32>
+  %2 = ax.conv %i, %k strides [1, 1] pads [0, 0, 0, 0] dilations [1, 1] : tensor<1x2x4x4xf32>, tensor<2x2x1x1xf32> -> tensor<1x2x4x4xf32>
+  %3 = ax.binary add %2, %n : tensor<1x2x4x4xf32>, tensor<f32> -> tensor<1x2x4x4xf32>
+  axl.yield %1, %3 : tensor<4x8xf32>, tensor<1x2x4x4xf32>
 }
 
 // One activation is all that a convolution does.

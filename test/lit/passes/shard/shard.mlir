@@ -48,11 +48,13 @@ ax.plan @p version 1 {
     %h = ax.layer_norm %x scale %s : tensor<64xf32> axis 2 epsilon 1.0e-5 : tensor<4x32x64xf32> -> tensor<4x32x64xf32>
     %w1 = ax.load @w1 : tensor<64x256xf32>
     %b1 = ax.load @b1 : tensor<256xf32>
-    %u = ax.linear %h, %w1 bias %b1 : tensor<256xf32> : tensor<4x32x64xf32>, tensor<64x256xf32> -> tensor<4x32x256xf32>
+    %hw = ax.linear %h, %w1 : tensor<4x32x64xf32>, tensor<64x256xf32> -> tensor<4x32x256xf32>
+    %u = ax.binary add %hw, %b1 : tensor<4x32x256xf32>, tensor<256xf32> -> tensor<4x32x256xf32>
     %g = ax.unary gelu %u : tensor<4x32x256xf32> -> tensor<4x32x256xf32>
     %w2 = ax.load @w2 : tensor<256x64xf32>
     %b2 = ax.load @b2 : tensor<64xf32>
-    %d = ax.linear %g, %w2 bias %b2 : tensor<64xf32> : tensor<4x32x256xf32>, tensor<256x64xf32> -> tensor<4x32x64xf32>
+    %gw = ax.linear %g, %w2 : tensor<4x32x256xf32>, tensor<256x64xf32> -> tensor<4x32x64xf32>
+    %d = ax.binary add %gw, %b2 : tensor<4x32x64xf32>, tensor<64xf32> -> tensor<4x32x64xf32>
     %y = ax.binary add %x, %d : tensor<4x32x64xf32>, tensor<4x32x64xf32> -> tensor<4x32x64xf32>
     ax.return %y : tensor<4x32x64xf32>
   }

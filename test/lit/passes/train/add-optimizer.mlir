@@ -63,7 +63,8 @@ ax.plan @p version 3 {
     %z = ax.unary tanh %sin : tensor<3x4xf32> -> tensor<3x4xf32>
     %w = ax.load @w : tensor<4x2xf32>
     %b = ax.load @b : tensor<2xf32>
-    %y = ax.linear %x, %w bias %b : tensor<2xf32> : tensor<3x4xf32>, tensor<4x2xf32> -> tensor<3x2xf32>
+    %xw = ax.linear %x, %w : tensor<3x4xf32>, tensor<4x2xf32> -> tensor<3x2xf32>
+    %y = ax.binary add %xw, %b : tensor<3x2xf32>, tensor<2xf32> -> tensor<3x2xf32>
     %mean = ax.reduce sum %y dims [0] : tensor<3x2xf32> -> tensor<2xf32>
     // CHECK: %[[SUM:.*]] = ax.reduce sum %{{.*}} dims [0, 1] : tensor<3x2xf32> -> tensor<f32>
     %sum = ax.reduce sum %y dims [0, 1] : tensor<3x2xf32> -> tensor<f32>

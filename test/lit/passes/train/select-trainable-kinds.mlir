@@ -27,10 +27,10 @@ ax.plan @p version 1 {
     %eye = ax.load @eye : tensor<4x4xf32>
     %a = ax.linear %query, %w : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
     %b = ax.linear %a, %eye : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
-    %mask = ax.load @mask : tensor<4xf32>
-    %c = ax.binary add %b, %mask : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>
     %buffer = ax.load @buffer : tensor<4xf32>
-    %d = ax.binary add %c, %buffer : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>
+    %c = ax.binary add %b, %buffer : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>
+    %mask = ax.load @mask : tensor<4xf32>
+    %d = ax.binary add %c, %mask : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>
     %deviation = ax.load @deviation : tensor<4x1xf32>
     %normal = ax.binary div %x, %deviation : tensor<4x1xf32>, tensor<4x1xf32> -> tensor<4x1xf32>
     %tokens = ax.load @tokens : tensor<4x4xf32>

@@ -61,7 +61,8 @@ ax.plan @p version 1 {
     %k = ax.load @factor : tensor<f32>
     %h = ax.binary mul %s, %k : tensor<2x4xf32>, tensor<f32> -> tensor<2x4xf32>
     %m = ax.binary mul %h, %r : tensor<2x4xf32>, tensor<2x4xf32> -> tensor<2x4xf32>
-    %y = ax.linear %m, %w bias %b : tensor<4xf32> : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
+    %mw = ax.linear %m, %w : tensor<2x4xf32>, tensor<4x4xf32> -> tensor<2x4xf32>
+    %y = ax.binary add %mw, %b : tensor<2x4xf32>, tensor<4xf32> -> tensor<2x4xf32>
     %scale = ax.load @scale : tensor<4xf32>
     %one = ax.constant dense<1.0> : tensor<f32> -> tensor<f32>
     %plus = ax.binary add %scale, %one : tensor<4xf32>, tensor<f32> -> tensor<4xf32>

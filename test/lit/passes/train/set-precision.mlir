@@ -12,7 +12,7 @@
 // CHECK: %[[W:.*]] = ax.cast %{{.*}} {stage = 1 : i64} : tensor<4x2xf32> -> tensor<4x2xbf16>
 // CHECK: %[[Y:.*]] = ax.linear %[[X]], %[[W]] {stage = 1 : i64}
 // CHECK: %[[F:.*]] = ax.cast %[[Y]] {stage = 1 : i64} : tensor<3x2xbf16> -> tensor<3x2xf32>
-// CHECK: %[[S:.*]] = ax.binary add %[[F]], %{{.*}} {stage = 1 : i64} : tensor<3x2xf32>, tensor<2xf32>
+// CHECK: %[[S:.*]] = ax.binary add %[[F]], %{{.*}} : tensor<3x2xf32>, tensor<2xf32>
 // CHECK: ax.unary gelu %[[S]] : tensor<3x2xf32>
 // CHECK: ax.dot {{.*}} : tensor<3x2xbf16>, tensor<3x2xbf16> -> tensor<3x3xbf16>
 // CHECK: ax.dot {{.*}} : tensor<3x4xf64>, tensor<3x4xf64> -> tensor<3x3xf64>
@@ -23,8 +23,9 @@ ax.plan @p version 1 {
       tensor<3x3xf32> {ax.name = "y"}, tensor<3x3xf64> {ax.name = "d"}) {
     %w = ax.load @w : tensor<4x2xf32>
     %b = ax.load @b : tensor<2xf32>
-    %l = ax.linear %x, %w bias %b : tensor<2xf32> {stage = 1 : i64} : tensor<3x4xf32>, tensor<4x2xf32> -> tensor<3x2xf32>
-    %g = ax.unary gelu %l : tensor<3x2xf32> -> tensor<3x2xf32>
+    %l = ax.linear %x, %w {stage = 1 : i64} : tensor<3x4xf32>, tensor<4x2xf32> -> tensor<3x2xf32>
+    %s = ax.binary add %l, %b : tensor<3x2xf32>, tensor<2xf32> -> tensor<3x2xf32>
+    %g = ax.unary gelu %s : tensor<3x2xf32> -> tensor<3x2xf32>
     %y = ax.dot %g, %g batch [] x [] contract [1] x [1] : tensor<3x2xf32>, tensor<3x2xf32> -> tensor<3x3xf32>
     %d = ax.dot %z, %z batch [] x [] contract [1] x [1] : tensor<3x4xf64>, tensor<3x4xf64> -> tensor<3x3xf64>
     ax.return %y, %d : tensor<3x3xf32>, tensor<3x3xf64>

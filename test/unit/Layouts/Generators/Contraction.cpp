@@ -53,8 +53,7 @@ static Operation *linear(Gen &g) {
   bool transposed = g.chance(50);
   Value x = g.operand(g.real, xShape);
   Value w = g.operand(g.real, transposed ? Shape{n, k} : Shape{k, n});
-  Value bias = g.chance(30) ? g.operand(g.real, {n}) : Value();
-  return make<LinearOp>(g, x, w, bias, transposed);
+  return make<LinearOp>(g, x, w, transposed);
 }
 
 namespace {
@@ -100,8 +99,7 @@ static Operation *conv(Gen &g) {
   int64_t ins = g.pick(1, 4), outs = groups * g.pick(1, 4);
   Value x = g.operand(g.real, s.withLeading(batch, groups * ins, s.spatial));
   Value w = g.operand(g.real, s.withLeading(outs, ins, s.kernel));
-  Value bias = g.chance(30) ? g.operand(g.real, {outs}) : Value();
-  return make<ConvOp>(g, x, w, bias, s.strides, s.pads, s.dilations, groups);
+  return make<ConvOp>(g, x, w, s.strides, s.pads, s.dilations, groups);
 }
 
 static Operation *convTranspose(Gen &g) {
@@ -111,8 +109,7 @@ static Operation *convTranspose(Gen &g) {
   SmallVector<int64_t> outputPads(s.spatial.size(), 0);
   Value x = g.operand(g.real, s.withLeading(batch, ins, s.spatial));
   Value w = g.operand(g.real, s.withLeading(ins, outs, s.kernel));
-  Value bias = g.chance(30) ? g.operand(g.real, {outs * groups}) : Value();
-  return make<ConvTransposeOp>(g, x, w, bias, s.strides, s.pads, s.dilations,
+  return make<ConvTransposeOp>(g, x, w, s.strides, s.pads, s.dilations,
                                outputPads, groups);
 }
 
