@@ -1,6 +1,8 @@
 //===- Strategy.cpp - Strategies from flags and files ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Passes/Strategy.h"
+
+#include "../Train/NumberTaker.h"
 #include "ax/Dialect/MeshAxes.h"
 
 #include "ax/Cost/Schedule.h"
@@ -134,6 +136,18 @@ struct TextTraits {
     return llvm::yaml::needsQuotes(text);
   }
 };
+
+/// A number with all its digits, of which LLVM writes six.
+struct Decimal {
+  double value = 0;
+
+  static llvm::Expected<Decimal> parse(llvm::StringRef text) {
+    if (std::optional<double> number = parseNumber(text))
+      return Decimal{*number};
+    return usage("expected a number");
+  }
+  std::string toText() const { return shortest(value); }
+};
 } // namespace
 
 namespace llvm::yaml {
@@ -156,6 +170,10 @@ template <>
 struct ScalarTraits<ax::BatchNormMode> : TextTraits<ax::BatchNormMode> {};
 template <>
 struct ScalarTraits<ax::RecomputeMode> : TextTraits<ax::RecomputeMode> {};
+template <>
+struct ScalarTraits<Decimal> : TextTraits<Decimal> {
+  static QuotingType mustQuote(StringRef) { return QuotingType::None; }
+};
 
 /// What is as it is without being written, is not written.
 template <typename T>
@@ -185,7 +203,9 @@ struct MappingTraits<ax::Training> {
       mapText(io, "checkpoint", t.recompute);
     mapText(io, "precision", t.precision);
     mapText(io, "batchnorm", t.batchNorm);
-    io.mapOptional("dropout", t.dropout, 0.0);
+    Decimal dropout{t.dropout};
+    mapText(io, "dropout", dropout);
+    t.dropout = dropout.value;
     io.mapOptional("trainable", t.trainable);
     io.mapOptional("frozen", t.frozen);
     io.mapOptional("frozen-rows", t.frozenRows);
