@@ -16,13 +16,17 @@
 
 using namespace ax;
 
-/// All phases for two ranks; what comes out is a plan that runs.
-static void tryCompile(mlir::ModuleOp module) {
-  // Larger ones are what other tests compile.
+/// Larger ones are what other tests compile.
+static bool isSmall(mlir::ModuleOp module) {
   constexpr unsigned maxOps = 48;
   unsigned numOps = 0;
   module.walk([&](mlir::Operation *) { ++numOps; });
-  if (numOps > maxOps)
+  return numOps <= maxOps;
+}
+
+/// All phases for two ranks; what comes out is a plan that runs.
+static void tryCompile(mlir::ModuleOp module) {
+  if (!isSmall(module))
     return;
   CompileOptions options;
   options.strategy.tensor.col = 2;
@@ -35,6 +39,39 @@ static void tryCompile(mlir::ModuleOp module) {
   test::tryPlan(module);
 }
 
+/// Trains the first output with each loss of its kind: what cannot be trained
+/// is an error, but none of ours.
+static void tryTrain(const std::string &path, import::ImportOptions options) {
+  options.training = true;
+  for (const char *loss : {"mse", "cross_entropy", "bce_with_logits"}) {
+    mlir::MLIRContext context(mlir::MLIRContext::Threading::DISABLED);
+    auto module = import::importModel(path, options, context);
+    if (!module) {
+      test::expectNoFault(module.takeError(), /*isVerified=*/false);
+      return;
+    }
+    auto program = *(*(**module).getOps<PlanOp>().begin())
+                        .getBody()
+                        .getOps<ProgramOp>()
+                        .begin();
+    if (!isSmall(**module) || program.getNumResults() == 0)
+      return;
+    CompileOptions how;
+    how.strategy.training.emplace();
+    auto parsed = Loss::parse(std::string(loss) + "(" +
+                              program.getResultName(0).str() + ",target)");
+    if (!parsed) {
+      llvm::consumeError(parsed.takeError());
+      return;
+    }
+    how.strategy.training->loss = *parsed;
+    if (llvm::Error error = compile(**module, how))
+      test::expectNoFault(std::move(error), /*isVerified=*/false);
+    else
+      test::expectNoFault(plan::verifyPlan(**module), /*isVerified=*/true);
+  }
+}
+
 /// Imports `path`; aborts when a fault of ours is reported.
 static ExitCode tryImport(const std::string &path,
                           const import::ImportOptions &options) {
@@ -42,6 +79,7 @@ static ExitCode tryImport(const std::string &path,
   auto module = import::importModel(path, options, context);
   if (module) {
     tryCompile(**module);
+    tryTrain(path, options);
     return ExitCode::Success;
   }
   ErrorDescription why = describeError(module.takeError());
