@@ -26,7 +26,12 @@ struct JoinEpiloguesPass : codegen::impl::JoinEpiloguesBase<JoinEpiloguesPass> {
         if (Epilogue epilogue = findEpilogue(&op, *machine.library);
             !epilogue.getOps().empty())
           found.push_back(epilogue);
-      llvm::for_each(found, join);
+      llvm::SmallPtrSet<Operation *, 16> joined;
+      for (const Epilogue &epilogue : found) {
+        for ([[maybe_unused]] Operation *op : epilogue.getOps())
+          assert(joined.insert(op).second && "an operation in two epilogues");
+        join(epilogue);
+      }
     });
   }
 

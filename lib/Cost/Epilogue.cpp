@@ -24,9 +24,13 @@ static Value otherOperand(Operation *sum, Operation *maker) {
 }
 
 /// What `sum` adds to all of `product`, or to each column; null where that is
-/// no bias.
+/// no bias. What is as large as the result, as all that is added to a vector's
+/// product is, may be another product's, and is a residual: of two that a sum
+/// adds, one takes it.
 static Value biasOf(Operation *product, BinaryOp sum) {
   Value added = otherOperand(sum, product);
+  if (added.getType() == product->getResult(0).getType())
+    return {};
   auto constant = added.getDefiningOp<ConstantOp>();
   bool isNumber = constant && tensorType(added).getRank() == 0 &&
                   isa<DenseElementsAttr>(constant.getValue());

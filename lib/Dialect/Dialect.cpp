@@ -109,8 +109,10 @@ Value ax::findBias(Operation *product, BinaryOp sum) {
   auto layer = dyn_cast<LayerOpInterface>(product);
   if (!layer || sum.getKind() != BinaryKind::add)
     return {};
-  Value result = product->getResult(0),
-        added = sum->getOperand(sum.getLhs() == result);
+  Value result = product->getResult(0);
+  if ((sum.getLhs() == result) == (sum.getRhs() == result))
+    return {};
+  Value added = sum->getOperand(sum.getLhs() == result);
   ArrayRef<int64_t> of = tensorType(result).getShape(),
                     shape = tensorType(added).getShape();
   size_t dim = layer.getFeatureDim();

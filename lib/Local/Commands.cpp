@@ -90,6 +90,9 @@ LogicalResult LibraryOp::verify() {
   for (BinaryOp sum : {bias, residual})
     if (sum)
       read.push_back(sum.getRhs());
+  if (residual && residual.getRhs().getType() != residual.getType())
+    return emitOpError("adds a residual of ")
+           << residual.getRhs().getType() << " to " << residual.getType();
   if (read.size() != block.getNumArguments())
     return emitOpError("needs an operation that reads each argument once");
   for (auto [operand, argument] : llvm::zip_equal(read, block.getArguments())) {

@@ -1,9 +1,8 @@
 //===- SelectTrainable.cpp - Which states the optimizer changes -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "../KnownValue.h"
+#include "EqualWeights.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/WeightKind.h"
-#include "ax/Interpreter/Elements.h"
 #include "ax/Interpreter/FoldedWeights.h"
 #include "ax/Passes/Choices.h"
 #include "ax/Passes/Passes.h"
@@ -395,8 +394,8 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
     warnOfZeros(trainedZeros, "is trained as the bias of a layer");
     warnOfZeros(leftZeros, "is not trained, as a buffer that meets data");
     warnOfDecided(*choices);
-    warnOfMerged();
-    warnOfTwins(*choices);
+    warnOfMerged(plan);
+    warnOfTwins(plan);
   }
 
   /// Shapes and choices of branches, say, which Import asks weights for.
@@ -418,73 +417,6 @@ struct SelectTrainable : ax::impl::SelectTrainableBase<SelectTrainable> {
           << name << "', a row of zeros, " << decision
           << ", but may be either: --trainable and --frozen say which; see "
              "'Models to train' in docs/training.md";
-  }
-
-  /// Exporters write tied weights twice, the second one often transposed.
-  void warnOfTwins(ArrayRef<WeightChoice> choices) {
-    std::vector<ModelWeight> weights;
-    std::vector<std::shared_ptr<MappedFile>> files;
-    for (const WeightChoice &choice : choices) {
-      StateOp state = choice.state;
-      RankedTensorType type = state.getTensorType();
-      std::optional<DType> element =
-          interpreter::toDType(type.getElementType());
-      if (!choice.isTrained || !element)
-        continue;
-      ModelWeight weight{
-          state.getSymName().str(), *element, Shape(type.getShape()), {}};
-      weight.bytes = bytesOf(state, files.emplace_back());
-      weights.push_back(std::move(weight));
-    }
-    std::string twins;
-    for (const auto &[name, twin] : findTwins(weights))
-      twins += "\n  " + name + " and " + twin.name +
-               (twin.isTransposed ? ", transposed" : "");
-    if (!twins.empty())
-      getOperation().emitWarning("weights that are equal train as separate "
-                                 "ones; if they were tied in the model:")
-          << twins << "\nsee 'Models to train' in docs/training.md";
-  }
-
-  /// Whether all elements are equal, as in fresh biases and scales, which are
-  /// small; not in single numbers.
-  static bool isOfOneNumber(StateOp state) {
-    int64_t size = state.getTensorType().getNumElements();
-    if (size < 2 || size > (int64_t(1) << 16))
-      return false;
-    std::optional<HostTensor> contents = contentsOf(state);
-    return contents && splatOf(*contents);
-  }
-
-  /// Of all who read it, also through a reshape.
-  static size_t countUses(Value value) {
-    size_t uses = 0;
-    for (Operation *user : value.getUsers())
-      uses += isa<ReshapeOp>(user) ? countUses(user->getResult(0)) : 1;
-    return uses;
-  }
-
-  /// Exporters write equal weights once, which those of a fresh model are.
-  void warnOfMerged() {
-    llvm::MapVector<StringAttr, SmallVector<LoadOp>> loads;
-    for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>())
-      if (!isEvaluationMode(program.getSymName()))
-        for (auto load : program.getBody().getOps<LoadOp>())
-          loads[load.getStateAttr().getAttr()].push_back(load);
-    std::string merged;
-    for (auto &[name, of] : loads) {
-      size_t uses = 0;
-      for (LoadOp load : of)
-        uses += countUses(load.getResult());
-      auto state = getOperation().lookupSymbol<StateOp>(name);
-      if (uses > 1 && state.getTrainable() && isOfOneNumber(state))
-        merged += "\n  " + name.str() + ": " + std::to_string(uses) + " times";
-    }
-    if (!merged.empty())
-      getOperation().emitWarning(
-          "weights of equal elements are used several times; if an exporter "
-          "merged those of several layers, they train as one:")
-          << merged << "\nsee 'Models to train' in docs/training.md";
   }
 };
 

@@ -346,6 +346,19 @@ def merged():
                         "train as one:\n  shared: 2 times")
                 if (says in done.stderr) != isMerged:
                     raise Failed(done.stderr)
+        # The gates of one layer are no several layers.
+        small(f"{folder}/model.onnx",
+              [node("LSTM", ["input", "w", "r", "b"], ["", "logits"],
+                    hidden_size=3)],
+              {"w": np.random.default_rng(0).normal(size=[1, 12, 4]).astype(
+                  np.float32),
+               "r": np.random.default_rng(1).normal(size=[1, 12, 3]).astype(
+                   np.float32),
+               "b": np.zeros([1, 24], np.float32)}, [5, 2, 4])
+        done = run(tool("axopt"), f"{folder}/model.onnx", "--train",
+                   "--loss=mse(logits,target)", "-o", f"{folder}/plan.mlir")
+        if "used several times" in done.stderr:
+            raise Failed(done.stderr)
 
 
 def untied():

@@ -195,6 +195,21 @@
 
 // -----
 
+// A second bias is no residual.
+%x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
+%w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>
+%b = ax.constant dense<1.0> : tensor<8xf32> -> tensor<8xf32>
+// expected-error @+1 {{adds a residual of 'tensor<8xf32>' to 'tensor<4x8xf32>'}}
+%0 = axl.library(%x, %w, %b, %b) {
+^bb0(%a0: tensor<4x8xf32>, %a1: tensor<8x8xf32>, %a2: tensor<8xf32>, %a3: tensor<8xf32>):
+  %1 = ax.linear %a0, %a1 : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  %2 = ax.binary add %1, %a2 : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  %3 = ax.binary add %2, %a3 : tensor<4x8xf32>, tensor<8xf32> -> tensor<4x8xf32>
+  axl.yield %3 : tensor<4x8xf32>
+} : (tensor<4x8xf32>, tensor<8x8xf32>, tensor<8xf32>, tensor<8xf32>) -> tensor<4x8xf32>
+
+// -----
+
 // Two activations.
 %x = ax.constant dense<1.0> : tensor<4x8xf32> -> tensor<4x8xf32>
 %w = ax.constant dense<1.0> : tensor<8x8xf32> -> tensor<8x8xf32>

@@ -132,3 +132,27 @@ axl.stage @apart(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %h: tensor<4x8xf16>, 
   %10 = ax.binary add %9, %r : tensor<4x8xf32>, tensor<4x1xf32> -> tensor<4x8xf32>
   axl.yield %3, %4, %6, %8, %10 : tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>, tensor<4x8xf32>
 }
+
+// What is added to a vector may be another product's: one of the two adds it.
+// CHECK: axl.stage @vectors
+// CHECK-NEXT: %[[B:.*]] = ax.linear
+// CHECK-NEXT: axl.library(%{{.*}}, %{{.*}}, %[[B]])
+axl.stage @vectors(%x: tensor<4xf32>, %z: tensor<4xf32>, %w: tensor<4x8xf32>, %v: tensor<4x8xf32>) {
+  %0 = ax.linear %x, %w : tensor<4xf32>, tensor<4x8xf32> -> tensor<8xf32>
+  %1 = ax.linear %z, %v : tensor<4xf32>, tensor<4x8xf32> -> tensor<8xf32>
+  %2 = ax.binary add %0, %1 : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+  axl.yield %2 : tensor<8xf32>
+}
+
+// Behind an activation, too.
+// CHECK: axl.stage @activated
+// CHECK: axl.library
+// CHECK: axl.library
+// CHECK: axl.yield
+axl.stage @activated(%x: tensor<4xf32>, %w: tensor<4x8xf32>, %v: tensor<4x8xf32>) {
+  %0 = ax.linear %x, %w : tensor<4xf32>, tensor<4x8xf32> -> tensor<8xf32>
+  %1 = ax.unary relu %0 : tensor<8xf32> -> tensor<8xf32>
+  %2 = ax.linear %x, %v : tensor<4xf32>, tensor<4x8xf32> -> tensor<8xf32>
+  %3 = ax.binary add %1, %2 : tensor<8xf32>, tensor<8xf32> -> tensor<8xf32>
+  axl.yield %3 : tensor<8xf32>
+}
