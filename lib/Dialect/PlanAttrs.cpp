@@ -32,6 +32,8 @@ bool isOptimizer(Operation *op, Attribute value) {
 
 /// What a stage has for an action is verified with it.
 bool isAction(Operation *op, Attribute value) {
+  if (isa<PlanOp, ProgramOp, StateOp, MeshOp>(op))
+    return false;
   return isa<StageOp>(op) ||
          value == StringAttr::get(op->getContext(),
                                   Twine(letterOf(markedAction(op))));

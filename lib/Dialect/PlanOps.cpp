@@ -44,9 +44,7 @@ LogicalResult PlanOp::verify() {
     return emitOpError("has version ")
            << version << "; this build reads version " << firstVersion << " to "
            << currentVersion;
-  if (Attribute data = (*this)->getAttr(kData)) {
-    if (!isa<StringAttr>(data))
-      return emitOpError("has a '") << kData << "' that names no file";
+  if ((*this)->hasAttr(kData)) {
     if (version < preparedVersion)
       return emitOpError("has a '")
              << kData << "', which version " << version << " has not";

@@ -183,7 +183,7 @@ defm report : Value<
 
 // Debugging.
 defm dump_after : Value<
-  "dump-after", "PHASE", "Print the IR after phases, or steps of shard or --compile",
+  "dump-after", "PHASE", "Print the IR after phases, or steps within them",
   help6_debugging, [CommaSeparated, Repeatable, Common],
   "import,normalize,raise,stage,train,decompose-split,recipe,user-pins,"
   "update-pins,propagate,insert-reshards,shard,recompute,optimize,pipeline">;

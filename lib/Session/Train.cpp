@@ -94,6 +94,18 @@ private:
 
 } // namespace
 
+/// Whether `file` is in `folder`, or below it, by their names.
+static bool isIn(llvm::StringRef file, llvm::StringRef folder) {
+  llvm::SmallString<256> inner(file), outer(folder);
+  for (llvm::SmallString<256> *path : {&inner, &outer}) {
+    llvm::consumeError(
+        llvm::errorCodeToError(llvm::sys::fs::make_absolute(*path)));
+    llvm::sys::path::remove_dots(*path, /*remove_dot_dot=*/true);
+  }
+  llvm::StringRef rest = inner;
+  return rest.consume_front(outer.str()) && rest.starts_with("/");
+}
+
 llvm::Error Trainer::open() {
   if (!isTraining(program))
     return makeError(ExitCode::Usage,
@@ -201,14 +213,21 @@ llvm::Error Trainer::open() {
       warn(unused);
     evaluator.emplace(std::move(*created));
   }
+  // Not only when all is done; and before any folder is made, but for one that
+  // it is to be in.
+  bool isBesideCheckpoints = !options.save.empty() &&
+                             !options.saveWeights.empty() &&
+                             isIn(options.saveWeights, options.save);
+  if (!options.saveWeights.empty() && !isBesideCheckpoints)
+    if (llvm::Error error = AtomicFile::check(options.saveWeights))
+      return error;
   if (!options.save.empty()) {
     auto locked = rt::CheckpointFolder::open(options.save, options.warn);
     if (!locked)
       return locked.takeError();
     folder.emplace(std::move(*locked));
   }
-  // Not only when all is done; in the folder that has just been made, too.
-  if (!options.saveWeights.empty())
+  if (isBesideCheckpoints)
     if (llvm::Error error = AtomicFile::check(options.saveWeights))
       return error;
   auto opened = TrainLog::create(

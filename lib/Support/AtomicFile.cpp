@@ -135,8 +135,9 @@ llvm::Error AtomicFile::check(const std::string &path) {
     return to.takeError();
   if (to->isReplaced)
     return create(path).takeError();
-  return ::access(path.c_str(), W_OK) == 0 ? llvm::Error::success()
-                                           : cannotWrite(path, errno);
+  return ::faccessat(AT_FDCWD, path.c_str(), W_OK, AT_EACCESS) == 0
+             ? llvm::Error::success()
+             : cannotWrite(path, errno);
 }
 
 AtomicFile::AtomicFile(AtomicFile &&other)

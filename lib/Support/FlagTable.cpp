@@ -61,8 +61,9 @@ void FlagTable::setValues(unsigned flag,
 }
 
 void FlagTable::addValues(unsigned flag, llvm::ArrayRef<std::string> more) {
+  std::string &all = values[flag - 1];
   for (const std::string &value : more)
-    values[flag - 1] += "," + value;
+    all += (all.empty() ? "" : ",") + value;
 }
 
 /// `a, b or c`.

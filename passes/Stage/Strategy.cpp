@@ -199,8 +199,13 @@ struct MappingTraits<ax::Training> {
     mapNumber(io, "clip-norm", t.clipNorm);
     mapText(io, "recompute", t.recompute);
     // As files of other versions have it.
-    if (!io.outputting())
+    if (!io.outputting()) {
+      std::vector<llvm::StringRef> keys = io.keys();
+      if (llvm::is_contained(keys, "recompute") &&
+          llvm::is_contained(keys, "checkpoint"))
+        io.setError("'checkpoint' is another name of 'recompute'");
       mapText(io, "checkpoint", t.recompute);
+    }
     mapText(io, "precision", t.precision);
     mapText(io, "batchnorm", t.batchNorm);
     Decimal dropout{t.dropout};

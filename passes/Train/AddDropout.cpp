@@ -5,8 +5,8 @@
 // unsupervised multitask learners; Devlin et al., arXiv 1810.04805.
 //
 //===----------------------------------------------------------------------===//
-#include "TrainingState.h"
 #include "../Match.h"
+#include "TrainingState.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Dialect/StageAndAction.h"

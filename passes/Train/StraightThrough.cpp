@@ -16,8 +16,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "Quantised.h"
 #include "../Match.h"
+#include "Quantised.h"
 #include "ax/Dialect/PlanAttrs.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/StageAndAction.h"

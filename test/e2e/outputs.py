@@ -96,6 +96,12 @@ def weightsBesideCheckpoints():
               "--save-weights", "made/w.safetensors", cwd=folder)
         if not os.path.exists(f"{folder}/made/w.safetensors"):
             raise Failed(f"no weights beside {os.listdir(folder)}")
+        # Nothing is made where they cannot be.
+        files.run("axrun", "train.mlir", "--data", "data.npz", "--steps=1",
+                  "--save", "other", "--save-weights", "none/w.safetensors",
+                  expect=7)
+        if os.path.exists(f"{folder}/other"):
+            raise Failed("a folder of a run that was refused")
 
 
 def training():

@@ -188,7 +188,7 @@ def named():
                      "edited.mlir: constants are in a file, but the plan has no "
                      "'ax.data', which names it")
         made.refused(text.replace(named, "ax.data = 3"), data,
-                     "has a 'ax.data' that names no file")
+                     "ax.data' = 3 : i64, which it cannot have")
         made.refused(text.replace("version 2", "version 1"), data,
                      "has a 'ax.data', which version 1 has not")
         made.refused(STORED.sub("#ax.stored<offset 1>", text, count=1), data,

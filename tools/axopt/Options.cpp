@@ -102,13 +102,15 @@ llvm::Error checkUse(const CommandLine &flags, const Options &options) {
   std::string ofModels =
       flags.firstOf({OPT_help1_input, OPT_help2_layout, OPT_help3_training,
                      OPT_dump_tensors, OPT_export_onnx});
-  if (!flags.has(OPT_compile))
-    ofModels += ofModels.empty() ? flags.firstOf({OPT_mlir}) : "";
+  bool isCompiled = flags.isOn(OPT_compile);
+  for (const std::string &name : flags.list(OPT_mlir))
+    if (ofModels.empty() && !(isCompiled && name == "timing"))
+      ofModels = "--mlir-" + name;
   for (const std::string &step : options.dumpAfter) {
     std::string flag = "--dump-after=" + step;
     if (!llvm::is_contained(steps, step))
       ofModels = ofModels.empty() ? flag : ofModels;
-    else if (!flags.has(OPT_compile))
+    else if (!isCompiled)
       return usage(flag + " is for --compile");
   }
   if (options.isPlan && !ofModels.empty())

@@ -1,10 +1,11 @@
 //===- PlanAttrs.h - Attributes that plans have -----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Discardable attributes with our prefix that stay in a plan. Where each may
-// stand, and what it may be, the dialect verifies everywhere
-// (lib/Dialect/PlanAttrs.cpp); other attributes with our prefix are how passes
-// talk to each other, and no plan has them.
+// Discardable attributes with our prefix that stay in a plan. On which
+// operations each may stand, and of which kind it is, the dialect verifies
+// everywhere (lib/Dialect/PlanAttrs.cpp); what else must hold of it, who uses
+// it. Other attributes with our prefix are how passes talk to each other, and
+// no plan has them.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_DIALECT_PLANATTRS_H

@@ -25,8 +25,10 @@ public:
     return false;
   }
   static void print(llvm::raw_ostream &os, const T &value) {
-    mlir::detail::pass_options::printOptionValue<llvm::cl::parser<std::string>>(
-        os, value.toText());
+    // Reading takes one pair of braces off, and splits lists between commas.
+    std::string text = value.toText();
+    bool needsBraces = text.find_first_of(", {}") != std::string::npos;
+    os << (needsBraces ? "{" + text + "}" : text);
   }
   void printOptionDiff(const llvm::cl::Option &, const T &,
                        const llvm::cl::OptionValue<T> &, size_t) const {}

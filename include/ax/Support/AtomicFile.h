@@ -27,8 +27,8 @@ public:
   /// an old one by whom it was; with `mode` by those in either case.
   static llvm::Expected<AtomicFile>
   create(const std::string &path, std::optional<mode_t> mode = std::nullopt);
-  /// Fails where `create` would. Nothing is opened of what is no regular file:
-  /// who reads a pipe would see its end.
+  /// Fails where `create` would. Of what is no regular file only the right to
+  /// write is looked at: who reads a pipe would see its end.
   static llvm::Error check(const std::string &path);
   AtomicFile(AtomicFile &&other);
   AtomicFile &operator=(AtomicFile &&) = delete;

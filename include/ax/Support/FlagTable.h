@@ -95,7 +95,7 @@ public:
   /// tool knows them. Help lists them behind the flag's text.
   void setValues(unsigned flag, llvm::ArrayRef<llvm::StringRef> known);
 
-  /// The same, besides those that the table has.
+  /// Values besides those that the table has.
   void addValues(unsigned flag, llvm::ArrayRef<std::string> more);
 
   /// Says nothing of a flag to who asks for help: the tool knows it only to say

@@ -31,6 +31,9 @@ static std::optional<int64_t> parseBytes(llvm::StringRef text) {
 }
 
 llvm::Expected<RecomputeMode> RecomputeMode::parse(llvm::StringRef text) {
+  if (text.empty())
+    return makeError(ExitCode::Usage, "give none, selective, full, budget:SIZE "
+                                      "or a pattern of nodes' names");
   RecomputeMode mode;
   mode.text = text.str();
   mode.kind = llvm::StringSwitch<Kind>(text)

@@ -167,7 +167,7 @@ TEST_F(CApiCompileTest, MistakesAreErrors) {
   AxCompileOptions longer = AX_COMPILE_OPTIONS_INIT;
   longer.size += 8;
   expectFailure(axCompile(model.c_str(), &longer, &plan), 2,
-                "is older than the header");
+                "bytes, is older than the header");
   EXPECT_EQ(plan, nullptr);
 
   std::filesystem::copy(model, folder + "/model.onnx");

@@ -168,7 +168,8 @@ TEST_F(CApiTest, MistakesAreErrors) {
                 "start with AX_OPTIONS_INIT");
   options = AX_OPTIONS_INIT;
   options.threadsPerRank = 0;
-  expectFailure(axLoad(path.c_str(), &options, &session), 2, "0 threads");
+  expectFailure(axLoad(path.c_str(), &options, &session), 2,
+                "--threads-per-rank=0: a rank has 1 thread or more");
   options = AX_OPTIONS_INIT;
   options.device = "gpu";
   expectFailure(axLoad(path.c_str(), &options, &session), 2,
