@@ -321,7 +321,7 @@ static void verifyAttributes(Operation *op) {
 
 static void verifyFolded(PlanOp plan) {
   for (auto [name, isRight] :
-       {std::pair(kFolded, areFingerprints), {kFoldedParameters, areFolded}})
+       {std::pair(kFolded, &areFingerprints), {kFoldedParameters, &areFolded}})
     if (Attribute value = plan->getDiscardableAttr(name);
         value && !isRight(plan, value))
       plan.emitOpError() << "has attribute '" << name << "' = " << value
