@@ -246,7 +246,7 @@ llvm::DenseSet<size_t> AssignStages::findForbiddenCuts() const {
         auto distance = [&](size_t place) {
           return place < use ? use - place : place - use;
         };
-        auto closest = llvm::min_element(places, [&](size_t a, size_t b) {
+        auto *closest = llvm::min_element(places, [&](size_t a, size_t b) {
           return distance(a) < distance(b);
         });
         if (closest != places.end())

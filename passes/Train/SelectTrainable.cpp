@@ -89,7 +89,7 @@ private:
         (use == Use::Data && type.getNumElements() < 2))
       return false;
     StringAttr name = load.getStateAttr().getAttr();
-    if (auto kind = kinds.find(name); kind != kinds.end())
+    if (const auto *kind = kinds.find(name); kind != kinds.end())
       switch (kind->second) {
       case WeightKind::Parameter:
       case WeightKind::LayerParameter:
@@ -317,7 +317,7 @@ ax::chooseTrainable(PlanOp plan, ArrayRef<std::string> trainable,
     StringAttr name = state.getSymNameAttr();
     WeightChoice choice;
     choice.state = state;
-    if (auto known = kinds.find(name); known != kinds.end())
+    if (auto *known = kinds.find(name); known != kinds.end())
       choice.kind = known->second;
     // Integers have no gradient, though layers take them, too.
     bool isDeclared = choice.kind == WeightKind::Parameter ||
