@@ -26,12 +26,7 @@ struct JoinEpiloguesPass : codegen::impl::JoinEpiloguesBase<JoinEpiloguesPass> {
         if (Epilogue epilogue = findEpilogue(&op, *machine.library);
             !epilogue.getOps().empty())
           found.push_back(epilogue);
-      llvm::SmallPtrSet<Operation *, 16> joined;
-      for (const Epilogue &epilogue : found) {
-        for ([[maybe_unused]] Operation *op : epilogue.getOps())
-          assert(joined.insert(op).second && "an operation in two epilogues");
-        join(epilogue);
-      }
+      llvm::for_each(found, join);
     });
   }
 
@@ -41,11 +36,9 @@ struct JoinEpiloguesPass : codegen::impl::JoinEpiloguesBase<JoinEpiloguesPass> {
     RankedTensorType type = tensorType(product->getResult(0));
     if (!constant || tensorType(bias).getRank() != 0)
       return bias;
-    SmallVector<int64_t> shape(type.getShape().take_back());
-    if (!isa<LinearOp>(product)) {
-      shape.assign(type.getRank() - 1, 1);
-      shape[0] = type.getDimSize(1);
-    }
+    int64_t dim = cast<LayerOpInterface>(product).getFeatureDim();
+    SmallVector<int64_t> shape(type.getRank() - dim, 1);
+    shape[0] = type.getDimSize(dim);
     OpBuilder builder(product);
     auto number = cast<DenseElementsAttr>(constant.getValue());
     return ConstantOp::create(builder, bias.getLoc(),

@@ -82,7 +82,9 @@ void Localizer::widenMemory(Operation *op, Operation *local) {
   mapping.map(op->getResult(0), castTo(result, type.getElementType()));
 }
 
-llvm::Expected<Operation *> Localizer::doOnParts(Operation *op) {
+llvm::Error
+Localizer::doOnParts(Operation *op,
+                     llvm::function_ref<void(Operation *local)> adjust) {
   if (llvm::Error error = maskReduced(op))
     return error;
   Operation *local = cloneLocal(op);
@@ -95,7 +97,9 @@ llvm::Expected<Operation *> Localizer::doOnParts(Operation *op) {
     builder.setInsertionPointAfter(local);
   }
   widenMemory(op, local);
-  return local;
+  if (adjust)
+    adjust(local);
+  return llvm::Error::success();
 }
 
 /// A plan's parts, states and collectives are no computations of a rank.

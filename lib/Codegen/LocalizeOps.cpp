@@ -23,30 +23,24 @@ static int64_t groupsOf(Value channels, Value filters) {
 }
 
 llvm::Error Localizer::localize(ConvOp op) {
-  auto local = doOnParts(op);
-  if (!local)
-    return local.takeError();
-  auto conv = cast<ConvOp>(*local);
-  conv.setGroups(groupsOf(conv.getX(), conv.getW()));
-  return llvm::Error::success();
+  return doOnParts(op, [](Operation *local) {
+    auto conv = cast<ConvOp>(local);
+    conv.setGroups(groupsOf(conv.getX(), conv.getW()));
+  });
 }
 
 llvm::Error Localizer::localize(ConvTransposeOp op) {
-  auto local = doOnParts(op);
-  if (!local)
-    return local.takeError();
-  auto conv = cast<ConvTransposeOp>(*local);
-  conv.setGroups(groupsOf(conv.getResult(), conv.getW()));
-  return llvm::Error::success();
+  return doOnParts(op, [](Operation *local) {
+    auto conv = cast<ConvTransposeOp>(local);
+    conv.setGroups(groupsOf(conv.getResult(), conv.getW()));
+  });
 }
 
 llvm::Error Localizer::localize(ConvWeightGradientOp op) {
-  auto local = doOnParts(op);
-  if (!local)
-    return local.takeError();
-  auto conv = cast<ConvWeightGradientOp>(*local);
-  conv.setGroups(groupsOf(conv.getX(), conv.getResult()));
-  return llvm::Error::success();
+  return doOnParts(op, [](Operation *local) {
+    auto conv = cast<ConvWeightGradientOp>(local);
+    conv.setGroups(groupsOf(conv.getX(), conv.getResult()));
+  });
 }
 
 llvm::Error Localizer::localize(ReshapeOp op) {

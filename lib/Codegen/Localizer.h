@@ -44,16 +44,18 @@ private:
     static_assert(OpTy::template hasTrait<DoneByParts>() ||
                       OpTy::template hasTrait<ElementwiseLike>(),
                   "what is not done by parts has a rule of localisation");
-    return doOnParts(op).takeError();
+    return doOnParts(op);
   }
 
   // Localize.cpp
   llvm::Error localizeOp(mlir::Operation *op);
   template <typename OpTy, typename... Others>
   llvm::Error localizeAs(mlir::Operation *op);
-  /// Returns the same op on the parts of its operands, padding that must not
-  /// count masked and indices checked.
-  llvm::Expected<mlir::Operation *> doOnParts(mlir::Operation *op);
+  /// Does the same op on the parts of its operands, padding that must not count
+  /// masked and indices checked; `adjust` changes what it is then.
+  llvm::Error
+  doOnParts(mlir::Operation *op,
+            llvm::function_ref<void(mlir::Operation *local)> adjust = nullptr);
   /// Returns the same op on the parts as they are.
   mlir::Operation *cloneLocal(mlir::Operation *op);
   void widenOperands(mlir::Operation *local);

@@ -84,8 +84,8 @@ llvm::Error check(const PipelineSchedule &schedule, const Pipeline &pipeline) {
   auto [least, most] = schedule.parts();
   if (pipeline.parts < least || pipeline.parts > most)
     return makeErrorf(ExitCode::Usage,
-                      "--virtual-stages={0} with --schedule={1}: it takes {2}"
-                      " parts of the model on each stage",
+                      "--virtual-stages={0} with --schedule={1}: it takes {2} "
+                      "of the model's parts on each stage",
                       pipeline.parts, schedule.name(),
                       least == most
                           ? std::to_string(least)

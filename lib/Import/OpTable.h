@@ -37,7 +37,7 @@ private:
   llvm::StringMap<Meanings> byName;
 };
 
-// Of each file in Ops/, which the build finds there.
+// Each file in Ops/, which the build finds there, adds its group.
 #define AX_FILE(Name) void add##Name(OpTable &table);
 #include "Importers.inc"
 #undef AX_FILE

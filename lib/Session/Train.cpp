@@ -94,12 +94,13 @@ private:
 
 } // namespace
 
-/// Whether `file` is in `folder`, or below it, by their names.
+/// Whether `file` is in `folder`, or below it, by their names; false where
+/// nobody can say, as the folder that the process is in is gone.
 static bool isIn(llvm::StringRef file, llvm::StringRef folder) {
   llvm::SmallString<256> inner(file), outer(folder);
   for (llvm::SmallString<256> *path : {&inner, &outer}) {
-    llvm::consumeError(
-        llvm::errorCodeToError(llvm::sys::fs::make_absolute(*path)));
+    if (llvm::sys::fs::make_absolute(*path))
+      return false;
     llvm::sys::path::remove_dots(*path, /*remove_dot_dot=*/true);
   }
   llvm::StringRef rest = inner;

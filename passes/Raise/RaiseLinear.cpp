@@ -109,10 +109,8 @@ Operation *productOf(Value value) {
       reshape.getOperand().getDefiningOp<LinearOp>())
     value = reshape.getOperand();
   Operation *op = value.getDefiningOp();
-  return isa_and_present<LinearOp, ConvOp, ConvTransposeOp>(op) &&
-                 op->hasOneUse()
-             ? op
-             : nullptr;
+  return isa_and_present<LayerOpInterface>(op) && op->hasOneUse() ? op
+                                                                  : nullptr;
 }
 
 /// The dimensions of `sum` that hold what a bias of `linear` has, which it

@@ -171,19 +171,20 @@ private:
     auto isOfLayer = [&](Value value) { return ofLayers.contains(value); };
     auto layer = [&](Value value) { made |= addWeights(value, Use::Layer); };
     auto meet = [&](Value value) { made |= addWeights(value, Use::Data); };
-    auto layerOf = [&](Value x, Value weight, Value bias) {
-      meet(x);
-      layer(weight);
-      layer(bias);
+    auto norm = [&](auto op) {
+      meet(op.getX());
+      layer(op.getScale());
+      layer(op.getBias());
     };
     if (auto found = dyn_cast<LayerOpInterface>(op)) {
-      layerOf(found.getX(), found.getW(), Value());
+      meet(found.getX());
+      layer(found.getW());
     } else if (Value bias = biasOf(op)) {
       layer(bias);
-    } else if (auto norm = dyn_cast<LayerNormOp>(op)) {
-      layerOf(norm.getX(), norm.getScale(), norm.getBias());
-    } else if (auto norm = dyn_cast<RMSNormOp>(op)) {
-      layerOf(norm.getX(), norm.getScale(), norm.getBias());
+    } else if (auto layerNorm = dyn_cast<LayerNormOp>(op)) {
+      norm(layerNorm);
+    } else if (auto rmsNorm = dyn_cast<RMSNormOp>(op)) {
+      norm(rmsNorm);
     } else if (auto gather = dyn_cast<GatherOp>(op)) {
       layer(gather.getOperand());
     } else if (isa<AttentionOp>(op)) {

@@ -232,7 +232,7 @@ def table(results, tool):
         # The message lists them, and the row is of one.
         reason = re.sub(r"these operators are not supported:\s*"
                         r"(of domain \S+(?=,))?.*",
-                        lambda found: found[1] or "the operator", reason)
+                        lambda found: found[1] or "the operator itself", reason)
         reason = reason.replace("|", "\\|")
         lines.append(f"| {operator} | {c['passed']} | {c['failed']} | "
                      f"{c['unsupported']} | {reason[:160]} |")

@@ -50,7 +50,7 @@ struct Toolkit {
   const char *name, *input;
   PlanCompiler compiler = nullptr;
   const TestData *testCases = nullptr;
-  /// Of the compiler, for --dump-after.
+  /// The compiler's steps, which --dump-after names.
   std::vector<std::string> steps;
 };
 

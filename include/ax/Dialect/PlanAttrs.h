@@ -39,8 +39,8 @@ inline constexpr llvm::StringLiteral kNoGradient = "ax.no_gradient";
 /// plan, a program or a stage has them.
 bool isPlanAttribute(llvm::StringRef name);
 
-/// Returns false where `attribute`, which is one of them, cannot stand on `op`
-/// or cannot be what it is.
+/// Returns false where `attribute` is one of them, and cannot stand on `op` or
+/// cannot be what it is.
 bool fitsPlanAttribute(mlir::Operation *op, mlir::NamedAttribute attribute);
 
 } // namespace ax

@@ -5,7 +5,8 @@
 #include "ax/Support/Error.h"
 #include "ax/Support/Nearest.h"
 
-#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallVectorExtras.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace ax;
 
@@ -37,13 +38,14 @@ llvm::Expected<Loss> Loss::parse(llvm::StringRef text) {
     return call.takeError();
   const Named *found = llvm::find_if(
       losses, [&](const Named &each) { return each.name == call->name; });
-  if (found == std::end(losses))
-    return makeErrorf(ExitCode::Usage,
-                      "there is no loss '{0}'; there are cross_entropy, mse, "
-                      "l1, bce_with_logits and graph{1}",
-                      call->name,
-                      suggestNearest(call->name, {"cross_entropy", "mse", "l1",
-                                                  "bce_with_logits", "graph"}));
+  if (found == std::end(losses)) {
+    auto names = llvm::map_to_vector(
+        losses, [](const Named &each) { return llvm::StringRef(each.name); });
+    return makeErrorf(
+        ExitCode::Usage, "there is no loss '{0}'; there are {1} and {2}{3}",
+        call->name, llvm::join(llvm::ArrayRef(names).drop_back(), ", "),
+        names.back(), suggestNearest(call->name, names));
+  }
   Loss loss;
   loss.kind = found->kind;
   loss.text = text.str();
