@@ -67,15 +67,15 @@ llvm::Error readDims(const CommandLine &flags, import::ImportOptions &options,
 }
 
 llvm::Error readValues(const CommandLine &flags, Training &training) {
-  flags.read(OPT_clip_norm, training.clipNorm);
   flags.read(OPT_trainable, training.trainable);
   flags.read(OPT_frozen, training.frozen);
-  flags.read(OPT_dropout, training.dropout);
   llvm::Error error = llvm::Error::success();
   auto parse = [&](unsigned flag, auto &value) {
     if (!error)
       error = flags.parse(flag, value);
   };
+  parse(OPT_clip_norm, training.clipNorm);
+  parse(OPT_dropout, training.dropout);
   if (flags.has(OPT_loss))
     parse(OPT_loss, training.loss.emplace());
   parse(OPT_optimizer, training.optimizer);

@@ -142,8 +142,8 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
     }
   // One stage may be empty: outputs that are constants.
   if (stages > 1 && static_cast<int64_t>(ops.size()) < stages)
-    return program.emitError("the program has ")
-           << ops.size() << " operations, too few for " << stages
+    return program.emitError("operations of the program: ")
+           << ops.size() << ", too few for " << stages
            << " pipeline stages: use a smaller --pp";
 
   cost::Machine machine;

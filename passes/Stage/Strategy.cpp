@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Passes/Strategy.h"
 
-#include "../Train/NumberTaker.h"
 #include "ax/Dialect/MeshAxes.h"
 
 #include "ax/Cost/Schedule.h"
@@ -12,7 +11,6 @@
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/FormatVariadic.h"
-#include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/YAMLTraits.h"
 
@@ -136,18 +134,6 @@ struct TextTraits {
     return llvm::yaml::needsQuotes(text);
   }
 };
-
-/// A number with all its digits, of which LLVM writes six.
-struct Decimal {
-  double value = 0;
-
-  static llvm::Expected<Decimal> parse(llvm::StringRef text) {
-    if (std::optional<double> number = parseNumber(text))
-      return Decimal{*number};
-    return usage("expected a number");
-  }
-  std::string toText() const { return shortest(value); }
-};
 } // namespace
 
 namespace llvm::yaml {
@@ -171,7 +157,7 @@ struct ScalarTraits<ax::BatchNormMode> : TextTraits<ax::BatchNormMode> {};
 template <>
 struct ScalarTraits<ax::RecomputeMode> : TextTraits<ax::RecomputeMode> {};
 template <>
-struct ScalarTraits<Decimal> : TextTraits<Decimal> {
+struct ScalarTraits<ax::Decimal> : TextTraits<ax::Decimal> {
   static QuotingType mustQuote(StringRef) { return QuotingType::None; }
 };
 
@@ -196,7 +182,7 @@ struct MappingTraits<ax::Training> {
     mapText(io, "optimizer", t.optimizer);
     mapText(io, "lr-schedule", t.learningRateSchedule);
     io.mapOptional("param-group", t.groups);
-    mapNumber(io, "clip-norm", t.clipNorm);
+    mapText(io, "clip-norm", t.clipNorm);
     mapText(io, "recompute", t.recompute);
     // As files of other versions have it.
     if (!io.outputting()) {
@@ -208,25 +194,10 @@ struct MappingTraits<ax::Training> {
     }
     mapText(io, "precision", t.precision);
     mapText(io, "batchnorm", t.batchNorm);
-    Decimal dropout{t.dropout};
-    mapText(io, "dropout", dropout);
-    t.dropout = dropout.value;
+    mapText(io, "dropout", t.dropout);
     io.mapOptional("trainable", t.trainable);
     io.mapOptional("frozen", t.frozen);
     io.mapOptional("frozen-rows", t.frozenRows);
-  }
-  /// Reads and writes a number with all its digits, which LLVM's own writing of
-  /// numbers cuts.
-  static void mapNumber(IO &io, const char *key, double &value) {
-    std::string text;
-    llvm::raw_string_ostream(text) << llvm::json::Value(value);
-    io.mapOptional(key, text, std::string("0"));
-    if (io.outputting())
-      return;
-    if (std::optional<double> number = ax::parseNumber(text))
-      value = *number;
-    else
-      io.setError(llvm::Twine(key) + " is no number");
   }
 };
 template <>

@@ -2,11 +2,22 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Passes/Training.h"
 
+#include "NumberTaker.h"
+
 #include "ax/Support/Error.h"
+#include "ax/Support/Flags.h"
 
 #include "llvm/ADT/StringSwitch.h"
 
 using namespace ax;
+
+llvm::Expected<Decimal> Decimal::parse(llvm::StringRef text) {
+  if (std::optional<double> number = parseNumber(text))
+    return Decimal(*number);
+  return makeError(ExitCode::Usage, "expected a number");
+}
+
+std::string Decimal::toText() const { return shortest(value); }
 
 llvm::Expected<Precision> Precision::parse(llvm::StringRef text) {
   auto type = llvm::StringSwitch<std::optional<Type>>(text)

@@ -9,6 +9,7 @@ Seconds are of the processor in all threads, of all of axopt and of its
 largest phases; the least of some rounds, since others only add to it.
 """
 import argparse
+import multiprocessing
 import os
 import re
 import subprocess
@@ -30,9 +31,11 @@ TRAIN = {"llama-32": "cross_entropy({},labels)",
 PHASES = ["normalize", "raise", "train", "shard", "pipeline"]
 
 
-def outputOf(model):
+def prepare(name, folder):
+    """The model's path, and its output's name."""
     import onnx
-    return onnx.load(model, load_external_data=False).graph.output[0].name
+    model = networks.build(name, folder)
+    return model, onnx.load(model, load_external_data=False).graph.output[0].name
 
 
 def compiled(binary, model, flags, plan):
@@ -66,10 +69,14 @@ def main():
     print("| model | layout | seconds | processor s | "
           + " | ".join(PHASES) + " | peak MiB |")
     print("|---" * (5 + len(PHASES)) + "|")
-    with tempfile.TemporaryDirectory() as scratch:
+    # Linux takes the memory of who starts a program for that program's own, so
+    # this process stays small.
+    with tempfile.TemporaryDirectory() as scratch, \
+            multiprocessing.get_context("spawn").Pool(1) as builder:
         for name in options.models or TRAIN:
-            model = networks.build(name, folder / "bench-models")
-            train = ["--train", "--loss=" + TRAIN[name].format(outputOf(model))]
+            model, output = builder.apply(
+                prepare, (name, folder / "bench-models"))
+            train = ["--train", "--loss=" + TRAIN[name].format(output)]
             layouts = [("inference --tp=2", ["--tp=2"])]
             for layout in dict.fromkeys(
                     (LAYOUTS + PIPELINES if options.all else []) + LARGE):

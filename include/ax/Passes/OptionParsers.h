@@ -51,6 +51,10 @@ class parser<ax::ScheduleChoice> : public ax::OptionParser<ax::ScheduleChoice> {
   using OptionParser::OptionParser;
 };
 template <>
+class parser<ax::Decimal> : public ax::OptionParser<ax::Decimal> {
+  using OptionParser::OptionParser;
+};
+template <>
 class parser<ax::Loss> : public ax::OptionParser<ax::Loss> {
   using OptionParser::OptionParser;
 };

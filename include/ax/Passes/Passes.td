@@ -165,7 +165,7 @@ def AddDropout : Pass<"ax-add-dropout", "::ax::PlanOp"> {
     `random.seed` and `optimizer.step`.
   }];
   let options = [
-    Option<"rate", "rate", "double", "0", "Part of the elements that become 0">
+    Option<"rate", "rate", "::ax::Decimal", "0", "Part of the elements that become 0">
   ];
   let dependentDialects = ["ax::AxDialect"];
 }
@@ -258,7 +258,7 @@ def AddOptimizer : Pass<"ax-add-optimizer", "::ax::PlanOp"> {
            "::ax::LearningRateSchedule()", "cosine(warmup=100,steps=1000)">,
     ListOption<"groups", "param-group", "::ax::ParameterGroup",
                "Other options for some states">,
-    Option<"clipNorm", "clip-norm", "double", "0",
+    Option<"clipNorm", "clip-norm", "::ax::Decimal", "0",
            "Largest global norm of the gradient; 0: any">,
     ListOption<"frozenRows", "frozen-rows", "::ax::FrozenRows",
                "Rows of states that stay as they are: PATTERN=ROW,ROW">

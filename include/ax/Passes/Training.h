@@ -138,6 +138,17 @@ struct RecomputeMode {
   std::string toText() const { return text; }
 };
 
+/// A number that is written with all of its digits, of which LLVM's options and
+/// files have six.
+struct Decimal {
+  double value = 0;
+
+  Decimal(double value = 0) : value(value) {}
+  operator double() const { return value; }
+  static llvm::Expected<Decimal> parse(llvm::StringRef text);
+  std::string toText() const;
+};
+
 struct Training {
   /// Who only looks at a model may leave it away; a plan has one.
   std::optional<Loss> loss;
@@ -145,14 +156,14 @@ struct Training {
   LearningRateSchedule learningRateSchedule;
   std::vector<ParameterGroup> groups;
   /// The largest global norm of the gradient; 0: any.
-  double clipNorm = 0;
+  Decimal clipNorm;
   /// Globs over names of states.
   std::vector<std::string> trainable, frozen;
   std::vector<FrozenRows> frozenRows;
   Precision precision;
   BatchNormMode batchNorm;
   /// The part that dropout drops where it is put back; 0: none.
-  double dropout = 0;
+  Decimal dropout;
   RecomputeMode recompute;
 };
 

@@ -66,7 +66,7 @@ ax.plan @off version 1 {
 // -----
 
 ax.plan @small version 1 {
-  // expected-error @+1 {{has 1 operations, too few for 2 pipeline stages: use a smaller --pp}}
+  // expected-error @+1 {{operations of the program: 1, too few for 2 pipeline stages: use a smaller --pp}}
   ax.program @main(%x: tensor<4xf32>) -> tensor<4xf32> {
     %0 = ax.unary exp %x : tensor<4xf32> -> tensor<4xf32>
     ax.return %0 : tensor<4xf32>
