@@ -10,6 +10,7 @@
 #include "ax/Runtime/CpuKernel.h"
 #include "ax/Runtime/DeviceAccess.h"
 #include "ax/Runtime/Program.h"
+#include "ax/Runtime/StridedCopy.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -17,6 +18,8 @@
 #include "llvm/Support/ErrorHandling.h"
 
 #include <atomic>
+#include <chrono>
+#include <unistd.h>
 
 namespace ax::rt {
 
@@ -27,15 +30,14 @@ public:
   CpuKernel(const Kernel &kernel, std::shared_ptr<const LoadedKernel> loaded,
             HostMemory scratch)
       : function(loaded->getFunction()), loaded(std::move(loaded)),
-        numBuffers(kernel.arguments.size()),
+        numBuffers(kernel.arguments.size()), iterations(kernel.iterations),
         scratchBytes(alignedScratch(kernel)), scratch(std::move(scratch)) {}
 
   static int64_t alignedScratch(const Kernel &kernel) {
     return (kernel.scratchBytes + 63) / 64 * 64;
   }
 
-  void run(void *const *buffers, const int64_t *scalars,
-           int64_t iterations) const {
+  void run(void *const *buffers, const int64_t *scalars) const {
     if (!scratch.getSize()) {
       parallelFor(iterations, 1, [&](int64_t begin, int64_t end) {
         function(buffers, scalars, begin, end);
@@ -57,6 +59,7 @@ private:
   /// Keeps the function in memory.
   std::shared_ptr<const LoadedKernel> loaded;
   size_t numBuffers;
+  int64_t iterations;
   int64_t scratchBytes;
   HostMemory scratch;
 };
@@ -82,15 +85,52 @@ public:
   }
 };
 
-class CpuEvent : public Event {};
+class CpuPinned : public PinnedMemory {
+public:
+  explicit CpuPinned(HostMemory memoryIn)
+      : PinnedMemory(memoryIn.getData(), memoryIn.getSize()),
+        memory(std::move(memoryIn)) {}
+
+private:
+  HostMemory memory;
+};
+
+/// Streams are never behind; only when one was here is of interest.
+class CpuEvent : public Event {
+public:
+  explicit CpuEvent(bool isTimed) : isTimed(isTimed) {}
+  llvm::Expected<bool> isDone() const override { return true; }
+  llvm::Error synchronize() const override { return llvm::Error::success(); }
+  llvm::Expected<std::chrono::nanoseconds>
+  since(const Event &earlier) const override {
+    return time - static_cast<const CpuEvent &>(earlier).time;
+  }
+  void record() {
+    if (isTimed)
+      time = std::chrono::steady_clock::now();
+  }
+
+private:
+  bool isTimed;
+  std::chrono::steady_clock::time_point time;
+};
+
+class CpuMark : public Mark {
+public:
+  CpuMark() : Mark(&memory) {}
+  void set(uint64_t value) { memory.store(value, std::memory_order_relaxed); }
+
+private:
+  std::atomic<uint64_t> memory{0};
+};
 
 /// Does everything at once, on the calling thread and its team.
 class CpuStream : public Stream {
 public:
   llvm::Error launch(const DeviceKernel &kernel, const DeviceAddress *buffers,
-                     const int64_t *scalars, int64_t iterations) override {
+                     const int64_t *scalars) override {
     static_cast<const CpuKernel &>(kernel).run(DeviceAccess::pointers(buffers),
-                                               scalars, iterations);
+                                               scalars);
     return llvm::Error::success();
   }
   llvm::Error execute(LibraryOp &op, const DeviceAddress *arguments,
@@ -103,14 +143,19 @@ public:
       std::memset(DeviceAccess::pointer(memory), 0, static_cast<size_t>(bytes));
     return llvm::Error::success();
   }
-  llvm::Error upload(const StridedBox &box, const void *host,
-                     DeviceAddress device) override {
-    box.copy(host, DeviceAccess::pointer(device));
+  llvm::Error upload(const PinnedMemory &host, int64_t offset,
+                     DeviceAddress device, int64_t bytes) override {
+    if (bytes)
+      std::memcpy(DeviceAccess::pointer(device),
+                  static_cast<const char *>(host.getData()) + offset,
+                  static_cast<size_t>(bytes));
     return llvm::Error::success();
   }
-  llvm::Error download(const StridedBox &box, DeviceAddress device,
-                       void *host) override {
-    box.copyBack(host, DeviceAccess::pointer(device));
+  llvm::Error download(DeviceAddress device, PinnedMemory &host, int64_t offset,
+                       int64_t bytes) override {
+    if (bytes)
+      std::memcpy(static_cast<char *>(host.getData()) + offset,
+                  DeviceAccess::pointer(device), static_cast<size_t>(bytes));
     return llvm::Error::success();
   }
   llvm::Error copyStrided(const CopyCommand &command, DeviceAddress source,
@@ -124,8 +169,16 @@ public:
     box.copy(DeviceAccess::pointer(source), DeviceAccess::pointer(destination));
     return llvm::Error::success();
   }
-  llvm::Error record(Event &) override { return llvm::Error::success(); }
-  llvm::Error wait(Event &) override { return llvm::Error::success(); }
+  llvm::Error record(Event &event) override {
+    static_cast<CpuEvent &>(event).record();
+    return llvm::Error::success();
+  }
+  llvm::Error wait(const Event &) override { return llvm::Error::success(); }
+  llvm::Error set(Mark &mark, uint64_t number) override {
+    static_cast<CpuMark &>(mark).set(number);
+    return llvm::Error::success();
+  }
+  llvm::Expected<bool> isDone() override { return true; }
   llvm::Error synchronize() override { return llvm::Error::success(); }
 };
 
@@ -182,11 +235,27 @@ public:
   allocateZeroed(int64_t bytes) override {
     return allocate(bytes); // As fresh pages are.
   }
-  llvm::Expected<std::unique_ptr<Stream>> createStream() override {
+  llvm::Expected<std::unique_ptr<PinnedMemory>>
+  allocatePinned(int64_t bytes) override {
+    llvm::Expected<HostMemory> memory = HostMemory::allocate(bytes);
+    if (!memory)
+      return memory.takeError();
+    return std::make_unique<CpuPinned>(std::move(*memory));
+  }
+  llvm::Expected<MemorySize> getMemorySize() const override {
+    int64_t page = sysconf(_SC_PAGESIZE);
+    return MemorySize{sysconf(_SC_AVPHYS_PAGES) * page,
+                      sysconf(_SC_PHYS_PAGES) * page};
+  }
+  llvm::Expected<std::unique_ptr<Stream>>
+  createStream(StreamPriority) override {
     return std::make_unique<CpuStream>();
   }
-  llvm::Expected<std::unique_ptr<Event>> createEvent() override {
-    return std::make_unique<CpuEvent>();
+  llvm::Expected<std::unique_ptr<Event>> createEvent(bool isTimed) override {
+    return std::make_unique<CpuEvent>(isTimed);
+  }
+  llvm::Expected<std::unique_ptr<Mark>> createMark() override {
+    return std::make_unique<CpuMark>();
   }
   llvm::Expected<std::unique_ptr<DeviceKernel>>
   loadKernel(const Kernel &kernel) override {

@@ -64,21 +64,19 @@ public:
     return llvm::Error::success();
   }
 
-  llvm::Expected<DeviceAddress> open(Stream &stream,
+  llvm::Expected<DeviceAddress> open(HostTransfer &transfer,
                                      int32_t microBatch) override {
     const Part &part = parts[static_cast<size_t>(microBatch)];
     const uint8_t *global = data->inputs[static_cast<size_t>(number)];
     if (!memory)
       return mapping->toDevice(global + part.contiguousOffset);
     DeviceAddress to = memory->getAddress();
-    if (!part.isFull)
-      if (llvm::Error error = stream.clear(to, part.localBytes))
-        return error;
-    if (llvm::Error error = stream.upload(part.box, global, to))
+    if (llvm::Error error =
+            transfer.upload(part.box, global, to, part.localBytes))
       return error;
     return to;
   }
-  llvm::Error close(Stream &, int32_t) override {
+  llvm::Error close(HostTransfer &, int32_t) override {
     return llvm::Error::success();
   }
 };
@@ -107,19 +105,21 @@ public:
     return isNeeded ? allocate(context) : llvm::Error::success();
   }
 
-  llvm::Expected<DeviceAddress> open(Stream &, int32_t microBatch) override {
+  llvm::Expected<DeviceAddress> open(HostTransfer &,
+                                     int32_t microBatch) override {
     if (memory)
       return memory->getAddress();
     return mapping->toDevice(
         data->outputs[static_cast<size_t>(number)] +
         parts[static_cast<size_t>(microBatch)].contiguousOffset);
   }
-  llvm::Error close(Stream &stream, int32_t microBatch) override {
+  llvm::Error close(HostTransfer &transfer, int32_t microBatch) override {
     auto m = static_cast<size_t>(microBatch);
     if (!memory || !isOwner[m])
       return llvm::Error::success();
-    return stream.download(parts[m].box, memory->getAddress(),
-                           data->outputs[static_cast<size_t>(number)]);
+    return transfer.download(parts[m].box, memory->getAddress(),
+                             parts[m].localBytes,
+                             data->outputs[static_cast<size_t>(number)]);
   }
 
 private:

@@ -317,7 +317,7 @@ llvm::Expected<HostTensor> LocalCluster::readPart(int32_t number,
   if (!tensor)
     return addContext(tensor.takeError(), "state '" + state.name + "'");
   const StridedBox box = partOf(state, held.rank).box.withDenseSource();
-  const RankExecutor &executor =
+  RankExecutor &executor =
       shared->ranks[static_cast<size_t>(held.rank)]->executor;
   if (llvm::Error error =
           executor.readOwnState(number, box, tensor->mutableData()))

@@ -85,6 +85,7 @@ llvm::Error RankExecutor::prepare() {
   if (!newStream)
     return newStream.takeError();
   stream = std::move(*newStream);
+  transfer.emplace(context.device, *stream);
   llvm::Expected<std::unique_ptr<DeviceMemory>> newArena =
       context.allocate(stage->arenaBytes);
   if (!newArena)
@@ -325,7 +326,7 @@ llvm::Error RankExecutor::prepareLibrary(Step &step,
     const State &state = program.states[static_cast<size_t>(buffer.index)];
     if (!state.isMutable) {
       llvm::Expected<std::shared_ptr<const StatePart>> loaded =
-          states.get(buffer.index, context, *stream, byteSize(state.dtype));
+          states.get(buffer.index, context, *transfer, byteSize(state.dtype));
       if (!loaded)
         return loaded.takeError();
       part = *loaded;
@@ -356,7 +357,7 @@ llvm::Expected<std::shared_ptr<DeviceMemory>>
 RankExecutor::makeOwnState(int32_t number) {
   if (!owner) {
     llvm::Expected<std::unique_ptr<DeviceMemory>> copied =
-        states.copy(number, context, *stream);
+        states.copy(number, context, *transfer);
     if (!copied)
       return copied.takeError();
     memory.stateBytes += (*copied)->getSize();
@@ -390,7 +391,7 @@ llvm::Error RankExecutor::prepareState() {
       continue;
     }
     llvm::Expected<std::shared_ptr<const StatePart>> part =
-        states.get(buffer.index, context, *stream, bufferAlignment);
+        states.get(buffer.index, context, *transfer, bufferAlignment);
     if (!part)
       return part.takeError();
     bases[b] = (*part)->getAddress();

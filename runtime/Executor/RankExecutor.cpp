@@ -37,7 +37,7 @@ llvm::Error RankExecutor::runAction(const Action &action) {
   beginCommand(idle);
   for (PortBuffer &output : outputs)
     if (output.list == action.list)
-      if (llvm::Error error = output.port->close(*stream, microBatch))
+      if (llvm::Error error = output.port->close(*transfer, microBatch))
         return error;
   // The slot is free again.
   for (Incoming &in : incoming) {
@@ -103,8 +103,9 @@ llvm::Error RankExecutor::keepFault(llvm::Error error, int32_t command,
 }
 
 llvm::Error RankExecutor::readOwnState(int32_t state, const StridedBox &box,
-                                       void *host) const {
-  return stream->download(box, ownState.at(state)->getAddress(), host);
+                                       void *host) {
+  const DeviceMemory &own = *ownState.at(state);
+  return transfer->download(box, own.getAddress(), own.getSize(), host);
 }
 
 std::shared_ptr<DeviceMemory>
@@ -128,7 +129,7 @@ llvm::Error RankExecutor::bindBuffers(const Action &action) {
   }
   auto open = [&](PortBuffer &port) -> llvm::Error {
     llvm::Expected<DeviceAddress> part =
-        port.port->open(*stream, action.microBatch);
+        port.port->open(*transfer, action.microBatch);
     if (!part)
       return part.takeError();
     bases[static_cast<size_t>(port.buffer)] = *part;
@@ -149,11 +150,10 @@ llvm::Error RankExecutor::runStep(Step &step, int32_t microBatch) {
     step.addresses[i] = resolve(step.references[i]);
   const auto &body = step.command->body;
   if (const auto *kernel = std::get_if<KernelCommand>(&body))
-    return stream->launch(
-        *step.kernel, step.addresses.data(),
-        step.scalars.data() +
-            static_cast<size_t>(microBatch) * kernel->scalars.size(),
-        program.kernels[static_cast<size_t>(kernel->kernel)].iterations);
+    return stream->launch(*step.kernel, step.addresses.data(),
+                          step.scalars.data() +
+                              static_cast<size_t>(microBatch) *
+                                  kernel->scalars.size());
   if (std::holds_alternative<LibraryCommand>(body))
     return stream->execute(*step.op, step.addresses.data(),
                            workspace->getAddress());

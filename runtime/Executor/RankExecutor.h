@@ -37,8 +37,7 @@ public:
   bool hasOwnState(int32_t state) const { return ownState.count(state) != 0; }
   /// What the rank's copy of a mutable state, which it has, holds of `box`,
   /// whose source is `host`.
-  llvm::Error readOwnState(int32_t state, const StridedBox &box,
-                           void *host) const;
+  llvm::Error readOwnState(int32_t state, const StridedBox &box, void *host);
   /// The copy, with all that have to do with it; null when there is none.
   std::shared_ptr<DeviceMemory> shareOwnState(const std::string &name) const;
   const RankMemory &getMemory() const { return memory; }
@@ -148,6 +147,7 @@ private:
   const RankExecutor *owner;
 
   std::unique_ptr<Stream> stream;
+  std::optional<HostTransfer> transfer;
   /// Address of each buffer of the stage; those of ports and received values
   /// change from action to action.
   std::vector<DeviceAddress> bases;

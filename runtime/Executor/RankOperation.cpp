@@ -10,8 +10,8 @@
 namespace ax::rt {
 
 llvm::Expected<std::unique_ptr<RankOperation>>
-RankOperation::create(std::unique_ptr<Operation> operation,
-                      const Device &device, llvm::ArrayRef<Sizes> tensors) {
+RankOperation::create(std::unique_ptr<Operation> operation, Device &device,
+                      llvm::ArrayRef<Sizes> tensors) {
   std::unique_ptr<RankOperation> made(
       new RankOperation(std::move(operation), device.getHostMapping()));
   auto add = [&](std::vector<Tensor> &side, int64_t bytes) -> llvm::Error {
@@ -19,7 +19,8 @@ RankOperation::create(std::unique_ptr<Operation> operation,
     tensor.bytes = bytes;
     if (made->mapping)
       return llvm::Error::success();
-    llvm::Expected<HostMemory> copy = HostMemory::allocate(bytes);
+    llvm::Expected<std::unique_ptr<PinnedMemory>> copy =
+        device.allocatePinned(bytes);
     if (!copy)
       return copy.takeError();
     tensor.copy = std::move(*copy);
@@ -39,9 +40,6 @@ RankOperation::create(std::unique_ptr<Operation> operation,
 llvm::Error RankOperation::start(Stream &stream,
                                  llvm::ArrayRef<DeviceAddress> addresses) {
   assert(addresses.size() == sources.size() + destinations.size());
-  // What others will read must be there.
-  if (llvm::Error error = stream.synchronize())
-    return error;
   for (size_t i = 0; i < sources.size(); ++i) {
     sources[i].address = addresses[i];
     destinations[i].address = addresses[sources.size() + i];
@@ -50,12 +48,16 @@ llvm::Error RankOperation::start(Stream &stream,
       to[i] = mapping->toHost(destinations[i].address);
       continue;
     }
-    from[i] = sources[i].copy.getData();
-    to[i] = destinations[i].copy.getData();
+    from[i] = sources[i].copy->getData();
+    to[i] = destinations[i].copy->getData();
     if (llvm::Error error = stream.download(
-            sources[i].address, sources[i].copy.getData(), sources[i].bytes))
+            sources[i].address, *sources[i].copy, 0, sources[i].bytes))
       return error;
   }
+  // What others will read must be there, and what they will overwrite must have
+  // gone up.
+  if (llvm::Error error = stream.synchronize())
+    return error;
   return operation->start(from, to);
 }
 
@@ -66,7 +68,7 @@ llvm::Error RankOperation::finish(Stream &stream) {
     return llvm::Error::success();
   for (const Tensor &tensor : destinations)
     if (llvm::Error error =
-            stream.upload(tensor.copy.getData(), tensor.address, tensor.bytes))
+            stream.upload(*tensor.copy, 0, tensor.address, tensor.bytes))
       return error;
   return llvm::Error::success();
 }

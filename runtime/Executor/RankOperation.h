@@ -5,7 +5,6 @@
 
 #include "ax/Runtime/Communicator.h"
 #include "ax/Runtime/Device.h"
-#include "ax/Runtime/HostMemory.h"
 
 namespace ax::rt {
 
@@ -20,7 +19,7 @@ public:
     int64_t source = 0, destination = 0;
   };
   static llvm::Expected<std::unique_ptr<RankOperation>>
-  create(std::unique_ptr<Operation> operation, const Device &device,
+  create(std::unique_ptr<Operation> operation, Device &device,
          llvm::ArrayRef<Sizes> tensors);
 
   /// Comes after what the stream holds. The addresses of all sources, then
@@ -38,8 +37,8 @@ private:
 
   struct Tensor {
     int64_t bytes = 0;
-    /// Where `mapping` is null.
-    HostMemory copy;
+    /// Null where there is a mapping.
+    std::unique_ptr<PinnedMemory> copy;
     /// Where the tensor is in the run that was started.
     DeviceAddress address;
   };

@@ -3,7 +3,7 @@
 #ifndef AX_RUNTIME_RANKPORTS_H
 #define AX_RUNTIME_RANKPORTS_H
 
-#include "ax/Runtime/Device.h"
+#include "ax/Runtime/HostTransfer.h"
 
 #include "llvm/Support/Error.h"
 
@@ -13,17 +13,17 @@
 namespace ax::rt {
 
 /// The rank's part of one input or output in one of its buffers, micro-batch
-/// after micro-batch. Streams are of the rank's device; errors are theirs.
+/// after micro-batch. Transfers are of the rank's device; errors are theirs.
 class BoundPort {
 public:
   virtual ~BoundPort() = default;
   /// Where the part of a micro-batch is (an input's, with its values), or is to
   /// be written (an output's): aligned as kernels need it, and valid until the
   /// next `open`.
-  virtual llvm::Expected<DeviceAddress> open(Stream &stream,
+  virtual llvm::Expected<DeviceAddress> open(HostTransfer &transfer,
                                              int32_t microBatch) = 0;
   /// The output's part is written.
-  virtual llvm::Error close(Stream &stream, int32_t microBatch) = 0;
+  virtual llvm::Error close(HostTransfer &transfer, int32_t microBatch) = 0;
   /// What it keeps in memory of its own.
   virtual int64_t getBytes() const = 0;
 };

@@ -20,29 +20,28 @@ Part StateStore::partOf(int32_t state, const RankContext &rank) const {
 
 llvm::Expected<std::unique_ptr<DeviceMemory>>
 StateStore::load(int32_t state, const Part &part, Device &device,
-                 Stream &stream) const {
+                 HostTransfer &transfer) const {
   const HostState &host = states[static_cast<size_t>(state)];
-  bool isWholly = host.data && part.isFull;
   llvm::Expected<std::unique_ptr<DeviceMemory>> memory =
-      isWholly ? device.allocate(part.localBytes)
-               : device.allocateZeroed(part.localBytes);
+      host.data ? device.allocate(part.localBytes)
+                : device.allocateZeroed(part.localBytes);
   if (!memory)
     return addContext(memory.takeError(),
                       "state '" + describe(state).name + "'");
   if (!host.data)
     return memory;
-  if (llvm::Error error =
-          stream.upload(part.box, host.data, (*memory)->getAddress()))
+  if (llvm::Error error = transfer.upload(
+          part.box, host.data, (*memory)->getAddress(), part.localBytes))
     return error;
   host.release(0, bytesOf(describe(state)));
   // Other ranks' streams may be the next to read it.
-  if (llvm::Error error = stream.synchronize())
+  if (llvm::Error error = transfer.getStream().synchronize())
     return error;
   return memory;
 }
 
 llvm::Error StateStore::fill(StatePart &result, int32_t state, const Part &part,
-                             Device &device, Stream &stream,
+                             Device &device, HostTransfer &transfer,
                              int64_t alignment) const {
   const HostState &host = states[static_cast<size_t>(state)];
   if (describe(state).isPrepared && !host.data) {
@@ -71,7 +70,7 @@ llvm::Error StateStore::fill(StatePart &result, int32_t state, const Part &part,
     return llvm::Error::success();
   }
   llvm::Expected<std::unique_ptr<DeviceMemory>> memory =
-      load(state, part, device, stream);
+      load(state, part, device, transfer);
   if (!memory)
     return memory.takeError();
   result.memory = std::move(*memory);
@@ -80,7 +79,7 @@ llvm::Error StateStore::fill(StatePart &result, int32_t state, const Part &part,
 }
 
 llvm::Expected<std::shared_ptr<const StatePart>>
-StateStore::get(int32_t state, const RankContext &rank, Stream &stream,
+StateStore::get(int32_t state, const RankContext &rank, HostTransfer &transfer,
                 int64_t alignment) {
   Device &device = rank.device;
   Part part = partOf(state, rank);
@@ -106,15 +105,17 @@ StateStore::get(int32_t state, const RankContext &rank, Stream &stream,
   auto result = std::make_shared<StatePart>();
   result->identity = identity;
   result->size = part.localBytes;
-  if (llvm::Error error = fill(*result, state, part, device, stream, alignment))
+  if (llvm::Error error =
+          fill(*result, state, part, device, transfer, alignment))
     return error;
   entry->part = result;
   return result;
 }
 
 llvm::Expected<std::unique_ptr<DeviceMemory>>
-StateStore::copy(int32_t state, const RankContext &rank, Stream &stream) const {
-  return load(state, partOf(state, rank), rank.device, stream);
+StateStore::copy(int32_t state, const RankContext &rank,
+                 HostTransfer &transfer) const {
+  return load(state, partOf(state, rank), rank.device, transfer);
 }
 
 void StateStore::release(int32_t state, const RankContext &rank) {

@@ -13,6 +13,7 @@
 #include "Parts.h"
 #include "RankContext.h"
 #include "StoredStates.h"
+#include "ax/Runtime/HostTransfer.h"
 
 #include <map>
 #include <mutex>
@@ -51,14 +52,14 @@ public:
         prepared(std::move(prepared)) {}
 
   /// The part of a rank, aligned to `alignment` bytes, which its device may
-  /// read. `stream`: of this device.
+  /// read. `transfer`: of this device.
   llvm::Expected<std::shared_ptr<const StatePart>> get(int32_t state,
                                                        const RankContext &rank,
-                                                       Stream &stream,
+                                                       HostTransfer &transfer,
                                                        int64_t alignment);
   /// A copy of the rank's own, to write to.
   llvm::Expected<std::unique_ptr<DeviceMemory>>
-  copy(int32_t state, const RankContext &rank, Stream &stream) const;
+  copy(int32_t state, const RankContext &rank, HostTransfer &transfer) const;
   /// The rank needs no more of a prepared state than it has got.
   void release(int32_t state, const RankContext &rank);
   /// Drops the prepared states of all ranks. Not while other threads get some.
@@ -77,9 +78,11 @@ private:
   }
   Part partOf(int32_t state, const RankContext &rank) const;
   llvm::Expected<std::unique_ptr<DeviceMemory>>
-  load(int32_t state, const Part &part, Device &device, Stream &stream) const;
+  load(int32_t state, const Part &part, Device &device,
+       HostTransfer &transfer) const;
   llvm::Error fill(StatePart &result, int32_t state, const Part &part,
-                   Device &device, Stream &stream, int64_t alignment) const;
+                   Device &device, HostTransfer &transfer,
+                   int64_t alignment) const;
 
   const Program &program;
   std::vector<HostState> states;

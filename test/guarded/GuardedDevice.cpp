@@ -46,10 +46,10 @@ public:
       : inner(std::move(inner)), space(space) {}
 
   llvm::Error launch(const DeviceKernel &kernel, const DeviceAddress *buffers,
-                     const int64_t *scalars, int64_t iterations) override {
+                     const int64_t *scalars) override {
     const auto &guarded = static_cast<const GuardedKernel &>(kernel);
     return with({buffers, guarded.numBuffers}, [&](const DeviceAddress *found) {
-      return inner->launch(*guarded.inner, found, scalars, iterations);
+      return inner->launch(*guarded.inner, found, scalars);
     });
   }
   llvm::Error execute(LibraryOp &op, const DeviceAddress *arguments,
@@ -73,20 +73,24 @@ public:
       return inner->clear(*found, bytes);
     });
   }
-  llvm::Error upload(const StridedBox &box, const void *host,
-                     DeviceAddress device) override {
+  llvm::Error upload(const PinnedMemory &host, int64_t offset,
+                     DeviceAddress device, int64_t bytes) override {
     return with(device, [&](const DeviceAddress *found) {
-      return inner->upload(box, host, *found);
+      return inner->upload(host, offset, *found, bytes);
     });
   }
-  llvm::Error download(const StridedBox &box, DeviceAddress device,
-                       void *host) override {
+  llvm::Error download(DeviceAddress device, PinnedMemory &host, int64_t offset,
+                       int64_t bytes) override {
     return with(device, [&](const DeviceAddress *found) {
-      return inner->download(box, *found, host);
+      return inner->download(*found, host, offset, bytes);
     });
   }
   llvm::Error record(Event &event) override { return inner->record(event); }
-  llvm::Error wait(Event &event) override { return inner->wait(event); }
+  llvm::Error wait(const Event &event) override { return inner->wait(event); }
+  llvm::Error set(Mark &mark, uint64_t number) override {
+    return inner->set(mark, number);
+  }
+  llvm::Expected<bool> isDone() override { return inner->isDone(); }
   llvm::Error synchronize() override { return inner->synchronize(); }
 
 private:
@@ -125,14 +129,25 @@ public:
   allocateZeroed(int64_t bytes) override {
     return space->allocate(bytes, true);
   }
-  llvm::Expected<std::unique_ptr<Stream>> createStream() override {
-    auto stream = inner->createStream();
+  llvm::Expected<std::unique_ptr<PinnedMemory>>
+  allocatePinned(int64_t bytes) override {
+    return inner->allocatePinned(bytes);
+  }
+  llvm::Expected<MemorySize> getMemorySize() const override {
+    return inner->getMemorySize();
+  }
+  llvm::Expected<std::unique_ptr<Stream>>
+  createStream(StreamPriority priority) override {
+    auto stream = inner->createStream(priority);
     if (!stream)
       return stream.takeError();
     return std::make_unique<GuardedStream>(std::move(*stream), *space);
   }
-  llvm::Expected<std::unique_ptr<Event>> createEvent() override {
-    return inner->createEvent();
+  llvm::Expected<std::unique_ptr<Event>> createEvent(bool isTimed) override {
+    return inner->createEvent(isTimed);
+  }
+  llvm::Expected<std::unique_ptr<Mark>> createMark() override {
+    return inner->createMark();
   }
   llvm::Expected<std::unique_ptr<DeviceKernel>>
   loadKernel(const Kernel &kernel) override {

@@ -3,6 +3,7 @@
 
 #include "ax/Runtime/AllBackends.h"
 #include "ax/Runtime/DeviceAccess.h"
+#include "ax/Runtime/HostTransfer.h"
 #include "ax/Support/Error.h"
 
 #include "gtest/gtest.h"
@@ -23,19 +24,21 @@ protected:
     devices =
         std::move(llvm::cantFail(allBackends().create(2, options)).devices);
     for (std::unique_ptr<Device> &device : devices)
-      streams.push_back(llvm::cantFail(device->createStream()));
+      transfers.emplace_back(*device, *streams.emplace_back(llvm::cantFail(
+                                          device->createStream())));
   }
 
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<std::unique_ptr<Stream>> streams;
+  std::vector<HostTransfer> transfers;
 };
 
 TEST_F(GuardedDeviceTest, MovesWhatItIsGiven) {
   auto memory = llvm::cantFail(devices[0]->allocate(12));
   std::array<float, 3> values{1, 2, 3}, read{};
-  llvm::cantFail(streams[0]->upload(values.data(), memory->getAddress(), 12));
+  llvm::cantFail(transfers[0].upload(values.data(), memory->getAddress(), 12));
   llvm::cantFail(streams[0]->clear(memory->getAddress() + 4, 4));
-  llvm::cantFail(streams[0]->download(memory->getAddress(), read.data(), 12));
+  llvm::cantFail(transfers[0].download(memory->getAddress(), read.data(), 12));
   EXPECT_EQ(read, (std::array<float, 3>{1, 0, 3}));
 }
 
@@ -43,9 +46,9 @@ TEST_F(GuardedDeviceTest, FreshMemoryIsNaN) {
   auto memory = llvm::cantFail(devices[0]->allocate(8));
   auto zeroed = llvm::cantFail(devices[0]->allocateZeroed(8));
   std::array<float, 2> read{};
-  llvm::cantFail(streams[0]->download(memory->getAddress(), read.data(), 8));
+  llvm::cantFail(transfers[0].download(memory->getAddress(), read.data(), 8));
   EXPECT_TRUE(std::isnan(read[0]) && std::isnan(read[1]));
-  llvm::cantFail(streams[0]->download(zeroed->getAddress(), read.data(), 8));
+  llvm::cantFail(transfers[0].download(zeroed->getAddress(), read.data(), 8));
   EXPECT_EQ(read, (std::array<float, 2>{}));
 }
 
@@ -53,14 +56,14 @@ TEST_F(GuardedDeviceTest, RefusesOthersMemoryAndWhatIsFreed) {
   auto memory = llvm::cantFail(devices[0]->allocate(4));
   DeviceAddress address = memory->getAddress();
   float value = 1;
-  auto message = [&](Stream &stream) {
-    return llvm::toString(stream.upload(&value, address, 4));
+  auto message = [&](HostTransfer &transfer) {
+    return llvm::toString(transfer.upload(&value, address, 4));
   };
-  EXPECT_EQ(message(*streams[0]), "");
-  EXPECT_NE(message(*streams[1]).find("not in the memory of guarded device 1"),
+  EXPECT_EQ(message(transfers[0]), "");
+  EXPECT_NE(message(transfers[1]).find("not in the memory of guarded device 1"),
             std::string::npos);
   memory.reset();
-  EXPECT_NE(message(*streams[0]).find("not in the memory of guarded device 0"),
+  EXPECT_NE(message(transfers[0]).find("not in the memory of guarded device 0"),
             std::string::npos);
 }
 

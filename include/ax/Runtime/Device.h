@@ -1,22 +1,30 @@
 //===- Device.h - What computes: memory, kernels, libraries -----*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// One Device per rank, used by one thread at a time. Work is put on streams and
-// done in order; on the CPU it is done at once. Backends.h has them by name.
+// One Device per rank, used by one thread at a time. Work is put on streams,
+// each of which does its own in order, some time later; on the CPU it is done
+// at once. Events and marks say how far a stream is. Backends.h has devices by
+// name.
 //
 // What lies in a device's memory only its streams read and write. A device may
-// work on the host's own memory (HostMapping): then nothing needs to be moved.
+// work on the host's own memory (HostMapping): then nothing needs to be moved,
+// and HostTransfer.h does what that takes elsewhere.
+//
+// Errors of work come late: from any later call of the stream, or from one that
+// waits for it. What a device has made does not outlive it, but for memory.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_RUNTIME_DEVICE_H
 #define AX_RUNTIME_DEVICE_H
 
 #include "ax/Runtime/LibraryOps.h"
-#include "ax/Runtime/StridedCopy.h"
 
 #include "llvm/Support/Error.h"
 
+#include <atomic>
+#include <chrono>
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace ax::rt {
@@ -44,7 +52,8 @@ private:
   uintptr_t value = 0;
 };
 
-/// Memory of a device, which is freed when this is destroyed.
+/// Memory of a device, which is freed when this is destroyed: not before the
+/// work that uses it is done.
 class DeviceMemory {
 public:
   virtual ~DeviceMemory();
@@ -59,6 +68,22 @@ protected:
 
 private:
   DeviceAddress address;
+  int64_t size;
+};
+
+/// Memory of the host that a device reaches by itself. Freed when destroyed.
+class PinnedMemory {
+public:
+  virtual ~PinnedMemory();
+  /// Aligned to 64 bytes at least; null where the size is 0.
+  void *getData() const { return data; }
+  int64_t getSize() const { return size; }
+
+protected:
+  PinnedMemory(void *data, int64_t size) : data(data), size(size) {}
+
+private:
+  void *data;
   int64_t size;
 };
 
@@ -84,21 +109,41 @@ protected:
   bool readsConstantOperand = true;
 };
 
-/// A point in a stream's work, which another stream can wait for.
+/// A point in a stream's work: where it was recorded last. One that never was
+/// has come.
 class Event {
 public:
   virtual ~Event();
+  /// Returns whether all work up to it is done.
+  virtual llvm::Expected<bool> isDone() const = 0;
+  /// Returns when it is.
+  virtual llvm::Error synchronize() const = 0;
+  /// Returns the time from `earlier` to this one. Both are timed, and done.
+  virtual llvm::Expected<std::chrono::nanoseconds>
+  since(const Event &earlier) const = 0;
+};
+
+/// A number that a stream sets when it gets there, and any thread reads.
+class Mark {
+public:
+  virtual ~Mark();
+  /// Returns what was set last; 0 at first.
+  uint64_t get() const { return number->load(std::memory_order_relaxed); }
+
+protected:
+  explicit Mark(std::atomic<uint64_t> *number) : number(number) {}
+  std::atomic<uint64_t> *number;
 };
 
 /// Work that a device does in the order in which it was put here.
 class Stream {
 public:
   virtual ~Stream();
-  /// Does iterations 0 to `iterations` of the kernel, some of which may run at
-  /// the same time.
+  /// Does all iterations of the kernel, some of which may run at the same time.
+  /// The arrays are read during the call.
   virtual llvm::Error launch(const DeviceKernel &kernel,
                              const DeviceAddress *buffers,
-                             const int64_t *scalars, int64_t iterations) = 0;
+                             const int64_t *scalars) = 0;
   /// Does the operation once. `workspace` has as many bytes as it asks for.
   virtual llvm::Error execute(LibraryOp &op, const DeviceAddress *arguments,
                               DeviceAddress workspace) = 0;
@@ -107,25 +152,22 @@ public:
                                   DeviceAddress destination) = 0;
   /// Makes `bytes` bytes zero.
   virtual llvm::Error clear(DeviceAddress memory, int64_t bytes) = 0;
-  /// Moves `box`, whose source is memory of the host, to the device. When it
-  /// returns, the host may overwrite what it was given.
-  virtual llvm::Error upload(const StridedBox &box, const void *host,
-                             DeviceAddress device) = 0;
-  /// Moves `box`, whose source is memory of the host, back from the device.
-  /// When it returns, the host has it, and all of the stream's work before is
-  /// done.
-  virtual llvm::Error download(const StridedBox &box, DeviceAddress device,
-                               void *host) = 0;
+  /// Copies `bytes` bytes from, and to, those of pinned memory of this device
+  /// that begin at `offset`. The host leaves them alone until that is done.
+  virtual llvm::Error upload(const PinnedMemory &host, int64_t offset,
+                             DeviceAddress device, int64_t bytes) = 0;
+  virtual llvm::Error download(DeviceAddress device, PinnedMemory &host,
+                               int64_t offset, int64_t bytes) = 0;
   /// Makes the event the end of all work that was put here so far.
   virtual llvm::Error record(Event &event) = 0;
-  /// Lets later work of this stream wait for the event.
-  virtual llvm::Error wait(Event &event) = 0;
+  /// Lets later work of this stream wait for what the event is the end of now.
+  virtual llvm::Error wait(const Event &event) = 0;
+  /// Sets the mark, which no other stream sets.
+  virtual llvm::Error set(Mark &mark, uint64_t number) = 0;
+  /// Returns whether all work is done.
+  virtual llvm::Expected<bool> isDone() = 0;
   /// Returns when all work is done, with the first error of it.
   virtual llvm::Error synchronize() = 0;
-
-  /// Move `bytes` bytes in one piece, as those for boxes do.
-  llvm::Error upload(const void *host, DeviceAddress device, int64_t bytes);
-  llvm::Error download(DeviceAddress device, void *host, int64_t bytes);
 };
 
 /// The value of an operand that never changes.
@@ -158,6 +200,14 @@ public:
   virtual void *toHost(DeviceAddress address) const = 0;
 };
 
+/// Of two streams that have work, the device does that of High first.
+enum class StreamPriority { Normal, High };
+
+/// The memory of a device in bytes, which other processes may use, too.
+struct MemorySize {
+  int64_t free = 0, total = 0;
+};
+
 class Device {
 public:
   virtual ~Device();
@@ -185,8 +235,16 @@ public:
   /// clearing it.
   virtual llvm::Expected<std::unique_ptr<DeviceMemory>>
   allocateZeroed(int64_t bytes) = 0;
-  virtual llvm::Expected<std::unique_ptr<Stream>> createStream() = 0;
-  virtual llvm::Expected<std::unique_ptr<Event>> createEvent() = 0;
+  /// Returns memory of the host, whatever is in it; a RunFailed error when
+  /// there is not so much.
+  virtual llvm::Expected<std::unique_ptr<PinnedMemory>>
+  allocatePinned(int64_t bytes) = 0;
+  virtual llvm::Expected<MemorySize> getMemorySize() const = 0;
+  virtual llvm::Expected<std::unique_ptr<Stream>>
+  createStream(StreamPriority priority = StreamPriority::Normal) = 0;
+  virtual llvm::Expected<std::unique_ptr<Event>>
+  createEvent(bool isTimed = false) = 0;
+  virtual llvm::Expected<std::unique_ptr<Mark>> createMark() = 0;
   /// Returns what `launch` takes; BadPlan where the image is damaged,
   /// Unsupported where it is of another kind of device.
   virtual llvm::Expected<std::unique_ptr<DeviceKernel>>

@@ -6,6 +6,7 @@
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 
@@ -48,6 +49,19 @@ public:
     if (!empty)
       visit(0, sourceOffset, destinationOffset, fn);
   }
+  /// Calls fn for each piece of a run that lies at [begin, end) of the
+  /// destination, where runs lie in the order of their addresses.
+  template <typename Fn>
+  void forEachRunWithin(int64_t begin, int64_t end, Fn &&fn) const {
+    if (empty)
+      return;
+    // Behind each dimension's start, how far what is in it reaches.
+    llvm::SmallVector<int64_t, 5> extents(dims.size() + 1, runBytes);
+    for (size_t d = dims.size(); d-- > 0;)
+      extents[d] =
+          extents[d + 1] + (dims[d].size - 1) * dims[d].destinationStride;
+    visitWithin(0, sourceOffset, destinationOffset, begin, end, extents, fn);
+  }
   void copy(const void *source, void *destination) const;
   /// Copies the other way round: from the destination's places to the source's.
   void copyBack(void *source, const void *destination) const;
@@ -62,6 +76,25 @@ private:
     for (int64_t i = 0; i < dims[d].size; ++i)
       visit(d + 1, source + i * dims[d].sourceStride,
             destination + i * dims[d].destinationStride, fn);
+  }
+
+  template <typename Fn>
+  void visitWithin(size_t d, int64_t source, int64_t destination, int64_t begin,
+                   int64_t end, llvm::ArrayRef<int64_t> extents, Fn &fn) const {
+    if (d == dims.size()) {
+      int64_t from = std::max(destination, begin);
+      int64_t to = std::min(destination + runBytes, end);
+      if (from < to)
+        fn(source + from - destination, from, to - from);
+      return;
+    }
+    const Dim &dim = dims[d];
+    int64_t before = begin - destination - extents[d + 1];
+    for (int64_t i = before < 0 ? 0 : before / dim.destinationStride + 1;
+         i < dim.size && destination + i * dim.destinationStride < end; ++i)
+      visitWithin(d + 1, source + i * dim.sourceStride,
+                  destination + i * dim.destinationStride, begin, end, extents,
+                  fn);
   }
 
   llvm::SmallVector<Dim, 4> dims;

@@ -4,6 +4,7 @@
 #define AX_TEST_LIBRARYRUNNER_H
 
 #include "TestDevice.h"
+#include "ax/Runtime/HostTransfer.h"
 
 #include "ax/Support/HostTensor.h"
 
@@ -84,21 +85,21 @@ inline double distance(double got, double wanted) {
 /// Test data in memory of a device while it lives.
 class OnDevice {
 public:
-  OnDevice(Device &device, Stream &stream, ViewData &data)
-      : stream(stream), data(data),
+  OnDevice(Device &device, HostTransfer &transfer, ViewData &data)
+      : transfer(transfer), data(data),
         memory(llvm::cantFail(
             device.allocate(std::max<int64_t>(1, data.memory.numBytes())))) {
-    llvm::cantFail(stream.upload(data.memory.data(), getAddress(),
-                                 data.memory.numBytes()));
+    llvm::cantFail(transfer.upload(data.memory.data(), getAddress(),
+                                   data.memory.numBytes()));
   }
   DeviceAddress getAddress() const { return memory->getAddress(); }
   void bringBack() {
-    llvm::cantFail(stream.download(getAddress(), data.memory.mutableData(),
-                                   data.memory.numBytes()));
+    llvm::cantFail(transfer.download(getAddress(), data.memory.mutableData(),
+                                     data.memory.numBytes()));
   }
 
 private:
-  Stream &stream;
+  HostTransfer &transfer;
   ViewData &data;
   std::unique_ptr<DeviceMemory> memory;
 };
@@ -114,13 +115,14 @@ inline void runLibrary(const LibraryDesc &desc, std::vector<ViewData> &data,
   Device &device = *devices[0];
   device.attachThread();
   auto stream = llvm::cantFail(device.createStream());
+  HostTransfer transfer(device, *stream);
   ConstantOperand constant;
   int packed = packedArgument(desc);
   std::vector<OnDevice> arguments;
   std::vector<DeviceAddress> addresses;
   for (ViewData &d : data)
     addresses.push_back(
-        arguments.emplace_back(device, *stream, d).getAddress());
+        arguments.emplace_back(device, transfer, d).getAddress());
   if (packed >= 0 && constants)
     constant.data = addresses[static_cast<size_t>(packed)];
   auto op = device.prepare(desc, constant);

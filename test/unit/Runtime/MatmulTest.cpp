@@ -222,8 +222,9 @@ TEST(MatmulTest, ResidualInPlace) {
   auto devices = createTestDevices(1);
   devices[0]->attachThread();
   auto stream = llvm::cantFail(devices[0]->createStream());
-  OnDevice a(*devices[0], *stream, data[0]), b(*devices[0], *stream, data[1]),
-      c(*devices[0], *stream, data[2]);
+  HostTransfer transfer(*devices[0], *stream);
+  OnDevice a(*devices[0], transfer, data[0]), b(*devices[0], transfer, data[1]),
+      c(*devices[0], transfer, data[2]);
   std::vector<DeviceAddress> addresses{a.getAddress(), b.getAddress(),
                                        c.getAddress(), c.getAddress()};
   auto op = llvm::cantFail(devices[0]->prepare(desc, {addresses[1], 0}));
@@ -241,8 +242,9 @@ TEST(MatmulTest, PackedWeightsAreShared) {
   desc.constantB = true;
   auto devices = createTestDevices(2);
   auto stream = llvm::cantFail(devices[0]->createStream());
+  HostTransfer transfer(*devices[0], *stream);
   ViewData weights(argumentDesc(desc, 1));
-  OnDevice onDevice(*devices[0], *stream, weights);
+  OnDevice onDevice(*devices[0], transfer, weights);
   DeviceAddress there = onDevice.getAddress();
   auto first = llvm::cantFail(devices[0]->prepare(desc, {there, 17}));
   if (first->readsConstant())

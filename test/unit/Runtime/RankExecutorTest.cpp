@@ -33,11 +33,12 @@ class OwnPort : public BoundPort {
 public:
   OwnPort(std::vector<Values> &parts, int &closed)
       : parts(parts), closed(closed) {}
-  llvm::Expected<DeviceAddress> open(Stream &, int32_t microBatch) override {
+  llvm::Expected<DeviceAddress> open(HostTransfer &,
+                                     int32_t microBatch) override {
     return DeviceAccess::address(
         parts[static_cast<size_t>(microBatch)].values.data());
   }
-  llvm::Error close(Stream &, int32_t) override {
+  llvm::Error close(HostTransfer &, int32_t) override {
     ++closed;
     return llvm::Error::success();
   }
