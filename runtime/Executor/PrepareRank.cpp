@@ -37,9 +37,9 @@ std::vector<BufferRef> referencesOf(const Command &command) {
 
 RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
                            StateStore &states, const RankExecutor *owner,
-                           bool tracing)
+                           bool isTraced)
     : context(context), program(context.program), stage(context.stage),
-      ports(ports), states(states), owner(owner), tracing(tracing) {
+      ports(ports), states(states), owner(owner) {
   for (const CommandList &list : stage->lists) {
     firstStep.push_back(steps.size());
     for (const Command &command : list.commands) {
@@ -48,9 +48,14 @@ RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
       step.list = static_cast<int32_t>(firstStep.size()) - 1;
       step.references = referencesOf(command);
       step.addresses.resize(step.references.size());
+      // A send has no destination.
+      if (std::holds_alternative<SendCommand>(command.body))
+        step.addresses.emplace_back();
     }
   }
   firstStep.push_back(steps.size());
+  if (isTraced)
+    recorder.emplace(context.device);
   trace.rank = context.rank;
   trace.stage = context.stageIndex;
 }
@@ -58,7 +63,7 @@ RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
 std::string RankExecutor::describeCommand(int32_t index) const {
   std::string text =
       "rank " + std::to_string(context.rank) + ", stage '" + stage->name + "'";
-  if (index == preparing)
+  if (index == RankProgress::preparing)
     return text + ", preparing";
   if (index < 0)
     return text;
@@ -68,7 +73,7 @@ std::string RankExecutor::describeCommand(int32_t index) const {
 }
 
 bool RankExecutor::isWaiting() const {
-  int32_t command = currentCommand.load(std::memory_order_relaxed);
+  int32_t command = progress.getCommand();
   if (command < 0)
     return false;
   const auto &body = steps[static_cast<size_t>(command)].command->body;
@@ -78,14 +83,15 @@ bool RankExecutor::isWaiting() const {
 }
 
 llvm::Error RankExecutor::prepare() {
-  beginCommand(preparing);
+  progress.setOnHost(RankProgress::preparing);
   context.device.attachThread();
-  llvm::Expected<std::unique_ptr<Stream>> newStream =
-      context.device.createStream();
-  if (!newStream)
-    return newStream.takeError();
-  stream = std::move(*newStream);
-  transfer.emplace(context.device, *stream);
+  if (llvm::Error error = progress.create(context.device))
+    return error;
+  llvm::Expected<RankStreams> created = RankStreams::create(context.device);
+  if (!created)
+    return created.takeError();
+  streams = std::move(*created);
+  transfer.emplace(context.device, streams.copy.get());
   llvm::Expected<std::unique_ptr<DeviceMemory>> newArena =
       context.allocate(stage->arenaBytes);
   if (!newArena)
@@ -109,7 +115,7 @@ llvm::Error RankExecutor::prepare() {
                     &RankExecutor::prepareSteps, &RankExecutor::prepareState})
     if (llvm::Error error = (this->*part)())
       return error;
-  beginCommand(idle);
+  progress.setOnHost(RankProgress::idle);
   return llvm::Error::success();
 }
 
@@ -183,8 +189,9 @@ llvm::Error RankExecutor::prepareTransfers() {
           {{0, transfer.bytes}});
       if (!receive)
         return receive.takeError();
-      if (llvm::Error error = (*receive)->start(
-              *stream, {DeviceAddress(), (*allocated)->getAddress()}))
+      if (llvm::Error error =
+              (*receive)->start(streams.receive.get(),
+                                {DeviceAddress(), (*allocated)->getAddress()}))
         return error;
       in.slots.push_back(std::move(*allocated));
       in.receives.push_back(std::move(*receive));
@@ -206,8 +213,8 @@ llvm::Error RankExecutor::prepareKept() {
         context.allocate(stride * value.slots);
     if (!allocated)
       return allocated.takeError();
-    if (llvm::Error error =
-            stream->clear((*allocated)->getAddress(), (*allocated)->getSize()))
+    if (llvm::Error error = streams.compute->clear((*allocated)->getAddress(),
+                                                   (*allocated)->getSize()))
       return error;
     memory.bufferBytes += (*allocated)->getSize();
     kept.push_back(std::move(*allocated));
@@ -235,16 +242,15 @@ llvm::Error RankExecutor::prepareSteps() {
   });
   int64_t workspaceBytes = 0;
   for (size_t i : order) {
-    beginCommand(static_cast<int32_t>(i));
+    progress.setOnHost(static_cast<int32_t>(i));
     if (llvm::Error error = prepareStep(steps[i], i))
       return addContext(std::move(error),
                         describeCommand(static_cast<int32_t>(i)));
     if (steps[i].op)
       workspaceBytes =
           std::max(workspaceBytes, steps[i].op->getWorkspaceBytes());
-    countCommand();
   }
-  beginCommand(preparing);
+  progress.setOnHost(RankProgress::preparing);
   llvm::Expected<std::unique_ptr<DeviceMemory>> allocated =
       context.allocate(workspaceBytes);
   if (!allocated)
@@ -377,7 +383,7 @@ llvm::Error RankExecutor::prepareState() {
     const Buffer &buffer = stage->buffers[b];
     if (buffer.space != Space::State || !needsState[b])
       continue;
-    countCommand();
+    progress.setOnHost(RankProgress::preparing);
     if (program.states[static_cast<size_t>(buffer.index)].isMutable) {
       std::shared_ptr<DeviceMemory> &own = ownState[buffer.index];
       if (!own) {

@@ -8,47 +8,68 @@
 namespace ax::rt {
 
 llvm::Error RankExecutor::run() {
+  progress.beginRun();
+  llvm::Error error = runActions();
+  // A request ends when its work has, also of a rank that gives no output:
+  // another device may read the states next.
+  if (!error)
+    error = streams.compute->synchronize();
+  if (!error && recorder)
+    error = recorder->finishRun(trace);
+  // Errors may come late: the device says what it was doing.
+  if (error)
+    return addContext(std::move(error), describe());
+  progress.setOnHost(RankProgress::idle);
+  return llvm::Error::success();
+}
+
+llvm::Error RankExecutor::runActions() {
+  if (recorder)
+    if (llvm::Error error = recorder->beginRun(*streams.compute))
+      return error;
   for (const Action &action : stage->schedule)
     if (llvm::Error error = runAction(action))
       return error;
-  // A request ends when its work has, also of a rank that gives no output:
-  // another device may read the states next.
-  return stream->synchronize();
+  return llvm::Error::success();
 }
 
 llvm::Error RankExecutor::runAction(const Action &action) {
   if (llvm::Error error = bindBuffers(action))
     return error;
-  int32_t microBatch = action.microBatch;
   auto list = static_cast<size_t>(action.list);
-  for (size_t i = firstStep[list]; i < firstStep[list + 1]; ++i) {
-    auto index = static_cast<int32_t>(i);
-    beginCommand(index);
-    Clock::time_point begin;
-    if (tracing)
-      begin = Clock::now();
-    if (llvm::Error error =
-            keepFault(runStep(steps[i], microBatch), index, microBatch))
-      return addContext(std::move(error), describeCommand(index));
-    countCommand();
-    if (tracing)
-      trace.events.push_back({index, microBatch, begin, Clock::now()});
-  }
-  beginCommand(idle);
-  for (PortBuffer &output : outputs)
-    if (output.list == action.list)
-      if (llvm::Error error = output.port->close(*transfer, microBatch))
-        return error;
+  for (size_t i = firstStep[list]; i < firstStep[list + 1]; ++i)
+    if (llvm::Error error = runStep(static_cast<int32_t>(i), action.microBatch))
+      return error;
+  if (llvm::Error error = closeOutputs(action))
+    return error;
   // The slot is free again.
   for (Incoming &in : incoming) {
     if (in.list != action.list)
       continue;
+    if (llvm::Error error = streams.receive.enter(*streams.compute))
+      return error;
     if (llvm::Error error = in.receives[in.slot()]->start(
-            *stream, {DeviceAddress(), in.slots[in.slot()]->getAddress()}))
+            streams.receive.get(),
+            {DeviceAddress(), in.slots[in.slot()]->getAddress()}))
       return error;
     ++in.count;
   }
   return llvm::Error::success();
+}
+
+llvm::Error RankExecutor::runStep(int32_t index, int32_t microBatch) {
+  Step &step = steps[static_cast<size_t>(index)];
+  for (size_t i = 0; i < step.references.size(); ++i)
+    step.addresses[i] = resolve(step.references[i]);
+  if (llvm::Error error = progress.begin(*streams.compute, index))
+    return error;
+  if (recorder)
+    if (llvm::Error error =
+            recorder->begin(*streams.compute, index, microBatch))
+      return error;
+  if (llvm::Error error = keepFault(issue(step, microBatch), index, microBatch))
+    return error;
+  return recorder ? recorder->end(*streams.compute) : llvm::Error::success();
 }
 
 static std::string describeFault(const IndexCheckDesc &check,
@@ -127,6 +148,14 @@ llvm::Error RankExecutor::bindBuffers(const Action &action) {
         memory.getAddress() +
         action.microBatch % value.slots * (memory.getSize() / value.slots);
   }
+  return openPorts(action);
+}
+
+llvm::Error RankExecutor::openPorts(const Action &action) {
+  if (inputs.empty() && outputs.empty())
+    return llvm::Error::success();
+  if (llvm::Error error = streams.copy.enter(*streams.compute))
+    return error;
   auto open = [&](PortBuffer &port) -> llvm::Error {
     llvm::Expected<DeviceAddress> part =
         port.port->open(*transfer, action.microBatch);
@@ -142,39 +171,62 @@ llvm::Error RankExecutor::bindBuffers(const Action &action) {
   for (PortBuffer &output : outputs)
     if (llvm::Error error = open(output))
       return error;
+  return streams.copy.leave(*streams.compute);
+}
+
+llvm::Error RankExecutor::closeOutputs(const Action &action) {
+  for (PortBuffer &output : outputs) {
+    if (output.list != action.list)
+      continue;
+    if (llvm::Error error = streams.copy.enter(*streams.compute))
+      return error;
+    if (llvm::Error error = output.port->close(*transfer, action.microBatch))
+      return error;
+    if (llvm::Error error = streams.copy.leave(*streams.compute))
+      return error;
+  }
   return llvm::Error::success();
 }
 
-llvm::Error RankExecutor::runStep(Step &step, int32_t microBatch) {
-  for (size_t i = 0; i < step.references.size(); ++i)
-    step.addresses[i] = resolve(step.references[i]);
+llvm::Error RankExecutor::issue(Step &step, int32_t microBatch) {
+  Stream &compute = *streams.compute;
+  // Puts an exchange beside what is computed, and what is computed behind it.
+  auto start = [&](SideStream &side) -> llvm::Error {
+    if (llvm::Error error = side.enter(compute))
+      return error;
+    return step.operation->start(side.get(), step.addresses);
+  };
+  auto finish = [&](SideStream &side, RankOperation &operation) -> llvm::Error {
+    if (llvm::Error error = operation.finish(side.get()))
+      return error;
+    return side.leave(compute);
+  };
   const auto &body = step.command->body;
   if (const auto *kernel = std::get_if<KernelCommand>(&body))
-    return stream->launch(*step.kernel, step.addresses.data(),
+    return compute.launch(*step.kernel, step.addresses.data(),
                           step.scalars.data() +
                               static_cast<size_t>(microBatch) *
                                   kernel->scalars.size());
   if (std::holds_alternative<LibraryCommand>(body))
-    return stream->execute(*step.op, step.addresses.data(),
+    return compute.execute(*step.op, step.addresses.data(),
                            workspace->getAddress());
   if (const auto *copy = std::get_if<CopyCommand>(&body))
-    return stream->copyStrided(*copy, step.addresses[0], step.addresses[1]);
+    return compute.copyStrided(*copy, step.addresses[0], step.addresses[1]);
   if (const auto *collective = std::get_if<CollectiveCommand>(&body)) {
-    if (llvm::Error error = step.operation->start(*stream, step.addresses))
-      return error;
-    return collective->request >= 0 ? llvm::Error::success()
-                                    : step.operation->finish(*stream);
+    llvm::Error error = start(streams.exchange);
+    return error || collective->request >= 0
+               ? std::move(error)
+               : finish(streams.exchange, *step.operation);
   }
   if (std::holds_alternative<WaitCommand>(body))
-    return steps[step.target].operation->finish(*stream);
+    return finish(streams.exchange, *steps[step.target].operation);
   if (std::holds_alternative<SendCommand>(body)) {
-    if (llvm::Error error = step.operation->start(
-            *stream, {step.addresses[0], DeviceAddress()}))
+    if (llvm::Error error = start(streams.send))
       return error;
-    return step.operation->finish(*stream);
+    return finish(streams.send, *step.operation);
   }
   Incoming &in = incoming[step.target];
-  return in.receives[in.slot()]->finish(*stream);
+  return finish(streams.receive, *in.receives[in.slot()]);
 }
 
 } // namespace ax::rt

@@ -3,16 +3,17 @@
 #ifndef AX_RUNTIME_RANKEXECUTOR_H
 #define AX_RUNTIME_RANKEXECUTOR_H
 
+#include "CommandRecorder.h"
 #include "RankContext.h"
 #include "RankOperation.h"
 #include "RankPorts.h"
+#include "RankProgress.h"
+#include "RankStreams.h"
 #include "StateStore.h"
-#include "Trace.h"
 #include "ax/Runtime/IndexFault.h"
 
 #include "ax/Runtime/Executor.h"
 
-#include <atomic>
 #include <map>
 
 namespace ax::rt {
@@ -45,16 +46,16 @@ public:
   const RankTrace &getTrace() const { return trace; }
 
   // Any thread may ask these.
-  /// Commands executed, and prepared, so far.
-  uint64_t getNumExecuted() const {
-    return numExecuted.load(std::memory_order_relaxed);
-  }
-  /// It has nothing to do, or is between commands.
-  bool isIdle() const { return currentCommand.load() == idle; }
+  /// Changes as long as the rank gets on.
+  uint64_t getNumBegun() const { return progress.getCount(); }
+  /// It has nothing to do.
+  bool isIdle() const { return progress.getCommand() == RankProgress::idle; }
   /// It does what cannot end without other ranks.
   bool isWaiting() const;
   /// What it does now: `rank 2, stage 'forward1', 'h.0.mlp' (all_reduce ...)`.
-  std::string describe() const { return describeCommand(currentCommand); }
+  std::string describe() const {
+    return describeCommand(progress.getCommand());
+  }
 
   /// The first index out of range that a run found since this was called.
   std::optional<FirstFault> takeFault() {
@@ -101,17 +102,7 @@ private:
     size_t target = 0;
   };
 
-  /// These stand in place of a command's index.
-  static constexpr int32_t idle = -1, preparing = -2;
-
   std::string describeCommand(int32_t command) const;
-  void beginCommand(int32_t command) {
-    currentCommand.store(command, std::memory_order_relaxed);
-  }
-  void countCommand() {
-    numExecuted.store(numExecuted.load(std::memory_order_relaxed) + 1,
-                      std::memory_order_relaxed);
-  }
 
   llvm::Error preparePorts();
   llvm::Error prepareGroups();
@@ -127,9 +118,14 @@ private:
   llvm::Error prepareState();
   llvm::Expected<std::shared_ptr<DeviceMemory>> makeOwnState(int32_t state);
 
+  llvm::Error runActions();
   llvm::Error runAction(const Action &action);
   llvm::Error bindBuffers(const Action &action);
-  llvm::Error runStep(Step &step, int32_t microBatch);
+  llvm::Error openPorts(const Action &action);
+  llvm::Error closeOutputs(const Action &action);
+  llvm::Error runStep(int32_t index, int32_t microBatch);
+  /// Puts the step's command on the streams.
+  llvm::Error issue(Step &step, int32_t microBatch);
   /// Keeps the first of index faults; other errors stay.
   llvm::Error keepFault(llvm::Error error, int32_t command, int32_t microBatch);
 
@@ -146,7 +142,7 @@ private:
   StateStore &states;
   const RankExecutor *owner;
 
-  std::unique_ptr<Stream> stream;
+  RankStreams streams;
   std::optional<HostTransfer> transfer;
   /// Address of each buffer of the stage; those of ports and received values
   /// change from action to action.
@@ -169,10 +165,10 @@ private:
   std::map<int32_t, std::shared_ptr<DeviceMemory>> ownState;
   RankMemory memory;
   std::optional<FirstFault> fault;
-  bool tracing;
+  /// Where commands are traced.
+  std::optional<CommandRecorder> recorder;
   RankTrace trace;
-  std::atomic<int32_t> currentCommand{idle};
-  std::atomic<uint64_t> numExecuted{0};
+  RankProgress progress;
 };
 
 } // namespace ax::rt

@@ -17,7 +17,7 @@ const RankExecutor *Watchdog::findStuck() {
   const RankExecutor *stuck = nullptr;
   for (const std::unique_ptr<LocalRank> &rank : ranks) {
     const RankExecutor &executor = rank->executor;
-    count += executor.getNumExecuted();
+    count += executor.getNumBegun();
     if (executor.isIdle())
       continue;
     if (!stuck || (stuck->isWaiting() && !executor.isWaiting()))

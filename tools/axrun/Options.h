@@ -51,7 +51,7 @@ struct Toolkit {
   PlanCompiler compiler = nullptr;
   const TestData *testCases = nullptr;
   /// The compiler's steps, which --dump-after names.
-  std::vector<std::string> steps;
+  std::vector<std::string> steps = {};
 };
 
 /// Parses the command line; fails with code Usage. `--help` and `--version`

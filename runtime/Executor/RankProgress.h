@@ -1,0 +1,59 @@
+//===- RankProgress.h - How far a rank is -----------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_RUNTIME_RANKPROGRESS_H
+#define AX_RUNTIME_RANKPROGRESS_H
+
+#include "ax/Runtime/Device.h"
+
+namespace ax::rt {
+
+/// Which command a rank does, and how many it has begun: those that its device
+/// has come to, not those that were put on its streams. The rank's thread
+/// writes; any thread reads.
+class RankProgress {
+public:
+  /// These stand in place of a command's index.
+  static constexpr int32_t idle = -1, preparing = -2;
+
+  llvm::Error create(Device &device);
+
+  /// The host does the command (or is idle, or preparing), no stream.
+  void setOnHost(int32_t command) {
+    host.store(pack(++count, command), std::memory_order_relaxed);
+    onDevice.store(false, std::memory_order_release);
+  }
+  /// From here on the device says what is done.
+  void beginRun() {
+    host.store(pack(count, idle), std::memory_order_relaxed);
+    onDevice.store(true, std::memory_order_release);
+  }
+  /// What the stream gets next is of the command.
+  llvm::Error begin(Stream &stream, int32_t command) {
+    return stream.set(*mark, pack(++count, command));
+  }
+
+  int32_t getCommand() const { return static_cast<int32_t>(get() & mask); }
+  /// Changes with each command.
+  uint64_t getCount() const { return get() >> bits; }
+
+private:
+  static constexpr int bits = 32;
+  static constexpr uint64_t mask = (uint64_t(1) << bits) - 1;
+  static uint64_t pack(uint64_t count, int32_t command) {
+    return count << bits | static_cast<uint32_t>(command);
+  }
+  uint64_t get() const {
+    return onDevice.load(std::memory_order_acquire)
+               ? mark->get()
+               : host.load(std::memory_order_relaxed);
+  }
+
+  std::unique_ptr<Mark> mark;
+  uint64_t count = 0;
+  std::atomic<uint64_t> host{pack(0, idle)};
+  std::atomic<bool> onDevice{false};
+};
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_RANKPROGRESS_H

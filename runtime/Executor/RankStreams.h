@@ -1,0 +1,39 @@
+//===- RankStreams.h - The streams of one rank ------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_RUNTIME_RANKSTREAMS_H
+#define AX_RUNTIME_RANKSTREAMS_H
+
+#include "ax/Runtime/Device.h"
+
+namespace ax::rt {
+
+/// Work that goes on beside the rank's computing, and where the two meet.
+class SideStream {
+public:
+  llvm::Error create(Device &device, StreamPriority priority);
+  Stream &get() const { return *stream; }
+
+  /// What it gets next comes after all that `compute` holds.
+  llvm::Error enter(Stream &compute);
+  /// What `compute` gets next comes after all that it holds.
+  llvm::Error leave(Stream &compute);
+
+private:
+  std::unique_ptr<Stream> stream;
+  std::unique_ptr<Event> entered, left;
+};
+
+/// Kernels, library operations and copies are put on `compute`, collectives on
+/// `exchange`, messages to and from other stages on `send` and `receive`, and
+/// what goes between host and device on `copy`.
+struct RankStreams {
+  /// Of others' waiting there is most to win: exchanges come first.
+  static llvm::Expected<RankStreams> create(Device &device);
+
+  std::unique_ptr<Stream> compute;
+  SideStream exchange, send, receive, copy;
+};
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_RANKSTREAMS_H
