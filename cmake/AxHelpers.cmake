@@ -31,6 +31,14 @@ function(ax_list_files variable folder file)
   set(${variable} ${sources} PARENT_SCOPE)
 endfunction()
 
+# ax_add_sanitizer_options(tool): what sanitizers are told in each program.
+function(ax_add_sanitizer_options name)
+  if(AX_SANITIZE)
+    target_sources(${name} PRIVATE
+                   "${CMAKE_SOURCE_DIR}/cmake/SanitizerOptions.cpp")
+  endif()
+endfunction()
+
 # Links DEPENDS (targets of ours) and LIBS (others); MLIR adds the shared
 # libraries MLIR and LLVM. TABLEGEN names targets made by ax_add_tablegen.
 macro(_ax_target_common name scope)
@@ -47,9 +55,8 @@ macro(_ax_target_common name scope)
     add_dependencies(${name} ${ARG_TABLEGEN})
   endif()
   get_target_property(_type ${name} TYPE)
-  if(AX_SANITIZE AND _type STREQUAL EXECUTABLE)
-    target_sources(${name} PRIVATE
-                   "${CMAKE_SOURCE_DIR}/cmake/SanitizerOptions.cpp")
+  if(_type STREQUAL EXECUTABLE)
+    ax_add_sanitizer_options(${name})
   endif()
 endmacro()
 

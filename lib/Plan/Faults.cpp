@@ -49,11 +49,11 @@ void Faults::add(Diagnostic &diagnostic) {
                    rest.contains("' not found for custom op");
   if (isUnknown) {
     StringRef name = rest.split("custom op ").second.split(' ').first;
-    message = "there is no operation " + name.str() + ": ";
     // 'axl.program', as `axrun --dump-after` prints it.
-    message += name.starts_with("'axl.")
-                   ? "this is what a plan becomes on a rank, for axopt-opt"
-                   : "the plan is damaged or cut off";
+    StringRef why = name.starts_with("'axl.")
+                        ? "this is what a plan becomes on a rank, for axopt-opt"
+                        : "the plan is damaged or cut off";
+    message = ("there is no operation " + name + ": " + why).str();
   }
   // MLIR says which op has failed after the op has said why.
   StringRef op = message;

@@ -9,7 +9,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from cases import MODELS, Failed, run, scratch, tool
+from cases import MODELS, Failed, Unsupported, isSanitized, run, scratch, tool
 from _training import DIGITS, FC_NET
 
 BUILD = Path(os.environ["AX_BIN"]).parent
@@ -72,5 +72,8 @@ def edited(name, count):
 
 
 def cases(every):
+    if isSanitized():
+        raise Unsupported("sanitizers take all of the address space, which this "
+                          "limits")
     for name in PLANS:
         yield name, edited, name, 1000 if every else 60
