@@ -13,6 +13,7 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
+#include <set>
 
 using namespace ax;
 
@@ -194,6 +195,8 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   impl->backends.device = options.device;
   impl->backends.communicator = options.communicator;
   impl->backends.devices = {options.threadsPerRank, options.flushDenormals};
+  if (options.noHostFallback)
+    impl->backends.host.clear();
   if (llvm::Error error = rt::allBackends().check(impl->backends))
     return error;
 
@@ -247,6 +250,14 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
 
   impl->options.timeout = *timeout;
   impl->options.trace = options.trace;
+  impl->options.blocking = options.launchBlocking;
+  // A plan's programs lack much the same.
+  impl->options.warn = [warn = options.warn,
+                        told = std::make_shared<std::set<std::string>>()](
+                           const std::string &text) {
+    if (warn && told->insert(text).second)
+      warn(text);
+  };
   // A stage more than there are requests would have nothing to do.
   impl->options.maxInFlight =
       static_cast<int32_t>(impl->program->stages.size()) + 1;

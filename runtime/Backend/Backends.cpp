@@ -57,7 +57,17 @@ Backends::create(int64_t numRanks, const BackendOptions &options) const {
   auto madeCommunicators = (*createCommunicators)(ranks, communicatorOptions);
   if (!madeCommunicators)
     return madeCommunicators.takeError();
-  return RankBackends{std::move(*madeDevices), std::move(*madeCommunicators)};
+  RankBackends made{std::move(*madeDevices), std::move(*madeCommunicators)};
+  if (options.host.empty() || made.devices.front()->getHostMapping())
+    return made;
+  auto createHosts = devices.find(options.host);
+  if (!createHosts)
+    return createHosts.takeError();
+  auto madeHosts = (*createHosts)(ranks, options.devices);
+  if (!madeHosts)
+    return madeHosts.takeError();
+  made.hosts = std::move(*madeHosts);
+  return made;
 }
 
 } // namespace ax::rt

@@ -41,10 +41,12 @@ llvm::Error LocalCluster::start() {
   for (size_t rank = 0; rank < numRanks; ++rank)
     shared->ranks.push_back(std::make_unique<LocalRank>(
         RankContext(program, static_cast<int32_t>(rank),
-                    *backends.devices[rank], *backends.communicators[rank]),
+                    *backends.devices[rank], *backends.communicators[rank],
+                    backends.hosts.empty() ? nullptr
+                                           : backends.hosts[rank].get()),
         *shared->states,
         owner ? &owner->shared->ranks[rank]->executor : nullptr,
-        options.trace));
+        RankOptions{options.trace, options.blocking}));
   for (RequestSlot &slot : shared->ring) {
     slot.inputs.reserve(program.inputs.size());
     slot.outputs.reserve(program.outputs.size());
@@ -61,10 +63,25 @@ llvm::Error LocalCluster::start() {
   }
   if (shared->failed())
     return shared->takeFailure();
+  tellHostOps();
   // What was packed is not needed in its plain form any more.
   shared->states->dropPrepared();
   options.prepared.reset();
   return llvm::Error::success();
+}
+
+void LocalCluster::tellHostOps() const {
+  std::set<std::string> kinds;
+  for (const std::unique_ptr<LocalRank> &rank : shared->ranks)
+    kinds.insert(rank->executor.getHostOps().begin(),
+                 rank->executor.getHostOps().end());
+  if (!options.warn)
+    return;
+  for (const std::string &kind : kinds)
+    options.warn("device '" +
+                 std::string(shared->backends.devices.front()->getName()) +
+                 "' lacks " + kind +
+                 ": the CPU does it, between a download and an upload");
 }
 
 llvm::Error LocalCluster::startThreads() {

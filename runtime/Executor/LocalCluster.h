@@ -48,6 +48,8 @@ public:
 
 private:
   llvm::Error startThreads();
+  /// Once for each kind of operation that devices lack.
+  void tellHostOps() const;
   llvm::Error checkInputs(const Request &request) const;
   llvm::Error waitUntilFinished(uint64_t count);
   void watch();

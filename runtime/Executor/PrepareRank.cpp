@@ -37,9 +37,10 @@ std::vector<BufferRef> referencesOf(const Command &command) {
 
 RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
                            StateStore &states, const RankExecutor *owner,
-                           bool isTraced)
+                           const RankOptions &options)
     : context(context), program(context.program), stage(context.stage),
-      ports(ports), states(states), owner(owner) {
+      ports(ports), states(states), owner(owner),
+      isBlocking(options.isBlocking) {
   for (const CommandList &list : stage->lists) {
     firstStep.push_back(steps.size());
     for (const Command &command : list.commands) {
@@ -54,7 +55,7 @@ RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
     }
   }
   firstStep.push_back(steps.size());
-  if (isTraced)
+  if (options.isTraced)
     recorder.emplace(context.device);
   trace.rank = context.rank;
   trace.stage = context.stageIndex;
@@ -85,6 +86,8 @@ bool RankExecutor::isWaiting() const {
 llvm::Error RankExecutor::prepare() {
   progress.setOnHost(RankProgress::preparing);
   context.device.attachThread();
+  if (context.host)
+    context.host->attachThread();
   if (llvm::Error error = progress.create(context.device))
     return error;
   llvm::Expected<RankStreams> created = RankStreams::create(context.device);
@@ -340,22 +343,39 @@ llvm::Error RankExecutor::prepareLibrary(Step &step,
                   ref.byteOffset};
     }
   }
-  llvm::Expected<std::unique_ptr<LibraryOp>> op =
-      context.device.prepare(command.desc, constant);
-  if (!op)
-    return op.takeError();
-  step.op = std::move(*op);
+  if (llvm::Error error = prepareOp(step, command.desc, constant))
+    return error;
   if (packed < 0)
     return llvm::Error::success();
   int32_t buffer = step.references[static_cast<size_t>(packed)].buffer;
   int32_t number = stage->buffers[static_cast<size_t>(buffer)].index;
-  if (step.op->readsConstant()) {
+  if (step.op ? step.op->readsConstant() : step.hostOp->readsConstant()) {
     needsState[static_cast<size_t>(buffer)] = true;
   } else if (--numReads[static_cast<size_t>(number)] == 0) {
     part.reset();
     if (program.states[static_cast<size_t>(number)].isPrepared)
       states.release(number, context);
   }
+  return llvm::Error::success();
+}
+
+llvm::Error RankExecutor::prepareOp(Step &step, const LibraryDesc &desc,
+                                    const ConstantOperand &constant) {
+  llvm::Expected<std::unique_ptr<LibraryOp>> op =
+      context.device.prepare(desc, constant);
+  if (op) {
+    step.op = std::move(*op);
+    return llvm::Error::success();
+  }
+  ErrorDescription why = describeError(op.takeError());
+  if (why.code != ExitCode::Unsupported || !context.host)
+    return makeError(why.code, why.message);
+  llvm::Expected<std::unique_ptr<HostOp>> hostOp = HostOp::create(
+      desc, constant, context.device, *streams.compute, *context.host);
+  if (!hostOp)
+    return hostOp.takeError();
+  step.hostOp = std::move(*hostOp);
+  hostOps.insert(llvm::StringRef(toString(desc)).split(' ').first.str());
   return llvm::Error::success();
 }
 

@@ -8,8 +8,9 @@
 namespace ax::rt {
 
 RankContext::RankContext(const Program &program, int32_t rank, Device &device,
-                         Communicator &communicator)
-    : program(program), rank(rank), device(device), communicator(communicator) {
+                         Communicator &communicator, Device *host)
+    : program(program), rank(rank), device(device), communicator(communicator),
+      host(host) {
   for (size_t s = 0; s < program.stages.size(); ++s) {
     const std::vector<int32_t> &ranks = program.stages[s].ranks;
     auto found = std::find(ranks.begin(), ranks.end(), rank);

@@ -11,7 +11,7 @@ namespace ax::rt {
 
 struct RankContext {
   RankContext(const Program &program, int32_t rank, Device &device,
-              Communicator &communicator);
+              Communicator &communicator, Device *host = nullptr);
 
   std::vector<int64_t> coordinates(int32_t microBatch) const {
     return program.mesh.coordinates(rank, microBatch);
@@ -23,6 +23,8 @@ struct RankContext {
   int32_t rank;
   Device &device;
   Communicator &communicator;
+  /// Does what the device lacks; null: nobody does.
+  Device *host;
   int32_t stageIndex = 0;
   const StageProgram *stage = nullptr;
   /// Position among the ranks of the stage.

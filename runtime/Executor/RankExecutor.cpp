@@ -69,6 +69,9 @@ llvm::Error RankExecutor::runStep(int32_t index, int32_t microBatch) {
       return error;
   if (llvm::Error error = keepFault(issue(step, microBatch), index, microBatch))
     return error;
+  if (isBlocking)
+    if (llvm::Error error = streams.compute->synchronize())
+      return error;
   return recorder ? recorder->end(*streams.compute) : llvm::Error::success();
 }
 
@@ -208,8 +211,9 @@ llvm::Error RankExecutor::issue(Step &step, int32_t microBatch) {
                               static_cast<size_t>(microBatch) *
                                   kernel->scalars.size());
   if (std::holds_alternative<LibraryCommand>(body))
-    return compute.execute(*step.op, step.addresses.data(),
-                           workspace->getAddress());
+    return step.hostOp ? step.hostOp->execute(compute, step.addresses.data())
+                       : compute.execute(*step.op, step.addresses.data(),
+                                         workspace->getAddress());
   if (const auto *copy = std::get_if<CopyCommand>(&body))
     return compute.copyStrided(*copy, step.addresses[0], step.addresses[1]);
   if (const auto *collective = std::get_if<CollectiveCommand>(&body)) {

@@ -4,6 +4,7 @@
 #define AX_RUNTIME_RANKEXECUTOR_H
 
 #include "CommandRecorder.h"
+#include "HostOp.h"
 #include "RankContext.h"
 #include "RankOperation.h"
 #include "RankPorts.h"
@@ -15,8 +16,16 @@
 #include "ax/Runtime/Executor.h"
 
 #include <map>
+#include <set>
 
 namespace ax::rt {
+
+struct RankOptions {
+  /// Commands are recorded.
+  bool isTraced = false;
+  /// The rank waits for each command.
+  bool isBlocking = false;
+};
 
 /// Everything that one rank needs, prepared once; used by its thread only, but
 /// for what is said to be otherwise. Of other ranks it knows what its
@@ -25,7 +34,7 @@ class RankExecutor {
 public:
   /// `owner`: of the same rank; its mutable states are used. May be null.
   RankExecutor(const RankContext &context, RankPorts &ports, StateStore &states,
-               const RankExecutor *owner, bool trace);
+               const RankExecutor *owner, const RankOptions &options = {});
 
   /// Allocates, loads, packs, joins groups. The other ranks of the stage and
   /// those it exchanges values with do so at the same time.
@@ -42,6 +51,8 @@ public:
   /// The copy, with all that have to do with it; null when there is none.
   std::shared_ptr<DeviceMemory> shareOwnState(const std::string &name) const;
   const RankMemory &getMemory() const { return memory; }
+  /// Kinds of library operations that the device lacks and the host does.
+  const std::set<std::string> &getHostOps() const { return hostOps; }
   RankTrace &getTrace() { return trace; }
   const RankTrace &getTrace() const { return trace; }
 
@@ -96,6 +107,8 @@ private:
     /// One row for each micro-batch.
     std::vector<int64_t> scalars;
     std::unique_ptr<LibraryOp> op;
+    /// In place of `op`, where the device lacks it.
+    std::unique_ptr<HostOp> hostOp;
     std::unique_ptr<RankOperation> operation;
     /// The step that started what is waited for; or, of what is received, its
     /// index in `incoming`.
@@ -115,6 +128,9 @@ private:
   llvm::Error prepareSteps();
   llvm::Error prepareStep(Step &step, size_t index);
   llvm::Error prepareLibrary(Step &step, const LibraryCommand &command);
+  /// On the device, or where it lacks the operation on the host.
+  llvm::Error prepareOp(Step &step, const LibraryDesc &desc,
+                        const ConstantOperand &constant);
   llvm::Error prepareState();
   llvm::Expected<std::shared_ptr<DeviceMemory>> makeOwnState(int32_t state);
 
@@ -163,6 +179,8 @@ private:
   std::vector<int32_t> numReads;
   std::vector<std::shared_ptr<const StatePart>> sharedState;
   std::map<int32_t, std::shared_ptr<DeviceMemory>> ownState;
+  std::set<std::string> hostOps;
+  bool isBlocking;
   RankMemory memory;
   std::optional<FirstFault> fault;
   /// Where commands are traced.

@@ -46,8 +46,8 @@ struct RequestSlot : RunData {
 /// One rank of this process.
 struct LocalRank {
   LocalRank(const RankContext &context, StateStore &states,
-            const RankExecutor *owner, bool trace)
-      : ports(context), executor(context, ports, states, owner, trace) {}
+            const RankExecutor *owner, const RankOptions &options)
+      : ports(context), executor(context, ports, states, owner, options) {}
   GlobalPorts ports;
   RankExecutor executor;
 };

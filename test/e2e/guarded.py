@@ -25,6 +25,13 @@ FEW = {
     "train_checkpoints": "",
     "zoo": "",
 }
+# The same on a device without libraries, for which the CPU does their work.
+BARE = {
+    "max_detection": "",
+    "models": "--dp=2 --tp=2 --pp=2$",
+    "quantized": "",
+    "train": "--dp=2.*--zero=3",
+}
 # With --all: all files but those that run no plans, or builds of their own.
 NOT = {
     "docs": "its commands are those of a user, who has no such device",
@@ -41,11 +48,11 @@ NOT = {
 }
 
 
-def onGuardedDevice(function, *arguments):
+def onDevice(device, function, *arguments):
     before = dict(os.environ)
     build = Path(os.environ["AX_BIN"]).parent
     os.environ["AX_RUNNERS"] = str(build / "test" / "guarded")
-    os.environ["AXRUN_DEVICE"] = "guarded"
+    os.environ["AXRUN_DEVICE"] = device
     try:
         function(*arguments)
     finally:
@@ -59,8 +66,9 @@ def cases(every):
     if missing := set(NOT) - files:
         raise Failed(f"there is no {missing}")
     chosen = dict.fromkeys(sorted(files - set(NOT)), "") if every else FEW
-    for name, pattern in chosen.items():
-        file = folder / f"{name}.py"
-        for case, call in load(str(file)).items():
-            if re.search(pattern, case):
-                yield f"{name} {case}", onGuardedDevice, *call
+    for device, files in {"guarded": chosen, "bare": BARE}.items():
+        for name, pattern in files.items():
+            for case, call in load(str(folder / f"{name}.py")).items():
+                if re.search(pattern, case):
+                    yield (f"{name} {case}" + " (bare)" * (device == "bare"),
+                           onDevice, device, *call)

@@ -5,7 +5,7 @@
 // that reads or writes at an address of it faults at once; an address that is
 // no more, or another rank's, is an error of the command; what was never
 // written is NaN. So what passes on it moves its data as a device of another
-// kind needs it.
+// kind needs it. `bare` is the same without any library.
 //
 //===----------------------------------------------------------------------===//
 
@@ -15,6 +15,7 @@
 #include "ax/Runtime/CpuDevice.h"
 #include "ax/Runtime/DeviceAccess.h"
 #include "ax/Runtime/Program.h"
+#include "ax/Support/Error.h"
 
 namespace ax::rt {
 
@@ -113,10 +114,10 @@ private:
 
 class GuardedDevice : public Device {
 public:
-  GuardedDevice(std::unique_ptr<Device> inner, int32_t rank)
-      : inner(std::move(inner)), space(guardedSpace(rank)) {}
+  GuardedDevice(std::unique_ptr<Device> inner, int32_t rank, bool isBare)
+      : inner(std::move(inner)), space(guardedSpace(rank)), isBare(isBare) {}
 
-  const char *getName() const override { return "guarded"; }
+  const char *getName() const override { return isBare ? "bare" : "guarded"; }
   void attachThread() override { inner->attachThread(); }
   int32_t getNumThreads() const override { return inner->getNumThreads(); }
   const HostMapping *getHostMapping() const override { return nullptr; }
@@ -159,6 +160,9 @@ public:
   }
   llvm::Expected<std::unique_ptr<LibraryOp>>
   prepare(const LibraryDesc &desc, const ConstantOperand &constant) override {
+    if (isBare)
+      return makeErrorf(ExitCode::Unsupported, "device 'bare' has no {0}",
+                        toString(desc));
     llvm::Expected<void *> data = space->find(constant.data);
     if (!data)
       return data.takeError();
@@ -173,23 +177,26 @@ public:
 private:
   std::unique_ptr<Device> inner;
   std::shared_ptr<GuardedSpace> space;
+  bool isBare;
 };
+
+template <bool isBare>
+llvm::Expected<std::vector<std::unique_ptr<Device>>>
+createDevices(int32_t numRanks, const DeviceOptions &options) {
+  std::vector<std::unique_ptr<Device>> devices;
+  for (std::unique_ptr<Device> &cpu : createCpuDevices(numRanks, options))
+    devices.push_back(std::make_unique<GuardedDevice>(
+        std::move(cpu), static_cast<int32_t>(devices.size()), isBare));
+  return devices;
+}
 
 } // namespace
 
 // Declared where the build's list of them is called.
 // NOLINTNEXTLINE(misc-use-internal-linkage)
 void registerGuarded(Backends &backends) {
-  backends.devices.add(
-      "guarded",
-      [](int32_t numRanks, const DeviceOptions &options)
-          -> llvm::Expected<std::vector<std::unique_ptr<Device>>> {
-        std::vector<std::unique_ptr<Device>> devices;
-        for (std::unique_ptr<Device> &cpu : createCpuDevices(numRanks, options))
-          devices.push_back(std::make_unique<GuardedDevice>(
-              std::move(cpu), static_cast<int32_t>(devices.size())));
-        return devices;
-      });
+  backends.devices.add("guarded", createDevices<false>);
+  backends.devices.add("bare", createDevices<true>);
 }
 
 } // namespace ax::rt

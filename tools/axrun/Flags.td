@@ -159,6 +159,13 @@ defm flush_denormals : Switch<
   "flush-denormals",
   "Subnormal numbers are 0, which many processors are much faster with",
   help4_running>;
+defm launch_blocking : Switch<
+  "launch-blocking",
+  "Wait for each command, so that an error of the device names what made it",
+  help4_running>;
+defm no_host_fallback : Switch<
+  "no-host-fallback",
+  "What the device lacks is an error, and not done by the CPU", help4_running>;
 defm timeout : Value<
   "timeout", "SECONDS",
   "Seconds without progress of any rank that end the run (60; 0: never)",

@@ -64,6 +64,9 @@ private:
 struct BackendOptions {
   std::string device = "cpu";
   std::string communicator = "local";
+  /// The device that does what `device` lacks, on the host's memory; empty:
+  /// what it lacks is an error.
+  std::string host = "cpu";
   DeviceOptions devices;
   /// How long an operation waits for other ranks; 0: for ever.
   std::chrono::milliseconds timeout{0};
@@ -73,6 +76,9 @@ struct BackendOptions {
 struct RankBackends {
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<std::unique_ptr<Communicator>> communicators;
+  /// None where devices work on the host's memory themselves, or nothing is to
+  /// be done in their place.
+  std::vector<std::unique_ptr<Device>> hosts = {};
 };
 
 struct Backends {

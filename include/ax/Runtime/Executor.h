@@ -14,6 +14,7 @@
 #include "ax/Runtime/Program.h"
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 
@@ -33,6 +34,10 @@ struct ExecutorOptions {
   int32_t maxInFlight = 4;
   /// Every command is recorded; see writeTrace.
   bool trace = false;
+  /// Ranks wait for each command, so that its errors come with it.
+  bool blocking = false;
+  /// Told what a device lacks and the host does; may be left empty.
+  std::function<void(const std::string &)> warn;
   /// Whose mutable states this one uses, rank by rank and by name; null where
   /// it has its own. The owner must live longer, and only one of the two may
   /// have requests in flight.

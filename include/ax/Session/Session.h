@@ -58,6 +58,10 @@ struct SessionOptions {
   bool trace = false;
   /// Ranks take subnormal numbers for 0, and give 0 for them.
   bool flushDenormals = false;
+  /// Ranks wait for each command, so that an error comes with what made it.
+  bool launchBlocking = false;
+  /// What the device lacks is an error, and not done by the CPU.
+  bool noHostFallback = false;
   /// Every operation is a kernel of its own; for finding faults.
   bool separateKernels = false;
   /// Steps after which what one rank of each stage does goes to standard error

@@ -97,7 +97,7 @@ TEST(RankExecutorTest, RanksThatShareNothing) {
       StateStore states(*program, llvm::cantFail(openHostStates(*program, "")));
       RankExecutor executor(RankContext(*program, static_cast<int32_t>(rank),
                                         *device, *communicators[rank]),
-                            mine, states, nullptr, false);
+                            mine, states, nullptr);
       llvm::Error error = executor.prepare();
       for (int i = 0; i < 3 && !error; ++i)
         error = executor.run();

@@ -1,0 +1,84 @@
+//===- HostOp.cpp - What a device lacks, done by the host -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "HostOp.h"
+
+#include <cassert>
+
+namespace ax::rt {
+
+/// Whether elements of others lie between those of the tensor.
+static bool hasGaps(const TensorDesc &desc) {
+  int64_t bytes = byteSize(desc.dtype);
+  for (int64_t size : desc.sizes)
+    bytes *= size;
+  return bytes != desc.spanBytes();
+}
+
+llvm::Expected<std::unique_ptr<HostOp>>
+HostOp::create(const LibraryDesc &desc, const ConstantOperand &constant,
+               Device &device, Stream &stream, Device &host) {
+  const HostMapping *mapping = host.getHostMapping();
+  assert(mapping && "a device that works on the host's memory");
+  auto made = std::make_unique<HostOp>();
+  int count = numArguments(desc);
+  for (int i = 0; i < count; ++i) {
+    TensorDesc tensor = argumentDesc(desc, i);
+    Argument &argument = made->arguments.emplace_back();
+    argument.isWritten = i >= count - numResults(desc);
+    // What lies between a result's elements goes down and up again.
+    argument.isRead = !argument.isWritten || hasGaps(tensor);
+    auto copy = device.allocatePinned(tensor.spanBytes());
+    if (!copy)
+      return copy.takeError();
+    argument.copy = std::move(*copy);
+    made->addresses.push_back(mapping->toDevice(argument.copy->getData()));
+  }
+  ConstantOperand inHost = constant;
+  int packed = packedArgument(desc);
+  if (constant.data) {
+    Argument &argument = made->arguments[static_cast<size_t>(packed)];
+    if (llvm::Error error = stream.download(constant.data, *argument.copy, 0,
+                                            argument.copy->getSize()))
+      return error;
+    if (llvm::Error error = stream.synchronize())
+      return error;
+    inHost.data = made->addresses[static_cast<size_t>(packed)];
+    // It is there now, and does not change.
+    argument.isRead = false;
+  }
+  auto op = host.prepare(desc, inHost);
+  if (!op)
+    return op.takeError();
+  made->op = std::move(*op);
+  auto hostStream = host.createStream();
+  if (!hostStream)
+    return hostStream.takeError();
+  made->hostStream = std::move(*hostStream);
+  auto workspace = host.allocate(made->op->getWorkspaceBytes());
+  if (!workspace)
+    return workspace.takeError();
+  made->workspace = std::move(*workspace);
+  return made;
+}
+
+llvm::Error HostOp::execute(Stream &stream, const DeviceAddress *given) {
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (const Argument &argument = arguments[i]; argument.isRead)
+      if (llvm::Error error = stream.download(given[i], *argument.copy, 0,
+                                              argument.copy->getSize()))
+        return error;
+  if (llvm::Error error = stream.synchronize())
+    return error;
+  // What is wrong with the numbers is told when results are up, as those go on.
+  llvm::Error fault =
+      hostStream->execute(*op, addresses.data(), workspace->getAddress());
+  for (size_t i = 0; i < arguments.size(); ++i)
+    if (const Argument &argument = arguments[i]; argument.isWritten)
+      if (llvm::Error error = stream.upload(*argument.copy, 0, given[i],
+                                            argument.copy->getSize()))
+        return llvm::joinErrors(std::move(fault), std::move(error));
+  return fault;
+}
+
+} // namespace ax::rt
