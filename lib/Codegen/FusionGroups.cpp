@@ -18,10 +18,12 @@
 //
 // An operation with users in several kernels joins one of them as a result that
 // the others read, as long as none of these comes before that one: kernels
-// would wait for each other otherwise. That is what `usersReach` looks for.
+// would wait for each other otherwise. That is what `usersReach` looks for, in
+// the closure of who reads whom (Downstream.h), which grows with each operation
+// that is placed: those that read it have been.
 //
-// To ask that takes a walk over what is behind an operation; all else is linear
-// in operations times members of a kernel, of which there are `maxMembers`.
+// All else is linear in operations times members of a kernel, of which there
+// are `maxMembers`.
 //
 //===----------------------------------------------------------------------===//
 #include "FusionGroups.h"
@@ -111,9 +113,11 @@ static bool keepsRows(Operation *op) {
 FusionGroups::FusionGroups(Block &block, MemoryValues &inMemory,
                            bool separately)
     : inMemory(inMemory), separately(separately) {
-  for (Operation &op : llvm::reverse(block))
+  for (Operation &op : llvm::reverse(block)) {
     if (isFusable(&op))
       place(&op);
+    record(&op);
+  }
 }
 
 ArrayRef<unsigned> FusionGroups::groupsOf(Operation *op) const {
@@ -163,8 +167,36 @@ void FusionGroups::place(Operation *op) {
   if (wanting.empty() && !wanted) // Nobody uses it.
     return;
   groups.emplace_back();
+  nodeOfGroup.push_back(downstream.add({}));
   inMemory.insert(op->result_begin(), op->result_end());
   join(op, groups.size() - 1);
+}
+
+SmallVector<unsigned> FusionGroups::readersOf(Operation *op) const {
+  llvm::SmallSetVector<unsigned, 8> readers;
+  for (Operation *user : op->getUsers()) {
+    for (unsigned group : groupsOf(user))
+      readers.insert(nodeOfGroup[group]);
+    if (isFree(user))
+      readers.insert_range(readersOfFree.find(user)->second);
+    else if (auto it = nodeOfOp.find(user); it != nodeOfOp.end())
+      readers.insert(it->second);
+  }
+  return readers.takeVector();
+}
+
+/// A kernel is done before anything it makes is used: all that reads one of its
+/// results comes after all of it.
+void FusionGroups::record(Operation *op) {
+  SmallVector<unsigned> readers = readersOf(op);
+  if (llvm::any_of(op->getResults(),
+                   [&](Value v) { return inMemory.contains(v); }))
+    for (unsigned group : groupsOf(op))
+      downstream.addReaders(nodeOfGroup[group], readers);
+  if (isFree(op))
+    readersOfFree[op] = std::move(readers);
+  else if (groupsOf(op).empty())
+    nodeOfOp[op] = downstream.add(readers);
 }
 
 /// E.g. f of [64, 1], broadcast to [64, 1000] in the kernel: each element of
@@ -289,50 +321,33 @@ bool FusionGroups::mayKeepRows(Operation *op, unsigned group) const {
 /// that is for the kernel, and the kernel for the Linear. So f gets a kernel of
 /// its own.
 ///
-/// A search from users outside of the group on, where entering a kernel leads
-/// to all that reads any of its results: they are there when all of it is done.
+/// Users in the group itself are copies of free operations, through which the
+/// value leaves the group, too.
 bool FusionGroups::usersReach(Operation *op, unsigned group) const {
-  bool reached = false;
-  SmallVector<Operation *> worklist;
-  SmallPtrSet<Operation *, 32> visited;
-  llvm::SmallDenseSet<unsigned> expanded;
-  // A kernel is done before anything it makes is used.
-  auto expand = [&](unsigned next) {
-    reached |= next == group;
-    if (!expanded.insert(next).second)
-      return;
-    for (Operation *member : groups[next].members)
-      for (Value result : member->getResults())
-        if (inMemory.contains(result))
-          for (Operation *user : result.getUsers())
-            if (visited.insert(user).second)
-              worklist.push_back(user);
+  unsigned wanted = nodeOfGroup[group];
+  auto reaches = [&](unsigned node) {
+    return downstream.reaches(node, wanted);
   };
-  auto visit = [&](Operation *user) {
-    if (visited.insert(user).second)
-      worklist.push_back(user);
-  };
-  // Out of the group, through copies of free operations too.
   SmallVector<Operation *> leaving{op};
   while (!leaving.empty())
     for (Operation *user : leaving.pop_back_val()->getUsers()) {
-      for (unsigned next : groupsOf(user))
-        if (next != group)
-          expand(next);
-      if (groupsOf(user).empty())
-        visit(user);
-      else if (isFree(user))
+      ArrayRef<unsigned> in = groupsOf(user);
+      if (llvm::any_of(in, [&](unsigned next) {
+            return next != group && reaches(nodeOfGroup[next]);
+          }))
+        return true;
+      if (isFree(user) && in.empty()) {
+        for (unsigned node : readersOfFree.find(user)->second)
+          if (node == wanted || reaches(node))
+            return true;
+      } else if (isFree(user)) {
         leaving.push_back(user);
+      } else if (auto it = nodeOfOp.find(user);
+                 it != nodeOfOp.end() && reaches(it->second)) {
+        return true;
+      }
     }
-  while (!worklist.empty() && !reached) {
-    Operation *current = worklist.pop_back_val();
-    for (unsigned next : groupsOf(current))
-      expand(next);
-    if (groupsOf(current).empty() || isFree(current))
-      for (Operation *user : current->getUsers())
-        visit(user);
-  }
-  return reached;
+  return false;
 }
 
 } // namespace ax::codegen

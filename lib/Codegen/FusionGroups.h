@@ -3,6 +3,7 @@
 #ifndef AX_LIB_CODEGEN_FUSIONGROUPS_H
 #define AX_LIB_CODEGEN_FUSIONGROUPS_H
 
+#include "Downstream.h"
 #include "StridedView.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
@@ -40,11 +41,22 @@ private:
   /// Whether `group` needs, directly or not, something that a user of `op`
   /// outside the group makes.
   bool usersReach(mlir::Operation *op, unsigned group) const;
+  /// Nodes of `downstream` that read what `op` makes.
+  llvm::SmallVector<unsigned> readersOf(mlir::Operation *op) const;
+  /// Makes what reads `op` known, once it is placed.
+  void record(mlir::Operation *op);
 
   MemoryValues &inMemory;
   bool separately;
   std::vector<FusionGroup> groups;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned, 2>> memberOf;
+
+  /// Of kernels, and of operations that are in none.
+  Downstream downstream;
+  llvm::SmallVector<unsigned> nodeOfGroup;
+  llvm::DenseMap<mlir::Operation *, unsigned> nodeOfOp;
+  /// Of free operations, which hand on what they get.
+  llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned>> readersOfFree;
 };
 
 /// Costs nothing to repeat in every kernel that wants it: constants, indices,
