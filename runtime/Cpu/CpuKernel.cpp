@@ -31,34 +31,63 @@ Loaded &loaded() {
 }
 
 /// Pages that are written first and then run, never both.
-class MappedKernel : public LoadedKernel {
+class CodePages {
 public:
-  MappedKernel() = default;
-  MappedKernel(const MappedKernel &) = delete;
-  ~MappedKernel() override {
-    if (!content.empty()) {
-      std::lock_guard<std::mutex> lock(loaded().mutex);
-      auto found = loaded().kernels.find(content);
-      // Another thread may have loaded it anew.
-      if (found != loaded().kernels.end() && found->second.expired())
-        loaded().kernels.erase(found);
-    }
+  CodePages() = default;
+  CodePages(const CodePages &) = delete;
+  ~CodePages() {
     if (mapping != MAP_FAILED)
       munmap(mapping, mappedBytes);
   }
 
-  llvm::Error load(const KernelObject &object) {
-    mappedBytes = object.getSize();
+  llvm::Error load(llvm::ArrayRef<uint8_t> bytes, llvm::StringRef name,
+                   FindFunction functions) {
+    auto object = KernelObject::parse(bytes, name, functions);
+    if (!object)
+      return object.takeError();
+    mappedBytes = object->getSize();
     mapping = mmap(nullptr, mappedBytes, PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (mapping == MAP_FAILED)
       return makeErrnoError("no memory for its code", errno);
     auto *to = static_cast<uint8_t *>(mapping);
-    if (llvm::Error error = object.link(to))
+    if (llvm::Error error = object->link(to))
       return error;
     if (mprotect(mapping, mappedBytes, PROT_READ | PROT_EXEC) != 0)
       return makeErrnoError("its code may not be run", errno);
-    function = reinterpret_cast<CpuKernelFn>(to + object.getEntry());
+    entry = to + object->getEntry();
+    return llvm::Error::success();
+  }
+
+  const void *getEntry() const { return entry; }
+
+private:
+  void *mapping = MAP_FAILED;
+  size_t mappedBytes = 0;
+  const void *entry = nullptr;
+};
+
+/// A kernel that others find by its content.
+class MappedKernel : public LoadedKernel {
+public:
+  MappedKernel() = default;
+  MappedKernel(const MappedKernel &) = delete;
+  ~MappedKernel() override {
+    if (content.empty())
+      return;
+    std::lock_guard<std::mutex> lock(loaded().mutex);
+    auto found = loaded().kernels.find(content);
+    // Another thread may have loaded it anew.
+    if (found != loaded().kernels.end() && found->second.expired())
+      loaded().kernels.erase(found);
+  }
+
+  llvm::Error load(const Kernel &kernel) {
+    if (llvm::Error error =
+            pages.load(kernel.image, kernel.entry, hostFunction))
+      return error;
+    function =
+        reinterpret_cast<CpuKernelFn>(const_cast<void *>(pages.getEntry()));
     return llvm::Error::success();
   }
 
@@ -66,19 +95,8 @@ public:
   std::string content;
 
 private:
-  void *mapping = MAP_FAILED;
-  size_t mappedBytes = 0;
+  CodePages pages;
 };
-
-llvm::Expected<std::shared_ptr<MappedKernel>> loadObject(const Kernel &kernel) {
-  auto object = KernelObject::parse(kernel.image, kernel.entry);
-  if (!object)
-    return object.takeError();
-  auto result = std::make_shared<MappedKernel>();
-  if (llvm::Error error = result->load(*object))
-    return error;
-  return result;
-}
 
 } // namespace
 
@@ -94,14 +112,23 @@ loadCpuKernel(const Kernel &kernel) {
   std::weak_ptr<const LoadedKernel> &place = loaded().kernels[content];
   if (std::shared_ptr<const LoadedKernel> known = place.lock())
     return known;
-  auto made = loadObject(kernel);
-  if (!made) {
+  auto made = std::make_shared<MappedKernel>();
+  if (llvm::Error error = made->load(kernel)) {
     loaded().kernels.erase(content);
-    return addContext(made.takeError(), "kernel '" + kernel.name + "'");
+    return addContext(std::move(error), "kernel '" + kernel.name + "'");
   }
-  (*made)->content = std::move(content);
-  place = *made;
-  return std::move(*made);
+  made->content = std::move(content);
+  place = made;
+  return made;
+}
+
+llvm::Expected<std::shared_ptr<const void>>
+loadObject(llvm::ArrayRef<uint8_t> object, llvm::StringRef entry,
+           FindFunction functions) {
+  auto pages = std::make_shared<CodePages>();
+  if (llvm::Error error = pages->load(object, entry, functions))
+    return error;
+  return std::shared_ptr<const void>(pages, pages->getEntry());
 }
 
 } // namespace ax::rt

@@ -7,7 +7,6 @@
 //===----------------------------------------------------------------------===//
 #include "KernelObject.h"
 
-#include "ax/Runtime/CpuKernel.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -51,13 +50,14 @@ bool KernelObject::isInside(const Elf64_Shdr &section) const {
 }
 
 llvm::Expected<KernelObject> KernelObject::parse(llvm::ArrayRef<uint8_t> bytes,
-                                                 llvm::StringRef entry) {
+                                                 llvm::StringRef entry,
+                                                 FindFunction functions) {
   KernelObject object(bytes);
   if (llvm::Error error = object.readSections())
     return error;
   if (llvm::Error error = object.placeSections())
     return error;
-  if (llvm::Error error = object.readSymbols())
+  if (llvm::Error error = object.readSymbols(functions))
     return error;
   if (llvm::Error error = object.findEntry(entry))
     return error;
@@ -107,7 +107,7 @@ llvm::Error KernelObject::placeSections() {
   return llvm::Error::success();
 }
 
-llvm::Error KernelObject::readSymbols() {
+llvm::Error KernelObject::readSymbols(FindFunction functions) {
   for (const Section &section : sections) {
     const Elf64_Shdr &header = section.header;
     if (header.sh_type != SHT_SYMTAB)
@@ -136,7 +136,7 @@ llvm::Error KernelObject::readSymbols() {
       symbol.value = read.st_value;
       if (i == 0 || read.st_shndx != SHN_UNDEF)
         continue;
-      symbol.address = hostFunction(symbol.name);
+      symbol.address = functions(symbol.name);
       if (!symbol.address)
         return makeErrorf(ExitCode::BadPlan,
                           "it calls '{0}', which this device does not have",

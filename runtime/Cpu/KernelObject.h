@@ -3,6 +3,8 @@
 #ifndef AX_RUNTIME_KERNELOBJECT_H
 #define AX_RUNTIME_KERNELOBJECT_H
 
+#include "ax/Runtime/CpuKernel.h"
+
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -19,9 +21,11 @@ namespace ax::rt {
 /// `link` writes none behind getSize(). It must not outlive the bytes.
 class KernelObject {
 public:
-  /// A BadPlan error says what is wrong with the bytes.
+  /// A BadPlan error says what is wrong with the bytes, or what they call that
+  /// `functions` does not have.
   static llvm::Expected<KernelObject> parse(llvm::ArrayRef<uint8_t> bytes,
-                                            llvm::StringRef entry);
+                                            llvm::StringRef entry,
+                                            FindFunction functions);
 
   /// Returns the bytes of what is loaded: sections one after another, then
   /// calls to the outside.
@@ -50,7 +54,7 @@ private:
   explicit KernelObject(llvm::ArrayRef<uint8_t> bytes) : bytes(bytes) {}
   llvm::Error readSections();
   llvm::Error placeSections();
-  llvm::Error readSymbols();
+  llvm::Error readSymbols(FindFunction functions);
   llvm::Error findEntry(llvm::StringRef name);
   llvm::Error relocate(const Section &relocations, uint8_t *to) const;
   llvm::Error relocate(const Section &target, const Elf64_Rela &relocation,

@@ -11,6 +11,7 @@
 
 #include "ax/Runtime/Program.h"
 
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/ADT/StringRef.h"
 
 namespace ax::rt {
@@ -35,6 +36,17 @@ protected:
 /// for images of other formats, a BadPlan error for damaged ones.
 llvm::Expected<std::shared_ptr<const LoadedKernel>>
 loadCpuKernel(const Kernel &kernel);
+
+/// Returns the function of a name that an object file calls; null if there is
+/// none.
+using FindFunction = llvm::function_ref<const void *(llvm::StringRef)>;
+
+/// The function `entry` of an object file, whatever its parameters are, which
+/// is there as long as somebody holds it. A BadPlan error for a damaged one,
+/// and for one that calls what `functions` does not have.
+llvm::Expected<std::shared_ptr<const void>>
+loadObject(llvm::ArrayRef<uint8_t> object, llvm::StringRef entry,
+           FindFunction functions);
 
 /// What kernels may call by this name: functions of the mathematical library
 /// and of memory. Null for others.
