@@ -10,6 +10,7 @@
 #include "Checker.h"
 
 #include <algorithm>
+#include <limits>
 
 namespace ax::rt {
 
@@ -63,12 +64,22 @@ void Checker::checkRanks() {
   require(count == numRanks, "a rank of the mesh is in no stage");
 }
 
+/// What is beyond is an error of the driver's.
+static bool isLaunch(const LaunchShape &shape) {
+  constexpr int64_t mostThreads = 1024;
+  return shape.blocks >= 1 &&
+         shape.blocks <= std::numeric_limits<int32_t>::max() &&
+         shape.threadsPerBlock >= 1 && shape.threadsPerBlock <= mostThreads;
+}
+
 void Checker::checkKernels() {
   for (const Kernel &kernel : program.kernels) {
     where = "kernel '" + kernel.name + "': ";
     require(kernel.iterations >= 0, "negative iterations");
     require(kernel.scratchBytes >= 0 && kernel.scratchBytes <= mostScratchBytes,
             "it has no room");
+    require(kernel.format != kernelFormat::ptx || isLaunch(kernel.launch),
+            "no launch that GPUs do");
     for (const KernelArgument &argument : kernel.arguments)
       require(argument.bytes >= 0 && argument.alignment >= 1 &&
                   bufferAlignment % argument.alignment == 0,

@@ -191,11 +191,16 @@ void visit(Archive &a, KernelArgument &argument) {
 }
 
 template <typename Archive>
+void visit(Archive &a, LaunchShape &shape) {
+  a(1, shape.blocks), a(2, shape.threadsPerBlock);
+}
+
+template <typename Archive>
 void visit(Archive &a, Kernel &kernel) {
   a(1, kernel.name), a(2, kernel.key), a(3, kernel.format);
   a(4, kernel.entry), a(5, kernel.image), a(6, kernel.scratchBytes);
   a(8, kernel.arguments), a(9, kernel.scalarBounds);
-  a(10, kernel.iterations);
+  a(10, kernel.iterations), a(11, kernel.launch);
 }
 
 template <typename Archive>

@@ -193,7 +193,25 @@ namespace kernelFormat {
 /// int64_t end), which does iterations begin <= i < end of the kernel's
 /// outermost loop. `buffers`: one address per argument, offsets added.
 inline constexpr const char *elfX86 = "elf-x86-64";
+/// Text for GPUs of NVIDIA's, ended by a NUL, whose entry is a kernel: of any
+/// grid of blocks of threads in one dimension, each thread does its part of the
+/// iterations. Its parameters: an address per argument, offsets added; then the
+/// scalars, 64 bits each; then, of a kernel with scratch, the address of that.
+/// Behind the NUL there may be an object file for x86-64 with the same
+/// function, which calls `simgpu_tid_x`, `simgpu_ntid_x`, `simgpu_ctaid_x` and
+/// `simgpu_nctaid_x` to know which thread it is; and with `ENTRY_call`, which
+/// takes an array of the parameters' addresses instead.
+inline constexpr const char *ptx = "ptx";
 } // namespace kernelFormat
+
+/// On how many threads of a GPU a kernel is to be launched. Any other numbers
+/// are right, too, with as much scratch as they need.
+struct LaunchShape {
+  int64_t blocks = 0;
+  int64_t threadsPerBlock = 0;
+
+  int64_t numThreads() const { return blocks * threadsPerBlock; }
+};
 
 /// What a kernel's code does with one of the buffers that it is given.
 struct KernelArgument {
@@ -219,7 +237,8 @@ struct Kernel {
   std::string entry;
   std::vector<uint8_t> image;
   /// When > 0: one more buffer after the command's, private to each thread that
-  /// calls it and aligned to 64 bytes; its content does not matter.
+  /// calls it and aligned to 64 bytes; its content does not matter. A kernel
+  /// that is launched gets those of all threads, one behind the other.
   int64_t scratchBytes = 0;
   std::vector<KernelArgument> arguments;
   /// Scalar i is from 0 to less than bound i.
@@ -227,6 +246,8 @@ struct Kernel {
   /// The loop has so many iterations, all of which have to be done, in any
   /// order.
   int64_t iterations = 1;
+  /// Of PTX; zero for what is called instead.
+  LaunchShape launch;
 };
 
 struct KernelCommand {

@@ -137,6 +137,13 @@ const Fault faults[] = {
      [](Program &p) { p.kernels[0].iterations = -1; }},
     {"kernel 'double': it has no room",
      [](Program &p) { p.kernels[0].scratchBytes = int64_t(1) << 60; }},
+    {"kernel 'double': no launch that GPUs do",
+     [](Program &p) { p.kernels[0].format = kernelFormat::ptx; }},
+    {"kernel 'double': no launch that GPUs do",
+     [](Program &p) {
+       p.kernels[0].format = kernelFormat::ptx;
+       p.kernels[0].launch = {1, 2048};
+     }},
     {"kernel 'double': an impossible argument",
      [](Program &p) { p.kernels[0].arguments[0].alignment = 0; }},
     {"the kernel has another number of buffers",
