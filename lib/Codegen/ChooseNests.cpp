@@ -16,11 +16,13 @@ using namespace ax::codegen;
 namespace {
 
 struct ChooseNestsPass : codegen::impl::ChooseNestsBase<ChooseNestsPass> {
+  using ChooseNestsBase::ChooseNestsBase;
   void runOnOperation() override {
-    forEachStage(getOperation(), [](LocalStageOp stage) {
+    Target target = gpu ? Target(GpuTarget()) : Target::native();
+    forEachStage(getOperation(), [&](LocalStageOp stage) {
       // A kernel that cannot be written is an error when it is to be.
       for (auto fusion : stage.getBlock().getOps<FusionOp>())
-        llvm::consumeError(showNests(fusion));
+        llvm::consumeError(showNests(fusion, target));
     });
   }
 };

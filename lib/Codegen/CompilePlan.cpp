@@ -53,8 +53,9 @@ llvm::Expected<rt::CompiledPlan>
 compilePlan(PlanOp plan, llvm::ArrayRef<llvm::StringRef> programs,
             Options options) {
   rt::CompiledPlan result;
-  result.target = options.target.cpu;
-  result.features = options.target.features;
+  result.target = options.target.toText();
+  if (const CpuTarget *cpu = options.target.getCpu())
+    result.features = cpu->features;
   for (auto state : plan.getBody().getOps<StateOp>()) {
     result.states.push_back(state.getSymName().str());
     result.isTraining |= state.getTrainable();

@@ -54,15 +54,15 @@ std::vector<std::string> stepNames() {
 
 /// Shows the nests of a copy: what a kernel is written of is no part of the
 /// program.
-static llvm::Error
-showNests(PlanOp plan, function_ref<void(StringRef step, PlanOp plan)> after) {
+static llvm::Error showNests(PlanOp plan, const Options &options) {
   OwningOpRef<PlanOp> copy = plan.clone();
-  std::unique_ptr<Pass> pass = createChooseNests();
+  std::unique_ptr<Pass> pass =
+      createChooseNests({/*gpu=*/options.target.getGpu() != nullptr});
   StringRef step = stepOf(*pass);
   TimingScope untold;
   if (failed(runOnStages(std::move(pass), *copy, untold)))
     return makeError(ExitCode::Internal, step + " failed");
-  after(step, *copy);
+  options.after(step, *copy);
   return llvm::Error::success();
 }
 
@@ -92,7 +92,7 @@ llvm::Expected<OwningOpRef<PlanOp>> lower(ProgramOp program,
     done(step);
   }
   if (options.after)
-    if (llvm::Error error = showNests(*plan, options.after))
+    if (llvm::Error error = showNests(*plan, options))
       return error;
   if (failed(verify(*plan)))
     return makeError(ExitCode::Internal,

@@ -145,8 +145,9 @@ defm compile : Switch<
   "compiler", help4_output>;
 defm target : Value<
   "target", "PROCESSOR",
-  "What --compile is for: native, x86-64, x86-64-v2, x86-64-v3 or x86-64-v4",
-  help4_output, [], "native,x86-64,x86-64-v2,x86-64-v3,x86-64-v4">;
+  "What --compile is for: native, x86-64, x86-64-v2, x86-64-v3 or x86-64-v4; a "
+  "GPU: sm_80, sm_90 or sm_100", help4_output, [Suggested],
+  "native,x86-64,x86-64-v2,x86-64-v3,x86-64-v4,sm_80,sm_90,sm_100">;
 defm embed_weights : Switch<
   "embed-weights", "With --compile: the weights are in the file, too",
   help4_output>;

@@ -235,12 +235,8 @@ llvm::Error driver::readModelFlags(const CommandLine &flags, bool onlyLooks,
 llvm::Error driver::readTarget(const CommandLine &flags,
                                ModelOptions &options) {
   flags.read(OPT_embed_weights, options.embedWeights);
-  auto target = CpuTarget::parse(flags.has(OPT_target) ? flags.text(OPT_target)
-                                                       : "native");
-  if (!target)
-    return target.takeError();
-  options.target = std::move(*target);
-  return llvm::Error::success();
+  options.target = Target::native();
+  return flags.parse(OPT_target, *options.target);
 }
 
 /// Returns a flag of the tool alone that is given; empty: there is none.

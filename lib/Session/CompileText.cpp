@@ -31,6 +31,8 @@ llvm::Expected<PlanSource> ax::compileModule(mlir::ModuleOp module,
   how.cacheDir = codegen::usableCache(options.cacheDir, options.warn);
   how.numThreads = std::max<int64_t>(1, std::thread::hardware_concurrency());
   how.separateKernels = options.separateKernels;
+  if (options.target)
+    how.target = *options.target;
   bool isTold = false;
   if (options.note)
     how.onMany = [&](int64_t count) {

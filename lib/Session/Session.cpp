@@ -156,12 +156,12 @@ static llvm::Expected<PlanSource> readCompiled(const std::string &path,
                                                const SessionOptions &options,
                                                ChoosePrograms choose) {
   if (options.separateKernels || !options.dumpAfter.empty() ||
-      options.tellTimes || !options.cacheDir.empty())
+      options.tellTimes || !options.cacheDir.empty() || options.target)
     return makeError(ExitCode::Usage,
                      "'" + path +
                          "' is compiled: --cache-dir, --dump-after, "
-                         "--mlir-timing and --separate-kernels are for plans "
-                         "as text");
+                         "--mlir-timing, --separate-kernels and --target are "
+                         "for plans as text");
   auto plan = rt::readCompiledPlan(path);
   if (!plan)
     return plan.takeError();

@@ -3,7 +3,6 @@
 #include "ax/Support/CpuTarget.h"
 
 #include "ax/Support/Error.h"
-#include "ax/Support/Nearest.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
@@ -51,17 +50,17 @@ const CpuTarget &CpuTarget::native() {
   return native;
 }
 
-llvm::Expected<CpuTarget> CpuTarget::parse(llvm::StringRef name) {
+llvm::ArrayRef<llvm::StringRef> CpuTarget::names() {
+  static const llvm::StringRef names[] = {"native", "x86-64", "x86-64-v2",
+                                          "x86-64-v3", "x86-64-v4"};
+  return names;
+}
+
+std::optional<CpuTarget> CpuTarget::find(llvm::StringRef name) {
   if (name == "native")
     return native();
-  llvm::SmallVector<llvm::StringRef> levels{"x86-64", "x86-64-v2", "x86-64-v3",
-                                            "x86-64-v4"};
-  if (!llvm::is_contained(levels, name)) {
-    levels.push_back("native");
-    return makeErrorf(ExitCode::Usage, "there is no target '{0}', but {1}{2}",
-                      name, llvm::join(levels, ", "),
-                      suggestNearest(name, levels));
-  }
+  if (!llvm::is_contained(names(), name))
+    return std::nullopt;
   CpuTarget target;
   target.triple = native().triple;
   target.cpu = name.str();

@@ -31,6 +31,7 @@ UNTESTED = {
         "kernel: translation to LLVM failed",
         "kernel: no object files here",
         "no code generator for",
+        "kernel: there is no code for",
         "was lowered to what is no local program",
         "ax-straight-through failed",
     ],

@@ -20,7 +20,7 @@ constexpr unsigned ForRuns = FirstUse << 0, ForComparing = FirstUse << 1,
                    ForTraining = FirstUse << 4, ForSaving = FirstUse << 5,
                    ForEvaluation = FirstUse << 6,
                    ForEvaluationInTraining = FirstUse << 7,
-                   ForTracedSteps = FirstUse << 8;
+                   ForTracedSteps = FirstUse << 8, ForListing = FirstUse << 9;
 
 #define AX_FLAGS_INC "axrunFlags.inc"
 #include "ax/Support/FlagTable.def"
@@ -47,7 +47,8 @@ unsigned findUses(const CommandLine &flags) {
          when(trains && evaluates, ForEvaluationInTraining) |
          when(trains && (flags.has(OPT_trace) || flags.has(OPT_profile) ||
                          flags.has(OPT_json)),
-              ForTracedSteps);
+              ForTracedSteps) |
+         when(lists, ForListing);
 }
 
 /// A flag that would change nothing is a slip.
@@ -68,7 +69,8 @@ llvm::Error checkUses(const FlagTable &table, const CommandLine &flags) {
       {ForEvaluation, "evaluation (--eval, without --predict)"},
       {ForEvaluationInTraining, "evaluation in training (--data and --eval)"},
       {ForTracedSteps, "steps that are traced (--trace, --profile or --json, "
-                       "with --data)"}};
+                       "with --data)"},
+      {ForListing, "what is not run (--list-commands)"}};
   std::vector<std::string> uses;
   for (auto [use, text] : texts)
     if (table.usesOf(flag) & use)
@@ -202,8 +204,8 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
   if (!toolkit.testCases)
     table.hide(OPT_test_data);
   if (!toolkit.compiler)
-    for (unsigned flag :
-         {OPT_cache_dir, OPT_dump_after, OPT_timing, OPT_separate_kernels})
+    for (unsigned flag : {OPT_cache_dir, OPT_dump_after, OPT_timing,
+                          OPT_separate_kernels, OPT_target})
       table.hide(flag);
   auto parsed = table.parse(argc, argv);
   if (!parsed)
@@ -275,6 +277,12 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
   flags.read(OPT_no_host_fallback, session.noHostFallback);
   flags.read(OPT_timeout, session.timeoutSeconds);
   flags.read(OPT_cache_dir, session.cacheDir);
+  if (flags.has(OPT_target)) {
+    Target target = Target::native();
+    if (llvm::Error error = flags.parse(OPT_target, target))
+      return error;
+    session.target = std::move(target);
+  }
   flags.read(OPT_separate_kernels, session.separateKernels);
   session.dumpAfter = flags.list(OPT_dump_after);
   flags.read(OPT_timing, session.tellTimes);

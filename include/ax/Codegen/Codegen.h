@@ -6,7 +6,7 @@
 #include "ax/Cost/StageCost.h"
 #include "ax/Local/Local.h"
 #include "ax/Runtime/CompiledPlan.h"
-#include "ax/Support/CpuTarget.h"
+#include "ax/Support/Target.h"
 #include "mlir/IR/OwningOpRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
@@ -21,7 +21,7 @@ namespace ax::codegen {
 
 struct Options {
   /// What runs the kernels.
-  CpuTarget target = CpuTarget::native();
+  Target target = Target::native();
   /// Folder of compiled kernels; empty: none are kept.
   std::string cacheDir;
   /// Threads that compile kernels.

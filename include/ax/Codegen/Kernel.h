@@ -2,7 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The kernel compiler: one `axl.fusion` on local shapes becomes one function in
-// an object file of its own.
+// an image of its own: an object file for processors, PTX for GPUs.
 //
 // The function is a kernel's entry (ax/Runtime/Program.h): it does outer
 // iterations begin .. end - 1. `buffers`: operands, then results, then scratch
@@ -17,7 +17,7 @@
 
 #include "ax/Local/Local.h"
 #include "ax/Runtime/Program.h"
-#include "ax/Support/CpuTarget.h"
+#include "ax/Support/Target.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/SmallVector.h"
@@ -41,10 +41,11 @@ struct KernelSignature {
   /// any pieces. All of [0, outerCount) must be done.
   int64_t outerCount = 1;
   /// When > 0: buffer number numOperands + numResults, one per thread, 64-byte
-  /// aligned; its content before and after does not matter.
+  /// aligned (rt::Kernel::scratchBytes); its content before and after does not
+  /// matter.
   int64_t scratchBytes = 0;
-  /// Content hash (hexadecimal) of the fusion, the CPU, and the version of the
-  /// compiler: equal keys are the same function.
+  /// Content hash (hexadecimal) of the fusion, the target, and the version of
+  /// the compiler: equal keys are the same function.
   std::string key;
 
   int64_t numBuffers() const {
@@ -83,9 +84,9 @@ inline bool canFuse(mlir::Operation *op) {
 }
 
 /// Makes of a fusion what is written of it, and says in attributes which loops
-/// that will have (KernelNests in lib/Codegen/Kernels/Nests.h). Errors as of
-/// KernelCompiler::compile.
-llvm::Error showNests(FusionOp fusion);
+/// that has for a target (KernelNests in lib/Codegen/Kernels/Nests.h). Errors
+/// as of KernelCompiler::compile.
+llvm::Error showNests(FusionOp fusion, const Target &target = Target::native());
 
 struct KernelOptions {
   /// Folder of compiled objects; created when missing, empty: no cache. A file
@@ -97,7 +98,7 @@ struct KernelOptions {
   /// that differ. May be left empty; any thread may call it.
   std::function<void(int64_t)> onMany;
   /// What runs the kernels.
-  CpuTarget target = CpuTarget::native();
+  Target target = Target::native();
 };
 
 /// Thread-safe.

@@ -107,11 +107,33 @@ def ChooseNests : Pass<"axl-choose-nests"> {
     `once` is no loop. In front of them stands what they do: `elements` are summed
     in a register, `whole` is all of a row that is kept in memory, and of what has
     many terms there are `blocks`, `clear`, `add block` and what is `left`
-    (`NestRole` in lib/Codegen/Kernels/Nests.h).
+    (`NestRole` in lib/Codegen/Kernels/Nests.h). For a GPU, whose threads are many,
+    an iteration is one element, or one row.
 
     Commands are made of what was before this: it is chosen again, in the same way,
     when a kernel is compiled, which one from the cache is not.
   }];
+  let options = [
+    Option<"gpu", "gpu", "bool", "false", "Loops that they have on GPUs">
+  ];
+}
+
+def PrintKernels : Pass<"axl-print-kernels"> {
+  let summary = "Prints the code of kernels for a GPU";
+  let description = [{
+    Each kernel is compiled, and what a driver would get is printed: PTX, as text.
+    How many threads are to do how many iterations stands in front of it, and the
+    scratch memory that each of them needs.
+  }];
+  let options = [
+    Option<"target", "target", "std::string", "\"sm_90\"", "The GPU: sm_80, ...">
+  ];
+  // What kernels are written in.
+  let dependentDialects = [
+    "mlir::arith::ArithDialect", "mlir::cf::ControlFlowDialect",
+    "mlir::LLVM::LLVMDialect", "mlir::math::MathDialect",
+    "mlir::NVVM::NVVMDialect", "mlir::scf::SCFDialect"
+  ];
 }
 
 #endif // AX_CODEGEN_LOCALPASSES_TD

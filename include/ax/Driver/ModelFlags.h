@@ -10,8 +10,8 @@
 
 #include "ax/Import/Import.h"
 #include "ax/Passes/Strategy.h"
-#include "ax/Support/CpuTarget.h"
 #include "ax/Support/FlagTable.h"
+#include "ax/Support/Target.h"
 
 namespace ax::driver {
 
@@ -22,7 +22,7 @@ struct ModelOptions {
   /// What cannot be split as asked is an error, not a warning.
   bool strict = false;
   /// What kernels are compiled for, if the plan is written with them.
-  std::optional<CpuTarget> target;
+  std::optional<Target> target;
   /// A plan with its kernels has the weights, too.
   bool embedWeights = false;
   /// What flags have read: `--strategy`, and others.

@@ -10,6 +10,7 @@
 
 #include "ax/Runtime/Executor.h"
 #include "ax/Session/PlanSource.h"
+#include "ax/Support/Target.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -45,6 +46,9 @@ struct SessionOptions {
   /// Folder of compiled kernels; empty: `kernels` in `$AXOPT_CACHE` or
   /// `~/.cache/axopt`. Where it cannot be made, kernels are not kept.
   std::string cacheDir;
+  /// What kernels are compiled for; this machine if not given. Whether ranks
+  /// can run them, they find out when they load them.
+  std::optional<Target> target;
   /// What ranks compute and communicate with: names in rt::allBackends().
   std::string device = "cpu";
   std::string communicator = "local";

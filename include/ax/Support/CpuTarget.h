@@ -3,9 +3,11 @@
 #ifndef AX_SUPPORT_CPUTARGET_H
 #define AX_SUPPORT_CPUTARGET_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 #include "llvm/Support/Error.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,9 +26,11 @@ struct CpuTarget {
 
   /// The machine that this runs on.
   static const CpuTarget &native();
-  /// `native`, or a level of x86-64 (`x86-64-v3`: AVX2, `x86-64-v4`: AVX-512).
-  /// A Usage error for others.
-  static llvm::Expected<CpuTarget> parse(llvm::StringRef name);
+  /// `native`, or a level of x86-64 (`x86-64-v3`: AVX2, `x86-64-v4`: AVX-512);
+  /// nothing for others.
+  static std::optional<CpuTarget> find(llvm::StringRef name);
+  /// All that `find` knows.
+  static llvm::ArrayRef<llvm::StringRef> names();
 
   /// `+avx2,...,-avx512f`.
   std::string featureText() const;

@@ -188,9 +188,9 @@ Value Ops::binary(BinaryKind kind, Value x, Value y) {
 }
 
 /// f16 or bf16 to f32.
-Value widen(OpBuilder &b, Value x) {
+Value widen(OpBuilder &b, Bf16 bf16, Value x) {
   Location loc = b.getUnknownLoc();
-  if (!x.getType().isBF16())
+  if (!x.getType().isBF16() || bf16 == Bf16::Native)
     return arith::ExtFOp::create(b, loc, b.getF32Type(), x);
   Ops i(b, b.getI32Type());
   Value half = arith::BitcastOp::create(b, loc, b.getI16Type(), x);
@@ -200,11 +200,11 @@ Value widen(OpBuilder &b, Value x) {
 }
 
 /// f32 to f16 or bf16, to nearest even.
-Value narrow(OpBuilder &b, Value x, Type type) {
+Value narrow(OpBuilder &b, Bf16 bf16, Value x, Type type) {
   Location loc = b.getUnknownLoc();
-  if (!type.isBF16())
+  if (!type.isBF16() || bf16 == Bf16::Native)
     return arith::TruncFOp::create(b, loc, type, x);
-  // In integers: few machines have the instruction, and it loses subnormals.
+  // Few processors have the instruction, and it loses subnormals.
   Ops f(b, b.getF32Type()), i(b, b.getI32Type());
   Value bits = arith::BitcastOp::create(b, loc, b.getI32Type(), x);
   Value high = i.make<arith::ShRUIOp>(bits, i.integer(16));
@@ -262,23 +262,28 @@ Value toStorage(OpBuilder &b, Value x, Type type) {
   return x;
 }
 
-Value emitUnary(OpBuilder &b, UnaryKind kind, Value x, Type type) {
+Value emitUnary(OpBuilder &b, Bf16 bf16, UnaryKind kind, Value x, Type type) {
   if (!isNarrowFloat(type))
     return emitUnaryFunction(b, kind, x, type);
-  Value y = emitUnaryFunction(b, kind, widen(b, x), b.getF32Type());
-  return y.getType().isF32() ? narrow(b, y, type) : y;
+  Value y = emitUnaryFunction(b, kind, widen(b, bf16, x), b.getF32Type());
+  return y.getType().isF32() ? narrow(b, bf16, y, type) : y;
 }
 
-Value emitBinary(OpBuilder &b, BinaryKind kind, Value x, Value y, Type type) {
+Value emitBinary(OpBuilder &b, Bf16 bf16, BinaryKind kind, Value x, Value y,
+                 Type type) {
   if (!isNarrowFloat(type))
     return Ops(b, type).binary(kind, x, y);
   return narrow(
-      b, Ops(b, b.getF32Type()).binary(kind, widen(b, x), widen(b, y)), type);
+      b, bf16,
+      Ops(b, b.getF32Type()).binary(kind, widen(b, bf16, x), widen(b, bf16, y)),
+      type);
 }
 
-Value emitCompare(OpBuilder &b, CompareKind kind, Value x, Value y, Type type) {
+Value emitCompare(OpBuilder &b, Bf16 bf16, CompareKind kind, Value x, Value y,
+                  Type type) {
   if (isNarrowFloat(type))
-    return emitCompare(b, kind, widen(b, x), widen(b, y), b.getF32Type());
+    return emitCompare(b, bf16, kind, widen(b, bf16, x), widen(b, bf16, y),
+                       b.getF32Type());
   Ops ops(b, type);
   using F = arith::CmpFPredicate;
   using I = arith::CmpIPredicate;
@@ -337,7 +342,7 @@ static Value floatToInteger(OpBuilder &b, Value x, Type to) {
   return width < wide ? Value(arith::TruncIOp::create(b, loc, result, y)) : y;
 }
 
-Value emitCast(OpBuilder &b, Value x, Type from, Type to) {
+Value emitCast(OpBuilder &b, Bf16 bf16, Value x, Type from, Type to) {
   Location loc = b.getUnknownLoc();
   Type source = scalarType(from), target = scalarType(to);
   Ops ops(b, from);
@@ -354,21 +359,21 @@ Value emitCast(OpBuilder &b, Value x, Type from, Type to) {
     unsigned c = target.getIntOrFloatBitWidth();
     // f16 to bf16 and back goes through f32.
     if (a == c)
-      return narrow(b, widen(b, x), target);
+      return narrow(b, bf16, widen(b, bf16, x), target);
     if (a < c) {
       if (source.isBF16())
-        x = widen(b, x);
+        x = widen(b, bf16, x);
       return x.getType() == target
                  ? x
                  : Value(arith::ExtFOp::create(b, loc, target, x));
     }
     if (target.isBF16() && source.isF64())
       x = arith::TruncFOp::create(b, loc, b.getF32Type(), x);
-    return target.isBF16() ? narrow(b, x, target)
+    return target.isBF16() ? narrow(b, bf16, x, target)
                            : Value(arith::TruncFOp::create(b, loc, target, x));
   }
   if (ops.isFloat)
-    return floatToInteger(b, isNarrowFloat(source) ? widen(b, x) : x, to);
+    return floatToInteger(b, isNarrowFloat(source) ? widen(b, bf16, x) : x, to);
   if (auto floatTarget = dyn_cast<FloatType>(target)) {
     // Narrow integers are exact in f32, from where rounding happens once.
     Type wide = isNarrowFloat(target) && source.getIntOrFloatBitWidth() <= 16
@@ -376,7 +381,7 @@ Value emitCast(OpBuilder &b, Value x, Type from, Type to) {
                     : target;
     Value y = ops.isUnsigned ? Value(arith::UIToFPOp::create(b, loc, wide, x))
                              : Value(arith::SIToFPOp::create(b, loc, wide, x));
-    return wide == target ? y : narrow(b, y, target);
+    return wide == target ? y : narrow(b, bf16, y, target);
   }
   unsigned a = source.getIntOrFloatBitWidth();
   unsigned c = target.getIntOrFloatBitWidth();

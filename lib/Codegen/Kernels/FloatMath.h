@@ -105,6 +105,12 @@ public:
   mlir::Value gelu(mlir::Value x);
   mlir::Value geluTanh(mlir::Value x);
   mlir::Value sine(mlir::Value x, bool cosine);
+  /// x = n pi / 2 + rest, |rest| <= pi / 4; n may be off by multiples of 4.
+  struct QuarterTurns {
+    mlir::Value n, rest;
+  };
+  /// In f64, of a number of f32.
+  QuarterTurns reduceTurns(mlir::Value wide);
 
   mlir::OpBuilder &b;
   mlir::Location loc;
@@ -132,10 +138,6 @@ private:
   mlir::Value logOfScaled(mlir::Value exponent, mlir::Value polynomial);
   mlir::Value logOrSpecial(mlir::Value x, mlir::Value y);
   mlir::Value logPolynomial(mlir::Value f);
-  /// x = n pi / 2 + rest, |rest| <= pi / 4; n may be off by multiples of 4.
-  struct QuarterTurns {
-    mlir::Value n, rest;
-  };
   QuarterTurns reduceByQuarters(mlir::Value wide);
   QuarterTurns reduceHuge(mlir::Value wide);
 };

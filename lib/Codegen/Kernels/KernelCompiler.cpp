@@ -4,10 +4,12 @@
 #include "ax/Codegen/Kernel.h"
 
 #include "CodeVersion.h"
-#include "CpuWriter.h"
 #include "Emitter.h"
+#include "LlvmCode.h"
 #include "NativeCode.h"
 #include "ObjectCache.h"
+#include "PtxCode.h"
+#include "WriteKernel.h"
 #include "ax/Interpreter/Elements.h"
 #include "ax/Support/Error.h"
 
@@ -34,7 +36,7 @@ struct Code {
   int64_t outerCount = 1;
 };
 
-std::string hashOf(FusionOp fusion, const CpuTarget &target) {
+std::string hashOf(FusionOp fusion, const Target &target) {
   std::string text;
   llvm::raw_string_ostream os(text);
   os << AX_CODE_VERSION << "\n"
@@ -88,13 +90,24 @@ llvm::Error checkFusion(FusionOp fusion) {
   return llvm::Error::success();
 }
 
+std::string formatOf(const Target &target) {
+  return target.getGpu() ? rt::kernelFormat::ptx
+                         : objectFormat(*target.getCpu());
+}
+
+llvm::Expected<llvm::SmallVector<char, 0>> generateCode(ModuleOp module,
+                                                        const Target &target) {
+  return target.getGpu() ? generatePtx(module, *target.getGpu())
+                         : generateObject(module, *target.getCpu());
+}
+
 } // namespace
 
-llvm::Error showNests(FusionOp fusion) {
+llvm::Error showNests(FusionOp fusion, const Target &target) {
   if (llvm::Error error = checkFusion(fusion))
     return error;
   decompose(fusion);
-  auto nests = chooseNests(fusion);
+  auto nests = chooseNests(fusion, dealingFor(target));
   if (!nests)
     return nests.takeError();
   describe(*nests, fusion);
@@ -143,7 +156,7 @@ llvm::Expected<Code> KernelCompiler::Impl::build(FusionOp fusion,
   auto codeOf = [&](const CachedObject &object) {
     auto image = std::make_shared<rt::Kernel>();
     image->key = key;
-    image->format = objectFormat(options.target);
+    image->format = formatOf(options.target);
     image->entry = entry;
     image->image.assign(object.code.begin(), object.code.end());
     image->scratchBytes = object.scratchBytes;
@@ -152,6 +165,8 @@ llvm::Expected<Code> KernelCompiler::Impl::build(FusionOp fusion,
     for (Value result : fusion->getResults())
       image->arguments.push_back(argumentOf(result, /*isWritten=*/true));
     image->iterations = object.outerCount;
+    image->launch =
+        launchShape(options.target, object.outerCount, object.scratchBytes);
     return Code{std::move(image), object.outerCount};
   };
   if (cache)
@@ -165,11 +180,11 @@ llvm::Expected<Code> KernelCompiler::Impl::build(FusionOp fusion,
   decompose(*copy);
   OwningOpRef<ModuleOp> module(
       ModuleOp::create(UnknownLoc::get(fusion.getContext())));
-  auto nests = chooseNests(*copy);
+  auto nests = chooseNests(*copy, dealingFor(options.target));
   if (!nests)
     return nests.takeError();
-  writeKernel(*copy, *nests, entry, *module);
-  auto object = generateObject(*module, options.target);
+  writeKernel(*copy, *nests, entry, options.target, *module);
+  auto object = generateCode(*module, options.target);
   if (!object)
     return object.takeError();
   CachedObject made{nests->iterations, nests->scratchBytes, std::move(*object)};

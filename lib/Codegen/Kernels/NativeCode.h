@@ -11,14 +11,18 @@
 
 #include <string>
 
+namespace llvm {
+class Module;
+} // namespace llvm
+
 namespace ax::codegen {
 
-/// Loads what `generateObject` needs into the context. Once, before threads.
-void loadLoweringDialects(mlir::MLIRContext &context);
-
-/// `module`: llvm.func of scf, arith, math and llvm; consumed.
+/// `module`: as `translate` takes it (LlvmCode.h); consumed.
 llvm::Expected<llvm::SmallVector<char, 0>>
 generateObject(mlir::ModuleOp module, const CpuTarget &target);
+/// The same of what that gives.
+llvm::Expected<llvm::SmallVector<char, 0>>
+generateObject(llvm::Module &code, const CpuTarget &target);
 
 /// rt::Kernel::format of what `generateObject` gives.
 std::string objectFormat(const CpuTarget &target);

@@ -18,6 +18,10 @@
 // outer ones become iterations as long as the loops within stay long enough to
 // pay for what an iteration costs.
 //
+// That is for a processor. For a GPU, whose threads are many, it begins with
+// the most iterations either way: neighbouring threads then do neighbouring
+// elements, or rows.
+//
 // It ends: with iterations as they are, loops only get finer (IndexSpace.cpp).
 // They are made fewer a bounded number of times, one for each dimension, and
 // chosen anew once; what depends on their number begins again then.
@@ -119,8 +123,9 @@ public:
 
 class NestChooser {
 public:
-  explicit NestChooser(FusionOp fusion)
-      : fusion(fusion), yield(fusion.getBody().front().getTerminator()) {}
+  NestChooser(FusionOp fusion, Dealing dealing)
+      : fusion(fusion), dealing(dealing),
+        yield(fusion.getBody().front().getTerminator()) {}
 
   llvm::Expected<KernelNests> choose() {
     if (yield->getNumOperands() == 0)
@@ -140,11 +145,13 @@ private:
   }
   int64_t pointsOf(Value result) { return tensorType(result).getNumElements(); }
 
-  /// With rows, as many iterations as there are elements; what rows need makes
-  /// it fewer. Without, one: loops tell (`chooseFlatIterations`). Each result
-  /// is to have equally many elements in each iteration.
+  /// With rows, or dealt out as elements, as many iterations as there are
+  /// elements; what rows need makes it fewer. Otherwise one: loops tell
+  /// (`chooseFlatIterations`). Each result is to have equally many elements in
+  /// each iteration.
   void chooseFirstIterations() {
-    areChosen = llvm::any_of(fusion.getBody().front(),
+    areChosen = dealing == Dealing::Elements ||
+                llvm::any_of(fusion.getBody().front(),
                              [](Operation &op) { return isRowOp(&op); });
     if (areChosen) {
       nests.iterations = pointsOf(yield->getOperand(0));
@@ -232,6 +239,7 @@ private:
   }
 
   FusionOp fusion;
+  Dealing dealing;
   Operation *yield;
   KernelNests nests;
   bool areChosen = false;
@@ -239,8 +247,8 @@ private:
 
 } // namespace
 
-llvm::Expected<KernelNests> chooseNests(FusionOp fusion) {
-  return NestChooser(fusion).choose();
+llvm::Expected<KernelNests> chooseNests(FusionOp fusion, Dealing dealing) {
+  return NestChooser(fusion, dealing).choose();
 }
 
 static std::string nameOf(NestRole role) {

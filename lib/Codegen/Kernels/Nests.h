@@ -53,6 +53,15 @@ struct KernelNests {
   int64_t scratchBytes = 0;
 };
 
+/// To whom iterations are dealt out.
+enum class Dealing {
+  /// To a few threads that do many each: what is within one is to be long.
+  Pieces,
+  /// To thousands of threads, neighbours to neighbours: without rows, each
+  /// element of the results is one.
+  Elements
+};
+
 /// Chooses the loops of a decomposed fusion of operations that `canFuse`.
 ///
 /// The kernel is gone through without writing it. Where an index would need a
@@ -63,7 +72,7 @@ struct KernelNests {
 /// E.g. a transpose of [4, 6] read as [24]: the one loop over 24 becomes loops
 /// over 6 and 4, since the element i of the result is number
 /// 6 * (i mod 4) + i / 4 of the operand.
-llvm::Expected<KernelNests> chooseNests(FusionOp fusion);
+llvm::Expected<KernelNests> chooseNests(FusionOp fusion, Dealing dealing);
 
 /// The dimensions that make up the first `total` points of `shape`, and the
 /// rest; of a shape that does not divide so, two numbers.

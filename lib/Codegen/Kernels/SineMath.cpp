@@ -43,13 +43,16 @@ FloatMath::QuarterTurns FloatMath::reduceHuge(Value wide) {
   return {n, mul(r, num(1.57079632679489655800))};
 }
 
+FloatMath::QuarterTurns FloatMath::reduceTurns(Value wide) {
+  QuarterTurns near = reduceByQuarters(wide), far = reduceHuge(wide);
+  Value isNear = less(abs(wide), num(0x1p50));
+  return {select(isNear, near.n, far.n), select(isNear, near.rest, far.rest)};
+}
+
 Value FloatMath::sine(Value x, bool cosine) {
   FloatMath d(b, b.getF64Type());
   Value wide = arith::ExtFOp::create(b, loc, d.type, x);
-  QuarterTurns near = d.reduceByQuarters(wide), far = d.reduceHuge(wide);
-  Value isNear = d.less(d.abs(wide), d.num(0x1p50));
-  Value n = d.select(isNear, near.n, far.n);
-  Value r = d.select(isNear, near.rest, far.rest);
+  auto [n, r] = d.reduceTurns(wide);
   Value t = d.mul(r, r);
   Value s =
       d.polynomial(t, {1.0, -1.66666666416070808e-01, 8.33332938359164326e-03,

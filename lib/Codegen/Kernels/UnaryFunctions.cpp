@@ -59,7 +59,8 @@ public:
     return emitLibraryCall(b, name, x);
   }
   Value compare(CompareKind kind, Value x, Value y) {
-    return emitCompare(b, kind, x, y, axType);
+    // Of no bf16.
+    return emitCompare(b, Bf16::Integers, kind, x, y, axType);
   }
   Value compare(CompareKind kind, Value x, double y) {
     return compare(kind, x, number(x, y));

@@ -1,0 +1,62 @@
+//===- Target.h - What code is made for -------------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_SUPPORT_TARGET_H
+#define AX_SUPPORT_TARGET_H
+
+#include "ax/Support/CpuTarget.h"
+
+#include <optional>
+#include <variant>
+
+namespace ax {
+
+/// GPUs of NVIDIA's, from those of a compute capability on that code for it
+/// runs on.
+struct GpuTarget {
+  /// 90 is 9.0.
+  unsigned capability = 80;
+  /// Code is made for a processor, too, which stands in for the GPU in tests.
+  bool isSimulated = false;
+
+  /// `sm_80`, `sm_90` or `sm_100`, with `+sim` behind it for one that is
+  /// simulated; nothing for others.
+  static std::optional<GpuTarget> find(llvm::StringRef name);
+  /// All that `find` knows, but for those that are simulated.
+  static llvm::ArrayRef<llvm::StringRef> names();
+
+  /// Returns the name as LLVM and ptxas have it: `sm_90`.
+  std::string architecture() const {
+    return "sm_" + std::to_string(capability);
+  }
+  std::string toText() const {
+    return architecture() + (isSimulated ? "+sim" : "");
+  }
+};
+
+/// A processor or a GPU.
+class Target {
+public:
+  Target(CpuTarget cpu) : kind(std::move(cpu)) {}
+  Target(GpuTarget gpu) : kind(gpu) {}
+  /// The machine that this runs on.
+  static const Target &native();
+  /// What CpuTarget and GpuTarget find; a Usage error for others.
+  static llvm::Expected<Target> parse(llvm::StringRef name);
+
+  /// Returns the name by which `parse` knows it; `native` is named by what it
+  /// is.
+  std::string toText() const;
+  /// Returns all of it as text: equal texts are equal code.
+  std::string describe() const;
+
+  /// Null if it is of the other kind.
+  const CpuTarget *getCpu() const { return std::get_if<CpuTarget>(&kind); }
+  const GpuTarget *getGpu() const { return std::get_if<GpuTarget>(&kind); }
+
+private:
+  std::variant<CpuTarget, GpuTarget> kind;
+};
+
+} // namespace ax
+
+#endif // AX_SUPPORT_TARGET_H

@@ -1,0 +1,87 @@
+//===- ScalarWriter.h - What writers of scalar code share -------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_CODEGEN_KERNELS_SCALARWRITER_H
+#define AX_CODEGEN_KERNELS_SCALARWRITER_H
+
+#include "ElementOps.h"
+#include "KernelWriter.h"
+
+#include "ax/Local/Local.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace ax::codegen {
+
+/// Arithmetic, memory and loops of one thread. What is left to a target: the
+/// function, and how iterations are dealt out.
+class ScalarWriter : public KernelWriter {
+public:
+  Value number(int64_t value) final;
+  Value addIndex(Value x, Value y) final;
+  Value mulIndex(Value x, Value y) final;
+  Value divIndex(Value x, Value y) final;
+  Value remIndex(Value x, Value y) final;
+  Value addWrapped(Value x, Value y) final;
+  Value minSigned(Value x, Value y) final;
+  Value maxSigned(Value x, Value y) final;
+  Value isLess(Value x, Value y) final;
+  Value isAtLeast(Value x, Value y) final;
+  Value both(Value condition, Value other) final;
+  Value select(Value condition, Value x, Value y) final;
+
+  Value unary(UnaryKind kind, Value x, mlir::Type type) final;
+  Value expFlushed(Value x) final;
+  Value binary(BinaryKind kind, Value x, Value y, mlir::Type type) final;
+  Value compare(CompareKind kind, Value x, Value y, mlir::Type type) final;
+  Value convert(Value x, mlir::Type from, mlir::Type to) final;
+  Value combine(ReduceOpKind kind, Value acc, Value x, mlir::Type type) final;
+  Value neutral(ReduceOpKind kind, mlir::Type type) final;
+  Value zero(mlir::Type type) final;
+  Value constant(mlir::Attribute element, mlir::Type type) final;
+  Value random(Value index, Value seed, Value step, int64_t id) final;
+
+  Value tensor(unsigned number) final { return tensors[number]; }
+  Value scalar(unsigned number) final { return scalars[number]; }
+  Value scratch(int64_t byteOffset) final;
+  Value table(ConstantOp op) final;
+  Value address(Value base, Value offset, mlir::Type type) final;
+  Value load(Value base, Value offset, mlir::Type type) final;
+  void store(Value value, Value base, Value offset, mlir::Type type) final;
+
+  Values loop(Value begin, Value end, mlir::ValueRange carried,
+              LoopBody body) final;
+  Value choice(Value condition, mlir::Type type, Scalar inside,
+               Scalar outside) final;
+  mlir::Operation *openPlace() final;
+  void at(mlir::Operation *place, llvm::function_ref<void()> body) final;
+  void closePlace(mlir::Operation *place) final;
+
+protected:
+  /// Into `module`, which is empty.
+  ScalarWriter(mlir::ModuleOp module, Bf16 bf16);
+
+  mlir::Type pointerType();
+  /// Returns attributes of parameters, which do not overlap: one for each
+  /// tensor of the fusion, and scratch, which is the last of them.
+  llvm::SmallVector<mlir::NamedAttrList> bufferAttributes(FusionOp fusion);
+  /// These are the fusion's operands and results, all in `buffers`.
+  void setTensors(FusionOp fusion, mlir::ValueRange buffers);
+
+  mlir::ModuleOp module;
+  mlir::OpBuilder b;
+  mlir::Location loc;
+  Values scalars;
+  Value scratchBase;
+
+private:
+  Bf16 bf16;
+  Values tensors;
+};
+
+/// An attribute list of a function's parameters.
+mlir::ArrayAttr toArray(mlir::MLIRContext *context,
+                        llvm::ArrayRef<mlir::NamedAttrList> attributes);
+
+} // namespace ax::codegen
+
+#endif // AX_CODEGEN_KERNELS_SCALARWRITER_H
