@@ -191,8 +191,9 @@ def targets():
         axrun(f"{folder}/plan.axc", "--random-inputs=1")
         for flags, says in [
                 (["--target=x86-64-v9"],
-                 "--target=x86-64-v9: expected native, x86-64, x86-64-v2, "
-                 "x86-64-v3 or x86-64-v4; did you mean 'x86-64-v2'?"),
+                 "--target=x86-64-v9: there is no target 'x86-64-v9', but "
+                 "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, sm_80, "
+                 "sm_90, sm_100; did you mean 'x86-64-v2'?"),
                 (["--output=-"], "--compile makes a file that ends in .axc"),
                 ([f"--output={folder}/plan.mlir"],
                  "--compile makes a file that ends in .axc: -o model.axc")]:
@@ -257,8 +258,8 @@ def usage():
                 ([axopt, text, "--embed-weights"],
                  "--embed-weights is for --compile"),
                 *(([tool("axrun"), code, "--random-inputs=1", flag],
-                   "is compiled: --cache-dir, --dump-after, --mlir-timing "
-                   "and --separate-kernels are for plans as text")
+                   "is compiled: --cache-dir, --dump-after, --mlir-timing, "
+                   "--separate-kernels and --target are for plans as text")
                   for flag in ("--separate-kernels", "--dump-after=fuse",
                                "--mlir-timing", "--cache-dir=c"))]:
             done = run(*command, expect=2)

@@ -32,7 +32,8 @@ protected:
   void TearDown() override { llvm::sys::fs::remove_directories(folder); }
 
   std::unique_ptr<KernelCompiler> makeCompiler() {
-    return llvm::cantFail(KernelCompiler::create({folder, 2, {}}));
+    return llvm::cantFail(
+        KernelCompiler::create({folder, 2, {}, testTarget()}));
   }
   /// The result of the kernel on 1, 1, ...
   double run(KernelCompiler &compiler, const FusionText &text) {

@@ -3,6 +3,8 @@
 
 #include "KernelTestSupport.h"
 
+#include "SimulatedGrid.h"
+
 #include "ax/Interpreter/Elements.h"
 #include "ax/Interpreter/Interpreter.h"
 #include "ax/Runtime/CpuKernel.h"
@@ -28,8 +30,11 @@ MLIRContext &testContext() {
 }
 
 KernelCompiler &testCompiler() {
-  static KernelCompiler *compiler =
-      llvm::cantFail(KernelCompiler::create()).release();
+  static KernelCompiler *compiler = [] {
+    KernelOptions options;
+    options.target = testTarget();
+    return llvm::cantFail(KernelCompiler::create(options)).release();
+  }();
   return *compiler;
 }
 
@@ -114,17 +119,29 @@ std::vector<HostTensor> runKernel(const CompiledKernel &kernel, FusionOp fusion,
                          Shape(tensor.getShape()));
     memory.emplace_back(results.back().numBytes());
   }
+  bool isCalled = kernel.image->format != rt::kernelFormat::ptx;
+  // Not a divisor of what there is to do, and not the kernel's own.
+  rt::LaunchShape few{pieces, 7};
+  rt::LaunchShape shape = pieces == 1 ? kernel.image->launch : few;
   if (kernel.signature.scratchBytes > 0)
-    memory.emplace_back(kernel.signature.scratchBytes);
+    memory.emplace_back(kernel.signature.scratchBytes *
+                        (isCalled ? 1 : shape.numThreads()));
   EXPECT_EQ(int64_t(memory.size()), kernel.signature.numBuffers());
   std::vector<void *> buffers;
   for (Guarded &one : memory)
     buffers.push_back(one.data());
-  auto loaded = llvm::cantFail(rt::loadCpuKernel(*kernel.image));
-  int64_t count = kernel.signature.outerCount;
-  for (int64_t p = pieces - 1; p >= 0; --p)
-    loaded->getFunction()(buffers.data(), scalars.data(), count * p / pieces,
-                          count * (p + 1) / pieces);
+  if (isCalled) {
+    auto loaded = llvm::cantFail(rt::loadCpuKernel(*kernel.image));
+    int64_t count = kernel.signature.outerCount;
+    for (int64_t p = pieces - 1; p >= 0; --p)
+      loaded->getFunction()(buffers.data(), scalars.data(), count * p / pieces,
+                            count * (p + 1) / pieces);
+  } else {
+    size_t numArguments = kernel.image->arguments.size();
+    llvm::cantFail(runGrid(
+        *kernel.image, shape, llvm::ArrayRef(buffers).take_front(numArguments),
+        scalars, buffers.size() > numArguments ? buffers.back() : nullptr));
+  }
   for (size_t i = 0; i != memory.size(); ++i)
     EXPECT_TRUE(memory[i].isIntact()) << "buffer " << i << " overrun";
   for (size_t i = 0; i != results.size(); ++i)

@@ -14,6 +14,8 @@
 namespace ax::codegen {
 
 mlir::MLIRContext &testContext();
+/// What kernels are compiled for; a program of tests has one.
+const Target &testTarget();
 KernelCompiler &testCompiler();
 
 /// A fusion with operands %a, %b, ... of the given types, the body, and the
@@ -26,7 +28,8 @@ struct FusionText {
 mlir::OwningOpRef<mlir::ModuleOp> parse(const FusionText &text);
 FusionOp fusionOf(mlir::ModuleOp module);
 
-/// Runs in `pieces` parts, with guards around every buffer that must survive.
+/// Runs in `pieces` parts, or for a GPU of several pieces on few threads, with
+/// guards around every buffer that must survive.
 std::vector<HostTensor> runKernel(const CompiledKernel &kernel, FusionOp fusion,
                                   llvm::ArrayRef<HostTensor> operands,
                                   int64_t pieces = 1,

@@ -1,0 +1,57 @@
+// RUN: axopt-opt %s --axl-choose-nests=gpu --split-input-file | FileCheck %s
+
+// Each element is an iteration, the last dimension fastest.
+// CHECK-LABEL: @flat
+// CHECK: nests ["800 iterations: 8 100", "result 0: once"]
+axl.stage @flat(%x: tensor<100x8xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<100x8xf32>):
+    %1 = ax.transpose %a [1, 0] : tensor<100x8xf32> -> tensor<8x100xf32>
+    axl.yield %1 : tensor<8x100xf32>
+  } : (tensor<100x8xf32>) -> tensor<8x100xf32>
+  axl.yield %0 : tensor<8x100xf32>
+}
+
+// -----
+
+// What is padding is decided by each.
+// CHECK-LABEL: @padded
+// CHECK: nests ["864 iterations: 8 108", "result 0: once"]
+axl.stage @padded(%x: tensor<8x100xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<8x100xf32>):
+    %z = ax.constant dense<0.0> : tensor<f32> -> tensor<f32>
+    %1 = ax.pad %a value %z : tensor<f32> low [0, 3] high [0, 5] : tensor<8x100xf32> -> tensor<8x108xf32>
+    axl.yield %1 : tensor<8x108xf32>
+  } : (tensor<8x100xf32>) -> tensor<8x108xf32>
+  axl.yield %0 : tensor<8x108xf32>
+}
+
+// -----
+
+// A row is one, with all that is summed.
+// CHECK-LABEL: @rows
+// CHECK: nests ["4 iterations: 4, 2432 bytes of scratch", "result 0: 600"]
+axl.stage @rows(%x: tensor<4x600xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<4x600xf32>):
+    %1 = ax.softmax %a dim 1 : tensor<4x600xf32> -> tensor<4x600xf32>
+    axl.yield %1 : tensor<4x600xf32>
+  } : (tensor<4x600xf32>) -> tensor<4x600xf32>
+  axl.yield %0 : tensor<4x600xf32>
+}
+
+// -----
+
+// Results of other sizes share what divides both.
+// CHECK-LABEL: @two
+// CHECK: nests ["8 iterations: 8", "result 0: 4", "result 1: once"]
+axl.stage @two(%x: tensor<8x4xf32>, %y: tensor<8xf32>) {
+  %0:2 = axl.fusion(%x, %y) {
+  ^bb0(%a: tensor<8x4xf32>, %b: tensor<8xf32>):
+    %1 = ax.unary neg %a : tensor<8x4xf32> -> tensor<8x4xf32>
+    %2 = ax.unary neg %b : tensor<8xf32> -> tensor<8xf32>
+    axl.yield %1, %2 : tensor<8x4xf32>, tensor<8xf32>
+  } : (tensor<8x4xf32>, tensor<8xf32>) -> (tensor<8x4xf32>, tensor<8xf32>)
+  axl.yield %0#0, %0#1 : tensor<8x4xf32>, tensor<8xf32>
+}

@@ -1,0 +1,99 @@
+// RUN: axopt-opt %s --axl-print-kernels --split-input-file -o /dev/null | FileCheck %s
+// RUN: axopt-opt %s --axl-print-kernels=target=sm_80 --split-input-file -o /dev/null | FileCheck %s --check-prefix=OLD
+// RUN: not axopt-opt %s --axl-print-kernels=target=sm_75 --split-input-file 2>&1 | FileCheck %s --check-prefix=NONE
+
+// NONE: 'sm_75' is no GPU that is known
+
+// Threads take turns at elements: each has its number, and goes on by that of
+// all. Memory is the card's own, not just any.
+// CHECK: // 1000000 iterations: 3907 blocks of 256 threads, 0 bytes of scratch each
+// CHECK: .target sm_90
+// OLD: .target sm_80
+// CHECK: .visible .entry ax_kernel_{{[0-9a-f]+}}(
+// CHECK-NEXT: .param .u64 .ptr .align 64
+// CHECK-NEXT: .param .u64 .ptr .align 64
+// CHECK-NEXT: )
+// CHECK-DAG: %ntid.x
+// CHECK-DAG: %ctaid.x
+// CHECK-DAG: %tid.x
+// CHECK-DAG: %nctaid.x
+// CHECK: ld.global.b32
+// CHECK: add.rn.f32
+// CHECK: st.global.b32
+axl.stage @elements(%x: tensor<1000x1000xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<1000x1000xf32>):
+    %1 = ax.binary add %a, %a : tensor<1000x1000xf32>, tensor<1000x1000xf32> -> tensor<1000x1000xf32>
+    axl.yield %1 : tensor<1000x1000xf32>
+  } : (tensor<1000x1000xf32>) -> tensor<1000x1000xf32>
+  axl.yield %0 : tensor<1000x1000xf32>
+}
+
+// -----
+
+// A row is a thread's, whose piece of scratch lies behind those of the threads
+// before. Nothing is called.
+// CHECK: // 64 iterations: 2 blocks of 32 threads, 512 bytes of scratch each
+// CHECK-NOT: .extern
+// CHECK-NOT: call
+// CHECK: max.NaN.f32
+// CHECK: fma.rn.f32
+// CHECK: div.rn.f32
+// CHECK-NOT: call
+axl.stage @softmax(%x: tensor<64x128xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<64x128xf32>):
+    %1 = ax.softmax %a dim 1 : tensor<64x128xf32> -> tensor<64x128xf32>
+    axl.yield %1 : tensor<64x128xf32>
+  } : (tensor<64x128xf32>) -> tensor<64x128xf32>
+  axl.yield %0 : tensor<64x128xf32>
+}
+
+// -----
+
+// CHECK: // 64 iterations: 2 blocks of 32 threads, 0 bytes of scratch each
+// CHECK: add.rn.f32
+axl.stage @sum(%x: tensor<64x128xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<64x128xf32>):
+    %1 = ax.reduce sum %a dims [1] : tensor<64x128xf32> -> tensor<64xf32>
+    axl.yield %1 : tensor<64xf32>
+  } : (tensor<64x128xf32>) -> tensor<64xf32>
+  axl.yield %0 : tensor<64xf32>
+}
+
+// -----
+
+// Philox is as on processors: its first multiplier.
+// CHECK: // 4096 iterations:
+// CHECK: 3528531795
+axl.stage @dropout(%x: tensor<4096xf32>, %seed: tensor<i64>, %step: tensor<i64>) {
+  %0 = axl.fusion(%x, %seed, %step) {
+  ^bb0(%a: tensor<4096xf32>, %s: tensor<i64>, %t: tensor<i64>):
+    %i = ax.iota dim 0 : tensor<4096xi64>
+    %p = ax.constant dense<0.5> : tensor<f32> -> tensor<f32>
+    %z = ax.constant dense<0.0> : tensor<f32> -> tensor<f32>
+    %u = axl.random %i seed %s step %t id 3 : tensor<4096xi64>, tensor<i64>, tensor<i64> -> tensor<4096xf32>
+    %c = ax.compare lt %u, %p : tensor<4096xf32>, tensor<f32> -> tensor<4096xi1>
+    %1 = ax.select %c, %a, %z : tensor<4096xi1>, tensor<4096xf32>, tensor<f32> -> tensor<4096xf32>
+    axl.yield %1 : tensor<4096xf32>
+  } : (tensor<4096xf32>, tensor<i64>, tensor<i64>) -> tensor<4096xf32>
+  axl.yield %0 : tensor<4096xf32>
+}
+
+// -----
+
+// One instruction rounds.
+// CHECK: // 4096 iterations:
+// CHECK: ld.global.b32
+// CHECK: cvt.rn.bf16.f32
+// CHECK: st.global.b16
+// OLD: cvt.rn.bf16.f32
+axl.stage @narrow(%x: tensor<4096xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<4096xf32>):
+    %1 = ax.cast %a : tensor<4096xf32> -> tensor<4096xbf16>
+    axl.yield %1 : tensor<4096xbf16>
+  } : (tensor<4096xf32>) -> tensor<4096xbf16>
+  axl.yield %0 : tensor<4096xbf16>
+}
