@@ -16,6 +16,12 @@ static StridedBox makeRun(int64_t bytes) {
   return box;
 }
 
+HostTransfer::Piece::~Piece() {
+  // Its error is one of the stream, too.
+  if (done)
+    llvm::consumeError(done->synchronize());
+}
+
 llvm::Expected<HostTransfer::Piece *> HostTransfer::takePiece(int64_t bytes) {
   Piece &piece = pieces[numTaken++ % pieces.size()];
   if (piece.done) {

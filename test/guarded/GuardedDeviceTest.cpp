@@ -1,6 +1,8 @@
 //===- GuardedDeviceTest.cpp - What the guarded device refuses ------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "DeviceSuite.h"
+
 #include "ax/Runtime/AllBackends.h"
 #include "ax/Runtime/DeviceAccess.h"
 #include "ax/Runtime/HostTransfer.h"
@@ -15,6 +17,10 @@ using namespace ax;
 using namespace ax::rt;
 
 namespace {
+
+DeviceBackend guarded("Guarded", "guarded");
+
+INSTANTIATE_TEST_SUITE_P(Guarded, DeviceSuite, ::testing::Values(&guarded));
 
 class GuardedDeviceTest : public ::testing::Test {
 protected:

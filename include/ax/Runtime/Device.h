@@ -71,7 +71,7 @@ private:
   int64_t size;
 };
 
-/// Memory of the host that a device reaches by itself. Freed when destroyed.
+/// Memory of the host that a device reaches by itself; freed likewise.
 class PinnedMemory {
 public:
   virtual ~PinnedMemory();
@@ -110,7 +110,7 @@ protected:
 };
 
 /// A point in a stream's work: where it was recorded last. One that never was
-/// has come.
+/// has come. Who waits for it does not need it any more.
 class Event {
 public:
   virtual ~Event();
@@ -135,7 +135,7 @@ protected:
   std::atomic<uint64_t> *number;
 };
 
-/// Work that a device does in the order in which it was put here.
+/// Work that a device does in the order of calls, also when this is gone.
 class Stream {
 public:
   virtual ~Stream();

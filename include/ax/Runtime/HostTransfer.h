@@ -41,6 +41,10 @@ public:
 
 private:
   struct Piece {
+    Piece() = default;
+    Piece(Piece &&) = default;
+    /// Waits for what uses the memory.
+    ~Piece();
     std::unique_ptr<PinnedMemory> memory;
     /// What last used the memory is done.
     std::unique_ptr<Event> done;
