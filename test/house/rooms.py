@@ -8,7 +8,8 @@ from cases import Failed
 ROOT = Path(__file__).parents[2]
 
 # What the table's last column names beside rooms; OUTSIDE says who may use it.
-LIBRARIES = {"nothing", "LLVMSupport", "MLIR", "onnx", "protobuf", "oneDNN"}
+LIBRARIES = {"nothing", "LLVMSupport", "MLIR", "onnx", "protobuf", "oneDNN",
+             "CUDA"}
 
 ROW = re.compile(r"^\| `([\w/]+)`[^|]* \|[^|]*\| ([^|]+) \|$", re.M)
 
@@ -41,8 +42,8 @@ TABLE = readTable()
 BELOW = {room: [name for name in used if name in TABLE]
          for room, used in TABLE.items()}
 
-# First folder of an #include from outside -> the only rooms that may name it;
-# a minus: every room but these.
+# First folder of an #include from outside, or a header in none -> the only rooms
+# that may name it; a minus: every room but these.
 OUTSIDE = {
     "mlir": "-Support Sharding Runtime",
     "llvm": "-Sharding",
@@ -51,9 +52,11 @@ OUTSIDE = {
     "google": "Import",
     "nlohmann": "-Sharding Dialect",
     "oneapi": "Runtime/Cpu",
+    "cuda.h": "Runtime/Cuda",
+    "cublasLt.h": "Runtime/Cuda",
 }
 
-INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([\w.+-]+)((?:/[\w.+-]+)+)', re.M)
+INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([\w.+-]+)((?:/[\w.+-]+)*)', re.M)
 
 
 def folder(room):
@@ -149,7 +152,7 @@ def deviceMemoryIsTheDevices():
              for top in ("include", "lib", "passes", "runtime", "tools")
              for file in (ROOT / top).rglob("*.[hci]*")
              if header in file.read_text()
-             and file.parent != ROOT / "runtime/Cpu"
+             and file.parent not in (ROOT / "runtime/Cpu", ROOT / "runtime/Cuda")
              and file.stem != "DeviceAccess"]
     if wrong:
         raise Failed(f"{header} is for devices alone: {wrong}")

@@ -1,0 +1,85 @@
+//===- Card.cpp - One GPU, as all ranks on it share it --------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Card.h"
+
+#include "ax/Support/Error.h"
+
+#include <array>
+#include <atomic>
+
+namespace ax::rt::cuda {
+
+/// Identity of the card whose context the calling thread is in.
+static thread_local uint64_t entered = 0;
+
+static uint64_t nextIdentity() {
+  static std::atomic<uint64_t> last{0};
+  return ++last;
+}
+
+Card::Card(std::shared_ptr<const Driver> driver, int32_t number)
+    : driver(std::move(driver)), number(number), identity(nextIdentity()) {}
+
+Card::~Card() {
+  if (context)
+    llvm::consumeError(
+        driver->call(&Driver::cuDevicePrimaryCtxRelease, device));
+}
+
+llvm::Expected<std::shared_ptr<const Card>> Card::open(int32_t number) {
+  llvm::Expected<std::shared_ptr<const Driver>> driver = Driver::load();
+  if (!driver)
+    return driver.takeError();
+  std::shared_ptr<Card> card(new Card(std::move(*driver), number));
+  if (llvm::Error error = card->retain())
+    return error;
+  return card;
+}
+
+llvm::Error Card::retain() {
+  constexpr int oldestMajor = 8;
+  if (llvm::Error error = driver->call(&Driver::cuDeviceGet, &device, number))
+    return error;
+  int major = 0, minor = 0;
+  for (auto [value, attribute] :
+       {std::pair(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
+        std::pair(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
+        std::pair(&maxPitch, CU_DEVICE_ATTRIBUTE_MAX_PITCH)})
+    if (llvm::Error error = driver->call(&Driver::cuDeviceGetAttribute, value,
+                                         attribute, device))
+      return error;
+  if (major < oldestMajor) {
+    std::array<char, 128> name{};
+    if (llvm::Error error = driver->call(&Driver::cuDeviceGetName, name.data(),
+                                         static_cast<int>(name.size()), device))
+      return error;
+    return makeErrorf(ExitCode::Usage,
+                      "device cuda: card {0}, {1}, is an sm_{2}{3}, and sm_{4} "
+                      "is needed",
+                      number, name.data(), major, minor, oldestMajor * 10);
+  }
+  if (llvm::Error error =
+          driver->call(&Driver::cuDevicePrimaryCtxRetain, &context, device))
+    return error;
+  return call(&Driver::cuCtxGetStreamPriorityRange, &normalPriority,
+              &highPriority);
+}
+
+llvm::Error Card::enter() const {
+  if (entered == identity)
+    return llvm::Error::success();
+  if (llvm::Error error = driver->call(&Driver::cuCtxSetCurrent, context))
+    return error;
+  entered = identity;
+  return llvm::Error::success();
+}
+
+llvm::Expected<MemorySize> Card::getMemorySize() const {
+  size_t free = 0, total = 0;
+  if (llvm::Error error = call(&Driver::cuMemGetInfo, &free, &total))
+    return error;
+  return MemorySize{static_cast<int64_t>(free), static_cast<int64_t>(total)};
+}
+
+} // namespace ax::rt::cuda

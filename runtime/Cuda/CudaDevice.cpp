@@ -1,0 +1,99 @@
+//===- CudaDevice.cpp - Ranks that compute on an NVIDIA GPU ---------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Card.h"
+#include "CudaMemory.h"
+#include "CudaStream.h"
+
+#include "ax/Runtime/Backends.h"
+#include "ax/Runtime/Program.h"
+#include "ax/Support/Error.h"
+
+namespace ax::rt {
+
+namespace {
+
+using namespace cuda;
+
+class CudaDevice : public Device {
+public:
+  explicit CudaDevice(SharedCard card) : card(std::move(card)) {}
+
+  const char *getName() const override { return "cuda"; }
+  // A thread is in the context of the card that it called last.
+  void attachThread() override {}
+  int32_t getNumThreads() const override { return 1; }
+  const HostMapping *getHostMapping() const override { return nullptr; }
+  int32_t getMemorySpace() const override { return card->getNumber(); }
+
+  llvm::Expected<std::unique_ptr<DeviceMemory>>
+  allocate(int64_t bytes) override {
+    return allocateMemory(card, bytes);
+  }
+  llvm::Expected<std::unique_ptr<DeviceMemory>>
+  allocateZeroed(int64_t bytes) override {
+    auto memory = allocateMemory(card, bytes);
+    if (!memory)
+      return memory.takeError();
+    auto stream = makeStream(card, StreamPriority::Normal);
+    if (!stream)
+      return stream.takeError();
+    if (llvm::Error error = (*stream)->clear((*memory)->getAddress(), bytes))
+      return error;
+    if (llvm::Error error = (*stream)->synchronize())
+      return error;
+    return memory;
+  }
+  llvm::Expected<std::unique_ptr<PinnedMemory>>
+  allocatePinned(int64_t bytes) override {
+    return cuda::allocatePinned(card, bytes);
+  }
+  llvm::Expected<MemorySize> getMemorySize() const override {
+    return card->getMemorySize();
+  }
+  llvm::Expected<std::unique_ptr<Stream>>
+  createStream(StreamPriority priority) override {
+    return makeStream(card, priority);
+  }
+  llvm::Expected<std::unique_ptr<Event>> createEvent(bool isTimed) override {
+    return makeEvent(card, isTimed);
+  }
+  llvm::Expected<std::unique_ptr<Mark>> createMark() override {
+    return makeMark(card);
+  }
+  llvm::Expected<std::unique_ptr<DeviceKernel>>
+  loadKernel(const Kernel &kernel) override {
+    return makeErrorf(ExitCode::Unsupported,
+                      "kernel {0} is {1}, which device cuda does not load",
+                      kernel.name, kernel.format);
+  }
+  llvm::Expected<std::unique_ptr<LibraryOp>>
+  prepare(const LibraryDesc &desc, const ConstantOperand &) override {
+    return makeErrorf(ExitCode::Unsupported, "device cuda does not compute {0}",
+                      toString(desc));
+  }
+
+private:
+  SharedCard card;
+};
+
+} // namespace
+
+// Declared where the build's list of them is called.
+// NOLINTNEXTLINE(misc-use-internal-linkage)
+void registerCuda(Backends &backends) {
+  backends.devices.add(
+      "cuda",
+      [](int32_t numRanks, const DeviceOptions &)
+          -> llvm::Expected<std::vector<std::unique_ptr<Device>>> {
+        llvm::Expected<SharedCard> card = Card::open(0);
+        if (!card)
+          return card.takeError();
+        std::vector<std::unique_ptr<Device>> devices;
+        for (int32_t rank = 0; rank < numRanks; ++rank)
+          devices.push_back(std::make_unique<CudaDevice>(*card));
+        return devices;
+      });
+}
+
+} // namespace ax::rt

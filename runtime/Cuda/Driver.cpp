@@ -1,0 +1,95 @@
+//===- Driver.cpp - CUDA's driver, found at run time ----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Driver.h"
+
+#include "ax/Support/Error.h"
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+
+namespace ax::rt::cuda {
+
+static llvm::Expected<void *> openLibrary() {
+  const char *library = "libcuda.so.1";
+  std::string looked;
+  const char *path = std::getenv("AXRUN_CUDA_PATH");
+  llvm::SmallVector<llvm::StringRef, 4> folders;
+  llvm::StringRef(path ? path : "").split(folders, ':', -1, false);
+  for (llvm::StringRef folder : folders) {
+    std::string file = (folder + "/" + library).str();
+    if (void *opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL))
+      return opened;
+    looked += std::string(dlerror()) + "; ";
+  }
+  if (void *opened = dlopen(library, RTLD_NOW | RTLD_LOCAL))
+    return opened;
+  return makeErrorf(ExitCode::Usage,
+                    "device cuda: there is no driver of CUDA in the folders of "
+                    "AXRUN_CUDA_PATH, or where the system has libraries: "
+                    "{0}{1}",
+                    looked, dlerror());
+}
+
+template <typename Signature>
+static llvm::Error bindFunction(void *library, const char *symbol,
+                                DriverFunction<Signature> &function) {
+  void *found = dlsym(library, symbol);
+  if (!found)
+    return makeErrorf(ExitCode::Usage,
+                      "device cuda: CUDA's driver has no function {0}", symbol);
+  function.function = reinterpret_cast<Signature *>(found);
+  return llvm::Error::success();
+}
+
+llvm::Error Driver::bind(void *library) {
+  if (llvm::Error error = bindFunction(library, getVersion.name, getVersion))
+    return error;
+  int version = 0;
+  if (CUresult result = getVersion.function(&version))
+    return makeErrorf(ExitCode::Usage,
+                      "device cuda: CUDA's driver does not tell its version: "
+                      "error {0}",
+                      static_cast<int>(result));
+  if (version < oldestVersion)
+    return makeErrorf(ExitCode::Usage,
+                      "device cuda: CUDA's driver is of version {0}.{1}, and "
+                      "{2}.{3} is needed",
+                      version / 1000, version % 1000 / 10, oldestVersion / 1000,
+                      oldestVersion % 1000 / 10);
+#define AX_CUDA_FUNCTION(NAME, SYMBOL)                                         \
+  if (llvm::Error error = bindFunction(library, SYMBOL, NAME))                 \
+    return error;
+#include "DriverFunctions.def"
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::shared_ptr<const Driver>> Driver::load() {
+  llvm::Expected<void *> library = openLibrary();
+  if (!library)
+    return library.takeError();
+  auto driver = std::make_shared<Driver>();
+  if (llvm::Error error = driver->bind(*library))
+    return error;
+  CUresult result = driver->cuInit.function(0);
+  if (result == CUDA_ERROR_NO_DEVICE)
+    return makeError(ExitCode::Usage,
+                     "device cuda: CUDA's driver sees no card");
+  if (llvm::Error error = driver->check(&Driver::cuInit, result))
+    return error;
+  return driver;
+}
+
+llvm::Error Driver::describe(const char *name, CUresult result) const {
+  const char *error = nullptr, *text = nullptr;
+  cuGetErrorName.function(result, &error);
+  cuGetErrorString.function(result, &text);
+  return makeErrorf(ExitCode::RunFailed, "{0}: {1}: {2}", name,
+                    error ? error : "an error without a name",
+                    text ? text : std::to_string(result));
+}
+
+} // namespace ax::rt::cuda
