@@ -1,0 +1,76 @@
+//===- Settings.cpp - What the simulated driver claims to be --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Settings.h"
+
+#include <cstdlib>
+#include <string_view>
+
+namespace simgpu {
+
+namespace {
+
+class Reader {
+public:
+  explicit Reader(Settings &settings) : settings(settings) {}
+
+  void number(const char *name, uint64_t &value) {
+    if (const char *text = std::getenv(name))
+      parse(name, text, value);
+  }
+  void order() {
+    const char *text = std::getenv("SIMGPU_ORDER");
+    std::string_view order = text ? text : "eager", random = "random:";
+    if (order == "lazy") {
+      settings.order = Order::Lazy;
+    } else if (order.substr(0, random.size()) == random) {
+      settings.order = Order::Random;
+      parse("SIMGPU_ORDER", text + random.size(), settings.seed);
+    } else if (order != "eager") {
+      settings.fault = "SIMGPU_ORDER";
+    }
+  }
+  void failure() {
+    const char *text = std::getenv("SIMGPU_FAIL");
+    if (!text)
+      return;
+    std::string all = text;
+    size_t first = all.find(':'), second = all.rfind(':');
+    if (first == second) {
+      settings.fault = "SIMGPU_FAIL";
+      return;
+    }
+    settings.failingCall = all.substr(0, first);
+    parse("SIMGPU_FAIL", all.substr(first + 1, second - first - 1).c_str(),
+          settings.failingNumber);
+    parse("SIMGPU_FAIL", text + second + 1, settings.failingCode);
+  }
+
+private:
+  void parse(const char *name, const char *text, uint64_t &value) {
+    char *end = nullptr;
+    value = std::strtoull(text, &end, 10);
+    if (end == text || *end)
+      settings.fault = name;
+  }
+
+  Settings &settings;
+};
+
+} // namespace
+
+Settings readSettings() {
+  Settings settings;
+  Reader reader(settings);
+  reader.order();
+  reader.failure();
+  reader.number("SIMGPU_MEMORY", settings.memory);
+  reader.number("SIMGPU_CARDS", settings.cards);
+  reader.number("SIMGPU_CAPABILITY", settings.capability);
+  reader.number("SIMGPU_DRIVER", settings.driver);
+  reader.number("SIMGPU_DROP_WAIT", settings.droppedWait);
+  reader.number("SIMGPU_PATIENCE", settings.patienceMilliseconds);
+  return settings;
+}
+
+} // namespace simgpu

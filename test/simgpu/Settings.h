@@ -1,0 +1,44 @@
+//===- Settings.h - What the simulated driver claims to be ------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_TEST_SIMGPU_SETTINGS_H
+#define AX_TEST_SIMGPU_SETTINGS_H
+
+#include <cstdint>
+#include <string>
+
+namespace simgpu {
+
+/// In which order streams do their work.
+enum class Order {
+  Eager, ///< everything as soon as it can be done
+  Lazy,  ///< what somebody waits for, when he does
+  Random ///< any order that streams and events allow
+};
+
+/// docs/gpu.md has the variables.
+struct Settings {
+  Order order = Order::Eager;
+  uint64_t seed = 0;
+  uint64_t memory = uint64_t(1) << 30;
+  uint64_t cards = 1;
+  /// As in sm_90.
+  uint64_t capability = 90;
+  uint64_t driver = 13000;
+  /// The call that fails, counted from 1, by its name or as one of all (`*`).
+  std::string failingCall;
+  uint64_t failingNumber = 0;
+  uint64_t failingCode = 0;
+  /// The cuStreamWaitEvent that does nothing, counted from 1; 0: none.
+  uint64_t droppedWait = 0;
+  /// How long a wait that nothing here can end waits for the host.
+  uint64_t patienceMilliseconds = 1000;
+
+  /// Names the variable of the environment that is none; empty: all are well.
+  std::string fault;
+};
+
+Settings readSettings();
+
+} // namespace simgpu
+
+#endif // AX_TEST_SIMGPU_SETTINGS_H

@@ -1,0 +1,171 @@
+//===- SimgpuOrderTest.cpp - In which order the simulated driver works ----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "DriverCalls.h"
+
+#include <set>
+#include <thread>
+
+using namespace ax::rt;
+
+namespace {
+
+using Driver = cuda::Driver;
+
+/// Copies the first byte of the host's memory to the card's.
+void upload(DriverCalls &sim) {
+  sim.ok(&Driver::cuMemcpyHtoDAsync, sim.memory,
+         static_cast<const void *>(sim.pinned), size_t(1), sim.stream);
+}
+
+TEST(SimgpuOrderTest, EagerWorksAtOnce) {
+  DriverCalls sim("eager");
+  sim.pinned[0] = 1;
+  upload(sim);
+  EXPECT_EQ(simgpuCounted("work"), 1U);
+  sim.pinned[0] = 2;
+  EXPECT_EQ(sim.readByte(), 1);
+}
+
+TEST(SimgpuOrderTest, LazyWorksWhenSomebodyWaits) {
+  DriverCalls sim("lazy");
+  sim.pinned[0] = 1;
+  upload(sim);
+  sim.pinned[0] = 2;
+  CUstream other = sim.makeStream();
+  sim.ok(&Driver::cuStreamSynchronize, other);
+  EXPECT_EQ(simgpuCounted("work"), 0U);
+  EXPECT_EQ(sim.readByte(), 2);
+}
+
+// And then does no more than is waited for.
+TEST(SimgpuOrderTest, LazyDoesWhatIsNeeded) {
+  DriverCalls sim("lazy");
+  CUevent event = sim.makeEvent();
+  CUstream other = sim.makeStream();
+  upload(sim);
+  sim.ok(&Driver::cuEventRecord, event, sim.stream);
+  upload(sim);
+  sim.ok(&Driver::cuStreamWaitEvent, other, event, 0U);
+  EXPECT_EQ(sim.call(&Driver::cuEventQuery, event), CUDA_ERROR_NOT_READY);
+  sim.ok(&Driver::cuStreamSynchronize, other);
+  sim.ok(&Driver::cuEventQuery, event);
+  EXPECT_EQ(simgpuCounted("work"), 3U);
+  EXPECT_EQ(sim.call(&Driver::cuStreamQuery, sim.stream), CUDA_ERROR_NOT_READY);
+  sim.ok(&Driver::cuStreamQuery, sim.stream);
+}
+
+/// What streams that all write to one byte leave there; with `waits`, each
+/// waits for the one before.
+int lastWriter(int seed, bool waits, int droppedWait = 0) {
+  DriverCalls sim("random:" + std::to_string(seed),
+                  {{"DROP_WAIT", std::to_string(droppedWait)}});
+  const int count = 4;
+  CUevent event = sim.makeEvent();
+  for (int i = 0; i < count; ++i) {
+    CUstream stream = sim.makeStream();
+    if (waits)
+      sim.ok(&Driver::cuStreamWaitEvent, stream, event, 0U);
+    sim.ok(&Driver::cuMemsetD8Async, sim.memory, static_cast<unsigned char>(i),
+           size_t(1), stream);
+    sim.ok(&Driver::cuEventRecord, event, stream);
+    sim.ok(&Driver::cuStreamWaitEvent, sim.stream, event, 0U);
+  }
+  return sim.readByte();
+}
+
+TEST(SimgpuOrderTest, RandomFindsAllOrders) {
+  std::set<int> found;
+  for (int seed = 0; seed < 50; ++seed) {
+    int last = lastWriter(seed, false);
+    EXPECT_EQ(lastWriter(seed, false), last);
+    EXPECT_EQ(lastWriter(seed, true), 3);
+    found.insert(last);
+  }
+  EXPECT_EQ(found, (std::set<int>{0, 1, 2, 3}));
+}
+
+// Seven are for what was recorded. Without one of the reader's, but for the
+// last, nothing changes: the next writer waits, too.
+TEST(SimgpuOrderTest, ADroppedWaitIsFound) {
+  std::set<int> found;
+  for (int dropped = 1; dropped <= 7; ++dropped)
+    for (int seed = 0; seed < 50; ++seed)
+      if (lastWriter(seed, true, dropped) != 3)
+        found.insert(dropped);
+  EXPECT_EQ(found, (std::set<int>{2, 4, 6, 7}));
+}
+
+class ValueWait {
+public:
+  explicit ValueWait(DriverCalls &sim) : sim(sim) {
+    std::memset(sim.pinned, 0, 8);
+  }
+  CUresult put(CUstream stream, cuuint64_t value,
+               unsigned flags = CU_STREAM_WAIT_VALUE_GEQ) {
+    auto wait = reinterpret_cast<CUresult (*)(CUstream, CUdeviceptr, cuuint64_t,
+                                              unsigned)>(
+        findInSimgpu("cuStreamWaitValue64_v2"));
+    return wait(stream, reinterpret_cast<CUdeviceptr>(sim.pinned), value,
+                flags);
+  }
+
+private:
+  DriverCalls &sim;
+};
+
+TEST(SimgpuOrderTest, ADeadlockIsReported) {
+  for (const char *order : {"eager", "lazy", "random:1"}) {
+    DriverCalls sim(order, {{"PATIENCE", "20"}});
+    CUstream second = sim.makeStream();
+    CUevent event = sim.makeEvent();
+    ValueWait values(sim);
+    EXPECT_EQ(values.put(sim.stream, 7), CUDA_SUCCESS);
+    sim.ok(&Driver::cuEventRecord, event, sim.stream);
+    sim.ok(&Driver::cuStreamWaitEvent, second, event, 0U);
+    EXPECT_EQ(sim.call(&Driver::cuStreamSynchronize, second),
+              CUDA_ERROR_LAUNCH_TIMEOUT);
+    EXPECT_EQ(simgpuReported(),
+              "cuStreamSynchronize: deadlock; stream 1 is at: a wait for 7 or "
+              "more; stream 2 is at: a wait for an event");
+    EXPECT_EQ(sim.call(&Driver::cuStreamQuery, second),
+              CUDA_ERROR_LAUNCH_TIMEOUT);
+  }
+}
+
+// It is none where another stream, or the host, has what is waited for.
+TEST(SimgpuOrderTest, AValueEndsAWait) {
+  for (const char *order : {"eager", "lazy", "random:1"}) {
+    DriverCalls sim(order, {{"PATIENCE", "60000"}});
+    CUstream second = sim.makeStream();
+    ValueWait values(sim);
+    EXPECT_EQ(values.put(sim.stream, 7), CUDA_SUCCESS);
+    EXPECT_EQ(values.put(sim.stream, 7, CU_STREAM_WAIT_VALUE_EQ),
+              CUDA_ERROR_INVALID_VALUE);
+    EXPECT_EQ(simgpuReported(), "cuStreamWaitValue64: here it waits for >=");
+    sim.ok(&Driver::cuStreamWriteValue64, second,
+           reinterpret_cast<CUdeviceptr>(sim.pinned), cuuint64_t(7), 0U);
+    sim.synchronize();
+    EXPECT_EQ(values.put(sim.stream, 8), CUDA_SUCCESS);
+    std::thread host([&] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+      __atomic_store_n(reinterpret_cast<uint64_t *>(sim.pinned), 8,
+                       __ATOMIC_RELEASE);
+    });
+    sim.synchronize();
+    host.join();
+  }
+}
+
+TEST(SimgpuOrderTest, CountsCalls) {
+  DriverCalls sim;
+  EXPECT_EQ(simgpuCounted("cuMemAlloc"), 1U);
+  uint64_t all = simgpuCounted("*");
+  upload(sim);
+  EXPECT_EQ(simgpuCounted("cuMemcpyHtoDAsync"), 1U);
+  EXPECT_EQ(simgpuCounted("*"), all + 1);
+  startSimgpu({});
+  EXPECT_EQ(simgpuCounted("*"), 0U);
+}
+
+} // namespace

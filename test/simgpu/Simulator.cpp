@@ -1,0 +1,120 @@
+//===- Simulator.cpp - The simulated driver's state -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Simulator.h"
+
+#include "Simgpu.h"
+
+#include <cstdio>
+#include <utility>
+
+namespace simgpu {
+
+Simulator &Simulator::get() {
+  // Never destroyed: threads may still call.
+  static auto *simulator = new Simulator;
+  return *simulator;
+}
+
+void Simulator::reset() {
+  std::unique_lock<std::mutex> held(mutex);
+  settings = readSettings();
+  isStarted = false;
+  streams.clear();
+  events.clear();
+  scheduler = std::make_unique<Scheduler>(settings,
+                                          [this] { return countCall("work"); });
+  contexts.clear();
+  counts.clear();
+  numWaits = 0;
+  report.clear();
+}
+
+CUresult Simulator::countCall(const std::string &call) {
+  bool isWork = call == "work";
+  uint64_t number = ++counts[call], inAll = isWork ? 0 : ++counts["*"];
+  if (settings.failingNumber &&
+      ((settings.failingCall == call && number == settings.failingNumber) ||
+       (settings.failingCall == "*" && inAll == settings.failingNumber)))
+    return static_cast<CUresult>(settings.failingCode);
+  return CUDA_SUCCESS;
+}
+
+CUresult Simulator::begin(const char *call) {
+  underWay = call;
+  if (CUresult result = countCall(call)) {
+    note("made to fail");
+    return result;
+  }
+  if (!settings.fault.empty())
+    return refuse(CUDA_ERROR_INVALID_VALUE,
+                  settings.fault + " is not what it may be");
+  bool needsStart = underWay != "cuInit" && underWay != "cuDriverGetVersion";
+  if (needsStart && !isStarted)
+    return refuse(CUDA_ERROR_NOT_INITIALIZED, "cuInit was not called");
+  return CUDA_SUCCESS;
+}
+
+void Simulator::note(const std::string &why) {
+  if (report.empty())
+    report = underWay + ": " + why;
+}
+
+CUresult Simulator::refuse(CUresult result, const std::string &why) {
+  note(why);
+  std::fprintf(stderr, "simgpu: %s: %s\n", underWay.c_str(), why.c_str());
+  return result;
+}
+
+unsigned char *Simulator::find(Context &context, CUdeviceptr address,
+                               size_t bytes) {
+  if (unsigned char *found = context.memory.find(address, bytes))
+    return found;
+  return findPinned(reinterpret_cast<const void *>(address), bytes);
+}
+
+unsigned char *Simulator::findPinned(const void *host, size_t bytes) {
+  for (const auto &entry : contexts)
+    if (unsigned char *found = entry.second->pinned.find(number(host), bytes))
+      return found;
+  return nullptr;
+}
+
+void Simulator::forget(Context &context) {
+  for (auto entry = streams.begin(); entry != streams.end();)
+    entry = entry->second->context == &context ? streams.erase(entry)
+                                               : std::next(entry);
+  for (auto entry = events.begin(); entry != events.end();)
+    entry = entry->second.context == &context ? events.erase(entry)
+                                              : std::next(entry);
+  scheduler->dropStreams(context);
+}
+
+uint64_t &Simulator::currentContext() {
+  thread_local uint64_t current = 0;
+  return current;
+}
+
+std::string Simulator::takeReport() {
+  std::unique_lock<std::mutex> held(mutex);
+  return std::exchange(report, {});
+}
+
+uint64_t Simulator::count(const std::string &call) {
+  std::unique_lock<std::mutex> held(mutex);
+  return counts[call];
+}
+
+} // namespace simgpu
+
+SIMGPU_ENTRY void simgpuReset() { simgpu::Simulator::get().reset(); }
+
+SIMGPU_ENTRY const char *simgpuReport() {
+  thread_local std::string report;
+  report = simgpu::Simulator::get().takeReport();
+  return report.c_str();
+}
+
+SIMGPU_ENTRY uint64_t simgpuCount(const char *call) {
+  return simgpu::Simulator::get().count(call);
+}

@@ -1,0 +1,157 @@
+//===- Simulator.h - The simulated driver's state ---------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_TEST_SIMGPU_SIMULATOR_H
+#define AX_TEST_SIMGPU_SIMULATOR_H
+
+#include "Memory.h"
+#include "Scheduler.h"
+#include "Settings.h"
+
+#include <cuda.h>
+#include <map>
+#include <mutex>
+#include <string>
+
+/// Marks an entry point: nothing else is seen from outside.
+#define SIMGPU_ENTRY extern "C" __attribute__((visibility("default")))
+
+namespace simgpu {
+
+constexpr int maxPitch = 0x7fffffff;
+constexpr int leastPriority = 0, greatestPriority = -5;
+
+/// The primary context of a card, while somebody holds it.
+struct Context {
+  Context(CUdevice card, const Settings &settings)
+      : card(card), memory(settings.memory), pinned(settings.memory) {}
+  CUdevice card;
+  uint64_t numHolders = 0;
+  /// The error of work, which every later call returns.
+  CUresult fault = CUDA_SUCCESS;
+  CardMemory memory;
+  PinnedMemory pinned;
+};
+
+struct Event {
+  Context *context = nullptr;
+  bool isTimed = false;
+  /// Where it was recorded last; null: never.
+  std::shared_ptr<Point> point;
+};
+
+class Simulator {
+public:
+  static Simulator &get();
+  Simulator() { reset(); }
+  void reset();
+
+  /// Every entry point is one of these: `body` is called under the lock unless
+  /// the call is to fail, or a context is missing or has a fault.
+  template <typename Body>
+  CUresult enter(const char *call, Body &&body) {
+    std::unique_lock<std::mutex> held(mutex);
+    if (CUresult result = begin(call))
+      return result;
+    return body();
+  }
+  template <typename Body>
+  CUresult enterContext(const char *call, Body &&body) {
+    return enter(call, [&]() -> CUresult {
+      auto found = contexts.find(currentContext());
+      if (found == contexts.end())
+        return refuse(CUDA_ERROR_INVALID_CONTEXT,
+                      "no context is the calling thread's");
+      if (found->second->fault != CUDA_SUCCESS)
+        return found->second->fault;
+      CUresult result = body(*found->second);
+      return result == CUDA_SUCCESS ? found->second->fault : result;
+    });
+  }
+  /// Likewise, with a stream of the context.
+  template <typename Body>
+  CUresult enterStream(const char *call, CUstream handle, Body &&body) {
+    return enterContext(call, [&](Context &context) -> CUresult {
+      auto found = streams.find(number(handle));
+      if (number(handle) <= number(CU_STREAM_PER_THREAD))
+        return refuse(CUDA_ERROR_INVALID_HANDLE, "a default stream");
+      if (found == streams.end() || found->second->context != &context)
+        return refuse(CUDA_ERROR_INVALID_HANDLE,
+                      "the stream is none of the context");
+      return body(context, *found->second);
+    });
+  }
+  /// Likewise, with an event of any context.
+  template <typename Body>
+  CUresult withEvent(CUevent handle, Body &&body) {
+    auto found = events.find(number(handle));
+    if (found == events.end())
+      return refuse(CUDA_ERROR_INVALID_HANDLE, "there is no such event");
+    return body(found->second);
+  }
+
+  /// Says what is wrong with the call that is under way.
+  CUresult refuse(CUresult result, const std::string &why);
+  /// Waits as the host does, in a call.
+  template <typename IsDone>
+  CUresult wait(Context &context, Stream &stream, IsDone &&isDone) {
+    std::unique_lock<std::mutex> lock(mutex, std::adopt_lock);
+    std::string call = underWay;
+    std::string stuck = scheduler->wait(
+        stream, [&] { return context.fault != CUDA_SUCCESS || isDone(); },
+        lock);
+    lock.release();
+    underWay = call;
+    if (stuck.empty())
+      return CUDA_SUCCESS;
+    context.fault = CUDA_ERROR_LAUNCH_TIMEOUT;
+    scheduler->dropWork(context);
+    return refuse(CUDA_ERROR_LAUNCH_TIMEOUT, stuck);
+  }
+  /// Where bytes are that the card reaches: its own, or pinned; null: nowhere.
+  unsigned char *find(Context &context, CUdeviceptr address, size_t bytes);
+  unsigned char *findPinned(const void *host, size_t bytes);
+
+  template <typename Handle>
+  static uint64_t number(Handle handle) {
+    return reinterpret_cast<uintptr_t>(handle);
+  }
+  /// Numbers of what is made: never again another's.
+  uint64_t nextNumber() { return lastNumber += 16; }
+  template <typename Handle>
+  static Handle handle(uint64_t number) {
+    return reinterpret_cast<Handle>(static_cast<uintptr_t>(number));
+  }
+  /// The number of the context that is the calling thread's.
+  static uint64_t &currentContext();
+
+  Settings settings;
+  bool isStarted = false;
+  std::map<uint64_t, std::unique_ptr<Context>> contexts;
+  std::map<uint64_t, Stream *> streams;
+  std::map<uint64_t, Event> events;
+  std::unique_ptr<Scheduler> scheduler;
+
+  /// Ends what the context has: streams with their work, and events.
+  void forget(Context &context);
+  /// Counts a wait for an event that is to come, and says whether it is the one
+  /// to be dropped.
+  bool isDroppedWait() { return ++numWaits == settings.droppedWait; }
+
+  std::string takeReport();
+  uint64_t count(const std::string &call);
+
+private:
+  CUresult begin(const char *call);
+  void note(const std::string &why);
+  /// Counts it, and returns the error with which it is to fail.
+  CUresult countCall(const std::string &call);
+
+  std::mutex mutex;
+  std::map<std::string, uint64_t> counts;
+  std::string underWay, report;
+  uint64_t lastNumber = 256, numWaits = 0;
+};
+
+} // namespace simgpu
+
+#endif // AX_TEST_SIMGPU_SIMULATOR_H

@@ -1,0 +1,205 @@
+//===- StreamEntries.cpp - The simulated driver's streams and events ------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Simulator.h"
+
+using namespace simgpu;
+
+static Simulator &sim() { return Simulator::get(); }
+
+SIMGPU_ENTRY CUresult cuStreamCreateWithPriority(CUstream *handle,
+                                                 unsigned flags, int priority) {
+  return sim().enterContext(
+      "cuStreamCreateWithPriority", [&](Context &context) {
+        if (flags != CU_STREAM_NON_BLOCKING)
+          return sim().refuse(CUDA_ERROR_INVALID_VALUE,
+                              "the stream would wait for the default one");
+        if (priority < greatestPriority || priority > leastPriority)
+          return sim().refuse(CUDA_ERROR_INVALID_VALUE, "no such priority");
+        uint64_t number = sim().nextNumber();
+        sim().streams[number] = &sim().scheduler->create(context);
+        *handle = Simulator::handle<CUstream>(number);
+        return CUDA_SUCCESS;
+      });
+}
+
+SIMGPU_ENTRY CUresult cuStreamDestroy(CUstream handle) {
+  return sim().enterStream("cuStreamDestroy", handle,
+                           [&](Context &, Stream &stream) {
+                             stream.isDestroyed = true;
+                             sim().streams.erase(Simulator::number(handle));
+                             return CUDA_SUCCESS;
+                           });
+}
+
+SIMGPU_ENTRY CUresult cuStreamQuery(CUstream handle) {
+  return sim().enterStream("cuStreamQuery", handle,
+                           [&](Context &, Stream &stream) {
+                             if (stream.items.empty())
+                               return CUDA_SUCCESS;
+                             sim().scheduler->poll(stream);
+                             return CUDA_ERROR_NOT_READY;
+                           });
+}
+
+SIMGPU_ENTRY CUresult cuStreamSynchronize(CUstream handle) {
+  return sim().enterStream(
+      "cuStreamSynchronize", handle, [&](Context &context, Stream &stream) {
+        return sim().wait(context, stream,
+                          [&] { return stream.items.empty(); });
+      });
+}
+
+SIMGPU_ENTRY CUresult cuStreamWaitEvent(CUstream handle, CUevent event,
+                                        unsigned) {
+  return sim().enterStream("cuStreamWaitEvent", handle,
+                           [&](Context &, Stream &stream) {
+                             return sim().withEvent(event, [&](Event &found) {
+                               if (!found.point || sim().isDroppedWait())
+                                 return CUDA_SUCCESS;
+                               Item item;
+                               item.what = "a wait for an event";
+                               item.awaited = found.point;
+                               sim().scheduler->push(stream, std::move(item));
+                               return CUDA_SUCCESS;
+                             });
+                           });
+}
+
+/// A number in memory that the host may see, too.
+static CUresult findNumber(Context &context, CUdeviceptr address,
+                           uint64_t *&number) {
+  unsigned char *bytes = sim().find(context, address, sizeof(uint64_t));
+  if (!bytes || address % sizeof(uint64_t))
+    return sim().refuse(CUDA_ERROR_INVALID_VALUE,
+                        "there is no memory for a number");
+  number = reinterpret_cast<uint64_t *>(bytes);
+  return CUDA_SUCCESS;
+}
+
+static CUresult pushNumber(Context &context, Stream &stream,
+                           CUdeviceptr address, Item item) {
+  item.uses = {{address, address + sizeof(uint64_t)}};
+  sim().scheduler->push(stream, std::move(item));
+  return CUDA_SUCCESS;
+}
+
+SIMGPU_ENTRY CUresult cuStreamWriteValue64(CUstream handle, CUdeviceptr address,
+                                           cuuint64_t value, unsigned) {
+  return sim().enterStream(
+      "cuStreamWriteValue64", handle, [&](Context &context, Stream &stream) {
+        uint64_t *number = nullptr;
+        if (CUresult result = findNumber(context, address, number))
+          return result;
+        Item item;
+        item.what = "writing " + std::to_string(value);
+        item.run = [=] {
+          __atomic_store_n(number, value, __ATOMIC_RELEASE);
+          return CUDA_SUCCESS;
+        };
+        return pushNumber(context, stream, address, std::move(item));
+      });
+}
+
+// What no event can do: wait for what is only put on a stream later.
+SIMGPU_ENTRY CUresult cuStreamWaitValue64(CUstream handle, CUdeviceptr address,
+                                          cuuint64_t value, unsigned flags) {
+  return sim().enterStream(
+      "cuStreamWaitValue64", handle, [&](Context &context, Stream &stream) {
+        uint64_t *number = nullptr;
+        if (CUresult result = findNumber(context, address, number))
+          return result;
+        if (flags != CU_STREAM_WAIT_VALUE_GEQ)
+          return sim().refuse(CUDA_ERROR_INVALID_VALUE, "here it waits for >=");
+        Item item;
+        item.what = "a wait for " + std::to_string(value) + " or more";
+        item.isReady = [=] {
+          uint64_t found = __atomic_load_n(number, __ATOMIC_ACQUIRE);
+          return static_cast<int64_t>(found - value) >= 0;
+        };
+        return pushNumber(context, stream, address, std::move(item));
+      });
+}
+
+SIMGPU_ENTRY CUresult cuEventCreate(CUevent *handle, unsigned flags) {
+  return sim().enterContext("cuEventCreate", [&](Context &context) {
+    if (flags & ~(CU_EVENT_DISABLE_TIMING | CU_EVENT_BLOCKING_SYNC))
+      return sim().refuse(CUDA_ERROR_INVALID_VALUE, "no such flags here");
+    uint64_t number = sim().nextNumber();
+    Event &event = sim().events[number];
+    event.context = &context;
+    event.isTimed = !(flags & CU_EVENT_DISABLE_TIMING);
+    *handle = Simulator::handle<CUevent>(number);
+    return CUDA_SUCCESS;
+  });
+}
+
+SIMGPU_ENTRY CUresult cuEventDestroy(CUevent handle) {
+  return sim().enterContext("cuEventDestroy", [&](Context &) {
+    return sim().withEvent(handle, [&](Event &) {
+      sim().events.erase(Simulator::number(handle));
+      return CUDA_SUCCESS;
+    });
+  });
+}
+
+SIMGPU_ENTRY CUresult cuEventRecord(CUevent event, CUstream handle) {
+  return sim().enterStream(
+      "cuEventRecord", handle, [&](Context &context, Stream &stream) {
+        return sim().withEvent(event, [&](Event &found) {
+          if (found.context != &context)
+            return sim().refuse(CUDA_ERROR_INVALID_HANDLE,
+                                "the event is of another context");
+          found.point = std::make_shared<Point>();
+          found.point->stream = &stream;
+          Item item;
+          item.what = "recording an event";
+          item.reached = found.point;
+          sim().scheduler->push(stream, std::move(item));
+          return CUDA_SUCCESS;
+        });
+      });
+}
+
+SIMGPU_ENTRY CUresult cuEventQuery(CUevent handle) {
+  return sim().enterContext("cuEventQuery", [&](Context &) {
+    return sim().withEvent(handle, [&](Event &event) {
+      if (!event.point || event.point->isDone)
+        return CUDA_SUCCESS;
+      sim().scheduler->poll(*event.point->stream);
+      return CUDA_ERROR_NOT_READY;
+    });
+  });
+}
+
+SIMGPU_ENTRY CUresult cuEventSynchronize(CUevent handle) {
+  return sim().enterContext("cuEventSynchronize", [&](Context &context) {
+    return sim().withEvent(handle, [&](Event &event) {
+      std::shared_ptr<Point> point = event.point;
+      if (!point || point->isDone)
+        return CUDA_SUCCESS;
+      return sim().wait(context, *point->stream, [&] { return point->isDone; });
+    });
+  });
+}
+
+// The header's name may be that of a later function of the same type.
+#undef cuEventElapsedTime
+SIMGPU_ENTRY CUresult cuEventElapsedTime(float *milliseconds, CUevent start,
+                                         CUevent end) {
+  return sim().enterContext("cuEventElapsedTime", [&](Context &) {
+    return sim().withEvent(start, [&](Event &from) {
+      return sim().withEvent(end, [&](Event &to) {
+        if (!from.isTimed || !to.isTimed || !from.point || !to.point)
+          return sim().refuse(CUDA_ERROR_INVALID_HANDLE,
+                              "an event is not timed, or was never recorded");
+        if (!from.point->isDone || !to.point->isDone)
+          return CUDA_ERROR_NOT_READY;
+        *milliseconds = std::chrono::duration<float, std::milli>(
+                            to.point->time - from.point->time)
+                            .count();
+        return CUDA_SUCCESS;
+      });
+    });
+  });
+}

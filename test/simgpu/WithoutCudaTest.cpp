@@ -1,0 +1,24 @@
+//===- WithoutCudaTest.cpp - Device cuda where it cannot be built ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ax/Runtime/Backends.h"
+#include "ax/Support/Error.h"
+
+#include "gtest/gtest.h"
+
+namespace ax::rt {
+
+void registerCuda(Backends &backends);
+
+TEST(WithoutCudaTest, SaysThatHeadersWereMissing) {
+  Backends backends;
+  registerCuda(backends);
+  auto create = llvm::cantFail(backends.devices.find("cuda"));
+  ErrorDescription error = describeError(create(1, {}).takeError());
+  EXPECT_EQ(error.code, ExitCode::Unsupported);
+  EXPECT_EQ(error.message,
+            "device cuda: this was built without CUDA's headers (cuda.h; "
+            "-DAX_CUDA_INCLUDE says where they are)");
+}
+
+} // namespace ax::rt
