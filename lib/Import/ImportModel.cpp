@@ -69,6 +69,6 @@ ax::import::importModel(llvm::StringRef path, const ImportOptions &options,
   if (flag.empty())
     return makeError(fault.code, fault.message);
   return makeError(ExitCode::Usage, fault.message + "; " + flag +
-                                        " does not fit this model, which "
-                                        "takes 1 in its place");
+                                        " does not fit this model, as 1 would: "
+                                        "it may take smaller ones only");
 }

@@ -10,6 +10,7 @@
 
 #include "Operators.h"
 #include "Prepare.h"
+#include "WeightKinds.h"
 
 #include "ax/Support/GivenWeights.h"
 
@@ -184,11 +185,19 @@ void ParameterFinder::visitCall(const onnx::FunctionProto &function,
 
 void ParameterFinder::visitLayer(const Use &use) {
   size_t numInputs = use.inputs.size();
-  if (use.isAny({"Gemm", "Conv", "ConvTranspose"}) && numInputs > 2) {
-    takeNumber(use.inputs[2]);
-  } else if (use.type == "PRelu" && numInputs > 1) {
-    takeNumber(use.inputs[1]);
-  } else if (use.type == "MatMul" && numInputs == 2 && !use.outputs.empty()) {
+  auto take = [&](size_t input, size_t leastRank) {
+    if (input < numInputs)
+      takeNumber(use.inputs[input], leastRank);
+  };
+  for (int input : parameterInputs(use.type))
+    take(input, 1);
+  // The running mean and variance, which training counts on.
+  if (use.type == "BatchNormalization")
+    for (size_t input : {3, 4})
+      take(input, 1);
+  if (use.isAny({"Gemm", "MatMul", "Conv", "ConvTranspose"}))
+    take(1, 2);
+  if (use.type == "MatMul" && numInputs == 2 && !use.outputs.empty()) {
     columns[use.outputs[0]] = use.inputs[1];
   } else if (use.type == "Add" && numInputs == 2) {
     for (int i : {0, 1})

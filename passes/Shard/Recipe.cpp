@@ -250,8 +250,7 @@ void RecipeMaker::pinHeads() {
       parts *= numParts(pin.split.axes());
     if (parts < ways)
       warn(i, Twine(heads) + " attention heads are not divided by " +
-                  Twine(ways) + ": split " + Twine(parts) +
-                  " ways, the rest is replicated");
+                  Twine(ways) + ": " + insteadOf(parts));
     else if (heads % parts)
       warn(i, Twine(heads) + " attention heads are not divided by " +
                   Twine(parts) + ": a rank has up to " +

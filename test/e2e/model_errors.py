@@ -366,7 +366,7 @@ def sizes():
     for flags, at_fault in (["--dim=b=2", "--dim=n=8"], "--dim n=8"), \
             (["--shape=x=2x8"], "8 in --shape x=2x8"):
         yield "".join(flags), table, at_fault + " does not fit this model, " \
-            "which takes 1 in its place", 2, flags
+            "as 1 would: it may take smaller ones only", 2, flags
     shared = model("float[b,n] u, float[b,n] x", "float[b,n] y",
                    "s = Add(u, x)\ny = Add(s, w)", "float[4] w = {1, 2, 3, 4}")
     yield "shared", shared, "8 in --shape u=2x8 does not fit this model", 2, \

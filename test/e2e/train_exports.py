@@ -251,6 +251,41 @@ def batchnorm():
             close(losses(log), [wanted[mode]], 1e-5, f"loss with {flag}")
 
 
+def oneFeature():
+    """Layers of one feature have parameters as others do, though single numbers;
+    and a norm's statistics are counted on, so that evaluation is right."""
+    made = textModel(
+        "float[16,1,2,2] x", "float[16,1] y",
+        "n = BatchNormalization(x, scale, bias, mean, var)\n"
+        "f = Flatten(n)\nh = Gemm(f, w1, b1)\ny = Gemm(h, w2, b2)",
+        "float[1] scale = {1}, float[1] bias = {0.5}, float[1] mean = {0}, "
+        "float[1] var = {1}, float[4,1] w1 = {1, -1, 0.5, 2}, "
+        "float[1] b1 = {0.1}, float[1,1] w2 = {2}, float[1] b2 = {0.1}")
+    with scratch() as folder:
+        plan, data = Path(folder) / "plan.mlir", Path(folder) / "data.npz"
+        onnx.save(made, Path(folder) / "model.onnx")
+        random = np.random.default_rng(1)
+        x = random.normal(5, 3, (64, 1, 2, 2)).astype(np.float32)
+        np.savez(data, x=x, t=x.mean((2, 3)))
+        run(tool("axopt"), Path(folder) / "model.onnx", "--train",
+            "--loss=mse(y,t)", "--batchnorm=train", "--optimizer=adam(lr=0.05)",
+            "--quiet", "-o", plan)
+        log = Path(folder) / "log.jsonl"
+        weights = Path(folder) / "trained.npz"
+        run(tool("axrun"), plan, "--data", data, "--steps", 200, "--quiet",
+            "--log", log, "--eval", data, "--save-weights", weights)
+        trained = np.load(weights)
+        for value in made.graph.initializer:
+            before = onnx.numpy_helper.to_array(value)
+            if np.array_equal(trained[value.name], before):
+                raise Failed(f"'{value.name}' did not train")
+        close([trained["mean"].item()], [x.mean()], 0.05, "running mean")
+        lines = [json.loads(line) for line in log.read_text().splitlines()]
+        evaluated = [line["eval_loss"] for line in lines if "eval_loss" in line]
+        if not evaluated or evaluated[-1] > 0.1:
+            raise Failed(f"evaluation differs from training: {lines[-2:]}")
+
+
 def frozenRows(optimizer, layout):
     """PyTorch's padding_idx, whose row is zero and stays so."""
     wanted = json.loads((EXPORTS / "padding.json").read_text())[optimizer]
@@ -338,6 +373,7 @@ def cases(every):
     yield "begins at zero", beginsAtZero
     yield "repeated by the exporter", repeated
     yield "batchnorm", batchnorm
+    yield "one feature", oneFeature
     optimizers = list(json.loads((EXPORTS / "padding.json").read_text()))
     for optimizer in optimizers:
         yield f"frozen rows/{optimizer}", frozenRows, optimizer, ""

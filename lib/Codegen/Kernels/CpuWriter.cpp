@@ -37,7 +37,7 @@ CpuWriter::CpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
   ValueRange arguments = start->getArguments();
   setTensors(fusion, arguments.take_front(numBuffers - 1));
   scratchBase = arguments[numBuffers - 1];
-  scalars.assign(arguments.begin() + numBuffers, arguments.end() - 2);
+  llvm::append_range(scalars, arguments.slice(numBuffers, numScalars));
   begin = arguments[types.size() - 2];
   end = arguments[types.size() - 1];
 }

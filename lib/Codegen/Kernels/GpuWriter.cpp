@@ -37,8 +37,7 @@ GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
   b.setInsertionPointToStart(start);
   ValueRange arguments = start->getArguments();
   setTensors(fusion, arguments.take_front(numTensors));
-  scalars.assign(arguments.begin() + numTensors,
-                 arguments.begin() + numTensors + numScalars);
+  llvm::append_range(scalars, arguments.slice(numTensors, numScalars));
   Type i32 = b.getI32Type();
   Value size = wide(NVVM::BlockDimXOp::create(b, loc, i32));
   thread = addIndex(mulIndex(wide(NVVM::BlockIdXOp::create(b, loc, i32)), size),
