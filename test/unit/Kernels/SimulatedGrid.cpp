@@ -6,6 +6,7 @@
 #include "ax/Runtime/CpuKernel.h"
 #include "llvm/ADT/SmallVector.h"
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
 
