@@ -271,10 +271,10 @@ def oneFeature():
             "--loss=mse(y,t)", "--batchnorm=train", "--optimizer=adam(lr=0.05)",
             "--quiet", "-o", plan)
         log = Path(folder) / "log.jsonl"
-        weights = Path(folder) / "trained.npz"
+        weights = Path(folder) / "trained.safetensors"
         run(tool("axrun"), plan, "--data", data, "--steps", 200, "--quiet",
             "--log", log, "--eval", data, "--save-weights", weights)
-        trained = np.load(weights)
+        trained = dict(states(weights))
         for value in made.graph.initializer:
             before = onnx.numpy_helper.to_array(value)
             if np.array_equal(trained[value.name], before):
