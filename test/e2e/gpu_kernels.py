@@ -71,7 +71,7 @@ def isRefused():
     """Code for a GPU is none for a processor; and there are other GPUs."""
     with scratch() as folder:
         plan = Path(folder) / "plan.axc"
-        model = [MODELS / "mlp_eager_ts13_dyn" / "model.onnx",
+        model = [MODELS / "swiglu_eager_dynamo18_dyn" / "model.onnx",
                  "--dim=batch=4", "--compile", "--quiet", "-o", plan]
         run(tool("axopt"), *model, "--target=sm_90")
         done = run(tool("axrun"), plan, "--random-inputs=1", expect=4)

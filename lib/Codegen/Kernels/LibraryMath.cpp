@@ -180,7 +180,8 @@ FloatMath::QuarterTurns reduceByQuarters(Real x) {
   Real n = roundEven(x * M_2_PI) + 0.0;
   Real r = fma(n, x.of(-quarterHigh), x);
   r = fma(n, x.of(-quarterLow), r);
-  return {n.value, fma(n, x.of(-quarterLowest), r).value};
+  Real rest = fma(n, x.of(-quarterLowest), r);
+  return {n.value, select(n == 0.0, r, rest).value};
 }
 
 struct SineAndCosine {
