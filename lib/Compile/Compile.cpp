@@ -116,21 +116,12 @@ static void warnOfNothing(ProgramOp program) {
           << "): what is made of it has none, or is a sum of nothing";
 }
 
-/// Bytes of the rank that needs most for one of the programs that are `asked`,
-/// of a plan that is to go through the phases after `recompute`.
-static mlir::FailureOr<int64_t>
-predictPeak(PlanOp plan, llvm::function_ref<bool(ProgramOp)> asked,
-            const Strategy &strategy) {
+/// Bytes of the rank that needs most, of a plan that is to go through the
+/// phases after `recompute`.
+static mlir::FailureOr<int64_t> predictPeak(PlanOp plan,
+                                            const Strategy &strategy) {
   mlir::OwningOpRef<ModuleOp> module = ModuleOp::create(plan.getLoc());
-  PlanOp whole = plan.clone();
-  module->push_back(whole);
-  // Stages are cut for all programs; what else is done to one does not depend
-  // on the others.
-  if (strategy.pipe == 1)
-    for (ProgramOp program :
-         llvm::to_vector(whole.getBody().getOps<ProgramOp>()))
-      if (!asked(program))
-        program.erase();
+  module->push_back(plan.clone());
   CompileOptions rest;
   rest.strategy = strategy;
   rest.first = "optimize";
@@ -142,8 +133,6 @@ predictPeak(PlanOp plan, llvm::function_ref<bool(ProgramOp)> asked,
   int64_t peak = 0;
   for (auto trial : module->getOps<PlanOp>())
     for (auto program : trial.getBody().getOps<ProgramOp>()) {
-      if (!asked(program))
-        continue;
       auto ranks = codegen::predictMemory(program);
       if (!ranks)
         return program.emitError(describeError(ranks.takeError()).message);
@@ -181,10 +170,9 @@ std::vector<Phase> ax::phasesFor(const CompileOptions &options) {
       {"recompute", ExitCode::Usage,
        [&strategy, training](auto &manager) {
          if (training)
-           addRecomputePhase(manager, *training,
-                             [strategy](PlanOp plan, auto asked) {
-                               return predictPeak(plan, asked, strategy);
-                             });
+           addRecomputePhase(manager, *training, [strategy](PlanOp plan) {
+             return predictPeak(plan, strategy);
+           });
        }},
       {"optimize", ExitCode::Internal, addOptimizePhase},
       {"pipeline", ExitCode::Internal,

@@ -30,8 +30,7 @@ void addShardPhase(mlir::OpPassManager &manager, const Strategy &strategy,
 void addShardSteps(mlir::OpPassManager &plan, const ShardOptions &options);
 /// Returns the bytes of the rank that needs most, of a plan after Shard;
 /// failures are diagnostics.
-using PredictPeak = std::function<mlir::FailureOr<int64_t>(
-    PlanOp, llvm::function_ref<bool(ProgramOp)> asked)>;
+using PredictPeak = std::function<mlir::FailureOr<int64_t>(PlanOp)>;
 /// `predict` is asked for `budget:SIZE`; without it there is an estimate that
 /// knows no fusion.
 void addRecomputePhase(mlir::OpPassManager &manager, const Training &training,

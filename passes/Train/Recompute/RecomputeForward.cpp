@@ -109,23 +109,12 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
     return bytes;
   }
 
-  /// Bytes of the program, as code generation has them.
+  /// Bytes of the whole plan, as code generation has them.
   FailureOr<int64_t> peakAfter(ProgramOp program, ArrayRef<Step> steps) {
     if (!predict)
       return estimateAfter(program, steps);
     return after(program, steps,
-                 [&](ProgramOp) { return peak(program.getSymName(), true); });
-  }
-
-  /// Bytes of the plan's other programs, of which nothing is done again.
-  FailureOr<int64_t> peakOfOthers(ProgramOp program) {
-    return predict ? peak(program.getSymName(), false) : 0;
-  }
-
-  FailureOr<int64_t> peak(StringRef name, bool isAsked) {
-    return predict(getOperation(), [=](ProgramOp program) {
-      return (program.getSymName() == name) == isAsked;
-    });
+                 [&](ProgramOp) { return predict(getOperation()); });
   }
 
   /// At once, without what fuses and which memory is used twice.
@@ -149,21 +138,11 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
     FailureOr<int64_t> none = peakAfter(program, {});
     if (failed(none))
       return failure();
-    if (*none > mode.budget && failed(takeSteps(program, steps, *none)))
-      return failure();
-    FailureOr<int64_t> others = peakOfOthers(program);
-    if (failed(others))
-      return failure();
-    return *others > mode.budget ? tooLarge(program, *others) : success();
-  }
-
-  /// Takes steps so that the program, which needs `none` bytes without any,
-  /// needs no more than the budget.
-  LogicalResult takeSteps(ProgramOp program, ArrayRef<Step> steps,
-                          int64_t none) {
+    if (*none <= mode.budget)
+      return success();
     // Generating code takes a second for a large model, and the estimate is off
     // by much the same however many steps are taken. So it says where to look.
-    int64_t tooLow = none - estimateAfter(program, {});
+    int64_t tooLow = *none - estimateAfter(program, {});
     size_t guess = *llvm::partition_point(
         llvm::seq<size_t>(1, std::max<size_t>(steps.size(), 1)),
         [&](size_t count) {
@@ -171,17 +150,10 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
                      tooLow >
                  mode.budget;
         });
-    return takeFewest(program, steps, guess, none);
+    return takeFewest(program, steps, guess, *none);
   }
 
-  LogicalResult tooLarge(ProgramOp program, int64_t bytes) const {
-    return program.emitError("--recompute=")
-           << mode.text << ": a rank needs " << (bytes + 999999) / 1000000
-           << " MB with everything computed again that can be; use more "
-              "ranks, --zero or a smaller batch";
-  }
-
-  /// Takes the fewest steps with which the program needs no more than that,
+  /// Takes the fewest steps with which the plan needs no more than the budget,
   /// `least` being what it needs with none. They are looked for from `guess`
   /// on, in strides that double, until there is a number that fits and one that
   /// does not: where the guess is right, that is one try on either side of it.
@@ -200,7 +172,10 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
                    : std::min(count + stride, middle);
     }
     if (low > steps.size())
-      return tooLarge(program, least);
+      return program.emitError("--recompute=")
+             << mode.text << ": a rank needs " << (least + 999999) / 1000000
+             << " MB with everything computed again that can be; use more "
+                "ranks, --zero or a smaller batch";
     take(program, steps.take_front(low));
     return success();
   }
