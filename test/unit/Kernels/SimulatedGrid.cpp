@@ -55,7 +55,7 @@ llvm::Error ax::runGrid(const rt::Kernel &kernel, const rt::LaunchShape &shape,
                         llvm::ArrayRef<void *> buffers,
                         llvm::ArrayRef<int64_t> scalars, void *scratch) {
   llvm::ArrayRef<uint8_t> image(kernel.image);
-  auto text = std::find(image.begin(), image.end(), 0);
+  const auto *text = std::find(image.begin(), image.end(), 0);
   auto loaded = rt::loadObject(image.drop_front(text - image.begin() + 1),
                                kernel.entry + "_call", findFunction);
   if (!loaded)
