@@ -24,7 +24,10 @@ static std::vector<std::string> factorNames(Operation *op, const Rule &rule) {
   if (auto contraction = dyn_cast<ContractionOpInterface>(op))
     named = contraction.getNamedDims();
   else if (auto gather = dyn_cast<GatherOp>(op))
-    named = {{"vocabulary", gather.getOperand(), {static_cast<int64_t>(gather.getAxis())}, true}};
+    named = {{"vocabulary",
+              gather.getOperand(),
+              {static_cast<int64_t>(gather.getAxis())},
+              true}};
   for (const NamedDims &dims : named) {
     if (!dims.inCauses)
       continue;

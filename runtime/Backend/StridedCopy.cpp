@@ -3,6 +3,8 @@
 
 #include "ax/Runtime/StridedCopy.h"
 
+#include "ax/Runtime/Program.h"
+
 namespace ax::rt {
 
 void StridedBox::addDim(int64_t size, int64_t sourceStride,
@@ -38,6 +40,16 @@ StridedBox StridedBox::withDenseSource() const {
   for (size_t d = dims.size(); d-- > 0; stride *= dims[d].size)
     dense.dims[d].sourceStride = stride;
   return dense;
+}
+
+StridedBox boxOf(const CopyCommand &command) {
+  StridedBox box(command.elementBytes);
+  for (size_t d = 0; d < command.sizes.size(); ++d)
+    box.addDim(command.sizes[d],
+               command.sourceStrides[d] * command.elementBytes,
+               command.destinationStrides[d] * command.elementBytes);
+  box.finish();
+  return box;
 }
 
 namespace {

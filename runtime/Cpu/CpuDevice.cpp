@@ -160,13 +160,8 @@ public:
   }
   llvm::Error copyStrided(const CopyCommand &command, DeviceAddress source,
                           DeviceAddress destination) override {
-    StridedBox box(command.elementBytes);
-    for (size_t d = 0; d < command.sizes.size(); ++d)
-      box.addDim(command.sizes[d],
-                 command.sourceStrides[d] * command.elementBytes,
-                 command.destinationStrides[d] * command.elementBytes);
-    box.finish();
-    box.copy(DeviceAccess::pointer(source), DeviceAccess::pointer(destination));
+    boxOf(command).copy(DeviceAccess::pointer(source),
+                        DeviceAccess::pointer(destination));
     return llvm::Error::success();
   }
   llvm::Error record(Event &event) override {

@@ -80,12 +80,7 @@ public:
   }
   llvm::Error copyStrided(const CopyCommand &command, DeviceAddress source,
                           DeviceAddress destination) override {
-    StridedBox box(command.elementBytes);
-    for (size_t d = 0; d < command.sizes.size(); ++d)
-      box.addDim(command.sizes[d],
-                 command.sourceStrides[d] * command.elementBytes,
-                 command.destinationStrides[d] * command.elementBytes);
-    box.finish();
+    StridedBox box = boxOf(command);
     if (box.isSingleRun())
       return card->call(&Driver::cuMemcpyDtoDAsync, toCuda(destination),
                         toCuda(source), static_cast<size_t>(box.getRunBytes()),

@@ -7,14 +7,6 @@
 
 namespace ax::rt {
 
-/// Whether elements of others lie between those of the tensor.
-static bool hasGaps(const TensorDesc &desc) {
-  int64_t bytes = byteSize(desc.dtype);
-  for (int64_t size : desc.sizes)
-    bytes *= size;
-  return bytes != desc.spanBytes();
-}
-
 llvm::Expected<std::unique_ptr<HostOp>>
 HostOp::create(const LibraryDesc &desc, const ConstantOperand &constant,
                Device &device, Stream &stream, Device &host) {
@@ -26,8 +18,8 @@ HostOp::create(const LibraryDesc &desc, const ConstantOperand &constant,
     TensorDesc tensor = argumentDesc(desc, i);
     Argument &argument = made->arguments.emplace_back();
     argument.isWritten = i >= count - numResults(desc);
-    // What lies between a result's elements goes down and up again.
-    argument.isRead = !argument.isWritten || hasGaps(tensor);
+    // What may lie between a result's elements goes down and up again.
+    argument.isRead = !argument.isWritten || !tensor.isDense();
     auto copy = device.allocatePinned(tensor.spanBytes());
     if (!copy)
       return copy.takeError();
@@ -51,6 +43,11 @@ HostOp::create(const LibraryDesc &desc, const ConstantOperand &constant,
   if (!op)
     return op.takeError();
   made->op = std::move(*op);
+  // What was packed is not needed in its plain form any more.
+  if (constant.data && !made->readsConstant()) {
+    made->arguments[static_cast<size_t>(packed)].copy.reset();
+    made->addresses[static_cast<size_t>(packed)] = {};
+  }
   auto hostStream = host.createStream();
   if (!hostStream)
     return hostStream.takeError();

@@ -8,8 +8,9 @@
 namespace ax::rt {
 
 llvm::Error RankExecutor::run() {
-  progress.beginRun();
-  llvm::Error error = runActions();
+  llvm::Error error = progress.beginRun(*streams.compute);
+  if (!error)
+    error = runActions();
   // A request ends when its work has, also of a rank that gives no output:
   // another device may read the states next.
   if (!error)

@@ -13,7 +13,7 @@ namespace ax::rt {
 class RankProgress {
 public:
   /// These stand in place of a command's index.
-  static constexpr int32_t idle = -1, preparing = -2;
+  static constexpr int32_t idle = -1, preparing = -2, starting = -3;
 
   llvm::Error create(Device &device);
 
@@ -22,10 +22,13 @@ public:
     host.store(pack(++count, command), std::memory_order_relaxed);
     onDevice.store(false, std::memory_order_release);
   }
-  /// From here on the device says what is done.
-  void beginRun() {
-    host.store(pack(count, idle), std::memory_order_relaxed);
+  /// From here on the device says what is done, of which the stream gets the
+  /// first.
+  llvm::Error beginRun(Stream &stream) {
+    if (llvm::Error error = begin(stream, starting))
+      return error;
     onDevice.store(true, std::memory_order_release);
+    return llvm::Error::success();
   }
   /// What the stream gets next is of the command.
   llvm::Error begin(Stream &stream, int32_t command) {

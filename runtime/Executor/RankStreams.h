@@ -27,7 +27,7 @@ private:
 /// `exchange`, messages to and from other stages on `send` and `receive`, and
 /// what goes between host and device on `copy`.
 struct RankStreams {
-  /// Of others' waiting there is most to win: exchanges come first.
+  /// Exchanges and messages come first, since other ranks wait for them.
   static llvm::Expected<RankStreams> create(Device &device);
 
   std::unique_ptr<Stream> compute;

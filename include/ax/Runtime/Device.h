@@ -8,7 +8,7 @@
 //
 // What lies in a device's memory only its streams read and write. A device may
 // work on the host's own memory (HostMapping): then nothing needs to be moved,
-// and HostTransfer.h does what that takes elsewhere.
+// and HostTransfer.h does what needs to be done elsewhere.
 //
 // Errors of work come late: from any later call of the stream, or from one that
 // waits for it. What a device has made does not outlive it, but for memory.
@@ -110,7 +110,7 @@ protected:
 };
 
 /// A point in a stream's work: where it was recorded last. One that never was
-/// has come. Who waits for it does not need it any more.
+/// counts as done. It may be gone before those that were told to wait for it.
 class Event {
 public:
   virtual ~Event();

@@ -12,6 +12,8 @@
 
 namespace ax::rt {
 
+struct CopyCommand;
+
 /// A box of elements that lies strided at both ends. Neighbouring dimensions
 /// are merged where both ends allow it, so that few long runs are left. Offsets
 /// and strides are in bytes.
@@ -101,6 +103,9 @@ private:
   int64_t runBytes = 1;
   bool empty = false;
 };
+
+/// The box that a command copies, at both ends from its buffers on.
+StridedBox boxOf(const CopyCommand &command);
 
 } // namespace ax::rt
 
