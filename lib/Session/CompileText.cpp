@@ -1,4 +1,4 @@
-//===- CompileText.cpp - A plan's text, compiled for this machine ---------===//
+//===- CompileText.cpp - A plan's text, compiled for a device -------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Session/CompileModule.h"
 

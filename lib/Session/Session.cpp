@@ -21,6 +21,8 @@ struct Session::Impl {
   std::shared_ptr<rt::Program> program, evaluationProgram, preparationProgram;
   rt::BackendOptions backends;
   rt::ExecutorOptions options;
+  /// What kernels were compiled for without asking the device.
+  std::optional<Target> target;
   std::optional<Resumed> resumed;
   std::vector<std::string> files;
   bool isUntrained = false;
@@ -151,10 +153,11 @@ static llvm::Expected<PlanSource> readText(const std::string &path,
   return options.compiler(path, options, choose);
 }
 
-/// All that is in it has to be for this machine.
+/// All that is in it has to be for the device.
 static llvm::Expected<PlanSource> readCompiled(const std::string &path,
                                                const SessionOptions &options,
-                                               ChoosePrograms choose) {
+                                               ChoosePrograms choose,
+                                               const Target &device) {
   if (options.separateKernels || !options.dumpAfter.empty() ||
       options.tellTimes || !options.cacheDir.empty() || options.target)
     return makeError(ExitCode::Usage,
@@ -169,7 +172,7 @@ static llvm::Expected<PlanSource> readCompiled(const std::string &path,
     return makeError(ExitCode::Usage,
                      "'" + path +
                          "' has its weights itself: --model-dir has no use");
-  if (llvm::Error error = checkProcessor(plan->target, plan->features))
+  if (llvm::Error error = checkTarget(plan->target, plan->features, device))
     return addContext(std::move(error), path);
   std::vector<llvm::StringRef> names;
   for (const auto &program : plan->programs) {
@@ -182,6 +185,16 @@ static llvm::Expected<PlanSource> readCompiled(const std::string &path,
   if (!chosen)
     return chosen.takeError();
   return PlanSource{std::move(*plan), {path}};
+}
+
+/// Returns what code is for.
+static llvm::Expected<Target> findTarget(const SessionOptions &options) {
+  if (options.target)
+    return *options.target;
+  auto device = rt::allBackends().devices.find(options.device);
+  if (!device)
+    return device.takeError();
+  return device->findTarget();
 }
 
 llvm::Expected<std::unique_ptr<Session>>
@@ -209,8 +222,14 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
     return result;
   };
   bool isCompiled = llvm::StringRef(planPath).ends_with(compiledPlanEnding);
-  auto source = isCompiled ? readCompiled(planPath, options, choose)
-                           : readText(planPath, options, choose);
+  auto target = findTarget(options);
+  if (!target)
+    return target.takeError();
+  impl->target = options.target;
+  SessionOptions known = options;
+  known.target = *target;
+  auto source = isCompiled ? readCompiled(planPath, options, choose, *target)
+                           : readText(planPath, known, choose);
   if (!source)
     return source.takeError();
   rt::CompiledPlan &plan = source->plan;
@@ -291,7 +310,27 @@ static llvm::Error prepareStates(std::shared_ptr<rt::Program> program,
   return llvm::Error::success();
 }
 
+/// Whether the device can run what was made for another target.
+static llvm::Error checkDevice(const Target &target,
+                               const std::string &device) {
+  auto backend = rt::allBackends().devices.find(device);
+  if (!backend)
+    return backend.takeError();
+  auto known = backend->findTarget();
+  if (!known)
+    return known.takeError();
+  const CpuTarget *cpu = target.getCpu();
+  if (llvm::Error error =
+          checkTarget(target.toText(),
+                      cpu ? cpu->features : std::vector<std::string>(), *known))
+    return addContext(std::move(error), "what is run");
+  return llvm::Error::success();
+}
+
 llvm::Error Session::start() {
+  if (impl->target)
+    if (llvm::Error error = checkDevice(*impl->target, impl->backends.device))
+      return error;
   for (const auto &program :
        {impl->program, impl->evaluationProgram, impl->preparationProgram})
     if (program)

@@ -24,6 +24,14 @@ std::optional<GpuTarget> GpuTarget::find(llvm::StringRef name) {
   return target;
 }
 
+std::optional<GpuTarget> GpuTarget::newestFor(unsigned capability) {
+  for (llvm::StringRef name : llvm::reverse(names()))
+    if (std::optional<GpuTarget> target = find(name);
+        target->capability <= capability)
+      return target;
+  return std::nullopt;
+}
+
 const Target &Target::native() {
   static const Target native(CpuTarget::native());
   return native;
@@ -46,4 +54,20 @@ std::string Target::toText() const {
 
 std::string Target::describe() const {
   return getGpu() ? "nvptx64 " + getGpu()->toText() : getCpu()->describe();
+}
+
+llvm::Error ax::checkTarget(llvm::StringRef target,
+                            const std::vector<std::string> &features,
+                            const Target &device) {
+  const GpuTarget *card = device.getGpu();
+  std::optional<GpuTarget> gpu = GpuTarget::find(target);
+  if (!gpu && !card)
+    return checkProcessor(target, features);
+  if (gpu && card && gpu->capability <= card->capability)
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::Unsupported,
+                    "is for '{0}', and the device runs code for '{1}': compile "
+                    "it with --target={2}",
+                    target, device.toText(),
+                    card ? card->toText() : std::string("native"));
 }

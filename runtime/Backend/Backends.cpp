@@ -40,30 +40,30 @@ Backends::create(int64_t numRanks, const BackendOptions &options) const {
   if (llvm::Error error =
           checkThreads(numRanks, options.devices.threadsPerRank))
     return error;
-  auto createDevices = devices.find(options.device);
-  if (!createDevices)
-    return createDevices.takeError();
+  auto device = devices.find(options.device);
+  if (!device)
+    return device.takeError();
   auto createCommunicators = communicators.find(options.communicator);
   if (!createCommunicators)
     return createCommunicators.takeError();
   auto ranks = static_cast<int32_t>(numRanks);
-  auto madeDevices = (*createDevices)(ranks, options.devices);
+  auto madeDevices = device->create(ranks, options.devices);
   if (!madeDevices)
     return madeDevices.takeError();
   CommunicatorOptions communicatorOptions;
   communicatorOptions.timeout = options.timeout;
-  for (const std::unique_ptr<Device> &device : *madeDevices)
-    communicatorOptions.numThreads += device->getNumThreads();
+  for (const std::unique_ptr<Device> &made : *madeDevices)
+    communicatorOptions.numThreads += made->getNumThreads();
   auto madeCommunicators = (*createCommunicators)(ranks, communicatorOptions);
   if (!madeCommunicators)
     return madeCommunicators.takeError();
   RankBackends made{std::move(*madeDevices), std::move(*madeCommunicators)};
   if (options.host.empty() || made.devices.front()->getHostMapping())
     return made;
-  auto createHosts = devices.find(options.host);
-  if (!createHosts)
-    return createHosts.takeError();
-  auto madeHosts = (*createHosts)(ranks, options.devices);
+  auto host = devices.find(options.host);
+  if (!host)
+    return host.takeError();
+  auto madeHosts = host->create(ranks, options.devices);
   if (!madeHosts)
     return madeHosts.takeError();
   made.hosts = std::move(*madeHosts);

@@ -28,17 +28,15 @@ namespace {
 class CpuKernel : public DeviceKernel {
 public:
   CpuKernel(const Kernel &kernel, std::shared_ptr<const LoadedKernel> loaded,
-            HostMemory scratch)
+            int32_t numThreads)
       : function(loaded->getFunction()), loaded(std::move(loaded)),
         numBuffers(kernel.arguments.size()), iterations(kernel.iterations),
-        scratchBytes(alignedScratch(kernel)), scratch(std::move(scratch)) {}
-
-  static int64_t alignedScratch(const Kernel &kernel) {
-    return (kernel.scratchBytes + 63) / 64 * 64;
+        scratchBytes((kernel.scratchBytes + 63) / 64 * 64) {
+    workspaceBytes = scratchBytes * numThreads;
   }
 
-  void run(void *const *buffers, const int64_t *scalars) const {
-    if (!scratch.getSize()) {
+  void run(void *const *buffers, const int64_t *scalars, char *scratch) const {
+    if (!scratchBytes) {
       parallelFor(iterations, 1, [&](int64_t begin, int64_t end) {
         function(buffers, scalars, begin, end);
       });
@@ -48,8 +46,7 @@ public:
     std::atomic<int64_t> next{0};
     parallelFor(iterations, 1, [&](int64_t begin, int64_t end) {
       llvm::SmallVector<void *, 16> all(buffers, buffers + numBuffers);
-      all.push_back(static_cast<char *>(scratch.getData()) +
-                    next++ * scratchBytes);
+      all.push_back(scratch + next++ * scratchBytes);
       function(all.data(), scalars, begin, end);
     });
   }
@@ -60,8 +57,8 @@ private:
   std::shared_ptr<const LoadedKernel> loaded;
   size_t numBuffers;
   int64_t iterations;
+  /// Of one thread.
   int64_t scratchBytes;
-  HostMemory scratch;
 };
 
 class CpuMemory : public DeviceMemory {
@@ -128,9 +125,10 @@ private:
 class CpuStream : public Stream {
 public:
   llvm::Error launch(const DeviceKernel &kernel, const DeviceAddress *buffers,
-                     const int64_t *scalars) override {
-    static_cast<const CpuKernel &>(kernel).run(DeviceAccess::pointers(buffers),
-                                               scalars);
+                     const int64_t *scalars, DeviceAddress workspace) override {
+    static_cast<const CpuKernel &>(kernel).run(
+        DeviceAccess::pointers(buffers), scalars,
+        static_cast<char *>(DeviceAccess::pointer(workspace)));
     return llvm::Error::success();
   }
   llvm::Error execute(LibraryOp &op, const DeviceAddress *arguments,
@@ -257,12 +255,8 @@ public:
     auto loaded = loadCpuKernel(kernel);
     if (!loaded)
       return loaded.takeError();
-    llvm::Expected<HostMemory> scratch = HostMemory::allocate(
-        CpuKernel::alignedScratch(kernel) * options.threadsPerRank);
-    if (!scratch)
-      return scratch.takeError();
     return std::make_unique<CpuKernel>(kernel, std::move(*loaded),
-                                       std::move(*scratch));
+                                       options.threadsPerRank);
   }
   llvm::Expected<std::unique_ptr<LibraryOp>>
   prepare(const LibraryDesc &desc, const ConstantOperand &operand) override {
@@ -388,11 +382,11 @@ createCpuDevices(int32_t numRanks, const DeviceOptions &options) {
 // NOLINTNEXTLINE(misc-use-internal-linkage)
 void registerCpu(Backends &backends) {
   backends.devices.add(
-      "cpu",
-      [](int32_t numRanks, const DeviceOptions &options)
-          -> llvm::Expected<std::vector<std::unique_ptr<Device>>> {
-        return createCpuDevices(numRanks, options);
-      });
+      "cpu", {[](int32_t numRanks, const DeviceOptions &options)
+                  -> llvm::Expected<std::vector<std::unique_ptr<Device>>> {
+                return createCpuDevices(numRanks, options);
+              },
+              []() -> llvm::Expected<Target> { return Target::native(); }});
 }
 
 } // namespace ax::rt

@@ -37,28 +37,48 @@ llvm::Expected<std::shared_ptr<const Card>> Card::open(int32_t number) {
   return card;
 }
 
-llvm::Error Card::retain() {
-  constexpr int oldestMajor = 8;
-  if (llvm::Error error = driver->call(&Driver::cuDeviceGet, &device, number))
+llvm::Expected<GpuTarget> Card::findTarget(int32_t number) {
+  llvm::Expected<std::shared_ptr<const Driver>> driver = Driver::load();
+  if (!driver)
+    return driver.takeError();
+  CUdevice device = 0;
+  if (llvm::Error error =
+          (*driver)->call(&Driver::cuDeviceGet, &device, number))
     return error;
+  return findTarget(**driver, device, number);
+}
+
+llvm::Expected<GpuTarget> Card::findTarget(const Driver &driver,
+                                           CUdevice device, int32_t number) {
   int major = 0, minor = 0;
   for (auto [value, attribute] :
        {std::pair(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
-        std::pair(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR),
-        std::pair(&maxPitch, CU_DEVICE_ATTRIBUTE_MAX_PITCH)})
-    if (llvm::Error error = driver->call(&Driver::cuDeviceGetAttribute, value,
-                                         attribute, device))
+        std::pair(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)})
+    if (llvm::Error error = driver.call(&Driver::cuDeviceGetAttribute, value,
+                                        attribute, device))
       return error;
-  if (major < oldestMajor) {
-    std::array<char, 128> name{};
-    if (llvm::Error error = driver->call(&Driver::cuDeviceGetName, name.data(),
-                                         static_cast<int>(name.size()), device))
-      return error;
-    return makeErrorf(ExitCode::Usage,
-                      "device cuda: card {0}, {1}, is an sm_{2}{3}, and sm_{4} "
-                      "is needed",
-                      number, name.data(), major, minor, oldestMajor * 10);
-  }
+  if (std::optional<GpuTarget> target =
+          GpuTarget::newestFor(static_cast<unsigned>(10 * major + minor)))
+    return *target;
+  std::array<char, 128> name{};
+  if (llvm::Error error = driver.call(&Driver::cuDeviceGetName, name.data(),
+                                      static_cast<int>(name.size()), device))
+    return error;
+  return makeErrorf(ExitCode::Usage,
+                    "device cuda: card {0}, {1}, is an sm_{2}{3}, and {4} is "
+                    "needed",
+                    number, name.data(), major, minor,
+                    GpuTarget::names().front());
+}
+
+llvm::Error Card::retain() {
+  if (llvm::Error error = driver->call(&Driver::cuDeviceGet, &device, number))
+    return error;
+  if (llvm::Error error = findTarget(*driver, device, number).takeError())
+    return error;
+  if (llvm::Error error = driver->call(&Driver::cuDeviceGetAttribute, &maxPitch,
+                                       CU_DEVICE_ATTRIBUTE_MAX_PITCH, device))
+    return error;
   if (llvm::Error error =
           driver->call(&Driver::cuDevicePrimaryCtxRetain, &context, device))
     return error;

@@ -6,6 +6,7 @@
 #include "Driver.h"
 
 #include "ax/Runtime/Device.h"
+#include "ax/Support/Target.h"
 
 namespace ax::rt::cuda {
 
@@ -14,11 +15,14 @@ class Card {
 public:
   /// A Usage error where the card is older than sm_80.
   static llvm::Expected<std::shared_ptr<const Card>> open(int32_t number);
+  /// Likewise; nothing is done on the card.
+  static llvm::Expected<GpuTarget> findTarget(int32_t number);
   ~Card();
   Card(const Card &) = delete;
   Card &operator=(const Card &) = delete;
 
   int32_t getNumber() const { return number; }
+  uint64_t getIdentity() const { return identity; }
   /// Rows of a copy begin at most so many bytes behind each other.
   int64_t getMaxPitch() const { return maxPitch; }
   int getPriority(StreamPriority priority) const {
@@ -42,6 +46,8 @@ public:
 
 private:
   Card(std::shared_ptr<const Driver> driver, int32_t number);
+  static llvm::Expected<GpuTarget> findTarget(const Driver &driver,
+                                              CUdevice device, int32_t number);
   llvm::Error retain();
   /// Makes the context that of the calling thread.
   llvm::Error enter() const;

@@ -1,7 +1,7 @@
 //===- CudaDevice.cpp - Ranks that compute on an NVIDIA GPU ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Card.h"
+#include "CudaKernel.h"
 #include "CudaMemory.h"
 #include "CudaStream.h"
 
@@ -63,9 +63,7 @@ public:
   }
   llvm::Expected<std::unique_ptr<DeviceKernel>>
   loadKernel(const Kernel &kernel) override {
-    return makeErrorf(ExitCode::Unsupported,
-                      "kernel {0} is {1}, which device cuda does not load",
-                      kernel.name, kernel.format);
+    return CudaKernel::load(card, kernel);
   }
   llvm::Expected<std::unique_ptr<LibraryOp>>
   prepare(const LibraryDesc &desc, const ConstantOperand &) override {
@@ -83,17 +81,17 @@ private:
 // NOLINTNEXTLINE(misc-use-internal-linkage)
 void registerCuda(Backends &backends) {
   backends.devices.add(
-      "cuda",
-      [](int32_t numRanks, const DeviceOptions &)
-          -> llvm::Expected<std::vector<std::unique_ptr<Device>>> {
-        llvm::Expected<SharedCard> card = Card::open(0);
-        if (!card)
-          return card.takeError();
-        std::vector<std::unique_ptr<Device>> devices;
-        for (int32_t rank = 0; rank < numRanks; ++rank)
-          devices.push_back(std::make_unique<CudaDevice>(*card));
-        return devices;
-      });
+      "cuda", {[](int32_t numRanks, const DeviceOptions &)
+                   -> llvm::Expected<std::vector<std::unique_ptr<Device>>> {
+                 llvm::Expected<SharedCard> card = Card::open(0);
+                 if (!card)
+                   return card.takeError();
+                 std::vector<std::unique_ptr<Device>> devices;
+                 for (int32_t rank = 0; rank < numRanks; ++rank)
+                   devices.push_back(std::make_unique<CudaDevice>(*card));
+                 return devices;
+               },
+               []() -> llvm::Expected<Target> { return Card::findTarget(0); }});
 }
 
 } // namespace ax::rt

@@ -4,6 +4,7 @@
 #include "CudaStream.h"
 
 #include "BoxCopies.h"
+#include "CudaKernel.h"
 #include "CudaMemory.h"
 
 #include "ax/Runtime/Program.h"
@@ -70,9 +71,10 @@ public:
     llvm::consumeError(card->call(&Driver::cuStreamDestroy, stream));
   }
 
-  llvm::Error launch(const DeviceKernel &, const DeviceAddress *,
-                     const int64_t *) override {
-    llvm_unreachable("the device loads no kernel");
+  llvm::Error launch(const DeviceKernel &kernel, const DeviceAddress *buffers,
+                     const int64_t *scalars, DeviceAddress workspace) override {
+    return static_cast<const CudaKernel &>(kernel).launch(
+        *card, stream, buffers, scalars, workspace);
   }
   llvm::Error execute(LibraryOp &, const DeviceAddress *,
                       DeviceAddress) override {

@@ -83,11 +83,26 @@ llvm::Expected<std::shared_ptr<const Driver>> Driver::load() {
   return driver;
 }
 
+/// Whose fault an error is.
+static ExitCode exitCodeOf(CUresult result) {
+  switch (result) {
+  case CUDA_ERROR_INVALID_PTX:
+  case CUDA_ERROR_INVALID_IMAGE:
+  case CUDA_ERROR_NOT_FOUND:
+    return ExitCode::BadPlan;
+  case CUDA_ERROR_NO_BINARY_FOR_GPU:
+  case CUDA_ERROR_UNSUPPORTED_PTX_VERSION:
+    return ExitCode::Unsupported;
+  default:
+    return ExitCode::RunFailed;
+  }
+}
+
 llvm::Error Driver::describe(const char *name, CUresult result) const {
   const char *error = nullptr, *text = nullptr;
   cuGetErrorName.function(result, &error);
   cuGetErrorString.function(result, &text);
-  return makeErrorf(ExitCode::RunFailed, "{0}: {1}: {2}", name,
+  return makeErrorf(exitCodeOf(result), "{0}: {1}: {2}", name,
                     error ? error : "an error without a name",
                     text ? text : std::to_string(result));
 }

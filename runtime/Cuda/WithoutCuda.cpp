@@ -6,17 +6,21 @@
 
 namespace ax::rt {
 
+static llvm::Error withoutHeaders() {
+  return makeError(ExitCode::Unsupported,
+                   "device cuda: this was built without CUDA's headers "
+                   "(cuda.h; -DAX_CUDA_INCLUDE says where they are)");
+}
+
 // Declared where the build's list of them is called.
 // NOLINTNEXTLINE(misc-use-internal-linkage)
 void registerCuda(Backends &backends) {
   backends.devices.add(
-      "cuda",
-      [](int32_t, const DeviceOptions &)
-          -> llvm::Expected<std::vector<std::unique_ptr<Device>>> {
-        return makeError(ExitCode::Unsupported,
-                         "device cuda: this was built without CUDA's headers "
-                         "(cuda.h; -DAX_CUDA_INCLUDE says where they are)");
-      });
+      "cuda", {[](int32_t, const DeviceOptions &)
+                   -> llvm::Expected<std::vector<std::unique_ptr<Device>>> {
+                 return withoutHeaders();
+               },
+               []() -> llvm::Expected<Target> { return withoutHeaders(); }});
 }
 
 } // namespace ax::rt

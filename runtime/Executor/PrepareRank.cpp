@@ -252,6 +252,9 @@ llvm::Error RankExecutor::prepareSteps() {
     if (steps[i].op)
       workspaceBytes =
           std::max(workspaceBytes, steps[i].op->getWorkspaceBytes());
+    if (steps[i].kernel)
+      workspaceBytes =
+          std::max(workspaceBytes, steps[i].kernel->getWorkspaceBytes());
   }
   progress.setOnHost(RankProgress::preparing);
   llvm::Expected<std::unique_ptr<DeviceMemory>> allocated =

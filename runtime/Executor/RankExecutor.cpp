@@ -210,7 +210,8 @@ llvm::Error RankExecutor::issue(Step &step, int32_t microBatch) {
     return compute.launch(*step.kernel, step.addresses.data(),
                           step.scalars.data() +
                               static_cast<size_t>(microBatch) *
-                                  kernel->scalars.size());
+                                  kernel->scalars.size(),
+                          workspace->getAddress());
   if (std::holds_alternative<LibraryCommand>(body))
     return step.hostOp ? step.hostOp->execute(compute, step.addresses.data())
                        : compute.execute(*step.op, step.addresses.data(),

@@ -78,8 +78,11 @@ void Checker::checkKernels() {
     require(kernel.iterations >= 0, "negative iterations");
     require(kernel.scratchBytes >= 0 && kernel.scratchBytes <= mostScratchBytes,
             "it has no room");
-    require(kernel.format != kernelFormat::ptx || isLaunch(kernel.launch),
-            "no launch that GPUs do");
+    if (kernel.format == kernelFormat::ptx &&
+        require(isLaunch(kernel.launch), "no launch that GPUs do"))
+      require(kernel.scratchBytes <=
+                  mostScratchBytes / kernel.launch.numThreads(),
+              "its threads have no room");
     for (const KernelArgument &argument : kernel.arguments)
       require(argument.bytes >= 0 && argument.alignment >= 1 &&
                   bufferAlignment % argument.alignment == 0,

@@ -23,8 +23,10 @@ namespace {
 
 class GuardedKernel : public DeviceKernel {
 public:
-  GuardedKernel(std::unique_ptr<DeviceKernel> inner, size_t numBuffers)
-      : inner(std::move(inner)), numBuffers(numBuffers) {}
+  GuardedKernel(std::unique_ptr<DeviceKernel> innerIn, size_t numBuffers)
+      : inner(std::move(innerIn)), numBuffers(numBuffers) {
+    workspaceBytes = inner->getWorkspaceBytes();
+  }
   std::unique_ptr<DeviceKernel> inner;
   size_t numBuffers;
 };
@@ -47,10 +49,14 @@ public:
       : inner(std::move(inner)), space(space) {}
 
   llvm::Error launch(const DeviceKernel &kernel, const DeviceAddress *buffers,
-                     const int64_t *scalars) override {
+                     const int64_t *scalars, DeviceAddress workspace) override {
     const auto &guarded = static_cast<const GuardedKernel &>(kernel);
-    return with({buffers, guarded.numBuffers}, [&](const DeviceAddress *found) {
-      return inner->launch(*guarded.inner, found, scalars);
+    llvm::SmallVector<DeviceAddress, 16> all(buffers,
+                                             buffers + guarded.numBuffers);
+    all.push_back(workspace);
+    return with(all, [&](const DeviceAddress *found) {
+      return inner->launch(*guarded.inner, found, scalars,
+                           found[guarded.numBuffers]);
     });
   }
   llvm::Error execute(LibraryOp &op, const DeviceAddress *arguments,
@@ -190,13 +196,15 @@ createDevices(int32_t numRanks, const DeviceOptions &options) {
   return devices;
 }
 
+llvm::Expected<Target> findTarget() { return Target::native(); }
+
 } // namespace
 
 // Declared where the build's list of them is called.
 // NOLINTNEXTLINE(misc-use-internal-linkage)
 void registerGuarded(Backends &backends) {
-  backends.devices.add("guarded", createDevices<false>);
-  backends.devices.add("bare", createDevices<true>);
+  backends.devices.add("guarded", {createDevices<false>, findTarget});
+  backends.devices.add("bare", {createDevices<true>, findTarget});
 }
 
 } // namespace ax::rt

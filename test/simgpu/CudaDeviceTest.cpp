@@ -38,8 +38,8 @@ INSTANTIATE_TEST_SUITE_P(Cuda, DeviceSuite,
 using Devices = std::vector<std::unique_ptr<Device>>;
 
 llvm::Expected<Devices> createCuda(int32_t numRanks = 1) {
-  auto create = llvm::cantFail(allBackends().devices.find("cuda"));
-  return create(numRanks, DeviceOptions());
+  DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
+  return cuda.create(numRanks, DeviceOptions());
 }
 
 /// What creating a device says on such a machine.

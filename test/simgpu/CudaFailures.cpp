@@ -39,8 +39,8 @@ public:
 
 private:
   static llvm::Expected<std::vector<std::unique_ptr<Device>>> create() {
-    auto create = llvm::cantFail(allBackends().devices.find("cuda"));
-    return create(2, DeviceOptions());
+    DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
+    return cuda.create(2, DeviceOptions());
   }
   template <typename T>
   static llvm::Error set(T &variable, llvm::Expected<T> value) {
@@ -201,8 +201,8 @@ TEST(CudaFailures, EveryErrorOfWork) {
 
 TEST(CudaFailures, LateErrorsComeFromWhoWaits) {
   startSimgpu({{"ORDER", "lazy"}});
-  auto create = llvm::cantFail(allBackends().devices.find("cuda"));
-  auto devices = llvm::cantFail(create(1, DeviceOptions()));
+  DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
+  auto devices = llvm::cantFail(cuda.create(1, DeviceOptions()));
   TestRank rank(*devices[0]);
   auto memory = llvm::cantFail(devices[0]->allocate(100));
   llvm::cantFail(rank.stream->clear(memory->getAddress(), 101));

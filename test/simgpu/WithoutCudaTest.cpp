@@ -13,12 +13,15 @@ void registerCuda(Backends &backends);
 TEST(WithoutCudaTest, SaysThatHeadersWereMissing) {
   Backends backends;
   registerCuda(backends);
-  auto create = llvm::cantFail(backends.devices.find("cuda"));
-  ErrorDescription error = describeError(create(1, {}).takeError());
-  EXPECT_EQ(error.code, ExitCode::Unsupported);
-  EXPECT_EQ(error.message,
-            "device cuda: this was built without CUDA's headers (cuda.h; "
-            "-DAX_CUDA_INCLUDE says where they are)");
+  DeviceKind cuda = llvm::cantFail(backends.devices.find("cuda"));
+  for (llvm::Error &got : llvm::SmallVector<llvm::Error, 2>{
+           cuda.create(1, {}).takeError(), cuda.findTarget().takeError()}) {
+    ErrorDescription error = describeError(std::move(got));
+    EXPECT_EQ(error.code, ExitCode::Unsupported);
+    EXPECT_EQ(error.message,
+              "device cuda: this was built without CUDA's headers (cuda.h; "
+              "-DAX_CUDA_INCLUDE says where they are)");
+  }
 }
 
 } // namespace ax::rt

@@ -27,7 +27,6 @@ def ForSaving : OptionFlag;
 def ForEvaluation : OptionFlag;
 def ForEvaluationInTraining : OptionFlag;
 def ForTracedSteps : OptionFlag;
-def ForListing : OptionFlag;
 
 // Input.
 defm input : Value<"input", "NAME=FILE.npy", "Value of an input", help1_input,
@@ -202,8 +201,8 @@ defm list_commands : Switch<
   [Common]>;
 defm target : Value<
   "target", "PROCESSOR",
-  "What --list-commands compiles for: native, x86-64-v3, ...; a GPU: sm_90, ...",
-  help6_debugging, [Suggested, ForListing],
+  "What kernels are compiled for, if not for the device: x86-64-v3, sm_90, ...",
+  help6_debugging, [Suggested],
   "native,x86-64,x86-64-v2,x86-64-v3,x86-64-v4,sm_80,sm_90,sm_100">;
 defm dump_after : Value<
   "dump-after", "STEP", "Print what one rank of each stage does after steps",

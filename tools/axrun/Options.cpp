@@ -20,7 +20,7 @@ constexpr unsigned ForRuns = FirstUse << 0, ForComparing = FirstUse << 1,
                    ForTraining = FirstUse << 4, ForSaving = FirstUse << 5,
                    ForEvaluation = FirstUse << 6,
                    ForEvaluationInTraining = FirstUse << 7,
-                   ForTracedSteps = FirstUse << 8, ForListing = FirstUse << 9;
+                   ForTracedSteps = FirstUse << 8;
 
 #define AX_FLAGS_INC "axrunFlags.inc"
 #include "ax/Support/FlagTable.def"
@@ -47,8 +47,25 @@ unsigned findUses(const CommandLine &flags) {
          when(trains && evaluates, ForEvaluationInTraining) |
          when(trains && (flags.has(OPT_trace) || flags.has(OPT_profile) ||
                          flags.has(OPT_json)),
-              ForTracedSteps) |
-         when(lists, ForListing);
+              ForTracedSteps);
+}
+
+/// What kernels are compiled for, where that is asked. A compiled plan has
+/// some.
+llvm::Error readTarget(const CommandLine &flags, llvm::StringRef plan,
+                       std::optional<Target> &target) {
+  std::string name;
+  if (const char *known = std::getenv("AXRUN_TARGET");
+      known && !plan.ends_with(compiledPlanEnding))
+    name = known;
+  flags.read(OPT_target, name);
+  if (name.empty() && !flags.has(OPT_target))
+    return llvm::Error::success();
+  auto parsed = Target::parse(name);
+  if (!parsed)
+    return addContext(parsed.takeError(), "--target=" + name);
+  target = std::move(*parsed);
+  return llvm::Error::success();
 }
 
 /// A flag that would change nothing is a slip.
@@ -69,8 +86,7 @@ llvm::Error checkUses(const FlagTable &table, const CommandLine &flags) {
       {ForEvaluation, "evaluation (--eval, without --predict)"},
       {ForEvaluationInTraining, "evaluation in training (--data and --eval)"},
       {ForTracedSteps, "steps that are traced (--trace, --profile or --json, "
-                       "with --data)"},
-      {ForListing, "what is not run (--list-commands)"}};
+                       "with --data)"}};
   std::vector<std::string> uses;
   for (auto [use, text] : texts)
     if (table.usesOf(flag) & use)
@@ -277,12 +293,8 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
   flags.read(OPT_no_host_fallback, session.noHostFallback);
   flags.read(OPT_timeout, session.timeoutSeconds);
   flags.read(OPT_cache_dir, session.cacheDir);
-  if (flags.has(OPT_target)) {
-    Target target = Target::native();
-    if (llvm::Error error = flags.parse(OPT_target, target))
-      return error;
-    session.target = std::move(target);
-  }
+  if (llvm::Error error = readTarget(flags, options.plan, session.target))
+    return error;
   flags.read(OPT_separate_kernels, session.separateKernels);
   session.dumpAfter = flags.list(OPT_dump_after);
   flags.read(OPT_timing, session.tellTimes);

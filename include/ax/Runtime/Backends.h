@@ -14,6 +14,7 @@
 
 #include "ax/Runtime/Communicator.h"
 #include "ax/Runtime/Device.h"
+#include "ax/Support/Target.h"
 
 #include "llvm/ADT/StringRef.h"
 
@@ -31,33 +32,42 @@ llvm::Error checkThreads(int64_t numRanks, int64_t threadsPerRank);
 llvm::Error noBackend(llvm::StringRef kind, llvm::StringRef name,
                       const std::vector<std::string> &known);
 
-/// Ways to make a Made for each rank of this process, by name.
+/// Makes one for each rank of this process.
 template <typename Made, typename Options>
+using CreateForRanks = llvm::Expected<std::vector<std::unique_ptr<Made>>> (*)(
+    int32_t numRanks, const Options &options);
+
+/// A kind of device.
+struct DeviceKind {
+  CreateForRanks<Device, DeviceOptions> create;
+  /// Returns what code for its devices is made for, without making one.
+  llvm::Expected<Target> (*findTarget)();
+};
+
+/// Backends of one sort, by name.
+template <typename Backend>
 class BackendTable {
 public:
-  using Create = llvm::Expected<std::vector<std::unique_ptr<Made>>> (*)(
-      int32_t numRanks, const Options &options);
-
   /// `kind`, as messages have it: `device`.
   explicit BackendTable(std::string kind) : kind(std::move(kind)) {}
-  void add(llvm::StringRef name, Create create) {
-    [[maybe_unused]] bool isNew = table.emplace(name, create).second;
+  void add(llvm::StringRef name, Backend backend) {
+    [[maybe_unused]] bool isNew = table.emplace(name, backend).second;
     assert(isNew && "two backends of one name");
   }
   /// A Usage error that lists the names when there is no such one.
-  llvm::Expected<Create> find(llvm::StringRef name) const {
+  llvm::Expected<Backend> find(llvm::StringRef name) const {
     auto found = table.find(name.str());
     if (found != table.end())
       return found->second;
     std::vector<std::string> known;
-    for (const auto &[other, create] : table)
+    for (const auto &[other, backend] : table)
       known.push_back(other);
     return noBackend(kind, name, known);
   }
 
 private:
   std::string kind;
-  std::map<std::string, Create> table;
+  std::map<std::string, Backend> table;
 };
 
 /// What the ranks of this process work with, and how.
@@ -82,8 +92,9 @@ struct RankBackends {
 };
 
 struct Backends {
-  BackendTable<Device, DeviceOptions> devices{"device"};
-  BackendTable<Communicator, CommunicatorOptions> communicators{"communicator"};
+  BackendTable<DeviceKind> devices{"device"};
+  BackendTable<CreateForRanks<Communicator, CommunicatorOptions>> communicators{
+      "communicator"};
 
   /// A Usage error for names that there are not.
   llvm::Error check(const BackendOptions &options) const;

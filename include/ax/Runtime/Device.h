@@ -87,25 +87,34 @@ private:
   int64_t size;
 };
 
-/// A kernel whose code is on the device.
-class DeviceKernel {
+/// Work that is ready to be put on streams.
+class PreparedWork {
+public:
+  /// Returns how much scratch memory it is to be given each time, aligned to 64
+  /// bytes, that nothing else uses meanwhile.
+  int64_t getWorkspaceBytes() const { return workspaceBytes; }
+
+protected:
+  ~PreparedWork() = default;
+  int64_t workspaceBytes = 0;
+};
+
+/// A kernel whose code is on the device, until this is destroyed: not before
+/// the work that uses it is done.
+class DeviceKernel : public PreparedWork {
 public:
   virtual ~DeviceKernel();
 };
 
 /// A library operation, ready to execute.
-class LibraryOp {
+class LibraryOp : public PreparedWork {
 public:
   virtual ~LibraryOp();
-  /// Returns how much scratch memory every execution is to be given, aligned to
-  /// 64 bytes.
-  int64_t getWorkspaceBytes() const { return workspaceBytes; }
   /// Returns false where the constant operand was packed: executions do not
   /// look at its argument any more.
   bool readsConstant() const { return readsConstantOperand; }
 
 protected:
-  int64_t workspaceBytes = 0;
   bool readsConstantOperand = true;
 };
 
@@ -140,11 +149,13 @@ class Stream {
 public:
   virtual ~Stream();
   /// Does all iterations of the kernel, some of which may run at the same time.
-  /// The arrays are read during the call.
+  /// The arrays are read during the call. `workspace`, here and below, has as
+  /// many bytes as are asked for.
   virtual llvm::Error launch(const DeviceKernel &kernel,
                              const DeviceAddress *buffers,
-                             const int64_t *scalars) = 0;
-  /// Does the operation once. `workspace` has as many bytes as it asks for.
+                             const int64_t *scalars,
+                             DeviceAddress workspace) = 0;
+  /// Does the operation once.
   virtual llvm::Error execute(LibraryOp &op, const DeviceAddress *arguments,
                               DeviceAddress workspace) = 0;
   /// Copies the box that `box` describes, whose own buffers are ignored.

@@ -21,8 +21,11 @@ struct GpuTarget {
   /// `sm_80`, `sm_90` or `sm_100`, with `+sim` behind it for one that is
   /// simulated; nothing for others.
   static std::optional<GpuTarget> find(llvm::StringRef name);
-  /// All that `find` knows, but for those that are simulated.
+  /// All that `find` knows, but for those that are simulated, the oldest first.
   static llvm::ArrayRef<llvm::StringRef> names();
+  /// The newest that runs on cards of this capability; nothing for those that
+  /// are too old.
+  static std::optional<GpuTarget> newestFor(unsigned capability);
 
   /// Returns the name as LLVM and ptxas have it: `sm_90`.
   std::string architecture() const {
@@ -56,6 +59,12 @@ public:
 private:
   std::variant<CpuTarget, GpuTarget> kind;
 };
+
+/// An Unsupported error where code for `target`, which needs `features`, is not
+/// for what a device says that code is made for.
+llvm::Error checkTarget(llvm::StringRef target,
+                        const std::vector<std::string> &features,
+                        const Target &device);
 
 } // namespace ax
 

@@ -32,8 +32,8 @@ public:
   /// Is called before each test.
   virtual void begin() {}
   virtual std::vector<std::unique_ptr<Device>> create(int32_t numRanks) {
-    auto make = llvm::cantFail(allBackends().devices.find(device));
-    return llvm::cantFail(make(numRanks, DeviceOptions()));
+    DeviceKind kind = llvm::cantFail(allBackends().devices.find(device));
+    return llvm::cantFail(kind.create(numRanks, DeviceOptions()));
   }
 
 private:

@@ -14,8 +14,9 @@ namespace ax::rt {
 
 inline std::vector<std::unique_ptr<Device>>
 createTestDevices(int32_t numRanks, const DeviceOptions &options = {}) {
-  auto create = llvm::cantFail(allBackends().devices.find(AX_TEST_DEVICE));
-  return llvm::cantFail(create(numRanks, options));
+  DeviceKind device =
+      llvm::cantFail(allBackends().devices.find(AX_TEST_DEVICE));
+  return llvm::cantFail(device.create(numRanks, options));
 }
 
 } // namespace ax::rt

@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Tests of other files once more, their ranks on devices whose memory the host
+cannot touch: of test/guarded, and on the simulated GPU (test/simgpu)."""
+import os
+import re
+from pathlib import Path
+
+from cases import Failed, load
+
+# File -> which of its cases: together they move data in each way that there is.
+FEW = {
+    "axrun_profile": "",
+    "compiled_plans": "pp=2|without compiler|training|embedded",
+    "dropout": "",
+    "dump_tensors": "",
+    "given_weights": "",
+    "max_detection": "",
+    "models": "--dp=2 --tp=2 --pp=2$",
+    "optimizers": "",
+    "predict": "",
+    "prepare": "",
+    "quantized": "",
+    "recompute": "",
+    "train": "--dp=2.*--zero=3",
+    "train_checkpoints": "",
+    "zoo": "",
+}
+# The same on a device without libraries, for which the CPU does their work.
+BARE = {
+    "max_detection": "",
+    "models": "--dp=2 --tp=2 --pp=2$",
+    "quantized": "",
+    "train": "--dp=2.*--zero=3",
+}
+# On the simulated GPU, whose threads take turns on one processor.
+CUDA = {
+    "dropout": "",
+    "given_weights": "",
+    "models": "mlp|--dp=2 --tp=2 --pp=2$",
+    "optimizers": "",
+    "recompute": "",
+    "train": "--dp=2.*--zero=3",
+    "train_checkpoints": "",
+}
+# In other orders of what its streams do.
+LAZY = {
+    "models": "--dp=2 --tp=2 --pp=2$",
+    "train": "--dp=2.*--zero=3",
+}
+# With --all: all files but those that run no plans, or builds of their own.
+NOT = {
+    "devices": "is this one",
+    "docs": "its commands are those of a user, who has no such device",
+    "edited_plans": "is on it in any case",
+    "extend": "builds axopt again",
+    "fuzz": "runs no tool",
+    "import_errors": "runs no plan",
+    "import_graphs": "runs no plan",
+    "inspection": "runs no plan",
+    "install": "runs what it has installed",
+    "memory": "measures memory of the host, where device cpu has its own",
+    "model_errors": "runs no plan",
+}
+
+
+def simulated(build, order):
+    return {"AXRUN_DEVICE": "cuda", "AXRUN_TARGET": "sm_90+sim",
+            "AXRUN_CUDA_PATH": str(build / "test" / "simgpu"),
+            "SIMGPU_ORDER": order}
+
+
+def devices(build):
+    """Name -> environment of axrun; which tests it gets without --all."""
+    guarded = {"AX_RUNNERS": str(build / "test" / "guarded")}
+    return {"": (guarded | {"AXRUN_DEVICE": "guarded"}, FEW),
+            "bare": (guarded | {"AXRUN_DEVICE": "bare"}, BARE),
+            "cuda": (simulated(build, "eager"), CUDA),
+            "cuda, lazy": (simulated(build, "lazy"), LAZY),
+            "cuda, random 1": (simulated(build, "random:1"), LAZY),
+            "cuda, random 2": (simulated(build, "random:2"), LAZY),
+            "cuda, random 3": (simulated(build, "random:3"), LAZY)}
+
+
+def on(environment, function, *arguments):
+    before = dict(os.environ)
+    os.environ.update(environment)
+    try:
+        function(*arguments)
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
+
+
+def cases(every):
+    folder = Path(__file__).parent
+    build = Path(os.environ["AX_BIN"]).parent
+    files = {file.stem for file in folder.glob("[!_]*.py")}
+    if missing := set(NOT) - files:
+        raise Failed(f"there is no {missing}")
+    for device, (environment, few) in devices(build).items():
+        chosen = dict.fromkeys(sorted(files - set(NOT)), "") \
+            if every and not device else few
+        for name, pattern in chosen.items():
+            for case, call in load(str(folder / f"{name}.py")).items():
+                if re.search(pattern, case):
+                    yield (f"{name} {case}" + f" ({device})" * bool(device),
+                           on, environment, *call)
