@@ -4,8 +4,6 @@
 #include "Memory.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
 #include <sys/mman.h>
 
 namespace simgpu {
@@ -17,40 +15,48 @@ static size_t aligned(size_t bytes) {
   return (bytes + alignment - 1) / alignment * alignment;
 }
 
-unsigned char *Allocations::makeBytes(size_t bytes) {
-  void *memory = std::aligned_alloc(alignment, aligned(bytes));
-  if (memory)
-    std::memset(memory, 0xff, aligned(bytes));
-  return static_cast<unsigned char *>(memory);
-}
-
-void Allocations::add(uintptr_t address, size_t bytes, unsigned char *memory) {
-  allocations.emplace(address, Allocation{bytes, {memory, std::free}});
+unsigned char *Allocations::add(uintptr_t address, size_t bytes) {
+  GuardedBytes made(bytes);
+  unsigned char *memory = made.data();
+  if (!memory)
+    return nullptr;
+  allocations.emplace(address ? address : reinterpret_cast<uintptr_t>(memory),
+                      std::move(made));
   used += bytes;
+  return memory;
 }
 
-unsigned char *Allocations::find(uintptr_t address, size_t bytes) const {
+const std::pair<const uintptr_t, GuardedBytes> *
+Allocations::around(uintptr_t address) const {
   auto next = allocations.upper_bound(address);
   if (next == allocations.begin())
     return nullptr;
-  const auto &[begin, allocation] = *std::prev(next);
-  size_t offset = address - begin;
-  if (offset > allocation.bytes || bytes > allocation.bytes - offset)
+  const auto &found = *std::prev(next);
+  return address - found.first <= found.second.size() ? &found : nullptr;
+}
+
+unsigned char *Allocations::find(uintptr_t address, size_t bytes) const {
+  const auto *found = around(address);
+  if (!found)
     return nullptr;
-  return allocation.memory.get() + offset;
+  size_t offset = address - found->first;
+  return bytes <= found->second.size() - offset ? found->second.data() + offset
+                                                : nullptr;
 }
 
 Range Allocations::startingAt(uintptr_t address) const {
   auto found = allocations.find(address);
   if (found == allocations.end())
     return {};
-  return {address, address + found->second.bytes};
+  return {address, address + found->second.size()};
 }
 
-void Allocations::free(uintptr_t address) {
+bool Allocations::free(uintptr_t address) {
   auto found = allocations.find(address);
-  used -= found->second.bytes;
+  bool isIntact = found->second.isPatternIntact();
+  used -= found->second.size();
   allocations.erase(found);
+  return isIntact;
 }
 
 CardMemory::CardMemory(size_t size) : size(size) {
@@ -77,7 +83,7 @@ uintptr_t CardMemory::findGap(uintptr_t start, size_t bytes) const {
       return start;
     if (next == allocations.end())
       return 0;
-    start = next->first + aligned(next->second.bytes) + alignment;
+    start = next->first + aligned(next->second.size()) + alignment;
   }
 }
 
@@ -89,20 +95,14 @@ uintptr_t CardMemory::allocate(size_t bytes) {
   uintptr_t address = findGap(cursor, needed);
   if (!address)
     address = findGap(reserved.begin, needed);
-  unsigned char *memory = address ? makeBytes(bytes) : nullptr;
-  if (!memory)
+  if (!address || !add(address, bytes))
     return 0;
-  add(address, bytes, memory);
   cursor = address + needed;
   return address;
 }
 
 void *PinnedMemory::allocate(size_t bytes) {
-  unsigned char *memory =
-      bytes <= size - getUsed() ? makeBytes(bytes) : nullptr;
-  if (memory)
-    add(reinterpret_cast<uintptr_t>(memory), bytes, memory);
-  return memory;
+  return bytes <= size - getUsed() ? add(0, bytes) : nullptr;
 }
 
 } // namespace simgpu

@@ -3,20 +3,11 @@
 #ifndef AX_TEST_SIMGPU_MEMORY_H
 #define AX_TEST_SIMGPU_MEMORY_H
 
-#include <cstddef>
-#include <cstdint>
+#include "GuardedBytes.h"
+
 #include <map>
-#include <memory>
 
 namespace simgpu {
-
-/// Addresses [begin, end).
-struct Range {
-  uintptr_t begin = 0, end = 0;
-  bool meets(Range other) const {
-    return begin < other.end && other.begin < end;
-  }
-};
 
 /// Live allocations, and the bytes behind them. Fresh ones are NaN as any
 /// type, and -1 as an index.
@@ -28,17 +19,17 @@ public:
   unsigned char *find(uintptr_t address, size_t bytes) const;
   /// Returns what begins there; empty where nothing does.
   Range startingAt(uintptr_t address) const;
-  void free(uintptr_t address);
+  /// Returns the one that the address is in, or at the end of; null: none.
+  const std::pair<const uintptr_t, GuardedBytes> *
+  around(uintptr_t address) const;
+  /// Returns false where somebody wrote next to the bytes.
+  bool free(uintptr_t address);
 
 protected:
-  struct Allocation {
-    size_t bytes = 0;
-    std::unique_ptr<unsigned char, void (*)(void *)> memory;
-  };
-  /// Null where the process has not so much memory.
-  static unsigned char *makeBytes(size_t bytes);
-  void add(uintptr_t address, size_t bytes, unsigned char *memory);
-  std::map<uintptr_t, Allocation> allocations;
+  /// Null where the process has not so much memory. It begins at `address`,
+  /// or, of 0, where its bytes are.
+  unsigned char *add(uintptr_t address, size_t bytes);
+  std::map<uintptr_t, GuardedBytes> allocations;
 
 private:
   size_t used = 0;

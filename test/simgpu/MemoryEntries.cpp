@@ -36,8 +36,12 @@ static CUresult release(Context &context, Allocations &allocations,
     context.fault = CUDA_ERROR_ILLEGAL_ADDRESS;
     return sim().refuse(context.fault, "work is to use it: " + user->what);
   }
-  allocations.free(address);
-  return CUDA_SUCCESS;
+  if (allocations.free(address))
+    return CUDA_SUCCESS;
+  context.fault = CUDA_ERROR_ILLEGAL_ADDRESS;
+  return sim().refuse(context.fault,
+                      "somebody wrote next to the " +
+                          toText(memory.end - memory.begin, address));
 }
 
 SIMGPU_ENTRY CUresult cuMemAlloc(CUdeviceptr *address, size_t bytes) {

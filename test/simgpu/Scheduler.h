@@ -15,6 +15,7 @@
 #include <cuda.h>
 #include <deque>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <random>
 #include <string>

@@ -22,6 +22,9 @@ void Simulator::reset() {
   isStarted = false;
   streams.clear();
   events.clear();
+  modules.clear();
+  functions.clear();
+  gridRandom.seed(settings.seed);
   scheduler = std::make_unique<Scheduler>(settings,
                                           [this] { return countCall("work"); });
   contexts.clear();
@@ -88,6 +91,18 @@ void Simulator::forget(Context &context) {
     entry = entry->second.context == &context ? events.erase(entry)
                                               : std::next(entry);
   scheduler->dropStreams(context);
+  for (auto entry = modules.begin(); entry != modules.end();) {
+    auto [module, owner] = *entry++;
+    if (owner == &context)
+      forgetModule(module);
+  }
+}
+
+void Simulator::forgetModule(uint64_t module) {
+  modules.erase(module);
+  for (auto entry = functions.begin(); entry != functions.end();)
+    entry = entry->second->module == module ? functions.erase(entry)
+                                            : std::next(entry);
 }
 
 uint64_t &Simulator::currentContext() {

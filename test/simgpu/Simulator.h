@@ -4,11 +4,13 @@
 #define AX_TEST_SIMGPU_SIMULATOR_H
 
 #include "Memory.h"
+#include "Module.h"
 #include "Scheduler.h"
 #include "Settings.h"
 
 #include <cuda.h>
 #include <map>
+#include <memory>
 #include <mutex>
 #include <string>
 
@@ -18,6 +20,7 @@
 namespace simgpu {
 
 constexpr int maxPitch = 0x7fffffff;
+constexpr unsigned mostThreads = 1024;
 constexpr int leastPriority = 0, greatestPriority = -5;
 
 /// The primary context of a card, while somebody holds it.
@@ -129,10 +132,17 @@ public:
   std::map<uint64_t, std::unique_ptr<Context>> contexts;
   std::map<uint64_t, Stream *> streams;
   std::map<uint64_t, Event> events;
+  /// The context of each module, and what all of them have.
+  std::map<uint64_t, Context *> modules;
+  std::map<uint64_t, std::shared_ptr<const Function>> functions;
   std::unique_ptr<Scheduler> scheduler;
 
-  /// Ends what the context has: streams with their work, and events.
+  /// In which order threads of kernels run.
+  std::mt19937_64 gridRandom;
+
+  /// Ends what the context has: streams with their work, events and modules.
   void forget(Context &context);
+  void forgetModule(uint64_t module);
   /// Counts a wait for an event that is to come, and says whether it is the one
   /// to be dropped.
   bool isDroppedWait() { return ++numWaits == settings.droppedWait; }

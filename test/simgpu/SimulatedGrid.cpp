@@ -3,12 +3,16 @@
 
 #include "SimulatedGrid.h"
 
+#include "FaultGuard.h"
+
 #include "ax/Runtime/CpuKernel.h"
+#include "ax/Support/Error.h"
 #include "llvm/ADT/SmallVector.h"
 
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numeric>
 
 using namespace ax;
 
@@ -49,19 +53,52 @@ const void *findFunction(llvm::StringRef name) {
   return rt::hostFunction(name);
 }
 
+/// The numbers below `count`.
+std::vector<int32_t> makeOrder(int64_t count, std::mt19937_64 *random) {
+  std::vector<int32_t> order(static_cast<size_t>(count));
+  std::iota(order.rbegin(), order.rend(), 0);
+  if (random)
+    std::shuffle(order.begin(), order.end(), *random);
+  return order;
+}
+
 } // namespace
+
+llvm::Expected<SimulatedGrid> SimulatedGrid::load(llvm::ArrayRef<uint8_t> image,
+                                                  llvm::StringRef entry) {
+  const auto *text = std::find(image.begin(), image.end(), 0);
+  auto loaded = rt::loadObject(image.drop_front(text - image.begin() + 1),
+                               (entry + "_call").str(), findFunction);
+  if (!loaded)
+    return loaded.takeError();
+  return SimulatedGrid(std::move(*loaded));
+}
+
+std::optional<uintptr_t> SimulatedGrid::run(const rt::LaunchShape &shape,
+                                            const void *const *parameters,
+                                            std::mt19937_64 *random) const {
+  auto *call = reinterpret_cast<void (*)(const void *const *)>(
+      const_cast<void *>(code.get()));
+  place.blocks = static_cast<int32_t>(shape.blocks);
+  place.threads = static_cast<int32_t>(shape.threadsPerBlock);
+  std::vector<int32_t> blocks = makeOrder(shape.blocks, random);
+  std::vector<int32_t> threads = makeOrder(shape.threadsPerBlock, random);
+  return simgpu::catchFault([&] {
+    for (int32_t block : blocks)
+      for (int32_t thread : threads) {
+        place.block = block;
+        place.thread = thread;
+        call(parameters);
+      }
+  });
+}
 
 llvm::Error ax::runGrid(const rt::Kernel &kernel, const rt::LaunchShape &shape,
                         llvm::ArrayRef<void *> buffers,
                         llvm::ArrayRef<int64_t> scalars, void *scratch) {
-  llvm::ArrayRef<uint8_t> image(kernel.image);
-  const auto *text = std::find(image.begin(), image.end(), 0);
-  auto loaded = rt::loadObject(image.drop_front(text - image.begin() + 1),
-                               kernel.entry + "_call", findFunction);
-  if (!loaded)
-    return loaded.takeError();
-  auto *call = reinterpret_cast<void (*)(const void *const *)>(
-      const_cast<void *>(loaded->get()));
+  auto grid = SimulatedGrid::load(kernel.image, kernel.entry);
+  if (!grid)
+    return grid.takeError();
   llvm::SmallVector<const void *> parameters;
   for (void *const &buffer : buffers)
     parameters.push_back(&buffer);
@@ -69,10 +106,10 @@ llvm::Error ax::runGrid(const rt::Kernel &kernel, const rt::LaunchShape &shape,
     parameters.push_back(&scalar);
   if (scratch)
     parameters.push_back(&scratch);
-  place.blocks = static_cast<int32_t>(shape.blocks);
-  place.threads = static_cast<int32_t>(shape.threadsPerBlock);
-  for (place.block = place.blocks; place.block-- > 0;)
-    for (place.thread = place.threads; place.thread-- > 0;)
-      call(parameters.data());
+  if (auto address = grid->run(shape, parameters.data()))
+    return makeErrorf(ExitCode::Internal,
+                      "the kernel touches {0:x}, which is "
+                      "no memory",
+                      *address);
   return llvm::Error::success();
 }
