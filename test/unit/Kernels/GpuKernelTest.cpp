@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "KernelTestSupport.h"
+#include "PtxText.h"
 #include "SimulatedGrid.h"
 
 #include "ax/Interpreter/Functions.h"
@@ -78,6 +79,32 @@ TEST(GpuKernel, Launches) {
   EXPECT_EQ(compile(unary("neg", "40xf32"), "native").launch.blocks, 0);
 }
 
+/// A driver learns from the text what it is to be given.
+TEST(GpuKernel, TextsSayWhatParametersAre) {
+  mlir::OwningOpRef<mlir::ModuleOp> module;
+  CompiledKernel kernel = compile(
+      {{"8x16xf32", "4xi64"},
+       R"(%n = ax.softmax %a dim 1 : tensor<8x16xf32> -> tensor<8x16xf32>
+          %i = axl.axis_index {col} : tensor<i64>
+          %r = ax.binary add %b, %i : tensor<4xi64>, tensor<i64> -> tensor<4xi64>)",
+       {{"%n", "8x16xf32"}, {"%r", "4xi64"}}},
+      "sm_80+sim", module);
+  simgpu::PtxText text;
+  EXPECT_EQ(text.read(textOf(*kernel.image)), "");
+  EXPECT_EQ(text.version, 80U);
+  EXPECT_EQ(text.capability, 80U);
+  ASSERT_EQ(text.entries.size(), 1U);
+  EXPECT_EQ(text.entries[0].name, kernel.image->entry);
+  std::string kinds;
+  for (const simgpu::PtxParameter &parameter : text.entries[0].parameters) {
+    EXPECT_EQ(parameter.bytes, 8U);
+    EXPECT_EQ(parameter.alignment, parameter.isPointer ? 64U : 1U);
+    kinds += parameter.isPointer ? 'p' : 's';
+  }
+  ASSERT_EQ(kernel.signature.scalars.size(), 1U);
+  EXPECT_EQ(kinds, kernel.signature.scratchBytes ? "ppppsp" : "pppps");
+}
+
 TEST(GpuKernel, CallsThatNobodyAnswersAreErrors) {
   rt::Kernel kernel = compile(unary("neg", "4xf32"), "sm_90");
   float x[4] = {}, y[4];
@@ -85,6 +112,14 @@ TEST(GpuKernel, CallsThatNobodyAnswersAreErrors) {
   llvm::Error error = runGrid(kernel, kernel.launch, {x, y}, {}, nullptr);
   ASSERT_TRUE(bool(error));
   EXPECT_EQ(describeError(std::move(error)).code, ExitCode::BadPlan);
+}
+
+TEST(GpuKernel, WhatIsNoMemoryIsAnError) {
+  rt::Kernel kernel = compile(unary("neg", "4xf32"), "sm_90+sim");
+  float y[4];
+  ErrorDescription error =
+      describeError(runGrid(kernel, kernel.launch, {nullptr, y}, {}, nullptr));
+  EXPECT_EQ(error.message.find("the kernel touches 0x"), 0U) << error.message;
 }
 
 /// In f64 the C library's functions are written out, to be within 1e-14 of
