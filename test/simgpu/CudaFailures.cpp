@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "DeviceSuite.h"
+#include "TestKernelImage.h"
 #include "TestSimgpu.h"
 
 #include "ax/Runtime/HostTransfer.h"
@@ -38,6 +39,20 @@ public:
   }
 
 private:
+  static const Kernel &makeKernel() {
+    static const Kernel kernel = [] {
+      Kernel made;
+      made.name = "line_up";
+      made.format = kernelFormat::ptx;
+      made.entry = "line_up";
+      std::string bytes = TestKernelImage().join();
+      made.image.assign(bytes.begin(), bytes.end());
+      made.arguments.resize(1);
+      made.launch = {1, 1};
+      return made;
+    }();
+    return kernel;
+  }
   static llvm::Expected<std::vector<std::unique_ptr<Device>>> create() {
     DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
     return cuda.create(2, DeviceOptions());
@@ -66,7 +81,8 @@ private:
         [&] { return set(second, device.createStream(StreamPriority::High)); },
         [&] { return set(begin, device.createEvent(true)); },
         [&] { return set(end, device.createEvent(true)); },
-        [&] { return set(mark, device.createMark()); });
+        [&] { return set(mark, device.createMark()); },
+        [&] { return set(kernel, device.loadKernel(makeKernel())); });
   }
   llvm::Error work(Device &) {
     CopyCommand box;
@@ -82,6 +98,7 @@ private:
                    [&] { return stream->clear(there, bytes); },
                    [&] { return stream->copyStrided(box, here, there); },
                    [&] { return stream->copyStrided(run, here, there); },
+                   [&] { return stream->launch(*kernel, &there, nullptr, {}); },
                    [&] { return stream->set(*mark, 1); },
                    [&] { return stream->record(*end); },
                    [&] { return second->wait(*end); },
@@ -118,6 +135,7 @@ private:
   std::unique_ptr<Stream> stream, second;
   std::unique_ptr<Event> begin, end;
   std::unique_ptr<Mark> mark;
+  std::unique_ptr<DeviceKernel> kernel;
   std::optional<HostTransfer> transfer;
 };
 
@@ -148,8 +166,11 @@ std::vector<int> allErrors() {
 }
 
 /// Calls of destructors, also in between, whose errors nobody gets.
-const llvm::StringSet<> silent = {"cuDevicePrimaryCtxRelease", "cuEventDestroy",
-                                  "cuMemFree", "cuMemFreeHost",
+const llvm::StringSet<> silent = {"cuDevicePrimaryCtxRelease",
+                                  "cuEventDestroy",
+                                  "cuMemFree",
+                                  "cuMemFreeHost",
+                                  "cuModuleUnload",
                                   "cuStreamDestroy"};
 
 TEST(CudaFailures, EveryErrorAtEveryCall) {

@@ -49,5 +49,37 @@ TEST(Target, UnknownOnes) {
   EXPECT_EQ(error("sm_").code, ExitCode::Usage);
 }
 
+TEST(Target, TheNewestForACard) {
+  EXPECT_FALSE(GpuTarget::newestFor(75));
+  EXPECT_EQ(GpuTarget::newestFor(80)->toText(), "sm_80");
+  EXPECT_EQ(GpuTarget::newestFor(89)->toText(), "sm_80");
+  EXPECT_EQ(GpuTarget::newestFor(121)->toText(), "sm_100");
+}
+
+TEST(Target, CodeIsForADevice) {
+  Target card = llvm::cantFail(Target::parse("sm_90")),
+         processor = Target::native();
+  auto said = [](llvm::StringRef target, const Target &device) {
+    return describeError(checkTarget(target, {}, device)).message;
+  };
+  EXPECT_EQ(said("sm_80", card), "");
+  EXPECT_EQ(said("sm_90+sim", card), "");
+  EXPECT_EQ(said("x86-64", processor), "");
+  EXPECT_EQ(said("sm_100", card),
+            "is for 'sm_100', and the device runs code for 'sm_90': compile it "
+            "with --target=sm_90");
+  EXPECT_EQ(said("x86-64-v3", card),
+            "is for 'x86-64-v3', and the device runs code for 'sm_90': compile "
+            "it with --target=sm_90");
+  EXPECT_EQ(said("sm_90", processor),
+            "is for 'sm_90', and the device runs code for '" +
+                processor.toText() + "': compile it with --target=native");
+  EXPECT_EQ(describeError(checkTarget("sm_90", {}, processor)).code,
+            ExitCode::Unsupported);
+  EXPECT_NE(describeError(checkTarget("better", {"avx999"}, processor))
+                .message.find("avx999"),
+            std::string::npos);
+}
+
 } // namespace
 } // namespace ax
