@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "DnnlOp.h"
-#include "MatmulView.h"
+
+#include "ax/Runtime/MatmulView.h"
 
 namespace ax::rt {
 

@@ -9,8 +9,8 @@
 //===----------------------------------------------------------------------===//
 
 #include "CpuLibrary.h"
-#include "MatmulView.h"
 #include "Threads.h"
+#include "ax/Runtime/MatmulView.h"
 #include "ax/Runtime/VectorKernels.h"
 
 #include "llvm/Support/MathExtras.h"

@@ -2,10 +2,10 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "CpuLibrary.h"
-#include "MatmulView.h"
 #include "PlainMath.h"
 #include "Threads.h"
 
+#include "ax/Runtime/MatmulView.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/Support/MathExtras.h"

@@ -30,7 +30,9 @@ public:
   }
   llvm::Expected<MemorySize> getMemorySize() const;
 
-  /// As the driver's functions of these names, on the card's context.
+  /// Makes the card's context that of the calling thread.
+  llvm::Error enter() const;
+  /// As the driver's functions of these names, on that context.
   template <typename Function, typename... Args>
   llvm::Error call(Function Driver::*member, Args... args) const {
     if (llvm::Error error = enter())
@@ -49,8 +51,6 @@ private:
   static llvm::Expected<GpuTarget> findTarget(const Driver &driver,
                                               CUdevice device, int32_t number);
   llvm::Error retain();
-  /// Makes the context that of the calling thread.
-  llvm::Error enter() const;
 
   std::shared_ptr<const Driver> driver;
   int32_t number;

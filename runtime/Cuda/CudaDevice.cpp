@@ -3,6 +3,7 @@
 
 #include "CudaKernel.h"
 #include "CudaMemory.h"
+#include "CudaProducts.h"
 #include "CudaStream.h"
 
 #include "ax/Runtime/Backends.h"
@@ -17,7 +18,8 @@ using namespace cuda;
 
 class CudaDevice : public Device {
 public:
-  explicit CudaDevice(SharedCard card) : card(std::move(card)) {}
+  CudaDevice(SharedCard card, std::shared_ptr<CudaProducts> products)
+      : card(std::move(card)), products(std::move(products)) {}
 
   const char *getName() const override { return "cuda"; }
   // A thread is in the context of the card that it called last.
@@ -67,31 +69,42 @@ public:
   }
   llvm::Expected<std::unique_ptr<LibraryOp>>
   prepare(const LibraryDesc &desc, const ConstantOperand &) override {
-    return makeErrorf(ExitCode::Unsupported, "device cuda does not compute {0}",
-                      toString(desc));
+    const auto *matmul = std::get_if<MatmulDesc>(&desc);
+    if (!matmul)
+      return makeErrorf(ExitCode::Unsupported,
+                        "device cuda does not compute {0}", toString(desc));
+    llvm::Expected<std::unique_ptr<CudaOp>> op = products->prepare(*matmul);
+    if (!op)
+      return addContext(op.takeError(),
+                        "device cuda does not compute " + toString(desc));
+    return std::move(*op);
   }
 
 private:
   SharedCard card;
+  std::shared_ptr<CudaProducts> products;
 };
+
+llvm::Expected<std::vector<std::unique_ptr<Device>>>
+createDevices(int32_t numRanks, const DeviceOptions &options) {
+  llvm::Expected<SharedCard> card = Card::open(0);
+  if (!card)
+    return card.takeError();
+  std::shared_ptr<CudaProducts> products = makeProducts(*card, options.tf32);
+  std::vector<std::unique_ptr<Device>> devices;
+  for (int32_t rank = 0; rank < numRanks; ++rank)
+    devices.push_back(std::make_unique<CudaDevice>(*card, products));
+  return devices;
+}
+
+llvm::Expected<Target> findTarget() { return Card::findTarget(0); }
 
 } // namespace
 
 // Declared where the build's list of them is called.
 // NOLINTNEXTLINE(misc-use-internal-linkage)
 void registerCuda(Backends &backends) {
-  backends.devices.add(
-      "cuda", {[](int32_t numRanks, const DeviceOptions &)
-                   -> llvm::Expected<std::vector<std::unique_ptr<Device>>> {
-                 llvm::Expected<SharedCard> card = Card::open(0);
-                 if (!card)
-                   return card.takeError();
-                 std::vector<std::unique_ptr<Device>> devices;
-                 for (int32_t rank = 0; rank < numRanks; ++rank)
-                   devices.push_back(std::make_unique<CudaDevice>(*card));
-                 return devices;
-               },
-               []() -> llvm::Expected<Target> { return Card::findTarget(0); }});
+  backends.devices.add("cuda", {createDevices, findTarget});
 }
 
 } // namespace ax::rt

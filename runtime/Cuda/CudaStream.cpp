@@ -6,6 +6,7 @@
 #include "BoxCopies.h"
 #include "CudaKernel.h"
 #include "CudaMemory.h"
+#include "CudaProducts.h"
 
 #include "ax/Runtime/Program.h"
 
@@ -76,9 +77,9 @@ public:
     return static_cast<const CudaKernel &>(kernel).launch(
         *card, stream, buffers, scalars, workspace);
   }
-  llvm::Error execute(LibraryOp &, const DeviceAddress *,
-                      DeviceAddress) override {
-    llvm_unreachable("the device prepares no operation");
+  llvm::Error execute(LibraryOp &op, const DeviceAddress *arguments,
+                      DeviceAddress workspace) override {
+    return static_cast<CudaOp &>(op).execute(stream, arguments, workspace);
   }
   llvm::Error copyStrided(const CopyCommand &command, DeviceAddress source,
                           DeviceAddress destination) override {

@@ -5,48 +5,19 @@
 
 #include "ax/Support/Error.h"
 
-#include "llvm/ADT/SmallVector.h"
-#include "llvm/ADT/StringRef.h"
-
-#include <cstdlib>
-#include <dlfcn.h>
-
 namespace ax::rt::cuda {
 
-static llvm::Expected<void *> openLibrary() {
-  const char *library = "libcuda.so.1";
-  std::string looked;
-  const char *path = std::getenv("AXRUN_CUDA_PATH");
-  llvm::SmallVector<llvm::StringRef, 4> folders;
-  llvm::StringRef(path ? path : "").split(folders, ':', -1, false);
-  for (llvm::StringRef folder : folders) {
-    std::string file = (folder + "/" + library).str();
-    if (void *opened = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL))
-      return opened;
-    looked += std::string(dlerror()) + "; ";
-  }
-  if (void *opened = dlopen(library, RTLD_NOW | RTLD_LOCAL))
-    return opened;
-  return makeErrorf(ExitCode::Usage,
-                    "device cuda: there is no driver of CUDA in the folders of "
-                    "AXRUN_CUDA_PATH, or where the system has libraries: "
-                    "{0}{1}",
-                    looked, dlerror());
-}
-
 template <typename Signature>
-static llvm::Error bindFunction(void *library, const char *symbol,
-                                DriverFunction<Signature> &function) {
-  void *found = dlsym(library, symbol);
-  if (!found)
-    return makeErrorf(ExitCode::Usage,
-                      "device cuda: CUDA's driver has no function {0}", symbol);
-  function.function = reinterpret_cast<Signature *>(found);
-  return llvm::Error::success();
+static llvm::Error require(void *library, const char *symbol,
+                           LibraryFunction<Signature> &function) {
+  if (bindFunction(library, symbol, function))
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::Usage,
+                    "device cuda: CUDA's driver has no function {0}", symbol);
 }
 
 llvm::Error Driver::bind(void *library) {
-  if (llvm::Error error = bindFunction(library, getVersion.name, getVersion))
+  if (llvm::Error error = require(library, getVersion.name, getVersion))
     return error;
   int version = 0;
   if (CUresult result = getVersion.function(&version))
@@ -61,18 +32,23 @@ llvm::Error Driver::bind(void *library) {
                       version / 1000, version % 1000 / 10, oldestVersion / 1000,
                       oldestVersion % 1000 / 10);
 #define AX_CUDA_FUNCTION(NAME, SYMBOL)                                         \
-  if (llvm::Error error = bindFunction(library, SYMBOL, NAME))                 \
+  if (llvm::Error error = require(library, SYMBOL, NAME))                      \
     return error;
 #include "DriverFunctions.def"
   return llvm::Error::success();
 }
 
 llvm::Expected<std::shared_ptr<const Driver>> Driver::load() {
-  llvm::Expected<void *> library = openLibrary();
+  std::string why;
+  void *library = openLibrary("libcuda.so.1", why);
   if (!library)
-    return library.takeError();
+    return makeErrorf(ExitCode::Usage,
+                      "device cuda: there is no driver of CUDA in the folders "
+                      "of AXRUN_CUDA_PATH, or where the system has libraries: "
+                      "{0}",
+                      why);
   auto driver = std::make_shared<Driver>();
-  if (llvm::Error error = driver->bind(*library))
+  if (llvm::Error error = driver->bind(library))
     return error;
   CUresult result = driver->cuInit.function(0);
   if (result == CUDA_ERROR_NO_DEVICE)

@@ -3,21 +3,14 @@
 #ifndef AX_RUNTIME_CUDA_DRIVER_H
 #define AX_RUNTIME_CUDA_DRIVER_H
 
+#include "SharedLibrary.h"
+
 #include "llvm/Support/Error.h"
 
 #include <cuda.h>
 #include <memory>
 
 namespace ax::rt::cuda {
-
-template <typename Signature>
-struct DriverFunction;
-template <typename... Params>
-struct DriverFunction<CUresult(Params...)> {
-  /// As CUDA's pages and our messages call it.
-  const char *name;
-  CUresult (*function)(Params...) = nullptr;
-};
 
 /// The functions of libcuda.so.1. The library stays in the process.
 class Driver {
@@ -33,13 +26,13 @@ public:
   /// `call(&Driver::cuMemFree, address)`: a RunFailed error with the function's
   /// name, and the error's name and text.
   template <typename... Params, typename... Args>
-  llvm::Error call(DriverFunction<CUresult(Params...)> Driver::*member,
+  llvm::Error call(LibraryFunction<CUresult(Params...)> Driver::*member,
                    Args... args) const {
     return check(member, (this->*member).function(args...));
   }
   /// Likewise, of a function that says whether all is done.
   template <typename Handle>
-  llvm::Expected<bool> ask(DriverFunction<CUresult(Handle)> Driver::*member,
+  llvm::Expected<bool> ask(LibraryFunction<CUresult(Handle)> Driver::*member,
                            Handle handle) const {
     CUresult result = (this->*member).function(handle);
     if (result == CUDA_ERROR_NOT_READY)
@@ -51,13 +44,13 @@ public:
 
 // Where the header renames a function, it renames the member everywhere.
 #define AX_CUDA_FUNCTION(NAME, SYMBOL)                                         \
-  DriverFunction<decltype(::NAME)> NAME{#NAME};
+  LibraryFunction<decltype(::NAME)> NAME{#NAME};
 #include "DriverFunctions.def"
-  DriverFunction<CUresult(int *)> getVersion{"cuDriverGetVersion"};
+  LibraryFunction<CUresult(int *)> getVersion{"cuDriverGetVersion"};
 
 private:
   template <typename Signature>
-  llvm::Error check(DriverFunction<Signature> Driver::*member,
+  llvm::Error check(LibraryFunction<Signature> Driver::*member,
                     CUresult result) const {
     if (result == CUDA_SUCCESS)
       return llvm::Error::success();

@@ -1,14 +1,26 @@
 //===- Simgpu.h - What the simulated driver has besides ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Entry points of test/simgpu's libcuda.so.1 that no driver has: for tests,
-// which find them with dlsym.
+// Entry points of test/simgpu's libcuda.so.1 that no driver has: for tests, and
+// for stand-ins of libraries that use the driver, which find them with dlsym.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_TEST_SIMGPU_H
 #define AX_TEST_SIMGPU_H
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+/// Memory of the card that work uses.
+struct SimgpuRange {
+  uint64_t address = 0;
+  size_t bytes = 0;
+};
+/// What is given where the bytes of each range really lie.
+using SimgpuWork = std::function<void(const std::vector<unsigned char *> &)>;
 
 extern "C" {
 /// Forgets all contexts and what they have, and reads the environment again.
@@ -18,6 +30,18 @@ const char *simgpuReport();
 /// How often a function was called since then, `*` stands for all of them;
 /// `work`: how many things streams have done.
 uint64_t simgpuCount(const char *call);
+
+/// Begins the call of a library. Returns the error with which it is to fail;
+/// 0: none. `context` becomes the number of the calling thread's context, 0
+/// where it has none.
+int simgpuEnter(const char *call, uint64_t *context);
+/// Says what is wrong with the call of a library.
+void simgpuRefuse(const char *call, const char *why);
+/// Puts work on a stream of the calling thread's context, as a launch of a
+/// kernel is: memory that is not the card's it finds out late. Returns a
+/// CUresult.
+int simgpuEnqueue(void *stream, const std::string &what,
+                  const std::vector<SimgpuRange> &ranges, SimgpuWork work);
 }
 
 #endif // AX_TEST_SIMGPU_H

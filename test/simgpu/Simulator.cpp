@@ -34,13 +34,16 @@ void Simulator::reset() {
 }
 
 CUresult Simulator::countCall(const std::string &call) {
-  bool isWork = call == "work";
-  uint64_t number = ++counts[call], inAll = isWork ? 0 : ++counts["*"];
-  if (settings.failingNumber &&
-      ((settings.failingCall == call && number == settings.failingNumber) ||
-       (settings.failingCall == "*" && inAll == settings.failingNumber)))
-    return static_cast<CUresult>(settings.failingCode);
-  return CUDA_SUCCESS;
+  std::vector<std::string> names{call};
+  if (call.rfind("cublasLt", 0) == 0)
+    names.emplace_back("cublasLt*");
+  else if (call != "work")
+    names.emplace_back("*");
+  bool fails = false;
+  for (const std::string &name : names)
+    if (++counts[name] == settings.failingNumber)
+      fails |= settings.failingCall == name;
+  return fails ? static_cast<CUresult>(settings.failingCode) : CUDA_SUCCESS;
 }
 
 CUresult Simulator::begin(const char *call) {
@@ -108,6 +111,22 @@ void Simulator::forgetModule(uint64_t module) {
 uint64_t &Simulator::currentContext() {
   thread_local uint64_t current = 0;
   return current;
+}
+
+int Simulator::enterLibrary(const char *call, uint64_t &context) {
+  std::unique_lock<std::mutex> held(mutex);
+  underWay = call;
+  context = contexts.count(currentContext()) ? currentContext() : 0;
+  int result = countCall(call);
+  if (result)
+    note("made to fail");
+  return result;
+}
+
+void Simulator::refuseLibrary(const char *call, const char *why) {
+  std::unique_lock<std::mutex> held(mutex);
+  underWay = call;
+  refuse(CUDA_SUCCESS, why);
 }
 
 std::string Simulator::takeReport() {

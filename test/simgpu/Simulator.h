@@ -147,6 +147,10 @@ public:
   /// to be dropped.
   bool isDroppedWait() { return ++numWaits == settings.droppedWait; }
 
+  /// For calls of libraries, as simgpuEnter and simgpuRefuse.
+  int enterLibrary(const char *call, uint64_t &context);
+  void refuseLibrary(const char *call, const char *why);
+
   std::string takeReport();
   uint64_t count(const std::string &call);
 

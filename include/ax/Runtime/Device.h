@@ -200,6 +200,9 @@ struct DeviceOptions {
   /// FTZ and DAZ, Arm's FZ): many processors take a hundred times as long for
   /// one as for another number.
   bool flushDenormals = false;
+  /// Products may round factors of f32 to as many bits as TF32 has, ten behind
+  /// the point, where that is faster.
+  bool tf32 = false;
 };
 
 /// How a device whose memory is the host's, and who works for it, find the same

@@ -1,7 +1,7 @@
 //===- MatmulView.cpp - Simpler forms of a matrix product -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "MatmulView.h"
+#include "ax/Runtime/MatmulView.h"
 
 #include <algorithm>
 

@@ -1,0 +1,151 @@
+//===- ColumnProduct.cpp - A product as cuBLASLt is asked for it ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ColumnProduct.h"
+
+#include "ax/Runtime/MatmulView.h"
+#include "ax/Support/Error.h"
+
+#include <algorithm>
+#include <optional>
+
+namespace ax::rt::cuda {
+
+namespace {
+
+struct Dim {
+  int64_t size, stride;
+};
+
+/// Where `rows` lie one behind another, and columns do not overlap. With
+/// `mayRepeat`, all columns may be the same.
+std::optional<ColumnMatrix> asItLies(DType dtype, Dim rows, Dim columns,
+                                     bool mayRepeat = false) {
+  if (rows.size != 1 && rows.stride != 1)
+    return std::nullopt;
+  int64_t leading = columns.size == 1 ? rows.size : columns.stride;
+  if (leading < rows.size && !(mayRepeat && leading == 0))
+    return std::nullopt;
+  return ColumnMatrix{dtype, rows.size, columns.size, leading};
+}
+
+std::optional<ColumnMatrix> asFactor(DType dtype, Dim rows, Dim columns) {
+  if (auto matrix = asItLies(dtype, rows, columns))
+    return matrix;
+  auto matrix = asItLies(dtype, columns, rows);
+  if (matrix)
+    matrix->isTransposed = true;
+  return matrix;
+}
+
+class Translator {
+public:
+  explicit Translator(const MatmulDesc &desc)
+      : desc(desc), inner(desc.c.sizes.size() - 1), outer(inner - 1) {}
+
+  /// Returns what cuBLASLt does not do; empty: it does it.
+  std::string findObstacle() const {
+    DType factor = desc.a.dtype, sum = desc.c.dtype;
+    bool isNarrow = factor == DType::F16 || factor == DType::BF16;
+    if (!isNarrow && factor != DType::F32 && factor != DType::F64)
+      return "products of integers are none of its";
+    if (sum != factor && !(isNarrow && sum == DType::F32))
+      return "it gives no such result of these factors";
+    bool isKnown = desc.activation == Activation::None ||
+                   desc.activation == Activation::Relu ||
+                   desc.activation == Activation::GeluTanh;
+    if (!isKnown)
+      return "it has no such activation";
+    if (desc.hasResidual && desc.activation != Activation::None)
+      return "it adds before an activation, and not behind it";
+    if (desc.a.sizes[inner] == 0)
+      return "it has no sums of nothing";
+    for (const TensorDesc *view : {&desc.a, &desc.b, &desc.c})
+      for (int64_t size : view->sizes)
+        if (size > INT32_MAX)
+          return "a dimension is too large for it";
+    return "";
+  }
+
+  /// Nothing where a matrix lies in no way that cuBLASLt knows.
+  std::optional<ColumnProduct> translate() const {
+    auto a = asFactor(desc.b.dtype, dim(desc.b, inner), dim(desc.b, outer));
+    auto b = asFactor(desc.a.dtype, dim(desc.a, inner), dim(desc.a, outer));
+    auto d = asItLies(desc.c.dtype, dim(desc.c, inner), dim(desc.c, outer));
+    auto c = d;
+    if (desc.hasResidual)
+      c = asItLies(desc.residual.dtype, dim(desc.residual, inner),
+                   dim(desc.residual, outer), /*mayRepeat=*/true);
+    if (!a || !b || !c || !d)
+      return std::nullopt;
+    ColumnProduct product;
+    product.a = *a;
+    product.b = *b;
+    product.c = *c;
+    product.d = *d;
+    addBatches(product);
+    return product;
+  }
+
+private:
+  static Dim dim(const TensorDesc &view, size_t d) {
+    return {view.sizes[d], view.strides[d]};
+  }
+  static int64_t batchStride(const TensorDesc &view, size_t d) {
+    return view.sizes[d] == 1 ? 0 : view.strides[d];
+  }
+
+  /// The longest dimension of the batch is done by one call.
+  void addBatches(ColumnProduct &product) const {
+    const std::vector<int64_t> &sizes = desc.c.sizes;
+    const TensorDesc &residual = desc.hasResidual ? desc.residual : desc.c;
+    auto end = sizes.begin() + static_cast<ptrdiff_t>(outer);
+    size_t strided = static_cast<size_t>(std::max_element(sizes.begin(), end) -
+                                         sizes.begin());
+    if (outer > 0) {
+      product.batch = sizes[strided];
+      product.a.batchStride = batchStride(desc.b, strided);
+      product.b.batchStride = batchStride(desc.a, strided);
+      product.c.batchStride = batchStride(residual, strided);
+      product.d.batchStride = batchStride(desc.c, strided);
+    }
+    if (std::find(sizes.begin(), sizes.end(), 0) != sizes.end())
+      return;
+    product.calls.emplace_back();
+    for (size_t d = 0; d < outer; ++d) {
+      if (d == strided)
+        continue;
+      std::vector<ColumnProduct::Call> calls;
+      for (ColumnProduct::Call call : product.calls)
+        for (int64_t i = 0; i < sizes[d]; ++i) {
+          calls.push_back(call);
+          call.a += batchStride(desc.b, d) * byteSize(desc.b.dtype);
+          call.b += batchStride(desc.a, d) * byteSize(desc.a.dtype);
+          call.c += batchStride(residual, d) * byteSize(residual.dtype);
+          call.d += batchStride(desc.c, d) * byteSize(desc.c.dtype);
+        }
+      product.calls = std::move(calls);
+    }
+  }
+
+  const MatmulDesc &desc;
+  /// The last two dimensions.
+  size_t inner, outer;
+};
+
+} // namespace
+
+llvm::Expected<ColumnProduct> toColumns(const MatmulDesc &desc) {
+  const MatmulDesc simple = collapse(desc);
+  std::string obstacle = Translator(simple).findObstacle();
+  if (obstacle.empty()) {
+    // A batch that became rows may be what has no columns any more.
+    for (const MatmulDesc *form : {&simple, &desc})
+      if (std::optional<ColumnProduct> product = Translator(*form).translate())
+        return *product;
+    obstacle = "neither rows nor columns of a matrix lie one behind another";
+  }
+  return makeErrorf(ExitCode::Unsupported, "cuBLASLt: {0}", obstacle);
+}
+
+} // namespace ax::rt::cuda

@@ -1,0 +1,47 @@
+//===- LibraryEntries.cpp - What stand-ins of libraries call --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Simgpu.h"
+#include "Simulator.h"
+
+using namespace simgpu;
+
+static Simulator &sim() { return Simulator::get(); }
+
+SIMGPU_ENTRY int simgpuEnter(const char *call, uint64_t *context) {
+  return sim().enterLibrary(call, *context);
+}
+
+SIMGPU_ENTRY void simgpuRefuse(const char *call, const char *why) {
+  sim().refuseLibrary(call, why);
+}
+
+SIMGPU_ENTRY int simgpuEnqueue(void *handle, const std::string &what,
+                               const std::vector<SimgpuRange> &ranges,
+                               SimgpuWork work) {
+  return sim().enterStream(
+      "simgpuEnqueue", static_cast<CUstream>(handle),
+      [&](Context &context, Stream &stream) {
+        Item item;
+        item.what = what;
+        std::vector<unsigned char *> places;
+        for (SimgpuRange range : ranges) {
+          places.push_back(context.memory.find(range.address, range.bytes));
+          item.uses.push_back({range.address, range.address + range.bytes});
+          if (places.back())
+            continue;
+          sim().refuse(CUDA_ERROR_ILLEGAL_ADDRESS,
+                       what + " uses what is not memory of the card");
+          item.uses.clear();
+          item.run = [] { return CUDA_ERROR_ILLEGAL_ADDRESS; };
+          break;
+        }
+        if (!item.run)
+          item.run = [places, work = std::move(work)] {
+            work(places);
+            return CUDA_SUCCESS;
+          };
+        sim().scheduler->push(stream, std::move(item));
+        return CUDA_SUCCESS;
+      });
+}

@@ -1,0 +1,84 @@
+//===- ProductRunner.h - Products on the simulated GPU ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_TEST_PRODUCTRUNNER_H
+#define AX_TEST_PRODUCTRUNNER_H
+
+#include "LibraryRunner.h"
+#include "TestSimgpu.h"
+
+#include "ax/Runtime/AllBackends.h"
+#include "ax/Support/Error.h"
+
+namespace ax::rt {
+
+/// A rank on device cuda, which was made after startSimgpu.
+class ProductRunner {
+public:
+  explicit ProductRunner(const DeviceOptions &options = {})
+      : devices(create(options)), device(*devices[0]),
+        stream(llvm::cantFail(device.createStream())),
+        transfer(device, *stream, 1 << 16) {}
+
+  static std::vector<std::unique_ptr<Device>>
+  create(const DeviceOptions &options) {
+    auto make = llvm::cantFail(allBackends().devices.find("cuda"));
+    return llvm::cantFail(make(1, options));
+  }
+  /// Does the product with `data`, each argument so many elements behind what
+  /// is aligned; what it did is in `data` afterwards.
+  llvm::Error run(const MatmulDesc &desc, std::vector<ViewData> &data,
+                  int64_t shift = 0) {
+    auto op = device.prepare(desc, {});
+    if (!op)
+      return op.takeError();
+    auto workspace = device.allocate((*op)->getWorkspaceBytes());
+    if (!workspace)
+      return workspace.takeError();
+    std::vector<std::unique_ptr<DeviceMemory>> memory;
+    std::vector<DeviceAddress> addresses;
+    for (ViewData &argument : data) {
+      int64_t before = shift * byteSize(argument.view.dtype);
+      int64_t bytes = argument.memory.numBytes();
+      memory.push_back(llvm::cantFail(device.allocate(before + bytes)));
+      addresses.push_back(memory.back()->getAddress() + before);
+      llvm::cantFail(
+          transfer.upload(argument.memory.data(), addresses.back(), bytes));
+    }
+    llvm::Error failed =
+        stream->execute(**op, addresses.data(), (*workspace)->getAddress());
+    for (size_t i = 0; !failed && i < data.size(); ++i)
+      failed = transfer.download(addresses[i], data[i].memory.mutableData(),
+                                 data[i].memory.numBytes());
+    // What is not done yet uses the memory.
+    llvm::consumeError(stream->synchronize());
+    return failed;
+  }
+  /// What preparing it says.
+  ErrorDescription refusal(const MatmulDesc &desc) {
+    return describeError(device.prepare(desc, {}).takeError());
+  }
+
+  std::vector<std::unique_ptr<Device>> devices;
+  Device &device;
+  std::unique_ptr<Stream> stream;
+  HostTransfer transfer;
+};
+
+inline MatmulDesc makeProduct(DType dtype, std::vector<int64_t> batch,
+                              int64_t m, int64_t k, int64_t n) {
+  auto dense = [&](int64_t rows, int64_t columns) {
+    std::vector<int64_t> sizes = batch;
+    sizes.push_back(rows);
+    sizes.push_back(columns);
+    return TensorDesc::dense(dtype, sizes);
+  };
+  MatmulDesc desc;
+  desc.a = dense(m, k);
+  desc.b = dense(k, n);
+  desc.c = dense(m, n);
+  return desc;
+}
+
+} // namespace ax::rt
+
+#endif // AX_TEST_PRODUCTRUNNER_H

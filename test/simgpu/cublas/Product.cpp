@@ -1,0 +1,356 @@
+//===- Product.cpp - A product as the simulated cuBLASLt is told ----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Product.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+// Of plain numbers only; nothing of it is linked.
+#include "ax/Support/Float16.h"
+
+namespace simcublas {
+
+size_t bytesOf(uint32_t type) {
+  switch (type) {
+  case CUDA_R_16F:
+  case CUDA_R_16BF:
+    return 2;
+  case CUDA_R_32F:
+    return 4;
+  case CUDA_R_64F:
+    return 8;
+  default:
+    return 0;
+  }
+}
+
+/// Elements from one row to the next, and from one column.
+static std::array<int64_t, 2> stridesOf(const Layout &layout) {
+  if (layout.order == CUBLASLT_ORDER_ROW)
+    return {layout.leading, 1};
+  return {1, layout.leading};
+}
+
+size_t reachOf(const Layout &layout) {
+  auto [row, column] = stridesOf(layout);
+  int64_t last = static_cast<int64_t>(layout.rows - 1) * row +
+                 static_cast<int64_t>(layout.columns - 1) * column +
+                 (layout.batchCount - 1) * layout.batchStride;
+  return static_cast<size_t>(last + 1) * bytesOf(layout.type);
+}
+
+cublasStatus_t Product::read(cublasLtMatmulDesc_t operationHandle,
+                             cublasLtMatrixLayout_t aHandle,
+                             cublasLtMatrixLayout_t bHandle,
+                             cublasLtMatrixLayout_t cHandle,
+                             cublasLtMatrixLayout_t dHandle) {
+  Operation *found = operations().find(operationHandle);
+  if (!found)
+    return refuse(CUBLAS_STATUS_INVALID_VALUE, "there is no such operation");
+  operation = *found;
+  for (auto [handle, layout] :
+       {std::pair(aHandle, &a), std::pair(bHandle, &b), std::pair(cHandle, &c),
+        std::pair(dHandle, &d)}) {
+    Layout *known = layouts().find(handle);
+    if (!known)
+      return refuse(CUBLAS_STATUS_INVALID_VALUE, "there is no such layout");
+    *layout = *known;
+  }
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t Product::check() const {
+  if (cublasStatus_t status = checkTypes())
+    return status;
+  if (cublasStatus_t status = checkSizes())
+    return status;
+  return checkEpilogue();
+}
+
+// The table of cublasLtMatmul in NVIDIA's pages, for real floats.
+cublasStatus_t Product::checkTypes() const {
+  struct Row {
+    int compute, scale;
+    uint32_t factor, result;
+  };
+  static const Row table[] = {
+      {CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_16BF, CUDA_R_16BF},
+      {CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_16F, CUDA_R_16F},
+      {CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_16BF, CUDA_R_32F},
+      {CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_16F, CUDA_R_32F},
+      {CUBLAS_COMPUTE_32F, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F},
+      {CUBLAS_COMPUTE_32F_FAST_TF32, CUDA_R_32F, CUDA_R_32F, CUDA_R_32F},
+      {CUBLAS_COMPUTE_64F, CUDA_R_64F, CUDA_R_64F, CUDA_R_64F}};
+  bool isKnown =
+      std::any_of(std::begin(table), std::end(table), [&](const Row &row) {
+        return row.compute == operation.compute &&
+               row.scale == operation.scale && row.factor == a.type &&
+               row.factor == b.type && row.result == c.type &&
+               row.result == d.type;
+      });
+  if (!isKnown)
+    return refuse(CUBLAS_STATUS_NOT_SUPPORTED,
+                  "types do not go together: compute " +
+                      std::to_string(operation.compute) + ", scale " +
+                      std::to_string(operation.scale) + ", A " +
+                      std::to_string(a.type) + ", B " + std::to_string(b.type) +
+                      ", C " + std::to_string(c.type) + ", D " +
+                      std::to_string(d.type));
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+/// Why a matrix cannot lie so; empty: it can.
+static std::string faultOf(const Layout &layout, bool isWritten,
+                           bool mayRepeat) {
+  if (layout.order != CUBLASLT_ORDER_COL && layout.order != CUBLASLT_ORDER_ROW)
+    return "is in an order that is not known here";
+  if (layout.rows < 1 || layout.columns < 1 || layout.rows > INT32_MAX ||
+      layout.columns > INT32_MAX)
+    return "has no such number of rows or columns";
+  bool isRow = layout.order == CUBLASLT_ORDER_ROW;
+  auto shorter = static_cast<int64_t>(isRow ? layout.columns : layout.rows);
+  auto longer = static_cast<int64_t>(isRow ? layout.rows : layout.columns);
+  if (layout.leading < shorter && !(mayRepeat && layout.leading == 0))
+    return "has a leading dimension that is too small";
+  if (layout.batchCount < 1 || layout.batchStride < 0)
+    return "has no such batch";
+  if (!isWritten || layout.batchCount == 1)
+    return "";
+  // Each dimension steps over all that those with smaller steps reach.
+  std::array<std::array<int64_t, 2>, 3> dims{
+      {{1, shorter},
+       {layout.leading, longer},
+       {layout.batchStride, layout.batchCount}}};
+  std::sort(dims.begin(), dims.end());
+  int64_t reach = 0;
+  for (auto [stride, size] : dims) {
+    if (size > 1 && stride <= reach)
+      return "overlaps itself";
+    reach += stride * (size - 1);
+  }
+  return "";
+}
+
+cublasStatus_t Product::checkSizes() const {
+  auto invalid = [](const std::string &why) {
+    return refuse(CUBLAS_STATUS_INVALID_VALUE, why);
+  };
+  struct Named {
+    const char *name;
+    const Layout *layout;
+  };
+  for (auto [name, layout] :
+       {Named{"A", &a}, Named{"B", &b}, Named{"C", &c}, Named{"D", &d}}) {
+    std::string fault = faultOf(*layout, layout == &d, layout == &c);
+    if (!fault.empty())
+      return invalid(std::string(name) + " " + fault);
+    if (layout->batchCount != d.batchCount)
+      return invalid("batches are not of one size");
+  }
+  for (int32_t transpose : {operation.transposeA, operation.transposeB})
+    if (transpose != CUBLAS_OP_N && transpose != CUBLAS_OP_T)
+      return invalid("A and B are transposed or not");
+  if (operation.transposeC != CUBLAS_OP_N)
+    return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "C cannot be transposed");
+  uint64_t m = a.rows, k = a.columns, l = b.rows, n = b.columns;
+  if (operation.transposeA == CUBLAS_OP_T)
+    std::swap(m, k);
+  if (operation.transposeB == CUBLAS_OP_T)
+    std::swap(l, n);
+  if (m != d.rows || n != d.columns || k != l)
+    return invalid("sizes do not fit each other");
+  if (c.rows != d.rows || c.columns != d.columns || c.order != d.order)
+    return invalid("C and D have different sizes or orders");
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+cublasStatus_t Product::checkEpilogue() const {
+  switch (operation.epilogue) {
+  case CUBLASLT_EPILOGUE_DEFAULT:
+  case CUBLASLT_EPILOGUE_BIAS:
+  case CUBLASLT_EPILOGUE_RELU:
+  case CUBLASLT_EPILOGUE_RELU_BIAS:
+  case CUBLASLT_EPILOGUE_GELU:
+  case CUBLASLT_EPILOGUE_GELU_BIAS:
+    break;
+  default:
+    return refuse(CUBLAS_STATUS_NOT_SUPPORTED,
+                  "the epilogue is not known here");
+  }
+  if (operation.pointerMode != CUBLASLT_POINTER_MODE_HOST)
+    return refuse(CUBLAS_STATUS_NOT_SUPPORTED,
+                  "alpha and beta are the host's here");
+  if (!operation.hasBias())
+    return CUBLAS_STATUS_SUCCESS;
+  if (d.order == CUBLASLT_ORDER_ROW &&
+      operation.epilogue != CUBLASLT_EPILOGUE_BIAS)
+    return refuse(CUBLAS_STATUS_NOT_SUPPORTED,
+                  "no bias with an activation of a row-major D");
+  if (!operation.bias)
+    return refuse(CUBLAS_STATUS_INVALID_VALUE, "the bias is nowhere");
+  auto address = reinterpret_cast<uintptr_t>(operation.bias);
+  if (address % bytesOf(d.type))
+    return refuse(CUBLAS_STATUS_INVALID_VALUE, "the bias is not aligned");
+  if (operation.biasType != -1 &&
+      operation.biasType != static_cast<int32_t>(d.type))
+    return refuse(CUBLAS_STATUS_NOT_SUPPORTED, "the bias is not of D's type");
+  if (operation.biasBatchStride)
+    return refuse(CUBLAS_STATUS_NOT_SUPPORTED,
+                  "one bias for all of the batch is what is known here");
+  return CUBLAS_STATUS_SUCCESS;
+}
+
+uint64_t Product::hash() const {
+  uint64_t result = 1469598103934665603ULL;
+  auto mix = [&](auto value) {
+    result = (result ^ static_cast<uint64_t>(value)) * 1099511628211ULL;
+  };
+  for (const Layout *layout : {&a, &b, &c, &d}) {
+    mix(layout->type);
+    mix(layout->order);
+    mix(layout->rows);
+    mix(layout->columns);
+    mix(layout->leading);
+    mix(layout->batchCount);
+    mix(layout->batchStride);
+  }
+  mix(operation.compute);
+  mix(operation.scale);
+  mix(operation.transposeA);
+  mix(operation.transposeB);
+  mix(operation.epilogue);
+  return result;
+}
+
+static double load(uint32_t type, const unsigned char *bytes) {
+  uint16_t narrow = 0;
+  float single = 0;
+  double result = 0;
+  switch (type) {
+  case CUDA_R_16F:
+    std::memcpy(&narrow, bytes, sizeof(narrow));
+    return ax::f16BitsToFloat(narrow);
+  case CUDA_R_16BF:
+    std::memcpy(&narrow, bytes, sizeof(narrow));
+    return ax::bf16BitsToFloat(narrow);
+  case CUDA_R_32F:
+    std::memcpy(&single, bytes, sizeof(single));
+    return single;
+  default:
+    std::memcpy(&result, bytes, sizeof(result));
+    return result;
+  }
+}
+
+static void store(uint32_t type, double value, unsigned char *bytes) {
+  uint16_t narrow = 0;
+  auto single = static_cast<float>(value);
+  switch (type) {
+  case CUDA_R_16F:
+  case CUDA_R_16BF:
+    narrow =
+        type == CUDA_R_16F ? ax::Float16(value).bits : ax::BFloat16(value).bits;
+    std::memcpy(bytes, &narrow, sizeof(narrow));
+    return;
+  case CUDA_R_32F:
+    std::memcpy(bytes, &single, sizeof(single));
+    return;
+  default:
+    std::memcpy(bytes, &value, sizeof(value));
+  }
+}
+
+/// To ten bits behind the point.
+static double roundToTF32(double value) {
+  if (!std::isfinite(value) || value == 0)
+    return value;
+  int exponent = std::ilogb(value);
+  return std::ldexp(std::nearbyint(std::ldexp(value, 10 - exponent)),
+                    exponent - 10);
+}
+
+static double activate(uint32_t epilogue, double x) {
+  switch (epilogue & ~static_cast<uint32_t>(CUBLASLT_EPILOGUE_BIAS)) {
+  case CUBLASLT_EPILOGUE_RELU:
+    return x < 0 ? 0 : x;
+  case CUBLASLT_EPILOGUE_GELU: {
+    const double scale = std::sqrt(2 / std::acos(-1.0));
+    return 0.5 * x * (1 + std::tanh(scale * (x + 0.044715 * x * x * x)));
+  }
+  default:
+    return x;
+  }
+}
+
+namespace {
+
+/// A matrix of a batch in memory.
+class Matrix {
+public:
+  Matrix(const Layout &layout, int64_t batch, bool isTransposed = false)
+      : type(layout.type), first(batch * layout.batchStride),
+        strides(stridesOf(layout)) {
+    if (isTransposed)
+      std::swap(strides[0], strides[1]);
+  }
+  /// The byte where element (i, j) begins.
+  int64_t at(int64_t i, int64_t j) const {
+    return (first + i * strides[0] + j * strides[1]) *
+           static_cast<int64_t>(bytesOf(type));
+  }
+  std::vector<double> loadAll(const unsigned char *bytes, int64_t rows,
+                              int64_t columns) const {
+    std::vector<double> values;
+    for (int64_t i = 0; i < rows; ++i)
+      for (int64_t j = 0; j < columns; ++j)
+        values.push_back(load(type, bytes + at(i, j)));
+    return values;
+  }
+
+private:
+  uint32_t type;
+  int64_t first;
+  std::array<int64_t, 2> strides;
+};
+
+} // namespace
+
+void multiply(const Product &product, const Places &places, double alpha,
+              double beta) {
+  const Operation &operation = product.operation;
+  bool transposeA = operation.transposeA == CUBLAS_OP_T;
+  bool transposeB = operation.transposeB == CUBLAS_OP_T;
+  auto m = static_cast<int64_t>(product.d.rows);
+  auto n = static_cast<int64_t>(product.d.columns);
+  auto k =
+      static_cast<int64_t>(transposeA ? product.a.rows : product.a.columns);
+  size_t biasBytes = bytesOf(product.d.type);
+  for (int64_t batch = 0; batch < product.d.batchCount; ++batch) {
+    auto a = Matrix(product.a, batch, transposeA).loadAll(places.a, m, k);
+    auto b = Matrix(product.b, batch, transposeB).loadAll(places.b, k, n);
+    if (operation.compute == CUBLAS_COMPUTE_32F_FAST_TF32)
+      for (std::vector<double> *factor : {&a, &b})
+        std::transform(factor->begin(), factor->end(), factor->begin(),
+                       roundToTF32);
+    Matrix c(product.c, batch), d(product.d, batch);
+    for (int64_t i = 0; i < m; ++i)
+      for (int64_t j = 0; j < n; ++j) {
+        double sum = 0;
+        for (int64_t l = 0; l < k; ++l)
+          sum += a[static_cast<size_t>(i * k + l)] *
+                 b[static_cast<size_t>(l * n + j)];
+        sum *= alpha;
+        if (beta != 0)
+          sum += beta * load(product.c.type, places.c + c.at(i, j));
+        if (operation.hasBias())
+          sum += load(product.d.type,
+                      places.bias + static_cast<size_t>(i) * biasBytes);
+        store(product.d.type, activate(operation.epilogue, sum),
+              places.d + d.at(i, j));
+      }
+  }
+}
+
+} // namespace simcublas
