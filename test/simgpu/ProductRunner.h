@@ -21,8 +21,8 @@ public:
 
   static std::vector<std::unique_ptr<Device>>
   create(const DeviceOptions &options) {
-    auto make = llvm::cantFail(allBackends().devices.find("cuda"));
-    return llvm::cantFail(make(1, options));
+    DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
+    return llvm::cantFail(cuda.create(1, options));
   }
   /// Does the product with `data`, each argument so many elements behind what
   /// is aligned; what it did is in `data` afterwards.
