@@ -24,7 +24,8 @@ using namespace ax::codegen;
 static void print(const rt::Kernel &kernel, llvm::raw_ostream &os) {
   os << "// " << kernel.iterations << " iterations: " << kernel.launch.blocks
      << " blocks of " << kernel.launch.threadsPerBlock << " threads, "
-     << kernel.scratchBytes << " bytes of scratch each\n"
+     << kernel.launch.groupThreads << " and " << kernel.scratchBytes
+     << " bytes of scratch for each\n"
      << reinterpret_cast<const char *>(kernel.image.data());
 }
 

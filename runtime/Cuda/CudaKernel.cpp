@@ -119,7 +119,7 @@ CudaKernel::load(const SharedCard &card, const Kernel &kernel) {
     return addContext(module.takeError(), "kernel '" + kernel.name + "'");
   return std::unique_ptr<DeviceKernel>(
       new CudaKernel(std::move(*module), kernel,
-                     kernel.scratchBytes * kernel.launch.numThreads()));
+                     kernel.scratchBytes * kernel.launch.numGroups()));
 }
 
 llvm::Error CudaKernel::launch(const Card &card, CUstream stream,

@@ -69,7 +69,9 @@ static bool isLaunch(const LaunchShape &shape) {
   constexpr int64_t mostThreads = 1024;
   return shape.blocks >= 1 &&
          shape.blocks <= std::numeric_limits<int32_t>::max() &&
-         shape.threadsPerBlock >= 1 && shape.threadsPerBlock <= mostThreads;
+         shape.threadsPerBlock >= 1 && shape.threadsPerBlock <= mostThreads &&
+         shape.groupThreads >= 1 &&
+         shape.threadsPerBlock % shape.groupThreads == 0;
 }
 
 void Checker::checkKernels() {
@@ -81,7 +83,7 @@ void Checker::checkKernels() {
     if (kernel.format == kernelFormat::ptx &&
         require(isLaunch(kernel.launch), "no launch that GPUs do"))
       require(kernel.scratchBytes <=
-                  mostScratchBytes / kernel.launch.numThreads(),
+                  mostScratchBytes / kernel.launch.numGroups(),
               "its threads have no room");
     for (const KernelArgument &argument : kernel.arguments)
       require(argument.bytes >= 0 && argument.alignment >= 1 &&

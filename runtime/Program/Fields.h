@@ -192,7 +192,7 @@ void visit(Archive &a, KernelArgument &argument) {
 
 template <typename Archive>
 void visit(Archive &a, LaunchShape &shape) {
-  a(1, shape.blocks), a(2, shape.threadsPerBlock);
+  a(1, shape.blocks), a(2, shape.threadsPerBlock), a(3, shape.groupThreads);
 }
 
 template <typename Archive>

@@ -167,13 +167,16 @@ static CUresult run(const Launch &launch) {
   for (const std::vector<uint64_t> &value : launch.values)
     parameters.push_back(value.data());
   const Function &function = *launch.function;
-  bool isRandom = sim().settings.order == Order::Random;
-  auto fault = function.grid.run(launch.shape, parameters.data(),
-                                 isRandom ? &sim().gridRandom : nullptr);
+  ax::GridOrder order;
+  if (sim().settings.order == Order::Random)
+    order.seed = sim().gridRandom();
+  ax::GridEnd end = function.grid.run(launch.shape, parameters.data(), order);
   const std::string who = "kernel " + function.entry.name;
-  if (fault)
+  if (!end.stuck.empty())
+    return sim().refuse(CUDA_ERROR_LAUNCH_TIMEOUT, who + ": " + end.stuck);
+  if (end.fault)
     return sim().refuse(CUDA_ERROR_ILLEGAL_ADDRESS,
-                        who + " touched " + describeFault(launch, *fault));
+                        who + " touched " + describeFault(launch, *end.fault));
   for (const Argument &argument : launch.arguments)
     if (!argument.memory->second.isPatternIntact())
       return sim().refuse(CUDA_ERROR_ILLEGAL_ADDRESS,

@@ -4,6 +4,7 @@
 #include "SimulatedGrid.h"
 
 #include "FaultGuard.h"
+#include "ThreadFibers.h"
 
 #include "ax/Runtime/CpuKernel.h"
 #include "ax/Support/Error.h"
@@ -13,21 +14,41 @@
 #include <cmath>
 #include <cstring>
 #include <numeric>
+#include <random>
 
 using namespace ax;
 
 namespace {
 
-/// Which thread runs.
+/// Which thread runs, with which others if it meets them, and what its block
+/// has.
 struct Place {
   int32_t thread = 0, block = 0, threads = 0, blocks = 0;
+  ThreadFibers *fibers = nullptr;
+  alignas(64) char shared[48 << 10];
 };
 thread_local Place place;
 
-int32_t threadNumber() { return place.thread; }
+int32_t threadNumber() {
+  return place.fibers ? place.fibers->current() : place.thread;
+}
 int32_t numThreads() { return place.threads; }
 int32_t blockNumber() { return place.block; }
 int32_t numBlocks() { return place.blocks; }
+char *sharedMemory(int64_t offset) { return place.shared + offset; }
+
+void barrier(int32_t) { place.fibers->meetBlock(); }
+void warpBarrier(int32_t mask) {
+  place.fibers->meetWarp(static_cast<uint32_t>(mask));
+}
+/// Lanes beyond the last that is asked for are not: `clamp` is of all lanes.
+int32_t shuffleIdx(int32_t mask, int32_t value, int32_t lane, int32_t) {
+  return static_cast<int32_t>(place.fibers->exchange(
+      static_cast<uint32_t>(mask), static_cast<uint32_t>(value), lane & 31));
+}
+int32_t shuffleBfly(int32_t mask, int32_t value, int32_t bits, int32_t clamp) {
+  return shuffleIdx(mask, value, threadNumber() ^ bits, clamp);
+}
 
 /// To the nearest, which is even. The 16 bits are the lower ones of what is
 /// returned: so do the libraries of compilers that know the type.
@@ -40,12 +61,14 @@ float roundToBf16(float x) {
   return x;
 }
 
-const void *findFunction(llvm::StringRef name) {
+/// What a thread calls to know which one it is.
+const void *findOwn(llvm::StringRef name) {
   const std::pair<llvm::StringRef, const void *> functions[] = {
       {"simgpu_tid_x", reinterpret_cast<const void *>(&threadNumber)},
       {"simgpu_ntid_x", reinterpret_cast<const void *>(&numThreads)},
       {"simgpu_ctaid_x", reinterpret_cast<const void *>(&blockNumber)},
       {"simgpu_nctaid_x", reinterpret_cast<const void *>(&numBlocks)},
+      {"simgpu_shared", reinterpret_cast<const void *>(&sharedMemory)},
       {"__truncsfbf2", reinterpret_cast<const void *>(&roundToBf16)}};
   for (auto [known, function] : functions)
     if (known == name)
@@ -53,12 +76,23 @@ const void *findFunction(llvm::StringRef name) {
   return rt::hostFunction(name);
 }
 
+/// What it calls to meet others; null for others.
+const void *findMeeting(llvm::StringRef name) {
+  const std::pair<llvm::StringRef, const void *> functions[] = {
+      {"simgpu_barrier", reinterpret_cast<const void *>(&barrier)},
+      {"simgpu_warp_barrier", reinterpret_cast<const void *>(&warpBarrier)},
+      {"simgpu_shfl_bfly", reinterpret_cast<const void *>(&shuffleBfly)},
+      {"simgpu_shfl_idx", reinterpret_cast<const void *>(&shuffleIdx)}};
+  for (auto [known, function] : functions)
+    if (known == name)
+      return function;
+  return nullptr;
+}
+
 /// The numbers below `count`.
-std::vector<int32_t> makeOrder(int64_t count, std::mt19937_64 *random) {
+std::vector<int32_t> makeOrder(int64_t count) {
   std::vector<int32_t> order(static_cast<size_t>(count));
   std::iota(order.rbegin(), order.rend(), 0);
-  if (random)
-    std::shuffle(order.begin(), order.end(), *random);
   return order;
 }
 
@@ -67,35 +101,63 @@ std::vector<int32_t> makeOrder(int64_t count, std::mt19937_64 *random) {
 llvm::Expected<SimulatedGrid> SimulatedGrid::load(llvm::ArrayRef<uint8_t> image,
                                                   llvm::StringRef entry) {
   const auto *text = std::find(image.begin(), image.end(), 0);
-  auto loaded = rt::loadObject(image.drop_front(text - image.begin() + 1),
-                               (entry + "_call").str(), findFunction);
+  bool meets = false;
+  auto loaded =
+      rt::loadObject(image.drop_front(text - image.begin() + 1),
+                     (entry + "_call").str(), [&](llvm::StringRef name) {
+                       const void *meeting = findMeeting(name);
+                       meets |= meeting != nullptr;
+                       return meeting ? meeting : findOwn(name);
+                     });
   if (!loaded)
     return loaded.takeError();
-  return SimulatedGrid(std::move(*loaded));
+  return SimulatedGrid(std::move(*loaded), meets);
 }
 
-std::optional<uintptr_t> SimulatedGrid::run(const rt::LaunchShape &shape,
-                                            const void *const *parameters,
-                                            std::mt19937_64 *random) const {
+GridEnd SimulatedGrid::run(const rt::LaunchShape &shape,
+                           const void *const *parameters,
+                           GridOrder order) const {
   auto *call = reinterpret_cast<void (*)(const void *const *)>(
       const_cast<void *>(code.get()));
   place.blocks = static_cast<int32_t>(shape.blocks);
   place.threads = static_cast<int32_t>(shape.threadsPerBlock);
-  std::vector<int32_t> blocks = makeOrder(shape.blocks, random);
-  std::vector<int32_t> threads = makeOrder(shape.threadsPerBlock, random);
-  return simgpu::catchFault([&] {
-    for (int32_t block : blocks)
+  std::vector<int32_t> blocks = makeOrder(shape.blocks),
+                       threads = makeOrder(shape.threadsPerBlock);
+  std::mt19937_64 random(order.seed.value_or(0));
+  if (order.seed)
+    std::shuffle(blocks.begin(), blocks.end(), random);
+  std::optional<ThreadFibers> fibers;
+  if (meets)
+    fibers.emplace(place.threads, order.seed.value_or(0), order.droppedBarrier);
+  place.fibers = fibers ? &*fibers : nullptr;
+  GridEnd end;
+  auto callOnce = [&] { call(parameters); };
+  end.fault = simgpu::catchFault([&] {
+    for (int32_t block : blocks) {
+      place.block = block;
+      std::memset(place.shared, 0xff, sizeof(place.shared));
+      if (fibers) {
+        if (llvm::Error error = fibers->run(callOnce)) {
+          end.stuck = llvm::toString(std::move(error));
+          return;
+        }
+        continue;
+      }
+      if (order.seed)
+        std::shuffle(threads.begin(), threads.end(), random);
       for (int32_t thread : threads) {
-        place.block = block;
         place.thread = thread;
         call(parameters);
       }
+    }
   });
+  return end;
 }
 
 llvm::Error ax::runGrid(const rt::Kernel &kernel, const rt::LaunchShape &shape,
                         llvm::ArrayRef<void *> buffers,
-                        llvm::ArrayRef<int64_t> scalars, void *scratch) {
+                        llvm::ArrayRef<int64_t> scalars, void *scratch,
+                        GridOrder order) {
   auto grid = SimulatedGrid::load(kernel.image, kernel.entry);
   if (!grid)
     return grid.takeError();
@@ -106,10 +168,13 @@ llvm::Error ax::runGrid(const rt::Kernel &kernel, const rt::LaunchShape &shape,
     parameters.push_back(&scalar);
   if (scratch)
     parameters.push_back(&scratch);
-  if (auto address = grid->run(shape, parameters.data()))
+  GridEnd end = grid->run(shape, parameters.data(), order);
+  if (end.fault)
     return makeErrorf(ExitCode::Internal,
-                      "the kernel touches {0:x}, which is "
-                      "no memory",
-                      *address);
+                      "kernel {0} touches {1:x}, which is no memory",
+                      kernel.entry, *end.fault);
+  if (!end.stuck.empty())
+    return makeErrorf(ExitCode::Internal, "kernel {0}: {1}", kernel.entry,
+                      end.stuck);
   return llvm::Error::success();
 }

@@ -194,23 +194,32 @@ namespace kernelFormat {
 /// outermost loop. `buffers`: one address per argument, offsets added.
 inline constexpr const char *elfX86 = "elf-x86-64";
 /// Text for GPUs of NVIDIA's, ended by a NUL, whose entry is a kernel: of any
-/// grid of blocks of threads in one dimension, each thread does its part of the
-/// iterations. Its parameters: an address per argument, offsets added; then the
-/// scalars, 64 bits each; then, of a kernel with scratch, the address of that.
-/// Behind the NUL there may be an object file for x86-64 with the same
-/// function, which calls `simgpu_tid_x`, `simgpu_ntid_x`, `simgpu_ctaid_x` and
-/// `simgpu_nctaid_x` to know which thread it is; and with `ENTRY_call`, which
-/// takes an array of the parameters' addresses instead.
+/// grid of blocks in one dimension, each thread does its part of the
+/// iterations. It has up to 48 KiB of shared memory, declared in it. Its
+/// parameters: an address per argument, offsets added; then the scalars, 64
+/// bits each; then, of a kernel with scratch, the address of that. Behind the
+/// NUL there may be an object file for x86-64 with the same function, which
+/// calls `simgpu_tid_x`, `simgpu_ntid_x`, `simgpu_ctaid_x` and
+/// `simgpu_nctaid_x` to know which thread it is; `simgpu_barrier`,
+/// `simgpu_warp_barrier`, `simgpu_shfl_bfly` and `simgpu_shfl_idx`, with the
+/// operands of the instructions of that name, to meet others; and
+/// `simgpu_shared` for the address of its block's shared memory, from so many
+/// bytes on; and with `ENTRY_call`, which takes an array of the parameters'
+/// addresses instead.
 inline constexpr const char *ptx = "ptx";
 } // namespace kernelFormat
 
-/// On how many threads of a GPU a kernel is to be launched. Any other numbers
-/// are right, too, with as much scratch as they need.
+/// On how many threads of a GPU a kernel is to be launched. Any other number of
+/// blocks is right, too, with as much scratch as they need; and of threads,
+/// where groups have one.
 struct LaunchShape {
   int64_t blocks = 0;
   int64_t threadsPerBlock = 0;
+  /// So many of a block do an iteration together.
+  int64_t groupThreads = 1;
 
   int64_t numThreads() const { return blocks * threadsPerBlock; }
+  int64_t numGroups() const { return numThreads() / groupThreads; }
 };
 
 /// What a kernel's code does with one of the buffers that it is given.
@@ -238,7 +247,7 @@ struct Kernel {
   std::vector<uint8_t> image;
   /// When > 0: one more buffer after the command's, private to each thread that
   /// calls it and aligned to 64 bytes; its content does not matter. A kernel
-  /// that is launched gets those of all threads, one behind the other.
+  /// that is launched gets those of all groups, one behind the other.
   int64_t scratchBytes = 0;
   std::vector<KernelArgument> arguments;
   /// Scalar i is from 0 to less than bound i.

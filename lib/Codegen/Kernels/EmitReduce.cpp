@@ -3,6 +3,7 @@
 //
 // The last reduced dimensions run in a register; reduced dimensions before a
 // kept one ("rows") in memory, so that the loop over the kept one vectorises.
+// A thread of a GPU has none to vectorise: there all run in registers.
 //
 // Many terms are added up in blocks, then the blocks: one after another, the
 // error would grow with their number (Higham, "The accuracy of floating point
@@ -62,13 +63,25 @@ struct Emitter::Reduction {
   mutable ReduceOp op;
   ReduceOpKind kind;
   Type element;
-  ArrayRef<IndexExpr> fixed;
-  /// Sizes of the dimensions after the fixed ones: those up to the last that is
-  /// kept, and the rest, which are all reduced.
+  /// Without those of dimensions that are reduced.
+  Indices fixed;
+  /// The operand's dimensions: those that are fixed, the outer ones, the inner
+  /// ones, which are all reduced.
+  SmallVector<unsigned> dims;
   SmallVector<int64_t> outerSizes, innerSizes;
 
+  /// Of an outer dimension.
   bool isReduced(unsigned d) const {
-    return llvm::is_contained(op.getDims(), int64_t(d + fixed.size()));
+    return llvm::is_contained(op.getDims(), int64_t(dims[fixed.size() + d]));
+  }
+  Indices operandIndices(ArrayRef<IndexExpr> outer,
+                         ArrayRef<IndexExpr> inner) const {
+    Indices inOrder(fixed), all(dims.size());
+    llvm::append_range(inOrder, outer);
+    llvm::append_range(inOrder, inner);
+    for (auto [d, index] : llvm::zip_equal(dims, inOrder))
+      all[d] = index;
+    return all;
   }
   bool inMemory() const {
     for (unsigned d = 0; d != outerSizes.size(); ++d)
@@ -132,13 +145,33 @@ struct Emitter::Reduction {
 
 Emitter::RowValue Emitter::emitReduce(ReduceOp op, ArrayRef<IndexExpr> fixed) {
   RankedTensorType type = tensorType(op.getOperand());
-  Reduction r{op, op.getKind(), type.getElementType(), fixed, {}, {}};
-  ArrayRef<int64_t> sizes = type.getShape().drop_front(fixed.size());
-  size_t inner = sizes.size();
-  while (inner > 0 && (r.isReduced(inner - 1) || sizes[inner - 1] == 1))
-    --inner;
-  r.outerSizes.assign(sizes.begin(), sizes.begin() + inner);
-  r.innerSizes.assign(sizes.begin() + inner, sizes.end());
+  Reduction r{op, op.getKind(), type.getElementType(), {}, {}, {}, {}};
+  unsigned rank = type.getRank(), inner = rank;
+  auto isReduced = [&](unsigned d) {
+    return llvm::is_contained(op.getDims(), int64_t(d));
+  };
+  if (nests.dealing == Dealing::Elements) {
+    // Whoever has a place of the result has a register to reduce in.
+    for (unsigned d = 0; d != rank; ++d)
+      if (!isReduced(d))
+        r.dims.push_back(d);
+    inner = r.dims.size();
+    for (unsigned d = 0; d != rank; ++d)
+      if (isReduced(d))
+        r.dims.push_back(d);
+    for (auto [d, index] : llvm::enumerate(fixed))
+      if (!op.getKeepDims() || !isReduced(d))
+        r.fixed.push_back(index);
+  } else {
+    r.dims = llvm::to_vector(llvm::seq(rank));
+    r.fixed.assign(fixed.begin(), fixed.end());
+    while (inner > fixed.size() &&
+           (isReduced(inner - 1) || type.getDimSize(inner - 1) == 1))
+      --inner;
+  }
+  for (unsigned i = r.fixed.size(); i != rank; ++i)
+    (i < inner ? r.outerSizes : r.innerSizes)
+        .push_back(type.getDimSize(r.dims[i]));
 
   RowValue row;
   if (r.outerSizes.empty()) {
@@ -168,15 +201,17 @@ Value Emitter::reduceElements(const Reduction &r, ArrayRef<IndexExpr> outer,
     return emitNest(
                r.op, NestRole::Elements, sizes, {first},
                [&](ArrayRef<IndexExpr> indices, ValueRange carried) -> Values {
-                 Indices all(r.fixed);
-                 llvm::append_range(all, outer);
-                 llvm::append_range(all, place(indices));
-                 Value x = pull(r.op.getOperand(), all);
+                 Value x = pull(r.op.getOperand(),
+                                r.operandIndices(outer, place(indices)));
                  return {writer.combine(r.kind, carried[0], x, r.element)};
                })
         .front();
   };
-  std::optional<Blocks> blocks = r.blocksOfElements();
+  // Threads that share a sum have a block of it each.
+  bool isDealt = nestDepth == 0 && nests.dealing == Dealing::Elements;
+  std::optional<Blocks> blocks;
+  if (!isDealt)
+    blocks = r.blocksOfElements();
   if (!blocks)
     return add(r.innerSizes, acc,
                [](ArrayRef<IndexExpr> indices) { return Indices(indices); });

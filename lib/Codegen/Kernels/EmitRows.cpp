@@ -20,9 +20,12 @@ bool isRowOp(Operation *op) {
 
 /// How many leading dimensions of the results are independent of each other,
 /// and lie before all that the op runs along.
-static unsigned numIndependent(Operation *op) {
+static unsigned numIndependent(Operation *op, Dealing dealing) {
   return TypeSwitch<Operation *, unsigned>(op)
-      .Case<ReduceOp>([](ReduceOp o) -> unsigned {
+      .Case<ReduceOp>([&](ReduceOp o) -> unsigned {
+        // Neighbours may sum next to each other what lies apart.
+        if (dealing == Dealing::Elements)
+          return tensorType(o.getResult()).getRank();
         // Dimensions before the first reduced one have the same number in the
         // result.
         return o.getDims().empty() ? tensorType(o.getOperand()).getRank()
@@ -54,7 +57,7 @@ IndexExpr Emitter::rowOffset(const RowValue &row, ArrayRef<IndexExpr> indices) {
 Emitter::RowValue &Emitter::getRowValue(Operation *op,
                                         ArrayRef<IndexExpr> indices) {
   ArrayRef<int64_t> shape = tensorType(op->getResult(0)).getShape();
-  unsigned independent = numIndependent(op);
+  unsigned independent = numIndependent(op, nests.dealing);
   Indices fixed;
   while (fixed.size() < std::min<size_t>(independent, shape.size()) &&
          space.dependsOnlyOn(indices[fixed.size()], outer))

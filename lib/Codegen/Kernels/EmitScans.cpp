@@ -47,16 +47,17 @@ Emitter::RowValue Emitter::emitCumulative(CumulativeOp op,
              return {};
            });
   if (size > 1)
-    emitNest(op, NestRole::Whole, restSizes, {},
-             [&](ArrayRef<IndexExpr> indices, ValueRange) -> Values {
-               Indices own = at(indices, indices[along] + IndexExpr(1));
-               Indices before = at(indices, indices[along]);
-               Value sum = loadElement(row.base, resultAt(before), element);
-               Value x = operandAt(op.getExclusive() ? before : own);
-               storeElement(writer.combine(op.getKind(), sum, x, element),
-                            row.base, resultAt(own), element);
-               return {};
-             });
+    emitOrdered(
+        op, NestRole::Whole, restSizes, [&](unsigned d) { return d == along; },
+        [&](ArrayRef<IndexExpr> indices, ValueRange) -> Values {
+          Indices own = at(indices, indices[along] + IndexExpr(1));
+          Indices before = at(indices, indices[along]);
+          Value sum = loadElement(row.base, resultAt(before), element);
+          Value x = operandAt(op.getExclusive() ? before : own);
+          storeElement(writer.combine(op.getKind(), sum, x, element), row.base,
+                       resultAt(own), element);
+          return {};
+        });
   return row;
 }
 
@@ -85,16 +86,19 @@ Emitter::RowValue Emitter::emitScatterElements(ScatterElementsOp op) {
                           space.linearize(at, shape), element);
              return {};
            });
-  emitNest(op, NestRole::Update, updates.getShape(), {},
-           [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
-             Indices own(at);
-             own[op.getAxis()] = dynamicIndex(pull(op.getIndices(), at),
-                                              elementType(op.getIndices()),
-                                              shape[op.getAxis()]);
-             emitUpdate(op.getKind(), row, space.linearize(own, shape),
-                        pull(op.getUpdates(), at), element);
-             return {};
-           });
+  // Updates of one place are along the axis.
+  emitOrdered(
+      op, NestRole::Update, updates.getShape(),
+      [&](unsigned d) { return d == op.getAxis(); },
+      [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
+        Indices own(at);
+        own[op.getAxis()] =
+            dynamicIndex(pull(op.getIndices(), at),
+                         elementType(op.getIndices()), shape[op.getAxis()]);
+        emitUpdate(op.getKind(), row, space.linearize(own, shape),
+                   pull(op.getUpdates(), at), element);
+        return {};
+      });
   return row;
 }
 
@@ -112,22 +116,23 @@ Emitter::RowValue Emitter::emitScatterND(ScatterNDOp op) {
                           space.linearize(at, shape), element);
              return {};
            });
-  emitNest(op, NestRole::Update, updates.getShape(), {},
-           [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
-             Indices which(at.take_front(rank));
-             which.push_back(IndexExpr());
-             Indices own;
-             for (int64_t k = 0; k != indexType.getShape().back(); ++k) {
-               which.back() = IndexExpr(k);
-               own.push_back(dynamicIndex(pull(op.getIndices(), which),
-                                          indexType.getElementType(),
-                                          shape[k]));
-             }
-             own.append(at.begin() + rank, at.end());
-             emitUpdate(op.getKind(), row, space.linearize(own, shape),
-                        pull(op.getUpdates(), at), element);
-             return {};
-           });
+  emitOrdered(
+      op, NestRole::Update, updates.getShape(),
+      [&](unsigned d) { return d < rank; },
+      [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
+        Indices which(at.take_front(rank));
+        which.push_back(IndexExpr());
+        Indices own;
+        for (int64_t k = 0; k != indexType.getShape().back(); ++k) {
+          which.back() = IndexExpr(k);
+          own.push_back(dynamicIndex(pull(op.getIndices(), which),
+                                     indexType.getElementType(), shape[k]));
+        }
+        own.append(at.begin() + rank, at.end());
+        emitUpdate(op.getKind(), row, space.linearize(own, shape),
+                   pull(op.getUpdates(), at), element);
+        return {};
+      });
   return row;
 }
 

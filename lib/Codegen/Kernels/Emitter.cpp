@@ -45,27 +45,34 @@ LoopPlan &Emitter::getPlan(Operation *op, int which, ArrayRef<int64_t> sizes) {
 }
 
 void Emitter::emitIterations(function_ref<void()> body) {
-  writer.iterations(
-      nests.tiledSize, [&](Value iteration, std::pair<Value, Value> tileOf) {
-        tile = tileOf;
-        outer = space.addNest(nests.outer, false);
-        // The digits of the iteration's number, last first.
-        Value rest = iteration;
-        auto groups = nests.outer.groups();
-        for (int g = int(groups.size()) - 1; g >= 0; --g) {
-          int64_t size = nests.outer.sizeOf(groups[g]);
-          if (size == 1)
-            continue;
-          bool isFirst = nests.outer.sizeOf({0, groups[g].first}) == 1;
-          Value digit = rest;
-          if (!isFirst) {
-            digit = writer.remIndex(rest, writer.number(size));
-            rest = writer.divIndex(rest, writer.number(size));
-          }
-          space.bindGroup(outer, groups[g].first, digit);
-        }
-        body();
-      });
+  writer.iterations(nests.tiledSize,
+                    [&](Value iteration, std::pair<Value, Value> tileOf) {
+                      tile = tileOf;
+                      outer = space.addNest(nests.outer, false);
+                      bindPoint(outer, iteration);
+                      body();
+                      // The next one has the same scratch.
+                      if (scratchBytes > 0)
+                        writer.meet();
+                    });
+}
+
+/// Counters are the digits of the point's number, last first.
+void Emitter::bindPoint(const IndexSpace::Nest &nest, Value number) {
+  Value rest = number;
+  auto groups = nest.plan->groups();
+  for (int g = int(groups.size()) - 1; g >= 0; --g) {
+    int64_t size = nest.plan->sizeOf(groups[g]);
+    if (size == 1)
+      continue;
+    bool isFirst = nest.plan->sizeOf({0, groups[g].first}) == 1;
+    Value digit = rest;
+    if (!isFirst) {
+      digit = writer.remIndex(rest, writer.number(size));
+      rest = writer.divIndex(rest, writer.number(size));
+    }
+    space.bindGroup(nest, groups[g].first, digit);
+  }
 }
 
 void Emitter::emitResults() {
@@ -105,7 +112,7 @@ void Emitter::emitResults() {
     llvm::erase_if(members, [&](unsigned i) { return resultDone[i] != 0; });
     if (members.empty())
       continue;
-    IndexSpace::Nest nest = space.addNest(plan, true);
+    IndexSpace::Nest nest = space.addNest(plan, !nests.group.isMany());
     IndexExpr inner = space.linear(nest);
     resultNest = hasRows || sets.size() > 1 ? nullptr : &nest;
     emitLoops(nest, {}, [&](ValueRange) -> Values {
@@ -121,6 +128,20 @@ void Emitter::emitResults() {
     });
     resultNest = nullptr;
   }
+}
+
+/// Counts reads that neighbouring points, or neighbouring iterations, have next
+/// to each other.
+void Emitter::noteOrder(const IndexExpr &offset) {
+  auto coefficientOfLast = [&](const IndexSpace::Nest &nest) {
+    for (int var : llvm::reverse(nest.vars))
+      if (var >= 0)
+        return std::abs(offset.coefficient(var));
+    return int64_t(0);
+  };
+  int64_t ofPoint = coefficientOfLast(*wholeNest);
+  rowReads += ofPoint == 1;
+  columnReads += ofPoint > 1 && coefficientOfLast(outer) == 1;
 }
 
 /// Elements that lie next to each other along an outer loop, and far apart
@@ -154,7 +175,8 @@ void Emitter::noteStride(const IndexExpr &offset, Type type) {
 }
 
 Emitter::Values Emitter::emitLoops(const IndexSpace::Nest &nest,
-                                   ValueRange carried, Body body) {
+                                   ValueRange carried, Body body,
+                                   ReduceOp combining) {
   if (nest.plan->numPoints() == 0)
     return Values(carried);
   if (nestDepth++ > 0) {
@@ -164,10 +186,35 @@ Emitter::Values Emitter::emitLoops(const IndexSpace::Nest &nest,
   }
   // What the nest needs once per row goes before it.
   anchors.push_back(writer.openPlace());
-  Values results = emitLoops(nest, 0, carried, body);
+  wholeNest = &nest;
+  mostPoints = std::max(mostPoints, nest.plan->numPoints());
+  Values results = nests.group.isMany()
+                       ? dealOut(nest, carried, body, combining)
+                       : emitLoops(nest, 0, carried, body);
+  wholeNest = nullptr;
   --nestDepth;
   writer.closePlace(anchors.pop_back_val());
   return results;
+}
+
+Emitter::Values Emitter::dealOut(const IndexSpace::Nest &nest,
+                                 ValueRange carried, Body body,
+                                 ReduceOp combining) {
+  // All know what a single point gives, but one of them stores it.
+  if (nest.plan->numPoints() == 1 && combining)
+    return emitLoops(nest, 0, carried, body);
+  SmallVector<KernelWriter::Combining, 1> kinds;
+  if (combining)
+    kinds.push_back({combining.getKind(),
+                     tensorType(combining.getOperand()).getElementType()});
+  return writer.dealtLoop(nest.plan->numPoints(), carried, kinds,
+                          [&](Value point, ValueRange values) {
+                            bindPoint(nest, point);
+                            memos.emplace_back();
+                            Values results = body(values);
+                            memos.pop_back();
+                            return results;
+                          });
 }
 
 Emitter::Values Emitter::emitLoops(const IndexSpace::Nest &nest, unsigned group,
@@ -222,23 +269,60 @@ Emitter::Values Emitter::emitLoops(const IndexSpace::Nest &nest, unsigned group,
 Emitter::Values Emitter::emitNest(Operation *op, NestRole role,
                                   ArrayRef<int64_t> sizes, ValueRange carried,
                                   IndexBody body) {
+  bool isWhole = nestDepth == 0;
   IndexSpace::Nest nest =
-      space.addNest(getPlan(op, static_cast<int>(role), sizes), true);
-  return emitLoops(nest, carried, [&](ValueRange values) {
-    // Here, where pieces have their ranges.
-    return body(space.delinearize(space.linear(nest), sizes), values);
-  });
+      space.addNest(getPlan(op, static_cast<int>(role), sizes),
+                    !(isWhole && nests.group.isMany()));
+  Values results = emitLoops(
+      nest, carried,
+      [&](ValueRange values) {
+        // Here, where pieces have their ranges.
+        return body(space.delinearize(space.linear(nest), sizes), values);
+      },
+      carried.empty() ? ReduceOp() : cast<ReduceOp>(op));
+  // What was stored is read again.
+  if (isWhole && carried.empty())
+    writer.meet();
+  return results;
+}
+
+void Emitter::emitOrdered(Operation *op, NestRole role, ArrayRef<int64_t> sizes,
+                          function_ref<bool(unsigned)> isOrdered,
+                          IndexBody body) {
+  if (nests.dealing == Dealing::Pieces) {
+    emitNest(op, role, sizes, {}, body);
+    return;
+  }
+  SmallVector<int64_t> ordered, others;
+  for (auto [d, size] : llvm::enumerate(sizes))
+    (isOrdered(d) ? ordered : others).push_back(size);
+  emitNest(op, role, others, {},
+           [&](ArrayRef<IndexExpr> atOthers, ValueRange) -> Values {
+             emitNest(op, NestRole::InOrder, ordered, {},
+                      [&](ArrayRef<IndexExpr> atOrdered, ValueRange) {
+                        Indices all;
+                        const IndexExpr *i = atOrdered.begin(),
+                                        *j = atOthers.begin();
+                        for (unsigned d = 0; d != sizes.size(); ++d)
+                          all.push_back(isOrdered(d) ? *i++ : *j++);
+                        return body(all, {});
+                      });
+             return {};
+           });
 }
 
 void Emitter::atRowLevel(function_ref<void()> body) {
   SmallVector<Memo> saved(1);
   std::swap(saved, memos);
   int depth = 0;
+  const IndexSpace::Nest *whole = nullptr;
   std::swap(depth, nestDepth);
+  std::swap(whole, wholeNest);
   if (depth > 0)
     writer.at(anchors.back(), body);
   else
     body();
+  std::swap(whole, wholeNest);
   std::swap(depth, nestDepth);
   std::swap(saved, memos);
 }
@@ -246,6 +330,8 @@ void Emitter::atRowLevel(function_ref<void()> body) {
 Value Emitter::loadElement(Value base, const IndexExpr &offset, Type type) {
   if (resultNest)
     noteStride(offset, type);
+  if (wholeNest)
+    noteOrder(offset);
   return writer.load(base, space.materialize(offset), type);
 }
 

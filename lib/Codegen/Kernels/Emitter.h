@@ -57,6 +57,11 @@ public:
   /// Returns what KernelNests::tiledSize is to be.
   int64_t getWantedTiledSize() const { return wantedTiledSize; }
   int64_t getScratchBytes() const { return scratchBytes; }
+  /// Returns how many points the largest nest has that is not within another.
+  int64_t getMostPoints() const { return mostPoints; }
+  /// Most of what an iteration reads lies next to what its neighbours read, and
+  /// apart from point to point.
+  bool readsColumns() const { return columnReads > rowReads; }
 
 private:
   using Value = mlir::Value;
@@ -84,15 +89,27 @@ private:
   void noteStride(const IndexExpr &offset, mlir::Type type);
   LoopPlan &getPlan(mlir::Operation *op, int which,
                     llvm::ArrayRef<int64_t> sizes);
+  void bindPoint(const IndexSpace::Nest &nest, Value number);
+  void noteOrder(const IndexExpr &offset);
+  /// Points may be done in any order; what is carried is `combining`'s, and
+  /// nothing if it is null.
   Values emitLoops(const IndexSpace::Nest &nest, mlir::ValueRange carried,
-                   Body body);
+                   Body body, ReduceOp combining = {});
   Values emitLoops(const IndexSpace::Nest &nest, unsigned group,
                    mlir::ValueRange carried, Body body);
+  Values dealOut(const IndexSpace::Nest &nest, mlir::ValueRange carried,
+                 Body body, ReduceOp combining);
   /// A nest over all points of `sizes`; the body gets the index of each
   /// dimension.
   Values emitNest(mlir::Operation *op, NestRole role,
                   llvm::ArrayRef<int64_t> sizes, mlir::ValueRange carried,
                   IndexBody body);
+  /// A nest whose points depend on those before them that differ from them in
+  /// dimensions that are `ordered`, and in no other.
+  void emitOrdered(mlir::Operation *op, NestRole role,
+                   llvm::ArrayRef<int64_t> sizes,
+                   llvm::function_ref<bool(unsigned)> isOrdered,
+                   IndexBody body);
   void atRowLevel(llvm::function_ref<void()> body);
   Value loadElement(Value base, const IndexExpr &offset, mlir::Type type);
   void storeElement(Value value, Value base, const IndexExpr &offset,
@@ -162,7 +179,10 @@ private:
   const IndexSpace::Nest *resultNest = nullptr;
   /// The first point of the tile, and the one behind its last.
   std::pair<Value, Value> tile;
-  int64_t scratchBytes = 0;
+  int64_t scratchBytes = 0, mostPoints = 1;
+  /// The nest being emitted that is not within another.
+  const IndexSpace::Nest *wholeNest = nullptr;
+  int64_t columnReads = 0, rowReads = 0;
   llvm::SmallVector<char> resultDone;
   /// Where the row-level nests being emitted begin, innermost last.
   llvm::SmallVector<mlir::Operation *> anchors;

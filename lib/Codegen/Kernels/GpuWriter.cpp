@@ -12,9 +12,15 @@ using namespace mlir;
 
 namespace ax::codegen {
 
+static constexpr int64_t scratchAlignment = 64;
+
 GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
-                     unsigned numScalars, const KernelNests &nests)
-    : ScalarWriter(module, Bf16::Native), numIterations(nests.iterations) {
+                     unsigned numScalars, const KernelNests &nests,
+                     const GroupLaunch &launch)
+    : ScalarWriter(module, Bf16::Native), group(nests.group),
+      numIterations(nests.iterations), scratchBytes(nests.scratchBytes),
+      sharedBytes(launch.sharedBytes),
+      threadsPerBlock(launch.shape.threadsPerBlock) {
   SmallVector<NamedAttrList> attributes = bufferAttributes(fusion);
   // Scratch comes last, behind scalars, if there is any.
   NamedAttrList ofScratch = attributes.pop_back_val();
@@ -22,7 +28,8 @@ GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
   SmallVector<Type> types(numTensors, pointerType());
   types.append(numScalars, b.getI64Type());
   attributes.resize(types.size());
-  if (nests.scratchBytes > 0) {
+  bool isInCard = scratchBytes > 0 && sharedBytes == 0;
+  if (isInCard) {
     types.push_back(pointerType());
     attributes.push_back(std::move(ofScratch));
   }
@@ -31,6 +38,11 @@ GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
       LLVM::LLVMFunctionType::get(LLVM::LLVMVoidType::get(b.getContext()),
                                   types));
   kernel->setAttr(NVVM::NVVMDialect::getKernelFuncAttrName(), b.getUnitAttr());
+  if (group.isMany()) {
+    kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
+                    b.getDenseI32ArrayAttr({int32_t(threadsPerBlock), 1, 1}));
+    shareWritten(fusion, attributes);
+  }
   kernel.setArgAttrsAttr(toArray(b.getContext(), attributes));
 
   Block *start = kernel.addEntryBlock(b);
@@ -39,33 +51,236 @@ GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
   setTensors(fusion, arguments.take_front(numTensors));
   llvm::append_range(scalars, arguments.slice(numTensors, numScalars));
   Type i32 = b.getI32Type();
-  Value size = wide(NVVM::BlockDimXOp::create(b, loc, i32));
-  thread = addIndex(mulIndex(wide(NVVM::BlockIdXOp::create(b, loc, i32)), size),
-                    wide(NVVM::ThreadIdXOp::create(b, loc, i32)));
-  numThreads = mulIndex(wide(NVVM::GridDimXOp::create(b, loc, i32)), size);
-  if (nests.scratchBytes > 0)
-    scratchBase = LLVM::GEPOp::create(
-        b, loc, pointerType(), b.getI8Type(), arguments.back(),
-        ArrayRef<LLVM::GEPArg>{mulIndex(thread, number(nests.scratchBytes))},
-        LLVM::GEPNoWrapFlags::inbounds);
+  thread = wide(NVVM::ThreadIdXOp::create(b, loc, i32));
+  block = wide(NVVM::BlockIdXOp::create(b, loc, i32));
+  numBlocks = wide(NVVM::GridDimXOp::create(b, loc, i32));
+  if (group.isColumn) {
+    turn = divIndex(thread, number(warpThreads));
+  } else if (group.isMany()) {
+    int64_t ofBlock = threadsPerBlock / group.threads;
+    turn = remIndex(thread, number(group.threads));
+    groupNumber = addIndex(mulIndex(block, number(ofBlock)),
+                           divIndex(thread, number(group.threads)));
+    numGroups = mulIndex(numBlocks, number(ofBlock));
+  } else {
+    Value size = wide(NVVM::BlockDimXOp::create(b, loc, i32));
+    groupNumber = addIndex(mulIndex(block, size), thread);
+    numGroups = mulIndex(numBlocks, size);
+  }
+  if (scratchBytes > 0)
+    setScratch(isInCard ? arguments.back() : Value());
 }
 
 Value GpuWriter::wide(Value number) {
   return arith::ExtUIOp::create(b, loc, b.getI64Type(), number);
+}
+Value GpuWriter::word(int64_t value) {
+  return arith::ConstantIntOp::create(b, loc, value, 32);
+}
+
+/// Memory of a block, whose content does not matter.
+Value GpuWriter::sharedMemory(StringRef name, int64_t bytes) {
+  constexpr unsigned sharedSpace = 3;
+  if (!module.lookupSymbol(name)) {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(module.getBody());
+    LLVM::GlobalOp::create(b, loc,
+                           LLVM::LLVMArrayType::get(b.getI8Type(), bytes),
+                           /*isConstant=*/false, LLVM::Linkage::Internal, name,
+                           Attribute(), scratchAlignment, sharedSpace);
+  }
+  auto type = LLVM::LLVMPointerType::get(b.getContext(), sharedSpace);
+  return LLVM::AddressOfOp::create(b, loc, type, name);
+}
+
+/// The piece of this thread's group.
+void GpuWriter::setScratch(Value ofCard) {
+  Value base = ofCard, piece = groupNumber;
+  if (!base) {
+    int64_t ofBlock = threadsPerBlock / group.threads;
+    base = LLVM::AddrSpaceCastOp::create(
+        b, loc, pointerType(), sharedMemory("scratch", ofBlock * sharedBytes));
+    piece = divIndex(thread, number(group.threads));
+  }
+  scratchBase = LLVM::GEPOp::create(
+      b, loc, pointerType(), b.getI8Type(), base,
+      ArrayRef<LLVM::GEPArg>{mulIndex(piece, number(scratchBytes))},
+      LLVM::GEPNoWrapFlags::inbounds);
 }
 
 void GpuWriter::iterations(
     int64_t tiledSize,
     function_ref<void(Value, std::pair<Value, Value>)> body) {
   assert(tiledSize == 0 && "iterations are elements or rows");
+  Value end = number(numIterations);
   {
     OpBuilder::InsertionGuard inside(b);
-    auto loop =
-        scf::ForOp::create(b, loc, thread, number(numIterations), numThreads);
+    Value first = groupNumber, step = numGroups;
+    if (group.isColumn) {
+      first = mulIndex(block, number(warpThreads));
+      step = mulIndex(numBlocks, number(warpThreads));
+    }
+    auto loop = scf::ForOp::create(b, loc, first, end, step);
     b.setInsertionPointToStart(loop.getBody());
-    body(loop.getInductionVar(), {});
+    Value iteration = loop.getInductionVar();
+    if (group.isColumn) {
+      // Whoever is beyond the last does that one along, and stores nothing.
+      Value own = addIndex(iteration, remIndex(thread, number(warpThreads)));
+      isActive = isLess(own, end);
+      iteration = minSigned(own, number(numIterations - 1));
+    }
+    body(iteration, {});
   }
   LLVM::ReturnOp::create(b, loc, ValueRange());
+}
+
+//===----------------------------------------------------------------------===//
+// What a group does together
+//===----------------------------------------------------------------------===//
+
+void GpuWriter::meet() {
+  if (!group.isMany())
+    return;
+  if (isInWarp())
+    NVVM::SyncWarpOp::create(b, loc, word(-1));
+  else
+    NVVM::Barrier0Op::create(b, loc);
+}
+
+KernelWriter::Values GpuWriter::dealtLoop(int64_t count, ValueRange carried,
+                                          ArrayRef<Combining> combining,
+                                          LoopBody body) {
+  assert(group.isMany() && carried.size() == combining.size());
+  if (carried.empty()) {
+    Value end = number(count);
+    if (isActive)
+      end = select(isActive, end, number(0));
+    auto loop = scf::ForOp::create(b, loc, turn, end, number(group.threads));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(loop.getBody());
+    body(loop.getInductionVar(), {});
+    return {};
+  }
+  assert(combining.size() == 1 && "a reduction carries one value");
+  const Combining &one = combining.front();
+  Value none = neutral(one.kind, one.type);
+  // A thread's many terms are summed in pieces, as by one alone (EmitReduce).
+  int64_t piece = group.threads << 10;
+  Value sum;
+  if (count > piece && one.kind == ReduceOpKind::sum &&
+      isa<FloatType>(one.type)) {
+    auto pieces = scf::ForOp::create(b, loc, number(0), number(count),
+                                     number(piece), ValueRange(none));
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(pieces.getBody());
+      Value begin = pieces.getInductionVar();
+      Value end = minSigned(addIndex(begin, number(piece)), number(count));
+      Value part = turns(addIndex(begin, turn), end, none, one, body);
+      scf::YieldOp::create(
+          b, loc,
+          combine(one.kind, pieces.getRegionIterArg(0), part, one.type));
+    }
+    sum = pieces.getResult(0);
+  } else {
+    sum = turns(turn, number(count), none, one, body);
+  }
+  return {combine(one.kind, carried.front(), combineAll(sum, one), one.type)};
+}
+
+/// What this thread makes of its points among those from `begin` to `end`.
+Value GpuWriter::turns(Value begin, Value end, Value first,
+                       const Combining &combining, LoopBody body) {
+  auto loop = scf::ForOp::create(b, loc, begin, end, number(group.threads),
+                                 ValueRange(first));
+  OpBuilder::InsertionGuard guard(b);
+  b.setInsertionPointToStart(loop.getBody());
+  Values next = body(loop.getInductionVar(), loop.getRegionIterArgs());
+  scf::YieldOp::create(b, loc, next);
+  return loop.getResult(0);
+}
+
+/// Returns `x` of the lane whose number differs in `offset` alone, or of the
+/// first one.
+Value GpuWriter::fromOther(Value x, bool isFirst, int64_t offset) {
+  Type type = x.getType(), i32 = b.getI32Type(), i64 = b.getI64Type();
+  unsigned bits = type.getIntOrFloatBitWidth();
+  Value raw = x;
+  if (!type.isInteger())
+    raw = arith::BitcastOp::create(b, loc, b.getIntegerType(bits), raw);
+  auto exchange = [&](Value one) -> Value {
+    constexpr int64_t lastLane = 31;
+    return NVVM::ShflOp::create(
+        b, loc, i32, word(-1), one, word(isFirst ? 0 : offset), word(lastLane),
+        isFirst ? NVVM::ShflKind::idx : NVVM::ShflKind::bfly, UnitAttr());
+  };
+  if (bits == 64) {
+    Value shift = number(32);
+    Value high = exchange(arith::TruncIOp::create(
+        b, loc, i32, arith::ShRUIOp::create(b, loc, raw, shift)));
+    Value low = exchange(arith::TruncIOp::create(b, loc, i32, raw));
+    high = arith::ShLIOp::create(
+        b, loc, arith::ExtUIOp::create(b, loc, i64, high), shift);
+    raw = arith::OrIOp::create(b, loc, high,
+                               arith::ExtUIOp::create(b, loc, i64, low));
+  } else if (bits == 32) {
+    raw = exchange(raw);
+  } else {
+    raw = exchange(arith::ExtUIOp::create(b, loc, i32, raw));
+    raw = arith::TruncIOp::create(b, loc, b.getIntegerType(bits), raw);
+  }
+  if (!type.isInteger())
+    raw = arith::BitcastOp::create(b, loc, type, raw);
+  return raw;
+}
+
+Value GpuWriter::combineWarp(Value x, const Combining &combining,
+                             int64_t lanes) {
+  for (int64_t offset = lanes / 2; offset > 0; offset /= 2)
+    x = combine(combining.kind, x, fromOther(x, /*isFirst=*/false, offset),
+                combining.type);
+  return x;
+}
+
+Value GpuWriter::combineAll(Value x, const Combining &combining) {
+  if (group.isColumn)
+    return combineColumn(x, combining);
+  x = combineWarp(x, combining, warpThreads);
+  if (!isInWarp()) {
+    int64_t warps = group.threads / warpThreads;
+    Value parts = sharedMemory("parts", warps * sizeof(int64_t));
+    Value lane = remIndex(thread, number(warpThreads));
+    auto isFirst = scf::IfOp::create(b, loc, isLess(lane, number(1)),
+                                     /*withElseRegion=*/false);
+    {
+      OpBuilder::InsertionGuard guard(b);
+      b.setInsertionPointToStart(isFirst.thenBlock());
+      store(x, parts, divIndex(thread, number(warpThreads)), combining.type);
+    }
+    meet();
+    x = load(parts, remIndex(lane, number(warps)), combining.type);
+    x = combineWarp(x, combining, warps);
+    // Nobody writes the next parts before all have read these.
+    meet();
+  }
+  // Of equal numbers with different bits, lanes may have chosen different ones.
+  return fromOther(x, /*isFirst=*/true, 0);
+}
+
+/// Each warp has a part of 32 sums, which lie next to each other.
+Value GpuWriter::combineColumn(Value x, const Combining &combining) {
+  Value parts = sharedMemory("parts", threadsPerBlock * sizeof(int64_t));
+  Value lane = remIndex(thread, number(warpThreads));
+  store(x, parts, thread, combining.type);
+  meet();
+  x = load(parts, lane, combining.type);
+  for (int64_t warp = 1; warp != group.threads; ++warp)
+    x = combine(
+        combining.kind, x,
+        load(parts, addIndex(lane, number(warp * warpThreads)), combining.type),
+        combining.type);
+  meet();
+  return x;
 }
 
 } // namespace ax::codegen

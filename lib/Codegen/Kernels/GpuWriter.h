@@ -3,31 +3,57 @@
 #ifndef AX_CODEGEN_KERNELS_GPUWRITER_H
 #define AX_CODEGEN_KERNELS_GPUWRITER_H
 
-#include "Nests.h"
 #include "ScalarWriter.h"
+#include "ThreadGroups.h"
 
 namespace ax::codegen {
 
-/// A kernel of which every thread of a grid does each so-manieth iteration,
-/// from its own number on: neighbours do neighbours at the same time, and any
-/// number of blocks and threads does all. Parameters are those that
-/// kernelFormat::ptx says (ax/Runtime/Program.h).
+/// A kernel of which every group of threads of a grid does each so-manieth
+/// iteration, from its own number on: any number of blocks does all.
+/// Parameters are those that kernelFormat::ptx says (ax/Runtime/Program.h).
+///
+/// A loop that is dealt out is done in turns, thread t of G points t, t + G,
+/// ..., and what threads carry becomes one in a fixed order, so that results
+/// are the same in each run. The threads of a group do the same iterations, so
+/// all of them get to where they meet.
 class GpuWriter final : public ScalarWriter {
 public:
   /// Into `module`, which is empty.
   GpuWriter(FusionOp fusion, llvm::StringRef symbol, mlir::ModuleOp module,
-            unsigned numScalars, const KernelNests &nests);
+            unsigned numScalars, const KernelNests &nests,
+            const GroupLaunch &launch);
 
   void iterations(
       int64_t tiledSize,
       llvm::function_ref<void(Value, std::pair<Value, Value>)> body) final;
+  Values dealtLoop(int64_t count, mlir::ValueRange carried,
+                   llvm::ArrayRef<Combining> combining, LoopBody body) final;
+  void meet() final;
 
 private:
+  bool isInWarp() const {
+    return !group.isColumn && group.threads <= warpThreads;
+  }
   Value wide(Value number);
+  Value word(int64_t value);
+  Value sharedMemory(llvm::StringRef name, int64_t bytes);
+  void setScratch(Value ofCard);
+  Value turns(Value begin, Value end, Value first, const Combining &combining,
+              LoopBody body);
+  Value combineAll(Value x, const Combining &combining);
+  Value combineWarp(Value x, const Combining &combining, int64_t lanes);
+  Value combineColumn(Value x, const Combining &combining);
+  Value fromOther(Value x, bool isFirst, int64_t offset);
 
-  /// The number of this thread in the grid, and of all threads.
-  Value thread, numThreads;
-  int64_t numIterations;
+  ThreadGroup group;
+  int64_t numIterations, scratchBytes, sharedBytes, threadsPerBlock;
+  /// Numbers of this thread in its block, and of its block and all blocks.
+  Value thread, block, numBlocks;
+  /// The number of this thread in its group, of its group among all groups, and
+  /// how many there are.
+  Value turn, groupNumber, numGroups;
+  /// Of columns, of which some may be beyond the last: whether this one is not.
+  Value isActive;
 };
 
 } // namespace ax::codegen

@@ -165,8 +165,7 @@ llvm::Expected<Code> KernelCompiler::Impl::build(FusionOp fusion,
     for (Value result : fusion->getResults())
       image->arguments.push_back(argumentOf(result, /*isWritten=*/true));
     image->iterations = object.outerCount;
-    image->launch =
-        launchShape(options.target, object.outerCount, object.scratchBytes);
+    image->launch = object.launch;
     return Code{std::move(image), object.outerCount};
   };
   if (cache)
@@ -183,11 +182,13 @@ llvm::Expected<Code> KernelCompiler::Impl::build(FusionOp fusion,
   auto nests = chooseNests(*copy, dealingFor(options.target));
   if (!nests)
     return nests.takeError();
-  writeKernel(*copy, *nests, entry, options.target, *module);
+  KernelFrame frame =
+      writeKernel(*copy, *nests, entry, options.target, *module);
   auto object = generateCode(*module, options.target);
   if (!object)
     return object.takeError();
-  CachedObject made{nests->iterations, nests->scratchBytes, std::move(*object)};
+  CachedObject made{nests->iterations, frame.scratchBytes, frame.launch,
+                    std::move(*object)};
   // A cache that cannot be written to costs time, not results.
   if (cache)
     cache->store(key, made);

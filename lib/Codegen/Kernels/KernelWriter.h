@@ -25,6 +25,11 @@ public:
   using LoopBody =
       llvm::function_ref<Values(Value counter, mlir::ValueRange carried)>;
   using Scalar = llvm::function_ref<Value()>;
+  /// How values that threads carry become one.
+  struct Combining {
+    ReduceOpKind kind;
+    mlir::Type type;
+  };
 
   virtual ~KernelWriter() = default;
 
@@ -93,6 +98,15 @@ public:
           body) = 0;
   virtual Values loop(Value begin, Value end, mlir::ValueRange carried,
                       LoopBody body) = 0;
+  /// A loop over 0 .. count - 1 whose iterations may be done in any order, each
+  /// by one of the threads that do an iteration of the kernel together. Each of
+  /// them carries values of its own, which at last become one by `combining`,
+  /// with those that were given: that one all of them get.
+  virtual Values dealtLoop(int64_t count, mlir::ValueRange carried,
+                           llvm::ArrayRef<Combining> combining,
+                           LoopBody body) = 0;
+  /// What any of these threads stored before, all of them may load behind it.
+  virtual void meet() = 0;
   virtual Value choice(Value condition, mlir::Type type, Scalar inside,
                        Scalar outside) = 0;
   /// A place that is written to later, with `at`, until it is closed: here.

@@ -20,7 +20,8 @@
 //
 // That is for a processor. For a GPU, whose threads are many, it begins with
 // the most iterations either way: neighbouring threads then do neighbouring
-// elements, or rows.
+// elements. What is a row's, or a sum's, several threads do together
+// (ThreadGroups.h).
 //
 // It ends: with iterations as they are, loops only get finer (IndexSpace.cpp).
 // They are made fewer a bounded number of times, one for each dimension, and
@@ -31,6 +32,7 @@
 #include "Nests.h"
 
 #include "Emitter.h"
+#include "ThreadGroups.h"
 #include "ax/Support/Error.h"
 
 using namespace mlir;
@@ -111,6 +113,11 @@ public:
   Values loop(Value, Value, ValueRange carried, LoopBody body) final {
     return body({}, carried);
   }
+  Values dealtLoop(int64_t, ValueRange carried, ArrayRef<Combining>,
+                   LoopBody body) final {
+    return body({}, carried);
+  }
+  void meet() final {}
   Value choice(Value, Type, Scalar inside, Scalar outside) final {
     inside();
     outside();
@@ -124,8 +131,9 @@ public:
 class NestChooser {
 public:
   NestChooser(FusionOp fusion, Dealing dealing)
-      : fusion(fusion), dealing(dealing),
-        yield(fusion.getBody().front().getTerminator()) {}
+      : fusion(fusion), yield(fusion.getBody().front().getTerminator()) {
+    nests.dealing = dealing;
+  }
 
   llvm::Expected<KernelNests> choose() {
     if (yield->getNumOperands() == 0)
@@ -150,7 +158,7 @@ private:
   /// (`chooseFlatIterations`). Each result is to have equally many elements in
   /// each iteration.
   void chooseFirstIterations() {
-    areChosen = dealing == Dealing::Elements ||
+    areChosen = nests.dealing == Dealing::Elements ||
                 llvm::any_of(fusion.getBody().front(),
                              [](Operation &op) { return isRowOp(&op); });
     if (areChosen) {
@@ -169,6 +177,21 @@ private:
   void setOuter() {
     nests.outer = LoopPlan(splitShape(shapeOfFirst(), nests.iterations).first);
     nests.inner.clear();
+    nests.group = ThreadGroup();
+    isGrouped = false;
+  }
+
+  /// Who does an iteration, once it is known how much that is. Nests that are
+  /// dealt out are in one piece: they are chosen anew.
+  bool chooseThreads(const Emitter &emitter) {
+    if (isGrouped || nests.dealing != Dealing::Elements)
+      return false;
+    isGrouped = true;
+    nests.group = chooseGroup(nests.iterations, emitter.getMostPoints(),
+                              emitter.readsColumns(), nests.scratchBytes);
+    if (nests.group.isMany())
+      nests.inner.clear();
+    return nests.group.isMany();
   }
 
   /// The next shorter prefix of the first result's dimensions.
@@ -232,6 +255,8 @@ private:
       setOuter();
       return false;
     }
+    if (chooseThreads(emitter))
+      return false;
     // Tiles are the last to be chosen, as they depend on all loops.
     int64_t before = nests.tiledSize;
     nests.tiledSize = emitter.getWantedTiledSize();
@@ -239,10 +264,9 @@ private:
   }
 
   FusionOp fusion;
-  Dealing dealing;
   Operation *yield;
   KernelNests nests;
-  bool areChosen = false;
+  bool areChosen = false, isGrouped = false;
 };
 
 } // namespace
@@ -275,6 +299,8 @@ static std::string nameOf(NestRole role) {
     return "first";
   case NestRole::Update:
     return "update";
+  case NestRole::InOrder:
+    return "in order";
   }
   llvm_unreachable("no such role");
 }
@@ -290,6 +316,9 @@ void describe(const KernelNests &nests, FusionOp fusion) {
       std::to_string(nests.iterations) + " iterations: " + print(nests.outer);
   if (nests.tiledSize)
     first += ", in tiles of a loop over " + std::to_string(nests.tiledSize);
+  if (nests.group.isMany())
+    first += ", each by " + std::to_string(nests.group.threads) +
+             (nests.group.isColumn ? " threads of as many warps" : " threads");
   if (nests.scratchBytes)
     first += ", " + std::to_string(nests.scratchBytes) + " bytes of scratch";
   std::vector<std::string> ofResults{std::move(first)};

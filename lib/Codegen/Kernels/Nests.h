@@ -30,7 +30,33 @@ enum class NestRole {
   RowsLeft,
   /// Where a scan starts; for a scatter, what there was before updates.
   First,
-  Update
+  Update,
+  /// What a thread does in order of each point of a scan or a scatter.
+  InOrder
+};
+
+/// To whom iterations are dealt out.
+enum class Dealing {
+  /// To a few threads that do many each: what is within one is to be long.
+  Pieces,
+  /// To thousands of threads, neighbours to neighbours: without rows, each
+  /// element of the results is one.
+  Elements
+};
+
+/// The threads that do an iteration together.
+struct ThreadGroup {
+  /// 1, those of a warp, those of a block; or of columns, one of each warp of a
+  /// block.
+  int64_t threads = 1;
+  /// Neighbours do neighbouring iterations, instead of neighbouring points of
+  /// the same.
+  bool isColumn = false;
+
+  bool isMany() const { return threads > 1; }
+  bool operator==(const ThreadGroup &o) const {
+    return threads == o.threads && isColumn == o.isColumn;
+  }
 };
 
 /// Which loops a kernel has: chosen before anything is written, for whatever
@@ -44,6 +70,10 @@ struct KernelNests {
   /// number stands for.
   int64_t iterations = 1;
   LoopPlan outer;
+  Dealing dealing = Dealing::Pieces;
+  /// Who does one of them. Points of a nest that is not within another are
+  /// dealt out to the group.
+  ThreadGroup group;
   /// Size of the results' last loop when it runs in tiles: the loop over these
   /// is outside of all others.
   int64_t tiledSize = 0;
@@ -51,15 +81,6 @@ struct KernelNests {
   std::map<Key, LoopPlan> inner;
   /// Memory of one iteration, for rows that are no result.
   int64_t scratchBytes = 0;
-};
-
-/// To whom iterations are dealt out.
-enum class Dealing {
-  /// To a few threads that do many each: what is within one is to be long.
-  Pieces,
-  /// To thousands of threads, neighbours to neighbours: without rows, each
-  /// element of the results is one.
-  Elements
 };
 
 /// Chooses the loops of a decomposed fusion of operations that `canFuse`.

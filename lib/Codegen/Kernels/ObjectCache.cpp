@@ -19,9 +19,10 @@ namespace ax::codegen {
 
 namespace {
 struct Header {
-  char magic[8] = {'a', 'x', 'k', 'e', 'r', 'n', '0', '3'};
+  char magic[8] = {'a', 'x', 'k', 'e', 'r', 'n', '0', '4'};
   int64_t outerCount;
   int64_t scratchBytes;
+  int64_t blocks, threadsPerBlock, groupThreads;
   /// The key, and then the code, follow.
   uint64_t keyBytes;
   uint64_t codeBytes;
@@ -84,8 +85,11 @@ std::optional<CachedObject> ObjectCache::find(const std::string &key) const {
       header.keyBytes != key.size() || header.hash != hashOf(header, code) ||
       !code.consume_front(key) || header.codeBytes != code.size())
     return std::nullopt;
-  return CachedObject{header.outerCount, header.scratchBytes,
-                      llvm::SmallVector<char, 0>(code.begin(), code.end())};
+  return CachedObject{
+      header.outerCount,
+      header.scratchBytes,
+      {header.blocks, header.threadsPerBlock, header.groupThreads},
+      llvm::SmallVector<char, 0>(code.begin(), code.end())};
 }
 
 void ObjectCache::store(const std::string &key,
@@ -94,6 +98,9 @@ void ObjectCache::store(const std::string &key,
   Header header;
   header.outerCount = object.outerCount;
   header.scratchBytes = object.scratchBytes;
+  header.blocks = object.launch.blocks;
+  header.threadsPerBlock = object.launch.threadsPerBlock;
+  header.groupThreads = object.launch.groupThreads;
   header.keyBytes = key.size();
   header.codeBytes = code.size();
   header.hash = hashOf(header, key + code.str());

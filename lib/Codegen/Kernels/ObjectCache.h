@@ -3,6 +3,8 @@
 #ifndef AX_CODEGEN_KERNELS_OBJECTCACHE_H
 #define AX_CODEGEN_KERNELS_OBJECTCACHE_H
 
+#include "ax/Runtime/Program.h"
+
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/Error.h"
 
@@ -15,6 +17,7 @@ namespace ax::codegen {
 struct CachedObject {
   int64_t outerCount = 1;
   int64_t scratchBytes = 0;
+  rt::LaunchShape launch;
   llvm::SmallVector<char, 0> code;
 };
 

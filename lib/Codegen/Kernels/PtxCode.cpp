@@ -12,6 +12,7 @@
 #include "llvm/IR/CallingConv.h"
 #include "llvm/IR/IRBuilder.h"
 #include "llvm/IR/IntrinsicsNVPTX.h"
+#include "llvm/IR/ReplaceConstant.h"
 #include "llvm/Support/TargetSelect.h"
 #include "llvm/Transforms/Utils/Cloning.h"
 
@@ -50,13 +51,41 @@ static llvm::Error checkWhole(const llvm::Module &code) {
   return llvm::Error::success();
 }
 
-/// Makes of intrinsics that say who a thread is calls of functions.
+/// Makes of shared memory what a function gives.
+static void askForShared(llvm::Module &code, llvm::Function &kernel) {
+  constexpr unsigned sharedSpace = 3;
+  llvm::SmallVector<llvm::GlobalVariable *> variables;
+  for (llvm::GlobalVariable &variable : code.globals())
+    if (variable.getAddressSpace() == sharedSpace)
+      variables.push_back(&variable);
+  llvm::convertUsersOfConstantsToInstructions(
+      llvm::SmallVector<llvm::Constant *>(variables.begin(), variables.end()));
+  llvm::IRBuilder<> builder(&*kernel.getEntryBlock().getFirstInsertionPt());
+  uint64_t offset = 0;
+  for (llvm::GlobalVariable *variable : variables) {
+    llvm::FunctionCallee shared = code.getOrInsertFunction(
+        "simgpu_shared", variable->getType(), builder.getInt64Ty());
+    variable->replaceAllUsesWith(
+        builder.CreateCall(shared, builder.getInt64(offset)));
+    uint64_t bytes =
+        code.getDataLayout().getTypeAllocSize(variable->getValueType());
+    offset = llvm::alignTo(offset + bytes, variable->getAlign().valueOrOne());
+    variable->eraseFromParent();
+  }
+}
+
+/// Makes of intrinsics that say who a thread is, and that meet others, calls of
+/// functions.
 static void callSimulated(llvm::Module &code) {
   constexpr std::pair<llvm::Intrinsic::ID, const char *> names[] = {
       {llvm::Intrinsic::nvvm_read_ptx_sreg_tid_x, "simgpu_tid_x"},
       {llvm::Intrinsic::nvvm_read_ptx_sreg_ntid_x, "simgpu_ntid_x"},
       {llvm::Intrinsic::nvvm_read_ptx_sreg_ctaid_x, "simgpu_ctaid_x"},
-      {llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x, "simgpu_nctaid_x"}};
+      {llvm::Intrinsic::nvvm_read_ptx_sreg_nctaid_x, "simgpu_nctaid_x"},
+      {llvm::Intrinsic::nvvm_barrier_cta_sync_aligned_all, "simgpu_barrier"},
+      {llvm::Intrinsic::nvvm_bar_warp_sync, "simgpu_warp_barrier"},
+      {llvm::Intrinsic::nvvm_shfl_sync_bfly_i32, "simgpu_shfl_bfly"},
+      {llvm::Intrinsic::nvvm_shfl_sync_idx_i32, "simgpu_shfl_idx"}};
   for (auto [intrinsic, name] : names)
     if (llvm::Function *function =
             llvm::Intrinsic::getDeclarationIfExists(&code, intrinsic)) {
@@ -97,6 +126,7 @@ simulate(std::unique_ptr<llvm::Module> code) {
   for (llvm::Function &function : *code)
     if (function.getCallingConv() == llvm::CallingConv::PTX_Kernel) {
       function.setCallingConv(llvm::CallingConv::C);
+      askForShared(*code, function);
       addCall(function);
       break;
     }

@@ -46,6 +46,21 @@ SmallVector<NamedAttrList> ScalarWriter::bufferAttributes(FusionOp fusion) {
   return attributes;
 }
 
+/// What is said not to alias no barrier changes, for LLVM.
+void ScalarWriter::shareWritten(FusionOp fusion,
+                                MutableArrayRef<NamedAttrList> buffers) {
+  auto share = [&](unsigned number) {
+    buffers[number].erase(LLVM::LLVMDialect::getNoAliasAttrName());
+  };
+  for (unsigned i = fusion.getBody().getNumArguments(); i != buffers.size();
+       ++i)
+    share(i);
+  if (std::optional<ArrayRef<int64_t>> places = fusion.getInPlace())
+    for (int64_t operand : *places)
+      if (operand >= 0)
+        share(operand);
+}
+
 void ScalarWriter::setTensors(FusionOp fusion, ValueRange buffers) {
   tensors.assign(buffers.begin(), buffers.end());
   // One name for one piece of memory: so none is said not to alias the other.
@@ -207,6 +222,12 @@ KernelWriter::Values ScalarWriter::loop(Value from, Value to,
   if (!carried.empty())
     scf::YieldOp::create(b, loc, next);
   return Values(loop.result_begin(), loop.result_end());
+}
+
+KernelWriter::Values ScalarWriter::dealtLoop(int64_t count, ValueRange carried,
+                                             ArrayRef<Combining>,
+                                             LoopBody body) {
+  return loop(number(0), number(count), carried, body);
 }
 
 Value ScalarWriter::choice(Value condition, Type type, Scalar inside,

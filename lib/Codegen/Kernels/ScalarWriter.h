@@ -12,8 +12,9 @@
 
 namespace ax::codegen {
 
-/// Arithmetic, memory and loops of one thread. What is left to a target: the
-/// function, and how iterations are dealt out.
+/// Arithmetic, memory and loops of one thread, which does an iteration by
+/// itself. What is left to a target: the function, and how iterations are dealt
+/// out.
 class ScalarWriter : public KernelWriter {
 public:
   Value number(int64_t value) final;
@@ -50,6 +51,9 @@ public:
 
   Values loop(Value begin, Value end, mlir::ValueRange carried,
               LoopBody body) final;
+  Values dealtLoop(int64_t count, mlir::ValueRange carried,
+                   llvm::ArrayRef<Combining> combining, LoopBody body) override;
+  void meet() override {}
   Value choice(Value condition, mlir::Type type, Scalar inside,
                Scalar outside) final;
   mlir::Operation *openPlace() final;
@@ -64,6 +68,9 @@ protected:
   /// Returns attributes of parameters, which do not overlap: one for each
   /// tensor of the fusion, and scratch, which is the last of them.
   llvm::SmallVector<mlir::NamedAttrList> bufferAttributes(FusionOp fusion);
+  /// Says that threads read what others write: in results and in scratch.
+  static void shareWritten(FusionOp fusion,
+                           llvm::MutableArrayRef<mlir::NamedAttrList> buffers);
   /// These are the fusion's operands and results, all in `buffers`.
   void setTensors(FusionOp fusion, mlir::ValueRange buffers);
 

@@ -7,8 +7,6 @@
 #include "Emitter.h"
 #include "GpuWriter.h"
 
-#include "llvm/Support/MathExtras.h"
-
 using namespace mlir;
 
 namespace ax::codegen {
@@ -25,38 +23,25 @@ static void emit(FusionOp fusion, KernelNests &nests, KernelWriter &writer) {
          "the nests were chosen for this kernel");
 }
 
-void writeKernel(FusionOp fusion, KernelNests nests, StringRef symbol,
-                 const Target &target, ModuleOp module) {
-  if (fusion.getBody().front().getTerminator()->getNumOperands() == 0)
-    return;
+KernelFrame writeKernel(FusionOp fusion, KernelNests nests, StringRef symbol,
+                        const Target &target, ModuleOp module) {
+  bool isEmpty =
+      fusion.getBody().front().getTerminator()->getNumOperands() == 0;
   unsigned numScalars = collectScalars(fusion).size();
   if (target.getGpu()) {
-    GpuWriter writer(fusion, symbol, module, numScalars, nests);
-    emit(fusion, nests, writer);
-  } else {
+    GroupLaunch launch = launchOf(nests);
+    if (!isEmpty) {
+      GpuWriter writer(fusion, symbol, module, numScalars, nests, launch);
+      emit(fusion, nests, writer);
+    }
+    return {launch.sharedBytes > 0 ? 0 : nests.scratchBytes, launch.shape};
+  }
+  if (!isEmpty) {
     CpuWriter writer(fusion, symbol, module, numScalars,
                      nests.scratchBytes > 0);
     emit(fusion, nests, writer);
   }
-}
-
-rt::LaunchShape launchShape(const Target &target, int64_t iterations,
-                            int64_t scratchBytes) {
-  if (!target.getGpu())
-    return {};
-  constexpr int64_t warp = 32, mostThreads = 256, mostBlocks = 4096;
-  constexpr int64_t mostScratch = 64 << 20;
-  int64_t threads = std::max<int64_t>(iterations, 1);
-  if (scratchBytes > 0)
-    threads =
-        std::min(threads, std::max<int64_t>(mostScratch / scratchBytes, 1));
-  // Of few iterations, each multiprocessor is to have some.
-  int64_t block = threads < mostThreads * warp ? warp : mostThreads;
-  rt::LaunchShape shape;
-  shape.threadsPerBlock = std::min(threads, block);
-  shape.blocks = std::min<int64_t>(
-      llvm::divideCeil(threads, shape.threadsPerBlock), mostBlocks);
-  return shape;
+  return {nests.scratchBytes, {}};
 }
 
 } // namespace ax::codegen

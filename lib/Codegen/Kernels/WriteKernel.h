@@ -14,17 +14,18 @@ namespace ax::codegen {
 /// To whom a target's iterations are dealt out.
 Dealing dealingFor(const Target &target);
 
+/// What whoever runs a kernel has to know (rt::Kernel).
+struct KernelFrame {
+  int64_t scratchBytes = 0;
+  rt::LaunchShape launch;
+};
+
 /// Writes the kernel `symbol` (see ax/Codegen/Kernel.h), whose loops are
 /// `nests`, into `module`: nothing for a fusion without results. The fusion is
 /// the one they were chosen for.
-void writeKernel(FusionOp fusion, KernelNests nests, llvm::StringRef symbol,
-                 const Target &target, mlir::ModuleOp module);
-
-/// How many threads of a GPU are to do so many iterations; all zero for a
-/// processor, which has none. All of their scratch is to fit into a card
-/// beside what the program needs.
-rt::LaunchShape launchShape(const Target &target, int64_t iterations,
-                            int64_t scratchBytes);
+KernelFrame writeKernel(FusionOp fusion, KernelNests nests,
+                        llvm::StringRef symbol, const Target &target,
+                        mlir::ModuleOp module);
 
 } // namespace ax::codegen
 

@@ -4,11 +4,14 @@
 #include "KernelTestSupport.h"
 #include "PtxText.h"
 #include "SimulatedGrid.h"
+#include "ThreadFibers.h"
 
 #include "ax/Interpreter/Functions.h"
 #include "ax/Support/Error.h"
 
+#include <array>
 #include <cmath>
+#include <cstring>
 #include <gtest/gtest.h>
 
 namespace ax::codegen {
@@ -52,6 +55,21 @@ TEST(GpuKernel, ImagesAreText) {
   EXPECT_NE(kernel.key, compile(unary("neg", "8x16xf32"), "native").key);
 }
 
+FusionText softmax(const std::string &type) {
+  return {{type},
+          "%r = ax.softmax %a dim 1 : tensor<" + type + "> -> tensor<" + type +
+              ">",
+          {{"%r", type}}};
+}
+
+FusionText sum(const std::string &type, const std::string &dims,
+               const std::string &result) {
+  return {{type},
+          "%r = ax.reduce sum %a dims " + dims + " : tensor<" + type +
+              "> -> tensor<" + result + ">",
+          {{"%r", result}}};
+}
+
 /// Elements are iterations, so that neighbours are next to each other; with
 /// rows, rows are.
 TEST(GpuKernel, Launches) {
@@ -66,16 +84,12 @@ TEST(GpuKernel, Launches) {
   // What is more goes round.
   rt::Kernel many = compile(unary("neg", "4096x4096xf32"), "sm_90");
   EXPECT_EQ(many.launch.blocks, 4096);
-  // Scratch of all threads has to fit.
-  rt::Kernel rows = compile({{"4096x65536xf32"},
-                             "%r = ax.softmax %a dim 1 : tensor<4096x65536xf32>"
-                             " -> tensor<4096x65536xf32>",
-                             {{"%r", "4096x65536xf32"}}},
-                            "sm_90");
+  // Scratch of all groups has to fit.
+  rt::Kernel rows = compile(softmax("4096x65536xf32"), "sm_90");
   EXPECT_EQ(rows.iterations, 4096);
   EXPECT_EQ(rows.scratchBytes, 4 * 65536);
-  EXPECT_LE(rows.scratchBytes * rows.launch.numThreads(), 64 << 20);
-  EXPECT_GE(rows.launch.numThreads(), 256);
+  EXPECT_EQ(rows.launch.groupThreads, 512);
+  EXPECT_EQ(rows.launch.numGroups(), 256);
   EXPECT_EQ(compile(unary("neg", "40xf32"), "native").launch.blocks, 0);
 }
 
@@ -103,6 +117,145 @@ TEST(GpuKernel, TextsSayWhatParametersAre) {
   }
   ASSERT_EQ(kernel.signature.scalars.size(), 1U);
   EXPECT_EQ(kinds, kernel.signature.scratchBytes ? "ppppsp" : "pppps");
+}
+
+/// How many threads do a row, and where it lies.
+TEST(GpuKernel, Groups) {
+  auto launchOf = [](const FusionText &text) {
+    rt::Kernel kernel = compile(text, "sm_90");
+    return std::array<int64_t, 4>{
+        kernel.launch.blocks, kernel.launch.threadsPerBlock,
+        kernel.launch.groupThreads, kernel.scratchBytes};
+  };
+  using Launch = std::array<int64_t, 4>;
+  // A row of a few elements is a thread's.
+  EXPECT_EQ(launchOf(softmax("10000x8xf32")), (Launch{40, 256, 1, 64}));
+  // Of a warp's and a block's, a copy lies in shared memory.
+  EXPECT_EQ(launchOf(softmax("10000x512xf32")), (Launch{1250, 256, 32, 0}));
+  EXPECT_EQ(launchOf(softmax("20x100xf32")), (Launch{20, 32, 32, 0}));
+  EXPECT_EQ(launchOf(softmax("10000x4096xf32")), (Launch{4096, 512, 512, 0}));
+  // Of few rows, each has as many threads as there can be.
+  EXPECT_EQ(launchOf(softmax("8x8192xf32")), (Launch{8, 1024, 1024, 0}));
+  EXPECT_EQ(launchOf(sum("1000x1000xf32", "[0, 1]", "f32")),
+            (Launch{1, 1024, 1024, 0}));
+  // Columns: 32 at a time, in as many parts as there are warps.
+  EXPECT_EQ(launchOf(sum("4096x1000xf32", "[0]", "1000xf32")),
+            (Launch{32, 1024, 32, 0}));
+  EXPECT_EQ(launchOf(sum("100x100000xf32", "[0]", "100000xf32")),
+            (Launch{3125, 128, 4, 0}));
+  EXPECT_EQ(launchOf(sum("8x1000xf32", "[0]", "1000xf32")),
+            (Launch{32, 32, 1, 0}));
+}
+
+/// What runs a kernel twice: with all of its barriers, and without one.
+class Barriers : public testing::Test {
+protected:
+  void compileSum(const std::string &rows, const std::string &columns) {
+    std::string type = rows + "x" + columns + "xf32";
+    kernel = compile({{type},
+                      "%m = ax.reduce max %a dims [1] keep_dims : tensor<" +
+                          type + "> -> tensor<" + rows +
+                          "x1xf32>\n%d = ax.binary sub %a, %m : tensor<" +
+                          type + ">, tensor<" + rows + "x1xf32> -> tensor<" +
+                          type + ">\n%r = ax.reduce sum %d dims [1] : tensor<" +
+                          type + "> -> tensor<" + rows + "xf32>",
+                      {{"%r", rows + "xf32"}}},
+                     "sm_90+sim");
+    x.resize(std::stol(rows) * std::stol(columns));
+    y.resize(std::stol(rows));
+    std::mt19937 random(1);
+    for (float &value : x)
+      value = static_cast<float>(random() % 1000) - 500;
+  }
+  std::vector<float> run(GridOrder order) {
+    llvm::cantFail(runGrid(kernel, kernel.launch, {x.data(), y.data()}, {},
+                           nullptr, order));
+    return y;
+  }
+  /// Some order without this barrier gives something else.
+  bool isMissed(int64_t barrier) {
+    std::vector<float> all = run({});
+    for (uint64_t seed = 0; seed != 20; ++seed)
+      if (std::vector<float> some = run({seed, barrier});
+          std::memcmp(some.data(), all.data(), all.size() * sizeof(float)) != 0)
+        return true;
+    return false;
+  }
+
+  rt::Kernel kernel;
+  std::vector<float> x, y;
+};
+
+TEST_F(Barriers, EachIsMissed) {
+  compileSum("2", "8192");
+  ASSERT_EQ(kernel.launch.groupThreads, 1024);
+  // Parts of the maximum are written, and read; then those of the sum.
+  EXPECT_TRUE(isMissed(0));
+  EXPECT_TRUE(isMissed(1));
+  EXPECT_TRUE(isMissed(2));
+  // Behind the last, there is nothing to wait for.
+  EXPECT_FALSE(isMissed(3));
+  EXPECT_FALSE(isMissed(4));
+}
+
+TEST_F(Barriers, WhoDoesNotComeIsAnError) {
+  compileSum("3", "100");
+  ASSERT_EQ(kernel.launch.groupThreads, 32);
+  rt::LaunchShape shape = kernel.launch;
+  // A warp with 8 threads.
+  shape.threadsPerBlock = 40;
+  llvm::Error error = runGrid(kernel, shape, {x.data(), y.data()}, {}, nullptr);
+  ASSERT_TRUE(bool(error));
+  std::string message = describeError(std::move(error)).message;
+  EXPECT_NE(message.find("kernel " + kernel.entry), std::string::npos);
+  EXPECT_NE(message.find("8 of 40 threads of a block wait for others that "
+                         "never come"),
+            std::string::npos)
+      << message;
+}
+
+TEST(ThreadFibers, WaitForAll) {
+  ThreadFibers fibers(100, /*seed=*/1, /*dropped=*/-1);
+  int before = 0, behind = 0;
+  llvm::cantFail(fibers.run([&] {
+    ++before;
+    fibers.meetBlock();
+    EXPECT_EQ(before, 100);
+    ++behind;
+  }));
+  EXPECT_EQ(behind, 100);
+  // One that is done does not come.
+  llvm::Error error = fibers.run([&] {
+    if (fibers.current() != 5)
+      fibers.meetBlock();
+  });
+  EXPECT_EQ(describeError(std::move(error)).message,
+            "99 of 100 threads of a block wait for others that never come");
+}
+
+/// In another order for each seed.
+TEST(ThreadFibers, Orders) {
+  auto order = [](uint64_t seed) {
+    ThreadFibers fibers(8, seed, /*dropped=*/-1);
+    std::vector<int32_t> seen;
+    llvm::cantFail(fibers.run([&] {
+      seen.push_back(fibers.current());
+      fibers.meetWarp(0xff);
+      seen.push_back(fibers.current());
+    }));
+    return seen;
+  };
+  EXPECT_EQ(order(1), order(1));
+  EXPECT_NE(order(1), order(2));
+}
+
+TEST(ThreadFibers, Exchange) {
+  ThreadFibers fibers(64, /*seed=*/3, /*dropped=*/-1);
+  llvm::cantFail(fibers.run([&] {
+    uint32_t own = fibers.current();
+    EXPECT_EQ(fibers.exchange(~0u, own, (own + 1) % 32),
+              own / 32 * 32 + (own + 1) % 32);
+  }));
 }
 
 TEST(GpuKernel, CallsThatNobodyAnswersAreErrors) {

@@ -93,19 +93,25 @@ TEST_F(KernelCache, NextProcessLoadsWhatThisOneCompiled) {
 }
 
 TEST_F(KernelCache, ScratchAndRowsComeFromDisk) {
-  FusionText softmax = {{"4x32xf32"},
-                        "%r = ax.softmax %a dim 1 : tensor<4x32xf32> -> "
-                        "tensor<4x32xf32>",
-                        {{"%r", "4x32xf32"}}};
+  // So long that even a GPU has no room for a row in a block's own memory.
+  FusionText softmax = {{"4x20000xf32"},
+                        "%r = ax.softmax %a dim 1 : tensor<4x20000xf32> -> "
+                        "tensor<4x20000xf32>",
+                        {{"%r", "4x20000xf32"}}};
   auto module = parse(softmax);
-  KernelSignature first =
-      llvm::cantFail(makeCompiler()->compile(fusionOf(*module))).signature;
-  KernelSignature second =
-      llvm::cantFail(makeCompiler()->compile(fusionOf(*module))).signature;
-  EXPECT_EQ(first.outerCount, 4);
-  EXPECT_EQ(second.outerCount, first.outerCount);
-  EXPECT_GT(first.scratchBytes, 0);
-  EXPECT_EQ(second.scratchBytes, first.scratchBytes);
+  CompiledKernel first =
+      llvm::cantFail(makeCompiler()->compile(fusionOf(*module)));
+  CompiledKernel second =
+      llvm::cantFail(makeCompiler()->compile(fusionOf(*module)));
+  EXPECT_EQ(first.signature.outerCount, 4);
+  EXPECT_EQ(second.signature.outerCount, first.signature.outerCount);
+  EXPECT_GT(first.signature.scratchBytes, 0);
+  EXPECT_EQ(second.signature.scratchBytes, first.signature.scratchBytes);
+  EXPECT_EQ(second.image->launch.blocks, first.image->launch.blocks);
+  EXPECT_EQ(second.image->launch.threadsPerBlock,
+            first.image->launch.threadsPerBlock);
+  EXPECT_EQ(second.image->launch.groupThreads,
+            first.image->launch.groupThreads);
 }
 
 TEST_F(KernelCache, DamagedFilesAreReplaced) {

@@ -44,6 +44,33 @@ TEST(KernelRow, ReduceEveryDim) {
              {{"%r", "9xi1"}}});
 }
 
+// Of more points than a thread of a GPU does alone.
+TEST(KernelRow, ReduceManyElements) {
+  struct Case {
+    const char *shape, *dims, *result;
+  };
+  for (std::string type :
+       {"f32", "f64", "f16", "bf16", "i32", "i64", "ui8", "i8", "i1"})
+    for (const char *kind : {"sum", "max", "min"})
+      for (Case c :
+           {Case{"3x40x37x", "[2]", "3x40x"}, Case{"3x40x37x", "[1]", "3x37x"},
+            Case{"40x3x37x", "[0]", "3x37x"}, Case{"40x3x37x", "[0, 2]", "3x"},
+            Case{"40x37x", "[0, 1]", ""}, Case{"2x5001x", "[1]", "2x"},
+            Case{"1500x9x", "[0]", "9x"}}) {
+        if (type == "i1" && std::string(kind) == "sum")
+          continue;
+        check({{c.shape + type},
+               std::string("%r = ax.reduce ") + kind + " %a dims " + c.dims +
+                   " : tensor<" + c.shape + type + "> -> tensor<" + c.result +
+                   type + ">",
+               {{"%r", c.result + type}}},
+              {},
+              type == "f32"   ? 2e-5
+              : type == "f16" ? 4e-3
+                              : 0);
+      }
+}
+
 TEST(KernelRow, ReduceKeepsDims) {
   check(
       {{"4x6x33xf32"},
@@ -93,6 +120,8 @@ TEST(KernelRow, LongSums) {
   sum({3, 500009}, "[1]", "3xf32");
   sum({3, 1000000}, "[1]", "3xf32");
   sum({2, 7, 300, 500}, "[1, 2, 3]", "2xf32");
+  // A thread of 1024 has thousands.
+  sum({3000001}, "[0]", "f32");
 }
 
 TEST(KernelRow, Softmax) {
@@ -105,6 +134,21 @@ TEST(KernelRow, Softmax) {
                    ">",
                {{"%r", "3x5x19x" + type}}},
               {}, type == "f32" ? 5e-6 : 0);
+}
+
+TEST(KernelRow, SoftmaxOfManyElements) {
+  struct Case {
+    const char *shape, *dim;
+  };
+  for (const std::string &type : floats)
+    for (Case c :
+         {Case{"5x100x", "1"}, Case{"3x40x50x", "1"}, Case{"3x40x50x", "0"},
+          Case{"2x3000x", "1"}, Case{"2x13000x", "1"}})
+      check({{c.shape + type},
+             std::string("%r = ax.softmax %a dim ") + c.dim + " : tensor<" +
+                 c.shape + type + "> -> tensor<" + c.shape + type + ">",
+             {{"%r", c.shape + type}}},
+            {}, type == "f32" ? 5e-6 : 0);
 }
 
 TEST(KernelRow, SoftmaxOfMaskedScores) {
@@ -193,6 +237,11 @@ TEST(KernelRow, Cumulative) {
            std::string("%r = ax.cumulative ") + kind +
                " %a dim 1 : tensor<6x9xf64> -> tensor<6x9xf64>",
            {{"%r", "6x9xf64"}}});
+  for (const char *dim : {"0", "1", "2"})
+    check({{"4x50x30xf64"},
+           std::string("%r = ax.cumulative sum %a dim ") + dim +
+               " : tensor<4x50x30xf64> -> tensor<4x50x30xf64>",
+           {{"%r", "4x50x30xf64"}}});
   // Inside a larger fusion.
   check({{"6x9xi1"},
          R"(%c = ax.cast %a : tensor<6x9xi1> -> tensor<6x9xi64>
@@ -221,6 +270,29 @@ TEST(KernelRow, Scatter) {
                "tensor<4x3xf32> -> tensor<5x6x3xf32>",
            {{"%r", "5x6x3xf32"}}},
           {{1, randomIndices(type({4, 2}), 5, random)}});
+  }
+}
+
+// Places that are updated many times, of rows that are long.
+TEST(KernelRow, ScatterOfManyElements) {
+  std::mt19937 random(6);
+  auto type = [](llvm::ArrayRef<int64_t> shape) {
+    return mlir::RankedTensorType::get(
+        shape, mlir::IntegerType::get(&testContext(), 64));
+  };
+  for (const char *kind : {"set", "add", "max"}) {
+    check({{"9x70xf64", "40x1xi64", "40x70xf64"},
+           std::string("%r = ax.scatter_nd ") + kind +
+               " %a[%b], %c : tensor<9x70xf64>, tensor<40x1xi64>, "
+               "tensor<40x70xf64> -> tensor<9x70xf64>",
+           {{"%r", "9x70xf64"}}},
+          {{1, randomIndices(type({40, 1}), 9, random)}});
+    check({{"9x70xf64", "40x60xi64", "40x60xf64"},
+           std::string("%r = ax.scatter_elements ") + kind +
+               " %a[%b], %c axis 0 : tensor<9x70xf64>, tensor<40x60xi64>, "
+               "tensor<40x60xf64> -> tensor<9x70xf64>",
+           {{"%r", "9x70xf64"}}},
+          {{1, randomIndices(type({40, 60}), 9, random)}});
   }
 }
 

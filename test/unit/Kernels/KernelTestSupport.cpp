@@ -13,6 +13,7 @@
 
 #include <cmath>
 #include <cstdlib>
+#include <cstring>
 #include <gtest/gtest.h>
 
 using namespace mlir;
@@ -105,7 +106,8 @@ private:
 std::vector<HostTensor> runKernel(const CompiledKernel &kernel, FusionOp fusion,
                                   llvm::ArrayRef<HostTensor> operands,
                                   int64_t pieces,
-                                  llvm::ArrayRef<int64_t> scalars) {
+                                  llvm::ArrayRef<int64_t> scalars,
+                                  uint64_t seed) {
   std::vector<Guarded> memory;
   for (const HostTensor &operand : operands) {
     memory.emplace_back(operand.numBytes());
@@ -120,12 +122,16 @@ std::vector<HostTensor> runKernel(const CompiledKernel &kernel, FusionOp fusion,
     memory.emplace_back(results.back().numBytes());
   }
   bool isCalled = kernel.image->format != rt::kernelFormat::ptx;
+  rt::LaunchShape shape = kernel.image->launch;
   // Not a divisor of what there is to do, and not the kernel's own.
-  rt::LaunchShape few{pieces, 7};
-  rt::LaunchShape shape = pieces == 1 ? kernel.image->launch : few;
+  if (pieces != 1) {
+    shape.blocks = pieces;
+    if (shape.groupThreads == 1)
+      shape.threadsPerBlock = 7;
+  }
   if (kernel.signature.scratchBytes > 0)
     memory.emplace_back(kernel.signature.scratchBytes *
-                        (isCalled ? 1 : shape.numThreads()));
+                        (isCalled ? 1 : shape.numGroups()));
   EXPECT_EQ(int64_t(memory.size()), kernel.signature.numBuffers());
   std::vector<void *> buffers;
   for (Guarded &one : memory)
@@ -140,7 +146,8 @@ std::vector<HostTensor> runKernel(const CompiledKernel &kernel, FusionOp fusion,
     size_t numArguments = kernel.image->arguments.size();
     llvm::cantFail(runGrid(
         *kernel.image, shape, llvm::ArrayRef(buffers).take_front(numArguments),
-        scalars, buffers.size() > numArguments ? buffers.back() : nullptr));
+        scalars, buffers.size() > numArguments ? buffers.back() : nullptr,
+        {seed}));
   }
   for (size_t i = 0; i != memory.size(); ++i)
     EXPECT_TRUE(memory[i].isIntact()) << "buffer " << i << " overrun";
@@ -252,6 +259,7 @@ void check(const FusionText &text,
   for (auto &[position, tensor] : fixed)
     operands[position] = tensor;
   std::vector<HostTensor> expected = interpretFusion(fusion, operands);
+  std::vector<HostTensor> first;
   for (int64_t pieces : {1, 3}) {
     std::vector<HostTensor> actual =
         runKernel(*kernel, fusion, operands, pieces);
@@ -261,6 +269,19 @@ void check(const FusionText &text,
                   tolerance > 0 ? tolerance : toleranceOf(actual[i].getType()),
                   text.body + "\nresult " + std::to_string(i) + " in " +
                       std::to_string(pieces) + " pieces");
+    if (pieces == 1)
+      first = std::move(actual);
+  }
+  if (kernel->image->launch.groupThreads == 1)
+    return;
+  constexpr uint64_t numOrders = 8;
+  for (uint64_t seed = 1; seed != numOrders; ++seed) {
+    std::vector<HostTensor> other =
+        runKernel(*kernel, fusion, operands, 1 + seed % 2, {}, seed);
+    for (size_t i = 0; i != other.size(); ++i)
+      ASSERT_EQ(
+          std::memcmp(other[i].data(), first[i].data(), first[i].numBytes()), 0)
+          << text.body << "\nresult " << i << " in order " << seed;
   }
 }
 

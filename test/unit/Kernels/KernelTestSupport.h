@@ -28,12 +28,14 @@ struct FusionText {
 mlir::OwningOpRef<mlir::ModuleOp> parse(const FusionText &text);
 FusionOp fusionOf(mlir::ModuleOp module);
 
-/// Runs in `pieces` parts, or for a GPU of several pieces on few threads, with
-/// guards around every buffer that must survive.
+/// Runs in `pieces` parts, or for a GPU of several pieces on few blocks, with
+/// guards around every buffer that must survive. `seed`: of the order in which
+/// the threads of a GPU run.
 std::vector<HostTensor> runKernel(const CompiledKernel &kernel, FusionOp fusion,
                                   llvm::ArrayRef<HostTensor> operands,
                                   int64_t pieces = 1,
-                                  llvm::ArrayRef<int64_t> scalars = {});
+                                  llvm::ArrayRef<int64_t> scalars = {},
+                                  uint64_t seed = 0);
 std::vector<HostTensor> interpretFusion(FusionOp fusion,
                                         llvm::ArrayRef<HostTensor> operands);
 
@@ -51,7 +53,8 @@ void expectClose(const HostTensor &actual, const HostTensor &expected,
 /// Absolute and relative tolerance for results of this type.
 double toleranceOf(DType type);
 
-/// Compiles, runs on random operands in one and in three pieces, compares.
+/// Compiles, runs on random operands in one and in three pieces, compares; for
+/// a GPU in several orders of its threads, which are to give the same bits.
 /// Operands given in `fixed` (by position) are not random.
 void check(const FusionText &text,
            const std::vector<std::pair<size_t, HostTensor>> &fixed = {},

@@ -150,6 +150,16 @@ const Fault faults[] = {
        p.kernels[0].launch = {int64_t(1) << 30, 1024};
        p.kernels[0].scratchBytes = 4;
      }},
+    {"kernel 'double': no launch that GPUs do",
+     [](Program &p) {
+       p.kernels[0].format = kernelFormat::ptx;
+       p.kernels[0].launch = {1, 100, /*groupThreads=*/32};
+     }},
+    {"kernel 'double': no launch that GPUs do",
+     [](Program &p) {
+       p.kernels[0].format = kernelFormat::ptx;
+       p.kernels[0].launch = {1, 32, /*groupThreads=*/0};
+     }},
     {"kernel 'double': an impossible argument",
      [](Program &p) { p.kernels[0].arguments[0].alignment = 0; }},
     {"the kernel has another number of buffers",

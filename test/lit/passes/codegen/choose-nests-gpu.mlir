@@ -29,9 +29,9 @@ axl.stage @padded(%x: tensor<8x100xf32>) {
 
 // -----
 
-// A row is one, with all that is summed.
+// A row is one, with all that is summed: threads do it together.
 // CHECK-LABEL: @rows
-// CHECK: nests ["4 iterations: 4, 2432 bytes of scratch", "result 0: 600"]
+// CHECK: nests ["4 iterations: 4, each by 256 threads, 2432 bytes of scratch", "result 0: 600"]
 axl.stage @rows(%x: tensor<4x600xf32>) {
   %0 = axl.fusion(%x) {
   ^bb0(%a: tensor<4x600xf32>):
@@ -54,4 +54,35 @@ axl.stage @two(%x: tensor<8x4xf32>, %y: tensor<8xf32>) {
     axl.yield %1, %2 : tensor<8x4xf32>, tensor<8xf32>
   } : (tensor<8x4xf32>, tensor<8xf32>) -> (tensor<8x4xf32>, tensor<8xf32>)
   axl.yield %0#0, %0#1 : tensor<8x4xf32>, tensor<8xf32>
+}
+
+// -----
+
+// What is summed over leading dimensions is a column's: neighbours read
+// neighbours then.
+// CHECK-LABEL: @columns
+// CHECK: nests ["96 iterations: 96, each by 32 threads of as many warps", "result 0: once"]
+// CHECK: axl.nests = ["elements: 1024"]
+axl.stage @columns(%x: tensor<1024x96xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<1024x96xf32>):
+    %1 = ax.reduce sum %a dims [0] : tensor<1024x96xf32> -> tensor<96xf32>
+    axl.yield %1 : tensor<96xf32>
+  } : (tensor<1024x96xf32>) -> tensor<96xf32>
+  axl.yield %0 : tensor<96xf32>
+}
+
+// -----
+
+// Threads do columns of a scatter, each all updates of its own in their order.
+// CHECK-LABEL: @scatter
+// CHECK: nests ["1 iterations: once, each by 256 threads", "result 0: 630(9x70)"]
+// CHECK: axl.nests = ["first: 630(9x70)", "update: 70", "in order: 40"]
+axl.stage @scatter(%x: tensor<9x70xf32>, %i: tensor<40x1xi64>, %u: tensor<40x70xf32>) {
+  %0 = axl.fusion(%x, %i, %u) {
+  ^bb0(%a: tensor<9x70xf32>, %b: tensor<40x1xi64>, %c: tensor<40x70xf32>):
+    %1 = ax.scatter_nd add %a[%b], %c : tensor<9x70xf32>, tensor<40x1xi64>, tensor<40x70xf32> -> tensor<9x70xf32>
+    axl.yield %1 : tensor<9x70xf32>
+  } : (tensor<9x70xf32>, tensor<40x1xi64>, tensor<40x70xf32>) -> tensor<9x70xf32>
+  axl.yield %0 : tensor<9x70xf32>
 }

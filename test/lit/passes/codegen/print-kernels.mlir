@@ -6,7 +6,7 @@
 
 // Threads take turns at elements: each has its number, and goes on by that of
 // all. Memory is the card's own, not just any.
-// CHECK: // 1000000 iterations: 3907 blocks of 256 threads, 0 bytes of scratch each
+// CHECK: // 1000000 iterations: 3907 blocks of 256 threads, 1 and 0 bytes of scratch for each
 // CHECK: .target sm_90
 // OLD: .target sm_80
 // CHECK: .visible .entry ax_kernel_{{[0-9a-f]+}}(
@@ -31,13 +31,20 @@ axl.stage @elements(%x: tensor<1000x1000xf32>) {
 
 // -----
 
-// A row is a thread's, whose piece of scratch lies behind those of the threads
-// before. Nothing is called.
-// CHECK: // 64 iterations: 2 blocks of 32 threads, 512 bytes of scratch each
+// A row is a warp's, which keeps it in memory of its block's: neighbours read
+// neighbours, and tell each other the largest, and the sum. Nothing is called.
+// CHECK: // 64 iterations: 64 blocks of 32 threads, 32 and 0 bytes of scratch for each
 // CHECK-NOT: .extern
 // CHECK-NOT: call
+// CHECK: .reqntid 32
+// CHECK: .shared .align 64 .b8 scratch[512];
 // CHECK: max.NaN.f32
+// CHECK: shfl.sync.bfly.b32 {{.*}}, 16, 31, -1;
+// CHECK: shfl.sync.idx.b32 {{.*}}, 0, 31, -1;
 // CHECK: fma.rn.f32
+// CHECK: st.shared.b32
+// CHECK: bar.warp.sync -1;
+// CHECK: ld.shared.b32
 // CHECK: {{div|rcp}}.rn.f32
 // CHECK-NOT: call
 axl.stage @softmax(%x: tensor<64x128xf32>) {
@@ -51,8 +58,10 @@ axl.stage @softmax(%x: tensor<64x128xf32>) {
 
 // -----
 
-// CHECK: // 64 iterations: 2 blocks of 32 threads, 0 bytes of scratch each
+// CHECK: // 64 iterations: 64 blocks of 32 threads, 32 and 0 bytes of scratch for each
+// CHECK-NOT: .shared
 // CHECK: add{{(.rn)?}}.f32
+// CHECK: shfl.sync.bfly.b32
 axl.stage @sum(%x: tensor<64x128xf32>) {
   %0 = axl.fusion(%x) {
   ^bb0(%a: tensor<64x128xf32>):
@@ -60,6 +69,46 @@ axl.stage @sum(%x: tensor<64x128xf32>) {
     axl.yield %1 : tensor<64xf32>
   } : (tensor<64x128xf32>) -> tensor<64xf32>
   axl.yield %0 : tensor<64xf32>
+}
+
+// -----
+
+// A row that is too long for that is a block's, whose copies lie in the card's
+// memory; each warp has a part of the sums.
+// CHECK: // 64 iterations: 64 blocks of 1024 threads, 1024 and 131072 bytes of scratch for each
+// CHECK: .reqntid 1024
+// CHECK: .shared .align 64 .b8 parts[256];
+// CHECK: shfl.sync.bfly.b32
+// CHECK: st.shared.b32
+// CHECK: {{bar|barrier}}.sync{{.*}} 0;
+// CHECK: ld.shared.b32
+// CHECK: st.global.b32
+// CHECK: {{bar|barrier}}.sync{{.*}} 0;
+axl.stage @long(%x: tensor<64x32768xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<64x32768xf32>):
+    %1 = ax.softmax %a dim 1 : tensor<64x32768xf32> -> tensor<64x32768xf32>
+    axl.yield %1 : tensor<64x32768xf32>
+  } : (tensor<64x32768xf32>) -> tensor<64x32768xf32>
+  axl.yield %0 : tensor<64x32768xf32>
+}
+
+// -----
+
+// Neighbours sum neighbouring columns, each warp of a block a part of them.
+// CHECK: // 768 iterations: 24 blocks of 1024 threads, 32 and 0 bytes of scratch for each
+// CHECK: .shared .align 64 .b8 parts[8192];
+// CHECK: ld.global.b32
+// CHECK: add{{(.rn)?}}.f32
+// CHECK-NOT: shfl
+// CHECK: {{bar|barrier}}.sync{{.*}} 0;
+axl.stage @columns(%x: tensor<4096x768xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<4096x768xf32>):
+    %1 = ax.reduce sum %a dims [0] : tensor<4096x768xf32> -> tensor<768xf32>
+    axl.yield %1 : tensor<768xf32>
+  } : (tensor<4096x768xf32>) -> tensor<768xf32>
+  axl.yield %0 : tensor<768xf32>
 }
 
 // -----

@@ -1,0 +1,75 @@
+//===- ThreadGroups.cpp - How many threads do an iteration ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ThreadGroups.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+
+namespace ax::codegen {
+
+/// About as many threads as a large card runs at the same time, and as a block
+/// should have where it is free to choose.
+static constexpr int64_t manyThreads = 1 << 18, usualBlock = 256;
+
+ThreadGroup chooseGroup(int64_t iterations, int64_t points, bool readsColumns,
+                        int64_t scratchBytes) {
+  // Fewer points leave most threads of a warp without one.
+  constexpr int64_t fewPoints = 16, fewNeighbours = 8;
+  if (points < fewPoints)
+    return {};
+  auto powerOf2 = [](int64_t n) {
+    return static_cast<int64_t>(llvm::PowerOf2Ceil(n));
+  };
+  if (readsColumns && iterations >= fewNeighbours && scratchBytes == 0) {
+    int64_t wanted = std::min(manyThreads / iterations, points / 4);
+    return {std::clamp<int64_t>(powerOf2(wanted), 4, 32), /*isColumn=*/true};
+  }
+  // Points of a thread of a block, warps that fill a card, and blocks.
+  constexpr int64_t pointsEach = 4, enoughWarps = 1024, enoughBlocks = 256;
+  constexpr int64_t shortRow = 128, longRow = 1024;
+  if (points <= shortRow || (points <= longRow && iterations >= enoughWarps))
+    return {warpThreads, /*isColumn=*/false};
+  // Half of the largest block leaves a thread twice the registers.
+  int64_t most = iterations < enoughBlocks ? 1024 : 512;
+  return {std::clamp<int64_t>(powerOf2(points / pointsEach), 64, most),
+          /*isColumn=*/false};
+}
+
+static rt::LaunchShape shapeOf(const KernelNests &nests, int64_t cardBytes) {
+  constexpr int64_t mostBlocks = 4096, mostScratch = 64 << 20;
+  int64_t group = nests.group.threads;
+  int64_t groups = std::max<int64_t>(nests.iterations, 1);
+  if (cardBytes > 0)
+    groups = std::min(groups, std::max<int64_t>(mostScratch / cardBytes, 1));
+  int64_t threads = groups * group, block = usualBlock;
+  if (nests.group.isColumn)
+    block = warpThreads * group;
+  else if (group > warpThreads)
+    block = group;
+  else if (threads < usualBlock * warpThreads)
+    // Of few iterations, each multiprocessor is to have some.
+    block = warpThreads;
+  rt::LaunchShape shape;
+  shape.groupThreads = group;
+  shape.threadsPerBlock =
+      nests.group.isMany() ? block : std::min(threads, block);
+  shape.blocks = std::min<int64_t>(
+      llvm::divideCeil(threads, shape.threadsPerBlock), mostBlocks);
+  return shape;
+}
+
+GroupLaunch launchOf(const KernelNests &nests) {
+  // What every card gives a block unasked, less what sums need of it.
+  constexpr int64_t mostShared = (48 << 10) - 1024;
+  if (nests.group.isMany() && nests.scratchBytes > 0) {
+    rt::LaunchShape shape = shapeOf(nests, 0);
+    int64_t ofBlock = shape.threadsPerBlock / shape.groupThreads;
+    if (nests.scratchBytes * ofBlock <= mostShared)
+      return {shape, nests.scratchBytes};
+  }
+  return {shapeOf(nests, nests.scratchBytes), 0};
+}
+
+} // namespace ax::codegen

@@ -1,0 +1,38 @@
+//===- ThreadGroups.h - How many threads do an iteration --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_CODEGEN_KERNELS_THREADGROUPS_H
+#define AX_CODEGEN_KERNELS_THREADGROUPS_H
+
+#include "Nests.h"
+
+#include "ax/Runtime/Program.h"
+
+namespace ax::codegen {
+
+inline constexpr int64_t warpThreads = 32;
+
+/// Chooses who does one of so many iterations on a GPU, of nests of at most
+/// `points` points.
+///
+/// An element is a thread's; a row a warp's, or a block's if it is long or
+/// there are few. Where neighbouring iterations read neighbours
+/// (`readsColumns`: sums over leading dimensions), a block does 32 iterations
+/// at the same time, and each of its warps a part of all 32.
+ThreadGroup chooseGroup(int64_t iterations, int64_t points, bool readsColumns,
+                        int64_t scratchBytes);
+
+/// Where the rows lie that a group keeps, and on how many threads it is
+/// launched.
+struct GroupLaunch {
+  rt::LaunchShape shape;
+  /// Of an iteration, in the memory that a block has; else it is the card's.
+  int64_t sharedBytes = 0;
+};
+
+/// All of the scratch in the card's memory is to fit into it beside what the
+/// program needs.
+GroupLaunch launchOf(const KernelNests &nests);
+
+} // namespace ax::codegen
+
+#endif // AX_CODEGEN_KERNELS_THREADGROUPS_H
