@@ -82,8 +82,8 @@ Value Emitter::pullOp(OpResult value, ArrayRef<IndexExpr> indices) {
       })
       .Case<ConstantOp>([&](ConstantOp o) { return pullConstant(o, indices); })
       .Case<IotaOp>([&](IotaOp o) {
-        return writer.convert(space.materialize(indices[o.getDim()]), i64,
-                              type);
+        return writer.convert(
+            writer.wide(space.materialize(indices[o.getDim()])), i64, type);
       })
       .Case<AxisIndexOp>([&](AxisIndexOp o) -> Value {
         auto *it = llvm::find(scalars, o.getAxes());
@@ -262,16 +262,21 @@ Value Emitter::pullPad(PadOp op, ArrayRef<IndexExpr> indices) {
       [&] { return pull(op.getValue(), {}); });
 }
 
+/// An i64, to compare numbers from memory with.
+Value Emitter::wideNumber(int64_t value) {
+  return writer.constant(IntegerAttr::get(i64, value), i64);
+}
+
 /// A number from memory as an index into `size` elements: negative ones count
 /// from the end, and none leaves the tensor.
 IndexExpr Emitter::dynamicIndex(Value number, Type type, int64_t size) {
   Value i = writer.convert(number, type, i64);
-  Value zero = writer.number(0);
-  Value moved = writer.addWrapped(i, writer.number(size));
+  Value zero = wideNumber(0);
+  Value moved = writer.addWrapped(i, wideNumber(size));
   i = writer.select(writer.isLess(i, zero), moved, i);
   i = writer.maxSigned(i, zero);
-  i = writer.minSigned(i, writer.number(size - 1));
-  return space.addOpaque(i, 0, size - 1);
+  i = writer.minSigned(i, wideNumber(size - 1));
+  return space.addOpaque(writer.narrow(i), 0, size - 1);
 }
 
 Value Emitter::pullDynamicSlice(DynamicSliceOp op,
@@ -285,9 +290,10 @@ Value Emitter::pullDynamicSlice(DynamicSliceOp op,
     // index arithmetic multiplies it by strides, which must not wrap.
     int64_t low = -window[d], high = shape[d];
     Value first = writer.convert(pull(start, {}), elementType(start), i64);
-    first = writer.maxSigned(first, writer.number(low));
-    first = writer.minSigned(first, writer.number(high));
-    IndexExpr index = indices[d] + space.addOpaque(first, low, high);
+    first = writer.maxSigned(first, wideNumber(low));
+    first = writer.minSigned(first, wideNumber(high));
+    IndexExpr index =
+        indices[d] + space.addOpaque(writer.narrow(first), low, high);
     bounds.push_back({index, 0, shape[d]});
     own.push_back(index);
   }

@@ -127,6 +127,7 @@ private:
   Value pullGatherElements(GatherElementsOp op,
                            llvm::ArrayRef<IndexExpr> indices);
   Value pullGatherND(GatherNDOp op, llvm::ArrayRef<IndexExpr> indices);
+  Value wideNumber(int64_t value);
   IndexExpr dynamicIndex(Value number, mlir::Type type, int64_t size);
   IndexExpr chooseIndex(const IndexExpr &index, int64_t bound,
                         const IndexExpr &below, const IndexExpr &notBelow);

@@ -14,12 +14,29 @@ namespace ax::codegen {
 
 static constexpr int64_t scratchAlignment = 64;
 
+/// 32 if numbers of elements, of points and of iterations all fit, with room
+/// for a number of a thread more.
+static unsigned indexBitsOf(FusionOp fusion, const KernelNests &nests) {
+  constexpr int64_t most = 1 << 30;
+  auto isLarge = [](Value value) {
+    return tensorType(value).getNumElements() > most;
+  };
+  bool fits = nests.iterations <= most;
+  for (const auto &[key, plan] : nests.inner)
+    fits &= plan.numPoints() <= most;
+  Block &body = fusion.getBody().front();
+  fits &= llvm::none_of(body.getArguments(), isLarge);
+  for (Operation &op : body)
+    fits &= llvm::none_of(op.getResults(), isLarge);
+  return fits ? 32 : 64;
+}
+
 GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
                      unsigned numScalars, const KernelNests &nests,
                      const GroupLaunch &launch)
-    : ScalarWriter(module, Bf16::Native), group(nests.group),
-      numIterations(nests.iterations), scratchBytes(nests.scratchBytes),
-      sharedBytes(launch.sharedBytes),
+    : ScalarWriter(module, Bf16::Native, indexBitsOf(fusion, nests)),
+      group(nests.group), numIterations(nests.iterations),
+      scratchBytes(nests.scratchBytes), sharedBytes(launch.sharedBytes),
       threadsPerBlock(launch.shape.threadsPerBlock) {
   SmallVector<NamedAttrList> attributes = bufferAttributes(fusion);
   // Scratch comes last, behind scalars, if there is any.
@@ -51,9 +68,9 @@ GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
   setTensors(fusion, arguments.take_front(numTensors));
   llvm::append_range(scalars, arguments.slice(numTensors, numScalars));
   Type i32 = b.getI32Type();
-  thread = wide(NVVM::ThreadIdXOp::create(b, loc, i32));
-  block = wide(NVVM::BlockIdXOp::create(b, loc, i32));
-  numBlocks = wide(NVVM::GridDimXOp::create(b, loc, i32));
+  thread = fromWord(NVVM::ThreadIdXOp::create(b, loc, i32));
+  block = fromWord(NVVM::BlockIdXOp::create(b, loc, i32));
+  numBlocks = fromWord(NVVM::GridDimXOp::create(b, loc, i32));
   if (group.isColumn) {
     turn = divIndex(thread, number(warpThreads));
   } else if (group.isMany()) {
@@ -63,7 +80,7 @@ GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
                            divIndex(thread, number(group.threads)));
     numGroups = mulIndex(numBlocks, number(ofBlock));
   } else {
-    Value size = wide(NVVM::BlockDimXOp::create(b, loc, i32));
+    Value size = fromWord(NVVM::BlockDimXOp::create(b, loc, i32));
     groupNumber = addIndex(mulIndex(block, size), thread);
     numGroups = mulIndex(numBlocks, size);
   }
@@ -71,8 +88,9 @@ GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
     setScratch(isInCard ? arguments.back() : Value());
 }
 
-Value GpuWriter::wide(Value number) {
-  return arith::ExtUIOp::create(b, loc, b.getI64Type(), number);
+/// Of a number of threads or blocks.
+Value GpuWriter::fromWord(Value number) {
+  return narrow(arith::ExtUIOp::create(b, loc, b.getI64Type(), number));
 }
 Value GpuWriter::word(int64_t value) {
   return arith::ConstantIntOp::create(b, loc, value, 32);
@@ -102,10 +120,12 @@ void GpuWriter::setScratch(Value ofCard) {
         b, loc, pointerType(), sharedMemory("scratch", ofBlock * sharedBytes));
     piece = divIndex(thread, number(group.threads));
   }
-  scratchBase = LLVM::GEPOp::create(
-      b, loc, pointerType(), b.getI8Type(), base,
-      ArrayRef<LLVM::GEPArg>{mulIndex(piece, number(scratchBytes))},
-      LLVM::GEPNoWrapFlags::inbounds);
+  // Pieces of all groups may be more than 32 bits count.
+  Value bytes = arith::ConstantIntOp::create(b, loc, scratchBytes, 64);
+  Value offset = arith::MulIOp::create(b, loc, wide(piece), bytes);
+  scratchBase = LLVM::GEPOp::create(b, loc, pointerType(), b.getI8Type(), base,
+                                    ArrayRef<LLVM::GEPArg>{offset},
+                                    LLVM::GEPNoWrapFlags::inbounds);
 }
 
 void GpuWriter::iterations(
@@ -147,57 +167,69 @@ void GpuWriter::meet() {
     NVVM::Barrier0Op::create(b, loc);
 }
 
+/// The loops of this thread over `count` points from `begin` on: one over turns
+/// of all threads, whose number is known, and one of those that are left.
+KernelWriter::Values GpuWriter::takeTurns(Value begin, int64_t count,
+                                          ValueRange carried, LoopBody body) {
+  int64_t turns = count / group.threads, left = count % group.threads;
+  Value first = addIndex(begin, turn);
+  Values values(carried);
+  if (turns > 0) {
+    Value end = number(turns);
+    if (isActive && carried.empty())
+      end = select(isActive, end, number(0));
+    values = loop(number(0), end, values, [&](Value i, ValueRange inner) {
+      return body(addIndex(first, mulIndex(i, number(group.threads))), inner);
+    });
+  }
+  if (left > 0) {
+    Value from = addIndex(first, number(count - left));
+    Value to = addIndex(begin, number(count));
+    if (isActive && carried.empty())
+      to = select(isActive, to, number(0));
+    auto rest = scf::ForOp::create(b, loc, from, to, number(group.threads),
+                                   ValueRange(values));
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(rest.getBody());
+    Values next = body(rest.getInductionVar(), rest.getRegionIterArgs());
+    if (!carried.empty())
+      scf::YieldOp::create(b, loc, next);
+    values.assign(rest.result_begin(), rest.result_end());
+  }
+  return values;
+}
+
 KernelWriter::Values GpuWriter::dealtLoop(int64_t count, ValueRange carried,
                                           ArrayRef<Combining> combining,
                                           LoopBody body) {
   assert(group.isMany() && carried.size() == combining.size());
-  if (carried.empty()) {
-    Value end = number(count);
-    if (isActive)
-      end = select(isActive, end, number(0));
-    auto loop = scf::ForOp::create(b, loc, turn, end, number(group.threads));
-    OpBuilder::InsertionGuard guard(b);
-    b.setInsertionPointToStart(loop.getBody());
-    body(loop.getInductionVar(), {});
-    return {};
-  }
+  if (carried.empty())
+    return takeTurns(number(0), count, {}, body);
   assert(combining.size() == 1 && "a reduction carries one value");
-  const Combining &one = combining.front();
-  Value none = neutral(one.kind, one.type);
+  auto [kind, type] = combining.front();
+  Value none = neutral(kind, type);
   // A thread's many terms are summed in pieces, as by one alone (EmitReduce).
-  int64_t piece = group.threads << 10;
-  Value sum;
-  if (count > piece && one.kind == ReduceOpKind::sum &&
-      isa<FloatType>(one.type)) {
-    auto pieces = scf::ForOp::create(b, loc, number(0), number(count),
-                                     number(piece), ValueRange(none));
-    {
-      OpBuilder::InsertionGuard guard(b);
-      b.setInsertionPointToStart(pieces.getBody());
-      Value begin = pieces.getInductionVar();
-      Value end = minSigned(addIndex(begin, number(piece)), number(count));
-      Value part = turns(addIndex(begin, turn), end, none, one, body);
-      scf::YieldOp::create(
-          b, loc,
-          combine(one.kind, pieces.getRegionIterArg(0), part, one.type));
-    }
-    sum = pieces.getResult(0);
-  } else {
-    sum = turns(turn, number(count), none, one, body);
+  constexpr int64_t manyTerms = 1 << 10;
+  int64_t piece = group.threads * manyTerms, pieces = 0;
+  if (kind == ReduceOpKind::sum && isa<FloatType>(type))
+    pieces = count / piece;
+  Value sum = none;
+  if (pieces > 0) {
+    // Structured bindings cannot be captured.
+    const Combining &one = combining.front();
+    sum = loop(number(0), number(pieces), {sum},
+               [&](Value i, ValueRange sums) -> Values {
+                 Value begin = mulIndex(i, number(piece));
+                 Values part = takeTurns(begin, piece, {none}, body);
+                 return {combine(one.kind, sums[0], part[0], one.type)};
+               })
+              .front();
   }
-  return {combine(one.kind, carried.front(), combineAll(sum, one), one.type)};
-}
-
-/// What this thread makes of its points among those from `begin` to `end`.
-Value GpuWriter::turns(Value begin, Value end, Value first,
-                       const Combining &combining, LoopBody body) {
-  auto loop = scf::ForOp::create(b, loc, begin, end, number(group.threads),
-                                 ValueRange(first));
-  OpBuilder::InsertionGuard guard(b);
-  b.setInsertionPointToStart(loop.getBody());
-  Values next = body(loop.getInductionVar(), loop.getRegionIterArgs());
-  scf::YieldOp::create(b, loc, next);
-  return loop.getResult(0);
+  if (count > pieces * piece)
+    sum = takeTurns(number(pieces * piece), count - pieces * piece, {sum}, body)
+              .front();
+  return {
+      combine(kind, carried.front(), combineAll(sum, combining.front()), type)};
 }
 
 /// Returns `x` of the lane whose number differs in `offset` alone, or of the
@@ -215,7 +247,7 @@ Value GpuWriter::fromOther(Value x, bool isFirst, int64_t offset) {
         isFirst ? NVVM::ShflKind::idx : NVVM::ShflKind::bfly, UnitAttr());
   };
   if (bits == 64) {
-    Value shift = number(32);
+    Value shift = arith::ConstantIntOp::create(b, loc, 32, 64);
     Value high = exchange(arith::TruncIOp::create(
         b, loc, i32, arith::ShRUIOp::create(b, loc, raw, shift)));
     Value low = exchange(arith::TruncIOp::create(b, loc, i32, raw));

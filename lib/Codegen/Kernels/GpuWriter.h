@@ -34,12 +34,12 @@ private:
   bool isInWarp() const {
     return !group.isColumn && group.threads <= warpThreads;
   }
-  Value wide(Value number);
+  Value fromWord(Value number);
   Value word(int64_t value);
   Value sharedMemory(llvm::StringRef name, int64_t bytes);
   void setScratch(Value ofCard);
-  Value turns(Value begin, Value end, Value first, const Combining &combining,
-              LoopBody body);
+  Values takeTurns(Value begin, int64_t count, mlir::ValueRange carried,
+                   LoopBody body);
   Value combineAll(Value x, const Combining &combining);
   Value combineWarp(Value x, const Combining &combining, int64_t lanes);
   Value combineColumn(Value x, const Combining &combining);

@@ -119,7 +119,7 @@ public:
   /// expr < bound when known; asks for a cut when that would make it known.
   std::optional<bool> isLess(const IndexExpr &expr, int64_t bound);
 
-  /// The number as an i64.
+  /// The number as an index of the writer's.
   mlir::Value materialize(const IndexExpr &expr);
   /// True when the expression has no variable but those of `nest`.
   bool dependsOnlyOn(const IndexExpr &expr, const Nest &nest) const;

@@ -15,8 +15,9 @@
 namespace ax::codegen {
 
 /// Values belong to the writer: nobody looks into one, and a writer that writes
-/// nothing gives null ones. Integers without a type named are i64, conditions
-/// are i1; `type` is an element type of ax.
+/// nothing gives null ones. Integers without a type named are indices, of
+/// a width that the writer chooses, conditions are i1; `type` is an element
+/// type of ax.
 class KernelWriter {
 public:
   using Value = mlir::Value;
@@ -42,7 +43,7 @@ public:
   /// Neither number is negative.
   virtual Value divIndex(Value x, Value y) = 0;
   virtual Value remIndex(Value x, Value y) = 0;
-  /// The numbers come from memory, and may be anything.
+  /// Both are of one type; sums of numbers from memory may wrap around.
   virtual Value addWrapped(Value x, Value y) = 0;
   virtual Value minSigned(Value x, Value y) = 0;
   virtual Value maxSigned(Value x, Value y) = 0;
@@ -50,6 +51,9 @@ public:
   virtual Value isAtLeast(Value x, Value y) = 0;
   virtual Value both(Value condition, Value other) = 0;
   virtual Value select(Value condition, Value x, Value y) = 0;
+  /// Between indices and i64, of a number that is an index.
+  virtual Value wide(Value index) = 0;
+  virtual Value narrow(Value number) = 0;
 
   //===--- Elements -------------------------------------------------------===//
 

@@ -85,6 +85,8 @@ public:
   Value isAtLeast(Value, Value) final { return {}; }
   Value both(Value, Value) final { return {}; }
   Value select(Value, Value, Value) final { return {}; }
+  Value wide(Value) final { return {}; }
+  Value narrow(Value) final { return {}; }
 
   Value unary(UnaryKind, Value, Type) final { return {}; }
   Value expFlushed(Value) final { return {}; }

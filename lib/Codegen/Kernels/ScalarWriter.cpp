@@ -15,9 +15,9 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-ScalarWriter::ScalarWriter(ModuleOp module, Bf16 bf16)
+ScalarWriter::ScalarWriter(ModuleOp module, Bf16 bf16, unsigned indexBits)
     : module(module), b(module.getContext()), loc(b.getUnknownLoc()),
-      bf16(bf16) {
+      bf16(bf16), indexBits(indexBits) {
   b.setInsertionPointToEnd(module.getBody());
 }
 
@@ -84,7 +84,7 @@ ArrayAttr toArray(MLIRContext *context, ArrayRef<NamedAttrList> attributes) {
 //===----------------------------------------------------------------------===//
 
 Value ScalarWriter::number(int64_t value) {
-  return arith::ConstantIntOp::create(b, loc, value, 64);
+  return arith::ConstantIntOp::create(b, loc, value, indexBits);
 }
 Value ScalarWriter::addIndex(Value x, Value y) {
   return arith::AddIOp::create(b, loc, x, y, arith::IntegerOverflowFlags::nsw);
@@ -118,6 +118,18 @@ Value ScalarWriter::both(Value condition, Value other) {
 }
 Value ScalarWriter::select(Value condition, Value x, Value y) {
   return arith::SelectOp::create(b, loc, condition, x, y);
+}
+
+Value ScalarWriter::wide(Value index) {
+  return indexBits == 64 ? index
+                         : arith::ExtSIOp::create(b, loc, b.getI64Type(), index)
+                               .getResult();
+}
+Value ScalarWriter::narrow(Value number) {
+  return indexBits == 64 ? number
+                         : arith::TruncIOp::create(
+                               b, loc, b.getIntegerType(indexBits), number)
+                               .getResult();
 }
 
 //===----------------------------------------------------------------------===//

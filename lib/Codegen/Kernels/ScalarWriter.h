@@ -29,6 +29,8 @@ public:
   Value isAtLeast(Value x, Value y) final;
   Value both(Value condition, Value other) final;
   Value select(Value condition, Value x, Value y) final;
+  Value wide(Value index) final;
+  Value narrow(Value number) final;
 
   Value unary(UnaryKind kind, Value x, mlir::Type type) final;
   Value expFlushed(Value x) final;
@@ -62,7 +64,7 @@ public:
 
 protected:
   /// Into `module`, which is empty.
-  ScalarWriter(mlir::ModuleOp module, Bf16 bf16);
+  ScalarWriter(mlir::ModuleOp module, Bf16 bf16, unsigned indexBits);
 
   mlir::Type pointerType();
   /// Returns attributes of parameters, which do not overlap: one for each
@@ -82,6 +84,7 @@ protected:
 
 private:
   Bf16 bf16;
+  unsigned indexBits;
   Values tensors;
 };
 
