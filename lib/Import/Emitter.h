@@ -191,6 +191,9 @@ public:
   Value min(Value a, Value b) { return binary(BinaryKind::min, a, b); }
   Value add(Value a, double b) { return add(a, like(a, b)); }
   Value mul(Value a, double b) { return mul(a, like(a, b)); }
+  /// The square root of a sum of squares. Where all of them are 0, no gradient
+  /// goes back through it, as in PyTorch's norms: the root's own is infinite.
+  Value rootOfSquares(Value sum);
 
   // Moving elements.
   Value reshape(Value x, ArrayRef<int64_t> shape);

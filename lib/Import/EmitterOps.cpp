@@ -81,6 +81,16 @@ Value Emitter::atMost(Value x, int64_t limit) {
   }));
 }
 
+Value Emitter::rootOfSquares(Value sum) {
+  if (!training || !sum)
+    return unary(UnaryKind::sqrt, sum);
+  // Also what is not chosen must be finite where it is 0: 0 times infinity is
+  // no number.
+  Value isZero = compare(CompareKind::eq, sum, like(sum, 0));
+  Value root = unary(UnaryKind::sqrt, select(isZero, like(sum, 1), sum));
+  return select(isZero, like(sum, 0), root);
+}
+
 Value Emitter::cast(Value x, DType type) {
   if (!x || typeOf(x) == type)
     return x;

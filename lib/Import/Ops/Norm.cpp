@@ -294,7 +294,7 @@ static void importMeanVarianceNormalization(Node &n) {
   };
   Value centred = n.b.sub(wide, mean(wide));
   Value variance = mean(n.b.mul(centred, centred));
-  Value deviation = n.b.add(n.b.unary(UnaryKind::sqrt, variance), 1e-9);
+  Value deviation = n.b.add(n.b.rootOfSquares(variance), 1e-9);
   n.out(n.b.cast(n.b.div(centred, deviation), type));
 }
 
@@ -315,7 +315,7 @@ static void importLpNormalization(Node &n) {
     Value powers = p == 1 ? n.b.unary(UnaryKind::abs, all) : n.b.mul(all, all);
     Value norm = n.b.reduce(ReduceOpKind::sum, powers, {axis}, true);
     if (p == 2)
-      norm = n.b.unary(UnaryKind::sqrt, norm);
+      norm = n.b.rootOfSquares(norm);
     // A vector of zeros stays one.
     Value isZero = n.b.compare(CompareKind::eq, norm, n.b.like(norm, 0));
     return n.b.div(all, n.b.select(isZero, n.b.like(norm, 1), norm));

@@ -122,7 +122,7 @@ static Value powerMean(Node &n, Value x, double p,
   if (p == 1)
     return narrow(sum(magnitude));
   if (p == 2)
-    return narrow(n.b.unary(UnaryKind::sqrt, sum(n.b.mul(wide, wide))));
+    return narrow(n.b.rootOfSquares(sum(n.b.mul(wide, wide))));
   Value powers = n.b.binary(BinaryKind::pow, magnitude, n.b.like(wide, p));
   return narrow(
       n.b.binary(BinaryKind::pow, sum(powers), n.b.like(wide, 1 / p)));

@@ -120,25 +120,27 @@ static void importReduceSumSquare(Node &n) {
     give(n, *r, sum(n, *r, n.b.mul(r->x, r->x)));
 }
 
-/// `kind` of a tensor of any numbers: integers go by way of f64.
-static Value floatUnary(Node &n, UnaryKind kind, Value x) {
+/// What `make` gives of a tensor of any numbers: integers go by way of f64.
+static Value throughFloat(Value x, Emitter &b,
+                          llvm::function_ref<Value(Value)> make) {
   if (!x)
     return {};
   DType type = Emitter::typeOf(x);
-  if (isFloat(type))
-    return n.b.unary(kind, x);
-  return n.b.cast(n.b.unary(kind, n.b.cast(x, DType::F64)), type);
+  return isFloat(type) ? make(x) : b.cast(make(b.cast(x, DType::F64)), type);
 }
 
 static void importReduceL2(Node &n) {
   if (auto r = readReduction(n, Neutral::Zero))
     give(n, *r,
-         floatUnary(n, UnaryKind::sqrt, sum(n, *r, n.b.mul(r->x, r->x))));
+         throughFloat(sum(n, *r, n.b.mul(r->x, r->x)), n.b,
+                      [&](Value all) { return n.b.rootOfSquares(all); }));
 }
 
 static void importReduceLogSum(Node &n) {
   if (auto r = readReduction(n, Neutral::Zero))
-    give(n, *r, floatUnary(n, UnaryKind::log, sum(n, *r, r->x)));
+    give(n, *r, throughFloat(sum(n, *r, r->x), n.b, [&](Value all) {
+           return n.b.unary(UnaryKind::log, all);
+         }));
 }
 
 static void importReduceLogSumExp(Node &n) {
