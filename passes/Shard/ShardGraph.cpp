@@ -114,6 +114,14 @@ bool ax::contractsInGroups(Operation *op) {
   return transposed && inGroups(transposed);
 }
 
+std::vector<int> ax::findHeadsOrGroups(const ShardGraph &graph, int op) {
+  if (isa<AttentionOp>(graph.ops[op]))
+    return graph.rule(op).operands[0][1];
+  if (contractsInGroups(graph.ops[op]))
+    return graph.rule(op).results[0][1];
+  return {};
+}
+
 int ax::dimOfFactor(const TensorMap &map, int factor) {
   for (size_t dim = 0; dim < map.size(); ++dim)
     if (llvm::is_contained(map[dim], factor))

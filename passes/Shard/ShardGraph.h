@@ -46,6 +46,11 @@ std::vector<WeightOp> findWeightOps(const ShardGraph &graph);
 /// not a depthwise one, which is mostly reading and writing.
 bool contractsInGroups(mlir::Operation *op);
 
+/// The factors that tensor parallelism splits of layers that findWeightOps does
+/// not find: the heads of attention, and of a convolution in groups the
+/// channels that it gives. None of other operations.
+std::vector<int> findHeadsOrGroups(const ShardGraph &graph, int op);
+
 /// The dimension of a tensor map that holds `factor`; -1 when none does.
 int dimOfFactor(const sharding::TensorMap &map, int factor);
 

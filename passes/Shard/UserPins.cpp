@@ -21,6 +21,14 @@ using namespace ax::sharding;
 
 namespace {
 
+/// A layer with a weight, one that has heads or groups, or a tensor.
+struct PinTarget {
+  std::string name;
+  const WeightOp *layer = nullptr;
+  int headed = -1;
+  int tensor = -1;
+};
+
 class UserPinAdder {
 public:
   UserPinAdder(const ShardGraph &graph, ProgramOp program, const Mesh &mesh,
@@ -36,6 +44,7 @@ public:
 
 private:
   llvm::Error pinContraction(const WeightOp &weight, StringRef layout);
+  llvm::Error pin(const PinTarget &target, StringRef layout);
   llvm::Error pinTensor(int tensor, StringRef layout);
   void pinFactor(int op, int factor, const SubAxes &axes) {
     pins.factors.push_back(
@@ -98,43 +107,61 @@ llvm::Error UserPinAdder::pinTensor(int tensor, StringRef text) {
   return llvm::Error::success();
 }
 
-namespace {
-/// A layer, or a tensor.
-struct PinTarget {
-  std::string name;
-  const WeightOp *layer = nullptr;
-  int tensor = -1;
-};
-} // namespace
+llvm::Error UserPinAdder::pin(const PinTarget &target, StringRef layout) {
+  if (target.layer)
+    return pinContraction(*target.layer, layout);
+  if (target.tensor >= 0)
+    return pinTensor(target.tensor, layout);
+  for (int factor : findHeadsOrGroups(graph, target.headed))
+    pinFactor(target.headed, factor, {});
+  return llvm::Error::success();
+}
 
 static std::string causeOf(const ShardPin &asked) {
   return "--shard=" + asked.pattern + "=" + asked.layout;
 }
 
-static llvm::Expected<std::vector<PinTarget>>
-findTargets(const ShardGraph &graph, ArrayRef<WeightOp> weightOps,
-            ProgramOp program, const ShardPin &asked) {
-  llvm::Expected<llvm::GlobPattern> glob =
-      llvm::GlobPattern::create(asked.pattern);
+static llvm::Expected<llvm::GlobPattern> globOf(const ShardPin &asked) {
+  auto glob = llvm::GlobPattern::create(asked.pattern);
   if (!glob)
     return makeError(ExitCode::Usage,
                      causeOf(asked) + ": " + llvm::toString(glob.takeError()));
+  return glob;
+}
+
+static bool matches(const llvm::GlobPattern &glob, Operation *op) {
+  return llvm::any_of(getNodeNames(op),
+                      [&](StringRef name) { return glob.match(name); });
+}
+
+static llvm::Expected<std::vector<PinTarget>>
+findTargets(const ShardGraph &graph, ArrayRef<WeightOp> weightOps,
+            ProgramOp program, const ShardPin &asked) {
+  llvm::Expected<llvm::GlobPattern> glob = globOf(asked);
+  if (!glob)
+    return glob.takeError();
   // A glob for layers often matches their weights too, and the other way
   // round; the layout says which are meant.
   StringRef wanted = asked.layout;
   bool isText = wanted.ltrim().starts_with("[");
   bool isWay = wanted == "colwise" || wanted == "rowwise";
   std::vector<PinTarget> targets;
-  for (const WeightOp &weight : weightOps) {
-    Operation *op = graph.ops[weight.op];
-    if (!isText && llvm::any_of(getNodeNames(op), [&](StringRef name) {
-          return glob->match(name);
-        }))
-      targets.push_back({getNodeName(op).str(), &weight, -1});
-  }
+  auto tryLayer = [&](int op, PinTarget target) {
+    if (!matches(*glob, graph.ops[op]))
+      return;
+    target.name = getNodeName(graph.ops[op]).str();
+    targets.push_back(std::move(target));
+  };
+  for (const WeightOp &weight : weightOps)
+    if (!isText)
+      tryLayer(weight.op, {{}, &weight});
+  for (size_t op = 0; op < graph.ops.size(); ++op)
+    if (wanted == "replicate" && !findHeadsOrGroups(graph, op).empty())
+      tryLayer(op, {{}, nullptr, static_cast<int>(op)});
   auto tryTensor = [&](Value value, StringRef name) {
     if (!isWay && !name.empty() && glob->match(name))
-      targets.push_back({name.str(), nullptr, graph.tensorOf.lookup(value)});
+      targets.push_back(
+          {name.str(), nullptr, -1, graph.tensorOf.lookup(value)});
   };
   for (auto [i, argument] : llvm::enumerate(program.getBody().getArguments()))
     tryTensor(argument, program.getArgName(i));
@@ -147,14 +174,31 @@ findTargets(const ShardGraph &graph, ArrayRef<WeightOp> weightOps,
   return targets;
 }
 
-static llvm::Error namesNothing(const ShardPin &asked) {
+/// What of the operations that it names, none of which can be pinned so, the
+/// first one is.
+static std::string whatItNames(const ShardGraph &graph, const ShardPin &asked) {
+  llvm::Expected<llvm::GlobPattern> glob = globOf(asked);
+  assert(glob && "targets were looked for");
+  auto first = llvm::find_if(graph.ops,
+                             [&](Operation *op) { return matches(*glob, op); });
+  if (first == graph.ops.end())
+    return "";
+  bool isHeaded = !findHeadsOrGroups(graph, first - graph.ops.begin()).empty();
+  return "; '" + getNodeName(*first).str() + "' " +
+         (isHeaded ? "has heads or groups, which can only be replicated"
+                   : "is an operation that is split as those beside it are");
+}
+
+static llvm::Error namesNothing(const ShardGraph &graph,
+                                const ShardPin &asked) {
   StringRef wanted = asked.layout;
   const char *what = wanted == "colwise" || wanted == "rowwise" ? "layer"
                      : wanted.ltrim().starts_with("[")
                          ? "weight, input or output"
                          : "layer, weight, input or output";
-  return makeError(ExitCode::Usage,
-                   causeOf(asked) + ": no " + what + " is named so");
+  return makeError(ExitCode::Usage, causeOf(asked) + ": no " + what +
+                                        " is named so" +
+                                        whatItNames(graph, asked));
 }
 
 llvm::Error UserPinAdder::add(const ShardPin &asked) {
@@ -163,11 +207,9 @@ llvm::Error UserPinAdder::add(const ShardPin &asked) {
   if (!targets)
     return targets.takeError();
   for (const PinTarget &target : *targets)
-    if (llvm::Error error = target.layer
-                                ? pinContraction(*target.layer, asked.layout)
-                                : pinTensor(target.tensor, asked.layout))
+    if (llvm::Error error = pin(target, asked.layout))
       return error;
-  return targets->empty() && !mayBeAbsent ? namesNothing(asked)
+  return targets->empty() && !mayBeAbsent ? namesNothing(graph, asked)
                                           : llvm::Error::success();
 }
 
@@ -179,7 +221,7 @@ llvm::Expected<std::vector<std::string>> ax::namesOfPin(const ShardGraph &graph,
   if (!targets)
     return targets.takeError();
   if (targets->empty())
-    return namesNothing(asked);
+    return namesNothing(graph, asked);
   std::vector<std::string> names;
   for (const PinTarget &target : *targets)
     names.push_back(target.name);

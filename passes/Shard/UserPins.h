@@ -9,12 +9,13 @@
 namespace ax {
 
 /// Pins of `--shard PATTERN=LAYOUT`, stronger than the recipe's. PATTERN is a
-/// glob over the names of weight contractions (ONNX node and exporter scope),
-/// states, inputs and outputs; `mayBeAbsent`: where there are none, nothing is
-/// said. `colwise` splits what a contraction gives over
-/// row and col, `rowwise` what it sums, `replicate` neither; a layout's text
-/// is for states, inputs and outputs. Fails when the pattern is malformed, when
-/// it matches nothing, or when the layout does not fit.
+/// glob over the names of layers (ONNX node and exporter scope), which are what
+/// the recipe splits, and of states, inputs and outputs; `mayBeAbsent`: where
+/// there are none, nothing is said. `colwise` splits what a contraction with a
+/// weight gives over row and col, `rowwise` what it sums, `replicate` neither,
+/// and no heads and groups either; a layout's text is for states, inputs and
+/// outputs. Fails when the pattern is malformed, when it matches nothing, or
+/// when the layout does not fit.
 llvm::Error addUserPins(const ShardGraph &graph, ProgramOp program,
                         llvm::ArrayRef<ShardPin> asked,
                         const sharding::Mesh &mesh, bool mayBeAbsent,
