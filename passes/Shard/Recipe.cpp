@@ -226,17 +226,27 @@ void RecipeMaker::pinGathered() {
         pinFactor(i, factor, {});
 }
 
+/// Of products of activations, only dimensions that layers give are heads.
 void RecipeMaker::pinHeads() {
+  llvm::DenseSet<int> given;
+  for (const WeightOp &weight : weightOps) {
+    int dim, output = outputNode(weight, dim);
+    given.insert(roles.segment(output, dim));
+  }
   for (size_t i = 0; i < graph.ops.size(); ++i) {
-    auto attention = dyn_cast<AttentionOp>(graph.ops[i]);
-    if (!attention)
+    int dim = dimOfHeads(graph.ops[i]);
+    if (dim < 0)
       continue;
     int q = graph.graph.ops[i].operands[0];
-    withHeads.insert(roles.segment(q, 1));
-    SubAxes split = axesOf(roles.role(q, 1), mesh);
+    int segment = roles.segment(q, dim);
+    if (!isa<AttentionOp>(graph.ops[i]) && !given.contains(segment))
+      continue;
+    // Both products of one attention have its heads, of which is told once.
+    bool isFirst = withHeads.insert(segment).second;
+    SubAxes split = axesOf(roles.role(q, dim), mesh);
     if (split.empty())
       continue;
-    int64_t heads = tensorType(attention.getQ()).getDimSize(1);
+    int64_t heads = graph.graph.tensors[q].shape[dim];
     int64_t ways = numParts(split);
     // Rather fewer ranks with as many heads each, among which the layers beside
     // them are split too, than some with more heads than others.
@@ -244,10 +254,13 @@ void RecipeMaker::pinHeads() {
         !splitsWell(heads, split) && even.isSplit())
       split = even.axes();
     std::vector<FactorPin> pins =
-        pinOperandDim(graph.graph, i, 0, 1, split, PinLevel::Recipe, cause);
+        pinOperandDim(graph.graph, i, 0, dim, split, PinLevel::Recipe, cause);
     int64_t parts = 1;
     for (const FactorPin &pin : pins)
       parts *= numParts(pin.split.axes());
+    llvm::append_range(recipe.pins.factors, pins);
+    if (!isFirst)
+      continue;
     if (parts < ways)
       warn(i, Twine(heads) + " attention heads are not divided by " +
                   Twine(ways) + ": " + insteadOf(parts));
@@ -256,7 +269,6 @@ void RecipeMaker::pinHeads() {
                   Twine(parts) + ": a rank has up to " +
                   Twine((heads + parts - 1) / parts) +
                   ", and layers beside them are replicated");
-    llvm::append_range(recipe.pins.factors, pins);
   }
 }
 

@@ -114,9 +114,19 @@ bool ax::contractsInGroups(Operation *op) {
   return transposed && inGroups(transposed);
 }
 
+int ax::dimOfHeads(Operation *op) {
+  if (isa<AttentionOp>(op))
+    return 1;
+  auto dot = dyn_cast<DotOp>(op);
+  if (!dot || markedAction(op) != Action::Forward || isWeight(dot.getLhs()) ||
+      isWeight(dot.getRhs()) || dot.getLhsBatch().size() < 2)
+    return -1;
+  return dot.getLhsBatch().back();
+}
+
 std::vector<int> ax::findHeadsOrGroups(const ShardGraph &graph, int op) {
-  if (isa<AttentionOp>(graph.ops[op]))
-    return graph.rule(op).operands[0][1];
+  if (int dim = dimOfHeads(graph.ops[op]); dim >= 0)
+    return graph.rule(op).operands[0][dim];
   if (contractsInGroups(graph.ops[op]))
     return graph.rule(op).results[0][1];
   return {};

@@ -46,6 +46,11 @@ std::vector<WeightOp> findWeightOps(const ShardGraph &graph);
 /// not a depthwise one, which is mostly reading and writing.
 bool contractsInGroups(mlir::Operation *op);
 
+/// The dimension of operand 0 that has the heads of attention, which may also
+/// be products of activations; -1 of other operations, and where heads are not
+/// told from samples.
+int dimOfHeads(mlir::Operation *op);
+
 /// The factors that tensor parallelism splits of layers that findWeightOps does
 /// not find: the heads of attention, and of a convolution in groups the
 /// channels that it gives. None of other operations.
