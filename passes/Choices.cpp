@@ -76,9 +76,9 @@ ax::matchPatterns(PlanOp plan, const Strategy &strategy) {
       return mesh.takeError();
     // Whether the layouts fit, too.
     sharding::Pins pins;
-    if (llvm::Error error = addUserPins(*graph, program, strategy.shard, *mesh,
-                                        /*mayBeAbsent=*/false, pins))
-      return error;
+    auto named = addUserPins(*graph, program, strategy.shard, *mesh, pins);
+    if (!named)
+      return named.takeError();
     for (const ShardPin &pin : strategy.shard) {
       auto names = namesOfPin(*graph, program, pin);
       if (!names)

@@ -32,15 +32,16 @@ struct PinTarget {
 class UserPinAdder {
 public:
   UserPinAdder(const ShardGraph &graph, ProgramOp program, const Mesh &mesh,
-               bool mayBeAbsent, Pins &pins)
-      : graph(graph), program(program), mesh(mesh), mayBeAbsent(mayBeAbsent),
-        pins(pins), weightOps(findWeightOps(graph)) {
+               Pins &pins)
+      : graph(graph), program(program), mesh(mesh), pins(pins),
+        weightOps(findWeightOps(graph)) {
     for (const char *axis : {meshAxis::row, meshAxis::col})
       if (mesh.axisSize(axis) > 1)
         split.push_back(mesh.whole(axis));
   }
 
-  llvm::Error add(const ShardPin &asked);
+  /// Whether it names anything.
+  llvm::Expected<bool> add(const ShardPin &asked);
 
 private:
   llvm::Error pinContraction(const WeightOp &weight, StringRef layout);
@@ -56,7 +57,6 @@ private:
   const ShardGraph &graph;
   ProgramOp program;
   const Mesh &mesh;
-  bool mayBeAbsent;
   Pins &pins;
   std::vector<WeightOp> weightOps;
   SubAxes split;
@@ -201,7 +201,7 @@ static llvm::Error namesNothing(const ShardGraph &graph,
                                         whatItNames(graph, asked));
 }
 
-llvm::Error UserPinAdder::add(const ShardPin &asked) {
+llvm::Expected<bool> UserPinAdder::add(const ShardPin &asked) {
   cause = causeOf(asked);
   auto targets = findTargets(graph, weightOps, program, asked);
   if (!targets)
@@ -209,8 +209,7 @@ llvm::Error UserPinAdder::add(const ShardPin &asked) {
   for (const PinTarget &target : *targets)
     if (llvm::Error error = pin(target, asked.layout))
       return error;
-  return targets->empty() && !mayBeAbsent ? namesNothing(graph, asked)
-                                          : llvm::Error::success();
+  return !targets->empty();
 }
 
 llvm::Expected<std::vector<std::string>> ax::namesOfPin(const ShardGraph &graph,
@@ -228,14 +227,20 @@ llvm::Expected<std::vector<std::string>> ax::namesOfPin(const ShardGraph &graph,
   return names;
 }
 
-llvm::Error ax::addUserPins(const ShardGraph &graph, ProgramOp program,
-                            ArrayRef<ShardPin> asked, const Mesh &mesh,
-                            bool mayBeAbsent, Pins &pins) {
-  UserPinAdder adder(graph, program, mesh, mayBeAbsent, pins);
-  for (const ShardPin &pin : asked)
-    if (llvm::Error error = adder.add(pin))
-      return error;
-  return llvm::Error::success();
+llvm::Expected<llvm::BitVector> ax::addUserPins(const ShardGraph &graph,
+                                                ProgramOp program,
+                                                ArrayRef<ShardPin> asked,
+                                                const Mesh &mesh, Pins &pins) {
+  UserPinAdder adder(graph, program, mesh, pins);
+  llvm::BitVector named(asked.size());
+  for (auto [i, pin] : llvm::enumerate(asked)) {
+    auto isNamed = adder.add(pin);
+    if (!isNamed)
+      return isNamed.takeError();
+    if (*isNamed)
+      named.set(i);
+  }
+  return named;
 }
 
 namespace {
@@ -244,20 +249,31 @@ struct UserPins : ax::impl::UserPinsBase<UserPins> {
 
   void runOnOperation() final {
     auto &shared = getAnalysis<ShardAnalysis>();
+    llvm::BitVector named(pins.size());
+    ProgramOp first;
     for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>()) {
       const ShardGraph *graph = shared.graphOf(program);
       if (!graph)
         return signalPassFailure();
       Pins found;
-      if (llvm::Error error =
-              addUserPins(*graph, program, pins, shared.getMesh(),
-                          sharesStates(program), found)) {
-        program.emitError(describeError(std::move(error)).message);
-        return signalPassFailure();
-      }
+      auto ofProgram =
+          addUserPins(*graph, program, pins, shared.getMesh(), found);
+      if (!ofProgram)
+        return fail(program, ofProgram.takeError());
+      named |= *ofProgram;
+      if (!first && !sharesStates(program))
+        first = program;
       addPins(*graph, found, shared.getMesh());
     }
+    // What training computes has not all outputs that prediction has.
+    if (int missing = named.find_first_unset(); first && missing >= 0)
+      return fail(first, namesNothing(*shared.graphOf(first), pins[missing]));
     markAllAnalysesPreserved();
+  }
+
+  void fail(ProgramOp program, llvm::Error why) {
+    program.emitError(describeError(std::move(why)).message);
+    signalPassFailure();
   }
 };
 } // namespace

@@ -11,6 +11,7 @@ import onnx
 from onnx import TensorProto, helper, numpy_helper
 
 from _onnx_text import model
+from _training import LOSS
 from cases import MODELS, ROOT, TRAINING, Failed, run, scratch, tool
 
 GPT = MODELS / "gpt2_eager_ts17_dyn" / "model.onnx"
@@ -185,6 +186,13 @@ def patterns():
     expect(len(names["--shard", "*mlp*=colwise"]), 8, "--shard")
     expect(len(found["stages"]), 2, "stages")
     expect(found["stages"][0]["last"], found["blocks"][1]["cut"], "--cut")
+    # Also an output that only prediction has when the model is trained.
+    pinned = "--shard=logits=replicate"
+    training = FC_NET, "--shape=input=32x64", "--train", LOSS, pinned
+    expect(inspected(*training)["matches"][0]["names"], ["logits"], pinned)
+    with scratch() as folder:
+        run(tool("axopt"), *training, "--tp=2", "--quiet", "-o",
+            f"{folder}/plan.mlir")
     for flag, message in [
             ("--frozen=nothing", "no weight is called 'nothing'"),
             ("--trainable=nothing", "no weight is called 'nothing'"),
