@@ -37,7 +37,8 @@ ArrayRef<Value> Node::sequence(int i) {
   return *inputs[i].sequence;
 }
 
-std::optional<HostTensor> Node::known(int i, llvm::StringRef what) {
+std::optional<HostTensor> Node::known(int i, llvm::StringRef what,
+                                      llvm::StringRef decides) {
   Value value = in(i);
   if (!value)
     return std::nullopt;
@@ -52,22 +53,28 @@ std::optional<HostTensor> Node::known(int i, llvm::StringRef what) {
   std::string flags;
   for (const std::string &name : b.inputsBehind(value))
     flags += " --const " + name + "=FILE.npy";
-  unsupported("input '" + what + "' (" + proto.input(i) +
-              ") decides shapes, so it must be known when compiling" +
-              (flags.empty() ? std::string() : "; give" + flags));
+  bool isComputed = value.getDefiningOp();
+  unsupported("input '" + what + "' (" + proto.input(i) + ") decides " +
+              decides + ", so it must be known when compiling" +
+              (flags.empty() ? ""
+               : isComputed  ? "; it is computed from what the plan would then "
+                               "have as constants:" +
+                                   flags
+                             : "; give" + flags));
   return std::nullopt;
 }
 
-std::optional<std::vector<int64_t>> Node::knownInts(int i,
-                                                    llvm::StringRef what) {
-  std::optional<HostTensor> tensor = known(i, what);
+std::optional<std::vector<int64_t>> Node::knownInts(int i, llvm::StringRef what,
+                                                    llvm::StringRef decides) {
+  std::optional<HostTensor> tensor = known(i, what, decides);
   if (!tensor)
     return std::nullopt;
   return tensor->toInts();
 }
 
-std::optional<int64_t> Node::knownInt(int i, llvm::StringRef what) {
-  std::optional<std::vector<int64_t>> values = knownInts(i, what);
+std::optional<int64_t> Node::knownInt(int i, llvm::StringRef what,
+                                      llvm::StringRef decides) {
+  std::optional<std::vector<int64_t>> values = knownInts(i, what, decides);
   if (!values)
     return std::nullopt;
   if (values->size() != 1) {

@@ -70,11 +70,14 @@ public:
   const Entry &entry(int i) const { return inputs[i]; }
   /// The elements of a sequence.
   ArrayRef<Value> sequence(int i);
-  /// The contents of input `i`, which decides shapes or the like: a failure
-  /// unless they are known. `what` is the input's name in ONNX.
-  std::optional<HostTensor> known(int i, llvm::StringRef what);
-  std::optional<std::vector<int64_t>> knownInts(int i, llvm::StringRef what);
-  std::optional<int64_t> knownInt(int i, llvm::StringRef what);
+  /// The contents of input `i`, which decides shapes or what else is said: a
+  /// failure unless they are known. `what` is the input's name in ONNX.
+  std::optional<HostTensor> known(int i, llvm::StringRef what,
+                                  llvm::StringRef decides = "shapes");
+  std::optional<std::vector<int64_t>>
+  knownInts(int i, llvm::StringRef what, llvm::StringRef decides = "shapes");
+  std::optional<int64_t> knownInt(int i, llvm::StringRef what,
+                                  llvm::StringRef decides = "shapes");
   /// The same, where one of them may be a number of results (`--max`).
   std::optional<Sizes> sizes(int i, llvm::StringRef what);
   /// The same of a value that numbers of results decide.

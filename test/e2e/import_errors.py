@@ -343,6 +343,27 @@ UNSUPPORTED = {
     "shape from data": ("float[6] x, int64[1] s", "y = Reshape(x, s)", "",
                         "input 'shape' (s) decides shapes, so it must be known "
                         "when compiling; give --const s=FILE.npy"),
+    "computed branch": (
+        "float[2] x", "s = ReduceSum<keepdims=0>(x)\nc = Greater(s, zero)\n"
+        "y = If(c) <then_branch = t () => (float[2] u) { u = Relu(x) }, "
+        "else_branch = e () => (float[2] v) { v = Neg(x) }>",
+        "float zero = {0}",
+        "input 'cond' (c) decides which branch there is, so it must be known "
+        "when compiling; it is computed from what the plan would then have as "
+        "constants: --const x=FILE.npy"),
+    "loop as long as data says": (
+        "float[2] x, int64 m",
+        "y = Loop(m, , x) <body = b (int64 i, bool go, float[2] a) => "
+        "(bool on, float[2] r) { on = Identity(go) r = Relu(a) }>", "",
+        "input 'M' (m) decides how often a loop runs, so it must be known when "
+        "compiling; give --const m=FILE.npy"),
+    "loop that data begins": (
+        "float[2] x, bool c",
+        "y = Loop(m, c, x) <body = b (int64 i, bool go, float[2] a) => "
+        "(bool on, float[2] r) { on = Identity(go) r = Relu(a) }>",
+        "int64 m = {2}",
+        "input 'cond' (c) decides whether a loop runs, so it must be known when "
+        "compiling; give --const c=FILE.npy"),
     "Cast": ("float[2] x", "y = Cast<to=8>(x)", "",
              "element type STRING is not supported"),
     "Dropout": ("float[2] x", "y = Dropout(x, r, t)",

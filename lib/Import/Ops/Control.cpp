@@ -7,7 +7,8 @@ using namespace ax;
 using namespace ax::import;
 
 static void importIf(Node &n) {
-  std::optional<int64_t> condition = n.knownInt(0, "cond");
+  std::optional<int64_t> condition =
+      n.knownInt(0, "cond", "which branch there is");
   if (!condition)
     return;
   const onnx::GraphProto *branch =
@@ -42,13 +43,14 @@ static void importLoop(Node &n) {
     return;
   std::optional<int64_t> limit;
   if (n.has(0)) {
-    limit = n.knownInt(0, "M");
+    limit = n.knownInt(0, "M", "how often a loop runs");
     if (!limit)
       return;
   }
   bool goesOn = true;
   if (n.has(1)) {
-    std::optional<int64_t> condition = n.knownInt(1, "cond");
+    std::optional<int64_t> condition =
+        n.knownInt(1, "cond", "whether a loop runs");
     if (!condition)
       return;
     goesOn = *condition;
