@@ -22,8 +22,12 @@ std::vector<FlagTable::Section> FlagTable::sections() const {
       byGroup[getOptionGroupID(flag)].flags.push_back(flag);
   }
   std::vector<Section> all;
-  for (auto &[group, section] : byGroup)
+  const auto &[words, instead] = exampleWords;
+  for (auto &[group, section] : byGroup) {
+    if (size_t at = section.example.find(words); at != std::string::npos)
+      section.example.replace(at, words.size(), instead);
     all.push_back(std::move(section));
+  }
   return all;
 }
 

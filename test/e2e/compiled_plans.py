@@ -65,6 +65,8 @@ def withoutCompiler():
         for flag in "--test-data", "--dump-after", "--cache-dir":
             if flag in told:
                 raise Failed(f"{flag} is refused, and offered:\n{told}")
+        if "axrun-core plan.axc --input" not in told or ".mlir" in told:
+            raise Failed(f"examples of what it does not take:\n{told}")
 
 
 def sameTraining():

@@ -219,10 +219,13 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
                   llvm::to_vector_of<llvm::StringRef>(toolkit.steps));
   if (!toolkit.testCases)
     table.hide(OPT_test_data);
-  if (!toolkit.compiler)
+  if (!toolkit.compiler) {
+    table.inExamples("axrun plan.mlir",
+                     toolkit.name + std::string(" plan.axc"));
     for (unsigned flag : {OPT_cache_dir, OPT_dump_after, OPT_timing,
                           OPT_separate_kernels, OPT_target})
       table.hide(flag);
+  }
   auto parsed = table.parse(argc, argv);
   if (!parsed)
     return parsed.takeError();

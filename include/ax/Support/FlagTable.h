@@ -110,6 +110,11 @@ public:
   /// print and end the process.
   llvm::Expected<CommandLine> parse(int argc, const char *const *argv) const;
 
+  /// Examples have `instead` where the table's have `words`.
+  void inExamples(llvm::StringRef words, llvm::StringRef instead) {
+    exampleWords = {words.str(), instead.str()};
+  }
+
   /// `--name`, or `-n` of one letter.
   std::string nameOf(unsigned flag) const;
 
@@ -149,6 +154,7 @@ private:
   /// Flags whose values are not in the table.
   std::set<unsigned> ofTool;
   std::set<unsigned> hidden;
+  std::pair<std::string, std::string> exampleWords;
 };
 
 template <typename T>
