@@ -185,7 +185,10 @@ StageReport Reporter::report(int64_t on, std::vector<StageOp> lists) {
         report.preparedBytes +=
             cost::localBytes(tensorType(store.getOperand()), mesh);
       } else if (auto load = dyn_cast<LoadOp>(op)) {
-        if (!held.insert(load.getStateAttr()).second)
+        auto state = SymbolTable::lookupNearestSymbolFrom<StateOp>(
+            list, load.getStateAttr());
+        // What an optimizer keeps begins as zeros, and is no weight.
+        if (!held.insert(load.getStateAttr()).second || state.isZeroAtFirst())
           continue;
         RankedTensorType type = tensorType(load.getResult());
         report.wholeWeightBytes += cost::localBytes(withoutLayout(type), mesh);
