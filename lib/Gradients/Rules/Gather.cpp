@@ -28,29 +28,55 @@ static LogicalResult gatherElements(GatherElementsOp op, GradientBuilder &g) {
   return success();
 }
 
-/// Scatter has no batch dimensions: their indices are written out.
-static Value withBatchIndices(GradientBuilder &g, Value indices,
-                              int64_t batchDims) {
-  ArrayRef<int64_t> shape = shapeOf(indices);
-  SmallVector<int64_t> column(shape);
-  column.back() = 1;
-  SmallVector<Value> columns;
-  for (int64_t dim = 0; dim < batchDims; ++dim) {
-    Value number = IotaOp::create(
-        g.b, RankedTensorType::get(column, elementType(indices)), dim);
-    columns.push_back(number);
+/// Where each slice is that was gathered: its number among all slices of its
+/// sample.
+static Value sliceNumbers(GatherNDOp op, GradientBuilder &g) {
+  Value indices = op.getIndices();
+  ArrayRef<int64_t> slices = shapeOf(indices).drop_back();
+  Value number = g.splat(slices, elementType(indices), 0);
+  for (int64_t i = 0, depth = shapeOf(indices).back(); i < depth; ++i) {
+    double size = shapeOf(op.getOperand())[op.getBatchDims() + i];
+    Value index = g.reshape(g.slice(indices, slices.size(), i, 1), slices);
+    Value fromEnd = g.compare(CompareKind::lt, index, 0);
+    index = g.select(fromEnd, g.add(index, size), index);
+    number = g.add(g.mul(number, size), index);
   }
-  columns.push_back(indices);
-  if (columns.size() == 1)
-    return indices;
-  return ConcatOp::create(g.b, columns, shape.size() - 1);
+  return number;
+}
+
+/// Each sample gets back what is its own, so that a batch that is split stays
+/// so: as [batch, slices, elements of a slice].
+static Value scatterInBatch(GatherNDOp op, GradientBuilder &g) {
+  ArrayRef<int64_t> shape = shapeOf(op.getOperand()),
+                    results = shapeOf(op.getResult());
+  int64_t batchDims = op.getBatchDims();
+  size_t depth = shapeOf(op.getIndices()).back(),
+         numIndices = shapeOf(op.getIndices()).size() - 1;
+  auto flat = [&](int64_t slices, int64_t elements) {
+    SmallVector<int64_t> dims(shape.take_front(batchDims));
+    dims.append({slices, elements});
+    return dims;
+  };
+  int64_t elements = computeProduct(results.drop_front(numIndices)),
+          gathered =
+              computeProduct(results.slice(batchDims, numIndices - batchDims)),
+          all = computeProduct(shape.slice(batchDims, depth));
+  Value numbers = g.broadcast(g.reshape(sliceNumbers(op, g), flat(gathered, 1)),
+                              flat(gathered, elements));
+  Value sums = ScatterElementsOp::create(
+      g.b, ScatterKind::add,
+      g.splat(flat(all, elements), elementType(op.getOperand()), 0), numbers,
+      g.reshape(g.ofResult(), flat(gathered, elements)), batchDims);
+  return g.reshape(sums, shape);
 }
 
 static LogicalResult gatherND(GatherNDOp op, GradientBuilder &g) {
   g.give(op.getOperandMutable(), [&]() -> Value {
-    return ScatterNDOp::create(
-        g.b, ScatterKind::add, g.zerosLike(op.getOperand()),
-        withBatchIndices(g, op.getIndices(), op.getBatchDims()), g.ofResult());
+    if (op.getBatchDims() > 0)
+      return scatterInBatch(op, g);
+    return ScatterNDOp::create(g.b, ScatterKind::add,
+                               g.zerosLike(op.getOperand()), op.getIndices(),
+                               g.ofResult());
   });
   return success();
 }
