@@ -45,6 +45,28 @@ static ContractionDim takeInner(Dims &dims, Dims &batch) {
   return inner;
 }
 
+/// Whether rows lie one behind another, which do not overlap.
+static bool hasRows(const rt::TensorDesc &tensor) {
+  int64_t rank = tensor.getRank();
+  return tensor.strides[rank - 1] == 1 &&
+         tensor.strides[rank - 2] >= tensor.sizes[rank - 1];
+}
+
+static bool isMatrix(rt::TensorDesc tensor) {
+  if (hasRows(tensor))
+    return true;
+  int64_t rank = tensor.getRank();
+  std::swap(tensor.sizes[rank - 1], tensor.sizes[rank - 2]);
+  std::swap(tensor.strides[rank - 1], tensor.strides[rank - 2]);
+  return hasRows(tensor);
+}
+
+static bool isAddend(const rt::TensorDesc &tensor) {
+  int64_t rank = tensor.getRank();
+  return hasRows(tensor) ||
+         (tensor.strides[rank - 1] == 1 && tensor.strides[rank - 2] == 0);
+}
+
 std::optional<rt::MatmulDesc> toMatmul(const Contraction &contraction,
                                        ContractionFault &fault) {
   Dims batch = join(contraction.batch), m = join(contraction.m),
@@ -101,7 +123,12 @@ std::optional<rt::MatmulDesc> toMatmul(const Contraction &contraction,
   fault.b |= !fillStrides(desc.b);
   fillStrides(desc.c);
   fillStrides(desc.residual);
-  if (fault.a || fault.b)
+  if (contraction.needsMatrices) {
+    fault.a |= !isMatrix(desc.a);
+    fault.b |= !isMatrix(desc.b);
+    fault.residual = contraction.hasResidual && !isAddend(desc.residual);
+  }
+  if (fault.a || fault.b || fault.residual)
     return std::nullopt;
   desc.hasResidual = contraction.hasResidual;
   if (!desc.hasResidual)

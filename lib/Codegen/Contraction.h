@@ -21,11 +21,14 @@ struct Contraction {
   llvm::SmallVector<ContractionDim> batch, m, n, k;
   DType factorType = DType::F32, resultType = DType::F32;
   bool hasResidual = false;
+  /// Of a factor rows lie one behind another, or columns, and none is repeated;
+  /// of the residual rows do, or all are one.
+  bool needsMatrices = false;
 };
 
 /// Which operand stands in the way.
 struct ContractionFault {
-  bool a = false, b = false;
+  bool a = false, b = false, residual = false;
 };
 
 /// The contraction as one batched matrix product. Loops that are one loop in

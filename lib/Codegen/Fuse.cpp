@@ -16,17 +16,17 @@ using namespace ax;
 using namespace ax::codegen;
 
 /// What something other than a kernel reads.
-static MemoryValues findMemoryValues(Block &block) {
+static MemoryValues findMemoryValues(Block &block, bool gpu) {
   MemoryValues inMemory;
   auto isConstant = [](Value) { return false; };
   auto visit = [&](Operation &op) {
     if (isLibraryOp(&op)) {
-      LibraryCall call = makeLibraryCall(&op, isConstant, inMemory);
+      LibraryCall call = makeLibraryCall(&op, isConstant, inMemory, gpu);
       while (!call.wantsDense.empty()) {
         [[maybe_unused]] size_t before = inMemory.size();
         inMemory.insert(call.wantsDense.begin(), call.wantsDense.end());
         assert(inMemory.size() > before && "what is in memory is dense");
-        call = makeLibraryCall(&op, isConstant, inMemory);
+        call = makeLibraryCall(&op, isConstant, inMemory, gpu);
       }
       for (const LibraryCall::Argument &argument : call.arguments)
         inMemory.insert(argument.base);
@@ -185,7 +185,7 @@ struct FusePass : codegen::impl::FuseBase<FusePass> {
   void runOnOperation() override {
     forEachStage(getOperation(), [&](LocalStageOp stage) {
       Block &block = stage.getBlock();
-      MemoryValues inMemory = findMemoryValues(block);
+      MemoryValues inMemory = findMemoryValues(block, gpu);
       FusionGroups groups(block, inMemory, separately);
       Rewriter(block, groups, inMemory).run();
       removeUnused(block);

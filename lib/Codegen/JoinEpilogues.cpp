@@ -3,7 +3,7 @@
 #include "ForEachStage.h"
 #include "Library.h"
 #include "ax/Codegen/LocalPasses.h"
-#include "ax/Cost/OpCost.h"
+#include "ax/Cost/Epilogue.h"
 #include "mlir/IR/IRMapping.h"
 
 namespace ax::codegen {
@@ -18,12 +18,14 @@ using namespace ax::codegen;
 namespace {
 
 struct JoinEpiloguesPass : codegen::impl::JoinEpiloguesBase<JoinEpiloguesPass> {
+  using JoinEpiloguesBase::JoinEpiloguesBase;
+
   void runOnOperation() override {
-    cost::Machine machine;
+    const Library &library = gpu ? gpuLibrary() : cpuLibrary();
     forEachStage(getOperation(), [&](LocalStageOp stage) {
       SmallVector<Epilogue> found;
       for (Operation &op : stage.getBlock())
-        if (Epilogue epilogue = findEpilogue(&op, *machine.library);
+        if (Epilogue epilogue = findEpilogue(&op, library);
             !epilogue.getOps().empty())
           found.push_back(epilogue);
       llvm::for_each(found, join);

@@ -46,7 +46,7 @@ void setLibraryOperand(Operation *op, unsigned number, Value value) {
     library.getBody().getArgument(number).setType(value.getType());
 }
 
-/// The activation as `cpuLibrary` does it.
+/// The activation as libraries do it.
 static rt::Activation activationOf(UnaryKind kind) {
   switch (kind) {
   case UnaryKind::relu:
@@ -82,9 +82,9 @@ std::vector<int64_t> toVector(ArrayRef<int64_t> values) {
 class CallBuilder {
 public:
   CallBuilder(Operation *op, llvm::function_ref<bool(Value)> isConstant,
-              const MemoryValues &inMemory)
+              const MemoryValues &inMemory, bool gpu)
       : op(op), library(dyn_cast<LibraryOp>(op)), isConstant(isConstant),
-        inMemory(inMemory) {}
+        inMemory(inMemory), gpu(gpu) {}
 
   LibraryCall build() {
     llvm::TypeSwitch<Operation *>(getLibraryCore(op))
@@ -184,6 +184,7 @@ private:
 
   void finish(Contraction &contraction, OpOperand &a, OpOperand &b,
               rt::MatmulDesc &matmul) {
+    contraction.needsMatrices = gpu;
     ContractionFault fault;
     auto made = toMatmul(contraction, fault);
     if (made) {
@@ -196,6 +197,8 @@ private:
       call.wantsDense.push_back(outside(a));
     if (fault.b)
       call.wantsDense.push_back(outside(b));
+    if (fault.residual)
+      call.wantsDense.push_back(getResidual());
     assert((made || !call.wantsDense.empty()) && "dense operands always fit");
     matmul.constantB = isConstant(call.arguments[1].base);
     call.desc = matmul;
@@ -393,6 +396,7 @@ private:
   LibraryOp library;
   llvm::function_ref<bool(Value)> isConstant;
   const MemoryValues &inMemory;
+  bool gpu;
   LibraryCall call;
 };
 
@@ -400,8 +404,8 @@ private:
 
 LibraryCall makeLibraryCall(Operation *op,
                             llvm::function_ref<bool(Value)> isConstant,
-                            const MemoryValues &inMemory) {
-  return CallBuilder(op, isConstant, inMemory).build();
+                            const MemoryValues &inMemory, bool gpu) {
+  return CallBuilder(op, isConstant, inMemory, gpu).build();
 }
 
 } // namespace ax::codegen

@@ -33,10 +33,12 @@ struct LibraryCall {
   llvm::SmallVector<mlir::Value> wantsDense;
 };
 
-/// `isConstant` tells which values never change between runs.
+/// `isConstant` tells which values never change between runs. With `gpu`,
+/// operands of products are to lie as cuBLASLt reads them.
 LibraryCall makeLibraryCall(mlir::Operation *op,
                             llvm::function_ref<bool(mlir::Value)> isConstant,
-                            const MemoryValues &inMemory = {});
+                            const MemoryValues &inMemory = {},
+                            bool gpu = false);
 
 } // namespace ax::codegen
 

@@ -9,14 +9,14 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels) {
+std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels, bool gpu) {
   std::vector<std::unique_ptr<Pass>> passes;
-  passes.push_back(createJoinEpilogues());
+  passes.push_back(createJoinEpilogues({gpu}));
   passes.push_back(createChannelsLast());
   passes.push_back(createWriteTransposed());
   passes.push_back(createOrderProducts());
   passes.push_back(createMergeEqual());
-  passes.push_back(createFuse({separateKernels}));
+  passes.push_back(createFuse({separateKernels, gpu}));
   passes.push_back(createMarkInPlace());
   passes.push_back(createPlaceBuffers());
   return passes;

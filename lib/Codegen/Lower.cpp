@@ -83,7 +83,8 @@ llvm::Expected<OwningOpRef<PlanOp>> lower(ProgramOp program,
   plan->getBody().front().push_back(local->release());
   localizing.stop();
   done("localize");
-  for (std::unique_ptr<Pass> &pass : stagePasses(options.separateKernels)) {
+  for (std::unique_ptr<Pass> &pass :
+       stagePasses(options.separateKernels, options.target.getGpu())) {
     StringRef step = stepOf(*pass);
     TimingScope scope = whole.nest(step);
     if (failed(runOnStages(std::move(pass), *plan, scope)))

@@ -55,7 +55,7 @@ Value Epilogue::getAddend() const {
 Operation *Epilogue::getPlace() const { return residual ? residual : bias; }
 
 //===----------------------------------------------------------------------===//
-// Device cpu
+// Devices' libraries
 //===----------------------------------------------------------------------===//
 
 static bool isActivation(UnaryOp op) {
@@ -72,21 +72,27 @@ static bool isActivation(UnaryOp op) {
   }
 }
 
+/// What no library does: more than a bias behind a transposed convolution, and
+/// anything with a sum in f32, which is for others to round.
+static bool isBeyondAll(const Epilogue &epilogue) {
+  Operation *product = epilogue.product;
+  if (isa<ConvTransposeOp>(product) &&
+      (epilogue.activation || epilogue.residual || epilogue.last))
+    return true;
+  auto elementOf = [](Value value) {
+    return tensorType(value).getElementType();
+  };
+  return elementOf(product->getOperand(0)) != elementOf(product->getResult(0));
+}
+
 namespace {
 
 class CpuLibrary : public Library {
 public:
   bool supports(const Epilogue &epilogue) const override {
+    if (isBeyondAll(epilogue))
+      return false;
     Operation *product = epilogue.product;
-    if (isa<ConvTransposeOp>(product) &&
-        (epilogue.activation || epilogue.residual || epilogue.last))
-      return false;
-    // A sum in f32 is for others to round.
-    auto elementOf = [](Value value) {
-      return tensorType(value).getElementType();
-    };
-    if (elementOf(product->getOperand(0)) != elementOf(product->getResult(0)))
-      return false;
     if (epilogue.last &&
         (!isa<ConvOp>(product) || !epilogue.residual || epilogue.activation))
       return false;
@@ -95,10 +101,29 @@ public:
   }
 };
 
+class GpuLibrary : public Library {
+public:
+  bool supports(const Epilogue &epilogue) const override {
+    if (isBeyondAll(epilogue) || epilogue.last)
+      return false;
+    if (!epilogue.activation)
+      return true;
+    UnaryOp activation = epilogue.activation;
+    UnaryKind kind = activation.getKind();
+    return !epilogue.residual &&
+           (kind == UnaryKind::relu || kind == UnaryKind::gelu_tanh);
+  }
+};
+
 } // namespace
 
 const Library &ax::cpuLibrary() {
   static const CpuLibrary library;
+  return library;
+}
+
+const Library &ax::gpuLibrary() {
+  static const GpuLibrary library;
   return library;
 }
 

@@ -207,7 +207,8 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
     return error;
   impl->backends.device = options.device;
   impl->backends.communicator = options.communicator;
-  impl->backends.devices = {options.threadsPerRank, options.flushDenormals};
+  impl->backends.devices = {options.threadsPerRank, options.flushDenormals,
+                            options.tf32};
   if (options.noHostFallback)
     impl->backends.host.clear();
   if (llvm::Error error = rt::allBackends().check(impl->backends))

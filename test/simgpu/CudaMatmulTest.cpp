@@ -371,6 +371,11 @@ TEST_F(ProductRefusals, NoAlgorithmIsUnsupported) {
   EXPECT_NE(error.message.find("cublasLtMatmulAlgoGetHeuristic: "
                                "CUBLAS_STATUS_NOT_SUPPORTED (15): "),
             std::string::npos);
+  error = runOne({{"ALGORITHMS", "0"}});
+  EXPECT_EQ(error.code, ExitCode::Unsupported);
+  EXPECT_NE(error.message.find("cuBLASLt: it knows no algorithm for it"),
+            std::string::npos)
+      << error.message;
 }
 
 } // namespace

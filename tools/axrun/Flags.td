@@ -159,6 +159,9 @@ defm flush_denormals : Switch<
   "flush-denormals",
   "Subnormal numbers are 0, which many processors are much faster with",
   help4_running>;
+defm tf32 : Switch<
+  "tf32", "Products of f32 may round factors to TF32, where that is faster",
+  help4_running>;
 defm launch_blocking : Switch<
   "launch-blocking",
   "Wait for each command, so that an error of the device names what made it",

@@ -292,6 +292,7 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
   session.threadsPerRank =
       static_cast<int32_t>(std::clamp<int64_t>(threads, INT32_MIN, INT32_MAX));
   flags.read(OPT_flush_denormals, session.flushDenormals);
+  flags.read(OPT_tf32, session.tf32);
   flags.read(OPT_launch_blocking, session.launchBlocking);
   flags.read(OPT_no_host_fallback, session.noHostFallback);
   flags.read(OPT_timeout, session.timeoutSeconds);

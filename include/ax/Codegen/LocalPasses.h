@@ -15,8 +15,10 @@ namespace ax::codegen {
 #include "ax/Codegen/LocalPasses.h.inc"
 
 /// What turns a localised stage into commands, in order: all passes behind
-/// `axl-localize`. Each runs on stages, or on what holds them.
-std::vector<std::unique_ptr<mlir::Pass>> stagePasses(bool separateKernels);
+/// `axl-localize`. Each runs on stages, or on what holds them. With `gpu`,
+/// libraries are those of a GPU.
+std::vector<std::unique_ptr<mlir::Pass>> stagePasses(bool separateKernels,
+                                                     bool gpu = false);
 
 /// All passes, and the pipeline `axl-lower`, which is all of them on a plan.
 void registerLocalPasses();

@@ -30,6 +30,9 @@ def JoinEpilogues : Pass<"axl-join-epilogues"> {
     them in one call (`Library` in include/ax/Cost/Epilogue.h) and each alone reads
     what the one before gives.
   }];
+  let options = [
+    Option<"gpu", "gpu", "bool", "false", "What cuBLASLt does, and not oneDNN">
+  ];
 }
 
 def ChannelsLast : Pass<"axl-channels-last"> {
@@ -71,7 +74,9 @@ def Fuse : Pass<"axl-fuse"> {
   }];
   let options = [
     Option<"separately", "separately", "bool", "false",
-           "Every operation is a kernel of its own: slow, for finding faults">
+           "Every operation is a kernel of its own: slow, for finding faults">,
+    Option<"gpu", "gpu", "bool", "false",
+           "Operands of products lie as cuBLASLt reads them">
   ];
 }
 

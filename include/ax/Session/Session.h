@@ -62,6 +62,8 @@ struct SessionOptions {
   bool trace = false;
   /// Ranks take subnormal numbers for 0, and give 0 for them.
   bool flushDenormals = false;
+  /// Products may round factors of f32 as rt::DeviceOptions says.
+  bool tf32 = false;
   /// Ranks wait for each command, so that an error comes with what made it.
   bool launchBlocking = false;
   /// What the device lacks is an error, and not done by the CPU.

@@ -1,0 +1,60 @@
+// RUN: axopt-opt %s --axl-fuse | FileCheck %s --check-prefixes=BOTH,CPU
+// RUN: axopt-opt %s --axl-fuse="gpu=true" | FileCheck %s --check-prefixes=BOTH,GPU
+
+// cuBLASLt reads no row again and again: what repeats one is written out, by a kernel.
+// BOTH: axl.stage @rows(%[[X:.*]]: tensor<8xf32>
+// CPU-NOT: axl.fusion
+// CPU: ax.linear
+// GPU: %[[D:.*]] = axl.fusion(%[[X]]) {
+// GPU: ax.broadcast
+// GPU: axl.yield
+// GPU: ax.linear %[[D]]
+axl.stage @rows(%x: tensor<8xf32>, %w: tensor<8x8xf32>) {
+  %0 = ax.broadcast %x : tensor<8xf32> -> tensor<4x8xf32>
+  %1 = ax.linear %0, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  axl.yield %1 : tensor<4x8xf32>
+}
+
+// Of a residual it does: rows one behind another, or all the same.
+// BOTH: axl.stage @row(
+// BOTH-NOT: axl.fusion
+// BOTH: axl.yield
+axl.stage @row(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %r: tensor<8xf32>) {
+  %0 = ax.broadcast %r : tensor<8xf32> -> tensor<4x8xf32>
+  %1 = axl.library(%x, %w, %0) {
+  ^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>, %c: tensor<4x8xf32>):
+    %2 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+    %3 = ax.binary add %2, %c : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+    axl.yield %3 : tensor<4x8xf32>
+  } : (tensor<4x8xf32>, tensor<8x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  axl.yield %1 : tensor<4x8xf32>
+}
+
+// But no columns.
+// BOTH: axl.stage @columns(%[[X:.*]]: tensor<4x8xf32>, %[[W:.*]]: tensor<8x8xf32>, %[[R:.*]]: tensor<8x4xf32>)
+// CPU-NOT: axl.fusion
+// CPU: ax.transpose %[[R]]
+// CPU: axl.library
+// GPU: %[[D:.*]] = axl.fusion(%[[R]]) {
+// GPU: ax.transpose
+// GPU: axl.library(%[[X]], %[[W]], %[[D]])
+axl.stage @columns(%x: tensor<4x8xf32>, %w: tensor<8x8xf32>, %r: tensor<8x4xf32>) {
+  %0 = ax.transpose %r [1, 0] : tensor<8x4xf32> -> tensor<4x8xf32>
+  %1 = axl.library(%x, %w, %0) {
+  ^bb0(%a: tensor<4x8xf32>, %b: tensor<8x8xf32>, %c: tensor<4x8xf32>):
+    %2 = ax.linear %a, %b : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+    %3 = ax.binary add %2, %c : tensor<4x8xf32>, tensor<4x8xf32> -> tensor<4x8xf32>
+    axl.yield %3 : tensor<4x8xf32>
+  } : (tensor<4x8xf32>, tensor<8x8xf32>, tensor<4x8xf32>) -> tensor<4x8xf32>
+  axl.yield %1 : tensor<4x8xf32>
+}
+
+// Transposed factors it reads as they lie.
+// BOTH: axl.stage @transposed
+// BOTH-NOT: axl.fusion
+// BOTH: axl.yield
+axl.stage @transposed(%x: tensor<8x4xf32>, %w: tensor<8x8xf32>) {
+  %0 = ax.transpose %x [1, 0] : tensor<8x4xf32> -> tensor<4x8xf32>
+  %1 = ax.linear %0, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
+  axl.yield %1 : tensor<4x8xf32>
+}
