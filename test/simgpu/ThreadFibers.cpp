@@ -19,6 +19,7 @@
 #endif
 #endif
 #ifdef AX_ASAN_FIBERS
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/common_interface_defs.h>
 #endif
 #ifdef AX_TSAN_FIBERS
@@ -81,6 +82,11 @@ static thread_local ThreadFibers *entering;
 
 void ThreadFibers::Fiber::prepare() {
   numMet = 0;
+#ifdef AX_ASAN_FIBERS
+  // Nobody returned from what was on it.
+  fakeStack = nullptr;
+  __asan_unpoison_memory_region(stack.get(), stackBytes);
+#endif
   getcontext(&context);
   context.uc_stack.ss_sp = stack.get();
   context.uc_stack.ss_size = stackBytes;

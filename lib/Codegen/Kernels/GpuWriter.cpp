@@ -58,6 +58,11 @@ GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
   if (group.isMany()) {
     kernel->setAttr(NVVM::NVVMDialect::getReqntidAttrName(),
                     b.getDenseI32ArrayAttr({int32_t(threadsPerBlock), 1, 1}));
+    // Large blocks may have a multiprocessor's registers alone: else ptxas
+    // would rather spill than not have two of them there.
+    if (threadsPerBlock > 512)
+      kernel->setAttr(NVVM::NVVMDialect::getMinctasmAttrName(),
+                      b.getI32IntegerAttr(1));
     shareWritten(fusion, attributes);
   }
   kernel.setArgAttrsAttr(toArray(b.getContext(), attributes));
@@ -199,6 +204,34 @@ KernelWriter::Values GpuWriter::takeTurns(Value begin, int64_t count,
   return values;
 }
 
+/// What this thread's points among `count` from `begin` on combine to: several
+/// registers take turns at them, so that loads need not wait for each other.
+Value GpuWriter::combineTurns(Value begin, int64_t count,
+                              const Combining &combining, LoopBody body) {
+  constexpr int64_t registers = 4;
+  auto [kind, type] = combining;
+  Values sums(registers, neutral(kind, type));
+  int64_t round = registers * group.threads, rounds = count / round;
+  if (rounds > 0)
+    sums = loop(number(0), number(rounds), sums, [&](Value i, ValueRange own) {
+      Value first = addIndex(addIndex(begin, turn), mulIndex(i, number(round)));
+      Values next;
+      for (int64_t k = 0; k != registers; ++k)
+        next.push_back(
+            body(addIndex(first, number(k * group.threads)), own[k]).front());
+      return next;
+    });
+  if (int64_t left = count % round)
+    sums[0] =
+        takeTurns(addIndex(begin, number(count - left)), left, sums[0], body)
+            .front();
+  Value sum = sums[0];
+  if (rounds > 0)
+    for (Value other : ArrayRef(sums).drop_front())
+      sum = combine(kind, sum, other, type);
+  return sum;
+}
+
 KernelWriter::Values GpuWriter::dealtLoop(int64_t count, ValueRange carried,
                                           ArrayRef<Combining> combining,
                                           LoopBody body) {
@@ -206,30 +239,26 @@ KernelWriter::Values GpuWriter::dealtLoop(int64_t count, ValueRange carried,
   if (carried.empty())
     return takeTurns(number(0), count, {}, body);
   assert(combining.size() == 1 && "a reduction carries one value");
-  auto [kind, type] = combining.front();
-  Value none = neutral(kind, type);
+  const Combining &one = combining.front();
   // A thread's many terms are summed in pieces, as by one alone (EmitReduce).
   constexpr int64_t manyTerms = 1 << 10;
   int64_t piece = group.threads * manyTerms, pieces = 0;
-  if (kind == ReduceOpKind::sum && isa<FloatType>(type))
+  if (one.kind == ReduceOpKind::sum && isa<FloatType>(one.type))
     pieces = count / piece;
-  Value sum = none;
-  if (pieces > 0) {
-    // Structured bindings cannot be captured.
-    const Combining &one = combining.front();
-    sum = loop(number(0), number(pieces), {sum},
+  Value sum;
+  if (int64_t left = count - pieces * piece)
+    sum = combineTurns(number(pieces * piece), left, one, body);
+  else
+    sum = neutral(one.kind, one.type);
+  if (pieces > 0)
+    sum = loop(number(0), number(pieces), sum,
                [&](Value i, ValueRange sums) -> Values {
                  Value begin = mulIndex(i, number(piece));
-                 Values part = takeTurns(begin, piece, {none}, body);
-                 return {combine(one.kind, sums[0], part[0], one.type)};
+                 Value part = combineTurns(begin, piece, one, body);
+                 return {combine(one.kind, sums[0], part, one.type)};
                })
               .front();
-  }
-  if (count > pieces * piece)
-    sum = takeTurns(number(pieces * piece), count - pieces * piece, {sum}, body)
-              .front();
-  return {
-      combine(kind, carried.front(), combineAll(sum, combining.front()), type)};
+  return {combine(one.kind, carried.front(), combineAll(sum, one), one.type)};
 }
 
 /// Returns `x` of the lane whose number differs in `offset` alone, or of the
@@ -282,6 +311,8 @@ Value GpuWriter::combineAll(Value x, const Combining &combining) {
     int64_t warps = group.threads / warpThreads;
     Value parts = sharedMemory("parts", warps * sizeof(int64_t));
     Value lane = remIndex(thread, number(warpThreads));
+    // All have read the parts that were there before.
+    meet();
     auto isFirst = scf::IfOp::create(b, loc, isLess(lane, number(1)),
                                      /*withElseRegion=*/false);
     {
@@ -292,8 +323,6 @@ Value GpuWriter::combineAll(Value x, const Combining &combining) {
     meet();
     x = load(parts, remIndex(lane, number(warps)), combining.type);
     x = combineWarp(x, combining, warps);
-    // Nobody writes the next parts before all have read these.
-    meet();
   }
   // Of equal numbers with different bits, lanes may have chosen different ones.
   return fromOther(x, /*isFirst=*/true, 0);
@@ -303,6 +332,8 @@ Value GpuWriter::combineAll(Value x, const Combining &combining) {
 Value GpuWriter::combineColumn(Value x, const Combining &combining) {
   Value parts = sharedMemory("parts", threadsPerBlock * sizeof(int64_t));
   Value lane = remIndex(thread, number(warpThreads));
+  // All have read the parts that were there before.
+  meet();
   store(x, parts, thread, combining.type);
   meet();
   x = load(parts, lane, combining.type);
@@ -311,7 +342,6 @@ Value GpuWriter::combineColumn(Value x, const Combining &combining) {
         combining.kind, x,
         load(parts, addIndex(lane, number(warp * warpThreads)), combining.type),
         combining.type);
-  meet();
   return x;
 }
 

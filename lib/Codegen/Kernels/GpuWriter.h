@@ -40,6 +40,8 @@ private:
   void setScratch(Value ofCard);
   Values takeTurns(Value begin, int64_t count, mlir::ValueRange carried,
                    LoopBody body);
+  Value combineTurns(Value begin, int64_t count, const Combining &combining,
+                     LoopBody body);
   Value combineAll(Value x, const Combining &combining);
   Value combineWarp(Value x, const Combining &combining, int64_t lanes);
   Value combineColumn(Value x, const Combining &combining);
