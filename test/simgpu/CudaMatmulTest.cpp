@@ -25,13 +25,15 @@ void runPlain(const MatmulDesc &desc, std::vector<ViewData> &data) {
 /// Does the product on the GPU and on the CPU; what lies between a result's
 /// elements is compared, too.
 void check(ProductRunner &runner, const MatmulDesc &desc, int64_t shift = 0,
-           uint32_t seed = 7) {
+           uint32_t seed = 7, int poisoned = -1) {
   ASSERT_EQ(findFault(desc), "") << toString(desc);
   std::mt19937 random(seed);
   std::vector<ViewData> data;
   for (int i = 0; i < numArguments(desc); ++i) {
     data.emplace_back(argumentDesc(desc, i));
     data.back().fillRandom(random);
+    if (i == poisoned)
+      data.back().memory.setDouble(0, NAN);
   }
   std::vector<ViewData> plain = data;
   runPlain(desc, plain);
@@ -169,6 +171,18 @@ TEST_P(CudaMatmulTest, EveryTypeAndEpilogue) {
         if (desc.hasResidual)
           desc.residual = desc.c;
         check(runner, desc);
+      }
+}
+
+TEST_P(CudaMatmulTest, ActivationsKeepNaN) {
+  ProductRunner runner;
+  for (DType type : {DType::F32, DType::BF16})
+    for (Activation activation : {Activation::Relu, Activation::GeluTanh})
+      for (int argument = 0; argument < 3; ++argument) {
+        MatmulDesc desc = makeProduct(type, {}, 3, 19, 35);
+        desc.activation = activation;
+        desc.hasBias = true;
+        check(runner, desc, 0, 7, argument);
       }
 }
 
