@@ -76,8 +76,8 @@ GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
   thread = fromWord(NVVM::ThreadIdXOp::create(b, loc, i32));
   block = fromWord(NVVM::BlockIdXOp::create(b, loc, i32));
   numBlocks = fromWord(NVVM::GridDimXOp::create(b, loc, i32));
-  if (group.isColumn) {
-    turn = divIndex(thread, number(warpThreads));
+  if (group.isColumn()) {
+    turn = divIndex(thread, number(group.columns));
   } else if (group.isMany()) {
     int64_t ofBlock = threadsPerBlock / group.threads;
     turn = remIndex(thread, number(group.threads));
@@ -141,16 +141,16 @@ void GpuWriter::iterations(
   {
     OpBuilder::InsertionGuard inside(b);
     Value first = groupNumber, step = numGroups;
-    if (group.isColumn) {
-      first = mulIndex(block, number(warpThreads));
-      step = mulIndex(numBlocks, number(warpThreads));
+    if (group.isColumn()) {
+      first = mulIndex(block, number(group.columns));
+      step = mulIndex(numBlocks, number(group.columns));
     }
     auto loop = scf::ForOp::create(b, loc, first, end, step);
     b.setInsertionPointToStart(loop.getBody());
     Value iteration = loop.getInductionVar();
-    if (group.isColumn) {
+    if (group.isColumn()) {
       // Whoever is beyond the last does that one along, and stores nothing.
-      Value own = addIndex(iteration, remIndex(thread, number(warpThreads)));
+      Value own = addIndex(iteration, remIndex(thread, number(group.columns)));
       isActive = isLess(own, end);
       iteration = minSigned(own, number(numIterations - 1));
     }
@@ -295,16 +295,17 @@ Value GpuWriter::fromOther(Value x, bool isFirst, int64_t offset) {
   return raw;
 }
 
-Value GpuWriter::combineWarp(Value x, const Combining &combining,
-                             int64_t lanes) {
-  for (int64_t offset = lanes / 2; offset > 0; offset /= 2)
+/// Of lanes that lie `step` apart, so many of them.
+Value GpuWriter::combineWarp(Value x, const Combining &combining, int64_t lanes,
+                             int64_t step) {
+  for (int64_t offset = lanes / 2 * step; offset >= step; offset /= 2)
     x = combine(combining.kind, x, fromOther(x, /*isFirst=*/false, offset),
                 combining.type);
   return x;
 }
 
 Value GpuWriter::combineAll(Value x, const Combining &combining) {
-  if (group.isColumn)
+  if (group.isColumn())
     return combineColumn(x, combining);
   x = combineWarp(x, combining, warpThreads);
   if (!isInWarp()) {
@@ -328,19 +329,30 @@ Value GpuWriter::combineAll(Value x, const Combining &combining) {
   return fromOther(x, /*isFirst=*/true, 0);
 }
 
-/// Each warp has a part of 32 sums, which lie next to each other.
+/// Each warp has a part of all columns' sums.
 Value GpuWriter::combineColumn(Value x, const Combining &combining) {
-  Value parts = sharedMemory("parts", threadsPerBlock * sizeof(int64_t));
+  int64_t columns = group.columns, warps = threadsPerBlock / warpThreads;
+  Value parts = sharedMemory("parts", warps * columns * sizeof(int64_t));
+  x = combineWarp(x, combining, warpThreads / columns, columns);
   Value lane = remIndex(thread, number(warpThreads));
+  Value column = remIndex(thread, number(columns));
+  Value warp = divIndex(thread, number(warpThreads));
   // All have read the parts that were there before.
   meet();
-  store(x, parts, thread, combining.type);
+  auto isFirst = scf::IfOp::create(b, loc, isLess(lane, number(columns)),
+                                   /*withElseRegion=*/false);
+  {
+    OpBuilder::InsertionGuard guard(b);
+    b.setInsertionPointToStart(isFirst.thenBlock());
+    store(x, parts, addIndex(mulIndex(warp, number(columns)), column),
+          combining.type);
+  }
   meet();
-  x = load(parts, lane, combining.type);
-  for (int64_t warp = 1; warp != group.threads; ++warp)
+  x = load(parts, column, combining.type);
+  for (int64_t other = 1; other != warps; ++other)
     x = combine(
         combining.kind, x,
-        load(parts, addIndex(lane, number(warp * warpThreads)), combining.type),
+        load(parts, addIndex(column, number(other * columns)), combining.type),
         combining.type);
   return x;
 }

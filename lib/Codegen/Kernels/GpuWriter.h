@@ -32,7 +32,7 @@ public:
 
 private:
   bool isInWarp() const {
-    return !group.isColumn && group.threads <= warpThreads;
+    return !group.isColumn() && group.threads <= warpThreads;
   }
   Value fromWord(Value number);
   Value word(int64_t value);
@@ -43,7 +43,8 @@ private:
   Value combineTurns(Value begin, int64_t count, const Combining &combining,
                      LoopBody body);
   Value combineAll(Value x, const Combining &combining);
-  Value combineWarp(Value x, const Combining &combining, int64_t lanes);
+  Value combineWarp(Value x, const Combining &combining, int64_t lanes,
+                    int64_t step = 1);
   Value combineColumn(Value x, const Combining &combining);
   Value fromOther(Value x, bool isFirst, int64_t offset);
 

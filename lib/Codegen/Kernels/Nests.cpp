@@ -319,8 +319,10 @@ void describe(const KernelNests &nests, FusionOp fusion) {
   if (nests.tiledSize)
     first += ", in tiles of a loop over " + std::to_string(nests.tiledSize);
   if (nests.group.isMany())
-    first += ", each by " + std::to_string(nests.group.threads) +
-             (nests.group.isColumn ? " threads of as many warps" : " threads");
+    first += ", each by " + std::to_string(nests.group.threads) + " threads" +
+             (nests.group.isColumn()
+                  ? ", " + std::to_string(nests.group.columns) + " columns"
+                  : "");
   if (nests.scratchBytes)
     first += ", " + std::to_string(nests.scratchBytes) + " bytes of scratch";
   std::vector<std::string> ofResults{std::move(first)};

@@ -46,16 +46,17 @@ enum class Dealing {
 
 /// The threads that do an iteration together.
 struct ThreadGroup {
-  /// 1, those of a warp, those of a block; or of columns, one of each warp of a
-  /// block.
+  /// 1, those of a warp, those of a block, or of columns a part of these.
   int64_t threads = 1;
-  /// Neighbours do neighbouring iterations, instead of neighbouring points of
-  /// the same.
-  bool isColumn = false;
+  /// Where it is more than 1, a block does so many iterations at the same time,
+  /// and neighbours do neighbouring ones, instead of neighbouring points of the
+  /// same. A power of 2, up to a warp.
+  int64_t columns = 1;
 
   bool isMany() const { return threads > 1; }
+  bool isColumn() const { return columns > 1; }
   bool operator==(const ThreadGroup &o) const {
-    return threads == o.threads && isColumn == o.isColumn;
+    return threads == o.threads && columns == o.columns;
   }
 };
 

@@ -23,18 +23,25 @@ ThreadGroup chooseGroup(int64_t iterations, int64_t points, bool readsColumns,
     return static_cast<int64_t>(llvm::PowerOf2Ceil(n));
   };
   if (readsColumns && iterations >= fewNeighbours && scratchBytes == 0) {
+    // Fewer columns are more blocks, down to what memory reads at a time.
+    constexpr int64_t enoughTiles = 128;
+    int64_t columns = warpThreads;
+    while (columns > fewNeighbours && iterations / columns < enoughTiles)
+      columns /= 2;
     int64_t wanted = std::min(manyThreads / iterations, points / 4);
-    return {std::clamp<int64_t>(powerOf2(wanted), 4, 32), /*isColumn=*/true};
+    int64_t warp = warpThreads / columns;
+    return {std::clamp<int64_t>(powerOf2(wanted), 4 * warp, 32 * warp),
+            columns};
   }
   // Points of a thread of a block, warps that fill a card, and blocks.
   constexpr int64_t pointsEach = 4, enoughWarps = 1024, enoughBlocks = 256;
   constexpr int64_t shortRow = 128, longRow = 1024;
   if (points <= shortRow || (points <= longRow && iterations >= enoughWarps))
-    return {warpThreads, /*isColumn=*/false};
+    return {warpThreads};
   // Half of the largest block leaves a thread twice the registers.
   int64_t most = iterations < enoughBlocks ? 1024 : 512;
   return {std::clamp<int64_t>(powerOf2(points / pointsEach), 64, most),
-          /*isColumn=*/false};
+          /*columns=*/1};
 }
 
 static rt::LaunchShape shapeOf(const KernelNests &nests, int64_t cardBytes) {
@@ -44,8 +51,8 @@ static rt::LaunchShape shapeOf(const KernelNests &nests, int64_t cardBytes) {
   if (cardBytes > 0)
     groups = std::min(groups, std::max<int64_t>(mostScratch / cardBytes, 1));
   int64_t threads = groups * group, block = usualBlock;
-  if (nests.group.isColumn)
-    block = warpThreads * group;
+  if (nests.group.isColumn())
+    block = nests.group.columns * group;
   else if (group > warpThreads)
     block = group;
   else if (threads < usualBlock * warpThreads)

@@ -16,8 +16,8 @@ inline constexpr int64_t warpThreads = 32;
 ///
 /// An element is a thread's; a row a warp's, or a block's if it is long or
 /// there are few. Where neighbouring iterations read neighbours
-/// (`readsColumns`: sums over leading dimensions), a block does 32 iterations
-/// at the same time, and each of its warps a part of all 32.
+/// (`readsColumns`: sums over leading dimensions), a block does 8 to 32 of them
+/// at the same time.
 ThreadGroup chooseGroup(int64_t iterations, int64_t points, bool readsColumns,
                         int64_t scratchBytes);
 

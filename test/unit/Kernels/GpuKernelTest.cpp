@@ -138,9 +138,9 @@ TEST(GpuKernel, Groups) {
   EXPECT_EQ(launchOf(softmax("8x8192xf32")), (Launch{8, 1024, 1024, 0}));
   EXPECT_EQ(launchOf(sum("1000x1000xf32", "[0, 1]", "f32")),
             (Launch{1, 1024, 1024, 0}));
-  // Columns: 32 at a time, in as many parts as there are warps.
+  // Columns: 32 at a time, and of few fewer, so that there are more blocks.
   EXPECT_EQ(launchOf(sum("4096x1000xf32", "[0]", "1000xf32")),
-            (Launch{32, 1024, 32, 0}));
+            (Launch{125, 1024, 128, 0}));
   EXPECT_EQ(launchOf(sum("100x100000xf32", "[0]", "100000xf32")),
             (Launch{3125, 128, 4, 0}));
   EXPECT_EQ(launchOf(sum("8x1000xf32", "[0]", "1000xf32")),

@@ -61,7 +61,7 @@ axl.stage @two(%x: tensor<8x4xf32>, %y: tensor<8xf32>) {
 // What is summed over leading dimensions is a column's: neighbours read
 // neighbours then.
 // CHECK-LABEL: @columns
-// CHECK: nests ["96 iterations: 96, each by 32 threads of as many warps", "result 0: once"]
+// CHECK: nests ["96 iterations: 96, each by 128 threads, 8 columns", "result 0: once"]
 // CHECK: axl.nests = ["elements: 1024"]
 axl.stage @columns(%x: tensor<1024x96xf32>) {
   %0 = axl.fusion(%x) {

@@ -95,11 +95,14 @@ axl.stage @long(%x: tensor<64x32768xf32>) {
 
 // -----
 
-// Neighbours sum neighbouring columns, each warp of a block a part of them.
-// CHECK: // 768 iterations: 24 blocks of 1024 threads, 32 and 0 bytes of scratch for each
-// CHECK: .shared .align 64 .b8 parts[8192];
+// Neighbours sum neighbouring columns, 8 of them, and each warp of a block a part
+// of these.
+// CHECK: // 768 iterations: 96 blocks of 1024 threads, 128 and 0 bytes of scratch for each
+// CHECK: .shared .align 64 .b8 parts[2048];
 // CHECK: ld.global.b32
 // CHECK: add{{(.rn)?}}.f32
+// CHECK: shfl.sync.bfly.b32 {{.*}}, 16, 31, -1;
+// CHECK: shfl.sync.bfly.b32 {{.*}}, 8, 31, -1;
 // CHECK-NOT: shfl
 // CHECK: {{bar|barrier}}.sync{{.*}} 0;
 axl.stage @columns(%x: tensor<4096x768xf32>) {
