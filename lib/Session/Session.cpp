@@ -321,17 +321,14 @@ static llvm::Error checkDevice(const Target &target,
   if (!known)
     return known.takeError();
   const CpuTarget *cpu = target.getCpu();
-  if (llvm::Error error =
-          checkTarget(target.toText(),
-                      cpu ? cpu->features : std::vector<std::string>(), *known))
-    return addContext(std::move(error), "what is run");
-  return llvm::Error::success();
+  return checkTarget(target.toText(),
+                     cpu ? cpu->features : std::vector<std::string>(), *known);
 }
 
 llvm::Error Session::start() {
   if (impl->target)
     if (llvm::Error error = checkDevice(*impl->target, impl->backends.device))
-      return error;
+      return addContext(std::move(error), impl->files.front());
   for (const auto &program :
        {impl->program, impl->evaluationProgram, impl->preparationProgram})
     if (program)

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Plans on device cuda, on the simulated GPU: compiled for it, and for others."""
+import os
+import re
+from pathlib import Path
+
+from cases import MODELS, Failed, run, scratch, tool
+
+MODEL = MODELS / "mlp_eager_ts13_dyn"
+DATA = MODEL / "test_data_set_0"
+SIMULATED = Path(os.environ["AX_BIN"]).parent / "test" / "simgpu"
+CUDA = os.environ | {"AXRUN_CUDA_PATH": str(SIMULATED), "AXRUN_DEVICE": "cuda"}
+USAGE, UNSUPPORTED, BAD_PLAN, RUN_FAILED = 2, 4, 5, 8
+
+
+def plan(folder, *flags, ending="mlir"):
+    path = f"{folder}/plan.{ending}"
+    run(tool("axopt"), MODEL / "model.onnx", "--test-data", DATA, *flags, "-o",
+        path)
+    return path
+
+
+def said(message, *command, expect, environment=CUDA):
+    done = run(*command, expect=expect, env=environment)
+    if not re.search(message, done.stderr):
+        raise Failed(f"expected: {message}\ngot: {done.stderr}")
+
+
+def compiledPlansRun():
+    with scratch() as folder:
+        path = plan(folder, "--tp=2", "--compile", "--target=sm_80+sim",
+                    ending="axc")
+        for name in ("axrun", "axrun-core"):
+            said("", tool(name), path, "--random-inputs=1", expect=0)
+
+
+def plansForOthersAreRefused():
+    with scratch() as folder:
+        for target, other in (("x86-64-v3", "x86-64-v3"),
+                              ("sm_100+sim", r"sm_100\+sim")):
+            path = plan(folder, "--compile", f"--target={target}", ending="axc")
+            said(f"is for '{other}', and the device runs code for 'sm_90': "
+                 "compile it with --target=sm_90", tool("axrun"), path,
+                 "--random-inputs=1", expect=UNSUPPORTED)
+        text = plan(folder)
+        said("plan.mlir: is for 'x86-64-v3', and the device runs code for",
+             tool("axrun"), text, "--random-inputs=1", "--target=x86-64-v3",
+             expect=UNSUPPORTED)
+        said("plan.mlir: is for 'sm_90', and the device runs code for '",
+             tool("axrun"), text, "--random-inputs=1", "--target=sm_90",
+             "--device=cpu", expect=UNSUPPORTED)
+
+
+def codeForARealCardIsNotSimulated():
+    with scratch() as folder:
+        said("there is no object for the simulated card|CUDA_ERROR_INVALID_PTX",
+             tool("axrun"), plan(folder), "--random-inputs=1", expect=BAD_PLAN)
+
+
+def aCardIsNeeded():
+    with scratch() as folder:
+        path = plan(folder)
+        said("device cuda: there is no driver of CUDA", tool("axrun"), path,
+             "--random-inputs=1", expect=USAGE,
+             environment=CUDA | {"AXRUN_CUDA_PATH": folder})
+        said("device cuda: CUDA's driver sees no card", tool("axrun"), path,
+             "--random-inputs=1", expect=USAGE,
+             environment=CUDA | {"SIMGPU_CARDS": "0"})
+        # Nothing is run.
+        said("", tool("axrun"), path, "--list-commands", "--target=sm_90",
+             expect=0, environment=CUDA | {"SIMGPU_CARDS": "0"})
+
+
+def aCardThatIsLostEndsTheRun():
+    with scratch() as folder:
+        path = plan(folder, "--dp=2")
+        lost = 719
+        for call in ("cuLaunchKernel:2", "work:40", "cuMemcpyHtoDAsync:5"):
+            said(r"rank \d", tool("axrun"), path, "--random-inputs=1",
+                 expect=RUN_FAILED, environment=CUDA | {
+                     "AXRUN_TARGET": "sm_90+sim",
+                     "SIMGPU_FAIL": f"{call}:{lost}"})
+
+
+def cases(every):
+    for case in (compiledPlansRun, plansForOthersAreRefused,
+                 codeForARealCardIsNotSimulated, aCardIsNeeded,
+                 aCardThatIsLostEndsTheRun):
+        yield case.__name__, case
