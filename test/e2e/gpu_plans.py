@@ -6,7 +6,7 @@ from pathlib import Path
 
 from cases import MODELS, Failed, run, scratch, tool
 
-MODEL = MODELS / "mlp_eager_ts13_dyn"
+MODEL = MODELS / "swiglu_eager_dynamo18_dyn"
 DATA = MODEL / "test_data_set_0"
 SIMULATED = Path(os.environ["AX_BIN"]).parent / "test" / "simgpu"
 CUDA = os.environ | {"AXRUN_CUDA_PATH": str(SIMULATED), "AXRUN_DEVICE": "cuda"}
@@ -74,12 +74,12 @@ def aCardIsNeeded():
 def aCardThatIsLostEndsTheRun():
     with scratch() as folder:
         path = plan(folder, "--dp=2")
-        lost = 719
-        for call in ("cuLaunchKernel:2", "work:40", "cuMemcpyHtoDAsync:5"):
-            said(r"rank \d", tool("axrun"), path, "--random-inputs=1",
-                 expect=RUN_FAILED, environment=CUDA | {
-                     "AXRUN_TARGET": "sm_90+sim",
-                     "SIMGPU_FAIL": f"{call}:{lost}"})
+        for failure, text in (
+                ("cuLaunchKernel:2:719", "CUDA_ERROR_LAUNCH_FAILED"),
+                ("cublasLtMatmul:2:13", "CUBLAS_STATUS_EXECUTION_FAILED")):
+            said(rf"rank \d, stage .*{text}", tool("axrun"), path,
+                 "--random-inputs=1", expect=RUN_FAILED, environment=CUDA | {
+                     "AXRUN_TARGET": "sm_90+sim", "SIMGPU_FAIL": failure})
 
 
 def cases(every):
