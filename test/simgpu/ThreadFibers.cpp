@@ -5,6 +5,7 @@
 
 #include "ax/Support/Error.h"
 
+#include <csetjmp>
 #include <ucontext.h>
 
 #if defined(__SANITIZE_ADDRESS__)
@@ -31,8 +32,18 @@ using namespace ax;
 static constexpr int32_t warpThreads = 32;
 static constexpr size_t stackBytes = 1 << 16;
 
+/// Stacks that fibers of this thread have left, whose pages are there.
+static std::vector<std::unique_ptr<char[]>> &spareStacks() {
+  static thread_local std::vector<std::unique_ptr<char[]>> stacks;
+  return stacks;
+}
+
 struct ThreadFibers::Fiber {
   ucontext_t context;
+  /// Where it goes on, once it has begun: unlike a context, it has no mask of
+  /// signals, for which the system would be called at each turn.
+  jmp_buf place;
+  bool hasBegun = false;
   std::unique_ptr<char[]> stack;
   State state = State::Ready;
   uint32_t mask = 0, value = 0;
@@ -60,7 +71,16 @@ struct ThreadFibers::Fiber {
 #ifdef AX_TSAN_FIBERS
     __tsan_switch_to_fiber(to.ofSanitizer, 0);
 #endif
+#if defined(AX_ASAN_FIBERS) || defined(AX_TSAN_FIBERS)
     swapcontext(&context, &to.context);
+#else
+    if (_setjmp(place) == 0) {
+      if (to.hasBegun)
+        _longjmp(to.place, 1);
+      to.hasBegun = true;
+      setcontext(&to.context);
+    }
+#endif
     arrive(to);
   }
   /// `from` is the one that the others' turns come from, or go to.
@@ -82,6 +102,7 @@ static thread_local ThreadFibers *entering;
 
 void ThreadFibers::Fiber::prepare() {
   numMet = 0;
+  hasBegun = false;
 #ifdef AX_ASAN_FIBERS
   // Nobody returned from what was on it.
   fakeStack = nullptr;
@@ -96,6 +117,7 @@ void ThreadFibers::Fiber::prepare() {
 
 ThreadFibers::ThreadFibers(int32_t numThreads, uint64_t seed, int64_t dropped)
     : scheduler(std::make_unique<Fiber>()), random(seed), dropped(dropped) {
+  scheduler->hasBegun = true;
 #ifdef AX_TSAN_FIBERS
   scheduler->ofSanitizer = __tsan_get_current_fiber();
 #endif
@@ -103,7 +125,12 @@ ThreadFibers::ThreadFibers(int32_t numThreads, uint64_t seed, int64_t dropped)
     fibers.push_back(std::make_unique<Fiber>());
     Fiber &fiber = *fibers.back();
     // What is in it does not matter, and most of it is never touched.
-    fiber.stack.reset(new char[stackBytes]);
+    if (spareStacks().empty()) {
+      fiber.stack.reset(new char[stackBytes]);
+    } else {
+      fiber.stack = std::move(spareStacks().back());
+      spareStacks().pop_back();
+    }
 #ifdef AX_ASAN_FIBERS
     fiber.bottom = fiber.stack.get();
     fiber.size = stackBytes;
@@ -115,10 +142,12 @@ ThreadFibers::ThreadFibers(int32_t numThreads, uint64_t seed, int64_t dropped)
 }
 
 ThreadFibers::~ThreadFibers() {
+  for (auto &fiber : fibers) {
 #ifdef AX_TSAN_FIBERS
-  for (auto &fiber : fibers)
     __tsan_destroy_fiber(fiber->ofSanitizer);
 #endif
+    spareStacks().push_back(std::move(fiber->stack));
+  }
 }
 
 llvm::Error ThreadFibers::run(llvm::function_ref<void()> threadBody) {
