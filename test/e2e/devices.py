@@ -34,18 +34,20 @@ BARE = {
 }
 # On the simulated GPU, whose threads take turns on one processor.
 CUDA = {
-    "dropout": "",
-    "given_weights": "",
+    "dropout": "^(transformer|mask|RandomNormal|Bernoulli)$",
+    "given_weights": "--tied|F16",
     "models": "mlp|--dp=2 --tp=2 --pp=2$",
-    "optimizers": "",
+    "optimizers": "lion .*--(zero=3|micro-batches=2)",
     "recompute": "",
-    "train": "--dp=2.*--zero=3",
-    "train_checkpoints": "",
+    "train": "^(batchnorm|convnet|fc_net|gpt2_tied) .*--dp=2 --tp=2 --zero=3$|"
+             "^fc_net .*--dp=2 --pp=2 --micro-batches=2 --zero=3",
+    "train_checkpoints": "resumes",
 }
 # In other orders of what its streams do.
-LAZY = {
-    "models": "--dp=2 --tp=2 --pp=2$",
-    "train": "--dp=2.*--zero=3",
+ORDERS = {
+    "models": "(mlp|gpt2_sdpa|llama_eager).*--dp=2 --tp=2 --pp=2$",
+    "train": "^fc_net .*(--dp=2 --tp=2 --zero=3$|"
+             "--dp=2 --pp=2 --micro-batches=2 --zero=3)",
 }
 # With --all, of the first and of `cuda`: all files but those that run no plans, or builds of their own.
 NOT = {
@@ -75,10 +77,10 @@ def devices(build):
     return {"": (guarded | {"AXRUN_DEVICE": "guarded"}, FEW),
             "bare": (guarded | {"AXRUN_DEVICE": "bare"}, BARE),
             "cuda": (simulated(build, "eager"), CUDA),
-            "cuda, lazy": (simulated(build, "lazy"), LAZY),
-            "cuda, random 1": (simulated(build, "random:1"), LAZY),
-            "cuda, random 2": (simulated(build, "random:2"), LAZY),
-            "cuda, random 3": (simulated(build, "random:3"), LAZY)}
+            "cuda, lazy": (simulated(build, "lazy"), ORDERS),
+            "cuda, random 1": (simulated(build, "random:1"), ORDERS),
+            "cuda, random 2": (simulated(build, "random:2"), ORDERS),
+            "cuda, random 3": (simulated(build, "random:3"), ORDERS)}
 
 
 def on(environment, function, *arguments):
