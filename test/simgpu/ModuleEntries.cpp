@@ -135,7 +135,7 @@ SIMGPU_ENTRY CUresult cuModuleGetFunction(CUfunction *handle, CUmodule of,
         return CUDA_SUCCESS;
       }
     return sim().refuse(CUDA_ERROR_NOT_FOUND,
-                        std::string("the module has no kernel ") + name);
+                        std::string("the module knows no kernel ") + name);
   });
 }
 

@@ -162,7 +162,7 @@ TEST(SimgpuKernelTest, NamesAndHandlesOfNothing) {
   EXPECT_EQ(sim.find("add"), function);
   EXPECT_NE(sim.find("poke"), function);
   expectRefused(sim.ModuleGetFunction(&unknown, first, "subtract"),
-                CUDA_ERROR_NOT_FOUND, "the module has no kernel subtract");
+                CUDA_ERROR_NOT_FOUND, "the module knows no kernel subtract");
   EXPECT_EQ(sim.load(TestKernelImage()), CUDA_SUCCESS);
   EXPECT_NE(sim.module, first);
   EXPECT_NE(sim.find("add"), function);
