@@ -8,14 +8,25 @@
 #include <cstdio>
 #include <cstring>
 #include <dlfcn.h>
+#include <string>
 
 namespace simcublas {
 
 static thread_local const char *underWay = "";
 
-/// The driver is in the process already, by whatever folder.
+/// The driver beside this library, which is in the process already. Others of
+/// its name may be, too.
+static void *findDriver() {
+  Dl_info here;
+  if (!dladdr(reinterpret_cast<const void *>(&findInDriver), &here))
+    return nullptr;
+  std::string path = here.dli_fname;
+  path = path.substr(0, path.rfind('/') + 1) + "libcuda.so.1";
+  return dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
+}
+
 void *findInDriver(const char *symbol) {
-  static void *driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD);
+  static void *driver = findDriver();
   return driver ? dlsym(driver, symbol) : nullptr;
 }
 
