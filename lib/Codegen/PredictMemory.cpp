@@ -6,10 +6,9 @@
 //===----------------------------------------------------------------------===//
 #include "ax/Codegen/Codegen.h"
 #include "ax/Dialect/Actions.h"
+#include "ax/Runtime/MemoryNeeds.h"
 
 #include "llvm/ADT/SetVector.h"
-
-#include <set>
 
 using namespace mlir;
 
@@ -94,25 +93,15 @@ llvm::Expected<std::vector<cost::RankMemory>> predictMemory(ProgramOp program) {
   for (auto stage : program.getBody().front().getOps<StageOp>())
     addKept(stage, planned->mesh, result[stage.getOn()]);
   for (auto [stage, memory] : llvm::zip_equal(planned->stages, result)) {
-    std::set<std::pair<rt::Space, int32_t>> seen;
-    for (const rt::Buffer &buffer : stage.buffers) {
-      if (!seen.insert({buffer.space, buffer.index}).second)
-        continue;
-      if (buffer.space == rt::Space::State) {
-        const rt::State &state = planned->states[buffer.index];
-        bool isWeight = !state.file.empty() || state.isPrepared;
-        (isWeight          ? memory.weights
-         : state.isMutable ? memory.optimizer
-                           : memory.constants) += buffer.bytes;
-      } else if (buffer.space == rt::Space::Received) {
-        const rt::Transfer &transfer = planned->transfers[buffer.index];
-        memory.slots += transfer.bytes * transfer.slots;
-      } else if (buffer.space == rt::Space::Input ||
-                 buffer.space == rt::Space::Output) {
-        memory.ports += buffer.bytes * planned->mesh.numTimeSlices();
-      }
-    }
-    memory.activations += stage.arenaBytes;
+    rt::MemoryNeeds needs = rt::findNeeds(*planned, stage);
+    memory.weights = needs.weights;
+    memory.optimizer = needs.optimizer;
+    memory.constants = needs.constants;
+    memory.slots = needs.slots;
+    // The host's device uses those of all micro-batches where requests have
+    // them.
+    memory.ports = needs.ports * planned->mesh.numTimeSlices();
+    memory.activations += needs.values;
   }
   // Of a program that is one list they are in the arena.
   for (auto stage : program.getBody().front().getOps<StageOp>())

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Inspect/Inspect.h"
 
+#include "ax/Support/ByteText.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/MapVector.h"
@@ -12,7 +13,6 @@
 using namespace ax;
 using namespace ax::inspect;
 using llvm::StringRef;
-using plan::bytesText;
 using plan::countText;
 
 namespace {

@@ -4,6 +4,7 @@
 
 #include "ax/Plan/Plan.h"
 #include "ax/Sharding/Digits.h"
+#include "ax/Support/ByteText.h"
 
 #include "llvm/ADT/MapVector.h"
 #include "llvm/Support/FormatVariadic.h"

@@ -10,16 +10,6 @@ using namespace mlir;
 using namespace ax;
 using namespace ax::plan;
 
-std::string plan::bytesText(int64_t bytes) {
-  const char *units[] = {"B", "KiB", "MiB", "GiB", "TiB"};
-  double value = bytes;
-  size_t unit = 0;
-  for (; value >= 1024 && unit + 1 < std::size(units); ++unit)
-    value /= 1024;
-  return llvm::formatv(unit == 0 ? "{0:F0} {1}" : "{0:F1} {1}", value,
-                       units[unit]);
-}
-
 std::string plan::countText(double n, const char *unit) {
   const char *prefixes[] = {"", "k", "M", "G", "T", "P"};
   size_t p = 0;

@@ -4,6 +4,7 @@
 
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Plan/Plan.h"
+#include "ax/Support/ByteText.h"
 
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/raw_ostream.h"

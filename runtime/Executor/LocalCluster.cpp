@@ -3,6 +3,7 @@
 
 #include "LocalCluster.h"
 
+#include "CheckMemory.h"
 #include "Watchdog.h"
 
 #include "ax/Support/Error.h"
@@ -38,13 +39,17 @@ llvm::Error LocalCluster::start() {
   shared->idle.spins = WaitPolicy::spinsFor(numThreads);
   shared->idle.aborted = &shared->stop;
   const auto *owner = static_cast<const LocalCluster *>(options.owner);
+  std::vector<RankContext> contexts;
+  for (size_t rank = 0; rank < numRanks; ++rank)
+    contexts.emplace_back(
+        program, static_cast<int32_t>(rank), *backends.devices[rank],
+        *backends.communicators[rank],
+        backends.hosts.empty() ? nullptr : backends.hosts[rank].get());
+  if (llvm::Error error = checkMemory(contexts, owner != nullptr))
+    return error;
   for (size_t rank = 0; rank < numRanks; ++rank)
     shared->ranks.push_back(std::make_unique<LocalRank>(
-        RankContext(program, static_cast<int32_t>(rank),
-                    *backends.devices[rank], *backends.communicators[rank],
-                    backends.hosts.empty() ? nullptr
-                                           : backends.hosts[rank].get()),
-        *shared->states,
+        contexts[rank], *shared->states,
         owner ? &owner->shared->ranks[rank]->executor : nullptr,
         RankOptions{options.trace, options.blocking}));
   for (RequestSlot &slot : shared->ring) {
@@ -71,17 +76,17 @@ llvm::Error LocalCluster::start() {
 }
 
 void LocalCluster::tellHostOps() const {
-  std::set<std::string> kinds;
+  std::map<std::string, std::string> kinds;
   for (const std::unique_ptr<LocalRank> &rank : shared->ranks)
     kinds.insert(rank->executor.getHostOps().begin(),
                  rank->executor.getHostOps().end());
   if (!options.warn)
     return;
-  for (const std::string &kind : kinds)
-    options.warn("device '" +
-                 std::string(shared->backends.devices.front()->getName()) +
-                 "' lacks " + kind +
-                 ": the CPU does it, between a download and an upload");
+  for (const auto &[kind, why] : kinds)
+    options.warn(
+        "device '" + std::string(shared->backends.devices.front()->getName()) +
+        "' lacks " + kind +
+        ": the CPU does it, between a download and an upload (" + why + ")");
 }
 
 llvm::Error LocalCluster::startThreads() {

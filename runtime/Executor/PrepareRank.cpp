@@ -85,6 +85,13 @@ bool RankExecutor::isWaiting() const {
 
 llvm::Error RankExecutor::prepare() {
   progress.setOnHost(RankProgress::preparing);
+  if (llvm::Error error = prepareAll())
+    return addContext(std::move(error), describe());
+  progress.setOnHost(RankProgress::idle);
+  return llvm::Error::success();
+}
+
+llvm::Error RankExecutor::prepareAll() {
   context.device.attachThread();
   if (context.host)
     context.host->attachThread();
@@ -118,7 +125,6 @@ llvm::Error RankExecutor::prepare() {
                     &RankExecutor::prepareSteps, &RankExecutor::prepareState})
     if (llvm::Error error = (this->*part)())
       return error;
-  progress.setOnHost(RankProgress::idle);
   return llvm::Error::success();
 }
 
@@ -247,8 +253,7 @@ llvm::Error RankExecutor::prepareSteps() {
   for (size_t i : order) {
     progress.setOnHost(static_cast<int32_t>(i));
     if (llvm::Error error = prepareStep(steps[i], i))
-      return addContext(std::move(error),
-                        describeCommand(static_cast<int32_t>(i)));
+      return error;
     if (steps[i].op)
       workspaceBytes =
           std::max(workspaceBytes, steps[i].op->getWorkspaceBytes());
@@ -378,7 +383,8 @@ llvm::Error RankExecutor::prepareOp(Step &step, const LibraryDesc &desc,
   if (!hostOp)
     return hostOp.takeError();
   step.hostOp = std::move(*hostOp);
-  hostOps.insert(llvm::StringRef(toString(desc)).split(' ').first.str());
+  hostOps.try_emplace(llvm::StringRef(toString(desc)).split(' ').first.str(),
+                      std::move(why.message));
   return llvm::Error::success();
 }
 

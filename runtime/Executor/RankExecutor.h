@@ -16,7 +16,6 @@
 #include "ax/Runtime/Executor.h"
 
 #include <map>
-#include <set>
 
 namespace ax::rt {
 
@@ -51,8 +50,11 @@ public:
   /// The copy, with all that have to do with it; null when there is none.
   std::shared_ptr<DeviceMemory> shareOwnState(const std::string &name) const;
   const RankMemory &getMemory() const { return memory; }
-  /// Kinds of library operations that the device lacks and the host does.
-  const std::set<std::string> &getHostOps() const { return hostOps; }
+  /// Kinds of library operations that the device lacks and the host does, with
+  /// what the device said of the first.
+  const std::map<std::string, std::string> &getHostOps() const {
+    return hostOps;
+  }
   RankTrace &getTrace() { return trace; }
   const RankTrace &getTrace() const { return trace; }
 
@@ -117,6 +119,7 @@ private:
 
   std::string describeCommand(int32_t command) const;
 
+  llvm::Error prepareAll();
   llvm::Error preparePorts();
   llvm::Error prepareGroups();
   /// What the communicator has prepared, for memory of the device.
@@ -179,7 +182,7 @@ private:
   std::vector<int32_t> numReads;
   std::vector<std::shared_ptr<const StatePart>> sharedState;
   std::map<int32_t, std::shared_ptr<DeviceMemory>> ownState;
-  std::set<std::string> hostOps;
+  std::map<std::string, std::string> hostOps;
   bool isBlocking;
   RankMemory memory;
   std::optional<FirstFault> fault;

@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+from _gpt import swiglu
 from cases import MODELS, Failed, run, scratch, tool
 
 MODEL = MODELS / "swiglu_eager_dynamo18_dyn"
@@ -82,8 +83,52 @@ def aCardThatIsLostEndsTheRun():
                      "AXRUN_TARGET": "sm_90+sim", "SIMGPU_FAIL": failure})
 
 
+def memoryIsKnownBefore():
+    """What ranks allocate on a card is what they said that they need; a card
+    that has less refuses before anything is there."""
+    with scratch() as folder:
+        model, path = f"{folder}/model.onnx", f"{folder}/plan.mlir"
+        swiglu(model, width=64, hidden=64, batch=8)
+        train = [model, "--train", "--loss=mse(logits,target)",
+                 "--optimizer=adamw(lr=1e-3)", "-o", path]
+        for flags in [], ["--tp=2"], ["--dp=2", "--zero=1"], [
+                "--pp=2", "--micro-batches=2"]:
+            run(tool("axopt"), *train, *flags)
+
+            def start(memory, **options):
+                return run(tool("axrun"), path, "--random-inputs=1",
+                           env=CUDA | {"AXRUN_TARGET": "sm_90+sim",
+                                       "SIMGPU_MEMORY": str(memory)}, **options)
+
+            said = start(1 << 16, expect=RUN_FAILED).stderr
+            found = re.search(
+                "'cuda' has 64.0 KiB of memory free, and (?:the rank|2 ranks) on "
+                r"it needs? (\S+) (Ki|Mi)B: weights \S+ KiB, optimizer \S+ .*; "
+                "more ranks on other devices, --zero, --recompute or more "
+                "micro-batches take less", said)
+            if not found:
+                raise Failed(f"{flags}: {said}")
+            needed = float(found[1]) * (1 << (10 if found[2] == "Ki" else 20))
+            start(int(0.95 * needed), expect=RUN_FAILED)
+            start(int(1.05 * needed))
+
+
+def theCpuDoesProductsWithoutCublas():
+    with scratch() as folder:
+        said = run(tool("axrun"), plan(folder), "--random-inputs=1",
+                   env=CUDA | {"AXRUN_TARGET": "sm_90+sim",
+                               "SIMGPU_FAIL": "cublasLtCreate:1:1"}).stderr
+    if not re.search(
+            r"device 'cuda' lacks matmul: the CPU does it, between a download "
+            r"and an upload \(device cuda does not compute matmul .*: the "
+            r"cuBLASLt that is there does not start: cublasLtCreate: CUBLAS_",
+            said):
+        raise Failed(said)
+
+
 def cases(every):
     for case in (compiledPlansRun, plansForOthersAreRefused,
                  codeForARealCardIsNotSimulated, aCardIsNeeded,
-                 aCardThatIsLostEndsTheRun):
+                 aCardThatIsLostEndsTheRun, memoryIsKnownBefore,
+                 theCpuDoesProductsWithoutCublas):
         yield case.__name__, case

@@ -46,8 +46,8 @@ struct SessionOptions {
   /// Folder of compiled kernels; empty: `kernels` in `$AXOPT_CACHE` or
   /// `~/.cache/axopt`. Where it cannot be made, kernels are not kept.
   std::string cacheDir;
-  /// What kernels are compiled for; what the device says if not given. Whether
-  /// ranks can run others, they find out when they load them.
+  /// What kernels are compiled for; what the device says if not given. `start`
+  /// refuses what the device cannot run.
   std::optional<Target> target;
   /// What ranks compute and communicate with: names in rt::allBackends().
   std::string device = "cpu";

@@ -1,0 +1,39 @@
+//===- MemoryNeeds.h - What a rank allocates --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_RUNTIME_MEMORYNEEDS_H
+#define AX_RUNTIME_MEMORYNEEDS_H
+
+#include "ax/Runtime/Program.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace ax::rt {
+
+/// Bytes of a device's memory, by what they are for. What libraries pack, and
+/// what they use for a while, only they know.
+struct MemoryNeeds {
+  /// States from files, or prepared; other states that change; all other ones.
+  int64_t weights = 0, optimizer = 0, constants = 0;
+  /// What lists make on their way, and what they keep for others.
+  int64_t values = 0, kept = 0;
+  /// Slots of transfers, and parts of the program's inputs and outputs, of one
+  /// micro-batch.
+  int64_t slots = 0, ports = 0;
+  /// What kernels use for a while.
+  int64_t scratch = 0;
+
+  int64_t total() const;
+  MemoryNeeds &operator+=(const MemoryNeeds &other);
+  /// `weights 1.5 MiB, values 300 B`: what is not 0.
+  std::string toText() const;
+};
+
+/// Returns what a rank of the stage needs; of states those for whose numbers
+/// `counts` returns true, which is asked once for each.
+MemoryNeeds findNeeds(
+    const Program &program, const StageProgram &stage,
+    llvm::function_ref<bool(int32_t)> counts = [](int32_t) { return true; });
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_MEMORYNEEDS_H

@@ -1,0 +1,72 @@
+//===- CheckMemory.cpp - Whether ranks find room on their devices ---------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "CheckMemory.h"
+
+#include "Parts.h"
+#include "ax/Runtime/MemoryNeeds.h"
+#include "ax/Support/ByteText.h"
+#include "ax/Support/Error.h"
+
+#include <map>
+#include <set>
+
+namespace ax::rt {
+
+namespace {
+
+/// The memory of one device, and who shares it.
+struct DeviceRoom {
+  const RankContext *first = nullptr;
+  int32_t numRanks = 0;
+  MemoryNeeds needs;
+  /// The parts of states that nobody changes: ranks share them.
+  std::set<std::pair<int32_t, int64_t>> shared;
+};
+
+} // namespace
+
+static void add(DeviceRoom &space, const RankContext &rank, bool hasStates) {
+  const Program &program = rank.program;
+  if (!space.first)
+    space.first = &rank;
+  ++space.numRanks;
+  auto isNew = [&](int32_t number) {
+    const State &state = program.states[static_cast<size_t>(number)];
+    if (state.isMutable || state.isPrepared)
+      return !hasStates && state.isMutable;
+    Part part =
+        makePart(state.layout, state.dtype, program.mesh, rank.coordinates(0));
+    return space.shared.insert({number, part.number}).second;
+  };
+  space.needs += findNeeds(program, *rank.stage, isNew);
+}
+
+llvm::Error checkMemory(llvm::ArrayRef<RankContext> ranks, bool hasStates) {
+  std::map<int32_t, DeviceRoom> spaces;
+  for (const RankContext &rank : ranks)
+    if (!rank.device.getHostMapping())
+      add(spaces[rank.device.getMemorySpace()], rank, hasStates);
+  for (const auto &[number, space] : spaces) {
+    const RankContext &rank = *space.first;
+    llvm::Expected<MemorySize> size = rank.device.getMemorySize();
+    if (!size)
+      return size.takeError();
+    int64_t needed = space.needs.total();
+    if (needed <= size->free)
+      continue;
+    return makeErrorf(
+        ExitCode::RunFailed,
+        "device '{0}' has {1} of memory free, and {2} on it need{3} {4}: {5}; "
+        "more ranks on other devices, --zero, --recompute or more "
+        "micro-batches take less",
+        rank.device.getName(), bytesText(size->free),
+        space.numRanks == 1 ? "the rank"
+                            : std::to_string(space.numRanks) + " ranks",
+        space.numRanks == 1 ? "s" : "", bytesText(needed),
+        space.needs.toText());
+  }
+  return llvm::Error::success();
+}
+
+} // namespace ax::rt

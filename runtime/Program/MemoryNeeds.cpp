@@ -1,0 +1,83 @@
+//===- MemoryNeeds.cpp - What a rank allocates ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ax/Runtime/MemoryNeeds.h"
+
+#include "ax/Support/ByteText.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <set>
+
+namespace ax::rt {
+
+static constexpr std::pair<const char *, int64_t MemoryNeeds::*> kinds[] = {
+    {"weights", &MemoryNeeds::weights},
+    {"optimizer", &MemoryNeeds::optimizer},
+    {"constants", &MemoryNeeds::constants},
+    {"values", &MemoryNeeds::values},
+    {"kept values", &MemoryNeeds::kept},
+    {"received values", &MemoryNeeds::slots},
+    {"inputs and outputs", &MemoryNeeds::ports},
+    {"scratch", &MemoryNeeds::scratch}};
+
+int64_t MemoryNeeds::total() const {
+  int64_t sum = 0;
+  for (auto [name, kind] : kinds)
+    sum += this->*kind;
+  return sum;
+}
+
+MemoryNeeds &MemoryNeeds::operator+=(const MemoryNeeds &other) {
+  for (auto [name, kind] : kinds)
+    this->*kind += other.*kind;
+  return *this;
+}
+
+std::string MemoryNeeds::toText() const {
+  std::string text;
+  for (auto [name, kind] : kinds)
+    if (this->*kind)
+      text += (text.empty() ? "" : ", ") + std::string(name) + ' ' +
+              bytesText(this->*kind);
+  return text;
+}
+
+MemoryNeeds findNeeds(const Program &program, const StageProgram &stage,
+                      llvm::function_ref<bool(int32_t)> counts) {
+  MemoryNeeds needs;
+  std::set<std::pair<Space, int32_t>> seen;
+  for (const Buffer &buffer : stage.buffers) {
+    if (!seen.insert({buffer.space, buffer.index}).second)
+      continue;
+    auto index = static_cast<size_t>(buffer.index);
+    if (buffer.space == Space::State) {
+      const State &state = program.states[index];
+      bool isWeight = !state.file.empty() || state.isPrepared;
+      if (counts(buffer.index))
+        (isWeight          ? needs.weights
+         : state.isMutable ? needs.optimizer
+                           : needs.constants) += buffer.bytes;
+    } else if (buffer.space == Space::Received) {
+      const Transfer &transfer = program.transfers[index];
+      needs.slots += transfer.bytes * transfer.slots;
+    } else if (buffer.space == Space::Input || buffer.space == Space::Output) {
+      needs.ports += buffer.bytes;
+    }
+  }
+  needs.values = stage.arenaBytes;
+  for (const Kept &value : stage.kept)
+    needs.kept += static_cast<int64_t>(llvm::alignTo(
+                      static_cast<uint64_t>(value.bytes), bufferAlignment)) *
+                  value.slots;
+  for (const Command *command : stage.allCommands())
+    if (const auto *body = std::get_if<KernelCommand>(&command->body)) {
+      const Kernel &kernel = program.kernels[static_cast<size_t>(body->kernel)];
+      needs.scratch = std::max(needs.scratch,
+                               kernel.scratchBytes * kernel.launch.numGroups());
+    }
+  return needs;
+}
+
+} // namespace ax::rt
