@@ -45,7 +45,10 @@ CublasHandle::create(const SharedCard &card) {
   if (llvm::Error error =
           made->library->call(&CublasLt::cublasLtCreate, &made->handle)) {
     made->handle = nullptr;
-    return error;
+    // One for another driver, say: the CPU can do what it would have done.
+    return makeErrorf(ExitCode::Unsupported,
+                      "the cuBLASLt that is there does not start: {0}",
+                      llvm::toString(std::move(error)));
   }
   return made;
 }
