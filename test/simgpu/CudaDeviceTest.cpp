@@ -1,8 +1,7 @@
 //===- CudaDeviceTest.cpp - Device cuda on the simulated driver -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "DeviceSuite.h"
-#include "TestSimgpu.h"
+#include "SimulatedBackend.h"
 
 #include "ax/Runtime/Program.h"
 #include "ax/Support/Error.h"
@@ -13,16 +12,6 @@ using namespace ax;
 using namespace ax::rt;
 
 namespace {
-
-class SimulatedBackend : public DeviceBackend {
-public:
-  SimulatedBackend(std::string name, std::string order)
-      : DeviceBackend(std::move(name), "cuda"), order(std::move(order)) {}
-  void begin() override { startSimgpu({{"ORDER", order}}); }
-
-private:
-  std::string order;
-};
 
 SimulatedBackend eager("Eager", "eager"), lazy("Lazy", "lazy"),
     first("Random1", "random:1"), second("Random2", "random:2"),

@@ -1,236 +1,26 @@
 //===- CudaMatmulTest.cpp - Products on the simulated GPU -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "CpuLibrary.h"
-#include "ProductRunner.h"
+#include "ProductSuite.h"
+#include "SimulatedBackend.h"
 
-#include <algorithm>
 #include <iostream>
-#include <numeric>
 
 using namespace ax;
 using namespace ax::rt;
 
 namespace {
 
-void runPlain(const MatmulDesc &desc, std::vector<ViewData> &data) {
-  auto op = llvm::cantFail(preparePlainMatmul(desc));
-  std::vector<char> workspace(static_cast<size_t>(op->getWorkspaceBytes()) +
-                              64);
-  std::vector<void *> arguments;
-  for (ViewData &argument : data)
-    arguments.push_back(argument.memory.mutableData());
-  llvm::cantFail(op->execute(arguments.data(), workspace.data()));
-}
+SimulatedBackend eager("Eager", "eager"), lazy("Lazy", "lazy"),
+    shuffled("Random1", "random:1");
 
-/// Does the product on the GPU and on the CPU; what lies between a result's
-/// elements is compared, too.
-void check(ProductRunner &runner, const MatmulDesc &desc, int64_t shift = 0,
-           uint32_t seed = 7, int poisoned = -1) {
-  ASSERT_EQ(findFault(desc), "") << toString(desc);
-  std::mt19937 random(seed);
-  std::vector<ViewData> data;
-  for (int i = 0; i < numArguments(desc); ++i) {
-    data.emplace_back(argumentDesc(desc, i));
-    data.back().fillRandom(random);
-    if (i == poisoned)
-      data.back().memory.setDouble(0, NAN);
-  }
-  std::vector<ViewData> plain = data;
-  runPlain(desc, plain);
-  std::string error = llvm::toString(runner.run(desc, data, shift));
-  ASSERT_EQ(error, "") << toString(desc) << "\n" << simgpuReported();
-  const HostTensor &got = data.back().memory, &wanted = plain.back().memory;
-  double largest = 0;
-  for (int64_t i = 0; i < got.numElements(); ++i)
-    largest =
-        std::max(largest, distance(got.getDouble(i), wanted.getDouble(i)));
-  double k = static_cast<double>(desc.a.sizes.back());
-  ASSERT_LE(largest, tolerance(desc.c.dtype) * std::sqrt(k + 1))
-      << toString(desc);
-}
-
-/// Descriptions of all kinds that cuBLASLt does.
-class RandomProducts {
-public:
-  explicit RandomProducts(uint32_t seed) : random(seed) {}
-
-  MatmulDesc next() {
-    MatmulDesc desc;
-    const DType types[] = {DType::F32, DType::F64, DType::F16, DType::BF16};
-    desc.a.dtype = desc.b.dtype = desc.c.dtype = types[number(4)];
-    if (byteSize(desc.a.dtype) == 2 && number(2))
-      desc.c.dtype = DType::F32;
-    desc.residual.dtype = desc.c.dtype;
-    int64_t m = size(), n = size(), k = 1 + number(9);
-    for (int64_t i = number(4); i > 0; --i) {
-      int64_t extent = 1 + number(3);
-      for (TensorDesc *view : {&desc.a, &desc.b, &desc.c, &desc.residual})
-        view->sizes.push_back(extent);
-      for (TensorDesc *view : {&desc.a, &desc.b})
-        if (number(4) == 0)
-          view->sizes.back() = 1;
-    }
-    extend(desc.a, m, k);
-    extend(desc.b, k, n);
-    extend(desc.c, m, n);
-    desc.hasBias = number(2);
-    desc.hasResidual = number(3) == 0;
-    if (desc.hasResidual)
-      extend(desc.residual, m, n);
-    else
-      desc.residual = {};
-    const Activation activations[] = {Activation::None, Activation::Relu,
-                                      Activation::GeluTanh};
-    if (!desc.hasResidual)
-      desc.activation = activations[number(3)];
-    place(desc.a, number(2), true);
-    place(desc.b, number(2), true);
-    place(desc.c, false, false);
-    if (desc.hasResidual) {
-      place(desc.residual, false, true);
-      // One row for all.
-      if (number(4) == 0)
-        desc.residual.strides[desc.residual.sizes.size() - 2] = 0;
-    }
-    return desc;
-  }
-  int64_t number(int64_t below) {
-    return static_cast<int64_t>(random() % static_cast<uint64_t>(below));
-  }
-
-private:
-  int64_t size() { return number(20) ? 1 + number(12) : 0; }
-  static void extend(TensorDesc &view, int64_t rows, int64_t columns) {
-    view.sizes.push_back(rows);
-    view.sizes.push_back(columns);
-  }
-  /// Chooses strides: the batch and the longer of the matrix' steps in any
-  /// order, with and without room between them.
-  void place(TensorDesc &view, bool isTransposed, bool mayRepeat) {
-    size_t rank = view.sizes.size(), unit = rank - (isTransposed ? 2 : 1);
-    std::vector<size_t> order;
-    for (size_t d = 0; d < rank; ++d)
-      if (d != unit)
-        order.push_back(d);
-    // Mostly as they are.
-    if (number(2))
-      std::shuffle(order.begin(), order.end(), random);
-    view.strides.assign(rank, 1);
-    int64_t step = std::max<int64_t>(view.sizes[unit], 1);
-    for (size_t i = order.size(); i-- > 0;) {
-      step += number(3) ? 0 : number(9);
-      view.strides[order[i]] = step;
-      step *= std::max<int64_t>(view.sizes[order[i]], 1);
-    }
-    for (size_t d = 0; mayRepeat && d + 2 < rank; ++d)
-      if (number(6) == 0)
-        view.strides[d] = 0;
-  }
-
-  std::mt19937 random;
-};
-
-class CudaMatmulTest : public ::testing::TestWithParam<const char *> {
-protected:
-  CudaMatmulTest() { startSimgpu({{"ORDER", GetParam()}}); }
-};
-
-INSTANTIATE_TEST_SUITE_P(Cuda, CudaMatmulTest,
-                         ::testing::Values("eager", "lazy", "random:1"),
+INSTANTIATE_TEST_SUITE_P(Cuda, ProductSuite,
+                         ::testing::Values(ProductParam{&eager, 1},
+                                           ProductParam{&lazy, 2},
+                                           ProductParam{&shuffled, 3}),
                          [](const auto &info) {
-                           std::string name = info.param;
-                           return name.substr(0, name.find(':'));
+                           return info.param.backend->getName();
                          });
-
-TEST_P(CudaMatmulTest, RandomDescriptions) {
-  ProductRunner runner;
-  RandomProducts products(static_cast<uint32_t>(GetParam()[0]));
-  for (int i = 0; i < 1000 && !HasFatalFailure(); ++i) {
-    MatmulDesc desc = products.next();
-    check(runner, desc, products.number(3), static_cast<uint32_t>(i));
-  }
-  // What was made for one product is gone with it.
-  for (const char *kind : {"MatmulDesc", "MatmulPreference", "MatrixLayout"}) {
-    std::string name = std::string("cublasLt") + kind;
-    EXPECT_GT(simgpuCounted((name + "Create").c_str()), 0U);
-    EXPECT_EQ(simgpuCounted((name + "Create").c_str()),
-              simgpuCounted((name + "Destroy").c_str()));
-  }
-}
-
-TEST_P(CudaMatmulTest, EveryTypeAndEpilogue) {
-  ProductRunner runner;
-  for (DType type : {DType::F32, DType::F64, DType::F16, DType::BF16})
-    for (Activation activation :
-         {Activation::None, Activation::Relu, Activation::GeluTanh})
-      for (int flags = 0; flags < 4; ++flags) {
-        MatmulDesc desc = makeProduct(type, {}, 5, 19, 35);
-        desc.activation = activation;
-        desc.hasBias = flags & 1;
-        desc.hasResidual = activation == Activation::None && (flags & 2);
-        if (desc.hasResidual)
-          desc.residual = desc.c;
-        check(runner, desc);
-      }
-}
-
-TEST_P(CudaMatmulTest, ActivationsKeepNaN) {
-  ProductRunner runner;
-  for (DType type : {DType::F32, DType::BF16})
-    for (Activation activation : {Activation::Relu, Activation::GeluTanh})
-      for (int argument = 0; argument < 3; ++argument) {
-        MatmulDesc desc = makeProduct(type, {}, 3, 19, 35);
-        desc.activation = activation;
-        desc.hasBias = true;
-        check(runner, desc, 0, 7, argument);
-      }
-}
-
-TEST_P(CudaMatmulTest, Batches) {
-  ProductRunner runner;
-  auto calls = [&](const MatmulDesc &desc) {
-    uint64_t before = simgpuCounted("cublasLtMatmul");
-    check(runner, desc);
-    return simgpuCounted("cublasLtMatmul") - before;
-  };
-  // One call, where they lie at one distance.
-  EXPECT_EQ(calls(makeProduct(DType::F32, {2, 3}, 4, 5, 6)), 1U);
-  MatmulDesc desc = makeProduct(DType::F32, {2, 3}, 4, 5, 6);
-  desc.b = TensorDesc::dense(DType::F32, {1, 1, 5, 6});
-  EXPECT_EQ(calls(desc), 1U);
-  // Heads: [batch, rows, head, k] seen as [batch, head, rows, k].
-  desc = makeProduct(DType::F32, {2, 3}, 4, 5, 6);
-  desc.a.strides = {60, 5, 15, 1};
-  desc.c.strides = {72, 6, 18, 1};
-  EXPECT_EQ(calls(desc), 2U);
-  // Either batch is repeated by one factor: where that is b, there are rows.
-  desc = makeProduct(DType::F32, {2, 3}, 4, 5, 6);
-  desc.a.strides = {0, 20, 5, 1};
-  desc.b.strides = {30, 0, 6, 1};
-  EXPECT_EQ(calls(desc), 1U);
-  desc.b.strides = {0, 30, 6, 1};
-  desc.a.strides = {20, 0, 5, 1};
-  EXPECT_EQ(calls(desc), 2U);
-  // As rows, those of a batch would be neither one behind another nor columns.
-  desc = makeProduct(DType::F32, {3}, 1, 5, 6);
-  desc.b = TensorDesc::dense(DType::F32, {1, 5, 6});
-  desc.a.strides = {2, 1, 6};
-  EXPECT_EQ(calls(desc), 1U);
-  EXPECT_EQ(calls(makeProduct(DType::F32, {3}, 0, 5, 6)), 0U);
-}
-
-// Fast kernels are chosen for operands that are aligned, others for all else.
-TEST_P(CudaMatmulTest, OperandsOfAnyAlignment) {
-  ProductRunner runner;
-  for (DType type : {DType::F32, DType::F64, DType::BF16})
-    for (int64_t shift : {0, 1, 3, 8}) {
-      MatmulDesc desc = makeProduct(type, {3}, 8, 16, 24);
-      desc.hasBias = desc.hasResidual = true;
-      desc.residual = desc.c;
-      check(runner, desc, shift);
-    }
-}
 
 class ProductRefusals : public ::testing::Test {
 protected:
@@ -311,7 +101,7 @@ TEST_F(ProductRefusals, SaysWhichFunctionIsMissing) {
                                "cublasLtDestroy");
   // It is looked for again.
   setenv("AXRUN_CUDA_PATH", driverFolder().c_str(), 1);
-  check(runner, desc);
+  checkProduct(runner, desc);
 }
 
 TEST_F(ProductRefusals, RoundsToTF32WhenAsked) {
@@ -401,6 +191,57 @@ TEST_F(ProductRefusals, NoAlgorithmIsUnsupported) {
   EXPECT_NE(error.message.find("cuBLASLt: it knows no algorithm for it"),
             std::string::npos)
       << error.message;
+}
+
+// Behind those that look for cuBLASLt: it stays in the process.
+class CudaMatmulTest : public ::testing::Test {
+protected:
+  CudaMatmulTest() { startSimgpu(); }
+};
+
+TEST_F(CudaMatmulTest, NothingIsLeftOfAProduct) {
+  ProductRunner runner;
+  for (int64_t size : {1, 5, 19})
+    checkProduct(runner, makeProduct(DType::F32, {}, size, 6, 7));
+  for (const char *kind : {"MatmulDesc", "MatmulPreference", "MatrixLayout"}) {
+    std::string name = std::string("cublasLt") + kind;
+    EXPECT_GT(simgpuCounted((name + "Create").c_str()), 0U);
+    EXPECT_EQ(simgpuCounted((name + "Create").c_str()),
+              simgpuCounted((name + "Destroy").c_str()));
+  }
+}
+
+TEST_F(CudaMatmulTest, Batches) {
+  ProductRunner runner;
+  auto calls = [&](const MatmulDesc &desc) {
+    uint64_t before = simgpuCounted("cublasLtMatmul");
+    checkProduct(runner, desc);
+    return simgpuCounted("cublasLtMatmul") - before;
+  };
+  // One call, where they lie at one distance.
+  EXPECT_EQ(calls(makeProduct(DType::F32, {2, 3}, 4, 5, 6)), 1U);
+  MatmulDesc desc = makeProduct(DType::F32, {2, 3}, 4, 5, 6);
+  desc.b = TensorDesc::dense(DType::F32, {1, 1, 5, 6});
+  EXPECT_EQ(calls(desc), 1U);
+  // Heads: [batch, rows, head, k] seen as [batch, head, rows, k].
+  desc = makeProduct(DType::F32, {2, 3}, 4, 5, 6);
+  desc.a.strides = {60, 5, 15, 1};
+  desc.c.strides = {72, 6, 18, 1};
+  EXPECT_EQ(calls(desc), 2U);
+  // Either batch is repeated by one factor: where that is b, there are rows.
+  desc = makeProduct(DType::F32, {2, 3}, 4, 5, 6);
+  desc.a.strides = {0, 20, 5, 1};
+  desc.b.strides = {30, 0, 6, 1};
+  EXPECT_EQ(calls(desc), 1U);
+  desc.b.strides = {0, 30, 6, 1};
+  desc.a.strides = {20, 0, 5, 1};
+  EXPECT_EQ(calls(desc), 2U);
+  // As rows, those of a batch would be neither one behind another nor columns.
+  desc = makeProduct(DType::F32, {3}, 1, 5, 6);
+  desc.b = TensorDesc::dense(DType::F32, {1, 5, 6});
+  desc.a.strides = {2, 1, 6};
+  EXPECT_EQ(calls(desc), 1U);
+  EXPECT_EQ(calls(makeProduct(DType::F32, {3}, 0, 5, 6)), 0U);
 }
 
 } // namespace

@@ -1,17 +1,16 @@
-//===- ProductRunner.h - Products on the simulated GPU ----------*- C++ -*-===//
+//===- ProductRunner.h - Products on device cuda ----------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_TEST_PRODUCTRUNNER_H
 #define AX_TEST_PRODUCTRUNNER_H
 
 #include "LibraryRunner.h"
-#include "TestSimgpu.h"
 
 #include "ax/Runtime/AllBackends.h"
 #include "ax/Support/Error.h"
 
 namespace ax::rt {
 
-/// A rank on device cuda, which was made after startSimgpu.
+/// A rank on device cuda, whose driver is set up before.
 class ProductRunner {
 public:
   explicit ProductRunner(const DeviceOptions &options = {})

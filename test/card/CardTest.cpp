@@ -1,0 +1,54 @@
+//===- CardTest.cpp - What device cuda must do on a card ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Nothing in this program knows whether the card is a real one. Where there is
+// none, there are no tests but those that are skipped, and say why.
+//
+//===----------------------------------------------------------------------===//
+
+#include "CardTest.h"
+#include "ProductSuite.h"
+
+using namespace ax;
+using namespace ax::rt;
+
+std::string ax::rt::whyNoCard() {
+  DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
+  auto devices = cuda.create(1, DeviceOptions());
+  return devices ? "" : llvm::toString(devices.takeError());
+}
+
+namespace ax::rt {
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(DeviceSuite);
+GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(ProductSuite);
+} // namespace ax::rt
+
+namespace {
+
+TEST(CardTest, ThereIsACard) {
+  if (std::string why = whyNoCard(); !why.empty())
+    GTEST_SKIP() << why;
+}
+
+DeviceBackend card("Card", "cuda");
+
+/// Those where there is a card, and else none.
+template <typename T>
+std::vector<T> where(std::vector<T> params) {
+  return whyNoCard().empty() ? std::move(params) : std::vector<T>();
+}
+
+INSTANTIATE_TEST_SUITE_P(Card, DeviceSuite,
+                         ::testing::ValuesIn(where<DeviceBackend *>({&card})),
+                         [](const auto &info) {
+                           return info.param->getName();
+                         });
+
+INSTANTIATE_TEST_SUITE_P(Card, ProductSuite,
+                         ::testing::ValuesIn(where<ProductParam>(
+                             {{&card, 1}, {&card, 2}, {&card, 3}})),
+                         [](const auto &info) {
+                           return "Seed" + std::to_string(info.param.seed);
+                         });
+
+} // namespace

@@ -1,0 +1,182 @@
+//===- ProductSuite.cpp - What products on cuda must give -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ProductSuite.h"
+
+#include "CpuLibrary.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace ax::rt {
+
+void runPlain(const MatmulDesc &desc, std::vector<ViewData> &data) {
+  auto op = llvm::cantFail(preparePlainMatmul(desc));
+  std::vector<char> workspace(static_cast<size_t>(op->getWorkspaceBytes()) +
+                              64);
+  std::vector<void *> arguments;
+  for (ViewData &argument : data)
+    arguments.push_back(argument.memory.mutableData());
+  llvm::cantFail(op->execute(arguments.data(), workspace.data()));
+}
+
+void checkProduct(ProductRunner &runner, const MatmulDesc &desc, int64_t shift,
+                  uint32_t seed, int poisoned) {
+  ASSERT_EQ(findFault(desc), "") << toString(desc);
+  std::mt19937 random(seed);
+  std::vector<ViewData> data;
+  for (int i = 0; i < numArguments(desc); ++i) {
+    data.emplace_back(argumentDesc(desc, i));
+    data.back().fillRandom(random);
+    if (i == poisoned)
+      data.back().memory.setDouble(0, NAN);
+  }
+  std::vector<ViewData> plain = data;
+  runPlain(desc, plain);
+  std::string error = llvm::toString(runner.run(desc, data, shift));
+  ASSERT_EQ(error, "") << toString(desc);
+  const HostTensor &got = data.back().memory, &wanted = plain.back().memory;
+  double largest = 0;
+  for (int64_t i = 0; i < got.numElements(); ++i)
+    largest =
+        std::max(largest, distance(got.getDouble(i), wanted.getDouble(i)));
+  double k = static_cast<double>(desc.a.sizes.back());
+  ASSERT_LE(largest, tolerance(desc.c.dtype) * std::sqrt(k + 1))
+      << toString(desc);
+}
+
+namespace {
+
+/// Descriptions of all kinds that cuBLASLt does.
+class RandomProducts {
+public:
+  explicit RandomProducts(uint32_t seed) : random(seed) {}
+
+  MatmulDesc next() {
+    MatmulDesc desc;
+    const DType types[] = {DType::F32, DType::F64, DType::F16, DType::BF16};
+    desc.a.dtype = desc.b.dtype = desc.c.dtype = types[number(4)];
+    if (byteSize(desc.a.dtype) == 2 && number(2))
+      desc.c.dtype = DType::F32;
+    desc.residual.dtype = desc.c.dtype;
+    int64_t m = size(), n = size(), k = 1 + number(9);
+    for (int64_t i = number(4); i > 0; --i) {
+      int64_t extent = 1 + number(3);
+      for (TensorDesc *view : {&desc.a, &desc.b, &desc.c, &desc.residual})
+        view->sizes.push_back(extent);
+      for (TensorDesc *view : {&desc.a, &desc.b})
+        if (number(4) == 0)
+          view->sizes.back() = 1;
+    }
+    extend(desc.a, m, k);
+    extend(desc.b, k, n);
+    extend(desc.c, m, n);
+    desc.hasBias = number(2);
+    desc.hasResidual = number(3) == 0;
+    if (desc.hasResidual)
+      extend(desc.residual, m, n);
+    else
+      desc.residual = {};
+    const Activation activations[] = {Activation::None, Activation::Relu,
+                                      Activation::GeluTanh};
+    if (!desc.hasResidual)
+      desc.activation = activations[number(3)];
+    place(desc.a, number(2), true);
+    place(desc.b, number(2), true);
+    place(desc.c, false, false);
+    if (desc.hasResidual) {
+      place(desc.residual, false, true);
+      // One row for all.
+      if (number(4) == 0)
+        desc.residual.strides[desc.residual.sizes.size() - 2] = 0;
+    }
+    return desc;
+  }
+  int64_t number(int64_t below) {
+    return static_cast<int64_t>(random() % static_cast<uint64_t>(below));
+  }
+
+private:
+  int64_t size() { return number(20) ? 1 + number(12) : 0; }
+  static void extend(TensorDesc &view, int64_t rows, int64_t columns) {
+    view.sizes.push_back(rows);
+    view.sizes.push_back(columns);
+  }
+  /// Chooses strides: the batch and the longer of the matrix' steps in any
+  /// order, with and without room between them.
+  void place(TensorDesc &view, bool isTransposed, bool mayRepeat) {
+    size_t rank = view.sizes.size(), unit = rank - (isTransposed ? 2 : 1);
+    std::vector<size_t> order;
+    for (size_t d = 0; d < rank; ++d)
+      if (d != unit)
+        order.push_back(d);
+    // Mostly as they are.
+    if (number(2))
+      std::shuffle(order.begin(), order.end(), random);
+    view.strides.assign(rank, 1);
+    int64_t step = std::max<int64_t>(view.sizes[unit], 1);
+    for (size_t i = order.size(); i-- > 0;) {
+      step += number(3) ? 0 : number(9);
+      view.strides[order[i]] = step;
+      step *= std::max<int64_t>(view.sizes[order[i]], 1);
+    }
+    for (size_t d = 0; mayRepeat && d + 2 < rank; ++d)
+      if (number(6) == 0)
+        view.strides[d] = 0;
+  }
+
+  std::mt19937 random;
+};
+
+TEST_P(ProductSuite, RandomDescriptions) {
+  ProductRunner runner;
+  RandomProducts products(GetParam().seed);
+  for (int i = 0; i < 1000 && !HasFatalFailure(); ++i) {
+    MatmulDesc desc = products.next();
+    checkProduct(runner, desc, products.number(3), static_cast<uint32_t>(i));
+  }
+}
+
+TEST_P(ProductSuite, EveryTypeAndEpilogue) {
+  ProductRunner runner;
+  for (DType type : {DType::F32, DType::F64, DType::F16, DType::BF16})
+    for (Activation activation :
+         {Activation::None, Activation::Relu, Activation::GeluTanh})
+      for (int flags = 0; flags < 4; ++flags) {
+        MatmulDesc desc = makeProduct(type, {}, 5, 19, 35);
+        desc.activation = activation;
+        desc.hasBias = flags & 1;
+        desc.hasResidual = activation == Activation::None && (flags & 2);
+        if (desc.hasResidual)
+          desc.residual = desc.c;
+        checkProduct(runner, desc);
+      }
+}
+
+TEST_P(ProductSuite, ActivationsKeepNaN) {
+  ProductRunner runner;
+  for (DType type : {DType::F32, DType::BF16})
+    for (Activation activation : {Activation::Relu, Activation::GeluTanh})
+      for (int argument = 0; argument < 3; ++argument) {
+        MatmulDesc desc = makeProduct(type, {}, 3, 19, 35);
+        desc.activation = activation;
+        desc.hasBias = true;
+        checkProduct(runner, desc, 0, 7, argument);
+      }
+}
+
+// Fast kernels are chosen for operands that are aligned, others for all else.
+TEST_P(ProductSuite, OperandsOfAnyAlignment) {
+  ProductRunner runner;
+  for (DType type : {DType::F32, DType::F64, DType::BF16})
+    for (int64_t shift : {0, 1, 3, 8}) {
+      MatmulDesc desc = makeProduct(type, {3}, 8, 16, 24);
+      desc.hasBias = desc.hasResidual = true;
+      desc.residual = desc.c;
+      checkProduct(runner, desc, shift);
+    }
+}
+
+} // namespace
+
+} // namespace ax::rt
