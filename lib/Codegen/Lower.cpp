@@ -46,7 +46,7 @@ static StringRef stepOf(const Pass &pass) {
 std::vector<std::string> stepNames() {
   std::vector<std::string> names{"localize"};
   for (const std::unique_ptr<Pass> &pass :
-       stagePasses(/*separateKernels=*/false))
+       stagePasses(/*separateKernels=*/false, /*gpu=*/true))
     names.push_back(stepOf(*pass).str());
   names.push_back(stepOf(*createChooseNests()).str());
   return names;

@@ -16,7 +16,7 @@ namespace ax::codegen {
 
 /// What turns a localised stage into commands, in order: all passes behind
 /// `axl-localize`. Each runs on stages, or on what holds them. With `gpu`,
-/// libraries are those of a GPU.
+/// libraries are those of a GPU, whose passes are all that there are.
 std::vector<std::unique_ptr<mlir::Pass>> stagePasses(bool separateKernels,
                                                      bool gpu = false);
 

@@ -22,6 +22,15 @@ def Localize : Pass<"axl-localize", "::ax::PlanOp"> {
   let dependentDialects = ["ax::AxlDialect"];
 }
 
+def ComposeAttention : Pass<"axl-compose-attention"> {
+  let summary = "Attention becomes products and a softmax";
+  let description = [{
+    For targets whose library has no attention. The scores of all queries are in
+    memory then. A key that `causal` hides is multiplied by 0: a value that is no
+    number makes its queries none.
+  }];
+}
+
 def JoinEpilogues : Pass<"axl-join-epilogues"> {
   let summary = "What a library does along with a product is done with it";
   let description = [{

@@ -1,0 +1,27 @@
+// RUN: axopt-opt %s --axl-compose-attention | FileCheck %s
+
+// Two query heads share a head of keys and values, which are not copied for it.
+// CHECK-LABEL: axl.stage @causal
+// CHECK: %[[G:.*]] = ax.reshape %{{.*}} : tensor<2x4x3x8xf32> -> tensor<2x2x2x3x8xf32>
+// CHECK: %[[Q:.*]] = ax.binary mul %[[G]], %{{.*}}
+// CHECK: %[[S:.*]] = ax.dot %[[Q]], %{{.*}} batch [0, 1] x [0, 1] contract [4] x [3] : tensor<2x2x2x3x8xf32>, tensor<2x2x5x8xf32> -> tensor<2x2x2x3x5xf32>
+// CHECK: ax.compare le
+// CHECK: %[[M:.*]] = ax.select %{{.*}}, %[[S]], %{{.*}}
+// CHECK: %[[P:.*]] = ax.softmax %[[M]]
+// CHECK: %[[D:.*]] = ax.dot %[[P]], %{{.*}} batch [0, 1] x [0, 1] contract [4] x [2] : tensor<2x2x2x3x5xf32>, tensor<2x2x5x6xf32> -> tensor<2x2x2x3x6xf32>
+// CHECK: ax.reshape %[[D]] : tensor<2x2x2x3x6xf32> -> tensor<2x4x3x6xf32>
+// CHECK-NOT: ax.attention
+axl.stage @causal(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x6xf32>) {
+  %0 = ax.attention %q, %k, %v scale 5.000000e-01 : f64 {causal} : tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x6xf32> -> tensor<2x4x3x6xf32>
+  axl.yield %0 : tensor<2x4x3x6xf32>
+}
+
+// A row that may not attend to anything gives zeros.
+// CHECK-LABEL: axl.stage @masked
+// CHECK: ax.reduce max
+// CHECK: ax.softmax
+// CHECK: ax.select
+axl.stage @masked(%q: tensor<1x1x3x8xf32>, %k: tensor<1x1x5x8xf32>, %v: tensor<1x1x5x8xf32>, %m: tensor<1x1x3x5xi1>) {
+  %0 = ax.attention %q, %k, %v mask %m : tensor<1x1x3x5xi1> scale 1.000000e+00 {empty_rows_zero} : tensor<1x1x3x8xf32>, tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32> -> tensor<1x1x3x8xf32>
+  axl.yield %0 : tensor<1x1x3x8xf32>
+}
