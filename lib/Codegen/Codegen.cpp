@@ -333,6 +333,30 @@ private:
     for (StageSource &source : sources)
       for (auto fusion : source.local.getBlock().getOps<FusionOp>())
         source.kernels[fusion] = (*compiled)[next++];
+    return compileReductions(**compiler);
+  }
+
+  /// Of what members of a group reduce on devices, where there is code for it.
+  llvm::Error compileReductions(KernelCompiler &compiler) {
+    for (StageSource &source : sources)
+      for (auto op :
+           source.local.getBlock().getOps<LocalCollectiveOpInterface>()) {
+        if (!op.getReduction())
+          continue;
+        Reduction reduction;
+        reduction.kind = *op.getReduction();
+        reduction.type = tensorType(op->getResult(0)).getElementType();
+        reduction.sources = numParts(op.getMovedAxes().resolve(result.mesh));
+        bool isScattered =
+            op.getStepKind() == sharding::StepKind::ReduceScatter;
+        reduction.destinations = isScattered ? 1 : reduction.sources;
+        if (!compiler.canReduce(reduction))
+          continue;
+        auto kernel = compiler.compileReduction(reduction);
+        if (!kernel)
+          return kernel.takeError();
+        source.reductions[op] = std::move(*kernel);
+      }
     return llvm::Error::success();
   }
 

@@ -136,20 +136,26 @@ private:
                                                 "' has no kernel");
   }
 
+  /// Its number in the program, which has each once.
+  int32_t kernelOf(StringRef key, const rt::Kernel *image,
+                   llvm::function_ref<std::string()> name) {
+    std::vector<rt::Kernel> &kernels = tables.program.kernels;
+    auto [it, isNew] = tables.kernels.try_emplace(key, kernels.size());
+    if (isNew) {
+      kernels.push_back(image ? *image : rt::Kernel());
+      kernels.back().name = name();
+    }
+    return it->second;
+  }
+
   llvm::Error emitKernel(FusionOp fusion) {
     const CompiledKernel &compiled = source.kernels.at(fusion);
     rt::KernelCommand command;
-    auto [it, isNew] = tables.kernels.try_emplace(compiled.signature.key, 0);
-    if (isNew) {
-      it->second = tables.program.kernels.size();
-      tables.program.kernels.push_back(compiled.image ? *compiled.image
-                                                      : rt::Kernel());
-      tables.program.kernels.back().name = kindsOf(fusion);
-    }
+    command.kernel = kernelOf(compiled.signature.key, compiled.image.get(),
+                              [&] { return kindsOf(fusion); });
     std::vector<int64_t> &bounds =
-        tables.program.kernels[it->second].scalarBounds;
+        tables.program.kernels[command.kernel].scalarBounds;
     bounds.resize(compiled.signature.scalars.size());
-    command.kernel = it->second;
     for (ValueRange values :
          {ValueRange(fusion.getOperands()), ValueRange(fusion.getResults())})
       for (Value value : values) {
@@ -288,6 +294,10 @@ private:
     std::string name = nameOf(op);
     if (StringAttr cause = op.getCause())
       name += " (" + cause.str() + ")";
+    if (const auto &kernel = source.reductions.lookup(op))
+      command.reduction = kernelOf(kernel->key, kernel.get(), [&] {
+        return "reduce_" + stringifyReduceOpKind(*op.getReduction()).str();
+      });
     if (op.isStarted())
       command.request = requests[op->getResult(0)] = numRequests++;
     add(std::move(command), name, bytesMoved(op), nodesOf(op));

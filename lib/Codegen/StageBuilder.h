@@ -44,6 +44,9 @@ struct StageSource {
   std::vector<StageInput> inputs;
   std::vector<StageOutput> outputs;
   llvm::DenseMap<mlir::Operation *, CompiledKernel> kernels;
+  /// What devices reduce with, where a collective has that.
+  llvm::DenseMap<mlir::Operation *, std::shared_ptr<const rt::Kernel>>
+      reductions;
 };
 
 /// Adds a list, buffers and groups to `stage`, whose name, ranks and kept

@@ -150,6 +150,19 @@ void Checker::operator()(const CopyCommand &c) {
   checkResult(c.destination, destination);
 }
 
+void Checker::checkReduction(const CollectiveCommand &c, size_t members) {
+  CollectiveKind kind = c.parts.front().kind;
+  if (!require(reduces(kind), "a kernel for what reduces nothing") ||
+      !require(isIndex(c.reduction, program.kernels), "no such kernel"))
+    return;
+  const Kernel &kernel = program.kernels[static_cast<size_t>(c.reduction)];
+  size_t buffers = reductionKernel::numBuffers(kind, members);
+  require(!kernel.image.empty() && kernel.format == kernelFormat::ptx &&
+              kernel.scratchBytes == 0 && kernel.arguments.size() == buffers &&
+              kernel.scalarBounds.size() == reductionKernel::numScalars,
+          "a kernel that does not reduce");
+}
+
 void Checker::operator()(const CollectiveCommand &c) {
   if (!require(isIndex(c.groupSet, stage->groups), "no such group set"))
     return;
@@ -162,6 +175,8 @@ void Checker::operator()(const CollectiveCommand &c) {
     checkRef(part.source, sourceBytes(part), byteSize(part.dtype));
     checkResult(part.destination, destinationBytes(part), byteSize(part.dtype));
   }
+  if (c.reduction >= 0)
+    checkReduction(c, static_cast<size_t>(members));
   if (c.request >= 0)
     require(pending.insert(c.request).second, "its request is in use");
 }

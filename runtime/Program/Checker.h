@@ -113,6 +113,7 @@ private:
   /// A place that is written, too.
   void checkResult(const BufferRef &ref, int64_t bytes, int64_t alignment = 1);
   void checkOrigin(const IndexCheckDesc &check);
+  void checkReduction(const CollectiveCommand &c, size_t members);
   /// Bytes from the first to the end of the last element; -1: none can be so
   /// far away.
   static int64_t spanOf(const CopyCommand &copy,

@@ -225,6 +225,7 @@ void visit(Archive &a, CollectivePart &part) {
 template <typename Archive>
 void visit(Archive &a, CollectiveCommand &command) {
   a(1, command.parts), a(2, command.groupSet), a(3, command.request);
+  a(4, command.reduction);
 }
 
 template <typename Archive>

@@ -62,6 +62,10 @@ GroupSet makeGroupSet(const sharding::Mesh &mesh, const sharding::SubAxes &axes,
   return set;
 }
 
+size_t reductionKernel::numBuffers(CollectiveKind kind, size_t members) {
+  return members + (kind == CollectiveKind::AllReduce ? members : 1);
+}
+
 std::vector<std::string> namesOf(const std::vector<Port> &ports) {
   std::vector<std::string> names;
   for (const Port &port : ports)

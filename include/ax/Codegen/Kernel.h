@@ -59,6 +59,17 @@ struct CompiledKernel {
   std::shared_ptr<const rt::Kernel> image;
 };
 
+/// What a collective makes of its members' tensors, for rt::reductionKernel.
+struct Reduction {
+  /// max, min or sum; of i1 no sum.
+  ReduceOpKind kind = ReduceOpKind::sum;
+  /// An element type of ax.
+  mlir::Type type;
+  size_t sources = 0, destinations = 0;
+
+  size_t numBuffers() const { return sources + destinations; }
+};
+
 /// How an operation behaves inside a fusion. A fusion may hold any mix; this is
 /// what makes a mix fast.
 enum class FusionKind {
@@ -113,6 +124,13 @@ public:
   /// One kernel for each fusion, in order; equal fusions share theirs.
   llvm::Expected<std::vector<CompiledKernel>>
   compileAll(llvm::ArrayRef<FusionOp> fusions);
+
+  /// Whether there is a kernel for a reduction, which only GPUs have, and not
+  /// for more buffers than one may have.
+  bool canReduce(const Reduction &reduction) const;
+  /// A kernel for one that there is a kernel for. Equal ones share theirs.
+  llvm::Expected<std::shared_ptr<const rt::Kernel>>
+  compileReduction(const Reduction &reduction);
 
   struct Statistics {
     int64_t compiled = 0, fromDisk = 0, shared = 0;

@@ -24,6 +24,12 @@ enum class CollectiveKind {
   Permute,       ///< member i receives what member permutation[i] holds
 };
 
+/// Whether elements of several members become one.
+inline bool reduces(CollectiveKind kind) {
+  return kind == CollectiveKind::AllReduce ||
+         kind == CollectiveKind::ReduceScatter;
+}
+
 /// A collective without its addresses. Members are numbered in group order;
 /// member i holds (or gets) indices [i * part, min((i+1) * part, size)) of a
 /// split dimension: its local extent is `part`, valid perhaps less, even none.

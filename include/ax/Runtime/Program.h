@@ -278,6 +278,18 @@ struct CollectivePart : CollectiveSpec {
   BufferRef source, destination;
 };
 
+/// How a device does what an AllReduce or a ReduceScatter computes, in the
+/// order of the members: by a kernel that has the sources of all of them for
+/// buffers, then the destinations, of an AllReduce those of all members, of a
+/// ReduceScatter one. A destination may be a source. Its scalars, of which
+/// commands that launch a kernel have none but 0, are how many rows of elements
+/// there are, how many elements a row has, and how many lie between the
+/// beginnings of two rows, in sources and in destinations.
+namespace reductionKernel {
+inline constexpr size_t numScalars = 4;
+size_t numBuffers(CollectiveKind kind, size_t members);
+} // namespace reductionKernel
+
 /// One collective in each group of a group set.
 struct CollectiveCommand {
   /// What is exchanged: at least one tensor, all by one kind of collective.
@@ -287,6 +299,8 @@ struct CollectiveCommand {
   /// >= 0: only started here; a WaitCommand of that number, in the same list,
   /// comes before the destination is read or the source is overwritten.
   int32_t request = -1;
+  /// The kernel that reduces on devices (reductionKernel); -1: the host does.
+  int32_t reduction = -1;
 };
 
 struct WaitCommand {

@@ -10,6 +10,7 @@
 #include "ObjectCache.h"
 #include "PtxCode.h"
 #include "WriteKernel.h"
+#include "WriteReduction.h"
 #include "ax/Interpreter/Elements.h"
 #include "ax/Support/Error.h"
 
@@ -36,12 +37,21 @@ struct Code {
   int64_t outerCount = 1;
 };
 
+/// Of a text that says what is compiled.
+std::string hashOf(StringRef what, const Target &target) {
+  std::string text;
+  llvm::raw_string_ostream(text) << AX_CODE_VERSION << "\n"
+                                 << LLVM_VERSION_STRING << "\n"
+                                 << target.describe() << "\n"
+                                 << what;
+  llvm::BLAKE3 hasher;
+  hasher.update(text);
+  return llvm::toHex(hasher.final<16>(), /*LowerCase=*/true);
+}
+
 std::string hashOf(FusionOp fusion, const Target &target) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << AX_CODE_VERSION << "\n"
-     << LLVM_VERSION_STRING << "\n"
-     << target.describe() << "\n";
   // Operand values have no part in it; types do.
   for (Type type : fusion.getBody().getArgumentTypes())
     os << type << ",";
@@ -55,10 +65,19 @@ std::string hashOf(FusionOp fusion, const Target &target) {
     op.print(os, flags);
     os << "\n";
   }
-  llvm::BLAKE3 hasher;
-  hasher.update(text);
-  return llvm::toHex(hasher.final<16>(), /*LowerCase=*/true);
+  return hashOf(text, target);
 }
+
+std::string hashOf(const Reduction &reduction, const Target &target) {
+  std::string text;
+  llvm::raw_string_ostream(text)
+      << "reduce " << stringifyReduceOpKind(reduction.kind) << " "
+      << reduction.type << " " << reduction.sources << " "
+      << reduction.destinations;
+  return hashOf(text, target);
+}
+
+std::string entryOf(const std::string &key) { return "ax_kernel_" + key; }
 
 /// A fusion of its own, without operands: adding uses of shared values would
 /// not be thread-safe.
@@ -121,7 +140,17 @@ struct KernelCompiler::Impl {
   llvm::StringMap<Code> known;
   Statistics statistics;
 
-  llvm::Expected<Code> build(FusionOp fusion, const std::string &key);
+  /// What a module that is empty becomes, with a kernel that `write` puts
+  /// there.
+  llvm::Expected<CachedObject>
+  build(const std::string &key, MLIRContext *context,
+        llvm::function_ref<llvm::Expected<CachedObject>(ModuleOp)> write);
+  llvm::Expected<CachedObject> build(FusionOp fusion, const std::string &key);
+  /// An image that says nothing of arguments.
+  rt::Kernel imageOf(const CachedObject &object, const std::string &key) const;
+  /// What is known by the key; else of `make`, which it is known by then.
+  llvm::Expected<Code> find(const std::string &key,
+                            llvm::function_ref<llvm::Expected<Code>()> make);
   llvm::Expected<Code> find(FusionOp fusion, const std::string &key);
 };
 
@@ -150,57 +179,63 @@ static rt::KernelArgument argumentOf(Value value, bool isWritten) {
           isWritten};
 }
 
-llvm::Expected<Code> KernelCompiler::Impl::build(FusionOp fusion,
-                                                 const std::string &key) {
-  std::string entry = "ax_kernel_" + key;
-  auto codeOf = [&](const CachedObject &object) {
-    auto image = std::make_shared<rt::Kernel>();
-    image->key = key;
-    image->format = formatOf(options.target);
-    image->entry = entry;
-    image->image.assign(object.code.begin(), object.code.end());
-    image->scratchBytes = object.scratchBytes;
-    for (Value operand : fusion->getOperands())
-      image->arguments.push_back(argumentOf(operand, /*isWritten=*/false));
-    for (Value result : fusion->getResults())
-      image->arguments.push_back(argumentOf(result, /*isWritten=*/true));
-    image->iterations = object.outerCount;
-    image->launch = object.launch;
-    return Code{std::move(image), object.outerCount};
-  };
+rt::Kernel KernelCompiler::Impl::imageOf(const CachedObject &object,
+                                         const std::string &key) const {
+  rt::Kernel image;
+  image.key = key;
+  image.format = formatOf(options.target);
+  image.entry = entryOf(key);
+  image.image.assign(object.code.begin(), object.code.end());
+  image.scratchBytes = object.scratchBytes;
+  image.iterations = object.outerCount;
+  image.launch = object.launch;
+  return image;
+}
+
+llvm::Expected<CachedObject> KernelCompiler::Impl::build(
+    const std::string &key, MLIRContext *context,
+    llvm::function_ref<llvm::Expected<CachedObject>(ModuleOp)> write) {
   if (cache)
     if (std::optional<CachedObject> object = cache->find(key)) {
       std::lock_guard<std::mutex> lock(mutex);
       ++statistics.fromDisk;
-      return codeOf(*object);
+      return std::move(*object);
     }
-
-  OwningOpRef<FusionOp> copy = cloneBody(fusion);
-  decompose(*copy);
-  OwningOpRef<ModuleOp> module(
-      ModuleOp::create(UnknownLoc::get(fusion.getContext())));
-  auto nests = chooseNests(*copy, dealingFor(options.target));
-  if (!nests)
-    return nests.takeError();
-  KernelFrame frame =
-      writeKernel(*copy, *nests, entry, options.target, *module);
-  auto object = generateCode(*module, options.target);
-  if (!object)
-    return object.takeError();
-  CachedObject made{nests->iterations, frame.scratchBytes, frame.launch,
-                    std::move(*object)};
+  OwningOpRef<ModuleOp> module(ModuleOp::create(UnknownLoc::get(context)));
+  auto made = write(*module);
+  if (!made)
+    return made.takeError();
+  auto code = generateCode(*module, options.target);
+  if (!code)
+    return code.takeError();
+  made->code = std::move(*code);
   // A cache that cannot be written to costs time, not results.
   if (cache)
-    cache->store(key, made);
-  {
-    std::lock_guard<std::mutex> lock(mutex);
-    ++statistics.compiled;
-  }
-  return codeOf(made);
+    cache->store(key, *made);
+  std::lock_guard<std::mutex> lock(mutex);
+  ++statistics.compiled;
+  return std::move(*made);
 }
 
-llvm::Expected<Code> KernelCompiler::Impl::find(FusionOp fusion,
-                                                const std::string &key) {
+llvm::Expected<CachedObject>
+KernelCompiler::Impl::build(FusionOp fusion, const std::string &key) {
+  return build(key, fusion.getContext(),
+               [&](ModuleOp module) -> llvm::Expected<CachedObject> {
+                 OwningOpRef<FusionOp> copy = cloneBody(fusion);
+                 decompose(*copy);
+                 auto nests = chooseNests(*copy, dealingFor(options.target));
+                 if (!nests)
+                   return nests.takeError();
+                 KernelFrame frame = writeKernel(*copy, *nests, entryOf(key),
+                                                 options.target, module);
+                 return CachedObject{
+                     nests->iterations, frame.scratchBytes, frame.launch, {}};
+               });
+}
+
+llvm::Expected<Code>
+KernelCompiler::Impl::find(const std::string &key,
+                           llvm::function_ref<llvm::Expected<Code>()> make) {
   {
     std::lock_guard<std::mutex> lock(mutex);
     auto it = known.find(key);
@@ -209,11 +244,59 @@ llvm::Expected<Code> KernelCompiler::Impl::find(FusionOp fusion,
       return it->second;
     }
   }
-  auto code = build(fusion, key);
+  auto code = make();
   if (!code)
     return code.takeError();
   std::lock_guard<std::mutex> lock(mutex);
   return known.try_emplace(key, *code).first->second;
+}
+
+llvm::Expected<Code> KernelCompiler::Impl::find(FusionOp fusion,
+                                                const std::string &key) {
+  return find(key, [&]() -> llvm::Expected<Code> {
+    auto object = build(fusion, key);
+    if (!object)
+      return object.takeError();
+    auto image = std::make_shared<rt::Kernel>(imageOf(*object, key));
+    for (Value operand : fusion->getOperands())
+      image->arguments.push_back(argumentOf(operand, /*isWritten=*/false));
+    for (Value result : fusion->getResults())
+      image->arguments.push_back(argumentOf(result, /*isWritten=*/true));
+    return Code{std::move(image), object->outerCount};
+  });
+}
+
+bool KernelCompiler::canReduce(const Reduction &reduction) const {
+  // A kernel has 4 KiB of parameters.
+  constexpr size_t mostBuffers = 256;
+  return impl->options.target.getGpu() && reduction.numBuffers() <= mostBuffers;
+}
+
+llvm::Expected<std::shared_ptr<const rt::Kernel>>
+KernelCompiler::compileReduction(const Reduction &reduction) {
+  assert(canReduce(reduction));
+  loadLoweringDialects(*reduction.type.getContext());
+  std::string key = hashOf(reduction, impl->options.target);
+  auto code = impl->find(key, [&]() -> llvm::Expected<Code> {
+    auto object = impl->build(
+        key, reduction.type.getContext(),
+        [&](ModuleOp module) -> llvm::Expected<CachedObject> {
+          return CachedObject{
+              1, 0, writeReduction(reduction, entryOf(key), module), {}};
+        });
+    if (!object)
+      return object.takeError();
+    auto image = std::make_shared<rt::Kernel>(impl->imageOf(*object, key));
+    int64_t bytes = byteSize(*interpreter::toDType(reduction.type));
+    for (size_t i = 0; i < reduction.numBuffers(); ++i)
+      image->arguments.push_back(
+          {bytes, bytes, /*isWritten=*/i >= reduction.sources});
+    image->scalarBounds.assign(rt::reductionKernel::numScalars, 1);
+    return Code{std::move(image), 1};
+  });
+  if (!code)
+    return code.takeError();
+  return code->image;
 }
 
 llvm::Expected<CompiledKernel> KernelCompiler::compile(FusionOp fusion) {
