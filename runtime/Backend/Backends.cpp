@@ -52,8 +52,10 @@ Backends::create(int64_t numRanks, const BackendOptions &options) const {
     return madeDevices.takeError();
   CommunicatorOptions communicatorOptions;
   communicatorOptions.timeout = options.timeout;
-  for (const std::unique_ptr<Device> &made : *madeDevices)
+  for (const std::unique_ptr<Device> &made : *madeDevices) {
     communicatorOptions.numThreads += made->getNumThreads();
+    communicatorOptions.devices.push_back(made.get());
+  }
   auto madeCommunicators = (*createCommunicators)(ranks, communicatorOptions);
   if (!madeCommunicators)
     return madeCommunicators.takeError();

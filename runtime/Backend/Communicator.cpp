@@ -6,11 +6,31 @@
 namespace ax::rt {
 
 Operation::~Operation() = default;
+StreamOperation::~StreamOperation() = default;
 Group::~Group() = default;
 Communicator::~Communicator() = default;
 
 llvm::Error Communicator::registerMemory(void *, int64_t) {
   return llvm::Error::success();
+}
+
+llvm::Expected<std::unique_ptr<StreamOperation>>
+Communicator::prepareOnStream(const CollectiveSpecs &,
+                              const std::shared_ptr<Group> &,
+                              const std::string &, const Kernel *) {
+  return nullptr;
+}
+
+llvm::Expected<std::unique_ptr<StreamOperation>>
+Communicator::prepareSendOnStream(int32_t, int64_t, int64_t,
+                                  const std::string &) {
+  return nullptr;
+}
+
+llvm::Expected<std::unique_ptr<StreamOperation>>
+Communicator::prepareReceiveOnStream(int32_t, int64_t, int64_t,
+                                     const std::string &) {
+  return nullptr;
 }
 
 } // namespace ax::rt

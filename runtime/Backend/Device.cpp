@@ -15,4 +15,6 @@ Stream::~Stream() = default;
 HostMapping::~HostMapping() = default;
 Device::~Device() = default;
 
+bool Device::canReach(const Device &) const { return false; }
+
 } // namespace ax::rt

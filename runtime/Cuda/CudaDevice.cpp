@@ -27,6 +27,10 @@ public:
   int32_t getNumThreads() const override { return 1; }
   const HostMapping *getHostMapping() const override { return nullptr; }
   int32_t getMemorySpace() const override { return card->getNumber(); }
+  bool canReach(const Device &other) const override {
+    const auto *cuda = dynamic_cast<const CudaDevice *>(&other);
+    return cuda && cuda->card == card;
+  }
 
   llvm::Expected<std::unique_ptr<DeviceMemory>>
   allocate(int64_t bytes) override {

@@ -165,12 +165,56 @@ llvm::Error RankExecutor::prepareGroups() {
   return llvm::Error::success();
 }
 
-llvm::Expected<std::unique_ptr<RankOperation>>
-RankExecutor::adapt(llvm::Expected<std::unique_ptr<Operation>> operation,
-                    llvm::ArrayRef<RankOperation::Sizes> sizes) const {
+llvm::Expected<std::unique_ptr<StreamOperation>> RankExecutor::adapt(
+    llvm::Expected<std::unique_ptr<StreamOperation>> onStream,
+    llvm::function_ref<llvm::Expected<std::unique_ptr<Operation>>()> onHost,
+    llvm::ArrayRef<RankOperation::Sizes> sizes) const {
+  if (!onStream || *onStream)
+    return onStream;
+  auto operation = onHost();
   if (!operation)
     return operation.takeError();
   return RankOperation::create(std::move(*operation), context.device, sizes);
+}
+
+llvm::Expected<std::unique_ptr<StreamOperation>>
+RankExecutor::prepareCollective(const CollectiveCommand &command,
+                                const std::string &name) const {
+  std::vector<RankOperation::Sizes> sizes;
+  for (const CollectivePart &part : command.parts)
+    sizes.push_back({sourceBytes(part), destinationBytes(part)});
+  CollectiveSpecs specs(command.parts.begin(), command.parts.end());
+  const auto &group = groups[static_cast<size_t>(command.groupSet)];
+  const Kernel *reduction =
+      command.reduction >= 0
+          ? &program.kernels[static_cast<size_t>(command.reduction)]
+          : nullptr;
+  return adapt(
+      context.communicator.prepareOnStream(specs, group, name, reduction),
+      [&] { return context.communicator.prepare(specs, group, name); }, sizes);
+}
+
+llvm::Expected<std::unique_ptr<StreamOperation>>
+RankExecutor::prepareMessage(size_t number, bool isSend) const {
+  const Transfer &transfer = program.transfers[number];
+  int32_t stage = isSend ? transfer.toStage : transfer.fromStage;
+  int32_t peer =
+      program.stages[static_cast<size_t>(stage)].ranks[context.position];
+  auto tag = static_cast<int64_t>(number);
+  Communicator &comm = context.communicator;
+  if (isSend)
+    return adapt(
+        comm.prepareSendOnStream(peer, tag, transfer.bytes, transfer.name),
+        [&] {
+          return comm.prepareSend(peer, tag, transfer.bytes, transfer.name);
+        },
+        {{transfer.bytes, 0}});
+  return adapt(
+      comm.prepareReceiveOnStream(peer, tag, transfer.bytes, transfer.name),
+      [&] {
+        return comm.prepareReceive(peer, tag, transfer.bytes, transfer.name);
+      },
+      {{0, transfer.bytes}});
 }
 
 llvm::Error RankExecutor::prepareTransfers() {
@@ -184,18 +228,13 @@ llvm::Error RankExecutor::prepareTransfers() {
       if (const auto *recv = std::get_if<RecvCommand>(&step.command->body))
         if (recv->transfer == in.transfer)
           in.list = step.list;
-    int32_t peer = program.stages[static_cast<size_t>(transfer.fromStage)]
-                       .ranks[context.position];
     for (int32_t slot = 0; slot < transfer.slots; ++slot) {
       llvm::Expected<std::unique_ptr<DeviceMemory>> allocated =
           context.allocate(transfer.bytes);
       if (!allocated)
         return allocated.takeError();
       memory.bufferBytes += transfer.bytes;
-      auto receive = adapt(
-          context.communicator.prepareReceive(peer, static_cast<int64_t>(t),
-                                              transfer.bytes, transfer.name),
-          {{0, transfer.bytes}});
+      auto receive = prepareMessage(t, /*isSend=*/false);
       if (!receive)
         return receive.takeError();
       if (llvm::Error error =
@@ -292,15 +331,7 @@ llvm::Error RankExecutor::prepareStep(Step &step, size_t index) {
                 program.mesh.index(
                     scalar.axes, context.coordinates(static_cast<int32_t>(m))));
   } else if (const auto *collective = std::get_if<CollectiveCommand>(&body)) {
-    std::vector<RankOperation::Sizes> sizes;
-    for (const CollectivePart &part : collective->parts)
-      sizes.push_back({sourceBytes(part), destinationBytes(part)});
-    auto operation =
-        adapt(context.communicator.prepare(
-                  {collective->parts.begin(), collective->parts.end()},
-                  groups[static_cast<size_t>(collective->groupSet)],
-                  step.command->name),
-              sizes);
+    auto operation = prepareCollective(*collective, step.command->name);
     if (!operation)
       return operation.takeError();
     step.operation = std::move(*operation);
@@ -311,14 +342,8 @@ llvm::Error RankExecutor::prepareStep(Step &step, size_t index) {
         if (started->request == wait->request)
           step.target = i;
   } else if (const auto *send = std::get_if<SendCommand>(&body)) {
-    const Transfer &transfer =
-        program.transfers[static_cast<size_t>(send->transfer)];
-    int32_t peer = program.stages[static_cast<size_t>(transfer.toStage)]
-                       .ranks[context.position];
     auto operation =
-        adapt(context.communicator.prepareSend(peer, send->transfer,
-                                               transfer.bytes, transfer.name),
-              {{transfer.bytes, 0}});
+        prepareMessage(static_cast<size_t>(send->transfer), /*isSend=*/true);
     if (!operation)
       return operation.takeError();
     step.operation = std::move(*operation);

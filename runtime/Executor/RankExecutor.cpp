@@ -200,7 +200,8 @@ llvm::Error RankExecutor::issue(Step &step, int32_t microBatch) {
       return error;
     return step.operation->start(side.get(), step.addresses);
   };
-  auto finish = [&](SideStream &side, RankOperation &operation) -> llvm::Error {
+  auto finish = [&](SideStream &side,
+                    StreamOperation &operation) -> llvm::Error {
     if (llvm::Error error = operation.finish(side.get()))
       return error;
     return side.leave(compute);

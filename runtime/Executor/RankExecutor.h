@@ -88,7 +88,7 @@ private:
     /// The list that receives it.
     int32_t list = 0;
     std::vector<std::unique_ptr<DeviceMemory>> slots;
-    std::vector<std::unique_ptr<RankOperation>> receives;
+    std::vector<std::unique_ptr<StreamOperation>> receives;
     std::vector<int32_t> buffers;
     /// Values received so far; slots are used round robin.
     uint64_t count = 0;
@@ -111,7 +111,7 @@ private:
     std::unique_ptr<LibraryOp> op;
     /// In place of `op`, where the device lacks it.
     std::unique_ptr<HostOp> hostOp;
-    std::unique_ptr<RankOperation> operation;
+    std::unique_ptr<StreamOperation> operation;
     /// The step that started what is waited for; or, of what is received, its
     /// index in `incoming`.
     size_t target = 0;
@@ -122,10 +122,17 @@ private:
   llvm::Error prepareAll();
   llvm::Error preparePorts();
   llvm::Error prepareGroups();
-  /// What the communicator has prepared, for memory of the device.
-  llvm::Expected<std::unique_ptr<RankOperation>>
-  adapt(llvm::Expected<std::unique_ptr<Operation>> operation,
+  /// What the communicator has prepared for streams; or else, in its place,
+  /// what it prepares for the host.
+  llvm::Expected<std::unique_ptr<StreamOperation>>
+  adapt(llvm::Expected<std::unique_ptr<StreamOperation>> onStream,
+        llvm::function_ref<llvm::Expected<std::unique_ptr<Operation>>()> onHost,
         llvm::ArrayRef<RankOperation::Sizes> sizes) const;
+  llvm::Expected<std::unique_ptr<StreamOperation>>
+  prepareCollective(const CollectiveCommand &command,
+                    const std::string &name) const;
+  llvm::Expected<std::unique_ptr<StreamOperation>>
+  prepareMessage(size_t transfer, bool isSend) const;
   llvm::Error prepareTransfers();
   llvm::Error prepareKept();
   llvm::Error prepareSteps();

@@ -9,10 +9,10 @@
 namespace ax::rt {
 
 /// An operation of a communicator, which works on memory of the host, on that
-/// of a rank's device: in place where the two are the same, else on copies here
-/// between a download and an upload. Errors are those of Operation, and the
-/// stream's.
-class RankOperation {
+/// of a rank's device, where the communicator has none that works on streams:
+/// in place where the two are the same, else on copies here between a download
+/// and an upload. Errors are those of Operation, and the stream's.
+class RankOperation : public StreamOperation {
 public:
   /// The bytes of one tensor; a send has no destination, a receive no source.
   struct Sizes {
@@ -22,13 +22,11 @@ public:
   create(std::unique_ptr<Operation> operation, Device &device,
          llvm::ArrayRef<Sizes> tensors);
 
-  /// Comes after what the stream holds. The addresses of all sources, then
-  /// those of all destinations; for what one may do with them, see
-  /// Operation::start.
-  llvm::Error start(Stream &stream, llvm::ArrayRef<DeviceAddress> addresses);
-  /// Returns when the others have done their part; what the stream gets next
-  /// finds the destinations.
-  llvm::Error finish(Stream &stream);
+  /// Waits for what the stream holds.
+  llvm::Error start(Stream &stream,
+                    llvm::ArrayRef<DeviceAddress> addresses) override;
+  /// Returns when the others have done their part.
+  llvm::Error finish(Stream &stream) override;
 
 private:
   RankOperation(std::unique_ptr<Operation> operation,

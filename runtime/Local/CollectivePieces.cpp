@@ -77,4 +77,14 @@ CollectivePlan planCollective(const CollectiveSpec &spec, int32_t members,
   return plan;
 }
 
+std::pair<int64_t, int64_t> sliceOf(int64_t numElements, int32_t members,
+                                    int32_t index) {
+  constexpr int64_t unit = 64;
+  int64_t units = (numElements + unit - 1) / unit;
+  auto start = [&](int64_t i) {
+    return std::min(numElements, units * i / members * unit);
+  };
+  return {start(index), start(index + 1)};
+}
+
 } // namespace ax::rt

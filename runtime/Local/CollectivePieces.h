@@ -28,6 +28,11 @@ struct CollectivePlan {
 CollectivePlan planCollective(const CollectiveSpec &spec, int32_t members,
                               int32_t me);
 
+/// The elements [first, second) of an all-reduce's tensor of so many that
+/// member `index` reduces, and writes for all: no two in one cache line.
+std::pair<int64_t, int64_t> sliceOf(int64_t numElements, int32_t members,
+                                    int32_t index);
+
 } // namespace ax::rt
 
 #endif // AX_RUNTIME_COLLECTIVEPIECES_H

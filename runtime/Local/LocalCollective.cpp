@@ -62,9 +62,6 @@ namespace {
 /// Up to so many bytes, copying costs less than waiting for the readers.
 constexpr int64_t stagedBytes = 16 << 10;
 constexpr size_t alignment = 64;
-/// Slices of an all-reduce start at multiples of this many elements, so that
-/// no two members write to one cache line.
-constexpr int64_t sliceUnit = 64;
 
 class LocalCollective : public Operation {
 public:
@@ -101,8 +98,6 @@ private:
   void reduceRange(int64_t begin, int64_t end,
                    llvm::MutableArrayRef<void *> destinations);
   void reduceSlice(size_t number);
-  /// Element range of a tensor of so many that member `index` reduces.
-  std::pair<int64_t, int64_t> slice(int64_t numElements, int32_t index) const;
 
   std::shared_ptr<LocalWorld> world;
   int32_t rank;
@@ -154,15 +149,6 @@ void LocalCollective::addScratch(int64_t bytes) {
   auto address = reinterpret_cast<uintptr_t>(me.scratch.data());
   me.alignedScratch =
       me.scratch.data() + (llvm::alignTo(address, alignment) - address);
-}
-
-std::pair<int64_t, int64_t> LocalCollective::slice(int64_t numElements,
-                                                   int32_t index) const {
-  int64_t units = (numElements + sliceUnit - 1) / sliceUnit;
-  auto start = [&](int64_t i) {
-    return std::min(numElements, units * i / numMembers() * sliceUnit);
-  };
-  return {start(index), start(index + 1)};
 }
 
 llvm::Error LocalCollective::start(llvm::ArrayRef<const void *> from,
@@ -254,7 +240,8 @@ void LocalCollective::reduceRange(int64_t begin, int64_t end,
 }
 
 void LocalCollective::reduceSlice(size_t number) {
-  auto [begin, end] = slice(parts[number].numElements, group->getIndex());
+  auto [begin, end] =
+      sliceOf(parts[number].numElements, numMembers(), group->getIndex());
   int64_t offset = begin * byteSize(common().dtype);
   // Each member starts with its own destination, so that they do not all write
   // to the same one.

@@ -78,10 +78,8 @@ public:
   llvm::Error start(llvm::ArrayRef<const void *>,
                     llvm::ArrayRef<void *> destinations) override {
     number = channel->numPosted++;
-    if (number - channel->delivered.get() >= LocalChannel::capacity)
-      return makeErrorf(ExitCode::RunFailed,
-                        "rank {0}: receive '{1}': more than {2} are started",
-                        rank, name, LocalChannel::capacity);
+    if (llvm::Error error = channel->checkRoom(number, rank, name))
+      return error;
     channel->destinations[number % LocalChannel::capacity] =
         destinations.front();
     channel->posted.set(number + 1);
@@ -116,26 +114,62 @@ public:
   llvm::Expected<std::unique_ptr<Operation>>
   prepare(const CollectiveSpecs &specs, const std::shared_ptr<Group> &group,
           const std::string &name) override {
-    auto &local = static_cast<LocalGroup &>(*group);
-    if (std::string fault = findFault(specs, group->getSize()); !fault.empty())
-      return makeErrorf(ExitCode::RunFailed, "rank {0}: '{1}' ({2}): {3}", rank,
-                        name, specs.empty() ? "" : toString(specs), fault);
-    auto state =
-        world->joinCollective(*local.state, local.getIndex(), specs, name);
+    auto state = join(specs, group, name);
     if (!state)
-      return addContext(state.takeError(), "rank " + llvm::Twine(rank));
+      return state.takeError();
     return makeLocalCollective(world, rank, group, std::move(*state));
+  }
+  llvm::Expected<std::unique_ptr<StreamOperation>>
+  prepareOnStream(const CollectiveSpecs &specs,
+                  const std::shared_ptr<Group> &group, const std::string &name,
+                  const Kernel *reduction) override {
+    if (!world->reachEachOther(group->getRanks()) ||
+        (!reduction && !specs.empty() && reduces(specs.front().kind)))
+      return nullptr;
+    auto state = join(specs, group, name);
+    if (!state)
+      return state.takeError();
+    return makeDeviceCollective(world, rank, group, std::move(*state),
+                                reduction);
   }
 
   llvm::Expected<std::unique_ptr<Operation>>
   prepareSend(int32_t peer, int64_t tag, int64_t bytes,
               const std::string &name) override {
-    return prepareMessage<LocalSend>(rank, peer, peer, tag, bytes, name);
+    auto channel = findChannel(rank, peer, peer, tag, bytes, name);
+    if (!channel)
+      return channel.takeError();
+    return std::make_unique<LocalSend>(world, rank, peer, std::move(*channel),
+                                       name);
   }
   llvm::Expected<std::unique_ptr<Operation>>
   prepareReceive(int32_t peer, int64_t tag, int64_t bytes,
                  const std::string &name) override {
-    return prepareMessage<LocalReceive>(peer, rank, peer, tag, bytes, name);
+    auto channel = findChannel(peer, rank, peer, tag, bytes, name);
+    if (!channel)
+      return channel.takeError();
+    return std::make_unique<LocalReceive>(world, rank, peer,
+                                          std::move(*channel), name);
+  }
+  llvm::Expected<std::unique_ptr<StreamOperation>>
+  prepareSendOnStream(int32_t peer, int64_t tag, int64_t bytes,
+                      const std::string &name) override {
+    auto channel = findChannel(rank, peer, peer, tag, bytes, name);
+    if (!channel)
+      return channel.takeError();
+    if (!world->reachEachOther({rank, peer}))
+      return nullptr;
+    return makeDeviceSend(world, rank, peer, std::move(*channel), name);
+  }
+  llvm::Expected<std::unique_ptr<StreamOperation>>
+  prepareReceiveOnStream(int32_t peer, int64_t tag, int64_t bytes,
+                         const std::string &name) override {
+    auto channel = findChannel(peer, rank, peer, tag, bytes, name);
+    if (!channel)
+      return channel.takeError();
+    if (!world->reachEachOther({rank, peer}))
+      return nullptr;
+    return makeDeviceReceive(world, rank, peer, std::move(*channel), name);
   }
 
   /// Each member counts its own word up and waits for all others': who has left
@@ -159,19 +193,28 @@ public:
   }
 
 private:
-  template <typename Message>
-  llvm::Expected<std::unique_ptr<Operation>>
-  prepareMessage(int32_t from, int32_t to, int32_t peer, int64_t tag,
-                 int64_t bytes, const std::string &name) {
+  llvm::Expected<std::shared_ptr<LocalCollectiveState>>
+  join(const CollectiveSpecs &specs, const std::shared_ptr<Group> &group,
+       const std::string &name) {
+    auto &local = static_cast<LocalGroup &>(*group);
+    if (std::string fault = findFault(specs, group->getSize()); !fault.empty())
+      return makeErrorf(ExitCode::RunFailed, "rank {0}: '{1}' ({2}): {3}", rank,
+                        name, specs.empty() ? "" : toString(specs), fault);
+    auto state =
+        world->joinCollective(*local.state, local.getIndex(), specs, name);
+    if (!state)
+      return addContext(state.takeError(), "rank " + llvm::Twine(rank));
+    return state;
+  }
+
+  llvm::Expected<std::shared_ptr<LocalChannel>>
+  findChannel(int32_t from, int32_t to, int32_t peer, int64_t tag,
+              int64_t bytes, const std::string &name) {
     if (peer < 0 || peer >= getSize() || bytes < 0)
       return makeErrorf(ExitCode::RunFailed,
                         "rank {0}: '{1}': no messages with rank {2}", rank,
                         name, peer);
-    auto channel = world->getChannel(from, to, tag, bytes);
-    if (!channel)
-      return channel.takeError();
-    return std::make_unique<Message>(world, rank, peer, std::move(*channel),
-                                     name);
+    return world->getChannel(from, to, tag, bytes);
   }
 
   std::shared_ptr<LocalWorld> world;

@@ -5,16 +5,35 @@
 
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 
 namespace ax::rt {
 
 LocalWorld::LocalWorld(int32_t numRanks, const CommunicatorOptions &options)
-    : numRanks(numRanks) {
+    : numRanks(numRanks), devices(options.devices) {
   policy.timeout = options.timeout;
   policy.spins = WaitPolicy::spinsFor(
       options.numThreads > 0 ? options.numThreads : numRanks);
   policy.aborted = &aborted;
+}
+
+llvm::Error LocalChannel::checkRoom(uint32_t number, int32_t rank,
+                                    const std::string &name) const {
+  if (number - delivered.get() < capacity)
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::RunFailed,
+                    "rank {0}: receive '{1}': more than {2} are started", rank,
+                    name, capacity);
+}
+
+bool LocalWorld::reachEachOther(llvm::ArrayRef<int32_t> ranks) const {
+  return !devices.empty() && llvm::all_of(ranks, [&](int32_t rank) {
+    return llvm::all_of(ranks, [&](int32_t other) {
+      return getDevice(rank).canReach(getDevice(other));
+    });
+  });
 }
 
 std::shared_ptr<LocalGroupState>

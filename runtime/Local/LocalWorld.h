@@ -30,13 +30,28 @@ struct alignas(64) LocalMember {
   uint8_t *alignedScratch = nullptr;
 };
 
+/// The same for memory of devices, whose streams do the work; see
+/// DeviceCollective. Nothing is twice here: who starts the next run has seen
+/// `done` of all, who by then look at nothing of this one any more.
+struct DeviceMember {
+  /// Runs whose addresses and `isReady` are published, and those whose `isDone`
+  /// is.
+  WaitWord ready, done;
+  /// On the member's stream: where its tensors may be used, and behind its part
+  /// of the work.
+  std::unique_ptr<Event> isReady, isDone;
+  std::vector<DeviceAddress> sources, destinations;
+};
+
 /// What the members of one prepared collective share.
 struct LocalCollectiveState {
   LocalCollectiveState(CollectiveSpecs specs, std::string name, size_t members)
-      : specs(std::move(specs)), name(std::move(name)), members(members) {}
+      : specs(std::move(specs)), name(std::move(name)), members(members),
+        onDevices(members) {}
   CollectiveSpecs specs;
   std::string name;
   std::vector<LocalMember> members;
+  std::vector<DeviceMember> onDevices;
 };
 
 struct LocalGroupState {
@@ -49,6 +64,16 @@ struct LocalGroupState {
   std::vector<size_t> prepared;
 };
 
+/// One of the receives of a channel, on memory of a device.
+struct DeviceArrival {
+  DeviceAddress destination;
+  /// On the receiver's stream: where the destination may be overwritten.
+  std::unique_ptr<Event> isPosted;
+  /// On the sender's, which makes it with its first message to here: behind the
+  /// copy.
+  std::unique_ptr<Event> isDelivered;
+};
+
 /// Messages of one (sender, receiver, tag), received in order. One thread on
 /// each side.
 struct LocalChannel {
@@ -57,9 +82,15 @@ struct LocalChannel {
   WaitWord posted;
   WaitWord delivered;
   void *destinations[capacity] = {};
+  /// In their place, on memory of devices.
+  std::shared_ptr<DeviceArrival> arrivals[capacity];
   /// Sends started, receives started: used by one side each.
   uint32_t numSent = 0;
   uint32_t numPosted = 0;
+
+  /// An error where `rank` would start more receives than there may be.
+  llvm::Error checkRoom(uint32_t number, int32_t rank,
+                        const std::string &name) const;
 };
 
 class LocalWorld {
@@ -68,6 +99,11 @@ public:
 
   int32_t getSize() const { return numRanks; }
   const WaitPolicy &getPolicy() const { return policy; }
+  /// Returns whether these ranks have devices that all reach each other.
+  bool reachEachOther(llvm::ArrayRef<int32_t> ranks) const;
+  Device &getDevice(int32_t rank) const {
+    return *devices[static_cast<size_t>(rank)];
+  }
 
   std::shared_ptr<LocalGroupState> getGroup(const std::vector<int32_t> &ranks);
   llvm::Expected<std::shared_ptr<LocalCollectiveState>>
@@ -85,6 +121,7 @@ public:
 
 private:
   int32_t numRanks;
+  std::vector<Device *> devices;
   WaitPolicy policy;
   std::atomic<bool> aborted{false};
   mutable std::mutex mutex;
@@ -107,6 +144,21 @@ std::unique_ptr<Operation>
 makeLocalCollective(std::shared_ptr<LocalWorld> world, int32_t rank,
                     std::shared_ptr<Group> group,
                     std::shared_ptr<LocalCollectiveState> state);
+
+/// Makes the same, on memory of devices that reach each other; null where it
+/// reduces and `reduction` is.
+llvm::Expected<std::unique_ptr<StreamOperation>>
+makeDeviceCollective(std::shared_ptr<LocalWorld> world, int32_t rank,
+                     std::shared_ptr<Group> group,
+                     std::shared_ptr<LocalCollectiveState> state,
+                     const Kernel *reduction);
+
+std::unique_ptr<StreamOperation>
+makeDeviceSend(std::shared_ptr<LocalWorld> world, int32_t rank, int32_t peer,
+               std::shared_ptr<LocalChannel> channel, std::string name);
+llvm::Expected<std::unique_ptr<StreamOperation>>
+makeDeviceReceive(std::shared_ptr<LocalWorld> world, int32_t rank, int32_t peer,
+                  std::shared_ptr<LocalChannel> channel, std::string name);
 
 } // namespace ax::rt
 

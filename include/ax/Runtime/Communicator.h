@@ -18,6 +18,7 @@
 #define AX_RUNTIME_COMMUNICATOR_H
 
 #include "ax/Runtime/Collective.h"
+#include "ax/Runtime/Device.h"
 
 #include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/Error.h"
@@ -51,6 +52,22 @@ public:
   }
 };
 
+/// An operation on memory of devices, whose work is put on a stream. Prepared,
+/// started and ended like an Operation, with errors of the stream besides.
+class StreamOperation {
+public:
+  virtual ~StreamOperation();
+
+  /// Comes after what the stream holds. The addresses of all sources, then
+  /// those of all destinations; for what one may do with them until `finish`
+  /// has been called, see Operation::start.
+  virtual llvm::Error start(Stream &stream,
+                            llvm::ArrayRef<DeviceAddress> addresses) = 0;
+  /// Returns when the other ranks have come as far; `stream` is that of start.
+  /// What it gets next finds the destinations, and may change the sources.
+  virtual llvm::Error finish(Stream &stream) = 0;
+};
+
 /// Some of the ranks, in an order that numbers them.
 class Group {
 public:
@@ -74,6 +91,9 @@ struct CommunicatorOptions {
   /// Threads that work at the same time in the whole process; 0: one per rank.
   /// With fewer cores, waiting ranks give up their core at once.
   int32_t numThreads = 0;
+  /// The device of each rank, for operations on their memory; none: all
+  /// operations are on memory of the host.
+  std::vector<Device *> devices = {};
 };
 
 class Communicator {
@@ -102,6 +122,22 @@ public:
   virtual llvm::Expected<std::unique_ptr<Operation>>
   prepareReceive(int32_t peer, int64_t tag, int64_t bytes,
                  const std::string &name) = 0;
+
+  /// As the three above, on memory of the ranks' devices. Null, for all ranks
+  /// of the operation, where they have to copy to memory of the host and use
+  /// what works on that. `reduction`, which the operation copies: what reduces
+  /// on a device (CollectiveCommand); null: nothing does. All members give the
+  /// same.
+  virtual llvm::Expected<std::unique_ptr<StreamOperation>>
+  prepareOnStream(const CollectiveSpecs &specs,
+                  const std::shared_ptr<Group> &group, const std::string &name,
+                  const Kernel *reduction);
+  virtual llvm::Expected<std::unique_ptr<StreamOperation>>
+  prepareSendOnStream(int32_t peer, int64_t tag, int64_t bytes,
+                      const std::string &name);
+  virtual llvm::Expected<std::unique_ptr<StreamOperation>>
+  prepareReceiveOnStream(int32_t peer, int64_t tag, int64_t bytes,
+                         const std::string &name);
 
   /// Returns when every member has called it.
   virtual llvm::Error barrier(Group &group) = 0;

@@ -240,6 +240,9 @@ public:
   /// Returns a number that this device shares with those of this process which
   /// find its memory by the same addresses.
   virtual int32_t getMemorySpace() const = 0;
+  /// Whether streams of this device read and write memory of the other one, and
+  /// wait for its events, while the host need not come to it.
+  virtual bool canReach(const Device &other) const;
 
   /// Returns memory that is aligned to 64 bytes at least, whatever is in it; a
   /// RunFailed error when there is not so much.
