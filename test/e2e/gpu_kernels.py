@@ -51,13 +51,13 @@ def assemble(kernels, target, folder):
         raise Failed("there are no kernels")
 
 
-def isAssembled(name, target):
+def isAssembled(name, target, *flags):
     ptxas()
     with scratch() as folder:
         plan = Path(folder) / "plan.mlir"
         model = MODELS / name
         run(tool("axopt"), model / "model.onnx", "--test-data",
-            model / "test_data_set_0", "--quiet", "-o", plan)
+            model / "test_data_set_0", "--quiet", *flags, "-o", plan)
         assemble(kernelsOf(plan, target, folder), target, folder)
 
 
@@ -154,3 +154,6 @@ def cases(every):
         yield f"rows for {target}", rowsAreAssembled, target
         for name in MODEL_NAMES:
             yield f"{name} for {target}", isAssembled, name, target
+        # With what ranks reduce.
+        yield (f"ranks for {target}", isAssembled, MODEL_NAMES[0], target,
+               "--dp=2", "--tp=2")

@@ -21,13 +21,13 @@ using namespace ax;
 namespace {
 
 /// Which thread runs, with which others if it meets them, and what its block
-/// has.
+/// has. A process runs one at a time.
 struct Place {
   int32_t thread = 0, block = 0, threads = 0, blocks = 0;
   ThreadFibers *fibers = nullptr;
   alignas(64) char shared[48 << 10];
 };
-thread_local Place place;
+Place place;
 
 int32_t threadNumber() {
   return place.fibers ? place.fibers->current() : place.thread;
@@ -101,17 +101,18 @@ std::vector<int32_t> makeOrder(int64_t count) {
 llvm::Expected<SimulatedGrid> SimulatedGrid::load(llvm::ArrayRef<uint8_t> image,
                                                   llvm::StringRef entry) {
   const auto *text = std::find(image.begin(), image.end(), 0);
-  bool meets = false;
+  bool meets = false, shares = false;
   auto loaded =
       rt::loadObject(image.drop_front(text - image.begin() + 1),
                      (entry + "_call").str(), [&](llvm::StringRef name) {
                        const void *meeting = findMeeting(name);
                        meets |= meeting != nullptr;
+                       shares |= name == "simgpu_shared";
                        return meeting ? meeting : findOwn(name);
                      });
   if (!loaded)
     return loaded.takeError();
-  return SimulatedGrid(std::move(*loaded), meets);
+  return SimulatedGrid(std::move(*loaded), meets, shares);
 }
 
 GridEnd SimulatedGrid::run(const rt::LaunchShape &shape,
@@ -128,14 +129,15 @@ GridEnd SimulatedGrid::run(const rt::LaunchShape &shape,
     std::shuffle(blocks.begin(), blocks.end(), random);
   std::optional<ThreadFibers> fibers;
   if (meets)
-    fibers.emplace(place.threads, order.seed.value_or(0), order.droppedBarrier);
+    fibers.emplace(place.threads, order.seed, order.droppedBarrier);
   place.fibers = fibers ? &*fibers : nullptr;
   GridEnd end;
   auto callOnce = [&] { call(parameters); };
   end.fault = simgpu::catchFault([&] {
     for (int32_t block : blocks) {
       place.block = block;
-      std::memset(place.shared, 0xff, sizeof(place.shared));
+      if (shares)
+        std::memset(place.shared, 0xff, sizeof(place.shared));
       if (fibers) {
         if (llvm::Error error = fibers->run(callOnce)) {
           end.stuck = llvm::toString(std::move(error));

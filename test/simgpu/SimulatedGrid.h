@@ -44,11 +44,11 @@ public:
   const void *getCode() const { return code.get(); }
 
 private:
-  SimulatedGrid(std::shared_ptr<const void> code, bool meets)
-      : code(std::move(code)), meets(meets) {}
+  SimulatedGrid(std::shared_ptr<const void> code, bool meets, bool shares)
+      : code(std::move(code)), meets(meets), shares(shares) {}
   std::shared_ptr<const void> code;
-  /// Its threads wait for each other.
-  bool meets;
+  /// Its threads wait for each other; a block has memory of its own.
+  bool meets, shares;
 };
 
 /// Loads a kernel and runs it. `buffers`: an address of each argument;

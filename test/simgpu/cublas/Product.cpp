@@ -303,6 +303,7 @@ public:
   std::vector<double> loadAll(const unsigned char *bytes, int64_t rows,
                               int64_t columns) const {
     std::vector<double> values;
+    values.reserve(static_cast<size_t>(rows * columns));
     for (int64_t i = 0; i < rows; ++i)
       for (int64_t j = 0; j < columns; ++j)
         values.push_back(load(type, bytes + at(i, j)));
@@ -335,13 +336,18 @@ void multiply(const Product &product, const Places &places, double alpha,
         std::transform(factor->begin(), factor->end(), factor->begin(),
                        roundToTF32);
     Matrix c(product.c, batch), d(product.d, batch);
-    for (int64_t i = 0; i < m; ++i)
+    std::vector<double> sums(static_cast<size_t>(n));
+    for (int64_t i = 0; i < m; ++i) {
+      // A whole row at once: so all loads are of neighbours.
+      std::fill(sums.begin(), sums.end(), 0);
+      for (int64_t l = 0; l < k; ++l) {
+        const double factor = a[static_cast<size_t>(i * k + l)];
+        const double *row = b.data() + l * n;
+        for (int64_t j = 0; j < n; ++j)
+          sums[static_cast<size_t>(j)] += factor * row[j];
+      }
       for (int64_t j = 0; j < n; ++j) {
-        double sum = 0;
-        for (int64_t l = 0; l < k; ++l)
-          sum += a[static_cast<size_t>(i * k + l)] *
-                 b[static_cast<size_t>(l * n + j)];
-        sum *= alpha;
+        double sum = alpha * sums[static_cast<size_t>(j)];
         if (beta != 0)
           sum += beta * load(product.c.type, places.c + c.at(i, j));
         if (operation.hasBias())
@@ -350,6 +356,7 @@ void multiply(const Product &product, const Places &places, double alpha,
         store(product.d.type, activate(operation.epilogue, sum),
               places.d + d.at(i, j));
       }
+    }
   }
 }
 

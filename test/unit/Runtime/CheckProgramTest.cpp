@@ -204,6 +204,18 @@ const Fault faults[] = {
      }},
     {"no such group set",
      [](Program &p) { command<CollectiveCommand>(p, 0, 1).groupSet = 1; }},
+    {"no such kernel",
+     [](Program &p) { command<CollectiveCommand>(p, 0, 1).reduction = 99; }},
+    // Of what a command launches.
+    {"a kernel that does not reduce",
+     [](Program &p) { command<CollectiveCommand>(p, 0, 1).reduction = 0; }},
+    {"a kernel for what reduces nothing",
+     [](Program &p) {
+       auto &collective = command<CollectiveCommand>(p, 0, 1);
+       collective.parts[0].kind = CollectiveKind::Permute;
+       collective.parts[0].permutation = {1, 0};
+       collective.reduction = 0;
+     }},
     {"its request is in use",
      [](Program &p) {
        p.stages[0].lists[0].commands[2] = p.stages[0].lists[0].commands[1];

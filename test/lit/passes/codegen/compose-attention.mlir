@@ -12,7 +12,7 @@
 // CHECK: ax.reshape %[[D]] : tensor<2x2x2x3x6xf32> -> tensor<2x4x3x6xf32>
 // CHECK-NOT: ax.attention
 axl.stage @causal(%q: tensor<2x4x3x8xf32>, %k: tensor<2x2x5x8xf32>, %v: tensor<2x2x5x6xf32>) {
-  %0 = ax.attention %q, %k, %v scale 5.000000e-01 : f64 {causal} : tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x6xf32> -> tensor<2x4x3x6xf32>
+  %0 = ax.attention %q, %k, %v scale 5.000000e-01 {causal} : tensor<2x4x3x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x6xf32> -> tensor<2x4x3x6xf32>
   axl.yield %0 : tensor<2x4x3x6xf32>
 }
 

@@ -1,0 +1,277 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Makes the archive that goes to a card: programs, the libraries that they need,
+and the cases of cases.txt with what is expected of them. `tools/dev package` runs
+it.
+
+usage: package.py BUILD --output FILE.tar.xz [--simulated] [--cases REGEX] [-j N]
+"""
+import argparse
+import fnmatch
+import json
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tempfile
+from collections import namedtuple
+from multiprocessing.pool import ThreadPool
+from pathlib import Path
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+HERE = Path(__file__).parent
+TEST = HERE.parent
+sys.path[:0] = [str(TEST), str(TEST / "e2e"), str(HERE)]
+import made
+from _operator_case import model_of
+from _operators import RANDOM, cases_of, wanted
+
+LARGEST = 40 << 20
+# By the kernel's and the loader's ABI, these are one: they come from one glibc.
+LIBC = ["libc.so.6", "libdl.so.2", "libm.so.6", "libpthread.so.0",
+        "librt.so.1"]
+LOADER = "ld-linux-x86-64.so.2"
+PROGRAMS = {"axrun-core": "bin/axrun-core", "AxCardTests": "test/unit/AxCardTests"}
+# Newer cards run it, too.
+OLDEST = "sm_80"
+# Rounding to half precision may go either way.
+HALF = 2e-3
+
+Case = namedtuple("Case", "kind source axopt axrun tolerance")
+
+
+def name(case):
+    words = [case.kind, case.source.partition("/")[2] or case.source,
+             *case.axopt, *case.axrun]
+    return " ".join(words)
+
+
+def sources(pattern):
+    """What a `what` of the table names."""
+    if "*" not in pattern:
+        return [pattern]
+    top = pattern.split("/")[0]
+    found = {"models": lambda: (TEST / "models").glob("*/model.onnx"),
+             "training": lambda: (TEST / "data/training").glob("*/model.onnx")}
+    if top in found:
+        names = [path.parent.name for path in found[top]()]
+    else:
+        names = {op for op, _ in wanted()} - RANDOM
+    # Its weights alone are larger than the archive may be.
+    return [f"{top}/{each}" for each in sorted(names) if each != "minilm"
+            if fnmatch.fnmatch(f"{top}/{each}", pattern)]
+
+
+def readTable(listTests):
+    """The cases; listTests: a suite -> its tests."""
+    for line in (HERE / "cases.txt").read_text().splitlines():
+        if not line.strip() or line.startswith("#"):
+            continue
+        kind, what, axopt, axrun, tolerance = (
+            [part.strip() for part in line.split("|")] + [""] * 4)[:5]
+        if kind == "test":
+            yield from (Case(kind, test, [], [], "") for test in listTests(what))
+            continue
+        for source in sources(what):
+            for flags in axopt.split(";"):
+                yield Case(kind, source, flags.split(), axrun.split(), tolerance)
+
+
+class Maker:
+    def __init__(self, options):
+        self.options, self.build = options, options.build
+        self.simulated = self.build / "test/simgpu"
+
+    def run(self, *command, **options):
+        done = subprocess.run([str(word) for word in command], text=True,
+                              capture_output=True, **options)
+        if done.returncode:
+            raise RuntimeError(f"$ {' '.join(map(str, command))}\n{done.stdout}"
+                               f"{done.stderr}")
+        return done.stdout
+
+    def listTests(self, suite):
+        """Of a card; one that is simulated has the same."""
+        text = self.run(self.build / PROGRAMS["AxCardTests"],
+                        f"--gtest_filter=*{suite}.*", "--gtest_list_tests",
+                        env=os.environ | {"AXRUN_CUDA_PATH": self.simulated})
+        group = ""
+        for line in text.splitlines():
+            test = line.split("#")[0].rstrip()
+            if test.startswith(" "):
+                yield group + test.strip()
+            elif test.endswith("."):
+                group = test
+
+    def target(self):
+        return OLDEST + "+sim" * self.options.simulated
+
+    def compile(self, case, scratch, folder, model, *flags):
+        """The plan for the card, and one for this machine."""
+        command = [self.build / "bin/axopt", model, *flags, *case.axopt, "--quiet"]
+        self.run(*command, "--compile", f"--target={self.target()}",
+                 "--embed-weights", "-o", folder / "plan.axc")
+        self.run(*command, "-o", scratch / "plan.mlir")
+
+    def axrun(self, case, scratch, *command):
+        self.run(self.build / "bin/axrun", scratch / "plan.mlir", *command,
+                 *[flag for flag in case.axrun if flag != "--launch-blocking"],
+                 env=os.environ | {"AXRUN_DEVICE": "cpu"})
+
+    def model(self, case, scratch, folder):
+        """A model of test/models, with inputs and outputs of its test data."""
+        place = TEST / case.source
+        graph = onnx.load(place / "model.onnx", load_external_data=False).graph
+        data = place / "test_data_set_0"
+        self.compile(case, scratch, folder, place / "model.onnx", "--test-data",
+                     data)
+        weights = {tensor.name for tensor in graph.initializer}
+        for file, kind, values in (
+                ("in.npz", "input", [v for v in graph.input
+                                     if v.name not in weights]),
+                ("out.npz", "output", graph.output)):
+            arrays = {}
+            for number, value in enumerate(values):
+                tensor = onnx.TensorProto()
+                path = data / f"{kind}_{number}.pb"
+                if path.exists():
+                    tensor.ParseFromString(path.read_bytes())
+                    arrays[value.name] = numpy_helper.to_array(tensor)
+            np.savez(folder / file, **arrays)
+
+    def operator(self, case, scratch, folder):
+        """All cases of an operator in its newest version, as the CPU does them."""
+        op = case.source.split("/")[1]
+        opset = max(version for known, version in wanted() if known == op)
+        cases = cases_of(op, opset)
+        (scratch / "model.onnx").write_bytes(
+            model_of(cases, opset).SerializeToString())
+        self.compile(case, scratch, folder, scratch / "model.onnx",
+                     *[f"--max=n{n}_o0={each.room}"
+                       for n, each in enumerate(cases) if each.room])
+        feeds = {}
+        for n, each in enumerate(cases):
+            feeds |= each.feeds(f"n{n}_")
+        np.savez(folder / "in.npz", **feeds)
+        self.axrun(case, scratch, "--inputs", folder / "in.npz", "--output",
+                   folder / "out.npz")
+
+    def training(self, case, scratch, folder):
+        """Steps of test/data/training, or of made.py, as the CPU does them."""
+        top, what = case.source.split("/")
+        if top == "made":
+            recipe = getattr(made, what)(scratch)
+            self.compile(case, scratch, folder, scratch / "model.onnx",
+                         *recipe.flags)
+            samples = recipe.data
+        else:
+            place = TEST / "data/training" / what
+            options = json.loads((place / "reference.json").read_text())
+            with np.load(place / "data.npz") as data:
+                shape = "x".join(map(str, data["input"].shape[1:]))
+                # Stored as steps x batch x ...: samples in their order.
+                samples = {key: array.reshape((-1, *array.shape[2:]))
+                           for key, array in data.items()}
+            self.compile(case, scratch, folder, place / "model.onnx", "--train",
+                         "--loss=cross_entropy(logits,labels)", "--clip-norm=1",
+                         "--optimizer=" + options["optimizers"]["adamw"]["options"],
+                         f"--shape=input={shape}")
+        np.savez(folder / "data.npz", **samples)
+        self.axrun(case, scratch, "--data", folder / "data.npz", "--epochs=1",
+                   "--no-shuffle", "--quiet", "--log", folder / "log.csv")
+
+    def make(self, case, folder):
+        if case.kind == "test":
+            return
+        folder.mkdir()
+        top = case.source.split("/")[0]
+        maker = {"models": self.model, "operators": self.operator,
+                 "training": self.training, "made": self.training}[top]
+        with tempfile.TemporaryDirectory() as scratch:
+            maker(case, Path(scratch), folder)
+
+    def tolerance(self, case, folder):
+        if case.kind != "outputs":
+            return case.tolerance
+        with np.load(folder / "out.npz") as arrays:
+            isHalf = any(array.dtype.itemsize == 2 for array in arrays.values())
+        return str(max(float(case.tolerance), HALF)) if isHalf else case.tolerance
+
+    def libraries(self, folder):
+        """What the programs need: one folder with what glibc is, one with all
+        else."""
+        found = {}
+        for program in PROGRAMS.values():
+            for line in self.run("ldd", self.build / program).splitlines():
+                if match := re.match(r"\s*(\S+) => (\S+)|\s*(/\S+)", line):
+                    path = Path(match[2] or match[3])
+                    found[path.name] = path
+        beside = found["libc.so.6"].parent
+        ours = {library: beside / library for library in LIBC}
+        ours[LOADER] = found[LOADER]
+        for place, paths in (("libc", ours), ("lib", found)):
+            (folder / place).mkdir()
+            for library, path in paths.items():
+                if place == "libc" or library not in ours:
+                    shutil.copy(path, folder / place / library)
+        (folder / "libc/version").write_text(platform.libc_ver()[1] + "\n")
+
+    def programs(self, folder):
+        (folder / "bin").mkdir()
+        for program, path in PROGRAMS.items():
+            shutil.copy(self.build / path, folder / "bin" / program)
+            self.run("strip", folder / "bin" / program)
+        for script in "run", "start":
+            shutil.copy(HERE / script, folder / script)
+        if self.options.simulated:
+            (folder / "simgpu").mkdir()
+            for library in self.simulated.glob("lib*.so.*"):
+                shutil.copy(library, folder / "simgpu")
+
+    def package(self):
+        with tempfile.TemporaryDirectory() as scratch:
+            folder = Path(scratch) / "card"
+            (folder / "cases").mkdir(parents=True)
+            self.libraries(folder)
+            self.programs(folder)
+            cases = [case for case in dict.fromkeys(
+                         Case(c.kind, c.source, tuple(c.axopt), tuple(c.axrun),
+                              c.tolerance) for c in readTable(self.listTests))
+                     if re.search(self.options.cases, name(case))]
+            places = [folder / "cases" / f"{n:03}" for n in range(len(cases))]
+            with ThreadPool(self.options.j) as pool:
+                pool.starmap(self.make, zip(cases, places))
+            with open(folder / "cases.tsv", "w") as table:
+                for case, place in zip(cases, places):
+                    # Never empty: the shell takes two tabs for one.
+                    print(case.kind, name(case), place.name,
+                          self.tolerance(case, place) or "-",
+                          case.source if case.kind == "test"
+                          else " ".join(case.axrun), sep="\t", file=table)
+            how = "xz" if self.options.output.suffix == ".xz" else "gz"
+            with tarfile.open(self.options.output, f"w:{how}") as archive:
+                archive.add(folder, "card")
+        size = self.options.output.stat().st_size
+        print(f"{self.options.output}: {len(cases)} cases, {size / 2**20:.1f} MB")
+        if size > LARGEST:
+            sys.exit(f"that is more than {LARGEST >> 20} MB")
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("build", type=lambda text: Path(text).absolute())
+    parser.add_argument("--output", type=Path, required=True)
+    parser.add_argument("--simulated", action="store_true",
+                        help="for the simulated GPU, which comes along")
+    parser.add_argument("--cases", default="", help="regular expression")
+    parser.add_argument("-j", type=int, default=os.cpu_count())
+    Maker(parser.parse_args()).package()
+
+
+if __name__ == "__main__":
+    main()
