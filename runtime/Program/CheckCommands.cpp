@@ -157,10 +157,16 @@ void Checker::checkReduction(const CollectiveCommand &c, size_t members) {
     return;
   const Kernel &kernel = program.kernels[static_cast<size_t>(c.reduction)];
   size_t buffers = reductionKernel::numBuffers(kind, members);
-  require(!kernel.image.empty() && kernel.format == kernelFormat::ptx &&
-              kernel.scratchBytes == 0 && kernel.arguments.size() == buffers &&
-              kernel.scalarBounds.size() == reductionKernel::numScalars,
-          "a kernel that does not reduce");
+  // Elements of another size would lie elsewhere.
+  auto fits = [&](const KernelArgument &argument) {
+    return argument.bytes == byteSize(c.parts.front().dtype);
+  };
+  require(
+      !kernel.image.empty() && kernel.format == kernelFormat::ptx &&
+          kernel.scratchBytes == 0 && kernel.arguments.size() == buffers &&
+          std::all_of(kernel.arguments.begin(), kernel.arguments.end(), fits) &&
+          kernel.scalarBounds.size() == reductionKernel::numScalars,
+      "a kernel that does not reduce");
 }
 
 void Checker::operator()(const CollectiveCommand &c) {
