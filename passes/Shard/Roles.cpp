@@ -3,7 +3,8 @@
 //
 // An example, a block of a transformer:
 //
-//   a = attention(linear(x))  z = x + linear(a)  h = linear(z)  y = z + linear(h)
+//   a = attention(linear(x))  z = x + linear(a)  h = linear(z)  y = z +
+//   linear(h)
 //
 // Heads go over col. The k of the Linear behind them is that of the heads, so
 // its n goes over row; the addition relates that to x, and so x, z and y go

@@ -5,8 +5,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "ax/Gradients/AttentionParts.h"
 #include "../GradientRules.h"
+#include "ax/Gradients/AttentionParts.h"
 
 using namespace mlir;
 using namespace ax;

@@ -272,7 +272,8 @@ TEST(GpuKernel, WhatIsNoMemoryIsAnError) {
   float y[4];
   ErrorDescription error =
       describeError(runGrid(kernel, kernel.launch, {nullptr, y}, {}, nullptr));
-  EXPECT_NE(error.message.find(" touches 0x"), std::string::npos) << error.message;
+  EXPECT_NE(error.message.find(" touches 0x"), std::string::npos)
+      << error.message;
 }
 
 /// In f64 the C library's functions are written out, to be within 1e-14 of

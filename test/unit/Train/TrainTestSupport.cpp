@@ -3,9 +3,9 @@
 
 #include "TrainTestSupport.h"
 
+#include "ax/Gradients/GradientBuilder.h"
 #include "ax/Interpreter/Elements.h"
 #include "ax/Interpreter/Interpreter.h"
-#include "ax/Gradients/GradientBuilder.h"
 #include "ax/Passes/Passes.h"
 #include "ax/Support/Error.h"
 #include "mlir/Parser/Parser.h"
