@@ -18,6 +18,10 @@ static uint64_t nextIdentity() {
   return ++last;
 }
 
+static std::string contextOf(int32_t number) {
+  return "device cuda: card " + std::to_string(number);
+}
+
 Card::Card(std::shared_ptr<const Driver> driver, int32_t number)
     : driver(std::move(driver)), number(number), identity(nextIdentity()) {}
 
@@ -33,7 +37,7 @@ llvm::Expected<std::shared_ptr<const Card>> Card::open(int32_t number) {
     return driver.takeError();
   std::shared_ptr<Card> card(new Card(std::move(*driver), number));
   if (llvm::Error error = card->retain())
-    return error;
+    return addContext(std::move(error), contextOf(number));
   return card;
 }
 
@@ -44,12 +48,15 @@ llvm::Expected<GpuTarget> Card::findTarget(int32_t number) {
   CUdevice device = 0;
   if (llvm::Error error =
           (*driver)->call(&Driver::cuDeviceGet, &device, number))
-    return error;
-  return findTarget(**driver, device, number);
+    return addContext(std::move(error), contextOf(number));
+  llvm::Expected<GpuTarget> target = findTarget(**driver, device);
+  if (!target)
+    return addContext(target.takeError(), contextOf(number));
+  return target;
 }
 
 llvm::Expected<GpuTarget> Card::findTarget(const Driver &driver,
-                                           CUdevice device, int32_t number) {
+                                           CUdevice device) {
   int major = 0, minor = 0;
   for (auto [value, attribute] :
        {std::pair(&major, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR),
@@ -64,17 +71,14 @@ llvm::Expected<GpuTarget> Card::findTarget(const Driver &driver,
   if (llvm::Error error = driver.call(&Driver::cuDeviceGetName, name.data(),
                                       static_cast<int>(name.size()), device))
     return error;
-  return makeErrorf(ExitCode::Usage,
-                    "device cuda: card {0}, {1}, is an sm_{2}{3}, and {4} is "
-                    "needed",
-                    number, name.data(), major, minor,
-                    GpuTarget::names().front());
+  return makeErrorf(ExitCode::Usage, "{0} is an sm_{1}{2}, and {3} is needed",
+                    name.data(), major, minor, GpuTarget::names().front());
 }
 
 llvm::Error Card::retain() {
   if (llvm::Error error = driver->call(&Driver::cuDeviceGet, &device, number))
     return error;
-  if (llvm::Error error = findTarget(*driver, device, number).takeError())
+  if (llvm::Error error = findTarget(*driver, device).takeError())
     return error;
   if (llvm::Error error = driver->call(&Driver::cuDeviceGetAttribute, &maxPitch,
                                        CU_DEVICE_ATTRIBUTE_MAX_PITCH, device))

@@ -49,7 +49,7 @@ public:
 private:
   Card(std::shared_ptr<const Driver> driver, int32_t number);
   static llvm::Expected<GpuTarget> findTarget(const Driver &driver,
-                                              CUdevice device, int32_t number);
+                                              CUdevice device);
   llvm::Error retain();
 
   std::shared_ptr<const Driver> driver;

@@ -55,7 +55,7 @@ llvm::Expected<std::shared_ptr<const Driver>> Driver::load() {
     return makeError(ExitCode::Usage,
                      "device cuda: CUDA's driver sees no card");
   if (llvm::Error error = driver->check(&Driver::cuInit, result))
-    return error;
+    return addContext(std::move(error), "device cuda");
   return driver;
 }
 

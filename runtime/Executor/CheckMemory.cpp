@@ -51,7 +51,8 @@ llvm::Error checkMemory(llvm::ArrayRef<RankContext> ranks, bool hasStates) {
     const RankContext &rank = *space.first;
     llvm::Expected<MemorySize> size = rank.device.getMemorySize();
     if (!size)
-      return size.takeError();
+      return addContext(size.takeError(),
+                        "device '" + llvm::Twine(rank.device.getName()) + "'");
     int64_t needed = space.needs.total();
     if (needed <= size->free)
       continue;

@@ -129,18 +129,23 @@ LocalCluster::~LocalCluster() {
   if (watchdog.joinable())
     watchdog.join();
   // Ranks end at once; those that hang in a kernel are left behind.
-  bool ended;
+  bool ended = true, hasFailed;
+  auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
   {
     std::unique_lock<std::mutex> lock(shared->mutex);
     auto allEnded = [&] { return shared->running == 0; };
-    ended = true;
-    if (shared->failureCode == ExitCode::Success)
+    hasFailed = shared->failureCode != ExitCode::Success;
+    if (!hasFailed)
       shared->changed.wait(lock, allEnded);
     else
-      ended = shared->changed.wait_for(lock, std::chrono::seconds(2), allEnded);
+      ended = shared->changed.wait_until(lock, until, allEnded);
   }
   for (std::thread &thread : threads)
     ended ? thread.join() : thread.detach();
+  // Devices may still do what they were given, with memory of any rank.
+  if (ended && hasFailed)
+    for (std::unique_ptr<LocalRank> &rank : shared->ranks)
+      rank->executor.settle(until);
   for (RequestSlot &slot : shared->ring)
     if (slot.request)
       slot.request->slot = nullptr;

@@ -5,6 +5,8 @@
 
 #include "ax/Support/Error.h"
 
+#include <thread>
+
 namespace ax::rt {
 
 llvm::Error RankExecutor::run() {
@@ -19,9 +21,25 @@ llvm::Error RankExecutor::run() {
     error = recorder->finishRun(trace);
   // Errors may come late: the device says what it was doing.
   if (error)
-    return addContext(std::move(error), describe());
+    return addContext(std::move(error), describeCommand(progress.getFailed()));
   progress.setOnHost(RankProgress::idle);
   return llvm::Error::success();
+}
+
+void RankExecutor::settle(std::chrono::steady_clock::time_point until) {
+  if (!streams.compute)
+    return;
+  for (Stream *stream :
+       {streams.compute.get(), &streams.exchange.get(), &streams.send.get(),
+        &streams.receive.get(), &streams.copy.get()}) {
+    llvm::Expected<bool> done = stream->isDone();
+    while (done && !*done && std::chrono::steady_clock::now() < until) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      done = stream->isDone();
+    }
+    if (!done)
+      llvm::consumeError(done.takeError());
+  }
 }
 
 llvm::Error RankExecutor::runActions() {

@@ -42,6 +42,11 @@ public:
   /// Does the whole schedule of the rank's stage once.
   llvm::Error run();
 
+  /// After a failure: waits until what its streams have been given is done, or
+  /// cannot be, but not longer than `until`. What that uses may then be freed,
+  /// also what is of other ranks. For any thread, when the rank's has ended.
+  void settle(std::chrono::steady_clock::time_point until);
+
   int32_t getRank() const { return context.rank; }
   bool hasOwnState(int32_t state) const { return ownState.count(state) != 0; }
   /// What the rank's copy of a mutable state, which it has, holds of `box`,

@@ -32,10 +32,19 @@ public:
   }
   /// What the stream gets next is of the command.
   llvm::Error begin(Stream &stream, int32_t command) {
+    issued = command;
     return stream.set(*mark, pack(++count, command));
   }
 
   int32_t getCommand() const { return static_cast<int32_t>(get() & mask); }
+  /// Which command an error is of, as far as that can be known: errors come
+  /// late, so it is the one that the device has come to; before it has come to
+  /// any in this run, the one that was put on its streams last. For the rank's
+  /// thread.
+  int32_t getFailed() const {
+    int32_t reached = getCommand();
+    return reached == starting ? issued : reached;
+  }
   /// Changes with each command.
   uint64_t getCount() const { return get() >> bits; }
 
@@ -53,6 +62,7 @@ private:
 
   std::unique_ptr<Mark> mark;
   uint64_t count = 0;
+  int32_t issued = idle;
   std::atomic<uint64_t> host{pack(0, idle)};
   std::atomic<bool> onDevice{false};
 };

@@ -52,7 +52,7 @@ TEST(CudaDeviceTest, SaysWhyThereIsNone) {
   EXPECT_EQ(refusal({{"CARDS", "0"}}),
             "device cuda: CUDA's driver sees no card");
   EXPECT_EQ(refusal({{"CAPABILITY", "75"}}),
-            "device cuda: card 0, Simulated GPU, is an sm_75, and sm_80 is "
+            "device cuda: card 0: Simulated GPU is an sm_75, and sm_80 is "
             "needed");
   EXPECT_EQ(refusal({{"FAIL", "cuDriverGetVersion:1:999"}}),
             "device cuda: CUDA's driver does not tell its version: error 999");
