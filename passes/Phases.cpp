@@ -115,6 +115,6 @@ void ax::addPipelinePhase(mlir::OpPassManager &manager,
   plan.addPass(createOutlineStages({strategy.schedule}));
   plan.addPass(createPrepare());
   plan.addPass(createShareCollectives());
-  plan.addPass(createOverlap({cost::Machine().overlapsCollectives}));
+  plan.addPass(createOverlap());
   plan.addPass(createSchedule({strategy.schedule}));
 }

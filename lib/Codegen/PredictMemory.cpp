@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 #include "ax/Codegen/Codegen.h"
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/PlanAttrs.h"
 #include "ax/Runtime/MemoryNeeds.h"
 
 #include "llvm/ADT/SetVector.h"
@@ -86,6 +87,13 @@ static void addKept(StageOp list, const sharding::Mesh &mesh,
 llvm::Expected<std::vector<cost::RankMemory>> predictMemory(ProgramOp program) {
   Options options;
   options.withoutKernels = true;
+  auto plan = program->getParentOfType<PlanOp>();
+  if (auto machine = plan->getAttrOfType<StringAttr>(kMachine)) {
+    llvm::Expected<Target> target = Target::parse(machine.getValue());
+    if (!target)
+      return target.takeError();
+    options.target = *target;
+  }
   llvm::Expected<rt::Program> planned = generate(program, options);
   if (!planned)
     return planned.takeError();
@@ -99,8 +107,10 @@ llvm::Expected<std::vector<cost::RankMemory>> predictMemory(ProgramOp program) {
     memory.constants = needs.constants;
     memory.slots = needs.slots;
     // The host's device uses those of all micro-batches where requests have
-    // them.
-    memory.ports = needs.ports * planned->mesh.numTimeSlices();
+    // them; another one has memory for one of each.
+    memory.ports = needs.ports;
+    if (options.target.getCpu())
+      memory.ports *= planned->mesh.numTimeSlices();
     memory.activations += needs.values;
   }
   // Of a program that is one list they are in the arena.

@@ -5,6 +5,7 @@
 #include "PhaseList.h"
 
 #include "ax/Codegen/Codegen.h"
+#include "ax/Dialect/PlanAttrs.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/Random.h"
 #include "ax/Passes/Passes.h"
@@ -201,6 +202,10 @@ llvm::Error ax::compile(ModuleOp module, const CompileOptions &options) {
       options.after(phase, module);
   };
   done("import");
+  if (!options.machine.empty())
+    for (auto plan : module.getOps<PlanOp>())
+      plan->setAttr(kMachine, mlir::StringAttr::get(module.getContext(),
+                                                    options.machine));
   for (auto plan : module.getOps<PlanOp>())
     for (auto program : plan.getBody().getOps<ProgramOp>())
       warnOfNothing(program);

@@ -46,6 +46,16 @@ double cost::wholeFlops(Operation *op) {
                [](Value value) { return tensorType(value).getShape().vec(); });
 }
 
+/// Returns the time that the arithmetic of a contraction takes.
+static double contractionSeconds(Operation *op, const sharding::Mesh &mesh,
+                                 const cost::Machine &machine) {
+  double flops = cost::contractionFlops(op, mesh);
+  if (flops == 0)
+    return 0;
+  return flops / machine.flopsPerSecondOf(
+                     tensorType(op->getOperand(0)).getElementType());
+}
+
 /// Returns the time of an operation that reads `moreBytes` than its operands
 /// have.
 static double secondsWith(double moreBytes, Operation *op,
@@ -60,7 +70,7 @@ static double secondsWith(double moreBytes, Operation *op,
     bytes += cost::localBytes(tensorType(value), mesh);
   for (Value value : op->getResults())
     bytes += cost::localBytes(tensorType(value), mesh);
-  return std::max(cost::contractionFlops(op, mesh) / machine.flopsPerSecond,
+  return std::max(contractionSeconds(op, mesh, machine),
                   bytes / machine.bytesPerSecond);
 }
 

@@ -33,7 +33,7 @@ double cost::collectiveSeconds(CollectiveOpInterface op,
 
 /// The product whose result is made where that of `op` is.
 static Operation *productOf(Operation *op) {
-  return findProduct(op, *cost::Machine().library);
+  return findProduct(op, *cost::machineOf(op).library);
 }
 
 /// The value in whose memory `value` lies: these only rename, and a product is

@@ -52,6 +52,7 @@ static const PlanAttribute attributes[] = {
     {kFiles, isOn<PlanOp, DictionaryAttr>},
     {kFolded, isOn<PlanOp, DictionaryAttr>},
     {kFoldedParameters, isOn<PlanOp, ArrayAttr>},
+    {kMachine, isOn<PlanOp, StringAttr>},
     {kUnbatched, isOn<PlanOp, ArrayAttr>},
     {kLearningRateSteps, isSteps},
     {kOptimizer, isOptimizer},

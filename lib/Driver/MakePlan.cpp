@@ -17,6 +17,9 @@ driver::makePlan(const std::string &model, const ModelOptions &options,
   how.strategy = options.strategy;
   how.strict = options.strict;
   how.evaluationMode = options.import.evaluationMode;
+  if (options.target)
+    if (const GpuTarget *gpu = options.target->getGpu())
+      how.machine = gpu->architecture();
   llvm::Error error = compile(**module, how);
   diagnostics.tellWarnings(warn);
   if (error)

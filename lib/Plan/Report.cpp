@@ -262,6 +262,7 @@ Report plan::makeReport(ModuleOp module, const StageMemory &memory) {
   Report report;
   report.plan = *module.getOps<PlanOp>().begin();
   report.mesh = report.plan.getMesh();
+  report.machine = cost::machineOf(report.plan);
   for (ProgramOp program : report.plan.getBody().getOps<ProgramOp>())
     report.programs.push_back(
         Reporter(report.mesh, report.machine, memory).report(program));

@@ -4,6 +4,7 @@
 #include "Precheck.h"
 #include "Verifier.h"
 
+#include "ax/Cost/Machine.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/PlanAttrs.h"
 #include "ax/Dialect/ProgramNames.h"
@@ -12,6 +13,7 @@
 #include "ax/Interpreter/FoldedWeights.h"
 #include "ax/Plan/Plan.h"
 #include "ax/Support/GivenWeights.h"
+#include "ax/Support/Target.h"
 
 #include "mlir/IR/Verifier.h"
 #include "llvm/ADT/StringExtras.h"
@@ -343,6 +345,15 @@ static void verifyUnbatched(PlanOp plan) {
                          << kUnbatched << "' names";
 }
 
+/// The target that it was priced for.
+static void verifyMachine(PlanOp plan) {
+  auto target = plan->getAttrOfType<StringAttr>(kMachine);
+  if (target && !cost::isMachine(target.getValue()))
+    plan.emitOpError() << "has attribute '" << kMachine << "' = " << target
+                       << ", and known are "
+                       << llvm::join(GpuTarget::names(), ", ");
+}
+
 llvm::Error plan::verifyPlan(ModuleOp module) {
   Faults faults(module.getContext());
   if (failed(precheckModule(module)) || failed(mlir::verify(module)))
@@ -366,6 +377,7 @@ llvm::Error plan::verifyPlan(ModuleOp module) {
       op.emitOpError("is of no plan: it is made when a plan runs");
   verifyFolded(plan);
   verifyUnbatched(plan);
+  verifyMachine(plan);
   llvm::DenseMap<StringAttr, StateUses> uses;
   for (ProgramOp program : plan.getBody().getOps<ProgramOp>()) {
     ProgramVerifier(program, mesh).verify();

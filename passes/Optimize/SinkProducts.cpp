@@ -14,7 +14,7 @@ using namespace ax;
 namespace {
 struct SinkProducts : ax::impl::SinkProductsBase<SinkProducts> {
   void runOnOperation() final {
-    cost::Machine machine;
+    cost::Machine machine = cost::machineOf(getOperation());
     SmallVector<Epilogue> found;
     getOperation()->walk([&](Operation *op) {
       Epilogue epilogue = findEpilogue(op, *machine.library);

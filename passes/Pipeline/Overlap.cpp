@@ -26,7 +26,8 @@ struct Overlap : ax::impl::OverlapBase<Overlap> {
 
   void runOnOperation() final {
     mesh = getOperation().getMesh();
-    machine.overlapsCollectives = overlapsCollectives;
+    machine = cost::machineOf(getOperation());
+    machine.overlapsCollectives |= overlapsCollectives;
     getOperation().walk([&](StageOp stage) {
       auto hides = [&](Operation &op) {
         return cost::contractionFlops(&op, mesh) > 0;

@@ -18,7 +18,7 @@ static sharding::PropagateOptions pricesOf(const cost::Machine &machine) {
 
 ShardAnalysis::ShardAnalysis(Operation *plan)
     : mesh(cast<PlanOp>(plan).getMesh()),
-      propagator(mesh, pricesOf(cost::Machine())) {}
+      propagator(mesh, pricesOf(cost::machineOf(plan))) {}
 
 const ShardGraph *ShardAnalysis::graphOf(ProgramOp program) {
   auto at = graphs.find(program);

@@ -46,6 +46,7 @@ static std::vector<std::string> factorNames(Operation *op, const Rule &rule) {
 FailureOr<ShardGraph> ShardGraph::build(ProgramOp program) {
   ShardGraph result;
   Mesh noMesh;
+  cost::Machine machine = cost::machineOf(program);
   auto addTensor = [&](Value value, TensorRole role, std::string name) {
     RankedTensorType type = tensorType(value);
     GraphTensor tensor;
@@ -94,6 +95,11 @@ FailureOr<ShardGraph> ShardGraph::build(ProgramOp program) {
     for (Value value : op.getResults())
       node.results.push_back(result.tensorOf.lookup(value));
     node.flops = cost::contractionFlops(&op, noMesh);
+    // The engine knows one rate, that of f32.
+    if (node.flops > 0)
+      node.flops *= machine.flopsPerSecond /
+                    machine.flopsPerSecondOf(
+                        tensorType(op.getOperand(0)).getElementType());
     node.factorNames = factorNames(&op, node.rule);
     result.graph.ops.push_back(std::move(node));
     result.ops.push_back(&op);

@@ -105,6 +105,7 @@ struct AssignStages : ax::impl::AssignStagesBase<AssignStages> {
   SmallVector<double> apart;
   /// Bytes that cross a cut before ops[i].
   SmallVector<int64_t> crossing;
+  cost::Machine machine;
   /// The states that each of `ops` uses.
   SmallVector<llvm::SetVector<StringAttr>> used;
   /// The stages that use each state, in the programs so far.
@@ -146,7 +147,7 @@ LogicalResult AssignStages::assign(ProgramOp program, int64_t stages) {
            << ops.size() << ", too few for " << stages
            << " pipeline stages: use a smaller --pp";
 
-  cost::Machine machine;
+  machine = cost::machineOf(program);
   sharding::Mesh mesh = getMesh(program);
   before.assign(1, 0);
   apart.clear();
@@ -338,7 +339,6 @@ std::optional<SmallVector<size_t>> AssignStages::balancedCuts(int64_t stages) {
     return !forbidden.contains(begin) &&
            (!stateInEachStage || users[begin] < users[end]);
   };
-  cost::Machine machine;
   auto send = [&](size_t cut) {
     return cut == 0 || cut == n
                ? 0.0

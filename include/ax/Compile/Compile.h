@@ -24,6 +24,9 @@ struct CompileOptions {
   bool strict = false;
   /// The model was asked for in evaluation mode, which has no random numbers.
   bool evaluationMode = false;
+  /// The target whose machine the plan is priced for, as `sm_90` (`kMachine`);
+  /// empty: a generic processor, or what the plan has.
+  std::string machine;
   /// Names of the first and the last phase to go through; empty: of all.
   llvm::StringRef first, last;
   /// Is called with "import" before the phases, and with each phase's name

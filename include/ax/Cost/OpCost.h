@@ -3,24 +3,9 @@
 #ifndef AX_COST_OPCOST_H
 #define AX_COST_OPCOST_H
 
-#include "ax/Cost/Epilogue.h"
+#include "ax/Cost/Machine.h"
 
 namespace ax::cost {
-
-/// How fast a rank's machine computes and communicates. The numbers here are of
-/// no machine that somebody has measured.
-struct Machine {
-  llvm::StringRef name = "generic CPU core";
-  double flopsPerSecond = 5e10;
-  double bytesPerSecond = 1e10;
-  double collectiveLatency = 5e-6;
-  double collectiveBytesPerSecond = 5e9;
-  /// What is started goes on while the rank computes. Threads of one process
-  /// (`--comm=local`) do all of a collective themselves, where they wait for
-  /// it.
-  bool overlapsCollectives = false;
-  const Library *library = &cpuLibrary();
-};
 
 /// Shape of the part that one rank holds (one micro-batch of it), by the
 /// layout in the type; the global shape without one.

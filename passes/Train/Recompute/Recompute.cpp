@@ -37,7 +37,8 @@ using namespace ax;
 /// once.
 static constexpr int64_t minLayers = 2, maxLayers = 8;
 
-Recompute::Recompute(ProgramOp program) : mesh(getMesh(program)) {
+Recompute::Recompute(ProgramOp program)
+    : mesh(getMesh(program)), machine(cost::machineOf(program)) {
   // What Shard adds belongs to the latest that it works on.
   llvm::DenseMap<Operation *, Action> actions;
   for (Operation &op : program.getBody().front().without_terminator()) {

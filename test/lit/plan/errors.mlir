@@ -150,6 +150,17 @@
 // RUN: not axopt %t.unbatched.mlir --verify 2>&1 | FileCheck %s --check-prefix=UNBATCHED
 // UNBATCHED: 'ax.plan' op has no input 'nosuch', which 'ax.unbatched' names
 
+// RUN: sed 's/version 1 {/version 1 attributes {ax.machine = "sm_90"} {/' %s > %t.machine.mlir
+// RUN: axopt %t.machine.mlir --verify
+
+// RUN: sed 's/version 1 {/version 1 attributes {ax.machine = "sm_91"} {/' %s > %t.nomachine.mlir
+// RUN: not axopt %t.nomachine.mlir --verify 2>&1 | FileCheck %s --check-prefix=NOMACHINE
+// NOMACHINE: 'ax.plan' op has attribute 'ax.machine' = "sm_91", and known are sm_80, sm_90, sm_100
+
+// RUN: sed 's/version 1 {/version 1 attributes {ax.machine = 90} {/' %s > %t.notext.mlir
+// RUN: not axopt %t.notext.mlir --verify 2>&1 | FileCheck %s --check-prefix=NOTEXT
+// NOTEXT: has attribute 'ax.machine' = 90 : i64, which it cannot have
+
 // RUN: sed 's/{ax.name = "y"}/{ax.name = "y", ax.samples = 1}/' %s > %t.samples.mlir
 // RUN: axopt %t.samples.mlir --quiet -o %t.again.mlir
 // RUN: FileCheck %s --check-prefix=SAMPLES --input-file=%t.again.mlir

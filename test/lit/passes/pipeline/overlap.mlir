@@ -1,5 +1,7 @@
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-overlap{overlaps-collectives=true}))' | FileCheck %s
 // RUN: axopt-opt %s --pass-pipeline='builtin.module(ax.plan(ax-overlap))' | FileCheck %s --check-prefix=LATE
+// RUN: sed 's/version 1 {/version 1 attributes {ax.machine = "sm_90"} {/' %s > %t.gpu.mlir
+// RUN: axopt-opt %t.gpu.mlir --pass-pipeline='builtin.module(ax.plan(ax-overlap))' | FileCheck %s --check-prefix=GPU
 
 // The gradient's reduction starts when it is there, while the next contraction
 // computes, and is waited for before its use; the last one has nothing to hide
@@ -27,6 +29,11 @@
 // LATE-NEXT: ax.linear
 // LATE-NEXT: %[[G:.*]] = ax.all_gather %{{.*}} over {data} :
 // LATE-NEXT: ax.linear %{{.*}}, %[[G]]
+
+// On a GPU streams exchange meanwhile.
+// GPU-LABEL: @reduces
+// GPU: ax.all_reduce %{{.*}} over {data} start :
+// GPU: ax.wait
 
 // What nobody sends is left.
 // CHECK-LABEL: @slices
