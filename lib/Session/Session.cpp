@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Session/Session.h"
 
+#include "RandomWeights.h"
 #include "Weights.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/StateNames.h"
@@ -259,6 +260,9 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
     if (llvm::Error error = useWeights(programs, request))
       return error;
   }
+  if (options.randomWeights)
+    if (llvm::Error error = makeWeights(programs, *options.randomWeights))
+      return error;
   if (!options.resume.empty()) {
     auto resumed = resumeFrom(programs, options.resume,
                               impl->options.dataFolder, options.warn);

@@ -38,12 +38,6 @@ private:
   std::string lines;
 };
 
-void give(rt::State &state, const HostTensor &value) {
-  state.file.clear();
-  state.offset = 0;
-  state.value = value;
-}
-
 void addMisfit(const rt::State &state, const HostTensor &tensor,
                Faults &faults) {
   HostTensor wanted =
@@ -162,7 +156,7 @@ llvm::Error assign(rt::State &state, const HostTensor &tensor, Widened &widened,
   auto value = widened.to(state.dtype, tensor);
   if (!value)
     return addContext(value.takeError(), "state '" + state.name + "'");
-  give(state, *value);
+  state.give(*value);
   return llvm::Error::success();
 }
 
@@ -344,7 +338,7 @@ llvm::Expected<Resumed> ax::resumeFrom(llvm::ArrayRef<rt::Program *> programs,
              tensor->getType() != state.dtype)
       addMisfit(state, *tensor, faults);
     else
-      give(state, *tensor);
+      state.give(*tensor);
     byName.erase(state.name);
   }
   for (const auto &[name, fingerprint] : program.folded) {
@@ -371,7 +365,7 @@ llvm::Expected<Resumed> ax::resumeFrom(llvm::ArrayRef<rt::Program *> programs,
   for (rt::Program *other : programs.drop_front())
     for (rt::State &state : other->states)
       if (HostTensor *tensor = given.lookup(state.name))
-        give(state, *tensor);
+        state.give(*tensor);
   if (ours.differsFrom(theirs))
     warn(("training goes on with " + ours.text + ", where checkpoint '" +
           checkpoint->path + "' was made with " + theirs.text)

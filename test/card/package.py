@@ -28,6 +28,7 @@ HERE = Path(__file__).parent
 TEST = HERE.parent
 sys.path[:0] = [str(TEST), str(TEST / "e2e"), str(HERE)]
 import made
+import speed
 from _operator_case import model_of
 from _operators import RANDOM, cases_of, wanted
 
@@ -113,10 +114,14 @@ class Maker:
 
     def compile(self, case, scratch, folder, model, *flags):
         """The plan for the card, and one for this machine."""
-        command = [self.build / "bin/axopt", model, *flags, *case.axopt, "--quiet"]
-        self.run(*command, "--compile", f"--target={self.target()}",
-                 "--embed-weights", "-o", folder / "plan.axc")
-        self.run(*command, "-o", scratch / "plan.mlir")
+        self.compileForCard(case, folder, model, *flags, "--embed-weights")
+        self.run(self.build / "bin/axopt", model, *flags, *case.axopt, "--quiet",
+                 "-o", scratch / "plan.mlir")
+
+    def compileForCard(self, case, folder, model, *flags):
+        self.run(self.build / "bin/axopt", model, *flags, *case.axopt, "--quiet",
+                 "--compile", f"--target={self.target()}", "-o",
+                 folder / "plan.axc")
 
     def axrun(self, case, scratch, *command):
         self.run(self.build / "bin/axrun", scratch / "plan.mlir", *command,
@@ -185,13 +190,20 @@ class Maker:
         self.axrun(case, scratch, "--data", folder / "data.npz", "--epochs=1",
                    "--no-shuffle", "--quiet", "--log", folder / "log.csv")
 
+    def speed(self, case, scratch, folder):
+        """A model of speed.py, without weights."""
+        flags = getattr(speed, case.source.split("/")[1])(scratch,
+                                                          self.options.simulated)
+        self.compileForCard(case, folder, scratch / "model.onnx", *flags)
+
     def make(self, case, folder):
         if case.kind == "test":
             return
         folder.mkdir()
         top = case.source.split("/")[0]
         maker = {"models": self.model, "operators": self.operator,
-                 "training": self.training, "made": self.training}[top]
+                 "training": self.training, "made": self.training,
+                 "speed": self.speed}[top]
         with tempfile.TemporaryDirectory() as scratch:
             maker(case, Path(scratch), folder)
 
@@ -226,7 +238,7 @@ class Maker:
         for program, path in PROGRAMS.items():
             shutil.copy(self.build / path, folder / "bin" / program)
             self.run("strip", folder / "bin" / program)
-        for script in "run", "start":
+        for script in "run", "start", "peer.py", "products.py":
             shutil.copy(HERE / script, folder / script)
         if self.options.simulated:
             (folder / "simgpu").mkdir()

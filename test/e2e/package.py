@@ -15,10 +15,10 @@ BUILD = Path(os.environ["AX_BIN"]).parent
 CASES = (r"^test .*(AStreamKeepsItsOrder|EveryTypeAndEpilogue/Seed1|"
          r"CardRates.MemoryOfTheCard)|^outputs mlp_eager_ts13_dyn|"
          r"^outputs Softmax$|^(training|resumed) fc_net$|"
-         r"^repeats mlp_eager_ts13_dyn --tp=2$")
-KINDS = {"test", "outputs", "training", "resumed", "repeats"}
-ROW = re.compile(r"^\| ((?:test|outputs|training|resumed|repeats) .*) \| (.*) "
-                 r"\| (.*) \| (.*) \|$", re.M)
+         r"^repeats mlp_eager_ts13_dyn --tp=2$|^profile (kernels|step --dp=2)$")
+KINDS = {"test", "outputs", "training", "resumed", "repeats", "profile"}
+ROW = re.compile(rf"^\| ((?:{'|'.join(KINDS)}) .*) \| (.*) \| (.*) \| (.*) \|$",
+                 re.M)
 
 
 def unpacked(folder):
@@ -58,6 +58,11 @@ def allPasses(card, places):
     if "copy on the card" not in (folder / "rates.md").read_text() or \
             "glibc" not in (folder / "machine.txt").read_text():
         raise Failed("rates or the machine are not told")
+    profile = (folder / "profile.md").read_text()
+    for said in ("## profile kernels", "softmax", "## profile step --dp=2",
+                 "all_reduce", "GB/s"):
+        if said not in profile:
+            raise Failed(f"no word of {said}:\n{profile}")
 
 
 def failuresAreTold(card, places):

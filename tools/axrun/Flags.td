@@ -134,6 +134,10 @@ defm quiet : Switch<"quiet", "No lines about steps, only about --eval",
 defm weights : Value<
   "weights", "FILE|DIR", "Other weights of the same names and shapes",
   help4_running, [Common]>;
+defm random_weights : Value<
+  "random-weights", "SEED",
+  "Make up all weights, whose files need not be there: to measure with",
+  help4_running, [Natural]>;
 defm model_dir : Value<"model-dir", "DIR", "Folder of the plan's weight files",
                        help4_running>;
 defm tied : Value<

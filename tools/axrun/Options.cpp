@@ -271,6 +271,12 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
   SessionOptions &session = options.session;
   session.compiler = toolkit.compiler;
   flags.read(OPT_weights, session.weights);
+  if (flags.has(OPT_random_weights)) {
+    if (std::string other = flags.firstOf({OPT_weights, OPT_resume});
+        !other.empty())
+      return usage(other + " has no use beside --random-weights");
+    flags.read(OPT_random_weights, session.randomWeights.emplace());
+  }
   flags.read(OPT_model_dir, session.modelDir);
   auto ties = parseTies(flags.list(OPT_tied));
   if (!ties)

@@ -124,6 +124,13 @@ struct State {
   bool isPrepared = false;
   /// A weight that only other programs use; what a run saves has it, too.
   bool isUnused = false;
+
+  /// It begins as the tensor, which has its type and shape, and no file.
+  void give(const HostTensor &tensor) {
+    file.clear();
+    offset = 0;
+    value = tensor;
+  }
 };
 
 /// A value sent from the ranks of one stage to those of another: i-th to i-th.

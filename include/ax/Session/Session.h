@@ -32,6 +32,9 @@ struct SessionOptions {
   /// .safetensors or .npz file, or a checkpoint; empty: those that the plan
   /// names.
   std::string weights;
+  /// They are made up instead, and the model's files need not be there: to
+  /// measure with.
+  std::optional<uint64_t> randomWeights;
   /// Which of them some get that they lack (`--tied A=B`).
   std::map<std::string, std::string> tied;
   /// Globs over its names: what is not meant for the plan (`--leave-out`).
