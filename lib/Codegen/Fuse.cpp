@@ -186,7 +186,7 @@ struct FusePass : codegen::impl::FuseBase<FusePass> {
     forEachStage(getOperation(), [&](LocalStageOp stage) {
       Block &block = stage.getBlock();
       MemoryValues inMemory = findMemoryValues(block, gpu);
-      FusionGroups groups(block, inMemory, separately);
+      FusionGroups groups(block, inMemory, separately, gpu);
       Rewriter(block, groups, inMemory).run();
       removeUnused(block);
     });

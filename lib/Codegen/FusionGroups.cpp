@@ -28,6 +28,8 @@
 //===----------------------------------------------------------------------===//
 #include "FusionGroups.h"
 
+#include "Kernels/ThreadGroups.h"
+
 #include "ax/Codegen/Kernel.h"
 #include "ax/Dialect/FunctionFacts.h"
 #include "ax/Local/Local.h"
@@ -111,8 +113,8 @@ static bool keepsRows(Operation *op) {
 }
 
 FusionGroups::FusionGroups(Block &block, MemoryValues &inMemory,
-                           bool separately)
-    : inMemory(inMemory), separately(separately) {
+                           bool separately, bool gpu)
+    : inMemory(inMemory), separately(separately), gpu(gpu) {
   for (Operation &op : llvm::reverse(block)) {
     if (isFusable(&op))
       place(&op);
@@ -236,7 +238,7 @@ bool FusionGroups::mayJoin(Operation *op, unsigned group) const {
   case FusionKind::Pull:
     return mayPull(op, group);
   case FusionKind::Row:
-    return mayKeepRows(op, group);
+    return mayKeepRows(op, group) || (gpu && mayKeepPlaces(op, group));
   default:
     return false;
   }
@@ -297,23 +299,51 @@ bool FusionGroups::mayKeepRows(Operation *op, unsigned group) const {
   for (Operation *member : kernel.members)
     if (fusionKind(member) == FusionKind::Row && rowPrefix(member) != prefix)
       return false;
-  // All that is made of op's rows in the kernel, directly or not.
+  auto dependents = dependentsOf(op, group);
+  if (!dependents.empty() && !keepsPrefix(op->getResult(0)))
+    return false;
+  // On a GPU a row is a block's at most: few are not to keep what is larger
+  // than themselves. E.g. a sum of [512], by which a million elements are
+  // divided.
+  int64_t elements = tensorType(op->getOperand(0)).getNumElements();
+  bool isFew = gpu && rows * largestBlock < manyThreads;
+  return llvm::all_of(dependents, [&](Operation *dependent) {
+    bool moves = !keepsRows(dependent) &&
+                 fusionKind(dependent) != FusionKind::Row &&
+                 !isa<ReshapeOp, BroadcastOp>(dependent);
+    return !moves && keepsPrefix(dependent->getResult(0)) &&
+           !(isFew && numElements(dependent) > elements);
+  });
+}
+
+/// A GPU's threads do each place of a reduction's result by itself, wherever
+/// the dimensions lie that are reduced: a kernel may go on with it there. E.g.
+/// what is added to a sum of columns. Another reduction might want to keep what
+/// both read, which are no rows.
+bool FusionGroups::mayKeepPlaces(Operation *op, unsigned group) const {
+  auto isRow = [](Operation *member) {
+    return fusionKind(member) == FusionKind::Row;
+  };
+  return isa<ReduceOp>(op) && llvm::none_of(groups[group].members, isRow) &&
+         llvm::all_of(dependentsOf(op, group), [&](Operation *dependent) {
+           return (keepsRows(dependent) || isa<ReshapeOp>(dependent)) &&
+                  numElements(dependent) == numElements(op);
+         });
+}
+
+/// All that is made of what `op` gives in the kernel, directly or not.
+llvm::SmallSetVector<Operation *, 16>
+FusionGroups::dependentsOf(Operation *op, unsigned group) const {
   llvm::SmallSetVector<Operation *, 16> dependents;
-  dependents.insert(op);
-  for (size_t i = 0; i < dependents.size(); ++i) {
-    Operation *source = dependents[i];
-    for (Operation *user : source->getUsers()) {
-      if (!kernel.members.contains(user))
-        continue;
-      bool moves = !keepsRows(user) && fusionKind(user) != FusionKind::Row &&
-                   !isa<ReshapeOp, BroadcastOp>(user);
-      if (moves || !keepsPrefix(user->getResult(0)) ||
-          !keepsPrefix(source->getResult(0)))
-        return false;
-      dependents.insert(user);
-    }
-  }
-  return true;
+  auto addUsers = [&](Operation *source) {
+    for (Operation *user : source->getUsers())
+      if (groups[group].members.contains(user))
+        dependents.insert(user);
+  };
+  addUsers(op);
+  for (size_t i = 0; i < dependents.size(); ++i)
+    addUsers(dependents[i]);
+  return dependents;
 }
 
 /// E.g. y = f(x), which a kernel and a Linear read, and the kernel reads what

@@ -23,8 +23,10 @@ class FusionGroups {
 public:
   /// `inMemory`: values that something other than a kernel reads. More are
   /// added: those that one kernel makes for another. With `separately`, each
-  /// operation that is not free has a kernel of its own.
-  FusionGroups(mlir::Block &block, MemoryValues &inMemory, bool separately);
+  /// operation that is not free has a kernel of its own. With `gpu`, kernels
+  /// are a GPU's.
+  FusionGroups(mlir::Block &block, MemoryValues &inMemory, bool separately,
+               bool gpu);
 
   llvm::ArrayRef<FusionGroup> getGroups() const { return groups; }
   /// Groups that `op` is in.
@@ -36,6 +38,9 @@ private:
   bool mayJoin(mlir::Operation *op, unsigned group) const;
   bool mayPull(mlir::Operation *op, unsigned group) const;
   bool mayKeepRows(mlir::Operation *op, unsigned group) const;
+  bool mayKeepPlaces(mlir::Operation *op, unsigned group) const;
+  llvm::SmallSetVector<mlir::Operation *, 16>
+  dependentsOf(mlir::Operation *op, unsigned group) const;
   /// FusionGroup::demand of `op`, if it joined that group.
   int64_t demandOf(mlir::Operation *op, unsigned group) const;
   /// Whether `group` needs, directly or not, something that a user of `op`
@@ -47,7 +52,7 @@ private:
   void record(mlir::Operation *op);
 
   MemoryValues &inMemory;
-  bool separately;
+  bool separately, gpu;
   std::vector<FusionGroup> groups;
   llvm::DenseMap<mlir::Operation *, llvm::SmallVector<unsigned, 2>> memberOf;
 

@@ -18,6 +18,8 @@ std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels, bool gpu) {
   passes.push_back(createWriteTransposed());
   passes.push_back(createOrderProducts());
   passes.push_back(createMergeEqual());
+  if (gpu)
+    passes.push_back(createSplitReductions());
   passes.push_back(createFuse({separateKernels, gpu}));
   passes.push_back(createMarkInPlace());
   passes.push_back(createPlaceBuffers());

@@ -37,6 +37,7 @@ CUDA = {
     "dropout": "^(transformer|mask|RandomNormal|Bernoulli)$",
     "given_weights": "--tied|F16",
     "models": "mlp|--dp=2 --tp=2 --pp=2$",
+    "narrow_sums": "^many",
     "optimizers": "lion .*--(zero=3|micro-batches=2)",
     "recompute": "",
     "train": "^(batchnorm|convnet|fc_net|gpt2_tied) .*--dp=2 --tp=2 --zero=3$|"

@@ -117,6 +117,32 @@ def largeMean():
              "same": rounded(np.full(3, 60000.0), "f16")}, ["", "--dp=1"])
 
 
+def many(element, layouts):
+    """Of more elements than a GPU does in one kernel."""
+    random = np.random.default_rng(0)
+    x = rounded(4 + random.integers(-3, 4, (8192, 24)), element)
+    row = x.reshape(1, -1)
+
+    def logSoftmax(of, axis):
+        return of - np.log(np.exp(of).sum(axis, keepdims=True))
+
+    nodes = [helper.make_node("ReduceMean", ["x16"], ["mean"], keepdims=0),
+             helper.make_node("ReduceL2", ["x16"], ["root"], keepdims=0),
+             helper.make_node("ReduceMean", ["x16", "axes"], ["columns"]),
+             helper.make_node("Add", ["columns", "bias"], ["sums"]),
+             helper.make_node("LogSoftmax", ["x16"], ["across"], axis=0),
+             helper.make_node("Reshape", ["x16", "shape"], ["row"]),
+             helper.make_node("LogSoftmax", ["row"], ["along"], axis=1),
+             helper.make_node("LayerNormalization", ["row", "one"], ["layer"])]
+    compare(element, nodes, {"x": x},
+            {"axes": np.array([0]), "shape": np.array(row.shape),
+             "bias": np.arange(24.0), "one": np.ones(row.size)},
+            {"mean": x.mean(), "root": np.sqrt((x ** 2).sum()),
+             "sums": x.mean(0, keepdims=True) + np.arange(24.0),
+             "across": logSoftmax(x, 0), "along": logSoftmax(row, 1),
+             "layer": (row - row.mean()) / np.sqrt(row.var() + 1e-5)}, layouts)
+
+
 def products(element, layouts):
     """Addends of ranks beyond the range, whose sum is not."""
     random = np.random.default_rng(0)
@@ -164,6 +190,7 @@ def splitRows(element, layouts):
 def cases(every):
     for element in TYPES:
         yield f"reductions {element}", reductions, element, ["", "--dp=2"]
+        yield f"many {element}", many, element, ["", "--dp=2"]
         # The reduced dimensions themselves are split.
         for dim in 1, 2, 3:
             split = ["{}"] * 4

@@ -75,6 +75,19 @@ def MergeEqual : Pass<"axl-merge-equal"> {
   let summary = "Unused operations are removed, equal ones done once";
 }
 
+def SplitReductions : Pass<"axl-split-reductions"> {
+  let summary = "Large reductions to few elements are done in two steps";
+  let description = [{
+    For GPUs, where each element of a reduction's result is one block's at most:
+    reduced dimensions are seen as [parts, rest], or of sums of columns as
+    [rest, parts], and parts are reduced in a kernel of their own, narrow floats
+    in f32 until the end. Shapes alone decide how many parts there are; a size
+    that has no suitable divisor stays whole. Softmax, norms and `arg_reduce` of
+    few long rows, and a softmax along a dimension that is not the last, become
+    reductions and element-wise operations before that.
+  }];
+}
+
 def Fuse : Pass<"axl-fuse"> {
   let summary = "Kernels: operations that are computed together";
   let description = [{

@@ -1,6 +1,8 @@
 //===- Decompose.cpp - Softmax and norms as reductions --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "Decompose.h"
+
 #include "Emitter.h"
 #include "WideBuilder.h"
 
@@ -102,19 +104,23 @@ void widenAccumulation(Operation *op) {
 
 } // namespace
 
+void decomposeRows(Operation *op) {
+  if (auto softmax = dyn_cast<SoftmaxOp>(op))
+    decomposeSoftmax(softmax);
+  else if (auto norm = dyn_cast<LayerNormOp>(op))
+    decomposeNorm(norm);
+  else if (auto rms = dyn_cast<RMSNormOp>(op))
+    decomposeNorm(rms);
+  else if (auto arg = dyn_cast<ArgReduceOp>(op))
+    decomposeArgReduce(arg);
+}
+
 void decompose(FusionOp fusion) {
-  for (Operation &op : llvm::make_early_inc_range(fusion.getBody().front())) {
-    if (auto softmax = dyn_cast<SoftmaxOp>(op))
-      decomposeSoftmax(softmax);
-    else if (auto norm = dyn_cast<LayerNormOp>(op))
-      decomposeNorm(norm);
-    else if (auto rms = dyn_cast<RMSNormOp>(op))
-      decomposeNorm(rms);
-    else if (auto arg = dyn_cast<ArgReduceOp>(op))
-      decomposeArgReduce(arg);
-    else if (isa<ReduceOp, CumulativeOp>(op))
+  for (Operation &op : llvm::make_early_inc_range(fusion.getBody().front()))
+    if (isa<ReduceOp, CumulativeOp>(op))
       widenAccumulation(&op);
-  }
+    else
+      decomposeRows(&op);
 }
 
 //===----------------------------------------------------------------------===//

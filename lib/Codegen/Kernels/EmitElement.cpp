@@ -1,6 +1,7 @@
 //===- EmitElement.cpp - The element of a value at some indices -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "Decompose.h"
 #include "Emitter.h"
 
 #include "ax/Local/Local.h"

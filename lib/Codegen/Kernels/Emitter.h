@@ -25,14 +25,6 @@ namespace ax::codegen {
 /// Axes of the axis_index ops, each once, in order of appearance.
 llvm::SmallVector<AxesAttr, 2> collectScalars(FusionOp fusion);
 
-/// Softmax, norms and arg_reduce become reductions and element-wise ops;
-/// reductions and scans of f16 and bf16 are done in f32.
-void decompose(FusionOp fusion);
-
-/// The attribute of an exp whose operand is not above 0 and whose subnormal
-/// results are of no use: the rows of softmax.
-inline constexpr llvm::StringLiteral kFlushed = "ax.flushed";
-
 /// Values that are computed once per outer iteration, though elements of them
 /// could be pulled: expensive, and read by several nests.
 llvm::DenseSet<mlir::Operation *> chooseKept(FusionOp fusion);

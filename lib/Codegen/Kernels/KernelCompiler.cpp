@@ -4,6 +4,7 @@
 #include "ax/Codegen/Kernel.h"
 
 #include "CodeVersion.h"
+#include "Decompose.h"
 #include "Emitter.h"
 #include "LlvmCode.h"
 #include "NativeCode.h"

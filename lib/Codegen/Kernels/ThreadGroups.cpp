@@ -9,9 +9,8 @@
 
 namespace ax::codegen {
 
-/// About as many threads as a large card runs at the same time, and as a block
-/// should have where it is free to choose.
-static constexpr int64_t manyThreads = 1 << 18, usualBlock = 256;
+/// As many threads as a block should have where it is free to choose.
+static constexpr int64_t usualBlock = 256;
 
 ThreadGroup chooseGroup(int64_t iterations, int64_t points, bool readsColumns,
                         int64_t scratchBytes) {
@@ -30,8 +29,9 @@ ThreadGroup chooseGroup(int64_t iterations, int64_t points, bool readsColumns,
       columns /= 2;
     int64_t wanted = std::min(manyThreads / iterations, points / 4);
     int64_t warp = warpThreads / columns;
-    return {std::clamp<int64_t>(powerOf2(wanted), 4 * warp, 32 * warp),
-            columns};
+    return {
+        std::clamp<int64_t>(powerOf2(wanted), 4 * warp, largestBlock / columns),
+        columns};
   }
   // Points of a thread of a block, warps that fill a card, and blocks.
   constexpr int64_t pointsEach = 4, enoughWarps = 1024, enoughBlocks = 256;
@@ -39,7 +39,7 @@ ThreadGroup chooseGroup(int64_t iterations, int64_t points, bool readsColumns,
   if (points <= shortRow || (points <= longRow && iterations >= enoughWarps))
     return {warpThreads};
   // Half of the largest block leaves a thread twice the registers.
-  int64_t most = iterations < enoughBlocks ? 1024 : 512;
+  int64_t most = iterations < enoughBlocks ? largestBlock : largestBlock / 2;
   return {std::clamp<int64_t>(powerOf2(points / pointsEach), 64, most),
           /*columns=*/1};
 }

@@ -9,7 +9,9 @@
 
 namespace ax::codegen {
 
-inline constexpr int64_t warpThreads = 32;
+inline constexpr int64_t warpThreads = 32, largestBlock = 1024;
+/// About as many threads as a large card runs at the same time.
+inline constexpr int64_t manyThreads = 1 << 18;
 
 /// Chooses who does one of so many iterations on a GPU, of nests of at most
 /// `points` points.

@@ -74,6 +74,23 @@ axl.stage @columns(%x: tensor<1024x96xf32>) {
 
 // -----
 
+// So it is with dimensions before it, too, and with what is made of the sums.
+// CHECK-LABEL: @between
+// CHECK: nests ["2048 iterations: 32 64, each by 64 threads, 16 columns", "result 0: once"]
+// CHECK: axl.nests = ["elements: 1024"]
+axl.stage @between(%x: tensor<32x1024x64xf32>, %y: tensor<2048xf32>) {
+  %0 = axl.fusion(%x, %y) {
+  ^bb0(%a: tensor<32x1024x64xf32>, %b: tensor<2048xf32>):
+    %1 = ax.reduce sum %a dims [1] : tensor<32x1024x64xf32> -> tensor<32x64xf32>
+    %2 = ax.reshape %1 : tensor<32x64xf32> -> tensor<2048xf32>
+    %3 = ax.binary add %b, %2 : tensor<2048xf32>, tensor<2048xf32> -> tensor<2048xf32>
+    axl.yield %3 : tensor<2048xf32>
+  } : (tensor<32x1024x64xf32>, tensor<2048xf32>) -> tensor<2048xf32>
+  axl.yield %0 : tensor<2048xf32>
+}
+
+// -----
+
 // Threads do columns of a scatter, each all updates of its own in their order.
 // CHECK-LABEL: @scatter
 // CHECK: nests ["1 iterations: once, each by 256 threads", "result 0: 630(9x70)"]

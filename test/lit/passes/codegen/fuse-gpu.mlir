@@ -58,3 +58,46 @@ axl.stage @transposed(%x: tensor<8x4xf32>, %w: tensor<8x8xf32>) {
   %1 = ax.linear %0, %w : tensor<4x8xf32>, tensor<8x8xf32> -> tensor<4x8xf32>
   axl.yield %1 : tensor<4x8xf32>
 }
+
+// Threads have a place of a sum of columns each, and go on with it there.
+// BOTH: axl.stage @places
+// BOTH: axl.fusion
+// BOTH: ax.reduce sum
+// CPU: axl.fusion
+// GPU-NOT: axl.fusion
+// BOTH: ax.binary add
+// BOTH: axl.stage @few
+axl.stage @places(%x: tensor<16x64xf32>, %y: tensor<1x64xf32>) {
+  %0 = ax.reduce sum %x dims [0] : tensor<16x64xf32> -> tensor<64xf32>
+  %1 = ax.reshape %0 : tensor<64xf32> -> tensor<1x64xf32>
+  %2 = ax.binary add %y, %1 : tensor<1x64xf32>, tensor<1x64xf32> -> tensor<1x64xf32>
+  axl.yield %2 : tensor<1x64xf32>
+}
+
+// A row would be one block's, with all that is made of it.
+// BOTH: axl.fusion
+// BOTH: ax.reduce sum
+// CPU-NOT: axl.fusion
+// GPU: axl.fusion
+// BOTH: ax.binary div
+// BOTH: axl.stage @other
+axl.stage @few(%x: tensor<512xf32>, %y: tensor<100000xf32>) {
+  %0 = ax.reduce sum %x dims [0] : tensor<512xf32> -> tensor<f32>
+  %1 = ax.binary div %y, %0 : tensor<100000xf32>, tensor<f32> -> tensor<100000xf32>
+  axl.yield %1 : tensor<100000xf32>
+}
+
+// A kernel that has more elements than places, or other rows, is another one.
+// BOTH: axl.fusion
+// BOTH: ax.reduce sum %{{.*}} dims [0]
+// BOTH: axl.fusion
+// BOTH: ax.reduce sum %{{.*}} dims [1]
+// BOTH-NOT: axl.fusion
+// BOTH: ax.binary add
+axl.stage @other(%x: tensor<16x64xf32>, %y: tensor<64x64xf32>, %z: tensor<64x64xf32>) {
+  %0 = ax.reduce sum %x dims [0] : tensor<16x64xf32> -> tensor<64xf32>
+  %1 = ax.reduce sum %y dims [1] keep_dims : tensor<64x64xf32> -> tensor<64x1xf32>
+  %2 = ax.binary add %z, %0 : tensor<64x64xf32>, tensor<64xf32> -> tensor<64x64xf32>
+  %3 = ax.binary add %2, %1 : tensor<64x64xf32>, tensor<64x1xf32> -> tensor<64x64xf32>
+  axl.yield %3 : tensor<64x64xf32>
+}

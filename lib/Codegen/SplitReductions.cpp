@@ -1,0 +1,247 @@
+//===- SplitReductions.cpp - Large reductions in two steps ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// A place of a reduction's result is one block's of a GPU at most, or for sums
+// of columns a part of one. Where places are few and elements are many, most of
+// the card would have nothing to do. So a reduced dimension is seen as parts
+// and the rest of them, which costs nothing; parts are kept at first, and
+// reduced in a kernel of their own.
+//
+// A sum of [768, 3072] to a scalar, for which neighbouring threads read
+// neighbours within a part:
+//
+//   [768, 3072] as [192, 12288], summed to [192], summed to a scalar.
+//
+// A sum of columns of [8192, 768], for which they read neighbouring columns, of
+// neighbouring parts:
+//
+//   [8192, 768] as [512, 16, 768], summed to [16, 768], summed to [768].
+//
+// How many parts there are depends on shapes alone, and so do the bits of the
+// results.
+//
+// The same holds for softmax, norms and arg_reduce of few long rows. They
+// become reductions and element-wise operations first, each with a kernel of
+// its own. So does a softmax along a dimension that is not the last: all along
+// the dimensions behind it would be one block's.
+//
+//===----------------------------------------------------------------------===//
+#include "ForEachStage.h"
+#include "Kernels/Decompose.h"
+#include "Kernels/ThreadGroups.h"
+#include "ax/Codegen/LocalPasses.h"
+#include "ax/Gradients/TensorBuilder.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace ax::codegen {
+#define GEN_PASS_DEF_SPLITREDUCTIONS
+#include "ax/Codegen/LocalPasses.h.inc"
+} // namespace ax::codegen
+
+using namespace mlir;
+using namespace ax;
+using namespace ax::codegen;
+
+namespace {
+
+/// Fewer elements for a thread are done sooner than another kernel starts.
+constexpr int64_t worthSplitting = 64;
+
+bool isMostOfCard(int64_t threads) { return 2 * threads > manyThreads; }
+
+/// What a reduction is of: a shape, and which of its dimensions.
+struct Extent {
+  SmallVector<int64_t> shape, dims;
+  /// Places of the result, and elements of each.
+  int64_t kept = 1, points = 1;
+  /// Neighbouring places read neighbours.
+  bool isColumn = false;
+
+  Extent(Value operand, ArrayRef<int64_t> dims)
+      : shape(shapeOf(operand)), dims(dims) {
+    for (auto [dim, size] : llvm::enumerate(shape)) {
+      (isReduced(dim) ? points : kept) *= size;
+      if (size != 1)
+        isColumn = !isReduced(dim);
+    }
+  }
+  bool isReduced(int64_t dim) const { return llvm::is_contained(dims, dim); }
+  /// Who does a place of one of so many parts.
+  int64_t threadsOf(int64_t parts) const {
+    return chooseGroup(kept * parts, points / parts, isColumn,
+                       /*scratchBytes=*/0)
+        .threads;
+  }
+};
+
+/// Adjacent reduced dimensions [first, last), and in how many parts they are
+/// seen.
+struct Cut {
+  int64_t first, last, parts;
+};
+
+/// Runs of adjacent reduced dimensions, in the order in which parts had better
+/// be of them: outer ones of rows, so that a part is in one piece, and inner
+/// ones of columns, next to which these lie.
+SmallVector<Cut> findRuns(const Extent &of) {
+  SmallVector<Cut> runs;
+  for (int64_t dim : of.dims)
+    if (!runs.empty() && runs.back().last == dim)
+      ++runs.back().last;
+    else
+      runs.push_back({dim, dim + 1, 1});
+  if (of.isColumn)
+    std::reverse(runs.begin(), runs.end());
+  return runs;
+}
+
+/// Whether parts end where a point of a dimension of the run does: else indices
+/// would have to be divided for each element.
+bool fitsInto(const Cut &cut, const Extent &of) {
+  int64_t left = cut.parts;
+  ArrayRef<int64_t> sizes =
+      ArrayRef(of.shape).slice(cut.first, cut.last - cut.first);
+  for (int64_t i = 0, e = sizes.size(); i != e && left > 1; ++i) {
+    int64_t size = sizes[of.isColumn ? e - 1 - i : i];
+    if (left % size != 0)
+      return size % left == 0;
+    left /= size;
+  }
+  return left == 1;
+}
+
+/// Returns where the reduction is to be cut: in the fewest parts that give a
+/// card enough to do, or else in those that give it most; nothing where it has
+/// enough, is small, or where no size can be divided.
+std::optional<Cut> chooseCut(const Extent &of) {
+  // Parts are the second step's elements, of which a thread has some.
+  constexpr int64_t mostParts = 1 << 13, fewPoints = 8;
+  if (of.kept == 0)
+    return std::nullopt;
+  int64_t threads = of.threadsOf(1);
+  if (isMostOfCard(of.kept * threads) || of.points < threads * worthSplitting)
+    return std::nullopt;
+  std::optional<Cut> best;
+  int64_t most = of.kept * threads;
+  for (Cut cut : findRuns(of))
+    for (cut.parts = 2; cut.parts <= mostParts; ++cut.parts) {
+      if (!fitsInto(cut, of))
+        continue;
+      threads = of.threadsOf(cut.parts);
+      if (of.points / cut.parts < threads * fewPoints ||
+          of.kept * cut.parts * threads <= most)
+        continue;
+      most = of.kept * cut.parts * threads;
+      best = cut;
+      if (most >= manyThreads)
+        return best;
+    }
+  return best;
+}
+
+/// Sums of narrow floats are rounded once, in the end.
+void split(ReduceOp op, const Extent &of, const Cut &cut) {
+  OpBuilder builder(op);
+  TensorBuilder t(op.getLoc(), builder);
+  Value x = op.getOperand();
+  Type element = elementType(x);
+  if (isNarrowFloat(element))
+    x = t.cast(x, builder.getF32Type());
+  ArrayRef<int64_t> whole(of.shape);
+  SmallVector<int64_t> shape(whole.take_front(cut.first)), dims;
+  int64_t rest =
+      llvm::product_of(whole.slice(cut.first, cut.last - cut.first)) /
+      cut.parts;
+  shape.push_back(of.isColumn ? rest : cut.parts);
+  shape.push_back(of.isColumn ? cut.parts : rest);
+  llvm::append_range(shape, whole.drop_front(cut.last));
+  int64_t place = cut.first;
+  for (int64_t dim : of.dims) {
+    if (dim < cut.first) {
+      --place;
+      dims.push_back(dim);
+    } else if (dim >= cut.last) {
+      dims.push_back(dim - (cut.last - cut.first) + 2);
+    } else if (dim == cut.first) {
+      dims.push_back(of.isColumn ? dim : dim + 1);
+    }
+  }
+  auto reduce = [&](Value operand, ArrayRef<int64_t> along) {
+    return t.reduce(op.getKind(), operand, along, /*keepDims=*/false);
+  };
+  Value result = reduce(reduce(t.reshape(x, shape), dims), place);
+  op.replaceAllUsesWith(
+      t.reshape(t.cast(result, element), shapeOf(op.getResult())));
+  op.erase();
+}
+
+/// Whether the kernel of a softmax along an inner dimension leaves most threads
+/// without work: it does what is behind that dimension in one iteration.
+bool isHeldUp(SoftmaxOp op) {
+  ArrayRef<int64_t> shape = shapeOf(op.getOperand());
+  int64_t dim = op.getDim();
+  int64_t before = llvm::product_of(shape.take_front(dim));
+  int64_t behind = llvm::product_of(shape.drop_front(dim + 1));
+  return behind > 1 && shape[dim] >= worthSplitting &&
+         !isMostOfCard(before * std::min(behind, largestBlock));
+}
+
+bool isToDecompose(Operation *op) {
+  auto isCut = [](Value operand, ArrayRef<int64_t> dims) {
+    return chooseCut(Extent(operand, dims)).has_value();
+  };
+  if (auto softmax = dyn_cast<SoftmaxOp>(op))
+    return isHeldUp(softmax) || isCut(op->getOperand(0), softmax.getDim());
+  if (auto arg = dyn_cast<ArgReduceOp>(op))
+    return isCut(op->getOperand(0), arg.getDim());
+  int64_t axis;
+  if (auto norm = dyn_cast<LayerNormOp>(op))
+    axis = norm.getAxis();
+  else if (auto norm = dyn_cast<RMSNormOp>(op))
+    axis = norm.getAxis();
+  else
+    return false;
+  return isCut(op->getOperand(0),
+               dimsFrom(axis, tensorType(op->getOperand(0)).getRank()));
+}
+
+/// Each reduction works out its own operand, and so does what comes behind: in
+/// memory, a value of that size that several kernels read would take longer.
+void decomposeApart(Operation *op) {
+  int64_t elements = tensorType(op->getOperand(0)).getNumElements();
+  Operation *before = op->getPrevNode(), *behind = op->getNextNode();
+  Block &block = *op->getBlock();
+  decomposeRows(op);
+  SmallVector<Operation *> made;
+  for (Operation *next = before ? before->getNextNode() : &block.front();
+       next != behind; next = next->getNextNode())
+    made.push_back(next);
+  // The last is the result. What one of the others reads is cloned behind it.
+  for (Operation *shared : llvm::reverse(ArrayRef(made).drop_back())) {
+    if (tensorType(shared->getResult(0)).getNumElements() < elements)
+      continue;
+    SetVector<Operation *> users(shared->user_begin(), shared->user_end());
+    for (Operation *user : users.getArrayRef().drop_front())
+      user->replaceUsesOfWith(shared->getResult(0),
+                              OpBuilder(shared).clone(*shared)->getResult(0));
+  }
+}
+
+struct SplitReductionsPass
+    : codegen::impl::SplitReductionsBase<SplitReductionsPass> {
+  void runOnOperation() override {
+    forEachStage(getOperation(), [](LocalStageOp stage) {
+      for (Operation &op : llvm::make_early_inc_range(stage.getBlock()))
+        if (isToDecompose(&op))
+          decomposeApart(&op);
+      for (auto op :
+           llvm::make_early_inc_range(stage.getBlock().getOps<ReduceOp>())) {
+        Extent of(op.getOperand(), op.getDims());
+        if (std::optional<Cut> cut = chooseCut(of))
+          split(op, of, *cut);
+      }
+    });
+  }
+};
+
+} // namespace
