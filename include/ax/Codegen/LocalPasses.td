@@ -135,7 +135,8 @@ def ChooseNests : Pass<"axl-choose-nests"> {
     in a register, `whole` is all of a row that is kept in memory, and of what has
     many terms there are `blocks`, `clear`, `add block` and what is `left`
     (`NestRole` in lib/Codegen/Kernels/Nests.h). For a GPU, whose threads are many,
-    an iteration is one element, or one row.
+    an iteration is one element, or one row; `100 <4>` is a loop over 100 points
+    that have four neighbours each, which a thread reads and writes at once.
 
     Commands are made of what was before this: it is chosen again, in the same way,
     when a kernel is compiled, which one from the cache is not.

@@ -162,7 +162,9 @@ Value Emitter::guarded(ArrayRef<Bound> bounds, Type type,
     return inside();
   auto apart = [&](function_ref<Value()> body) {
     memos.emplace_back();
+    ++choiceDepth;
     Value value = body();
+    --choiceDepth;
     memos.pop_back();
     return value;
   };

@@ -4,6 +4,8 @@
 #include "Emitter.h"
 #include "ElementOps.h"
 
+#include "llvm/Support/SaveAndRestore.h"
+
 using namespace mlir;
 
 namespace ax::codegen {
@@ -50,7 +52,10 @@ void Emitter::emitIterations(function_ref<void()> body) {
                       tile = tileOf;
                       outer = space.addNest(nests.outer, false);
                       bindPoint(outer, iteration);
-                      body();
+                      emitLanes(outer, {}, [&](ValueRange) -> Values {
+                        body();
+                        return {};
+                      });
                       // The next one has the same scratch.
                       if (scratchBytes > 0)
                         writer.meet();
@@ -113,9 +118,9 @@ void Emitter::emitResults() {
     if (members.empty())
       continue;
     IndexSpace::Nest nest = space.addNest(plan, !nests.group.isMany());
-    IndexExpr inner = space.linear(nest);
     resultNest = hasRows || sets.size() > 1 ? nullptr : &nest;
     emitLoops(nest, {}, [&](ValueRange) -> Values {
+      IndexExpr inner = space.linear(nest);
       for (unsigned i : members) {
         Value value = yield->getOperand(i);
         Type element = tensorType(value).getElementType();
@@ -174,12 +179,12 @@ void Emitter::noteStride(const IndexExpr &offset, Type type) {
     wantedTiledSize = size;
 }
 
-Emitter::Values Emitter::emitLoops(const IndexSpace::Nest &nest,
-                                   ValueRange carried, Body body,
-                                   ReduceOp combining) {
+Emitter::Values Emitter::emitLoops(IndexSpace::Nest &nest, ValueRange carried,
+                                   Body body, ReduceOp combining) {
   if (nest.plan->numPoints() == 0)
     return Values(carried);
   if (nestDepth++ > 0) {
+    neighbours[wholeNest->plan].hasLoops = true;
     Values results = emitLoops(nest, 0, carried, body);
     --nestDepth;
     return results;
@@ -197,35 +202,29 @@ Emitter::Values Emitter::emitLoops(const IndexSpace::Nest &nest,
   return results;
 }
 
-Emitter::Values Emitter::dealOut(const IndexSpace::Nest &nest,
-                                 ValueRange carried, Body body,
-                                 ReduceOp combining) {
+Emitter::Values Emitter::dealOut(IndexSpace::Nest &nest, ValueRange carried,
+                                 Body body, ReduceOp combining) {
   // All know what a single point gives, but one of them stores it.
   if (nest.plan->numPoints() == 1 && combining)
     return emitLoops(nest, 0, carried, body);
+  int64_t lanes = nest.plan->numLanes();
   SmallVector<KernelWriter::Combining, 1> kinds;
   if (combining)
     kinds.push_back({combining.getKind(),
-                     tensorType(combining.getOperand()).getElementType()});
-  return writer.dealtLoop(nest.plan->numPoints(), carried, kinds,
+                     tensorType(combining.getOperand()).getElementType(),
+                     lanes});
+  return writer.dealtLoop(nest.plan->numPoints() / lanes, carried, kinds,
                           [&](Value point, ValueRange values) {
                             bindPoint(nest, point);
-                            memos.emplace_back();
-                            Values results = body(values);
-                            memos.pop_back();
-                            return results;
+                            return emitLanes(nest, values, body);
                           });
 }
 
-Emitter::Values Emitter::emitLoops(const IndexSpace::Nest &nest, unsigned group,
+Emitter::Values Emitter::emitLoops(IndexSpace::Nest &nest, unsigned group,
                                    ValueRange carried, Body body) {
   auto groups = nest.plan->groups();
-  if (group == groups.size()) {
-    memos.emplace_back();
-    Values results = body(carried);
-    memos.pop_back();
-    return results;
-  }
+  if (group == groups.size())
+    return emitLanes(nest, carried, body);
   auto [first, last] = groups[group];
   int64_t size = nest.plan->sizeOf(groups[group]);
   if (size == 1)
@@ -312,32 +311,36 @@ void Emitter::emitOrdered(Operation *op, NestRole role, ArrayRef<int64_t> sizes,
 }
 
 void Emitter::atRowLevel(function_ref<void()> body) {
-  SmallVector<Memo> saved(1);
-  std::swap(saved, memos);
-  int depth = 0;
-  const IndexSpace::Nest *whole = nullptr;
-  std::swap(depth, nestDepth);
-  std::swap(whole, wholeNest);
-  if (depth > 0)
+  bool isWithin = nestDepth > 0;
+  llvm::SaveAndRestore ofMemos(memos, SmallVector<Memo>(1));
+  llvm::SaveAndRestore ofDepth(nestDepth, 0), ofChoices(choiceDepth, 0);
+  llvm::SaveAndRestore ofNest(wholeNest, {});
+  llvm::SaveAndRestore ofLanes(inLanes, {});
+  if (isWithin)
     writer.at(anchors.back(), body);
   else
     body();
-  std::swap(whole, wholeNest);
-  std::swap(depth, nestDepth);
-  std::swap(saved, memos);
 }
 
 Value Emitter::loadElement(Value base, const IndexExpr &offset, Type type) {
   if (resultNest)
     noteStride(offset, type);
-  if (wholeNest)
+  if (wholeNest) {
     noteOrder(offset);
-  return writer.load(base, space.materialize(offset), type);
+    noteNeighbours(offset, type);
+  }
+  auto [near, further] = placeOf(base, offset, type);
+  return writer.load(near, further, type);
 }
 
 void Emitter::storeElement(Value value, Value base, const IndexExpr &offset,
                            Type type) {
-  writer.store(value, base, space.materialize(offset), type);
+  if (wholeNest)
+    noteNeighbours(offset, type);
+  if (inLanes)
+    inLanes->stores[base].push_back({value, offset, type});
+  else
+    writer.store(value, base, space.materialize(offset), type);
 }
 
 } // namespace ax::codegen

@@ -19,6 +19,7 @@
 #include "mlir/IR/BuiltinOps.h"
 #include "llvm/ADT/DenseMap.h"
 #include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace ax::codegen {
 
@@ -54,6 +55,9 @@ public:
   /// Most of what an iteration reads lies next to what its neighbours read, and
   /// apart from point to point.
   bool readsColumns() const { return columnReads > rowReads; }
+  /// Makes lanes where accesses are next to each other; true when there are
+  /// more of them then.
+  bool makeLanes();
 
 private:
   using Value = mlir::Value;
@@ -74,6 +78,27 @@ private:
     IndexExpr index;
     int64_t lo, hi; // lo <= index < hi
   };
+  struct Store {
+    Value value;
+    IndexExpr offset;
+    mlir::Type type;
+  };
+  /// What is being written of several points, and what these are to store, by
+  /// where it goes, once all are written.
+  struct Lanes {
+    int64_t count;
+    llvm::MapVector<Value, llvm::SmallVector<Store>> stores;
+  };
+  /// What is known of accesses at neighbouring points of a plan's last loop.
+  struct Neighbours {
+    /// How many are next to each other and aligned, and how many apart or not.
+    int64_t together = 0, apart = 0;
+    /// Of those that are together: bytes of an element, and points that one
+    /// access may be of; the most that any has.
+    int64_t widest = 1, points = 1;
+    /// There are loops within a point.
+    bool hasLoops = false;
+  };
 
   // Emitter.cpp
   void emitIterations(llvm::function_ref<void()> body);
@@ -85,12 +110,12 @@ private:
   void noteOrder(const IndexExpr &offset);
   /// Points may be done in any order; what is carried is `combining`'s, and
   /// nothing if it is null.
-  Values emitLoops(const IndexSpace::Nest &nest, mlir::ValueRange carried,
-                   Body body, ReduceOp combining = {});
-  Values emitLoops(const IndexSpace::Nest &nest, unsigned group,
+  Values emitLoops(IndexSpace::Nest &nest, mlir::ValueRange carried, Body body,
+                   ReduceOp combining = {});
+  Values emitLoops(IndexSpace::Nest &nest, unsigned group,
                    mlir::ValueRange carried, Body body);
-  Values dealOut(const IndexSpace::Nest &nest, mlir::ValueRange carried,
-                 Body body, ReduceOp combining);
+  Values dealOut(IndexSpace::Nest &nest, mlir::ValueRange carried, Body body,
+                 ReduceOp combining);
   /// A nest over all points of `sizes`; the body gets the index of each
   /// dimension.
   Values emitNest(mlir::Operation *op, NestRole role,
@@ -106,6 +131,13 @@ private:
   Value loadElement(Value base, const IndexExpr &offset, mlir::Type type);
   void storeElement(Value value, Value base, const IndexExpr &offset,
                     mlir::Type type);
+
+  // EmitLanes.cpp
+  void noteNeighbours(const IndexExpr &offset, mlir::Type type);
+  /// Returns an address, and what to add to it.
+  std::pair<Value, Value> placeOf(Value base, IndexExpr offset,
+                                  mlir::Type type);
+  Values emitLanes(IndexSpace::Nest &nest, mlir::ValueRange carried, Body body);
 
   // EmitElement.cpp
   Value pull(Value value, llvm::ArrayRef<IndexExpr> indices);
@@ -176,6 +208,11 @@ private:
   /// The nest being emitted that is not within another.
   const IndexSpace::Nest *wholeNest = nullptr;
   int64_t columnReads = 0, rowReads = 0;
+  std::map<LoopPlan *, Neighbours> neighbours;
+  /// Null where a point is written by itself.
+  Lanes *inLanes = nullptr;
+  /// Of choices at run time around what is being emitted.
+  int choiceDepth = 0;
   llvm::SmallVector<char> resultDone;
   /// Where the row-level nests being emitted begin, innermost last.
   llvm::SmallVector<mlir::Operation *> anchors;

@@ -35,7 +35,7 @@ GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
                      unsigned numScalars, const KernelNests &nests,
                      const GroupLaunch &launch)
     : ScalarWriter(module, Bf16::Native, indexBitsOf(fusion, nests)),
-      group(nests.group), numIterations(nests.iterations),
+      group(nests.group), numIterations(nests.numDealt()),
       scratchBytes(nests.scratchBytes), sharedBytes(launch.sharedBytes),
       threadsPerBlock(launch.shape.threadsPerBlock) {
   SmallVector<NamedAttrList> attributes = bufferAttributes(fusion);
@@ -209,7 +209,8 @@ KernelWriter::Values GpuWriter::takeTurns(Value begin, int64_t count,
 Value GpuWriter::combineTurns(Value begin, int64_t count,
                               const Combining &combining, LoopBody body) {
   constexpr int64_t registers = 4;
-  auto [kind, type] = combining;
+  ReduceOpKind kind = combining.kind;
+  Type type = combining.type;
   Values sums(registers, neutral(kind, type));
   int64_t round = registers * group.threads, rounds = count / round;
   if (rounds > 0)
@@ -242,7 +243,7 @@ KernelWriter::Values GpuWriter::dealtLoop(int64_t count, ValueRange carried,
   const Combining &one = combining.front();
   // A thread's many terms are summed in pieces, as by one alone (EmitReduce).
   constexpr int64_t manyTerms = 1 << 10;
-  int64_t piece = group.threads * manyTerms, pieces = 0;
+  int64_t piece = group.threads * (manyTerms / one.terms), pieces = 0;
   if (one.kind == ReduceOpKind::sum && isa<FloatType>(one.type))
     pieces = count / piece;
   Value sum;

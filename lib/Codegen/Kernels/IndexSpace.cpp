@@ -95,9 +95,44 @@ int64_t LoopPlan::numPieces() const {
   return product;
 }
 
+int64_t LoopPlan::numLanes() const {
+  int64_t product = 1;
+  for (const Atom &atom : atoms)
+    product *= atom.isLane ? atom.size : 1;
+  return product;
+}
+
+/// E.g. 8 points of a loop over 150 and 4 and 2: all of the last two atoms. Of
+/// 8 points of a loop over 6 and 10 there are none, as what divides by 10 would
+/// have to divide at run time then.
+bool LoopPlan::makeLanes(int64_t count) {
+  int first = atoms.size();
+  int64_t left = count;
+  while (left > 1) {
+    if (first == 0 || (left < count && atoms[first].separate))
+      return false;
+    const Atom &atom = atoms[--first];
+    if (!atom.cuts.empty() || atom.isLane)
+      return false;
+    if (left % atom.size != 0) {
+      if (atom.size % left != 0)
+        return false;
+      break;
+    }
+    left /= atom.size;
+  }
+  if (left > 1) {
+    atoms[first].size /= left;
+    atoms.insert(atoms.begin() + ++first, {left, {}});
+  }
+  for (Atom &atom : llvm::drop_begin(atoms, first))
+    atom.separate = atom.isLane = true;
+  return true;
+}
+
 SmallVector<std::pair<int, int>, 4> LoopPlan::groups() const {
   SmallVector<std::pair<int, int>, 4> groups;
-  for (int k = 0, e = atoms.size(); k != e; ++k) {
+  for (int k = 0, e = atoms.size(); k != e && !atoms[k].isLane; ++k) {
     if (k > 0 && !atoms[k].separate)
       groups.back().second = k + 1;
     else
@@ -135,6 +170,8 @@ void LoopPlan::print(raw_ostream &os) const {
       os << ']';
     }
   }
+  if (int64_t lanes = numLanes(); lanes > 1)
+    os << (std::exchange(isFirst, false) ? "" : " ") << '<' << lanes << '>';
   if (isFirst)
     os << "once";
 }
@@ -146,7 +183,7 @@ void LoopPlan::print(raw_ostream &os) const {
 IndexSpace::Nest IndexSpace::addNest(LoopPlan &plan, bool canCut) {
   Nest nest{&plan, {}, canCut};
   for (auto [k, atom] : llvm::enumerate(plan.atoms)) {
-    if (atom.size == 1) {
+    if (atom.size == 1 || atom.isLane) {
       nest.vars.push_back(-1);
       continue;
     }
@@ -187,8 +224,15 @@ void IndexSpace::setRange(const Nest &nest, int atom, int64_t lo, int64_t hi) {
 
 IndexExpr IndexSpace::atom(const Nest &nest, int index) const {
   IndexExpr expr;
-  if (nest.vars[index] >= 0)
+  ArrayRef<LoopPlan::Atom> atoms = nest.plan->atoms;
+  if (nest.vars[index] >= 0) {
     expr.terms.push_back({nest.vars[index], 1});
+  } else if (atoms[index].isLane) {
+    int64_t behind = 1;
+    for (const LoopPlan::Atom &atom : atoms.drop_front(index + 1))
+      behind *= atom.size;
+    expr.constant = nest.lane / behind % atoms[index].size;
+  }
   return expr;
 }
 

@@ -62,18 +62,27 @@ struct LoopPlan {
     llvm::SmallVector<int64_t, 2> cuts;
     /// Whether it is not one loop with the atom before.
     bool separate = false;
+    /// No loop at all: its points are written one after another, so that
+    /// accesses that lie next to each other stand so, too. All atoms behind it
+    /// are lanes, too.
+    bool isLane = false;
   };
   llvm::SmallVector<Atom, 4> atoms;
 
   explicit LoopPlan(llvm::ArrayRef<int64_t> sizes = {});
   int64_t numPoints() const;
   int64_t numPieces() const;
+  /// Points that each point of the loops has.
+  int64_t numLanes() const;
+  /// Makes lanes of so many points at the end of the last loop. False, and
+  /// nothing is done, where its atoms do not divide so.
+  bool makeLanes(int64_t count);
   /// [first, last) of each run of atoms that is one loop.
   llvm::SmallVector<std::pair<int, int>, 4> groups() const;
   /// Points of the loop that atoms [first, last) are.
   int64_t sizeOf(std::pair<int, int> group) const;
-  /// E.g. `8(4x2) 16[3]`: a loop over 8 of two atoms, one over 16 that has its
-  /// first three points apart.
+  /// E.g. `8(4x2) 16[3] <4>`: a loop over 8 of two atoms, one over 16 that has
+  /// its first three points apart, and four lanes.
   void print(llvm::raw_ostream &os) const;
 };
 
@@ -89,8 +98,9 @@ public:
   /// Variables for the atoms of a plan, which must outlive the space.
   struct Nest {
     LoopPlan *plan;
-    llvm::SmallVector<int, 4> vars; // -1 for atoms of size 1
+    llvm::SmallVector<int, 4> vars; // -1 for atoms of size 1, and lanes
     bool canCut = true;
+    int64_t lane = 0; // the one that is written now
   };
   Nest addNest(LoopPlan &plan, bool canCut);
   /// A number known only at run time, lo <= value <= hi.

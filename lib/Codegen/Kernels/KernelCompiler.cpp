@@ -230,7 +230,7 @@ KernelCompiler::Impl::build(FusionOp fusion, const std::string &key) {
                  KernelFrame frame = writeKernel(*copy, *nests, entryOf(key),
                                                  options.target, module);
                  return CachedObject{
-                     nests->iterations, frame.scratchBytes, frame.launch, {}};
+                     nests->numDealt(), frame.scratchBytes, frame.launch, {}};
                });
 }
 

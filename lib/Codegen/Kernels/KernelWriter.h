@@ -30,6 +30,8 @@ public:
   struct Combining {
     ReduceOpKind kind;
     mlir::Type type;
+    /// So many are combined in each iteration of the loop.
+    int64_t terms = 1;
   };
 
   virtual ~KernelWriter() = default;

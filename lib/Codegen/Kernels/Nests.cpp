@@ -21,7 +21,8 @@
 // That is for a processor. For a GPU, whose threads are many, it begins with
 // the most iterations either way: neighbouring threads then do neighbouring
 // elements. What is a row's, or a sum's, several threads do together
-// (ThreadGroups.h).
+// (ThreadGroups.h), and at last a thread gets several neighbours
+// (EmitLanes.cpp).
 //
 // It ends: with iterations as they are, loops only get finer (IndexSpace.cpp).
 // They are made fewer a bounded number of times, one for each dimension, and
@@ -259,10 +260,12 @@ private:
     }
     if (chooseThreads(emitter))
       return false;
-    // Tiles are the last to be chosen, as they depend on all loops.
+    // Tiles and lanes are the last to be chosen, as they depend on all loops.
     int64_t before = nests.tiledSize;
     nests.tiledSize = emitter.getWantedTiledSize();
-    return nests.tiledSize == before;
+    if (nests.tiledSize != before)
+      return false;
+    return nests.dealing == Dealing::Pieces || !emitter.makeLanes();
   }
 
   FusionOp fusion;

@@ -82,6 +82,9 @@ struct KernelNests {
   std::map<Key, LoopPlan> inner;
   /// Memory of one iteration, for rows that are no result.
   int64_t scratchBytes = 0;
+
+  /// Neighbours that are lanes are dealt out as one.
+  int64_t numDealt() const { return iterations / outer.numLanes(); }
 };
 
 /// Chooses the loops of a decomposed fusion of operations that `canFuse`.

@@ -23,10 +23,11 @@ using namespace mlir;
 namespace ax::codegen {
 
 /// As for processors, but for vectors: a thread of a GPU has none to compute
-/// with.
+/// with. It has for memory: the backend makes these of accesses next to each
+/// other, if they are known to be aligned.
 static constexpr const char *pipeline =
     "function(early-cse,simplifycfg,instcombine<max-iterations=1;"
-    "no-verify-fixpoint>,"
+    "no-verify-fixpoint>,infer-alignment,infer-address-spaces,infer-alignment,"
     "loop-mssa(loop-rotate<header-duplication>,licm<allowspeculation>),"
     "simplifycfg,instcombine<max-iterations=1;no-verify-fixpoint>,"
     "loop(indvars,loop-deletion),early-cse<memssa>,"

@@ -47,7 +47,7 @@ ThreadGroup chooseGroup(int64_t iterations, int64_t points, bool readsColumns,
 static rt::LaunchShape shapeOf(const KernelNests &nests, int64_t cardBytes) {
   constexpr int64_t mostBlocks = 4096, mostScratch = 64 << 20;
   int64_t group = nests.group.threads;
-  int64_t groups = std::max<int64_t>(nests.iterations, 1);
+  int64_t groups = std::max<int64_t>(nests.numDealt(), 1);
   if (cardBytes > 0)
     groups = std::min(groups, std::max<int64_t>(mostScratch / cardBytes, 1));
   int64_t threads = groups * group, block = usualBlock;

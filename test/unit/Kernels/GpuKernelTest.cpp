@@ -70,15 +70,19 @@ FusionText sum(const std::string &type, const std::string &dims,
           {{"%r", result}}};
 }
 
-/// Elements are iterations, so that neighbours are next to each other; with
-/// rows, rows are.
+/// Four elements that are next to each other are iterations; with rows, rows
+/// are.
 TEST(GpuKernel, Launches) {
   rt::Kernel elements = compile(unary("neg", "1000x1000xf32"), "sm_90");
-  EXPECT_EQ(elements.iterations, 1000000);
+  EXPECT_EQ(elements.iterations, 250000);
   EXPECT_EQ(elements.launch.threadsPerBlock, 256);
-  EXPECT_EQ(elements.launch.blocks, 3907);
+  EXPECT_EQ(elements.launch.blocks, 977);
   EXPECT_EQ(elements.scratchBytes, 0);
-  rt::Kernel few = compile(unary("neg", "40xf32"), "sm_90");
+  // One, where the last dimension does not divide.
+  rt::Kernel odd = compile(unary("neg", "999x1001xf32"), "sm_90");
+  EXPECT_EQ(odd.iterations, 999 * 1001);
+  EXPECT_EQ(odd.launch.blocks, 3907);
+  rt::Kernel few = compile(unary("neg", "160xf32"), "sm_90");
   EXPECT_EQ(few.launch.threadsPerBlock, 32);
   EXPECT_EQ(few.launch.blocks, 2);
   // What is more goes round.

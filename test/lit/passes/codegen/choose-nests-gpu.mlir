@@ -1,8 +1,9 @@
 // RUN: axopt-opt %s --axl-choose-nests=gpu --split-input-file | FileCheck %s
 
-// Each element is an iteration, the last dimension fastest.
+// Each element is an iteration, the last dimension fastest. Four neighbours are
+// lanes of one thread, which stores them at once.
 // CHECK-LABEL: @flat
-// CHECK: nests ["800 iterations: 8 100", "result 0: once"]
+// CHECK: nests ["800 iterations: 8 25 <4>", "result 0: once"]
 axl.stage @flat(%x: tensor<100x8xf32>) {
   %0 = axl.fusion(%x) {
   ^bb0(%a: tensor<100x8xf32>):
@@ -16,7 +17,7 @@ axl.stage @flat(%x: tensor<100x8xf32>) {
 
 // What is padding is decided by each.
 // CHECK-LABEL: @padded
-// CHECK: nests ["864 iterations: 8 108", "result 0: once"]
+// CHECK: nests ["864 iterations: 8 27 <4>", "result 0: once"]
 axl.stage @padded(%x: tensor<8x100xf32>) {
   %0 = axl.fusion(%x) {
   ^bb0(%a: tensor<8x100xf32>):
@@ -31,7 +32,9 @@ axl.stage @padded(%x: tensor<8x100xf32>) {
 
 // A row is one, with all that is summed: threads do it together.
 // CHECK-LABEL: @rows
-// CHECK: nests ["4 iterations: 4, each by 256 threads, 2432 bytes of scratch", "result 0: 600"]
+// CHECK: nests ["4 iterations: 4, each by 256 threads, 2432 bytes of scratch", "result 0: 150 <4>"]
+// CHECK: ax.reduce max {{.*}} {axl.nests = ["elements: 150 <4>"]}
+// CHECK: ax.unary exp {{.*}} axl.nests = ["whole: 150 <4>"]}
 axl.stage @rows(%x: tensor<4x600xf32>) {
   %0 = axl.fusion(%x) {
   ^bb0(%a: tensor<4x600xf32>):
@@ -45,7 +48,7 @@ axl.stage @rows(%x: tensor<4x600xf32>) {
 
 // Results of other sizes share what divides both.
 // CHECK-LABEL: @two
-// CHECK: nests ["8 iterations: 8", "result 0: 4", "result 1: once"]
+// CHECK: nests ["8 iterations: 8", "result 0: <4>", "result 1: once"]
 axl.stage @two(%x: tensor<8x4xf32>, %y: tensor<8xf32>) {
   %0:2 = axl.fusion(%x, %y) {
   ^bb0(%a: tensor<8x4xf32>, %b: tensor<8xf32>):
@@ -94,7 +97,7 @@ axl.stage @between(%x: tensor<32x1024x64xf32>, %y: tensor<2048xf32>) {
 // Threads do columns of a scatter, each all updates of its own in their order.
 // CHECK-LABEL: @scatter
 // CHECK: nests ["1 iterations: once, each by 256 threads", "result 0: 630(9x70)"]
-// CHECK: axl.nests = ["first: 630(9x70)", "update: 70", "in order: 40"]
+// CHECK: axl.nests = ["first: 315(9x35) <2>", "update: 70", "in order: 40"]
 axl.stage @scatter(%x: tensor<9x70xf32>, %i: tensor<40x1xi64>, %u: tensor<40x70xf32>) {
   %0 = axl.fusion(%x, %i, %u) {
   ^bb0(%a: tensor<9x70xf32>, %b: tensor<40x1xi64>, %c: tensor<40x70xf32>):
@@ -102,4 +105,75 @@ axl.stage @scatter(%x: tensor<9x70xf32>, %i: tensor<40x1xi64>, %u: tensor<40x70x
     axl.yield %1 : tensor<9x70xf32>
   } : (tensor<9x70xf32>, tensor<40x1xi64>, tensor<40x70xf32>) -> tensor<9x70xf32>
   axl.yield %0 : tensor<9x70xf32>
+}
+
+// -----
+
+// As many lanes as the widest elements have in 16 bytes.
+// CHECK-LABEL: @narrow
+// CHECK: nests ["1024 iterations: 128(8x16) <8>", "result 0: once"]
+// CHECK: nests ["1024 iterations: 256(8x32) <4>", "result 0: once"]
+axl.stage @narrow(%x: tensor<8x128xbf16>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<8x128xbf16>):
+    %1 = ax.unary neg %a : tensor<8x128xbf16> -> tensor<8x128xbf16>
+    axl.yield %1 : tensor<8x128xbf16>
+  } : (tensor<8x128xbf16>) -> tensor<8x128xbf16>
+  %2 = axl.fusion(%0) {
+  ^bb0(%a: tensor<8x128xbf16>):
+    %1 = ax.cast %a : tensor<8x128xbf16> -> tensor<8x128xf32>
+    axl.yield %1 : tensor<8x128xf32>
+  } : (tensor<8x128xbf16>) -> tensor<8x128xf32>
+  axl.yield %2 : tensor<8x128xf32>
+}
+
+// -----
+
+// Rows of 6 begin at multiples of 2, and those of 7 at any number. Neighbours
+// that are read far from each other are no reason for lanes.
+// CHECK-LABEL: @aligned
+// CHECK: nests ["48 iterations: 24(8x3) <2>", "result 0: once"]
+// CHECK: nests ["42 iterations: 42(6x7)", "result 0: once"]
+// CHECK: nests ["48 iterations: 8 6", "result 0: once"]
+axl.stage @aligned(%x: tensor<8x6xf32>, %y: tensor<6x7xf32>,
+                   %z: tensor<6x8xf32>, %w: tensor<6x8xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<8x6xf32>):
+    %1 = ax.unary neg %a : tensor<8x6xf32> -> tensor<8x6xf32>
+    axl.yield %1 : tensor<8x6xf32>
+  } : (tensor<8x6xf32>) -> tensor<8x6xf32>
+  %2 = axl.fusion(%y) {
+  ^bb0(%a: tensor<6x7xf32>):
+    %1 = ax.unary neg %a : tensor<6x7xf32> -> tensor<6x7xf32>
+    axl.yield %1 : tensor<6x7xf32>
+  } : (tensor<6x7xf32>) -> tensor<6x7xf32>
+  %3 = axl.fusion(%z, %w) {
+  ^bb0(%a: tensor<6x8xf32>, %b: tensor<6x8xf32>):
+    %1 = ax.transpose %a [1, 0] : tensor<6x8xf32> -> tensor<8x6xf32>
+    %4 = ax.transpose %b [1, 0] : tensor<6x8xf32> -> tensor<8x6xf32>
+    %5 = ax.binary add %1, %4 : tensor<8x6xf32>, tensor<8x6xf32> -> tensor<8x6xf32>
+    axl.yield %5 : tensor<8x6xf32>
+  } : (tensor<6x8xf32>, tensor<6x8xf32>) -> tensor<8x6xf32>
+  axl.yield %0, %2, %3 : tensor<8x6xf32>, tensor<6x7xf32>, tensor<8x6xf32>
+}
+
+// -----
+
+// Of short rows, lanes would leave threads without work; of those that fewer
+// threads do, there are fewer lanes.
+// CHECK-LABEL: @short
+// CHECK: nests ["64 iterations: 64, each by 32 threads{{.*}}", "result 0: 32"]
+// CHECK: nests ["64 iterations: 64, each by 32 threads{{.*}}", "result 0: 32 <2>"]
+axl.stage @short(%x: tensor<64x32xf32>, %y: tensor<64x64xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<64x32xf32>):
+    %1 = ax.softmax %a dim 1 : tensor<64x32xf32> -> tensor<64x32xf32>
+    axl.yield %1 : tensor<64x32xf32>
+  } : (tensor<64x32xf32>) -> tensor<64x32xf32>
+  %2 = axl.fusion(%y) {
+  ^bb0(%a: tensor<64x64xf32>):
+    %1 = ax.softmax %a dim 1 : tensor<64x64xf32> -> tensor<64x64xf32>
+    axl.yield %1 : tensor<64x64xf32>
+  } : (tensor<64x64xf32>) -> tensor<64x64xf32>
+  axl.yield %0, %2 : tensor<64x32xf32>, tensor<64x64xf32>
 }

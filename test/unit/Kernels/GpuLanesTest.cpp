@@ -1,0 +1,155 @@
+//===- GpuLanesTest.cpp - Threads of a GPU that do several neighbours -----===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// That accesses become one is the backend's to say: it is looked at in the text
+// that it makes. What is computed is compared with the interpreter.
+//
+//===----------------------------------------------------------------------===//
+
+#include "KernelTestSupport.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <gtest/gtest.h>
+#include <set>
+
+namespace ax::codegen {
+namespace {
+
+std::string tensor(const std::string &type) { return "tensor<" + type + ">"; }
+
+FusionText unary(const std::string &kind, const std::string &type) {
+  return {{type},
+          "%r = ax.unary " + kind + " %a : " + tensor(type) + " -> " +
+              tensor(type),
+          {{"%r", type}}};
+}
+
+FusionText cast(const std::string &from, const std::string &to) {
+  return {{from},
+          "%r = ax.cast %a : " + tensor(from) + " -> " + tensor(to),
+          {{"%r", to}}};
+}
+
+FusionText softmax(const std::string &type) {
+  return {{type},
+          "%r = ax.softmax %a dim 1 : " + tensor(type) + " -> " + tensor(type),
+          {{"%r", type}}};
+}
+
+FusionText layerNorm(const std::string &type) {
+  return {{type},
+          "%r = ax.layer_norm %a axis 1 epsilon 1.0e-5 : " + tensor(type) +
+              " -> " + tensor(type),
+          {{"%r", type}}};
+}
+
+/// 64 columns of 64 rows.
+FusionText slice(int64_t first, const std::string &from) {
+  return {{from},
+          "%r = ax.slice %a starts [0, " + std::to_string(first) +
+              "] steps [1, 1] : " + tensor(from) + " -> tensor<64x64xf32>",
+          {{"%r", "64x64xf32"}}};
+}
+
+/// Accesses of the card's memory, each kind once, in alphabetical order.
+std::string accessesOf(const FusionText &text) {
+  auto module = parse(text);
+  CompiledKernel kernel =
+      llvm::cantFail(testCompiler().compile(fusionOf(*module)));
+  llvm::StringRef ptx(
+      reinterpret_cast<const char *>(kernel.image->image.data()));
+  std::set<std::string> kinds;
+  llvm::SmallVector<llvm::StringRef> lines;
+  ptx.split(lines, '\n');
+  for (llvm::StringRef line : lines) {
+    llvm::StringRef instruction = line.trim().split(' ').first.rtrim();
+    if (instruction.consume_front("ld.global."))
+      kinds.insert("ld " + instruction.split('\t').first.str());
+    else if (instruction.consume_front("st.global."))
+      kinds.insert("st " + instruction.split('\t').first.str());
+  }
+  return llvm::join(kinds, ", ");
+}
+
+TEST(GpuLanes, AccessesAreOfSixteenBytes) {
+  EXPECT_EQ(accessesOf(unary("gelu", "64x4096xf32")), "ld v4.b32, st v4.b32");
+  EXPECT_EQ(accessesOf(unary("neg", "64x4096xbf16")), "ld v4.b32, st v4.b32");
+  EXPECT_EQ(accessesOf(unary("neg", "64x4096xf64")), "ld v2.b64, st v2.b64");
+  EXPECT_EQ(accessesOf(softmax("64x512xf32")), "ld v4.b32, st v4.b32");
+  EXPECT_EQ(accessesOf(softmax("64x4096xf32")), "ld v4.b32, st v4.b32");
+  EXPECT_EQ(accessesOf(layerNorm("64x4096xf32")), "ld v4.b32, st v4.b32");
+  EXPECT_EQ(accessesOf(layerNorm("64x16384xbf16")), "ld v4.b32, st v4.b32");
+}
+
+/// The widest type has 16 bytes, so that neighbours leave no gaps.
+TEST(GpuLanes, OfSeveralTypes) {
+  EXPECT_EQ(accessesOf(cast("64x64xbf16", "64x64xf32")),
+            "ld v4.b16, st v4.b32");
+  EXPECT_EQ(accessesOf(cast("64x64xf32", "64x64xi64")), "ld v2.b32, st v2.b64");
+}
+
+/// Of what is not aligned, or of sizes that do not divide, there are smaller
+/// accesses or none; others of the kernel may have theirs.
+TEST(GpuLanes, OfWhatIsNotAligned) {
+  EXPECT_EQ(accessesOf(unary("neg", "63x62xf32")), "ld v2.b32, st v2.b32");
+  EXPECT_EQ(accessesOf(unary("neg", "63x61xf32")), "ld b32, st b32");
+  EXPECT_EQ(accessesOf(slice(8, "64x80xf32")), "ld v4.b32, st v4.b32");
+  EXPECT_EQ(accessesOf(slice(6, "64x80xf32")), "ld v2.b32, st v4.b32");
+  EXPECT_EQ(accessesOf(slice(1, "64x80xf32")), "ld b32, ld v2.b32, st v4.b32");
+  EXPECT_EQ(accessesOf(slice(0, "64x81xf32")), "ld b32, st v4.b32");
+}
+
+/// In each case the same bits in all orders of threads.
+TEST(GpuLanes, Elements) {
+  for (const char *type :
+       {"64x96xf32", "63x62xf32", "63x61xf32", "5x7x16xbf16", "3x10xf16",
+        "33x6xf64", "4xf32", "1x12xf32", "2x2x2xf32", "8x6xf32"})
+    check(unary("gelu", type), {}, 1.6e-2);
+  for (auto [from, to] :
+       {std::pair("9x40xbf16", "9x40xf32"), std::pair("9x40xf32", "9x40xbf16"),
+        std::pair("9x40xf32", "9x40xi64"), std::pair("9x48xi1", "9x48xbf16")})
+    check(cast(from, to));
+  for (int64_t first : {0, 1, 2, 4, 8})
+    check(slice(first, "64x81xf32"));
+}
+
+/// Operands that lie otherwise, or are the same for neighbours, in one kernel.
+TEST(GpuLanes, OperandsThatLieOtherwise) {
+  check({{"24x16xf32", "16x24xf32", "16xf32", "24x1xf32", "f32"},
+         R"(%t = ax.transpose %b [1, 0] : tensor<16x24xf32> -> tensor<24x16xf32>
+            %0 = ax.binary add %a, %t : tensor<24x16xf32>, tensor<24x16xf32> -> tensor<24x16xf32>
+            %1 = ax.binary mul %0, %c : tensor<24x16xf32>, tensor<16xf32> -> tensor<24x16xf32>
+            %2 = ax.binary sub %1, %d : tensor<24x16xf32>, tensor<24x1xf32> -> tensor<24x16xf32>
+            %r = ax.binary max %2, %e : tensor<24x16xf32>, tensor<f32> -> tensor<24x16xf32>
+            %s = ax.cast %2 : tensor<24x16xf32> -> tensor<24x16xbf16>)",
+         {{"%r", "24x16xf32"}, {"%s", "24x16xbf16"}}});
+  // Last first.
+  check({{"8x24xf32"},
+         "%r = ax.slice %a starts [0, 23] steps [1, -1] : "
+         "tensor<8x24xf32> -> tensor<8x24xf32>",
+         {{"%r", "8x24xf32"}}});
+  // Four neighbours are of both.
+  check({{"8x6xf32", "8x10xf32"},
+         "%r = ax.concat %a, %b dim 1 : tensor<8x6xf32>, tensor<8x10xf32> -> "
+         "tensor<8x16xf32>",
+         {{"%r", "8x16xf32"}}});
+}
+
+TEST(GpuLanes, Rows) {
+  for (const char *type :
+       {"9x8xf32", "9x100xf32", "9x102xf32", "9x101xf32", "3x600xf32",
+        "2x768xbf16", "2x4096xbf16", "2x5000xf32", "2x20000xf32"}) {
+    check(softmax(type), {}, 1.6e-2);
+    check(layerNorm(type), {}, 1.6e-2);
+  }
+  // A row is read from the third element on.
+  check(
+      {{"7x83xf32"},
+       R"(%0 = ax.slice %a starts [0, 3] steps [1, 1] : tensor<7x83xf32> -> tensor<7x80xf32>
+            %r = ax.softmax %0 dim 1 : tensor<7x80xf32> -> tensor<7x80xf32>)",
+       {{"%r", "7x80xf32"}}});
+}
+
+} // namespace
+} // namespace ax::codegen
