@@ -182,7 +182,7 @@ bool isHeldUp(SoftmaxOp op) {
   int64_t dim = op.getDim();
   int64_t before = llvm::product_of(shape.take_front(dim));
   int64_t behind = llvm::product_of(shape.drop_front(dim + 1));
-  return behind > 1 && shape[dim] >= worthSplitting &&
+  return before > 0 && behind > 1 && shape[dim] >= worthSplitting &&
          !isMostOfCard(before * std::min(behind, largestBlock));
 }
 
@@ -207,6 +207,7 @@ bool isToDecompose(Operation *op) {
 
 /// Each reduction works out its own operand, and so does what comes behind: in
 /// memory, a value of that size that several kernels read would take longer.
+/// Nobody merges what is equal behind this pass.
 void decomposeApart(Operation *op) {
   int64_t elements = tensorType(op->getOperand(0)).getNumElements();
   Operation *before = op->getPrevNode(), *behind = op->getNextNode();

@@ -15,11 +15,13 @@ from _gpt import gpt
 Made = namedtuple("Made", "flags data")
 
 
-def smallGpt(folder, *flags):
+def smallGpt(folder, *flags, layers=2, vocabulary=64, batch=8, tokens=16,
+             steps=10):
     """Steps of a small transformer, with tokens that are random."""
-    gpt(folder / "model.onnx", layers=2, width=64, heads=4, vocabulary=64,
-        batch=8, tokens=16)
-    tokens = np.random.default_rng(0).integers(0, 64, (80, 16))
+    gpt(folder / "model.onnx", layers=layers, width=64, heads=4,
+        vocabulary=vocabulary, batch=batch, tokens=tokens)
+    tokens = np.random.default_rng(0).integers(0, vocabulary,
+                                               (steps * batch, tokens))
     return Made(["--train", "--loss=cross_entropy(logits,labels)",
                  "--optimizer=adamw(lr=1e-3)", *flags],
                 {"input": tokens, "labels": tokens})
@@ -31,3 +33,9 @@ def dropout(folder):
 
 def narrow(folder):
     return smallGpt(folder)
+
+
+def large(folder):
+    """Its gradients of biases, and their norm, are sums in two kernels."""
+    return smallGpt(folder, "--clip-norm=1", layers=1, vocabulary=1024, batch=64,
+                    tokens=128, steps=3)

@@ -74,17 +74,29 @@ axl.stage @places(%x: tensor<16x64xf32>, %y: tensor<1x64xf32>) {
   axl.yield %2 : tensor<1x64xf32>
 }
 
-// A row would be one block's, with all that is made of it.
+// A row is one block's: what is larger than few rows is made by another kernel.
 // BOTH: axl.fusion
 // BOTH: ax.reduce sum
 // CPU-NOT: axl.fusion
 // GPU: axl.fusion
 // BOTH: ax.binary div
-// BOTH: axl.stage @other
 axl.stage @few(%x: tensor<512xf32>, %y: tensor<100000xf32>) {
   %0 = ax.reduce sum %x dims [0] : tensor<512xf32> -> tensor<f32>
   %1 = ax.binary div %y, %0 : tensor<100000xf32>, tensor<f32> -> tensor<100000xf32>
   axl.yield %1 : tensor<100000xf32>
+}
+
+// Of many rows it is made by the same.
+// BOTH: axl.stage @many
+// BOTH: axl.fusion
+// BOTH: ax.reduce sum
+// BOTH-NOT: axl.fusion
+// BOTH: ax.binary div
+// BOTH: axl.stage @other
+axl.stage @many(%x: tensor<512x8xf32>, %y: tensor<512x100xf32>) {
+  %0 = ax.reduce sum %x dims [1] keep_dims : tensor<512x8xf32> -> tensor<512x1xf32>
+  %1 = ax.binary div %y, %0 : tensor<512x100xf32>, tensor<512x1xf32> -> tensor<512x100xf32>
+  axl.yield %1 : tensor<512x100xf32>
 }
 
 // A kernel that has more elements than places, or other rows, is another one.
