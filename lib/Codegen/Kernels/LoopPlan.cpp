@@ -61,9 +61,47 @@ bool LoopPlan::makeLanes(int64_t count) {
   return true;
 }
 
+bool LoopPlan::makeTile(int row, int column, int64_t side) {
+  int64_t lanes = numLanes();
+  auto divides = [&](int atom, int64_t points) {
+    return atoms[atom].size % points == 0 && atoms[atom].cuts.empty();
+  };
+  if (side <= lanes || !divides(row, side) || !divides(column, side / lanes))
+    return false;
+  // The last first: positions stay valid.
+  for (auto [atom, points] : {std::pair(column, side / lanes), {row, side}}) {
+    atoms[atom].size /= points;
+    Atom part{points, {}};
+    part.separate = part.isTile = true;
+    atoms.insert(atoms.begin() + atom + 1, part);
+    if (size_t behind = atom + 2; behind < atoms.size())
+      atoms[behind].separate = true;
+  }
+  return true;
+}
+
+std::optional<std::pair<int, int>> LoopPlan::tile() const {
+  llvm::SmallVector<int, 2> found;
+  for (auto [k, atom] : llvm::enumerate(atoms))
+    if (atom.isTile)
+      found.push_back(static_cast<int>(k));
+  if (found.empty())
+    return std::nullopt;
+  return std::pair(found[0], found[1]);
+}
+
+int64_t LoopPlan::numTilePoints() const {
+  int64_t product = 1;
+  for (const Atom &atom : atoms)
+    product *= atom.isTile ? atom.size : 1;
+  return product;
+}
+
 llvm::SmallVector<std::pair<int, int>, 4> LoopPlan::groups() const {
   llvm::SmallVector<std::pair<int, int>, 4> groups;
   for (int k = 0, e = atoms.size(); k != e && !atoms[k].isLane; ++k) {
+    if (atoms[k].isTile)
+      continue;
     if (k > 0 && !atoms[k].separate)
       groups.back().second = k + 1;
     else
@@ -101,6 +139,9 @@ void LoopPlan::print(llvm::raw_ostream &os) const {
       os << ']';
     }
   }
+  if (auto found = tile())
+    os << (std::exchange(isFirst, false) ? "" : " ") << '{'
+       << atoms[found->first].size << 'x' << atoms[found->second].size << '}';
   if (int64_t lanes = numLanes(); lanes > 1)
     os << (std::exchange(isFirst, false) ? "" : " ") << '<' << lanes << '>';
   if (isFirst)

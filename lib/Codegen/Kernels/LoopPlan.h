@@ -7,6 +7,9 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/raw_ostream.h"
 
+#include <optional>
+#include <utility>
+
 namespace ax::codegen {
 
 /// The atoms of one nest. They, and not the counters of its loops, are the
@@ -23,6 +26,8 @@ struct LoopPlan {
     /// accesses that lie next to each other stand so, too. All atoms behind it
     /// are lanes, too.
     bool isLane = false;
+    /// One of the two of a tile (`makeTile`).
+    bool isTile = false;
   };
   llvm::SmallVector<Atom, 4> atoms;
 
@@ -34,12 +39,21 @@ struct LoopPlan {
   /// Makes lanes of so many points at the end of the last loop. False, and
   /// nothing is done, where its atoms do not divide so.
   bool makeLanes(int64_t count);
-  /// [first, last) of each run of atoms that is one loop.
+  /// Makes tiles of `side` by `side` points of two loops, which end with atom
+  /// `row` and with atom `column`, the last one but for lanes. What is left of
+  /// the two goes over tiles. False, and nothing is done, where they do not
+  /// divide so.
+  bool makeTile(int row, int column, int64_t side);
+  /// The atoms of a tile, rows first, whose columns are without lanes.
+  std::optional<std::pair<int, int>> tile() const;
+  int64_t numTilePoints() const;
+  /// [first, last) of each run of atoms that is one loop, which tiles and lanes
+  /// are not.
   llvm::SmallVector<std::pair<int, int>, 4> groups() const;
   /// Points of the loop that atoms [first, last) are.
   int64_t sizeOf(std::pair<int, int> group) const;
-  /// E.g. `8(4x2) 16[3] <4>`: a loop over 8 of two atoms, one over 16 that has
-  /// its first three points apart, and four lanes.
+  /// E.g. `8(4x2) 16[3] {32x8} <4>`: a loop over 8 of two atoms, one over 16
+  /// that has its first three points apart, a tile, and four lanes.
   void print(llvm::raw_ostream &os) const;
 };
 
