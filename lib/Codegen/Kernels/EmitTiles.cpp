@@ -44,9 +44,10 @@ void Emitter::noteTile(const IndexExpr &offset) {
   // Of fewer points, a side is no more than what memory reads at a time.
   constexpr int64_t mostPoints = 32, leastPoints = 16;
   const LoopPlan &plan = nests.outer;
+  if (nests.dealing == Dealing::Pieces || plan.tile() || tileWish)
+    return;
   auto groups = plan.groups();
-  if (nests.dealing == Dealing::Pieces || plan.tile() || tileWish ||
-      groups.empty())
+  if (groups.empty())
     return;
   int column = groups.pop_back_val().second - 1;
   for (auto [first, last] : groups) {
