@@ -73,6 +73,7 @@ ROWS = {
            "%r = ax.binary div %a, %s : {m}, {rows} -> {m}",
     "sum of columns": "%s = ax.reduce sum %a dims [0] keep_dims : {m} -> {columns}\n"
                       "%r = ax.binary add %s, %s : {columns}, {columns} -> {columns}",
+    "transpose": "%r = ax.transpose %a [1, 0] : {m} -> {transposed}",
     "argmax": "%r = ax.arg_reduce %a dim 1 : {m} -> {places}",
 }
 
@@ -90,7 +91,7 @@ def printedAreAssembled(text, count, target, folder, *passes):
 
 
 def rowsAreAssembled(target):
-    """By threads, warps, blocks of all sizes, and columns."""
+    """By threads, warps, blocks of all sizes, columns and tiles."""
     ptxas()
     with scratch() as folder:
         text = Path(folder) / "rows.mlir"
@@ -101,6 +102,7 @@ def rowsAreAssembled(target):
                     types = {name: f"tensor<{rows}x{columns}x{kind}>"
                              for name, rows, columns, kind in [
                                  ("m", *shape, element),
+                                 ("transposed", *shape[::-1], element),
                                  ("rows", shape[0], 1, element),
                                  ("columns", 1, shape[1], element),
                                  ("places", shape[0], 1, "i64")]}

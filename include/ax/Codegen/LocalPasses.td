@@ -136,7 +136,9 @@ def ChooseNests : Pass<"axl-choose-nests"> {
     many terms there are `blocks`, `clear`, `add block` and what is `left`
     (`NestRole` in lib/Codegen/Kernels/Nests.h). For a GPU, whose threads are many,
     an iteration is one element, or one row; `100 <4>` is a loop over 100 points
-    that have four neighbours each, which a thread reads and writes at once.
+    that have four neighbours each, which a thread reads and writes at once, and
+    `3 2 {32x8} <4>` is 3 times 2 tiles of 32 rows and 8 times 4 columns, which a
+    block reads before it writes them.
 
     Commands are made of what was before this: it is chosen again, in the same way,
     when a kernel is compiled, which one from the cache is not.

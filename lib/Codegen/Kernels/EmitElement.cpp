@@ -24,9 +24,9 @@ Value Emitter::pull(Value value, ArrayRef<IndexExpr> indices) {
   Value element;
   if (auto argument = dyn_cast<BlockArgument>(value)) {
     element =
-        loadElement(writer.tensor(argument.getArgNumber()),
-                    space.linearize(indices, tensorType(value).getShape()),
-                    elementType(value));
+        pullArgument(argument.getArgNumber(),
+                     space.linearize(indices, tensorType(value).getShape()),
+                     elementType(value));
   } else {
     auto result = cast<OpResult>(value);
     Operation *op = result.getOwner();

@@ -82,20 +82,19 @@ std::pair<Value, Value> Emitter::placeOf(Value base, IndexExpr offset,
 /// Whether a thread does hardly more points with lanes than without them: of
 /// short rows, some threads have nothing to do then.
 static bool keepsBusy(int64_t points, int64_t lanes, int64_t threads) {
-  int64_t without = llvm::divideCeil(points, threads);
-  return 3 * lanes * llvm::divideCeil(points, lanes * threads) <= 4 * without;
+  int64_t without = llvm::divideCeilSigned(points, threads);
+  int64_t with = lanes * llvm::divideCeilSigned(points, lanes * threads);
+  return 3 * with <= 4 * without;
 }
 
 /// As many as the widest elements have in one access: what is narrower is then
 /// read and written in whole lines by neighbouring threads, too.
 bool Emitter::makeLanes() {
-  // Iterations have lanes if they are nothing but elements of results.
-  bool areElements = mostPoints == 1 && rowValues.empty();
   bool isMore = false;
   for (const auto &[plan, of] : neighbours) {
     bool isOuter = plan == &nests.outer;
-    if (plan->numLanes() > 1 || of.hasLoops || of.together < of.apart ||
-        (isOuter && !areElements))
+    if (plan->numLanes() > 1 || plan->tile() || of.hasLoops ||
+        of.together < of.apart || (isOuter && !areElements()))
       continue;
     int64_t threads = isOuter ? 1 : nests.group.threads;
     int64_t lanes = std::min(mostBytes / of.widest, of.points);

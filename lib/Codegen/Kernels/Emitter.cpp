@@ -52,10 +52,16 @@ void Emitter::emitIterations(function_ref<void()> body) {
                       tile = tileOf;
                       outer = space.addNest(nests.outer, false);
                       bindPoint(outer, iteration);
-                      emitLanes(outer, {}, [&](ValueRange) -> Values {
-                        body();
-                        return {};
-                      });
+                      auto elements = [&] {
+                        emitLanes(outer, {}, [&](ValueRange) -> Values {
+                          body();
+                          return {};
+                        });
+                      };
+                      if (nests.outer.tile())
+                        emitTile(elements);
+                      else
+                        elements();
                       // The next one has the same scratch.
                       if (scratchBytes > 0)
                         writer.meet();
@@ -193,7 +199,8 @@ Emitter::Values Emitter::emitLoops(IndexSpace::Nest &nest, ValueRange carried,
   anchors.push_back(writer.openPlace());
   wholeNest = &nest;
   mostPoints = std::max(mostPoints, nest.plan->numPoints());
-  Values results = nests.group.isMany()
+  // Points of a tile have been dealt out.
+  Values results = nests.group.isMany() && !nests.outer.tile()
                        ? dealOut(nest, carried, body, combining)
                        : emitLoops(nest, 0, carried, body);
   wholeNest = nullptr;

@@ -58,6 +58,9 @@ public:
   /// Makes lanes where accesses are next to each other; true when there are
   /// more of them then.
   bool makeLanes();
+  /// Makes tiles where an operand lies along another dimension than results;
+  /// true when there were none.
+  bool makeTile();
 
 private:
   using Value = mlir::Value;
@@ -132,12 +135,22 @@ private:
   void storeElement(Value value, Value base, const IndexExpr &offset,
                     mlir::Type type);
 
+  /// Iterations are elements of results, and nothing else is computed.
+  bool areElements() const { return mostPoints == 1 && rowValues.empty(); }
+
   // EmitLanes.cpp
   void noteNeighbours(const IndexExpr &offset, mlir::Type type);
   /// Returns an address, and what to add to it.
   std::pair<Value, Value> placeOf(Value base, IndexExpr offset,
                                   mlir::Type type);
   Values emitLanes(IndexSpace::Nest &nest, mlir::ValueRange carried, Body body);
+
+  // EmitTiles.cpp
+  int64_t columnStep(const IndexExpr &offset, int row, int column) const;
+  void noteTile(const IndexExpr &offset);
+  void emitTile(llvm::function_ref<void()> body);
+  Value pullArgument(unsigned number, const IndexExpr &offset, mlir::Type type);
+  Value loadFromTile(unsigned number, const IndexExpr &offset, mlir::Type type);
 
   // EmitElement.cpp
   Value pull(Value value, llvm::ArrayRef<IndexExpr> indices);
@@ -211,6 +224,16 @@ private:
   std::map<LoopPlan *, Neighbours> neighbours;
   /// Null where a point is written by itself.
   Lanes *inLanes = nullptr;
+  /// The last atoms of two loops, and how many points a side may have.
+  struct TileWish {
+    int row, column;
+    int64_t side;
+  };
+  std::optional<TileWish> tileWish;
+  /// Where tiles of operands are read.
+  mlir::Operation *tilePlace = nullptr;
+  /// Where they lie then, by operand and the offset of the first element.
+  std::map<std::pair<unsigned, IndexExpr>, Value> tiles;
   /// Of choices at run time around what is being emitted.
   int choiceDepth = 0;
   llvm::SmallVector<char> resultDone;

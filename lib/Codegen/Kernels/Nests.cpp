@@ -22,7 +22,8 @@
 // the most iterations either way: neighbouring threads then do neighbouring
 // elements. What is a row's, or a sum's, several threads do together
 // (ThreadGroups.h), and at last a thread gets several neighbours
-// (EmitLanes.cpp).
+// (EmitLanes.cpp), and a block a tile of what lies in another order
+// (EmitTiles.cpp).
 //
 // It ends: with iterations as they are, loops only get finer (IndexSpace.cpp).
 // They are made fewer a bounded number of times, one for each dimension, and
@@ -260,12 +261,13 @@ private:
     }
     if (chooseThreads(emitter))
       return false;
-    // Tiles and lanes are the last to be chosen, as they depend on all loops.
+    // These are the last to be chosen, as they depend on all loops.
     int64_t before = nests.tiledSize;
     nests.tiledSize = emitter.getWantedTiledSize();
     if (nests.tiledSize != before)
       return false;
-    return nests.dealing == Dealing::Pieces || !emitter.makeLanes();
+    return nests.dealing == Dealing::Pieces ||
+           !(emitter.makeLanes() || emitter.makeTile());
   }
 
   FusionOp fusion;

@@ -72,8 +72,8 @@ struct KernelNests {
   int64_t iterations = 1;
   LoopPlan outer;
   Dealing dealing = Dealing::Pieces;
-  /// Who does one of them. Points of a nest that is not within another are
-  /// dealt out to the group.
+  /// Who does one of them, or a tile of them. Points of a nest that is not
+  /// within another, or of the tile, are dealt out to the group.
   ThreadGroup group;
   /// Size of the results' last loop when it runs in tiles: the loop over these
   /// is outside of all others.
@@ -83,8 +83,10 @@ struct KernelNests {
   /// Memory of one iteration, for rows that are no result.
   int64_t scratchBytes = 0;
 
-  /// Neighbours that are lanes are dealt out as one.
-  int64_t numDealt() const { return iterations / outer.numLanes(); }
+  /// Those of a tile, and neighbours that are lanes, are dealt out as one.
+  int64_t numDealt() const {
+    return iterations / (outer.numLanes() * outer.numTilePoints());
+  }
 };
 
 /// Chooses the loops of a decomposed fusion of operations that `canFuse`.

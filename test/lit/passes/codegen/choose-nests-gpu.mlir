@@ -177,3 +177,40 @@ axl.stage @short(%x: tensor<64x32xf32>, %y: tensor<64x64xf32>) {
   } : (tensor<64x64xf32>) -> tensor<64x64xf32>
   axl.yield %0, %2 : tensor<64x32xf32>, tensor<64x64xf32>
 }
+
+// -----
+
+// An operand that lies along another dimension is read in tiles, by a block; of
+// 16 by 16, where 32 do not divide.
+// CHECK-LABEL: @tiles
+// CHECK: nests ["6144 iterations: 3 2 {32x8} <4>, each by 256 threads, 4224 bytes of scratch", "result 0: once"]
+// CHECK: nests ["3840 iterations: 5 3 {16x2} <8>, each by 32 threads, 576 bytes of scratch", "result 0: once"]
+axl.stage @tiles(%x: tensor<64x96xf32>, %y: tensor<48x80xbf16>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<64x96xf32>):
+    %1 = ax.transpose %a [1, 0] : tensor<64x96xf32> -> tensor<96x64xf32>
+    axl.yield %1 : tensor<96x64xf32>
+  } : (tensor<64x96xf32>) -> tensor<96x64xf32>
+  %2 = axl.fusion(%y) {
+  ^bb0(%a: tensor<48x80xbf16>):
+    %1 = ax.transpose %a [1, 0] : tensor<48x80xbf16> -> tensor<80x48xbf16>
+    axl.yield %1 : tensor<80x48xbf16>
+  } : (tensor<48x80xbf16>) -> tensor<80x48xbf16>
+  axl.yield %0, %2 : tensor<96x64xf32>, tensor<80x48xbf16>
+}
+
+// -----
+
+// Two of them have a tile each.
+// CHECK-LABEL: @tilesOfTwo
+// CHECK: nests ["8192 iterations: 2 2 2 {32x32}, each by 256 threads, 8448 bytes of scratch", "result 0: once"]
+axl.stage @tilesOfTwo(%x: tensor<2x64x64xf32>, %y: tensor<2x64x64xf32>) {
+  %0 = axl.fusion(%x, %y) {
+  ^bb0(%a: tensor<2x64x64xf32>, %b: tensor<2x64x64xf32>):
+    %1 = ax.transpose %a [0, 2, 1] : tensor<2x64x64xf32> -> tensor<2x64x64xf32>
+    %2 = ax.transpose %b [0, 2, 1] : tensor<2x64x64xf32> -> tensor<2x64x64xf32>
+    %3 = ax.binary mul %1, %2 : tensor<2x64x64xf32>, tensor<2x64x64xf32> -> tensor<2x64x64xf32>
+    axl.yield %3 : tensor<2x64x64xf32>
+  } : (tensor<2x64x64xf32>, tensor<2x64x64xf32>) -> tensor<2x64x64xf32>
+  axl.yield %0 : tensor<2x64x64xf32>
+}

@@ -4,9 +4,9 @@
 
 // NONE: 'sm_75' is no GPU that is known
 
-// Threads take turns at elements: each has its number, and goes on by that of
+// Threads take turns at four elements: each has its number, and goes on by that of
 // all. Memory is the card's own, not just any.
-// CHECK: // 1000000 iterations: 3907 blocks of 256 threads, 1 and 0 bytes of scratch for each
+// CHECK: // 250000 iterations: 977 blocks of 256 threads, 1 and 0 bytes of scratch for each
 // CHECK: .target sm_90
 // OLD: .target sm_80
 // CHECK: .visible .entry ax_kernel_{{[0-9a-f]+}}(
@@ -17,9 +17,10 @@
 // CHECK-DAG: %ctaid.x
 // CHECK-DAG: %tid.x
 // CHECK-DAG: %nctaid.x
-// CHECK: ld.global.b32
+// CHECK: ld.global.v4.b32
 // CHECK: add{{(.rn)?}}.f32
-// CHECK: st.global.b32
+// CHECK: st.global.v4.b32
+// OLD: ld.global.v4.b32
 axl.stage @elements(%x: tensor<1000x1000xf32>) {
   %0 = axl.fusion(%x) {
   ^bb0(%a: tensor<1000x1000xf32>):
@@ -42,9 +43,9 @@ axl.stage @elements(%x: tensor<1000x1000xf32>) {
 // CHECK: shfl.sync.bfly.b32 {{.*}}, 16, 31, -1;
 // CHECK: shfl.sync.idx.b32 {{.*}}, 0, 31, -1;
 // CHECK: fma.rn.f32
-// CHECK: st.shared.b32
+// CHECK: st.shared.v4.b32
 // CHECK: bar.warp.sync -1;
-// CHECK: ld.shared.b32
+// CHECK: ld.shared.v4.b32
 // CHECK: {{div|rcp}}.rn.f32
 // CHECK-NOT: call
 axl.stage @softmax(%x: tensor<64x128xf32>) {
@@ -82,7 +83,7 @@ axl.stage @sum(%x: tensor<64x128xf32>) {
 // CHECK: st.shared.b32
 // CHECK: {{bar|barrier}}.sync{{.*}} 0;
 // CHECK: ld.shared.b32
-// CHECK: st.global.b32
+// CHECK: st.global.v4.b32
 // CHECK: {{bar|barrier}}.sync{{.*}} 0;
 axl.stage @long(%x: tensor<64x32768xf32>) {
   %0 = axl.fusion(%x) {
@@ -117,7 +118,7 @@ axl.stage @columns(%x: tensor<4096x768xf32>) {
 // -----
 
 // Philox is as on processors: its first multiplier.
-// CHECK: // 4096 iterations:
+// CHECK: // 1024 iterations:
 // CHECK: {{3528531795|-766435501}}
 axl.stage @dropout(%x: tensor<4096xf32>, %seed: tensor<i64>, %step: tensor<i64>) {
   %0 = axl.fusion(%x, %seed, %step) {
@@ -135,12 +136,12 @@ axl.stage @dropout(%x: tensor<4096xf32>, %seed: tensor<i64>, %step: tensor<i64>)
 
 // -----
 
-// One instruction rounds.
-// CHECK: // 4096 iterations:
-// CHECK: ld.global.b32
-// CHECK: cvt.rn.bf16.f32
-// CHECK: st.global.b16
-// OLD: cvt.rn.bf16.f32
+// One instruction rounds two.
+// CHECK: // 1024 iterations:
+// CHECK: ld.global.v4.b32
+// CHECK: cvt.rn.bf16x2.f32
+// CHECK: st.global.v2.b32
+// OLD: cvt.rn.bf16x2.f32
 axl.stage @narrow(%x: tensor<4096xf32>) {
   %0 = axl.fusion(%x) {
   ^bb0(%a: tensor<4096xf32>):
@@ -148,4 +149,24 @@ axl.stage @narrow(%x: tensor<4096xf32>) {
     axl.yield %1 : tensor<4096xbf16>
   } : (tensor<4096xf32>) -> tensor<4096xbf16>
   axl.yield %0 : tensor<4096xbf16>
+}
+
+// -----
+
+// What lies along another dimension goes through memory of a block.
+// CHECK: // 384 iterations: 384 blocks of 256 threads, 256 and 0 bytes of scratch for each
+// CHECK: .shared .align 64 .b8 scratch[4224];
+// CHECK: ld.global.b32
+// CHECK: st.shared.b32
+// CHECK: {{bar|barrier}}.sync{{.*}} 0;
+// CHECK: ld.shared.b32
+// CHECK: st.global.v4.b32
+// CHECK: {{bar|barrier}}.sync{{.*}} 0;
+axl.stage @transpose(%x: tensor<512x768xf32>) {
+  %0 = axl.fusion(%x) {
+  ^bb0(%a: tensor<512x768xf32>):
+    %1 = ax.transpose %a [1, 0] : tensor<512x768xf32> -> tensor<768x512xf32>
+    axl.yield %1 : tensor<768x512xf32>
+  } : (tensor<512x768xf32>) -> tensor<768x512xf32>
+  axl.yield %0 : tensor<768x512xf32>
 }

@@ -1,0 +1,142 @@
+//===- EmitTiles.cpp - Operands that lie otherwise than results -----------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Neighbouring threads are to read neighbours, and to write them. Where an
+// operand lies along another dimension than the results, no order of elements
+// has both. So a block does a *tile*, some points of either dimension: it reads
+// that part of the operand along the operand's dimension into shared memory,
+// and then writes results along theirs.
+//
+// E.g. b = transpose a, of 64 by 96 f32, in tiles of 32 by 32: that of b's rows
+// 64 .. 95 and columns 0 .. 31 is a[0 .. 31][64 .. 95]. A warp reads a row of
+// it at a time, 128 bytes one after another, and writes a row of b's likewise.
+// In shared memory rows are 33 elements apart, so that those of a column lie in
+// different banks.
+//
+//===----------------------------------------------------------------------===//
+
+#include "Emitter.h"
+#include "ThreadGroups.h"
+
+#include <algorithm>
+#include <numeric>
+
+using namespace mlir;
+
+namespace ax::codegen {
+
+/// Elements of an operand at neighbouring columns are so far apart, if those at
+/// neighbouring rows are next to each other; else 0. What is known only for an
+/// element is not known to who reads a tile.
+int64_t Emitter::columnStep(const IndexExpr &offset, int row,
+                            int column) const {
+  int ofRow = outer.vars[row], ofColumn = outer.vars[column];
+  int64_t lanes = nests.outer.numLanes();
+  if (nestDepth != 1 || choiceDepth > 0 || ofRow < 0 || ofColumn < 0 ||
+      offset.coefficient(ofRow) != 1 || !space.dependsOnlyOn(offset, outer))
+    return 0;
+  int64_t step = offset.coefficient(ofColumn);
+  return step > lanes && step % lanes == 0 ? step / lanes : 0;
+}
+
+/// Looks for a loop along which the operand lies, if that is not the last one.
+void Emitter::noteTile(const IndexExpr &offset) {
+  // Of fewer points, a side is no more than what memory reads at a time.
+  constexpr int64_t mostPoints = 32, leastPoints = 16;
+  const LoopPlan &plan = nests.outer;
+  if (nests.dealing == Dealing::Pieces || plan.tile() || tileWish)
+    return;
+  auto groups = plan.groups();
+  if (groups.empty())
+    return;
+  int column = groups.pop_back_val().second - 1;
+  for (auto [first, last] : groups) {
+    int row = last - 1;
+    if (columnStep(offset, row, column) == 0)
+      continue;
+    int64_t side = std::gcd(std::gcd(mostPoints, plan.atoms[row].size),
+                            plan.atoms[column].size * plan.numLanes());
+    if (side >= leastPoints)
+      tileWish = {row, column, side};
+  }
+}
+
+bool Emitter::makeTile() {
+  constexpr int64_t mostThreads = 256;
+  LoopPlan &plan = nests.outer;
+  if (!tileWish || !areElements() ||
+      !plan.makeTile(tileWish->row, tileWish->column, tileWish->side))
+    return false;
+  nests.group.threads =
+      std::clamp(plan.numTilePoints(), warpThreads, mostThreads);
+  return true;
+}
+
+/// The elements of a tile, behind what is read for it.
+void Emitter::emitTile(function_ref<void()> body) {
+  int row, column;
+  std::tie(row, column) = *nests.outer.tile();
+  tilePlace = writer.openPlace();
+  writer.meet();
+  writer.dealtLoop(
+      nests.outer.numTilePoints(), {}, {},
+      [&](Value point, ValueRange) -> Values {
+        Value width = writer.number(nests.outer.atoms[column].size);
+        space.bindGroup(outer, row, writer.divIndex(point, width));
+        space.bindGroup(outer, column, writer.remIndex(point, width));
+        body();
+        return {};
+      });
+  writer.closePlace(tilePlace);
+}
+
+Value Emitter::pullArgument(unsigned number, const IndexExpr &offset,
+                            Type type) {
+  noteTile(offset);
+  if (auto tile = nests.outer.tile();
+      tile && columnStep(offset, tile->first, tile->second) != 0)
+    return loadFromTile(number, offset, type);
+  return loadElement(writer.tensor(number), offset, type);
+}
+
+/// Whoever asks for it first has it read.
+Value Emitter::loadFromTile(unsigned number, const IndexExpr &offset,
+                            Type type) {
+  int row, column;
+  std::tie(row, column) = *nests.outer.tile();
+  int64_t step = columnStep(offset, row, column);
+  int64_t side = nests.outer.atoms[row].size, pitch = side + 1;
+  IndexExpr first = offset;
+  first.constant -= outer.lane * step;
+  llvm::erase_if(first.terms, [&](const IndexExpr::Term &term) {
+    return term.var == outer.vars[row] || term.var == outer.vars[column];
+  });
+  auto [it, isNew] = tiles.try_emplace({number, first});
+  Value &tile = it->second;
+  auto read = [&] {
+    tile = allocateScratch(side * pitch, type);
+    Value from =
+        writer.address(writer.tensor(number), space.materialize(first), type);
+    writer.dealtLoop(side * side, {}, {},
+                     [&](Value point, ValueRange) -> Values {
+                       Value r = writer.remIndex(point, writer.number(side));
+                       Value c = writer.divIndex(point, writer.number(side));
+                       auto at = [&](int64_t distance) {
+                         return writer.addIndex(
+                             writer.mulIndex(c, writer.number(distance)), r);
+                       };
+                       writer.store(writer.load(from, at(step), type), tile,
+                                    at(pitch), type);
+                       return {};
+                     });
+  };
+  if (isNew)
+    writer.at(tilePlace, read);
+  int64_t lanes = nests.outer.numLanes();
+  IndexExpr within = space.atom(outer, row) +
+                     space.atom(outer, column) * (lanes * pitch) +
+                     IndexExpr(outer.lane * pitch);
+  return writer.load(tile, space.materialize(within), type);
+}
+
+} // namespace ax::codegen

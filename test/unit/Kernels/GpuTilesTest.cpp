@@ -1,0 +1,121 @@
+//===- GpuTilesTest.cpp - Operands that lie otherwise than results --------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "KernelTestSupport.h"
+#include "SimulatedGrid.h"
+
+#include "llvm/ADT/StringRef.h"
+
+#include <gtest/gtest.h>
+
+namespace ax::codegen {
+namespace {
+
+std::string tensor(const std::string &type) { return "tensor<" + type + ">"; }
+
+FusionText transpose(const std::string &from, const std::string &permutation,
+                     const std::string &to) {
+  return {{from},
+          "%r = ax.transpose %a " + permutation + " : " + tensor(from) +
+              " -> " + tensor(to),
+          {{"%r", to}}};
+}
+
+rt::Kernel compile(const FusionText &text) {
+  auto module = parse(text);
+  return *llvm::cantFail(testCompiler().compile(fusionOf(*module))).image;
+}
+
+/// Whether a block reads a part of an operand before it writes.
+bool hasTiles(const FusionText &text) {
+  rt::Kernel kernel = compile(text);
+  llvm::StringRef code(reinterpret_cast<const char *>(kernel.image.data()));
+  return code.contains("ld.shared");
+}
+
+TEST(GpuTiles, AreOfWhatLiesOtherwise) {
+  EXPECT_TRUE(hasTiles(transpose("64x96xf32", "[1, 0]", "96x64xf32")));
+  EXPECT_TRUE(hasTiles(transpose("48x80xbf16", "[1, 0]", "80x48xbf16")));
+  EXPECT_TRUE(
+      hasTiles(transpose("2x64x7x32xf32", "[0, 2, 3, 1]", "2x7x32x64xf32")));
+  // Rows stay as they are; of few columns a row is read as it lies.
+  EXPECT_FALSE(
+      hasTiles(transpose("2x64x7x32xf32", "[0, 2, 1, 3]", "2x7x64x32xf32")));
+  EXPECT_FALSE(hasTiles(transpose("8x100xf32", "[1, 0]", "100x8xf32")));
+  EXPECT_FALSE(hasTiles(transpose("33x65xf32", "[1, 0]", "65x33xf32")));
+}
+
+/// In each case the same bits in all orders of threads.
+TEST(GpuTiles, Transposes) {
+  check(transpose("64x96xf32", "[1, 0]", "96x64xf32"));
+  check(transpose("96x64xbf16", "[1, 0]", "64x96xbf16"));
+  check(transpose("64x32xf64", "[1, 0]", "32x64xf64"));
+  check(transpose("64x64xi1", "[1, 0]", "64x64xi1"));
+  check(transpose("48x80xf32", "[1, 0]", "80x48xf32"));
+  check(transpose("48x16xbf16", "[1, 0]", "16x48xbf16"));
+  check(transpose("3x2x64x32xf32", "[1, 0, 3, 2]", "2x3x32x64xf32"));
+  check(transpose("2x64x5x32xf32", "[0, 2, 3, 1]", "2x5x32x64xf32"));
+  check(transpose("32x3x64xf32", "[2, 1, 0]", "64x3x32xf32"));
+  check(transpose("33x65xf32", "[1, 0]", "65x33xf32"));
+}
+
+/// Several tiles, of operands that are no whole tensors, and operands that are
+/// read as they lie, or twice.
+TEST(GpuTiles, OperandsOfAllKinds) {
+  check({{"64x96xf32", "70x64xf32", "32x64xbf16", "32xf32"},
+         R"(%t = ax.transpose %a [1, 0] : tensor<64x96xf32> -> tensor<96x64xf32>
+            %s = ax.slice %t starts [5, 3] steps [1, 1] : tensor<96x64xf32> -> tensor<64x32xf32>
+            %b1 = ax.slice %b starts [3, 32] steps [1, 1] : tensor<70x64xf32> -> tensor<64x32xf32>
+            %c1 = ax.cast %c : tensor<32x64xbf16> -> tensor<32x64xf32>
+            %c2 = ax.transpose %c1 [1, 0] : tensor<32x64xf32> -> tensor<64x32xf32>
+            %0 = ax.binary add %s, %b1 : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x32xf32>
+            %1 = ax.binary mul %0, %c2 : tensor<64x32xf32>, tensor<64x32xf32> -> tensor<64x32xf32>
+            %r = ax.binary sub %1, %d : tensor<64x32xf32>, tensor<32xf32> -> tensor<64x32xf32>
+            %q = ax.unary neg %c2 : tensor<64x32xf32> -> tensor<64x32xf32>)",
+         {{"%r", "64x32xf32"}, {"%q", "64x32xf32"}}});
+  check({{"64x64xf32"},
+         R"(%t = ax.transpose %a [1, 0] : tensor<64x64xf32> -> tensor<64x64xf32>
+            %r = ax.binary add %a, %t : tensor<64x64xf32>, tensor<64x64xf32> -> tensor<64x64xf32>)",
+         {{"%r", "64x64xf32"}}});
+  // What is read is decided for each element.
+  check(
+      {{"60x64xf32", "f32"},
+       R"(%p = ax.pad %a value %b : tensor<f32> low [3, 0] high [1, 0] : tensor<60x64xf32> -> tensor<64x64xf32>
+            %r = ax.transpose %p [1, 0] : tensor<64x64xf32> -> tensor<64x64xf32>)",
+       {{"%r", "64x64xf32"}}});
+}
+
+/// One block does six tiles: it may not read a part before that is there, nor
+/// write the next one over it.
+TEST(GpuTiles, EachBarrierIsMissed) {
+  rt::Kernel kernel = compile(transpose("64x96xf32", "[1, 0]", "96x64xf32"));
+  ASSERT_EQ(kernel.iterations, 6);
+  ASSERT_EQ(kernel.launch.groupThreads, 256);
+  rt::LaunchShape shape = kernel.launch;
+  shape.blocks = 1;
+  std::vector<float> x(64 * 96), y(x.size()), expected(x.size());
+  for (size_t i = 0; i != x.size(); ++i) {
+    x[i] = static_cast<float>(i);
+    expected[i % 96 * 64 + i / 96] = x[i];
+  }
+  auto isRight = [&](GridOrder order) {
+    llvm::cantFail(runGrid(kernel, shape, {x.data(), y.data()}, {},
+                           /*scratch=*/nullptr, order));
+    return y == expected;
+  };
+  auto isMissed = [&](int64_t barrier) {
+    for (uint64_t seed = 0; seed != 20; ++seed)
+      if (!isRight({seed, barrier}))
+        return true;
+    return false;
+  };
+  EXPECT_TRUE(isRight({}));
+  EXPECT_TRUE(isMissed(0));
+  EXPECT_TRUE(isMissed(1));
+  EXPECT_TRUE(isMissed(2));
+  // Behind the last tile, there is nothing to wait for.
+  EXPECT_FALSE(isMissed(11));
+}
+
+} // namespace
+} // namespace ax::codegen
