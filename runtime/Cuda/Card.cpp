@@ -37,6 +37,16 @@ llvm::Expected<std::shared_ptr<const Card>> Card::open(int32_t number) {
   return card;
 }
 
+llvm::Expected<int32_t> Card::count() {
+  llvm::Expected<std::shared_ptr<const Driver>> driver = Driver::load();
+  if (!driver)
+    return driver.takeError();
+  int count = 0;
+  if (llvm::Error error = (*driver)->call(&Driver::cuDeviceGetCount, &count))
+    return error;
+  return count;
+}
+
 llvm::Expected<GpuTarget> Card::findTarget(int32_t number) {
   llvm::Expected<std::shared_ptr<const Driver>> driver = Driver::load();
   if (!driver)
@@ -66,7 +76,7 @@ llvm::Expected<GpuTarget> Card::findTarget(const Driver &driver,
     return error;
   return makeErrorf(ExitCode::Usage,
                     "device cuda: card {0}, {1}, is an sm_{2}{3}, and {4} is "
-                    "needed",
+                    "needed; --devices says which cards ranks use",
                     number, name.data(), major, minor,
                     GpuTarget::names().front());
 }

@@ -111,7 +111,13 @@ llvm::Expected<CompiledPlan> readCompiledPlan(const std::string &path) {
   if (llvm::Error error =
           placeEmbedded(plan, contents.drop_front(messageBytes), *file))
     return error;
+  if (plan.programs.empty())
+    return refuse("has no program");
+  const Program &first = *plan.programs.front();
   for (const std::shared_ptr<Program> &program : plan.programs) {
+    if (program->mesh.getAxes() != first.mesh.getAxes())
+      return refuse("has programs '" + first.name + "' and '" + program->name +
+                    "' of different meshes");
     // A plan's files are named from its folder on.
     for (const State &state : program->states)
       if (llvm::sys::path::is_absolute(state.file))

@@ -4,6 +4,8 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
+
 from _gpt import swiglu
 from cases import MODELS, Failed, run, scratch, tool
 
@@ -102,15 +104,65 @@ def memoryIsKnownBefore():
 
             said = start(1 << 16, expect=RUN_FAILED).stderr
             found = re.search(
-                "'cuda' has 64.0 KiB of memory free, and (?:the rank|2 ranks) on "
-                r"it needs? (\S+) (Ki|Mi)B: weights \S+ KiB, optimizer \S+ .*; "
-                "more ranks on other devices, --zero, --recompute or more "
-                "micro-batches take less", said)
+                "card 0 of device 'cuda' has 64.0 KiB of memory free, and (?:the "
+                r"rank|2 ranks) on it needs? (\S+) (Ki|Mi)B: weights \S+ KiB, "
+                r"optimizer \S+ .*; more ranks on other --devices, --zero, "
+                "--recompute or more micro-batches take less", said)
             if not found:
                 raise Failed(f"{flags}: {said}")
             needed = float(found[1]) * (1 << (10 if found[2] == "Ki" else 20))
             start(int(0.95 * needed), expect=RUN_FAILED)
             start(int(1.05 * needed))
+
+
+def ranksAreOnTheirCards():
+    """Outputs are the same on one card and on several, in whatever order; a card
+    with too little memory says how many ranks are on it."""
+    with scratch() as folder:
+        path = plan(folder, "--dp=2", "--tp=2")
+        results = []
+        for number, cards in enumerate(["0,0,0,0", "0,0,1,1", "1,0,0,1",
+                                        "2,0,1,3", None]):
+            run(tool("axrun"), path, "--test-data", DATA, "--output",
+                f"{folder}/{number}.npz",
+                *([f"--devices={cards}"] if cards else []),
+                env=CUDA | {"AXRUN_TARGET": "sm_90+sim", "SIMGPU_CARDS": "4"})
+            results.append(np.load(f"{folder}/{number}.npz"))
+        for other in results[1:]:
+            for name in other.files:
+                np.testing.assert_array_equal(other[name], results[0][name])
+        # Room for one rank, which needs 168 KiB, and not for two.
+        little = CUDA | {"AXRUN_TARGET": "sm_90+sim", "SIMGPU_CARDS": "2",
+                         "SIMGPU_MEMORY": str(200 << 10)}
+        for cards, says in [
+                ("0,1,1,1", "card 1 of device 'cuda' has .* and 3 ranks on it"),
+                ("0,0,0,1", "card 0 of device 'cuda' has .* and 3 ranks on it"),
+                ("0,1,0,1", "card 0 of device 'cuda' has .* and 2 ranks on it")]:
+            said(says, tool("axrun"), path, "--random-inputs=1",
+                 f"--devices={cards}", expect=RUN_FAILED,
+                 environment=little)
+
+
+def cardsAreThere():
+    with scratch() as folder:
+        path = plan(folder, "--tp=2")
+        two = CUDA | {"SIMGPU_CARDS": "2", "SIMGPU_CAPABILITY": "90,75"}
+        for cards, says in [
+                ("0,2", "--devices: there is no card 2 of device 'cuda', which "
+                 "has 2, from 0"),
+                ("0", "plan.mlir: --devices has 1 card, and the plan 2 ranks: "
+                 "give one for each rank"),
+                ("0,1", "card 1, Simulated GPU, is an sm_75, and sm_80 is "
+                 "needed; --devices says which cards ranks use")]:
+            said(says, tool("axrun"), path, "--random-inputs=1",
+                 f"--devices={cards}", expect=USAGE, environment=two)
+        # Code for the newer one does not run on both.
+        said("plan.mlir: is for 'sm_90', and the device runs code for 'sm_80'",
+             tool("axrun"), path, "--random-inputs=1", "--target=sm_90",
+             expect=UNSUPPORTED, environment=two | {"SIMGPU_CAPABILITY": "90,80"})
+        said("", tool("axrun"), path, "--random-inputs=1",
+             "--target=sm_80+sim", expect=0,
+             environment=two | {"SIMGPU_CAPABILITY": "90,80"})
 
 
 def theCpuDoesProductsWithoutCublas():
@@ -130,5 +182,6 @@ def cases(every):
     for case in (compiledPlansRun, plansForOthersAreRefused,
                  codeForARealCardIsNotSimulated, aCardIsNeeded,
                  aCardThatIsLostEndsTheRun, memoryIsKnownBefore,
+                 ranksAreOnTheirCards, cardsAreThere,
                  theCpuDoesProductsWithoutCublas):
         yield case.__name__, case

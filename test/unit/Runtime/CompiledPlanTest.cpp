@@ -214,6 +214,17 @@ TEST_F(CompiledPlanTest, Unsound) {
                 "' has state 'w' in '/w.bin', which is no path inside the "
                 "model's folder");
   plan = makePlan();
+  plan.programs.push_back(std::make_shared<Program>(*plan.programs[0]));
+  plan.programs[1]->name = "other";
+  plan.programs[1]->mesh =
+      sharding::Mesh({{"col", 4, false}, {"micro", 2, true}});
+  EXPECT_EQ(refused(written(plan)),
+            "compiled plan '" + path +
+                "' has programs 'test' and 'other' of different meshes");
+  plan.programs.clear();
+  EXPECT_EQ(refused(written(plan)),
+            "compiled plan '" + path + "' has no program");
+  plan = makePlan();
   plan.programs[0]->stages[0].buffers[0].index = 3;
   EXPECT_NE(refused(written(plan)), "");
   plan = makePlan();
