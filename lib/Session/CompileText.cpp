@@ -32,7 +32,6 @@ llvm::Expected<PlanSource> ax::compileModule(mlir::ModuleOp module,
   how.cacheDir = codegen::usableCache(options.cacheDir, options.warn);
   how.numThreads = std::max<int64_t>(1, std::thread::hardware_concurrency());
   how.separateKernels = options.separateKernels;
-  how.target = target;
   bool isTold = false;
   if (options.note)
     how.onMany = [&](int64_t count) {
@@ -56,7 +55,7 @@ llvm::Expected<PlanSource> ax::compileModule(mlir::ModuleOp module,
   auto chosen = choose(names);
   if (!chosen)
     return chosen.takeError();
-  auto compiled = codegen::compilePlan(plan, *chosen, how);
+  auto compiled = codegen::compilePlan(plan, *chosen, target, how);
   if (!compiled)
     return addContext(compiled.takeError(), path);
   PlanSource source{std::move(*compiled), {path}};

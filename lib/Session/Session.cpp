@@ -154,7 +154,8 @@ static llvm::Expected<PlanSource> readText(const std::string &path,
   return options.compiler(path, options, choose, findTarget);
 }
 
-/// All that is in it has to be for the device.
+/// Of all targets that it has programs for, those for the one that the devices
+/// run best.
 static llvm::Expected<PlanSource> readCompiled(const std::string &path,
                                                const SessionOptions &options,
                                                ChoosePrograms choose,
@@ -173,15 +174,19 @@ static llvm::Expected<PlanSource> readCompiled(const std::string &path,
     return makeError(ExitCode::Usage,
                      "'" + path +
                          "' has its weights itself: --model-dir has no use");
-  auto device = findTarget(plan->programs.front()->mesh.numRanks());
+  std::vector<CodeTarget> targets;
+  for (const rt::TargetPrograms &each : plan->targets)
+    targets.push_back(each.target);
+  auto device =
+      findTarget(plan->targets.front().programs.front()->mesh.numRanks());
   if (!device)
     return device.takeError();
-  if (auto found =
-          chooseTarget(CodeTarget{plan->target, plan->features}, *device);
-      !found)
-    return addContext(found.takeError(), path);
+  auto best = chooseTarget(targets, *device);
+  if (!best)
+    return addContext(best.takeError(), path);
+  plan->targets = {std::move(plan->targets[*best])};
   std::vector<llvm::StringRef> names;
-  for (const auto &program : plan->programs)
+  for (const auto &program : plan->targets.front().programs)
     names.push_back(program->name);
   auto chosen = choose(names);
   if (!chosen)
@@ -232,7 +237,7 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   rt::CompiledPlan &plan = source->plan;
   std::vector<rt::Program *> programs;
   for (const std::string &name : chosen) {
-    std::shared_ptr<rt::Program> program = plan.find(name);
+    std::shared_ptr<rt::Program> program = plan.targets.front().find(name);
     programs.push_back(program.get());
     (name == chosen.front()       ? impl->program
      : name == preparationProgram ? impl->preparationProgram

@@ -37,6 +37,52 @@ def compiledPlansRun():
             said("", tool(name), path, "--random-inputs=1", expect=0)
 
 
+def outputsOf(path, environment, *flags):
+    run(tool("axrun-core"), path, "--random-inputs=1", "--output",
+        f"{path}.npz", *flags, env=environment)
+    return np.load(f"{path}.npz")
+
+
+def theBestOfSeveralTargetsRuns():
+    """Of a file for several targets the same as of one that is for the best of
+    them alone, on each device; code for a real card tells when it is taken."""
+    cpu = os.environ | {"AXRUN_DEVICE": "cpu"}
+    with scratch() as folder:
+        def forTargets(targets):
+            return plan(folder, "--tp=2", "--compile", f"--target={targets}",
+                        "--quiet", ending=f"{targets}.axc")
+
+        every = forTargets("x86-64,sm_80+sim,sm_90+sim,x86-64-v2,sm_100")
+        for alone, environment in (
+                ("sm_80+sim", CUDA | {"SIMGPU_CAPABILITY": "89"}),
+                ("sm_90+sim", CUDA), ("x86-64-v2", cpu)):
+            wanted = outputsOf(forTargets(alone), environment)
+            got = outputsOf(every, environment)
+            for name in wanted.files:
+                np.testing.assert_array_equal(got[name], wanted[name])
+        said("there is no object behind the text, which is for real cards",
+             tool("axrun"), every, "--random-inputs=1", expect=BAD_PLAN,
+             environment=CUDA | {"SIMGPU_CAPABILITY": "100"})
+        # Of two cards the older one decides.
+        two = CUDA | {"SIMGPU_CARDS": "2", "SIMGPU_CAPABILITY": "100,80"}
+        for cards, code in ("0,1", 0), ("1,1", 0), ("0,0", BAD_PLAN):
+            said("", tool("axrun"), every, "--random-inputs=1",
+                 f"--devices={cards}", expect=code, environment=two)
+        # What it explains is the plan.
+        told = run(tool("axopt"), every, "--explain").stdout
+        if told != run(tool("axopt"), forTargets("x86-64"), "--explain").stdout:
+            raise Failed(told)
+        few = forTargets("sm_100+sim,x86-64-v2,sm_90")
+        said(r"sm_90\.axc: is for 'sm_100\+sim', 'x86-64-v2', 'sm_90', and the "
+             "device runs code for 'sm_80': compile it with --target=sm_80",
+             tool("axrun"), few, "--random-inputs=1", expect=UNSUPPORTED,
+             environment=CUDA | {"SIMGPU_CAPABILITY": "80"})
+        said(r"is for 'sm_80', 'sm_90', and the device runs code for '.*': "
+             "compile it with --target=native", tool("axrun"),
+             forTargets("sm_80,sm_90"), "--random-inputs=1",
+             expect=UNSUPPORTED, environment=cpu)
+
+
 def plansForOthersAreRefused():
     with scratch() as folder:
         for target, other in (("x86-64-v3", "x86-64-v3"),
@@ -179,7 +225,7 @@ def theCpuDoesProductsWithoutCublas():
 
 
 def cases(every):
-    for case in (compiledPlansRun, plansForOthersAreRefused,
+    for case in (compiledPlansRun, theBestOfSeveralTargetsRuns, plansForOthersAreRefused,
                  codeForARealCardIsNotSimulated, aCardIsNeeded,
                  aCardThatIsLostEndsTheRun, memoryIsKnownBefore,
                  ranksAreOnTheirCards, cardsAreThere,

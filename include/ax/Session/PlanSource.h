@@ -15,6 +15,7 @@ namespace ax {
 struct SessionOptions;
 
 struct PlanSource {
+  /// For one target.
   rt::CompiledPlan plan;
   /// That it was read from.
   std::vector<std::string> files;
