@@ -88,6 +88,18 @@ bool ax::runsOn(const Target &target, const Target &device) {
   return rate(target.toCode(), device).has_value();
 }
 
+/// Returns the name of the best target that runs on the device: where there is
+/// one, of those that mean the same on any machine.
+static std::string bestNameFor(const Target &device) {
+  if (device.getGpu())
+    return device.toText();
+  llvm::StringRef best = "native";
+  for (llvm::StringRef name : CpuTarget::names())
+    if (runsOn(*CpuTarget::find(name), device))
+      best = name;
+  return best.str();
+}
+
 llvm::Expected<size_t> ax::chooseTarget(llvm::ArrayRef<CodeTarget> targets,
                                         const Target &device) {
   std::optional<size_t> best;
@@ -106,6 +118,5 @@ llvm::Expected<size_t> ax::chooseTarget(llvm::ArrayRef<CodeTarget> targets,
   return makeErrorf(ExitCode::Unsupported,
                     "is for {0}, and the device runs code for '{1}': compile "
                     "it with --target={2}",
-                    all, device.toText(),
-                    device.getGpu() ? device.toText() : std::string("native"));
+                    all, device.toText(), bestNameFor(device));
 }

@@ -78,7 +78,7 @@ def theBestOfSeveralTargetsRuns():
              tool("axrun"), few, "--random-inputs=1", expect=UNSUPPORTED,
              environment=CUDA | {"SIMGPU_CAPABILITY": "80"})
         said(r"is for 'sm_80', 'sm_90', and the device runs code for '.*': "
-             "compile it with --target=native", tool("axrun"),
+             "compile it with --target=x86-64", tool("axrun"),
              forTargets("sm_80,sm_90"), "--random-inputs=1",
              expect=UNSUPPORTED, environment=cpu)
 
