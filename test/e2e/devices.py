@@ -52,6 +52,7 @@ ORDERS = {
 # On two cards, which do not reach each other.
 CARDS = {
     "models": "(mlp|gpt2_sdpa).*--dp=2 --tp=2 --pp=2$",
+    "prepare": "",
     "train": "^fc_net .*(--dp=2 --tp=2 --zero=3$|"
              "--dp=2 --pp=2 --micro-batches=2 --zero=3)",
     "train_checkpoints": "resumes",
