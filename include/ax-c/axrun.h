@@ -71,6 +71,9 @@ typedef struct AxOptions {
   /* What ranks compute and communicate with; null: "cpu" and "local". */
   const char *device;
   const char *communicator;
+  /* The card of each rank, as axrun's flag --devices: "0,0,1,1"; null: ranks
+     are spread over those that there are. */
+  const char *devices;
 } AxOptions;
 
 #define AX_OPTIONS_INIT                                                        \
@@ -81,6 +84,7 @@ typedef struct AxOptions {
    NULL,                                                                       \
    1,                                                                          \
    60,                                                                         \
+   NULL,                                                                       \
    NULL,                                                                       \
    NULL,                                                                       \
    NULL,                                                                       \

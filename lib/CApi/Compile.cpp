@@ -85,12 +85,13 @@ int axSavePlan(AxPlan *plan, const char *path) {
 
 int axLoadPlan(AxPlan *plan, const AxOptions *options, AxSession **session) {
   auto compiler = [&](const std::string &path, const SessionOptions &how,
-                      ChoosePrograms choose) -> llvm::Expected<PlanSource> {
+                      ChoosePrograms choose,
+                      FindTarget findTarget) -> llvm::Expected<PlanSource> {
     PlanOp op = *plan->module->getOps<PlanOp>().begin();
-    if (llvm::Error error =
-            rt::checkThreads(op.getMesh().numRanks(), how.threadsPerRank))
-      return addContext(std::move(error), path);
-    return compileModule(*plan->module, path, how, choose);
+    auto target = findTarget(op.getMesh().numRanks());
+    if (!target)
+      return target.takeError();
+    return compileModule(*plan->module, path, how, choose, *target);
   };
   return capi::loadSession(plan->model, options, compiler, session);
 }

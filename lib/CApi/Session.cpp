@@ -78,6 +78,12 @@ static llvm::Expected<SessionOptions> optionsFrom(const AxOptions *options) {
     made.device = given.device;
   if (given.communicator)
     made.communicator = given.communicator;
+  if (given.devices) {
+    auto cards = rt::parseCards(given.devices);
+    if (!cards)
+      return cards.takeError();
+    made.cards = std::move(*cards);
+  }
   made.threadsPerRank = given.threadsPerRank;
   made.timeoutSeconds = given.timeoutSeconds;
   auto ties = parseTies(capi::listFrom(given.tied));

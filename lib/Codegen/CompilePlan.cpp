@@ -51,25 +51,27 @@ static bool doesTrain(ProgramOp program) {
 
 llvm::Expected<rt::CompiledPlan>
 compilePlan(PlanOp plan, llvm::ArrayRef<llvm::StringRef> programs,
-            Options options) {
+            llvm::ArrayRef<Target> targets, Options options) {
   rt::CompiledPlan result;
-  result.target = options.target.toText();
-  if (const CpuTarget *cpu = options.target.getCpu())
-    result.features = cpu->features;
   for (auto state : plan.getBody().getOps<StateOp>()) {
     result.states.push_back(state.getSymName().str());
     result.isTraining |= state.getTrainable();
   }
-  for (auto program : plan.getBody().getOps<ProgramOp>()) {
-    if (!llvm::is_contained(programs, program.getSymName()))
-      continue;
-    // What is trained is saved with all else that the plan has.
-    options.allWeights = doesTrain(program);
-    auto generated = generate(program, options);
-    if (!generated)
-      return generated.takeError();
-    result.programs.push_back(
-        std::make_shared<rt::Program>(std::move(*generated)));
+  for (const Target &target : targets) {
+    rt::TargetPrograms &made = result.targets.emplace_back();
+    made.target = target.toCode();
+    options.target = target;
+    for (auto program : plan.getBody().getOps<ProgramOp>()) {
+      if (!llvm::is_contained(programs, program.getSymName()))
+        continue;
+      // What is trained is saved with all else that the plan has.
+      options.allWeights = doesTrain(program);
+      auto generated = generate(program, options);
+      if (!generated)
+        return generated.takeError();
+      made.programs.push_back(
+          std::make_shared<rt::Program>(std::move(*generated)));
+    }
   }
   return result;
 }

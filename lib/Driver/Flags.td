@@ -144,9 +144,10 @@ defm compile : Switch<
   "compile", "Compile the plan's kernels too: -o model.axc runs without a "
   "compiler", help4_output>;
 defm target : Value<
-  "target", "PROCESSOR",
+  "target", "PROCESSOR,..",
   "What --compile is for: native, x86-64, x86-64-v2, x86-64-v3 or x86-64-v4; a "
-  "GPU: sm_80, sm_90 or sm_100", help4_output, [Suggested],
+  "GPU: sm_80, sm_90 or sm_100; of several, runs take what fits best",
+  help4_output, [CommaSeparated, Repeatable, Suggested],
   "native,x86-64,x86-64-v2,x86-64-v3,x86-64-v4,sm_80,sm_90,sm_100">;
 defm embed_weights : Switch<
   "embed-weights", "With --compile: the weights are in the file, too",

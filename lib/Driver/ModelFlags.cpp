@@ -9,6 +9,8 @@
 #include "ax/Support/Error.h"
 #include "ax/Support/Flags.h"
 
+#include <set>
+
 using namespace ax;
 using namespace ax::driver;
 
@@ -235,8 +237,14 @@ llvm::Error driver::readModelFlags(const CommandLine &flags, bool onlyLooks,
 llvm::Error driver::readTarget(const CommandLine &flags,
                                ModelOptions &options) {
   flags.read(OPT_embed_weights, options.embedWeights);
-  options.target = Target::native();
-  return flags.parse(OPT_target, *options.target);
+  options.targets = {Target::native()};
+  if (llvm::Error error = flags.parse(OPT_target, options.targets))
+    return error;
+  std::set<std::string> names;
+  for (const Target &target : options.targets)
+    if (!names.insert(target.toText()).second)
+      return usage("--target has '" + target.toText() + "' twice");
+  return llvm::Error::success();
 }
 
 /// Returns a flag of the tool alone that is given; empty: there is none.

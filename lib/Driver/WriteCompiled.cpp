@@ -28,13 +28,12 @@ llvm::Error driver::writeCompiled(mlir::ModuleOp module,
   auto text = plan::printPlan(module, output);
   if (!text)
     return text.takeError();
-  how.target = *options.target;
   how.cacheDir = codegen::usableCache("", warn);
   how.numThreads = std::max<int64_t>(1, std::thread::hardware_concurrency());
   std::vector<llvm::StringRef> names;
   for (auto program : plan.getBody().getOps<ProgramOp>())
     names.push_back(program.getSymName());
-  auto compiled = codegen::compilePlan(plan, names, how);
+  auto compiled = codegen::compilePlan(plan, names, options.targets, how);
   if (!compiled)
     return addContext(compiled.takeError(), input);
   compiled->text = std::move(*text);

@@ -25,14 +25,13 @@ static void printDump(llvm::StringRef step, PlanOp plan) {
 llvm::Expected<PlanSource> ax::compileModule(mlir::ModuleOp module,
                                              const std::string &path,
                                              const SessionOptions &options,
-                                             ChoosePrograms choose) {
+                                             ChoosePrograms choose,
+                                             const Target &target) {
   PlanOp plan = *module.getOps<PlanOp>().begin();
   codegen::Options how;
   how.cacheDir = codegen::usableCache(options.cacheDir, options.warn);
   how.numThreads = std::max<int64_t>(1, std::thread::hardware_concurrency());
   how.separateKernels = options.separateKernels;
-  if (options.target)
-    how.target = *options.target;
   bool isTold = false;
   if (options.note)
     how.onMany = [&](int64_t count) {
@@ -56,7 +55,7 @@ llvm::Expected<PlanSource> ax::compileModule(mlir::ModuleOp module,
   auto chosen = choose(names);
   if (!chosen)
     return chosen.takeError();
-  auto compiled = codegen::compilePlan(plan, *chosen, how);
+  auto compiled = codegen::compilePlan(plan, *chosen, target, how);
   if (!compiled)
     return addContext(compiled.takeError(), path);
   PlanSource source{std::move(*compiled), {path}};
@@ -69,7 +68,8 @@ llvm::Expected<PlanSource> ax::compileModule(mlir::ModuleOp module,
 
 llvm::Expected<PlanSource> ax::compileText(const std::string &path,
                                            const SessionOptions &options,
-                                           ChoosePrograms choose) {
+                                           ChoosePrograms choose,
+                                           FindTarget findTarget) {
   if (llvm::sys::path::extension(path) == ".onnx")
     return makeError(ExitCode::BadPlan,
                      "'" + path +
@@ -81,10 +81,10 @@ llvm::Expected<PlanSource> ax::compileText(const std::string &path,
     return module.takeError();
   PlanOp plan = *(*module)->getOps<PlanOp>().begin();
   // Before any work is done for each rank.
-  if (llvm::Error error =
-          rt::checkThreads(plan.getMesh().numRanks(), options.threadsPerRank))
-    return addContext(std::move(error), path);
+  auto target = findTarget(plan.getMesh().numRanks());
+  if (!target)
+    return target.takeError();
   if (llvm::Error error = plan::verifyPlan(**module))
     return addContext(std::move(error), path);
-  return compileModule(**module, path, options, choose);
+  return compileModule(**module, path, options, choose, *target);
 }

@@ -137,7 +137,8 @@ Session::load(const std::string &planPath, const SessionOptions &options) {
 
 static llvm::Expected<PlanSource> readText(const std::string &path,
                                            const SessionOptions &options,
-                                           ChoosePrograms choose) {
+                                           ChoosePrograms choose,
+                                           FindTarget findTarget) {
   // Code is run only where the user knows that it is some.
   if (rt::isCompiledPlan(path))
     return makeErrorf(ExitCode::BadPlan,
@@ -151,14 +152,15 @@ static llvm::Expected<PlanSource> readText(const std::string &path,
                       "'{0}' is no compiled plan ({1}), and there is no "
                       "compiler here: axopt --compile makes one",
                       path, compiledPlanEnding);
-  return options.compiler(path, options, choose);
+  return options.compiler(path, options, choose, findTarget);
 }
 
-/// All that is in it has to be for the device.
+/// Of all targets that it has programs for, those for the one that the devices
+/// run best.
 static llvm::Expected<PlanSource> readCompiled(const std::string &path,
                                                const SessionOptions &options,
                                                ChoosePrograms choose,
-                                               const Target &device) {
+                                               FindTarget findTarget) {
   if (options.separateKernels || !options.dumpAfter.empty() ||
       options.tellTimes || !options.cacheDir.empty() || options.target)
     return makeError(ExitCode::Usage,
@@ -173,29 +175,24 @@ static llvm::Expected<PlanSource> readCompiled(const std::string &path,
     return makeError(ExitCode::Usage,
                      "'" + path +
                          "' has its weights itself: --model-dir has no use");
-  if (llvm::Error error = checkTarget(plan->target, plan->features, device))
-    return addContext(std::move(error), path);
+  std::vector<CodeTarget> targets;
+  for (const rt::TargetPrograms &each : plan->targets)
+    targets.push_back(each.target);
+  auto device =
+      findTarget(plan->targets.front().programs.front()->mesh.numRanks());
+  if (!device)
+    return device.takeError();
+  auto best = chooseTarget(targets, *device);
+  if (!best)
+    return addContext(best.takeError(), path);
+  plan->targets = {std::move(plan->targets[*best])};
   std::vector<llvm::StringRef> names;
-  for (const auto &program : plan->programs) {
+  for (const auto &program : plan->targets.front().programs)
     names.push_back(program->name);
-    if (llvm::Error error =
-            rt::checkThreads(program->mesh.numRanks(), options.threadsPerRank))
-      return addContext(std::move(error), path);
-  }
   auto chosen = choose(names);
   if (!chosen)
     return chosen.takeError();
   return PlanSource{std::move(*plan), {path}};
-}
-
-/// Returns what code is for.
-static llvm::Expected<Target> findTarget(const SessionOptions &options) {
-  if (options.target)
-    return *options.target;
-  auto device = rt::allBackends().devices.find(options.device);
-  if (!device)
-    return device.takeError();
-  return device->findTarget();
 }
 
 llvm::Expected<std::unique_ptr<Session>>
@@ -207,6 +204,7 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   if (llvm::Error error = rt::checkThreads(1, options.threadsPerRank))
     return error;
   impl->backends.device = options.device;
+  impl->backends.cards = options.cards;
   impl->backends.communicator = options.communicator;
   impl->backends.devices = {options.threadsPerRank, options.flushDenormals,
                             options.tf32};
@@ -224,20 +222,23 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
     return result;
   };
   bool isCompiled = llvm::StringRef(planPath).ends_with(compiledPlanEnding);
-  auto target = findTarget(options);
-  if (!target)
-    return target.takeError();
+  auto findTarget = [&](int64_t numRanks) -> llvm::Expected<Target> {
+    if (llvm::Error error =
+            rt::allBackends().checkRanks(numRanks, impl->backends))
+      return addContext(std::move(error), planPath);
+    if (options.target)
+      return *options.target;
+    return rt::allBackends().findTarget(numRanks, impl->backends);
+  };
   impl->target = options.target;
-  SessionOptions known = options;
-  known.target = *target;
-  auto source = isCompiled ? readCompiled(planPath, options, choose, *target)
-                           : readText(planPath, known, choose);
+  auto source = isCompiled ? readCompiled(planPath, options, choose, findTarget)
+                           : readText(planPath, options, choose, findTarget);
   if (!source)
     return source.takeError();
   rt::CompiledPlan &plan = source->plan;
   std::vector<rt::Program *> programs;
   for (const std::string &name : chosen) {
-    std::shared_ptr<rt::Program> program = plan.find(name);
+    std::shared_ptr<rt::Program> program = plan.targets.front().find(name);
     programs.push_back(program.get());
     (name == chosen.front()       ? impl->program
      : name == preparationProgram ? impl->preparationProgram
@@ -315,24 +316,15 @@ static llvm::Error prepareStates(std::shared_ptr<rt::Program> program,
   return llvm::Error::success();
 }
 
-/// Whether the device can run what was made for another target.
-static llvm::Error checkDevice(const Target &target,
-                               const std::string &device) {
-  auto backend = rt::allBackends().devices.find(device);
-  if (!backend)
-    return backend.takeError();
-  auto known = backend->findTarget();
-  if (!known)
-    return known.takeError();
-  const CpuTarget *cpu = target.getCpu();
-  return checkTarget(target.toText(),
-                     cpu ? cpu->features : std::vector<std::string>(), *known);
-}
-
 llvm::Error Session::start() {
-  if (impl->target)
-    if (llvm::Error error = checkDevice(*impl->target, impl->backends.device))
-      return addContext(std::move(error), impl->files.front());
+  if (impl->target) {
+    auto devices = rt::allBackends().findTarget(impl->program->mesh.numRanks(),
+                                                impl->backends);
+    if (!devices)
+      return devices.takeError();
+    if (auto chosen = chooseTarget(impl->target->toCode(), *devices); !chosen)
+      return addContext(chosen.takeError(), impl->files.front());
+  }
   for (const auto &program :
        {impl->program, impl->evaluationProgram, impl->preparationProgram})
     if (program)

@@ -2,8 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Support/CpuTarget.h"
 
-#include "ax/Support/Error.h"
-
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/TargetParser/Host.h"
@@ -82,19 +80,4 @@ std::string CpuTarget::featureText() const {
   for (const std::string &feature : missing)
     all.push_back("-" + feature);
   return llvm::join(all, ",");
-}
-
-llvm::Error ax::checkProcessor(llvm::StringRef cpu,
-                               const std::vector<std::string> &features) {
-  const std::vector<std::string> &here = CpuTarget::native().features;
-  std::vector<std::string> lacking;
-  for (const std::string &feature : features)
-    if (!llvm::is_contained(here, feature))
-      lacking.push_back(feature);
-  if (lacking.empty())
-    return llvm::Error::success();
-  return makeErrorf(ExitCode::Unsupported,
-                    "is for '{0}', which has {1}; this processor ({2}) has "
-                    "not: compile it here, or with --target=x86-64-v3",
-                    cpu, llvm::join(lacking, ", "), CpuTarget::native().cpu);
 }

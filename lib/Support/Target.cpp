@@ -56,18 +56,67 @@ std::string Target::describe() const {
   return getGpu() ? "nvptx64 " + getGpu()->toText() : getCpu()->describe();
 }
 
-llvm::Error ax::checkTarget(llvm::StringRef target,
-                            const std::vector<std::string> &features,
-                            const Target &device) {
+CodeTarget Target::toCode() const {
+  return {toText(), getCpu() ? getCpu()->features : std::vector<std::string>()};
+}
+
+/// Returns what a processor lacks to run the code; nothing of a GPU.
+static std::vector<std::string> findLacking(const CodeTarget &code,
+                                            const Target &device) {
+  std::vector<std::string> lacking;
+  if (const CpuTarget *cpu = device.getCpu())
+    for (const std::string &feature : code.features)
+      if (!llvm::is_contained(cpu->features, feature))
+        lacking.push_back(feature);
+  return lacking;
+}
+
+/// Returns how well a device runs the code, more is better; nothing where it
+/// does not.
+static std::optional<size_t> rate(const CodeTarget &code,
+                                  const Target &device) {
+  std::optional<GpuTarget> gpu = GpuTarget::find(code.name);
   const GpuTarget *card = device.getGpu();
-  std::optional<GpuTarget> gpu = GpuTarget::find(target);
-  if (!gpu && !card)
-    return checkProcessor(target, features);
   if (gpu && card && gpu->capability <= card->capability)
-    return llvm::Error::success();
+    return gpu->capability;
+  if (!gpu && !card && findLacking(code, device).empty())
+    return code.features.size();
+  return std::nullopt;
+}
+
+bool ax::runsOn(const Target &target, const Target &device) {
+  return rate(target.toCode(), device).has_value();
+}
+
+/// Returns the name of the best target that runs on the device: where there is
+/// one, of those that mean the same on any machine.
+static std::string bestNameFor(const Target &device) {
+  if (device.getGpu())
+    return device.toText();
+  llvm::StringRef best = "native";
+  for (llvm::StringRef name : CpuTarget::names())
+    if (runsOn(*CpuTarget::find(name), device))
+      best = name;
+  return best.str();
+}
+
+llvm::Expected<size_t> ax::chooseTarget(llvm::ArrayRef<CodeTarget> targets,
+                                        const Target &device) {
+  std::optional<size_t> best;
+  std::string all;
+  for (size_t i = 0; i < targets.size(); ++i) {
+    const CodeTarget &target = targets[i];
+    std::optional<size_t> rating = rate(target, device);
+    if (rating && (!best || *rating > *rate(targets[*best], device)))
+      best = i;
+    std::string lacking = llvm::join(findLacking(target, device), ", ");
+    all += (i ? ", '" : "'") + target.name + "'" +
+           (lacking.empty() ? "" : " (with " + lacking + ")");
+  }
+  if (best)
+    return *best;
   return makeErrorf(ExitCode::Unsupported,
-                    "is for '{0}', and the device runs code for '{1}': compile "
+                    "is for {0}, and the device runs code for '{1}': compile "
                     "it with --target={2}",
-                    target, device.toText(),
-                    card ? card->toText() : std::string("native"));
+                    all, device.toText(), bestNameFor(device));
 }

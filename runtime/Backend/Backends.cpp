@@ -7,6 +7,9 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <algorithm>
+#include <set>
+
 namespace ax::rt {
 
 llvm::Error checkThreads(int64_t numRanks, int64_t threadsPerRank) {
@@ -28,6 +31,20 @@ llvm::Error noBackend(llvm::StringRef kind, llvm::StringRef name,
                     name, llvm::join(known, ", "));
 }
 
+llvm::Expected<std::vector<int32_t>> parseCards(llvm::StringRef text) {
+  std::vector<int32_t> cards;
+  for (llvm::StringRef word : llvm::split(text, ',')) {
+    uint32_t card;
+    if (word.getAsInteger(10, card) || card > INT32_MAX)
+      return makeErrorf(ExitCode::Usage,
+                        "--devices={0}: '{1}' is no number of a card: expected "
+                        "one for each rank, from 0, with commas between",
+                        text, word);
+    cards.push_back(static_cast<int32_t>(card));
+  }
+  return cards;
+}
+
 llvm::Error Backends::check(const BackendOptions &options) const {
   auto device = devices.find(options.device);
   if (!device)
@@ -35,11 +52,73 @@ llvm::Error Backends::check(const BackendOptions &options) const {
   return communicators.find(options.communicator).takeError();
 }
 
-llvm::Expected<RankBackends>
-Backends::create(int64_t numRanks, const BackendOptions &options) const {
+llvm::Error Backends::checkRanks(int64_t numRanks,
+                                 const BackendOptions &options) const {
   if (llvm::Error error =
           checkThreads(numRanks, options.devices.threadsPerRank))
     return error;
+  auto numCards = static_cast<int64_t>(options.cards.size());
+  if (numCards == 0 || numCards == numRanks)
+    return llvm::Error::success();
+  return makeErrorf(ExitCode::Usage,
+                    "--devices has {0} card{1}, and the plan {2} rank{3}: give "
+                    "one for each rank",
+                    numCards, numCards == 1 ? "" : "s", numRanks,
+                    numRanks == 1 ? "" : "s");
+}
+
+llvm::Expected<std::vector<int32_t>>
+Backends::placeRanks(int64_t numRanks, const BackendOptions &options) const {
+  if (llvm::Error error = checkRanks(numRanks, options))
+    return error;
+  auto device = devices.find(options.device);
+  if (!device)
+    return device.takeError();
+  llvm::Expected<int32_t> numCards = device->countCards();
+  if (!numCards)
+    return numCards.takeError();
+  for (int32_t card : options.cards)
+    if (card >= *numCards)
+      return makeErrorf(ExitCode::Usage,
+                        "--devices: there is no card {0} of device '{1}', "
+                        "which has {2}",
+                        card, options.device,
+                        *numCards == 1
+                            ? "only card 0"
+                            : llvm::formatv("{0}, from 0", *numCards).str());
+  if (!options.cards.empty())
+    return options.cards;
+  std::vector<int32_t> cards;
+  int64_t numUsed = std::min<int64_t>(*numCards, numRanks);
+  for (int64_t rank = 0; rank < numRanks; ++rank)
+    cards.push_back(static_cast<int32_t>(rank * numUsed / numRanks));
+  return cards;
+}
+
+llvm::Expected<Target>
+Backends::findTarget(int64_t numRanks, const BackendOptions &options) const {
+  auto cards = placeRanks(numRanks, options);
+  if (!cards)
+    return cards.takeError();
+  auto device = devices.find(options.device);
+  if (!device)
+    return device.takeError();
+  std::optional<Target> least;
+  for (int32_t card : std::set<int32_t>(cards->begin(), cards->end())) {
+    llvm::Expected<Target> target = device->findTarget(card);
+    if (!target)
+      return target.takeError();
+    if (!least || !runsOn(*least, *target))
+      least = std::move(*target);
+  }
+  return *least;
+}
+
+llvm::Expected<RankBackends>
+Backends::create(int64_t numRanks, const BackendOptions &options) const {
+  auto cards = placeRanks(numRanks, options);
+  if (!cards)
+    return cards.takeError();
   auto device = devices.find(options.device);
   if (!device)
     return device.takeError();
@@ -47,7 +126,7 @@ Backends::create(int64_t numRanks, const BackendOptions &options) const {
   if (!createCommunicators)
     return createCommunicators.takeError();
   auto ranks = static_cast<int32_t>(numRanks);
-  auto madeDevices = device->create(ranks, options.devices);
+  auto madeDevices = device->create(*cards, options.devices);
   if (!madeDevices)
     return madeDevices.takeError();
   CommunicatorOptions communicatorOptions;
@@ -65,7 +144,8 @@ Backends::create(int64_t numRanks, const BackendOptions &options) const {
   auto host = devices.find(options.host);
   if (!host)
     return host.takeError();
-  auto madeHosts = host->create(ranks, options.devices);
+  const std::vector<int32_t> first(cards->size());
+  auto madeHosts = host->create(first, options.devices);
   if (!madeHosts)
     return madeHosts.takeError();
   made.hosts = std::move(*madeHosts);

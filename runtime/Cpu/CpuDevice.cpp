@@ -382,11 +382,13 @@ createCpuDevices(int32_t numRanks, const DeviceOptions &options) {
 // NOLINTNEXTLINE(misc-use-internal-linkage)
 void registerCpu(Backends &backends) {
   backends.devices.add(
-      "cpu", {[](int32_t numRanks, const DeviceOptions &options)
-                  -> llvm::Expected<std::vector<std::unique_ptr<Device>>> {
-                return createCpuDevices(numRanks, options);
-              },
-              []() -> llvm::Expected<Target> { return Target::native(); }});
+      "cpu",
+      {[](llvm::ArrayRef<int32_t> cards, const DeviceOptions &options)
+           -> llvm::Expected<std::vector<std::unique_ptr<Device>>> {
+         return createCpuDevices(static_cast<int32_t>(cards.size()), options);
+       },
+       []() -> llvm::Expected<int32_t> { return 1; },
+       [](int32_t) -> llvm::Expected<Target> { return Target::native(); }});
 }
 
 } // namespace ax::rt

@@ -41,6 +41,16 @@ llvm::Expected<std::shared_ptr<const Card>> Card::open(int32_t number) {
   return card;
 }
 
+llvm::Expected<int32_t> Card::count() {
+  llvm::Expected<std::shared_ptr<const Driver>> driver = Driver::load();
+  if (!driver)
+    return driver.takeError();
+  int count = 0;
+  if (llvm::Error error = (*driver)->call(&Driver::cuDeviceGetCount, &count))
+    return addContext(std::move(error), "device cuda");
+  return count;
+}
+
 llvm::Expected<GpuTarget> Card::findTarget(int32_t number) {
   llvm::Expected<std::shared_ptr<const Driver>> driver = Driver::load();
   if (!driver)
@@ -71,7 +81,9 @@ llvm::Expected<GpuTarget> Card::findTarget(const Driver &driver,
   if (llvm::Error error = driver.call(&Driver::cuDeviceGetName, name.data(),
                                       static_cast<int>(name.size()), device))
     return error;
-  return makeErrorf(ExitCode::Usage, "{0} is an sm_{1}{2}, and {3} is needed",
+  return makeErrorf(ExitCode::Usage,
+                    "{0} is an sm_{1}{2}, and {3} is needed; --devices says "
+                    "which cards ranks use",
                     name.data(), major, minor, GpuTarget::names().front());
 }
 

@@ -15,7 +15,9 @@ class Card {
 public:
   /// A Usage error where the card is older than sm_80.
   static llvm::Expected<std::shared_ptr<const Card>> open(int32_t number);
-  /// Likewise; nothing is done on the card.
+  /// Returns how many there are.
+  static llvm::Expected<int32_t> count();
+  /// As `open`; nothing is done on the card.
   static llvm::Expected<GpuTarget> findTarget(int32_t number);
   ~Card();
   Card(const Card &) = delete;

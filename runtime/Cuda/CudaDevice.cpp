@@ -10,6 +10,8 @@
 #include "ax/Runtime/Program.h"
 #include "ax/Support/Error.h"
 
+#include <map>
+
 namespace ax::rt {
 
 namespace {
@@ -27,6 +29,7 @@ public:
   int32_t getNumThreads() const override { return 1; }
   const HostMapping *getHostMapping() const override { return nullptr; }
   int32_t getMemorySpace() const override { return card->getNumber(); }
+  int32_t getCard() const override { return card->getNumber(); }
   bool canReach(const Device &other) const override {
     const auto *cuda = dynamic_cast<const CudaDevice *>(&other);
     return cuda && cuda->card == card;
@@ -90,25 +93,33 @@ private:
 };
 
 llvm::Expected<std::vector<std::unique_ptr<Device>>>
-createDevices(int32_t numRanks, const DeviceOptions &options) {
-  llvm::Expected<SharedCard> card = Card::open(0);
-  if (!card)
-    return card.takeError();
-  std::shared_ptr<CudaProducts> products = makeProducts(*card, options.tf32);
+createDevices(llvm::ArrayRef<int32_t> cards, const DeviceOptions &options) {
+  std::map<int32_t, std::pair<SharedCard, std::shared_ptr<CudaProducts>>> used;
   std::vector<std::unique_ptr<Device>> devices;
-  for (int32_t rank = 0; rank < numRanks; ++rank)
-    devices.push_back(std::make_unique<CudaDevice>(*card, products));
+  for (int32_t number : cards) {
+    auto &[card, products] = used[number];
+    if (!card) {
+      llvm::Expected<SharedCard> opened = Card::open(number);
+      if (!opened)
+        return opened.takeError();
+      card = std::move(*opened);
+      products = makeProducts(card, options.tf32);
+    }
+    devices.push_back(std::make_unique<CudaDevice>(card, products));
+  }
   return devices;
 }
 
-llvm::Expected<Target> findTarget() { return Card::findTarget(0); }
+llvm::Expected<Target> findTarget(int32_t card) {
+  return Card::findTarget(card);
+}
 
 } // namespace
 
 // Declared where the build's list of them is called.
 // NOLINTNEXTLINE(misc-use-internal-linkage)
 void registerCuda(Backends &backends) {
-  backends.devices.add("cuda", {createDevices, findTarget});
+  backends.devices.add("cuda", {createDevices, Card::count, findTarget});
 }
 
 } // namespace ax::rt

@@ -16,11 +16,13 @@ static llvm::Error withoutHeaders() {
 // NOLINTNEXTLINE(misc-use-internal-linkage)
 void registerCuda(Backends &backends) {
   backends.devices.add(
-      "cuda", {[](int32_t, const DeviceOptions &)
-                   -> llvm::Expected<std::vector<std::unique_ptr<Device>>> {
-                 return withoutHeaders();
-               },
-               []() -> llvm::Expected<Target> { return withoutHeaders(); }});
+      "cuda",
+      {[](llvm::ArrayRef<int32_t>, const DeviceOptions &)
+           -> llvm::Expected<std::vector<std::unique_ptr<Device>>> {
+         return withoutHeaders();
+       },
+       []() -> llvm::Expected<int32_t> { return withoutHeaders(); },
+       [](int32_t) -> llvm::Expected<Target> { return withoutHeaders(); }});
 }
 
 } // namespace ax::rt

@@ -58,10 +58,10 @@ llvm::Error checkMemory(llvm::ArrayRef<RankContext> ranks, bool hasStates) {
       continue;
     return makeErrorf(
         ExitCode::RunFailed,
-        "device '{0}' has {1} of memory free, and {2} on it need{3} {4}: {5}; "
-        "more ranks on other devices, --zero, --recompute or more "
-        "micro-batches take less",
-        rank.device.getName(), bytesText(size->free),
+        "card {0} of device '{1}' has {2} of memory free, and {3} on it "
+        "need{4} {5}: {6}; more ranks on other --devices, --zero, --recompute "
+        "or more micro-batches take less",
+        rank.device.getCard(), rank.device.getName(), bytesText(size->free),
         space.numRanks == 1 ? "the rank"
                             : std::to_string(space.numRanks) + " ranks",
         space.numRanks == 1 ? "s" : "", bytesText(needed),

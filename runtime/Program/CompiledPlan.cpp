@@ -22,10 +22,10 @@
 namespace ax::rt {
 
 /// The version of Fields.h: raised with any change of what a field means.
-static constexpr int64_t version = 5;
+static constexpr int64_t version = 6;
 static constexpr llvm::StringLiteral beginning = "axopt compiled plan ";
 
-std::shared_ptr<Program> CompiledPlan::find(llvm::StringRef name) const {
+std::shared_ptr<Program> TargetPrograms::find(llvm::StringRef name) const {
   for (const std::shared_ptr<Program> &program : programs)
     if (program->name == name)
       return program;
@@ -79,6 +79,35 @@ llvm::Error writeCompiledPlan(const std::string &path, CompiledPlan plan,
   return file->commit();
 }
 
+/// A BadPlan error for what a run would take for granted.
+static llvm::Error checkPrograms(const CompiledPlan &plan) {
+  const std::vector<TargetPrograms> &targets = plan.targets;
+  if (targets.empty())
+    return makeError(ExitCode::BadPlan, "it is for no target");
+  for (const TargetPrograms &each : targets)
+    if (each.programs.empty())
+      return makeError(ExitCode::BadPlan, "it has a target without programs");
+  const sharding::Mesh &mesh = targets.front().programs.front()->mesh;
+  for (const TargetPrograms &each : targets)
+    for (const std::shared_ptr<Program> &program : each.programs) {
+      if (program->mesh.getAxes() != mesh.getAxes())
+        return makeErrorf(ExitCode::BadPlan,
+                          "its programs for '{0}' have another mesh than those "
+                          "for '{1}'",
+                          each.target.name, targets.front().target.name);
+      // A plan's files are named from its folder on.
+      for (const State &state : program->states)
+        if (llvm::sys::path::is_absolute(state.file))
+          return makeErrorf(ExitCode::BadPlan,
+                            "state '{0}' is in '{1}', which is no path inside "
+                            "the model's folder",
+                            state.name, state.file);
+      if (llvm::Error error = checkProgram(*program))
+        return error;
+    }
+  return llvm::Error::success();
+}
+
 llvm::Expected<CompiledPlan> readCompiledPlan(const std::string &path) {
   auto file = MappedFile::open(path);
   if (!file)
@@ -111,15 +140,8 @@ llvm::Expected<CompiledPlan> readCompiledPlan(const std::string &path) {
   if (llvm::Error error =
           placeEmbedded(plan, contents.drop_front(messageBytes), *file))
     return error;
-  for (const std::shared_ptr<Program> &program : plan.programs) {
-    // A plan's files are named from its folder on.
-    for (const State &state : program->states)
-      if (llvm::sys::path::is_absolute(state.file))
-        return refuse("has state '" + state.name + "' in '" + state.file +
-                      "', which is no path inside the model's folder");
-    if (llvm::Error error = checkProgram(*program))
-      return addContext(std::move(error), path);
-  }
+  if (llvm::Error error = checkPrograms(plan))
+    return addContext(std::move(error), "compiled plan '" + path + "'");
   return plan;
 }
 

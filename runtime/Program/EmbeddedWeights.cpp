@@ -27,14 +27,23 @@ static constexpr uint64_t alignment = EmbeddedWeights::alignment;
 /// What states come from, in the message.
 static constexpr llvm::StringLiteral ownFile = ".";
 
+/// Those of all targets.
+static std::vector<std::shared_ptr<Program> *> allPrograms(CompiledPlan &plan) {
+  std::vector<std::shared_ptr<Program> *> all;
+  for (TargetPrograms &target : plan.targets)
+    for (std::shared_ptr<Program> &program : target.programs)
+      all.push_back(&program);
+  return all;
+}
+
 llvm::Expected<EmbeddedWeights>
 EmbeddedWeights::take(CompiledPlan &plan, const std::string &folder) {
   EmbeddedWeights result;
   StateFiles files(folder);
   std::map<std::tuple<std::string, int64_t, int64_t>, int64_t> places;
-  for (std::shared_ptr<Program> &program : plan.programs) {
-    program = std::make_shared<Program>(*program);
-    for (State &state : program->states) {
+  for (std::shared_ptr<Program> *program : allPrograms(plan)) {
+    *program = std::make_shared<Program>(**program);
+    for (State &state : (*program)->states) {
       if (state.file.empty())
         continue;
       auto found = files.find(state);
@@ -121,8 +130,8 @@ static bool areWhole(const std::vector<EmbeddedPiece> &pieces,
 static bool comeFrom(CompiledPlan &plan, int64_t numBytes, int64_t offset,
                      llvm::StringRef name,
                      const std::shared_ptr<MappedFile> &file) {
-  for (const std::shared_ptr<Program> &program : plan.programs)
-    for (State &state : program->states) {
+  for (std::shared_ptr<Program> *program : allPrograms(plan))
+    for (State &state : (*program)->states) {
       if (state.file.empty())
         continue;
       int64_t size = bytesOf(state);

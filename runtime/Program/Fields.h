@@ -303,11 +303,21 @@ void visit(Archive &a, EmbeddedPiece &piece) {
 }
 
 template <typename Archive>
+void visit(Archive &a, CodeTarget &target) {
+  a(1, target.name), a(2, target.features);
+}
+
+template <typename Archive>
+void visit(Archive &a, TargetPrograms &programs) {
+  a(1, programs.target), a(2, programs.programs);
+}
+
+template <typename Archive>
 void visit(Archive &a, CompiledPlan &plan) {
-  a(1, plan.target), a(2, plan.features), a(3, plan.text), a(4, plan.files);
-  a(5, plan.states), a(6, plan.isTraining), a(7, plan.programs);
+  // Up to version 5, 1, 2 and 7 were its only target.
+  a(3, plan.text), a(4, plan.files), a(5, plan.states), a(6, plan.isTraining);
   // 9: the weights themselves (EmbeddedWeights.h).
-  a(8, plan.embedded);
+  a(8, plan.embedded), a(10, plan.targets);
 }
 
 } // namespace ax::rt::fields

@@ -14,7 +14,7 @@ using namespace ax::rt;
 
 std::string ax::rt::whyNoCard() {
   DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
-  auto devices = cuda.create(1, DeviceOptions());
+  auto devices = cuda.create({0}, DeviceOptions());
   return devices ? "" : llvm::toString(devices.takeError());
 }
 

@@ -184,6 +184,27 @@ def schema():
             raise Failed(f"fields without names: {unknown[:5]}")
 
 
+def severalTargets():
+    """Bits are those of the best alone; weights are there once."""
+    with scratch() as folder:
+        model = [MODELS / "convnet_eager_ts17_dyn" / "model.onnx",
+                 "--dim=batch=2", "--compile", "--embed-weights", "--quiet"]
+        results, sizes = [], []
+        for number, targets in enumerate(["native", "x86-64,native,sm_80"]):
+            plan = f"{folder}/{number}.axc"
+            run(tool("axopt"), *model, f"--target={targets}", "-o", plan)
+            run(tool("axrun-core"), plan, "--random-inputs=1", "--output",
+                f"{folder}/{number}.npz")
+            results.append(np.load(f"{folder}/{number}.npz"))
+            line = Path(plan).read_bytes().split(b"\n", 1)[0]
+            sizes.append(Path(plan).stat().st_size - int(line.split()[-1]))
+        for name in results[0].files:
+            np.testing.assert_array_equal(results[0][name], results[1][name])
+        # What is behind the checked part is weights, but for less than 64 bytes
+        # before them.
+        assert sizes[0] > 1000 and abs(sizes[0] - sizes[1]) < 100, sizes
+
+
 def targets():
     """A lower level runs here; a processor that has more is refused."""
     with scratch() as folder:
@@ -196,6 +217,13 @@ def targets():
                  "--target=x86-64-v9: there is no target 'x86-64-v9', but "
                  "native, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, sm_80, "
                  "sm_90, sm_100; did you mean 'x86-64-v2'?"),
+                (["--target=x86-64,sm_9"],
+                 "--target=sm_9: there is no target 'sm_9', but native"),
+                (["--target=x86-64,"], "--target=: there is no target ''"),
+                (["--target=sm_80,x86-64,sm_80"],
+                 "--target has 'sm_80' twice"),
+                (["--target=x86-64", "--target=x86-64"],
+                 "--target has 'x86-64' twice"),
                 (["--output=-"], "--compile makes a file that ends in .axc"),
                 ([f"--output={folder}/plan.mlir"],
                  "--compile makes a file that ends in .axc: -o model.axc")]:
@@ -281,6 +309,7 @@ def cases(every):
     yield "explained", explained
     yield "schema", schema
     yield "targets", targets
+    yield "several targets", severalTargets
     yield "outputs", outputs
     yield "only by name", onlyByName
     yield "usage", usage

@@ -50,6 +50,14 @@ ORDERS = {
     "train": "^fc_net .*(--dp=2 --tp=2 --zero=3$|"
              "--dp=2 --pp=2 --micro-batches=2 --zero=3)",
 }
+# On two cards, which do not reach each other.
+CARDS = {
+    "models": "(mlp|gpt2_sdpa).*--dp=2 --tp=2 --pp=2$",
+    "prepare": "",
+    "train": "^fc_net .*(--dp=2 --tp=2 --zero=3$|"
+             "--dp=2 --pp=2 --micro-batches=2 --zero=3)",
+    "train_checkpoints": "resumes",
+}
 # With --all, of the first and of `cuda`: all files but those that run no plans, or builds of their own.
 NOT = {
     "devices": "is this one",
@@ -78,6 +86,8 @@ def devices(build):
     return {"": (guarded | {"AXRUN_DEVICE": "guarded"}, FEW),
             "bare": (guarded | {"AXRUN_DEVICE": "bare"}, BARE),
             "cuda": (simulated(build, "eager"), CUDA),
+            "cuda, two cards": (simulated(build, "random:4") |
+                                {"SIMGPU_CARDS": "2"}, CARDS),
             "cuda, lazy": (simulated(build, "lazy"), ORDERS),
             "cuda, random 1": (simulated(build, "random:1"), ORDERS),
             "cuda, random 2": (simulated(build, "random:2"), ORDERS),

@@ -21,6 +21,9 @@ PLANS = {
                       "--tp=2"], RANDOM),
     "attention": ([MODELS / "gpt2_eager_ts17_dyn" / "model.onnx", "--test-data",
                    MODELS / "gpt2_eager_ts17_dyn", "--tp=2", "--pp=2"], RANDOM),
+    # Of two targets, one of which does not run here.
+    "targets": ([MODELS / "mlp_eager_ts13_dyn" / "model.onnx", "--dim=batch=4",
+                 "--tp=2", "--target=sm_90,native"], RANDOM),
     "training": ([FC_NET, "--shape=input=32x64", "--train", "--dp=2",
                   "--loss=cross_entropy(logits,labels)", "--zero=2", "--pp=2",
                   "--micro-batches=2"],

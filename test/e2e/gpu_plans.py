@@ -4,6 +4,8 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
+
 from _gpt import swiglu
 from cases import MODELS, Failed, run, scratch, tool
 
@@ -33,6 +35,52 @@ def compiledPlansRun():
                     ending="axc")
         for name in ("axrun", "axrun-core"):
             said("", tool(name), path, "--random-inputs=1", expect=0)
+
+
+def outputsOf(path, environment, *flags):
+    run(tool("axrun-core"), path, "--random-inputs=1", "--output",
+        f"{path}.npz", *flags, env=environment)
+    return np.load(f"{path}.npz")
+
+
+def theBestOfSeveralTargetsRuns():
+    """Of a file for several targets the same as of one that is for the best of
+    them alone, on each device; code for a real card tells when it is taken."""
+    cpu = os.environ | {"AXRUN_DEVICE": "cpu"}
+    with scratch() as folder:
+        def forTargets(targets):
+            return plan(folder, "--tp=2", "--compile", f"--target={targets}",
+                        "--quiet", ending=f"{targets}.axc")
+
+        every = forTargets("x86-64,sm_80+sim,sm_90+sim,x86-64-v2,sm_100")
+        for alone, environment in (
+                ("sm_80+sim", CUDA | {"SIMGPU_CAPABILITY": "89"}),
+                ("sm_90+sim", CUDA), ("x86-64-v2", cpu)):
+            wanted = outputsOf(forTargets(alone), environment)
+            got = outputsOf(every, environment)
+            for name in wanted.files:
+                np.testing.assert_array_equal(got[name], wanted[name])
+        said("there is no object behind the text, which is for real cards",
+             tool("axrun"), every, "--random-inputs=1", expect=BAD_PLAN,
+             environment=CUDA | {"SIMGPU_CAPABILITY": "100"})
+        # Of two cards the older one decides.
+        two = CUDA | {"SIMGPU_CARDS": "2", "SIMGPU_CAPABILITY": "100,80"}
+        for cards, code in ("0,1", 0), ("1,1", 0), ("0,0", BAD_PLAN):
+            said("", tool("axrun"), every, "--random-inputs=1",
+                 f"--devices={cards}", expect=code, environment=two)
+        # What it explains is the plan.
+        told = run(tool("axopt"), every, "--explain").stdout
+        if told != run(tool("axopt"), forTargets("x86-64"), "--explain").stdout:
+            raise Failed(told)
+        few = forTargets("sm_100+sim,x86-64-v2,sm_90")
+        said(r"sm_90\.axc: is for 'sm_100\+sim', 'x86-64-v2', 'sm_90', and the "
+             "device runs code for 'sm_80': compile it with --target=sm_80",
+             tool("axrun"), few, "--random-inputs=1", expect=UNSUPPORTED,
+             environment=CUDA | {"SIMGPU_CAPABILITY": "80"})
+        said(r"is for 'sm_80', 'sm_90', and the device runs code for '.*': "
+             "compile it with --target=x86-64", tool("axrun"),
+             forTargets("sm_80,sm_90"), "--random-inputs=1",
+             expect=UNSUPPORTED, environment=cpu)
 
 
 def plansForOthersAreRefused():
@@ -102,15 +150,65 @@ def memoryIsKnownBefore():
 
             said = start(1 << 16, expect=RUN_FAILED).stderr
             found = re.search(
-                "'cuda' has 64.0 KiB of memory free, and (?:the rank|2 ranks) on "
-                r"it needs? (\S+) (Ki|Mi)B: weights \S+ KiB, optimizer \S+ .*; "
-                "more ranks on other devices, --zero, --recompute or more "
-                "micro-batches take less", said)
+                "card 0 of device 'cuda' has 64.0 KiB of memory free, and (?:the "
+                r"rank|2 ranks) on it needs? (\S+) (Ki|Mi)B: weights \S+ KiB, "
+                r"optimizer \S+ .*; more ranks on other --devices, --zero, "
+                "--recompute or more micro-batches take less", said)
             if not found:
                 raise Failed(f"{flags}: {said}")
             needed = float(found[1]) * (1 << (10 if found[2] == "Ki" else 20))
             start(int(0.95 * needed), expect=RUN_FAILED)
             start(int(1.05 * needed))
+
+
+def ranksAreOnTheirCards():
+    """Outputs are the same on one card and on several, in whatever order; a card
+    with too little memory says how many ranks are on it."""
+    with scratch() as folder:
+        path = plan(folder, "--dp=2", "--tp=2")
+        results = []
+        for number, cards in enumerate(["0,0,0,0", "0,0,1,1", "1,0,0,1",
+                                        "2,0,1,3", None]):
+            run(tool("axrun"), path, "--test-data", DATA, "--output",
+                f"{folder}/{number}.npz",
+                *([f"--devices={cards}"] if cards else []),
+                env=CUDA | {"AXRUN_TARGET": "sm_90+sim", "SIMGPU_CARDS": "4"})
+            results.append(np.load(f"{folder}/{number}.npz"))
+        for other in results[1:]:
+            for name in other.files:
+                np.testing.assert_array_equal(other[name], results[0][name])
+        # Room for one rank, which needs 168 KiB, and not for two.
+        little = CUDA | {"AXRUN_TARGET": "sm_90+sim", "SIMGPU_CARDS": "2",
+                         "SIMGPU_MEMORY": str(200 << 10)}
+        for cards, says in [
+                ("0,1,1,1", "card 1 of device 'cuda' has .* and 3 ranks on it"),
+                ("0,0,0,1", "card 0 of device 'cuda' has .* and 3 ranks on it"),
+                ("0,1,0,1", "card 0 of device 'cuda' has .* and 2 ranks on it")]:
+            said(says, tool("axrun"), path, "--random-inputs=1",
+                 f"--devices={cards}", expect=RUN_FAILED,
+                 environment=little)
+
+
+def cardsAreThere():
+    with scratch() as folder:
+        path = plan(folder, "--tp=2")
+        two = CUDA | {"SIMGPU_CARDS": "2", "SIMGPU_CAPABILITY": "90,75"}
+        for cards, says in [
+                ("0,2", "--devices: there is no card 2 of device 'cuda', which "
+                 "has 2, from 0"),
+                ("0", "plan.mlir: --devices has 1 card, and the plan 2 ranks: "
+                 "give one for each rank"),
+                ("0,1", "card 1: Simulated GPU is an sm_75, and sm_80 is "
+                 "needed; --devices says which cards ranks use")]:
+            said(says, tool("axrun"), path, "--random-inputs=1",
+                 f"--devices={cards}", expect=USAGE, environment=two)
+        # Code for the newer one does not run on both.
+        said("plan.mlir: is for 'sm_90', and the device runs code for 'sm_80'",
+             tool("axrun"), path, "--random-inputs=1", "--target=sm_90",
+             expect=UNSUPPORTED, environment=two | {"SIMGPU_CAPABILITY": "90,80"})
+        said("", tool("axrun"), path, "--random-inputs=1",
+             "--target=sm_80+sim", expect=0,
+             environment=two | {"SIMGPU_CAPABILITY": "90,80"})
 
 
 def theCpuDoesProductsWithoutCublas():
@@ -127,8 +225,9 @@ def theCpuDoesProductsWithoutCublas():
 
 
 def cases(every):
-    for case in (compiledPlansRun, plansForOthersAreRefused,
+    for case in (compiledPlansRun, theBestOfSeveralTargetsRuns, plansForOthersAreRefused,
                  codeForARealCardIsNotSimulated, aCardIsNeeded,
                  aCardThatIsLostEndsTheRun, memoryIsKnownBefore,
+                 ranksAreOnTheirCards, cardsAreThere,
                  theCpuDoesProductsWithoutCublas):
         yield case.__name__, case

@@ -126,12 +126,12 @@ llvm::Error run(const std::string &input, const std::string &folder,
       return plan.takeError();
     if (i == 0) {
       Editor counter(-1, 0);
-      counter(7, plan->programs);
+      counter(10, plan->targets);
       total = counter.getCount();
     }
     // Each place once, if there are as many edits.
     Editor editor(i * total / wanted, static_cast<int64_t>(random() >> 1));
-    editor(7, plan->programs);
+    editor(10, plan->targets);
     std::string file = folder + "/" + std::to_string(i) + ".axc";
     if (llvm::Error error = writeCompiledPlan(file, std::move(*plan)))
       return error;

@@ -188,23 +188,27 @@ private:
 
 template <bool isBare>
 llvm::Expected<std::vector<std::unique_ptr<Device>>>
-createDevices(int32_t numRanks, const DeviceOptions &options) {
+createDevices(llvm::ArrayRef<int32_t> cards, const DeviceOptions &options) {
   std::vector<std::unique_ptr<Device>> devices;
-  for (std::unique_ptr<Device> &cpu : createCpuDevices(numRanks, options))
+  for (std::unique_ptr<Device> &cpu :
+       createCpuDevices(static_cast<int32_t>(cards.size()), options))
     devices.push_back(std::make_unique<GuardedDevice>(
         std::move(cpu), static_cast<int32_t>(devices.size()), isBare));
   return devices;
 }
 
-llvm::Expected<Target> findTarget() { return Target::native(); }
+llvm::Expected<int32_t> countCards() { return 1; }
+
+llvm::Expected<Target> findTarget(int32_t) { return Target::native(); }
 
 } // namespace
 
 // Declared where the build's list of them is called.
 // NOLINTNEXTLINE(misc-use-internal-linkage)
 void registerGuarded(Backends &backends) {
-  backends.devices.add("guarded", {createDevices<false>, findTarget});
-  backends.devices.add("bare", {createDevices<true>, findTarget});
+  backends.devices.add("guarded",
+                       {createDevices<false>, countCards, findTarget});
+  backends.devices.add("bare", {createDevices<true>, countCards, findTarget});
 }
 
 } // namespace ax::rt

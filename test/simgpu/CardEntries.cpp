@@ -41,6 +41,13 @@ SIMGPU_ENTRY CUresult cuDeviceGet(CUdevice *device, int ordinal) {
   });
 }
 
+SIMGPU_ENTRY CUresult cuDeviceGetCount(int *count) {
+  return sim().enter("cuDeviceGetCount", [&] {
+    *count = static_cast<int>(sim().settings.cards);
+    return CUDA_SUCCESS;
+  });
+}
+
 SIMGPU_ENTRY CUresult cuDeviceGetName(char *name, int length, CUdevice device) {
   return sim().enter("cuDeviceGetName", [&] {
     std::snprintf(name, static_cast<size_t>(length), "Simulated GPU");
@@ -52,7 +59,9 @@ SIMGPU_ENTRY CUresult cuDeviceGetAttribute(int *value,
                                            CUdevice_attribute attribute,
                                            CUdevice device) {
   return sim().enter("cuDeviceGetAttribute", [&] {
-    auto capability = static_cast<int>(sim().settings.capability);
+    if (CUresult result = checkCard(device))
+      return result;
+    auto capability = static_cast<int>(sim().settings.capabilityOf(device));
     switch (attribute) {
     case CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR:
       *value = capability / 10;
@@ -66,7 +75,7 @@ SIMGPU_ENTRY CUresult cuDeviceGetAttribute(int *value,
     default:
       return sim().refuse(CUDA_ERROR_INVALID_VALUE, "no such attribute here");
     }
-    return checkCard(device);
+    return CUDA_SUCCESS;
   });
 }
 

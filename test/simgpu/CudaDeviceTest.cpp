@@ -26,9 +26,9 @@ INSTANTIATE_TEST_SUITE_P(Cuda, DeviceSuite,
 
 using Devices = std::vector<std::unique_ptr<Device>>;
 
-llvm::Expected<Devices> createCuda(int32_t numRanks = 1) {
+llvm::Expected<Devices> createCuda(llvm::ArrayRef<int32_t> cards = {0}) {
   DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
-  return cuda.create(numRanks, DeviceOptions());
+  return cuda.create(cards, DeviceOptions());
 }
 
 /// What creating a device says on such a machine.
@@ -53,7 +53,7 @@ TEST(CudaDeviceTest, SaysWhyThereIsNone) {
             "device cuda: CUDA's driver sees no card");
   EXPECT_EQ(refusal({{"CAPABILITY", "75"}}),
             "device cuda: card 0: Simulated GPU is an sm_75, and sm_80 is "
-            "needed");
+            "needed; --devices says which cards ranks use");
   EXPECT_EQ(refusal({{"FAIL", "cuDriverGetVersion:1:999"}}),
             "device cuda: CUDA's driver does not tell its version: error 999");
   EXPECT_EQ(refusal({{"FAIL", "cuInit:1:802"}}, ExitCode::RunFailed),
@@ -97,7 +97,7 @@ TEST(CudaDeviceTest, FoldersAreLookedAtInOrder) {
   std::string path =
       "/there/is/none:" + driverFolder() + ":" + driverFolder("poor-simgpu");
   setenv("AXRUN_CUDA_PATH", path.c_str(), 1);
-  EXPECT_EQ(llvm::cantFail(createCuda(3)).size(), 3U);
+  EXPECT_EQ(llvm::cantFail(createCuda({0, 0, 0})).size(), 3U);
 }
 
 TEST(CudaDeviceTest, SaysHowMuchMemoryIsFree) {
@@ -131,7 +131,7 @@ TEST(CudaDeviceTest, SaysWhenFreeMemoryIsNotKnown) {
 
 TEST(CudaDeviceTest, RanksShareACard) {
   startSimgpu({{"ORDER", "lazy"}});
-  Devices devices = llvm::cantFail(createCuda(2));
+  Devices devices = llvm::cantFail(createCuda({0, 0}));
   EXPECT_EQ(simgpuCounted("cuDevicePrimaryCtxRetain"), 1U);
   EXPECT_EQ(devices[0]->getMemorySpace(), devices[1]->getMemorySpace());
   EXPECT_EQ(devices[0]->getHostMapping(), nullptr);
@@ -144,6 +144,64 @@ TEST(CudaDeviceTest, RanksShareACard) {
   llvm::cantFail(here.stream->record(*event));
   llvm::cantFail(there.stream->wait(*event));
   EXPECT_EQ(there.read(*memory), randomBytes(100, 1));
+}
+
+TEST(CudaDeviceTest, CardsDoNotReachEachOther) {
+  startSimgpu({{"CARDS", "2"}, {"MEMORY", "1000"}});
+  Devices devices = llvm::cantFail(createCuda({1, 0, 1}));
+  EXPECT_EQ(simgpuCounted("cuDevicePrimaryCtxRetain"), 2U);
+  EXPECT_NE(devices[0]->getMemorySpace(), devices[1]->getMemorySpace());
+  EXPECT_FALSE(devices[0]->canReach(*devices[1]));
+  EXPECT_TRUE(devices[0]->canReach(*devices[2]));
+  auto memory = llvm::cantFail(devices[0]->allocate(600));
+  EXPECT_EQ(llvm::cantFail(devices[2]->getMemorySize()).free, 400);
+  EXPECT_EQ(llvm::cantFail(devices[1]->getMemorySize()).free, 1000);
+}
+
+/// The cards of so many ranks, where no others are given.
+std::vector<int32_t> spread(const char *numCards, int64_t numRanks,
+                            std::vector<int32_t> given = {}) {
+  startSimgpu({{"CARDS", numCards}});
+  BackendOptions options;
+  options.device = "cuda";
+  options.cards = std::move(given);
+  RankBackends ranks = llvm::cantFail(allBackends().create(numRanks, options));
+  std::vector<int32_t> cards;
+  for (const std::unique_ptr<Device> &device : ranks.devices)
+    cards.push_back(device->getCard());
+  return cards;
+}
+
+TEST(CudaDeviceTest, RanksAreSpreadOverCards) {
+  using Cards = std::vector<int32_t>;
+  EXPECT_EQ(spread("1", 3), Cards({0, 0, 0}));
+  EXPECT_EQ(spread("4", 3), Cards({0, 1, 2}));
+  EXPECT_EQ(spread("2", 2), Cards({0, 1}));
+  EXPECT_EQ(spread("2", 4), Cards({0, 0, 1, 1}));
+  EXPECT_EQ(spread("2", 5), Cards({0, 0, 0, 1, 1}));
+  EXPECT_EQ(spread("3", 4, {2, 2, 0, 2}), Cards({2, 2, 0, 2}));
+}
+
+// Of cards that nobody uses nothing is asked.
+TEST(CudaDeviceTest, CodeIsForAllCardsOfRanks) {
+  auto targetOf = [](std::vector<int32_t> cards) {
+    startSimgpu({{"CARDS", "4"}, {"CAPABILITY", "90,80,100,75"}});
+    auto numRanks = static_cast<int64_t>(cards.size());
+    BackendOptions options;
+    options.device = "cuda";
+    options.cards = std::move(cards);
+    auto target = allBackends().findTarget(numRanks, options);
+    return target ? target->toText() : llvm::toString(target.takeError());
+  };
+  EXPECT_EQ(targetOf({2, 2}), "sm_100");
+  EXPECT_EQ(targetOf({2, 0}), "sm_90");
+  EXPECT_EQ(targetOf({1, 0}), "sm_80");
+  EXPECT_EQ(targetOf({0, 3}),
+            "device cuda: card 3, Simulated GPU, is an sm_75, and sm_80 is "
+            "needed; --devices says which cards ranks use");
+  EXPECT_EQ(targetOf({0, 4}),
+            "--devices: there is no card 4 of device 'cuda', which has 4, "
+            "from 0");
 }
 
 TEST(CudaDeviceTest, SaysWhatItCannotDo) {

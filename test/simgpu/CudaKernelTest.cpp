@@ -19,7 +19,7 @@ struct Rank {
   explicit Rank(const char *order = "eager") {
     startSimgpu({{"ORDER", order}});
     DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
-    devices = llvm::cantFail(cuda.create(2, DeviceOptions()));
+    devices = llvm::cantFail(cuda.create({0, 0}, DeviceOptions()));
     stream = llvm::cantFail(devices[0]->createStream());
   }
   std::unique_ptr<DeviceKernel> load(const Kernel &kernel, size_t rank = 0) {
@@ -162,12 +162,13 @@ TEST(CudaKernelTest, CodeIsForTheCard) {
         std::pair("90", "sm_90"), std::pair("120", "sm_100")}) {
     startSimgpu({{"CAPABILITY", capability}});
     DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
-    EXPECT_EQ(llvm::cantFail(cuda.findTarget()).toText(), name);
+    EXPECT_EQ(llvm::cantFail(cuda.findTarget(0)).toText(), name);
     EXPECT_EQ(simgpuCounted("cuDevicePrimaryCtxRetain"), 0U);
   }
   startSimgpu({{"CAPABILITY", "75"}});
   DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
-  EXPECT_EQ(describeError(cuda.findTarget().takeError()).code, ExitCode::Usage);
+  EXPECT_EQ(describeError(cuda.findTarget(0).takeError()).code,
+            ExitCode::Usage);
 }
 
 } // namespace

@@ -176,9 +176,9 @@ public:
   void run(int32_t numRanks, std::chrono::milliseconds timeout,
            const std::function<void(Communicator &)> &body) override {
     startSimgpu({{"ORDER", order}});
-    auto devices =
-        llvm::cantFail(llvm::cantFail(allBackends().devices.find("cuda"))
-                           .create(numRanks, DeviceOptions()));
+    auto devices = llvm::cantFail(
+        llvm::cantFail(allBackends().devices.find("cuda"))
+            .create(std::vector<int32_t>(numRanks), DeviceOptions()));
     CommunicatorOptions options;
     options.timeout = timeout;
     for (std::unique_ptr<Device> &device : devices)

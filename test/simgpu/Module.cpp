@@ -29,17 +29,18 @@ static std::string toText(unsigned version) {
 }
 
 static CUresult checkText(const PtxText &text, const Settings &settings,
-                          std::string &why) {
+                          int card, std::string &why) {
+  uint64_t capability = settings.capabilityOf(card);
   if (text.version > newestPtx(settings.driver)) {
     why = "it is of version " + toText(text.version) + ", and a driver " +
           std::to_string(settings.driver) + " takes up to " +
           toText(newestPtx(settings.driver));
     return CUDA_ERROR_UNSUPPORTED_PTX_VERSION;
   }
-  if (text.isForOneCard ? text.capability != settings.capability
-                        : text.capability > settings.capability) {
+  if (text.isForOneCard ? text.capability != capability
+                        : text.capability > capability) {
     why = "it is for sm_" + std::to_string(text.capability) +
-          ", and the card is an sm_" + std::to_string(settings.capability);
+          ", and the card is an sm_" + std::to_string(capability);
     return CUDA_ERROR_NO_BINARY_FOR_GPU;
   }
   return CUDA_SUCCESS;
@@ -74,13 +75,13 @@ static CUresult appendObject(const char *from, std::vector<uint8_t> &image,
   return CUDA_SUCCESS;
 }
 
-CUresult loadImage(const char *image, const Settings &settings,
+CUresult loadImage(const char *image, const Settings &settings, int card,
                    std::vector<Function> &functions, std::string &why) {
   PtxText text;
   why = text.read(image);
   if (!why.empty())
     return CUDA_ERROR_INVALID_PTX;
-  if (CUresult result = checkText(text, settings, why))
+  if (CUresult result = checkText(text, settings, card, why))
     return result;
   const char *behind = image + std::strlen(image) + 1;
   std::vector<uint8_t> all(image, behind);

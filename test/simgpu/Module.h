@@ -26,7 +26,7 @@ struct Function {
 /// Loads all entries of an image: text that ends with a NUL, and behind that an
 /// object file of the same code. It is read as far as that is memory, since
 /// images for real cards end with the NUL. `why`: what is wrong with it.
-CUresult loadImage(const char *image, const Settings &settings,
+CUresult loadImage(const char *image, const Settings &settings, int card,
                    std::vector<Function> &functions, std::string &why);
 
 } // namespace simgpu

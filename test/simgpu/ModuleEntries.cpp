@@ -75,7 +75,7 @@ SIMGPU_ENTRY CUresult cuModuleLoadDataEx(CUmodule *handle, const void *image,
     std::vector<Function> loaded;
     std::string why;
     CUresult result = loadImage(static_cast<const char *>(image),
-                                sim().settings, loaded, why);
+                                sim().settings, context.card, loaded, why);
     log.write(why);
     if (result)
       return sim().refuse(result, why);

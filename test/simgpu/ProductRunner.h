@@ -21,7 +21,7 @@ public:
   static std::vector<std::unique_ptr<Device>>
   create(const DeviceOptions &options) {
     DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
-    return llvm::cantFail(cuda.create(1, options));
+    return llvm::cantFail(cuda.create({0}, options));
   }
   /// Does the product with `data`, each argument so many elements behind what
   /// is aligned; what it did is in `data` afterwards.

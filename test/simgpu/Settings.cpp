@@ -4,6 +4,7 @@
 #include "Settings.h"
 
 #include <cstdlib>
+#include <sstream>
 #include <string_view>
 
 namespace simgpu {
@@ -17,6 +18,17 @@ public:
   void number(const char *name, uint64_t &value) {
     if (const char *text = std::getenv(name))
       parse(name, text, value);
+  }
+  void numbers(const char *name, std::vector<uint64_t> &values) {
+    const char *text = std::getenv(name);
+    if (!text)
+      return;
+    values.clear();
+    std::stringstream all(text);
+    for (std::string one; std::getline(all, one, ',');)
+      parse(name, one.c_str(), values.emplace_back());
+    if (values.empty())
+      parse(name, text, values.emplace_back());
   }
   void order() {
     const char *text = std::getenv("SIMGPU_ORDER");
@@ -66,7 +78,7 @@ Settings readSettings() {
   reader.failure();
   reader.number("SIMGPU_MEMORY", settings.memory);
   reader.number("SIMGPU_CARDS", settings.cards);
-  reader.number("SIMGPU_CAPABILITY", settings.capability);
+  reader.numbers("SIMGPU_CAPABILITY", settings.capabilities);
   reader.number("SIMGPU_DRIVER", settings.driver);
   reader.number("SIMGPU_DROP_WAIT", settings.droppedWait);
   reader.number("SIMGPU_PATIENCE", settings.patienceMilliseconds);

@@ -3,8 +3,10 @@
 #ifndef AX_TEST_SIMGPU_SETTINGS_H
 #define AX_TEST_SIMGPU_SETTINGS_H
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace simgpu {
 
@@ -21,8 +23,8 @@ struct Settings {
   uint64_t seed = 0;
   uint64_t memory = uint64_t(1) << 30;
   uint64_t cards = 1;
-  /// As in sm_90.
-  uint64_t capability = 90;
+  /// As in sm_90, of each card; the others are as the last of these.
+  std::vector<uint64_t> capabilities = {90};
   uint64_t driver = 13000;
   /// The call that fails, counted from 1, by its name or as one of all (`*`).
   std::string failingCall;
@@ -32,6 +34,11 @@ struct Settings {
   uint64_t droppedWait = 0;
   /// How long a wait that nothing here can end waits for the host.
   uint64_t patienceMilliseconds = 1000;
+
+  uint64_t capabilityOf(int card) const {
+    return capabilities[std::min(static_cast<size_t>(card),
+                                 capabilities.size() - 1)];
+  }
 
   /// Names the variable of the environment that is none; empty: all are well.
   std::string fault;

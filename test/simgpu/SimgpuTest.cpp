@@ -24,6 +24,9 @@ TEST(SimgpuTest, NothingBeforeItIsStarted) {
               &Driver::cuDeviceGet, &device, 0);
   sim.refused(invalid, "there are no flags", &Driver::cuInit, 1U);
   sim.ok(&Driver::cuInit, 0U);
+  int count = 0;
+  sim.ok(&Driver::cuDeviceGetCount, &count);
+  EXPECT_EQ(count, 1);
   sim.ok(&Driver::cuDeviceGet, &device, 0);
   sim.refused(CUDA_ERROR_INVALID_DEVICE, "there is no card 1",
               &Driver::cuDeviceGet, &device, 1);

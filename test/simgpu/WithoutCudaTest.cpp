@@ -6,6 +6,8 @@
 
 #include "gtest/gtest.h"
 
+#include <array>
+
 namespace ax::rt {
 
 void registerCuda(Backends &backends);
@@ -14,10 +16,11 @@ TEST(WithoutCudaTest, SaysThatHeadersWereMissing) {
   Backends backends;
   registerCuda(backends);
   DeviceKind cuda = llvm::cantFail(backends.devices.find("cuda"));
-  for (bool asksForTarget : {false, true}) {
-    ErrorDescription error =
-        describeError(asksForTarget ? cuda.findTarget().takeError()
-                                    : cuda.create(1, {}).takeError());
+  std::array errors = {cuda.countCards().takeError(),
+                       cuda.findTarget(0).takeError(),
+                       cuda.create({0}, {}).takeError()};
+  for (llvm::Error &refused : errors) {
+    ErrorDescription error = describeError(std::move(refused));
     EXPECT_EQ(error.code, ExitCode::Unsupported);
     EXPECT_EQ(error.message,
               "device cuda: this was built without CUDA's headers (cuda.h; "

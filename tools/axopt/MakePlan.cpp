@@ -103,7 +103,7 @@ llvm::Error ax::makePlan(const Options &options, mlir::MLIRContext &context) {
     return error;
   if (options.explain != Explain::No && options.output == "-")
     return llvm::Error::success();
-  if (options.target) {
+  if (!options.targets.empty()) {
     codegen::Options how;
     if (!options.dumpAfter.empty())
       how.after = [&](llvm::StringRef step, PlanOp plan) {

@@ -10,7 +10,7 @@ namespace ax {
 enum class Explain { No, Text, JSON };
 enum class Inspect { No, Text, All, JSON };
 
-/// `target` is nothing where the output is the plan's text.
+/// `targets` are none where the output is the plan's text.
 struct Options : driver::ModelOptions {
   std::string input;
   /// Whether the input is a plan; else it is a model.

@@ -15,7 +15,7 @@ llvm::Error ax::checkOutputs(const Options &options,
                              const std::string &constants) {
   OutputCheck files;
   // A plan is read as a whole, with its constants, before it is written.
-  bool isReplaced = options.isPlan && !options.target &&
+  bool isReplaced = options.isPlan && options.targets.empty() &&
                     options.output != "-" &&
                     llvm::sys::fs::equivalent(options.input, options.output);
   for (const std::string &input : inputs)

@@ -154,6 +154,10 @@ defm program : Value<
 defm device : Value<
   "device", "NAME", "What ranks compute on (cpu, or what AXRUN_DEVICE says)",
   help4_running>;
+defm devices : Value<
+  "devices", "CARD,..",
+  "Which card each rank uses, from 0; several may share one (rank i uses card "
+  "i, where there are as many)", help4_running>;
 defm comm : Value<"comm", "NAME", "How ranks communicate (local)",
                   help4_running>;
 defm threads_per_rank : Value<

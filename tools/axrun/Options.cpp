@@ -291,6 +291,12 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
   if (const char *device = std::getenv("AXRUN_DEVICE"); device && *device)
     session.device = device;
   flags.read(OPT_device, session.device);
+  if (flags.has(OPT_devices)) {
+    auto cards = rt::parseCards(flags.text(OPT_devices));
+    if (!cards)
+      return cards.takeError();
+    session.cards = std::move(*cards);
+  }
   flags.read(OPT_comm, session.communicator);
   int64_t threads = session.threadsPerRank;
   flags.read(OPT_threads_per_rank, threads);

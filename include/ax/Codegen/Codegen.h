@@ -65,11 +65,12 @@ llvm::Expected<mlir::OwningOpRef<PlanOp>> lower(ProgramOp program,
 llvm::Expected<rt::Program> generate(ProgramOp program,
                                      const Options &options = {});
 
-/// The programs of a verified plan that are named, in the plan's order, with
-/// all that a run needs to know besides; but for its text and files.
+/// The programs of a verified plan that are named, in the plan's order, for
+/// each of the targets, with all that a run needs to know besides; but for its
+/// text and files. `options` are those of generate, for any target.
 llvm::Expected<rt::CompiledPlan>
 compilePlan(PlanOp plan, llvm::ArrayRef<llvm::StringRef> programs,
-            Options options = {});
+            llvm::ArrayRef<Target> targets, Options options = {});
 
 /// What a rank of each stage allocates to run `program`, in the stages' order.
 llvm::Expected<std::vector<cost::RankMemory>> predictMemory(ProgramOp program);

@@ -17,9 +17,9 @@ llvm::Expected<mlir::OwningOpRef<mlir::ModuleOp>>
 makePlan(const std::string &model, const ModelOptions &options,
          Diagnostics &diagnostics, const Tell &warn, CompileOptions how = {});
 
-/// Compiles the kernels of a verified plan for `options.target`, and writes all
-/// that a run needs to `output`. `input` is the model or the plan that it was
-/// made of, by which files of its states are found. `how` has the hooks.
+/// Compiles the kernels of a verified plan for `options.targets`, and writes
+/// all that a run needs to `output`. `input` is the model or the plan that it
+/// was made of, by which files of its states are found. `how` has the hooks.
 llvm::Error writeCompiled(mlir::ModuleOp module, const std::string &input,
                           const std::string &output,
                           const ModelOptions &options, const Tell &warn,

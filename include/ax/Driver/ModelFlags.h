@@ -21,8 +21,9 @@ struct ModelOptions {
   Strategy strategy;
   /// What cannot be split as asked is an error, not a warning.
   bool strict = false;
-  /// What kernels are compiled for, if the plan is written with them.
-  std::optional<Target> target;
+  /// What kernels are compiled for, each once, if the plan is written with
+  /// them.
+  std::vector<Target> targets;
   /// A plan with its kernels has the weights, too.
   bool embedWeights = false;
   /// What flags have read: `--strategy`, and others.
@@ -38,7 +39,8 @@ FlagTable axoptFlags();
 llvm::Error readModelFlags(const CommandLine &flags, bool onlyLooks,
                            ModelOptions &options);
 
-/// Reads `--target`, this machine if it is not given, and `--embed-weights`.
+/// Reads `--target`, this machine if it is not given, and `--embed-weights`; a
+/// Usage error for targets that there are not, or that are given twice.
 llvm::Error readTarget(const CommandLine &flags, ModelOptions &options);
 
 /// Returns what all these flags say: `{"--tp=2", "--dim", "batch=4"}`. Flags

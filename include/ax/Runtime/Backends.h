@@ -32,17 +32,28 @@ llvm::Error checkThreads(int64_t numRanks, int64_t threadsPerRank);
 llvm::Error noBackend(llvm::StringRef kind, llvm::StringRef name,
                       const std::vector<std::string> &known);
 
-/// Makes one for each rank of this process.
-template <typename Made, typename Options>
-using CreateForRanks = llvm::Expected<std::vector<std::unique_ptr<Made>>> (*)(
-    int32_t numRanks, const Options &options);
-
-/// A kind of device.
+/// A kind of device, of which a machine has cards that are numbered from 0.
+/// Several ranks may share one.
 struct DeviceKind {
-  CreateForRanks<Device, DeviceOptions> create;
-  /// Returns what code for its devices is made for, without making one.
-  llvm::Expected<Target> (*findTarget)();
+  /// Makes one for each rank of this process: `cards` has the number of each
+  /// rank's, which is there.
+  llvm::Expected<std::vector<std::unique_ptr<Device>>> (*create)(
+      llvm::ArrayRef<int32_t> cards, const DeviceOptions &options);
+  /// Returns how many cards there are, at least one.
+  llvm::Expected<int32_t> (*countCards)();
+  /// Returns what code for a card that is there is made for, without making a
+  /// device of it.
+  llvm::Expected<Target> (*findTarget)(int32_t card);
 };
+
+/// Makes one for each rank of this process.
+using CreateCommunicators =
+    llvm::Expected<std::vector<std::unique_ptr<Communicator>>> (*)(
+        int32_t numRanks, const CommunicatorOptions &options);
+
+/// Reads numbers of cards: `0,0,1,1`. A Usage error for what is none; whether
+/// there are such cards is not looked at.
+llvm::Expected<std::vector<int32_t>> parseCards(llvm::StringRef text);
 
 /// Backends of one sort, by name.
 template <typename Backend>
@@ -73,6 +84,9 @@ private:
 /// What the ranks of this process work with, and how.
 struct BackendOptions {
   std::string device = "cpu";
+  /// The card of each rank. Empty: rank i is on card i where there are as many,
+  /// else neighbours share one, and all have about as many.
+  std::vector<int32_t> cards = {};
   std::string communicator = "local";
   /// The device that does what `device` lacks, on the host's memory; empty:
   /// what it lacks is an error.
@@ -93,14 +107,25 @@ struct RankBackends {
 
 struct Backends {
   BackendTable<DeviceKind> devices{"device"};
-  BackendTable<CreateForRanks<Communicator, CommunicatorOptions>> communicators{
-      "communicator"};
+  BackendTable<CreateCommunicators> communicators{"communicator"};
 
   /// A Usage error for names that there are not.
   llvm::Error check(const BackendOptions &options) const;
-  /// Likewise, or for too many threads.
+  /// A Usage error for too many threads, or where `options` have cards of
+  /// another number of ranks. No device is asked.
+  llvm::Error checkRanks(int64_t numRanks, const BackendOptions &options) const;
+  /// Returns what code for the cards of all ranks is made for: for the one that
+  /// runs least. Errors of names and cards that there are not, and of devices.
+  llvm::Expected<Target> findTarget(int64_t numRanks,
+                                    const BackendOptions &options) const;
+  /// All of these errors.
   llvm::Expected<RankBackends> create(int64_t numRanks,
                                       const BackendOptions &options) const;
+
+private:
+  /// Returns the card of each rank.
+  llvm::Expected<std::vector<int32_t>>
+  placeRanks(int64_t numRanks, const BackendOptions &options) const;
 };
 
 } // namespace ax::rt

@@ -1,9 +1,9 @@
 //===- CompiledPlan.h - Programs in a file ----------------------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// What a plan becomes when it is compiled for a target: all that a run needs,
-// so that it starts without a compiler. docs/compiled-plans.md describes the
-// file, runtime/Program/CompiledPlan.proto its message.
+// What a plan becomes when it is compiled for targets: all that a run on one of
+// them needs, so that it starts without a compiler. docs/compiled-plans.md
+// describes the file, runtime/Program/CompiledPlan.proto its message.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_RUNTIME_COMPILEDPLAN_H
@@ -11,6 +11,7 @@
 
 #include "ax/Runtime/Program.h"
 #include "ax/Support/PlanFiles.h"
+#include "ax/Support/Target.h"
 
 #include <map>
 #include <memory>
@@ -24,11 +25,19 @@ struct EmbeddedPiece {
   std::string checksum;
 };
 
+/// A plan's programs, as they are for one target: kernels, commands and what
+/// memory they need differ.
+struct TargetPrograms {
+  CodeTarget target;
+  /// In the plan's order.
+  std::vector<std::shared_ptr<Program>> programs;
+
+  /// Null when there is none of that name.
+  std::shared_ptr<Program> find(llvm::StringRef name) const;
+};
+
+/// What is not said of one target is so for all of them.
 struct CompiledPlan {
-  /// What its kernels were compiled for (CpuTarget.h).
-  std::string target;
-  /// What the processor must have.
-  std::vector<std::string> features;
   /// The plan as text, to explain it.
   std::string text;
   PlanFiles files;
@@ -37,13 +46,9 @@ struct CompiledPlan {
   std::vector<std::string> states;
   /// Some state is trained.
   bool isTraining = false;
-  /// The programs, in the plan's order.
-  std::vector<std::shared_ptr<Program>> programs;
+  std::vector<TargetPrograms> targets;
   /// Empty: states come from the model's files.
   std::vector<EmbeddedPiece> embedded;
-
-  /// Null when there is none of that name.
-  std::shared_ptr<Program> find(llvm::StringRef name) const;
 };
 
 /// Whether the file begins like a compiled plan. False for what cannot be read.
@@ -55,8 +60,9 @@ llvm::Error
 writeCompiledPlan(const std::string &path, CompiledPlan plan,
                   const std::optional<std::string> &embedFrom = std::nullopt);
 
-/// A BadPlan error for a file that is damaged, of another version, or not sound
-/// (checkProgram).
+/// Returns a plan with one target at least, whose programs, of each target one
+/// at least, have one mesh. A BadPlan error for a file that is damaged, of
+/// another version, or not sound (checkProgram, for every target).
 llvm::Expected<CompiledPlan> readCompiledPlan(const std::string &path);
 
 } // namespace ax::rt

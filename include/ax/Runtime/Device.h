@@ -228,6 +228,8 @@ public:
 
   /// Returns the name by which it is registered, as `cpu`.
   virtual const char *getName() const = 0;
+  /// Returns its number among the machine's devices of that name.
+  virtual int32_t getCard() const { return 0; }
   /// Is to be called once, on the thread that will use the device.
   virtual void attachThread() = 0;
   /// Returns how many threads of this process compute for it at the same time,

@@ -9,12 +9,13 @@
 
 namespace ax {
 
-/// Compiles a verified plan for this machine; `path` is what errors name. Of
-/// the library AxPlanCompiler.
+/// Compiles a verified plan; `path` is what errors name. Of the library
+/// AxPlanCompiler.
 llvm::Expected<PlanSource> compileModule(mlir::ModuleOp module,
                                          const std::string &path,
                                          const SessionOptions &options,
-                                         ChoosePrograms choose);
+                                         ChoosePrograms choose,
+                                         const Target &target);
 
 } // namespace ax
 

@@ -4,6 +4,7 @@
 #define AX_SESSION_PLANSOURCE_H
 
 #include "ax/Runtime/CompiledPlan.h"
+#include "ax/Support/Target.h"
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
@@ -14,6 +15,7 @@ namespace ax {
 struct SessionOptions;
 
 struct PlanSource {
+  /// For one target.
   rt::CompiledPlan plan;
   /// That it was read from.
   std::vector<std::string> files;
@@ -25,16 +27,20 @@ using ChoosePrograms =
     llvm::function_ref<llvm::Expected<std::vector<llvm::StringRef>>(
         llvm::ArrayRef<llvm::StringRef>)>;
 
+/// Returns what code is made for where a plan has so many ranks; a Usage error
+/// where so many cannot run here, or the devices that they are to use cannot.
+using FindTarget = llvm::function_ref<llvm::Expected<Target>(int64_t numRanks)>;
+
 /// Makes programs of a plan that is not compiled.
 using PlanCompiler = std::function<llvm::Expected<PlanSource>(
     const std::string &path, const SessionOptions &options,
-    ChoosePrograms choose)>;
+    ChoosePrograms choose, FindTarget findTarget)>;
 
-/// Reads, verifies and compiles it for this machine; of the library
-/// AxPlanCompiler.
+/// Reads, verifies and compiles it; of the library AxPlanCompiler.
 llvm::Expected<PlanSource> compileText(const std::string &path,
                                        const SessionOptions &options,
-                                       ChoosePrograms choose);
+                                       ChoosePrograms choose,
+                                       FindTarget findTarget);
 
 } // namespace ax
 

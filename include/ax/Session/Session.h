@@ -49,12 +49,14 @@ struct SessionOptions {
   /// Folder of compiled kernels; empty: `kernels` in `$AXOPT_CACHE` or
   /// `~/.cache/axopt`. Where it cannot be made, kernels are not kept.
   std::string cacheDir;
-  /// What kernels are compiled for; what the device says if not given. `start`
-  /// refuses what the device cannot run.
+  /// What kernels are compiled for; what the devices say if not given. `start`
+  /// refuses what they cannot run.
   std::optional<Target> target;
   /// What ranks compute and communicate with: names in rt::allBackends().
   std::string device = "cpu";
   std::string communicator = "local";
+  /// As rt::BackendOptions::cards.
+  std::vector<int32_t> cards;
   int32_t threadsPerRank = 1;
   /// Decides all that is random in the program; that of the run that is gone on
   /// with, or 0, if not given.

@@ -40,10 +40,6 @@ struct CpuTarget {
   }
 };
 
-/// An Unsupported error that names what this machine lacks of `features`.
-llvm::Error checkProcessor(llvm::StringRef cpu,
-                           const std::vector<std::string> &features);
-
 } // namespace ax
 
 #endif // AX_SUPPORT_CPUTARGET_H

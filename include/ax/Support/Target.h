@@ -36,6 +36,14 @@ struct GpuTarget {
   }
 };
 
+/// What code was made for, as who has the code says it.
+struct CodeTarget {
+  /// As Target::toText.
+  std::string name;
+  /// What a processor must have to run it (CpuTarget::features).
+  std::vector<std::string> features;
+};
+
 /// A processor or a GPU.
 class Target {
 public:
@@ -51,6 +59,8 @@ public:
   std::string toText() const;
   /// Returns all of it as text: equal texts are equal code.
   std::string describe() const;
+  /// Returns what code that is made for it needs.
+  CodeTarget toCode() const;
 
   /// Null if it is of the other kind.
   const CpuTarget *getCpu() const { return std::get_if<CpuTarget>(&kind); }
@@ -60,11 +70,14 @@ private:
   std::variant<CpuTarget, GpuTarget> kind;
 };
 
-/// An Unsupported error where code for `target`, which needs `features`, is not
-/// for what a device says that code is made for.
-llvm::Error checkTarget(llvm::StringRef target,
-                        const std::vector<std::string> &features,
-                        const Target &device);
+/// Returns the place in `targets` of what runs best on a device, of which
+/// `device` is what code is made for: what is for the newest GPU, or makes use
+/// of most that a processor has; of equal ones the first. An Unsupported error
+/// that lists all of them where none runs there.
+llvm::Expected<size_t> chooseTarget(llvm::ArrayRef<CodeTarget> targets,
+                                    const Target &device);
+/// Whether code for `target` runs on such a device.
+bool runsOn(const Target &target, const Target &device);
 
 } // namespace ax
 

@@ -85,8 +85,6 @@ CompiledPlan makePlan() {
   matmul.arguments = {{sum, 0}, {w, 0}, {out, 0}};
   b.add(0, matmul, "matmul");
   CompiledPlan plan;
-  plan.target = "x86-64-v3";
-  plan.features = {"avx2", "fma"};
   plan.text = "the plan";
   plan.files = {"/models", {{"model.data", "8 bytes"}}, {{"w", "model.data"}}};
   plan.states = {"w"};
@@ -99,7 +97,16 @@ CompiledPlan makePlan() {
   program.optimizer = "sgd";
   program.folded = {{"scale", "0123"}};
   program.foldedParameters = {"scale"};
-  plan.programs.push_back(b.program);
+  plan.targets = {{{"x86-64-v3", {"avx2", "fma"}}, {b.program}}};
+  return plan;
+}
+
+/// The same for another target: a program of its own.
+CompiledPlan makePlanForTwo() {
+  CompiledPlan plan = makePlan();
+  auto other = std::make_shared<Program>(*plan.targets[0].programs[0]);
+  other->kernels[0].name = "other";
+  plan.targets.push_back({{"sm_90", {}}, {other}});
   return plan;
 }
 
@@ -109,9 +116,14 @@ TEST_F(CompiledPlanTest, RoundTrip) {
   ASSERT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
   EXPECT_EQ(plan->files.folder, "/models");
   EXPECT_TRUE(plan->isTraining);
-  std::shared_ptr<Program> program = plan->find("test");
+  ASSERT_EQ(plan->targets.size(), 1U);
+  const TargetPrograms &programs = plan->targets[0];
+  EXPECT_EQ(programs.target.name, "x86-64-v3");
+  EXPECT_EQ(programs.target.features,
+            std::vector<std::string>({"avx2", "fma"}));
+  std::shared_ptr<Program> program = programs.find("test");
   ASSERT_TRUE(program);
-  EXPECT_FALSE(plan->find("other"));
+  EXPECT_FALSE(programs.find("other"));
   EXPECT_EQ(program->folded.at("scale"), "0123");
   EXPECT_EQ(program->foldedParameters, std::vector<std::string>{"scale"});
   EXPECT_EQ(program->optimizer, "sgd");
@@ -126,6 +138,17 @@ TEST_F(CompiledPlanTest, RoundTrip) {
   EXPECT_FALSE(isCompiledPlan(folder + "/none"));
 }
 
+TEST_F(CompiledPlanTest, SeveralTargets) {
+  std::string first = written(makePlanForTwo());
+  auto plan = readCompiledPlan(path);
+  ASSERT_TRUE(bool(plan)) << llvm::toString(plan.takeError());
+  ASSERT_EQ(plan->targets.size(), 2U);
+  EXPECT_EQ(plan->targets[1].target.name, "sm_90");
+  EXPECT_EQ(plan->targets[1].programs[0]->kernels[0].name, "other");
+  EXPECT_NE(plan->targets[0].programs[0]->kernels[0].name, "other");
+  EXPECT_EQ(written(*plan), first);
+}
+
 TEST_F(CompiledPlanTest, Embedded) {
   std::string model(100, 'm');
   for (size_t i = 0; i < 64; ++i)
@@ -133,20 +156,27 @@ TEST_F(CompiledPlanTest, Embedded) {
   llvm::cantFail(writeFileAtomically(
       folder + "/model.bin", llvm::arrayRefFromStringRef<uint8_t>(model)));
   CompiledPlan plan = makePlan();
-  State &state = plan.programs[0]->states[0];
+  std::vector<std::shared_ptr<Program>> &programs = plan.targets[0].programs;
+  State &state = programs[0]->states[0];
   state.value = {};
   state.file = "model.bin";
   state.offset = 36;
-  // A second one in other programs is the same bytes.
-  plan.programs.push_back(std::make_shared<Program>(*plan.programs[0]));
-  plan.programs[1]->name = "other";
+  // In other programs, and for other targets, they are the same bytes.
+  programs.push_back(std::make_shared<Program>(*programs[0]));
+  programs[1]->name = "other";
+  auto same = std::make_shared<Program>(*programs[0]);
+  plan.targets.push_back({{"sm_90", {}}, {same}});
   llvm::cantFail(writeCompiledPlan(path, plan, folder));
-  EXPECT_EQ(state.file, "model.bin");
+  EXPECT_EQ(same->states[0].file, "model.bin");
   std::string whole = bytesOf(path);
   auto read = readCompiledPlan(path);
   ASSERT_TRUE(bool(read)) << llvm::toString(read.takeError());
   EXPECT_EQ(read->embedded.size(), 1u);
-  for (const auto &program : read->programs) {
+  ASSERT_EQ(read->targets.size(), 2U);
+  ASSERT_EQ(read->targets[0].programs.size(), 2U);
+  for (const auto &program :
+       {read->targets[0].programs[0], read->targets[0].programs[1],
+        read->targets[1].programs[0]}) {
     const State &own = program->states[0];
     EXPECT_EQ(own.file, "plan.axc");
     ASSERT_TRUE(own.openFile);
@@ -161,20 +191,22 @@ TEST_F(CompiledPlanTest, Embedded) {
   EXPECT_EQ(refused(llvm::StringRef(whole).drop_back(64)), damaged);
   checkEveryBit(whole);
   // The model is another one, or gone.
-  plan.programs[0]->states[0].fingerprint = "other";
+  same->states[0].fingerprint = "other";
   llvm::Error error = writeCompiledPlan(path, plan, folder);
   EXPECT_EQ(llvm::toString(std::move(error)),
             "'" + folder +
                 "/model.bin' is not the file that this plan was "
                 "compiled from: compile it again");
-  plan.programs[0]->states[0].file = "../model.bin";
+  same->states[0].file = "../model.bin";
   error = writeCompiledPlan(path, plan, folder);
   EXPECT_NE(llvm::toString(std::move(error))
                 .find("it must be a file inside the model's folder"),
             std::string::npos);
 }
 
-TEST_F(CompiledPlanTest, EveryBitCounts) { checkEveryBit(written(makePlan())); }
+TEST_F(CompiledPlanTest, EveryBitCounts) {
+  checkEveryBit(written(makePlanForTwo()));
+}
 
 TEST_F(CompiledPlanTest, Messages) {
   std::string whole = written(makePlan());
@@ -187,37 +219,48 @@ TEST_F(CompiledPlanTest, Messages) {
   EXPECT_EQ(refused(other),
             "compiled plan '" + path + "' is damaged: its checksum is another");
   other = whole;
-  other.replace(other.find(" 5 "), 3, " 1 ");
+  other.replace(other.find(" 6 "), 3, " 5 ");
   EXPECT_EQ(refused(other), "compiled plan '" + path +
-                                "' is of version '1', and this program reads "
-                                "5: compile it again");
+                                "' is of version '5', and this program reads "
+                                "6: compile it again");
 }
 
 // A checksum that is right makes nothing sound.
 TEST_F(CompiledPlanTest, Unsound) {
-  CompiledPlan plan = makePlan();
-  Program &program = *plan.programs[0];
-  program.outputs[0].shape = {9};
-  EXPECT_NE(refused(written(plan)).find("program 'test': output 'y': "),
-            std::string::npos);
+  std::string intro = "compiled plan '" + path + "': ";
+  // A target that nobody asks for is looked at, too.
+  CompiledPlan plan = makePlanForTwo();
+  plan.targets[1].programs[0]->outputs[0].shape = {9};
+  EXPECT_EQ(refused(written(plan)).find(intro + "program 'test': output 'y': "),
+            0U);
   plan = makePlan();
-  plan.programs[0]->mesh = sharding::Mesh(
+  plan.targets[0].programs[0]->mesh = sharding::Mesh(
       {{"col", int64_t(1) << 40, false}, {"micro", int64_t(1) << 40, true}});
   EXPECT_NE(refused(written(plan))
                 .find("program 'test': mesh: more ranks and slices than there "
                       "can be, or none"),
             std::string::npos);
   plan = makePlan();
-  plan.programs[0]->states[0].file = "/w.bin";
+  plan.targets[0].programs[0]->states[0].file = "/w.bin";
   EXPECT_EQ(refused(written(plan)),
-            "compiled plan '" + path +
-                "' has state 'w' in '/w.bin', which is no path inside the "
-                "model's folder");
+            intro + "state 'w' is in '/w.bin', which is no path inside the "
+                    "model's folder");
+  plan = makePlanForTwo();
+  plan.targets[1].programs[0]->mesh =
+      sharding::Mesh({{"col", 4, false}, {"micro", 2, true}});
+  EXPECT_EQ(refused(written(plan)),
+            intro + "its programs for 'sm_90' have another mesh than those for "
+                    "'x86-64-v3'");
+  plan = makePlanForTwo();
+  plan.targets[1].programs.clear();
+  EXPECT_EQ(refused(written(plan)), intro + "it has a target without programs");
+  plan.targets.clear();
+  EXPECT_EQ(refused(written(plan)), intro + "it is for no target");
   plan = makePlan();
-  plan.programs[0]->stages[0].buffers[0].index = 3;
+  plan.targets[0].programs[0]->stages[0].buffers[0].index = 3;
   EXPECT_NE(refused(written(plan)), "");
   plan = makePlan();
-  plan.programs[0]->states[0].dtype = static_cast<DType>(99);
+  plan.targets[0].programs[0]->states[0].dtype = static_cast<DType>(99);
   EXPECT_EQ(refused(written(plan)),
             "compiled plan '" + path + "' is damaged: it cannot be read");
 }

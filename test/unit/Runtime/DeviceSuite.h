@@ -33,7 +33,8 @@ public:
   virtual void begin() {}
   virtual std::vector<std::unique_ptr<Device>> create(int32_t numRanks) {
     DeviceKind kind = llvm::cantFail(allBackends().devices.find(device));
-    return llvm::cantFail(kind.create(numRanks, DeviceOptions()));
+    return llvm::cantFail(
+        kind.create(std::vector<int32_t>(numRanks), DeviceOptions()));
   }
 
 private:

@@ -65,7 +65,7 @@ using Messages = ::testing::Types<
     KernelCommand, LibraryCommand, CollectivePart, CollectiveCommand,
     WaitCommand, CopyCommand, SendCommand, RecvCommand, Command, GroupSet,
     CommandList, Action, StageProgram, Program, PlanFiles, EmbeddedPiece,
-    CompiledPlan>;
+    CodeTarget, TargetPrograms, CompiledPlan>;
 TYPED_TEST_SUITE(FieldsTest, Messages);
 
 TYPED_TEST(FieldsTest, AllAreVisited) {

@@ -16,7 +16,7 @@ inline std::vector<std::unique_ptr<Device>>
 createTestDevices(int32_t numRanks, const DeviceOptions &options = {}) {
   DeviceKind device =
       llvm::cantFail(allBackends().devices.find(AX_TEST_DEVICE));
-  return llvm::cantFail(device.create(numRanks, options));
+  return llvm::cantFail(device.create(std::vector<int32_t>(numRanks), options));
 }
 
 } // namespace ax::rt

@@ -171,6 +171,14 @@ TEST_F(CApiTest, MistakesAreErrors) {
   expectFailure(axLoad(path.c_str(), &options, &session), 2,
                 "--threads-per-rank=0: a rank has 1 thread or more");
   options = AX_OPTIONS_INIT;
+  options.devices = "0,-1";
+  expectFailure(axLoad(path.c_str(), &options, &session), 2,
+                "--devices=0,-1: '-1' is no number of a card");
+  options.devices = "0,0,0";
+  expectFailure(axLoad(path.c_str(), &options, &session), 2,
+                "--devices has 3 cards, and the plan 2 ranks: give one for "
+                "each rank");
+  options = AX_OPTIONS_INIT;
   options.device = "gpu";
   expectFailure(axLoad(path.c_str(), &options, &session), 2,
                 "there is no device 'gpu', but: cpu");

@@ -3,8 +3,6 @@
 
 #include "ax/Support/CpuTarget.h"
 
-#include "ax/Support/Error.h"
-
 #include "llvm/ADT/STLExtras.h"
 
 #include <gtest/gtest.h>
@@ -15,7 +13,6 @@ namespace {
 TEST(CpuTarget, NativeHasWhatItHas) {
   const CpuTarget &native = CpuTarget::native();
   EXPECT_FALSE(native.cpu.empty());
-  EXPECT_TRUE(!checkProcessor(native.cpu, native.features));
   EXPECT_EQ(CpuTarget::find("native")->describe(), native.describe());
 }
 
@@ -32,17 +29,6 @@ TEST(CpuTarget, LevelsGrow) {
     bits = target.vectorBits;
   }
   EXPECT_EQ(bits, 512u);
-}
-
-TEST(CpuTarget, WhatAProcessorLacks) {
-  llvm::Error error = checkProcessor("better", {"avx999"});
-  ASSERT_TRUE(bool(error));
-  ErrorDescription said = describeError(std::move(error));
-  EXPECT_EQ(said.code, ExitCode::Unsupported);
-  EXPECT_EQ(said.message,
-            "is for 'better', which has avx999; this processor (" +
-                CpuTarget::native().cpu +
-                ") has not: compile it here, or with --target=x86-64-v3");
 }
 
 } // namespace

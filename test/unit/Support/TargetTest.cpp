@@ -60,7 +60,9 @@ TEST(Target, CodeIsForADevice) {
   Target card = llvm::cantFail(Target::parse("sm_90")),
          processor = Target::native();
   auto said = [](llvm::StringRef target, const Target &device) {
-    return describeError(checkTarget(target, {}, device)).message;
+    return describeError(
+               chooseTarget(CodeTarget{target.str(), {}}, device).takeError())
+        .message;
   };
   EXPECT_EQ(said("sm_80", card), "");
   EXPECT_EQ(said("sm_90+sim", card), "");
@@ -71,14 +73,54 @@ TEST(Target, CodeIsForADevice) {
   EXPECT_EQ(said("x86-64-v3", card),
             "is for 'x86-64-v3', and the device runs code for 'sm_90': compile "
             "it with --target=sm_90");
-  EXPECT_EQ(said("sm_90", processor),
-            "is for 'sm_90', and the device runs code for '" +
-                processor.toText() + "': compile it with --target=native");
-  EXPECT_EQ(describeError(checkTarget("sm_90", {}, processor)).code,
-            ExitCode::Unsupported);
-  EXPECT_NE(describeError(checkTarget("better", {"avx999"}, processor))
-                .message.find("avx999"),
-            std::string::npos);
+  EXPECT_EQ(said("sm_90", llvm::cantFail(Target::parse("x86-64-v2"))),
+            "is for 'sm_90', and the device runs code for 'x86-64-v2': compile "
+            "it with --target=x86-64-v2");
+  std::string text = said("sm_90", processor);
+  EXPECT_NE(text.find("code for '" + processor.toText() +
+                      "': compile it with --target=x86-64"),
+            std::string::npos)
+      << text;
+  EXPECT_TRUE(runsOn(llvm::cantFail(Target::parse("sm_80")), card));
+  EXPECT_FALSE(runsOn(llvm::cantFail(Target::parse("sm_100")), card));
+  EXPECT_TRUE(runsOn(processor, processor));
+  EXPECT_FALSE(runsOn(processor, card));
+}
+
+TEST(Target, TheBestForADevice) {
+  auto code = [](std::initializer_list<llvm::StringRef> names) {
+    std::vector<CodeTarget> targets;
+    for (llvm::StringRef name : names)
+      targets.push_back(llvm::cantFail(Target::parse(name)).toCode());
+    return targets;
+  };
+  auto on = [](llvm::StringRef device, const std::vector<CodeTarget> &targets) {
+    return llvm::cantFail(
+        chooseTarget(targets, llvm::cantFail(Target::parse(device))));
+  };
+  std::vector<CodeTarget> all =
+      code({"x86-64", "sm_80", "sm_90", "x86-64-v3", "sm_100", "x86-64-v2"});
+  EXPECT_EQ(on("sm_80", all), 1U);
+  EXPECT_EQ(on("sm_90", all), 2U);
+  EXPECT_EQ(on("sm_100", all), 4U);
+  EXPECT_EQ(on("x86-64-v2", all), 5U);
+  EXPECT_EQ(on("x86-64-v3", all), 3U);
+  EXPECT_EQ(on("x86-64-v4", all), 3U);
+  EXPECT_EQ(on("native", code({"x86-64", "native"})), 1U);
+  // Of equal ones the first.
+  EXPECT_EQ(on("sm_90", code({"sm_80+sim", "sm_80"})), 0U);
+}
+
+TEST(Target, AllThatDoNotFitAreListed) {
+  std::vector<CodeTarget> targets = {{"sm_90", {}},
+                                     {"better", {"avx2", "avx998", "avx999"}}};
+  Target processor = llvm::cantFail(Target::parse("x86-64-v3"));
+  ErrorDescription error =
+      describeError(chooseTarget(targets, processor).takeError());
+  EXPECT_EQ(error.code, ExitCode::Unsupported);
+  EXPECT_EQ(error.message,
+            "is for 'sm_90', 'better' (with avx998, avx999), and the device "
+            "runs code for 'x86-64-v3': compile it with --target=x86-64-v3");
 }
 
 } // namespace
