@@ -20,7 +20,8 @@
 //
 // Time is the number of the operation in its block. That is enough, since a
 // rank does its commands one after another; only a collective that was started
-// works on besides, and `axl.await` is when it is over.
+// works on besides, and `axl.await` is when it is over, and what is sent to
+// another stage, which lives to the end, as all that a stage returns.
 //
 //===----------------------------------------------------------------------===//
 #include "ForEachStage.h"

@@ -119,13 +119,14 @@ void Predictor::keep(const rt::Request &request, int64_t first) {
   }
 }
 
-/// A batch for each stage is on its way.
+/// A batch for each stage is on its way, and one more, whose inputs go up to
+/// their devices meanwhile.
 llvm::Error Predictor::run() {
   if (llvm::Error error = chooseOutputs())
     return error;
   int64_t batch = samples.getBatch(),
           count = (samples.size() + batch - 1) / batch,
-          ahead = std::min<int64_t>(count, program.stages.size());
+          ahead = std::min<int64_t>(count, program.stages.size() + 1);
   std::vector<std::unique_ptr<rt::Request>> requests;
   for (int64_t i = 0; i < ahead; ++i) {
     auto request = executor.createRequest();

@@ -3,6 +3,7 @@
 
 #include "CheckMemory.h"
 
+#include "ListPorts.h"
 #include "Parts.h"
 #include "ax/Runtime/MemoryNeeds.h"
 #include "ax/Support/ByteText.h"
@@ -39,7 +40,9 @@ static void add(DeviceRoom &space, const RankContext &rank, bool hasStates) {
         makePart(state.layout, state.dtype, program.mesh, rank.coordinates(0));
     return space.shared.insert({number, part.number}).second;
   };
-  space.needs += findNeeds(program, *rank.stage, isNew);
+  MemoryNeeds needs = findNeeds(program, *rank.stage, isNew);
+  needs.ports *= static_cast<int64_t>(ListPorts::numSlots);
+  space.needs += needs;
 }
 
 llvm::Error checkMemory(llvm::ArrayRef<RankContext> ranks, bool hasStates) {

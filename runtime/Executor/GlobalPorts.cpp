@@ -5,93 +5,67 @@
 
 #include "Parts.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace ax::rt {
 
 namespace {
 
-/// A port's part for each micro-batch.
-class PortParts : public BoundPort {
-public:
-  PortParts(const RankContext &context, int32_t number, const Port &port,
-            const RunData *const &data)
-      : number(number), data(data), mapping(context.device.getHostMapping()) {
-    auto microBatches =
-        static_cast<int32_t>(context.program.mesh.numTimeSlices());
-    for (int32_t m = 0; m < microBatches; ++m)
-      parts.push_back(makePart(port.layout, port.dtype, context.program.mesh,
-                               context.coordinates(m)));
-  }
-
-  int64_t getBytes() const override { return memory ? memory->getSize() : 0; }
-
-protected:
-  /// Parts that cannot be used where they are.
-  bool needsMemory(size_t microBatch) const {
-    const Part &part = parts[microBatch];
-    return !mapping || !part.isContiguous() ||
-           part.contiguousOffset % bufferAlignment != 0;
-  }
-  llvm::Error allocate(const RankContext &context) {
-    auto allocated = context.allocate(parts.front().localBytes);
-    if (!allocated)
-      return allocated.takeError();
-    memory = std::move(*allocated);
-    return llvm::Error::success();
-  }
-
-  /// The port's number among the program's inputs, or outputs.
-  int32_t number;
-  /// The request's data, which GlobalPorts has: another one for each request.
-  const RunData *const &data;
-  /// The device's; null where it has none.
-  const HostMapping *mapping;
+std::vector<Part> partsOf(const RankContext &context, const Port &port) {
+  auto microBatches =
+      static_cast<int32_t>(context.program.mesh.numTimeSlices());
   std::vector<Part> parts;
-  /// Null when all parts are used where they are.
-  std::unique_ptr<DeviceMemory> memory;
-};
+  for (int32_t m = 0; m < microBatches; ++m)
+    parts.push_back(makePart(port.layout, port.dtype, context.program.mesh,
+                             context.coordinates(m)));
+  return parts;
+}
 
-class InputParts : public PortParts {
+bool areInPlace(llvm::ArrayRef<Part> parts) {
+  return llvm::all_of(parts, [](const Part &part) {
+    return part.isContiguous() && part.contiguousOffset % bufferAlignment == 0;
+  });
+}
+
+class InputParts : public BoundInput {
 public:
   InputParts(const RankContext &context, int32_t number,
              const RunData *const &data)
-      : PortParts(context, number,
-                  context.program.inputs[static_cast<size_t>(number)], data) {}
+      : number(static_cast<size_t>(number)), data(data),
+        parts(partsOf(context, context.program.inputs[this->number])) {}
 
-  llvm::Error prepare(const RankContext &context) {
-    for (size_t m = 0; m < parts.size(); ++m)
-      if (needsMemory(m))
-        return allocate(context);
-    return llvm::Error::success();
+  int64_t getBytes() const override { return parts.front().localBytes; }
+  bool isInPlace() const override { return areInPlace(parts); }
+  // Whoever gets the address reads only: checkProgram sees to that.
+  void *find(int32_t microBatch) const override {
+    return const_cast<uint8_t *>(
+        global() + parts[static_cast<size_t>(microBatch)].contiguousOffset);
   }
-
-  llvm::Expected<DeviceAddress> open(HostTransfer &transfer,
-                                     int32_t microBatch) override {
+  void pack(int32_t microBatch, void *to) const override {
     const Part &part = parts[static_cast<size_t>(microBatch)];
-    const uint8_t *global = data->inputs[static_cast<size_t>(number)];
-    if (!memory)
-      return mapping->toDevice(global + part.contiguousOffset);
-    DeviceAddress to = memory->getAddress();
-    if (llvm::Error error =
-            transfer.upload(part.box, global, to, part.localBytes))
-      return error;
-    return to;
+    if (!part.isFull)
+      std::memset(to, 0, static_cast<size_t>(part.localBytes));
+    part.box.copy(global(), to);
   }
-  llvm::Error close(HostTransfer &, int32_t) override {
-    return llvm::Error::success();
-  }
+
+private:
+  const uint8_t *global() const { return data->inputs[number]; }
+
+  /// The port's number among the program's inputs.
+  size_t number;
+  /// The request's data, which GlobalPorts has: another one for each request.
+  const RunData *const &data;
+  std::vector<Part> parts;
 };
 
-class OutputParts : public PortParts {
+class OutputParts : public BoundOutput {
 public:
   OutputParts(const RankContext &context, int32_t number,
               const RunData *const &data)
-      : PortParts(context, number,
-                  context.program.outputs[static_cast<size_t>(number)], data) {}
-
-  llvm::Error prepare(const RankContext &context) {
-    const Port &port = context.program.outputs[static_cast<size_t>(number)];
+      : number(static_cast<size_t>(number)), data(data),
+        parts(partsOf(context, context.program.outputs[this->number])) {
+    const Port &port = context.program.outputs[this->number];
     const sharding::Mesh &mesh = context.program.mesh;
-    bool isNeeded = false;
     for (size_t m = 0; m < parts.size(); ++m) {
       bool isFirst = true;
       for (size_t i = 0; i < context.position && isFirst; ++i)
@@ -100,52 +74,43 @@ public:
                                             static_cast<int32_t>(m)))
                       .number != parts[m].number;
       isOwner.push_back(isFirst);
-      isNeeded |= !isFirst || needsMemory(m);
     }
-    return isNeeded ? allocate(context) : llvm::Error::success();
   }
 
-  llvm::Expected<DeviceAddress> open(HostTransfer &,
-                                     int32_t microBatch) override {
-    if (memory)
-      return memory->getAddress();
-    return mapping->toDevice(
-        data->outputs[static_cast<size_t>(number)] +
-        parts[static_cast<size_t>(microBatch)].contiguousOffset);
+  int64_t getBytes() const override { return parts.front().localBytes; }
+  // What others hand over must not be written to at the same time.
+  bool isInPlace() const override {
+    return areInPlace(parts) && !llvm::is_contained(isOwner, false);
   }
-  llvm::Error close(HostTransfer &transfer, int32_t microBatch) override {
-    auto m = static_cast<size_t>(microBatch);
-    if (!memory || !isOwner[m])
-      return llvm::Error::success();
-    return transfer.download(parts[m].box, memory->getAddress(),
-                             parts[m].localBytes,
-                             data->outputs[static_cast<size_t>(number)]);
+  void *find(int32_t microBatch) const override {
+    return global() + parts[static_cast<size_t>(microBatch)].contiguousOffset;
+  }
+  bool isOwn(int32_t microBatch) const override {
+    return isOwner[static_cast<size_t>(microBatch)];
+  }
+  void unpack(int32_t microBatch, const void *from) const override {
+    parts[static_cast<size_t>(microBatch)].box.copyBack(global(), from);
   }
 
 private:
+  uint8_t *global() const { return data->outputs[number]; }
+
+  /// As of InputParts.
+  size_t number;
+  const RunData *const &data;
+  std::vector<Part> parts;
   /// Whether this rank hands the part over, by micro-batch.
   std::vector<bool> isOwner;
 };
 
-template <typename Parts>
-llvm::Expected<std::unique_ptr<BoundPort>>
-bind(const RankContext &context, int32_t port, const RunData *const &data) {
-  auto bound = std::make_unique<Parts>(context, port, data);
-  if (llvm::Error error = bound->prepare(context))
-    return error;
-  return bound;
-}
-
 } // namespace
 
-llvm::Expected<std::unique_ptr<BoundPort>>
-GlobalPorts::bindInput(int32_t port) {
-  return bind<InputParts>(context, port, data);
+std::unique_ptr<BoundInput> GlobalPorts::bindInput(int32_t port) {
+  return std::make_unique<InputParts>(context, port, inputs);
 }
 
-llvm::Expected<std::unique_ptr<BoundPort>>
-GlobalPorts::bindOutput(int32_t port) {
-  return bind<OutputParts>(context, port, data);
+std::unique_ptr<BoundOutput> GlobalPorts::bindOutput(int32_t port) {
+  return std::make_unique<OutputParts>(context, port, outputs);
 }
 
 } // namespace ax::rt

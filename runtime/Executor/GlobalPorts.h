@@ -21,15 +21,18 @@ class GlobalPorts : public RankPorts {
 public:
   explicit GlobalPorts(const RankContext &context) : context(context) {}
 
-  /// What the next run is of. It must stay until then.
-  void setData(const RunData &next) { data = &next; }
+  /// Of whose inputs parts are from now on, and of whose outputs: the next
+  /// request's inputs are read while the last one's outputs are not there yet.
+  /// Both must stay as long.
+  void setInputs(const RunData &next) { inputs = &next; }
+  void setOutputs(const RunData &next) { outputs = &next; }
 
-  llvm::Expected<std::unique_ptr<BoundPort>> bindInput(int32_t port) override;
-  llvm::Expected<std::unique_ptr<BoundPort>> bindOutput(int32_t port) override;
+  std::unique_ptr<BoundInput> bindInput(int32_t port) override;
+  std::unique_ptr<BoundOutput> bindOutput(int32_t port) override;
 
 private:
   RankContext context;
-  const RunData *data = nullptr;
+  const RunData *inputs = nullptr, *outputs = nullptr;
 };
 
 } // namespace ax::rt

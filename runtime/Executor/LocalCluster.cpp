@@ -129,21 +129,21 @@ LocalCluster::~LocalCluster() {
   if (watchdog.joinable())
     watchdog.join();
   // Ranks end at once; those that hang in a kernel are left behind.
-  bool ended = true, hasFailed;
-  auto until = std::chrono::steady_clock::now() + std::chrono::seconds(2);
+  constexpr std::chrono::seconds patience(2);
+  bool ended = true;
   {
     std::unique_lock<std::mutex> lock(shared->mutex);
     auto allEnded = [&] { return shared->running == 0; };
-    hasFailed = shared->failureCode != ExitCode::Success;
-    if (!hasFailed)
+    if (shared->failureCode == ExitCode::Success)
       shared->changed.wait(lock, allEnded);
     else
-      ended = shared->changed.wait_until(lock, until, allEnded);
+      ended = shared->changed.wait_for(lock, patience, allEnded);
   }
   for (std::thread &thread : threads)
     ended ? thread.join() : thread.detach();
   // Devices may still do what they were given, with memory of any rank.
-  if (ended && hasFailed)
+  auto until = std::chrono::steady_clock::now() + patience;
+  if (ended)
     for (std::unique_ptr<LocalRank> &rank : shared->ranks)
       rank->executor.settle(until);
   for (RequestSlot &slot : shared->ring)

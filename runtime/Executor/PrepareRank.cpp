@@ -43,6 +43,7 @@ RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
       isBlocking(options.isBlocking) {
   for (const CommandList &list : stage->lists) {
     firstStep.push_back(steps.size());
+    isSending.push_back(false);
     for (const Command &command : list.commands) {
       Step &step = steps.emplace_back();
       step.command = &command;
@@ -50,11 +51,22 @@ RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
       step.references = referencesOf(command);
       step.addresses.resize(step.references.size());
       // A send has no destination.
-      if (std::holds_alternative<SendCommand>(command.body))
+      if (std::holds_alternative<SendCommand>(command.body)) {
         step.addresses.emplace_back();
+        isSending.back() = true;
+      }
     }
   }
   firstStep.push_back(steps.size());
+  std::vector<int32_t> numTurns(stage->lists.size(), 0);
+  for (const Action &action : stage->schedule) {
+    int32_t place = numTurns[static_cast<size_t>(action.list)]++;
+    if (place == 0)
+      firstAction[action.list] = turns.size();
+    turns.push_back({0, 0, place});
+  }
+  for (size_t i = 0; i < turns.size(); ++i)
+    turns[i].perStep = numTurns[static_cast<size_t>(stage->schedule[i].list)];
   if (options.isTraced)
     recorder.emplace(context.device);
   trace.rank = context.rank;
@@ -101,7 +113,7 @@ llvm::Error RankExecutor::prepareAll() {
   if (!created)
     return created.takeError();
   streams = std::move(*created);
-  transfer.emplace(context.device, streams.copy.get());
+  transfer.emplace(context.device, *streams.upload);
   llvm::Expected<std::unique_ptr<DeviceMemory>> newArena =
       context.allocate(stage->arenaBytes);
   if (!newArena)
@@ -129,26 +141,31 @@ llvm::Error RankExecutor::prepareAll() {
 }
 
 llvm::Error RankExecutor::preparePorts() {
+  for (size_t l = 0; l < stage->lists.size(); ++l) {
+    auto first = firstAction.find(static_cast<int32_t>(l));
+    listPorts.emplace_back(
+        context, streams,
+        first == firstAction.end() ? 0 : turns[first->second].perStep);
+  }
   for (size_t b = 0; b < stage->buffers.size(); ++b) {
     const Buffer &buffer = stage->buffers[b];
     bool isInput = buffer.space == Space::Input;
     if (!isInput && buffer.space != Space::Output)
       continue;
-    PortBuffer made;
-    made.buffer = static_cast<int32_t>(b);
+    auto number = static_cast<int32_t>(b);
+    int32_t list = 0;
     for (const Step &step : steps)
       for (const BufferRef &ref : step.references)
-        if (ref.buffer == made.buffer)
-          made.list = step.list;
-    llvm::Expected<std::unique_ptr<BoundPort>> port =
-        isInput ? ports.bindInput(buffer.index)
-                : ports.bindOutput(buffer.index);
-    if (!port)
-      return port.takeError();
-    made.port = std::move(*port);
-    memory.bufferBytes += made.port->getBytes();
-    (isInput ? inputs : outputs).push_back(std::move(made));
+        if (ref.buffer == number)
+          list = step.list;
+    ListPorts &made = listPorts[static_cast<size_t>(list)];
+    if (llvm::Error error =
+            isInput ? made.addInput(number, ports.bindInput(buffer.index))
+                    : made.addOutput(number, ports.bindOutput(buffer.index)))
+      return error;
   }
+  for (const ListPorts &made : listPorts)
+    memory.bufferBytes += made.getBytes();
   return llvm::Error::success();
 }
 

@@ -9,19 +9,37 @@
 
 namespace ax::rt {
 
-llvm::Error RankExecutor::run() {
+llvm::Error RankExecutor::fail(llvm::Error error) const {
+  // Errors may come late: the device says what it was doing.
+  return addContext(std::move(error), describeCommand(progress.getFailed()));
+}
+
+llvm::Error RankExecutor::start() {
   llvm::Error error = progress.beginRun(*streams.compute);
   if (!error)
     error = runActions();
+  return error ? fail(std::move(error)) : std::move(error);
+}
+
+llvm::Error RankExecutor::stageNext() {
+  for (const auto &[list, first] : firstAction)
+    if (llvm::Error error = listPorts[static_cast<size_t>(list)].stage(
+            turnOf(first, numEnded + 1), stage->schedule[first].microBatch))
+      return fail(std::move(error));
+  return llvm::Error::success();
+}
+
+llvm::Error RankExecutor::finish() {
   // A request ends when its work has, also of a rank that gives no output:
   // another device may read the states next.
-  if (!error)
-    error = streams.compute->synchronize();
+  llvm::Error error = streams.compute->synchronize();
   if (!error && recorder)
     error = recorder->finishRun(trace);
-  // Errors may come late: the device says what it was doing.
   if (error)
-    return addContext(std::move(error), describeCommand(progress.getFailed()));
+    return fail(std::move(error));
+  for (ListPorts &ports : listPorts)
+    ports.collect();
+  ++numEnded;
   progress.setOnHost(RankProgress::idle);
   return llvm::Error::success();
 }
@@ -30,8 +48,8 @@ void RankExecutor::settle(std::chrono::steady_clock::time_point until) {
   if (!streams.compute)
     return;
   for (Stream *stream :
-       {streams.compute.get(), &streams.exchange.get(), &streams.send.get(),
-        &streams.receive.get(), &streams.copy.get()}) {
+       {streams.compute.get(), streams.upload.get(), streams.download.get(),
+        &streams.exchange.get(), &streams.send.get(), &streams.receive.get()}) {
     llvm::Expected<bool> done = stream->isDone();
     while (done && !*done && std::chrono::steady_clock::now() < until) {
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
@@ -46,20 +64,28 @@ llvm::Error RankExecutor::runActions() {
   if (recorder)
     if (llvm::Error error = recorder->beginRun(*streams.compute))
       return error;
-  for (const Action &action : stage->schedule)
-    if (llvm::Error error = runAction(action))
+  for (size_t i = 0; i < stage->schedule.size(); ++i)
+    if (llvm::Error error = runAction(stage->schedule[i], turnOf(i, numEnded)))
+      return error;
+  for (ListPorts &ports : listPorts)
+    if (llvm::Error error = ports.awaitOutputs())
       return error;
   return llvm::Error::success();
 }
 
-llvm::Error RankExecutor::runAction(const Action &action) {
-  if (llvm::Error error = bindBuffers(action))
+llvm::Error RankExecutor::runAction(const Action &action, const Turn &turn) {
+  if (llvm::Error error = bindBuffers(action, turn))
     return error;
   auto list = static_cast<size_t>(action.list);
   for (size_t i = firstStep[list]; i < firstStep[list + 1]; ++i)
     if (llvm::Error error = runStep(static_cast<int32_t>(i), action.microBatch))
       return error;
-  if (llvm::Error error = closeOutputs(action))
+  // What is sent lives as long as its list: only then others may have its
+  // place.
+  if (isSending[list])
+    if (llvm::Error error = streams.send.leave(*streams.compute))
+      return error;
+  if (llvm::Error error = listPorts[list].close(turn, action.microBatch))
     return error;
   // The slot is free again.
   for (Incoming &in : incoming) {
@@ -67,11 +93,10 @@ llvm::Error RankExecutor::runAction(const Action &action) {
       continue;
     if (llvm::Error error = streams.receive.enter(*streams.compute))
       return error;
-    if (llvm::Error error = in.receives[in.slot()]->start(
+    if (llvm::Error error = in.receives[in.slot]->start(
             streams.receive.get(),
-            {DeviceAddress(), in.slots[in.slot()]->getAddress()}))
+            {DeviceAddress(), in.slots[in.slot]->getAddress()}))
       return error;
-    ++in.count;
   }
   return llvm::Error::success();
 }
@@ -159,10 +184,14 @@ RankExecutor::shareOwnState(const std::string &name) const {
   return nullptr;
 }
 
-llvm::Error RankExecutor::bindBuffers(const Action &action) {
-  for (Incoming &in : incoming)
+llvm::Error RankExecutor::bindBuffers(const Action &action, const Turn &turn) {
+  for (Incoming &in : incoming) {
+    if (in.list != action.list)
+      continue;
+    in.slot = turn.slotOf(in.slots.size());
     for (int32_t buffer : in.buffers)
-      bases[static_cast<size_t>(buffer)] = in.slots[in.slot()]->getAddress();
+      bases[static_cast<size_t>(buffer)] = in.slots[in.slot]->getAddress();
+  }
   for (const KeptBuffer &buffer : keptBuffers) {
     const Kept &value = stage->kept[static_cast<size_t>(buffer.kept)];
     DeviceMemory &memory = *kept[static_cast<size_t>(buffer.kept)];
@@ -170,44 +199,10 @@ llvm::Error RankExecutor::bindBuffers(const Action &action) {
         memory.getAddress() +
         action.microBatch % value.slots * (memory.getSize() / value.slots);
   }
-  return openPorts(action);
-}
-
-llvm::Error RankExecutor::openPorts(const Action &action) {
-  if (inputs.empty() && outputs.empty())
-    return llvm::Error::success();
-  if (llvm::Error error = streams.copy.enter(*streams.compute))
-    return error;
-  auto open = [&](PortBuffer &port) -> llvm::Error {
-    llvm::Expected<DeviceAddress> part =
-        port.port->open(*transfer, action.microBatch);
-    if (!part)
-      return part.takeError();
-    bases[static_cast<size_t>(port.buffer)] = *part;
-    return llvm::Error::success();
-  };
-  for (PortBuffer &input : inputs)
-    if (input.list == action.list)
-      if (llvm::Error error = open(input))
-        return error;
-  for (PortBuffer &output : outputs)
-    if (llvm::Error error = open(output))
-      return error;
-  return streams.copy.leave(*streams.compute);
-}
-
-llvm::Error RankExecutor::closeOutputs(const Action &action) {
-  for (PortBuffer &output : outputs) {
-    if (output.list != action.list)
-      continue;
-    if (llvm::Error error = streams.copy.enter(*streams.compute))
-      return error;
-    if (llvm::Error error = output.port->close(*transfer, action.microBatch))
-      return error;
-    if (llvm::Error error = streams.copy.leave(*streams.compute))
-      return error;
-  }
-  return llvm::Error::success();
+  return listPorts[static_cast<size_t>(action.list)].open(
+      turn, action.microBatch, [this](int32_t buffer, DeviceAddress address) {
+        bases[static_cast<size_t>(buffer)] = address;
+      });
 }
 
 llvm::Error RankExecutor::issue(Step &step, int32_t microBatch) {
@@ -248,10 +243,10 @@ llvm::Error RankExecutor::issue(Step &step, int32_t microBatch) {
   if (std::holds_alternative<SendCommand>(body)) {
     if (llvm::Error error = start(streams.send))
       return error;
-    return finish(streams.send, *step.operation);
+    return step.operation->finish(streams.send.get());
   }
   Incoming &in = incoming[step.target];
-  return finish(streams.receive, *in.receives[in.slot()]);
+  return finish(streams.receive, *in.receives[in.slot]);
 }
 
 } // namespace ax::rt

@@ -5,15 +5,16 @@
 
 #include "CommandRecorder.h"
 #include "HostOp.h"
+#include "ListPorts.h"
 #include "RankContext.h"
 #include "RankOperation.h"
-#include "RankPorts.h"
 #include "RankProgress.h"
 #include "RankStreams.h"
 #include "StateStore.h"
 #include "ax/Runtime/IndexFault.h"
 
 #include "ax/Runtime/Executor.h"
+#include "ax/Runtime/HostTransfer.h"
 
 #include <map>
 
@@ -39,12 +40,18 @@ public:
   /// those it exchanges values with do so at the same time.
   llvm::Error prepare();
 
-  /// Does the whole schedule of the rank's stage once.
-  llvm::Error run();
+  /// Puts a step, the whole schedule of the rank's stage, on the streams.
+  llvm::Error start();
+  /// Puts the first inputs of the next step on their way, which is known while
+  /// one is under way.
+  llvm::Error stageNext();
+  /// Returns when the step has ended, with its outputs handed over.
+  llvm::Error finish();
 
-  /// After a failure: waits until what its streams have been given is done, or
-  /// cannot be, but not longer than `until`. What that uses may then be freed,
-  /// also what is of other ranks. For any thread, when the rank's has ended.
+  /// Waits until what its streams have been given is done, or cannot be, but
+  /// not longer than `until`: after a failure, and where the next step's inputs
+  /// may be on their way. What that uses may then be freed, also what is of
+  /// other ranks. For any thread, when the rank's has ended.
   void settle(std::chrono::steady_clock::time_point until);
 
   int32_t getRank() const { return context.rank; }
@@ -81,12 +88,6 @@ public:
   }
 
 private:
-  struct PortBuffer {
-    int32_t buffer = 0;
-    /// The list that uses it.
-    int32_t list = 0;
-    std::unique_ptr<BoundPort> port;
-  };
   /// A transfer from another stage, with one receive for each slot.
   struct Incoming {
     int32_t transfer = 0;
@@ -95,9 +96,8 @@ private:
     std::vector<std::unique_ptr<DeviceMemory>> slots;
     std::vector<std::unique_ptr<StreamOperation>> receives;
     std::vector<int32_t> buffers;
-    /// Values received so far; slots are used round robin.
-    uint64_t count = 0;
-    size_t slot() const { return count % slots.size(); }
+    /// The one whose turn it is, of the action that is done.
+    size_t slot = 0;
   };
   /// Where a buffer's kept value is, slot after slot.
   struct KeptBuffer {
@@ -149,11 +149,17 @@ private:
   llvm::Error prepareState();
   llvm::Expected<std::shared_ptr<DeviceMemory>> makeOwnState(int32_t state);
 
+  /// What a step's error becomes.
+  llvm::Error fail(llvm::Error error) const;
   llvm::Error runActions();
-  llvm::Error runAction(const Action &action);
-  llvm::Error bindBuffers(const Action &action);
-  llvm::Error openPorts(const Action &action);
-  llvm::Error closeOutputs(const Action &action);
+  llvm::Error runAction(const Action &action, const Turn &turn);
+  llvm::Error bindBuffers(const Action &action, const Turn &turn);
+  /// The turn of an action of the schedule in step `number`.
+  Turn turnOf(size_t action, uint64_t number) const {
+    Turn turn = turns[action];
+    turn.step = number;
+    return turn;
+  }
   llvm::Error runStep(int32_t index, int32_t microBatch);
   /// Puts the step's command on the streams.
   llvm::Error issue(Step &step, int32_t microBatch);
@@ -179,7 +185,8 @@ private:
   /// change from action to action.
   std::vector<DeviceAddress> bases;
   std::unique_ptr<DeviceMemory> arena, workspace;
-  std::vector<PortBuffer> inputs, outputs;
+  /// Of each list.
+  std::vector<ListPorts> listPorts;
   std::vector<Incoming> incoming;
   std::vector<KeptBuffer> keptBuffers;
   /// The memory of each StageProgram::kept.
@@ -188,6 +195,14 @@ private:
   /// The steps of all lists, and where each list's begin; one more at the end.
   std::vector<Step> steps;
   std::vector<size_t> firstStep;
+  /// Whether each list sends something.
+  std::vector<bool> isSending;
+  /// Of each action of the schedule, in the first step; and which is the first
+  /// of each list that has any.
+  std::vector<Turn> turns;
+  std::map<int32_t, size_t> firstAction;
+  /// Steps that have ended.
+  uint64_t numEnded = 0;
   /// State buffers that something reads in their plain form.
   std::vector<bool> needsState;
   /// How often each state is read, but for what has been packed.

@@ -3,29 +3,37 @@
 #ifndef AX_RUNTIME_RANKPORTS_H
 #define AX_RUNTIME_RANKPORTS_H
 
-#include "ax/Runtime/HostTransfer.h"
-
-#include "llvm/Support/Error.h"
-
 #include <cstdint>
 #include <memory>
 
 namespace ax::rt {
 
-/// The rank's part of one input or output in one of its buffers, micro-batch
-/// after micro-batch. Transfers are of the rank's device; errors are theirs.
+/// The rank's part of one input or output, micro-batch after micro-batch, as
+/// the host has it. Parts are dense and of one size.
 class BoundPort {
 public:
   virtual ~BoundPort() = default;
-  /// Where the part of a micro-batch is (an input's, with its values), or is to
-  /// be written (an output's): aligned as kernels need it, and valid until the
-  /// next `open`.
-  virtual llvm::Expected<DeviceAddress> open(HostTransfer &transfer,
-                                             int32_t microBatch) = 0;
-  /// The output's part is written.
-  virtual llvm::Error close(HostTransfer &transfer, int32_t microBatch) = 0;
-  /// What it keeps in memory of its own.
   virtual int64_t getBytes() const = 0;
+  /// Whether the host has all parts as they are, aligned as kernels need them:
+  /// a device that works on the host's memory uses them there.
+  virtual bool isInPlace() const = 0;
+  /// Where such a part is: of an input to be read, of an output to be written.
+  virtual void *find(int32_t microBatch) const = 0;
+};
+
+class BoundInput : public BoundPort {
+public:
+  /// Writes the whole part to `part`.
+  virtual void pack(int32_t microBatch, void *part) const = 0;
+};
+
+class BoundOutput : public BoundPort {
+public:
+  /// Whether the part is this rank's to hand over, and not that of another one
+  /// that has the same.
+  virtual bool isOwn(int32_t microBatch) const = 0;
+  /// Hands over the part, which is at `part`, and its own.
+  virtual void unpack(int32_t microBatch, const void *part) const = 0;
 };
 
 /// Where a rank's parts come from and go to.
@@ -34,10 +42,8 @@ public:
   virtual ~RankPorts() = default;
   /// Program::inputs[port], Program::outputs[port]. Called while the rank
   /// prepares, on its thread.
-  virtual llvm::Expected<std::unique_ptr<BoundPort>>
-  bindInput(int32_t port) = 0;
-  virtual llvm::Expected<std::unique_ptr<BoundPort>>
-  bindOutput(int32_t port) = 0;
+  virtual std::unique_ptr<BoundInput> bindInput(int32_t port) = 0;
+  virtual std::unique_ptr<BoundOutput> bindOutput(int32_t port) = 0;
 };
 
 } // namespace ax::rt

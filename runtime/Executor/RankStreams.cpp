@@ -5,8 +5,8 @@
 
 namespace ax::rt {
 
-llvm::Error SideStream::create(Device &device, StreamPriority priority) {
-  auto newStream = device.createStream(priority);
+llvm::Error SideStream::create(Device &device) {
+  auto newStream = device.createStream(StreamPriority::High);
   if (!newStream)
     return newStream.takeError();
   stream = std::move(*newStream);
@@ -33,15 +33,16 @@ llvm::Error SideStream::leave(Stream &compute) {
 
 llvm::Expected<RankStreams> RankStreams::create(Device &device) {
   RankStreams streams;
-  auto compute = device.createStream();
-  if (!compute)
-    return compute.takeError();
-  streams.compute = std::move(*compute);
+  for (std::unique_ptr<Stream> *stream :
+       {&streams.compute, &streams.upload, &streams.download}) {
+    auto made = device.createStream();
+    if (!made)
+      return made.takeError();
+    *stream = std::move(*made);
+  }
   for (SideStream *side : {&streams.exchange, &streams.send, &streams.receive})
-    if (llvm::Error error = side->create(device, StreamPriority::High))
+    if (llvm::Error error = side->create(device))
       return error;
-  if (llvm::Error error = streams.copy.create(device, StreamPriority::Normal))
-    return error;
   return streams;
 }
 

@@ -10,7 +10,7 @@ namespace ax::rt {
 /// Work that goes on beside the rank's computing, and where the two meet.
 class SideStream {
 public:
-  llvm::Error create(Device &device, StreamPriority priority);
+  llvm::Error create(Device &device);
   Stream &get() const { return *stream; }
 
   /// What it gets next comes after all that `compute` holds.
@@ -25,13 +25,14 @@ private:
 
 /// Kernels, library operations and copies are put on `compute`, collectives on
 /// `exchange`, messages to and from other stages on `send` and `receive`, and
-/// what goes between host and device on `copy`.
+/// what goes between host and device on `upload` and `download`: what comes
+/// down waits for what was computed last, what goes up does not.
 struct RankStreams {
   /// Exchanges and messages come first, since other ranks wait for them.
   static llvm::Expected<RankStreams> create(Device &device);
 
-  std::unique_ptr<Stream> compute;
-  SideStream exchange, send, receive, copy;
+  std::unique_ptr<Stream> compute, upload, download;
+  SideStream exchange, send, receive;
 };
 
 } // namespace ax::rt

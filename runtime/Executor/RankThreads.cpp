@@ -126,8 +126,16 @@ void runRank(const std::shared_ptr<SharedRanks> &shared, LocalRank &rank) {
     Clock::rep none = 0;
     slot.begin.compare_exchange_strong(none,
                                        Clock::now().time_since_epoch().count());
-    rank.ports.setData(slot);
-    error = rank.executor.run();
+    rank.ports.setInputs(slot);
+    rank.ports.setOutputs(slot);
+    error = rank.executor.start();
+    if (!error &&
+        shared->submitted.hasReached(static_cast<uint32_t>(number + 2))) {
+      rank.ports.setInputs(shared->ring[(number + 1) % shared->ring.size()]);
+      error = rank.executor.stageNext();
+    }
+    if (!error)
+      error = rank.executor.finish();
     if (!error)
       finishRank(*shared, slot, rank.executor.takeFault());
   }

@@ -44,7 +44,14 @@ protected:
 
 class DeviceSend : public DeviceMessage {
 public:
-  using DeviceMessage::DeviceMessage;
+  DeviceSend(std::shared_ptr<LocalWorld> world, int32_t rank, int32_t peer,
+             std::shared_ptr<LocalChannel> channelIn, std::string name)
+      : DeviceMessage(std::move(world), rank, peer, std::move(channelIn),
+                      std::move(name)) {
+    whole.elementBytes = 1;
+    whole.sizes = {channel->bytes};
+    whole.sourceStrides = whole.destinationStrides = {1};
+  }
   llvm::Error start(Stream &,
                     llvm::ArrayRef<DeviceAddress> addresses) override {
     source = addresses.front();
@@ -64,10 +71,6 @@ public:
     }
     if (llvm::Error error = stream.wait(*arrival.isPosted))
       return error;
-    CopyCommand whole;
-    whole.elementBytes = 1;
-    whole.sizes = {channel->bytes};
-    whole.sourceStrides = whole.destinationStrides = {1};
     if (channel->bytes)
       if (llvm::Error error =
               stream.copyStrided(whole, source, arrival.destination))
@@ -79,6 +82,7 @@ public:
   }
 
 private:
+  CopyCommand whole;
   DeviceAddress source;
 };
 

@@ -57,9 +57,10 @@ TEST(CudaDeviceTest, SaysWhyThereIsNone) {
   EXPECT_EQ(refusal({{"FAIL", "cuDriverGetVersion:1:999"}}),
             "device cuda: CUDA's driver does not tell its version: error 999");
   EXPECT_EQ(refusal({{"FAIL", "cuInit:1:802"}}, ExitCode::RunFailed),
-            "cuInit: CUDA_ERROR_SYSTEM_NOT_READY: system not ready");
+            "device cuda: cuInit: CUDA_ERROR_SYSTEM_NOT_READY: system not "
+            "ready");
   EXPECT_EQ(refusal({{"FAIL", "cuInit:1:12345"}}, ExitCode::RunFailed),
-            "cuInit: an error without a name: 12345");
+            "device cuda: cuInit: an error without a name: 12345");
 }
 
 TEST(CudaDeviceTest, SaysWhatADriverLacks) {

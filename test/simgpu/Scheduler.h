@@ -60,6 +60,8 @@ struct Item {
 
 struct Stream {
   uint64_t number = 0;
+  /// Among those of the thread that made it.
+  uint64_t numberInThread = 0;
   Context *context = nullptr;
   /// How often its turn comes in a random order, beside others: without it,
   /// none would ever be far behind.

@@ -3,7 +3,9 @@
 
 #include "Settings.h"
 
+#include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <sstream>
 #include <string_view>
 
@@ -42,6 +44,23 @@ public:
       settings.fault = "SIMGPU_ORDER";
     }
   }
+  /// `N`, or `WAITING<RECORDED`, or that with `:REMAINDER/DIVISOR`.
+  void droppedWaits() {
+    const char *text = std::getenv("SIMGPU_DROP_WAIT");
+    if (!text)
+      return;
+    if (!std::strchr(text, '<')) {
+      parse("SIMGPU_DROP_WAIT", text, settings.droppedWait);
+      return;
+    }
+    DroppedWaits &waits = settings.droppedWaits;
+    int end = 0;
+    int read = std::sscanf(text, "%lu<%lu%n:%lu/%lu%n", &waits.waiting,
+                           &waits.recorded, &end, &waits.remainder,
+                           &waits.divisor, &end);
+    if ((read != 2 && read != 4) || text[end] || waits.divisor == 0)
+      settings.fault = "SIMGPU_DROP_WAIT";
+  }
   void failure() {
     const char *text = std::getenv("SIMGPU_FAIL");
     if (!text)
@@ -76,11 +95,13 @@ Settings readSettings() {
   Reader reader(settings);
   reader.order();
   reader.failure();
+  reader.droppedWaits();
+  if (const char *file = std::getenv("SIMGPU_COUNTS"))
+    settings.countsFile = file;
   reader.number("SIMGPU_MEMORY", settings.memory);
   reader.number("SIMGPU_CARDS", settings.cards);
   reader.numbers("SIMGPU_CAPABILITY", settings.capabilities);
   reader.number("SIMGPU_DRIVER", settings.driver);
-  reader.number("SIMGPU_DROP_WAIT", settings.droppedWait);
   reader.number("SIMGPU_PATIENCE", settings.patienceMilliseconds);
   return settings;
 }

@@ -17,6 +17,15 @@ enum class Order {
   Random ///< any order that streams and events allow
 };
 
+/// Waits for events, some or all of those that one stream of a thread has for
+/// another: streams count from 1 in the thread that makes them, and waits from
+/// 0 for each two streams. Stream 0 is the host.
+struct DroppedWaits {
+  uint64_t waiting = 0, recorded = 0;
+  /// Those whose number is `remainder`, modulo `divisor`.
+  uint64_t remainder = 0, divisor = 1;
+};
+
 /// docs/gpu.md has the variables.
 struct Settings {
   Order order = Order::Eager;
@@ -32,6 +41,10 @@ struct Settings {
   uint64_t failingCode = 0;
   /// The cuStreamWaitEvent that does nothing, counted from 1; 0: none.
   uint64_t droppedWait = 0;
+  /// Those that do nothing, too, if any.
+  DroppedWaits droppedWaits;
+  /// Where calls are counted in the end; empty: nowhere.
+  std::string countsFile;
   /// How long a wait that nothing here can end waits for the host.
   uint64_t patienceMilliseconds = 1000;
 

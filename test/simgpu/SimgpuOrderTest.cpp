@@ -3,6 +3,7 @@
 
 #include "DriverCalls.h"
 
+#include <fstream>
 #include <set>
 #include <thread>
 
@@ -56,10 +57,11 @@ TEST(SimgpuOrderTest, LazyDoesWhatIsNeeded) {
 }
 
 /// What streams that all write to one byte leave there; with `waits`, each
-/// waits for the one before.
-int lastWriter(int seed, bool waits, int droppedWait = 0) {
+/// waits for the one before. The first stream of the thread reads it, those
+/// from the second on write.
+int lastWriter(int seed, bool waits, const std::string &droppedWait = "0") {
   DriverCalls sim("random:" + std::to_string(seed),
-                  {{"DROP_WAIT", std::to_string(droppedWait)}});
+                  {{"DROP_WAIT", droppedWait}});
   const int count = 4;
   CUevent event = sim.makeEvent();
   for (int i = 0; i < count; ++i) {
@@ -91,9 +93,55 @@ TEST(SimgpuOrderTest, ADroppedWaitIsFound) {
   std::set<int> found;
   for (int dropped = 1; dropped <= 7; ++dropped)
     for (int seed = 0; seed < 50; ++seed)
-      if (lastWriter(seed, true, dropped) != 3)
+      if (lastWriter(seed, true, std::to_string(dropped)) != 3)
         found.insert(dropped);
   EXPECT_EQ(found, (std::set<int>{2, 4, 6, 7}));
+}
+
+TEST(SimgpuOrderTest, WaitsAreDroppedByTheirStreams) {
+  std::set<std::string> found;
+  for (const char *dropped : {"1<2", "3<2", "1<3", "4<3", "1<4", "5<4", "1<5",
+                              "2<1", "5<3", "5<4:0/2", "5<4:1/2"})
+    for (int seed = 0; seed < 50; ++seed)
+      if (lastWriter(seed, true, dropped) != 3)
+        found.insert(dropped);
+  EXPECT_EQ(found,
+            (std::set<std::string>{"3<2", "4<3", "5<4", "1<5", "5<4:0/2"}));
+}
+
+TEST(SimgpuOrderTest, WaitsThatAreNoneAreRefused) {
+  for (const char *dropped :
+       {"", "1<", "<2", "1<2:", "1<2:1", "1<2:1/0", "1<2 ", "1<2:1/2/3"}) {
+    startSimgpu({{"DROP_WAIT", dropped}});
+    auto init =
+        reinterpret_cast<CUresult (*)(unsigned)>(findInSimgpu("cuInit"));
+    EXPECT_EQ(init(0), CUDA_ERROR_INVALID_VALUE) << dropped;
+    EXPECT_EQ(simgpuReported(),
+              "cuInit: SIMGPU_DROP_WAIT is not what it may be");
+  }
+}
+
+TEST(SimgpuOrderTest, WritesWhatWasCounted) {
+  std::string path = ::testing::TempDir() + "counts";
+  {
+    DriverCalls sim("eager", {{"COUNTS", path}});
+    CUevent event = sim.makeEvent();
+    CUstream other = sim.makeStream();
+    for (int i = 0; i < 3; ++i) {
+      sim.ok(&Driver::cuEventRecord, event, sim.stream);
+      sim.ok(&Driver::cuStreamWaitEvent, other, event, 0U);
+    }
+  }
+  startSimgpu({});
+  std::ifstream file(path);
+  std::map<std::string, int> counts;
+  std::string name;
+  for (int count; file >> name >> count;)
+    counts[name] = count;
+  EXPECT_EQ(counts["cuEventRecord"], 3);
+  EXPECT_EQ(counts["cuStreamCreateWithPriority"], 2);
+  EXPECT_EQ(counts["2<1"], 3);
+  EXPECT_EQ(counts.count("1<2"), 0U);
 }
 
 class ValueWait {

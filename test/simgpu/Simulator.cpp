@@ -6,17 +6,24 @@
 #include "Simgpu.h"
 
 #include <cstdio>
+#include <cstdlib>
+#include <fstream>
 #include <utility>
 
 namespace simgpu {
 
 Simulator &Simulator::get() {
   // Never destroyed: threads may still call.
-  static auto *simulator = new Simulator;
+  static auto *simulator = [] {
+    auto *made = new Simulator;
+    std::atexit([] { get().writeCounts(); });
+    return made;
+  }();
   return *simulator;
 }
 
 void Simulator::reset() {
+  writeCounts();
   std::unique_lock<std::mutex> held(mutex);
   settings = readSettings();
   isStarted = false;
@@ -29,6 +36,8 @@ void Simulator::reset() {
                                           [this] { return countCall("work"); });
   contexts.clear();
   counts.clear();
+  waits.clear();
+  ++numResets;
   numWaits = 0;
   report.clear();
 }
@@ -127,6 +136,35 @@ void Simulator::refuseLibrary(const char *call, const char *why) {
   std::unique_lock<std::mutex> held(mutex);
   underWay = call;
   refuse(CUDA_SUCCESS, why);
+}
+
+Simulator::OfThread &Simulator::ofThread() {
+  thread_local OfThread counts;
+  if (counts.numResets != numResets)
+    counts = {numResets, 0, {}};
+  return counts;
+}
+
+bool Simulator::isDroppedWait(uint64_t waiting, const Event &event) {
+  std::pair streams(waiting, event.recordedOn);
+  ++waits[streams];
+  uint64_t number = ofThread().waits[streams]++;
+  const DroppedWaits &dropped = settings.droppedWaits;
+  return (waiting != 0 && ++numWaits == settings.droppedWait) ||
+         (waiting == dropped.waiting && dropped.recorded != 0 &&
+          event.recordedOn == dropped.recorded &&
+          number % dropped.divisor == dropped.remainder);
+}
+
+void Simulator::writeCounts() {
+  std::unique_lock<std::mutex> held(mutex);
+  if (settings.countsFile.empty())
+    return;
+  std::ofstream file(settings.countsFile);
+  for (const auto &[call, count] : counts)
+    file << call << ' ' << count << '\n';
+  for (const auto &[streams, count] : waits)
+    file << streams.first << '<' << streams.second << ' ' << count << '\n';
 }
 
 std::string Simulator::takeReport() {

@@ -40,6 +40,8 @@ struct Event {
   bool isTimed = false;
   /// Where it was recorded last; null: never.
   std::shared_ptr<Point> point;
+  /// Stream::numberInThread of the stream that it was recorded on.
+  uint64_t recordedOn = 0;
 };
 
 class Simulator {
@@ -143,9 +145,14 @@ public:
   /// Ends what the context has: streams with their work, events and modules.
   void forget(Context &context);
   void forgetModule(uint64_t module);
-  /// Counts a wait for an event that is to come, and says whether it is the one
-  /// to be dropped.
-  bool isDroppedWait() { return ++numWaits == settings.droppedWait; }
+  /// Counts a wait for an event that was recorded, of a stream by its number in
+  /// its thread or of the host, which is 0; says whether it is to be dropped.
+  bool isDroppedWait(uint64_t waiting, const Event &event);
+  /// Counts a stream of the calling thread.
+  uint64_t nextStreamOfThread() { return ++ofThread().numStreams; }
+  /// Writes to SIMGPU_COUNTS, a line each, how often functions were called, and
+  /// how often streams waited for others.
+  void writeCounts();
 
   /// For calls of libraries, as simgpuEnter and simgpuRefuse.
   int enterLibrary(const char *call, uint64_t &context);
@@ -162,6 +169,16 @@ private:
 
   std::mutex mutex;
   std::map<std::string, uint64_t> counts;
+  /// How often streams waited for others, by their numbers in threads.
+  using Waits = std::map<std::pair<uint64_t, uint64_t>, uint64_t>;
+  struct OfThread {
+    uint64_t numResets = 0, numStreams = 0;
+    Waits waits;
+  };
+  /// What the calling thread has done since the last reset.
+  OfThread &ofThread();
+  Waits waits;
+  uint64_t numResets = 0;
   std::string underWay, report;
   uint64_t lastNumber = 256, numWaits = 0;
 };

@@ -17,7 +17,9 @@ SIMGPU_ENTRY CUresult cuStreamCreateWithPriority(CUstream *handle,
         if (priority < greatestPriority || priority > leastPriority)
           return sim().refuse(CUDA_ERROR_INVALID_VALUE, "no such priority");
         uint64_t number = sim().nextNumber();
-        sim().streams[number] = &sim().scheduler->create(context);
+        Stream &made = sim().scheduler->create(context);
+        made.numberInThread = sim().nextStreamOfThread();
+        sim().streams[number] = &made;
         *handle = Simulator::handle<CUstream>(number);
         return CUDA_SUCCESS;
       });
@@ -52,18 +54,18 @@ SIMGPU_ENTRY CUresult cuStreamSynchronize(CUstream handle) {
 
 SIMGPU_ENTRY CUresult cuStreamWaitEvent(CUstream handle, CUevent event,
                                         unsigned) {
-  return sim().enterStream("cuStreamWaitEvent", handle,
-                           [&](Context &, Stream &stream) {
-                             return sim().withEvent(event, [&](Event &found) {
-                               if (!found.point || sim().isDroppedWait())
-                                 return CUDA_SUCCESS;
-                               Item item;
-                               item.what = "a wait for an event";
-                               item.awaited = found.point;
-                               sim().scheduler->push(stream, std::move(item));
-                               return CUDA_SUCCESS;
-                             });
-                           });
+  return sim().enterStream(
+      "cuStreamWaitEvent", handle, [&](Context &, Stream &stream) {
+        return sim().withEvent(event, [&](Event &found) {
+          if (!found.point || sim().isDroppedWait(stream.numberInThread, found))
+            return CUDA_SUCCESS;
+          Item item;
+          item.what = "a wait for an event";
+          item.awaited = found.point;
+          sim().scheduler->push(stream, std::move(item));
+          return CUDA_SUCCESS;
+        });
+      });
 }
 
 /// A number in memory that the host may see, too.
@@ -152,6 +154,7 @@ SIMGPU_ENTRY CUresult cuEventRecord(CUevent event, CUstream handle) {
                                 "the event is of another context");
           found.point = std::make_shared<Point>();
           found.point->stream = &stream;
+          found.recordedOn = stream.numberInThread;
           Item item;
           item.what = "recording an event";
           item.reached = found.point;
@@ -176,7 +179,7 @@ SIMGPU_ENTRY CUresult cuEventSynchronize(CUevent handle) {
   return sim().enterContext("cuEventSynchronize", [&](Context &context) {
     return sim().withEvent(handle, [&](Event &event) {
       std::shared_ptr<Point> point = event.point;
-      if (!point || point->isDone)
+      if (!point || point->isDone || sim().isDroppedWait(0, event))
         return CUDA_SUCCESS;
       return sim().wait(context, *point->stream, [&] { return point->isDone; });
     });

@@ -29,8 +29,9 @@ static Function *find(const char *name) {
 
 void startSimgpu(const std::map<std::string, std::string> &settings) {
   setenv("AXRUN_CUDA_PATH", driverFolder().c_str(), 1);
-  for (const char *name : {"ORDER", "MEMORY", "CARDS", "CAPABILITY", "DRIVER",
-                           "FAIL", "DROP_WAIT", "PATIENCE", "ALGORITHMS"}) {
+  for (const char *name :
+       {"ORDER", "MEMORY", "CARDS", "CAPABILITY", "DRIVER", "FAIL", "DROP_WAIT",
+        "COUNTS", "PATIENCE", "ALGORITHMS"}) {
     std::string variable = std::string("SIMGPU_") + name;
     auto found = settings.find(name);
     if (found == settings.end())

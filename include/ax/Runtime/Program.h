@@ -323,8 +323,8 @@ struct CopyCommand {
   std::vector<int64_t> sourceStrides, destinationStrides;
 };
 
-/// Sends `source` (transfer.bytes long) for the current micro-batch. The source
-/// may be overwritten afterwards.
+/// Sends `source` (transfer.bytes long) for the current micro-batch. What comes
+/// behind it in the list does not overwrite the source.
 struct SendCommand {
   int32_t transfer = 0;
   BufferRef source;

@@ -280,6 +280,41 @@ TEST(ExecutorTest, PipelinesWithRequestsInFlight) {
         }
 }
 
+/// Where the last stage of a pipeline has found its values.
+std::vector<const void *> places;
+
+void keepPlace(void *const *buffers, const int64_t *scalars, int64_t begin,
+               int64_t end) {
+  if (begin == 0)
+    places.push_back(buffers[0]);
+  doublePlusOne(buffers, scalars, begin, end);
+}
+
+// Each step, or each second one, has all at the same addresses; and a step of
+// one micro-batch has another slot than the one before, which it may overtake.
+TEST(ExecutorTest, ReceivedValuesHaveSlotsInTurns) {
+  for (int32_t microBatches : {1, 2, 3, 4}) {
+    ProgramBuilder b = makePipeline(2, microBatches, 2);
+    b.program->kernels.back() = makeKernel("keep place", keepPlace);
+    Kernel &kernel = b.program->kernels.back();
+    const Kernel &first = b.program->kernels.front();
+    kernel.arguments = first.arguments;
+    kernel.iterations = first.iterations;
+    auto executor = create(b);
+    ASSERT_TRUE(executor);
+    places.clear();
+    for (int i = 0; i < 6; ++i)
+      llvm::cantFail(executor->run({countingTensor(b.program->inputs[0].shape)})
+                         .takeError());
+    auto period = static_cast<size_t>(microBatches + microBatches % 2);
+    ASSERT_EQ(places.size(), static_cast<size_t>(6 * microBatches));
+    for (size_t i = 0; i + period < places.size(); ++i)
+      EXPECT_EQ(places[i], places[i + period]) << i;
+    for (size_t i = 0; i + 1 < places.size(); ++i)
+      EXPECT_NE(places[i], places[i + 1]) << i;
+  }
+}
+
 /// One list leaves a value in a slot for each micro-batch, another takes it
 /// when more have begun, a third runs once a step.
 TEST(ExecutorTest, ListsKeepValuesForEachOther) {
