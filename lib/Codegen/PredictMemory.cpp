@@ -107,10 +107,10 @@ llvm::Expected<std::vector<cost::RankMemory>> predictMemory(ProgramOp program) {
     memory.constants = needs.constants;
     memory.slots = needs.slots;
     // The host's device uses those of all micro-batches where requests have
-    // them; another one has memory for one of each.
-    memory.ports = needs.ports;
-    if (options.target.getCpu())
-      memory.ports *= planned->mesh.numTimeSlices();
+    // them.
+    memory.ports =
+        needs.ports * (options.target.getCpu() ? planned->mesh.numTimeSlices()
+                                               : rt::numPortSlots);
     memory.activations += needs.values;
   }
   // Of a program that is one list they are in the arena.

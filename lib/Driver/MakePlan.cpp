@@ -17,8 +17,8 @@ driver::makePlan(const std::string &model, const ModelOptions &options,
   how.strategy = options.strategy;
   how.strict = options.strict;
   how.evaluationMode = options.import.evaluationMode;
-  if (options.target)
-    if (const GpuTarget *gpu = options.target->getGpu())
+  for (const Target &target : options.targets)
+    if (const GpuTarget *gpu = target.getGpu(); gpu && how.machine.empty())
       how.machine = gpu->architecture();
   llvm::Error error = compile(**module, how);
   diagnostics.tellWarnings(warn);

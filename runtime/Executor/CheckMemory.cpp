@@ -3,7 +3,6 @@
 
 #include "CheckMemory.h"
 
-#include "ListPorts.h"
 #include "Parts.h"
 #include "ax/Runtime/MemoryNeeds.h"
 #include "ax/Support/ByteText.h"
@@ -41,7 +40,7 @@ static void add(DeviceRoom &space, const RankContext &rank, bool hasStates) {
     return space.shared.insert({number, part.number}).second;
   };
   MemoryNeeds needs = findNeeds(program, *rank.stage, isNew);
-  needs.ports *= static_cast<int64_t>(ListPorts::numSlots);
+  needs.ports *= numPortSlots;
   space.needs += needs;
 }
 

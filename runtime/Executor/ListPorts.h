@@ -27,6 +27,8 @@
 #include "RankStreams.h"
 #include "Turn.h"
 
+#include "ax/Runtime/MemoryNeeds.h"
+
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 #include <array>
@@ -36,7 +38,7 @@ namespace ax::rt {
 class ListPorts {
 public:
   /// Slots of a device that has memory of its own.
-  static constexpr size_t numSlots = 2;
+  static constexpr size_t numSlots = numPortSlots;
 
   /// Of a list that is done `perStep` times in a step. Streams are those of the
   /// rank, and live longer.

@@ -211,6 +211,31 @@ def cardsAreThere():
              environment=two | {"SIMGPU_CAPABILITY": "90,80"})
 
 
+def memoryIsPredicted():
+    """What axopt says of a plan for a GPU is what a rank asks for there."""
+    def bytesOf(number, unit):
+        return float(number) * {"": 1, "Ki": 1 << 10, "Mi": 1 << 20}[unit or ""]
+
+    with scratch() as folder:
+        model, path = f"{folder}/model.onnx", f"{folder}/plan.axc"
+        swiglu(model, width=64, hidden=64, batch=8)
+        for flags in [], ["--dp=2", "--zero=1"], ["--micro-batches=2"]:
+            told = run(tool("axopt"), model, "--train", "--loss=mse(logits,target)",
+                       *flags, "--compile", "--target=sm_90+sim", "-o",
+                       path).stderr
+            peak = re.search(r"program @main.*?peak memory (\S+) (\w*)B", told,
+                             re.DOTALL)
+            needed = re.search(
+                r"(?:the rank on it needs|(\d+) ranks on it need) (\S+) (\w*)B:",
+                run(tool("axrun"), path, "--random-inputs=1", expect=RUN_FAILED,
+                    env=CUDA | {"SIMGPU_MEMORY": str(1 << 14)}).stderr)
+            predicted = int(needed[1] or 1) * bytesOf(peak[1], peak[2])
+            if not 0.95 < bytesOf(needed[2], needed[3]) / predicted < 1.05:
+                raise Failed(f"{flags}: {needed[0]}, predicted {peak[0]}")
+            if "machine 'NVIDIA H100'" not in told:
+                raise Failed(told)
+
+
 def theCpuDoesProductsWithoutCublas():
     with scratch() as folder:
         said = run(tool("axrun"), plan(folder), "--random-inputs=1",
@@ -227,7 +252,7 @@ def theCpuDoesProductsWithoutCublas():
 def cases(every):
     for case in (compiledPlansRun, theBestOfSeveralTargetsRuns, plansForOthersAreRefused,
                  codeForARealCardIsNotSimulated, aCardIsNeeded,
-                 aCardThatIsLostEndsTheRun, memoryIsKnownBefore,
+                 aCardThatIsLostEndsTheRun, memoryIsKnownBefore, memoryIsPredicted,
                  ranksAreOnTheirCards, cardsAreThere,
                  theCpuDoesProductsWithoutCublas):
         yield case.__name__, case

@@ -28,6 +28,10 @@ struct MemoryNeeds {
   std::string toText() const;
 };
 
+/// A device whose memory is not the host's has each input and output so many
+/// times: what is computed, and what goes up or comes down meanwhile.
+inline constexpr int64_t numPortSlots = 2;
+
 /// Returns what a rank of the stage needs; of states those for whose numbers
 /// `counts` returns true, which is asked once for each.
 MemoryNeeds findNeeds(
