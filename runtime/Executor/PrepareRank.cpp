@@ -30,6 +30,8 @@ std::vector<BufferRef> referencesOf(const Command &command) {
     return {copy->source, copy->destination};
   if (const auto *send = std::get_if<SendCommand>(&command.body))
     return {send->source};
+  if (const auto *fault = std::get_if<FaultCommand>(&command.body))
+    return {fault->word};
   return {};
 }
 
@@ -40,7 +42,7 @@ RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
                            const RankOptions &options)
     : context(context), program(context.program), stage(context.stage),
       ports(ports), states(states), owner(owner),
-      isBlocking(options.isBlocking) {
+      isBlocking(options.isBlocking), faults(this->context) {
   for (const CommandList &list : stage->lists) {
     firstStep.push_back(steps.size());
     for (const Command &command : list.commands) {
@@ -80,7 +82,8 @@ bool RankExecutor::isWaiting() const {
   const auto &body = steps[static_cast<size_t>(command)].command->body;
   return !std::holds_alternative<KernelCommand>(body) &&
          !std::holds_alternative<LibraryCommand>(body) &&
-         !std::holds_alternative<CopyCommand>(body);
+         !std::holds_alternative<CopyCommand>(body) &&
+         !std::holds_alternative<FaultCommand>(body);
 }
 
 llvm::Error RankExecutor::prepare() {
@@ -307,7 +310,11 @@ llvm::Error RankExecutor::prepareSteps() {
     return allocated.takeError();
   workspace = std::move(*allocated);
   memory.bufferBytes += workspaceBytes;
-  return llvm::Error::success();
+  size_t numFaults = 0;
+  for (Step &step : steps)
+    if (std::holds_alternative<FaultCommand>(step.command->body))
+      step.target = numFaults++;
+  return faults.create(numFaults);
 }
 
 llvm::Error RankExecutor::prepareStep(Step &step, size_t index) {

@@ -4,6 +4,7 @@
 #define AX_RUNTIME_RANKEXECUTOR_H
 
 #include "CommandRecorder.h"
+#include "FaultLog.h"
 #include "HostOp.h"
 #include "RankContext.h"
 #include "RankOperation.h"
@@ -11,8 +12,6 @@
 #include "RankProgress.h"
 #include "RankStreams.h"
 #include "StateStore.h"
-#include "ax/Runtime/IndexFault.h"
-
 #include "ax/Runtime/Executor.h"
 
 #include <map>
@@ -71,9 +70,7 @@ public:
   }
 
   /// The first index out of range that a run found since this was called.
-  std::optional<FirstFault> takeFault() {
-    return std::exchange(fault, std::nullopt);
-  }
+  std::optional<FirstFault> takeFault() { return faults.take(); }
 
 private:
   struct PortBuffer {
@@ -113,7 +110,7 @@ private:
     std::unique_ptr<HostOp> hostOp;
     std::unique_ptr<StreamOperation> operation;
     /// The step that started what is waited for; or, of what is received, its
-    /// index in `incoming`.
+    /// index in `incoming`; or the number among FaultCommands.
     size_t target = 0;
   };
 
@@ -154,6 +151,8 @@ private:
   llvm::Error issue(Step &step, int32_t microBatch);
   /// Keeps the first of index faults; other errors stay.
   llvm::Error keepFault(llvm::Error error, int32_t command, int32_t microBatch);
+  /// Of what kernels have found in a run whose work is done.
+  void lookForFaults();
 
   /// Returns an address; none for what was packed.
   DeviceAddress resolve(const BufferRef &ref) const {
@@ -192,7 +191,7 @@ private:
   std::map<std::string, std::string> hostOps;
   bool isBlocking;
   RankMemory memory;
-  std::optional<FirstFault> fault;
+  FaultLog faults;
   /// Where commands are traced.
   std::optional<CommandRecorder> recorder;
   RankTrace trace;

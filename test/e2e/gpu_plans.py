@@ -126,9 +126,22 @@ def theCpuDoesProductsWithoutCublas():
         raise Failed(said)
 
 
+def nothingIsDoneByTheHost(name, *flags):
+    with scratch() as folder:
+        path, model = f"{folder}/plan.mlir", MODELS / name
+        run(tool("axopt"), model / "model.onnx", "--test-data", model, *flags,
+            "-o", path)
+        run(tool("axrun"), path, "--test-data", model, "--no-host-fallback",
+            env=CUDA | {"AXRUN_TARGET": "sm_90+sim"})
+
+
 def cases(every):
     for case in (compiledPlansRun, plansForOthersAreRefused,
                  codeForARealCardIsNotSimulated, aCardIsNeeded,
                  aCardThatIsLostEndsTheRun, memoryIsKnownBefore,
                  theCpuDoesProductsWithoutCublas):
         yield case.__name__, case
+    for name in "bert_eager_ts14_dyn", "gpt2_eager_ts17_dyn":
+        for flags in [], ["--tp=2"]:
+            yield (f"{name} needs no host {' '.join(flags)}",
+                   nothingIsDoneByTheHost, name, *flags)

@@ -187,10 +187,10 @@ TEST_F(CompiledPlanTest, Messages) {
   EXPECT_EQ(refused(other),
             "compiled plan '" + path + "' is damaged: its checksum is another");
   other = whole;
-  other.replace(other.find(" 5 "), 3, " 1 ");
+  other.replace(other.find(" 6 "), 3, " 1 ");
   EXPECT_EQ(refused(other), "compiled plan '" + path +
                                 "' is of version '1', and this program reads "
-                                "5: compile it again");
+                                "6: compile it again");
 }
 
 // A checksum that is right makes nothing sound.
