@@ -48,6 +48,15 @@ llvm::Expected<GpuTarget> Card::findTarget(int32_t number) {
   return findTarget(**driver, device, number);
 }
 
+static llvm::Expected<std::string> findName(const Driver &driver,
+                                            CUdevice device) {
+  std::array<char, 128> name{};
+  if (llvm::Error error = driver.call(&Driver::cuDeviceGetName, name.data(),
+                                      static_cast<int>(name.size()), device))
+    return error;
+  return std::string(name.data());
+}
+
 llvm::Expected<GpuTarget> Card::findTarget(const Driver &driver,
                                            CUdevice device, int32_t number) {
   int major = 0, minor = 0;
@@ -60,15 +69,13 @@ llvm::Expected<GpuTarget> Card::findTarget(const Driver &driver,
   if (std::optional<GpuTarget> target =
           GpuTarget::newestFor(static_cast<unsigned>(10 * major + minor)))
     return *target;
-  std::array<char, 128> name{};
-  if (llvm::Error error = driver.call(&Driver::cuDeviceGetName, name.data(),
-                                      static_cast<int>(name.size()), device))
-    return error;
+  llvm::Expected<std::string> name = findName(driver, device);
+  if (!name)
+    return name.takeError();
   return makeErrorf(ExitCode::Usage,
                     "device cuda: card {0}, {1}, is an sm_{2}{3}, and {4} is "
                     "needed",
-                    number, name.data(), major, minor,
-                    GpuTarget::names().front());
+                    number, *name, major, minor, GpuTarget::names().front());
 }
 
 llvm::Error Card::retain() {
@@ -93,6 +100,16 @@ llvm::Error Card::enter() const {
     return error;
   entered = identity;
   return llvm::Error::success();
+}
+
+llvm::Expected<std::string> Card::describe() const {
+  llvm::Expected<std::string> name = findName(*driver, device);
+  if (!name)
+    return name.takeError();
+  int version = 0;
+  if (llvm::Error error = driver->call(&Driver::getVersion, &version))
+    return error;
+  return *name + ", driver " + std::to_string(version);
 }
 
 llvm::Expected<MemorySize> Card::getMemorySize() const {

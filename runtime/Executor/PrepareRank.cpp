@@ -310,11 +310,12 @@ llvm::Error RankExecutor::prepareSteps() {
     return allocated.takeError();
   workspace = std::move(*allocated);
   memory.bufferBytes += workspaceBytes;
-  size_t numFaults = 0;
-  for (Step &step : steps)
-    if (std::holds_alternative<FaultCommand>(step.command->body))
-      step.target = numFaults++;
-  return faults.create(numFaults);
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (std::holds_alternative<FaultCommand>(steps[i].command->body)) {
+      steps[i].target = faultSteps.size();
+      faultSteps.push_back(i);
+    }
+  return faults.create(faultSteps.size());
 }
 
 llvm::Error RankExecutor::prepareStep(Step &step, size_t index) {

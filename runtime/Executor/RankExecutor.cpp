@@ -88,12 +88,11 @@ llvm::Error RankExecutor::keepFault(llvm::Error error, int32_t command,
 }
 
 void RankExecutor::lookForFaults() {
-  for (const Action &action : stage->schedule)
-    for (size_t i = firstStep[static_cast<size_t>(action.list)],
-                end = firstStep[static_cast<size_t>(action.list) + 1];
-         i < end; ++i)
-      if (const auto *body = std::get_if<FaultCommand>(&steps[i].command->body))
-        faults.look(*body, steps[i].target, action.microBatch,
+  for (size_t i : faultSteps)
+    for (const Action &action : stage->schedule)
+      if (action.list == steps[i].list)
+        faults.look(std::get<FaultCommand>(steps[i].command->body),
+                    steps[i].target, action.microBatch,
                     [&] { return describeCommand(static_cast<int32_t>(i)); });
 }
 

@@ -182,6 +182,8 @@ private:
   /// The steps of all lists, and where each list's begin; one more at the end.
   std::vector<Step> steps;
   std::vector<size_t> firstStep;
+  /// The steps of FaultCommands, in order.
+  std::vector<size_t> faultSteps;
   /// State buffers that something reads in their plain form.
   std::vector<bool> needsState;
   /// How often each state is read, but for what has been packed.

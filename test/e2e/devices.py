@@ -71,6 +71,7 @@ NOT = {
 def simulated(build, order):
     return {"AXRUN_DEVICE": "cuda", "AXRUN_TARGET": "sm_90+sim",
             "AXRUN_CUDA_PATH": str(build / "test" / "simgpu"),
+            "AXRUN_CUDA_ALGORITHMS": "1",
             "SIMGPU_ORDER": order}
 
 

@@ -10,7 +10,8 @@ from cases import MODELS, Failed, run, scratch, tool
 MODEL = MODELS / "swiglu_eager_dynamo18_dyn"
 DATA = MODEL / "test_data_set_0"
 SIMULATED = Path(os.environ["AX_BIN"]).parent / "test" / "simgpu"
-CUDA = os.environ | {"AXRUN_CUDA_PATH": str(SIMULATED), "AXRUN_DEVICE": "cuda"}
+CUDA = os.environ | {"AXRUN_CUDA_PATH": str(SIMULATED), "AXRUN_DEVICE": "cuda",
+                     "AXRUN_CUDA_ALGORITHMS": "1"}
 USAGE, UNSUPPORTED, BAD_PLAN, RUN_FAILED = 2, 4, 5, 8
 
 
