@@ -2,30 +2,18 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Codegen/Codegen.h"
 
+#include "ax/Support/CacheFolder.h"
+
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
-#include "llvm/Support/Process.h"
 
 using namespace mlir;
 
 namespace ax::codegen {
 
-static std::string defaultCache() {
-  llvm::SmallString<128> folder;
-  if (auto cache = llvm::sys::Process::GetEnv("AXOPT_CACHE")) {
-    folder = *cache;
-  } else {
-    if (!llvm::sys::path::home_directory(folder))
-      return "";
-    llvm::sys::path::append(folder, ".cache", "axopt");
-  }
-  llvm::sys::path::append(folder, "kernels");
-  return folder.str().str();
-}
-
 std::string usableCache(std::string asked,
                         const std::function<void(const std::string &)> &warn) {
-  std::string folder = asked.empty() ? defaultCache() : std::move(asked);
+  std::string folder =
+      asked.empty() ? cacheFolder("kernels") : std::move(asked);
   if (folder.empty())
     return folder;
   std::error_code code = llvm::sys::fs::create_directories(folder);

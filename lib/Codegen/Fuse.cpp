@@ -30,7 +30,8 @@ static MemoryValues findMemoryValues(Block &block, bool gpu) {
       }
       for (const LibraryCall::Argument &argument : call.arguments)
         inMemory.insert(argument.base);
-    } else if (isa<LocalCollectiveOpInterface, AwaitOp, LocalYieldOp>(op)) {
+    } else if (isa<LocalCollectiveOpInterface, AwaitOp, ReportFaultOp,
+                   LocalYieldOp>(op)) {
       for (Value operand : op.getOperands()) {
         StridedView view = viewOf(operand, inMemory);
         inMemory.insert(view.isDense() ? view.base : operand);

@@ -386,8 +386,6 @@ private:
   void buildFor(CheckIndicesOp check) {
     rt::IndexCheckDesc out;
     out.indices = denseArgument(check.getIndicesMutable());
-    out.sizes = toVector(check.getSizes());
-    out.isCount = check.getIsCount();
     call.desc = out;
   }
 

@@ -11,8 +11,10 @@ namespace ax::codegen {
 
 std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels, bool gpu) {
   std::vector<std::unique_ptr<Pass>> passes;
-  if (gpu)
+  if (gpu) {
     passes.push_back(createComposeAttention());
+    passes.push_back(createComposeChecks());
+  }
   passes.push_back(createJoinEpilogues({gpu}));
   passes.push_back(createChannelsLast());
   passes.push_back(createWriteTransposed());

@@ -129,6 +129,8 @@ private:
       return emitCollective(collective);
     if (auto await = dyn_cast<AwaitOp>(op))
       return emitWait(await);
+    if (auto report = dyn_cast<ReportFaultOp>(op))
+      return emitReport(report);
     if (auto terminator = dyn_cast<LocalYieldOp>(op))
       return emitReturn(terminator);
     return makeError(ExitCode::Unsupported, op->getName().getStringRef() +
@@ -190,7 +192,7 @@ private:
     rt::LibraryCommand command;
     command.desc = call.desc;
     if (auto *check = std::get_if<rt::IndexCheckDesc>(&command.desc))
-      setOrigin(cast<CheckIndicesOp>(op), *check);
+      describeCheck(cast<CheckIndicesOp>(op), *check);
     for (const LibraryCall::Argument &argument : call.arguments) {
       auto ref = buffers.ref(argument.base, argument.byteOffset);
       if (!ref)
@@ -201,8 +203,26 @@ private:
     return llvm::Error::success();
   }
 
-  /// What tells which of several ranks' faults is the first.
-  void setOrigin(CheckIndicesOp op, rt::IndexCheckDesc &check) {
+  llvm::Error emitReport(ReportFaultOp op) {
+    auto word = buffers.denseRef(op.getWord());
+    if (!word)
+      return word.takeError();
+    rt::FaultCommand command;
+    command.word = *word;
+    auto indices = cast<RankedTensorType>(op.getIndices());
+    command.check.indices = rt::TensorDesc::dense(
+        *interpreter::toDType(indices.getElementType()),
+        {indices.getShape().begin(), indices.getShape().end()});
+    describeCheck(op, command.check);
+    add(std::move(command), nameOf(op), bytesMoved(op), nodesOf(op));
+    return llvm::Error::success();
+  }
+
+  /// What is checked, and which of several ranks' faults is the first.
+  template <typename Op>
+  void describeCheck(Op op, rt::IndexCheckDesc &check) {
+    check.sizes.assign(op.getSizes().begin(), op.getSizes().end());
+    check.isCount = op.getIsCount();
     check.layout =
         getLayout(cast<RankedTensorType>(op.getWhole()), tables.program.mesh);
     check.order = source.number << 32 | static_cast<int64_t>(op.getOrder());

@@ -139,6 +139,15 @@ llvm::Expected<Results> interpret(Operation *op, Operands operands,
       result.setInt(i, index);
     return Results{std::move(result)};
   }
+  if (auto report = dyn_cast<ReportFaultOp>(op)) {
+    int64_t place = operands[0].getInt(0);
+    int64_t count =
+        cast<RankedTensorType>(report.getIndices()).getNumElements();
+    if (place >= 0 && place < count)
+      return fault(op, "index " + std::to_string(operands[0].getInt(1)) +
+                           " is out of range");
+    return Results();
+  }
   if (auto atMost = dyn_cast<AtMostOp>(op)) {
     for (int64_t number : operands[0].toInts())
       if (number < 0 || number > static_cast<int64_t>(atMost.getLimit()))

@@ -60,6 +60,7 @@ struct Operands {
   }
   void operator()(const SendCommand &c) const { print(c.source, os); }
   void operator()(const RecvCommand &c) const { os << 't' << c.transfer; }
+  void operator()(const FaultCommand &c) const { print(c.word, os); }
   void operator()(const WaitCommand &c) const { os << 'r' << c.request; }
 };
 } // namespace

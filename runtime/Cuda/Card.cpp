@@ -65,6 +65,15 @@ llvm::Expected<GpuTarget> Card::findTarget(int32_t number) {
   return target;
 }
 
+static llvm::Expected<std::string> findName(const Driver &driver,
+                                            CUdevice device) {
+  std::array<char, 128> name{};
+  if (llvm::Error error = driver.call(&Driver::cuDeviceGetName, name.data(),
+                                      static_cast<int>(name.size()), device))
+    return error;
+  return std::string(name.data());
+}
+
 llvm::Expected<GpuTarget> Card::findTarget(const Driver &driver,
                                            CUdevice device) {
   int major = 0, minor = 0;
@@ -77,14 +86,13 @@ llvm::Expected<GpuTarget> Card::findTarget(const Driver &driver,
   if (std::optional<GpuTarget> target =
           GpuTarget::newestFor(static_cast<unsigned>(10 * major + minor)))
     return *target;
-  std::array<char, 128> name{};
-  if (llvm::Error error = driver.call(&Driver::cuDeviceGetName, name.data(),
-                                      static_cast<int>(name.size()), device))
-    return error;
+  llvm::Expected<std::string> name = findName(driver, device);
+  if (!name)
+    return name.takeError();
   return makeErrorf(ExitCode::Usage,
                     "{0} is an sm_{1}{2}, and {3} is needed; --devices says "
                     "which cards ranks use",
-                    name.data(), major, minor, GpuTarget::names().front());
+                    *name, major, minor, GpuTarget::names().front());
 }
 
 llvm::Error Card::retain() {
@@ -109,6 +117,16 @@ llvm::Error Card::enter() const {
     return error;
   entered = identity;
   return llvm::Error::success();
+}
+
+llvm::Expected<std::string> Card::describe() const {
+  llvm::Expected<std::string> name = findName(*driver, device);
+  if (!name)
+    return name.takeError();
+  int version = 0;
+  if (llvm::Error error = driver->call(&Driver::getVersion, &version))
+    return error;
+  return *name + ", driver " + std::to_string(version);
 }
 
 llvm::Expected<MemorySize> Card::getMemorySize() const {

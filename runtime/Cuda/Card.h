@@ -31,6 +31,8 @@ public:
     return priority == StreamPriority::High ? highPriority : normalPriority;
   }
   llvm::Expected<MemorySize> getMemorySize() const;
+  /// Its name, and the driver's version.
+  llvm::Expected<std::string> describe() const;
 
   /// Makes the card's context that of the calling thread.
   llvm::Error enter() const;

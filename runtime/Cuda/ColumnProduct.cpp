@@ -148,4 +148,15 @@ llvm::Expected<ColumnProduct> toColumns(const MatmulDesc &desc) {
   return makeErrorf(ExitCode::Unsupported, "cuBLASLt: {0}", obstacle);
 }
 
+std::string toText(const ColumnProduct &product) {
+  std::string text = std::to_string(product.batch) + " of";
+  for (const ColumnMatrix *matrix :
+       {&product.a, &product.b, &product.c, &product.d})
+    text += llvm::formatv(" {0} {1}x{2}{3} by {4} and {5}",
+                          toString(matrix->dtype), matrix->rows,
+                          matrix->columns, matrix->isTransposed ? "^T" : "",
+                          matrix->leading, matrix->batchStride);
+  return text;
+}
+
 } // namespace ax::rt::cuda

@@ -43,6 +43,9 @@ struct ColumnProduct {
 /// An Unsupported error where cuBLASLt has no such product.
 llvm::Expected<ColumnProduct> toColumns(const MatmulDesc &desc);
 
+/// The matrices of a call, where equal ones have equal texts.
+std::string toText(const ColumnProduct &product);
+
 } // namespace ax::rt::cuda
 
 #endif // AX_RUNTIME_CUDA_COLUMNPRODUCT_H

@@ -1,11 +1,13 @@
 //===- CudaMatmul.cpp - Matrix products by cuBLASLt -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
+#include "AlgorithmCache.h"
 #include "ColumnProduct.h"
 #include "CublasLt.h"
 #include "CudaMemory.h"
-#include "CudaProducts.h"
+#include "ProductTimer.h"
 
+#include "ax/Support/CacheFolder.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/STLExtras.h"
@@ -102,17 +104,30 @@ public:
 struct Algorithm {
   uint32_t alignment = 0;
   cublasLtMatmulAlgo_t algorithm{};
+  uint64_t workspaceBytes = 0;
+};
+
+/// With what, and how, algorithms of a card's products are chosen.
+struct Choice {
+  SharedCard card;
+  SharedHandle handle;
+  bool tf32;
+  /// How many are timed; 1: none.
+  int numTimed;
+  /// Of the card and its software: what is as fast there is so elsewhere.
+  std::string place;
+  AlgorithmCache &cache;
 };
 
 class CudaMatmul : public CudaOp {
 public:
-  CudaMatmul(SharedHandle handleIn, const MatmulDesc &desc, bool tf32)
-      : handle(std::move(handleIn)), desc(desc), tf32(tf32),
+  CudaMatmul(const Choice &choice, const MatmulDesc &desc)
+      : handle(choice.handle), desc(desc), tf32(choice.tf32),
         operation(handle->getLibrary(), &CublasLt::cublasLtMatmulDescDestroy),
         a(handle->getLibrary()), b(handle->getLibrary()),
         c(handle->getLibrary()), d(handle->getLibrary()) {}
 
-  llvm::Error prepare(ColumnProduct translated) {
+  llvm::Error prepare(ColumnProduct translated, const Choice &choice) {
     product = std::move(translated);
     if (product.calls.empty())
       return llvm::Error::success();
@@ -124,8 +139,10 @@ public:
     if (llvm::Error error = describe())
       return error;
     for (uint32_t alignment : {fastAlignment, elementBytes(desc.a)})
-      if (llvm::Error error = choose(alignment))
+      if (llvm::Error error = choose(alignment, choice))
         return error;
+    for (const Algorithm &algorithm : algorithms)
+      workspaceBytes = std::max(workspaceBytes, roomFor(algorithm));
     return llvm::Error::success();
   }
 
@@ -133,24 +150,21 @@ public:
                       DeviceAddress workspace) override {
     if (product.calls.empty())
       return llvm::Error::success();
-    // As the description has them.
-    CUdeviceptr left = toCuda(arguments[0]), right = toCuda(arguments[1]);
-    int next = 2;
-    CUdeviceptr bias = desc.hasBias ? toCuda(arguments[next++]) : 0;
-    CUdeviceptr residual = desc.hasResidual ? toCuda(arguments[next++]) : 0;
-    CUdeviceptr result = toCuda(arguments[next]);
-    if (!desc.hasResidual)
-      residual = result;
-    if (llvm::Error error = setBias(bias))
+    Operands whole = operandsOf(arguments);
+    if (llvm::Error error = setBias(whole.bias))
       return error;
-    CUdeviceptr scratch = llvm::alignTo(toCuda(workspace), workspaceAlignment);
-    for (const ColumnProduct::Call &call : product.calls)
-      if (llvm::Error error =
-              multiply(stream,
-                       {right + call.a, left + call.b, residual + call.c,
-                        result + call.d, bias},
-                       scratch))
+    for (const ColumnProduct::Call &call : product.calls) {
+      Operands at{whole.a + call.a, whole.b + call.b, whole.c + call.c,
+                  whole.d + call.d, whole.bias};
+      CUdeviceptr bits = at.a | at.b | at.c | at.d | at.bias;
+      const auto *algorithm =
+          llvm::find_if(algorithms, [&](const Algorithm &a) {
+            return bits % a.alignment == 0;
+          });
+      assert(algorithm != algorithms.end() && "elements are aligned");
+      if (llvm::Error error = multiply(stream, at, *algorithm, workspace))
         return error;
+    }
     return llvm::Error::success();
   }
 
@@ -158,6 +172,40 @@ private:
   struct Operands {
     CUdeviceptr a, b, c, d, bias;
   };
+  /// The first call by one algorithm, on operands that are aligned to all that
+  /// there is.
+  class Trial : public CudaOp {
+  public:
+    Trial(CudaMatmul &matmul, const Algorithm &algorithm)
+        : matmul(matmul), algorithm(algorithm) {}
+    llvm::Error execute(CUstream stream, const DeviceAddress *arguments,
+                        DeviceAddress workspace) override {
+      Operands at = matmul.operandsOf(arguments);
+      if (llvm::Error error = matmul.setBias(at.bias))
+        return error;
+      return matmul.multiply(stream, at, algorithm, workspace);
+    }
+
+  private:
+    CudaMatmul &matmul;
+    const Algorithm &algorithm;
+  };
+
+  /// As the description has them.
+  Operands operandsOf(const DeviceAddress *arguments) const {
+    Operands at{};
+    at.b = toCuda(arguments[0]);
+    at.a = toCuda(arguments[1]);
+    int next = 2;
+    if (desc.hasBias)
+      at.bias = toCuda(arguments[next++]);
+    if (desc.hasResidual)
+      at.c = toCuda(arguments[next++]);
+    at.d = toCuda(arguments[next]);
+    if (!desc.hasResidual)
+      at.c = at.d;
+    return at;
+  }
   static uint32_t elementBytes(const TensorDesc &view) {
     return static_cast<uint32_t>(byteSize(view.dtype));
   }
@@ -206,9 +254,8 @@ private:
                reinterpret_cast<const void *>(bias));
   }
 
-  /// Chooses an algorithm for operands that are aligned so: the one that
-  /// cuBLASLt takes to be the fastest.
-  llvm::Error choose(uint32_t alignment) {
+  /// Chooses an algorithm for operands that are aligned so.
+  llvm::Error choose(uint32_t alignment, const Choice &choice) {
     using Preference = Descriptor<cublasLtMatmulPreference_t>;
     Preference preference(handle->getLibrary(),
                           &CublasLt::cublasLtMatmulPreferenceDestroy);
@@ -231,30 +278,83 @@ private:
     // Of a bias it looks at the address itself, and at nothing else of it.
     if (llvm::Error error = setBias(ofResults))
       return error;
-    cublasLtMatmulHeuristicResult_t found{};
+    std::vector<cublasLtMatmulHeuristicResult_t> found(
+        static_cast<size_t>(choice.numTimed));
     int numFound = 0;
     if (llvm::Error error = handle->call(
             &CublasLt::cublasLtMatmulAlgoGetHeuristic, operation.get(), a.get(),
-            b.get(), c.get(), d.get(), preference.get(), 1, &found, &numFound))
+            b.get(), c.get(), d.get(), preference.get(), choice.numTimed,
+            found.data(), &numFound))
       return error;
-    if (numFound == 0 || found.state != CUBLAS_STATUS_SUCCESS)
+    found.resize(static_cast<size_t>(numFound));
+    std::vector<Algorithm> candidates;
+    for (const cublasLtMatmulHeuristicResult_t &result : found)
+      if (result.state == CUBLAS_STATUS_SUCCESS)
+        candidates.push_back({alignment, result.algo, result.workspaceSize});
+    if (candidates.empty())
       return makeError(ExitCode::Unsupported,
                        "cuBLASLt: it knows no algorithm for it");
-    algorithms.push_back({alignment, found.algo});
-    auto needed = static_cast<int64_t>(found.workspaceSize);
-    if (needed > 0)
-      workspaceBytes =
-          std::max(workspaceBytes, needed + workspaceAlignment - 1);
+    llvm::Expected<size_t> fastest = findFastest(candidates, choice);
+    if (!fastest)
+      return fastest.takeError();
+    algorithms.push_back(candidates[*fastest]);
     return llvm::Error::success();
   }
 
+  /// Returns the number of the candidate that is the fastest, as far as is
+  /// known: the first is what cuBLASLt takes for it.
+  llvm::Expected<size_t> findFastest(llvm::ArrayRef<Algorithm> candidates,
+                                     const Choice &choice) {
+    if (candidates.size() == 1)
+      return 0;
+    std::vector<cublasLtMatmulAlgo_t> among;
+    int64_t scratchBytes = 0;
+    for (const Algorithm &candidate : candidates) {
+      among.push_back(candidate.algorithm);
+      scratchBytes = std::max(scratchBytes, roomFor(candidate));
+    }
+    std::string key = llvm::formatv(
+        "{0}, {1}{2}{3}, epilogue {4}, aligned to {5}, of {6}", choice.place,
+        toText(product), tf32 ? " tf32" : "", desc.hasResidual ? " added" : "",
+        getEpilogue(), candidates.front().alignment, choice.numTimed);
+    auto held = choice.cache.lock();
+    if (std::optional<size_t> known = choice.cache.find(key, among))
+      return *known;
+    auto timer = ProductTimer::create(choice.card, desc, scratchBytes);
+    if (!timer)
+      return timer.takeError();
+    if (!*timer)
+      return 0;
+    std::optional<size_t> fastest;
+    std::chrono::nanoseconds least{};
+    llvm::Error failures = llvm::Error::success();
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      Trial trial(*this, candidates[i]);
+      llvm::Expected<std::chrono::nanoseconds> took = (*timer)->time(trial);
+      if (!took) {
+        failures = llvm::joinErrors(std::move(failures), took.takeError());
+      } else if (!fastest || *took < least) {
+        fastest = i;
+        least = *took;
+      }
+    }
+    if (!fastest)
+      return std::move(failures);
+    // Those that fail are as good as not there.
+    llvm::consumeError(std::move(failures));
+    choice.cache.keep(key, among[*fastest]);
+    return *fastest;
+  }
+
+  /// Bytes of workspace, wherever that begins.
+  static int64_t roomFor(const Algorithm &algorithm) {
+    auto needed = static_cast<int64_t>(algorithm.workspaceBytes);
+    return needed ? needed + workspaceAlignment - 1 : 0;
+  }
+
   llvm::Error multiply(CUstream stream, const Operands &at,
-                       CUdeviceptr scratch) {
-    CUdeviceptr bits = at.a | at.b | at.c | at.d | at.bias;
-    const auto *algorithm = llvm::find_if(algorithms, [&](const Algorithm &a) {
-      return bits % a.alignment == 0;
-    });
-    assert(algorithm != algorithms.end() && "elements are aligned");
+                       const Algorithm &algorithm, DeviceAddress workspace) {
+    CUdeviceptr scratch = llvm::alignTo(toCuda(workspace), workspaceAlignment);
     auto pointer = [](CUdeviceptr address) {
       return reinterpret_cast<void *>(address);
     };
@@ -269,13 +369,8 @@ private:
     return handle->call(&CublasLt::cublasLtMatmul, operation.get(), alpha,
                         pointer(at.a), a.get(), pointer(at.b), b.get(), beta,
                         pointer(at.c), c.get(), pointer(at.d), d.get(),
-                        &algorithm->algorithm, pointer(scratch),
-                        getScratchBytes(), stream);
-  }
-  size_t getScratchBytes() const {
-    return workspaceBytes
-               ? static_cast<size_t>(workspaceBytes - workspaceAlignment + 1)
-               : 0;
+                        &algorithm.algorithm, pointer(scratch),
+                        size_t(algorithm.workspaceBytes), stream);
   }
 
   SharedHandle handle;
@@ -298,30 +393,42 @@ public:
     llvm::Expected<ColumnProduct> product = toColumns(desc);
     if (!product)
       return product.takeError();
-    llvm::Expected<SharedHandle> used = getHandle();
-    if (!used)
-      return used.takeError();
-    auto made = std::make_unique<CudaMatmul>(std::move(*used), desc, tf32);
-    if (llvm::Error error = made->prepare(std::move(*product)))
+    llvm::Expected<Choice> choice = getChoice();
+    if (!choice)
+      return choice.takeError();
+    auto made = std::make_unique<CudaMatmul>(*choice, desc);
+    if (llvm::Error error = made->prepare(std::move(*product), *choice))
       return error;
     return made;
   }
 
 private:
-  llvm::Expected<SharedHandle> getHandle() {
+  llvm::Expected<Choice> getChoice() {
+    llvm::Expected<int> numTimed = numTimedAlgorithms();
+    if (!numTimed)
+      return numTimed.takeError();
     std::lock_guard<std::mutex> held(mutex);
-    if (handle)
-      return handle;
-    llvm::Expected<SharedHandle> made = CublasHandle::create(card);
-    if (made)
-      handle = *made;
-    return made;
+    if (!handle) {
+      llvm::Expected<SharedHandle> made = CublasHandle::create(card);
+      if (!made)
+        return made.takeError();
+      llvm::Expected<std::string> name = card->describe();
+      if (!name)
+        return name.takeError();
+      place =
+          *name + ", cuBLASLt " +
+          std::to_string((*made)->getLibrary().cublasLtGetVersion.function());
+      handle = std::move(*made);
+    }
+    return Choice{card, handle, tf32, *numTimed, place, cache};
   }
 
   SharedCard card;
   bool tf32;
   std::mutex mutex;
   SharedHandle handle;
+  std::string place;
+  AlgorithmCache cache{cacheFolder("products")};
 };
 
 } // namespace

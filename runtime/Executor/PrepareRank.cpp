@@ -30,6 +30,8 @@ std::vector<BufferRef> referencesOf(const Command &command) {
     return {copy->source, copy->destination};
   if (const auto *send = std::get_if<SendCommand>(&command.body))
     return {send->source};
+  if (const auto *fault = std::get_if<FaultCommand>(&command.body))
+    return {fault->word};
   return {};
 }
 
@@ -40,7 +42,7 @@ RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
                            const RankOptions &options)
     : context(context), program(context.program), stage(context.stage),
       ports(ports), states(states), owner(owner),
-      isBlocking(options.isBlocking) {
+      isBlocking(options.isBlocking), faults(this->context) {
   for (const CommandList &list : stage->lists) {
     firstStep.push_back(steps.size());
     isSending.push_back(false);
@@ -92,7 +94,8 @@ bool RankExecutor::isWaiting() const {
   const auto &body = steps[static_cast<size_t>(command)].command->body;
   return !std::holds_alternative<KernelCommand>(body) &&
          !std::holds_alternative<LibraryCommand>(body) &&
-         !std::holds_alternative<CopyCommand>(body);
+         !std::holds_alternative<CopyCommand>(body) &&
+         !std::holds_alternative<FaultCommand>(body);
 }
 
 llvm::Error RankExecutor::prepare() {
@@ -324,7 +327,12 @@ llvm::Error RankExecutor::prepareSteps() {
     return allocated.takeError();
   workspace = std::move(*allocated);
   memory.bufferBytes += workspaceBytes;
-  return llvm::Error::success();
+  for (size_t i = 0; i < steps.size(); ++i)
+    if (std::holds_alternative<FaultCommand>(steps[i].command->body)) {
+      steps[i].target = faultSteps.size();
+      faultSteps.push_back(i);
+    }
+  return faults.create(faultSteps.size());
 }
 
 llvm::Error RankExecutor::prepareStep(Step &step, size_t index) {

@@ -40,6 +40,7 @@ llvm::Error RankExecutor::finish() {
   for (ListPorts &ports : listPorts)
     ports.collect();
   ++numEnded;
+  lookForFaults();
   progress.setOnHost(RankProgress::idle);
   return llvm::Error::success();
 }
@@ -119,55 +120,23 @@ llvm::Error RankExecutor::runStep(int32_t index, int32_t microBatch) {
   return recorder ? recorder->end(*streams.compute) : llvm::Error::success();
 }
 
-static std::string describeFault(const IndexCheckDesc &check,
-                                 const IndexFault::Entry &entry) {
-  if (check.isCount && entry.index < 0)
-    return llvm::formatv("there cannot be {0}", entry.index);
-  if (check.isCount)
-    return llvm::formatv(
-        "there are {0}, and axopt --max gave room for {1} (a "
-        "size made of numbers of results has the room that all "
-        "or none of them make)",
-        entry.index, entry.size - 1);
-  return llvm::formatv("index {0} is out of range of a dimension of {1}",
-                       entry.index, entry.size);
-}
-
 llvm::Error RankExecutor::keepFault(llvm::Error error, int32_t command,
                                     int32_t microBatch) {
-  return llvm::handleErrors(
-      std::move(error), [&](const IndexFault &found) -> llvm::Error {
-        const auto &check = std::get<IndexCheckDesc>(
-            std::get<LibraryCommand>(
-                steps[static_cast<size_t>(command)].command->body)
-                .desc);
-        std::vector<int64_t> local(check.indices.sizes.size());
-        for (const IndexFault::Entry &entry : found.getEntries()) {
-          // There is no 0 to go on with.
-          if (entry.size == 0)
-            return makeErrorf(ExitCode::RunFailed,
-                              "index {0} is out of range of a dimension of {1}",
-                              entry.index, entry.size);
-          int64_t rest = entry.place;
-          for (size_t d = local.size(); d-- > 0; rest /= check.indices.sizes[d])
-            local[d] = rest % check.indices.sizes[d];
-          auto at =
-              sharding::globalIndex(check.layout, program.mesh,
-                                    context.coordinates(microBatch), local);
-          if (!at)
-            continue;
-          FirstFault next{check.order, 0, {}};
-          for (size_t d = 0; d < at->size(); ++d)
-            next.position =
-                next.position * check.layout.dims[d].size() + (*at)[d];
-          if (fault && !next.isBefore(*fault))
-            continue;
-          next.message =
-              describeCommand(command) + ": " + describeFault(check, entry);
-          fault = std::move(next);
-        }
-        return llvm::Error::success();
-      });
+  return llvm::handleErrors(std::move(error), [&](const IndexFault &found) {
+    const auto &body = steps[static_cast<size_t>(command)].command->body;
+    return faults.keep(
+        std::get<IndexCheckDesc>(std::get<LibraryCommand>(body).desc), found,
+        microBatch, [&] { return describeCommand(command); });
+  });
+}
+
+void RankExecutor::lookForFaults() {
+  for (size_t i : faultSteps)
+    for (const Action &action : stage->schedule)
+      if (action.list == steps[i].list)
+        faults.look(std::get<FaultCommand>(steps[i].command->body),
+                    steps[i].target, action.microBatch,
+                    [&] { return describeCommand(static_cast<int32_t>(i)); });
 }
 
 llvm::Error RankExecutor::readOwnState(int32_t state, const StridedBox &box,
@@ -245,6 +214,8 @@ llvm::Error RankExecutor::issue(Step &step, int32_t microBatch) {
       return error;
     return step.operation->finish(streams.send.get());
   }
+  if (std::holds_alternative<FaultCommand>(body))
+    return faults.bring(compute, step.addresses[0], step.target, microBatch);
   Incoming &in = incoming[step.target];
   return finish(streams.receive, *in.receives[in.slot]);
 }

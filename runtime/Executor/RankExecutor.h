@@ -4,6 +4,7 @@
 #define AX_RUNTIME_RANKEXECUTOR_H
 
 #include "CommandRecorder.h"
+#include "FaultLog.h"
 #include "HostOp.h"
 #include "ListPorts.h"
 #include "RankContext.h"
@@ -11,8 +12,6 @@
 #include "RankProgress.h"
 #include "RankStreams.h"
 #include "StateStore.h"
-#include "ax/Runtime/IndexFault.h"
-
 #include "ax/Runtime/Executor.h"
 #include "ax/Runtime/HostTransfer.h"
 
@@ -83,9 +82,7 @@ public:
   }
 
   /// The first index out of range that a run found since this was called.
-  std::optional<FirstFault> takeFault() {
-    return std::exchange(fault, std::nullopt);
-  }
+  std::optional<FirstFault> takeFault() { return faults.take(); }
 
 private:
   /// A transfer from another stage, with one receive for each slot.
@@ -118,7 +115,7 @@ private:
     std::unique_ptr<HostOp> hostOp;
     std::unique_ptr<StreamOperation> operation;
     /// The step that started what is waited for; or, of what is received, its
-    /// index in `incoming`.
+    /// index in `incoming`; or the number among FaultCommands.
     size_t target = 0;
   };
 
@@ -165,6 +162,8 @@ private:
   llvm::Error issue(Step &step, int32_t microBatch);
   /// Keeps the first of index faults; other errors stay.
   llvm::Error keepFault(llvm::Error error, int32_t command, int32_t microBatch);
+  /// Of what kernels have found in a run whose work is done.
+  void lookForFaults();
 
   /// Returns an address; none for what was packed.
   DeviceAddress resolve(const BufferRef &ref) const {
@@ -203,6 +202,8 @@ private:
   std::map<int32_t, size_t> firstAction;
   /// Steps that have ended.
   uint64_t numEnded = 0;
+  /// The steps of FaultCommands, in order.
+  std::vector<size_t> faultSteps;
   /// State buffers that something reads in their plain form.
   std::vector<bool> needsState;
   /// How often each state is read, but for what has been packed.
@@ -212,7 +213,7 @@ private:
   std::map<std::string, std::string> hostOps;
   bool isBlocking;
   RankMemory memory;
-  std::optional<FirstFault> fault;
+  FaultLog faults;
   /// Where commands are traced.
   std::optional<CommandRecorder> recorder;
   RankTrace trace;

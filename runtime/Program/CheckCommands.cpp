@@ -100,6 +100,16 @@ void Checker::operator()(const LibraryCommand &c) {
     checkOrigin(*check);
 }
 
+void Checker::operator()(const FaultCommand &c) {
+  if (std::string why = findFault(c.check); !require(why.empty(), why))
+    return;
+  require(std::find(c.check.sizes.begin(), c.check.sizes.end(), 0) ==
+              c.check.sizes.end(),
+          "a size of 0, of which there is no index to go on with");
+  checkRef(c.word, faultWordBytes, byteSize(DType::I64));
+  checkOrigin(c.check);
+}
+
 /// The tensor of which the checked one is the rank's part.
 void Checker::checkOrigin(const IndexCheckDesc &check) {
   std::vector<int64_t> shape;

@@ -58,6 +58,7 @@ public:
     require(t.toStage == stageIndex, "received by a foreign stage");
     require(received.emplace(c.transfer, list).second, "received twice");
   }
+  void operator()(const FaultCommand &c);
 
 private:
   template <typename T>

@@ -251,8 +251,13 @@ void visit(Archive &a, RecvCommand &command) {
 }
 
 template <typename Archive>
+void visit(Archive &a, FaultCommand &command) {
+  a(1, command.check), a(2, command.word);
+}
+
+template <typename Archive>
 void visit(Archive &a, Command &command) {
-  // 4 to 10: a body each.
+  // 4 to 11: a body each.
   a(1, command.name), a(2, command.bytes), a(3, command.nodes);
   a(4, command.body);
 }

@@ -41,6 +41,9 @@ struct Describe {
     const Transfer &t = program.transfers[static_cast<size_t>(c.transfer)];
     return "recv " + t.name + " from stage " + std::to_string(t.fromStage);
   }
+  std::string operator()(const FaultCommand &c) const {
+    return ax::rt::toString(c.check);
+  }
 };
 
 } // namespace

@@ -36,6 +36,8 @@ BARE = {
 CUDA = {
     "dropout": "^(transformer|mask|RandomNormal|Bernoulli)$",
     "given_weights": "--tied|F16",
+    "indices": "",
+    "max_detection": "",
     "models": "mlp|--dp=2 --tp=2 --pp=2$",
     "narrow_sums": "^many",
     "optimizers": "lion .*--(zero=3|micro-batches=2)",
@@ -46,6 +48,7 @@ CUDA = {
 }
 # In other orders of what its streams do.
 ORDERS = {
+    "indices": "--dp=2 --tp=2|--pp=2 --micro-batches=2|gpt2 --pp=2",
     "models": "(mlp|gpt2_sdpa|llama_eager).*--dp=2 --tp=2 --pp=2$",
     "train": "^fc_net .*(--dp=2 --tp=2 --zero=3$|"
              "--dp=2 --pp=2 --micro-batches=2 --zero=3)",
@@ -77,6 +80,7 @@ NOT = {
 def simulated(build, order):
     return {"AXRUN_DEVICE": "cuda", "AXRUN_TARGET": "sm_90+sim",
             "AXRUN_CUDA_PATH": str(build / "test" / "simgpu"),
+            "AXRUN_CUDA_ALGORITHMS": "1",
             "SIMGPU_ORDER": order}
 
 

@@ -12,7 +12,8 @@ from cases import MODELS, Failed, run, scratch, tool
 MODEL = MODELS / "swiglu_eager_dynamo18_dyn"
 DATA = MODEL / "test_data_set_0"
 SIMULATED = Path(os.environ["AX_BIN"]).parent / "test" / "simgpu"
-CUDA = os.environ | {"AXRUN_CUDA_PATH": str(SIMULATED), "AXRUN_DEVICE": "cuda"}
+CUDA = os.environ | {"AXRUN_CUDA_PATH": str(SIMULATED), "AXRUN_DEVICE": "cuda",
+                     "AXRUN_CUDA_ALGORITHMS": "1"}
 USAGE, UNSUPPORTED, BAD_PLAN, RUN_FAILED = 2, 4, 5, 8
 
 
@@ -249,6 +250,15 @@ def theCpuDoesProductsWithoutCublas():
         raise Failed(said)
 
 
+def nothingIsDoneByTheHost(name, *flags):
+    with scratch() as folder:
+        path, model = f"{folder}/plan.mlir", MODELS / name
+        run(tool("axopt"), model / "model.onnx", "--test-data", model, *flags,
+            "-o", path)
+        run(tool("axrun"), path, "--test-data", model, "--no-host-fallback",
+            env=CUDA | {"AXRUN_TARGET": "sm_90+sim"})
+
+
 def cases(every):
     for case in (compiledPlansRun, theBestOfSeveralTargetsRuns, plansForOthersAreRefused,
                  codeForARealCardIsNotSimulated, aCardIsNeeded,
@@ -256,3 +266,7 @@ def cases(every):
                  ranksAreOnTheirCards, cardsAreThere,
                  theCpuDoesProductsWithoutCublas):
         yield case.__name__, case
+    for name in "bert_eager_ts14_dyn", "gpt2_eager_ts17_dyn":
+        for flags in [], ["--tp=2"]:
+            yield (f"{name} needs no host {' '.join(flags)}",
+                   nothingIsDoneByTheHost, name, *flags)

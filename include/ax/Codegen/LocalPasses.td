@@ -31,6 +31,17 @@ def ComposeAttention : Pass<"axl-compose-attention"> {
   }];
 }
 
+def ComposeChecks : Pass<"axl-compose-checks"> {
+  let summary = "Checks of indices become what kernels do";
+  let description = [{
+    For targets whose library has no checks, so that nothing waits for a host that
+    does them. Who reads indices reads them modulo the size: those from the end as
+    they are meant, and none out of range. A reduction finds the first that was,
+    which `axl.report_fault` keeps for the end of the run. Into a dimension of size 0
+    there is no index to go on with: such a check stays.
+  }];
+}
+
 def JoinEpilogues : Pass<"axl-join-epilogues"> {
   let summary = "What a library does along with a product is done with it";
   let description = [{

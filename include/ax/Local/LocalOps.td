@@ -237,6 +237,24 @@ def Axl_CheckIndicesOp : Axl_Op<"check_indices", [Pure,
   let assemblyFormat = [{
     $indices `sizes` $sizes `of` $whole `order` $order
     (`is_count` $is_count^)? attr-dict `:` type($result) }];
+  let hasVerifier = 1;
+}
+
+def Axl_ReportFaultOp : Axl_Op<"report_fault"> {
+  let summary = "The run ends with an error if a check has found one";
+  let description = [{
+    What `axl-compose-checks` makes of `axl.check_indices`, whose attributes it
+    has, but for its result: kernels look for a fault, and `word` has the place
+    among the rank's `indices` of the first that is out of range, and what it is.
+    Any other place says that there is none. It is read when all is done.
+  }];
+  let arguments = (ins Axl_IndexTensor:$word, TypeAttr:$indices,
+    DenseI64ArrayAttr:$sizes, TypeAttr:$whole, I64Attr:$order,
+    UnitAttr:$is_count);
+  let assemblyFormat = [{
+    $word `among` $indices `sizes` $sizes `of` $whole `order` $order
+    (`is_count` $is_count^)? attr-dict `:` type($word) }];
+  let hasVerifier = 1;
 }
 
 def Axl_RandomOp : Axl_Op<"random", [Pure, Ax_FusesByElement]> {

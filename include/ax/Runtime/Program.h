@@ -336,9 +336,18 @@ struct RecvCommand {
   int32_t transfer = 0;
 };
 
+/// Keeps what kernels found of a check of indices until the request ends: two
+/// i64 at `word`, the place of the first index that is out of range, as in
+/// IndexFault::Entry, and the index. None is where there is no such place.
+struct FaultCommand {
+  IndexCheckDesc check;
+  BufferRef word;
+};
+inline constexpr int64_t faultWordBytes = 16;
+
 struct Command {
   std::variant<KernelCommand, LibraryCommand, CollectiveCommand, WaitCommand,
-               CopyCommand, SendCommand, RecvCommand>
+               CopyCommand, SendCommand, RecvCommand, FaultCommand>
       body;
   /// The plan's name: ONNX node or value, with its cause; in traces, timings
   /// and error messages.

@@ -380,3 +380,27 @@ axl.stage @s(%x: tensor<4x4xf32>) {
 axl.stage @s(%x: tensor<4x4xf32>) direct(1) {
   axl.yield %x : tensor<4x4xf32>
 }
+
+// -----
+
+axl.stage @s(%x: tensor<4x3xi64>) {
+  // expected-error @+1 {{has 2 sizes for indices of type 'tensor<4x3xi64>'}}
+  %0 = axl.check_indices %x sizes [5, 6] of tensor<4x3xi64> order 1 : tensor<4x3xi64>
+  axl.yield %0 : tensor<4x3xi64>
+}
+
+// -----
+
+axl.stage @s(%x: tensor<3xi64>) {
+  // expected-error @+1 {{needs a place and an index, and has 'tensor<3xi64>'}}
+  axl.report_fault %x among tensor<4xi64> sizes [5] of tensor<4xi64> order 1 : tensor<3xi64>
+  axl.yield
+}
+
+// -----
+
+axl.stage @s(%x: tensor<2xi64>) {
+  // expected-error @+1 {{checks no indices, but 'tensor<4xf32>'}}
+  axl.report_fault %x among tensor<4xf32> sizes [5] of tensor<4xf32> order 1 : tensor<2xi64>
+  axl.yield
+}

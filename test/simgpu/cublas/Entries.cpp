@@ -5,7 +5,9 @@
 #include "Product.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 using namespace simcublas;
 
@@ -38,6 +40,12 @@ constexpr uint64_t mostAligned = 16;
 int countAlgorithms() {
   const char *text = std::getenv("SIMGPU_ALGORITHMS");
   return text ? std::atoi(text) : 3;
+}
+
+/// Whether SIMGPU_FASTEST names another algorithm than that with this number.
+bool isSlow(uint64_t number) {
+  const char *text = std::getenv("SIMGPU_FASTEST");
+  return text && std::strtoull(text, nullptr, 10) != number;
 }
 
 uint64_t numberOf(const void *address) {
@@ -134,6 +142,8 @@ SIMCUBLAS_ENTRY const char *cublasLtGetStatusString(cublasStatus_t status) {
   return "unrecognized status";
 }
 
+SIMCUBLAS_ENTRY size_t cublasLtGetVersion() { return 130100; }
+
 SIMCUBLAS_ENTRY cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
     cublasLtHandle_t handle, cublasLtMatmulDesc_t operation,
     cublasLtMatrixLayout_t a, cublasLtMatrixLayout_t b,
@@ -204,9 +214,10 @@ bool overlaps(SimgpuRange one, SimgpuRange other) {
          other.address < one.address + one.bytes;
 }
 
+/// Sets `algorithm` to what is given, if that fits.
 cublasStatus_t checkAlgorithm(const cublasLtMatmulAlgo_t *given,
-                              const Product &product, const Call &call) {
-  Algorithm algorithm;
+                              const Product &product, const Call &call,
+                              Algorithm &algorithm) {
   if (!given)
     return invalid("an algorithm is needed here");
   std::copy_n(given->data, 8, reinterpret_cast<uint64_t *>(&algorithm));
@@ -275,7 +286,8 @@ SIMCUBLAS_ENTRY cublasStatus_t cublasLtMatmul(
   bool addsC = betaValue != 0;
   if (cublasStatus_t status = checkPlaces(product, call, addsC))
     return status;
-  if (cublasStatus_t status = checkAlgorithm(algorithm, product, call))
+  Algorithm chosen;
+  if (cublasStatus_t status = checkAlgorithm(algorithm, product, call, chosen))
     return status;
 
   // What is not read is nowhere: C, a bias, or a workspace.
@@ -303,6 +315,8 @@ SIMCUBLAS_ENTRY cublasStatus_t cublasLtMatmul(
     if (workspaceBytes)
       std::fill_n(at[next], workspaceBytes, static_cast<unsigned char>(0xee));
     multiply(product, places, alphaValue, betaValue);
+    if (isSlow(chosen.number))
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };
   static auto *enqueue = reinterpret_cast<decltype(simgpuEnqueue) *>(
       findInDriver("simgpuEnqueue"));

@@ -66,6 +66,16 @@ void checkIndices(Program &program, sharding::Layout layout) {
   library.arguments.erase(library.arguments.begin() + 1);
 }
 
+/// Kernels check four indices into a dimension of `size`.
+void reportFault(Program &program, int64_t size, BufferRef word) {
+  FaultCommand fault;
+  fault.check.indices = TensorDesc::dense(DType::I32, {4});
+  fault.check.sizes = {size};
+  fault.check.layout = sharding::Layout::replicated({4});
+  fault.word = word;
+  program.stages[0].lists[0].commands.push_back({fault, "fault"});
+}
+
 struct Fault {
   const char *message;
   std::function<void(Program &)> make;
@@ -293,6 +303,18 @@ const Fault faults[] = {
        sharding::Layout layout = sharding::Layout::replicated({4});
        layout.dims[0].factors = {{size, {}}, {size, {}}};
        checkIndices(p, layout);
+     }},
+    {"'fault': its sizes do not fit each other",
+     [](Program &p) { reportFault(p, -1, {2, 0}); }},
+    {"'fault': a size of 0, of which there is no index to go on with",
+     [](Program &p) { reportFault(p, 0, {2, 0}); }},
+    {"'fault': 16 bytes at 8 are not inside buffer 'b2' of 16",
+     [](Program &p) { reportFault(p, 7, {2, 8}); }},
+    {"'fault': a layout of other indices",
+     [](Program &p) {
+       reportFault(p, 7, {2, 0});
+       command<FaultCommand>(p, 0, 5).check.layout =
+           sharding::Layout::replicated({5});
      }},
     {"a constant operand that is not state",
      [](Program &p) {

@@ -3,6 +3,7 @@
 
 #include "ExecutorTestSupport.h"
 
+#include <array>
 #include <atomic>
 #include <thread>
 
@@ -120,6 +121,92 @@ TEST(ExecutorFailures, StatesThatNobodyPreparesAreRefused) {
                          "plan prepares it"),
             std::string::npos)
       << message;
+}
+
+/// Checks of three of 12 indices by each of two ranks in each of two
+/// micro-batches, the second in order first. Inputs have their words, as
+/// kernels would make them.
+ProgramBuilder makeChecks() {
+  ProgramBuilder b({{"data", 2, false}, {"micro", 2, true}});
+  sharding::SubAxes axes{b.over("micro")[0], b.over("data")[0]};
+  b.stages(1);
+  for (int64_t order : {2, 1}) {
+    std::string name = "check" + std::to_string(order);
+    int32_t words = b.input(name, {8}, b.split({8}, {axes}));
+    b.program->inputs.back().dtype = DType::I64;
+    FaultCommand command;
+    command.check.indices = TensorDesc::dense(DType::I64, {3});
+    command.check.sizes = {7};
+    command.check.layout = b.split({12}, {axes});
+    command.check.order = order;
+    command.word = {b.buffer(0, Space::Input, words, faultWordBytes), 0};
+    b.add(0, command, name);
+  }
+  return b;
+}
+
+/// [micro][data] -> [place, index].
+HostTensor words(std::array<int64_t, 8> values) {
+  return HostTensor::fromValues<int64_t>({8}, values);
+}
+
+TEST(ExecutorFailures, TheFirstFaultOfKernelsIsTold) {
+  constexpr int64_t none = INT64_MAX;
+  const HostTensor good = words({none, 0, none, 0, -1, 9, 3, 9});
+  struct Case {
+    HostTensor second, first;
+    const char *message;
+  };
+  const Case cases[] = {
+      {words({0, 10, none, 0, none, 0, none, 0}), good,
+       "rank 0, stage 'forward0', 'check2' (check_indices 3 i64 below 7): "
+       "index 10 is out of range of a dimension of 7"},
+      // A later micro-batch has later indices, the second rank's follow.
+      {words({none, 0, 2, 11, 0, 12, 0, 13}), good,
+       "rank 1, stage 'forward0', 'check2' (check_indices 3 i64 below 7): "
+       "index 11 is out of range of a dimension of 7"},
+      {words({none, 0, none, 0, 2, 12, 0, 13}), good, "index 12 is out"},
+      // Of an earlier check all come before.
+      {words({0, 10, 0, 11, 0, 12, 0, 13}),
+       words({none, 0, none, 0, none, 0, 2, -8}),
+       "rank 1, stage 'forward0', 'check1' (check_indices 3 i64 below 7): "
+       "index -8 is out of range of a dimension of 7"}};
+  ProgramBuilder b = makeChecks();
+  for (const Case &test : cases) {
+    auto executor = create(b);
+    ASSERT_TRUE(executor);
+    auto outputs = executor->run({good, good});
+    EXPECT_TRUE(bool(outputs)) << llvm::toString(outputs.takeError());
+    outputs = executor->run({test.second, test.first});
+    ASSERT_FALSE(bool(outputs));
+    std::string message = failureOf(outputs.takeError(), ExitCode::RunFailed);
+    EXPECT_NE(message.find(test.message), std::string::npos) << message;
+  }
+}
+
+TEST(ExecutorFailures, CountsThatAreTooLargeAreTold) {
+  for (auto [count, says] :
+       {std::pair(int64_t(-1), "'n' (at_most 6): there cannot be -1"),
+        std::pair(int64_t(9), "'n' (at_most 6): there are 9, and axopt --max "
+                              "gave room for 6")}) {
+    ProgramBuilder b({{"data", 1, false}});
+    b.stages(1);
+    int32_t input = b.input("word", {2}, b.split({2}, {}));
+    b.program->inputs.back().dtype = DType::I64;
+    FaultCommand command;
+    command.check.indices = TensorDesc::dense(DType::I64, {});
+    command.check.sizes = {7};
+    command.check.isCount = true;
+    command.word = {b.buffer(0, Space::Input, input, faultWordBytes), 0};
+    b.add(0, command, "n");
+    auto executor = create(b);
+    ASSERT_TRUE(executor);
+    auto outputs =
+        executor->run({HostTensor::fromValues<int64_t>({2}, {0, count})});
+    ASSERT_FALSE(bool(outputs));
+    std::string message = failureOf(outputs.takeError(), ExitCode::RunFailed);
+    EXPECT_NE(message.find(says), std::string::npos) << message;
+  }
 }
 
 TEST(ExecutorFailures, TooManyThreadsAreRefused) {

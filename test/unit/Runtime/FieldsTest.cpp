@@ -63,9 +63,9 @@ using Messages = ::testing::Types<
     TopKDesc, NonMaxSuppressionDesc, IndexCheckDesc, Labels, Port::Count, Port,
     State, Transfer, Kept, Buffer, BufferRef, Scalar, KernelArgument, Kernel,
     KernelCommand, LibraryCommand, CollectivePart, CollectiveCommand,
-    WaitCommand, CopyCommand, SendCommand, RecvCommand, Command, GroupSet,
-    CommandList, Action, StageProgram, Program, PlanFiles, EmbeddedPiece,
-    CodeTarget, TargetPrograms, CompiledPlan>;
+    WaitCommand, CopyCommand, SendCommand, RecvCommand, FaultCommand, Command,
+    GroupSet, CommandList, Action, StageProgram, Program, PlanFiles,
+    EmbeddedPiece, CodeTarget, TargetPrograms, CompiledPlan>;
 TYPED_TEST_SUITE(FieldsTest, Messages);
 
 TYPED_TEST(FieldsTest, AllAreVisited) {
