@@ -38,6 +38,7 @@ CUDA = {
     "given_weights": "--tied|F16",
     "indices": "",
     "max_detection": "",
+    "max_results": "^(too many|no size)",
     "models": "mlp|--dp=2 --tp=2 --pp=2$",
     "narrow_sums": "^many",
     "optimizers": "lion .*--(zero=3|micro-batches=2)",
