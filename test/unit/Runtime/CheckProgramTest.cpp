@@ -73,7 +73,7 @@ void reportFault(Program &program, int64_t size, BufferRef word) {
   fault.check.sizes = {size};
   fault.check.layout = sharding::Layout::replicated({4});
   fault.word = word;
-  program.stages[0].lists[0].commands.push_back({fault, "fault"});
+  program.stages[0].lists[0].commands.push_back({fault, "fault", 0, {}});
 }
 
 struct Fault {
