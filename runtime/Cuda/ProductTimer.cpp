@@ -13,8 +13,8 @@ namespace ax::rt::cuda {
 
 /// Executions whose median counts.
 static constexpr size_t numExecutions = 5;
-/// What of a card's free memory the operands may have: ranks that prepare at
-/// the same time count on the rest.
+/// What of a card's free memory the operands may have, for a while: ranks that
+/// prepare at the same time want most of it.
 static constexpr int64_t partOfFree = 16;
 
 llvm::Expected<std::unique_ptr<ProductTimer>>
@@ -36,8 +36,11 @@ ProductTimer::create(const SharedCard &card, const MatmulDesc &desc,
   std::unique_ptr<ProductTimer> made(new ProductTimer(card));
   for (int64_t bytes : sizes) {
     auto allocated = allocateMemory(card, bytes);
-    if (!allocated)
-      return allocated.takeError();
+    // Another rank may have taken it since: a run does not need this.
+    if (!allocated) {
+      llvm::consumeError(allocated.takeError());
+      return nullptr;
+    }
     made->arguments.push_back((*allocated)->getAddress());
     made->memory.push_back(std::move(*allocated));
   }

@@ -198,7 +198,7 @@ TEST(CudaDeviceTest, CodeIsForAllCardsOfRanks) {
   EXPECT_EQ(targetOf({2, 0}), "sm_90");
   EXPECT_EQ(targetOf({1, 0}), "sm_80");
   EXPECT_EQ(targetOf({0, 3}),
-            "device cuda: card 3, Simulated GPU, is an sm_75, and sm_80 is "
+            "device cuda: card 3: Simulated GPU is an sm_75, and sm_80 is "
             "needed; --devices says which cards ranks use");
   EXPECT_EQ(targetOf({0, 4}),
             "--devices: there is no card 4 of device 'cuda', which has 4, "

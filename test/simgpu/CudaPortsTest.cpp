@@ -14,7 +14,7 @@ protected:
   CudaPortsTest() {
     startSimgpu({{"ORDER", "lazy"}});
     DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
-    devices = llvm::cantFail(cuda.create(1, DeviceOptions()));
+    devices = llvm::cantFail(cuda.create({0}, DeviceOptions()));
     devices.front()->attachThread();
     rank.emplace(*devices.front());
   }

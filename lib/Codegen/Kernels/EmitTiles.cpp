@@ -27,13 +27,15 @@ namespace ax::codegen {
 
 /// Elements of an operand at neighbouring columns are so far apart, if those at
 /// neighbouring rows are next to each other; else 0. What is known only for an
-/// element is not known to who reads a tile.
+/// element is not known to who reads a tile, and lanes have to be columns:
+/// those of a dimension that the operand lacks are none.
 int64_t Emitter::columnStep(const IndexExpr &offset, int row,
                             int column) const {
   int ofRow = outer.vars[row], ofColumn = outer.vars[column];
   int64_t lanes = nests.outer.numLanes();
   if (nestDepth != 1 || choiceDepth > 0 || ofRow < 0 || ofColumn < 0 ||
-      offset.coefficient(ofRow) != 1 || !space.dependsOnlyOn(offset, outer))
+      !nests.outer.areLanesOf(column) || offset.coefficient(ofRow) != 1 ||
+      !space.dependsOnlyOn(offset, outer))
     return 0;
   int64_t step = offset.coefficient(ofColumn);
   return step > lanes && step % lanes == 0 ? step / lanes : 0;

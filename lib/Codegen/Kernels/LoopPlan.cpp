@@ -54,11 +54,17 @@ bool LoopPlan::makeLanes(int64_t count) {
   }
   if (left > 1) {
     atoms[first].size /= left;
-    atoms.insert(atoms.begin() + ++first, {left, {}});
+    atoms.insert(atoms.begin() + ++first, {left, {}})->isSplitOff = true;
   }
   for (Atom &atom : llvm::drop_begin(atoms, first))
     atom.separate = atom.isLane = true;
   return true;
+}
+
+bool LoopPlan::areLanesOf(int atom) const {
+  auto behind = llvm::drop_begin(atoms, atom + 1);
+  return numLanes() == 1 ||
+         (llvm::hasSingleElement(behind) && atoms.back().isSplitOff);
 }
 
 bool LoopPlan::makeTile(int row, int column, int64_t side) {

@@ -26,6 +26,8 @@ struct LoopPlan {
     /// accesses that lie next to each other stand so, too. All atoms behind it
     /// are lanes, too.
     bool isLane = false;
+    /// Lanes that were the inner points of the atom before.
+    bool isSplitOff = false;
     /// One of the two of a tile (`makeTile`).
     bool isTile = false;
   };
@@ -36,6 +38,9 @@ struct LoopPlan {
   int64_t numPieces() const;
   /// Points that each point of the loops has.
   int64_t numLanes() const;
+  /// Whether these, if there are any, are inner points of `atom`, and of no
+  /// other.
+  bool areLanesOf(int atom) const;
   /// Makes lanes of so many points at the end of the last loop. False, and
   /// nothing is done, where its atoms do not divide so.
   bool makeLanes(int64_t count);

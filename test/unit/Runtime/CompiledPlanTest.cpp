@@ -191,13 +191,13 @@ TEST_F(CompiledPlanTest, Embedded) {
   EXPECT_EQ(refused(llvm::StringRef(whole).drop_back(64)), damaged);
   checkEveryBit(whole);
   // The model is another one, or gone.
-  same->states[0].fingerprint = "other";
+  state.fingerprint = "other";
   llvm::Error error = writeCompiledPlan(path, plan, folder);
   EXPECT_EQ(llvm::toString(std::move(error)),
             "'" + folder +
                 "/model.bin' is not the file that this plan was "
                 "compiled from: compile it again");
-  same->states[0].file = "../model.bin";
+  state.file = "../model.bin";
   error = writeCompiledPlan(path, plan, folder);
   EXPECT_NE(llvm::toString(std::move(error))
                 .find("it must be a file inside the model's folder"),
