@@ -88,22 +88,28 @@ TEST(GpuTiles, OperandsOfAllKinds) {
 /// Neighbours within a thread, of a dimension that the transposed operand
 /// lacks, or of several, are no columns of a tile: its rows end where it does.
 TEST(GpuTiles, LanesThatAreNoColumns) {
-  check({{"64x64xf32", "64x64x4xf32"},
-         R"(%t = ax.transpose %a [1, 0] : tensor<64x64xf32> -> tensor<64x64xf32>
+  auto checkElements = [](const FusionText &text) {
+    EXPECT_FALSE(hasTiles(text));
+    check(text);
+  };
+  checkElements(
+      {{"64x64xf32", "64x64x4xf32"},
+       R"(%t = ax.transpose %a [1, 0] : tensor<64x64xf32> -> tensor<64x64xf32>
             %s = ax.reshape %t : tensor<64x64xf32> -> tensor<64x64x1xf32>
             %r = ax.binary add %s, %b : tensor<64x64x1xf32>, tensor<64x64x4xf32> -> tensor<64x64x4xf32>)",
-         {{"%r", "64x64x4xf32"}}});
-  check(
+       {{"%r", "64x64x4xf32"}}});
+  checkElements(
       {{"32x64x2x96xf32", "64x96x32x2xf32"},
        R"(%t = ax.transpose %a [1, 3, 0, 2] : tensor<32x64x2x96xf32> -> tensor<64x96x32x2xf32>
             %s = ax.binary add %t, %b : tensor<64x96x32x2xf32>, tensor<64x96x32x2xf32> -> tensor<64x96x32x2xf32>
             %r = ax.binary mul %s, %b : tensor<64x96x32x2xf32>, tensor<64x96x32x2xf32> -> tensor<64x96x32x2xf32>)",
        {{"%r", "64x96x32x2xf32"}}});
-  check({{"48x16xf16", "4x16x48x2xf16"},
-         R"(%t = ax.transpose %a [1, 0] : tensor<48x16xf16> -> tensor<16x48xf16>
+  checkElements(
+      {{"48x16xf16", "4x16x48x2xf16"},
+       R"(%t = ax.transpose %a [1, 0] : tensor<48x16xf16> -> tensor<16x48xf16>
             %s = ax.reshape %t : tensor<16x48xf16> -> tensor<1x16x48x1xf16>
             %r = ax.binary mul %s, %b : tensor<1x16x48x1xf16>, tensor<4x16x48x2xf16> -> tensor<4x16x48x2xf16>)",
-         {{"%r", "4x16x48x2xf16"}}});
+       {{"%r", "4x16x48x2xf16"}}});
 }
 
 /// One block does six tiles: it may not read a part before that is there, nor
