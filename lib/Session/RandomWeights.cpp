@@ -22,9 +22,10 @@ static llvm::Expected<HostTensor> makeWeight(const rt::State &state,
   if (!isFloat(state.dtype))
     return tensor;
   float least = 0.5F, most = 1.5F;
-  if (size_t rank = state.shape.size(); rank >= 2) {
-    int64_t size = std::min(state.shape[rank - 2], state.shape[rank - 1]);
-    most = std::sqrt(3.0F / static_cast<float>(std::max<int64_t>(size, 1)));
+  int64_t count = tensor.numElements();
+  if (state.shape.size() >= 2 && count > 0) {
+    int64_t terms = count / *llvm::max_element(state.shape);
+    most = std::sqrt(3.0F / static_cast<float>(terms));
     least = -most;
   }
   // Names are the same in all programs, numbers are not.
@@ -33,7 +34,6 @@ static llvm::Expected<HostTensor> makeWeight(const rt::State &state,
     return least + (most - least) * philox::uniform(static_cast<uint64_t>(i),
                                                     seed, id >> 32, id);
   };
-  int64_t count = tensor.numElements();
   if (state.dtype == DType::F32)
     for (auto [i, element] : llvm::enumerate(llvm::MutableArrayRef<float>(
              static_cast<float *>(static_cast<void *>(tensor.mutableData())),

@@ -11,10 +11,11 @@ namespace ax {
 /// the model's files, which need not be there: to measure with. Equal seeds
 /// give equal weights, in each program and on every layout.
 ///
-/// Matrices are uniform, with a variance of 1 over the size of their smaller
-/// last two dimensions, so that what goes through many layers neither grows nor
-/// vanishes much; what has fewer dimensions is in [0.5, 1.5), as variances and
-/// factors of norms have to be. Integers are 0: what they mean is not known. A
+/// What has two dimensions or more is uniform, with a variance of 1 over the
+/// product of all but the largest: about as many terms have the sums of a
+/// Linear and of a convolution, so that what goes through many layers hardly
+/// grows or vanishes. What has fewer is in [0.5, 1.5), as variances and factors
+/// of norms have to be. Integers are 0: what they mean is not known. A
 /// RunFailed error where memory is short.
 llvm::Error makeWeights(llvm::ArrayRef<rt::Program *> programs, uint64_t seed);
 

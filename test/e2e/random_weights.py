@@ -7,7 +7,7 @@ import numpy as np
 
 from _training import TRAINING
 from axrun_errors import refused
-from cases import Failed, run, scratch, tool
+from cases import MODELS, Failed, run, scratch, tool
 
 TRAIN = ["--shape", "input=4x32", "--train", "--loss=cross_entropy(logits,labels)",
          "--quiet"]
@@ -46,5 +46,20 @@ def areMade():
                     says="has no use beside --random-weights")
 
 
+def numbersStay():
+    """Through the layers of a convolutional network: they are no infinities, and
+    not all nothing."""
+    with scratch() as folder:
+        model = MODELS / "resnet_eager_ts17_dyn"
+        run(tool("axopt"), model / "model.onnx", "--test-data",
+            model / "test_data_set_0", "--quiet", "-o", f"{folder}/plan.mlir")
+        for name, value in outputs(f"{folder}/plan.mlir",
+                                   "--random-weights=1").items():
+            most = np.abs(value).max()
+            if not 1e-3 < most < 1e6:
+                raise Failed(f"{name} is at most {most}")
+
+
 def cases(every):
     yield "are made", areMade
+    yield "numbers stay", numbersStay
