@@ -9,9 +9,10 @@ export AXOPT_CACHE=$cache
 debianBuild=(
   cmake g++ ninja-build ccache git lld-22 llvm-22-dev libmlir-22-dev
   mlir-22-tools libdnnl-dev ocl-icd-opencl-dev zlib1g-dev libprotobuf-dev
-  protobuf-compiler nlohmann-json3-dev python3 python3-venv)
+  protobuf-compiler nlohmann-json3-dev libzmq3-dev libopenmpi-dev openmpi-bin
+  python3 python3-venv)
 debianTest=(llvm-22-tools libgtest-dev)
-debianBench=(libbenchmark-dev libopenmpi-dev)
+debianBench=(libbenchmark-dev)
 debianStyle=(clang-format-22 clang-tidy-22)
 
 onnxSha256=008cb0467b2bbee41448acc7da8b6f4e704624cb0d327a2d5adafc7ce19bc5b8
