@@ -339,7 +339,7 @@ private:
       }
     }
     if (!fastest)
-      return std::move(failures);
+      return failures;
     // Those that fail are as good as not there.
     llvm::consumeError(std::move(failures));
     choice.cache.keep(key, among[*fastest]);

@@ -74,8 +74,6 @@ private:
 
 } // namespace
 
-std::unique_ptr<World> makeLoneWorld() {
-  return std::make_unique<LoneWorld>();
-}
+std::unique_ptr<World> makeLoneWorld() { return std::make_unique<LoneWorld>(); }
 
 } // namespace ax::rt
