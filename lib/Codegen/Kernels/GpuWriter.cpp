@@ -13,6 +13,10 @@ using namespace mlir;
 namespace ax::codegen {
 
 static constexpr int64_t scratchAlignment = 64;
+/// Address spaces of PTX. What is in memory of the card says so: where one
+/// address is chosen of tensors' and a table's, LLVM's InferAddressSpaces
+/// breaks the code if the table is in no space.
+static constexpr unsigned globalSpace = 1, sharedSpace = 3;
 
 /// 32 if numbers of elements, of points and of iterations all fit, with room
 /// for a number of a thread more.
@@ -34,7 +38,8 @@ static unsigned indexBitsOf(FusionOp fusion, const KernelNests &nests) {
 GpuWriter::GpuWriter(FusionOp fusion, StringRef symbol, ModuleOp module,
                      unsigned numScalars, const KernelNests &nests,
                      const GroupLaunch &launch)
-    : ScalarWriter(module, Bf16::Native, indexBitsOf(fusion, nests)),
+    : ScalarWriter(module, Bf16::Native, indexBitsOf(fusion, nests),
+                   globalSpace),
       group(nests.group), numIterations(nests.numDealt()),
       scratchBytes(nests.scratchBytes), sharedBytes(launch.sharedBytes),
       threadsPerBlock(launch.shape.threadsPerBlock) {
@@ -103,7 +108,6 @@ Value GpuWriter::word(int64_t value) {
 
 /// Memory of a block, whose content does not matter.
 Value GpuWriter::sharedMemory(StringRef name, int64_t bytes) {
-  constexpr unsigned sharedSpace = 3;
   if (!module.lookupSymbol(name)) {
     OpBuilder::InsertionGuard guard(b);
     b.setInsertionPointToStart(module.getBody());

@@ -15,9 +15,10 @@ using namespace mlir;
 
 namespace ax::codegen {
 
-ScalarWriter::ScalarWriter(ModuleOp module, Bf16 bf16, unsigned indexBits)
+ScalarWriter::ScalarWriter(ModuleOp module, Bf16 bf16, unsigned indexBits,
+                           unsigned tableSpace)
     : module(module), b(module.getContext()), loc(b.getUnknownLoc()),
-      bf16(bf16), indexBits(indexBits) {
+      bf16(bf16), indexBits(indexBits), tableSpace(tableSpace) {
   b.setInsertionPointToEnd(module.getBody());
 }
 
@@ -197,9 +198,13 @@ Value ScalarWriter::table(ConstantOp op) {
     LLVM::GlobalOp::create(
         b, loc, LLVM::LLVMArrayType::get(stored, type.getNumElements()),
         /*isConstant=*/true, LLVM::Linkage::Internal, name, data,
-        /*alignment=*/64);
+        /*alignment=*/64, tableSpace);
   }
-  return LLVM::AddressOfOp::create(b, loc, pointerType(), name);
+  Value table = LLVM::AddressOfOp::create(
+      b, loc, LLVM::LLVMPointerType::get(b.getContext(), tableSpace), name);
+  if (tableSpace == 0)
+    return table;
+  return LLVM::AddrSpaceCastOp::create(b, loc, pointerType(), table);
 }
 
 Value ScalarWriter::address(Value base, Value offset, Type type) {

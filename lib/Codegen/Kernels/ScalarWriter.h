@@ -63,8 +63,10 @@ public:
   void closePlace(mlir::Operation *place) final;
 
 protected:
-  /// Into `module`, which is empty.
-  ScalarWriter(mlir::ModuleOp module, Bf16 bf16, unsigned indexBits);
+  /// Into `module`, which is empty; `tableSpace` is the address space that
+  /// tables of constants lie in.
+  ScalarWriter(mlir::ModuleOp module, Bf16 bf16, unsigned indexBits,
+               unsigned tableSpace);
 
   mlir::Type pointerType();
   /// Returns attributes of parameters, which do not overlap: one for each
@@ -84,7 +86,7 @@ protected:
 
 private:
   Bf16 bf16;
-  unsigned indexBits;
+  unsigned indexBits, tableSpace;
   Values tensors;
 };
 

@@ -242,6 +242,12 @@ TEST(KernelElement, Concat) {
        R"(%c = ax.concat %a, %b dim 1 : tensor<4x6xf32>, tensor<4x6xf32> -> tensor<4x12xf32>
             %r = ax.reshape %c : tensor<4x12xf32> -> tensor<16x3xf32>)",
        {{"%r", "16x3xf32"}}});
+  // The address of an element is one of an operand's or of a table's.
+  check(
+      {{"2x3xf32"},
+       R"(%c = ax.constant dense<[[1.0, 2.0], [3.0, 4.0]]> : tensor<2x2xf32> -> tensor<2x2xf32>
+            %r = ax.concat %a, %c, %a dim 1 : tensor<2x3xf32>, tensor<2x2xf32>, tensor<2x3xf32> -> tensor<2x8xf32>)",
+       {{"%r", "2x8xf32"}}});
 }
 
 TEST(KernelElement, Pad) {
