@@ -9,7 +9,8 @@ namespace ax::rt::cuda {
 
 llvm::Expected<std::shared_ptr<const CublasLt>> CublasLt::load() {
   std::string why;
-  void *opened = openLibrary({"libcublasLt.so.13", "libcublasLt.so.12"}, why);
+  void *opened =
+      openCudaLibrary({"libcublasLt.so.13", "libcublasLt.so.12"}, why);
   if (!opened)
     return makeErrorf(ExitCode::Unsupported,
                       "there is no cuBLASLt in the folders of AXRUN_CUDA_PATH, "

@@ -5,7 +5,13 @@
 
 #include "ax/Support/Error.h"
 
+#include <cstdlib>
+
 namespace ax::rt::cuda {
+
+void *openCudaLibrary(llvm::ArrayRef<const char *> names, std::string &why) {
+  return openLibrary(names, std::getenv("AXRUN_CUDA_PATH"), why);
+}
 
 template <typename Signature>
 static llvm::Error require(void *library, const char *symbol,
@@ -40,7 +46,7 @@ llvm::Error Driver::bind(void *library) {
 
 llvm::Expected<std::shared_ptr<const Driver>> Driver::load() {
   std::string why;
-  void *library = openLibrary("libcuda.so.1", why);
+  void *library = openCudaLibrary("libcuda.so.1", why);
   if (!library)
     return makeErrorf(ExitCode::Usage,
                       "device cuda: there is no driver of CUDA in the folders "

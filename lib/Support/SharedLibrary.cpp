@@ -1,18 +1,17 @@
-//===- SharedLibrary.cpp - Libraries of CUDA, found at run time -----------===//
+//===- SharedLibrary.cpp - Libraries that are found at run time -----------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "SharedLibrary.h"
+#include "ax/Support/SharedLibrary.h"
 
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/ADT/StringRef.h"
 
-#include <cstdlib>
 #include <dlfcn.h>
 
-namespace ax::rt::cuda {
+namespace ax {
 
-void *openLibrary(llvm::ArrayRef<const char *> names, std::string &why) {
-  const char *path = std::getenv("AXRUN_CUDA_PATH");
+void *openLibrary(llvm::ArrayRef<const char *> names, const char *path,
+                  std::string &why) {
   llvm::SmallVector<llvm::StringRef, 4> folders;
   llvm::StringRef(path ? path : "").split(folders, ':', -1, false);
   llvm::SmallVector<std::string, 8> files;
@@ -32,4 +31,4 @@ void *findSymbol(void *library, const char *symbol) {
   return dlsym(library, symbol);
 }
 
-} // namespace ax::rt::cuda
+} // namespace ax
