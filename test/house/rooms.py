@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 # What the table's last column names beside rooms; OUTSIDE says who may use it.
 LIBRARIES = {"nothing", "LLVMSupport", "MLIR", "onnx", "protobuf", "oneDNN",
-             "CUDA"}
+             "CUDA", "ZeroMQ"}
 
 ROW = re.compile(r"^\| `([\w/]+)`[^|]* \|[^|]*\| ([^|]+) \|$", re.M)
 
@@ -54,6 +54,7 @@ OUTSIDE = {
     "oneapi": "Runtime/Cpu",
     "cuda.h": "Runtime/Cuda",
     "cublasLt.h": "Runtime/Cuda",
+    "zmq.h": "Runtime/Control",
 }
 
 INCLUDE = re.compile(r'^\s*#\s*include\s+[<"]([\w.+-]+)((?:/[\w.+-]+)*)', re.M)

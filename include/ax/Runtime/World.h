@@ -68,19 +68,21 @@ public:
   /// Returns when all processes have called it.
   virtual llvm::Error barrier(llvm::StringRef what) = 0;
 
-  /// Ends the job: all processes' exchanges fail with `reason`, and their abort
-  /// handlers are told. The first call of all processes decides. May be called
-  /// from any thread.
+  /// Ends the job: all processes' exchanges fail with `reason`, and the others'
+  /// abort handlers are told. The first call of all processes decides. May be
+  /// called from any thread; returns when it is decided, within seconds.
   virtual void abort(const std::string &reason) = 0;
   /// Why the job ends; empty as long as it does not.
   virtual std::string getAbortReason() const = 0;
-  /// `handler` is called once, from any thread, when the job ends because of
-  /// another process: one that called `abort`, or is lost or silent. At once if
-  /// it has ended before.
+  /// `handler` is called once, from any thread, when the job ends for another
+  /// reason than an `abort` of this process: one that another called, or a
+  /// process that is lost or silent. At once if it has ended before. An empty
+  /// one takes it away, and waits for a call that is being made.
   virtual void
   setAbortHandler(std::function<void(const std::string &reason)> handler) = 0;
   /// Asked from any thread what this process does now, in a line for people;
-  /// others tell it when this one is missing.
+  /// others tell it when this one is missing. It may not wait: who does not
+  /// answer counts as silent. An empty one takes it away, as a handler's.
   virtual void setProgress(std::function<std::string()> progress) = 0;
 
 private:

@@ -1,0 +1,151 @@
+//===- Control.cpp - What processes of a job tell each other --------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "ax/Runtime/Control.h"
+
+#include "Hub.h"
+#include "Spoke.h"
+
+#include "ax/Support/Error.h"
+
+#include <csignal>
+
+namespace ax::rt {
+
+using namespace control;
+
+namespace {
+
+/// The signals of a process are for the threads that it had.
+class WithoutSignals {
+public:
+  WithoutSignals() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+  }
+  ~WithoutSignals() { pthread_sigmask(SIG_SETMASK, &before, nullptr); }
+
+private:
+  sigset_t before;
+};
+
+class ControlWorld : public World {
+public:
+  explicit ControlWorld(ControlOptions given)
+      : World(given.place), options(std::move(given)),
+        state(options.place.process) {}
+  ~ControlWorld() override {
+    state.leave();
+    if (thread.joinable())
+      thread.join();
+  }
+
+  llvm::Error join();
+
+  llvm::Expected<std::vector<std::string>>
+  allGather(llvm::StringRef what, std::string value) override {
+    return state.exchange(ExchangeKind::AllGather, what, std::move(value));
+  }
+  llvm::Expected<std::vector<std::string>> gather(llvm::StringRef what,
+                                                  std::string value) override {
+    return state.exchange(ExchangeKind::Gather, what, std::move(value));
+  }
+  llvm::Expected<std::string> broadcast(llvm::StringRef what,
+                                        std::string value) override {
+    llvm::Expected<std::vector<std::string>> values = state.exchange(
+        ExchangeKind::Broadcast, what, isFirst() ? std::move(value) : "");
+    if (!values)
+      return values.takeError();
+    return std::move(values->front());
+  }
+  llvm::Error barrier(llvm::StringRef what) override {
+    return state.exchange(ExchangeKind::Barrier, what, "").takeError();
+  }
+  void abort(const std::string &reason) override { state.abort(reason); }
+  std::string getAbortReason() const override { return state.getReason(); }
+  void
+  setAbortHandler(std::function<void(const std::string &)> handler) override {
+    state.setAbortHandler(std::move(handler));
+  }
+  void setProgress(std::function<std::string()> progress) override {
+    state.setProgress(std::move(progress));
+  }
+
+private:
+  /// `told` is what the others need.
+  llvm::Error startHub(const Zmq &zmq, std::string &told);
+  llvm::Error startSpoke(const Zmq &zmq, llvm::StringRef told);
+
+  const ControlOptions options;
+  ChannelState state;
+  std::thread thread;
+};
+
+} // namespace
+
+/// What the launcher's broadcast carries begins with this, or with an exit code
+/// before the reason why there is no address.
+static constexpr char addressFollows = 'a';
+
+llvm::Error ControlWorld::startHub(const Zmq &zmq, std::string &told) {
+  llvm::Expected<Listener> listener = listenAt(options.address);
+  if (!listener)
+    return listener.takeError();
+  auto hub = std::make_unique<Hub>(zmq, options, state, *listener);
+  if (llvm::Error error = hub->open())
+    return error;
+  told = addressFollows + listener->address.encode();
+  WithoutSignals here;
+  thread = std::thread([hub = std::move(hub)] { hub->run(); });
+  return llvm::Error::success();
+}
+
+llvm::Error ControlWorld::startSpoke(const Zmq &zmq, llvm::StringRef told) {
+  if (!told.consume_front(llvm::StringRef(&addressFollows, 1)))
+    return makeError(told.empty() ? ExitCode::Internal
+                                  : static_cast<ExitCode>(told.front()),
+                     told.drop_front(!told.empty()));
+  llvm::Expected<ControlAddress> address = ControlAddress::decode(told);
+  if (!address)
+    return address.takeError();
+  WithoutSignals here;
+  auto spoke = std::make_unique<Spoke>(zmq, options, state, *address);
+  thread = std::thread([spoke = std::move(spoke)] { spoke->run(); });
+  return llvm::Error::success();
+}
+
+llvm::Error ControlWorld::join() {
+  llvm::Expected<const Zmq *> zmq = Zmq::load();
+  llvm::Error error = zmq.takeError();
+  std::string own;
+  if (isFirst() && !error)
+    error = startHub(**zmq, own);
+  ErrorDescription why;
+  if (error) {
+    why = describeError(std::move(error));
+    own = static_cast<char>(why.code) + why.message;
+  }
+  // The others wait for it, whatever it says.
+  llvm::Expected<std::string> told = options.broadcast(std::move(own));
+  if (!told) {
+    if (why.message.empty())
+      return told.takeError();
+    llvm::consumeError(told.takeError());
+  }
+  if (!why.message.empty())
+    return makeError(why.code, why.message);
+  if (!isFirst())
+    if (llvm::Error failed = startSpoke(**zmq, *told))
+      return failed;
+  return state.waitUntilJoined();
+}
+
+llvm::Expected<std::unique_ptr<World>> joinControl(ControlOptions options) {
+  auto world = std::make_unique<ControlWorld>(std::move(options));
+  if (llvm::Error error = world->join())
+    return error;
+  return world;
+}
+
+} // namespace ax::rt

@@ -1,0 +1,380 @@
+//===- Hub.cpp - The control channel at process 0 -------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Hub.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace ax::rt::control {
+
+static constexpr std::chrono::seconds goodbyeWait(1);
+/// In milliseconds; who has not shown the key by then is dropped.
+static constexpr int handshakeTime = 5000;
+
+Hub::Hub(const Zmq &zmq, const ControlOptions &options, ChannelState &state,
+         const Listener &listener)
+    : options(options), state(state), listener(listener), context(zmq),
+      gate(context, listener.address.key), router(context, ZMQ_ROUTER),
+      monitor(context, ZMQ_PAIR), pulse(options.timeout), start(Clock::now()) {
+  members.resize(static_cast<size_t>(options.place.numProcesses));
+  for (size_t i = 0; i < members.size(); ++i)
+    members[i].peer.process = static_cast<int32_t>(i);
+  Member &self = members.front();
+  self.peer.host = options.place.host;
+  self.stage = Stage::Here;
+}
+
+llvm::Error Hub::open() {
+  if (llvm::Error error = gate.open())
+    return error;
+  router.set(ZMQ_PLAIN_SERVER, 1);
+  router.set(ZMQ_ZAP_DOMAIN, std::string("ax"));
+  router.set(ZMQ_HANDSHAKE_IVL, handshakeTime);
+  router.set(ZMQ_ROUTER_MANDATORY, 1);
+  router.set(ZMQ_SNDHWM, 0);
+  router.set(ZMQ_RCVHWM, 0);
+  router.setLargestFrame(largestMessage);
+  router.set(ZMQ_USE_FD, listener.socket);
+  if (llvm::Error error = router.monitor(
+          "inproc://monitor", ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED))
+    return error;
+  if (llvm::Error error = monitor.connect("inproc://monitor"))
+    return error;
+  // The socket listens already: of this, it reads the protocol.
+  return router.bind("tcp://127.0.0.1:*");
+}
+
+void Hub::run() {
+  while (!state.wantsToLeave()) {
+    wait();
+    takeRequests();
+    if (joined)
+      checkExchange();
+    else
+      checkJoined(Clock::now());
+  }
+  sayGoodbye();
+}
+
+/// Sleeps until there is something, and takes it.
+void Hub::wait() {
+  zmq_pollitem_t items[] = {{router.handle, 0, ZMQ_POLLIN, 0},
+                            {monitor.handle, 0, ZMQ_POLLIN, 0},
+                            {gate.socket.handle, 0, ZMQ_POLLIN, 0},
+                            {nullptr, state.getWakeFile(), ZMQ_POLLIN, 0}};
+  router.zmq.zmq_poll.function(items, 4, pulse.beforeSleep(Clock::now()));
+  Clock::duration slept = pulse.afterSleep(Clock::now());
+  for (Member &member : members)
+    member.peer.lastHeard += slept;
+  state.clearWake();
+  gate.answer();
+  // What a process has said comes before the end of its connection.
+  readEvents();
+  readMessages();
+  Clock::time_point now = Clock::now();
+  checkSilence(now);
+  if (pulse.isDue(now))
+    beat();
+}
+
+void Hub::readMessages() {
+  Frames got;
+  while (router.receive(got)) {
+    if (got.frames.size() != 2)
+      continue;
+    if (std::optional<Message> message = Message::decode(got.frames[1]))
+      handle(got.frames[0], got.connection, std::move(*message));
+    else if (Member *member = findMember(got.frames[0]))
+      decide(member->peer.describe() + " sends what is no message");
+  }
+}
+
+void Hub::readEvents() {
+  // Numbers of connections are used again, by strangers as well: what counts is
+  // that one was closed after its process spoke.
+  closedConnections.clear();
+  SocketEvent event;
+  auto readAll = [&] {
+    while (monitor.receive(event)) {
+      if (event.kind == ZMQ_EVENT_ACCEPTED) {
+        openConnections.insert(event.connection);
+      } else if (event.kind == ZMQ_EVENT_DISCONNECTED) {
+        openConnections.erase(event.connection);
+        closedConnections.insert(event.connection);
+      }
+    }
+  };
+  readAll();
+  std::set<int> known;
+  for (const Member &member : members)
+    known.insert(member.connection);
+  readMessages();
+  readAll();
+  std::vector<const Peer *> lost;
+  for (Member &member : members) {
+    int at = member.connection;
+    bool isOld = known.count(at);
+    if (member.stage != Stage::Here || at < 0 ||
+        (isOld ? !closedConnections.count(at) : openConnections.count(at)))
+      continue;
+    member.stage = Stage::Lost;
+    lost.push_back(&member.peer);
+  }
+  if (!lost.empty())
+    decide(describeMissing("lost the connection to", lost, Clock::now()));
+}
+
+void Hub::handle(const std::string &route, int connection, Message message) {
+  if (message.kind == MessageKind::Hello)
+    return welcome(route, connection, std::move(message));
+  Member *member = findMember(route);
+  if (!member)
+    return;
+  member->peer.lastHeard = Clock::now();
+  switch (message.kind) {
+  case MessageKind::Heartbeat:
+    member->peer.lastSaid = std::move(message);
+    break;
+  case MessageKind::Exchange:
+    member->exchange = std::move(message);
+    break;
+  case MessageKind::Abort:
+    decide(std::move(message.text), ExitCode::RunFailed, member->peer.process);
+    break;
+  case MessageKind::Goodbye:
+    if (member->stage == Stage::Here)
+      sendTo(*member, {MessageKind::Goodbye});
+    member->stage = Stage::Left;
+    break;
+  default:
+    decide(member->peer.describe() + " sends what only process 0 does");
+  }
+}
+
+void Hub::welcome(const std::string &route, int connection, Message hello) {
+  const size_t numProcesses = members.size();
+  std::string refusal;
+  if (hello.number == 0 || hello.number >= numProcesses ||
+      hello.detail != numProcesses)
+    refusal =
+        llvm::formatv("a process on host {0} says that it is number {1} "
+                      "of {2}, and process 0 is one of {3}",
+                      hello.name, hello.number, hello.detail, numProcesses)
+            .str();
+  else if (members[hello.number].stage != Stage::Away)
+    refusal =
+        llvm::formatv("two processes, on hosts {0} and {1}, say that "
+                      "they are number {2}",
+                      members[hello.number].peer.host, hello.name, hello.number)
+            .str();
+  if (!refusal.empty()) {
+    decide(std::move(refusal), ExitCode::Usage);
+  } else {
+    Member &member = members[hello.number];
+    member.stage = Stage::Here;
+    member.peer.host = std::move(hello.name);
+    member.peer.lastHeard = Clock::now();
+    member.route = route;
+    member.connection = connection;
+    member.agreed = std::move(hello.list);
+    routes[route] = member.peer.process;
+  }
+  // Who comes when it is over is told, too, member or not.
+  if (ending)
+    router.send({route, describeEnding().encode()});
+}
+
+void Hub::checkJoined(Clock::time_point now) {
+  if (ending)
+    return;
+  std::vector<std::string> missing;
+  for (const Member &member : members)
+    if (member.stage == Stage::Away)
+      missing.push_back(std::to_string(member.peer.process));
+  if (!missing.empty()) {
+    if (now - start > options.joinTimeout)
+      decide(llvm::formatv(
+                 "{0} {1} of {2} did not join within {3:f0} s",
+                 missing.size() == 1 ? "process" : "processes",
+                 llvm::join(missing, ", "), members.size(),
+                 std::chrono::duration<double>(options.joinTimeout).count())
+                 .str());
+    return;
+  }
+  refuseStrangers(listener.socket);
+  std::string differences = describeDifferences();
+  if (!differences.empty())
+    return decide(std::move(differences), ExitCode::Usage);
+  joined = true;
+  sendToAll({MessageKind::Welcome, 0, 0, options.place.host});
+  state.markJoined();
+}
+
+std::string Hub::describeDifferences() const {
+  auto find = [](const std::vector<std::string> &list, llvm::StringRef name) {
+    for (size_t i = 0; i + 1 < list.size(); i += 2)
+      if (list[i] == name)
+        return list[i + 1];
+    return std::string("nothing");
+  };
+  std::vector<std::string> own;
+  for (const auto &[name, value] : options.agreed) {
+    own.push_back(name);
+    own.push_back(value);
+  }
+  std::string text;
+  for (const Member &member : members) {
+    if (member.peer.process == 0)
+      continue;
+    std::vector<std::string> names;
+    for (llvm::ArrayRef<std::string> list :
+         {llvm::ArrayRef<std::string>(own), llvm::ArrayRef(member.agreed)})
+      for (size_t i = 0; i + 1 < list.size(); i += 2)
+        if (!llvm::is_contained(names, list[i]))
+          names.push_back(list[i]);
+    for (const std::string &name : names) {
+      std::string here = find(own, name), there = find(member.agreed, name);
+      if (here != there)
+        text += llvm::formatv("{0}{1} has another {2} than process 0 on host "
+                              "{3}: {4} instead of {5}",
+                              text.empty() ? "" : "; ", member.peer.describe(),
+                              name, options.place.host, there, here)
+                    .str();
+    }
+  }
+  return text;
+}
+
+void Hub::takeRequests() {
+  if (std::optional<std::string> reason = state.takeAbort())
+    decide(std::move(*reason), ExitCode::RunFailed, options.place.process);
+  if (std::optional<Message> asked = state.takeExchange())
+    members.front().exchange = std::move(asked);
+}
+
+void Hub::checkExchange() {
+  const Member *first = nullptr, *gone = nullptr;
+  bool isComplete = true;
+  for (const Member &member : members) {
+    if (!member.exchange) {
+      isComplete = false;
+      if (member.stage == Stage::Left)
+        gone = &member;
+      continue;
+    }
+    if (!first) {
+      first = &member;
+      continue;
+    }
+    const Message &one = *first->exchange, &other = *member.exchange;
+    if (one.number == other.number && one.detail == other.detail &&
+        one.name == other.name)
+      continue;
+    return decide(llvm::formatv("{0} is at exchange {1}, {2}, and {3} at "
+                                "exchange {4}, {5}",
+                                first->peer.describe(), one.number, one.name,
+                                member.peer.describe(), other.number,
+                                other.name)
+                      .str());
+  }
+  if (first && gone)
+    return decide(llvm::formatv("{0} is at exchange {1}, {2}, and {3} is done",
+                                first->peer.describe(), first->exchange->number,
+                                first->exchange->name, gone->peer.describe())
+                      .str());
+  if (isComplete && !ending)
+    finishExchange();
+}
+
+void Hub::finishExchange() {
+  const Message &own = *members.front().exchange;
+  auto kind = static_cast<ExchangeKind>(own.detail);
+  Message result{MessageKind::Result, own.number};
+  std::vector<std::string> all;
+  size_t size = 0;
+  if (kind == ExchangeKind::AllGather || kind == ExchangeKind::Gather) {
+    for (Member &member : members) {
+      size += member.exchange->text.size() + 16;
+      all.push_back(std::move(member.exchange->text));
+    }
+  } else if (kind == ExchangeKind::Broadcast) {
+    all = {own.text};
+  }
+  if (kind != ExchangeKind::Gather)
+    result.list = all;
+  if (kind == ExchangeKind::AllGather && size > largestMessage)
+    return decide(llvm::formatv("{0}: {1} bytes of all processes are too many "
+                                "for the control channel, which carries {2} at "
+                                "most",
+                                own.name, size, largestMessage)
+                      .str());
+  for (Member &member : members)
+    member.exchange.reset();
+  sendToAll(result);
+  state.giveResult(result.number, std::move(all));
+}
+
+void Hub::checkSilence(Clock::time_point now) {
+  std::vector<const Peer *> peers;
+  for (const Member &member : members)
+    if (member.stage == Stage::Here && member.peer.process != 0)
+      peers.push_back(&member.peer);
+  std::vector<const Peer *> silent = findSilent(peers, now, options.timeout);
+  if (!silent.empty())
+    decide(describeMissing("nothing is heard any more from", silent, now));
+}
+
+void Hub::beat() { sendToAll(state.describeProgress()); }
+
+void Hub::decide(std::string reason, ExitCode code, int32_t askedBy) {
+  if (ending)
+    return;
+  ending = Ending{std::move(reason), code, askedBy};
+  sendToAll(describeEnding());
+  state.end(*ending);
+}
+
+Message Hub::describeEnding() const {
+  Message message;
+  message.kind = MessageKind::Abort;
+  message.number = static_cast<uint64_t>(ending->askedBy);
+  message.detail = static_cast<uint64_t>(ending->code);
+  message.text = ending->reason;
+  return message;
+}
+
+/// Who leaves waits for an answer: a connection that is closed with something
+/// in it may lose the goodbye.
+void Hub::sayGoodbye() {
+  sendToAll({MessageKind::Goodbye});
+  Clock::time_point last = Clock::now() + goodbyeWait;
+  while (isSomebodyHere() && Clock::now() < last)
+    wait();
+}
+
+Hub::Member *Hub::findMember(const std::string &route) {
+  auto found = routes.find(route);
+  return found == routes.end() ? nullptr
+                               : &members[static_cast<size_t>(found->second)];
+}
+
+bool Hub::isSomebodyHere() const {
+  return llvm::any_of(members, [](const Member &member) {
+    return member.stage == Stage::Here && member.peer.process != 0;
+  });
+}
+
+void Hub::sendTo(const Member &member, const Message &message) {
+  router.send({member.route, message.encode()});
+}
+
+void Hub::sendToAll(const Message &message) {
+  std::string bytes = message.encode();
+  for (const Member &member : members)
+    if (member.stage == Stage::Here && member.peer.process != 0)
+      router.send({member.route, bytes});
+}
+
+} // namespace ax::rt::control

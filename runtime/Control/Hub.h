@@ -1,0 +1,81 @@
+//===- Hub.h - The control channel at process 0 -----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_RUNTIME_CONTROL_HUB_H
+#define AX_RUNTIME_CONTROL_HUB_H
+
+#include "ChannelState.h"
+#include "Gate.h"
+#include "Listener.h"
+#include "Peer.h"
+
+#include "ax/Runtime/Control.h"
+
+#include <map>
+#include <set>
+
+namespace ax::rt::control {
+
+/// All that processes agree on comes together here. Every process is a member,
+/// this one too, which has no connection.
+class Hub {
+public:
+  Hub(const Zmq &zmq, const ControlOptions &options, ChannelState &state,
+      const Listener &listener);
+
+  /// Before `run`, of the same thread or one before it.
+  llvm::Error open();
+  /// Returns when this process leaves.
+  void run();
+
+private:
+  enum class Stage { Away, Here, Left, Lost };
+  struct Member {
+    Peer peer;
+    Stage stage = Stage::Away;
+    /// Of its messages, and of its connection's end.
+    std::string route;
+    int connection = -1;
+    std::vector<std::string> agreed;
+    std::optional<Message> exchange;
+  };
+
+  void wait();
+  void readMessages();
+  void readEvents();
+  void handle(const std::string &route, int connection, Message message);
+  void welcome(const std::string &route, int connection, Message hello);
+  void checkJoined(Clock::time_point now);
+  std::string describeDifferences() const;
+  void takeRequests();
+  void checkExchange();
+  void finishExchange();
+  void checkSilence(Clock::time_point now);
+  void beat();
+  void decide(std::string reason, ExitCode code = ExitCode::RunFailed,
+              int32_t askedBy = -1);
+  Message describeEnding() const;
+  void sayGoodbye();
+
+  Member *findMember(const std::string &route);
+  bool isSomebodyHere() const;
+  void sendTo(const Member &member, const Message &message);
+  void sendToAll(const Message &message);
+
+  const ControlOptions &options;
+  ChannelState &state;
+  const Listener listener;
+  ZmqContext context;
+  Gate gate;
+  ZmqSocket router, monitor;
+  std::vector<Member> members;
+  std::map<std::string, int32_t> routes;
+  std::set<int> openConnections, closedConnections;
+  Pulse pulse;
+  Clock::time_point start;
+  bool joined = false;
+  std::optional<Ending> ending;
+};
+
+} // namespace ax::rt::control
+
+#endif // AX_RUNTIME_CONTROL_HUB_H

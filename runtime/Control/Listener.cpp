@@ -1,0 +1,152 @@
+//===- Listener.cpp - Where process 0 is found ----------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Listener.h"
+
+#include "ax/Support/Error.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/ScopeExit.h"
+#include "llvm/ADT/StringExtras.h"
+
+#include <arpa/inet.h>
+#include <cerrno>
+#include <cstring>
+#include <ifaddrs.h>
+#include <linux/filter.h>
+#include <net/if.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace ax::rt::control {
+
+static std::string inDigits(const sockaddr *address) {
+  char text[NI_MAXHOST];
+  socklen_t size = address->sa_family == AF_INET6 ? sizeof(sockaddr_in6)
+                                                  : sizeof(sockaddr_in);
+  if (getnameinfo(address, size, text, sizeof(text), nullptr, 0,
+                  NI_NUMERICHOST))
+    return "";
+  return text;
+}
+
+static bool isAny(const sockaddr *address) {
+  if (address->sa_family == AF_INET6)
+    return IN6_IS_ADDR_UNSPECIFIED(
+        &reinterpret_cast<const sockaddr_in6 *>(address)->sin6_addr);
+  return reinterpret_cast<const sockaddr_in *>(address)->sin_addr.s_addr ==
+         htonl(INADDR_ANY);
+}
+
+/// Returns the host's addresses of a family, those of networks first, and the
+/// one that only processes of this host reach last.
+static std::vector<std::string> listAddresses(int family) {
+  std::vector<std::string> found, loops;
+  ifaddrs *all = nullptr;
+  if (getifaddrs(&all))
+    return {};
+  llvm::scope_exit release([&] { freeifaddrs(all); });
+  for (ifaddrs *at = all; at; at = at->ifa_next) {
+    if (!at->ifa_addr || at->ifa_addr->sa_family != family ||
+        !(at->ifa_flags & IFF_UP))
+      continue;
+    std::string text = inDigits(at->ifa_addr);
+    // An address of one link is none without the name of the link.
+    if (text.empty() || llvm::StringRef(text).contains('%'))
+      continue;
+    (at->ifa_flags & IFF_LOOPBACK ? loops : found).push_back(std::move(text));
+  }
+  found.insert(found.end(), loops.begin(), loops.end());
+  return found;
+}
+
+static llvm::Error cannotListen(llvm::StringRef address, llvm::StringRef why) {
+  return makeErrorf(ExitCode::Usage,
+                    "the control channel cannot listen at {0}: {1}",
+                    address.empty() ? "any address" : address, why);
+}
+
+/// Returns a socket that listens, or -1, and errno.
+static int tryListen(const addrinfo &at) {
+  int made = socket(at.ai_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP);
+  if (made < 0)
+    return -1;
+  int on = 1;
+  setsockopt(made, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (!bind(made, at.ai_addr, at.ai_addrlen) && !listen(made, SOMAXCONN))
+    return made;
+  int error = errno;
+  close(made);
+  errno = error;
+  return -1;
+}
+
+static llvm::Expected<std::string> makeKey() {
+  unsigned char bits[16];
+  if (getrandom(bits, sizeof(bits), 0) != sizeof(bits))
+    return makeErrnoError("cannot find a random key", errno);
+  return llvm::toHex(llvm::ArrayRef<uint8_t>(bits), /*LowerCase=*/true);
+}
+
+llvm::Expected<Listener> listenAt(llvm::StringRef address) {
+  auto [host, port] = address.rsplit(':');
+  if (!address.contains(':') || port.contains(']')) {
+    host = address;
+    port = "";
+  }
+  if (host.consume_front("["))
+    host.consume_back("]");
+  uint16_t number = 0;
+  if (!port.empty() && port.getAsInteger(10, number))
+    return cannotListen(address, "a port is a number below 65536");
+
+  addrinfo hints = {};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  // What has IPv4 alone is still the usual case.
+  hints.ai_family = host.empty() ? AF_INET : AF_UNSPEC;
+  addrinfo *found = nullptr;
+  std::string name = host.str(), service = std::to_string(number);
+  if (int code = getaddrinfo(name.empty() ? nullptr : name.c_str(),
+                             service.c_str(), &hints, &found))
+    return cannotListen(address, gai_strerror(code));
+  llvm::scope_exit release([&] { freeaddrinfo(found); });
+
+  Listener listener;
+  for (addrinfo *at = found; at && listener.socket < 0; at = at->ai_next)
+    listener.socket = tryListen(*at);
+  if (listener.socket < 0)
+    return cannotListen(address, std::strerror(errno));
+
+  sockaddr_storage bound = {};
+  socklen_t size = sizeof(bound);
+  auto *place = reinterpret_cast<sockaddr *>(&bound);
+  getsockname(listener.socket, place, &size);
+  listener.address.port =
+      ntohs(place->sa_family == AF_INET6
+                ? reinterpret_cast<sockaddr_in6 *>(place)->sin6_port
+                : reinterpret_cast<sockaddr_in *>(place)->sin_port);
+  if (isAny(place))
+    listener.address.hosts = listAddresses(place->sa_family);
+  else
+    listener.address.hosts = {inDigits(place)};
+  llvm::Expected<std::string> key = makeKey();
+  if (!key) {
+    close(listener.socket);
+    return key.takeError();
+  }
+  listener.address.key = std::move(*key);
+  return listener;
+}
+
+void refuseStrangers(int socket) {
+  // Where the system cannot, the key alone keeps them out.
+  sock_filter none = {BPF_RET | BPF_K, 0, 0, 0};
+  sock_fprog program = {1, &none};
+  setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program));
+}
+
+} // namespace ax::rt::control

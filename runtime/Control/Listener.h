@@ -1,0 +1,26 @@
+//===- Listener.h - Where process 0 is found --------------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_RUNTIME_CONTROL_LISTENER_H
+#define AX_RUNTIME_CONTROL_LISTENER_H
+
+#include "ax/Runtime/Control.h"
+
+namespace ax::rt::control {
+
+/// A socket that listens. Whoever takes it (ZeroMQ) closes it.
+struct Listener {
+  int socket = -1;
+  ControlAddress address;
+};
+
+/// `address` is that of ControlOptions. A Usage error where it is none of this
+/// host's, or is in use.
+llvm::Expected<Listener> listenAt(llvm::StringRef address);
+
+/// From now on nobody connects: requests to do so are dropped, and who has done
+/// it stays connected.
+void refuseStrangers(int socket);
+
+} // namespace ax::rt::control
+
+#endif // AX_RUNTIME_CONTROL_LISTENER_H

@@ -1,0 +1,77 @@
+//===- Peer.cpp - What is known of another process ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Peer.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace ax::rt::control {
+
+static double inSeconds(Clock::duration duration) {
+  return std::chrono::duration<double>(duration).count();
+}
+
+std::string Peer::describe() const {
+  return llvm::formatv("process {0} on host {1}", process, host).str();
+}
+
+std::string Peer::describeLast(Clock::time_point now) const {
+  std::string text = llvm::formatv("{0} (last heard {1:f1} s ago", describe(),
+                                   inSeconds(now - lastHeard))
+                         .str();
+  if (lastSaid.number)
+    text +=
+        llvm::formatv(", at exchange {0}, {1}", lastSaid.number, lastSaid.name)
+            .str();
+  if (!lastSaid.text.empty())
+    text += ": " + lastSaid.text;
+  return text + ")";
+}
+
+std::vector<const Peer *> findSilent(llvm::ArrayRef<const Peer *> peers,
+                                     Clock::time_point now,
+                                     std::chrono::milliseconds timeout) {
+  auto longer = [&](std::chrono::milliseconds time) {
+    std::vector<const Peer *> found;
+    llvm::copy_if(peers, std::back_inserter(found), [&](const Peer *peer) {
+      return now - peer->lastHeard > time;
+    });
+    return found;
+  };
+  if (longer(timeout).empty())
+    return {};
+  // Their heartbeats came at different times of the same interval.
+  return longer(timeout - timeout / 3);
+}
+
+std::string describeMissing(llvm::StringRef what,
+                            llvm::ArrayRef<const Peer *> missing,
+                            Clock::time_point now) {
+  std::string text = what.str();
+  for (const Peer *peer : missing)
+    text += (peer == missing.front() ? " " : ", ") + peer->describeLast(now);
+  return text;
+}
+
+long Pulse::beforeSleep(Clock::time_point now) {
+  // Rounded up, or the last millisecond would be polled away.
+  auto sleep = std::chrono::ceil<std::chrono::milliseconds>(
+      std::max(next - now, Clock::duration(0)));
+  wake = now + sleep;
+  return static_cast<long>(sleep.count());
+}
+
+Clock::duration Pulse::afterSleep(Clock::time_point now) const {
+  Clock::duration late = now - wake;
+  return late > interval ? late : Clock::duration(0);
+}
+
+bool Pulse::isDue(Clock::time_point now) {
+  if (now < next)
+    return false;
+  next = now + interval;
+  return true;
+}
+
+} // namespace ax::rt::control

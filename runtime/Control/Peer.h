@@ -1,0 +1,61 @@
+//===- Peer.h - What is known of another process ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_RUNTIME_CONTROL_PEER_H
+#define AX_RUNTIME_CONTROL_PEER_H
+
+#include "Message.h"
+
+#include "llvm/ADT/ArrayRef.h"
+
+#include <chrono>
+
+namespace ax::rt::control {
+
+using Clock = std::chrono::steady_clock;
+
+struct Peer {
+  int32_t process = 0;
+  std::string host = {};
+  Clock::time_point lastHeard = {};
+  /// Its last Heartbeat.
+  Message lastSaid = {};
+
+  /// `process 2 on host b`.
+  std::string describe() const;
+  /// Likewise, and what it said last that it did, and when.
+  std::string describeLast(Clock::time_point now) const;
+};
+
+/// Returns those of `peers` that are silent for over `timeout`; where there is
+/// one, also those that are about to be, since they were cut off together.
+std::vector<const Peer *> findSilent(llvm::ArrayRef<const Peer *> peers,
+                                     Clock::time_point now,
+                                     std::chrono::milliseconds timeout);
+
+/// `nothing is heard any more from process 2 on host b (...), process 3 ...`.
+std::string describeMissing(llvm::StringRef what,
+                            llvm::ArrayRef<const Peer *> missing,
+                            Clock::time_point now);
+
+/// Says when to speak, and what time was slept that is nobody's silence.
+class Pulse {
+public:
+  explicit Pulse(std::chrono::milliseconds timeout)
+      : interval(std::min<std::chrono::milliseconds>(std::chrono::seconds(1),
+                                                     timeout / 4)) {}
+  /// Returns how long to sleep, in milliseconds.
+  long beforeSleep(Clock::time_point now);
+  /// Returns by how much more than that this process slept, because it was
+  /// stopped: others may have spoken, and could not be heard.
+  Clock::duration afterSleep(Clock::time_point now) const;
+  /// Returns whether a heartbeat is due, once.
+  bool isDue(Clock::time_point now);
+
+private:
+  const std::chrono::milliseconds interval;
+  Clock::time_point next = {}, wake = {};
+};
+
+} // namespace ax::rt::control
+
+#endif // AX_RUNTIME_CONTROL_PEER_H

@@ -1,0 +1,224 @@
+//===- Spoke.cpp - The control channel at other processes -----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Spoke.h"
+
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+
+namespace ax::rt::control {
+
+static constexpr std::chrono::seconds goodbyeWait(1);
+/// For one address of several, before the next is tried.
+static constexpr std::chrono::milliseconds connectTime(3000);
+/// After all of them were refused.
+static constexpr std::chrono::milliseconds connectPause(200);
+
+llvm::Error Spoke::Connection::open(const ControlAddress &address,
+                                    const std::string &host) {
+  dealer.set(ZMQ_PLAIN_USERNAME, std::string("ax"));
+  dealer.set(ZMQ_PLAIN_PASSWORD, address.key);
+  // What is lost stays lost, so that it is told.
+  dealer.set(ZMQ_RECONNECT_IVL, -1);
+  dealer.set(ZMQ_HANDSHAKE_IVL, static_cast<int>(connectTime.count()));
+  dealer.set(ZMQ_SNDHWM, 0);
+  dealer.set(ZMQ_RCVHWM, 0);
+  dealer.setLargestFrame(largestMessage);
+  std::string endpoint = "inproc://" + monitorName;
+  if (llvm::Error error = dealer.monitor(
+          endpoint, ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_CLOSED |
+                        ZMQ_EVENT_DISCONNECTED |
+                        ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                        ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL |
+                        ZMQ_EVENT_HANDSHAKE_FAILED_AUTH))
+    return error;
+  if (llvm::Error error = monitor.connect(endpoint))
+    return error;
+  bool isLong = llvm::StringRef(host).contains(':');
+  return dealer.connect(
+      llvm::formatv(isLong ? "tcp://[{0}]:{1}" : "tcp://{0}:{1}", host,
+                    address.port)
+          .str());
+}
+
+void Spoke::run() {
+  first.host = address.hosts.empty() ? "" : address.hosts.front();
+  if (!connect())
+    return;
+  first.lastHeard = Clock::now();
+  Message hello{
+      MessageKind::Hello, static_cast<uint64_t>(options.place.process),
+      static_cast<uint64_t>(options.place.numProcesses), options.place.host};
+  for (const auto &[name, value] : options.agreed) {
+    hello.list.push_back(name);
+    hello.list.push_back(value);
+  }
+  send(hello);
+  while (!state.wantsToLeave()) {
+    wait();
+    takeRequests();
+  }
+  sayGoodbye();
+}
+
+/// Returns false where process 0 is not found, or nobody waits for it any more.
+bool Spoke::connect() {
+  Clock::time_point last = Clock::now() + options.joinTimeout;
+  for (int attempt = 0; !state.wantsToLeave(); ++attempt) {
+    size_t index = static_cast<size_t>(attempt) % address.hosts.size();
+    auto made = std::make_unique<Connection>(
+        context, "monitor" + std::to_string(attempt));
+    if (llvm::Error error = made->open(address, address.hosts[index])) {
+      end(llvm::toString(std::move(error)));
+      return false;
+    }
+    if (waitForHandshake(*made, std::min(last, Clock::now() + connectTime))) {
+      connection = std::move(made);
+      return true;
+    }
+    if (Clock::now() > last) {
+      end(llvm::formatv(
+              "process 0 does not answer at {0}, port {1}, within "
+              "{2:f0} s, to process {3} on host {4}",
+              llvm::join(address.hosts, ", "), address.port,
+              std::chrono::duration<double>(options.joinTimeout).count(),
+              options.place.process, options.place.host)
+              .str());
+      return false;
+    }
+    if (index + 1 == address.hosts.size())
+      sleep(*made, connectPause.count());
+  }
+  return false;
+}
+
+bool Spoke::waitForHandshake(Connection &made, Clock::time_point last) {
+  while (!state.wantsToLeave()) {
+    SocketEvent event;
+    if (made.monitor.receive(event))
+      return event.kind == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+    auto left =
+        std::chrono::ceil<std::chrono::milliseconds>(last - Clock::now());
+    if (left.count() <= 0)
+      return false;
+    sleep(made, left.count());
+  }
+  return false;
+}
+
+void Spoke::sleep(Connection &at, long milliseconds) {
+  zmq_pollitem_t items[] = {{at.dealer.handle, 0, ZMQ_POLLIN, 0},
+                            {at.monitor.handle, 0, ZMQ_POLLIN, 0},
+                            {nullptr, state.getWakeFile(), ZMQ_POLLIN, 0}};
+  context.zmq.zmq_poll.function(items, 3, milliseconds);
+  state.clearWake();
+}
+
+void Spoke::wait() {
+  sleep(*connection, pulse.beforeSleep(Clock::now()));
+  first.lastHeard += pulse.afterSleep(Clock::now());
+  // What process 0 has said comes before the end of the connection.
+  bool isLost = false;
+  SocketEvent event;
+  while (connection->monitor.receive(event))
+    isLost |= event.kind == ZMQ_EVENT_DISCONNECTED;
+  readMessages();
+  Clock::time_point now = Clock::now();
+  if (isAlone)
+    return;
+  if (isLost) {
+    isAlone = true;
+    end(describeMissing("lost the connection to", &first, now));
+  } else if (!findSilent(&first, now, options.timeout).empty()) {
+    isAlone = true;
+    end(describeMissing("nothing is heard any more from", &first, now));
+  }
+  if (pulse.isDue(now))
+    send(state.describeProgress());
+}
+
+void Spoke::readMessages() {
+  Frames got;
+  while (connection->dealer.receive(got)) {
+    std::optional<Message> message;
+    if (got.frames.size() == 1)
+      message = Message::decode(got.frames.front());
+    if (message)
+      handle(std::move(*message));
+    else
+      end(first.describe() + " sends what is no message");
+  }
+}
+
+void Spoke::handle(Message message) {
+  first.lastHeard = Clock::now();
+  switch (message.kind) {
+  case MessageKind::Welcome:
+    first.host = std::move(message.name);
+    state.markJoined();
+    break;
+  case MessageKind::Heartbeat:
+    first.lastSaid = std::move(message);
+    break;
+  case MessageKind::Result:
+    waiting.reset();
+    state.giveResult(message.number, std::move(message.list));
+    break;
+  case MessageKind::Abort:
+    state.end({std::move(message.text), static_cast<ExitCode>(message.detail),
+               static_cast<int32_t>(message.number)});
+    break;
+  case MessageKind::Goodbye:
+    if (!isAlone)
+      send({MessageKind::Goodbye});
+    isAlone = true;
+    refuseExchange();
+    break;
+  default:
+    end(first.describe() + " sends what only others do");
+  }
+}
+
+void Spoke::takeRequests() {
+  if (std::optional<std::string> reason = state.takeAbort()) {
+    Message request;
+    request.kind = MessageKind::Abort;
+    request.text = std::move(*reason);
+    if (isAlone)
+      state.end({request.text, ExitCode::RunFailed, options.place.process});
+    else
+      send(request);
+  }
+  if (std::optional<Message> asked = state.takeExchange()) {
+    waiting = std::move(asked);
+    send(*waiting);
+    refuseExchange();
+  }
+}
+
+void Spoke::refuseExchange() {
+  if (isAlone && waiting)
+    end(llvm::formatv("{0} is done, and process {1} on host {2} is at exchange "
+                      "{3}, {4}",
+                      first.describe(), options.place.process,
+                      options.place.host, waiting->number, waiting->name)
+            .str());
+}
+
+void Spoke::end(std::string reason) { state.end({std::move(reason)}); }
+
+/// Who leaves waits for an answer: a connection that is closed with something
+/// in it may lose the goodbye.
+void Spoke::sayGoodbye() {
+  send({MessageKind::Goodbye});
+  Clock::time_point last = Clock::now() + goodbyeWait;
+  while (!isAlone && Clock::now() < last)
+    wait();
+}
+
+void Spoke::send(const Message &message) {
+  if (!isAlone)
+    connection->dealer.send({message.encode()});
+}
+
+} // namespace ax::rt::control

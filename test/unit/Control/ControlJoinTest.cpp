@@ -1,0 +1,188 @@
+//===- ControlJoinTest.cpp - Who may join, and when -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "Jobs.h"
+
+#include "ax/Support/Error.h"
+
+#include "gmock/gmock.h"
+#include "gtest/gtest.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <thread>
+#include <unistd.h>
+
+namespace ax::rt {
+namespace {
+
+using testing::AllOf;
+using testing::Each;
+using testing::HasSubstr;
+using testing::StartsWith;
+
+std::string sayYes(World &) { return "yes"; }
+
+TEST(ControlJoinTest, SaysWhoHasSomethingElse) {
+  auto results = runThreads(4, sayYes, [](ControlOptions &options) {
+    int32_t process = options.place.process;
+    options.agreed = {{"plan", process == 2 ? "beef" : "cafe"},
+                      {"version", "1"}};
+    if (process == 3)
+      options.agreed.pop_back();
+  });
+  EXPECT_THAT(results,
+              Each("process 2 on host host2 has another plan than process 0 on "
+                   "host host0: beef instead of cafe; process 3 on host host3 "
+                   "has another version than process 0 on host host0: nothing "
+                   "instead of 1"));
+}
+
+TEST(ControlJoinTest, EqualValuesAreFine) {
+  auto results = runThreads(3, sayYes, [](ControlOptions &options) {
+    options.agreed = {{"plan", "cafe"}, {"version", "1"}};
+    if (options.place.process)
+      std::swap(options.agreed[0], options.agreed[1]);
+  });
+  EXPECT_THAT(results, Each("yes"));
+}
+
+TEST(ControlJoinTest, WaitsForWhoIsLate) {
+  auto results = runThreads(3, sayYes, [](ControlOptions &options) {
+    options.timeout = std::chrono::milliseconds(800);
+    if (options.place.process == 1)
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+  });
+  EXPECT_THAT(results, Each("yes"));
+}
+
+TEST(ControlJoinTest, SaysWhoIsMissing) {
+  auto results = runThreads(4, sayYes, [](ControlOptions &options) {
+    options.joinTimeout = std::chrono::seconds(1);
+    // It looks for a process 0 that is not there.
+    if (options.place.process >= 2)
+      options.broadcast = [](std::string) {
+        return "a" + ControlAddress{{"127.0.0.1"}, 1, "key"}.encode();
+      };
+  });
+  for (int i : {0, 1})
+    EXPECT_EQ(results[static_cast<size_t>(i)],
+              "processes 2, 3 of 4 did not join within 1 s");
+  EXPECT_EQ(results[3],
+            "process 0 does not answer at 127.0.0.1, port 1, within "
+            "1 s, to process 3 on host host3");
+}
+
+TEST(ControlJoinTest, WhoLacksTheKeyIsKeptOut) {
+  auto results = runThreads(3, sayYes, [](ControlOptions &options) {
+    options.joinTimeout = std::chrono::seconds(2);
+    if (options.place.process != 2)
+      return;
+    auto broadcast = options.broadcast;
+    options.broadcast =
+        [broadcast](std::string value) -> llvm::Expected<std::string> {
+      ControlAddress address = cantFail(
+          ControlAddress::decode(cantFail(broadcast(value)).substr(1)));
+      address.key[5] ^= 1;
+      return "a" + address.encode();
+    };
+  });
+  EXPECT_EQ(results[0], "process 2 of 3 did not join within 2 s");
+  EXPECT_THAT(results[2], StartsWith("process 0 does not answer"));
+}
+
+TEST(ControlJoinTest, NumbersHaveToFit) {
+  auto results = runThreads(3, sayYes, [](ControlOptions &options) {
+    if (options.place.process == 2)
+      options.place.process = 1;
+  });
+  EXPECT_THAT(results[0], AllOf(HasSubstr("two processes, on hosts host"),
+                                HasSubstr("say that they are number 1")));
+  EXPECT_THAT(results, Each(results[0]));
+  results = runThreads(3, sayYes, [](ControlOptions &options) {
+    if (options.place.process == 2)
+      options.place.numProcesses = 2;
+  });
+  EXPECT_EQ(results[0],
+            "a process on host host2 says that it is number 2 of 2, "
+            "and process 0 is one of 3");
+}
+
+TEST(ControlJoinTest, ABroadcastThatFailsIsAnError) {
+  auto results = runThreads(2, sayYes, [](ControlOptions &options) {
+    options.broadcast = [](std::string) -> llvm::Expected<std::string> {
+      return makeError(ExitCode::RunFailed, "the launcher is gone");
+    };
+  });
+  EXPECT_THAT(results, Each("the launcher is gone"));
+}
+
+/// A port of this host that is in use.
+class TakenPort {
+public:
+  TakenPort() : file(socket(AF_INET, SOCK_STREAM, 0)) {
+    sockaddr_in address = {};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    auto *place = reinterpret_cast<sockaddr *>(&address);
+    socklen_t size = sizeof(address);
+    if (bind(file, place, size) || getsockname(file, place, &size))
+      std::abort();
+    port = ntohs(address.sin_port);
+  }
+  ~TakenPort() { close(file); }
+  void listen() const { ::listen(file, 1); }
+
+  uint16_t port;
+
+private:
+  int file;
+};
+
+TEST(ControlJoinTest, AnAddressMayBeGiven) {
+  for (const char *address :
+       {"127.0.0.1", "127.0.0.1:0", "localhost:", ":0", "", "[127.0.0.1]:0"})
+    EXPECT_THAT(
+        runThreads(2, sayYes,
+                   [&](ControlOptions &options) { options.address = address; }),
+        Each("yes"))
+        << address;
+  uint16_t port = TakenPort().port;
+  EXPECT_THAT(
+      runThreads(
+          2, sayYes,
+          [&](ControlOptions &options) {
+            options.address = "127.0.0.1:" + std::to_string(port);
+            auto broadcast = options.broadcast;
+            options.broadcast = [=](std::string value) {
+              llvm::Expected<std::string> told = broadcast(std::move(value));
+              EXPECT_EQ(cantFail(ControlAddress::decode(told->substr(1))).port,
+                        port);
+              return told;
+            };
+          }),
+      Each("yes"));
+}
+
+TEST(ControlJoinTest, AnAddressThatCannotBeIsOneError) {
+  auto refuse = [&](const std::string &address) {
+    auto results = runThreads(
+        2, sayYes, [&](ControlOptions &options) { options.address = address; });
+    EXPECT_THAT(results, Each(results.front()));
+    return results.front();
+  };
+  TakenPort taken;
+  taken.listen();
+  std::string address = "127.0.0.1:" + std::to_string(taken.port);
+  EXPECT_EQ(refuse(address), "the control channel cannot listen at " + address +
+                                 ": Address already in use");
+  EXPECT_THAT(refuse("192.0.2.1:0"),
+              HasSubstr("cannot listen at 192.0.2.1:0: Cannot assign"));
+  EXPECT_THAT(refuse("127.0.0.1:70000"),
+              HasSubstr("a port is a number below 65536"));
+  EXPECT_THAT(refuse("no host.invalid:1"), HasSubstr("cannot listen at"));
+}
+
+} // namespace
+} // namespace ax::rt
