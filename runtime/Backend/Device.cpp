@@ -16,5 +16,6 @@ HostMapping::~HostMapping() = default;
 Device::~Device() = default;
 
 bool Device::canReach(const Device &) const { return false; }
+void Device::setSpareMemory(int64_t) {}
 
 } // namespace ax::rt

@@ -60,6 +60,9 @@ public:
   llvm::Expected<MemorySize> getMemorySize() const override {
     return card->getMemorySize();
   }
+  void setSpareMemory(int64_t bytes) override {
+    products->setSpareMemory(bytes);
+  }
   llvm::Expected<std::unique_ptr<Stream>>
   createStream(StreamPriority priority) override {
     return makeStream(card, priority);

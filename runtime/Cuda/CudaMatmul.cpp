@@ -14,6 +14,7 @@
 #include "llvm/ADT/SmallVector.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <atomic>
 #include <cassert>
 #include <mutex>
 
@@ -114,6 +115,8 @@ struct Choice {
   bool tf32;
   /// How many are timed; 1: none.
   int numTimed;
+  /// What may be allocated to time them.
+  int64_t mostTimedBytes;
   /// Of the card and its software: what is as fast there is so elsewhere.
   std::string place;
   AlgorithmCache &cache;
@@ -320,7 +323,8 @@ private:
     auto held = choice.cache.lock();
     if (std::optional<size_t> known = choice.cache.find(key, among))
       return *known;
-    auto timer = ProductTimer::create(choice.card, desc, scratchBytes);
+    auto timer = ProductTimer::create(choice.card, desc, scratchBytes,
+                                      choice.mostTimedBytes);
     if (!timer)
       return timer.takeError();
     if (!*timer)
@@ -401,6 +405,7 @@ public:
       return error;
     return made;
   }
+  void setSpareMemory(int64_t bytes) override { spareBytes = bytes; }
 
 private:
   llvm::Expected<Choice> getChoice() {
@@ -420,11 +425,17 @@ private:
           std::to_string((*made)->getLibrary().cublasLtGetVersion.function());
       handle = std::move(*made);
     }
-    return Choice{card, handle, tf32, *numTimed, place, cache};
+    return Choice{card,  handle, tf32, *numTimed, spareBytes / partOfSpare,
+                  place, cache};
   }
+
+  /// What operands that are timed may have of the spare memory: libraries have
+  /// memory of their own that nobody told of.
+  static constexpr int64_t partOfSpare = 2;
 
   SharedCard card;
   bool tf32;
+  std::atomic<int64_t> spareBytes{0};
   std::mutex mutex;
   SharedHandle handle;
   std::string place;

@@ -22,6 +22,8 @@ public:
   /// As Device::prepare; Unsupported also where there is no library for it.
   virtual llvm::Expected<std::unique_ptr<CudaOp>>
   prepare(const MatmulDesc &desc) = 0;
+  /// As Device::setSpareMemory.
+  virtual void setSpareMemory(int64_t bytes) = 0;
 };
 
 /// Loads nothing before the first product. With `tf32`, factors of f32 may be

@@ -13,30 +13,23 @@ namespace ax::rt::cuda {
 
 /// Executions whose median counts.
 static constexpr size_t numExecutions = 5;
-/// What of a card's free memory the operands may have, for a while: ranks that
-/// prepare at the same time want most of it.
-static constexpr int64_t partOfFree = 16;
 
 llvm::Expected<std::unique_ptr<ProductTimer>>
 ProductTimer::create(const SharedCard &card, const MatmulDesc &desc,
-                     int64_t workspaceBytes) {
+                     int64_t workspaceBytes, int64_t mostBytes) {
   std::vector<int64_t> sizes;
   int64_t total = 0;
   for (int i = 0, count = numArguments(desc); i < count; ++i)
     sizes.push_back(argumentDesc(desc, i).spanBytes());
   sizes.push_back(workspaceBytes);
-  llvm::Expected<MemorySize> all = card->getMemorySize();
-  if (!all)
-    return all.takeError();
   for (int64_t bytes : sizes)
-    if (__builtin_add_overflow(total, bytes, &total) ||
-        total > all->free / partOfFree)
+    if (__builtin_add_overflow(total, bytes, &total) || total > mostBytes)
       return nullptr;
 
   std::unique_ptr<ProductTimer> made(new ProductTimer(card));
   for (int64_t bytes : sizes) {
     auto allocated = allocateMemory(card, bytes);
-    // Another rank may have taken it since: a run does not need this.
+    // Other processes may have taken it: a run does not need this.
     if (!allocated) {
       llvm::consumeError(allocated.takeError());
       return nullptr;

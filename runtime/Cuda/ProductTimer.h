@@ -10,11 +10,11 @@ namespace ax::rt::cuda {
 /// Times ways to compute one product, on a stream and operands of its own.
 class ProductTimer {
 public:
-  /// Returns null where operands and `workspaceBytes` are more than a small
-  /// part of what the card has free: others are to have that.
+  /// Returns null where operands and `workspaceBytes` are more than
+  /// `mostBytes`, or than the card has free.
   static llvm::Expected<std::unique_ptr<ProductTimer>>
-  create(const SharedCard &card, const MatmulDesc &desc,
-         int64_t workspaceBytes);
+  create(const SharedCard &card, const MatmulDesc &desc, int64_t workspaceBytes,
+         int64_t mostBytes);
 
   /// Returns the median of several executions, after one that does not count.
   llvm::Expected<std::chrono::nanoseconds> time(CudaOp &op);

@@ -16,6 +16,7 @@ public:
                      "this was built without cuBLASLt's header (cublasLt.h "
                      "beside cuda.h)");
   }
+  void setSpareMemory(int64_t) override {}
 };
 
 } // namespace

@@ -18,7 +18,7 @@ namespace {
 /// The memory of one device, and who shares it.
 struct DeviceRoom {
   const RankContext *first = nullptr;
-  int32_t numRanks = 0;
+  std::vector<Device *> devices;
   MemoryNeeds needs;
   /// The parts of states that nobody changes: ranks share them.
   std::set<std::pair<int32_t, int64_t>> shared;
@@ -30,7 +30,7 @@ static void add(DeviceRoom &space, const RankContext &rank, bool hasStates) {
   const Program &program = rank.program;
   if (!space.first)
     space.first = &rank;
-  ++space.numRanks;
+  space.devices.push_back(&rank.device);
   auto isNew = [&](int32_t number) {
     const State &state = program.states[static_cast<size_t>(number)];
     if (state.isMutable || state.isPrepared)
@@ -56,18 +56,20 @@ llvm::Error checkMemory(llvm::ArrayRef<RankContext> ranks, bool hasStates) {
       return addContext(size.takeError(),
                         "device '" + llvm::Twine(rank.device.getName()) + "'");
     int64_t needed = space.needs.total();
-    if (needed <= size->free)
+    if (needed <= size->free) {
+      for (Device *device : space.devices)
+        device->setSpareMemory(size->free - needed);
       continue;
+    }
+    size_t numRanks = space.devices.size();
     return makeErrorf(
         ExitCode::RunFailed,
         "card {0} of device '{1}' has {2} of memory free, and {3} on it "
         "need{4} {5}: {6}; more ranks on other --devices, --zero, --recompute "
         "or more micro-batches take less",
         rank.device.getCard(), rank.device.getName(), bytesText(size->free),
-        space.numRanks == 1 ? "the rank"
-                            : std::to_string(space.numRanks) + " ranks",
-        space.numRanks == 1 ? "s" : "", bytesText(needed),
-        space.needs.toText());
+        numRanks == 1 ? "the rank" : std::to_string(numRanks) + " ranks",
+        numRanks == 1 ? "s" : "", bytesText(needed), space.needs.toText());
   }
   return llvm::Error::success();
 }

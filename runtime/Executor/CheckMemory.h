@@ -9,8 +9,9 @@ namespace ax::rt {
 
 /// A RunFailed error where a device has less memory free than its ranks will
 /// allocate; it says what for. `hasStates`: mutable states are there already,
-/// as prepared ones are. Devices that work on the host's memory are not asked,
-/// since of that much is files', which are read from there.
+/// as prepared ones are. It tells devices what they have to spare. Those that
+/// work on the host's memory are not asked, since of that much is files', which
+/// are read from there.
 llvm::Error checkMemory(llvm::ArrayRef<RankContext> ranks, bool hasStates);
 
 } // namespace ax::rt

@@ -4,9 +4,9 @@
 // As between threads (LocalCommunicator.cpp): the receiver posts where a
 // message goes, and the sender's stream copies it there, behind the event with
 // which the receiver has said from when on it may. Behind the copy it records
-// another one, for which the receiver's stream waits. A receive has its own two
-// events, and is posted again when its message has arrived: so nobody records
-// one for which another has still to wait.
+// another one, for which the receiver's stream waits. A receive has made both,
+// and is posted again when its message has arrived: so nobody records one for
+// which another has still to wait.
 //
 //===----------------------------------------------------------------------===//
 
@@ -63,12 +63,6 @@ public:
       return error;
     DeviceArrival &arrival =
         *channel->arrivals[number % LocalChannel::capacity];
-    if (!arrival.isDelivered) {
-      auto event = world->getDevice(rank).createEvent();
-      if (!event)
-        return event.takeError();
-      arrival.isDelivered = std::move(*event);
-    }
     if (llvm::Error error = stream.wait(*arrival.isPosted))
       return error;
     if (channel->bytes)
@@ -90,10 +84,13 @@ class DeviceReceive : public DeviceMessage {
 public:
   using DeviceMessage::DeviceMessage;
   llvm::Error prepare() {
-    auto event = world->getDevice(rank).createEvent();
-    if (!event)
-      return event.takeError();
-    arrival->isPosted = std::move(*event);
+    for (std::unique_ptr<Event> *event :
+         {&arrival->isPosted, &arrival->isDelivered}) {
+      auto made = world->getDevice(rank).createEvent();
+      if (!made)
+        return made.takeError();
+      *event = std::move(*made);
+    }
     return llvm::Error::success();
   }
   llvm::Error start(Stream &stream,

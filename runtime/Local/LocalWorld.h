@@ -69,8 +69,7 @@ struct DeviceArrival {
   DeviceAddress destination;
   /// On the receiver's stream: where the destination may be overwritten.
   std::unique_ptr<Event> isPosted;
-  /// On the sender's, which makes it with its first message to here: behind the
-  /// copy.
+  /// On the sender's: behind the copy.
   std::unique_ptr<Event> isDelivered;
 };
 

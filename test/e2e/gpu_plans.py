@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from _gpt import swiglu
+from _gpt import Graph, swiglu
 from cases import MODELS, Failed, run, scratch, tool
 
 MODEL = MODELS / "swiglu_eager_dynamo18_dyn"
@@ -162,6 +162,54 @@ def memoryIsKnownBefore():
             start(int(1.05 * needed))
 
 
+def timingTakesWhatIsToSpare():
+    """A card with room for what ranks allocate, and not for operands beside
+    that, times no product, though much is free when it is prepared: weights are
+    not there yet."""
+    with scratch() as folder:
+        g = Graph("products")
+        h = g.op("MatMul", g.input("input", np.float32, 8, 64), g.weight(64, 64))
+        for _ in range(2):
+            h = g.op("MatMul", h, g.weight(64, 1 << 14))
+            h = g.op("MatMul", h, g.weight(1 << 14, 64))
+        g.output(h)
+        model, path = f"{folder}/model.onnx", f"{folder}/plan.mlir"
+        g.save(model)
+        for flags in [], ["--dp=2"]:
+            run(tool("axopt"), model, *flags, "-o", path)
+
+            def start(memory, algorithms, **options):
+                return run(tool("axrun"), path, "--random-inputs=1",
+                           env=CUDA | {"AXRUN_TARGET": "sm_90+sim",
+                                       "AXRUN_CUDA_ALGORITHMS": str(algorithms),
+                                       "AXOPT_CACHE": f"{folder}/{memory}",
+                                       "SIMGPU_COUNTS": f"{folder}/counts",
+                                       "SIMGPU_MEMORY": str(memory)}, **options)
+
+            def products(*options):
+                start(*options)
+                counts = Path(f"{folder}/counts").read_text().splitlines()
+                return sum(int(line.split()[1]) for line in counts
+                           if line.startswith("cublasLtMatmul "))
+
+            def refused(memory):
+                return "of memory free, and" in start(
+                    memory, 1, expect=range(256)).stderr
+            low, needed = 1 << 16, 1 << 25
+            while needed - low > 1 << 10:
+                middle = (low + needed) // 2
+                low, needed = (middle, needed) if refused(middle) else \
+                    (low, middle)
+            # The smallest product has 20 KiB.
+            tight = needed + (30 << 10)
+            untimed, few, many = (products(tight, 1), products(tight, 8),
+                                  products(2 * needed, 8))
+            if not few == untimed < many:
+                raise Failed(f"{flags}: {few} products where there is too "
+                             f"little memory to time any of {untimed}, and "
+                             f"{many} else")
+
+
 def ranksAreOnTheirCards():
     """Outputs are the same on one card and on several, in whatever order; a card
     with too little memory says how many ranks are on it."""
@@ -263,6 +311,7 @@ def cases(every):
     for case in (compiledPlansRun, theBestOfSeveralTargetsRuns, plansForOthersAreRefused,
                  codeForARealCardIsNotSimulated, aCardIsNeeded,
                  aCardThatIsLostEndsTheRun, memoryIsKnownBefore, memoryIsPredicted,
+                 timingTakesWhatIsToSpare,
                  ranksAreOnTheirCards, cardsAreThere,
                  theCpuDoesProductsWithoutCublas):
         yield case.__name__, case

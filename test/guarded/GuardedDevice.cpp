@@ -143,6 +143,7 @@ public:
   llvm::Expected<MemorySize> getMemorySize() const override {
     return inner->getMemorySize();
   }
+  void setSpareMemory(int64_t bytes) override { inner->setSpareMemory(bytes); }
   llvm::Expected<std::unique_ptr<Stream>>
   createStream(StreamPriority priority) override {
     auto stream = inner->createStream(priority);

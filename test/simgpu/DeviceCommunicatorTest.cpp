@@ -260,4 +260,36 @@ TEST(DeviceCommunicatorTest, ReducesAsTheHostDoes) {
       }
 }
 
+// Whoever sends and receives makes nothing: all is there when it is prepared.
+TEST(DeviceCommunicatorTest, MessagesMakeNoEvents) {
+  startSimgpu({});
+  DeviceKind cuda = llvm::cantFail(allBackends().devices.find("cuda"));
+  auto devices = llvm::cantFail(cuda.create({0, 0}, DeviceOptions()));
+  CommunicatorOptions options;
+  for (std::unique_ptr<Device> &device : devices)
+    options.devices.push_back(device.get());
+  auto ranks = createLocalCommunicators(2, options);
+  auto send = llvm::cantFail(ranks[0]->prepareSendOnStream(1, 0, 8, "m"));
+  auto stream = llvm::cantFail(devices[0]->createStream());
+  auto other = llvm::cantFail(devices[1]->createStream());
+  auto memory = llvm::cantFail(devices[0]->allocate(16));
+  std::vector<std::unique_ptr<StreamOperation>> receives;
+  for (int slot = 0; slot < 2; ++slot)
+    receives.push_back(
+        llvm::cantFail(ranks[1]->prepareReceiveOnStream(0, 0, 8, "m")));
+  uint64_t before = simgpuCounted("cuEventCreate");
+  for (auto &receive : receives)
+    llvm::cantFail(
+        receive->start(*other, {DeviceAddress(), memory->getAddress() + 8}));
+  for (auto &receive : receives) {
+    llvm::cantFail(
+        send->start(*stream, {memory->getAddress(), DeviceAddress()}));
+    llvm::cantFail(send->finish(*stream));
+    llvm::cantFail(receive->finish(*other));
+  }
+  EXPECT_EQ(simgpuCounted("cuEventCreate"), before);
+  llvm::cantFail(stream->synchronize());
+  llvm::cantFail(other->synchronize());
+}
+
 } // namespace

@@ -16,7 +16,9 @@ public:
   explicit ProductRunner(const DeviceOptions &options = {})
       : devices(create(options)), device(*devices[0]),
         stream(llvm::cantFail(device.createStream())),
-        transfer(device, *stream, 1 << 16) {}
+        transfer(device, *stream, 1 << 16) {
+    device.setSpareMemory(llvm::cantFail(device.getMemorySize()).free);
+  }
 
   static std::vector<std::unique_ptr<Device>>
   create(const DeviceOptions &options) {

@@ -243,7 +243,7 @@ public:
   /// find its memory by the same addresses.
   virtual int32_t getMemorySpace() const = 0;
   /// Whether streams of this device read and write memory of the other one, and
-  /// wait for its events, while the host need not come to it.
+  /// record and wait for its events, while the host need not come to it.
   virtual bool canReach(const Device &other) const;
 
   /// Returns memory that is aligned to 64 bytes at least, whatever is in it; a
@@ -259,6 +259,9 @@ public:
   virtual llvm::Expected<std::unique_ptr<PinnedMemory>>
   allocatePinned(int64_t bytes) = 0;
   virtual llvm::Expected<MemorySize> getMemorySize() const = 0;
+  /// Tells how much of the free memory nobody is known to need, now or later:
+  /// of that `prepare` may use some for a while; before it is told, none.
+  virtual void setSpareMemory(int64_t bytes);
   virtual llvm::Expected<std::unique_ptr<Stream>>
   createStream(StreamPriority priority = StreamPriority::Normal) = 0;
   virtual llvm::Expected<std::unique_ptr<Event>>
