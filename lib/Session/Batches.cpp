@@ -94,9 +94,9 @@ llvm::json::Object Batches::toJSON(const Stretch &stretch) {
                             {"pads", stretch.pads}};
 }
 
-llvm::json::Object Batches::getPosition() const {
+llvm::json::Object Batches::getPosition(Place at) const {
   llvm::json::Object result =
-      toJSON(Stretch{0, place, samples.getBatch(), last == LastBatch::Pad});
+      toJSON(Stretch{0, at, samples.getBatch(), last == LastBatch::Pad});
   // The checkpoint has it.
   result.erase("step");
   result["samples"] = samples.size();

@@ -36,10 +36,9 @@ public:
     int64_t epoch = 0, position = 0;
   };
   Place getPlace() const { return place; }
-  void setPlace(Place to);
 
-  /// The place, and what was given so far, for setPosition.
-  llvm::json::Object getPosition() const;
+  /// A place that it was at, and what was given until there, for setPosition.
+  llvm::json::Object getPosition(Place at) const;
   /// Goes on there after `step` batches; an error when it is the position of
   /// other data, or none that so many batches end at.
   llvm::Error setPosition(const llvm::json::Object &position, int64_t step);
@@ -47,6 +46,7 @@ public:
 private:
   explicit Batches(Samples samples) : samples(std::move(samples)) {}
   void beginEpoch();
+  void setPlace(Place to);
 
   Samples samples;
   bool shuffle = false;

@@ -73,18 +73,12 @@ llvm::Expected<Evaluator> Evaluator::create(rt::Executor &executor,
     if (!llvm::is_contained(made.metrics, metric))
       made.metrics.push_back(metric);
   }
-  auto request = executor.createRequest();
-  if (!request)
-    return request.takeError();
-  made.request = std::move(*request);
-  for (size_t i = 0; i < program.inputs.size(); ++i)
-    made.request->inputs[i] =
-        HostTensor(program.inputs[i].dtype, program.inputs[i].shape);
   return made;
 }
 
-double Evaluator::sum(size_t output, int64_t count) const {
-  const HostTensor &sums = request->outputs[output];
+double Evaluator::sum(const rt::Request &request, size_t output,
+                      int64_t count) const {
+  const HostTensor &sums = request.outputs[output];
   double total = 0;
   int64_t size = sums.numElements();
   // Some losses are of a batch as a whole.
@@ -101,28 +95,20 @@ llvm::Expected<std::optional<Measured>> Evaluator::run() {
   Measured result;
   double loss = 0, count = 0, right = 0;
   int64_t end = isBySample ? samples.size() : samples.size() / batch * batch;
-  for (int64_t first = 0; first < end; first += batch) {
-    if (Interrupt::isRequested())
-      return std::nullopt;
-    int64_t valid = std::min(batch, end - first);
-    if (llvm::Error error = samples.beginBatch(first / batch, request->inputs))
-      return error;
-    for (int64_t at = 0; at < batch; ++at) {
-      if (at < valid)
-        if (llvm::Error error = samples.check(first + at))
-          return error;
-      samples.copy(first + at % valid, at, request->inputs);
-    }
-    if (llvm::Error error = executor.submit(*request))
-      return error;
-    if (llvm::Error error = executor.wait(*request))
-      return error;
-    loss += sum(lossSum, valid);
-    count += sum(lossCount, valid);
-    if (correct)
-      right += sum(*correct, valid);
-    result.samples += valid;
-  }
+  auto ended = runner.run(
+      samples, end,
+      [&](const rt::Request &request, int64_t, int64_t valid) {
+        loss += sum(request, lossSum, valid);
+        count += sum(request, lossCount, valid);
+        if (correct)
+          right += sum(request, *correct, valid);
+        result.samples += valid;
+      },
+      [] { return !Interrupt::isRequested(); });
+  if (!ended)
+    return ended.takeError();
+  if (!*ended)
+    return std::nullopt;
   if (!(count > 0))
     return samples.fault(
         result.samples ? "every label is ignored: there is no loss"

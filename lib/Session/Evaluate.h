@@ -3,9 +3,7 @@
 #ifndef AX_LIB_SESSION_EVALUATE_H
 #define AX_LIB_SESSION_EVALUATE_H
 
-#include "Samples.h"
-
-#include "ax/Runtime/Executor.h"
+#include "BatchRunner.h"
 
 namespace ax {
 
@@ -34,14 +32,14 @@ public:
 
 private:
   Evaluator(rt::Executor &executor, Samples samples)
-      : executor(executor), samples(std::move(samples)) {}
+      : executor(executor), samples(std::move(samples)), runner(executor) {}
   std::optional<size_t> findOutput(rt::Role role) const;
   /// Its result for the first `count` samples of a batch.
-  double sum(size_t output, int64_t count) const;
+  double sum(const rt::Request &request, size_t output, int64_t count) const;
 
   rt::Executor &executor;
   Samples samples;
-  std::unique_ptr<rt::Request> request;
+  BatchRunner runner;
   std::vector<Metric> metrics;
   size_t lossSum = 0, lossCount = 0;
   std::optional<size_t> correct;

@@ -1,6 +1,6 @@
 //===- Predict.cpp - A program's outputs for any number of samples --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "Samples.h"
+#include "BatchRunner.h"
 
 #include "ax/Session/Session.h"
 #include "ax/Session/Train.h"
@@ -27,8 +27,7 @@ public:
 
 private:
   llvm::Error chooseOutputs();
-  llvm::Error submit(rt::Request &request, int64_t first);
-  void keep(const rt::Request &request, int64_t first);
+  void keep(const rt::Request &request, int64_t first, int64_t valid);
 
   rt::Executor &executor;
   const rt::Program &program;
@@ -84,25 +83,8 @@ llvm::Error Predictor::chooseOutputs() {
   return llvm::Error::success();
 }
 
-/// Submits a batch. Behind the last sample come copies of the batch's first
-/// ones.
-llvm::Error Predictor::submit(rt::Request &request, int64_t first) {
-  int64_t batch = samples.getBatch(),
-          valid = std::min(batch, samples.size() - first);
-  if (llvm::Error error = samples.beginBatch(first / batch, request.inputs))
-    return error;
-  for (int64_t at = 0; at < batch; ++at) {
-    if (at < valid)
-      if (llvm::Error error = samples.check(first + at))
-        return error;
-    samples.copy(first + at % valid, at, request.inputs);
-  }
-  return executor.submit(request);
-}
-
-void Predictor::keep(const rt::Request &request, int64_t first) {
-  int64_t batch = samples.getBatch(),
-          valid = std::min(batch, samples.size() - first);
+void Predictor::keep(const rt::Request &request, int64_t first, int64_t valid) {
+  int64_t batch = samples.getBatch();
   for (auto [result, output] : llvm::zip_equal(results, chosen)) {
     const HostTensor &made = request.outputs[output];
     int64_t dim = *program.outputs[output].samples;
@@ -119,37 +101,16 @@ void Predictor::keep(const rt::Request &request, int64_t first) {
   }
 }
 
-/// A batch for each stage is on its way, and one more, whose inputs go up to
-/// their devices meanwhile.
 llvm::Error Predictor::run() {
   if (llvm::Error error = chooseOutputs())
     return error;
-  int64_t batch = samples.getBatch(),
-          count = (samples.size() + batch - 1) / batch,
-          ahead = std::min<int64_t>(count, program.stages.size() + 1);
-  std::vector<std::unique_ptr<rt::Request>> requests;
-  for (int64_t i = 0; i < ahead; ++i) {
-    auto request = executor.createRequest();
-    if (!request)
-      return request.takeError();
-    for (auto [input, port] :
-         llvm::zip_equal((*request)->inputs, program.inputs))
-      input = HostTensor(port.dtype, port.shape);
-    requests.push_back(std::move(*request));
-  }
-  int64_t waited = 0;
-  for (int64_t i = 0; i < count + ahead; ++i) {
-    rt::Request &request = *requests[i % ahead];
-    if (i >= ahead) {
-      if (llvm::Error error = executor.wait(request))
-        return error;
-      keep(request, waited++ * batch);
-    }
-    if (i < count)
-      if (llvm::Error error = submit(request, i * batch))
-        return error;
-  }
-  return llvm::Error::success();
+  auto ended = BatchRunner(executor).run(
+      samples, samples.size(),
+      [&](const rt::Request &request, int64_t first, int64_t valid) {
+        keep(request, first, valid);
+      },
+      [] { return true; });
+  return ended.takeError();
 }
 
 llvm::Expected<rt::NamedTensors>

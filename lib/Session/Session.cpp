@@ -283,9 +283,10 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
     if (warn && told->insert(text).second)
       warn(text);
   };
-  // A stage more than there are requests would have nothing to do.
+  // A stage more than there are requests would have nothing to do; of two more,
+  // one is there when another begins, and its inputs go up meanwhile.
   impl->options.maxInFlight =
-      static_cast<int32_t>(impl->program->stages.size()) + 1;
+      static_cast<int32_t>(impl->program->stages.size()) + 2;
   return std::unique_ptr<Session>(new Session(std::move(impl)));
 }
 

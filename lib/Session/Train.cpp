@@ -5,6 +5,7 @@
 #include "Batches.h"
 #include "Evaluate.h"
 #include "Interrupt.h"
+#include "StepFeed.h"
 #include "TrainLog.h"
 
 #include "ax/Runtime/Checkpoint.h"
@@ -52,13 +53,19 @@ private:
   llvm::Error open();
   llvm::Error step();
   llvm::Error finish();
-  void tellStep(const StepFacts &facts);
+  void tellStep(const StepFacts &facts, const std::vector<HostTensor> &outputs);
   llvm::Error measure();
   void keepLog(llvm::Error error);
   void traceStep();
   llvm::Error tellTraced();
   llvm::Error save();
   std::string whyNotFinite(llvm::StringRef what) const;
+  bool isDue(int64_t every) const { return every > 0 && done % every == 0; }
+  /// Whether something looks at states or traces behind the last step.
+  bool isLookedAt() const {
+    return done == steps || isDue(options.saveEvery) ||
+           (evaluator && isDue(options.evalEvery)) || done == traceLast;
+  }
   void warn(const llvm::Twine &text) {
     if (options.warn)
       options.warn(text.str());
@@ -70,6 +77,9 @@ private:
   const rt::Program &program;
   Progress progress;
   std::optional<Batches> batches;
+  std::optional<StepFeed> feed;
+  /// Where the data is behind the steps that are done.
+  Batches::Place place;
   std::optional<Evaluator> evaluator;
   std::optional<TrainLog> log;
   /// What has ended the log before the run's end.
@@ -78,7 +88,6 @@ private:
   std::optional<StepFacts> untold;
   /// Where checkpoints go, if any do.
   std::optional<rt::CheckpointFolder> folder;
-  std::unique_ptr<rt::Request> request;
   /// How long each traced step took, until these are told of.
   std::vector<std::chrono::nanoseconds> traced;
   size_t loss = 0;
@@ -150,6 +159,7 @@ llvm::Error Trainer::open() {
             position ? *position : llvm::json::Object(), resumed->step))
       return addContext(std::move(error), "checkpoint '" + resumed->path + "'");
     done = first = resumed->step;
+    place = batches->getPlace();
   }
   // Of batches that had another size before, there were others.
   if (options.epochs)
@@ -238,20 +248,18 @@ llvm::Error Trainer::open() {
   if (!opened)
     return opened.takeError();
   log.emplace(std::move(*opened));
-  auto newRequest = executor.createRequest();
-  if (!newRequest)
-    return newRequest.takeError();
-  request = std::move(*newRequest);
-  for (size_t i = 0; i < program.inputs.size(); ++i)
-    request->inputs[i] =
-        HostTensor(program.inputs[i].dtype, program.inputs[i].shape);
+  auto newFeed = StepFeed::create(executor, *batches, done, steps,
+                                  options.onNonfinite == OnNonfinite::Stop);
+  if (!newFeed)
+    return newFeed.takeError();
+  feed.emplace(std::move(*newFeed));
   return llvm::Error::success();
 }
 
 /// The step that was just done, whose number is done + 1.
 void Trainer::traceStep() {
   if (done + 1 >= traceFirst && done + 1 <= traceLast)
-    traced.push_back(request->duration);
+    traced.push_back(feed->getStep().request->duration);
   else
     executor.clearTrace();
 }
@@ -292,8 +300,9 @@ std::string Trainer::whyNotFinite(llvm::StringRef what) const {
   std::string text = ("the " + what + " of step " + llvm::Twine(done + 1) +
                       " is no finite number: ")
                          .str();
+  const StepFeed::Step &step = feed->getStep();
   std::string inData =
-      findNotFinite(program, request->inputs, batches->getGiven());
+      findNotFinite(program, step.request->inputs, step.samples);
   if (!inData.empty())
     return text + inData;
   if (done == first)
@@ -305,10 +314,11 @@ std::string Trainer::whyNotFinite(llvm::StringRef what) const {
 }
 
 /// Tells of the step that was done last.
-void Trainer::tellStep(const StepFacts &facts) {
+void Trainer::tellStep(const StepFacts &facts,
+                       const std::vector<HostTensor> &outputs) {
   if (log)
-    keepLog(log->writeStep(facts, program, request->outputs));
-  progress.showStep(facts, steps, request->outputs[loss].getDouble(0), skipped);
+    keepLog(log->writeStep(facts, program, outputs));
+  progress.showStep(facts, steps, outputs[loss].getDouble(0), skipped);
   untold.reset();
 }
 
@@ -324,47 +334,49 @@ void Trainer::keepLog(llvm::Error error) {
 
 llvm::Error Trainer::step() {
   using Clock = std::chrono::steady_clock;
-  Clock::time_point start = Clock::now();
-  if (llvm::Error error = batches->next(request->inputs))
+  if (!feed->isRunning())
+    if (llvm::Error error = feed->begin())
+      return error;
+  if (llvm::Error error = feed->finish())
     return error;
-  int64_t epoch = batches->getPlace().epoch;
-  bool counts = batches->anyCounts(request->inputs);
-  if (!counts && options.onNonfinite == OnNonfinite::Stop)
-    return batches->getSamples().fault(
-        "every label of step " + llvm::Twine(done + 1) +
-        "'s batch is ignored: there is no loss (--on-nonfinite=skip leaves "
-        "such steps out)");
-  if (llvm::Error error = executor.submit(*request))
-    return error;
-  if (llvm::Error error = executor.wait(*request))
-    return error;
+  const StepFeed::Step &step = feed->getStep();
+  const std::vector<HostTensor> &outputs = step.request->outputs;
+  double seconds =
+      std::chrono::duration<double>(Clock::now() - step.begin).count();
   if (options.onTraced)
     traceStep();
-  double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-  double value = request->outputs[loss].getDouble(0);
-  bool isFinite =
-      std::isfinite(value) &&
-      (!norm || std::isfinite(request->outputs[*norm].getDouble(0)));
+  double value = outputs[loss].getDouble(0);
+  bool isFinite = std::isfinite(value) &&
+                  (!norm || std::isfinite(outputs[*norm].getDouble(0)));
   // The next step's scale is smaller: that may be all it needs.
-  bool isTooLarge = std::isfinite(value) && lossScale &&
-                    request->outputs[*lossScale].getDouble(0) > 1;
+  bool isTooLarge =
+      std::isfinite(value) && lossScale && outputs[*lossScale].getDouble(0) > 1;
   bool isSkipped =
       !isFinite && (isTooLarge || options.onNonfinite == OnNonfinite::Skip);
-  StepFacts facts{done + 1, epoch, seconds,
+  StepFacts facts{done + 1, step.end.epoch, seconds,
                   static_cast<double>(batches->getSamples().getBatch()) /
                       seconds,
                   isSkipped};
   skipped += isSkipped;
-  // What ends a run, or is left out, is never passed over.
   untold = facts;
-  if (!isFinite || done + 1 == steps || (done + 1) % options.logEvery == 0)
-    tellStep(facts);
-  if (!isFinite && !isSkipped)
+  if (!isFinite && !isSkipped) {
+    tellStep(facts, outputs);
     return makeError(ExitCode::RunFailed,
                      whyNotFinite(std::isfinite(value) ? "gradient" : "loss") +
                          "; --on-nonfinite=skip leaves such steps out");
+  }
   ++done;
-  return done == traceLast ? tellTraced() : llvm::Error::success();
+  place = step.end;
+  // While the next one runs, this one is told of.
+  llvm::Error error = llvm::Error::success();
+  if (!isLookedAt() && !Interrupt::isRequested() && feed->mayBegin())
+    error = feed->begin();
+  // What is left out is never passed over.
+  if (isSkipped || done == steps || done % options.logEvery == 0)
+    tellStep(facts, outputs);
+  if (error || done != traceLast)
+    return error;
+  return tellTraced();
 }
 
 llvm::Error Trainer::measure() {
@@ -387,7 +399,7 @@ llvm::Error Trainer::save() {
   rt::CheckpointOptions to;
   to.step = done;
   to.keep = options.saveKeep;
-  to.progress = llvm::json::Object{{"data", batches->getPosition()},
+  to.progress = llvm::json::Object{{"data", batches->getPosition(place)},
                                    {"optimizer", program.optimizer},
                                    {"skipped", skipped}};
   auto path = folder->write(executor, to);
@@ -427,16 +439,10 @@ llvm::Expected<TrainEnd> Trainer::run() {
   if (llvm::Error error = open())
     return error;
   Interrupt interrupt;
-  auto isDue = [&](int64_t every) { return every > 0 && done % every == 0; };
   llvm::Error fault = llvm::Error::success();
-  while (done < steps && !Interrupt::isRequested()) {
-    Batches::Place before = batches->getPlace();
-    fault = step();
-    if (fault) {
-      // Who goes on does this step again.
-      batches->setPlace(before);
+  while (feed->isRunning() || (done < steps && !Interrupt::isRequested())) {
+    if ((fault = step()))
       break;
-    }
     if (isDue(options.saveEvery) && done < steps)
       if (llvm::Error error = save())
         warn(describeError(std::move(error)).message +
@@ -448,7 +454,7 @@ llvm::Expected<TrainEnd> Trainer::run() {
   if (fault && executor.hasFailed())
     return fault;
   if (untold)
-    tellStep(*untold);
+    tellStep(*untold, feed->getStep().request->outputs);
   if (llvm::Error error = finish())
     return llvm::joinErrors(std::move(fault), std::move(error));
   if (fault)

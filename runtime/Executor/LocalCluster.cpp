@@ -230,6 +230,22 @@ llvm::Error LocalCluster::waitUntilFinished(uint64_t count) {
 
 llvm::Error LocalCluster::submit(Request &base) {
   auto &request = static_cast<ThreadRequest &>(base);
+  bool isAnnounced = request.slot && request.number >= numSubmitted;
+  if (isAnnounced ? request.number != numSubmitted
+                  : numAnnounced != numSubmitted)
+    return makeError(ExitCode::Internal,
+                     "a request was announced before this one, and is not "
+                     "submitted");
+  if (!isAnnounced)
+    if (llvm::Error error = announce(request))
+      return error;
+  ++numSubmitted;
+  shared->submitted.set(static_cast<uint32_t>(numSubmitted));
+  return llvm::Error::success();
+}
+
+llvm::Error LocalCluster::announce(Request &base) {
+  auto &request = static_cast<ThreadRequest &>(base);
   if (llvm::Error error = checkInputs(request))
     return error;
   // Ranks use the inputs' memory as it is.
@@ -254,22 +270,26 @@ llvm::Error LocalCluster::submit(Request &base) {
     output = std::move(*made);
   }
   size_t capacity = shared->ring.size();
-  if (numSubmitted >= capacity)
-    if (llvm::Error error = waitUntilFinished(numSubmitted - capacity + 1))
+  if (numAnnounced - numSubmitted >= capacity)
+    return makeErrorf(ExitCode::Internal,
+                      "{0} requests are announced, and none is submitted",
+                      capacity);
+  if (numAnnounced >= capacity)
+    if (llvm::Error error = waitUntilFinished(numAnnounced - capacity + 1))
       return error;
   if (shared->stop.load())
     return shared->takeFailure();
-  RequestSlot &slot = shared->ring[numSubmitted % capacity];
+  RequestSlot &slot = shared->ring[numAnnounced % capacity];
   slot.release();
-  slot.fill(request, numSubmitted, static_cast<int32_t>(shared->ranks.size()));
-  ++numSubmitted;
-  shared->submitted.set(static_cast<uint32_t>(numSubmitted));
+  slot.fill(request, numAnnounced, static_cast<int32_t>(shared->ranks.size()));
+  ++numAnnounced;
+  shared->announced.set(static_cast<uint32_t>(numAnnounced));
   return llvm::Error::success();
 }
 
 llvm::Error LocalCluster::wait(Request &base) {
   auto &request = static_cast<ThreadRequest &>(base);
-  if (!request.isSubmitted)
+  if (!request.isAnnounced || request.number >= numSubmitted)
     return makeError(ExitCode::Internal, "the request was never submitted");
   if (llvm::Error error = waitUntilFinished(request.number + 1))
     return error;

@@ -33,6 +33,7 @@ public:
   const Program &getProgram() const override { return *shared->program; }
   llvm::Expected<std::unique_ptr<Request>> createRequest() override;
   llvm::Error submit(Request &request) override;
+  llvm::Error announce(Request &request) override;
   llvm::Error wait(Request &request) override;
   bool hasFailed() const override { return shared->stop.load(); }
   llvm::Expected<HostTensor> readState(int32_t state) const override;
@@ -61,7 +62,7 @@ private:
   std::shared_ptr<SharedRanks> shared;
   std::vector<std::thread> threads;
   std::thread watchdog;
-  uint64_t numSubmitted = 0;
+  uint64_t numAnnounced = 0, numSubmitted = 0;
 };
 
 } // namespace ax::rt

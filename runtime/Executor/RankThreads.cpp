@@ -26,7 +26,7 @@ void RequestSlot::fill(ThreadRequest &from, uint64_t newNumber,
   }
   request = &from;
   request->number = number = newNumber;
-  request->isSubmitted = true;
+  request->isAnnounced = true;
   request->slot = this;
   fault.reset();
   remaining.store(numRanks);
@@ -130,7 +130,7 @@ void runRank(const std::shared_ptr<SharedRanks> &shared, LocalRank &rank) {
     rank.ports.setOutputs(slot);
     error = rank.executor.start();
     if (!error &&
-        shared->submitted.hasReached(static_cast<uint32_t>(number + 2))) {
+        shared->announced.hasReached(static_cast<uint32_t>(number + 2))) {
       rank.ports.setInputs(shared->ring[(number + 1) % shared->ring.size()]);
       error = rank.executor.stageNext();
     }

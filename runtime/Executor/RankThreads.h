@@ -19,10 +19,10 @@ struct RequestSlot;
 class ThreadRequest : public Request {
 public:
   ~ThreadRequest() override;
-  /// The number of its newest submission.
+  /// The number of its newest announcement.
   uint64_t number = 0;
-  bool isSubmitted = false;
-  /// The slot, from its submission until its end was noticed.
+  bool isAnnounced = false;
+  /// The slot, from its announcement until its end was noticed.
   RequestSlot *slot = nullptr;
 };
 
@@ -60,9 +60,9 @@ struct SharedRanks {
   std::unique_ptr<StateStore> states;
   std::vector<std::unique_ptr<LocalRank>> ranks;
   std::vector<RequestSlot> ring;
-  /// Requests submitted and finished so far. They finish in order, because
-  /// every rank works in order.
-  WaitWord submitted, finished;
+  /// Requests so far whose inputs are there, that may run, and that are
+  /// finished. They finish in order, because every rank works in order.
+  WaitWord announced, submitted, finished;
   std::atomic<bool> stop{false};
   WaitPolicy idle;
   /// Threads started that have not ended; guarded by mutex.

@@ -22,6 +22,7 @@ MADE = ("cuMemAlloc", "cuMemFree", "cuMemHostAlloc", "cuMemFreeHost",
         "cublasLtMatmulPreferenceCreate", "cublasLtMatrixLayoutCreate")
 
 TRAINING = {
+    "": 1,
     "--dp=2": 2,
     "--pp=2 --micro-batches=3": 2,
     "--dp=2 --pp=2 --micro-batches=4 --zero=1 --schedule=gpipe": 4,
@@ -125,6 +126,33 @@ def steady(layout, steps):
         assert more["cuLaunchKernel"] > waits, more
 
 
+def ahead(layout):
+    """The next step's inputs go up while one runs, whatever is done between the
+    two; and so it is of batches that are evaluated."""
+    ranks, steps, inputs = TRAINING[layout], 9, 2
+    with scratch() as folder:
+        plan = training(folder, layout)
+
+        def uploads(steps, *flags):
+            done = run(tool("axrun"), plan, "--data", f"{folder}/data.npz",
+                       f"--steps={steps}", *flags, expect=range(256),
+                       env=CUDA | {"SIMGPU_COUNTS": f"{folder}/counts"})
+            if done.returncode:
+                raise Failed(done.stderr)
+            return counted(f"{folder}/counts")["uploadsAhead"]
+        batches = 96 // 24
+        for flags, evaluations in (
+                ([], 0), (["--save", f"{folder}/run", "--save-every=2"], 0),
+                (["--eval", f"{folder}/data.npz", "--eval-every=3"], 3)):
+            more = uploads(steps, *flags)
+            # An evaluation's first batch begins when it is there.
+            least, most = (ranks * inputs * (steps - 1 + evaluations * some)
+                           for some in (batches - 2, batches - 1))
+            if not least <= more <= most:
+                raise Failed(f"{flags}: {more} went up ahead, and not {least} "
+                             f"to {most}")
+
+
 def text(wait):
     """As SIMGPU_DROP_WAIT has it."""
     waiting, recorded, *which = wait
@@ -210,7 +238,10 @@ def requestsInFlight(layout):
 
 def cases(every):
     for layout in TRAINING:
-        yield f"steady {layout}", steady, layout, 1000
+        if layout:
+            yield f"steady {layout}", steady, layout, 1000
+    for layout in "", "--dp=2":
+        yield f"the next step goes up {layout}", ahead, layout
     for layout in "", "--dp=2", "--pp=2", "--pp=2 --micro-batches=3":
         yield f"requests in flight {layout}", requestsInFlight, layout
     yield "all waits are known", allAreKnown

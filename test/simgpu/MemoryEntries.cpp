@@ -141,6 +141,7 @@ SIMGPU_ENTRY CUresult cuMemcpyHtoDAsync(CUdeviceptr to, const void *from,
                                         size_t bytes, CUstream handle) {
   return sim().enterStream(
       "cuMemcpyHtoDAsync", handle, [&](Context &context, Stream &stream) {
+        sim().countUpload();
         return copy(stream, End::pinned(from, bytes), true,
                     End::onCard(context, to, bytes), false);
       });

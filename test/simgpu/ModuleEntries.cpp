@@ -260,6 +260,7 @@ SIMGPU_ENTRY CUresult cuLaunchKernel(CUfunction kernel, unsigned gridX,
           return result;
         item.run = [launch = std::move(launch)] { return run(launch); };
         sim().scheduler->push(stream, std::move(item));
+        sim().setComputing(true);
         return CUDA_SUCCESS;
       });
 }

@@ -141,7 +141,7 @@ void Simulator::refuseLibrary(const char *call, const char *why) {
 Simulator::OfThread &Simulator::ofThread() {
   thread_local OfThread counts;
   if (counts.numResets != numResets)
-    counts = {numResets, 0, {}};
+    counts = {numResets, 0, {}, false};
   return counts;
 }
 

@@ -150,8 +150,13 @@ public:
   bool isDroppedWait(uint64_t waiting, const Event &event);
   /// Counts a stream of the calling thread.
   uint64_t nextStreamOfThread() { return ++ofThread().numStreams; }
-  /// Writes to SIMGPU_COUNTS, a line each, how often functions were called, and
-  /// how often streams waited for others.
+  /// The calling thread has launched a kernel, or has waited for a stream.
+  void setComputing(bool is) { ofThread().isComputing = is; }
+  /// Counts a copy up for which the calling thread does not wait with what it
+  /// computes: it has launched a kernel, and has waited for no stream since.
+  void countUpload() { counts["uploadsAhead"] += ofThread().isComputing; }
+  /// Writes to SIMGPU_COUNTS, a line each, how often functions were called, how
+  /// often something went up ahead, and how often streams waited for others.
   void writeCounts();
 
   /// For calls of libraries, as simgpuEnter and simgpuRefuse.
@@ -174,6 +179,7 @@ private:
   struct OfThread {
     uint64_t numResets = 0, numStreams = 0;
     Waits waits;
+    bool isComputing = false;
   };
   /// What the calling thread has done since the last reset.
   OfThread &ofThread();

@@ -47,6 +47,7 @@ SIMGPU_ENTRY CUresult cuStreamQuery(CUstream handle) {
 SIMGPU_ENTRY CUresult cuStreamSynchronize(CUstream handle) {
   return sim().enterStream(
       "cuStreamSynchronize", handle, [&](Context &context, Stream &stream) {
+        sim().setComputing(false);
         return sim().wait(context, stream,
                           [&] { return stream.items.empty(); });
       });

@@ -120,6 +120,13 @@ public:
   /// The request must stay alive and unchanged until it was waited for. A
   /// BadInput error lists what is wrong with the inputs.
   virtual llvm::Error submit(Request &request) = 0;
+  /// Does of `submit` all but let ranks begin: while the request before runs,
+  /// the inputs of this one go up to devices that have memory of their own, and
+  /// `submit` then only starts it. Until then it changes no state, and the
+  /// executor may be destroyed. Requests are submitted in the order in which
+  /// they were announced, and less than maxInFlight are announced and not
+  /// submitted.
+  virtual llvm::Error announce(Request &request) = 0;
   /// Returns when the request is done. After an error the executor runs nothing
   /// any more.
   virtual llvm::Error wait(Request &request) = 0;
