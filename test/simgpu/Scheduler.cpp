@@ -53,10 +53,20 @@ Stream &Scheduler::choose(const std::vector<Stream *> &able) {
   return *able[i];
 }
 
+void Scheduler::starve(const std::shared_ptr<Point> &point) {
+  if (settings.order == Order::Unfair)
+    missed = point;
+}
+
+const Stream *Scheduler::findStarved() const {
+  return missed && !missed->isDone ? missed->stream : nullptr;
+}
+
 bool Scheduler::doAny() {
   std::vector<Stream *> able;
+  const Stream *starved = findStarved();
   for (const std::unique_ptr<Stream> &stream : streams)
-    if (canRun(*stream))
+    if (stream.get() != starved && canRun(*stream))
       able.push_back(stream.get());
   if (able.empty())
     return false;
@@ -77,13 +87,18 @@ bool Scheduler::doNeeded(Stream &stream) {
   return doAny();
 }
 
-bool Scheduler::doWorkFor(Stream &stream) {
-  return settings.order == Order::Random ? doAny() : doNeeded(stream);
+bool Scheduler::doWorkFor(Stream &stream, bool feeds) {
+  bool isStarving = findStarved();
+  if (settings.order == Order::Random || isStarving)
+    if (doAny())
+      return true;
+  return settings.order != Order::Random && (feeds || !isStarving) &&
+         doNeeded(stream);
 }
 
 void Scheduler::push(Stream &stream, Item item) {
   stream.items.push_back(std::move(item));
-  if (settings.order == Order::Eager)
+  if (settings.order == Order::Eager || findStarved())
     while (doAny())
       continue;
   // Mostly less than comes, so that streams get far apart.
@@ -97,7 +112,7 @@ void Scheduler::push(Stream &stream, Item item) {
                 streams.end());
 }
 
-void Scheduler::poll(Stream &stream) { doWorkFor(stream); }
+void Scheduler::poll(Stream &stream) { doWorkFor(stream, true); }
 
 void Scheduler::dropWork(const Context &context) {
   for (const std::unique_ptr<Stream> &stream : streams)

@@ -85,6 +85,10 @@ public:
   void push(Stream &stream, Item item);
   /// The host asks whether the stream is there: somewhen it will be.
   void poll(Stream &stream);
+  /// A stream does not wait for the point. In the unfair order, the one that
+  /// gets there does nothing from now on while others have something to do, and
+  /// these do all that they can: whatever needs that wait, goes wrong.
+  void starve(const std::shared_ptr<Point> &point);
   /// Does work until `isDone()`, of which `stream` has what is to be done.
   /// Returns an empty text, or all streams' heads when nothing can end the
   /// wait. Meanwhile the lock is opened where only the host can.
@@ -92,11 +96,14 @@ public:
   std::string wait(Stream &stream, IsDone &&isDone,
                    std::unique_lock<std::mutex> &lock) {
     auto begin = std::chrono::steady_clock::now();
-    while (!isDone()) {
-      if (doWorkFor(stream))
+    for (int rests = 0; !isDone();) {
+      if (doWorkFor(stream, rests == mostRests))
         continue;
-      if (std::chrono::steady_clock::now() - begin >
-          std::chrono::milliseconds(settings.patienceMilliseconds))
+      // Other threads may have something to do for others soon.
+      bool rested = findStarved() && rests++ < mostRests;
+      if (!rested &&
+          std::chrono::steady_clock::now() - begin >
+              std::chrono::milliseconds(settings.patienceMilliseconds))
         return describeHeads();
       lock.unlock();
       letOthersRun();
@@ -116,9 +123,14 @@ private:
   /// One of those that can run.
   Stream &choose(const std::vector<Stream *> &able);
   void runHead(Stream &stream);
-  /// Returns false where nothing can be done.
-  bool doWorkFor(Stream &stream);
+  /// How often the host sleeps before it lets a starved stream work.
+  static constexpr int mostRests = 4;
+  /// Returns false where nothing can be done; `feeds`: by a starved stream,
+  /// too.
+  bool doWorkFor(Stream &stream, bool feeds);
   bool doAny();
+  /// The stream that does nothing while others can; null: there is none.
+  const Stream *findStarved() const;
   /// Does something that the stream needs.
   bool doNeeded(Stream &stream);
   std::string describeHeads() const;
@@ -127,6 +139,8 @@ private:
   const Settings &settings;
   CountWork countWork;
   std::mt19937_64 random;
+  /// What was to be starved for last.
+  std::shared_ptr<Point> missed;
   uint64_t numStreams = 0;
   /// In the order in which they were made.
   std::vector<std::unique_ptr<Stream>> streams;

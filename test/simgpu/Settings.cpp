@@ -37,6 +37,8 @@ public:
     std::string_view order = text ? text : "eager", random = "random:";
     if (order == "lazy") {
       settings.order = Order::Lazy;
+    } else if (order == "unfair") {
+      settings.order = Order::Unfair;
     } else if (order.substr(0, random.size()) == random) {
       settings.order = Order::Random;
       parse("SIMGPU_ORDER", text + random.size(), settings.seed);

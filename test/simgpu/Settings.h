@@ -12,9 +12,10 @@ namespace simgpu {
 
 /// In which order streams do their work.
 enum class Order {
-  Eager, ///< everything as soon as it can be done
-  Lazy,  ///< what somebody waits for, when he does
-  Random ///< any order that streams and events allow
+  Eager,  ///< everything as soon as it can be done
+  Lazy,   ///< what somebody waits for, when he does
+  Unfair, ///< the same, but against a wait that is dropped
+  Random  ///< any order that streams and events allow
 };
 
 /// Waits for events, some or all of those that one stream of a thread has for

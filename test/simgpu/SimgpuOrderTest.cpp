@@ -59,9 +59,9 @@ TEST(SimgpuOrderTest, LazyDoesWhatIsNeeded) {
 /// What streams that all write to one byte leave there; with `waits`, each
 /// waits for the one before. The first stream of the thread reads it, those
 /// from the second on write.
-int lastWriter(int seed, bool waits, const std::string &droppedWait = "0") {
-  DriverCalls sim("random:" + std::to_string(seed),
-                  {{"DROP_WAIT", droppedWait}});
+int lastWriter(const std::string &order, bool waits,
+               const std::string &droppedWait = "0") {
+  DriverCalls sim(order, {{"DROP_WAIT", droppedWait}});
   const int count = 4;
   CUevent event = sim.makeEvent();
   for (int i = 0; i < count; ++i) {
@@ -74,6 +74,10 @@ int lastWriter(int seed, bool waits, const std::string &droppedWait = "0") {
     sim.ok(&Driver::cuStreamWaitEvent, sim.stream, event, 0U);
   }
   return sim.readByte();
+}
+
+int lastWriter(int seed, bool waits, const std::string &droppedWait = "0") {
+  return lastWriter("random:" + std::to_string(seed), waits, droppedWait);
 }
 
 TEST(SimgpuOrderTest, RandomFindsAllOrders) {
@@ -96,6 +100,29 @@ TEST(SimgpuOrderTest, ADroppedWaitIsFound) {
       if (lastWriter(seed, true, std::to_string(dropped)) != 3)
         found.insert(dropped);
   EXPECT_EQ(found, (std::set<int>{2, 4, 6, 7}));
+}
+
+TEST(SimgpuOrderTest, UnfairFindsADroppedWaitAtOnce) {
+  std::set<int> found;
+  for (int dropped = 0; dropped <= 7; ++dropped)
+    if (lastWriter("unfair", true, std::to_string(dropped)) != 3)
+      found.insert(dropped);
+  EXPECT_EQ(found, (std::set<int>{2, 4, 6, 7}));
+}
+
+// Where nothing is dropped, or it is done already, it is lazy.
+TEST(SimgpuOrderTest, UnfairIsLazyElsewhere) {
+  DriverCalls sim("unfair", {{"DROP_WAIT", "1"}});
+  CUevent event = sim.makeEvent();
+  CUstream other = sim.makeStream();
+  sim.ok(&Driver::cuEventRecord, event, sim.stream);
+  sim.synchronize();
+  sim.ok(&Driver::cuStreamWaitEvent, other, event, 0U);
+  sim.pinned[0] = 1;
+  upload(sim);
+  sim.pinned[0] = 2;
+  EXPECT_EQ(simgpuCounted("work"), 1U);
+  EXPECT_EQ(sim.readByte(), 2);
 }
 
 TEST(SimgpuOrderTest, WaitsAreDroppedByTheirStreams) {

@@ -58,8 +58,12 @@ SIMGPU_ENTRY CUresult cuStreamWaitEvent(CUstream handle, CUevent event,
   return sim().enterStream(
       "cuStreamWaitEvent", handle, [&](Context &, Stream &stream) {
         return sim().withEvent(event, [&](Event &found) {
-          if (!found.point || sim().isDroppedWait(stream.numberInThread, found))
+          if (!found.point)
             return CUDA_SUCCESS;
+          if (sim().isDroppedWait(stream.numberInThread, found)) {
+            sim().scheduler->starve(found.point);
+            return CUDA_SUCCESS;
+          }
           Item item;
           item.what = "a wait for an event";
           item.awaited = found.point;
