@@ -11,7 +11,7 @@ debianBuild=(
   mlir-22-tools libdnnl-dev ocl-icd-opencl-dev zlib1g-dev libprotobuf-dev
   protobuf-compiler nlohmann-json3-dev libzmq3-dev libopenmpi-dev openmpi-bin
   python3 python3-venv)
-debianTest=(llvm-22-tools libgtest-dev)
+debianTest=(llvm-22-tools libgtest-dev iproute2 nftables)
 debianBench=(libbenchmark-dev)
 debianStyle=(clang-format-22 clang-tidy-22)
 
