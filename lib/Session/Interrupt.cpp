@@ -8,7 +8,8 @@
 using namespace ax;
 
 static std::atomic<bool> requested{false};
-constexpr int handledSignals[] = {SIGINT, SIGTERM};
+// SIGUSR1 is what launchers hand on to ranks.
+constexpr int handledSignals[] = {SIGINT, SIGTERM, SIGUSR1};
 
 static void note(int number) {
   if (requested.exchange(true)) {
@@ -30,12 +31,12 @@ Interrupt::Interrupt() {
   action.sa_flags = SA_RESTART;
   for (int number : handledSignals)
     sigaddset(&action.sa_mask, number);
-  for (int i = 0; i < 2; ++i)
+  for (size_t i = 0; i < before.size(); ++i)
     sigaction(handledSignals[i], &action, &before[i]);
 }
 
 Interrupt::~Interrupt() {
-  for (int i = 0; i < 2; ++i)
+  for (size_t i = 0; i < before.size(); ++i)
     sigaction(handledSignals[i], &before[i], nullptr);
 }
 

@@ -3,12 +3,13 @@
 #ifndef AX_LIB_SESSION_INTERRUPT_H
 #define AX_LIB_SESSION_INTERRUPT_H
 
+#include <array>
 #include <csignal>
 
 namespace ax {
 
-/// While there is one, a first SIGINT or SIGTERM is only noted, and a second
-/// one, of either kind, ends the process.
+/// While there is one, a first SIGINT, SIGTERM or SIGUSR1 is only noted, and a
+/// second one, of any kind, ends the process.
 class Interrupt {
 public:
   Interrupt();
@@ -19,7 +20,7 @@ public:
   static bool isRequested();
 
 private:
-  struct sigaction before[2];
+  std::array<struct sigaction, 3> before;
 };
 
 } // namespace ax

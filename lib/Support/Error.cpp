@@ -32,6 +32,10 @@ const char *toString(ExitCode code) {
     return "run failed";
   case ExitCode::Internal:
     return "internal";
+  case ExitCode::Interrupted:
+    return "interrupted";
+  case ExitCode::Terminated:
+    return "terminated";
   }
   __builtin_unreachable();
 }

@@ -274,12 +274,13 @@ llvm::Expected<Checkpoint> readOne(const std::string &path) {
   return result;
 }
 
-/// Returns checkpoints, newest first: the one written last, and those of steps
-/// before it.
-std::vector<std::string> candidates(const std::string &folder) {
-  auto all = checkpoint::list(folder);
+} // namespace
+
+std::vector<std::pair<int64_t, std::string>>
+checkpoint::newestFirst(const std::string &folder) {
+  auto all = list(folder);
   constexpr int64_t mostBytes = 4096;
-  auto latest = openText(inFolder(folder, checkpoint::latestName), mostBytes);
+  auto latest = openText(inFolder(folder, latestName), mostBytes);
   if (!latest) {
     llvm::consumeError(latest.takeError());
   } else {
@@ -291,13 +292,9 @@ std::vector<std::string> candidates(const std::string &folder) {
       while (!isLatest(all.back()))
         all.pop_back();
   }
-  std::vector<std::string> paths;
-  for (auto &[step, path] : llvm::reverse(all))
-    paths.push_back(path);
-  return paths;
+  std::reverse(all.begin(), all.end());
+  return all;
 }
-
-} // namespace
 
 llvm::Expected<Checkpoint>
 readCheckpoint(const std::string &path,
@@ -305,7 +302,7 @@ readCheckpoint(const std::string &path,
   if (fs::exists(inFolder(path, checkpoint::manifestName)))
     return readOne(path);
   std::string faults;
-  for (const std::string &candidate : candidates(path)) {
+  for (auto &[step, candidate] : checkpoint::newestFirst(path)) {
     auto result = readOne(candidate);
     if (result) {
       if (!faults.empty() && warn)

@@ -5,12 +5,7 @@
 
 #include "ax/Support/ExitCode.h"
 
-#include <csignal>
-
 using namespace ax;
-
-/// What shells give for a process that SIGINT has ended.
-constexpr int interruptedCode = 128 + SIGINT;
 
 static llvm::Error report(const RunOptions &options,
                           const rt::Executor &executor,
@@ -39,6 +34,6 @@ llvm::Expected<int> ax::trainPlan(const Task &task) {
   auto end = train(task.session, training, llvm::errs());
   if (!end)
     return end.takeError();
-  return *end == TrainEnd::Done ? static_cast<int>(ExitCode::Success)
-                                : interruptedCode;
+  return static_cast<int>(*end == TrainEnd::Done ? ExitCode::Success
+                                                 : ExitCode::Interrupted);
 }

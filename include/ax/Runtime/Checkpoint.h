@@ -84,6 +84,10 @@ inline constexpr int64_t mostSteps = int64_t(1) << 53;
 std::string checksumOf(const llvm::json::Value &value);
 /// (step, path) of every checkpoint of a folder, oldest first.
 std::vector<std::pair<int64_t, std::string>> list(const std::string &folder);
+/// (step, path) of those that a run goes on from, by preference: the one that
+/// was written last, and those of steps before it.
+std::vector<std::pair<int64_t, std::string>>
+newestFirst(const std::string &folder);
 } // namespace checkpoint
 
 } // namespace ax::rt

@@ -1,8 +1,8 @@
 //===- ExitCode.h - What our tools return to the shell ----------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// The one table of exit codes of axopt, axrun and axopt-opt. An error carries
-// its code from where it is found to main(); see Error.h.
+// The one table of exit codes of axopt, axrun, axlaunch and axopt-opt. An error
+// carries its code from where it is found to main(); see Error.h.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_SUPPORT_EXITCODE_H
@@ -33,6 +33,10 @@ enum class ExitCode : int {
   RunFailed = 8,
   /// A fault of ours: something that should be impossible.
   Internal = 70,
+  /// Training was asked to end, by SIGINT, SIGTERM or SIGUSR1, and is saved.
+  Interrupted = 130,
+  /// Of axlaunch: it was asked by SIGTERM.
+  Terminated = 143,
 };
 
 /// `bad plan`; used in messages and in documentation.

@@ -63,6 +63,8 @@ public:
   llvm::Error parse(unsigned flag, T &value) const;
   template <typename T>
   llvm::Error parse(unsigned flag, std::vector<T> &value) const;
+  /// Returns what is no flag.
+  const std::vector<std::string> &getInputs() const { return inputs; }
   /// What is no flag: there must be one, `what`.
   llvm::Expected<std::string> onlyInput(llvm::StringRef what) const;
   /// `--name` of the first flag of these, or of these sections, that is given;
