@@ -275,7 +275,7 @@ def errors():
                  "for 2: it must be for fewer"),
                 (["--fallback", f"{folder}/none", "--", *command], 7, "none'"),
                 (["--fallback", DIGITS / "train.npz", "--", *command], 5,
-                 "is no plan: it has no mesh of ranks")):
+                 "has no mesh of ranks, which every plan has")):
             said = axlaunch(*words, expect=code, says=says).stderr
             if said.count("\n") != 1 or \
                     not said.startswith("axlaunch: error: "):

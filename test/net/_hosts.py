@@ -10,6 +10,7 @@
 Nothing of it has a name outside: all processes, those that run() started
 included, are in one PID namespace, whose first process the kernel kills with
 this one, however that ends. Interfaces, mounts and rules go with the namespaces.
+What hosts run must not be in /tmp, of which they see one folder, `folder`.
 """
 import os
 import shutil

@@ -47,5 +47,5 @@ llvm::Expected<int64_t> ax::readPlanRanks(const std::string &path) {
     break;
   }
   return makeError(ExitCode::BadPlan,
-                   "'" + path + "' is no plan: it has no mesh of ranks");
+                   "'" + path + "' has no mesh of ranks, which every plan has");
 }

@@ -134,7 +134,7 @@ TEST(PlanRanks, AreThoseOfTheMesh) {
        {"", "no plan\n", "ax.mesh []", "ax.mesh [row]", "ax.mesh [row = 0]",
         "ax.mesh [row = 5000000000, col = 5000000000]"})
     EXPECT_NE(describeError(ranksOfText(text).takeError())
-                  .message.find("is no plan: it has no mesh of ranks"),
+                  .message.find("has no mesh of ranks, which every plan has"),
               std::string::npos)
         << text;
   auto missing = readPlanRanks("no such file");
