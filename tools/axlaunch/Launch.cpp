@@ -95,6 +95,11 @@ public:
   llvm::Expected<int> run();
 
 private:
+  /// The newest checkpoint, if this job has saved it.
+  Saved findOwn() const {
+    Saved saved = findNewest(command.getSave());
+    return saved == atStart ? Saved() : saved;
+  }
   llvm::Expected<int> runOnce();
   int endOf(int code) const;
   void prepareAgain(Next next);
@@ -112,9 +117,7 @@ private:
 };
 
 llvm::Expected<int> Job::runOnce() {
-  const std::string &folder = command.getSave();
-  Command now =
-      findNewest(folder) == atStart ? command : command.resumedFrom(folder);
+  Command now = findOwn() ? command.resumedFrom(command.getSave()) : command;
   // mpirun hands SIGUSR1 on, as srun does. On SIGTERM mpirun kills ranks before
   // long, and srun's Ctrl-C asks for their states.
   return supervisor.run(now.getWords(), SIGUSR1);
@@ -140,9 +143,8 @@ void Job::prepareAgain(Next next) {
     tell("two runs in a row saved no step: the next one is of '" +
          command.getPlan() + "'");
   }
-  Saved saved = findNewest(command.getSave());
   std::string from = "from the start: nothing is saved yet";
-  if (saved != atStart)
+  if (Saved saved = findOwn())
     from = "from step " + std::to_string(saved->first) + " in '" +
            command.getSave() + "'";
   else if (!command.getResume().empty())
