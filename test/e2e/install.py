@@ -27,6 +27,7 @@ def tryTools(bin, folder):
     code = Path(plan).with_suffix(".axc")
     run(bin / "axopt", plan, "--compile", "-o", code)
     run(bin / "axrun-core", code, "--random-inputs=1")
+    run(bin / "axlaunch", "--version")
     return plan
 
 
@@ -48,6 +49,7 @@ def installed():
         run("cmake", "--install", BUILD, "--prefix", prefix)
         plan = tryTools(prefix / "bin", folder)
         for file in ("share/man/man1/axopt.1", "share/man/man1/axopt-opt.1",
+                     "share/man/man1/axlaunch.1",
                      "share/zsh/site-functions/_axrun",
                      "share/bash-completion/completions/axopt",
                      "share/doc/axopt/CHANGELOG.md"):

@@ -10,10 +10,12 @@ from cases import Failed, isSanitized, run, tool
 WITHOUT = {
     "axopt": ["dnnl", "gomp"],
     "axopt-opt": ["dnnl", "gomp", "protobuf"],
+    "axlaunch": ["LLVM", "MLIR", "protobuf", "dnnl", "onnx"],
     "axrun-core": ["LLVM", "MLIR", "protobuf", "python", "onnx"],
 }
 # A library that it does load, so that ldd is known to have looked.
-WITH = {"axopt": "libLLVM", "axopt-opt": "libLLVM", "axrun-core": "libdnnl"}
+WITH = {"axopt": "libLLVM", "axopt-opt": "libLLVM", "axrun-core": "libdnnl",
+        "axlaunch": "libz"}
 
 # Of axrun-core with what it loads, but for what every machine has, and oneDNN
 # with what that loads.
