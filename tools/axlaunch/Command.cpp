@@ -137,9 +137,10 @@ Command Command::resumedFrom(llvm::StringRef folder) const {
       "resume", "weights", "random-weights", "tied", "leave-out"};
   Command changed = *this;
   auto begin = changed.words.begin() + axrunAt;
+  std::vector<Argument> arguments =
+      parseArguments(llvm::ArrayRef(words).drop_front(axrunAt + 1));
   // From the last one on: what is before it stays where it is.
-  for (const Argument &argument : llvm::reverse(
-           parseArguments(llvm::ArrayRef(words).drop_front(axrunAt + 1))))
+  for (const Argument &argument : llvm::reverse(arguments))
     if (llvm::is_contained(beginnings, argument.name)) {
       changed.words.erase(begin + argument.begin, begin + argument.end);
       if (axrunAt + argument.begin < changed.planAt)
