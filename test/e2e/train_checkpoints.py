@@ -415,6 +415,7 @@ def cases(every):
     yield "full disk", fullDisk
     yield "interrupt", interrupted, [signal.SIGINT]
     yield "terminate", interrupted, [signal.SIGTERM]
+    yield "asked by a launcher", interrupted, [signal.SIGUSR1]
     yield "interrupt twice", interrupted, [signal.SIGINT, signal.SIGINT]
     yield "interrupt, then terminate", interrupted, [signal.SIGINT,
                                                      signal.SIGTERM]

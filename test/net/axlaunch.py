@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """axlaunch and mpirun, where hosts are missing or get lost."""
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -47,19 +49,44 @@ def fewerHosts():
         assert (hosts.folder / "run/step-5").exists()
 
 
+# Ranks that take a while to save when they are asked to end.
+STAND_IN = """#!/bin/sh
+trap 'sleep 1; hostname >> saved; exit 130' USR1
+echo here >> ranks
+while :; do sleep 0.1; done
+"""
+
+
+def started(hosts):
+    """axlaunch with ranks of the stand-in on all hosts."""
+    stand = hosts.folder / "axrun"
+    stand.write_text(STAND_IN)
+    stand.chmod(0o755)
+    process = hosts.open(
+        "host1", tool("axlaunch"), "--max-restarts=0", "--grace=1", "--",
+        *hosts.mpirun("-np", "3"), stand, "plan", "--save=run",
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    ranks = hosts.folder / "ranks"
+    waitUntil(lambda: ranks.exists() and ranks.read_text().count("here") == 3,
+              "the ranks run")
+    return process
+
+
+def stopped(number, code):
+    """Every rank is asked on its host, and none is killed meanwhile."""
+    with Hosts(3) as hosts:
+        process = started(hosts)
+        os.kill(hosts.pidOf(process), number)
+        said = process.communicate(timeout=60)[0]
+        saved = sorted((hosts.folder / "saved").read_text().split())
+        if process.returncode != code or saved != hosts.names:
+            raise Failed(f"{process.returncode}, {saved}:\n{said}")
+
+
 def lostHost():
     """mpirun as axlaunch sets it up notices within half a minute."""
     with Hosts(3) as hosts:
-        stand = hosts.folder / "axrun"
-        stand.write_text("#!/bin/sh\necho here >> ranks\nexec sleep 100\n")
-        stand.chmod(0o755)
-        process = hosts.open(
-            "host1", tool("axlaunch"), "--max-restarts=0", "--grace=1", "--",
-            *hosts.mpirun("-np", "3"), stand, "plan", "--save=run",
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        ranks = hosts.folder / "ranks"
-        waitUntil(lambda: ranks.exists() and
-                  ranks.read_text().count("here") == 3, "the ranks run")
+        process = started(hosts)
         begin = time.monotonic()
         hosts.cut("host3")
         said = process.communicate(timeout=100)[0]
@@ -72,5 +99,7 @@ def lostHost():
 def cases(every):
     yield "mpirun's codes", mpirunsCodes
     yield "fewer hosts", fewerHosts
+    yield "stopped by SIGINT", stopped, signal.SIGINT, 130
+    yield "stopped by SIGTERM", stopped, signal.SIGTERM, 143
     if every:
         yield "a lost host", lostHost
