@@ -29,7 +29,7 @@ NAMESPACES = ["--net", "--uts", "--mount", "--ipc"]
 PORT = "port"  # Of the bridge, with the host's number.
 INTERFACE = "eth0"
 
-# argv: the folder that all share, the host's name. A new /tmp would hide that
+# argv: the folder that all share, the host's name, Python, _shell.py. A new /tmp would hide that
 # folder, if it is there: it is put into the new one before.
 MAKE_HOST = """
 set -e
@@ -46,21 +46,10 @@ mount --move "$new" /tmp
 mount --bind "$1/hosts" /etc/hosts
 ip link set lo up
 echo $$ > "$1/$2.pid"
-while :; do sleep 3600; done
+exec "$3" "$4" serve "$1/$2.shell"
 """
 
-# As ssh, argv: the host, what its shell does. Also asked by mpirun on a host.
-AGENT = """#!/bin/sh
-folder={folder}
-host=$1
-shift
-if [ -e "$folder/$host.cut" ] || [ -e "$folder/$(hostname).cut" ]; then
-  echo "connect to host $host: No route to host" >&2
-  exit 255
-fi
-exec nsenter --target "$(cat "$folder/$host.pid")" --net --uts --mount --ipc \\
-  --wd="$folder" sh -c "$*"
-"""
+SHELL = HERE / "_shell.py"
 
 
 def describeLack():
@@ -143,17 +132,17 @@ class Hosts:
         (self.folder / "hosts").write_text("127.0.0.1 localhost\n" + "".join(
             f"{self.address(name)} {name}\n" for name in self.names))
         self.agent = self.folder / "agent"
-        self.agent.write_text(AGENT.format(folder=self.folder))
+        self.agent.write_text(
+            f'#!/bin/sh\nexec {sys.executable} {SHELL} {self.folder} "$@"\n')
         self.agent.chmod(0o755)
         self._inside("ip", "link", "add", "hub", "type", "bridge")
         self._inside("ip", "link", "set", "hub", "up")
         for name in self.names:
             self._open("unshare", *NAMESPACES, "sh", "-c", MAKE_HOST, "sh",
-                       self.folder, name)
+                       self.folder, name, sys.executable, SHELL)
         for name in self.names:
-            file = self.folder / f"{name}.pid"
-            pid = waitUntil(lambda: file.exists() and file.read_text().strip(),
-                            f"{name} is up")
+            waitUntil((self.folder / f"{name}.shell").exists, f"{name} is up")
+            pid = (self.folder / f"{name}.pid").read_text().strip()
             self._inside("ip", "link", "add", self._port(name), "type", "veth",
                          "peer", "name", INTERFACE, "netns", pid)
             self._connect(name)

@@ -53,7 +53,8 @@ def fewerHosts():
 STAND_IN = """#!/bin/sh
 trap 'sleep 1; hostname >> saved; exit 130' USR1
 echo here >> ranks
-while :; do sleep 0.1; done
+while [ ! -e fails.$(hostname) ]; do sleep 0.1; done
+exit 8
 """
 
 
@@ -96,6 +97,24 @@ def lostHost():
             raise Failed(f"{process.returncode} after {seconds} s:\n{said}")
 
 
+def hangs():
+    """mpirun, which waits for the lost host when a rank of another has failed."""
+    with Hosts(3) as hosts:
+        process = started(hosts)
+        # axlaunch looks about once a second who is there.
+        time.sleep(4)
+        hosts.cut("host3")
+        for name in "host1", "host2":
+            (hosts.folder / f"fails.{name}").touch()
+        begin = time.monotonic()
+        said = process.communicate(timeout=100)[0]
+        seconds = time.monotonic() - begin
+        if process.returncode != 8 or seconds > 30 or \
+                "axlaunch: the command has no rank on this host any more and " \
+                "does not end: it is ended" not in said:
+            raise Failed(f"{process.returncode} after {seconds} s:\n{said}")
+
+
 def cases(every):
     yield "mpirun's codes", mpirunsCodes
     yield "fewer hosts", fewerHosts
@@ -103,3 +122,4 @@ def cases(every):
     yield "stopped by SIGTERM", stopped, signal.SIGTERM, 143
     if every:
         yield "a lost host", lostHost
+        yield "mpirun hangs", hangs

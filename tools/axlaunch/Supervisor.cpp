@@ -10,6 +10,8 @@
 
 #include <cerrno>
 #include <fcntl.h>
+#include <map>
+#include <optional>
 #include <set>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -96,28 +98,58 @@ void Supervisor::reap() {
   }
 }
 
-/// Children that have not ended.
-static std::vector<pid_t> listChildren() {
-  std::vector<pid_t> found;
+namespace {
+
+struct Process {
+  pid_t parent;
+  std::string name;
+};
+
+/// All of this host that have not ended.
+std::map<pid_t, Process> listProcesses() {
+  std::map<pid_t, Process> found;
   std::error_code code;
   for (llvm::sys::fs::directory_iterator it("/proc", code), end;
        !code && it != end; it.increment(code)) {
-    pid_t pid;
+    pid_t pid, parent;
     if (llvm::sys::path::filename(it->path()).getAsInteger(10, pid))
       continue;
     auto stat = llvm::MemoryBuffer::getFileAsStream(it->path() + "/stat");
     if (!stat)
       continue;
     // `PID (name) STATE PARENT ...`, where the name may be anything.
-    llvm::StringRef rest = (*stat)->getBuffer().rsplit(") ").second;
+    auto [start, rest] = (*stat)->getBuffer().rsplit(") ");
     auto [state, behind] = rest.split(' ');
-    pid_t parent;
-    if (state != "Z" && !behind.split(' ').first.getAsInteger(10, parent) &&
-        parent == getpid())
-      found.push_back(pid);
+    if (state != "Z" && !behind.split(' ').first.getAsInteger(10, parent))
+      found[pid] = {parent, start.split('(').second.str()};
   }
   return found;
 }
+
+std::vector<pid_t> listChildren() {
+  std::vector<pid_t> found;
+  for (const auto &[pid, process] : listProcesses())
+    if (process.parent == getpid())
+      found.push_back(pid);
+  return found;
+}
+
+/// Whether axrun is among the children, theirs and so on.
+bool hasRanks() {
+  std::map<pid_t, Process> all = listProcesses();
+  for (const auto &[pid, process] : all) {
+    if (process.name != "axrun" && process.name != "axrun-core")
+      continue;
+    auto at = all.find(pid);
+    while (at != all.end() && at->second.parent != getpid())
+      at = all.find(at->second.parent);
+    if (at != all.end())
+      return true;
+  }
+  return false;
+}
+
+} // namespace
 
 /// Ends all children: those of children become children, too.
 void Supervisor::endAll() {
@@ -137,12 +169,23 @@ void Supervisor::endAll() {
   }
 }
 
-/// Returns when the command has ended.
+/// Returns when the command has ended. A launcher that waits for a host that is
+/// cut off would not: mpirun does so until TCP gives up, a quarter of an hour.
 int Supervisor::waitFor(int handOn) {
+  constexpr timespec second{1, 0};
+  std::optional<Clock::time_point> lastRank;
   while (child) {
     siginfo_t info;
-    int number = sigwaitinfo(&watched, &info);
-    if (number == SIGCHLD) {
+    int number = sigtimedwait(&watched, &info, &second);
+    Clock::time_point now = Clock::now();
+    if (number < 0 && hasRanks()) {
+      lastRank = now;
+    } else if (number < 0 && lastRank && now - *lastRank > patience()) {
+      llvm::errs() << "axlaunch: the command has no rank on this host any more "
+                      "and does not end: it is ended\n";
+      endAll();
+      return static_cast<int>(ExitCode::RunFailed);
+    } else if (number == SIGCHLD) {
       reap();
     } else if (number > 0 && !stopSignal) {
       stopSignal = number;

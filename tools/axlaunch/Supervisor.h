@@ -26,7 +26,9 @@ public:
   explicit Supervisor(std::chrono::seconds grace);
 
   /// Returns the command's exit code, or 128 and the signal that ended it, as
-  /// shells do. `handOn` is the signal that asks it to save and end. An
+  /// shells do. RunFailed when a launcher does not end after its last rank on
+  /// this host has, and so is ended. `handOn` is the signal that asks it to
+  /// save and end. An
   /// InputOutput error when it cannot be started.
   llvm::Expected<int> run(llvm::ArrayRef<std::string> words, int handOn);
 
@@ -38,6 +40,11 @@ private:
   llvm::Error start(llvm::ArrayRef<std::string> words);
   int waitFor(int handOn);
   void endAll();
+  /// What a launcher has to end after its last rank of this host has: mpirun
+  /// takes `grace` twice.
+  std::chrono::seconds patience() const {
+    return 2 * grace + std::chrono::seconds(10);
+  }
   void reap();
 
   std::chrono::seconds grace;
