@@ -2,7 +2,6 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Launch.h"
 
-#include "PlanRanks.h"
 #include "Supervisor.h"
 #include "ax/Runtime/Checkpoint.h"
 #include "ax/Support/Error.h"
