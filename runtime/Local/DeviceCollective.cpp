@@ -16,7 +16,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CollectivePieces.h"
+#include "ax/Runtime/CollectivePieces.h"
 #include "LocalWorld.h"
 #include "ax/Runtime/Program.h"
 

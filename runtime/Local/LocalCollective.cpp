@@ -44,7 +44,7 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CollectivePieces.h"
+#include "ax/Runtime/CollectivePieces.h"
 #include "LocalWorld.h"
 #include "ax/Runtime/VectorKernels.h"
 
