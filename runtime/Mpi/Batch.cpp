@@ -25,23 +25,32 @@ void BatchBuilder::add(bool isSend, int32_t peer, int32_t tag, size_t buffer,
     around.push_back(
         {dim.size, isSend ? dim.sourceStride : dim.destinationStride});
   // The addresses of `around` are filled in when there are no more to come.
-  transfers.push_back({isSend, peer, tag, static_cast<int32_t>(buffer),
-                       {isSend ? box.sourceOffset : box.destinationOffset,
-                        box.getRunBytes(), nullptr,
-                        static_cast<int32_t>(around.size())}});
+  transfers.push_back(
+      {isSend,
+       peer,
+       tag,
+       static_cast<int32_t>(buffer),
+       {isSend ? box.sourceOffset : box.destinationOffset, box.getRunBytes(),
+        nullptr, static_cast<int32_t>(around.size())}});
 }
 
 void BatchBuilder::addSend(int32_t peer, int32_t tag, size_t buffer,
                            int64_t offset, int64_t bytes) {
   dims.emplace_back();
-  transfers.push_back({true, peer, tag, static_cast<int32_t>(buffer),
+  transfers.push_back({true,
+                       peer,
+                       tag,
+                       static_cast<int32_t>(buffer),
                        {offset, bytes, nullptr, 0}});
 }
 
 void BatchBuilder::addReceive(int32_t peer, int32_t tag, size_t buffer,
                               int64_t offset, int64_t bytes) {
   dims.emplace_back();
-  transfers.push_back({false, peer, tag, static_cast<int32_t>(buffer),
+  transfers.push_back({false,
+                       peer,
+                       tag,
+                       static_cast<int32_t>(buffer),
                        {offset, bytes, nullptr, 0}});
 }
 
@@ -50,12 +59,12 @@ llvm::Expected<Batch> Batch::create(const AxMpiModuleTable &mpi,
   for (size_t i = 0; i < builder.transfers.size(); ++i)
     builder.transfers[i].box.dims = builder.dims[i].data();
   AxMpiBatch *made = nullptr;
-  if (llvm::Error error = check(
-          mpi,
-          mpi.createBatch(group, builder.transfers.data(),
-                          static_cast<int32_t>(builder.transfers.size()),
-                          &made),
-          "types of messages"))
+  if (llvm::Error error =
+          check(mpi,
+                mpi.createBatch(group, builder.transfers.data(),
+                                static_cast<int32_t>(builder.transfers.size()),
+                                &made),
+                "types of messages"))
     return error;
   Batch batch;
   batch.batch = {made, mpi.destroyBatch};

@@ -53,10 +53,11 @@ llvm::Expected<const AxMpiModuleTable *> loadModule() {
                       file);
   const AxMpiModuleTable *table = getTable();
   if (table->version != axMpiModuleVersion)
-    return makeErrorf(ExitCode::Usage,
-                      "MPI module '{0}' has version {1}, and this program needs "
-                      "{2}: use the one that was built with it",
-                      file, table->version, axMpiModuleVersion);
+    return makeErrorf(
+        ExitCode::Usage,
+        "MPI module '{0}' has version {1}, and this program needs "
+        "{2}: use the one that was built with it",
+        file, table->version, axMpiModuleVersion);
   return table;
 }
 

@@ -97,8 +97,8 @@ int describeBox(const AxMpiBox &box, Message &message) {
     return error;
   for (int32_t d = box.numDims; d-- > 0;) {
     Type around;
-    if (int error = repeat(message.type, box.dims[d].size, box.dims[d].stride,
-                           around))
+    if (int error =
+            repeat(message.type, box.dims[d].size, box.dims[d].stride, around))
       return error;
     message.type = std::move(around);
     message.bytes *= box.dims[d].size;
@@ -236,12 +236,12 @@ int startBatch(AxMpiBatch *batch, void *const *buffers) {
     if (address)
       address += message.offset;
     MPI_Request *request = &batch->requests[i];
-    int error = message.isSend
-                    ? MPI_Isend(address, message.count, message.type.get(),
-                                message.peer, message.tag, batch->comm, request)
-                    : MPI_Irecv(address, message.count, message.type.get(),
-                                message.peer, message.tag, batch->comm,
-                                request);
+    int error =
+        message.isSend
+            ? MPI_Isend(address, message.count, message.type.get(),
+                        message.peer, message.tag, batch->comm, request)
+            : MPI_Irecv(address, message.count, message.type.get(),
+                        message.peer, message.tag, batch->comm, request);
     if (error)
       return error;
   }
@@ -251,12 +251,13 @@ int startBatch(AxMpiBatch *batch, void *const *buffers) {
 int testBatch(AxMpiBatch *batch, int32_t *done) {
   int flag = 0;
   auto count = static_cast<int>(batch->requests.size());
-  int error = MPI_Testall(count, batch->requests.data(), &flag,
-                          batch->statuses.data());
+  int error =
+      MPI_Testall(count, batch->requests.data(), &flag, batch->statuses.data());
   *done = flag;
   if (error == MPI_ERR_IN_STATUS)
     for (const MPI_Status &status : batch->statuses)
-      if (status.MPI_ERROR != MPI_SUCCESS && status.MPI_ERROR != MPI_ERR_PENDING)
+      if (status.MPI_ERROR != MPI_SUCCESS &&
+          status.MPI_ERROR != MPI_ERR_PENDING)
         return status.MPI_ERROR;
   if (error || !flag)
     return error;
@@ -307,9 +308,8 @@ int shout(AxMpiGroup *group, const char *text) {
     MPI_Request request;
     if (peer == group->index)
       continue;
-    if (int error =
-            MPI_Isend(kept.c_str(), static_cast<int>(kept.size()) + 1, MPI_CHAR,
-                      peer, 0, group->comm, &request))
+    if (int error = MPI_Isend(kept.c_str(), static_cast<int>(kept.size()) + 1,
+                              MPI_CHAR, peer, 0, group->comm, &request))
       return error;
     if (int error = MPI_Request_free(&request))
       return error;
@@ -333,10 +333,9 @@ int listen(AxMpiGroup *group, char *text, int32_t capacity, int32_t *heard) {
 }
 
 const AxMpiModuleTable table = {
-    axMpiModuleVersion, initialize,  finalize,   abortJob,
-    describe,           getPlace,    broadcast,  createGroup,
-    createBatch,        startBatch,  testBatch,  listPending,
-    destroyBatch,       shout,       listen};
+    axMpiModuleVersion, initialize,  finalize,     abortJob,    describe,
+    getPlace,           broadcast,   createGroup,  createBatch, startBatch,
+    testBatch,          listPending, destroyBatch, shout,       listen};
 
 } // namespace
 

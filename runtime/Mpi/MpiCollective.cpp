@@ -75,9 +75,7 @@ private:
   int32_t numMembers() const { return group->getSize(); }
   int32_t self() const { return group->getIndex(); }
   CollectiveKind kind() const { return specs.front().kind; }
-  std::string describe() const {
-    return toString(specs) + " '" + name + "'";
-  }
+  std::string describe() const { return toString(specs) + " '" + name + "'"; }
   // Numbers of addresses: sources, destinations, and the memory for what is to
   // be reduced.
   size_t sourceOf(size_t part) const { return part; }
@@ -145,8 +143,8 @@ llvm::Error MpiCollective::prepare() {
   buffers[scratchBuffer()] =
       scratch.data() + (llvm::alignTo(address, alignment) - address);
   auto makeStep = [&](BatchBuilder builder, Batch &step) -> llvm::Error {
-    auto made = Batch::create(link->getMpi(), group->state->group,
-                              std::move(builder));
+    auto made =
+        Batch::create(link->getMpi(), group->state->group, std::move(builder));
     if (!made)
       return made.takeError();
     step = std::move(*made);

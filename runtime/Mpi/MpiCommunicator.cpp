@@ -21,8 +21,8 @@ public:
 
   llvm::Error start(llvm::ArrayRef<const void *> sources,
                     llvm::ArrayRef<void *> destinations) override {
-    void *address = isSend ? const_cast<void *>(sources.front())
-                           : destinations.front();
+    void *address =
+        isSend ? const_cast<void *>(sources.front()) : destinations.front();
     return link->start(batch, address, [&] { return describe(); });
   }
   llvm::Error wait() override {
@@ -96,9 +96,7 @@ public:
   }
 
   void abort(const std::string &reason) override { link->abort(reason); }
-  std::string getAbortReason() const override {
-    return link->getAbortReason();
-  }
+  std::string getAbortReason() const override { return link->getAbortReason(); }
 
 private:
   llvm::Expected<std::unique_ptr<Operation>>
@@ -114,8 +112,8 @@ private:
       builder.addSend(peer, static_cast<int32_t>(tag), 0, 0, bytes);
     else
       builder.addReceive(peer, static_cast<int32_t>(tag), 0, 0, bytes);
-    auto batch = Batch::create(link->getMpi(), link->getMessages(),
-                               std::move(builder));
+    auto batch =
+        Batch::create(link->getMpi(), link->getMessages(), std::move(builder));
     if (!batch)
       return batch.takeError();
     return std::make_unique<MpiMessage>(link, std::move(*batch), isSend, name);

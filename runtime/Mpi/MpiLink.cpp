@@ -74,9 +74,9 @@ MpiLink::joinGroup(const std::vector<int32_t> &ranks) {
     return found;
   auto made = std::make_shared<GroupState>();
   auto size = static_cast<int32_t>(ranks.size());
-  if (llvm::Error error =
-          check(mpi, mpi.createGroup(ranks.data(), size, &made->group),
-                llvm::formatv("rank {0}: group of {1} ranks", rank, size).str()))
+  if (llvm::Error error = check(
+          mpi, mpi.createGroup(ranks.data(), size, &made->group),
+          llvm::formatv("rank {0}: group of {1} ranks", rank, size).str()))
     return error;
   BatchBuilder builder;
   for (int32_t peer = 0; peer < size; ++peer) {
@@ -140,7 +140,8 @@ llvm::Error MpiLink::wait(const Batch &batch, llvm::ArrayRef<int32_t> ranks,
   }
 }
 
-llvm::Error MpiLink::lateError(const Batch &batch, llvm::ArrayRef<int32_t> ranks,
+llvm::Error MpiLink::lateError(const Batch &batch,
+                               llvm::ArrayRef<int32_t> ranks,
                                const std::string &operation) const {
   std::vector<int32_t> missing(ranks.size());
   missing.resize(static_cast<size_t>(mpi.listPending(
@@ -151,10 +152,9 @@ llvm::Error MpiLink::lateError(const Batch &batch, llvm::ArrayRef<int32_t> ranks
                         return std::to_string(ranks[static_cast<size_t>(peer)]);
                       }),
       ", ");
-  return makeErrorf(ExitCode::RunFailed,
-                    "rank {0}: {1}: waited {2} ms for rank{3} {4}", rank,
-                    operation, timeout.count(), missing.size() > 1 ? "s" : "",
-                    names);
+  return makeErrorf(
+      ExitCode::RunFailed, "rank {0}: {1}: waited {2} ms for rank{3} {4}", rank,
+      operation, timeout.count(), missing.size() > 1 ? "s" : "", names);
 }
 
 void MpiLink::listen() {

@@ -153,8 +153,9 @@ public:
 };
 
 llvm::Expected<std::unique_ptr<Operation>>
-makeMpiCollective(std::shared_ptr<MpiLink> link, std::shared_ptr<MpiGroup> group,
-                  const CollectiveSpecs &specs, const std::string &name);
+makeMpiCollective(std::shared_ptr<MpiLink> link,
+                  std::shared_ptr<MpiGroup> group, const CollectiveSpecs &specs,
+                  const std::string &name);
 
 } // namespace ax::rt::mpi
 

@@ -23,6 +23,13 @@ bool isStartedByMpi() {
   return false;
 }
 
+bool isFirstOfLauncher() {
+  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+    if (const char *rank = std::getenv(name))
+      return llvm::StringRef(rank) == "0";
+  return true;
+}
+
 llvm::Error MpiProcess::broadcast(llvm::MutableArrayRef<char> bytes) {
   return check(mpi,
                mpi.broadcast(bytes.data(), static_cast<int64_t>(bytes.size())),
@@ -33,10 +40,11 @@ llvm::Expected<std::unique_ptr<Communicator>>
 MpiProcess::createCommunicator(int32_t numRanks,
                                const CommunicatorOptions &options) {
   if (place.process >= numRanks || numRanks > place.numProcesses)
-    return makeErrorf(ExitCode::Usage,
-                      "process {0} of {1} cannot be one of {2} ranks; start one "
-                      "process for each rank",
-                      place.process, place.numProcesses, numRanks);
+    return makeErrorf(
+        ExitCode::Usage,
+        "process {0} of {1} cannot be one of {2} ranks; start one "
+        "process for each rank",
+        place.process, place.numProcesses, numRanks);
   auto link = mpi::MpiLink::create(mpi, place, numRanks, options);
   if (!link)
     return link.takeError();

@@ -9,11 +9,16 @@
 
 #include "CommunicatorSuite.h"
 
+#include "ax/Runtime/Backends.h"
 #include "ax/Runtime/MpiProcess.h"
 #include "ax/Support/Error.h"
 
 using namespace ax;
 using namespace ax::rt;
+
+namespace ax::rt {
+void registerMpi(Backends &backends);
+} // namespace ax::rt
 
 namespace {
 
@@ -78,7 +83,30 @@ TEST(MpiProcessTest, OneProcessIsOneRank) {
   ASSERT_FALSE(bool(made));
   ErrorDescription text = describeError(made.takeError());
   EXPECT_EQ(text.code, ExitCode::Usage);
-  EXPECT_NE(text.message.find("one process for each rank"), std::string::npos);
+  EXPECT_NE(text.message.find(" ranks; start one process for each rank"),
+            std::string::npos);
+}
+
+TEST(MpiProcessTest, IsFoundByItsName) {
+  Backends backends;
+  registerMpi(backends);
+  CreateCommunicators create =
+      llvm::cantFail(backends.communicators.find("mpi"));
+  const ProcessPlace &place = mpiBackend.process->getPlace();
+  CommunicatorOptions options;
+  options.ranks = {place.process};
+  auto made = llvm::cantFail(create(place.numProcesses, options));
+  ASSERT_EQ(made.size(), 1u);
+  EXPECT_EQ(made.front()->getRank(), place.process);
+  EXPECT_EQ(made.front()->getSize(), place.numProcesses);
+
+  options.ranks.push_back(place.process + 1);
+  auto more = create(place.numProcesses + 1, options);
+  ASSERT_FALSE(bool(more));
+  EXPECT_NE(describeError(more.takeError())
+                .message.find(" ranks: communicator 'mpi' needs one process "
+                              "for each rank"),
+            std::string::npos);
 }
 
 } // namespace
@@ -86,6 +114,10 @@ TEST(MpiProcessTest, OneProcessIsOneRank) {
 int main(int argc, char **argv) {
   ::testing::InitGoogleTest(&argc, argv);
   auto process = openMpi();
+  if (!process && !isFirstOfLauncher()) {
+    llvm::consumeError(process.takeError());
+    return static_cast<int>(ExitCode::Usage);
+  }
   if (!process)
     return reportError("mpi-ranks", process.takeError());
   mpiBackend.process = *process;

@@ -76,8 +76,8 @@ TEST_P(CommunicatorSuite, GivesTheBitsOfThreads) {
   for (int32_t ranks : {1, 2, 3, 4, 8})
     run(ranks, [&](Communicator &comm) {
       for (const CollectiveSpec &spec : makeSpecs(ranks))
-        EXPECT_TRUE(runOn(comm, spec).isIdentical(
-            runOnThreads(ranks, comm.getRank(), spec)))
+        EXPECT_TRUE(runOn(comm, spec)
+                        .isIdentical(runOnThreads(ranks, comm.getRank(), spec)))
             << toString({spec});
     });
 }

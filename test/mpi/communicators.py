@@ -7,6 +7,7 @@ from pathlib import Path
 from cases import Failed, Unsupported, isSanitized, run, tool
 
 BUILD = Path(os.environ["AX_BIN"]).parent
+USAGE = 2
 RANKS = BUILD / "test/mpi/mpi-ranks"
 MODULE = Path(tool("libax-mpi.so"))
 # As root, with more ranks than cores, and without looking for other hosts.
@@ -29,8 +30,9 @@ def suite(ranks):
         raise Failed(done.stdout[-4000:])
 
 
-def complains(text, module, expect):
-    done = launch(1, RANKS, module=module, expect=expect)
+def complains(text, module):
+    """One message, and no other process's."""
+    done = launch(2, RANKS, module=module, expect=USAGE)
     if done.stderr.count("mpi-ranks: error:") != 1 or text not in done.stderr:
         raise Failed(f"expected '{text}' once:\n{done.stderr}")
 
@@ -38,17 +40,25 @@ def complains(text, module, expect):
 def withoutLauncher():
     if not RANKS.exists():
         raise Unsupported("the build is without MPI")
-    done = run(RANKS, expect=2)
-    if "for processes that a launcher has started" not in done.stderr:
+    done = run(RANKS, expect=USAGE)
+    if ("communicator 'mpi' is for processes that a launcher has started: mpirun "
+            "-np RANKS axrun" not in done.stderr):
         raise Failed(done.stderr)
 
 
 def cases(every):
     for ranks in (1, 2, 3, 4, 8):
         yield f"the suite on {ranks} processes", suite, ranks
-    usage = 2
-    yield ("a module that is not there", complains, "cannot be loaded",
-           BUILD / "nothing.so", usage)
-    yield ("a module of another version", complains, "has version 2",
-           BUILD / "test/mpi/libold-mpi-module.so", usage)
+    yield ("a module that is not there", complains,
+           "install Open MPI, build with it, or name the module in "
+           "AXRUN_MPI_MODULE", BUILD / "nothing.so")
+    yield ("a library that is no module", complains,
+           "is no MPI module of this program: it has no 'axMpiModuleTable'",
+           "libm.so.6")
+    yield ("a module of another version", complains,
+           "and this program needs 1: use the one that was built with it",
+           BUILD / "test/mpi/libold-mpi.so")
+    yield ("MPI for one thread", complains,
+           "this MPI does not let several threads call it (MPI_THREAD_MULTIPLE): "
+           "use one that was built with that", BUILD / "test/mpi/libsingle-mpi.so")
     yield "no launcher", withoutLauncher

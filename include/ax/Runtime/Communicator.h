@@ -93,8 +93,8 @@ struct CommunicatorOptions {
   /// Threads that work at the same time in the whole process; 0: one per rank.
   /// With fewer cores, waiting ranks give up their core at once.
   int32_t numThreads = 0;
-  /// The device of each of these ranks, for operations on their memory; none: all
-  /// operations are on memory of the host.
+  /// The device of each of these ranks, for operations on their memory; none:
+  /// all operations are on memory of the host.
   std::vector<Device *> devices = {};
 };
 

@@ -171,9 +171,9 @@ TEST_P(CommunicatorSuite, ManyAreUnderWay) {
         for (size_t i = 0; i < numOperations; ++i)
           llvm::cantFail(operations[i]->wait());
         for (size_t i = 0; i < numOperations; ++i) {
-          int32_t sum = ranks * (ranks - 1) / 2 + ranks * static_cast<int32_t>(i);
-          EXPECT_EQ(results[i],
-                    std::vector<int32_t>(sources[i].size(), sum));
+          int32_t sum =
+              ranks * (ranks - 1) / 2 + ranks * static_cast<int32_t>(i);
+          EXPECT_EQ(results[i], std::vector<int32_t>(sources[i].size(), sum));
         }
       }
     });
