@@ -40,8 +40,9 @@ public:
 
   /// Ends all processes of the job with `code`, this one at once.
   [[noreturn]] void abort(int32_t code);
-  /// All processes call it last, when all is well; it waits for the others. A
-  /// process that ends without it makes the launcher end the job.
+  /// All processes call it last, when all is well and there is no communicator
+  /// any more; it waits for the others. A process that ends without it makes
+  /// the launcher end the job.
   llvm::Error finalize();
 
 private:
