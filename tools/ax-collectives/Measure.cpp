@@ -1,8 +1,8 @@
 //===- Measure.cpp - Times of collectives, ours and others' ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Both are measured in turns, in rounds of as many calls as move 64 MiB. Of the
-// rounds the fastest counts: what else runs on the machine only adds time.
+// Both are measured in turns, in short rounds. Of these the fastest counts:
+// what else runs on the machine only adds time.
 //
 //===----------------------------------------------------------------------===//
 
@@ -160,7 +160,7 @@ llvm::Error measureCase(Communicator &comm, const std::shared_ptr<Group> &group,
   if (llvm::Error error = run.prepare())
     return error;
   Seconds ours = Seconds::max(), peer = Seconds::max();
-  int64_t calls = std::clamp<int64_t>((64 << 20) / run.numBytes(), 3, 1000);
+  int64_t calls = std::clamp<int64_t>((4 << 20) / run.numBytes(), 2, 200);
   if (llvm::Error error = run.ours())
     return error;
   int64_t wrong = run.countWrong();

@@ -31,7 +31,7 @@ static cl::opt<int64_t> minBytes("min-bytes", cl::init(64),
                                           "as large"));
 static cl::opt<int64_t> maxBytes("max-bytes", cl::init(64 << 20),
                                  cl::desc("largest size"));
-static cl::opt<int32_t> rounds("rounds", cl::init(5),
+static cl::opt<int32_t> rounds("rounds", cl::init(20),
                                cl::desc("of which the fastest counts"));
 static cl::opt<bool> withPeer("peer", cl::desc("MPI's own calls, too"));
 
