@@ -5,7 +5,6 @@
 
 #include "LoadModule.h"
 
-#include "ax/Runtime/WaitWord.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -13,6 +12,7 @@
 #include <algorithm>
 #include <numeric>
 #include <sched.h>
+#include <unistd.h>
 
 namespace ax::rt::mpi {
 
@@ -21,7 +21,10 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::microseconds;
 
-/// So long a waiter gives up its core only to who wants it.
+/// Looks at MPI before a waiter asks for the time.
+constexpr int32_t fewSpins = 30, manySpins = 1000;
+/// So long a waiter gives up its core only where others may need it, and to
+/// them.
 constexpr auto yieldTime = microseconds(1000);
 /// Then it sleeps for this part of its time.
 constexpr int sleepPart = 16;
@@ -31,21 +34,31 @@ constexpr auto workTime = microseconds(20);
 /// Between two looks of the thread that drives what nobody waits for.
 constexpr auto driverSleep = microseconds(100);
 
+/// Whether ranks of this host have to share cores. Launchers bind a process to
+/// cores of its own where there are enough.
+bool isCrowded(int32_t threads, int32_t processesOnHost) {
+  cpu_set_t set;
+  int64_t own = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+  return threads > own ||
+         int64_t(threads) * processesOnHost > sysconf(_SC_NPROCESSORS_ONLN);
+}
+
 } // namespace
 
 MpiLink::MpiLink(const AxMpiModuleTable &mpi, int32_t rank, int32_t numRanks,
-                 const CommunicatorOptions &options, int32_t threadsOnHost)
+                 const CommunicatorOptions &options, bool crowded)
     : mpi(mpi), rank(rank), allRanks(static_cast<size_t>(numRanks)),
-      timeout(options.timeout), spins(WaitPolicy::spinsFor(threadsOnHost)) {
+      timeout(options.timeout), crowded(crowded),
+      spins(crowded ? fewSpins : manySpins) {
   std::iota(allRanks.begin(), allRanks.end(), 0);
 }
 
 llvm::Expected<std::shared_ptr<MpiLink>>
 MpiLink::create(const AxMpiModuleTable &mpi, const ProcessPlace &place,
                 int32_t numRanks, const CommunicatorOptions &options) {
-  int32_t threads = std::max(1, options.numThreads) * place.numOnHost;
+  bool crowded = isCrowded(std::max(1, options.numThreads), place.numOnHost);
   std::shared_ptr<MpiLink> link(
-      new MpiLink(mpi, place.process, numRanks, options, threads));
+      new MpiLink(mpi, place.process, numRanks, options, crowded));
   for (AxMpiGroup **group : {&link->messages, &link->alarm})
     if (llvm::Error error = check(
             mpi, mpi.createGroup(link->allRanks.data(), numRanks, group),
@@ -124,11 +137,11 @@ llvm::Error MpiLink::wait(const Batch &batch, llvm::ArrayRef<int32_t> ranks,
                         rank, describe(), getAbortReason());
     if (timeout.count() > 0 && now - begin >= timeout)
       return lateError(batch, ranks, describe());
-    if (now - lastWork < yieldTime)
-      sched_yield();
-    else
+    if (now - lastWork >= yieldTime)
       std::this_thread::sleep_for(std::min<Clock::duration>(
           (now - lastWork) / sleepPart, longestSleep));
+    else if (crowded)
+      sched_yield();
     Clock::time_point before = Clock::now();
     if (llvm::Error error = look())
       return error;

@@ -2,9 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Whoever waits drives MPI: it looks again and again whether its messages have
-// ended, at first at once, then giving up its core, then sleeping for a part of
-// the time that it has waited. A thread that looks for others exists only where
-// large operations go on while the program computes.
+// ended, at first at once, giving up its core where ranks share cores, then
+// sleeping for a part of the time that it has waited. A thread that looks for
+// others exists only where large operations go on while the program computes.
 //
 // Aborts go to the other ranks by messages, as far as MPI carries these: a
 // process that is gone or stopped is not noticed here but by the World.
@@ -110,7 +110,7 @@ public:
 
 private:
   MpiLink(const AxMpiModuleTable &mpi, int32_t rank, int32_t numRanks,
-          const CommunicatorOptions &options, int32_t threadsOnHost);
+          const CommunicatorOptions &options, bool crowded);
 
   bool decide(const std::string &why);
   void listen();
@@ -122,6 +122,8 @@ private:
   int32_t rank;
   std::vector<int32_t> allRanks;
   std::chrono::milliseconds timeout;
+  /// Whether ranks share cores.
+  bool crowded;
   int32_t spins;
   AxMpiGroup *messages = nullptr;
   /// Where aborts are told.
