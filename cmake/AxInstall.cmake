@@ -52,6 +52,10 @@ install(TARGETS AxRunC EXPORT axoptTargets LIBRARY
 install(FILES include/ax-c/axrun.h
         DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}/ax-c")
 install(TARGETS AxPlugin LIBRARY)
+# Where the loader looks for what the tools need.
+if(TARGET ax-mpi)
+  install(TARGETS ax-mpi LIBRARY)
+endif()
 
 # What passes in a library of their own are made with; the code is axopt-opt's.
 add_library(AxPluginHeaders INTERFACE)

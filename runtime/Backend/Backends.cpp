@@ -119,6 +119,12 @@ Backends::create(int64_t numRanks, const BackendOptions &options) const {
   auto cards = placeRanks(numRanks, options);
   if (!cards)
     return cards.takeError();
+  if (!options.ranks.empty()) {
+    std::vector<int32_t> here;
+    for (int32_t rank : options.ranks)
+      here.push_back((*cards)[static_cast<size_t>(rank)]);
+    *cards = std::move(here);
+  }
   auto device = devices.find(options.device);
   if (!device)
     return device.takeError();
@@ -130,6 +136,7 @@ Backends::create(int64_t numRanks, const BackendOptions &options) const {
   if (!madeDevices)
     return madeDevices.takeError();
   CommunicatorOptions communicatorOptions;
+  communicatorOptions.ranks = options.ranks;
   communicatorOptions.timeout = options.timeout;
   for (const std::unique_ptr<Device> &made : *madeDevices) {
     communicatorOptions.numThreads += made->getNumThreads();

@@ -16,8 +16,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CollectivePieces.h"
 #include "LocalWorld.h"
+#include "ax/Runtime/CollectivePieces.h"
 #include "ax/Runtime/Program.h"
 
 #include "ax/Support/Error.h"

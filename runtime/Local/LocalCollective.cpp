@@ -44,8 +44,8 @@
 //
 //===----------------------------------------------------------------------===//
 
-#include "CollectivePieces.h"
 #include "LocalWorld.h"
+#include "ax/Runtime/CollectivePieces.h"
 #include "ax/Runtime/VectorKernels.h"
 
 #include "ax/Support/Error.h"

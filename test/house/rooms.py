@@ -9,7 +9,7 @@ ROOT = Path(__file__).parents[2]
 
 # What the table's last column names beside rooms; OUTSIDE says who may use it.
 LIBRARIES = {"nothing", "LLVMSupport", "MLIR", "onnx", "protobuf", "oneDNN",
-             "CUDA", "ZeroMQ"}
+             "CUDA", "MPI", "ZeroMQ"}
 
 ROW = re.compile(r"^\| `([\w/]+)`[^|]* \|[^|]*\| ([^|]+) \|$", re.M)
 
@@ -54,6 +54,7 @@ OUTSIDE = {
     "oneapi": "Runtime/Cpu",
     "cuda.h": "Runtime/Cuda",
     "cublasLt.h": "Runtime/Cuda",
+    "mpi.h": "Runtime/Mpi",
     "zmq.h": "Runtime/Control",
 }
 
@@ -159,9 +160,25 @@ def deviceMemoryIsTheDevices():
         raise Failed(f"{header} is for devices alone: {wrong}")
 
 
+def mpiIsTheModules():
+    """Only the module that is opened by name includes MPI's header, and nothing
+    of LLVM or of ours but the table of its functions."""
+    found = {str(file.relative_to(ROOT)): INCLUDE.findall(file.read_text())
+             for file in (ROOT / "runtime").rglob("*.[hc]*")}
+    wrong = [file for file, names in found.items() if ("mpi.h", "") in names
+             and file != "runtime/Mpi/Module.cpp"]
+    if wrong:
+        raise Failed(f"mpi.h is for runtime/Mpi/Module.cpp alone: {wrong}")
+    others = {first for first, rest in found["runtime/Mpi/Module.cpp"]
+              if first in ("ax", "llvm") or first.endswith(".h")}
+    if others != {"mpi.h", "ModuleTable.h"}:
+        raise Failed(f"runtime/Mpi/Module.cpp includes {sorted(others)}")
+
+
 def cases(every):
     yield "every room is listed", everyRoomIsListed
     yield "no room uses itself", noRoomUsesItself
     yield "device memory is the devices'", deviceMemoryIsTheDevices
+    yield "MPI is the module's", mpiIsTheModules
     for room in BELOW:
         yield f"{room} knows only what is below it", check, room

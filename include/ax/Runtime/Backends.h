@@ -46,7 +46,7 @@ struct DeviceKind {
   llvm::Expected<Target> (*findTarget)(int32_t card);
 };
 
-/// Makes one for each rank of this process.
+/// Makes one for each rank of this process, of `numRanks` in all.
 using CreateCommunicators =
     llvm::Expected<std::vector<std::unique_ptr<Communicator>>> (*)(
         int32_t numRanks, const CommunicatorOptions &options);
@@ -83,6 +83,8 @@ private:
 
 /// What the ranks of this process work with, and how.
 struct BackendOptions {
+  /// The ranks of this process, ascending; none: all of them.
+  std::vector<int32_t> ranks = {};
   std::string device = "cpu";
   /// The card of each rank. Empty: rank i is on card i where there are as many,
   /// else neighbours share one, and all have about as many.
@@ -118,7 +120,7 @@ struct Backends {
   /// runs least. Errors of names and cards that there are not, and of devices.
   llvm::Expected<Target> findTarget(int64_t numRanks,
                                     const BackendOptions &options) const;
-  /// All of these errors.
+  /// All of these errors. `numRanks`: of all processes.
   llvm::Expected<RankBackends> create(int64_t numRanks,
                                       const BackendOptions &options) const;
 

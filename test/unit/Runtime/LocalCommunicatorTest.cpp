@@ -3,6 +3,7 @@
 
 #include "CommunicatorSuite.h"
 
+#include "ax/Runtime/AllBackends.h"
 #include "ax/Runtime/LocalCommunicator.h"
 #include "ax/Support/Error.h"
 
@@ -62,6 +63,23 @@ TEST(LocalCommunicatorTest, RanksThatDisagreeAreToldApart) {
           .message.find("ranks disagree: messages 0 from rank 0 to rank 1 "
                         "have 16 bytes here, 8 elsewhere"),
       std::string::npos);
+}
+
+// Ranks elsewhere are for another communicator.
+TEST(LocalCommunicatorTest, AllRanksAreOfThisProcess) {
+  CreateCommunicators create =
+      llvm::cantFail(allBackends().communicators.find("local"));
+  CommunicatorOptions options;
+  options.ranks = {0, 1};
+  EXPECT_EQ(llvm::cantFail(create(2, options)).size(), 2u);
+  auto some = create(3, options);
+  ASSERT_FALSE(bool(some));
+  ErrorDescription error = describeError(some.takeError());
+  EXPECT_EQ(error.code, ExitCode::Usage);
+  EXPECT_NE(error.message.find("communicator 'local' is for ranks of one "
+                               "process, which has 2 of 3"),
+            std::string::npos)
+      << error.message;
 }
 
 } // namespace

@@ -1,7 +1,7 @@
 //===- CollectivePieces.cpp - Which elements go where ---------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "CollectivePieces.h"
+#include "ax/Runtime/CollectivePieces.h"
 
 #include "ax/Support/HostTensor.h"
 

@@ -1,0 +1,74 @@
+//===- Batch.cpp - Messages that are started together ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "LoadModule.h"
+#include "MpiLink.h"
+
+namespace ax::rt::mpi {
+
+void BatchBuilder::addSend(int32_t peer, int32_t tag, size_t buffer,
+                           const StridedBox &box) {
+  add(true, peer, tag, buffer, box);
+}
+
+void BatchBuilder::addReceive(int32_t peer, int32_t tag, size_t buffer,
+                              const StridedBox &box) {
+  add(false, peer, tag, buffer, box);
+}
+
+void BatchBuilder::add(bool isSend, int32_t peer, int32_t tag, size_t buffer,
+                       const StridedBox &box) {
+  if (box.isEmpty())
+    return;
+  std::vector<AxMpiDim> &around = dims.emplace_back();
+  for (const StridedBox::Dim &dim : box.getDims())
+    around.push_back(
+        {dim.size, isSend ? dim.sourceStride : dim.destinationStride});
+  // The addresses of `around` are filled in when there are no more to come.
+  transfers.push_back(
+      {isSend,
+       peer,
+       tag,
+       static_cast<int32_t>(buffer),
+       {isSend ? box.sourceOffset : box.destinationOffset, box.getRunBytes(),
+        nullptr, static_cast<int32_t>(around.size())}});
+}
+
+void BatchBuilder::addSend(int32_t peer, int32_t tag, size_t buffer,
+                           int64_t offset, int64_t bytes) {
+  dims.emplace_back();
+  transfers.push_back({true,
+                       peer,
+                       tag,
+                       static_cast<int32_t>(buffer),
+                       {offset, bytes, nullptr, 0}});
+}
+
+void BatchBuilder::addReceive(int32_t peer, int32_t tag, size_t buffer,
+                              int64_t offset, int64_t bytes) {
+  dims.emplace_back();
+  transfers.push_back({false,
+                       peer,
+                       tag,
+                       static_cast<int32_t>(buffer),
+                       {offset, bytes, nullptr, 0}});
+}
+
+llvm::Expected<Batch> Batch::create(const AxMpiModuleTable &mpi,
+                                    AxMpiGroup *group, BatchBuilder builder) {
+  for (size_t i = 0; i < builder.transfers.size(); ++i)
+    builder.transfers[i].box.dims = builder.dims[i].data();
+  AxMpiBatch *made = nullptr;
+  if (llvm::Error error =
+          check(mpi,
+                mpi.createBatch(group, builder.transfers.data(),
+                                static_cast<int32_t>(builder.transfers.size()),
+                                &made),
+                "types of messages"))
+    return error;
+  Batch batch;
+  batch.batch = {made, mpi.destroyBatch};
+  return batch;
+}
+
+} // namespace ax::rt::mpi

@@ -1,0 +1,295 @@
+//===- MpiCollective.cpp - Collectives by messages ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Every element is moved straight from its source to its destination, where
+// nothing is reduced. MPI is told of the places at both ends by datatypes, and
+// nothing is packed. What a member has itself it copies.
+//
+// What is reduced goes to who reduces it, which keeps what others send until
+// all has come, and reduces it in the order of the group, as communicator
+// `local` does: the results have the same bits. Of a small all-reduce everybody
+// gets everything and reduces all; of a large one member i gets and reduces the
+// i-th slice, and sends the result to all others.
+//
+//===----------------------------------------------------------------------===//
+
+#include "MpiLink.h"
+
+#include "ax/Runtime/CollectivePieces.h"
+#include "ax/Runtime/VectorKernels.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace ax::rt::mpi {
+
+namespace {
+
+/// Up to so many bytes everybody gets everything: one step in place of two.
+constexpr int64_t exchangedBytes = 16 << 10;
+/// Operations with more bytes go on while the program computes only if somebody
+/// drives them; others have left by then.
+constexpr int64_t drivenBytes = 4 << 10;
+/// A program that comes back later has not been waiting.
+constexpr auto overlapTime = std::chrono::microseconds(50);
+constexpr int64_t alignment = 64;
+
+int64_t align(int64_t bytes) {
+  return static_cast<int64_t>(
+      llvm::alignTo(static_cast<uint64_t>(bytes), alignment));
+}
+
+/// [begin, end) of bytes at both ends.
+StridedBox makeRun(int64_t begin, int64_t end) {
+  StridedBox box(1);
+  box.sourceOffset = box.destinationOffset = begin;
+  box.addDim(end - begin, 1, 1);
+  box.finish();
+  return box;
+}
+
+class MpiCollective : public Operation {
+public:
+  MpiCollective(std::shared_ptr<MpiLink> link, std::shared_ptr<MpiGroup> group,
+                CollectiveSpecs specs, std::string name);
+  llvm::Error prepare();
+
+  llvm::Error start(llvm::ArrayRef<const void *> sources,
+                    llvm::ArrayRef<void *> destinations) override;
+  llvm::Error wait() override;
+
+private:
+  /// One tensor, for this member.
+  struct Part {
+    /// What this member copies of its own source; of a reduction, what it
+    /// reduces.
+    StridedBox own;
+    bool zeroFirst = false;
+    int64_t destinationBytes = 0;
+    /// Where others' sources come, for each one `stride` bytes.
+    int64_t offset = 0, stride = 0;
+  };
+
+  int32_t numMembers() const { return group->getSize(); }
+  int32_t self() const { return group->getIndex(); }
+  CollectiveKind kind() const { return specs.front().kind; }
+  std::string describe() const { return toString(specs) + " '" + name + "'"; }
+  // Numbers of addresses: sources, destinations, and the memory for what is to
+  // be reduced.
+  size_t sourceOf(size_t part) const { return part; }
+  size_t destinationOf(size_t part) const { return specs.size() + part; }
+  size_t scratchBuffer() const { return 2 * specs.size(); }
+
+  void addExchange(size_t number, BatchBuilder &batch);
+  void addReduction(size_t number, BatchBuilder &first, BatchBuilder &second);
+  /// What `member` reduces of a tensor.
+  StridedBox reducedBy(const CollectiveSpec &spec, int32_t member) const;
+  void reducePart(size_t number);
+
+  std::shared_ptr<MpiLink> link;
+  std::shared_ptr<MpiGroup> group;
+  CollectiveSpecs specs;
+  std::string name;
+  int32_t tag;
+  ReduceFn reduce = nullptr;
+  /// An all-reduce in slices has two steps.
+  bool inSlices = false;
+  int64_t numBytes = 0;
+  std::vector<Part> parts;
+  Batch firstStep, secondStep;
+  std::vector<uint8_t> scratch;
+  int64_t scratchBytes = 0;
+  std::vector<void *> buffers;
+  /// One for each member, filled for each run of elements.
+  std::vector<const void *> operands;
+
+  using Clock = std::chrono::steady_clock;
+  Clock::time_point startTime;
+  /// The program has come back late before.
+  bool overlaps = false;
+};
+
+MpiCollective::MpiCollective(std::shared_ptr<MpiLink> linkIn,
+                             std::shared_ptr<MpiGroup> groupIn,
+                             CollectiveSpecs specsIn, std::string nameIn)
+    : link(std::move(linkIn)), group(std::move(groupIn)),
+      specs(std::move(specsIn)), name(std::move(nameIn)),
+      tag(group->state->nextTag),
+      operands(static_cast<size_t>(group->getSize())) {
+  group->state->nextTag += 2;
+  for (const CollectiveSpec &spec : specs)
+    numBytes += sourceBytes(spec);
+  inSlices = kind() == CollectiveKind::AllReduce && numBytes > exchangedBytes;
+  if (reduces(kind()))
+    reduce = vectorKernels().reduce[static_cast<int>(specs.front().reduce)]
+                                   [static_cast<int>(specs.front().dtype)];
+}
+
+llvm::Error MpiCollective::prepare() {
+  BatchBuilder first, second;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    Part &part = parts.emplace_back();
+    part.destinationBytes = destinationBytes(specs[i]);
+    if (reduces(kind()))
+      addReduction(i, first, second);
+    else
+      addExchange(i, first);
+  }
+  scratch.resize(static_cast<size_t>(scratchBytes + alignment));
+  buffers.resize(2 * specs.size() + 1);
+  auto address = reinterpret_cast<uintptr_t>(scratch.data());
+  buffers[scratchBuffer()] =
+      scratch.data() + (llvm::alignTo(address, alignment) - address);
+  auto makeStep = [&](BatchBuilder builder, Batch &step) -> llvm::Error {
+    auto made =
+        Batch::create(link->getMpi(), group->state->group, std::move(builder));
+    if (!made)
+      return made.takeError();
+    step = std::move(*made);
+    return llvm::Error::success();
+  };
+  if (llvm::Error error = makeStep(std::move(first), firstStep))
+    return error;
+  return makeStep(std::move(second), secondStep);
+}
+
+/// Messages of two members are matched in their order: that of the tensors, as
+/// there is at most one for each.
+void MpiCollective::addExchange(size_t number, BatchBuilder &batch) {
+  Part &part = parts[number];
+  const CollectiveSpec &spec = specs[number];
+  CollectivePlan plan = planCollective(spec, numMembers(), self());
+  part.zeroFirst = plan.zeroFirst;
+  // There is nothing to copy unless a piece says so.
+  part.own = makeRun(0, 0);
+  for (const CollectivePiece &piece : plan.pieces) {
+    if (piece.peer == self())
+      part.own = piece.box;
+    else
+      batch.addReceive(piece.peer, tag, destinationOf(number), piece.box);
+  }
+  for (int32_t i = 1; i < numMembers(); ++i) {
+    int32_t to = (self() + i) % numMembers();
+    for (const CollectivePiece &piece :
+         planCollective(spec, numMembers(), to).pieces)
+      if (piece.peer == self())
+        batch.addSend(to, tag, sourceOf(number), piece.box);
+  }
+}
+
+StridedBox MpiCollective::reducedBy(const CollectiveSpec &spec,
+                                    int32_t member) const {
+  if (kind() == CollectiveKind::ReduceScatter) {
+    CollectivePlan plan = planCollective(spec, numMembers(), member);
+    return plan.pieces.empty() ? makeRun(0, 0) : plan.pieces.front().box;
+  }
+  int64_t size = byteSize(spec.dtype), bytes = sourceBytes(spec);
+  if (!inSlices)
+    return makeRun(0, bytes);
+  auto [begin, end] = sliceOf(bytes / size, numMembers(), member);
+  return makeRun(begin * size, end * size);
+}
+
+void MpiCollective::addReduction(size_t number, BatchBuilder &first,
+                                 BatchBuilder &second) {
+  Part &part = parts[number];
+  const CollectiveSpec &spec = specs[number];
+  part.own = reducedBy(spec, self());
+  part.zeroFirst = kind() == CollectiveKind::ReduceScatter &&
+                   planCollective(spec, numMembers(), self()).zeroFirst;
+  int64_t bytes = part.own.isEmpty() ? 0 : part.own.numBytes();
+  part.offset = scratchBytes;
+  part.stride = align(bytes);
+  scratchBytes += part.stride * numMembers();
+  for (int32_t i = 1; i < numMembers(); ++i) {
+    int32_t to = (self() + i) % numMembers();
+    int32_t from = (self() + numMembers() - i) % numMembers();
+    if (bytes)
+      first.addReceive(from, tag, scratchBuffer(),
+                       part.offset + from * part.stride, bytes);
+    first.addSend(to, tag, sourceOf(number), reducedBy(spec, to));
+    if (!inSlices)
+      continue;
+    second.addReceive(from, tag + 1, destinationOf(number),
+                      reducedBy(spec, from));
+    second.addSend(to, tag + 1, destinationOf(number), part.own);
+  }
+}
+
+llvm::Error MpiCollective::start(llvm::ArrayRef<const void *> sources,
+                                 llvm::ArrayRef<void *> destinations) {
+  for (size_t i = 0; i < specs.size(); ++i) {
+    buffers[sourceOf(i)] = const_cast<void *>(sources[i]);
+    buffers[destinationOf(i)] = destinations[i];
+    if (parts[i].zeroFirst)
+      std::memset(destinations[i], 0,
+                  static_cast<size_t>(parts[i].destinationBytes));
+  }
+  if (llvm::Error error =
+          link->start(firstStep, buffers, [&] { return describe(); }))
+    return error;
+  if (overlaps)
+    link->beginOverlap();
+  else if (numBytes > drivenBytes)
+    startTime = Clock::now();
+  return llvm::Error::success();
+}
+
+llvm::Error MpiCollective::wait() {
+  auto describeThis = [&] { return describe(); };
+  if (overlaps)
+    link->endOverlap();
+  else if (numBytes > drivenBytes)
+    overlaps = Clock::now() - startTime > overlapTime;
+  if (!reduce)
+    for (size_t i = 0; i < specs.size(); ++i)
+      parts[i].own.copy(buffers[sourceOf(i)], buffers[destinationOf(i)]);
+  if (llvm::Error error =
+          link->wait(firstStep, group->getRanks(), describeThis))
+    return error;
+  if (!reduce)
+    return llvm::Error::success();
+  for (size_t i = 0; i < specs.size(); ++i)
+    reducePart(i);
+  if (!inSlices)
+    return llvm::Error::success();
+  if (llvm::Error error = link->start(secondStep, buffers, describeThis))
+    return error;
+  return link->wait(secondStep, group->getRanks(), describeThis);
+}
+
+void MpiCollective::reducePart(size_t number) {
+  const Part &part = parts[number];
+  int64_t size = byteSize(specs[number].dtype);
+  const auto *source = static_cast<const uint8_t *>(buffers[sourceOf(number)]);
+  auto *destination = static_cast<uint8_t *>(buffers[destinationOf(number)]);
+  const uint8_t *others =
+      static_cast<const uint8_t *>(buffers[scratchBuffer()]) + part.offset;
+  // Others' runs lie one after another.
+  int64_t dense = 0;
+  part.own.forEachRun([&](int64_t from, int64_t to, int64_t bytes) {
+    for (int32_t i = 0; i < numMembers(); ++i)
+      operands[static_cast<size_t>(i)] =
+          i == self() ? source + from : others + i * part.stride + dense;
+    void *result = destination + to;
+    reduce(operands.data(), numMembers(), &result, 1, bytes / size);
+    dense += bytes;
+  });
+}
+
+} // namespace
+
+llvm::Expected<std::unique_ptr<Operation>>
+makeMpiCollective(std::shared_ptr<MpiLink> link,
+                  std::shared_ptr<MpiGroup> group, const CollectiveSpecs &specs,
+                  const std::string &name) {
+  auto made = std::make_unique<MpiCollective>(std::move(link), std::move(group),
+                                              specs, name);
+  if (llvm::Error error = made->prepare())
+    return error;
+  return made;
+}
+
+} // namespace ax::rt::mpi

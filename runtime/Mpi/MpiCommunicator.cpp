@@ -1,0 +1,132 @@
+//===- MpiCommunicator.cpp - Ranks that are processes ---------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "MpiLink.h"
+
+#include "ax/Support/Error.h"
+
+#include <algorithm>
+#include <set>
+
+namespace ax::rt::mpi {
+
+namespace {
+
+class MpiMessage : public Operation {
+public:
+  MpiMessage(std::shared_ptr<MpiLink> link, Batch batch, bool isSend,
+             std::string name)
+      : link(std::move(link)), batch(std::move(batch)), isSend(isSend),
+        name(std::move(name)) {}
+
+  llvm::Error start(llvm::ArrayRef<const void *> sources,
+                    llvm::ArrayRef<void *> destinations) override {
+    void *address =
+        isSend ? const_cast<void *>(sources.front()) : destinations.front();
+    return link->start(batch, address, [&] { return describe(); });
+  }
+  llvm::Error wait() override {
+    return link->wait(batch, link->getAllRanks(), [&] { return describe(); });
+  }
+
+private:
+  std::string describe() const {
+    return (isSend ? "send '" : "receive '") + name + "'";
+  }
+
+  std::shared_ptr<MpiLink> link;
+  Batch batch;
+  bool isSend;
+  std::string name;
+};
+
+class MpiCommunicator : public Communicator {
+public:
+  explicit MpiCommunicator(std::shared_ptr<MpiLink> link)
+      : link(std::move(link)) {}
+
+  int32_t getRank() const override { return link->getRank(); }
+  int32_t getSize() const override { return link->getSize(); }
+
+  llvm::Expected<std::shared_ptr<Group>>
+  createGroup(llvm::ArrayRef<int32_t> ranks) override {
+    std::set<int32_t> distinct(ranks.begin(), ranks.end());
+    const auto *mine = std::find(ranks.begin(), ranks.end(), getRank());
+    if (mine == ranks.end() || distinct.size() != ranks.size() ||
+        *distinct.begin() < 0 || *distinct.rbegin() >= getSize())
+      return makeErrorf(ExitCode::RunFailed, "rank {0}: impossible group",
+                        getRank());
+    auto state = link->joinGroup(ranks.vec());
+    if (!state)
+      return state.takeError();
+    return std::make_shared<MpiGroup>(
+        ranks.vec(), static_cast<int32_t>(mine - ranks.begin()),
+        std::move(*state));
+  }
+
+  llvm::Expected<std::unique_ptr<Operation>>
+  prepare(const CollectiveSpecs &specs, const std::shared_ptr<Group> &group,
+          const std::string &name) override {
+    if (std::string fault = findFault(specs, group->getSize()); !fault.empty())
+      return makeErrorf(ExitCode::RunFailed, "rank {0}: '{1}' ({2}): {3}",
+                        getRank(), name, specs.empty() ? "" : toString(specs),
+                        fault);
+    return makeMpiCollective(link, std::static_pointer_cast<MpiGroup>(group),
+                             specs, name);
+  }
+
+  llvm::Expected<std::unique_ptr<Operation>>
+  prepareSend(int32_t peer, int64_t tag, int64_t bytes,
+              const std::string &name) override {
+    return prepareMessage(true, peer, tag, bytes, name);
+  }
+  llvm::Expected<std::unique_ptr<Operation>>
+  prepareReceive(int32_t peer, int64_t tag, int64_t bytes,
+                 const std::string &name) override {
+    return prepareMessage(false, peer, tag, bytes, name);
+  }
+
+  llvm::Error barrier(Group &group) override {
+    auto describe = [] { return std::string("barrier"); };
+    const Batch &batch = static_cast<MpiGroup &>(group).state->barrier;
+    void *nothing = nullptr;
+    if (llvm::Error error = link->start(batch, nothing, describe))
+      return error;
+    return link->wait(batch, group.getRanks(), describe);
+  }
+
+  void abort(const std::string &reason) override { link->abort(reason); }
+  std::string getAbortReason() const override { return link->getAbortReason(); }
+
+private:
+  llvm::Expected<std::unique_ptr<Operation>>
+  prepareMessage(bool isSend, int32_t peer, int64_t tag, int64_t bytes,
+                 const std::string &name) {
+    if (peer < 0 || peer >= getSize() || bytes < 0 || tag < 0 ||
+        tag > INT32_MAX)
+      return makeErrorf(ExitCode::RunFailed,
+                        "rank {0}: '{1}': no messages with rank {2}", getRank(),
+                        name, peer);
+    BatchBuilder builder;
+    if (isSend)
+      builder.addSend(peer, static_cast<int32_t>(tag), 0, 0, bytes);
+    else
+      builder.addReceive(peer, static_cast<int32_t>(tag), 0, 0, bytes);
+    auto batch =
+        Batch::create(link->getMpi(), link->getMessages(), std::move(builder));
+    if (!batch)
+      return batch.takeError();
+    return std::make_unique<MpiMessage>(link, std::move(*batch), isSend, name);
+  }
+
+  std::shared_ptr<MpiLink> link;
+};
+
+} // namespace
+
+std::unique_ptr<Communicator>
+makeMpiCommunicator(std::shared_ptr<MpiLink> link) {
+  return std::make_unique<MpiCommunicator>(std::move(link));
+}
+
+} // namespace ax::rt::mpi

@@ -1,0 +1,236 @@
+//===- MpiLink.cpp - What all operations of a rank share ------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "MpiLink.h"
+
+#include "LoadModule.h"
+
+#include "ax/Support/Error.h"
+
+#include "llvm/ADT/StringExtras.h"
+
+#include <algorithm>
+#include <numeric>
+#include <sched.h>
+#include <unistd.h>
+
+namespace ax::rt::mpi {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using std::chrono::microseconds;
+
+/// Looks at MPI before a waiter asks for the time.
+constexpr int32_t fewSpins = 30, manySpins = 1000;
+/// So long a waiter gives up its core only where others may need it, and to
+/// them.
+constexpr auto yieldTime = microseconds(1000);
+/// Then it sleeps for this part of its time.
+constexpr int sleepPart = 16;
+constexpr auto longestSleep = microseconds(500);
+/// A look at MPI that takes longer has moved data: the waiter stays awake.
+constexpr auto workTime = microseconds(20);
+/// Between two looks of the thread that drives what nobody waits for.
+constexpr auto driverSleep = microseconds(100);
+
+/// Whether ranks of this host have to share cores. Launchers bind a process to
+/// cores of its own where there are enough.
+bool isCrowded(int32_t threads, int32_t processesOnHost) {
+  cpu_set_t set;
+  int64_t own = sched_getaffinity(0, sizeof(set), &set) ? 1 : CPU_COUNT(&set);
+  return threads > own ||
+         int64_t(threads) * processesOnHost > sysconf(_SC_NPROCESSORS_ONLN);
+}
+
+} // namespace
+
+MpiLink::MpiLink(const AxMpiModuleTable &mpi, int32_t rank, int32_t numRanks,
+                 const CommunicatorOptions &options, bool crowded)
+    : mpi(mpi), rank(rank), allRanks(static_cast<size_t>(numRanks)),
+      timeout(options.timeout), crowded(crowded),
+      spins(crowded ? fewSpins : manySpins) {
+  std::iota(allRanks.begin(), allRanks.end(), 0);
+}
+
+llvm::Expected<std::shared_ptr<MpiLink>>
+MpiLink::create(const AxMpiModuleTable &mpi, const ProcessPlace &place,
+                int32_t numRanks, const CommunicatorOptions &options) {
+  bool crowded = isCrowded(std::max(1, options.numThreads), place.numOnHost);
+  std::shared_ptr<MpiLink> link(
+      new MpiLink(mpi, place.process, numRanks, options, crowded));
+  for (AxMpiGroup **group : {&link->messages, &link->alarm})
+    if (llvm::Error error = check(
+            mpi, mpi.createGroup(link->allRanks.data(), numRanks, group),
+            llvm::formatv("rank {0}: group of all ranks", place.process).str()))
+      return error;
+  // It hears what is said before it first waits.
+  link->listen();
+  return link;
+}
+
+MpiLink::~MpiLink() {
+  if (!driver.joinable())
+    return;
+  {
+    std::lock_guard<std::mutex> lock(driverMutex);
+    ending = true;
+  }
+  driverWake.notify_one();
+  driver.join();
+}
+
+llvm::Expected<std::shared_ptr<GroupState>>
+MpiLink::joinGroup(const std::vector<int32_t> &ranks) {
+  std::shared_ptr<GroupState> &found = groups[ranks];
+  if (found)
+    return found;
+  auto made = std::make_shared<GroupState>();
+  auto size = static_cast<int32_t>(ranks.size());
+  if (llvm::Error error = check(
+          mpi, mpi.createGroup(ranks.data(), size, &made->group),
+          llvm::formatv("rank {0}: group of {1} ranks", rank, size).str()))
+    return error;
+  BatchBuilder builder;
+  for (int32_t peer = 0; peer < size; ++peer) {
+    if (ranks[static_cast<size_t>(peer)] == rank)
+      continue;
+    builder.addReceive(peer, 0, 0, 0, 0);
+    builder.addSend(peer, 0, 0, 0, 0);
+  }
+  auto barrier = Batch::create(mpi, made->group, std::move(builder));
+  if (!barrier)
+    return barrier.takeError();
+  made->barrier = std::move(*barrier);
+  found = std::move(made);
+  return found;
+}
+
+llvm::Error MpiLink::start(const Batch &batch, llvm::ArrayRef<void *> buffers,
+                           llvm::function_ref<std::string()> describe) {
+  if (int error = mpi.startBatch(batch.get(), buffers.data()))
+    return check(mpi, error,
+                 llvm::formatv("rank {0}: {1}", rank, describe()).str());
+  return llvm::Error::success();
+}
+
+llvm::Error MpiLink::wait(const Batch &batch, llvm::ArrayRef<int32_t> ranks,
+                          llvm::function_ref<std::string()> describe) {
+  int32_t done = 0;
+  auto look = [&]() -> llvm::Error {
+    if (int error = mpi.testBatch(batch.get(), &done))
+      return check(mpi, error,
+                   llvm::formatv("rank {0}: {1}", rank, describe()).str());
+    return llvm::Error::success();
+  };
+  for (int32_t i = 0; i <= spins; ++i) {
+    if (llvm::Error error = look())
+      return error;
+    if (done)
+      return llvm::Error::success();
+  }
+  Clock::time_point begin = Clock::now(), now = begin, lastWork = begin;
+  while (true) {
+    listen();
+    if (aborted.load(std::memory_order_acquire))
+      return makeErrorf(ExitCode::RunFailed, "rank {0}: stopped in {1}: {2}",
+                        rank, describe(), getAbortReason());
+    if (timeout.count() > 0 && now - begin >= timeout)
+      return lateError(batch, ranks, describe());
+    if (now - lastWork >= yieldTime)
+      std::this_thread::sleep_for(std::min<Clock::duration>(
+          (now - lastWork) / sleepPart, longestSleep));
+    else if (crowded)
+      sched_yield();
+    Clock::time_point before = Clock::now();
+    if (llvm::Error error = look())
+      return error;
+    if (done)
+      return llvm::Error::success();
+    now = Clock::now();
+    if (now - before > workTime)
+      lastWork = now;
+  }
+}
+
+llvm::Error MpiLink::lateError(const Batch &batch,
+                               llvm::ArrayRef<int32_t> ranks,
+                               const std::string &operation) const {
+  std::vector<int32_t> missing(ranks.size());
+  missing.resize(static_cast<size_t>(mpi.listPending(
+      batch.get(), missing.data(), static_cast<int32_t>(missing.size()))));
+  std::string names = llvm::join(
+      llvm::map_range(missing,
+                      [&](int32_t peer) {
+                        return std::to_string(ranks[static_cast<size_t>(peer)]);
+                      }),
+      ", ");
+  return makeErrorf(
+      ExitCode::RunFailed, "rank {0}: {1}: waited {2} ms for rank{3} {4}", rank,
+      operation, timeout.count(), missing.size() > 1 ? "s" : "", names);
+}
+
+void MpiLink::listen() {
+  std::unique_lock<std::mutex> lock(earMutex, std::try_to_lock);
+  if (!lock)
+    return;
+  char text[1024];
+  int32_t heard = 0;
+  // An alarm that cannot be heard is told by the World, or ends in a timeout.
+  if (mpi.listen(alarm, text, sizeof(text), &heard) == 0 && heard)
+    decide(text);
+}
+
+/// Returns whether this was the first reason.
+bool MpiLink::decide(const std::string &why) {
+  std::lock_guard<std::mutex> lock(reasonMutex);
+  if (aborted.load(std::memory_order_relaxed))
+    return false;
+  reason = why;
+  aborted.store(true, std::memory_order_release);
+  return true;
+}
+
+void MpiLink::abort(const std::string &why) {
+  if (!decide(why))
+    return;
+  // Whom this does not reach, the World tells.
+  std::lock_guard<std::mutex> lock(earMutex);
+  mpi.shout(alarm, why.c_str());
+}
+
+std::string MpiLink::getAbortReason() const {
+  std::lock_guard<std::mutex> lock(reasonMutex);
+  return reason;
+}
+
+void MpiLink::beginOverlap() {
+  {
+    std::lock_guard<std::mutex> lock(driverMutex);
+    ++numOverlaps;
+    if (!driver.joinable())
+      driver = std::thread([this] { drive(); });
+  }
+  driverWake.notify_one();
+}
+
+void MpiLink::endOverlap() {
+  std::lock_guard<std::mutex> lock(driverMutex);
+  --numOverlaps;
+}
+
+void MpiLink::drive() {
+  std::unique_lock<std::mutex> lock(driverMutex);
+  while (!ending) {
+    if (numOverlaps == 0) {
+      driverWake.wait(lock);
+      continue;
+    }
+    lock.unlock();
+    listen();
+    std::this_thread::sleep_for(driverSleep);
+    lock.lock();
+  }
+}
+
+} // namespace ax::rt::mpi

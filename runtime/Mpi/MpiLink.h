@@ -1,0 +1,164 @@
+//===- MpiLink.h - What all operations of a rank share ----------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// Whoever waits drives MPI: it looks again and again whether its messages have
+// ended, at first at once, giving up its core where ranks share cores, then
+// sleeping for a part of the time that it has waited. A thread that looks for
+// others exists only where large operations go on while the program computes.
+//
+// Aborts go to the other ranks by messages, as far as MPI carries these: a
+// process that is gone or stopped is not noticed here but by the World.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_RUNTIME_MPI_MPILINK_H
+#define AX_RUNTIME_MPI_MPILINK_H
+
+#include "ModuleTable.h"
+
+#include "ax/Runtime/Communicator.h"
+#include "ax/Runtime/StridedCopy.h"
+#include "ax/Runtime/World.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace ax::rt::mpi {
+
+/// Collects messages, and makes the batch of them.
+class BatchBuilder {
+public:
+  /// One end of a box, from or to the address that has number `buffer`. An
+  /// empty box is no message.
+  void addSend(int32_t peer, int32_t tag, size_t buffer, const StridedBox &box);
+  void addReceive(int32_t peer, int32_t tag, size_t buffer,
+                  const StridedBox &box);
+  /// Bytes one after another; a message even where there are none.
+  void addSend(int32_t peer, int32_t tag, size_t buffer, int64_t offset,
+               int64_t bytes);
+  void addReceive(int32_t peer, int32_t tag, size_t buffer, int64_t offset,
+                  int64_t bytes);
+
+private:
+  friend class Batch;
+  void add(bool isSend, int32_t peer, int32_t tag, size_t buffer,
+           const StridedBox &box);
+
+  std::vector<AxMpiTransfer> transfers;
+  std::vector<std::vector<AxMpiDim>> dims;
+};
+
+/// Messages of a group that are started together.
+class Batch {
+public:
+  Batch() = default;
+  static llvm::Expected<Batch> create(const AxMpiModuleTable &mpi,
+                                      AxMpiGroup *group, BatchBuilder builder);
+  AxMpiBatch *get() const { return batch.get(); }
+
+private:
+  std::unique_ptr<AxMpiBatch, void (*)(AxMpiBatch *)> batch{nullptr, nullptr};
+};
+
+/// What the operations of a group share. It is there once for each order of
+/// ranks.
+struct GroupState {
+  AxMpiGroup *group = nullptr;
+  Batch barrier;
+  /// Its operations have tags of their own: two each, from 1 on; 0 is for
+  /// barriers.
+  int32_t nextTag = 1;
+};
+
+class MpiLink {
+public:
+  /// Every process below `numRanks` makes the call.
+  static llvm::Expected<std::shared_ptr<MpiLink>>
+  create(const AxMpiModuleTable &mpi, const ProcessPlace &place,
+         int32_t numRanks, const CommunicatorOptions &options);
+  ~MpiLink();
+
+  int32_t getRank() const { return rank; }
+  int32_t getSize() const { return static_cast<int32_t>(allRanks.size()); }
+  /// Who messages are numbered by: all ranks.
+  llvm::ArrayRef<int32_t> getAllRanks() const { return allRanks; }
+  AxMpiGroup *getMessages() const { return messages; }
+  const AxMpiModuleTable &getMpi() const { return mpi; }
+
+  /// All of them make the call.
+  llvm::Expected<std::shared_ptr<GroupState>>
+  joinGroup(const std::vector<int32_t> &ranks);
+
+  /// `buffers`: the addresses that the batch's builder has numbered.
+  llvm::Error start(const Batch &batch, llvm::ArrayRef<void *> buffers,
+                    llvm::function_ref<std::string()> describe);
+  /// Returns when all its messages have ended. `ranks`: those of its group;
+  /// `describe`: the operation, as messages have it.
+  llvm::Error wait(const Batch &batch, llvm::ArrayRef<int32_t> ranks,
+                   llvm::function_ref<std::string()> describe);
+
+  /// Something goes on that nobody waits for, until `endOverlap`.
+  void beginOverlap();
+  void endOverlap();
+
+  void abort(const std::string &reason);
+  std::string getAbortReason() const;
+
+private:
+  MpiLink(const AxMpiModuleTable &mpi, int32_t rank, int32_t numRanks,
+          const CommunicatorOptions &options, bool crowded);
+
+  bool decide(const std::string &why);
+  void listen();
+  void drive();
+  llvm::Error lateError(const Batch &batch, llvm::ArrayRef<int32_t> ranks,
+                        const std::string &operation) const;
+
+  const AxMpiModuleTable &mpi;
+  int32_t rank;
+  std::vector<int32_t> allRanks;
+  std::chrono::milliseconds timeout;
+  /// Whether ranks share cores.
+  bool crowded;
+  int32_t spins;
+  AxMpiGroup *messages = nullptr;
+  /// Where aborts are told.
+  AxMpiGroup *alarm = nullptr;
+  std::map<std::vector<int32_t>, std::shared_ptr<GroupState>> groups;
+
+  std::atomic<bool> aborted{false};
+  mutable std::mutex reasonMutex;
+  std::string reason;
+
+  /// Held by who listens; others need not.
+  std::mutex earMutex;
+  std::mutex driverMutex;
+  std::condition_variable driverWake;
+  int32_t numOverlaps = 0;
+  bool ending = false;
+  std::thread driver;
+};
+
+std::unique_ptr<Communicator>
+makeMpiCommunicator(std::shared_ptr<MpiLink> link);
+
+class MpiGroup : public Group {
+public:
+  MpiGroup(std::vector<int32_t> ranks, int32_t index,
+           std::shared_ptr<GroupState> state)
+      : Group(std::move(ranks), index), state(std::move(state)) {}
+  std::shared_ptr<GroupState> state;
+};
+
+llvm::Expected<std::unique_ptr<Operation>>
+makeMpiCollective(std::shared_ptr<MpiLink> link,
+                  std::shared_ptr<MpiGroup> group, const CollectiveSpecs &specs,
+                  const std::string &name);
+
+} // namespace ax::rt::mpi
+
+#endif // AX_RUNTIME_MPI_MPILINK_H

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""How tests start processes by MPI."""
+import os
+from pathlib import Path
+
+from cases import Unsupported, isSanitized, run, tool
+
+BUILD = Path(os.environ["AX_BIN"]).parent
+USAGE = 2
+RANKS = BUILD / "test/mpi/mpi-ranks"
+MODULE = Path(tool("libax-mpi.so"))
+# As root, with more ranks than cores, and without looking for other hosts.
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe",
+          "--mca", "plm", "isolated", "--mca", "btl", "self,vader"]
+
+
+def launch(ranks, *command, module=MODULE, expect=0, timeout=600, **options):
+    if not MODULE.exists():
+        raise Unsupported("the build is without MPI")
+    if isSanitized():
+        raise Unsupported("MPI's own memory is not clean")
+    return run(*MPIRUN, "-np", ranks, *command, expect=expect, timeout=timeout,
+               env=os.environ | {"AXRUN_MPI_MODULE": str(module)}, **options)

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""ax-collectives: the table of both communicators, and what it refuses."""
+from _mpirun import USAGE, launch
+from cases import Failed, run, tool
+
+CASES = ["all_reduce", "all_gather", "reduce_scatter", "broadcast", "all_to_all",
+         "permute", "send_recv"]
+SIZES = ["--min-bytes=64", "--max-bytes=65536", "--rounds=1"]
+
+
+def check(output, columns):
+    rows = [line.split() for line in output.splitlines()]
+    rows = [row for row in rows if row and row[0] in CASES]
+    sizes = 6
+    if [row[0] for row in rows] != [name for name in CASES for _ in range(sizes)]:
+        raise Failed(output)
+    for row in rows:
+        if len(row) != columns or row[6] != "0" or not float(row[3]) > 0:
+            raise Failed(f"{row}\n{output}")
+
+
+def threads(ranks):
+    check(run(tool("ax-collectives"), f"--ranks={ranks}", *SIZES).stdout, 7)
+
+
+def processes(ranks):
+    check(launch(ranks, tool("ax-collectives"), "--peer", *SIZES).stdout, 11)
+
+
+def refuses(text, *flags):
+    done = run(tool("ax-collectives"), *flags, expect=USAGE)
+    if text not in done.stderr:
+        raise Failed(done.stderr)
+
+
+def cases(every):
+    for ranks in (1, 2, 4):
+        yield f"{ranks} threads", threads, ranks
+        yield f"{ranks} processes", processes, ranks
+    yield ("a peer without a launcher", refuses,
+           "--peer is for processes: mpirun -np RANKS ax-collectives --peer",
+           "--peer")
+    yield ("too many ranks", refuses, "--ranks=65: expected 1 to 64",
+           "--ranks=65")
+    yield ("no sizes", refuses,
+           "sizes are 4 bytes or more, and there is a round", "--min-bytes=0")
