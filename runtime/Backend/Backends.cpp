@@ -54,8 +54,10 @@ llvm::Error Backends::check(const BackendOptions &options) const {
 
 llvm::Error Backends::checkRanks(int64_t numRanks,
                                  const BackendOptions &options) const {
-  if (llvm::Error error =
-          checkThreads(numRanks, options.devices.threadsPerRank))
+  auto numHere = options.ranks.empty()
+                     ? numRanks
+                     : static_cast<int64_t>(options.ranks.size());
+  if (llvm::Error error = checkThreads(numHere, options.devices.threadsPerRank))
     return error;
   auto numCards = static_cast<int64_t>(options.cards.size());
   if (numCards == 0 || numCards == numRanks)
@@ -119,6 +121,12 @@ Backends::create(int64_t numRanks, const BackendOptions &options) const {
   auto cards = placeRanks(numRanks, options);
   if (!cards)
     return cards.takeError();
+  if (!options.ranks.empty()) {
+    std::vector<int32_t> here;
+    for (int32_t rank : options.ranks)
+      here.push_back((*cards)[static_cast<size_t>(rank)]);
+    *cards = std::move(here);
+  }
   auto device = devices.find(options.device);
   if (!device)
     return device.takeError();
@@ -130,11 +138,13 @@ Backends::create(int64_t numRanks, const BackendOptions &options) const {
   if (!madeDevices)
     return madeDevices.takeError();
   CommunicatorOptions communicatorOptions;
+  communicatorOptions.ranks = options.ranks;
   communicatorOptions.timeout = options.timeout;
   for (const std::unique_ptr<Device> &made : *madeDevices) {
     communicatorOptions.numThreads += made->getNumThreads();
     communicatorOptions.devices.push_back(made.get());
   }
+  communicatorOptions.numThreads *= options.processesOnHost;
   auto madeCommunicators = (*createCommunicators)(ranks, communicatorOptions);
   if (!madeCommunicators)
     return madeCommunicators.takeError();

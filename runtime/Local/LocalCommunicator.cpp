@@ -239,6 +239,12 @@ void registerLocal(Backends &backends) {
       "local",
       [](int32_t numRanks, const CommunicatorOptions &options)
           -> llvm::Expected<std::vector<std::unique_ptr<Communicator>>> {
+        if (!options.ranks.empty() &&
+            static_cast<int32_t>(options.ranks.size()) != numRanks)
+          return makeErrorf(ExitCode::Usage,
+                            "communicator 'local' is for ranks of one process, "
+                            "which has {0} of {1}: use --comm=mpi",
+                            options.ranks.size(), numRanks);
         return createLocalCommunicators(numRanks, options);
       });
 }

@@ -46,7 +46,7 @@ struct DeviceKind {
   llvm::Expected<Target> (*findTarget)(int32_t card);
 };
 
-/// Makes one for each rank of this process.
+/// Makes one for each rank of this process, of `numRanks` in all.
 using CreateCommunicators =
     llvm::Expected<std::vector<std::unique_ptr<Communicator>>> (*)(
         int32_t numRanks, const CommunicatorOptions &options);
@@ -83,6 +83,8 @@ private:
 
 /// What the ranks of this process work with, and how.
 struct BackendOptions {
+  /// The ranks of this process, ascending; none: all of them.
+  std::vector<int32_t> ranks = {};
   std::string device = "cpu";
   /// The card of each rank. Empty: rank i is on card i where there are as many,
   /// else neighbours share one, and all have about as many.
@@ -94,9 +96,11 @@ struct BackendOptions {
   DeviceOptions devices;
   /// How long an operation waits for other ranks; 0: for ever.
   std::chrono::milliseconds timeout{0};
+  /// How many processes of the job share this one's cores.
+  int32_t processesOnHost = 1;
 };
 
-/// One of each for every rank of this process.
+/// One of each for every rank of this process, in their order.
 struct RankBackends {
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<std::unique_ptr<Communicator>> communicators;
@@ -111,14 +115,14 @@ struct Backends {
 
   /// A Usage error for names that there are not.
   llvm::Error check(const BackendOptions &options) const;
-  /// A Usage error for too many threads, or where `options` have cards of
-  /// another number of ranks. No device is asked.
+  /// A Usage error for too many threads in this process, or where `options`
+  /// have cards of another number of ranks. No device is asked.
   llvm::Error checkRanks(int64_t numRanks, const BackendOptions &options) const;
   /// Returns what code for the cards of all ranks is made for: for the one that
   /// runs least. Errors of names and cards that there are not, and of devices.
   llvm::Expected<Target> findTarget(int64_t numRanks,
                                     const BackendOptions &options) const;
-  /// All of these errors.
+  /// All of these errors. `numRanks`: of all processes.
   llvm::Expected<RankBackends> create(int64_t numRanks,
                                       const BackendOptions &options) const;
 
