@@ -102,8 +102,7 @@ static void setSeed(rt::Program &program, uint64_t seed) {
   for (rt::State &state : program.states)
     if (state.name == kRandomSeed.str() && state.dtype == DType::I64 &&
         state.shape.empty()) {
-      state.value = HostTensor(state.dtype, state.shape);
-      state.value.mutableValues<int64_t>()[0] = static_cast<int64_t>(seed);
+      state.give(HostTensor::scalar(static_cast<int64_t>(seed)));
       state.isZeroAtFirst = false;
     }
 }
@@ -265,8 +264,9 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
     if (llvm::Error error = makeWeights(programs, *options.randomWeights))
       return error;
   if (!options.resume.empty()) {
-    auto resumed = resumeFrom(programs, options.resume,
-                              impl->options.dataFolder, options.warn);
+    auto resumed =
+        resumeFrom(programs, options.resume, impl->options.dataFolder,
+                   {options.warn, nullptr, nullptr});
     if (!resumed)
       return resumed.takeError();
     impl->resumed = std::move(*resumed);

@@ -38,11 +38,11 @@ private:
   std::string lines;
 };
 
-void addMisfit(const rt::State &state, const HostTensor &tensor,
+void addMisfit(const rt::State &state, const std::string &type,
                Faults &faults) {
   HostTensor wanted =
       HostTensor::borrow(state.dtype, state.shape, nullptr, nullptr);
-  faults.add(state.name + " is " + tensor.typeToString() + ", the plan has " +
+  faults.add(state.name + " is " + type + ", the plan has " +
              wanted.typeToString());
 }
 
@@ -60,7 +60,7 @@ llvm::ArrayRef<uint8_t> bytesIn(rt::StateFiles &files, const rt::State &state) {
 /// Whether what the checkpoint's run found in its model is what this plan has.
 /// A fault when it is another one.
 bool isFrozen(const std::string &name, llvm::StringRef own,
-              const rt::Checkpoint &checkpoint, Faults &faults) {
+              const rt::CheckpointFacts &checkpoint, Faults &faults) {
   auto there = checkpoint.frozen.find(name);
   if (there == checkpoint.frozen.end())
     return false;
@@ -70,7 +70,7 @@ bool isFrozen(const std::string &name, llvm::StringRef own,
   return true;
 }
 
-bool isFrozen(const rt::State &state, const rt::Checkpoint &checkpoint,
+bool isFrozen(const rt::State &state, const rt::CheckpointFacts &checkpoint,
               rt::StateFiles &files, Faults &faults) {
   // Of a state that is made, and of no elements, there is nothing to compare.
   llvm::ArrayRef<uint8_t> own = bytesIn(files, state);
@@ -84,7 +84,7 @@ bool isFrozen(const rt::State &state, const rt::Checkpoint &checkpoint,
 /// Bytes only of those that a file has to have: all that the programs use; a
 /// checkpoint has all of the plan's.
 std::vector<ModelWeight> weightsOf(llvm::ArrayRef<rt::Program *> programs,
-                                   const rt::Checkpoint &source,
+                                   const rt::CheckpointFacts &source,
                                    const std::set<std::string> &names,
                                    rt::StateFiles &files) {
   const std::map<std::string, std::string> &frozen = source.frozen;
@@ -150,7 +150,7 @@ llvm::Error assign(rt::State &state, const HostTensor &tensor, Widened &widened,
                    Faults &faults) {
   if (tensor.getShape() != state.shape ||
       !Widening::fits(state.dtype, tensor.getType())) {
-    addMisfit(state, tensor, faults);
+    addMisfit(state, tensor.typeToString(), faults);
     return llvm::Error::success();
   }
   auto value = widened.to(state.dtype, tensor);
@@ -286,9 +286,9 @@ struct OptimizerText {
 llvm::Expected<Resumed> ax::resumeFrom(llvm::ArrayRef<rt::Program *> programs,
                                        const std::string &path,
                                        const std::string &folder,
-                                       const Warn &warn) {
+                                       const rt::CheckpointReading &reading) {
   rt::Program &program = *programs.front();
-  auto checkpoint = rt::readCheckpoint(path, warn);
+  auto checkpoint = rt::readCheckpoint(path, reading);
   if (!checkpoint)
     return checkpoint.takeError();
   Trained there = trainedBy(*checkpoint), here = trainedBy(program);
@@ -313,17 +313,22 @@ llvm::Expected<Resumed> ax::resumeFrom(llvm::ArrayRef<rt::Program *> programs,
   llvm::sort(checkpoint->tensors, [](const auto &one, const auto &other) {
     return one.first < other.first;
   });
-  llvm::StringMap<HostTensor *> byName, given;
+  llvm::StringMap<PiecedTensor *> byName;
+  llvm::StringMap<HostTensor> given;
   for (auto &[name, tensor] : checkpoint->tensors) {
     byName[name] = &tensor;
-    if (checkpoint->given.count(name))
-      given[name] = &tensor;
+    if (!checkpoint->given.count(name))
+      continue;
+    auto whole = tensor.assemble();
+    if (!whole)
+      return addContext(whole.takeError(), "state '" + name + "'");
+    given[name] = std::move(*whole);
   }
   Faults faults;
   rt::StateFiles files(folder);
   llvm::StringSet<> used;
   for (rt::State &state : program.states) {
-    HostTensor *tensor = byName.lookup(state.name);
+    PiecedTensor *tensor = byName.lookup(state.name);
     used.insert(state.name);
     bool isGiven = checkpoint->given.count(state.name);
     bool isKept = !state.isMutable && state.isWeight && !isGiven;
@@ -334,15 +339,17 @@ llvm::Expected<Resumed> ax::resumeFrom(llvm::ArrayRef<rt::Program *> programs,
     // What a run goes on with is what it was, in its own type.
     if (!tensor)
       faults.add(state.name + " is not in the checkpoint");
-    else if (tensor->getShape() != state.shape ||
-             tensor->getType() != state.dtype)
-      addMisfit(state, *tensor, faults);
+    else if (tensor->shape != state.shape || tensor->type != state.dtype)
+      addMisfit(state, tensor->typeToString(), faults);
+    else if (isGiven)
+      state.give(given[state.name]);
     else
       state.give(*tensor);
     byName.erase(state.name);
   }
   for (const auto &[name, fingerprint] : program.folded) {
-    const HostTensor *tensor = given.lookup(name);
+    auto found = given.find(name);
+    const HostTensor *tensor = found == given.end() ? nullptr : &found->second;
     // What was trained is not trained here: that is told below.
     if (!used.insert(name).second || (byName.contains(name) && !tensor))
       continue;
@@ -364,12 +371,13 @@ llvm::Expected<Resumed> ax::resumeFrom(llvm::ArrayRef<rt::Program *> programs,
     return error;
   for (rt::Program *other : programs.drop_front())
     for (rt::State &state : other->states)
-      if (HostTensor *tensor = given.lookup(state.name))
-        state.give(*tensor);
-  if (ours.differsFrom(theirs))
-    warn(("training goes on with " + ours.text + ", where checkpoint '" +
-          checkpoint->path + "' was made with " + theirs.text)
-             .str());
+      if (auto tensor = given.find(state.name); tensor != given.end())
+        state.give(tensor->second);
+  if (ours.differsFrom(theirs) && reading.warn)
+    reading.warn(("training goes on with " + ours.text +
+                  ", where checkpoint '" + checkpoint->path +
+                  "' was made with " + theirs.text)
+                     .str());
   Resumed resumed;
   resumed.path = checkpoint->path;
   resumed.step = checkpoint->step;

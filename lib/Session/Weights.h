@@ -3,6 +3,7 @@
 #ifndef AX_LIB_SESSION_WEIGHTS_H
 #define AX_LIB_SESSION_WEIGHTS_H
 
+#include "ax/Runtime/Checkpoint.h"
 #include "ax/Runtime/Program.h"
 #include "ax/Session/Session.h"
 
@@ -40,7 +41,8 @@ llvm::Error useWeights(llvm::ArrayRef<rt::Program *> programs,
 /// optimizer: otherwise a BadInput error lists what is different.
 llvm::Expected<Resumed> resumeFrom(llvm::ArrayRef<rt::Program *> programs,
                                    const std::string &path,
-                                   const std::string &folder, const Warn &warn);
+                                   const std::string &folder,
+                                   const rt::CheckpointReading &reading);
 
 } // namespace ax
 

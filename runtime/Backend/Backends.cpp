@@ -54,8 +54,10 @@ llvm::Error Backends::check(const BackendOptions &options) const {
 
 llvm::Error Backends::checkRanks(int64_t numRanks,
                                  const BackendOptions &options) const {
-  if (llvm::Error error =
-          checkThreads(numRanks, options.devices.threadsPerRank))
+  auto numHere = options.ranks.empty()
+                     ? numRanks
+                     : static_cast<int64_t>(options.ranks.size());
+  if (llvm::Error error = checkThreads(numHere, options.devices.threadsPerRank))
     return error;
   auto numCards = static_cast<int64_t>(options.cards.size());
   if (numCards == 0 || numCards == numRanks)
@@ -142,6 +144,7 @@ Backends::create(int64_t numRanks, const BackendOptions &options) const {
     communicatorOptions.numThreads += made->getNumThreads();
     communicatorOptions.devices.push_back(made.get());
   }
+  communicatorOptions.numThreads *= options.processesOnHost;
   auto madeCommunicators = (*createCommunicators)(ranks, communicatorOptions);
   if (!madeCommunicators)
     return madeCommunicators.takeError();

@@ -5,6 +5,8 @@
 
 #include "ax/Runtime/Program.h"
 
+#include <utility>
+
 namespace ax::rt {
 
 void StridedBox::addDim(int64_t size, int64_t sourceStride,
@@ -40,6 +42,14 @@ StridedBox StridedBox::withDenseSource() const {
   for (size_t d = dims.size(); d-- > 0; stride *= dims[d].size)
     dense.dims[d].sourceStride = stride;
   return dense;
+}
+
+StridedBox StridedBox::reversed() const {
+  StridedBox box = *this;
+  std::swap(box.sourceOffset, box.destinationOffset);
+  for (Dim &dim : box.dims)
+    std::swap(dim.sourceStride, dim.destinationStride);
+  return box;
 }
 
 StridedBox boxOf(const CopyCommand &command) {

@@ -3,11 +3,12 @@
 
 #include "ax/Runtime/CheckpointFolder.h"
 
+#include "CheckpointWriter.h"
+
+#include "ax/Runtime/Agreement.h"
 #include "ax/Runtime/Checkpoint.h"
-#include "ax/Runtime/Safetensors.h"
-#include "ax/Support/Checksum.h"
+#include "ax/Support/AtomicFile.h"
 #include "ax/Support/Error.h"
-#include "ax/Support/GivenWeights.h"
 
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FileSystem.h"
@@ -22,182 +23,16 @@
 
 namespace ax::rt {
 
-namespace json = llvm::json;
 namespace fs = llvm::sys::fs;
 
 using checkpoint::stepPrefix;
 using checkpoint::unfinishedPrefix;
 
-/// The name of each rank's file begins so.
-constexpr llvm::StringLiteral rankPrefix = "rank-";
-
 namespace {
-
-std::string inFolder(llvm::StringRef folder, const llvm::Twine &name) {
-  llvm::SmallString<256> path(folder);
-  llvm::sys::path::append(path, name);
-  return path.str().str();
-}
 
 llvm::Error cannotWrite(llvm::StringRef path, std::error_code code) {
   return makeError(ExitCode::InputOutput,
                    "cannot write '" + path + "': " + code.message());
-}
-
-llvm::Error syncFolder(const std::string &path) {
-  int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  bool done = fd >= 0 && ::fsync(fd) == 0;
-  int fault = errno;
-  if (fd >= 0)
-    ::close(fd);
-  return done ? llvm::Error::success()
-              : makeErrnoError("cannot write '" + path + "'", fault);
-}
-
-class Writer {
-public:
-  Writer(const Executor &executor, const CheckpointOptions &options,
-         std::map<std::string, std::string> &frozen)
-      : executor(executor), program(executor.getProgram()), options(options),
-        frozen(frozen) {}
-
-  /// Writes the checkpoint into an empty folder.
-  llvm::Error write(const std::string &folder);
-
-private:
-  struct Piece {
-    int32_t state;
-    HeldPart part;
-  };
-  llvm::Error collect();
-  llvm::Error describeFrozen(int32_t index);
-  llvm::Error writeFile(const std::string &folder, int32_t rank,
-                        const std::vector<Piece> &pieces);
-  llvm::Error writeManifest(const std::string &folder);
-
-  const Executor &executor;
-  const Program &program;
-  const CheckpointOptions &options;
-  std::map<int32_t, std::vector<Piece>> byRank;
-  json::Object states;
-  /// Fingerprints of the model's own, which no step changes.
-  std::map<std::string, std::string> &frozen;
-};
-
-json::Array toArray(llvm::ArrayRef<int64_t> values) {
-  return json::Array(values);
-}
-
-/// Weights that never change are found in the model again, if they are from
-/// there.
-llvm::Error Writer::describeFrozen(int32_t index) {
-  const State &state = program.states[static_cast<size_t>(index)];
-  if (state.file.empty()) {
-    HeldPart whole;
-    whole.sizes = {*checkedNumElements(state.shape)};
-    whole.strides = {1};
-    byRank[whole.rank].push_back({index, std::move(whole)});
-    return llvm::Error::success();
-  }
-  if (frozen.count(state.name))
-    return llvm::Error::success();
-  auto tensor = executor.readState(index);
-  if (!tensor)
-    return tensor.takeError();
-  frozen[state.name] = fingerprintOf(*tensor);
-  return llvm::Error::success();
-}
-
-llvm::Error Writer::collect() {
-  for (size_t i = 0; i < program.states.size(); ++i) {
-    auto index = static_cast<int32_t>(i);
-    const State &state = program.states[i];
-    if (!state.isMutable && !state.isWeight)
-      continue;
-    if (!state.isMutable)
-      if (llvm::Error error = describeFrozen(index))
-        return error;
-    if (!state.isMutable && !state.file.empty())
-      continue;
-    llvm::StringRef role = !state.isMutable ? checkpoint::frozenRole
-                           : state.isWeight ? checkpoint::weightRole
-                                            : checkpoint::optimizerRole;
-    states[state.name] = json::Object{{"dtype", safetensorsName(state.dtype)},
-                                      {"shape", toArray(state.shape)},
-                                      {"role", role},
-                                      {"parts", json::Array()}};
-    if (state.isMutable)
-      for (HeldPart &part : executor.getParts(index))
-        byRank[part.rank].push_back({index, std::move(part)});
-  }
-  return llvm::Error::success();
-}
-
-llvm::Error Writer::writeFile(const std::string &folder, int32_t rank,
-                              const std::vector<Piece> &pieces) {
-  std::string name = rankPrefix.str() + std::to_string(rank) + ".safetensors";
-  std::vector<SafetensorsWriter::Entry> entries;
-  for (const Piece &piece : pieces) {
-    const State &state = program.states[static_cast<size_t>(piece.state)];
-    bool isWhole =
-        checkedNumElements(piece.part.sizes) == checkedNumElements(state.shape);
-    entries.push_back(
-        {state.name, state.dtype, isWhole ? state.shape : piece.part.sizes});
-  }
-  auto file = SafetensorsWriter::create(inFolder(folder, name), entries);
-  if (!file)
-    return file.takeError();
-  for (const Piece &piece : pieces) {
-    const State &state = program.states[static_cast<size_t>(piece.state)];
-    auto tensor = state.isMutable ? executor.readPart(piece.state, piece.part)
-                                  : executor.readState(piece.state);
-    if (!tensor)
-      return tensor.takeError();
-    if (llvm::Error error = file->write(*tensor))
-      return error;
-    states.getObject(state.name)
-        ->getArray("parts")
-        ->push_back(json::Object{{"file", name},
-                                 {"offset", piece.part.offset},
-                                 {"sizes", toArray(piece.part.sizes)},
-                                 {"strides", toArray(piece.part.strides)},
-                                 {"checksum", checksumOf(tensor->rawBytes())}});
-  }
-  return file->commit();
-}
-
-llvm::Error Writer::writeManifest(const std::string &folder) {
-  json::Object fingerprints;
-  for (const auto &[name, fingerprint] : program.folded)
-    if (!states.get(name))
-      fingerprints[name] = fingerprint;
-  for (const auto &[name, fingerprint] : frozen)
-    fingerprints[name] = fingerprint;
-  json::Value content =
-      json::Object{{"format", checkpoint::format},
-                   {"version", checkpoint::version},
-                   {"step", options.step},
-                   {"program", program.name},
-                   {"progress", json::Object(options.progress)},
-                   {"frozen", std::move(fingerprints)},
-                   {"states", std::move(states)}};
-  std::string checksum = checkpoint::checksumOf(content);
-  json::Value manifest =
-      json::Object{{"checksum", checksum}, {"content", std::move(content)}};
-  return writeFileAtomically(
-      inFolder(folder, checkpoint::manifestName),
-      llvm::StringRef(llvm::formatv("{0:2}\n", manifest).str()));
-}
-
-llvm::Error Writer::write(const std::string &folder) {
-  if (llvm::Error error = collect())
-    return error;
-  for (const auto &[rank, pieces] : byRank)
-    if (llvm::Error error = writeFile(folder, rank, pieces))
-      return error;
-  if (llvm::Error error = writeManifest(folder))
-    return error;
-  return syncFolder(folder);
 }
 
 /// A file or a folder. A link goes, what it names stays.
@@ -230,7 +65,8 @@ void removeCheckpoint(const std::string &folder, const std::string &path) {
 /// `fresh` at `path`, and what was there at `fresh`. At one moment, so that a
 /// run that dies leaves the one or the other; file systems that cannot do so
 /// take three steps.
-std::error_code putInPlace(const std::string &fresh, const std::string &path) {
+std::error_code exchangeFolders(const std::string &fresh,
+                                const std::string &path) {
   if (::renameat2(AT_FDCWD, fresh.c_str(), AT_FDCWD, path.c_str(),
                   RENAME_EXCHANGE) == 0)
     return {};
@@ -308,14 +144,50 @@ CheckpointFolder::~CheckpointFolder() {
 
 llvm::Expected<CheckpointFolder>
 CheckpointFolder::open(const std::string &path,
-                       const std::function<void(const std::string &)> &warn) {
-  CheckpointFolder folder(path, warn);
-  if (llvm::Error error = folder.acquire())
+                       const std::function<void(const std::string &)> &warn,
+                       std::shared_ptr<World> world) {
+  if (!world)
+    world = makeLoneWorld();
+  CheckpointFolder folder(path, warn, world);
+  auto opened = share(*world, "folder of checkpoints",
+                      [&]() -> llvm::Expected<std::string> {
+                        if (llvm::Error error = folder.acquire())
+                          return error;
+                        for (const auto &[step, there] : checkpoint::list(path))
+                          if (!hasManifest(there))
+                            return inTheWay(there);
+                        return "";
+                      });
+  if (!opened)
+    return opened.takeError();
+  if (llvm::Error error = folder.checkShared())
     return error;
-  for (const auto &[step, there] : checkpoint::list(path))
-    if (!hasManifest(there))
-      return inTheWay(there);
   return folder;
+}
+
+/// What process 0 makes there all have to see.
+llvm::Error CheckpointFolder::checkShared() const {
+  if (world->isAlone())
+    return llvm::Error::success();
+  auto made = share(
+      *world, "a folder that all see", [&]() -> llvm::Expected<std::string> {
+        std::string folder;
+        if (makeUnfinished(path, folder) < 0)
+          return makeErrnoError("cannot write '" + path + "'", errno);
+        return folder;
+      });
+  if (!made)
+    return made.takeError();
+  llvm::Error mine = llvm::Error::success();
+  if (!fs::is_directory(inFolder(path, llvm::sys::path::filename(*made))))
+    mine = makeError(ExitCode::Usage,
+                     "'" + path +
+                         "' is not the folder that rank 0 has under this "
+                         "name: save to a file system that all hosts share");
+  llvm::Error error = agree(*world, "who sees the folder", std::move(mine));
+  if (world->isFirst())
+    remove(*made);
+  return error;
 }
 
 /// Locks the folder; again when it is not the one that is locked, but one of
@@ -359,38 +231,35 @@ llvm::Error CheckpointFolder::takeLock() {
   return llvm::Error::success();
 }
 
-llvm::Expected<std::string>
-CheckpointFolder::write(const Executor &executor,
-                        const CheckpointOptions &options) {
+llvm::Expected<std::string> CheckpointFolder::begin() {
   if (llvm::Error error = acquire())
     return error;
-  const std::string &folder = path;
   if (isLocked)
-    removeUnfinished(folder);
+    removeUnfinished(path);
   std::string unfinished;
-  if (makeUnfinished(folder, unfinished) < 0)
-    return makeErrnoError("cannot write '" + folder + "'", errno);
-  std::string made = inFolder(folder, stepPrefix + llvm::Twine(options.step));
-  llvm::Error error = Writer(executor, options, frozen).write(unfinished);
-  // There may be one of a run that went this way before.
-  if (!error && fs::exists(made) && !hasManifest(made))
-    error = inTheWay(made);
-  if (!error)
-    if (std::error_code code = putInPlace(unfinished, made))
-      error = cannotWrite(made, code);
-  if (!error)
-    error = syncFolder(folder);
-  if (error) {
-    remove(unfinished);
+  if (makeUnfinished(path, unfinished) < 0)
+    return makeErrnoError("cannot write '" + path + "'", errno);
+  return unfinished;
+}
+
+llvm::Expected<std::string>
+CheckpointFolder::putInPlace(const std::string &unfinished,
+                             int64_t step) const {
+  if (llvm::Error error = syncFolder(unfinished))
     return error;
-  }
-  if (llvm::Error failed =
-          writeFileAtomically(inFolder(folder, checkpoint::latestName),
-                              (llvm::sys::path::filename(made) + "\n").str()))
-    return failed;
-  // What was in its place, if anything.
-  remove(unfinished);
-  auto all = checkpoint::list(folder);
+  std::string made = inFolder(path, stepPrefix + llvm::Twine(step));
+  // There may be one of a run that went this way before.
+  if (fs::exists(made) && !hasManifest(made))
+    return inTheWay(made);
+  if (std::error_code code = exchangeFolders(unfinished, made))
+    return cannotWrite(made, code);
+  if (llvm::Error error = syncFolder(path))
+    return error;
+  return made;
+}
+
+void CheckpointFolder::removeOld(const CheckpointOptions &options) const {
+  auto all = checkpoint::list(path);
   // Those of later steps are of a run that was given up.
   while (!all.empty() && all.back().first > options.step)
     all.pop_back();
@@ -398,8 +267,61 @@ CheckpointFolder::write(const Executor &executor,
        options.keep > 0 && i < e; ++i)
     if (const std::string &old = all[static_cast<size_t>(i)].second;
         hasManifest(old))
-      removeCheckpoint(folder, old);
+      removeCheckpoint(path, old);
+}
+
+llvm::Expected<std::string>
+CheckpointFolder::finish(CheckpointWriter &writer,
+                         const std::string &unfinished,
+                         llvm::ArrayRef<std::string> written,
+                         const CheckpointOptions &options) const {
+  auto complete = [&]() -> llvm::Expected<std::string> {
+    std::vector<std::string> files;
+    for (const std::string &each : written) {
+      auto text = decode(each);
+      if (!text)
+        return text.takeError();
+      files.push_back(std::move(*text));
+    }
+    if (llvm::Error error = writer.writeManifest(unfinished, files))
+      return error;
+    return putInPlace(unfinished, options.step);
+  };
+  auto made = complete();
+  if (!made) {
+    remove(unfinished);
+    return made;
+  }
+  if (llvm::Error failed =
+          writeFileAtomically(inFolder(path, checkpoint::latestName),
+                              (llvm::sys::path::filename(*made) + "\n").str()))
+    return failed;
+  // What was in its place, if anything.
+  remove(unfinished);
+  removeOld(options);
   return made;
+}
+
+llvm::Expected<std::string>
+CheckpointFolder::write(const Executor &executor,
+                        const CheckpointOptions &options) {
+  auto unfinished = share(*world, "a new checkpoint", [&] { return begin(); });
+  if (!unfinished)
+    return unfinished.takeError();
+  CheckpointWriter writer(executor, options, frozen);
+  auto files = writer.writeFiles(*unfinished);
+  if (!files && !world->isAlone())
+    files = addContext(files.takeError(), describePlace(world->getPlace()));
+  // When process 0 has this, nobody writes any more.
+  auto written =
+      world->gather("files of a checkpoint", encode(std::move(files)));
+  if (!written) {
+    if (world->isFirst())
+      remove(*unfinished);
+    return written.takeError();
+  }
+  return share(*world, "a checkpoint's end",
+               [&] { return finish(writer, *unfinished, *written, options); });
 }
 
 } // namespace ax::rt

@@ -14,16 +14,18 @@ using Durations = std::vector<Clock::duration>;
 
 class CommandTimes {
 public:
-  explicit CommandTimes(const Program &program) : program(program) {
+  /// `ranks`: how many of each stage there are traces of.
+  CommandTimes(const Program &program, llvm::ArrayRef<int64_t> ranks)
+      : program(program) {
     for (size_t s = 0; s < program.stages.size(); ++s)
-      addStage(static_cast<int32_t>(s));
+      addStage(static_cast<int32_t>(s), ranks[s]);
   }
 
   void add(const RankTrace &trace);
   std::vector<CommandTime> take();
 
 private:
-  void addStage(int32_t number);
+  void addStage(int32_t number, int64_t ranks);
   void addWaiting(CommandTime &time, const GroupSet &groups,
                   const std::vector<Durations> &byRank);
 
@@ -39,9 +41,11 @@ private:
 
 } // namespace
 
-void CommandTimes::addStage(int32_t number) {
+void CommandTimes::addStage(int32_t number, int64_t ranks) {
   const StageProgram &stage = program.stages[static_cast<size_t>(number)];
   first.push_back(times.size());
+  if (ranks == 0)
+    return;
   for (const CommandList &list : stage.lists) {
     std::vector<int32_t> groupOf;
     for (const Command &command : list.commands) {
@@ -51,7 +55,7 @@ void CommandTimes::addStage(int32_t number) {
       time.what = describe(program, stage, command);
       time.nodes = command.nodes;
       time.bytes = command.bytes;
-      time.ranks = static_cast<int64_t>(stage.ranks.size());
+      time.ranks = ranks;
       const GroupSet *together = nullptr;
       if (const auto *library = std::get_if<LibraryCommand>(&command.body)) {
         time.flops = countFlops(library->desc);
@@ -125,7 +129,10 @@ std::vector<CommandTime> CommandTimes::take() {
 std::vector<CommandTime>
 sumCommandTimes(const Program &program,
                 const std::vector<const RankTrace *> &traces) {
-  CommandTimes times(program);
+  std::vector<int64_t> ranks(program.stages.size());
+  for (const RankTrace *trace : traces)
+    ++ranks[static_cast<size_t>(trace->stage)];
+  CommandTimes times(program, ranks);
   for (const RankTrace *trace : traces)
     times.add(*trace);
   return times.take();

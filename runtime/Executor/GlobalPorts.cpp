@@ -3,23 +3,14 @@
 
 #include "GlobalPorts.h"
 
-#include "Parts.h"
+#include "HeldParts.h"
+#include "OutputExchange.h"
 
 #include "llvm/ADT/STLExtras.h"
 
 namespace ax::rt {
 
 namespace {
-
-std::vector<Part> partsOf(const RankContext &context, const Port &port) {
-  auto microBatches =
-      static_cast<int32_t>(context.program.mesh.numTimeSlices());
-  std::vector<Part> parts;
-  for (int32_t m = 0; m < microBatches; ++m)
-    parts.push_back(makePart(port.layout, port.dtype, context.program.mesh,
-                             context.coordinates(m)));
-  return parts;
-}
 
 bool areInPlace(llvm::ArrayRef<Part> parts) {
   return llvm::all_of(parts, [](const Part &part) {
@@ -32,7 +23,8 @@ public:
   InputParts(const RankContext &context, int32_t number,
              const RunData *const &data)
       : number(static_cast<size_t>(number)), data(data),
-        parts(partsOf(context, context.program.inputs[this->number])) {}
+        parts(partsOf(context.program, context.program.inputs[this->number],
+                      context.rank)) {}
 
   int64_t getBytes() const override { return parts.front().localBytes; }
   bool isInPlace() const override { return areInPlace(parts); }
@@ -63,19 +55,8 @@ public:
   OutputParts(const RankContext &context, int32_t number,
               const RunData *const &data)
       : number(static_cast<size_t>(number)), data(data),
-        parts(partsOf(context, context.program.outputs[this->number])) {
-    const Port &port = context.program.outputs[this->number];
-    const sharding::Mesh &mesh = context.program.mesh;
-    for (size_t m = 0; m < parts.size(); ++m) {
-      bool isFirst = true;
-      for (size_t i = 0; i < context.position && isFirst; ++i)
-        isFirst = makePart(port.layout, port.dtype, mesh,
-                           mesh.coordinates(context.stage->ranks[i],
-                                            static_cast<int32_t>(m)))
-                      .number != parts[m].number;
-      isOwner.push_back(isFirst);
-    }
-  }
+        parts(partsOf(context.program, portOf(context), context.rank)),
+        isOwner(findOwned(context.program, portOf(context), context.rank)) {}
 
   int64_t getBytes() const override { return parts.front().localBytes; }
   // What others hand over must not be written to at the same time.
@@ -93,6 +74,9 @@ public:
   }
 
 private:
+  const Port &portOf(const RankContext &context) const {
+    return context.program.outputs[number];
+  }
   uint8_t *global() const { return data->outputs[number]; }
 
   /// As of InputParts.
@@ -103,6 +87,31 @@ private:
   std::vector<bool> isOwner;
 };
 
+/// Parts that go to other processes.
+class BundledParts : public BoundOutput {
+public:
+  BundledParts(const OutputBundle::Item &item, uint8_t *message)
+      : item(item), message(message) {}
+
+  int64_t getBytes() const override { return item.parts.front().localBytes; }
+  bool isInPlace() const override {
+    return !llvm::is_contained(item.offsets, -1);
+  }
+  void *find(int32_t microBatch) const override {
+    return message + item.offsets[static_cast<size_t>(microBatch)];
+  }
+  bool isOwn(int32_t microBatch) const override {
+    return item.offsets[static_cast<size_t>(microBatch)] >= 0;
+  }
+  void unpack(int32_t microBatch, const void *from) const override {
+    std::memcpy(find(microBatch), from, static_cast<size_t>(getBytes()));
+  }
+
+private:
+  const OutputBundle::Item &item;
+  uint8_t *message;
+};
+
 } // namespace
 
 std::unique_ptr<BoundInput> GlobalPorts::bindInput(int32_t port) {
@@ -110,6 +119,10 @@ std::unique_ptr<BoundInput> GlobalPorts::bindInput(int32_t port) {
 }
 
 std::unique_ptr<BoundOutput> GlobalPorts::bindOutput(int32_t port) {
+  uint8_t *message = nullptr;
+  if (exchange)
+    if (const OutputBundle::Item *item = exchange->find(port, message))
+      return std::make_unique<BundledParts>(*item, message);
   return std::make_unique<OutputParts>(context, port, outputs);
 }
 

@@ -8,7 +8,9 @@
 
 namespace ax::rt {
 
-/// The global tensors of one request.
+class OutputExchange;
+
+/// The global tensors of one request, as far as they are in this process.
 struct RunData {
   std::vector<const uint8_t *> inputs;
   std::vector<uint8_t *> outputs;
@@ -16,10 +18,14 @@ struct RunData {
 
 /// Cuts a rank's parts out of global inputs, and puts them into global outputs:
 /// of equal parts the first of the stage's ranks hands over its own. Parts that
-/// lie in one piece are used where they are.
+/// lie in one piece are used where they are, and so are parts of messages to
+/// other processes.
 class GlobalPorts : public RankPorts {
 public:
-  explicit GlobalPorts(const RankContext &context) : context(context) {}
+  /// `exchange`: the rank's; null where there are no other processes.
+  explicit GlobalPorts(const RankContext &context,
+                       const OutputExchange *exchange = nullptr)
+      : context(context), exchange(exchange) {}
 
   /// Of whose inputs parts are from now on, and of whose outputs: the next
   /// request's inputs are read while the last one's outputs are not there yet.
@@ -32,6 +38,7 @@ public:
 
 private:
   RankContext context;
+  const OutputExchange *exchange;
   const RunData *inputs = nullptr, *outputs = nullptr;
 };
 

@@ -21,6 +21,9 @@ openHostStates(const Program &program, const std::string &folder) {
   StateFiles files(folder);
   for (const State &state : program.states) {
     HostState &host = states.emplace_back();
+    host.pieces = state.pieces;
+    if (host.pieces)
+      continue;
     bool isMade = state.isPrepared || state.isZeroAtFirst;
     if (isMade && state.value.numBytes() == 0)
       continue;

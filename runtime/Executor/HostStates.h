@@ -12,8 +12,11 @@ namespace ax::rt {
 /// The global tensor of a state at first, row-major: in a file that is mapped,
 /// or in the program, which must live longer.
 struct HostState {
-  /// The bytes; null where there are nothing but zeros, or it is prepared.
+  /// The bytes; null where there are nothing but zeros, or pieces, or it is
+  /// prepared.
   const uint8_t *data = nullptr;
+  /// Not null where it lies in several places.
+  std::shared_ptr<const PiecedTensor> pieces;
   /// Null when it is in the program.
   std::shared_ptr<MappedFile> file;
   /// Where the tensor begins in the file.

@@ -4,29 +4,55 @@
 #include "LocalCluster.h"
 
 #include "CheckMemory.h"
+#include "HeldParts.h"
 #include "Watchdog.h"
 
+#include "ax/Runtime/Agreement.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <cstring>
-#include <set>
+#include <map>
 #include <system_error>
 
 namespace ax::rt {
 
 llvm::Error LocalCluster::start() {
+  llvm::Error error = prepare();
+  World &world = *shared->world;
+  if (world.isAlone())
+    return error;
+  // One that is there is of no use where another is not.
+  if (!error)
+    return world.barrier("ranks of program '" + shared->program->name + "'");
+  ErrorDescription description = describeError(std::move(error));
+  // Others wait for this one to come. What its threads have found they know.
+  if (!shared->failed())
+    description.message =
+        describePlace(world.getPlace()) + ": " + description.message;
+  world.abort(description.message);
+  return makeError(description.code, description.message);
+}
+
+llvm::Error LocalCluster::prepare() {
   const Program &program = *shared->program;
   if (llvm::Error error = checkProgram(program))
     return error;
+  World &world = *shared->world;
+  llvm::Expected<std::vector<int32_t>> here =
+      world.getRanks(program.mesh.numRanks());
+  if (!here)
+    return here.takeError();
+  ranks = std::move(*here);
   const RankBackends &backends = shared->backends;
-  auto numRanks = static_cast<size_t>(program.mesh.numRanks());
-  if (backends.devices.size() != numRanks ||
-      backends.communicators.size() != numRanks)
+  if (backends.devices.size() != ranks.size() ||
+      backends.communicators.size() != ranks.size())
     return makeErrorf(
         ExitCode::Internal, "{0} devices and {1} communicators for {2} ranks",
-        backends.devices.size(), backends.communicators.size(), numRanks);
+        backends.devices.size(), backends.communicators.size(), ranks.size());
+  if (!world.isAlone())
+    for (size_t i = 0; i < program.inputs.size(); ++i)
+      neededRows.push_back(getNeededRows(static_cast<int32_t>(i)));
   llvm::Expected<std::vector<HostState>> states =
       openHostStates(program, options.dataFolder);
   if (!states)
@@ -36,27 +62,39 @@ llvm::Error LocalCluster::start() {
   int32_t numThreads = 0;
   for (const std::unique_ptr<Device> &device : backends.devices)
     numThreads += device->getNumThreads();
-  shared->idle.spins = WaitPolicy::spinsFor(numThreads);
+  shared->idle.spins =
+      WaitPolicy::spinsFor(numThreads * world.getPlace().numOnHost);
   shared->idle.aborted = &shared->stop;
   const auto *owner = static_cast<const LocalCluster *>(options.owner);
   std::vector<RankContext> contexts;
-  for (size_t rank = 0; rank < numRanks; ++rank)
+  for (size_t i = 0; i < ranks.size(); ++i)
     contexts.emplace_back(
-        program, static_cast<int32_t>(rank), *backends.devices[rank],
-        *backends.communicators[rank],
-        backends.hosts.empty() ? nullptr : backends.hosts[rank].get());
+        program, ranks[i], *backends.devices[i], *backends.communicators[i],
+        backends.hosts.empty() ? nullptr : backends.hosts[i].get());
   if (llvm::Error error = checkMemory(contexts, owner != nullptr))
     return error;
-  for (size_t rank = 0; rank < numRanks; ++rank)
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    std::unique_ptr<OutputExchange> exchange;
+    if (!world.isAlone())
+      exchange = std::make_unique<OutputExchange>(
+          contexts[i], world, static_cast<int32_t>(shared->ring.size()));
     shared->ranks.push_back(std::make_unique<LocalRank>(
-        contexts[rank], *shared->states,
-        owner ? &owner->shared->ranks[rank]->executor : nullptr,
-        RankOptions{options.trace, options.blocking}));
+        contexts[i], *shared->states,
+        owner ? &owner->shared->ranks[i]->executor : nullptr,
+        RankOptions{options.trace, options.blocking}, std::move(exchange)));
+  }
   for (RequestSlot &slot : shared->ring) {
     slot.inputs.reserve(program.inputs.size());
     slot.outputs.reserve(program.outputs.size());
     slot.owners.reserve(program.inputs.size() + program.outputs.size());
   }
+  if (owner)
+    owner->shared->setUser(shared);
+  else
+    world.setProgress([weak = std::weak_ptr<SharedRanks>(shared)] {
+      std::shared_ptr<SharedRanks> there = weak.lock();
+      return there ? there->describeProgress() : std::string();
+    });
   if (llvm::Error error = startThreads())
     shared->fail(std::move(error));
   {
@@ -91,7 +129,7 @@ void LocalCluster::tellHostOps() const {
 
 llvm::Error LocalCluster::startThreads() {
   try {
-    if (options.timeout.count() > 0)
+    if (options.timeout.count() > 0 || !shared->world->isAlone())
       watchdog = std::thread([this] { watch(); });
     for (std::unique_ptr<LocalRank> &rank : shared->ranks) {
       threads.emplace_back([shared = shared, &rank = *rank] {
@@ -152,41 +190,61 @@ LocalCluster::~LocalCluster() {
 }
 
 void LocalCluster::watch() {
-  Watchdog dog(shared->ranks, options.timeout);
-  std::unique_lock<std::mutex> lock(shared->mutex);
-  while (!shared->changed.wait_for(lock, dog.getInterval(),
-                                   [&] { return shared->stop.load(); })) {
-    const RankExecutor *stuck = dog.findStuck();
-    if (!stuck)
-      continue;
-    lock.unlock();
-    shared->fail(makeErrorf(ExitCode::RunFailed,
-                            "{0}: no rank got on for {1} ms", stuck->describe(),
-                            options.timeout.count()),
-                 stuck->getRank());
-    return;
+  const World &world = *shared->world;
+  Watchdog dog(shared->ranks, options.timeout, world.isAlone());
+  auto isStopped = [&] {
+    std::unique_lock<std::mutex> lock(shared->mutex);
+    return shared->changed.wait_for(lock, dog.getInterval(),
+                                    [&] { return shared->stop.load(); });
+  };
+  while (!isStopped()) {
+    if (std::string reason = world.getAbortReason(); !reason.empty())
+      return shared->failAsOthers(reason);
+    if (const RankExecutor *stuck = dog.findStuck())
+      return shared->fail(
+          makeErrorf(ExitCode::RunFailed, "{0}: no rank got on for {1} ms",
+                     stuck->describe(), options.timeout.count()),
+          stuck->getRank());
   }
+}
+
+std::vector<RowRange> LocalCluster::getNeededRows(int32_t input) const {
+  return findNeededRows(*shared->program, input, ranks);
+}
+
+bool LocalCluster::hasOutput(int32_t output) const {
+  return shared->world->isFirst() ||
+         isEverywhere(shared->program->outputs[static_cast<size_t>(output)]);
+}
+
+llvm::Expected<HostTensor> LocalCluster::allocateOutput(int32_t output) const {
+  const Port &port = shared->program->outputs[static_cast<size_t>(output)];
+  if (!hasOutput(output))
+    return HostTensor();
+  llvm::Expected<HostTensor> tensor =
+      HostTensor::allocate(port.dtype, port.shape);
+  if (!tensor)
+    return addContext(tensor.takeError(), "output '" + port.name + "'");
+  return tensor;
 }
 
 llvm::Expected<std::unique_ptr<Request>> LocalCluster::createRequest() {
   auto request = std::make_unique<ThreadRequest>();
   const Program &program = *shared->program;
   request->inputs.resize(program.inputs.size());
-  for (const Port &port : program.outputs) {
-    llvm::Expected<HostTensor> tensor =
-        HostTensor::allocate(port.dtype, port.shape);
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    llvm::Expected<HostTensor> tensor = allocateOutput(static_cast<int32_t>(i));
     if (!tensor)
-      return addContext(tensor.takeError(), "output '" + port.name + "'");
+      return tensor.takeError();
     request->outputs.push_back(std::move(*tensor));
   }
   return request;
 }
 
 /// A label that is no class would count, with a loss of nothing.
-static llvm::Error checkLabels(const Port &port, const HostTensor &tensor) {
-  if (!port.labels)
-    return llvm::Error::success();
-  for (int64_t i = 0, e = tensor.numElements(); i < e; ++i)
+static llvm::Error checkLabels(const Port &port, const HostTensor &tensor,
+                               int64_t begin, int64_t end) {
+  for (int64_t i = begin; i < end; ++i)
     if (!port.labels->allow(tensor.getInt(i)))
       return makeErrorf(ExitCode::BadInput,
                         "label {0} of input '{1}', element {2}, is none of {3}",
@@ -201,9 +259,12 @@ llvm::Error LocalCluster::checkInputs(const Request &request) const {
   if (request.inputs.size() != program.inputs.size())
     return makeErrorf(ExitCode::BadInput, "{0} inputs given, {1} needed",
                       request.inputs.size(), program.inputs.size());
+  bool isAlone = neededRows.empty();
   for (size_t i = 0; i < program.inputs.size(); ++i) {
     const Port &port = program.inputs[i];
     const HostTensor &tensor = request.inputs[i];
+    if (!isAlone && neededRows[i].empty())
+      continue;
     if (tensor.getType() != port.dtype || tensor.getShape() != port.shape)
       faults += (faults.empty() ? "" : "; ") + ("input '" + port.name) +
                 "' is " + tensor.typeToString() + ", needed is " +
@@ -212,9 +273,24 @@ llvm::Error LocalCluster::checkInputs(const Request &request) const {
   }
   if (!faults.empty())
     return makeError(ExitCode::BadInput, faults);
-  for (auto [port, tensor] : llvm::zip_equal(program.inputs, request.inputs))
-    if (llvm::Error error = checkLabels(port, tensor))
-      return error;
+  for (size_t i = 0; i < program.inputs.size(); ++i) {
+    const Port &port = program.inputs[i];
+    const HostTensor &tensor = request.inputs[i];
+    int64_t count = tensor.numElements();
+    if (!port.labels)
+      continue;
+    if (isAlone) {
+      if (llvm::Error error = checkLabels(port, tensor, 0, count))
+        return error;
+      continue;
+    }
+    int64_t perRow =
+        port.shape.empty() || count == 0 ? count : count / port.shape[0];
+    for (const RowRange &rows : neededRows[i])
+      if (llvm::Error error = checkLabels(port, tensor, rows.first * perRow,
+                                          rows.second * perRow))
+        return error;
+  }
   return llvm::Error::success();
 }
 
@@ -246,8 +322,13 @@ llvm::Error LocalCluster::submit(Request &base) {
 
 llvm::Error LocalCluster::announce(Request &base) {
   auto &request = static_cast<ThreadRequest &>(base);
-  if (llvm::Error error = checkInputs(request))
-    return error;
+  if (llvm::Error error = checkInputs(request)) {
+    if (shared->world->isAlone())
+      return error;
+    // Others have submitted it, and wait for this one's ranks.
+    shared->fail(std::move(error), ranks.front());
+    return shared->takeFailure();
+  }
   // Ranks use the inputs' memory as it is.
   for (HostTensor &input : request.inputs)
     if (reinterpret_cast<uintptr_t>(input.data()) % bufferAlignment != 0) {
@@ -261,12 +342,13 @@ llvm::Error LocalCluster::announce(Request &base) {
   for (size_t i = 0; i < request.outputs.size(); ++i) {
     const Port &port = shared->program->outputs[i];
     HostTensor &output = request.outputs[i];
-    if (output.getType() == port.dtype && output.getShape() == port.shape)
+    auto number = static_cast<int32_t>(i);
+    if (!hasOutput(number) ||
+        (output.getType() == port.dtype && output.getShape() == port.shape))
       continue;
-    llvm::Expected<HostTensor> made =
-        HostTensor::allocate(port.dtype, port.shape);
+    llvm::Expected<HostTensor> made = allocateOutput(number);
     if (!made)
-      return addContext(made.takeError(), "output '" + port.name + "'");
+      return made.takeError();
     output = std::move(*made);
   }
   size_t capacity = shared->ring.size();
@@ -309,51 +391,37 @@ llvm::Expected<HostTensor> LocalCluster::readState(int32_t number) const {
     shared->states->readWhole(number, tensor->mutableData());
     return tensor;
   }
-  std::set<int64_t> seen;
-  for (const std::unique_ptr<LocalRank> &rank : shared->ranks)
-    if (rank->executor.hasOwnState(number)) {
-      Part part = partOf(state, rank->executor.getRank());
-      if (seen.insert(part.number).second)
-        if (llvm::Error error = rank->executor.readOwnState(
-                number, part.box, tensor->mutableData()))
-          return error;
-    }
+  for (const HeldPart &held : getParts(number)) {
+    RankExecutor *executor = findRank(held.rank);
+    if (!executor)
+      return makeErrorf(ExitCode::Unsupported,
+                        "state '{0}' cannot be read as a whole in one process: "
+                        "rank {1}, which has part of it, is in another",
+                        state.name, held.rank);
+    if (llvm::Error error = executor->readOwnState(
+            number, partOf(*shared->program, state, held.rank).box,
+            tensor->mutableData()))
+      return error;
+  }
   return tensor;
 }
 
-Part LocalCluster::partOf(const State &state, int32_t rank) const {
-  const sharding::Mesh &mesh = shared->program->mesh;
-  return makePart(state.layout, state.dtype, mesh, mesh.coordinates(rank));
+RankExecutor *LocalCluster::findRank(int32_t rank) const {
+  auto found = llvm::find(ranks, rank);
+  return found == ranks.end()
+             ? nullptr
+             : &shared->ranks[static_cast<size_t>(found - ranks.begin())]
+                    ->executor;
 }
 
-StoredStates::Key LocalCluster::keyOf(const State &state, int32_t rank) const {
-  const Device &device = *shared->backends.devices[static_cast<size_t>(rank)];
-  return {state.name, partOf(state, rank).number, device.getMemorySpace()};
+StoredStates::Key LocalCluster::keyOf(const State &state, size_t index) const {
+  const Device &device = *shared->backends.devices[index];
+  return {state.name, partOf(*shared->program, state, ranks[index]).number,
+          device.getMemorySpace()};
 }
 
 std::vector<HeldPart> LocalCluster::getParts(int32_t number) const {
-  const State &state = shared->program->states[static_cast<size_t>(number)];
-  int64_t elementBytes = byteSize(state.dtype);
-  std::vector<HeldPart> result;
-  std::set<int64_t> seen;
-  for (const std::unique_ptr<LocalRank> &rank : shared->ranks) {
-    if (!rank->executor.hasOwnState(number))
-      continue;
-    Part part = partOf(state, rank->executor.getRank());
-    // Some are nothing but padding.
-    if (!seen.insert(part.number).second || part.box.isEmpty())
-      continue;
-    HeldPart &held = result.emplace_back();
-    held.rank = rank->executor.getRank();
-    held.offset = part.box.sourceOffset / elementBytes;
-    for (const StridedBox::Dim &dim : part.box.getDims()) {
-      held.sizes.push_back(dim.size);
-      held.strides.push_back(dim.sourceStride / elementBytes);
-    }
-    held.sizes.push_back(part.box.getRunBytes() / elementBytes);
-    held.strides.push_back(1);
-  }
-  return result;
+  return findHeldParts(*shared->program, number);
 }
 
 llvm::Expected<HostTensor> LocalCluster::readPart(int32_t number,
@@ -363,11 +431,10 @@ llvm::Expected<HostTensor> LocalCluster::readPart(int32_t number,
       HostTensor::allocate(state.dtype, held.sizes);
   if (!tensor)
     return addContext(tensor.takeError(), "state '" + state.name + "'");
-  const StridedBox box = partOf(state, held.rank).box.withDenseSource();
-  RankExecutor &executor =
-      shared->ranks[static_cast<size_t>(held.rank)]->executor;
+  const StridedBox box =
+      partOf(*shared->program, state, held.rank).box.withDenseSource();
   if (llvm::Error error =
-          executor.readOwnState(number, box, tensor->mutableData()))
+          findRank(held.rank)->readOwnState(number, box, tensor->mutableData()))
     return error;
   return tensor;
 }
@@ -375,9 +442,9 @@ llvm::Expected<HostTensor> LocalCluster::readPart(int32_t number,
 std::shared_ptr<StoredStates> LocalCluster::getStored() const {
   auto stored = std::make_shared<StoredStates>();
   for (const State &state : shared->program->states)
-    for (const std::unique_ptr<LocalRank> &rank : shared->ranks)
-      if (auto own = rank->executor.shareOwnState(state.name))
-        stored->add(keyOf(state, rank->executor.getRank()), std::move(own));
+    for (size_t i = 0; i < ranks.size(); ++i)
+      if (auto own = shared->ranks[i]->executor.shareOwnState(state.name))
+        stored->add(keyOf(state, i), std::move(own));
   return stored;
 }
 

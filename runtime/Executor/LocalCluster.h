@@ -1,14 +1,14 @@
 //===- LocalCluster.h - Ranks that are threads of this process --*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
-// Gives requests to the ranks' threads, has global inputs cut into their parts
-// and global outputs made of them, and ends them all when one fails or hangs.
+// Gives requests to the threads of this process's ranks, has global inputs cut
+// into their parts and global outputs made of them, and ends them all when one
+// fails or hangs.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_RUNTIME_LOCALCLUSTER_H
 #define AX_RUNTIME_LOCALCLUSTER_H
 
-#include "Parts.h"
 #include "RankThreads.h"
 
 #include <algorithm>
@@ -25,12 +25,17 @@ public:
             static_cast<size_t>(std::max(1, options.maxInFlight)))) {
     shared->program = std::move(program);
     shared->backends = std::move(backends);
+    shared->world = options.world ? options.world : makeLoneWorld();
   }
   ~LocalCluster() override;
 
   llvm::Error start();
 
   const Program &getProgram() const override { return *shared->program; }
+  World &getWorld() const override { return *shared->world; }
+  llvm::ArrayRef<int32_t> getRanks() const override { return ranks; }
+  std::vector<RowRange> getNeededRows(int32_t input) const override;
+  bool hasOutput(int32_t output) const override;
   llvm::Expected<std::unique_ptr<Request>> createRequest() override;
   llvm::Error submit(Request &request) override;
   llvm::Error announce(Request &request) override;
@@ -48,18 +53,26 @@ public:
   llvm::Error writeTrace(const std::string &path) const override;
 
 private:
+  llvm::Error prepare();
   llvm::Error startThreads();
   /// Once for each kind of operation that devices lack.
   void tellHostOps() const;
   llvm::Error checkInputs(const Request &request) const;
+  llvm::Expected<HostTensor> allocateOutput(int32_t output) const;
   llvm::Error waitUntilFinished(uint64_t count);
   void watch();
-  Part partOf(const State &state, int32_t rank) const;
-  StoredStates::Key keyOf(const State &state, int32_t rank) const;
+  /// Null where it is in another process.
+  RankExecutor *findRank(int32_t rank) const;
+  StoredStates::Key keyOf(const State &state, size_t index) const;
   std::vector<const RankTrace *> getTraces() const;
 
   ExecutorOptions options;
   std::shared_ptr<SharedRanks> shared;
+  /// Those of this process; what is of one of them elsewhere has the same
+  /// index.
+  std::vector<int32_t> ranks;
+  /// Of each input.
+  std::vector<std::vector<RowRange>> neededRows;
   std::vector<std::thread> threads;
   std::thread watchdog;
   uint64_t numAnnounced = 0, numSubmitted = 0;

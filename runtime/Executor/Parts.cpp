@@ -45,4 +45,33 @@ Part makePart(const sharding::Layout &layout, DType dtype,
   return part;
 }
 
+bool hasSome(const Part &part, int64_t elementBytes, const ElementBox &box) {
+  // Where in the tensor part and box have the same elements.
+  const StridedBox inTensor = part.box.reversed();
+  bool found = false;
+  box.forEachRun([&](int64_t at, int64_t count, int64_t) {
+    inTensor.forEachRunWithin(at * elementBytes, (at + count) * elementBytes,
+                              [&](int64_t, int64_t, int64_t) { found = true; });
+    return !found;
+  });
+  return found;
+}
+
+void copyPiece(const TensorPiece &piece, const Part &part, uint8_t *to) {
+  int64_t elementBytes = byteSize(piece.tensor.getType());
+  const StridedBox inTensor = part.box.reversed();
+  const uint8_t *data = piece.tensor.data();
+  piece.box.forEachRun([&](int64_t at, int64_t count, int64_t from) {
+    // What is at `begin` of the tensor's bytes is at `run` of the piece's.
+    int64_t begin = at * elementBytes, run = from * elementBytes;
+    inTensor.forEachRunWithin(
+        begin, begin + count * elementBytes,
+        [&](int64_t inPart, int64_t place, int64_t bytes) {
+          std::memcpy(to + inPart, data + run + (place - begin),
+                      static_cast<size_t>(bytes));
+        });
+    return true;
+  });
+}
+
 } // namespace ax::rt

@@ -6,7 +6,7 @@
 #include "ax/Runtime/StridedCopy.h"
 
 #include "ax/Sharding/Layout.h"
-#include "ax/Support/DType.h"
+#include "ax/Support/PiecedTensor.h"
 
 namespace ax::rt {
 
@@ -25,6 +25,11 @@ struct Part {
 
   bool isContiguous() const { return contiguousOffset >= 0; }
 };
+
+/// Whether the part has any of these elements of a tensor.
+bool hasSome(const Part &part, int64_t elementBytes, const ElementBox &box);
+/// Copies what the piece has of the part, whose memory is at `to`.
+void copyPiece(const TensorPiece &piece, const Part &part, uint8_t *to);
 
 Part makePart(const sharding::Layout &layout, DType dtype,
               const sharding::Mesh &mesh,

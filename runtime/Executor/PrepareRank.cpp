@@ -10,33 +10,6 @@
 
 namespace ax::rt {
 
-namespace {
-
-std::vector<BufferRef> referencesOf(const Command &command) {
-  if (const auto *kernel = std::get_if<KernelCommand>(&command.body))
-    return kernel->buffers;
-  if (const auto *library = std::get_if<LibraryCommand>(&command.body))
-    return library->arguments;
-  if (const auto *collective = std::get_if<CollectiveCommand>(&command.body)) {
-    // All sources, then all destinations.
-    std::vector<BufferRef> references;
-    for (const CollectivePart &part : collective->parts)
-      references.push_back(part.source);
-    for (const CollectivePart &part : collective->parts)
-      references.push_back(part.destination);
-    return references;
-  }
-  if (const auto *copy = std::get_if<CopyCommand>(&command.body))
-    return {copy->source, copy->destination};
-  if (const auto *send = std::get_if<SendCommand>(&command.body))
-    return {send->source};
-  if (const auto *fault = std::get_if<FaultCommand>(&command.body))
-    return {fault->word};
-  return {};
-}
-
-} // namespace
-
 RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
                            StateStore &states, const RankExecutor *owner,
                            const RankOptions &options)
@@ -50,7 +23,7 @@ RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
       Step &step = steps.emplace_back();
       step.command = &command;
       step.list = static_cast<int32_t>(firstStep.size()) - 1;
-      step.references = referencesOf(command);
+      step.references = buffersOf(command);
       step.addresses.resize(step.references.size());
       // A send has no destination.
       if (std::holds_alternative<SendCommand>(command.body)) {
@@ -80,6 +53,8 @@ std::string RankExecutor::describeCommand(int32_t index) const {
       "rank " + std::to_string(context.rank) + ", stage '" + stage->name + "'";
   if (index == RankProgress::preparing)
     return text + ", preparing";
+  if (index == RankProgress::handingOver)
+    return text + ", exchanging outputs";
   if (index < 0)
     return text;
   const Command &command = *steps[static_cast<size_t>(index)].command;
@@ -90,7 +65,7 @@ std::string RankExecutor::describeCommand(int32_t index) const {
 bool RankExecutor::isWaiting() const {
   int32_t command = progress.getCommand();
   if (command < 0)
-    return false;
+    return command == RankProgress::handingOver;
   const auto &body = steps[static_cast<size_t>(command)].command->body;
   return !std::holds_alternative<KernelCommand>(body) &&
          !std::holds_alternative<LibraryCommand>(body) &&

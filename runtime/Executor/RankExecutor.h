@@ -54,7 +54,10 @@ public:
   void settle(std::chrono::steady_clock::time_point until);
 
   int32_t getRank() const { return context.rank; }
-  bool hasOwnState(int32_t state) const { return ownState.count(state) != 0; }
+  /// Whether its thread is at what others do for outputs, between steps.
+  void setHandingOver(bool isIt) {
+    progress.setOnHost(isIt ? RankProgress::handingOver : RankProgress::idle);
+  }
   /// What the rank's copy of a mutable state, which it has, holds of `box`,
   /// whose source is `host`.
   llvm::Error readOwnState(int32_t state, const StridedBox &box, void *host);

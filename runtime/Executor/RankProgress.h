@@ -13,7 +13,8 @@ namespace ax::rt {
 class RankProgress {
 public:
   /// These stand in place of a command's index.
-  static constexpr int32_t idle = -1, preparing = -2, starting = -3;
+  static constexpr int32_t idle = -1, preparing = -2, starting = -3,
+                           handingOver = -4;
 
   llvm::Error create(Device &device);
 

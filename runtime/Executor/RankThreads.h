@@ -4,10 +4,11 @@
 #define AX_RUNTIME_RANKTHREADS_H
 
 #include "GlobalPorts.h"
+#include "OutputExchange.h"
 #include "RankExecutor.h"
 #include "ax/Runtime/WaitWord.h"
 
-#include "ax/Support/ExitCode.h"
+#include "ax/Support/Error.h"
 
 #include <condition_variable>
 #include <mutex>
@@ -46,8 +47,12 @@ struct RequestSlot : RunData {
 /// One rank of this process.
 struct LocalRank {
   LocalRank(const RankContext &context, StateStore &states,
-            const RankExecutor *owner, const RankOptions &options)
-      : ports(context), executor(context, ports, states, owner, options) {}
+            const RankExecutor *owner, const RankOptions &options,
+            std::unique_ptr<OutputExchange> outputs)
+      : exchange(std::move(outputs)), ports(context, exchange.get()),
+        executor(context, ports, states, owner, options) {}
+  /// Null where there are no other processes.
+  std::unique_ptr<OutputExchange> exchange;
   GlobalPorts ports;
   RankExecutor executor;
 };
@@ -56,6 +61,7 @@ struct LocalRank {
 /// a thread that hangs in foreign code can be left behind.
 struct SharedRanks {
   std::shared_ptr<const Program> program;
+  std::shared_ptr<World> world;
   RankBackends backends;
   std::unique_ptr<StateStore> states;
   std::vector<std::unique_ptr<LocalRank>> ranks;
@@ -76,14 +82,27 @@ struct SharedRanks {
   /// The first failure of a rank; guarded by mutex.
   std::string failure;
   ExitCode failureCode = ExitCode::Success;
+  /// The executor that uses these states; guarded by mutex.
+  std::weak_ptr<SharedRanks> user;
 
   explicit SharedRanks(size_t ringSize) : ring(ringSize) {}
 
-  /// `rank`: the one that failed, or -1.
+  /// Ends all ranks, also those of other processes. `rank`: the one that
+  /// failed, or -1.
   void fail(llvm::Error error, int32_t rank = -1);
+  /// Ends those of this process, as the job has ended.
+  void failAsOthers(const std::string &reason);
   std::string describeOthers(int32_t rank) const;
+  /// What the ranks do now, or those of an executor that uses their states, and
+  /// how many commands they have begun (World::setProgress). For any thread.
+  std::string describeProgress();
+  void setUser(const std::shared_ptr<SharedRanks> &other);
   llvm::Error takeFailure();
   bool failed();
+
+private:
+  void keepFailure(ErrorDescription description, int32_t rank);
+  void stopAll(const std::string &reason);
 };
 
 /// What a rank's thread does: prepares, and works through the requests.

@@ -3,6 +3,9 @@
 
 #include "StateStore.h"
 
+#include "HeldParts.h"
+
+#include "ax/Runtime/HostMemory.h"
 #include "ax/Runtime/StateFiles.h"
 #include "ax/Support/Error.h"
 
@@ -13,15 +16,20 @@ namespace ax::rt {
 StatePart::~StatePart() { host.release(offset, size); }
 
 Part StateStore::partOf(int32_t state, const RankContext &rank) const {
-  const State &s = describe(state);
-  return makePart(s.layout, s.dtype, program.mesh,
-                  program.mesh.coordinates(rank.rank));
+  return rt::partOf(program, describe(state), rank.rank);
 }
 
 llvm::Expected<std::unique_ptr<DeviceMemory>>
 StateStore::load(int32_t state, const Part &part, Device &device,
                  HostTransfer &transfer) const {
   const HostState &host = states[static_cast<size_t>(state)];
+  if (host.pieces) {
+    auto loaded = loadPieces(*host.pieces, part, device, transfer);
+    if (!loaded)
+      return addContext(loaded.takeError(),
+                        "state '" + describe(state).name + "'");
+    return loaded;
+  }
   llvm::Expected<std::unique_ptr<DeviceMemory>> memory =
       host.data ? device.allocate(part.localBytes)
                 : device.allocateZeroed(part.localBytes);
@@ -35,6 +43,39 @@ StateStore::load(int32_t state, const Part &part, Device &device,
     return error;
   host.release(0, bytesOf(describe(state)));
   // Other ranks' streams may be the next to read it.
+  if (llvm::Error error = transfer.getStream().synchronize())
+    return error;
+  return memory;
+}
+
+llvm::Expected<std::unique_ptr<DeviceMemory>>
+StateStore::loadPieces(const PiecedTensor &tensor, const Part &part,
+                       Device &device, HostTransfer &transfer) const {
+  llvm::Expected<std::unique_ptr<DeviceMemory>> memory =
+      device.allocateZeroed(part.localBytes);
+  if (!memory)
+    return memory;
+  DeviceAddress address = (*memory)->getAddress();
+  const HostMapping *mapping = device.getHostMapping();
+  HostMemory staged;
+  if (!mapping) {
+    auto allocated = HostMemory::allocate(part.localBytes);
+    if (!allocated)
+      return allocated.takeError();
+    staged = std::move(*allocated);
+  } else if (llvm::Error error = transfer.getStream().synchronize()) {
+    return error;
+  }
+  void *to = mapping ? mapping->toHost(address) : staged.getData();
+  for (const TensorPiece &piece : tensor.pieces) {
+    copyPiece(piece, part, static_cast<uint8_t *>(to));
+    piece.release();
+  }
+  if (mapping)
+    return memory;
+  if (llvm::Error error =
+          transfer.upload(staged.getData(), address, part.localBytes))
+    return error;
   if (llvm::Error error = transfer.getStream().synchronize())
     return error;
   return memory;
@@ -126,7 +167,11 @@ void StateStore::release(int32_t state, const RankContext &rank) {
 
 void StateStore::readWhole(int32_t state, void *to) const {
   auto bytes = static_cast<size_t>(bytesOf(describe(state)));
-  if (const uint8_t *data = states[static_cast<size_t>(state)].data)
+  const HostState &host = states[static_cast<size_t>(state)];
+  if (host.pieces) {
+    for (const TensorPiece &piece : host.pieces->pieces)
+      piece.copyInto(static_cast<uint8_t *>(to));
+  } else if (const uint8_t *data = host.data)
     std::memcpy(to, data, bytes);
   else
     std::memset(to, 0, bytes);

@@ -80,6 +80,10 @@ private:
   llvm::Expected<std::unique_ptr<DeviceMemory>>
   load(int32_t state, const Part &part, Device &device,
        HostTransfer &transfer) const;
+  /// The same of a state that lies in several places.
+  llvm::Expected<std::unique_ptr<DeviceMemory>>
+  loadPieces(const PiecedTensor &tensor, const Part &part, Device &device,
+             HostTransfer &transfer) const;
   llvm::Error fill(StatePart &result, int32_t state, const Part &part,
                    Device &device, HostTransfer &transfer,
                    int64_t alignment) const;

@@ -11,8 +11,10 @@ namespace ax::rt {
 /// commands, the others may wait: for a stage before them, or for a core.
 class Watchdog {
 public:
+  /// Where these are not `all` ranks, one may wait for those of other
+  /// processes, whose own see to them. `timeout`: 0 for ever.
   Watchdog(const std::vector<std::unique_ptr<LocalRank>> &ranks,
-           std::chrono::milliseconds timeout);
+           std::chrono::milliseconds timeout, bool all);
 
   /// How often to look.
   std::chrono::milliseconds getInterval() const { return interval; }
@@ -23,6 +25,7 @@ public:
 
 private:
   const std::vector<std::unique_ptr<LocalRank>> &ranks;
+  bool all;
   std::chrono::milliseconds interval;
   /// Rounds without progress; a process that was stopped has none.
   uint64_t rounds = 0, limit;

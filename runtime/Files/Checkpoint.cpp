@@ -79,15 +79,22 @@ llvm::StringRef textOf(const MappedFile &file) {
   return llvm::toStringRef(file.bytes());
 }
 
-struct Part {
-  std::string file, checksum;
-  Box box;
-  HostTensor tensor;
+struct Part : TensorPiece {
+  std::string name, checksum;
+};
+
+/// One of the checkpoint's files.
+struct OpenFile {
+  std::shared_ptr<MappedFile> mapped;
+  llvm::StringMap<HostTensor> tensors;
 };
 
 class Reader {
 public:
-  explicit Reader(std::string folder) { result.path = std::move(folder); }
+  Reader(std::string folder, const CheckpointReading &reading)
+      : reading(reading) {
+    result.path = std::move(folder);
+  }
 
   llvm::Expected<Checkpoint> read() {
     auto content = readManifest();
@@ -161,22 +168,20 @@ private:
     return *content;
   }
 
-  /// The tensor of that name in one of the checkpoint's files.
-  llvm::Expected<HostTensor> find(llvm::StringRef file, llvm::StringRef name) {
-    auto [it, isNew] = files.try_emplace(file);
+  /// One of the checkpoint's files.
+  llvm::Expected<const OpenFile *> open(llvm::StringRef name) {
+    auto [it, isNew] = files.try_emplace(name);
     if (isNew) {
-      if (std::string why = findEscape(result.path, file); !why.empty())
-        return bad("'" + file + "' " + why);
-      auto tensors = readSafetensors(inFolder(result.path, file));
+      if (std::string why = findEscape(result.path, name); !why.empty())
+        return bad("'" + name + "' " + why);
+      auto tensors = readSafetensors(inFolder(result.path, name), nullptr,
+                                     &it->second.mapped);
       if (!tensors)
         return bad(describeError(tensors.takeError()).message);
       for (auto &[key, tensor] : *tensors)
-        it->second.try_emplace(key, tensor);
+        it->second.tensors.try_emplace(key, tensor);
     }
-    auto found = it->second.find(name);
-    if (found == it->second.end())
-      return bad(file + " does not have '" + name + "'");
-    return found->second;
+    return &it->second;
   }
 
   llvm::Error readState(llvm::StringRef name, const json::Value &value) {
@@ -187,7 +192,9 @@ private:
     auto type = state ? state->getString("dtype") : std::nullopt;
     if (!parts || !shape || !role || !type || !checkedNumElements(*shape, 8))
       return malformed();
-    auto whole = readParts(name, *parts, *shape, *type);
+    // Whoever goes on with weights that were given reads all of them.
+    bool isChanged = *role != checkpoint::frozenRole;
+    auto whole = readParts(name, *parts, *shape, *type, isChanged);
     if (!whole)
       return whole.takeError();
     if (*role == checkpoint::weightRole)
@@ -206,25 +213,34 @@ private:
     const json::Object *object = value.getAsObject();
     auto file = object ? object->getString("file") : std::nullopt;
     auto checksum = object ? object->getString("checksum") : std::nullopt;
-    auto box = object ? Box::read(*object, total) : std::nullopt;
+    auto box = object ? readBox(*object, total) : std::nullopt;
     if (!file || !checksum || !box)
       return malformed();
-    auto tensor = find(*file, name);
-    if (!tensor)
-      return tensor.takeError();
-    if (tensor->numElements() != box->count ||
-        safetensorsName(tensor->getType()) != type)
-      return bad(*file + ": '" + name + "' is " + tensor->typeToString() +
+    auto opened = open(*file);
+    if (!opened)
+      return opened.takeError();
+    auto found = (*opened)->tensors.find(name);
+    if (found == (*opened)->tensors.end())
+      return bad(*file + " does not have '" + name + "'");
+    const HostTensor &tensor = found->second;
+    if (tensor.numElements() != box->count ||
+        safetensorsName(tensor.getType()) != type)
+      return bad(*file + ": '" + name + "' is " + tensor.typeToString() +
                  ", but not in " + checkpoint::manifestName);
-    return Part{file->str(), checksum->str(), std::move(*box),
-                std::move(*tensor)};
+    Part part;
+    part.name = file->str();
+    part.checksum = checksum->str();
+    part.box = std::move(*box);
+    part.tensor = tensor;
+    if (tensor.getOwner() == (*opened)->mapped)
+      part.file = (*opened)->mapped;
+    return part;
   }
 
   /// Room is made only for as many elements as there are in files.
-  llvm::Expected<HostTensor> readParts(llvm::StringRef name,
-                                       const json::Array &entries,
-                                       const Shape &shape,
-                                       llvm::StringRef typeName) {
+  llvm::Expected<PiecedTensor>
+  readParts(llvm::StringRef name, const json::Array &entries,
+            const Shape &shape, llvm::StringRef typeName, bool isChanged) {
     int64_t total = *checkedNumElements(shape), count = 0;
     std::optional<DType> type = safetensorsType(typeName);
     if (!type)
@@ -236,8 +252,8 @@ private:
       auto part = readPart(name, entry, total, typeName);
       if (!part)
         return part.takeError();
-      if (!seen.insert(part->file).second)
-        return bad(part->file + " has two parts of '" + name + "'");
+      if (!seen.insert(part->name).second)
+        return bad(part->name + " has two parts of '" + name + "'");
       count += part->box.count;
       if (count > total)
         return overlap();
@@ -245,32 +261,43 @@ private:
     }
     if (count != total)
       return bad("parts of '" + name + "' are missing");
-    for (const Part &part : parts)
-      if (checksumOf(part.tensor.rawBytes()) != part.checksum)
-        return bad(part.file + " is damaged: the checksum of '" + name +
-                   "' is another");
-    if (parts.size() == 1 && parts[0].box.isAll(total))
-      return parts[0].tensor.reshaped(shape);
-    auto whole = HostTensor::allocate(*type, shape);
-    if (!whole)
-      return whole.takeError();
-    Taken taken(total);
-    for (const Part &part : parts) {
-      if (!part.box.take(taken))
+    PiecedTensor whole{*type, shape, {}};
+    Taken taken(parts.size() > 1 ? total : 0);
+    for (Part &part : parts) {
+      if (parts.size() > 1 && !taken.take(part.box))
         return overlap();
-      part.box.copy(part.tensor.data(), whole->mutableData(), byteSize(*type));
+      if (llvm::Error error = verify(name, part, isChanged))
+        return error;
+      whole.pieces.push_back(std::move(part));
     }
     return whole;
   }
 
+  /// Looks at the bytes that this process reads.
+  llvm::Error verify(llvm::StringRef name, const Part &part, bool isChanged) {
+    if (isChanged && reading.needs && !reading.needs(name, part.box))
+      return llvm::Error::success();
+    if (checksumOf(part.tensor.rawBytes()) != part.checksum)
+      return bad(part.name + " is damaged: the checksum of '" + name +
+                 "' is another");
+    part.release();
+    return llvm::Error::success();
+  }
+
+  const CheckpointReading &reading;
   Checkpoint result;
-  llvm::StringMap<llvm::StringMap<HostTensor>> files;
+  llvm::StringMap<OpenFile> files;
 };
 
-llvm::Expected<Checkpoint> readOne(const std::string &path) {
-  auto result = Reader(path).read();
-  if (!result)
-    return addContext(result.takeError(), "checkpoint '" + path + "'");
+llvm::Expected<Checkpoint> readOne(const std::string &path,
+                                   const CheckpointReading &reading) {
+  auto result = Reader(path, reading).read();
+  llvm::Error error =
+      addContext(result.takeError(), "checkpoint '" + path + "'");
+  if (reading.agree)
+    error = reading.agree(std::move(error));
+  if (error)
+    return error;
   return result;
 }
 
@@ -296,17 +323,16 @@ checkpoint::newestFirst(const std::string &folder) {
   return all;
 }
 
-llvm::Expected<Checkpoint>
-readCheckpoint(const std::string &path,
-               const std::function<void(const std::string &)> &warn) {
+llvm::Expected<Checkpoint> readCheckpoint(const std::string &path,
+                                          const CheckpointReading &reading) {
   if (fs::exists(inFolder(path, checkpoint::manifestName)))
-    return readOne(path);
+    return readOne(path, reading);
   std::string faults;
   for (auto &[step, candidate] : checkpoint::newestFirst(path)) {
-    auto result = readOne(candidate);
+    auto result = readOne(candidate, reading);
     if (result) {
-      if (!faults.empty() && warn)
-        warn(faults + ": '" + candidate + "' is taken instead");
+      if (!faults.empty() && reading.warn)
+        reading.warn(faults + ": '" + candidate + "' is taken instead");
       return result;
     }
     faults += (faults.empty() ? "" : "; ") +
@@ -326,13 +352,30 @@ static bool isCheckpoint(const std::string &path) {
          !checkpoint::list(path).empty();
 }
 
-llvm::Expected<Checkpoint>
+/// Each tensor as one.
+static llvm::Expected<GivenTensors> assemble(Checkpoint checkpoint) {
+  GivenTensors result;
+  static_cast<CheckpointFacts &>(result) = std::move(checkpoint);
+  for (auto &[name, pieces] : checkpoint.tensors) {
+    auto tensor = pieces.assemble();
+    if (!tensor)
+      return addContext(tensor.takeError(), "checkpoint '" + result.path + "'");
+    result.tensors.emplace_back(name, std::move(*tensor));
+  }
+  return result;
+}
+
+llvm::Expected<GivenTensors>
 readWeights(const std::string &path,
             const std::function<void(const std::string &)> &warn) {
   llvm::StringRef name = path;
   std::string pretrained = isCheckpoint(path) ? "" : findPretrained(path);
-  if (isCheckpoint(path))
-    return readCheckpoint(path, warn);
+  if (isCheckpoint(path)) {
+    auto checkpoint = readCheckpoint(path, {warn, nullptr, nullptr});
+    if (!checkpoint)
+      return checkpoint.takeError();
+    return assemble(std::move(*checkpoint));
+  }
   if (pretrained.empty() && fs::is_directory(path))
     return bad("weights: " + describeLack(path));
   for (const char *ending : {".pt", ".pth", ".ckpt", "pytorch_model.bin"})
@@ -354,7 +397,7 @@ readWeights(const std::string &path,
                                           : readSafetensors(path, &metadata);
   if (!tensors)
     return tensors.takeError();
-  Checkpoint result;
+  GivenTensors result;
   result.path = path;
   result.tensors = std::move(*tensors);
   for (const auto &[key, fingerprint] : metadata)

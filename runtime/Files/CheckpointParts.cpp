@@ -6,7 +6,6 @@
 #include "ax/Runtime/Safetensors.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace ax::rt {
 
@@ -30,6 +29,11 @@ std::optional<std::vector<int64_t>> numbersIn(const json::Object &object,
 Taken::Taken(int64_t elements)
     : words(static_cast<size_t>((elements + wordBits - 1) / wordBits)) {}
 
+bool Taken::take(const ElementBox &box) {
+  return box.forEachRun(
+      [&](int64_t at, int64_t count, int64_t) { return take(at, count); });
+}
+
 bool Taken::take(int64_t begin, int64_t count) {
   for (int64_t at = begin, end = begin + count; at < end;) {
     int64_t bit = at % wordBits, length = std::min(wordBits - bit, end - at);
@@ -43,7 +47,7 @@ bool Taken::take(int64_t begin, int64_t count) {
   return true;
 }
 
-std::optional<Box> Box::read(const json::Object &part, int64_t total) {
+std::optional<ElementBox> readBox(const json::Object &part, int64_t total) {
   auto offset = part.getInteger("offset");
   auto sizes = numbersIn(part, "sizes"), strides = numbersIn(part, "strides");
   if (!offset || *offset < 0 || !sizes || !strides ||
@@ -59,28 +63,7 @@ std::optional<Box> Box::read(const json::Object &part, int64_t total) {
       return std::nullopt;
     last += *count ? (size - 1) * stride : 0;
   }
-  return Box{*offset, std::move(*sizes), std::move(*strides), *count};
-}
-
-bool Box::take(Taken &taken, int64_t at, size_t dim) const {
-  if (dim == sizes.size() || isRun(dim))
-    return taken.take(at, dim == sizes.size() ? 1 : sizes[dim]);
-  for (int64_t i = 0; i < sizes[dim]; ++i)
-    if (!take(taken, at + i * strides[dim], dim + 1))
-      return false;
-  return true;
-}
-
-void Box::visit(const uint8_t *&from, uint8_t *to, int64_t elementBytes,
-                size_t dim) const {
-  if (dim == sizes.size() || isRun(dim)) {
-    int64_t bytes = elementBytes * (dim == sizes.size() ? 1 : sizes[dim]);
-    std::memcpy(to, from, static_cast<size_t>(bytes));
-    from += bytes;
-    return;
-  }
-  for (int64_t i = 0; i < sizes[dim]; ++i)
-    visit(from, to + i * strides[dim] * elementBytes, elementBytes, dim + 1);
+  return ElementBox{*offset, std::move(*sizes), std::move(*strides), *count};
 }
 
 } // namespace ax::rt

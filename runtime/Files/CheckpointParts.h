@@ -3,7 +3,7 @@
 #ifndef AX_RUNTIME_CHECKPOINTPARTS_H
 #define AX_RUNTIME_CHECKPOINTPARTS_H
 
-#include "ax/Support/HostTensor.h"
+#include "ax/Support/PiecedTensor.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -23,40 +23,18 @@ public:
   explicit Taken(int64_t elements);
 
   /// False when one of them is taken already.
-  bool take(int64_t begin, int64_t count);
+  bool take(const ElementBox &box);
 
 private:
+  bool take(int64_t begin, int64_t count);
+
   static constexpr int64_t wordBits = 64;
   std::vector<uint64_t> words;
 };
 
-/// Where a part's elements lie in the global tensor, in elements.
-struct Box {
-  int64_t offset = 0;
-  std::vector<int64_t> sizes, strides;
-  int64_t count = 0;
-
-  /// Reads a box; gives nothing for one that is not inside of `total` elements.
-  static std::optional<Box> read(const llvm::json::Object &part, int64_t total);
-
-  bool isAll(int64_t total) const {
-    return sizes.size() == 1 && sizes[0] == total;
-  }
-  /// False when one of the elements is taken already.
-  bool take(Taken &taken) const { return count == 0 || take(taken, offset, 0); }
-  void copy(const uint8_t *from, uint8_t *to, int64_t elementBytes) const {
-    if (count)
-      visit(from, to + offset * elementBytes, elementBytes, 0);
-  }
-
-private:
-  bool isRun(size_t dim) const {
-    return dim + 1 == sizes.size() && strides[dim] == 1;
-  }
-  bool take(Taken &taken, int64_t at, size_t dim) const;
-  void visit(const uint8_t *&from, uint8_t *to, int64_t elementBytes,
-             size_t dim) const;
-};
+/// Reads a box; gives nothing for one that is not inside of `total` elements.
+std::optional<ElementBox> readBox(const llvm::json::Object &part,
+                                  int64_t total);
 
 } // namespace ax::rt
 

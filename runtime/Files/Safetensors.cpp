@@ -85,11 +85,14 @@ static void readMetadata(const llvm::json::Value &entry,
         metadata[llvm::StringRef(key).str()] = text->str();
 }
 
-llvm::Expected<NamedTensors> readSafetensors(const std::string &path,
-                                             SafetensorsMetadata *metadata) {
+llvm::Expected<NamedTensors>
+readSafetensors(const std::string &path, SafetensorsMetadata *metadata,
+                std::shared_ptr<MappedFile> *mapped) {
   auto file = MappedFile::open(path);
   if (!file)
     return file.takeError();
+  if (mapped)
+    *mapped = *file;
   llvm::ArrayRef<uint8_t> bytes = (*file)->bytes();
   uint64_t headerBytes = 0;
   if (bytes.size() >= 8)

@@ -84,6 +84,29 @@ std::vector<const Command *> StageProgram::allCommands() const {
   return all;
 }
 
+std::vector<BufferRef> buffersOf(const Command &command) {
+  if (const auto *kernel = std::get_if<KernelCommand>(&command.body))
+    return kernel->buffers;
+  if (const auto *library = std::get_if<LibraryCommand>(&command.body))
+    return library->arguments;
+  if (const auto *collective = std::get_if<CollectiveCommand>(&command.body)) {
+    // All sources, then all destinations.
+    std::vector<BufferRef> references;
+    for (const CollectivePart &part : collective->parts)
+      references.push_back(part.source);
+    for (const CollectivePart &part : collective->parts)
+      references.push_back(part.destination);
+    return references;
+  }
+  if (const auto *copy = std::get_if<CopyCommand>(&command.body))
+    return {copy->source, copy->destination};
+  if (const auto *send = std::get_if<SendCommand>(&command.body))
+    return {send->source};
+  if (const auto *fault = std::get_if<FaultCommand>(&command.body))
+    return {fault->word};
+  return {};
+}
+
 std::string describe(const Program &program, const StageProgram &stage,
                      const Command &command) {
   return std::visit(Describe{program, stage}, command.body);

@@ -96,9 +96,11 @@ struct BackendOptions {
   DeviceOptions devices;
   /// How long an operation waits for other ranks; 0: for ever.
   std::chrono::milliseconds timeout{0};
+  /// How many processes of the job share this one's cores.
+  int32_t processesOnHost = 1;
 };
 
-/// One of each for every rank of this process.
+/// One of each for every rank of this process, in their order.
 struct RankBackends {
   std::vector<std::unique_ptr<Device>> devices;
   std::vector<std::unique_ptr<Communicator>> communicators;
@@ -113,8 +115,8 @@ struct Backends {
 
   /// A Usage error for names that there are not.
   llvm::Error check(const BackendOptions &options) const;
-  /// A Usage error for too many threads, or where `options` have cards of
-  /// another number of ranks. No device is asked.
+  /// A Usage error for too many threads in this process, or where `options`
+  /// have cards of another number of ranks. No device is asked.
   llvm::Error checkRanks(int64_t numRanks, const BackendOptions &options) const;
   /// Returns what code for the cards of all ranks is made for: for the one that
   /// runs least. Errors of names and cards that there are not, and of devices.

@@ -2,11 +2,11 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // FOLDER/step-N holds a .safetensors file for each rank that is the first to
-// have a part of some state, and manifest.json: what the parts are of which
-// tensor, and checksums of everything. So any layout can be loaded from any
-// other. FOLDER/latest names the one that was written last. A checkpoint is
-// written beside its place, synced and renamed: it is there as a whole or not
-// at all.
+// have a part of some state, written by its process, and manifest.json: what
+// the parts are of which tensor, and checksums of everything. So any layout can
+// be loaded from any other. FOLDER/latest names the one that was written last.
+// A checkpoint is written beside its place, synced and renamed: it is there as
+// a whole or not at all.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_RUNTIME_CHECKPOINT_H
@@ -14,6 +14,7 @@
 
 #include "ax/Runtime/Npy.h"
 #include "ax/Runtime/Safetensors.h"
+#include "ax/Support/PiecedTensor.h"
 
 #include "llvm/Support/JSON.h"
 
@@ -23,12 +24,11 @@
 
 namespace ax::rt {
 
-struct Checkpoint {
+/// What a checkpoint says of itself and its tensors.
+struct CheckpointFacts {
   std::string path;
   int64_t step = 0;
   llvm::json::Object progress;
-  /// Global tensors.
-  NamedTensors tensors;
   /// Those of them that came from a file at first: weights, not moments.
   std::vector<std::string> weights;
   /// Those that the run was given in place of the model's, and never changes.
@@ -39,21 +39,43 @@ struct Checkpoint {
   std::map<std::string, std::string> frozen;
 };
 
+struct Checkpoint : CheckpointFacts {
+  std::vector<std::pair<std::string, PiecedTensor>> tensors;
+};
+
+/// What else is a source of weights has no more than these facts.
+struct GivenTensors : CheckpointFacts {
+  NamedTensors tensors;
+};
+
+/// How one process of several reads a checkpoint.
+struct CheckpointReading {
+  /// Told of checkpoints that are passed over; may be empty.
+  std::function<void(const std::string &)> warn = nullptr;
+  /// Whether this process reads some of these elements of a state that the run
+  /// changes; only then its bytes are looked at. Empty: it reads all.
+  std::function<bool(llvm::StringRef state, const ElementBox &elements)> needs =
+      nullptr;
+  /// Gets what this process has found of a checkpoint, and gives what all have:
+  /// one that is damaged for one is damaged for all. Empty: there are no
+  /// others.
+  std::function<llvm::Error(llvm::Error)> agree = nullptr;
+};
+
 /// What a .safetensors file of a run says of `frozen`, if there is some.
 SafetensorsMetadata
 describeFrozen(const std::map<std::string, std::string> &frozen);
 
 /// A checkpoint, or the newest one in a folder. One that is damaged is a
 /// BadInput error that names it and the file; in a folder the one before is
-/// taken, and `warn` is told.
-llvm::Expected<Checkpoint>
-readCheckpoint(const std::string &path,
-               const std::function<void(const std::string &)> &warn);
+/// taken, and `warn` is told. Tensors stay in the files, which are mapped.
+llvm::Expected<Checkpoint> readCheckpoint(const std::string &path,
+                                          const CheckpointReading &reading);
 
 /// A checkpoint, or nothing but the tensors of a .safetensors or .npz file, or
 /// of what save_pretrained writes: a folder with model.safetensors, or with
 /// several files and an index.
-llvm::Expected<Checkpoint>
+llvm::Expected<GivenTensors>
 readWeights(const std::string &path,
             const std::function<void(const std::string &)> &warn);
 

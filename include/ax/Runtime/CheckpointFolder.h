@@ -18,6 +18,8 @@
 
 namespace ax::rt {
 
+class CheckpointWriter;
+
 struct CheckpointOptions {
   /// Steps done: the checkpoint's name.
   int64_t step = 0;
@@ -29,38 +31,58 @@ struct CheckpointOptions {
 
 /// A folder of checkpoints that one run writes to: locked as long as this is
 /// there, for other processes and for this one, where the file system has
-/// locks.
+/// locks. Of a run of several processes each has one; process 0 has the lock,
+/// and all make the same calls, which end with the same errors.
 class CheckpointFolder {
 public:
   /// Makes the folder if there is none. InputOutput errors when another run
   /// has it, and when something in it has the name of a checkpoint and is none:
   /// what this one will replace and remove is checkpoints. `warn` is told of a
   /// file system without locks; what looks unfinished there stays, as another
-  /// run may be writing it.
+  /// run may be writing it. A Usage error, which names the host, where a
+  /// process does not see the folder that process 0 does. `world`: null where
+  /// there is but one process.
   static llvm::Expected<CheckpointFolder>
   open(const std::string &path,
-       const std::function<void(const std::string &)> &warn = nullptr);
+       const std::function<void(const std::string &)> &warn = nullptr,
+       std::shared_ptr<World> world = nullptr);
   CheckpointFolder(CheckpointFolder &&other)
       : path(std::move(other.path)), warn(std::move(other.warn)),
-        frozen(std::move(other.frozen)), lock(std::exchange(other.lock, -1)),
-        isLocked(other.isLocked) {}
+        world(std::move(other.world)), frozen(std::move(other.frozen)),
+        lock(std::exchange(other.lock, -1)), isLocked(other.isLocked) {}
   CheckpointFolder &operator=(CheckpointFolder &&) = delete;
   ~CheckpointFolder();
 
   /// Writes a checkpoint and gives its path. Nothing may be in flight. Errors
-  /// are InputOutput errors, after which the folder is as it was.
+  /// are InputOutput errors, after which the folder is as it was: what one
+  /// process cannot write is no checkpoint for any. Where an exchange with the
+  /// others fails, they are RunFailed.
   llvm::Expected<std::string> write(const Executor &executor,
                                     const CheckpointOptions &options);
 
 private:
   CheckpointFolder(std::string path,
-                   std::function<void(const std::string &)> warn)
-      : path(std::move(path)), warn(std::move(warn)) {}
+                   std::function<void(const std::string &)> warn,
+                   std::shared_ptr<World> world)
+      : path(std::move(path)), warn(std::move(warn)), world(std::move(world)) {}
   llvm::Error acquire();
   llvm::Error takeLock();
+  llvm::Error checkShared() const;
+  /// Returns a new folder for a checkpoint.
+  llvm::Expected<std::string> begin();
+  /// Makes it the checkpoint of what all processes say that they have written,
+  /// and returns that one's path.
+  llvm::Expected<std::string> finish(CheckpointWriter &writer,
+                                     const std::string &unfinished,
+                                     llvm::ArrayRef<std::string> written,
+                                     const CheckpointOptions &options) const;
+  llvm::Expected<std::string> putInPlace(const std::string &unfinished,
+                                         int64_t step) const;
+  void removeOld(const CheckpointOptions &options) const;
 
   std::string path;
   std::function<void(const std::string &)> warn;
+  std::shared_ptr<World> world;
   /// Checkpoint::frozen, which is the same each time.
   std::map<std::string, std::string> frozen;
   /// The open file that is locked, where that is possible.

@@ -90,8 +90,8 @@ struct CommunicatorOptions {
   std::vector<int32_t> ranks = {};
   /// How long an operation waits for other ranks; 0: for ever.
   std::chrono::milliseconds timeout{0};
-  /// Threads that work at the same time in the whole process; 0: one per rank.
-  /// With fewer cores, waiting ranks give up their core at once.
+  /// Threads that work at the same time in all processes of this host; 0: one
+  /// per rank. With fewer cores, waiting ranks give up their core at once.
   int32_t numThreads = 0;
   /// The device of each of these ranks, for operations on their memory; none:
   /// all operations are on memory of the host.

@@ -6,12 +6,18 @@
 // an early pipeline stage go on with the next request while late ones finish
 // the last. In the steady state nothing is allocated.
 //
+// All ranks are threads of this process, or, where a World says so, each
+// process has an executor that runs its own, and all of them are given the same
+// requests in the same order. What one process fails with ends the executors of
+// all.
+//
 //===----------------------------------------------------------------------===//
 #ifndef AX_RUNTIME_EXECUTOR_H
 #define AX_RUNTIME_EXECUTOR_H
 
 #include "ax/Runtime/Backends.h"
 #include "ax/Runtime/Program.h"
+#include "ax/Runtime/World.h"
 
 #include <chrono>
 #include <functional>
@@ -44,6 +50,9 @@ struct ExecutorOptions {
   const Executor *owner = nullptr;
   /// The values of prepared states.
   std::shared_ptr<StoredStates> prepared;
+  /// The processes that run the program, each its own ranks; null: this one
+  /// runs all.
+  std::shared_ptr<World> world = nullptr;
 };
 
 /// The data of one run, which may be used again after it was waited for.
@@ -51,9 +60,13 @@ class Request {
 public:
   virtual ~Request();
   /// The program's inputs in their order, with their global shapes and types.
-  /// All of them have to be set before the request is submitted.
+  /// All of them have to be set before the request is submitted; but where
+  /// there are several processes, only what Executor::getNeededRows says: of
+  /// others the elements may be anything, and an input with no such rows may
+  /// be left as it is.
   std::vector<HostTensor> inputs;
-  /// The program's outputs, which are there after `wait`.
+  /// The program's outputs, which are there after `wait`; see
+  /// Executor::hasOutput.
   std::vector<HostTensor> outputs;
   /// The time from the first rank's start to the last one's end.
   std::chrono::nanoseconds duration{0};
@@ -82,13 +95,15 @@ struct CommandTime {
   /// What one execution on one rank does and moves.
   int64_t flops = 0;
   int64_t bytes = 0;
-  /// How many ranks do it, and how often all of them together did.
+  /// How many of the ranks that were asked do it, and how often all of them
+  /// together did.
   int64_t ranks = 0;
   int64_t executions = 0;
   /// What it took on all ranks together.
   std::chrono::nanoseconds total{0};
   /// The part of `total` in which ranks only waited for others. Of a collective
-  /// it is what the last rank to come did not need, of a receive all.
+  /// it is what the last rank to come did not need, where all ranks are of this
+  /// process; of a receive all.
   std::chrono::nanoseconds waiting{0};
 };
 
@@ -101,24 +116,43 @@ struct HeldPart {
   std::vector<int64_t> sizes, strides;
 };
 
+/// Rows of a tensor, along its first dimension: from `first` to below `second`.
+/// A scalar is one row.
+using RowRange = std::pair<int64_t, int64_t>;
+
 class Executor {
 public:
-  /// Loads states, packs weights and starts the ranks as threads of this
-  /// process; `ranks` has what each of the program's ranks works with. Fails
-  /// with BadPlan, InputOutput, BadInput or RunFailed.
+  /// Loads states, packs weights and starts this process's ranks as threads of
+  /// it; `ranks` has what each of them works with, in the order of
+  /// World::getRanks. Of several processes each makes the call, and all have an
+  /// executor or none. Fails with Usage, BadPlan, InputOutput, BadInput or
+  /// RunFailed.
   static llvm::Expected<std::unique_ptr<Executor>>
   create(std::shared_ptr<const Program> program, RankBackends ranks,
          const ExecutorOptions &options = {});
   virtual ~Executor();
 
   virtual const Program &getProgram() const = 0;
+  /// The lone one where none was given.
+  virtual World &getWorld() const = 0;
+  /// This process's, ascending.
+  virtual llvm::ArrayRef<int32_t> getRanks() const = 0;
+
+  /// Returns the rows of Program::inputs[input] that this process's ranks read:
+  /// ascending, and none twice.
+  virtual std::vector<RowRange> getNeededRows(int32_t input) const = 0;
+  /// Whether this process gets Program::outputs[output]. Process 0 gets all;
+  /// others get scalars, and what has a role. Those that it does not get stay
+  /// empty.
+  virtual bool hasOutput(int32_t output) const = 0;
 
   /// Returns a request whose outputs are allocated and whose inputs are not
   /// set.
   virtual llvm::Expected<std::unique_ptr<Request>> createRequest() = 0;
   /// Hands the request to the ranks, and waits while too many are in flight.
   /// The request must stay alive and unchanged until it was waited for. A
-  /// BadInput error lists what is wrong with the inputs.
+  /// BadInput error lists what is wrong with the inputs; where there are
+  /// several processes, it ends the executors of all.
   virtual llvm::Error submit(Request &request) = 0;
   /// Does of `submit` all but let ranks begin: while the request before runs,
   /// the inputs of this one go up to devices that have memory of their own, and
@@ -134,22 +168,26 @@ public:
 
   /// Returns the global tensor of Program::states[state], which is not
   /// prepared, as it is now. This and what follows is for when nothing is in
-  /// flight.
+  /// flight. An Unsupported error where other processes have parts of it, which
+  /// it may only if it is mutable.
   virtual llvm::Expected<HostTensor> readState(int32_t state) const = 0;
-  /// Return all parts of a mutable state, and one of them as it is now.
+  /// Return all parts of a mutable state, those of all processes, and one of
+  /// them, of a rank of this process, as it is now.
   virtual std::vector<HeldPart> getParts(int32_t state) const = 0;
   virtual llvm::Expected<HostTensor> readPart(int32_t state,
                                               const HeldPart &part) const = 0;
 
-  /// Returns the mutable states as they are now. Nobody changes them from then
-  /// on, and the executor need not live on.
+  /// Returns this process's parts of the mutable states as they are now. Nobody
+  /// changes them from then on, and the executor need not live on.
   virtual std::shared_ptr<StoredStates> getStored() const = 0;
 
-  /// Submits one request, waits for it, and returns its outputs.
+  /// Submits one request, waits for it, and returns its outputs, as `wait`
+  /// does.
   llvm::Expected<std::vector<HostTensor>>
   run(const std::vector<HostTensor> &inputs);
 
-  /// Returns what each rank keeps, by the rank's number.
+  /// Returns what each of this process's ranks keeps, in their order; and so
+  /// does what follows tell of these ranks.
   virtual std::vector<RankMemory> getMemory() const = 0;
   /// Forgets what was traced so far.
   virtual void clearTrace() = 0;
@@ -163,6 +201,12 @@ public:
   /// Writes what was traced in Chrome's trace format, one track for each rank.
   virtual llvm::Error writeTrace(const std::string &path) const = 0;
 };
+
+/// Returns which elements of the program's states any of the ranks have, asked
+/// by a state's name (CheckpointReading::needs). The program has to live as
+/// long.
+std::function<bool(llvm::StringRef state, const ElementBox &elements)>
+findNeededElements(const Program &program, std::vector<int32_t> ranks);
 
 /// The median and the tails of repeated measurements.
 struct TimeSummary {

@@ -18,6 +18,7 @@
 #include "ax/Runtime/LibraryOps.h"
 #include "ax/Sharding/Layout.h"
 #include "ax/Support/HostTensor.h"
+#include "ax/Support/PiecedTensor.h"
 
 #include <map>
 #include <memory>
@@ -113,6 +114,8 @@ struct State {
   /// then.
   std::shared_ptr<MappedFile> openFile;
   HostTensor value;
+  /// In place of `value` and the file; null where the state is no such.
+  std::shared_ptr<const PiecedTensor> pieces;
   /// Zero unless there is a value.
   bool isZeroAtFirst = false;
   /// The plan has it from a file.
@@ -130,6 +133,11 @@ struct State {
     file.clear();
     offset = 0;
     value = tensor;
+    pieces.reset();
+  }
+  void give(PiecedTensor tensor) {
+    give(HostTensor());
+    pieces = std::make_shared<const PiecedTensor>(std::move(tensor));
   }
 };
 
@@ -427,6 +435,10 @@ struct Program {
 /// The group of every rank of `ranks` over `axes`, each group once.
 GroupSet makeGroupSet(const sharding::Mesh &mesh, const sharding::SubAxes &axes,
                       const std::vector<int32_t> &ranks);
+
+/// The buffers that a command works on: of a collective all sources, then all
+/// destinations.
+std::vector<BufferRef> buffersOf(const Command &command);
 
 /// `kernel`, `matmul 128x512 x ...`, `all_reduce {col}`: what a command does.
 std::string describe(const Program &program, const StageProgram &stage,

@@ -13,6 +13,10 @@
 
 #include <map>
 
+namespace ax {
+class MappedFile;
+} // namespace ax
+
 namespace ax::rt {
 
 /// Dimensions that a tensor may have here, as in plans.
@@ -21,11 +25,13 @@ inline constexpr size_t mostDims = 64;
 /// What a file says of itself (`__metadata__`): texts by name.
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
-/// The tensors stay in the file, which is mapped. BadInput errors name it.
-/// `metadata`, if not null, becomes what the file says of itself.
+/// The tensors stay in the file, which is mapped, but for some that are not
+/// aligned. BadInput errors name it. `metadata` and `mapped`, if not null,
+/// become what the file says of itself, and the file.
 llvm::Expected<NamedTensors>
 readSafetensors(const std::string &path,
-                SafetensorsMetadata *metadata = nullptr);
+                SafetensorsMetadata *metadata = nullptr,
+                std::shared_ptr<MappedFile> *mapped = nullptr);
 
 /// `F32`, as the header writes it.
 std::string safetensorsName(DType type);

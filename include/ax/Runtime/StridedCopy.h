@@ -45,6 +45,9 @@ public:
   /// source that has nothing but these, in order.
   StridedBox withDenseSource() const;
 
+  /// After `finish`: returns the box with its two ends exchanged.
+  StridedBox reversed() const;
+
   /// Calls fn(source offset, destination offset, bytes) for each run.
   template <typename Fn>
   void forEachRun(Fn &&fn) const {

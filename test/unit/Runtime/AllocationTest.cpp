@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../CountAllocations.h"
-#include "ProgramBuilder.h"
+#include "StepProgram.h"
+#include "ThreadWorlds.h"
 
 #include "gtest/gtest.h"
 
@@ -61,6 +62,32 @@ TEST(AllocationTest, SteadyStateAllocatesNothing) {
   EXPECT_EQ(numAllocations, before);
   EXPECT_EQ(requests[1]->outputs[0].getDouble(9), 2 * (2 * 9 + 1));
   EXPECT_EQ(requests[1]->outputs[0].getDouble(1), 4 * (2 * 1 + 1));
+}
+
+// Nor do several processes for what they hand over.
+TEST(AllocationTest, ProcessesAllocateNothing) {
+  for (bool isPipeline : {false, true}) {
+    StepProgram step(isPipeline);
+    ThreadWorlds job(step.numRanks());
+    auto executors = takeAll(job.create(step.builder.program));
+    std::vector<std::unique_ptr<Request>> requests;
+    for (const auto &executor : executors) {
+      requests.push_back(llvm::cantFail(executor->createRequest()));
+      requests.back()->inputs = {step.makeInput()};
+    }
+    // One thread can submit to all before it waits.
+    auto runAll = [&] {
+      for (size_t i = 0; i < executors.size(); ++i)
+        llvm::cantFail(executors[i]->submit(*requests[i]));
+      for (size_t i = 0; i < executors.size(); ++i)
+        llvm::cantFail(executors[i]->wait(*requests[i]));
+    };
+    runAll();
+    int64_t before = numAllocations;
+    for (int i = 0; i < 20; ++i)
+      runAll();
+    EXPECT_EQ(numAllocations, before);
+  }
 }
 
 } // namespace

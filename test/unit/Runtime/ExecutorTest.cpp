@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "ExecutorTestSupport.h"
+#include "StepProgram.h"
 
 #include "ax/Runtime/Npy.h"
 #include "ax/Support/AtomicFile.h"
@@ -15,21 +16,6 @@ using namespace ax;
 using namespace ax::rt;
 
 namespace {
-
-/// One kernel between input and output of `shape`, both split the same way.
-void addMap(ProgramBuilder &b, const Shape &shape,
-            const std::vector<sharding::SubAxes> &axes) {
-  sharding::Layout layout = b.split(shape, axes);
-  int64_t count = 1;
-  for (int64_t size : layout.localShape())
-    count *= size;
-  b.stages(1);
-  int32_t in =
-      b.buffer(0, Space::Input, b.input("x", shape, layout), count * 4);
-  int32_t out =
-      b.buffer(0, Space::Output, b.output("y", shape, layout), count * 4);
-  b.kernel(0, "double", doublePlusOne, {in, out}, count);
-}
 
 void expectDoubled(Executor &executor, const Shape &shape, double start = 0) {
   HostTensor x = countingTensor(shape, start);
@@ -217,37 +203,6 @@ TEST_F(LinearTest, MissingAndShortFilesAreErrors) {
                   .find("it must be a file inside the model's folder"),
               std::string::npos);
   }
-}
-
-/// Stages that each double, with `slots` per transfer.
-ProgramBuilder makePipeline(int32_t stages, int64_t microBatches, int32_t slots,
-                            int64_t ranksPerStage = 1) {
-  ProgramBuilder b({{"pipe", stages, false},
-                    {"data", ranksPerStage, false},
-                    {"micro", microBatches, true}});
-  Shape shape{12 * ranksPerStage, 3};
-  sharding::Layout layout =
-      b.split(shape, {{b.over("data")[0], b.over("micro")[0]}});
-  int64_t count = 1;
-  for (int64_t size : layout.localShape())
-    count *= size;
-  b.stages(stages);
-  int32_t in = b.input("x", shape, layout), out = b.output("y", shape, layout);
-  for (int32_t s = 0; s + 1 < stages; ++s)
-    b.transfer(s, count * 4, slots);
-  for (int32_t s = 0; s < stages; ++s) {
-    int32_t from = s == 0 ? b.buffer(s, Space::Input, in, count * 4)
-                          : b.buffer(s, Space::Received, s - 1, count * 4);
-    if (s > 0)
-      b.add(s, RecvCommand{s - 1}, "recv");
-    bool last = s + 1 == stages;
-    int32_t to = last ? b.buffer(s, Space::Output, out, count * 4)
-                      : b.buffer(s, Space::Arena, 0, count * 4);
-    b.kernel(s, "double", doublePlusOne, {from, to}, count);
-    if (!last)
-      b.add(s, SendCommand{s, {to, 0}}, "send");
-  }
-  return b;
 }
 
 TEST(ExecutorTest, PipelinesWithRequestsInFlight) {

@@ -40,8 +40,8 @@ constexpr size_t numFields() {
   if constexpr (std::is_same_v<T, CollectivePart>)
     return numMembers<T>() - 1 + numMembers<CollectiveSpec>();
   else if constexpr (std::is_same_v<T, State>)
-    // State::openFile is no part of the file.
-    return numMembers<T>() - 1;
+    // State::openFile and State::pieces are no part of the file.
+    return numMembers<T>() - 2;
   else
     return numMembers<T>();
 }

@@ -1,7 +1,7 @@
 //===- PartsTest.cpp - Parts of tensors, checks of programs ---------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "Parts.h"
+#include "HeldParts.h"
 #include "ProgramBuilder.h"
 
 #include "ax/Runtime/LocalCommunicator.h"
@@ -123,6 +123,66 @@ TEST(PartsTest, WholeRowsAreContiguous) {
   Layout uneven = makeLayout(DimLayout::split(5, a), DimLayout::whole(4));
   EXPECT_TRUE(makePart(uneven, DType::F16, mesh, {0}).isContiguous());
   EXPECT_FALSE(makePart(uneven, DType::F16, mesh, {1}).isContiguous());
+}
+
+/// The state's parts as pieces, of all ranks that hold it.
+PiecedTensor piecesOf(const ProgramBuilder &b, const HostTensor &whole) {
+  PiecedTensor result{whole.getType(), whole.getShape(), {}};
+  for (const HeldPart &held : findHeldParts(*b.program, 0)) {
+    TensorPiece &piece = result.pieces.emplace_back();
+    piece.box = {held.offset, held.sizes, held.strides,
+                 *checkedNumElements(held.sizes)};
+    piece.tensor = HostTensor(whole.getType(), held.sizes);
+    piece.box.forEachRun([&](int64_t at, int64_t count, int64_t from) {
+      for (int64_t i = 0; i < count; ++i)
+        piece.tensor.setDouble(from + i, whole.getDouble(at + i));
+      return true;
+    });
+  }
+  return result;
+}
+
+// A part is made of the pieces of any layout, and only of those that it meets.
+TEST(PartsTest, PiecesOfAnyLayoutMakePartsOfAnyOther) {
+  Shape shape{5, 6};
+  HostTensor whole = countingTensor(shape, 1);
+  auto make = [&](int layout) {
+    ProgramBuilder b({{"a", 2, false}, {"b", 2, false}});
+    std::vector<std::vector<SubAxes>> splits{
+        {},
+        {b.over("a")},
+        {{}, b.over("b")},
+        {b.over("b"), b.over("a")},
+        {{}, {b.over("a")[0], b.over("b")[0]}}};
+    int32_t w = b.state("w", whole, b.split(shape, splits[layout]));
+    b.stages(1);
+    int32_t from = b.buffer(0, Space::State, w, 4);
+    b.kernel(0, "use", doublePlusOne, {from, b.buffer(0, Space::Arena, 0, 4)},
+             1);
+    return b;
+  };
+  for (int first = 0; first < 5; ++first) {
+    ProgramBuilder before = make(first);
+    PiecedTensor pieces = piecesOf(before, whole);
+    EXPECT_TRUE(llvm::cantFail(pieces.assemble()).isIdentical(whole));
+    for (int second = 0; second < 5; ++second) {
+      ProgramBuilder now = make(second);
+      for (int32_t rank = 0; rank < 4; ++rank) {
+        Part part = partOf(*now.program, now.program->states[0], rank);
+        auto needs = findNeededElements(*now.program, {rank});
+        std::vector<uint8_t> wanted(static_cast<size_t>(part.localBytes)),
+            got(wanted);
+        part.box.copy(whole.data(), wanted.data());
+        for (const TensorPiece &piece : pieces.pieces) {
+          std::vector<uint8_t> old = got;
+          copyPiece(piece, part, got.data());
+          EXPECT_EQ(needs("w", piece.box), old != got);
+        }
+        EXPECT_EQ(got, wanted);
+        EXPECT_FALSE(needs("v", pieces.pieces[0].box));
+      }
+    }
+  }
 }
 
 /// A program with every kind of command.

@@ -1,0 +1,68 @@
+//===- PiecedTensor.h - A tensor that lies in several places ----*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// As a checkpoint has it: in files that are mapped, each with the elements that
+// some rank had. Who needs some of them reads no others.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_SUPPORT_PIECEDTENSOR_H
+#define AX_SUPPORT_PIECEDTENSOR_H
+
+#include "ax/Support/HostTensor.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+namespace ax {
+
+class MappedFile;
+
+/// Where some elements lie in a tensor, which is dense and row-major: from
+/// `offset` on, sizes[d] of them strides[d] apart, in elements. `count` is the
+/// product of the sizes.
+struct ElementBox {
+  int64_t offset = 0;
+  std::vector<int64_t> sizes, strides;
+  int64_t count = 0;
+
+  bool isAll(int64_t total) const {
+    return sizes.size() == 1 && sizes[0] == total;
+  }
+  /// Calls fn(where in the tensor, how many, where in the box) for runs of
+  /// elements, in the order of the box, until it returns false; returns whether
+  /// it never did.
+  using VisitRun = llvm::function_ref<bool(int64_t, int64_t, int64_t)>;
+  bool forEachRun(VisitRun fn) const;
+
+private:
+  bool visit(size_t dim, int64_t at, int64_t &from, VisitRun fn) const;
+};
+
+/// Elements of a tensor, one behind the other in the order of the box.
+struct TensorPiece {
+  ElementBox box;
+  HostTensor tensor;
+  /// The file that has them; null where memory does.
+  std::shared_ptr<MappedFile> file = nullptr;
+
+  /// Puts them into the whole tensor's memory.
+  void copyInto(uint8_t *whole) const;
+  /// This process's memory need not hold them any more; who reads them again
+  /// reads the file again.
+  void release() const;
+};
+
+/// A global tensor, each of whose elements is in one of the pieces.
+struct PiecedTensor {
+  DType type = DType::F32;
+  Shape shape;
+  std::vector<TensorPiece> pieces;
+
+  /// `8x128xf32`.
+  std::string typeToString() const;
+  /// Returns the tensor; one that is one piece stays where it is.
+  llvm::Expected<HostTensor> assemble() const;
+};
+
+} // namespace ax
+
+#endif // AX_SUPPORT_PIECEDTENSOR_H
