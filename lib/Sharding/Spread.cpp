@@ -50,18 +50,21 @@ struct Offer {
 /// each other: the stronger pin, what a tensor's producer says (`side`), the
 /// larger (a tensor's bytes, an op's FLOPs), the first factor, the axes that
 /// the mesh has first. None of these is a number of a visit, or of a name.
+/// They are few, so that putting one behind the other in its place is fastest.
 void sortOffers(std::vector<Offer> &offers, const LayoutTable &table) {
-  std::stable_sort(offers.begin(), offers.end(),
-                   [&](const Offer &a, const Offer &b) {
-                     auto key = [](const Offer &o) {
-                       return std::tuple(-static_cast<int>(o.split.level),
-                                         -o.side, -o.weight, o.target);
-                     };
-                     if (key(a) != key(b))
-                       return key(a) < key(b);
-                     return a.split.dim != b.split.dim &&
-                            table[a.split.dim].rank < table[b.split.dim].rank;
-                   });
+  auto isBefore = [&](const Offer &a, const Offer &b) {
+    auto key = [](const Offer &o) {
+      return std::tuple(-static_cast<int>(o.split.level), -o.side, -o.weight,
+                        o.target);
+    };
+    if (key(a) != key(b))
+      return key(a) < key(b);
+    return a.split.dim != b.split.dim &&
+           table[a.split.dim].rank < table[b.split.dim].rank;
+  };
+  for (auto at = offers.begin(); at != offers.end(); ++at)
+    std::rotate(std::upper_bound(offers.begin(), at, *at, isBefore), at,
+                std::next(at));
 }
 
 class Spreader {
