@@ -50,7 +50,8 @@ struct Offer {
 /// each other: the stronger pin, what a tensor's producer says (`side`), the
 /// larger (a tensor's bytes, an op's FLOPs), the first factor, the axes that
 /// the mesh has first. None of these is a number of a visit, or of a name.
-/// They are few, so that putting one behind the other in its place is fastest.
+/// Mostly they are few, and put in their places one by one: the library's sort
+/// takes memory for each call.
 void sortOffers(std::vector<Offer> &offers, const LayoutTable &table) {
   auto isBefore = [&](const Offer &a, const Offer &b) {
     auto key = [](const Offer &o) {
@@ -62,6 +63,11 @@ void sortOffers(std::vector<Offer> &offers, const LayoutTable &table) {
     return a.split.dim != b.split.dim &&
            table[a.split.dim].rank < table[b.split.dim].rank;
   };
+  constexpr size_t few = 16;
+  if (offers.size() > few) {
+    std::stable_sort(offers.begin(), offers.end(), isBefore);
+    return;
+  }
   for (auto at = offers.begin(); at != offers.end(); ++at)
     std::rotate(std::upper_bound(offers.begin(), at, *at, isBefore), at,
                 std::next(at));
