@@ -141,7 +141,7 @@ private:
   mlir::Value sliceRun(mlir::Value value, int64_t dim, const Run &run);
 
   // LocalizeBuild.cpp
-  sharding::Layout layoutOf(mlir::Value value) {
+  const sharding::Layout &layoutOf(mlir::Value value) {
     return getLayout(tensorType(value), mesh);
   }
   mlir::RankedTensorType localType(mlir::Type type);

@@ -73,7 +73,7 @@ bool ax::isAccumulated(OpResult result, const sharding::Mesh &mesh) {
 }
 
 static bool isKeptByMicroBatch(OpResult result, const sharding::Mesh &mesh) {
-  sharding::Layout layout = getLayout(tensorType(result), mesh);
+  const sharding::Layout &layout = getLayout(tensorType(result), mesh);
   return !inTime(layout.usedAxes(), mesh).empty() &&
          !isAccumulated(result, mesh);
 }

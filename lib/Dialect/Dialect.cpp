@@ -1,6 +1,7 @@
 //===- Dialect.cpp - Registration and helpers on types --------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "ax/Dialect/Ax.h"
+#include "KnownLayouts.h"
+
 #include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -12,7 +13,10 @@ using namespace ax;
 #define GET_ATTRDEF_CLASSES
 #include "ax/Dialect/AxAttrs.cpp.inc"
 
+AxDialect::~AxDialect() = default;
+
 void AxDialect::initialize() {
+  knownLayouts = std::make_unique<KnownLayoutsOfThreads>();
   addAttributes<
 #define GET_ATTRDEF_LIST
 #include "ax/Dialect/AxAttrs.cpp.inc"
@@ -40,7 +44,8 @@ bool ax::sameWithoutLayout(TypeRange lhs, TypeRange rhs) {
          llvm::all_of(llvm::zip(lhs, rhs), [](auto pair) {
            auto a = dyn_cast<RankedTensorType>(std::get<0>(pair));
            auto b = dyn_cast<RankedTensorType>(std::get<1>(pair));
-           return a && b && withoutLayout(a) == withoutLayout(b);
+           return a && b && a.getShape() == b.getShape() &&
+                  a.getElementType() == b.getElementType();
          });
 }
 
@@ -59,12 +64,7 @@ bool ax::sameOrUnrounded(TypeRange inferred, TypeRange actual) {
 
 RankedTensorType ax::localPartType(RankedTensorType type,
                                    const sharding::Mesh &mesh) {
-  sharding::Layout layout = getLayout(type, mesh);
-  Type element = type.getElementType();
-  if (!layout.partial.empty() &&
-      layout.partialKind == sharding::ReduceKind::Sum && isNarrowFloat(element))
-    element = Float32Type::get(type.getContext());
-  return RankedTensorType::get(layout.localShape(), element);
+  return KnownLayouts::get(type.getContext()).on(mesh).localPartOf(type);
 }
 
 sharding::Mesh ax::getMesh(Operation *op) {
@@ -74,11 +74,9 @@ sharding::Mesh ax::getMesh(Operation *op) {
   return {};
 }
 
-sharding::Layout ax::getLayout(RankedTensorType type,
-                               const sharding::Mesh &mesh) {
-  if (auto layout = dyn_cast_or_null<LayoutAttr>(type.getEncoding()))
-    return sharding::canonicalize(layout.resolve(type.getShape(), mesh));
-  return sharding::Layout::replicated(type.getShape().vec());
+const sharding::Layout &ax::getLayout(RankedTensorType type,
+                                      const sharding::Mesh &mesh) {
+  return KnownLayouts::get(type.getContext()).on(mesh).layoutOf(type);
 }
 
 RankedTensorType ax::withLayout(RankedTensorType type,

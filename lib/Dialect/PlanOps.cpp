@@ -1,6 +1,7 @@
 //===- PlanOps.cpp - Plans, meshes, state, programs -----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-#include "ax/Dialect/Ax.h"
+#include "KnownLayouts.h"
+
 #include "ax/Dialect/MeshAxes.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/TrainingAttrs.h"
@@ -23,9 +24,13 @@ static LogicalResult checkLayout(Operation *op, Type type, StringRef what) {
            << what
            << " has an encoding that is no layout: " << tensor.getEncoding();
   sharding::Mesh mesh = getMesh(op);
+  LayoutsOnMesh &known = KnownLayouts::get(op->getContext()).on(mesh);
+  if (known.soundTypes.contains(type))
+    return success();
   if (auto fault = sharding::findFault(layout.resolve(tensor.getShape(), mesh),
                                        tensor.getShape().vec(), mesh))
     return op->emitOpError() << what << " " << tensor << ": " << *fault;
+  known.soundTypes.insert(type);
   return success();
 }
 
@@ -91,11 +96,7 @@ void MeshOp::build(OpBuilder &builder, OperationState &state,
 }
 
 sharding::Mesh MeshOp::getMesh() {
-  std::vector<sharding::Axis> axes;
-  for (auto [i, name] :
-       llvm::enumerate(getNames().getAsValueRange<StringAttr>()))
-    axes.push_back({name.str(), getSizes()[i], i >= getNumSpace()});
-  return sharding::Mesh(std::move(axes));
+  return KnownLayouts::get(getContext()).meshOf(*this);
 }
 
 ParseResult MeshOp::parse(OpAsmParser &parser, OperationState &result) {

@@ -20,7 +20,7 @@ std::string plan::countText(double n, const char *unit) {
 }
 
 static NamedSplit splitOf(const NamedDims &named, const sharding::Mesh &mesh) {
-  sharding::Layout layout = getLayout(tensorType(named.value), mesh);
+  const sharding::Layout &layout = getLayout(tensorType(named.value), mesh);
   NamedSplit all{named.name.str(), 1, {}};
   for (int64_t dim : named.dims) {
     all.size *= layout.dims[dim].size();

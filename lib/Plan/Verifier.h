@@ -11,11 +11,17 @@
 #include "ax/Dialect/Ax.h"
 #include "ax/Dialect/MeshAxes.h"
 
+#include <set>
+
 namespace ax::plan {
 
+/// Rules, and types of operands and results that obey them, as numbers.
+using ObeyedRules = std::set<std::vector<int64_t>>;
+
 /// Operations of a stage: their layouts obey their rules, collectives stay
-/// inside the stage and the micro-batch.
-void verifyOps(StageOp stage, const sharding::Mesh &mesh);
+/// inside the stage and the micro-batch. What is in `obeyed` need not be proven
+/// again; what has been is added to it.
+void verifyOps(StageOp stage, const sharding::Mesh &mesh, ObeyedRules &obeyed);
 
 /// One schedule, in which every list of every stage takes every micro-batch
 /// once, all in the same order, finds what it needs, and nobody waits for ever.

@@ -131,6 +131,7 @@ void ProgramVerifier::verifyTraining() {
 
 void ProgramVerifier::verifyStages() {
   int64_t stages = mesh.axisSize(meshAxis::pipe);
+  plan::ObeyedRules obeyed;
   std::vector<std::set<ActionKind>> seen(stages);
   for (StageOp stage : program.getBody().getOps<StageOp>()) {
     int64_t on = stage.getOn();
@@ -154,7 +155,7 @@ void ProgramVerifier::verifyStages() {
             << "on " << on << " takes operand " << i << ", which stage "
             << *holder << " has: there is no ax.transfer from " << *holder
             << " to " << on;
-    plan::verifyOps(stage, mesh);
+    plan::verifyOps(stage, mesh, obeyed);
   }
   for (int64_t on = 0; on < stages; ++on)
     if (seen[on].empty())

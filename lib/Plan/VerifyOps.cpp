@@ -28,7 +28,7 @@ public:
   OpVerifier(Operation *op, const Mesh &mesh, bool isOnceAStep)
       : op(op), mesh(mesh), isOnceAStep(isOnceAStep) {}
 
-  void verifyRule(ShardingRuleOpInterface ruled);
+  void verifyRule(ShardingRuleOpInterface ruled, plan::ObeyedRules &obeyed);
   void verifyCollective(CollectiveOpInterface collective);
   /// Stages are other ranks: no value of a stage is spread over them.
   void verifyNoPipe();
@@ -100,8 +100,18 @@ void OpVerifier::suggest(InFlightDiagnostic &diagnostic,
   }
 }
 
-void OpVerifier::verifyRule(ShardingRuleOpInterface ruled) {
+/// Whether layouts obey a rule depends on nothing else, so that of equal layers
+/// one is proven.
+void OpVerifier::verifyRule(ShardingRuleOpInterface ruled,
+                            plan::ObeyedRules &obeyed) {
   sharding::Rule rule = ruled.getShardingRule();
+  std::vector<int64_t> key = sharding::numbersOf(rule);
+  for (TypeRange types :
+       {TypeRange(op->getOperandTypes()), TypeRange(op->getResultTypes())})
+    for (Type type : types)
+      key.push_back(reinterpret_cast<int64_t>(type.getAsOpaquePointer()));
+  if (obeyed.count(key))
+    return;
   std::vector<Layout> operands = layoutsOf(op->getOperands());
   std::vector<Layout> results = layoutsOf(op->getResults());
   auto inferred = sharding::inferAssignment(rule, operands, results, mesh);
@@ -111,15 +121,19 @@ void OpVerifier::verifyRule(ShardingRuleOpInterface ruled) {
     suggest(diagnostic, rule, operands, results);
     return;
   }
+  bool obeys = true;
   for (size_t i = 0; i < results.size(); ++i) {
     Layout right = sharding::resultLayout(rule, *inferred.assignment, i);
     if (right == results[i])
       continue;
+    obeys = false;
     InFlightDiagnostic diagnostic = fault();
     diagnostic << "has result " << i << " of layout " << text(results[i])
                << "; its operands give " << text(right);
     suggest(diagnostic, rule, operands, results);
   }
+  if (obeys)
+    obeyed.insert(std::move(key));
 }
 
 void OpVerifier::verifyCollective(CollectiveOpInterface collective) {
@@ -165,7 +179,7 @@ void OpVerifier::verifyNoSlices() {
 
 std::optional<std::string>
 plan::findHoldingFault(RankedTensorType type, const Mesh &mesh, bool inTime) {
-  Layout layout = getLayout(type, mesh);
+  const Layout &layout = getLayout(type, mesh);
   if (!layout.partial.empty())
     return "is a partial " + std::string(toString(layout.partialKind)) +
            ": reduce it first";
@@ -203,11 +217,11 @@ static std::optional<std::string> findValueFault(ElementsAttr value) {
   return std::nullopt;
 }
 
-void plan::verifyOps(StageOp stage, const Mesh &mesh) {
+void plan::verifyOps(StageOp stage, const Mesh &mesh, ObeyedRules &obeyed) {
   auto kind = actionOf(stage);
   bool isOnceAStep = kind && kind->isOnceAStep();
   for (auto [i, operand] : llvm::enumerate(stage.getOperands()))
-    if (Layout layout = getLayout(tensorType(operand), mesh);
+    if (const Layout &layout = getLayout(tensorType(operand), mesh);
         isOnceAStep && isSliced(layout, mesh))
       stage.emitOpError() << "takes operand " << i << " of layout "
                           << sharding::toString(layout, mesh)
@@ -223,7 +237,7 @@ void plan::verifyOps(StageOp stage, const Mesh &mesh) {
     if (auto collective = dyn_cast<CollectiveOpInterface>(op))
       verifier.verifyCollective(collective);
     else if (auto ruled = dyn_cast<ShardingRuleOpInterface>(op))
-      verifier.verifyRule(ruled);
+      verifier.verifyRule(ruled, obeyed);
     else if (!isa<WaitOp>(op))
       verifier.fault() << "does not belong in a stage";
     if (auto constant = dyn_cast<ConstantOp>(op))

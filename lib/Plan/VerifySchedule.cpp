@@ -162,7 +162,7 @@ void ScheduleVerifier::checkRead(size_t number,
   Operation *list = stages[number].lists[reader.list];
   const std::set<int64_t> &written = done[writer];
   bool isSum = isAccumulated(value, mesh);
-  sharding::Layout layout = getLayout(tensorType(value), mesh);
+  const sharding::Layout &layout = getLayout(tensorType(value), mesh);
   sharding::SubAxes used = layout.usedAxes();
   auto report = [&] {
     return fault(number) << reader.name << " takes result "

@@ -79,8 +79,11 @@ static StringAttr loadedFrom(Value value) {
 }
 
 /// The states that it is made of element by element, moved or not: of a
-/// gradient, none. `withConditions`: also those that say what is chosen.
-static llvm::DenseSet<StringAttr> statesOf(Value value, bool withConditions) {
+/// gradient, none. `withConditions`: also those that say what is chosen; of a
+/// choice itself, these are added to `conditions`, if it is given, instead.
+static llvm::DenseSet<StringAttr>
+statesOf(Value value, bool withConditions,
+         SmallVectorImpl<Value> *conditions = nullptr) {
   llvm::DenseSet<StringAttr> states;
   llvm::DenseSet<Value> seen;
   SmallVector<Value> left{value};
@@ -89,14 +92,18 @@ static llvm::DenseSet<StringAttr> statesOf(Value value, bool withConditions) {
     if (!seen.insert(next).second)
       continue;
     Operation *op = next.getDefiningOp();
-    if (StringAttr state = loadedFrom(next))
+    if (StringAttr state = loadedFrom(next)) {
       states.insert(state);
-    else if (isa_and_nonnull<SelectOp>(op))
-      llvm::append_range(left, op->getOperands().drop_front(!withConditions));
-    else if (isa_and_nonnull<BinaryOp, UnaryOp, CastOp, ReshapeOp, TransposeOp,
-                             BroadcastOp>(op) ||
-             (withConditions && isa_and_nonnull<CompareOp>(op)))
+    } else if (isa_and_nonnull<SelectOp>(op)) {
+      bool isLeft = withConditions && !conditions;
+      llvm::append_range(left, op->getOperands().drop_front(!isLeft));
+      if (conditions)
+        conditions->push_back(originOf(op->getOperand(0)));
+    } else if (isa_and_nonnull<BinaryOp, UnaryOp, CastOp, ReshapeOp,
+                               TransposeOp, BroadcastOp>(op) ||
+               (withConditions && isa_and_nonnull<CompareOp>(op))) {
       llvm::append_range(left, op->getOperands());
+    }
   }
   return states;
 }
@@ -176,14 +183,26 @@ void StoreVerifier::verifyNothingIsForgotten() {
 
 /// A moment that no weight's step is made of: the weight would stay as it is.
 /// Steps are counted for resuming, too.
+///
+/// All stores choose by one condition, behind which are all gradients: what it
+/// is made of is found once.
 void StoreVerifier::verifyNothingIsInVain() {
   llvm::DenseSet<StringAttr> stored, used;
+  llvm::DenseMap<Value, llvm::DenseSet<StringAttr>> ofConditions;
   for (Value result : program.getBody().front().getTerminator()->getOperands())
     used.insert_range(statesOf(result, true));
   program.walk([&](StoreOp store) {
     StringAttr state = store.getStateAttr().getAttr();
     stored.insert(state);
-    llvm::DenseSet<StringAttr> made = statesOf(store.getOperand(), true);
+    SmallVector<Value> conditions;
+    llvm::DenseSet<StringAttr> made =
+        statesOf(store.getOperand(), true, &conditions);
+    for (Value condition : conditions) {
+      auto [at, isNew] = ofConditions.try_emplace(condition);
+      if (isNew)
+        at->second = statesOf(condition, true);
+      made.insert_range(at->second);
+    }
     made.erase(state);
     used.insert_range(made);
   });

@@ -13,7 +13,7 @@ bool SubAxis::operator<(const SubAxis &o) const {
 }
 
 const Axis *Mesh::find(std::string_view name) const {
-  for (const Axis &axis : axes)
+  for (const Axis &axis : getAxes())
     if (axis.name == name)
       return &axis;
   return nullptr;
@@ -35,34 +35,34 @@ bool Mesh::isInTime(const SubAxis &sub) const {
 
 int64_t Mesh::numRanks() const {
   int64_t ranks = 1;
-  for (const Axis &axis : axes)
+  for (const Axis &axis : getAxes())
     ranks *= axis.inTime ? 1 : axis.size;
   return ranks;
 }
 
 int64_t Mesh::numTimeSlices() const {
   int64_t slices = 1;
-  for (const Axis &axis : axes)
+  for (const Axis &axis : getAxes())
     slices *= axis.inTime ? axis.size : 1;
   return slices;
 }
 
 std::vector<int64_t> Mesh::coordinates(int64_t rank, int64_t slice) const {
-  std::vector<int64_t> result(axes.size());
-  for (size_t i = axes.size(); i-- > 0;) {
-    int64_t &rest = axes[i].inTime ? slice : rank;
-    result[i] = rest % axes[i].size;
-    rest /= axes[i].size;
+  std::vector<int64_t> result(getAxes().size());
+  for (size_t i = getAxes().size(); i-- > 0;) {
+    int64_t &rest = getAxes()[i].inTime ? slice : rank;
+    result[i] = rest % getAxes()[i].size;
+    rest /= getAxes()[i].size;
   }
   return result;
 }
 
 int64_t Mesh::rankOf(const std::vector<int64_t> &coordinates) const {
-  assert(coordinates.size() == axes.size());
+  assert(coordinates.size() == getAxes().size());
   int64_t rank = 0;
-  for (size_t i = 0; i < axes.size(); ++i)
-    if (!axes[i].inTime)
-      rank = rank * axes[i].size + coordinates[i];
+  for (size_t i = 0; i < getAxes().size(); ++i)
+    if (!getAxes()[i].inTime)
+      rank = rank * getAxes()[i].size + coordinates[i];
   return rank;
 }
 
@@ -75,10 +75,10 @@ int64_t Mesh::index(const SubAxes &subs,
   int64_t value = 0;
   for (const SubAxis &sub : subs) {
     int64_t digit = 0;
-    for (size_t i = 0; i < axes.size(); ++i)
-      if (axes[i].name == sub.axis)
-        digit =
-            coordinates[i] / (axes[i].size / (sub.pre * sub.size)) % sub.size;
+    for (size_t i = 0; i < getAxes().size(); ++i)
+      if (getAxes()[i].name == sub.axis)
+        digit = coordinates[i] / (getAxes()[i].size / (sub.pre * sub.size)) %
+                sub.size;
     value = value * sub.size + digit;
   }
   return value;
@@ -90,10 +90,10 @@ void Mesh::setIndex(const SubAxes &subs, int64_t value,
     const SubAxis &sub = subs[s];
     int64_t wanted = value % sub.size;
     value /= sub.size;
-    for (size_t i = 0; i < axes.size(); ++i) {
-      if (axes[i].name != sub.axis)
+    for (size_t i = 0; i < getAxes().size(); ++i) {
+      if (getAxes()[i].name != sub.axis)
         continue;
-      int64_t weight = axes[i].size / (sub.pre * sub.size);
+      int64_t weight = getAxes()[i].size / (sub.pre * sub.size);
       int64_t digit = coordinates[i] / weight % sub.size;
       coordinates[i] += (wanted - digit) * weight;
     }

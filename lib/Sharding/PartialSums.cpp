@@ -27,6 +27,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace ax::sharding::detail {
 
@@ -72,27 +73,26 @@ private:
   /// for since they were visited last: whether they are blocked, what operands
   /// bring, or their own layouts.
   void settle() {
-    std::set<int> next;
-    for (int op : state.order)
-      next.insert(state.places[op]);
+    std::vector<bool> next(graph.ops.size(), true);
     do {
-      std::set<int> open = std::move(next);
-      next.clear();
-      while (!open.empty()) {
-        int place = *open.begin();
-        open.erase(open.begin());
+      std::vector<bool> open =
+          std::exchange(next, std::vector<bool>(graph.ops.size(), false));
+      // What an op opens comes behind it.
+      for (size_t place = 0; place < open.size(); ++place) {
+        if (!open[place])
+          continue;
         int op = state.order[place];
         Passing found = blocked[op] ? Passing() : findPassing(op);
         const Passing &had = state.passing[op];
         if (found.axes == had.axes && found.kind == had.kind &&
             found.linearSet == had.linearSet)
           continue;
-        next.insert(place);
+        next[place] = true;
         setPassing(op, found);
         for (int result : graph.ops[op].results)
           for (const Use &use : state.uses[result])
             if (use.op >= 0)
-              open.insert(state.places[use.op]);
+              open[state.places[use.op]] = true;
       }
     } while (block(next));
   }
@@ -194,7 +194,7 @@ private:
   /// Blocks ops that pass on what somebody else needs reduced: as it is reduced
   /// anyway, they take the result. Adds their places to `found`; false when
   /// there are none.
-  bool block(std::set<int> &found) {
+  bool block(std::vector<bool> &found) {
     std::vector<int> ops;
     for (size_t t = 0; t < graph.tensors.size(); ++t) {
       if (partial[t].isNone())
@@ -210,7 +210,7 @@ private:
     }
     for (int op : ops) {
       blocked[op] = true;
-      found.insert(state.places[op]);
+      found[state.places[op]] = true;
     }
     return !ops.empty();
   }
@@ -248,7 +248,7 @@ private:
   double secondsOf(const Reach &reach) {
     double seconds = 0;
     for (int tensor : reach.tensors)
-      seconds += buildTree(state, tensor).seconds;
+      seconds += treeSeconds(state, tensor);
     return seconds;
   }
 

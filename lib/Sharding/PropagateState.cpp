@@ -79,12 +79,12 @@ State::State(const Graph &graph, const PropagateOptions &options,
   layouts.resize(numOps);
   for (const GraphOp &op : graph.ops) {
     rules.push_back(&ruleTable.add(op.rule));
-    factors.emplace_back();
+    factors.emplace_back().reserve(op.rule.factors.size());
     for (const RuleFactor &factor : op.rule.factors)
       factors.back().push_back({table.whole(factor.size)});
   }
   for (const GraphTensor &tensor : graph.tensors) {
-    dims.emplace_back();
+    dims.emplace_back().reserve(tensor.shape.size());
     for (int64_t size : tensor.shape)
       dims.back().push_back({table.whole(size)});
   }

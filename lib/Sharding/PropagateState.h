@@ -139,6 +139,8 @@ struct Tree {
 /// Returns how a tensor gets from its layout to those that its uses want
 /// (ReshardTree.cpp).
 Tree buildTree(State &state, int tensor);
+/// Returns only what that costs, which equal tensors share.
+double treeSeconds(State &state, int tensor);
 
 /// Shardings.cpp: what is decided, and the state in which it is, but for what
 /// only serves to decide. Why not, where layouts are none of an op's.

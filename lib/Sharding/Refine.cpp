@@ -29,6 +29,7 @@
 #include "PropagateState.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace ax::sharding::detail {
 
@@ -40,11 +41,13 @@ class Refiner {
 public:
   explicit Refiner(State &state)
       : state(state), graph(state.graph), table(state.table),
-        treeSeconds(graph.tensors.size()), tries(graph.tensors.size()),
+        secondsOfTree(graph.tensors.size()), tries(graph.tensors.size()),
         changedAt(graph.ops.size()), savedAt(graph.ops.size(), -1),
         readAt(graph.ops.size()) {
     for (size_t t = 0; t < graph.tensors.size(); ++t)
-      treeSeconds[t] = costOf(static_cast<int>(t));
+      secondsOfTree[t] = costOf(static_cast<int>(t));
+    for (size_t op = 0; op < graph.ops.size(); ++op)
+      secondsOfOp.push_back(state.opSeconds(static_cast<int>(op)));
   }
 
   /// In program order, each tensor until nothing more is saved there. The order
@@ -54,7 +57,7 @@ public:
     for (int sweep = 0; sweep < maxSweeps; ++sweep) {
       bool changed = false;
       for (size_t t = 0; t < graph.tensors.size(); ++t)
-        while (treeSeconds[t] > 0 && mayImprove(tries[t]) &&
+        while (secondsOfTree[t] > 0 && mayImprove(tries[t]) &&
                improve(static_cast<int>(t)))
           changed = true;
       if (!changed)
@@ -97,7 +100,7 @@ private:
   };
 
   /// Seconds of all reshardings of the tensor, as its ops are now.
-  double costOf(int tensor) { return buildTree(state, tensor).seconds; }
+  double costOf(int tensor) { return treeSeconds(state, tensor); }
 
   LayoutId layoutAt(const Use &use, bool isResult) const {
     return isResult ? state.given(use) : state.wanted(use);
@@ -135,12 +138,11 @@ private:
   /// The op's factors without any split over `axes`.
   std::optional<std::vector<Split>> without(int op, AxesId axes);
 
-  void apply(int op, const std::vector<Split> &factors);
-  /// The same of an op that is `saved` first, which it is not yet.
-  void change(int op, const std::vector<Split> &factors);
+  /// Changes an op, which is `saved` first, and is not yet.
+  void change(int op, std::vector<Split> factors);
   void undo();
   /// Tensors that the saved ops lay out otherwise than before, in order.
-  std::vector<int> changedTensors() const;
+  const std::vector<int> &changedTensors();
   void follow(Follow direction);
   void consider(int op, const std::vector<Split> &factors, Move &best);
   bool improve(int tensor);
@@ -149,7 +151,9 @@ private:
   State &state;
   const Graph &graph;
   LayoutTable &table;
-  std::vector<double> treeSeconds;
+  /// Of each op's own work and of each tensor's reshardings, as they are but
+  /// for the move that is considered.
+  std::vector<double> secondsOfOp, secondsOfTree;
 
   std::vector<Try> tries;
   /// The number of moves made when an op was changed last.
@@ -160,6 +164,10 @@ private:
   /// it each op is.
   std::vector<Saved> saved;
   std::vector<int> savedAt;
+  /// Room of functions that are called often.
+  std::vector<bool> fixed;
+  std::vector<int> tensorsOfMove;
+  std::vector<std::pair<int, int>> opsOfMove;
 
   /// What the try looks at; and of each op, the number of the try that did.
   std::vector<int> reads, readAt;
@@ -180,8 +188,8 @@ void Refiner::readTensor(int tensor) {
 }
 
 /// What the tensor does not decide stays, but for axes that the tensor has now:
-/// other factors give these up. Nothing when a pinned factor would change or
-/// the op cannot be split so.
+/// other factors give these up. Nothing when a pinned factor would change, the
+/// op cannot be split so, or is already.
 ///
 /// A Linear with m whole and n split over col, whose result is to be [{col},
 /// {}] like what its user wants: m takes col, n is told whole by the same
@@ -191,7 +199,8 @@ std::optional<std::vector<Split>>
 Refiner::adopt(int op, const TensorMap &map, const std::vector<SizesId> &sizes,
                LayoutId like, const std::vector<Split> &reasons) {
   std::vector<Split> changed = state.factors[op];
-  std::vector<bool> fixed(changed.size());
+  fixed.assign(changed.size(), false);
+  bool differs = false;
   AxesId taken = LayoutTable::noAxes;
   for (size_t d = 0; d < map.size(); ++d) {
     const std::vector<DimId> *parts =
@@ -204,6 +213,7 @@ Refiner::adopt(int op, const TensorMap &map, const std::vector<SizesId> &sizes,
       if (split.dim != (*parts)[i]) {
         if (split.pinned)
           return std::nullopt;
+        differs = true;
         split = {(*parts)[i]};
         // The reason travels with the layout.
         if (d < reasons.size() && table.isSplit(split.dim)) {
@@ -222,8 +232,9 @@ Refiner::adopt(int op, const TensorMap &map, const std::vector<SizesId> &sizes,
     if (changed[f].pinned || !rest)
       return std::nullopt;
     changed[f].dim = *rest;
+    differs = true;
   }
-  if (!state.canHave(op, changed))
+  if (!differs || !state.canHave(op, changed))
     return std::nullopt;
   return changed;
 }
@@ -248,46 +259,42 @@ std::optional<std::vector<Split>> Refiner::without(int op, AxesId axes) {
 
 /// Partial sums that the op passes on cannot be over an axis that splits it
 /// now: it reduces them. Others are decided anew when all is refined.
-void Refiner::apply(int op, const std::vector<Split> &factors) {
-  state.factors[op] = factors;
+void Refiner::change(int op, std::vector<Split> factors) {
+  savedAt[op] = static_cast<int>(saved.size());
+  saved.push_back({op, std::exchange(state.factors[op], std::move(factors)),
+                   state.passing[op], state.layouts[op]});
   if (state.splitsOver(op, state.passing[op].axes))
     state.passing[op] = {};
   state.updateLayouts(op);
-}
-
-void Refiner::change(int op, const std::vector<Split> &factors) {
-  savedAt[op] = static_cast<int>(saved.size());
-  saved.push_back(
-      {op, state.factors[op], state.passing[op], state.layouts[op]});
-  apply(op, factors);
   readOp(op);
 }
 
+/// Leaves in `saved` the factors that it takes back.
 void Refiner::undo() {
   for (Saved &entry : saved) {
-    state.factors[entry.op] = std::move(entry.factors);
+    std::swap(state.factors[entry.op], entry.factors);
     state.passing[entry.op] = entry.passing;
     state.layouts[entry.op] = entry.layouts;
     savedAt[entry.op] = -1;
   }
-  saved.clear();
 }
 
-std::vector<int> Refiner::changedTensors() const {
-  std::vector<int> tensors;
+const std::vector<int> &Refiner::changedTensors() {
+  tensorsOfMove.clear();
   for (const Saved &entry : saved) {
     const GraphOp &op = graph.ops[entry.op];
     const OpLayouts &before = *entry.layouts, &now = *state.layouts[entry.op];
     for (size_t i = 0; i < op.operands.size(); ++i)
       if (before.operands[i] != now.operands[i])
-        tensors.push_back(op.operands[i]);
+        tensorsOfMove.push_back(op.operands[i]);
     for (size_t i = 0; i < op.results.size(); ++i)
       if (before.results[i] != now.results[i])
-        tensors.push_back(op.results[i]);
+        tensorsOfMove.push_back(op.results[i]);
   }
-  std::sort(tensors.begin(), tensors.end());
-  tensors.erase(std::unique(tensors.begin(), tensors.end()), tensors.end());
-  return tensors;
+  std::sort(tensorsOfMove.begin(), tensorsOfMove.end());
+  tensorsOfMove.erase(std::unique(tensorsOfMove.begin(), tensorsOfMove.end()),
+                      tensorsOfMove.end());
+  return tensorsOfMove;
 }
 
 /// Lets ops that agreed with a changed one, behind or ahead of it, change with
@@ -315,7 +322,7 @@ void Refiner::follow(Follow direction) {
         auto factors =
             backward ? adoptResult(use, after) : adoptOperand(use, after);
         if (factors)
-          change(use.op, *factors);
+          change(use.op, std::move(*factors));
       };
       if (backward)
         consult(state.producers[tensors[i]]);
@@ -337,36 +344,35 @@ void Refiner::follow(Follow direction) {
 void Refiner::consider(int op, const std::vector<Split> &factors, Move &best) {
   for (Follow direction : {Follow::None, Follow::Backward, Follow::Forward}) {
     ++numChanges;
+    saved.clear();
     change(op, factors);
     follow(direction);
     if (direction != Follow::None && saved.size() == 1) {
       undo();
       continue;
     }
-    std::vector<int> ops;
+    opsOfMove.clear();
     for (const Saved &entry : saved)
-      ops.push_back(entry.op);
-    std::sort(ops.begin(), ops.end());
+      opsOfMove.emplace_back(entry.op, savedAt[entry.op]);
+    std::sort(opsOfMove.begin(), opsOfMove.end());
     double gain = 0;
-    for (int changed : ops)
+    for (auto [changed, place] : opsOfMove)
       gain -= state.opSeconds(changed);
     for (int t : changedTensors()) {
       readTensor(t);
-      gain += treeSeconds[t] - costOf(t);
+      gain += secondsOfTree[t] - costOf(t);
     }
-    std::vector<std::vector<Split>> tried;
-    for (int changed : ops)
-      tried.push_back(state.factors[changed]);
     undo();
-    for (int changed : ops)
-      gain += state.opSeconds(changed);
+    for (auto [changed, place] : opsOfMove)
+      gain += secondsOfOp[changed];
     if (!(gain > best.gain + leastGain))
       continue;
     best.gain = gain;
     best.factors.clear();
-    for (size_t i = 0; i < ops.size(); ++i)
-      best.factors.emplace_back(ops[i], std::move(tried[i]));
+    for (auto [changed, place] : opsOfMove)
+      best.factors.emplace_back(changed, std::move(saved[place].factors));
   }
+  saved.clear();
 }
 
 /// Tries what each end of each resharding of the tensor could do about it: have
@@ -423,9 +429,10 @@ void Refiner::commit(const Move &move) {
   for (const auto &[op, factors] : move.factors) {
     change(op, factors);
     changedAt[op] = numMoves;
+    secondsOfOp[op] = state.opSeconds(op);
   }
   for (int t : changedTensors())
-    treeSeconds[t] = costOf(t);
+    secondsOfTree[t] = costOf(t);
   for (const Saved &entry : saved)
     savedAt[entry.op] = -1;
   saved.clear();

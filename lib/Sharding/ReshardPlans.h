@@ -14,6 +14,13 @@ struct PlannedReshard {
   Price price;
 };
 
+/// What trees of reshardings cost (ReshardTree.cpp), by numbers that say all
+/// that they depend on.
+struct TreePrices {
+  std::unordered_map<std::vector<int>, double, HashOfNumbers> seconds;
+  std::vector<int> key;
+};
+
 /// What Resharder knows, by numbers of layouts.
 class ReshardPlans {
 public:
@@ -21,6 +28,7 @@ public:
       : table(mesh), moves(table), prices(table, std::move(cost)) {}
 
   LayoutTable table;
+  TreePrices trees;
 
   /// Returns what Resharder::plan does. It stays where it is.
   const PlannedReshard &plan(LayoutId from, LayoutId to,

@@ -229,4 +229,40 @@ Tree buildTree(State &state, int tensor) {
   return Builder(state, tensor).build();
 }
 
+/// A tree follows from the width of elements, from the layout in which the
+/// tensor is made, from pins, and from what uses want, each once and in their
+/// order, as the first of equally cheap trees is taken. Search asks for the
+/// trees of a few tensors again and again, and of N equal layers N times.
+double treeSeconds(State &state, int tensor) {
+  const GraphTensor &info = state.graph.tensors[tensor];
+  const Use &producer = state.producers[tensor];
+  const std::vector<Use> &uses = state.uses[tensor];
+  TreePrices &prices = state.plans.trees;
+  std::vector<int> &key = prices.key;
+  constexpr int none = -1;
+  auto number = [](LayoutId layout) { return static_cast<int>(layout); };
+  key.clear();
+  key.push_back(static_cast<int>(info.elementBytes.whole));
+  key.push_back(static_cast<int>(info.elementBytes.addend));
+  key.push_back(producer.op >= 0        ? number(state.given(producer))
+                : state.sources[tensor] ? number(*state.sources[tensor])
+                                        : none);
+  key.push_back(static_cast<int>(state.dims[tensor].size()));
+  for (const Split &split : state.dims[tensor])
+    key.push_back(split.pinned ? static_cast<int>(split.dim) : none);
+  for (const Split &split : state.dims[tensor])
+    key.push_back(split.closed);
+  key.push_back(uses.size() > 1);
+  const size_t first = key.size();
+  for (const Use &use : uses) {
+    int want = use.op >= 0 ? number(state.wanted(use)) : none;
+    if (std::find(key.begin() + first, key.end(), want) == key.end())
+      key.push_back(want);
+  }
+  if (auto at = prices.seconds.find(key); at != prices.seconds.end())
+    return at->second;
+  // Building asks for no other tree, so that the key stays what it is.
+  return prices.seconds[key] = buildTree(state, tensor).seconds;
+}
+
 } // namespace ax::sharding::detail

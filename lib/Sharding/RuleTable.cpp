@@ -116,39 +116,8 @@ bool RuleEntry::isLegal(const std::vector<DimId> &factors) {
              !findFault(rule, assignment(factors, {}), table.getMesh());
 }
 
-/// Numbers that two rules share only when they are equal: lists come with their
-/// lengths, so that none can be read in two ways.
-static std::vector<int64_t> keyOf(const Rule &rule) {
-  std::vector<int64_t> key;
-  auto add = [&](auto number) { key.push_back(static_cast<int64_t>(number)); };
-  auto addList = [&](const std::vector<int> &list) {
-    add(list.size());
-    key.insert(key.end(), list.begin(), list.end());
-  };
-  add(rule.factors.size());
-  for (const RuleFactor &factor : rule.factors) {
-    add(factor.size);
-    add(factor.kind);
-    add(factor.reduce);
-    add(factor.mayPad);
-  }
-  for (const auto *maps : {&rule.operands, &rule.results}) {
-    add(maps->size());
-    for (const TensorMap &map : *maps) {
-      add(map.size());
-      for (const std::vector<int> &factors : map)
-        addList(factors);
-    }
-  }
-  add(rule.linear.size());
-  for (const std::vector<int> &set : rule.linear)
-    addList(set);
-  add(rule.passesMaxMin);
-  return key;
-}
-
 RuleEntry &RuleTable::add(const Rule &rule) {
-  return entries.try_emplace(keyOf(rule), rule, table).first->second;
+  return entries.try_emplace(numbersOf(rule), rule, table).first->second;
 }
 
 } // namespace ax::sharding::detail

@@ -50,18 +50,27 @@ struct Offer {
 /// each other: the stronger pin, what a tensor's producer says (`side`), the
 /// larger (a tensor's bytes, an op's FLOPs), the first factor, the axes that
 /// the mesh has first. None of these is a number of a visit, or of a name.
+/// Mostly they are few, and put in their places one by one: the library's sort
+/// takes memory for each call.
 void sortOffers(std::vector<Offer> &offers, const LayoutTable &table) {
-  std::stable_sort(offers.begin(), offers.end(),
-                   [&](const Offer &a, const Offer &b) {
-                     auto key = [](const Offer &o) {
-                       return std::tuple(-static_cast<int>(o.split.level),
-                                         -o.side, -o.weight, o.target);
-                     };
-                     if (key(a) != key(b))
-                       return key(a) < key(b);
-                     return a.split.dim != b.split.dim &&
-                            table[a.split.dim].rank < table[b.split.dim].rank;
-                   });
+  auto isBefore = [&](const Offer &a, const Offer &b) {
+    auto key = [](const Offer &o) {
+      return std::tuple(-static_cast<int>(o.split.level), -o.side, -o.weight,
+                        o.target);
+    };
+    if (key(a) != key(b))
+      return key(a) < key(b);
+    return a.split.dim != b.split.dim &&
+           table[a.split.dim].rank < table[b.split.dim].rank;
+  };
+  constexpr size_t few = 16;
+  if (offers.size() > few) {
+    std::stable_sort(offers.begin(), offers.end(), isBefore);
+    return;
+  }
+  for (auto at = offers.begin(); at != offers.end(); ++at)
+    std::rotate(std::upper_bound(offers.begin(), at, *at, isBefore), at,
+                std::next(at));
 }
 
 class Spreader {

@@ -21,15 +21,18 @@ namespace {
 /// What is made for an operation belongs where that does.
 struct KeepPlace : RewriterBase::Listener {
   void notifyPatternBegin(const Pattern &, Operation *op) final {
-    root = op->getAttrDictionary();
+    for (auto [place, name] : llvm::zip_equal(places, names))
+      place = op->getAttr(name);
   }
   void notifyOperationInserted(Operation *made, OpBuilder::InsertPoint) final {
-    for (StringRef name : {StringRef(ax::kStage), StringRef(ax::kAction)})
-      if (Attribute attr = root ? root.get(name) : Attribute();
-          attr && !made->hasAttr(name))
-        made->setAttr(name, attr);
+    for (auto [place, name] : llvm::zip_equal(places, names))
+      if (place && !made->hasAttr(name))
+        made->setAttr(name, place);
   }
-  DictionaryAttr root;
+
+  static constexpr StringLiteral names[] = {ax::kStage, ax::kAction};
+  /// Of the operation that a pattern is tried on.
+  Attribute places[2];
 };
 
 struct Normalize : ax::impl::NormalizeBase<Normalize> {

@@ -70,6 +70,17 @@ private:
     return first;
   }
 
+  /// Puts `op` before `place`. To leave and come back has one number made
+  /// again, and Operation::moveBefore all of the block, when next it is asked
+  /// what is before what.
+  static void move(Operation *op, Block::iterator place) {
+    if (place == op->getIterator() || place == std::next(op->getIterator()))
+      return;
+    Block *block = op->getBlock();
+    op->remove();
+    block->getOperations().insert(place, op);
+  }
+
   /// What grows by it, as a weight that is gathered does, needs memory from
   /// then on: it starts only as early as it takes, behind a contraction.
   void startEarly(CollectiveOpInterface op) {
@@ -81,16 +92,14 @@ private:
     if (!user)
       return;
     if (bytes(op->getResult(0)) <= bytes(op->getOperand(0))) {
-      if (producer)
-        op->moveAfter(producer);
-      else
-        op->moveBefore(&op->getBlock()->front());
+      move(op, producer ? std::next(producer->getIterator())
+                        : op->getBlock()->begin());
       return;
     }
     // Where it moves nothing before it is waited for, it would only hold its
     // memory for longer.
     if (!machine.overlapsCollectives) {
-      op->moveBefore(user);
+      move(op, user->getIterator());
       return;
     }
     double left = cost::collectiveSeconds(op, mesh, machine), flops = 0;
@@ -104,7 +113,7 @@ private:
       flops += cost::contractionFlops(before, mesh);
       place = before;
     }
-    op->moveBefore(place);
+    move(op, place->getIterator());
   }
 
   /// Puts the wait before the first user. With nothing to hide behind it stays

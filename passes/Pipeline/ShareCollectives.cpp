@@ -73,7 +73,7 @@ bool Sharer::canShare(Operation *op) const {
 
 Key Sharer::keyOf(Operation *op) const {
   RankedTensorType type = tensorType(op->getOperand(0));
-  sharding::Layout layout = getLayout(type, mesh);
+  const sharding::Layout &layout = getLayout(type, mesh);
   NamedAttrList attributes(op->getDiscardableAttrDictionary());
   attributes.erase(kNode);
   return {op->getName().getStringRef(),

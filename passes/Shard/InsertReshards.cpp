@@ -241,7 +241,7 @@ LogicalResult Inserter::insert(const Resharding &found) {
 void Inserter::insertAtStores(Resharder &resharder) {
   for (auto store : program.getBody().getOps<StoreOp>()) {
     auto state = states.lookup<StateOp>(store.getState());
-    Layout wanted = getLayout(state.getTensorType(), mesh);
+    const Layout &wanted = getLayout(state.getTensorType(), mesh);
     Value value = store.getOperand();
     RankedTensorType type = tensorType(value);
     OpBuilder builder(store);

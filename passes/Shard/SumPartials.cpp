@@ -44,7 +44,7 @@ public:
 
 private:
   Value rootValue() const { return root->getResult(0); }
-  Layout layoutOf(Value value) const {
+  const Layout &layoutOf(Value value) const {
     return getLayout(tensorType(value), mesh);
   }
   Value add(Value lhs, Value rhs);
@@ -61,7 +61,7 @@ private:
 } // namespace
 
 static bool isSum(Value value, const Mesh &mesh) {
-  Layout layout = getLayout(tensorType(value), mesh);
+  const Layout &layout = getLayout(tensorType(value), mesh);
   return layout.partial.empty() ||
          layout.partialKind == sharding::ReduceKind::Sum;
 }

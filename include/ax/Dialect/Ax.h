@@ -22,6 +22,10 @@
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
+namespace ax {
+struct KnownLayoutsOfThreads;
+} // namespace ax
+
 #include "ax/Dialect/AxDialect.h.inc"
 #include "ax/Dialect/AxEnums.h"
 #include "ax/Dialect/NamedDims.h"
@@ -63,9 +67,10 @@ mlir::RankedTensorType withoutLayout(mlir::RankedTensorType type);
 /// The mesh of the plan that `op` is in; one without axes when there is none.
 sharding::Mesh getMesh(mlir::Operation *op);
 
-/// The layout in the type's encoding, replicated when it has none.
-sharding::Layout getLayout(mlir::RankedTensorType type,
-                           const sharding::Mesh &mesh);
+/// The layout in the type's encoding, replicated when it has none. It lives as
+/// long as the type's context and the calling thread.
+const sharding::Layout &getLayout(mlir::RankedTensorType type,
+                                  const sharding::Mesh &mesh);
 /// `type` with `layout` as its encoding.
 mlir::RankedTensorType withLayout(mlir::RankedTensorType type,
                                   const sharding::Layout &layout,

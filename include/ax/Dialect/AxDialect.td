@@ -20,6 +20,11 @@ def Ax_Dialect : Dialect {
   let hasConstantMaterializer = 1;
   let hasOperationAttrVerify = 1;
   let hasRegionArgAttrVerify = 1;
+  let hasNonDefaultDestructor = 1;
+  let extraClassDeclaration = [{
+    /// What `ax::getLayout` remembers of types.
+    std::unique_ptr<::ax::KnownLayoutsOfThreads> knownLayouts;
+  }];
 }
 
 #endif // AX_DIALECT_TD

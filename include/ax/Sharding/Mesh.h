@@ -9,6 +9,7 @@
 #define AX_SHARDING_MESH_H
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -44,13 +45,18 @@ struct SubAxis {
 
 using SubAxes = std::vector<SubAxis>;
 
-/// Ordered axes, outermost first. Value type.
+/// Ordered axes, outermost first. Value type, whose copies share the axes.
 class Mesh {
 public:
-  Mesh() = default;
-  explicit Mesh(std::vector<Axis> axes) : axes(std::move(axes)) {}
+  Mesh() : Mesh(std::vector<Axis>()) {}
+  explicit Mesh(std::vector<Axis> axes)
+      : axes(std::make_shared<const std::vector<Axis>>(std::move(axes))) {}
 
-  const std::vector<Axis> &getAxes() const { return axes; }
+  bool operator==(const Mesh &o) const {
+    return axes == o.axes || *axes == *o.axes;
+  }
+
+  const std::vector<Axis> &getAxes() const { return *axes; }
   /// Null when the mesh has no such axis.
   const Axis *find(std::string_view name) const;
   /// Size of the axis, 1 when the mesh has none of that name.
@@ -84,7 +90,7 @@ public:
   std::vector<int64_t> group(const SubAxes &subs, int64_t rank) const;
 
 private:
-  std::vector<Axis> axes;
+  std::shared_ptr<const std::vector<Axis>> axes;
 };
 
 /// Product of the sizes.

@@ -63,6 +63,10 @@ struct Rule {
                 ReduceKind reduce = ReduceKind::Sum);
 };
 
+/// Numbers that two rules share only when they allow the same: all of a rule
+/// but its class, which says nothing of what is allowed.
+std::vector<int64_t> numbersOf(const Rule &rule);
+
 /// What one operation does with the mesh: how each factor is split (a factor
 /// may be compound itself: `3 * 8{col} * 64`), and the sub-axes over which
 /// partial operands pass through.

@@ -100,8 +100,10 @@ void Recompute::cut() {
   size_t n = forward.size();
   // Until when the forward pass uses what an operation makes.
   SmallVector<size_t> lastUse(n, 0);
-  SmallVector<int64_t> layers(n + 1, 0);
+  SmallVector<int64_t> layers(n + 1, 0), made(n, 0);
   for (auto [i, op] : llvm::enumerate(forward)) {
+    for (Value result : op->getResults())
+      made[i] += bytes(result);
     layers[i + 1] = layers[i] + isa<LayerOpInterface>(op);
     for (Value operand : op->getOperands())
       if (auto it = position.find(operand.getDefiningOp());
@@ -113,20 +115,18 @@ void Recompute::cut() {
     size_t best = 0;
     int64_t least = std::numeric_limits<int64_t>::max();
     int64_t alive = 0;
-    llvm::SmallVector<SmallVector<size_t>> endsAt(n + 1);
+    // Of what is used for the last time right before.
+    SmallVector<int64_t> ends(n + 1, 0);
     for (size_t i = 0; i < n && layers[i] - layers[begin] <= maxLayers; ++i) {
-      for (size_t gone : endsAt[i])
-        for (Value result : forward[gone]->getResults())
-          alive -= bytes(result);
+      alive -= ends[i];
       if (i > begin && layers[i] - layers[begin] >= minLayers &&
           layers[i] < layers[n] && alive < least) {
         least = alive;
         best = i;
       }
       if (lastUse[i] > i && !crosses(forward[i])) {
-        endsAt[lastUse[i] + 1].push_back(i);
-        for (Value result : forward[i]->getResults())
-          alive += bytes(result);
+        ends[lastUse[i] + 1] += made[i];
+        alive += made[i];
       }
     }
     // What is left is too short to be cut.

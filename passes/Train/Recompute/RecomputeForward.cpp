@@ -41,7 +41,7 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
     if (!recompute.hasBackward())
       return success();
     if (mode.kind == RecomputeMode::Budget)
-      return fitBudget(program);
+      return fitBudget(program, recompute);
     Recompute::Ops again;
     if (mode.kind == RecomputeMode::Matching) {
       if (failed(addMatching(program, recompute, again)))
@@ -96,6 +96,8 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
   static FailureOr<int64_t>
   after(ProgramOp program, ArrayRef<Step> steps,
         llvm::function_ref<FailureOr<int64_t>(ProgramOp)> measure) {
+    if (steps.empty())
+      return measure(program);
     ProgramOp trial = program.clone();
     OpBuilder(program).insert(trial);
     take(trial, steps);
@@ -133,13 +135,13 @@ struct RecomputeForward : ax::impl::RecomputeForwardBase<RecomputeForward> {
     recompute.apply(again);
   }
 
-  LogicalResult fitBudget(ProgramOp program) {
-    SmallVector<Step> steps = orderSteps(Recompute(program));
+  LogicalResult fitBudget(ProgramOp program, const Recompute &recompute) {
     FailureOr<int64_t> none = peakAfter(program, {});
     if (failed(none))
       return failure();
     if (*none <= mode.budget)
       return success();
+    SmallVector<Step> steps = orderSteps(recompute);
     // Generating code takes a second for a large model, and the estimate is off
     // by much the same however many steps are taken. So it says where to look.
     int64_t tooLow = *none - estimateAfter(program, {});
