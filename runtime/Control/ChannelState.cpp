@@ -77,6 +77,11 @@ std::string ChannelState::getReason() const {
   return ending ? ending->reason : "";
 }
 
+bool ChannelState::isFirstLost() const {
+  Lock lock(mutex);
+  return ending && ending->isFirstLost;
+}
+
 void ChannelState::setAbortHandler(
     std::function<void(const std::string &)> given) {
   std::lock_guard<std::recursive_mutex> calls(handlerMutex);

@@ -20,6 +20,8 @@ struct Ending {
   ExitCode code = ExitCode::RunFailed;
   /// The process that asked for it, if one did.
   int32_t askedBy = -1;
+  /// Process 0 is lost.
+  bool isFirstLost = false;
 };
 
 /// What the channel's thread and those that use the channel tell each other.
@@ -37,6 +39,7 @@ public:
   exchange(ExchangeKind kind, llvm::StringRef what, std::string value);
   void abort(const std::string &reason);
   std::string getReason() const;
+  bool isFirstLost() const;
   void setAbortHandler(std::function<void(const std::string &)> handler);
   void setProgress(std::function<std::string()> progress);
   void leave();

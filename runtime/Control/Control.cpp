@@ -64,6 +64,7 @@ public:
   }
   void abort(const std::string &reason) override { state.abort(reason); }
   std::string getAbortReason() const override { return state.getReason(); }
+  bool isFirstThere() const override { return !state.isFirstLost(); }
   void
   setAbortHandler(std::function<void(const std::string &)> handler) override {
     state.setAbortHandler(std::move(handler));

@@ -128,10 +128,10 @@ void Spoke::wait() {
     return;
   if (isLost) {
     isAlone = true;
-    end(describeMissing("lost the connection to", &first, now));
+    endWithoutFirst("lost the connection to", now);
   } else if (!findSilent(&first, now, options.timeout).empty()) {
     isAlone = true;
-    end(describeMissing("nothing is heard any more from", &first, now));
+    endWithoutFirst("nothing is heard any more from", now);
   }
   if (pulse.isDue(now))
     send(state.describeProgress());
@@ -206,6 +206,12 @@ void Spoke::refuseExchange() {
 }
 
 void Spoke::end(std::string reason) { state.end({std::move(reason)}); }
+
+void Spoke::endWithoutFirst(llvm::StringRef what, Clock::time_point now) {
+  Ending ending{describeMissing(what, &first, now)};
+  ending.isFirstLost = true;
+  state.end(std::move(ending));
+}
 
 /// Who leaves waits for an answer: a connection that is closed with something
 /// in it may lose the goodbye.

@@ -42,6 +42,7 @@ private:
   void takeRequests();
   void refuseExchange();
   void end(std::string reason);
+  void endWithoutFirst(llvm::StringRef what, Clock::time_point now);
   void sayGoodbye();
   void send(const Message &message);
 

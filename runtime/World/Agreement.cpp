@@ -5,6 +5,8 @@
 
 #include "ax/Support/Error.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 namespace ax::rt {
 
 std::string describePlace(const ProcessPlace &place) {
@@ -38,19 +40,93 @@ share(World &world, llvm::StringRef what,
   return decode(*text);
 }
 
-llvm::Error agree(World &world, llvm::StringRef what, llvm::Error mine) {
-  if (world.isAlone())
-    return mine;
-  std::string text =
-      mine
-          ? encode(addContext(std::move(mine), describePlace(world.getPlace())))
-          : encode("");
-  auto all = world.allGather(what, std::move(text));
+llvm::Expected<std::vector<std::string>>
+agreeOnTexts(World &world, llvm::StringRef what,
+             llvm::Expected<std::string> mine) {
+  if (world.isAlone()) {
+    if (!mine)
+      return mine.takeError();
+    return std::vector<std::string>{std::move(*mine)};
+  }
+  // No name of a host has a line's end.
+  auto all = world.allGather(what, world.getPlace().host + "\n" +
+                                       encode(std::move(mine)));
   if (!all)
     return all.takeError();
-  for (const std::string &each : *all)
-    if (auto found = decode(each); !found)
-      return found.takeError();
+  std::vector<llvm::StringRef> sent;
+  for (llvm::StringRef text : *all)
+    sent.push_back(text.split('\n').second);
+  std::vector<std::string> texts;
+  for (size_t i = 0; i < sent.size(); ++i) {
+    auto text = decode(sent[i]);
+    if (text) {
+      texts.push_back(std::move(*text));
+      continue;
+    }
+    if (llvm::all_equal(sent))
+      return text.takeError();
+    ProcessPlace place;
+    place.process = static_cast<int32_t>(i);
+    place.host = llvm::StringRef((*all)[i]).split('\n').first.str();
+    return addContext(text.takeError(), describePlace(place));
+  }
+  return texts;
+}
+
+llvm::Error agree(World &world, llvm::StringRef what, llvm::Error mine) {
+  return agreeOnFlags(world, what, true, std::move(mine)).takeError();
+}
+
+llvm::Expected<std::vector<bool>>
+agreeOnFlags(World &world, llvm::StringRef what, bool flag, llvm::Error mine) {
+  if (mine && world.isAlone())
+    return mine;
+  using Text = llvm::Expected<std::string>;
+  auto texts = agreeOnTexts(
+      world, what, mine ? Text(std::move(mine)) : Text(flag ? "yes" : "no"));
+  if (!texts)
+    return texts.takeError();
+  std::vector<bool> flags;
+  for (llvm::StringRef text : *texts)
+    flags.push_back(text == "yes");
+  return flags;
+}
+
+llvm::Error
+agreeOnValues(World &world, llvm::StringRef what,
+              llvm::ArrayRef<std::pair<std::string, std::string>> values) {
+  std::string mine;
+  for (const auto &[name, value] : values)
+    mine += name + '\0' + value + '\0';
+  auto all = agreeOnTexts(world, what, world.getPlace().host + '\0' + mine);
+  if (!all)
+    return all.takeError();
+  std::vector<llvm::SmallVector<llvm::StringRef>> lists(all->size());
+  for (auto [text, list] : llvm::zip_equal(*all, lists))
+    llvm::StringRef(text).split(list, '\0');
+  llvm::ArrayRef<llvm::StringRef> first = lists.front();
+  for (size_t i = 1; i < lists.size(); ++i) {
+    llvm::ArrayRef<llvm::StringRef> other = lists[i];
+    // Names and values follow the host.
+    for (size_t at = 1; at + 1 < std::max(first.size(), other.size());
+         at += 2) {
+      auto valueIn = [&](llvm::ArrayRef<llvm::StringRef> list) {
+        return at + 1 < list.size() ? list[at + 1] : "nothing";
+      };
+      if (valueIn(first) == valueIn(other))
+        continue;
+      ProcessPlace here, there;
+      here.host = first.front().str();
+      there.process = static_cast<int32_t>(i);
+      there.host = other.front().str();
+      return makeErrorf(ExitCode::Usage,
+                        "{0} has another {1} than {2}: {3} "
+                        "instead of {4}",
+                        describePlace(there),
+                        at < first.size() ? first[at] : other[at],
+                        describePlace(here), valueIn(other), valueIn(first));
+    }
+  }
   return llvm::Error::success();
 }
 

@@ -5,6 +5,7 @@
 
 #include "ax/Runtime/World.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/STLFunctionalExtras.h"
 
 namespace ax::rt {
@@ -24,9 +25,25 @@ share(World &world, llvm::StringRef what,
       llvm::function_ref<llvm::Expected<std::string>()> fn);
 
 /// Returns, in all processes, success where none has an error, and else that of
-/// the first that has one: in front of what other processes find is which one
-/// it is. `what` names the exchange.
+/// the first that has one: in front of what others do not find is which one it
+/// is. `what` names the exchange.
 llvm::Error agree(World &world, llvm::StringRef what, llvm::Error mine);
+
+/// Returns what all have, by their numbers, where none has an error; else that
+/// error, as of `agree`.
+llvm::Expected<std::vector<std::string>>
+agreeOnTexts(World &world, llvm::StringRef what,
+             llvm::Expected<std::string> mine);
+
+/// The same of a flag.
+llvm::Expected<std::vector<bool>>
+agreeOnFlags(World &world, llvm::StringRef what, bool flag, llvm::Error mine);
+
+/// A Usage error in all processes where one has another value of a name than
+/// process 0. All give the same names in the same order, without zero bytes.
+llvm::Error
+agreeOnValues(World &world, llvm::StringRef what,
+              llvm::ArrayRef<std::pair<std::string, std::string>> values);
 
 } // namespace ax::rt
 

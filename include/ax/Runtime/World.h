@@ -74,6 +74,9 @@ public:
   virtual void abort(const std::string &reason) = 0;
   /// Why the job ends; empty as long as it does not.
   virtual std::string getAbortReason() const = 0;
+  /// Whether process 0 is there, as far as this one knows: where it is not, it
+  /// cannot tell people anything.
+  virtual bool isFirstThere() const { return true; }
   /// `handler` is called once, from any thread, when the job ends for another
   /// reason than an `abort` of this process: one that another called, or a
   /// process that is lost or silent. At once if it has ended before. An empty

@@ -25,7 +25,7 @@ std::string run(World &world) {
   });
   std::string text = makeSteps(world, 1 << 30);
   world.setProgress(nullptr);
-  return text;
+  return text + (world.isFirstThere() ? "" : "; process 0 is not there");
 }
 
 struct Outcome {
@@ -66,6 +66,8 @@ TEST(ControlFaultTest, WhoIsKilledIsNoticedAtOnce) {
                              " on host host" + number + " (last heard "),
                    HasSubstr("at exchange "), HasSubstr(", step "),
                    HasSubstr("busy with number " + number))));
+    for (llvm::StringRef text : outcome.texts)
+      EXPECT_EQ(text.ends_with("; process 0 is not there"), killed == 0);
     EXPECT_LT(outcome.slowest, 2);
     EXPECT_EQ(processes.reap(killed), -SIGKILL);
   }

@@ -28,10 +28,52 @@ TEST(AgreementTest, TheFirstErrorIsThatOfAll) {
               std::to_string(static_cast<int>(ExitCode::BadInput)) +
                   ": rank 1 on host 'host1': no 1");
   });
+  // Whose it is says nothing where all have it.
+  job.run([&](size_t process) {
+    EXPECT_EQ(textOf(agree(*job.worlds[process], "bad",
+                           makeError(ExitCode::BadInput, "no file"))),
+              std::to_string(static_cast<int>(ExitCode::BadInput)) +
+                  ": no file");
+  });
   auto alone = makeLoneWorld();
   EXPECT_EQ(llvm::toString(agree(*alone, "bad",
                                  makeError(ExitCode::BadInput, "as it is"))),
             "as it is");
+}
+
+TEST(AgreementTest, FlagsAndTextsOfAll) {
+  ThreadWorlds job(3);
+  job.run([&](size_t process) {
+    World &world = *job.worlds[process];
+    EXPECT_EQ(llvm::cantFail(agreeOnFlags(world, "flag", process == 1,
+                                          llvm::Error::success())),
+              (std::vector<bool>{false, true, false}));
+    EXPECT_EQ(llvm::cantFail(agreeOnTexts(world, "text",
+                                          std::string(process, 'x') + "\n")),
+              (std::vector<std::string>{"\n", "x\n", "xx\n"}));
+  });
+}
+
+TEST(AgreementTest, WhoHasAnotherValueIsNamed) {
+  ThreadWorlds job(3);
+  job.run([&](size_t process) {
+    World &world = *job.worlds[process];
+    std::vector<std::pair<std::string, std::string>> values{{"plan", "a b"},
+                                                            {"seed", ""}};
+    EXPECT_FALSE(bool(agreeOnValues(world, "same", values)));
+    if (process == 2)
+      values[1].second = "7";
+    EXPECT_EQ(textOf(agreeOnValues(world, "other", values)),
+              std::to_string(static_cast<int>(ExitCode::Usage)) +
+                  ": rank 2 on host 'host2' has another seed than rank 0 on "
+                  "host 'host0': 7 instead of ");
+    if (process == 1)
+      values.pop_back();
+    EXPECT_NE(textOf(agreeOnValues(world, "fewer", values))
+                  .find("rank 1 on host 'host1' has another seed than rank 0 "
+                        "on host 'host0': nothing instead of "),
+              std::string::npos);
+  });
 }
 
 TEST(AgreementTest, WhatTheFirstHasAllGet) {
