@@ -448,37 +448,4 @@ std::shared_ptr<StoredStates> LocalCluster::getStored() const {
   return stored;
 }
 
-std::vector<RankMemory> LocalCluster::getMemory() const {
-  std::vector<RankMemory> result;
-  for (const std::unique_ptr<LocalRank> &rank : shared->ranks)
-    result.push_back(rank->executor.getMemory());
-  return result;
-}
-
-void LocalCluster::clearTrace() {
-  for (std::unique_ptr<LocalRank> &rank : shared->ranks)
-    rank->executor.getTrace().events.clear();
-}
-
-std::vector<const RankTrace *> LocalCluster::getTraces() const {
-  std::vector<const RankTrace *> traces;
-  for (const std::unique_ptr<LocalRank> &rank : shared->ranks)
-    traces.push_back(&std::as_const(rank->executor).getTrace());
-  return traces;
-}
-
-std::vector<CommandTime> LocalCluster::getCommandTimes() const {
-  if (!options.trace)
-    return {};
-  return sumCommandTimes(*shared->program, getTraces());
-}
-
-std::optional<double> LocalCluster::getBubble() const {
-  return measureBubble(*shared->program, getTraces());
-}
-
-llvm::Error LocalCluster::writeTrace(const std::string &path) const {
-  return writeChromeTrace(path, *shared->program, getTraces());
-}
-
 } // namespace ax::rt

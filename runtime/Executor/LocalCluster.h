@@ -9,6 +9,7 @@
 #ifndef AX_RUNTIME_LOCALCLUSTER_H
 #define AX_RUNTIME_LOCALCLUSTER_H
 
+#include "RankReport.h"
 #include "RankThreads.h"
 
 #include <algorithm>
@@ -46,6 +47,7 @@ public:
   llvm::Expected<HostTensor> readPart(int32_t state,
                                       const HeldPart &part) const override;
   std::shared_ptr<StoredStates> getStored() const override;
+  llvm::Error gatherReports() override;
   std::vector<RankMemory> getMemory() const override;
   void clearTrace() override;
   std::vector<CommandTime> getCommandTimes() const override;
@@ -75,6 +77,8 @@ private:
   std::vector<std::vector<RowRange>> neededRows;
   std::vector<std::thread> threads;
   std::thread watchdog;
+  /// Of all processes' ranks, at process 0.
+  std::vector<RankReport> gathered;
   uint64_t numAnnounced = 0, numSubmitted = 0;
 };
 

@@ -186,6 +186,9 @@ public:
   llvm::Expected<std::vector<HostTensor>>
   run(const std::vector<HostTensor> &inputs);
 
+  /// All processes do so, with nothing in flight: until clearTrace, what
+  /// follows tells at process 0 of the ranks of all, as they are now.
+  virtual llvm::Error gatherReports() = 0;
   /// Returns what each of this process's ranks keeps, in their order; and so
   /// does what follows tell of these ranks.
   virtual std::vector<RankMemory> getMemory() const = 0;

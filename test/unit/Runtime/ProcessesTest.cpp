@@ -175,6 +175,36 @@ TEST(ProcessesTest, StatesOfOthersCannotBeRead) {
   EXPECT_TRUE(bool(executors[1]->readState(step.constant)));
 }
 
+TEST(ProcessesTest, Process0TellsOfAllRanks) {
+  for (bool isPipeline : {false, true}) {
+    StepProgram step(isPipeline);
+    ExecutorOptions options;
+    options.trace = true;
+    ThreadWorlds job(step.numRanks());
+    auto executors = takeAll(job.create(step.builder.program, options));
+    job.run([&](size_t process) {
+      Executor &executor = *executors[process];
+      llvm::cantFail(executor.run({StepProgram::makeInput()}).takeError());
+      llvm::cantFail(executor.gatherReports());
+    });
+    auto alone = create(step.builder, options);
+    llvm::cantFail(alone->run({StepProgram::makeInput()}).takeError());
+    auto times = executors[0]->getCommandTimes();
+    auto wanted = alone->getCommandTimes();
+    ASSERT_EQ(times.size(), wanted.size());
+    for (size_t i = 0; i < times.size(); ++i) {
+      EXPECT_EQ(times[i].ranks, wanted[i].ranks) << times[i].name;
+      EXPECT_EQ(times[i].executions, wanted[i].executions) << times[i].name;
+    }
+    EXPECT_EQ(executors[0]->getMemory().size(),
+              static_cast<size_t>(step.numRanks()));
+    EXPECT_EQ(executors[0]->getBubble().has_value(), isPipeline);
+    EXPECT_EQ(executors[1]->getMemory().size(), 1u);
+    executors[0]->clearTrace();
+    EXPECT_EQ(executors[0]->getMemory().size(), 1u);
+  }
+}
+
 /// Has all processes run the program once; returns each one's error.
 std::vector<std::string> runAndFail(const ProgramBuilder &b,
                                     const std::vector<HostTensor> &inputs,
