@@ -56,7 +56,8 @@ MpiLink::MpiLink(const AxMpiModuleTable &mpi, int32_t rank, int32_t numRanks,
 llvm::Expected<std::shared_ptr<MpiLink>>
 MpiLink::create(const AxMpiModuleTable &mpi, const ProcessPlace &place,
                 int32_t numRanks, const CommunicatorOptions &options) {
-  bool crowded = isCrowded(std::max(1, options.numThreads), place.numOnHost);
+  int32_t threads = std::max(1, options.numThreads / place.numOnHost);
+  bool crowded = isCrowded(threads, place.numOnHost);
   std::shared_ptr<MpiLink> link(
       new MpiLink(mpi, place.process, numRanks, options, crowded));
   for (AxMpiGroup **group : {&link->messages, &link->alarm})
