@@ -333,7 +333,13 @@ private:
     for (StageSource &source : sources)
       for (auto fusion : source.local.getBlock().getOps<FusionOp>())
         source.kernels[fusion] = (*compiled)[next++];
-    return compileReductions(**compiler);
+    if (llvm::Error error = compileReductions(**compiler))
+      return error;
+    if (options.onKernels) {
+      KernelCompiler::Statistics told = (*compiler)->getStatistics();
+      options.onKernels(told.compiled, told.fromDisk);
+    }
+    return llvm::Error::success();
   }
 
   /// Of what members of a group reduce on devices, where there is code for it.

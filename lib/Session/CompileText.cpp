@@ -46,6 +46,11 @@ llvm::Expected<PlanSource> ax::compileModule(mlir::ModuleOp module,
       if (llvm::is_contained(options.dumpAfter, step))
         printDump(step, lowered);
     };
+  if (options.tellTimes)
+    how.onKernels = [](int64_t compiled, int64_t found) {
+      llvm::errs() << "kernels compiled: " << compiled
+                   << ", found in the cache: " << found << '\n';
+    };
   mlir::DefaultTimingManager timing;
   timing.setEnabled(options.tellTimes);
   how.timing = &timing;

@@ -29,6 +29,9 @@ struct Options {
   /// Told once when many kernels have to be compiled, which takes long: how
   /// many the program has. May be left empty; any thread may call it.
   std::function<void(int64_t)> onMany;
+  /// Told how many kernels of a program this process has compiled, and how many
+  /// it has found in the cache. May be left empty.
+  std::function<void(int64_t compiled, int64_t found)> onKernels;
   /// Every operation is a kernel of its own; for finding faults.
   bool separateKernels = false;
   /// Kernels are left out: only what memory is needed can be asked of the

@@ -196,12 +196,22 @@ rt::Kernel KernelCompiler::Impl::imageOf(const CachedObject &object,
 llvm::Expected<CachedObject> KernelCompiler::Impl::build(
     const std::string &key, MLIRContext *context,
     llvm::function_ref<llvm::Expected<CachedObject>(ModuleOp)> write) {
+  auto findOnDisk = [&]() -> std::optional<CachedObject> {
+    if (!cache)
+      return std::nullopt;
+    std::optional<CachedObject> object = cache->find(key);
+    std::lock_guard<std::mutex> lock(mutex);
+    statistics.fromDisk += object.has_value();
+    return object;
+  };
+  if (std::optional<CachedObject> object = findOnDisk())
+    return std::move(*object);
+  // Of a job's processes that begin together one compiles it.
+  std::optional<KeyLock> only;
   if (cache)
-    if (std::optional<CachedObject> object = cache->find(key)) {
-      std::lock_guard<std::mutex> lock(mutex);
-      ++statistics.fromDisk;
-      return std::move(*object);
-    }
+    only.emplace(cache->lock(key));
+  if (std::optional<CachedObject> object = findOnDisk())
+    return std::move(*object);
   OwningOpRef<ModuleOp> module(ModuleOp::create(UnknownLoc::get(context)));
   auto made = write(*module);
   if (!made)

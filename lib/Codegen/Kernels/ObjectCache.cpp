@@ -10,9 +10,11 @@
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/xxhash.h"
 
+#include <chrono>
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <thread>
 #include <unistd.h>
 
 namespace ax::codegen {
@@ -65,6 +67,34 @@ ObjectCache::create(const std::string &folder) {
                       "cannot create the kernel cache '{0}': {1}", folder,
                       error.message());
   return std::unique_ptr<ObjectCache>(new ObjectCache(folder));
+}
+
+KeyLock::~KeyLock() {
+  if (file >= 0)
+    ::close(file);
+}
+
+/// All keys share a file: each has a byte of it, which need not be there.
+KeyLock ObjectCache::lock(const std::string &key) const {
+  constexpr size_t digits = 15;
+  constexpr std::chrono::seconds patience(30);
+  constexpr std::chrono::milliseconds pause(2);
+  struct flock range = {};
+  range.l_type = F_WRLCK;
+  range.l_whence = SEEK_SET;
+  range.l_len = 1;
+  llvm::StringRef(key).take_front(digits).getAsInteger(16, range.l_start);
+  int file = ::open((folder + "/.lock").c_str(),
+                    O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+  if (file < 0)
+    return KeyLock(-1);
+  auto last = std::chrono::steady_clock::now() + patience;
+  // Of an open file, and not of the process, whose threads have one each.
+  while (::fcntl(file, F_OFD_SETLK, &range) != 0 &&
+         (errno == EAGAIN || errno == EACCES || errno == EINTR) &&
+         std::chrono::steady_clock::now() < last)
+    std::this_thread::sleep_for(pause);
+  return KeyLock(file);
 }
 
 std::string ObjectCache::pathOf(const std::string &key) const {

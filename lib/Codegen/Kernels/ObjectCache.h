@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 
 namespace ax::codegen {
 
@@ -19,6 +20,19 @@ struct CachedObject {
   int64_t scratchBytes = 0;
   rt::LaunchShape launch;
   llvm::SmallVector<char, 0> code;
+};
+
+/// Holds off who wants to compile the same, as long as it is there.
+class KeyLock {
+public:
+  /// `file`: open, or -1 where nobody is held off.
+  explicit KeyLock(int file) : file(file) {}
+  KeyLock(KeyLock &&other) noexcept : file(std::exchange(other.file, -1)) {}
+  KeyLock &operator=(KeyLock &&) = delete;
+  ~KeyLock();
+
+private:
+  int file;
 };
 
 /// One file for each key. Processes may share the folder: files appear whole.
@@ -32,6 +46,10 @@ public:
   /// damaged, of another key, or that others could have written.
   std::optional<CachedObject> find(const std::string &key) const;
   void store(const std::string &key, const CachedObject &object) const;
+  /// Waits until nobody else has the key, in any process of this host; but not
+  /// for who has it for half a minute, nor where the file system has no locks.
+  /// Who dies has nothing any more.
+  KeyLock lock(const std::string &key) const;
 
 private:
   explicit ObjectCache(std::string folder) : folder(std::move(folder)) {}

@@ -9,6 +9,7 @@
 
 #include <fstream>
 #include <gtest/gtest.h>
+#include <thread>
 #include <unistd.h>
 
 namespace ax::codegen {
@@ -45,12 +46,14 @@ protected:
       ones.setDouble(i, 1);
     return runKernel(kernel, fusion, {ones}).front().getDouble(7);
   }
+  /// Those of kernels.
   std::vector<std::string> files() {
     std::vector<std::string> found;
     std::error_code error;
     for (llvm::sys::fs::directory_iterator it(folder, error), end;
          !error && it != end; it.increment(error))
-      found.push_back(it->path());
+      if (llvm::StringRef(it->path()).ends_with(".o"))
+        found.push_back(it->path());
     return found;
   }
 
@@ -80,6 +83,28 @@ TEST_F(KernelCache, ValueFromOutsideIsRefused) {
   ASSERT_FALSE(kernel);
   EXPECT_NE(describeError(kernel.takeError()).message.find("no operand of it"),
             std::string::npos);
+}
+
+TEST_F(KernelCache, WhoComesTogetherCompilesOnce) {
+  constexpr int numCompilers = 4, numKernels = 8;
+  std::vector<std::unique_ptr<KernelCompiler>> compilers;
+  for (int i = 0; i < numCompilers; ++i)
+    compilers.push_back(makeCompiler());
+  std::vector<std::thread> threads;
+  for (auto &compiler : compilers)
+    threads.emplace_back([&compiler = *compiler] {
+      for (int i = 0; i < numKernels; ++i) {
+        auto module = parse(scaled((std::to_string(i) + ".5").c_str()));
+        llvm::cantFail(compiler.compile(fusionOf(*module)));
+      }
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  int64_t compiled = 0;
+  for (auto &compiler : compilers)
+    compiled += compiler->getStatistics().compiled;
+  EXPECT_EQ(compiled, numKernels);
+  EXPECT_EQ(files().size(), static_cast<size_t>(numKernels));
 }
 
 TEST_F(KernelCache, NextProcessLoadsWhatThisOneCompiled) {
