@@ -2,22 +2,24 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "BatchRunner.h"
 
+#include "ax/Runtime/Agreement.h"
+
 #include <algorithm>
 
 using namespace ax;
 
-llvm::Error BatchRunner::submit(rt::Request &request, const Samples &samples,
-                                int64_t first, int64_t count) {
+llvm::Error BatchRunner::read(rt::Request &request, const Samples &samples,
+                              int64_t first, int64_t count) {
   int64_t batch = samples.getBatch();
   if (llvm::Error error = samples.beginBatch(first / batch, request.inputs))
     return error;
   for (int64_t at = 0; at < batch; ++at) {
     if (at < count)
-      if (llvm::Error error = samples.check(first + at))
+      if (llvm::Error error = samples.check(first + at, at))
         return error;
     samples.copy(first + at % count, at, request.inputs);
   }
-  return executor.submit(request);
+  return llvm::Error::success();
 }
 
 llvm::Expected<bool> BatchRunner::run(const Samples &samples, int64_t end,
@@ -36,19 +38,26 @@ llvm::Expected<bool> BatchRunner::run(const Samples &samples, int64_t end,
     auto request = executor.createRequest();
     if (!request)
       return request.takeError();
-    for (auto [input, port] :
-         llvm::zip_equal((*request)->inputs, program.inputs))
-      input = HostTensor(port.dtype, port.shape);
+    (*request)->inputs = samples.makeBatch();
     requests.push_back(std::move(*request));
   }
   llvm::Error fault = llvm::Error::success();
   bool isGoingOn = true;
   for (int64_t submitted = 0, kept = 0;; ++kept) {
-    while (!fault && submitted < std::min(count, kept + ahead) &&
-           (isGoingOn = isGoingOn && goesOn())) {
-      fault = submit(requestOf(submitted), samples, submitted * batch,
-                     countOf(submitted));
-      submitted += !fault;
+    while (!fault && isGoingOn && submitted < std::min(count, kept + ahead)) {
+      rt::Request &request = requestOf(submitted);
+      isGoingOn = goesOn();
+      if (isGoingOn)
+        fault = read(request, samples, submitted * batch, countOf(submitted));
+      auto all = rt::agreeOnFlags(executor.getWorld(), "a batch", isGoingOn,
+                                  std::move(fault));
+      fault = all.takeError();
+      if (fault)
+        break;
+      isGoingOn = !llvm::is_contained(*all, false);
+      if (isGoingOn)
+        fault = executor.submit(request);
+      submitted += isGoingOn && !fault;
     }
     if (kept == submitted)
       break;

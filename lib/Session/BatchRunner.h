@@ -25,13 +25,14 @@ public:
   /// Goes through the first `end` samples; behind the last one come copies of
   /// its batch's first ones. False as soon as `goesOn`, asked before each
   /// batch, says so. An error is that of the first batch which has one; nothing
-  /// is in flight then, unless the executor has failed.
+  /// is in flight then, unless the executor has failed. Where there are several
+  /// processes, what one of them finds is so for all.
   llvm::Expected<bool> run(const Samples &samples, int64_t end, Keep keep,
                            llvm::function_ref<bool()> goesOn);
 
 private:
-  llvm::Error submit(rt::Request &request, const Samples &samples,
-                     int64_t first, int64_t count);
+  llvm::Error read(rt::Request &request, const Samples &samples, int64_t first,
+                   int64_t count);
 
   rt::Executor &executor;
   std::vector<std::unique_ptr<rt::Request>> requests;

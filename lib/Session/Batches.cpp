@@ -58,7 +58,7 @@ llvm::Error Batches::next(std::vector<HostTensor> &inputs) {
   given.clear();
   for (int64_t at = 0; at < batch; ++at) {
     int64_t sample = order[static_cast<size_t>(place.position + at % count)];
-    if (llvm::Error error = samples.check(sample))
+    if (llvm::Error error = samples.check(sample, at))
       return error;
     given.push_back(sample);
     samples.copy(sample, at, inputs);

@@ -52,6 +52,7 @@ llvm::Expected<Evaluator> Evaluator::create(rt::Executor &executor,
   auto samples = Samples::open(program.inputs, options.data, tokens, "eval");
   if (!samples)
     return samples.takeError();
+  samples->readFor(executor);
   Evaluator made(executor, std::move(*samples));
   auto sum = made.findOutput(rt::Role::LossSum),
        count = made.findOutput(rt::Role::LossCount);
@@ -144,7 +145,7 @@ llvm::Error ax::evaluate(Session &session, const EvalOptions &options,
     return measured.takeError();
   if (llvm::Error error = checkMappedFiles())
     return error;
-  if (*measured)
+  if (*measured && session.getWorld()->isFirst())
     progress << "axrun: evaluation: " << evaluator->describe(**measured)
              << '\n';
   return llvm::Error::success();

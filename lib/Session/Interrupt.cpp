@@ -7,7 +7,7 @@
 
 using namespace ax;
 
-static std::atomic<bool> requested{false};
+static std::atomic<bool> requested{false}, isTold{false};
 // SIGUSR1 is what launchers hand on to ranks.
 constexpr int handledSignals[] = {SIGINT, SIGTERM, SIGUSR1};
 
@@ -18,13 +18,16 @@ static void note(int number) {
     raise(number);
     return;
   }
+  if (!isTold.load())
+    return;
   constexpr char text[] =
       "\naxrun: stopping after this step; once more stops at once\n";
   // There is nobody to tell when it fails.
   [[maybe_unused]] ssize_t written = ::write(2, text, sizeof(text) - 1);
 }
 
-Interrupt::Interrupt() {
+Interrupt::Interrupt(bool isTold) {
+  ::isTold.store(isTold);
   requested.store(false);
   struct sigaction action = {};
   action.sa_handler = note;

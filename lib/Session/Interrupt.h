@@ -12,7 +12,8 @@ namespace ax {
 /// second one, of any kind, ends the process.
 class Interrupt {
 public:
-  Interrupt();
+  /// `isTold`: whether standard error says so.
+  explicit Interrupt(bool isTold);
   ~Interrupt();
   Interrupt(const Interrupt &) = delete;
   Interrupt &operator=(const Interrupt &) = delete;

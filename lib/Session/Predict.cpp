@@ -56,10 +56,14 @@ llvm::Error Predictor::chooseOutputs() {
     Shape shape = port.shape;
     int64_t &count = shape[*port.samples];
     count = count / batch * samples.size();
+    chosen.push_back(i);
+    if (!executor.hasOutput(static_cast<int32_t>(i))) {
+      results.emplace_back(port.name, HostTensor());
+      continue;
+    }
     auto all = HostTensor::allocate(port.dtype, shape);
     if (!all)
       return all.takeError();
-    chosen.push_back(i);
     results.emplace_back(port.name, std::move(*all));
   }
   std::string why;
@@ -86,6 +90,8 @@ llvm::Error Predictor::chooseOutputs() {
 void Predictor::keep(const rt::Request &request, int64_t first, int64_t valid) {
   int64_t batch = samples.getBatch();
   for (auto [result, output] : llvm::zip_equal(results, chosen)) {
+    if (!executor.hasOutput(static_cast<int32_t>(output)))
+      continue;
     const HostTensor &made = request.outputs[output];
     int64_t dim = *program.outputs[output].samples;
     int64_t outer = 1;
@@ -126,6 +132,7 @@ ax::predict(Session &session, const std::string &data, Tokens tokens,
   auto samples = Samples::open(program.inputs, data, tokens, "data");
   if (!samples)
     return samples.takeError();
+  samples->readFor(executor);
   Predictor predictor(executor, std::move(*samples));
   if (llvm::Error error = predictor.run())
     return error;

@@ -56,6 +56,29 @@ llvm::Expected<Samples> Samples::open(const std::vector<rt::Port> &ports,
   return samples;
 }
 
+void Samples::readFor(const rt::Executor &executor) {
+  if (executor.getWorld().isAlone())
+    return;
+  for (auto [number, source] : llvm::enumerate(sources)) {
+    const Shape &shape = source.port.shape;
+    source.rows.assign(shape.empty() ? 1 : static_cast<size_t>(shape[0]),
+                       false);
+    for (auto [first, end] :
+         executor.getNeededRows(static_cast<int32_t>(number)))
+      for (int64_t row = first; row < end; ++row)
+        source.rows[static_cast<size_t>(row)] = true;
+  }
+}
+
+std::vector<HostTensor> Samples::makeBatch() const {
+  std::vector<HostTensor> inputs;
+  for (const Source &source : sources)
+    inputs.push_back(source.isRead()
+                         ? HostTensor(source.port.dtype, source.port.shape)
+                         : HostTensor());
+  return inputs;
+}
+
 std::vector<std::string> ax::filesOfData(const std::string &data,
                                          const std::vector<rt::Port> &inputs) {
   if (!llvm::sys::fs::is_directory(data))
@@ -228,7 +251,7 @@ bool Samples::needsOrder() const {
 llvm::Error Samples::beginBatch(int64_t number,
                                 std::vector<HostTensor> &inputs) const {
   for (auto [input, source] : llvm::zip_equal(inputs, sources)) {
-    if (source.port.isBatched)
+    if (source.port.isBatched || !source.isRead())
       continue;
     int64_t count = input.numElements(),
             first = source.batches ? number * count : 0;
@@ -246,7 +269,7 @@ llvm::Error Samples::beginBatch(int64_t number,
 void Samples::copy(int64_t sample, int64_t at,
                    std::vector<HostTensor> &inputs) const {
   for (auto [input, source] : llvm::zip_equal(inputs, sources)) {
-    if (!source.port.isBatched)
+    if (!source.port.isBatched || !source.reads(at))
       continue;
     int64_t elements = input.numElements() / batch;
     if (source.isTokens) {
@@ -269,7 +292,7 @@ bool Samples::hasLabels() const {
 
 void Samples::ignore(int64_t at, std::vector<HostTensor> &inputs) const {
   for (auto [input, source] : llvm::zip_equal(inputs, sources)) {
-    if (!source.port.labels || !source.port.isBatched)
+    if (!source.port.labels || !source.port.isBatched || !source.reads(at))
       continue;
     int64_t elements = input.numElements() / batch;
     for (int64_t i = 0; i < elements; ++i)
@@ -304,9 +327,9 @@ llvm::Error Samples::check(const Source &source, int64_t first, int64_t count,
   return llvm::Error::success();
 }
 
-llvm::Error Samples::check(int64_t sample) const {
+llvm::Error Samples::check(int64_t sample, int64_t at) const {
   for (const Source &source : sources) {
-    if (!source.port.isBatched)
+    if (!source.port.isBatched || !source.reads(at))
       continue;
     int64_t count = *checkedNumElements(source.port.shape) / batch;
     if (llvm::Error error = check(source, sample * count + source.shift, count,
@@ -321,13 +344,14 @@ bool Samples::anyCounts(const std::vector<HostTensor> &inputs,
   if (!hasLabels())
     return true;
   for (auto [input, source] : llvm::zip_equal(inputs, sources)) {
-    if (!source.port.labels)
+    if (!source.port.labels || !source.isRead())
       continue;
     int64_t length = input.getRank() > 1 ? input.getShape().back() : 1;
-    int64_t e = source.port.isBatched ? input.numElements() / batch * count
-                                      : input.numElements();
+    int64_t each = input.numElements() / batch;
+    int64_t e = source.port.isBatched ? each * count : input.numElements();
     for (int64_t i = 0; i < e; ++i)
-      if (i % length >= source.port.labels->shift &&
+      if ((!source.port.isBatched || source.reads(i / each)) &&
+          i % length >= source.port.labels->shift &&
           input.getInt(i) != source.port.labels->ignored)
         return true;
   }

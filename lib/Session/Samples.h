@@ -3,6 +3,7 @@
 #ifndef AX_LIB_SESSION_SAMPLES_H
 #define AX_LIB_SESSION_SAMPLES_H
 
+#include "ax/Runtime/Executor.h"
 #include "ax/Runtime/Program.h"
 #include "ax/Session/Train.h"
 
@@ -18,6 +19,12 @@ public:
   static llvm::Expected<Samples> open(const std::vector<rt::Port> &ports,
                                       const std::string &path, Tokens tokens,
                                       llvm::StringRef flag);
+
+  /// From now on nothing is read, checked and copied but what the executor's
+  /// ranks read of inputs: the rows of a batch that getNeededRows says.
+  void readFor(const rt::Executor &executor);
+  /// Room for a batch; an input that nobody here reads stays empty.
+  std::vector<HostTensor> makeBatch() const;
 
   /// `--data=FILE has arrays that no input takes: 'a', 'b'`; empty where each
   /// is taken.
@@ -38,11 +45,12 @@ public:
   void ignore(int64_t at, std::vector<HostTensor> &inputs) const;
   /// Whether it can be ignored.
   bool hasLabels() const;
-  /// A BadInput error when the sample has a label that is no class, or an index
-  /// that is out of range: found here, a step with it has changed nothing.
-  llvm::Error check(int64_t sample) const;
-  /// Whether the first `count` of a batch have a label that counts; true where
-  /// there are no labels.
+  /// A BadInput error when the sample, as the `at`-th of a batch, has a label
+  /// that is no class, or an index that is out of range: found here, a step
+  /// with it has changed nothing.
+  llvm::Error check(int64_t sample, int64_t at) const;
+  /// Whether the first `count` of a batch have a label that counts, among those
+  /// that are read here; true where there are no labels.
   bool anyCounts(const std::vector<HostTensor> &inputs, int64_t count) const;
 
   llvm::Error fault(const llvm::Twine &message) const {
@@ -61,6 +69,15 @@ private:
     /// How many batches have a value of their own, of an input without samples;
     /// 0: one for all.
     int64_t batches = 0;
+    /// Which rows of a batch are read; none where all are.
+    std::vector<bool> rows = {};
+
+    bool reads(int64_t row) const {
+      return rows.empty() || rows[static_cast<size_t>(row)];
+    }
+    bool isRead() const {
+      return rows.empty() || llvm::is_contained(rows, true);
+    }
   };
 
   static llvm::Error makeFault(const std::string &name,

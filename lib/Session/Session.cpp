@@ -6,6 +6,7 @@
 #include "Weights.h"
 #include "ax/Dialect/ProgramNames.h"
 #include "ax/Dialect/StateNames.h"
+#include "ax/Runtime/Agreement.h"
 #include "ax/Runtime/AllBackends.h"
 #include "ax/Support/CpuTarget.h"
 #include "ax/Support/Error.h"
@@ -20,6 +21,9 @@ using namespace ax;
 
 struct Session::Impl {
   std::shared_ptr<rt::Program> program, evaluationProgram, preparationProgram;
+  /// These, in the order in which they were chosen.
+  std::vector<rt::Program *> programs;
+  std::shared_ptr<rt::World> world;
   rt::BackendOptions backends;
   rt::ExecutorOptions options;
   /// What kernels were compiled for without asking the device.
@@ -37,6 +41,9 @@ Session::~Session() = default;
 const rt::Program &Session::getProgram() const { return *impl->program; }
 rt::Executor &Session::getExecutor() { return *impl->executor; }
 rt::Executor *Session::getEvaluation() { return impl->evaluation.get(); }
+const std::shared_ptr<rt::World> &Session::getWorld() const {
+  return impl->world;
+}
 const std::vector<std::string> &Session::getFiles() const {
   return impl->files;
 }
@@ -196,7 +203,59 @@ static llvm::Expected<PlanSource> readCompiled(const std::string &path,
 
 llvm::Expected<std::unique_ptr<Session>>
 Session::compile(const std::string &planPath, const SessionOptions &options) {
+  auto session = makePrograms(planPath, options);
+  if (options.world) {
+    if (llvm::Error error = rt::agree(*options.world, "programs of the plan",
+                                      session.takeError()))
+      return error;
+  }
+  if (!session)
+    return session;
+  if (llvm::Error error = (*session)->resume(options))
+    return error;
+  return session;
+}
+
+llvm::Error Session::resume(const SessionOptions &options) {
+  rt::World &world = *impl->world;
+  if (!options.resume.empty()) {
+    rt::CheckpointReading reading{options.warn, nullptr, nullptr};
+    if (!world.isAlone()) {
+      reading.needs =
+          rt::findNeededElements(*impl->program, impl->backends.ranks);
+      reading.agree = [&](llvm::Error error) {
+        return rt::agree(world, "a checkpoint", std::move(error));
+      };
+    }
+    auto resumed = resumeFrom(impl->programs, options.resume,
+                              impl->options.dataFolder, reading);
+    if (llvm::Error error =
+            rt::agree(world, "what is resumed", resumed.takeError()))
+      return error;
+    impl->resumed = std::move(*resumed);
+  }
+  setSeed(*impl->program, options.seed ? *options.seed : seedOf(impl->resumed));
+  return llvm::Error::success();
+}
+
+/// Several processes have one rank each.
+static llvm::Error placeRanks(const rt::World &world, int64_t numRanks,
+                              rt::BackendOptions &backends) {
+  if (world.isAlone())
+    return llvm::Error::success();
+  auto ranks = world.getRanks(numRanks);
+  if (!ranks)
+    return ranks.takeError();
+  backends.ranks = std::move(*ranks);
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::unique_ptr<Session>>
+Session::makePrograms(const std::string &planPath,
+                      const SessionOptions &options) {
   auto impl = std::make_unique<Impl>();
+  impl->world = options.world ? options.world : rt::makeLoneWorld();
+  const rt::World &world = *impl->world;
   auto timeout = toTimeout(options.timeoutSeconds);
   if (!timeout)
     return timeout.takeError();
@@ -211,6 +270,12 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
     impl->backends.host.clear();
   if (llvm::Error error = rt::allBackends().check(impl->backends))
     return error;
+  if (!world.isAlone() && options.device != "cpu")
+    return makeErrorf(ExitCode::Unsupported,
+                      "--device={0}: ranks that are processes compute on the "
+                      "device 'cpu'; one process runs all ranks on its devices",
+                      options.device);
+  impl->backends.processesOnHost = world.getPlace().numOnHost;
 
   std::vector<std::string> chosen;
   auto choose = [&](llvm::ArrayRef<llvm::StringRef> names)
@@ -222,6 +287,8 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   };
   bool isCompiled = llvm::StringRef(planPath).ends_with(compiledPlanEnding);
   auto findTarget = [&](int64_t numRanks) -> llvm::Expected<Target> {
+    if (llvm::Error error = placeRanks(world, numRanks, impl->backends))
+      return addContext(std::move(error), planPath);
     if (llvm::Error error =
             rt::allBackends().checkRanks(numRanks, impl->backends))
       return addContext(std::move(error), planPath);
@@ -235,7 +302,7 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   if (!source)
     return source.takeError();
   rt::CompiledPlan &plan = source->plan;
-  std::vector<rt::Program *> programs;
+  std::vector<rt::Program *> &programs = impl->programs;
   for (const std::string &name : chosen) {
     std::shared_ptr<rt::Program> program = plan.targets.front().find(name);
     programs.push_back(program.get());
@@ -263,16 +330,7 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   if (options.randomWeights)
     if (llvm::Error error = makeWeights(programs, *options.randomWeights))
       return error;
-  if (!options.resume.empty()) {
-    auto resumed =
-        resumeFrom(programs, options.resume, impl->options.dataFolder,
-                   {options.warn, nullptr, nullptr});
-    if (!resumed)
-      return resumed.takeError();
-    impl->resumed = std::move(*resumed);
-  }
-  setSeed(*impl->program, options.seed ? *options.seed : seedOf(impl->resumed));
-
+  impl->options.world = impl->world;
   impl->options.timeout = *timeout;
   impl->options.trace = options.trace;
   impl->options.blocking = options.launchBlocking;
@@ -317,7 +375,7 @@ static llvm::Error prepareStates(std::shared_ptr<rt::Program> program,
   return llvm::Error::success();
 }
 
-llvm::Error Session::start() {
+llvm::Error Session::checkStart() const {
   if (impl->target) {
     auto devices = rt::allBackends().findTarget(impl->program->mesh.numRanks(),
                                                 impl->backends);
@@ -331,6 +389,13 @@ llvm::Error Session::start() {
     if (program)
       if (llvm::Error error = checkFiles(*program, impl->options.dataFolder))
         return error;
+  return llvm::Error::success();
+}
+
+llvm::Error Session::start() {
+  if (llvm::Error error =
+          rt::agree(*impl->world, "files of the plan", checkStart()))
+    return error;
   if (impl->preparationProgram)
     if (llvm::Error error = prepareStates(impl->preparationProgram,
                                           impl->backends, impl->options))

@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "StepFeed.h"
 
+#include "ax/Runtime/Agreement.h"
+
 #include <algorithm>
 
 using namespace ax;
@@ -10,14 +12,12 @@ llvm::Expected<StepFeed> StepFeed::create(rt::Executor &executor,
                                           Batches &batches, int64_t first,
                                           int64_t last, bool needsLabels) {
   StepFeed made(executor, batches, first, last, needsLabels);
-  const std::vector<rt::Port> &inputs = executor.getProgram().inputs;
   for (Step &step : made.steps) {
     auto request = executor.createRequest();
     if (!request)
       return request.takeError();
     step.request = std::move(*request);
-    for (auto [input, port] : llvm::zip_equal(step.request->inputs, inputs))
-      input = HostTensor(port.dtype, port.shape);
+    step.request->inputs = batches.getSamples().makeBatch();
   }
   return made;
 }
@@ -27,11 +27,7 @@ llvm::Error StepFeed::readNext(Step &step) {
     return error;
   step.end = batches.getPlace();
   step.samples = batches.getGiven().vec();
-  if (needsLabels && !batches.anyCounts(step.request->inputs))
-    return batches.getSamples().fault(
-        "every label of step " + llvm::Twine(read + 1) +
-        "'s batch is ignored: there is no loss (--on-nonfinite=skip leaves "
-        "such steps out)");
+  step.counts = !needsLabels || batches.anyCounts(step.request->inputs);
   return llvm::Error::success();
 }
 
@@ -45,8 +41,44 @@ void StepFeed::readUntil(int64_t number) {
   }
 }
 
-llvm::Error StepFeed::begin() {
+/// All processes find the same wrong with it.
+llvm::Error StepFeed::agreeOnNext(bool wantsToStop) {
+  rt::World &world = executor.getWorld();
+  llvm::Error mine = llvm::Error::success();
+  bool isLast = begun == last, counts = true;
+  if (!isLast && at(begun).fault)
+    mine = makeError(at(begun).fault->code, at(begun).fault->message);
+  else if (!isLast)
+    counts = at(begun).counts;
+  using Text = llvm::Expected<std::string>;
+  std::string flags = {wantsToStop ? 's' : '-', counts ? 'c' : '-'};
+  auto all = rt::agreeOnTexts(world, "the next step",
+                              mine ? Text(std::move(mine)) : Text(flags));
+  auto anyHas = [&](size_t flag, char value) {
+    return llvm::any_of(*all, [&](const std::string &text) {
+      return text.size() > flag && text[flag] == value;
+    });
+  };
+  if (all && !world.isAlone())
+    shouldStop = anyHas(0, 's');
+  if (isLast)
+    return all.takeError();
+  if (!all)
+    at(begun).fault = describeError(all.takeError());
+  else if (!anyHas(1, 'c'))
+    at(begun).fault = describeError(batches.getSamples().fault(
+        "every label of step " + llvm::Twine(begun + 1) +
+        "'s batch is ignored: there is no loss (--on-nonfinite=skip leaves "
+        "such steps out)"));
+  agreed = begun + 1;
+  return llvm::Error::success();
+}
+
+llvm::Error StepFeed::begin(bool wantsToStop) {
   readUntil(begun + 2);
+  if (agreed == begun)
+    if (llvm::Error error = agreeOnNext(wantsToStop))
+      return error;
   for (; announced < std::min(read, begun + 2); ++announced) {
     Step &step = at(announced);
     if (step.fault)
@@ -62,7 +94,7 @@ llvm::Error StepFeed::begin() {
     return error;
   ++begun;
   isBegun = true;
-  return llvm::Error::success();
+  return agreeOnNext(wantsToStop);
 }
 
 llvm::Error StepFeed::finish() {

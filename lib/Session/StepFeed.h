@@ -13,6 +13,10 @@
 // the last step's outputs whether there is a next one, finds all as that has
 // left it.
 //
+// Where there are several processes, they tell each other, while a step runs,
+// what is wrong with the rows of the next batch that each reads, and whether
+// one was asked to stop: so all of them end behind the same step.
+//
 //===----------------------------------------------------------------------===//
 #ifndef AX_LIB_SESSION_STEPFEED_H
 #define AX_LIB_SESSION_STEPFEED_H
@@ -35,6 +39,8 @@ public:
     Batches::Place end;
     std::vector<int64_t> samples;
     std::chrono::steady_clock::time_point begin;
+    /// Whether some label counts of those that are read here.
+    bool counts = true;
     /// What is wrong with its batch.
     std::optional<ErrorDescription> fault;
   };
@@ -46,8 +52,11 @@ public:
                                          int64_t last, bool needsLabels);
 
   /// Lets the next step begin, which there must be, after the end of the one
-  /// before. An error of its batch is one each time.
-  llvm::Error begin();
+  /// before. An error of its batch is one each time. `wantsToStop`: whether
+  /// this process was asked to.
+  llvm::Error begin(bool wantsToStop);
+  /// Whether one of several processes was, when the last step began.
+  bool isToStop() const { return shouldStop; }
   /// Whether that has no error which is known already.
   bool mayBegin() const {
     return begun < last && begun < read && !at(begun).fault;
@@ -62,9 +71,11 @@ private:
   StepFeed(rt::Executor &executor, Batches &batches, int64_t first,
            int64_t last, bool needsLabels)
       : executor(executor), batches(batches), last(last),
-        needsLabels(needsLabels), read(first), announced(first), begun(first) {}
+        needsLabels(needsLabels), read(first), announced(first), begun(first),
+        agreed(first) {}
   void readUntil(int64_t number);
   llvm::Error readNext(Step &step);
+  llvm::Error agreeOnNext(bool wantsToStop);
   const Step &at(int64_t number) const {
     return steps[static_cast<size_t>(number) % steps.size()];
   }
@@ -75,10 +86,12 @@ private:
   rt::Executor &executor;
   Batches &batches;
   int64_t last;
-  bool needsLabels, isBegun = false;
+  bool needsLabels, isBegun = false, shouldStop = false;
   /// How many steps were read, announced and begun, those before `first`
   /// included.
   int64_t read, announced, begun;
+  /// What is wrong with the steps before this one is known to all processes.
+  int64_t agreed;
   /// One runs, one goes up, and one is read.
   std::array<Step, 3> steps;
 };

@@ -2,258 +2,20 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Session/Train.h"
 
-#include "Batches.h"
-#include "Evaluate.h"
-#include "Interrupt.h"
-#include "StepFeed.h"
-#include "TrainLog.h"
+#include "Trainer.h"
 
-#include "ax/Runtime/Checkpoint.h"
-#include "ax/Runtime/CheckpointFolder.h"
-#include "ax/Support/AtomicFile.h"
-#include "ax/Support/Error.h"
+#include "ax/Runtime/Agreement.h"
 #include "ax/Support/MappedFile.h"
 
-#include "llvm/Support/FileSystem.h"
-#include "llvm/Support/Path.h"
-
-#include <algorithm>
 #include <chrono>
 #include <cmath>
 
 using namespace ax;
 
-static std::optional<size_t> findOutput(const rt::Program &program,
-                                        rt::Role role) {
-  for (size_t i = 0; i < program.outputs.size(); ++i)
-    if (program.outputs[i].role == role && program.outputs[i].shape.empty())
-      return i;
-  return std::nullopt;
-}
-
 bool ax::isTraining(const rt::Program &program) {
-  return findOutput(program, rt::Role::Loss) &&
+  return findScalar(program, rt::Role::Loss) &&
          llvm::any_of(program.states,
                       [](const rt::State &state) { return state.isMutable; });
-}
-
-namespace {
-
-class Trainer {
-public:
-  Trainer(Session &session, const TrainOptions &options, llvm::raw_ostream &os)
-      : session(session), options(options), executor(session.getExecutor()),
-        program(executor.getProgram()), progress(os, options.quiet, program),
-        steps(options.steps), traceFirst(options.traceFirst),
-        traceLast(options.traceLast) {}
-
-  llvm::Expected<TrainEnd> run();
-
-private:
-  llvm::Error open();
-  llvm::Error step();
-  llvm::Error finish();
-  void tellStep(const StepFacts &facts, const std::vector<HostTensor> &outputs);
-  llvm::Error measure();
-  void keepLog(llvm::Error error);
-  void traceStep();
-  llvm::Error tellTraced();
-  llvm::Error save();
-  std::string whyNotFinite(llvm::StringRef what) const;
-  bool isDue(int64_t every) const { return every > 0 && done % every == 0; }
-  /// Whether something looks at states or traces behind the last step.
-  bool isLookedAt() const {
-    return done == steps || isDue(options.saveEvery) ||
-           (evaluator && isDue(options.evalEvery)) || done == traceLast;
-  }
-  void warn(const llvm::Twine &text) {
-    if (options.warn)
-      options.warn(text.str());
-  }
-
-  Session &session;
-  const TrainOptions &options;
-  rt::Executor &executor;
-  const rt::Program &program;
-  Progress progress;
-  std::optional<Batches> batches;
-  std::optional<StepFeed> feed;
-  /// Where the data is behind the steps that are done.
-  Batches::Place place;
-  std::optional<Evaluator> evaluator;
-  std::optional<TrainLog> log;
-  /// What has ended the log before the run's end.
-  std::optional<ErrorDescription> logFault;
-  /// The step that was done last, if nothing was said of it.
-  std::optional<StepFacts> untold;
-  /// Where checkpoints go, if any do.
-  std::optional<rt::CheckpointFolder> folder;
-  /// How long each traced step took, until these are told of.
-  std::vector<std::chrono::nanoseconds> traced;
-  size_t loss = 0;
-  std::optional<size_t> norm, lossScale;
-  /// Steps done, those among them that changed nothing, and the numbers of
-  /// steps after which was saved and measured.
-  int64_t done = 0, skipped = 0, saved = -1, measured = -1;
-  /// Those that were done before this run.
-  int64_t first = 0;
-  /// The steps to do in all, and those among them that are traced.
-  int64_t steps, traceFirst, traceLast;
-};
-
-} // namespace
-
-/// Whether `file` is in `folder`, or below it, by their names; false where
-/// nobody can say, as the folder that the process is in is gone.
-static bool isIn(llvm::StringRef file, llvm::StringRef folder) {
-  llvm::SmallString<256> inner(file), outer(folder);
-  for (llvm::SmallString<256> *path : {&inner, &outer}) {
-    if (llvm::sys::fs::make_absolute(*path))
-      return false;
-    llvm::sys::path::remove_dots(*path, /*remove_dot_dot=*/true);
-  }
-  llvm::StringRef rest = inner;
-  return rest.consume_front(outer.str()) && rest.starts_with("/");
-}
-
-llvm::Error Trainer::open() {
-  if (!isTraining(program))
-    return makeError(ExitCode::Usage,
-                     "program '" + program.name +
-                         "' does not train: compile it with axopt --train, "
-                         "or give --predict=OUT for what it makes of --data");
-  loss = *findOutput(program, rt::Role::Loss);
-  norm = findOutput(program, rt::Role::GradientNorm);
-  lossScale = findOutput(program, rt::Role::LossScale);
-  auto samples =
-      Samples::open(program.inputs, options.data, options.tokens, "data");
-  if (!samples)
-    return samples.takeError();
-  if (std::string unused = samples->describeUnused(); !unused.empty())
-    warn(unused);
-  const Resumed *resumed = session.getResumed();
-  const llvm::json::Object *position =
-      resumed ? resumed->progress.getObject("data") : nullptr;
-  auto kept = [&](auto asked, auto found, auto otherwise) {
-    return asked.value_or(found.value_or(otherwise));
-  };
-  std::optional<bool> shuffle;
-  std::optional<uint64_t> seed;
-  if (position) {
-    shuffle = position->getBoolean("shuffle");
-    if (const llvm::json::Value *value = position->get("seed"))
-      seed = value->getAsUINT64();
-  }
-  auto made =
-      Batches::create(std::move(*samples), kept(options.shuffle, shuffle, true),
-                      kept(options.seed, seed, uint64_t(0)), options.last);
-  if (!made)
-    return made.takeError();
-  batches.emplace(std::move(*made));
-  if ((options.shuffle && shuffle && *options.shuffle != *shuffle) ||
-      (options.seed && seed && *options.seed != *seed))
-    warn("the order of samples is another one than before: what is left of "
-         "this epoch has some of them again, and not all");
-  if (resumed) {
-    if (llvm::Error error = batches->setPosition(
-            position ? *position : llvm::json::Object(), resumed->step))
-      return addContext(std::move(error), "checkpoint '" + resumed->path + "'");
-    done = first = resumed->step;
-    place = batches->getPlace();
-  }
-  // Of batches that had another size before, there were others.
-  if (options.epochs)
-    steps = done + batches->stepsUntil(options.epochs);
-  if (traceLast == 0)
-    traceFirst = traceLast = steps;
-  if (traceLast > steps)
-    return makeError(ExitCode::Usage, "--trace-steps: there are steps 1 to " +
-                                          llvm::Twine(steps));
-  if (resumed) {
-    if (auto batch = position ? position->getInteger("batch") : std::nullopt;
-        batch && *batch != batches->getSamples().getBatch())
-      warn("a batch has " + llvm::Twine(batches->getSamples().getBatch()) +
-           " samples, where the run that is gone on with had " +
-           llvm::Twine(*batch));
-    skipped = resumed->progress.getInteger("skipped").value_or(0);
-    if (llvm::sys::fs::equivalent(llvm::sys::path::parent_path(resumed->path),
-                                  options.save))
-      saved = done;
-    progress.show("resumed after step " + llvm::Twine(done) + " from '" +
-                  resumed->path + "'");
-    if (options.onTraced && traceLast <= done)
-      warn("no step is traced: those up to " + llvm::Twine(done) +
-           " are done already");
-    if (done >= steps)
-      progress.show(llvm::Twine(done) +
-                    " steps are done already: nothing to do");
-  }
-  if (done < steps && options.save.empty() && options.saveWeights.empty())
-    progress.show("note: what is trained is not kept: --save=DIR or "
-                  "--save-weights=FILE.safetensors keeps it");
-  if (int64_t end = program.learningRateSteps; end > 0 && steps > end)
-    warn("the learning rate's schedule ends after step " + llvm::Twine(end) +
-         " (axopt --lr-schedule): it stays what it is then until step " +
-         llvm::Twine(steps));
-  if (auto there = rt::checkpoint::list(options.save);
-      !options.save.empty() && !there.empty()) {
-    int64_t last = there.back().first;
-    if (!resumed)
-      return makeError(ExitCode::Usage,
-                       "--save=" + options.save +
-                           " has checkpoints of a run up to step " +
-                           llvm::Twine(last) +
-                           ", and this run does not go on with it (--resume): "
-                           "remove them, or save to another folder");
-    if (last > done && done < steps)
-      warn("'" + options.save + "' has checkpoints up to step " +
-           llvm::Twine(last) + ": its 'latest' goes back behind step " +
-           llvm::Twine(done));
-  }
-  if (options.eval) {
-    rt::Executor *evaluation = session.getEvaluation();
-    if (!evaluation)
-      return makeError(ExitCode::Usage,
-                       "the plan has no program to measure with: compile it "
-                       "with axopt --train");
-    auto created =
-        Evaluator::create(*evaluation, *options.eval, options.tokens);
-    if (!created)
-      return created.takeError();
-    if (std::string unused = created->describeUnused(); !unused.empty())
-      warn(unused);
-    evaluator.emplace(std::move(*created));
-  }
-  // Not only when all is done; and before any folder is made, but for one that
-  // it is to be in.
-  bool isBesideCheckpoints = !options.save.empty() &&
-                             !options.saveWeights.empty() &&
-                             isIn(options.saveWeights, options.save);
-  if (!options.saveWeights.empty() && !isBesideCheckpoints)
-    if (llvm::Error error = AtomicFile::check(options.saveWeights))
-      return error;
-  if (!options.save.empty()) {
-    auto locked = rt::CheckpointFolder::open(options.save, options.warn);
-    if (!locked)
-      return locked.takeError();
-    folder.emplace(std::move(*locked));
-  }
-  if (isBesideCheckpoints)
-    if (llvm::Error error = AtomicFile::check(options.saveWeights))
-      return error;
-  auto opened = TrainLog::create(
-      options.log, options.tensorboard,
-      resumed ? std::optional(done) : std::nullopt, program,
-      evaluator ? evaluator->getMetrics() : llvm::ArrayRef<Metric>());
-  if (!opened)
-    return opened.takeError();
-  log.emplace(std::move(*opened));
-  auto newFeed = StepFeed::create(executor, *batches, done, steps,
-                                  options.onNonfinite == OnNonfinite::Stop);
-  if (!newFeed)
-    return newFeed.takeError();
-  feed.emplace(std::move(*newFeed));
-  return llvm::Error::success();
 }
 
 /// The step that was just done, whose number is done + 1.
@@ -301,10 +63,15 @@ std::string Trainer::whyNotFinite(llvm::StringRef what) const {
                       " is no finite number: ")
                          .str();
   const StepFeed::Step &step = feed->getStep();
-  std::string inData =
-      findNotFinite(program, step.request->inputs, step.samples);
-  if (!inData.empty())
-    return text + inData;
+  // Who reads the sample sees it.
+  auto inData = rt::agreeOnTexts(
+      world, "what is not finite",
+      findNotFinite(program, step.request->inputs, step.samples));
+  if (!inData)
+    return text + llvm::toString(inData.takeError());
+  for (const std::string &found : *inData)
+    if (!found.empty())
+      return text + found;
   if (done == first)
     return text + "this run had updated nothing before, so that the weights, "
                   "or what the model computes of them, are at fault, and not "
@@ -335,7 +102,7 @@ void Trainer::keepLog(llvm::Error error) {
 llvm::Error Trainer::step() {
   using Clock = std::chrono::steady_clock;
   if (!feed->isRunning())
-    if (llvm::Error error = feed->begin())
+    if (llvm::Error error = feed->begin(Interrupt::isRequested()))
       return error;
   if (llvm::Error error = feed->finish())
     return error;
@@ -369,8 +136,8 @@ llvm::Error Trainer::step() {
   place = step.end;
   // While the next one runs, this one is told of.
   llvm::Error error = llvm::Error::success();
-  if (!isLookedAt() && !Interrupt::isRequested() && feed->mayBegin())
-    error = feed->begin();
+  if (!isLookedAt() && !isStopping() && feed->mayBegin())
+    error = feed->begin(Interrupt::isRequested());
   // What is left out is never passed over.
   if (isSkipped || done == steps || done % options.logEvery == 0)
     tellStep(facts, outputs);
@@ -394,7 +161,8 @@ llvm::Error Trainer::measure() {
 }
 
 llvm::Error Trainer::save() {
-  if (llvm::Error error = checkMappedFiles())
+  if (llvm::Error error =
+          rt::agree(world, "files that are read", checkMappedFiles()))
     return error;
   rt::CheckpointOptions to;
   to.step = done;
@@ -406,21 +174,25 @@ llvm::Error Trainer::save() {
   if (!path)
     return path.takeError();
   saved = done;
+  savedPath = *path;
   progress.show("saved '" + *path + "'");
   return llvm::Error::success();
 }
 
 /// First what is dear is brought home.
 llvm::Error Trainer::finish() {
-  if (llvm::Error error = checkMappedFiles())
+  if (llvm::Error error =
+          rt::agree(world, "files that are read", checkMappedFiles()))
     return error;
   if (!options.save.empty() && saved != done)
     if (llvm::Error error = save())
       return error;
   if (!options.saveWeights.empty())
-    if (llvm::Error error = saveWeights(executor, options.saveWeights))
+    if (llvm::Error error =
+            saveWeights(executor, options.saveWeights,
+                        saved == done ? savedPath : std::string()))
       return error;
-  if (evaluator && measured != done && !Interrupt::isRequested())
+  if (evaluator && measured != done && !isStopping())
     if (llvm::Error error = measure())
       return error;
   if (llvm::Error error = tellTraced())
@@ -429,18 +201,19 @@ llvm::Error Trainer::finish() {
     progress.show(llvm::Twine(skipped) + " of " + llvm::Twine(done) +
                   " steps were skipped: loss or gradient were no finite "
                   "numbers");
-  if (logFault)
-    return makeError(logFault->code,
-                     logFault->message + ": the log is cut off there");
-  return llvm::Error::success();
+  return rt::agree(
+      world, "end of training",
+      logFault ? makeError(logFault->code,
+                           logFault->message + ": the log is cut off there")
+               : llvm::Error::success());
 }
 
 llvm::Expected<TrainEnd> Trainer::run() {
   if (llvm::Error error = open())
     return error;
-  Interrupt interrupt;
+  Interrupt interrupt(world.isFirst());
   llvm::Error fault = llvm::Error::success();
-  while (feed->isRunning() || (done < steps && !Interrupt::isRequested())) {
+  while (feed->isRunning() || (done < steps && !isStopping())) {
     if ((fault = step()))
       break;
     if (isDue(options.saveEvery) && done < steps)
@@ -459,7 +232,7 @@ llvm::Expected<TrainEnd> Trainer::run() {
     return llvm::joinErrors(std::move(fault), std::move(error));
   if (fault)
     return fault;
-  if (!Interrupt::isRequested() || done >= steps)
+  if (!isStopping() || done >= steps)
     return TrainEnd::Done;
   warn("interrupted after step " + llvm::Twine(done) + " of " +
        llvm::Twine(steps) +

@@ -260,6 +260,15 @@ llvm::Error CommandLine::addFlag(llvm::Error error, unsigned flag,
   return addContext(std::move(error), table->nameOf(flag) + "=" + text);
 }
 
+std::vector<std::pair<std::string, std::string>>
+CommandLine::describe(llvm::ArrayRef<unsigned> without) const {
+  std::vector<std::pair<std::string, std::string>> flags;
+  for (const auto &[flag, values] : given)
+    if (!llvm::is_contained(without, flag))
+      flags.emplace_back(table->nameOf(flag), llvm::join(values, ","));
+  return flags;
+}
+
 llvm::Expected<std::string> CommandLine::onlyInput(llvm::StringRef what) const {
   if (inputs.empty())
     return usageError(what + " is missing: --help says more");

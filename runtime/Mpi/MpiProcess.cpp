@@ -24,7 +24,8 @@ bool isStartedByMpi() {
 }
 
 bool isFirstOfLauncher() {
-  for (const char *name : {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK"})
+  for (const char *name :
+       {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
     if (const char *rank = std::getenv(name))
       return llvm::StringRef(rank) == "0";
   return true;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """How tests start processes by MPI."""
 import os
+import shutil
 from pathlib import Path
 
 from cases import Unsupported, isSanitized, run, tool
@@ -14,10 +15,16 @@ MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe",
           "--mca", "plm", "isolated", "--mca", "btl", "self,vader"]
 
 
-def launch(ranks, *command, module=MODULE, expect=0, timeout=600, **options):
+def needMpi():
     if not MODULE.exists():
         raise Unsupported("the build is without MPI")
+    if not shutil.which("mpirun"):
+        raise Unsupported("there is no mpirun")
     if isSanitized():
         raise Unsupported("MPI's own memory is not clean")
+
+
+def launch(ranks, *command, module=MODULE, expect=0, timeout=600, **options):
+    needMpi()
     return run(*MPIRUN, "-np", ranks, *command, expect=expect, timeout=timeout,
                env=os.environ | {"AXRUN_MPI_MODULE": str(module)}, **options)

@@ -158,8 +158,14 @@ defm devices : Value<
   "devices", "CARD,..",
   "Which card each rank uses, from 0; several may share one (rank i uses card "
   "i, where there are as many)", help4_running>;
-defm comm : Value<"comm", "NAME", "How ranks communicate (local)",
-                  help4_running>;
+defm comm : Value<
+  "comm", "NAME",
+  "How ranks communicate (local; mpi, where a launcher has started several "
+  "processes)", help4_running>;
+defm control : Value<
+  "control", "HOST:PORT",
+  "Where process 0 of several is found by the others, if not at any of its "
+  "addresses and a port that is free", help4_running>;
 defm threads_per_rank : Value<
   "threads-per-rank", "N", "Threads that one rank computes with (1)",
   help4_running, [Integer, Common]>;
@@ -179,7 +185,8 @@ defm no_host_fallback : Switch<
   "What the device lacks is an error, and not done by the CPU", help4_running>;
 defm timeout : Value<
   "timeout", "SECONDS",
-  "Seconds without progress of any rank that end the run (60; 0: never)",
+  "Seconds without progress of any rank, or word of a process, that end the "
+  "run (60; 600 with several processes; 0: never)",
   help4_running, [Number]>;
 defm cache_dir : Value<"cache-dir", "DIR", "Folder of compiled kernels",
                        help4_running>;

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Options.h"
 
+#include "ax/Session/Job.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/FlagTable.h"
 #include "ax/Support/Flags.h"
@@ -213,7 +214,9 @@ llvm::Error check(const CommandLine &flags, const RunOptions &options) {
 
 llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
                                             const Toolkit &toolkit) {
-  FlagTable table(toolkit.name, "runs all ranks of a plan, in this process",
+  FlagTable table(toolkit.name,
+                  "runs the ranks of a plan: all in this process, or one in "
+                  "each of several",
                   toolkit.input + std::string(" [FLAG]..."), AX_FLAG_TABLE);
   table.setValues(OPT_dump_after,
                   llvm::to_vector_of<llvm::StringRef>(toolkit.steps));
@@ -297,7 +300,14 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
       return cards.takeError();
     session.cards = std::move(*cards);
   }
+  constexpr double severalTimeout = 600;
+  if (isOneOfSeveral())
+    session.timeoutSeconds = severalTimeout;
   flags.read(OPT_comm, session.communicator);
+  options.hasCommunicator = flags.has(OPT_comm);
+  flags.read(OPT_control, options.control);
+  // Hosts may have their own.
+  options.shared = flags.describe({OPT_cache_dir, OPT_control, OPT_model_dir});
   int64_t threads = session.threadsPerRank;
   flags.read(OPT_threads_per_rank, threads);
   // Session says what is too many.

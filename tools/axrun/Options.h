@@ -14,6 +14,12 @@ namespace ax {
 struct RunOptions {
   std::string plan;
   SessionOptions session;
+  /// Whether the communicator was asked for.
+  bool hasCommunicator = false;
+  /// As JobOptions::control.
+  std::string control;
+  /// All that has to be the same in all processes, as it was given.
+  std::vector<std::pair<std::string, std::string>> shared;
   /// (name, file.npy)
   std::vector<std::pair<std::string, std::string>> inputs;
   std::string inputArchive;

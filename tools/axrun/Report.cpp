@@ -4,6 +4,7 @@
 
 #include "Profile.h"
 
+#include "ax/Runtime/Agreement.h"
 #include "ax/Support/AtomicFile.h"
 
 #include "llvm/Support/Format.h"
@@ -153,9 +154,9 @@ std::string ax::toJSON(const Measurement &measurement,
   return text;
 }
 
-llvm::Error ax::writeReports(const RunOptions &options,
-                             const rt::Executor &executor,
-                             const Measurement &measurement) {
+static llvm::Error writeGathered(const RunOptions &options,
+                                 const rt::Executor &executor,
+                                 const Measurement &measurement) {
   if (options.profile)
     printProfile(executor, measurement, *options.profile, llvm::outs());
   if (!options.trace.empty())
@@ -164,4 +165,22 @@ llvm::Error ax::writeReports(const RunOptions &options,
   if (options.json.empty())
     return llvm::Error::success();
   return writeFileAtomically(options.json, toJSON(measurement, executor));
+}
+
+llvm::Error ax::writeReports(const RunOptions &options, rt::Executor &executor,
+                             Measurement measurement) {
+  rt::World &world = executor.getWorld();
+  bool isAsked =
+      options.profile || !options.trace.empty() || !options.json.empty();
+  if (isAsked)
+    if (llvm::Error error = executor.gatherReports())
+      return error;
+  llvm::Error error = llvm::Error::success();
+  if (world.isFirst()) {
+    measurement.bubble = executor.getBubble();
+    if (options.iterations)
+      llvm::errs() << "axrun: " << describe(measurement) << '\n';
+    error = writeGathered(options, executor, measurement);
+  }
+  return rt::agree(world, "reports", std::move(error));
 }

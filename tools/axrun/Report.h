@@ -14,7 +14,8 @@ struct Measurement {
   double totalSeconds = 0;
   int64_t flops = 0;
   double loadSeconds = 0;
-  /// The part of the time that ranks waited, where a pipeline was traced.
+  /// The part of the time that ranks waited, where a pipeline was traced;
+  /// writeReports finds it.
   std::optional<double> bubble;
 };
 
@@ -38,10 +39,10 @@ std::string describe(llvm::StringRef name, const HostTensor &tensor);
 std::string toJSON(const Measurement &measurement,
                    const rt::Executor &executor);
 
-/// Prints and writes what the options ask for of what was measured.
-llvm::Error writeReports(const RunOptions &options,
-                         const rt::Executor &executor,
-                         const Measurement &measurement);
+/// Prints and writes what the options ask for of what was measured: all
+/// processes make the call, and process 0 does so. Nothing may be in flight.
+llvm::Error writeReports(const RunOptions &options, rt::Executor &executor,
+                         Measurement measurement);
 
 } // namespace ax
 

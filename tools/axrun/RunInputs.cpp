@@ -5,6 +5,7 @@
 #include "Inputs.h"
 #include "Report.h"
 
+#include "ax/Runtime/Agreement.h"
 #include "ax/Support/ExitCode.h"
 #include "ax/Support/MappedFile.h"
 
@@ -48,18 +49,49 @@ static llvm::Error measure(const RunOptions &options, rt::Executor &executor,
   return llvm::Error::success();
 }
 
+/// What the outputs are to be; at other processes than 0 nothing.
+static llvm::Expected<rt::NamedTensors>
+expectedOf(const RunOptions &options, const std::vector<rt::Port> &ports) {
+  if (!options.session.world->isFirst())
+    return rt::NamedTensors();
+  return readExpected(options, ports);
+}
+
+/// Writes, prints and compares outputs, and returns the exit code.
+static llvm::Expected<int> useOutputs(const RunOptions &options,
+                                      const std::vector<rt::Port> &ports,
+                                      const std::vector<HostTensor> &outputs,
+                                      const rt::NamedTensors &expected) {
+  if (!options.output.empty()) {
+    rt::NamedTensors named;
+    for (auto [port, tensor] : llvm::zip_equal(ports, outputs))
+      named.emplace_back(port.name, tensor);
+    if (llvm::Error error = writeOutputs(options.output, named))
+      return error;
+  }
+  // Nobody has said what is to become of them.
+  if (options.output.empty() && expected.empty() && !options.iterations &&
+      options.json.empty() && options.trace.empty())
+    for (auto [port, tensor] : llvm::zip_equal(ports, outputs))
+      llvm::outs() << describe(port.name, tensor) << '\n';
+  bool agrees = agree(options, ports, outputs, expected);
+  return static_cast<int>(agrees ? ExitCode::Success : ExitCode::Differs);
+}
+
 llvm::Expected<int> ax::runInputs(const Task &task) {
   const RunOptions &options = task.options;
+  rt::World &world = *options.session.world;
   const rt::Program &program = task.session.getProgram();
   auto inputs = readInputs(options, program.inputs);
-  if (!inputs)
-    return inputs.takeError();
+  if (llvm::Error error = rt::agree(world, "inputs", inputs.takeError()))
+    return error;
   std::vector<rt::Port> ports = program.outputs;
   if (!options.isPadded)
     ports = portsOfResults(program.outputs);
-  auto expected = readExpected(options, ports);
-  if (!expected)
-    return expected.takeError();
+  auto expected = expectedOf(options, ports);
+  if (llvm::Error error =
+          rt::agree(world, "expected outputs", expected.takeError()))
+    return error;
   if (llvm::Error error = task.session.start())
     return error;
   Measurement measurement;
@@ -71,7 +103,7 @@ llvm::Expected<int> ax::runInputs(const Task &task) {
     outputs = executor.run(*inputs);
   if (!outputs)
     return outputs.takeError();
-  if (!options.isPadded) {
+  if (!options.isPadded && world.isFirst()) {
     outputs = cutToResults(program.outputs, std::move(*outputs));
     if (!outputs)
       return outputs.takeError();
@@ -81,26 +113,13 @@ llvm::Expected<int> ax::runInputs(const Task &task) {
     executor.clearTrace();
   if (llvm::Error error = measure(options, executor, *inputs, measurement))
     return error;
-  if (llvm::Error error = checkMappedFiles())
+  if (llvm::Error error =
+          rt::agree(world, "files that are read", checkMappedFiles()))
     return error;
   measurement.flops = countFlops(program);
-  measurement.bubble = executor.getBubble();
-  if (options.iterations)
-    llvm::errs() << "axrun: " << describe(measurement) << '\n';
   if (llvm::Error error = writeReports(options, executor, measurement))
     return error;
-  if (!options.output.empty()) {
-    rt::NamedTensors named;
-    for (auto [port, tensor] : llvm::zip_equal(ports, *outputs))
-      named.emplace_back(port.name, tensor);
-    if (llvm::Error error = writeOutputs(options.output, named))
-      return error;
-  }
-  // Nobody has said what is to become of them.
-  if (options.output.empty() && expected->empty() && !options.iterations &&
-      options.json.empty() && options.trace.empty())
-    for (auto [port, tensor] : llvm::zip_equal(ports, *outputs))
-      llvm::outs() << describe(port.name, tensor) << '\n';
-  bool agrees = agree(options, ports, *outputs, *expected);
-  return static_cast<int>(agrees ? ExitCode::Success : ExitCode::Differs);
+  if (!world.isFirst())
+    return static_cast<int>(ExitCode::Success);
+  return useOutputs(options, ports, *outputs, *expected);
 }

@@ -9,7 +9,7 @@
 using namespace ax;
 
 static llvm::Error start(Session &session) {
-  if (session.isUntrained())
+  if (session.isUntrained() && session.getWorld()->isFirst())
     llvm::errs() << "axrun: note: the weights are those of the model's file, "
                     "from before training: --weights takes others\n";
   return session.start();
@@ -35,7 +35,8 @@ llvm::Expected<int> ax::predictSamples(const Task &task) {
     return predicted.takeError();
   if (llvm::Error error = checkMappedFiles())
     return error;
-  if (llvm::Error error = writeOutputs(options.output, *predicted))
-    return error;
+  if (task.session.getWorld()->isFirst())
+    if (llvm::Error error = writeOutputs(options.output, *predicted))
+      return error;
   return static_cast<int>(ExitCode::Success);
 }

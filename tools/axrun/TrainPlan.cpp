@@ -7,8 +7,7 @@
 
 using namespace ax;
 
-static llvm::Error report(const RunOptions &options,
-                          const rt::Executor &executor,
+static llvm::Error report(const RunOptions &options, rt::Executor &executor,
                           const std::vector<std::chrono::nanoseconds> &times,
                           double loadSeconds) {
   Measurement measurement;
@@ -17,7 +16,6 @@ static llvm::Error report(const RunOptions &options,
     measurement.totalSeconds += std::chrono::duration<double>(time).count();
   measurement.flops = countFlops(executor.getProgram());
   measurement.loadSeconds = loadSeconds;
-  measurement.bubble = executor.getBubble();
   return writeReports(options, executor, measurement);
 }
 

@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Plan file → checked → commands and kernels → ranks as threads of this
-// process. What axrun and the C API stand on.
+// process, or, where there are several, the rank of this one. What axrun and
+// the C API stand on.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_SESSION_SESSION_H
@@ -86,6 +87,9 @@ struct SessionOptions {
   std::function<void(const std::string &)> warn;
   /// Told why loading takes long; may be left empty.
   std::function<void(const std::string &)> note;
+  /// The processes that run the plan, all of which make the same calls with the
+  /// same options; null: this one alone.
+  std::shared_ptr<rt::World> world = nullptr;
 };
 
 /// The checkpoint from which a run goes on.
@@ -111,6 +115,8 @@ public:
   const std::vector<rt::Port> &getOutputs() const {
     return getProgram().outputs;
   }
+  /// The lone one where there are no other processes.
+  const std::shared_ptr<rt::World> &getWorld() const;
   /// The plan, and what it was made from.
   const std::vector<std::string> &getFiles() const;
   /// Returns what runs the plan's program, for who wants several requests in
@@ -132,6 +138,11 @@ public:
 
 private:
   struct Impl;
+  /// `compile`, but for the checkpoint that is resumed.
+  static llvm::Expected<std::unique_ptr<Session>>
+  makePrograms(const std::string &planPath, const SessionOptions &options);
+  llvm::Error resume(const SessionOptions &options);
+  llvm::Error checkStart() const;
   explicit Session(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl;
 };

@@ -87,10 +87,10 @@ std::vector<std::string> filesOfData(const std::string &data,
 
 enum class TrainEnd { Done, Interrupted };
 
-/// Trains until so many steps are done, or until SIGINT or SIGTERM, after which
-/// it saves, too; a second one ends the process. BadInput errors when data does
-/// not fit the program, or the checkpoint that is resumed is of another model;
-/// RunFailed when the loss is no finite number.
+/// Trains until so many steps are done, or until SIGINT, SIGTERM or SIGUSR1 at
+/// any process, after which it saves, too; a second one ends the process.
+/// BadInput errors when data does not fit the program, or the checkpoint that
+/// is resumed is of another model; RunFailed when the loss is no finite number.
 llvm::Expected<TrainEnd> train(Session &session, const TrainOptions &options,
                                llvm::raw_ostream &progress);
 
@@ -108,8 +108,12 @@ predict(Session &session, const std::string &data, Tokens tokens,
         const std::function<void(const std::string &)> &warn);
 
 /// The weights as they are now, also those that are not trained, into one
-/// .safetensors file; nothing of what an optimizer keeps.
-llvm::Error saveWeights(const rt::Executor &executor, const std::string &path);
+/// .safetensors file; nothing of what an optimizer keeps. Of several processes
+/// all make the call, and process 0 writes what it finds in `checkpoint`, a
+/// checkpoint of these states, or in one that is made for this, where that is
+/// empty, beside the file.
+llvm::Error saveWeights(const rt::Executor &executor, const std::string &path,
+                        const std::string &checkpoint = "");
 
 } // namespace ax
 

@@ -65,6 +65,9 @@ public:
   llvm::Error parse(unsigned flag, std::vector<T> &value) const;
   /// Returns what is no flag.
   const std::vector<std::string> &getInputs() const { return inputs; }
+  /// Returns the flags that are given, but for some, with their values.
+  std::vector<std::pair<std::string, std::string>>
+  describe(llvm::ArrayRef<unsigned> without) const;
   /// What is no flag: there must be one, `what`.
   llvm::Expected<std::string> onlyInput(llvm::StringRef what) const;
   /// `--name` of the first flag of these, or of these sections, that is given;
