@@ -109,8 +109,11 @@ def unknownBackends():
         plan = compiled(folder, "--tp=2")
         refused(2, plan, "--random-inputs=1", "--device=gpu",
                 says="there is no device 'gpu', but: cpu")
+        refused(2, plan, "--random-inputs=1", "--comm=nccl",
+                says="there is no communicator 'nccl', but: local, mpi")
         refused(2, plan, "--random-inputs=1", "--comm=mpi",
-                says="there is no communicator 'mpi', but: local")
+                says="communicator 'mpi' is for processes that a launcher has "
+                     "started")
         # Before the plan is looked at.
         refused(2, f"{folder}/none.mlir", "--device=", says="no device ''")
         run(tool("axrun"), plan, "--random-inputs=1", "--device=cpu",
