@@ -42,6 +42,16 @@ def ComposeChecks : Pass<"axl-compose-checks"> {
   }];
 }
 
+def ComposeTopK : Pass<"axl-compose-top-k"> {
+  let summary = "The largest elements are found by comparisons and sums";
+  let description = [{
+    For targets whose library has no top-k. All elements of a row are compared with
+    each other: an element's place in order is the number of those that come before
+    it, and equal ones keep the order of their indices. The places of all elements
+    are in memory then. Of i1, and of more comparisons than 2^32, it stays.
+  }];
+}
+
 def JoinEpilogues : Pass<"axl-join-epilogues"> {
   let summary = "What a library does along with a product is done with it";
   let description = [{
