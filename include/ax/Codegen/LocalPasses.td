@@ -42,6 +42,18 @@ def ComposeChecks : Pass<"axl-compose-checks"> {
   }];
 }
 
+def ComposePools : Pass<"axl-compose-pools"> {
+  let summary = "Pools and their gradients become reductions";
+  let description = [{
+    For targets whose library has no pools. Each element of a window is read where
+    it lies, and a reduction makes the maximum, the sum or the mean of them. A
+    gradient is the sum over the windows that an element may be in; the place of
+    each window's largest element is in memory then. So become transposed
+    convolutions of each channel by itself whose weights are all one number, of
+    which a mean's gradient is made. Images of 2^31 places and more stay.
+  }];
+}
+
 def ComposeTopK : Pass<"axl-compose-top-k"> {
   let summary = "The largest elements are found by comparisons and sums";
   let description = [{

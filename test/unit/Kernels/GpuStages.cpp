@@ -88,6 +88,7 @@ void checkStage(const std::vector<std::string> &operands,
 
   PassManager manager(&testContext(), LocalStageOp::getOperationName());
   manager.addPass(createComposeTopK());
+  manager.addPass(createComposePools());
   manager.addPass(createSplitReductions());
   manager.addPass(createFuse({/*separately=*/false, /*gpu=*/true}));
   ASSERT_TRUE(succeeded(manager.run(stage)));
