@@ -2,13 +2,14 @@
 """What no library of a card does becomes kernels: on the simulated GPU the CPU
 is not asked, and the numbers are the CPU's."""
 import os
+import re
 from pathlib import Path
 
 import numpy as np
-from onnx import save
+import onnx
 
 from _onnx_text import model
-from cases import Failed, run, scratch, tool
+from cases import MODELS, Failed, minilm, run, scratch, tool
 from devices import simulated
 
 # With a weight in front, which has a gradient.
@@ -30,11 +31,18 @@ w, j = TopK<axis=1, largest=0>(rounded, two)
 """, "int64[1] seven = {7}, int64[1] two = {2}")
 
 
+# What the CPU does of models in training.
+CONVOLUTIONS = {"conv", "conv_transpose", "conv_weight_gradient"}
+
+
+def card():
+    return simulated(Path(os.environ["AX_BIN"]).parent, "random:1")
+
+
 def results(folder, plan, device, *flags):
     environment = {"AXRUN_DEVICE": device, "AXOPT_CACHE": str(folder)}
     if device == "cuda":
-        build = Path(os.environ["AX_BIN"]).parent
-        environment |= simulated(build, "random:1")
+        environment |= card()
         flags += "--no-host-fallback",
     run(tool("axrun"), plan, "--random-inputs=1", *flags, "--output",
         f"{folder}/out.npz", env=os.environ | environment)
@@ -44,7 +52,7 @@ def results(folder, plan, device, *flags):
 def isTheSame(made, *flags, steps=None):
     with scratch() as folder:
         file, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
-        save(made, file)
+        onnx.save(made, file)
         run(tool("axopt"), file, "--quiet", *flags, "-o", plan)
         before = None
         for warmup in range(steps or 1):
@@ -66,7 +74,26 @@ def training(*layout):
               "--optimizer=sgd(lr=0.5)", *layout, steps=3)
 
 
+def leavesConvolutions(source):
+    """Of a model in training, and nothing else, to the CPU."""
+    graph = (minilm() if source.name == "minilm" else source) / "model.onnx"
+    with scratch() as folder:
+        plan = f"{folder}/plan.mlir"
+        run(tool("axopt"), graph, "--quiet", "--test-data",
+            source / "test_data_set_0", "--train", "--loss=mse(logits,target)",
+            "-o", plan)
+        said = run(tool("axrun"), plan, "--random-inputs=1",
+                   env=os.environ | card()).stderr
+    left = set(re.findall(r"device 'cuda' lacks (\w+)", said))
+    nodes = onnx.load(graph, load_external_data=False).graph.node
+    convolves = any(node.op_type == "Conv" for node in nodes)
+    if not left <= CONVOLUTIONS or bool(left) != convolves:
+        raise Failed(f"the CPU does {left}")
+
+
 def cases(every):
+    for folder in sorted(MODELS.iterdir()):
+        yield f"{folder.name} leaves convolutions", leavesConvolutions, folder
     for layout in [], ["--dp=2"]:
         name = " ".join(layout) or "one rank"
         yield f"pools {name}", isTheSame, POOLS, *layout
