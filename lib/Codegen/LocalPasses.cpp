@@ -14,6 +14,8 @@ std::vector<std::unique_ptr<Pass>> stagePasses(bool separateKernels, bool gpu) {
   if (gpu) {
     passes.push_back(createComposeAttention());
     passes.push_back(createComposeChecks());
+    passes.push_back(createComposeTopK());
+    passes.push_back(createComposePools());
   }
   passes.push_back(createJoinEpilogues({gpu}));
   passes.push_back(createChannelsLast());

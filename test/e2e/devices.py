@@ -71,6 +71,7 @@ COMMON = {
     "edited_plans": "is on its device in any case",
     "extend": "builds axopt again",
     "fuzz": "runs no tool",
+    "gpu_composed": "is on its device in any case",
     "gpu_faults": "is on its device in any case",
     "gpu_kernels": "compiles for cards, or is on device cuda in any case",
     "gpu_plans": "is on its device in any case",

@@ -141,6 +141,45 @@ def partsAreAssembled(target):
                             "--axl-split-reductions", "--axl-fuse=gpu")
 
 
+# Of %a, images, and %b, of a pool of them: how many kernels that are, and the
+# result of which shape.
+WINDOW = ("kernel [3, 3] strides [2, 2] pads [1, 1, 1, 1] dilations [1, 1] "
+          "ceil_extra [0, 0]")
+COMPOSED = [
+    (1, "{b}", f"ax.pool max %a {WINDOW} : {{a}} -> {{b}}"),
+    (1, "{b}", f"ax.pool avg %a {WINDOW} : {{a}} -> {{b}}"),
+    (2, "{a}", f"ax.max_pool_gradient %a, %b {WINDOW} : {{a}}, {{b}} -> {{a}}"),
+    (2, "{i}", "ax.top_k %a k 5 dim 2 : {a} -> {v}, {i}"),
+    (3, "{v}", "ax.top_k %a k 5 dim 2 {{smallest}} : {a} -> {v}, {i}"),
+]
+
+
+def composedIsAssembled(target):
+    """What no library of a card does."""
+    ptxas()
+    with scratch() as folder:
+        text = Path(folder) / "composed.mlir"
+        stages, count = [], 0
+        for size in 9, 112:
+            for element in ["f32", "bf16", "f16", "f64"]:
+                half = (size + 1) // 2
+                types = {"a": f"tensor<2x8x{size}x{size}x{element}>",
+                         "b": f"tensor<2x8x{half}x{half}x{element}>",
+                         "v": f"tensor<2x8x5x{size}x{element}>",
+                         "i": f"tensor<2x8x5x{size}xi64>"}
+                for kernels, result, body in COMPOSED:
+                    body, yielded = body.format(**types), result.format(**types)
+                    names = {"{i}": "%v, %r", "{v}": "%r, %i"}.get(result, "%r")
+                    stages.append(
+                        f"axl.stage @s{len(stages)}(%a: {types['a']}, "
+                        f"%b: {types['b']}) {{\n{names} = {body}\n"
+                        f"axl.yield %r : {yielded}\n}}\n")
+                    count += kernels
+        text.write_text("".join(stages))
+        printedAreAssembled(text, count, target, folder, "--axl-compose-pools",
+                            "--axl-compose-top-k", "--axl-fuse=gpu")
+
+
 def trainingIsAssembled(target):
     """Gradients, dropout's random numbers and an optimizer, in bf16, too."""
     ptxas()
@@ -184,6 +223,7 @@ def cases(every):
         yield f"training for {target}", trainingIsAssembled, target
         yield f"rows for {target}", rowsAreAssembled, target
         yield f"parts for {target}", partsAreAssembled, target
+        yield f"composed for {target}", composedIsAssembled, target
         for name in MODEL_NAMES:
             yield f"{name} for {target}", isAssembled, name, target
         # With what ranks reduce.

@@ -42,6 +42,28 @@ def ComposeChecks : Pass<"axl-compose-checks"> {
   }];
 }
 
+def ComposePools : Pass<"axl-compose-pools"> {
+  let summary = "Pools and their gradients become reductions";
+  let description = [{
+    For targets whose library has no pools. Each element of a window is read where
+    it lies, and a reduction makes the maximum, the sum or the mean of them. A
+    gradient is the sum over the windows that an element may be in; the place of
+    each window's largest element is in memory then. So become transposed
+    convolutions of each channel by itself whose weights are all one number, of
+    which a mean's gradient is made. Images of 2^31 places and more stay.
+  }];
+}
+
+def ComposeTopK : Pass<"axl-compose-top-k"> {
+  let summary = "The largest elements are found by comparisons and sums";
+  let description = [{
+    For targets whose library has no top-k. All elements of a row are compared with
+    each other: an element's place in order is the number of those that come before
+    it, and equal ones keep the order of their indices. The places of all elements
+    are in memory then. Of i1, and of more comparisons than 2^32, it stays.
+  }];
+}
+
 def JoinEpilogues : Pass<"axl-join-epilogues"> {
   let summary = "What a library does along with a product is done with it";
   let description = [{

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../GradientRules.h"
+#include "ax/Gradients/PoolSizes.h"
 
 using namespace mlir;
 using namespace ax;
@@ -64,45 +65,6 @@ static LogicalResult convTranspose(ConvTransposeOp op, GradientBuilder &g) {
   return success();
 }
 
-/// How many elements each window's mean is of: by dimensions, for whatever
-/// counts does so in each of them.
-static Value windowSizes(PoolOp op, GradientBuilder &g) {
-  ArrayRef<int64_t> x = shapeOf(op.getX()), y = shapeOf(op.getResult());
-  size_t spatial = op.getKernel().size();
-  SmallVector<int64_t> shape(spatial, 1);
-  SmallVector<double> sizes = {1};
-  for (size_t i = 0; i < spatial; ++i) {
-    int64_t low = op.getPads()[i];
-    int64_t first = op.getCountIncludePad() ? -low : 0;
-    int64_t last =
-        x[i + 2] + (op.getCountIncludePad() ? op.getPads()[i + spatial] : 0);
-    SmallVector<double> product;
-    shape[i] = y[i + 2];
-    for (double outer : sizes)
-      for (int64_t at = 0; at < shape[i]; ++at) {
-        double count = 0;
-        for (int64_t k = 0; k < op.getKernel()[i]; ++k) {
-          int64_t position =
-              at * op.getStrides()[i] - low + k * op.getDilations()[i];
-          count += position >= first && position < last;
-        }
-        product.push_back(outer * count);
-      }
-    sizes = std::move(product);
-  }
-  Type element = elementType(op.getResult());
-  if (llvm::all_equal(sizes))
-    return g.splat({}, element, sizes[0]);
-  SmallVector<Attribute> values =
-      llvm::map_to_vector(sizes, [&](double n) -> Attribute {
-        // A window of nothing has mean 0, whatever it is of.
-        return g.b.getFloatAttr(element, std::max(n, 1.0));
-      });
-  return ConstantOp::create(
-      g.b,
-      DenseElementsAttr::get(RankedTensorType::get(shape, element), values));
-}
-
 /// Each element gets the sum of the gradients of the windows that it is in: a
 /// transposed convolution of every channel by itself with ones.
 static Value spread(PoolOp op, GradientBuilder &g, Value dy) {
@@ -126,7 +88,7 @@ static LogicalResult pool(PoolOp op, GradientBuilder &g) {
                                        op.getStrides(), op.getPads(),
                                        op.getDilations(), op.getCeilExtra());
     case PoolKind::avg:
-      return spread(op, g, g.div(dy, windowSizes(op, g)));
+      return spread(op, g, g.div(dy, poolSizes(op, g, elementType(dy))));
     case PoolKind::sum:
       return spread(op, g, dy);
     }

@@ -1,0 +1,101 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""What no library of a card does becomes kernels: on the simulated GPU the CPU
+is not asked, and the numbers are the CPU's."""
+import os
+import re
+from pathlib import Path
+
+import numpy as np
+import onnx
+
+from _onnx_text import model
+from cases import MODELS, Failed, minilm, run, scratch, tool
+from devices import simulated
+
+# With a weight in front, which has a gradient.
+POOLS = model("float[4,3,11,10] input", "float[4,3] logits", """
+scaled = Mul(input, scale)
+a = MaxPool<kernel_shape=[3, 3], strides=[2, 2], pads=[1, 1, 1, 1]>(scaled)
+b = AveragePool<kernel_shape=[3, 3], pads=[1, 1, 1, 1]>(a)
+c = AveragePool<kernel_shape=[2, 2], strides=[2, 2]>(b)
+d = GlobalAveragePool(c)
+logits = Flatten(d)
+""", "float[3,1,1] scale = {1, -2, 0.5}")
+# Of rows and of columns, both with equal elements.
+TOP_K = model(
+    "float[4,3,50] input",
+    "float[4,3,7] v, int64[4,3,7] i, float[4,2,50] w, int64[4,2,50] j", """
+rounded = Round(input)
+v, i = TopK(rounded, seven)
+w, j = TopK<axis=1, largest=0>(rounded, two)
+""", "int64[1] seven = {7}, int64[1] two = {2}")
+
+
+# What the CPU does of models in training.
+CONVOLUTIONS = {"conv", "conv_transpose", "conv_weight_gradient"}
+
+
+def card():
+    return simulated(Path(os.environ["AX_BIN"]).parent, "random:1")
+
+
+def results(folder, plan, device, *flags):
+    environment = {"AXRUN_DEVICE": device, "AXOPT_CACHE": str(folder)}
+    if device == "cuda":
+        environment |= card()
+        flags += "--no-host-fallback",
+    run(tool("axrun"), plan, "--random-inputs=1", *flags, "--output",
+        f"{folder}/out.npz", env=os.environ | environment)
+    return dict(np.load(f"{folder}/out.npz"))
+
+
+def isTheSame(made, *flags, steps=None):
+    with scratch() as folder:
+        file, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
+        onnx.save(made, file)
+        run(tool("axopt"), file, "--quiet", *flags, "-o", plan)
+        before = None
+        for warmup in range(steps or 1):
+            taken = [f"--warmup={warmup}", "--iterations=1"] if steps else []
+            wanted = results(folder, plan, "cpu", *taken)
+            got = results(folder, plan, "cuda", *taken)
+            for name, array in wanted.items():
+                np.testing.assert_allclose(got[name], array, rtol=1e-5,
+                                           atol=1e-6)
+            if before and all(np.array_equal(before[name], wanted[name])
+                              for name in wanted):
+                raise Failed("nothing is learnt")
+            before = wanted
+
+
+def training(*layout):
+    """The gradients of each pool, to the weight in front of them."""
+    isTheSame(POOLS, "--train", "--trainable=scale", "--loss=mse(logits,target)",
+              "--optimizer=sgd(lr=0.5)", *layout, steps=3)
+
+
+def leavesConvolutions(source):
+    """Of a model in training, and nothing else, to the CPU."""
+    graph = (minilm() if source.name == "minilm" else source) / "model.onnx"
+    with scratch() as folder:
+        plan = f"{folder}/plan.mlir"
+        run(tool("axopt"), graph, "--quiet", "--test-data",
+            source / "test_data_set_0", "--train", "--loss=mse(logits,target)",
+            "-o", plan)
+        said = run(tool("axrun"), plan, "--random-inputs=1",
+                   env=os.environ | card()).stderr
+    left = set(re.findall(r"device 'cuda' lacks (\w+)", said))
+    nodes = onnx.load(graph, load_external_data=False).graph.node
+    convolves = any(node.op_type == "Conv" for node in nodes)
+    if not left <= CONVOLUTIONS or bool(left) != convolves:
+        raise Failed(f"the CPU does {left}")
+
+
+def cases(every):
+    for folder in sorted(MODELS.iterdir()):
+        yield f"{folder.name} leaves convolutions", leavesConvolutions, folder
+    for layout in [], ["--dp=2"]:
+        name = " ".join(layout) or "one rank"
+        yield f"pools {name}", isTheSame, POOLS, *layout
+        yield f"pools in training {name}", training, *layout
+        yield f"top-k {name}", isTheSame, TOP_K, *layout
