@@ -18,7 +18,7 @@ function(_ax_print tool flag folder name)
   set_property(GLOBAL APPEND PROPERTY AX_PRINTED "${file}")
 endfunction()
 
-foreach(tool axopt axrun axlaunch)
+foreach(tool axopt axrun axlaunch ax-analyze-flight)
   _ax_print(${tool} --print-man man/man1 ${tool}.1)
   _ax_print(${tool} --print-completion=bash bash-completion/completions ${tool})
   _ax_print(${tool} --print-completion=zsh zsh/site-functions _${tool})
@@ -29,7 +29,8 @@ add_custom_target(manuals ALL DEPENDS ${printed})
 # Before anything is copied: `cmake --install` builds nothing by itself, and of
 # half a build (`tools/dev demo` makes what it runs) it would install half.
 set(needed ${printed})
-foreach(target axopt axrun axrun-core axlaunch axopt-opt AxRunC AxPlugin)
+foreach(target axopt axrun axrun-core axlaunch ax-analyze-flight axopt-opt
+        AxRunC AxPlugin)
   list(APPEND needed "$<TARGET_FILE:${target}>")
 endforeach()
 install(CODE "
@@ -42,11 +43,12 @@ install(CODE "
   endforeach()")
 
 # Libraries of LLVM may lie where the loader does not look by itself.
-set_target_properties(axopt axrun axrun-core axlaunch axopt-opt AxRunC AxPlugin
-  PROPERTIES
+set_target_properties(axopt axrun axrun-core axlaunch ax-analyze-flight
+  axopt-opt AxRunC AxPlugin PROPERTIES
   INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}"
   INSTALL_RPATH_USE_LINK_PATH TRUE)
-install(TARGETS axopt axrun axrun-core axlaunch axopt-opt RUNTIME)
+install(TARGETS axopt axrun axrun-core axlaunch ax-analyze-flight axopt-opt
+        RUNTIME)
 install(TARGETS AxRunC EXPORT axoptTargets LIBRARY
         INCLUDES DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(FILES include/ax-c/axrun.h

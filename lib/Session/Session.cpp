@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Session/Session.h"
 
+#include "FlightSignal.h"
 #include "RandomWeights.h"
 #include "Weights.h"
 #include "ax/Dialect/ProgramNames.h"
@@ -31,6 +32,8 @@ struct Session::Impl {
   std::optional<Resumed> resumed;
   std::vector<std::string> files;
   bool isUntrained = false;
+  /// Null where there is no recorder.
+  std::unique_ptr<FlightSignal> signal;
   /// The second uses the states of the first.
   std::unique_ptr<rt::Executor> executor, evaluation;
 };
@@ -277,6 +280,17 @@ Session::makePrograms(const std::string &planPath,
                       options.device);
   impl->backends.processesOnHost = world.getPlace().numOnHost;
 
+  if (!options.flightRecorder.empty()) {
+    auto recorder = rt::FlightRecorder::create(options.flightRecorder);
+    if (!recorder)
+      return recorder.takeError();
+    impl->options.recorder = *recorder;
+    auto signal = FlightSignal::create(*recorder, options.warn);
+    if (!signal)
+      return signal.takeError();
+    impl->signal = std::move(*signal);
+  }
+
   std::vector<std::string> chosen;
   auto choose = [&](llvm::ArrayRef<llvm::StringRef> names)
       -> llvm::Expected<std::vector<llvm::StringRef>> {
@@ -421,4 +435,17 @@ llvm::Error Session::start() {
 llvm::Expected<std::vector<HostTensor>>
 Session::run(const std::vector<HostTensor> &inputs) {
   return impl->executor->run(inputs);
+}
+
+llvm::Error Session::recordFailure(llvm::Error error) {
+  rt::FlightRecorder *recorder = impl->options.recorder.get();
+  if (!recorder)
+    return error;
+  ErrorDescription description = describeError(std::move(error));
+  recorder->keep(description.message);
+  // An executor that has failed has said so itself.
+  if (std::string where = recorder->write();
+      !llvm::StringRef(description.message).contains(where))
+    description.message += where;
+  return makeError(description.code, description.message);
 }

@@ -224,6 +224,8 @@ llvm::Expected<TrainEnd> Trainer::run() {
       if ((fault = measure()))
         break;
   }
+  if (fault)
+    fault = session.recordFailure(std::move(fault));
   if (fault && executor.hasFailed())
     return fault;
   if (untold)

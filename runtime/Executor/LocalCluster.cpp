@@ -73,6 +73,10 @@ llvm::Error LocalCluster::prepare() {
         backends.hosts.empty() ? nullptr : backends.hosts[i].get());
   if (llvm::Error error = checkMemory(contexts, owner != nullptr))
     return error;
+  FlightRecorder *recorder = options.recorder.get();
+  if (recorder)
+    if (llvm::Error error = recorder->join(world, program.mesh.numRanks()))
+      return error;
   for (size_t i = 0; i < ranks.size(); ++i) {
     std::unique_ptr<OutputExchange> exchange;
     if (!world.isAlone())
@@ -81,7 +85,9 @@ llvm::Error LocalCluster::prepare() {
     shared->ranks.push_back(std::make_unique<LocalRank>(
         contexts[i], *shared->states,
         owner ? &owner->shared->ranks[i]->executor : nullptr,
-        RankOptions{options.trace, options.blocking}, std::move(exchange)));
+        RankOptions{options.trace, options.blocking,
+                    recorder ? &recorder->openLog(ranks[i]) : nullptr},
+        std::move(exchange)));
   }
   for (RequestSlot &slot : shared->ring) {
     slot.inputs.reserve(program.inputs.size());

@@ -27,6 +27,7 @@ public:
     shared->program = std::move(program);
     shared->backends = std::move(backends);
     shared->world = options.world ? options.world : makeLoneWorld();
+    shared->recorder = options.recorder;
   }
   ~LocalCluster() override;
 

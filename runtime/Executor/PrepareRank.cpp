@@ -46,6 +46,10 @@ RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
     recorder.emplace(context.device);
   trace.rank = context.rank;
   trace.stage = context.stageIndex;
+  if (options.log)
+    flight.emplace(*options.log, context, [this] {
+      return FlightPlace{describe(), getNumBegun(), isIdle()};
+    });
 }
 
 std::string RankExecutor::describeCommand(int32_t index) const {

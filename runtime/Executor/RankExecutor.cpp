@@ -112,8 +112,12 @@ llvm::Error RankExecutor::runStep(int32_t index, int32_t microBatch) {
     if (llvm::Error error =
             recorder->begin(*streams.compute, index, microBatch))
       return error;
+  if (flight)
+    flight->begin(static_cast<size_t>(index), microBatch);
   if (llvm::Error error = keepFault(issue(step, microBatch), index, microBatch))
     return error;
+  if (flight)
+    flight->end(static_cast<size_t>(index), progress.getNumIssued());
   if (isBlocking)
     if (llvm::Error error = streams.compute->synchronize())
       return error;

@@ -5,6 +5,7 @@
 
 #include "CommandRecorder.h"
 #include "FaultLog.h"
+#include "FlightTrack.h"
 #include "HostOp.h"
 #include "ListPorts.h"
 #include "RankContext.h"
@@ -24,6 +25,8 @@ struct RankOptions {
   bool isTraced = false;
   /// The rank waits for each command.
   bool isBlocking = false;
+  /// Gets what the rank exchanges; may be null.
+  FlightLog *log = nullptr;
 };
 
 /// Everything that one rank needs, prepared once; used by its thread only, but
@@ -221,6 +224,9 @@ private:
   std::optional<CommandRecorder> recorder;
   RankTrace trace;
   RankProgress progress;
+  /// Where exchanges are told of. Goes first, as its log asks where the rank
+  /// is.
+  std::optional<FlightTrack> flight;
 };
 
 } // namespace ax::rt

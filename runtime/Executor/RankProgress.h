@@ -46,6 +46,9 @@ public:
     int32_t reached = getCommand();
     return reached == starting ? issued : reached;
   }
+  /// What getCount gives when the command that was begun last has been come to.
+  /// For the rank's thread.
+  uint64_t getNumIssued() const { return count; }
   /// Changes with each command.
   uint64_t getCount() const { return get() >> bits; }
 

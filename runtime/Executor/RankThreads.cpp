@@ -45,10 +45,11 @@ void RequestSlot::release() {
 }
 
 llvm::Error SharedRanks::takeFailure() {
+  std::string record = recorder ? recorder->write() : std::string();
   std::lock_guard<std::mutex> lock(mutex);
   if (failureCode == ExitCode::Success)
     return makeError(ExitCode::RunFailed, "the executor was stopped");
-  return makeError(failureCode, failure);
+  return makeError(failureCode, failure + record);
 }
 
 bool SharedRanks::failed() {
@@ -101,6 +102,9 @@ void SharedRanks::keepFailure(ErrorDescription description, int32_t rank) {
   failureCode = description.code;
   if (rank >= 0)
     failure += describeOthers(rank);
+  // What ranks find when they are stopped is not why.
+  if (recorder)
+    recorder->keep(failure);
 }
 
 void SharedRanks::stopAll(const std::string &reason) {
@@ -108,6 +112,8 @@ void SharedRanks::stopAll(const std::string &reason) {
   stop.store(true);
   finished.wake();
   changed.notify_all();
+  if (recorder)
+    recorder->write();
 }
 
 void SharedRanks::fail(llvm::Error error, int32_t rank) {

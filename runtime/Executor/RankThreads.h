@@ -63,6 +63,8 @@ struct SharedRanks {
   std::shared_ptr<const Program> program;
   std::shared_ptr<World> world;
   RankBackends backends;
+  /// May be null.
+  std::shared_ptr<FlightRecorder> recorder;
   std::unique_ptr<StateStore> states;
   std::vector<std::unique_ptr<LocalRank>> ranks;
   std::vector<RequestSlot> ring;
@@ -102,6 +104,7 @@ struct SharedRanks {
 
 private:
   void keepFailure(ErrorDescription description, int32_t rank);
+  /// Of this process, with their record.
   void stopAll(const std::string &reason);
 };
 

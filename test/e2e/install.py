@@ -28,6 +28,7 @@ def tryTools(bin, folder):
     run(bin / "axopt", plan, "--compile", "-o", code)
     run(bin / "axrun-core", code, "--random-inputs=1")
     run(bin / "axlaunch", "--version")
+    run(bin / "ax-analyze-flight", "--version")
     return plan
 
 

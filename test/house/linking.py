@@ -11,11 +11,12 @@ WITHOUT = {
     "axopt": ["dnnl", "gomp"],
     "axopt-opt": ["dnnl", "gomp", "protobuf"],
     "axlaunch": ["LLVM", "MLIR", "protobuf", "dnnl", "onnx"],
+    "ax-analyze-flight": ["LLVM", "MLIR", "protobuf", "dnnl", "onnx"],
     "axrun-core": ["LLVM", "MLIR", "protobuf", "python", "onnx"],
 }
 # A library that it does load, so that ldd is known to have looked.
 WITH = {"axopt": "libLLVM", "axopt-opt": "libLLVM", "axrun-core": "libdnnl",
-        "axlaunch": "libz"}
+        "axlaunch": "libz", "ax-analyze-flight": "libstdc++"}
 
 # Of axrun-core with what it loads, but for what every machine has, and oneDNN
 # with what that loads.

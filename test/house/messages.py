@@ -123,6 +123,8 @@ UNTESTED = {
         "cannot map",
         "bytes are not available",
         "cannot find a random key",
+        "cannot wait for SIGUSR2",
+        "no thread can wait for SIGUSR2",
         "zlib does not start",
         "failed with status",
         "cannot find folder",

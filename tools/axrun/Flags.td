@@ -188,6 +188,10 @@ defm timeout : Value<
   "Seconds without progress of any rank, or word of a process, that end the "
   "run (60; 600 with several processes; 0: never)",
   help4_running, [Number]>;
+defm flight_recorder : Value<
+  "flight-recorder", "DIR",
+  "Folder for what each rank did last: at a failure, and on SIGUSR2",
+  help4_running>;
 defm cache_dir : Value<"cache-dir", "DIR", "Folder of compiled kernels",
                        help4_running>;
 

@@ -253,6 +253,9 @@ static llvm::Error checkFiles(const RunOptions &options,
 
   files.writes("--json", options.json);
   files.writes("--trace", options.trace);
+  if (const std::string &records = options.session.flightRecorder;
+      !records.empty())
+    files.reserves("--flight-recorder", records, "rank-");
   llvm::StringRef output = outputFlag(options);
   if (isArchive(options.output) || isArray(options.output))
     files.writes(output, options.output);

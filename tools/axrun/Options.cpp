@@ -318,6 +318,7 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
   flags.read(OPT_launch_blocking, session.launchBlocking);
   flags.read(OPT_no_host_fallback, session.noHostFallback);
   flags.read(OPT_timeout, session.timeoutSeconds);
+  flags.read(OPT_flight_recorder, session.flightRecorder);
   flags.read(OPT_cache_dir, session.cacheDir);
   if (llvm::Error error = readTarget(flags, options.plan, session.target))
     return error;

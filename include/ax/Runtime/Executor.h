@@ -16,6 +16,7 @@
 #define AX_RUNTIME_EXECUTOR_H
 
 #include "ax/Runtime/Backends.h"
+#include "ax/Runtime/FlightRecorder.h"
 #include "ax/Runtime/Program.h"
 #include "ax/Runtime/World.h"
 
@@ -53,6 +54,9 @@ struct ExecutorOptions {
   /// The processes that run the program, each its own ranks; null: this one
   /// runs all.
   std::shared_ptr<World> world = nullptr;
+  /// Told what ranks exchange; written when the executor fails, whose error
+  /// says so. Null: nobody is told.
+  std::shared_ptr<FlightRecorder> recorder = nullptr;
 };
 
 /// The data of one run, which may be used again after it was waited for.

@@ -66,6 +66,8 @@ struct SessionOptions {
   /// prepared one; 0: never.
   double timeoutSeconds = 60;
   bool trace = false;
+  /// Folder for what ranks did last, at a failure and on SIGUSR2; empty: none.
+  std::string flightRecorder;
   /// Ranks take subnormal numbers for 0, and give 0 for them.
   bool flushDenormals = false;
   /// Products may round factors of f32 as rt::DeviceOptions says.
@@ -130,6 +132,9 @@ public:
   bool isUntrained() const;
   /// Returns where the run goes on from; null when nothing is resumed.
   const Resumed *getResumed() const;
+
+  /// Returns the error with which a run ends, and where the flight record is.
+  llvm::Error recordFailure(llvm::Error error);
 
   /// Does one step on global inputs, in the order of getInputs() and with their
   /// types and shapes, and returns the global outputs.

@@ -5,6 +5,8 @@
 #include "StepProgram.h"
 #include "ThreadWorlds.h"
 
+#include "llvm/Support/FileSystem.h"
+
 #include "gtest/gtest.h"
 
 #ifdef AX_COUNTS_ALLOCATIONS
@@ -15,7 +17,7 @@ using namespace ax::rt;
 namespace {
 
 // Two stages of two ranks: kernels, collectives of both sizes, copies, sends.
-TEST(AllocationTest, SteadyStateAllocatesNothing) {
+void expectNoAllocations(const ExecutorOptions &options) {
   ProgramBuilder b({{"pipe", 2, false}, {"col", 2, false}, {"micro", 2, true}});
   const int64_t columns = 9000;
   Shape shape{4, columns};
@@ -43,7 +45,7 @@ TEST(AllocationTest, SteadyStateAllocatesNothing) {
   copy.sourceStrides = copy.destinationStrides = {1, columns};
   b.add(1, copy, "copy");
 
-  auto executor = llvm::cantFail(createExecutor(b.program));
+  auto executor = llvm::cantFail(createExecutor(b.program, options));
   std::unique_ptr<Request> requests[2];
   for (std::unique_ptr<Request> &request : requests) {
     request = llvm::cantFail(executor->createRequest());
@@ -62,6 +64,17 @@ TEST(AllocationTest, SteadyStateAllocatesNothing) {
   EXPECT_EQ(numAllocations, before);
   EXPECT_EQ(requests[1]->outputs[0].getDouble(9), 2 * (2 * 9 + 1));
   EXPECT_EQ(requests[1]->outputs[0].getDouble(1), 4 * (2 * 1 + 1));
+}
+
+TEST(AllocationTest, SteadyStateAllocatesNothing) { expectNoAllocations({}); }
+
+TEST(AllocationTest, RecordsAllocateNothing) {
+  llvm::SmallString<128> folder;
+  ASSERT_FALSE(llvm::sys::fs::createUniqueDirectory("ax-flight", folder));
+  ExecutorOptions options;
+  options.recorder = llvm::cantFail(FlightRecorder::create(folder.str().str()));
+  expectNoAllocations(options);
+  llvm::sys::fs::remove_directories(folder);
 }
 
 // Nor do several processes for what they hand over.

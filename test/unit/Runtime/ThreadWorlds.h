@@ -132,7 +132,8 @@ public:
   /// The same where each has a program of its own.
   std::vector<llvm::Expected<std::unique_ptr<Executor>>>
   create(const std::vector<std::shared_ptr<Program>> &programs,
-         const ExecutorOptions &options = {}) const {
+         const ExecutorOptions &options = {},
+         llvm::ArrayRef<std::shared_ptr<FlightRecorder>> recorders = {}) const {
     auto count = static_cast<int32_t>(worlds.size());
     auto communicators = createLocalCommunicators(count);
     std::vector<RankBackends> backends(worlds.size());
@@ -147,6 +148,8 @@ public:
     run([&](size_t process) {
       ExecutorOptions own = options;
       own.world = worlds[process];
+      if (!recorders.empty())
+        own.recorder = recorders[process];
       made[process].emplace(Executor::create(
           programs[process], std::move(backends[process]), own));
     });

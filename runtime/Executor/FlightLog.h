@@ -1,0 +1,116 @@
+//===- FlightLog.h - What one rank has exchanged ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_RUNTIME_FLIGHTLOG_H
+#define AX_RUNTIME_FLIGHTLOG_H
+
+#include "FlightRing.h"
+
+#include "llvm/Support/raw_ostream.h"
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace ax::rt {
+
+/// Ranks that do the same exchanges in the same order: a group, or the sender
+/// and the receiver of a transfer. The rank's thread counts.
+struct FlightGroup {
+  FlightGroup(std::string name, std::vector<int32_t> ranks, bool isTransfer)
+      : name(std::move(name)), ranks(std::move(ranks)), isTransfer(isTransfer) {
+  }
+  std::string name;
+  std::vector<int32_t> ranks;
+  bool isTransfer;
+  std::atomic<uint64_t> started{0}, finished{0};
+};
+
+/// An exchange of a program, as the log names it.
+struct FlightOperation {
+  /// Which group's, and which executor's.
+  size_t group = 0;
+  size_t executor = 0;
+  std::string name;
+  /// `all_reduce`, ..., `send`, `receive`.
+  std::string kind;
+  std::string what;
+  std::string program, stage;
+  std::vector<std::string> nodes;
+  int64_t bytes = 0;
+};
+
+/// What a rank of an executor does now.
+struct FlightPlace {
+  std::string doing;
+  /// Commands that its device has come to.
+  uint64_t begun = 0;
+  bool isIdle = true;
+};
+
+/// What a log has at one time.
+struct FlightRecord {
+  struct Group {
+    std::string name;
+    std::vector<int32_t> ranks;
+    bool isTransfer = false;
+    uint64_t started = 0, finished = 0;
+  };
+  int32_t rank = 0;
+  std::string doing;
+  std::vector<Group> groups;
+  std::vector<std::shared_ptr<const FlightOperation>> operations;
+  std::vector<FlightEvent> events;
+};
+
+/// What stands in front of a rank's record.
+struct FlightHeader {
+  std::string run;
+  std::string host;
+  int32_t process = 0;
+  int64_t numRanks = 0;
+  std::string reason;
+  /// Whether it was written at a failure.
+  bool isFailure = false;
+  /// When the record was taken, by the clock that events have, and since 1970.
+  int64_t takenSteady = 0, takenWall = 0;
+};
+
+/// Of one rank. Executors add to it before they run; from then on the rank's
+/// thread writes to ring and groups alone, of one executor at a time.
+class FlightLog {
+public:
+  explicit FlightLog(int32_t rank) : rank(rank) {}
+
+  FlightRing &getRing() { return ring; }
+  /// `where` is asked until the executor leaves, from any thread.
+  size_t enter(std::function<FlightPlace()> where);
+  void leave(size_t executor);
+  /// The one of that name and these ranks.
+  size_t openGroup(const std::string &name, const std::vector<int32_t> &ranks,
+                   bool isTransfer);
+  FlightGroup &getGroup(size_t group) { return groups[group]; }
+  int32_t addOperation(FlightOperation operation);
+
+  FlightRecord read() const;
+
+private:
+  const int32_t rank;
+  FlightRing ring;
+  /// Guards all but what the rank's thread writes.
+  mutable std::mutex mutex;
+  std::deque<FlightGroup> groups;
+  std::vector<std::shared_ptr<const FlightOperation>> operations;
+  std::map<size_t, std::function<FlightPlace()>> executors;
+  size_t numEntered = 0;
+};
+
+/// One JSON object a line: the header, the groups, and the events.
+void printRecord(const FlightHeader &header, const FlightRecord &record,
+                 llvm::raw_ostream &os);
+
+} // namespace ax::rt
+
+#endif // AX_RUNTIME_FLIGHTLOG_H
