@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 """Training by processes on several hosts."""
+import subprocess
 import sys
+import time
+from pathlib import Path
 
-from _hosts import Hosts
+from _hosts import Hosts, waitUntil
 from cases import ROOT, Failed, run, tool
 
 sys.path.append(str(ROOT / "test/mpi"))
@@ -50,6 +53,44 @@ def noCommonFolder():
             raise Failed(done.stderr)
 
 
+def ranksWith(plan):
+    """How many processes, of whatever host, run the plan."""
+    count = 0
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        count += words[0].endswith(b"/axrun") and bytes(plan) in words
+    return count
+
+
+def cutOff(timeout):
+    """In the middle of training a host's cable is cut: its name is told, and all
+    processes of all hosts end. (mpirun waits for that host for a long time.)"""
+    with Hosts(2) as hosts:
+        plan = compiled(hosts.folder, "--tp=2")
+        log, said = hosts.folder / "log", hosts.folder / "said"
+        with open(said, "w") as output:
+            hosts.open(
+                "host1", *hosts.mpirun("-np", "2", "--map-by", "node"),
+                tool("axrun"), plan, "--data", DIGITS, "--steps=1000000",
+                "--quiet", "--log", log, f"--timeout={timeout}", stdout=output,
+                stderr=subprocess.STDOUT)
+        waitUntil(lambda: log.exists() and '"step":2,' in log.read_text(),
+                  "a step")
+        if ranksWith(plan) != 2:
+            raise Failed(f"{ranksWith(plan)} ranks")
+        since = time.monotonic()
+        hosts.cut("host2")
+        waitUntil(lambda: ranksWith(plan) == 0, "all ranks are gone",
+                  timeout + 5)
+        if "process 1 on host host2" not in said.read_text():
+            raise Failed(f"{time.monotonic() - since} s: {said.read_text()}")
+
+
 def cases(every):
     yield "two hosts", sameBits
     yield "no common folder", noCommonFolder
+    for timeout in [3] + [10] * every:
+        yield f"a cable is cut, {timeout} s", cutOff, timeout
