@@ -223,7 +223,8 @@ int64_t FusionGroups::demandOf(Operation *op, unsigned group) const {
 }
 
 /// A kernel with a scatter is closed: it writes its result at random, in one
-/// iteration, and what it reads is better made outside, by all threads.
+/// iteration or in some that all read all updates, and what it reads is better
+/// made outside, once and by all threads.
 bool FusionGroups::mayJoin(Operation *op, unsigned group) const {
   const FusionGroup &kernel = groups[group];
   if (kernel.members.size() >= maxMembers || op->getNumResults() != 1)

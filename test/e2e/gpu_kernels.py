@@ -117,6 +117,35 @@ def rowsAreAssembled(target):
         printedAreAssembled(text, len(stages), target, folder)
 
 
+def scattersAreAssembled(target):
+    """Of parts that are rows, that end within a row, and of none."""
+    ptxas()
+    with scratch() as folder:
+        text = Path(folder) / "scatters.mlir"
+        stages = []
+        for rows, columns, count in [(50257, 768, 16384), (1000, 1001, 64),
+                                     (251, 257, 64), (100000, 1, 5000)]:
+            for element in ["f32", "bf16", "f64", "i64"]:
+                for op, places in [("scatter_nd add %a[%b], %c", 1),
+                                   ("scatter_nd max %a[%b], %c", 1),
+                                   ("scatter_elements add %a[%b], %c axis 0",
+                                    columns)]:
+                    types = [f"tensor<{rows}x{columns}x{element}>",
+                             f"tensor<{count}x{places}xi64>",
+                             f"tensor<{count}x{columns}x{element}>"]
+                    m, listed = types[0], ", ".join(types)
+                    stages.append(
+                        f"axl.stage @s{len(stages)}(%x: {m}, %y: {types[1]}, "
+                        f"%z: {types[2]}) {{\n"
+                        f"%0 = axl.fusion(%x, %y, %z) {{\n"
+                        f"^bb0(%a: {m}, %b: {types[1]}, %c: {types[2]}):\n"
+                        f"%r = ax.{op} : {listed} -> {m}\n"
+                        f"axl.yield %r : {m}\n}} : ({listed}) -> {m}\n"
+                        f"axl.yield %0 : {m}\n}}\n")
+        text.write_text("".join(stages))
+        printedAreAssembled(text, len(stages), target, folder)
+
+
 def partsAreAssembled(target):
     """Large reductions to few elements, in several kernels each."""
     ptxas()
@@ -223,6 +252,7 @@ def cases(every):
         yield f"training for {target}", trainingIsAssembled, target
         yield f"rows for {target}", rowsAreAssembled, target
         yield f"parts for {target}", partsAreAssembled, target
+        yield f"scatters for {target}", scattersAreAssembled, target
         yield f"composed for {target}", composedIsAssembled, target
         for name in MODEL_NAMES:
             yield f"{name} for {target}", isAssembled, name, target

@@ -15,7 +15,11 @@ static Type elementType(Value value) {
 }
 
 bool isRowOp(Operation *op) {
-  return isa<ReduceOp, CumulativeOp, ScatterElementsOp, ScatterNDOp>(op);
+  return isa<ReduceOp, CumulativeOp>(op) || isScatter(op);
+}
+
+bool isScatter(Operation *op) {
+  return isa<ScatterElementsOp, ScatterNDOp>(op);
 }
 
 /// How many leading dimensions of the results are independent of each other,
@@ -62,7 +66,7 @@ Emitter::RowValue &Emitter::getRowValue(Operation *op,
   while (fixed.size() < std::min<size_t>(independent, shape.size()) &&
          space.dependsOnlyOn(indices[fixed.size()], outer))
     fixed.push_back(indices[fixed.size()]);
-  if (nests.iterations > 1) {
+  if (nests.iterations > 1 && !isInParts(op)) {
     // Otherwise each outer iteration would do the same again.
     for (auto var : outer.vars)
       wantsFewer |=

@@ -61,17 +61,89 @@ Emitter::RowValue Emitter::emitCumulative(CumulativeOp op,
   return row;
 }
 
-void Emitter::emitUpdate(ScatterKind kind, const RowValue &row,
-                         const IndexExpr &offset, Value update, Type type) {
-  if (kind != ScatterKind::set) {
-    Value old = loadElement(row.base, offset, type);
-    BinaryKind combine = kind == ScatterKind::add   ? BinaryKind::add
-                         : kind == ScatterKind::mul ? BinaryKind::mul
-                         : kind == ScatterKind::max ? BinaryKind::max
-                                                    : BinaryKind::min;
-    update = writer.binary(combine, old, update, type);
+bool hasScattersInParts(FusionOp fusion) {
+  Block &block = fusion.getBody().front();
+  auto isResult = [&](Operation &op) {
+    return op.hasOneUse() && *op.user_begin() == block.getTerminator();
+  };
+  bool hasAny = false;
+  for (Operation &op : block)
+    if (isScatter(&op)) {
+      hasAny = true;
+      if (!isResult(op))
+        return false;
+    }
+  return hasAny;
+}
+
+/// On a GPU each iteration goes through all updates, and does those of its part
+/// of the result.
+bool Emitter::isInParts(Operation *op) const {
+  return nests.dealing == Dealing::Elements && nests.iterations > 1 &&
+         scattersInParts && isScatter(op);
+}
+
+Emitter::Part Emitter::emitBeforeUpdates(Operation *op, Value operand) {
+  OpResult result = op->getResult(0);
+  RankedTensorType type = tensorType(result);
+  ArrayRef<int64_t> shape = type.getShape();
+  Type element = type.getElementType();
+  Part part{{}, {}, type.getNumElements()};
+  SmallVector<int64_t> sizes(shape);
+  if (isInParts(op)) {
+    part.count /= nests.iterations;
+    part.start = space.linear(outer) * part.count;
+    sizes = splitShape(shape, nests.iterations).second;
+    unsigned number = result.getUses().begin()->getOperandNumber();
+    resultDone[number] = 1;
+    part.row.base = writer.address(writer.tensor(numOperands + number),
+                                   space.materialize(part.start), element);
+  } else {
+    part.row = allocateRow(result, {});
   }
-  storeElement(update, row.base, offset, type);
+  emitNest(op, NestRole::First, sizes, {},
+           [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
+             if (!isInParts(op)) {
+               storeElement(pull(operand, at), part.row.base,
+                            space.linearize(at, shape), element);
+               return {};
+             }
+             IndexExpr offset = space.linearize(at, sizes);
+             Indices own = space.delinearize(part.start + offset, shape);
+             storeElement(pull(operand, own), part.row.base, offset, element);
+             return {};
+           });
+  return part;
+}
+
+void Emitter::emitUpdate(ScatterKind kind, const Part &part,
+                         const IndexExpr &offset, function_ref<Value()> update,
+                         Type type) {
+  auto store = [&](const IndexExpr &at) {
+    Value value = update();
+    if (kind != ScatterKind::set) {
+      Value old = loadElement(part.row.base, at, type);
+      BinaryKind combine = kind == ScatterKind::add   ? BinaryKind::add
+                           : kind == ScatterKind::mul ? BinaryKind::mul
+                           : kind == ScatterKind::max ? BinaryKind::max
+                                                      : BinaryKind::min;
+      value = writer.binary(combine, old, value, type);
+    }
+    storeElement(value, part.row.base, at, type);
+  };
+  if (part.start == IndexExpr()) {
+    store(offset);
+    return;
+  }
+  // What a choice gives is of no use here: what counts is the store.
+  IndexExpr at = offset + part.start * -1;
+  guarded(
+      {{at, 0, part.count}}, type,
+      [&] {
+        store(at);
+        return writer.zero(type);
+      },
+      [&] { return writer.zero(type); });
 }
 
 Emitter::RowValue Emitter::emitScatterElements(ScatterElementsOp op) {
@@ -79,13 +151,7 @@ Emitter::RowValue Emitter::emitScatterElements(ScatterElementsOp op) {
   RankedTensorType updates = tensorType(op.getUpdates());
   ArrayRef<int64_t> shape = type.getShape();
   Type element = type.getElementType();
-  RowValue row = allocateRow(op->getResult(0), {});
-  emitNest(op, NestRole::First, shape, {},
-           [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
-             storeElement(pull(op.getOperand(), at), row.base,
-                          space.linearize(at, shape), element);
-             return {};
-           });
+  Part part = emitBeforeUpdates(op, op.getOperand());
   // Updates of one place are along the axis.
   emitOrdered(
       op, NestRole::Update, updates.getShape(),
@@ -95,11 +161,12 @@ Emitter::RowValue Emitter::emitScatterElements(ScatterElementsOp op) {
         own[op.getAxis()] =
             dynamicIndex(pull(op.getIndices(), at),
                          elementType(op.getIndices()), shape[op.getAxis()]);
-        emitUpdate(op.getKind(), row, space.linearize(own, shape),
-                   pull(op.getUpdates(), at), element);
+        emitUpdate(
+            op.getKind(), part, space.linearize(own, shape),
+            [&] { return pull(op.getUpdates(), at); }, element);
         return {};
       });
-  return row;
+  return part.row;
 }
 
 Emitter::RowValue Emitter::emitScatterND(ScatterNDOp op) {
@@ -109,13 +176,7 @@ Emitter::RowValue Emitter::emitScatterND(ScatterNDOp op) {
   ArrayRef<int64_t> shape = type.getShape();
   Type element = type.getElementType();
   unsigned rank = indexType.getRank() - 1;
-  RowValue row = allocateRow(op->getResult(0), {});
-  emitNest(op, NestRole::First, shape, {},
-           [&](ArrayRef<IndexExpr> at, ValueRange) -> Values {
-             storeElement(pull(op.getOperand(), at), row.base,
-                          space.linearize(at, shape), element);
-             return {};
-           });
+  Part part = emitBeforeUpdates(op, op.getOperand());
   emitOrdered(
       op, NestRole::Update, updates.getShape(),
       [&](unsigned d) { return d < rank; },
@@ -129,11 +190,12 @@ Emitter::RowValue Emitter::emitScatterND(ScatterNDOp op) {
                                      indexType.getElementType(), shape[k]));
         }
         own.append(at.begin() + rank, at.end());
-        emitUpdate(op.getKind(), row, space.linearize(own, shape),
-                   pull(op.getUpdates(), at), element);
+        emitUpdate(
+            op.getKind(), part, space.linearize(own, shape),
+            [&] { return pull(op.getUpdates(), at); }, element);
         return {};
       });
-  return row;
+  return part.row;
 }
 
 } // namespace ax::codegen

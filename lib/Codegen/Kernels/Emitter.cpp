@@ -29,6 +29,7 @@ Emitter::Emitter(FusionOp fusion, KernelNests &nests, KernelWriter &writer)
       scalars(collectScalars(fusion)), space(writer) {
   Block &block = fusion.getBody().front();
   hasRows = llvm::any_of(block, [](Operation &op) { return isRowOp(&op); });
+  scattersInParts = hasScattersInParts(fusion);
   for (auto [number, op] : llvm::enumerate(block))
     numbers[&op] = static_cast<int64_t>(number);
 }

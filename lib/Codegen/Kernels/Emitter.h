@@ -31,6 +31,10 @@ llvm::SmallVector<AxesAttr, 2> collectScalars(FusionOp fusion);
 llvm::DenseSet<mlir::Operation *> chooseKept(FusionOp fusion);
 /// Reductions and the like; not values that are kept.
 bool isRowOp(mlir::Operation *op);
+bool isScatter(mlir::Operation *op);
+/// There are scatters, and each is one result and nothing else, so that it can
+/// be done in parts of the result.
+bool hasScattersInParts(FusionOp fusion);
 
 class Emitter {
 public:
@@ -193,8 +197,16 @@ private:
   RowValue emitCumulative(CumulativeOp op, llvm::ArrayRef<IndexExpr> fixed);
   RowValue emitScatterElements(ScatterElementsOp op);
   RowValue emitScatterND(ScatterNDOp op);
-  void emitUpdate(ScatterKind kind, const RowValue &row,
-                  const IndexExpr &offset, Value update, mlir::Type type);
+  /// The iteration's part of a scatter's result.
+  struct Part {
+    RowValue row;
+    IndexExpr start; // the first element
+    int64_t count;
+  };
+  bool isInParts(mlir::Operation *op) const;
+  Part emitBeforeUpdates(mlir::Operation *op, Value operand);
+  void emitUpdate(ScatterKind kind, const Part &part, const IndexExpr &offset,
+                  llvm::function_ref<Value()> update, mlir::Type type);
 
   FusionOp fusion;
   KernelNests &nests;
@@ -203,7 +215,7 @@ private:
   unsigned numOperands;
   mlir::Type i64;
   llvm::DenseSet<mlir::Operation *> kept;
-  bool hasRows;
+  bool hasRows, scattersInParts;
   llvm::SmallVector<AxesAttr, 2> scalars;
   /// The place of each of the fusion's operations among them.
   llvm::DenseMap<mlir::Operation *, int64_t> numbers;

@@ -23,7 +23,8 @@
 // elements. What is a row's, or a sum's, several threads do together
 // (ThreadGroups.h), and at last a thread gets several neighbours
 // (EmitLanes.cpp), and a block a tile of what lies in another order
-// (EmitTiles.cpp).
+// (EmitTiles.cpp). A scatter has as many iterations as its result has parts
+// (`chooseParts`).
 //
 // It ends: with iterations as they are, loops only get finer (IndexSpace.cpp).
 // They are made fewer a bounded number of times, one for each dimension, and
@@ -173,8 +174,24 @@ private:
              }))
         takeFewerIterations();
     }
+    if (nests.dealing == Dealing::Elements && hasScattersInParts(fusion))
+      chooseParts();
     nests.iterations = std::max<int64_t>(nests.iterations, 1);
     setOuter();
+  }
+
+  /// Each part of a scatter's result costs a way through all updates: no more
+  /// than a card has multiprocessors.
+  void chooseParts() {
+    constexpr int64_t mostParts = 128;
+    auto divides = [&](int64_t parts) {
+      return llvm::all_of(yield->getOperands(), [&](Value result) {
+        return pointsOf(result) % parts == 0;
+      });
+    };
+    nests.iterations = std::min(nests.iterations, mostParts);
+    while (nests.iterations > 1 && !divides(nests.iterations))
+      --nests.iterations;
   }
 
   /// An iteration of other size has other loops: all of them are forgotten.

@@ -151,6 +151,68 @@ TEST(GpuKernel, Groups) {
             (Launch{32, 32, 1, 0}));
 }
 
+FusionText scatter(const std::string &rows, const std::string &columns,
+                   const std::string &count) {
+  std::string result = rows + "x" + columns + "xf32";
+  std::string indices = count + "x1xi64";
+  std::string updates = count + "x" + columns + "xf32";
+  return {{result, indices, updates},
+          "%r = ax.scatter_nd add %a[%b], %c : tensor<" + result +
+              ">, tensor<" + indices + ">, tensor<" + updates + "> -> tensor<" +
+              result + ">",
+          {{"%r", result}}};
+}
+
+/// A block has a part of the result: as many parts as multiprocessors, or the
+/// next fewer that divide it.
+TEST(GpuKernel, ScattersAreInParts) {
+  auto partsOf = [](const FusionText &text) {
+    rt::Kernel kernel = compile(text, "sm_90");
+    EXPECT_EQ(kernel.launch.blocks, kernel.iterations);
+    EXPECT_EQ(kernel.scratchBytes, 0);
+    return std::pair(kernel.iterations, kernel.launch.threadsPerBlock);
+  };
+  using Parts = std::pair<int64_t, int64_t>;
+  EXPECT_EQ(partsOf(scatter("50257", "768", "16384")), (Parts{128, 1024}));
+  EXPECT_EQ(partsOf(scatter("1000", "1000", "64")), (Parts{125, 1024}));
+  EXPECT_EQ(partsOf(scatter("251", "257", "64")), (Parts{1, 1024}));
+}
+
+/// Sums have the order of positions, whatever the order of threads: that of a
+/// loop over them, to the last bit.
+TEST(GpuKernel, ScattersSumInOrder) {
+  constexpr int64_t rows = 192, columns = 40, count = 300;
+  rt::Kernel kernel = compile(scatter("192", "40", "300"), "sm_90+sim");
+  ASSERT_GT(kernel.launch.blocks, 1);
+  std::mt19937 random(3);
+  std::vector<float> operand(rows * columns), updates(count * columns);
+  std::vector<int64_t> indices(count);
+  for (std::vector<float> *values : {&operand, &updates})
+    for (float &value : *values)
+      value = std::ldexp(float(random() % 4096) - 2048, int(random() % 24));
+  for (int64_t &index : indices)
+    index = int64_t(random() % 5) * 40 - 7;
+  std::vector<float> expected = operand;
+  for (int64_t p = 0; p != count; ++p)
+    for (int64_t c = 0; c != columns; ++c) {
+      // From the end on if below 0, and no further than the last.
+      int64_t row = indices[p] < 0 ? indices[p] + rows : indices[p];
+      expected[std::min(row, rows - 1) * columns + c] +=
+          updates[p * columns + c];
+    }
+  for (uint64_t seed = 0; seed != 8; ++seed) {
+    std::vector<float> result(rows * columns);
+    llvm::cantFail(
+        runGrid(kernel, kernel.launch,
+                {operand.data(), indices.data(), updates.data(), result.data()},
+                {}, nullptr, {seed}));
+    EXPECT_EQ(std::memcmp(result.data(), expected.data(),
+                          result.size() * sizeof(float)),
+              0)
+        << "in order " << seed;
+  }
+}
+
 /// What runs a kernel twice: with all of its barriers, and without one.
 class Barriers : public testing::Test {
 protected:

@@ -296,6 +296,58 @@ TEST(KernelRow, ScatterOfManyElements) {
   }
 }
 
+// On a GPU, parts of the result are done by blocks of their own; they may end
+// within a row, and there may be no such parts.
+TEST(KernelRow, ScatterInParts) {
+  std::mt19937 random(7);
+  auto type = [](llvm::ArrayRef<int64_t> shape) {
+    return mlir::RankedTensorType::get(
+        shape, mlir::IntegerType::get(&testContext(), 64));
+  };
+  for (std::string element : {"f32", "bf16", "i32"})
+    for (int64_t rows : {256, 251, 7})
+      for (int64_t columns : {48, 31, 1})
+        for (std::string kind : {"set", "add", "min"}) {
+          // Each sum is rounded to the type of the result.
+          double tolerance = element == "bf16" && kind == "add" ? 0.1 : 0;
+          std::string result = std::to_string(rows) + "x" +
+                               std::to_string(columns) + "x" + element;
+          std::string updates = "60x" + std::to_string(columns) + "x";
+          check({{result, "60x1xi64", updates + element},
+                 "%r = ax.scatter_nd " + kind + " %a[%b], %c : tensor<" +
+                     result + ">, tensor<60x1xi64>, tensor<" + updates +
+                     element + "> -> tensor<" + result + ">",
+                 {{"%r", result}}},
+                {{1, randomIndices(type({60, 1}), std::min<int64_t>(rows, 9),
+                                   random)}},
+                tolerance);
+          check({{result, updates + "i64", updates + element},
+                 "%r = ax.scatter_elements " + kind +
+                     " %a[%b], %c axis 0 : " + "tensor<" + result +
+                     ">, tensor<" + updates + "i64>, tensor<" + updates +
+                     element + "> -> tensor<" + result + ">",
+                 {{"%r", result}}},
+                {{1, randomIndices(type({60, columns}), rows, random)}},
+                tolerance);
+        }
+  // What makes the operand, indices and updates is in the same kernel.
+  check({{"64x24xf32", "50xi32", "50x24xf32"},
+         R"(%o = ax.unary neg %a : tensor<64x24xf32> -> tensor<64x24xf32>
+            %j = ax.cast %b : tensor<50xi32> -> tensor<50xi64>
+            %k = ax.reshape %j : tensor<50xi64> -> tensor<50x1xi64>
+            %u = ax.unary exp %c : tensor<50x24xf32> -> tensor<50x24xf32>
+            %r = ax.scatter_nd add %o[%k], %u : tensor<64x24xf32>, tensor<50x1xi64>, tensor<50x24xf32> -> tensor<64x24xf32>)",
+         {{"%r", "64x24xf32"}}},
+        {}, 1e-5);
+  // A row that all of the updates need is not computed for each part.
+  check(
+      {{"64x24xf32", "50x1xi64", "50x24xf32"},
+       R"(%s = ax.cumulative sum %c dim 0 : tensor<50x24xf32> -> tensor<50x24xf32>
+            %r = ax.scatter_nd add %a[%b], %s : tensor<64x24xf32>, tensor<50x1xi64>, tensor<50x24xf32> -> tensor<64x24xf32>)",
+       {{"%r", "64x24xf32"}}},
+      {{1, randomIndices(type({50, 1}), 64, random)}}, 1e-4);
+}
+
 TEST(KernelRow, RowsAreDealtOut) {
   auto module = parse({{"12x40xf32"},
                        "%r = ax.softmax %a dim 1 : tensor<12x40xf32> -> "

@@ -96,8 +96,8 @@ axl.stage @between(%x: tensor<32x1024x64xf32>, %y: tensor<2048xf32>) {
 
 // Threads do columns of a scatter, each all updates of its own in their order.
 // CHECK-LABEL: @scatter
-// CHECK: nests ["1 iterations: once, each by 256 threads", "result 0: 630(9x70)"]
-// CHECK: axl.nests = ["first: 315(9x35) <2>", "update: 70", "in order: 40"]
+// CHECK: nests ["126 iterations: 126(9x14), each by 32 threads", "result 0: 5"]
+// CHECK: axl.nests = ["first: 5", "update: 70", "in order: 40"]
 axl.stage @scatter(%x: tensor<9x70xf32>, %i: tensor<40x1xi64>, %u: tensor<40x70xf32>) {
   %0 = axl.fusion(%x, %i, %u) {
   ^bb0(%a: tensor<9x70xf32>, %b: tensor<40x1xi64>, %c: tensor<40x70xf32>):
@@ -213,4 +213,20 @@ axl.stage @tilesOfTwo(%x: tensor<2x64x64xf32>, %y: tensor<2x64x64xf32>) {
     axl.yield %3 : tensor<2x64x64xf32>
   } : (tensor<2x64x64xf32>, tensor<2x64x64xf32>) -> tensor<2x64x64xf32>
   axl.yield %0 : tensor<2x64x64xf32>
+}
+
+// -----
+
+// Each part of a scatter's result is an iteration, which goes through all of
+// the updates in order, threads next to each other through columns.
+// CHECK-LABEL: @embedding
+// CHECK: nests ["128 iterations: 128, each by 1024 threads", "result 0: 301542"]
+// CHECK: ax.scatter_nd add {{.*}} {axl.nests = ["first: 150771 <2>", "update: 768", "in order: 16384"]}
+axl.stage @embedding(%x: tensor<50257x768xf32>, %i: tensor<16384x1xi64>, %u: tensor<16384x768xf32>) {
+  %0 = axl.fusion(%x, %i, %u) {
+  ^bb0(%a: tensor<50257x768xf32>, %b: tensor<16384x1xi64>, %c: tensor<16384x768xf32>):
+    %1 = ax.scatter_nd add %a[%b], %c : tensor<50257x768xf32>, tensor<16384x1xi64>, tensor<16384x768xf32> -> tensor<50257x768xf32>
+    axl.yield %1 : tensor<50257x768xf32>
+  } : (tensor<50257x768xf32>, tensor<16384x1xi64>, tensor<16384x768xf32>) -> tensor<50257x768xf32>
+  axl.yield %0 : tensor<50257x768xf32>
 }
