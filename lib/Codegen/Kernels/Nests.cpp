@@ -181,16 +181,17 @@ private:
   }
 
   /// Each part of a scatter's result costs a way through all updates: no more
-  /// than a card has multiprocessors.
+  /// than a card has multiprocessors, and none too small for its threads.
   void chooseParts() {
-    constexpr int64_t mostParts = 128;
-    auto divides = [&](int64_t parts) {
+    constexpr int64_t mostParts = 128, leastElements = 1024;
+    auto suits = [&](int64_t parts) {
       return llvm::all_of(yield->getOperands(), [&](Value result) {
-        return pointsOf(result) % parts == 0;
+        int64_t elements = pointsOf(result);
+        return elements % parts == 0 && elements / parts >= leastElements;
       });
     };
     nests.iterations = std::min(nests.iterations, mostParts);
-    while (nests.iterations > 1 && !divides(nests.iterations))
+    while (nests.iterations > 1 && !suits(nests.iterations))
       --nests.iterations;
   }
 

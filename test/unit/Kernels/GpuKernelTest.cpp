@@ -176,6 +176,8 @@ TEST(GpuKernel, ScattersAreInParts) {
   EXPECT_EQ(partsOf(scatter("50257", "768", "16384")), (Parts{128, 1024}));
   EXPECT_EQ(partsOf(scatter("1000", "1000", "64")), (Parts{125, 1024}));
   EXPECT_EQ(partsOf(scatter("251", "257", "64")), (Parts{1, 1024}));
+  // Parts are not cut too small.
+  EXPECT_EQ(partsOf(scatter("64", "64", "64")).first, 4);
 }
 
 /// Sums have the order of positions, whatever the order of threads: that of a

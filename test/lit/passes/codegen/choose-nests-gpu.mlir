@@ -96,8 +96,8 @@ axl.stage @between(%x: tensor<32x1024x64xf32>, %y: tensor<2048xf32>) {
 
 // Threads do columns of a scatter, each all updates of its own in their order.
 // CHECK-LABEL: @scatter
-// CHECK: nests ["126 iterations: 126(9x14), each by 32 threads", "result 0: 5"]
-// CHECK: axl.nests = ["first: 5", "update: 70", "in order: 40"]
+// CHECK: nests ["1 iterations: once, each by 256 threads", "result 0: 630(9x70)"]
+// CHECK: axl.nests = ["first: 315(9x35) <2>", "update: 70", "in order: 40"]
 axl.stage @scatter(%x: tensor<9x70xf32>, %i: tensor<40x1xi64>, %u: tensor<40x70xf32>) {
   %0 = axl.fusion(%x, %i, %u) {
   ^bb0(%a: tensor<9x70xf32>, %b: tensor<40x1xi64>, %c: tensor<40x70xf32>):
