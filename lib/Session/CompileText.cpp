@@ -48,8 +48,11 @@ llvm::Expected<PlanSource> ax::compileModule(mlir::ModuleOp module,
     };
   if (options.tellTimes)
     how.onKernels = [](int64_t compiled, int64_t found) {
-      llvm::errs() << "kernels compiled: " << compiled
-                   << ", found in the cache: " << found << '\n';
+      // Processes that share standard error do not cut each other's line.
+      llvm::errs() << llvm::formatv(
+                          "kernels compiled: {0}, found in the cache: {1}\n",
+                          compiled, found)
+                          .str();
     };
   mlir::DefaultTimingManager timing;
   timing.setEnabled(options.tellTimes);
