@@ -210,6 +210,18 @@ def allCame():
                  "ranks agree on order and shape")
 
 
+def stoppedInside():
+    """In an exchange to which all had come, and that the others have left."""
+    with scratch() as folder:
+        write(folder, 0, header(0, 2), group(0, [0, 1], 3, 2), event(1),
+              event(2, False))
+        write(folder, 1, header(1, 2), group(0, [0, 1], 2, 1), event(0),
+              event(1, False))
+        analyzed(folder, "rank 1 fell out: rank 0 waits for it",
+                 "it has not come to number 2",
+                 "rank 1 waits for the end, as all have come")
+
+
 def cameLate():
     """One that was stopped, and went on when all was over."""
     with scratch() as folder:
@@ -331,6 +343,7 @@ def cases(every):
     yield "refuses folders", refusesFolders
     yield "a rank falls out", fallenOut
     yield "all have come", allCame
+    yield "a rank is stopped where all have come", stoppedInside
     yield "a rank came late", cameLate
     for what, *fields in (
             ("order", {}, {"name": "other"}), ("order", {}, {"kind": "all_gather"}),

@@ -106,19 +106,16 @@ static std::optional<Late> findLate(llvm::ArrayRef<Wait> waits) {
   return Late{rank, behind};
 }
 
-Analysis flight::analyze(const Records &records) {
-  Analysis analysis;
-  for (int64_t rank = 0; rank < records.numRanks; ++rank)
-    if (!records.ranks.count(rank))
-      analysis.missing.push_back(rank);
+/// Those that others wait for and that do not wait; where `orHasAll`, neither
+/// do those that have all they wait for.
+static std::vector<Fallen>
+findFallen(const Records &records, llvm::ArrayRef<Wait> waits, bool orHasAll) {
   std::set<int64_t> waiting;
-  for (const auto &[rank, record] : records.ranks)
-    if (auto place = findWait(record)) {
-      waiting.insert(rank);
-      analysis.waits.push_back({rank, *place, findAwaited(*place, records)});
-    }
+  for (const Wait &wait : waits)
+    if (!orHasAll || !wait.awaited.empty())
+      waiting.insert(wait.rank);
   std::map<int64_t, Fallen> fallen;
-  for (const Wait &wait : analysis.waits)
+  for (const Wait &wait : waits)
     for (int64_t rank : wait.awaited) {
       if (waiting.count(rank) || fallen.count(rank))
         continue;
@@ -127,10 +124,25 @@ Analysis flight::analyze(const Records &records) {
       fallen[rank] = {rank, hasRecord, wait.place,
                       hasRecord ? findLast(record->second) : std::nullopt};
     }
+  std::vector<Fallen> inOrder;
   for (auto &[rank, one] : fallen)
-    analysis.fallen.push_back(one);
-  if (fallen.empty())
+    inOrder.push_back(one);
+  return inOrder;
+}
+
+Analysis flight::analyze(const Records &records) {
+  Analysis analysis;
+  for (int64_t rank = 0; rank < records.numRanks; ++rank)
+    if (!records.ranks.count(rank))
+      analysis.missing.push_back(rank);
+  for (const auto &[rank, record] : records.ranks)
+    if (auto place = findWait(record))
+      analysis.waits.push_back({rank, *place, findAwaited(*place, records)});
+  analysis.fallen = findFallen(records, analysis.waits, /*orHasAll=*/false);
+  if (analysis.fallen.empty())
     analysis.late = findLate(analysis.waits);
+  if (analysis.fallen.empty() && !analysis.late)
+    analysis.fallen = findFallen(records, analysis.waits, /*orHasAll=*/true);
   // Groups of the records live on, those of the map do not.
   for (const auto &[group, members] : collect(records))
     if (auto found = findDisagreement(group, members)) {

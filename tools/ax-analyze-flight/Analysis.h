@@ -33,7 +33,9 @@ struct Disagreement {
   bool isOfShape = false;
 };
 
-/// A rank that others wait for, and that does not wait itself.
+/// A rank that others wait for, and that does not wait itself; or, where there
+/// is none, nor a late one, that was stopped in an exchange to which all had
+/// come.
 struct Fallen {
   int64_t rank = 0;
   bool hasRecord = false;
