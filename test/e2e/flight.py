@@ -214,9 +214,9 @@ def stoppedInside():
     """In an exchange to which all had come, and that the others have left."""
     with scratch() as folder:
         write(folder, 0, header(0, 2), group(0, [0, 1], 3, 2), event(1),
-              event(2, False))
+              event(2, False, waited=10_000_000))
         write(folder, 1, header(1, 2), group(0, [0, 1], 2, 1), event(0),
-              event(1, False))
+              event(1, False, waited=10_000_000))
         analyzed(folder, "rank 1 fell out: rank 0 waits for it",
                  "it has not come to number 2",
                  "rank 1 waits for the end, as all have come")
