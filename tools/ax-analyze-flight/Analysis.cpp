@@ -106,13 +106,27 @@ static std::optional<Late> findLate(llvm::ArrayRef<Wait> waits) {
   return Late{rank, behind};
 }
 
-/// Those that others wait for and that do not wait; where `orHasAll`, neither
-/// do those that have all they wait for.
-static std::vector<Fallen>
-findFallen(const Records &records, llvm::ArrayRef<Wait> waits, bool orHasAll) {
+/// Whether all other members have finished what the rank waits in.
+static bool isOnlyOne(const Wait &wait, const Records &records) {
+  return llvm::all_of(wait.place.group->ranks, [&](int64_t member) {
+    if (member == wait.rank)
+      return true;
+    auto record = records.ranks.find(member);
+    if (record == records.ranks.end())
+      return false;
+    auto history = record->second.groups.find(*wait.place.group);
+    return history != record->second.groups.end() &&
+           history->second.finished > wait.place.sequence;
+  });
+}
+
+/// Those that others wait for and that do not wait; where `orOnly`, those too
+/// that are the only ones to wait in what they wait in.
+static std::vector<Fallen> findFallen(const Records &records,
+                                      llvm::ArrayRef<Wait> waits, bool orOnly) {
   std::set<int64_t> waiting;
   for (const Wait &wait : waits)
-    if (!orHasAll || !wait.awaited.empty())
+    if (!orOnly || !isOnlyOne(wait, records))
       waiting.insert(wait.rank);
   std::map<int64_t, Fallen> fallen;
   for (const Wait &wait : waits)
@@ -138,11 +152,11 @@ Analysis flight::analyze(const Records &records) {
   for (const auto &[rank, record] : records.ranks)
     if (auto place = findWait(record))
       analysis.waits.push_back({rank, *place, findAwaited(*place, records)});
-  analysis.fallen = findFallen(records, analysis.waits, /*orHasAll=*/false);
+  analysis.fallen = findFallen(records, analysis.waits, /*orOnly=*/false);
   if (analysis.fallen.empty())
     analysis.late = findLate(analysis.waits);
   if (analysis.fallen.empty() && !analysis.late)
-    analysis.fallen = findFallen(records, analysis.waits, /*orHasAll=*/true);
+    analysis.fallen = findFallen(records, analysis.waits, /*orOnly=*/true);
   // Groups of the records live on, those of the map do not.
   for (const auto &[group, members] : collect(records))
     if (auto found = findDisagreement(group, members)) {

@@ -34,8 +34,7 @@ struct Disagreement {
 };
 
 /// A rank that others wait for, and that does not wait itself; or, where there
-/// is none, nor a late one, that was stopped in an exchange to which all had
-/// come.
+/// is none, nor a late one, that waits in what all others have finished.
 struct Fallen {
   int64_t rank = 0;
   bool hasRecord = false;
