@@ -10,7 +10,8 @@
 Nothing of it has a name outside: all processes, those that run() started
 included, are in one PID namespace, whose first process the kernel kills with
 this one, however that ends. Interfaces, mounts and rules go with the namespaces.
-What hosts run must not be in /tmp, of which they see one folder, `folder`.
+Of this machine's /tmp they see `folder`, this checkout and its build, and Python,
+where these are in it.
 """
 import os
 import shutil
@@ -29,27 +30,32 @@ NAMESPACES = ["--net", "--uts", "--mount", "--ipc"]
 PORT = "port"  # Of the bridge, with the host's number.
 INTERFACE = "eth0"
 
-# argv: the folder that all share, the host's name, Python, _shell.py. A new /tmp would hide that
-# folder, if it is there: it is put into the new one before.
+# argv: the folder that all share, the host's name, Python, _shell.py, and what else is needed. A
+# new /tmp would hide what of that is there: it is put into the new one before.
 MAKE_HOST = """
 set -e
-echo "$2" > /proc/sys/kernel/hostname
+folder=$1 name=$2 python=$3 shell=$4
+shift 4
+echo "$name" > /proc/sys/kernel/hostname
 mount -t tmpfs tmpfs /dev/shm
-new=$1/$2.tmp
+new=$folder/$name.tmp
 mkdir "$new"
 mount -t tmpfs -o mode=1777 tmpfs "$new"
-case $1 in /tmp/*)
-  mkdir -p "$new/${1#/tmp/}"
-  mount --bind "$1" "$new/${1#/tmp/}";;
-esac
+for kept in "$folder" "$@"; do
+  case $kept in /tmp/*)
+    mkdir -p "$new/${kept#/tmp/}"
+    mount --bind "$kept" "$new/${kept#/tmp/}";;
+  esac
+done
 mount --move "$new" /tmp
-mount --bind "$1/hosts" /etc/hosts
+mount --bind "$folder/hosts" /etc/hosts
 ip link set lo up
-echo $$ > "$1/$2.pid"
-exec "$3" "$4" serve "$1/$2.shell"
+echo $$ > "$folder/$name.pid"
+exec "$python" "$shell" serve "$folder/$name.shell"
 """
 
 SHELL = HERE / "_shell.py"
+NEEDED = [HERE.parents[1], Path(os.environ["AX_BIN"]).parent, sys.prefix]
 
 
 def describeLack():
@@ -139,7 +145,7 @@ class Hosts:
         self._inside("ip", "link", "set", "hub", "up")
         for name in self.names:
             self._open("unshare", *NAMESPACES, "sh", "-c", MAKE_HOST, "sh",
-                       self.folder, name, sys.executable, SHELL)
+                       self.folder, name, sys.executable, SHELL, *NEEDED)
         for name in self.names:
             waitUntil((self.folder / f"{name}.shell").exists, f"{name} is up")
             pid = (self.folder / f"{name}.pid").read_text().strip()
