@@ -65,15 +65,16 @@ void Hub::wait() {
                             {gate.socket.handle, 0, ZMQ_POLLIN, 0},
                             {nullptr, state.getWakeFile(), ZMQ_POLLIN, 0}};
   router.zmq.zmq_poll.function(items, 4, pulse.beforeSleep(Clock::now()));
-  Clock::duration slept = pulse.afterSleep(Clock::now());
+  // What happens from here on counts in the next turn.
+  Clock::time_point now = Clock::now();
+  Clock::duration stopped = pulse.afterSleep(now);
   for (Member &member : members)
-    member.peer.lastHeard += slept;
+    member.peer.excuse(stopped, now);
   state.clearWake();
   gate.answer();
   // What a process has said comes before the end of its connection.
   readEvents();
   readMessages();
-  Clock::time_point now = Clock::now();
   checkSilence(now);
   if (pulse.isDue(now))
     beat();

@@ -58,12 +58,15 @@ long Pulse::beforeSleep(Clock::time_point now) {
   // Rounded up, or the last millisecond would be polled away.
   auto sleep = std::chrono::ceil<std::chrono::milliseconds>(
       std::max(next - now, Clock::duration(0)));
-  wake = now + sleep;
+  if (awake == Clock::time_point())
+    awake = now;
+  planned = sleep;
   return static_cast<long>(sleep.count());
 }
 
-Clock::duration Pulse::afterSleep(Clock::time_point now) const {
-  Clock::duration late = now - wake;
+Clock::duration Pulse::afterSleep(Clock::time_point now) {
+  Clock::duration late = now - awake - planned;
+  awake = now;
   return late > interval ? late : Clock::duration(0);
 }
 

@@ -7,6 +7,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 
+#include <algorithm>
 #include <chrono>
 
 namespace ax::rt::control {
@@ -24,6 +25,11 @@ struct Peer {
   std::string describe() const;
   /// Likewise, and what it said last that it did, and when.
   std::string describeLast(Clock::time_point now) const;
+  /// It may have spoken while this process was stopped for so long, until
+  /// `now`.
+  void excuse(Clock::duration stopped, Clock::time_point now) {
+    lastHeard = std::min(lastHeard + stopped, now);
+  }
 };
 
 /// Returns those of `peers` that are silent for over `timeout`; where there is
@@ -37,7 +43,7 @@ std::string describeMissing(llvm::StringRef what,
                             llvm::ArrayRef<const Peer *> missing,
                             Clock::time_point now);
 
-/// Says when to speak, and what time was slept that is nobody's silence.
+/// Says when to speak, and what time was lost that is nobody's silence.
 class Pulse {
 public:
   explicit Pulse(std::chrono::milliseconds timeout)
@@ -45,15 +51,17 @@ public:
                                                      timeout / 4)) {}
   /// Returns how long to sleep, in milliseconds.
   long beforeSleep(Clock::time_point now);
-  /// Returns by how much more than that this process slept, because it was
-  /// stopped: others may have spoken, and could not be heard.
-  Clock::duration afterSleep(Clock::time_point now) const;
+  /// Returns by how much more than that this process took since it slept
+  /// before, because it was stopped, asleep or at work: others may have spoken,
+  /// and could not be heard.
+  Clock::duration afterSleep(Clock::time_point now);
   /// Returns whether a heartbeat is due, once.
   bool isDue(Clock::time_point now);
 
 private:
   const std::chrono::milliseconds interval;
-  Clock::time_point next = {}, wake = {};
+  Clock::time_point next = {}, awake = {};
+  Clock::duration planned = {};
 };
 
 } // namespace ax::rt::control

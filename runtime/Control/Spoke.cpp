@@ -116,14 +116,15 @@ void Spoke::sleep(Connection &at, long milliseconds) {
 
 void Spoke::wait() {
   sleep(*connection, pulse.beforeSleep(Clock::now()));
-  first.lastHeard += pulse.afterSleep(Clock::now());
+  // What happens from here on counts in the next turn.
+  Clock::time_point now = Clock::now();
+  first.excuse(pulse.afterSleep(now), now);
   // What process 0 has said comes before the end of the connection.
   bool isLost = false;
   SocketEvent event;
   while (connection->monitor.receive(event))
     isLost |= event.kind == ZMQ_EVENT_DISCONNECTED;
   readMessages();
-  Clock::time_point now = Clock::now();
   if (isAlone)
     return;
   if (isLost) {
