@@ -16,6 +16,7 @@
 #include "MpiLink.h"
 
 #include "ax/Runtime/CollectivePieces.h"
+#include "ax/Runtime/HostMemory.h"
 #include "ax/Runtime/VectorKernels.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -99,7 +100,7 @@ private:
   int64_t numBytes = 0;
   std::vector<Part> parts;
   Batch firstStep, secondStep;
-  std::vector<uint8_t> scratch;
+  HostMemory scratch;
   int64_t scratchBytes = 0;
   std::vector<void *> buffers;
   /// One for each member, filled for each run of elements.
@@ -137,11 +138,12 @@ llvm::Error MpiCollective::prepare() {
     else
       addExchange(i, first);
   }
-  scratch.resize(static_cast<size_t>(scratchBytes + alignment));
+  auto memory = HostMemory::allocate(scratchBytes);
+  if (!memory)
+    return memory.takeError();
+  scratch = std::move(*memory);
   buffers.resize(2 * specs.size() + 1);
-  auto address = reinterpret_cast<uintptr_t>(scratch.data());
-  buffers[scratchBuffer()] =
-      scratch.data() + (llvm::alignTo(address, alignment) - address);
+  buffers[scratchBuffer()] = scratch.getData();
   auto makeStep = [&](BatchBuilder builder, Batch &step) -> llvm::Error {
     auto made =
         Batch::create(link->getMpi(), group->state->group, std::move(builder));
