@@ -90,6 +90,18 @@ def printedAreAssembled(text, count, target, folder, *passes):
              target, folder)
 
 
+def stageOf(number, body, operands, result):
+    """A stage of one kernel, which gives %r of %a, %b, ...: of these types."""
+    def listed(names):
+        return ", ".join(f"%{name}: {kind}" for name, kind in zip(names, operands))
+    types = ", ".join(operands)
+    given = ", ".join(f"%{name}" for name in "xyz"[:len(operands)])
+    return (f"axl.stage @s{number}({listed('xyz')}) {{\n"
+            f"%0 = axl.fusion({given}) {{\n^bb0({listed('abc')}):\n{body}\n"
+            f"axl.yield %r : {result}\n}} : ({types}) -> {result}\n"
+            f"axl.yield %0 : {result}\n}}\n")
+
+
 def rowsAreAssembled(target):
     """By threads, warps, blocks of all sizes, columns and tiles."""
     ptxas()
@@ -107,12 +119,8 @@ def rowsAreAssembled(target):
                                  ("columns", 1, shape[1], element),
                                  ("places", shape[0], 1, "i64")]}
                     body = body.format(**types)
-                    m, result = types["m"], body.split()[-1]
-                    stages.append(
-                        f"axl.stage @s{len(stages)}(%x: {m}) {{\n"
-                        f"%0 = axl.fusion(%x) {{\n^bb0(%a: {m}):\n{body}\n"
-                        f"axl.yield %r : {result}\n}} : ({m}) -> {result}\n"
-                        f"axl.yield %0 : {result}\n}}\n")
+                    stages.append(stageOf(len(stages), body, [types["m"]],
+                                          body.split()[-1]))
         text.write_text("".join(stages))
         printedAreAssembled(text, len(stages), target, folder)
 
@@ -133,15 +141,9 @@ def scattersAreAssembled(target):
                     types = [f"tensor<{rows}x{columns}x{element}>",
                              f"tensor<{count}x{places}xi64>",
                              f"tensor<{count}x{columns}x{element}>"]
-                    m, listed = types[0], ", ".join(types)
-                    stages.append(
-                        f"axl.stage @s{len(stages)}(%x: {m}, %y: {types[1]}, "
-                        f"%z: {types[2]}) {{\n"
-                        f"%0 = axl.fusion(%x, %y, %z) {{\n"
-                        f"^bb0(%a: {m}, %b: {types[1]}, %c: {types[2]}):\n"
-                        f"%r = ax.{op} : {listed} -> {m}\n"
-                        f"axl.yield %r : {m}\n}} : ({listed}) -> {m}\n"
-                        f"axl.yield %0 : {m}\n}}\n")
+                    stages.append(stageOf(
+                        len(stages), f"%r = ax.{op} : {', '.join(types)} -> "
+                        f"{types[0]}", types, types[0]))
         text.write_text("".join(stages))
         printedAreAssembled(text, len(stages), target, folder)
 

@@ -41,16 +41,7 @@ TEST(ExecutorTest, InputsAndOutputsArePutTogether) {
     for (int threads : {1, 3}) {
       std::vector<sharding::Axis> axes{
           {"data", 2, false}, {"col", 3, false}, {"micro", 2, true}};
-      ProgramBuilder plain(axes);
-      std::vector<std::vector<sharding::SubAxes>> splits{
-          {},
-          {plain.over("data")},
-          {{}, plain.over("col")},
-          {plain.over("micro")},
-          {{plain.over("data")[0], plain.over("micro")[0]}, plain.over("col")},
-          {plain.over("micro"), plain.over("data")},
-      };
-      for (const auto &split : splits) {
+      for (const auto &split : waysToSplit(axes)) {
         ProgramBuilder b(axes);
         Shape shape{size, size + 1};
         addMap(b, shape, split);

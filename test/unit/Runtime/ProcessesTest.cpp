@@ -99,16 +99,7 @@ TEST(ProcessesTest, OutputsComeToProcess0) {
   for (int64_t size : {1, 2, 5, 6, 7}) {
     std::vector<sharding::Axis> axes{
         {"data", 2, false}, {"col", 2, false}, {"micro", 2, true}};
-    ProgramBuilder plain(axes);
-    std::vector<std::vector<sharding::SubAxes>> splits{
-        {},
-        {plain.over("data")},
-        {{}, plain.over("col")},
-        {plain.over("micro")},
-        {{plain.over("data")[0], plain.over("micro")[0]}, plain.over("col")},
-        {plain.over("micro"), plain.over("data")},
-    };
-    for (const auto &split : splits) {
+    for (const auto &split : waysToSplit(axes)) {
       ProgramBuilder b(axes);
       addMap(b, {size, size + 1}, split);
       expectSame(b);

@@ -27,6 +27,17 @@ inline void addMap(ProgramBuilder &b, const Shape &shape,
   b.kernel(0, "double", doublePlusOne, {in, out}, count);
 }
 
+/// Ways to split a matrix, in space over `data` and `col` and in time over
+/// `micro`.
+inline std::vector<std::vector<sharding::SubAxes>>
+waysToSplit(const std::vector<sharding::Axis> &axes) {
+  ProgramBuilder b(axes);
+  sharding::SubAxes data = b.over("data"), micro = b.over("micro"),
+                    col = b.over("col");
+  return {{},           {data}, {{}, col}, {micro}, {{data[0], micro[0]}, col},
+          {micro, data}};
+}
+
 /// Stages that each double, with `slots` per transfer.
 inline ProgramBuilder makePipeline(int32_t stages, int64_t microBatches,
                                    int32_t slots, int64_t ranksPerStage = 1) {
