@@ -5,7 +5,6 @@
 #include "ax/Support/GivenWeights.h"
 
 #include "llvm/ADT/STLExtras.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <algorithm>
 #include <cstring>
@@ -55,9 +54,7 @@ std::vector<std::string> capi::listFrom(const char *const *texts) {
 capi::Tell capi::teller(void (*warn)(const char *, void *), void *context) {
   if (warn)
     return [=](const std::string &text) { warn(text.c_str(), context); };
-  return [](const std::string &text) {
-    llvm::errs() << "axrun: warning: " << text << '\n';
-  };
+  return [](const std::string &text) { tell("axrun", "warning: " + text); };
 }
 
 static llvm::Expected<SessionOptions> optionsFrom(const AxOptions *options) {

@@ -211,22 +211,26 @@ void Progress::showStep(const StepFacts &facts, int64_t steps, double loss,
                         int64_t skipped) {
   if (quiet)
     return;
+  std::string text;
+  llvm::raw_string_ostream line(text);
   if (replaces)
-    os << "\r\033[K";
-  os << "axrun: step " << facts.step << " of " << steps << ": loss "
-     << llvm::format("%.6f", loss)
-     << llvm::format(", %.1f ms", 1e3 * facts.seconds)
-     << llvm::format(facts.samplesPerSecond < 100 ? ", %.3g samples/s"
-                                                  : ", %.0f samples/s",
-                     facts.samplesPerSecond)
-     << llvm::format(", %.2f GFLOP/s",
-                     static_cast<double>(flops) / facts.seconds / 1e9)
-     << llvm::format(", %.0f MB", static_cast<double>(peakBytes()) / 1e6);
+    line << "\r\033[K";
+  line << "axrun: step " << facts.step << " of " << steps << ": loss "
+       << llvm::format("%.6f", loss)
+       << llvm::format(", %.1f ms", 1e3 * facts.seconds)
+       << llvm::format(facts.samplesPerSecond < 100 ? ", %.3g samples/s"
+                                                    : ", %.0f samples/s",
+                       facts.samplesPerSecond)
+       << llvm::format(", %.2f GFLOP/s",
+                       static_cast<double>(flops) / facts.seconds / 1e9)
+       << llvm::format(", %.0f MB", static_cast<double>(peakBytes()) / 1e6);
   if (skipped)
-    os << ", " << skipped << " skipped";
-  isOpen = true;
-  if (!replaces)
-    endLine();
+    line << ", " << skipped << " skipped";
+  isOpen = replaces;
+  if (!isOpen)
+    line << '\n';
+  // At once: other processes write there, too.
+  os << text;
   os.flush();
 }
 
@@ -243,5 +247,5 @@ void Progress::show(const llvm::Twine &text) {
 
 void Progress::tell(const llvm::Twine &text) {
   endLine();
-  os << "axrun: " << text << '\n';
+  os << ("axrun: " + text + "\n").str();
 }

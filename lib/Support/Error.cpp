@@ -88,10 +88,15 @@ ErrorDescription describeError(llvm::Error error) {
   return result;
 }
 
+void tell(llvm::StringRef tool, const llvm::Twine &text) {
+  // The stream has no buffer: each string is written at once.
+  llvm::errs() << (tool + ": " + text + "\n").str();
+}
+
 int reportError(llvm::StringRef tool, llvm::Error error) {
   ErrorDescription description = describeError(std::move(error));
   if (description.code != ExitCode::Success)
-    llvm::errs() << tool << ": error: " << description.message << '\n';
+    tell(tool, "error: " + description.message);
   return static_cast<int>(description.code);
 }
 

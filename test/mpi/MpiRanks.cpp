@@ -13,6 +13,8 @@
 #include "ax/Runtime/MpiProcess.h"
 #include "ax/Support/Error.h"
 
+#include <thread>
+
 using namespace ax;
 using namespace ax::rt;
 
@@ -116,6 +118,8 @@ int main(int argc, char **argv) {
   auto process = openMpi();
   if (!process && !isFirstOfLauncher()) {
     llvm::consumeError(process.takeError());
+    // The first process that ends makes the launcher end all.
+    std::this_thread::sleep_for(std::chrono::seconds(1));
     return static_cast<int>(ExitCode::Usage);
   }
   if (!process)

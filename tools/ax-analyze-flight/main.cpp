@@ -18,9 +18,8 @@ int main(int argc, char **argv) {
   auto folder = parseFlightOptions(argc, argv);
   if (!folder)
     return reportError(tool, folder.takeError());
-  auto records = flight::readRecords(*folder, [](const std::string &text) {
-    llvm::errs() << tool << ": warning: " << text << '\n';
-  });
+  auto records = flight::readRecords(
+      *folder, [](const std::string &text) { tell(tool, "warning: " + text); });
   if (!records)
     return reportError(tool, records.takeError());
   flight::printReport(*records, flight::analyze(*records), llvm::outs());

@@ -7,7 +7,6 @@
 #include "ax/Support/Error.h"
 
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/raw_ostream.h"
 
 #include <cstdlib>
 #include <cstring>
@@ -56,10 +55,6 @@ Next Restarts::after(int code, bool hasSaved) {
 }
 
 namespace {
-
-void tell(const llvm::Twine &text) {
-  llvm::errs() << "axlaunch: " << text << '\n';
-}
 
 std::string describe(int code) {
   std::string text = "exit code " + std::to_string(code);
@@ -139,8 +134,8 @@ int Job::endOf(int code) const {
 void Job::prepareAgain(Next next) {
   if (next == Next::FewerRanks) {
     command = options.fallbacks[numFallbacks++];
-    tell("two runs in a row saved no step: the next one is of '" +
-         command.getPlan() + "'");
+    tell("axlaunch", "two runs in a row saved no step: the next one is of '" +
+                         command.getPlan() + "'");
   }
   std::string from = "from the start: nothing is saved yet";
   if (Saved saved = findOwn())
@@ -152,8 +147,8 @@ void Job::prepareAgain(Next next) {
     // axrun goes on with a log where it goes on with a run, and only there.
     // Where this fails it says so.
     llvm::sys::fs::remove(command.getLog());
-  tell("restart " + llvm::Twine(++numRestarts) + " of " +
-       llvm::Twine(options.maxRestarts) + ", " + from);
+  tell("axlaunch", "restart " + llvm::Twine(++numRestarts) + " of " +
+                       llvm::Twine(options.maxRestarts) + ", " + from);
 }
 
 llvm::Expected<int> Job::run() {
@@ -169,7 +164,7 @@ llvm::Expected<int> Job::run() {
     Next next = restarts.after(*code, saved != before);
     if (next == Next::End)
       return *code;
-    tell("the run ended with " + describe(*code));
+    tell("axlaunch", "the run ended with " + describe(*code));
     auto giveUp = [&](const llvm::Twine &why) {
       return makeError(ExitCode::RunFailed,
                        why + "; what is saved: " +

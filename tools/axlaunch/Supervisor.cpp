@@ -181,16 +181,16 @@ int Supervisor::waitFor(int handOn) {
     if (number < 0 && hasRanks()) {
       lastRank = now;
     } else if (number < 0 && lastRank && now - *lastRank > patience()) {
-      llvm::errs() << "axlaunch: the command has no rank on this host any more "
-                      "and does not end: it is ended\n";
+      tell("axlaunch", "the command has no rank on this host any more and does "
+                       "not end: it is ended");
       endAll();
       return static_cast<int>(ExitCode::RunFailed);
     } else if (number == SIGCHLD) {
       reap();
     } else if (number > 0 && !stopSignal) {
       stopSignal = number;
-      llvm::errs() << "axlaunch: stopping: the command saves and ends; once "
-                      "more stops at once\n";
+      tell("axlaunch", "stopping: the command saves and ends; once more stops "
+                       "at once");
       kill(child, handOn);
     } else if (number > 0) {
       endAll();

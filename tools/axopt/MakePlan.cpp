@@ -78,9 +78,8 @@ llvm::Error ax::makePlan(const Options &options, mlir::MLIRContext &context) {
     if (llvm::Error error = plan::verifyPlan(**module))
       return error;
   if (!options.quiet)
-    diagnostics.tellNotes([](const std::string &text) {
-      llvm::errs() << "axopt: note: " << text << '\n';
-    });
+    diagnostics.tellNotes(
+        [](const std::string &text) { tell("axopt", "note: " + text); });
   if (options.verifyOnly) {
     llvm::outs() << options.input << ": verified\n";
     return llvm::Error::success();

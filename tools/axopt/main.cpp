@@ -11,9 +11,7 @@
 
 using namespace ax;
 
-void ax::warn(const std::string &text) {
-  llvm::errs() << "axopt: warning: " << text << '\n';
-}
+void ax::warn(const std::string &text) { tell("axopt", "warning: " + text); }
 
 static llvm::Error run(const Options &options) {
   // What a plan is made of is known when it is read.

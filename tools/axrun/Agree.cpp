@@ -3,8 +3,7 @@
 #include "Agree.h"
 
 #include "ax/Support/Compare.h"
-
-#include "llvm/Support/raw_ostream.h"
+#include "ax/Support/Error.h"
 
 using namespace ax;
 
@@ -18,14 +17,13 @@ bool ax::agree(const RunOptions &options, const std::vector<rt::Port> &ports,
     const HostTensor &got = outputs[port - ports.begin()];
     if (got.getShape() != wanted.getShape() ||
         got.getType() != wanted.getType()) {
-      llvm::errs() << "axrun: " << name << " is " << got.typeToString()
-                   << ", expected is " << wanted.typeToString() << '\n';
+      tell("axrun", name + " is " + got.typeToString() + ", expected is " +
+                        wanted.typeToString());
       agrees = false;
       continue;
     }
     Difference difference = compare(got, wanted, options.rtol, options.atol);
-    llvm::errs() << "axrun: " << describe(name, difference, got, wanted)
-                 << '\n';
+    tell("axrun", describe(name, difference, got, wanted));
     agrees &= difference.numDiffering == 0;
   }
   std::string others;
@@ -35,6 +33,6 @@ bool ax::agree(const RunOptions &options, const std::vector<rt::Port> &ports,
         }))
       others += " " + port.name;
   if (!expected.empty() && !others.empty())
-    llvm::errs() << "axrun: note: not compared:" << others << '\n';
+    tell("axrun", "note: not compared:" + others);
   return agrees;
 }

@@ -327,12 +327,12 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
   flags.read(OPT_timing, session.tellTimes);
   session.trace = !options.trace.empty() || options.profile;
   session.warn = [name = toolkit.name](const std::string &text) {
-    llvm::errs() << name << ": warning: " << text << '\n';
+    tell(name, "warning: " + text);
   };
   // Who waits looks at a terminal; a log has no use for it.
   if (llvm::errs().is_displayed() && !flags.isOn(OPT_quiet))
     session.note = [name = toolkit.name](const std::string &text) {
-      llvm::errs() << name << ": " << text << '\n';
+      tell(name, text);
     };
   if (llvm::Error error = readTraining(flags, options))
     return error;

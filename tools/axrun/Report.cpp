@@ -179,7 +179,7 @@ llvm::Error ax::writeReports(const RunOptions &options, rt::Executor &executor,
   if (world.isFirst()) {
     measurement.bubble = executor.getBubble();
     if (options.iterations)
-      llvm::errs() << "axrun: " << describe(measurement) << '\n';
+      tell("axrun", describe(measurement));
     error = writeGathered(options, executor, measurement);
   }
   return rt::agree(world, "reports", std::move(error));

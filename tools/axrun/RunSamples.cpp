@@ -10,8 +10,9 @@ using namespace ax;
 
 static llvm::Error start(Session &session) {
   if (session.isUntrained() && session.getWorld()->isFirst())
-    llvm::errs() << "axrun: note: the weights are those of the model's file, "
-                    "from before training: --weights takes others\n";
+    tell("axrun",
+         "note: the weights are those of the model's file, from before "
+         "training: --weights takes others");
   return session.start();
 }
 

@@ -66,7 +66,11 @@ struct ErrorDescription {
 };
 ErrorDescription describeError(llvm::Error error);
 
-/// Prints `tool: error: message` to standard error and returns the exit code.
+/// Writes `tool: text` and the line's end to standard error, in one piece: what
+/// other processes write there does not come between.
+void tell(llvm::StringRef tool, const llvm::Twine &text);
+
+/// Tells `error: message` of the tool and returns the exit code.
 int reportError(llvm::StringRef tool, llvm::Error error);
 
 } // namespace ax
