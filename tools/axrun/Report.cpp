@@ -6,6 +6,7 @@
 
 #include "ax/Runtime/Agreement.h"
 #include "ax/Support/AtomicFile.h"
+#include "ax/Support/Error.h"
 
 #include "llvm/Support/Format.h"
 #include "llvm/Support/JSON.h"

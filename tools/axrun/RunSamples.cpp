@@ -3,7 +3,7 @@
 #include "Actions.h"
 #include "Inputs.h"
 
-#include "ax/Support/ExitCode.h"
+#include "ax/Support/Error.h"
 #include "ax/Support/MappedFile.h"
 
 using namespace ax;
