@@ -66,6 +66,28 @@ def oneMessage(done, *texts):
         raise Failed(f"expected once: {texts}\n{done.stderr}")
 
 
+def childrenOf(pid, variable=None):
+    """The numbers of processes that it has started; by the number that the variable of
+    their environment has, where one is named."""
+    found = {}
+    for entry in Path("/proc").iterdir():
+        if not entry.name.isdigit():
+            continue
+        try:
+            parent = int((entry / "stat").read_text().rsplit(")", 1)[1].split()[1])
+            if parent != pid:
+                continue
+            words = (entry / "environ").read_bytes().split(b"\0")
+        except (OSError, IndexError):
+            continue
+        if variable is None:
+            found[int(entry.name)] = int(entry.name)
+        for word in words:
+            if word.startswith(f"{variable}=".encode()):
+                found[int(word.split(b"=")[1])] = int(entry.name)
+    return found
+
+
 class Running:
     """A job that goes on while the test looks at it."""
 
@@ -82,21 +104,7 @@ class Running:
         """Waits until all are there; gives their numbers of processes by rank."""
         last = time.monotonic() + timeout
         while time.monotonic() < last and self.process.poll() is None:
-            self.ranks = {}
-            for entry in Path("/proc").iterdir():
-                if not entry.name.isdigit():
-                    continue
-                try:
-                    parent = int((entry / "stat").read_text().rsplit(")", 1)[1]
-                                 .split()[1])
-                    if parent != self.process.pid:
-                        continue
-                    words = (entry / "environ").read_bytes().split(b"\0")
-                except (OSError, IndexError):
-                    continue
-                for word in words:
-                    if word.startswith(b"OMPI_COMM_WORLD_RANK="):
-                        self.ranks[int(word.split(b"=")[1])] = int(entry.name)
+            self.ranks = childrenOf(self.process.pid, "OMPI_COMM_WORLD_RANK")
             if len(self.ranks) == count:
                 return self.ranks
             time.sleep(0.05)
