@@ -91,13 +91,13 @@ def childrenOf(pid, variable=None):
 class Running:
     """A job that goes on while the test looks at it."""
 
-    def __init__(self, ranks, *command):
+    def __init__(self, ranks, *command, **environment):
         needMpi()
         words = [*MPIRUN, "-np", ranks, *command]
         self.process = subprocess.Popen(
             [str(word) for word in words], stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True,
-            env=os.environ | {"AXRUN_MPI_MODULE": str(MODULE)})
+            env=os.environ | {"AXRUN_MPI_MODULE": str(MODULE)} | environment)
         self.ranks = {}
 
     def findRanks(self, count, timeout=60):
