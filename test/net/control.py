@@ -14,7 +14,7 @@ sys.path.append(str(ROOT / "test/mpi"))
 from _jobs import DIGITS, compiled, logged, oneMessage, sameLogs  # noqa: E402
 
 USAGE, INPUT_OUTPUT, INTERRUPTED = 2, 7, 130
-PORT, STRANGERS = 23456, 10000
+PORT = 23456
 CONTROL = f"--control=host1:{PORT}"
 
 # argv: the port, how many, and how long each waits to be let in. Says how many were.
@@ -60,8 +60,8 @@ def refused(hosts, plan, code, flags, *says):
     waitUntil(lambda: not ranksOf(plan), "no process is left", 5)
 
 
-def strangers():
-    """Before the second rank can join, and while the job runs."""
+def strangers(count):
+    """So many before the second rank can join, and as many while the job runs."""
     with Hosts(2) as hosts:
         plan = compiled(hosts.folder, "--tp=2")
         log, script = hosts.folder / "log", hosts.folder / "speak.py"
@@ -69,7 +69,7 @@ def strangers():
 
         def speak(seconds):
             return int(hosts.run("host1", sys.executable, script, str(PORT),
-                                 str(STRANGERS), seconds).stdout)
+                                 str(count), seconds).stdout)
 
         hosts.run("host2", "nft", "add table ip late; add chain ip late out { type "
                   "filter hook output priority 0; }; add rule ip late out tcp dport "
@@ -81,7 +81,7 @@ def strangers():
         waitUntil(lambda: listens in hosts.run("host1", "cat", "/proc/net/tcp").stdout,
                   "process 0 listens")
         heard = speak("1")
-        if heard < STRANGERS / 2 or log.exists() or len(ranksOf(plan)) != 2:
+        if heard < count / 2 or log.exists() or len(ranksOf(plan)) != 2:
             raise Failed(f"{heard} were heard, ranks: {ranksOf(plan)}")
         hosts.run("host2", "nft", "delete table ip late")
         waitUntil(lambda: log.exists() and '"step":5,' in log.read_text(), "steps")
@@ -140,7 +140,7 @@ def noRecords(names):
 
 
 def cases(every):
-    yield "strangers", strangers
+    yield "strangers", strangers, 10000 if every else 1000
     yield "one port", onePort
     for name in "host1", "host2":
         yield f"a plan that {name} alone can read", unreadable, name
