@@ -2,7 +2,8 @@
 
 # `cmake --install`: tools, the C library with its headers and CMake package,
 # the plugin for mlir-opt, headers for plugins of others, manual pages and
-# completions. `cpack` makes a Debian package of it.
+# completions. `cpack` makes Debian packages of it: axopt, and axopt-mpi with what
+# needs MPI.
 
 include(GNUInstallDirs)
 include(CMakePackageConfigHelpers)
@@ -56,7 +57,7 @@ install(FILES include/ax-c/axrun.h
 install(TARGETS AxPlugin LIBRARY)
 # Where the loader looks for what the tools need.
 if(TARGET ax-mpi)
-  install(TARGETS ax-mpi LIBRARY)
+  install(TARGETS ax-mpi LIBRARY COMPONENT mpi)
 endif()
 
 # What passes in a library of their own are made with; the code is axopt-opt's.
@@ -98,6 +99,11 @@ install(FILES tools/axopt-opt/axopt-opt.1
 install(FILES LICENSE README.md CHANGELOG.md
         DESTINATION "${CMAKE_INSTALL_DOCDIR}")
 
+# What has no component is Unspecified.
+set(CPACK_COMPONENTS_ALL Unspecified)
+if(TARGET ax-mpi)
+  list(APPEND CPACK_COMPONENTS_ALL mpi)
+endif()
 set(CPACK_GENERATOR DEB)
 set(CPACK_PACKAGE_CONTACT "maintainers of axopt")
 set(CPACK_PACKAGE_DESCRIPTION_SUMMARY
@@ -106,4 +112,15 @@ set(CPACK_PACKAGING_INSTALL_PREFIX "/usr")
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEBIAN_FILE_NAME DEB-DEFAULT)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
+set(CPACK_DEB_COMPONENT_INSTALL ON)
+set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_NAME axopt)
+set(CPACK_DEBIAN_UNSPECIFIED_PACKAGE_SUGGESTS axopt-mpi)
+set(CPACK_DEBIAN_UNSPECIFIED_DESCRIPTION
+    "${CPACK_PACKAGE_DESCRIPTION_SUMMARY}")
+# ZeroMQ is opened at run time. srun may stand in for mpirun.
+set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS
+    "axopt (= ${PROJECT_VERSION}), libzmq5")
+set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS openmpi-bin)
+set(CPACK_DEBIAN_MPI_DESCRIPTION
+    "ranks of axopt's plans as processes, by Open MPI")
 include(CPack)

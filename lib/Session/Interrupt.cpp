@@ -7,12 +7,15 @@
 
 using namespace ax;
 
-static std::atomic<bool> requested{false}, isTold{false};
+/// The number of the first signal; 0: there was none.
+static std::atomic<int> first{0};
+static std::atomic<bool> isTold{false};
 // SIGUSR1 is what launchers hand on to ranks.
 constexpr int handledSignals[] = {SIGINT, SIGTERM, SIGUSR1};
 
 static void note(int number) {
-  if (requested.exchange(true)) {
+  int none = 0;
+  if (!first.compare_exchange_strong(none, number)) {
     // Blocked while we are here, and so taken when we return.
     std::signal(number, SIG_DFL);
     raise(number);
@@ -28,7 +31,7 @@ static void note(int number) {
 
 Interrupt::Interrupt(bool isTold) {
   ::isTold.store(isTold);
-  requested.store(false);
+  first.store(0);
   struct sigaction action = {};
   action.sa_handler = note;
   action.sa_flags = SA_RESTART;
@@ -43,4 +46,4 @@ Interrupt::~Interrupt() {
     sigaction(handledSignals[i], &before[i], nullptr);
 }
 
-bool Interrupt::isRequested() { return requested.load(); }
+int Interrupt::getSignal() { return first.load(); }

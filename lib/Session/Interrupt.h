@@ -18,7 +18,9 @@ public:
   Interrupt(const Interrupt &) = delete;
   Interrupt &operator=(const Interrupt &) = delete;
 
-  static bool isRequested();
+  /// The number of the first signal; 0: there was none.
+  static int getSignal();
+  static bool isRequested() { return getSignal() != 0; }
 
 private:
   std::array<struct sigaction, 3> before;

@@ -5,6 +5,7 @@
 #include "ax/Runtime/Agreement.h"
 
 #include <algorithm>
+#include <csignal>
 
 using namespace ax;
 
@@ -42,7 +43,7 @@ void StepFeed::readUntil(int64_t number) {
 }
 
 /// All processes find the same wrong with it.
-llvm::Error StepFeed::agreeOnNext(bool wantsToStop) {
+llvm::Error StepFeed::agreeOnNext(int ownSignal) {
   rt::World &world = executor.getWorld();
   llvm::Error mine = llvm::Error::success();
   bool isLast = begun == last, counts = true;
@@ -51,7 +52,8 @@ llvm::Error StepFeed::agreeOnNext(bool wantsToStop) {
   else if (!isLast)
     counts = at(begun).counts;
   using Text = llvm::Expected<std::string>;
-  std::string flags = {wantsToStop ? 's' : '-', counts ? 'c' : '-'};
+  char asked = ownSignal == SIGTERM ? 't' : ownSignal ? 'i' : '-';
+  std::string flags = {asked, counts ? 'c' : '-'};
   auto all = rt::agreeOnTexts(world, "the next step",
                               mine ? Text(std::move(mine)) : Text(flags));
   auto anyHas = [&](size_t flag, char value) {
@@ -59,8 +61,8 @@ llvm::Error StepFeed::agreeOnNext(bool wantsToStop) {
       return text.size() > flag && text[flag] == value;
     });
   };
-  if (all && !world.isAlone())
-    shouldStop = anyHas(0, 's');
+  if (all)
+    stopSignal = anyHas(0, 't') ? SIGTERM : anyHas(0, 'i') ? SIGINT : 0;
   if (isLast)
     return all.takeError();
   if (!all)
@@ -74,10 +76,10 @@ llvm::Error StepFeed::agreeOnNext(bool wantsToStop) {
   return llvm::Error::success();
 }
 
-llvm::Error StepFeed::begin(bool wantsToStop) {
+llvm::Error StepFeed::begin(int ownSignal) {
   readUntil(begun + 2);
   if (agreed == begun)
-    if (llvm::Error error = agreeOnNext(wantsToStop))
+    if (llvm::Error error = agreeOnNext(ownSignal))
       return error;
   for (; announced < std::min(read, begun + 2); ++announced) {
     Step &step = at(announced);
@@ -94,7 +96,7 @@ llvm::Error StepFeed::begin(bool wantsToStop) {
     return error;
   ++begun;
   isBegun = true;
-  return agreeOnNext(wantsToStop);
+  return agreeOnNext(ownSignal);
 }
 
 llvm::Error StepFeed::finish() {

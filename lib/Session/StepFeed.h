@@ -14,8 +14,9 @@
 // left it.
 //
 // Where there are several processes, they tell each other, while a step runs,
-// what is wrong with the rows of the next batch that each reads, and whether
-// one was asked to stop: so all of them end behind the same step.
+// what is wrong with the rows of the next batch that each reads, and by which
+// signal one was asked to stop: so all of them end behind the same step, with
+// the same exit code.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_LIB_SESSION_STEPFEED_H
@@ -52,11 +53,12 @@ public:
                                          int64_t last, bool needsLabels);
 
   /// Lets the next step begin, which there must be, after the end of the one
-  /// before. An error of its batch is one each time. `wantsToStop`: whether
-  /// this process was asked to.
-  llvm::Error begin(bool wantsToStop);
-  /// Whether one of several processes was, when the last step began.
-  bool isToStop() const { return shouldStop; }
+  /// before. An error of its batch is one each time. `ownSignal`: the one
+  /// that has asked this process to stop, or 0.
+  llvm::Error begin(int ownSignal);
+  /// SIGTERM if that had asked any process to stop when the last step began,
+  /// SIGINT if another signal had, else 0.
+  int getStopSignal() const { return stopSignal; }
   /// Whether that has no error which is known already.
   bool mayBegin() const {
     return begun < last && begun < read && !at(begun).fault;
@@ -75,7 +77,7 @@ private:
         agreed(first) {}
   void readUntil(int64_t number);
   llvm::Error readNext(Step &step);
-  llvm::Error agreeOnNext(bool wantsToStop);
+  llvm::Error agreeOnNext(int ownSignal);
   const Step &at(int64_t number) const {
     return steps[static_cast<size_t>(number) % steps.size()];
   }
@@ -86,7 +88,8 @@ private:
   rt::Executor &executor;
   Batches &batches;
   int64_t last;
-  bool needsLabels, isBegun = false, shouldStop = false;
+  bool needsLabels, isBegun = false;
+  int stopSignal = 0;
   /// How many steps were read, announced and begun, those before `first`
   /// included.
   int64_t read, announced, begun;

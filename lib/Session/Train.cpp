@@ -102,7 +102,7 @@ void Trainer::keepLog(llvm::Error error) {
 llvm::Error Trainer::step() {
   using Clock = std::chrono::steady_clock;
   if (!feed->isRunning())
-    if (llvm::Error error = feed->begin(Interrupt::isRequested()))
+    if (llvm::Error error = feed->begin(Interrupt::getSignal()))
       return error;
   if (llvm::Error error = feed->finish())
     return error;
@@ -137,7 +137,7 @@ llvm::Error Trainer::step() {
   // While the next one runs, this one is told of.
   llvm::Error error = llvm::Error::success();
   if (!isLookedAt() && !isStopping() && feed->mayBegin())
-    error = feed->begin(Interrupt::isRequested());
+    error = feed->begin(Interrupt::getSignal());
   // What is left out is never passed over.
   if (isSkipped || done == steps || done % options.logEvery == 0)
     tellStep(facts, outputs);
@@ -240,7 +240,8 @@ llvm::Expected<TrainEnd> Trainer::run() {
        llvm::Twine(steps) +
        (options.save.empty() ? ": nothing is saved (--save)"
                              : ": go on with --resume=" + options.save));
-  return TrainEnd::Interrupted;
+  return getStopSignal() == SIGTERM ? TrainEnd::Terminated
+                                    : TrainEnd::Interrupted;
 }
 
 llvm::Expected<TrainEnd> ax::train(Session &session,

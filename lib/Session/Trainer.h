@@ -48,10 +48,11 @@ private:
   llvm::Error tellTraced();
   llvm::Error save();
   std::string whyNotFinite(llvm::StringRef what) const;
-  /// Whether the run is to end before all is done.
-  bool isStopping() const {
-    return world.isAlone() ? Interrupt::isRequested() : feed->isToStop();
+  /// The signal that asks the run to end before all is done, or 0.
+  int getStopSignal() const {
+    return world.isAlone() ? Interrupt::getSignal() : feed->getStopSignal();
   }
+  bool isStopping() const { return getStopSignal() != 0; }
   bool isDue(int64_t every) const { return every > 0 && done % every == 0; }
   /// Whether something looks at states or traces behind the last step.
   bool isLookedAt() const {

@@ -106,6 +106,30 @@ def halfBuilt():
                 raise Failed("something was installed")
 
 
+def checkNeeds(package, some, none=()):
+    needs = run("dpkg-deb", "-f", package, "Depends").stdout
+    if any(name not in needs for name in some) or \
+            any(name in needs for name in none):
+        raise Failed(f"{package} needs {some}, and not {none}: {needs}")
+
+
+def tryProcesses(made, root, plan):
+    """What axopt lacks for them is in a package of its own."""
+    mpi, = made.glob("axopt-mpi_*.deb")
+    checkNeeds(mpi, ["axopt (= ", "libopenmpi", "libzmq"])
+    if not shutil.which("mpirun"):
+        return
+    command = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "plm",
+               "isolated", "-np", "2", root / "usr/bin/axrun", plan, "--test-data",
+               MODEL]
+    said = run(*command, expect=2).stderr
+    if said.count("axrun: error: started by MPI, but its module cannot be "
+                  "loaded") != 1:
+        raise Failed(said)
+    run("dpkg-deb", "-x", mpi, root)
+    run(*command)
+
+
 def package():
     """Its files lie where they would after `apt install`, below a folder."""
     needsPlainBuild()
@@ -113,13 +137,13 @@ def package():
         folder = Path(folder)
         run("cpack", "-G", "DEB", "-B", folder / "made", "--config",
             BUILD / "CPackConfig.cmake")
-        package, = (folder / "made").glob("*.deb")
-        needs = run("dpkg-deb", "-f", package, "Depends").stdout
-        for name in "libmlir-22", "libdnnl", "libprotobuf":
-            if name not in needs:
-                raise Failed(f"{name} is none of the package's needs: {needs}")
+        package, = (folder / "made").glob("axopt_*.deb")
+        checkNeeds(package, ["libmlir-22", "libdnnl", "libprotobuf"],
+                   ["libopenmpi", "libzmq"])
         run("dpkg-deb", "-x", package, folder / "root")
-        tryTools(folder / "root/usr/bin", folder)
+        plan = tryTools(folder / "root/usr/bin", folder)
+        if Path(tool("libax-mpi.so")).exists():
+            tryProcesses(folder / "made", folder / "root", plan)
         links = subprocess.run(["ldd", folder / "root/usr/bin/axrun"],
                                capture_output=True, text=True).stdout
         if "not found" in links or str(BUILD) in links:

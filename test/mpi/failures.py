@@ -9,7 +9,7 @@ import time
 from _jobs import DIGITS, Running, compiled
 from cases import Failed, scratch, tool
 
-INTERRUPTED, LONG = 130, "--steps=1000000"
+LONG = "--steps=1000000"
 
 
 def begin(folder, plan, ranks, *flags):
@@ -70,7 +70,7 @@ def goesOn():
         job.end()
 
 
-def asked(number, toRank):
+def asked(number, toRank, code):
     """All save after the same step, whoever was asked."""
     with scratch() as folder:
         plan = compiled(folder, "--dp=2")
@@ -81,7 +81,7 @@ def asked(number, toRank):
             os.kill(job.ranks[toRank], number)
         output = job.end()
         job.noneLeft()
-        if job.process.returncode != INTERRUPTED or \
+        if job.process.returncode != code or \
                 output.count(": go on with --resume=") != 1:
             raise Failed(f"{job.process.returncode}: {output}")
         with open(f"{folder}/log") as log:
@@ -109,7 +109,7 @@ def cases(every):
         for timeout in [3] + [10] * every:
             yield f"rank {rank} is stopped, {timeout} s", stopped, rank, timeout
     yield "a rank is stopped and goes on", goesOn
-    yield "SIGUSR1 to the launcher", asked, signal.SIGUSR1, None
-    yield "SIGTERM to a rank", asked, signal.SIGTERM, 1
-    yield "SIGINT to a rank", asked, signal.SIGINT, 0
+    yield "SIGUSR1 to the launcher", asked, signal.SIGUSR1, None, 130
+    yield "SIGTERM to a rank", asked, signal.SIGTERM, 1, 143
+    yield "SIGINT to a rank", asked, signal.SIGINT, 0, 130
     yield "the launcher is killed", withoutLauncher

@@ -44,7 +44,7 @@ mount -t tmpfs -o mode=1777 tmpfs "$new"
 for kept in "$folder" "$@"; do
   case $kept in /tmp/*)
     mkdir -p "$new/${kept#/tmp/}"
-    mount --bind "$kept" "$new/${kept#/tmp/}";;
+    mount --rbind "$kept" "$new/${kept#/tmp/}";;
   esac
 done
 mount --move "$new" /tmp
@@ -99,9 +99,12 @@ def waitUntil(holds, what, seconds=30):
 
 
 class Hosts:
-    """`folder` is the same for all hosts, and for who made them."""
+    """`folder` is the same for all hosts, and for who made them. `disk`: words of
+    mount, by which all hosts have a file system in common in its `disk`, which who
+    made them does not see."""
 
-    def __init__(self, count=3):
+    def __init__(self, count=3, disk=()):
+        self.disk = disk
         self.names = [f"host{i}" for i in range(1, count + 1)]
         self.relays = {}
         self._first = None
@@ -143,6 +146,9 @@ class Hosts:
         self.agent.chmod(0o755)
         self._inside("ip", "link", "add", "hub", "type", "bridge")
         self._inside("ip", "link", "set", "hub", "up")
+        if self.disk:
+            (self.folder / "disk").mkdir()
+            self._inside("mount", *self.disk, self.folder / "disk")
         for name in self.names:
             self._open("unshare", *NAMESPACES, "sh", "-c", MAKE_HOST, "sh",
                        self.folder, name, sys.executable, SHELL, *NEEDED)

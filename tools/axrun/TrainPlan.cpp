@@ -19,6 +19,18 @@ static llvm::Error report(const RunOptions &options, rt::Executor &executor,
   return writeReports(options, executor, measurement);
 }
 
+static ExitCode codeOf(TrainEnd end) {
+  switch (end) {
+  case TrainEnd::Done:
+    return ExitCode::Success;
+  case TrainEnd::Interrupted:
+    return ExitCode::Interrupted;
+  case TrainEnd::Terminated:
+    return ExitCode::Terminated;
+  }
+  __builtin_unreachable();
+}
+
 llvm::Expected<int> ax::trainPlan(const Task &task) {
   const RunOptions &options = task.options;
   if (llvm::Error error = task.session.start())
@@ -32,6 +44,5 @@ llvm::Expected<int> ax::trainPlan(const Task &task) {
   auto end = train(task.session, training, llvm::errs());
   if (!end)
     return end.takeError();
-  return static_cast<int>(*end == TrainEnd::Done ? ExitCode::Success
-                                                 : ExitCode::Interrupted);
+  return static_cast<int>(codeOf(*end));
 }

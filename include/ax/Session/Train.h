@@ -85,7 +85,9 @@ bool isTraining(const rt::Program &program);
 std::vector<std::string> filesOfData(const std::string &data,
                                      const std::vector<rt::Port> &inputs);
 
-enum class TrainEnd { Done, Interrupted };
+/// All is done, or the run was asked to end: by SIGTERM, or else by SIGINT or
+/// SIGUSR1.
+enum class TrainEnd { Done, Interrupted, Terminated };
 
 /// Trains until so many steps are done, or until SIGINT, SIGTERM or SIGUSR1 at
 /// any process, after which it saves, too; a second one ends the process.

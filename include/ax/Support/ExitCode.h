@@ -33,9 +33,9 @@ enum class ExitCode : int {
   RunFailed = 8,
   /// A fault of ours: something that should be impossible.
   Internal = 70,
-  /// Training was asked to end, by SIGINT, SIGTERM or SIGUSR1, and is saved.
+  /// Training was asked to end, by SIGINT or SIGUSR1, and is saved.
   Interrupted = 130,
-  /// Of axlaunch: it was asked by SIGTERM.
+  /// Likewise, by SIGTERM.
   Terminated = 143,
 };
 
