@@ -1,4 +1,4 @@
-//===- FlightExchange.cpp - An exchange that is done again and again ------===//
+//===- FlightExchange.cpp - One exchange, again and again -----------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "FlightExchange.h"

@@ -1,4 +1,4 @@
-//===- FlightExchange.h - An exchange that is done again and again -*- C++ -*-//
+//===- FlightExchange.h - One exchange, again and again ---------*- C++ -*-===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #ifndef AX_RUNTIME_FLIGHTEXCHANGE_H
 #define AX_RUNTIME_FLIGHTEXCHANGE_H

@@ -209,15 +209,6 @@ int createGroup(const int32_t *processes, int32_t count, AxMpiGroup **group) {
   return 0;
 }
 
-int32_t getMostTag() {
-  // What every MPI has.
-  constexpr int32_t least = 32767;
-  int *value = nullptr;
-  int isThere = 0;
-  MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &value, &isThere);
-  return isThere ? *value : least;
-}
-
 int createBatch(AxMpiGroup *group, const AxMpiTransfer *transfers,
                 int32_t count, AxMpiBatch **batch) {
   auto made = std::make_unique<AxMpiBatch>();
@@ -342,10 +333,9 @@ int listen(AxMpiGroup *group, char *text, int32_t capacity, int32_t *heard) {
 }
 
 const AxMpiModuleTable table = {
-    axMpiModuleVersion, initialize,   finalize,   abortJob,
-    describe,           getPlace,     broadcast,  createGroup,
-    getMostTag,         createBatch,  startBatch, testBatch,
-    listPending,        destroyBatch, shout,      listen};
+    axMpiModuleVersion, initialize,  finalize,     abortJob,    describe,
+    getPlace,           broadcast,   createGroup,  createBatch, startBatch,
+    testBatch,          listPending, destroyBatch, shout,       listen};
 
 } // namespace
 

@@ -17,7 +17,7 @@
 extern "C" {
 
 /// Counts changes of what is below.
-constexpr uint32_t axMpiModuleVersion = 2;
+constexpr uint32_t axMpiModuleVersion = 1;
 
 /// Some processes, numbered in an order of their own. They are kept until the
 /// process ends: what one still sends to others that have gone on must find
@@ -70,8 +70,6 @@ struct AxMpiModuleTable {
   /// `abort` ends its waiting.
   int (*createGroup)(const int32_t *processes, int32_t count,
                      AxMpiGroup **group);
-  /// The largest tag of a message.
-  int32_t (*getMostTag)(void);
 
   int (*createBatch)(AxMpiGroup *group, const AxMpiTransfer *transfers,
                      int32_t count, AxMpiBatch **batch);

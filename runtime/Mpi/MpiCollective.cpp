@@ -100,7 +100,7 @@ private:
   CollectiveSpecs specs;
   std::string name;
   /// Of its first step's messages; see GroupState.
-  int32_t step = 0;
+  int32_t step;
   ReduceFn reduce = nullptr;
   /// An all-reduce in slices has two steps.
   bool inSlices = false;
@@ -124,7 +124,9 @@ MpiCollective::MpiCollective(std::shared_ptr<MpiLink> linkIn,
                              CollectiveSpecs specsIn, std::string nameIn)
     : link(std::move(linkIn)), group(std::move(groupIn)),
       specs(std::move(specsIn)), name(std::move(nameIn)),
+      step(group->state->nextStep),
       operands(static_cast<size_t>(group->getSize())) {
+  group->state->nextStep += 2;
   for (const CollectiveSpec &spec : specs)
     numBytes += sourceBytes(spec);
   inSlices = kind() == CollectiveKind::AllReduce && numBytes > exchangedBytes;
@@ -134,10 +136,6 @@ MpiCollective::MpiCollective(std::shared_ptr<MpiLink> linkIn,
 }
 
 llvm::Error MpiCollective::prepare() {
-  llvm::Expected<int32_t> taken = link->takeSteps(*group->state);
-  if (!taken)
-    return taken.takeError();
-  step = *taken;
   BatchBuilder first, second;
   for (size_t i = 0; i < specs.size(); ++i) {
     Part &part = parts.emplace_back();

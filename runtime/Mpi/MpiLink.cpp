@@ -111,17 +111,6 @@ MpiLink::joinGroup(const std::vector<int32_t> &ranks) {
   return found;
 }
 
-llvm::Expected<int32_t> MpiLink::takeSteps(GroupState &state) {
-  int32_t first = state.nextStep;
-  if (first + 1 > mpi.getMostTag() / GroupState::mostShared - 1)
-    return makeErrorf(ExitCode::RunFailed,
-                      "rank {0}: a group has more operations than MPI has tags "
-                      "for, of which the largest is {1}",
-                      rank, mpi.getMostTag());
-  state.nextStep += 2;
-  return first;
-}
-
 llvm::Error MpiLink::start(const Batch &batch, llvm::ArrayRef<void *> buffers,
                            llvm::function_ref<std::string()> describe) {
   if (int error = mpi.startBatch(batch.get(), buffers.data()))

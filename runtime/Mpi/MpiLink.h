@@ -106,8 +106,6 @@ public:
   joinGroup(const std::vector<int32_t> &ranks);
   /// Where their messages are, in which peers are ranks.
   AxMpiGroup *getGroupMessages() const { return groupMessages; }
-  /// Takes the two steps of an operation, and returns the first.
-  llvm::Expected<int32_t> takeSteps(GroupState &state);
 
   /// `buffers`: the addresses that the batch's builder has numbered.
   llvm::Error start(const Batch &batch, llvm::ArrayRef<void *> buffers,

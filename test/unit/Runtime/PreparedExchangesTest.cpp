@@ -4,6 +4,7 @@
 // Each process is a thread, with a program of its own.
 //
 //===----------------------------------------------------------------------===//
+#include "PreparedExchanges.h"
 #include "ExecutorTestSupport.h"
 #include "StepProgram.h"
 #include "ThreadWorlds.h"
@@ -85,6 +86,22 @@ TEST(PreparedExchangesTest, AGroupThatOneLacksIsNamed) {
       "rank 1 on host 'host1' does nothing in group {col}, where rank 0 on "
       "host 'host0' waits for it: it prepares as number 0 'sum0' "
       "(all_reduce 4 f32, 16 bytes)");
+}
+
+TEST(PreparedExchangesTest, WhatNobodySendsIsAnError) {
+  ThreadWorlds job(2);
+  job.run([&](size_t process) {
+    World &world = *job.worlds[process];
+    if (process == 0) {
+      EXPECT_THAT(failureOf(agreeOnExchanges(world, {}), ExitCode::RunFailed),
+                  HasSubstr("what another process has sent of its exchanges is "
+                            "none of what it can be"));
+      return;
+    }
+    llvm::cantFail(world.gather("prepared exchanges", "\xff").takeError());
+    llvm::cantFail(
+        world.broadcast("whether ranks prepared the same", "").takeError());
+  });
 }
 
 } // namespace
