@@ -366,6 +366,11 @@ static llvm::Expected<std::unique_ptr<rt::Executor>>
 createExecutor(std::shared_ptr<const rt::Program> program,
                const rt::BackendOptions &backends,
                const rt::ExecutorOptions &options) {
+  // Communicators may find each other inside a library whose waiting nothing
+  // ends: all are about to come there, or nobody goes.
+  if (llvm::Error error = options.world->barrier("communicators of program '" +
+                                                 program->name + "'"))
+    return error;
   auto ranks = rt::allBackends().create(program->mesh.numRanks(), backends);
   if (!ranks)
     return ranks.takeError();

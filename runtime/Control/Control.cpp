@@ -90,6 +90,9 @@ private:
 static constexpr char addressFollows = 'a';
 
 llvm::Error ControlWorld::startHub(const Zmq &zmq, std::string &told) {
+  if (llvm::Error error =
+          reserveFiles(static_cast<size_t>(options.place.numProcesses)))
+    return error;
   llvm::Expected<Listener> listener = listenAt(options.address);
   if (!listener)
     return listener.takeError();

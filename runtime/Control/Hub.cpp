@@ -7,6 +7,8 @@
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
+#include <cerrno>
+
 namespace ax::rt::control {
 
 static constexpr std::chrono::seconds goodbyeWait(1);
@@ -17,7 +19,9 @@ Hub::Hub(const Zmq &zmq, const ControlOptions &options, ChannelState &state,
          const Listener &listener)
     : options(options), state(state), listener(listener), context(zmq),
       gate(context, listener.address.key), router(context, ZMQ_ROUTER),
-      monitor(context, ZMQ_PAIR), pulse(options.timeout), start(Clock::now()) {
+      monitor(context, ZMQ_PAIR),
+      numAway(static_cast<size_t>(options.place.numProcesses) - 1),
+      pulse(options.timeout), start(Clock::now()) {
   members.resize(static_cast<size_t>(options.place.numProcesses));
   for (size_t i = 0; i < members.size(); ++i)
     members[i].peer.process = static_cast<int32_t>(i);
@@ -38,7 +42,8 @@ llvm::Error Hub::open() {
   router.setLargestFrame(largestMessage);
   router.set(ZMQ_USE_FD, listener.socket);
   if (llvm::Error error = router.monitor(
-          "inproc://monitor", ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED))
+          "inproc://monitor", ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_ACCEPT_FAILED |
+                                  ZMQ_EVENT_DISCONNECTED))
     return error;
   if (llvm::Error error = monitor.connect("inproc://monitor"))
     return error;
@@ -50,10 +55,10 @@ void Hub::run() {
   while (!state.wantsToLeave()) {
     wait();
     takeRequests();
-    if (joined)
-      checkExchange();
-    else
+    if (!joined)
       checkJoined(Clock::now());
+    else if (numCome == members.size() && !ending)
+      finishExchange();
   }
   sayGoodbye();
 }
@@ -68,8 +73,9 @@ void Hub::wait() {
   // What happens from here on counts in the next turn.
   Clock::time_point now = Clock::now();
   Clock::duration stopped = pulse.afterSleep(now);
-  for (Member &member : members)
-    member.peer.excuse(stopped, now);
+  if (stopped > Clock::duration(0))
+    for (Member *member : present)
+      member->peer.excuse(stopped, now);
   state.clearWake();
   gate.answer();
   // What a process has said comes before the end of its connection.
@@ -95,36 +101,52 @@ void Hub::readMessages() {
 void Hub::readEvents() {
   // Numbers of connections are used again, by strangers as well: what counts is
   // that one was closed after its process spoke.
-  closedConnections.clear();
-  SocketEvent event;
+  std::vector<Member *> lost;
   auto readAll = [&] {
+    SocketEvent event;
     while (monitor.receive(event)) {
-      if (event.kind == ZMQ_EVENT_ACCEPTED) {
-        openConnections.insert(event.connection);
-      } else if (event.kind == ZMQ_EVENT_DISCONNECTED) {
-        openConnections.erase(event.connection);
-        closedConnections.insert(event.connection);
-      }
+      if (event.kind == ZMQ_EVENT_ACCEPTED)
+        openConnections.insert(event.value);
+      else if (event.kind == ZMQ_EVENT_ACCEPT_FAILED)
+        refuseMore(event.value);
+      if (event.kind != ZMQ_EVENT_DISCONNECTED)
+        continue;
+      openConnections.erase(event.value);
+      if (auto found = connections.find(event.value);
+          found != connections.end())
+        lost.push_back(found->second);
     }
   };
   readAll();
-  std::set<int> known;
-  for (const Member &member : members)
-    known.insert(member.connection);
   readMessages();
   readAll();
-  std::vector<const Peer *> lost;
-  for (Member &member : members) {
-    int at = member.connection;
-    bool isOld = known.count(at);
-    if (member.stage != Stage::Here || at < 0 ||
-        (isOld ? !closedConnections.count(at) : openConnections.count(at)))
+  for (Member *member : newcomers) {
+    // ZeroMQ does not always say which one it is.
+    if (member->connection < 0)
       continue;
-    member.stage = Stage::Lost;
-    lost.push_back(&member.peer);
+    connections[member->connection] = member;
+    if (!openConnections.count(member->connection))
+      lost.push_back(member);
   }
-  if (!lost.empty())
-    decide(describeMissing("lost the connection to", lost, Clock::now()));
+  newcomers.clear();
+  std::vector<const Peer *> peers;
+  for (Member *member : lost) {
+    if (member->stage != Stage::Here)
+      continue;
+    drop(*member, Stage::Lost);
+    peers.push_back(&member->peer);
+  }
+  llvm::sort(peers, [](const Peer *a, const Peer *b) {
+    return a->process < b->process;
+  });
+  if (!peers.empty())
+    decide(describeMissing("lost the connection to", peers, Clock::now()));
+}
+
+/// One that cannot be accepted is tried again and again.
+void Hub::refuseMore(int error) {
+  if (!joined && (error == EMFILE || error == ENFILE))
+    decide(describeFewFiles(members.size()), ExitCode::Usage);
 }
 
 void Hub::handle(const std::string &route, int connection, Message message) {
@@ -133,21 +155,24 @@ void Hub::handle(const std::string &route, int connection, Message message) {
   Member *member = findMember(route);
   if (!member)
     return;
-  member->peer.lastHeard = Clock::now();
+  hear(*member);
   switch (message.kind) {
   case MessageKind::Heartbeat:
     member->peer.lastSaid = std::move(message);
     break;
   case MessageKind::Exchange:
-    member->exchange = std::move(message);
+    come(*member, std::move(message));
     break;
   case MessageKind::Abort:
     decide(std::move(message.text), ExitCode::RunFailed, member->peer.process);
     break;
   case MessageKind::Goodbye:
-    if (member->stage == Stage::Here)
-      sendTo(*member, {MessageKind::Goodbye});
-    member->stage = Stage::Left;
+    if (member->stage != Stage::Here)
+      break;
+    sendTo(*member, {MessageKind::Goodbye});
+    drop(*member, Stage::Left);
+    gone.push_back(member);
+    checkGone();
     break;
   default:
     decide(member->peer.describe() + " sends what only process 0 does");
@@ -176,32 +201,37 @@ void Hub::welcome(const std::string &route, int connection, Message hello) {
     Member &member = members[hello.number];
     member.stage = Stage::Here;
     member.peer.host = std::move(hello.name);
-    member.peer.lastHeard = Clock::now();
     member.route = route;
     member.connection = connection;
     member.agreed = std::move(hello.list);
-    routes[route] = member.peer.process;
+    member.turn = present.insert(present.end(), &member);
+    hear(member);
+    routes[route] = &member;
+    newcomers.push_back(&member);
+    --numAway;
   }
   // Who comes when it is over is told, too, member or not.
   if (ending)
     router.send({route, describeEnding().encode()});
 }
 
+void Hub::hear(Member &member) {
+  member.peer.lastHeard = Clock::now();
+  if (member.stage == Stage::Here)
+    present.splice(present.end(), present, member.turn);
+}
+
+void Hub::drop(Member &member, Stage stage) {
+  member.stage = stage;
+  present.erase(member.turn);
+}
+
 void Hub::checkJoined(Clock::time_point now) {
   if (ending)
     return;
-  std::vector<std::string> missing;
-  for (const Member &member : members)
-    if (member.stage == Stage::Away)
-      missing.push_back(std::to_string(member.peer.process));
-  if (!missing.empty()) {
+  if (numAway > 0) {
     if (now - start > options.joinTimeout)
-      decide(llvm::formatv(
-                 "{0} {1} of {2} did not join within {3:f0} s",
-                 missing.size() == 1 ? "process" : "processes",
-                 llvm::join(missing, ", "), members.size(),
-                 std::chrono::duration<double>(options.joinTimeout).count())
-                 .str());
+      decide(describeAway());
     return;
   }
   refuseStrangers(listener.socket);
@@ -211,6 +241,19 @@ void Hub::checkJoined(Clock::time_point now) {
   joined = true;
   sendToAll({MessageKind::Welcome, 0, 0, options.place.host});
   state.markJoined();
+}
+
+std::string Hub::describeAway() const {
+  std::vector<std::string> missing;
+  for (const Member &member : members)
+    if (member.stage == Stage::Away)
+      missing.push_back(std::to_string(member.peer.process));
+  return llvm::formatv(
+             "{0} {1} of {2} did not join within {3:f0} s",
+             missing.size() == 1 ? "process" : "processes",
+             llvm::join(missing, ", "), members.size(),
+             std::chrono::duration<double>(options.joinTimeout).count())
+      .str();
 }
 
 std::string Hub::describeDifferences() const {
@@ -252,41 +295,43 @@ void Hub::takeRequests() {
   if (std::optional<std::string> reason = state.takeAbort())
     decide(std::move(*reason), ExitCode::RunFailed, options.place.process);
   if (std::optional<Message> asked = state.takeExchange())
-    members.front().exchange = std::move(asked);
+    come(members.front(), std::move(*asked));
 }
 
-void Hub::checkExchange() {
-  const Member *first = nullptr, *gone = nullptr;
-  bool isComplete = true;
-  for (const Member &member : members) {
-    if (!member.exchange) {
-      isComplete = false;
-      if (member.stage == Stage::Left)
-        gone = &member;
-      continue;
-    }
-    if (!first) {
-      first = &member;
-      continue;
-    }
-    const Message &one = *first->exchange, &other = *member.exchange;
-    if (one.number == other.number && one.detail == other.detail &&
-        one.name == other.name)
-      continue;
+/// The member waits for the result.
+void Hub::come(Member &member, Message exchange) {
+  if (!member.exchange)
+    ++numCome;
+  member.exchange = std::move(exchange);
+  if (numCome == 1)
+    firstCome = &member;
+  const Member *first = firstCome, *second = &member;
+  if (second->peer.process < first->peer.process)
+    std::swap(first, second);
+  const Message &one = *first->exchange, &other = *second->exchange;
+  if (one.number != other.number || one.detail != other.detail ||
+      one.name != other.name)
     return decide(llvm::formatv("{0} is at exchange {1}, {2}, and {3} at "
                                 "exchange {4}, {5}",
                                 first->peer.describe(), one.number, one.name,
-                                member.peer.describe(), other.number,
+                                second->peer.describe(), other.number,
                                 other.name)
                       .str());
-  }
-  if (first && gone)
-    return decide(llvm::formatv("{0} is at exchange {1}, {2}, and {3} is done",
-                                first->peer.describe(), first->exchange->number,
-                                first->exchange->name, gone->peer.describe())
-                      .str());
-  if (isComplete && !ending)
-    finishExchange();
+  checkGone();
+}
+
+/// Who has left comes to no exchange any more.
+void Hub::checkGone() {
+  if (numCome == 0 || ending)
+    return;
+  for (const Member *member : gone)
+    if (!member->exchange)
+      return decide(
+          llvm::formatv("{0} is at exchange {1}, {2}, and {3} is "
+                        "done",
+                        firstCome->peer.describe(), firstCome->exchange->number,
+                        firstCome->exchange->name, member->peer.describe())
+              .str());
 }
 
 void Hub::finishExchange() {
@@ -313,18 +358,21 @@ void Hub::finishExchange() {
                       .str());
   for (Member &member : members)
     member.exchange.reset();
+  numCome = 0;
   sendToAll(result);
   state.giveResult(result.number, std::move(all));
 }
 
 void Hub::checkSilence(Clock::time_point now) {
+  if (ending || present.empty() ||
+      now - present.front()->peer.lastHeard <= options.timeout)
+    return;
   std::vector<const Peer *> peers;
   for (const Member &member : members)
     if (member.stage == Stage::Here && member.peer.process != 0)
       peers.push_back(&member.peer);
-  std::vector<const Peer *> silent = findSilent(peers, now, options.timeout);
-  if (!silent.empty())
-    decide(describeMissing("nothing is heard any more from", silent, now));
+  decide(describeMissing("nothing is heard any more from",
+                         findSilent(peers, now, options.timeout), now));
 }
 
 void Hub::beat() { sendToAll(state.describeProgress()); }
@@ -351,20 +399,13 @@ Message Hub::describeEnding() const {
 void Hub::sayGoodbye() {
   sendToAll({MessageKind::Goodbye});
   Clock::time_point last = Clock::now() + goodbyeWait;
-  while (isSomebodyHere() && Clock::now() < last)
+  while (!present.empty() && Clock::now() < last)
     wait();
 }
 
 Hub::Member *Hub::findMember(const std::string &route) {
   auto found = routes.find(route);
-  return found == routes.end() ? nullptr
-                               : &members[static_cast<size_t>(found->second)];
-}
-
-bool Hub::isSomebodyHere() const {
-  return llvm::any_of(members, [](const Member &member) {
-    return member.stage == Stage::Here && member.peer.process != 0;
-  });
+  return found == routes.end() ? nullptr : found->second;
 }
 
 void Hub::sendTo(const Member &member, const Message &message) {
@@ -373,9 +414,8 @@ void Hub::sendTo(const Member &member, const Message &message) {
 
 void Hub::sendToAll(const Message &message) {
   std::string bytes = message.encode();
-  for (const Member &member : members)
-    if (member.stage == Stage::Here && member.peer.process != 0)
-      router.send({member.route, bytes});
+  for (const Member *member : present)
+    router.send({member->route, bytes});
 }
 
 } // namespace ax::rt::control

@@ -10,6 +10,7 @@
 
 #include "ax/Runtime/Control.h"
 
+#include <list>
 #include <map>
 #include <set>
 
@@ -17,6 +18,9 @@ namespace ax::rt::control {
 
 /// All that processes agree on comes together here. Every process is a member,
 /// this one too, which has no connection.
+///
+/// A turn of its thread takes what has come meanwhile, and no look at every
+/// member: of thousands, each one's message would cost that.
 class Hub {
 public:
   Hub(const Zmq &zmq, const ControlOptions &options, ChannelState &state,
@@ -37,17 +41,24 @@ private:
     int connection = -1;
     std::vector<std::string> agreed;
     std::optional<Message> exchange;
+    /// Where it is in `present`.
+    std::list<Member *>::iterator turn;
   };
 
   void wait();
   void readMessages();
   void readEvents();
+  void refuseMore(int error);
   void handle(const std::string &route, int connection, Message message);
   void welcome(const std::string &route, int connection, Message hello);
+  void hear(Member &member);
+  void drop(Member &member, Stage stage);
   void checkJoined(Clock::time_point now);
+  std::string describeAway() const;
   std::string describeDifferences() const;
   void takeRequests();
-  void checkExchange();
+  void come(Member &member, Message exchange);
+  void checkGone();
   void finishExchange();
   void checkSilence(Clock::time_point now);
   void beat();
@@ -57,7 +68,6 @@ private:
   void sayGoodbye();
 
   Member *findMember(const std::string &route);
-  bool isSomebodyHere() const;
   void sendTo(const Member &member, const Message &message);
   void sendToAll(const Message &message);
 
@@ -68,8 +78,18 @@ private:
   Gate gate;
   ZmqSocket router, monitor;
   std::vector<Member> members;
-  std::map<std::string, int32_t> routes;
-  std::set<int> openConnections, closedConnections;
+  std::map<std::string, Member *> routes;
+  std::map<int, Member *> connections;
+  std::set<int> openConnections;
+  /// Those whose connections have not been looked at.
+  std::vector<Member *> newcomers;
+  size_t numAway;
+  /// Those that are here, but this one: who was heard last comes last.
+  std::list<Member *> present;
+  std::vector<const Member *> gone;
+  /// How many have come to the exchange, and the first of them.
+  size_t numCome = 0;
+  const Member *firstCome = nullptr;
   Pulse pulse;
   Clock::time_point start;
   bool joined = false;

@@ -8,6 +8,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/ScopeExit.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/FormatVariadic.h"
 
 #include <arpa/inet.h>
 #include <cerrno>
@@ -18,6 +20,7 @@
 #include <netdb.h>
 #include <netinet/in.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -140,6 +143,38 @@ llvm::Expected<Listener> listenAt(llvm::StringRef address) {
   }
   listener.address.key = std::move(*key);
   return listener;
+}
+
+static uint64_t countOpenFiles() {
+  uint64_t count = 0;
+  std::error_code error;
+  for (llvm::sys::fs::directory_iterator at("/proc/self/fd", error), end;
+       at != end && !error; at.increment(error))
+    ++count;
+  return count;
+}
+
+std::string describeFewFiles(size_t numProcesses) {
+  rlimit limit = {};
+  getrlimit(RLIMIT_NOFILE, &limit);
+  return llvm::formatv("process 0 has a connection of each of {0} processes, "
+                       "and may have {1} files open: allow it more (ulimit "
+                       "-n, on its host)",
+                       numProcesses, limit.rlim_cur)
+      .str();
+}
+
+llvm::Error reserveFiles(size_t numProcesses) {
+  /// For what else the process opens.
+  constexpr uint64_t others = 64;
+  uint64_t needed = countOpenFiles() + numProcesses + others;
+  rlimit limit = {};
+  if (getrlimit(RLIMIT_NOFILE, &limit) || needed <= limit.rlim_cur)
+    return llvm::Error::success();
+  limit.rlim_cur = needed;
+  if (needed <= limit.rlim_max && !setrlimit(RLIMIT_NOFILE, &limit))
+    return llvm::Error::success();
+  return makeError(ExitCode::Usage, describeFewFiles(numProcesses));
 }
 
 void refuseStrangers(int socket) {

@@ -17,6 +17,13 @@ struct Listener {
 /// host's, or is in use.
 llvm::Expected<Listener> listenAt(llvm::StringRef address);
 
+/// Process 0 has a connection of each other process, and may have to be allowed
+/// more open files. A Usage error where it cannot have as many.
+llvm::Error reserveFiles(size_t numProcesses);
+
+/// Why there are fewer connections than processes.
+std::string describeFewFiles(size_t numProcesses);
+
 /// From now on nobody connects: requests to do so are dropped, and who has done
 /// it stays connected.
 void refuseStrangers(int socket);

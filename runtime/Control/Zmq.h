@@ -47,7 +47,8 @@ struct Frames {
 /// What a socket's monitor tells.
 struct SocketEvent {
   int kind = 0;
-  int connection = -1;
+  /// Which connection; of a failure, why.
+  int value = -1;
 };
 
 /// Used by one thread at a time. Sends never wait.

@@ -7,6 +7,13 @@
 
 namespace ax::rt {
 
+std::string FlightGroup::describe() const {
+  if (!isTransfer)
+    return "group " + name;
+  return "transfer '" + name + "' from rank " + std::to_string(ranks[0]) +
+         " to rank " + std::to_string(ranks[1]);
+}
+
 size_t FlightLog::enter(std::function<FlightPlace()> where) {
   std::lock_guard<std::mutex> lock(mutex);
   executors[numEntered] = std::move(where);
@@ -37,6 +44,34 @@ int32_t FlightLog::addOperation(FlightOperation operation) {
   return static_cast<int32_t>(operations.size() - 1);
 }
 
+std::shared_ptr<const FlightOperation>
+FlightLog::getOperation(int32_t operation) const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return operations[static_cast<size_t>(operation)];
+}
+
+/// With the mutex held.
+std::string FlightLog::describe(uint64_t packed) const {
+  if (!packed)
+    return "none";
+  const FlightOperation &of =
+      *operations[static_cast<size_t>((packed >> sequenceBits) - 1)];
+  return "number " +
+         std::to_string(packed & ((uint64_t(1) << sequenceBits) - 1)) + " of " +
+         groups[of.group].describe() + ", '" + of.name + "'";
+}
+
+std::string FlightLog::describeLast() const {
+  uint64_t finished = lastFinished.load(std::memory_order_relaxed);
+  uint64_t started = lastStarted.load(std::memory_order_relaxed);
+  if (!started)
+    return "";
+  std::lock_guard<std::mutex> lock(mutex);
+  return "its last exchange begun: " + describe(started) +
+         (finished == started ? ", and finished"
+                              : "; finished: " + describe(finished));
+}
+
 FlightRecord FlightLog::read() const {
   std::lock_guard<std::mutex> lock(mutex);
   FlightRecord record;
@@ -52,7 +87,8 @@ FlightRecord FlightLog::read() const {
     record.groups.push_back({group.name, group.ranks, group.isTransfer,
                              group.started.load(), group.finished.load()});
   record.operations = operations;
-  record.events = ring.read();
+  if (ring)
+    record.events = ring->read();
   // A device may not have come as far as what it was given.
   for (FlightEvent &event : record.events) {
     const FlightOperation &operation =

@@ -22,6 +22,9 @@ struct FlightGroup {
   FlightGroup(std::string name, std::vector<int32_t> ranks, bool isTransfer)
       : name(std::move(name)), ranks(std::move(ranks)), isTransfer(isTransfer) {
   }
+  /// `group col`, or `transfer 'x' from rank 0 to rank 1`.
+  std::string describe() const;
+
   std::string name;
   std::vector<int32_t> ranks;
   bool isTransfer;
@@ -30,9 +33,12 @@ struct FlightGroup {
 
 /// An exchange of a program, as the log names it.
 struct FlightOperation {
+  /// Of what no executor's device does.
+  static constexpr size_t ofHost = ~size_t(0);
+
   /// Which group's, and which executor's.
   size_t group = 0;
-  size_t executor = 0;
+  size_t executor = ofHost;
   std::string name;
   /// `all_reduce`, ..., `send`, `receive`.
   std::string kind;
@@ -79,12 +85,16 @@ struct FlightHeader {
 };
 
 /// Of one rank. Executors add to it before they run; from then on the rank's
-/// thread writes to ring and groups alone, of one executor at a time.
+/// thread writes to ring, groups and what was last alone, of one executor at a
+/// time.
 class FlightLog {
 public:
-  explicit FlightLog(int32_t rank) : rank(rank) {}
+  /// `keepsEvents`: else it only counts, and has no ring.
+  FlightLog(int32_t rank, bool keepsEvents)
+      : rank(rank),
+        ring(keepsEvents ? std::make_unique<FlightRing>() : nullptr) {}
 
-  FlightRing &getRing() { return ring; }
+  FlightRing *getRing() { return ring.get(); }
   /// `where` is asked until the executor leaves, from any thread.
   size_t enter(std::function<FlightPlace()> where);
   void leave(size_t executor);
@@ -93,12 +103,32 @@ public:
                    bool isTransfer);
   FlightGroup &getGroup(size_t group) { return groups[group]; }
   int32_t addOperation(FlightOperation operation);
+  std::shared_ptr<const FlightOperation> getOperation(int32_t operation) const;
+  void setStarted(int32_t operation, uint64_t sequence) {
+    lastStarted.store(pack(operation, sequence), std::memory_order_relaxed);
+  }
+  void setFinished(int32_t operation, uint64_t sequence) {
+    lastFinished.store(pack(operation, sequence), std::memory_order_relaxed);
+  }
 
   FlightRecord read() const;
+  /// Which exchanges the rank last began and finished, with their numbers;
+  /// empty where it has begun none.
+  std::string describeLast() const;
 
 private:
+  /// Of an operation and a number in its group; 0: none.
+  static constexpr int sequenceBits = 40;
+  static uint64_t pack(int32_t operation, uint64_t sequence) {
+    constexpr uint64_t mask = (uint64_t(1) << sequenceBits) - 1;
+    return (static_cast<uint64_t>(operation) + 1) << sequenceBits |
+           (sequence & mask);
+  }
+  std::string describe(uint64_t packed) const;
+
   const int32_t rank;
-  FlightRing ring;
+  const std::unique_ptr<FlightRing> ring;
+  std::atomic<uint64_t> lastStarted{0}, lastFinished{0};
   /// Guards all but what the rank's thread writes.
   mutable std::mutex mutex;
   std::deque<FlightGroup> groups;

@@ -3,23 +3,17 @@
 
 #include "FlightTrack.h"
 
-#include "llvm/ADT/STLExtras.h"
+#include "PreparedExchanges.h"
 
-#include <chrono>
+#include "llvm/ADT/STLExtras.h"
 
 namespace ax::rt {
 
-/// Of the clock that events have.
-static int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
-
 FlightTrack::FlightTrack(FlightLog &log, const RankContext &context,
                          std::function<FlightPlace()> where)
-    : log(log), ring(log.getRing()), executor(log.enter(std::move(where))) {
-  for (const CommandList &list : context.stage->lists) {
+    : log(log), executor(log.enter(std::move(where))), stage(*context.stage) {
+  for (const CommandList &list : stage.lists) {
+    firstMark.push_back(marks.size());
     std::map<int32_t, size_t> requests;
     for (const Command &command : list.commands)
       add(context, command, requests);
@@ -66,7 +60,7 @@ void FlightTrack::add(const RankContext &context, const Command &command,
   const Transfer &transfer = program.transfers[static_cast<size_t>(
       send ? send->transfer : receive->transfer)];
   operation.kind = send ? "send" : "receive";
-  operation.what = describe(program, *context.stage, command);
+  operation.what = rt::describe(program, *context.stage, command);
   operation.bytes = transfer.bytes;
   auto rankOf = [&](int32_t stage) {
     return program.stages[static_cast<size_t>(stage)].ranks[context.position];
@@ -81,34 +75,31 @@ void FlightTrack::addExchange(const RankContext &context,
                               const std::string &group,
                               const std::vector<int32_t> &ranks) {
   bool isTransfer = !std::holds_alternative<CollectiveCommand>(command.body);
-  operation.group = log.openGroup(group, ranks, isTransfer);
   operation.executor = executor;
   operation.name = command.name;
   operation.program = context.program.name;
   operation.stage = context.stage->name;
   operation.nodes = command.nodes;
-  FlightGroup &opened = log.getGroup(operation.group);
-  exchanges.push_back({log.addOperation(std::move(operation)), &opened, 0});
+  exchanges.emplace_back(log, std::move(operation), group, ranks, isTransfer);
 }
 
-void FlightTrack::note(const Mark &mark, int32_t microBatch) {
-  Exchange &exchange = exchanges[mark.exchange];
-  int64_t time = now();
-  if (mark.begins) {
-    std::atomic<uint64_t> &started = exchange.group->started;
-    uint64_t sequence = started.load(std::memory_order_relaxed);
-    exchange.event = ring.add(exchange.operation, microBatch, sequence, time);
-    started.store(sequence + 1, std::memory_order_relaxed);
+std::string FlightTrack::describe(size_t command) const {
+  const Mark &mark = marks[command];
+  if (!mark.begins && !mark.ends)
+    return "";
+  return ", " + exchanges[mark.exchange].describe();
+}
+
+void FlightTrack::list(PreparedExchanges &to) const {
+  for (const FlightExchange &exchange : exchanges)
+    to.add(exchange);
+  for (const Action &action : stage.schedule) {
+    auto list = static_cast<size_t>(action.list);
+    size_t end = firstMark[list] + stage.lists[list].commands.size();
+    for (size_t i = firstMark[list]; i < end; ++i)
+      if (marks[i].begins)
+        to.addStart(exchanges[marks[i].exchange], action.microBatch);
   }
-  if (mark.ends)
-    ring.setWaited(exchange.event, time);
-}
-
-void FlightTrack::finish(Exchange &exchange, uint64_t count) {
-  ring.setFinished(exchange.event, now(), count);
-  std::atomic<uint64_t> &finished = exchange.group->finished;
-  finished.store(finished.load(std::memory_order_relaxed) + 1,
-                 std::memory_order_relaxed);
 }
 
 } // namespace ax::rt

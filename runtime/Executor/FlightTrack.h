@@ -3,10 +3,12 @@
 #ifndef AX_RUNTIME_FLIGHTTRACK_H
 #define AX_RUNTIME_FLIGHTTRACK_H
 
-#include "FlightLog.h"
+#include "FlightExchange.h"
 #include "RankContext.h"
 
 namespace ax::rt {
+
+class PreparedExchanges;
 
 /// Which of a rank's commands begin and end exchanges. For the rank's thread.
 class FlightTrack {
@@ -21,13 +23,22 @@ public:
   /// Around what puts a command on the streams; `command` counts those of all
   /// of the stage's lists, and `count` is RankProgress's for it.
   void begin(size_t command, int32_t microBatch) {
-    if (marks[command].begins || marks[command].ends)
-      note(marks[command], microBatch);
+    const Mark &mark = marks[command];
+    if (mark.begins)
+      exchanges[mark.exchange].begin(microBatch, mark.ends);
+    else if (mark.ends)
+      exchanges[mark.exchange].wait();
   }
   void end(size_t command, uint64_t count) {
     if (marks[command].ends)
-      finish(exchanges[marks[command].exchange], count);
+      exchanges[marks[command].exchange].finish(count);
   }
+  /// `, number 41 of group col`, where the command is of an exchange; else
+  /// nothing. For any thread.
+  std::string describe(size_t command) const;
+  std::string describeLast() const { return log.describeLast(); }
+  /// Adds the rank's exchanges.
+  void list(PreparedExchanges &to) const;
 
 private:
   /// What a command is to an exchange: all of it, its start, or its wait.
@@ -35,26 +46,20 @@ private:
     bool begins = false, ends = false;
     size_t exchange = 0;
   };
-  struct Exchange {
-    int32_t operation = 0;
-    FlightGroup *group = nullptr;
-    /// That was added last.
-    uint64_t event = 0;
-  };
-
   void add(const RankContext &context, const Command &command,
            std::map<int32_t, size_t> &requests);
   void addExchange(const RankContext &context, const Command &command,
                    FlightOperation operation, const std::string &group,
                    const std::vector<int32_t> &ranks);
-  void note(const Mark &mark, int32_t microBatch);
-  void finish(Exchange &exchange, uint64_t count);
 
   FlightLog &log;
-  FlightRing &ring;
   size_t executor;
+  const StageProgram &stage;
   std::vector<Mark> marks;
-  std::vector<Exchange> exchanges;
+  /// The first mark of each list.
+  std::vector<size_t> firstMark;
+  /// They stay where they are.
+  std::deque<FlightExchange> exchanges;
 };
 
 } // namespace ax::rt

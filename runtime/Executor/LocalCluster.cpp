@@ -5,6 +5,7 @@
 
 #include "CheckMemory.h"
 #include "HeldParts.h"
+#include "PreparedExchanges.h"
 #include "Watchdog.h"
 
 #include "ax/Runtime/Agreement.h"
@@ -20,11 +21,12 @@ namespace ax::rt {
 llvm::Error LocalCluster::start() {
   llvm::Error error = prepare();
   World &world = *shared->world;
+  // One that is there is of no use where another is not, or has another
+  // program.
+  if (!error)
+    return agreeOnExchanges(world, listExchanges());
   if (world.isAlone())
     return error;
-  // One that is there is of no use where another is not.
-  if (!error)
-    return world.barrier("ranks of program '" + shared->program->name + "'");
   ErrorDescription description = describeError(std::move(error));
   // Others wait for this one to come. What its threads have found they know.
   if (!shared->failed())
@@ -32,6 +34,17 @@ llvm::Error LocalCluster::start() {
         describePlace(world.getPlace()) + ": " + description.message;
   world.abort(description.message);
   return makeError(description.code, description.message);
+}
+
+std::vector<PreparedExchanges> LocalCluster::listExchanges() const {
+  std::vector<PreparedExchanges> all;
+  for (const std::unique_ptr<LocalRank> &rank : shared->ranks) {
+    PreparedExchanges &made = all.emplace_back(rank->executor.getRank());
+    rank->executor.listExchanges(made);
+    if (rank->exchange)
+      rank->exchange->list(made);
+  }
+  return all;
 }
 
 llvm::Error LocalCluster::prepare() {
@@ -78,15 +91,18 @@ llvm::Error LocalCluster::prepare() {
     if (llvm::Error error = recorder->join(world, program.mesh.numRanks()))
       return error;
   for (size_t i = 0; i < ranks.size(); ++i) {
+    FlightLog &log =
+        recorder ? recorder->openLog(ranks[i])
+                 : *shared->logs.emplace_back(std::make_unique<FlightLog>(
+                       ranks[i], /*keepsEvents=*/false));
     std::unique_ptr<OutputExchange> exchange;
     if (!world.isAlone())
       exchange = std::make_unique<OutputExchange>(
-          contexts[i], world, static_cast<int32_t>(shared->ring.size()));
+          contexts[i], world, static_cast<int32_t>(shared->ring.size()), log);
     shared->ranks.push_back(std::make_unique<LocalRank>(
         contexts[i], *shared->states,
         owner ? &owner->shared->ranks[i]->executor : nullptr,
-        RankOptions{options.trace, options.blocking,
-                    recorder ? &recorder->openLog(ranks[i]) : nullptr},
+        RankOptions{options.trace, options.blocking, &log},
         std::move(exchange)));
   }
   for (RequestSlot &slot : shared->ring) {
@@ -206,11 +222,14 @@ void LocalCluster::watch() {
   while (!isStopped()) {
     if (std::string reason = world.getAbortReason(); !reason.empty())
       return shared->failAsOthers(reason);
-    if (const RankExecutor *stuck = dog.findStuck())
-      return shared->fail(
-          makeErrorf(ExitCode::RunFailed, "{0}: no rank got on for {1} ms",
-                     stuck->describe(), options.timeout.count()),
-          stuck->getRank());
+    if (const RankExecutor *stuck = dog.findStuck()) {
+      std::string last = stuck->describeLast();
+      return shared->fail(makeErrorf(ExitCode::RunFailed,
+                                     "{0}: no rank got on for {1} ms{2}",
+                                     stuck->describe(), options.timeout.count(),
+                                     last.empty() ? "" : "; " + last),
+                          stuck->getRank());
+    }
   }
 }
 

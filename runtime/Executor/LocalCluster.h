@@ -17,6 +17,8 @@
 
 namespace ax::rt {
 
+class PreparedExchanges;
+
 class LocalCluster : public Executor {
 public:
   LocalCluster(std::shared_ptr<const Program> program, RankBackends backends,
@@ -57,6 +59,7 @@ public:
 
 private:
   llvm::Error prepare();
+  std::vector<PreparedExchanges> listExchanges() const;
   llvm::Error startThreads();
   /// Once for each kind of operation that devices lack.
   void tellHostOps() const;

@@ -4,6 +4,9 @@
 #include "OutputExchange.h"
 
 #include "HeldParts.h"
+#include "PreparedExchanges.h"
+
+#include "ax/Support/Error.h"
 
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/Support/MathExtras.h"
@@ -99,6 +102,54 @@ llvm::Error OutputExchange::prepare() {
   return prepareReceives();
 }
 
+llvm::Error
+OutputExchange::Message::start(llvm::ArrayRef<const void *> sources,
+                               llvm::ArrayRef<void *> destinations) {
+  flight->begin(/*microBatch=*/0, /*isWaited=*/false);
+  return operation->start(sources, destinations);
+}
+
+llvm::Error OutputExchange::Message::wait() {
+  flight->wait();
+  if (llvm::Error error = operation->wait())
+    return addContext(std::move(error), flight->describe());
+  flight->finish(/*count=*/0);
+  return llvm::Error::success();
+}
+
+llvm::Expected<OutputExchange::Message>
+OutputExchange::makeMessage(llvm::Expected<std::unique_ptr<Operation>> prepared,
+                            const OutputBundle &bundle, const char *kind,
+                            const std::vector<int32_t> &ranks) const {
+  if (!prepared)
+    return prepared.takeError();
+  FlightOperation operation;
+  operation.name = bundle.name;
+  operation.kind = kind;
+  operation.what = kind + (" " + bundle.name);
+  operation.program = context.program.name;
+  operation.stage = context.stage->name;
+  operation.bytes = bundle.bytes;
+  return Message{std::move(*prepared),
+                 std::make_unique<FlightExchange>(
+                     log, std::move(operation),
+                     context.program.name + ": " + bundle.name, ranks,
+                     /*isTransfer=*/true)};
+}
+
+void OutputExchange::list(PreparedExchanges &to) const {
+  auto add = [&](const Message &message) {
+    to.add(*message.flight);
+    to.addStart(*message.flight, /*microBatch=*/0);
+  };
+  for (const Outgoing &out : outgoing)
+    for (const Message &send : out.sends)
+      add(send);
+  // Of one there are several, for requests in flight.
+  for (const Incoming &in : incoming)
+    add(in.receives.front());
+}
+
 llvm::Error OutputExchange::prepareSends() {
   const Program &program = context.program;
   for (OutputBundle &bundle : bundlesOf(program, context.rank)) {
@@ -115,8 +166,10 @@ llvm::Error OutputExchange::prepareSends() {
       if (!isFirstOfProcess(peer) || process == world.getPlace().process ||
           (process != 0 && !out.bundle.isEverywhere))
         continue;
-      auto send = context.communicator.prepareSend(
-          peer, out.bundle.tag, out.bundle.bytes, out.bundle.name);
+      auto send = makeMessage(
+          context.communicator.prepareSend(peer, out.bundle.tag,
+                                           out.bundle.bytes, out.bundle.name),
+          out.bundle, "send", {context.rank, peer});
       if (!send)
         return send.takeError();
       out.sends.push_back(std::move(*send));
@@ -145,8 +198,10 @@ llvm::Error OutputExchange::prepareReceives() {
                    static_cast<size_t>(maxInFlight) - 1);
   for (Incoming &in : incoming)
     for (uint64_t i = 0; i <= lag; ++i) {
-      auto receive = context.communicator.prepareReceive(
-          in.rank, in.bundle.tag, in.bundle.bytes, in.bundle.name);
+      auto receive = makeMessage(
+          context.communicator.prepareReceive(in.rank, in.bundle.tag,
+                                              in.bundle.bytes, in.bundle.name),
+          in.bundle, "receive", {in.rank, context.rank});
       if (!receive)
         return receive.takeError();
       in.receives.push_back(std::move(*receive));
@@ -179,7 +234,7 @@ llvm::Error OutputExchange::receive(uint64_t number, const RunData &data) {
                           : data.outputs[static_cast<size_t>(
                                 in.bundle.items.front().output)] +
                                 direct;
-    if (llvm::Error error = in.receives[slot]->start({}, to))
+    if (llvm::Error error = in.receives[slot].start({}, to))
       return error;
   }
   return llvm::Error::success();
@@ -187,16 +242,16 @@ llvm::Error OutputExchange::receive(uint64_t number, const RunData &data) {
 
 llvm::Error OutputExchange::send(const RunData &data) {
   for (Outgoing &out : outgoing)
-    for (std::unique_ptr<Operation> &send : out.sends)
+    for (Message &send : out.sends)
       if (llvm::Error error =
-              send->start(static_cast<const void *>(out.data()), {}))
+              send.start(static_cast<const void *>(out.data()), {}))
         return error;
   for (Outgoing &out : outgoing) {
     if (out.bundle.isEverywhere)
       for (const OutputBundle::Item &item : out.bundle.items)
         item.unpack(out.data(), data.outputs[static_cast<size_t>(item.output)]);
-    for (std::unique_ptr<Operation> &send : out.sends)
-      if (llvm::Error error = send->wait())
+    for (Message &send : out.sends)
+      if (llvm::Error error = send.wait())
         return error;
   }
   return llvm::Error::success();
@@ -205,7 +260,7 @@ llvm::Error OutputExchange::send(const RunData &data) {
 llvm::Error OutputExchange::complete(uint64_t number, const RunData &data) {
   size_t slot = number % (lag + 1);
   for (Incoming &in : incoming) {
-    if (llvm::Error error = in.receives[slot]->wait())
+    if (llvm::Error error = in.receives[slot].wait())
       return error;
     if (in.messages.empty())
       continue;

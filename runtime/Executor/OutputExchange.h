@@ -17,6 +17,7 @@
 #ifndef AX_RUNTIME_OUTPUTEXCHANGE_H
 #define AX_RUNTIME_OUTPUTEXCHANGE_H
 
+#include "FlightExchange.h"
 #include "GlobalPorts.h"
 #include "Parts.h"
 
@@ -26,6 +27,8 @@
 #include <memory>
 
 namespace ax::rt {
+
+class PreparedExchanges;
 
 /// Whether all processes get the output: a scalar, or what training decides by.
 bool isEverywhere(const Port &port);
@@ -56,10 +59,11 @@ struct OutputBundle {
 /// What one rank sends, and receives for its process. Used by its thread only.
 class OutputExchange {
 public:
-  /// `maxInFlight`: how many requests there are at a time.
+  /// `maxInFlight`: how many requests there are at a time. The log is told of
+  /// what goes to and fro.
   OutputExchange(const RankContext &context, const World &world,
-                 int32_t maxInFlight)
-      : context(context), world(world), maxInFlight(maxInFlight) {}
+                 int32_t maxInFlight, FlightLog &log)
+      : context(context), world(world), maxInFlight(maxInFlight), log(log) {}
 
   /// All ranks do so at the same time.
   llvm::Error prepare();
@@ -67,6 +71,9 @@ public:
   /// Where a part goes that the rank hands over to others; null where it goes
   /// into the global output here, or nowhere.
   const OutputBundle::Item *find(int32_t output, uint8_t *&message) const;
+
+  /// Adds what the rank sends and receives.
+  void list(PreparedExchanges &to) const;
 
   /// How many requests later the rank completes one.
   uint64_t getLag() const { return lag; }
@@ -78,10 +85,19 @@ public:
   llvm::Error complete(uint64_t number, const RunData &data);
 
 private:
+  /// A prepared operation, of which the log is told.
+  struct Message {
+    std::unique_ptr<Operation> operation;
+    std::unique_ptr<FlightExchange> flight;
+
+    llvm::Error start(llvm::ArrayRef<const void *> sources,
+                      llvm::ArrayRef<void *> destinations);
+    llvm::Error wait();
+  };
   struct Outgoing {
     OutputBundle bundle;
     HostMemory message;
-    std::vector<std::unique_ptr<Operation>> sends;
+    std::vector<Message> sends;
 
     uint8_t *data() const { return static_cast<uint8_t *>(message.getData()); }
   };
@@ -91,16 +107,21 @@ private:
     /// One for each request that is not complete; no memory where it comes into
     /// the output itself.
     std::vector<HostMemory> messages;
-    std::vector<std::unique_ptr<Operation>> receives;
+    std::vector<Message> receives;
   };
 
   bool isFirstOfProcess(int32_t rank) const;
   llvm::Error prepareSends();
   llvm::Error prepareReceives();
+  llvm::Expected<Message>
+  makeMessage(llvm::Expected<std::unique_ptr<Operation>> operation,
+              const OutputBundle &bundle, const char *kind,
+              const std::vector<int32_t> &ranks) const;
 
   RankContext context;
   const World &world;
   int32_t maxInFlight;
+  FlightLog &log;
   uint64_t lag = 0;
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;

@@ -63,7 +63,8 @@ std::string RankExecutor::describeCommand(int32_t index) const {
     return text;
   const Command &command = *steps[static_cast<size_t>(index)].command;
   return text + ", '" + command.name + "' (" +
-         rt::describe(program, *stage, command) + ")";
+         rt::describe(program, *stage, command) + ")" +
+         (flight ? flight->describe(static_cast<size_t>(index)) : "");
 }
 
 bool RankExecutor::isWaiting() const {

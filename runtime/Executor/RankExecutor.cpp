@@ -106,14 +106,15 @@ llvm::Error RankExecutor::runStep(int32_t index, int32_t microBatch) {
   Step &step = steps[static_cast<size_t>(index)];
   for (size_t i = 0; i < step.references.size(); ++i)
     step.addresses[i] = resolve(step.references[i]);
+  // Who asks where the rank is finds the exchange's number.
+  if (flight)
+    flight->begin(static_cast<size_t>(index), microBatch);
   if (llvm::Error error = progress.begin(*streams.compute, index))
     return error;
   if (recorder)
     if (llvm::Error error =
             recorder->begin(*streams.compute, index, microBatch))
       return error;
-  if (flight)
-    flight->begin(static_cast<size_t>(index), microBatch);
   if (llvm::Error error = keepFault(issue(step, microBatch), index, microBatch))
     return error;
   if (flight)

@@ -25,7 +25,7 @@ struct RankOptions {
   bool isTraced = false;
   /// The rank waits for each command.
   bool isBlocking = false;
-  /// Gets what the rank exchanges; may be null.
+  /// Gets what the rank exchanges; null: nobody does.
   FlightLog *log = nullptr;
 };
 
@@ -75,6 +75,12 @@ public:
   RankTrace &getTrace() { return trace; }
   const RankTrace &getTrace() const { return trace; }
 
+  /// Adds what it was prepared to exchange.
+  void listExchanges(PreparedExchanges &to) const {
+    if (flight)
+      flight->list(to);
+  }
+
   // Any thread may ask these.
   /// Changes as long as the rank gets on.
   uint64_t getNumBegun() const { return progress.getCount(); }
@@ -85,6 +91,10 @@ public:
   /// What it does now: `rank 2, stage 'forward1', 'h.0.mlp' (all_reduce ...)`.
   std::string describe() const {
     return describeCommand(progress.getCommand());
+  }
+  /// Which exchanges it last began and finished; empty where there are none.
+  std::string describeLast() const {
+    return flight ? flight->describeLast() : std::string();
   }
 
   /// The first index out of range that a run found since this was called.

@@ -85,13 +85,19 @@ std::string SharedRanks::describeProgress() {
       continue;
     text += (text.empty() ? "" : "; ") + executor.describe() + ", command " +
             std::to_string(executor.getNumBegun());
+    if (std::string last = executor.describeLast(); !last.empty())
+      text += "; " + last;
   }
   if (!text.empty())
     return text;
   std::unique_lock<std::mutex> lock(mutex);
   std::shared_ptr<SharedRanks> other = user.lock();
   lock.unlock();
-  return other ? other->describeProgress() : "between two steps";
+  if (other)
+    return other->describeProgress();
+  std::string last =
+      ranks.empty() ? "" : ranks.front()->executor.describeLast();
+  return "between two steps" + (last.empty() ? "" : "; " + last);
 }
 
 void SharedRanks::keepFailure(ErrorDescription description, int32_t rank) {

@@ -65,6 +65,8 @@ struct SharedRanks {
   RankBackends backends;
   /// May be null.
   std::shared_ptr<FlightRecorder> recorder;
+  /// Of each rank, where there is no recorder that has them.
+  std::vector<std::unique_ptr<FlightLog>> logs;
   std::unique_ptr<StateStore> states;
   std::vector<std::unique_ptr<LocalRank>> ranks;
   std::vector<RequestSlot> ring;
@@ -95,8 +97,9 @@ struct SharedRanks {
   /// Ends those of this process, as the job has ended.
   void failAsOthers(const std::string &reason);
   std::string describeOthers(int32_t rank) const;
-  /// What the ranks do now, or those of an executor that uses their states, and
-  /// how many commands they have begun (World::setProgress). For any thread.
+  /// What the ranks do now, or those of an executor that uses their states, how
+  /// many commands they have begun, and which exchanges they last began and
+  /// finished (World::setProgress). For any thread.
   std::string describeProgress();
   void setUser(const std::shared_ptr<SharedRanks> &other);
   llvm::Error takeFailure();

@@ -66,7 +66,8 @@ struct AxMpiModuleTable {
   /// From process 0 to all.
   int (*broadcast)(void *bytes, int64_t count);
 
-  /// All of `processes` call it; it returns when they have.
+  /// All of `processes` call it; it returns when they have, and nothing but
+  /// `abort` ends its waiting.
   int (*createGroup)(const int32_t *processes, int32_t count,
                      AxMpiGroup **group);
 

@@ -75,6 +75,12 @@ private:
 
   int32_t numMembers() const { return group->getSize(); }
   int32_t self() const { return group->getIndex(); }
+  int32_t rankOf(int32_t member) const {
+    return group->getRanks()[static_cast<size_t>(member)];
+  }
+  int32_t tagOf(int32_t later, int32_t member) const {
+    return group->state->tagOf(step + later, member);
+  }
   CollectiveKind kind() const { return specs.front().kind; }
   std::string describe() const { return toString(specs) + " '" + name + "'"; }
   // Numbers of addresses: sources, destinations, and the memory for what is to
@@ -93,7 +99,8 @@ private:
   std::shared_ptr<MpiGroup> group;
   CollectiveSpecs specs;
   std::string name;
-  int32_t tag;
+  /// Of its first step's messages; see GroupState.
+  int32_t step;
   ReduceFn reduce = nullptr;
   /// An all-reduce in slices has two steps.
   bool inSlices = false;
@@ -117,9 +124,9 @@ MpiCollective::MpiCollective(std::shared_ptr<MpiLink> linkIn,
                              CollectiveSpecs specsIn, std::string nameIn)
     : link(std::move(linkIn)), group(std::move(groupIn)),
       specs(std::move(specsIn)), name(std::move(nameIn)),
-      tag(group->state->nextTag),
+      step(group->state->nextStep),
       operands(static_cast<size_t>(group->getSize())) {
-  group->state->nextTag += 2;
+  group->state->nextStep += 2;
   for (const CollectiveSpec &spec : specs)
     numBytes += sourceBytes(spec);
   inSlices = kind() == CollectiveKind::AllReduce && numBytes > exchangedBytes;
@@ -144,17 +151,17 @@ llvm::Error MpiCollective::prepare() {
   scratch = std::move(*memory);
   buffers.resize(2 * specs.size() + 1);
   buffers[scratchBuffer()] = scratch.getData();
-  auto makeStep = [&](BatchBuilder builder, Batch &step) -> llvm::Error {
-    auto made =
-        Batch::create(link->getMpi(), group->state->group, std::move(builder));
+  auto make = [&](BatchBuilder builder, Batch &batch) -> llvm::Error {
+    auto made = Batch::create(link->getMpi(), link->getGroupMessages(),
+                              std::move(builder));
     if (!made)
       return made.takeError();
-    step = std::move(*made);
+    batch = std::move(*made);
     return llvm::Error::success();
   };
-  if (llvm::Error error = makeStep(std::move(first), firstStep))
+  if (llvm::Error error = make(std::move(first), firstStep))
     return error;
-  return makeStep(std::move(second), secondStep);
+  return make(std::move(second), secondStep);
 }
 
 /// Messages of two members are matched in their order: that of the tensors, as
@@ -170,14 +177,15 @@ void MpiCollective::addExchange(size_t number, BatchBuilder &batch) {
     if (piece.peer == self())
       part.own = piece.box;
     else
-      batch.addReceive(piece.peer, tag, destinationOf(number), piece.box);
+      batch.addReceive(rankOf(piece.peer), tagOf(0, piece.peer),
+                       destinationOf(number), piece.box);
   }
   for (int32_t i = 1; i < numMembers(); ++i) {
     int32_t to = (self() + i) % numMembers();
     for (const CollectivePiece &piece :
          planCollective(spec, numMembers(), to).pieces)
       if (piece.peer == self())
-        batch.addSend(to, tag, sourceOf(number), piece.box);
+        batch.addSend(rankOf(to), tagOf(0, to), sourceOf(number), piece.box);
   }
 }
 
@@ -209,14 +217,15 @@ void MpiCollective::addReduction(size_t number, BatchBuilder &first,
     int32_t to = (self() + i) % numMembers();
     int32_t from = (self() + numMembers() - i) % numMembers();
     if (bytes)
-      first.addReceive(from, tag, scratchBuffer(),
+      first.addReceive(rankOf(from), tagOf(0, from), scratchBuffer(),
                        part.offset + from * part.stride, bytes);
-    first.addSend(to, tag, sourceOf(number), reducedBy(spec, to));
+    first.addSend(rankOf(to), tagOf(0, to), sourceOf(number),
+                  reducedBy(spec, to));
     if (!inSlices)
       continue;
-    second.addReceive(from, tag + 1, destinationOf(number),
+    second.addReceive(rankOf(from), tagOf(1, from), destinationOf(number),
                       reducedBy(spec, from));
-    second.addSend(to, tag + 1, destinationOf(number), part.own);
+    second.addSend(rankOf(to), tagOf(1, to), destinationOf(number), part.own);
   }
 }
 
@@ -248,8 +257,7 @@ llvm::Error MpiCollective::wait() {
   if (!reduce)
     for (size_t i = 0; i < specs.size(); ++i)
       parts[i].own.copy(buffers[sourceOf(i)], buffers[destinationOf(i)]);
-  if (llvm::Error error =
-          link->wait(firstStep, group->getRanks(), describeThis))
+  if (llvm::Error error = link->wait(firstStep, describeThis))
     return error;
   if (!reduce)
     return llvm::Error::success();
@@ -259,7 +267,7 @@ llvm::Error MpiCollective::wait() {
     return llvm::Error::success();
   if (llvm::Error error = link->start(secondStep, buffers, describeThis))
     return error;
-  return link->wait(secondStep, group->getRanks(), describeThis);
+  return link->wait(secondStep, describeThis);
 }
 
 void MpiCollective::reducePart(size_t number) {

@@ -26,7 +26,7 @@ public:
     return link->start(batch, address, [&] { return describe(); });
   }
   llvm::Error wait() override {
-    return link->wait(batch, link->getAllRanks(), [&] { return describe(); });
+    return link->wait(batch, [&] { return describe(); });
   }
 
 private:
@@ -92,7 +92,7 @@ public:
     void *nothing = nullptr;
     if (llvm::Error error = link->start(batch, nothing, describe))
       return error;
-    return link->wait(batch, group.getRanks(), describe);
+    return link->wait(batch, describe);
   }
 
   void abort(const std::string &reason) override { link->abort(reason); }

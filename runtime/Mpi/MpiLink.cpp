@@ -47,11 +47,9 @@ bool isCrowded(int32_t threads, int32_t processesOnHost) {
 
 MpiLink::MpiLink(const AxMpiModuleTable &mpi, int32_t rank, int32_t numRanks,
                  const CommunicatorOptions &options, bool crowded)
-    : mpi(mpi), rank(rank), allRanks(static_cast<size_t>(numRanks)),
+    : mpi(mpi), rank(rank), numShared(static_cast<size_t>(numRanks), 0),
       timeout(options.timeout), crowded(crowded),
-      spins(crowded ? fewSpins : manySpins) {
-  std::iota(allRanks.begin(), allRanks.end(), 0);
-}
+      spins(crowded ? fewSpins : manySpins) {}
 
 llvm::Expected<std::shared_ptr<MpiLink>>
 MpiLink::create(const AxMpiModuleTable &mpi, const ProcessPlace &place,
@@ -60,9 +58,12 @@ MpiLink::create(const AxMpiModuleTable &mpi, const ProcessPlace &place,
   bool crowded = isCrowded(threads, place.numOnHost);
   std::shared_ptr<MpiLink> link(
       new MpiLink(mpi, place.process, numRanks, options, crowded));
-  for (AxMpiGroup **group : {&link->messages, &link->alarm})
+  std::vector<int32_t> all(static_cast<size_t>(numRanks));
+  std::iota(all.begin(), all.end(), 0);
+  for (AxMpiGroup **group :
+       {&link->messages, &link->groupMessages, &link->alarm})
     if (llvm::Error error = check(
-            mpi, mpi.createGroup(link->allRanks.data(), numRanks, group),
+            mpi, mpi.createGroup(all.data(), numRanks, group),
             llvm::formatv("rank {0}: group of all ranks", place.process).str()))
       return error;
   // It hears what is said before it first waits.
@@ -87,19 +88,22 @@ MpiLink::joinGroup(const std::vector<int32_t> &ranks) {
   if (found)
     return found;
   auto made = std::make_shared<GroupState>();
-  auto size = static_cast<int32_t>(ranks.size());
-  if (llvm::Error error = check(
-          mpi, mpi.createGroup(ranks.data(), size, &made->group),
-          llvm::formatv("rank {0}: group of {1} ranks", rank, size).str()))
-    return error;
   BatchBuilder builder;
-  for (int32_t peer = 0; peer < size; ++peer) {
-    if (ranks[static_cast<size_t>(peer)] == rank)
+  for (size_t i = 0; i < ranks.size(); ++i) {
+    int32_t peer = ranks[i];
+    int32_t &count = numShared[static_cast<size_t>(peer)];
+    if (peer != rank && count == GroupState::mostShared)
+      return makeErrorf(ExitCode::RunFailed,
+                        "rank {0} has more than {1} groups with rank {2}", rank,
+                        GroupState::mostShared, peer);
+    made->shared.push_back(count++);
+    if (peer == rank)
       continue;
-    builder.addReceive(peer, 0, 0, 0, 0);
-    builder.addSend(peer, 0, 0, 0, 0);
+    int32_t tag = made->tagOf(0, static_cast<int32_t>(i));
+    builder.addReceive(peer, tag, 0, 0, 0);
+    builder.addSend(peer, tag, 0, 0, 0);
   }
-  auto barrier = Batch::create(mpi, made->group, std::move(builder));
+  auto barrier = Batch::create(mpi, groupMessages, std::move(builder));
   if (!barrier)
     return barrier.takeError();
   made->barrier = std::move(*barrier);
@@ -115,7 +119,7 @@ llvm::Error MpiLink::start(const Batch &batch, llvm::ArrayRef<void *> buffers,
   return llvm::Error::success();
 }
 
-llvm::Error MpiLink::wait(const Batch &batch, llvm::ArrayRef<int32_t> ranks,
+llvm::Error MpiLink::wait(const Batch &batch,
                           llvm::function_ref<std::string()> describe) {
   int32_t done = 0;
   auto look = [&]() -> llvm::Error {
@@ -137,7 +141,7 @@ llvm::Error MpiLink::wait(const Batch &batch, llvm::ArrayRef<int32_t> ranks,
       return makeErrorf(ExitCode::RunFailed, "rank {0}: stopped in {1}: {2}",
                         rank, describe(), getAbortReason());
     if (timeout.count() > 0 && now - begin >= timeout)
-      return lateError(batch, ranks, describe());
+      return lateError(batch, describe());
     if (now - lastWork >= yieldTime)
       std::this_thread::sleep_for(std::min<Clock::duration>(
           (now - lastWork) / sleepPart, longestSleep));
@@ -155,16 +159,15 @@ llvm::Error MpiLink::wait(const Batch &batch, llvm::ArrayRef<int32_t> ranks,
 }
 
 llvm::Error MpiLink::lateError(const Batch &batch,
-                               llvm::ArrayRef<int32_t> ranks,
                                const std::string &operation) const {
-  std::vector<int32_t> missing(ranks.size());
+  std::vector<int32_t> missing(numShared.size());
   missing.resize(static_cast<size_t>(mpi.listPending(
       batch.get(), missing.data(), static_cast<int32_t>(missing.size()))));
+  llvm::sort(missing);
+  missing.erase(llvm::unique(missing), missing.end());
   std::string names = llvm::join(
       llvm::map_range(missing,
-                      [&](int32_t peer) {
-                        return std::to_string(ranks[static_cast<size_t>(peer)]);
-                      }),
+                      [](int32_t peer) { return std::to_string(peer); }),
       ", ");
   return makeErrorf(
       ExitCode::RunFailed, "rank {0}: {1}: waited {2} ms for rank{3} {4}", rank,

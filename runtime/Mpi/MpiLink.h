@@ -6,6 +6,11 @@
 // sleeping for a part of the time that it has waited. A thread that looks for
 // others exists only where large operations go on while the program computes.
 //
+// Groups are not MPI's, whose making waits in MPI for every member, where no
+// abort nor timeout ends it, and takes time and memory of all: their messages
+// are among those of all ranks, with tags by which two members tell the groups
+// that they share apart. So joining one waits for nobody.
+//
 // Aborts go to the other ranks by messages, as far as MPI carries these: a
 // process that is gone or stopped is not noticed here but by the World.
 //
@@ -67,11 +72,20 @@ private:
 /// What the operations of a group share. It is there once for each order of
 /// ranks.
 struct GroupState {
-  AxMpiGroup *group = nullptr;
+  /// Of each member: which of the groups that this rank and the member share it
+  /// is, by their order, which both have alike.
+  std::vector<int32_t> shared;
   Batch barrier;
-  /// Its operations have tags of their own: two each, from 1 on; 0 is for
-  /// barriers.
-  int32_t nextTag = 1;
+  /// Of its steps, which have tags of their own: two for each operation, from 1
+  /// on; 0 is for barriers.
+  int32_t nextStep = 1;
+
+  /// Groups that two ranks can share.
+  static constexpr int32_t mostShared = 64;
+  /// The tag of a step's messages with a member.
+  int32_t tagOf(int32_t step, int32_t member) const {
+    return step * mostShared + shared[static_cast<size_t>(member)];
+  }
 };
 
 class MpiLink {
@@ -83,22 +97,22 @@ public:
   ~MpiLink();
 
   int32_t getRank() const { return rank; }
-  int32_t getSize() const { return static_cast<int32_t>(allRanks.size()); }
-  /// Who messages are numbered by: all ranks.
-  llvm::ArrayRef<int32_t> getAllRanks() const { return allRanks; }
+  int32_t getSize() const { return static_cast<int32_t>(numShared.size()); }
   AxMpiGroup *getMessages() const { return messages; }
   const AxMpiModuleTable &getMpi() const { return mpi; }
 
-  /// All of them make the call.
+  /// Waits for nobody.
   llvm::Expected<std::shared_ptr<GroupState>>
   joinGroup(const std::vector<int32_t> &ranks);
+  /// Where their messages are, in which peers are ranks.
+  AxMpiGroup *getGroupMessages() const { return groupMessages; }
 
   /// `buffers`: the addresses that the batch's builder has numbered.
   llvm::Error start(const Batch &batch, llvm::ArrayRef<void *> buffers,
                     llvm::function_ref<std::string()> describe);
-  /// Returns when all its messages have ended. `ranks`: those of its group;
-  /// `describe`: the operation, as messages have it.
-  llvm::Error wait(const Batch &batch, llvm::ArrayRef<int32_t> ranks,
+  /// Returns when all its messages have ended. `describe`: the operation, as
+  /// messages have it.
+  llvm::Error wait(const Batch &batch,
                    llvm::function_ref<std::string()> describe);
 
   /// Something goes on that nobody waits for, until `endOverlap`.
@@ -115,17 +129,18 @@ private:
   bool decide(const std::string &why);
   void listen();
   void drive();
-  llvm::Error lateError(const Batch &batch, llvm::ArrayRef<int32_t> ranks,
-                        const std::string &operation) const;
+  llvm::Error lateError(const Batch &batch, const std::string &operation) const;
 
   const AxMpiModuleTable &mpi;
   int32_t rank;
-  std::vector<int32_t> allRanks;
+  /// Groups so far that this rank shares with each.
+  std::vector<int32_t> numShared;
   std::chrono::milliseconds timeout;
   /// Whether ranks share cores.
   bool crowded;
   int32_t spins;
   AxMpiGroup *messages = nullptr;
+  AxMpiGroup *groupMessages = nullptr;
   /// Where aborts are told.
   AxMpiGroup *alarm = nullptr;
   std::map<std::vector<int32_t>, std::shared_ptr<GroupState>> groups;

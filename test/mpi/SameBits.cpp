@@ -9,11 +9,28 @@
 
 #include "ax/Runtime/LocalCommunicator.h"
 
+#include <algorithm>
 #include <random>
 #include <thread>
 
 namespace ax::rt {
 namespace {
+
+// Each order of ranks is a group of its own.
+TEST_P(CommunicatorSuite, TooManyGroupsOfTwoRanksAreAnError) {
+  run(5, [](Communicator &comm) {
+    std::vector<int32_t> ranks = allRanks(comm);
+    for (int i = 0; i < 64; ++i) {
+      llvm::cantFail(comm.createGroup(ranks).takeError());
+      std::next_permutation(ranks.begin(), ranks.end());
+    }
+    auto more = comm.createGroup(ranks);
+    ASSERT_FALSE(bool(more));
+    EXPECT_NE(llvm::toString(more.takeError())
+                  .find(" has more than 64 groups with rank "),
+              std::string::npos);
+  });
+}
 
 HostTensor makeRandom(const CollectiveSpec &spec, int32_t rank) {
   HostTensor tensor(spec.dtype, spec.shape);

@@ -107,6 +107,7 @@ public:
 
   /// `ranks` are distinct and include this one. Every one of them makes the
   /// call; two ranks make those of the groups they share in the same order.
+  /// Where it waits for them, it ends as an operation's wait does.
   virtual llvm::Expected<std::shared_ptr<Group>>
   createGroup(llvm::ArrayRef<int32_t> ranks) = 0;
 

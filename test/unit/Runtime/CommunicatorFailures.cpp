@@ -24,6 +24,21 @@ TEST_P(CommunicatorSuite, AMissingRankIsATimeout) {
   });
 }
 
+// Who joins waits for nobody, or no longer than for an operation.
+TEST_P(CommunicatorSuite, AMemberThatDoesNotComeIsATimeout) {
+  GetParam()->run(3, std::chrono::milliseconds(100), [](Communicator &comm) {
+    if (comm.getRank() == 1)
+      return;
+    auto group = comm.createGroup(allRanks(comm));
+    llvm::Error error =
+        group ? comm.barrier(**group) : llvm::Error(group.takeError());
+    ErrorDescription text = describeError(std::move(error));
+    EXPECT_EQ(text.code, ExitCode::RunFailed);
+    EXPECT_NE(text.message.find("waited 100 ms for rank 1"), std::string::npos)
+        << text.message;
+  });
+}
+
 TEST_P(CommunicatorSuite, AbortEndsEveryWait) {
   run(3, [](Communicator &comm) {
     std::shared_ptr<Group> group = makeGroup(comm, allRanks(comm));
