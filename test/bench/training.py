@@ -39,10 +39,10 @@ def peerStep(peer, threads, batch):
                          OMP_NUM_THREADS=str(threads)).split()[-1])
 
 
-def ownStep(options, plan, ranks, data):
+def ownStep(options, plan, launcher, data):
     log = plan.with_suffix(".jsonl")
     log.unlink(missing_ok=True)
-    capture(*bound(ranks), options.bin / "axrun", plan, "--data", data,
+    capture(*launcher, options.bin / "axrun", plan, "--data", data,
             "--steps", STEPS, "--threads-per-rank", 1, "--log", log)
     lines = [json.loads(line) for line in log.read_text().splitlines()]
     return 1e3 * statistics.median(line["seconds"] for line in lines[2:])
@@ -68,7 +68,7 @@ def measure(options, folder, ranks, batch, flags):
     for _ in range(options.rounds):
         for peer in options.peers:
             times[peer].append(peerStep(peer, ranks, batch))
-        times["axrun"].append(ownStep(options, plan, ranks,
+        times["axrun"].append(ownStep(options, plan, bound(ranks),
                                       folder / f"data{batch}.npz"))
     # Ratio within each round: what disturbs a round disturbs all in it.
     ratio = statistics.median(

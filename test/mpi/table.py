@@ -20,7 +20,9 @@ def check(output, columns):
 
 
 def threads(ranks):
-    check(run(tool("ax-collectives"), f"--ranks={ranks}", *SIZES).stdout, 7)
+    command = tool("ax-collectives"), f"--ranks={ranks}", *SIZES
+    check(run(*command).stdout, 7)
+    check(run(*command, "--peer").stdout, 11)
 
 
 def processes(ranks):
@@ -37,9 +39,6 @@ def cases(every):
     for ranks in (1, 2, 4):
         yield f"{ranks} threads", threads, ranks
         yield f"{ranks} processes", processes, ranks
-    yield ("a peer without a launcher", refuses,
-           "--peer is for processes: mpirun -np RANKS ax-collectives --peer",
-           "--peer")
     yield ("too many ranks", refuses, "--ranks=65: expected 1 to 64",
            "--ranks=65")
     yield ("no sizes", refuses,

@@ -111,8 +111,8 @@ public:
       return error;
     return receive->wait();
   }
-  llvm::Error peer(const MeasureOptions &options) {
-    return options.peer(kind, source.data(), destination.data(), counts.source);
+  void begin(Peer &peer) {
+    peer.begin(kind, source.data(), destination.data(), counts.source);
   }
 
   int64_t countWrong() const {
@@ -164,15 +164,21 @@ llvm::Error measureCase(Communicator &comm, const std::shared_ptr<Group> &group,
   if (llvm::Error error = run.ours())
     return error;
   int64_t wrong = run.countWrong();
+  if (options.peer)
+    run.begin(*options.peer);
   for (int32_t round = 0; round < options.rounds; ++round) {
     if (llvm::Error error = run.time(calls, ours, [&] { return run.ours(); }))
       return error;
     if (!options.peer)
       continue;
     if (llvm::Error error =
-            run.time(calls, peer, [&] { return run.peer(options); }))
+            run.time(calls, peer, [&] { return options.peer->run(); }))
       return error;
   }
+  // A peer of another rank may still read what is this one's, or write to it.
+  if (llvm::Error error = comm.barrier(*group))
+    return error;
+  wrong = std::max(wrong, run.countWrong());
   if (comm.getRank() == 0) {
     double factor = busFactor(kind, comm.getSize());
     std::printf("%-14s %10lld %5s", nameOf(kind),

@@ -7,17 +7,24 @@
 
 #include "ax/Runtime/Communicator.h"
 
-#include <functional>
-
 namespace ax {
+
+/// Does the same as a case of ours.
+class Peer {
+public:
+  virtual ~Peer() = default;
+  /// What calls of `run` do from now on: `count` f32 are in the source. A
+  /// barrier is between this and the first of them, and behind the last.
+  virtual void begin(CaseKind kind, const float *source, float *destination,
+                     int64_t count) = 0;
+  virtual llvm::Error run() = 0;
+};
 
 struct MeasureOptions {
   int64_t minBytes = 0, maxBytes = 0;
   int32_t rounds = 5;
-  /// Does the same as a case of ours; null: nothing beside.
-  std::function<llvm::Error(CaseKind kind, const float *source,
-                            float *destination, int64_t count)>
-      peer;
+  /// Null: nothing beside.
+  Peer *peer = nullptr;
 };
 
 /// Prints a table, on rank 0; every rank calls it. A Differs error where values

@@ -2,10 +2,12 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // The table of nccl-tests, for ranks that are threads, or, started by mpirun,
-// processes; there MPI's own calls are beside ours.
+// processes. Beside it, with --peer, what threads do that need not wait for
+// each other, and MPI's own calls.
 //
 //===----------------------------------------------------------------------===//
 
+#include "DirectPeer.h"
 #include "Measure.h"
 #include "Peer.h"
 
@@ -19,6 +21,7 @@
 
 #include <dlfcn.h>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 using namespace ax;
@@ -33,7 +36,9 @@ static cl::opt<int64_t> maxBytes("max-bytes", cl::init(64 << 20),
                                  cl::desc("largest size"));
 static cl::opt<int32_t> rounds("rounds", cl::init(20),
                                cl::desc("of which the fastest counts"));
-static cl::opt<bool> withPeer("peer", cl::desc("MPI's own calls, too"));
+static cl::opt<bool> withPeer("peer",
+                              cl::desc("beside it MPI's own calls; of threads "
+                                       "direct reads, without waiting"));
 
 static llvm::Expected<decltype(&axMpiPeer)> loadPeer() {
   llvm::SmallString<256> file(
@@ -46,6 +51,35 @@ static llvm::Expected<decltype(&axMpiPeer)> loadPeer() {
   return makeErrorf(ExitCode::Usage, "--peer: {0}", dlerror());
 }
 
+namespace {
+
+class MpiPeer : public Peer {
+public:
+  explicit MpiPeer(decltype(&axMpiPeer) call) : call(call) {}
+  void begin(CaseKind newKind, const float *newSource, float *newDestination,
+             int64_t newCount) override {
+    kind = newKind;
+    source = newSource;
+    destination = newDestination;
+    count = newCount;
+  }
+  llvm::Error run() override {
+    if (int code = call(static_cast<int32_t>(kind), source, destination, count))
+      return makeErrorf(ExitCode::RunFailed, "--peer: {0}: MPI's error {1}",
+                        nameOf(kind), code);
+    return llvm::Error::success();
+  }
+
+private:
+  decltype(&axMpiPeer) call;
+  CaseKind kind = CaseKind::AllReduce;
+  const float *source = nullptr;
+  float *destination = nullptr;
+  int64_t count = 0;
+};
+
+} // namespace
+
 static llvm::Error runProcess(MeasureOptions options) {
   auto process = rt::openMpi();
   if (!process)
@@ -56,19 +90,12 @@ static llvm::Error runProcess(MeasureOptions options) {
       (*process)->getPlace().numProcesses, communicator);
   if (!comm)
     return comm.takeError();
+  std::optional<MpiPeer> peer;
   if (withPeer) {
-    auto peer = loadPeer();
-    if (!peer)
-      return peer.takeError();
-    options.peer = [call = *peer](CaseKind kind, const float *source,
-                                  float *destination,
-                                  int64_t count) -> llvm::Error {
-      if (int code =
-              call(static_cast<int32_t>(kind), source, destination, count))
-        return makeErrorf(ExitCode::RunFailed, "--peer: {0}: MPI's error {1}",
-                          nameOf(kind), code);
-      return llvm::Error::success();
-    };
+    auto call = loadPeer();
+    if (!call)
+      return call.takeError();
+    options.peer = &peer.emplace(*call);
   }
   if (llvm::Error error = measureAll(**comm, options))
     return error;
@@ -76,19 +103,19 @@ static llvm::Error runProcess(MeasureOptions options) {
 }
 
 static llvm::Error runThreads(const MeasureOptions &options) {
-  if (withPeer)
-    return makeError(ExitCode::Usage, "--peer is for processes: mpirun -np "
-                                      "RANKS ax-collectives --peer");
   if (numRanks < 1 || numRanks > 64)
     return makeErrorf(ExitCode::Usage, "--ranks={0}: expected 1 to 64",
                       numRanks.getValue());
   auto communicators = rt::createLocalCommunicators(numRanks);
+  auto peers = createDirectPeers(numRanks);
   std::vector<std::thread> threads;
   std::mutex mutex;
   llvm::Error failure = llvm::Error::success();
   for (auto &comm : communicators)
-    threads.emplace_back([&, comm = comm.get()] {
-      if (llvm::Error error = measureAll(*comm, options)) {
+    threads.emplace_back([&, comm = comm.get(), own = options]() mutable {
+      if (withPeer)
+        own.peer = peers[static_cast<size_t>(comm->getRank())].get();
+      if (llvm::Error error = measureAll(*comm, own)) {
         comm->abort("another rank has failed");
         std::lock_guard<std::mutex> lock(mutex);
         failure = llvm::joinErrors(std::move(failure), std::move(error));
