@@ -136,10 +136,15 @@ llvm::Error Comparison::add(llvm::StringRef bytes) {
   WireField field;
   int32_t rank = -1;
   Held *held = nullptr;
+  // Whether the last key still lacks its digest.
+  bool isOpen = false;
   while (reader.read(field)) {
+    if (isOpen && (field.number == Rank || field.number == Key))
+      return damaged();
     if (field.number == Rank) {
       rank = static_cast<int32_t>(field.value);
-    } else if (field.number == Key) {
+    } else if (field.number == Key && rank >= 0) {
+      isOpen = true;
       auto [at, isNew] = groups.try_emplace(field.value);
       if (isNew)
         order.push_back(field.value);
@@ -148,11 +153,12 @@ llvm::Error Comparison::add(llvm::StringRef bytes) {
       held->size = field.value;
     } else if (field.number == Digest && held) {
       held->digests[rank] = field.value;
+      isOpen = false;
     } else {
       return damaged();
     }
   }
-  return reader.isMalformed() ? damaged() : llvm::Error::success();
+  return isOpen || reader.isMalformed() ? damaged() : llvm::Error::success();
 }
 
 std::optional<Difference> Comparison::find() const {
