@@ -27,6 +27,7 @@ def waitForSave(job, saved, left):
     while not unfinishedIn(saved) - left:
         if job.process.poll() is not None or time.monotonic() > last:
             raise Failed(f"nothing is saved:\n{job.end()}")
+        time.sleep(0.001)
 
 
 def newestIn(saved):
