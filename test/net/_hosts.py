@@ -239,11 +239,14 @@ class Hosts:
                          f"{expect}\n{out[-4000:]}{err[-4000:]}")
         return subprocess.CompletedProcess(command, process.returncode, out, err)
 
+    def launcher(self):
+        """The words that start mpirun on the first host."""
+        return ["mpirun", "--allow-run-as-root", "--mca", "plm_rsh_agent", self.agent]
+
     def mpirun(self, *arguments, slots=1):
-        """The words that start mpirun on the first host, for all hosts."""
+        """The same, for all hosts."""
         hosts = ",".join(f"{name}:{slots}" for name in self.names)
-        return ["mpirun", "--allow-run-as-root", "--mca", "plm_rsh_agent",
-                self.agent, "--host", hosts, *arguments]
+        return [*self.launcher(), "--host", hosts, *arguments]
 
     def cut(self, name):
         """What is sent to and by the host is lost, and its shell is out of
