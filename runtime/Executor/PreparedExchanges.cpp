@@ -36,6 +36,19 @@ void PreparedExchanges::addStart(const FlightExchange &exchange,
       operationNumbers.at(&exchange), microBatch);
 }
 
+PreparedExchanges::Group PreparedExchanges::Group::inOrder() const {
+  Group sorted = *this;
+  if (!group->isTransfer)
+    return sorted;
+  llvm::sort(sorted.operations);
+  for (auto &[operation, microBatch] : sorted.starts)
+    operation = static_cast<size_t>(
+        llvm::lower_bound(sorted.operations, operations[operation]) -
+        sorted.operations.begin());
+  llvm::sort(sorted.starts);
+  return sorted;
+}
+
 uint64_t PreparedExchanges::Group::getKey() const {
   std::string bytes = group->name;
   bytes += group->isTransfer ? '\1' : '\0';
@@ -125,7 +138,7 @@ static std::string encodeDigests(llvm::ArrayRef<PreparedExchanges> ranks) {
     for (const PreparedExchanges::Group &group : rank.getGroups()) {
       appendFixed64Field(out, Key, group.getKey());
       appendVarintField(out, Size, group.group->ranks.size());
-      appendFixed64Field(out, Digest, group.getDigest());
+      appendFixed64Field(out, Digest, group.inOrder().getDigest());
     }
   }
   return out;
@@ -212,7 +225,7 @@ static std::string encodeDetails(const Difference &difference,
       appendBytesField(out, Name, group.group->describe());
       for (int32_t member : group.group->ranks)
         appendVarintField(out, Member, static_cast<uint64_t>(member));
-      for (const std::string &line : group.describe())
+      for (const std::string &line : group.inOrder().describe())
         appendBytesField(out, Line, line);
     }
   }
