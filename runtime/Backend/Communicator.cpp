@@ -33,4 +33,8 @@ Communicator::prepareReceiveOnStream(int32_t, int64_t, int64_t,
   return nullptr;
 }
 
+llvm::Error Communicator::getLateError() const {
+  return llvm::Error::success();
+}
+
 } // namespace ax::rt

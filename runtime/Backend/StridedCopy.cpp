@@ -62,6 +62,20 @@ StridedBox boxOf(const CopyCommand &command) {
   return box;
 }
 
+CopyCommand copyOf(const StridedBox &box) {
+  CopyCommand copy;
+  copy.elementBytes = 1;
+  for (const StridedBox::Dim &dim : box.getDims()) {
+    copy.sizes.push_back(dim.size);
+    copy.sourceStrides.push_back(dim.sourceStride);
+    copy.destinationStrides.push_back(dim.destinationStride);
+  }
+  copy.sizes.push_back(box.getRunBytes());
+  copy.sourceStrides.push_back(1);
+  copy.destinationStrides.push_back(1);
+  return copy;
+}
+
 namespace {
 
 /// Copies by single instructions where sizes are constants.

@@ -29,6 +29,7 @@ public:
   int32_t getNumThreads() const override { return 1; }
   const HostMapping *getHostMapping() const override { return nullptr; }
   int32_t getMemorySpace() const override { return card->getNumber(); }
+  llvm::Error enter() const { return card->enter(); }
   int32_t getCard() const override { return card->getNumber(); }
   bool canReach(const Device &other) const override {
     const auto *cuda = dynamic_cast<const CudaDevice *>(&other);
@@ -118,6 +119,10 @@ llvm::Expected<Target> findTarget(int32_t card) {
 }
 
 } // namespace
+
+llvm::Error cuda::enterCard(const Device &device) {
+  return static_cast<const CudaDevice &>(device).enter();
+}
 
 // Declared where the build's list of them is called.
 // NOLINTNEXTLINE(misc-use-internal-linkage)

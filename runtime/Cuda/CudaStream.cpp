@@ -136,6 +136,7 @@ public:
   llvm::Error synchronize() override {
     return card->call(&Driver::cuStreamSynchronize, stream);
   }
+  CUstream get() const { return stream; }
 
 private:
   SharedCard card;
@@ -143,6 +144,10 @@ private:
 };
 
 } // namespace
+
+CUstream getHandle(const Stream &stream) {
+  return static_cast<const CudaStream &>(stream).get();
+}
 
 llvm::Expected<std::unique_ptr<Stream>> makeStream(const SharedCard &card,
                                                    StreamPriority priority) {

@@ -9,10 +9,6 @@
 
 namespace ax::rt::cuda {
 
-void *openCudaLibrary(llvm::ArrayRef<const char *> names, std::string &why) {
-  return openLibrary(names, std::getenv("AXRUN_CUDA_PATH"), why);
-}
-
 template <typename Signature>
 static llvm::Error require(void *library, const char *symbol,
                            LibraryFunction<Signature> &function) {

@@ -3,6 +3,7 @@
 #ifndef AX_RUNTIME_CUDA_DRIVER_H
 #define AX_RUNTIME_CUDA_DRIVER_H
 
+#include "ax/Runtime/CudaHandles.h"
 #include "ax/Support/SharedLibrary.h"
 
 #include "llvm/Support/Error.h"
@@ -11,9 +12,6 @@
 #include <memory>
 
 namespace ax::rt::cuda {
-
-/// Opens a library of CUDA: folders that AXRUN_CUDA_PATH lists come first.
-void *openCudaLibrary(llvm::ArrayRef<const char *> names, std::string &why);
 
 /// The functions of libcuda.so.1. The library stays in the process.
 class Driver {

@@ -33,6 +33,8 @@ llvm::Error RankExecutor::finish() {
   // A request ends when its work has, also of a rank that gives no output:
   // another device may read the states next.
   llvm::Error error = streams.compute->synchronize();
+  if (!error)
+    error = context.communicator.getLateError();
   if (!error && recorder)
     error = recorder->finishRun(trace);
   if (error)

@@ -28,21 +28,6 @@ namespace ax::rt {
 
 namespace {
 
-/// What a stream copies of a box, whose offsets are left to its addresses.
-CopyCommand copyOf(const StridedBox &box) {
-  CopyCommand copy;
-  copy.elementBytes = 1;
-  for (const StridedBox::Dim &dim : box.getDims()) {
-    copy.sizes.push_back(dim.size);
-    copy.sourceStrides.push_back(dim.sourceStride);
-    copy.destinationStrides.push_back(dim.destinationStride);
-  }
-  copy.sizes.push_back(box.getRunBytes());
-  copy.sourceStrides.push_back(1);
-  copy.destinationStrides.push_back(1);
-  return copy;
-}
-
 class DeviceCollective : public StreamOperation {
 public:
   DeviceCollective(std::shared_ptr<LocalWorld> world, int32_t rank,

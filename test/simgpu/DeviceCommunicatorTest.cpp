@@ -8,14 +8,13 @@
 
 #include "CommunicatorSuite.h"
 #include "TestSimgpu.h"
+#include "UploadedRanks.h"
 
 #include "ax/Codegen/Kernel.h"
 #include "ax/Dialect/Ax.h"
 #include "ax/Interpreter/Elements.h"
 #include "ax/Runtime/AllBackends.h"
-#include "ax/Runtime/HostTransfer.h"
 #include "ax/Runtime/LocalCommunicator.h"
-#include "ax/Support/Error.h"
 
 #include <cmath>
 #include <mutex>
@@ -53,122 +52,6 @@ std::shared_ptr<const Kernel> findReduction(const CollectiveSpecs &specs,
   return llvm::cantFail(compiler->compileReduction(reduction));
 }
 
-/// An operation on memory of a device, between uploads and downloads.
-class UploadedOperation : public Operation {
-public:
-  UploadedOperation(Device &device, std::unique_ptr<StreamOperation> operation)
-      : operation(std::move(operation)),
-        stream(llvm::cantFail(device.createStream())),
-        transfer(device, *stream, 1 << 16), device(device) {}
-  /// What is still queued uses the memory.
-  ~UploadedOperation() override { llvm::consumeError(stream->synchronize()); }
-
-  void addTensor(int64_t sourceBytes, int64_t destinationBytes) {
-    tensors.push_back({llvm::cantFail(device.allocate(sourceBytes)),
-                       llvm::cantFail(device.allocate(destinationBytes)),
-                       nullptr, false});
-  }
-  llvm::Error start(llvm::ArrayRef<const void *> sources,
-                    llvm::ArrayRef<void *> destinations) override {
-    std::vector<DeviceAddress> addresses;
-    for (size_t i = 0; i < tensors.size(); ++i) {
-      Tensor &tensor = tensors[i];
-      if (int64_t bytes = tensor.source->getSize())
-        if (llvm::Error error =
-                transfer.upload(sources[i], tensor.source->getAddress(), bytes))
-          return error;
-      tensor.to = destinations.empty() ? nullptr : destinations[i];
-      tensor.isInPlace = !sources.empty() && tensor.to == sources[i];
-      addresses.push_back(tensor.source->getAddress());
-    }
-    for (Tensor &tensor : tensors)
-      addresses.push_back(tensor.getResult().getAddress());
-    return operation->start(*stream, addresses);
-  }
-  llvm::Error wait() override {
-    if (llvm::Error error = operation->finish(*stream))
-      return error;
-    for (Tensor &tensor : tensors)
-      if (int64_t bytes = tensor.getResult().getSize(); bytes && tensor.to)
-        if (llvm::Error error = transfer.download(
-                tensor.getResult().getAddress(), tensor.to, bytes))
-          return error;
-    return llvm::Error::success();
-  }
-
-private:
-  struct Tensor {
-    std::unique_ptr<DeviceMemory> source, destination;
-    void *to = nullptr;
-    bool isInPlace = false;
-    DeviceMemory &getResult() { return isInPlace ? *source : *destination; }
-  };
-
-  std::unique_ptr<StreamOperation> operation;
-  std::unique_ptr<Stream> stream;
-  HostTransfer transfer;
-  Device &device;
-  std::vector<Tensor> tensors;
-};
-
-/// What another one does on memory of a device, for the host's.
-class DeviceCommunicator : public Communicator {
-public:
-  DeviceCommunicator(Communicator &inner, Device &device)
-      : inner(inner), device(device) {}
-
-  int32_t getRank() const override { return inner.getRank(); }
-  int32_t getSize() const override { return inner.getSize(); }
-  llvm::Expected<std::shared_ptr<Group>>
-  createGroup(llvm::ArrayRef<int32_t> ranks) override {
-    return inner.createGroup(ranks);
-  }
-  llvm::Expected<std::unique_ptr<Operation>>
-  prepare(const CollectiveSpecs &specs, const std::shared_ptr<Group> &group,
-          const std::string &name) override {
-    std::shared_ptr<const Kernel> reduction =
-        findReduction(specs, static_cast<size_t>(group->getSize()));
-    auto made =
-        adapt(inner.prepareOnStream(specs, group, name, reduction.get()));
-    if (made)
-      for (const CollectiveSpec &spec : specs)
-        (*made)->addTensor(sourceBytes(spec), destinationBytes(spec));
-    return made;
-  }
-  llvm::Expected<std::unique_ptr<Operation>>
-  prepareSend(int32_t peer, int64_t tag, int64_t bytes,
-              const std::string &name) override {
-    auto made = adapt(inner.prepareSendOnStream(peer, tag, bytes, name));
-    if (made)
-      (*made)->addTensor(bytes, 0);
-    return made;
-  }
-  llvm::Expected<std::unique_ptr<Operation>>
-  prepareReceive(int32_t peer, int64_t tag, int64_t bytes,
-                 const std::string &name) override {
-    auto made = adapt(inner.prepareReceiveOnStream(peer, tag, bytes, name));
-    if (made)
-      (*made)->addTensor(0, bytes);
-    return made;
-  }
-  llvm::Error barrier(Group &group) override { return inner.barrier(group); }
-  void abort(const std::string &reason) override { inner.abort(reason); }
-  std::string getAbortReason() const override { return inner.getAbortReason(); }
-
-private:
-  llvm::Expected<std::unique_ptr<UploadedOperation>>
-  adapt(llvm::Expected<std::unique_ptr<StreamOperation>> operation) {
-    if (!operation)
-      return operation.takeError();
-    if (!*operation)
-      return makeError(ExitCode::Internal, "no operation on a stream");
-    return std::make_unique<UploadedOperation>(device, std::move(*operation));
-  }
-
-  Communicator &inner;
-  Device &device;
-};
-
 class CudaBackend : public CommunicatorBackend {
 public:
   CudaBackend(const char *name, const char *order) : name(name), order(order) {}
@@ -188,8 +71,10 @@ public:
     for (size_t rank = 0; rank < communicators.size(); ++rank)
       threads.emplace_back([&, rank] {
         devices[rank]->attachThread();
-        DeviceCommunicator communicator(*communicators[rank], *devices[rank]);
+        DeviceCommunicator communicator(*communicators[rank], *devices[rank],
+                                        findReduction);
         body(communicator);
+        EXPECT_EQ(communicator.getNumOnHost(), 0);
       });
     for (std::thread &thread : threads)
       thread.join();

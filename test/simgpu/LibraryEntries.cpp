@@ -18,7 +18,7 @@ SIMGPU_ENTRY void simgpuRefuse(const char *call, const char *why) {
 
 SIMGPU_ENTRY int simgpuEnqueue(void *handle, const std::string &what,
                                const std::vector<SimgpuRange> &ranges,
-                               SimgpuWork work) {
+                               SimgpuWork work, SimgpuReady isReady) {
   return sim().enterStream(
       "simgpuEnqueue", static_cast<CUstream>(handle),
       [&](Context &context, Stream &stream) {
@@ -36,6 +36,10 @@ SIMGPU_ENTRY int simgpuEnqueue(void *handle, const std::string &what,
           item.run = [] { return CUDA_ERROR_ILLEGAL_ADDRESS; };
           break;
         }
+        if (!item.run && isReady)
+          item.isReady = [places, isReady = std::move(isReady)] {
+            return isReady(places);
+          };
         if (!item.run)
           item.run = [places, work = std::move(work)] {
             work(places);

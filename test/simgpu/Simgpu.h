@@ -21,6 +21,9 @@ struct SimgpuRange {
 };
 /// What is given where the bytes of each range really lie.
 using SimgpuWork = std::function<void(const std::vector<unsigned char *> &)>;
+/// Asked, with the same, when a stream has got there: whether the work may be
+/// done. Nothing of the driver may be called.
+using SimgpuReady = std::function<bool(const std::vector<unsigned char *> &)>;
 
 extern "C" {
 /// Forgets all contexts and what they have, and reads the environment again.
@@ -38,10 +41,11 @@ int simgpuEnter(const char *call, uint64_t *context);
 /// Says what is wrong with the call of a library.
 void simgpuRefuse(const char *call, const char *why);
 /// Puts work on a stream of the calling thread's context, as a launch of a
-/// kernel is: memory that is not the card's it finds out late. Returns a
-/// CUresult.
+/// kernel is: memory that is not the card's it finds out late. `isReady` may be
+/// empty. Returns a CUresult.
 int simgpuEnqueue(void *stream, const std::string &what,
-                  const std::vector<SimgpuRange> &ranges, SimgpuWork work);
+                  const std::vector<SimgpuRange> &ranges, SimgpuWork work,
+                  SimgpuReady isReady);
 }
 
 #endif // AX_TEST_SIMGPU_H

@@ -142,6 +142,11 @@ public:
   prepareReceiveOnStream(int32_t peer, int64_t tag, int64_t bytes,
                          const std::string &name);
 
+  /// To be asked when streams have done what operations put there: the error of
+  /// one that failed after its `finish` had returned. What operations were to
+  /// write is undefined then. None where `finish` has them all.
+  virtual llvm::Error getLateError() const;
+
   /// Returns when every member has called it.
   virtual llvm::Error barrier(Group &group) = 0;
 

@@ -109,6 +109,9 @@ private:
 
 /// The box that a command copies, at both ends from its buffers on.
 StridedBox boxOf(const CopyCommand &command);
+/// The command, without buffers, that copies the box of bytes from its offsets
+/// on: they are left to the addresses.
+CopyCommand copyOf(const StridedBox &box);
 
 } // namespace ax::rt
 

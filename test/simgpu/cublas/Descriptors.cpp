@@ -3,52 +3,19 @@
 
 #include "Descriptors.h"
 
-#include "../Simgpu.h"
+#include "../LibraryDriver.h"
 
-#include <cstdio>
 #include <cstring>
-#include <dlfcn.h>
-#include <string>
 
 namespace simcublas {
 
-static thread_local const char *underWay = "";
-
-/// The driver beside this library, which is in the process already. Others of
-/// its name may be, too.
-static void *findDriver() {
-  Dl_info here;
-  if (!dladdr(reinterpret_cast<const void *>(&findInDriver), &here))
-    return nullptr;
-  std::string path = here.dli_fname;
-  path = path.substr(0, path.rfind('/') + 1) + "libcuda.so.1";
-  return dlopen(path.c_str(), RTLD_NOW | RTLD_NOLOAD);
-}
-
-void *findInDriver(const char *symbol) {
-  static void *driver = findDriver();
-  return driver ? dlsym(driver, symbol) : nullptr;
-}
-
 cublasStatus_t enter(const char *call, uint64_t *context) {
-  static auto *function =
-      reinterpret_cast<decltype(simgpuEnter) *>(findInDriver("simgpuEnter"));
-  underWay = call;
-  uint64_t current = 0;
-  if (!function) {
-    std::fprintf(stderr, "simgpu: %s: there is no simulated driver\n", call);
-    return CUBLAS_STATUS_NOT_INITIALIZED;
-  }
-  int result = function(call, &current);
-  if (context)
-    *context = current;
-  return static_cast<cublasStatus_t>(result);
+  return static_cast<cublasStatus_t>(simgpu::enterLibraryCall(
+      call, CUBLAS_STATUS_NOT_INITIALIZED, context));
 }
 
 cublasStatus_t refuse(cublasStatus_t status, const std::string &why) {
-  static auto *function =
-      reinterpret_cast<decltype(simgpuRefuse) *>(findInDriver("simgpuRefuse"));
-  function(underWay, why.c_str());
+  simgpu::refuseLibraryCall(why);
   return status;
 }
 

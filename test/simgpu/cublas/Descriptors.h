@@ -17,8 +17,6 @@ namespace simcublas {
 /// Begins a call: the error with which it is to fail. `context` becomes the
 /// calling thread's.
 cublasStatus_t enter(const char *call, uint64_t *context = nullptr);
-/// An entry point of the simulated driver; null where that is not there.
-void *findInDriver(const char *symbol);
 /// Says what is wrong with the call that the thread is in.
 cublasStatus_t refuse(cublasStatus_t status, const std::string &why);
 

@@ -1,7 +1,7 @@
 //===- Entries.cpp - The simulated cuBLASLt's handles and products --------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
-#include "../Simgpu.h"
+#include "../LibraryDriver.h"
 #include "Product.h"
 
 #include <algorithm>
@@ -318,9 +318,9 @@ SIMCUBLAS_ENTRY cublasStatus_t cublasLtMatmul(
     if (isSlow(chosen.number))
       std::this_thread::sleep_for(std::chrono::milliseconds(1));
   };
-  static auto *enqueue = reinterpret_cast<decltype(simgpuEnqueue) *>(
-      findInDriver("simgpuEnqueue"));
-  if (enqueue(stream, "a product", ranges, work))
+  static auto *enqueue =
+      simgpu::findDriverFunction<decltype(simgpuEnqueue)>("simgpuEnqueue");
+  if (enqueue(stream, "a product", ranges, work, nullptr))
     return CUBLAS_STATUS_EXECUTION_FAILED;
   return CUBLAS_STATUS_SUCCESS;
 }

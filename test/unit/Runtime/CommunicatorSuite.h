@@ -28,6 +28,12 @@ public:
   /// Runs `body` as every one of `numRanks` ranks; returns when all have ended.
   virtual void run(int32_t numRanks, std::chrono::milliseconds timeout,
                    const std::function<void(Communicator &)> &body) = 0;
+  /// Whether sums of narrow floats are rounded once.
+  virtual bool roundsOnce() const { return true; }
+  /// Whether receives are found by their tag, and may be started ahead of what
+  /// comes before them; else messages are received in the order in which they
+  /// are sent.
+  virtual bool findsByTag() const { return true; }
 };
 
 class CommunicatorSuite

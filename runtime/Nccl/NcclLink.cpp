@@ -1,0 +1,230 @@
+//===- NcclLink.cpp - One rank's way to the others ------------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "NcclWorld.h"
+
+#include "ax/Runtime/CudaHandles.h"
+#include "ax/Support/Error.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+namespace ax::rt::nccl {
+
+NcclLink::~NcclLink() {
+  // NCCL reclaims all communicators of a process when the last one is
+  // destroyed; before, it only counts.
+  if (!comms.empty() && !isAborted)
+    llvm::consumeError(cuda::enterCard(device));
+  for (const std::shared_ptr<NcclComm> &comm : comms)
+    if (comm->handle)
+      llvm::consumeError(
+          world.getLibrary().call(&Nccl::ncclCommDestroy, comm->handle));
+}
+
+llvm::Error NcclLink::create() {
+  auto stream = device.createStream(StreamPriority::High);
+  if (!stream)
+    return stream.takeError();
+  wire = std::move(*stream);
+  for (std::unique_ptr<Mark> *mark : {&begun, &done}) {
+    auto made = device.createMark();
+    if (!made)
+      return made.takeError();
+    *mark = std::move(*made);
+  }
+  return llvm::Error::success();
+}
+
+llvm::Expected<std::shared_ptr<NcclComm>>
+NcclLink::join(const std::vector<int32_t> &ranks, ncclUniqueId id) {
+  auto comm = std::make_shared<NcclComm>();
+  comm->attendance = world.getAttendance(ranks);
+  ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+  config.blocking = 1;
+  auto index = static_cast<int>(llvm::find(ranks, getRank()) - ranks.begin());
+  llvm::Error error = cuda::enterCard(device);
+  if (!error)
+    error = world.getLibrary().call(&Nccl::ncclCommInitRankConfig,
+                                    &comm->handle,
+                                    static_cast<int>(ranks.size()), id, index,
+                                    &config);
+  if (error)
+    return addContext(std::move(error), llvm::formatv("rank {0}, card {1}",
+                                                      getRank(),
+                                                      device.getCard())
+                                            .str());
+  std::lock_guard<std::timed_mutex> lock(mutex);
+  comms.push_back(comm);
+  return comm;
+}
+
+llvm::Expected<DeviceAddress> NcclLink::getScratch() {
+  if (scratch && scratch->getSize() >= wantedScratch)
+    return scratch->getAddress();
+  // What is on the wire may use it: once, when the first operation begins.
+  if (llvm::Error error = wire->synchronize())
+    return error;
+  scratch.reset();
+  auto allocated = device.allocate(wantedScratch);
+  if (!allocated)
+    return allocated.takeError();
+  scratch = std::move(*allocated);
+  return scratch->getAddress();
+}
+
+llvm::Error NcclLink::begin(const std::shared_ptr<const Description> &what,
+                            uint64_t &number) {
+  std::lock_guard<std::timed_mutex> lock(mutex);
+  if (isAborted || world.isAborted())
+    return stopError(what->text);
+  number = ++numIssued;
+  Issued &issued = ring[number % mostIssued];
+  issued.what = what;
+  if (what->attendance)
+    issued.sequence = what->attendance->counts[what->index].fetch_add(
+                          1, std::memory_order_relaxed) +
+                      1;
+  return llvm::Error::success();
+}
+
+llvm::Error NcclLink::callTogether(
+    llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls) {
+  std::lock_guard<std::timed_mutex> lock(mutex);
+  if (isAborted)
+    return stopError("a call of NCCL");
+  const Nccl &library = world.getLibrary();
+  if (llvm::Error error = cuda::enterCard(device))
+    return error;
+  if (llvm::Error error = library.call(&Nccl::ncclGroupStart))
+    return error;
+  llvm::Error error = calls(library, cuda::getHandle(*wire));
+  llvm::Error end = library.call(&Nccl::ncclGroupEnd);
+  if (!error)
+    return end;
+  // What the end says of it is the same once more.
+  llvm::consumeError(std::move(end));
+  return error;
+}
+
+llvm::Error NcclLink::issue(
+    const std::shared_ptr<const Description> &what,
+    llvm::function_ref<llvm::Error()> before,
+    llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls,
+    llvm::function_ref<llvm::Error()> behind) {
+  uint64_t number = 0;
+  if (llvm::Error error = begin(what, number))
+    return error;
+  llvm::Error error = wire->set(*begun, number);
+  if (!error)
+    error = before();
+  if (!error)
+    error = callTogether(calls);
+  if (!error)
+    error = behind();
+  if (!error)
+    error = wire->set(*done, number);
+  if (!error)
+    return error;
+  // Whose communicator another thread has aborted meanwhile is told why.
+  if (world.isAborted()) {
+    llvm::consumeError(std::move(error));
+    return stopError(what->text);
+  }
+  return addContext(std::move(error),
+                    llvm::formatv("rank {0}: {1}", getRank(), what->text).str());
+}
+
+llvm::Error NcclLink::stopError(const std::string &operation) const {
+  return makeErrorf(ExitCode::RunFailed, "rank {0}: stopped in {1}: {2}",
+                    getRank(), operation, world.getAbortReason());
+}
+
+llvm::Error NcclLink::getLateError() const {
+  if (!world.isAborted())
+    return llvm::Error::success();
+  std::lock_guard<std::timed_mutex> lock(mutex);
+  return stopError(stoppedIn.empty() ? "nothing" : stoppedIn);
+}
+
+std::shared_ptr<const Description>
+NcclLink::findOldest(uint64_t *sequence) const {
+  uint64_t oldest = done->get() + 1;
+  if (oldest > numIssued || numIssued - oldest >= mostIssued)
+    return nullptr;
+  const Issued &issued = ring[oldest % mostIssued];
+  if (sequence)
+    *sequence = issued.sequence;
+  return issued.what;
+}
+
+std::vector<int32_t> NcclLink::findMissing(const Description &what,
+                                           uint64_t sequence) {
+  std::vector<int32_t> missing;
+  if (const Attendance *all = what.attendance.get())
+    for (size_t i = 0; i < all->ranks.size(); ++i)
+      if (all->isHere[i] &&
+          all->counts[i].load(std::memory_order_relaxed) < sequence)
+        missing.push_back(all->ranks[i]);
+  return missing.empty() ? what.others : missing;
+}
+
+std::string
+NcclLink::findFault(std::chrono::steady_clock::time_point now) {
+  std::lock_guard<std::timed_mutex> lock(mutex);
+  if (isAborted)
+    return "";
+  for (const std::shared_ptr<NcclComm> &comm : comms) {
+    ncclResult_t result = ncclSuccess;
+    llvm::Error error = world.getLibrary().call(&Nccl::ncclCommGetAsyncError,
+                                                comm->handle, &result);
+    if (!error && result != ncclSuccess && result != ncclInProgress)
+      error = world.getLibrary().describe("what NCCL does", result);
+    if (error)
+      return llvm::formatv("rank {0}: {1}", getRank(),
+                           llvm::toString(std::move(error)));
+  }
+  uint64_t numDone = done->get();
+  if (begun->get() <= numDone || numDone != lastDone ||
+      lastProgress == std::chrono::steady_clock::time_point()) {
+    lastDone = numDone;
+    lastProgress = now;
+    return "";
+  }
+  if (world.getTimeout().count() == 0 ||
+      now - lastProgress < world.getTimeout())
+    return "";
+  uint64_t sequence = 0;
+  std::shared_ptr<const Description> what = findOldest(&sequence);
+  if (!what)
+    return llvm::formatv("rank {0}: an operation of NCCL: waited {1} ms",
+                         getRank(), world.getTimeout().count());
+  std::vector<int32_t> missing = findMissing(*what, sequence);
+  return llvm::formatv("rank {0}: {1}: waited {2} ms for rank{3} {4}",
+                       getRank(), what->text, world.getTimeout().count(),
+                       missing.size() == 1 ? "" : "s",
+                       llvm::join(llvm::map_range(missing,
+                                                  [](int32_t rank) {
+                                                    return std::to_string(rank);
+                                                  }),
+                                  ", "));
+}
+
+void NcclLink::abort() {
+  // The rank's thread may be inside NCCL, and wait there for who will not come:
+  // to end that, NCCL wants to be called beside it.
+  std::unique_lock<std::timed_mutex> lock(mutex, std::defer_lock);
+  bool isInside = !lock.try_lock_for(std::chrono::seconds(1));
+  if (isAborted)
+    return;
+  isAborted = true;
+  if (!isInside)
+    if (std::shared_ptr<const Description> what = findOldest(nullptr))
+      stoppedIn = what->text;
+  llvm::consumeError(cuda::enterCard(device));
+  for (const std::shared_ptr<NcclComm> &comm : comms)
+    if (ncclComm_t handle = std::exchange(comm->handle, nullptr))
+      llvm::consumeError(world.getLibrary().call(&Nccl::ncclCommAbort, handle));
+}
+
+} // namespace ax::rt::nccl

@@ -1,0 +1,146 @@
+//===- NcclLink.h - One rank's way to the others ----------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+//
+// NCCL promises no progress of two operations at a time: where two ranks begin
+// them in another order, each may wait for the other for ever. So all that a
+// rank does goes through one stream, the wire, in the order of its calls,
+// whatever streams have the tensors: the wire waits for these, and they for it.
+//
+//===----------------------------------------------------------------------===//
+#ifndef AX_RUNTIME_NCCL_NCCLLINK_H
+#define AX_RUNTIME_NCCL_NCCLLINK_H
+
+#include "Nccl.h"
+
+#include "ax/Runtime/Communicator.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+
+#include <atomic>
+#include <mutex>
+
+namespace ax::rt::nccl {
+
+class NcclWorld;
+
+/// How many operations each member of some ranks has put on its stream, as far
+/// as it is in this process.
+struct Attendance {
+  std::vector<int32_t> ranks;
+  std::vector<bool> isHere;
+  std::vector<std::atomic<uint64_t>> counts;
+};
+
+/// What an operation is, for errors.
+struct Description {
+  /// `all_reduce 4 f32 'x'`.
+  std::string text;
+  /// Who else takes part.
+  std::vector<int32_t> others;
+  /// Of a collective; else null.
+  std::shared_ptr<Attendance> attendance;
+  /// This rank's place in that.
+  size_t index = 0;
+};
+
+/// A NCCL communicator of this rank.
+struct NcclComm {
+  /// Null after an abort.
+  ncclComm_t handle = nullptr;
+  std::shared_ptr<Attendance> attendance;
+};
+
+class NcclLink {
+public:
+  /// `host` does what is on memory of the host.
+  NcclLink(NcclWorld &world, Device &device, std::unique_ptr<Communicator> host)
+      : world(world), device(device), host(std::move(host)) {}
+  ~NcclLink();
+  /// Makes the wire.
+  llvm::Error create();
+
+  int32_t getRank() const { return host->getRank(); }
+  Communicator &getHost() const { return *host; }
+  Device &getDevice() const { return device; }
+  Stream &getWire() const { return *wire; }
+
+  /// Joins the communicator of `ranks`, of whom all come with the same `id`.
+  llvm::Expected<std::shared_ptr<NcclComm>>
+  join(const std::vector<int32_t> &ranks, ncclUniqueId id);
+
+  /// So much of memory for copies an operation needs.
+  void reserveScratch(int64_t bytes) {
+    wantedScratch = std::max(wantedScratch, bytes);
+  }
+  /// Returns where that begins; the wire alone uses it.
+  llvm::Expected<DeviceAddress> getScratch();
+
+  /// Puts an operation on the wire, behind what is there: `before`, then
+  /// `calls`, as one group of NCCL's, then `behind`. Errors name the rank and
+  /// the operation.
+  llvm::Error
+  issue(const std::shared_ptr<const Description> &what,
+        llvm::function_ref<llvm::Error()> before,
+        llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls,
+        llvm::function_ref<llvm::Error()> behind);
+
+  /// The error of what is on the wire, if that failed since; the one that ranks
+  /// were stopped with, too.
+  llvm::Error getLateError() const;
+  /// The error of an operation that cannot begin any more.
+  llvm::Error stopError(const std::string &operation) const;
+
+  /// For the thread that looks after links: why ranks have to be stopped; empty
+  /// where all is well.
+  std::string findFault(std::chrono::steady_clock::time_point now);
+  /// Ends what NCCL does. For any thread, several times.
+  void abort();
+
+private:
+  /// An operation on the wire.
+  struct Issued {
+    std::shared_ptr<const Description> what;
+    /// Its number among those of its attendance.
+    uint64_t sequence = 0;
+  };
+  static constexpr size_t mostIssued = 1024;
+
+  llvm::Error begin(const std::shared_ptr<const Description> &what,
+                    uint64_t &number);
+  llvm::Error callTogether(
+      llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls);
+  /// The operation that is the oldest on the wire; null: not known.
+  std::shared_ptr<const Description> findOldest(uint64_t *sequence) const;
+  /// Who has not come to it, as far as can be seen: else all others.
+  static std::vector<int32_t> findMissing(const Description &what,
+                                          uint64_t sequence);
+
+  NcclWorld &world;
+  Device &device;
+  std::unique_ptr<Communicator> host;
+  std::unique_ptr<Stream> wire;
+  /// Set to the number of an operation where the wire begins it, and where it
+  /// has done it.
+  std::unique_ptr<Mark> begun, done;
+  std::unique_ptr<DeviceMemory> scratch;
+  int64_t wantedScratch = 0;
+
+  /// Between the rank's thread and who aborts: nobody calls NCCL with a
+  /// communicator that is gone.
+  mutable std::timed_mutex mutex;
+  bool isAborted = false;
+  std::vector<std::shared_ptr<NcclComm>> comms;
+  /// Operations by their number, modulo its size.
+  std::vector<Issued> ring = std::vector<Issued>(mostIssued);
+  uint64_t numIssued = 0;
+  /// What the wire was at when ranks were stopped.
+  std::string stoppedIn;
+
+  /// Only of the thread that looks after links.
+  uint64_t lastDone = 0;
+  std::chrono::steady_clock::time_point lastProgress;
+};
+
+} // namespace ax::rt::nccl
+
+#endif // AX_RUNTIME_NCCL_NCCLLINK_H

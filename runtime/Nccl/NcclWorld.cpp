@@ -1,0 +1,83 @@
+//===- NcclWorld.cpp - What a process's ranks have of NCCL ----------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "NcclWorld.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+#include <algorithm>
+
+namespace ax::rt::nccl {
+
+/// How often to look, in milliseconds, where nothing is to be noticed sooner.
+constexpr int64_t longest = 200;
+
+NcclWorld::~NcclWorld() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    isLeaving = true;
+  }
+  changed.notify_all();
+  if (watcher.joinable())
+    watcher.join();
+}
+
+void NcclWorld::watch() {
+  watcher = std::thread([this] { watchLinks(); });
+}
+
+void NcclWorld::watchLinks() {
+  std::chrono::milliseconds interval(
+      timeout.count() > 0
+          ? std::clamp<int64_t>(timeout.count() / 8, 1, longest)
+          : longest);
+  std::unique_lock<std::mutex> lock(mutex);
+  while (!changed.wait_for(lock, interval, [&] { return isLeaving; })) {
+    if (aborted.load(std::memory_order_relaxed))
+      continue;
+    lock.unlock();
+    for (const std::shared_ptr<NcclLink> &link : links)
+      if (std::string fault =
+              link->findFault(std::chrono::steady_clock::now());
+          !fault.empty()) {
+        abort(fault);
+        break;
+      }
+    lock.lock();
+  }
+}
+
+std::shared_ptr<Attendance>
+NcclWorld::getAttendance(const std::vector<int32_t> &members) {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::shared_ptr<Attendance> &found = attendances[members];
+  if (!found) {
+    found = std::make_shared<Attendance>();
+    found->ranks = members;
+    for (int32_t member : members)
+      found->isHere.push_back(llvm::is_contained(ranks, member));
+    found->counts = std::vector<std::atomic<uint64_t>>(members.size());
+  }
+  return found;
+}
+
+void NcclWorld::abort(const std::string &why) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (aborted.load(std::memory_order_relaxed))
+      return;
+    reason = why;
+    aborted.store(true, std::memory_order_release);
+  }
+  for (const std::shared_ptr<NcclLink> &link : links) {
+    link->getHost().abort(why);
+    link->abort();
+  }
+}
+
+std::string NcclWorld::getAbortReason() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return reason;
+}
+
+} // namespace ax::rt::nccl

@@ -1,0 +1,66 @@
+//===- NcclWorld.h - What a process's ranks have of NCCL --------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_RUNTIME_NCCL_NCCLWORLD_H
+#define AX_RUNTIME_NCCL_NCCLWORLD_H
+
+#include "NcclLink.h"
+
+#include <condition_variable>
+#include <map>
+#include <thread>
+
+namespace ax::rt::nccl {
+
+/// The links of all ranks of this process, and a thread that looks after them:
+/// what is put on streams has nobody who waits for it, so it is this thread that
+/// finds an operation which takes too long, or that NCCL has given up.
+class NcclWorld {
+public:
+  /// `ranks` are those of this process, of `size` in all.
+  NcclWorld(std::shared_ptr<const Nccl> library, int32_t size,
+            std::vector<int32_t> ranks, std::chrono::milliseconds timeout)
+      : library(std::move(library)), size(size), ranks(std::move(ranks)),
+        timeout(timeout) {}
+  ~NcclWorld();
+
+  const Nccl &getLibrary() const { return *library; }
+  int32_t getSize() const { return size; }
+  std::chrono::milliseconds getTimeout() const { return timeout; }
+
+  /// Before `watch`.
+  void add(std::shared_ptr<NcclLink> link) { links.push_back(std::move(link)); }
+  const std::vector<std::shared_ptr<NcclLink>> &getLinks() const {
+    return links;
+  }
+  /// Begins to look after them.
+  void watch();
+
+  /// Which operations members of these ranks have put on their streams.
+  std::shared_ptr<Attendance> getAttendance(const std::vector<int32_t> &ranks);
+
+  /// The first call decides, of all ranks of this process.
+  void abort(const std::string &why);
+  bool isAborted() const { return aborted.load(std::memory_order_acquire); }
+  std::string getAbortReason() const;
+
+private:
+  void watchLinks();
+
+  std::shared_ptr<const Nccl> library;
+  int32_t size;
+  std::vector<int32_t> ranks;
+  std::chrono::milliseconds timeout;
+  std::vector<std::shared_ptr<NcclLink>> links;
+  std::atomic<bool> aborted{false};
+  mutable std::mutex mutex;
+  std::condition_variable changed;
+  /// Guarded by the mutex.
+  std::string reason;
+  bool isLeaving = false;
+  std::map<std::vector<int32_t>, std::shared_ptr<Attendance>> attendances;
+  std::thread watcher;
+};
+
+} // namespace ax::rt::nccl
+
+#endif // AX_RUNTIME_NCCL_NCCLWORLD_H

@@ -1,0 +1,159 @@
+//===- NcclFailuresTest.cpp - What goes wrong with NCCL -------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "NcclRanks.h"
+
+#include <cstdlib>
+#include <dlfcn.h>
+#include <mutex>
+
+using namespace ax;
+using namespace ax::rt;
+
+namespace {
+
+/// The message of what making communicators ends with; empty: well.
+std::string failToMake(const std::string &device,
+                       const std::vector<int32_t> &cards,
+                       const std::map<std::string, std::string> &settings) {
+  startSimgpu(settings);
+  auto devices =
+      llvm::cantFail(llvm::cantFail(allBackends().devices.find(device))
+                         .create(cards, DeviceOptions()));
+  CommunicatorOptions options;
+  for (std::unique_ptr<Device> &made : devices)
+    options.devices.push_back(made.get());
+  auto made = llvm::cantFail(allBackends().communicators.find("nccl"))(
+      static_cast<int32_t>(cards.size()), options);
+  if (made)
+    return "";
+  ErrorDescription error = describeError(made.takeError());
+  EXPECT_EQ(error.code, ExitCode::Usage) << error.message;
+  return error.message;
+}
+
+TEST(NcclFailuresTest, OtherDevicesAreRefused) {
+  EXPECT_EQ(failToMake("cpu", {0, 0}, {}),
+            "--comm=nccl is for --device=cuda, not for 'cpu': leave it out");
+}
+
+TEST(NcclFailuresTest, EachRankNeedsACard) {
+  EXPECT_EQ(failToMake("cuda", {0, 1, 1}, {{"CARDS", "2"}}),
+            "--comm=nccl: ranks 1 and 2 are both on card 1, and NCCL wants a "
+            "card for each: give other --devices, or leave --comm out");
+  setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1);
+  EXPECT_EQ(failToMake("cuda", {0, 1, 1}, {{"CARDS", "2"}}), "");
+  unsetenv("NCCL_MULTI_RANK_GPU_ENABLE");
+}
+
+TEST(NcclFailuresTest, OldOnesAreRefused) {
+  EXPECT_EQ(failToMake("cuda", {0}, {{"NCCL_VERSION", "21803"}}),
+            "--comm=nccl: the NCCL that is there is 2.18.3, and this needs "
+            "2.28.0: install a newer one, or name its folder in "
+            "AXRUN_CUDA_PATH");
+}
+
+/// What every rank's all-reduce ends with, when one call of NCCL's fails, or
+/// what it does.
+std::vector<std::string>
+runFailing(const std::map<std::string, std::string> &settings) {
+  std::vector<std::string> messages(2);
+  NcclRanks ranks(2, settings, std::chrono::seconds(5));
+  ranks.run([&](Communicator &communicator, Device &device) {
+    auto fail = [&](llvm::Error error) {
+      std::string &message =
+          messages[static_cast<size_t>(communicator.getRank())];
+      message = llvm::toString(std::move(error));
+      if (!message.empty())
+        communicator.abort(message);
+    };
+    auto group = communicator.createGroup({0, 1});
+    if (!group)
+      return fail(group.takeError());
+    auto reduce = communicator.prepareOnStream(
+        {allReduce(DType::F32, {4})}, *group, "x", nullptr);
+    if (!reduce)
+      return fail(reduce.takeError());
+    auto memory = llvm::cantFail(device.allocate(64));
+    auto stream = llvm::cantFail(device.createStream());
+    auto run = [&]() -> llvm::Error {
+      if (llvm::Error error = (*reduce)->start(
+              *stream, {memory->getAddress(), memory->getAddress() + 32}))
+        return error;
+      if (llvm::Error error = (*reduce)->finish(*stream))
+        return error;
+      if (llvm::Error error = stream->synchronize())
+        return error;
+      return communicator.getLateError();
+    };
+    fail(run());
+    llvm::consumeError(stream->synchronize());
+  });
+  return messages;
+}
+
+bool contains(const std::string &text, const std::string &part) {
+  return text.find(part) != std::string::npos;
+}
+
+TEST(NcclFailuresTest, CallsThatFailAreNamed) {
+  for (std::string call : {"ncclAllReduce", "ncclGroupStart", "ncclGroupEnd"}) {
+    // The communicator of all ranks was made in a group.
+    bool isLater = call != "ncclAllReduce";
+    auto messages =
+        runFailing({{"FAIL", call + (isLater ? ":2:3" : ":1:3")}});
+    EXPECT_TRUE(contains(messages[0] + messages[1],
+                         ": all_reduce 4 f32 'x': " + call +
+                             ": internal error (3)"))
+        << messages[0] << "\n"
+        << messages[1];
+    // The other one does not wait for ever.
+    for (const std::string &message : messages)
+      EXPECT_NE(message, "");
+  }
+}
+
+// What NCCL gives up is found by who looks after it, and told to all.
+TEST(NcclFailuresTest, LateErrorsAreTold) {
+  auto messages = runFailing({{"NCCL_FAULT", "1:6"}});
+  for (size_t rank = 0; rank < 2; ++rank) {
+    EXPECT_TRUE(contains(messages[rank],
+                         "rank " + std::to_string(rank) +
+                             ": stopped in all_reduce 4 f32 'x': rank "))
+        << messages[rank];
+    EXPECT_TRUE(contains(messages[rank],
+                         "what NCCL does: remote process exited or there was a "
+                         "network error (6)"))
+        << messages[rank];
+  }
+}
+
+// Two ranks that send to each other first, each on its one wire.
+TEST(NcclFailuresTest, OtherOrdersEndWithATimeout) {
+  std::vector<std::string> messages(2);
+  NcclRanks ranks(2, {}, std::chrono::milliseconds(300));
+  ranks.run([&](Communicator &communicator, Device &device) {
+    int32_t peer = 1 - communicator.getRank();
+    auto memory = llvm::cantFail(device.allocate(16));
+    auto stream = llvm::cantFail(device.createStream());
+    auto send =
+        llvm::cantFail(communicator.prepareSendOnStream(peer, 0, 8, "to"));
+    auto receive =
+        llvm::cantFail(communicator.prepareReceiveOnStream(peer, 1, 8, "from"));
+    llvm::cantFail(
+        send->start(*stream, {memory->getAddress(), DeviceAddress()}));
+    llvm::cantFail(send->finish(*stream));
+    llvm::cantFail(
+        receive->start(*stream, {DeviceAddress(), memory->getAddress() + 8}));
+    llvm::cantFail(receive->finish(*stream));
+    llvm::cantFail(stream->synchronize());
+    messages[static_cast<size_t>(communicator.getRank())] =
+        llvm::toString(communicator.getLateError());
+  });
+  for (const std::string &message : messages)
+    EXPECT_TRUE(contains(message, ": stopped in send 'to': rank ") &&
+                contains(message, ": send 'to': waited 300 ms for rank "))
+        << message;
+}
+
+} // namespace

@@ -1,0 +1,406 @@
+//===- Entries.cpp - The simulated NCCL's functions -----------------------===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+
+#include "../LibraryDriver.h"
+#include "Clique.h"
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <thread>
+
+#define SIMNCCL_ENTRY extern "C" __attribute__((visibility("default")))
+
+using namespace simnccl;
+
+namespace {
+
+ncclResult_t enter(const char *call, uint64_t *context = nullptr) {
+  return static_cast<ncclResult_t>(
+      simgpu::enterLibraryCall(call, ncclSystemError, context));
+}
+
+ncclResult_t refuse(ncclResult_t result, const std::string &why) {
+  simgpu::refuseLibraryCall(why);
+  return result;
+}
+
+/// By handle; guarded by globalMutex().
+std::map<ncclComm_t, std::shared_ptr<Comm>> &comms() {
+  static auto *all = new std::map<ncclComm_t, std::shared_ptr<Comm>>;
+  return *all;
+}
+/// By the number in their identity.
+std::map<uint64_t, std::shared_ptr<Clique>> &cliques() {
+  static auto *all = new std::map<uint64_t, std::shared_ptr<Clique>>;
+  return *all;
+}
+
+std::shared_ptr<Comm> findComm(ncclComm_t handle) {
+  std::lock_guard<std::mutex> lock(globalMutex());
+  auto found = comms().find(handle);
+  return found == comms().end() ? nullptr : found->second;
+}
+
+/// A call that is not on a stream yet.
+struct Pending {
+  std::shared_ptr<Comm> comm;
+  cudaStream_t stream;
+  Shape shape;
+  const void *from;
+  void *to;
+  size_t fromBytes, toBytes;
+  /// Of a message.
+  int peer;
+};
+
+/// A group that the thread is in.
+struct Group {
+  int depth = 0;
+  std::vector<Pending> calls;
+  std::vector<std::shared_ptr<Comm>> joining;
+  ncclResult_t error = ncclSuccess;
+};
+thread_local Group group;
+
+uint64_t numberOf(const void *address) {
+  return reinterpret_cast<uintptr_t>(address);
+}
+
+/// How long a rank waits for others to join.
+constexpr std::chrono::seconds joinPatience(20);
+
+ncclResult_t awaitJoined(const std::shared_ptr<Comm> &comm) {
+  auto begin = std::chrono::steady_clock::now();
+  while (true) {
+    {
+      std::lock_guard<std::mutex> lock(globalMutex());
+      if (comm->clique->numJoined == comm->clique->size)
+        return ncclSuccess;
+    }
+    if (std::chrono::steady_clock::now() - begin > joinPatience)
+      return refuse(ncclSystemError, "not all ranks have joined");
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+}
+
+/// The meeting of this call among those with a key; null: others want another.
+template <typename Meetings>
+std::shared_ptr<Meeting> findMeeting(Meetings &meetings,
+                                     const typename Meetings::key_type &key,
+                                     const Shape &shape, size_t size) {
+  std::shared_ptr<Meeting> &found = meetings[key];
+  if (!found)
+    found = std::make_shared<Meeting>(shape, size);
+  std::shared_ptr<Meeting> meeting = found;
+  if (!(meeting->getShape() == shape))
+    return nullptr;
+  if (meeting->announce())
+    meetings.erase(key);
+  return meeting;
+}
+
+/// Likewise; `member` becomes who this rank is there.
+std::shared_ptr<Meeting> findMeeting(const Pending &call, size_t &member) {
+  std::lock_guard<std::mutex> lock(globalMutex());
+  Comm &comm = *call.comm;
+  Clique &clique = *comm.clique;
+  if (call.shape.kind != Kind::Message) {
+    member = static_cast<size_t>(comm.rank);
+    return findMeeting(clique.collectives, comm.numCollectives++, call.shape,
+                       clique.size);
+  }
+  bool isSend = call.from;
+  member = isSend ? 0 : 1;
+  uint64_t number = (isSend ? comm.numSent : comm.numReceived)[call.peer]++;
+  return findMeeting(clique.messages,
+                     {isSend ? comm.rank : call.peer,
+                      isSend ? call.peer : comm.rank, number},
+                     call.shape, 2);
+}
+
+/// Puts calls of one communicator on its stream.
+ncclResult_t enqueue(const std::vector<const Pending *> &calls) {
+  const Pending &first = *calls.front();
+  auto batch = std::make_shared<Batch>(first.comm);
+  std::vector<SimgpuRange> ranges;
+  std::string what;
+  for (const Pending *call : calls) {
+    Batch::Step step;
+    step.meeting = findMeeting(*call, step.member);
+    if (!step.meeting)
+      return refuse(ncclInvalidArgument,
+                    "other ranks make another call than " +
+                        call->shape.describe());
+    auto add = [&](const void *address, size_t bytes) {
+      if (bytes == 0)
+        return -1;
+      ranges.push_back({numberOf(address), bytes});
+      return static_cast<int>(ranges.size()) - 1;
+    };
+    step.from = add(call->from, call->fromBytes);
+    step.to = add(call->to, call->toBytes);
+    batch->add(std::move(step));
+    what += (what.empty() ? "" : ", ") + call->shape.describe();
+  }
+  {
+    std::lock_guard<std::mutex> lock(globalMutex());
+    ++first.comm->numWaiting;
+  }
+  static auto *push =
+      simgpu::findDriverFunction<decltype(simgpuEnqueue)>("simgpuEnqueue");
+  using Places = std::vector<unsigned char *>;
+  if (push(first.stream, what, ranges, [batch](const Places &) { batch->end(); },
+           [batch](const Places &places) { return batch->isReady(places); }))
+    return ncclUnhandledCudaError;
+  return ncclSuccess;
+}
+
+ncclResult_t endGroup() {
+  Group ended = std::move(group);
+  group = Group();
+  if (ended.error)
+    return ended.error;
+  for (const std::shared_ptr<Comm> &comm : ended.joining)
+    if (ncclResult_t result = awaitJoined(comm))
+      return result;
+  // Each communicator's calls are one piece of work on each stream.
+  std::vector<std::pair<std::pair<Comm *, cudaStream_t>,
+                        std::vector<const Pending *>>>
+      batches;
+  for (const Pending &call : ended.calls) {
+    std::pair key(call.comm.get(), call.stream);
+    auto found = batches.begin();
+    while (found != batches.end() && found->first != key)
+      ++found;
+    if (found == batches.end())
+      found = batches.insert(found, {key, {}});
+    found->second.push_back(&call);
+  }
+  for (const auto &batch : batches)
+    if (ncclResult_t result = enqueue(batch.second))
+      return result;
+  return ncclSuccess;
+}
+
+ncclResult_t checkCall(const Pending &call, uint64_t context) {
+  if (call.comm->isAborted)
+    return refuse(ncclInvalidUsage, "the communicator was aborted");
+  if (call.comm->context != context)
+    return refuse(ncclInvalidUsage,
+                  "the communicator is of another context than the thread's");
+  size_t size = bytesOf(call.shape.type);
+  if (size == 0)
+    return refuse(ncclInvalidArgument, "there is no such type");
+  if (numberOf(call.from) % size || numberOf(call.to) % size)
+    return refuse(ncclInvalidArgument, "a tensor is not aligned");
+  uint64_t from = numberOf(call.from), to = numberOf(call.to);
+  bool meet = call.from && call.to && from < to + call.toBytes &&
+              to < from + call.fromBytes;
+  if (meet && !(call.shape.kind == Kind::AllReduce && from == to))
+    return refuse(ncclInvalidArgument, "tensors overlap");
+  return ncclSuccess;
+}
+
+/// A call of communication. Counts are of elements, on each side.
+ncclResult_t call(const char *name, Kind kind, const void *from,
+                  size_t fromCount, void *to, size_t toCount, size_t count,
+                  ncclDataType_t type, ncclRedOp_t reduction, int peer,
+                  ncclComm_t handle, cudaStream_t stream) {
+  uint64_t context = 0;
+  ncclResult_t result = enter(name, &context);
+  std::shared_ptr<Comm> comm = findComm(handle);
+  if (!result && !comm)
+    result = refuse(ncclInvalidArgument, "there is no such communicator");
+  Pending pending{comm, stream, {kind, count, type, reduction}, from, to,
+                  fromCount * bytesOf(type), toCount * bytesOf(type), peer};
+  if (!result)
+    result = checkCall(pending, context);
+  if (!result && kind == Kind::Message &&
+      (peer < 0 || peer >= static_cast<int>(comm->clique->size)))
+    result = refuse(ncclInvalidArgument, "there is no such rank");
+  bool isGrouped = group.depth > 0;
+  if (result) {
+    if (isGrouped && !group.error)
+      group.error = result;
+    return result;
+  }
+  group.calls.push_back(std::move(pending));
+  return isGrouped ? ncclSuccess : endGroup();
+}
+
+size_t sizeOf(ncclComm_t handle) {
+  std::shared_ptr<Comm> comm = findComm(handle);
+  return comm ? comm->clique->size : 0;
+}
+
+} // namespace
+
+SIMNCCL_ENTRY ncclResult_t ncclGetVersion(int *version) {
+  const char *text = std::getenv("SIMGPU_NCCL_VERSION");
+  *version = text ? std::atoi(text) : NCCL_VERSION_CODE;
+  return ncclSuccess;
+}
+
+SIMNCCL_ENTRY ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
+  if (ncclResult_t result = enter("ncclGetUniqueId"))
+    return result;
+  static std::atomic<uint64_t> last{0};
+  uint64_t number = ++last;
+  std::memset(id, 0, sizeof(*id));
+  std::memcpy(id, &number, sizeof(number));
+  return ncclSuccess;
+}
+
+SIMNCCL_ENTRY ncclResult_t ncclCommInitRankConfig(ncclComm_t *handle, int size,
+                                                  ncclUniqueId id, int rank,
+                                                  ncclConfig_t *config) {
+  uint64_t context = 0, number = 0;
+  if (ncclResult_t result = enter("ncclCommInitRankConfig", &context))
+    return result;
+  std::memcpy(&number, &id, sizeof(number));
+  if (!context)
+    return refuse(ncclInvalidUsage, "no context is the calling thread's");
+  if (config && config->magic != 0xcafebeef)
+    return refuse(ncclInvalidArgument, "the configuration has no beginning");
+  if (number == 0 || size < 1 || rank < 0 || rank >= size)
+    return refuse(ncclInvalidArgument, "there is no such rank, or identity");
+  auto comm = std::make_shared<Comm>();
+  {
+    std::lock_guard<std::mutex> lock(globalMutex());
+    std::shared_ptr<Clique> &clique = cliques()[number];
+    if (!clique) {
+      clique = std::make_shared<Clique>();
+      clique->size = static_cast<size_t>(size);
+      clique->comms.resize(clique->size);
+    }
+    if (clique->size != static_cast<size_t>(size) ||
+        clique->comms[static_cast<size_t>(rank)])
+      return refuse(ncclInvalidUsage, "the rank has joined already, or others "
+                                      "are of another number");
+    for (const std::shared_ptr<Comm> &other : clique->comms)
+      if (other && other->context == context &&
+          !std::getenv("NCCL_MULTI_RANK_GPU_ENABLE"))
+        return refuse(ncclInvalidUsage, "two ranks are on one card");
+    comm->clique = clique;
+    comm->rank = rank;
+    comm->context = context;
+    clique->comms[static_cast<size_t>(rank)] = comm;
+    ++clique->numJoined;
+    *handle = reinterpret_cast<ncclComm_t>(comm.get());
+    comms()[*handle] = comm;
+  }
+  if (group.depth == 0)
+    return awaitJoined(comm);
+  group.joining.push_back(comm);
+  return ncclSuccess;
+}
+
+/// Takes the handle away; null where there is none.
+static std::shared_ptr<Comm> takeComm(ncclComm_t handle) {
+  std::lock_guard<std::mutex> lock(globalMutex());
+  auto found = comms().find(handle);
+  if (found == comms().end())
+    return nullptr;
+  std::shared_ptr<Comm> comm = std::move(found->second);
+  comms().erase(found);
+  return comm;
+}
+
+SIMNCCL_ENTRY ncclResult_t ncclCommDestroy(ncclComm_t handle) {
+  if (ncclResult_t result = enter("ncclCommDestroy"))
+    return result;
+  std::shared_ptr<Comm> comm = takeComm(handle);
+  if (!comm)
+    return refuse(ncclInvalidArgument, "there is no such communicator");
+  if (comm->numWaiting)
+    return refuse(ncclInvalidUsage, "streams have still to do something of it");
+  return ncclSuccess;
+}
+
+SIMNCCL_ENTRY ncclResult_t ncclCommAbort(ncclComm_t handle) {
+  if (ncclResult_t result = enter("ncclCommAbort"))
+    return result;
+  std::shared_ptr<Comm> comm = takeComm(handle);
+  if (!comm)
+    return refuse(ncclInvalidArgument, "there is no such communicator");
+  std::lock_guard<std::mutex> lock(globalMutex());
+  comm->isAborted = true;
+  return ncclSuccess;
+}
+
+SIMNCCL_ENTRY ncclResult_t ncclCommGetAsyncError(ncclComm_t handle,
+                                                 ncclResult_t *error) {
+  std::shared_ptr<Comm> comm = findComm(handle);
+  if (!comm)
+    return refuse(ncclInvalidArgument, "there is no such communicator");
+  std::lock_guard<std::mutex> lock(globalMutex());
+  *error = comm->fault;
+  return ncclSuccess;
+}
+
+SIMNCCL_ENTRY const char *ncclGetErrorString(ncclResult_t result) {
+  static const char *const texts[] = {
+      "no error",      "unhandled cuda error", "unhandled system error",
+      "internal error", "invalid argument",    "invalid usage",
+      "remote process exited or there was a network error"};
+  return result >= 0 && result < 7 ? texts[result] : "unknown result code";
+}
+
+SIMNCCL_ENTRY const char *ncclGetLastError(ncclComm_t) { return ""; }
+
+SIMNCCL_ENTRY ncclResult_t ncclGroupStart() {
+  ncclResult_t result = enter("ncclGroupStart");
+  if (!result)
+    ++group.depth;
+  return result;
+}
+
+SIMNCCL_ENTRY ncclResult_t ncclGroupEnd() {
+  ncclResult_t result = enter("ncclGroupEnd");
+  if (group.depth == 0)
+    return refuse(ncclInvalidUsage, "there is no group");
+  if (result && !group.error)
+    group.error = result;
+  return --group.depth == 0 ? endGroup() : ncclSuccess;
+}
+
+SIMNCCL_ENTRY ncclResult_t ncclAllReduce(const void *from, void *to,
+                                         size_t count, ncclDataType_t type,
+                                         ncclRedOp_t reduction, ncclComm_t comm,
+                                         cudaStream_t stream) {
+  return call("ncclAllReduce", Kind::AllReduce, from, count, to, count, count,
+              type, reduction, -1, comm, stream);
+}
+
+SIMNCCL_ENTRY ncclResult_t ncclAllGather(const void *from, void *to,
+                                         size_t count, ncclDataType_t type,
+                                         ncclComm_t comm, cudaStream_t stream) {
+  return call("ncclAllGather", Kind::AllGather, from, count, to,
+              count * sizeOf(comm), count, type, ncclSum, -1, comm, stream);
+}
+
+SIMNCCL_ENTRY ncclResult_t ncclReduceScatter(const void *from, void *to,
+                                             size_t count, ncclDataType_t type,
+                                             ncclRedOp_t reduction,
+                                             ncclComm_t comm,
+                                             cudaStream_t stream) {
+  return call("ncclReduceScatter", Kind::ReduceScatter, from,
+              count * sizeOf(comm), to, count, count, type, reduction, -1, comm,
+              stream);
+}
+
+SIMNCCL_ENTRY ncclResult_t ncclSend(const void *from, size_t count,
+                                    ncclDataType_t type, int peer,
+                                    ncclComm_t comm, cudaStream_t stream) {
+  return call("ncclSend", Kind::Message, from, count, nullptr, 0, count, type,
+              ncclSum, peer, comm, stream);
+}
+
+SIMNCCL_ENTRY ncclResult_t ncclRecv(void *to, size_t count,
+                                    ncclDataType_t type, int peer,
+                                    ncclComm_t comm, cudaStream_t stream) {
+  return call("ncclRecv", Kind::Message, nullptr, 0, to, count, count, type,
+              ncclSum, peer, comm, stream);
+}
