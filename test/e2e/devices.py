@@ -62,6 +62,14 @@ CARDS = {
              "--dp=2 --pp=2 --micro-batches=2 --zero=3)",
     "train_checkpoints": "resumes",
 }
+# Each rank on a card of its own, which exchange by the simulated NCCL.
+NCCL = {
+    "models": "(mlp|gpt2_sdpa|llama_eager).*--dp=2 --tp=2 --pp=2$",
+    "prepare": "",
+    "train": "^(batchnorm|convnet|fc_net|gpt2_tied) .*--dp=2 --tp=2 --zero=3$|"
+             "^fc_net .*--dp=2 --pp=2 --micro-batches=2 --zero=3",
+    "train_checkpoints": "resumes",
+}
 # With --all the first and `cuda` run all files but these, and all cases (FILE/CASE)
 # but these, each for a reason.
 COMMON = {
@@ -114,6 +122,9 @@ def devices(build):
             "cuda": (simulated(build, "eager"), CUDA),
             "cuda, two cards": (simulated(build, "random:4") |
                                 {"SIMGPU_CARDS": "2"}, CARDS),
+            "cuda, nccl": (simulated(build, "random:5") |
+                           {"AXRUN_COMM": "nccl", "SIMGPU_CARDS": "8",
+                            "SIMGPU_PATIENCE": "20000"}, NCCL),
             "cuda, lazy": (simulated(build, "lazy"), ORDERS),
             "cuda, random 1": (simulated(build, "random:1"), ORDERS),
             "cuda, random 2": (simulated(build, "random:2"), ORDERS),

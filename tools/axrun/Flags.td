@@ -161,7 +161,7 @@ defm devices : Value<
 defm comm : Value<
   "comm", "NAME",
   "How ranks communicate (local; mpi, where a launcher has started several "
-  "processes)", help4_running>;
+  "processes; or what AXRUN_COMM says)", help4_running>;
 defm control : Value<
   "control", "HOST:PORT",
   "Where process 0 of several is found by the others, if not at any of its "

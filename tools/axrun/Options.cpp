@@ -303,6 +303,8 @@ llvm::Expected<RunOptions> ax::parseOptions(int argc, char **argv,
   constexpr double severalTimeout = 600;
   if (isOneOfSeveral())
     session.timeoutSeconds = severalTimeout;
+  if (const char *name = std::getenv("AXRUN_COMM"); name && *name)
+    session.communicator = name;
   flags.read(OPT_comm, session.communicator);
   options.hasCommunicator = flags.has(OPT_comm);
   flags.read(OPT_control, options.control);

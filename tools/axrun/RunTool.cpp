@@ -69,7 +69,7 @@ static llvm::Error chooseCommunicator(const rt::World &world,
                       "process, and there are {0}: leave it out, or give "
                       "--comm=mpi",
                       world.getPlace().numProcesses);
-  if (!options.hasCommunicator)
+  if (communicator == "local")
     communicator = "mpi";
   return llvm::Error::success();
 }
