@@ -127,6 +127,10 @@ public:
   llvm::Error barrier(Group &group) override {
     return getHost().barrier(*static_cast<NcclGroup &>(group).host);
   }
+  bool isOrdered() const override { return true; }
+  llvm::Error startTogether(llvm::function_ref<llvm::Error()> starts) override {
+    return rank.link->collect(starts);
+  }
   llvm::Error getLateError() const override {
     return rank.link->getLateError();
   }

@@ -9,6 +9,8 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
+#include <set>
+
 namespace ax::rt::nccl {
 
 NcclLink::~NcclLink() {
@@ -73,18 +75,37 @@ llvm::Expected<DeviceAddress> NcclLink::getScratch() {
   return scratch->getAddress();
 }
 
-llvm::Error NcclLink::begin(const std::shared_ptr<const Description> &what,
-                            uint64_t &number) {
+/// `send 'x', receive 'y'`.
+template <typename All, typename DescriptionOf>
+static std::string describeAll(const All &all, DescriptionOf descriptionOf) {
+  std::string text;
+  for (const auto &each : all)
+    text += (text.empty() ? "" : ", ") + descriptionOf(each).text;
+  return text;
+}
+
+static std::string
+describeAll(llvm::ArrayRef<std::shared_ptr<const Description>> what) {
+  return describeAll(what, [](const auto &each) -> const Description & {
+    return *each;
+  });
+}
+
+llvm::Error
+NcclLink::begin(llvm::ArrayRef<std::shared_ptr<const Description>> what,
+                uint64_t &number) {
   std::lock_guard<std::timed_mutex> lock(mutex);
   if (isAborted || world.isAborted())
-    return stopError(what->text);
-  number = ++numIssued;
-  Issued &issued = ring[number % mostIssued];
-  issued.what = what;
-  if (what->attendance)
-    issued.sequence = what->attendance->counts[what->index].fetch_add(
-                          1, std::memory_order_relaxed) +
-                      1;
+    return stopError(describeAll(what));
+  for (const std::shared_ptr<const Description> &each : what) {
+    number = ++numIssued;
+    Issued &issued = ring[number % mostIssued];
+    issued.what = each;
+    if (each->attendance)
+      issued.sequence = each->attendance->counts[each->index].fetch_add(
+                            1, std::memory_order_relaxed) +
+                        1;
+  }
   return llvm::Error::success();
 }
 
@@ -108,7 +129,7 @@ llvm::Error NcclLink::callTogether(
 }
 
 llvm::Error NcclLink::issue(
-    const std::shared_ptr<const Description> &what,
+    llvm::ArrayRef<std::shared_ptr<const Description>> what,
     llvm::function_ref<llvm::Error()> before,
     llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls,
     llvm::function_ref<llvm::Error()> behind) {
@@ -129,10 +150,11 @@ llvm::Error NcclLink::issue(
   // Whose communicator another thread has aborted meanwhile is told why.
   if (world.isAborted()) {
     llvm::consumeError(std::move(error));
-    return stopError(what->text);
+    return stopError(describeAll(what));
   }
-  return addContext(std::move(error),
-                    llvm::formatv("rank {0}: {1}", getRank(), what->text).str());
+  return addContext(
+      std::move(error),
+      llvm::formatv("rank {0}: {1}", getRank(), describeAll(what)).str());
 }
 
 llvm::Error NcclLink::stopError(const std::string &operation) const {
@@ -147,26 +169,23 @@ llvm::Error NcclLink::getLateError() const {
   return stopError(stoppedIn.empty() ? "nothing" : stoppedIn);
 }
 
-std::shared_ptr<const Description>
-NcclLink::findOldest(uint64_t *sequence) const {
-  uint64_t oldest = done->get() + 1;
-  if (oldest > numIssued || numIssued - oldest >= mostIssued)
-    return nullptr;
-  const Issued &issued = ring[oldest % mostIssued];
-  if (sequence)
-    *sequence = issued.sequence;
-  return issued.what;
+std::vector<NcclLink::Issued> NcclLink::findUnderWay() const {
+  std::vector<Issued> found;
+  uint64_t last = std::min(begun->get(), numIssued);
+  for (uint64_t number = done->get() + 1; number <= last; ++number)
+    if (numIssued - number < mostIssued)
+      found.push_back(ring[number % mostIssued]);
+  return found;
 }
 
-std::vector<int32_t> NcclLink::findMissing(const Description &what,
-                                           uint64_t sequence) {
+std::vector<int32_t> NcclLink::findMissing(const Issued &issued) {
   std::vector<int32_t> missing;
-  if (const Attendance *all = what.attendance.get())
+  if (const Attendance *all = issued.what->attendance.get())
     for (size_t i = 0; i < all->ranks.size(); ++i)
       if (all->isHere[i] &&
-          all->counts[i].load(std::memory_order_relaxed) < sequence)
+          all->counts[i].load(std::memory_order_relaxed) < issued.sequence)
         missing.push_back(all->ranks[i]);
-  return missing.empty() ? what.others : missing;
+  return missing.empty() ? issued.what->others : missing;
 }
 
 std::string
@@ -194,20 +213,23 @@ NcclLink::findFault(std::chrono::steady_clock::time_point now) {
   if (world.getTimeout().count() == 0 ||
       now - lastProgress < world.getTimeout())
     return "";
-  uint64_t sequence = 0;
-  std::shared_ptr<const Description> what = findOldest(&sequence);
-  if (!what)
-    return llvm::formatv("rank {0}: an operation of NCCL: waited {1} ms",
-                         getRank(), world.getTimeout().count());
-  std::vector<int32_t> missing = findMissing(*what, sequence);
-  return llvm::formatv("rank {0}: {1}: waited {2} ms for rank{3} {4}",
-                       getRank(), what->text, world.getTimeout().count(),
-                       missing.size() == 1 ? "" : "s",
-                       llvm::join(llvm::map_range(missing,
-                                                  [](int32_t rank) {
-                                                    return std::to_string(rank);
-                                                  }),
-                                  ", "));
+  std::set<int32_t> missing;
+  std::vector<Issued> underWay = findUnderWay();
+  for (const Issued &issued : underWay)
+    for (int32_t rank : findMissing(issued))
+      missing.insert(rank);
+  return llvm::formatv(
+      "rank {0}: {1}: waited {2} ms for rank{3} {4}", getRank(),
+      describeAll(underWay,
+                  [](const Issued &issued) -> const Description & {
+                    return *issued.what;
+                  }),
+      world.getTimeout().count(), missing.size() == 1 ? "" : "s",
+      llvm::join(llvm::map_range(missing,
+                                 [](int32_t rank) {
+                                   return std::to_string(rank);
+                                 }),
+                 ", "));
 }
 
 void NcclLink::abort() {
@@ -219,8 +241,10 @@ void NcclLink::abort() {
     return;
   isAborted = true;
   if (!isInside)
-    if (std::shared_ptr<const Description> what = findOldest(nullptr))
-      stoppedIn = what->text;
+    stoppedIn = describeAll(findUnderWay(),
+                            [](const Issued &issued) -> const Description & {
+                              return *issued.what;
+                            });
   llvm::consumeError(cuda::enterCard(device));
   for (const std::shared_ptr<NcclComm> &comm : comms)
     if (ncclComm_t handle = std::exchange(comm->handle, nullptr))

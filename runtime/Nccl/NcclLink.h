@@ -21,6 +21,7 @@
 
 namespace ax::rt::nccl {
 
+class NcclMessage;
 class NcclWorld;
 
 /// How many operations each member of some ranks has put on its stream, as far
@@ -75,11 +76,11 @@ public:
   /// Returns where that begins; the wire alone uses it.
   llvm::Expected<DeviceAddress> getScratch();
 
-  /// Puts an operation on the wire, behind what is there: `before`, then
-  /// `calls`, as one group of NCCL's, then `behind`. Errors name the rank and
-  /// the operation.
+  /// Puts operations on the wire, behind what is there: `before`, then `calls`,
+  /// as one group of NCCL's, then `behind`. Errors name the rank and the
+  /// operations.
   llvm::Error
-  issue(const std::shared_ptr<const Description> &what,
+  issue(llvm::ArrayRef<std::shared_ptr<const Description>> what,
         llvm::function_ref<llvm::Error()> before,
         llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls,
         llvm::function_ref<llvm::Error()> behind);
@@ -96,6 +97,14 @@ public:
   /// Ends what NCCL does. For any thread, several times.
   void abort();
 
+  /// Messages that are started meanwhile come here, and go out at once when
+  /// `starts` returns.
+  llvm::Error collect(llvm::function_ref<llvm::Error()> starts);
+  /// Null while nobody collects them.
+  std::vector<NcclMessage *> *getCollected() {
+    return isCollecting ? &collected : nullptr;
+  }
+
 private:
   /// An operation on the wire.
   struct Issued {
@@ -105,15 +114,15 @@ private:
   };
   static constexpr size_t mostIssued = 1024;
 
-  llvm::Error begin(const std::shared_ptr<const Description> &what,
+  /// `number` becomes that of the last one.
+  llvm::Error begin(llvm::ArrayRef<std::shared_ptr<const Description>> what,
                     uint64_t &number);
   llvm::Error callTogether(
       llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls);
-  /// The operation that is the oldest on the wire; null: not known.
-  std::shared_ptr<const Description> findOldest(uint64_t *sequence) const;
-  /// Who has not come to it, as far as can be seen: else all others.
-  static std::vector<int32_t> findMissing(const Description &what,
-                                          uint64_t sequence);
+  /// What the wire has begun, and not done, which the mutex guards.
+  std::vector<Issued> findUnderWay() const;
+  /// Who has not come to an operation, as far as can be seen: else all others.
+  static std::vector<int32_t> findMissing(const Issued &issued);
 
   NcclWorld &world;
   Device &device;
@@ -124,6 +133,9 @@ private:
   std::unique_ptr<Mark> begun, done;
   std::unique_ptr<DeviceMemory> scratch;
   int64_t wantedScratch = 0;
+
+  std::vector<NcclMessage *> collected;
+  bool isCollecting = false;
 
   /// Between the rank's thread and who aborts: nobody calls NCCL with a
   /// communicator that is gone.

@@ -5,6 +5,8 @@
 
 #include "ax/Runtime/DeviceAccess.h"
 
+#include "llvm/ADT/SmallVector.h"
+
 namespace ax::rt::nccl {
 
 namespace {
@@ -51,6 +53,8 @@ ncclRedOp_t toNccl(sharding::ReduceKind kind) {
   llvm_unreachable("unknown reduction");
 }
 
+} // namespace
+
 /// What collectives and messages have alike: the tensors are other streams', and
 /// the wire does the work.
 class NcclOperation : public StreamOperation {
@@ -74,16 +78,10 @@ protected:
   llvm::Error take(Stream &stream) { return stream.record(*isReady); }
   /// What `stream` gets next comes behind the work.
   llvm::Error give(Stream &stream) { return stream.wait(*isDone); }
-  /// The work, on the wire.
-  template <typename Before, typename Calls, typename Behind>
-  llvm::Error issue(Before before, Calls calls, Behind behind) {
-    Stream &wire = link->getWire();
-    if (llvm::Error error = wire.wait(*isReady))
-      return error;
-    if (llvm::Error error = link->issue(description, before, calls, behind))
-      return error;
-    return wire.record(*isDone);
-  }
+  /// What the wire gets next comes behind the streams' work.
+  llvm::Error enter() { return link->getWire().wait(*isReady); }
+  /// What the wire has now is the work.
+  llvm::Error leave() { return link->getWire().record(*isDone); }
 
   std::shared_ptr<NcclWorld> world;
   std::shared_ptr<NcclLink> link;
@@ -93,6 +91,8 @@ protected:
 private:
   std::unique_ptr<Event> isReady, isDone;
 };
+
+namespace {
 
 class NcclCollective : public NcclOperation {
 public:
@@ -132,6 +132,8 @@ public:
     }
     if (llvm::Error error = take(stream))
       return error;
+    if (llvm::Error error = enter())
+      return error;
     auto addressOf = [&](size_t part, Place place) {
       DeviceAddress begin = place.where == Where::Source ? addresses[part]
                             : place.where == Where::Destination
@@ -147,7 +149,9 @@ public:
             return error;
       return llvm::Error::success();
     };
-    return issue(
+    std::shared_ptr<const Description> what = description;
+    llvm::Error error = link->issue(
+        what,
         [&]() -> llvm::Error {
           for (size_t i = 0; i < plans.size(); ++i)
             for (const Clearing &each : plans[i].clearings)
@@ -167,6 +171,7 @@ public:
           return llvm::Error::success();
         },
         [&] { return copy(&NcclPlan::copiesBehind); });
+    return error ? std::move(error) : leave();
   }
   llvm::Error finish(Stream &stream) override { return give(stream); }
 
@@ -201,8 +206,9 @@ private:
   ncclRedOp_t reduction = ncclSum;
 };
 
-/// A send is put on the wire when it is started. A receive would hold up what is
-/// behind it, so it comes there only when it is waited for.
+} // namespace
+
+/// A send, or a receive.
 class NcclMessage : public NcclOperation {
 public:
   NcclMessage(RankLink rank, std::shared_ptr<NcclComm> commIn, int32_t peer,
@@ -218,32 +224,27 @@ public:
     tensor = isSend ? addresses.front() : addresses.back();
     if (llvm::Error error = take(stream))
       return error;
-    return isSend ? exchange() : llvm::Error::success();
+    if (std::vector<NcclMessage *> *collected = link->getCollected()) {
+      collected->push_back(this);
+      return llvm::Error::success();
+    }
+    return issueTogether(this);
   }
-  llvm::Error finish(Stream &stream) override {
-    if (!isSend)
-      if (llvm::Error error = exchange())
-        return error;
-    return give(stream);
-  }
+  llvm::Error finish(Stream &stream) override { return give(stream); }
 
 private:
-  llvm::Error exchange() {
-    auto nothing = [] { return llvm::Error::success(); };
-    return issue(
-        nothing,
-        [&](const Nccl &library, CUstream_st *wire) -> llvm::Error {
-          if (bytes == 0)
-            return llvm::Error::success();
-          void *data = DeviceAccess::pointer(tensor);
-          auto count = static_cast<size_t>(bytes);
-          return isSend ? library.call(&Nccl::ncclSend,
-                                       static_cast<const void *>(data), count,
-                                       ncclUint8, peer, comm->handle, wire)
-                        : library.call(&Nccl::ncclRecv, data, count, ncclUint8,
-                                       peer, comm->handle, wire);
-        },
-        nothing);
+  friend llvm::Error issueTogether(llvm::ArrayRef<NcclMessage *> messages);
+
+  llvm::Error makeCall(const Nccl &library, CUstream_st *wire) const {
+    if (bytes == 0)
+      return llvm::Error::success();
+    void *data = DeviceAccess::pointer(tensor);
+    auto count = static_cast<size_t>(bytes);
+    return isSend ? library.call(&Nccl::ncclSend,
+                                 static_cast<const void *>(data), count,
+                                 ncclUint8, peer, comm->handle, wire)
+                  : library.call(&Nccl::ncclRecv, data, count, ncclUint8, peer,
+                                 comm->handle, wire);
   }
 
   int32_t peer;
@@ -252,7 +253,41 @@ private:
   DeviceAddress tensor;
 };
 
-} // namespace
+llvm::Error issueTogether(llvm::ArrayRef<NcclMessage *> messages) {
+  if (messages.empty())
+    return llvm::Error::success();
+  llvm::SmallVector<std::shared_ptr<const Description>, 4> what;
+  for (NcclMessage *message : messages) {
+    if (llvm::Error error = message->enter())
+      return error;
+    what.push_back(message->description);
+  }
+  auto nothing = [] { return llvm::Error::success(); };
+  if (llvm::Error error = messages.front()->link->issue(
+          what, nothing,
+          [&](const Nccl &library, CUstream_st *wire) -> llvm::Error {
+            for (const NcclMessage *message : messages)
+              if (llvm::Error error = message->makeCall(library, wire))
+                return error;
+            return llvm::Error::success();
+          },
+          nothing))
+    return error;
+  for (NcclMessage *message : messages)
+    if (llvm::Error error = message->leave())
+      return error;
+  return llvm::Error::success();
+}
+
+llvm::Error NcclLink::collect(llvm::function_ref<llvm::Error()> starts) {
+  isCollecting = true;
+  llvm::Error error = starts();
+  isCollecting = false;
+  if (!error)
+    error = issueTogether(collected);
+  collected.clear();
+  return error;
+}
 
 llvm::Expected<std::unique_ptr<StreamOperation>>
 makeNcclCollective(RankLink rank, std::shared_ptr<NcclComm> comm, int32_t index,

@@ -4,8 +4,6 @@
 #include "NcclRanks.h"
 
 #include <cstdlib>
-#include <dlfcn.h>
-#include <mutex>
 
 using namespace ax;
 using namespace ax::rt;
@@ -128,8 +126,8 @@ TEST(NcclFailuresTest, LateErrorsAreTold) {
   }
 }
 
-// Two ranks that send to each other first, each on its one wire.
-TEST(NcclFailuresTest, OtherOrdersEndWithATimeout) {
+/// Two ranks, each of which sends and then receives; what they end with.
+std::vector<std::string> exchange(bool isTogether) {
   std::vector<std::string> messages(2);
   NcclRanks ranks(2, {}, std::chrono::milliseconds(300));
   ranks.run([&](Communicator &communicator, Device &device) {
@@ -140,20 +138,61 @@ TEST(NcclFailuresTest, OtherOrdersEndWithATimeout) {
         llvm::cantFail(communicator.prepareSendOnStream(peer, 0, 8, "to"));
     auto receive =
         llvm::cantFail(communicator.prepareReceiveOnStream(peer, 1, 8, "from"));
-    llvm::cantFail(
-        send->start(*stream, {memory->getAddress(), DeviceAddress()}));
+    auto startBoth = [&]() -> llvm::Error {
+      if (llvm::Error error = send->start(
+              *stream, {memory->getAddress(), DeviceAddress()}))
+        return error;
+      return receive->start(*stream,
+                            {DeviceAddress(), memory->getAddress() + 8});
+    };
+    EXPECT_TRUE(communicator.isOrdered());
+    llvm::cantFail(isTogether ? communicator.startTogether(startBoth)
+                              : startBoth());
     llvm::cantFail(send->finish(*stream));
-    llvm::cantFail(
-        receive->start(*stream, {DeviceAddress(), memory->getAddress() + 8}));
     llvm::cantFail(receive->finish(*stream));
     llvm::cantFail(stream->synchronize());
     messages[static_cast<size_t>(communicator.getRank())] =
         llvm::toString(communicator.getLateError());
   });
-  for (const std::string &message : messages)
+  return messages;
+}
+
+// What one sends to the other, and the other to the one, has to go at once.
+TEST(NcclFailuresTest, OrdersThatDoNotFitEndWithATimeout) {
+  for (const std::string &message : exchange(/*isTogether=*/false))
     EXPECT_TRUE(contains(message, ": stopped in send 'to': rank ") &&
                 contains(message, ": send 'to': waited 300 ms for rank "))
         << message;
+  for (const std::string &message : exchange(/*isTogether=*/true))
+    EXPECT_EQ(message, "");
+}
+
+// All that was to go at once is told.
+TEST(NcclFailuresTest, MessagesOfNobodyEndWithATimeout) {
+  NcclRanks ranks(3, {}, std::chrono::milliseconds(100));
+  ranks.run([&](Communicator &communicator, Device &device) {
+    if (communicator.getRank() != 1)
+      return;
+    auto memory = llvm::cantFail(device.allocate(16));
+    auto stream = llvm::cantFail(device.createStream());
+    auto send =
+        llvm::cantFail(communicator.prepareSendOnStream(2, 0, 8, "to"));
+    auto receive =
+        llvm::cantFail(communicator.prepareReceiveOnStream(0, 1, 8, "from"));
+    llvm::cantFail(communicator.startTogether([&]() -> llvm::Error {
+      llvm::cantFail(
+          send->start(*stream, {memory->getAddress(), DeviceAddress()}));
+      return receive->start(*stream,
+                            {DeviceAddress(), memory->getAddress() + 8});
+    }));
+    llvm::cantFail(send->finish(*stream));
+    llvm::cantFail(receive->finish(*stream));
+    llvm::cantFail(stream->synchronize());
+    std::string message = llvm::toString(communicator.getLateError());
+    EXPECT_TRUE(contains(message, ": rank 1: send 'to', receive 'from': waited "
+                                  "100 ms for ranks 0, 2"))
+        << message;
+  });
 }
 
 } // namespace

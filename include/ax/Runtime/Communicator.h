@@ -21,6 +21,7 @@
 #include "ax/Runtime/Device.h"
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 
 #include <chrono>
@@ -141,6 +142,18 @@ public:
   virtual llvm::Expected<std::unique_ptr<StreamOperation>>
   prepareReceiveOnStream(int32_t peer, int64_t tag, int64_t bytes,
                          const std::string &name);
+
+  /// Whether what this rank has on streams goes out one at a time, in the order
+  /// of starts, each when what is before it has ended: so the orders of ranks
+  /// have to fit each other (ExchangeOrder.h). Messages are found by their order
+  /// then, not by their tags.
+  virtual bool isOrdered() const { return false; }
+  /// Calls `starts`, which starts messages on streams, but finishes none. Where
+  /// isOrdered(), they are at their turn all at once.
+  virtual llvm::Error
+  startTogether(llvm::function_ref<llvm::Error()> starts) {
+    return starts();
+  }
 
   /// To be asked when streams have done what operations put there: the error of
   /// one that failed after its `finish` had returned. What operations were to
