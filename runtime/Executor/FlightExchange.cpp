@@ -3,18 +3,9 @@
 
 #include "FlightExchange.h"
 
-#include <chrono>
-
 namespace ax::rt {
 
 constexpr auto relaxed = std::memory_order_relaxed;
-
-/// Of the clock that events have.
-static int64_t now() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(
-             std::chrono::steady_clock::now().time_since_epoch())
-      .count();
-}
 
 FlightExchange::FlightExchange(FlightLog &log, FlightOperation given,
                                const std::string &groupName,
@@ -29,31 +20,29 @@ FlightExchange::FlightExchange(FlightLog &log, FlightOperation given,
 void FlightExchange::begin(int32_t microBatch, bool isWaited) {
   uint64_t number = group->started.load(relaxed);
   sequence.store(number, relaxed);
-  if (FlightRing *ring = log.getRing()) {
-    int64_t time = now();
-    event = ring->add(operation, microBatch, number, time);
-    if (isWaited)
-      ring->setWaited(event, time);
-  }
+  int64_t time = log.now();
+  event = log.getRing().add(operation, microBatch, number, time);
+  if (isWaited)
+    log.getRing().setWaited(event, time);
   group->started.store(number + 1, relaxed);
-  log.setStarted(operation, number);
 }
 
-void FlightExchange::wait() {
-  if (FlightRing *ring = log.getRing())
-    ring->setWaited(event, now());
-}
+void FlightExchange::wait() { log.getRing().setWaited(event, log.now()); }
 
 void FlightExchange::finish(uint64_t count) {
-  if (FlightRing *ring = log.getRing())
-    ring->setFinished(event, now(), count);
+  log.getRing().setFinished(event, log.now(), count);
   group->finished.store(group->finished.load(relaxed) + 1, relaxed);
-  log.setFinished(operation, sequence.load(relaxed));
 }
 
-std::string FlightExchange::describe() const {
-  return "number " + std::to_string(sequence.load(relaxed)) + " of " +
-         group->describe();
+std::string FlightExchange::describe(const FlightPlace &place) const {
+  uint64_t number = sequence.load(relaxed);
+  // Of those that a device was given it is at the first that is not finished.
+  for (const FlightEvent &event : log.getRing().read())
+    if (event.operation == operation && !place.isFinished(event)) {
+      number = event.sequence;
+      break;
+    }
+  return "number " + std::to_string(number) + " of " + group->describe();
 }
 
 } // namespace ax::rt

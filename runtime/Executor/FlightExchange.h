@@ -27,8 +27,9 @@ public:
   std::shared_ptr<const FlightOperation> getOperation() const {
     return log.getOperation(operation);
   }
-  /// `number 41 of group col`, of what was begun last. For any thread.
-  std::string describe() const;
+  /// `number 41 of group col`: the first that an executor that has come to
+  /// `place` has not finished, else the last that was begun. For any thread.
+  std::string describe(const FlightPlace &place) const;
 
 private:
   FlightLog &log;

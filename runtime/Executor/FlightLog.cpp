@@ -5,6 +5,9 @@
 
 #include "llvm/Support/JSON.h"
 
+#include <algorithm>
+#include <chrono>
+
 namespace ax::rt {
 
 std::string FlightGroup::describe() const {
@@ -14,9 +17,16 @@ std::string FlightGroup::describe() const {
          " to rank " + std::to_string(ranks[1]);
 }
 
-size_t FlightLog::enter(std::function<FlightPlace()> where) {
+/// Of the clock that events have.
+int64_t FlightLog::readClock() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+size_t FlightLog::enter(FlightSource source) {
   std::lock_guard<std::mutex> lock(mutex);
-  executors[numEntered] = std::move(where);
+  executors[numEntered] = std::move(source);
   return numEntered++;
 }
 
@@ -51,52 +61,70 @@ FlightLog::getOperation(int32_t operation) const {
 }
 
 /// With the mutex held.
-std::string FlightLog::describe(uint64_t packed) const {
-  if (!packed)
-    return "none";
-  const FlightOperation &of =
-      *operations[static_cast<size_t>((packed >> sequenceBits) - 1)];
-  return "number " +
-         std::to_string(packed & ((uint64_t(1) << sequenceBits) - 1)) + " of " +
+std::string FlightLog::describe(const FlightEvent &event) const {
+  const FlightOperation &of = operationOf(event);
+  return "number " + std::to_string(event.sequence) + " of " +
          groups[of.group].describe() + ", '" + of.name + "'";
 }
 
+/// With the mutex held.
+std::vector<bool>
+FlightLog::findFinished(llvm::ArrayRef<FlightEvent> events) const {
+  std::map<size_t, FlightPlace> places;
+  for (const auto &[executor, source] : executors)
+    places[executor] = source.getPlace();
+  std::vector<bool> isFinished;
+  // What no executor does, or one that has left, was finished at once.
+  for (const FlightEvent &event : events)
+    isFinished.push_back(places[operationOf(event).executor].isFinished(event));
+  return isFinished;
+}
+
 std::string FlightLog::describeLast() const {
-  uint64_t finished = lastFinished.load(std::memory_order_relaxed);
-  uint64_t started = lastStarted.load(std::memory_order_relaxed);
-  if (!started)
-    return "";
   std::lock_guard<std::mutex> lock(mutex);
-  return "its last exchange begun: " + describe(started) +
-         (finished == started ? ", and finished"
-                              : "; finished: " + describe(finished));
+  std::vector<FlightEvent> events = ring.read();
+  if (events.empty())
+    return "";
+  std::vector<bool> isFinished = findFinished(events);
+  const FlightEvent *finished = nullptr;
+  for (size_t i = 0; i < events.size(); ++i)
+    if (isFinished[i] && (!finished || events[i].finished > finished->finished))
+      finished = &events[i];
+  std::string text = "its last exchange begun: " + describe(events.back());
+  if (finished == &events.back())
+    return text + ", and finished";
+  if (finished)
+    return text + "; finished: " + describe(*finished);
+  text += "; finished: none";
+  if (events.front().number > 0)
+    text += " of the newest " + std::to_string(events.size());
+  return text;
 }
 
 FlightRecord FlightLog::read() const {
   std::lock_guard<std::mutex> lock(mutex);
   FlightRecord record;
   record.rank = rank;
-  std::map<size_t, FlightPlace> places;
-  for (const auto &[executor, where] : executors) {
-    FlightPlace place = where();
-    if (!place.isIdle)
-      record.doing = place.doing;
-    places[executor] = std::move(place);
-  }
-  for (const FlightGroup &group : groups)
+  for (const auto &[executor, source] : executors)
+    if (!source.getPlace().isIdle)
+      record.doing = source.describe();
+  for (const FlightGroup &group : groups) {
+    // What is finished meanwhile is not before it is begun.
+    uint64_t finished = group.finished.load();
     record.groups.push_back({group.name, group.ranks, group.isTransfer,
-                             group.started.load(), group.finished.load()});
+                             group.started.load(), finished});
+  }
   record.operations = operations;
-  if (ring)
-    record.events = ring->read();
+  record.events = ring.read();
   // A device may not have come as far as what it was given.
-  for (FlightEvent &event : record.events) {
-    const FlightOperation &operation =
-        *operations[static_cast<size_t>(event.operation)];
-    auto place = places.find(operation.executor);
-    if (place != places.end() && !place->second.isIdle &&
-        event.finishedBy >= place->second.begun)
-      event.finished = 0;
+  std::vector<bool> isFinished = findFinished(record.events);
+  for (size_t i = 0; i < record.events.size(); ++i) {
+    FlightEvent &event = record.events[i];
+    if (isFinished[i] || !event.finished)
+      continue;
+    event.finished = 0;
+    uint64_t &count = record.groups[operationOf(event).group].finished;
+    count = std::min(count, event.sequence);
   }
   return record;
 }

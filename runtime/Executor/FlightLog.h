@@ -5,6 +5,7 @@
 
 #include "FlightRing.h"
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <deque>
@@ -48,12 +49,25 @@ struct FlightOperation {
   int64_t bytes = 0;
 };
 
-/// What a rank of an executor does now.
+/// How far a rank of an executor is.
 struct FlightPlace {
-  std::string doing;
   /// Commands that its device has come to.
   uint64_t begun = 0;
   bool isIdle = true;
+
+  /// Whether it has come past what ends the exchange, and was not only given
+  /// that.
+  bool isFinished(const FlightEvent &event) const {
+    return event.finished && (isIdle || event.finishedBy < begun);
+  }
+};
+
+/// Who may be asked where a rank is, by any thread, also with the log's mutex
+/// held.
+struct FlightSource {
+  std::function<FlightPlace()> getPlace;
+  /// What it does; asked where it is not idle.
+  std::function<std::string()> describe;
 };
 
 /// What a log has at one time.
@@ -85,18 +99,20 @@ struct FlightHeader {
 };
 
 /// Of one rank. Executors add to it before they run; from then on the rank's
-/// thread writes to ring, groups and what was last alone, of one executor at a
-/// time.
+/// thread writes to ring and groups alone, of one executor at a time.
 class FlightLog {
 public:
-  /// `keepsEvents`: else it only counts, and has no ring.
-  FlightLog(int32_t rank, bool keepsEvents)
-      : rank(rank),
-        ring(keepsEvents ? std::make_unique<FlightRing>() : nullptr) {}
+  /// `keepsTimes`: else events have numbers in place of times, which tell their
+  /// order alone.
+  FlightLog(int32_t rank, bool keepsTimes)
+      : rank(rank), keepsTimes(keepsTimes) {}
 
-  FlightRing *getRing() { return ring.get(); }
-  /// `where` is asked until the executor leaves, from any thread.
-  size_t enter(std::function<FlightPlace()> where);
+  FlightRing &getRing() { return ring; }
+  const FlightRing &getRing() const { return ring; }
+  /// The time of an event. For the rank's thread.
+  int64_t now() { return keepsTimes ? readClock() : ++numTimes; }
+  /// `source` is asked until the executor leaves.
+  size_t enter(FlightSource source);
   void leave(size_t executor);
   /// The one of that name and these ranks.
   size_t openGroup(const std::string &name, const std::vector<int32_t> &ranks,
@@ -104,12 +120,6 @@ public:
   FlightGroup &getGroup(size_t group) { return groups[group]; }
   int32_t addOperation(FlightOperation operation);
   std::shared_ptr<const FlightOperation> getOperation(int32_t operation) const;
-  void setStarted(int32_t operation, uint64_t sequence) {
-    lastStarted.store(pack(operation, sequence), std::memory_order_relaxed);
-  }
-  void setFinished(int32_t operation, uint64_t sequence) {
-    lastFinished.store(pack(operation, sequence), std::memory_order_relaxed);
-  }
 
   FlightRecord read() const;
   /// Which exchanges the rank last began and finished, with their numbers;
@@ -117,23 +127,23 @@ public:
   std::string describeLast() const;
 
 private:
-  /// Of an operation and a number in its group; 0: none.
-  static constexpr int sequenceBits = 40;
-  static uint64_t pack(int32_t operation, uint64_t sequence) {
-    constexpr uint64_t mask = (uint64_t(1) << sequenceBits) - 1;
-    return (static_cast<uint64_t>(operation) + 1) << sequenceBits |
-           (sequence & mask);
+  static int64_t readClock();
+  const FlightOperation &operationOf(const FlightEvent &event) const {
+    return *operations[static_cast<size_t>(event.operation)];
   }
-  std::string describe(uint64_t packed) const;
+  std::string describe(const FlightEvent &event) const;
+  /// Whether the executor of each event has finished it.
+  std::vector<bool> findFinished(llvm::ArrayRef<FlightEvent> events) const;
 
   const int32_t rank;
-  const std::unique_ptr<FlightRing> ring;
-  std::atomic<uint64_t> lastStarted{0}, lastFinished{0};
+  const bool keepsTimes;
+  int64_t numTimes = 0;
+  FlightRing ring;
   /// Guards all but what the rank's thread writes.
   mutable std::mutex mutex;
   std::deque<FlightGroup> groups;
   std::vector<std::shared_ptr<const FlightOperation>> operations;
-  std::map<size_t, std::function<FlightPlace()>> executors;
+  std::map<size_t, FlightSource> executors;
   size_t numEntered = 0;
 };
 

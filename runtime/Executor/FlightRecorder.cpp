@@ -61,7 +61,7 @@ FlightLog &FlightRecorder::openLog(int32_t rank) {
   std::lock_guard<std::mutex> lock(mutex);
   std::unique_ptr<FlightLog> &log = logs[rank];
   if (!log)
-    log = std::make_unique<FlightLog>(rank, /*keepsEvents=*/true);
+    log = std::make_unique<FlightLog>(rank, /*keepsTimes=*/true);
   return *log;
 }
 

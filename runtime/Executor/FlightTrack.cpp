@@ -10,8 +10,9 @@
 namespace ax::rt {
 
 FlightTrack::FlightTrack(FlightLog &log, const RankContext &context,
-                         std::function<FlightPlace()> where)
-    : log(log), executor(log.enter(std::move(where))), stage(*context.stage) {
+                         FlightSource source)
+    : log(log), getPlace(source.getPlace),
+      executor(log.enter(std::move(source))), stage(*context.stage) {
   for (const CommandList &list : stage.lists) {
     firstMark.push_back(marks.size());
     std::map<int32_t, size_t> requests;
@@ -87,7 +88,7 @@ std::string FlightTrack::describe(size_t command) const {
   const Mark &mark = marks[command];
   if (!mark.begins && !mark.ends)
     return "";
-  return ", " + exchanges[mark.exchange].describe();
+  return ", " + exchanges[mark.exchange].describe(getPlace());
 }
 
 void FlightTrack::list(PreparedExchanges &to) const {

@@ -13,9 +13,8 @@ class PreparedExchanges;
 /// Which of a rank's commands begin and end exchanges. For the rank's thread.
 class FlightTrack {
 public:
-  /// `where`: see FlightLog::enter.
-  FlightTrack(FlightLog &log, const RankContext &context,
-              std::function<FlightPlace()> where);
+  /// `source`: see FlightLog::enter.
+  FlightTrack(FlightLog &log, const RankContext &context, FlightSource source);
   ~FlightTrack();
   FlightTrack(const FlightTrack &) = delete;
   FlightTrack &operator=(const FlightTrack &) = delete;
@@ -53,6 +52,7 @@ private:
                    const std::vector<int32_t> &ranks);
 
   FlightLog &log;
+  std::function<FlightPlace()> getPlace;
   size_t executor;
   const StageProgram &stage;
   std::vector<Mark> marks;

@@ -94,7 +94,7 @@ llvm::Error LocalCluster::prepare() {
     FlightLog &log =
         recorder ? recorder->openLog(ranks[i])
                  : *shared->logs.emplace_back(std::make_unique<FlightLog>(
-                       ranks[i], /*keepsEvents=*/false));
+                       ranks[i], /*keepsTimes=*/false));
     std::unique_ptr<OutputExchange> exchange;
     if (!world.isAlone())
       exchange = std::make_unique<OutputExchange>(

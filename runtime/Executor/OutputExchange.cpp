@@ -112,7 +112,7 @@ OutputExchange::Message::start(llvm::ArrayRef<const void *> sources,
 llvm::Error OutputExchange::Message::wait() {
   flight->wait();
   if (llvm::Error error = operation->wait())
-    return addContext(std::move(error), flight->describe());
+    return addContext(std::move(error), flight->describe(FlightPlace()));
   flight->finish(/*count=*/0);
   return llvm::Error::success();
 }

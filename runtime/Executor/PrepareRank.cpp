@@ -47,9 +47,10 @@ RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
   trace.rank = context.rank;
   trace.stage = context.stageIndex;
   if (options.log)
-    flight.emplace(*options.log, context, [this] {
-      return FlightPlace{describe(), getNumBegun(), isIdle()};
-    });
+    flight.emplace(
+        *options.log, context,
+        FlightSource{[this] { return FlightPlace{getNumBegun(), isIdle()}; },
+                     [this] { return describe(); }});
 }
 
 std::string RankExecutor::describeCommand(int32_t index) const {

@@ -5,6 +5,8 @@
 
 #include "ax/Runtime/Device.h"
 
+#include <algorithm>
+
 namespace ax::rt {
 
 /// Which command a rank does, and how many it has begun: those that its device
@@ -49,8 +51,11 @@ public:
   /// What getCount gives when the command that was begun last has been come to.
   /// For the rank's thread.
   uint64_t getNumIssued() const { return count; }
-  /// Changes with each command.
-  uint64_t getCount() const { return get() >> bits; }
+  /// Changes with each command. A device that has not come to the first of a
+  /// run has come past those of the run before.
+  uint64_t getCount() const {
+    return std::max(get(), host.load(std::memory_order_relaxed)) >> bits;
+  }
 
 private:
   static constexpr int bits = 32;
