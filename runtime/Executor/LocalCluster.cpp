@@ -86,6 +86,13 @@ llvm::Error LocalCluster::prepare() {
         backends.hosts.empty() ? nullptr : backends.hosts[i].get());
   if (llvm::Error error = checkMemory(contexts, owner != nullptr))
     return error;
+  std::vector<ExchangeOrder> orders;
+  if (backends.communicators.front()->isOrdered()) {
+    llvm::Expected<std::vector<ExchangeOrder>> found = orderExchanges(program);
+    if (!found)
+      return found.takeError();
+    orders = std::move(*found);
+  }
   FlightRecorder *recorder = options.recorder.get();
   if (recorder)
     if (llvm::Error error = recorder->join(world, program.mesh.numRanks()))
@@ -102,7 +109,8 @@ llvm::Error LocalCluster::prepare() {
     shared->ranks.push_back(std::make_unique<LocalRank>(
         contexts[i], *shared->states,
         owner ? &owner->shared->ranks[i]->executor : nullptr,
-        RankOptions{options.trace, options.blocking, &log},
+        RankOptions{options.trace, options.blocking, &log,
+                    orders.empty() ? nullptr : &orders[contexts[i].stageIndex]},
         std::move(exchange)));
   }
   for (RequestSlot &slot : shared->ring) {

@@ -42,6 +42,8 @@ RankExecutor::RankExecutor(const RankContext &context, RankPorts &ports,
   }
   for (size_t i = 0; i < turns.size(); ++i)
     turns[i].perStep = numTurns[static_cast<size_t>(stage->schedule[i].list)];
+  if (options.order)
+    orderMessages(*options.order);
   if (options.isTraced)
     recorder.emplace(context.device);
   trace.rank = context.rank;
@@ -238,10 +240,11 @@ llvm::Error RankExecutor::prepareTransfers() {
       auto receive = prepareMessage(t, /*isSend=*/false);
       if (!receive)
         return receive.takeError();
-      if (llvm::Error error =
-              (*receive)->start(streams.receive.get(),
-                                {DeviceAddress(), (*allocated)->getAddress()}))
-        return error;
+      if (!isOrdered())
+        if (llvm::Error error = (*receive)->start(
+                streams.receive.get(),
+                {DeviceAddress(), (*allocated)->getAddress()}))
+          return error;
       in.slots.push_back(std::move(*allocated));
       in.receives.push_back(std::move(*receive));
     }

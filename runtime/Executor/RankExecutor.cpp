@@ -67,8 +67,15 @@ llvm::Error RankExecutor::runActions() {
   if (recorder)
     if (llvm::Error error = recorder->beginRun(*streams.compute))
       return error;
-  for (size_t i = 0; i < stage->schedule.size(); ++i)
+  for (size_t i = 0; i < stage->schedule.size(); ++i) {
+    if (isOrdered())
+      if (llvm::Error error = exchangeBefore(i))
+        return error;
     if (llvm::Error error = runAction(stage->schedule[i], turnOf(i, numEnded)))
+      return error;
+  }
+  if (isOrdered())
+    if (llvm::Error error = exchangeBefore(stage->schedule.size()))
       return error;
   for (ListPorts &ports : listPorts)
     if (llvm::Error error = ports.awaitOutputs())
@@ -85,14 +92,14 @@ llvm::Error RankExecutor::runAction(const Action &action, const Turn &turn) {
       return error;
   // What is sent lives as long as its list: only then others may have its
   // place.
-  if (isSending[list])
+  if (isSending[list] && !isOrdered())
     if (llvm::Error error = streams.send.leave(*streams.compute))
       return error;
   if (llvm::Error error = listPorts[list].close(turn, action.microBatch))
     return error;
   // The slot is free again.
   for (Incoming &in : incoming) {
-    if (in.list != action.list)
+    if (in.list != action.list || isOrdered())
       continue;
     if (llvm::Error error = streams.receive.enter(*streams.compute))
       return error;
@@ -108,19 +115,31 @@ llvm::Error RankExecutor::runStep(int32_t index, int32_t microBatch) {
   Step &step = steps[static_cast<size_t>(index)];
   for (size_t i = 0; i < step.references.size(); ++i)
     step.addresses[i] = resolve(step.references[i]);
-  // Who asks where the rank is finds the exchange's number.
-  if (flight)
-    flight->begin(static_cast<size_t>(index), microBatch);
-  if (llvm::Error error = progress.begin(*streams.compute, index))
+  // It goes out when the list has ended.
+  if (isOrdered() && isSend(step))
+    return llvm::Error::success();
+  auto number = static_cast<size_t>(index);
+  if (llvm::Error error = beginStep(number, microBatch))
     return error;
-  if (recorder)
-    if (llvm::Error error =
-            recorder->begin(*streams.compute, index, microBatch))
-      return error;
   if (llvm::Error error = keepFault(issue(step, microBatch), index, microBatch))
     return error;
+  return endStep(number);
+}
+
+llvm::Error RankExecutor::beginStep(size_t number, int32_t microBatch) {
+  // Who asks where the rank is finds the exchange's number.
   if (flight)
-    flight->end(static_cast<size_t>(index), progress.getNumIssued());
+    flight->begin(number, microBatch);
+  auto command = static_cast<int32_t>(number);
+  if (llvm::Error error = progress.begin(*streams.compute, command))
+    return error;
+  return recorder ? recorder->begin(*streams.compute, command, microBatch)
+                  : llvm::Error::success();
+}
+
+llvm::Error RankExecutor::endStep(size_t number) {
+  if (flight)
+    flight->end(number, progress.getNumIssued());
   if (isBlocking)
     if (llvm::Error error = streams.compute->synchronize())
       return error;

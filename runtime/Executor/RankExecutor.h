@@ -13,6 +13,7 @@
 #include "RankProgress.h"
 #include "RankStreams.h"
 #include "StateStore.h"
+#include "ax/Runtime/ExchangeOrder.h"
 #include "ax/Runtime/Executor.h"
 #include "ax/Runtime/HostTransfer.h"
 
@@ -27,6 +28,8 @@ struct RankOptions {
   bool isBlocking = false;
   /// Gets what the rank exchanges; null: nobody does.
   FlightLog *log = nullptr;
+  /// Of its stage, where its communicator is ordered; else null.
+  const ExchangeOrder *order = nullptr;
 };
 
 /// Everything that one rank needs, prepared once; used by its thread only, but
@@ -135,6 +138,11 @@ private:
     size_t target = 0;
   };
 
+  /// A message that goes out for an entry of the schedule.
+  struct Message {
+    size_t entry = 0, step = 0;
+  };
+
   std::string describeCommand(int32_t command) const;
 
   llvm::Error prepareAll();
@@ -174,6 +182,24 @@ private:
     return turn;
   }
   llvm::Error runStep(int32_t index, int32_t microBatch);
+  /// Around what puts a step on the streams.
+  llvm::Error beginStep(size_t number, int32_t microBatch);
+  llvm::Error endStep(size_t number);
+
+  // Where the communicator is ordered.
+  bool isOrdered() const { return !messageGroups.empty(); }
+  void orderMessages(const ExchangeOrder &order);
+  /// What goes out between an entry of the schedule and the one before.
+  llvm::Error exchangeBefore(size_t entry);
+  llvm::Error exchangeTogether(const std::vector<Message> &messages);
+  llvm::Error startMessage(const Message &message);
+  llvm::Error beginStep(const Message &message) {
+    return beginStep(message.step, stage->schedule[message.entry].microBatch);
+  }
+  static bool isSend(const Step &step) {
+    return std::holds_alternative<SendCommand>(step.command->body);
+  }
+
   /// Puts the step's command on the streams.
   llvm::Error issue(Step &step, int32_t microBatch);
   /// Keeps the first of index faults; other errors stay.
@@ -210,6 +236,9 @@ private:
   /// The steps of all lists, and where each list's begin; one more at the end.
   std::vector<Step> steps;
   std::vector<size_t> firstStep;
+  /// Messages that go out before each entry of the schedule, and behind the
+  /// last one, where the communicator is ordered; else empty.
+  std::vector<std::vector<std::vector<Message>>> messageGroups;
   /// Whether each list sends something.
   std::vector<bool> isSending;
   /// Of each action of the schedule, in the first step; and which is the first

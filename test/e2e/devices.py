@@ -67,7 +67,7 @@ NCCL = {
     "models": "(mlp|gpt2_sdpa|llama_eager).*--dp=2 --tp=2 --pp=2$",
     "prepare": "",
     "train": "^(batchnorm|convnet|fc_net|gpt2_tied) .*--dp=2 --tp=2 --zero=3$|"
-             "^fc_net .*--dp=2 --pp=2 --micro-batches=2 --zero=3",
+             "^fc_net .*--pp=2.*--micro-batches",
     "train_checkpoints": "resumes",
 }
 # With --all the first and `cuda` run all files but these, and all cases (FILE/CASE)
