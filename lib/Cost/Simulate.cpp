@@ -2,6 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "ax/Cost/Simulate.h"
 
+#include "ax/Exchange/Order.h"
+
 #include <algorithm>
 
 namespace ax::cost {
@@ -134,11 +136,55 @@ private:
   std::vector<double> clock;
 };
 
+/// Which stages wait for each other, if they exchange one at a time.
+std::string findDeadlock(const std::vector<SimulatedStage> &stages,
+                         const std::vector<SimulatedTransfer> &transfers) {
+  exchange::Network network;
+  for (const SimulatedTransfer &transfer : transfers)
+    network.transfers.push_back(
+        {transfer.name, static_cast<int32_t>(transfer.from),
+         static_cast<int32_t>(transfer.to), transfer.slots});
+  std::vector<std::vector<exchange::Action>> actions(stages.size());
+  for (size_t s = 0; s < stages.size(); ++s) {
+    // By lists.
+    std::vector<exchange::Action> does(stages[s].seconds.size());
+    for (size_t t = 0; t < transfers.size(); ++t) {
+      if (transfers[t].from == static_cast<int64_t>(s))
+        does[transfers[t].fromList].sends.push_back(static_cast<int32_t>(t));
+      if (transfers[t].to == static_cast<int64_t>(s))
+        does[transfers[t].toList].receives.push_back(static_cast<int32_t>(t));
+    }
+    for (const SimulatedAction &action : stages[s].order) {
+      actions[s].push_back(does[action.list]);
+      actions[s].back().microBatch = static_cast<int32_t>(action.microBatch);
+    }
+  }
+  exchange::Grouping grouping =
+      exchange::groupMessages(network.transfers, actions);
+  if (!grouping.deadlock)
+    return "";
+  return exchange::describe(
+      *grouping.deadlock, network,
+      [&](int32_t stage) {
+        const std::string &ranks = stages[stage].ranks;
+        return "stage " + std::to_string(stage) +
+               (ranks.empty() ? "" : " (" + ranks + ")");
+      },
+      [&](int32_t stage, size_t group) {
+        const std::vector<SimulatedAction> &order = stages[stage].order;
+        size_t action = group / 2;
+        return action < order.size() ? "before " + order[action].name
+                                     : std::string();
+      });
+}
+
 } // namespace
 
 Simulation simulate(const std::vector<SimulatedStage> &stages,
                     const std::vector<SimulatedTransfer> &transfers) {
-  return Simulator(stages, transfers).run();
+  Simulation result = Simulator(stages, transfers).run();
+  result.deadlock = findDeadlock(stages, transfers);
+  return result;
 }
 
 } // namespace ax::cost

@@ -5,6 +5,8 @@
 #include "ax/Cost/Schedule.h"
 #include "ax/Cost/Simulate.h"
 #include "ax/Dialect/Actions.h"
+#include "ax/Dialect/MeshAxes.h"
+#include "ax/Exchange/Order.h"
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/StringExtras.h"
@@ -45,6 +47,8 @@ private:
   void checkRead(size_t number, const cost::SimulatedAction &reader,
                  OpResult value);
   void checkStates(size_t number);
+  /// Of each stage.
+  std::vector<std::vector<int32_t>> findRanks() const;
   void checkEnd();
   bool isOnceAStep(Operation *stage) const {
     return actionOf(cast<StageOp>(stage))->isOnceAStep();
@@ -226,11 +230,22 @@ void ScheduleVerifier::checkStates(size_t number) {
   }
 }
 
+std::vector<std::vector<int32_t>> ScheduleVerifier::findRanks() const {
+  sharding::SubAxes pipe;
+  if (mesh.find(meshAxis::pipe))
+    pipe.push_back(mesh.whole(meshAxis::pipe));
+  std::vector<std::vector<int32_t>> ranks(stages.size());
+  for (int64_t rank = 0, e = mesh.numRanks(); rank < e; ++rank)
+    ranks[mesh.index(pipe, mesh.coordinates(rank))].push_back(
+        static_cast<int32_t>(rank));
+  return ranks;
+}
+
 void ScheduleVerifier::checkEnd() {
   std::vector<cost::SimulatedStage> simulated;
-  for (Stage &stage : stages)
-    simulated.push_back(
-        {std::vector<double>(stage.lists.size(), 1), stage.order});
+  for (auto [stage, ranks] : llvm::zip_equal(stages, findRanks()))
+    simulated.push_back({std::vector<double>(stage.lists.size(), 1),
+                         stage.order, exchange::describeRanks(ranks)});
   std::vector<cost::SimulatedTransfer> transfers;
   for (TransferOp transfer : program.getBody().getOps<TransferOp>()) {
     auto sender = transfer.getOperand().getDefiningOp<StageOp>();
@@ -252,11 +267,14 @@ void ScheduleVerifier::checkEnd() {
     transfers.push_back({static_cast<int64_t>(sender.getOn()),
                          static_cast<int64_t>(receiver.getOn()),
                          static_cast<int64_t>(transfer.getSlots()), 0,
-                         listOf(sender), listOf(receiver)});
+                         listOf(sender), listOf(receiver),
+                         getNodeName(transfer).str()});
   }
   cost::Simulation simulation = cost::simulate(simulated, transfers);
-  if (!simulation.stuck.empty())
-    schedule.emitOpError() << "never ends: "
+  if (!simulation.deadlock.empty())
+    schedule.emitOpError() << "never ends: " << simulation.deadlock;
+  else if (!simulation.stuck.empty())
+    schedule.emitOpError() << "never ends where ranks receive ahead: "
                            << llvm::join(simulation.stuck, "; ");
 }
 

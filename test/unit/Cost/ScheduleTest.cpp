@@ -186,6 +186,7 @@ private:
     Simulation simulation = simulate(stages, transfers);
     EXPECT_TRUE(simulation.stuck.empty())
         << schedule.name().str() << ": " << simulation.stuck.front();
+    EXPECT_EQ(simulation.deadlock, "") << schedule.name().str();
   }
 
   const PipelineSchedule &schedule;
