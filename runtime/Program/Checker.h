@@ -3,7 +3,7 @@
 #ifndef AX_RUNTIME_PROGRAM_CHECKER_H
 #define AX_RUNTIME_PROGRAM_CHECKER_H
 
-#include "ax/Runtime/Program.h"
+#include "ax/Runtime/ExchangeOrder.h"
 #include "ax/Support/Error.h"
 
 #include <map>
@@ -33,7 +33,9 @@ public:
       checkStage(static_cast<int32_t>(s));
     if (fault.empty())
       checkTransfers();
-    return takeFault();
+    if (llvm::Error error = takeFault())
+      return error;
+    return orderExchanges(program).takeError();
   }
 
   void operator()(const KernelCommand &c);

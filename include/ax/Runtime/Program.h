@@ -446,8 +446,9 @@ std::string describe(const Program &program, const StageProgram &stage,
 
 /// A fault that would make the executor read or write outside buffers, hang or
 /// mix up ranks: ids out of range, arguments larger than their buffers, groups
-/// with foreign ranks, requests without wait, transfers without both ends. A
-/// BadPlan error naming stage and command.
+/// with foreign ranks, requests without wait, transfers without both ends,
+/// stages that wait for each other (orderExchanges). A BadPlan error naming
+/// stage and command.
 llvm::Error checkProgram(const Program &program);
 
 } // namespace ax::rt

@@ -76,6 +76,17 @@ void reportFault(Program &program, int64_t size, BufferRef word) {
   program.stages[0].lists[0].commands.push_back({fault, "fault", 0, {}});
 }
 
+/// Stage 0 has to have what stage 1 makes of what it will send.
+void waitForEachOther(Program &program) {
+  program.transfers.push_back({"back", 1, 0, 16, 2});
+  Command receive, send;
+  receive.body = RecvCommand{1};
+  send.body = SendCommand{1, {0, 0}};
+  program.stages[0].lists.push_back({"L", {receive}});
+  program.stages[0].schedule = {{0, 1}, {0, 0}, {1, 1}, {1, 0}};
+  program.stages[1].lists[0].commands.push_back(send);
+}
+
 struct Fault {
   const char *message;
   std::function<void(Program &)> make;
@@ -343,6 +354,11 @@ const Fault faults[] = {
      }},
     {"stage 'forward1': its arena has no room",
      [](Program &p) { p.stages[1].arenaBytes = -64; }},
+    {"program 'test' never ends: stage 0 (ranks 0, 1), before 'L' of "
+     "micro-batch 0, waits to receive 'back' of micro-batch 0 from stage 1 "
+     "(ranks 2, 3); stage 1 (ranks 2, 3), before 'forward1' of micro-batch 0, "
+     "waits to receive 'value0' of micro-batch 0 from stage 0 (ranks 0, 1)",
+     waitForEachOther},
     {"it schedules what it does not have",
      [](Program &p) { p.stages[0].schedule[0].list = 1; }},
 };
