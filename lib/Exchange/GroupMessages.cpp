@@ -91,8 +91,7 @@ private:
     // A transfer's values come in their order.
     size_t n = rendezvous.getNumReceived(send.number);
     const std::vector<Received> &all = values[send.number];
-    if (rendezvous.hasEnded(rank) || n == all.size() ||
-        all[n].microBatch != send.microBatch)
+    if (n == all.size() || all[n].microBatch != send.microBatch)
       return false;
     // The group at the head stands behind the action before this one.
     size_t head = rendezvous.headOf(rank), action = head / 2;

@@ -91,9 +91,8 @@ void Rendezvous::meet(int32_t rank, const Operation &operation) {
     ++numReceived[operation.number];
   Head &head = heads[rank];
   Group &group = orders[rank][head.group];
-  auto place = group.begin() + find(rank, operation);
-  std::rotate(group.begin() + static_cast<std::ptrdiff_t>(head.numMet), place,
-              place + 1);
+  std::swap(group[static_cast<size_t>(find(rank, operation))],
+            group[head.numMet]);
   if (++head.numMet < group.size())
     return;
   head = {head.group + 1};

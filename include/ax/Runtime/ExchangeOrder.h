@@ -5,7 +5,8 @@
 // ax/Exchange/Order.h has the rule and an example. Of a program there is one
 // order for each stage, the same for all of its ranks, which is worked out from
 // the schedules when the program is prepared. Ranks that have equal programs
-// have orders that fit each other.
+// have orders that fit each other. A step's order comes after that of the step
+// before; nothing is received ahead across steps.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_RUNTIME_EXCHANGEORDER_H

@@ -157,6 +157,19 @@ TEST(Order, ASlotIsFreeWhenItsValueWasTaken) {
   EXPECT_FALSE(groupMessages(transfers, ranks).deadlock);
 }
 
+/// The first value is there, but not taken, while another one is waited for.
+TEST(Order, ASlotIsNotFreeBeforeItsValueIsTaken) {
+  std::vector<Transfer> transfers = {{"x", 0, 1, 1}, {"h", 0, 1, 1}};
+  std::vector<std::vector<Action>> ranks = {
+      {{0, {}, {0}}, {1, {}, {0}}, {0, {}, {1}}},
+      {{0, {0, 1}, {}}, {1, {0}, {}}}};
+  EXPECT_EQ(describe(groupMessages(transfers, ranks).deadlock, {{}, transfers}),
+            "rank 0 waits to send 'x' of micro-batch 1 to rank 1; rank 1 waits "
+            "to receive 'h' of micro-batch 0 from rank 0");
+  transfers[0].slots = 2;
+  EXPECT_FALSE(groupMessages(transfers, ranks).deadlock);
+}
+
 TEST(Order, RanksAreNamed) {
   EXPECT_EQ(describeRanks({3}), "rank 3");
   EXPECT_EQ(describeRanks({0, 2, 4, 6}), "ranks 0, 2, 4, 6");
@@ -191,6 +204,18 @@ TEST(Order, AGroupEndsBeforeASlotIsReceivedInto) {
   EXPECT_EQ(play({{}, transfers}, grouping.orders), "");
 }
 
+TEST(Order, ReceivesAheadInASecondGroup) {
+  std::vector<Transfer> transfers = {
+      {"x", 0, 1, 1}, {"w", 0, 1, 1}, {"y", 1, 2, 1}};
+  Grouping grouping =
+      groupMessages(transfers, {{{0, {}, {0, 1}}, {1, {}, {1}}, {1, {}, {0}}},
+                                {{0, {0, 1}, {2}}, {1, {0}, {}}, {1, {1}, {}}},
+                                {{0, {2}, {}}}});
+  EXPECT_FALSE(grouping.deadlock);
+  EXPECT_EQ(textByActions(grouping.orders[1]),
+            Texts({"<0.0 <1.0", ">2.0 / <1.1 <0.1", "", ""}));
+}
+
 /// Both wait for what the other one sends later.
 TEST(Order, CircleIsReported) {
   std::vector<std::vector<Action>> ranks = {{{0, {1}, {0}}}, {{0, {0}, {1}}}};
@@ -216,6 +241,29 @@ TEST(Order, WhatLeadsToACircleIsNoneOfIt) {
 TEST(Order, NobodyIsThereAnyMore) {
   EXPECT_EQ(play({{}, thereAndBack}, {{{send(0, 0)}}, {}}),
             "rank 0 waits to send 'x' of micro-batch 0 to rank 1, which has "
+            "ended");
+}
+
+TEST(Order, WhoWaitsForOneThatWaitsIsNotNamed) {
+  std::vector<Transfer> transfers = {{"x", 0, 1}, {"y", 1, 2}};
+  EXPECT_EQ(play({{}, transfers},
+                 {{{send(0, 0)}}, {{send(1, 0)}, {receive(0, 0)}}, {}}),
+            "rank 1 waits to send 'y' of micro-batch 0 to rank 2, which has "
+            "ended");
+}
+
+/// A rank comes to a collective once, whoever met it before.
+TEST(Order, CollectivesWaitForAll) {
+  Network network = {{{"sum", {0, 1, 2}}}, {{"y", 1, 2}}};
+  EXPECT_EQ(play(network, {{},
+                           {{send(0, 0)}, {together(0)}},
+                           {{receive(0, 0)}, {together(0)}}}),
+            "rank 1 waits to do 'sum' of micro-batch 0 with rank 0, which has "
+            "ended");
+  EXPECT_EQ(play(network, {{{together(0)}},
+                           {{together(0)}, {together(0)}},
+                           {{together(0)}, {together(0)}}}),
+            "rank 1 waits to do 'sum' of micro-batch 0 with rank 0, which has "
             "ended");
 }
 
