@@ -2,9 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What is on memory of devices goes by NCCL. What is on memory of the host goes
-// by the communicator that the ranks would have without it, `local` for threads
-// and `mpi` for processes; by that they find each other, too: who is first of
-// some ranks gives the others the identity of their NCCL communicator.
+// by communicator `local`; by that ranks find each other, too: who is first of
+// some gives the others the identity of their NCCL communicator.
 //
 //===----------------------------------------------------------------------===//
 
@@ -13,7 +12,6 @@
 #include "ax/Runtime/Backends.h"
 #include "ax/Runtime/CudaHandles.h"
 #include "ax/Runtime/LocalCommunicator.h"
-#include "ax/Runtime/MpiProcess.h"
 #include "ax/Support/Error.h"
 
 #include <cstdlib>
@@ -158,54 +156,40 @@ private:
   std::map<std::vector<int32_t>, std::shared_ptr<NcclComm>> comms;
 };
 
-/// Of these ranks of this process; a Usage error where two have one card.
-llvm::Error checkCards(llvm::ArrayRef<int32_t> ranks,
-                       llvm::ArrayRef<Device *> devices) {
+/// The devices of all ranks; a Usage error where two have one card.
+llvm::Error checkCards(llvm::ArrayRef<Device *> devices) {
   const char *shares = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
   bool mayShare = shares && llvm::StringRef(shares) == "1";
-  std::map<int32_t, int32_t> users;
-  for (size_t i = 0; i < devices.size(); ++i) {
-    const Device &device = *devices[i];
+  std::map<int32_t, size_t> users;
+  for (size_t rank = 0; rank < devices.size(); ++rank) {
+    const Device &device = *devices[rank];
     if (llvm::StringRef(device.getName()) != "cuda")
       return makeErrorf(ExitCode::Usage,
                         "--comm=nccl is for --device=cuda, not for '{0}': "
                         "leave it out",
                         device.getName());
-    auto [other, isNew] = users.emplace(device.getCard(), ranks[i]);
+    auto [other, isNew] = users.emplace(device.getCard(), rank);
     if (!isNew && !mayShare)
       return makeErrorf(ExitCode::Usage,
                         "--comm=nccl: ranks {0} and {1} are both on card {2}, "
                         "and NCCL wants a card for each: give other --devices, "
                         "or leave --comm out",
-                        other->second, ranks[i], device.getCard());
+                        other->second, rank, device.getCard());
   }
   return llvm::Error::success();
 }
 
-/// Makes the communicator of all ranks, of which those here join together: one
-/// thread cannot wait in one for those that it has still to come to.
+/// Makes the communicator of all ranks, who join together: the one thread that
+/// is here cannot wait in one for those that it has still to come to.
 llvm::Expected<std::vector<std::shared_ptr<NcclComm>>>
-joinAll(NcclWorld &world) {
-  std::vector<std::shared_ptr<NcclComm>> comms(world.getLinks().size());
-  if (world.getSize() == 1)
+joinAll(NcclWorld &world, const std::vector<int32_t> &ranks) {
+  std::vector<std::shared_ptr<NcclComm>> comms(ranks.size());
+  if (ranks.size() == 1)
     return comms;
-  std::vector<int32_t> ranks(static_cast<size_t>(world.getSize()));
-  std::iota(ranks.begin(), ranks.end(), 0);
   const Nccl &library = world.getLibrary();
   ncclUniqueId id{};
-  if (comms.size() == ranks.size()) {
-    if (llvm::Error error = library.call(&Nccl::ncclGetUniqueId, &id))
-      return error;
-  } else {
-    Communicator &host = world.getLinks().front()->getHost();
-    auto group = host.createGroup(ranks);
-    if (!group)
-      return group.takeError();
-    auto shared = shareId(library, host, *group);
-    if (!shared)
-      return shared.takeError();
-    id = *shared;
-  }
+  if (llvm::Error error = library.call(&Nccl::ncclGetUniqueId, &id))
+    return error;
   if (llvm::Error error = library.call(&Nccl::ncclGroupStart))
     return error;
   llvm::Error error = llvm::Error::success();
@@ -227,46 +211,31 @@ joinAll(NcclWorld &world) {
 }
 
 llvm::Expected<std::vector<std::unique_ptr<Communicator>>>
-createHosts(int32_t numRanks, const CommunicatorOptions &options) {
-  if (options.ranks.empty() ||
-      static_cast<int32_t>(options.ranks.size()) == numRanks)
-    return createLocalCommunicators(numRanks, options);
-  auto process = openMpi();
-  if (!process)
-    return process.takeError();
-  auto made = (*process)->createCommunicator(numRanks, options);
-  if (!made)
-    return made.takeError();
-  std::vector<std::unique_ptr<Communicator>> hosts;
-  hosts.push_back(std::move(*made));
-  return hosts;
-}
-
-llvm::Expected<std::vector<std::unique_ptr<Communicator>>>
 createNcclCommunicators(int32_t numRanks, const CommunicatorOptions &options) {
-  std::vector<int32_t> ranks = options.ranks;
-  if (ranks.empty()) {
-    ranks.resize(static_cast<size_t>(numRanks));
-    std::iota(ranks.begin(), ranks.end(), 0);
-  }
-  if (llvm::Error error = checkCards(ranks, options.devices))
+  if (!options.ranks.empty() &&
+      static_cast<int32_t>(options.ranks.size()) != numRanks)
+    return makeErrorf(ExitCode::Usage,
+                      "communicator 'nccl' is for ranks of one process, which "
+                      "has {0} of {1}: use --comm=mpi",
+                      options.ranks.size(), numRanks);
+  std::vector<int32_t> ranks(static_cast<size_t>(numRanks));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  if (llvm::Error error = checkCards(options.devices))
     return error;
   auto library = Nccl::load();
   if (!library)
     return library.takeError();
-  auto hosts = createHosts(numRanks, options);
-  if (!hosts)
-    return hosts.takeError();
-  auto world = std::make_shared<NcclWorld>(std::move(*library), numRanks, ranks,
-                                           options.timeout);
-  for (size_t i = 0; i < hosts->size(); ++i) {
+  auto hosts = createLocalCommunicators(numRanks, options);
+  auto world =
+      std::make_shared<NcclWorld>(std::move(*library), options.timeout);
+  for (size_t i = 0; i < hosts.size(); ++i) {
     auto link = std::make_shared<NcclLink>(*world, *options.devices[i],
-                                           std::move((*hosts)[i]));
+                                           std::move(hosts[i]));
     if (llvm::Error error = link->create())
       return error;
     world->add(std::move(link));
   }
-  auto comms = joinAll(*world);
+  auto comms = joinAll(*world, ranks);
   if (!comms)
     return comms.takeError();
   std::vector<std::unique_ptr<Communicator>> made;

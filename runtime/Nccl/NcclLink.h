@@ -24,11 +24,9 @@ namespace ax::rt::nccl {
 class NcclMessage;
 class NcclWorld;
 
-/// How many operations each member of some ranks has put on its stream, as far
-/// as it is in this process.
+/// How many operations each member of some ranks has put on its stream.
 struct Attendance {
   std::vector<int32_t> ranks;
-  std::vector<bool> isHere;
   std::vector<std::atomic<uint64_t>> counts;
 };
 

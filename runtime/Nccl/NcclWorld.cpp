@@ -3,8 +3,6 @@
 
 #include "NcclWorld.h"
 
-#include "llvm/ADT/STLExtras.h"
-
 #include <algorithm>
 
 namespace ax::rt::nccl {
@@ -54,8 +52,6 @@ NcclWorld::getAttendance(const std::vector<int32_t> &members) {
   if (!found) {
     found = std::make_shared<Attendance>();
     found->ranks = members;
-    for (int32_t member : members)
-      found->isHere.push_back(llvm::is_contained(ranks, member));
     found->counts = std::vector<std::atomic<uint64_t>>(members.size());
   }
   return found;

@@ -11,20 +11,17 @@
 
 namespace ax::rt::nccl {
 
-/// The links of all ranks of this process, and a thread that looks after them:
+/// The links of all ranks, and a thread that looks after them:
 /// what is put on streams has nobody who waits for it, so it is this thread that
 /// finds an operation which takes too long, or that NCCL has given up.
 class NcclWorld {
 public:
-  /// `ranks` are those of this process, of `size` in all.
-  NcclWorld(std::shared_ptr<const Nccl> library, int32_t size,
-            std::vector<int32_t> ranks, std::chrono::milliseconds timeout)
-      : library(std::move(library)), size(size), ranks(std::move(ranks)),
-        timeout(timeout) {}
+  NcclWorld(std::shared_ptr<const Nccl> library,
+            std::chrono::milliseconds timeout)
+      : library(std::move(library)), timeout(timeout) {}
   ~NcclWorld();
 
   const Nccl &getLibrary() const { return *library; }
-  int32_t getSize() const { return size; }
   std::chrono::milliseconds getTimeout() const { return timeout; }
 
   /// Before `watch`.
@@ -47,8 +44,6 @@ private:
   void watchLinks();
 
   std::shared_ptr<const Nccl> library;
-  int32_t size;
-  std::vector<int32_t> ranks;
   std::chrono::milliseconds timeout;
   std::vector<std::shared_ptr<NcclLink>> links;
   std::atomic<bool> aborted{false};

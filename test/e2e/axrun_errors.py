@@ -109,8 +109,8 @@ def unknownBackends():
         plan = compiled(folder, "--tp=2")
         refused(2, plan, "--random-inputs=1", "--device=gpu",
                 says="there is no device 'gpu', but: cpu")
-        refused(2, plan, "--random-inputs=1", "--comm=nccl",
-                says="there is no communicator 'nccl', but: local, mpi")
+        refused(2, plan, "--random-inputs=1", "--comm=gossip",
+                says="there is no communicator 'gossip', but: local, mpi, nccl")
         refused(2, plan, "--random-inputs=1", "--comm=mpi",
                 says="communicator 'mpi' is for processes that a launcher has "
                      "started")

@@ -13,7 +13,8 @@ namespace {
 /// The message of what making communicators ends with; empty: well.
 std::string failToMake(const std::string &device,
                        const std::vector<int32_t> &cards,
-                       const std::map<std::string, std::string> &settings) {
+                       const std::map<std::string, std::string> &settings,
+                       const std::string &path = driverFolder()) {
   startSimgpu(settings);
   auto devices =
       llvm::cantFail(llvm::cantFail(allBackends().devices.find(device))
@@ -21,6 +22,8 @@ std::string failToMake(const std::string &device,
   CommunicatorOptions options;
   for (std::unique_ptr<Device> &made : devices)
     options.devices.push_back(made.get());
+  // The driver is there by now.
+  setenv("AXRUN_CUDA_PATH", path.c_str(), 1);
   auto made = llvm::cantFail(allBackends().communicators.find("nccl"))(
       static_cast<int32_t>(cards.size()), options);
   if (made)
@@ -49,6 +52,13 @@ TEST(NcclFailuresTest, OldOnesAreRefused) {
             "--comm=nccl: the NCCL that is there is 2.18.3, and this needs "
             "2.28.0: install a newer one, or name its folder in "
             "AXRUN_CUDA_PATH");
+}
+
+TEST(NcclFailuresTest, PoorOnesAreRefused) {
+  std::string message =
+      failToMake("cuda", {0}, {}, driverFolder("poor-simgpu"));
+  EXPECT_EQ(message, "--comm=nccl: the NCCL that is there has no function "
+                     "ncclAllGather");
 }
 
 /// What every rank's all-reduce ends with, when one call of NCCL's fails, or

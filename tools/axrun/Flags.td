@@ -160,8 +160,8 @@ defm devices : Value<
   "i, where there are as many)", help4_running>;
 defm comm : Value<
   "comm", "NAME",
-  "How ranks communicate (local; mpi, where a launcher has started several "
-  "processes; or what AXRUN_COMM says)", help4_running>;
+  "How ranks communicate (local; nccl, between cards; mpi, where a launcher has "
+  "started several processes; or what AXRUN_COMM says)", help4_running>;
 defm control : Value<
   "control", "HOST:PORT",
   "Where process 0 of several is found by the others, if not at any of its "

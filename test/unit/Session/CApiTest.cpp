@@ -183,9 +183,9 @@ TEST_F(CApiTest, MistakesAreErrors) {
   expectFailure(axLoad(path.c_str(), &options, &session), 2,
                 "there is no device 'gpu', but: cpu");
   options.device = "cpu";
-  options.communicator = "nccl";
+  options.communicator = "gossip";
   expectFailure(axLoad(path.c_str(), &options, &session), 2,
-                "there is no communicator 'nccl', but: local");
+                "there is no communicator 'gossip', but: local");
   options = AX_OPTIONS_INIT;
   options.program = "other";
   expectFailure(axLoad(path.c_str(), &options, &session), 2,

@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+"""Ranks on a card each, which exchange by NCCL (the simulated one): of each card
+one exchange at a time, as NCCL promises no more."""
+import os
+import re
+import time
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+from onnx import helper
+
+from _training import axrun, compiled, small
+from cases import MODELS, Failed, run, scratch, tool
+
+SIMULATED = Path(os.environ["AX_BIN"]).parent / "test" / "simgpu"
+CUDA = os.environ | {"AXRUN_CUDA_PATH": str(SIMULATED), "AXRUN_DEVICE": "cuda",
+                     "AXRUN_TARGET": "sm_90+sim", "AXRUN_CUDA_ALGORITHMS": "1",
+                     "SIMGPU_PATIENCE": "20000", "SIMGPU_CARDS": "8"}
+MODEL = MODELS / "mlp_eager_ts13_dyn"
+USAGE, RUN_FAILED = 2, 8
+LAYERS, WIDTH, BATCH, STEPS = 8, 4, 8, 3
+SCHEDULES = ["gpipe", "1f1b", "interleaved", "zero-bubble", "zb-v"]
+# Groups have two ranks here, whose sums have the same bits in any order.
+FEW = {("gpipe", 2, 1, 4), ("1f1b", 2, 2, 4), ("1f1b", 4, 1, 8),
+       ("interleaved", 2, 1, 4), ("zero-bubble", 4, 1, 4), ("zb-v", 2, 1, 4)}
+
+
+def model(folder):
+    random = np.random.default_rng(1)
+    nodes, weights, last = [], {}, "input"
+    for i in range(LAYERS):
+        out = "logits" if i + 1 == LAYERS else f"h{i}"
+        weights[f"w{i}"] = random.normal(size=(WIDTH, WIDTH)).astype(np.float32)
+        nodes += [helper.make_node("MatMul", [last, f"w{i}"], [f"m{i}"]),
+                  helper.make_node("Tanh", [f"m{i}"], [out])]
+        last = out
+    path = f"{folder}/model.onnx"
+    small(path, nodes, weights, [BATCH, WIDTH])
+    np.savez(f"{folder}/data.npz",
+             input=random.normal(size=(STEPS * BATCH, WIDTH)).astype(np.float32),
+             labels=random.integers(WIDTH, size=STEPS * BATCH))
+    return path
+
+
+def plan(folder, *flags):
+    return compiled(folder, "--optimizer=sgd(lr=0.1)", *flags,
+                    model=model(folder), shape=f"input={BATCH}x{WIDTH}")
+
+
+def trained(folder, path, comm, order):
+    weights = f"{folder}/{comm}.safetensors"
+    axrun(path, "--data", f"{folder}/data.npz", "--steps", STEPS, "--no-shuffle",
+          f"--comm={comm}", "--save-weights", weights,
+          env=CUDA | {"SIMGPU_ORDER": order})
+    return Path(weights).read_bytes()
+
+
+def sameBits(schedule, stages, tensor, microBatches):
+    with scratch() as folder:
+        path = plan(folder, f"--pp={stages}", f"--tp={tensor}",
+                    f"--micro-batches={microBatches}", f"--schedule={schedule}")
+        wanted = trained(folder, path, "local", "eager")
+        for order in "eager", "lazy", "random:1":
+            if trained(folder, path, "nccl", order) != wanted:
+                raise Failed(f"other weights than of --comm=local ({order})")
+
+
+def failing(settings, says):
+    """What goes wrong ends the run soon, with a message, and no crash."""
+    with scratch() as folder:
+        path = plan(folder, "--pp=2", "--tp=2", "--micro-batches=4")
+        begin = time.monotonic()
+        done = run(tool("axrun"), path, "--data", f"{folder}/data.npz",
+                   "--steps", STEPS, "--comm=nccl", "--timeout=10",
+                   expect=RUN_FAILED, env=CUDA | settings)
+        if not re.search(says, done.stderr):
+            raise Failed(f"expected: {says}\ngot: {done.stderr}")
+        if time.monotonic() - begin > 60:
+            raise Failed(f"{time.monotonic() - begin} s")
+
+
+def refused(says, *flags, environment=CUDA):
+    with scratch() as folder:
+        path = f"{folder}/plan.mlir"
+        run(tool("axopt"), MODEL / "model.onnx", "--test-data",
+            MODEL / "test_data_set_0", "--tp=2", "--quiet", "-o", path)
+        done = run(tool("axrun"), path, "--random-inputs=1", "--comm=nccl",
+                   *flags, expect=USAGE, env=environment)
+        if says not in done.stderr:
+            raise Failed(f"expected: {says}\ngot: {done.stderr}")
+
+
+def cases(every):
+    for case in product(SCHEDULES, (2, 4), (1, 2), (4, 8)):
+        schedule, stages, tensor, microBatches = case
+        if every or case in FEW:
+            yield (f"{schedule} --pp={stages} --tp={tensor} "
+                   f"--micro-batches={microBatches}", sameBits, *case)
+    for number in range(1, 60, 3 if every else 20):
+        yield (f"what NCCL gives up: {number}", failing,
+               {"SIMGPU_NCCL_FAULT": f"{number}:6"},
+               r"what NCCL does: remote process exited or there was a network "
+               r"error \(6\)")
+    for call, number in product(
+            ["ncclSend", "ncclRecv", "ncclAllReduce", "ncclGroupEnd"],
+            range(2, 12, 2) if every else (3,)):
+        yield (f"{call} fails: {number}", failing,
+               {"SIMGPU_FAIL": f"{call}:{number}:3"},
+               rf"{call}: internal error \(3\)")
+    yield ("on device cpu", refused,
+           "--comm=nccl is for --device=cuda, not for 'cpu'", "--device=cpu")
+    yield ("two ranks on a card", refused,
+           "--comm=nccl: ranks 0 and 1 are both on card 0", "--devices=0,0")
+    yield ("an old one", lambda: refused(
+        "--comm=nccl: the NCCL that is there is 2.18.3, and this needs 2.28.0",
+        environment=CUDA | {"SIMGPU_NCCL_VERSION": "21803"}))
