@@ -273,12 +273,8 @@ Session::makePrograms(const std::string &planPath,
     impl->backends.host.clear();
   if (llvm::Error error = rt::allBackends().check(impl->backends))
     return error;
-  if (!world.isAlone() && options.device != "cpu")
-    return makeErrorf(ExitCode::Unsupported,
-                      "--device={0}: ranks that are processes compute on the "
-                      "device 'cpu'; one process runs all ranks on its devices",
-                      options.device);
   impl->backends.processesOnHost = world.getPlace().numOnHost;
+  impl->backends.indexOnHost = world.getPlace().indexOnHost;
 
   if (!options.flightRecorder.empty()) {
     auto recorder = rt::FlightRecorder::create(options.flightRecorder);

@@ -79,7 +79,24 @@ Backends::placeRanks(int64_t numRanks, const BackendOptions &options) const {
   llvm::Expected<int32_t> numCards = device->countCards();
   if (!numCards)
     return numCards.takeError();
-  for (int32_t card : options.cards)
+  std::vector<int32_t> cards;
+  if (options.cards.empty()) {
+    // Several processes have one rank each.
+    bool isAlone = options.ranks.empty();
+    int64_t onHost = isAlone ? numRanks : options.processesOnHost;
+    int64_t first = isAlone ? 0 : options.indexOnHost;
+    int64_t here = isAlone ? numRanks
+                           : static_cast<int64_t>(options.ranks.size());
+    int64_t numUsed = std::min<int64_t>(*numCards, onHost);
+    for (int64_t i = first; i < first + here; ++i)
+      cards.push_back(static_cast<int32_t>(i * numUsed / onHost));
+    return cards;
+  }
+  if (options.ranks.empty())
+    cards = options.cards;
+  for (int32_t rank : options.ranks)
+    cards.push_back(options.cards[static_cast<size_t>(rank)]);
+  for (int32_t card : cards)
     if (card >= *numCards)
       return makeErrorf(ExitCode::Usage,
                         "--devices: there is no card {0} of device '{1}', "
@@ -88,12 +105,6 @@ Backends::placeRanks(int64_t numRanks, const BackendOptions &options) const {
                         *numCards == 1
                             ? "only card 0"
                             : llvm::formatv("{0}, from 0", *numCards).str());
-  if (!options.cards.empty())
-    return options.cards;
-  std::vector<int32_t> cards;
-  int64_t numUsed = std::min<int64_t>(*numCards, numRanks);
-  for (int64_t rank = 0; rank < numRanks; ++rank)
-    cards.push_back(static_cast<int32_t>(rank * numUsed / numRanks));
   return cards;
 }
 
@@ -121,12 +132,6 @@ Backends::create(int64_t numRanks, const BackendOptions &options) const {
   auto cards = placeRanks(numRanks, options);
   if (!cards)
     return cards.takeError();
-  if (!options.ranks.empty()) {
-    std::vector<int32_t> here;
-    for (int32_t rank : options.ranks)
-      here.push_back((*cards)[static_cast<size_t>(rank)]);
-    *cards = std::move(here);
-  }
   auto device = devices.find(options.device);
   if (!device)
     return device.takeError();

@@ -86,8 +86,9 @@ struct BackendOptions {
   /// The ranks of this process, ascending; none: all of them.
   std::vector<int32_t> ranks = {};
   std::string device = "cpu";
-  /// The card of each rank. Empty: rank i is on card i where there are as many,
-  /// else neighbours share one, and all have about as many.
+  /// The card of each rank, of all processes: on its host. Empty: of n ranks on
+  /// a host, rank i is on card i where there are n, else neighbours share one,
+  /// and all have about as many.
   std::vector<int32_t> cards = {};
   std::string communicator = "local";
   /// The device that does what `device` lacks, on the host's memory; empty:
@@ -96,8 +97,10 @@ struct BackendOptions {
   DeviceOptions devices;
   /// How long an operation waits for other ranks; 0: for ever.
   std::chrono::milliseconds timeout{0};
-  /// How many processes of the job share this one's cores.
+  /// How many processes of the job are on this one's host, and its number among
+  /// them.
   int32_t processesOnHost = 1;
+  int32_t indexOnHost = 0;
 };
 
 /// One of each for every rank of this process, in their order.
@@ -118,8 +121,8 @@ struct Backends {
   /// A Usage error for too many threads in this process, or where `options`
   /// have cards of another number of ranks. No device is asked.
   llvm::Error checkRanks(int64_t numRanks, const BackendOptions &options) const;
-  /// Returns what code for the cards of all ranks is made for: for the one that
-  /// runs least. Errors of names and cards that there are not, and of devices.
+  /// Returns what code for the cards of this process's ranks is made for: for
+  /// the one that runs least. Errors of names and cards that there are not, and of devices.
   llvm::Expected<Target> findTarget(int64_t numRanks,
                                     const BackendOptions &options) const;
   /// All of these errors. `numRanks`: of all processes.
@@ -127,7 +130,7 @@ struct Backends {
                                       const BackendOptions &options) const;
 
 private:
-  /// Returns the card of each rank.
+  /// Returns the card of each rank of this process.
   llvm::Expected<std::vector<int32_t>>
   placeRanks(int64_t numRanks, const BackendOptions &options) const;
 };
