@@ -2,13 +2,16 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../LibraryDriver.h"
-#include "Clique.h"
+#include "Comm.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <sys/random.h>
 #include <thread>
+#include <unistd.h>
 
 #define SIMNCCL_ENTRY extern "C" __attribute__((visibility("default")))
 
@@ -31,12 +34,6 @@ std::map<ncclComm_t, std::shared_ptr<Comm>> &comms() {
   static auto *all = new std::map<ncclComm_t, std::shared_ptr<Comm>>;
   return *all;
 }
-/// By the number in their identity.
-std::map<uint64_t, std::shared_ptr<Clique>> &cliques() {
-  static auto *all = new std::map<uint64_t, std::shared_ptr<Clique>>;
-  return *all;
-}
-
 std::shared_ptr<Comm> findComm(ncclComm_t handle) {
   std::lock_guard<std::mutex> lock(globalMutex());
   auto found = comms().find(handle);
@@ -74,50 +71,21 @@ constexpr std::chrono::seconds joinPatience(20);
 ncclResult_t awaitJoined(const std::shared_ptr<Comm> &comm) {
   auto begin = std::chrono::steady_clock::now();
   while (true) {
-    {
-      std::lock_guard<std::mutex> lock(globalMutex());
-      if (comm->clique->numJoined == comm->clique->size)
-        return ncclSuccess;
-    }
+    if (comm->table->areAllThere())
+      return ncclSuccess;
     if (std::chrono::steady_clock::now() - begin > joinPatience)
       return refuse(ncclSystemError, "not all ranks have joined");
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   }
 }
 
-/// The meeting of this call among those with a key; null: others want another.
-template <typename Meetings>
-std::shared_ptr<Meeting> findMeeting(Meetings &meetings,
-                                     const typename Meetings::key_type &key,
-                                     const Shape &shape, size_t size) {
-  std::shared_ptr<Meeting> &found = meetings[key];
-  if (!found)
-    found = std::make_shared<Meeting>(shape, size);
-  std::shared_ptr<Meeting> meeting = found;
-  if (!(meeting->getShape() == shape))
-    return nullptr;
-  if (meeting->announce())
-    meetings.erase(key);
-  return meeting;
-}
-
-/// Likewise; `member` becomes who this rank is there.
-std::shared_ptr<Meeting> findMeeting(const Pending &call, size_t &member) {
+/// The call's number among those that it is to meet in order.
+uint64_t numberCall(const Pending &call) {
   std::lock_guard<std::mutex> lock(globalMutex());
   Comm &comm = *call.comm;
-  Clique &clique = *comm.clique;
-  if (call.shape.kind != Kind::Message) {
-    member = static_cast<size_t>(comm.rank);
-    return findMeeting(clique.collectives, comm.numCollectives++, call.shape,
-                       clique.size);
-  }
-  bool isSend = call.from;
-  member = isSend ? 0 : 1;
-  uint64_t number = (isSend ? comm.numSent : comm.numReceived)[call.peer]++;
-  return findMeeting(clique.messages,
-                     {isSend ? comm.rank : call.peer,
-                      isSend ? call.peer : comm.rank, number},
-                     call.shape, 2);
+  if (call.shape.kind != Kind::Message)
+    return ++comm.numCollectives;
+  return ++(call.from ? comm.numSent : comm.numReceived)[call.peer];
 }
 
 /// Puts calls of one communicator on its stream.
@@ -127,21 +95,18 @@ ncclResult_t enqueue(const std::vector<const Pending *> &calls) {
   std::vector<SimgpuRange> ranges;
   std::string what;
   for (const Pending *call : calls) {
-    Batch::Step step;
-    step.meeting = findMeeting(*call, step.member);
-    if (!step.meeting)
-      return refuse(ncclInvalidArgument,
-                    "other ranks make another call than " +
-                        call->shape.describe());
     auto add = [&](const void *address, size_t bytes) {
       if (bytes == 0)
         return -1;
       ranges.push_back({numberOf(address), bytes});
       return static_cast<int>(ranges.size()) - 1;
     };
-    step.from = add(call->from, call->fromBytes);
-    step.to = add(call->to, call->toBytes);
-    batch->add(std::move(step));
+    if (std::max(call->fromBytes, call->toBytes) > placeBytes)
+      return refuse(ncclSystemError, "a tensor is larger than can be here");
+    int from = add(call->from, call->fromBytes);
+    int to = add(call->to, call->toBytes);
+    batch->add(Step(call->shape, call->peer, call->from, numberCall(*call),
+                    from, to));
     what += (what.empty() ? "" : ", ") + call->shape.describe();
   }
   {
@@ -190,7 +155,7 @@ ncclResult_t checkCall(const Pending &call, uint64_t context) {
   if (call.comm->context != context)
     return refuse(ncclInvalidUsage,
                   "the communicator is of another context than the thread's");
-  size_t size = bytesOf(call.shape.type);
+  size_t size = bytesOf(static_cast<ncclDataType_t>(call.shape.type));
   if (size == 0)
     return refuse(ncclInvalidArgument, "there is no such type");
   if (numberOf(call.from) % size || numberOf(call.to) % size)
@@ -213,12 +178,13 @@ ncclResult_t call(const char *name, Kind kind, const void *from,
   std::shared_ptr<Comm> comm = findComm(handle);
   if (!result && !comm)
     result = refuse(ncclInvalidArgument, "there is no such communicator");
-  Pending pending{comm, stream, {kind, count, type, reduction}, from, to,
+  Pending pending{comm, stream, {kind, type, reduction, count}, from, to,
                   fromCount * bytesOf(type), toCount * bytesOf(type), peer};
   if (!result)
     result = checkCall(pending, context);
   if (!result && kind == Kind::Message &&
-      (peer < 0 || peer >= static_cast<int>(comm->clique->size)))
+      (peer < 0 || peer >= comm->table->getSize() ||
+       peer == comm->rank))
     result = refuse(ncclInvalidArgument, "there is no such rank");
   bool isGrouped = group.depth > 0;
   if (result) {
@@ -232,7 +198,7 @@ ncclResult_t call(const char *name, Kind kind, const void *from,
 
 size_t sizeOf(ncclComm_t handle) {
   std::shared_ptr<Comm> comm = findComm(handle);
-  return comm ? comm->clique->size : 0;
+  return comm ? static_cast<size_t>(comm->table->getSize()) : 0;
 }
 
 } // namespace
@@ -246,48 +212,43 @@ SIMNCCL_ENTRY ncclResult_t ncclGetVersion(int *version) {
 SIMNCCL_ENTRY ncclResult_t ncclGetUniqueId(ncclUniqueId *id) {
   if (ncclResult_t result = enter("ncclGetUniqueId"))
     return result;
-  static std::atomic<uint64_t> last{0};
-  uint64_t number = ++last;
   std::memset(id, 0, sizeof(*id));
-  std::memcpy(id, &number, sizeof(number));
+  if (getrandom(id->internal, 16, 0) != 16)
+    return refuse(ncclSystemError, "there are no random numbers");
   return ncclSuccess;
 }
 
 SIMNCCL_ENTRY ncclResult_t ncclCommInitRankConfig(ncclComm_t *handle, int size,
                                                   ncclUniqueId id, int rank,
                                                   ncclConfig_t *config) {
-  uint64_t context = 0, number = 0;
+  uint64_t context = 0;
   if (ncclResult_t result = enter("ncclCommInitRankConfig", &context))
     return result;
-  std::memcpy(&number, &id, sizeof(number));
   if (!context)
     return refuse(ncclInvalidUsage, "no context is the calling thread's");
   if (config && config->magic != 0xcafebeef)
     return refuse(ncclInvalidArgument, "the configuration has no beginning");
-  if (number == 0 || size < 1 || rank < 0 || rank >= size)
-    return refuse(ncclInvalidArgument, "there is no such rank, or identity");
+  if (size < 1 || size > mostRanks || rank < 0 || rank >= size)
+    return refuse(ncclInvalidArgument, "there is no such rank");
   auto comm = std::make_shared<Comm>();
+  comm->table = Table::open(id, size);
+  if (!comm->table)
+    return refuse(ncclSystemError, "there is no shared memory");
+  if (comm->table->getSize() != size)
+    return refuse(ncclInvalidUsage, "others are of another number");
+  // Cards of processes are not told apart by their contexts alone; those that
+  // may share one are as if each had its own.
+  static std::atomic<uint64_t> numShared{0};
+  uint64_t card = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE") ? ++numShared << 56
+                                                            : context;
+  std::string why =
+      comm->table->join(rank, static_cast<uint64_t>(getpid()) << 24 ^ card);
+  if (!why.empty())
+    return refuse(ncclInvalidUsage, why);
+  comm->rank = rank;
+  comm->context = context;
   {
     std::lock_guard<std::mutex> lock(globalMutex());
-    std::shared_ptr<Clique> &clique = cliques()[number];
-    if (!clique) {
-      clique = std::make_shared<Clique>();
-      clique->size = static_cast<size_t>(size);
-      clique->comms.resize(clique->size);
-    }
-    if (clique->size != static_cast<size_t>(size) ||
-        clique->comms[static_cast<size_t>(rank)])
-      return refuse(ncclInvalidUsage, "the rank has joined already, or others "
-                                      "are of another number");
-    for (const std::shared_ptr<Comm> &other : clique->comms)
-      if (other && other->context == context &&
-          !std::getenv("NCCL_MULTI_RANK_GPU_ENABLE"))
-        return refuse(ncclInvalidUsage, "two ranks are on one card");
-    comm->clique = clique;
-    comm->rank = rank;
-    comm->context = context;
-    clique->comms[static_cast<size_t>(rank)] = comm;
-    ++clique->numJoined;
     *handle = reinterpret_cast<ncclComm_t>(comm.get());
     comms()[*handle] = comm;
   }

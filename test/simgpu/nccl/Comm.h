@@ -1,0 +1,82 @@
+//===- Comm.h - Communicators of the simulated NCCL -------------*- C++ -*-===//
+// SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
+#ifndef AX_TEST_SIMNCCL_COMM_H
+#define AX_TEST_SIMNCCL_COMM_H
+
+#include "Table.h"
+
+#include <map>
+#include <mutex>
+#include <vector>
+
+namespace simnccl {
+
+/// One rank's communicator. globalMutex() guards what may change.
+struct Comm {
+  std::shared_ptr<Table> table;
+  int rank = 0;
+  /// The number of the context that it was made in.
+  uint64_t context = 0;
+  bool isAborted = false;
+  /// What ncclCommGetAsyncError says.
+  ncclResult_t fault = ncclSuccess;
+  uint64_t numCollectives = 0;
+  /// By the other rank.
+  std::map<int, uint64_t> numSent, numReceived;
+  /// Of work, on streams.
+  uint64_t numWaiting = 0;
+};
+
+/// One call, from when its stream has come to it.
+class Step {
+public:
+  /// `number`: among the collectives of the communicator, or the messages
+  /// between the two, from 1. `peer`: of a message. Places of the tensors among
+  /// those of the work; -1: none.
+  Step(Shape shape, int peer, bool isSend, uint64_t number, int from, int to)
+      : shape(shape), peer(peer), isSend(isSend), number(number), from(from),
+        to(to) {}
+
+  /// Goes on as far as can be. Returns why it never will; empty: it may.
+  std::string advance(Comm &comm, const std::vector<unsigned char *> &places);
+  bool isDone() const { return done; }
+
+private:
+  std::string advanceCollective(Comm &comm, const unsigned char *source,
+                                unsigned char *destination);
+  std::string advanceMessage(Comm &comm, const unsigned char *source,
+                             unsigned char *destination);
+  void computeResult(Comm &comm, unsigned char *destination) const;
+  size_t getSourceBytes(const Comm &comm) const;
+
+  Shape shape;
+  int peer;
+  bool isSend;
+  uint64_t number;
+  int from, to;
+  bool hasBegun = false, hasGiven = false, done = false;
+};
+
+/// What a rank's stream does at once: the calls of a group. They go on
+/// independently of each other, and it ends when all are done.
+class Batch {
+public:
+  explicit Batch(std::shared_ptr<Comm> comm) : comm(std::move(comm)) {}
+  void add(Step step) { steps.push_back(step); }
+  /// The stream is there: whether it may go on.
+  bool isReady(const std::vector<unsigned char *> &places);
+  /// It goes on.
+  void end();
+
+private:
+  std::shared_ptr<Comm> comm;
+  std::vector<Step> steps;
+  bool isOnCard = false, hasFailed = false;
+};
+
+/// Guards all communicators of the process.
+std::mutex &globalMutex();
+
+} // namespace simnccl
+
+#endif // AX_TEST_SIMNCCL_COMM_H
