@@ -2,7 +2,8 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // What is on memory of devices goes by NCCL. What is on memory of the host goes
-// by communicator `local`; by that ranks find each other, too: who is first of
+// by the communicator that the ranks would have without it, `local` for threads
+// and `mpi` for processes; by that they find each other, too: who is first of
 // some gives the others the identity of their NCCL communicator.
 //
 //===----------------------------------------------------------------------===//
@@ -12,11 +13,13 @@
 #include "ax/Runtime/Backends.h"
 #include "ax/Runtime/CudaHandles.h"
 #include "ax/Runtime/LocalCommunicator.h"
+#include "ax/Runtime/MpiProcess.h"
 #include "ax/Support/Error.h"
 
 #include <cstdlib>
-#include <cstring>
+#include <map>
 #include <numeric>
+#include <unistd.h>
 
 namespace ax::rt {
 
@@ -33,6 +36,26 @@ public:
   std::shared_ptr<NcclComm> comm;
 };
 
+/// Returns what all of the group give, in their order. `T` is plain bytes.
+template <typename T>
+llvm::Expected<std::vector<T>> gather(Communicator &host,
+                                      const std::shared_ptr<Group> &group,
+                                      const T &mine, const char *name) {
+  CollectiveSpec spec;
+  spec.kind = CollectiveKind::AllGather;
+  spec.dtype = DType::U8;
+  spec.shape = {static_cast<int64_t>(sizeof(T))};
+  spec.gatherDim = 0;
+  spec.gatherSize = group->getSize() * spec.shape.front();
+  auto operation = host.prepare({spec}, group, name);
+  if (!operation)
+    return operation.takeError();
+  std::vector<T> all(static_cast<size_t>(group->getSize()));
+  if (llvm::Error error = (*operation)->run(&mine, all.data()))
+    return error;
+  return all;
+}
+
 /// Returns the identity that the first of the group has made.
 llvm::Expected<ncclUniqueId> shareId(const Nccl &library, Communicator &host,
                                      const std::shared_ptr<Group> &group) {
@@ -40,19 +63,10 @@ llvm::Expected<ncclUniqueId> shareId(const Nccl &library, Communicator &host,
   if (group->getIndex() == 0)
     if (llvm::Error error = library.call(&Nccl::ncclGetUniqueId, &mine))
       return error;
-  CollectiveSpec spec;
-  spec.kind = CollectiveKind::AllGather;
-  spec.dtype = DType::U8;
-  spec.shape = {static_cast<int64_t>(sizeof(mine))};
-  spec.gatherDim = 0;
-  spec.gatherSize = group->getSize() * spec.shape.front();
-  auto gather = host.prepare({spec}, group, "NCCL's identity");
-  if (!gather)
-    return gather.takeError();
-  std::vector<ncclUniqueId> all(static_cast<size_t>(group->getSize()));
-  if (llvm::Error error = (*gather)->run(&mine, all.data()))
-    return error;
-  return all.front();
+  auto all = gather(host, group, mine, "NCCL's identity");
+  if (!all)
+    return all.takeError();
+  return all->front();
 }
 
 class NcclCommunicator : public Communicator {
@@ -156,45 +170,116 @@ private:
   std::map<std::vector<int32_t>, std::shared_ptr<NcclComm>> comms;
 };
 
-/// The devices of all ranks; a Usage error where two have one card.
-llvm::Error checkCards(llvm::ArrayRef<Device *> devices) {
+/// Where a rank computes.
+struct Seat {
+  char host[256] = {};
+  int32_t card = 0;
+};
+
+Seat seatOf(const Device &device) {
+  Seat seat;
+  gethostname(seat.host, sizeof(seat.host) - 1);
+  seat.card = device.getCard();
+  return seat;
+}
+
+/// Of all ranks; a Usage error where two have one card.
+llvm::Error checkSeats(llvm::ArrayRef<Seat> seats) {
   const char *shares = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
-  bool mayShare = shares && llvm::StringRef(shares) == "1";
-  std::map<int32_t, size_t> users;
-  for (size_t rank = 0; rank < devices.size(); ++rank) {
-    const Device &device = *devices[rank];
-    if (llvm::StringRef(device.getName()) != "cuda")
+  if (shares && llvm::StringRef(shares) == "1")
+    return llvm::Error::success();
+  std::map<std::pair<std::string, int32_t>, size_t> users;
+  for (size_t rank = 0; rank < seats.size(); ++rank) {
+    const Seat &seat = seats[rank];
+    auto [other, isNew] = users.try_emplace({seat.host, seat.card}, rank);
+    if (!isNew)
       return makeErrorf(ExitCode::Usage,
-                        "--comm=nccl is for --device=cuda, not for '{0}': "
-                        "leave it out",
-                        device.getName());
-    auto [other, isNew] = users.emplace(device.getCard(), rank);
-    if (!isNew && !mayShare)
-      return makeErrorf(ExitCode::Usage,
-                        "--comm=nccl: ranks {0} and {1} are both on card {2}, "
-                        "and NCCL wants a card for each: give other --devices, "
-                        "or leave --comm out",
-                        other->second, rank, device.getCard());
+                        "--comm=nccl: ranks {0} and {1} are both on card {2} "
+                        "of host '{3}', and NCCL wants a card for each: give "
+                        "other --devices, or leave --comm out",
+                        other->second, rank, seat.card, seat.host);
   }
   return llvm::Error::success();
 }
 
-/// Makes the communicator of all ranks, who join together: the one thread that
-/// is here cannot wait in one for those that it has still to come to.
-llvm::Expected<std::vector<std::shared_ptr<NcclComm>>>
-joinAll(NcclWorld &world, const std::vector<int32_t> &ranks) {
-  std::vector<std::shared_ptr<NcclComm>> comms(ranks.size());
-  if (ranks.size() == 1)
-    return comms;
-  const Nccl &library = world.getLibrary();
-  ncclUniqueId id{};
-  if (llvm::Error error = library.call(&Nccl::ncclGetUniqueId, &id))
+llvm::Error checkDevices(llvm::ArrayRef<Device *> devices) {
+  for (const Device *device : devices)
+    if (llvm::StringRef(device->getName()) != "cuda")
+      return makeErrorf(ExitCode::Usage,
+                        "--comm=nccl is for --device=cuda, not for '{0}': "
+                        "leave it out",
+                        device->getName());
+  return llvm::Error::success();
+}
+
+/// Ranks of this process are all that there are.
+bool areAllHere(int32_t numRanks, const CommunicatorOptions &options) {
+  return options.ranks.empty() ||
+         static_cast<int32_t>(options.ranks.size()) == numRanks;
+}
+
+llvm::Expected<std::vector<std::unique_ptr<Communicator>>>
+createHosts(int32_t numRanks, const CommunicatorOptions &options) {
+  if (areAllHere(numRanks, options))
+    return createLocalCommunicators(numRanks, options);
+  auto process = openMpi();
+  if (!process)
+    return process.takeError();
+  auto made = (*process)->createCommunicator(numRanks, options);
+  if (!made)
+    return made.takeError();
+  std::vector<std::unique_ptr<Communicator>> hosts;
+  hosts.push_back(std::move(*made));
+  return hosts;
+}
+
+/// Looks where all ranks are, and returns the identity of their communicator.
+llvm::Expected<ncclUniqueId> meet(const NcclWorld &world,
+                                  const std::vector<int32_t> &ranks) {
+  const auto &links = world.getLinks();
+  if (links.size() == ranks.size()) {
+    std::vector<Seat> seats;
+    for (const std::shared_ptr<NcclLink> &link : links)
+      seats.push_back(seatOf(link->getDevice()));
+    if (llvm::Error error = checkSeats(seats))
+      return error;
+    ncclUniqueId id{};
+    if (llvm::Error error =
+            world.getLibrary().call(&Nccl::ncclGetUniqueId, &id))
+      return error;
+    return id;
+  }
+  Communicator &host = links.front()->getHost();
+  auto group = host.createGroup(ranks);
+  if (!group)
+    return group.takeError();
+  auto seats = gather(host, *group, seatOf(links.front()->getDevice()),
+                      "cards of ranks");
+  if (!seats)
+    return seats.takeError();
+  if (llvm::Error error = checkSeats(*seats))
     return error;
+  return shareId(world.getLibrary(), host, *group);
+}
+
+/// Makes the communicator of all ranks, of which those here join together: one
+/// thread cannot wait in one for those that it has still to come to.
+llvm::Expected<std::vector<std::shared_ptr<NcclComm>>>
+joinAll(NcclWorld &world, int32_t numRanks) {
+  std::vector<int32_t> ranks(static_cast<size_t>(numRanks));
+  std::iota(ranks.begin(), ranks.end(), 0);
+  std::vector<std::shared_ptr<NcclComm>> comms(world.getLinks().size());
+  if (numRanks == 1)
+    return comms;
+  auto id = meet(world, ranks);
+  if (!id)
+    return id.takeError();
+  const Nccl &library = world.getLibrary();
   if (llvm::Error error = library.call(&Nccl::ncclGroupStart))
     return error;
   llvm::Error error = llvm::Error::success();
   for (size_t i = 0; i < comms.size() && !error; ++i) {
-    auto joined = world.getLinks()[i]->join(ranks, id);
+    auto joined = world.getLinks()[i]->join(ranks, *id);
     if (joined)
       comms[i] = std::move(*joined);
     else
@@ -212,30 +297,24 @@ joinAll(NcclWorld &world, const std::vector<int32_t> &ranks) {
 
 llvm::Expected<std::vector<std::unique_ptr<Communicator>>>
 createNcclCommunicators(int32_t numRanks, const CommunicatorOptions &options) {
-  if (!options.ranks.empty() &&
-      static_cast<int32_t>(options.ranks.size()) != numRanks)
-    return makeErrorf(ExitCode::Usage,
-                      "communicator 'nccl' is for ranks of one process, which "
-                      "has {0} of {1}: use --comm=mpi",
-                      options.ranks.size(), numRanks);
-  std::vector<int32_t> ranks(static_cast<size_t>(numRanks));
-  std::iota(ranks.begin(), ranks.end(), 0);
-  if (llvm::Error error = checkCards(options.devices))
+  if (llvm::Error error = checkDevices(options.devices))
     return error;
   auto library = Nccl::load();
   if (!library)
     return library.takeError();
-  auto hosts = createLocalCommunicators(numRanks, options);
+  auto hosts = createHosts(numRanks, options);
+  if (!hosts)
+    return hosts.takeError();
   auto world =
       std::make_shared<NcclWorld>(std::move(*library), options.timeout);
-  for (size_t i = 0; i < hosts.size(); ++i) {
+  for (size_t i = 0; i < hosts->size(); ++i) {
     auto link = std::make_shared<NcclLink>(*world, *options.devices[i],
-                                           std::move(hosts[i]));
+                                           std::move((*hosts)[i]));
     if (llvm::Error error = link->create())
       return error;
     world->add(std::move(link));
   }
-  auto comms = joinAll(*world, ranks);
+  auto comms = joinAll(*world, numRanks);
   if (!comms)
     return comms.takeError();
   std::vector<std::unique_ptr<Communicator>> made;

@@ -182,7 +182,8 @@ std::vector<int32_t> NcclLink::findMissing(const Issued &issued) {
   std::vector<int32_t> missing;
   if (const Attendance *all = issued.what->attendance.get())
     for (size_t i = 0; i < all->ranks.size(); ++i)
-      if (all->counts[i].load(std::memory_order_relaxed) < issued.sequence)
+      if (all->isHere[i] &&
+          all->counts[i].load(std::memory_order_relaxed) < issued.sequence)
         missing.push_back(all->ranks[i]);
   return missing.empty() ? issued.what->others : missing;
 }

@@ -24,9 +24,11 @@ namespace ax::rt::nccl {
 class NcclMessage;
 class NcclWorld;
 
-/// How many operations each member of some ranks has put on its stream.
+/// How many operations each member of some ranks has put on its stream, as far
+/// as it is in this process.
 struct Attendance {
   std::vector<int32_t> ranks;
+  std::vector<bool> isHere;
   std::vector<std::atomic<uint64_t>> counts;
 };
 

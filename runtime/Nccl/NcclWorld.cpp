@@ -3,6 +3,8 @@
 
 #include "NcclWorld.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
 
 namespace ax::rt::nccl {
@@ -52,6 +54,10 @@ NcclWorld::getAttendance(const std::vector<int32_t> &members) {
   if (!found) {
     found = std::make_shared<Attendance>();
     found->ranks = members;
+    for (int32_t member : members)
+      found->isHere.push_back(llvm::any_of(links, [&](const auto &link) {
+        return link->getRank() == member;
+      }));
     found->counts = std::vector<std::atomic<uint64_t>>(members.size());
   }
   return found;

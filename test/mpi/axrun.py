@@ -9,7 +9,7 @@ from _jobs import DIGITS, compiled, oneMessage, ranksOf, same
 from _mpirun import launch
 from cases import MODELS, Failed, run, scratch, tool
 
-USAGE, UNSUPPORTED, INPUT_OUTPUT, DIFFERS = 2, 4, 7, 1
+USAGE, INPUT_OUTPUT, DIFFERS = 2, 7, 1
 
 
 def infers(name, layout):
@@ -55,9 +55,6 @@ def refused():
                 (USAGE, "there is no flag '--stepz'", [2, axrun, plan, "--stepz=1"]),
                 (USAGE, "--comm=local is for ranks that are threads of one process, "
                  "and there are 2", [2, axrun, plan, *data, "--comm=local"]),
-                (UNSUPPORTED, "--device=cuda: ranks that are processes compute on "
-                 "the device 'cpu'; one process runs all ranks on its devices",
-                 [2, axrun, plan, *data, "--device=cuda"]),
                 (INPUT_OUTPUT, "none.mlir", [2, axrun, f"{folder}/none.mlir"]),
                 (INPUT_OUTPUT, "none.npz",
                  [2, axrun, plan, "--data", f"{folder}/none.npz", "--steps=1"])):

@@ -4,6 +4,7 @@
 #include "NcclRanks.h"
 
 #include <cstdlib>
+#include <unistd.h>
 
 using namespace ax;
 using namespace ax::rt;
@@ -39,9 +40,13 @@ TEST(NcclFailuresTest, OtherDevicesAreRefused) {
 }
 
 TEST(NcclFailuresTest, EachRankNeedsACard) {
+  char host[256] = {};
+  gethostname(host, sizeof(host) - 1);
   EXPECT_EQ(failToMake("cuda", {0, 1, 1}, {{"CARDS", "2"}}),
-            "--comm=nccl: ranks 1 and 2 are both on card 1, and NCCL wants a "
-            "card for each: give other --devices, or leave --comm out");
+            "--comm=nccl: ranks 1 and 2 are both on card 1 of host '" +
+                std::string(host) +
+                "', and NCCL wants a card for each: give other --devices, or "
+                "leave --comm out");
   setenv("NCCL_MULTI_RANK_GPU_ENABLE", "1", 1);
   EXPECT_EQ(failToMake("cuda", {0, 1, 1}, {{"CARDS", "2"}}), "");
   unsetenv("NCCL_MULTI_RANK_GPU_ENABLE");
