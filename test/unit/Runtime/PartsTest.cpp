@@ -142,8 +142,8 @@ PiecedTensor piecesOf(const ProgramBuilder &b, const HostTensor &whole) {
   return result;
 }
 
-// A part is made of the pieces of any layout, also of narrower ones, and only of
-// those that it meets.
+// A part is made of the pieces of any layout, also of narrower ones, and only
+// of those that it meets.
 TEST(PartsTest, PiecesOfAnyLayoutMakePartsOfAnyOther) {
   Shape shape{5, 6};
   HostTensor whole = countingTensor(shape, 1);
