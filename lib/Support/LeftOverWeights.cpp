@@ -315,7 +315,7 @@ describeMissing(llvm::ArrayRef<ModelWeight> model, const GivenWeights &given,
 }
 
 std::string adviceForMissing(llvm::ArrayRef<std::string> missing) {
-  auto madeUp = llvm::find_if(missing, isMadeUp);
+  const auto *madeUp = llvm::find_if(missing, isMadeUp);
   if (madeUp == missing.end())
     return "";
   return "'" + *madeUp +

@@ -28,8 +28,6 @@ namespace ax::rt {
 namespace json = llvm::json;
 namespace fs = llvm::sys::fs;
 
-using checkpoint::stepPrefix;
-
 std::string checkpoint::checksumOf(const json::Value &value) {
   // Keys are sorted.
   std::string text = llvm::formatv("{0}", value);

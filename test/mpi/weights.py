@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+from onnx import helper
 
 from _jobs import DIGITS, compiled, oneMessage, ranksOf, same, sameLogs
 from _mpirun import USAGE, launch
@@ -12,6 +13,7 @@ from cases import ROOT, Failed, run, scratch, tool
 
 sys.path.append(str(ROOT / "test/e2e"))
 import _weights  # noqa: E402
+from _training import small  # noqa: E402
 from train import states  # noqa: E402
 
 BAD_INPUT = 6
@@ -51,6 +53,31 @@ def train(plan, ranks, folder, name, *flags):
     return launch(ranks, *command) if ranks else run(*command)
 
 
+def tied():
+    """A weight that the checkpoint lacks gets the transpose of one that is in several files."""
+    with scratch() as folder:
+        random = np.random.default_rng(3)
+
+        def normal(*shape):
+            return random.normal(size=shape).astype(np.float32)
+        weights = {"w0": normal(8, 8), "w1": normal(8, 8)}
+        small(f"{folder}/one.onnx", [helper.make_node("MatMul", ["input", "w0"], ["logits"])],
+              {"w0": weights["w0"]}, ["batch", 8])
+        small(f"{folder}/two.onnx", [helper.make_node("MatMul", ["input", "w0"], ["h"]),
+                                     helper.make_node("MatMul", ["h", "w1"], ["logits"])],
+              weights, ["batch", 8])
+        np.savez(f"{folder}/data.npz", input=normal(96, 8), labels=random.integers(0, 8, 96))
+        one, two = (compiled(folder, "--tp=2", model=f"{folder}/{name}.onnx",
+                             shape="input=24x8", name=name) for name in ("one", "two"))
+        data = ["--data", f"{folder}/data.npz"]
+        run(tool("axrun"), one, *data, "--steps=2", "--quiet", "--save", f"{folder}/run")
+        use = [tool("axrun"), two, *data, "--weights", f"{folder}/run", "--tied=w1=w0.T",
+               "--predict"]
+        run(*use, f"{folder}/threads.npz")
+        launch(2, *use, f"{folder}/processes.npz")
+        same(f"{folder}/threads.npz", f"{folder}/processes.npz")
+
+
 def refused():
     """What is damaged, of another model, or not there for one, is said once."""
     with scratch() as folder:
@@ -82,4 +109,5 @@ def refused():
 def cases(every):
     for layout in LAYOUTS if every else OFTEN:
         yield f"bits {layout}", sameBits, layout
+    yield "a transposed twin", tied
     yield "one message", refused
