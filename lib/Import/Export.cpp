@@ -162,10 +162,9 @@ Exporter::bytesOf(const TensorHeader &header, DType type,
 }
 
 static llvm::Error checkFit(const TensorHeader &header,
-                            const HostTensor &tensor) {
+                            const PiecedTensor &tensor) {
   std::optional<DType> type = fromOnnxType(header.type);
-  if (type && Widening::fits(*type, tensor.getType()) &&
-      header.dims == tensor.getShape())
+  if (type && Widening::fits(*type, tensor.type) && header.dims == tensor.shape)
     return llvm::Error::success();
   return makeErrorf(ExitCode::BadInput,
                     "weight '{0}' is {1}, in the model {2}x{3}",
@@ -288,7 +287,8 @@ Exporter::findWeight(const TensorHeader &header) {
   if (llvm::Error error = checkFit(header, found->second))
     return error;
   replaced.insert(name);
-  auto result = widening.to(*fromOnnxType(header.type), found->second);
+  auto result =
+      widening.to(*fromOnnxType(header.type), found->second).assemble();
   if (!result)
     return addContext(result.takeError(), "weight '" + name + "'");
   return std::move(*result);

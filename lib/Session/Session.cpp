@@ -31,6 +31,8 @@ struct Session::Impl {
   std::optional<Target> target;
   std::optional<Resumed> resumed;
   std::vector<std::string> files;
+  /// All of the plan's.
+  std::set<std::string> stateNames;
   bool isUntrained = false;
   /// Null where there is no recorder.
   std::unique_ptr<FlightSignal> signal;
@@ -214,15 +216,28 @@ Session::compile(const std::string &planPath, const SessionOptions &options) {
   }
   if (!session)
     return session;
-  if (llvm::Error error = (*session)->resume(options))
+  if (llvm::Error error = (*session)->giveStates(options))
     return error;
   return session;
 }
 
-llvm::Error Session::resume(const SessionOptions &options) {
+llvm::Error Session::giveStates(const SessionOptions &options) {
   rt::World &world = *impl->world;
+  if (!options.weights.empty()) {
+    WeightsRequest request{options.weights,          options.tied,
+                           options.leaveOut,         impl->stateNames,
+                           impl->options.dataFolder, options.warn,
+                           impl->backends.ranks};
+    if (llvm::Error error = useWeights(impl->programs, request, world))
+      return error;
+  }
+  if (options.randomWeights)
+    if (llvm::Error error =
+            rt::agree(world, "random weights",
+                      makeWeights(impl->programs, *options.randomWeights)))
+      return error;
   if (!options.resume.empty()) {
-    rt::CheckpointReading reading{options.warn, nullptr, nullptr};
+    rt::CheckpointReading reading{options.warn};
     if (!world.isAlone()) {
       reading.needs =
           rt::findNeededElements(*impl->program, impl->backends.ranks);
@@ -329,17 +344,7 @@ Session::makePrograms(const std::string &planPath,
       options.modelDir.empty() ? plan.files.find(planPath) : options.modelDir;
   impl->files = std::move(source->files);
   llvm::append_range(impl->files, plan.files.paths(impl->options.dataFolder));
-  if (!options.weights.empty()) {
-    WeightsRequest request{options.weights,          options.tied,
-                           options.leaveOut,         {},
-                           impl->options.dataFolder, options.warn};
-    request.names.insert(plan.states.begin(), plan.states.end());
-    if (llvm::Error error = useWeights(programs, request))
-      return error;
-  }
-  if (options.randomWeights)
-    if (llvm::Error error = makeWeights(programs, *options.randomWeights))
-      return error;
+  impl->stateNames.insert(plan.states.begin(), plan.states.end());
   impl->options.world = impl->world;
   impl->options.timeout = *timeout;
   impl->options.trace = options.trace;

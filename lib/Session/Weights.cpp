@@ -2,7 +2,9 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 #include "Weights.h"
 
+#include "ax/Runtime/Agreement.h"
 #include "ax/Runtime/Checkpoint.h"
+#include "ax/Runtime/Executor.h"
 #include "ax/Runtime/StateFiles.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/Escape.h"
@@ -122,51 +124,110 @@ std::vector<ModelWeight> weightsOf(llvm::ArrayRef<rt::Program *> programs,
   return model;
 }
 
-/// Tensors in the types of states; those that share bytes share what is made of
-/// them.
-class Widened {
+/// Tensors as states have them, in their types.
+class StateValues {
 public:
-  llvm::Expected<HostTensor> to(DType wanted, const HostTensor &tensor) {
-    auto known = made.find(tensor.data());
-    if (known != made.end() && known->second.getType() == wanted &&
-        known->second.getShape() == tensor.getShape())
-      return known->second;
-    auto value = widening.to(wanted, tensor);
-    if (value)
-      made.insert_or_assign(tensor.data(), *value);
-    return value;
+  /// `isShared`: other processes have ranks of the programs, too.
+  StateValues(llvm::ArrayRef<rt::Program *> programs, bool isShared)
+      : isShared(isShared) {
+    for (const rt::Program *program : programs)
+      for (const rt::State &state : program->states)
+        if (state.isMutable)
+          changed.insert(state.name);
+  }
+
+  /// A fault when the state cannot have the tensor, which becomes what it has.
+  llvm::Error assign(rt::State &state, const PiecedTensor &tensor,
+                     Faults &faults) {
+    if (tensor.shape != state.shape ||
+        !Widening::fits(state.dtype, tensor.type)) {
+      addMisfit(state, tensor.typeToString(), faults);
+      return llvm::Error::success();
+    }
+    const uint8_t *data =
+        tensor.pieces.empty() ? nullptr : tensor.pieces.front().tensor.data();
+    bool isNew = tensor.type != state.dtype && seen.insert(data).second;
+    PiecedTensor typed = (isNew ? widening : counted).to(state.dtype, tensor);
+    // What no rank changes all of them can use as it is, in all programs. Where
+    // it would have to be made first, each makes its parts, unless all of them
+    // are here.
+    if (typed.getWhole() || isShared || changed.count(state.name)) {
+      state.give(std::move(typed));
+      return llvm::Error::success();
+    }
+    HostTensor &whole = made[data];
+    if (whole.getType() != state.dtype || whole.getShape() != state.shape) {
+      auto assembled = typed.assemble();
+      if (!assembled)
+        return addContext(assembled.takeError(), "state '" + state.name + "'");
+      whole = std::move(*assembled);
+    }
+    state.give(whole);
+    return llvm::Error::success();
   }
   void tell(const std::string &path, const Warn &warn) const {
     widening.tell(path, warn);
   }
 
 private:
-  Widening widening;
+  bool isShared;
+  std::set<std::string> changed;
+  /// The second is of what has been counted.
+  Widening widening, counted;
+  /// By their bytes, what was widened, and what was made of tensors.
+  std::set<const uint8_t *> seen;
   std::map<const uint8_t *, HostTensor> made;
 };
 
-/// A fault when the state cannot have the tensor, which becomes what it has.
-llvm::Error assign(rt::State &state, const HostTensor &tensor, Widened &widened,
-                   Faults &faults) {
-  if (tensor.getShape() != state.shape ||
-      !Widening::fits(state.dtype, tensor.getType())) {
-    addMisfit(state, tensor.typeToString(), faults);
-    return llvm::Error::success();
+/// Reads what this process needs.
+llvm::Expected<rt::Checkpoint> readGiven(llvm::ArrayRef<rt::Program *> programs,
+                                         const WeightsRequest &request,
+                                         const Warn &warn, rt::World &world) {
+  rt::CheckpointReading reading{warn};
+  if (world.isAlone())
+    return rt::readWeights(request.path, reading);
+  // Only for checkpoints the processes agree in between.
+  auto kinds =
+      rt::agreeOnFlags(world, "kind of the weights",
+                       rt::isCheckpoint(request.path), llvm::Error::success());
+  if (!kinds)
+    return kinds.takeError();
+  if (!llvm::all_equal(*kinds)) {
+    llvm::Error error =
+        rt::isCheckpoint(request.path)
+            ? llvm::Error::success()
+            : rt::readWeights(request.path, reading).takeError();
+    if (llvm::Error failed = rt::agree(
+            world, "weights that are no checkpoint for all", std::move(error)))
+      return failed;
   }
-  auto value = widened.to(state.dtype, tensor);
-  if (!value)
-    return addContext(value.takeError(), "state '" + state.name + "'");
-  state.give(*value);
-  return llvm::Error::success();
+  std::vector<std::function<bool(llvm::StringRef, const ElementBox &)>> needs;
+  for (const rt::Program *program : programs)
+    needs.push_back(rt::findNeededElements(*program, request.ranks));
+  std::set<std::string> wholly;
+  for (const auto &[name, fingerprint] : programs.front()->folded)
+    wholly.insert(name);
+  for (const auto &[name, other] : request.ties)
+    wholly.insert({other, llvm::StringRef(other).rsplit('.').first.str()});
+  reading.needsGiven = true;
+  reading.needs = [needs = std::move(needs), wholly = std::move(wholly)](
+                      llvm::StringRef name, const ElementBox &elements) {
+    return wholly.count(name.str()) || llvm::any_of(needs, [&](const auto &by) {
+             return by(name, elements);
+           });
+  };
+  reading.agree = [&world](llvm::Error error) {
+    return rt::agree(world, "a checkpoint", std::move(error));
+  };
+  return rt::readWeights(request.path, reading);
 }
 
-} // namespace
-
-llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
-                           const WeightsRequest &request) {
+/// `useWeights`, of which the processes have not agreed yet.
+llvm::Error useOwnWeights(llvm::ArrayRef<rt::Program *> programs,
+                          const WeightsRequest &request, rt::World &world) {
   const std::string &path = request.path;
   Warn warn = request.warn ? request.warn : [](const std::string &) {};
-  auto source = rt::readWeights(path, warn);
+  auto source = readGiven(programs, request, warn, world);
   if (!source)
     return source.takeError();
   GivenWeights given;
@@ -194,7 +255,7 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
   if (std::string advice = adviceForMissing(*lacking); !advice.empty())
     faults.add(advice);
   llvm::StringSet<> used;
-  Widened widened;
+  StateValues values(programs, !world.isAlone());
   for (rt::Program *program : programs)
     for (rt::State &state : program->states) {
       bool isFirst = used.insert(state.name).second;
@@ -203,13 +264,13 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
         isFrozen(state, *source, files, faults);
       if (tensor == given.tensors.end() || !state.isWeight)
         continue;
-      if (llvm::Error error = assign(state, tensor->second, widened, faults))
+      if (llvm::Error error = values.assign(state, tensor->second, faults))
         return error;
     }
   for (const auto &[name, fingerprint] : folded)
     if (!request.names.count(name))
       isFrozen(name, fingerprint, *source, faults);
-  widened.tell(path, warn);
+  values.tell(path, warn);
   if (!source->weights.empty() &&
       llvm::none_of(source->weights, [&](const std::string &weight) {
         return used.contains(weight);
@@ -231,6 +292,13 @@ llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
   if (llvm::Error error = faults.take("weights '" + path + "':"))
     return error;
   return checkLeftOver(model, given);
+}
+
+} // namespace
+
+llvm::Error ax::useWeights(llvm::ArrayRef<rt::Program *> programs,
+                           const WeightsRequest &request, rt::World &world) {
+  return rt::agree(world, "weights", useOwnWeights(programs, request, world));
 }
 
 namespace {

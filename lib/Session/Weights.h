@@ -5,6 +5,7 @@
 
 #include "ax/Runtime/Checkpoint.h"
 #include "ax/Runtime/Program.h"
+#include "ax/Runtime/World.h"
 #include "ax/Session/Session.h"
 
 #include <map>
@@ -25,15 +26,19 @@ struct WeightsRequest {
   /// Where the model's files are.
   std::string folder;
   Warn warn;
+  /// Those of this process; there may be others.
+  std::vector<int32_t> ranks;
 };
 
 /// Replaces the files of the programs' states by the tensors of the file,
-/// matched as GivenWeights.h says with what the model has. A BadInput error
-/// lists states that it lacks or has with another type (but for bf16 and f16 in
-/// place of f32) or shape, what it has and the plan does not take, and
-/// constants of the plan that it has other values for.
+/// matched as GivenWeights.h says with what the model has; of several
+/// processes, which all make the call, each reads what its ranks have. A
+/// BadInput error lists states that it lacks or has with another type (but for
+/// bf16 and f16 in place of f32) or shape, what it has and the plan does not
+/// take, and constants of the plan that it has other values for; it is the same
+/// in all processes.
 llvm::Error useWeights(llvm::ArrayRef<rt::Program *> programs,
-                       const WeightsRequest &request);
+                       const WeightsRequest &request, rt::World &world);
 
 /// Every state that the first of the programs changes as it is in the
 /// checkpoint, and in all of them the weights that its run was given and did

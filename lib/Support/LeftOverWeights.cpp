@@ -22,13 +22,13 @@ namespace ax {
 static constexpr size_t mostListed = 3;
 
 /// What an optimizer keeps of a weight that the file has.
-static bool isOfOptimizer(llvm::StringRef name, const HostTensor &tensor,
+static bool isOfOptimizer(llvm::StringRef name, const Shape &shape,
                           const GivenWeights &given) {
   auto [of, kind] = name.rsplit('.');
   bool isKept = kind == "exp_avg" || kind == "exp_avg_sq" || kind == "momentum";
   auto weight = given.tensors.find(of.str());
   return isKept && weight != given.tensors.end() &&
-         weight->second.getShape() == tensor.getShape();
+         weight->second.shape == shape;
 }
 
 static bool isUniform(const HostTensor &tensor) {
@@ -103,6 +103,9 @@ private:
 
   llvm::ArrayRef<ModelWeight> model;
   const GivenWeights &given;
+  /// The file's tensors. They are there in one piece but for those of
+  /// checkpoints, of which nothing is left over.
+  std::map<std::string, HostTensor> tensors;
   std::set<std::string> known;
   /// Layers of the model have integers.
   bool isQuantised = false;
@@ -130,7 +133,7 @@ llvm::Expected<LeftOver::Verdict> LeftOver::judge(const std::string &name,
                                                   const HostTensor &tensor,
                                                   std::string &other) const {
   if (known.count(name) || given.used.count(name) || given.folded.count(name) ||
-      isOfOptimizer(name, tensor, given) || isComputedBuffer(name) ||
+      isOfOptimizer(name, tensor.getShape(), given) || isComputedBuffer(name) ||
       !isOfLayers(tensor.getType(), tensor.rawBytes(), isQuantised) ||
       isCausalMask(tensor))
     return Verdict::Harmless;
@@ -141,8 +144,8 @@ llvm::Expected<LeftOver::Verdict> LeftOver::judge(const std::string &name,
   bool isAlike = isUniform(tensor), isTaken = false, hasTwin = false,
        stays = true;
   for (const ModelWeight *weight : found->second) {
-    auto now = given.tensors.find(weight->name);
-    bool isGiven = now != given.tensors.end();
+    auto now = tensors.find(weight->name);
+    bool isGiven = now != tensors.end();
     bool isEqual = isGiven && isSame(tensor, now->second);
     bool isSibling = withoutNumbers(weight->name) == kind;
     if (isAlike || (isSibling && !isGiven)) {
@@ -175,7 +178,13 @@ llvm::Error LeftOver::collect() {
     if (!weight.isFolded)
       byShape[weight.shape].push_back(&weight);
   }
-  for (const auto &[name, tensor] : given.tensors) {
+  for (const auto &[name, pieces] : given.tensors) {
+    auto tensor = pieces.assemble();
+    if (!tensor)
+      return addContext(tensor.takeError(), "weight '" + name + "'");
+    tensors.emplace(name, std::move(*tensor));
+  }
+  for (const auto &[name, tensor] : tensors) {
     std::string other;
     auto verdict = judge(name, tensor, other);
     if (!verdict)
@@ -248,7 +257,7 @@ std::string LeftOver::findTie(const ModelWeight &weight,
   std::vector<std::string> same, transposed;
   for (const auto *names : {&untaken, &differing})
     for (const std::string &other : *names) {
-      const HostTensor &tensor = given.tensors.at(other);
+      const HostTensor &tensor = tensors.at(other);
       if (!Widening::fits(weight.type, tensor.getType()))
         continue;
       if (tensor.getShape() == weight.shape)
@@ -306,7 +315,7 @@ describeMissing(llvm::ArrayRef<ModelWeight> model, const GivenWeights &given,
 }
 
 std::string adviceForMissing(llvm::ArrayRef<std::string> missing) {
-  auto madeUp = llvm::find_if(missing, isMadeUp);
+  const auto *madeUp = llvm::find_if(missing, isMadeUp);
   if (madeUp == missing.end())
     return "";
   return "'" + *madeUp +

@@ -8,6 +8,7 @@
 
 #include "llvm/ADT/StringExtras.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <fcntl.h>
@@ -142,20 +143,27 @@ MappedFile::range(int64_t offset, int64_t length) const {
                        static_cast<size_t>(length));
 }
 
+void MappedFile::visitSamples(
+    int64_t count, int64_t length,
+    llvm::function_ref<void(llvm::ArrayRef<uint8_t>)> fn) const {
+  if (size <= length * count)
+    return fn(bytes());
+  int64_t distance = (size - length) / (count - 1);
+  for (int64_t i = 0; i < count; ++i) {
+    int64_t from = i < count - 1 ? distance * i : size - length;
+    fn(bytes().slice(static_cast<size_t>(from), static_cast<size_t>(length)));
+    // Systems map what is around a page, too: megabytes of it.
+    int64_t begin = std::max<int64_t>(from - distance, 0);
+    release(begin, std::min(from + 2 * distance, size) - begin);
+  }
+}
+
 std::string MappedFile::fingerprint() const {
   constexpr int64_t pieceBytes = 4096, numPieces = 256;
   std::vector<uint8_t> sample;
-  if (size <= pieceBytes * numPieces) {
-    sample = bytes().vec();
-  } else {
-    sample.reserve(pieceBytes * numPieces);
-    for (int64_t i = 0; i < numPieces; ++i) {
-      const uint8_t *from = base + (size - pieceBytes) / (numPieces - 1) * i;
-      if (i == numPieces - 1)
-        from = base + size - pieceBytes;
-      sample.insert(sample.end(), from, from + pieceBytes);
-    }
-  }
+  visitSamples(numPieces, pieceBytes, [&](llvm::ArrayRef<uint8_t> piece) {
+    sample.insert(sample.end(), piece.begin(), piece.end());
+  });
   return std::to_string(size) + ":" + checksumOf(sample);
 }
 

@@ -122,8 +122,8 @@ llvm::Error Matcher::checkFolded() {
     if (found == given.tensors.end() || !type)
       continue;
     bool isSame = false;
-    if (Widening::fits(*type, found->second.getType())) {
-      auto value = widening.to(*type, found->second);
+    if (Widening::fits(*type, found->second.type)) {
+      auto value = widening.to(*type, found->second).assemble();
       if (!value)
         return addContext(value.takeError(), "weight '" + name + "'");
       isSame = fingerprintOf(*value) == fingerprint;
@@ -166,7 +166,7 @@ llvm::Error Matcher::rename() {
                    renaming.describe() +
                    " before them: name them as the model does");
   const Renaming &renaming = best->first;
-  std::map<std::string, HostTensor> renamed;
+  std::map<std::string, PiecedTensor> renamed;
   for (auto &[name, tensor] : given.tensors) {
     std::string to = renaming.apply(name);
     given.fileNames[to] = name;
@@ -180,16 +180,18 @@ llvm::Error Matcher::rename() {
 
 /// The tensor of that name gets the twin's values.
 llvm::Error Matcher::giveTwin(const std::string &name, const Twin &twin) {
-  const HostTensor &tensor = given.tensors.at(twin.name);
+  const PiecedTensor &tensor = given.tensors.at(twin.name);
   if (!twin.isTransposed || tensor.getRank() != 2) {
     // A shape that does not fit is found like that of any other.
     given.tensors.emplace(name, tensor);
     return llvm::Error::success();
   }
-  auto turned = transposed(tensor);
+  auto turned = tensor.assemble();
+  if (turned)
+    turned = transposed(*turned);
   if (!turned)
     return addContext(turned.takeError(), "weight '" + name + "'");
-  given.tensors.emplace(name, std::move(*turned));
+  given.tensors.emplace(name, PiecedTensor::of(std::move(*turned)));
   return llvm::Error::success();
 }
 
@@ -213,19 +215,19 @@ llvm::Error Matcher::tie(const std::string &name, llvm::StringRef other) {
     return fault(flag + "'" + name + "' is no weight of the model that '" +
                  given.path + "' lacks");
   const ModelWeight &weight = *byName.at(name);
-  const HostTensor &tensor = found->second;
+  const PiecedTensor &tensor = found->second;
   if (isTransposed && tensor.getRank() != 2)
     return fault(flag + "'" + other + "' is " + tensor.typeToString() +
                  ": only matrices are transposed");
   if (!isTransposed && weight.shape.size() == 2 && tensor.getRank() == 2) {
-    Shape turned{tensor.getShape()[1], tensor.getShape()[0]};
+    Shape turned{tensor.shape[1], tensor.shape[0]};
     auto twin = byName.find(found->first);
     bool isKnown = twin != byName.end() && !weight.bytes.empty() &&
                    weight.type == twin->second->type;
     bool isSame = isKnown && weight.bytes == twin->second->bytes;
     if (weight.shape != turned)
       isTransposed = false;
-    else if (weight.shape != tensor.getShape())
+    else if (weight.shape != tensor.shape)
       isTransposed = true;
     else if (isKnown && !isSame && isTransposeOf(weight, *twin->second))
       isTransposed = true;

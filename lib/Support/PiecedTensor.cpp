@@ -5,6 +5,9 @@
 
 #include "ax/Support/MappedFile.h"
 
+#include "llvm/ADT/STLExtras.h"
+
+#include <cassert>
 #include <cstring>
 
 namespace ax {
@@ -28,11 +31,28 @@ bool ElementBox::visit(size_t dim, int64_t at, int64_t &from,
   return true;
 }
 
-void TensorPiece::copyInto(uint8_t *whole) const {
-  int64_t bytes = byteSize(tensor.getType());
-  box.forEachRun([&](int64_t at, int64_t count, int64_t from) {
-    std::memcpy(whole + at * bytes, tensor.data() + from * bytes,
+void TensorPiece::copyElements(DType type, int64_t first, int64_t count,
+                               uint8_t *to) const {
+  if (tensor.getType() == type) {
+    int64_t bytes = byteSize(type);
+    std::memcpy(to, tensor.data() + first * bytes,
                 static_cast<size_t>(count * bytes));
+    return;
+  }
+  assert(type == DType::F32 && "Widening::fits");
+  visitDType(tensor.getType(), [&](auto tag) {
+    using From = typename decltype(tag)::type;
+    if constexpr (!std::is_same_v<From, bool>)
+      llvm::transform(tensor.values<From>().slice(static_cast<size_t>(first),
+                                                  static_cast<size_t>(count)),
+                      reinterpret_cast<float *>(to),
+                      [](From value) { return static_cast<float>(value); });
+  });
+}
+
+void TensorPiece::copyInto(DType type, uint8_t *whole) const {
+  box.forEachRun([&](int64_t at, int64_t count, int64_t from) {
+    copyElements(type, from, count, whole + at * byteSize(type));
     return true;
   });
 }
@@ -46,14 +66,31 @@ std::string PiecedTensor::typeToString() const {
   return HostTensor::borrow(type, shape, nullptr, nullptr).typeToString();
 }
 
+PiecedTensor PiecedTensor::of(HostTensor tensor,
+                              std::shared_ptr<MappedFile> file) {
+  int64_t count = tensor.numElements();
+  PiecedTensor result{tensor.getType(), tensor.getShape(), {}};
+  result.pieces.push_back(
+      {{0, {count}, {1}, count}, std::move(tensor), std::move(file)});
+  return result;
+}
+
+const TensorPiece *PiecedTensor::getWhole() const {
+  if (pieces.size() != 1)
+    return nullptr;
+  const TensorPiece &piece = pieces.front();
+  bool isAll = piece.box.isAll(piece.tensor.numElements());
+  return isAll && piece.tensor.getType() == type ? &piece : nullptr;
+}
+
 llvm::Expected<HostTensor> PiecedTensor::assemble() const {
-  if (pieces.size() == 1 && pieces[0].box.isAll(pieces[0].tensor.numElements()))
-    return pieces[0].tensor.reshaped(shape);
+  if (const TensorPiece *piece = getWhole())
+    return piece->tensor.reshaped(shape);
   llvm::Expected<HostTensor> whole = HostTensor::allocate(type, shape);
   if (!whole)
     return whole;
   for (const TensorPiece &piece : pieces)
-    piece.copyInto(whole->mutableData());
+    piece.copyInto(type, whole->mutableData());
   return whole;
 }
 

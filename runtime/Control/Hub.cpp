@@ -146,7 +146,7 @@ void Hub::readEvents() {
 /// One that cannot be accepted is tried again and again.
 void Hub::refuseMore(int error) {
   if (!joined && (error == EMFILE || error == ENFILE))
-    decide(describeFewFiles(members.size()), ExitCode::Usage);
+    decide(describeFewFiles(members.size(), error), ExitCode::Usage);
 }
 
 void Hub::handle(const std::string &route, int connection, Message message) {

@@ -154,7 +154,14 @@ static uint64_t countOpenFiles() {
   return count;
 }
 
-std::string describeFewFiles(size_t numProcesses) {
+std::string describeFewFiles(size_t numProcesses, int error) {
+  if (error == ENFILE)
+    return llvm::formatv("process 0 has a connection of each of {0} processes, "
+                         "and all processes of its host together have as many "
+                         "files open as there may be: allow more (sysctl "
+                         "fs.file-max, on its host)",
+                         numProcesses)
+        .str();
   rlimit limit = {};
   getrlimit(RLIMIT_NOFILE, &limit);
   return llvm::formatv("process 0 has a connection of each of {0} processes, "
@@ -176,7 +183,7 @@ llvm::Error reserveFiles(size_t numProcesses) {
   limit.rlim_cur = std::max<rlim_t>(needed, std::min(limit.rlim_max, most));
   if (needed <= limit.rlim_max && !setrlimit(RLIMIT_NOFILE, &limit))
     return llvm::Error::success();
-  return makeError(ExitCode::Usage, describeFewFiles(numProcesses));
+  return makeError(ExitCode::Usage, describeFewFiles(numProcesses, EMFILE));
 }
 
 void refuseStrangers(int socket) {

@@ -21,8 +21,9 @@ llvm::Expected<Listener> listenAt(llvm::StringRef address);
 /// more open files. A Usage error where it cannot have as many.
 llvm::Error reserveFiles(size_t numProcesses);
 
-/// Why there are fewer connections than processes.
-std::string describeFewFiles(size_t numProcesses);
+/// Why there are fewer connections than processes. `error`: EMFILE where the
+/// process has as many files open as it may, ENFILE where the system has.
+std::string describeFewFiles(size_t numProcesses, int error);
 
 /// From now on nobody connects: requests to do so are dropped, and who has done
 /// it stays connected.

@@ -47,6 +47,8 @@ struct FlightOperation {
   std::string program, stage;
   std::vector<std::string> nodes;
   int64_t bytes = 0;
+  /// Of a transfer: by which its two ends know it.
+  int64_t tag = 0;
 };
 
 /// How far a rank of an executor is.

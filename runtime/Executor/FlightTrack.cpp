@@ -58,8 +58,9 @@ void FlightTrack::add(const RankContext &context, const Command &command,
     return;
   }
   const Program &program = context.program;
-  const Transfer &transfer = program.transfers[static_cast<size_t>(
-      send ? send->transfer : receive->transfer)];
+  operation.tag = send ? send->transfer : receive->transfer;
+  const Transfer &transfer =
+      program.transfers[static_cast<size_t>(operation.tag)];
   operation.kind = send ? "send" : "receive";
   operation.what = rt::describe(program, *context.stage, command);
   operation.bytes = transfer.bytes;

@@ -21,9 +21,18 @@ openHostStates(const Program &program, const std::string &folder) {
   StateFiles files(folder);
   for (const State &state : program.states) {
     HostState &host = states.emplace_back();
-    host.pieces = state.pieces;
-    if (host.pieces)
+    if (state.pieces) {
+      // One that is whole may be used where it is.
+      if (const TensorPiece *whole = state.pieces->getWhole()) {
+        host.data = whole->tensor.data();
+        host.file = whole->file;
+        if (host.file)
+          host.fileOffset = host.data - host.file->bytes().data();
+      } else {
+        host.pieces = state.pieces;
+      }
       continue;
+    }
     bool isMade = state.isPrepared || state.isZeroAtFirst;
     if (isMade && state.value.numBytes() == 0)
       continue;

@@ -130,6 +130,7 @@ OutputExchange::makeMessage(llvm::Expected<std::unique_ptr<Operation>> prepared,
   operation.program = context.program.name;
   operation.stage = context.stage->name;
   operation.bytes = bundle.bytes;
+  operation.tag = bundle.tag;
   return Message{std::move(*prepared),
                  std::make_unique<FlightExchange>(
                      log, std::move(operation),

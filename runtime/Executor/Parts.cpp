@@ -57,18 +57,18 @@ bool hasSome(const Part &part, int64_t elementBytes, const ElementBox &box) {
   return found;
 }
 
-void copyPiece(const TensorPiece &piece, const Part &part, uint8_t *to) {
-  int64_t elementBytes = byteSize(piece.tensor.getType());
+void copyPiece(const TensorPiece &piece, DType type, const Part &part,
+               uint8_t *to) {
+  int64_t elementBytes = byteSize(type);
   const StridedBox inTensor = part.box.reversed();
-  const uint8_t *data = piece.tensor.data();
   piece.box.forEachRun([&](int64_t at, int64_t count, int64_t from) {
-    // What is at `begin` of the tensor's bytes is at `run` of the piece's.
-    int64_t begin = at * elementBytes, run = from * elementBytes;
+    // What is at `begin` of the tensor's bytes is the piece's element `from`.
+    int64_t begin = at * elementBytes;
     inTensor.forEachRunWithin(
         begin, begin + count * elementBytes,
         [&](int64_t inPart, int64_t place, int64_t bytes) {
-          std::memcpy(to + inPart, data + run + (place - begin),
-                      static_cast<size_t>(bytes));
+          piece.copyElements(type, from + (place - begin) / elementBytes,
+                             bytes / elementBytes, to + inPart);
         });
     return true;
   });

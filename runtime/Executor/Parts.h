@@ -28,8 +28,10 @@ struct Part {
 
 /// Whether the part has any of these elements of a tensor.
 bool hasSome(const Part &part, int64_t elementBytes, const ElementBox &box);
-/// Copies what the piece has of the part, whose memory is at `to`.
-void copyPiece(const TensorPiece &piece, const Part &part, uint8_t *to);
+/// Copies what the piece has of the part, whose memory is at `to` and which is
+/// of `type`.
+void copyPiece(const TensorPiece &piece, DType type, const Part &part,
+               uint8_t *to);
 
 Part makePart(const sharding::Layout &layout, DType dtype,
               const sharding::Mesh &mesh,

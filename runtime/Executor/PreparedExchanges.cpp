@@ -25,7 +25,8 @@ void PreparedExchanges::add(const FlightExchange &exchange) {
   std::string bytes = std::to_string(operation->bytes) + " bytes";
   // Both ends of a transfer call it by their own names.
   group.operations.push_back(group.group->isTransfer
-                                 ? bytes
+                                 ? bytes + " with tag " +
+                                       std::to_string(operation->tag)
                                  : "'" + operation->name + "' (" +
                                        operation->what + ", " + bytes + ")");
 }

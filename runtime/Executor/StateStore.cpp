@@ -68,7 +68,7 @@ StateStore::loadPieces(const PiecedTensor &tensor, const Part &part,
   }
   void *to = mapping ? mapping->toHost(address) : staged.getData();
   for (const TensorPiece &piece : tensor.pieces) {
-    copyPiece(piece, part, static_cast<uint8_t *>(to));
+    copyPiece(piece, tensor.type, part, static_cast<uint8_t *>(to));
     piece.release();
   }
   if (mapping)
@@ -170,7 +170,7 @@ void StateStore::readWhole(int32_t state, void *to) const {
   const HostState &host = states[static_cast<size_t>(state)];
   if (host.pieces) {
     for (const TensorPiece &piece : host.pieces->pieces)
-      piece.copyInto(static_cast<uint8_t *>(to));
+      piece.copyInto(host.pieces->type, static_cast<uint8_t *>(to));
   } else if (const uint8_t *data = host.data)
     std::memcpy(to, data, bytes);
   else

@@ -6,6 +6,7 @@
 #include "CheckpointParts.h"
 #include "ReadShards.h"
 
+#include "ax/Runtime/Npy.h"
 #include "ax/Runtime/Safetensors.h"
 #include "ax/Support/Checksum.h"
 #include "ax/Support/Error.h"
@@ -26,8 +27,6 @@ namespace ax::rt {
 
 namespace json = llvm::json;
 namespace fs = llvm::sys::fs;
-
-using checkpoint::stepPrefix;
 
 std::string checkpoint::checksumOf(const json::Value &value) {
   // Keys are sorted.
@@ -83,11 +82,8 @@ struct Part : TensorPiece {
   std::string name, checksum;
 };
 
-/// One of the checkpoint's files.
-struct OpenFile {
-  std::shared_ptr<MappedFile> mapped;
-  llvm::StringMap<HostTensor> tensors;
-};
+/// The tensors of one of the checkpoint's files.
+using OpenFile = llvm::StringMap<PiecedTensor>;
 
 class Reader {
 public:
@@ -174,12 +170,11 @@ private:
     if (isNew) {
       if (std::string why = findEscape(result.path, name); !why.empty())
         return bad("'" + name + "' " + why);
-      auto tensors = readSafetensors(inFolder(result.path, name), nullptr,
-                                     &it->second.mapped);
+      auto tensors = readSafetensors(inFolder(result.path, name));
       if (!tensors)
         return bad(describeError(tensors.takeError()).message);
       for (auto &[key, tensor] : *tensors)
-        it->second.tensors.try_emplace(key, tensor);
+        it->second.try_emplace(key, std::move(tensor));
     }
     return &it->second;
   }
@@ -192,9 +187,8 @@ private:
     auto type = state ? state->getString("dtype") : std::nullopt;
     if (!parts || !shape || !role || !type || !checkedNumElements(*shape, 8))
       return malformed();
-    // Whoever goes on with weights that were given reads all of them.
-    bool isChanged = *role != checkpoint::frozenRole;
-    auto whole = readParts(name, *parts, *shape, *type, isChanged);
+    bool isAsked = *role != checkpoint::frozenRole || reading.needsGiven;
+    auto whole = readParts(name, *parts, *shape, *type, isAsked);
     if (!whole)
       return whole.takeError();
     if (*role == checkpoint::weightRole)
@@ -219,10 +213,11 @@ private:
     auto opened = open(*file);
     if (!opened)
       return opened.takeError();
-    auto found = (*opened)->tensors.find(name);
-    if (found == (*opened)->tensors.end())
+    auto found = (*opened)->find(name);
+    if (found == (*opened)->end())
       return bad(*file + " does not have '" + name + "'");
-    const HostTensor &tensor = found->second;
+    const TensorPiece &there = found->second.pieces.front();
+    const HostTensor &tensor = there.tensor;
     if (tensor.numElements() != box->count ||
         safetensorsName(tensor.getType()) != type)
       return bad(*file + ": '" + name + "' is " + tensor.typeToString() +
@@ -232,15 +227,14 @@ private:
     part.checksum = checksum->str();
     part.box = std::move(*box);
     part.tensor = tensor;
-    if (tensor.getOwner() == (*opened)->mapped)
-      part.file = (*opened)->mapped;
+    part.file = there.file;
     return part;
   }
 
   /// Room is made only for as many elements as there are in files.
   llvm::Expected<PiecedTensor>
   readParts(llvm::StringRef name, const json::Array &entries,
-            const Shape &shape, llvm::StringRef typeName, bool isChanged) {
+            const Shape &shape, llvm::StringRef typeName, bool isAsked) {
     int64_t total = *checkedNumElements(shape), count = 0;
     std::optional<DType> type = safetensorsType(typeName);
     if (!type)
@@ -266,7 +260,7 @@ private:
     for (Part &part : parts) {
       if (parts.size() > 1 && !taken.take(part.box))
         return overlap();
-      if (llvm::Error error = verify(name, part, isChanged))
+      if (llvm::Error error = verify(name, part, isAsked))
         return error;
       whole.pieces.push_back(std::move(part));
     }
@@ -274,8 +268,8 @@ private:
   }
 
   /// Looks at the bytes that this process reads.
-  llvm::Error verify(llvm::StringRef name, const Part &part, bool isChanged) {
-    if (isChanged && reading.needs && !reading.needs(name, part.box))
+  llvm::Error verify(llvm::StringRef name, const Part &part, bool isAsked) {
+    if (isAsked && reading.needs && !reading.needs(name, part.box))
       return llvm::Error::success();
     if (checksumOf(part.tensor.rawBytes()) != part.checksum)
       return bad(part.name + " is damaged: the checksum of '" + name +
@@ -346,36 +340,28 @@ llvm::Expected<Checkpoint> readCheckpoint(const std::string &path,
 /// is the text.
 static constexpr llvm::StringLiteral frozenPrefix = "axopt.frozen:";
 
-/// One, or a folder of them.
-static bool isCheckpoint(const std::string &path) {
+bool isCheckpoint(const std::string &path) {
   return fs::exists(inFolder(path, checkpoint::manifestName)) ||
          !checkpoint::list(path).empty();
 }
 
-/// Each tensor as one.
-static llvm::Expected<GivenTensors> assemble(Checkpoint checkpoint) {
-  GivenTensors result;
-  static_cast<CheckpointFacts &>(result) = std::move(checkpoint);
-  for (auto &[name, pieces] : checkpoint.tensors) {
-    auto tensor = pieces.assemble();
-    if (!tensor)
-      return addContext(tensor.takeError(), "checkpoint '" + result.path + "'");
-    result.tensors.emplace_back(name, std::move(*tensor));
-  }
+/// Of an archive all is read.
+static llvm::Expected<NamedPieces> readArchive(const std::string &path) {
+  auto tensors = readNpz(path);
+  if (!tensors)
+    return tensors.takeError();
+  NamedPieces result;
+  for (auto &[name, tensor] : *tensors)
+    result.emplace_back(name, PiecedTensor::of(std::move(tensor)));
   return result;
 }
 
-llvm::Expected<GivenTensors>
-readWeights(const std::string &path,
-            const std::function<void(const std::string &)> &warn) {
+llvm::Expected<Checkpoint> readWeights(const std::string &path,
+                                       const CheckpointReading &reading) {
   llvm::StringRef name = path;
-  std::string pretrained = isCheckpoint(path) ? "" : findPretrained(path);
-  if (isCheckpoint(path)) {
-    auto checkpoint = readCheckpoint(path, {warn, nullptr, nullptr});
-    if (!checkpoint)
-      return checkpoint.takeError();
-    return assemble(std::move(*checkpoint));
-  }
+  if (isCheckpoint(path))
+    return readCheckpoint(path, reading);
+  std::string pretrained = findPretrained(path);
   if (pretrained.empty() && fs::is_directory(path))
     return bad("weights: " + describeLack(path));
   for (const char *ending : {".pt", ".pth", ".ckpt", "pytorch_model.bin"})
@@ -393,11 +379,11 @@ readWeights(const std::string &path,
                          "with model.safetensors, or a checkpoint's");
   SafetensorsMetadata metadata;
   auto tensors = !pretrained.empty()      ? readPretrained(pretrained)
-                 : name.ends_with(".npz") ? readNpz(path)
+                 : name.ends_with(".npz") ? readArchive(path)
                                           : readSafetensors(path, &metadata);
   if (!tensors)
     return tensors.takeError();
-  GivenTensors result;
+  Checkpoint result;
   result.path = path;
   result.tensors = std::move(*tensors);
   for (const auto &[key, fingerprint] : metadata)

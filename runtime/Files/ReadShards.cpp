@@ -105,13 +105,13 @@ static llvm::Expected<Shards> readIndex(const std::string &path) {
   return shards;
 }
 
-llvm::Expected<NamedTensors> readPretrained(const std::string &path) {
+llvm::Expected<NamedPieces> readPretrained(const std::string &path) {
   if (!llvm::StringRef(path).ends_with(indexEnding))
     return readSafetensors(path);
   auto shards = readIndex(path);
   if (!shards)
     return shards.takeError();
-  NamedTensors all;
+  NamedPieces all;
   for (auto &[name, wanted] : *shards) {
     auto tensors = readSafetensors(beside(path, name));
     if (!tensors)

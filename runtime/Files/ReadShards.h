@@ -3,7 +3,9 @@
 #ifndef AX_RUNTIME_READSHARDS_H
 #define AX_RUNTIME_READSHARDS_H
 
-#include "ax/Runtime/Npy.h"
+#include "ax/Support/PiecedTensor.h"
+
+#include "llvm/Support/Error.h"
 
 namespace ax::rt {
 
@@ -16,7 +18,7 @@ std::string findPretrained(const std::string &path);
 std::string describeLack(const std::string &folder);
 
 /// All tensors of such a file. BadInput errors name it.
-llvm::Expected<NamedTensors> readPretrained(const std::string &path);
+llvm::Expected<NamedPieces> readPretrained(const std::string &path);
 
 /// It, and those that it names.
 std::vector<std::string> filesOfPretrained(const std::string &path);

@@ -34,7 +34,7 @@ std::string safetensorsName(DType type) {
 
 /// One entry of the header; the tensor's bytes stay in the file. `ranges` gets
 /// where they are.
-static llvm::Expected<HostTensor>
+static llvm::Expected<PiecedTensor>
 readEntry(const llvm::json::Object &entry, const std::string &path,
           llvm::StringRef name, const std::shared_ptr<MappedFile> &file,
           int64_t dataStart, std::vector<std::pair<int64_t, int64_t>> &ranges) {
@@ -71,9 +71,14 @@ readEntry(const llvm::json::Object &entry, const std::string &path,
   ranges.emplace_back(*begin, *end);
   bool isAligned =
       reinterpret_cast<uintptr_t>(bytes->data()) % byteSize(*type) == 0;
-  if (!isAligned || *type == DType::Bool)
-    return HostTensor::fromBytes(*type, shape, *bytes);
-  return HostTensor::borrow(*type, shape, bytes->data(), file);
+  if (!isAligned || *type == DType::Bool) {
+    auto copied = HostTensor::fromBytes(*type, shape, *bytes);
+    if (!copied)
+      return copied.takeError();
+    return PiecedTensor::of(std::move(*copied));
+  }
+  return PiecedTensor::of(HostTensor::borrow(*type, shape, bytes->data(), file),
+                          file);
 }
 
 /// Others than texts there may be, though the format has none.
@@ -85,14 +90,11 @@ static void readMetadata(const llvm::json::Value &entry,
         metadata[llvm::StringRef(key).str()] = text->str();
 }
 
-llvm::Expected<NamedTensors>
-readSafetensors(const std::string &path, SafetensorsMetadata *metadata,
-                std::shared_ptr<MappedFile> *mapped) {
+llvm::Expected<NamedPieces> readSafetensors(const std::string &path,
+                                            SafetensorsMetadata *metadata) {
   auto file = MappedFile::open(path);
   if (!file)
     return file.takeError();
-  if (mapped)
-    *mapped = *file;
   llvm::ArrayRef<uint8_t> bytes = (*file)->bytes();
   uint64_t headerBytes = 0;
   if (bytes.size() >= 8)
@@ -114,7 +116,7 @@ readSafetensors(const std::string &path, SafetensorsMetadata *metadata,
   const llvm::json::Object *entries = header->getAsObject();
   if (!entries)
     return badFile(path, "the header is no JSON object");
-  NamedTensors tensors;
+  NamedPieces tensors;
   auto dataStart = static_cast<int64_t>(headerBytes) + 8;
   std::vector<std::pair<int64_t, int64_t>> ranges;
   for (const auto &[key, value] : *entries) {

@@ -4,6 +4,8 @@
 #include "LoadModule.h"
 #include "MpiLink.h"
 
+#include "ax/Support/Error.h"
+
 namespace ax::rt::mpi {
 
 void BatchBuilder::addSend(int32_t peer, int32_t tag, size_t buffer,
@@ -56,8 +58,20 @@ void BatchBuilder::addReceive(int32_t peer, int32_t tag, size_t buffer,
 
 llvm::Expected<Batch> Batch::create(const AxMpiModuleTable &mpi,
                                     AxMpiGroup *group, BatchBuilder builder) {
-  for (size_t i = 0; i < builder.transfers.size(); ++i)
-    builder.transfers[i].box.dims = builder.dims[i].data();
+  int32_t mostTag = 0;
+  if (llvm::Error error =
+          check(mpi, mpi.getMostTag(&mostTag), "tags of messages"))
+    return error;
+  for (size_t i = 0; i < builder.transfers.size(); ++i) {
+    AxMpiTransfer &transfer = builder.transfers[i];
+    if (transfer.tag > mostTag)
+      return makeErrorf(ExitCode::Unsupported,
+                        "the plan exchanges more than this MPI can tell apart: "
+                        "a message needs the tag {0}, and there are those up "
+                        "to {1}",
+                        transfer.tag, mostTag);
+    transfer.box.dims = builder.dims[i].data();
+  }
   AxMpiBatch *made = nullptr;
   if (llvm::Error error =
           check(mpi,

@@ -178,6 +178,17 @@ int getPlace(AxMpiPlace *place) {
   return MPI_Comm_free(&host);
 }
 
+int getMostTag(int32_t *tag) {
+  int *most = nullptr, isThere = 0;
+  if (int error =
+          MPI_Comm_get_attr(MPI_COMM_WORLD, MPI_TAG_UB, &most, &isThere))
+    return error;
+  // Any MPI has these.
+  constexpr int32_t least = 32767;
+  *tag = isThere ? *most : least;
+  return 0;
+}
+
 int broadcast(void *bytes, int64_t count) {
   if (count > INT_MAX)
     return MPI_ERR_COUNT;
@@ -333,9 +344,10 @@ int listen(AxMpiGroup *group, char *text, int32_t capacity, int32_t *heard) {
 }
 
 const AxMpiModuleTable table = {
-    axMpiModuleVersion, initialize,  finalize,     abortJob,    describe,
-    getPlace,           broadcast,   createGroup,  createBatch, startBatch,
-    testBatch,          listPending, destroyBatch, shout,       listen};
+    axMpiModuleVersion, initialize,   finalize,   abortJob,
+    describe,           getPlace,     getMostTag, broadcast,
+    createGroup,        createBatch,  startBatch, testBatch,
+    listPending,        destroyBatch, shout,      listen};
 
 } // namespace
 

@@ -17,7 +17,7 @@
 extern "C" {
 
 /// Counts changes of what is below.
-constexpr uint32_t axMpiModuleVersion = 1;
+constexpr uint32_t axMpiModuleVersion = 2;
 
 /// Some processes, numbered in an order of their own. They are kept until the
 /// process ends: what one still sends to others that have gone on must find
@@ -63,6 +63,8 @@ struct AxMpiModuleTable {
   /// The text of an error code.
   void (*describe)(int error, char *text, int32_t capacity);
   int (*getPlace)(AxMpiPlace *place);
+  /// The highest tag that a message may have.
+  int (*getMostTag)(int32_t *tag);
   /// From process 0 to all.
   int (*broadcast)(void *bytes, int64_t count);
 

@@ -6,7 +6,7 @@ import shutil
 from pathlib import Path
 
 from _jobs import DIGITS, compiled, oneMessage, ranksOf, same
-from _mpirun import launch
+from _mpirun import BUILD, launch
 from cases import MODELS, Failed, run, scratch, tool
 
 USAGE, INPUT_OUTPUT, DIFFERS = 2, 7, 1
@@ -59,6 +59,10 @@ def refused():
                 (INPUT_OUTPUT, "none.npz",
                  [2, axrun, plan, "--data", f"{folder}/none.npz", "--steps=1"])):
             oneMessage(launch(*command, expect=code), text)
+        oneMessage(launch(2, axrun, plan, *data, expect=UNSUPPORTED,
+                          module=BUILD / "test/mpi/libfew-tags-mpi.so"),
+                   "the plan exchanges more than this MPI can tell apart: a message "
+                   "needs the tag ", ", and there are those up to 100")
         done = launch(2, axrun, "--help")
         if done.stdout.count("runs the ranks of a plan") != 1:
             raise Failed(done.stdout)

@@ -29,22 +29,9 @@ def look(pid, most):
         pass
 
 
-def resumed(folder, width):
-    """The most that any process has when it has resumed, and the bytes of the states of the rank
-    that has most of them."""
-    os.mkdir(folder)
-    model, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
-    swiglu(model, width=width, hidden=width, batch=RANKS)
-    run(tool("axopt"), model, "--train", "--loss=mse(logits,target)", "--tp=4", "--quiet",
-        "--optimizer=adam(lr=0.001)", "-o", plan)
-    np.savez(f"{folder}/data.npz", **{
-        name: np.ones((RANKS, width), np.float32) for name in ("input", "target")})
-    command = [tool("axrun"), plan, "--data", f"{folder}/data.npz", "--quiet", "--save",
-               f"{folder}/run", "--steps=1"]
-    run(*command)
-    shares = [path.stat().st_size for path in Path(folder).glob("run/step-1/rank-*")]
-    assert len(shares) == RANKS, shares
-    job = Running(RANKS, *command, "--resume", f"{folder}/run")
+def watched(*command):
+    """The most of each that any of the processes had, of those that run the command."""
+    job = Running(RANKS, *command)
     ranks, most = job.findRanks(RANKS), [{} for _ in range(RANKS)]
     last = time.monotonic() + 120
     while any(Path(f"/proc/{pid}").exists() for pid in ranks.values()):
@@ -56,15 +43,37 @@ def resumed(folder, width):
     output = job.end()
     if job.process.returncode:
         raise Failed(output)
-    return [max(each[field] for each in most) for field in FIELDS], max(shares)
+    return [max(each[field] for each in most) for field in FIELDS]
 
 
-def share(width):
+def begun(folder, width, flag, optimizer):
+    """The most that any process has which has begun with a checkpoint, and the bytes of the states
+    of the rank that has most of them."""
+    os.mkdir(folder)
+    model, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
+    swiglu(model, width=width, hidden=width, batch=RANKS)
+    run(tool("axopt"), model, "--train", "--loss=mse(logits,target)", "--tp=4", "--quiet",
+        f"--optimizer={optimizer}", "-o", plan)
+    np.savez(f"{folder}/data.npz", **{
+        name: np.ones((RANKS, width), np.float32) for name in ("input", "target")})
+    command = [tool("axrun"), plan, "--data", f"{folder}/data.npz"]
+    train = [*command, "--quiet", "--steps=1", "--save", f"{folder}/run"]
+    run(*train)
+    shares = [path.stat().st_size for path in Path(folder).glob("run/step-1/rank-*")]
+    assert len(shares) == RANKS, shares
+    # Nothing is left to train.
+    use = [*train, "--resume"] if flag == "--resume" else [
+        *command, "--predict", f"{folder}/out.npz", "--weights"]
+    return watched(*use, f"{folder}/run"), max(shares)
+
+
+def share(width, flag, optimizer):
+    """Of a large model each process has its part, and no more."""
     if isSanitized():
         raise Unsupported("sanitizers have memory of their own")
     with scratch() as folder:
-        (peak, pages), _ = resumed(f"{folder}/small", 16)
-        (peakNow, pagesNow), states = resumed(f"{folder}/large", width)
+        (peak, pages), _ = begun(f"{folder}/small", 16, flag, optimizer)
+        (peakNow, pagesNow), states = begun(f"{folder}/large", width, flag, optimizer)
         text = (f"{states // MB} MB of states: {(peakNow - peak) // MB} MB more than the "
                 f"{peak // MB} of a small model, of files {(pagesNow - pages) // MB} MB more "
                 f"than {pages // MB}")
@@ -74,5 +83,8 @@ def share(width):
 
 
 def cases(every):
-    for width in [1024] + [3072] * every:
-        yield f"a width of {width}", share, width
+    for flag, optimizer, widths in (
+            ("--resume", "adam(lr=0.001)", [1024] + [3072] * every),
+            ("--weights", "sgd(lr=0.001)", [3072])):
+        for width in widths:
+            yield f"{flag}, a width of {width}", share, width, flag, optimizer

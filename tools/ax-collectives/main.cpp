@@ -27,18 +27,24 @@
 using namespace ax;
 namespace cl = llvm::cl;
 
+static cl::OptionCategory category("Options");
+
 static cl::opt<int32_t> numRanks("ranks", cl::init(2),
-                                 cl::desc("rank threads, without a launcher"));
+                                 cl::desc("rank threads, without a launcher"),
+                                 cl::cat(category));
 static cl::opt<int64_t> minBytes("min-bytes", cl::init(64),
                                  cl::desc("smallest size; the next is 4 times "
-                                          "as large"));
+                                          "as large"),
+                                 cl::cat(category));
 static cl::opt<int64_t> maxBytes("max-bytes", cl::init(64 << 20),
-                                 cl::desc("largest size"));
+                                 cl::desc("largest size"), cl::cat(category));
 static cl::opt<int32_t> rounds("rounds", cl::init(20),
-                               cl::desc("of which the fastest counts"));
+                               cl::desc("of which the fastest counts"),
+                               cl::cat(category));
 static cl::opt<bool> withPeer("peer",
                               cl::desc("beside it MPI's own calls; of threads "
-                                       "direct reads, without waiting"));
+                                       "direct reads, without waiting"),
+                              cl::cat(category));
 
 static llvm::Expected<decltype(&axMpiPeer)> loadPeer() {
   llvm::SmallString<256> file(
@@ -127,6 +133,8 @@ static llvm::Error runThreads(const MeasureOptions &options) {
 }
 
 int main(int argc, char **argv) {
+  // LLVM has some for each of its own parts.
+  cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv, "how fast collectives are\n");
   if (minBytes < 4 || minBytes > maxBytes || rounds < 1)
     return reportError("ax-collectives",

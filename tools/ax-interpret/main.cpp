@@ -14,18 +14,25 @@
 using namespace ax;
 namespace cl = llvm::cl;
 
+static cl::OptionCategory category("Options");
+
 static cl::opt<std::string> model(cl::Positional, cl::Required,
-                                  cl::desc("MODEL.onnx"));
-static cl::list<std::string> dims("dim", cl::desc("NAME=SIZE"));
-static cl::list<std::string> shapes("shape", cl::desc("INPUT=AxBxC"));
+                                  cl::desc("MODEL.onnx"), cl::cat(category));
+static cl::list<std::string> dims("dim", cl::desc("NAME=SIZE"),
+                                  cl::cat(category));
+static cl::list<std::string> shapes("shape", cl::desc("INPUT=AxBxC"),
+                                    cl::cat(category));
 static cl::list<std::string>
     constants("const-input",
-              cl::desc("input of the test case that becomes a constant"));
-static cl::opt<std::string>
-    testData("test-data", cl::desc("folder input_N.pb, output_N.pb"));
-static cl::opt<bool> printIR("print-ir", cl::desc("print the imported module"));
-static cl::opt<double> relTol("rtol", cl::init(1e-3));
-static cl::opt<double> absTol("atol", cl::init(1e-5));
+              cl::desc("input of the test case that becomes a constant"),
+              cl::cat(category));
+static cl::opt<std::string> testData("test-data",
+                                     cl::desc("folder input_N.pb, output_N.pb"),
+                                     cl::cat(category));
+static cl::opt<bool> printIR("print-ir", cl::desc("print the imported module"),
+                             cl::cat(category));
+static cl::opt<double> relTol("rtol", cl::init(1e-3), cl::cat(category));
+static cl::opt<double> absTol("atol", cl::init(1e-5), cl::cat(category));
 
 static llvm::Error run() {
   import::ImportOptions options;
@@ -59,6 +66,8 @@ static llvm::Error run() {
 }
 
 int main(int argc, char **argv) {
+  // LLVM has some for each of its own parts.
+  cl::HideUnrelatedOptions(category);
   cl::ParseCommandLineOptions(argc, argv,
                               "reference interpretation of a model\n");
   if (llvm::Error error = run())

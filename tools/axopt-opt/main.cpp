@@ -11,7 +11,14 @@
 #include "mlir/Tools/mlir-opt/MlirOptMain.h"
 #include "mlir/Transforms/Passes.h"
 
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/Support/CommandLine.h"
+
 int main(int argc, char **argv) {
+  // LLVM has some for each of its own parts, which are there by now.
+  for (auto &[name, option] : llvm::cl::getRegisteredOptions())
+    if (!llvm::is_contained({"help", "version"}, name))
+      option->setHiddenFlag(llvm::cl::ReallyHidden);
   mlir::DialectRegistry registry;
   registry.insert<ax::AxDialect, ax::AxlDialect>();
   ax::registerAxPasses();

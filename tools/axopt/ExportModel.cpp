@@ -7,7 +7,7 @@
 using namespace ax;
 
 llvm::Error ax::exportModel(const Options &options) {
-  auto source = rt::readWeights(options.weights, warn);
+  auto source = rt::readWeights(options.weights, {warn});
   if (!source)
     return source.takeError();
   import::ExportWeights weights;

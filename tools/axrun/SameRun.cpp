@@ -24,18 +24,13 @@ std::string fingerprintOf(const std::string &path) {
   if (!file)
     return "'" + path + "', which cannot be read (" +
            describeError(file.takeError()).message + ")";
-  constexpr size_t numBlocks = 64, blockBytes = 16384;
-  llvm::ArrayRef<uint8_t> bytes = (*file)->bytes();
+  constexpr int64_t numBlocks = 64, blockBytes = 16384;
   llvm::BLAKE3 hasher;
-  if (bytes.size() <= numBlocks * blockBytes) {
-    hasher.update(bytes);
-  } else {
-    size_t last = bytes.size() - blockBytes;
-    for (size_t i = 0; i < numBlocks; ++i)
-      hasher.update(bytes.slice(last * i / (numBlocks - 1), blockBytes));
-  }
+  (*file)->visitSamples(
+      numBlocks, blockBytes,
+      [&](llvm::ArrayRef<uint8_t> block) { hasher.update(block); });
   return "'" + llvm::sys::path::filename(path).str() + "' of " +
-         std::to_string(bytes.size()) + " bytes, " +
+         std::to_string((*file)->getSize()) + " bytes, " +
          llvm::toHex(hasher.final<8>(), /*LowerCase=*/true);
 }
 

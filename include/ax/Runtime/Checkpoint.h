@@ -12,7 +12,6 @@
 #ifndef AX_RUNTIME_CHECKPOINT_H
 #define AX_RUNTIME_CHECKPOINT_H
 
-#include "ax/Runtime/Npy.h"
 #include "ax/Runtime/Safetensors.h"
 #include "ax/Support/PiecedTensor.h"
 
@@ -40,12 +39,7 @@ struct CheckpointFacts {
 };
 
 struct Checkpoint : CheckpointFacts {
-  std::vector<std::pair<std::string, PiecedTensor>> tensors;
-};
-
-/// What else is a source of weights has no more than these facts.
-struct GivenTensors : CheckpointFacts {
-  NamedTensors tensors;
+  NamedPieces tensors;
 };
 
 /// How one process of several reads a checkpoint.
@@ -56,6 +50,9 @@ struct CheckpointReading {
   /// changes; only then its bytes are looked at. Empty: it reads all.
   std::function<bool(llvm::StringRef state, const ElementBox &elements)> needs =
       nullptr;
+  /// `needs` is asked of what the run was given and never changes, too: else
+  /// all of that is read.
+  bool needsGiven = false;
   /// Gets what this process has found of a checkpoint, and gives what all have:
   /// one that is damaged for one is damaged for all. Empty: there are no
   /// others.
@@ -75,9 +72,12 @@ llvm::Expected<Checkpoint> readCheckpoint(const std::string &path,
 /// A checkpoint, or nothing but the tensors of a .safetensors or .npz file, or
 /// of what save_pretrained writes: a folder with model.safetensors, or with
 /// several files and an index.
-llvm::Expected<GivenTensors>
-readWeights(const std::string &path,
-            const std::function<void(const std::string &)> &warn);
+/// What is no checkpoint has no other facts, and needs no agreement.
+llvm::Expected<Checkpoint> readWeights(const std::string &path,
+                                       const CheckpointReading &reading);
+
+/// Whether it is a checkpoint, or a folder with some.
+bool isCheckpoint(const std::string &path);
 
 /// The files that readWeights or readCheckpoint may read of `path`; none of an
 /// empty one.

@@ -8,14 +8,11 @@
 #ifndef AX_RUNTIME_SAFETENSORS_H
 #define AX_RUNTIME_SAFETENSORS_H
 
-#include "ax/Runtime/Npy.h"
 #include "ax/Support/AtomicFile.h"
+#include "ax/Support/PiecedTensor.h"
 
 #include <map>
-
-namespace ax {
-class MappedFile;
-} // namespace ax
+#include <optional>
 
 namespace ax::rt {
 
@@ -25,13 +22,12 @@ inline constexpr size_t mostDims = 64;
 /// What a file says of itself (`__metadata__`): texts by name.
 using SafetensorsMetadata = std::map<std::string, std::string>;
 
-/// The tensors stay in the file, which is mapped, but for some that are not
-/// aligned. BadInput errors name it. `metadata` and `mapped`, if not null,
-/// become what the file says of itself, and the file.
-llvm::Expected<NamedTensors>
+/// Each tensor is one piece, which stays in the file, but for some that are not
+/// aligned. BadInput errors name it. `metadata`, if not null, becomes what the
+/// file says of itself.
+llvm::Expected<NamedPieces>
 readSafetensors(const std::string &path,
-                SafetensorsMetadata *metadata = nullptr,
-                std::shared_ptr<MappedFile> *mapped = nullptr);
+                SafetensorsMetadata *metadata = nullptr);
 
 /// `F32`, as the header writes it.
 std::string safetensorsName(DType type);

@@ -143,10 +143,10 @@ public:
 
 private:
   struct Impl;
-  /// `compile`, but for the checkpoint that is resumed.
+  /// `compile`, but for what states begin with that is not the model's.
   static llvm::Expected<std::unique_ptr<Session>>
   makePrograms(const std::string &planPath, const SessionOptions &options);
-  llvm::Error resume(const SessionOptions &options);
+  llvm::Error giveStates(const SessionOptions &options);
   llvm::Error checkStart() const;
   explicit Session(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl;

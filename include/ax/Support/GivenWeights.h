@@ -9,7 +9,7 @@
 #ifndef AX_SUPPORT_GIVENWEIGHTS_H
 #define AX_SUPPORT_GIVENWEIGHTS_H
 
-#include "ax/Support/HostTensor.h"
+#include "ax/Support/PiecedTensor.h"
 
 #include <functional>
 #include <map>
@@ -94,7 +94,7 @@ struct GivenWeights {
   /// The file, for messages.
   std::string path;
   /// The tensors, by the file's names at first.
-  std::map<std::string, HostTensor> tensors;
+  std::map<std::string, PiecedTensor> tensors;
   Ties ties;
   /// Globs over the file's names: what is not meant for the model.
   std::vector<std::string> leaveOut;
@@ -141,7 +141,8 @@ public:
   /// Whether a tensor of type `given` can be taken: bf16 and f16 as f32, which
   /// loses nothing, or what is `wanted`.
   static bool fits(DType wanted, DType given);
-  llvm::Expected<HostTensor> to(DType wanted, const HostTensor &tensor);
+  /// The tensor's elements become wider when they are copied or assembled.
+  PiecedTensor to(DType wanted, PiecedTensor tensor);
   /// Warns of all of them in one line, if there were any.
   void tell(llvm::StringRef path,
             const std::function<void(const std::string &)> &warn) const;

@@ -4,6 +4,7 @@
 #define AX_SUPPORT_MAPPEDFILE_H
 
 #include "llvm/ADT/ArrayRef.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
 #include "llvm/Support/Error.h"
 
 #include <cstdint>
@@ -37,6 +38,12 @@ public:
   /// are not all inside it (negative and wrapping values included).
   llvm::Expected<llvm::ArrayRef<uint8_t>> range(int64_t offset,
                                                 int64_t length) const;
+
+  /// Calls fn for `count` pieces of `length` bytes, which lie evenly all over
+  /// the file, its end included; once for all of it where it has no more bytes
+  /// than these. Hardly a page of it stays in this process's memory.
+  void visitSamples(int64_t count, int64_t length,
+                    llvm::function_ref<void(llvm::ArrayRef<uint8_t>)> fn) const;
 
   /// Its size and a hash of some of its bytes, from all over it: another text
   /// for another file. Reads no more than about a megabyte.

@@ -12,6 +12,9 @@
 
 #include "llvm/ADT/STLFunctionalExtras.h"
 
+#include <string>
+#include <utility>
+
 namespace ax {
 
 class MappedFile;
@@ -40,12 +43,17 @@ private:
 /// Elements of a tensor, one behind the other in the order of the box.
 struct TensorPiece {
   ElementBox box;
+  /// Its type may be a narrower one than the whole tensor's: bf16 or f16 of an
+  /// f32 tensor.
   HostTensor tensor;
   /// The file that has them; null where memory does.
   std::shared_ptr<MappedFile> file = nullptr;
 
-  /// Puts them into the whole tensor's memory.
-  void copyInto(uint8_t *whole) const;
+  /// Puts elements from number `first` on, in the whole tensor's type.
+  void copyElements(DType type, int64_t first, int64_t count,
+                    uint8_t *to) const;
+  /// Puts all of them into the whole tensor's memory.
+  void copyInto(DType type, uint8_t *whole) const;
   /// This process's memory need not hold them any more; who reads them again
   /// reads the file again.
   void release() const;
@@ -53,15 +61,25 @@ struct TensorPiece {
 
 /// A global tensor, each of whose elements is in one of the pieces.
 struct PiecedTensor {
+  /// `file`: which has the tensor, if one does.
+  static PiecedTensor of(HostTensor tensor,
+                         std::shared_ptr<MappedFile> file = nullptr);
+
   DType type = DType::F32;
   Shape shape;
   std::vector<TensorPiece> pieces;
 
+  /// The piece that is all of the tensor as it is; null where none is.
+  const TensorPiece *getWhole() const;
+  int64_t getRank() const { return static_cast<int64_t>(shape.size()); }
   /// `8x128xf32`.
   std::string typeToString() const;
   /// Returns the tensor; one that is one piece stays where it is.
   llvm::Expected<HostTensor> assemble() const;
 };
+
+/// Tensors of files by name.
+using NamedPieces = std::vector<std::pair<std::string, PiecedTensor>>;
 
 } // namespace ax
 

@@ -337,7 +337,7 @@ TEST_F(CheckpointTest, BooleansOfSafetensorsAreOneOrZero) {
   ASSERT_FALSE(static_cast<bool>(file->commit()));
   auto read = readSafetensors(path);
   ASSERT_TRUE(static_cast<bool>(read));
-  EXPECT_EQ(read->front().second.rawBytes(),
+  EXPECT_EQ(read->front().second.pieces.front().tensor.rawBytes(),
             llvm::ArrayRef<uint8_t>({0, 1, 1, 1}));
 }
 

@@ -68,6 +68,31 @@ TEST(PreparedExchangesTest, TransfersOfOneNameHaveNoOrderAmongThem) {
   EXPECT_EQ(disagree(b.program, b.program), "");
 }
 
+// Messages find each other by their tags.
+TEST(PreparedExchangesTest, OtherTagsOfTransfersAreNamed) {
+  auto make = [](int32_t first) {
+    ProgramBuilder b({{"pipe", 2, false}});
+    b.stages(2);
+    for (const char *name : {"a", "b"})
+      b.program->transfers[static_cast<size_t>(b.transfer(0, 16, 2))].name =
+          name;
+    std::vector<Transfer> &transfers = b.program->transfers;
+    std::rotate(transfers.begin(), transfers.begin() + first, transfers.end());
+    for (int32_t transfer : {first, 1 - first}) {
+      b.add(0, SendCommand{transfer, {b.buffer(0, Space::Arena, 0, 16), 0}},
+            "send");
+      b.add(1, RecvCommand{transfer}, "recv");
+    }
+    return b.program;
+  };
+  EXPECT_EQ(disagree(make(0), make(0)), "");
+  EXPECT_EQ(disagree(make(0), make(1)),
+            "rank 1 on host 'host1' does not do in transfer 'test: a' from "
+            "rank 0 to rank 1 what rank 0 on host 'host0' does: it prepares as "
+            "number 0 16 bytes with tag 1, and on the other it prepares as "
+            "number 0 16 bytes with tag 0");
+}
+
 TEST(PreparedExchangesTest, OneMoreIsNamed) {
   EXPECT_EQ(disagree(makeSums({4}), makeSums({4, 8})),
             "rank 1 on host 'host1' does not do in group {col} what rank 0 on "

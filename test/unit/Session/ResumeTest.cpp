@@ -74,7 +74,7 @@ TEST(ResumeTest, TakesNoNarrowerTypes) {
           << text;
     WeightsRequest request;
     request.path = path;
-    EXPECT_FALSE(useWeights({&program}, request));
+    EXPECT_FALSE(useWeights({&program}, request, *rt::makeLoneWorld()));
   }
   llvm::sys::fs::remove_directories(folder);
 }
