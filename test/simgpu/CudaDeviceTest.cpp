@@ -205,6 +205,31 @@ TEST(CudaDeviceTest, CodeIsForAllCardsOfRanks) {
             "from 0");
 }
 
+// A process has one rank, on a card of its host, which only its number there
+// says; what the other hosts have is theirs.
+TEST(CudaDeviceTest, ProcessesAreSpreadOverTheirHostsCards) {
+  auto targetOf = [](int32_t rank, int32_t index, int32_t onHost,
+                     std::vector<int32_t> cards = {}) {
+    startSimgpu({{"CARDS", "2"}, {"CAPABILITY", "90,80"}});
+    BackendOptions options;
+    options.device = "cuda";
+    options.ranks = {rank};
+    options.indexOnHost = index;
+    options.processesOnHost = onHost;
+    options.cards = std::move(cards);
+    auto target = allBackends().findTarget(6, options);
+    return target ? target->toText() : llvm::toString(target.takeError());
+  };
+  EXPECT_EQ(targetOf(4, 0, 2), "sm_90");
+  EXPECT_EQ(targetOf(5, 1, 2), "sm_80");
+  EXPECT_EQ(targetOf(1, 1, 4), "sm_90");
+  EXPECT_EQ(targetOf(2, 2, 4), "sm_80");
+  EXPECT_EQ(targetOf(4, 0, 2, {7, 7, 7, 7, 1, 7}), "sm_80");
+  EXPECT_EQ(targetOf(5, 1, 2, {0, 0, 0, 0, 0, 7}),
+            "--devices: there is no card 7 of device 'cuda', which has 2, "
+            "from 0");
+}
+
 TEST(CudaDeviceTest, SaysWhatItCannotDo) {
   startSimgpu();
   Devices devices = llvm::cantFail(createCuda());
