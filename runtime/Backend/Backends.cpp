@@ -85,8 +85,8 @@ Backends::placeRanks(int64_t numRanks, const BackendOptions &options) const {
     bool isAlone = options.ranks.empty();
     int64_t onHost = isAlone ? numRanks : options.processesOnHost;
     int64_t first = isAlone ? 0 : options.indexOnHost;
-    int64_t here = isAlone ? numRanks
-                           : static_cast<int64_t>(options.ranks.size());
+    int64_t here =
+        isAlone ? numRanks : static_cast<int64_t>(options.ranks.size());
     int64_t numUsed = std::min<int64_t>(*numCards, onHost);
     for (int64_t i = first; i < first + here; ++i)
       cards.push_back(static_cast<int32_t>(i * numUsed / onHost));

@@ -47,15 +47,13 @@ NcclLink::join(const std::vector<int32_t> &ranks, ncclUniqueId id) {
   auto index = static_cast<int>(llvm::find(ranks, getRank()) - ranks.begin());
   llvm::Error error = cuda::enterCard(device);
   if (!error)
-    error = world.getLibrary().call(&Nccl::ncclCommInitRankConfig,
-                                    &comm->handle,
-                                    static_cast<int>(ranks.size()), id, index,
-                                    &config);
+    error = world.getLibrary().call(
+        &Nccl::ncclCommInitRankConfig, &comm->handle,
+        static_cast<int>(ranks.size()), id, index, &config);
   if (error)
-    return addContext(std::move(error), llvm::formatv("rank {0}, card {1}",
-                                                      getRank(),
-                                                      device.getCard())
-                                            .str());
+    return addContext(
+        std::move(error),
+        llvm::formatv("rank {0}, card {1}", getRank(), device.getCard()).str());
   std::lock_guard<std::timed_mutex> lock(mutex);
   comms.push_back(comm);
   return comm;
@@ -86,9 +84,8 @@ static std::string describeAll(const All &all, DescriptionOf descriptionOf) {
 
 static std::string
 describeAll(llvm::ArrayRef<std::shared_ptr<const Description>> what) {
-  return describeAll(what, [](const auto &each) -> const Description & {
-    return *each;
-  });
+  return describeAll(
+      what, [](const auto &each) -> const Description & { return *each; });
 }
 
 llvm::Error
@@ -188,8 +185,7 @@ std::vector<int32_t> NcclLink::findMissing(const Issued &issued) {
   return missing.empty() ? issued.what->others : missing;
 }
 
-std::string
-NcclLink::findFault(std::chrono::steady_clock::time_point now) {
+std::string NcclLink::findFault(std::chrono::steady_clock::time_point now) {
   std::lock_guard<std::timed_mutex> lock(mutex);
   if (isAborted)
     return "";
@@ -225,11 +221,10 @@ NcclLink::findFault(std::chrono::steady_clock::time_point now) {
                     return *issued.what;
                   }),
       world.getTimeout().count(), missing.size() == 1 ? "" : "s",
-      llvm::join(llvm::map_range(missing,
-                                 [](int32_t rank) {
-                                   return std::to_string(rank);
-                                 }),
-                 ", "));
+      llvm::join(
+          llvm::map_range(missing,
+                          [](int32_t rank) { return std::to_string(rank); }),
+          ", "));
 }
 
 void NcclLink::abort() {

@@ -55,8 +55,8 @@ ncclRedOp_t toNccl(sharding::ReduceKind kind) {
 
 } // namespace
 
-/// What collectives and messages have alike: the tensors are other streams', and
-/// the wire does the work.
+/// What collectives and messages have alike: the tensors are other streams',
+/// and the wire does the work.
 class NcclOperation : public StreamOperation {
 public:
   NcclOperation(RankLink rank, std::shared_ptr<NcclComm> comm)
@@ -117,8 +117,8 @@ public:
     link->reserveScratch(scratchBytes);
     // They have these in common.
     reduction = toNccl(specs.front().reduce);
-    type = reduces(specs.front().kind) ? toNccl(specs.front().dtype)
-                                       : ncclUint8;
+    type =
+        reduces(specs.front().kind) ? toNccl(specs.front().dtype) : ncclUint8;
   }
 
   llvm::Error start(Stream &stream,
@@ -163,10 +163,10 @@ public:
         [&](const Nccl &library, CUstream_st *wire) -> llvm::Error {
           for (size_t i = 0; i < plans.size(); ++i)
             for (const Call &each : plans[i].calls)
-              if (llvm::Error error = makeCall(
-                      library, wire, each,
-                      DeviceAccess::pointer(addressOf(i, each.from)),
-                      DeviceAccess::pointer(addressOf(i, each.to))))
+              if (llvm::Error error =
+                      makeCall(library, wire, each,
+                               DeviceAccess::pointer(addressOf(i, each.from)),
+                               DeviceAccess::pointer(addressOf(i, each.to))))
                 return error;
           return llvm::Error::success();
         },
@@ -240,11 +240,11 @@ private:
       return llvm::Error::success();
     void *data = DeviceAccess::pointer(tensor);
     auto count = static_cast<size_t>(bytes);
-    return isSend ? library.call(&Nccl::ncclSend,
-                                 static_cast<const void *>(data), count,
-                                 ncclUint8, peer, comm->handle, wire)
-                  : library.call(&Nccl::ncclRecv, data, count, ncclUint8, peer,
-                                 comm->handle, wire);
+    return isSend
+               ? library.call(&Nccl::ncclSend, static_cast<const void *>(data),
+                              count, ncclUint8, peer, comm->handle, wire)
+               : library.call(&Nccl::ncclRecv, data, count, ncclUint8, peer,
+                              comm->handle, wire);
   }
 
   int32_t peer;
@@ -292,8 +292,8 @@ llvm::Error NcclLink::collect(llvm::function_ref<llvm::Error()> starts) {
 llvm::Expected<std::unique_ptr<StreamOperation>>
 makeNcclCollective(RankLink rank, std::shared_ptr<NcclComm> comm, int32_t index,
                    const CollectiveSpecs &specs, const std::string &name) {
-  auto made = std::make_unique<NcclCollective>(std::move(rank),
-                                               std::move(comm));
+  auto made =
+      std::make_unique<NcclCollective>(std::move(rank), std::move(comm));
   if (llvm::Error error = made->prepare())
     return error;
   made->plan(specs, index, name);

@@ -60,7 +60,8 @@ private:
   }
   Place allocate(int64_t bytes) {
     Place place{Where::Scratch, scratch};
-    scratch += (bytes + bufferAlignment - 1) / bufferAlignment * bufferAlignment;
+    scratch +=
+        (bytes + bufferAlignment - 1) / bufferAlignment * bufferAlignment;
     return place;
   }
 
@@ -120,10 +121,9 @@ private:
     }
     for (const CollectivePiece &piece :
          planCollective(spec, members, me).pieces)
-      plan.copiesBehind.push_back(
-          copying(piece.box,
-                  {Where::Scratch, parts.offset + piece.peer * bytes},
-                  destination()));
+      plan.copiesBehind.push_back(copying(
+          piece.box, {Where::Scratch, parts.offset + piece.peer * bytes},
+          destination()));
   }
 
   void exchangeMessages() {
@@ -163,9 +163,8 @@ private:
       return addCall(CallKind::Send, source(box.sourceOffset), {}, bytes, peer);
     Place message = allocate(bytes);
     // Both ends have the elements of a message in the order of the box.
-    plan.copiesBefore.push_back(
-        copying(box.reversed().withDenseSource().reversed(), source(),
-                message));
+    plan.copiesBefore.push_back(copying(
+        box.reversed().withDenseSource().reversed(), source(), message));
     addCall(CallKind::Send, message, {}, bytes, peer);
   }
 
@@ -177,9 +176,7 @@ private:
 
 } // namespace
 
-bool canReduce(DType type) {
-  return type != DType::I16 && type != DType::U16;
-}
+bool canReduce(DType type) { return type != DType::I16 && type != DType::U16; }
 
 NcclPlan planNccl(const CollectiveSpec &spec, int32_t members, int32_t me,
                   int64_t scratch) {

@@ -28,17 +28,15 @@ void NcclWorld::watch() {
 
 void NcclWorld::watchLinks() {
   std::chrono::milliseconds interval(
-      timeout.count() > 0
-          ? std::clamp<int64_t>(timeout.count() / 8, 1, longest)
-          : longest);
+      timeout.count() > 0 ? std::clamp<int64_t>(timeout.count() / 8, 1, longest)
+                          : longest);
   std::unique_lock<std::mutex> lock(mutex);
   while (!changed.wait_for(lock, interval, [&] { return isLeaving; })) {
     if (aborted.load(std::memory_order_relaxed))
       continue;
     lock.unlock();
     for (const std::shared_ptr<NcclLink> &link : links)
-      if (std::string fault =
-              link->findFault(std::chrono::steady_clock::now());
+      if (std::string fault = link->findFault(std::chrono::steady_clock::now());
           !fault.empty()) {
         abort(fault);
         break;
@@ -55,9 +53,8 @@ NcclWorld::getAttendance(const std::vector<int32_t> &members) {
     found = std::make_shared<Attendance>();
     found->ranks = members;
     for (int32_t member : members)
-      found->isHere.push_back(llvm::any_of(links, [&](const auto &link) {
-        return link->getRank() == member;
-      }));
+      found->isHere.push_back(llvm::any_of(
+          links, [&](const auto &link) { return link->getRank() == member; }));
     found->counts = std::vector<std::atomic<uint64_t>>(members.size());
   }
   return found;

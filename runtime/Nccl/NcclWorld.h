@@ -12,8 +12,8 @@
 namespace ax::rt::nccl {
 
 /// The links of the ranks of this process, and a thread that looks after them:
-/// what is put on streams has nobody who waits for it, so it is this thread that
-/// finds an operation which takes too long, or that NCCL has given up.
+/// what is put on streams has nobody who waits for it, so it is this thread
+/// that finds an operation which takes too long, or that NCCL has given up.
 class NcclWorld {
 public:
   NcclWorld(std::shared_ptr<const Nccl> library,

@@ -25,8 +25,8 @@ INSTANTIATE_TEST_SUITE_P(
 
 // NCCL has no 16-bit integers: they go by the host.
 TEST(NcclCommunicatorTest, OnlyWhatNcclLacksIsOnTheHost) {
-  for (DType type : {DType::F16, DType::I8, DType::Bool, DType::U64,
-                     DType::I16, DType::U16}) {
+  for (DType type : {DType::F16, DType::I8, DType::Bool, DType::U64, DType::I16,
+                     DType::U16}) {
     bool isLacking = type == DType::I16 || type == DType::U16;
     eager.run(2, std::chrono::seconds(60), [&](Communicator &communicator) {
       auto group = makeGroup(communicator, allRanks(communicator));
@@ -62,8 +62,8 @@ TEST(NcclCommunicatorTest, MessagesArriveInTheOrderOfSends) {
         int32_t from = me - step, to = me + step;
         if (from >= 0 && from < 3)
           for (int64_t tag : {0, 1}) {
-            auto receive = llvm::cantFail(
-                communicator.prepareReceive(from, tag, 8, "in"));
+            auto receive =
+                llvm::cantFail(communicator.prepareReceive(from, tag, 8, "in"));
             llvm::cantFail(receive->run(nullptr, &got[tag]));
             EXPECT_EQ(got[tag], 10 * from + tag);
           }

@@ -83,8 +83,8 @@ runFailing(const std::map<std::string, std::string> &settings) {
     auto group = communicator.createGroup({0, 1});
     if (!group)
       return fail(group.takeError());
-    auto reduce = communicator.prepareOnStream(
-        {allReduce(DType::F32, {4})}, *group, "x", nullptr);
+    auto reduce = communicator.prepareOnStream({allReduce(DType::F32, {4})},
+                                               *group, "x", nullptr);
     if (!reduce)
       return fail(reduce.takeError());
     auto memory = llvm::cantFail(device.allocate(64));
@@ -113,11 +113,10 @@ TEST(NcclFailuresTest, CallsThatFailAreNamed) {
   for (std::string call : {"ncclAllReduce", "ncclGroupStart", "ncclGroupEnd"}) {
     // The communicator of all ranks was made in a group.
     bool isLater = call != "ncclAllReduce";
-    auto messages =
-        runFailing({{"FAIL", call + (isLater ? ":2:3" : ":1:3")}});
-    EXPECT_TRUE(contains(messages[0] + messages[1],
-                         ": all_reduce 4 f32 'x': " + call +
-                             ": internal error (3)"))
+    auto messages = runFailing({{"FAIL", call + (isLater ? ":2:3" : ":1:3")}});
+    EXPECT_TRUE(
+        contains(messages[0] + messages[1],
+                 ": all_reduce 4 f32 'x': " + call + ": internal error (3)"))
         << messages[0] << "\n"
         << messages[1];
     // The other one does not wait for ever.
@@ -154,8 +153,8 @@ std::vector<std::string> exchange(bool isTogether) {
     auto receive =
         llvm::cantFail(communicator.prepareReceiveOnStream(peer, 1, 8, "from"));
     auto startBoth = [&]() -> llvm::Error {
-      if (llvm::Error error = send->start(
-              *stream, {memory->getAddress(), DeviceAddress()}))
+      if (llvm::Error error =
+              send->start(*stream, {memory->getAddress(), DeviceAddress()}))
         return error;
       return receive->start(*stream,
                             {DeviceAddress(), memory->getAddress() + 8});
@@ -190,8 +189,7 @@ TEST(NcclFailuresTest, MessagesOfNobodyEndWithATimeout) {
       return;
     auto memory = llvm::cantFail(device.allocate(16));
     auto stream = llvm::cantFail(device.createStream());
-    auto send =
-        llvm::cantFail(communicator.prepareSendOnStream(2, 0, 8, "to"));
+    auto send = llvm::cantFail(communicator.prepareSendOnStream(2, 0, 8, "to"));
     auto receive =
         llvm::cantFail(communicator.prepareReceiveOnStream(0, 1, 8, "from"));
     llvm::cantFail(communicator.startTogether([&]() -> llvm::Error {

@@ -25,9 +25,8 @@ public:
     startSimgpu(settings);
     std::vector<int32_t> cards(static_cast<size_t>(numRanks));
     std::iota(cards.begin(), cards.end(), 0);
-    devices = llvm::cantFail(
-        llvm::cantFail(allBackends().devices.find("cuda"))
-            .create(cards, DeviceOptions()));
+    devices = llvm::cantFail(llvm::cantFail(allBackends().devices.find("cuda"))
+                                 .create(cards, DeviceOptions()));
     CommunicatorOptions options;
     options.timeout = timeout;
     for (std::unique_ptr<Device> &device : devices)
@@ -64,11 +63,10 @@ public:
     {
       NcclRanks ranks(numRanks, {{"ORDER", order}}, timeout);
       ranks.run([&](Communicator &communicator, Device &device) {
-        DeviceCommunicator adapted(
-            communicator, device,
-            [](const CollectiveSpecs &, size_t) {
-              return std::shared_ptr<const Kernel>();
-            });
+        DeviceCommunicator adapted(communicator, device,
+                                   [](const CollectiveSpecs &, size_t) {
+                                     return std::shared_ptr<const Kernel>();
+                                   });
         body(adapted);
       });
     }

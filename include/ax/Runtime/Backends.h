@@ -122,7 +122,8 @@ struct Backends {
   /// have cards of another number of ranks. No device is asked.
   llvm::Error checkRanks(int64_t numRanks, const BackendOptions &options) const;
   /// Returns what code for the cards of this process's ranks is made for: for
-  /// the one that runs least. Errors of names and cards that there are not, and of devices.
+  /// the one that runs least. Errors of names and cards that there are not, and
+  /// of devices.
   llvm::Expected<Target> findTarget(int64_t numRanks,
                                     const BackendOptions &options) const;
   /// All of these errors. `numRanks`: of all processes.

@@ -145,13 +145,12 @@ public:
 
   /// Whether what this rank has on streams goes out one at a time, in the order
   /// of starts, each when what is before it has ended: so the orders of ranks
-  /// have to fit each other (ExchangeOrder.h). Messages are found by their order
-  /// then, not by their tags.
+  /// have to fit each other (ExchangeOrder.h). Messages are found by their
+  /// order then, not by their tags.
   virtual bool isOrdered() const { return false; }
   /// Calls `starts`, which starts messages on streams, but finishes none. Where
   /// isOrdered(), they are at their turn all at once.
-  virtual llvm::Error
-  startTogether(llvm::function_ref<llvm::Error()> starts) {
+  virtual llvm::Error startTogether(llvm::function_ref<llvm::Error()> starts) {
     return starts();
   }
 

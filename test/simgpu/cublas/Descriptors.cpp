@@ -10,8 +10,8 @@
 namespace simcublas {
 
 cublasStatus_t enter(const char *call, uint64_t *context) {
-  return static_cast<cublasStatus_t>(simgpu::enterLibraryCall(
-      call, CUBLAS_STATUS_NOT_INITIALIZED, context));
+  return static_cast<cublasStatus_t>(
+      simgpu::enterLibraryCall(call, CUBLAS_STATUS_NOT_INITIALIZED, context));
 }
 
 cublasStatus_t refuse(cublasStatus_t status, const std::string &why) {

@@ -16,10 +16,9 @@ std::mutex &globalMutex() {
 }
 
 size_t Step::getSourceBytes(const Comm &comm) const {
-  return shape.getBytes() *
-         (shape.kind == Kind::ReduceScatter
-              ? static_cast<size_t>(comm.table->getSize())
-              : 1);
+  return shape.getBytes() * (shape.kind == Kind::ReduceScatter
+                                 ? static_cast<size_t>(comm.table->getSize())
+                                 : 1);
 }
 
 void Step::computeResult(Comm &comm, unsigned char *destination) const {

@@ -105,8 +105,8 @@ ncclResult_t enqueue(const std::vector<const Pending *> &calls) {
       return refuse(ncclSystemError, "a tensor is larger than can be here");
     int from = add(call->from, call->fromBytes);
     int to = add(call->to, call->toBytes);
-    batch->add(Step(call->shape, call->peer, call->from, numberCall(*call),
-                    from, to));
+    batch->add(
+        Step(call->shape, call->peer, call->from, numberCall(*call), from, to));
     what += (what.empty() ? "" : ", ") + call->shape.describe();
   }
   {
@@ -116,8 +116,9 @@ ncclResult_t enqueue(const std::vector<const Pending *> &calls) {
   static auto *push =
       simgpu::findDriverFunction<decltype(simgpuEnqueue)>("simgpuEnqueue");
   using Places = std::vector<unsigned char *>;
-  if (push(first.stream, what, ranges, [batch](const Places &) { batch->end(); },
-           [batch](const Places &places) { return batch->isReady(places); }))
+  if (push(
+          first.stream, what, ranges, [batch](const Places &) { batch->end(); },
+          [batch](const Places &places) { return batch->isReady(places); }))
     return ncclUnhandledCudaError;
   return ncclSuccess;
 }
@@ -131,8 +132,8 @@ ncclResult_t endGroup() {
     if (ncclResult_t result = awaitJoined(comm))
       return result;
   // Each communicator's calls are one piece of work on each stream.
-  std::vector<std::pair<std::pair<Comm *, cudaStream_t>,
-                        std::vector<const Pending *>>>
+  std::vector<
+      std::pair<std::pair<Comm *, cudaStream_t>, std::vector<const Pending *>>>
       batches;
   for (const Pending &call : ended.calls) {
     std::pair key(call.comm.get(), call.stream);
@@ -178,13 +179,18 @@ ncclResult_t call(const char *name, Kind kind, const void *from,
   std::shared_ptr<Comm> comm = findComm(handle);
   if (!result && !comm)
     result = refuse(ncclInvalidArgument, "there is no such communicator");
-  Pending pending{comm, stream, {kind, type, reduction, count}, from, to,
-                  fromCount * bytesOf(type), toCount * bytesOf(type), peer};
+  Pending pending{comm,
+                  stream,
+                  {kind, type, reduction, count},
+                  from,
+                  to,
+                  fromCount * bytesOf(type),
+                  toCount * bytesOf(type),
+                  peer};
   if (!result)
     result = checkCall(pending, context);
   if (!result && kind == Kind::Message &&
-      (peer < 0 || peer >= comm->table->getSize() ||
-       peer == comm->rank))
+      (peer < 0 || peer >= comm->table->getSize() || peer == comm->rank))
     result = refuse(ncclInvalidArgument, "there is no such rank");
   bool isGrouped = group.depth > 0;
   if (result) {
@@ -239,8 +245,8 @@ SIMNCCL_ENTRY ncclResult_t ncclCommInitRankConfig(ncclComm_t *handle, int size,
   // Cards of processes are not told apart by their contexts alone; those that
   // may share one are as if each had its own.
   static std::atomic<uint64_t> numShared{0};
-  uint64_t card = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE") ? ++numShared << 56
-                                                            : context;
+  uint64_t card =
+      std::getenv("NCCL_MULTI_RANK_GPU_ENABLE") ? ++numShared << 56 : context;
   std::string why =
       comm->table->join(rank, static_cast<uint64_t>(getpid()) << 24 ^ card);
   if (!why.empty())
@@ -303,8 +309,12 @@ SIMNCCL_ENTRY ncclResult_t ncclCommGetAsyncError(ncclComm_t handle,
 
 SIMNCCL_ENTRY const char *ncclGetErrorString(ncclResult_t result) {
   static const char *const texts[] = {
-      "no error",      "unhandled cuda error", "unhandled system error",
-      "internal error", "invalid argument",    "invalid usage",
+      "no error",
+      "unhandled cuda error",
+      "unhandled system error",
+      "internal error",
+      "invalid argument",
+      "invalid usage",
       "remote process exited or there was a network error"};
   return result >= 0 && result < 7 ? texts[result] : "unknown result code";
 }
@@ -359,9 +369,9 @@ SIMNCCL_ENTRY ncclResult_t ncclSend(const void *from, size_t count,
               ncclSum, peer, comm, stream);
 }
 
-SIMNCCL_ENTRY ncclResult_t ncclRecv(void *to, size_t count,
-                                    ncclDataType_t type, int peer,
-                                    ncclComm_t comm, cudaStream_t stream) {
+SIMNCCL_ENTRY ncclResult_t ncclRecv(void *to, size_t count, ncclDataType_t type,
+                                    int peer, ncclComm_t comm,
+                                    cudaStream_t stream) {
   return call("ncclRecv", Kind::Message, nullptr, 0, to, count, count, type,
               ncclSum, peer, comm, stream);
 }

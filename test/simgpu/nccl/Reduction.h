@@ -11,8 +11,8 @@ namespace simnccl {
 /// 0 for no type.
 size_t bytesOf(ncclDataType_t type);
 
-/// Combines `count` elements of `into` with those of `from`. Sums are rounded to
-/// the type at each step, and a maximum or minimum forgets NaN.
+/// Combines `count` elements of `into` with those of `from`. Sums are rounded
+/// to the type at each step, and a maximum or minimum forgets NaN.
 void combine(ncclDataType_t type, ncclRedOp_t reduction, unsigned char *into,
              const unsigned char *from, size_t count);
 
