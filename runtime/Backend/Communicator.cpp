@@ -33,6 +33,8 @@ Communicator::prepareReceiveOnStream(int32_t, int64_t, int64_t,
   return nullptr;
 }
 
+void Communicator::settle(std::chrono::steady_clock::time_point) {}
+
 llvm::Error Communicator::getLateError() const {
   return llvm::Error::success();
 }

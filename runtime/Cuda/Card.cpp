@@ -5,6 +5,7 @@
 
 #include "ax/Support/Error.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 
@@ -117,6 +118,15 @@ llvm::Error Card::enter() const {
     return error;
   entered = identity;
   return llvm::Error::success();
+}
+
+llvm::Expected<CardIdentity> Card::getUuid() const {
+  CUuuid uuid{};
+  if (llvm::Error error = driver->call(&Driver::cuDeviceGetUuid, &uuid, device))
+    return error;
+  CardIdentity identity;
+  std::copy_n(uuid.bytes, identity.size(), identity.begin());
+  return identity;
 }
 
 llvm::Expected<std::string> Card::describe() const {

@@ -31,6 +31,7 @@ public:
     return priority == StreamPriority::High ? highPriority : normalPriority;
   }
   llvm::Expected<MemorySize> getMemorySize() const;
+  llvm::Expected<CardIdentity> getUuid() const;
   /// Its name, and the driver's version.
   llvm::Expected<std::string> describe() const;
 

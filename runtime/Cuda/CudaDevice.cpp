@@ -29,7 +29,7 @@ public:
   int32_t getNumThreads() const override { return 1; }
   const HostMapping *getHostMapping() const override { return nullptr; }
   int32_t getMemorySpace() const override { return card->getNumber(); }
-  llvm::Error enter() const { return card->enter(); }
+  const Card &getHandle() const { return *card; }
   int32_t getCard() const override { return card->getNumber(); }
   bool canReach(const Device &other) const override {
     const auto *cuda = dynamic_cast<const CudaDevice *>(&other);
@@ -121,7 +121,11 @@ llvm::Expected<Target> findTarget(int32_t card) {
 } // namespace
 
 llvm::Error cuda::enterCard(const Device &device) {
-  return static_cast<const CudaDevice &>(device).enter();
+  return static_cast<const CudaDevice &>(device).getHandle().enter();
+}
+
+llvm::Expected<cuda::CardIdentity> cuda::getIdentity(const Device &device) {
+  return static_cast<const CudaDevice &>(device).getHandle().getUuid();
 }
 
 // Declared where the build's list of them is called.

@@ -4,7 +4,12 @@
 // Where a communicator is ordered, messages go out between the actions of the
 // schedule, in the groups of ExchangeOrder.h: what an action sends when it is
 // done, what another one receives before it begins. SendCommands only say what
-// is sent, and ReceiveCommands wait for what was received.
+// is sent, and RecvCommands wait for what was received.
+//
+// Messages of a group are begun one after another, in the order in which they
+// meet, with which ranks end, too. As a group of NCCL's they would not always:
+// those with one peer wait for each other there, and to connect for the first
+// time waits for all at once.
 //
 //===----------------------------------------------------------------------===//
 
@@ -39,49 +44,42 @@ llvm::Error RankExecutor::startMessage(const Message &message) {
 }
 
 llvm::Error RankExecutor::exchangeBefore(size_t entry) {
+  if (!isOrdered())
+    return llvm::Error::success();
   for (const std::vector<Message> &messages : messageGroups[entry])
-    if (llvm::Error error = exchangeTogether(messages))
+    if (llvm::Error error = exchange(messages))
       return error;
   return llvm::Error::success();
 }
 
-llvm::Error
-RankExecutor::exchangeTogether(const std::vector<Message> &messages) {
+llvm::Error RankExecutor::exchange(const std::vector<Message> &messages) {
   Stream &compute = *streams.compute;
-  std::vector<Message> sends;
-  for (const Message &message : messages)
-    if (isSend(steps[message.step]))
-      sends.push_back(message);
-  if (!sends.empty())
-    if (llvm::Error error = beginStep(sends.front()))
-      return error;
   // A slot is free, and what is sent is there, where computing is now.
   for (SideStream *side : {&streams.send, &streams.receive})
     if (llvm::Error error = side->enter(compute))
       return error;
-  if (llvm::Error error =
-          context.communicator.startTogether([&]() -> llvm::Error {
-            for (const Message &message : messages)
-              if (llvm::Error error = startMessage(message))
-                return error;
-            return llvm::Error::success();
-          }))
-    return error;
-  if (sends.empty())
-    return llvm::Error::success();
-  for (const Message &message : sends)
-    if (llvm::Error error =
-            steps[message.step].operation->finish(streams.send.get()))
-      return error;
-  // Only then others may have the place of what is sent.
-  if (llvm::Error error = streams.send.leave(compute))
-    return error;
-  // In a trace the first has the time of all.
-  for (size_t i = 0; i < sends.size(); ++i) {
-    if (i > 0)
-      if (llvm::Error error = beginStep(sends[i]))
+  for (const Message &message : messages) {
+    Step &step = steps[message.step];
+    if (!isSend(step)) {
+      // What is received is told of where it is waited for.
+      if (llvm::Error error =
+              progress.begin(compute, static_cast<int32_t>(message.step)))
         return error;
-    if (llvm::Error error = endStep(sends[i].step))
+      if (llvm::Error error = startMessage(message))
+        return error;
+      continue;
+    }
+    if (llvm::Error error = beginStep(
+            message.step, stage->schedule[message.entry].microBatch))
+      return error;
+    if (llvm::Error error = startMessage(message))
+      return error;
+    if (llvm::Error error = step.operation->finish(streams.send.get()))
+      return error;
+    // Only then others may have the place of what is sent.
+    if (llvm::Error error = streams.send.leave(compute))
+      return error;
+    if (llvm::Error error = endStep(message.step))
       return error;
   }
   return llvm::Error::success();

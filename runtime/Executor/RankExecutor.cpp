@@ -34,7 +34,9 @@ llvm::Error RankExecutor::finish() {
   // another device may read the states next.
   llvm::Error error = streams.compute->synchronize();
   if (!error)
-    error = context.communicator.getLateError();
+    // It says itself what was exchanged: the device has gone on since.
+    if (llvm::Error late = context.communicator.getLateError())
+      return late;
   if (!error && recorder)
     error = recorder->finishRun(trace);
   if (error)
@@ -61,22 +63,27 @@ void RankExecutor::settle(std::chrono::steady_clock::time_point until) {
     if (!done)
       llvm::consumeError(done.takeError());
   }
+  context.communicator.settle(until);
 }
 
 llvm::Error RankExecutor::runActions() {
   if (recorder)
     if (llvm::Error error = recorder->beginRun(*streams.compute))
       return error;
+  if (llvm::Error error = exchangeBefore(0))
+    return error;
   for (size_t i = 0; i < stage->schedule.size(); ++i) {
-    if (isOrdered())
-      if (llvm::Error error = exchangeBefore(i))
-        return error;
-    if (llvm::Error error = runAction(stage->schedule[i], turnOf(i, numEnded)))
+    const Action &action = stage->schedule[i];
+    Turn turn = turnOf(i, numEnded);
+    if (llvm::Error error = runAction(action, turn))
+      return error;
+    if (llvm::Error error = exchangeBefore(i + 1))
+      return error;
+    // What was sent may be an input, whose place the next one has then.
+    if (llvm::Error error = listPorts[static_cast<size_t>(action.list)].close(
+            turn, action.microBatch))
       return error;
   }
-  if (isOrdered())
-    if (llvm::Error error = exchangeBefore(stage->schedule.size()))
-      return error;
   for (ListPorts &ports : listPorts)
     if (llvm::Error error = ports.awaitOutputs())
       return error;
@@ -95,8 +102,6 @@ llvm::Error RankExecutor::runAction(const Action &action, const Turn &turn) {
   if (isSending[list] && !isOrdered())
     if (llvm::Error error = streams.send.leave(*streams.compute))
       return error;
-  if (llvm::Error error = listPorts[list].close(turn, action.microBatch))
-    return error;
   // The slot is free again.
   for (Incoming &in : incoming) {
     if (in.list != action.list || isOrdered())

@@ -191,11 +191,8 @@ private:
   void orderMessages(const ExchangeOrder &order);
   /// What goes out between an entry of the schedule and the one before.
   llvm::Error exchangeBefore(size_t entry);
-  llvm::Error exchangeTogether(const std::vector<Message> &messages);
+  llvm::Error exchange(const std::vector<Message> &messages);
   llvm::Error startMessage(const Message &message);
-  llvm::Error beginStep(const Message &message) {
-    return beginStep(message.step, stage->schedule[message.entry].microBatch);
-  }
   static bool isSend(const Step &step) {
     return std::holds_alternative<SendCommand>(step.command->body);
   }

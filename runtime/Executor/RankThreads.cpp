@@ -114,8 +114,8 @@ void SharedRanks::keepFailure(ErrorDescription description, int32_t rank) {
 }
 
 void SharedRanks::stopAll(const std::string &reason) {
-  backends.communicators.front()->abort(reason);
   stop.store(true);
+  backends.communicators.front()->abort(reason);
   finished.wake();
   changed.notify_all();
   if (recorder)

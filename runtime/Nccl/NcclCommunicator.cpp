@@ -140,11 +140,11 @@ public:
     return getHost().barrier(*static_cast<NcclGroup &>(group).host);
   }
   bool isOrdered() const override { return true; }
-  llvm::Error startTogether(llvm::function_ref<llvm::Error()> starts) override {
-    return rank.link->collect(starts);
-  }
   llvm::Error getLateError() const override {
     return rank.link->getLateError();
+  }
+  void settle(std::chrono::steady_clock::time_point until) override {
+    rank.link->settle(until);
   }
   void abort(const std::string &reason) override { rank.world->abort(reason); }
   std::string getAbortReason() const override {
@@ -173,13 +173,19 @@ private:
 /// Where a rank computes.
 struct Seat {
   char host[256] = {};
+  /// Another process may have another number for it.
   int32_t card = 0;
+  cuda::CardIdentity identity = {};
 };
 
-Seat seatOf(const Device &device) {
+llvm::Expected<Seat> seatOf(const Device &device) {
   Seat seat;
   gethostname(seat.host, sizeof(seat.host) - 1);
   seat.card = device.getCard();
+  auto identity = cuda::getIdentity(device);
+  if (!identity)
+    return identity.takeError();
+  seat.identity = *identity;
   return seat;
 }
 
@@ -188,10 +194,10 @@ llvm::Error checkSeats(llvm::ArrayRef<Seat> seats) {
   const char *shares = std::getenv("NCCL_MULTI_RANK_GPU_ENABLE");
   if (shares && llvm::StringRef(shares) == "1")
     return llvm::Error::success();
-  std::map<std::pair<std::string, int32_t>, size_t> users;
+  std::map<cuda::CardIdentity, size_t> users;
   for (size_t rank = 0; rank < seats.size(); ++rank) {
     const Seat &seat = seats[rank];
-    auto [other, isNew] = users.try_emplace({seat.host, seat.card}, rank);
+    auto [other, isNew] = users.try_emplace(seat.identity, rank);
     if (!isNew)
       return makeErrorf(ExitCode::Usage,
                         "--comm=nccl: ranks {0} and {1} are both on card {2} "
@@ -239,8 +245,12 @@ llvm::Expected<ncclUniqueId> meet(const NcclWorld &world,
   const auto &links = world.getLinks();
   if (links.size() == ranks.size()) {
     std::vector<Seat> seats;
-    for (const std::shared_ptr<NcclLink> &link : links)
-      seats.push_back(seatOf(link->getDevice()));
+    for (const std::shared_ptr<NcclLink> &link : links) {
+      auto seat = seatOf(link->getDevice());
+      if (!seat)
+        return seat.takeError();
+      seats.push_back(*seat);
+    }
     if (llvm::Error error = checkSeats(seats))
       return error;
     ncclUniqueId id{};
@@ -253,8 +263,10 @@ llvm::Expected<ncclUniqueId> meet(const NcclWorld &world,
   auto group = host.createGroup(ranks);
   if (!group)
     return group.takeError();
-  auto seats = gather(host, *group, seatOf(links.front()->getDevice()),
-                      "cards of ranks");
+  auto seat = seatOf(links.front()->getDevice());
+  if (!seat)
+    return seat.takeError();
+  auto seats = gather(host, *group, *seat, "cards of ranks");
   if (!seats)
     return seats.takeError();
   if (llvm::Error error = checkSeats(*seats))
@@ -286,13 +298,16 @@ joinAll(NcclWorld &world, int32_t numRanks) {
       error = joined.takeError();
   }
   llvm::Error end = library.call(&Nccl::ncclGroupEnd);
-  if (error) {
+  if (error)
+    // The end says it once more.
     llvm::consumeError(std::move(end));
-    return error;
-  }
-  if (end)
-    return end;
-  return comms;
+  else
+    error = std::move(end);
+  if (!error)
+    return comms;
+  // None of them is whole.
+  world.abort("ranks could not join");
+  return error;
 }
 
 llvm::Expected<std::vector<std::unique_ptr<Communicator>>>

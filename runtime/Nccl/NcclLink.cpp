@@ -9,19 +9,19 @@
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
-#include <set>
+#include <thread>
 
 namespace ax::rt::nccl {
 
 NcclLink::~NcclLink() {
   // NCCL reclaims all communicators of a process when the last one is
   // destroyed; before, it only counts.
-  if (!comms.empty() && !isAborted)
+  if (!comms.empty())
     llvm::consumeError(cuda::enterCard(device));
   for (const std::shared_ptr<NcclComm> &comm : comms)
-    if (comm->handle)
+    if (ncclComm_t handle = comm->handle)
       llvm::consumeError(
-          world.getLibrary().call(&Nccl::ncclCommDestroy, comm->handle));
+          world.getLibrary().call(&Nccl::ncclCommDestroy, handle));
 }
 
 llvm::Error NcclLink::create() {
@@ -45,16 +45,20 @@ NcclLink::join(const std::vector<int32_t> &ranks, ncclUniqueId id) {
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 1;
   auto index = static_cast<int>(llvm::find(ranks, getRank()) - ranks.begin());
+  // In a group the handle comes at its end.
+  static_assert(sizeof(comm->handle) == sizeof(ncclComm_t) &&
+                std::atomic<ncclComm_t>::is_always_lock_free);
   llvm::Error error = cuda::enterCard(device);
   if (!error)
     error = world.getLibrary().call(
-        &Nccl::ncclCommInitRankConfig, &comm->handle,
+        &Nccl::ncclCommInitRankConfig,
+        reinterpret_cast<ncclComm_t *>(&comm->handle),
         static_cast<int>(ranks.size()), id, index, &config);
   if (error)
     return addContext(
         std::move(error),
         llvm::formatv("rank {0}, card {1}", getRank(), device.getCard()).str());
-  std::lock_guard<std::timed_mutex> lock(mutex);
+  std::lock_guard<std::timed_mutex> lock(calling);
   comms.push_back(comm);
   return comm;
 }
@@ -73,43 +77,25 @@ llvm::Expected<DeviceAddress> NcclLink::getScratch() {
   return scratch->getAddress();
 }
 
-/// `send 'x', receive 'y'`.
-template <typename All, typename DescriptionOf>
-static std::string describeAll(const All &all, DescriptionOf descriptionOf) {
-  std::string text;
-  for (const auto &each : all)
-    text += (text.empty() ? "" : ", ") + descriptionOf(each).text;
-  return text;
-}
-
-static std::string
-describeAll(llvm::ArrayRef<std::shared_ptr<const Description>> what) {
-  return describeAll(
-      what, [](const auto &each) -> const Description & { return *each; });
-}
-
-llvm::Error
-NcclLink::begin(llvm::ArrayRef<std::shared_ptr<const Description>> what,
-                uint64_t &number) {
-  std::lock_guard<std::timed_mutex> lock(mutex);
-  if (isAborted || world.isAborted())
-    return stopError(describeAll(what));
-  for (const std::shared_ptr<const Description> &each : what) {
-    number = ++numIssued;
-    Issued &issued = ring[number % mostIssued];
-    issued.what = each;
-    if (each->attendance)
-      issued.sequence = each->attendance->counts[each->index].fetch_add(
-                            1, std::memory_order_relaxed) +
-                        1;
-  }
+llvm::Error NcclLink::begin(const std::shared_ptr<const Description> &what,
+                            uint64_t &number) {
+  if (isStopped)
+    return stopError(what->text);
+  std::lock_guard<std::mutex> lock(mutex);
+  number = ++numIssued;
+  Issued &issued = ring[number % mostIssued];
+  issued.what = what;
+  if (what->attendance)
+    issued.sequence = what->attendance->counts[what->index].fetch_add(
+                          1, std::memory_order_relaxed) +
+                      1;
   return llvm::Error::success();
 }
 
 llvm::Error NcclLink::callTogether(
     llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls) {
-  std::lock_guard<std::timed_mutex> lock(mutex);
-  if (isAborted)
+  std::lock_guard<std::timed_mutex> lock(calling);
+  if (isStopped)
     return stopError("a call of NCCL");
   const Nccl &library = world.getLibrary();
   if (llvm::Error error = cuda::enterCard(device))
@@ -126,7 +112,7 @@ llvm::Error NcclLink::callTogether(
 }
 
 llvm::Error NcclLink::issue(
-    llvm::ArrayRef<std::shared_ptr<const Description>> what,
+    const std::shared_ptr<const Description> &what,
     llvm::function_ref<llvm::Error()> before,
     llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls,
     llvm::function_ref<llvm::Error()> behind) {
@@ -147,11 +133,11 @@ llvm::Error NcclLink::issue(
   // Whose communicator another thread has aborted meanwhile is told why.
   if (world.isAborted()) {
     llvm::consumeError(std::move(error));
-    return stopError(describeAll(what));
+    return stopError(what->text);
   }
-  return addContext(
-      std::move(error),
-      llvm::formatv("rank {0}: {1}", getRank(), describeAll(what)).str());
+  return addContext(std::move(error),
+                    llvm::formatv("rank {0}: {1}", getRank(), what->text)
+                        .str());
 }
 
 llvm::Error NcclLink::stopError(const std::string &operation) const {
@@ -162,17 +148,16 @@ llvm::Error NcclLink::stopError(const std::string &operation) const {
 llvm::Error NcclLink::getLateError() const {
   if (!world.isAborted())
     return llvm::Error::success();
-  std::lock_guard<std::timed_mutex> lock(mutex);
+  std::lock_guard<std::mutex> lock(mutex);
   return stopError(stoppedIn.empty() ? "nothing" : stoppedIn);
 }
 
-std::vector<NcclLink::Issued> NcclLink::findUnderWay() const {
-  std::vector<Issued> found;
-  uint64_t last = std::min(begun->get(), numIssued);
-  for (uint64_t number = done->get() + 1; number <= last; ++number)
-    if (numIssued - number < mostIssued)
-      found.push_back(ring[number % mostIssued]);
-  return found;
+NcclLink::Issued NcclLink::findUnderWay() const {
+  uint64_t number = done->get() + 1;
+  if (number > std::min(begun->get(), numIssued) ||
+      numIssued - number >= mostIssued)
+    return {};
+  return ring[number % mostIssued];
 }
 
 std::vector<int32_t> NcclLink::findMissing(const Issued &issued) {
@@ -186,19 +171,23 @@ std::vector<int32_t> NcclLink::findMissing(const Issued &issued) {
 }
 
 std::string NcclLink::findFault(std::chrono::steady_clock::time_point now) {
-  std::lock_guard<std::timed_mutex> lock(mutex);
-  if (isAborted)
+  if (isStopped)
     return "";
-  for (const std::shared_ptr<NcclComm> &comm : comms) {
-    ncclResult_t result = ncclSuccess;
-    llvm::Error error = world.getLibrary().call(&Nccl::ncclCommGetAsyncError,
-                                                comm->handle, &result);
-    if (!error && result != ncclSuccess && result != ncclInProgress)
-      error = world.getLibrary().describe("what NCCL does", result);
-    if (error)
-      return llvm::formatv("rank {0}: {1}", getRank(),
-                           llvm::toString(std::move(error)));
-  }
+  // A rank that is inside NCCL finds itself what fails there.
+  if (std::unique_lock<std::timed_mutex> lock(calling, std::try_to_lock); lock)
+    for (const std::shared_ptr<NcclComm> &comm : comms) {
+      ncclResult_t result = ncclSuccess;
+      ncclComm_t handle = comm->handle;
+      if (!handle)
+        continue;
+      llvm::Error error = world.getLibrary().call(&Nccl::ncclCommGetAsyncError,
+                                                  handle, &result);
+      if (!error && result != ncclSuccess && result != ncclInProgress)
+        error = world.getLibrary().describe("what NCCL does", result);
+      if (error)
+        return llvm::formatv("rank {0}: {1}", getRank(),
+                             llvm::toString(std::move(error)));
+    }
   uint64_t numDone = done->get();
   if (begun->get() <= numDone || numDone != lastDone ||
       lastProgress == std::chrono::steady_clock::time_point()) {
@@ -209,41 +198,45 @@ std::string NcclLink::findFault(std::chrono::steady_clock::time_point now) {
   if (world.getTimeout().count() == 0 ||
       now - lastProgress < world.getTimeout())
     return "";
-  std::set<int32_t> missing;
-  std::vector<Issued> underWay = findUnderWay();
-  for (const Issued &issued : underWay)
-    for (int32_t rank : findMissing(issued))
-      missing.insert(rank);
-  return llvm::formatv(
-      "rank {0}: {1}: waited {2} ms for rank{3} {4}", getRank(),
-      describeAll(underWay,
-                  [](const Issued &issued) -> const Description & {
-                    return *issued.what;
-                  }),
-      world.getTimeout().count(), missing.size() == 1 ? "" : "s",
-      llvm::join(
-          llvm::map_range(missing,
-                          [](int32_t rank) { return std::to_string(rank); }),
-          ", "));
+  std::lock_guard<std::mutex> lock(mutex);
+  Issued issued = findUnderWay();
+  if (!issued.what)
+    return "";
+  std::vector<int32_t> missing = findMissing(issued);
+  auto name = [](int32_t rank) { return std::to_string(rank); };
+  return llvm::formatv("rank {0}: {1}: waited {2} ms for rank{3} {4}",
+                       getRank(), issued.what->text, world.getTimeout().count(),
+                       missing.size() == 1 ? "" : "s",
+                       llvm::join(llvm::map_range(missing, name), ", "));
 }
 
-void NcclLink::abort() {
+void NcclLink::stop() {
+  std::lock_guard<std::mutex> lock(mutex);
+  if (isStopped.exchange(true))
+    return;
+  if (std::shared_ptr<const Description> what = findUnderWay().what)
+    stoppedIn = what->text;
+}
+
+void NcclLink::abort(std::chrono::steady_clock::time_point until) {
   // The rank's thread may be inside NCCL, and wait there for who will not come:
   // to end that, NCCL wants to be called beside it.
-  std::unique_lock<std::timed_mutex> lock(mutex, std::defer_lock);
-  bool isInside = !lock.try_lock_for(std::chrono::seconds(1));
-  if (isAborted)
-    return;
-  isAborted = true;
-  if (!isInside)
-    stoppedIn = describeAll(findUnderWay(),
-                            [](const Issued &issued) -> const Description & {
-                              return *issued.what;
-                            });
+  std::unique_lock<std::timed_mutex> lock(calling, std::defer_lock);
+  (void)lock.try_lock_until(until);
   llvm::consumeError(cuda::enterCard(device));
   for (const std::shared_ptr<NcclComm> &comm : comms)
-    if (ncclComm_t handle = std::exchange(comm->handle, nullptr))
+    if (ncclComm_t handle = comm->handle.exchange(nullptr))
       llvm::consumeError(world.getLibrary().call(&Nccl::ncclCommAbort, handle));
+}
+
+void NcclLink::settle(std::chrono::steady_clock::time_point until) {
+  llvm::Expected<bool> isDone = wire->isDone();
+  while (isDone && !*isDone && std::chrono::steady_clock::now() < until) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    isDone = wire->isDone();
+  }
+  if (!isDone)
+    llvm::consumeError(isDone.takeError());
 }
 
 } // namespace ax::rt::nccl

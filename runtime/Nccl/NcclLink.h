@@ -21,7 +21,6 @@
 
 namespace ax::rt::nccl {
 
-class NcclMessage;
 class NcclWorld;
 
 /// How many operations each member of some ranks has put on its stream, as far
@@ -47,7 +46,7 @@ struct Description {
 /// A NCCL communicator of this rank.
 struct NcclComm {
   /// Null after an abort.
-  ncclComm_t handle = nullptr;
+  std::atomic<ncclComm_t> handle{nullptr};
   std::shared_ptr<Attendance> attendance;
 };
 
@@ -76,11 +75,11 @@ public:
   /// Returns where that begins; the wire alone uses it.
   llvm::Expected<DeviceAddress> getScratch();
 
-  /// Puts operations on the wire, behind what is there: `before`, then `calls`,
-  /// as one group of NCCL's, then `behind`. Errors name the rank and the
-  /// operations.
+  /// Puts an operation on the wire, behind what is there: `before`, then
+  /// `calls`, as one group of NCCL's, then `behind`. Errors name the rank and
+  /// the operation.
   llvm::Error
-  issue(llvm::ArrayRef<std::shared_ptr<const Description>> what,
+  issue(const std::shared_ptr<const Description> &what,
         llvm::function_ref<llvm::Error()> before,
         llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls,
         llvm::function_ref<llvm::Error()> behind);
@@ -94,16 +93,12 @@ public:
   /// For the thread that looks after links: why ranks have to be stopped; empty
   /// where all is well.
   std::string findFault(std::chrono::steady_clock::time_point now);
-  /// Ends what NCCL does. For any thread, several times.
-  void abort();
-
-  /// Messages that are started meanwhile come here, and go out at once when
-  /// `starts` returns.
-  llvm::Error collect(llvm::function_ref<llvm::Error()> starts);
-  /// Null while nobody collects them.
-  std::vector<NcclMessage *> *getCollected() {
-    return isCollecting ? &collected : nullptr;
-  }
+  /// From now on nothing begins. For any thread, several times.
+  void stop();
+  /// Ends what NCCL does, behind `stop`, in a group of the caller's. Who is
+  /// inside NCCL is waited for until `until`.
+  void abort(std::chrono::steady_clock::time_point until);
+  void settle(std::chrono::steady_clock::time_point until);
 
 private:
   /// An operation on the wire.
@@ -114,13 +109,13 @@ private:
   };
   static constexpr size_t mostIssued = 1024;
 
-  /// `number` becomes that of the last one.
-  llvm::Error begin(llvm::ArrayRef<std::shared_ptr<const Description>> what,
+  llvm::Error begin(const std::shared_ptr<const Description> &what,
                     uint64_t &number);
   llvm::Error callTogether(
       llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls);
-  /// What the wire has begun, and not done, which the mutex guards.
-  std::vector<Issued> findUnderWay() const;
+  /// What the wire has begun, and not done; nothing of it where it is between
+  /// two. With the mutex held.
+  Issued findUnderWay() const;
   /// Who has not come to an operation, as far as can be seen: else all others.
   static std::vector<int32_t> findMissing(const Issued &issued);
 
@@ -134,14 +129,14 @@ private:
   std::unique_ptr<DeviceMemory> scratch;
   int64_t wantedScratch = 0;
 
-  std::vector<NcclMessage *> collected;
-  bool isCollecting = false;
-
-  /// Between the rank's thread and who aborts: nobody calls NCCL with a
-  /// communicator that is gone.
-  mutable std::timed_mutex mutex;
-  bool isAborted = false;
+  /// Held while NCCL is called with communicators, which may take as long as
+  /// others do not come. Guards `comms`, too.
+  std::timed_mutex calling;
   std::vector<std::shared_ptr<NcclComm>> comms;
+  std::atomic<bool> isStopped{false};
+
+  /// Guards what follows, for a moment.
+  mutable std::mutex mutex;
   /// Operations by their number, modulo its size.
   std::vector<Issued> ring = std::vector<Issued>(mostIssued);
   uint64_t numIssued = 0;

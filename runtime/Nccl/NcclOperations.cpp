@@ -5,7 +5,7 @@
 
 #include "ax/Runtime/DeviceAccess.h"
 
-#include "llvm/ADT/SmallVector.h"
+#include "llvm/Support/ErrorHandling.h"
 
 namespace ax::rt::nccl {
 
@@ -53,8 +53,6 @@ ncclRedOp_t toNccl(sharding::ReduceKind kind) {
   llvm_unreachable("unknown reduction");
 }
 
-} // namespace
-
 /// What collectives and messages have alike: the tensors are other streams',
 /// and the wire does the work.
 class NcclOperation : public StreamOperation {
@@ -91,8 +89,6 @@ protected:
 private:
   std::unique_ptr<Event> isReady, isDone;
 };
-
-namespace {
 
 class NcclCollective : public NcclOperation {
 public:
@@ -149,9 +145,8 @@ public:
             return error;
       return llvm::Error::success();
     };
-    std::shared_ptr<const Description> what = description;
     llvm::Error error = link->issue(
-        what,
+        description,
         [&]() -> llvm::Error {
           for (size_t i = 0; i < plans.size(); ++i)
             for (const Clearing &each : plans[i].clearings)
@@ -182,19 +177,19 @@ private:
     switch (call.kind) {
     case CallKind::AllReduce:
       return library.call(&Nccl::ncclAllReduce, from, to, count, type,
-                          reduction, comm->handle, wire);
+                          reduction, comm->handle.load(), wire);
     case CallKind::AllGather:
       return library.call(&Nccl::ncclAllGather, from, to, count, ncclUint8,
-                          comm->handle, wire);
+                          comm->handle.load(), wire);
     case CallKind::ReduceScatter:
       return library.call(&Nccl::ncclReduceScatter, from, to, count, type,
-                          reduction, comm->handle, wire);
+                          reduction, comm->handle.load(), wire);
     case CallKind::Send:
       return library.call(&Nccl::ncclSend, from, count, ncclUint8, call.peer,
-                          comm->handle, wire);
+                          comm->handle.load(), wire);
     case CallKind::Receive:
       return library.call(&Nccl::ncclRecv, to, count, ncclUint8, call.peer,
-                          comm->handle, wire);
+                          comm->handle.load(), wire);
     }
     llvm_unreachable("unknown call");
   }
@@ -205,8 +200,6 @@ private:
   ncclDataType_t type = ncclUint8;
   ncclRedOp_t reduction = ncclSum;
 };
-
-} // namespace
 
 /// A send, or a receive.
 class NcclMessage : public NcclOperation {
@@ -224,17 +217,21 @@ public:
     tensor = isSend ? addresses.front() : addresses.back();
     if (llvm::Error error = take(stream))
       return error;
-    if (std::vector<NcclMessage *> *collected = link->getCollected()) {
-      collected->push_back(this);
-      return llvm::Error::success();
-    }
-    return issueTogether(this);
+    if (llvm::Error error = enter())
+      return error;
+    auto nothing = [] { return llvm::Error::success(); };
+    if (llvm::Error error = link->issue(
+            description, nothing,
+            [&](const Nccl &library, CUstream_st *wire) {
+              return makeCall(library, wire);
+            },
+            nothing))
+      return error;
+    return leave();
   }
   llvm::Error finish(Stream &stream) override { return give(stream); }
 
 private:
-  friend llvm::Error issueTogether(llvm::ArrayRef<NcclMessage *> messages);
-
   llvm::Error makeCall(const Nccl &library, CUstream_st *wire) const {
     if (bytes == 0)
       return llvm::Error::success();
@@ -242,9 +239,9 @@ private:
     auto count = static_cast<size_t>(bytes);
     return isSend
                ? library.call(&Nccl::ncclSend, static_cast<const void *>(data),
-                              count, ncclUint8, peer, comm->handle, wire)
+                              count, ncclUint8, peer, comm->handle.load(), wire)
                : library.call(&Nccl::ncclRecv, data, count, ncclUint8, peer,
-                              comm->handle, wire);
+                              comm->handle.load(), wire);
   }
 
   int32_t peer;
@@ -253,41 +250,7 @@ private:
   DeviceAddress tensor;
 };
 
-llvm::Error issueTogether(llvm::ArrayRef<NcclMessage *> messages) {
-  if (messages.empty())
-    return llvm::Error::success();
-  llvm::SmallVector<std::shared_ptr<const Description>, 4> what;
-  for (NcclMessage *message : messages) {
-    if (llvm::Error error = message->enter())
-      return error;
-    what.push_back(message->description);
-  }
-  auto nothing = [] { return llvm::Error::success(); };
-  if (llvm::Error error = messages.front()->link->issue(
-          what, nothing,
-          [&](const Nccl &library, CUstream_st *wire) -> llvm::Error {
-            for (const NcclMessage *message : messages)
-              if (llvm::Error error = message->makeCall(library, wire))
-                return error;
-            return llvm::Error::success();
-          },
-          nothing))
-    return error;
-  for (NcclMessage *message : messages)
-    if (llvm::Error error = message->leave())
-      return error;
-  return llvm::Error::success();
-}
-
-llvm::Error NcclLink::collect(llvm::function_ref<llvm::Error()> starts) {
-  isCollecting = true;
-  llvm::Error error = starts();
-  isCollecting = false;
-  if (!error)
-    error = issueTogether(collected);
-  collected.clear();
-  return error;
-}
+} // namespace
 
 llvm::Expected<std::unique_ptr<StreamOperation>>
 makeNcclCollective(RankLink rank, std::shared_ptr<NcclComm> comm, int32_t index,

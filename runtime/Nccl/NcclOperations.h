@@ -20,9 +20,6 @@ llvm::Expected<std::unique_ptr<StreamOperation>>
 makeNcclCollective(RankLink rank, std::shared_ptr<NcclComm> comm, int32_t index,
                    const CollectiveSpecs &specs, const std::string &name);
 
-/// Puts messages of one rank on its wire, all at once.
-llvm::Error issueTogether(llvm::ArrayRef<NcclMessage *> messages);
-
 /// Makes a message to, or from, member `peer` of `comm`, which has all ranks.
 llvm::Expected<std::unique_ptr<StreamOperation>>
 makeNcclMessage(RankLink rank, std::shared_ptr<NcclComm> comm, int32_t peer,

@@ -70,8 +70,15 @@ void NcclWorld::abort(const std::string &why) {
   }
   for (const std::shared_ptr<NcclLink> &link : links) {
     link->getHost().abort(why);
-    link->abort();
+    link->stop();
   }
+  // In one group: alone, the abort of one communicator may wait for what the
+  // wire has before it, which is another one's.
+  auto until = std::chrono::steady_clock::now() + std::chrono::seconds(1);
+  llvm::consumeError(library->call(&Nccl::ncclGroupStart));
+  for (const std::shared_ptr<NcclLink> &link : links)
+    link->abort(until);
+  llvm::consumeError(library->call(&Nccl::ncclGroupEnd));
 }
 
 std::string NcclWorld::getAbortReason() const {

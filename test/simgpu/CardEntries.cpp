@@ -79,6 +79,19 @@ SIMGPU_ENTRY CUresult cuDeviceGetAttribute(int *value,
   });
 }
 
+// The header's name may be that of a later function of the same type.
+#undef cuDeviceGetUuid
+// Cards of all processes of a host are the same.
+SIMGPU_ENTRY CUresult cuDeviceGetUuid_v2(CUuuid *uuid, CUdevice device) {
+  return sim().enter("cuDeviceGetUuid_v2", [&] {
+    if (CUresult result = checkCard(device))
+      return result;
+    *uuid = {};
+    uuid->bytes[0] = static_cast<char>(1 + device);
+    return CUDA_SUCCESS;
+  });
+}
+
 SIMGPU_ENTRY CUresult cuDevicePrimaryCtxRetain(CUcontext *context,
                                                CUdevice device) {
   return sim().enter("cuDevicePrimaryCtxRetain", [&] {

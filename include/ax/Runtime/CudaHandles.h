@@ -11,6 +11,7 @@
 
 #include "llvm/ADT/ArrayRef.h"
 
+#include <array>
 #include <string>
 
 struct CUstream_st;
@@ -24,6 +25,10 @@ void *openCudaLibrary(llvm::ArrayRef<const char *> names, std::string &why);
 /// Makes the context of the device's card that of the calling thread. The
 /// device is one named `cuda`.
 llvm::Error enterCard(const Device &device);
+
+/// What tells a card from all others, of any host: its UUID.
+using CardIdentity = std::array<char, 16>;
+llvm::Expected<CardIdentity> getIdentity(const Device &device);
 
 /// Returns the handle of a stream of such a device.
 CUstream_st *getHandle(const Stream &stream);

@@ -3,6 +3,7 @@
 
 #include "Comm.h"
 
+#include <algorithm>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -102,6 +103,13 @@ std::string Step::advanceMessage(Comm &comm, const unsigned char *source,
   return "";
 }
 
+void Step::setPass(const std::vector<Step> &before) {
+  for (const Step &other : before)
+    if (shape.kind == Kind::Message && other.shape.kind == Kind::Message &&
+        peer == other.peer && isSend == other.isSend)
+      ++pass;
+}
+
 std::string Step::advance(Comm &comm,
                           const std::vector<unsigned char *> &places) {
   auto place = [&](int at) {
@@ -160,6 +168,14 @@ bool Batch::isReady(const std::vector<unsigned char *> &places) {
     return false;
   bool isDone = true;
   for (Step &step : steps) {
+    bool mayGoOn = std::none_of(
+        steps.begin(), steps.end(), [&](const Step &other) {
+          return step.isBehind(other) && !other.isDone();
+        });
+    if (!mayGoOn) {
+      isDone = false;
+      continue;
+    }
     std::string why = step.advance(*comm, places);
     if (!why.empty()) {
       std::fprintf(stderr, "simgpu: NCCL: %s\n", why.c_str());

@@ -40,6 +40,15 @@ public:
   /// Goes on as far as can be. Returns why it never will; empty: it may.
   std::string advance(Comm &comm, const std::vector<unsigned char *> &places);
   bool isDone() const { return done; }
+  /// Whether the other one, of the same group, is a message with the same peer
+  /// that goes before: the first send and the first receive go at once, then
+  /// the second ones.
+  bool isBehind(const Step &other) const {
+    return shape.kind == Kind::Message && other.shape.kind == Kind::Message &&
+           peer == other.peer && other.pass < pass;
+  }
+  /// In a group behind these.
+  void setPass(const std::vector<Step> &before);
 
 private:
   std::string advanceCollective(Comm &comm, const unsigned char *source,
@@ -54,15 +63,20 @@ private:
   bool isSend;
   uint64_t number;
   int from, to;
+  int pass = 0;
   bool hasBegun = false, hasGiven = false, done = false;
 };
 
 /// What a rank's stream does at once: the calls of a group. They go on
-/// independently of each other, and it ends when all are done.
+/// independently of each other, but for messages with one peer, and it ends when
+/// all are done.
 class Batch {
 public:
   explicit Batch(std::shared_ptr<Comm> comm) : comm(std::move(comm)) {}
-  void add(Step step) { steps.push_back(step); }
+  void add(Step step) {
+    step.setPass(steps);
+    steps.push_back(step);
+  }
   /// The stream is there: whether it may go on.
   bool isReady(const std::vector<unsigned char *> &places);
   /// It goes on.
