@@ -19,8 +19,11 @@ struct ComposeAttentionPass
     : codegen::impl::ComposeAttentionBase<ComposeAttentionPass> {
   void runOnOperation() override {
     forEachStage(getOperation(), [](LocalStageOp stage) {
+      Block &block = stage.getBlock();
+      for (auto op : llvm::make_early_inc_range(block.getOps<AttentionOp>()))
+        compose(op);
       for (auto op :
-           llvm::make_early_inc_range(stage.getBlock().getOps<AttentionOp>()))
+           llvm::make_early_inc_range(block.getOps<AttentionGradientOp>()))
         compose(op);
     });
   }
@@ -28,11 +31,23 @@ struct ComposeAttentionPass
   static void compose(AttentionOp op) {
     OpBuilder builder(op);
     TensorBuilder t(op.getLoc(), builder);
-    AttentionParts parts(op, t);
+    AttentionParts parts(AttentionValues(op), t);
     Value mixed =
         parts.dot(parts.probabilities(parts.scaledQueries()), op.getV(), 4, 2);
     op.getResult().replaceAllUsesWith(
-        t.reshape(mixed, shapeOf(op.getResult())));
+        t.cast(t.reshape(mixed, shapeOf(op.getResult())),
+               elementType(op.getResult())));
+    op.erase();
+  }
+
+  static void compose(AttentionGradientOp op) {
+    OpBuilder builder(op);
+    TensorBuilder t(op.getLoc(), builder);
+    AttentionGradientParts parts(AttentionValues(op), op.getResult(),
+                                 op.getGradient(), t);
+    op.getDv().replaceAllUsesWith(parts.ofV());
+    op.getDq().replaceAllUsesWith(parts.ofQ());
+    op.getDk().replaceAllUsesWith(parts.ofK());
     op.erase();
   }
 };

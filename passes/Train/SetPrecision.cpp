@@ -28,7 +28,7 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
     for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>())
       for (Operation &op :
            llvm::make_early_inc_range(program.getBody().front()))
-        if (isa<LinearOp, DotOp, ConvOp>(op) &&
+        if (isa<LinearOp, DotOp, ConvOp, AttentionGradientOp>(op) &&
             elementType(op.getResult(0)).isF32())
           narrow(&op);
   }
@@ -38,20 +38,22 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
                           tensorType(value).clone(element), value);
   }
 
-  /// Operands are rounded, the result is widened.
+  /// Operands are rounded, results are widened.
   void narrow(Operation *op) {
     Builder types(op->getContext());
     Type element = type.type == Precision::BF16 ? Type(types.getBF16Type())
                                                 : Type(types.getF16Type());
     MarkStageAndAction mark(markedAction(op), op->getAttr(kStage));
     OpBuilder builder(op, &mark);
-    Value result = op->getResult(0);
     for (OpOperand &operand : op->getOpOperands())
-      operand.set(castTo(builder, operand.get(), element));
-    result.setType(tensorType(result).clone(element));
+      if (elementType(operand.get()).isF32())
+        operand.set(castTo(builder, operand.get(), element));
     builder.setInsertionPointAfter(op);
-    Value wide = castTo(builder, result, builder.getF32Type());
-    result.replaceAllUsesExcept(wide, wide.getDefiningOp());
+    for (Value result : op->getResults()) {
+      result.setType(tensorType(result).clone(element));
+      Value wide = castTo(builder, result, builder.getF32Type());
+      result.replaceAllUsesExcept(wide, wide.getDefiningOp());
+    }
   }
 };
 

@@ -198,6 +198,16 @@ Fault faultOf(const AttentionDesc &d) {
   return d.mask.sizes == Sizes{q[0], q[1], q[2], k[2]} ? "" : badSizes;
 }
 
+Fault faultOf(const AttentionGradientDesc &d) {
+  if (Fault fault = faultOf(d.forward); !fault.empty())
+    return fault;
+  if (Fault fault = findFault(d.gradient); !fault.empty())
+    return fault;
+  if (d.gradient.sizes != d.forward.out.sizes)
+    return badSizes;
+  return d.gradient.dtype == d.forward.out.dtype ? "" : badTypes;
+}
+
 Fault faultOf(const TopKDesc &d) {
   if (Fault fault = findFault(d.x); !fault.empty())
     return fault;

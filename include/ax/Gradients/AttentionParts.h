@@ -2,27 +2,29 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Query heads are taken apart into [kv heads, group], so that keys and values
-// are shared by broadcasting.
+// are shared by broadcasting. Of narrow floats products are multiplied, and all
+// between products is f32.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_GRADIENTS_ATTENTIONPARTS_H
 #define AX_GRADIENTS_ATTENTIONPARTS_H
 
+#include "ax/Dialect/AttentionValues.h"
 #include "ax/Gradients/TensorBuilder.h"
 
 namespace ax {
 
 class AttentionParts {
 public:
-  AttentionParts(AttentionOp op, TensorBuilder &t)
-      : op(op), t(t), heads(shapeOf(op.getQ())[1]),
-        queries(shapeOf(op.getQ())[2]), kvHeads(shapeOf(op.getK())[1]),
-        keys(shapeOf(op.getK())[2]) {}
+  AttentionParts(const AttentionValues &values, TensorBuilder &t)
+      : in(values), t(t), heads(shapeOf(in.q)[1]), queries(shapeOf(in.q)[2]),
+        kvHeads(shapeOf(in.k)[1]), keys(shapeOf(in.k)[2]) {}
 
   /// [batch, heads, ...] as [batch, kv heads, group, ...].
   mlir::Value byGroups(mlir::Value value);
   mlir::Value scaledQueries();
-  /// Multiplies x and y for every kv head of every sample.
+  /// Multiplies x and y, rounded to the type of q, for every kv head of every
+  /// sample.
   mlir::Value dot(mlir::Value x, mlir::Value y, llvm::ArrayRef<int64_t> xDims,
                   llvm::ArrayRef<int64_t> yDims);
   llvm::SmallVector<int64_t> maskShape();
@@ -31,10 +33,33 @@ public:
   /// tanh of the scores over the cap, when there is one.
   mlir::Value capped;
 
+  const AttentionValues in;
+
 private:
-  AttentionOp op;
   TensorBuilder &t;
   int64_t heads, queries, kvHeads, keys;
+};
+
+/// The gradient of attention. The scores are computed again, not kept.
+class AttentionGradientParts {
+public:
+  /// `result` is what attention gave, and `gradient` that of it.
+  AttentionGradientParts(const AttentionValues &values, mlir::Value result,
+                         mlir::Value gradient, TensorBuilder &t);
+  mlir::Value ofQ();
+  mlir::Value ofK();
+  mlir::Value ofV();
+  mlir::Value ofMask();
+
+private:
+  /// That of the scores as they are multiplied, before any cap.
+  mlir::Value ofProducts();
+
+  AttentionParts parts;
+  TensorBuilder &t;
+  mlir::Value dy, q, p;
+  /// Of the scores as the softmax takes them, and before any cap.
+  mlir::Value ds, products;
 };
 
 } // namespace ax
