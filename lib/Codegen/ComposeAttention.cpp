@@ -28,10 +28,17 @@ struct ComposeAttentionPass
     });
   }
 
+  /// That of narrow operands, as they are multiplied; else null.
+  template <typename Op>
+  static Type narrowTypeOf(Op op) {
+    Type element = elementType(op.getQ());
+    return isNarrowFloat(element) ? element : Type();
+  }
+
   static void compose(AttentionOp op) {
     OpBuilder builder(op);
     TensorBuilder t(op.getLoc(), builder);
-    AttentionParts parts(AttentionValues(op), t);
+    AttentionParts parts(AttentionValues(op), t, narrowTypeOf(op));
     Value mixed =
         parts.dot(parts.probabilities(parts.scaledQueries()), op.getV(), 4, 2);
     op.getResult().replaceAllUsesWith(
@@ -43,8 +50,9 @@ struct ComposeAttentionPass
   static void compose(AttentionGradientOp op) {
     OpBuilder builder(op);
     TensorBuilder t(op.getLoc(), builder);
-    AttentionGradientParts parts(AttentionValues(op), op.getResult(),
-                                 op.getGradient(), t);
+    AttentionGradientParts parts(
+        AttentionValues(op), op.getResult(), op.getGradient(), t,
+        op.getProductType().value_or(narrowTypeOf(op)));
     op.getDv().replaceAllUsesWith(parts.ofV());
     op.getDq().replaceAllUsesWith(parts.ofQ());
     op.getDk().replaceAllUsesWith(parts.ofK());

@@ -319,6 +319,10 @@ AX_INFER(AttentionGradientOp) {
       return emitOptionalError(
           location, value.getType(), " is not of the attention of ",
           op.getQ().getType(), " to ", op.getV().getType());
+  if (std::optional<Type> type = op.getProductType();
+      type && !type->isF16() && !type->isBF16())
+    return emitOptionalError(location, "product_type ", *type,
+                             " is neither f16 nor bf16");
   for (Value value : {op.getQ(), op.getK(), op.getV()})
     (void)give(types, shapeOf(value), elementOf(value));
   return success();

@@ -25,13 +25,12 @@ SmallVector<int64_t> AttentionParts::maskShape() {
 Value AttentionParts::dot(Value x, Value y, ArrayRef<int64_t> xDims,
                           ArrayRef<int64_t> yDims) {
   constexpr int64_t both[] = {0, 1};
-  Type element = elementType(in.q);
-  auto made = DotOp::create(t.b, t.cast(x, element), t.cast(y, element), both,
-                            both, xDims, yDims);
-  // The sum as it is made, before it would be rounded.
-  Value sum = made.getResult();
-  if (element.isF16() || element.isBF16())
-    sum.setType(tensorType(sum).clone(t.b.getF32Type()));
+  if (!productType)
+    return DotOp::create(t.b, x, y, both, both, xDims, yDims);
+  Value sum = DotOp::create(t.b, t.cast(x, productType), t.cast(y, productType),
+                            both, both, xDims, yDims);
+  // As it is made, before it would be rounded.
+  sum.setType(tensorType(sum).clone(t.b.getF32Type()));
   return sum;
 }
 
@@ -66,15 +65,20 @@ Value AttentionParts::probabilities(Value q) {
 }
 
 Value AttentionParts::scaledQueries() {
-  return t.mul(t.wide(byGroups(in.q)), in.scale);
+  Value q = byGroups(in.q);
+  return t.mul(productType ? t.wide(q) : q, in.scale);
 }
 
 AttentionGradientParts::AttentionGradientParts(const AttentionValues &values,
                                                Value result, Value gradient,
-                                               TensorBuilder &t)
-    : parts(values, t), t(t), dy(parts.byGroups(gradient)),
+                                               TensorBuilder &t,
+                                               Type productType)
+    : parts(values, t, productType), t(t), dy(parts.byGroups(gradient)),
       q(parts.scaledQueries()), p(parts.probabilities(q)) {
-  Value total = t.sum(t.mul(t.wide(dy), t.wide(parts.byGroups(result))), 4);
+  Value product = productType
+                      ? t.mul(t.wide(dy), t.wide(parts.byGroups(result)))
+                      : t.mul(dy, parts.byGroups(result));
+  Value total = t.sum(product, 4);
   ds = t.mul(p, t.sub(parts.dot(dy, values.v, 4, 3), total));
 }
 

@@ -141,10 +141,18 @@ private:
                            scratch.p, rows, seen);
     this->multiplyByPanels(scratch.given, sumStride, scratch.valuePanels,
                            valueDepth, scratch.ds, rows, seen);
+    bool isLost[mostRows];
     for (int64_t r = 0; r < rows; ++r)
-      runRow(batch, head, first + r, r, seen, scratch);
+      isLost[r] = !runRow(batch, head, first + r, r, seen, scratch);
     multiplyPanel(scratch.ds, scoreStride, scratch.keyRows, depthStride,
                   scratch.queryGradient, depthStride, rows, seen, depthStride);
+    // The block may see no key at all.
+    for (int64_t r = 0; r < rows; ++r)
+      if (isLost[r]) {
+        std::fill_n(scratch.queryGradient + r * depthStride, depthStride,
+                    std::numeric_limits<S>::quiet_NaN());
+        scratch.isLost = true;
+      }
     write(scratch.queryGradient, depthStride, rows, dqDesc,
           at(dq, dqDesc, batch, head) + first * depth);
     addTransposed(scratch.ds, scratch.query, depthStride, scratch.keySums, seen,
@@ -154,8 +162,8 @@ private:
   }
 
   /// Scores become p, and dp becomes ds, by which keys and queries are
-  /// multiplied: with the scale in it.
-  void runRow(int64_t batch, int64_t head, int64_t query, int64_t r,
+  /// multiplied: with the scale in it. False where all of them are NaN.
+  bool runRow(int64_t batch, int64_t head, int64_t query, int64_t r,
               int64_t seen, Scratch &scratch) const {
     S *p = scratch.p + r * scoreStride, *ds = scratch.ds + r * scoreStride;
     int64_t count = limit(query);
@@ -171,8 +179,7 @@ private:
     if (std::isnan(factor)) {
       std::fill_n(p, seen, factor);
       std::fill_n(ds, seen, factor);
-      scratch.isLost = true;
-      return;
+      return false;
     }
     const S *given = scratch.given + r * sumStride;
     const T *result = at(out, desc.out, batch, head);
@@ -186,6 +193,7 @@ private:
     for (int64_t t = 0; slopes && t < count; ++t)
       ds[t] *= slopes[t];
     std::fill(ds + count, ds + seen, S(0));
+    return true;
   }
 
   void softmaxGradient(S *p, S *dp, int64_t count, S factor, S total) const {

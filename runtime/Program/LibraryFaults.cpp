@@ -186,6 +186,10 @@ Fault faultOf(const AttentionDesc &d) {
       v != Sizes{k[0], k[1], k[2], v[3]} ||
       d.out.sizes != Sizes{q[0], q[1], q[2], v[3]})
     return badSizes;
+  // No elements may be many keys, whose scores have to be in memory.
+  constexpr int64_t mostKeys = int64_t(1) << 40;
+  if (k[2] > mostKeys)
+    return badSizes;
   if (!isFloat(d.q.dtype) || d.k.dtype != d.q.dtype || d.v.dtype != d.q.dtype ||
       d.out.dtype != d.q.dtype)
     return badTypes;

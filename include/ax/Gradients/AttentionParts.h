@@ -2,8 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 //
 // Query heads are taken apart into [kv heads, group], so that keys and values
-// are shared by broadcasting. Of narrow floats products are multiplied, and all
-// between products is f32.
+// are shared by broadcasting.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_GRADIENTS_ATTENTIONPARTS_H
@@ -16,15 +15,18 @@ namespace ax {
 
 class AttentionParts {
 public:
-  AttentionParts(const AttentionValues &values, TensorBuilder &t)
-      : in(values), t(t), heads(shapeOf(in.q)[1]), queries(shapeOf(in.q)[2]),
-        kvHeads(shapeOf(in.k)[1]), keys(shapeOf(in.k)[2]) {}
+  /// `productType`: what factors of products are rounded to; all else is f32
+  /// then. Null: all is of the type of q, and has gradients.
+  AttentionParts(const AttentionValues &values, TensorBuilder &t,
+                 mlir::Type productType = {})
+      : in(values), t(t), productType(productType), heads(shapeOf(in.q)[1]),
+        queries(shapeOf(in.q)[2]), kvHeads(shapeOf(in.k)[1]),
+        keys(shapeOf(in.k)[2]) {}
 
   /// [batch, heads, ...] as [batch, kv heads, group, ...].
   mlir::Value byGroups(mlir::Value value);
   mlir::Value scaledQueries();
-  /// Multiplies x and y, rounded to the type of q, for every kv head of every
-  /// sample.
+  /// Multiplies x and y for every kv head of every sample.
   mlir::Value dot(mlir::Value x, mlir::Value y, llvm::ArrayRef<int64_t> xDims,
                   llvm::ArrayRef<int64_t> yDims);
   llvm::SmallVector<int64_t> maskShape();
@@ -37,6 +39,7 @@ public:
 
 private:
   TensorBuilder &t;
+  mlir::Type productType;
   int64_t heads, queries, kvHeads, keys;
 };
 
@@ -45,7 +48,8 @@ class AttentionGradientParts {
 public:
   /// `result` is what attention gave, and `gradient` that of it.
   AttentionGradientParts(const AttentionValues &values, mlir::Value result,
-                         mlir::Value gradient, TensorBuilder &t);
+                         mlir::Value gradient, TensorBuilder &t,
+                         mlir::Type productType = {});
   mlir::Value ofQ();
   mlir::Value ofK();
   mlir::Value ofV();

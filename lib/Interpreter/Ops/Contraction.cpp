@@ -1,5 +1,4 @@
-//===- Contraction.cpp - Interpreting dot, linear
-//--------------------------===//
+//===- Contraction.cpp - Interpreting dot and linear ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../Kernels.h"

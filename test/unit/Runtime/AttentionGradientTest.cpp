@@ -127,6 +127,7 @@ TEST(AttentionGradientTest, ManyQueries) {
   for (bool causal : {false, true}) {
     AttentionDesc desc = makeAttention({1, 2, 1, 250, 130, 8, 16}, DType::F32);
     desc.causal = causal;
+    check(makeGradient(desc));
     desc.emptyRowsZero = true;
     check(makeGradient(desc));
   }
@@ -166,6 +167,12 @@ TEST(AttentionGradientTest, FaultsAreFound) {
   AttentionGradientDesc types = good;
   types.gradient.dtype = DType::F64;
   EXPECT_NE(findFault(types), "");
+  AttentionGradientDesc keys = good;
+  for (TensorDesc *view : {&keys.forward.k, &keys.forward.v})
+    view->sizes[2] = int64_t(1) << 60, view->sizes[3] = 0;
+  keys.forward.q.sizes[3] = keys.forward.out.sizes[3] = keys.gradient.sizes[3] =
+      0;
+  EXPECT_NE(findFault(keys), "");
   AttentionGradientDesc heads = good;
   heads.forward.k.sizes[1] = 3;
   EXPECT_NE(findFault(heads), "");

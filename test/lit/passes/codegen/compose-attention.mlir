@@ -49,3 +49,15 @@ axl.stage @narrow(%q: tensor<1x1x3x8xbf16>, %k: tensor<1x1x5x8xbf16>) {
   %0 = ax.attention %q, %k, %k scale 1.000000e+00 : tensor<1x1x3x8xbf16>, tensor<1x1x5x8xbf16>, tensor<1x1x5x8xbf16> -> tensor<1x1x3x8xbf16>
   axl.yield %0 : tensor<1x1x3x8xbf16>
 }
+
+// So does what --precision says of the gradient, whose operands are f32.
+// CHECK-LABEL: axl.stage @precision
+// CHECK: ax.dot %{{.*}} : tensor<1x1x1x3x8xbf16>, tensor<1x1x5x8xbf16> -> tensor<1x1x1x3x5xf32>
+// CHECK: %[[P:.*]] = ax.softmax %{{.*}} : tensor<1x1x1x3x5xf32>
+// CHECK: %[[DS:.*]] = ax.binary mul %[[P]]
+// CHECK: ax.cast %[[DS]] : tensor<1x1x1x3x5xf32> -> tensor<1x1x1x3x5xbf16>
+// CHECK: axl.yield {{.*}} : tensor<1x1x3x8xf32>
+axl.stage @precision(%q: tensor<1x1x3x8xf32>, %k: tensor<1x1x5x8xf32>) {
+  %dq, %dk, %dv = ax.attention_gradient %q, %k, %k, %q, %q scale 1.000000e+00 {product_type = bf16} : tensor<1x1x3x8xf32>, tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32>, tensor<1x1x3x8xf32>, tensor<1x1x3x8xf32> -> tensor<1x1x3x8xf32>, tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32>
+  axl.yield %dq : tensor<1x1x3x8xf32>
+}

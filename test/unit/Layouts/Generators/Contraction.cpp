@@ -187,7 +187,8 @@ static Operation *attentionGradient(Gen &g) {
   Value result = g.operand(g.real, shape), gradient = g.operand(g.real, shape);
   return make<AttentionGradientOp>(g, h.q, h.k, h.v, result, gradient,
                                    h.mask(g), llvm::APFloat(0.5), h.causal,
-                                   h.softcap, g.chance(80));
+                                   h.softcap, g.chance(80),
+                                   /*product_type=*/TypeAttr());
 }
 
 void addContractionGenerators(llvm::StringMap<Generator> &to) {
