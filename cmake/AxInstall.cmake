@@ -120,6 +120,9 @@ set(CPACK_DEBIAN_UNSPECIFIED_DESCRIPTION
 # ZeroMQ is opened at run time. srun may stand in for mpirun.
 set(CPACK_DEBIAN_MPI_PACKAGE_DEPENDS
     "axopt (= ${PROJECT_VERSION}), libzmq5")
+# Whose older packages have its files.
+set(CPACK_DEBIAN_MPI_PACKAGE_BREAKS "axopt (<< ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_MPI_PACKAGE_REPLACES "axopt (<< ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_MPI_PACKAGE_RECOMMENDS openmpi-bin)
 set(CPACK_DEBIAN_MPI_DESCRIPTION
     "ranks of axopt's plans as processes, by Open MPI")

@@ -171,7 +171,9 @@ llvm::Error reserveFiles(size_t numProcesses) {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) || needed <= limit.rlim_cur)
     return llvm::Error::success();
-  limit.rlim_cur = needed;
+  // Who needs more than usual opens more later as well.
+  constexpr rlim_t most = 1000000;
+  limit.rlim_cur = std::max<rlim_t>(needed, std::min(limit.rlim_max, most));
   if (needed <= limit.rlim_max && !setrlimit(RLIMIT_NOFILE, &limit))
     return llvm::Error::success();
   return makeError(ExitCode::Usage, describeFewFiles(numProcesses));

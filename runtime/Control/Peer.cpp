@@ -17,9 +17,11 @@ std::string Peer::describe() const {
 }
 
 std::string Peer::describeLast(Clock::time_point now) const {
-  std::string text = llvm::formatv("{0} (last heard {1:f1} s ago", describe(),
-                                   inSeconds(now - lastHeard))
-                         .str();
+  // It may have spoken after `now` was asked.
+  std::string text =
+      llvm::formatv("{0} (last heard {1:f1} s ago", describe(),
+                    inSeconds(std::max(now - lastHeard, Clock::duration(0))))
+          .str();
   if (lastSaid.number)
     text +=
         llvm::formatv(", at exchange {0}, {1}", lastSaid.number, lastSaid.name)

@@ -36,6 +36,19 @@ void PreparedExchanges::addStart(const FlightExchange &exchange,
       operationNumbers.at(&exchange), microBatch);
 }
 
+PreparedExchanges::Group PreparedExchanges::Group::inOrder() const {
+  Group sorted = *this;
+  if (!group->isTransfer)
+    return sorted;
+  llvm::sort(sorted.operations);
+  for (auto &[operation, microBatch] : sorted.starts)
+    operation = static_cast<size_t>(
+        llvm::lower_bound(sorted.operations, operations[operation]) -
+        sorted.operations.begin());
+  llvm::sort(sorted.starts);
+  return sorted;
+}
+
 uint64_t PreparedExchanges::Group::getKey() const {
   std::string bytes = group->name;
   bytes += group->isTransfer ? '\1' : '\0';
@@ -125,7 +138,7 @@ static std::string encodeDigests(llvm::ArrayRef<PreparedExchanges> ranks) {
     for (const PreparedExchanges::Group &group : rank.getGroups()) {
       appendFixed64Field(out, Key, group.getKey());
       appendVarintField(out, Size, group.group->ranks.size());
-      appendFixed64Field(out, Digest, group.getDigest());
+      appendFixed64Field(out, Digest, group.inOrder().getDigest());
     }
   }
   return out;
@@ -136,10 +149,15 @@ llvm::Error Comparison::add(llvm::StringRef bytes) {
   WireField field;
   int32_t rank = -1;
   Held *held = nullptr;
+  // Whether the last key still lacks its digest.
+  bool isOpen = false;
   while (reader.read(field)) {
+    if (isOpen && (field.number == Rank || field.number == Key))
+      return damaged();
     if (field.number == Rank) {
       rank = static_cast<int32_t>(field.value);
-    } else if (field.number == Key) {
+    } else if (field.number == Key && rank >= 0) {
+      isOpen = true;
       auto [at, isNew] = groups.try_emplace(field.value);
       if (isNew)
         order.push_back(field.value);
@@ -148,11 +166,12 @@ llvm::Error Comparison::add(llvm::StringRef bytes) {
       held->size = field.value;
     } else if (field.number == Digest && held) {
       held->digests[rank] = field.value;
+      isOpen = false;
     } else {
       return damaged();
     }
   }
-  return reader.isMalformed() ? damaged() : llvm::Error::success();
+  return isOpen || reader.isMalformed() ? damaged() : llvm::Error::success();
 }
 
 std::optional<Difference> Comparison::find() const {
@@ -206,7 +225,7 @@ static std::string encodeDetails(const Difference &difference,
       appendBytesField(out, Name, group.group->describe());
       for (int32_t member : group.group->ranks)
         appendVarintField(out, Member, static_cast<uint64_t>(member));
-      for (const std::string &line : group.describe())
+      for (const std::string &line : group.inOrder().describe())
         appendBytesField(out, Line, line);
     }
   }

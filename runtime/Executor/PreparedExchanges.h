@@ -32,6 +32,10 @@ public:
     /// Which operation, and of which micro-batch.
     std::vector<std::pair<size_t, int32_t>> starts;
 
+    /// Of transfers by one name, e.g. of two results of a node, each has its
+    /// own order, but they have none among each other: equal here for all that
+    /// sort alike.
+    Group inOrder() const;
     uint64_t getKey() const;
     uint64_t getDigest() const;
     /// For people: what is prepared, and then what is started.

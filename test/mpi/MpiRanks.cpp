@@ -119,7 +119,7 @@ int main(int argc, char **argv) {
   if (!process && !isFirstOfLauncher()) {
     llvm::consumeError(process.takeError());
     // The first process that ends makes the launcher end all.
-    std::this_thread::sleep_for(std::chrono::seconds(1));
+    std::this_thread::sleep_for(std::chrono::seconds(3));
     return static_cast<int>(ExitCode::Usage);
   }
   if (!process)

@@ -82,6 +82,7 @@ def childrenOf(pid, variable=None):
             continue
         if variable is None:
             found[int(entry.name)] = int(entry.name)
+            continue
         for word in words:
             if word.startswith(f"{variable}=".encode()):
                 found[int(word.split(b"=")[1])] = int(entry.name)

@@ -98,6 +98,20 @@ def waitUntil(holds, what, seconds=30):
     return found
 
 
+def ranksOf(plan):
+    """The numbers, here, of the axruns that run the plan, of whatever host of whatever
+    test: it is known by its path alone."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*/cmdline"):
+        try:
+            words = entry.read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"/axrun") and os.fsencode(plan) in words:
+            found.append(int(entry.parent.name))
+    return found
+
+
 class Hosts:
     """`folder` is the same for all hosts, and for who made them. `disk`: words of
     mount, by which all hosts have a file system in common in its `disk`, which who
@@ -225,11 +239,14 @@ class Hosts:
                          f"{expect}\n{out[-4000:]}{err[-4000:]}")
         return subprocess.CompletedProcess(command, process.returncode, out, err)
 
+    def launcher(self):
+        """The words that start mpirun on the first host."""
+        return ["mpirun", "--allow-run-as-root", "--mca", "plm_rsh_agent", self.agent]
+
     def mpirun(self, *arguments, slots=1):
-        """The words that start mpirun on the first host, for all hosts."""
+        """The same, for all hosts."""
         hosts = ",".join(f"{name}:{slots}" for name in self.names)
-        return ["mpirun", "--allow-run-as-root", "--mca", "plm_rsh_agent",
-                self.agent, "--host", hosts, *arguments]
+        return [*self.launcher(), "--host", hosts, *arguments]
 
     def cut(self, name):
         """What is sent to and by the host is lost, and its shell is out of

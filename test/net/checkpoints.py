@@ -7,7 +7,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from _hosts import Hosts
+from _hosts import Hosts, describeLack
 from cases import ROOT, Failed, Unsupported, run, tool
 
 sys.path.append(str(ROOT / "test/mpi"))
@@ -30,8 +30,7 @@ def mpirun(hosts, plan, flags, plain):
     words = []
     for name in hosts.names:
         words += [":", "--host", name, "-np", "1", *(PLAIN if name in plain else KEPT), *command]
-    return ["mpirun", "--allow-run-as-root", "--mca", "plm_rsh_agent", hosts.agent,
-            *words[1:]]
+    return [*hosts.launcher(), *words[1:]]
 
 
 def listed(hosts):
@@ -72,12 +71,19 @@ def fullForAll():
 
 def fullForOne():
     """The rank of host3 is not one of those that something is kept for."""
-    if not shutil.which("mkfs.ext4") or not Path("/dev/loop-control").exists():
-        raise Unsupported("no file system can be made in a file")
+    if lack := describeLack():
+        raise Unsupported(lack)
+    if not shutil.which("mkfs.ext4"):
+        raise Unsupported("there is no mkfs.ext4")
     with tempfile.TemporaryDirectory(prefix="axopt-net-") as folder:
         image = Path(folder) / "image"
         run("truncate", "--size=8M", image)
         run("mkfs.ext4", "-q", "-m", "40", image)
+        # A container's root may have no loop devices.
+        tried = run("unshare", "--mount", "mount", "-o", "loop", image, folder,
+                    expect=range(256))
+        if tried.returncode:
+            raise Unsupported(f"no file system in a file: {tried.stderr.strip()}")
         with Hosts(3, disk=["-o", f"loop,resuid=65534,resgid={GROUP}", image]) as hosts:
             failsLater(hosts, ["host3"],
                        lambda: hosts.run("host3", *PLAIN, "sh", "-c", FILL),

@@ -5,9 +5,8 @@ import os
 import signal
 import subprocess
 import sys
-from pathlib import Path
 
-from _hosts import Hosts, waitUntil
+from _hosts import Hosts, ranksOf, waitUntil
 from cases import ROOT, Failed, run, tool
 
 sys.path.append(str(ROOT / "test/mpi"))
@@ -40,18 +39,6 @@ print(heard)
 def command(hosts, plan, *flags):
     return [*hosts.mpirun("-np", str(len(hosts.names)), "--map-by", "node"),
             tool("axrun"), plan, "--data", DIGITS, "--quiet", *flags]
-
-
-def ranksOf(plan):
-    found = []
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = entry.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if words[0].endswith(b"/axrun") and os.fsencode(plan) in words:
-            found.append(int(entry.parent.name))
-    return found
 
 
 def refused(hosts, plan, code, flags, *says):
@@ -119,7 +106,7 @@ def unreadable(name):
     """The plan is on one host alone."""
     with Hosts(2) as hosts:
         plan = compiled(hosts.folder, "--tp=2")
-        own = "/tmp/own.mlir"
+        own = f"/tmp/{hosts.folder.name}.mlir"
         hosts.run(name, "cp", plan, own)
         other, = set(hosts.names) - {name}
         done = hosts.run("host1", *command(hosts, own, "--steps=2"), expect=USAGE)

@@ -3,9 +3,8 @@
 import subprocess
 import sys
 import time
-from pathlib import Path
 
-from _hosts import Hosts, waitUntil
+from _hosts import Hosts, ranksOf, waitUntil
 from cases import ROOT, Failed, run, tool
 
 sys.path.append(str(ROOT / "test/mpi"))
@@ -53,18 +52,6 @@ def noCommonFolder():
             raise Failed(done.stderr)
 
 
-def ranksWith(plan):
-    """How many processes, of whatever host, run the plan."""
-    count = 0
-    for entry in Path("/proc").glob("[0-9]*/cmdline"):
-        try:
-            words = entry.read_bytes().split(b"\0")
-        except OSError:
-            continue
-        count += words[0].endswith(b"/axrun") and bytes(plan) in words
-    return count
-
-
 def cutOff(timeout):
     """In the middle of training a host's cable is cut: its name is told, and all
     processes of all hosts end. (mpirun waits for that host for a long time.)"""
@@ -79,11 +66,11 @@ def cutOff(timeout):
                 stderr=subprocess.STDOUT)
         waitUntil(lambda: log.exists() and '"step":2,' in log.read_text(),
                   "a step")
-        if ranksWith(plan) != 2:
-            raise Failed(f"{ranksWith(plan)} ranks")
+        if len(ranks := ranksOf(plan)) != 2:
+            raise Failed(f"ranks: {ranks}")
         since = time.monotonic()
         hosts.cut("host2")
-        waitUntil(lambda: ranksWith(plan) == 0, "all ranks are gone",
+        waitUntil(lambda: not ranksOf(plan), "all ranks are gone",
                   timeout + 5)
         if "process 1 on host host2" not in said.read_text():
             raise Failed(f"{time.monotonic() - since} s: {said.read_text()}")

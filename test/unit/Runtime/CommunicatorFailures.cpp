@@ -34,7 +34,8 @@ TEST_P(CommunicatorSuite, AMemberThatDoesNotComeIsATimeout) {
         group ? comm.barrier(**group) : llvm::Error(group.takeError());
     ErrorDescription text = describeError(std::move(error));
     EXPECT_EQ(text.code, ExitCode::RunFailed);
-    EXPECT_NE(text.message.find("waited 100 ms for rank 1"), std::string::npos)
+    // Another one may be late as well.
+    EXPECT_NE(text.message.find("waited 100 ms for rank"), std::string::npos)
         << text.message;
   });
 }

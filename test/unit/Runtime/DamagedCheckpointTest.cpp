@@ -6,10 +6,8 @@
 //===----------------------------------------------------------------------===//
 #include "ExecutorTestSupport.h"
 #include "StepProgram.h"
-#include "ThreadWorlds.h"
+#include "ThreadCheckpoints.h"
 
-#include "ax/Runtime/Agreement.h"
-#include "ax/Runtime/Checkpoint.h"
 #include "ax/Runtime/CheckpointFolder.h"
 
 #include "llvm/Support/FileSystem.h"
@@ -66,13 +64,8 @@ protected:
     ThreadWorlds job(numProcesses);
     std::vector<std::string> messages(numProcesses);
     job.run([&](size_t process) {
-      std::shared_ptr<World> world = job.worlds[process];
-      CheckpointReading reading;
-      reading.needs = findNeededElements(*step.builder.program,
-                                         {static_cast<int32_t>(process)});
-      reading.agree = [world](llvm::Error error) {
-        return agree(*world, "checkpoint", std::move(error));
-      };
+      CheckpointReading reading =
+          readingOf(*step.builder.program, job, process);
       if (auto found = readCheckpoint(folder + "/step-0", reading); !found)
         messages[process] = failureOf(found.takeError(), ExitCode::BadInput);
     });

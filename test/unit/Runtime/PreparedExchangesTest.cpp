@@ -52,6 +52,22 @@ TEST(PreparedExchangesTest, EqualOnesAreFine) {
   }
 }
 
+// As two results of one node are called, which the next stage reads the other
+// way round.
+TEST(PreparedExchangesTest, TransfersOfOneNameHaveNoOrderAmongThem) {
+  ProgramBuilder b({{"pipe", 2, false}, {"micro", 2, true}});
+  b.stages(2);
+  for (int64_t bytes : {16, 32}) {
+    int32_t transfer = b.transfer(0, bytes, 2);
+    b.program->transfers[static_cast<size_t>(transfer)].name = "node";
+    int32_t buffer = b.buffer(0, Space::Arena, 16 * transfer, bytes);
+    b.add(0, SendCommand{transfer, {buffer, 0}}, "send");
+  }
+  for (int32_t transfer : {1, 0})
+    b.add(1, RecvCommand{transfer}, "recv");
+  EXPECT_EQ(disagree(b.program, b.program), "");
+}
+
 TEST(PreparedExchangesTest, OneMoreIsNamed) {
   EXPECT_EQ(disagree(makeSums({4}), makeSums({4, 8})),
             "rank 1 on host 'host1' does not do in group {col} what rank 0 on "

@@ -8,10 +8,8 @@
 #include "ExecutorTestSupport.h"
 #include "StateStore.h"
 #include "StepProgram.h"
-#include "ThreadWorlds.h"
+#include "ThreadCheckpoints.h"
 
-#include "ax/Runtime/Agreement.h"
-#include "ax/Runtime/Checkpoint.h"
 #include "ax/Runtime/CheckpointFolder.h"
 #include "ax/Support/MappedFile.h"
 
@@ -105,19 +103,6 @@ protected:
     llvm::cantFail(opened.write(*executor, options));
   }
 
-  /// How process `process` of a job reads.
-  static CheckpointReading readingOf(const StepProgram &step,
-                                     const ThreadWorlds &job, size_t process) {
-    std::shared_ptr<World> world = job.worlds[process];
-    CheckpointReading reading;
-    reading.needs = findNeededElements(*step.builder.program,
-                                       {static_cast<int32_t>(process)});
-    reading.agree = [world](llvm::Error error) {
-      return agree(*world, "checkpoint", std::move(error));
-    };
-    return reading;
-  }
-
   std::string folder;
 };
 
@@ -159,7 +144,8 @@ TEST_F(ProcessCheckpointTest, AnyLayoutLoadsAnyOther) {
         ThreadWorlds job(next.numRanks());
         std::vector<std::shared_ptr<Program>> programs(job.worlds.size());
         job.run([&](size_t process) {
-          programs[process] = resume(next, path, readingOf(next, job, process));
+          programs[process] = resume(
+              next, path, readingOf(*next.builder.program, job, process));
         });
         auto executors = takeAll(job.create(programs));
         auto threads = llvm::cantFail(createExecutor(resume(next, path, {})));
@@ -217,7 +203,7 @@ TEST_F(ProcessCheckpointTest, OneThatIsDamagedForOneIsForAll) {
   ThreadWorlds job(2);
   std::vector<std::string> warnings(2);
   job.run([&](size_t process) {
-    CheckpointReading reading = readingOf(step, job, process);
+    CheckpointReading reading = readingOf(*step.builder.program, job, process);
     reading.warn = [&](const std::string &text) { warnings[process] = text; };
     auto read = readCheckpoint(in("run"), reading);
     ASSERT_TRUE(bool(read)) << llvm::toString(read.takeError());
@@ -229,7 +215,7 @@ TEST_F(ProcessCheckpointTest, OneThatIsDamagedForOneIsForAll) {
                           in("run/step-2") +
                           "': rank-1.safetensors is damaged: the checksum of "
                           "'w' is another"));
-  CheckpointReading alone = readingOf(step, job, 0);
+  CheckpointReading alone = readingOf(*step.builder.program, job, 0);
   alone.agree = nullptr;
   EXPECT_EQ(llvm::cantFail(readCheckpoint(in("run"), alone)).step, 2);
   EXPECT_EQ(llvm::cantFail(readCheckpoint(in("run"), {})).step, 1);
