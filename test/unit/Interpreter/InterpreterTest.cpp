@@ -351,53 +351,6 @@ TEST(Contraction, DotAndLinear) {
                {6, -6});
 }
 
-TEST(Contraction, Attention) {
-  HostTensor q = f32({1, 2, 2, 1}, {1, 1, 0, 0});
-  HostTensor k = f32({1, 1, 2, 1}, {0, 1}), v = f32({1, 1, 2, 1}, {0, 1});
-  auto attend = [&](std::string mask, std::string flags,
-                    std::vector<HostTensor> operands) {
-    return run("%r = ax.attention %x0, %x1, %x2 " + mask + " scale 1.0 " +
-                   flags +
-                   " : tensor<1x2x2x1xf32>, tensor<1x1x2x1xf32>, "
-                   "tensor<1x1x2x1xf32> -> tensor<1x2x2x1xf32>",
-               operands, "tensor<1x2x2x1xf32>");
-  };
-  expectValues(attend("", "", {q, k, v}), {0.73105858, 0.73105858, 0.5, 0.5});
-  expectValues(attend("", "{causal}", {q, k, v}), {0, 0.73105858, 0, 0.5});
-  HostTensor mask = boolean({1, 1, 2, 2}, {0, 0, 0, 1});
-  std::string masked = "mask %x3 : tensor<1x1x2x2xi1>";
-  expectValues(attend(masked, "", {q, k, v, mask}), {NAN, 1, NAN, 1});
-  expectValues(attend(masked, "{empty_rows_zero}", {q, k, v, mask}),
-               {0, 1, 0, 1});
-}
-
-// One query of two keys, to which it attends alike: p = (1/2, 1/2), and with
-// dp = (0, 2) and their mean 1 ds = (-1/2, 1/2).
-TEST(Contraction, AttentionBackwards) {
-  HostTensor q = f32({1, 1, 1, 1}, {0}), k = f32({1, 1, 2, 1}, {3, 5}),
-             v = f32({1, 1, 2, 1}, {0, 1}), y = f32({1, 1, 1, 1}, {0.5}),
-             dy = f32({1, 1, 1, 1}, {2});
-  auto gradient = [&](const char *result, std::string flags) {
-    std::string one = "tensor<1x1x1x1xf32>", two = "tensor<1x1x2x1xf32>";
-    return run("%dq, %dk, %dv = ax.attention_gradient %x0, %x1, %x2, %x3, %x4 "
-               "scale 1.0 " +
-                   flags + " : " + one + ", " + two + ", " + two + ", " + one +
-                   ", " + one + " -> " + one + ", " + two + ", " + two +
-                   "\n%r = ax.reshape %" + result + " : " +
-                   (result == std::string("dq") ? one + " -> tensor<1xf32>"
-                                                : two + " -> tensor<2xf32>"),
-               {q, k, v, y, dy},
-               result == std::string("dq") ? "tensor<1xf32>" : "tensor<2xf32>");
-  };
-  expectValues(gradient("dq", ""), {1});
-  expectValues(gradient("dk", ""), {0, 0});
-  expectValues(gradient("dv", ""), {1, 1});
-  // With a second query it would be hidden; of one, the last sees all.
-  expectValues(gradient("dq", "{causal}"), {1});
-  // tanh(0) is as steep as no cap at all.
-  expectValues(gradient("dq", "{softcap = 2.0 : f64}"), {1});
-}
-
 TEST(Window, ConvAndTranspose) {
   HostTensor x = f32({1, 1, 4}, {1, 2, 3, 4});
   expectValues(run("%r = ax.conv %x0, %x1 strides [2] pads [1, 1] dilations "
