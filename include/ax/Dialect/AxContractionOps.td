@@ -175,13 +175,14 @@ def Ax_AttentionGradientOp : Ax_InferredOp<"attention_gradient", [
     q, k, v, mask and the attributes are the attention's, `result` is what it
     gave, and `gradient` that of it: with p = softmax(...) as there,
     dv = p^T gradient; ds = p (gradient v^T - sum(gradient result)), times
-    1 - tanh(...)^2 under a `softcap`; dq = scale ds k; dk = scale ds^T q. What is
-    hidden has p = 0, by which it is multiplied; a row with nothing to attend to
-    has p = 0 with `empty_rows_zero`, NaN otherwise. `product_type`: what factors of
-    products are rounded to where this is made of products (the numbers of
-    `--precision`); a library that does it all in f32 need not. A mask that is trained needs all of ds, and
-    the other operations of which this one is made. Created by Train; code
-    generation composes it where the library lacks it.
+    1 - tanh(...)^2 under a `softcap`; dq = scale ds k; dk = scale ds^T q. What
+    is hidden has p = 0, by which it is multiplied; a row with nothing to attend
+    to has p = 0 with `empty_rows_zero`, NaN otherwise. `product_type`: what
+    factors of products are rounded to where this is made of products (the
+    numbers of `--precision`); a library that does it all in f32 need not. A
+    mask that is trained needs all of ds, and the other operations of which this
+    one is made. Created by Train; code generation composes it where the library
+    lacks it.
   }];
   let arguments = (ins Ax_FloatTensor:$q, Ax_FloatTensor:$k, Ax_FloatTensor:$v,
     Ax_FloatTensor:$result, Ax_FloatTensor:$gradient, Optional<Ax_Tensor>:$mask,
