@@ -3,6 +3,7 @@
 #include "Library.h"
 
 #include "Contraction.h"
+#include "ax/Dialect/AttentionValues.h"
 #include "ax/Interpreter/Elements.h"
 #include "ax/Local/Local.h"
 
@@ -16,8 +17,8 @@ Operation *getLibraryCore(Operation *op) {
   if (auto library = dyn_cast<LibraryOp>(op))
     return library.getCore();
   return isa<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
-             AttentionOp, PoolOp, MaxPoolGradientOp, TopKOp,
-             NonMaxSuppressionOp, CheckIndicesOp>(op)
+             AttentionOp, AttentionGradientOp, PoolOp, MaxPoolGradientOp,
+             TopKOp, NonMaxSuppressionOp, CheckIndicesOp>(op)
              ? op
              : nullptr;
 }
@@ -89,8 +90,8 @@ public:
   LibraryCall build() {
     llvm::TypeSwitch<Operation *>(getLibraryCore(op))
         .Case<LinearOp, DotOp, ConvOp, ConvTransposeOp, ConvWeightGradientOp,
-              AttentionOp, PoolOp, MaxPoolGradientOp, TopKOp,
-              NonMaxSuppressionOp, CheckIndicesOp>(
+              AttentionOp, AttentionGradientOp, PoolOp, MaxPoolGradientOp,
+              TopKOp, NonMaxSuppressionOp, CheckIndicesOp>(
             [&](auto concrete) { buildFor(concrete); });
     for (Value result : op->getResults())
       call.arguments.push_back({result, 0});
@@ -336,30 +337,46 @@ private:
     call.desc = out;
   }
 
+  void addMask(MutableOperandRange mask, rt::AttentionDesc &out) {
+    if (mask.empty())
+      return;
+    out.hasMask = true;
+    StridedView view = argument(mask[0]);
+    // Broadcast to [batch, heads, S, T].
+    int64_t target[4] = {out.q.sizes[0], out.q.sizes[1], out.q.sizes[2],
+                         out.k.sizes[2]};
+    for (int64_t i = 0; i < 4; ++i)
+      if (view.sizes[i] != target[i]) {
+        view.sizes[i] = target[i];
+        view.strides[i] = 0;
+      }
+    out.mask = desc(view);
+  }
+  void set(const AttentionValues &values, rt::AttentionDesc &out) {
+    out.scale = values.scale;
+    out.causal = values.causal;
+    out.softcap = values.softcap.value_or(0);
+    out.emptyRowsZero = values.emptyRowsZero;
+  }
   void buildFor(AttentionOp attention) {
     rt::AttentionDesc out;
     out.q = rowArgument(attention.getQMutable());
     out.k = rowArgument(attention.getKMutable());
     out.v = rowArgument(attention.getVMutable());
     out.out = result();
-    if (attention.getMask()) {
-      out.hasMask = true;
-      StridedView mask = argument(attention.getMaskMutable()[0]);
-      // Broadcast to [batch, heads, S, T].
-      int64_t target[4] = {out.q.sizes[0], out.q.sizes[1], out.q.sizes[2],
-                           out.k.sizes[2]};
-      for (int64_t i = 0; i < 4; ++i)
-        if (mask.sizes[i] != target[i]) {
-          mask.sizes[i] = target[i];
-          mask.strides[i] = 0;
-        }
-      out.mask = desc(mask);
-    }
-    out.scale = attention.getScale().convertToDouble();
-    out.causal = attention.getCausal();
-    if (auto softcap = attention.getSoftcap())
-      out.softcap = softcap->convertToDouble();
-    out.emptyRowsZero = attention.getEmptyRowsZero();
+    addMask(attention.getMaskMutable(), out);
+    set(AttentionValues(attention), out);
+    call.desc = out;
+  }
+  void buildFor(AttentionGradientOp attention) {
+    rt::AttentionGradientDesc out;
+    out.forward.q = rowArgument(attention.getQMutable());
+    out.forward.k = rowArgument(attention.getKMutable());
+    out.forward.v = rowArgument(attention.getVMutable());
+    out.forward.out = rowArgument(attention.getResultMutable());
+    out.gradient = rowArgument(attention.getGradientMutable());
+    addMask(attention.getMaskMutable(), out.forward);
+    set(AttentionValues(attention), out.forward);
     call.desc = out;
   }
 

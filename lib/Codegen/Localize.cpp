@@ -5,6 +5,7 @@
 #include "ax/Codegen/LocalPasses.h"
 #include "ax/Dialect/Actions.h"
 #include "ax/Dialect/Indexing.h"
+#include "ax/Dialect/Tensors.h"
 #include "ax/Support/Error.h"
 
 namespace ax::codegen {
@@ -31,15 +32,24 @@ Operation *Localizer::cloneLocal(Operation *op) {
   // As a location: equal computations of several nodes are done once.
   clone->setLoc(builder.getLoc());
   clone->removeAttr(kNode);
+  bool givesAddends = false;
   for (auto [result, local] :
        llvm::zip_equal(op->getResults(), clone->getResults())) {
     local.setType(localType(result.getType()));
     mapping.map(result, local);
+    givesAddends |=
+        isNarrowFloat(elementType(result)) && elementType(local).isF32();
   }
-  if (op->getNumResults() == 1 &&
-      isNarrowFloat(tensorType(op->getResult(0)).getElementType()) &&
-      tensorType(clone->getResult(0)).getElementType().isF32())
-    widenOperands(clone);
+  if (!givesAddends)
+    return clone;
+  widenOperands(clone);
+  // What is no addend is rounded at once.
+  for (auto [result, local] :
+       llvm::zip_equal(op->getResults(), clone->getResults()))
+    if (Type narrow = elementType(local); isNarrowFloat(narrow)) {
+      local.setType(tensorType(local).clone(builder.getF32Type()));
+      mapping.map(result, castTo(local, narrow));
+    }
   return clone;
 }
 

@@ -52,22 +52,25 @@ static LogicalResult verifyStep(CollectiveOpInterface op, Value operand,
   return success();
 }
 
-/// What is exchanged together is of one kind.
+/// What is exchanged together is of one kind, also as ranks hold it: addends of
+/// narrow floats are f32 there.
 static LogicalResult verifyShared(Operation *op) {
   sharding::Mesh mesh = getMesh(op);
   auto kindOf = [&](Value value) {
     RankedTensorType type = tensorType(value);
     const sharding::Layout &layout = getLayout(type, mesh);
-    return std::pair(type.getElementType(), layout.partial.empty()
-                                                ? sharding::ReduceKind::Sum
-                                                : layout.partialKind);
+    return std::tuple(type.getElementType(),
+                      localPartType(type, mesh).getElementType(),
+                      layout.partial.empty() ? sharding::ReduceKind::Sum
+                                             : layout.partialKind);
   };
   for (Value operand : op->getOperands())
     if (kindOf(operand) != kindOf(op->getOperand(0)))
       return op->emitOpError("exchanges ")
              << operand.getType() << " together with "
              << op->getOperand(0).getType()
-             << ": they need one element type and one kind of sum";
+             << ": they need one element type, which of addends of narrow "
+                "floats is f32, and one kind of sum";
   return success();
 }
 

@@ -51,10 +51,22 @@ double ConvWeightGradientOp::getFlops(ShapeOf shape) {
          product(ArrayRef<int64_t>(shape(getResult())).drop_front());
 }
 
+/// Of products of all queries and keys, `depths` elements each.
+template <typename Op>
+static double flopsOfScores(Op op, double depths, ShapeOf shape) {
+  std::vector<int64_t> q = shape(op.getQ());
+  double pairs = double(q[0]) * q[1] * q[2] * shape(op.getK())[2];
+  return 2 * pairs * depths * (op.getCausal() ? 0.5 : 1);
+}
+
 double AttentionOp::getFlops(ShapeOf shape) {
-  std::vector<int64_t> q = shape(getQ()), v = shape(getV());
-  double pairs = double(q[0]) * q[1] * q[2] * v[2];
-  return 2 * pairs * (q[3] + v[3]) * (getCausal() ? 0.5 : 1);
+  return flopsOfScores(*this, shape(getQ())[3] + shape(getV())[3], shape);
+}
+
+/// The scores and the gradients of q and k; of the probabilities and of v.
+double AttentionGradientOp::getFlops(ShapeOf shape) {
+  return flopsOfScores(*this, 3 * shape(getQ())[3] + 2 * shape(getV())[3],
+                       shape);
 }
 
 //===----------------------------------------------------------------------===//
@@ -67,6 +79,7 @@ StringRef ConvOp::getKindName() { return "convolution"; }
 StringRef ConvTransposeOp::getKindName() { return "convolution"; }
 StringRef ConvWeightGradientOp::getKindName() { return "convolution"; }
 StringRef AttentionOp::getKindName() { return "attention"; }
+StringRef AttentionGradientOp::getKindName() { return "attention"; }
 
 SmallVector<NamedDims> LinearOp::getNamedDims() {
   int64_t last = getFeatureDim();
@@ -97,11 +110,18 @@ SmallVector<NamedDims> ConvTransposeOp::getNamedDims() {
 }
 SmallVector<NamedDims> ConvWeightGradientOp::getNamedDims() { return {}; }
 
+template <typename Op>
+static SmallVector<NamedDims> dimsOfHeads(Op op) {
+  return {{"heads", op.getQ(), {1}, true},
+          {"kv heads", op.getK(), {1}},
+          {"queries", op.getQ(), {2}},
+          {"batch", op.getQ(), {0}}};
+}
 SmallVector<NamedDims> AttentionOp::getNamedDims() {
-  return {{"heads", getQ(), {1}, true},
-          {"kv heads", getK(), {1}},
-          {"queries", getQ(), {2}},
-          {"batch", getQ(), {0}}};
+  return dimsOfHeads(*this);
+}
+SmallVector<NamedDims> AttentionGradientOp::getNamedDims() {
+  return dimsOfHeads(*this);
 }
 
 int64_t LinearOp::getFeatureDim() {

@@ -263,7 +263,10 @@ AX_INFER(PoolOp) {
   return checkedGive(location, types, shape, elementOf(op.getX()));
 }
 
-AX_INFER(AttentionOp) {
+/// What attention and its gradient take alike.
+template <typename Adaptor>
+static LogicalResult checkAttention(std::optional<Location> location,
+                                    Adaptor op) {
   ArrayRef<int64_t> q = shapeOf(op.getQ()), k = shapeOf(op.getK()),
                     v = shapeOf(op.getV());
   if (q.size() != 4 || k.size() != 4 || v.size() != 4)
@@ -293,6 +296,34 @@ AX_INFER(AttentionOp) {
       return emitOptionalError(location, "mask ", op.getMask().getType(),
                                " is neither i1 nor ", elementOf(op.getQ()));
   }
-  return checkedGive(location, types, {q[0], q[1], q[2], v[3]},
+  return success();
+}
+
+AX_INFER(AttentionOp) {
+  if (failed(checkAttention(location, op)))
+    return failure();
+  ArrayRef<int64_t> q = shapeOf(op.getQ());
+  return checkedGive(location, types, {q[0], q[1], q[2], shapeOf(op.getV())[3]},
                      elementOf(op.getQ()));
+}
+
+AX_INFER(AttentionGradientOp) {
+  if (failed(checkAttention(location, op)) ||
+      failed(checkElements(location,
+                           {op.getQ(), op.getResult(), op.getGradient()})))
+    return failure();
+  ArrayRef<int64_t> q = shapeOf(op.getQ());
+  int64_t result[] = {q[0], q[1], q[2], shapeOf(op.getV())[3]};
+  for (Value value : {op.getResult(), op.getGradient()})
+    if (shapeOf(value) != ArrayRef<int64_t>(result))
+      return emitOptionalError(
+          location, value.getType(), " is not of the attention of ",
+          op.getQ().getType(), " to ", op.getV().getType());
+  if (std::optional<Type> type = op.getProductType();
+      type && !type->isF16() && !type->isBF16())
+    return emitOptionalError(location, "product_type ", *type,
+                             " is neither f16 nor bf16");
+  for (Value value : {op.getQ(), op.getK(), op.getV()})
+    (void)give(types, shapeOf(value), elementOf(value));
+  return success();
 }

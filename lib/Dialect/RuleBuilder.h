@@ -17,6 +17,8 @@ public:
   int whole(int64_t size);
   int reduction(int64_t size,
                 sharding::ReduceKind kind = sharding::ReduceKind::Sum);
+  /// A split of `factor` has to divide.
+  void neverPad(int factor) { rule.factors[factor].mayPad = false; }
 
   /// One Parallel (Whole) factor for each dimension.
   sharding::TensorMap allParallel(llvm::ArrayRef<int64_t> shape);

@@ -158,6 +158,27 @@ Rule PoolOp::getShardingRule() {
   return builder.take();
 }
 
+namespace {
+/// The dimensions of attention's operands, and of its gradient's.
+struct AttentionMaps {
+  template <typename Op>
+  AttentionMaps(Op op, int batch, int kvHeads, int group, int s, int t, int d,
+                int dv)
+      : q{{batch}, {kvHeads, group}, {s}, {d}}, k{{batch}, {kvHeads}, {t}, {d}},
+        v{{batch}, {kvHeads}, {t}, {dv}},
+        result{{batch}, {kvHeads, group}, {s}, {dv}} {
+    llvm::ArrayRef<int64_t> qShape = shapeOf(op.getQ());
+    if (op.getMask())
+      mask = broadcastMap(
+          {{batch}, {kvHeads, group}, {s}, {t}}, shapeOf(op.getMask()),
+          {qShape[0], qShape[1], qShape[2], shapeOf(op.getK())[2]});
+  }
+
+  TensorMap q, k, v, result;
+  std::optional<TensorMap> mask;
+};
+} // namespace
+
 Rule AttentionOp::getShardingRule() {
   RuleBuilder builder(OpClass::Reduction);
   llvm::ArrayRef<int64_t> qShape = shapeOf(getQ());
@@ -170,14 +191,43 @@ Rule AttentionOp::getShardingRule() {
   int t = builder.whole(vShape[2]);
   int d = builder.whole(qShape[3]);
   int dv = builder.parallel(vShape[3]);
-  builder.operand({{batch}, {kvHeads, group}, {s}, {d}});
-  builder.operand({{batch}, {kvHeads}, {t}, {d}});
-  builder.operand({{batch}, {kvHeads}, {t}, {dv}});
-  if (getMask())
-    builder.operand(broadcastMap({{batch}, {kvHeads, group}, {s}, {t}},
-                                 shapeOf(getMask()),
-                                 {qShape[0], qShape[1], qShape[2], vShape[2]}));
-  builder.result({{batch}, {kvHeads, group}, {s}, {dv}});
+  AttentionMaps maps(*this, batch, kvHeads, group, s, t, d, dv);
+  builder.operand(maps.q);
+  builder.operand(maps.k);
+  builder.operand(maps.v);
+  if (maps.mask)
+    builder.operand(*maps.mask);
+  builder.result(maps.result);
   builder.linearIn({2});
+  return builder.take();
+}
+
+/// Queries, and the heads of a group, each add to the gradients of keys and
+/// values. A row of padding would, too.
+Rule AttentionGradientOp::getShardingRule() {
+  RuleBuilder builder(OpClass::Reduction);
+  llvm::ArrayRef<int64_t> qShape = shapeOf(getQ());
+  llvm::ArrayRef<int64_t> vShape = shapeOf(getV());
+  int batch = builder.parallel(qShape[0]);
+  int kvHeads = builder.parallel(vShape[1]);
+  int group = builder.reduction(qShape[1] / vShape[1]);
+  int s = getCausal() ? builder.whole(qShape[2]) : builder.reduction(qShape[2]);
+  builder.neverPad(group);
+  builder.neverPad(s);
+  int t = builder.whole(vShape[2]);
+  int d = builder.whole(qShape[3]);
+  int dv = builder.whole(vShape[3]);
+  AttentionMaps maps(*this, batch, kvHeads, group, s, t, d, dv);
+  builder.operand(maps.q);
+  builder.operand(maps.k);
+  builder.operand(maps.v);
+  builder.operand(maps.result);
+  builder.operand(maps.result);
+  if (maps.mask)
+    builder.operand(*maps.mask);
+  builder.result(maps.q);
+  builder.result(maps.k);
+  builder.result(maps.v);
+  builder.linearIn({4});
   return builder.take();
 }

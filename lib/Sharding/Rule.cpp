@@ -373,16 +373,19 @@ findFault(const Rule &rule, const std::vector<std::vector<int64_t>> &operands,
     if (auto fault =
             check(rule.results[i], results[i], "result " + std::to_string(i)))
       return fault;
-    for (size_t f = 0; f < rule.factors.size(); ++f) {
-      bool present = hasFactor(rule.results[i], static_cast<int>(f));
-      if (rule.factors[f].kind == FactorKind::Parallel && !present)
+    for (size_t f = 0; f < rule.factors.size(); ++f)
+      if (rule.factors[f].kind == FactorKind::Parallel &&
+          !hasFactor(rule.results[i], static_cast<int>(f)))
         return "parallel factor " + std::to_string(f) + " is not in result " +
                std::to_string(i);
-      if (rule.factors[f].kind == FactorKind::Reduction && present)
-        return "reduction factor " + std::to_string(f) + " is in result " +
-               std::to_string(i);
-    }
   }
+  for (size_t f = 0; f < rule.factors.size(); ++f)
+    if (rule.factors[f].kind == FactorKind::Reduction &&
+        std::all_of(rule.results.begin(), rule.results.end(),
+                    [&](const TensorMap &map) {
+                      return hasFactor(map, static_cast<int>(f));
+                    }))
+      return "reduction factor " + std::to_string(f) + " is in every result";
   for (const std::vector<int> &set : rule.linear)
     for (int operand : set)
       if (operand < 0 || operand >= static_cast<int>(operands.size()))

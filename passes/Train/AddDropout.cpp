@@ -125,7 +125,7 @@ void DropoutAdder::addToAttention(AttentionOp op) {
   mark.stage = op->getAttr(kStage);
   builder.setInsertionPoint(op);
   TensorBuilder t(op.getLoc(), builder);
-  AttentionParts parts(op, t);
+  AttentionParts parts(AttentionValues(op), t);
   Value p = drop(parts.probabilities(parts.scaledQueries()));
   Value mixed = parts.dot(p, op.getV(), 4, 2);
   op.getResult().replaceAllUsesWith(t.reshape(mixed, shapeOf(op.getResult())));

@@ -28,9 +28,19 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
     for (ProgramOp program : getOperation().getBody().getOps<ProgramOp>())
       for (Operation &op :
            llvm::make_early_inc_range(program.getBody().front()))
-        if (isa<LinearOp, DotOp, ConvOp>(op) &&
-            elementType(op.getResult(0)).isF32())
-          narrow(&op);
+        if (op.getNumResults() > 0 && elementType(op.getResult(0)).isF32()) {
+          if (isa<LinearOp, DotOp, ConvOp>(op))
+            narrow(&op);
+          // Its operands stay: a mask of large numbers would be lost.
+          else if (auto attention = dyn_cast<AttentionGradientOp>(op))
+            attention.setProductType(getNarrow());
+        }
+  }
+
+  Type getNarrow() {
+    Builder types(&getContext());
+    return type.type == Precision::BF16 ? Type(types.getBF16Type())
+                                        : Type(types.getF16Type());
   }
 
   static Value castTo(OpBuilder &builder, Value value, Type element) {
@@ -40,9 +50,7 @@ struct SetPrecision : ax::impl::SetPrecisionBase<SetPrecision> {
 
   /// Operands are rounded, the result is widened.
   void narrow(Operation *op) {
-    Builder types(op->getContext());
-    Type element = type.type == Precision::BF16 ? Type(types.getBF16Type())
-                                                : Type(types.getF16Type());
+    Type element = getNarrow();
     MarkStageAndAction mark(markedAction(op), op->getAttr(kStage));
     OpBuilder builder(op, &mark);
     Value result = op->getResult(0);

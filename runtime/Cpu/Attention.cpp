@@ -1,24 +1,9 @@
 //===- Attention.cpp - softmax(q k^T) v by heads --------------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
-//
-// A block of query rows at a time: scores of all their keys stay in the cache.
-// Keys that causality hides from the whole block are never touched.
-//
-// Keys lie in panels of 32, [depth][32], and values in one [keys][value depth]:
-// what a tile of scores, or of sums, reads lies together. Straight from a
-// tensor with all keys of one depth in a row, it would be a cache line in each
-// 4 KiB, which all want the same few places of the first-level cache.
-//
-//===----------------------------------------------------------------------===//
-
+#include "AttentionRows.h"
 #include "CpuLibrary.h"
-#include "PlainMath.h"
-#include "Threads.h"
 
 #include "ax/Support/Error.h"
-
-#include <algorithm>
-#include <limits>
 
 namespace ax::rt {
 
@@ -26,30 +11,24 @@ namespace {
 
 /// A multiple of what the multiplication of panels does at once.
 constexpr int64_t blockRows = 24;
-constexpr int64_t keyPanel = 32;
 /// Query rows for which it pays to pack values.
 constexpr int64_t leastReuse = 8;
 
-constexpr int64_t roundUp(int64_t count, int64_t unit) {
-  return (count + unit - 1) / unit * unit;
-}
-
 template <typename T>
-class Attention : public CpuOp {
-public:
-  using S = SumType<T>;
+class Attention : public CpuOp, AttentionRows<T> {
+  using Rows = AttentionRows<T>;
+  using Rows::at, Rows::limit, Rows::multiplyPanel;
+  using Rows::depth, Rows::valueDepth, Rows::scoreStride, Rows::sumStride;
+  using Rows::desc, Rows::heads, Rows::kvHeads, Rows::queries, Rows::keys;
+  using Rows::keyPanel, Rows::mask, Rows::threads;
+  using typename Rows::S;
 
-  explicit Attention(AttentionDesc descIn)
-      : desc(std::move(descIn)), heads(desc.q.sizes[1]),
-        kvHeads(desc.k.sizes[1]), queries(desc.q.sizes[2]),
-        keys(desc.k.sizes[2]), depth(desc.q.sizes[3]),
-        valueDepth(desc.v.sizes[3]),
-        scoreStride(roundUp(keys, keyPanel) + panelUnit),
-        sumStride(roundUp(valueDepth, panelUnit)), threads(getNumThreads()) {
+public:
+  explicit Attention(const AttentionDesc &given) : Rows(given) {
     packValues = !std::is_same_v<T, S> || desc.v.strides[3] != 1 ||
                  valueDepth != sumStride ||
                  queries * (heads / kvHeads) >= leastReuse;
-    threadElements = depth * roundUp(keys, keyPanel) +
+    threadElements = depth * Rows::roundUp(keys, keyPanel) +
                      (packValues ? keys * sumStride : 0) +
                      blockRows * (depth + scoreStride + sumStride);
     workspaceBytes = threads * threadElements * static_cast<int64_t>(sizeof(S));
@@ -61,36 +40,25 @@ public:
     v = static_cast<const T *>(arguments[2]);
     mask = desc.hasMask ? arguments[3] : nullptr;
     out = static_cast<T *>(arguments[desc.hasMask ? 4 : 3]);
-    int64_t units = desc.q.sizes[0] * kvHeads;
-    int64_t perRange = std::max<int64_t>(1, (units + threads - 1) / threads);
-    parallelFor(
-        (units + perRange - 1) / perRange, 1, [&](int64_t begin, int64_t end) {
-          for (int64_t r = begin; r < end; ++r)
-            for (int64_t unit = r * perRange;
-                 unit < std::min(units, (r + 1) * perRange); ++unit)
-              runKvHead(unit / kvHeads, unit % kvHeads,
-                        static_cast<S *>(workspace) + r * threadElements);
-        });
+    this->forEachKvHead(workspace, threadElements,
+                        [&](int64_t batch, int64_t kvHead, S *scratch) {
+                          runKvHead(batch, kvHead, scratch);
+                        });
     return llvm::Error::success();
   }
 
 private:
-  template <typename E>
-  static E *at(E *base, const TensorDesc &view, int64_t batch, int64_t head) {
-    return base + batch * view.strides[0] + head * view.strides[1];
-  }
-
   /// All query heads that share one key/value head.
   void runKvHead(int64_t batch, int64_t kvHead, S *scratch) const {
     const T *kSource = at(k, desc.k, batch, kvHead);
     const T *vSource = at(v, desc.v, batch, kvHead);
-    packKeys(kSource, scratch);
+    this->packPanels(kSource, desc.k, scratch);
     const S *panels = scratch;
-    scratch += depth * roundUp(keys, keyPanel);
+    scratch += depth * Rows::roundUp(keys, keyPanel);
     const S *values = reinterpret_cast<const S *>(vSource);
     int64_t vStride = desc.v.strides[2];
     if (packValues) {
-      pack(vSource, vStride, scratch);
+      Rows::packRows(vSource, desc.v, 0, keys, sumStride, scratch);
       values = scratch;
       vStride = sumStride;
       scratch += keys * sumStride;
@@ -101,71 +69,19 @@ private:
         runBlock(batch, head, row, panels, values, vStride, scratch);
   }
 
-  /// The last panel is filled up with zeros.
-  void packKeys(const T *source, S *to) const {
-    int64_t row = desc.k.strides[2], column = desc.k.strides[3];
-    for (int64_t t = 0; t < keys; t += keyPanel, to += depth * keyPanel) {
-      const T *from = source + t * row;
-      int64_t count = std::min(keyPanel, keys - t);
-      if constexpr (std::is_same_v<T, float>)
-        if (column == 1 && count == keyPanel) {
-          vectorKernels().transpose(from, row, to, keyPanel, depth);
-          continue;
-        }
-      for (int64_t d = 0; d < depth; ++d)
-        for (int64_t lane = 0; lane < keyPanel; ++lane)
-          to[d * keyPanel + lane] =
-              lane < count ? widen<S>(from[lane * row + d * column]) : S(0);
-    }
-  }
-
-  void pack(const T *source, int64_t row, S *to) const {
-    int64_t column = desc.v.strides[3];
-    for (int64_t t = 0; t < keys; ++t, to += sumStride) {
-      for (int64_t d = 0; d < valueDepth; ++d)
-        to[d] = widen<S>(source[t * row + d * column]);
-      std::fill(to + valueDepth, to + sumStride, S(0));
-    }
-  }
-
-  /// Number of keys that query `row` may see.
-  int64_t limit(int64_t row) const {
-    if (!desc.causal)
-      return keys;
-    return std::clamp<int64_t>(row + keys - queries + 1, 0, keys);
-  }
-
-  static void multiplyPanel(const S *a, int64_t aStride, const S *b,
-                            int64_t bStride, S *c, int64_t cStride,
-                            int64_t rows, int64_t k, int64_t columns) {
-    const VectorKernels &kernels = vectorKernels();
-    if constexpr (std::is_same_v<S, float>)
-      kernels.multiplyPanelF32(a, aStride, b, bStride, c, cStride, rows, k,
-                               columns);
-    else
-      kernels.multiplyPanelF64(a, aStride, b, bStride, c, cStride, rows, k,
-                               columns);
-  }
-
   void runBlock(int64_t batch, int64_t head, int64_t first, const S *panels,
                 const S *values, int64_t vStride, S *scratch) const {
     int64_t rows = std::min(blockRows, queries - first);
     S *query = scratch, *scores = query + blockRows * depth,
       *sums = scores + blockRows * scoreStride;
     const T *source = at(q, desc.q, batch, head);
-    for (int64_t r = 0; r < rows; ++r) {
-      const T *from = source + (first + r) * desc.q.strides[2];
-      for (int64_t d = 0; d < depth; ++d)
-        query[r * depth + d] = widen<S>(from[d * desc.q.strides[3]]);
-    }
+    Rows::packRows(source, desc.q, first, rows, depth, query);
     int64_t seen = limit(first + rows - 1);
-    for (int64_t t = 0; t < seen; t += keyPanel)
-      multiplyPanel(query, depth, panels + t * depth, keyPanel, scores + t,
-                    scoreStride, rows, depth, keyPanel);
+    this->multiplyByPanels(query, depth, panels, depth, scores, rows, seen);
     S factors[blockRows];
     for (int64_t r = 0; r < rows; ++r)
-      factors[r] =
-          softmaxRow(scores + r * scoreStride, seen, batch, head, first + r);
+      factors[r] = this->softmaxRow(scores + r * scoreStride, seen, batch, head,
+                                    first + r);
     // What causality hides from a row does not count, NaN neither; but 0 NaN is
     // NaN where rows are done together.
     int64_t shared = limit(first);
@@ -200,96 +116,9 @@ private:
       to[d * step] = narrow<T>(sums[d] * factor);
   }
 
-  /// Scores become exp(score - max); returns what the weighted sum of values is
-  /// to be multiplied by.
-  S softmaxRow(S *row, int64_t seen, int64_t batch, int64_t head,
-               int64_t query) const {
-    // A sum over nothing, as products have it.
-    if (keys == 0)
-      return S(0);
-    int64_t count = limit(query);
-    S scale = static_cast<S>(desc.scale);
-    if (desc.softcap > 0 || mask || scale < 0) {
-      prepareScores(row, count, batch, head, query);
-      scale = 1;
-    }
-    S largest = maximum(row, count) * scale;
-    std::fill(row + count, row + seen, S(0));
-    if (count == 0 || largest == -std::numeric_limits<S>::infinity()) {
-      bool isEmpty = std::none_of(row, row + count,
-                                  [](S score) { return std::isnan(score); });
-      std::fill_n(row, count, S(0));
-      return isEmpty && desc.emptyRowsZero
-                 ? S(0)
-                 : std::numeric_limits<S>::quiet_NaN();
-    }
-    return 1 / expSum(row, count, scale, largest);
-  }
-
-  void prepareScores(S *row, int64_t count, int64_t batch, int64_t head,
-                     int64_t query) const {
-    S scale = static_cast<S>(desc.scale), cap = static_cast<S>(desc.softcap);
-    if (cap > 0) {
-      for (int64_t t = 0; t < count; ++t)
-        row[t] = cap * std::tanh(row[t] * scale / cap);
-      scale = 1;
-    }
-    if (!mask) {
-      for (int64_t t = 0; t < count; ++t)
-        row[t] *= scale;
-      return;
-    }
-    int64_t offset = batch * desc.mask.strides[0] +
-                     head * desc.mask.strides[1] + query * desc.mask.strides[2];
-    if (desc.mask.dtype == DType::Bool)
-      hide(row, count, scale, static_cast<const bool *>(mask) + offset);
-    else
-      add(row, count, scale, static_cast<const T *>(mask) + offset);
-  }
-  void hide(S *row, int64_t count, S scale, const bool *attend) const {
-    int64_t step = desc.mask.strides[3];
-    if constexpr (std::is_same_v<S, float>)
-      if (step == 1)
-        return vectorKernels().scaleWhere(row, count, scale, attend);
-    for (int64_t t = 0; t < count; ++t)
-      row[t] = attend[t * step] ? row[t] * scale
-                                : -std::numeric_limits<S>::infinity();
-  }
-  void add(S *row, int64_t count, S scale, const T *added) const {
-    int64_t step = desc.mask.strides[3];
-    if constexpr (std::is_same_v<T, float>)
-      if (step == 1)
-        return vectorKernels().scaleAdd(row, count, scale, added);
-    for (int64_t t = 0; t < count; ++t)
-      row[t] = row[t] * scale + widen<S>(added[t * step]);
-  }
-
-  static S maximum(const S *row, int64_t count) {
-    if constexpr (std::is_same_v<S, float>)
-      return vectorKernels().maximum(row, count);
-    S largest = -std::numeric_limits<S>::infinity();
-    for (int64_t t = 0; t < count; ++t)
-      largest = row[t] > largest ? row[t] : largest;
-    return largest;
-  }
-  static S expSum(S *row, int64_t count, S scale, S shift) {
-    if constexpr (std::is_same_v<S, float>)
-      return vectorKernels().expSum(row, count, scale, shift);
-    S sum = 0;
-    for (int64_t t = 0; t < count; ++t)
-      sum += row[t] = std::exp(row[t] * scale - shift);
-    return sum;
-  }
-
-  AttentionDesc desc;
-  int64_t heads, kvHeads, queries, keys, depth, valueDepth;
-  /// Distances of rows: of scores, and of packed values and their sums.
-  int64_t scoreStride, sumStride;
-  int64_t threads;
   bool packValues;
   int64_t threadElements;
   const T *q = nullptr, *k = nullptr, *v = nullptr;
-  const void *mask = nullptr;
   T *out = nullptr;
 };
 

@@ -323,6 +323,10 @@ private:
   ExpectedCpuOp prepareOp(const AttentionDesc &desc, const CpuConstant &) {
     return prepareAttention(desc);
   }
+  ExpectedCpuOp prepareOp(const AttentionGradientDesc &desc,
+                          const CpuConstant &) {
+    return prepareAttentionGradient(desc);
+  }
   ExpectedCpuOp prepareOp(const TopKDesc &desc, const CpuConstant &) {
     return prepareTopK(desc);
   }

@@ -90,6 +90,7 @@ ExpectedCpuOp preparePlainConvTransposed(const ConvDesc &desc);
 ExpectedCpuOp preparePlainConvWeightGradient(const ConvDesc &desc);
 ExpectedCpuOp preparePool(const PoolDesc &desc);
 ExpectedCpuOp prepareAttention(const AttentionDesc &desc);
+ExpectedCpuOp prepareAttentionGradient(const AttentionGradientDesc &desc);
 ExpectedCpuOp prepareTopK(const TopKDesc &desc);
 ExpectedCpuOp prepareNonMaxSuppression(const NonMaxSuppressionDesc &desc);
 ExpectedCpuOp prepareIndexCheck(const IndexCheckDesc &desc);

@@ -108,6 +108,11 @@ void visit(Archive &a, AttentionDesc &desc) {
 }
 
 template <typename Archive>
+void visit(Archive &a, AttentionGradientDesc &desc) {
+  a(1, desc.forward), a(2, desc.gradient);
+}
+
+template <typename Archive>
 void visit(Archive &a, TopKDesc &desc) {
   a(1, desc.x), a(2, desc.dim), a(3, desc.k), a(4, desc.smallest);
 }

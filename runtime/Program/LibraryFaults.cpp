@@ -186,6 +186,10 @@ Fault faultOf(const AttentionDesc &d) {
       v != Sizes{k[0], k[1], k[2], v[3]} ||
       d.out.sizes != Sizes{q[0], q[1], q[2], v[3]})
     return badSizes;
+  // No elements may be many keys, whose scores have to be in memory.
+  constexpr int64_t mostKeys = int64_t(1) << 40;
+  if (k[2] > mostKeys)
+    return badSizes;
   if (!isFloat(d.q.dtype) || d.k.dtype != d.q.dtype || d.v.dtype != d.q.dtype ||
       d.out.dtype != d.q.dtype)
     return badTypes;
@@ -196,6 +200,16 @@ Fault faultOf(const AttentionDesc &d) {
   if (d.mask.dtype != DType::Bool && d.mask.dtype != d.q.dtype)
     return badTypes;
   return d.mask.sizes == Sizes{q[0], q[1], q[2], k[2]} ? "" : badSizes;
+}
+
+Fault faultOf(const AttentionGradientDesc &d) {
+  if (Fault fault = faultOf(d.forward); !fault.empty())
+    return fault;
+  if (Fault fault = findFault(d.gradient); !fault.empty())
+    return fault;
+  if (d.gradient.sizes != d.forward.out.sizes)
+    return badSizes;
+  return d.gradient.dtype == d.forward.out.dtype ? "" : badTypes;
 }
 
 Fault faultOf(const TopKDesc &d) {

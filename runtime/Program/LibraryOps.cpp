@@ -155,6 +155,16 @@ std::vector<TensorDesc> argumentsOf(const AttentionDesc &desc) {
   result.push_back(desc.out);
   return result;
 }
+std::vector<TensorDesc> argumentsOf(const AttentionGradientDesc &desc) {
+  const AttentionDesc &forward = desc.forward;
+  std::vector<TensorDesc> result{forward.q, forward.k, forward.v, forward.out,
+                                 desc.gradient};
+  if (forward.hasMask)
+    result.push_back(forward.mask);
+  for (const TensorDesc *operand : {&forward.q, &forward.k, &forward.v})
+    result.push_back(TensorDesc::dense(operand->dtype, operand->sizes));
+  return result;
+}
 std::vector<TensorDesc> argumentsOf(const TopKDesc &desc) {
   return {desc.x, topKResult(desc, desc.x.dtype), topKResult(desc, DType::I64)};
 }
@@ -168,6 +178,10 @@ std::vector<TensorDesc> argumentsOf(const IndexCheckDesc &desc) {
 }
 
 struct Describe {
+  static std::string pairs(const AttentionDesc &d) {
+    return shapeToString(d.q.sizes) + " over " + typed(d.k) +
+           (d.causal ? " causal" : "") + (d.hasMask ? " masked" : "");
+  }
   std::string operator()(const MatmulDesc &d) const {
     return "matmul " + shapeToString(d.a.sizes) + " x " + typed(d.b) +
            epilogue(d.hasBias, d.activation, d.hasResidual);
@@ -188,8 +202,10 @@ struct Describe {
            shapeToString(d.kernel);
   }
   std::string operator()(const AttentionDesc &d) const {
-    return "attention " + shapeToString(d.q.sizes) + " over " + typed(d.k) +
-           (d.causal ? " causal" : "") + (d.hasMask ? " masked" : "");
+    return "attention " + pairs(d);
+  }
+  std::string operator()(const AttentionGradientDesc &d) const {
+    return "attention_gradient " + pairs(d.forward);
   }
   std::string operator()(const TopKDesc &d) const {
     return "top_k " + std::to_string(d.k) + " of " + typed(d.x);
@@ -218,9 +234,15 @@ struct Flops {
     return 2 * places.numElements() * perChannel;
   }
   int64_t operator()(const PoolDesc &) const { return 0; }
+  static int64_t scores(const AttentionDesc &d) {
+    return d.q.sizes[0] * d.q.sizes[1] * d.q.sizes[2] * d.k.sizes[2];
+  }
   int64_t operator()(const AttentionDesc &d) const {
-    int64_t scores = d.q.sizes[0] * d.q.sizes[1] * d.q.sizes[2] * d.k.sizes[2];
-    return 2 * scores * (d.q.sizes[3] + d.v.sizes[3]);
+    return 2 * scores(d) * (d.q.sizes[3] + d.v.sizes[3]);
+  }
+  int64_t operator()(const AttentionGradientDesc &d) const {
+    return 2 * scores(d.forward) *
+           (3 * d.forward.q.sizes[3] + 2 * d.forward.v.sizes[3]);
   }
   int64_t operator()(const TopKDesc &) const { return 0; }
   int64_t operator()(const NonMaxSuppressionDesc &) const { return 0; }
@@ -246,6 +268,8 @@ TensorDesc argumentDesc(const LibraryDesc &desc, int index) {
 }
 
 int numResults(const LibraryDesc &desc) {
+  if (std::holds_alternative<AttentionGradientDesc>(desc))
+    return 3;
   return std::holds_alternative<TopKDesc>(desc) ? 2 : 1;
 }
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+from onnx import TensorProto, numpy_helper
 
 from _onnx_text import model
 from cases import MODELS, Failed, minilm, run, scratch, tool
@@ -31,6 +32,29 @@ w, j = TopK<axis=1, largest=0>(rounded, two)
 """, "int64[1] seven = {7}, int64[1] two = {2}")
 
 
+def attentionOf(kvHeads):
+    """Of bf16, four heads of queries; what it multiplies is trained in f32."""
+    heads, size, width = 4, 8, 16
+    made = model(f"float[2,6,{width}] input",
+                 f"float[2,6,{heads * size}] logits", f"""
+q = MatMul(input, wq)
+k = MatMul(input, wk)
+v = MatMul(input, wv)
+qNarrow = Cast<to={TensorProto.BFLOAT16}>(q)
+kNarrow = Cast<to={TensorProto.BFLOAT16}>(k)
+vNarrow = Cast<to={TensorProto.BFLOAT16}>(v)
+mixed = Attention<q_num_heads={heads}, kv_num_heads={kvHeads}, is_causal=1>(
+    qNarrow, kNarrow, vNarrow)
+logits = Cast<to={TensorProto.FLOAT}>(mixed)
+""")
+    random = np.random.default_rng(1)
+    for name, count in ("wq", heads), ("wk", kvHeads), ("wv", kvHeads):
+        weight = random.standard_normal((width, count * size)) / 4
+        made.graph.initializer.append(numpy_helper.from_array(
+            weight.astype(np.float32), name))
+    return made
+
+
 # What the CPU does of models in training.
 CONVOLUTIONS = {"conv", "conv_transpose", "conv_weight_gradient"}
 
@@ -49,7 +73,7 @@ def results(folder, plan, device, *flags):
     return dict(np.load(f"{folder}/out.npz"))
 
 
-def isTheSame(made, *flags, steps=None):
+def isTheSame(made, *flags, steps=None, rtol=1e-5, atol=1e-6):
     with scratch() as folder:
         file, plan = f"{folder}/model.onnx", f"{folder}/plan.mlir"
         onnx.save(made, file)
@@ -60,8 +84,8 @@ def isTheSame(made, *flags, steps=None):
             wanted = results(folder, plan, "cpu", *taken)
             got = results(folder, plan, "cuda", *taken)
             for name, array in wanted.items():
-                np.testing.assert_allclose(got[name], array, rtol=1e-5,
-                                           atol=1e-6)
+                np.testing.assert_allclose(got[name], array, rtol=rtol,
+                                           atol=atol)
             if before and all(np.array_equal(before[name], wanted[name])
                               for name in wanted):
                 raise Failed("nothing is learnt")
@@ -72,6 +96,14 @@ def training(*layout):
     """The gradients of each pool, to the weight in front of them."""
     isTheSame(POOLS, "--train", "--trainable=scale", "--loss=mse(logits,target)",
               "--optimizer=sgd(lr=0.5)", *layout, steps=3)
+
+
+def attends(kvHeads, *layout):
+    """A card has products of bf16, with what is between them in f32; the CPU
+    all of it in f32."""
+    isTheSame(attentionOf(kvHeads), "--train", "--loss=mse(logits,target)",
+              "--optimizer=sgd(lr=0.5)", *layout, steps=3, rtol=0.02,
+              atol=0.02)
 
 
 def leavesConvolutions(source):
@@ -99,3 +131,7 @@ def cases(every):
         yield f"pools {name}", isTheSame, POOLS, *layout
         yield f"pools in training {name}", training, *layout
         yield f"top-k {name}", isTheSame, TOP_K, *layout
+    # One head of keys and values: its query heads are split.
+    for kvHeads, layout in (2, []), (1, ["--tp=2"]):
+        name = " ".join(layout) or "one rank"
+        yield f"attention of bf16 in training {name}", attends, kvHeads, *layout

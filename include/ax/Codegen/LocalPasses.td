@@ -25,9 +25,9 @@ def Localize : Pass<"axl-localize", "::ax::PlanOp"> {
 def ComposeAttention : Pass<"axl-compose-attention"> {
   let summary = "Attention becomes products and a softmax";
   let description = [{
-    For targets whose library has no attention. The scores of all queries are in
-    memory then. A key that `causal` hides is multiplied by 0: a value that is no
-    number makes its queries none.
+    For targets whose library has no attention, and its gradient likewise. The
+    scores of all queries are in memory then. A key that `causal` hides is
+    multiplied by 0: a value that is no number makes its queries none.
   }];
 }
 

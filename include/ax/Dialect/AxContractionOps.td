@@ -168,4 +168,33 @@ def Ax_AttentionOp : Ax_InferredOp<"attention", [
   }];
 }
 
+def Ax_AttentionGradientOp : Ax_InferredOp<"attention_gradient", [
+    Ax_DoneByParts, DeclareOpInterfaceMethods<Ax_ContractionOpInterface>]> {
+  let summary = "The gradient of attention in q, k and v";
+  let description = [{
+    q, k, v, mask and the attributes are the attention's, `result` is what it
+    gave, and `gradient` that of it: with p = softmax(...) as there,
+    dv = p^T gradient; ds = p (gradient v^T - sum(gradient result)), times
+    1 - tanh(...)^2 under a `softcap`; dq = scale ds k; dk = scale ds^T q. What
+    is hidden has p = 0, by which it is multiplied; a row with nothing to attend
+    to has p = 0 with `empty_rows_zero`, NaN otherwise. `product_type`: what
+    factors of products are rounded to where this is made of products (the
+    numbers of `--precision`); a library that does it all in f32 need not. A
+    mask that is trained needs all of ds, and the other operations of which this
+    one is made. Created by Train; code generation composes it where the library
+    lacks it.
+  }];
+  let arguments = (ins Ax_FloatTensor:$q, Ax_FloatTensor:$k, Ax_FloatTensor:$v,
+    Ax_FloatTensor:$result, Ax_FloatTensor:$gradient, Optional<Ax_Tensor>:$mask,
+    F64Attr:$scale, UnitAttr:$causal, OptionalAttr<F64Attr>:$softcap,
+    UnitAttr:$empty_rows_zero, OptionalAttr<TypeAttr>:$product_type);
+  let results = (outs Ax_FloatTensor:$dq, Ax_FloatTensor:$dk,
+    Ax_FloatTensor:$dv);
+  let assemblyFormat = [{
+    $q `,` $k `,` $v `,` $result `,` $gradient (`mask` $mask^ `:` type($mask))?
+    `scale` $scale attr-dict `:` type($q) `,` type($k) `,` type($v) `,`
+    type($result) `,` type($gradient) `->` type($dq) `,` type($dk) `,` type($dv)
+  }];
+}
+
 #endif // AX_CONTRACTION_OPS_TD

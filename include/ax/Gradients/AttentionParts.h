@@ -8,16 +8,20 @@
 #ifndef AX_GRADIENTS_ATTENTIONPARTS_H
 #define AX_GRADIENTS_ATTENTIONPARTS_H
 
+#include "ax/Dialect/AttentionValues.h"
 #include "ax/Gradients/TensorBuilder.h"
 
 namespace ax {
 
 class AttentionParts {
 public:
-  AttentionParts(AttentionOp op, TensorBuilder &t)
-      : op(op), t(t), heads(shapeOf(op.getQ())[1]),
-        queries(shapeOf(op.getQ())[2]), kvHeads(shapeOf(op.getK())[1]),
-        keys(shapeOf(op.getK())[2]) {}
+  /// `productType`: what factors of products are rounded to; all else is f32
+  /// then. Null: all is of the type of q, and has gradients.
+  AttentionParts(const AttentionValues &values, TensorBuilder &t,
+                 mlir::Type productType = {})
+      : in(values), t(t), productType(productType), heads(shapeOf(in.q)[1]),
+        queries(shapeOf(in.q)[2]), kvHeads(shapeOf(in.k)[1]),
+        keys(shapeOf(in.k)[2]) {}
 
   /// [batch, heads, ...] as [batch, kv heads, group, ...].
   mlir::Value byGroups(mlir::Value value);
@@ -31,10 +35,35 @@ public:
   /// tanh of the scores over the cap, when there is one.
   mlir::Value capped;
 
+  const AttentionValues in;
+
 private:
-  AttentionOp op;
   TensorBuilder &t;
+  mlir::Type productType;
   int64_t heads, queries, kvHeads, keys;
+};
+
+/// The gradient of attention. The scores are computed again, not kept.
+class AttentionGradientParts {
+public:
+  /// `result` is what attention gave, and `gradient` that of it.
+  AttentionGradientParts(const AttentionValues &values, mlir::Value result,
+                         mlir::Value gradient, TensorBuilder &t,
+                         mlir::Type productType = {});
+  mlir::Value ofQ();
+  mlir::Value ofK();
+  mlir::Value ofV();
+  mlir::Value ofMask();
+
+private:
+  /// That of the scores as they are multiplied, before any cap.
+  mlir::Value ofProducts();
+
+  AttentionParts parts;
+  TensorBuilder &t;
+  mlir::Value dy, q, p;
+  /// Of the scores as the softmax takes them, and before any cap.
+  mlir::Value ds, products;
 };
 
 } // namespace ax

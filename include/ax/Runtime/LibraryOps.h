@@ -135,6 +135,19 @@ struct AttentionDesc {
   bool operator==(const AttentionDesc &o) const;
 };
 
+/// The gradients of q, k and v, from what attention gave, out, and that one's
+/// gradient. Arguments: q, k, v, out, gradient, [mask], dq, dk, dv: the last
+/// three dense, of the sizes of q, k and v.
+struct AttentionGradientDesc {
+  AttentionDesc forward;
+  /// Sizes of out.
+  TensorDesc gradient;
+
+  bool operator==(const AttentionGradientDesc &o) const {
+    return forward == o.forward && gradient == o.gradient;
+  }
+};
+
 /// The k largest (smallest) elements along `dim`, in order; equal ones in order
 /// of their indices; NaN counts as the largest. Arguments: x, values, indices
 /// (i64). All dense.
@@ -178,7 +191,7 @@ struct IndexCheckDesc {
 
 using LibraryDesc =
     std::variant<MatmulDesc, ConvDesc, PoolDesc, AttentionDesc, TopKDesc,
-                 NonMaxSuppressionDesc, IndexCheckDesc>;
+                 NonMaxSuppressionDesc, IndexCheckDesc, AttentionGradientDesc>;
 
 /// Returns why no device can do it: sizes, strides, types that do not fit each
 /// other, or overflow; empty when there is no fault. The functions below, and

@@ -80,6 +80,9 @@ struct VectorKernels {
   MultiplyFn<double> multiplyF64;
   MultiplyPanelFn<float> multiplyPanelF32;
   MultiplyPanelFn<double> multiplyPanelF64;
+  /// c += a^T b: a has k x rows elements, all else is as for multiplyPanel.
+  MultiplyPanelFn<float> addTransposedF32;
+  MultiplyPanelFn<double> addTransposedF64;
   /// Two's complement: overflow wraps.
   MultiplyFn<uint32_t> multiplyI32;
   MultiplyFn<uint64_t> multiplyI64;
@@ -94,6 +97,9 @@ struct VectorKernels {
   void (*scaleAdd)(float *x, int64_t count, float factor, const float *added);
   /// x[i] = attend[i] ? factor x[i] : -infinity
   void (*scaleWhere)(float *x, int64_t count, float factor, const bool *attend);
+  /// p[i] = factor p[i]; dp[i] = scale p[i] (dp[i] - total)
+  void (*softmaxGradient)(float *p, float *dp, int64_t count, float factor,
+                          float total, float scale);
   /// sums[i] += w[t] x[t xStride + i], for all t < taps
   void (*addTaps)(const float *x, int64_t xStride, const float *w, int64_t taps,
                   float *sums, int64_t count);

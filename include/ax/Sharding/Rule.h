@@ -10,8 +10,8 @@ namespace ax::sharding {
 enum class FactorKind {
   /// The factor is in operands and results alike, and splits freely.
   Parallel,
-  /// The factor is absent from the results, which become partial over the axes
-  /// that split it.
+  /// Results that lack the factor become partial over the axes that split it;
+  /// those that have it are split.
   Reduction,
   /// The factor is never split.
   Whole,

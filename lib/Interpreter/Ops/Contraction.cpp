@@ -1,4 +1,4 @@
-//===- Contraction.cpp - Interpreting dot, linear, attention --------------===//
+//===- Contraction.cpp - Interpreting dot and linear ----------------------===//
 // SPDX-License-Identifier: Apache-2.0 WITH LLVM-exception
 
 #include "../Kernels.h"
@@ -103,84 +103,10 @@ static HostTensor linear(LinearOp op, Operands in) {
   return to;
 }
 
-namespace {
-/// One attention: rows of q against the keys and values of its head.
-class Attention {
-public:
-  Attention(AttentionOp op, Operands in)
-      : op(op), result(emptyLike(op.getResult())), q(toDoubles(in[0])),
-        k(toDoubles(in[1])), v(toDoubles(in[2])), queries(in[0].getShape()[2]),
-        keys(in[1].getShape()[2]), d(in[0].getShape()[3]),
-        dv(in[2].getShape()[3]), heads(in[0].getShape()[1]),
-        kvHeads(in[1].getShape()[1]), batches(in[0].getShape()[0]) {
-    if (in.size() > 3)
-      readMask(in[3]);
-  }
-
-  HostTensor run() {
-    std::vector<double> out(result.numElements());
-    for (int64_t head = 0; head < batches * heads; ++head) {
-      int64_t kvHead =
-          head / heads * kvHeads + head % heads / (heads / kvHeads);
-      for (int64_t s = 0; s < queries; ++s)
-        row(head, kvHead, s, out.data() + (head * queries + s) * dv);
-    }
-    storeDoubles(out, result);
-    return result;
-  }
-
-private:
-  /// Reads the mask as numbers to be added, for every score.
-  void readMask(const HostTensor &tensor) {
-    HostTensor full = broadcastTo(tensor, {batches, heads, queries, keys});
-    mask = toDoubles(full);
-    if (tensor.getType() == DType::Bool)
-      for (double &value : mask)
-        value = value != 0 ? 0 : -INFINITY;
-  }
-
-  void row(int64_t head, int64_t kvHead, int64_t s, double *out) {
-    std::vector<double> scores(keys);
-    double scale = op.getScale().convertToDouble();
-    for (int64_t t = 0; t < keys; ++t) {
-      double score =
-          scale * std::inner_product(q.begin() + (head * queries + s) * d,
-                                     q.begin() + (head * queries + s + 1) * d,
-                                     k.begin() + (kvHead * keys + t) * d, 0.0);
-      if (auto cap = op.getSoftcap()) {
-        double limit = cap->convertToDouble();
-        score = limit * std::tanh(score / limit);
-      }
-      if (!mask.empty())
-        score += mask[(head * queries + s) * keys + t];
-      if (op.getCausal() && t > s + keys - queries)
-        score = -INFINITY;
-      scores[t] = score;
-    }
-    double largest = -INFINITY, sum = 0;
-    for (double score : scores)
-      largest = combine(ReduceOpKind::max, largest, score);
-    if (largest == -INFINITY && op.getEmptyRowsZero())
-      return;
-    for (double &score : scores)
-      sum += score = std::exp(score - largest);
-    for (int64_t t = 0; t < keys; ++t)
-      for (int64_t j = 0; j < dv; ++j)
-        out[j] += scores[t] / sum * v[(kvHead * keys + t) * dv + j];
-  }
-
-  AttentionOp op;
-  HostTensor result;
-  std::vector<double> q, k, v, mask;
-  int64_t queries, keys, d, dv, heads, kvHeads, batches;
-};
-} // namespace
-
 std::optional<Results> interpretContraction(Operation *op, Operands in) {
   return llvm::TypeSwitch<Operation *, std::optional<Results>>(op)
       .Case([&](DotOp o) { return Results{dot(o, in)}; })
       .Case([&](LinearOp o) { return Results{linear(o, in)}; })
-      .Case([&](AttentionOp o) { return Results{Attention(o, in).run()}; })
       .Default([](Operation *) { return std::nullopt; });
 }
 

@@ -159,8 +159,20 @@ ax.plan @p version 1 {
 ax.plan @p version 1 {
   ax.mesh [col = 4]
   ax.program @main(%x: tensor<8xf32, #ax.layout<[{}], partial sum {col}>>, %y: tensor<8xf32, #ax.layout<[{}], partial max {col}>>) {
-    // expected-error @+1 {{they need one element type and one kind of sum}}
+    // expected-error @+1 {{they need one element type, which of addends of narrow floats is f32, and one kind of sum}}
     %0:2 = ax.all_reduce %x, %y over {col} : tensor<8xf32, #ax.layout<[{}], partial sum {col}>>, tensor<8xf32, #ax.layout<[{}], partial max {col}>> -> tensor<8xf32, #ax.layout<[{}]>>, tensor<8xf32, #ax.layout<[{}]>>
+    ax.return
+  }
+}
+
+// -----
+
+// Of bf16 both, but the addend is f32 where it is held.
+ax.plan @p version 1 {
+  ax.mesh [row = 2, col = 4]
+  ax.program @main(%x: tensor<8xbf16, #ax.layout<[{col}], partial sum {row}>>, %y: tensor<8xbf16, #ax.layout<[{col}]>>) {
+    // expected-error @+1 {{they need one element type, which of addends of narrow floats is f32}}
+    %0:2 = ax.all_gather %x, %y over {col} : tensor<8xbf16, #ax.layout<[{col}], partial sum {row}>>, tensor<8xbf16, #ax.layout<[{col}]>> -> tensor<8xbf16, #ax.layout<[{}], partial sum {row}>>, tensor<8xbf16, #ax.layout<[{}]>>
     ax.return
   }
 }

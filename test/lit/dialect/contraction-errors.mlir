@@ -314,6 +314,37 @@
 
 // -----
 
+%q = ax.iota dim 0 : tensor<1x4x8x8xf32>
+%k = ax.iota dim 0 : tensor<1x3x8x8xf32>
+// expected-error @+2 {{4 heads are no multiple of 3 key/value heads}}
+// expected-error @+1 {{failed to infer returned types}}
+%0, %1, %2 = ax.attention_gradient %q, %k, %k, %q, %q scale 1.0 : tensor<1x4x8x8xf32>, tensor<1x3x8x8xf32>, tensor<1x3x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32> -> tensor<1x4x8x8xf32>, tensor<1x3x8x8xf32>, tensor<1x3x8x8xf32>
+
+// -----
+
+%q = ax.iota dim 0 : tensor<1x4x8x8xf32>
+%v = ax.iota dim 0 : tensor<1x4x8x6xf32>
+// expected-error @+2 {{'tensor<1x4x8x8xf32>' is not of the attention of 'tensor<1x4x8x8xf32>' to 'tensor<1x4x8x6xf32>'}}
+// expected-error @+1 {{failed to infer returned types}}
+%0, %1, %2 = ax.attention_gradient %q, %q, %v, %q, %q scale 1.0 : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x6xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32> -> tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x6xf32>
+
+// -----
+
+%q = ax.iota dim 0 : tensor<1x4x8x8xf32>
+%g = ax.iota dim 0 : tensor<1x4x8x8xf16>
+// expected-error @+2 {{element types differ: 'f32' and 'f16'}}
+// expected-error @+1 {{failed to infer returned types}}
+%0, %1, %2 = ax.attention_gradient %q, %q, %q, %q, %g scale 1.0 : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf16> -> tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>
+
+// -----
+
+%q = ax.iota dim 0 : tensor<1x4x8x8xf32>
+// expected-error @+2 {{product_type 'f64' is neither f16 nor bf16}}
+// expected-error @+1 {{failed to infer returned types}}
+%0, %1, %2 = ax.attention_gradient %q, %q, %q, %q, %q scale 1.0 {product_type = f64} : tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32> -> tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>, tensor<1x4x8x8xf32>
+
+// -----
+
 %x = ax.iota dim 0 : tensor<1x4x9xf32>
 %g = ax.iota dim 0 : tensor<1x6xf32>
 // expected-error @+2 {{needs x and gradient of the same rank >= 3, got 'tensor<1x4x9xf32>' and 'tensor<1x6xf32>'}}

@@ -31,6 +31,7 @@
 %q = ax.constant dense<0.1> : tensor<2x4x5x8xf32> -> tensor<2x4x5x8xf32>
 %kv = ax.constant dense<0.1> : tensor<2x2x5x8xf32> -> tensor<2x2x5x8xf32>
 %a = ax.attention %q, %kv, %kv scale 0.35355339059327379 {causal} : tensor<2x4x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32> -> tensor<2x4x5x8xf32>
+%dq, %dk, %dv = ax.attention_gradient %q, %kv, %kv, %a, %q scale 0.35355339059327379 {causal} : tensor<2x4x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x4x5x8xf32>, tensor<2x4x5x8xf32> -> tensor<2x4x5x8xf32>, tensor<2x2x5x8xf32>, tensor<2x2x5x8xf32>
 %image = ax.constant dense<1.0> : tensor<1x4x6x6xf32> -> tensor<1x4x6x6xf32>
 %kernel = ax.constant dense<1.0> : tensor<8x4x3x3xf32> -> tensor<8x4x3x3xf32>
 %conv = ax.conv %image, %kernel strides [1, 1] pads [1, 1, 1, 1] dilations [1, 1] : tensor<1x4x6x6xf32>, tensor<8x4x3x3xf32> -> tensor<1x8x6x6xf32>

@@ -155,6 +155,24 @@ TEST(ShardingRules, AttentionByKeyValueHeads) {
             "a2 b2! c4! d5* e7* f4* g3 {2}");
 }
 
+// Heads of a group, and queries, add up to the gradients of keys and values.
+TEST(ShardingRules, AttentionBackwards) {
+  std::vector<std::string> operands{"2x8x5x4xf32", "2x2x7x4xf32", "2x2x7x3xf32",
+                                    "2x8x5x3xf32", "2x8x5x3xf32"};
+  std::string given = "tensor<2x8x5x4xf32>, tensor<2x2x7x4xf32>, "
+                      "tensor<2x2x7x3xf32>";
+  std::string types =
+      " : " + given + ", tensor<2x8x5x3xf32>, tensor<2x8x5x3xf32> -> " + given;
+  std::string op = "%r:3 = ax.attention_gradient %x0, %x1, %x2, %x3, %x4 "
+                   "scale 1.0";
+  EXPECT_EQ(ruleOf(operands, op + types),
+            "(a bc d f)(a b e f)(a b e g)(a bc d g)(a bc d g) -> (a bc d f)"
+            "(a b e f)(a b e g) a2 b2! c4+! d5+! e7* f4* g3* {4}");
+  EXPECT_EQ(ruleOf(operands, op + " {causal}" + types),
+            "(a bc d f)(a b e f)(a b e g)(a bc d g)(a bc d g) -> (a bc d f)"
+            "(a b e f)(a b e g) a2 b2! c4+! d5*! e7* f4* g3* {4}");
+}
+
 TEST(ShardingRules, ConvolutionsByGroups) {
   auto conv = [](std::string x, std::string w, std::string groups,
                  std::string result) {

@@ -351,26 +351,6 @@ TEST(Contraction, DotAndLinear) {
                {6, -6});
 }
 
-TEST(Contraction, Attention) {
-  HostTensor q = f32({1, 2, 2, 1}, {1, 1, 0, 0});
-  HostTensor k = f32({1, 1, 2, 1}, {0, 1}), v = f32({1, 1, 2, 1}, {0, 1});
-  auto attend = [&](std::string mask, std::string flags,
-                    std::vector<HostTensor> operands) {
-    return run("%r = ax.attention %x0, %x1, %x2 " + mask + " scale 1.0 " +
-                   flags +
-                   " : tensor<1x2x2x1xf32>, tensor<1x1x2x1xf32>, "
-                   "tensor<1x1x2x1xf32> -> tensor<1x2x2x1xf32>",
-               operands, "tensor<1x2x2x1xf32>");
-  };
-  expectValues(attend("", "", {q, k, v}), {0.73105858, 0.73105858, 0.5, 0.5});
-  expectValues(attend("", "{causal}", {q, k, v}), {0, 0.73105858, 0, 0.5});
-  HostTensor mask = boolean({1, 1, 2, 2}, {0, 0, 0, 1});
-  std::string masked = "mask %x3 : tensor<1x1x2x2xi1>";
-  expectValues(attend(masked, "", {q, k, v, mask}), {NAN, 1, NAN, 1});
-  expectValues(attend(masked, "{empty_rows_zero}", {q, k, v, mask}),
-               {0, 1, 0, 1});
-}
-
 TEST(Window, ConvAndTranspose) {
   HostTensor x = f32({1, 1, 4}, {1, 2, 3, 4});
   expectValues(run("%r = ax.conv %x0, %x1 strides [2] pads [1, 1] dilations "

@@ -214,7 +214,9 @@ void Case::shareLast(OpBuilder &builder, MutableArrayRef<Value> values) {
     RankedTensorType from = tensorType(last->getOperand(0));
     Layout layout = getLayout(from, mesh);
     return std::tuple(last->getName().getStringRef(), last->getAttr("axes"),
-                      from.getElementType(), layout.partialKind);
+                      from.getElementType(),
+                      localPartType(from, mesh).getElementType(),
+                      layout.partialKind);
   };
   for (size_t i = 0; i < values.size(); ++i)
     for (size_t j = i + 1; j < values.size(); ++j) {

@@ -53,6 +53,35 @@ TEST(VectorKernelsTest, Panels) {
         }
 }
 
+template <typename T>
+void checkTransposed(MultiplyPanelFn<T> add, int64_t rows, int64_t k,
+                     int64_t columns) {
+  int64_t aStride = rows + 3, bStride = columns + 5, cStride = columns + 1;
+  std::vector<T> a = randomValues<T>(k * aStride),
+                 b = randomValues<T>(k * bStride), c(rows * cStride, T(7));
+  add(a.data(), aStride, b.data(), bStride, c.data(), cStride, rows, k,
+      columns);
+  for (int64_t r = 0; r < rows; ++r) {
+    for (int64_t j = 0; j < columns; ++j) {
+      double sum = 7;
+      for (int64_t i = 0; i < k; ++i)
+        sum += static_cast<double>(a[i * aStride + r]) * b[i * bStride + j];
+      ASSERT_NEAR(c[r * cStride + j], sum, 1e-5) << r << " " << j;
+    }
+    ASSERT_EQ(c[r * cStride + columns], T(7));
+  }
+}
+
+TEST(VectorKernelsTest, TransposedPanelsAreAdded) {
+  for (const VectorKernels *kernels : runnableVectorKernels())
+    for (int64_t rows : {1, 2, 5, 12, 24, 31})
+      for (int64_t k : {0, 1, 33})
+        for (int64_t columns : {16, 48, 80}) {
+          checkTransposed(kernels->addTransposedF32, rows, k, columns);
+          checkTransposed(kernels->addTransposedF64, rows, k, columns);
+        }
+}
+
 TEST(VectorKernelsTest, Transpose) {
   for (const VectorKernels *kernels : runnableVectorKernels())
     for (int64_t rows : {1, 16, 35})

@@ -106,7 +106,7 @@ TEST_F(RuleFaultTest, Rules) {
   check(absent, {{8}}, "parallel factor 1 is not in result 0");
   Rule kept = rule;
   kept.factors[0].kind = FactorKind::Reduction;
-  check(kept, {{8}}, "reduction factor 0 is in result 0");
+  check(kept, {{8}}, "reduction factor 0 is in every result");
   Rule set = rule;
   set.linear = {{2}};
   check(set, {{8}}, "a linear set names an unknown operand");

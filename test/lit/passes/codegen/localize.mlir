@@ -27,3 +27,26 @@ ax.plan @p version 1 {
     ax.return %s : tensor<4x5xf32>
   }
 }
+
+// Query heads of one head of keys are split: each rank has an addend of its
+// gradient, in f32, and all of a head's own, which is bf16 at once.
+// CHECK-LABEL: ax.plan @group
+// CHECK: axl.stage @backwards
+// CHECK: ax.cast %{{.*}} : tensor<1x2x3x8xbf16> -> tensor<1x2x3x8xf32>
+// CHECK: %dq, %dk, %dv = ax.attention_gradient {{.*}} : tensor<1x2x3x8xf32>, tensor<1x1x5x8xf32>, {{.*}} -> tensor<1x2x3x8xf32>, tensor<1x1x5x8xf32>, tensor<1x1x5x8xf32>
+// CHECK: %[[DQ:.*]] = ax.cast %dq : tensor<1x2x3x8xf32> -> tensor<1x2x3x8xbf16>
+// CHECK: %[[SUM:.*]] = axl.all_reduce sum %dk over {col} : tensor<1x1x5x8xf32>
+// CHECK: %[[DK:.*]] = ax.cast %[[SUM]] : tensor<1x1x5x8xf32> -> tensor<1x1x5x8xbf16>
+// CHECK: axl.yield %[[DQ]], %[[DK]]
+ax.plan @group version 1 {
+  ax.mesh [col = 2]
+  ax.program @main(%q: tensor<1x4x3x8xbf16, #ax.layout<[{}, {col}, {}, {}]>>, %k: tensor<1x1x5x8xbf16>) -> (tensor<1x4x3x8xbf16, #ax.layout<[{}, {col}, {}, {}]>>, tensor<1x1x5x8xbf16>) {
+    %s:2 = ax.stage @backwards on 0 (%a = %q : tensor<1x4x3x8xbf16, #ax.layout<[{}, {col}, {}, {}]>>, %b = %k : tensor<1x1x5x8xbf16>) -> (tensor<1x4x3x8xbf16, #ax.layout<[{}, {col}, {}, {}]>>, tensor<1x1x5x8xbf16>) {
+      %dq, %dk, %dv = ax.attention_gradient %a, %b, %b, %a, %a scale 1.000000e+00 : tensor<1x4x3x8xbf16, #ax.layout<[{}, {col}, {}, {}]>>, tensor<1x1x5x8xbf16>, tensor<1x1x5x8xbf16>, tensor<1x4x3x8xbf16, #ax.layout<[{}, {col}, {}, {}]>>, tensor<1x4x3x8xbf16, #ax.layout<[{}, {col}, {}, {}]>> -> tensor<1x4x3x8xbf16, #ax.layout<[{}, {col}, {}, {}]>>, tensor<1x1x5x8xbf16, #ax.layout<[{}, {}, {}, {}], partial sum {col}>>, tensor<1x1x5x8xbf16, #ax.layout<[{}, {}, {}, {}], partial sum {col}>>
+      %r = ax.all_reduce %dk over {col} : tensor<1x1x5x8xbf16, #ax.layout<[{}, {}, {}, {}], partial sum {col}>> -> tensor<1x1x5x8xbf16>
+      ax.yield %dq, %r : tensor<1x4x3x8xbf16, #ax.layout<[{}, {col}, {}, {}]>>, tensor<1x1x5x8xbf16>
+    }
+    ax.schedule "once" { stage 0: "F0" }
+    ax.return %s#0, %s#1 : tensor<1x4x3x8xbf16, #ax.layout<[{}, {col}, {}, {}]>>, tensor<1x1x5x8xbf16>
+  }
+}

@@ -16,11 +16,14 @@
 // CHECK: ax.unary gelu %[[S]] : tensor<3x2xf32>
 // CHECK: ax.dot {{.*}} : tensor<3x2xbf16>, tensor<3x2xbf16> -> tensor<3x3xbf16>
 // CHECK: ax.dot {{.*}} : tensor<3x4xf64>, tensor<3x4xf64> -> tensor<3x3xf64>
+// The gradient of attention keeps its operands, a mask of large numbers above all.
+// CHECK: ax.attention_gradient {{.*}} mask %{{.*}} : tensor<1x1x1x3xf32> scale 1.000000e+00 {product_type = bf16} : tensor<1x1x3x2xf32>
 ax.plan @p version 1 {
   ax.state @w : tensor<4x2xf32> from "w" offset 0 length 32 {trainable}
   ax.state @b : tensor<2xf32> from "w" offset 0 length 8 {trainable}
   ax.program @main(%x: tensor<3x4xf32> {ax.name = "x"}, %z: tensor<3x4xf64> {ax.name = "z"}) -> (
-      tensor<3x3xf32> {ax.name = "y"}, tensor<3x3xf64> {ax.name = "d"}) {
+      tensor<3x3xf32> {ax.name = "y"}, tensor<3x3xf64> {ax.name = "d"},
+      tensor<1x1x3x2xf32> {ax.name = "dq"}) {
     %w = ax.load @w : tensor<4x2xf32>
     %b = ax.load @b : tensor<2xf32>
     %l = ax.linear %x, %w {stage = 1 : i64} : tensor<3x4xf32>, tensor<4x2xf32> -> tensor<3x2xf32>
@@ -28,6 +31,9 @@ ax.plan @p version 1 {
     %g = ax.unary gelu %s : tensor<3x2xf32> -> tensor<3x2xf32>
     %y = ax.dot %g, %g batch [] x [] contract [1] x [1] : tensor<3x2xf32>, tensor<3x2xf32> -> tensor<3x3xf32>
     %d = ax.dot %z, %z batch [] x [] contract [1] x [1] : tensor<3x4xf64>, tensor<3x4xf64> -> tensor<3x3xf64>
-    ax.return %y, %d : tensor<3x3xf32>, tensor<3x3xf64>
+    %m = ax.constant dense<-1.0e+09> : tensor<1x1x1x3xf32> -> tensor<1x1x1x3xf32>
+    %q = ax.reshape %g : tensor<3x2xf32> -> tensor<1x1x3x2xf32>
+    %dq, %dk, %dv = ax.attention_gradient %q, %q, %q, %q, %q mask %m : tensor<1x1x1x3xf32> scale 1.0 : tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32> -> tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>, tensor<1x1x3x2xf32>
+    ax.return %y, %d, %dq : tensor<3x3xf32>, tensor<3x3xf64>, tensor<1x1x3x2xf32>
   }
 }

@@ -145,27 +145,50 @@ static Operation *pool(Gen &g) {
                       extra, g.chance(50));
 }
 
-static Operation *attention(Gen &g) {
-  int64_t batch = g.pick(1, 4), kvHeads = g.pick(1, 4);
-  int64_t heads = kvHeads * g.oneOf<int64_t>({1, 1, 2, 4});
-  int64_t s = g.pick(1, 5), t = g.pick(1, 5), d = g.pick(1, 3);
-  int64_t dv = g.pick(1, 4);
-  bool causal = g.chance(30);
-  Value q = g.operand(g.real, {batch, heads, s, d});
-  Value k = g.operand(g.real, {batch, kvHeads, t, d});
-  Value v = g.operand(g.real, {batch, kvHeads, t, dv});
-  Value mask;
-  if (g.chance(50)) {
+namespace {
+/// What attention and its gradient take.
+struct Heads {
+  explicit Heads(Gen &g)
+      : batch(g.pick(1, 4)), kvHeads(g.pick(1, 4)),
+        heads(kvHeads * g.oneOf<int64_t>({1, 1, 2, 4})), s(g.pick(1, 5)),
+        t(g.pick(1, 5)), d(g.pick(1, 3)), dv(g.pick(1, 4)),
+        causal(g.chance(30)), q(g.operand(g.real, {batch, heads, s, d})),
+        k(g.operand(g.real, {batch, kvHeads, t, d})),
+        v(g.operand(g.real, {batch, kvHeads, t, dv})) {
+    if (g.chance(20))
+      softcap = g.builder.getF64FloatAttr(3.0);
+  }
+  Value mask(Gen &g) const {
+    if (g.chance(50))
+      return {};
     Shape shape = {batch, heads, s, t};
     for (int64_t &size : shape)
       if (g.chance(40))
         size = 1;
-    mask = g.operand(g.oneOf({DType::Bool, g.real}), shape);
+    return g.operand(g.oneOf({DType::Bool, g.real}), shape);
   }
-  FloatAttr softcap =
-      g.chance(20) ? g.builder.getF64FloatAttr(3.0) : FloatAttr();
-  return make<AttentionOp>(g, q, k, v, mask, llvm::APFloat(0.5), causal,
-                           softcap, g.chance(50));
+
+  int64_t batch, kvHeads, heads, s, t, d, dv;
+  bool causal;
+  Value q, k, v;
+  FloatAttr softcap;
+};
+} // namespace
+
+static Operation *attention(Gen &g) {
+  Heads h(g);
+  return make<AttentionOp>(g, h.q, h.k, h.v, h.mask(g), llvm::APFloat(0.5),
+                           h.causal, h.softcap, g.chance(50));
+}
+
+static Operation *attentionGradient(Gen &g) {
+  Heads h(g);
+  Shape shape = {h.batch, h.heads, h.s, h.dv};
+  Value result = g.operand(g.real, shape), gradient = g.operand(g.real, shape);
+  return make<AttentionGradientOp>(g, h.q, h.k, h.v, result, gradient,
+                                   h.mask(g), llvm::APFloat(0.5), h.causal,
+                                   h.softcap, g.chance(80),
+                                   /*product_type=*/TypeAttr());
 }
 
 void addContractionGenerators(llvm::StringMap<Generator> &to) {
@@ -177,6 +200,7 @@ void addContractionGenerators(llvm::StringMap<Generator> &to) {
   to["max_pool_gradient"] = maxPoolGradient;
   to["pool"] = pool;
   to["attention"] = attention;
+  to["attention_gradient"] = attentionGradient;
 }
 
 } // namespace ax::test
