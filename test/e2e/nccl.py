@@ -22,7 +22,7 @@ USAGE, RUN_FAILED = 2, 8
 LAYERS, WIDTH, BATCH, STEPS = 8, 4, 8, 3
 SCHEDULES = ["gpipe", "1f1b", "interleaved", "zero-bubble", "zb-v"]
 # Groups have two ranks here, whose sums have the same bits in any order.
-FEW = {("gpipe", 2, 1, 4), ("1f1b", 2, 2, 4), ("1f1b", 4, 1, 8),
+FEW = {("1f1b", 2, 1, 1), ("gpipe", 2, 1, 4), ("1f1b", 2, 2, 4), ("1f1b", 4, 1, 8),
        ("interleaved", 2, 1, 4), ("zero-bubble", 4, 1, 4), ("zb-v", 2, 1, 4)}
 
 
@@ -66,6 +66,42 @@ def sameBits(schedule, stages, tensor, microBatches):
                 raise Failed(f"other weights than of --comm=local ({order})")
 
 
+# A stage that hands its input on, which comes anew for each micro-batch.
+HANDED_ON = """
+!x = tensor<16xf32, #ax.layout<[{micro}]>>
+ax.plan @p version 1 {
+  ax.mesh [pipe = 2] in time [micro = 8]
+  ax.program @main(%x: !x {ax.name = "x"}) -> (!x {ax.name = "y"}) {
+    %a = ax.stage @forward0 on 0 (%v = %x : !x) -> (!x) {
+      ax.yield %v : !x
+    }
+    %ta = ax.transfer %a from 0 to 1 slots 1 {node = "forth"} : !x
+    %y = ax.stage @forward1 on 1 (%w = %ta : !x) -> (!x) {
+      %0 = ax.unary neg %w : !x -> !x
+      ax.yield %0 : !x
+    }
+    ax.schedule "mine" {
+      stage 0: "F0 F1 F2 F3 F4 F5 F6 F7",
+      stage 1: "F0 F1 F2 F3 F4 F5 F6 F7"
+    }
+    ax.return %y : !x
+  }
+}
+"""
+
+
+def inputsStay(order):
+    """What is sent may be an input: the next one has its place only then."""
+    with scratch() as folder:
+        Path(f"{folder}/plan.mlir").write_text(HANDED_ON)
+        x = np.arange(16, dtype=np.float32)
+        np.savez(f"{folder}/in.npz", x=x)
+        np.savez(f"{folder}/want.npz", y=-x)
+        axrun(f"{folder}/plan.mlir", "--inputs", f"{folder}/in.npz", "--expect",
+              f"{folder}/want.npz", "--comm=nccl",
+              env=CUDA | {"SIMGPU_ORDER": order})
+
+
 def failing(settings, says):
     """What goes wrong ends the run soon, with a message, and no crash."""
     with scratch() as folder:
@@ -92,11 +128,15 @@ def refused(says, *flags, environment=CUDA):
 
 
 def cases(every):
-    for case in product(SCHEDULES, (2, 4), (1, 2), (4, 8)):
+    for case in product(SCHEDULES, (2, 4), (1, 2), (1, 4, 8)):
         schedule, stages, tensor, microBatches = case
+        if microBatches == 1 and schedule != "1f1b":
+            continue
         if every or case in FEW:
             yield (f"{schedule} --pp={stages} --tp={tensor} "
                    f"--micro-batches={microBatches}", sameBits, *case)
+    for order in "eager", "lazy", "random:1", "random:2":
+        yield f"inputs that are sent: {order}", inputsStay, order
     for number in range(1, 60, 3 if every else 20):
         yield (f"what NCCL gives up: {number}", failing,
                {"SIMGPU_NCCL_FAULT": f"{number}:6"},

@@ -8,9 +8,9 @@
 //  - in order: a rank begins an operation when those before it have ended;
 //  - rendezvous: a send and its receive, or all ranks of a collective, end when
 //    they are all at the heads of their ranks' orders at the same time;
-//  - groups: messages may be at the head together (between ncclGroupStart and
-//    ncclGroupEnd). Each meets its other end as soon as that is at a head, too;
-//    the group has ended when all of its messages have.
+//  - groups: messages may be at the head together. Each meets its other end as
+//    soon as that is at a head, too; the group has ended when all of its
+//    messages have.
 //
 // Who meets whom never depends on timing, and a meeting never prevents another
 // one, so that ranks end for all timings or for none.
@@ -34,6 +34,11 @@
 // is too late for whoever sends, as in interleaved schedules, an earlier group
 // receives it ahead, into a slot that is free by then. What a group receives
 // never decides what it sends, since it stands between two actions.
+//
+// How groups are found says in which order their messages meet; in that order
+// they may as well go out one after another. With NCCL they do: in a group of
+// its own (ncclGroupStart) messages with one peer wait for each other, and who
+// connects for the first time waits for all of the group's peers at once.
 //
 //===----------------------------------------------------------------------===//
 #ifndef AX_EXCHANGE_ORDER_H
