@@ -161,9 +161,10 @@ def ahead(layout):
                 ([], 0), (["--save", f"{folder}/run", "--save-every=2"], 0),
                 (["--eval", f"{folder}/data.npz", "--eval-every=3"], 3)):
             more = uploads(steps, *flags)
-            # An evaluation's first batch begins when it is there.
+            # An evaluation's first batch begins when it is there, and on a busy
+            # machine another one may be read late.
             least, most = (ranks * inputs * (steps - 1 + evaluations * some)
-                           for some in (batches - 2, batches - 1))
+                           for some in (batches - 3, batches - 1))
             if not least <= more <= most:
                 raise Failed(f"{flags}: {more} went up ahead, and not {least} "
                              f"to {most}")

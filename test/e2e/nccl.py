@@ -148,8 +148,9 @@ def cases(every):
         yield (f"{call} fails: {number}", failing,
                {"SIMGPU_FAIL": f"{call}:{number}:3"},
                rf"{call}: internal error \(3\)")
-    yield ("on device cpu", refused,
-           "--comm=nccl is for --device=cuda, not for 'cpu'", "--device=cpu")
+    yield ("on device cpu", lambda: refused(
+        "--comm=nccl is for --device=cuda, not for 'cpu'", "--device=cpu",
+        environment=CUDA | {"AXRUN_TARGET": ""}))
     yield ("two ranks on a card", refused,
            "--comm=nccl: ranks 0 and 1 are both on card 0", "--devices=0,0")
     yield ("an old one", lambda: refused(

@@ -9,7 +9,7 @@ from _jobs import DIGITS, compiled, oneMessage, ranksOf, same
 from _mpirun import BUILD, launch
 from cases import MODELS, Failed, run, scratch, tool
 
-USAGE, INPUT_OUTPUT, DIFFERS = 2, 7, 1
+USAGE, UNSUPPORTED, INPUT_OUTPUT, DIFFERS = 2, 4, 7, 1
 
 
 def infers(name, layout):

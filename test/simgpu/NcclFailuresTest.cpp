@@ -4,6 +4,7 @@
 #include "NcclRanks.h"
 
 #include <cstdlib>
+#include <iostream>
 #include <unistd.h>
 
 using namespace ax;
@@ -57,6 +58,22 @@ TEST(NcclFailuresTest, OldOnesAreRefused) {
             "--comm=nccl: the NCCL that is there is 2.18.3, and this needs "
             "2.28.0: install a newer one, or name its folder in "
             "AXRUN_CUDA_PATH");
+}
+
+/// Tells what ranks are refused for where the folder has no NCCL.
+[[noreturn]] void refuseWithoutNccl() {
+  std::cerr << failToMake("cuda", {0}, {}, "/there/is/none");
+  std::exit(0);
+}
+
+TEST(NcclFailuresTest, SaysWhereItLookedForNccl) {
+  // In a process of its own: what another test has loaded is found by its name.
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  // On a machine that has one, nothing is refused.
+  EXPECT_EXIT(refuseWithoutNccl(), testing::ExitedWithCode(0),
+              "^--comm=nccl: there is no NCCL in the folders of "
+              "AXRUN_CUDA_PATH, or where the system has libraries: "
+              "/there/is/none/libnccl.so.2: |^$");
 }
 
 TEST(NcclFailuresTest, SettingsThatDoNotGoAreRefused) {
