@@ -339,18 +339,20 @@ void Hub::finishExchange() {
   auto kind = static_cast<ExchangeKind>(own.detail);
   Message result{MessageKind::Result, own.number};
   std::vector<std::string> all;
-  size_t size = 0;
   if (kind == ExchangeKind::AllGather || kind == ExchangeKind::Gather) {
-    for (Member &member : members) {
-      size += member.exchange->text.size() + 16;
+    for (Member &member : members)
       all.push_back(std::move(member.exchange->text));
-    }
   } else if (kind == ExchangeKind::Broadcast) {
     all = {own.text};
   }
-  if (kind != ExchangeKind::Gather)
+  if (kind == ExchangeKind::AllGather)
+    result.list = packRuns(all);
+  else if (kind == ExchangeKind::Broadcast)
     result.list = all;
-  if (kind == ExchangeKind::AllGather && size > largestMessage)
+  size_t size = 0;
+  for (const std::string &item : result.list)
+    size += item.size() + 16;
+  if (size > largestMessage)
     return decide(llvm::formatv("{0}: {1} bytes of all processes are too many "
                                 "for the control channel, which carries {2} at "
                                 "most",

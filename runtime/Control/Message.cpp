@@ -64,4 +64,30 @@ std::optional<Message> Message::decode(llvm::StringRef bytes) {
   return message;
 }
 
+std::vector<std::string> packRuns(llvm::ArrayRef<std::string> values) {
+  std::vector<std::string> runs;
+  for (size_t first = 0, next = 0; first < values.size(); first = next) {
+    while (next < values.size() && values[next] == values[first])
+      ++next;
+    runs.push_back(std::to_string(next - first));
+    runs.push_back(values[first]);
+  }
+  return runs;
+}
+
+std::optional<std::vector<std::string>>
+unpackRuns(llvm::ArrayRef<std::string> runs, size_t count) {
+  std::vector<std::string> values;
+  for (; runs.size() >= 2; runs = runs.drop_front(2)) {
+    size_t times;
+    if (llvm::StringRef(runs[0]).getAsInteger(10, times) ||
+        times > count - values.size())
+      return std::nullopt;
+    values.insert(values.end(), times, runs[1]);
+  }
+  if (!runs.empty() || values.size() != count)
+    return std::nullopt;
+  return values;
+}
+
 } // namespace ax::rt::control

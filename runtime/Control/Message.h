@@ -3,6 +3,7 @@
 #ifndef AX_RUNTIME_CONTROL_MESSAGE_H
 #define AX_RUNTIME_CONTROL_MESSAGE_H
 
+#include "llvm/ADT/ArrayRef.h"
 #include "llvm/ADT/StringRef.h"
 
 #include <cstdint>
@@ -25,7 +26,8 @@ enum class MessageKind : uint8_t {
   /// To process 0: `number` it has, `detail` its ExchangeKind, `name`, `text`
   /// the value.
   Exchange,
-  /// From process 0: `number`, and in `list` what the exchange returns.
+  /// From process 0: `number`, and in `list` what the exchange returns; of an
+  /// AllGather in runs.
   Result,
   /// To process 0: `text` is why the job should end. From it: why it does, of
   /// process `number`, with exit code `detail`.
@@ -48,6 +50,14 @@ struct Message {
   /// Nothing of what `encode` did not make.
   static std::optional<Message> decode(llvm::StringRef bytes);
 };
+
+/// What processes give, in runs: a number and a value in turns. Where all give
+/// the same, as they do at each step, a result does not grow with the processes,
+/// to each of which it goes.
+std::vector<std::string> packRuns(llvm::ArrayRef<std::string> values);
+/// The values, or nothing where they are not `count`.
+std::optional<std::vector<std::string>>
+unpackRuns(llvm::ArrayRef<std::string> runs, size_t count);
 
 /// The largest message, in bytes: what processes agree on is small, and what
 /// does not come from them is dropped before it takes memory.

@@ -162,8 +162,7 @@ void Spoke::handle(Message message) {
     first.lastSaid = std::move(message);
     break;
   case MessageKind::Result:
-    waiting.reset();
-    state.giveResult(message.number, std::move(message.list));
+    takeResult(std::move(message));
     break;
   case MessageKind::Abort:
     state.end({std::move(message.text), static_cast<ExitCode>(message.detail),
@@ -178,6 +177,22 @@ void Spoke::handle(Message message) {
   default:
     end(first.describe() + " sends what only others do");
   }
+}
+
+void Spoke::takeResult(Message result) {
+  std::optional<std::vector<std::string>> values;
+  if (waiting && waiting->number == result.number) {
+    auto kind = static_cast<ExchangeKind>(waiting->detail);
+    if (kind == ExchangeKind::AllGather)
+      values = unpackRuns(result.list,
+                          static_cast<size_t>(options.place.numProcesses));
+    else if (result.list.size() == (kind == ExchangeKind::Broadcast ? 1 : 0))
+      values = std::move(result.list);
+  }
+  if (!values)
+    return end(first.describe() + " sends what is no result");
+  waiting.reset();
+  state.giveResult(result.number, std::move(*values));
 }
 
 void Spoke::takeRequests() {

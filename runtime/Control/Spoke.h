@@ -39,6 +39,7 @@ private:
   void wait();
   void readMessages();
   void handle(Message message);
+  void takeResult(Message result);
   void takeRequests();
   void refuseExchange();
   void end(std::string reason);

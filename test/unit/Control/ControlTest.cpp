@@ -65,10 +65,19 @@ TEST(ControlTest, RefusesWhatIsNotLittle) {
                            "much: 68157440 bytes are too many for the control "
                            "channel, which carries 67108864 at most")));
   results = runThreads(2, [&](World &world) {
-    return join(world.allGather("much", std::string(40 << 20, 'x')));
+    std::string own(40 << 20, world.isFirst() ? 'x' : 'y');
+    return join(world.allGather("much", std::move(own)));
   });
   EXPECT_THAT(results, Each(HasSubstr("bytes of all processes are too many for "
                                       "the control channel, which carries")));
+}
+
+TEST(ControlTest, WhatAllSayGoesOutOnce) {
+  auto results = runThreads(3, [&](World &world) {
+    auto all = world.allGather("the same", std::string(40 << 20, 'x'));
+    return std::to_string(cantFail(std::move(all)).size());
+  });
+  EXPECT_THAT(results, Each("3"));
 }
 
 TEST(ControlTest, SaysWhoIsAtAnotherExchange) {

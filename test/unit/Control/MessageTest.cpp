@@ -15,6 +15,8 @@ namespace {
 
 using control::Message;
 using control::MessageKind;
+using control::packRuns;
+using control::unpackRuns;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
@@ -45,6 +47,23 @@ TEST(MessageTest, WhatIsNoMessageIsNone) {
       byte = static_cast<char>(random());
     (void)Message::decode(bytes);
   }
+}
+
+TEST(RunsTest, AreReadAsTheyWereWritten) {
+  using Values = std::vector<std::string>;
+  for (const Values &values :
+       {Values{}, Values{"a"}, Values{"", "", "b", "b", "b", "", "1"}})
+    EXPECT_EQ(unpackRuns(packRuns(values), values.size()), values);
+  EXPECT_THAT(packRuns(Values(1000, "-c")), ElementsAre("1000", "-c"));
+}
+
+TEST(RunsTest, AnythingElseIsNone) {
+  EXPECT_FALSE(unpackRuns({"2", "a"}, 3));
+  EXPECT_FALSE(unpackRuns({"2", "a", "2", "b"}, 3));
+  EXPECT_FALSE(unpackRuns({"2", "a", "1"}, 3));
+  EXPECT_FALSE(unpackRuns({"-3", "a"}, 3));
+  EXPECT_FALSE(unpackRuns({"", "a", "3", "b"}, 3));
+  EXPECT_FALSE(unpackRuns({"18446744073709551615", "a", "4", "b"}, 3));
 }
 
 TEST(ControlAddressTest, IsReadAsItWasWritten) {
