@@ -58,9 +58,14 @@ NcclLink::join(const std::vector<int32_t> &ranks, ncclUniqueId id) {
     return addContext(
         std::move(error),
         llvm::formatv("rank {0}, card {1}", getRank(), device.getCard()).str());
-  std::lock_guard<std::timed_mutex> lock(calling);
+  std::lock_guard<std::mutex> lock(mutex);
   comms.push_back(comm);
   return comm;
+}
+
+std::vector<std::shared_ptr<NcclComm>> NcclLink::getComms() const {
+  std::lock_guard<std::mutex> lock(mutex);
+  return comms;
 }
 
 llvm::Expected<DeviceAddress> NcclLink::getScratch() {
@@ -94,7 +99,7 @@ llvm::Error NcclLink::begin(const std::shared_ptr<const Description> &what,
 
 llvm::Error NcclLink::callTogether(
     llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls) {
-  std::lock_guard<std::timed_mutex> lock(calling);
+  std::lock_guard<std::mutex> lock(calling);
   if (isStopped)
     return stopError("a call of NCCL");
   const Nccl &library = world.getLibrary();
@@ -174,8 +179,8 @@ std::string NcclLink::findFault(std::chrono::steady_clock::time_point now) {
   if (isStopped)
     return "";
   // A rank that is inside NCCL finds itself what fails there.
-  if (std::unique_lock<std::timed_mutex> lock(calling, std::try_to_lock); lock)
-    for (const std::shared_ptr<NcclComm> &comm : comms) {
+  if (std::unique_lock<std::mutex> lock(calling, std::try_to_lock); lock)
+    for (const std::shared_ptr<NcclComm> &comm : getComms()) {
       ncclResult_t result = ncclSuccess;
       ncclComm_t handle = comm->handle;
       if (!handle)
@@ -221,10 +226,11 @@ void NcclLink::stop() {
 void NcclLink::abort(std::chrono::steady_clock::time_point until) {
   // The rank's thread may be inside NCCL, and wait there for who will not come:
   // to end that, NCCL wants to be called beside it.
-  std::unique_lock<std::timed_mutex> lock(calling, std::defer_lock);
-  (void)lock.try_lock_until(until);
+  std::unique_lock<std::mutex> lock(calling, std::defer_lock);
+  while (!lock.try_lock() && std::chrono::steady_clock::now() < until)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
   llvm::consumeError(cuda::enterCard(device));
-  for (const std::shared_ptr<NcclComm> &comm : comms)
+  for (const std::shared_ptr<NcclComm> &comm : getComms())
     if (ncclComm_t handle = comm->handle.exchange(nullptr))
       llvm::consumeError(world.getLibrary().call(&Nccl::ncclCommAbort, handle));
 }

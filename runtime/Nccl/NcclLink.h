@@ -113,6 +113,7 @@ private:
                     uint64_t &number);
   llvm::Error callTogether(
       llvm::function_ref<llvm::Error(const Nccl &, CUstream_st *)> calls);
+  std::vector<std::shared_ptr<NcclComm>> getComms() const;
   /// What the wire has begun, and not done; nothing of it where it is between
   /// two. With the mutex held.
   Issued findUnderWay() const;
@@ -130,13 +131,13 @@ private:
   int64_t wantedScratch = 0;
 
   /// Held while NCCL is called with communicators, which may take as long as
-  /// others do not come. Guards `comms`, too.
-  std::timed_mutex calling;
-  std::vector<std::shared_ptr<NcclComm>> comms;
+  /// others do not come.
+  std::mutex calling;
   std::atomic<bool> isStopped{false};
 
   /// Guards what follows, for a moment.
   mutable std::mutex mutex;
+  std::vector<std::shared_ptr<NcclComm>> comms;
   /// Operations by their number, modulo its size.
   std::vector<Issued> ring = std::vector<Issued>(mostIssued);
   uint64_t numIssued = 0;
