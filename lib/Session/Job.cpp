@@ -148,9 +148,16 @@ int Job::failBeforeJoin(const std::string &tool, llvm::Error error) {
   ErrorDescription why = describeError(std::move(error));
   if (rt::isFirstOfLauncher())
     return reportError(tool, makeError(why.code, why.message));
-  // The first process that ends makes the launcher end all.
+  // The first process that ends makes the launcher end all. Where it does not,
+  // it has nothing to say: the error is this process's own.
   std::this_thread::sleep_for(untilSpoken);
-  return static_cast<int>(why.code);
+  if (!rt::isStartedByMpi())
+    return static_cast<int>(why.code);
+  std::array<char, 256> host = {};
+  ::gethostname(host.data(), host.size() - 1);
+  return reportError(tool, makeErrorf(why.code, "rank {0} on host '{1}': {2}",
+                                      rt::rankOfLauncher(), host.data(),
+                                      why.message));
 }
 
 bool Job::isSpeaker() const {

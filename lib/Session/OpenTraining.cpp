@@ -171,7 +171,7 @@ llvm::Error Trainer::openEvaluation() {
 llvm::Error Trainer::openLog() {
   auto opened = TrainLog::create(
       options.log, options.tensorboard,
-      session.getResumed() ? std::optional(done) : std::nullopt, program,
+      session.goesOn() ? std::optional(done) : std::nullopt, program,
       evaluator ? evaluator->getMetrics() : llvm::ArrayRef<Metric>());
   if (!opened)
     return opened.takeError();

@@ -30,6 +30,7 @@ struct Session::Impl {
   /// What kernels were compiled for without asking the device.
   std::optional<Target> target;
   std::optional<Resumed> resumed;
+  bool goesOn = false;
   std::vector<std::string> files;
   /// All of the plan's.
   std::set<std::string> stateNames;
@@ -56,6 +57,8 @@ bool Session::isUntrained() const { return impl->isUntrained; }
 const Resumed *Session::getResumed() const {
   return impl->resumed ? &*impl->resumed : nullptr;
 }
+
+bool Session::goesOn() const { return impl->goesOn; }
 
 /// The program that is run; if it is there and asked for, that which evaluates;
 /// if it is there, that which prepares.
@@ -236,14 +239,27 @@ llvm::Error Session::giveStates(const SessionOptions &options) {
             rt::agree(world, "random weights",
                       makeWeights(impl->programs, *options.randomWeights)))
       return error;
-  if (!options.resume.empty()) {
+  bool resumes = !options.resume.empty();
+  if (resumes && options.resumeIfAny) {
+    auto there =
+        rt::share(world, "whether there is a checkpoint",
+                  [&]() -> llvm::Expected<std::string> {
+                    return rt::isCheckpoint(options.resume) ? "yes" : "";
+                  });
+    if (!there)
+      return there.takeError();
+    resumes = !there->empty();
+    impl->goesOn = true;
+    if (!resumes && options.warn)
+      options.warn("there is no checkpoint in '" + options.resume +
+                   "' yet: training begins");
+  }
+  if (resumes) {
     rt::CheckpointReading reading{options.warn};
     if (!world.isAlone()) {
       reading.needs =
           rt::findNeededElements(*impl->program, impl->backends.ranks);
-      reading.agree = [&](llvm::Error error) {
-        return rt::agree(world, "a checkpoint", std::move(error));
-      };
+      readTogether(reading, world);
     }
     auto resumed = resumeFrom(impl->programs, options.resume,
                               impl->options.dataFolder, reading);
@@ -251,6 +267,7 @@ llvm::Error Session::giveStates(const SessionOptions &options) {
             rt::agree(world, "what is resumed", resumed.takeError()))
       return error;
     impl->resumed = std::move(*resumed);
+    impl->goesOn = true;
   }
   setSeed(*impl->program, options.seed ? *options.seed : seedOf(impl->resumed));
   return llvm::Error::success();

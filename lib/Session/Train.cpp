@@ -72,6 +72,11 @@ std::string Trainer::whyNotFinite(llvm::StringRef what) const {
   for (const std::string &found : *inData)
     if (!found.empty())
       return text + found;
+  const Resumed *resumed = session.getResumed();
+  if (done == first && resumed)
+    return text + "this run had updated nothing since '" + resumed->path +
+           "', which is at fault: go on from a checkpoint before it, with a "
+           "lower learning rate, or clip gradients (axopt --clip-norm)";
   if (done == first)
     return text + "this run had updated nothing before, so that the weights, "
                   "or what the model computes of them, are at fault, and not "
@@ -217,9 +222,15 @@ llvm::Expected<TrainEnd> Trainer::run() {
     if ((fault = step()))
       break;
     if (isDue(options.saveEvery) && done < steps)
-      if (llvm::Error error = save())
+      if (llvm::Error error = save()) {
+        // With whom training would go on is gone.
+        if (!world.getAbortReason().empty()) {
+          fault = std::move(error);
+          break;
+        }
         warn(describeError(std::move(error)).message +
              ": training goes on without this checkpoint");
+      }
     if (evaluator && isDue(options.evalEvery))
       if ((fault = measure()))
         break;

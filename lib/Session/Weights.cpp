@@ -179,6 +179,32 @@ private:
   std::map<const uint8_t *, HostTensor> made;
 };
 
+} // namespace
+
+void ax::readTogether(rt::CheckpointReading &reading, rt::World &world) {
+  reading.agree = [&world](llvm::Error error) {
+    return rt::agree(world, "a checkpoint", std::move(error));
+  };
+  // No name of a file has a zero byte.
+  constexpr llvm::StringLiteral between("\0");
+  reading.choose = [&world, between](std::vector<std::string> own)
+      -> llvm::Expected<std::vector<std::string>> {
+    auto all = rt::share(world, "checkpoints that there are",
+                         [&]() -> llvm::Expected<std::string> {
+                           return llvm::join(own, between);
+                         });
+    if (!all)
+      return all.takeError();
+    std::vector<std::string> chosen;
+    for (llvm::StringRef path : llvm::split(llvm::StringRef(*all), between))
+      if (!path.empty())
+        chosen.push_back(path.str());
+    return chosen;
+  };
+}
+
+namespace {
+
 /// Reads what this process needs.
 llvm::Expected<rt::Checkpoint> readGiven(llvm::ArrayRef<rt::Program *> programs,
                                          const WeightsRequest &request,
@@ -216,9 +242,7 @@ llvm::Expected<rt::Checkpoint> readGiven(llvm::ArrayRef<rt::Program *> programs,
              return by(name, elements);
            });
   };
-  reading.agree = [&world](llvm::Error error) {
-    return rt::agree(world, "a checkpoint", std::move(error));
-  };
+  readTogether(reading, world);
   return rt::readWeights(request.path, reading);
 }
 

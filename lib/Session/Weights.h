@@ -40,6 +40,10 @@ struct WeightsRequest {
 llvm::Error useWeights(llvm::ArrayRef<rt::Program *> programs,
                        const WeightsRequest &request, rt::World &world);
 
+/// Lets all processes read the same checkpoint: of those that process 0 finds,
+/// the first that is whole for all.
+void readTogether(rt::CheckpointReading &reading, rt::World &world);
+
 /// Every state that the first of the programs changes as it is in the
 /// checkpoint, and in all of them the weights that its run was given and did
 /// not train. It must be of the same model, whose files are in `folder`, and

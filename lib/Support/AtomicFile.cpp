@@ -87,9 +87,28 @@ std::string behindLinks(const std::string &path) {
   return path;
 }
 
+/// Names in a folder are on disk only then. Not every file system does it.
+static int syncFolder(const std::string &path) {
+  int fd = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0)
+    return 0;
+  int fault = ::fsync(fd) == 0 ? 0 : errno;
+  ::close(fd);
+  return fault == EINVAL || fault == ENOTSUP ? 0 : fault;
+}
+
 std::error_code makeFolder(const std::string &path) {
-  return llvm::sys::fs::create_directories(path, /*IgnoreExisting=*/true,
-                                           llvm::sys::fs::perms::all_all);
+  std::vector<std::string> parents;
+  for (std::string made = path; !made.empty() && !llvm::sys::fs::exists(made);
+       made = llvm::sys::path::parent_path(made).str())
+    parents.push_back(folderOf(made));
+  if (std::error_code code = llvm::sys::fs::create_directories(
+          path, /*IgnoreExisting=*/true, llvm::sys::fs::perms::all_all))
+    return code;
+  for (const std::string &parent : parents)
+    if (int fault = syncFolder(parent))
+      return std::error_code(fault, std::generic_category());
+  return {};
 }
 
 int makeWithNewName(const std::string &prefix, std::string &name,
@@ -197,13 +216,8 @@ llvm::Error AtomicFile::commit() {
   if (rename(temporary.c_str(), path.c_str()) != 0)
     return cannotWrite(path, errno);
   temporary.clear();
-  int folderFd =
-      ::open(folderOf(path).c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (folderFd >= 0) {
-    fsync(folderFd);
-    ::close(folderFd);
-  }
-  return llvm::Error::success();
+  int fault = syncFolder(folderOf(path));
+  return fault == 0 ? llvm::Error::success() : cannotWrite(path, fault);
 }
 
 llvm::Error writeFileAtomically(const std::string &path,

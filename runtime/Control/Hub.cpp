@@ -251,7 +251,7 @@ std::string Hub::describeAway() const {
   return llvm::formatv(
              "{0} {1} of {2} did not join within {3:f0} s",
              missing.size() == 1 ? "process" : "processes",
-             llvm::join(missing, ", "), members.size(),
+             joinSome(missing, missing.size(), ", "), members.size(),
              std::chrono::duration<double>(options.joinTimeout).count())
       .str();
 }
@@ -268,7 +268,8 @@ std::string Hub::describeDifferences() const {
     own.push_back(name);
     own.push_back(value);
   }
-  std::string text;
+  std::vector<std::string> texts;
+  size_t count = 0;
   for (const Member &member : members) {
     if (member.peer.process == 0)
       continue;
@@ -280,15 +281,15 @@ std::string Hub::describeDifferences() const {
           names.push_back(list[i]);
     for (const std::string &name : names) {
       std::string here = find(own, name), there = find(member.agreed, name);
-      if (here != there)
-        text += llvm::formatv("{0}{1} has another {2} than process 0 on host "
-                              "{3}: {4} instead of {5}",
-                              text.empty() ? "" : "; ", member.peer.describe(),
-                              name, options.place.host, there, here)
-                    .str();
+      if (here != there && ++count <= mostNamed)
+        texts.push_back(llvm::formatv("{0} has another {1} than process 0 on "
+                                      "host {2}: {3} instead of {4}",
+                                      member.peer.describe(), name,
+                                      options.place.host, there, here)
+                            .str());
     }
   }
-  return text;
+  return joinSome(texts, count, "; ");
 }
 
 void Hub::takeRequests() {

@@ -52,8 +52,8 @@ struct Message {
 };
 
 /// What processes give, in runs: a number and a value in turns. Where all give
-/// the same, as they do at each step, a result does not grow with the processes,
-/// to each of which it goes.
+/// the same, as they do at each step, a result does not grow with the
+/// processes, to each of which it goes.
 std::vector<std::string> packRuns(llvm::ArrayRef<std::string> values);
 /// The values, or nothing where they are not `count`.
 std::optional<std::vector<std::string>>

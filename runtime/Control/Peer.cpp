@@ -4,6 +4,7 @@
 #include "Peer.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 
 namespace ax::rt::control {
@@ -50,9 +51,17 @@ std::vector<const Peer *> findSilent(llvm::ArrayRef<const Peer *> peers,
 std::string describeMissing(llvm::StringRef what,
                             llvm::ArrayRef<const Peer *> missing,
                             Clock::time_point now) {
-  std::string text = what.str();
-  for (const Peer *peer : missing)
-    text += (peer == missing.front() ? " " : ", ") + peer->describeLast(now);
+  std::vector<std::string> texts;
+  for (const Peer *peer : missing.take_front(mostNamed))
+    texts.push_back(peer->describeLast(now));
+  return (what + " " + joinSome(texts, missing.size(), ", ")).str();
+}
+
+std::string joinSome(llvm::ArrayRef<std::string> texts, size_t count,
+                     llvm::StringRef between) {
+  std::string text = llvm::join(texts.take_front(mostNamed), between);
+  if (count > mostNamed)
+    text += llvm::formatv("{0}{1} more", between, count - mostNamed).str();
   return text;
 }
 

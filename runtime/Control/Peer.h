@@ -38,6 +38,13 @@ std::vector<const Peer *> findSilent(llvm::ArrayRef<const Peer *> peers,
                                      Clock::time_point now,
                                      std::chrono::milliseconds timeout);
 
+/// So many a message names of what may be said of every process.
+inline constexpr size_t mostNamed = 8;
+/// `one, other, 5 more`, where there are `count` of which `texts` has at
+/// least the first mostNamed.
+std::string joinSome(llvm::ArrayRef<std::string> texts, size_t count,
+                     llvm::StringRef between);
+
 /// `nothing is heard any more from process 2 on host b (...), process 3 ...`.
 std::string describeMissing(llvm::StringRef what,
                             llvm::ArrayRef<const Peer *> missing,

@@ -115,7 +115,8 @@ void Spoke::sleep(Connection &at, long milliseconds) {
 }
 
 void Spoke::wait() {
-  sleep(*connection, pulse.beforeSleep(Clock::now()));
+  // Who is alone waits for nobody but its own process.
+  sleep(*connection, isAlone ? -1 : pulse.beforeSleep(Clock::now()));
   // What happens from here on counts in the next turn.
   Clock::time_point now = Clock::now();
   first.excuse(pulse.afterSleep(now), now);

@@ -62,6 +62,9 @@ void removeCheckpoint(const std::string &folder, const std::string &path) {
   }
 }
 
+/// What the name of a checkpoint has in front while another takes its place.
+constexpr llvm::StringLiteral replacedPrefix = ".unfinished-replaced-";
+
 /// `fresh` at `path`, and what was there at `fresh`. At one moment, so that a
 /// run that dies leaves the one or the other; file systems that cannot do so
 /// take three steps.
@@ -74,7 +77,9 @@ std::error_code exchangeFolders(const std::string &fresh,
     return fs::rename(fresh, path);
   if (errno != EINVAL && errno != ENOSYS)
     return std::error_code(errno, std::generic_category());
-  std::string aside = fresh + "-replaced";
+  std::string aside =
+      inFolder(llvm::sys::path::parent_path(path),
+               replacedPrefix + llvm::sys::path::filename(path));
   if (std::error_code code = fs::rename(path, aside))
     return code;
   if (std::error_code code = fs::rename(fresh, path)) {
@@ -120,8 +125,24 @@ bool isUnfinishedLatest(const std::string &path) {
          fs::is_regular_file(path);
 }
 
+/// A run that died between the steps of `exchangeFolders` has left none in the
+/// place of a checkpoint.
+void restoreReplaced(const std::string &folder) {
+  std::error_code code;
+  std::vector<std::string> names;
+  for (fs::directory_iterator it(folder, code), end; !code && it != end;
+       it.increment(code))
+    if (llvm::StringRef name = llvm::sys::path::filename(it->path());
+        name.consume_front(replacedPrefix))
+      names.push_back(name.str());
+  for (const std::string &name : names)
+    if (std::string path = inFolder(folder, name); !fs::exists(path))
+      fs::rename(inFolder(folder, replacedPrefix + name), path);
+}
+
 /// What runs that died have left.
 void removeUnfinished(const std::string &folder) {
+  restoreReplaced(folder);
   std::vector<std::string> found;
   std::error_code code;
   for (fs::directory_iterator it(folder, code), end; !code && it != end;
@@ -153,6 +174,8 @@ CheckpointFolder::open(const std::string &path,
                       [&]() -> llvm::Expected<std::string> {
                         if (llvm::Error error = folder.acquire())
                           return error;
+                        if (folder.isLocked)
+                          restoreReplaced(path);
                         for (const auto &[step, there] : checkpoint::list(path))
                           if (!hasManifest(there))
                             return inTheWay(there);
@@ -253,8 +276,11 @@ CheckpointFolder::putInPlace(const std::string &unfinished,
     return inTheWay(made);
   if (std::error_code code = exchangeFolders(unfinished, made))
     return cannotWrite(made, code);
-  if (llvm::Error error = syncFolder(path))
+  if (llvm::Error error = syncFolder(path)) {
+    // What is on disk nobody knows; what was there is not given up for it.
+    exchangeFolders(made, unfinished);
     return error;
+  }
   return made;
 }
 

@@ -187,9 +187,15 @@ CheckpointWriter::writeManifest(const std::string &folder,
   std::string checksum = checkpoint::checksumOf(content);
   json::Value manifest =
       json::Object{{"checksum", checksum}, {"content", std::move(content)}};
-  return writeFileAtomically(
-      inFolder(folder, checkpoint::manifestName),
-      llvm::StringRef(llvm::formatv("{0:2}\n", manifest).str()));
+  std::string text = llvm::formatv("{0}\n", manifest).str(),
+              path = inFolder(folder, checkpoint::manifestName);
+  if (static_cast<int64_t>(text.size()) > options.mostManifestBytes)
+    return makeErrorf(ExitCode::InputOutput,
+                      "cannot write '{0}': {1} bytes, of which {2} can be "
+                      "read: states are in too many parts (a lower --zero, or "
+                      "fewer ranks)",
+                      path, text.size(), options.mostManifestBytes);
+  return writeFileAtomically(path, llvm::StringRef(text));
 }
 
 } // namespace ax::rt

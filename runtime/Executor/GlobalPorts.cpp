@@ -56,7 +56,7 @@ public:
               const RunData *const &data)
       : number(static_cast<size_t>(number)), data(data),
         parts(partsOf(context.program, portOf(context), context.rank)),
-        isOwner(findOwned(context.program, portOf(context), context.rank)) {}
+        isOwner(OutputOwners(context.program).find(number, context.rank)) {}
 
   int64_t getBytes() const override { return parts.front().localBytes; }
   // What others hand over must not be written to at the same time.

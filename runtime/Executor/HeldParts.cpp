@@ -4,8 +4,7 @@
 #include "HeldParts.h"
 
 #include "llvm/ADT/STLExtras.h"
-
-#include <set>
+#include "llvm/ADT/StringMap.h"
 
 namespace ax::rt {
 
@@ -15,16 +14,18 @@ const StageProgram &stageOf(const Program &program, int32_t rank) {
   });
 }
 
-bool isUsed(const StageProgram &stage, Space space, int32_t index) {
-  auto isIt = [&](const BufferRef &ref) {
-    const Buffer &buffer = stage.buffers[static_cast<size_t>(ref.buffer)];
-    return buffer.space == space && buffer.index == index;
-  };
-  for (const CommandList &list : stage.lists)
-    for (const Command &command : list.commands)
-      if (llvm::any_of(buffersOf(command), isIt))
-        return true;
-  return false;
+UsedValues::UsedValues(const Program &program) : first(program.stages.data()) {
+  for (const StageProgram &stage : program.stages) {
+    std::set<std::pair<Space, int32_t>> &used = byStage.emplace_back();
+    for (const CommandList &list : stage.lists)
+      for (const Command &command : list.commands)
+        for (const BufferRef &ref : buffersOf(command)) {
+          const Buffer &buffer = stage.buffers[static_cast<size_t>(ref.buffer)];
+          if (llvm::is_contained({Space::State, Space::Input, Space::Output},
+                                 buffer.space))
+            used.insert({buffer.space, buffer.index});
+        }
+  }
 }
 
 Part partOf(const Program &program, const State &state, int32_t rank) {
@@ -41,26 +42,29 @@ std::vector<Part> partsOf(const Program &program, const Port &port,
   return parts;
 }
 
-std::vector<bool> findOwned(const Program &program, const Port &port,
-                            int32_t rank) {
-  std::vector<Part> parts = partsOf(program, port, rank);
-  std::vector<bool> isOwner(parts.size(), true);
-  for (int32_t other : stageOf(program, rank).ranks) {
-    if (other == rank || !llvm::is_contained(isOwner, true))
-      break;
-    std::vector<Part> others = partsOf(program, port, other);
-    for (size_t m = 0; m < parts.size(); ++m)
-      if (others[m].number == parts[m].number)
-        isOwner[m] = false;
+std::vector<bool> OutputOwners::find(int32_t output, int32_t rank) {
+  const Port &port = program.outputs[static_cast<size_t>(output)];
+  const StageProgram &stage = stageOf(program, rank);
+  auto position =
+      static_cast<size_t>(llvm::find(stage.ranks, rank) - stage.ranks.begin());
+  auto &[seen, owned] = known[{output, &stage}];
+  seen.resize(static_cast<size_t>(program.mesh.numTimeSlices()));
+  while (owned.size() <= position) {
+    int32_t member = stage.ranks[owned.size()];
+    std::vector<bool> &isOwner = owned.emplace_back();
+    for (auto [part, before] :
+         llvm::zip_equal(partsOf(program, port, member), seen))
+      isOwner.push_back(before.insert(part.number).second);
   }
-  return isOwner;
+  return owned[position];
 }
 
-std::vector<HeldPart> findHeldParts(const Program &program, int32_t number) {
+std::vector<HeldPart> findHeldParts(const Program &program,
+                                    const UsedValues &used, int32_t number) {
   const State &state = program.states[static_cast<size_t>(number)];
   std::set<int32_t> holders;
   for (const StageProgram &stage : program.stages)
-    if (isUsed(stage, Space::State, number))
+    if (used.isUsed(stage, Space::State, number))
       holders.insert(stage.ranks.begin(), stage.ranks.end());
   int64_t elementBytes = byteSize(state.dtype);
   std::vector<HeldPart> result;
@@ -83,7 +87,8 @@ std::vector<HeldPart> findHeldParts(const Program &program, int32_t number) {
   return result;
 }
 
-std::vector<RowRange> findNeededRows(const Program &program, int32_t input,
+std::vector<RowRange> findNeededRows(const Program &program,
+                                     const UsedValues &used, int32_t input,
                                      llvm::ArrayRef<int32_t> ranks) {
   const Port &port = program.inputs[static_cast<size_t>(input)];
   // A scalar is one row.
@@ -92,7 +97,7 @@ std::vector<RowRange> findNeededRows(const Program &program, int32_t input,
     rowBytes *= port.shape[d];
   std::vector<RowRange> found;
   for (int32_t rank : ranks) {
-    if (!isUsed(stageOf(program, rank), Space::Input, input))
+    if (!used.isUsed(stageOf(program, rank), Space::Input, input))
       continue;
     for (const Part &part : partsOf(program, port, rank))
       part.box.forEachRun([&](int64_t from, int64_t, int64_t bytes) {
@@ -114,20 +119,21 @@ std::vector<RowRange> findNeededRows(const Program &program, int32_t input,
 
 std::function<bool(llvm::StringRef, const ElementBox &)>
 findNeededElements(const Program &program, std::vector<int32_t> ranks) {
-  return [&program, ranks = std::move(ranks)](llvm::StringRef name,
-                                              const ElementBox &elements) {
-    for (size_t i = 0; i < program.states.size(); ++i) {
-      const State &state = program.states[i];
-      if (state.name != name)
-        continue;
-      for (int32_t rank : ranks)
-        if (isUsed(stageOf(program, rank), Space::State,
-                   static_cast<int32_t>(i)) &&
-            hasSome(partOf(program, state, rank), byteSize(state.dtype),
-                    elements))
-          return true;
-    }
-    return false;
+  llvm::StringMap<int32_t> numbers;
+  for (size_t i = 0; i < program.states.size(); ++i)
+    numbers[program.states[i].name] = static_cast<int32_t>(i);
+  return [&program, ranks = std::move(ranks), numbers = std::move(numbers),
+          used = UsedValues(program)](llvm::StringRef name,
+                                      const ElementBox &elements) {
+    auto found = numbers.find(name);
+    if (found == numbers.end())
+      return false;
+    const State &state = program.states[static_cast<size_t>(found->second)];
+    return llvm::any_of(ranks, [&](int32_t rank) {
+      return used.isUsed(stageOf(program, rank), Space::State, found->second) &&
+             hasSome(partOf(program, state, rank), byteSize(state.dtype),
+                     elements);
+    });
   };
 }
 

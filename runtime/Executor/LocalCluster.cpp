@@ -4,7 +4,6 @@
 #include "LocalCluster.h"
 
 #include "CheckMemory.h"
-#include "HeldParts.h"
 #include "PreparedExchanges.h"
 #include "Watchdog.h"
 
@@ -242,7 +241,7 @@ void LocalCluster::watch() {
 }
 
 std::vector<RowRange> LocalCluster::getNeededRows(int32_t input) const {
-  return findNeededRows(*shared->program, input, ranks);
+  return findNeededRows(*shared->program, used, input, ranks);
 }
 
 bool LocalCluster::hasOutput(int32_t output) const {
@@ -354,14 +353,17 @@ llvm::Error LocalCluster::submit(Request &base) {
 }
 
 llvm::Error LocalCluster::announce(Request &base) {
-  auto &request = static_cast<ThreadRequest &>(base);
-  if (llvm::Error error = checkInputs(request)) {
-    if (shared->world->isAlone())
-      return error;
-    // Others have submitted it, and wait for this one's ranks.
-    shared->fail(std::move(error), ranks.front());
-    return shared->takeFailure();
-  }
+  llvm::Error error = announceHere(static_cast<ThreadRequest &>(base));
+  if (!error || shared->world->isAlone())
+    return error;
+  // Others have submitted it, and wait for this one's ranks.
+  shared->fail(std::move(error), ranks.front());
+  return shared->takeFailure();
+}
+
+llvm::Error LocalCluster::announceHere(ThreadRequest &request) {
+  if (llvm::Error error = checkInputs(request))
+    return error;
   // Ranks use the inputs' memory as it is.
   for (HostTensor &input : request.inputs)
     if (reinterpret_cast<uintptr_t>(input.data()) % bufferAlignment != 0) {
@@ -454,7 +456,7 @@ StoredStates::Key LocalCluster::keyOf(const State &state, size_t index) const {
 }
 
 std::vector<HeldPart> LocalCluster::getParts(int32_t number) const {
-  return findHeldParts(*shared->program, number);
+  return findHeldParts(*shared->program, used, number);
 }
 
 llvm::Expected<HostTensor> LocalCluster::readPart(int32_t number,

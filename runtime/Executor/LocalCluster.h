@@ -9,6 +9,7 @@
 #ifndef AX_RUNTIME_LOCALCLUSTER_H
 #define AX_RUNTIME_LOCALCLUSTER_H
 
+#include "HeldParts.h"
 #include "RankReport.h"
 #include "RankThreads.h"
 
@@ -25,7 +26,8 @@ public:
                const ExecutorOptions &options)
       : options(options),
         shared(std::make_shared<SharedRanks>(
-            static_cast<size_t>(std::max(1, options.maxInFlight)))) {
+            static_cast<size_t>(std::max(1, options.maxInFlight)))),
+        used(*program) {
     shared->program = std::move(program);
     shared->backends = std::move(backends);
     shared->world = options.world ? options.world : makeLoneWorld();
@@ -64,6 +66,7 @@ private:
   /// Once for each kind of operation that devices lack.
   void tellHostOps() const;
   llvm::Error checkInputs(const Request &request) const;
+  llvm::Error announceHere(ThreadRequest &request);
   llvm::Expected<HostTensor> allocateOutput(int32_t output) const;
   llvm::Error waitUntilFinished(uint64_t count);
   void watch();
@@ -74,6 +77,7 @@ private:
 
   ExecutorOptions options;
   std::shared_ptr<SharedRanks> shared;
+  UsedValues used;
   /// Those of this process; what is of one of them elsewhere has the same
   /// index.
   std::vector<int32_t> ranks;

@@ -69,8 +69,8 @@ llvm::Error RankExecutor::exchange(const std::vector<Message> &messages) {
         return error;
       continue;
     }
-    if (llvm::Error error = beginStep(
-            message.step, stage->schedule[message.entry].microBatch))
+    if (llvm::Error error =
+            beginStep(message.step, stage->schedule[message.entry].microBatch))
       return error;
     if (llvm::Error error = startMessage(message))
       return error;

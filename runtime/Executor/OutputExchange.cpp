@@ -3,7 +3,6 @@
 
 #include "OutputExchange.h"
 
-#include "HeldParts.h"
 #include "PreparedExchanges.h"
 
 #include "ax/Support/Error.h"
@@ -40,12 +39,11 @@ int64_t OutputBundle::contiguousOffset() const {
 
 /// Of an output that is the same in several micro-batches there is one part.
 static void addItem(OutputBundle &bundle, const Program &program, int32_t rank,
-                    int32_t output) {
+                    int32_t output, const std::vector<bool> &isOwner) {
   const Port &port = program.outputs[static_cast<size_t>(output)];
   OutputBundle::Item item;
   item.output = output;
   item.parts = partsOf(program, port, rank);
-  std::vector<bool> isOwner = findOwned(program, port, rank);
   std::map<int64_t, int64_t> offsets;
   for (size_t m = 0; m < item.parts.size(); ++m) {
     if (!isOwner[m]) {
@@ -59,13 +57,15 @@ static void addItem(OutputBundle &bundle, const Program &program, int32_t rank,
     if (isNew)
       bundle.bytes = begin + item.parts[m].localBytes;
   }
-  if (llvm::is_contained(isOwner, true))
-    bundle.items.push_back(std::move(item));
+  bundle.items.push_back(std::move(item));
 }
 
-/// What a rank hands over; tags are behind those of transfers.
+/// What a rank hands over, or of that what goes everywhere; tags are behind
+/// those of transfers.
 static std::vector<OutputBundle> bundlesOf(const Program &program,
-                                           int32_t rank) {
+                                           const UsedValues &used,
+                                           OutputOwners &owners, int32_t rank,
+                                           bool everywhereAlone) {
   auto tag = static_cast<int64_t>(program.transfers.size());
   OutputBundle common;
   common.tag = tag++;
@@ -79,8 +79,13 @@ static std::vector<OutputBundle> bundlesOf(const Program &program,
     OutputBundle own;
     own.tag = tag++;
     own.name = "output '" + port.name + "'";
-    if (isUsed(stage, Space::Output, output))
-      addItem(isEverywhere(port) ? common : own, program, rank, output);
+    if ((everywhereAlone && !isEverywhere(port)) ||
+        !used.isUsed(stage, Space::Output, output))
+      continue;
+    std::vector<bool> isOwner = owners.find(output, rank);
+    if (llvm::is_contained(isOwner, true))
+      addItem(isEverywhere(port) ? common : own, program, rank, output,
+              isOwner);
     if (!own.items.empty())
       bundles.push_back(std::move(own));
   }
@@ -153,9 +158,8 @@ void OutputExchange::list(PreparedExchanges &to) const {
 
 llvm::Error OutputExchange::prepareSends() {
   const Program &program = context.program;
-  for (OutputBundle &bundle : bundlesOf(program, context.rank)) {
-    if (world.isFirst() && !bundle.isEverywhere)
-      continue;
+  for (OutputBundle &bundle : bundlesOf(program, used, owners, context.rank,
+                                        /*everywhereAlone=*/world.isFirst())) {
     Outgoing &out = outgoing.emplace_back();
     out.bundle = std::move(bundle);
     llvm::Expected<HostMemory> memory = HostMemory::allocate(out.bundle.bytes);
@@ -186,9 +190,9 @@ llvm::Error OutputExchange::prepareReceives() {
   for (int32_t peer = 0; peer < program.mesh.numRanks(); ++peer) {
     if (world.processOf(peer) == world.getPlace().process)
       continue;
-    for (OutputBundle &bundle : bundlesOf(program, peer))
-      if (world.isFirst() || bundle.isEverywhere)
-        incoming.push_back({peer, std::move(bundle), {}, {}});
+    for (OutputBundle &bundle : bundlesOf(program, used, owners, peer,
+                                          /*everywhereAlone=*/!world.isFirst()))
+      incoming.push_back({peer, std::move(bundle), {}, {}});
   }
   bool comesBack = llvm::any_of(program.transfers, [](const Transfer &value) {
     return value.toStage < value.fromStage;

@@ -19,6 +19,7 @@
 
 #include "FlightExchange.h"
 #include "GlobalPorts.h"
+#include "HeldParts.h"
 #include "Parts.h"
 
 #include "ax/Runtime/HostMemory.h"
@@ -63,7 +64,8 @@ public:
   /// what goes to and fro.
   OutputExchange(const RankContext &context, const World &world,
                  int32_t maxInFlight, FlightLog &log)
-      : context(context), world(world), maxInFlight(maxInFlight), log(log) {}
+      : context(context), world(world), maxInFlight(maxInFlight), log(log),
+        used(context.program), owners(context.program) {}
 
   /// All ranks do so at the same time.
   llvm::Error prepare();
@@ -122,6 +124,8 @@ private:
   const World &world;
   int32_t maxInFlight;
   FlightLog &log;
+  UsedValues used;
+  OutputOwners owners;
   uint64_t lag = 0;
   std::vector<Outgoing> outgoing;
   std::vector<Incoming> incoming;

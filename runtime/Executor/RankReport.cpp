@@ -3,6 +3,7 @@
 
 #include "RankReport.h"
 
+#include "ax/Runtime/Agreement.h"
 #include "ax/Support/Error.h"
 #include "ax/Support/WireFormat.h"
 
@@ -152,7 +153,7 @@ gatherRankReports(World &world, const Program &program,
   if (llvm::Error error = world.barrier("clocks of ranks"))
     return error;
   const std::string &host = world.getPlace().host;
-  auto all = world.gather("what ranks did", encode(host, mine));
+  auto all = gatherLong(world, "what ranks did", encode(host, mine));
   if (!all)
     return all.takeError();
   std::vector<RankReport> reports;

@@ -136,8 +136,7 @@ private:
   /// What is inside of the checksum.
   llvm::Expected<json::Value> readManifest() {
     std::string path = inFolder(result.path, checkpoint::manifestName);
-    constexpr int64_t mostBytes = int64_t(256) << 20;
-    auto file = openText(path, mostBytes);
+    auto file = openText(path, checkpoint::mostManifestBytes);
     if (!file)
       return file.takeError();
     constexpr int deepest = 8;
@@ -319,10 +318,20 @@ checkpoint::newestFirst(const std::string &folder) {
 
 llvm::Expected<Checkpoint> readCheckpoint(const std::string &path,
                                           const CheckpointReading &reading) {
+  std::vector<std::string> candidates;
   if (fs::exists(inFolder(path, checkpoint::manifestName)))
-    return readOne(path, reading);
+    candidates.push_back(path);
+  else
+    for (auto &[step, candidate] : checkpoint::newestFirst(path))
+      candidates.push_back(candidate);
+  if (reading.choose) {
+    auto chosen = reading.choose(std::move(candidates));
+    if (!chosen)
+      return chosen.takeError();
+    candidates = std::move(*chosen);
+  }
   std::string faults;
-  for (auto &[step, candidate] : checkpoint::newestFirst(path)) {
+  for (const std::string &candidate : candidates) {
     auto result = readOne(candidate, reading);
     if (result) {
       if (!faults.empty() && reading.warn)
@@ -371,8 +380,11 @@ llvm::Expected<Checkpoint> readWeights(const std::string &path,
                            ": a pickle, which may run code, is not read: "
                            "safetensors.torch.save_file(model.state_dict(), "
                            "'weights.safetensors') writes the same tensors");
-  if (pretrained.empty() && !name.ends_with(".npz") &&
-      !name.ends_with(".safetensors"))
+  bool isArchive = name.ends_with(".npz") || name.ends_with(".safetensors");
+  if (pretrained.empty() && !isArchive && !fs::exists(path))
+    return makeError(ExitCode::InputOutput,
+                     "--weights=" + path + ": there is no such file or folder");
+  if (pretrained.empty() && !isArchive)
     return makeError(ExitCode::Usage,
                      "--weights=" + path +
                          ": expected a .safetensors or .npz file, a folder "
@@ -401,27 +413,49 @@ describeFrozen(const std::map<std::string, std::string> &frozen) {
   return metadata;
 }
 
-std::vector<std::string> filesOfWeights(const std::string &path) {
-  std::vector<std::string> files, folders;
+/// The checkpoints that `path` is, or has.
+static std::vector<std::string> checkpointsAt(const std::string &path) {
+  std::vector<std::string> folders;
+  auto add = [&](const std::string &folder) {
+    if (fs::exists(inFolder(folder, checkpoint::manifestName)))
+      folders.push_back(folder);
+  };
+  if (!fs::is_directory(path))
+    return folders;
+  add(path);
+  for (auto &[step, folder] : checkpoint::list(path))
+    add(folder);
+  return folders;
+}
+
+/// But for what checkpoints have.
+static std::vector<std::string> filesBeside(const std::string &path) {
+  std::vector<std::string> files;
   if (std::string file = findPretrained(path);
       !file.empty() && !isCheckpoint(path))
     files = filesOfPretrained(file);
-  if (fs::is_directory(path)) {
-    folders.push_back(path);
-    for (auto &[step, folder] : checkpoint::list(path))
-      folders.push_back(folder);
+  if (fs::is_directory(path))
     files.push_back(inFolder(path, checkpoint::latestName));
-  } else if (!path.empty()) {
+  else if (!path.empty())
     files.push_back(path);
-  }
-  for (const std::string &folder : folders) {
-    if (!fs::exists(inFolder(folder, checkpoint::manifestName)))
-      continue;
+  return files;
+}
+
+std::vector<std::string> filesOfWeights(const std::string &path) {
+  std::vector<std::string> files = filesBeside(path);
+  for (const std::string &folder : checkpointsAt(path)) {
     std::error_code code;
     for (fs::directory_iterator it(folder, code), end; !code && it != end;
          it.increment(code))
       files.push_back(it->path());
   }
+  return files;
+}
+
+std::vector<std::string> filesToCompare(const std::string &path) {
+  std::vector<std::string> files = filesBeside(path);
+  for (const std::string &folder : checkpointsAt(path))
+    files.push_back(inFolder(folder, checkpoint::manifestName));
   return files;
 }
 

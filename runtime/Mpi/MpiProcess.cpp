@@ -23,13 +23,15 @@ bool isStartedByMpi() {
   return false;
 }
 
-bool isFirstOfLauncher() {
+std::string rankOfLauncher() {
   for (const char *name :
        {"OMPI_COMM_WORLD_RANK", "PMIX_RANK", "PMI_RANK", "SLURM_PROCID"})
     if (const char *rank = std::getenv(name))
-      return llvm::StringRef(rank) == "0";
-  return true;
+      return rank;
+  return "0";
 }
+
+bool isFirstOfLauncher() { return rankOfLauncher() == "0"; }
 
 llvm::Error MpiProcess::broadcast(llvm::MutableArrayRef<char> bytes) {
   return check(mpi,

@@ -44,10 +44,10 @@ llvm::Expected<std::shared_ptr<const Nccl>> Nccl::load() {
                       nameVersion(version), nameVersion(oldestVersion));
   // With these, calls return before they are done, or wait for ranks that make
   // no such call.
-  for (auto [variable, value] :
-       {std::pair("NCCL_COMM_BLOCKING", "0"),
-        std::pair("NCCL_LAUNCH_MODE", "GROUP")})
-    if (const char *set = std::getenv(variable); set && !std::strcmp(set, value))
+  for (auto [variable, value] : {std::pair("NCCL_COMM_BLOCKING", "0"),
+                                 std::pair("NCCL_LAUNCH_MODE", "GROUP")})
+    if (const char *set = std::getenv(variable);
+        set && !std::strcmp(set, value))
       return makeErrorf(ExitCode::Usage,
                         "--comm=nccl does not work with {0}={1} in the "
                         "environment: unset it",

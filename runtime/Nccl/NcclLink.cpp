@@ -140,9 +140,9 @@ llvm::Error NcclLink::issue(
     llvm::consumeError(std::move(error));
     return stopError(what->text);
   }
-  return addContext(std::move(error),
-                    llvm::formatv("rank {0}: {1}", getRank(), what->text)
-                        .str());
+  return addContext(
+      std::move(error),
+      llvm::formatv("rank {0}: {1}", getRank(), what->text).str());
 }
 
 llvm::Error NcclLink::stopError(const std::string &operation) const {

@@ -6,6 +6,8 @@
 #include "ax/Support/Error.h"
 
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/BLAKE3.h"
 
 namespace ax::rt {
 
@@ -74,6 +76,32 @@ agreeOnTexts(World &world, llvm::StringRef what,
   return texts;
 }
 
+llvm::Expected<std::vector<std::string>> gatherLong(World &world,
+                                                    llvm::StringRef what,
+                                                    std::string value,
+                                                    size_t pieceBytes) {
+  auto sizes = agreeOnTexts(world, what, std::to_string(value.size()));
+  if (!sizes)
+    return sizes.takeError();
+  size_t longest = 0;
+  for (llvm::StringRef text : *sizes) {
+    size_t size = 0;
+    text.getAsInteger(10, size);
+    longest = std::max(longest, size);
+  }
+  std::vector<std::string> all(world.isFirst() ? sizes->size() : 0);
+  for (size_t from = 0; from < longest; from += pieceBytes) {
+    llvm::StringRef rest =
+        llvm::StringRef(value).drop_front(std::min(from, value.size()));
+    auto pieces = world.gather(what, rest.take_front(pieceBytes).str());
+    if (!pieces)
+      return pieces.takeError();
+    for (auto [whole, piece] : llvm::zip_equal(all, *pieces))
+      whole += piece;
+  }
+  return all;
+}
+
 llvm::Error agree(World &world, llvm::StringRef what, llvm::Error mine) {
   return agreeOnFlags(world, what, true, std::move(mine)).takeError();
 }
@@ -99,6 +127,14 @@ agreeOnValues(World &world, llvm::StringRef what,
   std::string mine;
   for (const auto &[name, value] : values)
     mine += name + '\0' + value + '\0';
+  // What is equal is not carried to all.
+  llvm::BLAKE3 hasher;
+  hasher.update(mine);
+  auto digests = agreeOnTexts(world, what, llvm::toHex(hasher.final<16>()));
+  if (!digests)
+    return digests.takeError();
+  if (llvm::all_equal(*digests))
+    return llvm::Error::success();
   auto all = agreeOnTexts(world, what, world.getPlace().host + '\0' + mine);
   if (!all)
     return all.takeError();

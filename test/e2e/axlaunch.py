@@ -166,10 +166,12 @@ def givesUp():
 
 
 def isRunning(process, path):
+    """A step is done: from then on signals are taken."""
     end = time.monotonic() + 120
-    while process.poll() is None and not os.path.exists(path):
+    while process.poll() is None and \
+            not (os.path.exists(path) and '"step"' in Path(path).read_text()):
         if time.monotonic() > end:
-            raise Failed(f"{path} is still not there")
+            raise Failed(f"{path} still tells of no step")
         time.sleep(0.01)
 
 

@@ -380,6 +380,8 @@ def cases(every):
         yield f"npy {name}", refuse, array(data), message, 6, "--input=x=x.npy"
     for name, data, message in archives():
         yield f"npz {name}", refuse, archive(data), message, 6, "--inputs=x.npz"
+    yield "weights that are not there", refuse, nothing, \
+        "--weights=none: there is no such file or folder", 7, "--weights=none"
     for name, data, message in weights():
         yield f"weights {name}", refuse, weightFile(data), message, 6, \
             "--weights=w.safetensors"

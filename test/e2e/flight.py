@@ -131,6 +131,27 @@ def onRequest():
             text
 
 
+def nobodyKeeps():
+    """SIGUSR2 where no records are asked for: the run goes on, too."""
+    with scratch() as folder:
+        log = Path(folder) / "log"
+        process = subprocess.Popen(
+            [tool("axrun"), compiled(folder), "--data", DIGITS / "train.npz",
+             "--log", log, "--steps=1000000", "--quiet"],
+            stderr=subprocess.PIPE, text=True)
+        try:
+            for number in signal.SIGUSR2, signal.SIGINT:
+                before = log.read_text().count("\n") if log.exists() else 0
+                while not log.exists() or log.read_text().count("\n") <= before:
+                    assert process.poll() is None, process.communicate()
+                    time.sleep(0.01)
+                process.send_signal(number)
+            process.communicate(timeout=120)
+        finally:
+            process.kill()
+        assert process.returncode == 130, process.returncode
+
+
 def refusesFolders():
     with scratch() as folder:
         plan = compiled(folder)
@@ -340,6 +361,7 @@ def cases(every):
     yield "a stage hangs", hangs
     yield "a loss that is no number", notFinite
     yield "SIGUSR2", onRequest
+    yield "SIGUSR2 that nobody keeps", nobodyKeeps
     yield "refuses folders", refusesFolders
     yield "a rank falls out", fallenOut
     yield "all have come", allCame

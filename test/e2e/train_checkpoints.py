@@ -100,8 +100,8 @@ def refusesDamage():
                 "manifest.json is malformed")
         for replace, says in ((os.mkfifo, "manifest.json': not a regular file"),
                               (lambda path: path.touch() or
-                               os.truncate(path, 2**29),
-                               "manifest.json' has more than 268435456 bytes")):
+                               os.truncate(path, 2**31),
+                               "manifest.json' has more than 1073741824 bytes")):
             refused(lambda path: ((path / "manifest.json").unlink(),
                                   replace(path / "manifest.json")), says)
         (Path(folder) / "run" / "latest").unlink()

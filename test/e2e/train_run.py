@@ -321,6 +321,40 @@ def otherRuns():
               "has none of their names, as '")
 
 
+def sameCommand():
+    """One command line begins, and goes on."""
+    with scratch() as folder:
+        command = [compiled(folder), "--data", DIGITS / "train.npz", "--save",
+                   f"{folder}/run", "--resume", f"{folder}/run/", "--log",
+                   f"{folder}/log"]
+        # What was logged by one that had saved nothing.
+        Path(f"{folder}/log").write_text('{"step":1,"loss":1}\n')
+        axrun(*command, "--steps=2", says=f"there is no checkpoint in "
+              f"'{folder}/run/' yet: training begins")
+        axrun(*command, "--steps=3", says="resumed after step 2 from")
+        assert [line["step"] for line in logged(f"{folder}/log")] == [1, 2, 3]
+        assert logged(f"{folder}/log")[0]["loss"] != 1
+        (Path(folder) / "run" / "latest").unlink()
+        for step in (Path(folder) / "run").glob("step-*"):
+            (step / "manifest.json").write_text("{")
+        axrun(*command, "--steps=4", expect=6, says="manifest.json is malformed")
+        axrun(*command[:-2], "--resume", f"{folder}/none", "--steps=1", expect=2)
+        axrun(*command[:3], "--resume", f"{folder}/none", "--steps=1", expect=6,
+              says=f"there is no checkpoint in '{folder}/none'")
+
+
+def spoilt():
+    """The step before the checkpoint was too long."""
+    with scratch() as folder:
+        command = [compiled(folder, "--optimizer=sgd(lr=1e30)"), "--data",
+                   DIGITS / "train.npz", "--save", f"{folder}/run"]
+        axrun(*command, "--steps=1")
+        axrun(*command, "--steps=2", "--resume", f"{folder}/run", expect=8,
+              says=f"this run had updated nothing since '{folder}/run/step-1', "
+              "which is at fault: go on from a checkpoint before it, with a "
+              "lower learning rate, or clip gradients (axopt --clip-norm)")
+
+
 def merged():
     """Two layers that an exporter gave one weight, because all of it is 1."""
     node = helper.make_node
@@ -433,5 +467,7 @@ def cases(every):
         "h = MatMul(x, w)\ny = Add(b, h)", \
         "float[3,1] w = {1, 2, 3}, " + biases
     yield "other runs", otherRuns
+    yield "one command line for all starts", sameCommand
+    yield "a checkpoint that is at fault", spoilt
     yield "merged weights", merged
     yield "flags", flags

@@ -97,6 +97,11 @@ def differing():
                  "another command line than rank 0", "--seed=3")
         together([plan, *data], [plan, *data, "--stepz"],
                  "there is no flag '--stepz'")
+        # Only one host lacks what processes find each other by.
+        done = launch(1, axrun, plan, *data, ":", "-np", 1, "-x",
+                      f"AXRUN_MPI_MODULE={folder}/none.so", axrun, plan, *data,
+                      expect=USAGE)
+        oneMessage(done, "rank 1 on host '", "none.so")
 
 
 def slurm():

@@ -8,7 +8,7 @@ import numpy as np
 from onnx import helper
 
 from _jobs import DIGITS, compiled, oneMessage, ranksOf, same, sameLogs
-from _mpirun import USAGE, launch
+from _mpirun import launch
 from cases import ROOT, Failed, run, scratch, tool
 
 sys.path.append(str(ROOT / "test/e2e"))
@@ -16,7 +16,7 @@ import _weights  # noqa: E402
 from _training import small  # noqa: E402
 from train import states  # noqa: E402
 
-BAD_INPUT = 6
+BAD_INPUT, INPUT_OUTPUT = 6, 7
 LAYOUTS = ["--tp=2", "--pp=2", "--tp=2 --pp=2", "--dp=2 --zero=3", "--tp=2x2x2"]
 OFTEN = ["--tp=2 --pp=2", "--dp=2 --zero=3"]
 
@@ -103,7 +103,7 @@ def refused():
                 os.symlink(f"{folder}/run", place / "run")
             apart += [":", "-np", 1] if apart else []
             apart += ["-wdir", place, *command, "run"]
-        oneMessage(launch(1, *apart, expect=USAGE), "rank 2 on host '", "--weights=run")
+        oneMessage(launch(1, *apart, expect=INPUT_OUTPUT), "rank 2 on host '", "--weights=run")
 
 
 def cases(every):

@@ -186,8 +186,8 @@ std::vector<std::string> exchange(bool fits) {
     for (bool isSend : {sendsFirst, !sendsFirst})
       llvm::cantFail(
           isSend ? send->start(*stream, {memory->getAddress(), DeviceAddress()})
-                 : receive->start(*stream, {DeviceAddress(),
-                                            memory->getAddress() + 8}));
+                 : receive->start(*stream,
+                                  {DeviceAddress(), memory->getAddress() + 8}));
     llvm::cantFail(send->finish(*stream));
     llvm::cantFail(receive->finish(*stream));
     llvm::cantFail(stream->synchronize());

@@ -8,6 +8,7 @@
 #include "ax/Support/Flags.h"
 #include "ax/Support/GivenWeights.h"
 #include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/Path.h"
 
 #include <algorithm>
 #include <cstdlib>
@@ -28,6 +29,18 @@ constexpr unsigned ForRuns = FirstUse << 0, ForComparing = FirstUse << 1,
 
 llvm::Error usage(const llvm::Twine &message) {
   return makeError(ExitCode::Usage, message);
+}
+
+/// Whether two paths say the same, of what may not be there yet.
+bool isSamePath(llvm::StringRef one, llvm::StringRef other) {
+  auto normal = [](llvm::StringRef path) {
+    llvm::SmallString<256> text(path);
+    llvm::sys::path::remove_dots(text);
+    while (text.size() > 1 && text.ends_with("/"))
+      text.pop_back();
+    return text;
+  };
+  return !one.empty() && normal(one) == normal(other);
 }
 
 /// What the command line asks for: a bit for each thing that flags are for.
@@ -173,6 +186,9 @@ llvm::Error readTraining(const CommandLine &flags, RunOptions &options) {
   flags.read(OPT_eval_every, training.evalEvery);
   flags.read(OPT_quiet, training.quiet);
   flags.read(OPT_resume, options.session.resume);
+  // What is started again and again has one command line.
+  options.session.resumeIfAny =
+      isSamePath(options.session.resume, training.save);
   if (flags.has(OPT_resume) && flags.has(OPT_weights))
     return usage("--weights has no use beside --resume");
   if (training.saveEvery < 0 || training.saveKeep < 0 || training.evalEvery < 0)

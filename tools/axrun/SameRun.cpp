@@ -65,7 +65,7 @@ llvm::Error ax::checkSameFiles(const RunOptions &options,
   // The plan itself is compared before.
   addFiles("file of the plan", llvm::ArrayRef(session.getFiles()).drop_front(),
            facts);
-  addFiles("file of weights", rt::filesOfWeights(options.session.weights),
+  addFiles("file of weights", rt::filesToCompare(options.session.weights),
            facts);
   if (const Resumed *resumed = session.getResumed())
     addFiles("checkpoint",

@@ -35,6 +35,12 @@ llvm::Expected<std::vector<std::string>>
 agreeOnTexts(World &world, llvm::StringRef what,
              llvm::Expected<std::string> mine);
 
+/// World::gather of values that may be longer than an exchange carries: in
+/// pieces, as many for all.
+llvm::Expected<std::vector<std::string>>
+gatherLong(World &world, llvm::StringRef what, std::string value,
+           size_t pieceBytes = size_t(32) << 20);
+
 /// The same of a flag.
 llvm::Expected<std::vector<bool>>
 agreeOnFlags(World &world, llvm::StringRef what, bool flag, llvm::Error mine);

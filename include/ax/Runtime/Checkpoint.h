@@ -57,6 +57,11 @@ struct CheckpointReading {
   /// one that is damaged for one is damaged for all. Empty: there are no
   /// others.
   std::function<llvm::Error(llvm::Error)> agree = nullptr;
+  /// Gets the checkpoints that this process finds, by preference, and gives
+  /// those that all try. Empty: there are no others.
+  std::function<llvm::Expected<std::vector<std::string>>(
+      std::vector<std::string>)>
+      choose = nullptr;
 };
 
 /// What a .safetensors file of a run says of `frozen`, if there is some.
@@ -82,6 +87,9 @@ bool isCheckpoint(const std::string &path);
 /// The files that readWeights or readCheckpoint may read of `path`; none of an
 /// empty one.
 std::vector<std::string> filesOfWeights(const std::string &path);
+/// Those of them that tell whether all are equal, in the same order everywhere:
+/// of checkpoints the manifests, which have checksums of the others.
+std::vector<std::string> filesToCompare(const std::string &path);
 
 namespace checkpoint {
 /// Shared by writing and reading.
@@ -101,6 +109,8 @@ inline constexpr int64_t version = 3;
 inline constexpr llvm::StringLiteral weightRole = "weight";
 inline constexpr llvm::StringLiteral optimizerRole = "optimizer";
 inline constexpr llvm::StringLiteral frozenRole = "frozen";
+/// No manifest is larger, in bytes: some 150 are of each part.
+inline constexpr int64_t mostManifestBytes = int64_t(1) << 30;
 /// Numbers up to here are the same in every reader of JSON.
 inline constexpr int64_t mostSteps = int64_t(1) << 53;
 std::string checksumOf(const llvm::json::Value &value);

@@ -8,6 +8,7 @@
 #ifndef AX_RUNTIME_CHECKPOINTFOLDER_H
 #define AX_RUNTIME_CHECKPOINTFOLDER_H
 
+#include "ax/Runtime/Checkpoint.h"
 #include "ax/Runtime/Executor.h"
 
 #include "llvm/Support/JSON.h"
@@ -27,6 +28,8 @@ struct CheckpointOptions {
   llvm::json::Object progress;
   /// Newest checkpoints that stay in the folder; 0: all.
   int64_t keep = 2;
+  /// A larger manifest is an error: it could not be read.
+  int64_t mostManifestBytes = checkpoint::mostManifestBytes;
 };
 
 /// A folder of checkpoints that one run writes to: locked as long as this is

@@ -144,16 +144,16 @@ public:
 
   /// Whether what this rank has on streams goes out one at a time, in the order
   /// of starts, each when what is before it has ended: so the orders of ranks
-  /// have to fit each other (ExchangeOrder.h). Messages are found by their order
-  /// then, not by their tags.
+  /// have to fit each other (ExchangeOrder.h). Messages are found by their
+  /// order then, not by their tags.
   virtual bool isOrdered() const { return false; }
 
   /// To be asked when streams have done what operations put there: the error of
   /// one that failed after its `finish` had returned. What operations were to
   /// write is undefined then. None where `finish` has them all.
   virtual llvm::Error getLateError() const;
-  /// Waits until streams of its own have done what they have, or cannot, but not
-  /// longer than `until`. For any thread, when the rank's has ended.
+  /// Waits until streams of its own have done what they have, or cannot, but
+  /// not longer than `until`. For any thread, when the rank's has ended.
   virtual void settle(std::chrono::steady_clock::time_point until);
 
   /// Returns when every member has called it.

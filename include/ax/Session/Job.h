@@ -35,7 +35,8 @@ public:
   /// Returns when all processes have joined; at once where there is but this
   /// one, and nothing of MPI is opened. Usage errors where they do not find
   /// each other, or are of different versions. After an error `failBeforeJoin`
-  /// ends the process.
+  /// ends the process; of one that process 0 does not have, too, it says whose
+  /// it is.
   static llvm::Expected<std::unique_ptr<Job>> join(const JobOptions &options);
   static int failBeforeJoin(const std::string &tool, llvm::Error error);
   ~Job();

@@ -42,6 +42,8 @@ struct SessionOptions {
   std::vector<std::string> leaveOut;
   /// Checkpoint, or folder of them, that training goes on from.
   std::string resume;
+  /// Where there is none yet, it begins instead.
+  bool resumeIfAny = false;
   /// Prepares the plan's evaluation program too; both have the same states.
   bool evaluation = false;
   /// Folder that the plan's weight files are relative to; empty: as the plan
@@ -132,6 +134,8 @@ public:
   bool isUntrained() const;
   /// Returns where the run goes on from; null when nothing is resumed.
   const Resumed *getResumed() const;
+  /// Whether the run goes on with an earlier one, which may have saved nothing.
+  bool goesOn() const;
 
   /// Returns the error with which a run ends, and where the flight record is.
   llvm::Error recordFailure(llvm::Error error);

@@ -168,8 +168,8 @@ bool Batch::isReady(const std::vector<unsigned char *> &places) {
     return false;
   bool isDone = true;
   for (Step &step : steps) {
-    bool mayGoOn = std::none_of(
-        steps.begin(), steps.end(), [&](const Step &other) {
+    bool mayGoOn =
+        std::none_of(steps.begin(), steps.end(), [&](const Step &other) {
           return step.isBehind(other) && !other.isDone();
         });
     if (!mayGoOn) {

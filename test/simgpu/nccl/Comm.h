@@ -68,8 +68,8 @@ private:
 };
 
 /// What a rank's stream does at once: the calls of a group. They go on
-/// independently of each other, but for messages with one peer, and it ends when
-/// all are done.
+/// independently of each other, but for messages with one peer, and it ends
+/// when all are done.
 class Batch {
 public:
   explicit Batch(std::shared_ptr<Comm> comm) : comm(std::move(comm)) {}

@@ -19,7 +19,9 @@ namespace {
 
 using testing::AllOf;
 using testing::Each;
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 std::string sayYes(World &) { return "yes"; }
@@ -37,6 +39,15 @@ TEST(ControlJoinTest, SaysWhoHasSomethingElse) {
                    "host host0: beef instead of cafe; process 3 on host host3 "
                    "has another version than process 0 on host host0: nothing "
                    "instead of 1"));
+}
+
+TEST(ControlJoinTest, SaysItOfSomeWhereItIsMany) {
+  auto results = runThreads(12, sayYes, [](ControlOptions &options) {
+    options.agreed = {{"plan", options.place.process ? "beef" : "cafe"}};
+  });
+  EXPECT_THAT(results,
+              Each(AllOf(HasSubstr("process 8 on host host8"),
+                         Not(HasSubstr("process 9")), EndsWith("; 3 more"))));
 }
 
 TEST(ControlJoinTest, EqualValuesAreFine) {

@@ -209,6 +209,15 @@ TEST(ControlTest, NobodyIsBusyWhileNothingHappens) {
   });
   EXPECT_THAT(results, Each(""));
   EXPECT_LT(used, 0.2) << "seconds of three processes in two";
+  // The others stay behind process 0.
+  double before = getSeconds();
+  results = runThreads(3, [](World &world) {
+    cantFail(world.barrier("start"));
+    if (!world.isFirst())
+      std::this_thread::sleep_for(std::chrono::seconds(2));
+    return nameOf(world);
+  });
+  EXPECT_LT(getSeconds() - before, 0.2);
 }
 
 } // namespace

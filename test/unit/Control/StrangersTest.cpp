@@ -110,13 +110,13 @@ TEST(StrangersTest, HaveNoPartBeforeARun) {
 
 TEST(StrangersTest, HaveNoPartInARun) {
   ThreadBroadcast broadcast;
+  std::atomic<int> numIn{0};
   auto results = runThreads(
       3,
       [&](World &world) {
         if (world.getPlace().process != 2)
           return makeSteps(world, 2000);
         uint16_t port = portOf(broadcast.get());
-        std::atomic<int> numIn{0};
         std::thread noise([&] {
           makeNoise(port, 10000, numIn);
           impersonate(port, 100);
@@ -129,6 +129,7 @@ TEST(StrangersTest, HaveNoPartInARun) {
         options.broadcast = broadcast.at(options.place.process);
       });
   EXPECT_THAT(results, Each("all steps"));
+  EXPECT_EQ(numIn, 0) << "the kernel lets nobody in any more";
 }
 
 } // namespace

@@ -54,6 +54,20 @@ TEST(AgreementTest, FlagsAndTextsOfAll) {
   });
 }
 
+TEST(AgreementTest, LongValuesGoInPieces) {
+  ThreadWorlds job(3);
+  job.run([&](size_t process) {
+    std::string own(10 * process, static_cast<char>('a' + process));
+    auto all = llvm::cantFail(gatherLong(*job.worlds[process], "long", own,
+                                         /*pieceBytes=*/7));
+    if (process == 0)
+      EXPECT_EQ(all, (std::vector<std::string>{"", std::string(10, 'b'),
+                                               std::string(20, 'c')}));
+    else
+      EXPECT_TRUE(all.empty());
+  });
+}
+
 TEST(AgreementTest, WhoHasAnotherValueIsNamed) {
   ThreadWorlds job(3);
   job.run([&](size_t process) {

@@ -126,6 +126,60 @@ TEST_F(CheckpointTest, Reads) {
   expect("s", state("I64", {}, part(s, 0, {1}, {1})), "i64 7.0");
 }
 
+TEST_F(CheckpointTest, OnesThatAllTryAreTaken) {
+  std::string to = (folder + "/run").str();
+  ProgramBuilder builder({});
+  builder.stages(1);
+  auto executor = llvm::cantFail(createExecutor(builder.program, {}));
+  auto opened = llvm::cantFail(CheckpointFolder::open(to));
+  for (int64_t at : {1, 2})
+    llvm::cantFail(opened.write(*executor, CheckpointOptions{at}));
+  using Paths = std::vector<std::string>;
+  CheckpointReading reading;
+  reading.choose = [&](Paths own) {
+    EXPECT_EQ(own, (Paths{to + "/step-2", to + "/step-1"}));
+    return Paths{to + "/step-1"};
+  };
+  EXPECT_EQ(llvm::cantFail(readCheckpoint(to, reading)).step, 1);
+  reading.choose = [](const Paths &) { return Paths(); };
+  EXPECT_EQ(describeError(readCheckpoint(to, reading).takeError()).message,
+            "there is no checkpoint in '" + to + "'");
+  EXPECT_EQ(filesToCompare(to),
+            (Paths{to + "/latest", to + "/step-1/manifest.json",
+                   to + "/step-2/manifest.json"}));
+}
+
+TEST_F(CheckpointTest, OnesThatCouldNotBeReadAreNotWritten) {
+  std::string to = (folder + "/run").str();
+  ProgramBuilder builder({});
+  builder.stages(1);
+  auto executor = llvm::cantFail(createExecutor(builder.program, {}));
+  auto opened = llvm::cantFail(CheckpointFolder::open(to));
+  CheckpointOptions options;
+  options.mostManifestBytes = 100;
+  std::string text =
+      describeError(opened.write(*executor, options).takeError()).message;
+  EXPECT_NE(text.find(" bytes, of which 100 can be read: states are in too "
+                      "many parts (a lower --zero, or fewer ranks)"),
+            std::string::npos)
+      << text;
+  EXPECT_TRUE(checkpoint::list(to).empty());
+}
+
+TEST_F(CheckpointTest, OnesThatWereBeingReplacedAreBack) {
+  std::string to = (folder + "/run").str();
+  ProgramBuilder builder({});
+  builder.stages(1);
+  auto executor = llvm::cantFail(createExecutor(builder.program, {}));
+  llvm::cantFail(llvm::cantFail(CheckpointFolder::open(to))
+                     .write(*executor, CheckpointOptions{7}));
+  ASSERT_FALSE(llvm::sys::fs::rename(to + "/step-7",
+                                     to + "/.unfinished-replaced-step-7"));
+  EXPECT_TRUE(checkpoint::list(to).empty());
+  llvm::cantFail(CheckpointFolder::open(to).takeError());
+  EXPECT_EQ(llvm::cantFail(readCheckpoint(to, {})).step, 7);
+}
+
 TEST_F(CheckpointTest, Contradictions) {
   expect("w", state("F64", {2, 2}, part(w, 0, {4}, {1})),
          "rank-0.safetensors: 'w' is 2x2xf32, but not in manifest.json");

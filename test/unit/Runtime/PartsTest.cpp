@@ -128,7 +128,8 @@ TEST(PartsTest, WholeRowsAreContiguous) {
 /// The state's parts as pieces, of all ranks that hold it.
 PiecedTensor piecesOf(const ProgramBuilder &b, const HostTensor &whole) {
   PiecedTensor result{whole.getType(), whole.getShape(), {}};
-  for (const HeldPart &held : findHeldParts(*b.program, 0)) {
+  for (const HeldPart &held :
+       findHeldParts(*b.program, UsedValues(*b.program), 0)) {
     TensorPiece &piece = result.pieces.emplace_back();
     piece.box = {held.offset, held.sizes, held.strides,
                  *checkedNumElements(held.sizes)};
