@@ -93,6 +93,13 @@ llvm::Error LocalCluster::prepare() {
       return found.takeError();
     orders = std::move(*found);
   }
+  // What one rank cannot capture, others mostly cannot, either.
+  auto warnOnce =
+      [warn = options.warn,
+       told = std::make_shared<std::once_flag>()](const std::string &text) {
+        if (warn)
+          std::call_once(*told, [&] { warn(text); });
+      };
   FlightRecorder *recorder = options.recorder.get();
   if (recorder)
     if (llvm::Error error = recorder->join(world, program.mesh.numRanks()))
@@ -110,7 +117,8 @@ llvm::Error LocalCluster::prepare() {
         contexts[i], *shared->states,
         owner ? &owner->shared->ranks[i]->executor : nullptr,
         RankOptions{options.trace, options.blocking, &log,
-                    orders.empty() ? nullptr : &orders[contexts[i].stageIndex]},
+                    orders.empty() ? nullptr : &orders[contexts[i].stageIndex],
+                    options.capture != CaptureMode::Off, warnOnce},
         std::move(exchange)));
   }
   for (RequestSlot &slot : shared->ring) {
@@ -137,6 +145,7 @@ llvm::Error LocalCluster::prepare() {
   if (shared->failed())
     return shared->takeFailure();
   tellHostOps();
+  tellPlainSteps();
   // What was packed is not needed in its plain form any more.
   shared->states->dropPrepared();
   options.prepared.reset();
@@ -155,6 +164,18 @@ void LocalCluster::tellHostOps() const {
         "device '" + std::string(shared->backends.devices.front()->getName()) +
         "' lacks " + kind +
         ": the CPU does it, between a download and an upload (" + why + ")");
+}
+
+void LocalCluster::tellPlainSteps() const {
+  if (!options.warn || options.capture != CaptureMode::On)
+    return;
+  for (const std::unique_ptr<LocalRank> &rank : shared->ranks) {
+    std::string why = rank->executor.whyNotCaptured();
+    if (!why.empty())
+      return options.warn("steps of rank " +
+                          std::to_string(rank->executor.getRank()) +
+                          " are not captured: " + why);
+  }
 }
 
 llvm::Error LocalCluster::startThreads() {

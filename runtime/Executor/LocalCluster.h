@@ -63,6 +63,8 @@ private:
   llvm::Error startThreads();
   /// Once for each kind of operation that devices lack.
   void tellHostOps() const;
+  /// Why steps are not captured, once, where that was asked for.
+  void tellPlainSteps() const;
   llvm::Error checkInputs(const Request &request) const;
   llvm::Expected<HostTensor> allocateOutput(int32_t output) const;
   llvm::Error waitUntilFinished(uint64_t count);
