@@ -13,7 +13,6 @@
 
 #include "llvm/ADT/STLExtras.h"
 
-#include <map>
 #include <system_error>
 
 namespace ax::rt {
@@ -150,32 +149,6 @@ llvm::Error LocalCluster::prepare() {
   shared->states->dropPrepared();
   options.prepared.reset();
   return llvm::Error::success();
-}
-
-void LocalCluster::tellHostOps() const {
-  std::map<std::string, std::string> kinds;
-  for (const std::unique_ptr<LocalRank> &rank : shared->ranks)
-    kinds.insert(rank->executor.getHostOps().begin(),
-                 rank->executor.getHostOps().end());
-  if (!options.warn)
-    return;
-  for (const auto &[kind, why] : kinds)
-    options.warn(
-        "device '" + std::string(shared->backends.devices.front()->getName()) +
-        "' lacks " + kind +
-        ": the CPU does it, between a download and an upload (" + why + ")");
-}
-
-void LocalCluster::tellPlainSteps() const {
-  if (!options.warn || options.capture != CaptureMode::On)
-    return;
-  for (const std::unique_ptr<LocalRank> &rank : shared->ranks) {
-    std::string why = rank->executor.whyNotCaptured();
-    if (!why.empty())
-      return options.warn("steps of rank " +
-                          std::to_string(rank->executor.getRank()) +
-                          " are not captured: " + why);
-  }
 }
 
 llvm::Error LocalCluster::startThreads() {

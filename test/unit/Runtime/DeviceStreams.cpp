@@ -120,7 +120,9 @@ TEST_P(DeviceSuite, TimedEventsTellTime) {
 TEST_P(DeviceSuite, LaunchesDoWhatWasCaptured) {
   Stream &stream = *rank->stream;
   if (!device.canCapture()) {
-    EXPECT_EQ(describeError(stream.beginCapture()).code, ExitCode::Unsupported);
+    ErrorDescription error = describeError(stream.beginCapture());
+    EXPECT_EQ(error.code, ExitCode::Unsupported);
+    EXPECT_EQ(error.message, "the device does not capture");
     return;
   }
   const int64_t size = 300;
