@@ -10,6 +10,7 @@
 #include "llvm/ADT/StringExtras.h"
 
 #include <thread>
+#include <utility>
 
 namespace ax::rt::nccl {
 
@@ -109,7 +110,7 @@ std::vector<std::shared_ptr<const Description>> NcclLink::endCapture() {
   isCapturing = false;
   for (CountingMark *mark : {&begun, &done})
     mark->endCapture();
-  return std::move(captured);
+  return std::exchange(captured, {});
 }
 
 llvm::Error NcclLink::beginLaunch(
